@@ -1,0 +1,245 @@
+# flashsale: one Makefile for everything. `make help` lists what it can do.
+#
+#   V=1                 shows the commands
+#   SAN=address|thread  builds with a sanitizer, into build/address or build/thread
+#   CC=gcc|clang        the compiler
+#   WERROR=1            warnings are errors (developers and CI)
+#   FAIL_POINTS=1       compiles the named fail points in (tests only), into build/failpoints
+#   ONLY="lock e2e"     `make test` runs only the programs with one of these in their path
+
+VERSION := 0.1.0
+CC      ?= gcc
+PREFIX  ?= /usr/local
+DESTDIR ?=
+
+BUILD := build$(if $(SAN),/$(SAN))$(if $(FAIL_POINTS),/failpoints)
+GEN   := $(BUILD)/gen
+
+# Asked for at first use, once: `make test` may have to install pkg-config before.
+once = $(eval $(1) := $(shell $(2)))$($(1))
+HIREDIS := $$(pkg-config --exists hiredis_ssl && echo hiredis_ssl) hiredis
+PKG_CFLAGS   = $(call once,PKG_CFLAGS,pkg-config --cflags hiredis libcjson libcurl)
+HIREDIS_TLS  = $(call once,HIREDIS_TLS,pkg-config --exists hiredis_ssl && echo -DDLOCK_TLS)
+HIREDIS_LIBS = $(call once,HIREDIS_LIBS,pkg-config --libs $(HIREDIS))
+CJSON_LIBS   = $(call once,CJSON_LIBS,pkg-config --libs libcjson)
+CURL_LIBS    = $(call once,CURL_LIBS,pkg-config --libs libcurl)
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings
+WARN += $(if $(WERROR),-Werror)
+ifdef SAN
+  SANITIZERS := $(SAN:address=address,undefined)
+  HARDEN := -O1 -fno-omit-frame-pointer -fsanitize=$(SANITIZERS) -fno-sanitize-recover=all
+  HARDEN_LD := -fsanitize=$(SANITIZERS)
+else
+  HARDEN := -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection
+  HARDEN_LD := -Wl,-z,relro,-z,now
+endif
+INCLUDES := -I. -I$(GEN)/lock -I$(GEN)/server -I$(GEN)/tests -I$(GEN)/loadtest
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -g -pthread -fPIC -fvisibility=hidden -MMD -MP $(HARDEN) \
+	$(WARN) $(INCLUDES) -DFLASHSALE_VERSION='"$(VERSION)"' $(HIREDIS_TLS) $(PKG_CFLAGS) \
+	$(if $(FAIL_POINTS),-DFAIL_POINTS) $(CPPFLAGS) $(CFLAGS)
+ALL_LDFLAGS = -pthread -pie $(HARDEN_LD) $(LDFLAGS)
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
+
+# ---- what is made of what -----------------------------------------------------------------------
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+LOCK_SRC   := $(sort $(wildcard lock/*.c))
+CMD_SRC    := $(sort $(wildcard lock/cmd/*.c))
+SERVER_SRC := $(sort $(wildcard server/*.c server/strategies/*.c))
+LOAD_SRC   := $(sort $(wildcard loadtest/*.c))
+SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
+
+LOCK_OBJ   := $(call objects,$(LOCK_SRC))
+CMD_OBJ    := $(call objects,$(CMD_SRC))
+SERVER_OBJ := $(call objects,$(SERVER_SRC))
+LOAD_OBJ   := $(call objects,$(LOAD_SRC))
+SUPPORT_OBJ := $(call objects,$(SUPPORT_SRC))
+SERVER_PARTS := $(filter-out $(BUILD)/obj/server/main.o,$(SERVER_OBJ))
+LOAD_PARTS   := $(filter-out $(BUILD)/obj/loadtest/main.o,$(LOAD_OBJ))
+
+SERVER_LIBS = -lcivetweb $(CJSON_LIBS) $(HIREDIS_LIBS) -lm
+LOAD_LIBS   = $(CURL_LIBS) $(CJSON_LIBS) -lm
+TEST_LIBS   = -lcmocka -lcivetweb $(CURL_LIBS) $(CJSON_LIBS) $(HIREDIS_LIBS) -lm
+
+LUA := $(wildcard lock/*.lua server/*.lua server/strategies/*.lua tests/*.lua)
+LUA_H := $(patsubst %.lua,$(GEN)/%.lua.h,$(subst server/strategies/,server/,$(LUA)))
+PAGE_H := $(patsubst loadtest/report/%,$(GEN)/loadtest/%.h,$(wildcard loadtest/report/*))
+
+PROGRAMS := $(if $(SERVER_SRC),$(BUILD)/flashsale) $(if $(LOAD_SRC),$(BUILD)/loadtest) \
+	$(if $(CMD_SRC),$(BUILD)/dlock)
+LIBRARIES := $(BUILD)/libdlock.a $(BUILD)/libdlock.so
+SONAME := libdlock.so.0
+
+# Each tests/tools/NAME/ becomes the program build/tests/NAME; each tests/AREA/test_X.c becomes
+# the program build/tests/AREA/test_X, linked with that area's objects.
+TOOLS := $(patsubst tests/tools/%/,$(BUILD)/tests/%,$(sort $(dir $(wildcard tests/tools/*/*.c))))
+TESTS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/*/test_*.c)))
+EXAMPLES := $(patsubst lock/examples/%.c,$(BUILD)/examples/%,$(wildcard lock/examples/*.c))
+
+.PHONY: all help
+all: $(PROGRAMS) $(LIBRARIES) ## build the programs and the library
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+# ---- building -----------------------------------------------------------------------------------
+
+$(BUILD)/flashsale: $(SERVER_OBJ) $(BUILD)/libdlock.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
+
+$(BUILD)/loadtest: $(LOAD_OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LOAD_LIBS)
+
+$(BUILD)/dlock: $(CMD_OBJ) $(BUILD)/libdlock.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) -lm
+
+$(BUILD)/libdlock.a: $(LOCK_OBJ)
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/libdlock.so: $(LOCK_OBJ)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -shared -pthread $(HARDEN_LD) $(LDFLAGS) -Wl,-soname,$(SONAME) -o $@ $^ $(HIREDIS_LIBS)
+
+# Changes when the compiler or the flags from outside do: gcc's and clang's objects do not mix.
+$(BUILD)/compiler: FORCE
+	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS)' | cmp -s - $@ || \
+		echo '$(CC) $(CPPFLAGS) $(CFLAGS)' >$@
+.PHONY: FORCE
+
+$(BUILD)/obj/%.o: %.c Makefile $(BUILD)/compiler | $(LUA_H) $(PAGE_H)
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# Lua scripts become string literals; server/strategies shares its folder of headers with server.
+define embed
+	$(call say,LUA,$<)
+	$(Q)mkdir -p $(@D) && lock/embed.sh $< >$@.tmp && mv $@.tmp $@
+endef
+$(GEN)/%.lua.h: %.lua lock/embed.sh
+	$(embed)
+$(GEN)/server/%.lua.h: server/strategies/%.lua lock/embed.sh
+	$(embed)
+
+# The parts of the HTML report likewise.
+$(GEN)/loadtest/%.h: loadtest/report/% loadtest/embed.sh
+	$(call say,EMBED,$<)
+	$(Q)mkdir -p $(@D) && loadtest/embed.sh $< >$@.tmp && mv $@.tmp $@
+
+# ---- tests' programs ----------------------------------------------------------------------------
+
+.PHONY: test-programs stoppable
+test-programs: all $(TOOLS) $(TESTS) $(EXAMPLES) $(if $(FAIL_POINTS),,stoppable)
+
+# The instances that a scripted schedule stops at named points.
+stoppable: | $(LUA_H)
+	$(Q)$(MAKE) --no-print-directory FAIL_POINTS=1 $(BUILD)/failpoints/flashsale
+
+.SECONDEXPANSION:
+$(TOOLS): $(BUILD)/tests/%: $$(call objects,$$(wildcard tests/tools/$$*/*.c)) \
+		$(BUILD)/obj/tests/support/history.o $(BUILD)/libdlock.a
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) -lm
+
+test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdlock.a) \
+	$(if $(filter tests/loadtest/%,$(1)),$(LOAD_PARTS)) \
+	$(if $(filter-out tests/server/% tests/loadtest/%,$(1)),$(BUILD)/libdlock.a)
+$(BUILD)/obj/tests/%.o: INCLUDES += -Itests
+$(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT_OBJ) $$(call test_parts,$$*)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS)
+
+# The examples include <dlock.h>, as a program outside of this repository does.
+$(BUILD)/obj/lock/examples/%.o: INCLUDES += -Ilock
+$(EXAMPLES): $(BUILD)/examples/%: $(BUILD)/obj/lock/examples/%.o $(BUILD)/libdlock.a
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+
+# ---- installing ---------------------------------------------------------------------------------
+
+INSTALL ?= install
+LIBDIR  ?= $(PREFIX)/lib
+TO_BIN     = $(DESTDIR)$(PREFIX)/bin
+TO_INCLUDE = $(DESTDIR)$(PREFIX)/include
+TO_LIB     = $(DESTDIR)$(LIBDIR)
+
+.PHONY: install
+install: $(LIBRARIES) $(if $(CMD_SRC),$(BUILD)/dlock) ## install libdlock, its headers and dlock (PREFIX, LIBDIR, DESTDIR)
+	$(Q)$(INSTALL) -d $(TO_INCLUDE) $(TO_LIB)/pkgconfig $(if $(CMD_SRC),$(TO_BIN))
+	$(Q)$(INSTALL) -m 644 lock/dlock.h lock/dlock_redis.h $(TO_INCLUDE)
+	$(Q)$(INSTALL) -m 644 $(BUILD)/libdlock.a $(TO_LIB)
+	$(Q)$(INSTALL) -m 755 $(BUILD)/libdlock.so $(TO_LIB)/libdlock.so.$(VERSION)
+	$(Q)ln -sf libdlock.so.$(VERSION) $(TO_LIB)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $(TO_LIB)/libdlock.so
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+		-e 's|@TLS@|$(if $(HIREDIS_TLS),hiredis_ssl)|' lock/dlock.pc.in >$(TO_LIB)/pkgconfig/dlock.pc
+	$(Q)chmod 644 $(TO_LIB)/pkgconfig/dlock.pc
+	$(Q)$(if $(CMD_SRC),$(INSTALL) -m 755 $(BUILD)/dlock $(TO_BIN))
+
+# ---- running ------------------------------------------------------------------------------------
+# Each of these first sees to the packages it needs; only then can make know what to build.
+
+more := $(MAKE) --no-print-directory
+parallel = $(more) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
+.PHONY: demo test up down lint
+demo: ## three instances, with and without a lock: who oversells?
+	$(Q)CC='$(CC)' scripts/deps demo
+	$(Q)$(parallel) all
+	$(Q)scripts/demo
+
+.PHONY: bench
+bench: ## what the strategies cost: build/bench/bench.json
+	$(Q)CC='$(CC)' scripts/deps bench
+	$(Q)$(parallel) all $(BUILD)/tests/faultproxy
+	$(Q)scripts/bench
+
+test: ## every test, on servers it starts itself
+	$(Q)CC='$(CC)' scripts/deps test
+	$(Q)$(parallel) test-programs
+	$(Q)FLASHSALE_BUILD=$(BUILD) tests/run $(ONLY)
+
+up: ## three instances on 127.0.0.1:7000-7002, left running
+	$(Q)CC='$(CC)' scripts/deps demo
+	$(Q)$(parallel) all
+	$(Q)scripts/up
+
+down: ## stop what `make up` started
+	$(Q)scripts/down
+
+lint: ## formatting, banned functions, shellcheck, clang-tidy
+	$(Q)CC='$(CC)' scripts/deps lint
+	$(Q)$(more) lint-only
+
+stack: ## the tests of the compose stack; needs a container engine and ports 7000-7002, 8080
+	$(Q)CC='$(CC)' scripts/deps test
+	$(Q)$(parallel) test-programs
+	$(Q)FLASHSALE_BUILD=$(BUILD) FLASHSALE_STACK=1 TEST_DEADLINE_S=1200 tests/run door/test_stack
+
+.PHONY: stack lint-only asan tsan
+lint-only: $(LUA_H) $(PAGE_H)
+	$(Q)scripts/lint -std=c11 -D_GNU_SOURCE $(INCLUDES) -Itests -Ilock $(PKG_CFLAGS) $(HIREDIS_TLS) \
+		-DFLASHSALE_VERSION='"$(VERSION)"' -DFAIL_POINTS
+
+asan: ## `make test` under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(Q)$(more) test SAN=address
+tsan: ## `make test` under ThreadSanitizer
+	$(Q)$(more) test SAN=thread
+
+# ---- chores -------------------------------------------------------------------------------------
+
+.PHONY: format clean
+format: ## clang-format every source file
+	$(Q)find . -path ./build -prune -o -name '*.[ch]' -exec clang-format -i {} +
+
+clean: ## remove build/
+	$(Q)rm -rf build
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
