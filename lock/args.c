@@ -1,0 +1,80 @@
+/*
+ * The words of a command, kept in the form they have on the wire ("$3\r\nGET\r\n"), so that a
+ * call copies them once and numbers need no storage of their own.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dlock_redis.h"
+
+void dlock_args_init(dlock_args *args)
+{
+    *args = (dlock_args){0};
+}
+
+void dlock_args_clear(dlock_args *args)
+{
+    args->len = 0;
+    args->count = 0;
+    args->failed = false;
+}
+
+void dlock_args_free(dlock_args *args)
+{
+    free(args->buf);
+    dlock_args_init(args);
+}
+
+static bool reserve(dlock_args *args, size_t more)
+{
+    if (args->len + more <= args->cap)
+        return true;
+    size_t cap = args->cap ? args->cap * 2 : 256;
+    while (cap < args->len + more)
+        cap *= 2;
+    char *buf = realloc(args->buf, cap);
+    if (!buf) {
+        args->failed = true;
+        return false;
+    }
+    args->buf = buf;
+    args->cap = cap;
+    return true;
+}
+
+void dlock_args_bytes(dlock_args *args, const void *bytes, size_t len)
+{
+    enum { FRAME = 32 }; /* '$', the length's digits, two line ends, a NUL */
+    if (!reserve(args, len + FRAME))
+        return;
+    args->len += (size_t)snprintf(args->buf + args->len, FRAME, "$%zu\r\n", len);
+    if (len > 0)
+        memcpy(args->buf + args->len, bytes, len);
+    args->len += len;
+    memcpy(args->buf + args->len, "\r\n", 2);
+    args->len += 2;
+    args->count++;
+}
+
+void dlock_args_wire(dlock_args *args, const char *wire, size_t len, int count)
+{
+    if (count == 0 || !reserve(args, len))
+        return;
+    memcpy(args->buf + args->len, wire, len);
+    args->len += len;
+    args->count += count;
+}
+
+void dlock_args_text(dlock_args *args, const char *text)
+{
+    dlock_args_bytes(args, text, strlen(text));
+}
+
+void dlock_args_int(dlock_args *args, int64_t number)
+{
+    char text[24];
+    int len = snprintf(text, sizeof(text), "%" PRId64, number);
+    dlock_args_bytes(args, text, (size_t)len);
+}

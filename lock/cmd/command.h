@@ -1,0 +1,57 @@
+/*
+ * command.h - what the dlock subcommands share: exit codes, reading options, reaching Redis.
+ *
+ * A subcommand is a function that takes the words from its own name on and returns the exit code.
+ * Complaints go to stderr as one line, "dlock: ...", from the place that knows what they mean.
+ */
+#ifndef DLOCK_CMD_COMMAND_H
+#define DLOCK_CMD_COMMAND_H
+
+#include "../dlock.h"
+
+#include <getopt.h>
+
+/* Exit codes besides 0. Those from 64 on are sysexits.h's, as etcdctl and consul users know them.
+ */
+enum {
+    EXIT_FREE = 1,         /* status, release: nobody holds the lock */
+    EXIT_BENCH_FAILED = 1, /* bench: an update was lost */
+    EXIT_USAGE = 64,
+    EXIT_UNREACHABLE = 69,  /* Redis could not be asked */
+    EXIT_SYSTEM = 71,       /* out of memory, of processes, ... */
+    EXIT_NOT_OBTAINED = 75, /* run: held by another for the whole wait */
+    EXIT_LOST = 76          /* run: the lock was lost before the command's end */
+};
+
+int command_run(int argc, char **argv);
+int command_status(int argc, char **argv);
+int command_release(int argc, char **argv);
+int command_bench(int argc, char **argv);
+
+__attribute__((format(printf, 1, 2))) void command_complain(const char *format, ...);
+
+/* Says how to get help and returns EXIT_USAGE. */
+int command_usage(void);
+
+/* The exit code for an acquisition, or another question to Redis, that ended so. */
+int command_exit_code(dlock_status status);
+
+/* Reads a whole number within [min, max]. Complains, naming the option, and returns false. */
+DLOCK_MUST_CHECK bool command_number(const char *option, const char *text, int64_t min, int64_t max,
+                                     int64_t *ret);
+
+/* One server and the client on it. */
+struct session {
+    dlock_redis *redis;
+    dlock_client *client;
+};
+
+/* The server's address: `url` if given, else DLOCK_REDIS, else the local default. */
+const char *command_redis_url(const char *url);
+
+/* Reaches the server (one PING) and makes the client. Complains; returns 0 or the exit code. With
+ * 0 the session must be closed. */
+DLOCK_MUST_CHECK int session_open(const char *url, struct session *ret);
+void session_close(struct session *session);
+
+#endif

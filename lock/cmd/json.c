@@ -1,0 +1,79 @@
+/* json.c - see json.h. */
+#include "json.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static void escape(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            fprintf(file, "\\%c", *c);
+        else if (*c < 0x20)
+            fprintf(file, "\\u%04x", *c);
+        else
+            fputc(*c, file);
+    }
+    fputc('"', file);
+}
+
+/* What stands before a value: the comma, a new line, the key. */
+static void lead(struct json *json, const char *key)
+{
+    if (json->comma)
+        fputc(',', json->file);
+    if (json->depth > 0)
+        fprintf(json->file, "\n%*s", 2 * json->depth, "");
+    if (key) {
+        escape(json->file, key);
+        fputs(": ", json->file);
+    }
+    json->comma = true;
+}
+
+void json_open(struct json *json, const char *key, char bracket)
+{
+    lead(json, key);
+    fputc(bracket, json->file);
+    json->depth++;
+    json->comma = false;
+}
+
+void json_close(struct json *json, char bracket)
+{
+    json->depth--;
+    if (json->comma)
+        fprintf(json->file, "\n%*s", 2 * json->depth, "");
+    fputc(bracket, json->file);
+    json->comma = true;
+    if (json->depth == 0)
+        fputc('\n', json->file);
+}
+
+void json_text(struct json *json, const char *key, const char *text)
+{
+    lead(json, key);
+    escape(json->file, text);
+}
+
+void json_int(struct json *json, const char *key, int64_t number)
+{
+    lead(json, key);
+    fprintf(json->file, "%" PRId64, number);
+}
+
+void json_bool(struct json *json, const char *key, bool value)
+{
+    lead(json, key);
+    fputs(value ? "true" : "false", json->file);
+}
+
+void json_number(struct json *json, const char *key, double number, int decimals)
+{
+    lead(json, key);
+    if (isfinite(number))
+        fprintf(json->file, "%.*f", decimals, number);
+    else
+        fputs("null", json->file);
+}

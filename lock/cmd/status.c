@@ -1,0 +1,166 @@
+/* status.c - dlock status and dlock release --force: one look at a lock, one blow at it. */
+#include "command.h"
+#include "json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+struct query {
+    const char *url, *name;
+    bool json, force;
+    struct session session;
+    dlock_lock *lock;
+};
+
+static bool read_options(struct query *query, int argc, char **argv)
+{
+    static const struct option options[] = {{"redis", required_argument, NULL, 'r'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"force", no_argument, NULL, 'f'},
+                                            {NULL, 0, NULL, 0}};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c == '?')
+            return false;
+        if (c == 'r')
+            query->url = optarg;
+        query->json |= c == 'j';
+        query->force |= c == 'f';
+    }
+    if (argc - optind != 1) {
+        command_complain("%s needs one NAME", argv[0]);
+        return false;
+    }
+    query->name = argv[optind];
+    return true;
+}
+
+/* Opens the session and the lock. 0, or the exit code after a complaint. */
+static int open_lock(struct query *query)
+{
+    int code = session_open(query->url, &query->session);
+    if (code)
+        return code;
+    char err[256];
+    /* Looks at a lock of any kind; a release of this kind also hands on, if anybody queues. */
+    dlock_options options = {.kind = DLOCK_FAIR};
+    dlock_status status = dlock_lock_new(query->session.client, query->name, &options, &query->lock,
+                                         err, sizeof(err));
+    if (status == DLOCK_OK)
+        return 0;
+    command_complain("%s", err);
+    session_close(&query->session);
+    return command_exit_code(status);
+}
+
+static void close_lock(struct query *query)
+{
+    dlock_lock_free(query->lock);
+    session_close(&query->session);
+}
+
+static int complain_of(struct query *query, dlock_status status)
+{
+    char err[256];
+    dlock_last_error(query->session.client, err, sizeof(err));
+    command_complain("%s: %s", dlock_status_text(status), err);
+    return command_exit_code(status);
+}
+
+static void print_json(const char *name, const dlock_info *info)
+{
+    struct json json = {.file = stdout};
+    json_open(&json, NULL, '{');
+    json_int(&json, "schema", 1);
+    json_text(&json, "name", name);
+    json_bool(&json, "held", info->held);
+    json_text(&json, "owner", info->owner);
+    json_text(&json, "host", info->host);
+    json_int(&json, "pid", info->pid);
+    json_int(&json, "since_us", info->since_us);
+    json_int(&json, "ttl_ms", info->ttl_ms);
+    json_int(&json, "fence", (int64_t)info->fence);
+    json_int(&json, "waiters", info->waiters);
+    json_close(&json, '}');
+}
+
+static void print_since(int64_t since_us)
+{
+    char text[64];
+    struct tm tm;
+    struct timespec now;
+    time_t since_s = since_us / 1000000;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (localtime_r(&since_s, &tm) && strftime(text, sizeof(text), "%F %T", &tm))
+        printf("  since    %s (%.1f s ago)\n", text,
+               (double)now.tv_sec - (double)since_us / 1e6 + (double)now.tv_nsec / 1e9);
+}
+
+static void print_text(const char *name, const dlock_info *info)
+{
+    printf("%s is %s\n", name, info->held ? "held" : "free");
+    if (info->held) {
+        printf("  owner    %s\n", *info->owner ? info->owner : "a key of another kind");
+        if (info->pid)
+            printf("  process  %" PRId64 " on %s\n", info->pid, info->host);
+        if (info->since_us)
+            print_since(info->since_us);
+        if (info->ttl_ms >= 0)
+            printf("  expires  in %.1f s unless renewed\n", (double)info->ttl_ms / 1000);
+        else
+            printf("  expires  never\n");
+    }
+    if (info->fence)
+        printf("  fence    %" PRIu64 "\n", info->fence);
+    if (info->held || info->waiters)
+        printf("  waiting  %" PRId64 "\n", info->waiters);
+}
+
+int command_status(int argc, char **argv)
+{
+    struct query query = {0};
+    if (!read_options(&query, argc, argv))
+        return command_usage();
+    int code = open_lock(&query);
+    if (code)
+        return code;
+    dlock_info info;
+    dlock_status status = dlock_inspect(query.lock, &info);
+    if (status != DLOCK_OK) {
+        code = complain_of(&query, status);
+    } else {
+        code = info.held ? 0 : EXIT_FREE;
+        if (query.json)
+            print_json(query.name, &info);
+        else
+            print_text(query.name, &info);
+    }
+    close_lock(&query);
+    return code;
+}
+
+int command_release(int argc, char **argv)
+{
+    struct query query = {0};
+    if (!read_options(&query, argc, argv))
+        return command_usage();
+    if (!query.force) {
+        command_complain("a lock is released by its holder; --force takes it away from it");
+        return command_usage();
+    }
+    int code = open_lock(&query);
+    if (code)
+        return code;
+    dlock_status status = dlock_force_release(query.lock);
+    if (status == DLOCK_OK) {
+        printf("%s is released\n", query.name);
+    } else if (status == DLOCK_NOT_OWNER) {
+        printf("%s was free\n", query.name);
+        code = EXIT_FREE;
+    } else {
+        code = complain_of(&query, status);
+    }
+    close_lock(&query);
+    return code;
+}

@@ -1,0 +1,351 @@
+/*
+ * dlock.h - distributed locks over Redis.
+ *
+ * The promise
+ *
+ *   A lock is a name that at most one holder has at a time, among all processes that use the same
+ *   Redis. Its holder has it for a lease, which a watchdog thread renews. When the holder dies,
+ *   the lease runs out and somebody else gets the lock. Only the holder can release it.
+ *   A waiter of the fair kind gets the lock in the order of arrival, is handed it directly, and
+ *   costs Redis nothing while it sleeps but a heartbeat per process.
+ *
+ * What a lease can not promise
+ *
+ *   A lease is a bet on time. A holder that is stopped (by the scheduler, a swap storm, a
+ *   debugger) for longer than its lease goes on believing in a lock that another has by then.
+ *   A failover to a replica that had not yet heard of the lock gives it away twice. No lock
+ *   service can prevent the first; Redis does not prevent the second.
+ *   Therefore what matters must be checked where it is written: every hold carries a fence, a
+ *   number that rises with every grant, and dlock_guard() runs a write only if, at that very
+ *   moment, this hold is still the owner and its fence the last one issued. Use the lock to avoid
+ *   wasted work; use the guard, or the fence at the resource, for safety.
+ *   The fence itself goes back only if Redis loses the counter and its clock is set back as well;
+ *   the guard's owner check still holds then.
+ *
+ * Life cycle
+ *
+ *     dlock_client *client;                     // one a process is enough
+ *     dlock_client_new(&client_options, &client, err, sizeof(err));
+ *     dlock_lock *lock;                         // one a name; cheap, keep it
+ *     dlock_lock_new(client, "stock:42", &options, &lock, err, sizeof(err));
+ *
+ *     dlock_hold *hold;
+ *     if (dlock_acquire(lock, &(dlock_wait){.wait_ms = 500}, &hold) == DLOCK_OK) {
+ *         ...                                   // dlock_held(hold) tells whether it still is ours
+ *         dlock_release(hold);                  // always, whatever happened to the lock
+ *     }
+ *
+ *     dlock_lock_free(lock);
+ *     dlock_client_free(client);
+ *
+ *   A hold belongs to the caller from DLOCK_OK until dlock_release(), which frees it, whatever it
+ *   returns. A lock may be freed only when it has no holds and no waiters, a client only when it
+ *   has no locks.
+ *
+ * Threads
+ *
+ *   Clients and locks may be used by any number of threads. A hold may be passed between threads,
+ *   but is used by one at a time; dlock_held(), dlock_validity_ms(), dlock_fence(), dlock_lost_fd()
+ *   may be called from any thread while it exists. Callbacks run on the library's watchdog thread
+ *   (or on the thread whose call found out) and must neither block nor call back into the library,
+ *   except for the functions just named.
+ *   After fork() the child holds nothing: every call on an inherited client, lock or hold returns
+ *   DLOCK_FORKED (or false, or 0), and the parent's lock is left alone.
+ *   A thread that ends while it holds a per-thread lock is reported (DLOCK_REPORT_ORPHANED); its
+ *   renewal stops, so that the lease ends by itself.
+ *
+ * Errors
+ *
+ *   Functions return a dlock_status. "Held by another" is an answer, DLOCK_BUSY. Whatever was sent
+ *   without a reply is DLOCK_UNKNOWN, never success and never failure; the library then goes on by
+ *   itself to release what it may have acquired, until the lease must have ended.
+ *   The library never logs, exits or aborts.
+ *
+ * Layout in Redis
+ *
+ *   NAME itself is the lock: a string with the owner's token (kinds STRING, FAIR, QUORUM; the
+ *   layout of redis-py, redsync, node-redlock, so they exclude each other), or a hash with the
+ *   field owner -> 1 (kind HASH; Redisson's layout and channel, so a Java RLock and this one
+ *   exclude and wake each other). A key of another type at NAME counts as held by a stranger.
+ *   Companion keys live in NAME's slot: <companion>:fence, :queue, :beats, :wake:<process>.
+ *   The companion is "{NAME}" unless NAME has a hash tag of its own, then NAME; options can set
+ *   it. A NAME with a '}' but without a hash tag is refused.
+ */
+#ifndef DLOCK_H
+#define DLOCK_H
+
+#include "dlock_redis.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct dlock_client dlock_client;
+typedef struct dlock_lock dlock_lock;
+typedef struct dlock_hold dlock_hold;
+typedef struct dlock_cancel dlock_cancel;
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+typedef enum dlock_status {
+    DLOCK_OK = 0,
+    DLOCK_BUSY,        /* another has it; the wait is over. Nothing is held. */
+    DLOCK_CANCELLED,   /* dlock_cancel_now() ended the wait. Nothing is held. */
+    DLOCK_EXPIRED,     /* this hold's time was over before: nothing was released */
+    DLOCK_NOT_OWNER,   /* Redis says the lock is not this hold's (any more) */
+    DLOCK_STALE,       /* guard: not the owner, or a later fence was issued; nothing was run */
+    DLOCK_UNAVAILABLE, /* Redis could not be asked, or refused. Definitely nothing was done. */
+    DLOCK_UNKNOWN,     /* asked, no reply: done or not. See "Errors" above. */
+    DLOCK_FAILED,      /* Redis answered with an error; dlock_last_error() has the sentence */
+    DLOCK_INVALID,     /* bad argument: template, name, option */
+    DLOCK_NO_MEMORY,
+    DLOCK_FORKED /* called in a forked child */
+} dlock_status;
+
+/* The status as words, "held by another" for one. Never NULL. */
+DLOCK_API const char *dlock_status_text(dlock_status status);
+
+/* ---- client ---------------------------------------------------------------------------------- */
+
+typedef enum dlock_report {
+    DLOCK_REPORT_LOST,     /* a hold was lost; text names lock and reason */
+    DLOCK_REPORT_ORDER,    /* locks A and B were taken in both orders: possible deadlock */
+    DLOCK_REPORT_ORPHANED, /* a thread ended while it held a lock */
+    DLOCK_REPORT_RELEASE   /* a release with unknown outcome was settled, or given up */
+} dlock_report;
+
+/* All-zero means the defaults; only `redis` (or `quorum`) must be given. */
+typedef struct dlock_client_options {
+    dlock_redis *redis; /* the server (borrowed; outlives the client) */
+    dlock_redis *const
+        *quorum;        /* independent servers for kind QUORUM (array and servers borrowed) */
+    int quorum_len;     /* 0..16 */
+    int64_t io_ms;      /* limit of one question to Redis, 0 = 1,000 */
+    int64_t claim_ms;   /* fair: a grant not taken up in this time goes on, 0 = 250 */
+    int64_t recheck_ms; /* no wait sleeps longer without asking Redis, 0 = 100; at most 1,000 */
+    bool check_order;   /* debugging: report locks taken in opposite orders */
+    void (*report)(void *arg, dlock_report what, const char *text);
+    void *report_arg;
+} dlock_client_options;
+
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_client_new(const dlock_client_options *options,
+                                                         dlock_client **ret, char *err,
+                                                         size_t err_len);
+
+/* Waits for background releases (at most io_ms), stops the threads. NULL is allowed. */
+DLOCK_API void dlock_client_free(dlock_client *client);
+
+/* This process's part of every owner id: "<host>/<pid>/<random>", the same for life. */
+DLOCK_API const char *dlock_client_id(const dlock_client *client);
+
+/* The last Redis failure as a sentence, copied into buf; empty if there was none. */
+DLOCK_API void dlock_last_error(dlock_client *client, char *buf, size_t buf_len);
+
+/* ---- locks ----------------------------------------------------------------------------------- */
+
+typedef enum dlock_kind {
+    DLOCK_STRING = 0, /* SET NX PX + token; waiters poll */
+    DLOCK_HASH,       /* Redisson's hash; waiters are woken by its broadcast */
+    DLOCK_FAIR,       /* FIFO queue; waiters are handed the lock one by one */
+    DLOCK_QUORUM      /* Redlock: majority of independent servers; waiters poll; no fence, guard */
+} dlock_kind;
+
+#define DLOCK_NEVER   (-1) /* for renew_ms */
+#define DLOCK_FOREVER (-1) /* for wait_ms */
+
+/* All-zero means the defaults. Every option goes with every kind. */
+typedef struct dlock_options {
+    dlock_kind kind;
+    int64_t lease_ms; /* 0 = 10,000; at least 10 */
+    int64_t renew_ms; /* renewal's period; 0 = lease / 3; DLOCK_NEVER: none, the lease just ends */
+    int64_t
+        max_hold_ms; /* cap on one grant's total time, renewals and hand-offs included; 0 = none */
+    int64_t poll_ms; /* > 0: waiters ask every poll_ms instead of the kind's own way of waking;
+                        FAIR: every claim_ms / 2 at least */
+    bool not_reentrant;    /* default: a thread (or context) that holds the lock gets it again */
+    int cohort_max;        /* > 0: one waiter in Redis for all threads of this client; a grant is
+                              passed on inside the process up to so many times in a row ... */
+    int64_t cohort_ms;     /* ... and so long, while others wait in Redis; 0 = 10 */
+    int wait_replicas;     /* > 0: a grant counts only after so many replicas have it (WAIT) */
+    const char *companion; /* base of the companion keys' names; NULL: see "Layout" */
+    void (*lost)(void *arg, dlock_hold *hold); /* once, when a hold is lost. See "Threads" */
+    void *lost_arg;
+} dlock_options;
+
+/* `options` may be NULL and is copied. DLOCK_INVALID with a sentence in err. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_lock_new(dlock_client *client, const char *name,
+                                                       const dlock_options *options,
+                                                       dlock_lock **ret, char *err, size_t err_len);
+
+/* One lock made of several names of one slot: all or nothing, in one script. Kind STRING only;
+ * 1..64 names. It excludes holders of each single name. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_multi_new(dlock_client *client,
+                                                        const char *const *names, int names_len,
+                                                        const dlock_options *options,
+                                                        dlock_lock **ret, char *err,
+                                                        size_t err_len);
+
+DLOCK_API void dlock_lock_free(dlock_lock *lock); /* NULL is allowed */
+DLOCK_API const char *dlock_lock_name(const dlock_lock *lock);
+
+/* ---- acquire and release --------------------------------------------------------------------- */
+
+/* All-zero: do not wait, the calling thread is the context, no cancellation. */
+typedef struct dlock_wait {
+    int64_t wait_ms;      /* 0: one try; DLOCK_FOREVER: until it is had, cancelled or invalid */
+    uint64_t context;     /* who re-enters: 0 = the calling thread, otherwise the caller's own id */
+    dlock_cancel *cancel; /* (borrowed) NULL: none */
+} dlock_wait;
+
+/*
+ * Acquires the lock. `wait` may be NULL (all-zero). *ret is written only with DLOCK_OK.
+ *
+ * A context that holds the lock alive gets it again at once, without a word to Redis: the same
+ * dlock_hold, to be released as often, in any order with other locks (A, B, A). A hold whose time
+ * is over never counts: then this is a new acquisition.
+ *
+ * DLOCK_BUSY, _CANCELLED: nothing is held, the queue is left. DLOCK_UNAVAILABLE: Redis stayed out
+ * of reach for the whole wait. DLOCK_UNKNOWN: a question stayed unanswered until the end; what it
+ * may have acquired is released in the background. DLOCK_FAILED: Redis answered with an error.
+ * The wait may be outlasted by the questions under way: a Redis that falls silent costs io_ms more
+ * for the last question, and once more for the listening before it.
+ */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_acquire(dlock_lock *lock, const dlock_wait *wait,
+                                                      dlock_hold **ret);
+
+/*
+ * Gives up one level of the hold, and at the last one the lock; frees the hold then.
+ *
+ * DLOCK_OK: released (or one level less). DLOCK_EXPIRED: its time was over. DLOCK_NOT_OWNER:
+ * another had it already. DLOCK_UNKNOWN, DLOCK_UNAVAILABLE: Redis did not answer; tried again in
+ * the background until the lease must have ended. In every case the caller is done with it.
+ */
+DLOCK_API dlock_status dlock_release(dlock_hold *hold);
+
+/* A way to end waits from another thread; takes effect within recheck_ms. May be used for many
+ * waits; once fired it stays so. */
+DLOCK_API dlock_cancel *dlock_cancel_new(void); /* NULL: out of memory */
+DLOCK_API void dlock_cancel_now(dlock_cancel *cancel);
+DLOCK_API void dlock_cancel_free(dlock_cancel *cancel);
+
+/* ---- a hold ---------------------------------------------------------------------------------- */
+
+/* Whether the hold still is ours as far as this process can know without asking: not reported
+ * lost and its lease not over. False stays false. */
+DLOCK_API bool dlock_held(const dlock_hold *hold);
+
+/* Milliseconds for which the hold is sure to be ours, counted from before the last confirmed
+ * question was sent, less the allowance for clock drift (1 % + 2 ms). 0 when lost. No I/O. A hold
+ * of kind FAIR that was waited for has what is left of the claim window until its first renewal,
+ * claim_ms / 5 later. */
+DLOCK_API int64_t dlock_validity_ms(const dlock_hold *hold);
+
+/* The fence: strictly greater than that of every earlier grant of this name; the same for
+ * re-entries and for hand-offs inside a cohort. max(last + 1, Redis's clock in us). 0: none
+ * (QUORUM). */
+DLOCK_API uint64_t dlock_fence(const dlock_hold *hold);
+
+/* This grant's owner token, "<client id>:<number>", as it stands in Redis. */
+DLOCK_API const char *dlock_owner(const dlock_hold *hold);
+
+/* An eventfd, readable once the hold is lost. (borrowed) Closed with the hold. -1: none to be had.
+ */
+DLOCK_API int dlock_lost_fd(dlock_hold *hold);
+
+/* Redis's clock in us when the lock was granted, and by how much this process's dlock_now() was
+ * then ahead: redis_time = dlock_now().us + offset, accurate to one round trip. */
+DLOCK_API int64_t dlock_redis_offset_us(const dlock_hold *hold);
+
+/* ---- guarded scripts ------------------------------------------------------------------------- */
+
+/* A caller's script together with the check before it and the release behind it. Define it once
+ * with static storage, as a dlock_script; `body` is a Lua function body that sees its own KEYS and
+ * ARGV from 1. It must check everything before its first write. */
+typedef struct dlock_guard dlock_guard;
+
+/* Composes the script. `name` and `body` are copied. NULL: out of memory. */
+DLOCK_API dlock_guard *dlock_guard_new(const char *name, const char *body);
+DLOCK_API void dlock_guard_free(dlock_guard *guard);
+
+/*
+ * Runs the guard's body if, and only if, this hold is the owner and its fence the last one issued,
+ * at that moment and atomically. `args` holds `keys` keys, in the lock's slot, then the arguments.
+ * With `release`, the same call releases the lock (and hands it on) once the body has returned;
+ * dlock_release() is still due, and then asks Redis nothing.
+ *
+ * DLOCK_OK with the body's reply in *ret. DLOCK_STALE: nothing was run, the hold is lost.
+ * DLOCK_UNKNOWN: run or not, or later. DLOCK_FAILED: the body raised an error, or returned one;
+ * the lock is then not released.
+ */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard,
+                                                         int keys, const dlock_args *args,
+                                                         bool release, dlock_time deadline,
+                                                         redisReply **ret);
+
+/* ---- declarative use ------------------------------------------------------------------------- */
+
+typedef struct dlock_named_arg {
+    const char *name;
+    const char *value;
+} dlock_named_arg;
+
+/* Fills a key template: "stock:{item}" with item = 42 gives "stock:42"; "{{" and "}}" are literal
+ * braces. DLOCK_INVALID with a sentence in err for an argument that is missing or empty, and for
+ * unbalanced braces. `args` ends with a NULL name. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_template(const char *key_template,
+                                                       const dlock_named_arg *args, char *ret,
+                                                       size_t ret_len, char *err, size_t err_len);
+
+/* Runs body(arg, hold) under the lock named by the template, and releases it whatever body
+ * returns. DLOCK_OK: body ran, its value is in *body_ret, and the lock was ours to its end.
+ * DLOCK_EXPIRED, DLOCK_NOT_OWNER: body ran, but the lock was lost meanwhile. Other: it did not. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_with(dlock_client *client, const char *key_template,
+                                                   const dlock_named_arg *args,
+                                                   const dlock_options *options,
+                                                   const dlock_wait *wait,
+                                                   int (*body)(void *arg, dlock_hold *hold),
+                                                   void *arg, int *body_ret);
+
+/* ---- introspection --------------------------------------------------------------------------- */
+
+typedef struct dlock_info {
+    bool held;
+    char owner[160];  /* token, or Redisson's field; empty when free or of a strange type */
+    char host[64];    /* from the owner, when it is one of this library's; otherwise empty */
+    int64_t pid;      /* likewise; 0 = not known */
+    int64_t since_us; /* Unix time of the grant, from the fence; 0 = not known */
+    int64_t ttl_ms;   /* -1: no expiry; -2: free */
+    uint64_t fence;   /* last one issued; 0 = none */
+    int64_t waiters;  /* entries in the fair queue; 0 for the other kinds */
+} dlock_info;
+
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_inspect(dlock_lock *lock, dlock_info *ret);
+
+/* Takes the lock away from whoever has it, raises the fence so that the holder's guarded writes
+ * are refused, and hands on or wakes. DLOCK_OK, or DLOCK_NOT_OWNER: it was free. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_force_release(dlock_lock *lock);
+
+/* A histogram of durations: bucket i counts those below 2^i us; the last one counts the rest. */
+#define DLOCK_HISTOGRAM_BUCKETS 28
+typedef struct dlock_histogram {
+    uint64_t count, sum_us, bucket[DLOCK_HISTOGRAM_BUCKETS];
+} dlock_histogram;
+
+/* Counters since the client's start. */
+typedef struct dlock_stats {
+    uint64_t acquired, reentered, passed_on; /* grants; re-entries; hand-offs inside a cohort */
+    uint64_t busy, cancelled, unavailable, unknown;
+    uint64_t released, expired, not_owner;
+    uint64_t renewals, renewals_failed, lost;
+    uint64_t guarded, stale;
+    uint64_t held_now, waiting_now;
+    dlock_histogram wait_us, hold_us;
+} dlock_stats;
+
+DLOCK_API void dlock_client_stats(dlock_client *client, dlock_stats *ret);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,258 @@
+/*
+ * dlock_redis.h - the Redis connection under libdlock, usable on its own.
+ *
+ * What it promises
+ *
+ *   - Every call has one deadline, a point of monotonic time, and returns by then. There is no
+ *     chain of timeouts to add up.
+ *   - Every call ends with an outcome that says whether the command was executed. In particular
+ *     DLOCK_REDIS_UNKNOWN means: it was sent, no reply came, so it may have been executed, may
+ *     still be executed later, or may be lost. Callers must never read it as yes or no.
+ *   - A connection is dropped on any error. A reply can not reach the wrong caller.
+ *
+ * What it does not do
+ *
+ *   - It never repeats a command whose outcome is unknown, and never repeats a refused one except
+ *     after NOSCRIPT, where the script's text follows its missing hash.
+ *   - It does not log, exit, abort or touch signal handlers.
+ *     Programs should ignore SIGPIPE.
+ *
+ * Threads
+ *
+ *   A dlock_redis may be used by any number of threads at once. A dlock_redis_conn belongs to one
+ *   thread at a time. dlock_args is a plain value without locks. After fork() the child must not
+ *   use any of them; it may only exec or exit.
+ *
+ * Addresses
+ *
+ *   redis://[user:password@]host[:port][/db]
+ *   unix:///path/to.sock[?db=N]
+ *   rediss://...   where the hiredis at build time brings TLS (libhiredis_ssl)
+ *
+ *   User and password are percent-decoded. No error text ever contains the password.
+ *
+ * Replies are hiredis's own redisReply trees; the caller frees them with freeReplyObject().
+ * Needs Redis 7.0 or newer, or Valkey (scripts carry a "#!lua" line).
+ */
+#ifndef DLOCK_REDIS_H
+#define DLOCK_REDIS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hiredis/hiredis.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define DLOCK_API        __attribute__((visibility("default")))
+#define DLOCK_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define DLOCK_API
+#define DLOCK_MUST_CHECK
+#endif
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* A point of monotonic time in microseconds. It counts while the machine sleeps
+ * (CLOCK_BOOTTIME), because leases in Redis run on meanwhile. A type of its own, so that it can
+ * not be mixed up with a duration or with wall-clock time. */
+typedef struct dlock_time {
+    int64_t us;
+} dlock_time;
+
+DLOCK_API dlock_time dlock_now(void);
+
+/* The deadline `ms` milliseconds from now; ms < 0 means never. */
+DLOCK_API dlock_time dlock_in_ms(int64_t ms);
+
+/* Milliseconds until `deadline`, rounded up, never below 0; at most INT32_MAX. */
+DLOCK_API int dlock_left_ms(dlock_time deadline);
+
+DLOCK_API bool dlock_passed(dlock_time deadline);
+
+/* The earlier of two deadlines. */
+DLOCK_API dlock_time dlock_sooner(dlock_time a, dlock_time b);
+
+/* ---- outcomes -------------------------------------------------------------------------------- */
+
+typedef enum dlock_redis_outcome {
+    DLOCK_REDIS_OK = 0,   /* executed; the reply is there and is not an error */
+    DLOCK_REDIS_NOT_SENT, /* not one byte was sent: no connection in time. Not executed. */
+    DLOCK_REDIS_REFUSED,  /* the server refused it before execution. Not executed; a later try may
+                             succeed (OOM, BUSY, READONLY, LOADING, MOVED, NOREPLICAS, ...) */
+    DLOCK_REDIS_ERROR,    /* a definite error of the command itself, WRONGTYPE for one. A script
+                             may have made some of its writes before it: scripts do not roll back */
+    DLOCK_REDIS_UNKNOWN   /* sent, no (whole) reply by the deadline: executed or not, or later */
+} dlock_redis_outcome;
+
+/* The outcome's name, "not sent" for one. Never NULL. */
+DLOCK_API const char *dlock_redis_outcome_text(dlock_redis_outcome outcome);
+
+/* The outcome that an error reply's text stands for: REFUSED or ERROR. An error raised inside a
+ * script counts as ERROR whatever its code, since earlier lines of the script have run. */
+DLOCK_API dlock_redis_outcome dlock_redis_classify(const char *error_text);
+
+/* ---- one server and its pool ----------------------------------------------------------------- */
+
+typedef struct dlock_redis dlock_redis;
+
+/* All-zero means the defaults. */
+typedef struct dlock_redis_options {
+    const char *url;    /* required */
+    int pool_max;       /* connections in the pool, 1..32; 0 = 32. Callers beyond them queue. */
+    int64_t connect_ms; /* limit for one connect, 0 = 1,000 */
+    const char *name;   /* CLIENT SETNAME of every connection; NULL = none */
+} dlock_redis_options;
+
+/* Reads the options; does not connect yet. 0 and *ret, or -1 and a sentence in err. */
+DLOCK_API DLOCK_MUST_CHECK int dlock_redis_open(const dlock_redis_options *options,
+                                                dlock_redis **ret, char *err, size_t err_len);
+
+/* Closes all pooled connections. No call may be under way. NULL is allowed. */
+DLOCK_API void dlock_redis_close(dlock_redis *redis);
+
+/* The last failure as a sentence, copied into buf, for one log line. Empty if there was none. */
+DLOCK_API void dlock_redis_last_error(dlock_redis *redis, char *buf, size_t buf_len);
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* The words of one command, already in the wire's form. Init, add, use any number of times,
+ * free. Adding never fails visibly: out of memory makes the call that uses it NOT_SENT. */
+typedef struct dlock_args {
+    char *buf;
+    size_t len, cap;
+    int count;
+    bool failed;
+} dlock_args;
+
+DLOCK_API void dlock_args_init(dlock_args *args);
+DLOCK_API void dlock_args_clear(dlock_args *args); /* empties it and keeps the memory */
+DLOCK_API void dlock_args_free(dlock_args *args);
+DLOCK_API void dlock_args_bytes(dlock_args *args, const void *bytes, size_t len);
+DLOCK_API void dlock_args_text(dlock_args *args, const char *text);
+/* `count` words that are in the wire's form already, as in another dlock_args. */
+DLOCK_API void dlock_args_wire(dlock_args *args, const char *wire, size_t len, int count);
+DLOCK_API void dlock_args_int(dlock_args *args, int64_t number);
+
+/* ---- scripts --------------------------------------------------------------------------------- */
+
+/* A Lua script, called by its hash. Define it once with static storage:
+ *
+ *     static dlock_script buy = DLOCK_SCRIPT("buy", BUY_LUA);
+ *
+ * `body` must outlive all calls. The hash is asked of the server (SCRIPT LOAD) at the first call
+ * and kept; a server that has forgotten the script (restart, SCRIPT FLUSH, failover) gets the
+ * text again. */
+typedef struct dlock_script {
+    const char *name;
+    const char *body;
+    pthread_mutex_t lock; /* internal, as the rest */
+    int ready;
+    char sha[41];
+} dlock_script;
+
+#define DLOCK_SCRIPT(script_name, script_body)                                                     \
+    {                                                                                              \
+        .name = (script_name), .body = (script_body), .lock = PTHREAD_MUTEX_INITIALIZER            \
+    }
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/*
+ * Runs a command on a pooled connection. `args` holds the whole command, its name first. `key`
+ * routes it in a cluster (NULL: any server).
+ *
+ * With DLOCK_REDIS_OK *ret is the reply. With REFUSED and ERROR *ret is the error reply, for its
+ * text. Otherwise *ret is NULL. `ret` itself may be NULL when the reply is of no interest.
+ */
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_command(dlock_redis *redis,
+                                                                   const char *key,
+                                                                   const dlock_args *args,
+                                                                   dlock_time deadline,
+                                                                   redisReply **ret);
+
+/* The same for a script. `args` holds the keys, `keys` of them, then the arguments. */
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_eval(dlock_redis *redis,
+                                                                dlock_script *script, int keys,
+                                                                const dlock_args *args,
+                                                                dlock_time deadline,
+                                                                redisReply **ret);
+
+/* The same, and after it WAIT on the same connection: OK only if at least `replicas` replicas have
+ * acknowledged the script's writes by the deadline. UNKNOWN, with the script's reply in *ret, when
+ * fewer did: it was executed, but a failover may undo it. A script that wrote nothing waits for
+ * what its connection wrote before. `ret` must not be NULL. */
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome
+dlock_redis_eval_wait(dlock_redis *redis, dlock_script *script, int keys, const dlock_args *args,
+                      int replicas, dlock_time deadline, redisReply **ret);
+
+/* A script call in two halves, to ask several servers at the same time: start on each, then finish
+ * each. Every start needs its finish, whatever it returned; `script` and `args` must live until
+ * then. NULL means that nothing was sent. */
+typedef struct dlock_redis_pending dlock_redis_pending;
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_pending *
+dlock_redis_eval_start(dlock_redis *redis, dlock_script *script, int keys, const dlock_args *args,
+                       dlock_time deadline);
+DLOCK_API int dlock_redis_eval_fd(const dlock_redis_pending *pending); /* for poll(); NULL: -1 */
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_eval_finish(dlock_redis_pending *pending,
+                                                                       dlock_time deadline,
+                                                                       redisReply **ret);
+
+/* ---- a connection of one's own --------------------------------------------------------------- */
+
+/* For what does not fit the pool: blocking commands, subscriptions, pipelines. It is outside the
+ * pool's limit. A failed call leaves the connection broken: every later call on it fails with
+ * NOT_SENT, and the caller closes it. */
+typedef struct dlock_redis_conn dlock_redis_conn;
+
+/* Connects (and authenticates) by the deadline. On failure *ret is NULL. */
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key,
+                                                                dlock_time deadline,
+                                                                dlock_redis_conn **ret);
+DLOCK_API void dlock_redis_hang_up(dlock_redis_conn *conn); /* NULL is allowed */
+DLOCK_API bool dlock_redis_broken(const dlock_redis_conn *conn);
+DLOCK_API int dlock_redis_fd(const dlock_redis_conn *conn); /* for poll(); (borrowed) */
+
+/* Puts one command, or one script call, behind those already queued. Nothing is sent yet. A
+ * script goes by its hash when that is known, by its text otherwise; after a NOSCRIPT reply the
+ * caller repeats it with `by_text`. */
+DLOCK_API void dlock_redis_queue(dlock_redis_conn *conn, const dlock_args *args);
+DLOCK_API void dlock_redis_queue_script(dlock_redis_conn *conn, dlock_script *script, int keys,
+                                        const dlock_args *args, bool by_text);
+
+/* Asks the server for the script's hash, unless it is known; queue_script() then uses it. Nothing
+ * may be queued or unread: the reply would be taken for this one's. OK, or why not: the script
+ * itself was not sent. */
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_learn(dlock_redis_conn *conn,
+                                                                 dlock_script *script,
+                                                                 dlock_time deadline);
+
+/* Sends what is queued. NOT_SENT or OK; UNKNOWN when some of it may have left. */
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_flush(dlock_redis_conn *conn,
+                                                                 dlock_time deadline);
+
+/* Reads the next reply. UNKNOWN when none came by the deadline; the connection is broken then. */
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn,
+                                                                dlock_time deadline,
+                                                                redisReply **ret);
+
+/* Waits until a reply is there to read, or the deadline, or until `wake_fd` (-1: none) becomes
+ * readable. 1: a reply, or the connection's end; 0: neither. Breaks nothing. */
+DLOCK_API int dlock_redis_wait(dlock_redis_conn *conn, int wake_fd, dlock_time deadline);
+
+/* Flush and read in one: for a blocking command, `deadline` must lie beyond its own timeout. */
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_call(dlock_redis_conn *conn,
+                                                                const dlock_args *args,
+                                                                dlock_time deadline,
+                                                                redisReply **ret);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,29 @@
+-- Takes the lock if it is free and nobody is before us, or takes up a grant; otherwise queues.
+-- KEYS  as in fair.lua
+-- ARGV  1 token, 2 lease in ms, 3 claim window in ms,
+--       4 if it can not be had: '0': leave it, '1': queue, '2': queue unless we do already
+-- Reply {1, fence, clock us, waiters}, or {0, ms left to the one who has it, last fence issued}
+-- Idempotent: a token is queued once, and finds a grant whose reply was lost.
+local token, queue = ARGV[1], ARGV[4] ~= '0'
+local has = owner(KEYS[1])
+if not has and redis.call('LLEN', KEYS[3]) == 0 and redis.call('HEXISTS', KEYS[4], '!') == 0 then
+    has = token
+end
+if has ~= token and queue then
+    beat(process(token))
+    if ARGV[4] == '2' then keep() end
+    if ARGV[4] == '1' or not redis.call('LPOS', KEYS[3], token) then enqueue(token) end
+end
+if not has then
+    has = recover(ARGV[3], token)
+    if not has and not queue then has = token end
+end
+if has ~= token then
+    return {0, redis.call('PTTL', KEYS[1]), tonumber(redis.call('GET', KEYS[2]) or 0)}
+end
+local waiters = redis.call('LLEN', KEYS[3])
+if waiters > 0 then waiters = waiters - redis.call('LREM', KEYS[3], 1, token) end
+local fence, now = next_fence(2, 2)
+redis.call('HDEL', KEYS[4], '!')
+redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
+return {1, fence, now, waiters}

@@ -1,0 +1,13 @@
+-- A waiter goes: out of the queue, and the lock to the next if it was granted meanwhile.
+-- KEYS  as in fair.lua
+-- ARGV  1 token, 2 claim window in ms
+-- Reply 1: released, 0: free already, -1: somebody else's
+redis.call('LREM', KEYS[3], 0, ARGV[1])
+local has = owner(KEYS[1])
+if has and has ~= ARGV[1] then return -1 end
+if not has then
+    recover(ARGV[2], ARGV[1])
+    return 0
+end
+hand_on(ARGV[2], '')
+return 1

@@ -1,0 +1,26 @@
+-- The guard around a caller's script, `body`, which stands before this fragment.
+-- KEYS  1..5 as in fair.lua (for a hash 5 is the channel), then the body's
+-- ARGV  1 token, 2 fence, 3 claim window in ms, 4 kind: 's', 'h' or 'f', 5 '1': release afterwards,
+--       then the body's
+-- Reply {0} when the lock is not ours or a later fence was issued; else {1, the body's reply}
+local token, kind = ARGV[1], ARGV[4]
+local mine = false
+if kind == 'h' then
+    mine = redis.pcall('HEXISTS', KEYS[1], token) == 1
+else
+    mine = owner(KEYS[1]) == token
+end
+if not mine or redis.call('GET', KEYS[2]) ~= ARGV[2] then return {0} end
+local reply = body({unpack(KEYS, 6)}, {unpack(ARGV, 6)})
+if type(reply) == 'table' and reply.err then return reply end
+if ARGV[5] == '1' and kind == 'f' then
+    hand_on(ARGV[3], '')
+elseif ARGV[5] == '1' then
+    redis.call('DEL', KEYS[1])
+    if kind == 'h' then
+        redis.call('PUBLISH', KEYS[5], '0')
+        redis.call('SPUBLISH', KEYS[5], '0')
+    end
+end
+if reply == nil then reply = false end -- as Redis has it: no value ends the list of values
+return {1, reply}

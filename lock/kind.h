@@ -1,0 +1,14 @@
+/* What the kinds share: reading the replies that all acquire and release scripts give alike. */
+#ifndef DLOCK_KIND_H
+#define DLOCK_KIND_H
+
+#include "internal.h"
+
+/* Runs an acquire script. Reply {1, fence, clock us, waiters} or {0, ms left}. Frees args. */
+dlock_status kind_try(dlock_lock *lock, dlock_script *script, int keys, dlock_args *args,
+                      answer *ret);
+
+/* Runs a release script. Reply 1, 0 or -1. Frees args. */
+dlock_status kind_release(dlock_lock *lock, dlock_script *script, int keys, dlock_args *args);
+
+#endif

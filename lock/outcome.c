@@ -1,0 +1,68 @@
+/*
+ * What an error reply says about execution.
+ *
+ * Redis answers some errors before it runs a command: those leave nothing behind and the command
+ * may be tried again. All others are definite errors of the command. The table is by the reply's
+ * first word; the codes are those of Redis 7 and Valkey 8 (src/server.c, cluster.c, script.c).
+ */
+#include <string.h>
+
+#include "dlock_redis.h"
+
+static const char *const refused_before_execution[] = {
+    "ASK",         /* cluster: slot is migrating */
+    "BUSY",        /* another script runs for too long */
+    "CLUSTERDOWN", /* cluster: slot not served */
+    "LOADING",     /* reading its data set at start */
+    "MASTERDOWN",  /* replica without its master */
+    "MISCONF",     /* writes are off since the last save failed */
+    "MOVED",       /* cluster: slot lives elsewhere */
+    "NOAUTH",      /* authentication is missing */
+    "NOPERM",      /* ACL */
+    "NOREPLICAS",  /* min-replicas-to-write is not met */
+    "NOSCRIPT",    /* EVALSHA of an unknown script */
+    "OOM",         /* over maxmemory */
+    "READONLY",    /* a replica, after a failover */
+    "TRYAGAIN",    /* cluster: keys of one call in two places */
+    "UNBLOCKED",   /* a blocking command, ended by the server */
+    "WRONGPASS",   /* authentication failed */
+};
+
+/* These share the code ERR and are told by their text. */
+static const char *const refused_texts[] = {
+    "ERR max number of clients reached",
+    "ERR unknown command",
+};
+
+dlock_redis_outcome dlock_redis_classify(const char *text)
+{
+    /* Inside a script earlier lines have been executed; the reply then names the script. */
+    if (strstr(text, "@user_script") || strstr(text, "user_script:"))
+        return DLOCK_REDIS_ERROR;
+    size_t word = strcspn(text, " ");
+    for (size_t i = 0; i < sizeof(refused_before_execution) / sizeof(char *); i++)
+        if (strlen(refused_before_execution[i]) == word &&
+            memcmp(refused_before_execution[i], text, word) == 0)
+            return DLOCK_REDIS_REFUSED;
+    for (size_t i = 0; i < sizeof(refused_texts) / sizeof(char *); i++)
+        if (strncmp(text, refused_texts[i], strlen(refused_texts[i])) == 0)
+            return DLOCK_REDIS_REFUSED;
+    return DLOCK_REDIS_ERROR;
+}
+
+const char *dlock_redis_outcome_text(dlock_redis_outcome outcome)
+{
+    switch (outcome) {
+    case DLOCK_REDIS_OK:
+        return "ok";
+    case DLOCK_REDIS_NOT_SENT:
+        return "not sent";
+    case DLOCK_REDIS_REFUSED:
+        return "refused";
+    case DLOCK_REDIS_ERROR:
+        return "error";
+    case DLOCK_REDIS_UNKNOWN:
+        return "unknown";
+    }
+    return "no such outcome";
+}

@@ -1,0 +1,15 @@
+-- Takes all names or none.
+-- KEYS  names, then as many fence counters (none: no fence is issued)
+-- ARGV  1 token, 2 lease in ms, 3 number of names
+-- Reply {1, fence, clock us, 0}, or {0, ms left to the one who has it}
+-- A name that already has this token counts as free: an earlier reply was lost.
+local names = tonumber(ARGV[3])
+for i = 1, names do
+    local has = owner(KEYS[i])
+    if has and has ~= ARGV[1] then return {0, redis.call('PTTL', KEYS[i])} end
+end
+local fence, now = next_fence(names + 1, #KEYS)
+for i = 1, names do
+    redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2])
+end
+return {1, fence, now, 0}
