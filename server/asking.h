@@ -1,0 +1,21 @@
+/*
+ * asking.h - single commands to Redis, for the strategies that keep a lock with their own words.
+ */
+#ifndef FLASHSALE_ASKING_H
+#define FLASHSALE_ASKING_H
+
+#include "server/store.h"
+
+/* Runs one command, its words ending with NULL. As dlock_redis_command(). */
+dlock_redis_outcome asking(fs_store *store, dlock_time deadline, redisReply **ret,
+                           const char *const *words);
+
+/* The words of a command, in place: ASKING("GET", key). */
+#define ASKING(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* Runs a script with one key; its arguments end with NULL. */
+dlock_redis_outcome asking_script(fs_store *store, dlock_time deadline, redisReply **ret,
+                                  dlock_script *script, const char *key,
+                                  const char *const *arguments);
+
+#endif

@@ -1,0 +1,299 @@
+/*
+ * http.c - the one file that knows civetweb.
+ *
+ * Why one write a response: headers and body in two writes meet Nagle's algorithm and the other
+ * side's delayed ACK, and each response takes 40 ms. Why so many threads: civetweb gives every
+ * keep-alive connection a thread of its own until it ends; those beyond wait unseen.
+ */
+#include "server/http.h"
+
+#include <civetweb.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/framing.h"
+#include "server/log.h"
+#include "server/problem.h"
+
+#define HEAD_BYTES_MAX   "8192"
+#define HEAD_DEADLINE_MS "5000" /* civetweb's; its waits within a body are as long */
+#define BODY_DEADLINE_MS 5000
+#define HEAD_MAX         512 /* our own response headers */
+
+/* Threads that only say "no thread free": without them, a client beyond the last thread would wait
+ * unseen until somebody else hangs up. */
+#define RESERVE 16
+
+struct fs_http {
+    fs_api *api;
+    struct mg_context *context;
+    char address[128];
+    int connections_max;
+    atomic_int connections; /* that have a thread */
+};
+
+/* ---- what comes in --------------------------------------------------------------------------- */
+
+static http_framing read_framing(const struct mg_request_info *info)
+{
+    http_header headers[MG_MAX_HEADERS];
+    int count = info->num_headers;
+    for (int i = 0; i < count; i++)
+        headers[i] = (http_header){info->http_headers[i].name, info->http_headers[i].value};
+    http_framing framing = framing_read(headers, count, info->http_version);
+    if (count > 0 && !framing_is_complete(headers[count - 1].value))
+        framing.fault = "a malformed header";
+    return framing;
+}
+
+/* Reads the body, at most BODY_MAX bytes and by a deadline. Returns its length, or -1 and the
+ * refusal in the reply. */
+static int read_body(struct mg_connection *conn, const http_framing *framing, char *body,
+                     api_reply *reply)
+{
+    int len = 0;
+    dlock_time deadline = dlock_in_ms(BODY_DEADLINE_MS);
+    if (framing->length > BODY_MAX)
+        len = BODY_MAX + 1;
+    /* Byte by byte, because mg_read() waits for all that it was asked for, with a limit for each
+     * wait only: somebody who sends a byte a second would keep this thread for an hour. */
+    while (len <= BODY_MAX && len != framing->length && (framing->chunked || framing->length > 0)) {
+        if (mg_read(conn, body + len, 1) != 1)
+            break;
+        len++;
+        if (dlock_passed(deadline)) {
+            problem(reply, 408, "body_too_slow", "the body did not come in time");
+            return -1;
+        }
+    }
+    if (len > BODY_MAX) {
+        problem(reply, 413, "body_too_long", "a body may have 4096 bytes");
+        return -1;
+    }
+    if (framing->length > len) {
+        problem(reply, 408, "body_too_short", "the body ended before its length");
+        return -1;
+    }
+    return len;
+}
+
+/* ---- what goes out --------------------------------------------------------------------------- */
+
+static void send_reply(struct mg_connection *conn, const api_reply *reply, bool head_only)
+{
+    char head[HEAD_MAX], extra[160] = "";
+    int n = 0;
+    if (reply->retry_after_s > 0)
+        n += snprintf(extra + n, sizeof(extra) - (size_t)n, "Retry-After: %d\r\n",
+                      reply->retry_after_s);
+    if (reply->allow != NULL)
+        n += snprintf(extra + n, sizeof(extra) - (size_t)n, "Allow: %s\r\n", reply->allow);
+    if (reply->status == 401)
+        n += snprintf(extra + n, sizeof(extra) - (size_t)n, "WWW-Authenticate: Bearer\r\n");
+    if (reply->replayed)
+        snprintf(extra + n, sizeof(extra) - (size_t)n, "Idempotency-Replayed: true\r\n");
+
+    int len = snprintf(head, sizeof(head),
+                       "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+                       "Cache-Control: no-store\r\n%sConnection: %s\r\n\r\n",
+                       reply->status, problem_title(reply->status), reply->content_type,
+                       reply->body.len, extra, reply->close ? "close" : "keep-alive");
+    fs_text whole;
+    text_init(&whole);
+    text_add_bytes(&whole, head, (size_t)len);
+    if (!head_only)
+        text_add_bytes(&whole, text_bytes(&reply->body), reply->body.len);
+    if (reply->close)
+        mg_disable_connection_keep_alive(conn);
+    if (!whole.failed)
+        mg_write(conn, text_bytes(&whole), whole.len);
+    text_free(&whole);
+}
+
+/* ---- one request ----------------------------------------------------------------------------- */
+
+static void refuse(fs_api *api, api_reply *reply, int status, const char *code, const char *detail)
+{
+    problem(reply, status, code, detail);
+    reply->close = true; /* where this request ends is anybody's guess */
+    metrics_count_response(api->metrics, status);
+}
+
+/* Refuses what can not be served for its form, or for lack of room. */
+static bool refused(fs_http *http, const struct mg_request_info *info, const http_framing *framing,
+                    api_reply *reply)
+{
+    if (info->num_headers >= MG_MAX_HEADERS)
+        refuse(http->api, reply, 431, "too_many_headers", "a request may have 63 headers");
+    else if (framing->fault != NULL)
+        refuse(http->api, reply, 400, "bad_framing", framing->fault);
+    else if (atomic_load(&http->connections) > http->connections_max) {
+        refuse(http->api, reply, 503, "too_many_connections", "this instance has no thread free");
+        reply->retry_after_s = 1;
+    } else
+        return false;
+    return true;
+}
+
+static int serve(struct mg_connection *conn)
+{
+    fs_http *http = mg_get_user_data(mg_get_context(conn));
+    const struct mg_request_info *info = mg_get_request_info(conn);
+    http_framing framing = read_framing(info);
+    char body[BODY_MAX + 2];
+    api_reply reply;
+    api_reply_init(&reply);
+    bool is_head = strcmp(info->request_method, "HEAD") == 0;
+    bool served = false;
+    int body_len = 0;
+
+    if (refused(http, info, &framing, &reply)) {
+        served = false;
+    } else if ((body_len = read_body(conn, &framing, body, &reply)) < 0) {
+        reply.close = true;
+        metrics_count_response(http->api->metrics, reply.status);
+    } else {
+        body[body_len] = '\0';
+        api_request request = {
+            .method = is_head ? "GET" : info->request_method,
+            .path = info->local_uri != NULL ? info->local_uri : "",
+            .query = info->query_string != NULL ? info->query_string : "",
+            .idempotency_key = framing.idempotency_key,
+            .authorization = framing.authorization,
+            .peer = info->remote_addr,
+            .body = body,
+            .body_len = (size_t)body_len,
+        };
+        api_handle(http->api, &request, &reply);
+        served = true;
+    }
+    reply.close = reply.close || framing.close;
+    int status = reply.status;
+    send_reply(conn, &reply, is_head);
+    if (served)
+        api_done(http->api);
+    api_reply_free(&reply);
+    return status;
+}
+
+/* ---- start and stop -------------------------------------------------------------------------- */
+
+static int log_civetweb(const struct mg_connection *conn, const char *message)
+{
+    (void)conn;
+    LOG_SOME(LOG_WARN, "http", "detail", message, NULL);
+    return 1;
+}
+
+/* civetweb's own refusals: what is not HTTP, or not whole in time, or has a head too large. */
+static int answer_fault(struct mg_connection *conn, int status, const char *message)
+{
+    fs_http *http = mg_get_user_data(mg_get_context(conn));
+    api_reply reply;
+    (void)status, (void)message; /* of many kinds, and not always true */
+    api_reply_init(&reply);
+    refuse(http->api, &reply, 400, "malformed",
+           "not HTTP/1.1, not here in time, or a head of more than 8 KiB");
+    send_reply(conn, &reply, false);
+    api_reply_free(&reply);
+    return 0;
+}
+
+static int connection_opened(const struct mg_connection *conn, void **conn_data)
+{
+    (void)conn_data;
+    fs_http *http = mg_get_user_data(mg_get_context(conn));
+    atomic_fetch_add(&http->connections, 1);
+    return 0;
+}
+
+static void connection_closed(const struct mg_connection *conn)
+{
+    fs_http *http = mg_get_user_data(mg_get_context(conn));
+    atomic_fetch_sub(&http->connections, 1);
+}
+
+static bool find_port(fs_http *http, const char *address)
+{
+    struct mg_server_port port;
+    if (mg_get_server_ports(http->context, 1, &port) < 1)
+        return false;
+    const char *colon = strrchr(address, ':');
+    int host_len = colon != NULL ? (int)(colon - address) : 0;
+    snprintf(http->address, sizeof(http->address), "%.*s:%d", host_len, address, port.port);
+    return true;
+}
+
+fs_http *http_start(fs_api *api, const char *address, int threads, char *err, size_t err_len)
+{
+    char count[16], listen[128];
+    snprintf(count, sizeof(count), "%d", threads);
+    /* "*:80" is an address to people and a bare port to civetweb. */
+    snprintf(listen, sizeof(listen), "%s", strncmp(address, "*:", 2) == 0 ? address + 2 : address);
+    const char *options[] = {
+        "max_request_size",
+        HEAD_BYTES_MAX,
+        "listening_ports",
+        listen,
+        "num_threads",
+        count,
+        "tcp_nodelay",
+        "1",
+        "enable_keep_alive",
+        "yes",
+        "keep_alive_timeout_ms",
+        "75000",
+        "request_timeout_ms",
+        HEAD_DEADLINE_MS,
+        "connection_queue",
+        "512",
+        "listen_backlog",
+        "1024",
+        "access_control_allow_origin",
+        "",
+        NULL,
+    };
+    fs_http *http = calloc(1, sizeof(*http));
+    if (http == NULL) {
+        snprintf(err, err_len, "out of memory");
+        return NULL;
+    }
+    http->api = api;
+    http->connections_max = threads > RESERVE * 4 ? threads - RESERVE : threads;
+    const struct mg_callbacks callbacks = {
+        .begin_request = serve,
+        .http_error = answer_fault,
+        .init_connection = connection_opened,
+        .connection_closed = connection_closed,
+        .log_message = log_civetweb,
+    };
+    struct mg_init_data init = {
+        .callbacks = &callbacks, .user_data = http, .configuration_options = options};
+    char why[256] = "";
+    struct mg_error_data error = {.text = why, .text_buffer_size = sizeof(why)};
+    mg_init_library(0);
+    http->context = mg_start2(&init, &error);
+    if (http->context == NULL || !find_port(http, address)) {
+        snprintf(err, err_len, "can not listen on %s: %s", address, why);
+        http_stop(http);
+        return NULL;
+    }
+    return http;
+}
+
+const char *http_address(const fs_http *http)
+{
+    return http->address;
+}
+
+void http_stop(fs_http *http)
+{
+    if (http == NULL)
+        return;
+    if (http->context != NULL)
+        mg_stop(http->context);
+    mg_exit_library();
+    free(http);
+}

@@ -1,0 +1,26 @@
+/*
+ * http.h - the HTTP server: from sockets to api_handle() and back.
+ *
+ * Every response leaves in one write. What the transport can see to be wrong (a body framed in
+ * two ways, a missing Host, too many headers, too long or too slow a body) never reaches the
+ * service. A keep-alive connection owns a thread, so `threads` bounds the connections served at
+ * once.
+ */
+#ifndef FLASHSALE_HTTP_H
+#define FLASHSALE_HTTP_H
+
+#include "server/api.h"
+
+typedef struct fs_http fs_http;
+
+/* Listens on `address` ("host:port"; port 0 = any free one) and serves. NULL and a sentence in
+ * err. */
+fs_http *http_start(fs_api *api, const char *address, int threads, char *err, size_t err_len);
+
+/* "host:port" that it really listens on. (borrowed) */
+const char *http_address(const fs_http *http);
+
+/* Closes all connections at once: let requests in flight end before. NULL is allowed. */
+void http_stop(fs_http *http);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * json.h - reading a flat JSON object strictly. Nothing is guessed and nothing is ignored.
+ *
+ * Refused: anything behind the object, NUL bytes, members that are not asked for or come twice,
+ * names in another case, fractions, numbers out of range, values of another type, nesting.
+ */
+#ifndef FLASHSALE_JSON_H
+#define FLASHSALE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct json_field {
+    const char *name;
+    char *text;          /* a string goes here ... */
+    size_t text_len;     /* ... with its NUL in so many bytes */
+    int64_t *number;     /* or an integer here ... */
+    int64_t least, most; /* ... within these */
+    bool found;          /* set by json_read() */
+} json_field;
+
+/* Reads body[0..len) into the fields, the last of which has no name. False and a sentence that
+ * names the member in err; the targets may then have been written. */
+bool json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len);
+
+#endif

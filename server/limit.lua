@@ -1,0 +1,13 @@
+-- Lets a try pass, or says how long to wait. Source: GCRA, in its virtual scheduling form.
+-- KEYS  1 the moment at which the bucket is empty again, in us of Redis's clock
+-- ARGV  1 us a try  2 tries at once
+-- Reply 0 = pass, otherwise us to wait
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local each, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
+local empty = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
+local wait = empty - now - each * (burst - 1)
+if wait > 0 then return wait end
+redis.call('SET', KEYS[1], string.format('%.0f', empty + each), 'PX',
+    math.ceil((empty + each - now) / 1000))
+return 0

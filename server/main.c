@@ -1,0 +1,219 @@
+/*
+ * main.c - flashsale's life: options, connections, the first sale, serving, draining.
+ *
+ * On SIGTERM or SIGINT it drains: it tells the proxy (readyz) and sells on for a while, so that
+ * nobody is refused before the proxy has looked; then it refuses, lets what is in flight end, and
+ * leaves with nothing held. A second signal ends it at once.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/http.h"
+#include "server/limit.h"
+#include "server/log.h"
+#include "server/options.h"
+
+#define FILES_RESERVE 256 /* descriptors beyond one a connection: Redis, locks, files */
+#define IN_FLIGHT_MS  65000
+#define FIRST_SALE_MS 30000 /* to wait for a Redis that is still starting */
+
+static void raise_file_limit(int64_t threads)
+{
+    struct rlimit limit;
+    rlim_t need = (rlim_t)threads * 2 + 1024 + FILES_RESERVE;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
+        return;
+    limit.rlim_cur = limit.rlim_max < need ? limit.rlim_max : need;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < need)
+        log_event(LOG_WARN, "few_descriptors", "detail",
+                  "the limit of open files is too low for --threads", NULL);
+}
+
+/* The instance's name in orders: as told, or host and port, made an identifier. */
+static void name_instance(const fs_options *options, const char *address, char *ret, size_t ret_len)
+{
+    char host[40] = "host";
+    if (options->name[0] != '\0') {
+        snprintf(ret, ret_len, "%s", options->name);
+        return;
+    }
+    gethostname(host, sizeof(host) - 1);
+    const char *colon = strrchr(address, ':');
+    snprintf(ret, ret_len, "%.*s-%s", (int)sizeof(host) - 1, host, colon + 1);
+    for (char *c = ret; *c != '\0'; c++)
+        if (!ident_ok(c, 1))
+            *c = '-';
+}
+
+static void sleep_ms(int ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000L}, NULL);
+}
+
+/* ---- the first sale -------------------------------------------------------------------------- */
+
+static void warn_if_different(const char *name, int64_t mine, int64_t current)
+{
+    char texts[2][24];
+    if (mine == current)
+        return;
+    snprintf(texts[0], sizeof(texts[0]), "%lld", (long long)mine);
+    snprintf(texts[1], sizeof(texts[1]), "%lld", (long long)current);
+    log_event(LOG_WARN, "option_differs", "option", name, "here", texts[0], "sale", texts[1],
+              "detail", "the sale was joined as it is", NULL);
+}
+
+static void compare(const sale_terms *mine, fs_store *store)
+{
+    char err[256];
+    sale_terms current;
+    if (start_read_terms(store, mine->item, mine->id, &current, err, sizeof(err)) != START_OK)
+        return;
+    if (mine->strategy != current.strategy)
+        log_event(LOG_WARN, "option_differs", "option", "strategy", "here", mine->strategy->name,
+                  "sale", current.strategy->name, NULL);
+    warn_if_different("stock", mine->initial, current.initial);
+    warn_if_different("per-user-limit", mine->per_user_limit, current.per_user_limit);
+    warn_if_different("lease-ms", mine->lease_ms, current.lease_ms);
+    warn_if_different("wait-ms", mine->wait_ms, current.wait_ms);
+    warn_if_different("hold-ms", mine->hold_ms, current.hold_ms);
+    warn_if_different("segments", mine->segments, current.segments);
+    warn_if_different("durability", mine->durability, current.durability);
+}
+
+/* Starts the sale of the options unless its item has one. False: said in the log. */
+static bool start_first_sale(const fs_options *options, fs_store *store)
+{
+    char err[512];
+    sale_terms terms;
+    if (options->sale.item[0] == '\0')
+        return true;
+    start_status status;
+    dlock_time deadline = dlock_in_ms(FIRST_SALE_MS);
+    do {
+        if (!draft_finish(&options->sale, &terms, err, sizeof(err)))
+            return false;
+        status = start_sale(store, &terms, true, err, sizeof(err));
+        if (status == START_UNAVAILABLE)
+            sleep_ms(200);
+    } while (status == START_UNAVAILABLE && !dlock_passed(deadline));
+
+    if (status == START_JOINED)
+        compare(&terms, store);
+    bool good = status == START_OK || status == START_JOINED;
+    log_event(good ? LOG_INFO : LOG_ERROR,
+              status == START_JOINED ? "sale_joined"
+              : good                 ? "sale_started"
+                                     : "sale_not_started",
+              "item", terms.item, "sale", terms.id, "detail", good ? NULL : err, NULL);
+    return good;
+}
+
+/* ---- draining -------------------------------------------------------------------------------- */
+
+static bool wait_signal(const sigset_t *signals, int64_t seconds)
+{
+    struct timespec time = {.tv_sec = seconds};
+    return sigtimedwait(signals, NULL, &time) > 0;
+}
+
+static void drain(fs_api *api, const sigset_t *signals, int64_t delay_s)
+{
+    log_event(LOG_INFO, "draining", NULL);
+    atomic_store(&api->draining, true);
+    bool hurry = wait_signal(signals, delay_s);
+    atomic_store(&api->refusing, true);
+    dlock_time deadline = dlock_in_ms(hurry ? 0 : IN_FLIGHT_MS);
+    while (atomic_load(&api->in_flight) > 0 && !dlock_passed(deadline))
+        sleep_ms(5);
+}
+
+/* ---- main ------------------------------------------------------------------------------------ */
+
+/* Serves until a signal comes, then drains. The exit code. */
+static int serve(const fs_options *options, fs_api *api, const sigset_t *signals)
+{
+    char err[512];
+    int signo;
+    fs_http *http = http_start(api, options->listen, (int)options->threads, err, sizeof(err));
+    if (http == NULL) {
+        fprintf(stderr, "flashsale: --listen: %s\n", err);
+        return 1;
+    }
+    name_instance(options, http_address(http), api->store->instance, sizeof(api->store->instance));
+    if (!start_first_sale(options, api->store)) {
+        http_stop(http);
+        return 1;
+    }
+    atomic_store(&api->open, true);
+    log_event(LOG_INFO, "started", "version", FLASHSALE_VERSION, "listen", http_address(http),
+              "instance", api->store->instance, NULL);
+    printf("flashsale listening on %s\n", http_address(http));
+    fflush(stdout);
+
+    sigwait(signals, &signo);
+    drain(api, signals, options->drain_delay_s);
+    http_stop(http);
+    log_event(LOG_INFO, "stopped", NULL);
+    return 0;
+}
+
+static int run(const fs_options *options, const sigset_t *signals)
+{
+    char err[512];
+    static fs_store store;
+    static fs_metrics metrics;
+    static fs_admin admin;
+    const char *file = options->admin_token_file[0] != '\0' ? options->admin_token_file : NULL;
+    const char *token = options->admin_token[0] != '\0' ? options->admin_token : NULL;
+    if (admin_init(&admin, file, token, options_is_loopback(options->listen), err, sizeof(err)) !=
+        0) {
+        fprintf(stderr, "flashsale: %s: %s\n",
+                file != NULL ? "--admin-token-file" : "FLASHSALE_ADMIN_TOKEN", err);
+        return 64;
+    }
+    const char *quorum = options->quorum[0] != '\0' ? options->quorum : NULL;
+    if (store_open(&store, options->redis, quorum, "", err, sizeof(err)) != 0) {
+        fprintf(stderr, "flashsale: --redis or --quorum: %s\n", err);
+        return 64;
+    }
+    fs_limit limit = {&store, options->rate_user, options->rate_address, options->rate_burst};
+    bool limited = limit.user_rate > 0 || limit.address_rate > 0;
+    fs_api api = {.store = &store,
+                  .metrics = &metrics,
+                  .admin = &admin,
+                  .limit = limited ? &limit : NULL,
+                  .sales = sales_open(&store)};
+    int code = api.sales != NULL ? serve(options, &api, signals) : 1;
+    if (api.sales != NULL)
+        sales_close(api.sales);
+    store_close(&store);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    static fs_options options;
+    switch (options_read(&options, argc, argv)) {
+    case OPTIONS_DONE:
+        return 0;
+    case OPTIONS_BAD:
+        return 64;
+    case OPTIONS_RUN:
+        break;
+    }
+    /* Threads inherit the mask, so only sigwait() here sees these. */
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    raise_file_limit(options.threads);
+    return run(&options, &signals);
+}

@@ -1,0 +1,212 @@
+/* options.c - one table for the command line, the environment and --help. */
+#include "server/options.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/strategy.h"
+
+#define PREFIX "FLASHSALE_"
+
+typedef struct option_spec {
+    const char *name;    /* without the dashes */
+    size_t offset, size; /* a text of `size` bytes, or a number when `size` is 0 */
+    int64_t least, most;
+    const char *help;
+} option_spec;
+
+#define TEXT(field)             offsetof(fs_options, field), sizeof(((fs_options *)0)->field), 0, 0
+#define INT(field, least, most) offsetof(fs_options, field), 0, least, most
+
+static const option_spec specs[] = {
+    {"listen", TEXT(listen), "HOST:PORT to listen on; port 0 takes a free one and prints it"},
+    {"redis", TEXT(redis), "URL of the Redis server"},
+    {"quorum", TEXT(quorum), "URL,URL,... of independent servers for strategy redlock"},
+    {"name", TEXT(name), "this instance's name in its orders"},
+    {"item", TEXT(sale.item), "item to sell: starts a sale if it has none, else joins it"},
+    {"stock", INT(sale.stock, 0, STOCK_MAX), "units of that sale"},
+    {"strategy", TEXT(sale.strategy), "how to sell; see --list-strategies"},
+    {"per-user-limit", INT(sale.per_user_limit, 0, STOCK_MAX), "units a user may have, 0 = any"},
+    {"lease-ms", INT(sale.lease_ms, 10, 86400000), "lease of the sale's lock"},
+    {"wait-ms", INT(sale.wait_ms, 0, 60000), "how long a buyer waits for the lock"},
+    {"hold-ms", INT(sale.hold_ms, 0, 60000), "how long the critical section lasts on purpose"},
+    {"durability", TEXT(sale.durability), "memory or disk"},
+    {"segments", INT(sale.segments, 1, SEGMENTS_MAX), "segments of strategy sharded"},
+    {"threads", INT(threads, 4, 16384), "connections served at once"},
+    {"drain-delay", INT(drain_delay_s, 0, 600), "seconds to sell on after SIGTERM"},
+    {"admin-token-file", TEXT(admin_token_file),
+     "file with the admin's token (or " PREFIX "ADMIN_TOKEN)"},
+    {"rate-user", INT(rate_user, 0, 1000000), "tries to buy a second and user, 0 = any"},
+    {"rate-address", INT(rate_address, 0, 1000000), "tries a second and address, 0 = any"},
+    {"rate-burst", INT(rate_burst, 1, 1000000), "tries at once within those rates"},
+};
+#define SPECS (sizeof(specs) / sizeof(specs[0]))
+
+static void set_defaults(fs_options *options)
+{
+    memset(options, 0, sizeof(*options));
+    snprintf(options->listen, sizeof(options->listen), "127.0.0.1:7000");
+    snprintf(options->redis, sizeof(options->redis), "redis://127.0.0.1:6379");
+    draft_init(&options->sale);
+    options->threads = 512;
+    options->drain_delay_s = 2;
+    options->rate_burst = 10;
+}
+
+static void print_help(void)
+{
+    printf("usage: flashsale [--OPTION VALUE] ...\n\n"
+           "Sells limited stock from Redis. Every option is also read from the environment:\n"
+           "--lease-ms from " PREFIX "LEASE_MS, and so on.\n\n");
+    for (size_t i = 0; i < SPECS; i++)
+        printf("  --%-18s %s\n", specs[i].name, specs[i].help);
+    printf("\n  --list-strategies    lists the strategies\n"
+           "  --version            prints the version\n"
+           "  --help               prints this\n");
+}
+
+static void print_strategies(void)
+{
+    for (const fs_strategy *const *s = strategy_list; *s != NULL; s++)
+        printf("%-10s %s\n           source: %s; weakness: %s\n", (*s)->name, (*s)->summary,
+               (*s)->source, (*s)->weakness);
+}
+
+static bool bad(const char *from, const char *value, const char *accepted)
+{
+    fprintf(stderr, "flashsale: %s '%.100s': must be %s\n", from, value, accepted);
+    return false;
+}
+
+static bool set_number(const option_spec *spec, const char *from, const char *value, int64_t *ret)
+{
+    char accepted[80], *end;
+    snprintf(accepted, sizeof(accepted), "a number from %lld to %lld", (long long)spec->least,
+             (long long)spec->most);
+    long long number = strtoll(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || strlen(value) > 18 ||
+        number < spec->least || number > spec->most)
+        return bad(from, value, accepted);
+    *ret = number;
+    return true;
+}
+
+/* Sets one option; `from` is its name as the user wrote it. */
+static bool set(fs_options *options, const option_spec *spec, const char *from, const char *value)
+{
+    char *target = (char *)options + spec->offset;
+    if (spec->size == 0)
+        return set_number(spec, from, value, (int64_t *)target);
+    if (strlen(value) >= spec->size) {
+        char accepted[64];
+        snprintf(accepted, sizeof(accepted), "at most %zu characters", spec->size - 1);
+        return bad(from, value, accepted);
+    }
+    memcpy(target, value, strlen(value) + 1);
+    return true;
+}
+
+/* "lease-ms" -> "FLASHSALE_LEASE_MS" */
+static void env_name(const char *name, char *ret, size_t ret_len)
+{
+    snprintf(ret, ret_len, PREFIX "%s", name);
+    for (char *c = ret; *c != '\0'; c++)
+        *c = *c == '-' ? '_' : (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+}
+
+static bool read_env(fs_options *options)
+{
+    char name[64];
+    for (size_t i = 0; i < SPECS; i++) {
+        env_name(specs[i].name, name, sizeof(name));
+        const char *value = getenv(name);
+        if (value != NULL && !set(options, &specs[i], name, value))
+            return false;
+    }
+    const char *token = getenv(PREFIX "ADMIN_TOKEN");
+    if (token != NULL)
+        snprintf(options->admin_token, sizeof(options->admin_token), "%s", token);
+    return true;
+}
+
+static const option_spec *find(const char *arg, size_t len)
+{
+    for (size_t i = 0; i < SPECS; i++)
+        if (strlen(specs[i].name) == len && strncmp(specs[i].name, arg, len) == 0)
+            return &specs[i];
+    return NULL;
+}
+
+/* "--name value" or "--name=value". */
+static bool read_args(fs_options *options, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        char from[64];
+        size_t len = strcspn(argv[i], "=");
+        const option_spec *spec =
+            strncmp(argv[i], "--", 2) == 0 ? find(argv[i] + 2, len - 2) : NULL;
+        if (spec == NULL) {
+            fprintf(stderr, "flashsale: unknown option '%s'; see --help\n", argv[i]);
+            return false;
+        }
+        snprintf(from, sizeof(from), "--%s", spec->name);
+        const char *value = argv[i][len] == '=' ? argv[i] + len + 1 : argv[++i];
+        if (value == NULL) {
+            fprintf(stderr, "flashsale: %s needs a value: %s\n", from, spec->help);
+            return false;
+        }
+        if (!set(options, spec, from, value))
+            return false;
+    }
+    return true;
+}
+
+/* What no single value shows. */
+static bool check(fs_options *options)
+{
+    char err[512];
+    sale_terms terms;
+    const char *colon = strrchr(options->listen, ':');
+    char *end = NULL;
+    long port = colon != NULL && colon != options->listen ? strtol(colon + 1, &end, 10) : -1;
+    if (port < 0 || port > 65535 || end == colon + 1 || *end != '\0')
+        return bad("--listen", options->listen, "HOST:PORT with a port from 0 to 65535");
+    if (options->name[0] != '\0' && !ident_ok(options->name, strlen(options->name)))
+        return bad("--name", options->name, "1 to 64 of [A-Za-z0-9_-]");
+    if (options->sale.item[0] == '\0')
+        return true;
+    if (options->sale.stock < 0) {
+        fprintf(stderr, "flashsale: --item needs --stock: %s\n", specs[5].help);
+        return false;
+    }
+    if (draft_finish(&options->sale, &terms, err, sizeof(err)))
+        return true;
+    fprintf(stderr, "flashsale: --item and its sale: %s\n", err);
+    return false;
+}
+
+options_answer options_read(fs_options *options, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0)
+            print_help();
+        else if (strcmp(argv[i], "--version") == 0)
+            printf("flashsale %s\n", FLASHSALE_VERSION);
+        else if (strcmp(argv[i], "--list-strategies") == 0)
+            print_strategies();
+        else
+            continue;
+        return OPTIONS_DONE;
+    }
+    set_defaults(options);
+    bool good = read_env(options) && read_args(options, argc, argv) && check(options);
+    return good ? OPTIONS_RUN : OPTIONS_BAD;
+}
+
+bool options_is_loopback(const char *listen)
+{
+    return strncmp(listen, "127.", 4) == 0 || strncmp(listen, "localhost:", 10) == 0 ||
+           strncmp(listen, "[::1]:", 6) == 0;
+}

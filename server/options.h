@@ -1,0 +1,35 @@
+/*
+ * options.h - what flashsale can be told, on the command line or by FLASHSALE_ variables.
+ *
+ * The command line wins. An error names the option and says what would be accepted.
+ */
+#ifndef FLASHSALE_OPTIONS_H
+#define FLASHSALE_OPTIONS_H
+
+#include "server/draft.h"
+
+typedef struct fs_options {
+    char listen[128];         /* host:port */
+    char redis[512];          /* URL */
+    char quorum[2048];        /* URLs, comma-separated; "" = none */
+    char name[IDENT_MAX + 1]; /* of this instance, in its orders; "" = made from host and port */
+    char admin_token_file[512];
+    char admin_token[512]; /* from the environment only */
+    fs_draft sale;         /* to be started if its item has none; no item: none */
+    int64_t threads;
+    int64_t drain_delay_s;
+    int64_t rate_user, rate_address, rate_burst; /* tries a second; 0 = no limit */
+} fs_options;
+
+typedef enum options_answer {
+    OPTIONS_RUN = 0,
+    OPTIONS_DONE, /* --help and the like: all said on stdout */
+    OPTIONS_BAD   /* said on stderr */
+} options_answer;
+
+options_answer options_read(fs_options *options, int argc, char **argv);
+
+/* Whether the address is a loopback one: 127.x.x.x, localhost, [::1]. */
+bool options_is_loopback(const char *listen);
+
+#endif

@@ -1,0 +1,68 @@
+-- Sells to a number of buyers in the order given, each all or nothing, and records the orders.
+-- Everything is decided before the first write.
+--
+-- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users
+-- ARGV  1 the sale  2 units a user may have, 0 = any  3 "<fence> <instance>" for the records
+--       4 "1": a buyer refused here asks the next segment, so leave a mark if less would do
+--       then four a buyer: request, user, units, not_after in us of Redis's clock
+--
+-- Reply {"closed"}, {"damaged"}, or {units left, one answer a buyer ...}. An answer is the new
+-- order's record, "=" and the record it had before, or "sold_out", "limit", "late", "void".
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {'closed'} end
+local left = tonumber(redis.call('GET', KEYS[2]))
+if not left then return {'damaged'} end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local tail = ' ' .. ARGV[3] .. ' ' .. string.format('%.0f', now)
+local limit = tonumber(ARGV[2])
+local number = redis.call('LLEN', KEYS[5])
+
+local requests = {}
+for i = 5, #ARGV, 4 do requests[#requests + 1] = ARGV[i] end
+local known = redis.call('HMGET', KEYS[4], unpack(requests))
+
+local before = left
+local fresh, has, records, ids, answers = {}, {}, {}, {}, {}
+local function write(request, record)
+    fresh[request] = record
+    records[#records + 1] = request
+    records[#records + 1] = record
+end
+
+for i, request in ipairs(requests) do
+    local user, units = ARGV[i * 4 + 2], tonumber(ARGV[i * 4 + 3])
+    local record = known[i] or fresh[request]
+    if limit > 0 and not has[user] then
+        has[user] = tonumber(redis.call('HGET', KEYS[6], user) or 0)
+    end
+    local answer
+    if record == '-' then answer = 'void'
+    elseif record == '>' then answer = 'sold_out'
+    elseif record then answer = '=' .. record
+    elseif now > tonumber(ARGV[i * 4 + 4]) then answer = 'late'
+    elseif limit > 0 and has[user] + units > limit then answer = 'limit'
+    elseif units > left then
+        answer = 'sold_out'
+        if ARGV[4] == '1' and left > 0 then write(request, '>') end
+    else
+        left = left - units
+        number = number + 1
+        answer = number .. ' ' .. user .. ' ' .. units .. ' ' .. left .. tail
+        write(request, answer)
+        ids[#ids + 1] = request
+        if limit > 0 then has[user] = has[user] + units end
+    end
+    answers[i + 1] = answer
+end
+
+if #records > 0 then redis.call('HSET', KEYS[4], unpack(records)) end
+if #ids > 0 then
+    redis.call('DECRBY', KEYS[2], before - left)
+    redis.call('INCRBY', KEYS[3], before - left)
+    redis.call('RPUSH', KEYS[5], unpack(ids))
+    if limit > 0 then
+        for user, units in pairs(has) do redis.call('HSET', KEYS[6], user, units) end
+    end
+end
+answers[1] = left
+return answers

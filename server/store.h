@@ -1,0 +1,50 @@
+/*
+ * store.h - this process's one way to Redis: connections, lock client, clock.
+ *
+ * Redis's clock is the only one that all instances share. store_redis_us() translates a moment
+ * of this process into it, from an estimate that store_sync_clock() renews; it is off by at most
+ * one round trip.
+ *
+ * Any number of threads may use a store.
+ */
+#ifndef FLASHSALE_STORE_H
+#define FLASHSALE_STORE_H
+
+#include "lock/dlock.h"
+
+#include <stdatomic.h>
+
+typedef struct fs_store {
+    dlock_redis *redis;
+    dlock_client *locks;
+    dlock_redis *quorum[16]; /* independent servers for Redlock; none: `redis` alone */
+    int quorum_len;
+    char instance[65];         /* this process's name, in every order it sells */
+    _Atomic int64_t offset_us; /* Redis's clock less dlock_now() */
+    atomic_bool reachable;     /* whether the last question of the clock was answered */
+    _Atomic(struct store_outage *) outage;
+} fs_store;
+
+/* `redis_url`, `quorum_urls` (comma-separated, or NULL) and `instance` are copied. Does not
+ * connect. 0, or -1 and a sentence in err. */
+int store_open(fs_store *store, const char *redis_url, const char *quorum_urls,
+               const char *instance, char *err, size_t err_len);
+void store_close(fs_store *store);
+
+/* Asks Redis for its time, within a second. False: not answered; the old estimate stays. */
+bool store_sync_clock(fs_store *store);
+
+/* Ends every wait for a lock once Redis is found not to answer: for dlock_wait. (borrowed) */
+dlock_cancel *store_outage_cancel(fs_store *store);
+
+/* The moment by Redis's clock, in Unix microseconds. */
+int64_t store_redis_us(const fs_store *store, dlock_time moment);
+
+/* No question that only reads waits longer than this: a Redis that hangs is told from one that
+ * works within the two seconds in which a buyer is to hear of it. */
+#define STORE_READ_MS 1500
+
+/* The deadline of a read made for a request with `deadline`. */
+dlock_time store_read_deadline(dlock_time deadline);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * pubsub - Redisson's lock: its hash, its channel, its watchdog. (Article 001, the second half.)
+ *
+ * Release is broadcast to all waiters, of whom one gets the lock and all others asked in vain. It
+ * wakes faster than polling, and costs Redis a question from every waiter at every release.
+ */
+#include "server/locked.h"
+
+static int pubsub_open(const sale_terms *terms, void **state, char *err, size_t err_len)
+{
+    return locked_open(terms, &(dlock_options){.kind = DLOCK_HASH, .renew_ms = terms->lease_ms / 3},
+                       state, err, err_len);
+}
+
+const fs_strategy strategy_pubsub = {
+    .name = "pubsub",
+    .summary = "Redisson's layout: a hash, and a broadcast that wakes all waiters",
+    .source = "article 001, Redisson",
+    .weakness = "every release wakes everybody for one winner; a stopped holder still writes",
+    .locked = true,
+    .renews = true,
+    .lease_ms = 30000,
+    .wait_ms = 10000,
+    .open = pubsub_open,
+    .buy = locked_buy,
+    .close = locked_close,
+};

@@ -1,0 +1,31 @@
+/*
+ * redlock - the lock counts when a majority of independent servers granted it. (Where article 003
+ * points for clusters; the algorithm is Redis's own "Redlock".)
+ *
+ * No server's loss gives the lock away, as a failover to a late replica does. It still is a bet on
+ * time, and it has no fence: no single server could issue one.
+ */
+#include "server/locked.h"
+#include "server/log.h"
+
+static int redlock_open(const sale_terms *terms, void **state, char *err, size_t err_len)
+{
+    if (terms->store->quorum_len == 0)
+        log_event(LOG_WARN, "quorum_of_one", "item", terms->item, "detail",
+                  "no --quorum given: redlock uses the sale's own server alone", NULL);
+    return locked_open(terms, &(dlock_options){.kind = DLOCK_QUORUM}, state, err, err_len);
+}
+
+const fs_strategy strategy_redlock = {
+    .name = "redlock",
+    .summary = "a majority of independent servers must grant the lock",
+    .source = "article 003's pointer: Redlock",
+    .weakness = "several servers to ask, waiters poll, no fence; a stopped holder still writes",
+    .locked = true,
+    .renews = true,
+    .lease_ms = 10000,
+    .wait_ms = 5000,
+    .open = redlock_open,
+    .buy = locked_buy,
+    .close = locked_close,
+};

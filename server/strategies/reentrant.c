@@ -1,0 +1,27 @@
+/*
+ * reentrant - a hash owner -> 1, renewed in the background. (Article 001, the hand-made lock.)
+ *
+ * A buyer that finds the lock taken sleeps 50 ms and asks again, and again: whoever happens to ask
+ * at the right moment gets it, so some starve while others buy in a row.
+ */
+#include "server/locked.h"
+
+static int reentrant_open(const sale_terms *terms, void **state, char *err, size_t err_len)
+{
+    return locked_open(terms, &(dlock_options){.kind = DLOCK_HASH, .poll_ms = 50}, state, err,
+                       err_len);
+}
+
+const fs_strategy strategy_reentrant = {
+    .name = "reentrant",
+    .summary = "a hash with the owner; waiters ask every 50 ms; renewed every lease / 3",
+    .source = "article 001, hand-made",
+    .weakness = "the lock lies idle until somebody asks; unfair; a stopped holder still writes",
+    .locked = true,
+    .renews = true,
+    .lease_ms = 10000,
+    .wait_ms = 10000,
+    .open = reentrant_open,
+    .buy = locked_buy,
+    .close = locked_close,
+};

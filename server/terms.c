@@ -1,0 +1,30 @@
+/* terms.c - what follows from a sale's terms. */
+#include "server/terms.h"
+
+#include <string.h>
+
+#define REQUEST_MS      10000
+#define WAIT_RESERVE_MS 1000 /* beyond the longest wait, for the write itself */
+
+static const char *const durability_names[DURABILITY_LEVELS] = {"memory", "disk"};
+
+const char *durability_name(durability level)
+{
+    return durability_names[level];
+}
+
+bool durability_find(const char *name, durability *ret)
+{
+    for (int i = 0; i < DURABILITY_LEVELS; i++) {
+        if (strcmp(name, durability_names[i]) == 0) {
+            *ret = (durability)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t terms_request_ms(const sale_terms *terms)
+{
+    return terms->wait_ms <= REQUEST_MS ? REQUEST_MS : terms->wait_ms + WAIT_RESERVE_MS;
+}
