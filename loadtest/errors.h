@@ -1,0 +1,45 @@
+/*
+ * errors.h - what went wrong, by phase, code and target, with a hint for each.
+ *
+ * A failure is never only a number: the report says where it happened ("connect"), what it was
+ * ("refused"), at which target, how often, and what to look at.
+ */
+#ifndef LOADTEST_ERRORS_H
+#define LOADTEST_ERRORS_H
+
+#include <stdint.h>
+
+#define ERRORS_MAX 128 /* kinds kept apart; all further ones are counted together */
+
+enum error_phase {
+    PHASE_WARM_UP, /* before the run: opening the connections */
+    PHASE_CONNECT, /* nothing was sent */
+    PHASE_SEND,    /* part of the request may have been sent */
+    PHASE_WAIT,    /* sent; the answer did not come, or not whole */
+    PHASE_ANSWER   /* an HTTP answer that is not one of the outcomes of a sale */
+};
+
+struct error_entry {
+    enum error_phase phase;
+    char code[64]; /* "refused", "reset", "http_500", "store_unavailable" */
+    int target;    /* index into the plan's targets */
+    uint64_t count;
+};
+
+struct error_book;
+
+struct error_book *error_book_new(void);
+void error_book_free(struct error_book *book);
+
+/* Counts one. Any thread. */
+void error_book_add(struct error_book *book, enum error_phase phase, const char *code, int target);
+
+/* Copies up to `max` entries, most frequent first; the number copied. */
+int error_book_list(struct error_book *book, struct error_entry *entries, int max);
+
+const char *error_phase_name(enum error_phase phase);
+
+/* A sentence on what to look at. Never NULL. */
+const char *error_hint(const struct error_entry *entry);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * outcome.h - what became of a request to buy, as its buyer sees it.
+ *
+ * The outcomes exclude each other; every request that was issued and not cut off ends in exactly
+ * one. UNKNOWN is an outcome of its own: the request was sent and may have bought or not. It is
+ * never counted as a yes or as a no.
+ */
+#ifndef LOADTEST_OUTCOME_H
+#define LOADTEST_OUTCOME_H
+
+#include <stdbool.h>
+
+enum outcome {
+    OUT_SOLD,        /* 201 */
+    OUT_SOLD_OUT,    /* 409 sold_out */
+    OUT_LIMIT,       /* 409 limit_reached */
+    OUT_BUSY,        /* 503 busy: definitely not bought */
+    OUT_UNAVAILABLE, /* 503 store_unavailable: definitely not bought */
+    OUT_UNKNOWN,     /* 504 unknown, or the answer was lost after the request had been sent */
+    OUT_ERROR,       /* any other answer, or the request never left: definitely not bought */
+    OUT_COUNT
+};
+
+/* The name in reports and JSON: "sold", "sold_out", ... */
+const char *outcome_name(enum outcome outcome);
+
+/* Classifies an answer by its HTTP status and the "code" of its problem body ("" when none). */
+enum outcome outcome_of_answer(long status, const char *code);
+
+/* Whether the service did its work for the buyer: a sale, or the final word that there is none. */
+bool outcome_is_served(enum outcome outcome);
+
+/* Whether the buyer was turned away, although the stock may have had a unit left. */
+bool outcome_is_turned_away(enum outcome outcome);
+
+#endif
