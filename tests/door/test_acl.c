@@ -1,0 +1,362 @@
+/*
+ * test_acl.c - docker/users.acl: the service's Redis user may do what the service needs, and
+ * nothing else.
+ *
+ *   enough       every strategy and every page works, and Redis has logged no denial
+ *   necessary    every command that is granted was called meanwhile: one that is not fails the test
+ *   closed       keys of others and the dangerous commands are refused
+ *   unseen       the password is in no log line, answer or command line
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/site.h"
+
+#define SECRET "3c9f1d7e5b8a2640"
+
+static fx_site site; /* its instances log in as the service's user */
+static char acl_dir[256], acl_line[2048];
+
+/* Fills in the password, as docker/redis-start does, and adds a user for this test's own checks. */
+static void write_acl(char *path, size_t len)
+{
+    char line[2048];
+    FILE *from = fopen("docker/users.acl", "r");
+    assert_non_null(from);
+    snprintf(path, len, "%s/users.acl", acl_dir);
+    FILE *to = fopen(path, "w");
+    assert_non_null(to);
+    while (fgets(line, sizeof(line), from)) {
+        char *at = strstr(line, "@PASSWORD@");
+        if (at == NULL) {
+            fputs(line, to);
+            continue;
+        }
+        snprintf(acl_line, sizeof(acl_line), "%s", at);
+        fprintf(to, "%.*s>%s%s", (int)(at - line), line, SECRET, at + strlen("@PASSWORD@"));
+    }
+    fputs("user checker on >checker allkeys allchannels +@all\n", to);
+    fclose(from);
+    fclose(to);
+}
+
+static redisReply *ask(const char *command)
+{
+    redisReply *reply = redisCommand(fx_redis_ctx(site.redis), command);
+    assert_non_null(reply);
+    return reply;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    char acl[300], url[256];
+    fx_dir_make(acl_dir, sizeof(acl_dir));
+    write_acl(acl, sizeof(acl));
+    site.redis = fx_redis_start((const char *const[]){"--aclfile", acl, "--appendonly", "yes",
+                                                      "--appendfsync", "always", NULL});
+    freeReplyObject(ask("AUTH checker checker"));
+    snprintf(url, sizeof(url), "redis://flashsale:%s@127.0.0.1:%d", SECRET,
+             fx_redis_port(site.redis));
+    for (int i = 0; i < FX_INSTANCES; i++)
+        site.server[i] =
+            fx_server_start(url, (const char *const[]){"--item", "P0001", "--stock", "100", NULL});
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FX_INSTANCES; i++)
+        fx_server_kill(site.server[i]);
+    fx_redis_stop(site.redis);
+    fx_dir_remove(acl_dir);
+    return 0;
+}
+
+static void open_sale(const char *strategy, const char *more)
+{
+    char body[256];
+    fx_reply reply;
+    snprintf(body, sizeof(body), "{\"item\":\"P0001\",\"stock\":40,\"strategy\":\"%s\"%s}",
+             strategy, more);
+    if (fx_site_ask(&site, 0, "POST", "/sales", body, &reply) != 201)
+        fail_msg("POST /sales %s: %d %s", body, reply.status, reply.body);
+    fx_reply_free(&reply);
+}
+
+static void look_around(void)
+{
+    static const char *const pages[] = {"/stock?item=P0001",
+                                        "/orders?item=P0001",
+                                        "/orders/none?item=P0001",
+                                        "/locks",
+                                        "/metrics",
+                                        "/readyz"};
+    for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+        fx_reply reply;
+        int status = fx_site_ask(&site, (int)(i % FX_INSTANCES), "GET", pages[i], NULL, &reply);
+        if (status != 200 && status != 404)
+            fail_msg("GET %s: %d %s", pages[i], status, reply.body);
+        fx_reply_free(&reply);
+    }
+}
+
+static void *buyer(void *arg)
+{
+    char path[128];
+    fx_reply reply;
+    int number = (int)(intptr_t)arg;
+    snprintf(path, sizeof(path), "/buy?item=P0001&user=u%d", number);
+    fx_site_ask(&site, number % FX_INSTANCES, "POST", path, NULL, &reply);
+    int status = reply.status;
+    fx_reply_free(&reply);
+    return (void *)(intptr_t)status;
+}
+
+/* Buyers at once on three instances; so there are waiters, and with a short wait_ms also some that
+ * give up. Returns how many bought. */
+static int buy_in_a_crowd(void)
+{
+    enum { BUYERS = 24 };
+    pthread_t threads[BUYERS];
+    int bought = 0;
+    for (intptr_t i = 0; i < BUYERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, buyer, (void *)i), 0);
+    for (int i = 0; i < BUYERS; i++) {
+        void *status;
+        pthread_join(threads[i], &status);
+        bought += (intptr_t)status == 201;
+    }
+    return bought;
+}
+
+static void assert_nothing_was_denied(void)
+{
+    redisReply *log = ask("ACL LOG");
+    if (log->elements > 0) {
+        const redisReply *entry = log->element[0];
+        for (size_t i = 0; i + 1 < entry->elements; i += 2)
+            if (entry->element[i + 1]->type == REDIS_REPLY_STRING)
+                print_message("%s %s\n", entry->element[i]->str, entry->element[i + 1]->str);
+        fail_msg("docker/users.acl grants less than the service needs");
+    }
+    freeReplyObject(log);
+}
+
+/* Runs a command on the current sale's lock. */
+static void plant(const char *command, const char *rest)
+{
+    char name[256], whole[512];
+    redisReply *sale = ask("GET fs:{P0001}:sale");
+    assert_int_equal(sale->type, REDIS_REPLY_STRING);
+    snprintf(name, sizeof(name), "fs:{P0001}:%s:lock", sale->str);
+    freeReplyObject(sale);
+    snprintf(whole, sizeof(whole), "%s %s %s", command, name, rest);
+    freeReplyObject(ask(whole));
+}
+
+/* What only happens when somebody dies or gives up: locks left behind, waiters that leave. */
+static void meet_the_rare_cases(void)
+{
+    open_sale("getset", "");
+    plant("SET", "1"); /* a lock that expired in 1970 */
+    assert_true(buy_in_a_crowd() > 0);
+    open_sale("reentrant", "");
+    plant("HSET", "somebody 1");
+    look_around();
+    plant("DEL", "");
+    open_sale("fair", ",\"wait_ms\":60,\"hold_ms\":50,\"lease_ms\":100"); /* some give up */
+    buy_in_a_crowd();
+}
+
+static void every_strategy_works_with_these_rights(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"none",      "setnx",  "watchdog", "getset",
+                                             "reentrant", "nested", "fair",     "pubsub",
+                                             "fenced",    "atomic", "batched",  "combined"};
+    for (size_t i = 0; i < sizeof(strategies) / sizeof(strategies[0]); i++) {
+        open_sale(strategies[i], "");
+        int bought = buy_in_a_crowd();
+        assert_nothing_was_denied();
+        if (bought == 0)
+            fail_msg("%s sold nothing", strategies[i]);
+    }
+    open_sale("sharded", ",\"segments\":4");
+    buy_in_a_crowd();
+    meet_the_rare_cases();
+    open_sale("fenced", ",\"durability\":\"disk\",\"per_user_limit\":1");
+    freeReplyObject(ask("SCRIPT FLUSH"));
+    buy_in_a_crowd();
+    look_around();
+    assert_nothing_was_denied();
+}
+
+/* The number of calls of a command, "client|setname" for one; from INFO commandstats. */
+static long calls_of(const char *stats, const char *command)
+{
+    char line[128];
+    snprintf(line, sizeof(line), "cmdstat_%s:calls=", command);
+    const char *at = strstr(stats, line);
+    return at ? strtol(at + strlen(line), NULL, 10) : 0;
+}
+
+static void every_right_is_used(void **state)
+{
+    (void)state;
+    redisReply *stats = ask("INFO commandstats");
+    char *save = NULL, unused[512] = "";
+    int granted = 0;
+    for (char *word = strtok_r(acl_line, " \n", &save); word; word = strtok_r(NULL, " \n", &save)) {
+        if (*word != '+')
+            continue;
+        assert_int_not_equal(word[1], '@'); /* a category grants what nobody has counted */
+        granted++;
+        size_t len = strlen(unused);
+        if (calls_of(stats->str, word + 1) == 0)
+            snprintf(unused + len, sizeof(unused) - len, " %s", word);
+    }
+    freeReplyObject(stats);
+    assert_true(granted > 0);
+    if (unused[0] != '\0')
+        fail_msg("granted, but not needed:%s", unused);
+}
+
+/* DEBUG is refused by Redis's own default before the ACL is asked. */
+static bool is_refusal(const char *text)
+{
+    return strncmp(text, "NOPERM", 6) == 0 || strstr(text, "DEBUG command not allowed") != NULL;
+}
+
+static void what_is_not_the_service_s_is_refused(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {
+        "GET other",
+        "SET other 1",
+        "DEL other:fs:{P0001}:stock",
+        "CONFIG SET maxmemory 1",
+        "KEYS *",
+        "SCAN 0",
+        "FLUSHALL",
+        "FLUSHDB",
+        "DEBUG SLEEP 0",
+        "SHUTDOWN NOSAVE",
+        "ACL LIST",
+        "ACL SETUSER flashsale +@all",
+        "CLIENT LIST",
+        "CLIENT KILL TYPE normal",
+        "MONITOR",
+        "REPLICAOF no one",
+        "SAVE",
+        "BGREWRITEAOF",
+        "MODULE LIST",
+        "SCRIPT FLUSH",
+        "SCRIPT KILL",
+        "FUNCTION LIST",
+        "SWAPDB 0 1",
+        "MIGRATE 127.0.0.1 1 fs:x 0 1",
+        "RENAME fs:a fs:b",
+        "PUBLISH other hello",
+        "SUBSCRIBE other",
+        "EVAL \"\" 1 other",
+    };
+    redisContext *ctx = redisConnect("127.0.0.1", fx_redis_port(site.redis));
+    freeReplyObject(redisCommand(ctx, "AUTH flashsale " SECRET));
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        redisReply *reply = redisCommand(ctx, commands[i]);
+        assert_non_null(reply);
+        if (reply->type != REDIS_REPLY_ERROR || !is_refusal(reply->str))
+            fail_msg("%s was not refused: %s", commands[i], reply->str ? reply->str : "(no text)");
+        freeReplyObject(reply);
+    }
+    redisFree(ctx);
+
+    ctx = redisConnect("127.0.0.1", fx_redis_port(site.redis));
+    redisReply *reply = redisCommand(ctx, "GET fs:{P0001}:sale"); /* nobody without a name */
+    assert_int_equal(reply->type, REDIS_REPLY_ERROR);
+    freeReplyObject(reply);
+    redisFree(ctx);
+}
+
+/* The instance's logs, an answer, and its command line. */
+static void assert_unseen(fx_process *flashsale, const char *secret, const char *answer)
+{
+    char path[64], line[4096] = "";
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)fx_process_pid(flashsale));
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t len = fread(line, 1, sizeof(line) - 1, file);
+    fclose(file);
+    assert_true(len > 0);
+    assert_null(memmem(line, len, secret, strlen(secret)));
+    assert_null(strstr(fx_process_stderr(flashsale), secret));
+    assert_null(strstr(answer, secret));
+}
+
+/* As the unit and the containers start it: the address comes by the environment. Once with the
+ * right password, once with a wrong one, which Redis refuses and the instance complains about. */
+static void the_password_is_nowhere_to_be_seen(void **state)
+{
+    (void)state;
+    static const char *const secrets[] = {SECRET, "wrong-" SECRET};
+    for (int i = 0; i < 2; i++) {
+        char program[512], redis[256], line[256], url[512];
+        int port = 0;
+        fx_reply reply;
+        snprintf(redis, sizeof(redis), "redis://flashsale:%s@127.0.0.1:%d", secrets[i],
+                 fx_redis_port(site.redis));
+        setenv("FLASHSALE_REDIS", redis, 1);
+        fx_build_path("flashsale", program, sizeof(program));
+        fx_process *p =
+            fx_spawn((const char *const[]){program, "--listen", "127.0.0.1:0", NULL}, true);
+        unsetenv("FLASHSALE_REDIS");
+        assert_true(fx_process_first_line(p, line, sizeof(line), 10000));
+        assert_int_equal(sscanf(line, "flashsale listening on 127.0.0.1:%d", &port), 1);
+
+        snprintf(url, sizeof(url), "http://127.0.0.1:%d/buy?item=P0001&user=u1", port);
+        int status = fx_http("POST", url, NULL, NULL, 15000, &reply);
+        assert_true(i == 0 ? status < 500 : status == 503);
+        assert_unseen(p, secrets[i], reply.body);
+        fx_reply_free(&reply);
+        fx_process_free(p);
+    }
+}
+
+static bool is_back(void *arg)
+{
+    (void)arg;
+    fx_reply reply;
+    int status = fx_site_ask(&site, 0, "GET", "/stock?item=P0001", NULL, &reply);
+    fx_reply_free(&reply);
+    return status != 503;
+}
+
+/* Redis loads its append-only file as the user "default". Where that user may do nothing, every
+ * transaction in the file is refused with one line in the log, and Redis comes up empty. */
+static void the_books_survive_a_restart_with_these_rights(void **state)
+{
+    (void)state;
+    open_sale("atomic", "");
+    int bought = buy_in_a_crowd();
+    assert_true(bought > 0);
+    fx_redis_restart(site.redis);
+    freeReplyObject(ask("AUTH checker checker"));
+    assert_true(fx_wait_until(is_back, NULL, 5000));
+    assert_int_equal(fx_site_stock(&site, "orders"), bought);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_strategy_works_with_these_rights),
+        cmocka_unit_test(every_right_is_used),
+        cmocka_unit_test(what_is_not_the_service_s_is_refused),
+        cmocka_unit_test(the_password_is_nowhere_to_be_seen),
+        cmocka_unit_test(the_books_survive_a_restart_with_these_rights),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

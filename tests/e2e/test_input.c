@@ -1,0 +1,141 @@
+/* test_input.c - what a client gets wrong is refused with a 4xx and a code, and changes nothing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/site.h"
+
+static fx_site *site;
+
+static int setup(void **state)
+{
+    (void)state;
+    site = fx_site_start(NULL, (const char *const[]){"--strategy", "atomic", NULL});
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fx_site_stop(site);
+    return 0;
+}
+
+/* A 4xx as problem+json with a stable code. */
+static void assert_refused(const char *what, const fx_reply *reply, int status)
+{
+    char type[128];
+    fx_reply_header(reply, "Content-Type", type, sizeof(type));
+    if (reply->status != status || strncmp(type, "application/problem+json", 24) != 0)
+        fail_msg("%s: expected %d, got %d %s: %s%s", what, status, reply->status, type, reply->body,
+                 reply->error);
+    cJSON *problem = fx_reply_json(reply);
+    assert_true(strlen(fx_json_text(problem, "code")) > 0);
+    assert_int_equal((int)fx_json_number(problem, "status"), status);
+    cJSON_Delete(problem);
+}
+
+static const struct {
+    const char *what, *method, *path, *body;
+    int status;
+} cases[] = {
+    {"no such item", "POST", "/buy?item=NOPE&user=u1", NULL, 404},
+    {"no item", "POST", "/buy?user=u1", NULL, 400},
+    {"no user", "POST", "/buy?item=P0001", NULL, 400},
+    {"empty user", "POST", "/buy?item=P0001&user=", NULL, 400},
+    {"negative quantity", "POST", "/buy?item=P0001&user=u1&quantity=-1", NULL, 400},
+    {"quantity zero", "POST", "/buy?item=P0001&user=u1&quantity=0", NULL, 400},
+    {"quantity 1.5", "POST", "/buy?item=P0001&user=u1&quantity=1.5", NULL, 400},
+    {"quantity 1x", "POST", "/buy?item=P0001&user=u1&quantity=1x", NULL, 400},
+    {"quantity 2^64+1", "POST", "/buy?item=P0001&user=u1&quantity=18446744073709551617", NULL, 400},
+    {"not UTF-8", "POST", "/buy?item=P0001&user=%ff%fe", NULL, 400},
+    {"a NUL in the user", "POST", "/buy?item=P0001&user=u%001", NULL, 400},
+    {"braces in the item", "POST", "/buy?item=%7BP0001%7D&user=u1", NULL, 400},
+    {"a new line in the user", "POST", "/buy?item=P0001&user=u%0d%0aX:1", NULL, 400},
+    {"unknown strategy", "POST", "/sales", "{\"item\":\"P0001\",\"stock\":5,\"strategy\":\"hope\"}",
+     400},
+    {"negative stock", "POST", "/sales",
+     "{\"item\":\"P0001\",\"stock\":-5,\"strategy\":\"atomic\"}", 400},
+    {"stock 1.9", "POST", "/sales", "{\"item\":\"P0001\",\"stock\":1.9,\"strategy\":\"atomic\"}",
+     400},
+    {"stock as text", "POST", "/sales",
+     "{\"item\":\"P0001\",\"stock\":\"5\",\"strategy\":\"atomic\"}", 400},
+    {"name in capitals", "POST", "/sales", "{\"ITEM\":\"P0001\",\"stock\":5}", 400},
+    {"rubbish after JSON", "POST", "/sales", "{\"item\":\"P0001\",\"stock\":5}x", 400},
+    {"not JSON", "POST", "/sales", "item=P0001", 400},
+    {"empty body", "POST", "/sales", "", 400},
+    {"no such item's stock", "GET", "/stock?item=NOPE", NULL, 404},
+    {"no such page", "GET", "/etc/passwd", NULL, 404},
+    {"dots", "GET", "/../../etc/passwd", NULL, 404},
+};
+
+static void bad_input_is_refused_and_changes_nothing(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fx_reply reply;
+        fx_site_ask(site, (int)(i % FX_INSTANCES), cases[i].method, cases[i].path, cases[i].body,
+                    &reply);
+        assert_refused(cases[i].what, &reply, cases[i].status);
+        fx_reply_free(&reply);
+    }
+    assert_int_equal(fx_site_stock(site, "remaining"), 1000);
+    assert_int_equal(fx_site_stock(site, "orders"), 0);
+}
+
+static void a_user_of_5_kb_is_refused(void **state)
+{
+    (void)state;
+    char path[6000] = "/buy?item=P0001&user=";
+    size_t len = strlen(path);
+    memset(path + len, 'u', 5120);
+    path[len + 5120] = '\0';
+    fx_reply reply;
+    int status = fx_site_ask(site, 0, "POST", path, NULL, &reply);
+    if (status < 400 || status > 499)
+        fail_msg("expected a 4xx, got %d %s%s", status, reply.body, reply.error);
+    assert_refused("5 KB user", &reply, status);
+    fx_reply_free(&reply);
+    assert_int_equal(fx_site_stock(site, "orders"), 0);
+}
+
+static void a_wrong_method_is_told_the_right_one(void **state)
+{
+    (void)state;
+    char allow[64];
+    fx_reply reply;
+    fx_site_ask(site, 1, "GET", "/buy?item=P0001&user=u1", NULL, &reply);
+    assert_refused("GET /buy", &reply, 405);
+    assert_string_equal(fx_reply_header(&reply, "Allow", allow, sizeof(allow)), "POST");
+    cJSON *problem = fx_reply_json(&reply);
+    assert_non_null(strstr(reply.body, "POST"));
+    cJSON_Delete(problem);
+    fx_reply_free(&reply);
+    assert_int_equal(fx_site_stock(site, "orders"), 0);
+}
+
+static void a_good_buy_is_answered_in_full(void **state)
+{
+    (void)state;
+    fx_reply reply;
+    assert_int_equal(fx_site_ask(site, 1, "POST", "/buy?item=P0001&user=u1", NULL, &reply), 201);
+    cJSON *order = fx_reply_json(&reply);
+    assert_string_equal(fx_json_text(order, "item"), "P0001");
+    assert_string_equal(fx_json_text(order, "user"), "u1");
+    assert_int_equal((int)fx_json_number(order, "quantity"), 1);
+    assert_int_equal((int)fx_json_number(order, "remaining"), 999);
+    cJSON_Delete(order);
+    fx_reply_free(&reply);
+    assert_int_equal(fx_site_stock(site, "orders"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_input_is_refused_and_changes_nothing),
+        cmocka_unit_test(a_user_of_5_kb_is_refused),
+        cmocka_unit_test(a_wrong_method_is_told_the_right_one),
+        cmocka_unit_test(a_good_buy_is_answered_in_full),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,175 @@
+/*
+ * test_scripts.c - scripts/up, down and demo: what they start is gone afterwards, however they
+ * end, and what is not theirs is left alone. On ports of our own, so that it disturbs nobody.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/support/fixture.h"
+#include "tests/support/http.h"
+
+enum { SCRIPT_MS = 60000 };
+
+static int port[3];
+static char home[256]; /* holds build/ and tmp/, the scripts' own */
+
+/* build/ holds this build's programs, and takes the scripts' notes and reports; tmp/ is their
+ * TMPDIR: what they leave behind is seen there. */
+static int setup(void **state)
+{
+    (void)state;
+    char ports[64], path[300], flashsale[512];
+    for (int i = 0; i < 3; i++)
+        port[i] = fx_free_port();
+    snprintf(ports, sizeof(ports), "%d %d %d", port[0], port[1], port[2]);
+    fx_dir_make(home, sizeof(home));
+    fx_build_path("", flashsale, sizeof(flashsale));
+    setenv("BUILT", flashsale, 1);
+    assert_int_equal(fx_shell("mkdir $1/build $1/tmp;"
+                              "ln -s $(realpath $BUILT/flashsale $BUILT/loadtest) $1/build",
+                              home, 5000),
+                     0);
+
+    setenv("FLASHSALE_PORTS", ports, 1);
+    snprintf(path, sizeof(path), "%s/build", home);
+    setenv("FLASHSALE_BUILD", path, 1);
+    snprintf(path, sizeof(path), "%s/tmp", home);
+    setenv("TMPDIR", path, 1);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fx_shell("scripts/down", NULL, SCRIPT_MS); /* in case a failed test left them up */
+    fx_dir_remove(home);
+    return 0;
+}
+
+static bool listens(int at)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)at),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool yes = connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0;
+    close(fd);
+    return yes;
+}
+
+/* No file is in the scripts' TMPDIR, no program has it on its command line, no port listens. */
+static bool nothing_is_left(void)
+{
+    return fx_shell("test -z \"$(ls -A $TMPDIR)\";"
+                    "! printf %s \"$TMPDIR\" | grep -lsF -f - /proc/[0-9]*/cmdline >&2",
+                    NULL, 5000) == 0 &&
+           !listens(port[0]) && !listens(port[1]) && !listens(port[2]);
+}
+
+static fx_process *run(const char *script, const char *const *args)
+{
+    char path[64];
+    const char *argv[16] = {path};
+    snprintf(path, sizeof(path), "scripts/%s", script);
+    for (size_t i = 0; args && args[i]; i++)
+        argv[i + 1] = args[i];
+    return fx_spawn(argv, true);
+}
+
+static const char *const small_demo[] = {"--stock", "100", "--requests", "1000",
+                                         "--runs",  "1",   NULL};
+
+static void demo_shows_it_and_leaves_nothing(void **state)
+{
+    (void)state;
+    fx_process *demo = run("demo", small_demo);
+    int code = fx_process_wait(demo, SCRIPT_MS);
+    const char *out = fx_process_stdout(demo);
+    if (code != 0 || !strstr(out, "OVERSOLD") || !strstr(out, "SAFE"))
+        fail_msg("exit code %d\n%s\n%s", code, out, fx_process_stderr(demo));
+    fx_process_free(demo);
+    assert_true(nothing_is_left());
+}
+
+static bool all_listen(void *arg)
+{
+    (void)arg;
+    return listens(port[0]) && listens(port[1]) && listens(port[2]);
+}
+
+static void an_interrupted_demo_leaves_nothing_running(void **state)
+{
+    (void)state;
+    fx_process *demo = run("demo", NULL);
+    assert_true(fx_wait_until(all_listen, NULL, SCRIPT_MS));
+    fx_process_signal(demo, SIGTERM);
+    assert_int_equal(fx_process_wait(demo, SCRIPT_MS), 130);
+    fx_process_free(demo);
+    assert_true(nothing_is_left());
+}
+
+static void a_port_in_use_is_named(void **state)
+{
+    (void)state;
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port[1]),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(fd, 16), 0);
+
+    char number[16];
+    snprintf(number, sizeof(number), "%d", port[1]);
+    static const char *const scripts[] = {"up", "demo"};
+    for (size_t i = 0; i < 2; i++) {
+        fx_process *p = run(scripts[i], NULL);
+        assert_int_equal(fx_process_wait(p, SCRIPT_MS), 1);
+        assert_non_null(strstr(fx_process_stderr(p), number));
+        fx_process_free(p);
+    }
+    assert_true(listens(port[1])); /* ours is left alone */
+    close(fd);
+    assert_true(nothing_is_left());
+}
+
+static void up_sells_until_down(void **state)
+{
+    (void)state;
+    char url[128];
+    fx_reply reply;
+    fx_process *up = run("up", NULL);
+    assert_int_equal(fx_process_wait(up, SCRIPT_MS), 0);
+    fx_process_free(up);
+
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/buy?item=P0001&user=u1", port[1]);
+    assert_int_equal(fx_http("POST", url, NULL, NULL, 5000, &reply), 201);
+    fx_reply_free(&reply);
+
+    fx_process *again = run("up", NULL);
+    assert_int_equal(fx_process_wait(again, SCRIPT_MS), 0);
+    assert_non_null(strstr(fx_process_stdout(again), "Already up"));
+    fx_process_free(again);
+
+    fx_process *down = run("down", NULL);
+    assert_int_equal(fx_process_wait(down, SCRIPT_MS), 0);
+    fx_process_free(down);
+    assert_true(nothing_is_left());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(demo_shows_it_and_leaves_nothing),
+        cmocka_unit_test(an_interrupted_demo_leaves_nothing_running),
+        cmocka_unit_test(a_port_in_use_is_named),
+        cmocka_unit_test(up_sells_until_down),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

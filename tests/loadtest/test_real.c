@@ -1,0 +1,117 @@
+/*
+ * loadtest against the real service on a real Redis: what only they can show, the cost of a sale
+ * in Redis commands and the wait for the lock; and that the two agree on the HTTP contract.
+ */
+#include "tests/support/fixture.h"
+#include "tests/support/stub.h"
+
+#include "loadtest/redis_info.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static fx_redis *redis;
+
+static int start_redis(void **unused)
+{
+    (void)unused;
+    redis = fx_redis_start(NULL);
+    return 0;
+}
+
+static int stop_redis(void **unused)
+{
+    (void)unused;
+    fx_redis_stop(redis);
+    return 0;
+}
+
+static void commands_are_counted_over_both_kinds_of_socket(void **unused)
+{
+    (void)unused;
+    enum { PINGS = 25 };
+    char tcp[64], err[256] = "";
+    snprintf(tcp, sizeof(tcp), "127.0.0.1:%d", fx_redis_port(redis));
+    const char *const addresses[] = {fx_redis_url(redis), tcp};
+    for (int i = 0; i < 2; i++) {
+        int64_t before, after;
+        assert_true(redis_info_commands(addresses[i], &before, err, sizeof(err)));
+        for (int j = 0; j < PINGS; j++)
+            freeReplyObject(redisCommand(fx_redis_ctx(redis), "PING"));
+        assert_true(redis_info_commands(addresses[i], &after, err, sizeof(err)));
+        assert_in_range(after - before, PINGS, PINGS + 2); /* and the questions themselves */
+    }
+}
+
+static void a_redis_that_is_not_there_is_named(void **unused)
+{
+    (void)unused;
+    static const char *const addresses[] = {"127.0.0.1:1", "unix:///nowhere/redis.sock", "nohost"};
+    for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+        int64_t commands;
+        char err[256] = "";
+        assert_false(redis_info_commands(addresses[i], &commands, err, sizeof(err)));
+        assert_non_null(strstr(err, addresses[i]));
+    }
+}
+
+static const cJSON *row_of(const fx_load *load, const char *strategy)
+{
+    const cJSON *row;
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(load->json, "runs"))
+    {
+        if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(row, "strategy")), strategy) == 0)
+            return row;
+    }
+    fail_msg("no row %s", strategy);
+    return NULL;
+}
+
+static void a_real_sale_has_a_price(void **unused)
+{
+    (void)unused;
+    fx_server *servers[2];
+    for (int i = 0; i < 2; i++)
+        servers[i] = fx_server_start(fx_redis_url(redis), NULL);
+    fx_load *load =
+        fx_load_run(NULL, "compare",
+                    ARGS("--target", fx_server_url(servers[0]), "--target",
+                         fx_server_url(servers[1]), "--strategies", "none,combined", "--preset",
+                         "contended", "--users", "40", "--requests", "2000", "--stock", "600",
+                         "--runs", "1", "--replay", "0.05", "--redis-info", fx_redis_url(redis)));
+    if (load->exit_code != 0)
+        fail_msg("exit code %d: %s", load->exit_code, load->text);
+    const cJSON *safe = row_of(load, "combined"), *unsafe = row_of(load, "none");
+    assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(safe, "verdict")), "SAFE");
+    assert_string_not_equal(cJSON_GetStringValue(cJSON_GetObjectItem(unsafe, "verdict")), "SAFE");
+    assert_true(cJSON_GetObjectItem(safe, "redis_cmds_per_sale")->valuedouble > 0);
+    assert_true(cJSON_GetObjectItem(unsafe, "redis_cmds_per_sale")->valuedouble > 2);
+    const cJSON *wait = cJSON_GetObjectItem(safe, "lock_wait_ms");
+    assert_true(cJSON_IsNumber(cJSON_GetObjectItem(wait, "p99")));
+    assert_true(cJSON_GetObjectItem(safe, "replays")->valuedouble > 0);
+    assert_true(cJSON_GetObjectItem(unsafe, "of_unlocked")->valuedouble == 1);
+    /* The ledger was there and read: the invariants that need it were checked. */
+    assert_non_null(strstr(load->text, "safe ones first"));
+    bool checked = false;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(safe, "invariants"))
+    {
+        checked |= strncmp(cJSON_GetStringValue(cJSON_GetObjectItem(item, "name")), "I5", 2) == 0;
+    }
+    assert_true(checked);
+    fx_load_free(load);
+    for (int i = 0; i < 2; i++)
+        fx_server_kill(servers[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(commands_are_counted_over_both_kinds_of_socket),
+        cmocka_unit_test(a_redis_that_is_not_there_is_named),
+        cmocka_unit_test(a_real_sale_has_a_price),
+    };
+    return cmocka_run_group_tests(tests, start_redis, stop_redis);
+}

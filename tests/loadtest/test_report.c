@@ -1,0 +1,196 @@
+/*
+ * The HTML report in a real browser: Debian's chromium, headless. It must draw all its charts
+ * without a script error, at the width of a desk and of a phone, by day and by night, and ask
+ * nobody for anything. Skipped, and counted as skipped, where there is no chromium.
+ */
+#include "tests/support/fixture.h"
+#include "tests/support/stub.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ARGS(...)  ((const char *const[]){__VA_ARGS__, NULL})
+#define BROWSER_MS 60000
+
+static char dir[256], page[300], phone[300];
+static bool has_browser;
+
+/*
+ * chromium's window is never narrower than 500 pixels; a frame can be. The frame's page reports how
+ * it fits in data-view, which this page takes over.
+ */
+static void make_phone(void)
+{
+    FILE *out = fopen(phone, "w");
+    assert_non_null(out);
+    fputs("<!DOCTYPE html><iframe id=\"f\" src=\"report.html\" width=\"375\" height=\"800\" "
+          "style=\"border:0\" onload=\"document.documentElement.setAttribute('data-view', "
+          "this.contentDocument.documentElement.getAttribute('data-view'))\"></iframe>\n",
+          out);
+    fclose(out);
+}
+
+/* A report of three strategies, on a shop that oversells and breaks connections. */
+static int make_report(void **unused)
+{
+    (void)unused;
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(page, sizeof(page), "%s/report.html", dir);
+    snprintf(phone, sizeof(phone), "%s/phone.html", dir);
+    make_phone();
+    has_browser = fx_shell("command -v chromium >/dev/null", "", 10000) == 0;
+    fx_stub *stub = fx_stub_start(
+        ARGS("--ports", "2", "--defect", "oversell", "--reset-every", "400", "--delay-us", "500"));
+    fx_load *load = fx_load_run(stub, "compare",
+                                ARGS("--strategies", "none,setnx:wait_ms=0,combined", "--runs", "2",
+                                     "--preset", "reference", "--think-ms", "0", "--requests",
+                                     "1500", "--stock", "500", "--users", "20", "--html", page));
+    assert_int_equal(load->exit_code, 1);
+    fx_load_free(load);
+    fx_stub_stop(stub);
+    return 0;
+}
+
+static int remove_report(void **unused)
+{
+    (void)unused;
+    fx_dir_remove(dir);
+    return 0;
+}
+
+struct look {
+    char *dom;     /* after all scripts ran */
+    char *console; /* what scripts and the browser complained about */
+};
+
+static struct look look_at(const char *file, const char *colours)
+{
+    char url[400], profile[400], scheme[64];
+    snprintf(url, sizeof(url), "file://%s", file);
+    snprintf(profile, sizeof(profile), "--user-data-dir=%s/profile", dir);
+    snprintf(scheme, sizeof(scheme), "--blink-settings=preferredColorScheme=%s", colours);
+    fx_process *browser = fx_spawn(
+        ARGS("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             "--hide-scrollbars", "--enable-logging=stderr", "--allow-file-access-from-files",
+             "--window-size=1200,900", "--dump-dom", scheme, profile, url),
+        true);
+    if (fx_process_wait(browser, BROWSER_MS) != 0)
+        fail_msg("chromium did not end well: %s", fx_process_stderr(browser));
+    struct look look = {.dom = strdup(fx_process_stdout(browser)),
+                        .console = strdup(fx_process_stderr(browser))};
+    fx_process_free(browser);
+    return look;
+}
+
+static void look_away(struct look *look)
+{
+    free(look->dom);
+    free(look->console);
+}
+
+static void need_browser(void)
+{
+    if (!has_browser)
+        fx_skip("there is no chromium to look at the report with");
+}
+
+static void all_is_drawn_at_every_width(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *page, *colours, *view; /* width + what does not fit in, charts */
+    } table[] = {{page, "1", "data-view=\"1200+0 7 charts\""},
+                 {phone, "1", "data-view=\"375+0 7 charts\""},
+                 {page, "0", "data-view=\"1200+0 7 charts\""}};
+    need_browser();
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct look look = look_at(table[i].page, table[i].colours);
+        if (strstr(look.console, ":CONSOLE:") != NULL || strstr(look.console, ":CONSOLE(") != NULL)
+            fail_msg("script trouble: %s", look.console);
+        if (strstr(look.dom, table[i].view) == NULL)
+            fail_msg("expected %s in %.200s", table[i].view, look.dom);
+        look_away(&look);
+    }
+}
+
+static void the_page_says_what_matters(void **unused)
+{
+    (void)unused;
+    static const char *const words[] = {
+        "OVERSOLD",
+        "class=\"oversold\"",
+        "oversold by ",
+        "units sold",
+        "p99",
+        "sales per user", /* the chart's title element, for those who can not see it */
+        "redis-cli HLEN 'fs:{P0001}:",
+        "setnx:wait_ms=0",
+        "the server closed the connection hard",
+        "measured elsewhere, on another machine",
+        "aria-label=\"Latency: strategy\"",
+    };
+    need_browser();
+    struct look look = look_at(page, "1");
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasestr(look.dom, words[i]) == NULL)
+            fail_msg("the page does not say \"%s\"", words[i]);
+    }
+    look_away(&look);
+}
+
+static void a_broken_script_would_be_noticed(void **unused)
+{
+    (void)unused;
+    char broken[400];
+    need_browser();
+    snprintf(broken, sizeof(broken), "%s/broken.html", dir);
+    assert_int_equal(fx_shell("sed 's|Charts.figure|Charts.nosuch.figure|' \"$1/report.html\" "
+                              ">\"$1/broken.html\"",
+                              dir, 10000),
+                     0);
+    struct look look = look_at(broken, "1");
+    assert_non_null(strstr(look.console, "Uncaught TypeError"));
+    assert_null(strstr(look.dom, "data-view="));
+    look_away(&look);
+}
+
+/* Needs no browser: nothing in the page points anywhere else. */
+static void the_page_stands_alone(void **unused)
+{
+    (void)unused;
+    assert_int_equal(fx_shell("! grep -niE '(src|href) *=|@import|url\\(.?(https?:|//)|fetch\\(|"
+                              "XMLHttpRequest|WebSocket' \"$1\" >&2",
+                              page, 10000),
+                     0);
+    /* Data can not break out of its element: it has no "<" at all. */
+    assert_int_equal(fx_shell("sed -n '/id=\"data\"/,/<.script>/p' \"$1\" | sed '1s/<[^>]*>//' | "
+                              "grep -c '<' | grep -qx 1",
+                              page, 10000),
+                     0);
+}
+
+static void a_screenshot_has_content(void **unused)
+{
+    (void)unused;
+    need_browser();
+    assert_int_equal(
+        fx_shell("cd \"$1\" && chromium --headless --no-sandbox --disable-gpu "
+                 "--disable-dev-shm-usage --user-data-dir=\"$1/profile\" --hide-scrollbars "
+                 "--window-size=800,2400 --screenshot=\"$1/shot.png\" \"file://$1/report.html\" "
+                 ">/dev/null 2>&1; [ \"$(stat -c %s shot.png)\" -gt 50000 ]",
+                 dir, BROWSER_MS),
+        0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_is_drawn_at_every_width),
+        cmocka_unit_test(the_page_says_what_matters),
+        cmocka_unit_test(a_broken_script_would_be_noticed),
+        cmocka_unit_test(the_page_stands_alone),
+        cmocka_unit_test(a_screenshot_has_content),
+    };
+    return cmocka_run_group_tests(tests, make_report, remove_report);
+}

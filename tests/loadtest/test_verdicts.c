@@ -1,0 +1,503 @@
+/*
+ * What loadtest says about shops that are sound, broken, dead, slow, or too small: verdict, exit
+ * code, accounts, named errors.
+ */
+#include "tests/support/fixture.h"
+#include "tests/support/http.h"
+#include "tests/support/stub.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static fx_stub *stub; /* of the running case; the teardown stops it, also after a failure */
+
+static int stop_stub(void **unused)
+{
+    (void)unused;
+    fx_stub_stop(stub);
+    stub = NULL;
+    return 0;
+}
+
+/* Every request must be accounted for, whatever happened. */
+static void assert_accounts_balance(const fx_load *load)
+{
+    double sum = fx_load_number(load, "completed") + fx_load_number(load, "failed") +
+                 fx_load_number(load, "unfinished");
+    assert_true(fx_load_number(load, "issued") == sum);
+}
+
+static bool invariant_holds(const fx_load *load, const char *name)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(load->row, "invariants"))
+    {
+        if (strncmp(cJSON_GetStringValue(cJSON_GetObjectItem(item, "name")), name, strlen(name)) ==
+            0)
+            return cJSON_IsTrue(cJSON_GetObjectItem(item, "ok"));
+    }
+    fail_msg("no invariant %s", name);
+    return false;
+}
+
+static void a_sound_shop_is_safe(void **unused)
+{
+    (void)unused;
+    static const char *const members[] = {"stock",
+                                          "requests",
+                                          "users",
+                                          "sold",
+                                          "sold_out",
+                                          "busy",
+                                          "errors",
+                                          "unknown",
+                                          "oversold",
+                                          "undersold",
+                                          "lost_updates",
+                                          "duplicates",
+                                          "throughput_rps",
+                                          "goodput_sps",
+                                          "sellout_s",
+                                          "fairness",
+                                          "latency_ms.mean",
+                                          "latency_ms.p50",
+                                          "latency_ms.p90",
+                                          "latency_ms.p95",
+                                          "latency_ms.p99",
+                                          "latency_ms.max",
+                                          "latency_by_outcome.sold.p99",
+                                          "latency_by_outcome.sold_out.p99",
+                                          "latency_by_outcome.all.p999",
+                                          "lock_wait_ms.p99"};
+    stub = fx_stub_start(ARGS("--ports", "3", "--delay-us", "2000"));
+    fx_load *load =
+        fx_load_run(stub, "run", ARGS("--preset", "contended", "--users", "50", "--replay", "0.2"));
+    assert_int_equal(load->exit_code, 0);
+    assert_string_equal(fx_load_text(load, "verdict"), "SAFE");
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        if (isnan(fx_load_number(load, members[i])))
+            fail_msg("%s is no number", members[i]);
+    }
+    assert_true(fx_load_number(load, "sold") == 1000);
+    assert_true(fx_load_number(load, "sold_out") == 4000);
+    assert_true(isnan(fx_load_number(load, "latency_ms.p999"))); /* 1,000 samples are too few */
+    assert_true(fx_load_number(load, "replays") > 100);
+    assert_true(fx_load_number(load, "connections") == 50); /* kept alive */
+    assert_true(cJSON_GetObjectItem(load->json, "schema")->valueint == 1);
+    assert_non_null(cJSON_GetObjectItem(load->json, "environment"));
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(load->json, "samples")), 1);
+    assert_accounts_balance(load);
+    assert_non_null(strstr(load->text, "SAFE"));
+    assert_non_null(strstr(load->text, "n/a (n=1000)"));
+    assert_non_null(strstr(load->text, "# Samples"));
+    assert_null(strstr(load->text, "\033"));
+    /* Users are sticky and evenly spread: each target answered a good part. */
+    const cJSON *target;
+    cJSON_ArrayForEach(target, cJSON_GetObjectItem(load->row, "targets"))
+    {
+        assert_true(cJSON_GetObjectItem(target, "answers")->valuedouble > 1000);
+    }
+    fx_load_free(load);
+}
+
+static void each_planted_defect_is_caught(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *defect, *verdict, *broken, *figure;
+    } table[] = {
+        {"oversell", "OVERSOLD", "I2 units", "oversold"},
+        {"lose", "LOST", "I1", "lost_updates"},
+        {"duplicate", "DUPLICATED", "I3 orders", "duplicates"},
+        {"forget", "LOST", "I4", NULL},
+        {"unannounced", "LOST", "I5 refused", NULL},
+        {"amnesia", "DUPLICATED", "I3 replays", "duplicates"},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        bool replays = strcmp(table[i].defect, "amnesia") == 0;
+        bool enough = strcmp(table[i].defect, "oversell") != 0;
+        stub = fx_stub_start(ARGS("--defect", table[i].defect));
+        fx_load *load =
+            fx_load_run(stub, "run",
+                        ARGS("--requests", "600", "--users", "8", "--stock",
+                             enough ? "1000" : "100", "--replay", replays ? "0.1" : "0"));
+        assert_string_equal(fx_load_text(load, "verdict"), table[i].verdict);
+        assert_int_equal(load->exit_code, 1);
+        assert_false(invariant_holds(load, table[i].broken));
+        if (table[i].figure != NULL)
+            assert_true(fx_load_number(load, table[i].figure) > 0);
+        assert_accounts_balance(load);
+        fx_load_free(load);
+        stop_stub(NULL);
+    }
+}
+
+static void declared_negative_controls_may_break(void **unused)
+{
+    (void)unused;
+    stub = fx_stub_start(ARGS("--defect", "oversell"));
+    static const struct {
+        const char *strategy, *expected;
+        int exit_code;
+    } table[] = {{"none", "x", 0}, {"setnx", "setnx", 0}, {"setnx", "getset", 1}};
+    for (size_t i = 0; i < 3; i++) {
+        fx_load *load =
+            fx_load_run(stub, "run",
+                        ARGS("--requests", "300", "--users", "4", "--stock", "10", "--strategy",
+                             table[i].strategy, "--expect-unsafe", table[i].expected));
+        assert_string_equal(fx_load_text(load, "verdict"), "OVERSOLD");
+        assert_int_equal(load->exit_code, table[i].exit_code);
+        fx_load_free(load);
+    }
+}
+
+static void refusals_with_stock_left_undersell(void **unused)
+{
+    (void)unused;
+    stub = fx_stub_start(ARGS("--busy-every", "3"));
+    fx_load *load = fx_load_run(stub, "run",
+                                ARGS("--strategy", "setnx:wait_ms=0", "--stock", "1000",
+                                     "--requests", "900", "--users", "10"));
+    assert_string_equal(fx_load_text(load, "verdict"), "UNDERSOLD");
+    assert_string_equal(fx_load_text(load, "strategy"), "setnx:wait_ms=0");
+    assert_int_equal(load->exit_code, 1);
+    assert_true(fx_load_number(load, "busy") == 300);
+    assert_true(fx_load_number(load, "undersold") == 300); /* of the 400 left */
+    fx_load_free(load);
+}
+
+static void unknown_outcomes_are_looked_up(void **unused)
+{
+    (void)unused;
+    stub = fx_stub_start(ARGS("--unknown-every", "10"));
+    fx_load *load =
+        fx_load_run(stub, "run", ARGS("--stock", "100", "--requests", "1000", "--users", "10"));
+    assert_string_equal(fx_load_text(load, "verdict"), "SAFE");
+    assert_true(fx_load_number(load, "unknown") == 100);
+    assert_true(fx_load_number(load, "sold") < 100); /* some of the unknown ones had bought */
+    assert_true(invariant_holds(load, "I5 unknown"));
+    assert_int_equal(fx_load_errors(load, "answer", "unknown"), 100);
+    assert_accounts_balance(load);
+    fx_load_free(load);
+}
+
+static void retries_settle_unknown_outcomes(void **unused)
+{
+    (void)unused;
+    stub = fx_stub_start(ARGS("--unknown-every", "10", "--reset-every", "77"));
+    fx_load *load =
+        fx_load_run(stub, "run",
+                    ARGS("--stock", "1000", "--requests", "1000", "--users", "10", "--retry", "5"));
+    assert_string_equal(fx_load_text(load, "verdict"), "SAFE");
+    assert_int_equal(load->exit_code, 0);
+    assert_true(fx_load_number(load, "unknown") == 0);
+    assert_true(fx_load_number(load, "sold") == 1000);
+    assert_true(fx_load_number(load, "retries") >= 100);
+    assert_accounts_balance(load);
+    fx_load_free(load);
+}
+
+static void a_resetting_server_gives_named_errors(void **unused)
+{
+    (void)unused;
+    static const char *const engines[][2] = {{"--users", "20"}, {"--rate", "2000"}};
+    for (int i = 0; i < 2; i++) {
+        stub = fx_stub_start(ARGS("--reset-every", "50"));
+        fx_load *load =
+            fx_load_run(stub, "run",
+                        ARGS("--stock", "100", "--requests", "1000", engines[i][0], engines[i][1]));
+        assert_int_equal(fx_load_errors(load, "wait", "reset"), 20);
+        assert_true(fx_load_number(load, "failed") == 20);
+        assert_true(fx_load_number(load, "unknown") == 20);
+        assert_accounts_balance(load);
+        assert_non_null(strstr(load->text, "the server closed the connection hard"));
+        fx_load_free(load);
+        stop_stub(NULL);
+    }
+}
+
+static void a_server_that_only_resets_is_no_measurement(void **unused)
+{
+    (void)unused;
+    stub = fx_stub_start(ARGS("--reset-every", "2"));
+    fx_load *load =
+        fx_load_run(stub, "run", ARGS("--stock", "0", "--requests", "200", "--users", "5"));
+    assert_int_equal(load->exit_code, 3);
+    assert_string_equal(fx_load_text(load, "verdict"), "INVALID");
+    assert_true(fx_load_invalid_because(load, "requests got no answer"));
+    assert_accounts_balance(load);
+    fx_load_free(load);
+}
+
+static void a_dead_target_is_named(void **unused)
+{
+    (void)unused;
+    char url[64];
+    stub = fx_stub_start(NULL);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d", fx_free_port());
+    fx_load *load = fx_load_run(stub, "run", ARGS("--target", url, "--requests", "100"));
+    assert_int_equal(load->exit_code, 3);
+    assert_string_equal(fx_load_text(load, "verdict"), "INVALID");
+    assert_true(fx_load_invalid_because(load, url));
+    assert_true(fx_load_invalid_because(load, "down"));
+    fx_load_free(load);
+}
+
+static void more_users_than_server_threads_are_no_measurement(void **unused)
+{
+    (void)unused;
+    stub = fx_stub_start(ARGS("--serve-connections", "20"));
+    fx_load *load = fx_load_run(
+        stub, "run", ARGS("--users", "60", "--requests", "3000", "--timeout-ms", "2000"));
+    assert_int_equal(load->exit_code, 3);
+    assert_string_equal(fx_load_text(load, "verdict"), "INVALID");
+    assert_true(fx_load_invalid_because(load, "more users than server threads"));
+    assert_true(fx_load_number(load, "users_starved") >= 30);
+    assert_true(fx_load_errors(load, "warm-up", "timeout") >= 30);
+    assert_accounts_balance(load);
+    fx_load_free(load);
+}
+
+static void a_saturated_generator_is_no_measurement(void **unused)
+{
+    (void)unused;
+    stub = fx_stub_start(NULL);
+    fx_load *load = fx_load_run(
+        stub, "run",
+        ARGS("--stock", "0", "--rate", "2000000", "--duration", "1s", "--workers", "1"));
+    assert_int_equal(load->exit_code, 3);
+    assert_string_equal(fx_load_text(load, "verdict"), "INVALID");
+    assert_accounts_balance(load);
+    fx_load_free(load);
+}
+
+/* ---- limits, interruption, engines ----------------------------------------------------------- */
+
+static void thresholds_decide_the_exit_code(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *fail_if;
+        int exit_code;
+    } table[] = {{"sold_out>300", 0},
+                 {"sold_out>299", 2},
+                 {"p50<1us", 0},
+                 {"p50>1us", 2},
+                 {"p99.9>10s", 3} /* too few samples to say */};
+    stub = fx_stub_start(NULL);
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        fx_load *load = fx_load_run(stub, "run",
+                                    ARGS("--requests", "400", "--stock", "100", "--users", "4",
+                                         "--fail-if", table[i].fail_if));
+        assert_int_equal(load->exit_code, table[i].exit_code);
+        fx_load_free(load);
+    }
+    fx_load *load = fx_load_run(stub, "run", ARGS("--fail-if", "speed>1"));
+    assert_int_equal(load->exit_code, 64);
+    assert_non_null(strstr(load->text, "unknown metric"));
+    fx_load_free(load);
+}
+
+/* Whether the shop has sold at least fifty. */
+static bool has_sold(void *unused)
+{
+    char url[128];
+    fx_reply reply;
+    (void)unused;
+    snprintf(url, sizeof(url), "%s/stock?item=P0001", fx_stub_url(stub, 0));
+    int status = fx_http("GET", url, NULL, NULL, 2000, &reply);
+    cJSON *json = cJSON_Parse(reply.body);
+    const cJSON *orders = cJSON_GetObjectItem(json, "orders");
+    bool sold = status == 200 && cJSON_IsNumber(orders) && orders->valuedouble >= 50;
+    cJSON_Delete(json);
+    fx_reply_free(&reply);
+    return sold;
+}
+
+static void ctrl_c_gives_a_partial_report(void **unused)
+{
+    (void)unused;
+    static const char *const engines[][2] = {{"--users", "10"}, {"--rate", "100"}};
+    for (int i = 0; i < 2; i++) {
+        stub = fx_stub_start(ARGS("--delay-us", "20000"));
+        fx_process *process = fx_load_spawn(
+            stub, "run",
+            ARGS("--requests", "1000000", "--stock", "100000", engines[i][0], engines[i][1]));
+        assert_true(fx_wait_until(has_sold, NULL, 20000));
+        fx_process_signal(process, SIGINT);
+        fx_load *load = fx_load_finish(process);
+        assert_int_equal(load->exit_code, 3);
+        assert_true(cJSON_IsTrue(cJSON_GetObjectItem(load->row, "partial")));
+        assert_true(fx_load_number(load, "sold") >= 50);
+        assert_non_null(strstr(load->text, "PARTIAL REPORT"));
+        assert_accounts_balance(load);
+        fx_load_free(load);
+        stop_stub(NULL);
+    }
+}
+
+static void what_hangs_at_the_end_is_unfinished(void **unused)
+{
+    (void)unused;
+    static const char *const engines[][2] = {{"--users", "200"}, {"--rate", "200"}};
+    for (int i = 0; i < 2; i++) {
+        /* Every second answer comes only after two minutes. */
+        stub = fx_stub_start(ARGS("--delay-us", "0,120000000"));
+        fx_process *process =
+            fx_load_spawn(stub, "run",
+                          ARGS("--duration", "60s", "--timeout-ms", "60000", "--stock", "100000",
+                               engines[i][0], engines[i][1]));
+        assert_true(fx_wait_until(has_sold, NULL, 20000));
+        fx_process_signal(process, SIGTERM);
+        fx_load *load = fx_load_finish(process);
+        assert_int_equal(load->exit_code, 3);
+        assert_true(fx_load_number(load, "completed") >= 50);
+        assert_true(fx_load_number(load, "unfinished") >= 1);
+        assert_accounts_balance(load);
+        fx_load_free(load);
+        stop_stub(NULL);
+    }
+}
+
+static void runs_end_by_time_and_by_sell_out(void **unused)
+{
+    (void)unused;
+    stub = fx_stub_start(ARGS("--delay-us", "1000"));
+    fx_load *load =
+        fx_load_run(stub, "run", ARGS("--users", "5", "--duration", "700ms", "--stock", "100000"));
+    assert_int_equal(load->exit_code, 0);
+    assert_true(fx_load_number(load, "elapsed_s") >= 0.6);
+    assert_string_equal(fx_load_text(load, "stopped_by"), "time over");
+    fx_load_free(load);
+    load = fx_load_run(stub, "run", ARGS("--users", "5", "--until-sold-out", "--stock", "300"));
+    assert_int_equal(load->exit_code, 0);
+    assert_true(fx_load_number(load, "sold") == 300);
+    assert_true(fx_load_number(load, "sold_out") <= 5);
+    assert_string_equal(fx_load_text(load, "stopped_by"), "sold out");
+    fx_load_free(load);
+}
+
+static void ten_thousand_users_press_the_button(void **unused)
+{
+    (void)unused;
+    stub = fx_stub_start(ARGS("--ports", "2"));
+    fx_load *load = fx_load_run(stub, "run", ARGS("--flash", "--users", "10000", "--stock", "500"));
+    if (fx_load_invalid_because(load, "more memory or descriptors")) {
+        fx_load_free(load);
+        fx_skip("the descriptor limit here is below 10,000 connections");
+    }
+    assert_string_equal(fx_load_text(load, "verdict"), "SAFE");
+    assert_int_equal(load->exit_code, 0);
+    assert_true(fx_load_number(load, "issued") == 10000);
+    assert_true(fx_load_number(load, "completed") == 10000);
+    assert_true(fx_load_number(load, "sold") == 500);
+    assert_true(fx_load_number(load, "connections") == 10000);
+    assert_accounts_balance(load);
+    fx_load_free(load);
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static void strategies_take_turns_and_are_ranked(void **unused)
+{
+    (void)unused;
+    char dir[256], json[300], html[300], text[512];
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(json, sizeof(json), "%s/compare.json", dir);
+    snprintf(html, sizeof(html), "%s/report.html", dir);
+    stub = fx_stub_start(NULL);
+    fx_load *load =
+        fx_load_run(stub, "compare",
+                    ARGS("--strategies", "none,atomic,setnx:wait_ms=0", "--runs", "2", "--requests",
+                         "300", "--users", "5", "--stock", "100", "--html", html));
+    assert_int_equal(load->exit_code, 0);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(load->json, "runs")), 3);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(load->json, "samples")), 6);
+    assert_non_null(cJSON_GetObjectItem(load->row, "range"));
+    assert_non_null(strstr(load->text, "x none"));
+
+    /* The same result file twice: nothing changed. */
+    FILE *out = fopen(json, "w");
+    char *printed = cJSON_Print(load->json);
+    fputs(printed, out);
+    fclose(out);
+    free(printed);
+    fx_load_free(load);
+    load = fx_load_plain(ARGS("compare", json, json));
+    assert_int_equal(load->exit_code, 0);
+    fx_load_free(load);
+    load = fx_load_plain(ARGS("compare", json, html));
+    assert_int_equal(load->exit_code, 64);
+    assert_non_null(strstr(load->text, "is not a result file"));
+    fx_load_free(load);
+
+    snprintf(text, sizeof(text),
+             "grep -q '</html>' \"$1\" && ! grep -qiE "
+             "'(src|href)=.?https?:|@import|url\\(http' \"$1\"");
+    assert_int_equal(fx_shell(text, html, 10000), 0);
+    fx_dir_remove(dir);
+}
+
+/* By preset, the unlocked run must go wrong; if it does not, the load was too mild. */
+static void a_missed_negative_control_proves_nothing(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *defect;
+        int exit_code;
+    } table[] = {{"none", 3}, {"oversell", 0}};
+    for (size_t i = 0; i < 2; i++) {
+        stub = fx_stub_start(ARGS("--defect", table[i].defect));
+        fx_load *load =
+            fx_load_run(stub, "compare",
+                        ARGS("--preset", "contended", "--strategies", "none", "--runs", "1",
+                             "--requests", "400", "--users", "4", "--stock", "100"));
+        assert_int_equal(load->exit_code, table[i].exit_code);
+        fx_load_free(load);
+        stop_stub(NULL);
+    }
+}
+
+static void help_and_mistakes_have_their_exit_codes(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *argument;
+        int exit_code;
+    } table[] = {{"--help", 0}, {"--version", 0}, {"--nosuch", 64}, {"walk", 64}};
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        fx_load *load = fx_load_plain(ARGS(table[i].argument));
+        assert_int_equal(load->exit_code, table[i].exit_code);
+        fx_load_free(load);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_sound_shop_is_safe, stop_stub),
+        cmocka_unit_test_teardown(each_planted_defect_is_caught, stop_stub),
+        cmocka_unit_test_teardown(declared_negative_controls_may_break, stop_stub),
+        cmocka_unit_test_teardown(refusals_with_stock_left_undersell, stop_stub),
+        cmocka_unit_test_teardown(unknown_outcomes_are_looked_up, stop_stub),
+        cmocka_unit_test_teardown(retries_settle_unknown_outcomes, stop_stub),
+        cmocka_unit_test_teardown(a_resetting_server_gives_named_errors, stop_stub),
+        cmocka_unit_test_teardown(a_server_that_only_resets_is_no_measurement, stop_stub),
+        cmocka_unit_test_teardown(a_dead_target_is_named, stop_stub),
+        cmocka_unit_test_teardown(more_users_than_server_threads_are_no_measurement, stop_stub),
+        cmocka_unit_test_teardown(a_saturated_generator_is_no_measurement, stop_stub),
+        cmocka_unit_test_teardown(thresholds_decide_the_exit_code, stop_stub),
+        cmocka_unit_test_teardown(ctrl_c_gives_a_partial_report, stop_stub),
+        cmocka_unit_test_teardown(what_hangs_at_the_end_is_unfinished, stop_stub),
+        cmocka_unit_test_teardown(runs_end_by_time_and_by_sell_out, stop_stub),
+        cmocka_unit_test_teardown(ten_thousand_users_press_the_button, stop_stub),
+        cmocka_unit_test_teardown(strategies_take_turns_and_are_ranked, stop_stub),
+        cmocka_unit_test_teardown(a_missed_negative_control_proves_nothing, stop_stub),
+        cmocka_unit_test(help_and_mistakes_have_their_exit_codes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

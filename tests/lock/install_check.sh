@@ -1,0 +1,137 @@
+#!/bin/sh
+# What `make install` leaves behind, and what a stranger can do with it.
+#
+#   install_check.sh STEP DIR
+#
+# DIR is an empty directory that the caller makes and removes; step `install` fills it, the others
+# use it. Run from the top of the repository. FLASHSALE_BUILD names the build to install. A step
+# prints why it failed; status 77 means "can not be checked here".
+# shellcheck disable=SC2046,SC2086 # compiler flags are lists of words
+set -eu
+
+step=$1
+dir=$2
+build=${FLASHSALE_BUILD:-build}
+case $build in
+build/*) san=${build#build/} ;;
+*) san= ;;
+esac
+sanitize=${san:+-fsanitize=$san}
+[ "$san" != address ] || sanitize=-fsanitize=address,undefined
+cc=${CC:-cc}
+cxx=${CXX:-c++}
+stage=$dir/stage # DESTDIR of a packager
+prefix=$dir/usr  # PREFIX of somebody at home
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
+
+fail() {
+    echo "$*"
+    exit 1
+}
+
+# Compiles and links an example as its user would; the rest of the words are passed on.
+build_example() {
+    source=$1
+    program=$2
+    shift 2
+    $cc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror $sanitize "$source" -o "$program" "$@"
+}
+
+step_install() {
+    make -s install SAN="$san" DESTDIR="$stage" PREFIX=/usr
+    make -s install SAN="$san" DESTDIR= PREFIX="$prefix"
+}
+
+step_layout() {
+    found=$(cd "$stage" && find . ! -type d | sort | tr '\n' ' ')
+    version=$(sed -n 's/^Version: //p' "$stage/usr/lib/pkgconfig/dlock.pc")
+    expected="./usr/bin/dlock ./usr/include/dlock.h ./usr/include/dlock_redis.h \
+./usr/lib/libdlock.a ./usr/lib/libdlock.so ./usr/lib/libdlock.so.0 \
+./usr/lib/libdlock.so.$version ./usr/lib/pkgconfig/dlock.pc "
+    [ "$found" = "$expected" ] || fail "installed: $found
+expected:  $expected"
+    soname=$(readelf -d "$stage/usr/lib/libdlock.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+    [ "$soname" = libdlock.so.0 ] || fail "the soname is \"$soname\""
+    for link in libdlock.so libdlock.so.0; do
+        [ "$(readlink -f "$stage/usr/lib/$link")" = "$(readlink -f "$stage/usr/lib")/libdlock.so.$version" ] ||
+            fail "$link does not lead to the library"
+    done
+    ! grep -q "$stage" "$stage/usr/lib/pkgconfig/dlock.pc" || fail "dlock.pc names DESTDIR"
+    grep -q '^prefix=/usr$' "$stage/usr/lib/pkgconfig/dlock.pc" || fail "dlock.pc: wrong prefix"
+    grep -q '^Requires: hiredis$' "$stage/usr/lib/pkgconfig/dlock.pc" ||
+        fail "dlock.pc does not ask for hiredis"
+}
+
+step_symbols() {
+    strange=$(nm -D --defined-only "$prefix/lib/libdlock.so" | awk '$3 !~ /^dlock_/ { print $3 }' |
+        grep -v -e '^_init$' -e '^_fini$' || true)
+    [ -z "$strange" ] || fail "libdlock.so exports:" $strange
+    nm -D --defined-only "$prefix/lib/libdlock.so" | grep -q ' T dlock_acquire$' ||
+        fail "libdlock.so does not export dlock_acquire"
+    missing=$(sed -n 's/^DLOCK_API.* \**\(dlock_[a-z_]*\)(.*/\1/p' lock/dlock.h lock/dlock_redis.h |
+        while read -r name; do
+            nm -D --defined-only "$prefix/lib/libdlock.so" | grep -q " T $name\$" || echo "$name"
+        done)
+    [ -z "$missing" ] || fail "declared and not exported:" $missing
+}
+
+# Links with the shared library, runs against it, and says which one it was.
+step_shared() {
+    flags=$(pkg-config --cflags --libs dlock)
+    for source in lock/examples/*.c; do
+        program=$dir/shared_$(basename "$source" .c)
+        build_example "$source" "$program" $flags
+        readelf -d "$program" | grep -q 'NEEDED.*libdlock\.so\.0' ||
+            fail "$program does not use libdlock.so.0"
+    done
+    code=0
+    LD_LIBRARY_PATH=$prefix/lib "$dir/shared_declarative" 2>"$dir/usage" || code=$?
+    [ $code = 64 ] || fail "the example did not start: exit $code, $(cat "$dir/usage")"
+}
+
+# The linker takes the archive when there is no shared library beside it.
+step_static() {
+    cp -R "$prefix" "$dir/archive"
+    rm "$dir"/archive/lib/libdlock.so*
+    sed -i "s|$prefix|$dir/archive|" "$dir/archive/lib/pkgconfig/dlock.pc"
+    flags=$(PKG_CONFIG_PATH=$dir/archive/lib/pkgconfig pkg-config --static --cflags --libs dlock)
+    for source in lock/examples/*.c; do
+        program=$dir/static_$(basename "$source" .c)
+        build_example "$source" "$program" $flags
+        ! readelf -d "$program" | grep -q 'NEEDED.*libdlock' || fail "$program is not static"
+    done
+    code=0
+    "$dir/static_declarative" 2>"$dir/usage" || code=$?
+    [ $code = 64 ] || fail "the example did not start: exit $code, $(cat "$dir/usage")"
+}
+
+step_cplusplus() {
+    command -v "$cxx" >/dev/null || exit 77
+    cat >"$dir/use.cc" <<'CC'
+#include <dlock.h>
+#include <dlock_redis.h>
+int main()
+{
+    dlock_options options = {};
+    return options.kind == DLOCK_STRING && *dlock_status_text(DLOCK_OK) ? 0 : 1;
+}
+CC
+    $cxx -std=c++11 -Wall -Wextra -Werror $sanitize "$dir/use.cc" -o "$dir/use" \
+        $(pkg-config --cflags --libs dlock)
+    LD_LIBRARY_PATH=$prefix/lib "$dir/use" || fail "the C++ program failed"
+}
+
+# lock/ as somebody copies it into a project of their own: libc and hiredis, no Makefile of ours.
+step_copied() {
+    mkdir "$dir/copied"
+    cp -R lock "$dir/copied/lock"
+    cd "$dir/copied"
+    for script in lock/*.lua; do
+        [ ! -e "$script" ] || lock/embed.sh "$script" >"$script.h"
+    done
+    for source in lock/examples/*.c; do
+        build_example "$source" "$(basename "$source" .c)" -Ilock -pthread lock/*.c -lhiredis
+    done
+}
+
+"step_$step"

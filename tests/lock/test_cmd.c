@@ -1,0 +1,372 @@
+/* The dlock command on a real Redis: run, status, release. */
+#include "tests/support/fixture.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#define SOON_MS 10000 /* limit for what should take a moment */
+
+static fx_redis *redis;
+
+/* ---- helpers --------------------------------------------------------------------------------- */
+
+/* Starts "dlock WORDS" by the shell, its stdin not a terminal, its server the fixture's. */
+static fx_process *start(const char *words)
+{
+    char line[1024], path[256];
+    snprintf(line, sizeof(line), "exec %s %s </dev/null", fx_build_path("dlock", path, 256), words);
+    return fx_spawn((const char *const[]){"sh", "-c", line, NULL}, true);
+}
+
+/* Runs it to its end and returns the exit code; what it printed goes to `out`, if given. */
+static int run(const char *words, char *out, size_t out_len)
+{
+    fx_process *process = start(words);
+    int code = fx_process_wait(process, SOON_MS);
+    if (out)
+        snprintf(out, out_len, "%s", fx_process_stdout(process));
+    fx_process_free(process);
+    return code;
+}
+
+__attribute__((format(printf, 1, 2))) static long long ask(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    redisReply *reply = redisvCommand(fx_redis_ctx(redis), format, ap);
+    va_end(ap);
+    assert_non_null(reply);
+    assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
+    long long number = reply->integer;
+    freeReplyObject(reply);
+    return number;
+}
+
+static bool key_exists(void *key)
+{
+    return ask("EXISTS %s", (const char *)key) == 1;
+}
+
+/* Starts "dlock run OPTIONS n -- COMMAND" and waits until it prints a line under the lock. */
+static fx_process *start_running(const char *words)
+{
+    char line[256];
+    fx_process *process = start(words);
+    assert_true(fx_process_first_line(process, line, sizeof(line), SOON_MS));
+    assert_int_equal(ask("EXISTS n"), 1);
+    return process;
+}
+
+static bool is_gone(void *pid)
+{
+    return kill(*(pid_t *)pid, 0) != 0;
+}
+
+static int setup_group(void **state)
+{
+    (void)state;
+    redis = fx_redis_start(NULL);
+    return setenv("DLOCK_REDIS", fx_redis_url(redis), 1);
+}
+
+static int teardown_group(void **state)
+{
+    (void)state;
+    fx_redis_stop(redis);
+    return 0;
+}
+
+static int flush(void **state)
+{
+    (void)state;
+    ask("FLUSHALL");
+    return 0;
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static void run_takes_over_exit_code_and_hands_over_fence_and_owner(void **state)
+{
+    (void)state;
+    char out[512], owner[256];
+    unsigned long long first, second;
+    const char *words = "run n -- sh -c 'echo $DLOCK_FENCE $DLOCK_OWNER; exit 7'";
+    assert_int_equal(run(words, out, sizeof(out)), 7);
+    assert_int_equal(sscanf(out, "%llu %255s", &first, owner), 2);
+    assert_int_equal(ask("EXISTS n"), 0);
+    assert_int_equal(run(words, out, sizeof(out)), 7);
+    assert_int_equal(sscanf(out, "%llu %255s", &second, owner), 2);
+    assert_true(second > first);
+}
+
+static void run_owner_is_what_stands_in_redis(void **state)
+{
+    (void)state;
+    char owner[256];
+    fx_process *process = start("run n -- sh -c 'echo $DLOCK_OWNER; exec sleep 60'");
+    assert_true(fx_process_first_line(process, owner, sizeof(owner), SOON_MS));
+    redisReply *reply = redisCommand(fx_redis_ctx(redis), "GET n");
+    assert_string_equal(reply->str, owner);
+    freeReplyObject(reply);
+    fx_process_signal(process, SIGTERM);
+    assert_int_equal(fx_process_wait(process, SOON_MS), 128 + SIGTERM);
+    fx_process_free(process);
+}
+
+static void run_exit_codes(void **state)
+{
+    (void)state;
+    ask("SET taken stranger");
+    ask("HSET hash stranger 1");
+    ask("LPUSH list stranger");
+    static const struct {
+        const char *words;
+        int code;
+    } cases[] = {
+        {"run n -- true", 0},
+        {"run n -- false", 1},
+        {"run n -- sh -c 'kill -9 $$'", 137},
+        {"run n -- /nonexistent", 127},
+        {"run n -- /etc/passwd", 126},
+        {"run --wait-ms 0 taken -- true", 75},
+        {"run --wait-ms 150 taken -- true", 75},
+        {"run --wait-ms 0 hash -- true", 75},
+        {"run --wait-ms 0 list -- true", 75},
+        {"run --redis redis://127.0.0.1:1 n -- true", 69},
+        {"run --redis nonsense n -- true", 64},
+        {"run --wait-ms soon n -- true", 64},
+        {"run --wait-ms -5 n -- true", 64},
+        {"run --lease-ms 0 n -- true", 64},
+        {"run --unknown n -- true", 64},
+        {"run n", 64},
+        {"run", 64},
+        {"", 64},
+        {"dance", 64},
+        {"--help", 0},
+        {"run --help", 0},
+        {"--version", 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int code = run(cases[i].words, NULL, 0);
+        if (code != cases[i].code)
+            fail_msg("dlock %s: exit %d, not %d", cases[i].words, code, cases[i].code);
+    }
+    assert_int_equal(ask("EXISTS n"), 0);
+}
+
+static void run_waits_until_the_lock_is_free(void **state)
+{
+    (void)state;
+    ask("SET n stranger PX 300");
+    assert_int_equal(run("run n -- true", NULL, 0), 0);
+}
+
+static void runs_exclude_each_other(void **state)
+{
+    (void)state;
+    enum { RUNS = 8 };
+    char dir[256], words[600], count[32] = "";
+    fx_process *processes[RUNS];
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(words, sizeof(words),
+             "run n -- sh -c 'c=$(cat %s/c 2>&- || echo 0); echo $((c+1)) >%s/c'", dir, dir);
+    for (int i = 0; i < RUNS; i++)
+        processes[i] = start(words);
+    for (int i = 0; i < RUNS; i++) {
+        assert_int_equal(fx_process_wait(processes[i], SOON_MS), 0);
+        fx_process_free(processes[i]);
+    }
+    snprintf(words, sizeof(words), "%s/c", dir);
+    FILE *file = fopen(words, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(count, sizeof(count), file));
+    fclose(file);
+    assert_string_equal(count, "8\n");
+    fx_dir_remove(dir);
+}
+
+static void run_renews(void **state)
+{
+    (void)state;
+    /* Without renewal the lock is lost twice over, and the exit code 76. */
+    assert_int_equal(run("run --lease-ms 300 n -- sleep 1", NULL, 0), 0);
+}
+
+static void run_ends_the_command_when_the_lock_is_lost(void **state)
+{
+    (void)state;
+    fx_process *process = start_running("run --lease-ms 600 n -- sh -c 'echo; exec sleep 60'");
+    ask("SET n stranger");
+    assert_int_equal(fx_process_wait(process, SOON_MS), 76);
+    assert_non_null(strstr(fx_process_stderr(process), "is lost"));
+    assert_int_equal(ask("EXISTS n"), 1); /* the stranger's lock is left alone */
+    fx_process_free(process);
+}
+
+static void run_kills_a_command_that_does_not_heed_sigterm(void **state)
+{
+    (void)state;
+    fx_process *process = start_running("run --lease-ms 600 --grace-ms 100 n -- "
+                                        "sh -c 'trap : TERM; echo; while :; do sleep 0.02; done'");
+    ask("DEL n");
+    assert_int_equal(fx_process_wait(process, SOON_MS), 76);
+    fx_process_free(process);
+}
+
+static void run_notices_the_loss_when_redis_does_not_answer(void **state)
+{
+    (void)state;
+    fx_process *process = start_running("run --lease-ms 900 n -- sh -c 'echo; exec sleep 60'");
+    fx_redis_signal(redis, SIGSTOP);
+    int code = fx_process_wait(process, SOON_MS);
+    fx_redis_signal(redis, SIGCONT);
+    assert_int_equal(code, 76);
+    fx_process_free(process);
+}
+
+static void run_passes_signals_on(void **state)
+{
+    (void)state;
+    fx_process *process =
+        start_running("run n -- sh -c 'trap \"exit 9\" USR1; echo; while :; do sleep 0.02; done'");
+    fx_process_signal(process, SIGUSR1);
+    assert_int_equal(fx_process_wait(process, SOON_MS), 9);
+    assert_int_equal(ask("EXISTS n"), 0);
+    fx_process_free(process);
+}
+
+static bool somebody_asked(void *before)
+{
+    redisReply *reply = redisCommand(fx_redis_ctx(redis), "INFO clients");
+    long clients =
+        strtol(strstr(reply->str, "connected_clients:") + strlen("connected_clients:"), NULL, 10);
+    freeReplyObject(reply);
+    return clients > *(long *)before;
+}
+
+static void run_stops_waiting_on_a_signal(void **state)
+{
+    (void)state;
+    long alone = 1;
+    ask("SET n stranger");
+    fx_process *process = start("run n -- true");
+    assert_true(fx_wait_until(somebody_asked, &alone, SOON_MS));
+    fx_process_signal(process, SIGTERM);
+    assert_int_equal(fx_process_wait(process, SOON_MS), 128 + SIGTERM);
+    fx_process_free(process);
+}
+
+static void the_command_dies_with_dlock(void **state)
+{
+    (void)state;
+    char line[64];
+    fx_process *process = start("run n -- sh -c 'echo $$; exec sleep 60'");
+    assert_true(fx_process_first_line(process, line, sizeof(line), SOON_MS));
+    pid_t command = (pid_t)strtol(line, NULL, 10);
+    assert_int_equal(kill(command, 0), 0);
+    fx_process_signal(process, SIGKILL);
+    assert_true(fx_wait_until(is_gone, &command, SOON_MS));
+    fx_process_free(process);
+}
+
+static void the_command_inherits_no_descriptors(void **state)
+{
+    (void)state;
+    char out[256];
+    assert_int_equal(run("run n -- ls /proc/self/fd", out, sizeof(out)), 0);
+    assert_string_equal(out, "0\n1\n2\n3\n"); /* 3 is the directory that ls reads */
+}
+
+/* ---- status, release ------------------------------------------------------------------------- */
+
+static void status_tells_free_from_held(void **state)
+{
+    (void)state;
+    char out[1024], pid[32];
+    assert_int_equal(run("status n", out, sizeof(out)), 1);
+    assert_non_null(strstr(out, "n is free"));
+
+    fx_process *process = start_running("run n -- sh -c 'echo; exec sleep 60'");
+    snprintf(pid, sizeof(pid), "%d on ", (int)fx_process_pid(process));
+    assert_int_equal(run("status n", out, sizeof(out)), 0);
+    assert_non_null(strstr(out, "n is held"));
+    assert_non_null(strstr(out, pid));
+    fx_process_signal(process, SIGTERM);
+    fx_process_wait(process, SOON_MS);
+    fx_process_free(process);
+
+    ask("LPUSH list stranger");
+    assert_int_equal(run("status list", out, sizeof(out)), 0);
+    assert_int_equal(run("status --redis redis://127.0.0.1:1 n", NULL, 0), 69);
+    assert_int_equal(run("status", NULL, 0), 64);
+}
+
+static void status_as_json(void **state)
+{
+    (void)state;
+    char out[1024], host[64];
+    fx_process *process = start_running("run n -- sh -c 'echo; exec sleep 60'");
+    assert_int_equal(run("status --json n", out, sizeof(out)), 0);
+    cJSON *json = cJSON_Parse(out);
+    assert_non_null(json);
+    gethostname(host, sizeof(host));
+    assert_string_equal(cJSON_GetObjectItem(json, "name")->valuestring, "n");
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItem(json, "held")));
+    assert_string_equal(cJSON_GetObjectItem(json, "host")->valuestring, host);
+    assert_int_equal(cJSON_GetObjectItem(json, "pid")->valueint, fx_process_pid(process));
+    assert_in_range(cJSON_GetObjectItem(json, "ttl_ms")->valueint, 1, 10000);
+    assert_true(cJSON_GetObjectItem(json, "fence")->valuedouble > 0);
+    cJSON_Delete(json);
+    fx_process_signal(process, SIGTERM);
+    fx_process_wait(process, SOON_MS);
+    fx_process_free(process);
+
+    assert_int_equal(run("status --json n", out, sizeof(out)), 1);
+    json = cJSON_Parse(out);
+    assert_true(cJSON_IsFalse(cJSON_GetObjectItem(json, "held")));
+    cJSON_Delete(json);
+}
+
+static void release_needs_force_and_ends_the_holder(void **state)
+{
+    (void)state;
+    char name[] = "n";
+    fx_process *process = start_running("run --lease-ms 600 n -- sh -c 'echo; exec sleep 60'");
+    assert_int_equal(run("release n", NULL, 0), 64);
+    assert_true(key_exists(name));
+    assert_int_equal(run("release --force n", NULL, 0), 0);
+    assert_false(key_exists(name));
+    assert_int_equal(fx_process_wait(process, SOON_MS), 76);
+    assert_int_equal(run("release --force n", NULL, 0), 1);
+    fx_process_free(process);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, flush)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(run_takes_over_exit_code_and_hands_over_fence_and_owner),
+        TEST(run_owner_is_what_stands_in_redis),
+        TEST(run_exit_codes),
+        TEST(run_waits_until_the_lock_is_free),
+        TEST(runs_exclude_each_other),
+        TEST(run_renews),
+        TEST(run_ends_the_command_when_the_lock_is_lost),
+        TEST(run_kills_a_command_that_does_not_heed_sigterm),
+        TEST(run_notices_the_loss_when_redis_does_not_answer),
+        TEST(run_passes_signals_on),
+        TEST(run_stops_waiting_on_a_signal),
+        TEST(the_command_dies_with_dlock),
+        TEST(the_command_inherits_no_descriptors),
+        TEST(status_tells_free_from_held),
+        TEST(status_as_json),
+        TEST(release_needs_force_and_ends_the_holder),
+    };
+    return cmocka_run_group_tests_name("dlock command", tests, setup_group, teardown_group);
+}

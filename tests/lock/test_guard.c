@@ -1,0 +1,215 @@
+/* The guarded script call: runs for the owner with the last fence, and for nobody else. */
+#include "tests/lock/rig.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+static const char *const sell_body = "local left = tonumber(redis.call('GET', KEYS[1]))\n"
+                                     "if left < tonumber(ARGV[1]) then return 'sold out' end\n"
+                                     "redis.call('DECRBY', KEYS[1], ARGV[1])\n"
+                                     "return {KEYS[1], ARGV[2], #KEYS, #ARGV}\n";
+
+static const struct {
+    const char *name;
+    dlock_options options;
+} kinds[] = {
+    {"{g}string", {.kind = DLOCK_STRING}},
+    {"{g}hash", {.kind = DLOCK_HASH}},
+    {"{g}fair", {.kind = DLOCK_FAIR}},
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static dlock_status sell(dlock_hold *hold, dlock_guard *guard, bool release, redisReply **reply)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "{g}stock");
+    dlock_args_int(&args, 1);
+    dlock_args_text(&args, "two\r\nlines");
+    dlock_status status =
+        dlock_guard_call(hold, guard, 1, &args, release, dlock_in_ms(2000), reply);
+    dlock_args_free(&args);
+    return status;
+}
+
+static void body_sees_its_own_words(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("sell", sell_body);
+    for (size_t k = 0; k < KINDS; k++) {
+        dlock_lock *lock = rig_lock(r->client, kinds[k].name, kinds[k].options);
+        dlock_hold *hold;
+        redisReply *reply;
+        rig_ask(r, "SET %s 1", "{g}stock");
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        assert_int_equal(sell(hold, guard, false, &reply), DLOCK_OK);
+        assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+        assert_string_equal(reply->element[0]->str, "{g}stock");
+        assert_string_equal(reply->element[1]->str, "two\r\nlines");
+        assert_int_equal(reply->element[2]->integer, 1);
+        assert_int_equal(reply->element[3]->integer, 2);
+        freeReplyObject(reply);
+        assert_int_equal(sell(hold, guard, false, &reply), DLOCK_OK);
+        assert_string_equal(reply->str, "sold out");
+        freeReplyObject(reply);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        dlock_lock_free(lock);
+    }
+    dlock_guard_free(guard);
+}
+
+/* A body may return nothing; its caller still gets a reply to look at. */
+static void no_value_is_a_reply_too(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("nothing", "return nil");
+    dlock_lock *lock = rig_lock(r->client, "{g}nil", (dlock_options){0});
+    dlock_hold *hold;
+    redisReply *reply = NULL;
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    assert_int_equal(sell(hold, guard, false, &reply), DLOCK_OK);
+    assert_non_null(reply);
+    assert_int_equal(reply->type, REDIS_REPLY_NIL);
+    freeReplyObject(reply);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    dlock_lock_free(lock);
+    dlock_guard_free(guard);
+}
+
+static void release_comes_with_it(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("sell", sell_body);
+    for (size_t k = 0; k < KINDS; k++) {
+        dlock_lock *lock = rig_lock(r->client, kinds[k].name, kinds[k].options);
+        dlock_hold *hold;
+        rig_ask(r, "SET %s 5", "{g}stock");
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        assert_int_equal(sell(hold, guard, true, NULL), DLOCK_OK);
+        assert_int_equal(rig_ask(r, "EXISTS %s", kinds[k].name), 0);
+        assert_false(dlock_held(hold));
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        assert_int_equal(rig_ask(r, "GET %s", "{g}stock"), 1); /* one digit: 4 */
+        dlock_lock_free(lock);
+    }
+    dlock_guard_free(guard);
+}
+
+/* A reads, A's lease ends, B reads, A writes, B writes: with one unit, one sale. */
+static void stale_holder_is_refused(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("sell", sell_body);
+    dlock_client *other = rig_client(&(dlock_client_options){.redis = r->redis});
+    for (size_t k = 0; k < KINDS; k++) {
+        dlock_options brief = kinds[k].options;
+        brief.lease_ms = 50;
+        brief.renew_ms = DLOCK_NEVER;
+        dlock_lock *a = rig_lock(r->client, kinds[k].name, brief);
+        dlock_lock *b = rig_lock(other, kinds[k].name, kinds[k].options);
+        dlock_hold *first, *second;
+        redisReply *reply;
+        rig_ask(r, "SET %s 1", "{g}stock");
+        assert_int_equal(dlock_acquire(a, NULL, &first), DLOCK_OK);
+        assert_int_equal(dlock_acquire(b, &(dlock_wait){.wait_ms = 5000}, &second), DLOCK_OK);
+        assert_true(dlock_fence(second) > dlock_fence(first));
+        assert_int_equal(sell(first, guard, true, &reply), DLOCK_STALE);
+        assert_null(reply);
+        assert_int_equal(sell(second, guard, true, &reply), DLOCK_OK);
+        assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+        freeReplyObject(reply);
+        assert_int_not_equal(dlock_release(first), DLOCK_OK);
+        assert_int_equal(dlock_release(second), DLOCK_OK);
+        dlock_lock_free(a);
+        dlock_lock_free(b);
+    }
+    dlock_client_free(other);
+    dlock_guard_free(guard);
+}
+
+static void a_later_fence_refuses_the_owner(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("sell", sell_body);
+    for (size_t k = 0; k < KINDS; k++) {
+        char fence[64];
+        dlock_lock *lock = rig_lock(r->client, kinds[k].name, kinds[k].options);
+        dlock_hold *hold;
+        rig_ask(r, "SET %s 1", "{g}stock");
+        snprintf(fence, sizeof(fence), "%s:fence", kinds[k].name);
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        rig_ask(r, "INCR %s", fence);
+        assert_int_equal(sell(hold, guard, false, NULL), DLOCK_STALE);
+        assert_false(dlock_held(hold));
+        dlock_release(hold);
+        rig_ask(r, "DEL %s", kinds[k].name);
+        dlock_lock_free(lock);
+    }
+    dlock_guard_free(guard);
+}
+
+static void an_error_in_the_body_keeps_the_lock(void **state)
+{
+    rig *r = *state;
+    dlock_guard *raises = dlock_guard_new("raises", "error('no')");
+    dlock_guard *returns = dlock_guard_new("returns", "return redis.error_reply('ERR no')");
+    for (size_t k = 0; k < KINDS; k++) {
+        dlock_lock *lock = rig_lock(r->client, kinds[k].name, kinds[k].options);
+        dlock_hold *hold;
+        redisReply *reply;
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        assert_int_equal(sell(hold, raises, true, &reply), DLOCK_FAILED);
+        freeReplyObject(reply);
+        assert_int_equal(sell(hold, returns, true, &reply), DLOCK_FAILED);
+        freeReplyObject(reply);
+        assert_true(dlock_held(hold));
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        dlock_lock_free(lock);
+    }
+    dlock_guard_free(raises);
+    dlock_guard_free(returns);
+}
+
+/* Acquire and release: two questions; or one, and the guarded write that releases. */
+static void costs_two_round_trips(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("sell", sell_body);
+    for (size_t k = 0; k < KINDS; k++) {
+        dlock_lock *lock = rig_lock(r->client, kinds[k].name, kinds[k].options);
+        for (int with_guard = 0; with_guard < 2; with_guard++) {
+            long long calls = 0;
+            for (int round = 0; round < 2; round++) { /* the first one teaches the hashes */
+                dlock_hold *hold;
+                rig_ask(r, "SET %s 5", "{g}stock");
+                rig_ask(r, "CONFIG RESETSTAT%s", "");
+                assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+                if (with_guard)
+                    assert_int_equal(sell(hold, guard, true, NULL), DLOCK_OK);
+                assert_int_equal(dlock_release(hold), DLOCK_OK);
+                redisReply *info = redisCommand(fx_redis_ctx(r->server), "INFO commandstats");
+                const char *found = strstr(info->str, "cmdstat_evalsha:calls=");
+                calls = found ? strtoll(strchr(found, '=') + 1, NULL, 10) : 0;
+                assert_true(round == 0 || !strstr(info->str, "cmdstat_eval:"));
+                freeReplyObject(info);
+            }
+            assert_int_equal(calls, 2);
+        }
+        dlock_lock_free(lock);
+    }
+    dlock_guard_free(guard);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(body_sees_its_own_words),
+        cmocka_unit_test(no_value_is_a_reply_too),
+        cmocka_unit_test(release_comes_with_it),
+        cmocka_unit_test(stale_holder_is_refused),
+        cmocka_unit_test(a_later_fence_refuses_the_owner),
+        cmocka_unit_test(an_error_in_the_body_keeps_the_lock),
+        cmocka_unit_test(costs_two_round_trips),
+    };
+    return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
+}

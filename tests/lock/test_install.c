@@ -1,0 +1,69 @@
+/* `make install` and what can be built on it. The steps are shell, in install_check.sh, because
+ * their subject is: compilers, pkg-config, files. Here each becomes a test of its own. */
+#include "tests/support/fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define CANNOT_CHECK 77
+
+static char dir[256];
+
+/* Runs one step. Returns its exit status, with what it printed in `output`. */
+static int run_step(const char *step, char *output, size_t output_len)
+{
+    char command[512];
+    snprintf(command, sizeof(command), "sh tests/lock/install_check.sh %s %s 2>&1", step, dir);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    size_t len = fread(output, 1, output_len - 1, pipe);
+    output[len] = '\0';
+    while (fgetc(pipe) != EOF)
+        continue;
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void step(void **state)
+{
+    char output[8192];
+    const char *name = *state;
+    int code = run_step(name, output, sizeof(output));
+    if (code == CANNOT_CHECK)
+        skip();
+    if (code != 0)
+        fail_msg("%s: exit %d\n%s", name, code, output);
+}
+
+static int install(void **state)
+{
+    (void)state;
+    char output[8192];
+    fx_dir_make(dir, sizeof(dir));
+    int code = run_step("install", output, sizeof(output));
+    if (code != 0)
+        print_error("make install: exit %d\n%s\n", code, output);
+    return code;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    fx_dir_remove(dir);
+    return 0;
+}
+
+#define STEP(word)                                                                                 \
+    {                                                                                              \
+        .name = #word, .test_func = step, .initial_state = (void *)(uintptr_t) #word               \
+    }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STEP(layout), STEP(symbols), STEP(shared), STEP(static), STEP(cplusplus), STEP(copied),
+    };
+    return cmocka_run_group_tests_name("install", tests, install, clean_up);
+}

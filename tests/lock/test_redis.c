@@ -1,0 +1,232 @@
+/* The connection layer: outcomes, deadlines, the pool, scripts by hash. */
+#include "lock/redis_internal.h"
+#include "tests/lock/rig.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+static dlock_script echo = DLOCK_SCRIPT("echo", "#!lua\nreturn ARGV[1]");
+
+static dlock_redis_outcome run_echo(dlock_redis *redis, int ms)
+{
+    dlock_args args;
+    redisReply *reply = NULL;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "a");
+    dlock_redis_outcome outcome = dlock_redis_eval(redis, &echo, 0, &args, dlock_in_ms(ms), &reply);
+    if (outcome == DLOCK_REDIS_OK)
+        assert_string_equal(reply->str, "a");
+    if (reply)
+        freeReplyObject(reply);
+    dlock_args_free(&args);
+    return outcome;
+}
+
+static void errors_say_whether_it_was_executed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        dlock_redis_outcome outcome;
+    } cases[] = {
+        {"MOVED 3999 127.0.0.1:6381", DLOCK_REDIS_REFUSED},
+        {"ASK 3999 127.0.0.1:6381", DLOCK_REDIS_REFUSED},
+        {"TRYAGAIN Multiple keys request during rehashing of slot", DLOCK_REDIS_REFUSED},
+        {"CLUSTERDOWN The cluster is down", DLOCK_REDIS_REFUSED},
+        {"OOM command not allowed when used memory > 'maxmemory'.", DLOCK_REDIS_REFUSED},
+        {"BUSY Redis is busy running a script.", DLOCK_REDIS_REFUSED},
+        {"READONLY You can't write against a read only replica.", DLOCK_REDIS_REFUSED},
+        {"NOREPLICAS Not enough good replicas to write.", DLOCK_REDIS_REFUSED},
+        {"LOADING Redis is loading the dataset in memory", DLOCK_REDIS_REFUSED},
+        {"MASTERDOWN Link with MASTER is down", DLOCK_REDIS_REFUSED},
+        {"MISCONF Redis is configured to save RDB snapshots", DLOCK_REDIS_REFUSED},
+        {"NOSCRIPT No matching script.", DLOCK_REDIS_REFUSED},
+        {"NOAUTH Authentication required.", DLOCK_REDIS_REFUSED},
+        {"WRONGPASS invalid username-password pair", DLOCK_REDIS_REFUSED},
+        {"NOPERM this user has no permissions", DLOCK_REDIS_REFUSED},
+        {"ERR max number of clients reached", DLOCK_REDIS_REFUSED},
+        {"ERR unknown command 'X'", DLOCK_REDIS_REFUSED},
+        {"WRONGTYPE Operation against a key", DLOCK_REDIS_ERROR},
+        {"ERR value is not an integer or out of range", DLOCK_REDIS_ERROR},
+        {"BUSYGROUP Consumer Group name already exists", DLOCK_REDIS_ERROR},
+        {"OOM command not allowed script: 1f, on @user_script:2.", DLOCK_REDIS_ERROR},
+        {"", DLOCK_REDIS_ERROR},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(dlock_redis_classify(cases[i].text), cases[i].outcome);
+}
+
+static void addresses_are_checked(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",
+                                      "http://a",
+                                      "redis://",
+                                      "redis://h:0",
+                                      "redis://h:70000",
+                                      "redis://h/x",
+                                      "redis://[::1",
+                                      "unix://relative",
+                                      "unix:///s?db=-1",
+                                      "redis://user:s3cret%zz@h"};
+    static const char *const good[] = {"redis://h", "redis://u:p%40ss@[::1]:7000/3",
+                                       "unix:///tmp/s.sock?db=2"};
+    char err[256];
+    dlock_redis *redis;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(
+            dlock_redis_open(&(dlock_redis_options){.url = bad[i]}, &redis, err, sizeof(err)), -1);
+        assert_non_null(strstr(err, "address"));
+        assert_null(strstr(err, "s3cret"));
+    }
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_int_equal(
+            dlock_redis_open(&(dlock_redis_options){.url = good[i]}, &redis, err, sizeof(err)), 0);
+        dlock_redis_close(redis);
+    }
+}
+
+static void a_forgotten_script_is_sent_again(void **state)
+{
+    rig *r = *state;
+    assert_int_equal(run_echo(r->redis, 2000), DLOCK_REDIS_OK);
+    rig_ask(r, "SCRIPT FLUSH%s", "");
+    assert_int_equal(run_echo(r->redis, 2000), DLOCK_REDIS_OK);
+}
+
+static void an_idle_connection_that_died_is_not_used(void **state)
+{
+    rig *r = *state;
+    assert_int_equal(run_echo(r->redis, 2000), DLOCK_REDIS_OK);
+    rig_ask(r, "CLIENT KILL TYPE normal SKIPME yes%s", "");
+    assert_int_equal(run_echo(r->redis, 2000), DLOCK_REDIS_OK);
+}
+
+static void a_stopped_server_is_unknown_and_in_time(void **state)
+{
+    rig *r = *state;
+    assert_int_equal(run_echo(r->redis, 2000), DLOCK_REDIS_OK);
+    fx_redis_signal(r->server, SIGSTOP);
+    dlock_time start = dlock_now();
+    assert_int_equal(run_echo(r->redis, 100), DLOCK_REDIS_UNKNOWN);
+    assert_true(dlock_now().us - start.us >= 100000);
+    fx_redis_signal(r->server, SIGCONT);
+    assert_int_equal(run_echo(r->redis, 5000), DLOCK_REDIS_OK); /* not the late reply */
+}
+
+static bool answers(void *redis)
+{
+    return run_echo(redis, 500) == DLOCK_REDIS_OK;
+}
+
+static void a_dead_server_is_not_sent_then_back(void **state)
+{
+    rig *r = *state;
+    fx_redis_kill(r->server);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(run_echo(r->redis, 300), DLOCK_REDIS_NOT_SENT);
+    fx_redis_restart(r->server);
+    assert_true(fx_wait_until(answers, r->redis, 5000));
+}
+
+static void *echo_often(void *redis)
+{
+    for (int i = 0; i < 200; i++)
+        if (run_echo(redis, 10000) != DLOCK_REDIS_OK)
+            return (void *)1;
+    return NULL;
+}
+
+static void callers_beyond_the_pool_queue(void **state)
+{
+    rig *r = *state;
+    char err[256];
+    dlock_redis *small;
+    pthread_t threads[12];
+    const dlock_redis_options options = {
+        .url = fx_redis_url(r->server), .pool_max = 3, .name = "small"};
+    assert_int_equal(dlock_redis_open(&options, &small, err, sizeof(err)), 0);
+    for (int i = 0; i < 12; i++)
+        pthread_create(&threads[i], NULL, echo_often, small);
+    for (int i = 0; i < 12; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    redisReply *list = redisCommand(fx_redis_ctx(r->server), "CLIENT LIST");
+    int named = 0;
+    for (const char *at = list->str; (at = strstr(at, "name=small")); at++)
+        named++;
+    freeReplyObject(list);
+    assert_true(named >= 1 && named <= 3);
+    dlock_redis_close(small);
+}
+
+static void a_wrong_password_is_an_error_without_it(void **state)
+{
+    rig *r = *state;
+    char url[128], text[256];
+    snprintf(url, sizeof(url), "redis://nobody:secret@127.0.0.1:%d", fx_redis_port(r->server));
+    dlock_redis *redis = rig_redis(url);
+    assert_int_equal(run_echo(redis, 1000), DLOCK_REDIS_NOT_SENT);
+    dlock_redis_last_error(redis, text, sizeof(text));
+    assert_non_null(strstr(text, "WRONGPASS"));
+    assert_null(strstr(text, "secret"));
+    dlock_redis_close(redis);
+}
+
+/* Redis repeats the words of a command that it does not know. */
+static void a_server_without_auth_does_not_spill_the_password(void **state)
+{
+    (void)state;
+    const char *args[] = {"--rename-command", "AUTH", "", NULL};
+    fx_redis *server = fx_redis_start(args);
+    char url[128], text[256];
+    snprintf(url, sizeof(url), "redis://:secret@127.0.0.1:%d", fx_redis_port(server));
+    dlock_redis *redis = rig_redis(url);
+    assert_int_equal(run_echo(redis, 1000), DLOCK_REDIS_NOT_SENT);
+    dlock_redis_last_error(redis, text, sizeof(text));
+    assert_non_null(strstr(text, "unknown command"));
+    assert_null(strstr(text, "secret"));
+    dlock_redis_close(redis);
+    fx_redis_stop(server);
+}
+
+/* Behind an address that moves with the master, only a new connection leads to the new one. */
+static void a_demoted_master_is_left(void **state)
+{
+    rig *r = *state;
+    dlock_redis *redis = rig_redis(fx_redis_url(r->server));
+    dlock_args args;
+    redisReply *reply;
+    dlock_args_init(&args);
+    for (const char *const *w = (const char *const[]){"SET", "k", "v", NULL}; *w; w++)
+        dlock_args_text(&args, *w);
+    rig_ask(r, "REPLICAOF 127.0.0.1 %s", "1");
+    assert_int_equal(dlock_redis_command(redis, NULL, &args, dlock_in_ms(1000), &reply),
+                     DLOCK_REDIS_REFUSED);
+    rig_ask(r, "REPLICAOF NO %s", "ONE");
+    assert_memory_equal(reply->str, "READONLY", 8);
+    freeReplyObject(reply);
+    assert_null(redis->idle);
+    dlock_args_free(&args);
+    dlock_redis_close(redis);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_say_whether_it_was_executed),
+        cmocka_unit_test(addresses_are_checked),
+        cmocka_unit_test(a_forgotten_script_is_sent_again),
+        cmocka_unit_test(an_idle_connection_that_died_is_not_used),
+        cmocka_unit_test(a_stopped_server_is_unknown_and_in_time),
+        cmocka_unit_test(a_dead_server_is_not_sent_then_back),
+        cmocka_unit_test(callers_beyond_the_pool_queue),
+        cmocka_unit_test(a_wrong_password_is_an_error_without_it),
+        cmocka_unit_test(a_server_without_auth_does_not_spill_the_password),
+        cmocka_unit_test(a_demoted_master_is_left),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
+}

@@ -1,0 +1,276 @@
+/* Waiting for a lock: who must be woken, by what, and what a wait must not do to Redis. */
+#include "lock/internal.h"
+#include "tests/lock/rig.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+
+typedef struct wish {
+    dlock_lock *lock;
+    dlock_wait wait;
+    dlock_status status;
+    uint64_t fence;
+} wish;
+
+static void *come_true(void *arg)
+{
+    wish *w = arg;
+    dlock_hold *hold;
+    w->status = dlock_acquire(w->lock, &w->wait, &hold);
+    if (w->status == DLOCK_OK) {
+        w->fence = dlock_fence(hold);
+        dlock_release(hold);
+    }
+    return NULL;
+}
+
+static void until_queued(rig *r, const char *queue, long long n)
+{
+    dlock_time give_up = dlock_in_ms(5000);
+    while (rig_ask(r, "LLEN %s", queue) < n && !dlock_passed(give_up))
+        poll(NULL, 0, 1);
+    assert_int_equal(rig_ask(r, "LLEN %s", queue), n);
+}
+
+/* A holder that never comes back must not keep its cohort from the lock that it has lost. */
+static void a_lost_grant_does_not_hold_up_its_cohort(void **state)
+{
+    rig *r = *state;
+    dlock_lock *lock = rig_lock(
+        r->client, "cohort",
+        (dlock_options){
+            .kind = DLOCK_FAIR, .lease_ms = 200, .renew_ms = DLOCK_NEVER, .cohort_max = 8});
+    dlock_hold *lost, *second;
+    assert_int_equal(dlock_acquire(lock, NULL, &lost), DLOCK_OK);
+    for (uint64_t context = 1; context <= 2; context++) {
+        assert_int_equal(
+            dlock_acquire(lock, &(dlock_wait){.wait_ms = 3000, .context = context}, &second),
+            DLOCK_OK);
+        assert_int_equal(dlock_release(second), DLOCK_OK);
+    }
+    assert_int_not_equal(dlock_release(lost), DLOCK_OK);
+    dlock_lock_free(lock);
+}
+
+/* dlock_with() makes a lock of the same name in every thread. Their wake-ups come by one list, and
+ * whoever reads it must not take another's for a dead waiter's. */
+static void two_locks_of_one_name_wake_each_their_own(void **state)
+{
+    rig *r = *state;
+    dlock_lock *lock[2];
+    for (int i = 0; i < 2; i++)
+        lock[i] = rig_lock(r->client, "twin", (dlock_options){.kind = DLOCK_FAIR});
+    for (int round = 0; round < 20; round++) {
+        wish w[2] = {{.lock = lock[0], .wait = {.wait_ms = 5000}},
+                     {.lock = lock[1], .wait = {.wait_ms = 5000}}};
+        pthread_t threads[2];
+        dlock_hold *hold;
+        assert_int_equal(dlock_acquire(lock[0], NULL, &hold), DLOCK_OK);
+        for (int i = 0; i < 2; i++) {
+            pthread_create(&threads[i], NULL, come_true, &w[i]);
+            until_queued(r, "{twin}:queue", i + 1);
+        }
+        poll(NULL, 0, round * 7);
+        dlock_release(hold);
+        for (int i = 0; i < 2; i++) {
+            pthread_join(threads[i], NULL);
+            assert_int_equal(w[i].status, DLOCK_OK);
+        }
+        assert_true(w[0].fence < w[1].fence);
+    }
+    dlock_lock_free(lock[0]);
+    dlock_lock_free(lock[1]);
+}
+
+/* Who polls more slowly than the claim window would find each of its grants lapsed. */
+static void a_slow_poller_is_not_starved(void **state)
+{
+    rig *r = *state;
+    dlock_options slow = {.kind = DLOCK_FAIR, .poll_ms = 1500};
+    wish w = {.lock = rig_lock(r->client, "slow", slow), .wait = {.wait_ms = 1200}};
+    pthread_t thread;
+    dlock_hold *hold;
+    assert_int_equal(dlock_acquire(w.lock, NULL, &hold), DLOCK_OK);
+    pthread_create(&thread, NULL, come_true, &w);
+    until_queued(r, "{slow}:queue", 1);
+    dlock_time start = dlock_now();
+    dlock_release(hold);
+    pthread_join(thread, NULL);
+    assert_int_equal(w.status, DLOCK_OK);
+    assert_true(dlock_now().us - start.us < 900000);
+    dlock_lock_free(w.lock);
+}
+
+/* Nobody who left, by whatever way, may leave something that lives on without an end. */
+static void what_is_left_has_an_end(void **state)
+{
+    rig *r = *state;
+    dlock_options fair = {.kind = DLOCK_FAIR};
+    dlock_lock *lock = rig_lock(r->client, "left", fair);
+    wish w = {.lock = lock, .wait = {.wait_ms = 400}};
+    pthread_t thread;
+    dlock_hold *hold;
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    pthread_create(&thread, NULL, come_true, &w);
+    until_queued(r, "{left}:queue", 1);
+    rig_ask(r, "DEL %s", "{left}:beats"); /* the waiter's next sign of life makes it anew */
+    pthread_join(thread, NULL);
+    assert_int_equal(w.status, DLOCK_BUSY);
+    assert_int_equal(rig_ask(r, "EXISTS %s", "{left}:queue"), 0);
+    assert_true(rig_ask(r, "PTTL %s", "{left}:beats") != -1);
+    assert_true(rig_ask(r, "PTTL %s", "{left}:fence") > 0);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    assert_int_equal(rig_ask(r, "EXISTS %s", "left"), 0);
+    dlock_lock_free(lock);
+}
+
+/* A server, or its ACL, that refuses the waiting itself must not be asked in a busy loop. */
+static void a_refused_wait_is_no_busy_loop(void **state)
+{
+    (void)state;
+    const char *args[] = {"--rename-command", "BLPOP", "",  "--rename-command",
+                          "SUBSCRIBE",        "",      NULL};
+    rig r = {.server = fx_redis_start(args)};
+    r.redis = rig_redis(fx_redis_url(r.server));
+    r.client = rig_client(&(dlock_client_options){.redis = r.redis});
+    dlock_kind kinds[] = {DLOCK_FAIR, DLOCK_HASH};
+    for (int i = 0; i < 2; i++) {
+        dlock_lock *lock = rig_lock(r.client, "refused", (dlock_options){.kind = kinds[i]});
+        dlock_hold *hold, *none;
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        rig_ask(&r, "CONFIG %s", "RESETSTAT");
+        assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 500, .context = 1}, &none),
+                         DLOCK_BUSY);
+        redisReply *reply = redisCommand(fx_redis_ctx(r.server), "INFO stats");
+        const char *errors = strstr(reply->str, "total_error_replies:");
+        const char *calls = strstr(reply->str, "total_commands_processed:");
+        assert_non_null(errors);
+        assert_non_null(calls);
+        assert_in_range(strtol(strchr(errors, ':') + 1, NULL, 10), 1, 30);
+        assert_in_range(strtol(strchr(calls, ':') + 1, NULL, 10), 1, 100);
+        freeReplyObject(reply);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        dlock_lock_free(lock);
+    }
+    dlock_client_free(r.client);
+    dlock_redis_close(r.redis);
+    fx_redis_stop(r.server);
+}
+
+/* A hand-off counts only after the replicas have it, where that was asked for. */
+static void a_hand_off_waits_for_replicas_too(void **state)
+{
+    rig *r = *state;
+    dlock_lock *plain = rig_lock(r->client, "replicas", (dlock_options){.kind = DLOCK_FAIR});
+    dlock_lock *careful =
+        rig_lock(r->client, "replicas", (dlock_options){.kind = DLOCK_FAIR, .wait_replicas = 1});
+    dlock_hold *hold;
+    assert_int_equal(dlock_acquire(plain, NULL, &hold), DLOCK_OK);
+    wish w = {.lock = careful, .wait = {.wait_ms = 1500}};
+    pthread_t thread;
+    pthread_create(&thread, NULL, come_true, &w);
+    until_queued(r, "{replicas}:queue", 1);
+    poll(NULL, 0, 1000); /* the first question, with its own WAIT, is over */
+    dlock_release(hold);
+    pthread_join(thread, NULL);
+    assert_int_equal(w.status, DLOCK_UNKNOWN);
+    dlock_lock_free(plain);
+    dlock_lock_free(careful);
+}
+
+/* A lease that ran out on the way back is none. */
+static void a_grant_that_comes_too_late_is_none(void **state)
+{
+    rig *r = *state;
+    dlock_lock *lock =
+        rig_lock(r->client, "late", (dlock_options){.lease_ms = 100, .renew_ms = DLOCK_NEVER});
+    wish w = {.lock = lock};
+    pthread_t thread;
+    fx_redis_signal(r->server, SIGSTOP);
+    pthread_create(&thread, NULL, come_true, &w);
+    poll(NULL, 0, 300);
+    fx_redis_signal(r->server, SIGCONT);
+    pthread_join(thread, NULL);
+    assert_int_equal(w.status, DLOCK_UNKNOWN);
+    dlock_lock_free(lock);
+}
+
+/* Scripts do not roll back: one that fails must not have taken the lock before. */
+static void a_failed_question_takes_nothing(void **state)
+{
+    rig *r = *state;
+    rig_ask(r, "LPUSH {failed}:fence %s", "strange");
+    dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR};
+    for (int i = 0; i < 3; i++) {
+        dlock_lock *lock = rig_lock(r->client, "failed", (dlock_options){.kind = kinds[i]});
+        dlock_hold *none;
+        assert_int_equal(dlock_acquire(lock, NULL, &none), DLOCK_FAILED);
+        assert_int_equal(rig_ask(r, "EXISTS %s", "failed"), 0);
+        dlock_lock_free(lock);
+    }
+}
+
+/* The leader's place goes to one who sleeps. Whoever is just asking Redis may leave without. */
+static void *wait_in_room(void *arg)
+{
+    void **both = arg;
+    room_wait(both[0], both[1], dlock_in_ms(5000));
+    return NULL;
+}
+
+static waiter *until_led_by(room *r, const waiter *w)
+{
+    dlock_time give_up = dlock_in_ms(2000);
+    waiter *leader;
+    do {
+        pthread_mutex_lock(&r->lock);
+        leader = r->leader;
+        pthread_mutex_unlock(&r->lock);
+        poll(NULL, 0, 1);
+    } while (leader != w && !dlock_passed(give_up));
+    return leader;
+}
+
+static void the_leaders_place_goes_to_a_sleeper(void **state)
+{
+    rig *r = *state;
+    dlock_lock *lock = rig_lock(r->client, "lead", (dlock_options){.kind = DLOCK_FAIR});
+    waiter w[3] = {{.token = "x:1"}, {.token = "x:2"}, {.token = "x:3"}};
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++) {
+        waiter_init(&w[i]);
+        room_enter(&lock->room, &w[i]);
+    }
+    void *first[] = {lock, &w[0]}, *last[] = {lock, &w[2]}; /* w[1] is asking Redis */
+    pthread_create(&threads[0], NULL, wait_in_room, first);
+    assert_ptr_equal(until_led_by(&lock->room, &w[0]), &w[0]);
+    pthread_create(&threads[2], NULL, wait_in_room, last);
+    poll(NULL, 0, 50); /* it sleeps; were it not asleep yet, it would lead by itself */
+    room_wake(&lock->room, "x:1", NULL);
+    pthread_join(threads[0], NULL);
+    assert_ptr_equal(until_led_by(&lock->room, &w[2]), &w[2]);
+    room_wake(&lock->room, "x:3", NULL);
+    pthread_join(threads[2], NULL);
+    for (int i = 0; i < 3; i++) {
+        room_leave(&lock->room, &w[i]);
+        waiter_destroy(&w[i]);
+    }
+    dlock_lock_free(lock);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lost_grant_does_not_hold_up_its_cohort),
+        cmocka_unit_test(two_locks_of_one_name_wake_each_their_own),
+        cmocka_unit_test(a_slow_poller_is_not_starved),
+        cmocka_unit_test(what_is_left_has_an_end),
+        cmocka_unit_test(a_refused_wait_is_no_busy_loop),
+        cmocka_unit_test(a_hand_off_waits_for_replicas_too),
+        cmocka_unit_test(a_grant_that_comes_too_late_is_none),
+        cmocka_unit_test(a_failed_question_takes_nothing),
+        cmocka_unit_test(the_leaders_place_goes_to_a_sleeper),
+    };
+    return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
+}

@@ -1,0 +1,198 @@
+/* test_batch.c - the combining engine and the timer wheel, without Redis. */
+#include "tests/support/fixture.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/batch.h"
+#include "server/wheel.h"
+
+#define BUYERS 40
+
+/* A leader that takes a batch, waits at a gate, and answers each with its arrival number. */
+typedef struct test_shop {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    bool open; /* the gate */
+    int batches, largest;
+    int64_t sold;
+} test_shop;
+
+static bool serve(void *arg, fs_batch *batch)
+{
+    test_shop *shop = arg;
+    batch_taken taken;
+    batch_take(batch, &taken);
+    pthread_mutex_lock(&shop->lock);
+    shop->batches++;
+    shop->largest = taken.count > shop->largest ? taken.count : shop->largest;
+    pthread_cond_broadcast(&shop->moved);
+    while (!shop->open)
+        pthread_cond_wait(&shop->moved, &shop->lock);
+    for (int i = 0; i < taken.count; i++) {
+        buy_answer(taken.buyers[i].result, BUY_SOLD);
+        taken.buyers[i].result->order.number = ++shop->sold;
+    }
+    pthread_mutex_unlock(&shop->lock);
+    batch_answer(batch, &taken);
+    return true;
+}
+
+static void set_gate(test_shop *shop, bool open)
+{
+    pthread_mutex_lock(&shop->lock);
+    shop->open = open;
+    pthread_cond_broadcast(&shop->moved);
+    pthread_mutex_unlock(&shop->lock);
+}
+
+static void wait_batches(test_shop *shop, int batches)
+{
+    pthread_mutex_lock(&shop->lock);
+    while (shop->batches < batches)
+        pthread_cond_wait(&shop->moved, &shop->lock);
+    pthread_mutex_unlock(&shop->lock);
+}
+
+typedef struct test_buyer {
+    fs_batch *batch;
+    buy_request request;
+    buy_result result;
+    int64_t wait_ms;
+    pthread_t thread;
+} test_buyer;
+
+static void *buy(void *arg)
+{
+    test_buyer *buyer = arg;
+    batch_buy(buyer->batch, buyer->wait_ms, &buyer->request, &buyer->result);
+    return NULL;
+}
+
+static void start_buyer(test_buyer *buyer, fs_batch *batch, int64_t wait_ms, int64_t deadline_ms)
+{
+    memset(buyer, 0, sizeof(*buyer));
+    buyer->batch = batch;
+    buyer->wait_ms = wait_ms;
+    buyer->request.deadline = dlock_in_ms(deadline_ms);
+    assert_int_equal(pthread_create(&buyer->thread, NULL, buy, buyer), 0);
+}
+
+static test_shop new_shop(bool open)
+{
+    return (test_shop){
+        .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER, .open = open};
+}
+
+static void everybody_gets_an_answer_of_their_own(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(false);
+    static test_buyer buyers[BUYERS];
+    fs_batch *batch = batch_open(serve, &shop, 1);
+    for (int i = 0; i < BUYERS; i++)
+        start_buyer(&buyers[i], batch, 10000, 10000);
+    wait_batches(&shop, 1);
+    set_gate(&shop, true);
+    bool seen[BUYERS + 1] = {false};
+    for (int i = 0; i < BUYERS; i++) {
+        pthread_join(buyers[i].thread, NULL);
+        assert_int_equal(buyers[i].result.outcome, BUY_SOLD);
+        int64_t number = buyers[i].result.order.number;
+        assert_in_range(number, 1, BUYERS);
+        assert_false(seen[number]);
+        seen[number] = true;
+    }
+    assert_true(shop.batches <= BUYERS);
+    batch_close(batch);
+}
+
+static void who_gives_up_in_the_queue_leaves_no_trace(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(false);
+    test_buyer first, late;
+    fs_batch *batch = batch_open(serve, &shop, 1);
+    start_buyer(&first, batch, 10000, 10000);
+    wait_batches(&shop, 1); /* the leader is at the gate with the first */
+    start_buyer(&late, batch, 0, 10000);
+    pthread_join(late.thread, NULL);
+    assert_int_equal(late.result.outcome, BUY_BUSY);
+    set_gate(&shop, true);
+    pthread_join(first.thread, NULL);
+    assert_int_equal(first.result.outcome, BUY_SOLD);
+    assert_int_equal(shop.sold, 1);
+    batch_close(batch);
+}
+
+static void who_was_taken_and_not_answered_is_left_in_doubt(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(false);
+    test_buyer taken;
+    fs_batch *batch = batch_open(serve, &shop, 1);
+    start_buyer(&taken, batch, 10000, 300);
+    pthread_join(taken.thread, NULL);
+    assert_int_equal(taken.result.outcome, BUY_UNKNOWN);
+    set_gate(&shop, true); /* the leader answers a place that nobody waits at any more */
+    batch_close(batch);
+    assert_int_equal(shop.sold, 1);
+}
+
+/* ---- the wheel ------------------------------------------------------------------------------- */
+
+static int64_t count_up(void *arg)
+{
+    return ++*(_Atomic int *)arg < 3 ? 20 : -1;
+}
+
+static bool fired_three_times(void *arg)
+{
+    return atomic_load((_Atomic int *)arg) == 3;
+}
+
+static void a_timer_fires_until_it_says_no(void **state)
+{
+    (void)state;
+    _Atomic int fired = 0;
+    wheel_timer timer = {0};
+    fs_wheel *wheel = wheel_open();
+    dlock_time begin = dlock_now();
+    wheel_start(wheel, &timer, 30, count_up, (void *)&fired);
+    assert_true(fx_wait_until(fired_three_times, (void *)&fired, 5000));
+    assert_true(dlock_now().us - begin.us >= 70000);
+    wheel_stop(wheel, &timer);
+    assert_int_equal(fired, 3);
+    wheel_close(wheel);
+}
+
+static void a_stopped_timer_does_not_fire(void **state)
+{
+    (void)state;
+    _Atomic int stopped = 0, other = 0;
+    wheel_timer a = {0}, b = {0}, far = {0};
+    fs_wheel *wheel = wheel_open();
+    wheel_start(wheel, &a, 60, count_up, (void *)&stopped);
+    wheel_start(wheel, &b, 60, count_up, (void *)&other);
+    wheel_start(wheel, &far, 100000, count_up, (void *)&stopped); /* more than one round away */
+    wheel_stop(wheel, &a);
+    assert_true(fx_wait_until(fired_three_times, (void *)&other, 5000));
+    assert_int_equal(stopped, 0);
+    wheel_stop(wheel, &b);
+    wheel_stop(wheel, &far);
+    wheel_close(wheel);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everybody_gets_an_answer_of_their_own),
+        cmocka_unit_test(who_gives_up_in_the_queue_leaves_no_trace),
+        cmocka_unit_test(who_was_taken_and_not_answered_is_left_in_doubt),
+        cmocka_unit_test(a_timer_fires_until_it_says_no),
+        cmocka_unit_test(a_stopped_timer_does_not_fire),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,97 @@
+/*
+ * fixture.h - real servers for tests: a private redis-server, real flashsale instances.
+ *
+ * Every server is this test program's own: its directory is fresh, its ports were free, and only
+ * its own pid is ever signalled. So any number of test programs can run at once. All of it ends
+ * with the test program, however that ends; directories are removed on every regular exit, also
+ * after a failed test that never reached its teardown. (tests/run gives each program a TMPDIR of
+ * its own and removes that too.)
+ *
+ * What can not be started fails the running test, with the program's own words. Call everything
+ * from the main thread; the accessors may be called from any.
+ *
+ *     static int setup(void **state)
+ *     {
+ *         *state = fx_redis_start(NULL);
+ *         return 0;
+ *     }
+ *
+ * The header brings cmocka along, with the four headers that cmocka needs before it.
+ */
+#ifndef TESTS_SUPPORT_FIXTURE_H
+#define TESTS_SUPPORT_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <hiredis/hiredis.h>
+
+#include "tests/support/process.h"
+
+/* Ends the running case as skipped; the reason is shown beside its name. Takes printf's arguments.
+ */
+#define fx_skip(...)                                                                               \
+    do {                                                                                           \
+        print_message(__VA_ARGS__);                                                                \
+        print_message("\n");                                                                       \
+        skip();                                                                                    \
+    } while (0)
+
+/* ---- Redis ----------------------------------------------------------------------------------- */
+
+typedef struct fx_redis fx_redis;
+
+/* Starts a redis-server on a Unix socket and on a TCP port of 127.0.0.1, without persistence
+ * unless the arguments say otherwise ("--appendonly", "yes", NULL), and waits until it answers.
+ * extra_args ends with NULL, or is NULL. */
+fx_redis *fx_redis_start(const char *const *extra_args);
+void fx_redis_stop(fx_redis *redis); /* kills it, removes its directory. NULL is allowed */
+
+void fx_redis_kill(fx_redis *redis);    /* SIGKILL; the addresses stay reserved for the restart */
+void fx_redis_restart(fx_redis *redis); /* kills it if it runs; the same addresses, arguments and
+                                           directory: its data is what was persisted */
+void fx_redis_signal(fx_redis *redis, int signo); /* SIGSTOP, SIGCONT */
+
+const char *fx_redis_url(const fx_redis *redis);     /* "unix:///.../redis.sock" */
+const char *fx_redis_tcp_url(const fx_redis *redis); /* "redis://127.0.0.1:PORT" */
+int fx_redis_port(const fx_redis *redis);
+const char *fx_redis_dir(const fx_redis *redis);
+
+/* A plain connection for checks (owned by the fixture), with a limit of 5 s for each command. It
+ * is renewed after a restart or an error, so ask for it again rather than keep it. */
+redisContext *fx_redis_ctx(fx_redis *redis);
+
+/* ---- flashsale ------------------------------------------------------------------------------- */
+
+typedef struct fx_server fx_server;
+
+/* Starts one instance of this build on a free port of 127.0.0.1 and waits until it says that it
+ * listens. Later options win, so extra_args may also replace --listen. */
+fx_server *fx_server_start(const char *redis_url, const char *const *extra_args);
+
+/* SIGTERM; the exit code, 128 + signal, or 137 when it had to be killed after 15 s. Frees it. */
+int fx_server_stop(fx_server *server);
+
+/* Kills and frees it, for teardown. NULL is allowed. */
+void fx_server_kill(fx_server *server);
+
+void fx_server_signal(fx_server *server, int signo);
+int fx_server_port(const fx_server *server);
+const char *fx_server_url(const fx_server *server); /* "http://127.0.0.1:PORT" */
+fx_process *fx_server_process(fx_server *server);   /* (borrowed) its logs are its stderr */
+
+/* ---- ports and directories ------------------------------------------------------------------- */
+
+/* A port of 127.0.0.1 that was free a moment ago, below the range that the kernel gives to
+ * outgoing connections: so a server can be restarted on it while clients come and go. */
+int fx_free_port(void);
+
+/* Makes a fresh directory under $TMPDIR (or /tmp), its path in buf; and removes one with all that
+ * is in it. */
+void fx_dir_make(char *buf, size_t len);
+void fx_dir_remove(const char *dir);
+
+#endif

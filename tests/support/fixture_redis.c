@@ -1,0 +1,184 @@
+/* fixture_redis.c - a private redis-server; see fixture.h. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/fixture.h"
+
+enum {
+    START_MS = 10000,
+    START_TRIES = 5, /* another program may take the probed port before Redis does */
+    COMMAND_S = 5,
+    ARGS_MAX = 64
+};
+
+struct fx_redis {
+    fx_process *process; /* NULL while killed */
+    redisContext *ctx;   /* NULL until asked for */
+    int port;
+    char dir[256], socket[300], url[320], tcp_url[64];
+    const char *args[ARGS_MAX]; /* the caller's, copied, NULL-terminated */
+    fx_redis *next;             /* all that are not stopped yet */
+};
+
+static fx_redis *running;
+
+/* At exit. A forked child of the test that exits must leave its parent's servers alone. */
+static pid_t owner;
+
+static void stop_all(void)
+{
+    while (running && getpid() == owner)
+        fx_redis_stop(running);
+}
+
+static void stop_at_exit(void)
+{
+    if (owner == getpid())
+        return;
+    owner = getpid();
+    atexit(stop_all);
+}
+
+static void copy_args(fx_redis *r, const char *const *extra)
+{
+    for (size_t i = 0; extra && extra[i]; i++) {
+        assert_true(i + 1 < ARGS_MAX);
+        r->args[i] = strdup(extra[i]);
+        assert_non_null(r->args[i]);
+    }
+}
+
+static void launch(fx_redis *r)
+{
+    char port[16];
+    snprintf(port, sizeof(port), "%d", r->port);
+    const char *argv[ARGS_MAX + 20] = {
+        "redis-server", "--bind",  "127.0.0.1", "--port", port,
+        "--unixsocket", r->socket, "--dir",     r->dir,   "--appendonly",
+        "no",           "--save",  "",          NULL};
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    for (size_t i = 0; r->args[i]; i++)
+        argv[n++] = r->args[i];
+    r->process = fx_spawn(argv, true);
+}
+
+/* True once it answers anything but LOADING (NOAUTH is an answer), or has ended. */
+static bool answers_or_ended(void *arg)
+{
+    fx_redis *r = arg;
+    if (fx_process_wait(r->process, 0) >= 0)
+        return true;
+    redisContext *c = redisConnectUnix(r->socket);
+    redisReply *reply = c && c->err == 0 ? redisCommand(c, "PING") : NULL;
+    bool up = reply && (reply->type != REDIS_REPLY_ERROR || strncmp(reply->str, "LOADING", 7) != 0);
+    freeReplyObject(reply);
+    redisFree(c);
+    return up;
+}
+
+static bool start(fx_redis *r)
+{
+    launch(r);
+    return fx_wait_until(answers_or_ended, r, START_MS) && fx_process_wait(r->process, 0) < 0;
+}
+
+fx_redis *fx_redis_start(const char *const *extra_args)
+{
+    fx_redis *r = calloc(1, sizeof(*r));
+    assert_non_null(r);
+    stop_at_exit();
+    r->next = running;
+    running = r;
+
+    copy_args(r, extra_args);
+    fx_dir_make(r->dir, sizeof(r->dir));
+    snprintf(r->socket, sizeof(r->socket), "%s/redis.sock", r->dir);
+    snprintf(r->url, sizeof(r->url), "unix://%s", r->socket);
+    for (int i = 1;; i++) {
+        r->port = fx_free_port();
+        snprintf(r->tcp_url, sizeof(r->tcp_url), "redis://127.0.0.1:%d", r->port);
+        if (start(r))
+            return r;
+        if (i == START_TRIES)
+            fail_msg("redis-server did not start:\n%s%s", fx_process_stdout(r->process),
+                     fx_process_stderr(r->process));
+        fx_redis_kill(r);
+    }
+}
+
+void fx_redis_kill(fx_redis *r)
+{
+    redisFree(r->ctx); /* takes NULL */
+    r->ctx = NULL;
+    fx_process_free(r->process);
+    r->process = NULL;
+}
+
+void fx_redis_restart(fx_redis *r)
+{
+    fx_redis_kill(r);
+    if (!start(r))
+        fail_msg("redis-server did not restart:\n%s", fx_process_stdout(r->process));
+}
+
+void fx_redis_stop(fx_redis *r)
+{
+    if (r == NULL)
+        return;
+    for (fx_redis **at = &running; *at; at = &(*at)->next) {
+        if (*at != r)
+            continue;
+        *at = r->next;
+        break;
+    }
+    fx_redis_kill(r);
+    fx_dir_remove(r->dir);
+    for (size_t i = 0; r->args[i]; i++)
+        free((char *)r->args[i]);
+    free(r);
+}
+
+void fx_redis_signal(fx_redis *r, int signo)
+{
+    fx_process_signal(r->process, signo);
+}
+
+const char *fx_redis_url(const fx_redis *r)
+{
+    return r->url;
+}
+
+const char *fx_redis_tcp_url(const fx_redis *r)
+{
+    return r->tcp_url;
+}
+
+int fx_redis_port(const fx_redis *r)
+{
+    return r->port;
+}
+
+const char *fx_redis_dir(const fx_redis *r)
+{
+    return r->dir;
+}
+
+redisContext *fx_redis_ctx(fx_redis *r)
+{
+    if (r->ctx && r->ctx->err) {
+        redisFree(r->ctx);
+        r->ctx = NULL;
+    }
+    if (r->ctx == NULL) {
+        r->ctx = redisConnectUnix(r->socket);
+        if (r->ctx == NULL || r->ctx->err)
+            fail_msg("can not connect to %s", r->socket);
+        redisSetTimeout(r->ctx, (struct timeval){.tv_sec = COMMAND_S});
+    }
+    return r->ctx;
+}

@@ -1,0 +1,278 @@
+#include "tests/tools/faultproxy/rules.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tests/tools/faultproxy/resp.h"
+
+#define RULES_MAX 64
+
+typedef enum fp_target { AT_REQUEST, AT_REPLY, AT_BOTH, AT_PUSH } fp_target;
+
+struct rule {
+    fp_target target;
+    fp_fault fault; /* FAULT_NONE: a delay */
+    int64_t delay_us, jitter_us;
+    size_t truncate_bytes;
+    double chance;   /* 1: always */
+    int64_t nth;     /* 0: each; otherwise only the nth that matches */
+    int64_t seen;    /* matching messages so far */
+    bool in_script;  /* `match` is looked for in the script's text */
+    char match[128]; /* empty: all messages */
+};
+
+struct fp_rules {
+    struct rule list[RULES_MAX];
+    size_t len;
+    uint64_t random;
+    const fp_scripts *scripts; /* (borrowed) */
+};
+
+fp_rules *rules_new(uint64_t seed, const fp_scripts *scripts)
+{
+    fp_rules *rules = calloc(1, sizeof(*rules));
+    if (rules) {
+        rules->random = seed * 2 + 1;
+        rules->scripts = scripts;
+    }
+    return rules;
+}
+
+void rules_free(fp_rules *rules)
+{
+    free(rules);
+}
+
+void rules_clear(fp_rules *rules)
+{
+    rules->len = 0;
+}
+
+/* xorshift64*: the same faults for the same seed. In [0, 1). */
+static double next_random(fp_rules *rules)
+{
+    uint64_t x = rules->random;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    rules->random = x;
+    return (double)((x * 0x2545F4914F6CDD1DULL) >> 11) / 9007199254740992.0;
+}
+
+/* ---- reading a line -------------------------------------------------------------------------- */
+
+/* Takes `word` off the front of *line when it stands there. */
+static bool take(const char **line, const char *word)
+{
+    size_t len = strlen(word);
+    if (strncmp(*line, word, len) != 0 || ((*line)[len] != '\0' && (*line)[len] != ' '))
+        return false;
+    *line += len;
+    *line += strspn(*line, " ");
+    return true;
+}
+
+int64_t rules_duration_us(const char *text, const char **ret_end)
+{
+    static const struct {
+        const char *unit;
+        double us;
+    } units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}};
+    char *end;
+    double number = strtod(text, &end);
+    if (end == text || number < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        const char *rest = end;
+        if (take(&rest, units[i].unit)) {
+            *ret_end = rest;
+            return (int64_t)(number * units[i].us);
+        }
+    }
+    return -1;
+}
+
+static bool take_duration(const char **line, int64_t *ret_us)
+{
+    *ret_us = rules_duration_us(*line, line);
+    return *ret_us >= 0;
+}
+
+/* [PERCENT%] [NTH] [match [script] TEXT] */
+static bool take_selector(const char **line, struct rule *rule)
+{
+    char *end;
+    double number = isdigit((unsigned char)**line) ? strtod(*line, &end) : -1;
+    if (number >= 0 && *end == '%') {
+        rule->chance = number / 100;
+        *line = end + 1 + strspn(end + 1, " ");
+    }
+    if (isdigit((unsigned char)**line)) {
+        rule->nth = strtoll(*line, &end, 10);
+        if (rule->nth < 1 || (*end && *end != ' '))
+            return false;
+        *line = end + strspn(end, " ");
+    }
+    if (take(line, "match")) {
+        rule->in_script = take(line, "script");
+        int len = snprintf(rule->match, sizeof(rule->match), "%s", *line);
+        *line += strlen(*line);
+        return len > 0 && (size_t)len < sizeof(rule->match);
+    }
+    return **line == '\0';
+}
+
+static bool take_delay(const char **line, struct rule *rule)
+{
+    rule->target = take(line, "request") ? AT_REQUEST : take(line, "reply") ? AT_REPLY : AT_BOTH;
+    if (!take_duration(line, &rule->delay_us))
+        return false;
+    return !take(line, "jitter") || take_duration(line, &rule->jitter_us);
+}
+
+static bool take_truncate(const char **line, struct rule *rule)
+{
+    char *end;
+    rule->fault = FAULT_TRUNCATE;
+    rule->target = AT_REPLY;
+    rule->truncate_bytes = (size_t)strtoull(*line, &end, 10);
+    bool ok = end != *line && isdigit((unsigned char)**line);
+    *line = end + strspn(end, " ");
+    return ok;
+}
+
+/* The words that stand for one fault at one place. */
+static bool take_fixed_fault(const char **line, struct rule *rule)
+{
+    static const struct {
+        const char *verb, *where;
+        fp_fault fault;
+        fp_target target;
+    } table[] = {
+        {"drop", "request", FAULT_DROP, AT_REQUEST}, {"drop", "reply", FAULT_DROP, AT_REPLY},
+        {"drop", "push", FAULT_DROP, AT_PUSH},       {"reset", "before", FAULT_RESET, AT_REQUEST},
+        {"reset", "after", FAULT_RESET, AT_REPLY},   {"halfopen", NULL, FAULT_STALL, AT_REQUEST},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        const char *at = *line;
+        if (!take(&at, table[i].verb) || (table[i].where && !take(&at, table[i].where)))
+            continue;
+        *line = at;
+        rule->fault = table[i].fault;
+        rule->target = table[i].target;
+        return true;
+    }
+    return false;
+}
+
+bool rules_add(fp_rules *rules, const char *line, char *err, size_t err_len)
+{
+    struct rule rule = {.chance = 1};
+    const char *at = line;
+    bool ok = take(&at, "delay")      ? take_delay(&at, &rule)
+              : take(&at, "truncate") ? take_truncate(&at, &rule)
+                                      : take_fixed_fault(&at, &rule);
+    if (!ok || !take_selector(&at, &rule)) {
+        snprintf(err, err_len, "not understood: '%s'", line);
+        return false;
+    }
+    if (rules->len == RULES_MAX) {
+        snprintf(err, err_len, "more than %d rules", RULES_MAX);
+        return false;
+    }
+    rules->list[rules->len++] = rule;
+    return true;
+}
+
+/* ---- judging a message ----------------------------------------------------------------------- */
+
+/* Whether `needle` stands in the bytes, in upper or lower case. */
+static bool contains(const char *bytes, size_t len, const char *needle)
+{
+    size_t needle_len = strlen(needle);
+    for (size_t i = 0; i + needle_len <= len; i++) {
+        if (strncasecmp(bytes + i, needle, needle_len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool script_contains(const fp_rules *rules, const char *request, size_t len,
+                            const char *needle)
+{
+    const char *word, *text;
+    size_t word_len, text_len;
+    bool by_sha = resp_word_is(request, len, 0, "EVALSHA");
+    if (!by_sha && !resp_word_is(request, len, 0, "EVAL"))
+        return false;
+    if (!resp_word(request, len, 1, &word, &word_len))
+        return false;
+    if (!by_sha)
+        return contains(word, word_len, needle);
+    text = word_len == SCRIPT_SHA_LEN ? scripts_text(rules->scripts, word, &text_len) : NULL;
+    return text && contains(text, text_len, needle);
+}
+
+static bool hits(fp_rules *rules, struct rule *rule, const char *message, size_t len)
+{
+    if (rule->match[0]) {
+        bool found = rule->in_script ? script_contains(rules, message, len, rule->match)
+                                     : contains(message, len, rule->match);
+        if (!found)
+            return false;
+    }
+    rule->seen++;
+    if (rule->nth && rule->seen != rule->nth)
+        return false;
+    return rule->chance >= 1 || next_random(rules) < rule->chance;
+}
+
+/* Half of a round trip's delay, its share of the jitter included; all of it one way. */
+static int64_t delay_of(fp_rules *rules, const struct rule *rule)
+{
+    int64_t us = rule->delay_us;
+    if (rule->jitter_us)
+        us += (int64_t)(next_random(rules) * (double)rule->jitter_us);
+    return rule->target == AT_BOTH ? us / 2 : us;
+}
+
+static void apply(fp_rules *rules, const struct rule *rule, fp_judgement *judgement)
+{
+    if (rule->fault == FAULT_NONE && judgement->delay_us == 0)
+        judgement->delay_us = delay_of(rules, rule);
+    if (rule->fault != FAULT_NONE && judgement->fault == FAULT_NONE) {
+        judgement->fault = rule->fault;
+        judgement->truncate_bytes = rule->truncate_bytes;
+    }
+}
+
+fp_verdict rules_judge(fp_rules *rules, const char *request, size_t len)
+{
+    fp_verdict verdict = {0};
+    for (size_t i = 0; i < rules->len; i++) {
+        struct rule *rule = &rules->list[i];
+        if (rule->target == AT_PUSH || !hits(rules, rule, request, len))
+            continue;
+        if (rule->target != AT_REPLY)
+            apply(rules, rule, &verdict.request);
+        if (rule->target != AT_REQUEST)
+            apply(rules, rule, &verdict.reply);
+    }
+    return verdict;
+}
+
+fp_judgement rules_judge_push(fp_rules *rules, const char *push, size_t len)
+{
+    fp_judgement judgement = {0};
+    for (size_t i = 0; i < rules->len; i++) {
+        struct rule *rule = &rules->list[i];
+        bool plain_delay = rule->fault == FAULT_NONE && rule->target != AT_REQUEST &&
+                           !rule->match[0] && !rule->nth && rule->chance >= 1;
+        if (plain_delay || (rule->target == AT_PUSH && hits(rules, rule, push, len)))
+            apply(rules, rule, &judgement);
+    }
+    return judgement;
+}

@@ -1,0 +1,152 @@
+/*
+ * A fence counts as issued once acquire has returned it. A grant that was invoked later must have
+ * a higher one, a guarded write that was begun later must not have a lower one. Grants under way at
+ * the same time may return in any order, but never with the same fence.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tests/tools/histcheck/checks.h"
+
+/* The highest fence of a lock known so far, and whose it is. */
+struct issued {
+    uint64_t fence;
+    size_t by; /* NO_OPERATION: set from outside */
+};
+
+/* The grant of the cohort's lock that a process had last. */
+struct current {
+    int64_t process;
+    uint64_t fence;
+};
+
+struct fences {
+    const hc_history *history;
+    hc_report *report;
+    struct issued *last;     /* by lock */
+    struct issued *before;   /* by operation: at its invoke, then at its last guard-invoke */
+    struct current *current; /* by process */
+    size_t current_len, current_cap;
+};
+
+static const char *name_of(const struct fences *fences, const struct issued *issued)
+{
+    return issued->by == NO_OPERATION ? "someone outside"
+                                      : report_name(&fences->history->operations[issued->by]);
+}
+
+/* Hand-offs inside a process of a cohort go on under the same grant. */
+static bool same_grant(const hc_operation *a, const hc_operation *b)
+{
+    return a->passed_on && a->process == b->process && a->fence == b->fence;
+}
+
+/* Whether the process's last grant of a cohort's lock goes on; notes the new one if not. */
+static bool goes_on(struct fences *fences, const hc_operation *operation)
+{
+    struct current *at = fences->current;
+    if (!operation->passed_on)
+        return false;
+    while (at < fences->current + fences->current_len && at->process != operation->process)
+        at++;
+    if (at == fences->current + fences->current_len) {
+        fences->current = grown(fences->current, fences->current_len, &fences->current_cap,
+                                sizeof(*fences->current));
+        at = &fences->current[fences->current_len++];
+        *at = (struct current){.process = operation->process};
+    }
+    bool same = at->fence == operation->fence;
+    at->fence = operation->fence;
+    return same;
+}
+
+static void on_grant(struct fences *fences, const hc_event *event)
+{
+    const hc_operation *operation = &fences->history->operations[event->target];
+    const struct issued *before = &fences->before[event->target];
+    struct issued *last = &fences->last[event->lock];
+    if (operation->reentry || event->fence == 0)
+        return;
+    if (!goes_on(fences, operation) && event->fence <= before->fence)
+        report(fences->report, VIOLATION_FENCE, event->lock,
+               "%s, asked for at %.3f ms, does not rise above fence %" PRIu64 " of %s",
+               report_name(operation), report_ms(fences->report, operation->invoke_ns),
+               before->fence, name_of(fences, before));
+    if (event->fence > last->fence)
+        *last = (struct issued){event->fence, event->target};
+}
+
+static void on_guarded(struct fences *fences, const hc_event *event)
+{
+    const hc_operation *hold = &fences->history->operations[event->target];
+    const struct issued *before = &fences->before[event->target];
+    if (hold->fence < before->fence)
+        report(fences->report, VIOLATION_STALE, event->lock,
+               "%s wrote at %.3f ms although fence %" PRIu64 " of %s had been issued before",
+               report_name(hold), report_ms(fences->report, event->ns), before->fence,
+               name_of(fences, before));
+}
+
+static void on_event(struct fences *fences, const hc_event *event)
+{
+    if (event->kind == EVENT_FENCE_SET && event->lock >= 0 &&
+        event->fence > fences->last[event->lock].fence)
+        fences->last[event->lock] = (struct issued){event->fence, NO_OPERATION};
+    if (event->target == NO_OPERATION)
+        return;
+    if (event->kind == EVENT_INVOKE || event->kind == EVENT_GUARD_INVOKE)
+        fences->before[event->target] = fences->last[event->lock];
+    else if (event->kind == EVENT_OK)
+        on_grant(fences, event);
+    else if (event->kind == EVENT_GUARD_OK)
+        on_guarded(fences, event);
+}
+
+static int by_fence(const void *left, const void *right)
+{
+    const hc_operation *a = *(const hc_operation *const *)left;
+    const hc_operation *b = *(const hc_operation *const *)right;
+    if (a->lock != b->lock)
+        return a->lock < b->lock ? -1 : 1;
+    return a->fence < b->fence ? -1 : a->fence > b->fence;
+}
+
+static void check_unique(struct fences *fences)
+{
+    const hc_operation **grants = NULL;
+    size_t len = 0, cap = 0;
+    for (size_t i = 0; i < fences->history->operations_len; i++) {
+        const hc_operation *operation = &fences->history->operations[i];
+        if (operation->outcome != OUTCOME_OK || operation->reentry || !operation->fence)
+            continue;
+        grants = grown(grants, len, &cap, sizeof(*grants));
+        grants[len++] = operation;
+    }
+    if (len)
+        qsort(grants, len, sizeof(*grants), by_fence);
+    for (size_t i = 1; i < len; i++) {
+        if (by_fence(&grants[i - 1], &grants[i]) == 0 && !same_grant(grants[i - 1], grants[i]))
+            report(fences->report, VIOLATION_FENCE, grants[i]->lock, "%s and %s share a fence",
+                   report_name(grants[i - 1]), report_name(grants[i]));
+    }
+    free(grants);
+}
+
+void check_fences(const hc_history *history, hc_report *report_to)
+{
+    struct fences fences = {.history = history, .report = report_to};
+    fences.last = calloc((size_t)history->locks_len + 1, sizeof(*fences.last));
+    fences.before = calloc(history->operations_len + 1, sizeof(*fences.before));
+    if (!fences.last || !fences.before) {
+        perror("histcheck");
+        exit(2);
+    }
+    for (int i = 0; i < history->locks_len; i++)
+        fences.last[i].by = NO_OPERATION;
+    for (size_t i = 0; i < history->events_len; i++)
+        on_event(&fences, &history->events[i]);
+    check_unique(&fences);
+    free(fences.last);
+    free(fences.before);
+    free(fences.current);
+}

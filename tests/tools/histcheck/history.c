@@ -1,0 +1,142 @@
+#include "tests/tools/histcheck/history.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *grown(void *array, size_t len, size_t *cap, size_t size)
+{
+    if (len < *cap)
+        return array;
+    *cap = *cap ? 2 * *cap : 1024;
+    void *ret = realloc(array, *cap * size);
+    if (!ret) {
+        perror("histcheck");
+        exit(2);
+    }
+    return ret;
+}
+
+/* There are few locks: a list will do. */
+static int lock_index(hc_history *history, const char *name)
+{
+    if (strcmp(name, "*") == 0)
+        return -1;
+    for (int i = 0; i < history->locks_len; i++) {
+        if (strcmp(history->locks[i], name) == 0)
+            return i;
+    }
+    size_t cap = (size_t)history->locks_cap;
+    history->locks = grown(history->locks, (size_t)history->locks_len, &cap, EVENT_LOCK_MAX);
+    history->locks_cap = (int)cap;
+    snprintf(history->locks[history->locks_len], EVENT_LOCK_MAX, "%s", name);
+    return history->locks_len++;
+}
+
+static event_kind kind_of(const char *word)
+{
+    static const char *const names[] = EVENT_NAMES;
+    int kind = 0;
+    while (kind < EVENT_KINDS && strcmp(names[kind], word) != 0)
+        kind++;
+    return (event_kind)kind;
+}
+
+static bool read_line(hc_history *history, const char *line, hc_event *event)
+{
+    char kind[32], lock[EVENT_LOCK_MAX];
+    int fields = sscanf(
+        line, "%" SCNd64 " %" SCNd64 " %" SCNu64 " %" SCNu64 " %31s %127s %" SCNu64 " %d %" SCNu64,
+        &event->ns, &event->process, &event->context, &event->op, kind, lock, &event->fence,
+        &event->depth, &event->hold);
+    if (fields != 9)
+        return false;
+    event->kind = kind_of(kind);
+    event->lock = lock_index(history, lock);
+    return event->kind != EVENT_KINDS;
+}
+
+/* A last line without its end is what a killed process did not come to write: left out. The
+ * file's unused rest is zeros. */
+static bool whole(const char *line)
+{
+    size_t len = strlen(line);
+    return len > 0 && line[len - 1] == '\n';
+}
+
+bool history_read(hc_history *history, const char *path, char *err, size_t err_len)
+{
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        snprintf(err, err_len, "%s: %s", path, strerror(errno));
+        return false;
+    }
+    char line[EVENT_LINE_MAX];
+    bool ok = true;
+    for (long number = 1; ok && fgets(line, sizeof(line), file) && whole(line); number++) {
+        hc_event event = {.file = path, .line = number};
+        if (line[0] == '#' || line[0] == '\n')
+            continue;
+        ok = read_line(history, line, &event);
+        if (!ok)
+            snprintf(err, err_len, "%s:%ld: not an event", path, number);
+        history->events =
+            grown(history->events, history->events_len, &history->events_cap, sizeof(hc_event));
+        history->events[history->events_len++] = event;
+    }
+    fclose(file);
+    return ok;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const hc_event *a = left, *b = right;
+    if (a->ns != b->ns)
+        return a->ns < b->ns ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line; /* one thread's events keep their order */
+}
+
+void history_sort(hc_history *history)
+{
+    qsort(history->events, history->events_len, sizeof(hc_event), by_time);
+}
+
+void history_free(hc_history *history)
+{
+    free(history->events);
+    free(history->locks);
+    free(history->operations);
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+bool operation_certain(const hc_operation *hold, int64_t *ret_from, int64_t *ret_to)
+{
+    if (hold->outcome != OUTCOME_OK || hold->reentry)
+        return false;
+    int64_t to = hold->held_ns == NEVER ? hold->end_ns : hold->held_ns;
+    if (hold->release == OUTCOME_OK && !hold->passed_on)
+        to = hold->release_invoke_ns;
+    to = sooner(to, hold->void_ns);
+    *ret_from = hold->end_ns;
+    *ret_to = to;
+    return to > hold->end_ns;
+}
+
+int64_t operation_possible_end(const hc_operation *operation, int64_t lease_ns)
+{
+    if (operation->outcome == OUTCOME_FAIL)
+        return operation->invoke_ns;
+    if (operation->outcome == OUTCOME_UNKNOWN)
+        return operation->end_ns + lease_ns;
+    if (operation->release == OUTCOME_OK || operation->release == OUTCOME_FAIL)
+        return operation->release_end_ns;
+    if (operation->release == OUTCOME_UNKNOWN)
+        return operation->release_end_ns + lease_ns;
+    int64_t last = sooner(operation->lost_ns, operation->gone_ns);
+    return last == NEVER ? NEVER : last + lease_ns;
+}

@@ -1,0 +1,76 @@
+/*
+ * history.h - all events of a run in the order of time, and the operations made of them.
+ *
+ * An operation that got the lock for the first time (depth 1) is a hold, and carries what became
+ * of it. What can be said for certain of a hold's time:
+ *
+ *     invoke      ok          last held            release-invoke   release-ok
+ *       |---------|=============|....................|................|
+ *     granted in here  was ours   ours, if the release returned ok
+ */
+#ifndef HISTCHECK_HISTORY_H
+#define HISTCHECK_HISTORY_H
+
+#include <stdio.h>
+
+#include "tests/tools/histcheck/event.h"
+
+#define NEVER        INT64_MAX
+#define NO_OPERATION SIZE_MAX
+
+typedef struct hc_event {
+    int64_t ns, process;
+    uint64_t context, op, hold, fence;
+    event_kind kind;
+    int depth;
+    int lock;      /* index into history.locks; -1: all */
+    size_t target; /* index of OP's operation once replayed; NO_OPERATION */
+    const char *file;
+    long line;
+} hc_event;
+
+typedef enum hc_outcome { OUTCOME_NONE, OUTCOME_OK, OUTCOME_FAIL, OUTCOME_UNKNOWN } hc_outcome;
+
+typedef struct hc_operation {
+    int64_t process;
+    uint64_t context, op, fence;
+    int lock;
+    int depth; /* now, while the events are replayed */
+    hc_outcome outcome, release;
+    bool reentry;
+    size_t open_slot;          /* place among the operations under way, while replayed */
+    int64_t invoke_ns, end_ns; /* end: the outcome; NEVER: there was none */
+    int64_t held_ns, lost_ns;  /* last proof, first report; NEVER: none */
+    int64_t release_invoke_ns, release_end_ns; /* of the last level */
+    int64_t void_ns, void_end_ns;              /* taken away from outside; NEVER: was not */
+    int64_t gone_ns;                           /* its process was killed; NEVER: was not */
+    bool passed_on; /* its lock is a cohort's: a release may have stayed inside the process */
+    bool stopped;   /* its process was stopped meanwhile */
+} hc_operation;
+
+typedef struct hc_history {
+    hc_event *events;
+    size_t events_len, events_cap;
+    char (*locks)[EVENT_LOCK_MAX];
+    int locks_len, locks_cap;
+    hc_operation *operations; /* in the order of their invokes */
+    size_t operations_len, operations_cap;
+} hc_history;
+
+/* Makes room for one more element of an array; exits when there is no memory. */
+void *grown(void *array, size_t len, size_t *cap, size_t size);
+
+/* Reads one file. False with a sentence in err. */
+bool history_read(hc_history *history, const char *path, char *err, size_t err_len);
+
+/* To be called once all files are read. */
+void history_sort(hc_history *history);
+void history_free(hc_history *history);
+
+/* The time for which the hold was ours without any doubt; false: there is none such. */
+bool operation_certain(const hc_operation *hold, int64_t *ret_from, int64_t *ret_to);
+
+/* When the operation can have held the lock for the last time, whatever became of it. */
+int64_t operation_possible_end(const hc_operation *operation, int64_t lease_ns);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * book.h - orders in the sequence of their sale, found by request id.
+ */
+#ifndef STUBSERVER_BOOK_H
+#define STUBSERVER_BOOK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define REQUEST_MAX 80
+
+struct order {
+    char request[REQUEST_MAX];
+    int64_t number;
+    int64_t quantity;
+};
+
+struct book {
+    struct order *orders;
+    size_t count, room;
+    uint32_t *slots; /* open addressing: index + 1 of an order, 0 = free; a power of two */
+    size_t slot_count;
+};
+
+/* Writes an order down. Ends the process when memory is short: this is a test's tool. */
+void book_add(struct book *book, const struct order *order);
+
+/* The first order of a request, or NULL. */
+const struct order *book_find(const struct book *book, const char *request);
+
+void book_clear(struct book *book);
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * stubserver - plays flashsale for tests of loadtest, with every delay and failure by script.
+ *
+ *   --ports N              listen on N free ports (default 1); one line of output for each
+ *   --delay-us A,BxN,...   delays of the buys, in turn, in microseconds
+ *   --stall EVERY:LENGTH   the whole process sleeps for LENGTH ms after every EVERY ms
+ *   --reset-every N        every Nth buy: the connection is reset
+ *   --busy-every N         every Nth buy is refused as busy
+ *   --unknown-every N      every Nth buy is answered 504; every second of them has not bought
+ *   --serve-connections N  as a server with N threads: further connections wait for one to close
+ *   --defect NAME          oversell, lose, duplicate, forget, unannounced, amnesia
+ *   --log FILE             each buy: request,received_ns,replied_ns (CLOCK_MONOTONIC)
+ *
+ * The log is the truth that tests hold loadtest's figures against.
+ */
+#include "tests/tools/stubserver/server.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+struct setup {
+    struct server_options server;
+    struct shop_options shop;
+    struct script script;
+};
+
+static bool read_option(struct setup *setup, int option, const char *value)
+{
+    unsigned number = (unsigned)strtoul(value, NULL, 10);
+    switch (option) {
+    case 'p':
+        setup->server.ports = (int)number;
+        return number >= 1 && number <= 64;
+    case 'd':
+        return script_delays(&setup->script, value);
+    case 's':
+        return script_stall(&setup->script, value);
+    case 'r':
+        setup->script.reset_every = number;
+        return number > 0;
+    case 'b':
+        setup->shop.busy_every = number;
+        return number > 0;
+    case 'u':
+        setup->shop.unknown_every = number;
+        return number > 0;
+    case 'c':
+        setup->server.serve_connections = (int)number;
+        return number > 0;
+    case 'x':
+        return defect_parse(value, &setup->shop.defect);
+    case 'l':
+        setup->server.log = fopen(value, "w");
+        return setup->server.log != NULL;
+    default:
+        return false;
+    }
+}
+
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"ports", required_argument, NULL, 'p'},
+        {"delay-us", required_argument, NULL, 'd'},
+        {"stall", required_argument, NULL, 's'},
+        {"reset-every", required_argument, NULL, 'r'},
+        {"busy-every", required_argument, NULL, 'b'},
+        {"unknown-every", required_argument, NULL, 'u'},
+        {"serve-connections", required_argument, NULL, 'c'},
+        {"defect", required_argument, NULL, 'x'},
+        {"log", required_argument, NULL, 'l'},
+        {NULL, 0, NULL, 0},
+    };
+    static struct setup setup = {.server = {.ports = 1}};
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (!read_option(&setup, option, optarg == NULL ? "" : optarg)) {
+            fputs("stubserver: a mistake on the command line\n", stderr);
+            return 64;
+        }
+    }
+    raise_descriptor_limit();
+    struct shop *shop = shop_new(setup.shop);
+    if (shop == NULL)
+        return 1;
+    int code = server_run(&setup.server, shop, &setup.script);
+    if (setup.server.log != NULL)
+        fclose(setup.server.log);
+    shop_free(shop);
+    return code;
+}

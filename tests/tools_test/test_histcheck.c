@@ -1,0 +1,463 @@
+/* Each kind of violation in a history of a few lines, beside histories that are right. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/fixture.h"
+#include "tests/support/history.h"
+
+/* Times are in ms here: the zeros make them ns. */
+#define MS "000000 "
+
+/* A whole grant of `fence` to process P, op OP: asked for at A, had from B to C. */
+#define GRANT(p, op, fence, a, b, c)                                                               \
+    a MS p " 1 " op " invoke L 0 0 0\n" b MS p " 1 " op " ok L " fence " 1 " op "\n" c MS p        \
+           " 1 " op " release-invoke L 0 0 " op "\n" c "500000 " p " 1 " op                        \
+           " release-ok L 0 0 " op "\n"
+
+struct history_case {
+    const char *name;
+    const char *options[4];
+    const char *lines;
+    const char *found;      /* the start of a line of the answer; NULL: nothing is wrong */
+    const char *parties[2]; /* stand in that line as well */
+};
+
+static const struct history_case cases[] = {
+    {"two holders in turn",
+     {0},
+     GRANT("1", "1", "5", "0", "10", "20") GRANT("2", "1", "6", "5", "21", "30"),
+     NULL,
+     {0}},
+    {"two holders at a time",
+     {0},
+     GRANT("1", "1", "5", "0", "10", "20") GRANT("2", "7", "6", "5", "19", "30"),
+     "overlap: L: ",
+     {"1/1 (op 1, fence 5)", "2/1 (op 7, fence 6)"}},
+    {"the longest holder is compared, not the last",
+     {0},
+     GRANT("1", "1", "5", "0", "10", "90") GRANT("2", "1", "6", "5", "20", "30")
+         GRANT("3", "1", "7", "6", "40", "50"),
+     "2 x overlap",
+     {0}},
+    {"other locks do not matter",
+     {0},
+     GRANT("1", "1", "5", "0", "10",
+           "20") "1" MS "2 1 1 invoke M 0 0 0\n12" MS "2 1 1 ok M 5 1 1\n13" MS
+                 "2 1 1 release-invoke M 0 0 1\n14" MS "2 1 1 release-ok M 0 0 1\n",
+     NULL,
+     {0}},
+    {"a stopped holder is only believed until it last asked",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n2" MS "1 1 1 held L 0 0 1\n3" MS
+     "1 0 0 stopped * 0 0 0\n" GRANT(
+         "2", "1", "6", "2", "40",
+         "60") "50" MS "1 0 0 continued * 0 0 0\n51" MS "1 1 1 lost L 0 0 1\n52" MS
+               "1 1 1 release-invoke L 0 0 1\n53" MS "1 1 1 release-fail L 0 0 1\n",
+     NULL,
+     {0}},
+    {"the same, but it goes on believing",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n" GRANT(
+         "2", "1", "6", "2", "40", "60") "50" MS "1 1 1 held L 0 0 1\n52" MS
+                                         "1 1 1 release-invoke L 0 0 1\n53" MS
+                                         "1 1 1 release-fail L 0 0 1\n",
+     "overlap: L: ",
+     {"1/1 (op 1", "2/1 (op 1"}},
+    {"released what was another's by then",
+     {0},
+     GRANT("1", "1", "5", "0", "1", "50") GRANT("2", "1", "6", "2", "40", "60"),
+     "overlap: L: ",
+     {"1/1 (op 1", "2/1 (op 1"}},
+    {"an unknown outcome is neither yes nor no",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n5" MS
+     "1 1 1 unknown L 0 0 0\n" GRANT("2", "1", "6", "2", "3", "60"),
+     NULL,
+     {0}},
+    {"a fence that falls",
+     {0},
+     GRANT("1", "1", "9", "0", "1", "2") GRANT("2", "1", "6", "3", "4", "5"),
+     "fence: L: ",
+     {"2/1 (op 1, fence 6)", "1/1 (op 1, fence 9)"}},
+    {"a fence that stays",
+     {0},
+     GRANT("1", "1", "9", "0", "1", "2") GRANT("2", "1", "9", "3", "4", "5"),
+     "fence: L: ",
+     {"2/1 (op 1, fence 9)", "1/1 (op 1, fence 9)"}},
+    {"two grants under way at once share a fence",
+     {0},
+     GRANT("1", "1", "9", "0", "3", "4") GRANT("2", "1", "9", "1", "6", "7"),
+     "fence: L: ",
+     {"1/1 (op 1", "2/1 (op 1"}},
+    {"a cohort passes its grant on",
+     {"--cohort", "L"},
+     GRANT("1", "1", "9", "0", "1", "2") GRANT("1", "2", "9", "3", "4", "5"),
+     NULL,
+     {0}},
+    {"a cohort passes a grant on that another's was behind",
+     {"--cohort", "L"},
+     GRANT("1", "1", "5", "0", "1",
+           "2") "2" MS "9 0 0 void-invoke L 0 0 0\n3" MS
+                "9 0 0 void-ok L 0 0 0\n" GRANT(
+                    "2", "1", "9", "3", "4",
+                    "50") "5" MS "1 2 2 invoke L 0 0 0\n6" MS "1 2 2 ok L 5 1 2\n7" MS
+                          "1 2 2 held L 0 0 2\n8" MS "1 2 2 release-invoke L 0 0 2\n9" MS
+                          "1 2 2 release-fail L 0 0 2\n",
+     NULL,
+     {0}},
+    {"a cohort passes a grant on that may have been removed",
+     {"--cohort", "L"},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "9 0 0 void-invoke L 0 0 0\n2" MS
+     "9 0 0 void-ok L 0 0 0\n3" MS "1 1 1 ok L 5 1 1\n4" MS "1 1 1 release-invoke L 0 0 1\n5" MS
+     "1 1 1 release-ok L 0 0 1\n" GRANT("2", "1", "9", "3", "5",
+                                        "50") "5" MS "1 2 2 invoke L 0 0 0\n6" MS
+                                              "1 2 2 ok L 5 1 2\n7" MS "1 2 2 held L 0 0 2\n8" MS
+                                              "1 2 2 release-invoke L 0 0 2\n9" MS
+                                              "1 2 2 release-fail L 0 0 2\n",
+     NULL,
+     {0}},
+    {"a cohort is one process",
+     {"--cohort", "L"},
+     GRANT("1", "1", "9", "0", "1", "2") GRANT("2", "2", "9", "3", "4", "5"),
+     "fence: L: ",
+     {0}},
+    {"a write with a stale fence",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n" GRANT(
+         "2", "1", "6", "2", "40",
+         "60") "61" MS "1 1 1 guard-invoke L 0 0 1\n62" MS "1 1 1 guard-ok L 0 0 1\n63" MS
+               "1 1 1 release-invoke L 0 0 1\n64" MS "1 1 1 release-fail L 0 0 1\n",
+     "stale write: L: ",
+     {"1/1 (op 1, fence 5)", "2/1 (op 1, fence 6)"}},
+    {"a write that may have come first",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n39" MS
+     "1 1 1 guard-invoke L 0 0 1\n" GRANT("2", "1", "6", "2", "40",
+                                          "60") "62" MS "1 1 1 guard-ok L 0 0 1\n63" MS
+                                                "1 1 1 release-invoke L 0 0 1\n64" MS
+                                                "1 1 1 release-fail L 0 0 1\n",
+     NULL,
+     {0}},
+    {"a write behind a fence set from outside",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n3" MS "9 0 0 fence-set L 8 0 0\n"
+     "4" MS "1 1 1 guard-invoke L 0 0 1\n5" MS "1 1 1 guard-ok L 0 0 1\n6" MS
+     "1 1 1 release-invoke L 0 0 1\n7" MS "1 1 1 release-fail L 0 0 1\n",
+     "stale write: L: ",
+     {"1/1 (op 1, fence 5)", "someone outside"}},
+    {"a deleted lock comes back",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n2" MS "9 0 0 void-invoke L 0 0 0\n3" MS
+     "9 0 0 void-ok L 0 0 0\n6" MS "1 1 1 release-invoke L 0 0 1\n7" MS
+     "1 1 1 release-ok L 0 0 1\n",
+     "re-created: L: ",
+     {"1/1 (op 1, fence 5)"}},
+    {"a deleted lock is another's at once",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n2" MS "9 0 0 void-invoke L 0 0 0\n3" MS
+     "9 0 0 void-ok L 0 0 0\n" GRANT("2", "1", "6", "0", "4",
+                                     "60") "5" MS "1 1 1 held L 0 0 1\n6" MS
+                                           "1 1 1 release-invoke L 0 0 1\n7" MS
+                                           "1 1 1 release-fail L 0 0 1\n",
+     NULL,
+     {0}},
+    {"re-entry, counted right",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n2" MS "1 1 2 invoke L 0 0 0\n3" MS
+     "1 1 2 ok L 5 2 1\n"
+     "4" MS "1 1 1 release-invoke L 0 1 1\n5" MS "1 1 1 release-ok L 0 1 1\n6" MS
+     "1 1 1 release-invoke L 0 0 1\n7" MS "1 1 1 release-ok L 0 0 1\n",
+     NULL,
+     {0}},
+    {"re-entry counted twice",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n2" MS "1 1 2 invoke L 0 0 0\n3" MS
+     "1 1 2 ok L 5 3 1\n"
+     "4" MS "1 1 1 release-invoke L 0 1 1\n5" MS "1 1 1 release-ok L 0 1 1\n6" MS
+     "1 1 1 release-invoke L 0 0 1\n7" MS "1 1 1 release-ok L 0 0 1\n",
+     "depth: L: ",
+     {"1/1 (op 2, fence 5)"}},
+    {"re-entry into a lost hold",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n1" MS "1 1 1 lost L 0 0 1\n2" MS
+     "1 1 2 invoke L 0 0 0\n3" MS "1 1 2 ok L 5 2 1\n"
+     "4" MS "1 1 1 release-invoke L 0 1 1\n5" MS "1 1 1 release-fail L 0 1 1\n6" MS
+     "1 1 1 release-invoke L 0 0 1\n7" MS "1 1 1 release-fail L 0 0 1\n",
+     "depth: L: ",
+     {"1/1 (op 2, fence 5)", "lost"}},
+    {"held after it was lost",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n2" MS "1 1 1 lost L 0 0 1\n3" MS
+     "1 1 1 held L 0 0 1\n"
+     "6" MS "1 1 1 release-invoke L 0 0 1\n7" MS "1 1 1 release-fail L 0 0 1\n",
+     "depth: L: ",
+     {"1/1 (op 1", "lost"}},
+    {"a grant without an end",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n",
+     "unended: L: ",
+     {"1/1 (op 1", "grant"}},
+    {"a call without an end",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n",
+     "unended: L: ",
+     {"1/1 (op 1", "acquire"}},
+    {"a release without an end",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n2" MS "1 1 1 release-invoke L 0 0 1\n",
+     "unended: L: ",
+     {"1/1 (op 1", "release"}},
+    {"the killed end nothing",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n1" MS "1 2 2 invoke L 0 0 0\n2" MS
+     "1 0 0 killed * 0 0 0\n",
+     NULL,
+     {0}},
+    {"nobody takes a free lock",
+     {"--idle-ms", "50"},
+     GRANT("1", "1", "5", "0", "1", "10") GRANT("2", "1", "6", "2", "80", "90"),
+     "idle: L: ",
+     {"2/1 (op 1, fence 6)"}},
+    {"a lock is taken in time",
+     {"--idle-ms", "50"},
+     GRANT("1", "1", "5", "0", "1", "10") GRANT("2", "1", "6", "2", "55", "90"),
+     NULL,
+     {0}},
+    {"a waiter gives up before a free lock",
+     {"--idle-ms", "50"},
+     GRANT("1", "1", "5", "0", "1", "10") "2" MS "2 1 1 invoke L 0 0 0\n80" MS
+                                          "2 1 1 fail L 0 0 0\n",
+     "idle: L: ",
+     {"2/1 (op 1"}},
+    {"what may hold the lock excuses the wait",
+     {"--idle-ms", "50", "--lease-ms", "100"},
+     "0" MS "1 1 1 invoke L 0 0 0\n5" MS
+     "1 1 1 unknown L 0 0 0\n" GRANT("2", "1", "6", "2", "140", "150"),
+     NULL,
+     {0}},
+    {"but no longer than its lease",
+     {"--idle-ms", "50", "--lease-ms", "100"},
+     "0" MS "1 1 1 invoke L 0 0 0\n5" MS
+     "1 1 1 unknown L 0 0 0\n" GRANT("2", "1", "6", "2", "160", "170"),
+     "idle: L: ",
+     {"2/1 (op 1"}},
+    {"a killed holder excuses the wait for a lease",
+     {"--idle-ms", "50", "--lease-ms", "100"},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n10" MS
+     "1 0 0 killed * 0 0 0\n" GRANT("2", "1", "6", "2", "150", "160"),
+     NULL,
+     {0}},
+    {"an outage excuses the wait",
+     {"--idle-ms", "50"},
+     GRANT("1", "1", "5", "0", "1",
+           "10") "11" MS "9 0 0 outage-begin * 0 0 0\n"
+                 "90" MS "9 0 0 outage-end * 0 0 0\n" GRANT("2", "1", "6", "2", "130", "140"),
+     NULL,
+     {0}},
+    {"overtaken",
+     {"--fifo-ms", "20"},
+     GRANT("1", "1", "5", "0", "1", "50") GRANT("3", "1", "6", "30", "51", "60")
+         GRANT("2", "1", "7", "5", "61", "70"),
+     "fifo: L: ",
+     {"3/1 (op 1, fence 6)", "2/1 (op 1, fence 7)"}},
+    {"overtaken at a lock that is not fair",
+     {"--fifo-ms", "20", "--fair", "M"},
+     GRANT("1", "1", "5", "0", "1", "50") GRANT("3", "1", "6", "30", "51", "60")
+         GRANT("2", "1", "7", "5", "61", "70"),
+     NULL,
+     {0}},
+    {"overtaken within the tolerance",
+     {"--fifo-ms", "30"},
+     GRANT("1", "1", "5", "0", "1", "50") GRANT("3", "1", "6", "30", "51", "60")
+         GRANT("2", "1", "7", "5", "61", "70"),
+     NULL,
+     {0}},
+    {"who is stopped may be passed over",
+     {"--fifo-ms", "20"},
+     GRANT("1", "1", "5", "0", "1", "50") "40" MS "2 0 0 stopped * 0 0 0\n" GRANT(
+         "3", "1", "6", "30", "51", "60") GRANT("2", "1", "7", "5", "61", "70"),
+     NULL,
+     {0}},
+    {"an outcome of nothing", {0}, "1" MS "1 1 1 ok L 5 1 1\n", "protocol: L: ", {0}},
+    {"a second outcome",
+     {0},
+     GRANT("1", "1", "5", "0", "1", "2") "9" MS "1 1 1 fail L 0 0 0\n",
+     "protocol: L: ",
+     {0}},
+};
+
+/* ---- running it ------------------------------------------------------------------------------ */
+
+/* Runs histcheck; *ret_status is its exit code. The answer is freed with the process. */
+static fx_process *judge(const char *const *options, const char *const *files, int *ret_status)
+{
+    char program[256];
+    const char *argv[64] = {fx_build_path("tests/histcheck", program, sizeof(program))};
+    int argc = 1;
+    for (; *options; options++)
+        argv[argc++] = *options;
+    for (; *files && argc < 63; files++)
+        argv[argc++] = *files;
+    fx_process *process = fx_spawn(argv, true);
+    *ret_status = fx_process_wait(process, 20000);
+    return process;
+}
+
+static void write_file(const char *path, const char *text, size_t zeros)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    for (size_t i = 0; i < zeros; i++)
+        fputc('\0', file);
+    fclose(file);
+}
+
+/* The first line of the answer that begins with, or contains, `found`; copied. */
+static bool line_with(const char *answer, const char *found, char *ret, size_t len)
+{
+    const char *at = strstr(answer, found);
+    if (!at)
+        return false;
+    snprintf(ret, len, "%.*s", (int)strcspn(at, "\n"), at);
+    return true;
+}
+
+static void check_case(const struct history_case *history, const char *path)
+{
+    int status;
+    char line[512] = "";
+    write_file(path, history->lines, 100);
+    const char *options[5] = {history->options[0], history->options[1], history->options[2],
+                              history->options[3], NULL};
+    fx_process *process = judge(options, (const char *const[]){path, NULL}, &status);
+    const char *answer = fx_process_stdout(process);
+    bool found = history->found && line_with(answer, history->found, line, sizeof(line));
+    if (status != (history->found ? 1 : 0) || found != (history->found != NULL))
+        fail_msg("%s: exit %d, '%s%s'", history->name, status, answer, fx_process_stderr(process));
+    for (int i = 0; i < 2 && history->parties[i]; i++) {
+        if (!strstr(line, history->parties[i]))
+            fail_msg("%s: no '%s' in '%s'", history->name, history->parties[i], line);
+    }
+    fx_process_free(process);
+}
+
+static void violations_are_found_and_nothing_else(void **state)
+{
+    (void)state;
+    char dir[128], path[160];
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(path, sizeof(path), "%s/history", dir);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        check_case(&cases[i], path);
+    fx_dir_remove(dir);
+}
+
+static void nonsense_is_unreadable(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "hello\n", "1 1 1 1 dance L 0 0 0\n",
+                                        "1 1 1 1 ok L 0\n"};
+    char dir[128], path[160];
+    int status;
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(path, sizeof(path), "%s/history", dir);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        write_file(path, texts[i], 0);
+        fx_process_free(
+            judge((const char *const[]){NULL}, (const char *const[]){path, NULL}, &status));
+        assert_int_equal(status, 2);
+    }
+    fx_dir_remove(dir);
+}
+
+/* ---- the logger ------------------------------------------------------------------------------ */
+
+enum { THREADS = 4, GRANTS_EACH = 6000 }; /* more than one window's worth each */
+
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t fence;
+
+/* A mutex is a lock that is right. */
+static void *holder(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < GRANTS_EACH; i++) {
+        hist_event event = {.kind = EVENT_INVOKE, .op = hist_op(), .lock = "L"};
+        hist_write(&event);
+        pthread_mutex_lock(&one_at_a_time);
+        event.fence = ++fence;
+        event.hold = event.op;
+        event.depth = 1;
+        event.kind = EVENT_OK;
+        hist_write(&event);
+        event.depth = 0;
+        event.kind = EVENT_RELEASE_INVOKE;
+        hist_write(&event);
+        pthread_mutex_unlock(&one_at_a_time);
+        event.kind = EVENT_RELEASE_OK;
+        hist_write(&event);
+    }
+    return NULL;
+}
+
+static void hold_in_threads(void)
+{
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, holder, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* The last event of a process that is killed at once has been written all the same. */
+static void hold_and_be_killed(const char *dir)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        hist_open(dir);
+        hist_write(&(hist_event){.kind = EVENT_INVOKE, .op = 1, .lock = "M"});
+        kill(getpid(), SIGKILL);
+    }
+    waitpid(child, NULL, 0);
+}
+
+static void logger_writes_what_the_checker_reads(void **state)
+{
+    (void)state;
+    char dir[128], command[512], program[256], answer[512];
+    fx_dir_make(dir, sizeof(dir));
+    assert_int_equal(hist_open(dir), 0);
+    hold_in_threads();
+    hold_and_be_killed(dir);
+    snprintf(command, sizeof(command), "%s --idle-ms 5000 %s/*.hist",
+             fx_build_path("tests/histcheck", program, sizeof(program)), dir);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    size_t len = fread(answer, 1, sizeof(answer) - 1, pipe);
+    answer[len] = '\0';
+    pclose(pipe);
+    char expected[128];
+    snprintf(expected, sizeof(expected), "%d events, 2 locks, %d operations: %d grants",
+             4 * THREADS * GRANTS_EACH + 1, THREADS * GRANTS_EACH + 1, THREADS * GRANTS_EACH);
+    assert_non_null(strstr(answer, "unended: M: "));
+    assert_non_null(strstr(answer, "1 x unended\nVIOLATED\n"));
+    if (!strstr(answer, expected))
+        fail_msg("%s", answer);
+    fx_dir_remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(violations_are_found_and_nothing_else),
+        cmocka_unit_test(nonsense_is_unreadable),
+        cmocka_unit_test(logger_writes_what_the_checker_reads),
+    };
+    return cmocka_run_group_tests_name("histcheck", tests, NULL, NULL);
+}
