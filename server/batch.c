@@ -2,11 +2,11 @@
  * batch.c - see batch.h.
  *
  * Buyers gather in rounds. The round at the end of the queue is open to everybody who comes, until
- * it is full or a leader takes it; its members then wait for one word, "answered", and one system
+ * it is full or the leader takes it; its members then wait for one word, "answered", and one system
  * call wakes them all. To wake each by itself would cost a call a buyer, and let the first ones
  * push the leader off its processor before it has told the others.
  *
- *     first --> round --> round <-- last            a leader has:  round (taken)
+ *     first --> round --> round <-- last            the leader has:  round (taken)
  *               full      open, buyers join
  *
  * A round is shared by its buyers and by the queue, then the leader; who is the last to let go
@@ -34,7 +34,7 @@ typedef struct batch_place {
 typedef struct batch_round {
     struct batch_round *next; /* in the queue */
     atomic_uint answered;     /* 0, then 1: what the buyers wait for */
-    atomic_int users;         /* buyers, and the queue or a leader; the last frees it */
+    atomic_int users;         /* buyers, and the queue or the leader; the last frees it */
     int count;                /* under the lock: places given out; fixed once taken */
     bool taken;               /* under the lock */
     batch_place places[SELL_MAX];
@@ -44,14 +44,12 @@ struct fs_batch {
     batch_serve *serve;
     void *arg;
     pthread_mutex_t lock;
-    pthread_cond_t work; /* for leaders: somebody waits, or the end */
+    pthread_cond_t work; /* for the leader: somebody waits, or the end */
     batch_round *first, *last;
     _Atomic(batch_round *) spare; /* one that was given back, for the next */
-    int idle;                     /* leaders that sleep */
-    bool gathering;               /* a leader is on its way to take those who wait */
+    bool idle;                    /* the leader sleeps */
     bool stop;
-    int leaders;
-    pthread_t threads[];
+    pthread_t leader;
 };
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
@@ -140,7 +138,7 @@ void batch_buy(fs_batch *batch, int64_t wait_ms, const buy_request *request, buy
     batch_round *round = NULL;
     pthread_mutex_lock(&batch->lock);
     batch_place *place = join(batch, request, &round);
-    if (batch->idle > 0 && !batch->gathering)
+    if (batch->idle)
         pthread_cond_signal(&batch->work);
     pthread_mutex_unlock(&batch->lock);
     if (place == NULL) {
@@ -169,9 +167,6 @@ static batch_round *take_first(fs_batch *batch)
         if (batch->first == NULL)
             batch->last = NULL;
     }
-    batch->gathering = false;
-    if (batch->first != NULL && batch->idle > 0)
-        pthread_cond_signal(&batch->work);
     pthread_mutex_unlock(&batch->lock);
     return round;
 }
@@ -218,18 +213,15 @@ static void *lead(void *arg)
     fs_batch *batch = arg;
     pthread_mutex_lock(&batch->lock);
     while (!batch->stop) {
-        if (batch->first == NULL || batch->gathering) {
-            batch->idle++;
+        if (batch->first == NULL) {
+            batch->idle = true;
             pthread_cond_wait(&batch->work, &batch->lock);
-            batch->idle--;
+            batch->idle = false;
             continue;
         }
-        batch->gathering = true;
         pthread_mutex_unlock(&batch->lock);
-        bool took = batch->serve(batch->arg, batch);
+        batch->serve(batch->arg, batch);
         pthread_mutex_lock(&batch->lock);
-        if (!took)
-            batch->gathering = false;
     }
     pthread_mutex_unlock(&batch->lock);
     return NULL;
@@ -237,21 +229,18 @@ static void *lead(void *arg)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-fs_batch *batch_open(batch_serve *serve, void *arg, int leaders)
+fs_batch *batch_open(batch_serve *serve, void *arg)
 {
-    fs_batch *batch = calloc(1, sizeof(*batch) + (size_t)leaders * sizeof(pthread_t));
+    fs_batch *batch = calloc(1, sizeof(*batch));
     if (batch == NULL)
         return NULL;
     batch->serve = serve;
     batch->arg = arg;
     pthread_mutex_init(&batch->lock, NULL);
     pthread_cond_init(&batch->work, NULL);
-    while (batch->leaders < leaders) {
-        if (pthread_create(&batch->threads[batch->leaders], NULL, lead, batch) != 0) {
-            batch_close(batch);
-            return NULL;
-        }
-        batch->leaders++;
+    if (pthread_create(&batch->leader, NULL, lead, batch) != 0) {
+        free(batch);
+        return NULL;
     }
     return batch;
 }
@@ -262,10 +251,9 @@ void batch_close(fs_batch *batch)
         return;
     pthread_mutex_lock(&batch->lock);
     batch->stop = true;
-    pthread_cond_broadcast(&batch->work);
+    pthread_cond_signal(&batch->work);
     pthread_mutex_unlock(&batch->lock);
-    for (int i = 0; i < batch->leaders; i++)
-        pthread_join(batch->threads[i], NULL);
+    pthread_join(batch->leader, NULL);
     while (batch->first != NULL) { /* rounds whose buyers have all left */
         batch_round *round = batch->first;
         batch->first = round->next;

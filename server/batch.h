@@ -1,7 +1,7 @@
 /*
  * batch.h - combining: one call to Redis sells for everybody who is waiting in this process.
  *
- *     buyers (request threads)          leader (one thread a batch, or a few)
+ *     buyers (request threads)          leader (a thread of the batch's own)
  *       batch_buy: join the round ------> serve():  take the lock, if there is one
  *          |                                        batch_take: the round, in order of arrival
  *          |                                        one call to Redis for all of it
@@ -20,13 +20,11 @@
 
 typedef struct fs_batch fs_batch;
 
-/* Serves those who wait; called by a leader whenever somebody does, and no other leader is on its
- * way to take them: while one sells and answers, the next may queue for the lock. False: nobody was
- * taken, with batch_take() or otherwise. */
-typedef bool batch_serve(void *arg, fs_batch *batch);
+/* Serves those who wait; called by the leader again and again while somebody does. */
+typedef void batch_serve(void *arg, fs_batch *batch);
 
-/* Starts `leaders` threads. NULL: out of memory or threads. */
-fs_batch *batch_open(batch_serve *serve, void *arg, int leaders);
+/* Starts the leader. NULL: out of memory or threads. */
+fs_batch *batch_open(batch_serve *serve, void *arg);
 
 /* No batch_buy() may be under way. NULL is allowed. */
 void batch_close(fs_batch *batch);

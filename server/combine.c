@@ -13,9 +13,6 @@
  * wants to buy. */
 #define PATIENCE_MS 1000
 
-/* While one leader sells and answers, the next queues for the lock. */
-#define LEADERS 2
-
 struct fs_combine {
     const sale_terms *terms; /* (borrowed) */
     const fs_shelf *shelf;   /* (borrowed) */
@@ -23,7 +20,7 @@ struct fs_combine {
     fs_batch *batch;
 };
 
-static bool combine_serve(void *state, fs_batch *batch)
+static void combine_serve(void *state, fs_batch *batch)
 {
     const fs_combine *c = state;
     dlock_hold *hold;
@@ -33,7 +30,7 @@ static bool combine_serve(void *state, fs_batch *batch)
     if (status != DLOCK_OK) {
         if (status != DLOCK_BUSY)
             batch_refuse(batch, outcome_of_lock(c->terms->store, status));
-        return false;
+        return;
     }
     locked_dwell(c->terms);
     batch_take(batch, &taken);
@@ -43,7 +40,6 @@ static bool combine_serve(void *state, fs_batch *batch)
     }
     batch_answer(batch, &taken);
     dlock_release(hold);
-    return true;
 }
 
 fs_combine *combine_open(const sale_terms *terms, const fs_shelf *shelf, char *err, size_t err_len)
@@ -58,7 +54,7 @@ fs_combine *combine_open(const sale_terms *terms, const fs_shelf *shelf, char *e
     c->shelf = shelf;
     if (dlock_lock_new(terms->store->locks, shelf->lock, &options, &c->lock, err, err_len) !=
             DLOCK_OK ||
-        (c->batch = batch_open(combine_serve, c, LEADERS)) == NULL) {
+        (c->batch = batch_open(combine_serve, c)) == NULL) {
         combine_close(c);
         return NULL;
     }

@@ -8,15 +8,12 @@
 #include "server/batch.h"
 #include "server/fail.h"
 
-/* Batches of one process that may be at Redis at a time. */
-#define IN_FLIGHT 1
-
 typedef struct batched {
     const sale_terms *terms;
     fs_batch *batch;
 } batched;
 
-static bool batched_serve(void *state, fs_batch *batch)
+static void batched_serve(void *state, fs_batch *batch)
 {
     const batched *sale = state;
     batch_taken taken;
@@ -26,7 +23,6 @@ static bool batched_serve(void *state, fs_batch *batch)
         sell(sale->terms, sale->terms->shelves, taken.buyers, taken.count, taken.deadline);
     }
     batch_answer(batch, &taken);
-    return true;
 }
 
 static void batched_close(void *state)
@@ -41,7 +37,7 @@ static int batched_open(const sale_terms *terms, void **state, char *err, size_t
     batched *sale = calloc(1, sizeof(*sale));
     if (sale != NULL) {
         sale->terms = terms;
-        sale->batch = batch_open(batched_serve, sale, IN_FLIGHT);
+        sale->batch = batch_open(batched_serve, sale);
     }
     if (sale == NULL || sale->batch == NULL) {
         snprintf(err, err_len, "out of memory or threads");

@@ -20,7 +20,7 @@ typedef struct test_shop {
     int64_t sold;
 } test_shop;
 
-static bool serve(void *arg, fs_batch *batch)
+static void serve(void *arg, fs_batch *batch)
 {
     test_shop *shop = arg;
     batch_taken taken;
@@ -37,7 +37,6 @@ static bool serve(void *arg, fs_batch *batch)
     }
     pthread_mutex_unlock(&shop->lock);
     batch_answer(batch, &taken);
-    return true;
 }
 
 static void set_gate(test_shop *shop, bool open)
@@ -91,7 +90,7 @@ static void everybody_gets_an_answer_of_their_own(void **state)
     (void)state;
     test_shop shop = new_shop(false);
     static test_buyer buyers[BUYERS];
-    fs_batch *batch = batch_open(serve, &shop, 1);
+    fs_batch *batch = batch_open(serve, &shop);
     for (int i = 0; i < BUYERS; i++)
         start_buyer(&buyers[i], batch, 10000, 10000);
     wait_batches(&shop, 1);
@@ -114,7 +113,7 @@ static void who_gives_up_in_the_queue_leaves_no_trace(void **state)
     (void)state;
     test_shop shop = new_shop(false);
     test_buyer first, late;
-    fs_batch *batch = batch_open(serve, &shop, 1);
+    fs_batch *batch = batch_open(serve, &shop);
     start_buyer(&first, batch, 10000, 10000);
     wait_batches(&shop, 1); /* the leader is at the gate with the first */
     start_buyer(&late, batch, 0, 10000);
@@ -132,7 +131,7 @@ static void who_was_taken_and_not_answered_is_left_in_doubt(void **state)
     (void)state;
     test_shop shop = new_shop(false);
     test_buyer taken;
-    fs_batch *batch = batch_open(serve, &shop, 1);
+    fs_batch *batch = batch_open(serve, &shop);
     start_buyer(&taken, batch, 10000, 300);
     pthread_join(taken.thread, NULL);
     assert_int_equal(taken.result.outcome, BUY_UNKNOWN);
