@@ -86,14 +86,15 @@ static bool given(dlock_lock *lock, waiter *w, answer *a)
     return good;
 }
 
-/* A question was answered with "no". */
-static void note_without(dlock_lock *lock, waiter *w, const answer *a)
+/* A question was answered. Woken since it was asked, the waiter is to ask again. */
+static void note_answer(dlock_lock *lock, waiter *w, const answer *a)
 {
     pthread_mutex_lock(&lock->room.lock);
-    if (w->without.us < a->asked.us) {
+    if (!a->granted && w->without.us < a->asked.us) {
         w->without = a->asked;
         w->without_fence = a->fence;
     }
+    w->chosen = w->chosen && w->woken;
     pthread_mutex_unlock(&lock->room.lock);
 }
 
@@ -110,6 +111,8 @@ static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_w
     entry_mode entry = wait->wait_ms != 0 ? ENTRY_NEW : ENTRY_NONE;
     for (;;) {
         dlock_status status = lock->kind->try(lock, w->token, entry, a);
+        if (status == DLOCK_OK)
+            note_answer(lock, w, a);
         if (status == DLOCK_OK && a->granted)
             return status;
         unknown = status == DLOCK_UNKNOWN || (unknown && status != DLOCK_OK);
@@ -117,8 +120,6 @@ static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_w
                      (lock->kind->queues && entry != ENTRY_NONE);
         if (hopeless(status))
             return status;
-        if (status == DLOCK_OK)
-            note_without(lock, w, a);
         if (cancelled(wait))
             return DLOCK_CANCELLED;
         if (entry == ENTRY_NONE || dlock_passed(deadline))

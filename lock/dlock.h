@@ -145,7 +145,7 @@ DLOCK_API void dlock_last_error(dlock_client *client, char *buf, size_t buf_len)
 
 typedef enum dlock_kind {
     DLOCK_STRING = 0, /* SET NX PX + token; waiters poll */
-    DLOCK_HASH,       /* Redisson's hash; waiters are woken by its broadcast */
+    DLOCK_HASH,       /* Redisson's hash; its broadcast wakes a waiter in each process */
     DLOCK_FAIR,       /* FIFO queue; waiters are handed the lock one by one */
     DLOCK_QUORUM      /* Redlock: majority of independent servers; waiters poll; no fence, guard */
 } dlock_kind;

@@ -124,8 +124,8 @@ typedef struct kind {
     dlock_status (*renew)(dlock_lock *lock, const char *token);
 
     /* Waits for wake-ups on the room's own connection, until `until` at the latest, and passes
-     * them to room_wake(). False: it could not; not to be called again at once. NULL: waiters of
-     * this kind poll. */
+     * them to the room. On a new connection it first sees to what may have been missed. False: it
+     * could not; not to be called again at once. NULL: waiters of this kind poll. */
     bool (*listen)(dlock_lock *lock, dlock_time until);
 } kind;
 
@@ -139,6 +139,7 @@ typedef struct waiter {
     pthread_cond_t cond;
     bool asleep;            /* room: in room_wait() */
     bool woken;             /* room: take `given`, or ask Redis now */
+    bool chosen;            /* room: to ask for all who wait; until it has an answer */
     answer given;           /* room: the grant that the wake-up brought, if granted */
     dlock_time without;     /* room: the lock was not ours when this was asked; 0 = not known; */
     uint64_t without_fence; /* ... this was the last fence issued then */
@@ -269,9 +270,10 @@ void settle_later(dlock_lock *lock, const char *token);
 void room_enter(room *r, waiter *w);
 void room_leave(room *r, waiter *w);
 void room_wait(dlock_lock *lock, waiter *w, dlock_time until); /* until woken, or `until` */
-/* Wakes the waiter with this token, NULL: everybody; `given` is what it gets, NULL: it must ask.
- * False: nobody was there to wake. */
+/* Wakes the waiter with this token; `given` is what it gets, NULL: it must ask. False: it is not
+ * there. */
 bool room_wake(room *r, const char *token, const answer *given);
+void room_wake_one(room *r); /* the lock may be free: one of them is to ask */
 /* All waiters but the one with this token were without the lock, asked at `asked`, when `fence` was
  * the last one issued. */
 void room_without(room *r, const char *token, dlock_time asked, uint64_t fence);

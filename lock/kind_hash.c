@@ -1,6 +1,7 @@
 /*
  * Kind HASH: Redisson's RLock, in layout (hash owner -> count) and in its wake-up, a broadcast on
- * a channel. A Java RLock and this one exclude and wake each other.
+ * a channel. A Java RLock and this one exclude and wake each other. As there, a message lets one
+ * waiter of each process ask.
  *
  * The broadcast is a hint that can be missed. So: subscribe, then ask again, then sleep no longer
  * than the lease's rest or the re-check; and ask again after every new subscription.
@@ -62,7 +63,7 @@ static bool subscribe(dlock_lock *lock)
 }
 
 /* Any message on the connection, whatever it says, is a reason to ask again; many of them, which
- * came while nobody waited, are one reason. */
+ * came while nobody waited, are one reason. So is a new subscription. */
 static bool hash_listen(dlock_lock *lock, dlock_time until)
 {
     room *r = &lock->room;
@@ -73,7 +74,7 @@ static bool hash_listen(dlock_lock *lock, dlock_time until)
            dlock_redis_read(r->conn, until, NULL) == DLOCK_REDIS_OK)
         heard = true;
     if (heard)
-        room_wake(r, NULL, NULL);
+        room_wake_one(r);
     return !dlock_redis_broken(r->conn);
 }
 

@@ -5,6 +5,11 @@
  * names. When it is woken itself it leaves, and the next one in the room leads. So there is one
  * blocked connection a lock, however many threads wait. Locks whose kind does not listen have no
  * leader: their waiters just sleep.
+ *
+ * A message that names nobody says that the lock is free, and wakes one: whoever has waited
+ * longest. All the others would ask in vain. When the one that asks gets the lock, its release is
+ * the next message; when it does not, somebody else has the lock, and theirs is. Only one that
+ * leaves without an answer from after the message has to wake another in its place.
  */
 #include <errno.h>
 #include <string.h>
@@ -65,27 +70,59 @@ void room_enter(room *r, waiter *w)
     pthread_mutex_unlock(&r->lock);
 }
 
+static void wake(waiter *w)
+{
+    w->woken = true;
+    pthread_cond_signal(&w->cond);
+}
+
+/* The first who sleeps; nobody, if one is chosen already and has yet to ask. One who is just asking
+ * may have done so before the lock was free, and asks again if there is nobody else. */
+static void choose(room *r)
+{
+    waiter *chosen = NULL;
+    for (waiter *w = r->first; w; w = w->next) {
+        if (w->chosen && w->woken)
+            return;
+        if (!chosen && w->asleep && !w->woken)
+            chosen = w;
+    }
+    if (!chosen)
+        chosen = r->first;
+    if (!chosen)
+        return;
+    chosen->chosen = true;
+    wake(chosen);
+}
+
 void room_leave(room *r, waiter *w)
 {
     pthread_mutex_lock(&r->lock);
     waiter_unlink(&r->first, &r->last, w);
+    if (w->chosen)
+        choose(r);
     pthread_mutex_unlock(&r->lock);
 }
 
 bool room_wake(room *r, const char *token, const answer *given)
 {
-    bool found = false;
     pthread_mutex_lock(&r->lock);
-    for (waiter *w = r->first; w; w = w->next) {
-        if (token && strcmp(w->token, token) != 0)
-            continue;
-        if (given)
-            w->given = *given;
-        found = w->woken = true;
-        pthread_cond_signal(&w->cond);
-    }
+    waiter *w = r->first;
+    while (w && strcmp(w->token, token) != 0)
+        w = w->next;
+    if (w && given)
+        w->given = *given;
+    if (w)
+        wake(w);
     pthread_mutex_unlock(&r->lock);
-    return found;
+    return w;
+}
+
+void room_wake_one(room *r)
+{
+    pthread_mutex_lock(&r->lock);
+    choose(r);
+    pthread_mutex_unlock(&r->lock);
 }
 
 void room_without(room *r, const char *token, dlock_time asked, uint64_t fence)
@@ -100,15 +137,15 @@ void room_without(room *r, const char *token, dlock_time asked, uint64_t fence)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Called by the leader without the lock. When the connection was lost, everybody asks Redis
- * again: a message may have been lost with it. False: no connection, or it can not listen. */
+/* Called by the leader without the lock. A message may have been lost with a connection: the first
+ * that listen() does on a new one is to make up for it. False: no connection, or it can not
+ * listen. */
 static bool listen_once(dlock_lock *lock, dlock_time until)
 {
     room *r = &lock->room;
     if (r->conn && dlock_redis_broken(r->conn)) {
         dlock_redis_hang_up(r->conn);
         r->conn = NULL;
-        room_wake(r, NULL, NULL);
     }
     if (!r->conn) {
         dlock_time deadline = dlock_in_ms(lock->client->options.io_ms);

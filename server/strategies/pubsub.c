@@ -1,8 +1,9 @@
 /*
  * pubsub - Redisson's lock: its hash, its channel, its watchdog. (Article 001, the second half.)
  *
- * Release is broadcast to all waiters, of whom one gets the lock and all others asked in vain. It
- * wakes faster than polling, and costs Redis a question from every waiter at every release.
+ * Release is broadcast to all processes, and one waiter of each asks: one gets the lock, the others
+ * asked in vain. It wakes faster than polling, and costs Redis a question from every process that
+ * waits at every release.
  */
 #include "server/locked.h"
 
@@ -14,9 +15,9 @@ static int pubsub_open(const sale_terms *terms, void **state, char *err, size_t 
 
 const fs_strategy strategy_pubsub = {
     .name = "pubsub",
-    .summary = "Redisson's layout: a hash, and a broadcast that wakes all waiters",
+    .summary = "Redisson's layout: a hash, and a broadcast that wakes a waiter in every process",
     .source = "article 001, Redisson",
-    .weakness = "every release wakes everybody for one winner; a stopped holder still writes",
+    .weakness = "every release wakes all processes for one winner; a stopped holder still writes",
     .locked = true,
     .renews = true,
     .lease_ms = 30000,

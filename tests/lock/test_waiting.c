@@ -259,6 +259,82 @@ static void the_leaders_place_goes_to_a_sleeper(void **state)
     dlock_lock_free(lock);
 }
 
+/* A broadcast is for one of those who wait. The others would ask in vain; but it must not die with
+ * the one that was chosen. */
+typedef struct sleeper {
+    dlock_lock *lock;
+    waiter w;
+    atomic_bool up;
+    pthread_t thread;
+} sleeper;
+
+static void *sleep_in_room(void *arg)
+{
+    sleeper *s = arg;
+    room_wait(s->lock, &s->w, dlock_in_ms(10000));
+    atomic_store(&s->up, true);
+    return NULL;
+}
+
+static int up_of(sleeper *s, int n)
+{
+    int up = 0;
+    for (int i = 0; i < n; i++)
+        up += atomic_load(&s[i].up);
+    return up;
+}
+
+static void until_up(sleeper *s, int n, int wanted)
+{
+    dlock_time give_up = dlock_in_ms(5000);
+    while (up_of(s, n) < wanted && !dlock_passed(give_up))
+        poll(NULL, 0, 1);
+    poll(NULL, 0, 20); /* one more would come now */
+    assert_int_equal(up_of(s, n), wanted);
+}
+
+static void until_asleep(sleeper *s)
+{
+    for (bool asleep = false; !asleep; poll(NULL, 0, 1)) {
+        pthread_mutex_lock(&s->lock->room.lock);
+        asleep = s->w.asleep;
+        pthread_mutex_unlock(&s->lock->room.lock);
+    }
+}
+
+static void a_broadcast_wakes_one_and_is_passed_on(void **state)
+{
+    rig *r = *state;
+    dlock_options polls = {.poll_ms = 10000}; /* no leader: only what the test says wakes */
+    sleeper s[3] = {0};
+    dlock_lock *lock = rig_lock(r->client, "one", polls);
+    for (int i = 0; i < 3; i++) {
+        s[i].lock = lock;
+        waiter_init(&s[i].w);
+        room_enter(&lock->room, &s[i].w);
+        pthread_create(&s[i].thread, NULL, sleep_in_room, &s[i]);
+        until_asleep(&s[i]);
+    }
+    room_wake_one(&lock->room);
+    until_up(s, 3, 1);
+    assert_true(atomic_load(&s[0].up)); /* has waited longest; has no answer yet, */
+    room_leave(&lock->room, &s[0].w);   /* and goes without */
+    until_up(s, 3, 2);
+    assert_true(atomic_load(&s[1].up));
+    s[1].w.chosen = false; /* had its answer */
+    room_leave(&lock->room, &s[1].w);
+    until_up(s, 3, 2);
+    room_wake_one(&lock->room);
+    until_up(s, 3, 3);
+    room_leave(&lock->room, &s[2].w);
+    room_wake_one(&lock->room); /* for nobody */
+    for (int i = 0; i < 3; i++) {
+        pthread_join(s[i].thread, NULL);
+        waiter_destroy(&s[i].w);
+    }
+    dlock_lock_free(lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +347,7 @@ int main(void)
         cmocka_unit_test(a_grant_that_comes_too_late_is_none),
         cmocka_unit_test(a_failed_question_takes_nothing),
         cmocka_unit_test(the_leaders_place_goes_to_a_sleeper),
+        cmocka_unit_test(a_broadcast_wakes_one_and_is_passed_on),
     };
     return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }
