@@ -98,6 +98,16 @@ static void note_answer(dlock_lock *lock, waiter *w, const answer *a)
     pthread_mutex_unlock(&lock->room.lock);
 }
 
+/* A question without an answer is asked again soon, for the lock may be ours by now: after 5, 10,
+ * ... ms, so that a Redis that comes back is not met by everybody at once. */
+static dlock_time same_question(const dlock_lock *lock, int unanswered, dlock_time deadline)
+{
+    int64_t ms = unanswered < 6 ? 5 << (unanswered - 1) : INT64_MAX;
+    if (ms > lock->client->options.recheck_ms)
+        ms = lock->client->options.recheck_ms;
+    return dlock_sooner(dlock_in_ms(ms), deadline);
+}
+
 static bool hopeless(dlock_status status)
 {
     return status == DLOCK_FAILED || status == DLOCK_INVALID || status == DLOCK_NO_MEMORY;
@@ -108,6 +118,7 @@ static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_w
                                       dlock_time deadline, answer *a, bool *left_over)
 {
     bool unknown = false;
+    int unanswered = 0; /* in a row */
     entry_mode entry = wait->wait_ms != 0 ? ENTRY_NEW : ENTRY_NONE;
     for (;;) {
         dlock_status status = lock->kind->try(lock, w->token, entry, a);
@@ -125,7 +136,10 @@ static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_w
         if (entry == ENTRY_NONE || dlock_passed(deadline))
             return unknown ? DLOCK_UNKNOWN : status == DLOCK_OK ? DLOCK_BUSY : status;
         entry = ENTRY_AGAIN;
-        sleep_until_woken(lock, w, wait, next_question(lock, a, deadline));
+        unanswered = status == DLOCK_OK ? 0 : unanswered + 1;
+        sleep_until_woken(lock, w, wait,
+                          unanswered ? same_question(lock, unanswered, deadline)
+                                     : next_question(lock, a, deadline));
         if (given(lock, w, a))
             return DLOCK_OK;
     }

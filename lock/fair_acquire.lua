@@ -6,6 +6,7 @@
 -- Idempotent: a token is queued once, and finds a grant whose reply was lost.
 local token, queue = ARGV[1], ARGV[4] ~= '0'
 local has = owner(KEYS[1])
+local mine = has == token
 if not has and redis.call('LLEN', KEYS[3]) == 0 and redis.call('HEXISTS', KEYS[4], '!') == 0 then
     has = token
 end
@@ -23,7 +24,7 @@ if has ~= token then
 end
 local waiters = redis.call('LLEN', KEYS[3])
 if waiters > 0 then waiters = waiters - redis.call('LREM', KEYS[3], 1, token) end
-local fence, now = next_fence(2, 2)
+local fence, now = next_fence(2, 2, mine)
 redis.call('HDEL', KEYS[4], '!')
 redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return {1, fence, now, waiters}

@@ -3,10 +3,11 @@
 -- KEYS  1 name, 2 fence counter
 -- ARGV  1 owner, 2 lease in ms
 -- Reply {1, fence, clock us, 0}, or {0, ms left to the one who has it}
-if redis.call('EXISTS', KEYS[1]) == 1 and redis.pcall('HEXISTS', KEYS[1], ARGV[1]) ~= 1 then
+local mine = redis.pcall('HEXISTS', KEYS[1], ARGV[1]) == 1
+if not mine and redis.call('EXISTS', KEYS[1]) == 1 then
     return {0, redis.call('PTTL', KEYS[1])}
 end
-local fence, now = next_fence(2, 2)
+local fence, now = next_fence(2, 2, mine)
 redis.call('HSET', KEYS[1], ARGV[1], 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return {1, fence, now, 0}

@@ -155,6 +155,7 @@ typedef struct room {
     waiter *first, *last;
     waiter *leader;
     dlock_redis_conn *conn; /* this and the rest: the leader's alone */
+    bool listened;          /* listen() has heard something, or silence, on conn */
     bool subscribed;        /* hash: conn is subscribed */
     dlock_time beat_at;     /* fair: next heartbeat */
 } room;

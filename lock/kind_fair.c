@@ -180,6 +180,7 @@ static bool wait_for_token(dlock_lock *lock, dlock_time until)
         take_message(lock, reply->element[1]->str);
     if (reply)
         freeReplyObject(reply);
+    r->listened = r->listened || outcome == DLOCK_REDIS_OK;
     return outcome == DLOCK_REDIS_OK;
 }
 

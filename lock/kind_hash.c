@@ -62,20 +62,30 @@ static bool subscribe(dlock_lock *lock)
     return r->subscribed;
 }
 
+static bool subscribe_and_ask(dlock_lock *lock)
+{
+    bool subscribed = subscribe(lock);
+    if (subscribed)
+        room_wake_one(&lock->room);
+    return subscribed;
+}
+
 /* Any message on the connection, whatever it says, is a reason to ask again; many of them, which
- * came while nobody waited, are one reason. So is a new subscription. */
+ * came while nobody waited, are one reason. */
 static bool hash_listen(dlock_lock *lock, dlock_time until)
 {
     room *r = &lock->room;
-    bool heard = !r->subscribed;
-    if (!r->subscribed && !subscribe(lock))
-        return false;
+    bool heard = false;
+    if (!r->subscribed)
+        return subscribe_and_ask(lock);
     while (dlock_redis_wait(r->conn, -1, heard ? dlock_now() : until) &&
            dlock_redis_read(r->conn, until, NULL) == DLOCK_REDIS_OK)
         heard = true;
     if (heard)
         room_wake_one(r);
-    return !dlock_redis_broken(r->conn);
+    bool works = !dlock_redis_broken(r->conn);
+    r->listened = r->listened || works;
+    return works;
 }
 
 const kind kind_hash = {

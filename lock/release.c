@@ -12,11 +12,11 @@ static dlock_status give_back(grant *g)
     bool was_ours = grant_end(g, GRANT_RELEASED);
     grant_state state = (grant_state)atomic_load(&g->state);
     watchdog_remove(lock->client->watchdog, g);
-    if (state == GRANT_TAKEN)
-        return DLOCK_NOT_OWNER;
     dlock_status status = lock->kind->release(lock, g->token);
     if (status == DLOCK_UNAVAILABLE || status == DLOCK_UNKNOWN)
         settle_later(lock, g->token);
+    if (state == GRANT_TAKEN) /* but if only the fence was, the lock still had our token */
+        return DLOCK_NOT_OWNER;
     if (was_ours)
         cohort_next(lock);
     return status == DLOCK_OK && !was_ours ? DLOCK_EXPIRED : status;

@@ -138,8 +138,8 @@ void room_without(room *r, const char *token, dlock_time asked, uint64_t fence)
 }
 
 /* Called by the leader without the lock. A message may have been lost with a connection: the first
- * that listen() does on a new one is to make up for it. False: no connection, or it can not
- * listen. */
+ * that listen() does on a new one is to make up for it. False: there is no connection, or it can
+ * not listen; not to be tried again at once. */
 static bool listen_once(dlock_lock *lock, dlock_time until)
 {
     room *r = &lock->room;
@@ -149,13 +149,14 @@ static bool listen_once(dlock_lock *lock, dlock_time until)
     }
     if (!r->conn) {
         dlock_time deadline = dlock_in_ms(lock->client->options.io_ms);
-        r->subscribed = false;
+        r->subscribed = r->listened = false;
         r->beat_at = (dlock_time){0};
         if (dlock_redis_dial(lock->client->options.redis, lock->names[0], deadline, &r->conn) !=
             DLOCK_REDIS_OK)
             return false;
     }
-    return lock->kind->listen(lock, until);
+    bool listened = lock->kind->listen(lock, until);
+    return listened || (r->listened && dlock_redis_broken(r->conn));
 }
 
 static void lead(dlock_lock *lock, waiter *w, dlock_time until)

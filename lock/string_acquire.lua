@@ -3,12 +3,13 @@
 -- ARGV  1 token, 2 lease in ms, 3 number of names
 -- Reply {1, fence, clock us, 0}, or {0, ms left to the one who has it}
 -- A name that already has this token counts as free: an earlier reply was lost.
-local names = tonumber(ARGV[3])
+local names, mine = tonumber(ARGV[3]), true
 for i = 1, names do
     local has = owner(KEYS[i])
     if has and has ~= ARGV[1] then return {0, redis.call('PTTL', KEYS[i])} end
+    mine = mine and has == ARGV[1]
 end
-local fence, now = next_fence(names + 1, #KEYS)
+local fence, now = next_fence(names + 1, #KEYS, mine)
 for i = 1, names do
     redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2])
 end

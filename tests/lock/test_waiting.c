@@ -1,10 +1,10 @@
 /* Waiting for a lock: who must be woken, by what, and what a wait must not do to Redis. */
 #include "lock/internal.h"
 #include "tests/lock/rig.h"
+#include "tests/support/proxy.h"
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 
 typedef struct wish {
     dlock_lock *lock;
@@ -183,17 +183,18 @@ static void a_hand_off_waits_for_replicas_too(void **state)
 static void a_grant_that_comes_too_late_is_none(void **state)
 {
     rig *r = *state;
+    fx_proxy *proxy = fx_proxy_start(fx_redis_url(r->server));
+    dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
+    dlock_client *client = rig_client(&(dlock_client_options){.redis = redis});
     dlock_lock *lock =
-        rig_lock(r->client, "late", (dlock_options){.lease_ms = 100, .renew_ms = DLOCK_NEVER});
-    wish w = {.lock = lock};
-    pthread_t thread;
-    fx_redis_signal(r->server, SIGSTOP);
-    pthread_create(&thread, NULL, come_true, &w);
-    poll(NULL, 0, 300);
-    fx_redis_signal(r->server, SIGCONT);
-    pthread_join(thread, NULL);
-    assert_int_equal(w.status, DLOCK_UNKNOWN);
+        rig_lock(client, "late", (dlock_options){.lease_ms = 100, .renew_ms = DLOCK_NEVER});
+    dlock_hold *none;
+    fx_proxy_say(proxy, "delay reply 300ms");
+    assert_int_equal(dlock_acquire(lock, NULL, &none), DLOCK_UNKNOWN);
     dlock_lock_free(lock);
+    dlock_client_free(client);
+    dlock_redis_close(redis);
+    fx_proxy_stop(proxy);
 }
 
 /* Scripts do not roll back: one that fails must not have taken the lock before. */
@@ -207,6 +208,26 @@ static void a_failed_question_takes_nothing(void **state)
         dlock_hold *none;
         assert_int_equal(dlock_acquire(lock, NULL, &none), DLOCK_FAILED);
         assert_int_equal(rig_ask(r, "EXISTS %s", "failed"), 0);
+        dlock_lock_free(lock);
+    }
+}
+
+/* A question may be executed twice, the second time late: it must not make its own grant stale. */
+static void a_question_asked_twice_is_one_grant(void **state)
+{
+    rig *r = *state;
+    dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR};
+    for (int i = 0; i < 3; i++) {
+        answer first, again, next;
+        dlock_lock *lock = rig_lock(r->client, "twice", (dlock_options){.kind = kinds[i]});
+        assert_int_equal(lock->kind->try(lock, "x:1", ENTRY_NEW, &first), DLOCK_OK);
+        assert_int_equal(lock->kind->try(lock, "x:1", ENTRY_AGAIN, &again), DLOCK_OK);
+        assert_true(first.granted && again.granted);
+        assert_true(first.fence == again.fence);
+        assert_int_equal(lock->kind->release(lock, "x:1"), DLOCK_OK);
+        assert_int_equal(lock->kind->try(lock, "x:2", ENTRY_NEW, &next), DLOCK_OK);
+        assert_true(next.granted && next.fence > again.fence);
+        assert_int_equal(lock->kind->release(lock, "x:2"), DLOCK_OK);
         dlock_lock_free(lock);
     }
 }
@@ -346,6 +367,7 @@ int main(void)
         cmocka_unit_test(a_hand_off_waits_for_replicas_too),
         cmocka_unit_test(a_grant_that_comes_too_late_is_none),
         cmocka_unit_test(a_failed_question_takes_nothing),
+        cmocka_unit_test(a_question_asked_twice_is_one_grant),
         cmocka_unit_test(the_leaders_place_goes_to_a_sleeper),
         cmocka_unit_test(a_broadcast_wakes_one_and_is_passed_on),
     };

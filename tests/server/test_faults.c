@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lock/dlock_redis.h"
 #include "tests/support/proxy.h"
 #include "tests/support/site.h"
 
@@ -159,7 +160,10 @@ static void sell_through_resets(const char *strategy, int how_many)
 
     fx_proxy_say(proxy, "reset before 2.5%%");
     fx_proxy_say(proxy, "reset after 2.5%%");
+    dlock_time begin = dlock_now();
     let_crowd_in();
+    print_message("%s: %d buys in %lld ms\n", item, buys,
+                  (long long)((dlock_now().us - begin.us) / 1000));
     fx_proxy_say(proxy, "heal");
     check_books(sale);
     assert_true(fx_proxy_count(proxy, "resets") > 20);
