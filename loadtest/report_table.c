@@ -41,10 +41,10 @@ static void table_row(FILE *out, const struct comparison_row *row)
 void report_table(FILE *out, const struct comparison *comparison)
 {
     const struct load_plan *plan = &comparison->options->plan;
-    fprintf(out,
-            "\n%s model, %d users, stock %ld, %d interleaved runs each; safe ones first, by "
-            "throughput\n\n",
-            load_model_name(plan->model), plan->users, plan->stock, comparison->options->runs);
+    int runs = comparison->options->runs;
+    fprintf(out, "\n%s model, %d users, stock %ld, %d %s each; safe ones first, by throughput\n\n",
+            load_model_name(plan->model), plan->users, plan->stock, runs,
+            runs == 1 ? "run" : "interleaved runs");
     table_head(out);
     for (int i = 0; i < comparison->row_count; i++)
         table_row(out, &comparison->rows[i]);

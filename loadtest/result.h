@@ -31,7 +31,7 @@ struct invariant {
     bool at_least; /* "observed >= expected" is asked for, not equality */
     bool at_most;
     bool ok;
-    char check[320]; /* a redis-cli command that shows it, or "" */
+    char check[640]; /* a redis-cli command that shows it, see recheck.h, or "" */
 };
 
 /* How evenly the users were served (closed and flash models). */

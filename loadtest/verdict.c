@@ -1,8 +1,9 @@
 #include "loadtest/verdict.h"
 
+#include "loadtest/recheck.h"
+
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #define SHARE_SATURATED 0.90 /* of all cores that the generator may use */
@@ -71,17 +72,6 @@ static struct invariant *add(struct run_result *result, const char *id, const ch
     return invariant;
 }
 
-static void check_with(struct invariant *invariant, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void check_with(struct invariant *invariant, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(invariant->check, sizeof(invariant->check), format, args);
-    va_end(args);
-}
-
 /* I1 and I2: from GET /stock, at rest and while the run lasted. */
 static void check_stock(struct run_result *result, const struct load_plan *plan)
 {
@@ -94,20 +84,23 @@ static void check_stock(struct run_result *result, const struct load_plan *plan)
     }
     struct invariant *i = add(result, "I1", "stock = remaining + units ordered", plan->stock,
                               stock->remaining + stock->units);
-    check_with(i, "redis-cli GET 'fs:{%s}:%s:stock'", plan->item, result->sale);
+    recheck_sum(i, result, plan);
     i = add(result, "I2", "remaining is never below 0 (lowest seen)", 0, lowest);
+    recheck_remaining(i, result, plan);
     i->at_least = true;
     i->ok = lowest >= 0;
     i = add(result, "I2", "units ordered never exceed the stock (most seen)", plan->stock,
             most_units);
     i->at_most = true;
     i->ok = most_units <= plan->stock;
-    check_with(i, "redis-cli HLEN 'fs:{%s}:%s:orders'", plan->item, result->sale);
+    recheck_ordered(i, result, plan);
     i = add(result, "", "units told sold are gone from the stock", result->sold_units,
             plan->stock - stock->remaining);
     i->at_least = true;
     i->ok = i->observed >= i->expected;
-    add(result, "", "units left while buyers were turned away", 0, result->undersold);
+    recheck_remaining(i, result, plan);
+    i = add(result, "", "units left while buyers were turned away", 0, result->undersold);
+    recheck_remaining(i, result, plan);
 }
 
 /* I3 to I5: from the ledger. */
@@ -116,11 +109,11 @@ static void check_ledger(struct run_result *result, const struct load_plan *plan
     const struct ledger_report *ledger = &result->ledger;
     struct invariant *i;
     if (ledger->complete) {
-        add(result, "I3", "orders beyond the first of a request", 0, ledger->duplicates);
+        i = add(result, "I3", "orders beyond the first of a request", 0, ledger->duplicates);
+        recheck_repeated(i, result, plan);
         i = add(result, "I4", "every 201 has its order, with the id it was told", result->sold,
                 ledger->matched);
-        check_with(i, "redis-cli HGET 'fs:{%s}:%s:orders' '%s-0'", plan->item, result->sale,
-                   result->key_prefix);
+        recheck_first_order(i, result, plan);
         add(result, "I5", "refused requests that have an order", 0, ledger->unannounced);
         add(result, "I5", "unknown outcomes that stay unknown", 0, ledger->unknown_open);
     } else if (result->stock_known) {

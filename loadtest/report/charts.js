@@ -154,13 +154,13 @@ const Charts = (function () {
       node(chart.svg, 'path', { class: 'oversold', d: `${steps(over)}L${right} ${limit}H${over[0][0]}Z`, fill, 'fill-opacity': 0.75 });
     }
     node(chart.svg, 'path', { class: 'mark', d: `M${chart.box.left} ${limit}H${chart.box.right}` });
-    node(chart.svg, 'text', { x: chart.box.left + 6, y: limit - 5 }, `there were ${figure(run.stock)}`);
     node(chart.svg, 'path', { d: steps(sold), fill: 'none', stroke: 'var(--over)', 'stroke-width': 2, 'stroke-dasharray': '7 3' });
     node(chart.svg, 'path', { d: steps(curve.map(p => [chart.x(p.t_s), chart.y(Math.max(0, p.remaining))])), fill: 'none', stroke: 'var(--sold)', 'stroke-width': 2.5 });
+    node(chart.svg, 'text', { class: 'haloed', x: chart.box.left + 6, y: limit - 5 }, `there were ${figure(run.stock)}`);
     if (most > run.stock)
-      node(chart.svg, 'text', { x: chart.box.left + (chart.box.right - chart.box.left) * 0.55, y: chart.y((most + run.stock) / 2), 'text-anchor': 'middle', style: 'font-weight: 700; font-size: 14px; paint-order: stroke; stroke: var(--paper); stroke-width: 5px' }, `oversold by ${figure(run.oversold)}`);
+      node(chart.svg, 'text', { class: 'haloed loud', x: chart.box.left + (chart.box.right - chart.box.left) * 0.55, y: chart.y((most + run.stock) / 2), 'text-anchor': 'middle' }, `oversold by ${figure(run.oversold)}`);
     else if (run.lost_updates > 0)
-      node(chart.svg, 'text', { x: chart.box.right - 4, y: chart.y(Math.max(0, run.stock * 0.1)), 'text-anchor': 'end', style: 'font-weight: 700; paint-order: stroke; stroke: var(--paper); stroke-width: 5px' }, `${figure(run.lost_updates)} sales are missing from the stock`);
+      node(chart.svg, 'text', { class: 'haloed loud', x: chart.box.right - 4, y: chart.y(Math.max(0, run.stock * 0.1)), 'text-anchor': 'end' }, `${figure(run.lost_updates)} sales are missing from the stock`);
     legend(element, [lineKey('units left', 'var(--sold)', ''), lineKey('units sold', 'var(--over)', '7 3')]);
   }
 
@@ -208,7 +208,7 @@ const Charts = (function () {
     if (run.sellout_s !== null) {
       const at = chart.x(run.sellout_s), left = at > (chart.box.left + chart.box.right) / 2;
       node(chart.svg, 'path', { class: 'mark', d: `M${at} ${chart.box.top}V${chart.box.bottom}` });
-      node(chart.svg, 'text', { x: at + (left ? -5 : 5), y: chart.box.top + 10, 'text-anchor': left ? 'end' : 'start' }, `sold out after ${figure(run.sellout_s)} s`);
+      node(chart.svg, 'text', { class: 'haloed', x: at + (left ? -5 : 5), y: chart.box.top + 10, 'text-anchor': left ? 'end' : 'start' }, `sold out after ${figure(run.sellout_s)} s`);
     }
     legend(element, [lineKey('p50', COLOURS[0], ''), lineKey('p99', COLOURS[1], '7 3')]);
   }

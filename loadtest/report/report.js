@@ -69,7 +69,7 @@
     if (runs.length === 1) return `${runs[0].strategy}: ${sentence(runs[0])}`;
     const names = safe.map(run => run.strategy).join(', ');
     const others = `${safe.length} of ${runs.length} strategies kept the shop's word${names ? ': ' + names : ''}`;
-    return unlocked ? `Without a lock: ${sentence(unlocked)}. ${others}.` : others + '.';
+    return unlocked ? `${others}. Without a lock: ${sentence(unlocked)}.` : others + '.';
   }
 
   function banner() {
@@ -214,20 +214,20 @@
   function plainTable(parent, headings, rows) {
     const table = add(add(parent, 'div', null, 'scroll'), 'table');
     const head = add(add(table, 'thead'), 'tr'), body = add(table, 'tbody');
-    headings.forEach(text => { add(head, 'th', text).scope = 'col'; });
+    const kind = cell => cell && (cell.text || cell.code) ? 'text' : '';
+    headings.forEach((text, i) => { add(head, 'th', text, rows.some(cells => kind(cells[i])) ? 'text' : '').scope = 'col'; });
     rows.forEach(cells => {
       const row = add(body, 'tr');
       cells.forEach(cell => {
-        const made = add(row, 'td', null, cell && cell.text ? 'text' : '');
+        const made = add(row, 'td', null, kind(cell));
         if (cell && cell.code) add(made, 'code', cell.code);
         else made.textContent = cell && cell.text !== undefined ? cell.text : typeof cell === 'number' || cell === null ? figure(cell) : cell;
-        if (cell && cell.code) made.className = 'text';
       });
     });
   }
 
   function invariants() {
-    const place = section('Invariants', 'What must hold, what was seen, and how to look for yourself while the sale\'s keys live (24 hours).');
+    const place = section('Invariants', 'What must hold, what was seen, and how to look for yourself while the sale\'s keys live (24 hours); redis-cli needs -s or -p where Redis is not on its usual port.');
     runs.forEach(run => {
       const block = add(place, 'details');
       block.open = runs.length === 1 || run.verdict !== 'SAFE';

@@ -17,17 +17,19 @@ static char dir[256], page[300], phone[300];
 static bool has_browser;
 
 /*
- * chromium's window is never narrower than 500 pixels; a frame can be. The frame's page reports how
- * it fits in data-view, which this page takes over.
+ * A page with the report in a frame. chromium's window is never narrower than 500 pixels; a frame
+ * can be. When the report is there, the script looks at it as `report` and leaves what it saw in
+ * attributes of its own page.
  */
-static void make_phone(void)
+static void make_frame(const char *file, const char *script)
 {
-    FILE *out = fopen(phone, "w");
+    FILE *out = fopen(file, "w");
     assert_non_null(out);
-    fputs("<!DOCTYPE html><iframe id=\"f\" src=\"report.html\" width=\"375\" height=\"800\" "
-          "style=\"border:0\" onload=\"document.documentElement.setAttribute('data-view', "
-          "this.contentDocument.documentElement.getAttribute('data-view'))\"></iframe>\n",
-          out);
+    fprintf(out,
+            "<!DOCTYPE html><script>function look(report) { const own = document.documentElement;\n"
+            "%s }</script><iframe src=\"report.html\" width=\"375\" height=\"800\" "
+            "style=\"border:0\" onload=\"look(this.contentDocument)\"></iframe>\n",
+            script);
     fclose(out);
 }
 
@@ -38,7 +40,9 @@ static int make_report(void **unused)
     fx_dir_make(dir, sizeof(dir));
     snprintf(page, sizeof(page), "%s/report.html", dir);
     snprintf(phone, sizeof(phone), "%s/phone.html", dir);
-    make_phone();
+    /* The report says in data-view how it fits. */
+    make_frame(phone, "own.setAttribute('data-view', "
+                      "report.documentElement.getAttribute('data-view'));");
     has_browser = fx_shell("command -v chromium >/dev/null", "", 10000) == 0;
     fx_stub *stub = fx_stub_start(
         ARGS("--ports", "2", "--defect", "oversell", "--reset-every", "400", "--delay-us", "500"));
@@ -155,6 +159,47 @@ static void a_broken_script_would_be_noticed(void **unused)
     look_away(&look);
 }
 
+/* A page that is too wide for a phone is seen to be: the 0 above is no constant. */
+static void a_page_too_wide_would_be_noticed(void **unused)
+{
+    (void)unused;
+    char wide[400];
+    need_browser();
+    snprintf(wide, sizeof(wide), "%s/wide.html", dir);
+    assert_int_equal(fx_shell("sed 's|^main {|main { min-width: 1300px;|' \"$1/report.html\" "
+                              ">\"$1/wide.html\"",
+                              dir, 10000),
+                     0);
+    struct look look = look_at(wide, "1");
+    assert_non_null(strstr(look.dom, "data-view=\"1200+100 7 charts\""));
+    look_away(&look);
+}
+
+/* Clicks on a heading: once for the last name first, twice for the first. */
+static void the_comparison_can_be_sorted(void **unused)
+{
+    (void)unused;
+    char clicks[300];
+    need_browser();
+    snprintf(clicks, sizeof(clicks), "%s/clicks.html", dir);
+    make_frame(clicks,
+               "const table = report.querySelector('table');\n"
+               "const column = name => Array.from(table.querySelectorAll('th')).find("
+               "cell => cell.textContent === name);\n"
+               "const first = () => Array.from(table.tBodies[0].rows).map("
+               "row => row.cells[0].textContent).join(' ');\n"
+               "const head = column('strategy');\n"
+               "head.firstChild.click();\n"
+               "own.setAttribute('data-down', head.getAttribute('aria-sort') + ' ' + first());\n"
+               "head.firstChild.click();\n"
+               "own.setAttribute('data-up', head.getAttribute('aria-sort') + ' ' + first());");
+    struct look look = look_at(clicks, "1");
+    assert_null(strstr(look.console, "Uncaught"));
+    assert_non_null(strstr(look.dom, "data-down=\"descending setnx:wait_ms=0 none combined\""));
+    assert_non_null(strstr(look.dom, "data-up=\"ascending combined none setnx:wait_ms=0\""));
+    look_away(&look);
+}
+
 /* Needs no browser: nothing in the page points anywhere else. */
 static void the_page_stands_alone(void **unused)
 {
@@ -189,6 +234,8 @@ int main(void)
         cmocka_unit_test(all_is_drawn_at_every_width),
         cmocka_unit_test(the_page_says_what_matters),
         cmocka_unit_test(a_broken_script_would_be_noticed),
+        cmocka_unit_test(a_page_too_wide_would_be_noticed),
+        cmocka_unit_test(the_comparison_can_be_sorted),
         cmocka_unit_test(the_page_stands_alone),
         cmocka_unit_test(a_screenshot_has_content),
     };
