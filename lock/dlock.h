@@ -172,7 +172,9 @@ typedef struct dlock_options {
     void *lost_arg;
 } dlock_options;
 
-/* `options` may be NULL and is copied. DLOCK_INVALID with a sentence in err. */
+/* `options` may be NULL and is copied. The same name and options again give the same lock once
+ * more: its waiters share one queue and one connection, whoever made it. DLOCK_INVALID with a
+ * sentence in err. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_lock_new(dlock_client *client, const char *name,
                                                        const dlock_options *options,
                                                        dlock_lock **ret, char *err, size_t err_len);
@@ -185,7 +187,7 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_multi_new(dlock_client *client,
                                                         dlock_lock **ret, char *err,
                                                         size_t err_len);
 
-DLOCK_API void dlock_lock_free(dlock_lock *lock); /* NULL is allowed */
+DLOCK_API void dlock_lock_free(dlock_lock *lock); /* once for each new; NULL is allowed */
 DLOCK_API const char *dlock_lock_name(const dlock_lock *lock);
 
 /* ---- acquire and release --------------------------------------------------------------------- */

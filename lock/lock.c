@@ -114,14 +114,50 @@ static void free_lock(dlock_lock *lock)
     free(lock);
 }
 
-static void enlist(dlock_client *client, dlock_lock *lock)
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static bool same_lock(const dlock_lock *a, const dlock_lock *b)
+{
+    const dlock_options *p = &a->options, *q = &b->options;
+    bool same = p->kind == q->kind && p->lease_ms == q->lease_ms && p->renew_ms == q->renew_ms &&
+                p->max_hold_ms == q->max_hold_ms && p->poll_ms == q->poll_ms &&
+                p->not_reentrant == q->not_reentrant && p->cohort_max == q->cohort_max &&
+                p->cohort_ms == q->cohort_ms && p->wait_replicas == q->wait_replicas &&
+                p->lost == q->lost && p->lost_arg == q->lost_arg && a->names_len == b->names_len &&
+                same_text(a->wake, b->wake) && same_text(a->fences[0], b->fences[0]);
+    for (int i = 0; same && i < a->names_len; i++)
+        same = same_text(a->names[i], b->names[i]);
+    return same;
+}
+
+/* One more reference, unless the last one was given back already. */
+static bool ref_again(dlock_lock *lock)
+{
+    int refs = atomic_load(&lock->refs);
+    while (refs > 0 && !atomic_compare_exchange_weak(&lock->refs, &refs, refs + 1)) {
+    }
+    return refs > 0;
+}
+
+/* Lists the lock, unless the client has the same one already. Returns the one to use: those who
+ * wait for it then share a room, with one connection and one leader, and a cohort. */
+static dlock_lock *enlist(dlock_client *client, dlock_lock *lock)
 {
     pthread_mutex_lock(&client->locks_lock);
-    lock->next = client->locks;
-    if (lock->next)
-        lock->next->prev = lock;
-    client->locks = lock;
+    dlock_lock *twin = client->locks;
+    while (twin && !(same_lock(twin, lock) && ref_again(twin)))
+        twin = twin->next;
+    if (!twin) {
+        lock->next = client->locks;
+        if (lock->next)
+            lock->next->prev = lock;
+        client->locks = lock;
+    }
     pthread_mutex_unlock(&client->locks_lock);
+    return twin ? twin : lock;
 }
 
 static void delist(dlock_client *client, dlock_lock *lock)
@@ -175,8 +211,9 @@ dlock_status dlock_multi_new(dlock_client *client, const char *const *names, int
         return DLOCK_NO_MEMORY;
     }
     lock->options.companion = NULL; /* the caller's; its use is over */
-    enlist(client, lock);
-    *ret = lock;
+    *ret = enlist(client, lock);
+    if (*ret != lock)
+        free_lock(lock);
     return DLOCK_OK;
 }
 

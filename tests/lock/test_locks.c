@@ -32,6 +32,23 @@ static void bad_options_are_refused_by_name(void **state)
     }
 }
 
+static void the_same_lock_again_is_the_same(void **state)
+{
+    rig *r = *state;
+    dlock_options fair = {.kind = DLOCK_FAIR}, cohort = {.kind = DLOCK_FAIR, .cohort_max = 8};
+    dlock_lock *first = rig_lock(r->client, "same", fair);
+    dlock_lock *again = rig_lock(r->client, "same", fair);
+    dlock_lock *other = rig_lock(r->client, "same", cohort);
+    dlock_hold *hold;
+    assert_ptr_equal(first, again); /* so that their waiters wake each other */
+    assert_ptr_not_equal(first, other);
+    dlock_lock_free(first);
+    assert_int_equal(dlock_acquire(again, NULL, &hold), DLOCK_OK);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    dlock_lock_free(again);
+    dlock_lock_free(other);
+}
+
 static void several_names_are_all_or_nothing(void **state)
 {
     rig *r = *state;
@@ -209,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_options_are_refused_by_name),
+        cmocka_unit_test(the_same_lock_again_is_the_same),
         cmocka_unit_test(several_names_are_all_or_nothing),
         cmocka_unit_test(a_key_of_another_type_is_a_strangers),
         cmocka_unit_test(tells_who_holds_it),
