@@ -270,6 +270,7 @@ static void a_killed_instance_loses_no_acknowledged_order(void **state)
     fx_crowd *crowd = fx_crowd_start(front_url, 12);
     assert_true(fx_wait_until(has_sold, crowd, 10000));
     fx_server_kill(server[1]);
+    server[1] = NULL;
     progress p = {crowd, fx_crowd_look(crowd).bought};
     assert_true(fx_wait_until(has_sold_more, &p, 10000));
     server[1] = start_instance(1);
