@@ -175,6 +175,7 @@ static int run_schedule(const char *strategy)
     return (buyer_a.status == 201) + (buyer_b.status == 201);
 }
 
+/* Without getset: its timer may cancel A's sale before A writes. */
 static void reading_then_writing_sells_two_of_one(void **state)
 {
     (void)state;
