@@ -1,5 +1,5 @@
 /*
- * admin.h - who may start sales and look at locks: whoever knows the token.
+ * admin.h - who may start sales, look at locks and read the ledger: whoever knows the token.
  *
  * Without a token configured, everybody may on a server that only listens on loopback, and nobody
  * may on any other. The token is never logged, and compared in constant time.

@@ -151,6 +151,8 @@ void api_orders(fs_api *api, const api_request *request, api_reply *reply)
 {
     int segment;
     int64_t first;
+    if (!api_admit_admin(api, request, reply)) /* it names every request id, and every user */
+        return;
     fs_sale *sale = api_sale(api, request, reply);
     if (sale == NULL)
         return;

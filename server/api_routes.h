@@ -9,7 +9,7 @@ typedef void api_endpoint(fs_api *api, const api_request *request, api_reply *re
 api_endpoint api_buy;        /* POST /buy */
 api_endpoint api_stock;      /* GET /stock */
 api_endpoint api_order;      /* GET /orders/{request} */
-api_endpoint api_orders;     /* GET /orders */
+api_endpoint api_orders;     /* GET /orders; admin */
 api_endpoint api_start_sale; /* POST /sales */
 api_endpoint api_locks;      /* GET /locks */
 api_endpoint api_strategies; /* GET /strategies */

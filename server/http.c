@@ -20,7 +20,7 @@
 #define HEAD_BYTES_MAX   "8192"
 #define HEAD_DEADLINE_MS "5000" /* civetweb's; its waits within a body are as long */
 #define BODY_DEADLINE_MS 5000
-#define HEAD_MAX         512 /* our own response headers */
+#define HEAD_MAX         1024 /* our own response headers */
 
 /* Threads that only say "no thread free": without them, a client beyond the last thread would wait
  * unseen until somebody else hangs up. */
@@ -33,6 +33,12 @@ struct fs_http {
     int connections_max;
     atomic_int connections; /* that have a thread */
 };
+
+/* What a browser may do with a page of ours, and with anything else: nothing. */
+#define PAGE_POLICY                                                                                \
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "                  \
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+#define DATA_POLICY "default-src 'none'; frame-ancestors 'none'"
 
 /* ---- what comes in --------------------------------------------------------------------------- */
 
@@ -55,11 +61,13 @@ static int read_body(struct mg_connection *conn, const http_framing *framing, ch
 {
     int len = 0;
     dlock_time deadline = dlock_in_ms(BODY_DEADLINE_MS);
-    if (framing->length > BODY_MAX)
-        len = BODY_MAX + 1;
+    if (framing->length > BODY_MAX) {
+        problem(reply, 413, "body_too_long", "a body may have 4096 bytes");
+        return -1;
+    }
     /* Byte by byte, because mg_read() waits for all that it was asked for, with a limit for each
      * wait only: somebody who sends a byte a second would keep this thread for an hour. */
-    while (len <= BODY_MAX && len != framing->length && (framing->chunked || framing->length > 0)) {
+    while (len < framing->length) {
         if (mg_read(conn, body + len, 1) != 1)
             break;
         len++;
@@ -68,11 +76,7 @@ static int read_body(struct mg_connection *conn, const http_framing *framing, ch
             return -1;
         }
     }
-    if (len > BODY_MAX) {
-        problem(reply, 413, "body_too_long", "a body may have 4096 bytes");
-        return -1;
-    }
-    if (framing->length > len) {
+    if (len < framing->length) {
         problem(reply, 408, "body_too_short", "the body ended before its length");
         return -1;
     }
@@ -95,11 +99,15 @@ static void send_reply(struct mg_connection *conn, const api_reply *reply, bool 
     if (reply->replayed)
         snprintf(extra + n, sizeof(extra) - (size_t)n, "Idempotency-Replayed: true\r\n");
 
-    int len = snprintf(head, sizeof(head),
-                       "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-                       "Cache-Control: no-store\r\n%sConnection: %s\r\n\r\n",
-                       reply->status, problem_title(reply->status), reply->content_type,
-                       reply->body.len, extra, reply->close ? "close" : "keep-alive");
+    bool page = strncmp(reply->content_type, "text/html", 9) == 0;
+    int len =
+        snprintf(head, sizeof(head),
+                 "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+                 "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+                 "Referrer-Policy: no-referrer\r\nContent-Security-Policy: %s\r\n"
+                 "%sConnection: %s\r\n\r\n",
+                 reply->status, problem_title(reply->status), reply->content_type, reply->body.len,
+                 page ? PAGE_POLICY : DATA_POLICY, extra, reply->close ? "close" : "keep-alive");
     fs_text whole;
     text_init(&whole);
     text_add_bytes(&whole, head, (size_t)len);
@@ -129,6 +137,8 @@ static bool refused(fs_http *http, const struct mg_request_info *info, const htt
         refuse(http->api, reply, 431, "too_many_headers", "a request may have 63 headers");
     else if (framing->fault != NULL)
         refuse(http->api, reply, 400, "bad_framing", framing->fault);
+    else if (framing->chunked) /* civetweb has no deadline for the lines between the chunks */
+        refuse(http->api, reply, 411, "length_required", "a body needs a Content-Length");
     else if (atomic_load(&http->connections) > http->connections_max) {
         refuse(http->api, reply, 503, "too_many_connections", "this instance has no thread free");
         reply->retry_after_s = 1;
@@ -142,7 +152,7 @@ static int serve(struct mg_connection *conn)
     fs_http *http = mg_get_user_data(mg_get_context(conn));
     const struct mg_request_info *info = mg_get_request_info(conn);
     http_framing framing = read_framing(info);
-    char body[BODY_MAX + 2];
+    char body[BODY_MAX + 1];
     api_reply reply;
     api_reply_init(&reply);
     bool is_head = strcmp(info->request_method, "HEAD") == 0;

@@ -99,10 +99,9 @@ static bool set(fs_options *options, const option_spec *spec, const char *from, 
     char *target = (char *)options + spec->offset;
     if (spec->size == 0)
         return set_number(spec, from, value, (int64_t *)target);
-    if (strlen(value) >= spec->size) {
-        char accepted[64];
-        snprintf(accepted, sizeof(accepted), "at most %zu characters", spec->size - 1);
-        return bad(from, value, accepted);
+    if (strlen(value) >= spec->size) { /* not shown: it may hold a password */
+        fprintf(stderr, "flashsale: %s: must be at most %zu characters\n", from, spec->size - 1);
+        return false;
     }
     memcpy(target, value, strlen(value) + 1);
     return true;
@@ -148,7 +147,7 @@ static bool read_args(fs_options *options, int argc, char **argv)
         const option_spec *spec =
             strncmp(argv[i], "--", 2) == 0 ? find(argv[i] + 2, len - 2) : NULL;
         if (spec == NULL) {
-            fprintf(stderr, "flashsale: unknown option '%s'; see --help\n", argv[i]);
+            fprintf(stderr, "flashsale: unknown option '%.*s'; see --help\n", (int)len, argv[i]);
             return false;
         }
         snprintf(from, sizeof(from), "--%s", spec->name);

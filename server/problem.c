@@ -16,6 +16,7 @@ const char *problem_title(int status)
         {405, "Method Not Allowed"},
         {408, "Request Timeout"},
         {409, "Conflict"},
+        {411, "Length Required"},
         {413, "Content Too Large"},
         {422, "Unprocessable Content"},
         {429, "Too Many Requests"},

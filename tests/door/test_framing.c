@@ -75,6 +75,7 @@ static const struct {
     {"an empty length", BUY HOST "Content-Length:\r\n\r\n" HIDDEN},
     {"a length of 2^64", BUY HOST "Content-Length: 18446744073709551616\r\n\r\n" HIDDEN},
     {"a length of 2^63", BUY HOST "Content-Length: 9223372036854775808\r\n\r\n" HIDDEN},
+    {"chunks", BUY HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" HIDDEN},
     {"a coding nobody knows", BUY HOST "Transfer-Encoding: xchunked\r\n\r\n" HIDDEN},
     {"identity as a coding", BUY HOST "Transfer-Encoding: identity\r\n\r\n" HIDDEN},
     {"two codings", BUY HOST "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" HIDDEN},

@@ -82,6 +82,20 @@ static void errors_name_the_option_and_what_is_accepted(void **state)
     unsetenv("FLASHSALE_WAIT_MS");
 }
 
+/* A value that is too long, or an option that is misspelt, may hold a password. */
+static void errors_show_no_password(void **state)
+{
+    (void)state;
+    char url[800];
+    snprintf(url, sizeof(url), "redis://flashsale:hush@%0700d", 1);
+    assert_int_equal(READ((char *)"--redis", url), OPTIONS_BAD);
+    assert_non_null(strstr(said, "--redis"));
+    assert_null(strstr(said, "hush"));
+    assert_int_equal(READ((char *)"--rediss=redis://flashsale:hush@host"), OPTIONS_BAD);
+    assert_non_null(strstr(said, "--rediss"));
+    assert_null(strstr(said, "hush"));
+}
+
 static void loopback_is_told_from_the_rest(void **state)
 {
     (void)state;
@@ -137,6 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_command_line_wins_over_the_environment),
         cmocka_unit_test(errors_name_the_option_and_what_is_accepted),
+        cmocka_unit_test(errors_show_no_password),
         cmocka_unit_test(loopback_is_told_from_the_rest),
         cmocka_unit_test(only_the_token_opens_the_admin_s_doors),
         cmocka_unit_test(the_token_may_come_from_a_file),
