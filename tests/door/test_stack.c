@@ -1,60 +1,107 @@
 /*
- * test_stack.c - docker/compose.yaml on a real container engine: it comes up healthy, sells right,
- * and survives restarts and kills under load.
+ * test_stack.c - docker/compose.yaml on a real container engine: it comes up healthy and confined,
+ * sells right, survives restarts and kills under load, and stops in order.
  *
- * `make stack` runs it. It is skipped in `make test`, because building images takes minutes and
- * the stack's ports are fixed.
+ * `make stack` runs it. It is skipped in `make test`, because building the images takes longer
+ * than all other tests together. Each run has a compose project and ports of its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/support/crowd.h"
 #include "tests/support/site.h"
 
-#define DOOR     "http://127.0.0.1:8080"
-#define INSTANCE "http://127.0.0.1:7000"
-
-enum { COMPOSE_MS = 900000, RECOVERY_MS = 10000 };
-
-static const char *missing; /* why nothing can be tested; NULL = all is there */
+enum { BUILD_MS = 900000, COMPOSE_MS = 120000, RECOVERY_MS = 10000 };
 
 /* compose ARGUMENTS, with either generation of the command. */
-static int compose(const char *arguments)
+#define COMPOSE                                                                                    \
+    "compose() {"                                                                                  \
+    "  if docker compose version >/dev/null 2>&1; then"                                            \
+    "    docker compose -f docker/compose.yaml \"$@\";"                                            \
+    "  else"                                                                                       \
+    "    docker-compose -f docker/compose.yaml \"$@\";"                                            \
+    "  fi; };"
+
+static const char *missing; /* why nothing can be tested; NULL = all is there */
+static char door[64], instance[FX_INSTANCES][64], report_dir[256];
+
+static int compose(const char *arguments, int deadline_ms)
 {
-    return fx_shell("compose='docker compose'; $compose version >/dev/null 2>&1 ||"
-                    "compose=docker-compose; $compose -f docker/compose.yaml $1 >/dev/null",
-                    arguments, COMPOSE_MS);
+    return fx_shell(COMPOSE "compose $1 >/dev/null", arguments, deadline_ms);
 }
 
-static bool door_is_ready(void *arg)
+static bool is_ready(void *url)
 {
-    (void)arg;
+    char ready[128];
     fx_reply reply;
-    int status = fx_http("GET", DOOR "/readyz", NULL, NULL, 2000, &reply);
+    snprintf(ready, sizeof(ready), "%s/readyz", (const char *)url);
+    int status = fx_http("GET", ready, NULL, NULL, 2000, &reply);
     fx_reply_free(&reply);
     return status == 200;
+}
+
+/* A free port for the stack to publish: in the variable for compose, and as a URL. */
+static void choose_port(const char *variable, char *url, size_t len)
+{
+    char port[8];
+    snprintf(port, sizeof(port), "%d", fx_free_port());
+    setenv(variable, port, 1);
+    snprintf(url, len, "http://127.0.0.1:%s", port);
+}
+
+static void set_up_project(void)
+{
+    char project[64];
+    snprintf(project, sizeof(project), "flashsale-test-%d", (int)getpid());
+    setenv("COMPOSE_PROJECT_NAME", project, 1);
+    setenv("FLASHSALE_ADDRESS_REQUESTS", "1000000", 1); /* our crowd has one address */
+    choose_port("FLASHSALE_PORT", door, sizeof(door));
+    for (int i = 0; i < FX_INSTANCES; i++) {
+        char variable[32];
+        snprintf(variable, sizeof(variable), "FLASHSALE_PORT_%d", i + 1);
+        choose_port(variable, instance[i], sizeof(instance[i]));
+    }
+    fx_dir_make(report_dir, sizeof(report_dir));
+    setenv("FLASHSALE_REPORT", report_dir, 1);
+}
+
+static const char *find_missing(void)
+{
+    if (getenv("FLASHSALE_STACK") == NULL)
+        return "only make stack runs this: building the images takes minutes";
+    if (fx_shell("docker info >/dev/null 2>&1", NULL, 20000) != 0)
+        return "no container engine runs here";
+    if (fx_shell(COMPOSE "compose version >/dev/null 2>&1", NULL, 20000) != 0)
+        return "the container engine has no compose";
+    if (fx_shell("image=debian:13-slim; docker image inspect $image >/dev/null 2>&1 ||"
+                 "docker pull -q $image >/dev/null 2>&1",
+                 NULL, 300000) != 0)
+        return "no debian:13-slim here, nor to be had from a registry";
+    return NULL;
 }
 
 static int setup(void **state)
 {
     (void)state;
-    if (getenv("FLASHSALE_STACK") == NULL)
-        missing = "make stack runs this";
-    else if (fx_shell("docker info >/dev/null 2>&1", NULL, 20000) != 0)
-        missing = "no container engine runs here";
+    missing = find_missing();
     if (missing)
         return 0;
-    setenv("FLASHSALE_ADDRESS_REQUESTS", "1000000", 1); /* our crowd has one address */
-    if (compose("up -d --build") != 0 || !fx_wait_until(door_is_ready, NULL, 60000))
-        return -1;
-    return 0;
+    set_up_project();
+    return compose("--profile loadtest build", BUILD_MS) == 0 &&
+                   compose("up -d", COMPOSE_MS) == 0 && fx_wait_until(is_ready, door, 60000)
+               ? 0
+               : -1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    return missing ? 0 : compose("down -v");
+    if (missing)
+        return 0;
+    fx_dir_remove(report_dir);
+    return compose("down -v", COMPOSE_MS);
 }
 
 static void need_engine(void)
@@ -67,8 +114,8 @@ static void need_engine(void)
 static void token(char *buf, size_t len)
 {
     fx_process *p = fx_spawn((const char *const[]){"sh", "-c",
-                                                   "docker exec $(docker ps -qf publish=7000) "
-                                                   "cat /run/flashsale/admin-token",
+                                                   COMPOSE "docker exec $(compose ps -q redis)"
+                                                           " cat /run/flashsale/admin-token",
                                                    NULL},
                              true);
     assert_int_equal(fx_process_wait(p, 20000), 0);
@@ -79,22 +126,26 @@ static void token(char *buf, size_t len)
 
 static void start_sale(const char *strategy)
 {
-    char secret[128], header[160], body[160];
+    char secret[128], header[160], body[160], url[128];
     fx_reply reply;
     token(secret, sizeof(secret));
+    snprintf(url, sizeof(url), "%s/sales", instance[0]);
     snprintf(header, sizeof(header), "Authorization: Bearer %s", secret);
-    snprintf(body, sizeof(body), "{\"item\":\"P0001\",\"stock\":1000000,\"strategy\":\"%s\"}",
+    snprintf(body, sizeof(body),
+             "{\"item\":\"P0001\",\"stock\":1000000,\"strategy\":\"%s\",\"lease_ms\":5000}",
              strategy);
     const char *const headers[] = {header, NULL};
-    if (fx_http("POST", INSTANCE "/sales", headers, body, 10000, &reply) != 201)
+    if (fx_http("POST", url, headers, body, 10000, &reply) != 201)
         fail_msg("POST /sales: %d %s%s", reply.status, reply.body, reply.error);
     fx_reply_free(&reply);
 }
 
 static int orders(void)
 {
+    char url[128];
     fx_reply reply;
-    assert_int_equal(fx_http("GET", DOOR "/stock?item=P0001", NULL, NULL, 5000, &reply), 200);
+    snprintf(url, sizeof(url), "%s/stock?item=P0001", door);
+    assert_int_equal(fx_http("GET", url, NULL, NULL, 5000, &reply), 200);
     cJSON *stock = fx_reply_json(&reply);
     int n = (int)fx_json_number(stock, "orders");
     assert_int_equal((int)fx_json_number(stock, "oversold"), 0);
@@ -122,6 +173,57 @@ static void assert_sells(fx_crowd *crowd)
                  fx_crowd_look(crowd).last_failure);
 }
 
+/* ---- how it stands --------------------------------------------------------------------------- */
+
+static void everything_comes_up_healthy(void **state)
+{
+    (void)state;
+    need_engine();
+    assert_int_equal(
+        fx_shell(COMPOSE "all=$(compose ps -q); [ $(echo \"$all\" | wc -l) = 5 ] || exit 1;"
+                         "until [ \"$(docker inspect -f '{{.State.Health.Status}}' $all | sort -u)"
+                         "\" = healthy ]; do sleep 0.5; done",
+                 NULL, 60000),
+        0);
+}
+
+static void the_images_are_small(void **state)
+{
+    (void)state;
+    need_engine();
+    assert_int_equal(fx_shell("for image in server redis proxy loadtest; do"
+                              "  size=$(docker image inspect -f '{{.Size}}' flashsale-$image);"
+                              "  [ $size -lt 120000000 ] || { echo $image: $size >&2; exit 1; };"
+                              "done",
+                              NULL, 60000),
+                     0);
+}
+
+/* What the engine was told, and what the processes inside really can not do. */
+static void the_containers_are_confined(void **state)
+{
+    (void)state;
+    need_engine();
+    assert_int_equal(
+        fx_shell(COMPOSE "expect() { [ \"$1\" = \"$2\" ] || {"
+                         "  echo \"$c: '$1' instead of '$2'\" >&2; exit 1; }; };"
+                         "for c in $(compose ps -q); do"
+                         "  expect \"$(docker inspect -f '{{.HostConfig.ReadonlyRootfs}}"
+                         " {{.Config.User}} {{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}}"
+                         " {{.HostConfig.Memory}} {{.HostConfig.PidsLimit}}' $c)\""
+                         "    'true 10001:10001 [ALL] [no-new-privileges:true] 536870912 1200';"
+                         "  expect \"$(docker exec $c sh -c 'awk \"/^(CapBnd|NoNewPrivs|Uid)/"
+                         " {print \\$2}\" /proc/1/status; touch /x 2>/dev/null && echo writes' |"
+                         "    tr '\\n' ' ')\" '10001 0000000000000000 1 ';"
+                         "done;"
+                         "expect \"$(docker inspect -f '{{len .HostConfig.PortBindings}}'"
+                         " $(compose ps -q redis))\" 0",
+                 NULL, 60000),
+        0);
+}
+
+/* ---- loadtest -------------------------------------------------------------------------------- */
+
 static void the_host_can_compare_strategies(void **state)
 {
     (void)state;
@@ -138,11 +240,11 @@ static void the_host_can_compare_strategies(void **state)
                                 "--strategies",
                                 "none,reentrant,atomic,combined",
                                 "--target",
-                                "http://127.0.0.1:7000",
+                                instance[0],
                                 "--target",
-                                "http://127.0.0.1:7001",
+                                instance[1],
                                 "--target",
-                                "http://127.0.0.1:7002",
+                                instance[2],
                                 NULL};
     fx_process *p = fx_spawn(argv, true);
     unsetenv("FLASHSALE_ADMIN_TOKEN");
@@ -151,25 +253,42 @@ static void the_host_can_compare_strategies(void **state)
     fx_process_free(p);
 }
 
+static void the_profile_leaves_its_report_in_the_folder(void **state)
+{
+    (void)state;
+    need_engine();
+    assert_int_equal(compose("run --rm loadtest compare --preset contended --runs 1"
+                             " --strategies none,combined --target http://flashsale-1:7000"
+                             " --target http://flashsale-2:7001 --target http://flashsale-3:7002"
+                             " --json /report/compare.json --html /report/report.html",
+                             COMPOSE_MS),
+                     0);
+    assert_int_equal(fx_shell("grep -q '\"verdict\"' \"$1/compare.json\" &&"
+                              "grep -q '</html>' \"$1/report.html\"",
+                              report_dir, 5000),
+                     0);
+}
+
+/* ---- under load ------------------------------------------------------------------------------ */
+
 static void a_rolling_restart_fails_no_buy(void **state)
 {
     (void)state;
     need_engine();
     start_sale("combined");
-    fx_crowd *crowd = fx_crowd_start(DOOR, 8);
+    fx_crowd *crowd = fx_crowd_start(door, 8);
     static const char *const restarts[] = {"restart flashsale-1", "restart flashsale-2",
                                            "restart flashsale-3"};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FX_INSTANCES; i++) {
         assert_sells(crowd);
-        assert_int_equal(compose(restarts[i]), 0);
-        assert_true(fx_wait_until(door_is_ready, NULL, RECOVERY_MS));
-        assert_int_equal(fx_shell("until [ \"$(curl -s -o /dev/null -w '%{http_code}' "
-                                  "127.0.0.1:$1/readyz)\" = 200 ]; do sleep 0.1; done; sleep 1",
-                                  (const char *const[]){"7000", "7001", "7002"}[i], 20000),
-                         0);
+        assert_int_equal(compose(restarts[i], COMPOSE_MS), 0);
+        assert_true(fx_wait_until(is_ready, instance[i], RECOVERY_MS));
+        assert_int_equal(fx_shell("sleep 1", NULL, 5000), 0); /* the proxy looks every 0.3 s */
     }
     assert_sells(crowd);
     fx_crowd_sum sum = fx_crowd_stop(crowd);
+    print_message("rolling restart: %d bought, longest gap %d ms\n", sum.bought,
+                  sum.longest_gap_ms);
     if (sum.refused + sum.unknown + sum.other > 0)
         fail_msg("%d bought, %d refused, %d unknown, %d other: %s", sum.bought, sum.refused,
                  sum.unknown, sum.other, sum.last_failure);
@@ -177,65 +296,69 @@ static void a_rolling_restart_fails_no_buy(void **state)
 }
 
 /* Kills a service under load, starts it again, and holds the books against what was told. */
-static void survive_kill(const char *service)
+static void survive_kill(const char *service, bool others_sell_on)
 {
     char kill_it[64], start_it[64];
     snprintf(kill_it, sizeof(kill_it), "kill %s", service);
     snprintf(start_it, sizeof(start_it), "up -d %s", service);
     start_sale("combined");
-    fx_crowd *crowd = fx_crowd_start(DOOR, 8);
+    fx_crowd *crowd = fx_crowd_start(door, 8);
     assert_sells(crowd);
-    assert_int_equal(compose(kill_it), 0);
-    assert_int_equal(compose(start_it), 0);
+    assert_int_equal(compose(kill_it, COMPOSE_MS), 0);
+    if (others_sell_on)
+        assert_sells(crowd);
+    assert_int_equal(compose(start_it, COMPOSE_MS), 0);
     assert_sells(crowd);
     fx_crowd_sum sum = fx_crowd_stop(crowd);
-    print_message("%s killed: %d bought, %d refused, %d unknown, longest gap %d ms\n", service,
-                  sum.bought, sum.refused, sum.unknown, sum.longest_gap_ms);
+    int made = orders();
+    print_message("%s killed: %d orders, %d bought, %d refused, %d unknown, longest gap %d ms\n",
+                  service, made, sum.bought, sum.refused, sum.unknown, sum.longest_gap_ms);
     assert_int_equal(sum.other, 0);
-    assert_in_range(orders(), sum.bought, sum.bought + sum.unknown);
+    assert_in_range(made, sum.bought, sum.bought + sum.unknown);
 }
 
 static void a_killed_instance_loses_no_order(void **state)
 {
     (void)state;
     need_engine();
-    survive_kill("flashsale-2");
+    survive_kill("flashsale-2", true);
 }
 
 static void a_killed_redis_loses_no_order(void **state)
 {
     (void)state;
     need_engine();
-    survive_kill("redis");
+    survive_kill("redis", false);
 }
 
-static void the_images_are_small_and_the_containers_confined(void **state)
+/* Killed after the grace period, each would have left with 137. */
+static void everything_stops_in_order(void **state)
 {
     (void)state;
     need_engine();
-    assert_int_equal(
-        fx_shell("for image in server redis proxy loadtest; do"
-                 "  size=$(docker image inspect -f '{{.Size}}' flashsale-$image);"
-                 "  [ $size -lt 120000000 ] || { echo $image: $size >&2; exit 1; };"
-                 "done;"
-                 "for c in $(docker ps -q --filter publish=7000 --filter publish=8080); do"
-                 "  set -- $(docker inspect -f '{{.HostConfig.ReadonlyRootfs}} {{.Config.User}}"
-                 " {{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}}' $c);"
-                 "  [ \"$*\" = 'true 10001:10001 [ALL] [no-new-privileges:true]' ] ||"
-                 "    { echo \"$*\" >&2; exit 1; };"
-                 "done",
-                 NULL, 60000),
-        0);
+    assert_int_equal(compose("stop", COMPOSE_MS), 0);
+    assert_int_equal(fx_shell(COMPOSE
+                              "codes=$(docker inspect -f '{{.Name}} {{.State.ExitCode}}'"
+                              " $(docker ps -aq --filter \"label=com.docker.compose.project="
+                              "$COMPOSE_PROJECT_NAME\"));"
+                              "[ $(echo \"$codes\" | grep -c ' 0$') = 5 ] || {"
+                              "  echo \"$codes\" >&2; exit 1; }",
+                              NULL, 20000),
+                     0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_images_are_small_and_the_containers_confined),
+        cmocka_unit_test(everything_comes_up_healthy),
+        cmocka_unit_test(the_images_are_small),
+        cmocka_unit_test(the_containers_are_confined),
         cmocka_unit_test(the_host_can_compare_strategies),
+        cmocka_unit_test(the_profile_leaves_its_report_in_the_folder),
         cmocka_unit_test(a_rolling_restart_fails_no_buy),
         cmocka_unit_test(a_killed_instance_loses_no_order),
         cmocka_unit_test(a_killed_redis_loses_no_order),
+        cmocka_unit_test(everything_stops_in_order),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
