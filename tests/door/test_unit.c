@@ -1,4 +1,5 @@
-/* test_unit.c - the systemd unit and the proxy's configuration say what their programs accept. */
+/* test_unit.c - the files of docker/ say what their programs accept, and server/SECURITY.md names
+ * tests that exist. */
 #include <stdlib.h>
 
 #include "tests/support/fixture.h"
@@ -32,12 +33,44 @@ static void haproxy_accepts_the_configuration(void **state)
     assert_int_equal(fx_shell("haproxy -c -f docker/haproxy.cfg >&2", NULL, 20000), 0);
 }
 
+/* Without an engine; the stack itself is test_stack.c's. */
+static void compose_accepts_the_stack(void **state)
+{
+    (void)state;
+    static const char find[] = "if docker compose version >/dev/null 2>&1; then"
+                               "  compose='docker compose';"
+                               "elif docker-compose version >/dev/null 2>&1; then"
+                               "  compose=docker-compose;"
+                               "else exit 1; fi;";
+    char script[512];
+    if (fx_shell(find, NULL, 20000) != 0)
+        fx_skip("no compose here");
+    snprintf(script, sizeof(script), "%s $compose -f docker/compose.yaml config -q", find);
+    assert_int_equal(fx_shell(script, NULL, 20000), 0);
+}
+
+static void every_test_that_security_md_names_exists(void **state)
+{
+    (void)state;
+    assert_int_equal(fx_shell("names=$(awk -F'|' '/^.* API/ { print $4 }' server/SECURITY.md |"
+                              "  grep -o '[a-z_0-9]*');"
+                              "[ $(echo \"$names\" | wc -l) -ge 25 ] || exit 1;"
+                              "for name in $names; do"
+                              "  grep -rqE \"cmocka_unit_test[a-z_]*\\($name[,)]\" tests || {"
+                              "    echo \"there is no test $name\" >&2; exit 1; };"
+                              "done",
+                              NULL, 20000),
+                     0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_unit_exposes_little),
         cmocka_unit_test(the_unit_waits_longer_than_the_drain_takes),
         cmocka_unit_test(haproxy_accepts_the_configuration),
+        cmocka_unit_test(compose_accepts_the_stack),
+        cmocka_unit_test(every_test_that_security_md_names_exists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
