@@ -11,6 +11,9 @@
  *
  * A round is shared by its buyers and by the queue, then the leader; who is the last to let go
  * of it gives it back. So a buyer may go at its deadline while the leader still writes its answer.
+ *
+ * In the first round there always is somebody: whoever leaves a round as the last one, or takes
+ * the one before it, drops what is abandoned.
  */
 #include "server/batch.h"
 
@@ -25,6 +28,8 @@
 /* Even with wait_ms 0 a buyer waits this long: for its batch, which is not the lock. */
 #define QUEUE_MS 100
 
+typedef enum { QUEUED, CALLED, TAKEN } batch_stage;
+
 typedef struct batch_place {
     bool left;           /* under the lock: gone before the round was taken */
     buy_request request; /* a copy: the buyer's own may be gone before the leader is done */
@@ -33,10 +38,11 @@ typedef struct batch_place {
 
 typedef struct batch_round {
     struct batch_round *next; /* in the queue */
-    atomic_uint answered;     /* 0, then 1: what the buyers wait for */
+    atomic_uint answered;     /* 0, then 1 when answered or dropped: what everybody waits for */
     atomic_int users;         /* buyers, and the queue or the leader; the last frees it */
     int count;                /* under the lock: places given out; fixed once taken */
-    bool taken;               /* under the lock */
+    int gone;                 /* under the lock: how many of them have left */
+    batch_stage stage;        /* under the lock */
     batch_place places[SELL_MAX];
 } batch_round;
 
@@ -65,8 +71,8 @@ static batch_round *open_round(fs_batch *batch)
     round->next = NULL;
     atomic_init(&round->answered, 0);
     atomic_init(&round->users, 1);
-    round->count = 0;
-    round->taken = false;
+    round->count = round->gone = 0;
+    round->stage = QUEUED;
     if (batch->last != NULL)
         batch->last->next = round;
     else
@@ -82,6 +88,32 @@ static void let_go(fs_batch *batch, batch_round *round)
         return;
     if (!atomic_compare_exchange_strong(&batch->spare, &none, round))
         free(round);
+}
+
+static void announce(batch_round *round)
+{
+    atomic_store(&round->answered, 1);
+    syscall(SYS_futex, &round->answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Takes the first round out of the queue; under the lock. */
+static batch_round *shift(fs_batch *batch)
+{
+    batch_round *round = batch->first;
+    batch->first = round->next;
+    if (batch->first == NULL)
+        batch->last = NULL;
+    return round;
+}
+
+/* Under the lock. */
+static void drop_abandoned(fs_batch *batch)
+{
+    while (batch->first != NULL && batch->first->gone == batch->first->count) {
+        batch_round *round = shift(batch);
+        announce(round);
+        let_go(batch, round);
+    }
 }
 
 /* A place in the open round; under the lock. NULL: out of memory. */
@@ -102,7 +134,7 @@ static batch_place *join(fs_batch *batch, const buy_request *request, batch_roun
 
 /* ---- the buyer's side ------------------------------------------------------------------------ */
 
-/* True when the answers came by then. */
+/* True when it was answered, or dropped, by then. */
 static bool wait_answer(batch_round *round, dlock_time until)
 {
     while (atomic_load(&round->answered) == 0) {
@@ -117,20 +149,31 @@ static bool wait_answer(batch_round *round, dlock_time until)
 
 typedef enum { ANSWERED, LEFT, IN_DOUBT } batch_end;
 
-/* Waits in the queue until `until`, and once taken until `deadline`. */
+/* Leaves the round unless it has come as far as `stage`. */
+static bool leave_before(batch_stage stage, fs_batch *batch, batch_round *round, batch_place *place)
+{
+    pthread_mutex_lock(&batch->lock);
+    bool leaves = round->stage < stage;
+    if (leaves) {
+        place->left = true;
+        round->gone++;
+        drop_abandoned(batch);
+    }
+    pthread_mutex_unlock(&batch->lock);
+    return leaves;
+}
+
+/* Waits in the queue until `until`, and once called until `deadline`. */
 static batch_end wait_turn(fs_batch *batch, batch_round *round, batch_place *place,
                            dlock_time until, dlock_time deadline)
 {
     if (wait_answer(round, until))
         return ANSWERED;
-    pthread_mutex_lock(&batch->lock);
-    bool taken = round->taken;
-    if (!taken)
-        place->left = true;
-    pthread_mutex_unlock(&batch->lock);
-    if (!taken)
+    if (leave_before(CALLED, batch, round, place))
         return LEFT;
-    return wait_answer(round, deadline) ? ANSWERED : IN_DOUBT;
+    if (wait_answer(round, deadline))
+        return ANSWERED;
+    return leave_before(TAKEN, batch, round, place) ? LEFT : IN_DOUBT;
 }
 
 void batch_buy(fs_batch *batch, int64_t wait_ms, const buy_request *request, buy_result *result)
@@ -157,15 +200,30 @@ void batch_buy(fs_batch *batch, int64_t wait_ms, const buy_request *request, buy
 
 /* ---- the leader's side ----------------------------------------------------------------------- */
 
-static batch_round *take_first(fs_batch *batch)
+bool batch_call(fs_batch *batch, int64_t hold_ms)
 {
+    dlock_time until = dlock_in_ms(hold_ms);
     pthread_mutex_lock(&batch->lock);
     batch_round *round = batch->first;
     if (round != NULL) {
-        round->taken = true;
-        batch->first = round->next;
-        if (batch->first == NULL)
-            batch->last = NULL;
+        round->stage = CALLED;
+        atomic_fetch_add(&round->users, 1);
+    }
+    pthread_mutex_unlock(&batch->lock);
+    if (round == NULL)
+        return false;
+    bool dropped = wait_answer(round, until);
+    let_go(batch, round);
+    return !dropped;
+}
+
+static batch_round *take_first(fs_batch *batch)
+{
+    pthread_mutex_lock(&batch->lock);
+    batch_round *round = batch->first != NULL ? shift(batch) : NULL;
+    if (round != NULL) {
+        round->stage = TAKEN;
+        drop_abandoned(batch);
     }
     pthread_mutex_unlock(&batch->lock);
     return round;
@@ -192,8 +250,7 @@ void batch_answer(fs_batch *batch, batch_taken *taken)
     batch_round *round = taken->round;
     if (round == NULL)
         return;
-    atomic_store(&round->answered, 1);
-    syscall(SYS_futex, &round->answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    announce(round);
     let_go(batch, round);
 }
 
@@ -254,11 +311,6 @@ void batch_close(fs_batch *batch)
     pthread_cond_signal(&batch->work);
     pthread_mutex_unlock(&batch->lock);
     pthread_join(batch->leader, NULL);
-    while (batch->first != NULL) { /* rounds whose buyers have all left */
-        batch_round *round = batch->first;
-        batch->first = round->next;
-        free(round);
-    }
     free(atomic_load(&batch->spare));
     pthread_cond_destroy(&batch->work);
     pthread_mutex_destroy(&batch->lock);

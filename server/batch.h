@@ -3,6 +3,7 @@
  *
  *     buyers (request threads)          leader (a thread of the batch's own)
  *       batch_buy: join the round ------> serve():  take the lock, if there is one
+ *          |                                        batch_call: somebody is there, sell soon
  *          |                                        batch_take: the round, in order of arrival
  *          |                                        one call to Redis for all of it
  *       all wake, each with its own <---            batch_answer
@@ -10,8 +11,10 @@
  * A batch never waits for company: the leader takes who is there. Under load they gather while the
  * round before is at Redis, so the busier it is the less each sale costs.
  *
- * A buyer that gives up while it queues leaves without a trace. One that was taken is at Redis,
- * and waits for its answer until its deadline; then its outcome is unknown, never guessed.
+ * A buyer that gives up while it queues leaves without a trace; a round that all have left is
+ * dropped, so it costs nothing. Who was called waits until its deadline, and then still leaves
+ * without a trace. One that was taken is at Redis; at its deadline its outcome is unknown, never
+ * guessed.
  */
 #ifndef FLASHSALE_BATCH_H
 #define FLASHSALE_BATCH_H
@@ -40,6 +43,11 @@ typedef struct batch_taken {
     dlock_time deadline;         /* the latest of theirs */
     struct batch_round *round;
 } batch_taken;
+
+/* Once the lock is had: the buyers of the first round, those who join it meanwhile too, do not give
+ * up any more before their deadline. Returns after `hold_ms`, or as soon as they all have left.
+ * False: there is nobody to sell to. */
+bool batch_call(fs_batch *batch, int64_t hold_ms);
 
 /* Takes the first round out of the queue. batch_answer() is due in any case. */
 void batch_take(fs_batch *batch, batch_taken *taken);

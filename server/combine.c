@@ -6,7 +6,6 @@
 
 #include "server/batch.h"
 #include "server/fail.h"
-#include "server/locked.h"
 #include "server/outcome.h"
 
 /* The leader asks for the lock in such pieces of time, so that it notices when nobody is left who
@@ -32,13 +31,14 @@ static void combine_serve(void *state, fs_batch *batch)
             batch_refuse(batch, outcome_of_lock(c->terms->store, status));
         return;
     }
-    locked_dwell(c->terms);
-    batch_take(batch, &taken);
-    if (taken.count > 0) {
-        FAIL_POINT("in-section");
-        sell_guarded(c->terms, c->shelf, hold, true, taken.buyers, taken.count, taken.deadline);
+    if (batch_call(batch, c->terms->hold_ms)) {
+        batch_take(batch, &taken);
+        if (taken.count > 0) {
+            FAIL_POINT("in-section");
+            sell_guarded(c->terms, c->shelf, hold, true, taken.buyers, taken.count, taken.deadline);
+        }
+        batch_answer(batch, &taken);
     }
-    batch_answer(batch, &taken);
     dlock_release(hold);
 }
 

@@ -17,13 +17,15 @@ typedef struct test_shop {
     pthread_cond_t moved;
     bool open; /* the gate */
     int batches, largest;
-    int64_t sold;
+    int64_t sold, hold_ms;
 } test_shop;
 
 static void serve(void *arg, fs_batch *batch)
 {
     test_shop *shop = arg;
     batch_taken taken;
+    if (shop->hold_ms > 0 && !batch_call(batch, shop->hold_ms))
+        return;
     batch_take(batch, &taken);
     pthread_mutex_lock(&shop->lock);
     shop->batches++;
@@ -140,6 +142,61 @@ static void who_was_taken_and_not_answered_is_left_in_doubt(void **state)
     assert_int_equal(shop.sold, 1);
 }
 
+/* Buys without a thread: with no time at all, so as to join a round and leave it. */
+static buy_outcome come_and_go(fs_batch *batch)
+{
+    buy_request request = {.deadline = dlock_now()};
+    buy_result result;
+    batch_buy(batch, 0, &request, &result);
+    return result.outcome;
+}
+
+static void rounds_that_all_have_left_are_not_served(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(false);
+    test_buyer first, last;
+    fs_batch *batch = batch_open(serve, &shop);
+    start_buyer(&first, batch, 60000, 60000);
+    wait_batches(&shop, 1); /* the leader is at the gate with the first */
+    for (int i = 0; i < 3 * SELL_MAX + 1; i++)
+        assert_int_equal(come_and_go(batch), BUY_BUSY);
+    start_buyer(&last, batch, 60000, 60000);
+    set_gate(&shop, true);
+    pthread_join(first.thread, NULL);
+    pthread_join(last.thread, NULL);
+    assert_int_equal(last.result.outcome, BUY_SOLD);
+    batch_close(batch);
+    assert_int_equal(shop.batches, 2);
+}
+
+static void who_was_called_does_not_give_up(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(true);
+    test_buyer buyer;
+    shop.hold_ms = 500; /* longer than anybody queues who does not want to wait */
+    fs_batch *batch = batch_open(serve, &shop);
+    start_buyer(&buyer, batch, 0, 60000);
+    pthread_join(buyer.thread, NULL);
+    assert_int_equal(buyer.result.outcome, BUY_SOLD);
+    batch_close(batch);
+}
+
+static void a_call_ends_when_nobody_is_left(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(true);
+    test_buyer buyer;
+    shop.hold_ms = 3600000; /* never, as far as this program can wait */
+    fs_batch *batch = batch_open(serve, &shop);
+    start_buyer(&buyer, batch, 0, 300);
+    pthread_join(buyer.thread, NULL);
+    assert_int_equal(buyer.result.outcome, BUY_BUSY); /* not in doubt: it was not taken */
+    batch_close(batch);
+    assert_int_equal(shop.batches, 0);
+}
+
 /* ---- the wheel ------------------------------------------------------------------------------- */
 
 static int64_t count_up(void *arg)
@@ -190,6 +247,9 @@ int main(void)
         cmocka_unit_test(everybody_gets_an_answer_of_their_own),
         cmocka_unit_test(who_gives_up_in_the_queue_leaves_no_trace),
         cmocka_unit_test(who_was_taken_and_not_answered_is_left_in_doubt),
+        cmocka_unit_test(rounds_that_all_have_left_are_not_served),
+        cmocka_unit_test(who_was_called_does_not_give_up),
+        cmocka_unit_test(a_call_ends_when_nobody_is_left),
         cmocka_unit_test(a_timer_fires_until_it_says_no),
         cmocka_unit_test(a_stopped_timer_does_not_fire),
     };
