@@ -11,6 +11,7 @@
 #define LINE_MAX_BYTES  512
 #define BAR_WIDTH       24
 #define LINE_START      "\r\033[K" /* back to the start, clear the line */
+#define LINE_UP         "\033[A"
 
 struct live {
     enum live_style style;
@@ -19,8 +20,9 @@ struct live {
     const struct fleet *fleet;
     struct stock_watch *watch;
     mono_ns next_draw, last_second;
-    struct tally *before; /* the sum a second ago */
+    struct tally *before; /* the sum at last_second */
     double per_second, sold_per_second, p50_ms, p99_ms;
+    uint64_t errors;
 };
 
 enum live_style live_style_of(bool quiet)
@@ -73,11 +75,11 @@ static void measure_latency(struct live *live, const struct tally *now)
     histogram_free(all_now);
 }
 
-/* Once a second: the rates since the second before. */
-static void measure(struct live *live, mono_ns at)
+/* The rates since last_second, which is `at` from now on if a second is over. */
+static void measure(struct live *live, mono_ns at, bool second_over)
 {
     struct tally *now = fleet_sum(live->fleet);
-    if (now == NULL || live->before == NULL)
+    if (now == NULL)
         return;
     double span_s = clock_seconds(at - live->last_second);
     uint64_t done = counter_get(&now->completed) - counter_get(&live->before->completed);
@@ -85,10 +87,17 @@ static void measure(struct live *live, mono_ns at)
         counter_get(&now->outcomes[OUT_SOLD]) - counter_get(&live->before->outcomes[OUT_SOLD]);
     live->per_second = (double)done / span_s;
     live->sold_per_second = (double)sold / span_s;
+    live->errors = counter_get(&now->outcomes[OUT_ERROR]) +
+                   counter_get(&now->outcomes[OUT_UNAVAILABLE]) +
+                   counter_get(&now->outcomes[OUT_UNKNOWN]);
     measure_latency(live, now);
-    tally_free(live->before);
-    live->before = now;
-    live->last_second = at;
+    if (second_over) {
+        struct tally *before = live->before;
+        live->before = now;
+        now = before;
+        live->last_second = at;
+    }
+    tally_free(now);
 }
 
 /* How much of the run is over, 0..1; negative when nobody knows. */
@@ -107,36 +116,41 @@ static double progress(const struct live *live, mono_ns at)
     return done > 1.0 ? 1.0 : done;
 }
 
-static void write_bar(FILE *line, double done, double elapsed_s)
+static void write_progress(FILE *line, double done, double elapsed_s, int bar)
 {
+    int filled = (int)(done * bar);
     if (done < 0.0) {
         fprintf(line, "%6.1f s", elapsed_s);
         return;
     }
-    int filled = (int)(done * BAR_WIDTH);
-    fputc('[', line);
-    for (int i = 0; i < BAR_WIDTH; i++)
-        fputc(i < filled ? '#' : '.', line);
-    fprintf(line, "] %3.0f %%", done * 100.0);
+    if (bar > 0) {
+        fputc('[', line);
+        for (int i = 0; i < bar; i++)
+            fputc(i < filled ? '#' : '.', line);
+        fputs("] ", line);
+    }
+    fprintf(line, "%3.0f %%", done * 100.0);
     if (done > 0.02 && done < 1.0)
         fprintf(line, ", %.0f s left", elapsed_s * (1.0 - done) / done);
 }
 
-static void write_line(const struct live *live, FILE *line, mono_ns at)
+/* How far the run is: with a bar so wide, 0: without. */
+static void write_state(const struct live *live, FILE *line, mono_ns at, int bar)
 {
     struct stock_sample stock;
-    uint64_t failed = 0;
-    for (int i = 0; i < live->fleet->threads; i++)
-        failed += counter_get(&live->fleet->tallies[i]->failed) +
-                  counter_get(&live->fleet->tallies[i]->outcomes[OUT_UNAVAILABLE]);
     fprintf(line, "%s ", live->label);
-    write_bar(line, progress(live, at), clock_seconds(at - live->course->started_at));
+    write_progress(line, progress(live, at), clock_seconds(at - live->course->started_at), bar);
     if (live->watch != NULL && stock_watch_last(live->watch, &stock))
         fprintf(line, "  stock %" PRId64, stock.remaining);
+    if (live->errors > 0)
+        fprintf(line, "  %" PRIu64 " errors", live->errors);
+}
+
+/* How fast it goes. */
+static void write_speed(const struct live *live, FILE *line)
+{
     fprintf(line, "  %.0f req/s  %.0f sold/s  p50 %.1f ms  p99 %.1f ms", live->per_second,
             live->sold_per_second, live->p50_ms, live->p99_ms);
-    if (failed > 0)
-        fprintf(line, "  %" PRIu64 " errors", failed);
 }
 
 /* A line longer than the terminal would wrap, and could not be drawn over. */
@@ -148,19 +162,30 @@ static int columns(void)
     return size.ws_col - 1;
 }
 
-static void draw(struct live *live, mono_ns at)
+/* In two lines, which a terminal of 80 columns holds; the cursor stays in the first. */
+static void draw(const struct live *live, mono_ns at)
 {
-    char text[LINE_MAX_BYTES] = "";
-    FILE *line = fmemopen(text, sizeof(text), "w");
-    if (line == NULL)
-        return;
-    write_line(live, line, at);
-    fclose(line);
-    if (live->style == LIVE_TERMINAL)
-        fprintf(stderr, LINE_START "%.*s", columns(), text);
-    else
-        fprintf(stderr, "%s\n", text);
+    char state[LINE_MAX_BYTES] = "", speed[LINE_MAX_BYTES] = "";
+    int width = columns();
+    FILE *line = fmemopen(state, sizeof(state), "w");
+    if (line != NULL) {
+        write_state(live, line, at, BAR_WIDTH);
+        fclose(line);
+    }
+    line = fmemopen(speed, sizeof(speed), "w");
+    if (line != NULL) {
+        write_speed(live, line);
+        fclose(line);
+    }
+    fprintf(stderr, LINE_START "%.*s\n" LINE_START "%.*s" LINE_UP, width, state, width, speed);
     fflush(stderr);
+}
+
+static void print_line(const struct live *live, mono_ns at)
+{
+    write_state(live, stderr, at, 0);
+    write_speed(live, stderr);
+    fputc('\n', stderr);
 }
 
 void live_tick(struct live *live)
@@ -169,9 +194,14 @@ void live_tick(struct live *live)
     if (live == NULL || live->before == NULL)
         return;
     bool second_over = at - live->last_second >= PERIOD_NS;
-    if (second_over)
-        measure(live, at);
-    if (live->style == LIVE_LINES ? !second_over : at < live->next_draw)
+    bool redraw = live->style == LIVE_TERMINAL && at >= live->next_draw;
+    bool first_second = live->last_second == live->course->started_at;
+    /* Until there is a whole second to tell of, the part of it that there is. */
+    if (second_over || (redraw && first_second))
+        measure(live, at, second_over);
+    if (live->style == LIVE_LINES && second_over)
+        print_line(live, at);
+    if (!redraw)
         return;
     draw(live, at);
     live->next_draw = at + REDRAW_NS;
@@ -182,7 +212,7 @@ void live_free(struct live *live)
     if (live == NULL)
         return;
     if (live->style == LIVE_TERMINAL) {
-        fputs(LINE_START, stderr);
+        fputs(LINE_START "\n" LINE_START LINE_UP, stderr);
         fflush(stderr);
     }
     tally_free(live->before);

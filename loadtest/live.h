@@ -1,8 +1,9 @@
 /*
  * live.h - what a person sees while a run lasts.
  *
- * On a terminal, a bar with what is left, the stock, requests and sales a second, latencies of
- * the last second, errors; otherwise one plain line a second. Always to stderr, never to stdout.
+ * On a terminal, two lines: a bar with what is left, the stock, errors; requests and sales a
+ * second, latencies of the last second. Otherwise all in one plain line a second. Always to stderr,
+ * never to stdout.
  */
 #ifndef LOADTEST_LIVE_H
 #define LOADTEST_LIVE_H

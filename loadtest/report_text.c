@@ -71,15 +71,15 @@ static void report_verdict(FILE *out, const struct options *options,
 
 static void report_invariants(FILE *out, const struct run_result *result)
 {
-    heading(out, "Invariants");
+    fprintf(out, "\n%s%-59s %10s %9s%s\n", style_bold(out), "Invariants", "expected", "observed",
+            style_end(out));
     for (int i = 0; i < result->invariant_count; i++) {
         const struct invariant *invariant = &result->invariants[i];
-        fprintf(out, "  %-4s %-2s  %-52s expected %s%" PRId64 ", observed %" PRId64 "\n",
-                invariant->ok ? "ok" : "FAIL", invariant->id, invariant->name,
-                invariant->at_least  ? ">= "
-                : invariant->at_most ? "<= "
-                                     : "",
-                invariant->expected, invariant->observed);
+        const char *relation = invariant->at_least ? ">= " : invariant->at_most ? "<= " : "";
+        char expected[32];
+        snprintf(expected, sizeof(expected), "%s%" PRId64, relation, invariant->expected);
+        fprintf(out, "  %-4s %-2s  %-48s %10s %9" PRId64 "\n", invariant->ok ? "ok" : "FAIL",
+                invariant->id, invariant->name, expected, invariant->observed);
     }
     if (result->ledger.unknown_sold + result->ledger.unknown_not_sold > 0)
         fprintf(out,
@@ -276,18 +276,18 @@ static void report_jmeter(FILE *out, const struct run_result *result)
     const struct tally *tally = result->tally;
     double issued = (double)counter_get(&tally->issued);
     double bad = (double)(result_errors(result) + result_count(result, OUT_UNKNOWN));
+    double seconds = result->elapsed_s > 0.0 ? result->elapsed_s : NAN;
     heading(out, "As JMeter's Aggregate Report (ms, from send)");
-    fprintf(
-        out,
-        "  Label  # Samples  Average  Median  90%% Line  95%% Line  99%% Line  Min  Maximum  Error "
-        "%%  Throughput  Received KB/sec  Sent KB/sec\n");
+    fprintf(out, "  %-5s %9s %8s %8s %8s %8s %8s %6s %8s %8s %12s %16s %12s\n", "Label",
+            "# Samples", "Average", "Median", "90% Line", "95% Line", "99% Line", "Min", "Maximum",
+            "Error %", "Throughput", "Received KB/sec", "Sent KB/sec");
     fprintf(out,
-            "  buy  %" PRIu64 "  %.0f  %s  %s  %s  %s  %.0f  %.0f  %.2f%%  %.1f/sec  %.2f  %.2f\n",
-            all.count, all.mean, figure_of(all.at[P50]).text, figure_of(all.at[P90]).text,
+            "  %-5s %9" PRIu64 " %8.0f %8s %8s %8s %8s %6.0f %8.0f %7.2f%% %8.1f/sec %16s %12s\n",
+            "buy", all.count, all.mean, figure_of(all.at[P50]).text, figure_of(all.at[P90]).text,
             figure_of(all.at[P95]).text, figure_of(all.at[P99]).text, all.min, all.max,
             issued > 0.0 ? 100.0 * bad / issued : 0.0, result_throughput(result),
-            (double)counter_get(&tally->bytes_received) / 1024.0 / result->elapsed_s,
-            (double)counter_get(&tally->bytes_sent) / 1024.0 / result->elapsed_s);
+            figure_of((double)counter_get(&tally->bytes_received) / 1024.0 / seconds).text,
+            figure_of((double)counter_get(&tally->bytes_sent) / 1024.0 / seconds).text);
 }
 
 void report_run(FILE *out, const struct options *options, const struct comparison_row *row)

@@ -117,7 +117,7 @@ static void check_ledger(struct run_result *result, const struct load_plan *plan
         add(result, "I5", "refused requests that have an order", 0, ledger->unannounced);
         add(result, "I5", "unknown outcomes that stay unknown", 0, ledger->unknown_open);
     } else if (result->stock_known) {
-        add(result, "I4", "the service counts the orders that buyers were told of",
+        add(result, "I4", "the service counts the orders buyers were told of",
             result->sold + ledger->unknown_sold, result->stock.orders);
     }
     if (counter_get(&result->tally->replays) > 0)
