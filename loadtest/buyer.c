@@ -203,6 +203,12 @@ void buyer_skip_greeting(struct buyer *buyer)
     become_buyer(buyer);
 }
 
+void buyer_miss_greeting(struct buyer *buyer)
+{
+    become_buyer(buyer);
+    error_book_add(buyer->course->errors, PHASE_WARM_UP, "timeout", buyer->target);
+}
+
 bool buyer_greeted(struct buyer *buyer, CURLcode code)
 {
     struct answer answer = answer_read(buyer->easy, code, buyer->body, buyer->body_length);

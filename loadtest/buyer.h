@@ -48,6 +48,8 @@ void buyer_greet(struct buyer *buyer);
 bool buyer_greeted(struct buyer *buyer, CURLcode code);
 /* Instead of both: the first request opens the connection. */
 void buyer_skip_greeting(struct buyer *buyer);
+/* Likewise, because there was no time left to greet; goes to the book. */
+void buyer_miss_greeting(struct buyer *buyer);
 
 /* Prepares a new request, due at `due`, and counts it as issued. Its sending starts now. */
 void buyer_take(struct buyer *buyer, int64_t ticket, mono_ns due);

@@ -9,6 +9,7 @@
 
 #define LOOK_NS       (50 * NS_PER_MS) /* how long a stopped course may stay unnoticed */
 #define GREETINGS_MAX 128              /* connections that are opened at the same time */
+#define GREETINGS_NS  (30 * NS_PER_S)  /* after which no more are opened before the start */
 #define ARRIVALS_MAX  64               /* that are started before the network is looked at again */
 
 struct seat {
@@ -155,12 +156,17 @@ static struct seat *take_first(struct worker *worker)
 /* Opens the connections of all users. Those of an open model are opened when they are needed. */
 static void greet_all(struct worker *worker)
 {
+    mono_ns deadline = clock_now() + GREETINGS_NS;
     CURLcode code;
     struct seat *seat;
     int next = 0;
     while (next < worker->seat_count || worker->flying > 0) {
         while (next < worker->seat_count && worker->flying < GREETINGS_MAX) {
             seat = &worker->seats[next++];
+            if (clock_now() > deadline) {
+                buyer_miss_greeting(seat->buyer);
+                continue;
+            }
             buyer_greet(seat->buyer);
             take_off(worker, seat);
         }
