@@ -111,7 +111,8 @@ static double bound(const cJSON *row, const char *range, const char *which)
     return number_of(ranges, range, which);
 }
 
-/* Whether the ranges of both sides overlap: then the runs do not tell them apart. */
+/* Whether the ranges of both sides overlap: then the runs do not tell them apart. A single run is a
+ * range without width. */
 static bool within_noise(const struct metric *metric, const cJSON *before, const cJSON *after)
 {
     if (metric->range == NULL)
@@ -119,7 +120,7 @@ static bool within_noise(const struct metric *metric, const cJSON *before, const
     double low_a = bound(before, metric->range, "low"),
            high_a = bound(before, metric->range, "high");
     double low_b = bound(after, metric->range, "low"), high_b = bound(after, metric->range, "high");
-    return low_a < high_a && low_b < high_b && low_a <= high_b && low_b <= high_a;
+    return low_a <= high_b && low_b <= high_a;
 }
 
 static const char *judgement(const struct metric *metric, double before, double after, bool noise)

