@@ -20,20 +20,16 @@ typedef struct buy_query {
     buy_request request;
 } buy_query;
 
-/* Request ids for clients that send none: 64 random bits a process, and a count. */
-static void make_request_id(char *ret, size_t ret_len)
+/* A request id for a client that sends none: 128 random bits, so that nobody can guess another's
+ * and use it, or have it declared void, before. False: the system has none to give. */
+static bool make_request_id(char *ret, size_t ret_len)
 {
-    static _Atomic uint64_t prefix, count;
-    uint64_t mine = atomic_load_explicit(&prefix, memory_order_relaxed);
-    if (mine == 0) {
-        uint64_t none = 0;
-        if (getrandom(&mine, sizeof(mine), 0) != sizeof(mine) || mine == 0)
-            mine = (uint64_t)dlock_now().us;
-        if (!atomic_compare_exchange_strong(&prefix, &none, mine))
-            mine = none;
-    }
-    snprintf(ret, ret_len, "%016llx-%llu", (unsigned long long)mine,
-             (unsigned long long)atomic_fetch_add_explicit(&count, 1, memory_order_relaxed));
+    uint64_t bits[2];
+    if (getrandom(bits, sizeof(bits), 0) != sizeof(bits))
+        return false;
+    snprintf(ret, ret_len, "%016llx%016llx", (unsigned long long)bits[0],
+             (unsigned long long)bits[1]);
+    return true;
 }
 
 /* ---- what is asked --------------------------------------------------------------------------- */
@@ -56,12 +52,13 @@ static bool read_request_id(const api_request *http, buy_request *request, api_r
     if (key != NULL && status == QUERY_OK && strcmp(key, other) != 0)
         return refuse(reply, "bad_request_id", "Idempotency-Key and request= differ");
 
+    request->request[0] = '\0';
     request->keyed = key != NULL || status == QUERY_OK;
     if (request->keyed)
         snprintf(request->request, sizeof(request->request), "%s", key != NULL ? key : other);
-    else
-        make_request_id(request->request, sizeof(request->request));
-    return true;
+    else if (!make_request_id(request->request, sizeof(request->request)))
+        problem(reply, 503, "no_random_bits", "no request id could be made; nothing was bought");
+    return request->request[0] != '\0';
 }
 
 static bool read_query(const api_request *http, buy_query *query, api_reply *reply)

@@ -116,6 +116,31 @@ static void an_order_without_a_key_gets_one_and_can_be_found(void **state)
     assert_int_equal(strncmp(found, body, strlen(body) - 2), 0); /* all of it but the brace */
 }
 
+/* The request id of an order bought without a key. */
+static void buy_without_key(int at, char id[64])
+{
+    char body[1024];
+    ask(at, "POST", "/buy?item=P0001&user=u1", NULL, 201, body, sizeof(body));
+    cJSON *order = cJSON_Parse(body);
+    snprintf(id, 64, "%s", fx_json_text(order, "request"));
+    cJSON_Delete(order);
+}
+
+static void a_request_id_tells_nothing_of_the_next(void **state)
+{
+    (void)state;
+    char one[64], two[64];
+    open_sale("\"stock\":10,\"strategy\":\"atomic\"");
+    buy_without_key(0, one);
+    buy_without_key(0, two);
+    size_t same = 0;
+    assert_true(strlen(one) >= 32 && strlen(one) == strlen(two));
+    while (one[same] != '\0' && one[same] == two[same])
+        same++;
+    if (same >= 12) /* by chance once in 2^48 */
+        fail_msg("%s, then %s", one, two);
+}
+
 static void a_void_or_differing_key_is_refused(void **state)
 {
     (void)state;
@@ -361,6 +386,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_retry_gets_the_same_answer_from_every_instance),
         cmocka_unit_test(an_order_without_a_key_gets_one_and_can_be_found),
+        cmocka_unit_test(a_request_id_tells_nothing_of_the_next),
         cmocka_unit_test(a_void_or_differing_key_is_refused),
         cmocka_unit_test(a_user_gets_no_more_than_the_limit),
         cmocka_unit_test(a_quantity_is_sold_whole_or_not_at_all),
