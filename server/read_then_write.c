@@ -19,15 +19,17 @@
  * the stock has already fallen. */
 #define WRITE_RESERVE_MS 20
 
+#define KEYS             6
+
 static dlock_script record = DLOCK_SCRIPT("record", "#!lua\n" RECORD_LUA);
 
-/* One command of two to four words; the fourth may be NULL, the third too. */
-static dlock_redis_outcome ask(const sale_terms *terms, const char *const words[4],
+/* One command: its words, the second is the key, and NULL. */
+static dlock_redis_outcome ask(const sale_terms *terms, const char *const *words,
                                dlock_time deadline, redisReply **ret)
 {
     dlock_args args;
     dlock_args_init(&args);
-    for (int i = 0; i < 4 && words[i] != NULL; i++)
+    for (int i = 0; words[i] != NULL; i++)
         dlock_args_text(&args, words[i]);
     dlock_redis_outcome outcome =
         dlock_redis_command(terms->store->redis, words[1], &args, deadline, ret);
@@ -36,7 +38,7 @@ static dlock_redis_outcome ask(const sale_terms *terms, const char *const words[
 }
 
 /* Reads one value; *ret is NULL when Redis has none. False: answered already. */
-static bool read_value(const sale_terms *terms, const char *const words[4],
+static bool read_value(const sale_terms *terms, const char *const *words,
                        const buy_request *request, redisReply **ret, buy_result *result)
 {
     redisReply *reply = NULL;
@@ -56,7 +58,7 @@ static bool read_value(const sale_terms *terms, const char *const words[4],
 static bool is_new(const sale_terms *terms, const buy_request *request, buy_result *result)
 {
     redisReply *had;
-    const char *const hget[4] = {"HGET", terms->shelves->orders, request->request, NULL};
+    const char *const hget[] = {"HGET", terms->shelves->orders, request->request, NULL};
     if (!read_value(terms, hget, request, &had, result))
         return false;
     if (had == NULL)
@@ -74,7 +76,7 @@ static bool is_new(const sale_terms *terms, const buy_request *request, buy_resu
 static bool is_within_limit(const sale_terms *terms, const buy_request *request, buy_result *result)
 {
     redisReply *had;
-    const char *const hget[4] = {"HGET", terms->shelves->users, request->user, NULL};
+    const char *const hget[] = {"HGET", terms->shelves->users, request->user, NULL};
     if (!read_value(terms, hget, request, &had, result))
         return false;
     int64_t units = had != NULL ? strtoll(had->str, NULL, 10) : 0;
@@ -89,7 +91,7 @@ static bool read_stock(const sale_terms *terms, const buy_request *request, int6
                        buy_result *result)
 {
     redisReply *stock;
-    const char *const get[4] = {"GET", terms->shelves->stock, NULL, NULL};
+    const char *const get[] = {"GET", terms->shelves->stock, NULL};
     if (!read_value(terms, get, request, &stock, result))
         return false;
     if (stock == NULL) {
@@ -101,17 +103,23 @@ static bool read_stock(const sale_terms *terms, const buy_request *request, int6
     return true;
 }
 
+/* Writes the stock if it is there: a write that comes late is not to bring back the stock of an old
+ * sale, nor to let it live for ever. */
 static bool write_stock(const sale_terms *terms, const buy_request *request, int64_t left,
                         buy_result *result)
 {
     char number[24];
     snprintf(number, sizeof(number), "%lld", (long long)left);
-    const char *const set[4] = {"SET", terms->shelves->stock, number, NULL};
-    dlock_redis_outcome outcome = ask(terms, set, request->deadline, NULL);
-    if (outcome == DLOCK_REDIS_OK)
-        return true;
-    buy_answer(result, outcome_of_write(terms->store, outcome));
-    return false;
+    const char *const set[] = {"SET", terms->shelves->stock, number, "XX", "KEEPTTL", NULL};
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome = ask(terms, set, request->deadline, &reply);
+    bool written = outcome == DLOCK_REDIS_OK && reply->type != REDIS_REPLY_NIL;
+    if (outcome != DLOCK_REDIS_OK)
+        buy_answer(result, outcome_of_write(terms->store, outcome));
+    else if (!written)
+        buy_answer(result, BUY_UNAVAILABLE);
+    freeReplyObject(reply);
+    return written;
 }
 
 static void record_order(const sale_terms *terms, const buy_request *request, uint64_t fence,
@@ -124,7 +132,8 @@ static void record_order(const sale_terms *terms, const buy_request *request, ui
     dlock_args args;
     dlock_args_init(&args);
     const char *const words[] = {
-        shelf->current, shelf->sold, shelf->orders, shelf->ledger, shelf->users, terms->id,
+        shelf->current, shelf->stock, shelf->sold, shelf->orders,
+        shelf->ledger,  shelf->users, terms->id,
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         dlock_args_text(&args, words[i]);
@@ -138,7 +147,7 @@ static void record_order(const sale_terms *terms, const buy_request *request, ui
 
     redisReply *reply = NULL;
     dlock_redis_outcome outcome =
-        dlock_redis_eval(terms->store->redis, &record, 5, &args, request->deadline, &reply);
+        dlock_redis_eval(terms->store->redis, &record, KEYS, &args, request->deadline, &reply);
     if (outcome == DLOCK_REDIS_OK)
         outcome_of_answer(reply->str, reply->len, request, result);
     else

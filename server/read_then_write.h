@@ -4,6 +4,8 @@
  *
  * Right only while nobody else does the same at the same time. Without a lock, or with one whose
  * lease ended on the way, two buyers read the same stock, and one sale is lost or sold twice.
+ * And without a failure in between: stock that was taken is put back when the order is refused, but
+ * lost when nothing comes of the order at all.
  */
 #ifndef FLASHSALE_READ_THEN_WRITE_H
 #define FLASHSALE_READ_THEN_WRITE_H

@@ -201,11 +201,74 @@ static void checking_at_the_write_sells_one_every_time(void **state)
     }
 }
 
+/* ---- late writes ----------------------------------------------------------------------------- */
+
+/* What Redis answers to `command` about a sale's stock, as a number. */
+static long long ask_stock(const char *sale, const char *command)
+{
+    char key[128], whole[256];
+    snprintf(key, sizeof(key), "fs:{%s}:%s:stock", item, sale);
+    snprintf(whole, sizeof(whole), "%s %s", command, key);
+    redisReply *reply = redisCommand(fx_redis_ctx(redis), whole);
+    assert_non_null(reply);
+    long long answer =
+        reply->type == REDIS_REPLY_STRING ? strtoll(reply->str, NULL, 10) : reply->integer;
+    freeReplyObject(reply);
+    return answer;
+}
+
+static void read_current_sale(char sale[64])
+{
+    redisReply *reply = redisCommand(fx_redis_ctx(redis), "GET fs:{%s}:sale", item);
+    assert_true(reply != NULL && reply->type == REDIS_REPLY_STRING);
+    snprintf(sale, 64, "%s", reply->str);
+    freeReplyObject(reply);
+}
+
+static void a_late_write_spares_the_stock_of_an_old_sale(void **state)
+{
+    (void)state;
+    char url[256], body[128], old[64];
+    buyer late;
+    fx_reply reply;
+    open_sale("none");
+    read_current_sale(old);
+    clear_files(dir_a);
+    start_buyer(&late, a, dir_a);
+    snprintf(url, sizeof(url), "%s/sales", fx_server_url(b));
+    snprintf(body, sizeof(body), "{\"item\":\"%s\",\"stock\":5,\"strategy\":\"none\"}", item);
+    assert_int_equal(fx_http("POST", url, NULL, body, 5000, &reply), 201);
+    fx_reply_free(&reply);
+    put_file(dir_a, "in-section.go");
+    pthread_join(late.thread, NULL);
+    assert_int_equal(late.status, 201); /* in the new sale */
+    assert_true(ask_stock(old, "TTL") > 0);
+    assert_int_equal(ask_stock(old, "GET"), 1); /* put back */
+}
+
+static void a_late_write_does_not_bring_back_stock(void **state)
+{
+    (void)state;
+    char old[64];
+    buyer late;
+    open_sale("setnx");
+    read_current_sale(old);
+    clear_files(dir_a);
+    start_buyer(&late, a, dir_a);
+    assert_int_equal(ask_stock(old, "DEL"), 1);
+    put_file(dir_a, "in-section.go");
+    pthread_join(late.thread, NULL);
+    assert_int_equal(late.status, 503);
+    assert_int_equal(ask_stock(old, "EXISTS"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_then_writing_sells_two_of_one),
         cmocka_unit_test(checking_at_the_write_sells_one_every_time),
+        cmocka_unit_test(a_late_write_spares_the_stock_of_an_old_sale),
+        cmocka_unit_test(a_late_write_does_not_bring_back_stock),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
