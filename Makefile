@@ -218,7 +218,7 @@ lint: ## formatting, banned functions, shellcheck, clang-tidy
 	$(Q)CC='$(CC)' scripts/deps lint
 	$(Q)$(more) lint-only
 
-stack: ## the tests of the compose stack; needs a container engine and ports 7000-7002, 8080
+stack: ## the tests of the compose stack; needs a container engine
 	$(Q)CC='$(CC)' scripts/deps test
 	$(Q)$(parallel) test-programs
 	$(Q)FLASHSALE_BUILD=$(BUILD) FLASHSALE_STACK=1 TEST_DEADLINE_S=1200 tests/run door/test_stack
