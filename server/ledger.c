@@ -39,10 +39,11 @@ bool ledger_count(const sale_terms *terms, ledger_numbers *ret)
         dlock_args_text(&args, terms->shelves[k].stock);
         dlock_args_text(&args, terms->shelves[k].sold);
         dlock_args_text(&args, terms->shelves[k].ledger);
-        redisReply *reply = ask(terms, &numbers, 3, &args);
+        dlock_args_text(&args, terms->shelves[k].orders);
+        redisReply *reply = ask(terms, &numbers, 4, &args);
         if (reply == NULL)
             return false;
-        bool there = reply->elements == 3 && reply->element[0]->integer >= 0;
+        bool there = reply->elements == 3;
         if (there) {
             ret->remaining += reply->element[0]->integer;
             ret->units += reply->element[1]->integer;

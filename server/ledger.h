@@ -18,7 +18,8 @@ typedef struct ledger_numbers {
     int64_t orders;    /* orders */
 } ledger_numbers;
 
-/* The sum over the sale's shelves; one moment for each shelf. False: Redis did not answer. */
+/* The sum over the sale's shelves; one moment for each shelf. False: Redis did not answer, or
+ * something of the sale is missing there. */
 bool ledger_count(const sale_terms *terms, ledger_numbers *ret);
 
 typedef enum ledger_status {

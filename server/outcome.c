@@ -53,6 +53,10 @@ static buy_outcome refusal(const char *word)
         return BUY_VOID;
     if (strcmp(word, "closed") == 0)
         return BUY_CLOSED;
+    if (strcmp(word, "damaged") == 0) {
+        LOG_SOME(LOG_ERROR, "sale_damaged", NULL);
+        return BUY_UNAVAILABLE;
+    }
     return strcmp(word, "late") == 0 ? BUY_BUSY : BUY_UNKNOWN;
 }
 

@@ -6,10 +6,14 @@
 -- ARGV  1 the sale  2 units a user may have, 0 = any  3 "<fence> <instance>" for the record
 --       4 request  5 user  6 units  7 not_after in us of Redis's clock  8 units left
 --
--- Reply the order's record, "=" and the record it had before, or "closed", "void", "late", "limit".
+-- Reply the order's record, "=" and the record it had before, or "closed", "void", "late", "limit";
+-- "damaged" when something of the sale is missing.
 local limit, units = tonumber(ARGV[2]), tonumber(ARGV[6])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+local sold, number = tonumber(redis.call('GET', KEYS[3])), redis.call('LLEN', KEYS[5])
+local damaged = not sold or sold > 0 and (number == 0 or redis.call('EXISTS', KEYS[4]) == 0
+    or limit > 0 and redis.call('EXISTS', KEYS[6]) == 0)
 local had = redis.call('HGET', KEYS[4], ARGV[4])
 local has = limit > 0 and tonumber(redis.call('HGET', KEYS[6], ARGV[5]) or 0) or 0
 
@@ -17,6 +21,7 @@ local refusal
 if had == '-' then refusal = 'void'
 elseif had then refusal = '=' .. had
 elseif redis.call('GET', KEYS[1]) ~= ARGV[1] then refusal = 'closed'
+elseif damaged then refusal = 'damaged'
 elseif now > tonumber(ARGV[7]) then refusal = 'late'
 elseif limit > 0 and has + units > limit then refusal = 'limit'
 end
@@ -25,8 +30,7 @@ if refusal then
     return refusal
 end
 
-local number = redis.call('LLEN', KEYS[5]) + 1
-local record = number .. ' ' .. ARGV[5] .. ' ' .. ARGV[6] .. ' ' .. ARGV[8] .. ' ' .. ARGV[3]
+local record = number + 1 .. ' ' .. ARGV[5] .. ' ' .. ARGV[6] .. ' ' .. ARGV[8] .. ' ' .. ARGV[3]
     .. ' ' .. string.format('%.0f', now)
 redis.call('HSET', KEYS[4], ARGV[4], record)
 redis.call('INCRBY', KEYS[3], units)

@@ -38,6 +38,7 @@ static void put_words(dlock_args *args, const sale_terms *terms, const fs_shelf 
     dlock_args_int(args, terms->per_user_limit);
     dlock_args_text(args, by);
     dlock_args_text(args, terms->shelf_count > 1 ? "1" : "0");
+    dlock_args_int(args, terms_units(terms, shelf->segment));
     for (int i = 0; i < count; i++) {
         const buy_request *request = buyers[i].request;
         dlock_args_text(args, request->request);
@@ -60,7 +61,7 @@ static void read_answers(const redisReply *reply, const fs_shelf *shelf, const s
         bool closed = reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 &&
                       strcmp(reply->element[0]->str, "closed") == 0;
         if (!closed)
-            LOG_SOME(LOG_ERROR, "stock_missing", "key", shelf->stock, NULL);
+            LOG_SOME(LOG_ERROR, "sale_damaged", "keys", shelf->base, NULL);
         answer_all(buyers, count, closed ? BUY_CLOSED : BUY_UNAVAILABLE);
         return;
     }

@@ -4,21 +4,27 @@
 -- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users
 -- ARGV  1 the sale  2 units a user may have, 0 = any  3 "<fence> <instance>" for the records
 --       4 "1": a buyer refused here asks the next segment, so leave a mark if less would do
+--       5 units there were at first
 --       then four a buyer: request, user, units, not_after in us of Redis's clock
 --
--- Reply {"closed"}, {"damaged"}, or {units left, one answer a buyer ...}. An answer is the new
--- order's record, "=" and the record it had before, or "sold_out", "limit", "late", "void".
+-- Reply {"closed"}, {"damaged"} when something of the sale is missing, or {units left, one answer a
+-- buyer ...}. An answer is the new order's record, "=" and the record it had before, or "sold_out",
+-- "limit", "late", "void".
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {'closed'} end
-local left = tonumber(redis.call('GET', KEYS[2]))
-if not left then return {'damaged'} end
+local left, sold = tonumber(redis.call('GET', KEYS[2])), tonumber(redis.call('GET', KEYS[3]))
+local limit = tonumber(ARGV[2])
+local number = redis.call('LLEN', KEYS[5])
+if not left or not sold or left + sold ~= tonumber(ARGV[5]) then return {'damaged'} end
+if sold > 0 and (number == 0 or redis.call('EXISTS', KEYS[4]) == 0
+        or limit > 0 and redis.call('EXISTS', KEYS[6]) == 0) then
+    return {'damaged'}
+end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local tail = ' ' .. ARGV[3] .. ' ' .. string.format('%.0f', now)
-local limit = tonumber(ARGV[2])
-local number = redis.call('LLEN', KEYS[5])
 
 local requests = {}
-for i = 5, #ARGV, 4 do requests[#requests + 1] = ARGV[i] end
+for i = 6, #ARGV, 4 do requests[#requests + 1] = ARGV[i] end
 local known = redis.call('HMGET', KEYS[4], unpack(requests))
 
 local before = left
@@ -30,7 +36,7 @@ local function write(request, record)
 end
 
 for i, request in ipairs(requests) do
-    local user, units = ARGV[i * 4 + 2], tonumber(ARGV[i * 4 + 3])
+    local user, units = ARGV[i * 4 + 3], tonumber(ARGV[i * 4 + 4])
     local record = known[i] or fresh[request]
     if limit > 0 and not has[user] then
         has[user] = tonumber(redis.call('HGET', KEYS[6], user) or 0)
@@ -39,7 +45,7 @@ for i, request in ipairs(requests) do
     if record == '-' then answer = 'void'
     elseif record == '>' then answer = 'sold_out'
     elseif record then answer = '=' .. record
-    elseif now > tonumber(ARGV[i * 4 + 4]) then answer = 'late'
+    elseif now > tonumber(ARGV[i * 4 + 5]) then answer = 'late'
     elseif limit > 0 and has[user] + units > limit then answer = 'limit'
     elseif units > left then
         answer = 'sold_out'

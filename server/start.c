@@ -229,14 +229,6 @@ static start_status start_tag(const sale_terms *terms, int segment, const char *
     return outcome == DLOCK_REDIS_OK ? START_OK : START_UNAVAILABLE;
 }
 
-/* Units of segment k: the stock in equal parts, what is left over one by one from the first. */
-static int64_t units_of(const sale_terms *terms, int segment)
-{
-    if (segment >= terms->segments)
-        return -1;
-    return terms->initial / terms->segments + (segment < terms->initial % terms->segments);
-}
-
 /* Starts the sale in each of its segments, and ends the sale before in all that it had. */
 static start_status start_segments(const sale_terms *terms)
 {
@@ -246,8 +238,9 @@ static start_status start_segments(const sale_terms *terms)
         char follows[IDENT_MAX + 1] = "", in_force[IDENT_MAX + 1];
         fs_shelf shelf;
         shelf_name(&shelf, terms->item, k, terms->id);
+        int64_t units = k < terms->segments ? terms_units(terms, k) : -1;
         if (find_in(terms->store, shelf.current, follows) == START_UNAVAILABLE ||
-            start_tag(terms, k, follows, units_of(terms, k), in_force) != START_OK)
+            start_tag(terms, k, follows, units, in_force) != START_OK)
             return START_UNAVAILABLE;
     }
     return START_OK;

@@ -28,3 +28,10 @@ int64_t terms_request_ms(const sale_terms *terms)
 {
     return terms->wait_ms <= REQUEST_MS ? REQUEST_MS : terms->wait_ms + WAIT_RESERVE_MS;
 }
+
+int64_t terms_units(const sale_terms *terms, int segment)
+{
+    if (terms->segments == 0)
+        return terms->initial;
+    return terms->initial / terms->segments + (segment < terms->initial % terms->segments);
+}

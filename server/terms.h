@@ -47,4 +47,8 @@ bool durability_find(const char *name, durability *ret);
  * lets its buyers wait longer. */
 int64_t terms_request_ms(const sale_terms *terms);
 
+/* Units with which a shelf began, by fs_shelf.segment: of a sharded sale's stock equal parts, what
+ * is left over one by one from the first. */
+int64_t terms_units(const sale_terms *terms, int segment);
+
 #endif

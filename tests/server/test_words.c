@@ -147,6 +147,7 @@ static void answers_of_scripts_are_understood(void **state)
         {"void", BUY_VOID, false},
         {"late", BUY_BUSY, false},
         {"closed", BUY_CLOSED, false},
+        {"damaged", BUY_UNAVAILABLE, false},
         {"7 u1 2", BUY_UNKNOWN, false},
         {"rubbish", BUY_UNKNOWN, false},
     };
