@@ -58,7 +58,7 @@ static void open_sale(const char *terms)
     cJSON *sale = cJSON_Parse(body);
     snprintf(id, sizeof(id), "%s", fx_json_text(sale, "sale"));
     cJSON_Delete(sale);
-    assert_true(fx_wait_until(is_in_force, id, 1000));
+    assert_true(fx_wait_until(is_in_force, id, 10000));
 }
 
 static void has_code(const char *body, const char *code)
