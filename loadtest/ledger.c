@@ -50,8 +50,8 @@ static bool enter_receipts(struct audit *audit, const struct fleet *fleet)
 
 /* ---- unknown outcomes ------------------------------------------------------------------------ */
 
-/* Asks for every open unknown once; how many still are open. */
-static int64_t ask_for_unknowns(struct audit *audit)
+/* Asks for every open unknown once, until the deadline; how many still are open. */
+static int64_t ask_for_unknowns(struct audit *audit, mono_ns deadline)
 {
     int64_t open = 0;
     int asked = 0;
@@ -61,8 +61,9 @@ static int64_t ask_for_unknowns(struct audit *audit)
             continue;
         char request[80];
         snprintf(request, sizeof(request), "%s-%" PRId64, audit->key_prefix, ticket);
-        enum order_state state =
-            asked++ < RESOLVE_MAX ? sale_order(audit->http, audit->plan, request) : ORDER_OPEN;
+        /* Each answer may take seconds when the service is in trouble. */
+        bool ask = asked++ < RESOLVE_MAX && clock_now() < deadline;
+        enum order_state state = ask ? sale_order(audit->http, audit->plan, request) : ORDER_OPEN;
         if (state == ORDER_FOUND || state == ORDER_NEVER)
             entry->final = true;
         else
@@ -74,7 +75,7 @@ static int64_t ask_for_unknowns(struct audit *audit)
 static void resolve_unknowns(struct audit *audit, mono_ns patience)
 {
     mono_ns deadline = clock_now() + patience;
-    while (ask_for_unknowns(audit) > 0 && clock_now() < deadline)
+    while (ask_for_unknowns(audit, deadline) > 0 && clock_now() < deadline)
         clock_sleep_until(clock_now() + RESOLVE_NS);
 }
 
