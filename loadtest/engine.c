@@ -4,6 +4,10 @@
 #include "loadtest/threads.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
+
+#define FDS_OF_PROGRAM 64 /* files, the watch, the service's own requests */
+#define FDS_OF_THREAD  5  /* libcurl's wake-up pair; of a worker also epoll, timer, wake-up */
 
 struct engine {
     struct threads *threads; /* one of the two, the other is NULL */
@@ -56,8 +60,29 @@ struct tally *fleet_sum(const struct fleet *fleet)
     return sum;
 }
 
+/*
+ * Users who find no descriptor would look like a service that does not answer. An open model opens
+ * only the connections that it needs.
+ */
+static bool enough_descriptors(const struct load_plan *plan, char *err, size_t err_size)
+{
+    struct rlimit limit;
+    rlim_t connections = (rlim_t)plan->users * (plan->rotate ? (rlim_t)plan->target_count : 1);
+    rlim_t needed = connections + (rlim_t)engine_threads(plan) * FDS_OF_THREAD + FDS_OF_PROGRAM;
+    if (plan->model == MODEL_OPEN || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+        limit.rlim_cur >= needed)
+        return true;
+    snprintf(err, err_size,
+             "%d users need %llu descriptors, and this process may have %llu: raise the limit "
+             "(ulimit -n)",
+             plan->users, (unsigned long long)needed, (unsigned long long)limit.rlim_cur);
+    return false;
+}
+
 struct engine *engine_start(struct course *course, struct fleet *fleet, char *err, size_t err_size)
 {
+    if (!enough_descriptors(course->plan, err, err_size))
+        return NULL;
     struct engine *engine = calloc(1, sizeof(*engine));
     if (engine == NULL) {
         snprintf(err, err_size, "out of memory");

@@ -44,8 +44,7 @@ struct events *events_start(struct course *course, struct fleet *fleet, char *er
         events = NULL;
     }
     if (events == NULL)
-        snprintf(err, err_size, "%d users need more memory or descriptors than there are",
-                 course->plan->users);
+        snprintf(err, err_size, "%d users need more memory than there is", course->plan->users);
     return events;
 }
 

@@ -386,7 +386,7 @@ static void ten_thousand_users_press_the_button(void **unused)
     (void)unused;
     stub = fx_stub_start(ARGS("--ports", "2"));
     fx_load *load = fx_load_run(stub, "run", ARGS("--flash", "--users", "10000", "--stock", "500"));
-    if (fx_load_invalid_because(load, "more memory or descriptors")) {
+    if (fx_load_invalid_because(load, "ulimit -n")) {
         fx_load_free(load);
         fx_skip("the descriptor limit here is below 10,000 connections");
     }
@@ -398,6 +398,25 @@ static void ten_thousand_users_press_the_button(void **unused)
     assert_true(fx_load_number(load, "connections") == 10000);
     assert_accounts_balance(load);
     fx_load_free(load);
+}
+
+static void too_few_descriptors_are_not_blamed_on_the_shop(void **unused)
+{
+    (void)unused;
+    static const char script[] = "ulimit -n 256 && exec \"$0\" run --target \"$1\" --users \"$2\" "
+                                 "--quiet --json -";
+    static const char *const users[] = {"200", "2000"}; /* of either engine */
+    char path[512];
+    stub = fx_stub_start(NULL);
+    for (int i = 0; i < 2; i++) {
+        fx_load *load = fx_load_finish(
+            fx_spawn(ARGS("sh", "-c", script, fx_build_path("loadtest", path, sizeof(path)),
+                          fx_stub_url(stub, 0), users[i]),
+                     true));
+        assert_int_equal(load->exit_code, 3);
+        assert_true(fx_load_invalid_because(load, "this process may have 256"));
+        fx_load_free(load);
+    }
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */
@@ -495,6 +514,7 @@ int main(void)
         cmocka_unit_test_teardown(what_hangs_at_the_end_is_unfinished, stop_stub),
         cmocka_unit_test_teardown(runs_end_by_time_and_by_sell_out, stop_stub),
         cmocka_unit_test_teardown(ten_thousand_users_press_the_button, stop_stub),
+        cmocka_unit_test_teardown(too_few_descriptors_are_not_blamed_on_the_shop, stop_stub),
         cmocka_unit_test_teardown(strategies_take_turns_and_are_ranked, stop_stub),
         cmocka_unit_test_teardown(a_missed_negative_control_proves_nothing, stop_stub),
         cmocka_unit_test(help_and_mistakes_have_their_exit_codes),
