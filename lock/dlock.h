@@ -59,6 +59,11 @@
  *   Functions return a dlock_status. "Held by another" is an answer, DLOCK_BUSY. Whatever was sent
  *   without a reply is DLOCK_UNKNOWN, never success and never failure; the library then goes on by
  *   itself to release what it may have acquired, until the lease must have ended.
+ *   An acquire that reaches Redis when nobody waits for its reply any more, io_ms after it was
+ *   sent, is refused there, by Redis's clock; a client knows that clock from its first grant on.
+ *   One that comes late but sooner, after its lock was got by a repetition and released, keeps
+ *   the lock from everybody for one lease; so does any late one before the first grant, and in
+ *   kind QUORUM.
  *   The library never logs, exits or aborts.
  *
  * Layout in Redis
@@ -218,9 +223,11 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_acquire(dlock_lock *lock, const dl
 /*
  * Gives up one level of the hold, and at the last one the lock; frees the hold then.
  *
- * DLOCK_OK: released (or one level less). DLOCK_EXPIRED: its time was over. DLOCK_NOT_OWNER:
- * another had it already. DLOCK_UNKNOWN, DLOCK_UNAVAILABLE: Redis did not answer; tried again in
- * the background until the lease must have ended. In every case the caller is done with it.
+ * DLOCK_OK: released (or one level less), or passed on to the next in the cohort: that asks Redis
+ * nothing, so it is true as far as this process can know. DLOCK_EXPIRED: its time was over.
+ * DLOCK_NOT_OWNER: another had it already. DLOCK_UNKNOWN, DLOCK_UNAVAILABLE: Redis did not answer;
+ * tried again in the background until the lease must have ended. In every case the caller is done
+ * with it.
  */
 DLOCK_API dlock_status dlock_release(dlock_hold *hold);
 
@@ -277,7 +284,8 @@ DLOCK_API void dlock_guard_free(dlock_guard *guard);
  *
  * DLOCK_OK with the body's reply in *ret. DLOCK_STALE: nothing was run, the hold is lost.
  * DLOCK_UNKNOWN: run or not, or later. DLOCK_FAILED: the body raised an error, or returned one;
- * the lock is then not released.
+ * the lock is then not released. DLOCK_INVALID: a lock of several names (their fences are as many),
+ * kind QUORUM (it has none), or `release` of a hold that was re-entered.
  */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard,
                                                          int keys, const dlock_args *args,

@@ -15,8 +15,7 @@ local function keep()
 end
 
 local function beat(who)
-    local time = redis.call('TIME')
-    local new = redis.call('HSET', KEYS[4], who, time[1] * 1000 + math.floor(time[2] / 1000))
+    local new = redis.call('HSET', KEYS[4], who, math.floor(clock() / 1000))
     if new == 1 then keep() end
 end
 

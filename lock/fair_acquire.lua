@@ -1,9 +1,12 @@
 -- Takes the lock if it is free and nobody is before us, or takes up a grant; otherwise queues.
 -- KEYS  as in fair.lua
 -- ARGV  1 token, 2 lease in ms, 3 claim window in ms,
---       4 if it can not be had: '0': leave it, '1': queue, '2': queue unless we do already
--- Reply {1, fence, clock us, waiters}, or {0, ms left to the one who has it, last fence issued}
+--       4 if it can not be had: '0': leave it, '1': queue, '2': queue unless we do already,
+--       5 not after, see late()
+-- Reply {1, fence, clock us, waiters}, {0, ms left to the one who has it, last fence issued}, or
+--       {2, clock us}: too late
 -- Idempotent: a token is queued once, and finds a grant whose reply was lost.
+if late() then return {2, clock()} end
 local token, queue = ARGV[1], ARGV[4] ~= '0'
 local has = owner(KEYS[1])
 local mine = has == token

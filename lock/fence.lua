@@ -1,14 +1,31 @@
--- Fragment: issues the next fence into the keys named, the same to all: above every earlier one,
--- and never below the server's clock, so that a lost counter does not start again at 1.
+-- Fragment: the server's clock, and fences.
+
+-- Microseconds since 1970; the same all through a script.
+local clock_us
+local function clock()
+    if not clock_us then
+        local time = redis.call('TIME')
+        clock_us = time[1] * 1000000 + time[2]
+    end
+    return clock_us
+end
+
+-- Whether this acquire comes after the moment that is its last argument, 0 = none: nobody waits for
+-- the reply any more, and the lock would stand for a lease.
+local function late()
+    local limit = tonumber(ARGV[#ARGV])
+    return limit > 0 and clock() > limit
+end
+
+-- Issues the next fence into the keys named, the same to all: above every earlier one, and never
+-- below the server's clock, so that a lost counter does not start again at 1.
 -- To one who has the lock already (`mine`) the last one is told again: a question that comes twice,
 -- the second time late, must not make the fence stale that was given to the first.
--- Returns fence and clock, both in microseconds since 1970.
+-- Returns fence and clock.
 local function next_fence(first, last, mine)
-    local time = redis.call('TIME')
-    local now = time[1] * 1000000 + time[2]
     local issued = mine and first <= last and redis.call('GET', KEYS[first])
-    if issued then return tonumber(issued), now end
-    local fence = now
+    if issued then return tonumber(issued), clock() end
+    local fence = clock()
     for i = first, last do
         local stored = tonumber(redis.call('GET', KEYS[i]) or 0)
         if stored >= fence then fence = stored + 1 end
@@ -16,5 +33,5 @@ local function next_fence(first, last, mine)
     for i = first, last do
         redis.call('SET', KEYS[i], string.format('%.0f', fence), 'PX', 86400000)
     end
-    return fence, now
+    return fence, clock()
 end

@@ -1,8 +1,9 @@
 -- Redisson's layout: the lock is a hash with the field owner -> count. Ours counts re-entries
 -- locally, so the count stays 1.
 -- KEYS  1 name, 2 fence counter
--- ARGV  1 owner, 2 lease in ms
--- Reply {1, fence, clock us, 0}, or {0, ms left to the one who has it}
+-- ARGV  1 owner, 2 lease in ms, 3 not after, see late()
+-- Reply {1, fence, clock us, 0}, {0, ms left to the one who has it}, or {2, clock us}: too late
+if late() then return {2, clock()} end
 local mine = redis.pcall('HEXISTS', KEYS[1], ARGV[1]) == 1
 if not mine and redis.call('EXISTS', KEYS[1]) == 1 then
     return {0, redis.call('PTTL', KEYS[1])}

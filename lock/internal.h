@@ -220,6 +220,7 @@ struct dlock_client {
     char id[CLIENT_ID_LEN];
     pid_t pid;
     atomic_uint_fast64_t next_number;
+    _Atomic int64_t offset_us; /* Redis's clock less ours, at most too large; 0 = not known */
     registry_bucket registry[REGISTRY_BUCKETS];
     watchdog *watchdog;
     settler *settler;

@@ -31,31 +31,66 @@ static dlock_status ask_for_grant(dlock_lock *lock, dlock_script *script, int ke
     return status_of(outcome);
 }
 
-dlock_status kind_try(dlock_lock *lock, dlock_script *script, int keys, dlock_args *args,
-                      answer *ret)
+/* The moment by Redis's clock after which nobody here waits for the answer. 0: its clock is not
+ * known yet. */
+static int64_t not_after(const dlock_client *client, dlock_time asked)
 {
-    redisReply *reply = NULL;
-    *ret = (answer){.asked = dlock_now(), .retry_ms = -1};
-    dlock_status status = ask_for_grant(lock, script, keys, args, &reply);
-    dlock_args_free(args);
-    if (status != DLOCK_OK)
-        return status;
-    if (!reply)
-        return DLOCK_FAILED;
+    int64_t offset_us = atomic_load(&client->offset_us);
+    return offset_us ? asked.us + client->options.io_ms * 1000 + offset_us : 0;
+}
+
+/* Counted from before the question, the offset is too large by the way there, never too small. */
+static void learn_clock(dlock_client *client, int64_t redis_us, dlock_time asked)
+{
+    atomic_store(&client->offset_us, redis_us - asked.us);
+}
+
+static dlock_status read_answer(dlock_lock *lock, const redisReply *reply, answer *ret)
+{
     if (all_integers(reply, 4) && reply->element[0]->integer == 1) {
         ret->granted = ret->claimed = true;
         ret->fence = (uint64_t)reply->element[1]->integer;
         ret->redis_us = reply->element[2]->integer;
         ret->others = reply->element[3]->integer;
-        if (dlock_now().us - ret->asked.us >= validity_us(lock->options.lease_ms))
-            status = DLOCK_UNKNOWN; /* over before we heard of it */
-    } else if (reply && all_integers(reply, 2) && reply->element[0]->integer == 0) {
+        learn_clock(lock->client, ret->redis_us, ret->asked);
+        bool over = dlock_now().us - ret->asked.us >= validity_us(lock->options.lease_ms);
+        return over ? DLOCK_UNKNOWN : DLOCK_OK; /* over before we heard of it */
+    }
+    if (all_integers(reply, 2) && reply->element[0]->integer == 0) {
         ret->retry_ms = reply->element[1]->integer;
         ret->fence = all_integers(reply, 3) ? (uint64_t)reply->element[2]->integer : 0;
-    } else {
-        status = DLOCK_FAILED;
+        return DLOCK_OK;
     }
-    freeReplyObject(reply);
+    if (all_integers(reply, 2) && reply->element[0]->integer == 2) {
+        learn_clock(lock->client, reply->element[1]->integer, ret->asked);
+        return DLOCK_UNAVAILABLE;
+    }
+    return DLOCK_FAILED;
+}
+
+/* One that comes too late although it is answered in time shows that Redis's clock was set, or is
+ * another server's: the second try knows it. */
+dlock_status kind_try(dlock_lock *lock, dlock_script *script, int keys, dlock_args *args,
+                      answer *ret)
+{
+    dlock_status status;
+    const dlock_args plain = *args;
+    for (int tries = 0; tries < 2; tries++) {
+        redisReply *reply = NULL;
+        *ret = (answer){.asked = dlock_now(), .retry_ms = -1};
+        args->len = plain.len;
+        args->count = plain.count;
+        dlock_args_int(args, not_after(lock->client, ret->asked));
+        status = ask_for_grant(lock, script, keys, args, &reply);
+        if (status != DLOCK_OK)
+            break;
+        status = reply ? read_answer(lock, reply, ret) : DLOCK_FAILED;
+        if (reply)
+            freeReplyObject(reply);
+        if (status != DLOCK_UNAVAILABLE)
+            break;
+    }
+    dlock_args_free(args);
     return status;
 }
 

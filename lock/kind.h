@@ -4,7 +4,9 @@
 
 #include "internal.h"
 
-/* Runs an acquire script. Reply {1, fence, clock us, waiters} or {0, ms left}. Frees args. */
+/* Runs an acquire script, with one more argument: the moment by Redis's clock, in us, after which
+ * it is to do nothing, 0 = none. Reply {1, fence, clock us, waiters}, {0, ms left}, or {2, clock
+ * us} when it came too late. Frees args. */
 dlock_status kind_try(dlock_lock *lock, dlock_script *script, int keys, dlock_args *args,
                       answer *ret);
 

@@ -212,6 +212,64 @@ static void a_failed_question_takes_nothing(void **state)
     }
 }
 
+static long calls(fx_redis *server, const char *command)
+{
+    redisReply *reply = redisCommand(fx_redis_ctx(server), "INFO commandstats");
+    char word[64];
+    snprintf(word, sizeof(word), "cmdstat_%s:calls=", command);
+    const char *at = strstr(reply->str, word);
+    long n = at ? strtol(at + strlen(word), NULL, 10) : 0;
+    freeReplyObject(reply);
+    return n;
+}
+
+/* What the network delivers when nobody waits for the reply any more must not take the lock. */
+static void a_question_that_comes_too_late_takes_nothing(void **state)
+{
+    rig *r = *state;
+    dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR};
+    fx_proxy *proxy = fx_proxy_start(fx_redis_url(r->server));
+    for (int i = 0; i < 3; i++) {
+        dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
+        dlock_client *client = rig_client(&(dlock_client_options){.redis = redis, .io_ms = 200});
+        dlock_lock *lock = rig_lock(client, "slow way", (dlock_options){.kind = kinds[i]});
+        dlock_hold *hold;
+        assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 5000}, &hold), DLOCK_OK);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        long before = calls(r->server, "evalsha");
+        fx_proxy_say(proxy, "delay request 1200ms 1 match EVALSHA");
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_UNKNOWN);
+        dlock_time give_up = dlock_in_ms(10000); /* it comes, and what takes it back */
+        while (calls(r->server, "evalsha") < before + 2 && !dlock_passed(give_up))
+            poll(NULL, 0, 10);
+        assert_in_range(calls(r->server, "evalsha"), before + 2, before + 100);
+        assert_int_equal(rig_ask(r, "EXISTS %s", "slow way"), 0);
+        assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 5000}, &hold), DLOCK_OK);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        fx_proxy_say(proxy, "heal");
+        dlock_lock_free(lock);
+        dlock_client_free(client);
+        dlock_redis_close(redis);
+    }
+    fx_proxy_stop(proxy);
+}
+
+/* A Redis whose clock was set, or another one after a failover, is believed. */
+static void a_clock_that_was_set_is_learned(void **state)
+{
+    rig *r = *state;
+    dlock_lock *lock = rig_lock(r->client, "clock", (dlock_options){.kind = DLOCK_FAIR});
+    dlock_hold *hold;
+    for (int64_t step_s = -3600; step_s <= 3600; step_s += 3600) {
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        atomic_fetch_add(&r->client->offset_us, step_s * 1000000); /* as if it had been so before */
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+    }
+    dlock_lock_free(lock);
+}
+
 /* A question may be executed twice, the second time late: it must not make its own grant stale. */
 static void a_question_asked_twice_is_one_grant(void **state)
 {
@@ -367,6 +425,8 @@ int main(void)
         cmocka_unit_test(a_hand_off_waits_for_replicas_too),
         cmocka_unit_test(a_grant_that_comes_too_late_is_none),
         cmocka_unit_test(a_failed_question_takes_nothing),
+        cmocka_unit_test(a_question_that_comes_too_late_takes_nothing),
+        cmocka_unit_test(a_clock_that_was_set_is_learned),
         cmocka_unit_test(a_question_asked_twice_is_one_grant),
         cmocka_unit_test(the_leaders_place_goes_to_a_sleeper),
         cmocka_unit_test(a_broadcast_wakes_one_and_is_passed_on),
