@@ -4,13 +4,14 @@
 --       then the body's
 -- Reply {0} when the lock is not ours or a later fence was issued; else {1, the body's reply}
 local token, kind = ARGV[1], ARGV[4]
-local mine = false
+local has, fence
 if kind == 'h' then
-    mine = redis.pcall('HEXISTS', KEYS[1], token) == 1
+    has = redis.pcall('HEXISTS', KEYS[1], token) == 1 and token
+    fence = redis.call('GET', KEYS[2])
 else
-    mine = owner(KEYS[1]) == token
+    has, fence = unpack(redis.call('MGET', KEYS[1], KEYS[2])) -- another type is as good as nothing
 end
-if not mine or redis.call('GET', KEYS[2]) ~= ARGV[2] then return {0} end
+if has ~= token or fence ~= ARGV[2] then return {0} end
 local reply = body({unpack(KEYS, 6)}, {unpack(ARGV, 6)})
 if type(reply) == 'table' and reply.err then return reply end
 if ARGV[5] == '1' and kind == 'f' then

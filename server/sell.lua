@@ -10,8 +10,9 @@
 -- Reply {"closed"}, {"damaged"} when something of the sale is missing, or {units left, one answer a
 -- buyer ...}. An answer is the new order's record, "=" and the record it had before, or "sold_out",
 -- "limit", "late", "void".
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {'closed'} end
-local left, sold = tonumber(redis.call('GET', KEYS[2])), tonumber(redis.call('GET', KEYS[3]))
+local current, left, sold = unpack(redis.call('MGET', KEYS[1], KEYS[2], KEYS[3]))
+if current ~= ARGV[1] then return {'closed'} end
+left, sold = tonumber(left), tonumber(sold)
 local limit = tonumber(ARGV[2])
 local number = redis.call('LLEN', KEYS[5])
 if not left or not sold or left + sold ~= tonumber(ARGV[5]) then return {'damaged'} end

@@ -59,7 +59,7 @@ static const struct defect defects[] = {
      .tick = delete_lock,
      .found = {"re-created", "overlap"}},
     {.name = "retry-counted-twice",
-     .load = {"--kind", "hash", "--processes", "1", "--threads", "1", "--io-ms", "100",
+     .load = {"--kind", "hash", "--processes", "1", "--threads", "1", "--io-ms", "300",
               "--lease-ms", "3000", "--wait-ms", "2000"},
      .order = "drop reply 3 match script next_fence",
      .check = {"--idle-ms", "1000", "--lease-ms", "3000"},
