@@ -10,7 +10,10 @@
 #include "tests/support/fixture.h"
 #include "tests/support/http.h"
 
-enum { BUYERS_MAX = 64, ANSWER_MS = 15000 };
+/* Without a pause a crowd makes thousands of connections a second, and each is remembered for two
+ * minutes after its end: the kernel's connection tracking is full before long, and drops packets.
+ */
+enum { BUYERS_MAX = 64, ANSWER_MS = 15000, PAUSE_MS = 20 };
 
 struct fx_crowd {
     char url[128];
@@ -66,6 +69,7 @@ static void *buy_on_and_on(void *arg)
         fx_http("POST", url, NULL, NULL, ANSWER_MS, &reply);
         count(crowd, &reply);
         fx_reply_free(&reply);
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
     }
     return NULL;
 }

@@ -2,7 +2,7 @@
  * crowd.h - buyers that go on buying in the background while a test breaks something.
  *
  * Each buyer is a thread with a request id of its own for every buy, and a connection of its own
- * for every request. (For load and latencies there is build/loadtest.)
+ * for every request, and a short pause after it. (For load and latencies there is build/loadtest.)
  */
 #ifndef TESTS_SUPPORT_CROWD_H
 #define TESTS_SUPPORT_CROWD_H
