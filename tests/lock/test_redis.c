@@ -168,7 +168,7 @@ static void a_wrong_password_is_an_error_without_it(void **state)
     char url[128], text[256];
     snprintf(url, sizeof(url), "redis://nobody:secret@127.0.0.1:%d", fx_redis_port(r->server));
     dlock_redis *redis = rig_redis(url);
-    assert_int_equal(run_echo(redis, 1000), DLOCK_REDIS_NOT_SENT);
+    assert_int_equal(run_echo(redis, 10000), DLOCK_REDIS_NOT_SENT);
     dlock_redis_last_error(redis, text, sizeof(text));
     assert_non_null(strstr(text, "WRONGPASS"));
     assert_null(strstr(text, "secret"));
@@ -184,7 +184,7 @@ static void a_server_without_auth_does_not_spill_the_password(void **state)
     char url[128], text[256];
     snprintf(url, sizeof(url), "redis://:secret@127.0.0.1:%d", fx_redis_port(server));
     dlock_redis *redis = rig_redis(url);
-    assert_int_equal(run_echo(redis, 1000), DLOCK_REDIS_NOT_SENT);
+    assert_int_equal(run_echo(redis, 10000), DLOCK_REDIS_NOT_SENT);
     dlock_redis_last_error(redis, text, sizeof(text));
     assert_non_null(strstr(text, "unknown command"));
     assert_null(strstr(text, "secret"));
