@@ -42,14 +42,12 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
 
 /* ---- one order ------------------------------------------------------------------------------- */
 
-static void put_found(api_reply *reply, const sale_terms *terms, bool previous, const char *request,
-                      int segment, const fs_order *order)
+static void put_found(api_reply *reply, const char *item, const char *request,
+                      const ledger_entry *entry)
 {
     fs_text *out = api_json(reply, 200);
-    bool sharded = (previous ? terms->previous_segments : terms->segments) > 0;
-    api_put_order(out, terms->item, previous ? terms->previous : terms->id, sharded, segment,
-                  request, order);
-    text_printf(out, ",\"time_us\":%lld}\n", (long long)order->time_us);
+    api_put_order(out, item, entry->sale, entry->sharded, entry->segment, request, &entry->order);
+    text_printf(out, ",\"time_us\":%lld}\n", (long long)entry->order.time_us);
 }
 
 static void put_missing(api_reply *reply, bool final)
@@ -62,20 +60,14 @@ static void put_missing(api_reply *reply, bool final)
 
 static void resolve(const sale_terms *terms, const char *request, api_reply *reply)
 {
-    fs_order order;
-    int segment;
-    ledger_status now = ledger_find(terms, request, &order, &segment);
-    if (now == LEDGER_FOUND) {
-        put_found(reply, terms, false, request, segment, &order);
-        return;
-    }
-    ledger_status before = ledger_find_previous(terms, request, &order, &segment);
-    if (before == LEDGER_FOUND)
-        put_found(reply, terms, true, request, segment, &order);
-    else if (now == LEDGER_UNAVAILABLE || before == LEDGER_UNAVAILABLE)
+    ledger_entry entry;
+    ledger_status status = ledger_find_in_all(terms, request, &entry);
+    if (status == LEDGER_FOUND)
+        put_found(reply, terms->item, request, &entry);
+    else if (status == LEDGER_UNAVAILABLE)
         api_unavailable(reply);
     else
-        put_missing(reply, now == LEDGER_NEVER);
+        put_missing(reply, status == LEDGER_NEVER);
 }
 
 void api_order(fs_api *api, const api_request *request, api_reply *reply)

@@ -8,6 +8,7 @@
 #include "page.lua.h"
 #include "resolve.lua.h"
 #include "server/outcome.h"
+#include "server/start.h"
 
 /* Beyond the longest a request may be under way: clocks that differ, a reply that was late. */
 #define FINAL_MARGIN_MS 1000
@@ -59,83 +60,118 @@ bool ledger_count(const sale_terms *terms, ledger_numbers *ret)
 /* ---- one order ------------------------------------------------------------------------------- */
 
 static ledger_status find_on(const sale_terms *terms, const fs_shelf *shelf, const char *request,
-                             fs_order *ret)
+                             ledger_how how, fs_order *ret)
 {
     char note[KEY_MAX + IDENT_MAX + 8];
     snprintf(note, sizeof(note), "%s:asked:%s", shelf->base, request);
     dlock_args args;
     dlock_args_init(&args);
+    dlock_args_text(&args, shelf->current);
     dlock_args_text(&args, shelf->orders);
     dlock_args_text(&args, note);
+    dlock_args_text(&args, terms->id);
     dlock_args_text(&args, request);
-    dlock_args_int(&args, (terms_request_ms(terms) + FINAL_MARGIN_MS) * 1000);
-    redisReply *reply = ask(terms, &resolve, 2, &args);
+    if (how == LEDGER_LOOK)
+        dlock_args_text(&args, "");
+    else if (how == LEDGER_ASK)
+        dlock_args_int(&args, (terms_request_ms(terms) + FINAL_MARGIN_MS) * 1000);
+    else
+        dlock_args_int(&args, 0);
+    dlock_args_int(&args, TERMS_KEPT_S * INT64_C(1000));
+    redisReply *reply = ask(terms, &resolve, 3, &args);
     if (reply == NULL)
         return LEDGER_UNAVAILABLE;
 
     ledger_status status = LEDGER_NOT_YET;
     if (strcmp(reply->str, ORDER_VOID) == 0)
         status = LEDGER_NEVER;
+    else if (strcmp(reply->str, "over") == 0)
+        status = LEDGER_OVER;
     else if (order_read(reply->str, reply->len, ret))
         status = LEDGER_FOUND;
     freeReplyObject(reply);
     return status;
 }
 
-ledger_status ledger_find(const sale_terms *terms, const char *request, fs_order *ret, int *segment)
+/* Found on one of the shelves, or the least sure of their answers. */
+static ledger_status find_on_all(const sale_terms *terms, const char *request, ledger_how how,
+                                 ledger_entry *ret)
 {
     ledger_status all = LEDGER_NEVER;
-    for (int k = 0; k < terms->shelf_count; k++) {
-        ledger_status status = find_on(terms, &terms->shelves[k], request, ret);
-        *segment = k;
+    int count = terms->segments > 0 ? terms->segments : 1;
+    for (int k = 0; k < count; k++) {
+        fs_shelf shelf;
+        shelf_name(&shelf, terms->item, terms->segments > 0 ? k : SHELF_WHOLE, terms->id);
+        ledger_status status = find_on(terms, &shelf, request, how, &ret->order);
+        ret->segment = k;
         if (status == LEDGER_FOUND || status == LEDGER_UNAVAILABLE)
             return status;
-        if (status == LEDGER_NOT_YET)
-            all = LEDGER_NOT_YET;
+        if (status > all)
+            all = status;
     }
     return all;
 }
 
-/* A plain look; nothing needs to be declared void where nothing is sold any more. */
-static ledger_status look_on(const sale_terms *terms, const fs_shelf *shelf, const char *request,
-                             fs_order *ret)
+ledger_status ledger_find(const sale_terms *terms, const char *request, ledger_how how,
+                          ledger_entry *ret)
 {
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "HGET");
-    dlock_args_text(&args, shelf->orders);
-    dlock_args_text(&args, request);
-    redisReply *reply = NULL;
-    dlock_redis_outcome outcome = dlock_redis_command(terms->store->redis, shelf->orders, &args,
-                                                      dlock_in_ms(STORE_READ_MS), &reply);
-    dlock_args_free(&args);
-    ledger_status status = LEDGER_NEVER;
-    if (outcome != DLOCK_REDIS_OK) {
-        outcome_of_read(terms->store, outcome);
-        status = LEDGER_UNAVAILABLE;
-    } else if (reply->type == REDIS_REPLY_STRING && order_read(reply->str, reply->len, ret)) {
-        status = LEDGER_FOUND;
+    snprintf(ret->sale, sizeof(ret->sale), "%s", terms->id);
+    ret->sharded = terms->segments > 0;
+    if (how == LEDGER_LOOK || terms->segments > 1) {
+        ledger_status seen = find_on_all(terms, request, LEDGER_LOOK, ret);
+        if (how == LEDGER_LOOK || seen == LEDGER_FOUND || seen == LEDGER_UNAVAILABLE)
+            return seen;
     }
-    freeReplyObject(reply);
-    return status;
+    return find_on_all(terms, request, how, ret);
 }
 
-ledger_status ledger_find_previous(const sale_terms *terms, const char *request, fs_order *ret,
-                                   int *segment)
+/* Goes on to the sale before. LEDGER_FOUND: done; LEDGER_NEVER: there is none, or it is not kept
+ * any more; LEDGER_NOT_YET: it should be there, and can not be read. */
+static ledger_status step_back(sale_terms *sale)
 {
-    if (terms->previous[0] == '\0')
+    char err[256];
+    sale_terms before;
+    if (sale->previous[0] == '\0')
         return LEDGER_NEVER;
-    int count = terms->previous_segments > 0 ? terms->previous_segments : 1;
-    for (int k = 0; k < count; k++) {
-        fs_shelf shelf;
-        shelf_name(&shelf, terms->item, terms->previous_segments > 0 ? k : SHELF_WHOLE,
-                   terms->previous);
-        ledger_status status = look_on(terms, &shelf, request, ret);
-        *segment = k;
-        if (status != LEDGER_NEVER)
+    start_status status =
+        start_read_terms(sale->store, sale->item, sale->previous, &before, err, sizeof(err));
+    if (status == START_UNAVAILABLE)
+        return LEDGER_UNAVAILABLE;
+    if (status != START_OK)
+        return terms_keep_previous(sale) ? LEDGER_NOT_YET : LEDGER_NEVER;
+    *sale = before;
+    return LEDGER_FOUND;
+}
+
+/* The order in one of the sales before; LEDGER_NEVER: in none of them. */
+static ledger_status find_before(const sale_terms *terms, const char *request, ledger_entry *ret)
+{
+    sale_terms sale = *terms;
+    ledger_status all = LEDGER_NEVER, step;
+    while ((step = step_back(&sale)) == LEDGER_FOUND) {
+        ledger_status status = ledger_find(&sale, request, LEDGER_ASK, ret);
+        if (status == LEDGER_FOUND || status == LEDGER_UNAVAILABLE)
             return status;
+        if (status == LEDGER_NOT_YET)
+            all = status;
     }
-    return LEDGER_NEVER;
+    return step > all ? step : all;
+}
+
+/* The current sale is asked last, so that nothing is declared void in it that has its order in a
+ * sale before. */
+ledger_status ledger_find_in_all(const sale_terms *terms, const char *request, ledger_entry *ret)
+{
+    ledger_status now = ledger_find(terms, request, LEDGER_LOOK, ret);
+    if (now == LEDGER_FOUND || now == LEDGER_UNAVAILABLE)
+        return now;
+    ledger_status before = find_before(terms, request, ret);
+    if (before == LEDGER_FOUND || before == LEDGER_UNAVAILABLE)
+        return before;
+    now = ledger_find(terms, request, LEDGER_ASK, ret);
+    if (now == LEDGER_OVER) /* so there is a newer one, unknown here as yet */
+        return LEDGER_NOT_YET;
+    return now == LEDGER_FOUND || now > before ? now : before;
 }
 
 /* ---- all orders ------------------------------------------------------------------------------ */

@@ -22,20 +22,36 @@ typedef struct ledger_numbers {
  * something of the sale is missing there. */
 bool ledger_count(const sale_terms *terms, ledger_numbers *ret);
 
+/* From the surest to the least sure of those that found nothing. */
 typedef enum ledger_status {
     LEDGER_FOUND = 0,
+    LEDGER_NEVER,      /* no order, and a marker sees to it that there will be none */
+    LEDGER_OVER,       /* no order, and none will be written: the sale is not the current one */
     LEDGER_NOT_YET,    /* no order, but there could still be one */
-    LEDGER_NEVER,      /* no order, and there will be none */
     LEDGER_UNAVAILABLE /* Redis did not answer */
 } ledger_status;
 
-/* An order of the sale, by its request id. */
-ledger_status ledger_find(const sale_terms *terms, const char *request, fs_order *ret,
-                          int *segment);
+typedef enum ledger_how {
+    LEDGER_LOOK, /* changes nothing */
+    LEDGER_ASK,  /* notes the question, or answers for ever; see above */
+    LEDGER_VOID  /* answers for ever at once */
+} ledger_how;
 
-/* An order of the closed sale `previous`, in which nothing can change any more. */
-ledger_status ledger_find_previous(const sale_terms *terms, const char *request, fs_order *ret,
-                                   int *segment);
+typedef struct ledger_entry {
+    char sale[IDENT_MAX + 1];
+    bool sharded; /* the order's number counts within its segment */
+    int segment;
+    fs_order order;
+} ledger_entry;
+
+/* The order of a request in one sale, current or not; terms->shelves is not needed. All segments
+ * are looked at before the request is declared void on any. */
+ledger_status ledger_find(const sale_terms *terms, const char *request, ledger_how how,
+                          ledger_entry *ret);
+
+/* Asks for the order in the item's current sale (these terms) and in all before it that are still
+ * kept. LEDGER_NEVER: in none of them. Otherwise LEDGER_FOUND, _NOT_YET, _UNAVAILABLE. */
+ledger_status ledger_find_in_all(const sale_terms *terms, const char *request, ledger_entry *ret);
 
 #define LEDGER_PAGE 100
 

@@ -15,10 +15,9 @@
 #include "server/strategy.h"
 #include "start.lua.h"
 
-#define SCHEMA      "1"
-#define LEFTOVERS_S (24 * 3600)
-#define START_MS    2000
-#define TRIES       5 /* of starters that come in each other's way */
+#define SCHEMA   "1"
+#define START_MS 2000
+#define TRIES    5 /* of starters that come in each other's way */
 
 static dlock_script start = DLOCK_SCRIPT("start", "#!lua\n" START_LUA);
 
@@ -214,7 +213,7 @@ static start_status start_tag(const sale_terms *terms, int segment, const char *
         dlock_args_text(&args, "");
     else
         dlock_args_int(&args, units);
-    dlock_args_int(&args, LEFTOVERS_S);
+    dlock_args_int(&args, TERMS_KEPT_S);
     put_terms(&args, terms);
 
     redisReply *reply = NULL;

@@ -1,6 +1,7 @@
 /* terms.c - what follows from a sale's terms. */
 #include "server/terms.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define REQUEST_MS      10000
@@ -27,6 +28,13 @@ bool durability_find(const char *name, durability *ret)
 int64_t terms_request_ms(const sale_terms *terms)
 {
     return terms->wait_ms <= REQUEST_MS ? REQUEST_MS : terms->wait_ms + WAIT_RESERVE_MS;
+}
+
+/* A sale's id is the moment of its start, which ended the one before. */
+bool terms_keep_previous(const sale_terms *terms)
+{
+    int64_t age_us = store_redis_us(terms->store, dlock_now()) - strtoll(terms->id, NULL, 16);
+    return terms->previous[0] != '\0' && age_us < TERMS_KEPT_S * INT64_C(1000000);
 }
 
 int64_t terms_units(const sale_terms *terms, int segment)

@@ -11,6 +11,9 @@
 
 #define SEGMENTS_MAX 16
 
+/* A sale that has ended is kept for so long, its orders too. */
+#define TERMS_KEPT_S (24 * 3600)
+
 typedef enum durability {
     DURABILITY_MEMORY = 0, /* acknowledged when Redis has it in memory */
     DURABILITY_DISK,       /* acknowledged when Redis has it on disk (AOF "always") */
@@ -46,6 +49,9 @@ bool durability_find(const char *name, durability *ret);
 /* A request is answered in this time, and writes nothing after it: 10 s, or longer when the sale
  * lets its buyers wait longer. */
 int64_t terms_request_ms(const sale_terms *terms);
+
+/* Whether there was a sale before that is kept still. */
+bool terms_keep_previous(const sale_terms *terms);
 
 /* Units with which a shelf began, by fs_shelf.segment: of a sharded sale's stock equal parts, what
  * is left over one by one from the first. */
