@@ -60,16 +60,29 @@ static buy_outcome refusal(const char *word)
     return strcmp(word, "late") == 0 ? BUY_BUSY : BUY_UNKNOWN;
 }
 
-void outcome_of_answer(const char *answer, size_t len, const buy_request *request,
-                       buy_result *result)
+/* result->order is read: the buyer's, or another's under the same request id. */
+static void answer_order(const buy_request *request, bool replayed, buy_result *result)
 {
-    bool replayed = len > 0 && answer[0] == '=';
-    if (!order_read(answer + replayed, len - replayed, &result->order)) {
-        buy_answer(result, refusal(answer));
-        return;
-    }
     const fs_order *order = &result->order;
     bool same = order->quantity == request->quantity && strcmp(order->user, request->user) == 0;
     buy_answer(result, same ? BUY_SOLD : BUY_CONFLICT);
     result->replayed = replayed;
+}
+
+void outcome_of_answer(const char *answer, size_t len, const buy_request *request,
+                       buy_result *result)
+{
+    bool replayed = len > 0 && answer[0] == '=';
+    if (order_read(answer + replayed, len - replayed, &result->order))
+        answer_order(request, replayed, result);
+    else
+        buy_answer(result, refusal(answer));
+}
+
+void outcome_of_earlier(const fs_order *order, int segment, const buy_request *request,
+                        buy_result *result)
+{
+    result->order = *order;
+    answer_order(request, true, result);
+    result->segment = segment;
 }

@@ -26,4 +26,8 @@ buy_outcome outcome_of_guard(fs_store *store, dlock_status status);
 void outcome_of_answer(const char *answer, size_t len, const buy_request *request,
                        buy_result *result);
 
+/* The order that the request's id has from an earlier try, on shelf `segment`. */
+void outcome_of_earlier(const fs_order *order, int segment, const buy_request *request,
+                        buy_result *result);
+
 #endif

@@ -4,15 +4,20 @@
  *
  * A request starts at the segment that its id hashes to and walks the ring in fixed order; it goes
  * on only after a definite "sold out". A retry has the same id, so it walks the same way and meets
- * its first record before anything else could be sold to it. No stock moves between segments, so a
- * large quantity can be refused although the segments together have enough.
+ * its first record before anything else could be sold to it. Where it is stopped on its way,
+ * because the sale is over or the request void, it still may have an order further on. No stock
+ * moves between segments, so a large quantity can be refused although the segments together have
+ * enough.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "server/combine.h"
+#include "server/ledger.h"
+#include "server/outcome.h"
 
 typedef struct sharded {
+    const sale_terms *terms; /* (borrowed) */
     int count;
     fs_combine *segments[];
 } sharded;
@@ -40,6 +45,7 @@ static int sharded_open(const sale_terms *terms, void **state, char *err, size_t
     snprintf(err, err_len, "out of memory");
     if (sale == NULL)
         return -1;
+    sale->terms = terms;
     for (; sale->count < terms->shelf_count; sale->count++) {
         fs_combine *segment = combine_open(terms, &terms->shelves[sale->count], err, err_len);
         if (segment == NULL) {
@@ -52,6 +58,20 @@ static int sharded_open(const sale_terms *terms, void **state, char *err, size_t
     return 0;
 }
 
+/* A refusal that does not tell whether there is an order: on the segment that said it there is
+ * none. What is void on one segment is made so on all, for the answer was, or will be, given for
+ * good. */
+static void look_on_all(const sharded *sale, const buy_request *request, buy_result *result)
+{
+    ledger_entry entry;
+    ledger_how how = result->outcome == BUY_VOID ? LEDGER_VOID : LEDGER_LOOK;
+    ledger_status status = ledger_find(sale->terms, request->request, how, &entry);
+    if (status == LEDGER_FOUND)
+        outcome_of_earlier(&entry.order, entry.segment, request, result);
+    else if (status == LEDGER_UNAVAILABLE)
+        buy_answer(result, BUY_UNAVAILABLE);
+}
+
 static void sharded_buy(void *state, const buy_request *request, buy_result *result)
 {
     const sharded *sale = state;
@@ -59,6 +79,8 @@ static void sharded_buy(void *state, const buy_request *request, buy_result *res
     uint32_t start = hash_of(request->request);
     for (int i = 0; i < sale->count; i++) {
         combine_buy(sale->segments[(start + (uint32_t)i) % (uint32_t)sale->count], request, result);
+        if (result->outcome == BUY_VOID || result->outcome == BUY_CLOSED)
+            look_on_all(sale, request, result);
         if (result->outcome != BUY_SOLD_OUT)
             return;
         remaining += result->remaining;

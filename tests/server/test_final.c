@@ -132,11 +132,78 @@ static void a_sale_that_can_not_be_read_leaves_it_open(void **state)
     assert_false(is_final("ghost"));
 }
 
+/* Which segment has the request's order. */
+static int segment_of(const char *request, int segments)
+{
+    for (int k = 0; k < segments; k++) {
+        char base[128];
+        name_base(k, base);
+        redisReply *reply =
+            redisCommand(fx_redis_ctx(redis), "HEXISTS %s:orders %s", base, request);
+        assert_non_null(reply);
+        bool has = reply->integer == 1;
+        freeReplyObject(reply);
+        if (has)
+            return k;
+    }
+    fail_msg("%s has no order", request);
+    return -1;
+}
+
+/* Puts a request's order from one segment's books to another's, as if its own had been sold out. */
+static void move_order(const char *request, int from, int to)
+{
+    char old[128], now[128];
+    name_base(from, old);
+    name_base(to, now);
+    redisContext *ctx = fx_redis_ctx(redis);
+    redisReply *record = redisCommand(ctx, "HGET %s:orders %s", old, request);
+    assert_true(record != NULL && record->type == REDIS_REPLY_STRING);
+    freeReplyObject(redisCommand(ctx, "HSET %s:orders %s %s", now, request, record->str));
+    freeReplyObject(redisCommand(ctx, "HDEL %s:orders %s", old, request));
+    freeReplyObject(record);
+}
+
+/* Leaves a sale of three segments with one order, on the segment after the one that its request
+ * starts at. */
+static void sell_further_on(void)
+{
+    open_sale("\"stock\":9,\"strategy\":\"sharded\",\"segments\":3");
+    buy("far", 201, NULL);
+    int start = segment_of("far", 3);
+    move_order("far", start, (start + 1) % 3);
+}
+
+static void what_is_found_on_any_segment_is_not_void(void **state)
+{
+    (void)state;
+    char body[1024];
+    snprintf(item, sizeof(item), "F3");
+    sell_further_on();
+    int there = segment_of("far", 3);
+    for (int k = 0; k < 3; k++) {
+        char base[128];
+        name_base(k, base);
+        freeReplyObject(redisCommand(fx_redis_ctx(redis), "SET %s:asked:far 1", base));
+    }
+    find("far", 200, body);
+    assert_int_equal(segment_of("far", 3), there); /* and on no segment before it anything else */
+
+    /* Declared void where it starts, by somebody who did not get further. */
+    char base[128];
+    name_base((there + 2) % 3, base);
+    freeReplyObject(redisCommand(fx_redis_ctx(redis), "HSET %s:orders far -", base));
+    find("far", 200, body);
+    buy("far", 201, body);
+    assert_non_null(strstr(body, "\"request\":\"far\""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_order_is_found_after_any_number_of_sales),
         cmocka_unit_test(a_sale_that_can_not_be_read_leaves_it_open),
+        cmocka_unit_test(what_is_found_on_any_segment_is_not_void),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
