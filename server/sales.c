@@ -1,4 +1,4 @@
-/* sales.c - the table of current sales, and the keeper that renews it. */
+/* sales.c - the table of current sales, the keeper that renews it, and the reaper. */
 #include "server/sales.h"
 
 #include <pthread.h>
@@ -9,8 +9,8 @@
 
 #include "server/log.h"
 
-#define KEEPER_MS 250
-#define BUCKETS   256
+#define LOOK_MS 250
+#define BUCKETS 256
 
 typedef struct sales_entry {
     struct sales_entry *next; /* in its bucket */
@@ -24,9 +24,9 @@ struct fs_sales {
     pthread_mutex_t loading; /* one thread at a time asks Redis about sales */
     sales_entry *buckets[BUCKETS];
     fs_sale *retired; /* under `loading` */
-    pthread_t keeper;
-    pthread_mutex_t keeper_lock;
-    pthread_cond_t keeper_wake;
+    pthread_t keeper, reaper;
+    pthread_mutex_t stop_lock;
+    pthread_cond_t stopped;
     bool stop;
 };
 
@@ -153,21 +153,54 @@ void sales_each(fs_sales *sales, void (*each)(void *arg, fs_sale *sale), void *a
     pthread_rwlock_unlock(&sales->lock);
 }
 
-/* ---- the keeper ------------------------------------------------------------------------------ */
+/* ---- keeper and reaper ----------------------------------------------------------------------- */
 
-/* Closes retired sales that nobody uses any more; all of them when `all`. Under `loading`. */
-static void reap(fs_sales *sales, bool all)
+/* False: the process ends. */
+static bool pause_between_looks(fs_sales *sales)
 {
-    fs_sale **link = &sales->retired;
-    while (*link != NULL) {
-        fs_sale *sale = *link;
-        if (all || atomic_load(&sale->refs) == 0) {
-            *link = sale->next_retired;
-            sale_close(sale);
-        } else {
-            link = &sale->next_retired;
-        }
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
     }
+    pthread_mutex_lock(&sales->stop_lock);
+    int timed_out = 0;
+    while (!sales->stop && timed_out == 0)
+        timed_out = pthread_cond_timedwait(&sales->stopped, &sales->stop_lock, &until);
+    bool stop = sales->stop;
+    pthread_mutex_unlock(&sales->stop_lock);
+    return !stop;
+}
+
+/* Takes a retired sale that nobody uses any more off the list. NULL: there is none. */
+static fs_sale *take_unused(fs_sales *sales)
+{
+    pthread_mutex_lock(&sales->loading);
+    fs_sale **link = &sales->retired;
+    while (*link != NULL && atomic_load(&(*link)->refs) > 0)
+        link = &(*link)->next_retired;
+    fs_sale *sale = *link;
+    if (sale != NULL)
+        *link = sale->next_retired;
+    pthread_mutex_unlock(&sales->loading);
+    return sale;
+}
+
+static void close_unused(fs_sales *sales)
+{
+    fs_sale *sale;
+    while ((sale = take_unused(sales)) != NULL)
+        sale_close(sale);
+}
+
+static void *reap(void *arg)
+{
+    do
+        close_unused(arg);
+    while (pause_between_looks(arg));
+    return NULL;
 }
 
 /* The item after `item` in the table, in no particular order; items are never removed. */
@@ -186,24 +219,6 @@ static bool next_item(fs_sales *sales, size_t index, char item[IDENT_MAX + 1])
     return found;
 }
 
-static bool keeper_sleep(fs_sales *sales)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += KEEPER_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
-    pthread_mutex_lock(&sales->keeper_lock);
-    int timed_out = 0;
-    while (!sales->stop && timed_out == 0)
-        timed_out = pthread_cond_timedwait(&sales->keeper_wake, &sales->keeper_lock, &until);
-    bool stop = sales->stop;
-    pthread_mutex_unlock(&sales->keeper_lock);
-    return !stop;
-}
-
 static void *keep(void *arg)
 {
     fs_sales *sales = arg;
@@ -217,11 +232,17 @@ static void *keep(void *arg)
         was_reachable = reachable;
         for (size_t i = 0; reachable && next_item(sales, i, item); i++)
             sales_refresh(sales, item);
-        pthread_mutex_lock(&sales->loading);
-        reap(sales, false);
-        pthread_mutex_unlock(&sales->loading);
-    } while (keeper_sleep(sales));
+    } while (pause_between_looks(sales));
     return NULL;
+}
+
+static void stop_thread(fs_sales *sales, pthread_t thread)
+{
+    pthread_mutex_lock(&sales->stop_lock);
+    sales->stop = true;
+    pthread_cond_broadcast(&sales->stopped);
+    pthread_mutex_unlock(&sales->stop_lock);
+    pthread_join(thread, NULL);
 }
 
 fs_sales *sales_open(fs_store *store)
@@ -232,13 +253,18 @@ fs_sales *sales_open(fs_store *store)
     sales->store = store;
     pthread_rwlock_init(&sales->lock, NULL);
     pthread_mutex_init(&sales->loading, NULL);
-    pthread_mutex_init(&sales->keeper_lock, NULL);
+    pthread_mutex_init(&sales->stop_lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&sales->keeper_wake, &monotonic);
+    pthread_cond_init(&sales->stopped, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    if (pthread_create(&sales->reaper, NULL, reap, sales) != 0) {
+        free(sales);
+        return NULL;
+    }
     if (pthread_create(&sales->keeper, NULL, keep, sales) != 0) {
+        stop_thread(sales, sales->reaper);
         free(sales);
         return NULL;
     }
@@ -247,12 +273,8 @@ fs_sales *sales_open(fs_store *store)
 
 void sales_close(fs_sales *sales)
 {
-    pthread_mutex_lock(&sales->keeper_lock);
-    sales->stop = true;
-    pthread_cond_signal(&sales->keeper_wake);
-    pthread_mutex_unlock(&sales->keeper_lock);
-    pthread_join(sales->keeper, NULL);
-
+    stop_thread(sales, sales->keeper);
+    stop_thread(sales, sales->reaper);
     for (int i = 0; i < BUCKETS; i++) {
         sales_entry *entry = sales->buckets[i];
         while (entry != NULL) {
@@ -263,9 +285,9 @@ void sales_close(fs_sales *sales)
             entry = next;
         }
     }
-    reap(sales, true);
-    pthread_cond_destroy(&sales->keeper_wake);
-    pthread_mutex_destroy(&sales->keeper_lock);
+    close_unused(sales);
+    pthread_cond_destroy(&sales->stopped);
+    pthread_mutex_destroy(&sales->stop_lock);
     pthread_mutex_destroy(&sales->loading);
     pthread_rwlock_destroy(&sales->lock);
     free(sales);

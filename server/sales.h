@@ -2,11 +2,12 @@
  * sales.h - the current sale of every item that this process has been asked about.
  *
  *     sales ---- item "P0001" ---- sale (current)      counted: a buyer keeps it while it buys
- *          `---- retired: sale, sale                   closed by the keeper once nobody has them
+ *          `---- retired: sale, sale                   closed by the reaper once nobody has them
  *
  * A keeper thread looks every quarter of a second whether Redis says the same, and keeps
  * Redis's time meanwhile. So a new sale is in force here well within a second; and a buyer who
- * comes in between is refused by the script and taken to the new sale at once.
+ * comes in between is refused by the script and taken to the new sale at once. The reaper is a
+ * thread of its own, for closing a sale waits for what its leaders have under way.
  */
 #ifndef FLASHSALE_SALES_H
 #define FLASHSALE_SALES_H
@@ -16,7 +17,7 @@
 
 typedef struct fs_sales fs_sales;
 
-/* Starts the keeper. NULL: out of memory or threads. */
+/* Starts both threads. NULL: out of memory or threads. */
 fs_sales *sales_open(fs_store *store);
 
 /* Closes all sales. No request may be under way. */

@@ -262,6 +262,51 @@ static void a_late_write_does_not_bring_back_stock(void **state)
     assert_int_equal(ask_stock(old, "EXISTS"), 0);
 }
 
+/* ---- a sale that is slow to close ------------------------------------------------------------ */
+
+static void start_sale(fx_server *server, const char *of, int stock)
+{
+    char url[256], sale[128];
+    fx_reply reply;
+    snprintf(url, sizeof(url), "%s/sales", fx_server_url(server));
+    snprintf(sale, sizeof(sale), "{\"item\":\"%s\",\"stock\":%d}", of, stock);
+    assert_int_equal(fx_http("POST", url, NULL, sale, 20000, &reply), 201);
+    fx_reply_free(&reply);
+}
+
+static bool a_has_stock(void *stock)
+{
+    char url[256], member[32];
+    fx_reply reply;
+    snprintf(url, sizeof(url), "%s/stock?item=other", fx_server_url(a));
+    snprintf(member, sizeof(member), "\"initial\":%d,", *(int *)stock);
+    bool has =
+        fx_http("GET", url, NULL, NULL, 20000, &reply) == 200 && strstr(reply.body, member) != NULL;
+    fx_reply_free(&reply);
+    return has;
+}
+
+static void closing_a_sale_keeps_no_other_waiting(void **state)
+{
+    (void)state;
+    buyer stuck;
+    start_sale(a, "other", 1);
+    open_sale("combined");
+    clear_files(dir_a);
+    start_buyer(&stuck, a, dir_a); /* its leader stays in the section, */
+    pthread_join(stuck.thread, NULL);
+    assert_int_equal(stuck.status, 504);
+    start_sale(a, item, 1); /* so that this sale can not be closed */
+
+    bool in_force = true;
+    for (int stock = 2; stock <= 4 && in_force; stock++) { /* at the first, it had not begun to */
+        start_sale(b, "other", stock);
+        in_force = fx_wait_until(a_has_stock, &stock, 10000);
+    }
+    put_file(dir_a, "in-section.go");
+    assert_true(in_force);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +314,7 @@ int main(void)
         cmocka_unit_test(checking_at_the_write_sells_one_every_time),
         cmocka_unit_test(a_late_write_spares_the_stock_of_an_old_sale),
         cmocka_unit_test(a_late_write_does_not_bring_back_stock),
+        cmocka_unit_test(closing_a_sale_keeps_no_other_waiting),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
