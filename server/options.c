@@ -1,6 +1,7 @@
 /* options.c - one table for the command line, the environment and --help. */
 #include "server/options.h"
 
+#include <arpa/inet.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 
 #include "server/strategy.h"
 
-#define PREFIX "FLASHSALE_"
+#define PREFIX       "FLASHSALE_"
+#define HOST_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_*"
 
 typedef struct option_spec {
     const char *name;    /* without the dashes */
@@ -93,6 +95,12 @@ static bool set_number(const option_spec *spec, const char *from, const char *va
     return true;
 }
 
+/* A secret that was to be given but is empty must not pass for "none". */
+static bool is_not_empty(const char *from, const char *value, const char *accepted)
+{
+    return value[0] != '\0' || bad(from, value, accepted);
+}
+
 /* Sets one option; `from` is its name as the user wrote it. */
 static bool set(fs_options *options, const option_spec *spec, const char *from, const char *value)
 {
@@ -104,7 +112,8 @@ static bool set(fs_options *options, const option_spec *spec, const char *from, 
         return false;
     }
     memcpy(target, value, strlen(value) + 1);
-    return true;
+    return target != options->admin_token_file ||
+           is_not_empty(from, value, "the name of a file, or not given");
 }
 
 /* "lease-ms" -> "FLASHSALE_LEASE_MS" */
@@ -125,9 +134,10 @@ static bool read_env(fs_options *options)
             return false;
     }
     const char *token = getenv(PREFIX "ADMIN_TOKEN");
-    if (token != NULL)
-        snprintf(options->admin_token, sizeof(options->admin_token), "%s", token);
-    return true;
+    if (token == NULL)
+        return true;
+    snprintf(options->admin_token, sizeof(options->admin_token), "%s", token);
+    return is_not_empty(PREFIX "ADMIN_TOKEN", token, "a token, or not set");
 }
 
 static const option_spec *find(const char *arg, size_t len)
@@ -162,16 +172,29 @@ static bool read_args(fs_options *options, int argc, char **argv)
     return true;
 }
 
+/* One address: civetweb also takes lists, and letters behind a port. The length of the host in
+ * *host_len. */
+static bool is_address(const char *listen, size_t *host_len)
+{
+    bool bracket = listen[0] == '[';
+    size_t host = strspn(listen + bracket, bracket ? "0123456789abcdefABCDEF:." : HOST_LETTERS);
+    size_t len = bracket ? host + 2 : host;
+    if (host == 0 || (bracket && listen[host + 1] != ']') || listen[len] != ':')
+        return false;
+    const char *port = listen + len + 1;
+    size_t digits = strspn(port, "0123456789");
+    *host_len = len;
+    return digits > 0 && digits <= 5 && port[digits] == '\0' && strtol(port, NULL, 10) <= 65535;
+}
+
 /* What no single value shows. */
 static bool check(fs_options *options)
 {
     char err[512];
     sale_terms terms;
-    const char *colon = strrchr(options->listen, ':');
-    char *end = NULL;
-    long port = colon != NULL && colon != options->listen ? strtol(colon + 1, &end, 10) : -1;
-    if (port < 0 || port > 65535 || end == colon + 1 || *end != '\0')
-        return bad("--listen", options->listen, "HOST:PORT with a port from 0 to 65535");
+    size_t host_len;
+    if (!is_address(options->listen, &host_len))
+        return bad("--listen", options->listen, "one HOST:PORT with a port from 0 to 65535");
     if (options->name[0] != '\0' && !ident_ok(options->name, strlen(options->name)))
         return bad("--name", options->name, "1 to 64 of [A-Za-z0-9_-]");
     if (options->sale.item[0] == '\0')
@@ -206,6 +229,12 @@ options_answer options_read(fs_options *options, int argc, char **argv)
 
 bool options_is_loopback(const char *listen)
 {
-    return strncmp(listen, "127.", 4) == 0 || strncmp(listen, "localhost:", 10) == 0 ||
-           strncmp(listen, "[::1]:", 6) == 0;
+    char host[128];
+    size_t host_len;
+    unsigned char ip[4];
+    if (!is_address(listen, &host_len) || host_len >= sizeof(host))
+        return false;
+    snprintf(host, sizeof(host), "%.*s", (int)host_len, listen);
+    return (inet_pton(AF_INET, host, ip) == 1 && ip[0] == 127) || strcmp(host, "localhost") == 0 ||
+           strcmp(host, "[::1]") == 0;
 }

@@ -9,7 +9,7 @@
 #include "server/draft.h"
 
 typedef struct fs_options {
-    char listen[128];         /* host:port */
+    char listen[128];         /* one host:port */
     char redis[512];          /* URL */
     char quorum[2048];        /* URLs, comma-separated; "" = none */
     char name[IDENT_MAX + 1]; /* of this instance, in its orders; "" = made from host and port */
@@ -29,7 +29,7 @@ typedef enum options_answer {
 
 options_answer options_read(fs_options *options, int argc, char **argv);
 
-/* Whether the address is a loopback one: 127.x.x.x, localhost, [::1]. */
+/* Whether the address is a loopback one: 127.x.x.x, localhost or [::1], and a port. */
 bool options_is_loopback(const char *listen);
 
 #endif

@@ -65,6 +65,15 @@ static void errors_name_the_option_and_what_is_accepted(void **state)
         {{"--thread", "8"}, {"--thread", "--help"}},
         {{"--listen", "7000"}, {"--listen", "HOST:PORT"}},
         {{"--listen", "127.0.0.1:70000"}, {"--listen", "65535"}},
+        {{"--listen", "127.0.0.1:1,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
+        {{"--listen", "127.0.0.1:1 ,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
+        {{"--listen", "127.0.0.1,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
+        {{"--listen", "127.0.0.1:1s"}, {"--listen", "one HOST:PORT"}},
+        {{"--listen", "127.0.0.1: 1"}, {"--listen", "one HOST:PORT"}},
+        {{"--listen", ":7000"}, {"--listen", "one HOST:PORT"}},
+        {{"--listen", "[::1:7000"}, {"--listen", "one HOST:PORT"}},
+        {{"--listen", "::1:7000"}, {"--listen", "one HOST:PORT"}},
+        {{"--admin-token-file="}, {"--admin-token-file", "the name of a file"}},
         {{"--name", "a b"}, {"--name", "[A-Za-z0-9_-]"}},
         {{"--item", "P1"}, {"--item", "--stock"}},
         {{"--item=P1", "--stock=5", "--strategy=hope"}, {"strategy", "combined"}},
@@ -80,6 +89,10 @@ static void errors_name_the_option_and_what_is_accepted(void **state)
     assert_int_equal(READ(NULL), OPTIONS_BAD);
     assert_non_null(strstr(said, "FLASHSALE_WAIT_MS"));
     unsetenv("FLASHSALE_WAIT_MS");
+    setenv("FLASHSALE_ADMIN_TOKEN", "", 1);
+    assert_int_equal(READ(NULL), OPTIONS_BAD);
+    assert_non_null(strstr(said, "FLASHSALE_ADMIN_TOKEN"));
+    unsetenv("FLASHSALE_ADMIN_TOKEN");
 }
 
 /* A value that is too long, or an option that is misspelt, may hold a password. */
@@ -103,6 +116,11 @@ static void loopback_is_told_from_the_rest(void **state)
     assert_true(options_is_loopback("127.8.8.8:1"));
     assert_true(options_is_loopback("localhost:1"));
     assert_true(options_is_loopback("[::1]:1"));
+    assert_int_equal(READ((char *)"--listen=[::1]:0"), OPTIONS_RUN);
+    assert_int_equal(READ((char *)"--listen=some-host.example:80"), OPTIONS_RUN);
+    assert_int_equal(READ((char *)"--listen=*:80"), OPTIONS_RUN);
+    assert_false(options_is_loopback("127.0.0.1:7000,0.0.0.0:7001"));
+    assert_false(options_is_loopback("127.example.org:7000"));
     assert_false(options_is_loopback("0.0.0.0:7000"));
     assert_false(options_is_loopback("*:7000"));
     assert_false(options_is_loopback("192.168.1.1:7000"));
