@@ -28,12 +28,18 @@ static void answer_started(const sale_terms *terms, api_reply *reply)
 static void answer_status(start_status status, const sale_terms *terms, const char *err,
                           api_reply *reply)
 {
+    char member[IDENT_MAX + 16];
     if (status == START_OK) {
         answer_started(terms, reply);
         log_event(LOG_INFO, "sale_started", "item", terms->item, "sale", terms->id, "strategy",
                   terms->strategy->name, NULL);
     } else if (status == START_REFUSED) {
         problem(reply, 409, "durability_unavailable", err);
+    } else if (status == START_UNKNOWN) {
+        snprintf(member, sizeof(member), ",\"sale\":\"%s\"", terms->id);
+        problem_with(reply, 504, "unknown",
+                     "started or not: GET /stock shows this sale within two seconds, or it was not",
+                     member);
     } else {
         problem(reply, 503, "store_unavailable", err);
         reply->retry_after_s = 1;

@@ -94,14 +94,16 @@ static bool start_first_sale(const fs_options *options, fs_store *store)
     if (options->sale.item[0] == '\0')
         return true;
     start_status status;
+    bool again;
     dlock_time deadline = dlock_in_ms(FIRST_SALE_MS);
     do {
         if (!draft_finish(&options->sale, &terms, err, sizeof(err)))
             return false;
         status = start_sale(store, &terms, true, err, sizeof(err));
-        if (status == START_UNAVAILABLE)
+        again = status == START_UNAVAILABLE || status == START_UNKNOWN;
+        if (again)
             sleep_ms(200);
-    } while (status == START_UNAVAILABLE && !dlock_passed(deadline));
+    } while (again && !dlock_passed(deadline));
 
     if (status == START_JOINED)
         compare(&terms, store);

@@ -91,6 +91,8 @@ static start_status load(fs_sales *sales, const char *item, const char *id)
     char err[256] = "";
     sale_terms terms;
     start_status status = start_read_terms(sales->store, item, id, &terms, err, sizeof(err));
+    if (status == START_OK)
+        status = start_segments(&terms);
     fs_sale *now = status == START_OK ? sale_open(&terms, err, sizeof(err)) : NULL;
     if (now == NULL) {
         LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);

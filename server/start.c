@@ -2,8 +2,9 @@
  * start.c - see start.h.
  *
  * A sharded sale has its terms under the item's own tag and its stock under the segments' tags,
- * which may lie on other servers. First the item's tag decides, so that only one starter goes on
- * to the segments; buyers of a segment that is not there yet are told "closed", and try again.
+ * which may lie on other servers. The item's tag decides, in one script; the segments follow from
+ * the terms there. Every instance that takes up the sale starts those that are missing, so it does
+ * not matter where a starter dies.
  */
 #include "server/start.h"
 
@@ -15,9 +16,8 @@
 #include "server/strategy.h"
 #include "start.lua.h"
 
-#define SCHEMA   "1"
-#define START_MS 2000
-#define TRIES    5 /* of starters that come in each other's way */
+#define SCHEMA "1"
+#define TRIES  5 /* of starters that come in each other's way */
 
 static dlock_script start = DLOCK_SCRIPT("start", "#!lua\n" START_LUA);
 
@@ -66,6 +66,12 @@ static int64_t number(const redisReply *hash, const char *name)
     return strtoll(field(hash, name), NULL, 10);
 }
 
+static int segments(const redisReply *hash, const char *name)
+{
+    int64_t count = number(hash, name);
+    return count < 0 || count > SEGMENTS_MAX ? 0 : (int)count;
+}
+
 static start_status read_fields(const redisReply *hash, sale_terms *ret, char *err, size_t err_len)
 {
     if (strcmp(field(hash, "schema"), SCHEMA) != 0) {
@@ -84,10 +90,9 @@ static start_status read_fields(const redisReply *hash, sale_terms *ret, char *e
     ret->lease_ms = number(hash, "lease_ms");
     ret->wait_ms = number(hash, "wait_ms");
     ret->hold_ms = number(hash, "hold_ms");
-    int64_t segments = number(hash, "segments");
-    ret->segments = segments < 0 || segments > SEGMENTS_MAX ? 0 : (int)segments;
+    ret->segments = segments(hash, "segments");
     snprintf(ret->previous, sizeof(ret->previous), "%s", field(hash, "previous"));
-    ret->previous_segments = (int)number(hash, "previous_segments");
+    ret->previous_segments = segments(hash, "previous_segments");
     return START_OK;
 }
 
@@ -191,8 +196,28 @@ static int put_leftovers(dlock_args *args, const fs_shelf *old)
     return count;
 }
 
+/* Runs the script and frees its words. */
+static start_status call_start(fs_store *store, int keys, dlock_args *args, dlock_time deadline,
+                               char in_force[IDENT_MAX + 1])
+{
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome =
+        dlock_redis_eval(store->redis, &start, keys, args, deadline, &reply);
+    dlock_args_free(args);
+    start_status status = START_OK;
+    if (outcome != DLOCK_REDIS_OK)
+        status =
+            outcome_of_write(store, outcome) == BUY_UNKNOWN ? START_UNKNOWN : START_UNAVAILABLE;
+    else if (strcmp(reply->str, "late") == 0)
+        status = START_UNAVAILABLE;
+    else
+        snprintf(in_force, IDENT_MAX + 1, "%s", reply->str);
+    freeReplyObject(reply);
+    return status;
+}
+
 /* Starts the terms' sale in one tag, after the sale `follows`. `units` < 0: no stock here. What
- * then is the tag's current sale goes into `in_force`. */
+ * then is the tag's current sale goes into `in_force`. START_OK, _UNAVAILABLE, _UNKNOWN. */
 static start_status start_tag(const sale_terms *terms, int segment, const char *follows,
                               int64_t units, char in_force[IDENT_MAX + 1])
 {
@@ -214,22 +239,15 @@ static start_status start_tag(const sale_terms *terms, int segment, const char *
     else
         dlock_args_int(&args, units);
     dlock_args_int(&args, TERMS_KEPT_S);
+    dlock_time deadline = dlock_in_ms(START_MS);
+    dlock_args_int(&args, store_redis_us(terms->store, deadline));
     put_terms(&args, terms);
-
-    redisReply *reply = NULL;
-    dlock_redis_outcome outcome =
-        dlock_redis_eval(terms->store->redis, &start, keys, &args, dlock_in_ms(START_MS), &reply);
-    dlock_args_free(&args);
-    if (outcome == DLOCK_REDIS_OK)
-        snprintf(in_force, IDENT_MAX + 1, "%s", reply->str);
-    else
-        outcome_of_write(terms->store, outcome);
-    freeReplyObject(reply);
-    return outcome == DLOCK_REDIS_OK ? START_OK : START_UNAVAILABLE;
+    return call_start(terms->store, keys, &args, deadline, in_force);
 }
 
-/* Starts the sale in each of its segments, and ends the sale before in all that it had. */
-static start_status start_segments(const sale_terms *terms)
+/* Also ends the sale before in all segments that it had. Who comes late finds this sale, or a later
+ * one: ids rise. */
+start_status start_segments(const sale_terms *terms)
 {
     int count =
         terms->segments > terms->previous_segments ? terms->segments : terms->previous_segments;
@@ -238,7 +256,9 @@ static start_status start_segments(const sale_terms *terms)
         fs_shelf shelf;
         shelf_name(&shelf, terms->item, k, terms->id);
         int64_t units = k < terms->segments ? terms_units(terms, k) : -1;
-        if (find_in(terms->store, shelf.current, follows) == START_UNAVAILABLE ||
+        if (find_in(terms->store, shelf.current, follows) == START_UNAVAILABLE)
+            return START_UNAVAILABLE;
+        if (strcmp(follows, terms->id) < 0 &&
             start_tag(terms, k, follows, units, in_force) != START_OK)
             return START_UNAVAILABLE;
     }
@@ -254,8 +274,7 @@ static void make_id(sale_terms *terms)
              (unsigned long long)(now > previous ? now : previous + 1));
 }
 
-static start_status follow_current(fs_store *store, sale_terms *terms, bool only_if_none, char *err,
-                                   size_t err_len)
+static start_status follow_current(fs_store *store, sale_terms *terms, bool only_if_none)
 {
     char id[IDENT_MAX + 1];
     start_status found = start_find(store, terms->item, id);
@@ -267,8 +286,9 @@ static start_status follow_current(fs_store *store, sale_terms *terms, bool only
         memcpy(terms->id, id, sizeof(id));
         return START_JOINED;
     }
+    char err[256];
     sale_terms previous;
-    found = start_read_terms(store, terms->item, id, &previous, err, err_len);
+    found = start_read_terms(store, terms->item, id, &previous, err, sizeof(err));
     memcpy(terms->previous, id, sizeof(id));
     terms->previous_segments = found == START_OK ? previous.segments : 0;
     return found == START_UNAVAILABLE ? START_UNAVAILABLE : START_OK;
@@ -278,7 +298,7 @@ start_status start_sale(fs_store *store, sale_terms *terms, bool only_if_none, c
                         size_t err_len)
 {
     terms->store = store;
-    snprintf(err, err_len, "Redis did not answer");
+    snprintf(err, err_len, "Redis did not answer in time; nothing was started");
     if (!store_sync_clock(store))
         return START_UNAVAILABLE;
     start_status status = check_durability(store, terms, err, err_len);
@@ -287,16 +307,14 @@ start_status start_sale(fs_store *store, sale_terms *terms, bool only_if_none, c
 
     for (int i = 0; i < TRIES; i++) {
         char in_force[IDENT_MAX + 1];
-        status = follow_current(store, terms, only_if_none, err, err_len);
+        status = follow_current(store, terms, only_if_none);
         if (status == START_JOINED || status == START_UNAVAILABLE)
             return status;
         make_id(terms);
         int64_t units = terms->segments > 0 ? -1 : terms->initial;
         status = start_tag(terms, SHELF_WHOLE, terms->previous, units, in_force);
-        if (status != START_OK)
+        if (status != START_OK || strcmp(in_force, terms->id) == 0)
             return status;
-        if (strcmp(in_force, terms->id) == 0)
-            return start_segments(terms);
     }
     snprintf(err, err_len, "too many others start sales of this item");
     return START_UNAVAILABLE;

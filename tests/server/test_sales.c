@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/proxy.h"
 #include "tests/support/site.h"
 
 static fx_redis *redis;
@@ -59,10 +60,80 @@ static void who_does_not_want_to_wait_may_hold_for_long(void **state)
     }
 }
 
+/* ---- starts that Redis does not answer ------------------------------------------------------- */
+
+#define START "match script unpack(ARGV, 6)"
+
+/* Starts an instance behind the proxy, which has started a sale before: its script is known. */
+static fx_server *start_behind(fx_proxy *proxy)
+{
+    fx_server *behind = fx_server_start(fx_proxy_url(proxy), NULL);
+    ask(behind, "POST", "/sales", "{\"item\":\"first\",\"stock\":1}", 201, NULL);
+    return behind;
+}
+
+static void a_start_without_an_answer_is_unknown(void **state)
+{
+    (void)state;
+    fx_proxy *proxy = fx_proxy_start(fx_redis_tcp_url(redis));
+    fx_server *behind = start_behind(proxy);
+    fx_proxy_say(proxy, "drop reply 1 " START);
+    ask(behind, "POST", "/sales", "{\"item\":\"U1\",\"stock\":3}", 504, "\"code\":\"unknown\"");
+    ask(server, "GET", "/stock?item=U1", NULL, 200, "\"initial\":3,"); /* it was started */
+    fx_server_kill(behind);
+    fx_proxy_stop(proxy);
+}
+
+static bool a_script_has_run(void *arg)
+{
+    (void)arg;
+    redisReply *reply = redisCommand(fx_redis_ctx(redis), "INFO commandstats");
+    bool has = reply != NULL && strstr(reply->str, "cmdstat_evalsha:") != NULL;
+    freeReplyObject(reply);
+    return has;
+}
+
+static void a_start_that_comes_late_does_nothing(void **state)
+{
+    (void)state;
+    fx_proxy *proxy = fx_proxy_start(fx_redis_url(redis)); /* TCP would be reset */
+    fx_server *behind = start_behind(proxy);
+    fx_proxy_say(proxy, "delay request 3s 1 " START);
+    freeReplyObject(redisCommand(fx_redis_ctx(redis), "CONFIG RESETSTAT"));
+    ask(behind, "POST", "/sales", "{\"item\":\"U2\",\"stock\":3}", 504, "\"sale\":\"");
+    assert_true(fx_wait_until(a_script_has_run, NULL, 20000));
+    ask(server, "GET", "/stock?item=U2", NULL, 404, NULL);
+    fx_server_kill(behind);
+    fx_proxy_stop(proxy);
+}
+
+static void who_takes_up_a_sale_starts_what_its_starter_left(void **state)
+{
+    (void)state;
+    fx_proxy *proxy = fx_proxy_start(fx_redis_tcp_url(redis));
+    fx_server *behind = start_behind(proxy);
+    open_sale("U3", "\"stock\":9,\"strategy\":\"sharded\",\"segments\":2");
+    fx_proxy_say(proxy, "reset before match {U3#2}");
+    ask(behind, "POST", "/sales",
+        "{\"item\":\"U3\",\"stock\":8,\"strategy\":\"sharded\",\"segments\":4}", 201, NULL);
+    fx_server_kill(behind);
+    fx_proxy_stop(proxy);
+
+    fx_server *other = fx_server_start(fx_redis_url(redis), NULL);
+    ask(other, "GET", "/stock?item=U3", NULL, 200, "\"initial\":8,\"remaining\":8,");
+    for (int i = 0; i < 8; i++)
+        ask(other, "POST", "/buy?item=U3&user=u1", NULL, 201, NULL);
+    ask(other, "POST", "/buy?item=U3&user=u1", NULL, 409, "sold_out");
+    fx_server_kill(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_does_not_want_to_wait_may_hold_for_long),
+        cmocka_unit_test(a_start_without_an_answer_is_unknown),
+        cmocka_unit_test(a_start_that_comes_late_does_nothing),
+        cmocka_unit_test(who_takes_up_a_sale_starts_what_its_starter_left),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -146,7 +146,7 @@ static void open_sale(const char *strategy)
              "{\"item\":\"%s\",\"stock\":1,\"strategy\":\"%s\",\"lease_ms\":%d,"
              "\"wait_ms\":8000}",
              item, strategy, LEASE_MS);
-    assert_int_equal(fx_http("POST", url, NULL, sale, 5000, &reply), 201);
+    assert_int_equal(fx_http("POST", url, NULL, sale, 20000, &reply), 201);
     fx_reply_free(&reply);
 }
 
