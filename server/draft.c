@@ -50,6 +50,18 @@ static int64_t said_or(int64_t said, int64_t otherwise)
     return said >= 0 ? said : otherwise;
 }
 
+static bool hold_fits(const sale_terms *terms, char *err, size_t err_len)
+{
+    long long most = terms_hold_most_ms(terms), whole = terms_request_ms(terms);
+    if (terms->hold_ms <= most)
+        return true;
+    snprintf(err, err_len,
+             "'hold_ms' must be an integer from 0 to %lld, for with this wait_ms a buyer is "
+             "answered within %lld ms",
+             most, whole);
+    return false;
+}
+
 bool draft_finish(const fs_draft *draft, sale_terms *ret, char *err, size_t err_len)
 {
     memset(ret, 0, sizeof(*ret));
@@ -85,7 +97,7 @@ bool draft_finish(const fs_draft *draft, sale_terms *ret, char *err, size_t err_
     ret->wait_ms = said_or(draft->wait_ms, ret->strategy->wait_ms);
     ret->hold_ms = said_or(draft->hold_ms, 0);
     ret->segments = ret->strategy->sharded ? (int)said_or(draft->segments, SEGMENTS_DEFAULT) : 0;
-    return true;
+    return hold_fits(ret, err, err_len);
 }
 
 bool draft_read(const char *body, size_t len, sale_terms *ret, char *err, size_t err_len)

@@ -7,7 +7,8 @@
 
 #include "server/outcome.h"
 
-/* Of a request's time, so much is kept for the sale itself when the lock comes late. */
+/* Of a request's time, so much is kept beyond hold_ms for the sale itself when the lock comes late.
+ */
 #define SELL_RESERVE_MS 250
 
 int locked_open(const sale_terms *terms, const dlock_options *options, void **state, char *err,
@@ -41,7 +42,12 @@ void locked_close(void *state)
 bool locked_take_one(const sale_terms *terms, dlock_lock *lock, uint64_t context,
                      const buy_request *request, dlock_hold **ret, buy_result *result)
 {
-    int64_t left_ms = dlock_left_ms(request->deadline) - SELL_RESERVE_MS;
+    int64_t room_ms = dlock_left_ms(request->deadline) - terms->hold_ms;
+    if (room_ms <= 0) { /* the section would last too long */
+        buy_answer(result, BUY_BUSY);
+        return false;
+    }
+    int64_t left_ms = room_ms - SELL_RESERVE_MS;
     int64_t wait_ms = terms->wait_ms < left_ms ? terms->wait_ms : left_ms;
     dlock_wait wait = {.wait_ms = wait_ms > 0 ? wait_ms : 0,
                        .context = context,
@@ -70,10 +76,11 @@ void locked_buy(void *state, const buy_request *request, buy_result *result)
     dlock_release(hold);
 }
 
-void locked_dwell(const sale_terms *terms)
+void locked_dwell(const sale_terms *terms, dlock_time deadline)
 {
-    struct timespec left = {.tv_sec = terms->hold_ms / 1000,
-                            .tv_nsec = (terms->hold_ms % 1000) * 1000000};
-    while (terms->hold_ms > 0 && nanosleep(&left, &left) != 0) {
+    int64_t left_ms = dlock_left_ms(deadline);
+    int64_t ms = terms->hold_ms < left_ms ? terms->hold_ms : left_ms;
+    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    while (ms > 0 && nanosleep(&left, &left) != 0) {
     }
 }

@@ -33,7 +33,7 @@ bool locked_take(const fs_locked *locked, const buy_request *request, dlock_hold
 bool locked_take_one(const sale_terms *terms, dlock_lock *lock, uint64_t context,
                      const buy_request *request, dlock_hold **ret, buy_result *result);
 
-/* Makes the critical section last as long as the sale says. */
-void locked_dwell(const sale_terms *terms);
+/* Makes the critical section last as long as the sale says, but not beyond the deadline. */
+void locked_dwell(const sale_terms *terms, dlock_time deadline);
 
 #endif

@@ -55,6 +55,12 @@ static void sleep_ms(int ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000L}, NULL);
 }
 
+static bool wait_signal(const sigset_t *signals, int64_t ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000L};
+    return sigtimedwait(signals, NULL, &time) > 0;
+}
+
 /* ---- the first sale -------------------------------------------------------------------------- */
 
 static void warn_if_different(const char *name, int64_t mine, int64_t current)
@@ -86,8 +92,10 @@ static void compare(const sale_terms *mine, fs_store *store)
     warn_if_different("durability", mine->durability, current.durability);
 }
 
-/* Starts the sale of the options unless its item has one. False: said in the log. */
-static bool start_first_sale(const fs_options *options, fs_store *store)
+/* Starts the sale of the options unless its item has one. False: a signal came meanwhile, or what
+ * went wrong is said in the log. */
+static bool start_first_sale(const fs_options *options, fs_store *store, const sigset_t *signals,
+                             bool *stopped)
 {
     char err[512];
     sale_terms terms;
@@ -101,9 +109,10 @@ static bool start_first_sale(const fs_options *options, fs_store *store)
             return false;
         status = start_sale(store, &terms, true, err, sizeof(err));
         again = status == START_UNAVAILABLE || status == START_UNKNOWN;
-        if (again)
-            sleep_ms(200);
-    } while (again && !dlock_passed(deadline));
+        *stopped = again && wait_signal(signals, 200);
+    } while (again && !*stopped && !dlock_passed(deadline));
+    if (*stopped)
+        return false;
 
     if (status == START_JOINED)
         compare(&terms, store);
@@ -118,17 +127,11 @@ static bool start_first_sale(const fs_options *options, fs_store *store)
 
 /* ---- draining -------------------------------------------------------------------------------- */
 
-static bool wait_signal(const sigset_t *signals, int64_t seconds)
-{
-    struct timespec time = {.tv_sec = seconds};
-    return sigtimedwait(signals, NULL, &time) > 0;
-}
-
 static void drain(fs_api *api, const sigset_t *signals, int64_t delay_s)
 {
     log_event(LOG_INFO, "draining", NULL);
     atomic_store(&api->draining, true);
-    bool hurry = wait_signal(signals, delay_s);
+    bool hurry = wait_signal(signals, delay_s * 1000);
     atomic_store(&api->refusing, true);
     dlock_time deadline = dlock_in_ms(hurry ? 0 : IN_FLIGHT_MS);
     while (atomic_load(&api->in_flight) > 0 && !dlock_passed(deadline))
@@ -148,9 +151,10 @@ static int serve(const fs_options *options, fs_api *api, const sigset_t *signals
         return 1;
     }
     name_instance(options, http_address(http), api->store->instance, sizeof(api->store->instance));
-    if (!start_first_sale(options, api->store)) {
+    bool stopped = false;
+    if (!start_first_sale(options, api->store, signals, &stopped)) {
         http_stop(http);
-        return 1;
+        return stopped ? 0 : 1;
     }
     atomic_store(&api->open, true);
     log_event(LOG_INFO, "started", "version", FLASHSALE_VERSION, "listen", http_address(http),

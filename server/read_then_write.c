@@ -179,7 +179,7 @@ void read_then_write(const sale_terms *terms, const buy_request *request, fs_sec
         return;
     }
     if (section.locked)
-        locked_dwell(terms);
+        locked_dwell(terms, request->deadline);
     if (is_cancelled(section) || dlock_left_ms(request->deadline) < WRITE_RESERVE_MS) {
         buy_answer(result, BUY_BUSY);
         return;

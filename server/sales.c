@@ -96,7 +96,11 @@ static start_status load(fs_sales *sales, const char *item, const char *id)
     fs_sale *now = status == START_OK ? sale_open(&terms, err, sizeof(err)) : NULL;
     if (now == NULL) {
         LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
-        return status == START_OK ? START_UNREADABLE : status;
+        if (status == START_OK)
+            status = START_UNREADABLE;
+        if (status == START_UNREADABLE)
+            replace(sales, item, NULL); /* the sale before is over all the same */
+        return status;
     }
     replace(sales, item, now);
     log_event(LOG_INFO, "sale_in_force", "item", item, "sale", id, "strategy", terms.strategy->name,

@@ -6,6 +6,7 @@
 
 #define REQUEST_MS      10000
 #define WAIT_RESERVE_MS 1000 /* beyond the longest wait, for the write itself */
+#define HOLD_RESERVE_MS 500  /* beyond the section, for the lock and the write */
 
 static const char *const durability_names[DURABILITY_LEVELS] = {"memory", "disk"};
 
@@ -28,6 +29,11 @@ bool durability_find(const char *name, durability *ret)
 int64_t terms_request_ms(const sale_terms *terms)
 {
     return terms->wait_ms <= REQUEST_MS ? REQUEST_MS : terms->wait_ms + WAIT_RESERVE_MS;
+}
+
+int64_t terms_hold_most_ms(const sale_terms *terms)
+{
+    return terms_request_ms(terms) - HOLD_RESERVE_MS;
 }
 
 /* A sale's id is the moment of its start, which ended the one before. */

@@ -50,6 +50,9 @@ bool durability_find(const char *name, durability *ret);
  * lets its buyers wait longer. */
 int64_t terms_request_ms(const sale_terms *terms);
 
+/* The longest hold_ms with which a buyer can still be sold to in that time. */
+int64_t terms_hold_most_ms(const sale_terms *terms);
+
 /* Whether there was a sale before that is kept still. */
 bool terms_keep_previous(const sale_terms *terms);
 

@@ -24,7 +24,7 @@ static void fenced_buy(void *state, const buy_request *request, buy_result *resu
     if (!locked_take(sale, request, &hold, result))
         return;
     sell_buyer buyer = {request, result};
-    locked_dwell(sale->terms);
+    locked_dwell(sale->terms, request->deadline);
     FAIL_POINT("in-section");
     sell_guarded(sale->terms, sale->terms->shelves, hold, false, &buyer, 1, request->deadline);
     dlock_release(hold);

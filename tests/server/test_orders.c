@@ -227,7 +227,8 @@ static bool in_step; /* the three of one key start at once; else each goes on as
 static pthread_barrier_t step;
 
 typedef struct client {
-    int at, sold, other;
+    int at, sold;
+    char other[600]; /* the last answer that was not a sale */
     pthread_t thread;
 } client;
 
@@ -243,7 +244,8 @@ static void *buy_all(void *arg)
         if (fx_site_ask(site, mine->at, "POST", path, NULL, &reply) == 201)
             mine->sold++;
         else
-            mine->other++;
+            snprintf(mine->other, sizeof(mine->other), "%d %.300s%s", reply.status, reply.body,
+                     reply.error);
         fx_reply_free(&reply);
     }
     return NULL;
@@ -275,7 +277,8 @@ static void one_key_at_three_instances_at_once_makes_one_order(void **state)
         for (int at = 0; at < FX_INSTANCES; at++) {
             pthread_join(clients[at].thread, NULL);
             if (clients[at].sold != requests)
-                fail_msg("%s: %d of %d sold", cases[i].strategy, clients[at].sold, requests);
+                fail_msg("%s: %d of %d sold, then %s", cases[i].strategy, clients[at].sold,
+                         requests, clients[at].other);
         }
         pthread_barrier_destroy(&step);
         assert_int_equal(fx_site_stock(site, "orders"), requests);
