@@ -20,15 +20,13 @@ static fx_process *proxy;
 static int front;
 static char front_url[64];
 
-/* With a lease that a test can wait for: who dies with the lock keeps it that long. */
 static fx_server *start_instance(int i)
 {
     char listen[32];
     snprintf(listen, sizeof(listen), "127.0.0.1:%d", server_port[i]);
     return fx_server_start(fx_redis_url(redis),
                            (const char *const[]){"--listen", listen, "--item", "P0001", "--stock",
-                                                 "1000000", "--strategy", "combined", "--lease-ms",
-                                                 "3000", NULL});
+                                                 "1000000", "--strategy", "combined", NULL});
 }
 
 static void set_address(const char *name, int port)

@@ -131,8 +131,7 @@ static void start_sale(const char *strategy)
     token(secret, sizeof(secret));
     snprintf(url, sizeof(url), "%s/sales", instance[0]);
     snprintf(header, sizeof(header), "Authorization: Bearer %s", secret);
-    snprintf(body, sizeof(body),
-             "{\"item\":\"P0001\",\"stock\":1000000,\"strategy\":\"%s\",\"lease_ms\":5000}",
+    snprintf(body, sizeof(body), "{\"item\":\"P0001\",\"stock\":1000000,\"strategy\":\"%s\"}",
              strategy);
     const char *const headers[] = {header, NULL};
     if (fx_http("POST", url, headers, body, 10000, &reply) != 201)
