@@ -85,19 +85,21 @@ static bool read_query(const api_request *http, buy_query *query, api_reply *rep
 
 /* ---- what is answered ------------------------------------------------------------------------ */
 
-static void answer_closed(const sale_terms *terms, const char *wanted, api_reply *reply)
+static void answer_closed(const char *now, const char *wanted, api_reply *reply)
 {
-    bool ended = strcmp(wanted, terms->id) < 0;
+    bool ended = strcmp(wanted, now) < 0;
     problem(reply, ended ? 409 : 404, ended ? "sale_closed" : "no_such_sale",
             ended ? "this sale is over; the item has a newer one" : "there is no such sale");
 }
 
-/* The request id goes with every refusal, for the client may not have chosen it. */
-static void answer_problem(const buy_request *request, api_reply *reply, int status,
-                           const char *code, const char *detail)
+/* The request id goes with every refusal, for the client may not have chosen it; and the sale, so
+ * that a retry can say to which it belongs. */
+static void answer_problem(const buy_request *request, const char *sale, api_reply *reply,
+                           int status, const char *code, const char *detail)
 {
-    char members[160];
-    int len = snprintf(members, sizeof(members), ",\"request\":\"%s\"", request->request);
+    char members[256];
+    int len = snprintf(members, sizeof(members), ",\"request\":\"%s\",\"sale\":\"%s\"",
+                       request->request, sale);
     if (status == 504)
         snprintf(members + len, sizeof(members) - (size_t)len, ",\"not_after\":%lld",
                  (long long)request->not_after_us);
@@ -106,18 +108,17 @@ static void answer_problem(const buy_request *request, api_reply *reply, int sta
         reply->retry_after_s = RETRY_AFTER_S;
 }
 
-static void answer_sold(const buy_query *query, const sale_terms *terms, const buy_result *result,
-                        api_reply *reply)
+static void answer_sold(const buy_query *query, const checkout_answer *bought, api_reply *reply)
 {
+    const buy_result *result = &bought->result;
     fs_text *out = api_json(reply, 201);
-    api_put_order(out, query->item, terms->id, terms->segments > 0, result->segment,
+    api_put_order(out, query->item, bought->sale, bought->sharded, result->segment,
                   query->request.request, &result->order);
     text_add(out, "}\n");
     reply->replayed = result->replayed;
 }
 
-static void answer(const buy_query *query, const sale_terms *terms, const buy_result *result,
-                   api_reply *reply)
+static void answer(const buy_query *query, const checkout_answer *bought, api_reply *reply)
 {
     static const struct {
         int status;
@@ -134,15 +135,16 @@ static void answer(const buy_query *query, const sale_terms *terms, const buy_re
         [BUY_UNAVAILABLE] = {503, "store_unavailable", "Redis did not answer; nothing was bought"},
         [BUY_UNKNOWN] = {504, "unknown",
                          "bought or not: ask GET /orders/{request}, or repeat with the same "
-                         "Idempotency-Key"},
+                         "Idempotency-Key and sale="},
     };
-    if (result->outcome == BUY_SOLD)
-        answer_sold(query, terms, result, reply);
-    else if (result->outcome == BUY_CLOSED)
-        answer_closed(terms, query->sale, reply);
+    buy_outcome outcome = bought->result.outcome;
+    if (outcome == BUY_SOLD)
+        answer_sold(query, bought, reply);
+    else if (outcome == BUY_CLOSED)
+        answer_closed(bought->sale, query->sale, reply);
     else
-        answer_problem(&query->request, reply, refusals[result->outcome].status,
-                       refusals[result->outcome].code, refusals[result->outcome].detail);
+        answer_problem(&query->request, bought->sale, reply, refusals[outcome].status,
+                       refusals[outcome].code, refusals[outcome].detail);
 }
 
 /* False: answered; the user or the address has asked too often. */
@@ -161,8 +163,7 @@ static bool within_rate(fs_api *api, const api_request *http, const buy_query *q
 void api_buy(fs_api *api, const api_request *http, api_reply *reply)
 {
     buy_query query;
-    buy_result result;
-    fs_sale *sale;
+    checkout_answer bought;
     dlock_time begin = dlock_now();
     if (atomic_load_explicit(&api->refusing, memory_order_relaxed)) {
         problem(reply, 503, "draining", "this instance is going down; nothing was bought");
@@ -172,13 +173,12 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
     if (!read_query(http, &query, reply) || !within_rate(api, http, &query, reply))
         return;
 
-    start_status status =
-        checkout(api->sales, query.item, query.sale, &query.request, &result, &sale);
+    start_status status = checkout(api->sales, query.item, query.sale, &query.request, &bought);
     if (status != START_OK) {
         api_no_sale(reply, status, query.item);
         return;
     }
-    answer(&query, &sale->terms, &result, reply);
-    sales_put(sale);
-    metrics_count_buy(api->metrics, result.outcome, result.replayed, dlock_now().us - begin.us);
+    answer(&query, &bought, reply);
+    metrics_count_buy(api->metrics, bought.result.outcome, bought.result.replayed,
+                      dlock_now().us - begin.us);
 }

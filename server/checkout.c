@@ -1,8 +1,12 @@
 /* checkout.c - see checkout.h. */
 #include "server/checkout.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#include "server/ledger.h"
+#include "server/outcome.h"
 
 #define NEXT_SALE_MS 10 /* pause while the next sale is not quite there yet */
 
@@ -20,30 +24,95 @@ static void look_for_next_sale(fs_sales *sales, const fs_sale *closed)
         nanosleep(&(struct timespec){.tv_nsec = NEXT_SALE_MS * 1000000L}, NULL);
 }
 
-start_status checkout(fs_sales *sales, const char *item, const char *wanted, buy_request *request,
-                      buy_result *result, fs_sale **ret)
+static void put_sale(checkout_answer *ret, const sale_terms *terms)
 {
-    bool first = true;
-    for (;;) {
-        start_status status = sales_get(sales, item, ret);
+    snprintf(ret->sale, sizeof(ret->sale), "%s", terms->id);
+    ret->sharded = terms->segments > 0;
+}
+
+/* Asks a sale that is over for the request's order. LEDGER_OVER: it has none. LEDGER_NOT_YET: not
+ * all of its segments are closed yet. Otherwise it is answered. */
+static ledger_status ask_ended(const sale_terms *ended, const buy_request *request,
+                               checkout_answer *ret)
+{
+    ledger_entry entry;
+    ledger_status status = ledger_find(ended, request->request, LEDGER_LOOK, &entry);
+    if (status == LEDGER_OVER || status == LEDGER_NOT_YET)
+        return status;
+    put_sale(ret, ended);
+    if (status == LEDGER_FOUND)
+        outcome_of_earlier(&entry.order, entry.segment, request, &ret->result);
+    else
+        buy_answer(&ret->result, status == LEDGER_NEVER ? BUY_VOID : BUY_UNAVAILABLE);
+    return status;
+}
+
+/* The wanted sale is not the current one. False: look again. */
+static bool ask_wanted(const sale_terms *now, const char *wanted, const buy_request *request,
+                       checkout_answer *ret)
+{
+    char err[256];
+    sale_terms other;
+    start_status status = start_read_terms(now->store, now->item, wanted, &other, err, sizeof(err));
+    if (status == START_OK && strcmp(wanted, now->id) > 0)
+        return false; /* the next sale, not in force here yet */
+    if (status == START_UNAVAILABLE)
+        buy_answer(&ret->result, BUY_UNAVAILABLE);
+    if (status != START_OK || !request->keyed)
+        return true;
+    return ask_ended(&other, request, ret) != LEDGER_NOT_YET;
+}
+
+/* Asks the sale before the current one. False: it leaves the request to the current one, or, with
+ * *again, can not say yet. */
+static bool ask_previous(const sale_terms *now, const buy_request *request, checkout_answer *ret,
+                         bool *again)
+{
+    if (!request->keyed || !terms_keep_previous(now))
+        return false;
+    sale_terms previous = {.store = now->store, .segments = now->previous_segments};
+    memcpy(previous.item, now->item, sizeof(previous.item));
+    memcpy(previous.id, now->previous, sizeof(previous.id));
+    ledger_status status = ask_ended(&previous, request, ret);
+    *again = status == LEDGER_NOT_YET;
+    return status != LEDGER_OVER && !*again;
+}
+
+/* Buys in this sale, as far as it is the one to buy in. False: look again which one is. */
+static bool buy_in(fs_sale *sale, const char *wanted, buy_request *request, checkout_answer *ret)
+{
+    bool again = false;
+    put_sale(ret, &sale->terms);
+    buy_answer(&ret->result, BUY_CLOSED);
+    if (wanted[0] != '\0' && strcmp(wanted, sale->terms.id) != 0)
+        return ask_wanted(&sale->terms, wanted, request, ret);
+    if (wanted[0] == '\0' && ask_previous(&sale->terms, request, ret, &again))
+        return true;
+    if (again)
+        return false;
+    sale_sell(sale, request, &ret->result);
+    return ret->result.outcome != BUY_CLOSED;
+}
+
+start_status checkout(fs_sales *sales, const char *item, const char *wanted, buy_request *request,
+                      checkout_answer *ret)
+{
+    bool done = false;
+    for (bool first = true; !done; first = false) {
+        fs_sale *sale;
+        start_status status = sales_get(sales, item, &sale);
         if (status != START_OK)
             return status;
-        const sale_terms *terms = &(*ret)->terms;
         if (first)
-            request->deadline = dlock_in_ms(terms_request_ms(terms));
-        first = false;
-        if (wanted[0] != '\0' && strcmp(wanted, terms->id) != 0) {
-            buy_answer(result, BUY_CLOSED);
-            return START_OK;
+            request->deadline = dlock_in_ms(terms_request_ms(&sale->terms));
+        done = buy_in(sale, wanted, request, ret);
+        if (!done && dlock_passed(request->deadline)) {
+            buy_answer(&ret->result, BUY_BUSY);
+            done = true;
         }
-        sale_sell(*ret, request, result);
-        if (result->outcome != BUY_CLOSED)
-            return START_OK;
-        if (dlock_passed(request->deadline)) {
-            buy_answer(result, BUY_BUSY);
-            return START_OK;
-        }
-        look_for_next_sale(sales, *ret);
-        sales_put(*ret);
+        if (!done)
+            look_for_next_sale(sales, sale);
+        sales_put(sale);
     }
+    return START_OK;
 }

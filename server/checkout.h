@@ -3,20 +3,30 @@
  *
  * Finds the item's current sale and buys there. When that sale has just ended, the buyer is taken
  * to the next one: unless it asked for this sale, or an unknown try could still count.
+ *
+ * A request with a key may be a retry of one in a sale that is over. With `wanted` that sale is
+ * asked, without it the one before the current; so a client that wants its retries to be known for
+ * as long as a sale is kept says `sale=`, which also spares the question.
  */
 #ifndef FLASHSALE_CHECKOUT_H
 #define FLASHSALE_CHECKOUT_H
 
 #include "server/sales.h"
 
+typedef struct checkout_answer {
+    buy_result result;
+    char sale[IDENT_MAX + 1]; /* that gave the result */
+    bool sharded;             /* whether it is */
+} checkout_answer;
+
 /*
  * Sets the request's deadline and buys. `wanted` is the only sale to buy in; "" = the current one.
  *
- * START_OK: `result` says what happened in sale *ret, which is to be given back with sales_put().
- * BUY_CLOSED there: the wanted sale is not the current one. Otherwise there is no sale, or Redis
- * did not say which; nothing was bought.
+ * START_OK: *ret says what happened, and in which sale. BUY_CLOSED there: the wanted sale is not
+ * the current one, which ret->sale names, and has no order for the request. Otherwise there is no
+ * sale, or Redis did not say which; nothing was bought.
  */
 start_status checkout(fs_sales *sales, const char *item, const char *wanted, buy_request *request,
-                      buy_result *result, fs_sale **ret);
+                      checkout_answer *ret);
 
 #endif

@@ -58,11 +58,8 @@ static void read_answers(const redisReply *reply, const fs_shelf *shelf, const s
                          int count)
 {
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != (size_t)count + 1) {
-        bool closed = reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 &&
-                      strcmp(reply->element[0]->str, "closed") == 0;
-        if (!closed)
-            LOG_SOME(LOG_ERROR, "sale_damaged", "keys", shelf->base, NULL);
-        answer_all(buyers, count, closed ? BUY_CLOSED : BUY_UNAVAILABLE);
+        LOG_SOME(LOG_ERROR, "sale_damaged", "keys", shelf->base, NULL);
+        answer_all(buyers, count, BUY_UNAVAILABLE);
         return;
     }
     for (int i = 0; i < count; i++) {

@@ -1,5 +1,6 @@
 -- Sells to a number of buyers in the order given, each all or nothing, and records the orders.
--- Everything is decided before the first write.
+-- A request that has an order is answered with it, also when the sale is over. Everything is decided
+-- before the first write.
 --
 -- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users
 -- ARGV  1 the sale  2 units a user may have, 0 = any  3 "<fence> <instance>" for the records
@@ -7,17 +8,17 @@
 --       5 units there were at first
 --       then four a buyer: request, user, units, not_after in us of Redis's clock
 --
--- Reply {"closed"}, {"damaged"} when something of the sale is missing, or {units left, one answer a
--- buyer ...}. An answer is the new order's record, "=" and the record it had before, or "sold_out",
--- "limit", "late", "void".
+-- Reply {"damaged"} when something of the sale is missing, or {units left, one answer a buyer ...}.
+-- An answer is the new order's record, "=" and the record it had before, or "sold_out", "limit",
+-- "late", "void", "closed".
 local current, left, sold = unpack(redis.call('MGET', KEYS[1], KEYS[2], KEYS[3]))
-if current ~= ARGV[1] then return {'closed'} end
+local open = current == ARGV[1]
 left, sold = tonumber(left), tonumber(sold)
 local limit = tonumber(ARGV[2])
 local number = redis.call('LLEN', KEYS[5])
-if not left or not sold or left + sold ~= tonumber(ARGV[5]) then return {'damaged'} end
-if sold > 0 and (number == 0 or redis.call('EXISTS', KEYS[4]) == 0
-        or limit > 0 and redis.call('EXISTS', KEYS[6]) == 0) then
+if open and (not left or not sold or left + sold ~= tonumber(ARGV[5])
+        or sold > 0 and (number == 0 or redis.call('EXISTS', KEYS[4]) == 0
+            or limit > 0 and redis.call('EXISTS', KEYS[6]) == 0)) then
     return {'damaged'}
 end
 local time = redis.call('TIME')
@@ -44,8 +45,9 @@ for i, request in ipairs(requests) do
     end
     local answer
     if record == '-' then answer = 'void'
-    elseif record == '>' then answer = 'sold_out'
-    elseif record then answer = '=' .. record
+    elseif record and record ~= '>' then answer = '=' .. record
+    elseif not open then answer = 'closed'
+    elseif record then answer = 'sold_out'
     elseif now > tonumber(ARGV[i * 4 + 5]) then answer = 'late'
     elseif limit > 0 and has[user] + units > limit then answer = 'limit'
     elseif units > left then
@@ -71,5 +73,5 @@ if #ids > 0 then
         for user, units in pairs(has) do redis.call('HSET', KEYS[6], user, units) end
     end
 end
-answers[1] = left
+answers[1] = left or -1
 return answers

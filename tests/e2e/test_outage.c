@@ -111,6 +111,7 @@ static void what_was_sent_to_a_redis_that_stands_still_is_unknown(void **state)
     buy(at, "&request=r-unknown", 15000, &reply);
     fx_redis_signal(site->redis, SIGCONT);
     assert_problem(&reply, 504, "unknown");
+    assert_non_null(strstr(reply.body, "\"sale\":\"")); /* for the retry to name */
     fx_reply_free(&reply);
 
     /* Now it can be settled, and the books agree with the answer. */

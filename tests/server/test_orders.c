@@ -49,9 +49,12 @@ static bool is_in_force(void *id)
     return all;
 }
 
+static int sales; /* so far: for request ids that belong to one sale */
+
 /* Starts a sale, and waits until it is in force everywhere. */
 static void open_sale(const char *terms)
 {
+    sales++;
     char text[256], body[1024], id[64];
     snprintf(text, sizeof(text), "{\"item\":\"P0001\",%s}", terms);
     ask(0, "POST", "/sales", text, 201, body, sizeof(body));
@@ -82,7 +85,8 @@ static void a_retry_gets_the_same_answer_from_every_instance(void **state)
         fx_reply again;
         snprintf(sale, sizeof(sale), "\"stock\":10,\"strategy\":\"%s\"", replaying[i]);
         open_sale(sale);
-        const char *path = "/buy?item=P0001&user=u1&quantity=2&request=r-1";
+        char path[128], other[128];
+        snprintf(path, sizeof(path), "/buy?item=P0001&user=u1&quantity=2&request=r-%d", sales);
         ask(0, "POST", path, NULL, 201, first, sizeof(first));
         for (int at = 0; at < FX_INSTANCES; at++) {
             char replayed[16];
@@ -93,10 +97,11 @@ static void a_retry_gets_the_same_answer_from_every_instance(void **state)
             assert_string_equal(replayed, "true");
             fx_reply_free(&again);
         }
-        ask(1, "POST", "/buy?item=P0001&user=u2&quantity=2&request=r-1", NULL, 422, first,
-            sizeof(first));
+        snprintf(other, sizeof(other), "/buy?item=P0001&user=u2&quantity=2&request=r-%d", sales);
+        ask(1, "POST", other, NULL, 422, first, sizeof(first));
         has_code(first, "request_reused");
-        ask(2, "POST", "/buy?item=P0001&user=u1&quantity=1&request=r-1", NULL, 422, NULL, 0);
+        snprintf(other, sizeof(other), "/buy?item=P0001&user=u1&quantity=1&request=r-%d", sales);
+        ask(2, "POST", other, NULL, 422, NULL, 0);
         assert_int_equal(fx_site_stock(site, "units"), 2);
     }
 }
@@ -238,7 +243,7 @@ static void *buy_all(void *arg)
     for (int i = 0; i < requests; i++) {
         char path[128];
         fx_reply reply;
-        snprintf(path, sizeof(path), "/buy?item=P0001&user=u%d&request=q-%d", i, i);
+        snprintf(path, sizeof(path), "/buy?item=P0001&user=u%d&request=q-%d-%d", i, sales, i);
         if (in_step)
             pthread_barrier_wait(&step);
         if (fx_site_ask(site, mine->at, "POST", path, NULL, &reply) == 201)
