@@ -225,7 +225,8 @@ static void write_url(struct buyer *buyer)
 {
     const struct load_plan *plan = buyer->course->plan;
     int length = snprintf(buyer->url, sizeof(buyer->url),
-                          "%s/buy?item=%s&user=", plan->targets[buyer->target], plan->item);
+                          "%s/buy?item=%s&sale=%s&user=", plan->targets[buyer->target], plan->item,
+                          buyer->course->sale);
     char *at = buyer->url + length;
     size_t room = sizeof(buyer->url) - (size_t)length;
     if (plan->same_names)

@@ -32,6 +32,7 @@ struct user_record {
 struct course {
     const struct load_plan *plan; /* (borrowed) */
     char key_prefix[32];          /* of every Idempotency-Key of the run */
+    const char *sale;             /* the only one to buy in (borrowed) */
     struct timeline *timeline;    /* (borrowed, as all below) */
     struct error_book *errors;
     struct user_record *users; /* plan->users of them */

@@ -90,6 +90,7 @@ static bool prepare_course(struct run *run)
     course->timeline = timeline_new();
     course->errors = error_book_new();
     course->log = run->setup->log;
+    course->sale = run->result->sale;
     if (course->users != NULL && course->timeline != NULL && course->errors != NULL &&
         fleet_init(&run->fleet, engine_threads(run->plan)))
         return true;
