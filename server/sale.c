@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "server/ledger.h"
+#include "server/outcome.h"
+
 #define SOLD_OUT_MS 100
 #define STALE_TRIES 20 /* grants lost in a row before a buyer is told "busy" */
 #define RETRY_MS    20 /* pause before asking again what became of an unknown try */
@@ -57,6 +60,24 @@ static bool is_definite(buy_outcome outcome)
            outcome != BUY_CLOSED && outcome != BUY_UNKNOWN;
 }
 
+/* "Sold out" to a retry, from a strategy that writes in steps: an earlier try may have taken its
+ * units, and its order may still be on its way to Redis. So the order is looked for, and the
+ * request made void where there is none, before the answer is a definite one. */
+static void settle(const fs_sale *sale, const buy_request *request, buy_result *result)
+{
+    ledger_entry entry;
+    switch (ledger_find(&sale->terms, request->request, LEDGER_VOID, &entry)) {
+    case LEDGER_FOUND:
+        outcome_of_earlier(&entry.order, entry.segment, request, result);
+        break;
+    case LEDGER_UNAVAILABLE:
+        buy_answer(result, BUY_UNKNOWN);
+        break;
+    default:
+        break;
+    }
+}
+
 void sale_sell(fs_sale *sale, buy_request *request, buy_result *result)
 {
     int64_t seen = atomic_load_explicit(&sale->sold_out_us, memory_order_relaxed);
@@ -74,6 +95,8 @@ void sale_sell(fs_sale *sale, buy_request *request, buy_result *result)
         doubt = doubt || result->outcome == BUY_UNKNOWN;
     } while (worth_another(sale, request, result->outcome, ++tries));
 
+    if (request->keyed && !sale->terms.strategy->replayable && result->outcome == BUY_SOLD_OUT)
+        settle(sale, request, result);
     if (doubt && !is_definite(result->outcome))
         buy_answer(result, BUY_UNKNOWN);
     else if (result->outcome == BUY_STALE)

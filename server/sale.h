@@ -31,6 +31,7 @@ void sale_close(fs_sale *sale);
  * What a strategy leaves open is tried again here while there is time: a grant that went stale,
  * and an unknown outcome where asking again is answered by the record of the first try. After an
  * unknown try only such a definite answer ends the doubt; anything else leaves it "unknown".
+ * Where asking again is no such answer, a keyed request that is sold out is made void first.
  *
  * "Sold out" may be answered from memory for 100 ms after zero units were read, since stock only
  * falls; but not to a retry, which may have an order.
