@@ -114,11 +114,7 @@ static void free_lock(dlock_lock *lock)
     free(lock);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return strcmp(a, b) == 0;
-}
-
+/* The wake-up list's name stands for the other companion keys. */
 static bool same_lock(const dlock_lock *a, const dlock_lock *b)
 {
     const dlock_options *p = &a->options, *q = &b->options;
@@ -127,9 +123,9 @@ static bool same_lock(const dlock_lock *a, const dlock_lock *b)
                 p->not_reentrant == q->not_reentrant && p->cohort_max == q->cohort_max &&
                 p->cohort_ms == q->cohort_ms && p->wait_replicas == q->wait_replicas &&
                 p->lost == q->lost && p->lost_arg == q->lost_arg && a->names_len == b->names_len &&
-                same_text(a->wake, b->wake) && same_text(a->fences[0], b->fences[0]);
+                strcmp(a->wake, b->wake) == 0;
     for (int i = 0; same && i < a->names_len; i++)
-        same = same_text(a->names[i], b->names[i]);
+        same = strcmp(a->names[i], b->names[i]) == 0;
     return same;
 }
 
