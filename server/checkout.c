@@ -36,7 +36,8 @@ static ledger_status ask_ended(const sale_terms *ended, const buy_request *reque
                                checkout_answer *ret)
 {
     ledger_entry entry;
-    ledger_status status = ledger_find(ended, request->request, LEDGER_LOOK, &entry);
+    ledger_status status =
+        ledger_find(ended, request->request, LEDGER_LOOK, request->deadline, &entry);
     if (status == LEDGER_OVER || status == LEDGER_NOT_YET)
         return status;
     put_sale(ret, ended);

@@ -18,11 +18,12 @@ static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" RESOLVE_LUA);
 static dlock_script page = DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" PAGE_LUA);
 
 /* Runs a script and frees its words. NULL: Redis did not answer. */
-static redisReply *ask(const sale_terms *terms, dlock_script *script, int keys, dlock_args *args)
+static redisReply *ask(const sale_terms *terms, dlock_script *script, int keys, dlock_args *args,
+                       dlock_time deadline)
 {
     redisReply *reply = NULL;
     dlock_redis_outcome outcome = dlock_redis_eval(terms->store->redis, script, keys, args,
-                                                   dlock_in_ms(STORE_READ_MS), &reply);
+                                                   store_read_deadline(deadline), &reply);
     dlock_args_free(args);
     if (outcome == DLOCK_REDIS_OK)
         return reply;
@@ -41,7 +42,7 @@ bool ledger_count(const sale_terms *terms, ledger_numbers *ret)
         dlock_args_text(&args, terms->shelves[k].sold);
         dlock_args_text(&args, terms->shelves[k].ledger);
         dlock_args_text(&args, terms->shelves[k].orders);
-        redisReply *reply = ask(terms, &numbers, 4, &args);
+        redisReply *reply = ask(terms, &numbers, 4, &args, dlock_in_ms(STORE_READ_MS));
         if (reply == NULL)
             return false;
         bool there = reply->elements == 3;
@@ -60,7 +61,7 @@ bool ledger_count(const sale_terms *terms, ledger_numbers *ret)
 /* ---- one order ------------------------------------------------------------------------------- */
 
 static ledger_status find_on(const sale_terms *terms, const fs_shelf *shelf, const char *request,
-                             ledger_how how, fs_order *ret)
+                             ledger_how how, dlock_time deadline, fs_order *ret)
 {
     char note[KEY_MAX + IDENT_MAX + 8];
     snprintf(note, sizeof(note), "%s:asked:%s", shelf->base, request);
@@ -78,7 +79,7 @@ static ledger_status find_on(const sale_terms *terms, const fs_shelf *shelf, con
     else
         dlock_args_int(&args, 0);
     dlock_args_int(&args, TERMS_KEPT_S * INT64_C(1000));
-    redisReply *reply = ask(terms, &resolve, 3, &args);
+    redisReply *reply = ask(terms, &resolve, 3, &args, deadline);
     if (reply == NULL)
         return LEDGER_UNAVAILABLE;
 
@@ -95,14 +96,14 @@ static ledger_status find_on(const sale_terms *terms, const fs_shelf *shelf, con
 
 /* Found on one of the shelves, or the least sure of their answers. */
 static ledger_status find_on_all(const sale_terms *terms, const char *request, ledger_how how,
-                                 ledger_entry *ret)
+                                 dlock_time deadline, ledger_entry *ret)
 {
     ledger_status all = LEDGER_NEVER;
     int count = terms->segments > 0 ? terms->segments : 1;
     for (int k = 0; k < count; k++) {
         fs_shelf shelf;
         shelf_name(&shelf, terms->item, terms->segments > 0 ? k : SHELF_WHOLE, terms->id);
-        ledger_status status = find_on(terms, &shelf, request, how, &ret->order);
+        ledger_status status = find_on(terms, &shelf, request, how, deadline, &ret->order);
         ret->segment = k;
         if (status == LEDGER_FOUND || status == LEDGER_UNAVAILABLE)
             return status;
@@ -113,16 +114,16 @@ static ledger_status find_on_all(const sale_terms *terms, const char *request, l
 }
 
 ledger_status ledger_find(const sale_terms *terms, const char *request, ledger_how how,
-                          ledger_entry *ret)
+                          dlock_time deadline, ledger_entry *ret)
 {
     snprintf(ret->sale, sizeof(ret->sale), "%s", terms->id);
     ret->sharded = terms->segments > 0;
     if (how == LEDGER_LOOK || terms->segments > 1) {
-        ledger_status seen = find_on_all(terms, request, LEDGER_LOOK, ret);
+        ledger_status seen = find_on_all(terms, request, LEDGER_LOOK, deadline, ret);
         if (how == LEDGER_LOOK || seen == LEDGER_FOUND || seen == LEDGER_UNAVAILABLE)
             return seen;
     }
-    return find_on_all(terms, request, how, ret);
+    return find_on_all(terms, request, how, deadline, ret);
 }
 
 /* Goes on to the sale before. LEDGER_FOUND: done; LEDGER_NEVER: there is none, or it is not kept
@@ -144,12 +145,13 @@ static ledger_status step_back(sale_terms *sale)
 }
 
 /* The order in one of the sales before; LEDGER_NEVER: in none of them. */
-static ledger_status find_before(const sale_terms *terms, const char *request, ledger_entry *ret)
+static ledger_status find_before(const sale_terms *terms, const char *request, dlock_time deadline,
+                                 ledger_entry *ret)
 {
     sale_terms sale = *terms;
     ledger_status all = LEDGER_NEVER, step;
     while ((step = step_back(&sale)) == LEDGER_FOUND) {
-        ledger_status status = ledger_find(&sale, request, LEDGER_ASK, ret);
+        ledger_status status = ledger_find(&sale, request, LEDGER_ASK, deadline, ret);
         if (status == LEDGER_FOUND || status == LEDGER_UNAVAILABLE)
             return status;
         if (status == LEDGER_NOT_YET)
@@ -162,13 +164,14 @@ static ledger_status find_before(const sale_terms *terms, const char *request, l
  * sale before. */
 ledger_status ledger_find_in_all(const sale_terms *terms, const char *request, ledger_entry *ret)
 {
-    ledger_status now = ledger_find(terms, request, LEDGER_LOOK, ret);
+    dlock_time deadline = dlock_in_ms(terms_request_ms(terms));
+    ledger_status now = ledger_find(terms, request, LEDGER_LOOK, deadline, ret);
     if (now == LEDGER_FOUND || now == LEDGER_UNAVAILABLE)
         return now;
-    ledger_status before = find_before(terms, request, ret);
+    ledger_status before = find_before(terms, request, deadline, ret);
     if (before == LEDGER_FOUND || before == LEDGER_UNAVAILABLE)
         return before;
-    now = ledger_find(terms, request, LEDGER_ASK, ret);
+    now = ledger_find(terms, request, LEDGER_ASK, deadline, ret);
     if (now == LEDGER_OVER) /* so there is a newer one, unknown here as yet */
         return LEDGER_NOT_YET;
     return now == LEDGER_FOUND || now > before ? now : before;
@@ -186,7 +189,7 @@ int ledger_read_page(const sale_terms *terms, int segment, int64_t first, ledger
     dlock_args_text(&args, shelf->orders);
     dlock_args_int(&args, first);
     dlock_args_int(&args, first + LEDGER_PAGE - 1);
-    redisReply *reply = ask(terms, &page, 2, &args);
+    redisReply *reply = ask(terms, &page, 2, &args, dlock_in_ms(STORE_READ_MS));
     if (reply == NULL)
         return -1;
 

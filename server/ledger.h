@@ -45,12 +45,13 @@ typedef struct ledger_entry {
 } ledger_entry;
 
 /* The order of a request in one sale, current or not; terms->shelves is not needed. All segments
- * are looked at before the request is declared void on any. */
+ * are looked at before the request is declared void on any. LEDGER_UNAVAILABLE at the deadline. */
 ledger_status ledger_find(const sale_terms *terms, const char *request, ledger_how how,
-                          ledger_entry *ret);
+                          dlock_time deadline, ledger_entry *ret);
 
 /* Asks for the order in the item's current sale (these terms) and in all before it that are still
- * kept. LEDGER_NEVER: in none of them. Otherwise LEDGER_FOUND, _NOT_YET, _UNAVAILABLE. */
+ * kept. LEDGER_NEVER: in none of them. Otherwise LEDGER_FOUND, _NOT_YET, _UNAVAILABLE;
+ * within the time of a request. */
 ledger_status ledger_find_in_all(const sale_terms *terms, const char *request, ledger_entry *ret);
 
 #define LEDGER_PAGE 100

@@ -66,7 +66,7 @@ static bool is_definite(buy_outcome outcome)
 static void settle(const fs_sale *sale, const buy_request *request, buy_result *result)
 {
     ledger_entry entry;
-    switch (ledger_find(&sale->terms, request->request, LEDGER_VOID, &entry)) {
+    switch (ledger_find(&sale->terms, request->request, LEDGER_VOID, request->deadline, &entry)) {
     case LEDGER_FOUND:
         outcome_of_earlier(&entry.order, entry.segment, request, result);
         break;

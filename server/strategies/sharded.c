@@ -65,7 +65,8 @@ static void look_on_all(const sharded *sale, const buy_request *request, buy_res
 {
     ledger_entry entry;
     ledger_how how = result->outcome == BUY_VOID ? LEDGER_VOID : LEDGER_LOOK;
-    ledger_status status = ledger_find(sale->terms, request->request, how, &entry);
+    ledger_status status =
+        ledger_find(sale->terms, request->request, how, request->deadline, &entry);
     if (status == LEDGER_FOUND)
         outcome_of_earlier(&entry.order, entry.segment, request, result);
     else if (status == LEDGER_UNAVAILABLE)
