@@ -64,33 +64,13 @@ static bool ask_wanted(const sale_terms *now, const char *wanted, const buy_requ
     return ask_ended(&other, request, ret) != LEDGER_NOT_YET;
 }
 
-/* Asks the sale before the current one. False: it leaves the request to the current one, or, with
- * *again, can not say yet. */
-static bool ask_previous(const sale_terms *now, const buy_request *request, checkout_answer *ret,
-                         bool *again)
-{
-    if (!request->keyed || !terms_keep_previous(now))
-        return false;
-    sale_terms previous = {.store = now->store, .segments = now->previous_segments};
-    memcpy(previous.item, now->item, sizeof(previous.item));
-    memcpy(previous.id, now->previous, sizeof(previous.id));
-    ledger_status status = ask_ended(&previous, request, ret);
-    *again = status == LEDGER_NOT_YET;
-    return status != LEDGER_OVER && !*again;
-}
-
 /* Buys in this sale, as far as it is the one to buy in. False: look again which one is. */
 static bool buy_in(fs_sale *sale, const char *wanted, buy_request *request, checkout_answer *ret)
 {
-    bool again = false;
     put_sale(ret, &sale->terms);
     buy_answer(&ret->result, BUY_CLOSED);
     if (wanted[0] != '\0' && strcmp(wanted, sale->terms.id) != 0)
         return ask_wanted(&sale->terms, wanted, request, ret);
-    if (wanted[0] == '\0' && ask_previous(&sale->terms, request, ret, &again))
-        return true;
-    if (again)
-        return false;
     sale_sell(sale, request, &ret->result);
     return ret->result.outcome != BUY_CLOSED;
 }

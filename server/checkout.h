@@ -4,9 +4,9 @@
  * Finds the item's current sale and buys there. When that sale has just ended, the buyer is taken
  * to the next one: unless it asked for this sale, or an unknown try could still count.
  *
- * A request with a key may be a retry of one in a sale that is over. With `wanted` that sale is
- * asked, without it the one before the current; so a client that wants its retries to be known for
- * as long as a sale is kept says `sale=`, which also spares the question.
+ * A key belongs to one sale. A client that wants its retry to be known as one when that sale is
+ * over says `sale=`: the sale is then asked for the order, for as long as it is kept. Every answer
+ * to a buyer names the sale.
  */
 #ifndef FLASHSALE_CHECKOUT_H
 #define FLASHSALE_CHECKOUT_H
