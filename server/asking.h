@@ -1,5 +1,5 @@
 /*
- * asking.h - single commands to Redis, for the strategies that keep a lock with their own words.
+ * asking.h - a command, or a script of one key, whose words are all texts.
  */
 #ifndef FLASHSALE_ASKING_H
 #define FLASHSALE_ASKING_H

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "record.lua.h"
+#include "server/asking.h"
 #include "server/fail.h"
 #include "server/locked.h"
 #include "server/outcome.h"
@@ -23,27 +24,13 @@
 
 static dlock_script record = DLOCK_SCRIPT("record", "#!lua\n" RECORD_LUA);
 
-/* One command: its words, the second is the key, and NULL. */
-static dlock_redis_outcome ask(const sale_terms *terms, const char *const *words,
-                               dlock_time deadline, redisReply **ret)
-{
-    dlock_args args;
-    dlock_args_init(&args);
-    for (int i = 0; words[i] != NULL; i++)
-        dlock_args_text(&args, words[i]);
-    dlock_redis_outcome outcome =
-        dlock_redis_command(terms->store->redis, words[1], &args, deadline, ret);
-    dlock_args_free(&args);
-    return outcome;
-}
-
 /* Reads one value; *ret is NULL when Redis has none. False: answered already. */
 static bool read_value(const sale_terms *terms, const char *const *words,
                        const buy_request *request, redisReply **ret, buy_result *result)
 {
     redisReply *reply = NULL;
     dlock_time deadline = store_read_deadline(request->deadline);
-    dlock_redis_outcome outcome = ask(terms, words, deadline, &reply);
+    dlock_redis_outcome outcome = asking(terms->store, deadline, &reply, words);
     if (outcome != DLOCK_REDIS_OK || reply->type != REDIS_REPLY_STRING) {
         freeReplyObject(reply);
         reply = NULL;
@@ -58,8 +45,8 @@ static bool read_value(const sale_terms *terms, const char *const *words,
 static bool is_new(const sale_terms *terms, const buy_request *request, buy_result *result)
 {
     redisReply *had;
-    const char *const hget[] = {"HGET", terms->shelves->orders, request->request, NULL};
-    if (!read_value(terms, hget, request, &had, result))
+    if (!read_value(terms, ASKING("HGET", terms->shelves->orders, request->request), request, &had,
+                    result))
         return false;
     if (had == NULL)
         return true;
@@ -76,8 +63,8 @@ static bool is_new(const sale_terms *terms, const buy_request *request, buy_resu
 static bool is_within_limit(const sale_terms *terms, const buy_request *request, buy_result *result)
 {
     redisReply *had;
-    const char *const hget[] = {"HGET", terms->shelves->users, request->user, NULL};
-    if (!read_value(terms, hget, request, &had, result))
+    if (!read_value(terms, ASKING("HGET", terms->shelves->users, request->user), request, &had,
+                    result))
         return false;
     int64_t units = had != NULL ? strtoll(had->str, NULL, 10) : 0;
     freeReplyObject(had);
@@ -91,8 +78,7 @@ static bool read_stock(const sale_terms *terms, const buy_request *request, int6
                        buy_result *result)
 {
     redisReply *stock;
-    const char *const get[] = {"GET", terms->shelves->stock, NULL};
-    if (!read_value(terms, get, request, &stock, result))
+    if (!read_value(terms, ASKING("GET", terms->shelves->stock), request, &stock, result))
         return false;
     if (stock == NULL) {
         buy_answer(result, BUY_UNAVAILABLE);
@@ -110,9 +96,10 @@ static bool write_stock(const sale_terms *terms, const buy_request *request, int
 {
     char number[24];
     snprintf(number, sizeof(number), "%lld", (long long)left);
-    const char *const set[] = {"SET", terms->shelves->stock, number, "XX", "KEEPTTL", NULL};
     redisReply *reply = NULL;
-    dlock_redis_outcome outcome = ask(terms, set, request->deadline, &reply);
+    dlock_redis_outcome outcome =
+        asking(terms->store, request->deadline, &reply,
+               ASKING("SET", terms->shelves->stock, number, "XX", "KEEPTTL"));
     bool written = outcome == DLOCK_REDIS_OK && reply->type != REDIS_REPLY_NIL;
     if (outcome != DLOCK_REDIS_OK)
         buy_answer(result, outcome_of_write(terms->store, outcome));

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/asking.h"
 #include "server/outcome.h"
 #include "server/strategy.h"
 #include "start.lua.h"
@@ -23,14 +24,9 @@ static dlock_script start = DLOCK_SCRIPT("start", "#!lua\n" START_LUA);
 
 static start_status find_in(fs_store *store, const char *key, char id[IDENT_MAX + 1])
 {
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "GET");
-    dlock_args_text(&args, key);
     redisReply *reply = NULL;
     dlock_redis_outcome outcome =
-        dlock_redis_command(store->redis, key, &args, dlock_in_ms(STORE_READ_MS), &reply);
-    dlock_args_free(&args);
+        asking(store, dlock_in_ms(STORE_READ_MS), &reply, ASKING("GET", key));
 
     start_status status = START_NONE;
     if (outcome != DLOCK_REDIS_OK) {
@@ -106,14 +102,9 @@ start_status start_read_terms(fs_store *store, const char *item, const char *id,
     snprintf(ret->id, sizeof(ret->id), "%s", id);
     ret->store = store;
 
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "HGETALL");
-    dlock_args_text(&args, main.cfg);
     redisReply *reply = NULL;
     dlock_redis_outcome outcome =
-        dlock_redis_command(store->redis, main.cfg, &args, dlock_in_ms(STORE_READ_MS), &reply);
-    dlock_args_free(&args);
+        asking(store, dlock_in_ms(STORE_READ_MS), &reply, ASKING("HGETALL", main.cfg));
 
     start_status status = START_UNAVAILABLE;
     snprintf(err, err_len, "Redis did not answer");
