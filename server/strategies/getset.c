@@ -18,8 +18,7 @@
 #include "getset_renew.lua.h"
 #include "server/asking.h"
 #include "server/outcome.h"
-#include "server/read_then_write.h"
-#include "server/wheel.h"
+#include "server/timed.h"
 
 #define POLL_MS    10
 #define IO_MS      1000
@@ -28,15 +27,9 @@
 static dlock_script renew =
     DLOCK_SCRIPT("getset_renew", "#!lua flags=allow-oom\n" GETSET_RENEW_LUA);
 
-typedef struct getset {
-    const sale_terms *terms;
-    fs_wheel *wheel;
-    char lease_ms[24];
-} getset;
-
 /* One buyer's lock while it has it. */
 typedef struct getset_lock {
-    getset *sale;
+    const fs_timed *sale;
     char value[24]; /* as we believe it stands in Redis: us of the lock's end */
     int extensions;
     atomic_bool cancelled;
@@ -154,30 +147,9 @@ static int64_t lock_renew(void *arg)
 
 /* ---- the strategy ---------------------------------------------------------------------------- */
 
-static void getset_close(void *state)
-{
-    getset *sale = state;
-    wheel_close(sale->wheel);
-    free(sale);
-}
-
-static int getset_open(const sale_terms *terms, void **state, char *err, size_t err_len)
-{
-    getset *sale = calloc(1, sizeof(*sale));
-    if (sale == NULL || (sale->wheel = wheel_open()) == NULL) {
-        snprintf(err, err_len, "out of memory or threads");
-        free(sale);
-        return -1;
-    }
-    sale->terms = terms;
-    snprintf(sale->lease_ms, sizeof(sale->lease_ms), "%" PRId64, terms->lease_ms);
-    *state = sale;
-    return 0;
-}
-
 static void getset_buy(void *state, const buy_request *request, buy_result *result)
 {
-    getset *sale = state;
+    const fs_timed *sale = state;
     getset_lock mine = {.sale = sale};
     if (!lock_take(&mine, request, result))
         return;
@@ -197,7 +169,7 @@ const fs_strategy strategy_getset = {
     .renews = true,
     .lease_ms = 10000,
     .wait_ms = 0,
-    .open = getset_open,
+    .open = timed_open,
     .buy = getset_buy,
-    .close = getset_close,
+    .close = timed_close,
 };

@@ -10,13 +10,11 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "server/asking.h"
 #include "server/outcome.h"
-#include "server/read_then_write.h"
-#include "server/wheel.h"
+#include "server/timed.h"
 #include "watchdog_release.lua.h"
 #include "watchdog_renew.lua.h"
 
@@ -29,16 +27,11 @@ static dlock_script renew =
 static dlock_script release =
     DLOCK_SCRIPT("watchdog_release", "#!lua flags=allow-oom\n" WATCHDOG_RELEASE_LUA);
 
-typedef struct watchdog {
-    const sale_terms *terms;
-    fs_wheel *wheel;
-    char lease_ms[24];
-    _Atomic uint64_t count; /* of tokens */
-} watchdog;
+static _Atomic uint64_t tokens; /* so far: no two of them are the same */
 
 /* One buyer's lock while it has it. */
 typedef struct watched {
-    watchdog *sale;
+    const fs_timed *sale;
     char token[192];
     wheel_timer timer;
 } watched;
@@ -98,33 +91,12 @@ static int64_t lock_renew(void *arg)
 
 /* ---- the strategy ---------------------------------------------------------------------------- */
 
-static void watchdog_close(void *state)
-{
-    watchdog *sale = state;
-    wheel_close(sale->wheel);
-    free(sale);
-}
-
-static int watchdog_open(const sale_terms *terms, void **state, char *err, size_t err_len)
-{
-    watchdog *sale = calloc(1, sizeof(*sale));
-    if (sale == NULL || (sale->wheel = wheel_open()) == NULL) {
-        snprintf(err, err_len, "out of memory or threads");
-        free(sale);
-        return -1;
-    }
-    sale->terms = terms;
-    snprintf(sale->lease_ms, sizeof(sale->lease_ms), "%" PRId64, terms->lease_ms);
-    *state = sale;
-    return 0;
-}
-
 static void watchdog_buy(void *state, const buy_request *request, buy_result *result)
 {
-    watchdog *sale = state;
+    const fs_timed *sale = state;
     watched mine = {.sale = sale};
     snprintf(mine.token, sizeof(mine.token), "%s:%" PRIu64,
-             dlock_client_id(sale->terms->store->locks), atomic_fetch_add(&sale->count, 1));
+             dlock_client_id(sale->terms->store->locks), atomic_fetch_add(&tokens, 1));
     if (!lock_take(&mine, request, result))
         return;
     wheel_start(sale->wheel, &mine.timer, sale->terms->lease_ms / 10, lock_renew, &mine);
@@ -142,7 +114,7 @@ const fs_strategy strategy_watchdog = {
     .renews = true,
     .lease_ms = 10000,
     .wait_ms = 10000,
-    .open = watchdog_open,
+    .open = timed_open,
     .buy = watchdog_buy,
-    .close = watchdog_close,
+    .close = timed_close,
 };
