@@ -58,9 +58,11 @@ static void a_lost_grant_does_not_hold_up_its_cohort(void **state)
 static void two_locks_of_one_name_wake_each_their_own(void **state)
 {
     rig *r = *state;
-    dlock_lock *lock[2];
+    dlock_lock *lock[2]; /* two, because their options differ */
     for (int i = 0; i < 2; i++)
-        lock[i] = rig_lock(r->client, "twin", (dlock_options){.kind = DLOCK_FAIR});
+        lock[i] =
+            rig_lock(r->client, "twin", (dlock_options){.kind = DLOCK_FAIR, .lease_ms = 10000 + i});
+    assert_ptr_not_equal(lock[0], lock[1]);
     for (int round = 0; round < 20; round++) {
         wish w[2] = {{.lock = lock[0], .wait = {.wait_ms = 5000}},
                      {.lock = lock[1], .wait = {.wait_ms = 5000}}};
