@@ -34,7 +34,8 @@ else
   HARDEN := -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection
   HARDEN_LD := -Wl,-z,relro,-z,now
 endif
-INCLUDES := -I. -I$(GEN)/lock -I$(GEN)/server -I$(GEN)/tests -I$(GEN)/loadtest
+# lock/ names its own files from lock/ on, so that it can be copied into another project.
+INCLUDES := -I. -I$(GEN) -Ilock -I$(GEN)/lock
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -g -pthread -fPIC -fvisibility=hidden -MMD -MP $(HARDEN) \
 	$(WARN) $(INCLUDES) -DFLASHSALE_VERSION='"$(VERSION)"' $(HIREDIS_TLS) $(PKG_CFLAGS) \
 	$(if $(FAIL_POINTS),-DFAIL_POINTS) $(CPPFLAGS) $(CFLAGS)
@@ -47,10 +48,10 @@ say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-LOCK_SRC   := $(sort $(wildcard lock/*.c))
-CMD_SRC    := $(sort $(wildcard lock/cmd/*.c))
-SERVER_SRC := $(sort $(wildcard server/*.c server/strategies/*.c))
-LOAD_SRC   := $(sort $(wildcard loadtest/*.c))
+LOCK_SRC   := $(sort $(wildcard lock/core/*.c lock/kinds/*.c lock/redis/*.c))
+CMD_SRC    := $(sort $(wildcard lock/cmd/*.c lock/cmd/*/*.c))
+SERVER_SRC := $(sort $(wildcard server/*.c server/*/*.c))
+LOAD_SRC   := $(sort $(wildcard loadtest/*.c loadtest/*/*.c))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
 
 LOCK_OBJ   := $(call objects,$(LOCK_SRC))
@@ -65,9 +66,9 @@ SERVER_LIBS = -lcivetweb $(CJSON_LIBS) $(HIREDIS_LIBS) -lm
 LOAD_LIBS   = $(CURL_LIBS) $(CJSON_LIBS) -lm
 TEST_LIBS   = -lcmocka -lcivetweb $(CURL_LIBS) $(CJSON_LIBS) $(HIREDIS_LIBS) -lm
 
-LUA := $(wildcard lock/*.lua server/*.lua server/strategies/*.lua tests/*.lua)
-LUA_H := $(patsubst %.lua,$(GEN)/%.lua.h,$(subst server/strategies/,server/,$(LUA)))
-PAGE_H := $(patsubst loadtest/report/%,$(GEN)/loadtest/%.h,$(wildcard loadtest/report/*))
+LUA := $(wildcard lock/*/*.lua server/*/*.lua)
+LUA_H := $(patsubst %.lua,$(GEN)/%.lua.h,$(LUA))
+PAGE_H := $(patsubst %,$(GEN)/%.h,$(wildcard loadtest/report/page/*))
 
 PROGRAMS := $(if $(SERVER_SRC),$(BUILD)/flashsale) $(if $(LOAD_SRC),$(BUILD)/loadtest) \
 	$(if $(CMD_SRC),$(BUILD)/dlock)
@@ -118,18 +119,13 @@ $(BUILD)/obj/%.o: %.c Makefile $(BUILD)/compiler | $(LUA_H) $(PAGE_H)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# Lua scripts become string literals; server/strategies shares its folder of headers with server.
-define embed
+# Lua scripts become string literals.
+$(GEN)/%.lua.h: %.lua lock/embed.sh
 	$(call say,LUA,$<)
 	$(Q)mkdir -p $(@D) && lock/embed.sh $< >$@.tmp && mv $@.tmp $@
-endef
-$(GEN)/%.lua.h: %.lua lock/embed.sh
-	$(embed)
-$(GEN)/server/%.lua.h: server/strategies/%.lua lock/embed.sh
-	$(embed)
 
 # The parts of the HTML report likewise.
-$(GEN)/loadtest/%.h: loadtest/report/% loadtest/embed.sh
+$(GEN)/loadtest/report/page/%.h: loadtest/report/page/% loadtest/embed.sh
 	$(call say,EMBED,$<)
 	$(Q)mkdir -p $(@D) && loadtest/embed.sh $< >$@.tmp && mv $@.tmp $@
 
@@ -156,8 +152,6 @@ $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT_OBJ) $$(call test_parts,$$*)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
-# The examples include <dlock.h>, as a program outside of this repository does.
-$(BUILD)/obj/lock/examples/%.o: INCLUDES += -Ilock
 $(EXAMPLES): $(BUILD)/examples/%: $(BUILD)/obj/lock/examples/%.o $(BUILD)/libdlock.a
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
@@ -225,7 +219,7 @@ stack: ## the tests of the compose stack; needs a container engine
 
 .PHONY: stack lint-only asan tsan
 lint-only: $(LUA_H) $(PAGE_H)
-	$(Q)scripts/lint -std=c11 -D_GNU_SOURCE $(INCLUDES) -Itests -Ilock $(PKG_CFLAGS) $(HIREDIS_TLS) \
+	$(Q)scripts/lint -std=c11 -D_GNU_SOURCE $(INCLUDES) -Itests $(PKG_CFLAGS) $(HIREDIS_TLS) \
 		-DFLASHSALE_VERSION='"$(VERSION)"' -DFAIL_POINTS
 
 asan: ## `make test` under AddressSanitizer and UndefinedBehaviorSanitizer

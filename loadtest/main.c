@@ -1,11 +1,11 @@
 /*
  * loadtest - see help.c for what it does, README.md for how its parts fit together.
  */
-#include "loadtest/diff.h"
-#include "loadtest/hgrm.h"
-#include "loadtest/report_html.h"
-#include "loadtest/report_json.h"
-#include "loadtest/report_text.h"
+#include "loadtest/report/diff.h"
+#include "loadtest/report/hgrm.h"
+#include "loadtest/report/html.h"
+#include "loadtest/report/json.h"
+#include "loadtest/report/text.h"
 
 #include <curl/curl.h>
 #include <stdio.h>

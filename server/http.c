@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/api/problem.h"
+#include "server/base/log.h"
 #include "server/framing.h"
-#include "server/log.h"
-#include "server/problem.h"
 
 #define HEAD_BYTES_MAX   "8192"
 #define HEAD_DEADLINE_MS "5000" /* civetweb's; its waits within a body are as long */

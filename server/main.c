@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "server/api/rate_limit.h"
+#include "server/base/log.h"
 #include "server/http.h"
-#include "server/limit.h"
-#include "server/log.h"
 #include "server/options.h"
 
 #define FILES_RESERVE 256 /* descriptors beyond one a connection: Redis, locks, files */

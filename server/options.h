@@ -6,7 +6,7 @@
 #ifndef FLASHSALE_OPTIONS_H
 #define FLASHSALE_OPTIONS_H
 
-#include "server/draft.h"
+#include "server/sale/sale_request.h"
 
 typedef struct fs_options {
     char listen[128];         /* one host:port */

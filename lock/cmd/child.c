@@ -1,5 +1,5 @@
 /* child.c - see child.h. */
-#include "child.h"
+#include "cmd/child.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* command.c - see command.h. */
-#include "command.h"
+#include "cmd/command.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #ifndef DLOCK_CMD_COMMAND_H
 #define DLOCK_CMD_COMMAND_H
 
-#include "../dlock.h"
+#include "dlock.h"
 
 #include <getopt.h>
 

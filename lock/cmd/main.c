@@ -1,5 +1,5 @@
 /* main.c - the dlock command: picks the subcommand. */
-#include "command.h"
+#include "cmd/command.h"
 
 #include <signal.h>
 #include <stdio.h>

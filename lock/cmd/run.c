@@ -9,8 +9,8 @@
  *   2. for the command, where poll() watches the signals, the hold's "lost" descriptor and the
  *      hold's own deadline, so that a stalled watchdog can not hide the loss.
  */
-#include "child.h"
-#include "command.h"
+#include "cmd/child.h"
+#include "cmd/command.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* status.c - dlock status and dlock release --force: one look at a lock, one blow at it. */
-#include "command.h"
-#include "json.h"
+#include "cmd/command.h"
+#include "cmd/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * atomic - one script a buyer, which checks and writes in one step. The control without a lock:
  * what remains for a lock to do when Redis itself can decide.
  */
-#include "server/fail.h"
-#include "server/sell.h"
+#include "server/base/fail_point.h"
+#include "server/selling/sell.h"
 
 static int atomic_open(const sale_terms *terms, void **state, char *err, size_t err_len)
 {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/batch.h"
-#include "server/fail.h"
+#include "server/base/fail_point.h"
+#include "server/selling/batch.h"
 
 typedef struct batched {
     const sale_terms *terms;

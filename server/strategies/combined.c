@@ -5,7 +5,7 @@
  * same call gives the lock to the next process. So a sale costs a fraction of a call to Redis,
  * instead of the three or four of a lock that each buyer takes alone.
  */
-#include "server/combine.h"
+#include "server/selling/locked_batch.h"
 
 static int combined_open(const sale_terms *terms, void **state, char *err, size_t err_len)
 {

@@ -4,7 +4,7 @@
  * Every waiting thread is an entry of the queue. Release names the next holder in the same step
  * and wakes that one alone, so the lock is never idle and nobody is overtaken.
  */
-#include "server/locked.h"
+#include "server/selling/locked_section.h"
 
 static int fair_open(const sale_terms *terms, void **state, char *err, size_t err_len)
 {

@@ -5,9 +5,9 @@
  * thread to thread (cohort). The write is one script that runs only if this very grant still is
  * the last one. A buyer whose grant went stale meanwhile tries again with a new one.
  */
-#include "server/fail.h"
-#include "server/locked.h"
-#include "server/sell.h"
+#include "server/base/fail_point.h"
+#include "server/selling/locked_section.h"
+#include "server/selling/sell.h"
 
 #define COHORT_MAX 64
 

@@ -15,10 +15,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "getset_renew.lua.h"
-#include "server/asking.h"
-#include "server/outcome.h"
-#include "server/timed.h"
+#include "server/selling/timed_section.h"
+#include "server/store/command.h"
+#include "server/store/outcome.h"
+#include "server/strategies/getset_renew.lua.h"
 
 #define POLL_MS    10
 #define IO_MS      1000

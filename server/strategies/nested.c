@@ -6,7 +6,7 @@
  * acquisition is a re-entry: it finds the first one alive and asks Redis nothing. A lock that
  * somebody else has fails the buyer at once, as in the article, unless wait_ms says otherwise.
  */
-#include "server/locked.h"
+#include "server/selling/locked_section.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
  * Two buyers who read the stock at the same time both write back the same number. One of the two
  * sales is then missing from the stock, and in the end more is sold than there was.
  */
-#include "server/read_then_write.h"
+#include "server/selling/read_then_write.h"
 
 static int none_open(const sale_terms *terms, void **state, char *err, size_t err_len)
 {

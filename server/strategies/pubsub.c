@@ -5,7 +5,7 @@
  * asked in vain. It wakes faster than polling, and costs Redis a question from every process that
  * waits at every release.
  */
-#include "server/locked.h"
+#include "server/selling/locked_section.h"
 
 static int pubsub_open(const sale_terms *terms, void **state, char *err, size_t err_len)
 {

@@ -5,8 +5,8 @@
  * No server's loss gives the lock away, as a failover to a late replica does. It still is a bet on
  * time, and it has no fence: no single server could issue one.
  */
-#include "server/locked.h"
-#include "server/log.h"
+#include "server/base/log.h"
+#include "server/selling/locked_section.h"
 
 static int redlock_open(const sale_terms *terms, void **state, char *err, size_t err_len)
 {

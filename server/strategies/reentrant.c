@@ -4,7 +4,7 @@
  * A buyer that finds the lock taken sleeps 50 ms and asks again, and again: whoever happens to ask
  * at the right moment gets it, so some starve while others buy in a row.
  */
-#include "server/locked.h"
+#include "server/selling/locked_section.h"
 
 static int reentrant_open(const sale_terms *terms, void **state, char *err, size_t err_len)
 {

@@ -1,5 +1,5 @@
 /* registry.c - the list of strategies: one line each, and nothing else to do for a new one. */
-#include "server/strategy.h"
+#include "server/selling/strategy.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * asks again every few milliseconds. Nothing renews the lease: a section that outlasts it goes on
  * unprotected, and without knowing.
  */
-#include "server/locked.h"
+#include "server/selling/locked_section.h"
 
 static int setnx_open(const sale_terms *terms, void **state, char *err, size_t err_len)
 {

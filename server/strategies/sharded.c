@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/combine.h"
-#include "server/ledger.h"
-#include "server/outcome.h"
+#include "server/selling/locked_batch.h"
+#include "server/store/ledger.h"
+#include "server/store/outcome.h"
 
 typedef struct sharded {
     const sale_terms *terms; /* (borrowed) */

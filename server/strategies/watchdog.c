@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "server/asking.h"
-#include "server/outcome.h"
-#include "server/timed.h"
-#include "watchdog_release.lua.h"
-#include "watchdog_renew.lua.h"
+#include "server/selling/timed_section.h"
+#include "server/store/command.h"
+#include "server/store/outcome.h"
+#include "server/strategies/watchdog_release.lua.h"
+#include "server/strategies/watchdog_renew.lua.h"
 
 #define POLL_MS        10
 #define IO_MS          1000

@@ -3,9 +3,9 @@
  */
 #include "tests/support/fixture.h"
 
-#include "loadtest/hgrm.h"
-#include "loadtest/histogram.h"
-#include "loadtest/latency.h"
+#include "loadtest/report/hgrm.h"
+#include "loadtest/stats/histogram.h"
+#include "loadtest/stats/latency.h"
 
 #include <math.h>
 #include <pthread.h>

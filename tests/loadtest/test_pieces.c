@@ -4,14 +4,14 @@
  */
 #include "tests/support/fixture.h"
 
-#include "loadtest/backlog.h"
-#include "loadtest/lock_wait.h"
-#include "loadtest/number.h"
-#include "loadtest/options.h"
-#include "loadtest/outcome.h"
-#include "loadtest/peek.h"
-#include "loadtest/schedule.h"
-#include "loadtest/timeline.h"
+#include "loadtest/base/number.h"
+#include "loadtest/base/outcome.h"
+#include "loadtest/cli/options.h"
+#include "loadtest/load/arrivals.h"
+#include "loadtest/load/backlog.h"
+#include "loadtest/load/json_member.h"
+#include "loadtest/service/lock_metrics.h"
+#include "loadtest/stats/timeline.h"
 
 #include <math.h>
 #include <stdlib.h>

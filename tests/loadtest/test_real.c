@@ -5,7 +5,7 @@
 #include "tests/support/fixture.h"
 #include "tests/support/stub.h"
 
-#include "loadtest/redis_info.h"
+#include "loadtest/service/redis_info.h"
 
 #include <math.h>
 #include <string.h>

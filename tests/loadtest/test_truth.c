@@ -7,7 +7,7 @@
 #include "tests/support/fixture.h"
 #include "tests/support/stub.h"
 
-#include "loadtest/histogram.h"
+#include "loadtest/stats/histogram.h"
 
 #include <inttypes.h>
 #include <math.h>

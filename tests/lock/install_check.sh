@@ -126,11 +126,11 @@ step_copied() {
     mkdir "$dir/copied"
     cp -R lock "$dir/copied/lock"
     cd "$dir/copied"
-    for script in lock/*.lua; do
+    for script in lock/*/*.lua; do
         [ ! -e "$script" ] || lock/embed.sh "$script" >"$script.h"
     done
     for source in lock/examples/*.c; do
-        build_example "$source" "$(basename "$source" .c)" -Ilock -pthread lock/*.c -lhiredis
+        build_example "$source" "$(basename "$source" .c)" -Ilock -pthread lock/core/*.c lock/kinds/*.c lock/redis/*.c -lhiredis
     done
 }
 

@@ -1,5 +1,5 @@
 /* The connection layer: outcomes, deadlines, the pool, scripts by hash. */
-#include "lock/redis_internal.h"
+#include "lock/redis/internal.h"
 #include "tests/lock/rig.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* Waiting for a lock: who must be woken, by what, and what a wait must not do to Redis. */
-#include "lock/internal.h"
+#include "lock/core/internal.h"
 #include "tests/lock/rig.h"
 #include "tests/support/proxy.h"
 

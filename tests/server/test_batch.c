@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/batch.h"
-#include "server/wheel.h"
+#include "server/selling/batch.h"
+#include "server/selling/timer_wheel.h"
 
 #define BUYERS 40
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/admin.h"
+#include "server/api/auth.h"
 #include "server/options.h"
 
 /* Reads options as main() would, with what it says on stderr in `said`. */

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "server/draft.h"
-#include "server/json.h"
-#include "server/outcome.h"
-#include "server/query.h"
-#include "server/strategy.h"
-#include "server/text.h"
+#include "server/api/query.h"
+#include "server/base/json.h"
+#include "server/base/text.h"
+#include "server/sale/sale_request.h"
+#include "server/selling/strategy.h"
+#include "server/store/outcome.h"
 
 static void identifiers_are_1_to_64_safe_characters(void **state)
 {

@@ -1,0 +1,47 @@
+#include "loadtest/base/outcome.h"
+
+#include <string.h>
+
+const char *outcome_name(enum outcome outcome)
+{
+    static const char *const names[OUT_COUNT] = {
+        [OUT_SOLD] = "sold",   [OUT_SOLD_OUT] = "sold_out",       [OUT_LIMIT] = "limit_reached",
+        [OUT_BUSY] = "busy",   [OUT_UNAVAILABLE] = "unavailable", [OUT_UNKNOWN] = "unknown",
+        [OUT_ERROR] = "error",
+    };
+    return names[outcome];
+}
+
+enum outcome outcome_of_answer(long status, const char *code)
+{
+    static const struct {
+        long status;
+        const char *code;
+        enum outcome outcome;
+    } known[] = {
+        {409, "sold_out", OUT_SOLD_OUT},
+        {409, "limit_reached", OUT_LIMIT},
+        {503, "busy", OUT_BUSY},
+        {503, "store_unavailable", OUT_UNAVAILABLE},
+    };
+    if (status == 201)
+        return OUT_SOLD;
+    if (status == 504)
+        return OUT_UNKNOWN;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (known[i].status == status && strcmp(known[i].code, code) == 0)
+            return known[i].outcome;
+    }
+    return OUT_ERROR;
+}
+
+bool outcome_is_served(enum outcome outcome)
+{
+    return outcome == OUT_SOLD || outcome == OUT_SOLD_OUT || outcome == OUT_LIMIT;
+}
+
+bool outcome_is_turned_away(enum outcome outcome)
+{
+    return outcome == OUT_BUSY || outcome == OUT_UNAVAILABLE || outcome == OUT_ERROR ||
+           outcome == OUT_UNKNOWN;
+}

@@ -1,0 +1,88 @@
+#include "loadtest/base/plan.h"
+
+#include "loadtest/base/number.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *load_model_name(enum load_model model)
+{
+    static const char *const names[] = {
+        [MODEL_CLOSED] = "closed", [MODEL_OPEN] = "open", [MODEL_FLASH] = "flash"};
+    return names[model];
+}
+
+struct sale_spec sale_spec_none(void)
+{
+    return (struct sale_spec){.lease_ms = SALE_NOT_GIVEN,
+                              .wait_ms = SALE_NOT_GIVEN,
+                              .hold_ms = SALE_NOT_GIVEN,
+                              .per_user_limit = SALE_NOT_GIVEN,
+                              .segments = SALE_NOT_GIVEN};
+}
+
+static bool is_option(const char *option, size_t length, const char *name)
+{
+    return strlen(name) == length && memcmp(option, name, length) == 0;
+}
+
+/* The field of `spec` that an option names, or NULL. */
+static long *numeric_field(struct sale_spec *spec, const char *name, size_t length)
+{
+    if (is_option(name, length, "lease_ms"))
+        return &spec->lease_ms;
+    if (is_option(name, length, "wait_ms"))
+        return &spec->wait_ms;
+    if (is_option(name, length, "hold_ms"))
+        return &spec->hold_ms;
+    if (is_option(name, length, "per_user_limit"))
+        return &spec->per_user_limit;
+    if (is_option(name, length, "segments"))
+        return &spec->segments;
+    return NULL;
+}
+
+static bool parse_option(const char *option, struct sale_spec *spec, char *err, size_t err_size)
+{
+    const char *equals = strchr(option, '=');
+    size_t name_length = equals == NULL ? strlen(option) : (size_t)(equals - option);
+    if (equals != NULL && is_option(option, name_length, "durability")) {
+        int written = snprintf(spec->durability, sizeof(spec->durability), "%s", equals + 1);
+        return written > 0 && (size_t)written < sizeof(spec->durability);
+    }
+    long *field = numeric_field(spec, option, name_length);
+    if (field == NULL) {
+        snprintf(err, err_size,
+                 "\"%s\" is not an option of a sale; there are lease_ms, wait_ms, hold_ms, "
+                 "per_user_limit, segments and durability",
+                 option);
+        return false;
+    }
+    if (equals == NULL || !number_parse_long(equals + 1, 0, 86400000, field)) {
+        snprintf(err, err_size, "\"%s\" needs a whole number from 0 to 86400000", option);
+        return false;
+    }
+    return true;
+}
+
+bool sale_spec_parse(const char *text, const struct sale_spec *defaults, struct sale_spec *ret_spec,
+                     char *err, size_t err_size)
+{
+    struct sale_spec spec = *defaults;
+    char copy[sizeof(spec.label)];
+    size_t name_length = strcspn(text, ":");
+    if (name_length == 0 || name_length >= sizeof(spec.strategy) || strlen(text) >= sizeof(copy)) {
+        snprintf(err, err_size, "\"%s\" is not a strategy", text);
+        return false;
+    }
+    snprintf(spec.label, sizeof(spec.label), "%s", text);
+    snprintf(spec.strategy, sizeof(spec.strategy), "%.*s", (int)name_length, text);
+    snprintf(copy, sizeof(copy), "%s", text + name_length);
+    char *rest = copy, *option;
+    while ((option = strsep(&rest, ":")) != NULL) {
+        if (*option != '\0' && !parse_option(option, &spec, err, err_size))
+            return false;
+    }
+    *ret_spec = spec;
+    return true;
+}

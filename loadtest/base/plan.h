@@ -1,0 +1,78 @@
+/*
+ * plan.h - what a run shall do: the sale it creates and the load it puts on it.
+ *
+ * A plan is filled by options.c (with presets.c) and not changed afterwards; a comparison runs the
+ * same load over several sales.
+ */
+#ifndef LOADTEST_PLAN_H
+#define LOADTEST_PLAN_H
+
+#include "loadtest/base/clock.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PLAN_TARGETS_MAX  64
+#define PLAN_USERS_MAX    60000
+#define PLAN_THREADED_MAX 1000 /* users that get a thread each; more are driven by events */
+
+enum load_model {
+    MODEL_CLOSED, /* each user: think, buy, wait for the answer, again */
+    MODEL_OPEN,   /* requests start on a schedule, whether or not answers come */
+    MODEL_FLASH   /* every user at once, connections open beforehand, no think time */
+};
+
+const char *load_model_name(enum load_model model);
+
+#define SALE_NOT_GIVEN (-1L) /* the service's default */
+
+/* One sale, as POST /sales takes it. Times in ms. */
+struct sale_spec {
+    char label[160];   /* as written by the user: "setnx:wait_ms=0"; identifies the row */
+    char strategy[64]; /* "setnx" */
+    char durability[32];
+    long lease_ms;
+    long wait_ms;
+    long hold_ms;
+    long per_user_limit;
+    long segments;
+};
+
+struct load_plan {
+    const char *targets[PLAN_TARGETS_MAX]; /* base URLs without a trailing slash (borrowed) */
+    int target_count;
+    const char *admin_token; /* of the service, or NULL */
+    const char *item;
+    long stock;
+    long quantity; /* units a request asks for */
+
+    enum load_model model;
+    int users;
+    int64_t requests; /* 0: no limit */
+    mono_ns duration; /* 0: no limit */
+    bool until_sold_out;
+    mono_ns think;
+    double rate;  /* open model: requests a second, over all targets */
+    bool poisson; /* exponential gaps instead of equal ones */
+    uint64_t seed;
+
+    bool rotate;     /* each request to the next target instead of one target a user */
+    bool same_names; /* one name per user instead of one per request */
+    long timeout_ms; /* of one attempt */
+    int retries;     /* further attempts after an unknown outcome, with the same key */
+    double replay;   /* share of sold requests that is sent again, 0..1 */
+    int workers;     /* threads of the event-driven engine */
+};
+
+/*
+ * Parses "NAME[:option=value]..." over `defaults` (whose strategy is ignored). False, with a
+ * sentence in `err`, when the text is not of that form or an option is unknown.
+ */
+bool sale_spec_parse(const char *text, const struct sale_spec *defaults, struct sale_spec *ret_spec,
+                     char *err, size_t err_size);
+
+/* A spec in which nothing is given. */
+struct sale_spec sale_spec_none(void);
+
+#endif

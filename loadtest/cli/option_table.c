@@ -1,0 +1,201 @@
+#include "loadtest/cli/option_table.h"
+
+#include "loadtest/base/number.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MS_MAX      86400000L
+#define COUNT_MAX   1000000000L
+#define WORKERS_MAX 64
+#define TEXT_MAX    256
+
+enum option_kind {
+    KIND_FLAG,     /* no value; bool */
+    KIND_TEXT,     /* const char * */
+    KIND_LONG,     /* long within low..high */
+    KIND_DOUBLE,   /* double within low..high */
+    KIND_DURATION, /* mono_ns */
+    KIND_SPECIAL   /* a function reads it */
+};
+
+struct option_row {
+    const char *name;
+    enum option_kind kind;
+    size_t offset; /* into struct parsing */
+    double low, high;
+    bool (*read)(struct parsing *parsing, const char *value);
+};
+
+static bool fail(struct parsing *parsing, const char *sentence)
+{
+    snprintf(parsing->err, parsing->err_size, "%s", sentence);
+    return false;
+}
+
+/* ---- options that need a function ------------------------------------------------------------ */
+
+static bool read_target(struct parsing *parsing, const char *value)
+{
+    struct load_plan *plan = &parsing->options.plan;
+    if (strncmp(value, "http://", 7) != 0 && strncmp(value, "https://", 8) != 0)
+        return fail(parsing, "--target needs a URL such as http://127.0.0.1:7000");
+    if (strlen(value) > TEXT_MAX || strpbrk(value + 8, "/?# ") != NULL)
+        return fail(parsing, "--target takes scheme, host and port only");
+    if (plan->target_count == PLAN_TARGETS_MAX)
+        return fail(parsing, "too many targets");
+    plan->targets[plan->target_count++] = value;
+    return true;
+}
+
+static bool read_item(struct parsing *parsing, const char *value)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                  "0123456789_-";
+    size_t length = strlen(value);
+    if (length < 1 || length > 64 || strspn(value, allowed) != length)
+        return fail(parsing, "--item needs 1 to 64 letters, digits, _ or -");
+    parsing->options.plan.item = value;
+    return true;
+}
+
+static bool read_arrivals(struct parsing *parsing, const char *value)
+{
+    parsing->options.plan.poisson = strcmp(value, "poisson") == 0;
+    return parsing->options.plan.poisson || strcmp(value, "constant") == 0 ||
+           fail(parsing, "--arrivals is constant or poisson");
+}
+
+static bool read_durability(struct parsing *parsing, const char *value)
+{
+    size_t room = sizeof(parsing->defaults.durability);
+    int length = snprintf(parsing->defaults.durability, room, "%s", value);
+    return length > 0 && (size_t)length < room;
+}
+
+static bool read_preset(struct parsing *parsing, const char *value)
+{
+    for (int i = PRESET_CONTENDED; i <= PRESET_REFERENCE; i++) {
+        if (strcmp(value, preset_name((enum preset)i)) == 0) {
+            parsing->options.preset = (enum preset)i;
+            return true;
+        }
+    }
+    return fail(parsing, "--preset is contended or reference");
+}
+
+static bool read_fail_if(struct parsing *parsing, const char *value)
+{
+    struct options *options = &parsing->options;
+    if (options->threshold_count == THRESHOLDS_MAX)
+        return fail(parsing, "too many --fail-if");
+    return threshold_parse(value, &options->thresholds[options->threshold_count++], parsing->err,
+                           parsing->err_size);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define AT(member)   offsetof(struct parsing, member)
+#define PLAN(member) offsetof(struct parsing, options.plan.member)
+#define SPEC(member) offsetof(struct parsing, defaults.member)
+
+static const struct option_row rows[] = {
+    {"target", KIND_SPECIAL, 0, 0, 0, read_target},
+    {"strategy", KIND_TEXT, AT(strategies), 0, 0, NULL},
+    {"strategies", KIND_TEXT, AT(strategies), 0, 0, NULL},
+    {"preset", KIND_SPECIAL, 0, 0, 0, read_preset},
+    {"runs", KIND_LONG, AT(runs), 1, 99, NULL},
+    /* the sale */
+    {"item", KIND_SPECIAL, 0, 0, 0, read_item},
+    {"stock", KIND_LONG, AT(stock), 0, COUNT_MAX, NULL},
+    {"quantity", KIND_LONG, PLAN(quantity), 1, 1000000, NULL},
+    {"lease-ms", KIND_LONG, SPEC(lease_ms), 0, MS_MAX, NULL},
+    {"wait-ms", KIND_LONG, SPEC(wait_ms), 0, MS_MAX, NULL},
+    {"hold-ms", KIND_LONG, SPEC(hold_ms), 0, MS_MAX, NULL},
+    {"per-user-limit", KIND_LONG, SPEC(per_user_limit), 0, COUNT_MAX, NULL},
+    {"segments", KIND_LONG, SPEC(segments), 1, 1024, NULL},
+    {"durability", KIND_SPECIAL, 0, 0, 0, read_durability},
+    {"admin-token", KIND_TEXT, PLAN(admin_token), 0, 0, NULL},
+    /* the load */
+    {"users", KIND_LONG, AT(users), 1, PLAN_USERS_MAX, NULL},
+    {"think-ms", KIND_DOUBLE, AT(think_ms), 0, 3600000, NULL},
+    {"rate", KIND_DOUBLE, PLAN(rate), 0.001, 1e7, NULL},
+    {"arrivals", KIND_SPECIAL, 0, 0, 0, read_arrivals},
+    {"seed", KIND_LONG, AT(seed), 0, 0x1p62, NULL},
+    {"flash", KIND_FLAG, AT(flash), 0, 0, NULL},
+    {"requests", KIND_LONG, AT(requests), 1, COUNT_MAX, NULL},
+    {"duration", KIND_DURATION, PLAN(duration), 0, 0, NULL},
+    {"until-sold-out", KIND_FLAG, PLAN(until_sold_out), 0, 0, NULL},
+    {"rotate", KIND_FLAG, PLAN(rotate), 0, 0, NULL},
+    {"same-names", KIND_FLAG, PLAN(same_names), 0, 0, NULL},
+    {"timeout-ms", KIND_LONG, PLAN(timeout_ms), 1, 3600000, NULL},
+    {"retry", KIND_LONG, AT(retries), 0, 100, NULL},
+    {"replay", KIND_DOUBLE, PLAN(replay), 0, 1, NULL},
+    {"workers", KIND_LONG, AT(workers), 1, WORKERS_MAX, NULL},
+    /* the reports */
+    {"json", KIND_TEXT, AT(options.json_path), 0, 0, NULL},
+    {"html", KIND_TEXT, AT(options.html_path), 0, 0, NULL},
+    {"hgrm", KIND_TEXT, AT(options.hgrm_path), 0, 0, NULL},
+    {"log", KIND_TEXT, AT(options.log_path), 0, 0, NULL},
+    {"redis-info", KIND_TEXT, AT(options.redis_info), 0, 0, NULL},
+    {"expect-unsafe", KIND_TEXT, AT(options.expect_unsafe), 0, 0, NULL},
+    {"fail-if", KIND_SPECIAL, 0, 0, 0, read_fail_if},
+    {"quiet", KIND_FLAG, AT(options.quiet), 0, 0, NULL},
+    {"help", KIND_FLAG, AT(help), 0, 0, NULL},
+    {"version", KIND_FLAG, AT(version), 0, 0, NULL},
+};
+
+const struct option_row *option_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+const char *option_name(const struct option_row *row)
+{
+    return row->name;
+}
+
+bool option_has_value(const struct option_row *row)
+{
+    return row->kind != KIND_FLAG;
+}
+
+static bool read_value(const struct option_row *row, struct parsing *parsing, const char *value)
+{
+    void *field = (char *)parsing + row->offset;
+    switch (row->kind) {
+    case KIND_FLAG:
+        *(bool *)field = true;
+        return true;
+    case KIND_TEXT:
+        *(const char **)field = value;
+        return value[0] != '\0';
+    case KIND_LONG:
+        return number_parse_long(value, (long)row->low, (long)row->high, field);
+    case KIND_DOUBLE:
+        return number_parse_double(value, row->low, row->high, field);
+    case KIND_DURATION:
+        return number_parse_duration(value, field);
+    default:
+        return row->read(parsing, value);
+    }
+}
+
+bool option_read(const struct option_row *row, struct parsing *parsing, const char *value)
+{
+    parsing->err[0] = '\0';
+    if (read_value(row, parsing, value))
+        return true;
+    if (parsing->err[0] != '\0')
+        return false;
+    if (row->kind == KIND_LONG || row->kind == KIND_DOUBLE)
+        snprintf(parsing->err, parsing->err_size, "--%s: \"%s\" is not a number from %g to %.10g",
+                 row->name, value, row->low, row->high);
+    else
+        snprintf(parsing->err, parsing->err_size, "--%s can not be \"%s\"", row->name, value);
+    return false;
+}

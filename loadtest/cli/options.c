@@ -1,0 +1,250 @@
+/*
+ * The command line in three steps: read every option by its row in the table, fill in what was not
+ * given (presets first), check what only several options together can get wrong.
+ */
+#include "loadtest/cli/options.h"
+
+#include "loadtest/cli/option_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TIMEOUT_MS_MIN  15000L /* a buyer's patience, unless the lock waits longer */
+#define WAIT_MARGIN_MS  5000L  /* then the buyer waits so much longer than the lock */
+#define COMPARE_WAIT_MS 30000L
+#define COMPARE_RUNS    3
+#define CLOSED_USERS    100
+#define OPEN_USERS      1000 /* connections of an open model */
+#define REQUESTS        5000
+#define NOT_GIVEN       (-1L)
+
+static bool fail(struct parsing *parsing, const char *sentence)
+{
+    snprintf(parsing->err, parsing->err_size, "%s", sentence);
+    return false;
+}
+
+const char *preset_name(enum preset preset)
+{
+    static const char *const names[] = {"", "contended", "reference"};
+    return names[preset];
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Reads "--name value", "--name=value" or "--name" at argv[*at]; moves *at to its last word. */
+static bool parse_option(struct parsing *parsing, int argc, char **argv, int *at)
+{
+    const char *name = argv[*at] + 2, *value = NULL;
+    size_t length = strcspn(name, "=");
+    const struct option_row *row = option_find(name, length);
+    if (row == NULL || (!option_has_value(row) && name[length] == '=')) {
+        snprintf(parsing->err, parsing->err_size, "no such option: %s (see loadtest --help)",
+                 argv[*at]);
+        return false;
+    }
+    if (name[length] == '=')
+        value = name + length + 1;
+    else if (option_has_value(row) && *at + 1 < argc)
+        value = argv[++*at];
+    if (option_has_value(row) && value == NULL) {
+        snprintf(parsing->err, parsing->err_size, "--%s needs a value", option_name(row));
+        return false;
+    }
+    return option_read(row, parsing, value);
+}
+
+static bool parse_word(struct parsing *parsing, const char *word, int position)
+{
+    struct options *options = &parsing->options;
+    if (position == 0 && strcmp(word, "run") == 0) {
+        options->command = COMMAND_RUN;
+        return true;
+    }
+    if (position == 0 && strcmp(word, "compare") == 0) {
+        options->command = COMMAND_COMPARE;
+        return true;
+    }
+    if (position == 0 && strcmp(word, "help") == 0)
+        return parsing->help = true;
+    if (options->command == COMMAND_COMPARE && (position == 1 || position == 2)) {
+        options->diff[position - 1] = word;
+        return true;
+    }
+    snprintf(parsing->err, parsing->err_size, "\"%s\": expected %s", word,
+             position == 0 ? "run, compare or --help" : "options");
+    return false;
+}
+
+static bool parse_words(struct parsing *parsing, int argc, char **argv)
+{
+    int words = 0;
+    for (int i = 1; i < argc && !parsing->help && !parsing->version; i++) {
+        bool good = strncmp(argv[i], "--", 2) == 0 ? parse_option(parsing, argc, argv, &i)
+                                                   : parse_word(parsing, argv[i], words++);
+        if (!good)
+            return false;
+    }
+    if (words > 0 || parsing->help || parsing->version)
+        return true;
+    return fail(parsing, "the first word must be run or compare; loadtest --help explains");
+}
+
+/* ---- filling in ------------------------------------------------------------------------------ */
+
+static long given_or(long given, long otherwise)
+{
+    return given == NOT_GIVEN ? otherwise : given;
+}
+
+/* A preset stands for options that were not given, so each of its figures can be changed. */
+static void apply_preset(struct parsing *parsing)
+{
+    bool reference = parsing->options.preset == PRESET_REFERENCE;
+    if (parsing->options.preset == PRESET_NONE)
+        return;
+    parsing->stock = given_or(parsing->stock, reference ? 5000 : 1000);
+    parsing->requests = given_or(parsing->requests, 5000);
+    parsing->users = given_or(parsing->users, 100);
+    if (parsing->think_ms < 0.0 && reference)
+        parsing->think_ms = 10.0;
+}
+
+static void fill_in_load(struct parsing *parsing)
+{
+    struct load_plan *plan = &parsing->options.plan;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    plan->model = parsing->flash ? MODEL_FLASH : plan->rate > 0.0 ? MODEL_OPEN : MODEL_CLOSED;
+    plan->users =
+        (int)given_or(parsing->users, plan->model == MODEL_OPEN ? OPEN_USERS : CLOSED_USERS);
+    bool limited = plan->duration > 0 || plan->until_sold_out;
+    long requests = plan->model == MODEL_FLASH ? plan->users : limited ? 0 : REQUESTS;
+    plan->requests = given_or(parsing->requests, requests);
+    plan->stock = given_or(parsing->stock, 1000);
+    plan->think = parsing->think_ms > 0.0 ? (mono_ns)(parsing->think_ms * (double)NS_PER_MS) : 0;
+    plan->seed = (uint64_t)given_or(parsing->seed, 1);
+    plan->retries = (int)given_or(parsing->retries, 0);
+    plan->workers = (int)given_or(parsing->workers, cores < 1 ? 1 : cores > 64 ? 64 : cores);
+    if (plan->target_count > 0)
+        return;
+    plan->targets[plan->target_count++] = "http://127.0.0.1:7000";
+    plan->targets[plan->target_count++] = "http://127.0.0.1:7001";
+    plan->targets[plan->target_count++] = "http://127.0.0.1:7002";
+}
+
+static bool fill_in_strategies(struct parsing *parsing)
+{
+    struct options *options = &parsing->options;
+    bool comparing = options->command == COMMAND_COMPARE;
+    const char *list = comparing ? "none,reentrant,combined,atomic" : "combined";
+    if (parsing->strategies != NULL)
+        list = parsing->strategies;
+    if (comparing && parsing->defaults.wait_ms == SALE_NOT_GIVEN)
+        parsing->defaults.wait_ms = COMPARE_WAIT_MS;
+    options->runs = (int)given_or(parsing->runs, comparing ? COMPARE_RUNS : 1);
+    char *copy = strdup(list), *rest = copy, *word;
+    bool good = copy != NULL;
+    while (good && (word = strsep(&rest, ",")) != NULL) {
+        if (options->spec_count == STRATEGIES_MAX)
+            good = fail(parsing, "too many strategies");
+        else
+            good = sale_spec_parse(word, &parsing->defaults, &options->specs[options->spec_count++],
+                                   parsing->err, parsing->err_size);
+    }
+    free(copy);
+    return good;
+}
+
+/* A buyer must wait longer than the longest lock, or busy answers would look like timeouts. */
+static void fill_in_timeout(struct options *options)
+{
+    long longest = TIMEOUT_MS_MIN;
+    for (int i = 0; i < options->spec_count; i++) {
+        long wait_ms = options->specs[i].wait_ms;
+        if (wait_ms != SALE_NOT_GIVEN && wait_ms + WAIT_MARGIN_MS > longest)
+            longest = wait_ms + WAIT_MARGIN_MS;
+    }
+    if (options->plan.timeout_ms == 0)
+        options->plan.timeout_ms = longest;
+}
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+static bool check(struct parsing *parsing)
+{
+    const struct options *options = &parsing->options;
+    const struct load_plan *plan = &options->plan;
+    if (options->command == COMMAND_RUN && options->spec_count != 1)
+        return fail(parsing, "run takes one strategy; use compare for several");
+    if (parsing->flash && plan->rate > 0.0)
+        return fail(parsing, "--flash sends everything at once; it has no --rate");
+    if (plan->poisson && plan->model != MODEL_OPEN)
+        return fail(parsing, "--arrivals needs --rate");
+    if (plan->think > 0 && plan->model != MODEL_CLOSED)
+        return fail(parsing, "only users of a closed model think: no --think-ms here");
+    return true;
+}
+
+static bool finish(struct parsing *parsing)
+{
+    struct options *options = &parsing->options;
+    if (parsing->help || parsing->version) {
+        options->command = parsing->help ? COMMAND_HELP : COMMAND_VERSION;
+        return true;
+    }
+    if (options->diff[0] != NULL) {
+        options->command = COMMAND_DIFF;
+        return options->diff[1] != NULL ||
+               fail(parsing, "compare takes two result files, or strategies by --strategies");
+    }
+    apply_preset(parsing);
+    fill_in_load(parsing);
+    if (!fill_in_strategies(parsing) || !check(parsing))
+        return false;
+    fill_in_timeout(options);
+    return true;
+}
+
+bool options_parse(int argc, char **argv, struct options *ret_options, char *err, size_t err_size)
+{
+    struct parsing parsing = {
+        .options = {.plan = {.item = "P0001",
+                             .admin_token = getenv("FLASHSALE_ADMIN_TOKEN"),
+                             .quantity = 1}},
+        .defaults = sale_spec_none(),
+        .stock = NOT_GIVEN,
+        .requests = NOT_GIVEN,
+        .users = NOT_GIVEN,
+        .retries = NOT_GIVEN,
+        .workers = NOT_GIVEN,
+        .runs = NOT_GIVEN,
+        .seed = NOT_GIVEN,
+        .think_ms = -1.0,
+        .err = err,
+        .err_size = err_size,
+    };
+    if (!parse_words(&parsing, argc, argv) || !finish(&parsing))
+        return false;
+    *ret_options = parsing.options;
+    return true;
+}
+
+static bool list_has(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    while (list != NULL && *list != '\0') {
+        size_t item = strcspn(list, ",");
+        if (item == length && memcmp(list, word, length) == 0)
+            return true;
+        list += item + (list[item] == ',');
+    }
+    return false;
+}
+
+bool options_expect_unsafe(const struct options *options, const struct sale_spec *spec)
+{
+    return strcmp(spec->strategy, "none") == 0 || list_has(options->expect_unsafe, spec->label) ||
+           list_has(options->expect_unsafe, spec->strategy);
+}

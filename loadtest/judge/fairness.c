@@ -1,0 +1,70 @@
+#include "loadtest/judge/fairness.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SALES_EACH   5 /* fewer on average, and the ratio is only luck */
+#define ANSWERS_EACH 5
+
+static int rising(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static double jain_index(const int64_t *sales, int count)
+{
+    double sum = 0.0, squares = 0.0;
+    for (int i = 0; i < count; i++) {
+        sum += (double)sales[i];
+        squares += (double)sales[i] * (double)sales[i];
+    }
+    return squares > 0.0 ? sum * sum / (count * squares) : NAN;
+}
+
+static bool is_starved(const struct user_record *user, mono_ns stopped_at)
+{
+    return user->first_answer == 0 || (stopped_at > 0 && user->first_answer > stopped_at);
+}
+
+static void count_users(struct run_result *result, struct course *course)
+{
+    struct fairness *fairness = &result->fairness;
+    uint64_t answers = 0;
+    int starved = 0;
+    for (int i = 0; i < course->plan->users; i++) {
+        const struct user_record *user = &course->users[i];
+        if (counter_get(&user->issued) == 0)
+            continue;
+        answers += counter_get(&user->answered);
+        fairness->never_served += counter_get(&user->served) == 0;
+        starved += is_starved(user, course->stopped_at);
+        fairness->unanswered += counter_get(&user->answered) == 0;
+        result->user_sales[fairness->users++] = (int64_t)counter_get(&user->sold);
+    }
+    /* With a few answers each, being last is no sign of anything. */
+    if (answers >= (uint64_t)fairness->users * ANSWERS_EACH)
+        fairness->starved = starved;
+}
+
+void fairness_measure(struct run_result *result, struct course *course)
+{
+    struct fairness *fairness = &result->fairness;
+    *fairness = (struct fairness){.ratio = NAN, .jain = NAN};
+    if (course->plan->model == MODEL_OPEN)
+        return; /* an open model's connections are nobody in particular */
+    result->user_sales = calloc((size_t)course->plan->users, sizeof(result->user_sales[0]));
+    if (result->user_sales == NULL)
+        return;
+    count_users(result, course);
+    int users = fairness->users;
+    if (users == 0)
+        return;
+    qsort(result->user_sales, (size_t)users, sizeof(result->user_sales[0]), rising);
+    fairness->least = result->user_sales[0];
+    fairness->most = result->user_sales[users - 1];
+    if (result_count(result, OUT_SOLD) < (int64_t)users * SALES_EACH)
+        return;
+    fairness->ratio = (double)fairness->least / (double)fairness->most;
+    fairness->jain = jain_index(result->user_sales, users);
+}

@@ -1,0 +1,66 @@
+#include "loadtest/judge/result.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *verdict_name(enum verdict verdict)
+{
+    static const char *const names[] = {
+        [VERDICT_SAFE] = "SAFE",
+        [VERDICT_UNDERSOLD] = "UNDERSOLD",
+        [VERDICT_INVALID] = "INVALID",
+        [VERDICT_LOST] = "LOST",
+        [VERDICT_DUPLICATED] = "DUPLICATED",
+        [VERDICT_OVERSOLD] = "OVERSOLD",
+    };
+    return names[verdict];
+}
+
+void result_invalid(struct run_result *result, const char *format, ...)
+{
+    if (result->reason_count == REASONS_MAX)
+        return;
+    va_list args;
+    va_start(args, format);
+    char *reason = result->reasons[result->reason_count++];
+    vsnprintf(reason, sizeof(result->reasons[0]), format, args);
+    va_end(args);
+}
+
+void run_result_free(struct run_result *result)
+{
+    tally_free(result->tally);
+    histogram_free(result->all_due);
+    histogram_free(result->all_send);
+    free(result->bins);
+    free(result->samples);
+    free(result->user_sales);
+    *result = (struct run_result){.sale = ""};
+}
+
+double result_throughput(const struct run_result *result)
+{
+    if (result->tally == NULL || !(result->elapsed_s > 0.0))
+        return 0.0;
+    return (double)counter_get(&result->tally->completed) / result->elapsed_s;
+}
+
+double result_goodput(const struct run_result *result)
+{
+    double span_s = isnan(result->sellout_s) ? result->elapsed_s : result->sellout_s;
+    return span_s > 0.0 ? (double)result->sold / span_s : 0.0;
+}
+
+struct latency result_latency(const struct run_result *result, enum outcome outcome)
+{
+    if (result->tally == NULL)
+        return latency_of(NULL);
+    return latency_of(tally_histogram(&result->tally->from_due[outcome]));
+}
+
+int64_t result_errors(const struct run_result *result)
+{
+    return result_count(result, OUT_ERROR) + result_count(result, OUT_UNAVAILABLE);
+}

@@ -1,0 +1,33 @@
+/*
+ * threshold.h - --fail-if 'p99>200ms': a figure of a run that must not be beyond a limit.
+ *
+ * Latencies are those of sold requests, from their scheduled start. A figure that a run does not
+ * have (a percentile of too few samples) is neither: the run is then invalid.
+ */
+#ifndef LOADTEST_THRESHOLD_H
+#define LOADTEST_THRESHOLD_H
+
+#include "loadtest/judge/result.h"
+
+#define THRESHOLDS_MAX 16
+
+struct threshold {
+    char text[80]; /* as written */
+    int metric;    /* index into the table of metrics */
+    char compare[3];
+    double limit; /* latencies in ms */
+};
+
+enum threshold_state { THRESHOLD_HOLDS, THRESHOLD_BROKEN, THRESHOLD_NO_VALUE };
+
+/* Parses "METRIC OP NUMBER[UNIT]", OP one of > >= < <=. False with a sentence in `err`. */
+bool threshold_parse(const char *text, struct threshold *ret_threshold, char *err, size_t err_size);
+
+/* Compares; writes the observed figure (NAN when there is none). */
+enum threshold_state threshold_check(const struct threshold *threshold,
+                                     const struct run_result *result, double *ret_observed);
+
+/* The names of all metrics, separated by spaces. */
+const char *threshold_metrics(void);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * buyer.h - one user: a connection (a reused libcurl easy handle) and the request it is in.
+ *
+ * The engines move buyers; a buyer knows nothing of threads or event loops:
+ *
+ *     buyer_take(buyer, ticket, due);             // prepares the easy handle for a new request
+ *     do
+ *         code = ...perform buyer_easy(buyer)...  // blocking, or through a multi handle
+ *     while (buyer_settle(buyer, code));          // true: prepared for one more attempt
+ *
+ * Several attempts make one request when its outcome stays unknown (--retry), all with the same
+ * Idempotency-Key. A share of the sold requests is sent once more afterwards (--replay) and must
+ * be answered with the same order. The latency of a request runs from its first attempt to the
+ * answer that settles it.
+ *
+ * libcurl re-sends a request by itself when a kept-alive connection dies under it. A load
+ * generator must not: the buyer refuses the second connection, so that the loss is counted, and
+ * only --retry sends again.
+ */
+#ifndef LOADTEST_BUYER_H
+#define LOADTEST_BUYER_H
+
+#include "loadtest/load/run_state.h"
+
+#include <curl/curl.h>
+
+struct buyer;
+
+struct flight;
+
+/*
+ * A buyer for user number `user`, to be performed by `flight`, or by blocking calls when that is
+ * NULL. NULL when memory is short. Keeps the pointers (borrowed).
+ */
+struct buyer *buyer_new(struct course *course, struct tally *tally, struct receipts *receipts,
+                        struct flight *flight, int user);
+void buyer_free(struct buyer *buyer);
+
+/* The handle to perform. Its CURLOPT_PRIVATE is the engine's. */
+CURL *buyer_easy(struct buyer *buyer);
+
+/* The target that the buyer is connected to, or would be. */
+int buyer_target(const struct buyer *buyer);
+
+/* Prepares GET /livez at the buyer's target, to open the connection before the run. */
+void buyer_greet(struct buyer *buyer);
+/* Notes how the greeting went: errors go to the book. True when it was friendly. */
+bool buyer_greeted(struct buyer *buyer, CURLcode code);
+/* Instead of both: the first request opens the connection. */
+void buyer_skip_greeting(struct buyer *buyer);
+/* Likewise, because there was no time left to greet; goes to the book. */
+void buyer_miss_greeting(struct buyer *buyer);
+
+/* Prepares a new request, due at `due`, and counts it as issued. Its sending starts now. */
+void buyer_take(struct buyer *buyer, int64_t ticket, mono_ns due);
+
+/* Takes note of an attempt's end. True: another attempt was prepared, perform again. */
+bool buyer_settle(struct buyer *buyer, CURLcode code);
+
+/* Settles a request that is given up in flight, as unfinished. The handle must not be running. */
+void buyer_abandon(struct buyer *buyer);
+
+/* From any thread: breaks the connection, so that a blocking perform returns at once. */
+void buyer_break(struct buyer *buyer);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * response.h - how one attempt ended: an HTTP answer, or a transport failure with its phase.
+ */
+#ifndef LOADTEST_RESPONSE_H
+#define LOADTEST_RESPONSE_H
+
+#include "loadtest/base/outcome.h"
+#include "loadtest/stats/errors.h"
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct answer {
+    bool came; /* an HTTP answer, whole */
+    long status;
+    enum outcome outcome;
+    char order[72]; /* of a 201 */
+    char code[64];  /* of anything else: the problem's code, or the name of the failure */
+    bool is_error;  /* belongs in the error book, with `phase` and `code` */
+    enum error_phase phase;
+    unsigned long bytes_received, bytes_sent;
+};
+
+/* Reads the end of a performed transfer; `body` is what was received. */
+struct answer answer_read(CURL *easy, CURLcode result, const char *body, size_t length);
+
+#endif

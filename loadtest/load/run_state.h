@@ -1,0 +1,92 @@
+/*
+ * run_state.h - the course of one run, shared by all its buyers: the start, the tickets, the end.
+ *
+ * Every request takes a ticket, its number within the run, which also makes its Idempotency-Key.
+ * Nobody gets a ticket any more once the run was stopped: because the requests are used up, the
+ * time is over, the stock is sold out, or somebody pressed Ctrl-C. What is in flight then is
+ * awaited, and cut off only when it takes too long.
+ */
+#ifndef LOADTEST_RUN_STATE_H
+#define LOADTEST_RUN_STATE_H
+
+#include "loadtest/base/clock.h"
+#include "loadtest/base/plan.h"
+#include "loadtest/stats/errors.h"
+#include "loadtest/stats/receipts.h"
+#include "loadtest/stats/tally.h"
+#include "loadtest/stats/timeline.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+enum stop_reason { STOP_NOT_YET, STOP_REQUESTS, STOP_DURATION, STOP_SOLD_OUT, STOP_INTERRUPTED };
+
+const char *stop_reason_name(enum stop_reason reason);
+
+/* What one user of the closed and flash models got. */
+struct user_record {
+    counter issued, answered, served, sold;
+    _Atomic mono_ns first_answer; /* 0: none yet */
+};
+
+struct course {
+    const struct load_plan *plan; /* (borrowed) */
+    char key_prefix[32];          /* of every Idempotency-Key of the run */
+    const char *sale;             /* the only one to buy in (borrowed) */
+    struct timeline *timeline;    /* (borrowed, as all below) */
+    struct error_book *errors;
+    struct user_record *users; /* plan->users of them */
+    FILE *log;                 /* one line a settled request, or NULL */
+
+    mono_ns started_at; /* written before the gate opens, constant afterwards */
+    _Atomic int64_t tickets;
+    _Atomic int stop_reason;
+    _Atomic bool cut;             /* what is in flight shall be given up now */
+    _Atomic mono_ns stopped_at;   /* 0 until stopped */
+    _Atomic mono_ns last_done;    /* the last answer */
+    _Atomic mono_ns last_sold;    /* the last 201 */
+    _Atomic mono_ns first_refuse; /* the first sold_out */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t opened;   /* wakes the engine's threads */
+    pthread_cond_t reported; /* wakes the one that waits for them */
+    int ready;               /* engine threads that wait at the gate */
+    bool open;               /* the gate */
+    int finished;            /* engine threads that are done */
+};
+
+void course_init(struct course *course, const struct load_plan *plan, const char *key_prefix);
+void course_release(struct course *course);
+
+/* Engine threads: reports as ready, then waits until the gate opens. */
+void course_wait_for_start(struct course *course);
+
+/* Waits until `threads` are ready, then opens the gate: the run starts now. */
+void course_start(struct course *course, int threads);
+
+/* Engine threads: this one is done. */
+void course_finish(struct course *course);
+
+/* Waits until `threads` are done, at most until `until`; whether they are. */
+bool course_wait_finished(struct course *course, int threads, mono_ns until);
+
+/* The next ticket; false when the run is over. */
+bool course_ticket(struct course *course, int64_t *ret_ticket);
+
+/* Ends the run; the first reason counts. */
+void course_stop(struct course *course, enum stop_reason reason);
+
+static inline bool course_stopped(struct course *course)
+{
+    return atomic_load_explicit(&course->stop_reason, memory_order_relaxed) != STOP_NOT_YET;
+}
+
+static inline bool course_cut(struct course *course)
+{
+    return atomic_load_explicit(&course->cut, memory_order_relaxed);
+}
+
+/* Notes a settled request: the timeline, the marks above, the user's record, the log. */
+void course_note(struct course *course, int user, int64_t ticket, const struct settled *settled);
+
+#endif

@@ -1,0 +1,311 @@
+#include "loadtest/report/text.h"
+
+#include "loadtest/judge/verdict.h"
+#include "loadtest/report/style.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define SECOND_HISTOGRAM 0.20 /* shown when the two differ by more */
+#define LAG_WORTH_SAYING 1.0  /* ms */
+#define BARS             12
+#define BAR_WIDTH        40
+
+static void heading(FILE *out, const char *text)
+{
+    fprintf(out, "\n%s%s%s\n", style_bold(out), text, style_end(out));
+}
+
+/* ---- verdict --------------------------------------------------------------------------------- */
+
+void verdict_sentence(const struct run_result *result, const struct load_plan *plan, char *text,
+                      size_t size)
+{
+    switch (result->verdict) {
+    case VERDICT_SAFE:
+        snprintf(text, size, "sold %" PRId64 " of %ld, each to one buyer, each on the books",
+                 result->sold_units, plan->stock);
+        break;
+    case VERDICT_OVERSOLD:
+        snprintf(text, size,
+                 "sold %" PRId64 " of %ld: %" PRId64 " buyers were sold what is not there",
+                 result->sold_units, plan->stock, result->oversold);
+        break;
+    case VERDICT_DUPLICATED:
+        snprintf(text, size, "%" PRId64 " requests ended in more than one order",
+                 result->duplicates);
+        break;
+    case VERDICT_LOST:
+        snprintf(text, size,
+                 "%" PRId64 " of %" PRId64 " sales are missing from the stock or the books",
+                 result->lost_updates > 0 ? result->lost_updates
+                                          : result->ledger.missing + result->ledger.differing +
+                                                result->ledger.unannounced,
+                 result->sold_units);
+        break;
+    case VERDICT_UNDERSOLD:
+        snprintf(text, size, "%" PRId64 " units were left although buyers were turned away",
+                 result->undersold);
+        break;
+    case VERDICT_INVALID:
+        snprintf(text, size, "this run can not be judged");
+        break;
+    }
+}
+
+static void report_verdict(FILE *out, const struct options *options,
+                           const struct comparison_row *row)
+{
+    const struct run_result *result = row_shown(row);
+    char sentence[200];
+    verdict_sentence(result, &options->plan, sentence, sizeof(sentence));
+    fprintf(out, "%s%s%s  %s: %s%s\n", style_verdict(out, result->verdict),
+            verdict_name(result->verdict), style_end(out), row->spec.label, sentence,
+            row->expect_unsafe && verdict_is_broken(result->verdict) ? " (as expected of it)" : "");
+    if (result->partial)
+        fprintf(out, "PARTIAL REPORT: the run was interrupted\n");
+    for (int i = 0; i < result->reason_count; i++)
+        fprintf(out, "  invalid because: %s\n", result->reasons[i]);
+}
+
+static void report_invariants(FILE *out, const struct run_result *result)
+{
+    fprintf(out, "\n%s%-59s %10s %9s%s\n", style_bold(out), "Invariants", "expected", "observed",
+            style_end(out));
+    for (int i = 0; i < result->invariant_count; i++) {
+        const struct invariant *invariant = &result->invariants[i];
+        const char *relation = invariant->at_least ? ">= " : invariant->at_most ? "<= " : "";
+        char expected[32];
+        snprintf(expected, sizeof(expected), "%s%" PRId64, relation, invariant->expected);
+        fprintf(out, "  %-4s %-2s  %-48s %10s %9" PRId64 "\n", invariant->ok ? "ok" : "FAIL",
+                invariant->id, invariant->name, expected, invariant->observed);
+    }
+    if (result->ledger.unknown_sold + result->ledger.unknown_not_sold > 0)
+        fprintf(out,
+                "  unknown outcomes, looked up afterwards: %" PRId64 " had bought, %" PRId64
+                " had not\n",
+                result->ledger.unknown_sold, result->ledger.unknown_not_sold);
+    if (!result->ledger.available)
+        fprintf(out, "  (the service does not list its orders: I3 to I5 were not checked)\n");
+}
+
+/* ---- traffic --------------------------------------------------------------------------------- */
+
+static void report_sale(FILE *out, const struct run_result *result)
+{
+    heading(out, "Sale");
+    fprintf(out, "  sold out after   %s s   goodput %s sales/s\n",
+            figure_of(result->sellout_s).text, figure_of(result_goodput(result)).text);
+    fprintf(out, "  traffic          %s answers/s over %s s (%s)\n",
+            figure_of(result_throughput(result)).text, figure_of(result->elapsed_s).text,
+            stop_reason_name(result->stop_reason));
+    fprintf(out, "  outcomes        ");
+    for (int i = 0; i < OUT_COUNT; i++) {
+        if (result_count(result, (enum outcome)i) > 0)
+            fprintf(out, " %s %" PRId64, outcome_name((enum outcome)i),
+                    result_count(result, (enum outcome)i));
+    }
+    const struct tally *tally = result->tally;
+    fprintf(out,
+            "\n  accounts         issued %" PRIu64 " = completed %" PRIu64 " + failed %" PRIu64
+            " + unfinished %" PRIu64 "\n",
+            counter_get(&tally->issued), counter_get(&tally->completed),
+            counter_get(&tally->failed), counter_get(&tally->unfinished));
+    if (counter_get(&tally->retries) + counter_get(&tally->replays) > 0)
+        fprintf(out,
+                "  repeats          %" PRIu64 " retries, %" PRIu64 " replays (%" PRIu64
+                " not answered with the same order)\n",
+                counter_get(&tally->retries), counter_get(&tally->replays),
+                counter_get(&tally->replays_broken));
+}
+
+static void latency_line(FILE *out, const char *name, const struct histogram *h)
+{
+    struct latency latency = latency_of(h);
+    fprintf(out, "  %-14s %8" PRIu64 " %9s", name, latency.count,
+            figure_of(latency.count > 0 ? latency.mean : NAN).text);
+    for (int i = 0; i < P_COUNT; i++)
+        fprintf(out, " %12s", figure_latency(latency.at[i], latency.count).text);
+    fprintf(out, " %9s\n", figure_of(latency.count > 0 ? latency.max : NAN).text);
+}
+
+/* Whether latency from the schedule and from the send tell different stories. */
+static bool clocks_differ(const struct run_result *result)
+{
+    static const double quantiles[] = {0.5, 0.9, 0.99};
+    for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
+        double due = (double)histogram_at(result->all_due, quantiles[i]);
+        double sent = (double)histogram_at(result->all_send, quantiles[i]);
+        if (due > sent * (1.0 + SECOND_HISTOGRAM))
+            return true;
+    }
+    return false;
+}
+
+static void report_latency(FILE *out, const struct run_result *result)
+{
+    heading(out, "Latency in ms, from the scheduled start to the answer");
+    fprintf(out, "  %-14s %8s %9s %12s %12s %12s %12s %12s %9s\n", "", "n", "average", "p50", "p90",
+            "p95", "p99", "p99.9", "max");
+    for (int i = 0; i < OUT_COUNT; i++) {
+        const struct histogram *h = tally_histogram(&result->tally->from_due[i]);
+        if (h != NULL)
+            latency_line(out, outcome_name((enum outcome)i), h);
+    }
+    latency_line(out, "all", result->all_due);
+    if (!clocks_differ(result))
+        return;
+    latency_line(out, "all, from send", result->all_send);
+    fprintf(out, "  Requests left late: the last line leaves that wait out. Believe the others.\n");
+}
+
+/* A dozen bars between the lowest and the highest latency, each bound twice the one before. */
+static void report_histogram(FILE *out, const struct run_result *result)
+{
+    uint64_t counts[BARS] = {0}, most = 0, below = 0;
+    double low = (double)histogram_min(result->all_due),
+           high = (double)histogram_max(result->all_due);
+    if (histogram_count(result->all_due) < 2 || high <= low)
+        return;
+    heading(out, "How the latencies are spread");
+    low = low < 1.0 ? 1.0 : low;
+    double factor = pow(high / low, 1.0 / BARS);
+    for (int i = 0; i < BARS; i++) {
+        uint64_t upto = i == BARS - 1 ? histogram_count(result->all_due)
+                                      : histogram_count_upto(result->all_due,
+                                                             (int64_t)(low * pow(factor, i + 1)));
+        counts[i] = upto - below;
+        most = counts[i] > most ? counts[i] : most;
+        below = upto;
+    }
+    for (int i = 0; i < BARS; i++) {
+        int width = (int)ceil((double)counts[i] * BAR_WIDTH / (double)most);
+        fprintf(out, "  %9s ms |%-*.*s %" PRIu64 "\n",
+                figure_of(low * pow(factor, i + 1) / 1000.0).text, BAR_WIDTH, width,
+                "########################################", counts[i]);
+    }
+}
+
+/* ---- who was served -------------------------------------------------------------------------- */
+
+/* The busiest target's answers beyond the idlest one's, as a share. */
+static void report_skew(FILE *out, const struct load_plan *plan, const struct run_result *result)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    for (int i = 0; i < plan->target_count; i++) {
+        const struct histogram *h = tally_histogram(&result->tally->targets[i].latency);
+        uint64_t answers = h == NULL ? 0 : histogram_count(h);
+        least = answers < least ? answers : least;
+        most = answers > most ? answers : most;
+    }
+    if (plan->target_count > 1 && least > 0)
+        fprintf(out, "  skew: the busiest target answered %.1f %% more than the idlest\n",
+                100.0 * (double)(most - least) / (double)least);
+}
+
+static void report_targets(FILE *out, const struct load_plan *plan, const struct run_result *result)
+{
+    heading(out, "Targets");
+    fprintf(out, "  %-28s %9s %9s %9s %9s %9s\n", "", "answers", "sold", "failed", "p50 ms",
+            "p99 ms");
+    for (int i = 0; i < plan->target_count; i++) {
+        const struct target_tally *target = &result->tally->targets[i];
+        struct latency latency = latency_of(tally_histogram(&target->latency));
+        fprintf(out, "  %-28s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9s %9s\n", plan->targets[i],
+                latency.count, counter_get(&target->outcomes[OUT_SOLD]),
+                counter_get(&target->failed), figure_of(latency.at[P50]).text,
+                figure_of(latency.at[P99]).text);
+    }
+    report_skew(out, plan, result);
+}
+
+static void report_fairness(FILE *out, const struct run_result *result)
+{
+    const struct fairness *fairness = &result->fairness;
+    if (fairness->users == 0)
+        return;
+    heading(out, "Users");
+    fprintf(out,
+            "  fairness %s (least / most sales of a user: %" PRId64 " / %" PRId64
+            "; Jain's index %s)\n",
+            figure_of(fairness->ratio).text, fairness->least, fairness->most,
+            figure_of(fairness->jain).text);
+    fprintf(out, "  users %d, never served %d, starved %d\n", fairness->users,
+            fairness->never_served, fairness->starved);
+}
+
+static void report_errors(FILE *out, const struct load_plan *plan, const struct run_result *result)
+{
+    if (result->error_count == 0)
+        return;
+    heading(out, "Errors");
+    for (int i = 0; i < result->error_count; i++) {
+        const struct error_entry *entry = &result->errors[i];
+        fprintf(out, "  %8" PRIu64 "  %-8s %-20s %s\n            %s\n", entry->count,
+                error_phase_name(entry->phase), entry->code, plan->targets[entry->target],
+                error_hint(entry));
+    }
+}
+
+static void report_health(FILE *out, const struct run_result *result)
+{
+    struct latency lag = latency_of(tally_histogram(&result->tally->lag));
+    heading(out, "Generator");
+    fprintf(
+        out, "  processor %.0f %% of %d cores (%s us a request), send lag p99 %s ms, max %s ms\n",
+        result->health.share * 100.0, result->health.cores,
+        figure_of(result->health.cpu_s * 1e6 / (double)counter_get(&result->tally->issued)).text,
+        figure_latency(lag.at[P99], lag.count).text, figure_of(lag.max).text);
+    if (counter_get(&result->tally->waited) > 0)
+        fprintf(out,
+                "  %" PRIu64 " requests waited for a free connection, %" PRIu64
+                " of them in vain\n",
+                counter_get(&result->tally->waited), counter_get(&result->tally->unsent));
+    if (!isnan(result->lock_wait_p50_ms))
+        fprintf(out, "  wait for the lock, as the instances count it: p50 %s ms, p99 %s ms\n",
+                figure_of(result->lock_wait_p50_ms).text, figure_of(result->lock_wait_p99_ms).text);
+    if (!isnan(result->redis_per_sale))
+        fprintf(out, "  Redis commands per sale: %s\n", figure_of(result->redis_per_sale).text);
+}
+
+/* The row that readers of JMeter's Aggregate Report look for. */
+static void report_jmeter(FILE *out, const struct run_result *result)
+{
+    struct latency all = latency_of(result->all_send);
+    const struct tally *tally = result->tally;
+    double issued = (double)counter_get(&tally->issued);
+    double bad = (double)(result_errors(result) + result_count(result, OUT_UNKNOWN));
+    double seconds = result->elapsed_s > 0.0 ? result->elapsed_s : NAN;
+    heading(out, "As JMeter's Aggregate Report (ms, from send)");
+    fprintf(out, "  %-5s %9s %8s %8s %8s %8s %8s %6s %8s %8s %12s %16s %12s\n", "Label",
+            "# Samples", "Average", "Median", "90% Line", "95% Line", "99% Line", "Min", "Maximum",
+            "Error %", "Throughput", "Received KB/sec", "Sent KB/sec");
+    fprintf(out,
+            "  %-5s %9" PRIu64 " %8.0f %8s %8s %8s %8s %6.0f %8.0f %7.2f%% %8.1f/sec %16s %12s\n",
+            "buy", all.count, all.mean, figure_of(all.at[P50]).text, figure_of(all.at[P90]).text,
+            figure_of(all.at[P95]).text, figure_of(all.at[P99]).text, all.min, all.max,
+            issued > 0.0 ? 100.0 * bad / issued : 0.0, result_throughput(result),
+            figure_of((double)counter_get(&tally->bytes_received) / 1024.0 / seconds).text,
+            figure_of((double)counter_get(&tally->bytes_sent) / 1024.0 / seconds).text);
+}
+
+void report_run(FILE *out, const struct options *options, const struct comparison_row *row)
+{
+    const struct run_result *result = row_shown(row);
+    report_verdict(out, options, row);
+    if (result->tally == NULL)
+        return;
+    report_invariants(out, result);
+    report_sale(out, result);
+    if (counter_get(&result->tally->completed) > 0) {
+        report_latency(out, result);
+        report_histogram(out, result);
+    }
+    report_targets(out, &options->plan, result);
+    report_fairness(out, result);
+    report_errors(out, &options->plan, result);
+    report_health(out, result);
+    if (counter_get(&result->tally->completed) > 0)
+        report_jmeter(out, result);
+}

@@ -1,0 +1,224 @@
+#include "loadtest/run/comparison.h"
+
+#include "loadtest/judge/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- executing ------------------------------------------------------------------------------- */
+
+static bool make_rows(struct comparison *comparison)
+{
+    const struct options *options = comparison->options;
+    for (int i = 0; i < options->spec_count; i++) {
+        struct comparison_row *row = &comparison->rows[comparison->row_count++];
+        row->spec = options->specs[i];
+        row->expect_unsafe = options_expect_unsafe(options, &row->spec);
+        row->runs = calloc((size_t)options->runs, sizeof(row->runs[0]));
+        if (row->runs == NULL)
+            return false;
+    }
+    return true;
+}
+
+static void execute_one(const struct comparison *comparison, struct comparison_row *row, FILE *log)
+{
+    const struct options *options = comparison->options;
+    char label[192];
+    snprintf(label, sizeof(label), "%.64s", row->spec.label);
+    if (options->runs > 1)
+        snprintf(label, sizeof(label), "%.64s %d/%d", row->spec.label, row->run_count + 1,
+                 options->runs);
+    struct run_setup setup = {.plan = &options->plan,
+                              .spec = row->spec,
+                              .redis_info = options->redis_info,
+                              .live = live_style_of(options->quiet),
+                              .label = label,
+                              .log = log};
+    run_execute(&setup, &row->runs[row->run_count]);
+    row->run_count++;
+}
+
+static void execute_all(struct comparison *comparison, FILE *log)
+{
+    for (int turn = 0; turn < comparison->options->runs; turn++) {
+        for (int i = 0; i < comparison->row_count && !run_interrupted(); i++)
+            execute_one(comparison, &comparison->rows[i], log);
+    }
+}
+
+/* ---- choosing what stands for a row ---------------------------------------------------------- */
+
+static int by_throughput(const void *a, const void *b)
+{
+    double x = result_throughput(*(const struct run_result *const *)a);
+    double y = result_throughput(*(const struct run_result *const *)b);
+    return (x > y) - (x < y);
+}
+
+static void choose_shown(struct comparison_row *row)
+{
+    struct run_result *worst[99];
+    enum verdict verdict = VERDICT_SAFE;
+    int count = 0;
+    for (int i = 0; i < row->run_count; i++) {
+        if (row->runs[i].verdict > verdict)
+            verdict = row->runs[i].verdict;
+    }
+    for (int i = 0; i < row->run_count; i++) {
+        if (row->runs[i].verdict == verdict)
+            worst[count++] = &row->runs[i];
+    }
+    qsort(worst, (size_t)count, sizeof(worst[0]), by_throughput);
+    row->shown = count == 0 ? 0 : (int)(worst[(count - 1) / 2] - row->runs);
+}
+
+static void widen(struct range *range, double value)
+{
+    if (isnan(value))
+        return;
+    range->low = isnan(range->low) || value < range->low ? value : range->low;
+    range->high = isnan(range->high) || value > range->high ? value : range->high;
+}
+
+static void measure_ranges(struct comparison_row *row)
+{
+    const struct range none = {NAN, NAN};
+    row->throughput_rps = row->goodput_sps = row->p50_ms = row->p99_ms = none;
+    for (int i = 0; i < row->run_count; i++) {
+        const struct run_result *result = &row->runs[i];
+        struct latency latency = result_latency(result, OUT_SOLD);
+        widen(&row->throughput_rps, result_throughput(result));
+        widen(&row->goodput_sps, result_goodput(result));
+        widen(&row->p50_ms, latency.at[P50]);
+        widen(&row->p99_ms, latency.at[P99]);
+    }
+}
+
+static void relate_to_unlocked(struct comparison *comparison)
+{
+    double unlocked = NAN;
+    for (int i = 0; i < comparison->row_count; i++) {
+        if (strcmp(comparison->rows[i].spec.strategy, "none") == 0)
+            unlocked = result_throughput(row_shown(&comparison->rows[i]));
+    }
+    for (int i = 0; i < comparison->row_count; i++) {
+        struct comparison_row *row = &comparison->rows[i];
+        row->of_unlocked = unlocked > 0.0 ? result_throughput(row_shown(row)) / unlocked : NAN;
+    }
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct run_result *x = row_shown(a), *y = row_shown(b);
+    int broken = (x->verdict != VERDICT_SAFE) - (y->verdict != VERDICT_SAFE);
+    return broken != 0 ? broken : -by_throughput(&x, &y);
+}
+
+bool comparison_execute(struct comparison *comparison, const struct options *options)
+{
+    *comparison = (struct comparison){.options = options};
+    FILE *log = NULL;
+    if (!make_rows(comparison))
+        return false;
+    if (options->log_path != NULL) {
+        log = fopen(options->log_path, "w");
+        if (log == NULL)
+            fprintf(stderr, "loadtest: %s can not be written\n", options->log_path);
+        else
+            fputs("request,user,target,due_ns,sent_ns,done_ns,ending,outcome\n", log);
+    }
+    execute_all(comparison, log);
+    if (log != NULL)
+        fclose(log);
+    int complete = 0; /* rows that had at least one run */
+    for (int i = 0; i < comparison->row_count; i++) {
+        struct comparison_row *row = &comparison->rows[i];
+        if (row->run_count == 0) {
+            free(row->runs);
+            continue;
+        }
+        choose_shown(row);
+        measure_ranges(row);
+        comparison->rows[complete++] = *row;
+    }
+    comparison->row_count = complete;
+    relate_to_unlocked(comparison);
+    qsort(comparison->rows, (size_t)complete, sizeof(comparison->rows[0]), by_rank);
+    return true;
+}
+
+void comparison_release(struct comparison *comparison)
+{
+    for (int i = 0; i < comparison->row_count; i++) {
+        struct comparison_row *row = &comparison->rows[i];
+        for (int j = 0; j < row->run_count; j++)
+            run_result_free(&row->runs[j]);
+        free(row->runs);
+    }
+}
+
+/* ---- the exit code --------------------------------------------------------------------------- */
+
+static bool run_is_believable(const struct run_result *result)
+{
+    return result->reason_count == 0 && result->verdict != VERDICT_INVALID;
+}
+
+static enum exit_code row_exit_code(const struct comparison *comparison,
+                                    const struct comparison_row *row)
+{
+    const struct options *options = comparison->options;
+    const struct run_result *shown = row_shown(row);
+    enum exit_code code = EXIT_SAFE;
+    for (int i = 0; i < row->run_count; i++) {
+        const struct run_result *result = &row->runs[i];
+        if (verdict_is_broken(result->verdict) && !row->expect_unsafe)
+            return EXIT_BROKEN;
+        if (!run_is_believable(result))
+            code = EXIT_INVALID;
+    }
+    for (int i = 0; i < options->threshold_count && !row->expect_unsafe; i++) {
+        double observed;
+        switch (threshold_check(&options->thresholds[i], shown, &observed)) {
+        case THRESHOLD_HOLDS:
+            break;
+        case THRESHOLD_NO_VALUE:
+            code = EXIT_INVALID;
+            break;
+        case THRESHOLD_BROKEN:
+            code = code == EXIT_SAFE ? EXIT_THRESHOLD : code;
+            break;
+        }
+    }
+    return code;
+}
+
+bool comparison_missed_control(const struct comparison *comparison)
+{
+    const struct options *options = comparison->options;
+    if (options->command != COMMAND_COMPARE || options->preset == PRESET_NONE)
+        return false;
+    for (int i = 0; i < comparison->row_count; i++) {
+        if (strcmp(comparison->rows[i].spec.strategy, "none") == 0)
+            return !verdict_is_broken(row_shown(&comparison->rows[i])->verdict);
+    }
+    return false;
+}
+
+enum exit_code comparison_exit_code(const struct comparison *comparison)
+{
+    /* What weighs more comes first: broken, then invalid, then a threshold. */
+    static const enum exit_code weights[] = {EXIT_BROKEN, EXIT_INVALID, EXIT_THRESHOLD};
+    if (run_interrupted() || comparison->row_count == 0)
+        return EXIT_INVALID;
+    for (size_t w = 0; w < sizeof(weights) / sizeof(weights[0]); w++) {
+        for (int i = 0; i < comparison->row_count; i++) {
+            if (row_exit_code(comparison, &comparison->rows[i]) == weights[w])
+                return weights[w];
+        }
+    }
+    return comparison_missed_control(comparison) ? EXIT_INVALID : EXIT_SAFE;
+}

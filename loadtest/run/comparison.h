@@ -1,0 +1,62 @@
+/*
+ * comparison.h - runs of one or several strategies, and the row that stands for each.
+ *
+ * The strategies take turns (a, b, c, a, b, c, ...), so that whatever else the machine does meets
+ * them all alike. The row of a strategy shows one run in full, so that its figures agree with each
+ * other: the run with the median throughput among those with the worst verdict. Rows are ranked:
+ * unsafe ones last, whatever their speed.
+ */
+#ifndef LOADTEST_COMPARISON_H
+#define LOADTEST_COMPARISON_H
+
+#include "loadtest/cli/options.h"
+#include "loadtest/run/run.h"
+
+struct range {
+    double low, high; /* NAN: no values */
+};
+
+struct comparison_row {
+    struct sale_spec spec;
+    bool expect_unsafe;
+    struct run_result *runs;
+    int run_count;
+    int shown; /* index of the run that stands for the row */
+    struct range throughput_rps, goodput_sps, p50_ms, p99_ms;
+    double of_unlocked; /* throughput as a share of that of `none`; NAN without one */
+};
+
+struct comparison {
+    const struct options *options;
+    struct comparison_row rows[STRATEGIES_MAX]; /* ranked */
+    int row_count;
+};
+
+enum exit_code {
+    EXIT_SAFE = 0,
+    EXIT_BROKEN = 1,    /* an invariant was broken, by another than a declared negative control */
+    EXIT_THRESHOLD = 2, /* a --fail-if limit */
+    EXIT_INVALID = 3,   /* a run that says nothing */
+    EXIT_USAGE = 64
+};
+
+/* Executes all runs. False when memory is short. */
+bool comparison_execute(struct comparison *comparison, const struct options *options);
+void comparison_release(struct comparison *comparison);
+
+/* The run that stands for a row. */
+static inline const struct run_result *row_shown(const struct comparison_row *row)
+{
+    return &row->runs[row->shown];
+}
+
+/*
+ * A comparison by preset whose unlocked run sold correctly proves nothing: the load was too mild
+ * for the others' safety to mean anything. True when that happened.
+ */
+bool comparison_missed_control(const struct comparison *comparison);
+
+/* What the process shall end with. */
+enum exit_code comparison_exit_code(const struct comparison *comparison);
+
+#endif

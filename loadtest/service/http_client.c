@@ -1,0 +1,98 @@
+#include "loadtest/service/http_client.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BODY_LIMIT     (64u * 1024 * 1024)
+#define TOKEN_LINE_MAX 512
+
+struct http {
+    CURL *easy;
+    struct curl_slist *headers;
+    char *body;
+    size_t length, room;
+};
+
+static bool add_header(struct http *http, const char *header)
+{
+    struct curl_slist *longer = curl_slist_append(http->headers, header);
+    if (longer != NULL)
+        http->headers = longer;
+    return longer != NULL;
+}
+
+struct http *http_new(const char *token)
+{
+    struct http *http = calloc(1, sizeof(*http));
+    if (http == NULL)
+        return NULL;
+    char authorization[TOKEN_LINE_MAX] = "";
+    if (token != NULL)
+        snprintf(authorization, sizeof(authorization), "Authorization: Bearer %s", token);
+    http->easy = curl_easy_init();
+    if (http->easy != NULL && add_header(http, "Content-Type: application/json") &&
+        (token == NULL || add_header(http, authorization)))
+        return http;
+    http_free(http);
+    return NULL;
+}
+
+void http_free(struct http *http)
+{
+    if (http == NULL)
+        return;
+    curl_easy_cleanup(http->easy);
+    curl_slist_free_all(http->headers);
+    free(http->body);
+    free(http);
+}
+
+static size_t receive(char *data, size_t size, size_t count, void *user)
+{
+    struct http *http = user;
+    size_t length = size * count;
+    if (http->length + length + 1 > http->room) {
+        size_t room = (http->length + length + 1) * 2;
+        char *body = room > BODY_LIMIT ? NULL : realloc(http->body, room);
+        if (body == NULL)
+            return 0;
+        http->body = body;
+        http->room = room;
+    }
+    memcpy(http->body + http->length, data, length);
+    http->length += length;
+    http->body[http->length] = '\0';
+    return length;
+}
+
+bool http_call(struct http *http, const char *method, const char *url, const char *json,
+               long timeout_ms, struct http_reply *ret_reply)
+{
+    CURL *easy = http->easy;
+    char error[CURL_ERROR_SIZE] = "";
+    http->length = 0;
+    curl_easy_reset(easy);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_URL, url);
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, http);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, http->headers);
+    if (json != NULL)
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, json);
+    CURLcode code = curl_easy_perform(easy);
+    *ret_reply = (struct http_reply){.body = http->length > 0 ? http->body : (char *)"",
+                                     .length = http->length};
+    if (code != CURLE_OK) {
+        snprintf(ret_reply->error, sizeof(ret_reply->error), "%s",
+                 error[0] != '\0' ? error : curl_easy_strerror(code));
+        return false;
+    }
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &ret_reply->status);
+    return true;
+}

@@ -1,0 +1,172 @@
+#include "loadtest/service/sale_api.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER_MS     5000L /* limit for each of these requests */
+#define EVERYWHERE_NS (3 * NS_PER_S)
+#define POLL_NS       (20 * NS_PER_MS)
+
+static bool whole_number(const cJSON *object, const char *name, int64_t *ret_value)
+{
+    const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!cJSON_IsNumber(member) || member->valuedouble != floor(member->valuedouble) ||
+        fabs(member->valuedouble) > 0x1p53)
+        return false;
+    *ret_value = (int64_t)member->valuedouble;
+    return true;
+}
+
+static bool text(const cJSON *object, const char *name, char *value, size_t size)
+{
+    const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!cJSON_IsString(member) || strlen(member->valuestring) >= size)
+        return false;
+    snprintf(value, size, "%s", member->valuestring);
+    return true;
+}
+
+static bool read_stock(const cJSON *json, struct stock_view *stock)
+{
+    return text(json, "sale", stock->sale, sizeof(stock->sale)) &&
+           text(json, "strategy", stock->strategy, sizeof(stock->strategy)) &&
+           whole_number(json, "initial", &stock->initial) &&
+           whole_number(json, "remaining", &stock->remaining) &&
+           whole_number(json, "orders", &stock->orders) &&
+           whole_number(json, "units", &stock->units) &&
+           whole_number(json, "oversold", &stock->oversold) &&
+           whole_number(json, "lost_updates", &stock->lost_updates);
+}
+
+/* A sentence about an answer that was not the one hoped for. */
+static void describe(const char *what, const char *url, const struct http_reply *reply, char *err,
+                     size_t err_size)
+{
+    if (reply->status == 0)
+        snprintf(err, err_size, "%s %s: %s", what, url, reply->error);
+    else
+        snprintf(err, err_size, "%s %s: status %ld: %.200s", what, url, reply->status, reply->body);
+}
+
+bool sale_stock(struct http *http, const char *target, const char *item,
+                struct stock_view *ret_stock, char *err, size_t err_size)
+{
+    char url[512];
+    struct http_reply reply;
+    struct stock_view stock = {.initial = 0};
+    snprintf(url, sizeof(url), "%s/stock?item=%s", target, item);
+    if (!http_call(http, "GET", url, NULL, ANSWER_MS, &reply) || reply.status != 200) {
+        describe("GET", url, &reply, err, err_size);
+        return false;
+    }
+    cJSON *json = cJSON_ParseWithLength(reply.body, reply.length);
+    bool good = read_stock(json, &stock);
+    cJSON_Delete(json);
+    if (good)
+        *ret_stock = stock;
+    else
+        snprintf(err, err_size, "GET %s: not a stock: %.200s", url, reply.body);
+    return good;
+}
+
+static void add_given(cJSON *json, const char *name, long value)
+{
+    if (value != SALE_NOT_GIVEN)
+        cJSON_AddNumberToObject(json, name, (double)value);
+}
+
+/* The body of POST /sales, from malloc(). */
+static char *sale_body(const struct load_plan *plan, const struct sale_spec *spec)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "item", plan->item);
+    cJSON_AddNumberToObject(json, "stock", (double)plan->stock);
+    cJSON_AddStringToObject(json, "strategy", spec->strategy);
+    add_given(json, "lease_ms", spec->lease_ms);
+    add_given(json, "wait_ms", spec->wait_ms);
+    add_given(json, "hold_ms", spec->hold_ms);
+    add_given(json, "per_user_limit", spec->per_user_limit);
+    add_given(json, "segments", spec->segments);
+    if (spec->durability[0] != '\0')
+        cJSON_AddStringToObject(json, "durability", spec->durability);
+    char *body = cJSON_PrintUnformatted(json);
+    cJSON_Delete(json);
+    return body;
+}
+
+bool sale_create(struct http *http, const struct load_plan *plan, const struct sale_spec *spec,
+                 char ret_sale[SALE_ID_MAX], char *err, size_t err_size)
+{
+    char url[512];
+    struct http_reply reply;
+    snprintf(url, sizeof(url), "%s/sales", plan->targets[0]);
+    char *body = sale_body(plan, spec);
+    bool answered = http_call(http, "POST", url, body, ANSWER_MS, &reply);
+    free(body);
+    if (!answered || reply.status != 201) {
+        describe("POST", url, &reply, err, err_size);
+        return false;
+    }
+    cJSON *json = cJSON_ParseWithLength(reply.body, reply.length);
+    bool good = text(json, "sale", ret_sale, SALE_ID_MAX);
+    cJSON_Delete(json);
+    if (!good)
+        snprintf(err, err_size, "POST %s: no sale id in the answer: %.200s", url, reply.body);
+    return good;
+}
+
+bool sale_wait_everywhere(struct http *http, const struct load_plan *plan, const char *sale,
+                          char *err, size_t err_size)
+{
+    mono_ns deadline = clock_now() + EVERYWHERE_NS;
+    for (int i = 0; i < plan->target_count;) {
+        struct stock_view stock;
+        bool read = sale_stock(http, plan->targets[i], plan->item, &stock, err, err_size);
+        if (read && strcmp(stock.sale, sale) == 0) {
+            i++;
+            continue;
+        }
+        if (clock_now() > deadline) {
+            if (read)
+                snprintf(err, err_size, "%s still serves sale %s, 3 s after %s was created",
+                         plan->targets[i], stock.sale, sale);
+            return false;
+        }
+        clock_sleep_until(clock_now() + POLL_NS);
+    }
+    return true;
+}
+
+bool sale_targets_alive(struct http *http, const struct load_plan *plan, char *err, size_t err_size)
+{
+    for (int i = 0; i < plan->target_count; i++) {
+        char url[512];
+        struct http_reply reply;
+        snprintf(url, sizeof(url), "%s/livez", plan->targets[i]);
+        if (http_call(http, "GET", url, NULL, ANSWER_MS, &reply))
+            continue;
+        snprintf(err, err_size, "target %s is down: %s", plan->targets[i], reply.error);
+        return false;
+    }
+    return true;
+}
+
+enum order_state sale_order(struct http *http, const struct load_plan *plan, const char *request)
+{
+    char url[512];
+    struct http_reply reply;
+    snprintf(url, sizeof(url), "%s/orders/%s?item=%s", plan->targets[0], request, plan->item);
+    if (!http_call(http, "GET", url, NULL, ANSWER_MS, &reply))
+        return ORDER_UNREADABLE;
+    if (reply.status == 200)
+        return ORDER_FOUND;
+    if (reply.status != 404)
+        return ORDER_UNREADABLE;
+    cJSON *json = cJSON_ParseWithLength(reply.body, reply.length);
+    bool final = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "final"));
+    cJSON_Delete(json);
+    return final ? ORDER_NEVER : ORDER_OPEN;
+}

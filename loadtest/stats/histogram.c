@@ -1,0 +1,232 @@
+/*
+ * Bucket numbers, with S = 2,048 sub-buckets and H = S/2:
+ *
+ *     value          bucket                               width
+ *     0 .. S-1       value                                1 us
+ *     2^k.. (k>=11)  (shift + 1) * H + (value >> shift) - H, with shift = k - 10   2^shift us
+ *
+ * The two meet: for S the second formula gives 2 * H = S.
+ */
+#include "loadtest/stats/histogram.h"
+
+#include "loadtest/base/counter.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define HALF_BITS    10
+#define HALF         (1 << HALF_BITS)
+#define VALUE_BITS   32
+#define VALUE_LIMIT  ((INT64_C(1) << VALUE_BITS) - 1) /* us */
+#define BUCKETS      ((VALUE_BITS - HALF_BITS + 1) * HALF)
+#define PAGE_BUCKETS 128
+#define PAGES        (BUCKETS / PAGE_BUCKETS)
+
+struct page {
+    counter counts[PAGE_BUCKETS];
+};
+
+struct histogram {
+    counter sum; /* us */
+    _Atomic int64_t min;
+    _Atomic int64_t max;
+    _Atomic(struct page *) pages[PAGES];
+};
+
+static int bucket_of(int64_t us)
+{
+    if (us < 2 * HALF)
+        return (int)us;
+    if (us > VALUE_LIMIT)
+        us = VALUE_LIMIT;
+    int shift = 63 - __builtin_clzll((unsigned long long)us) - HALF_BITS;
+    return (shift + 1) * HALF + (int)(us >> shift) - HALF;
+}
+
+static int64_t bucket_low(int bucket)
+{
+    if (bucket < 2 * HALF)
+        return bucket;
+    int shift = bucket / HALF - 1;
+    return (int64_t)(bucket % HALF + HALF) << shift;
+}
+
+static int64_t bucket_width(int bucket)
+{
+    return bucket < 2 * HALF ? 1 : INT64_C(1) << (bucket / HALF - 1);
+}
+
+struct histogram *histogram_new(void)
+{
+    struct histogram *h = calloc(1, sizeof(*h));
+    if (h != NULL)
+        atomic_init(&h->min, INT64_MAX);
+    return h;
+}
+
+void histogram_free(struct histogram *h)
+{
+    if (h == NULL)
+        return;
+    for (int i = 0; i < PAGES; i++)
+        free(atomic_load_explicit(&h->pages[i], memory_order_relaxed));
+    free(h);
+}
+
+static struct page *page_at(const struct histogram *h, int number)
+{
+    return atomic_load_explicit((_Atomic(struct page *) *)&h->pages[number], memory_order_acquire);
+}
+
+/* The page, made when it is not there; of two threads that make one, the first wins. */
+static struct page *page_need(struct histogram *h, int number)
+{
+    struct page *page = page_at(h, number);
+    if (page != NULL)
+        return page;
+    struct page *fresh = calloc(1, sizeof(*fresh));
+    if (fresh == NULL)
+        return NULL;
+    if (atomic_compare_exchange_strong(&h->pages[number], &page, fresh))
+        return fresh;
+    free(fresh);
+    return page;
+}
+
+static void lower_to(_Atomic int64_t *min, int64_t value)
+{
+    int64_t seen = atomic_load_explicit(min, memory_order_relaxed);
+    while (value < seen && !atomic_compare_exchange_weak(min, &seen, value))
+        ;
+}
+
+static void raise_to(_Atomic int64_t *max, int64_t value)
+{
+    int64_t seen = atomic_load_explicit(max, memory_order_relaxed);
+    while (value > seen && !atomic_compare_exchange_weak(max, &seen, value))
+        ;
+}
+
+bool histogram_record(struct histogram *h, int64_t us)
+{
+    if (us < 0)
+        us = 0;
+    int bucket = bucket_of(us);
+    struct page *page = page_need(h, bucket / PAGE_BUCKETS);
+    if (page == NULL)
+        return false;
+    counter_add(&page->counts[bucket % PAGE_BUCKETS], 1);
+    counter_add(&h->sum, (uint64_t)us);
+    lower_to(&h->min, us);
+    raise_to(&h->max, us);
+    return true;
+}
+
+bool histogram_merge(struct histogram *into, const struct histogram *from)
+{
+    for (int i = 0; i < PAGES; i++) {
+        struct page *source = page_at(from, i);
+        if (source == NULL)
+            continue;
+        struct page *target = page_need(into, i);
+        if (target == NULL)
+            return false;
+        for (int j = 0; j < PAGE_BUCKETS; j++) {
+            uint64_t count = counter_get(&source->counts[j]);
+            if (count > 0)
+                counter_add(&target->counts[j], count);
+        }
+    }
+    counter_add(&into->sum, counter_get(&from->sum));
+    lower_to(&into->min, atomic_load_explicit((_Atomic int64_t *)&from->min, memory_order_relaxed));
+    raise_to(&into->max, histogram_max(from));
+    return true;
+}
+
+bool histogram_next(const struct histogram *h, int *cursor, int64_t *ret_low, int64_t *ret_high,
+                    uint64_t *ret_count)
+{
+    while (*cursor < BUCKETS) {
+        struct page *page = page_at(h, *cursor / PAGE_BUCKETS);
+        if (page == NULL) {
+            *cursor += PAGE_BUCKETS - *cursor % PAGE_BUCKETS;
+            continue;
+        }
+        int bucket = (*cursor)++;
+        uint64_t count = counter_get(&page->counts[bucket % PAGE_BUCKETS]);
+        if (count == 0)
+            continue;
+        *ret_low = bucket_low(bucket);
+        *ret_high = bucket_low(bucket) + bucket_width(bucket) - 1;
+        *ret_count = count;
+        return true;
+    }
+    return false;
+}
+
+uint64_t histogram_count(const struct histogram *h)
+{
+    int64_t low, high;
+    uint64_t count, total = 0;
+    for (int cursor = 0; histogram_next(h, &cursor, &low, &high, &count);)
+        total += count;
+    return total;
+}
+
+int64_t histogram_min(const struct histogram *h)
+{
+    int64_t min = atomic_load_explicit((_Atomic int64_t *)&h->min, memory_order_relaxed);
+    return min == INT64_MAX ? 0 : min;
+}
+
+int64_t histogram_max(const struct histogram *h)
+{
+    return atomic_load_explicit((_Atomic int64_t *)&h->max, memory_order_relaxed);
+}
+
+double histogram_mean(const struct histogram *h)
+{
+    uint64_t count = histogram_count(h);
+    return count == 0 ? 0.0 : (double)counter_get(&h->sum) / (double)count;
+}
+
+double histogram_deviation(const struct histogram *h)
+{
+    double mean = histogram_mean(h), squares = 0.0;
+    int64_t low, high;
+    uint64_t count, total = 0;
+    for (int cursor = 0; histogram_next(h, &cursor, &low, &high, &count); total += count) {
+        double distance = (double)(low + high) / 2.0 - mean;
+        squares += distance * distance * (double)count;
+    }
+    return total == 0 ? 0.0 : sqrt(squares / (double)total);
+}
+
+int64_t histogram_at(const struct histogram *h, double quantile)
+{
+    uint64_t total = histogram_count(h);
+    uint64_t rank = (uint64_t)ceil(quantile * (double)total - 1e-9);
+    int64_t low, high, max = histogram_max(h);
+    uint64_t count, seen = 0;
+    for (int cursor = 0; histogram_next(h, &cursor, &low, &high, &count);) {
+        seen += count;
+        if (seen >= rank)
+            return high < max ? high : max;
+    }
+    return total == 0 ? 0 : max;
+}
+
+uint64_t histogram_count_upto(const struct histogram *h, int64_t us)
+{
+    int64_t low, high;
+    uint64_t count, total = 0;
+    for (int cursor = 0; histogram_next(h, &cursor, &low, &high, &count) && low <= us;)
+        total += count;
+    return total;
+}
+
+int64_t histogram_bucket_width(int64_t us)
+{
+    return bucket_width(bucket_of(us < 0 ? 0 : us));
+}

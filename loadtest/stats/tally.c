@@ -1,0 +1,112 @@
+#include "loadtest/stats/tally.h"
+
+#include <stdlib.h>
+
+struct tally *tally_new(void)
+{
+    return calloc(1, sizeof(struct tally));
+}
+
+void tally_free(struct tally *tally)
+{
+    if (tally == NULL)
+        return;
+    for (int i = 0; i < OUT_COUNT; i++) {
+        histogram_free(tally->from_due[i]);
+        histogram_free(tally->from_send[i]);
+    }
+    for (int i = 0; i < PLAN_TARGETS_MAX; i++)
+        histogram_free(tally->targets[i].latency);
+    histogram_free(tally->lag);
+    free(tally);
+}
+
+/* Only the tally's own thread makes histograms, so there is no race to lose. */
+static struct histogram *slot_need(histogram_slot *slot)
+{
+    struct histogram *h = atomic_load_explicit(slot, memory_order_relaxed);
+    if (h == NULL) {
+        h = histogram_new();
+        atomic_store_explicit(slot, h, memory_order_release);
+    }
+    return h;
+}
+
+static void slot_record(histogram_slot *slot, mono_ns span)
+{
+    struct histogram *h = slot_need(slot);
+    if (h != NULL)
+        histogram_record(h, span / NS_PER_US);
+}
+
+static void slot_merge(histogram_slot *into, const histogram_slot *from)
+{
+    const struct histogram *source = tally_histogram(from);
+    struct histogram *target = source == NULL ? NULL : slot_need(into);
+    if (target != NULL)
+        histogram_merge(target, source);
+}
+
+void tally_settle(struct tally *tally, const struct settled *settled)
+{
+    struct target_tally *target = &tally->targets[settled->target];
+    slot_record(&tally->lag, settled->sent - settled->due);
+    if (settled->ending == END_UNFINISHED) {
+        counter_add(&tally->unfinished, 1);
+        return;
+    }
+    counter_add(&tally->outcomes[settled->outcome], 1);
+    counter_add(&target->outcomes[settled->outcome], 1);
+    if (settled->ending == END_FAILED) {
+        counter_add(&tally->failed, 1);
+        counter_add(&target->failed, 1);
+        return;
+    }
+    counter_add(&tally->completed, 1);
+    slot_record(&tally->from_due[settled->outcome], settled->done - settled->due);
+    slot_record(&tally->from_send[settled->outcome], settled->done - settled->sent);
+    slot_record(&target->latency, settled->done - settled->sent);
+}
+
+static void merge_target(struct target_tally *into, const struct target_tally *from)
+{
+    for (int i = 0; i < OUT_COUNT; i++)
+        counter_add(&into->outcomes[i], counter_get(&from->outcomes[i]));
+    counter_add(&into->failed, counter_get(&from->failed));
+    slot_merge(&into->latency, &from->latency);
+}
+
+void tally_merge(struct tally *into, const struct tally *from)
+{
+    counter_add(&into->issued, counter_get(&from->issued));
+    counter_add(&into->completed, counter_get(&from->completed));
+    counter_add(&into->failed, counter_get(&from->failed));
+    counter_add(&into->unfinished, counter_get(&from->unfinished));
+    counter_add(&into->retries, counter_get(&from->retries));
+    counter_add(&into->replays, counter_get(&from->replays));
+    counter_add(&into->replays_broken, counter_get(&from->replays_broken));
+    counter_add(&into->connects, counter_get(&from->connects));
+    counter_add(&into->waited, counter_get(&from->waited));
+    counter_add(&into->unsent, counter_get(&from->unsent));
+    counter_add(&into->bytes_received, counter_get(&from->bytes_received));
+    counter_add(&into->bytes_sent, counter_get(&from->bytes_sent));
+    for (int i = 0; i < OUT_COUNT; i++) {
+        counter_add(&into->outcomes[i], counter_get(&from->outcomes[i]));
+        slot_merge(&into->from_due[i], &from->from_due[i]);
+        slot_merge(&into->from_send[i], &from->from_send[i]);
+    }
+    slot_merge(&into->lag, &from->lag);
+    for (int i = 0; i < PLAN_TARGETS_MAX; i++)
+        merge_target(&into->targets[i], &from->targets[i]);
+}
+
+struct histogram *tally_all(const histogram_slot slots[OUT_COUNT])
+{
+    struct histogram *all = histogram_new();
+    for (int i = 0; all != NULL && i < OUT_COUNT; i++) {
+        const struct histogram *h = tally_histogram(&slots[i]);
+        if (h != NULL)
+            histogram_merge(all, h);
+    }
+    return all;
+}

@@ -1,0 +1,264 @@
+/* bench.c - dlock bench: its options, and one measurement after another. See bench.h. */
+#include "cmd/bench/bench.h"
+#include "cmd/command.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Redisson's hash polled every 50 ms is the hand-made lock of many articles: the baseline. */
+static const struct {
+    const char *name, *alias;
+    dlock_options options;
+    bool cohort;
+} kinds[] = {
+    {"poll50", NULL, {.kind = DLOCK_HASH, .poll_ms = 50}, false},
+    {"string", NULL, {.kind = DLOCK_STRING}, false},
+    {"hash", "pubsub", {.kind = DLOCK_HASH}, false},
+    {"fair", NULL, {.kind = DLOCK_FAIR}, false},
+    {"cohort", NULL, {.kind = DLOCK_FAIR}, true},
+    {"quorum", "redlock", {.kind = DLOCK_QUORUM}, false},
+};
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* "1-3", "0.5", ... in ms. */
+static bool read_think(struct bench *bench, const char *text)
+{
+    char *end;
+    double least = strtod(text, &end), most = least;
+    bool good = end != text;
+    if (good && *end == '-') {
+        text = end + 1;
+        most = strtod(text, &end);
+        good = end != text;
+    }
+    if (!good || *end || !(least >= 0 && least <= most && most <= 3600000)) {
+        command_complain("--think-ms takes \"1-3\" or one number");
+        return false;
+    }
+    bench->think_min_us = llround(least * 1000);
+    bench->think_max_us = llround(most * 1000);
+    return true;
+}
+
+static bool read_victim(struct bench *bench, const char *text)
+{
+    if (strcmp(text, "holder") == 0)
+        bench->kill = BENCH_KILL_HOLDER;
+    else if (strcmp(text, "queued") == 0)
+        bench->kill = BENCH_KILL_QUEUED;
+    else
+        command_complain("--kill takes holder or queued");
+    return bench->kill != BENCH_KILL_NOBODY;
+}
+
+/* Splits "a,b,c" in place. The number of its parts, or -1 when there are too many. */
+static int split(char *list, const char **parts, int parts_max)
+{
+    int len = 0;
+    char *rest = list;
+    for (char *part; (part = strsep(&rest, ","));) {
+        if (*part && len == parts_max)
+            return -1;
+        if (*part)
+            parts[len++] = part;
+    }
+    return len;
+}
+
+static bool read_quorum(struct bench *bench, char *list)
+{
+    bench->quorum_len = split(list, bench->quorum, BENCH_SERVERS_MAX);
+    if (bench->quorum_len > 0)
+        return true;
+    command_complain("--quorum takes 1 to %d addresses", BENCH_SERVERS_MAX);
+    return false;
+}
+
+/* Options that are one whole number. */
+static const struct {
+    const char *name;
+    size_t offset;
+    int64_t min, max;
+} numbers[] = {
+    {"processes", offsetof(struct bench, processes), 1, BENCH_PROCESSES_MAX},
+    {"threads", offsetof(struct bench, threads), 1, BENCH_THREADS_MAX},
+    {"duration-ms", offsetof(struct bench, duration_ms), 100, 3600000},
+    {"hold-us", offsetof(struct bench, hold_us), 0, 3600000000},
+    {"lease-ms", offsetof(struct bench, lease_ms), 10, 86400000},
+    {"cohort-max", offsetof(struct bench, cohort_max), 1, 1000000},
+    {"cohort-ms", offsetof(struct bench, cohort_ms), 1, 3600000},
+    {"renew", offsetof(struct bench, renew_locks), 1, 1000000},
+};
+
+#define NUMBER 256 /* getopt values from here on are indices into numbers[] */
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+static bool take_option(struct bench *bench, int c)
+{
+    switch (c) {
+    case 'r':
+        bench->url = optarg;
+        return true;
+    case 'k':
+        bench->kinds = optarg;
+        return true;
+    case 'j':
+        bench->json_path = optarg;
+        return true;
+    case 't':
+        return read_think(bench, optarg);
+    case 'q':
+        return read_quorum(bench, optarg);
+    case 'v':
+        return read_victim(bench, optarg);
+    case '?':
+        return false;
+    default:
+        return command_number(numbers[c - NUMBER].name, optarg, numbers[c - NUMBER].min,
+                              numbers[c - NUMBER].max,
+                              (int64_t *)(void *)((char *)bench + numbers[c - NUMBER].offset));
+    }
+}
+
+static bool read_options(struct bench *bench, int argc, char **argv)
+{
+    static const struct option words[] = {
+        {"redis", required_argument, NULL, 'r'},  {"kinds", required_argument, NULL, 'k'},
+        {"json", required_argument, NULL, 'j'},   {"think-ms", required_argument, NULL, 't'},
+        {"quorum", required_argument, NULL, 'q'}, {"kill", required_argument, NULL, 'v'},
+    };
+    struct option options[LEN(words) + LEN(numbers) + 1] = {{NULL, 0, NULL, 0}};
+    memcpy(options, words, sizeof(words));
+    for (size_t i = 0; i < LEN(numbers); i++)
+        options[LEN(words) + i] =
+            (struct option){numbers[i].name, required_argument, NULL, NUMBER + (int)i};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (!take_option(bench, c))
+            return false;
+    }
+    if (optind < argc)
+        command_complain("bench does not know what to do with \"%s\"", argv[optind]);
+    if (bench->kill && bench->processes < 2)
+        command_complain("--kill needs two processes at least");
+    return optind == argc && !(bench->kill && bench->processes < 2);
+}
+
+/* ---- measurements ---------------------------------------------------------------------------- */
+
+/* Makes the run of a named configuration. False after a complaint. */
+static bool prepare(const struct bench *bench, const char *kind, struct bench_run *ret)
+{
+    size_t i = 0;
+    while (i < LEN(kinds) && strcmp(kinds[i].name, kind) != 0 &&
+           (!kinds[i].alias || strcmp(kinds[i].alias, kind) != 0))
+        i++;
+    if (i == LEN(kinds)) {
+        command_complain("there is no kind \"%s\"", kind);
+        return false;
+    }
+    *ret = (struct bench_run){.bench = bench, .kind = kinds[i].name, .options = kinds[i].options};
+    ret->options.lease_ms = bench->lease_ms;
+    if (kinds[i].cohort) {
+        ret->options.cohort_max = (int)bench->cohort_max;
+        ret->options.cohort_ms = bench->cohort_ms;
+    }
+    ret->urls[0] = command_redis_url(bench->url);
+    ret->urls_len = 1;
+    if (ret->options.kind == DLOCK_QUORUM) {
+        memcpy(ret->urls, bench->quorum, sizeof(ret->urls));
+        ret->urls_len = bench->quorum_len;
+    }
+    if (ret->urls_len == 0)
+        command_complain("the kind quorum needs --quorum URL,URL,...");
+    int pid = (int)getpid();
+    snprintf(ret->name, sizeof(ret->name), "dlock:{bench-%d-%s}", pid, ret->kind);
+    snprintf(ret->canary, sizeof(ret->canary), "dlock:{bench-%d-%s}:canary", pid, ret->kind);
+    return ret->urls_len > 0;
+}
+
+static int measure_all(const struct bench *bench, const struct bench_run *runs, int runs_len,
+                       const char *redis_version)
+{
+    struct json json;
+    int code = 0;
+    if (bench->json_path && !bench_json_start(&json, bench->json_path, redis_version))
+        return EXIT_USAGE;
+    if (bench->json_path)
+        json_open(&json, "rows", '[');
+    printf(
+        "%d processes x %d threads on one lock, think %g-%g ms, hold %g ms, %g s each, Redis %s\n",
+        (int)bench->processes, (int)bench->threads, (double)bench->think_min_us / 1000,
+        (double)bench->think_max_us / 1000, (double)bench->hold_us / 1000,
+        (double)bench->duration_ms / 1000, redis_version);
+    bench_print_head();
+    for (int i = 0; i < runs_len && code != EXIT_SYSTEM; i++) {
+        struct bench_row row;
+        int failed = bench_measure(&runs[i], &row);
+        if (failed) {
+            code = failed;
+            continue;
+        }
+        bench_print_row(&row);
+        if (bench->json_path)
+            bench_json_row(&json, &row);
+        if (row.canary_lost > 0)
+            code = EXIT_BENCH_FAILED;
+    }
+    if (bench->json_path) {
+        json_close(&json, ']');
+        if (!bench_json_finish(&json, bench->json_path))
+            code = EXIT_SYSTEM;
+    }
+    return code;
+}
+
+/* Reaches the server once, before anything is forked. 0, or the exit code after a complaint. */
+static int ask_version(const struct bench_run *run, char *ret, size_t ret_len)
+{
+    struct session session;
+    int code = session_open(run->urls[0], &session);
+    if (code)
+        return code;
+    if (!bench_info(session.redis, "redis_version", ret, ret_len))
+        snprintf(ret, ret_len, "unknown");
+    session_close(&session);
+    return 0;
+}
+
+int command_bench(int argc, char **argv)
+{
+    struct bench bench = {.processes = 3,
+                          .threads = 16,
+                          .duration_ms = 5000,
+                          .think_min_us = 1000,
+                          .think_max_us = 3000,
+                          .lease_ms = 10000,
+                          .cohort_max = 32,
+                          .cohort_ms = 10};
+    if (!read_options(&bench, argc, argv))
+        return command_usage();
+
+    char list[256], version[32];
+    const char *names[16];
+    struct bench_run runs[16];
+    const char *fallback = bench.renew_locks ? "string" : "poll50,hash,fair,cohort";
+    snprintf(list, sizeof(list), "%s", bench.kinds ? bench.kinds : fallback);
+    int len = split(list, names, LEN(names));
+    if (len < 1)
+        command_complain("--kinds takes 1 to %zu kinds", LEN(names));
+    for (int i = 0; i < len; i++) {
+        if (!prepare(&bench, names[i], &runs[i]))
+            len = -1;
+    }
+    if (len < 1)
+        return command_usage();
+    int code = ask_version(&runs[0], version, sizeof(version));
+    if (code)
+        return code;
+    return bench.renew_locks ? bench_renew(&runs[0], version)
+                             : measure_all(&bench, runs, len, version);
+}

@@ -1,0 +1,295 @@
+/* measure.c - one measurement of the bench, the parent's side: see bench.h. */
+#include "cmd/bench/bench.h"
+#include "cmd/command.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_LIMIT_MS 10000
+#define HEAD_START_NS  50000000 /* from `go` until the first acquisition */
+#define ASK_MS         3000
+#define MS             1000000 /* ns */
+
+struct measurement {
+    const struct bench_run *run;
+    struct bench_shared *shared;
+    size_t shared_len;
+    pid_t pid[BENCH_PROCESSES_MAX];
+    dlock_redis *redis[BENCH_SERVERS_MAX];
+    int64_t commands, reads; /* what Redis executed meanwhile; how often it read a request */
+    int64_t final;           /* the canary's last value */
+    double cpu_us;           /* of all workers */
+    int victim;              /* the process killed; -1 = none */
+};
+
+/* ---- asking Redis ---------------------------------------------------------------------------- */
+
+/* Runs a command of two words. NULL when it failed; the caller frees the reply. */
+static redisReply *ask(dlock_redis *redis, const char *verb, const char *object)
+{
+    dlock_args args;
+    redisReply *reply = NULL;
+    dlock_args_init(&args);
+    dlock_args_text(&args, verb);
+    dlock_args_text(&args, object);
+    dlock_redis_outcome outcome =
+        dlock_redis_command(redis, object, &args, dlock_in_ms(ASK_MS), &reply);
+    dlock_args_free(&args);
+    if (outcome == DLOCK_REDIS_OK)
+        return reply;
+    freeReplyObject(reply);
+    return NULL;
+}
+
+bool bench_info(dlock_redis *redis, const char *field, char *ret, size_t ret_len)
+{
+    char start[64];
+    int start_len = snprintf(start, sizeof(start), "\n%s:", field);
+    redisReply *reply = ask(redis, "INFO", "all");
+    const char *found = reply && reply->str ? strstr(reply->str, start) : NULL;
+    if (found) {
+        found += start_len;
+        snprintf(ret, ret_len, "%.*s", (int)strcspn(found, "\r\n"), found);
+    }
+    freeReplyObject(reply);
+    return found != NULL;
+}
+
+/* The sum of one INFO field over all servers. */
+static int64_t count_all(struct measurement *self, const char *field)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < self->run->urls_len; i++) {
+        char text[32] = "0";
+        if (bench_info(self->redis[i], field, text, sizeof(text)))
+            sum += strtoll(text, NULL, 10);
+    }
+    return sum;
+}
+
+/* Adds what was counted so far, with sign -1 before and +1 after the run. */
+static void count_work(struct measurement *self, int sign)
+{
+    self->commands += sign * count_all(self, "total_commands_processed");
+    self->reads += sign * count_all(self, "total_reads_processed");
+}
+
+static void remove_keys(struct measurement *self)
+{
+    static const char *const suffixes[] = {"", ":fence", ":queue", ":beats", ":canary"};
+    char key[96];
+    for (int i = 0; i < self->run->urls_len; i++) {
+        for (size_t s = 0; s < sizeof(suffixes) / sizeof(suffixes[0]); s++) {
+            snprintf(key, sizeof(key), "%s%s", self->run->name, suffixes[s]);
+            freeReplyObject(ask(self->redis[i], "DEL", key));
+        }
+    }
+}
+
+/* ---- the workers' lives ---------------------------------------------------------------------- */
+
+static bool fork_workers(struct measurement *self)
+{
+    pid_t parent = getpid();
+    fflush(stdout);
+    for (int i = 0; i < self->run->bench->processes; i++) {
+        self->pid[i] = fork();
+        if (self->pid[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            _exit(getppid() == parent ? bench_work(self->run, self->shared, i) : EXIT_SYSTEM);
+        }
+        if (self->pid[i] < 0) {
+            command_complain("no process: %s", strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
+static void reap_workers(struct measurement *self, bool kill_first)
+{
+    for (int i = 0; i < self->run->bench->processes && self->pid[i] > 0; i++) {
+        if (kill_first)
+            kill(self->pid[i], SIGKILL);
+        while (waitpid(self->pid[i], NULL, 0) < 0 && errno == EINTR)
+            continue;
+    }
+}
+
+static bool wait_until_ready(struct measurement *self)
+{
+    dlock_time limit = dlock_in_ms(START_LIMIT_MS);
+    while (self->shared->ready < self->run->bench->processes) {
+        if (self->shared->failed || dlock_passed(limit))
+            return false;
+        bench_sleep_until_ns(bench_now_ns() + MS);
+    }
+    return true;
+}
+
+/* ---- killing --------------------------------------------------------------------------------- */
+
+/* The process to be killed: the one that works under the lock, or else the one after it, which
+ * then at most waits. -1: just now nobody works. */
+static int choose_victim(const struct bench_run *run, const struct bench_shared *shared)
+{
+    int holder = shared->holder;
+    if (holder < 0 || run->bench->kill == BENCH_KILL_HOLDER)
+        return holder;
+    return (holder + 1) % (int)run->bench->processes;
+}
+
+/* Stops the victim, looks again where the lock is, and kills it only if that has not changed:
+ * between looking and killing it can not move then. */
+static bool try_kill(struct measurement *self)
+{
+    struct bench_shared *shared = self->shared;
+    int status, victim = choose_victim(self->run, shared);
+    if (victim < 0)
+        return false;
+    kill(self->pid[victim], SIGSTOP);
+    if (waitpid(self->pid[victim], &status, WUNTRACED) < 0 || !WIFSTOPPED(status))
+        return false;
+    if (choose_victim(self->run, shared) == victim) {
+        kill(self->pid[victim], SIGKILL);
+        shared->killed_ns = bench_now_ns();
+        self->victim = victim;
+        return true;
+    }
+    kill(self->pid[victim], SIGCONT);
+    return false;
+}
+
+static bool kill_halfway(struct measurement *self)
+{
+    const struct bench *bench = self->run->bench;
+    bench_sleep_until_ns(self->shared->start_ns + bench->duration_ms * MS / 2);
+    while (bench_now_ns() < self->shared->stop_ns) {
+        if (try_kill(self))
+            return true;
+        bench_sleep_until_ns(bench_now_ns() + MS);
+    }
+    command_complain("no process could be killed: nobody held the lock");
+    return false;
+}
+
+/* ---- adding up ------------------------------------------------------------------------------- */
+
+static double cpu_us_of_children(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_CHILDREN, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static void add_up(const struct measurement *self, struct bench_row *row)
+{
+    const struct bench *bench = self->run->bench;
+    const struct bench_shared *shared = self->shared;
+    uint64_t slowest = UINT64_MAX, fastest = 0;
+    int64_t increments = 0;
+
+    for (int64_t i = 0; i < bench->processes * bench->threads; i++) {
+        const struct bench_thread *thread = &shared->thread[i];
+        row->ops += thread->ops;
+        row->errors += thread->errors;
+        increments += (int64_t)thread->increments;
+        latency_add(&row->acquire, &thread->acquire);
+        latency_add(&row->handoff, &thread->handoff);
+        if (i / bench->threads == self->victim) /* out of the race */
+            continue;
+        if (thread->ops < slowest)
+            slowest = thread->ops;
+        if (thread->ops > fastest)
+            fastest = thread->ops;
+    }
+    double ops = (double)row->ops;
+    row->ops_per_s = ops * 1000 / (double)bench->duration_ms;
+    row->fairness = fastest ? (double)slowest / (double)fastest : NAN;
+    /* Without the canary's GET and SET. */
+    row->redis_cmds_per_op = row->ops ? (double)self->commands / ops - 2 : NAN;
+    row->round_trips_per_op = row->ops ? (double)self->reads / ops - 2 : NAN;
+    row->cpu_us_per_op = row->ops ? self->cpu_us / ops : NAN;
+    row->canary_lost = increments > self->final ? increments - self->final : 0;
+    bool killed = shared->killed_ns != 0;
+    row->takeover_ms = killed && shared->takeover_ns ? (double)shared->takeover_ns / MS : NAN;
+    row->longest_gap_ms = killed ? (double)shared->longest_gap_ns / MS : NAN;
+    row->stalled_ms = killed ? (double)shared->stalled_ns / MS : NAN;
+}
+
+/* Lets the workers run for the duration, and collects what Redis knows. */
+static bool run_workers(struct measurement *self)
+{
+    const struct bench *bench = self->run->bench;
+    struct bench_shared *shared = self->shared;
+    double cpu_us = cpu_us_of_children();
+
+    shared->start_ns = bench_now_ns() + HEAD_START_NS;
+    shared->stop_ns = shared->start_ns + bench->duration_ms * MS;
+    shared->granted_ns = shared->start_ns;
+    shared->go = true;
+    count_work(self, -1);
+    bool good = bench->kill == BENCH_KILL_NOBODY || kill_halfway(self);
+    bench_sleep_until_ns(shared->stop_ns);
+    count_work(self, 1);
+    reap_workers(self, false);
+
+    self->cpu_us = cpu_us_of_children() - cpu_us;
+    redisReply *reply = ask(self->redis[0], "GET", self->run->canary);
+    self->final = reply && reply->str ? strtoll(reply->str, NULL, 10) : 0;
+    freeReplyObject(reply);
+    return good && !shared->failed;
+}
+
+static bool open_servers(struct measurement *self)
+{
+    char err[256];
+    for (int i = 0; i < self->run->urls_len; i++) {
+        dlock_redis_options address = {.url = self->run->urls[i], .name = "dlock-bench"};
+        if (dlock_redis_open(&address, &self->redis[i], err, sizeof(err)) != 0) {
+            command_complain("%s", err);
+            return false;
+        }
+    }
+    return true;
+}
+
+int bench_measure(const struct bench_run *run, struct bench_row *ret)
+{
+    const struct bench *bench = run->bench;
+    struct measurement self = {.run = run, .victim = -1};
+    self.shared_len = sizeof(*self.shared) +
+                      (size_t)(bench->processes * bench->threads) * sizeof(self.shared->thread[0]);
+    self.shared =
+        mmap(NULL, self.shared_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (self.shared == MAP_FAILED) {
+        command_complain("no shared memory: %s", strerror(errno));
+        return EXIT_SYSTEM;
+    }
+    self.shared->holder = -1;
+
+    int code = EXIT_SYSTEM;
+    if (!fork_workers(&self) || !wait_until_ready(&self) || !open_servers(&self))
+        reap_workers(&self, true);
+    else if (run_workers(&self))
+        code = 0;
+    if (code == 0) {
+        *ret = (struct bench_row){.run = run};
+        add_up(&self, ret);
+        remove_keys(&self);
+    }
+    for (int i = 0; i < run->urls_len; i++)
+        dlock_redis_close(self.redis[i]);
+    munmap(self.shared, self.shared_len);
+    return code;
+}

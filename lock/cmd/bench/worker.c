@@ -1,0 +1,271 @@
+/* worker.c - one worker process of the bench: see bench.h. */
+#include "cmd/bench/bench.h"
+#include "cmd/command.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define STEP_MS        2000      /* limit of one canary step */
+#define CANARY_LIFE_MS "3600000" /* should the bench be killed */
+#define AFTER_ERROR_NS 10000000  /* pause, so that an outage does not become a busy loop */
+
+struct worker {
+    const struct bench_run *run;
+    struct bench_shared *shared;
+    int index;
+    dlock_redis *redis[BENCH_SERVERS_MAX];
+    dlock_client *client;
+    dlock_lock *lock;
+    dlock_cancel *cancel;
+};
+
+struct worker_thread {
+    pthread_t id;
+    struct worker *worker;
+    struct bench_thread *counters;
+    uint64_t random;
+};
+
+int64_t bench_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void bench_sleep_until_ns(int64_t at_ns)
+{
+    struct timespec at = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) != 0)
+        continue;
+}
+
+/* Marsaglia's xorshift64: plenty for think times. */
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static void think(struct worker_thread *self)
+{
+    const struct bench *bench = self->worker->run->bench;
+    uint64_t range_us = (uint64_t)(bench->think_max_us - bench->think_min_us) + 1;
+    int64_t us = bench->think_min_us + (int64_t)(next_random(&self->random) % range_us);
+    if (us > 0)
+        bench_sleep_until_ns(bench_now_ns() + us * 1000);
+}
+
+/* ---- the section under the lock -------------------------------------------------------------- */
+
+static bool canary_read(struct worker *worker, int64_t *ret)
+{
+    dlock_args args;
+    redisReply *reply = NULL;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "GET");
+    dlock_args_text(&args, worker->run->canary);
+    dlock_redis_outcome outcome = dlock_redis_command(worker->redis[0], worker->run->canary, &args,
+                                                      dlock_in_ms(STEP_MS), &reply);
+    dlock_args_free(&args);
+    if (outcome == DLOCK_REDIS_OK)
+        *ret = reply->type == REDIS_REPLY_STRING ? strtoll(reply->str, NULL, 10) : 0;
+    freeReplyObject(reply);
+    return outcome == DLOCK_REDIS_OK;
+}
+
+static bool canary_write(struct worker *worker, int64_t number)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "SET");
+    dlock_args_text(&args, worker->run->canary);
+    dlock_args_int(&args, number);
+    dlock_args_text(&args, "PX");
+    dlock_args_text(&args, CANARY_LIFE_MS);
+    dlock_redis_outcome outcome = dlock_redis_command(worker->redis[0], worker->run->canary, &args,
+                                                      dlock_in_ms(STEP_MS), NULL);
+    dlock_args_free(&args);
+    return outcome == DLOCK_REDIS_OK;
+}
+
+/* The unprotected read-modify-write that only mutual exclusion makes right. */
+static void work(struct worker_thread *self)
+{
+    struct worker *worker = self->worker;
+    int64_t count, hold_us = worker->run->bench->hold_us;
+    if (canary_read(worker, &count) && canary_write(worker, count + 1))
+        self->counters->increments++;
+    else
+        self->counters->errors++;
+    if (hold_us > 0)
+        bench_sleep_until_ns(bench_now_ns() + hold_us * 1000);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+/* Notes the gap since the last grant. Called by the holder, so nobody else writes. */
+static void note_grant(struct bench_shared *shared, int64_t now_ns)
+{
+    int64_t gap_ns = now_ns - shared->granted_ns;
+    shared->granted_ns = now_ns;
+    if (!shared->killed_ns)
+        return;
+    if (!shared->takeover_ns)
+        shared->takeover_ns = now_ns - shared->killed_ns;
+    if (gap_ns > shared->longest_gap_ns)
+        shared->longest_gap_ns = gap_ns;
+    if (gap_ns > BENCH_STALL_NS)
+        shared->stalled_ns += gap_ns;
+}
+
+/* Ends the hand-offs that this grant is the end of: to somebody who called acquire at `called_ns`,
+ * from all releases that came later. A newcomer who snatches the lock ends none. */
+static void note_handoffs(struct worker_thread *self, int64_t called_ns, int64_t got_ns)
+{
+    struct bench_shared *shared = self->worker->shared;
+    int len = shared->released_len;
+    for (; len > 0 && shared->released_ns[len - 1] > called_ns; len--) {
+        if (got_ns < shared->stop_ns)
+            latency_record(&self->counters->handoff, got_ns - shared->released_ns[len - 1]);
+    }
+    shared->released_len = len;
+}
+
+static void note_release(struct bench_shared *shared, int64_t now_ns)
+{
+    enum { HALF = BENCH_RELEASES_MAX / 2 };
+    int len = shared->released_len;
+    if (len == BENCH_RELEASES_MAX) { /* nobody waited at the oldest ones: nobody will follow them */
+        for (len = 0; len < HALF; len++)
+            shared->released_ns[len] = (int64_t)shared->released_ns[len + HALF];
+    }
+    shared->released_ns[len] = now_ns;
+    shared->released_len = len + 1;
+}
+
+static void take_once(struct worker_thread *self)
+{
+    struct worker *worker = self->worker;
+    struct bench_shared *shared = worker->shared;
+    struct bench_thread *counters = self->counters;
+    dlock_wait wait = {.wait_ms = DLOCK_FOREVER, .cancel = worker->cancel};
+    dlock_hold *hold;
+
+    int64_t called_ns = bench_now_ns();
+    dlock_status status = dlock_acquire(worker->lock, &wait, &hold);
+    int64_t got_ns = bench_now_ns();
+    if (status == DLOCK_CANCELLED)
+        return;
+    if (status != DLOCK_OK) {
+        counters->errors++;
+        bench_sleep_until_ns(got_ns + AFTER_ERROR_NS);
+        return;
+    }
+    shared->holder = worker->index;
+    note_grant(shared, got_ns);
+    note_handoffs(self, called_ns, got_ns);
+    work(self);
+    shared->holder = -1;
+    note_release(shared, bench_now_ns());
+    status = dlock_release(hold);
+    counters->errors += status != DLOCK_OK;
+
+    if (bench_now_ns() > shared->stop_ns)
+        return;
+    counters->ops++;
+    latency_record(&counters->acquire, got_ns - called_ns);
+}
+
+static void *run_thread(void *arg)
+{
+    struct worker_thread *self = arg;
+    bench_sleep_until_ns(self->worker->shared->start_ns);
+    while (bench_now_ns() < self->worker->shared->stop_ns) {
+        think(self);
+        take_once(self);
+    }
+    return NULL;
+}
+
+/* Runs the threads from start to stop. False when one could not be started. */
+static bool run_threads(struct worker *worker)
+{
+    int64_t len = worker->run->bench->threads, started = 0;
+    struct worker_thread *threads = calloc((size_t)len, sizeof(*threads));
+    for (; threads && started < len; started++) {
+        struct worker_thread *thread = &threads[started];
+        int64_t number = worker->index * len + started;
+        thread->worker = worker;
+        thread->counters = &worker->shared->thread[number];
+        thread->random = 0x9E3779B97F4A7C15u * (uint64_t)(number + 1);
+        if (pthread_create(&thread->id, NULL, run_thread, thread) != 0)
+            break;
+    }
+    bench_sleep_until_ns(worker->shared->stop_ns);
+    dlock_cancel_now(worker->cancel);
+    for (int64_t i = 0; i < started; i++)
+        pthread_join(threads[i].id, NULL);
+    free(threads);
+    return started == len;
+}
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+static bool open_worker(struct worker *worker)
+{
+    const struct bench_run *run = worker->run;
+    char err[256] = "out of memory";
+    for (int i = 0; i < run->urls_len; i++) {
+        dlock_redis_options address = {.url = run->urls[i], .name = "dlock-bench"};
+        if (dlock_redis_open(&address, &worker->redis[i], err, sizeof(err)) != 0) {
+            command_complain("%s", err);
+            return false;
+        }
+    }
+    dlock_client_options client = {.redis = worker->redis[0]};
+    if (run->options.kind == DLOCK_QUORUM) {
+        client.quorum = worker->redis;
+        client.quorum_len = run->urls_len;
+    }
+    worker->cancel = dlock_cancel_new();
+    if (worker->cancel &&
+        dlock_client_new(&client, &worker->client, err, sizeof(err)) == DLOCK_OK &&
+        dlock_lock_new(worker->client, run->name, &run->options, &worker->lock, err, sizeof(err)) ==
+            DLOCK_OK)
+        return true;
+    command_complain("%s", err);
+    return false;
+}
+
+static void close_worker(struct worker *worker)
+{
+    dlock_lock_free(worker->lock);
+    dlock_client_free(worker->client);
+    dlock_cancel_free(worker->cancel);
+    for (int i = 0; i < worker->run->urls_len; i++)
+        dlock_redis_close(worker->redis[i]);
+}
+
+int bench_work(const struct bench_run *run, struct bench_shared *shared, int index)
+{
+    struct worker worker = {.run = run, .shared = shared, .index = index};
+    bool good = open_worker(&worker);
+    if (good) {
+        shared->ready++;
+        while (!shared->go)
+            bench_sleep_until_ns(bench_now_ns() + 1000000);
+        good = run_threads(&worker);
+        if (!good)
+            command_complain("not enough threads to be had");
+    }
+    if (!good)
+        shared->failed = true;
+    close_worker(&worker);
+    return good ? 0 : EXIT_SYSTEM;
+}

@@ -1,0 +1,295 @@
+/*
+ * dlock_acquire(): re-entry, the cohort's line, then Redis until the wait is over.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+struct dlock_cancel {
+    atomic_bool fired;
+};
+
+dlock_cancel *dlock_cancel_new(void)
+{
+    return calloc(1, sizeof(dlock_cancel));
+}
+
+void dlock_cancel_now(dlock_cancel *cancel)
+{
+    atomic_store(&cancel->fired, true);
+}
+
+void dlock_cancel_free(dlock_cancel *cancel)
+{
+    free(cancel);
+}
+
+bool cancelled(const dlock_wait *wait)
+{
+    return wait->cancel && atomic_load(&wait->cancel->fired);
+}
+
+/* ---- asking Redis until the wait is over ----------------------------------------------------- */
+
+/* How long to sleep before asking again without a wake-up. Kinds that listen sleep up to the
+ * re-check; pollers their step, 10 to 40 ms at random unless told otherwise. None sleeps beyond
+ * the holder's lease. */
+static dlock_time next_question(const dlock_lock *lock, const answer *a, dlock_time deadline)
+{
+    int64_t ms = lock->options.poll_ms;
+    if (lock->kind->queues && ms > lock->claim_ms / 2)
+        ms = lock->claim_ms / 2; /* or the grants of one who polls would lapse unseen */
+    if (ms == 0 && lock->kind->listen) {
+        /* A queue is watched over by its leader; a broadcast has to be doubted by everybody. */
+        ms = lock->kind->queues ? 10 * lock->client->options.recheck_ms
+                                : lock->client->options.recheck_ms;
+    } else if (ms == 0) {
+        ms = 10 + (int64_t)((uint64_t)dlock_now().us * 2654435761u >> 7) % 31;
+    }
+    if (!lock->kind->queues && lock->options.poll_ms == 0 && a->retry_ms >= 0 && a->retry_ms < ms)
+        ms = a->retry_ms + 1;
+    return dlock_sooner(dlock_in_ms(ms), deadline);
+}
+
+/* The lock may be ours without our knowing. When Redis did not answer the last question (`last`),
+ * the caller has waited long enough: it is given back in the background. */
+static void leave(dlock_lock *lock, const char *token, dlock_status last)
+{
+    bool silent = last == DLOCK_UNKNOWN || last == DLOCK_UNAVAILABLE;
+    dlock_status status = silent ? last : lock->kind->leave(lock, token);
+    if (status == DLOCK_UNAVAILABLE || status == DLOCK_UNKNOWN)
+        settle_later(lock, token);
+}
+
+static void sleep_until_woken(dlock_lock *lock, waiter *w, const dlock_wait *wait, dlock_time at)
+{
+    dlock_time tick = dlock_in_ms(lock->client->options.recheck_ms);
+    room_wait(lock, w, wait->cancel ? dlock_sooner(at, tick) : at);
+}
+
+/* A grant that came with the wake-up: ours at once, if it is younger than the last "no" that this
+ * waiter was told, and enough of its claim window is left even if it began right then. Where
+ * replicas must have it, it must be asked for, since only an answer waits for them. */
+static bool given(dlock_lock *lock, waiter *w, answer *a)
+{
+    int64_t claim_ms = lock->claim_ms;
+    pthread_mutex_lock(&lock->room.lock);
+    int64_t left_us = w->without.us + validity_us(claim_ms) - dlock_now().us;
+    bool good = w->given.granted && w->given.fence > w->without_fence &&
+                left_us > claim_ms * 1000 / 4 && lock->options.wait_replicas == 0;
+    if (good)
+        *a = w->given;
+    w->given.granted = false;
+    pthread_mutex_unlock(&lock->room.lock);
+    return good;
+}
+
+/* A question was answered. Woken since it was asked, the waiter is to ask again. */
+static void note_answer(dlock_lock *lock, waiter *w, const answer *a)
+{
+    pthread_mutex_lock(&lock->room.lock);
+    if (!a->granted && w->without.us < a->asked.us) {
+        w->without = a->asked;
+        w->without_fence = a->fence;
+    }
+    w->chosen = w->chosen && w->woken;
+    pthread_mutex_unlock(&lock->room.lock);
+}
+
+/* A question without an answer is asked again soon, for the lock may be ours by now: after 5, 10,
+ * ... ms, so that a Redis that comes back is not met by everybody at once. */
+static dlock_time same_question(const dlock_lock *lock, int unanswered, dlock_time deadline)
+{
+    int64_t ms = unanswered < 6 ? 5 << (unanswered - 1) : INT64_MAX;
+    if (ms > lock->client->options.recheck_ms)
+        ms = lock->client->options.recheck_ms;
+    return dlock_sooner(dlock_in_ms(ms), deadline);
+}
+
+static bool hopeless(dlock_status status)
+{
+    return status == DLOCK_FAILED || status == DLOCK_INVALID || status == DLOCK_NO_MEMORY;
+}
+
+/* *left_over: something of this waiter may be left in Redis. */
+static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_wait *wait,
+                                      dlock_time deadline, answer *a, bool *left_over)
+{
+    bool unknown = false;
+    int unanswered = 0; /* in a row */
+    entry_mode entry = wait->wait_ms != 0 ? ENTRY_NEW : ENTRY_NONE;
+    for (;;) {
+        dlock_status status = lock->kind->try(lock, w->token, entry, a);
+        if (status == DLOCK_OK)
+            note_answer(lock, w, a);
+        if (status == DLOCK_OK && a->granted)
+            return status;
+        unknown = status == DLOCK_UNKNOWN || (unknown && status != DLOCK_OK);
+        *left_over = *left_over || unknown || status == DLOCK_FAILED ||
+                     (lock->kind->queues && entry != ENTRY_NONE);
+        if (hopeless(status))
+            return status;
+        if (cancelled(wait))
+            return DLOCK_CANCELLED;
+        if (entry == ENTRY_NONE || dlock_passed(deadline))
+            return unknown ? DLOCK_UNKNOWN : status == DLOCK_OK ? DLOCK_BUSY : status;
+        entry = ENTRY_AGAIN;
+        unanswered = status == DLOCK_OK ? 0 : unanswered + 1;
+        sleep_until_woken(lock, w, wait,
+                          unanswered ? same_question(lock, unanswered, deadline)
+                                     : next_question(lock, a, deadline));
+        if (given(lock, w, a))
+            return DLOCK_OK;
+    }
+}
+
+/* The same in the room, which is entered before the first question: its wake-up may come before
+ * its answer. Whoever goes without a grant takes back what may be left of it in Redis. */
+static dlock_status ask_in_room(dlock_lock *lock, waiter *w, const dlock_wait *wait,
+                                dlock_time deadline, answer *a)
+{
+    room_enter(&lock->room, w);
+    bool left_over = false;
+    dlock_status status = ask_until_granted(lock, w, wait, deadline, a, &left_over);
+    room_leave(&lock->room, w);
+    if (status != DLOCK_OK && left_over)
+        leave(lock, w->token, status);
+    return status;
+}
+
+static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wait,
+                              dlock_time deadline, grant **ret)
+{
+    answer a;
+    dlock_status status = ask_in_room(lock, w, wait, deadline, &a);
+    if (status != DLOCK_OK)
+        return status;
+    grant *g = grant_new(lock, w->token);
+    if (!g) {
+        leave(lock, w->token, DLOCK_OK);
+        return DLOCK_NO_MEMORY;
+    }
+    g->fence = a.fence;
+    g->since = a.asked;
+    g->others = a.others;
+    g->offset_us = a.redis_us - a.asked.us;
+    int64_t max_hold = lock->options.max_hold_ms;
+    g->ends = (dlock_time){max_hold ? a.asked.us + max_hold * 1000 : INT64_MAX};
+    g->claimed = a.claimed;
+    if (a.claimed) {
+        grant_confirm(g, a.asked, lock->options.lease_ms);
+        watchdog_add(lock->client->watchdog, g, lock->options.renew_ms);
+    } else {
+        grant_confirm(g, w->without, lock->claim_ms);
+        watchdog_add(lock->client->watchdog, g, lock->claim_ms / 5);
+    }
+    *ret = g;
+    return DLOCK_OK;
+}
+
+/* Through the cohort's line, if there is one: a grant from inside, or the turn to ask Redis. */
+static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **ret)
+{
+    dlock_time deadline = dlock_in_ms(wait->wait_ms);
+    waiter w = {0};
+    snprintf(w.token, sizeof(w.token), "%s:%llu", lock->client->id,
+             (unsigned long long)atomic_fetch_add(&lock->client->next_number, 1));
+    waiter_init(&w);
+    dlock_status status = DLOCK_OK;
+    if (lock->options.cohort_max > 0)
+        status = cohort_enter(lock, &w, wait, deadline);
+    if (status == DLOCK_OK && w.handed) {
+        STAT(lock->client, passed_on, 1);
+        *ret = w.handed;
+    } else if (status == DLOCK_OK) {
+        status = new_grant(lock, &w, wait, deadline, ret);
+        if (status != DLOCK_OK)
+            cohort_next(lock);
+    }
+    waiter_destroy(&w);
+    return status;
+}
+
+/* ---- the public call ------------------------------------------------------------------------- */
+
+static void count_failure(dlock_client *client, dlock_status status)
+{
+    if (status == DLOCK_BUSY)
+        STAT(client, busy, 1);
+    else if (status == DLOCK_CANCELLED)
+        STAT(client, cancelled, 1);
+    else if (status == DLOCK_UNKNOWN)
+        STAT(client, unknown, 1);
+    else
+        STAT(client, unavailable, 1);
+}
+
+static dlock_hold *new_hold(dlock_lock *lock, uint64_t context, bool of_thread)
+{
+    dlock_hold *hold = calloc(1, sizeof(*hold));
+    if (!hold)
+        return NULL;
+    hold->lock = lock;
+    hold->context = context;
+    hold->of_thread = of_thread;
+    hold->count = 1;
+    atomic_init(&hold->lost_fd, -1);
+    return hold;
+}
+
+static dlock_status acquire_anew(dlock_lock *lock, const dlock_wait *wait, dlock_hold *hold)
+{
+    dlock_client *client = lock->client;
+    dlock_time since = dlock_now();
+    STAT(client, waiting_now, 1);
+    dlock_status status = get_grant(lock, wait, &hold->grant);
+    STAT(client, waiting_now, -1);
+    if (status != DLOCK_OK) {
+        count_failure(client, status);
+        return status;
+    }
+    stats_time(client, &client->stats.wait_us, since);
+    hold->since = dlock_now();
+    registry_add(hold);
+    grant_set_holder(hold->grant, hold);
+    STAT(client, acquired, 1);
+    STAT(client, held_now, 1);
+    return DLOCK_OK;
+}
+
+dlock_status dlock_acquire(dlock_lock *lock, const dlock_wait *wait, dlock_hold **ret)
+{
+    static const dlock_wait no_wait;
+    dlock_client *client = lock->client;
+    if (client_forked(client))
+        return DLOCK_FORKED;
+    if (!wait)
+        wait = &no_wait;
+    if (wait->wait_ms < DLOCK_FOREVER)
+        return DLOCK_INVALID;
+    bool of_thread = wait->context == 0;
+    uint64_t context = of_thread ? client_thread() : wait->context;
+    const char *name = lock->names[0];
+    dlock_hold *hold = NULL;
+    if (!lock->options.not_reentrant && lock->names_len == 1)
+        hold = registry_reenter(client, name, context, of_thread);
+    if (hold) {
+        STAT(client, reentered, 1);
+        *ret = hold;
+        return DLOCK_OK;
+    }
+    hold = new_hold(lock, context, of_thread);
+    if (!hold)
+        return DLOCK_NO_MEMORY;
+    order_acquiring(hold);
+    dlock_status status = acquire_anew(lock, wait, hold);
+    if (status != DLOCK_OK) {
+        free(hold);
+        return status;
+    }
+    order_acquired(hold);
+    *ret = hold;
+    return DLOCK_OK;
+}

@@ -1,0 +1,85 @@
+/*
+ * Cohort: of all threads of this process that want one lock, one asks Redis; the others wait in
+ * line here, and a grant is passed along the line while its budget lasts.
+ *
+ * The budget counts while others wait in Redis: `cohort_max` hand-offs, `cohort_ms` milliseconds.
+ * When nobody else was waiting at the grant, it may stay for one re-check, since a newcomer is
+ * not heard of before. A grant is never passed on near the end of its validity or max_hold.
+ */
+#include "core/internal.h"
+
+dlock_status cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *wait, dlock_time until)
+{
+    cohort *c = &lock->cohort;
+    dlock_status status = DLOCK_OK;
+    pthread_mutex_lock(&c->lock);
+    if (!c->busy) {
+        c->busy = true;
+        pthread_mutex_unlock(&c->lock);
+        return DLOCK_OK;
+    }
+    waiter_append(&c->first, &c->last, w);
+    while (!w->handed && !w->your_turn) {
+        dlock_time tick = dlock_in_ms(lock->client->options.recheck_ms);
+        status = cancelled(wait) ? DLOCK_CANCELLED : dlock_passed(until) ? DLOCK_BUSY : DLOCK_OK;
+        if (status != DLOCK_OK) {
+            waiter_unlink(&c->first, &c->last, w);
+            break;
+        }
+        waiter_sleep(w, &c->lock, wait->cancel ? dlock_sooner(until, tick) : until);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return status;
+}
+
+static bool budget_left(const grant *g)
+{
+    const dlock_options *o = &g->lock->options;
+    int64_t used_us = dlock_now().us - g->since.us;
+    if (grant_left_ms(g) <= g->lock->claim_ms / 4 || dlock_passed(g->ends))
+        return false;
+    if (g->others == 0)
+        return used_us < g->lock->client->options.recheck_ms * 1000;
+    return g->passed < o->cohort_max && used_us < o->cohort_ms * 1000;
+}
+
+static waiter *take_first(cohort *c)
+{
+    waiter *w = c->first;
+    if (w)
+        waiter_unlink(&c->first, &c->last, w);
+    return w;
+}
+
+bool cohort_pass(dlock_lock *lock, grant *g)
+{
+    cohort *c = &lock->cohort;
+    if (lock->options.cohort_max == 0 || !budget_left(g))
+        return false;
+    pthread_mutex_lock(&c->lock);
+    waiter *w = take_first(c);
+    if (w) {
+        g->passed++;
+        grant_set_holder(g, NULL);
+        w->handed = g;
+        pthread_cond_signal(&w->cond);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return w;
+}
+
+void cohort_next(dlock_lock *lock)
+{
+    cohort *c = &lock->cohort;
+    if (lock->options.cohort_max == 0)
+        return;
+    pthread_mutex_lock(&c->lock);
+    waiter *w = take_first(c);
+    if (w) {
+        w->your_turn = true;
+        pthread_cond_signal(&w->cond);
+    } else {
+        c->busy = false;
+    }
+    pthread_mutex_unlock(&c->lock);
+}

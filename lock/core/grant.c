@@ -1,0 +1,92 @@
+/* One ownership in Redis: its validity by our own clock, and its end. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+grant *grant_new(dlock_lock *lock, const char *token)
+{
+    grant *g = calloc(1, sizeof(*g));
+    if (!g)
+        return NULL;
+    g->lock = lock;
+    lock_ref(lock);
+    snprintf(g->token, sizeof(g->token), "%s", token);
+    g->heap_at = -1;
+    atomic_init(&g->state, GRANT_HELD);
+    atomic_init(&g->refs, 1);
+    pthread_mutex_init(&g->holder_lock, NULL);
+    return g;
+}
+
+void grant_ref(grant *g)
+{
+    atomic_fetch_add(&g->refs, 1);
+}
+
+void grant_unref(grant *g)
+{
+    if (atomic_fetch_sub(&g->refs, 1) != 1)
+        return;
+    pthread_mutex_destroy(&g->holder_lock);
+    lock_unref(g->lock);
+    free(g);
+}
+
+int64_t validity_us(int64_t lease_ms)
+{
+    return lease_ms * 1000 - lease_ms * 1000 / 100 - 2000;
+}
+
+void grant_confirm(grant *g, dlock_time asked, int64_t lease_ms)
+{
+    int64_t until = asked.us + validity_us(lease_ms);
+    atomic_store(&g->valid_until_us, until < g->ends.us ? until : g->ends.us);
+}
+
+bool grant_alive(const grant *g)
+{
+    return atomic_load(&g->state) == GRANT_HELD && dlock_now().us < atomic_load(&g->valid_until_us);
+}
+
+int64_t grant_left_ms(const grant *g)
+{
+    if (atomic_load(&g->state) != GRANT_HELD)
+        return 0;
+    int64_t us = atomic_load(&g->valid_until_us) - dlock_now().us;
+    return us > 0 ? us / 1000 : 0;
+}
+
+void grant_set_holder(grant *g, dlock_hold *holder)
+{
+    pthread_mutex_lock(&g->holder_lock);
+    g->holder = holder;
+    if (holder && atomic_load(&g->state) != GRANT_HELD)
+        hold_tell_lost(holder);
+    pthread_mutex_unlock(&g->holder_lock);
+}
+
+/* Under holder_lock: the hold can not go away meanwhile. */
+static void tell_loss(grant *g, grant_state why)
+{
+    dlock_client *client = g->lock->client;
+    STAT(client, lost, 1);
+    if (g->holder)
+        hold_tell_lost(g->holder);
+    client_report(client, DLOCK_REPORT_LOST, "lock %s lost: %s", g->lock->names[0],
+                  why == GRANT_TAKEN ? "Redis says it is not ours"
+                                     : "its time ran out without a confirmed renewal");
+}
+
+bool grant_end(grant *g, grant_state to)
+{
+    int held = GRANT_HELD;
+    pthread_mutex_lock(&g->holder_lock);
+    bool changed = atomic_compare_exchange_strong(&g->state, &held, to);
+    if (changed && to != GRANT_RELEASED)
+        tell_loss(g, to);
+    pthread_mutex_unlock(&g->holder_lock);
+    if (changed && to != GRANT_RELEASED)
+        cohort_next(g->lock);
+    return changed;
+}

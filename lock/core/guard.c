@@ -1,0 +1,143 @@
+/*
+ * Guarded scripts: the caller's write and the check that the lock still is ours are one script, so
+ * nothing can come between them.
+ *
+ * Why owner AND fence. "Refuse a fence lower than the highest written" lets this pass: A reads, A's
+ * lease ends, B reads, A writes, B writes; two units of one are sold. Here A's write is refused,
+ * because B's grant has issued a later fence and put its own token in the lock. The owner check
+ * alone would do while Redis keeps its data; the fence also holds when the lock was lost and taken
+ * again by the same hold's retry.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fence.lua.h"
+#include "core/guard.lua.h"
+#include "core/internal.h"
+#include "core/owner.lua.h"
+#include "kinds/fair.lua.h"
+
+enum { GUARD_KEYS = 5 };
+
+struct dlock_guard {
+    char *name, *text;
+    dlock_script script;
+};
+
+dlock_guard *dlock_guard_new(const char *name, const char *body)
+{
+    dlock_guard *guard = calloc(1, sizeof(*guard));
+    if (!guard)
+        return NULL;
+    guard->name = strdup(name);
+    if (asprintf(&guard->text, "%s%s%s", "#!lua\nlocal function body(KEYS, ARGV)\n", body,
+                 "\nend\n" OWNER_LUA FENCE_LUA FAIR_LUA GUARD_LUA) < 0)
+        guard->text = NULL;
+    if (!guard->name || !guard->text) {
+        dlock_guard_free(guard);
+        return NULL;
+    }
+    guard->script = (dlock_script)DLOCK_SCRIPT(guard->name, guard->text);
+    return guard;
+}
+
+void dlock_guard_free(dlock_guard *guard)
+{
+    if (!guard)
+        return;
+    free(guard->name);
+    free(guard->text);
+    free(guard);
+}
+
+/* Where the caller's keys end: they go behind our keys, the rest behind our arguments. Words are
+ * kept in wire form, so the border is found by stepping over the lengths. */
+static size_t end_of_keys(const dlock_args *args, int keys)
+{
+    size_t at = 0;
+    for (int i = 0; i < keys; i++) {
+        char *line_end;
+        size_t len = strtoul(args->buf + at + 1, &line_end, 10);
+        at = (size_t)(line_end - args->buf) + 2 + len + 2;
+    }
+    return at;
+}
+
+static void compose(const dlock_hold *hold, int keys, const dlock_args *args, bool release,
+                    dlock_args *all)
+{
+    const dlock_lock *lock = hold->lock;
+    char fence[24];
+    const char *letter = lock->options.kind == DLOCK_HASH   ? "h"
+                         : lock->options.kind == DLOCK_FAIR ? "f"
+                                                            : "s";
+    size_t border = end_of_keys(args, keys);
+    snprintf(fence, sizeof(fence), "%" PRIu64, hold->grant->fence);
+    dlock_args_init(all);
+    dlock_args_text(all, lock->names[0]);
+    dlock_args_text(all, lock->fences[0]);
+    dlock_args_text(all, lock->queue);
+    dlock_args_text(all, lock->beats);
+    dlock_args_text(all, *letter == 'h' ? lock->channel : lock->wake);
+    dlock_args_wire(all, args->buf, border, keys);
+    dlock_args_text(all, hold->grant->token);
+    dlock_args_text(all, fence);
+    dlock_args_int(all, lock->claim_ms);
+    dlock_args_text(all, letter);
+    dlock_args_int(all, release);
+    dlock_args_wire(all, args->buf + border, args->len - border, args->count - keys);
+    all->failed = all->failed || args->failed;
+}
+
+/* {0}, {1, reply}: the body's reply is taken out of its wrapping. */
+static dlock_status unwrap(dlock_hold *hold, redisReply *reply, bool release, redisReply **ret)
+{
+    dlock_status status = DLOCK_FAILED;
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements >= 1 &&
+        reply->element[0]->type == REDIS_REPLY_INTEGER) {
+        status = reply->element[0]->integer == 1 ? DLOCK_OK : DLOCK_STALE;
+        if (status == DLOCK_OK && reply->elements == 2 && ret) {
+            *ret = reply->element[1];
+            reply->elements = 1; /* what is left is freed */
+        }
+    }
+    freeReplyObject(reply);
+    if (status == DLOCK_STALE) {
+        STAT(hold->lock->client, stale, 1);
+        grant_end(hold->grant, GRANT_TAKEN);
+    } else if (status == DLOCK_OK) {
+        STAT(hold->lock->client, guarded, 1);
+        if (release && grant_end(hold->grant, GRANT_RELEASED))
+            hold->released_by_guard = true;
+    }
+    return status;
+}
+
+dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard, int keys,
+                              const dlock_args *args, bool release, dlock_time deadline,
+                              redisReply **ret)
+{
+    dlock_lock *lock = hold->lock;
+    redisReply *reply = NULL;
+    if (ret)
+        *ret = NULL;
+    if (client_forked(lock->client))
+        return DLOCK_FORKED;
+    if (lock->options.kind == DLOCK_QUORUM || lock->names_len > 1 || keys < 0 ||
+        keys > args->count || (release && hold->count > 1))
+        return DLOCK_INVALID;
+    dlock_args all;
+    compose(hold, keys, args, release, &all);
+    dlock_redis_outcome outcome = dlock_redis_eval(lock->client->options.redis, &guard->script,
+                                                   GUARD_KEYS + keys, &all, deadline, &reply);
+    dlock_args_free(&all);
+    if (outcome == DLOCK_REDIS_OK)
+        return unwrap(hold, reply, release, ret);
+    if (ret)
+        *ret = reply; /* the error, for its text */
+    else if (reply)
+        freeReplyObject(reply);
+    return status_of(outcome);
+}

@@ -1,0 +1,259 @@
+/* A lock: its options, and the names of its keys. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+/* Redis Cluster hashes what stands between the first '{' and the next '}', if that is not empty. */
+static bool has_hash_tag(const char *name)
+{
+    const char *open = strchr(name, '{');
+    const char *close = open ? strchr(open, '}') : NULL;
+    return close && close > open + 1;
+}
+
+static const char *check_name(const char *name)
+{
+    if (!name || !*name)
+        return "a lock needs a name";
+    if (strlen(name) > NAME_MAX_LEN - 64)
+        return "the lock's name is too long";
+    if (!has_hash_tag(name) && strpbrk(name, "{}"))
+        return "a name with braces needs a hash tag, as in stock:{42}";
+    return NULL;
+}
+
+static const char *check_options(const dlock_client *client, const dlock_options *o, int names)
+{
+    if (o->kind < DLOCK_STRING || o->kind > DLOCK_QUORUM)
+        return "no such kind";
+    if (o->kind == DLOCK_QUORUM && client->options.quorum_len == 0)
+        return "kind QUORUM needs the client's quorum servers";
+    if (o->kind != DLOCK_QUORUM && !client->options.redis)
+        return "this kind needs the client's redis";
+    if (names > 1 && o->kind != DLOCK_STRING)
+        return "several names go with kind STRING only";
+    if (names < 1 || names > MULTI_MAX)
+        return "a multi-lock has 1..64 names";
+    if (o->lease_ms < LEASE_MIN_MS)
+        return "lease_ms must be at least 10";
+    if (o->renew_ms != DLOCK_NEVER && (o->renew_ms < 1 || o->renew_ms >= o->lease_ms))
+        return "renew_ms must be below lease_ms, or DLOCK_NEVER";
+    if (o->max_hold_ms < 0 || o->poll_ms < 0 || o->cohort_max < 0 || o->cohort_ms < 0 ||
+        o->wait_replicas < 0)
+        return "times and counts must not be negative";
+    return NULL;
+}
+
+static dlock_options with_defaults(const dlock_options *options)
+{
+    dlock_options o = options ? *options : (dlock_options){0};
+    o.lease_ms = o.lease_ms ? o.lease_ms : LEASE_DEFAULT_MS;
+    o.renew_ms = o.renew_ms ? o.renew_ms : o.lease_ms / 3;
+    o.cohort_ms = o.cohort_ms ? o.cohort_ms : COHORT_DEFAULT_MS;
+    return o;
+}
+
+static char *join(const char *a, const char *b, const char *c, const char *d)
+{
+    char *text = NULL;
+    return asprintf(&text, "%s%s%s%s", a, b, c, d) < 0 ? NULL : text;
+}
+
+/* The base of the companion keys' names, in the slot of `name`. */
+static char *companion_of(const char *name, const char *chosen)
+{
+    if (chosen)
+        return join(chosen, "", "", "");
+    return has_hash_tag(name) ? join(name, "", "", "") : join("{", name, "}", "");
+}
+
+static bool make_names(dlock_lock *lock, const char *const *names)
+{
+    size_t n = (size_t)lock->names_len;
+    lock->names = calloc(n, sizeof(char *));
+    lock->fences = calloc(n, sizeof(char *));
+    if (!lock->names || !lock->fences)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char *base = companion_of(names[i], n == 1 ? lock->options.companion : NULL);
+        lock->names[i] = strdup(names[i]);
+        lock->fences[i] = base ? join(base, ":fence", "", "") : NULL;
+        free(base);
+        if (!lock->names[i] || !lock->fences[i])
+            return false;
+    }
+    char *base = companion_of(names[0], lock->options.companion);
+    if (base) {
+        lock->queue = join(base, ":queue", "", "");
+        lock->beats = join(base, ":beats", "", "");
+        lock->wake = join(base, ":wake:", "", "");
+    }
+    free(base);
+    lock->channel = has_hash_tag(names[0]) ? join("redisson_lock__channel:", names[0], "", "")
+                                           : join("redisson_lock__channel:", "{", names[0], "}");
+    return lock->queue && lock->beats && lock->wake && lock->channel;
+}
+
+static void free_lock(dlock_lock *lock)
+{
+    for (int i = 0; i < lock->names_len; i++) {
+        free(lock->names ? lock->names[i] : NULL);
+        free(lock->fences ? lock->fences[i] : NULL);
+    }
+    free(lock->names);
+    free(lock->fences);
+    free(lock->queue);
+    free(lock->beats);
+    free(lock->wake);
+    free(lock->channel);
+    dlock_redis_hang_up(lock->room.conn);
+    pthread_mutex_destroy(&lock->room.lock);
+    pthread_mutex_destroy(&lock->cohort.lock);
+    free(lock);
+}
+
+/* The wake-up list's name stands for the other companion keys. */
+static bool same_lock(const dlock_lock *a, const dlock_lock *b)
+{
+    const dlock_options *p = &a->options, *q = &b->options;
+    bool same = p->kind == q->kind && p->lease_ms == q->lease_ms && p->renew_ms == q->renew_ms &&
+                p->max_hold_ms == q->max_hold_ms && p->poll_ms == q->poll_ms &&
+                p->not_reentrant == q->not_reentrant && p->cohort_max == q->cohort_max &&
+                p->cohort_ms == q->cohort_ms && p->wait_replicas == q->wait_replicas &&
+                p->lost == q->lost && p->lost_arg == q->lost_arg && a->names_len == b->names_len &&
+                strcmp(a->wake, b->wake) == 0;
+    for (int i = 0; same && i < a->names_len; i++)
+        same = strcmp(a->names[i], b->names[i]) == 0;
+    return same;
+}
+
+/* One more reference, unless the last one was given back already. */
+static bool ref_again(dlock_lock *lock)
+{
+    int refs = atomic_load(&lock->refs);
+    while (refs > 0 && !atomic_compare_exchange_weak(&lock->refs, &refs, refs + 1)) {
+    }
+    return refs > 0;
+}
+
+/* Lists the lock, unless the client has the same one already. Returns the one to use: those who
+ * wait for it then share a room, with one connection and one leader, and a cohort. */
+static dlock_lock *enlist(dlock_client *client, dlock_lock *lock)
+{
+    pthread_mutex_lock(&client->locks_lock);
+    dlock_lock *twin = client->locks;
+    while (twin && !(same_lock(twin, lock) && ref_again(twin)))
+        twin = twin->next;
+    if (!twin) {
+        lock->next = client->locks;
+        if (lock->next)
+            lock->next->prev = lock;
+        client->locks = lock;
+    }
+    pthread_mutex_unlock(&client->locks_lock);
+    return twin ? twin : lock;
+}
+
+static void delist(dlock_client *client, dlock_lock *lock)
+{
+    pthread_mutex_lock(&client->locks_lock);
+    *(lock->prev ? &lock->prev->next : &client->locks) = lock->next;
+    if (lock->next)
+        lock->next->prev = lock->prev;
+    pthread_mutex_unlock(&client->locks_lock);
+}
+
+static const kind *const kinds[] = {
+    [DLOCK_STRING] = &kind_string,
+    [DLOCK_HASH] = &kind_hash,
+    [DLOCK_FAIR] = &kind_fair,
+    [DLOCK_QUORUM] = &kind_quorum,
+};
+
+dlock_status dlock_multi_new(dlock_client *client, const char *const *names, int names_len,
+                             const dlock_options *options, dlock_lock **ret, char *err,
+                             size_t err_len)
+{
+    if (client_forked(client))
+        return DLOCK_FORKED;
+    dlock_options o = with_defaults(options);
+    const char *wrong = check_options(client, &o, names_len);
+    for (int i = 0; !wrong && i < names_len; i++)
+        wrong = check_name(names[i]);
+    if (!wrong && o.companion)
+        wrong = check_name(o.companion);
+    if (wrong) {
+        snprintf(err, err_len, "%s", wrong);
+        return DLOCK_INVALID;
+    }
+    dlock_lock *lock = calloc(1, sizeof(*lock));
+    if (!lock)
+        return DLOCK_NO_MEMORY;
+    lock->client = client;
+    lock->kind = kinds[o.kind];
+    lock->options = o;
+    lock->claim_ms = client->options.claim_ms;
+    if (lock->claim_ms > o.lease_ms)
+        lock->claim_ms = o.lease_ms;
+    lock->names_len = names_len;
+    atomic_init(&lock->refs, 1);
+    pthread_mutex_init(&lock->room.lock, NULL);
+    pthread_mutex_init(&lock->cohort.lock, NULL);
+    if (!make_names(lock, names)) {
+        snprintf(err, err_len, "out of memory");
+        free_lock(lock);
+        return DLOCK_NO_MEMORY;
+    }
+    lock->options.companion = NULL; /* the caller's; its use is over */
+    *ret = enlist(client, lock);
+    if (*ret != lock)
+        free_lock(lock);
+    return DLOCK_OK;
+}
+
+dlock_status dlock_lock_new(dlock_client *client, const char *name, const dlock_options *options,
+                            dlock_lock **ret, char *err, size_t err_len)
+{
+    return dlock_multi_new(client, &name, 1, options, ret, err, err_len);
+}
+
+const char *dlock_lock_name(const dlock_lock *lock)
+{
+    return lock->names[0];
+}
+
+void lock_ref(dlock_lock *lock)
+{
+    atomic_fetch_add(&lock->refs, 1);
+}
+
+void lock_unref(dlock_lock *lock)
+{
+    dlock_client *client = lock->client;
+    if (atomic_fetch_sub(&lock->refs, 1) != 1)
+        return;
+    delist(client, lock);
+    free_lock(lock);
+}
+
+bool lock_wake(dlock_lock *lock, const char *token, const answer *given)
+{
+    bool found = room_wake(&lock->room, token, given);
+    if (found)
+        return true;
+    dlock_client *client = lock->client;
+    pthread_mutex_lock(&client->locks_lock);
+    for (dlock_lock *twin = client->locks; twin && !found; twin = twin->next)
+        if (twin != lock && strcmp(twin->wake, lock->wake) == 0)
+            found = room_wake(&twin->room, token, given);
+    pthread_mutex_unlock(&client->locks_lock);
+    return found;
+}
+
+void dlock_lock_free(dlock_lock *lock)
+{
+    if (lock && !client_forked(lock->client))
+        lock_unref(lock);
+}

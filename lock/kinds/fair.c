@@ -1,0 +1,206 @@
+/*
+ * Kind FAIR: a first-in-first-out queue in Redis with direct hand-off.
+ *
+ * The race that a lock with a queue must win: the holder goes away between a waiter's failed try
+ * and its sleep, or the message that should wake it is lost. The obvious ways (publish and hope,
+ * wake everybody, let each waiter poll the head of the queue) lose wake-ups, stampede or wait.
+ * The protocol here:
+ *
+ *   1. A try takes the lock if it is free and nobody queues. Otherwise, in the same script, the
+ *      token goes to the end of the queue. Asking again never queues it twice.
+ *   2. Release gives the lock to the first in the queue in the same script: the lock's value is the
+ *      waiter's token from that instant on, for the claim window. That is the state that counts.
+ *   3. It also pushes the token onto the wake-up list of the waiter's process, where one thread
+ *      blocks (BLPOP) for all waiters of the process. A list keeps the token until it is fetched.
+ *   4. The wake-up brings the fence, so the waiter holds the lock at once. How long it is sure to,
+ *      follows from when the waiter was last known to be without it: the grant is younger, and
+ *      lasts the claim window. A late wake-up of a grant that has lapsed is told by its fence: not
+ *      above the last one issued when the waiter was without. The first renewal takes the grant
+ *      up: the lease begins. A short hold needs none.
+ *   5. Each process that waits gives a sign of life every re-check and, in the same script, sees
+ *      whether one of its waiters was granted the lock without hearing of it, puts back entries
+ *      that are missing, and hands a free lock on. So every loss heals within one re-check.
+ *   6. A grant not taken up ends with the claim window. Its process is then taken for dead and all
+ *      its entries are passed over: one window, not one a thread. If it was alive after all, its
+ *      next sign of life queues its waiters again, at the end.
+ */
+#include "core/fence.lua.h"
+#include "core/owner.lua.h"
+#include "kinds/fair.lua.h"
+#include "kinds/fair_acquire.lua.h"
+#include "kinds/fair_beat.lua.h"
+#include "kinds/fair_decline.lua.h"
+#include "kinds/fair_leave.lua.h"
+#include "kinds/fair_release.lua.h"
+#include "kinds/fair_renew.lua.h"
+#include "kinds/kind.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static dlock_script acquire =
+    DLOCK_SCRIPT("fair_acquire", "#!lua\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_ACQUIRE_LUA);
+static dlock_script beat =
+    DLOCK_SCRIPT("fair_beat", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_BEAT_LUA);
+static dlock_script leave = DLOCK_SCRIPT(
+    "fair_leave", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_LEAVE_LUA);
+static dlock_script decline = DLOCK_SCRIPT(
+    "fair_decline", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_DECLINE_LUA);
+static dlock_script release = DLOCK_SCRIPT(
+    "fair_release", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_RELEASE_LUA);
+static dlock_script renew =
+    DLOCK_SCRIPT("fair_renew", "#!lua flags=allow-oom\n" OWNER_LUA FAIR_RENEW_LUA);
+
+enum { FAIR_KEYS = 5 };
+
+static void add_keys(dlock_args *args, const dlock_lock *lock)
+{
+    dlock_args_text(args, lock->names[0]);
+    dlock_args_text(args, lock->fences[0]);
+    dlock_args_text(args, lock->queue);
+    dlock_args_text(args, lock->beats);
+    dlock_args_text(args, lock->wake);
+}
+
+static dlock_status fair_try(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    add_keys(&args, lock);
+    dlock_args_text(&args, token);
+    dlock_args_int(&args, lock->options.lease_ms);
+    dlock_args_int(&args, lock->claim_ms);
+    dlock_args_int(&args, entry);
+    return kind_try(lock, &acquire, FAIR_KEYS, &args, ret);
+}
+
+static dlock_status go(dlock_lock *lock, dlock_script *script, const char *token)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    add_keys(&args, lock);
+    dlock_args_text(&args, token);
+    dlock_args_int(&args, lock->claim_ms);
+    return kind_release(lock, script, FAIR_KEYS, &args);
+}
+
+static dlock_status fair_release(dlock_lock *lock, const char *token)
+{
+    return go(lock, &release, token);
+}
+
+static dlock_status fair_leave(dlock_lock *lock, const char *token)
+{
+    return go(lock, &leave, token);
+}
+
+static int fair_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
+{
+    dlock_args_text(args, lock->names[0]);
+    dlock_args_text(args, lock->beats);
+    dlock_args_text(args, token);
+    dlock_args_int(args, lock->options.lease_ms);
+    return 2;
+}
+
+/* Step 5. Returns when the next one is due: a re-check later, or as soon as the lease of the one
+ * who has the lock may have ended. */
+static dlock_time give_sign_of_life(dlock_lock *lock)
+{
+    int64_t recheck_ms = lock->client->options.recheck_ms, next_ms = recheck_ms;
+    room *r = &lock->room;
+    redisReply *reply = NULL;
+    dlock_args args;
+    dlock_args_init(&args);
+    add_keys(&args, lock);
+    dlock_args_text(&args, lock->client->id);
+    dlock_args_int(&args, lock->claim_ms);
+    pthread_mutex_lock(&r->lock);
+    for (const waiter *w = r->first; w; w = w->next)
+        dlock_args_text(&args, w->token);
+    pthread_mutex_unlock(&r->lock);
+    dlock_time asked = dlock_now();
+    dlock_status status =
+        ask(lock->client, lock->client->options.redis, &beat, FAIR_KEYS, &args, &reply);
+    dlock_args_free(&args);
+    if (status != DLOCK_OK)
+        return dlock_in_ms(recheck_ms);
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
+        reply->element[0]->type == REDIS_REPLY_STRING) {
+        const char *has = reply->element[0]->str;
+        int64_t left_ms = reply->element[2]->integer;
+        room_without(r, has, asked, (uint64_t)reply->element[1]->integer);
+        room_wake(r, has, NULL);
+        if (left_ms >= 0 && left_ms < recheck_ms)
+            next_ms = left_ms + 1;
+    }
+    freeReplyObject(reply);
+    return dlock_in_ms(next_ms);
+}
+
+/* A wake-up for somebody who does not wait any more, put back by a sign of life that crossed its
+ * leaving: the grant goes on at once, unless it was taken up after all. */
+static void decline_grant(dlock_lock *lock, const char *token)
+{
+    go(lock, &decline, token);
+}
+
+/* "token fence clock-us waiters" */
+static void take_message(dlock_lock *lock, const char *message)
+{
+    char token[TOKEN_LEN];
+    answer a = {.granted = true, .asked = dlock_now()};
+    if (sscanf(message, "%159s %" SCNu64 " %" SCNd64 " %" SCNd64, token, &a.fence, &a.redis_us,
+               &a.others) == 4 &&
+        !lock_wake(lock, token, &a))
+        decline_grant(lock, token);
+}
+
+/* Step 3. A blocking command's reply may come late by the time of the way: `grace`. */
+static bool wait_for_token(dlock_lock *lock, dlock_time until)
+{
+    room *r = &lock->room;
+    redisReply *reply = NULL;
+    char key[NAME_MAX_LEN + CLIENT_ID_LEN], seconds[24];
+    int left = dlock_left_ms(until);
+    left = left > 0 ? left : 1; /* 0 would be for ever */
+    snprintf(key, sizeof(key), "%s%s", lock->wake, lock->client->id);
+    snprintf(seconds, sizeof(seconds), "%d.%03d", left / 1000, left % 1000);
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "BLPOP");
+    dlock_args_text(&args, key);
+    dlock_args_text(&args, seconds);
+    dlock_time grace = dlock_in_ms(left + lock->client->options.io_ms);
+    dlock_redis_outcome outcome = dlock_redis_call(r->conn, &args, grace, &reply);
+    dlock_args_free(&args);
+    if (outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+        reply->element[1]->type == REDIS_REPLY_STRING)
+        take_message(lock, reply->element[1]->str);
+    if (reply)
+        freeReplyObject(reply);
+    r->listened = r->listened || outcome == DLOCK_REDIS_OK;
+    return outcome == DLOCK_REDIS_OK;
+}
+
+static bool fair_listen(dlock_lock *lock, dlock_time until)
+{
+    room *r = &lock->room;
+    if (dlock_passed(r->beat_at)) {
+        r->beat_at = give_sign_of_life(lock);
+        return true;
+    }
+    return wait_for_token(lock, dlock_sooner(until, r->beat_at));
+}
+
+const kind kind_fair = {
+    .name = "fair",
+    .queues = true,
+    .try = fair_try,
+    .release = fair_release,
+    .leave = fair_leave,
+    .renew_script = &renew,
+    .renew_args = fair_renew_args,
+    .listen = fair_listen,
+};

@@ -1,0 +1,99 @@
+/*
+ * Kind HASH: Redisson's RLock, in layout (hash owner -> count) and in its wake-up, a broadcast on
+ * a channel. A Java RLock and this one exclude and wake each other. As there, a message lets one
+ * waiter of each process ask.
+ *
+ * The broadcast is a hint that can be missed. So: subscribe, then ask again, then sleep no longer
+ * than the lease's rest or the re-check; and ask again after every new subscription.
+ *
+ * Source: Redisson's RedissonLock (tryLockInnerAsync, unlockInnerAsync, LockPubSub).
+ */
+#include "core/fence.lua.h"
+#include "kinds/hash_acquire.lua.h"
+#include "kinds/hash_release.lua.h"
+#include "kinds/hash_renew.lua.h"
+#include "kinds/kind.h"
+
+static dlock_script acquire = DLOCK_SCRIPT("hash_acquire", "#!lua\n" FENCE_LUA HASH_ACQUIRE_LUA);
+static dlock_script release =
+    DLOCK_SCRIPT("hash_release", "#!lua flags=allow-oom\n" HASH_RELEASE_LUA);
+static dlock_script renew = DLOCK_SCRIPT("hash_renew", "#!lua flags=allow-oom\n" HASH_RENEW_LUA);
+
+static dlock_status hash_try(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
+{
+    (void)entry; /* nothing queues */
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, lock->names[0]);
+    dlock_args_text(&args, lock->fences[0]);
+    dlock_args_text(&args, token);
+    dlock_args_int(&args, lock->options.lease_ms);
+    return kind_try(lock, &acquire, 2, &args, ret);
+}
+
+static dlock_status hash_release(dlock_lock *lock, const char *token)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, lock->names[0]);
+    dlock_args_text(&args, lock->channel);
+    dlock_args_text(&args, token);
+    return kind_release(lock, &release, 2, &args);
+}
+
+static int hash_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
+{
+    dlock_args_text(args, lock->names[0]);
+    dlock_args_text(args, token);
+    dlock_args_int(args, lock->options.lease_ms);
+    return 1;
+}
+
+static bool subscribe(dlock_lock *lock)
+{
+    room *r = &lock->room;
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "SUBSCRIBE");
+    dlock_args_text(&args, lock->channel);
+    dlock_time deadline = dlock_in_ms(lock->client->options.io_ms);
+    r->subscribed = dlock_redis_call(r->conn, &args, deadline, NULL) == DLOCK_REDIS_OK;
+    dlock_args_free(&args);
+    return r->subscribed;
+}
+
+static bool subscribe_and_ask(dlock_lock *lock)
+{
+    bool subscribed = subscribe(lock);
+    if (subscribed)
+        room_wake_one(&lock->room);
+    return subscribed;
+}
+
+/* Any message on the connection, whatever it says, is a reason to ask again; many of them, which
+ * came while nobody waited, are one reason. */
+static bool hash_listen(dlock_lock *lock, dlock_time until)
+{
+    room *r = &lock->room;
+    bool heard = false;
+    if (!r->subscribed)
+        return subscribe_and_ask(lock);
+    while (dlock_redis_wait(r->conn, -1, heard ? dlock_now() : until) &&
+           dlock_redis_read(r->conn, until, NULL) == DLOCK_REDIS_OK)
+        heard = true;
+    if (heard)
+        room_wake_one(r);
+    bool works = !dlock_redis_broken(r->conn);
+    r->listened = r->listened || works;
+    return works;
+}
+
+const kind kind_hash = {
+    .name = "hash",
+    .try = hash_try,
+    .release = hash_release,
+    .leave = hash_release,
+    .renew_script = &renew,
+    .renew_args = hash_renew_args,
+    .listen = hash_listen,
+};

@@ -1,0 +1,111 @@
+/* Replies of the acquire and release scripts. */
+#include "kinds/kind.h"
+
+#include <string.h>
+
+/* A reply of another shape means that something between us and Redis is not what it seems. */
+static bool all_integers(const redisReply *reply, size_t n)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (reply->element[i]->type != REDIS_REPLY_INTEGER)
+            return false;
+    return true;
+}
+
+/* After a grant, waits for the replicas that the lock's options ask for, on the same connection. */
+static dlock_status ask_for_grant(dlock_lock *lock, dlock_script *script, int keys,
+                                  const dlock_args *args, redisReply **ret)
+{
+    dlock_client *client = lock->client;
+    if (lock->options.wait_replicas == 0)
+        return ask(client, client->options.redis, script, keys, args, ret);
+    dlock_time deadline = dlock_in_ms(client->options.io_ms);
+    dlock_redis_outcome outcome = dlock_redis_eval_wait(client->options.redis, script, keys, args,
+                                                        lock->options.wait_replicas, deadline, ret);
+    if (outcome != DLOCK_REDIS_OK && *ret) {
+        freeReplyObject(*ret);
+        *ret = NULL;
+    }
+    return status_of(outcome);
+}
+
+/* The moment by Redis's clock after which nobody here waits for the answer. 0: its clock is not
+ * known yet. */
+static int64_t not_after(const dlock_client *client, dlock_time asked)
+{
+    int64_t offset_us = atomic_load(&client->offset_us);
+    return offset_us ? asked.us + client->options.io_ms * 1000 + offset_us : 0;
+}
+
+/* Counted from before the question, the offset is too large by the way there, never too small. */
+static void learn_clock(dlock_client *client, int64_t redis_us, dlock_time asked)
+{
+    atomic_store(&client->offset_us, redis_us - asked.us);
+}
+
+static dlock_status read_answer(dlock_lock *lock, const redisReply *reply, answer *ret)
+{
+    if (all_integers(reply, 4) && reply->element[0]->integer == 1) {
+        ret->granted = ret->claimed = true;
+        ret->fence = (uint64_t)reply->element[1]->integer;
+        ret->redis_us = reply->element[2]->integer;
+        ret->others = reply->element[3]->integer;
+        learn_clock(lock->client, ret->redis_us, ret->asked);
+        bool over = dlock_now().us - ret->asked.us >= validity_us(lock->options.lease_ms);
+        return over ? DLOCK_UNKNOWN : DLOCK_OK; /* over before we heard of it */
+    }
+    if (all_integers(reply, 2) && reply->element[0]->integer == 0) {
+        ret->retry_ms = reply->element[1]->integer;
+        ret->fence = all_integers(reply, 3) ? (uint64_t)reply->element[2]->integer : 0;
+        return DLOCK_OK;
+    }
+    if (all_integers(reply, 2) && reply->element[0]->integer == 2) {
+        learn_clock(lock->client, reply->element[1]->integer, ret->asked);
+        return DLOCK_UNAVAILABLE;
+    }
+    return DLOCK_FAILED;
+}
+
+/* One that comes too late although it is answered in time shows that Redis's clock was set, or is
+ * another server's: the second try knows it. */
+dlock_status kind_try(dlock_lock *lock, dlock_script *script, int keys, dlock_args *args,
+                      answer *ret)
+{
+    dlock_status status;
+    const dlock_args plain = *args;
+    for (int tries = 0; tries < 2; tries++) {
+        redisReply *reply = NULL;
+        *ret = (answer){.asked = dlock_now(), .retry_ms = -1};
+        args->len = plain.len;
+        args->count = plain.count;
+        dlock_args_int(args, not_after(lock->client, ret->asked));
+        status = ask_for_grant(lock, script, keys, args, &reply);
+        if (status != DLOCK_OK)
+            break;
+        status = reply ? read_answer(lock, reply, ret) : DLOCK_FAILED;
+        if (reply)
+            freeReplyObject(reply);
+        if (status != DLOCK_UNAVAILABLE)
+            break;
+    }
+    dlock_args_free(args);
+    return status;
+}
+
+dlock_status kind_release(dlock_lock *lock, dlock_script *script, int keys, dlock_args *args)
+{
+    redisReply *reply = NULL;
+    dlock_client *client = lock->client;
+    dlock_status status = ask(client, client->options.redis, script, keys, args, &reply);
+    dlock_args_free(args);
+    if (status != DLOCK_OK)
+        return status;
+    if (reply->type != REDIS_REPLY_INTEGER)
+        status = DLOCK_FAILED;
+    else if (reply->integer != 1)
+        status = reply->integer == 0 ? DLOCK_EXPIRED : DLOCK_NOT_OWNER;
+    freeReplyObject(reply);
+    return status;
+}

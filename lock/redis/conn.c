@@ -1,0 +1,339 @@
+/*
+ * One connection. hiredis is used non-blocking and driven by poll(), so that every step obeys the
+ * caller's deadline instead of a socket timeout.
+ *
+ * Why "broken" is sticky: after a missing reply the next one to arrive belongs to an earlier
+ * command. The connection must never be read again, so every failure marks it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "redis/internal.h"
+#ifdef DLOCK_TLS
+#include <hiredis/hiredis_ssl.h>
+#endif
+
+#define BACKOFF_FIRST_MS 10
+#define BACKOFF_MAX_MS   500
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+/* After a failure nobody knocks for a while: 10, 20, ... 500 ms, each with half of it random, so
+ * that a returning server does not meet all its clients in one instant. */
+static void back_off(dlock_redis *redis)
+{
+    pthread_mutex_lock(&redis->lock);
+    int ms = redis->backoff_ms ? redis->backoff_ms * 2 : BACKOFF_FIRST_MS;
+    redis->backoff_ms = ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : ms;
+    uint32_t jitter = (uint32_t)dlock_now().us * 2654435761u >> 16;
+    ms = redis->backoff_ms / 2 + (int)(jitter % (uint32_t)(redis->backoff_ms / 2 + 1));
+    redis->retry_at = dlock_in_ms(ms);
+    pthread_mutex_unlock(&redis->lock);
+}
+
+static void back_off_over(dlock_redis *redis)
+{
+    pthread_mutex_lock(&redis->lock);
+    redis->backoff_ms = 0;
+    redis->retry_at = (dlock_time){0};
+    pthread_mutex_unlock(&redis->lock);
+}
+
+static bool held_back(dlock_redis *redis)
+{
+    pthread_mutex_lock(&redis->lock);
+    bool back = !dlock_passed(redis->retry_at);
+    pthread_mutex_unlock(&redis->lock);
+    return back;
+}
+
+static redisContext *connect_socket(const address *a, int ms)
+{
+    struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    return a->path[0] ? redisConnectUnixWithTimeout(a->path, limit)
+                      : redisConnectWithTimeout(a->host, a->port, limit);
+}
+
+static bool start_tls(dlock_redis *redis, redisContext *ctx)
+{
+#ifdef DLOCK_TLS
+    if (redis->tls)
+        return redisInitiateSSLWithContext(ctx, redis->tls) == REDIS_OK;
+#endif
+    (void)ctx;
+    return !redis->address.tls;
+}
+
+static void set_non_blocking(redisContext *ctx)
+{
+    fcntl(ctx->fd, F_SETFL, fcntl(ctx->fd, F_GETFL) | O_NONBLOCK);
+    fcntl(ctx->fd, F_SETFD, FD_CLOEXEC);
+    ctx->flags &= ~REDIS_BLOCK;
+}
+
+static bool greeting(dlock_redis_conn *conn, dlock_time deadline, const dlock_args *args)
+{
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome = dlock_redis_call(conn, args, deadline, &reply);
+    if (reply)
+        freeReplyObject(reply);
+    return outcome == DLOCK_REDIS_OK;
+}
+
+/* AUTH, SELECT, CLIENT SETNAME: each only where asked for. */
+static bool introduce(dlock_redis_conn *conn, dlock_time deadline)
+{
+    const dlock_redis *redis = conn->redis;
+    const address *a = &redis->address;
+    bool ok = true;
+    dlock_args args;
+    dlock_args_init(&args);
+    if (a->password[0]) {
+        dlock_args_text(&args, "AUTH");
+        if (a->user[0])
+            dlock_args_text(&args, a->user);
+        dlock_args_text(&args, a->password);
+        ok = greeting(conn, deadline, &args);
+    }
+    if (ok && a->db) {
+        dlock_args_clear(&args);
+        dlock_args_text(&args, "SELECT");
+        dlock_args_int(&args, a->db);
+        ok = greeting(conn, deadline, &args);
+    }
+    if (ok && redis->name[0]) {
+        dlock_args_clear(&args);
+        dlock_args_text(&args, "CLIENT");
+        dlock_args_text(&args, "SETNAME");
+        dlock_args_text(&args, redis->name);
+        ok = greeting(conn, deadline, &args);
+    }
+    dlock_args_free(&args);
+    return ok;
+}
+
+dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_time deadline,
+                                     dlock_redis_conn **ret)
+{
+    (void)key; /* one server: every key lives there */
+    *ret = NULL;
+    if (held_back(redis) || dlock_passed(deadline))
+        return DLOCK_REDIS_NOT_SENT;
+    dlock_redis_conn *conn = calloc(1, sizeof(*conn));
+    if (!conn)
+        return DLOCK_REDIS_NOT_SENT;
+    conn->redis = redis;
+    deadline = dlock_sooner(deadline, dlock_in_ms(redis->connect_ms));
+    conn->ctx = connect_socket(&redis->address, dlock_left_ms(deadline));
+    if (!conn->ctx || conn->ctx->err || !start_tls(redis, conn->ctx)) {
+        redis_note(redis, "can not connect to Redis: %s",
+                   conn->ctx && conn->ctx->err ? conn->ctx->errstr : "no memory or no TLS");
+        back_off(redis);
+        dlock_redis_hang_up(conn);
+        return DLOCK_REDIS_NOT_SENT;
+    }
+    set_non_blocking(conn->ctx);
+    if (!introduce(conn, deadline)) {
+        back_off(redis);
+        dlock_redis_hang_up(conn);
+        return DLOCK_REDIS_NOT_SENT;
+    }
+    back_off_over(redis);
+    *ret = conn;
+    return DLOCK_REDIS_OK;
+}
+
+/* What a broken connection has not delivered yet must not be delivered after a partition has
+ * healed: the kernel would go on trying for minutes, and a lock would be taken that nobody waits
+ * for. A reset throws it away. */
+static void discard_unsent(dlock_redis_conn *conn)
+{
+    struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    if (conn->broken && conn->ctx->fd >= 0)
+        setsockopt(conn->ctx->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+}
+
+void dlock_redis_hang_up(dlock_redis_conn *conn)
+{
+    if (!conn)
+        return;
+    if (conn->ctx) {
+        discard_unsent(conn);
+        redisFree(conn->ctx);
+    }
+    free(conn);
+}
+
+bool dlock_redis_broken(const dlock_redis_conn *conn)
+{
+    return conn->broken;
+}
+
+int dlock_redis_fd(const dlock_redis_conn *conn)
+{
+    return conn->ctx->fd;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static void append(dlock_redis_conn *conn, const char *bytes, size_t len)
+{
+    if (redisAppendFormattedCommand(conn->ctx, bytes, len) != REDIS_OK)
+        conn->broken = true;
+}
+
+void dlock_redis_queue(dlock_redis_conn *conn, const dlock_args *args)
+{
+    char head[24];
+    int len = snprintf(head, sizeof(head), "*%d\r\n", args->count);
+    if (conn->broken || args->failed) {
+        conn->broken = true;
+        return;
+    }
+    append(conn, head, (size_t)len);
+    append(conn, args->buf, args->len);
+}
+
+void dlock_redis_queue_script(dlock_redis_conn *conn, dlock_script *script, int keys,
+                              const dlock_args *args, bool by_text)
+{
+    char head[64], tail[48], keys_text[12];
+    by_text = by_text || !__atomic_load_n(&script->ready, __ATOMIC_ACQUIRE);
+    const char *what = by_text ? script->body : script->sha;
+    int keys_len = snprintf(keys_text, sizeof(keys_text), "%d", keys);
+    int head_len = snprintf(head, sizeof(head), "*%d\r\n%s\r\n$%zu\r\n", args->count + 3,
+                            by_text ? "$4\r\nEVAL" : "$7\r\nEVALSHA", strlen(what));
+    int tail_len = snprintf(tail, sizeof(tail), "\r\n$%d\r\n%s\r\n", keys_len, keys_text);
+    if (conn->broken || args->failed) {
+        conn->broken = true;
+        return;
+    }
+    append(conn, head, (size_t)head_len);
+    append(conn, what, strlen(what));
+    append(conn, tail, (size_t)tail_len);
+    append(conn, args->buf, args->len);
+}
+
+static bool wait_for(int fd, short events, dlock_time deadline)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    for (;;) {
+        int left = dlock_left_ms(deadline);
+        int n = poll(&p, 1, left);
+        if (n > 0)
+            return true;
+        if (n == 0 && left == 0)
+            return false;
+        if (n < 0 && errno != EINTR)
+            return false;
+    }
+}
+
+static dlock_redis_outcome fail(dlock_redis_conn *conn, dlock_redis_outcome outcome)
+{
+    conn->broken = true;
+    redis_note(conn->redis, "connection to Redis lost: %s",
+               conn->ctx->err ? conn->ctx->errstr : "no reply in time");
+    return outcome;
+}
+
+dlock_redis_outcome dlock_redis_flush(dlock_redis_conn *conn, dlock_time deadline)
+{
+    if (conn->broken)
+        return DLOCK_REDIS_NOT_SENT;
+    dlock_redis_outcome if_it_fails = DLOCK_REDIS_NOT_SENT;
+    for (int done = 0; !done;) {
+        if (redisBufferWrite(conn->ctx, &done) != REDIS_OK)
+            return fail(conn, if_it_fails);
+        if_it_fails = DLOCK_REDIS_UNKNOWN;
+        if (!done && !wait_for(conn->ctx->fd, POLLOUT, deadline))
+            return fail(conn, if_it_fails);
+    }
+    return DLOCK_REDIS_OK;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* One reply if the bytes for it are here. False: the connection is at its end. */
+static bool take_reply(dlock_redis_conn *conn, redisReply **ret)
+{
+    void *reply = NULL;
+    if (redisGetReplyFromReader(conn->ctx, &reply) != REDIS_OK)
+        return false;
+    if (!reply && conn->redis->tls) { /* TLS may hold bytes that poll() can not see */
+        if (redisBufferRead(conn->ctx) != REDIS_OK ||
+            redisGetReplyFromReader(conn->ctx, &reply) != REDIS_OK)
+            return false;
+    }
+    *ret = reply;
+    return true;
+}
+
+/* "ERR unknown command 'AUTH', with args beginning with: 'PASSWORD'" must not be repeated. */
+static void note_answer(dlock_redis *redis, const char *text)
+{
+    const char *words = strstr(text, ", with args");
+    int len = words ? (int)(words - text) : (int)strlen(text);
+    redis_note(redis, "Redis answered: %.*s", len, text);
+}
+
+dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline, redisReply **ret)
+{
+    redisReply *reply = NULL;
+    if (ret)
+        *ret = NULL;
+    if (conn->broken)
+        return DLOCK_REDIS_NOT_SENT;
+    for (;;) {
+        if (!take_reply(conn, &reply))
+            return fail(conn, DLOCK_REDIS_UNKNOWN);
+        if (reply)
+            break;
+        if (!wait_for(conn->ctx->fd, POLLIN, deadline) || redisBufferRead(conn->ctx) != REDIS_OK)
+            return fail(conn, DLOCK_REDIS_UNKNOWN);
+    }
+    dlock_redis_outcome outcome = DLOCK_REDIS_OK;
+    if (reply->type == REDIS_REPLY_ERROR) {
+        outcome = dlock_redis_classify(reply->str);
+        note_answer(conn->redis, reply->str);
+        if (strncmp(reply->str, "READONLY", 8) == 0)
+            conn->broken = true; /* a demoted master: the address may lead to the new one by now */
+    }
+    if (ret)
+        *ret = reply;
+    else
+        freeReplyObject(reply);
+    return outcome;
+}
+
+int dlock_redis_wait(dlock_redis_conn *conn, int wake_fd, dlock_time deadline)
+{
+    struct pollfd p[2] = {{.fd = conn->ctx->fd, .events = POLLIN},
+                          {.fd = wake_fd, .events = POLLIN}};
+    for (;;) {
+        int left = dlock_left_ms(deadline);
+        int n = poll(p, wake_fd < 0 ? 1 : 2, left);
+        if (n > 0)
+            return p[0].revents != 0;
+        if (n == 0 && left == 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return 0;
+    }
+}
+
+dlock_redis_outcome dlock_redis_call(dlock_redis_conn *conn, const dlock_args *args,
+                                     dlock_time deadline, redisReply **ret)
+{
+    if (ret)
+        *ret = NULL;
+    dlock_redis_queue(conn, args);
+    dlock_redis_outcome outcome = dlock_redis_flush(conn, deadline);
+    return outcome == DLOCK_REDIS_OK ? dlock_redis_read(conn, deadline, ret) : outcome;
+}

@@ -1,0 +1,43 @@
+/* What the files of the connection layer share: the connection, and the pool around it. */
+#ifndef DLOCK_REDIS_INTERNAL_H
+#define DLOCK_REDIS_INTERNAL_H
+
+#include "dlock_redis.h"
+#include "redis/address.h"
+
+enum { ERROR_LEN = 256 };
+
+struct dlock_redis_conn {
+    dlock_redis *redis; /* (borrowed) */
+    redisContext *ctx;  /* non-blocking */
+    bool broken;
+    struct dlock_redis_conn *next; /* in the pool's list of idle ones */
+};
+
+struct dlock_redis {
+    address address;
+    int64_t connect_ms;
+    char name[64];
+    int pool_max;
+
+    pthread_mutex_t lock; /* guards everything below */
+    pthread_cond_t freed; /* a connection came back, or may be opened */
+    dlock_redis_conn *idle;
+    int open; /* pooled connections, idle or lent */
+    int backoff_ms;
+    dlock_time retry_at; /* no connect before this, after failures */
+    char error[ERROR_LEN];
+
+    void *tls; /* redisSSLContext, where built with TLS */
+};
+
+/* Keeps the sentence for dlock_redis_last_error(). */
+__attribute__((format(printf, 2, 3))) void redis_note(dlock_redis *redis, const char *format, ...);
+
+/* Lends a pooled connection that is not known to be dead. NOT_SENT when none can be had in time. */
+dlock_redis_outcome pool_borrow(dlock_redis *redis, dlock_time deadline, dlock_redis_conn **ret);
+
+/* Takes it back; a broken one is closed. */
+void pool_return(dlock_redis *redis, dlock_redis_conn *conn);
+
+#endif

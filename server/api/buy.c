@@ -1,0 +1,184 @@
+/* buy.c - POST /buy. */
+#include "server/api/routes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "server/api/problem.h"
+#include "server/api/query.h"
+#include "server/api/rate_limit.h"
+#include "server/sale/checkout.h"
+
+#define QUANTITY_MAX  1000
+#define RETRY_AFTER_S 1
+
+typedef struct buy_query {
+    char item[IDENT_MAX + 1];
+    char sale[IDENT_MAX + 1]; /* the only one to buy in; "" = the current one */
+    buy_request request;
+} buy_query;
+
+/* A request id for a client that sends none: 128 random bits, so that nobody can guess another's
+ * and use it, or have it declared void, before. False: the system has none to give. */
+static bool make_request_id(char *ret, size_t ret_len)
+{
+    uint64_t bits[2];
+    if (getrandom(bits, sizeof(bits), 0) != sizeof(bits))
+        return false;
+    snprintf(ret, ret_len, "%016llx%016llx", (unsigned long long)bits[0],
+             (unsigned long long)bits[1]);
+    return true;
+}
+
+/* ---- what is asked --------------------------------------------------------------------------- */
+
+static bool refuse(api_reply *reply, const char *code, const char *detail)
+{
+    problem(reply, 400, code, detail);
+    return false;
+}
+
+/* The request id: from the header, from the query, or made here. */
+static bool read_request_id(const api_request *http, buy_request *request, api_reply *reply)
+{
+    char other[IDENT_MAX + 1];
+    const char *key = http->idempotency_key;
+    query_status status = query_ident(http->query, "request", other);
+    if (status == QUERY_BAD || (key != NULL && !ident_ok(key, strlen(key))))
+        return refuse(reply, "bad_request_id",
+                      "Idempotency-Key and request= must be 1 to 64 of [A-Za-z0-9_-]");
+    if (key != NULL && status == QUERY_OK && strcmp(key, other) != 0)
+        return refuse(reply, "bad_request_id", "Idempotency-Key and request= differ");
+
+    request->request[0] = '\0';
+    request->keyed = key != NULL || status == QUERY_OK;
+    if (request->keyed)
+        snprintf(request->request, sizeof(request->request), "%s", key != NULL ? key : other);
+    else if (!make_request_id(request->request, sizeof(request->request)))
+        problem(reply, 503, "no_random_bits", "no request id could be made; nothing was bought");
+    return request->request[0] != '\0';
+}
+
+static bool read_query(const api_request *http, buy_query *query, api_reply *reply)
+{
+    buy_request *request = &query->request;
+    if (query_ident(http->query, "item", query->item) != QUERY_OK)
+        return refuse(reply, "bad_item", "item= must be 1 to 64 of [A-Za-z0-9_-]");
+    if (query_ident(http->query, "user", request->user) != QUERY_OK)
+        return refuse(reply, "bad_user", "user= must be 1 to 64 of [A-Za-z0-9_-]");
+
+    query_status status = query_ident(http->query, "sale", query->sale);
+    if (status == QUERY_BAD)
+        return refuse(reply, "bad_sale", "sale= must be 1 to 64 of [A-Za-z0-9_-]");
+    if (status == QUERY_ABSENT)
+        query->sale[0] = '\0';
+
+    status = query_int(http->query, "quantity", 1, QUANTITY_MAX, &request->quantity);
+    if (status == QUERY_BAD)
+        return refuse(reply, "bad_quantity", "quantity= must be a number from 1 to 1000");
+    if (status == QUERY_ABSENT)
+        request->quantity = 1;
+    return read_request_id(http, request, reply);
+}
+
+/* ---- what is answered ------------------------------------------------------------------------ */
+
+static void answer_closed(const char *now, const char *wanted, api_reply *reply)
+{
+    bool ended = strcmp(wanted, now) < 0;
+    problem(reply, ended ? 409 : 404, ended ? "sale_closed" : "no_such_sale",
+            ended ? "this sale is over; the item has a newer one" : "there is no such sale");
+}
+
+/* The request id goes with every refusal, for the client may not have chosen it; and the sale, so
+ * that a retry can say to which it belongs. */
+static void answer_problem(const buy_request *request, const char *sale, api_reply *reply,
+                           int status, const char *code, const char *detail)
+{
+    char members[256];
+    int len = snprintf(members, sizeof(members), ",\"request\":\"%s\",\"sale\":\"%s\"",
+                       request->request, sale);
+    if (status == 504)
+        snprintf(members + len, sizeof(members) - (size_t)len, ",\"not_after\":%lld",
+                 (long long)request->not_after_us);
+    problem_with(reply, status, code, detail, members);
+    if (status == 503)
+        reply->retry_after_s = RETRY_AFTER_S;
+}
+
+static void answer_sold(const buy_query *query, const checkout_answer *bought, api_reply *reply)
+{
+    const buy_result *result = &bought->result;
+    fs_text *out = api_json(reply, 201);
+    api_put_order(out, query->item, bought->sale, bought->sharded, result->segment,
+                  query->request.request, &result->order);
+    text_add(out, "}\n");
+    reply->replayed = result->replayed;
+}
+
+static void answer(const buy_query *query, const checkout_answer *bought, api_reply *reply)
+{
+    static const struct {
+        int status;
+        const char *code, *detail;
+    } refusals[BUY_OUTCOMES] = {
+        [BUY_SOLD_OUT] = {409, "sold_out", "fewer units are left than asked for"},
+        [BUY_LIMIT_REACHED] = {409, "limit_reached", "the user has all that this sale allows"},
+        [BUY_CONFLICT] = {422, "request_reused",
+                          "this request id has an order with another user or quantity"},
+        [BUY_VOID] = {409, "request_void",
+                      "this request id was declared final as not bought; use a new one"},
+        [BUY_BUSY] = {503, "busy", "the lock was not to be had in time; nothing was bought"},
+        [BUY_STALE] = {503, "busy", "the lock was lost; nothing was bought"},
+        [BUY_UNAVAILABLE] = {503, "store_unavailable", "Redis did not answer; nothing was bought"},
+        [BUY_UNKNOWN] = {504, "unknown",
+                         "bought or not: ask GET /orders/{request}, or repeat with the same "
+                         "Idempotency-Key and sale="},
+    };
+    buy_outcome outcome = bought->result.outcome;
+    if (outcome == BUY_SOLD)
+        answer_sold(query, bought, reply);
+    else if (outcome == BUY_CLOSED)
+        answer_closed(bought->sale, query->sale, reply);
+    else
+        answer_problem(&query->request, bought->sale, reply, refusals[outcome].status,
+                       refusals[outcome].code, refusals[outcome].detail);
+}
+
+/* False: answered; the user or the address has asked too often. */
+static bool within_rate(fs_api *api, const api_request *http, const buy_query *query,
+                        api_reply *reply)
+{
+    int wait_s = limit_check(api->limit, query->request.user, http->peer);
+    if (wait_s == 0)
+        return true;
+    problem(reply, 429, "rate_limited", "too many requests; see Retry-After");
+    reply->retry_after_s = wait_s;
+    atomic_fetch_add_explicit(&api->metrics->rate_limited, 1, memory_order_relaxed);
+    return false;
+}
+
+void api_buy(fs_api *api, const api_request *http, api_reply *reply)
+{
+    buy_query query;
+    checkout_answer bought;
+    dlock_time begin = dlock_now();
+    if (atomic_load_explicit(&api->refusing, memory_order_relaxed)) {
+        problem(reply, 503, "draining", "this instance is going down; nothing was bought");
+        reply->retry_after_s = RETRY_AFTER_S;
+        return;
+    }
+    if (!read_query(http, &query, reply) || !within_rate(api, http, &query, reply))
+        return;
+
+    start_status status = checkout(api->sales, query.item, query.sale, &query.request, &bought);
+    if (status != START_OK) {
+        api_no_sale(reply, status, query.item);
+        return;
+    }
+    answer(&query, &bought, reply);
+    metrics_count_buy(api->metrics, bought.result.outcome, bought.result.replayed,
+                      dlock_now().us - begin.us);
+}

@@ -1,0 +1,154 @@
+/* metrics.c - see metrics.h. The names follow Prometheus's rules: base units, _total, _seconds. */
+#include "server/api/metrics.h"
+
+#include "server/store/store.h"
+
+/* Upper ends of the buckets, in microseconds. */
+static const int64_t bucket_us[METRICS_BUCKETS] = {500,     1000,    2500,    5000,    10000,
+                                                   25000,   50000,   100000,  250000,  500000,
+                                                   1000000, 2500000, 5000000, 10000000};
+
+static uint64_t get(_Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static void add(_Atomic uint64_t *counter, uint64_t value)
+{
+    atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
+}
+
+void metrics_count_buy(fs_metrics *metrics, buy_outcome outcome, bool replayed, int64_t us)
+{
+    int i = 0;
+    while (i < METRICS_BUCKETS && us > bucket_us[i])
+        i++;
+    add(&metrics->buys[outcome].bucket[i], 1);
+    add(&metrics->buys[outcome].sum_us, (uint64_t)us);
+    if (replayed)
+        add(&metrics->replayed, 1);
+}
+
+void metrics_count_response(fs_metrics *metrics, int status)
+{
+    if (status >= 0 && status < METRICS_CODES)
+        add(&metrics->responses[status], 1);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void head(fs_text *out, const char *name, const char *type, const char *help)
+{
+    text_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void counter(fs_text *out, const char *name, const char *help, uint64_t value)
+{
+    head(out, name, "counter", help);
+    text_printf(out, "%s %llu\n", name, (unsigned long long)value);
+}
+
+static void gauge(fs_text *out, const char *name, const char *help, double value)
+{
+    head(out, name, "gauge", help);
+    text_printf(out, "%s %g\n", name, value);
+}
+
+static void write_buys(fs_metrics *metrics, fs_text *out)
+{
+    const char *name = "flashsale_buy_duration_seconds";
+    head(out, name, "histogram", "Time to answer a buyer, by outcome.");
+    for (int o = 0; o < BUY_OUTCOMES; o++) {
+        const char *outcome = buy_outcome_name((buy_outcome)o);
+        uint64_t count = 0;
+        for (int i = 0; i < METRICS_BUCKETS; i++) {
+            count += get(&metrics->buys[o].bucket[i]);
+            text_printf(out, "%s_bucket{outcome=\"%s\",le=\"%g\"} %llu\n", name, outcome,
+                        (double)bucket_us[i] / 1e6, (unsigned long long)count);
+        }
+        count += get(&metrics->buys[o].bucket[METRICS_BUCKETS]);
+        text_printf(out, "%s_bucket{outcome=\"%s\",le=\"+Inf\"} %llu\n", name, outcome,
+                    (unsigned long long)count);
+        text_printf(out, "%s_sum{outcome=\"%s\"} %.6f\n", name, outcome,
+                    (double)get(&metrics->buys[o].sum_us) / 1e6);
+        text_printf(out, "%s_count{outcome=\"%s\"} %llu\n", name, outcome,
+                    (unsigned long long)count);
+    }
+    counter(out, "flashsale_buys_replayed_total", "Buys answered with an earlier order.",
+            get(&metrics->replayed));
+    counter(out, "flashsale_rate_limited_total", "Requests refused by the rate limit.",
+            get(&metrics->rate_limited));
+}
+
+static void write_responses(fs_metrics *metrics, fs_text *out)
+{
+    head(out, "flashsale_http_responses_total", "counter", "Responses, by status code.");
+    for (int status = 0; status < METRICS_CODES; status++) {
+        uint64_t count = get(&metrics->responses[status]);
+        if (count > 0)
+            text_printf(out, "flashsale_http_responses_total{code=\"%d\"} %llu\n", status,
+                        (unsigned long long)count);
+    }
+}
+
+/* The library counts in buckets of powers of two of microseconds; those below half a millisecond
+ * are put together. */
+static void write_lock_times(fs_text *out, const char *name, const char *help,
+                             const dlock_histogram *times)
+{
+    enum { FIRST = 9, LAST = DLOCK_HISTOGRAM_BUCKETS - 1 };
+    uint64_t count = 0;
+    head(out, name, "histogram", help);
+    for (int i = 0; i < LAST; i++) {
+        count += times->bucket[i];
+        if (i >= FIRST)
+            text_printf(out, "%s_bucket{le=\"%g\"} %llu\n", name, (double)(1u << i) / 1e6,
+                        (unsigned long long)count);
+    }
+    text_printf(out, "%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)times->count);
+    text_printf(out, "%s_sum %.6f\n", name, (double)times->sum_us / 1e6);
+    text_printf(out, "%s_count %llu\n", name, (unsigned long long)times->count);
+}
+
+static void write_locks(dlock_client *locks, fs_text *out)
+{
+    dlock_stats stats;
+    dlock_client_stats(locks, &stats);
+    const struct {
+        const char *name, *help;
+        uint64_t value;
+    } counters[] = {
+        {"flashsale_lock_acquired_total", "Grants of a lock by Redis.", stats.acquired},
+        {"flashsale_lock_reentered_total", "Re-entries.", stats.reentered},
+        {"flashsale_lock_passed_on_total", "Grants passed on inside the process.", stats.passed_on},
+        {"flashsale_lock_busy_total", "Waits that ended without the lock.", stats.busy},
+        {"flashsale_lock_released_total", "Releases.", stats.released},
+        {"flashsale_lock_renewals_total", "Renewed leases.", stats.renewals},
+        {"flashsale_lock_renewals_failed_total", "Renewals that failed.", stats.renewals_failed},
+        {"flashsale_lock_lost_total", "Holds lost before their release.", stats.lost},
+        {"flashsale_lock_guarded_total", "Guarded writes.", stats.guarded},
+        {"flashsale_lock_stale_total", "Guarded writes refused as stale.", stats.stale},
+        {"flashsale_lock_unknown_total", "Questions about locks without an answer.", stats.unknown},
+    };
+    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+        counter(out, counters[i].name, counters[i].help, counters[i].value);
+    write_lock_times(out, "flashsale_lock_wait_seconds",
+                     "Time from asking for a lock to having it.", &stats.wait_us);
+    write_lock_times(out, "flashsale_lock_hold_seconds", "Time from having a lock to its release.",
+                     &stats.hold_us);
+    gauge(out, "flashsale_lock_held", "Locks held now.", (double)stats.held_now);
+    gauge(out, "flashsale_lock_waiting", "Threads waiting for a lock now.",
+          (double)stats.waiting_now);
+}
+
+void metrics_write(fs_metrics *metrics, fs_store *store, int in_flight, fs_text *out)
+{
+    write_buys(metrics, out);
+    write_responses(metrics, out);
+    write_locks(store->locks, out);
+    gauge(out, "flashsale_requests_in_flight", "Requests being answered now.", in_flight);
+    gauge(out, "flashsale_redis_up", "Whether Redis answered the last question for its time.",
+          atomic_load(&store->reachable));
+    head(out, "flashsale_build_info", "gauge", "The version, as a label.");
+    text_printf(out, "flashsale_build_info{version=\"%s\"} 1\n", FLASHSALE_VERSION);
+}

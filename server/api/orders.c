@@ -1,0 +1,156 @@
+/* orders.c - GET /stock, GET /orders/{request}, GET /orders: reading what was sold. */
+#include "server/api/routes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/api/problem.h"
+#include "server/api/query.h"
+#include "server/store/ledger.h"
+
+static int64_t at_least_0(int64_t value)
+{
+    return value > 0 ? value : 0;
+}
+
+/* oversold and lost_updates count units, so that they stay right for quantities above one. */
+static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numbers *numbers)
+{
+    text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"strategy\":\"%s\",\"initial\":%lld,",
+                terms->item, terms->id, terms->strategy->name, (long long)terms->initial);
+    text_printf(out, "\"remaining\":%lld,\"orders\":%lld,\"units\":%lld,",
+                (long long)numbers->remaining, (long long)numbers->orders,
+                (long long)numbers->units);
+    text_printf(out, "\"oversold\":%lld,\"lost_updates\":%lld}\n",
+                (long long)at_least_0(numbers->units - terms->initial),
+                (long long)at_least_0(numbers->units - (terms->initial - numbers->remaining)));
+}
+
+void api_stock(fs_api *api, const api_request *request, api_reply *reply)
+{
+    ledger_numbers numbers;
+    fs_sale *sale = api_sale(api, request, reply);
+    if (sale == NULL)
+        return;
+    if (ledger_count(&sale->terms, &numbers))
+        put_numbers(api_json(reply, 200), &sale->terms, &numbers);
+    else
+        api_unavailable(reply);
+    sales_put(sale);
+}
+
+/* ---- one order ------------------------------------------------------------------------------- */
+
+static void put_found(api_reply *reply, const char *item, const char *request,
+                      const ledger_entry *entry)
+{
+    fs_text *out = api_json(reply, 200);
+    api_put_order(out, item, entry->sale, entry->sharded, entry->segment, request, &entry->order);
+    text_printf(out, ",\"time_us\":%lld}\n", (long long)entry->order.time_us);
+}
+
+static void put_missing(api_reply *reply, bool final)
+{
+    problem_with(reply, 404, "no_such_order",
+                 final ? "this request did not become an order, and will not"
+                       : "no order yet; ask again until this is final",
+                 final ? ",\"final\":true" : ",\"final\":false");
+}
+
+static void resolve(const sale_terms *terms, const char *request, api_reply *reply)
+{
+    ledger_entry entry;
+    ledger_status status = ledger_find_in_all(terms, request, &entry);
+    if (status == LEDGER_FOUND)
+        put_found(reply, terms->item, request, &entry);
+    else if (status == LEDGER_UNAVAILABLE)
+        api_unavailable(reply);
+    else
+        put_missing(reply, status == LEDGER_NEVER);
+}
+
+void api_order(fs_api *api, const api_request *request, api_reply *reply)
+{
+    const char *id = request->path + strlen(ORDERS_PATH);
+    if (!ident_ok(id, strlen(id))) {
+        problem(reply, 400, "bad_request_id", "a request id is 1 to 64 of [A-Za-z0-9_-]");
+        return;
+    }
+    fs_sale *sale = api_sale(api, request, reply);
+    if (sale == NULL)
+        return;
+    resolve(&sale->terms, id, reply);
+    sales_put(sale);
+}
+
+/* ---- the ledger ------------------------------------------------------------------------------ */
+
+typedef struct orders_page {
+    const sale_terms *terms;
+    fs_text *out;
+    const char *comma;
+} orders_page;
+
+static void put_entry(void *arg, int segment, const char *request, const fs_order *order)
+{
+    orders_page *page = arg;
+    text_add(page->out, page->comma);
+    api_put_order(page->out, page->terms->item, page->terms->id, page->terms->segments > 0, segment,
+                  request, order);
+    text_printf(page->out, ",\"time_us\":%lld}", (long long)order->time_us);
+    page->comma = ",";
+}
+
+/* A cursor is "<segment>.<first>", both counted from 0. */
+static bool read_cursor(const char *query, int segments, int *segment, int64_t *first)
+{
+    char cursor[40], *end;
+    query_status status = query_text(query, "cursor", cursor, sizeof(cursor));
+    *segment = 0;
+    *first = 0;
+    if (status == QUERY_ABSENT)
+        return true;
+    if (status == QUERY_BAD || strspn(cursor, "0123456789.") != strlen(cursor))
+        return false;
+    long k = strtol(cursor, &end, 10);
+    if (*end != '.' || k >= segments)
+        return false;
+    *segment = (int)k;
+    *first = strtoll(end + 1, &end, 10);
+    return *end == '\0' && *first < INT64_MAX / 2;
+}
+
+static void put_page(const sale_terms *terms, int segment, int64_t first, api_reply *reply)
+{
+    fs_text *out = api_json(reply, 200);
+    orders_page page = {terms, out, ""};
+    text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"orders\":[", terms->item, terms->id);
+    int entries = ledger_read_page(terms, segment, first, put_entry, &page);
+    if (entries < 0) {
+        api_unavailable(reply);
+        return;
+    }
+    bool more_here = entries == LEDGER_PAGE;
+    if (more_here || segment + 1 < terms->shelf_count)
+        text_printf(out, "],\"cursor\":\"%d.%lld\"}\n", more_here ? segment : segment + 1,
+                    (long long)(more_here ? first + entries : 0));
+    else
+        text_add(out, "],\"cursor\":null}\n");
+}
+
+void api_orders(fs_api *api, const api_request *request, api_reply *reply)
+{
+    int segment;
+    int64_t first;
+    if (!api_admit_admin(api, request, reply)) /* it names every request id, and every user */
+        return;
+    fs_sale *sale = api_sale(api, request, reply);
+    if (sale == NULL)
+        return;
+    if (read_cursor(request->query, sale->terms.shelf_count, &segment, &first))
+        put_page(&sale->terms, segment, first, reply);
+    else
+        problem(reply, 400, "bad_cursor", "cursor= must come from the page before");
+    sales_put(sale);
+}

@@ -1,0 +1,51 @@
+/* problem.c - see problem.h. */
+#include "server/api/problem.h"
+
+const char *problem_title(int status)
+{
+    static const struct {
+        int status;
+        const char *title;
+    } titles[] = {
+        {200, "OK"},
+        {201, "Created"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {409, "Conflict"},
+        {411, "Length Required"},
+        {413, "Content Too Large"},
+        {422, "Unprocessable Content"},
+        {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {503, "Service Unavailable"},
+        {504, "Gateway Timeout"},
+    };
+    for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+        if (titles[i].status == status)
+            return titles[i].title;
+    return "Unknown";
+}
+
+void problem_with(api_reply *reply, int status, const char *code, const char *detail,
+                  const char *members)
+{
+    reply->status = status;
+    reply->content_type = "application/problem+json";
+    text_clear(&reply->body);
+    text_printf(&reply->body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,",
+                problem_title(status), status);
+    text_printf(&reply->body, "\"code\":\"%s\",\"detail\":", code);
+    text_json(&reply->body, detail);
+    text_add(&reply->body, members);
+    text_add(&reply->body, "}\n");
+}
+
+void problem(api_reply *reply, int status, const char *code, const char *detail)
+{
+    problem_with(reply, status, code, detail, "");
+}

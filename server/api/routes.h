@@ -1,0 +1,43 @@
+/* routes.h - the endpoints, one function each, and what they share. Only for api*.c. */
+#ifndef FLASHSALE_ROUTES_H
+#define FLASHSALE_ROUTES_H
+
+#include "server/api/router.h"
+
+typedef void api_endpoint(fs_api *api, const api_request *request, api_reply *reply);
+
+api_endpoint api_buy;        /* POST /buy */
+api_endpoint api_stock;      /* GET /stock */
+api_endpoint api_order;      /* GET /orders/{request} */
+api_endpoint api_orders;     /* GET /orders; admin */
+api_endpoint api_start_sale; /* POST /sales */
+api_endpoint api_locks;      /* GET /locks */
+api_endpoint api_strategies; /* GET /strategies */
+api_endpoint api_live;       /* GET /livez */
+api_endpoint api_ready;      /* GET /readyz */
+api_endpoint api_metrics;    /* GET /metrics */
+api_endpoint api_page;       /* GET / */
+
+#define ORDERS_PATH "/orders/"
+
+/* A JSON reply: sets status and type, and returns the body to write into. */
+fs_text *api_json(api_reply *reply, int status);
+
+/* Refuses whoever is not the admin. True: go on. */
+bool api_admit_admin(fs_api *api, const api_request *request, api_reply *reply);
+
+/* The item's sale, named by the query; to be given back with sales_put(). NULL: refused. */
+fs_sale *api_sale(fs_api *api, const api_request *request, api_reply *reply);
+
+/* The refusal for a sale that could not be had. */
+void api_no_sale(api_reply *reply, start_status status, const char *item);
+
+/* "Redis did not answer, and nothing was done." */
+void api_unavailable(api_reply *reply);
+
+/* One order as JSON, without its closing brace. A function of the order alone, so that a replay
+ * has the same body. `sharded`: whether its number counts within a segment. */
+void api_put_order(fs_text *out, const char *item, const char *sale, bool sharded, int segment,
+                   const char *request, const fs_order *order);
+
+#endif

@@ -1,0 +1,133 @@
+/* status.c - what the service says about itself. */
+#include "server/api/routes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/api/problem.h"
+
+#define LOCKS_SHOWN 64 /* sales whose locks are listed */
+
+void api_live(fs_api *api, const api_request *request, api_reply *reply)
+{
+    (void)api, (void)request;
+    reply->status = 200;
+    text_add(&reply->body, "alive\n");
+}
+
+void api_ready(fs_api *api, const api_request *request, api_reply *reply)
+{
+    (void)request;
+    if (atomic_load(&api->draining)) {
+        problem(reply, 503, "draining", "this instance is going down");
+    } else if (!atomic_load(&api->store->reachable)) {
+        problem(reply, 503, "store_unavailable", "Redis does not answer");
+    } else {
+        reply->status = 200;
+        text_add(&reply->body, "ready\n");
+    }
+}
+
+void api_metrics(fs_api *api, const api_request *request, api_reply *reply)
+{
+    (void)request;
+    reply->status = 200;
+    reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    metrics_write(api->metrics, api->store, atomic_load(&api->in_flight), &reply->body);
+}
+
+static void put_member(fs_text *out, const char *name, const char *value)
+{
+    text_printf(out, "\"%s\":", name);
+    text_json(out, value);
+    text_add(out, ",");
+}
+
+void api_strategies(fs_api *api, const api_request *request, api_reply *reply)
+{
+    (void)api, (void)request;
+    fs_text *out = api_json(reply, 200);
+    text_add(out, "{\"strategies\":[");
+    for (const fs_strategy *const *s = strategy_list; *s != NULL; s++) {
+        text_add(out, s == strategy_list ? "{" : ",{");
+        put_member(out, "name", (*s)->name);
+        put_member(out, "summary", (*s)->summary);
+        put_member(out, "source", (*s)->source);
+        put_member(out, "weakness", (*s)->weakness);
+        text_printf(out, "\"locked\":%s,\"renews\":%s,\"sharded\":%s,",
+                    (*s)->locked ? "true" : "false", (*s)->renews ? "true" : "false",
+                    (*s)->sharded ? "true" : "false");
+        text_printf(out, "\"lease_ms\":%lld,\"wait_ms\":%lld}", (long long)(*s)->lease_ms,
+                    (long long)(*s)->wait_ms);
+    }
+    text_add(out, "]}\n");
+}
+
+/* ---- locks ----------------------------------------------------------------------------------- */
+
+typedef struct locks_seen {
+    fs_sale *sales[LOCKS_SHOWN];
+    int count;
+} locks_seen;
+
+static void collect(void *arg, fs_sale *sale)
+{
+    locks_seen *all = arg;
+    if (sale->terms.strategy->locked && all->count < LOCKS_SHOWN) {
+        atomic_fetch_add(&sale->refs, 1);
+        all->sales[all->count++] = sale;
+    }
+}
+
+static bool put_lock(fs_text *out, const char *comma, const sale_terms *terms,
+                     const fs_shelf *shelf)
+{
+    char err[128];
+    dlock_lock *lock;
+    dlock_info info;
+    dlock_options options = {.kind = DLOCK_FAIR, .companion = shelf->base};
+    if (dlock_lock_new(terms->store->locks, shelf->lock, &options, &lock, err, sizeof(err)) !=
+        DLOCK_OK)
+        return false;
+    bool known = dlock_inspect(lock, &info) == DLOCK_OK;
+    dlock_lock_free(lock);
+    if (!known)
+        return false;
+    text_printf(out, "%s{", comma);
+    put_member(out, "item", terms->item);
+    put_member(out, "sale", terms->id);
+    put_member(out, "strategy", terms->strategy->name);
+    put_member(out, "name", shelf->lock);
+    put_member(out, "owner", info.owner);
+    put_member(out, "host", info.host);
+    text_printf(out, "\"held\":%s,\"pid\":%lld,\"since_us\":%lld,\"ttl_ms\":%lld,",
+                info.held ? "true" : "false", (long long)info.pid, (long long)info.since_us,
+                (long long)info.ttl_ms);
+    text_printf(out, "\"fence\":%llu,\"waiters\":%lld}", (unsigned long long)info.fence,
+                (long long)info.waiters);
+    return true;
+}
+
+void api_locks(fs_api *api, const api_request *request, api_reply *reply)
+{
+    if (!api_admit_admin(api, request, reply))
+        return;
+    locks_seen all = {.count = 0};
+    sales_each(api->sales, collect, &all);
+
+    fs_text *out = api_json(reply, 200);
+    const char *comma = "";
+    bool known = true;
+    text_add(out, "{\"locks\":[");
+    for (int i = 0; i < all.count; i++) {
+        const sale_terms *terms = &all.sales[i]->terms;
+        for (int k = 0; known && k < terms->shelf_count; k++) {
+            known = put_lock(out, comma, terms, &terms->shelves[k]);
+            comma = ",";
+        }
+        sales_put(all.sales[i]);
+    }
+    text_add(out, "]}\n");
+    if (!known)
+        api_unavailable(reply);
+}

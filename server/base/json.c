@@ -1,0 +1,99 @@
+/* json.c - the one file that knows cJSON, which by itself is lenient. See json.h. */
+#include "server/base/json.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_field *find(json_field *fields, const char *name)
+{
+    for (json_field *field = fields; field->name != NULL; field++)
+        if (strcmp(field->name, name) == 0)
+            return field;
+    return NULL;
+}
+
+static bool read_text(const cJSON *member, json_field *field, char *err, size_t err_len)
+{
+    if (!cJSON_IsString(member) || strlen(member->valuestring) >= field->text_len) {
+        snprintf(err, err_len, "'%s' must be a string of at most %zu characters", field->name,
+                 field->text_len - 1);
+        return false;
+    }
+    memcpy(field->text, member->valuestring, strlen(member->valuestring) + 1);
+    return true;
+}
+
+static bool read_number(const cJSON *member, json_field *field, char *err, size_t err_len)
+{
+    double value = cJSON_IsNumber(member) ? member->valuedouble : NAN;
+    if (!(value >= (double)field->least && value <= (double)field->most) || value != floor(value)) {
+        snprintf(err, err_len, "'%s' must be an integer from %lld to %lld", field->name,
+                 (long long)field->least, (long long)field->most);
+        return false;
+    }
+    *field->number = (int64_t)value;
+    return true;
+}
+
+static bool read_members(const cJSON *object, json_field *fields, char *err, size_t err_len)
+{
+    const cJSON *member;
+    cJSON_ArrayForEach(member, object)
+    {
+        json_field *field = find(fields, member->string);
+        if (field == NULL || field->found) {
+            snprintf(err, err_len, "'%.64s' %s", member->string,
+                     field == NULL ? "is not known here" : "comes twice");
+            return false;
+        }
+        field->found = true;
+        bool good = field->text != NULL ? read_text(member, field, err, err_len)
+                                        : read_number(member, field, err, err_len);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+/* cJSON ends strings at an escaped NUL and reads "01" as 1: refuse both by their text. */
+static bool has_traps(const char *body, size_t len)
+{
+    bool in_string = false;
+    for (size_t i = 0; i < len; i++) {
+        if (body[i] == '\0' || (i + 6 <= len && memcmp(body + i, "\\u0000", 6) == 0))
+            return true;
+        if (body[i] == '\\')
+            i++;
+        else if (body[i] == '"')
+            in_string = !in_string;
+        else if (!in_string && body[i] == '0' && i + 1 < len && body[i + 1] >= '0' &&
+                 body[i + 1] <= '9' && (i == 0 || strchr("0123456789.eE+-", body[i - 1]) == NULL))
+            return true;
+    }
+    return false;
+}
+
+/* Whether nothing but blanks follows. */
+static bool is_end(const char *rest, const char *end)
+{
+    while (rest != NULL && rest < end && strchr(" \t\r\n", *rest) != NULL && *rest != '\0')
+        rest++;
+    return rest == end;
+}
+
+bool json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len)
+{
+    const char *end = NULL;
+    for (json_field *field = fields; field->name != NULL; field++)
+        field->found = false;
+
+    cJSON *object = has_traps(body, len) ? NULL : cJSON_ParseWithLengthOpts(body, len, &end, 0);
+    bool good = cJSON_IsObject(object) && end != NULL && is_end(end, body + len);
+    if (!good)
+        snprintf(err, err_len, "the body must be one JSON object");
+    good = good && read_members(object, fields, err, err_len);
+    cJSON_Delete(object);
+    return good;
+}

@@ -1,0 +1,128 @@
+/* text.c - growing, formatting, escaping. */
+#include "server/base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void text_init(fs_text *text)
+{
+    text->grown = NULL;
+    text->len = 0;
+    text->cap = TEXT_INLINE;
+    text->failed = false;
+    text->here[0] = '\0';
+}
+
+void text_free(fs_text *text)
+{
+    free(text->grown);
+    text_init(text);
+}
+
+static char *bytes_of(fs_text *text)
+{
+    return text->grown ? text->grown : text->here;
+}
+
+void text_clear(fs_text *text)
+{
+    text->len = 0;
+    text->failed = false;
+    bytes_of(text)[0] = '\0';
+}
+
+const char *text_bytes(const fs_text *text)
+{
+    return text->grown ? text->grown : text->here;
+}
+
+/* Room for `more` characters and the NUL. */
+static bool reserve(fs_text *text, size_t more)
+{
+    size_t need = text->len + more + 1;
+    if (need <= text->cap)
+        return true;
+    size_t cap = text->cap * 2 > need ? text->cap * 2 : need;
+    char *grown = realloc(text->grown, cap);
+    if (grown == NULL) {
+        text->failed = true;
+        return false;
+    }
+    if (text->grown == NULL)
+        memcpy(grown, text->here, text->len + 1);
+    text->grown = grown;
+    text->cap = cap;
+    return true;
+}
+
+void text_add_bytes(fs_text *text, const void *bytes, size_t len)
+{
+    if (!reserve(text, len))
+        return;
+    char *to = bytes_of(text) + text->len;
+    memcpy(to, bytes, len);
+    to[len] = '\0';
+    text->len += len;
+}
+
+void text_add(fs_text *text, const char *words)
+{
+    text_add_bytes(text, words, strlen(words));
+}
+
+void text_printf(fs_text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(bytes_of(text) + text->len, text->cap - text->len, format, args);
+    va_end(args);
+    if (len < 0)
+        return;
+    if ((size_t)len >= text->cap - text->len) {
+        bytes_of(text)[text->len] = '\0';
+        if (!reserve(text, (size_t)len))
+            return;
+        va_start(args, format);
+        vsnprintf(bytes_of(text) + text->len, text->cap - text->len, format, args);
+        va_end(args);
+    }
+    text->len += (size_t)len;
+}
+
+/* The length of the UTF-8 character at s, or 0 when there is none. */
+static size_t utf8_len(const unsigned char *s)
+{
+    size_t len = s[0] < 0x80                    ? 1
+                 : s[0] >= 0xc2 && s[0] <= 0xdf ? 2
+                 : (s[0] & 0xf0) == 0xe0        ? 3
+                 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
+                                                : 0;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    bool surrogate = s[0] == 0xed && s[1] > 0x9f;
+    bool beyond = s[0] == 0xf4 && s[1] > 0x8f;
+    return len > 1 && (overlong || surrogate || beyond) ? 0 : len;
+}
+
+void text_json(fs_text *text, const char *words)
+{
+    const unsigned char *s = (const unsigned char *)words;
+    text_add(text, "\"");
+    while (*s != '\0') {
+        size_t len = utf8_len(s);
+        if (len == 0)
+            text_add(text, "\\ufffd");
+        else if (*s == '"' || *s == '\\')
+            text_printf(text, "\\%c", *s);
+        else if (*s < 0x20)
+            text_printf(text, "\\u%04x", *s);
+        else
+            text_add_bytes(text, s, len);
+        s += len > 0 ? len : 1;
+    }
+    text_add(text, "\"");
+}

@@ -1,0 +1,35 @@
+/*
+ * sale_request.h - the terms of a sale that is to be started: from a request's JSON or from
+ * options.
+ *
+ * Both ways give the same names and the same limits.
+ */
+#ifndef FLASHSALE_SALE_REQUEST_H
+#define FLASHSALE_SALE_REQUEST_H
+
+#include "server/store/terms.h"
+
+#define STOCK_MAX 1000000000
+
+/* What may be said about a sale. Numbers: -1 = not said. */
+typedef struct fs_draft {
+    char item[IDENT_MAX + 1];
+    char strategy[32];   /* "" = the default */
+    char durability[32]; /* "" = memory */
+    int64_t stock, per_user_limit, lease_ms, wait_ms, hold_ms, segments;
+} fs_draft;
+
+/* Nothing said yet. */
+void draft_init(fs_draft *draft);
+
+/* Checks the draft and fills in what was not said from the strategy. `ret` lacks id, previous
+ * sale, store and shelves. False and a sentence that names the member in err. */
+bool draft_finish(const fs_draft *draft, sale_terms *ret, char *err, size_t err_len);
+
+/* Both at once, from a JSON body. */
+bool draft_read(const char *body, size_t len, sale_terms *ret, char *err, size_t err_len);
+
+/* The limits of one of the numbers, by its name in JSON. False: no such number. */
+bool draft_limits(const char *name, int64_t *least, int64_t *most);
+
+#endif

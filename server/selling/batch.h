@@ -1,0 +1,61 @@
+/*
+ * batch.h - combining: one call to Redis sells for everybody who is waiting in this process.
+ *
+ *     buyers (request threads)          leader (a thread of the batch's own)
+ *       batch_buy: join the round ------> serve():  take the lock, if there is one
+ *          |                                        batch_call: somebody is there, sell soon
+ *          |                                        batch_take: the round, in order of arrival
+ *          |                                        one call to Redis for all of it
+ *       all wake, each with its own <---            batch_answer
+ *
+ * A batch never waits for company: the leader takes who is there. Under load they gather while the
+ * round before is at Redis, so the busier it is the less each sale costs.
+ *
+ * A buyer that gives up while it queues leaves without a trace; a round that all have left is
+ * dropped, so it costs nothing. Who was called waits until its deadline, and then still leaves
+ * without a trace. One that was taken is at Redis; at its deadline its outcome is unknown, never
+ * guessed.
+ */
+#ifndef FLASHSALE_BATCH_H
+#define FLASHSALE_BATCH_H
+
+#include "server/selling/sell.h"
+
+typedef struct fs_batch fs_batch;
+
+/* Serves those who wait; called by the leader again and again while somebody does. */
+typedef void batch_serve(void *arg, fs_batch *batch);
+
+/* Starts the leader. NULL: out of memory or threads. */
+fs_batch *batch_open(batch_serve *serve, void *arg);
+
+/* No batch_buy() may be under way. NULL is allowed. */
+void batch_close(fs_batch *batch);
+
+/* Queues up, at most `wait_ms`, and returns with the answer. */
+void batch_buy(fs_batch *batch, int64_t wait_ms, const buy_request *request, buy_result *result);
+
+/* ---- for the leader -------------------------------------------------------------------------- */
+
+typedef struct batch_taken {
+    sell_buyer buyers[SELL_MAX]; /* to sell to, in the order of their arrival */
+    int count;                   /* 0: there is nobody, or they all have left meanwhile */
+    dlock_time deadline;         /* the latest of theirs */
+    struct batch_round *round;
+} batch_taken;
+
+/* Once the lock is had: the buyers of the first round, those who join it meanwhile too, do not give
+ * up any more before their deadline. Returns after `hold_ms`, or as soon as they all have left.
+ * False: there is nobody to sell to. */
+bool batch_call(fs_batch *batch, int64_t hold_ms);
+
+/* Takes the first round out of the queue. batch_answer() is due in any case. */
+void batch_take(fs_batch *batch, batch_taken *taken);
+
+/* Tells each its result. */
+void batch_answer(fs_batch *batch, batch_taken *taken);
+
+/* Tells everybody in the queue the same: nobody was taken. */
+void batch_refuse(fs_batch *batch, buy_outcome outcome);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * read_then_write.h - the section that the articles' locks protect: GET the stock, check it, SET
+ * the new one, then record the order in a step of its own.
+ *
+ * Right only while nobody else does the same at the same time. Without a lock, or with one whose
+ * lease ended on the way, two buyers read the same stock, and one sale is lost or sold twice.
+ * And without a failure in between: stock that was taken is put back when the order is refused, but
+ * lost when nothing comes of the order at all.
+ */
+#ifndef FLASHSALE_READ_THEN_WRITE_H
+#define FLASHSALE_READ_THEN_WRITE_H
+
+#include "server/selling/strategy.h"
+
+#include <stdatomic.h>
+
+typedef struct fs_section {
+    uint64_t fence;               /* goes into the order; 0 = none */
+    bool locked;                  /* then the section lasts the sale's hold_ms */
+    const atomic_bool *cancelled; /* NULL, or tells that the lock is known to be lost */
+} fs_section;
+
+/* Sells to one buyer from the sale's only shelf. Answers `result` in every case, by the request's
+ * deadline. */
+void read_then_write(const sale_terms *terms, const buy_request *request, fs_section section,
+                     buy_result *result);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * sell.h - the one script that sells: for one buyer or many, behind a lock's guard or without.
+ *
+ * The script decides and writes in one step, so nothing can come between. With a hold, the lock
+ * library's guard runs it only if that hold still is the owner and its fence the last one issued.
+ */
+#ifndef FLASHSALE_SELL_H
+#define FLASHSALE_SELL_H
+
+#include "server/selling/strategy.h"
+
+/* Buyers one call may have: so many orders fit into one Lua call, and take Redis about a
+ * millisecond. */
+#define SELL_MAX 128
+
+typedef struct sell_buyer {
+    const buy_request *request; /* (borrowed) */
+    buy_result *result;         /* where the answer goes (borrowed) */
+} sell_buyer;
+
+/* Sells from `shelf` to `count` buyers, 1..SELL_MAX, in their order, without a lock. Every result
+ * is filled in when it returns, by `deadline` at the latest. */
+void sell(const sale_terms *terms, const fs_shelf *shelf, const sell_buyer *buyers, int count,
+          dlock_time deadline);
+
+/* The same under `hold`; with `release` the call gives the lock back as well. BUY_STALE for
+ * everybody when the guard refuses. dlock_release() is due afterwards in any case. */
+void sell_guarded(const sale_terms *terms, const fs_shelf *shelf, dlock_hold *hold, bool release,
+                  const sell_buyer *buyers, int count, dlock_time deadline);
+
+#endif

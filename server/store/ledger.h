@@ -1,0 +1,67 @@
+/*
+ * ledger.h - reading what was sold: the numbers, one order, all orders.
+ *
+ * When is "no such order" final? A buy that timed out may still be on its way to Redis, so the
+ * first answer about an unknown request is "not yet". Whoever asks again once every request that
+ * was under way at the first question has run out gets the final answer; by then a marker stands
+ * in the order's place, which every selling script meets before it sells. So the answer stays
+ * true: should the same request id come again, it is refused (BUY_VOID).
+ */
+#ifndef FLASHSALE_LEDGER_H
+#define FLASHSALE_LEDGER_H
+
+#include "server/store/terms.h"
+
+typedef struct ledger_numbers {
+    int64_t remaining; /* units left */
+    int64_t units;     /* units ordered */
+    int64_t orders;    /* orders */
+} ledger_numbers;
+
+/* The sum over the sale's shelves; one moment for each shelf. False: Redis did not answer, or
+ * something of the sale is missing there. */
+bool ledger_count(const sale_terms *terms, ledger_numbers *ret);
+
+/* From the surest to the least sure of those that found nothing. */
+typedef enum ledger_status {
+    LEDGER_FOUND = 0,
+    LEDGER_NEVER,      /* no order, and a marker sees to it that there will be none */
+    LEDGER_OVER,       /* no order, and none will be written: the sale is not the current one */
+    LEDGER_NOT_YET,    /* no order, but there could still be one */
+    LEDGER_UNAVAILABLE /* Redis did not answer */
+} ledger_status;
+
+typedef enum ledger_how {
+    LEDGER_LOOK, /* changes nothing */
+    LEDGER_ASK,  /* notes the question, or answers for ever; see above */
+    LEDGER_VOID  /* answers for ever at once */
+} ledger_how;
+
+typedef struct ledger_entry {
+    char sale[IDENT_MAX + 1];
+    bool sharded; /* the order's number counts within its segment */
+    int segment;
+    fs_order order;
+} ledger_entry;
+
+/* The order of a request in one sale, current or not; terms->shelves is not needed. All segments
+ * are looked at before the request is declared void on any. LEDGER_UNAVAILABLE at the deadline. */
+ledger_status ledger_find(const sale_terms *terms, const char *request, ledger_how how,
+                          dlock_time deadline, ledger_entry *ret);
+
+/* Asks for the order in the item's current sale (these terms) and in all before it that are still
+ * kept. LEDGER_NEVER: in none of them. Otherwise LEDGER_FOUND, _NOT_YET, _UNAVAILABLE;
+ * within the time of a request. */
+ledger_status ledger_find_in_all(const sale_terms *terms, const char *request, ledger_entry *ret);
+
+#define LEDGER_PAGE 100
+
+/* One entry of a page. */
+typedef void ledger_each(void *arg, int segment, const char *request, const fs_order *order);
+
+/* Up to LEDGER_PAGE orders of shelf `segment` from the `first` on (counted from 0). The number of
+ * entries of the page, -1 = Redis did not answer. */
+int ledger_read_page(const sale_terms *terms, int segment, int64_t first, ledger_each *each,
+                     void *arg);
+
+#endif

@@ -1,0 +1,156 @@
+/* store.c - opening the connections, and keeping Redis's time. */
+#include "server/store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/base/log.h"
+
+/* A cancellation serves for one outage, and lives as long as the store: a waiter may still look at
+ * it. There are few. */
+struct store_outage {
+    struct store_outage *before;
+    dlock_cancel *cancel;
+};
+
+static bool next_outage(fs_store *store)
+{
+    struct store_outage *outage = malloc(sizeof(*outage));
+    dlock_cancel *cancel = dlock_cancel_new();
+    if (outage == NULL || cancel == NULL) {
+        free(outage);
+        dlock_cancel_free(cancel);
+        return false;
+    }
+    outage->cancel = cancel;
+    outage->before = atomic_load(&store->outage);
+    atomic_store(&store->outage, outage);
+    return true;
+}
+
+dlock_cancel *store_outage_cancel(fs_store *store)
+{
+    return atomic_load(&store->outage)->cancel;
+}
+
+/* What the lock library reports, into the log. */
+static void log_lock_report(void *arg, dlock_report what, const char *text)
+{
+    static const char *const events[] = {
+        [DLOCK_REPORT_LOST] = "lock_lost",
+        [DLOCK_REPORT_ORDER] = "lock_order",
+        [DLOCK_REPORT_ORPHANED] = "lock_orphaned",
+        [DLOCK_REPORT_RELEASE] = "lock_release",
+    };
+    (void)arg;
+    log_event(what == DLOCK_REPORT_RELEASE ? LOG_INFO : LOG_WARN, events[what], "detail", text,
+              NULL);
+}
+
+static int open_quorum(fs_store *store, const char *urls, char *err, size_t err_len)
+{
+    char list[2048];
+    if (urls == NULL)
+        return 0;
+    if (strlen(urls) >= sizeof(list)) {
+        snprintf(err, err_len, "more than %zu characters", sizeof(list) - 1);
+        return -1;
+    }
+    memcpy(list, urls, strlen(urls) + 1);
+    char *rest = NULL;
+    for (char *url = strtok_r(list, ",", &rest); url; url = strtok_r(NULL, ",", &rest)) {
+        if (store->quorum_len == (int)(sizeof(store->quorum) / sizeof(store->quorum[0]))) {
+            snprintf(err, err_len, "more than %d servers", store->quorum_len);
+            return -1;
+        }
+        dlock_redis_options options = {.url = url, .name = "flashsale-quorum"};
+        if (dlock_redis_open(&options, &store->quorum[store->quorum_len], err, err_len) != 0)
+            return -1;
+        store->quorum_len++;
+    }
+    return 0;
+}
+
+int store_open(fs_store *store, const char *redis_url, const char *quorum_urls,
+               const char *instance, char *err, size_t err_len)
+{
+    memset(store, 0, sizeof(*store));
+    snprintf(store->instance, sizeof(store->instance), "%s", instance);
+
+    if (!next_outage(store)) {
+        snprintf(err, err_len, "out of memory");
+        return -1;
+    }
+    dlock_redis_options redis = {.url = redis_url, .name = "flashsale"};
+    if (dlock_redis_open(&redis, &store->redis, err, err_len) != 0 ||
+        open_quorum(store, quorum_urls, err, err_len) != 0) {
+        store_close(store);
+        return -1;
+    }
+    dlock_client_options locks = {
+        .redis = store->redis,
+        .quorum = store->quorum_len > 0 ? store->quorum : &store->redis,
+        .quorum_len = store->quorum_len > 0 ? store->quorum_len : 1,
+        .report = log_lock_report,
+    };
+    if (dlock_client_new(&locks, &store->locks, err, err_len) != DLOCK_OK) {
+        store_close(store);
+        return -1;
+    }
+    return 0;
+}
+
+void store_close(fs_store *store)
+{
+    dlock_client_free(store->locks);
+    for (int i = 0; i < store->quorum_len; i++)
+        dlock_redis_close(store->quorum[i]);
+    dlock_redis_close(store->redis);
+    for (struct store_outage *outage = atomic_load(&store->outage); outage != NULL;) {
+        struct store_outage *before = outage->before;
+        dlock_cancel_free(outage->cancel);
+        free(outage);
+        outage = before;
+    }
+    memset(store, 0, sizeof(*store));
+}
+
+/* Redis's time lies between sending and receiving: take the middle. */
+bool store_sync_clock(fs_store *store)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "TIME");
+    redisReply *reply = NULL;
+    dlock_time sent = dlock_now();
+    dlock_redis_outcome outcome =
+        dlock_redis_command(store->redis, NULL, &args, dlock_in_ms(1000), &reply);
+    dlock_time received = dlock_now();
+    dlock_args_free(&args);
+
+    bool answered =
+        outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
+    if (answered) {
+        int64_t redis_us = strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
+                           strtoll(reply->element[1]->str, NULL, 10);
+        atomic_store(&store->offset_us, redis_us - (sent.us + (received.us - sent.us) / 2));
+    }
+    freeReplyObject(reply);
+    bool was = atomic_exchange(&store->reachable, answered);
+    if (!answered)
+        dlock_cancel_now(store_outage_cancel(store));
+    else if (!was)
+        next_outage(store);
+    return answered;
+}
+
+int64_t store_redis_us(const fs_store *store, dlock_time moment)
+{
+    return moment.us + atomic_load_explicit(&store->offset_us, memory_order_relaxed);
+}
+
+dlock_time store_read_deadline(dlock_time deadline)
+{
+    return dlock_sooner(deadline, dlock_in_ms(STORE_READ_MS));
+}
