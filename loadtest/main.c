@@ -25,13 +25,13 @@ static void raise_descriptor_limit(void)
 
 static bool to_stdout(const char *path)
 {
-    return path != NULL && strcmp(path, "-") == 0;
+    return path && strcmp(path, "-") == 0;
 }
 
 static bool write_json(const char *path, const char *json)
 {
     FILE *out = to_stdout(path) ? stdout : fopen(path, "w");
-    if (out == NULL)
+    if (!out)
         return false;
     bool good = fprintf(out, "%s\n", json) > 0;
     return (out == stdout ? fflush(out) : fclose(out)) == 0 && good;
@@ -40,7 +40,7 @@ static bool write_json(const char *path, const char *json)
 static bool write_html(const char *path, const char *json)
 {
     FILE *out = fopen(path, "w");
-    if (out == NULL)
+    if (!out)
         return false;
     bool good = report_html(out, json);
     return fclose(out) == 0 && good;
@@ -54,8 +54,8 @@ static bool write_hgrm(const char *path, const struct comparison *comparison,
     snprintf(named, sizeof(named), "%s", path);
     if (comparison->row_count > 1)
         snprintf(named, sizeof(named), "%s.%s", path, row->spec.label);
-    FILE *out = row_shown(row)->all_due == NULL ? NULL : fopen(named, "w");
-    if (out == NULL)
+    FILE *out = !row_shown(row)->all_due ? NULL : fopen(named, "w");
+    if (!out)
         return false;
     bool good = hgrm_write(out, row_shown(row)->all_due);
     return fclose(out) == 0 && good;
@@ -72,12 +72,12 @@ static bool write_files(const struct comparison *comparison)
     const struct options *options = comparison->options;
     bool good = true;
     cJSON *document = report_json(comparison);
-    char *json = document == NULL ? NULL : cJSON_Print(document);
-    if (options->json_path != NULL && (json == NULL || !write_json(options->json_path, json)))
+    char *json = !document ? NULL : cJSON_Print(document);
+    if (options->json_path && (!json || !write_json(options->json_path, json)))
         good = complain(options->json_path);
-    if (options->html_path != NULL && (json == NULL || !write_html(options->html_path, json)))
+    if (options->html_path && (!json || !write_html(options->html_path, json)))
         good = complain(options->html_path);
-    for (int i = 0; options->hgrm_path != NULL && i < comparison->row_count; i++) {
+    for (int i = 0; options->hgrm_path && i < comparison->row_count; i++) {
         if (!write_hgrm(options->hgrm_path, comparison, &comparison->rows[i]))
             good = complain(options->hgrm_path);
     }

@@ -26,7 +26,7 @@ static void take(found *f, const http_header *header)
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strcasecmp(header->name, wanted[i].name) != 0)
             continue;
-        if (*wanted[i].slot != NULL && wanted[i].slot != &f->connection) /* it is a list */
+        if (*wanted[i].slot && wanted[i].slot != &f->connection) /* it is a list */
             f->twice = wanted[i].name;
         *wanted[i].slot = header->value;
     }
@@ -41,15 +41,15 @@ static bool is_length(const char *text)
 
 static const char *find_fault(const found *f, bool old)
 {
-    if (f->twice != NULL)
+    if (f->twice)
         return "a header that must be unique came twice";
-    if (f->host == NULL && !old)
+    if (!f->host && !old)
         return "no Host header";
-    if (f->length != NULL && f->coding != NULL)
+    if (f->length && f->coding)
         return "Content-Length and Transfer-Encoding together";
-    if (f->length != NULL && !is_length(f->length))
+    if (f->length && !is_length(f->length))
         return "Content-Length is not a number";
-    if (f->coding != NULL && (old || strcasecmp(f->coding, "chunked") != 0))
+    if (f->coding && (old || strcasecmp(f->coding, "chunked") != 0))
         return "a Transfer-Encoding other than chunked";
     return NULL;
 }
@@ -64,13 +64,13 @@ http_framing framing_read(const http_header *headers, int count, const char *ver
     http_framing framing = {
         .fault = find_fault(&f, old),
         .length = -1,
-        .chunked = f.coding != NULL,
+        .chunked = f.coding,
         .idempotency_key = f.key,
         .authorization = f.authorization,
     };
-    if (framing.fault == NULL && f.length != NULL)
+    if (!framing.fault && f.length)
         framing.length = strtol(f.length, NULL, 10);
-    if (f.connection != NULL)
+    if (f.connection)
         framing.close = strcasecmp(f.connection, "keep-alive") != 0;
     else
         framing.close = old;

@@ -92,7 +92,7 @@ static void send_reply(struct mg_connection *conn, const api_reply *reply, bool 
     if (reply->retry_after_s > 0)
         n += snprintf(extra + n, sizeof(extra) - (size_t)n, "Retry-After: %d\r\n",
                       reply->retry_after_s);
-    if (reply->allow != NULL)
+    if (reply->allow)
         n += snprintf(extra + n, sizeof(extra) - (size_t)n, "Allow: %s\r\n", reply->allow);
     if (reply->status == 401)
         n += snprintf(extra + n, sizeof(extra) - (size_t)n, "WWW-Authenticate: Bearer\r\n");
@@ -135,7 +135,7 @@ static bool refused(fs_http *http, const struct mg_request_info *info, const htt
 {
     if (info->num_headers >= MG_MAX_HEADERS)
         refuse(http->api, reply, 431, "too_many_headers", "a request may have 63 headers");
-    else if (framing->fault != NULL)
+    else if (framing->fault)
         refuse(http->api, reply, 400, "bad_framing", framing->fault);
     else if (framing->chunked) /* civetweb has no deadline for the lines between the chunks */
         refuse(http->api, reply, 411, "length_required", "a body needs a Content-Length");
@@ -168,8 +168,8 @@ static int serve(struct mg_connection *conn)
         body[body_len] = '\0';
         api_request request = {
             .method = is_head ? "GET" : info->request_method,
-            .path = info->local_uri != NULL ? info->local_uri : "",
-            .query = info->query_string != NULL ? info->query_string : "",
+            .path = info->local_uri ? info->local_uri : "",
+            .query = info->query_string ? info->query_string : "",
             .idempotency_key = framing.idempotency_key,
             .authorization = framing.authorization,
             .peer = info->remote_addr,
@@ -231,7 +231,7 @@ static bool find_port(fs_http *http, const char *address)
     if (mg_get_server_ports(http->context, 1, &port) < 1)
         return false;
     const char *colon = strrchr(address, ':');
-    int host_len = colon != NULL ? (int)(colon - address) : 0;
+    int host_len = colon ? (int)(colon - address) : 0;
     snprintf(http->address, sizeof(http->address), "%.*s:%d", host_len, address, port.port);
     return true;
 }
@@ -266,7 +266,7 @@ fs_http *http_start(fs_api *api, const char *address, int threads, char *err, si
         NULL,
     };
     fs_http *http = calloc(1, sizeof(*http));
-    if (http == NULL) {
+    if (!http) {
         snprintf(err, err_len, "out of memory");
         return NULL;
     }
@@ -285,7 +285,7 @@ fs_http *http_start(fs_api *api, const char *address, int threads, char *err, si
     struct mg_error_data error = {.text = why, .text_buffer_size = sizeof(why)};
     mg_init_library(0);
     http->context = mg_start2(&init, &error);
-    if (http->context == NULL || !find_port(http, address)) {
+    if (!http->context || !find_port(http, address)) {
         snprintf(err, err_len, "can not listen on %s: %s", address, why);
         http_stop(http);
         return NULL;
@@ -300,9 +300,9 @@ const char *http_address(const fs_http *http)
 
 void http_stop(fs_http *http)
 {
-    if (http == NULL)
+    if (!http)
         return;
-    if (http->context != NULL)
+    if (http->context)
         mg_stop(http->context);
     mg_exit_library();
     free(http);

@@ -146,7 +146,7 @@ static int serve(const fs_options *options, fs_api *api, const sigset_t *signals
     char err[512];
     int signo;
     fs_http *http = http_start(api, options->listen, (int)options->threads, err, sizeof(err));
-    if (http == NULL) {
+    if (!http) {
         fprintf(stderr, "flashsale: --listen: %s\n", err);
         return 1;
     }
@@ -180,7 +180,7 @@ static int run(const fs_options *options, const sigset_t *signals)
     if (admin_init(&admin, file, token, options_is_loopback(options->listen), err, sizeof(err)) !=
         0) {
         fprintf(stderr, "flashsale: %s: %s\n",
-                file != NULL ? "--admin-token-file" : "FLASHSALE_ADMIN_TOKEN", err);
+                file ? "--admin-token-file" : "FLASHSALE_ADMIN_TOKEN", err);
         return 64;
     }
     const char *quorum = options->quorum[0] != '\0' ? options->quorum : NULL;
@@ -195,8 +195,8 @@ static int run(const fs_options *options, const sigset_t *signals)
                   .admin = &admin,
                   .limit = limited ? &limit : NULL,
                   .sales = sales_open(&store)};
-    int code = api.sales != NULL ? serve(options, &api, signals) : 1;
-    if (api.sales != NULL)
+    int code = api.sales ? serve(options, &api, signals) : 1;
+    if (api.sales)
         sales_close(api.sales);
     store_close(&store);
     return code;

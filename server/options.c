@@ -71,7 +71,7 @@ static void print_help(void)
 
 static void print_strategies(void)
 {
-    for (const fs_strategy *const *s = strategy_list; *s != NULL; s++)
+    for (const fs_strategy *const *s = strategy_list; *s; s++)
         printf("%-10s %s\n           source: %s; weakness: %s\n", (*s)->name, (*s)->summary,
                (*s)->source, (*s)->weakness);
 }
@@ -130,11 +130,11 @@ static bool read_env(fs_options *options)
     for (size_t i = 0; i < SPECS; i++) {
         env_name(specs[i].name, name, sizeof(name));
         const char *value = getenv(name);
-        if (value != NULL && !set(options, &specs[i], name, value))
+        if (value && !set(options, &specs[i], name, value))
             return false;
     }
     const char *token = getenv(PREFIX "ADMIN_TOKEN");
-    if (token == NULL)
+    if (!token)
         return true;
     snprintf(options->admin_token, sizeof(options->admin_token), "%s", token);
     return is_not_empty(PREFIX "ADMIN_TOKEN", token, "a token, or not set");
@@ -156,13 +156,13 @@ static bool read_args(fs_options *options, int argc, char **argv)
         size_t len = strcspn(argv[i], "=");
         const option_spec *spec =
             strncmp(argv[i], "--", 2) == 0 ? find(argv[i] + 2, len - 2) : NULL;
-        if (spec == NULL) {
+        if (!spec) {
             fprintf(stderr, "flashsale: unknown option '%.*s'; see --help\n", (int)len, argv[i]);
             return false;
         }
         snprintf(from, sizeof(from), "--%s", spec->name);
         const char *value = argv[i][len] == '=' ? argv[i] + len + 1 : argv[++i];
-        if (value == NULL) {
+        if (!value) {
             fprintf(stderr, "flashsale: %s needs a value: %s\n", from, spec->help);
             return false;
         }

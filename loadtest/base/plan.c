@@ -42,45 +42,45 @@ static long *numeric_field(struct sale_spec *spec, const char *name, size_t leng
     return NULL;
 }
 
-static bool parse_option(const char *option, struct sale_spec *spec, char *err, size_t err_size)
+static bool parse_option(const char *option, struct sale_spec *spec, char *err, size_t err_len)
 {
     const char *equals = strchr(option, '=');
-    size_t name_length = equals == NULL ? strlen(option) : (size_t)(equals - option);
-    if (equals != NULL && is_option(option, name_length, "durability")) {
+    size_t name_length = !equals ? strlen(option) : (size_t)(equals - option);
+    if (equals && is_option(option, name_length, "durability")) {
         int written = snprintf(spec->durability, sizeof(spec->durability), "%s", equals + 1);
         return written > 0 && (size_t)written < sizeof(spec->durability);
     }
     long *field = numeric_field(spec, option, name_length);
-    if (field == NULL) {
-        snprintf(err, err_size,
+    if (!field) {
+        snprintf(err, err_len,
                  "\"%s\" is not an option of a sale; there are lease_ms, wait_ms, hold_ms, "
                  "per_user_limit, segments and durability",
                  option);
         return false;
     }
-    if (equals == NULL || !number_parse_long(equals + 1, 0, 86400000, field)) {
-        snprintf(err, err_size, "\"%s\" needs a whole number from 0 to 86400000", option);
+    if (!equals || !number_parse_long(equals + 1, 0, 86400000, field)) {
+        snprintf(err, err_len, "\"%s\" needs a whole number from 0 to 86400000", option);
         return false;
     }
     return true;
 }
 
 bool sale_spec_parse(const char *text, const struct sale_spec *defaults, struct sale_spec *ret_spec,
-                     char *err, size_t err_size)
+                     char *err, size_t err_len)
 {
     struct sale_spec spec = *defaults;
     char copy[sizeof(spec.label)];
     size_t name_length = strcspn(text, ":");
     if (name_length == 0 || name_length >= sizeof(spec.strategy) || strlen(text) >= sizeof(copy)) {
-        snprintf(err, err_size, "\"%s\" is not a strategy", text);
+        snprintf(err, err_len, "\"%s\" is not a strategy", text);
         return false;
     }
     snprintf(spec.label, sizeof(spec.label), "%s", text);
     snprintf(spec.strategy, sizeof(spec.strategy), "%.*s", (int)name_length, text);
     snprintf(copy, sizeof(copy), "%s", text + name_length);
     char *rest = copy, *option;
-    while ((option = strsep(&rest, ":")) != NULL) {
-        if (*option != '\0' && !parse_option(option, &spec, err, err_size))
+    while ((option = strsep(&rest, ":"))) {
+        if (*option != '\0' && !parse_option(option, &spec, err, err_len))
             return false;
     }
     *ret_spec = spec;

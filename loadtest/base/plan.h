@@ -70,7 +70,7 @@ struct load_plan {
  * sentence in `err`, when the text is not of that form or an option is unknown.
  */
 bool sale_spec_parse(const char *text, const struct sale_spec *defaults, struct sale_spec *ret_spec,
-                     char *err, size_t err_size);
+                     char *err, size_t err_len);
 
 /* A spec in which nothing is given. */
 struct sale_spec sale_spec_none(void);

@@ -29,7 +29,7 @@ struct option_row {
 
 static bool fail(struct parsing *parsing, const char *sentence)
 {
-    snprintf(parsing->err, parsing->err_size, "%s", sentence);
+    snprintf(parsing->err, parsing->err_len, "%s", sentence);
     return false;
 }
 
@@ -40,7 +40,7 @@ static bool read_target(struct parsing *parsing, const char *value)
     struct load_plan *plan = &parsing->options.plan;
     if (strncmp(value, "http://", 7) != 0 && strncmp(value, "https://", 8) != 0)
         return fail(parsing, "--target needs a URL such as http://127.0.0.1:7000");
-    if (strlen(value) > TEXT_MAX || strpbrk(value + 8, "/?# ") != NULL)
+    if (strlen(value) > TEXT_MAX || strpbrk(value + 8, "/?# "))
         return fail(parsing, "--target takes scheme, host and port only");
     if (plan->target_count == PLAN_TARGETS_MAX)
         return fail(parsing, "too many targets");
@@ -90,7 +90,7 @@ static bool read_fail_if(struct parsing *parsing, const char *value)
     if (options->threshold_count == THRESHOLDS_MAX)
         return fail(parsing, "too many --fail-if");
     return threshold_parse(value, &options->thresholds[options->threshold_count++], parsing->err,
-                           parsing->err_size);
+                           parsing->err_len);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -193,9 +193,9 @@ bool option_read(const struct option_row *row, struct parsing *parsing, const ch
     if (parsing->err[0] != '\0')
         return false;
     if (row->kind == KIND_LONG || row->kind == KIND_DOUBLE)
-        snprintf(parsing->err, parsing->err_size, "--%s: \"%s\" is not a number from %g to %.10g",
+        snprintf(parsing->err, parsing->err_len, "--%s: \"%s\" is not a number from %g to %.10g",
                  row->name, value, row->low, row->high);
     else
-        snprintf(parsing->err, parsing->err_size, "--%s can not be \"%s\"", row->name, value);
+        snprintf(parsing->err, parsing->err_len, "--%s can not be \"%s\"", row->name, value);
     return false;
 }

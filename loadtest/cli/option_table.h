@@ -18,7 +18,7 @@ struct parsing {
     double think_ms;                                           /* negative: not given */
     bool flash, help, version;
     char *err; /* where a sentence goes */
-    size_t err_size;
+    size_t err_len;
 };
 
 struct option_row;

@@ -22,7 +22,7 @@
 
 static bool fail(struct parsing *parsing, const char *sentence)
 {
-    snprintf(parsing->err, parsing->err_size, "%s", sentence);
+    snprintf(parsing->err, parsing->err_len, "%s", sentence);
     return false;
 }
 
@@ -40,8 +40,8 @@ static bool parse_option(struct parsing *parsing, int argc, char **argv, int *at
     const char *name = argv[*at] + 2, *value = NULL;
     size_t length = strcspn(name, "=");
     const struct option_row *row = option_find(name, length);
-    if (row == NULL || (!option_has_value(row) && name[length] == '=')) {
-        snprintf(parsing->err, parsing->err_size, "no such option: %s (see loadtest --help)",
+    if (!row || (!option_has_value(row) && name[length] == '=')) {
+        snprintf(parsing->err, parsing->err_len, "no such option: %s (see loadtest --help)",
                  argv[*at]);
         return false;
     }
@@ -49,8 +49,8 @@ static bool parse_option(struct parsing *parsing, int argc, char **argv, int *at
         value = name + length + 1;
     else if (option_has_value(row) && *at + 1 < argc)
         value = argv[++*at];
-    if (option_has_value(row) && value == NULL) {
-        snprintf(parsing->err, parsing->err_size, "--%s needs a value", option_name(row));
+    if (option_has_value(row) && !value) {
+        snprintf(parsing->err, parsing->err_len, "--%s needs a value", option_name(row));
         return false;
     }
     return option_read(row, parsing, value);
@@ -73,7 +73,7 @@ static bool parse_word(struct parsing *parsing, const char *word, int position)
         options->diff[position - 1] = word;
         return true;
     }
-    snprintf(parsing->err, parsing->err_size, "\"%s\": expected %s", word,
+    snprintf(parsing->err, parsing->err_len, "\"%s\": expected %s", word,
              position == 0 ? "run, compare or --help" : "options");
     return false;
 }
@@ -139,19 +139,19 @@ static bool fill_in_strategies(struct parsing *parsing)
     struct options *options = &parsing->options;
     bool comparing = options->command == COMMAND_COMPARE;
     const char *list = comparing ? "none,reentrant,combined,atomic" : "combined";
-    if (parsing->strategies != NULL)
+    if (parsing->strategies)
         list = parsing->strategies;
     if (comparing && parsing->defaults.wait_ms == SALE_NOT_GIVEN)
         parsing->defaults.wait_ms = COMPARE_WAIT_MS;
     options->runs = (int)given_or(parsing->runs, comparing ? COMPARE_RUNS : 1);
     char *copy = strdup(list), *rest = copy, *word;
-    bool good = copy != NULL;
-    while (good && (word = strsep(&rest, ",")) != NULL) {
+    bool good = copy;
+    while (good && (word = strsep(&rest, ","))) {
         if (options->spec_count == STRATEGIES_MAX)
             good = fail(parsing, "too many strategies");
         else
             good = sale_spec_parse(word, &parsing->defaults, &options->specs[options->spec_count++],
-                                   parsing->err, parsing->err_size);
+                                   parsing->err, parsing->err_len);
     }
     free(copy);
     return good;
@@ -194,9 +194,9 @@ static bool finish(struct parsing *parsing)
         options->command = parsing->help ? COMMAND_HELP : COMMAND_VERSION;
         return true;
     }
-    if (options->diff[0] != NULL) {
+    if (options->diff[0]) {
         options->command = COMMAND_DIFF;
-        return options->diff[1] != NULL ||
+        return options->diff[1] ||
                fail(parsing, "compare takes two result files, or strategies by --strategies");
     }
     apply_preset(parsing);
@@ -207,7 +207,7 @@ static bool finish(struct parsing *parsing)
     return true;
 }
 
-bool options_parse(int argc, char **argv, struct options *ret_options, char *err, size_t err_size)
+bool options_parse(int argc, char **argv, struct options *ret_options, char *err, size_t err_len)
 {
     struct parsing parsing = {
         .options = {.plan = {.item = "P0001",
@@ -223,7 +223,7 @@ bool options_parse(int argc, char **argv, struct options *ret_options, char *err
         .seed = NOT_GIVEN,
         .think_ms = -1.0,
         .err = err,
-        .err_size = err_size,
+        .err_len = err_len,
     };
     if (!parse_words(&parsing, argc, argv) || !finish(&parsing))
         return false;
@@ -234,7 +234,7 @@ bool options_parse(int argc, char **argv, struct options *ret_options, char *err
 static bool list_has(const char *list, const char *word)
 {
     size_t length = strlen(word);
-    while (list != NULL && *list != '\0') {
+    while (list && *list != '\0') {
         size_t item = strcspn(list, ",");
         if (item == length && memcmp(list, word, length) == 0)
             return true;

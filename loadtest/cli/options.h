@@ -39,7 +39,7 @@ struct options {
 };
 
 /* Parses; false with a sentence in `err` on a usage error. Keeps pointers into argv. */
-bool options_parse(int argc, char **argv, struct options *ret_options, char *err, size_t err_size);
+bool options_parse(int argc, char **argv, struct options *ret_options, char *err, size_t err_len);
 
 /* Whether a strategy is a declared negative control: expected to break an invariant. */
 bool options_expect_unsafe(const struct options *options, const struct sale_spec *spec);

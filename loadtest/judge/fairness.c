@@ -54,7 +54,7 @@ void fairness_measure(struct run_result *result, struct course *course)
     if (course->plan->model == MODEL_OPEN)
         return; /* an open model's connections are nobody in particular */
     result->user_sales = calloc((size_t)course->plan->users, sizeof(result->user_sales[0]));
-    if (result->user_sales == NULL)
+    if (!result->user_sales)
         return;
     count_users(result, course);
     int users = fairness->users;

@@ -42,7 +42,7 @@ void run_result_free(struct run_result *result)
 
 double result_throughput(const struct run_result *result)
 {
-    if (result->tally == NULL || !(result->elapsed_s > 0.0))
+    if (!result->tally || !(result->elapsed_s > 0.0))
         return 0.0;
     return (double)counter_get(&result->tally->completed) / result->elapsed_s;
 }
@@ -55,7 +55,7 @@ double result_goodput(const struct run_result *result)
 
 struct latency result_latency(const struct run_result *result, enum outcome outcome)
 {
-    if (result->tally == NULL)
+    if (!result->tally)
         return latency_of(NULL);
     return latency_of(tally_histogram(&result->tally->from_due[outcome]));
 }

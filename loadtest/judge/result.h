@@ -93,7 +93,7 @@ void run_result_free(struct run_result *result);
 /* The number of requests with an outcome. */
 static inline int64_t result_count(const struct run_result *result, enum outcome outcome)
 {
-    return result->tally == NULL ? 0 : (int64_t)counter_get(&result->tally->outcomes[outcome]);
+    return !result->tally ? 0 : (int64_t)counter_get(&result->tally->outcomes[outcome]);
 }
 
 /* Answers, and sales, a second. 0 when nothing came. */

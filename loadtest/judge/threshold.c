@@ -84,7 +84,7 @@ static bool parse_limit(const char *text, enum unit unit, double *ret_limit)
     return true;
 }
 
-bool threshold_parse(const char *text, struct threshold *ret_threshold, char *err, size_t err_size)
+bool threshold_parse(const char *text, struct threshold *ret_threshold, char *err, size_t err_len)
 {
     struct threshold threshold = {.metric = -1};
     char squeezed[sizeof(threshold.text)];
@@ -99,7 +99,7 @@ bool threshold_parse(const char *text, struct threshold *ret_threshold, char *er
     snprintf(threshold.text, sizeof(threshold.text), "%s", squeezed);
     threshold.metric = metric_find(squeezed, name_length);
     if (threshold.metric < 0) {
-        snprintf(err, err_size, "\"%s\": unknown metric; there are %s", text, threshold_metrics());
+        snprintf(err, err_len, "\"%s\": unknown metric; there are %s", text, threshold_metrics());
         return false;
     }
     snprintf(threshold.compare, sizeof(threshold.compare), "%.*s", (int)compare_length,
@@ -107,7 +107,7 @@ bool threshold_parse(const char *text, struct threshold *ret_threshold, char *er
     if (compare_length < 1 || compare_length > 2 || strspn(threshold.compare, "<>") != 1 ||
         !parse_limit(squeezed + name_length + compare_length, metrics[threshold.metric].unit,
                      &threshold.limit)) {
-        snprintf(err, err_size, "\"%s\" is not of the form METRIC>NUMBER, as in p99>200ms", text);
+        snprintf(err, err_len, "\"%s\" is not of the form METRIC>NUMBER, as in p99>200ms", text);
         return false;
     }
     *ret_threshold = threshold;
@@ -123,7 +123,7 @@ static double share_of_errors(const struct run_result *result)
 
 static double metric_value(int metric, const struct run_result *result)
 {
-    if (result->tally == NULL)
+    if (!result->tally)
         return NAN;
     struct latency latency = result_latency(result, OUT_SOLD);
     if (metric < P_COUNT)

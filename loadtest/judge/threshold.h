@@ -21,7 +21,7 @@ struct threshold {
 enum threshold_state { THRESHOLD_HOLDS, THRESHOLD_BROKEN, THRESHOLD_NO_VALUE };
 
 /* Parses "METRIC OP NUMBER[UNIT]", OP one of > >= < <=. False with a sentence in `err`. */
-bool threshold_parse(const char *text, struct threshold *ret_threshold, char *err, size_t err_size);
+bool threshold_parse(const char *text, struct threshold *ret_threshold, char *err, size_t err_len);
 
 /* Compares; writes the observed figure (NAN when there is none). */
 enum threshold_state threshold_check(const struct threshold *threshold,

@@ -202,7 +202,7 @@ static void check_transport(struct run_result *result, const struct load_plan *p
                        issued, result->error_count > 0 ? result->errors[0].code : "");
     for (int i = 0; i < plan->target_count; i++) {
         const histogram_slot *slot = &tally->targets[i].latency;
-        if (tally_histogram(slot) == NULL && counter_get(&tally->targets[i].failed) > 0)
+        if (!tally_histogram(slot) && counter_get(&tally->targets[i].failed) > 0)
             result_invalid(result, "target %s answered nothing at all", plan->targets[i]);
     }
 }
@@ -274,7 +274,7 @@ static enum verdict judge(const struct run_result *result)
 
 void verdict_reach(struct run_result *result, const struct load_plan *plan)
 {
-    if (result->tally == NULL) {
+    if (!result->tally) {
         result->verdict = VERDICT_INVALID;
         return;
     }

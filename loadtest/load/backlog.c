@@ -8,7 +8,7 @@ static bool grow(struct backlog *backlog)
 {
     size_t room = backlog->room == 0 ? FIRST_ROOM : backlog->room * 2;
     struct due_request *ring = room > BACKLOG_MAX ? NULL : malloc(room * sizeof(*ring));
-    if (ring == NULL)
+    if (!ring)
         return false;
     for (size_t i = 0; i < backlog->count; i++)
         ring[i] = backlog->ring[(backlog->head + i) & (backlog->room - 1)];

@@ -84,7 +84,7 @@ static int close_connection(void *user, curl_socket_t fd)
             buyer->fds[i--] = buyer->fds[--buyer->fd_count];
     }
     pthread_mutex_unlock(&buyer->fds_mutex);
-    if (buyer->flight != NULL)
+    if (buyer->flight)
         flight_forget(buyer->flight, fd);
     return close(fd);
 }
@@ -121,10 +121,10 @@ static void set_up_easy(struct buyer *buyer)
 static bool make_easy(struct buyer *buyer)
 {
     buyer->easy = curl_easy_init();
-    if (buyer->easy == NULL || buyer->flight == NULL)
-        return buyer->easy != NULL;
+    if (!buyer->easy || !buyer->flight)
+        return buyer->easy;
     buyer->connections = curl_share_init();
-    if (buyer->connections == NULL)
+    if (!buyer->connections)
         return false;
     curl_share_setopt(buyer->connections, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT);
     curl_easy_setopt(buyer->easy, CURLOPT_SHARE, buyer->connections);
@@ -135,7 +135,7 @@ struct buyer *buyer_new(struct course *course, struct tally *tally, struct recei
                         struct flight *flight, int user)
 {
     struct buyer *buyer = calloc(1, sizeof(*buyer));
-    if (buyer == NULL)
+    if (!buyer)
         return NULL;
     *buyer = (struct buyer){.course = course,
                             .tally = tally,
@@ -154,11 +154,11 @@ struct buyer *buyer_new(struct course *course, struct tally *tally, struct recei
 
 void buyer_free(struct buyer *buyer)
 {
-    if (buyer == NULL)
+    if (!buyer)
         return;
-    if (buyer->easy != NULL)
+    if (buyer->easy)
         curl_easy_cleanup(buyer->easy);
-    if (buyer->connections != NULL)
+    if (buyer->connections)
         curl_share_cleanup(buyer->connections);
     pthread_mutex_destroy(&buyer->fds_mutex);
     free(buyer);

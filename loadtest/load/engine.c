@@ -31,10 +31,10 @@ bool fleet_init(struct fleet *fleet, int threads)
     *fleet = (struct fleet){.threads = threads};
     fleet->tallies = calloc((size_t)threads, sizeof(fleet->tallies[0]));
     fleet->receipts = calloc((size_t)threads, sizeof(fleet->receipts[0]));
-    bool complete = fleet->tallies != NULL && fleet->receipts != NULL;
+    bool complete = fleet->tallies && fleet->receipts;
     for (int i = 0; complete && i < threads; i++) {
         fleet->tallies[i] = tally_new();
-        complete = fleet->tallies[i] != NULL;
+        complete = fleet->tallies[i];
     }
     if (!complete)
         fleet_release(fleet);
@@ -43,9 +43,9 @@ bool fleet_init(struct fleet *fleet, int threads)
 
 void fleet_release(struct fleet *fleet)
 {
-    for (int i = 0; fleet->tallies != NULL && i < fleet->threads; i++)
+    for (int i = 0; fleet->tallies && i < fleet->threads; i++)
         tally_free(fleet->tallies[i]);
-    for (int i = 0; fleet->receipts != NULL && i < fleet->threads; i++)
+    for (int i = 0; fleet->receipts && i < fleet->threads; i++)
         receipts_release(&fleet->receipts[i]);
     free(fleet->tallies);
     free(fleet->receipts);
@@ -55,7 +55,7 @@ void fleet_release(struct fleet *fleet)
 struct tally *fleet_sum(const struct fleet *fleet)
 {
     struct tally *sum = tally_new();
-    for (int i = 0; sum != NULL && i < fleet->threads; i++)
+    for (int i = 0; sum && i < fleet->threads; i++)
         tally_merge(sum, fleet->tallies[i]);
     return sum;
 }
@@ -64,7 +64,7 @@ struct tally *fleet_sum(const struct fleet *fleet)
  * Users who find no descriptor would look like a service that does not answer. An open model opens
  * only the connections that it needs.
  */
-static bool enough_descriptors(const struct load_plan *plan, char *err, size_t err_size)
+static bool enough_descriptors(const struct load_plan *plan, char *err, size_t err_len)
 {
     struct rlimit limit;
     rlim_t connections = (rlim_t)plan->users * (plan->rotate ? (rlim_t)plan->target_count : 1);
@@ -72,27 +72,27 @@ static bool enough_descriptors(const struct load_plan *plan, char *err, size_t e
     if (plan->model == MODEL_OPEN || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
         limit.rlim_cur >= needed)
         return true;
-    snprintf(err, err_size,
+    snprintf(err, err_len,
              "%d users need %llu descriptors, and this process may have %llu: raise the limit "
              "(ulimit -n)",
              plan->users, (unsigned long long)needed, (unsigned long long)limit.rlim_cur);
     return false;
 }
 
-struct engine *engine_start(struct course *course, struct fleet *fleet, char *err, size_t err_size)
+struct engine *engine_start(struct course *course, struct fleet *fleet, char *err, size_t err_len)
 {
-    if (!enough_descriptors(course->plan, err, err_size))
+    if (!enough_descriptors(course->plan, err, err_len))
         return NULL;
     struct engine *engine = calloc(1, sizeof(*engine));
-    if (engine == NULL) {
-        snprintf(err, err_size, "out of memory");
+    if (!engine) {
+        snprintf(err, err_len, "out of memory");
         return NULL;
     }
     if (is_threaded(course->plan))
-        engine->threads = threads_start(course, fleet, err, err_size);
+        engine->threads = threads_start(course, fleet, err, err_len);
     else
-        engine->events = events_start(course, fleet, err, err_size);
-    if (engine->threads != NULL || engine->events != NULL)
+        engine->events = events_start(course, fleet, err, err_len);
+    if (engine->threads || engine->events)
         return engine;
     free(engine);
     return NULL;
@@ -100,7 +100,7 @@ struct engine *engine_start(struct course *course, struct fleet *fleet, char *er
 
 void engine_cut(struct engine *engine)
 {
-    if (engine->threads != NULL)
+    if (engine->threads)
         threads_cut(engine->threads);
     else
         events_cut(engine->events);
@@ -108,7 +108,7 @@ void engine_cut(struct engine *engine)
 
 void engine_join(struct engine *engine)
 {
-    if (engine->threads != NULL)
+    if (engine->threads)
         threads_join(engine->threads);
     else
         events_join(engine->events);

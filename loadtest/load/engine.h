@@ -36,7 +36,7 @@ void fleet_release(struct fleet *fleet);
 struct tally *fleet_sum(const struct fleet *fleet);
 
 /* Starts the threads. NULL, with a sentence in `err`, when that fails. */
-struct engine *engine_start(struct course *course, struct fleet *fleet, char *err, size_t err_size);
+struct engine *engine_start(struct course *course, struct fleet *fleet, char *err, size_t err_len);
 
 /* Gives up what is in flight. Any thread. */
 void engine_cut(struct engine *engine);

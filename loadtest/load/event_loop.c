@@ -18,7 +18,7 @@ static bool start_worker(struct events *events, struct fleet *fleet)
     int number = events->count;
     struct worker *worker = worker_new(events->course, fleet->tallies[number],
                                        &fleet->receipts[number], number, fleet->threads);
-    if (worker == NULL)
+    if (!worker)
         return false;
     if (pthread_create(&events->workers[number].thread, NULL, worker_main, worker) != 0) {
         worker_free(worker);
@@ -29,11 +29,11 @@ static bool start_worker(struct events *events, struct fleet *fleet)
     return true;
 }
 
-struct events *events_start(struct course *course, struct fleet *fleet, char *err, size_t err_size)
+struct events *events_start(struct course *course, struct fleet *fleet, char *err, size_t err_len)
 {
     struct events *events =
         calloc(1, sizeof(*events) + (size_t)fleet->threads * sizeof(events->workers[0]));
-    while (events != NULL && events->count < fleet->threads) {
+    while (events && events->count < fleet->threads) {
         events->course = course;
         if (start_worker(events, fleet))
             continue;
@@ -43,8 +43,8 @@ struct events *events_start(struct course *course, struct fleet *fleet, char *er
         events_join(events);
         events = NULL;
     }
-    if (events == NULL)
-        snprintf(err, err_size, "%d users need more memory than there is", course->plan->users);
+    if (!events)
+        snprintf(err, err_len, "%d users need more memory than there is", course->plan->users);
     return events;
 }
 

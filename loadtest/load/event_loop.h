@@ -8,7 +8,7 @@
 
 struct events;
 
-struct events *events_start(struct course *course, struct fleet *fleet, char *err, size_t err_size);
+struct events *events_start(struct course *course, struct fleet *fleet, char *err, size_t err_len);
 void events_cut(struct events *events);
 void events_join(struct events *events);
 

@@ -43,8 +43,7 @@ static bool copy_value(const char *at, const char *end, char *value, size_t size
         for (stop = at; stop < end && in_number(*stop); stop++)
             ;
     }
-    if (stop == NULL || stop == at || (size_t)(stop - at) >= size ||
-        memchr(at, '\\', (size_t)(stop - at)) != NULL)
+    if (!stop || stop == at || (size_t)(stop - at) >= size || memchr(at, '\\', (size_t)(stop - at)))
         return false;
     memcpy(value, at, (size_t)(stop - at));
     value[stop - at] = '\0';

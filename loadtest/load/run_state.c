@@ -132,7 +132,7 @@ static void write_log(struct course *course, int user, int64_t ticket, const str
 void course_note(struct course *course, int user, int64_t ticket, const struct settled *settled)
 {
     note_user(&course->users[user], settled);
-    if (course->log != NULL)
+    if (course->log)
         write_log(course, user, ticket, settled);
     if (settled->ending != END_COMPLETED)
         return;

@@ -61,7 +61,7 @@ static bool start_user(struct threads *threads, struct fleet *fleet,
     user->course = threads->course;
     user->buyer = buyer_new(threads->course, fleet->tallies[threads->count],
                             &fleet->receipts[threads->count], NULL, threads->count);
-    if (user->buyer == NULL)
+    if (!user->buyer)
         return false;
     if (pthread_create(&user->thread, attributes, user_main, user) != 0) {
         buyer_free(user->buyer);
@@ -79,14 +79,13 @@ static void give_up_start(struct threads *threads)
     threads_join(threads);
 }
 
-struct threads *threads_start(struct course *course, struct fleet *fleet, char *err,
-                              size_t err_size)
+struct threads *threads_start(struct course *course, struct fleet *fleet, char *err, size_t err_len)
 {
     int wanted = course->plan->users;
     struct threads *threads =
         calloc(1, sizeof(*threads) + (size_t)wanted * sizeof(threads->users[0]));
-    if (threads == NULL) {
-        snprintf(err, err_size, "out of memory");
+    if (!threads) {
+        snprintf(err, err_len, "out of memory");
         return NULL;
     }
     threads->course = course;
@@ -98,7 +97,7 @@ struct threads *threads_start(struct course *course, struct fleet *fleet, char *
     pthread_attr_destroy(&attributes);
     if (threads->count == wanted)
         return threads;
-    snprintf(err, err_size, "only %d of %d user threads could be started", threads->count, wanted);
+    snprintf(err, err_len, "only %d of %d user threads could be started", threads->count, wanted);
     give_up_start(threads);
     return NULL;
 }

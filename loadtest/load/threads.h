@@ -9,7 +9,7 @@
 struct threads;
 
 struct threads *threads_start(struct course *course, struct fleet *fleet, char *err,
-                              size_t err_size);
+                              size_t err_len);
 void threads_cut(struct threads *threads);
 void threads_join(struct threads *threads);
 

@@ -75,7 +75,7 @@ static bool watch(struct flight *flight, int fd)
 struct flight *flight_new(int handles_max)
 {
     struct flight *flight = calloc(1, sizeof(*flight));
-    if (flight == NULL)
+    if (!flight)
         return NULL;
     flight->curl_due = flight->armed_for = NEVER;
     flight->wanted_room = descriptor_limit();
@@ -84,8 +84,8 @@ struct flight *flight_new(int handles_max)
     flight->epoll = epoll_create1(EPOLL_CLOEXEC);
     flight->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     flight->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (flight->wanted == NULL || flight->multi == NULL || flight->epoll < 0 ||
-        !watch(flight, flight->timer) || !watch(flight, flight->wake)) {
+    if (!flight->wanted || !flight->multi || flight->epoll < 0 || !watch(flight, flight->timer) ||
+        !watch(flight, flight->wake)) {
         flight_free(flight);
         return NULL;
     }
@@ -99,7 +99,7 @@ struct flight *flight_new(int handles_max)
 
 void flight_free(struct flight *flight)
 {
-    if (flight == NULL)
+    if (!flight)
         return;
     curl_multi_cleanup(flight->multi);
     close(flight->epoll);
@@ -185,7 +185,7 @@ CURL *flight_landed(struct flight *flight, CURLcode *ret_code)
 {
     int left;
     CURLMsg *message;
-    while ((message = curl_multi_info_read(flight->multi, &left)) != NULL) {
+    while ((message = curl_multi_info_read(flight->multi, &left))) {
         if (message->msg != CURLMSG_DONE)
             continue;
         CURL *easy = message->easy_handle;

@@ -39,7 +39,7 @@ struct worker *worker_new(struct course *course, struct tally *tally, struct rec
 {
     int users = course->plan->users;
     struct worker *worker = calloc(1, sizeof(*worker));
-    if (worker == NULL)
+    if (!worker)
         return NULL;
     worker->course = course;
     worker->tally = tally;
@@ -48,12 +48,12 @@ struct worker *worker_new(struct course *course, struct tally *tally, struct rec
     worker->flight = flight_new(seats);
     if (course->plan->model == MODEL_OPEN)
         worker->schedule = schedule_of(course->plan, number, count);
-    bool complete = worker->seats != NULL && worker->flight != NULL;
+    bool complete = worker->seats && worker->flight;
     while (complete && worker->seat_count < seats) {
         struct seat *seat = &worker->seats[worker->seat_count];
         seat->buyer =
             buyer_new(course, tally, receipts, worker->flight, number + worker->seat_count * count);
-        complete = seat->buyer != NULL;
+        complete = seat->buyer;
         if (!complete)
             break;
         curl_easy_setopt(buyer_easy(seat->buyer), CURLOPT_PRIVATE, seat);
@@ -67,7 +67,7 @@ struct worker *worker_new(struct course *course, struct tally *tally, struct rec
 
 void worker_free(struct worker *worker)
 {
-    if (worker == NULL)
+    if (!worker)
         return;
     for (int i = 0; i < worker->seat_count; i++)
         buyer_free(worker->seats[i].buyer);
@@ -100,7 +100,7 @@ static struct seat *next_landed(struct worker *worker, CURLcode *ret_code)
 {
     CURL *easy = flight_landed(worker->flight, ret_code);
     struct seat *seat = NULL;
-    if (easy == NULL)
+    if (!easy)
         return NULL;
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&seat);
     seat->flying = false;
@@ -113,7 +113,7 @@ static void queue_up(struct worker *worker, struct seat *seat, mono_ns due)
 {
     seat->due = due;
     seat->next = NULL;
-    if (worker->first == NULL)
+    if (!worker->first)
         worker->first = seat;
     else
         worker->last->next = seat;
@@ -135,7 +135,7 @@ static struct seat *take_idle(struct worker *worker)
         struct seat **stack = &worker->idle[worker->next_target];
         struct seat *seat = *stack;
         worker->next_target = (worker->next_target + 1) % targets;
-        if (seat != NULL) {
+        if (seat) {
             *stack = seat->next;
             return seat;
         }
@@ -146,7 +146,7 @@ static struct seat *take_idle(struct worker *worker)
 static struct seat *take_first(struct worker *worker)
 {
     struct seat *seat = worker->first;
-    if (seat != NULL)
+    if (seat)
         worker->first = seat->next;
     return seat;
 }
@@ -171,7 +171,7 @@ static void greet_all(struct worker *worker)
             take_off(worker, seat);
         }
         flight_wait(worker->flight, clock_now() + LOOK_NS);
-        while ((seat = next_landed(worker, &code)) != NULL)
+        while ((seat = next_landed(worker, &code)))
             buyer_greeted(seat->buyer, code);
     }
 }
@@ -202,7 +202,7 @@ static void send_due_users(struct worker *worker)
 {
     mono_ns now = clock_now();
     int64_t ticket;
-    for (int i = 0; i < ARRIVALS_MAX && worker->first != NULL && worker->first->due <= now; i++) {
+    for (int i = 0; i < ARRIVALS_MAX && worker->first && worker->first->due <= now; i++) {
         struct seat *seat = take_first(worker);
         if (course_ticket(worker->course, &ticket))
             buy(worker, seat, ticket, seat->due);
@@ -220,7 +220,7 @@ static void send_arrivals(struct worker *worker)
             return;
         schedule_advance(&worker->schedule);
         struct seat *seat = take_idle(worker);
-        if (seat != NULL) {
+        if (seat) {
             buy(worker, seat, request.ticket, request.due);
             continue;
         }
@@ -253,7 +253,7 @@ static void settle_landed(struct worker *worker)
 {
     CURLcode code;
     struct seat *seat;
-    while ((seat = next_landed(worker, &code)) != NULL) {
+    while ((seat = next_landed(worker, &code))) {
         if (buyer_settle(seat->buyer, code))
             take_off(worker, seat);
         else
@@ -269,7 +269,7 @@ static mono_ns next_due(const struct worker *worker)
         return next;
     if (is_open(worker))
         due = worker->course->started_at + schedule_next(&worker->schedule);
-    else if (worker->first != NULL)
+    else if (worker->first)
         due = worker->first->due;
     return due < next ? due : next;
 }

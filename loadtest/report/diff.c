@@ -45,13 +45,13 @@ static char *read_file(const char *path)
 {
     FILE *in = fopen(path, "r");
     char *text = NULL;
-    if (in == NULL)
+    if (!in)
         return NULL;
     if (fseek(in, 0, SEEK_END) == 0) {
         long length = ftell(in);
         rewind(in);
         text = length < 0 || length > FILE_LIMIT ? NULL : calloc(1, (size_t)length + 1);
-        if (text != NULL && fread(text, 1, (size_t)length, in) != (size_t)length) {
+        if (text && fread(text, 1, (size_t)length, in) != (size_t)length) {
             free(text);
             text = NULL;
         }
@@ -61,17 +61,17 @@ static char *read_file(const char *path)
 }
 
 /* The document of a result file, or NULL with a sentence. */
-static cJSON *read_result(const char *path, char *err, size_t err_size)
+static cJSON *read_result(const char *path, char *err, size_t err_len)
 {
     char *text = read_file(path);
-    cJSON *json = text == NULL ? NULL : cJSON_Parse(text);
+    cJSON *json = !text ? NULL : cJSON_Parse(text);
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
     bool good = cJSON_IsNumber(schema) && schema->valuedouble == 1.0 &&
                 cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "runs"));
-    if (text == NULL)
-        snprintf(err, err_size, "%s can not be read", path);
+    if (!text)
+        snprintf(err, err_len, "%s can not be read", path);
     else if (!good)
-        snprintf(err, err_size, "%s is not a result file of loadtest (schema 1)", path);
+        snprintf(err, err_len, "%s is not a result file of loadtest (schema 1)", path);
     free(text);
     if (good)
         return json;
@@ -82,12 +82,12 @@ static cJSON *read_result(const char *path, char *err, size_t err_size)
 static const char *text_of(const cJSON *row, const char *name)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(row, name));
-    return text == NULL ? "" : text;
+    return !text ? "" : text;
 }
 
 static double number_of(const cJSON *row, const char *object, const char *name)
 {
-    const cJSON *holder = object == NULL ? row : cJSON_GetObjectItemCaseSensitive(row, object);
+    const cJSON *holder = !object ? row : cJSON_GetObjectItemCaseSensitive(row, object);
     const cJSON *member = cJSON_GetObjectItemCaseSensitive(holder, name);
     return cJSON_IsNumber(member) ? member->valuedouble : NAN;
 }
@@ -115,7 +115,7 @@ static double bound(const cJSON *row, const char *range, const char *which)
  * range without width. */
 static bool within_noise(const struct metric *metric, const cJSON *before, const cJSON *after)
 {
-    if (metric->range == NULL)
+    if (!metric->range)
         return false;
     double low_a = bound(before, metric->range, "low"),
            high_a = bound(before, metric->range, "high");
@@ -164,14 +164,14 @@ static void diff_documents(FILE *out, const cJSON *before, const cJSON *after)
     cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(after, "runs"))
     {
         const cJSON *earlier = row_of(before, text_of(row, "strategy"));
-        if (earlier != NULL)
+        if (earlier)
             diff_row(out, earlier, row);
         else
             fprintf(out, "\n%s is new\n", text_of(row, "strategy"));
     }
     cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(before, "runs"))
     {
-        if (row_of(after, text_of(row, "strategy")) == NULL)
+        if (!row_of(after, text_of(row, "strategy")))
             fprintf(out, "\n%s is gone\n", text_of(row, "strategy"));
     }
 }
@@ -190,16 +190,16 @@ static void warn_of_loads(FILE *out, const cJSON *before, const cJSON *after)
     }
 }
 
-bool diff_files(FILE *out, const char *before, const char *after, char *err, size_t err_size)
+bool diff_files(FILE *out, const char *before, const char *after, char *err, size_t err_len)
 {
-    cJSON *a = read_result(before, err, err_size);
-    cJSON *b = a == NULL ? NULL : read_result(after, err, err_size);
-    if (b != NULL) {
+    cJSON *a = read_result(before, err, err_len);
+    cJSON *b = !a ? NULL : read_result(after, err, err_len);
+    if (b) {
         fprintf(out, "%s -> %s\n", before, after);
         warn_of_loads(out, a, b);
         diff_documents(out, a, b);
     }
     cJSON_Delete(a);
     cJSON_Delete(b);
-    return b != NULL;
+    return b;
 }

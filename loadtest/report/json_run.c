@@ -94,7 +94,7 @@ cJSON *json_summary(const struct comparison_row *row, const struct run_result *r
                     const struct load_plan *plan)
 {
     cJSON *json = cJSON_CreateObject();
-    bool ran = result->tally != NULL;
+    bool ran = result->tally;
     cJSON_AddStringToObject(json, "strategy", row->spec.label);
     cJSON_AddStringToObject(json, "verdict", verdict_name(result->verdict));
     cJSON_AddBoolToObject(json, "expect_unsafe", row->expect_unsafe);
@@ -196,7 +196,7 @@ static void add_timeline(cJSON *json, const struct run_result *result)
     cJSON *timeline = cJSON_AddObjectToObject(json, "timeline");
     json_add_figure(timeline, "width_s", result->bin_width_s);
     cJSON *list = cJSON_AddArrayToObject(timeline, "bins");
-    for (int i = 0; result->bins != NULL && i < result->bin_count; i++) {
+    for (int i = 0; result->bins && i < result->bin_count; i++) {
         const struct timeline_bin *bin = &result->bins[i];
         cJSON *item = cJSON_CreateObject();
         json_add_figure(item, "t_s", bin->start_s);
@@ -217,7 +217,7 @@ static void add_timeline(cJSON *json, const struct run_result *result)
 static void add_curve(cJSON *json, const char *name, const struct histogram *h)
 {
     cJSON *list = cJSON_AddArrayToObject(json, name);
-    uint64_t count = h == NULL ? 0 : histogram_count(h);
+    uint64_t count = !h ? 0 : histogram_count(h);
     for (int i = 0; i <= CURVE_POINTS && count > 0; i++) {
         double quantile = 1.0 - pow(0.5, i / 4.0);
         if (!latency_enough(count, quantile))
@@ -233,7 +233,7 @@ static void add_curve(cJSON *json, const char *name, const struct histogram *h)
 static void add_users(cJSON *json, const struct run_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(json, "sales_per_user");
-    int users = result->user_sales == NULL ? 0 : result->fairness.users;
+    int users = !result->user_sales ? 0 : result->fairness.users;
     int points = users < USER_POINTS ? users : USER_POINTS;
     for (int i = 0; i < points; i++) {
         int at = points == 1 ? 0 : (int)((int64_t)i * (users - 1) / (points - 1));
@@ -244,7 +244,7 @@ static void add_users(cJSON *json, const struct run_result *result)
 void json_add_detail(cJSON *json, const struct run_result *result, const struct load_plan *plan)
 {
     add_invariants(json, result);
-    if (result->tally == NULL)
+    if (!result->tally)
         return;
     add_errors(json, result, plan);
     add_targets(json, result, plan);

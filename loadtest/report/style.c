@@ -8,7 +8,7 @@
 static bool has_colour(FILE *out)
 {
     const char *refused = getenv("NO_COLOR");
-    return (refused == NULL || refused[0] == '\0') && isatty(fileno(out));
+    return (!refused || refused[0] == '\0') && isatty(fileno(out));
 }
 
 const char *style_verdict(FILE *out, enum verdict verdict)

@@ -111,7 +111,7 @@ void report_closing(FILE *out, const struct comparison *comparison)
                            options->log_path};
     const char *lead = "\nwritten: ";
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        if (files[i] == NULL || strcmp(files[i], "-") == 0)
+        if (!files[i] || strcmp(files[i], "-") == 0)
             continue;
         fprintf(out, "%s%s", lead, files[i]);
         lead = "  ";

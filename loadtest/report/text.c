@@ -150,7 +150,7 @@ static void report_latency(FILE *out, const struct run_result *result)
             "p95", "p99", "p99.9", "max");
     for (int i = 0; i < OUT_COUNT; i++) {
         const struct histogram *h = tally_histogram(&result->tally->from_due[i]);
-        if (h != NULL)
+        if (h)
             latency_line(out, outcome_name((enum outcome)i), h);
     }
     latency_line(out, "all", result->all_due);
@@ -195,7 +195,7 @@ static void report_skew(FILE *out, const struct load_plan *plan, const struct ru
     uint64_t least = UINT64_MAX, most = 0;
     for (int i = 0; i < plan->target_count; i++) {
         const struct histogram *h = tally_histogram(&result->tally->targets[i].latency);
-        uint64_t answers = h == NULL ? 0 : histogram_count(h);
+        uint64_t answers = !h ? 0 : histogram_count(h);
         least = answers < least ? answers : least;
         most = answers > most ? answers : most;
     }
@@ -294,7 +294,7 @@ void report_run(FILE *out, const struct options *options, const struct compariso
 {
     const struct run_result *result = row_shown(row);
     report_verdict(out, options, row);
-    if (result->tally == NULL)
+    if (!result->tally)
         return;
     report_invariants(out, result);
     report_sale(out, result);

@@ -17,7 +17,7 @@ static bool make_rows(struct comparison *comparison)
         row->spec = options->specs[i];
         row->expect_unsafe = options_expect_unsafe(options, &row->spec);
         row->runs = calloc((size_t)options->runs, sizeof(row->runs[0]));
-        if (row->runs == NULL)
+        if (!row->runs)
             return false;
     }
     return true;
@@ -123,15 +123,15 @@ bool comparison_execute(struct comparison *comparison, const struct options *opt
     FILE *log = NULL;
     if (!make_rows(comparison))
         return false;
-    if (options->log_path != NULL) {
+    if (options->log_path) {
         log = fopen(options->log_path, "w");
-        if (log == NULL)
+        if (!log)
             fprintf(stderr, "loadtest: %s can not be written\n", options->log_path);
         else
             fputs("request,user,target,due_ns,sent_ns,done_ns,ending,outcome\n", log);
     }
     execute_all(comparison, log);
-    if (log != NULL)
+    if (log)
         fclose(log);
     int complete = 0; /* rows that had at least one run */
     for (int i = 0; i < comparison->row_count; i++) {

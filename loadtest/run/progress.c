@@ -36,7 +36,7 @@ struct live *live_new(enum live_style style, const char *label, struct course *c
                       const struct fleet *fleet, struct stock_watch *watch)
 {
     struct live *live = style == LIVE_NONE ? NULL : calloc(1, sizeof(*live));
-    if (live == NULL)
+    if (!live)
         return NULL;
     *live = (struct live){.style = style,
                           .label = label,
@@ -67,7 +67,7 @@ static void measure_latency(struct live *live, const struct tally *now)
 {
     struct histogram *all_before = tally_all(live->before->from_due);
     struct histogram *all_now = tally_all(now->from_due);
-    if (all_before != NULL && all_now != NULL) {
+    if (all_before && all_now) {
         live->p50_ms = quantile_since(all_before, all_now, 0.50);
         live->p99_ms = quantile_since(all_before, all_now, 0.99);
     }
@@ -79,7 +79,7 @@ static void measure_latency(struct live *live, const struct tally *now)
 static void measure(struct live *live, mono_ns at, bool second_over)
 {
     struct tally *now = fleet_sum(live->fleet);
-    if (now == NULL)
+    if (!now)
         return;
     double span_s = clock_seconds(at - live->last_second);
     uint64_t done = counter_get(&now->completed) - counter_get(&live->before->completed);
@@ -140,7 +140,7 @@ static void write_state(const struct live *live, FILE *line, mono_ns at, int bar
     struct stock_sample stock;
     fprintf(line, "%s ", live->label);
     write_progress(line, progress(live, at), clock_seconds(at - live->course->started_at), bar);
-    if (live->watch != NULL && stock_watch_last(live->watch, &stock))
+    if (live->watch && stock_watch_last(live->watch, &stock))
         fprintf(line, "  stock %" PRId64, stock.remaining);
     if (live->errors > 0)
         fprintf(line, "  %" PRIu64 " errors", live->errors);
@@ -168,12 +168,12 @@ static void draw(const struct live *live, mono_ns at)
     char state[LINE_MAX_BYTES] = "", speed[LINE_MAX_BYTES] = "";
     int width = columns();
     FILE *line = fmemopen(state, sizeof(state), "w");
-    if (line != NULL) {
+    if (line) {
         write_state(live, line, at, BAR_WIDTH);
         fclose(line);
     }
     line = fmemopen(speed, sizeof(speed), "w");
-    if (line != NULL) {
+    if (line) {
         write_speed(live, line);
         fclose(line);
     }
@@ -191,7 +191,7 @@ static void print_line(const struct live *live, mono_ns at)
 void live_tick(struct live *live)
 {
     mono_ns at = clock_now();
-    if (live == NULL || live->before == NULL)
+    if (!live || !live->before)
         return;
     bool second_over = at - live->last_second >= PERIOD_NS;
     bool redraw = live->style == LIVE_TERMINAL && at >= live->next_draw;
@@ -209,7 +209,7 @@ void live_tick(struct live *live)
 
 void live_free(struct live *live)
 {
-    if (live == NULL)
+    if (!live)
         return;
     if (live->style == LIVE_TERMINAL) {
         fputs(LINE_START "\n" LINE_START LINE_UP, stderr);

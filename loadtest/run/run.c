@@ -65,7 +65,7 @@ static int64_t redis_commands(const struct run *run)
 {
     int64_t commands = -1;
     char err[256];
-    if (run->setup->redis_info != NULL &&
+    if (run->setup->redis_info &&
         !redis_info_commands(run->setup->redis_info, &commands, err, sizeof(err)))
         fprintf(stderr, "loadtest: %s\n", err);
     return commands;
@@ -91,7 +91,7 @@ static bool prepare_course(struct run *run)
     course->errors = error_book_new();
     course->log = run->setup->log;
     course->sale = run->result->sale;
-    if (course->users != NULL && course->timeline != NULL && course->errors != NULL &&
+    if (course->users && course->timeline && course->errors &&
         fleet_init(&run->fleet, engine_threads(run->plan)))
         return true;
     result_invalid(run->result, "out of memory");
@@ -137,7 +137,7 @@ static bool put_load(struct run *run)
     struct course *course = &run->course;
     struct run_result *result = run->result;
     struct engine *engine = engine_start(course, &run->fleet, err, sizeof(err));
-    if (engine == NULL) {
+    if (!engine) {
         result_invalid(result, "%s", err);
         return false;
     }
@@ -149,7 +149,7 @@ static bool put_load(struct run *run)
     result->health = health_between(before, health_now());
     live_free(live);
     engine_join(engine);
-    if (watch != NULL)
+    if (watch)
         result->samples = stock_watch_stop(watch, &result->sample_count);
     return true;
 }
@@ -229,7 +229,7 @@ void run_execute(const struct run_setup *setup, struct run_result *result)
     make_key_prefix(result->key_prefix, sizeof(result->key_prefix));
     course_init(&run.course, setup->plan, result->key_prefix);
     run.http = http_new(setup->plan->admin_token);
-    if (run.http == NULL)
+    if (!run.http)
         result_invalid(result, "out of memory");
     else
         run_sale(&run);

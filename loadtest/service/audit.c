@@ -34,7 +34,7 @@ struct audit {
 static bool enter_receipts(struct audit *audit, const struct fleet *fleet)
 {
     audit->entries = calloc((size_t)audit->count + 1, sizeof(audit->entries[0]));
-    if (audit->entries == NULL)
+    if (!audit->entries)
         return false;
     for (int i = 0; i < fleet->threads; i++) {
         const struct receipts *receipts = &fleet->receipts[i];

@@ -18,22 +18,22 @@ struct http {
 static bool add_header(struct http *http, const char *header)
 {
     struct curl_slist *longer = curl_slist_append(http->headers, header);
-    if (longer != NULL)
+    if (longer)
         http->headers = longer;
-    return longer != NULL;
+    return longer;
 }
 
 struct http *http_new(const char *token)
 {
     struct http *http = calloc(1, sizeof(*http));
-    if (http == NULL)
+    if (!http)
         return NULL;
     char authorization[TOKEN_LINE_MAX] = "";
-    if (token != NULL)
+    if (token)
         snprintf(authorization, sizeof(authorization), "Authorization: Bearer %s", token);
     http->easy = curl_easy_init();
-    if (http->easy != NULL && add_header(http, "Content-Type: application/json") &&
-        (token == NULL || add_header(http, authorization)))
+    if (http->easy && add_header(http, "Content-Type: application/json") &&
+        (!token || add_header(http, authorization)))
         return http;
     http_free(http);
     return NULL;
@@ -41,7 +41,7 @@ struct http *http_new(const char *token)
 
 void http_free(struct http *http)
 {
-    if (http == NULL)
+    if (!http)
         return;
     curl_easy_cleanup(http->easy);
     curl_slist_free_all(http->headers);
@@ -56,7 +56,7 @@ static size_t receive(char *data, size_t size, size_t count, void *user)
     if (http->length + length + 1 > http->room) {
         size_t room = (http->length + length + 1) * 2;
         char *body = room > BODY_LIMIT ? NULL : realloc(http->body, room);
-        if (body == NULL)
+        if (!body)
             return 0;
         http->body = body;
         http->room = room;
@@ -83,7 +83,7 @@ bool http_call(struct http *http, const char *method, const char *url, const cha
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, http);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, http->headers);
-    if (json != NULL)
+    if (json)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, json);
     CURLcode code = curl_easy_perform(easy);
     *ret_reply = (struct http_reply){.body = http->length > 0 ? http->body : (char *)"",

@@ -29,8 +29,8 @@ static void add_bucket(struct lock_wait *sum, double upto_s, double waiters)
 static void parse_line(struct lock_wait *sum, const char *line, const char *end)
 {
     const char *le = memmem(line, (size_t)(end - line), "le=\"", 4);
-    const char *close = le == NULL ? NULL : memchr(le, '}', (size_t)(end - le));
-    if (close == NULL)
+    const char *close = !le ? NULL : memchr(le, '}', (size_t)(end - le));
+    if (!close)
         return;
     double upto_s = strncmp(le + 4, "+Inf", 4) == 0 ? HUGE_VAL : strtod(le + 4, NULL);
     add_bucket(sum, upto_s, strtod(close + 1, NULL));

@@ -42,7 +42,7 @@ static int connect_tcp(const char *host_port)
 {
     char host[256];
     const char *colon = strrchr(host_port, ':');
-    if (colon == NULL || (size_t)(colon - host_port) >= sizeof(host)) {
+    if (!colon || (size_t)(colon - host_port) >= sizeof(host)) {
         errno = EINVAL;
         return -1;
     }
@@ -53,7 +53,7 @@ static int connect_tcp(const char *host_port)
         return -1;
     }
     int fd = -1;
-    for (struct addrinfo *at = list; at != NULL && fd < 0; at = at->ai_next)
+    for (struct addrinfo *at = list; at && fd < 0; at = at->ai_next)
         fd = open_socket(at->ai_family, at->ai_addr, at->ai_addrlen);
     freeaddrinfo(list);
     return fd;
@@ -75,7 +75,7 @@ static bool ask(int fd, int64_t *ret_commands)
         length += (size_t)got;
         reply[length] = '\0';
         char *line = strstr(reply, name);
-        if (line != NULL && strchr(line, '\n') != NULL) {
+        if (line && strchr(line, '\n')) {
             *ret_commands = strtoll(line + sizeof(name) - 1, NULL, 10);
             return true;
         }
@@ -83,18 +83,18 @@ static bool ask(int fd, int64_t *ret_commands)
     return false;
 }
 
-bool redis_info_commands(const char *address, int64_t *ret_commands, char *err, size_t err_size)
+bool redis_info_commands(const char *address, int64_t *ret_commands, char *err, size_t err_len)
 {
     static const char unix_prefix[] = "unix://";
     bool is_unix = strncmp(address, unix_prefix, sizeof(unix_prefix) - 1) == 0;
     int fd = is_unix ? connect_unix(address + sizeof(unix_prefix) - 1) : connect_tcp(address);
     if (fd < 0) {
-        snprintf(err, err_size, "%s: %s", address, strerror(errno));
+        snprintf(err, err_len, "%s: %s", address, strerror(errno));
         return false;
     }
     bool good = ask(fd, ret_commands);
     close(fd);
     if (!good)
-        snprintf(err, err_size, "%s: no usable answer to INFO", address);
+        snprintf(err, err_len, "%s: no usable answer to INFO", address);
     return good;
 }

@@ -43,23 +43,23 @@ static bool read_stock(const cJSON *json, struct stock_view *stock)
 
 /* A sentence about an answer that was not the one hoped for. */
 static void describe(const char *what, const char *url, const struct http_reply *reply, char *err,
-                     size_t err_size)
+                     size_t err_len)
 {
     if (reply->status == 0)
-        snprintf(err, err_size, "%s %s: %s", what, url, reply->error);
+        snprintf(err, err_len, "%s %s: %s", what, url, reply->error);
     else
-        snprintf(err, err_size, "%s %s: status %ld: %.200s", what, url, reply->status, reply->body);
+        snprintf(err, err_len, "%s %s: status %ld: %.200s", what, url, reply->status, reply->body);
 }
 
 bool sale_stock(struct http *http, const char *target, const char *item,
-                struct stock_view *ret_stock, char *err, size_t err_size)
+                struct stock_view *ret_stock, char *err, size_t err_len)
 {
     char url[512];
     struct http_reply reply;
     struct stock_view stock = {.initial = 0};
     snprintf(url, sizeof(url), "%s/stock?item=%s", target, item);
     if (!http_call(http, "GET", url, NULL, ANSWER_MS, &reply) || reply.status != 200) {
-        describe("GET", url, &reply, err, err_size);
+        describe("GET", url, &reply, err, err_len);
         return false;
     }
     cJSON *json = cJSON_ParseWithLength(reply.body, reply.length);
@@ -68,7 +68,7 @@ bool sale_stock(struct http *http, const char *target, const char *item,
     if (good)
         *ret_stock = stock;
     else
-        snprintf(err, err_size, "GET %s: not a stock: %.200s", url, reply.body);
+        snprintf(err, err_len, "GET %s: not a stock: %.200s", url, reply.body);
     return good;
 }
 
@@ -98,7 +98,7 @@ static char *sale_body(const struct load_plan *plan, const struct sale_spec *spe
 }
 
 bool sale_create(struct http *http, const struct load_plan *plan, const struct sale_spec *spec,
-                 char ret_sale[SALE_ID_MAX], char *err, size_t err_size)
+                 char ret_sale[SALE_ID_MAX], char *err, size_t err_len)
 {
     char url[512];
     struct http_reply reply;
@@ -107,31 +107,31 @@ bool sale_create(struct http *http, const struct load_plan *plan, const struct s
     bool answered = http_call(http, "POST", url, body, ANSWER_MS, &reply);
     free(body);
     if (!answered || reply.status != 201) {
-        describe("POST", url, &reply, err, err_size);
+        describe("POST", url, &reply, err, err_len);
         return false;
     }
     cJSON *json = cJSON_ParseWithLength(reply.body, reply.length);
     bool good = text(json, "sale", ret_sale, SALE_ID_MAX);
     cJSON_Delete(json);
     if (!good)
-        snprintf(err, err_size, "POST %s: no sale id in the answer: %.200s", url, reply.body);
+        snprintf(err, err_len, "POST %s: no sale id in the answer: %.200s", url, reply.body);
     return good;
 }
 
 bool sale_wait_everywhere(struct http *http, const struct load_plan *plan, const char *sale,
-                          char *err, size_t err_size)
+                          char *err, size_t err_len)
 {
     mono_ns deadline = clock_now() + EVERYWHERE_NS;
     for (int i = 0; i < plan->target_count;) {
         struct stock_view stock;
-        bool read = sale_stock(http, plan->targets[i], plan->item, &stock, err, err_size);
+        bool read = sale_stock(http, plan->targets[i], plan->item, &stock, err, err_len);
         if (read && strcmp(stock.sale, sale) == 0) {
             i++;
             continue;
         }
         if (clock_now() > deadline) {
             if (read)
-                snprintf(err, err_size, "%s still serves sale %s, 3 s after %s was created",
+                snprintf(err, err_len, "%s still serves sale %s, 3 s after %s was created",
                          plan->targets[i], stock.sale, sale);
             return false;
         }
@@ -140,7 +140,7 @@ bool sale_wait_everywhere(struct http *http, const struct load_plan *plan, const
     return true;
 }
 
-bool sale_targets_alive(struct http *http, const struct load_plan *plan, char *err, size_t err_size)
+bool sale_targets_alive(struct http *http, const struct load_plan *plan, char *err, size_t err_len)
 {
     for (int i = 0; i < plan->target_count; i++) {
         char url[512];
@@ -148,7 +148,7 @@ bool sale_targets_alive(struct http *http, const struct load_plan *plan, char *e
         snprintf(url, sizeof(url), "%s/livez", plan->targets[i]);
         if (http_call(http, "GET", url, NULL, ANSWER_MS, &reply))
             continue;
-        snprintf(err, err_size, "target %s is down: %s", plan->targets[i], reply.error);
+        snprintf(err, err_len, "target %s is down: %s", plan->targets[i], reply.error);
         return false;
     }
     return true;

@@ -21,19 +21,18 @@ struct stock_view {
 };
 
 bool sale_stock(struct http *http, const char *target, const char *item,
-                struct stock_view *ret_stock, char *err, size_t err_size);
+                struct stock_view *ret_stock, char *err, size_t err_len);
 
 /* Closes the item's sale and starts one as `spec` says, at the first target. */
 bool sale_create(struct http *http, const struct load_plan *plan, const struct sale_spec *spec,
-                 char ret_sale[SALE_ID_MAX], char *err, size_t err_size);
+                 char ret_sale[SALE_ID_MAX], char *err, size_t err_len);
 
 /* Waits until every target serves `sale`: 3 s at most, as the service promises 1 s. */
 bool sale_wait_everywhere(struct http *http, const struct load_plan *plan, const char *sale,
-                          char *err, size_t err_size);
+                          char *err, size_t err_len);
 
 /* Whether every target answers HTTP at all; names the first that does not. */
-bool sale_targets_alive(struct http *http, const struct load_plan *plan, char *err,
-                        size_t err_size);
+bool sale_targets_alive(struct http *http, const struct load_plan *plan, char *err, size_t err_len);
 
 enum order_state {
     ORDER_FOUND,

@@ -70,14 +70,14 @@ static void watch_free(struct stock_watch *watch)
 struct stock_watch *stock_watch_start(const struct load_plan *plan, mono_ns started_at)
 {
     struct stock_watch *watch = calloc(1, sizeof(*watch));
-    if (watch == NULL)
+    if (!watch)
         return NULL;
     pthread_mutex_init(&watch->mutex, NULL);
     watch->plan = plan;
     watch->started_at = started_at;
     watch->http = http_new(plan->admin_token);
     watch->samples = calloc(SAMPLES_MAX, sizeof(watch->samples[0]));
-    if (watch->http != NULL && watch->samples != NULL &&
+    if (watch->http && watch->samples &&
         pthread_create(&watch->thread, NULL, watch_main, watch) == 0)
         return watch;
     watch_free(watch);

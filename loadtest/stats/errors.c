@@ -14,14 +14,14 @@ struct error_book {
 struct error_book *error_book_new(void)
 {
     struct error_book *book = calloc(1, sizeof(*book));
-    if (book != NULL)
+    if (book)
         pthread_mutex_init(&book->mutex, NULL);
     return book;
 }
 
 void error_book_free(struct error_book *book)
 {
-    if (book == NULL)
+    if (!book)
         return;
     pthread_mutex_destroy(&book->mutex);
     free(book);

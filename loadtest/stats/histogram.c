@@ -60,14 +60,14 @@ static int64_t bucket_width(int bucket)
 struct histogram *histogram_new(void)
 {
     struct histogram *h = calloc(1, sizeof(*h));
-    if (h != NULL)
+    if (h)
         atomic_init(&h->min, INT64_MAX);
     return h;
 }
 
 void histogram_free(struct histogram *h)
 {
-    if (h == NULL)
+    if (!h)
         return;
     for (int i = 0; i < PAGES; i++)
         free(atomic_load_explicit(&h->pages[i], memory_order_relaxed));
@@ -83,10 +83,10 @@ static struct page *page_at(const struct histogram *h, int number)
 static struct page *page_need(struct histogram *h, int number)
 {
     struct page *page = page_at(h, number);
-    if (page != NULL)
+    if (page)
         return page;
     struct page *fresh = calloc(1, sizeof(*fresh));
-    if (fresh == NULL)
+    if (!fresh)
         return NULL;
     if (atomic_compare_exchange_strong(&h->pages[number], &page, fresh))
         return fresh;
@@ -114,7 +114,7 @@ bool histogram_record(struct histogram *h, int64_t us)
         us = 0;
     int bucket = bucket_of(us);
     struct page *page = page_need(h, bucket / PAGE_BUCKETS);
-    if (page == NULL)
+    if (!page)
         return false;
     counter_add(&page->counts[bucket % PAGE_BUCKETS], 1);
     counter_add(&h->sum, (uint64_t)us);
@@ -127,10 +127,10 @@ bool histogram_merge(struct histogram *into, const struct histogram *from)
 {
     for (int i = 0; i < PAGES; i++) {
         struct page *source = page_at(from, i);
-        if (source == NULL)
+        if (!source)
             continue;
         struct page *target = page_need(into, i);
-        if (target == NULL)
+        if (!target)
             return false;
         for (int j = 0; j < PAGE_BUCKETS; j++) {
             uint64_t count = counter_get(&source->counts[j]);
@@ -149,7 +149,7 @@ bool histogram_next(const struct histogram *h, int *cursor, int64_t *ret_low, in
 {
     while (*cursor < BUCKETS) {
         struct page *page = page_at(h, *cursor / PAGE_BUCKETS);
-        if (page == NULL) {
+        if (!page) {
             *cursor += PAGE_BUCKETS - *cursor % PAGE_BUCKETS;
             continue;
         }

@@ -16,7 +16,7 @@ bool latency_enough(uint64_t count, double quantile)
 
 struct latency latency_of(const struct histogram *h)
 {
-    struct latency latency = {.count = h == NULL ? 0 : histogram_count(h)};
+    struct latency latency = {.count = !h ? 0 : histogram_count(h)};
     for (int i = 0; i < P_COUNT; i++) {
         latency.at[i] = NAN;
         if (latency_enough(latency.count, latency_quantiles[i]))

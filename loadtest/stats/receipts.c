@@ -7,7 +7,7 @@ bool receipts_add(struct receipts *receipts, struct receipt receipt)
     if (receipts->count == receipts->room) {
         size_t room = receipts->room == 0 ? 64 : receipts->room * 2;
         struct receipt *items = realloc(receipts->items, room * sizeof(*items));
-        if (items == NULL)
+        if (!items)
             return false;
         receipts->items = items;
         receipts->room = room;

@@ -9,7 +9,7 @@ struct tally *tally_new(void)
 
 void tally_free(struct tally *tally)
 {
-    if (tally == NULL)
+    if (!tally)
         return;
     for (int i = 0; i < OUT_COUNT; i++) {
         histogram_free(tally->from_due[i]);
@@ -25,7 +25,7 @@ void tally_free(struct tally *tally)
 static struct histogram *slot_need(histogram_slot *slot)
 {
     struct histogram *h = atomic_load_explicit(slot, memory_order_relaxed);
-    if (h == NULL) {
+    if (!h) {
         h = histogram_new();
         atomic_store_explicit(slot, h, memory_order_release);
     }
@@ -35,15 +35,15 @@ static struct histogram *slot_need(histogram_slot *slot)
 static void slot_record(histogram_slot *slot, mono_ns span)
 {
     struct histogram *h = slot_need(slot);
-    if (h != NULL)
+    if (h)
         histogram_record(h, span / NS_PER_US);
 }
 
 static void slot_merge(histogram_slot *into, const histogram_slot *from)
 {
     const struct histogram *source = tally_histogram(from);
-    struct histogram *target = source == NULL ? NULL : slot_need(into);
-    if (target != NULL)
+    struct histogram *target = !source ? NULL : slot_need(into);
+    if (target)
         histogram_merge(target, source);
 }
 
@@ -103,9 +103,9 @@ void tally_merge(struct tally *into, const struct tally *from)
 struct histogram *tally_all(const histogram_slot slots[OUT_COUNT])
 {
     struct histogram *all = histogram_new();
-    for (int i = 0; all != NULL && i < OUT_COUNT; i++) {
+    for (int i = 0; all && i < OUT_COUNT; i++) {
         const struct histogram *h = tally_histogram(&slots[i]);
-        if (h != NULL)
+        if (h)
             histogram_merge(all, h);
     }
     return all;

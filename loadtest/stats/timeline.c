@@ -99,7 +99,7 @@ struct timeline_bin *timeline_bins(const struct timeline *timeline, mono_ns leng
     int64_t wanted = length / level_width[level] + 1;
     int count = wanted < BINS ? (int)wanted : BINS;
     struct timeline_bin *bins = calloc((size_t)count, sizeof(*bins));
-    if (bins == NULL)
+    if (!bins)
         return NULL;
     double width_s = clock_seconds(level_width[level]);
     for (int i = 0; i < count; i++)

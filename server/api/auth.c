@@ -11,7 +11,7 @@
 static int read_file(const char *path, char *ret, size_t ret_len, char *err, size_t err_len)
 {
     FILE *file = fopen(path, "re");
-    if (file == NULL) {
+    if (!file) {
         snprintf(err, err_len, "%s: %s", path, strerror(errno));
         return -1;
     }
@@ -27,13 +27,13 @@ int admin_init(fs_admin *admin, const char *path, const char *token, bool loopba
 {
     char text[TOKEN_MAX + 3] = "";
     memset(admin, 0, sizeof(*admin));
-    if (path != NULL && read_file(path, text, sizeof(text), err, err_len) != 0)
+    if (path && read_file(path, text, sizeof(text), err, err_len) != 0)
         return -1;
-    if (path == NULL && token != NULL)
+    if (!path && token)
         snprintf(text, sizeof(text), "%s", token);
 
     size_t len = strlen(text);
-    bool configured = path != NULL || token != NULL;
+    bool configured = path || token;
     if (configured && (len < TOKEN_MIN || len > TOKEN_MAX)) {
         snprintf(err, err_len, "the token must have %d to %d characters", TOKEN_MIN, TOKEN_MAX);
         return -1;
@@ -63,7 +63,7 @@ admin_answer admin_check(const fs_admin *admin, const char *authorization)
         return ADMIN_YES;
     if (admin->token[0] == '\0')
         return ADMIN_DISABLED;
-    if (authorization == NULL || strncasecmp(authorization, scheme, sizeof(scheme) - 1) != 0)
+    if (!authorization || strncasecmp(authorization, scheme, sizeof(scheme) - 1) != 0)
         return ADMIN_TOKEN_MISSING;
     return same(admin->token, authorization + sizeof(scheme) - 1) ? ADMIN_YES : ADMIN_TOKEN_WRONG;
 }

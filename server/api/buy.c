@@ -46,16 +46,16 @@ static bool read_request_id(const api_request *http, buy_request *request, api_r
     char other[IDENT_MAX + 1];
     const char *key = http->idempotency_key;
     query_status status = query_ident(http->query, "request", other);
-    if (status == QUERY_BAD || (key != NULL && !ident_ok(key, strlen(key))))
+    if (status == QUERY_BAD || (key && !ident_ok(key, strlen(key))))
         return refuse(reply, "bad_request_id",
                       "Idempotency-Key and request= must be 1 to 64 of [A-Za-z0-9_-]");
-    if (key != NULL && status == QUERY_OK && strcmp(key, other) != 0)
+    if (key && status == QUERY_OK && strcmp(key, other) != 0)
         return refuse(reply, "bad_request_id", "Idempotency-Key and request= differ");
 
     request->request[0] = '\0';
-    request->keyed = key != NULL || status == QUERY_OK;
+    request->keyed = key || status == QUERY_OK;
     if (request->keyed)
-        snprintf(request->request, sizeof(request->request), "%s", key != NULL ? key : other);
+        snprintf(request->request, sizeof(request->request), "%s", key ? key : other);
     else if (!make_request_id(request->request, sizeof(request->request)))
         problem(reply, 503, "no_random_bits", "no request id could be made; nothing was bought");
     return request->request[0] != '\0';

@@ -31,7 +31,7 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
 {
     ledger_numbers numbers;
     fs_sale *sale = api_sale(api, request, reply);
-    if (sale == NULL)
+    if (!sale)
         return;
     if (ledger_count(&sale->terms, &numbers))
         put_numbers(api_json(reply, 200), &sale->terms, &numbers);
@@ -78,7 +78,7 @@ void api_order(fs_api *api, const api_request *request, api_reply *reply)
         return;
     }
     fs_sale *sale = api_sale(api, request, reply);
-    if (sale == NULL)
+    if (!sale)
         return;
     resolve(&sale->terms, id, reply);
     sales_put(sale);
@@ -146,7 +146,7 @@ void api_orders(fs_api *api, const api_request *request, api_reply *reply)
     if (!api_admit_admin(api, request, reply)) /* it names every request id, and every user */
         return;
     fs_sale *sale = api_sale(api, request, reply);
-    if (sale == NULL)
+    if (!sale)
         return;
     if (read_cursor(request->query, sale->terms.shelf_count, &segment, &first))
         put_page(&sale->terms, segment, first, reply);

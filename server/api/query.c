@@ -53,9 +53,9 @@ query_status query_text(const char *query, const char *name, char *ret, size_t r
 {
     size_t len, again;
     const char *value = find(query, name, &len);
-    if (value == NULL)
+    if (!value)
         return QUERY_ABSENT;
-    if (find(value, name, &again) != NULL || !decode(value, len, ret, ret_len))
+    if (find(value, name, &again) || !decode(value, len, ret, ret_len))
         return QUERY_BAD;
     return QUERY_OK;
 }

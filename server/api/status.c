@@ -48,7 +48,7 @@ void api_strategies(fs_api *api, const api_request *request, api_reply *reply)
     (void)api, (void)request;
     fs_text *out = api_json(reply, 200);
     text_add(out, "{\"strategies\":[");
-    for (const fs_strategy *const *s = strategy_list; *s != NULL; s++) {
+    for (const fs_strategy *const *s = strategy_list; *s; s++) {
         text_add(out, s == strategy_list ? "{" : ",{");
         put_member(out, "name", (*s)->name);
         put_member(out, "summary", (*s)->summary);

@@ -13,7 +13,7 @@ void fail_point(const char *name)
 {
     const char *dir = getenv("FLASHSALE_FAIL_DIR");
     char armed[512], path[528];
-    if (dir == NULL)
+    if (!dir)
         return;
     snprintf(armed, sizeof(armed), "%s/%s", dir, name);
     if (unlink(armed) != 0)

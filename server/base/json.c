@@ -8,7 +8,7 @@
 
 static json_field *find(json_field *fields, const char *name)
 {
-    for (json_field *field = fields; field->name != NULL; field++)
+    for (json_field *field = fields; field->name; field++)
         if (strcmp(field->name, name) == 0)
             return field;
     return NULL;
@@ -43,14 +43,14 @@ static bool read_members(const cJSON *object, json_field *fields, char *err, siz
     cJSON_ArrayForEach(member, object)
     {
         json_field *field = find(fields, member->string);
-        if (field == NULL || field->found) {
+        if (!field || field->found) {
             snprintf(err, err_len, "'%.64s' %s", member->string,
-                     field == NULL ? "is not known here" : "comes twice");
+                     !field ? "is not known here" : "comes twice");
             return false;
         }
         field->found = true;
-        bool good = field->text != NULL ? read_text(member, field, err, err_len)
-                                        : read_number(member, field, err, err_len);
+        bool good = field->text ? read_text(member, field, err, err_len)
+                                : read_number(member, field, err, err_len);
         if (!good)
             return false;
     }
@@ -69,7 +69,7 @@ static bool has_traps(const char *body, size_t len)
         else if (body[i] == '"')
             in_string = !in_string;
         else if (!in_string && body[i] == '0' && i + 1 < len && body[i + 1] >= '0' &&
-                 body[i + 1] <= '9' && (i == 0 || strchr("0123456789.eE+-", body[i - 1]) == NULL))
+                 body[i + 1] <= '9' && (i == 0 || !strchr("0123456789.eE+-", body[i - 1])))
             return true;
     }
     return false;
@@ -78,7 +78,7 @@ static bool has_traps(const char *body, size_t len)
 /* Whether nothing but blanks follows. */
 static bool is_end(const char *rest, const char *end)
 {
-    while (rest != NULL && rest < end && strchr(" \t\r\n", *rest) != NULL && *rest != '\0')
+    while (rest && rest < end && strchr(" \t\r\n", *rest) && *rest != '\0')
         rest++;
     return rest == end;
 }
@@ -86,11 +86,11 @@ static bool is_end(const char *rest, const char *end)
 bool json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len)
 {
     const char *end = NULL;
-    for (json_field *field = fields; field->name != NULL; field++)
+    for (json_field *field = fields; field->name; field++)
         field->found = false;
 
     cJSON *object = has_traps(body, len) ? NULL : cJSON_ParseWithLengthOpts(body, len, &end, 0);
-    bool good = cJSON_IsObject(object) && end != NULL && is_end(end, body + len);
+    bool good = cJSON_IsObject(object) && end && is_end(end, body + len);
     if (!good)
         snprintf(err, err_len, "the body must be one JSON object");
     good = good && read_members(object, fields, err, err_len);

@@ -30,9 +30,9 @@ void log_event(log_level level, const char *event, ...)
 
     va_list pairs;
     va_start(pairs, event);
-    for (const char *name; (name = va_arg(pairs, const char *)) != NULL;) {
+    for (const char *name; (name = va_arg(pairs, const char *));) {
         const char *value = va_arg(pairs, const char *);
-        if (value != NULL) {
+        if (value) {
             text_printf(&line, ",\"%s\":", name);
             text_json(&line, value);
         }

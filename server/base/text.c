@@ -46,11 +46,11 @@ static bool reserve(fs_text *text, size_t more)
         return true;
     size_t cap = text->cap * 2 > need ? text->cap * 2 : need;
     char *grown = realloc(text->grown, cap);
-    if (grown == NULL) {
+    if (!grown) {
         text->failed = true;
         return false;
     }
-    if (text->grown == NULL)
+    if (!text->grown)
         memcpy(grown, text->here, text->len + 1);
     text->grown = grown;
     text->cap = cap;

@@ -17,7 +17,7 @@ fs_sale *sale_open(const sale_terms *terms, char *err, size_t err_len)
 {
     int count = terms->segments > 0 ? terms->segments : 1;
     fs_sale *sale = calloc(1, sizeof(*sale) + (size_t)count * sizeof(fs_shelf));
-    if (sale == NULL) {
+    if (!sale) {
         snprintf(err, err_len, "out of memory");
         return NULL;
     }

@@ -75,7 +75,7 @@ bool draft_finish(const fs_draft *draft, sale_terms *ret, char *err, size_t err_
     }
     const char *name = draft->strategy[0] != '\0' ? draft->strategy : STRATEGY_DEFAULT;
     ret->strategy = strategy_find(name);
-    if (ret->strategy == NULL) {
+    if (!ret->strategy) {
         snprintf(err, err_len, "'strategy' must be one of %s", strategy_names());
         return false;
     }

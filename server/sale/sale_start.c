@@ -76,7 +76,7 @@ static start_status read_fields(const redisReply *hash, sale_terms *ret, char *e
         return START_UNREADABLE;
     }
     ret->strategy = strategy_find(field(hash, "strategy"));
-    if (ret->strategy == NULL || !durability_find(field(hash, "durability"), &ret->durability)) {
+    if (!ret->strategy || !durability_find(field(hash, "durability"), &ret->durability)) {
         snprintf(err, err_len, "the sale wants strategy '%s' and durability '%s'",
                  field(hash, "strategy"), field(hash, "durability"));
         return START_UNREADABLE;

@@ -42,7 +42,7 @@ static sales_entry **bucket_of(fs_sales *sales, const char *item)
 static sales_entry *find(fs_sales *sales, const char *item)
 {
     sales_entry *entry = *bucket_of(sales, item);
-    while (entry != NULL && strcmp(entry->item, item) != 0)
+    while (entry && strcmp(entry->item, item) != 0)
         entry = entry->next;
     return entry;
 }
@@ -51,7 +51,7 @@ static bool take(fs_sales *sales, const char *item, fs_sale **ret)
 {
     pthread_rwlock_rdlock(&sales->lock);
     sales_entry *entry = find(sales, item);
-    bool found = entry != NULL && entry->current != NULL;
+    bool found = entry && entry->current;
     if (found) {
         *ret = entry->current;
         atomic_fetch_add(&(*ret)->refs, 1);
@@ -70,16 +70,16 @@ static void replace(fs_sales *sales, const char *item, fs_sale *now)
 {
     pthread_rwlock_wrlock(&sales->lock);
     sales_entry *entry = find(sales, item);
-    if (entry == NULL && now != NULL && (entry = calloc(1, sizeof(*entry))) != NULL) {
+    if (!entry && now && (entry = calloc(1, sizeof(*entry)))) {
         entry->next = *bucket_of(sales, item);
         snprintf(entry->item, sizeof(entry->item), "%s", item);
         *bucket_of(sales, item) = entry;
     }
-    fs_sale *old = entry != NULL ? entry->current : now;
-    if (entry != NULL)
+    fs_sale *old = entry ? entry->current : now;
+    if (entry)
         entry->current = now;
     pthread_rwlock_unlock(&sales->lock);
-    if (old != NULL) {
+    if (old) {
         old->next_retired = sales->retired;
         sales->retired = old;
     }
@@ -94,7 +94,7 @@ static start_status load(fs_sales *sales, const char *item, const char *id)
     if (status == START_OK)
         status = start_segments(&terms);
     fs_sale *now = status == START_OK ? sale_open(&terms, err, sizeof(err)) : NULL;
-    if (now == NULL) {
+    if (!now) {
         LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
         if (status == START_OK)
             status = START_UNREADABLE;
@@ -121,7 +121,7 @@ static start_status refresh(fs_sales *sales, const char *item)
         same = status == START_OK && strcmp(known->terms.id, id) == 0;
         sales_put(known);
     }
-    if (status == START_NONE && known != NULL)
+    if (status == START_NONE && known)
         replace(sales, item, NULL);
     return status == START_NONE || same ? status : load(sales, item, id);
 }
@@ -153,8 +153,8 @@ void sales_each(fs_sales *sales, void (*each)(void *arg, fs_sale *sale), void *a
 {
     pthread_rwlock_rdlock(&sales->lock);
     for (int i = 0; i < BUCKETS; i++)
-        for (sales_entry *entry = sales->buckets[i]; entry != NULL; entry = entry->next)
-            if (entry->current != NULL)
+        for (sales_entry *entry = sales->buckets[i]; entry; entry = entry->next)
+            if (entry->current)
                 each(arg, entry->current);
     pthread_rwlock_unlock(&sales->lock);
 }
@@ -185,10 +185,10 @@ static fs_sale *take_unused(fs_sales *sales)
 {
     pthread_mutex_lock(&sales->loading);
     fs_sale **link = &sales->retired;
-    while (*link != NULL && atomic_load(&(*link)->refs) > 0)
+    while (*link && atomic_load(&(*link)->refs) > 0)
         link = &(*link)->next_retired;
     fs_sale *sale = *link;
-    if (sale != NULL)
+    if (sale)
         *link = sale->next_retired;
     pthread_mutex_unlock(&sales->loading);
     return sale;
@@ -197,7 +197,7 @@ static fs_sale *take_unused(fs_sales *sales)
 static void close_unused(fs_sales *sales)
 {
     fs_sale *sale;
-    while ((sale = take_unused(sales)) != NULL)
+    while ((sale = take_unused(sales)))
         sale_close(sale);
 }
 
@@ -215,7 +215,7 @@ static bool next_item(fs_sales *sales, size_t index, char item[IDENT_MAX + 1])
     bool found = false;
     pthread_rwlock_rdlock(&sales->lock);
     for (int i = 0; i < BUCKETS && !found; i++) {
-        for (sales_entry *entry = sales->buckets[i]; entry != NULL && !found; entry = entry->next) {
+        for (sales_entry *entry = sales->buckets[i]; entry && !found; entry = entry->next) {
             found = index-- == 0;
             if (found)
                 memcpy(item, entry->item, sizeof(entry->item));
@@ -254,7 +254,7 @@ static void stop_thread(fs_sales *sales, pthread_t thread)
 fs_sales *sales_open(fs_store *store)
 {
     fs_sales *sales = calloc(1, sizeof(*sales));
-    if (sales == NULL)
+    if (!sales)
         return NULL;
     sales->store = store;
     pthread_rwlock_init(&sales->lock, NULL);
@@ -283,9 +283,9 @@ void sales_close(fs_sales *sales)
     stop_thread(sales, sales->reaper);
     for (int i = 0; i < BUCKETS; i++) {
         sales_entry *entry = sales->buckets[i];
-        while (entry != NULL) {
+        while (entry) {
             struct sales_entry *next = entry->next;
-            if (entry->current != NULL)
+            if (entry->current)
                 sale_close(entry->current);
             free(entry);
             entry = next;

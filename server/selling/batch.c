@@ -64,16 +64,16 @@ struct fs_batch {
 static batch_round *open_round(fs_batch *batch)
 {
     batch_round *round = atomic_exchange(&batch->spare, NULL);
-    if (round == NULL)
+    if (!round)
         round = malloc(sizeof(*round));
-    if (round == NULL)
+    if (!round)
         return NULL;
     round->next = NULL;
     atomic_init(&round->answered, 0);
     atomic_init(&round->users, 1);
     round->count = round->gone = 0;
     round->stage = QUEUED;
-    if (batch->last != NULL)
+    if (batch->last)
         batch->last->next = round;
     else
         batch->first = round;
@@ -101,7 +101,7 @@ static batch_round *shift(fs_batch *batch)
 {
     batch_round *round = batch->first;
     batch->first = round->next;
-    if (batch->first == NULL)
+    if (!batch->first)
         batch->last = NULL;
     return round;
 }
@@ -109,7 +109,7 @@ static batch_round *shift(fs_batch *batch)
 /* Under the lock. */
 static void drop_abandoned(fs_batch *batch)
 {
-    while (batch->first != NULL && batch->first->gone == batch->first->count) {
+    while (batch->first && batch->first->gone == batch->first->count) {
         batch_round *round = shift(batch);
         announce(round);
         let_go(batch, round);
@@ -120,9 +120,9 @@ static void drop_abandoned(fs_batch *batch)
 static batch_place *join(fs_batch *batch, const buy_request *request, batch_round **ret)
 {
     batch_round *round = batch->last;
-    if (round == NULL || round->count == SELL_MAX)
+    if (!round || round->count == SELL_MAX)
         round = open_round(batch);
-    if (round == NULL)
+    if (!round)
         return NULL;
     batch_place *place = &round->places[round->count++];
     place->left = false;
@@ -184,7 +184,7 @@ void batch_buy(fs_batch *batch, int64_t wait_ms, const buy_request *request, buy
     if (batch->idle)
         pthread_cond_signal(&batch->work);
     pthread_mutex_unlock(&batch->lock);
-    if (place == NULL) {
+    if (!place) {
         buy_answer(result, BUY_UNAVAILABLE);
         return;
     }
@@ -205,12 +205,12 @@ bool batch_call(fs_batch *batch, int64_t hold_ms)
     dlock_time until = dlock_in_ms(hold_ms);
     pthread_mutex_lock(&batch->lock);
     batch_round *round = batch->first;
-    if (round != NULL) {
+    if (round) {
         round->stage = CALLED;
         atomic_fetch_add(&round->users, 1);
     }
     pthread_mutex_unlock(&batch->lock);
-    if (round == NULL)
+    if (!round)
         return false;
     bool dropped = wait_answer(round, until);
     let_go(batch, round);
@@ -220,8 +220,8 @@ bool batch_call(fs_batch *batch, int64_t hold_ms)
 static batch_round *take_first(fs_batch *batch)
 {
     pthread_mutex_lock(&batch->lock);
-    batch_round *round = batch->first != NULL ? shift(batch) : NULL;
-    if (round != NULL) {
+    batch_round *round = batch->first ? shift(batch) : NULL;
+    if (round) {
         round->stage = TAKEN;
         drop_abandoned(batch);
     }
@@ -235,7 +235,7 @@ void batch_take(fs_batch *batch, batch_taken *taken)
     taken->round = round;
     taken->count = 0;
     taken->deadline = dlock_now();
-    for (int i = 0; round != NULL && i < round->count; i++) {
+    for (int i = 0; round && i < round->count; i++) {
         batch_place *place = &round->places[i];
         if (place->left)
             continue;
@@ -248,7 +248,7 @@ void batch_take(fs_batch *batch, batch_taken *taken)
 void batch_answer(fs_batch *batch, batch_taken *taken)
 {
     batch_round *round = taken->round;
-    if (round == NULL)
+    if (!round)
         return;
     announce(round);
     let_go(batch, round);
@@ -270,7 +270,7 @@ static void *lead(void *arg)
     fs_batch *batch = arg;
     pthread_mutex_lock(&batch->lock);
     while (!batch->stop) {
-        if (batch->first == NULL) {
+        if (!batch->first) {
             batch->idle = true;
             pthread_cond_wait(&batch->work, &batch->lock);
             batch->idle = false;
@@ -289,7 +289,7 @@ static void *lead(void *arg)
 fs_batch *batch_open(batch_serve *serve, void *arg)
 {
     fs_batch *batch = calloc(1, sizeof(*batch));
-    if (batch == NULL)
+    if (!batch)
         return NULL;
     batch->serve = serve;
     batch->arg = arg;
@@ -304,7 +304,7 @@ fs_batch *batch_open(batch_serve *serve, void *arg)
 
 void batch_close(fs_batch *batch)
 {
-    if (batch == NULL)
+    if (!batch)
         return;
     pthread_mutex_lock(&batch->lock);
     batch->stop = true;

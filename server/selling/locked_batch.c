@@ -48,13 +48,13 @@ fs_combine *combine_open(const sale_terms *terms, const fs_shelf *shelf, char *e
         .kind = DLOCK_FAIR, .lease_ms = terms->lease_ms, .companion = shelf->base};
     fs_combine *c = calloc(1, sizeof(*c));
     snprintf(err, err_len, "out of memory or threads");
-    if (c == NULL)
+    if (!c)
         return NULL;
     c->terms = terms;
     c->shelf = shelf;
     if (dlock_lock_new(terms->store->locks, shelf->lock, &options, &c->lock, err, err_len) !=
             DLOCK_OK ||
-        (c->batch = batch_open(combine_serve, c)) == NULL) {
+        !(c->batch = batch_open(combine_serve, c))) {
         combine_close(c);
         return NULL;
     }
@@ -63,7 +63,7 @@ fs_combine *combine_open(const sale_terms *terms, const fs_shelf *shelf, char *e
 
 void combine_close(fs_combine *c)
 {
-    if (c == NULL)
+    if (!c)
         return;
     batch_close(c->batch);
     dlock_lock_free(c->lock);

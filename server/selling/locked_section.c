@@ -15,7 +15,7 @@ int locked_open(const sale_terms *terms, const dlock_options *options, void **st
                 size_t err_len)
 {
     fs_locked *locked = malloc(sizeof(*locked));
-    if (locked == NULL) {
+    if (!locked) {
         snprintf(err, err_len, "out of memory");
         return -1;
     }

@@ -48,7 +48,7 @@ static bool is_new(const sale_terms *terms, const buy_request *request, buy_resu
     if (!read_value(terms, ASKING("HGET", terms->shelves->orders, request->request), request, &had,
                     result))
         return false;
-    if (had == NULL)
+    if (!had)
         return true;
     char answer[RECORD_MAX];
     bool is_void = had->str[0] == ORDER_VOID[0];
@@ -66,7 +66,7 @@ static bool is_within_limit(const sale_terms *terms, const buy_request *request,
     if (!read_value(terms, ASKING("HGET", terms->shelves->users, request->user), request, &had,
                     result))
         return false;
-    int64_t units = had != NULL ? strtoll(had->str, NULL, 10) : 0;
+    int64_t units = had ? strtoll(had->str, NULL, 10) : 0;
     freeReplyObject(had);
     if (units + request->quantity <= terms->per_user_limit)
         return true;
@@ -80,7 +80,7 @@ static bool read_stock(const sale_terms *terms, const buy_request *request, int6
     redisReply *stock;
     if (!read_value(terms, ASKING("GET", terms->shelves->stock), request, &stock, result))
         return false;
-    if (stock == NULL) {
+    if (!stock) {
         buy_answer(result, BUY_UNAVAILABLE);
         return false;
     }
@@ -146,7 +146,7 @@ static void record_order(const sale_terms *terms, const buy_request *request, ui
 
 static bool is_cancelled(fs_section section)
 {
-    return section.cancelled != NULL && atomic_load(section.cancelled);
+    return section.cancelled && atomic_load(section.cancelled);
 }
 
 void read_then_write(const sale_terms *terms, const buy_request *request, fs_section section,

@@ -8,7 +8,7 @@
 int timed_open(const sale_terms *terms, void **state, char *err, size_t err_len)
 {
     fs_timed *sale = calloc(1, sizeof(*sale));
-    if (sale == NULL || (sale->wheel = wheel_open()) == NULL) {
+    if (!sale || !(sale->wheel = wheel_open())) {
         snprintf(err, err_len, "out of memory or threads");
         free(sale);
         return -1;

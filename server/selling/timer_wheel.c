@@ -30,7 +30,7 @@ static void insert(fs_wheel *wheel, wheel_timer *timer, int64_t in_ms)
     timer->rounds = (ticks - 1) / SLOTS;
     timer->prev = NULL;
     timer->next = wheel->slots[timer->slot];
-    if (timer->next != NULL)
+    if (timer->next)
         timer->next->prev = timer;
     wheel->slots[timer->slot] = timer;
     wheel->timers++;
@@ -38,11 +38,11 @@ static void insert(fs_wheel *wheel, wheel_timer *timer, int64_t in_ms)
 
 static void take_out(fs_wheel *wheel, wheel_timer *timer)
 {
-    if (timer->prev != NULL)
+    if (timer->prev)
         timer->prev->next = timer->next;
     else
         wheel->slots[timer->slot] = timer->next;
-    if (timer->next != NULL)
+    if (timer->next)
         timer->next->prev = timer->prev;
     timer->slot = -1;
     wheel->timers--;
@@ -51,7 +51,7 @@ static void take_out(fs_wheel *wheel, wheel_timer *timer)
 /* The next timer of the hand's slot that is due. The others lose no round here. */
 static wheel_timer *due(fs_wheel *wheel)
 {
-    for (wheel_timer *timer = wheel->slots[wheel->hand]; timer != NULL; timer = timer->next)
+    for (wheel_timer *timer = wheel->slots[wheel->hand]; timer; timer = timer->next)
         if (timer->rounds == 0)
             return timer;
     return NULL;
@@ -74,9 +74,9 @@ static void fire(fs_wheel *wheel, wheel_timer *timer)
 static void tick(fs_wheel *wheel)
 {
     wheel->hand = (wheel->hand + 1) % SLOTS;
-    for (wheel_timer *timer; (timer = due(wheel)) != NULL;)
+    for (wheel_timer *timer; (timer = due(wheel));)
         fire(wheel, timer);
-    for (wheel_timer *timer = wheel->slots[wheel->hand]; timer != NULL; timer = timer->next)
+    for (wheel_timer *timer = wheel->slots[wheel->hand]; timer; timer = timer->next)
         timer->rounds--;
 }
 
@@ -107,7 +107,7 @@ static void *turn(void *arg)
 fs_wheel *wheel_open(void)
 {
     fs_wheel *wheel = calloc(1, sizeof(*wheel));
-    if (wheel == NULL)
+    if (!wheel)
         return NULL;
     pthread_mutex_init(&wheel->lock, NULL);
     pthread_cond_init(&wheel->changed, NULL);
@@ -120,7 +120,7 @@ fs_wheel *wheel_open(void)
 
 void wheel_close(fs_wheel *wheel)
 {
-    if (wheel == NULL)
+    if (!wheel)
         return;
     pthread_mutex_lock(&wheel->lock);
     wheel->stop = true;

@@ -3,7 +3,7 @@
 
 static void put_words(dlock_args *args, const char *const *words)
 {
-    for (; *words != NULL; words++)
+    for (; *words; words++)
         dlock_args_text(args, *words);
 }
 

@@ -43,7 +43,7 @@ bool ledger_count(const sale_terms *terms, ledger_numbers *ret)
         dlock_args_text(&args, terms->shelves[k].ledger);
         dlock_args_text(&args, terms->shelves[k].orders);
         redisReply *reply = ask(terms, &numbers, 4, &args, dlock_in_ms(STORE_READ_MS));
-        if (reply == NULL)
+        if (!reply)
             return false;
         bool there = reply->elements == 3;
         if (there) {
@@ -80,7 +80,7 @@ static ledger_status find_on(const sale_terms *terms, const fs_shelf *shelf, con
         dlock_args_int(&args, 0);
     dlock_args_int(&args, TERMS_KEPT_S * INT64_C(1000));
     redisReply *reply = ask(terms, &resolve, 3, &args, deadline);
-    if (reply == NULL)
+    if (!reply)
         return LEDGER_UNAVAILABLE;
 
     ledger_status status = LEDGER_NOT_YET;
@@ -190,7 +190,7 @@ int ledger_read_page(const sale_terms *terms, int segment, int64_t first, ledger
     dlock_args_int(&args, first);
     dlock_args_int(&args, first + LEDGER_PAGE - 1);
     redisReply *reply = ask(terms, &page, 2, &args, dlock_in_ms(STORE_READ_MS));
-    if (reply == NULL)
+    if (!reply)
         return -1;
 
     for (size_t i = 0; i + 1 < reply->elements; i += 2) {

@@ -22,7 +22,7 @@ static bool next_word(const char **text, const char *end, char *word, size_t wor
 {
     const char *from = *text;
     const char *to = memchr(from, ' ', (size_t)(end - from));
-    if (to == NULL)
+    if (!to)
         to = end;
     size_t len = (size_t)(to - from);
     if (len == 0 || len >= word_len)

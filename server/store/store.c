@@ -18,7 +18,7 @@ static bool next_outage(fs_store *store)
 {
     struct store_outage *outage = malloc(sizeof(*outage));
     dlock_cancel *cancel = dlock_cancel_new();
-    if (outage == NULL || cancel == NULL) {
+    if (!outage || !cancel) {
         free(outage);
         dlock_cancel_free(cancel);
         return false;
@@ -51,7 +51,7 @@ static void log_lock_report(void *arg, dlock_report what, const char *text)
 static int open_quorum(fs_store *store, const char *urls, char *err, size_t err_len)
 {
     char list[2048];
-    if (urls == NULL)
+    if (!urls)
         return 0;
     if (strlen(urls) >= sizeof(list)) {
         snprintf(err, err_len, "more than %zu characters", sizeof(list) - 1);
@@ -107,7 +107,7 @@ void store_close(fs_store *store)
     for (int i = 0; i < store->quorum_len; i++)
         dlock_redis_close(store->quorum[i]);
     dlock_redis_close(store->redis);
-    for (struct store_outage *outage = atomic_load(&store->outage); outage != NULL;) {
+    for (struct store_outage *outage = atomic_load(&store->outage); outage;) {
         struct store_outage *before = outage->before;
         dlock_cancel_free(outage->cancel);
         free(outage);

@@ -35,11 +35,11 @@ static void batched_close(void *state)
 static int batched_open(const sale_terms *terms, void **state, char *err, size_t err_len)
 {
     batched *sale = calloc(1, sizeof(*sale));
-    if (sale != NULL) {
+    if (sale) {
         sale->terms = terms;
         sale->batch = batch_open(batched_serve, sale);
     }
-    if (sale == NULL || sale->batch == NULL) {
+    if (!sale || !sale->batch) {
         snprintf(err, err_len, "out of memory or threads");
         free(sale);
         return -1;

@@ -10,7 +10,7 @@
 static int combined_open(const sale_terms *terms, void **state, char *err, size_t err_len)
 {
     *state = combine_open(terms, terms->shelves, err, err_len);
-    return *state != NULL ? 0 : -1;
+    return *state ? 0 : -1;
 }
 
 static void combined_buy(void *state, const buy_request *request, buy_result *result)

@@ -55,7 +55,7 @@ static void nested_buy(void *state, const buy_request *request, buy_result *resu
     const fs_locked *sale = state;
     dlock_lock *buyer = buyer_lock(sale->terms, request->user);
     buy_answer(result, BUY_UNAVAILABLE);
-    if (buyer != NULL)
+    if (buyer)
         sell_in_locks(sale, buyer, request, result);
     dlock_lock_free(buyer);
 }

@@ -30,7 +30,7 @@ const fs_strategy *const strategy_list[] = {STRATEGIES(ENTER) NULL};
 
 const fs_strategy *strategy_find(const char *name)
 {
-    for (const fs_strategy *const *s = strategy_list; *s != NULL; s++)
+    for (const fs_strategy *const *s = strategy_list; *s; s++)
         if (strcmp((*s)->name, name) == 0)
             return *s;
     return NULL;

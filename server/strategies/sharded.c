@@ -43,12 +43,12 @@ static int sharded_open(const sale_terms *terms, void **state, char *err, size_t
 {
     sharded *sale = calloc(1, sizeof(*sale) + (size_t)terms->shelf_count * sizeof(fs_combine *));
     snprintf(err, err_len, "out of memory");
-    if (sale == NULL)
+    if (!sale)
         return -1;
     sale->terms = terms;
     for (; sale->count < terms->shelf_count; sale->count++) {
         fs_combine *segment = combine_open(terms, &terms->shelves[sale->count], err, err_len);
-        if (segment == NULL) {
+        if (!segment) {
             sharded_close(sale);
             return -1;
         }
