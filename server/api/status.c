@@ -43,6 +43,11 @@ static void put_member(fs_text *out, const char *name, const char *value)
     text_add(out, ",");
 }
 
+static void put_flag(fs_text *out, const char *name, bool flag)
+{
+    text_printf(out, "\"%s\":%s,", name, flag ? "true" : "false");
+}
+
 void api_strategies(fs_api *api, const api_request *request, api_reply *reply)
 {
     (void)api, (void)request;
@@ -54,9 +59,11 @@ void api_strategies(fs_api *api, const api_request *request, api_reply *reply)
         put_member(out, "summary", (*s)->summary);
         put_member(out, "source", (*s)->source);
         put_member(out, "weakness", (*s)->weakness);
-        text_printf(out, "\"locked\":%s,\"renews\":%s,\"sharded\":%s,",
-                    (*s)->locked ? "true" : "false", (*s)->renews ? "true" : "false",
-                    (*s)->sharded ? "true" : "false");
+        put_flag(out, "locked", (*s)->locked);
+        put_flag(out, "renews", (*s)->renews);
+        put_flag(out, "sharded", (*s)->sharded);
+        put_flag(out, "replayable", (*s)->replayable);
+        put_flag(out, "guarded", (*s)->guarded);
         text_printf(out, "\"lease_ms\":%lld,\"wait_ms\":%lld}", (long long)(*s)->lease_ms,
                     (long long)(*s)->wait_ms);
     }

@@ -22,6 +22,8 @@ typedef struct fs_strategy {
     bool renews;          /* the lock's lease is renewed */
     bool replayable;      /* one script decides, so asking again after an unknown outcome is
                              answered by the record of the first try, if there is one */
+    bool guarded;         /* one script decides and writes, so nothing is oversold whatever
+                             happens to the lock */
     bool sharded;         /* the stock is split into segments */
     int64_t lease_ms;     /* defaults; the sale's own terms override them */
     int64_t wait_ms;

@@ -31,6 +31,7 @@ const fs_strategy strategy_atomic = {
     .source = "control",
     .weakness = "one call to Redis for every buyer; only what fits into a script can be sold so",
     .replayable = true,
+    .guarded = true,
     .open = atomic_open,
     .buy = atomic_buy,
     .close = atomic_close,

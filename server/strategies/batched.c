@@ -60,6 +60,7 @@ const fs_strategy strategy_batched = {
     .source = "control",
     .weakness = "only what fits into a script can be sold so",
     .replayable = true,
+    .guarded = true,
     .wait_ms = 5000,
     .open = batched_open,
     .buy = batched_buy,

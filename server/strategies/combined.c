@@ -31,6 +31,7 @@ const fs_strategy strategy_combined = {
     .locked = true,
     .renews = true,
     .replayable = true,
+    .guarded = true,
     .lease_ms = 3000, /* short costs no safety here: the write is guarded */
     .wait_ms = 5000,
     .open = combined_open,

@@ -38,6 +38,7 @@ const fs_strategy strategy_fenced = {
     .locked = true,
     .renews = true,
     .replayable = true,
+    .guarded = true,
     .lease_ms = 3000, /* short costs no safety here: the write is guarded */
     .wait_ms = 5000,
     .open = fenced_open,

@@ -97,6 +97,7 @@ const fs_strategy strategy_sharded = {
     .locked = true,
     .renews = true,
     .replayable = true,
+    .guarded = true,
     .sharded = true,
     .lease_ms = 3000, /* short costs no safety here: the write is guarded */
     .wait_ms = 5000,
