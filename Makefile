@@ -52,7 +52,7 @@ LOCK_SRC   := $(sort $(wildcard lock/core/*.c lock/kinds/*.c lock/redis/*.c))
 CMD_SRC    := $(sort $(wildcard lock/cmd/*.c lock/cmd/*/*.c))
 SERVER_SRC := $(sort $(wildcard server/*.c server/*/*.c))
 LOAD_SRC   := $(sort $(wildcard loadtest/*.c loadtest/*/*.c))
-SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
+SUPPORT_SRC := $(sort $(filter-out tests/support/test_%,$(wildcard tests/support/*.c)))
 
 LOCK_OBJ   := $(call objects,$(LOCK_SRC))
 CMD_OBJ    := $(call objects,$(CMD_SRC))
@@ -215,7 +215,7 @@ lint: ## formatting, banned functions, shellcheck, clang-tidy
 stack: ## the tests of the compose stack; needs a container engine
 	$(Q)CC='$(CC)' scripts/deps test
 	$(Q)$(parallel) test-programs
-	$(Q)FLASHSALE_BUILD=$(BUILD) FLASHSALE_STACK=1 TEST_DEADLINE_S=1200 tests/run door/test_stack
+	$(Q)FLASHSALE_BUILD=$(BUILD) FLASHSALE_STACK=1 TEST_DEADLINE_S=1200 tests/run docker/test_stack
 
 .PHONY: stack lint-only asan tsan
 lint-only: $(LUA_H) $(PAGE_H)

@@ -1,4 +1,4 @@
-/* test_orders.c - orders end to end: replay, limits, quantities, the ledger, finality. */
+/* test_buy.c - orders end to end: replay, limits, quantities, the ledger, finality. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* test_sales.c - sales as an operator meets them: how long sections last, starts, and what goes
+/* test_sale_start.c - sales as an operator meets them: how long sections last, starts, and what goes
  * wrong with them. */
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * test_slow.c - slow clients straight at an instance, without a proxy: they may occupy all its
+ * test_http_slow_clients.c - slow clients straight at an instance, without a proxy: they may occupy all its
  * threads, but not for long; and who finds no thread free is told so.
  */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * test_switch.c - a buyer asks again after the sale that it bought in is over, with the sale's id,
+ * test_checkout.c - a buyer asks again after the sale that it bought in is over, with the sale's id,
  * at an instance that may not have heard yet. It gets the order that it has.
  */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * test_scripts.c - scripts/up, down and demo: what they start is gone afterwards, however they
+ * test_instances.c - scripts/up, down and demo: what they start is gone afterwards, however they
  * end, and what is not theirs is left alone. On ports of our own, so that it disturbs nobody.
  */
 #include <arpa/inet.h>

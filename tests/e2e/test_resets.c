@@ -1,5 +1,5 @@
 /*
- * test_faults.c - a bad line to Redis: connections reset before a request or after its execution.
+ * test_resets.c - a bad line to Redis: connections reset before a request or after its execution.
  *
  * Buyers retry with the same key, as a client should, until they get an answer that is definite.
  * Whatever happens: no order twice, every 201 has its order, every refusal has none, and what stays

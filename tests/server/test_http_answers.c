@@ -1,5 +1,5 @@
 /*
- * test_answers.c - what an instance lets strangers do, and tells them: headers for browsers, no
+ * test_http_answers.c - what an instance lets strangers do, and tells them: headers for browsers, no
  * word about itself, no list of the others' orders, and not too much at once from one address.
  */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * test_framing.c - requests whose length two readers could disagree on.
+ * test_http_framing.c - requests whose length two readers could disagree on.
  *
  * A proxy and an instance that disagree let a stranger's bytes pass as somebody's next request.
  * So each of these is refused and its connection closed, or read in the one way that it can be

@@ -1,5 +1,5 @@
 /*
- * test_damage.c - a Redis that has lost some of a sale's keys: to an eviction, or to a hand that
+ * test_lost_keys.c - a Redis that has lost some of a sale's keys: to an eviction, or to a hand that
  * deleted them. Nobody is sold anything from what is left of it.
  */
 #include <stdio.h>

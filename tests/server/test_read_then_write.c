@@ -1,5 +1,5 @@
 /*
- * test_late.c - an order that is still on its way to Redis when its buyer, who has heard nothing,
+ * test_read_then_write.c - an order that is still on its way to Redis when its buyer, who has heard nothing,
  * asks again and is refused. The refusal must be true, so the order must not come any more.
  */
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* test_unit.c - the files of docker/ say what their programs accept, and server/SECURITY.md names
+/* test_configuration.c - the files of docker/ say what their programs accept, and server/SECURITY.md names
  * tests that exist. */
 #include <stdlib.h>
 

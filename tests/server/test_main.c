@@ -1,4 +1,4 @@
-/* test_operation.c - what an operator relies on: draining, restarts, tokens, limits, metrics. */
+/* test_main.c - what an operator relies on: draining, restarts, tokens, limits, metrics. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

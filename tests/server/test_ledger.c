@@ -1,5 +1,5 @@
 /*
- * test_final.c - "no such order" is said for good only when it is true: over all sales that are
+ * test_ledger.c - "no such order" is said for good only when it is true: over all sales that are
  * kept, over all segments, and also to somebody who asks seldom.
  */
 #include <stdio.h>
