@@ -1,6 +1,6 @@
 /*
- * test_checkout.c - a buyer asks again after the sale that it bought in is over, with the sale's id,
- * at an instance that may not have heard yet. It gets the order that it has.
+ * test_checkout.c - a buyer asks again after the sale that it bought in is over, with the sale's
+ * id, at an instance that may not have heard yet. It gets the order that it has.
  */
 #include <stdio.h>
 #include <stdlib.h>

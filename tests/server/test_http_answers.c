@@ -1,6 +1,6 @@
 /*
- * test_http_answers.c - what an instance lets strangers do, and tells them: headers for browsers, no
- * word about itself, no list of the others' orders, and not too much at once from one address.
+ * test_http_answers.c - what an instance lets strangers do, and tells them: headers for browsers,
+ * no word about itself, no list of the others' orders, and not too much at once from one address.
  */
 #include <stdio.h>
 #include <stdlib.h>

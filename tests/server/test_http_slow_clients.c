@@ -1,6 +1,6 @@
 /*
- * test_http_slow_clients.c - slow clients straight at an instance, without a proxy: they may occupy all its
- * threads, but not for long; and who finds no thread free is told so.
+ * test_http_slow_clients.c - slow clients straight at an instance, without a proxy: they may occupy
+ * all its threads, but not for long; and who finds no thread free is told so.
  */
 #include <stdio.h>
 #include <string.h>

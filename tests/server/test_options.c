@@ -1,13 +1,11 @@
-/* test_options.c - options, their environment, and the admin's token. */
+/* test_options.c - options and their environment. */
 #include "tests/support/fixture.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "server/api/auth.h"
 #include "server/options.h"
 
 /* Reads options as main() would, with what it says on stderr in `said`. */
@@ -126,44 +124,6 @@ static void loopback_is_told_from_the_rest(void **state)
     assert_false(options_is_loopback("192.168.1.1:7000"));
 }
 
-static void only_the_token_opens_the_admin_s_doors(void **state)
-{
-    (void)state;
-    fs_admin admin;
-    char err[256];
-    assert_int_equal(admin_init(&admin, NULL, NULL, true, err, sizeof(err)), 0);
-    assert_int_equal(admin_check(&admin, NULL), ADMIN_YES);
-    assert_int_equal(admin_init(&admin, NULL, NULL, false, err, sizeof(err)), 0);
-    assert_int_equal(admin_check(&admin, "Bearer x"), ADMIN_DISABLED);
-
-    assert_int_equal(admin_init(&admin, NULL, "correct-horse", true, err, sizeof(err)), 0);
-    assert_int_equal(admin_check(&admin, "Bearer correct-horse"), ADMIN_YES);
-    assert_int_equal(admin_check(&admin, "bearer correct-horse"), ADMIN_YES);
-    assert_int_equal(admin_check(&admin, "Bearer correct-hors"), ADMIN_TOKEN_WRONG);
-    assert_int_equal(admin_check(&admin, "Bearer correct-horse1"), ADMIN_TOKEN_WRONG);
-    assert_int_equal(admin_check(&admin, "Bearer "), ADMIN_TOKEN_WRONG);
-    assert_int_equal(admin_check(&admin, "Basic correct-horse"), ADMIN_TOKEN_MISSING);
-    assert_int_equal(admin_check(&admin, NULL), ADMIN_TOKEN_MISSING);
-    assert_int_equal(admin_init(&admin, NULL, "short", true, err, sizeof(err)), -1);
-}
-
-static void the_token_may_come_from_a_file(void **state)
-{
-    (void)state;
-    fs_admin admin;
-    char dir[256], path[300], err[512];
-    fx_dir_make(dir, sizeof(dir));
-    snprintf(path, sizeof(path), "%s/token", dir);
-    assert_int_equal(admin_init(&admin, path, NULL, true, err, sizeof(err)), -1);
-    assert_non_null(strstr(err, path));
-    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    assert_int_equal(write(fd, "from-a-file\n", 12), 12);
-    close(fd);
-    assert_int_equal(admin_init(&admin, path, NULL, true, err, sizeof(err)), 0);
-    assert_int_equal(admin_check(&admin, "Bearer from-a-file"), ADMIN_YES);
-    fx_dir_remove(dir);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,8 +131,6 @@ int main(void)
         cmocka_unit_test(errors_name_the_option_and_what_is_accepted),
         cmocka_unit_test(errors_show_no_password),
         cmocka_unit_test(loopback_is_told_from_the_rest),
-        cmocka_unit_test(only_the_token_opens_the_admin_s_doors),
-        cmocka_unit_test(the_token_may_come_from_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*
- * test_read_then_write.c - an order that is still on its way to Redis when its buyer, who has heard nothing,
- * asks again and is refused. The refusal must be true, so the order must not come any more.
+ * test_read_then_write.c - an order that is still on its way to Redis when its buyer, who has heard
+ * nothing, asks again and is refused. The refusal must be true, so the order must not come any
+ * more.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* test_sale_start.c - sales as an operator meets them: how long sections last, starts, and what goes
- * wrong with them. */
+/* test_sale_start.c - sales as an operator meets them: how long sections last, starts, and what
+ * goes wrong with them. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

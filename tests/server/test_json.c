@@ -1,0 +1,52 @@
+/* test_json.c - bodies are read strictly: cJSON alone is lenient. */
+#include "tests/support/fixture.h"
+
+#include <string.h>
+
+#include "server/base/json.h"
+#include "server/store/order.h"
+
+static void json_is_read_strictly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        bool good;
+    } cases[] = {
+        {"{\"item\":\"P1\",\"stock\":5}", true},
+        {" {\"stock\":5,\"item\":\"P1\"}\n", true},
+        {"{\"item\":\"P1\",\"stock\":5}x", false},
+        {"{\"item\":\"P1\",\"stock\":05}", false},
+        {"{\"item\":\"P1\",\"stock\":1.9}", false},
+        {"{\"item\":\"P1\",\"stock\":1e300}", false},
+        {"{\"item\":\"P1\",\"stock\":-1}", false},
+        {"{\"item\":\"P1\",\"stock\":\"5\"}", false},
+        {"{\"item\":\"P1\",\"stock\":5,\"stock\":6}", false},
+        {"{\"item\":\"P1\",\"Stock\":5}", false},
+        {"{\"item\":\"P1\",\"stock\":5,\"what\":1}", false},
+        {"{\"item\":\"P\\u00001\",\"stock\":5}", false},
+        {"{\"item\":[],\"stock\":5}", false},
+        {"[\"item\"]", false},
+        {"", false},
+        {"{", false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char item[IDENT_MAX + 1] = "", err[256] = "";
+        int64_t stock = -1;
+        json_field fields[] = {{.name = "item", .text = item, .text_len = sizeof(item)},
+                               {.name = "stock", .number = &stock, .least = 0, .most = 100},
+                               {.name = NULL}};
+        bool good = json_read(cases[i].body, strlen(cases[i].body), fields, err, sizeof(err));
+        if (good != cases[i].good)
+            fail_msg("%s: %s", cases[i].body, err);
+        assert_int_equal(err[0] == '\0', good);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_is_read_strictly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,68 @@
+/* test_outcome.c - what an answer of Redis means for a buyer, and what no answer means. */
+#include "tests/support/fixture.h"
+
+#include <string.h>
+
+#include "server/store/outcome.h"
+
+static void answers_of_scripts_are_understood(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        buy_outcome outcome;
+        bool replayed;
+    } cases[] = {
+        {"7 u1 2 93 1700000000000000 i-1 1700000000000001", BUY_SOLD, false},
+        {"=7 u1 2 93 0 i-1 1700000000000001", BUY_SOLD, true},
+        {"=7 u2 2 93 0 i-1 1700000000000001", BUY_CONFLICT, true},
+        {"=7 u1 1 93 0 i-1 1700000000000001", BUY_CONFLICT, true},
+        {"sold_out", BUY_SOLD_OUT, false},
+        {"limit", BUY_LIMIT_REACHED, false},
+        {"void", BUY_VOID, false},
+        {"late", BUY_BUSY, false},
+        {"closed", BUY_CLOSED, false},
+        {"damaged", BUY_UNAVAILABLE, false},
+        {"7 u1 2", BUY_UNKNOWN, false},
+        {"rubbish", BUY_UNKNOWN, false},
+    };
+    buy_request request = {.user = "u1", .request = "r1", .quantity = 2};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        buy_result result;
+        outcome_of_answer(cases[i].answer, strlen(cases[i].answer), &request, &result);
+        if (result.outcome != cases[i].outcome)
+            fail_msg("%s: %s", cases[i].answer, buy_outcome_name(result.outcome));
+        if (result.outcome == BUY_SOLD) {
+            assert_int_equal(result.replayed, cases[i].replayed);
+            assert_int_equal(result.order.number, 7);
+            assert_int_equal(result.order.remaining, 93);
+            assert_string_equal(result.order.instance, "i-1");
+        }
+    }
+}
+
+static void what_was_sent_and_not_answered_is_unknown(void **state)
+{
+    (void)state;
+    fs_store store;
+    char err[256];
+    assert_int_equal(store_open(&store, "redis://127.0.0.1:1", NULL, "i", err, sizeof(err)), 0);
+    assert_int_equal(outcome_of_write(&store, DLOCK_REDIS_UNKNOWN), BUY_UNKNOWN);
+    assert_int_equal(outcome_of_write(&store, DLOCK_REDIS_NOT_SENT), BUY_UNAVAILABLE);
+    assert_int_equal(outcome_of_write(&store, DLOCK_REDIS_REFUSED), BUY_UNAVAILABLE);
+    assert_int_equal(outcome_of_read(&store, DLOCK_REDIS_UNKNOWN), BUY_UNAVAILABLE);
+    assert_int_equal(outcome_of_guard(&store, DLOCK_UNKNOWN), BUY_UNKNOWN);
+    assert_int_equal(outcome_of_guard(&store, DLOCK_STALE), BUY_STALE);
+    assert_int_equal(outcome_of_lock(&store, DLOCK_BUSY), BUY_BUSY);
+    assert_int_equal(outcome_of_lock(&store, DLOCK_UNKNOWN), BUY_UNAVAILABLE);
+    store_close(&store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_of_scripts_are_understood),
+        cmocka_unit_test(what_was_sent_and_not_answered_is_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

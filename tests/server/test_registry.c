@@ -1,0 +1,36 @@
+/* test_registry.c - the strategies: all are there, and each says what it has to say. */
+#include "tests/support/fixture.h"
+
+#include <string.h>
+
+#include "server/selling/strategy.h"
+
+static void strategies_are_all_there_and_complete(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "none",    "setnx", "watchdog", "getset",   "reentrant", "nested",  "pubsub",
+        "redlock", "fair",  "fenced",   "combined", "atomic",    "batched", "sharded",
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_non_null(strategy_find(names[i]));
+    for (const fs_strategy *const *s = strategy_list; *s != NULL; s++) {
+        assert_ptr_equal(strategy_find((*s)->name), *s);
+        assert_true(strlen((*s)->summary) > 10 && strlen((*s)->source) > 2);
+        assert_true(strlen((*s)->weakness) > 10);
+        assert_non_null((*s)->open);
+        assert_non_null((*s)->buy);
+        assert_non_null((*s)->close);
+        assert_int_equal((*s)->locked, (*s)->lease_ms > 0);
+        assert_non_null(strstr(strategy_names(), (*s)->name));
+    }
+    assert_null(strategy_find("hope"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strategies_are_all_there_and_complete),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
