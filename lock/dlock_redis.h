@@ -78,6 +78,15 @@ DLOCK_API bool dlock_passed(dlock_time deadline);
 /* The earlier of two deadlines. */
 DLOCK_API dlock_time dlock_sooner(dlock_time a, dlock_time b);
 
+/* Waiting against a deadline. A condition that dlock_cond_init() has made is waited for with
+ * dlock_cond_wait(): until it is signalled, until `until` at the latest, or, as with any condition,
+ * for no reason; the caller looks again at what it waits for, and at the clock. */
+DLOCK_API void dlock_cond_init(pthread_cond_t *cond);
+DLOCK_API void dlock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, dlock_time until);
+
+/* Sleeps until then, whatever signals come meanwhile. */
+DLOCK_API void dlock_sleep(dlock_time until);
+
 /* ---- outcomes -------------------------------------------------------------------------------- */
 
 typedef enum dlock_redis_outcome {

@@ -3,10 +3,8 @@
  * until Redis gives a definite answer or the lease must have ended by itself. The token makes a
  * repetition harmless: it frees nothing but this grant. The thread starts with the first need.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/internal.h"
 
@@ -35,24 +33,9 @@ settler *settler_new(dlock_client *client)
     if (!s)
         return NULL;
     s->client = client;
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    dlock_cond_init(&s->changed);
     return s;
-}
-
-/* Waits for a change, or `ms`. Under the mutex. */
-static void pause_for(settler *s, int ms)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    int64_t ns = at.tv_nsec + (int64_t)ms * 1000000;
-    at.tv_sec += ns / 1000000000;
-    at.tv_nsec = ns % 1000000000;
-    pthread_cond_timedwait(&s->changed, &s->lock, &at);
 }
 
 static void free_open(open_release *open)
@@ -95,9 +78,9 @@ static void *run(void *arg)
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
         if (!s->first)
-            pause_for(s, 60000);
+            dlock_cond_wait(&s->changed, &s->lock, dlock_in_ms(60000));
         else if (!settle_first(s) && !s->stop)
-            pause_for(s, RETRY_MS);
+            dlock_cond_wait(&s->changed, &s->lock, dlock_in_ms(RETRY_MS));
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
@@ -129,7 +112,7 @@ void settler_free(settler *s)
     dlock_time until = dlock_in_ms(s->client->options.io_ms);
     pthread_mutex_lock(&s->lock);
     while ((s->first || s->at_work) && !dlock_passed(until))
-        pause_for(s, RETRY_MS);
+        dlock_cond_wait(&s->changed, &s->lock, dlock_in_ms(RETRY_MS));
     s->stop = true;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);

@@ -11,9 +11,7 @@
  * the next message; when it does not, somebody else has the lock, and theirs is. Only one that
  * leaves without an answer from after the message has to wake another in its place.
  */
-#include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/internal.h"
 
@@ -21,11 +19,7 @@
 
 void waiter_init(waiter *w)
 {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->cond, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    dlock_cond_init(&w->cond);
 }
 
 void waiter_destroy(waiter *w)
@@ -35,13 +29,7 @@ void waiter_destroy(waiter *w)
 
 void waiter_sleep(waiter *w, pthread_mutex_t *lock, dlock_time until)
 {
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    int64_t us = until.us - dlock_now().us;
-    int64_t ns = at.tv_nsec + (us > 0 ? us % 1000000 : 0) * 1000;
-    at.tv_sec += (us > 0 ? us / 1000000 : 0) + ns / 1000000000;
-    at.tv_nsec = ns % 1000000000;
-    pthread_cond_timedwait(&w->cond, lock, &at);
+    dlock_cond_wait(&w->cond, lock, until);
 }
 
 void waiter_append(waiter **first, waiter **last, waiter *w)

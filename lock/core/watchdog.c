@@ -11,7 +11,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/internal.h"
 
@@ -261,15 +260,7 @@ static void sleep_until_due(watchdog *w)
 {
     int64_t far = dlock_in_ms(60000).us;
     w->asleep_until.us = w->len > 0 && w->heap[0]->due.us < far ? w->heap[0]->due.us : far;
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    int64_t us = w->asleep_until.us - dlock_now().us;
-    if (us > 0) {
-        int64_t ns = at.tv_nsec + us % 1000000 * 1000;
-        at.tv_sec += us / 1000000 + ns / 1000000000;
-        at.tv_nsec = ns % 1000000000;
-        pthread_cond_timedwait(&w->changed, &w->lock, &at);
-    }
+    dlock_cond_wait(&w->changed, &w->lock, w->asleep_until);
     w->asleep_until.us = 0;
 }
 
@@ -300,12 +291,8 @@ watchdog *watchdog_new(dlock_client *client)
         return NULL;
     w->client = client;
     atomic_init(&w->patience_ms, client->options.io_ms);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    dlock_cond_init(&w->changed);
     if (pthread_create(&w->thread, NULL, watch, w) != 0) {
         free(w);
         return NULL;

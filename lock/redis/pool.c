@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "redis/internal.h"
 #ifdef DLOCK_TLS
@@ -60,12 +59,8 @@ int dlock_redis_open(const dlock_redis_options *options, dlock_redis **ret, char
     redis->pool_max = options->pool_max ? options->pool_max : POOL_MAX;
     redis->connect_ms = options->connect_ms ? options->connect_ms : CONNECT_DEFAULT_MS;
     snprintf(redis->name, sizeof(redis->name), "%s", options->name ? options->name : "");
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&redis->lock, NULL);
-    pthread_cond_init(&redis->freed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    dlock_cond_init(&redis->freed);
     *ret = redis;
     return 0;
 }
@@ -113,17 +108,6 @@ static bool looks_dead(const dlock_redis_conn *conn)
     return poll(&p, 1, 0) != 0;
 }
 
-static void wait_for_return(dlock_redis *redis, dlock_time deadline)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ms = dlock_left_ms(deadline);
-    int64_t ns = until.tv_nsec + ms % 1000 * 1000000;
-    until.tv_sec += ms / 1000 + ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    pthread_cond_timedwait(&redis->freed, &redis->lock, &until);
-}
-
 /* Under the lock: an idle connection, or NULL with the right to open one (open counts it), or
  * false at the deadline. */
 static bool claim_place(dlock_redis *redis, dlock_time deadline, dlock_redis_conn **ret)
@@ -140,7 +124,7 @@ static bool claim_place(dlock_redis *redis, dlock_time deadline, dlock_redis_con
         }
         if (dlock_passed(deadline))
             return false;
-        wait_for_return(redis, deadline);
+        dlock_cond_wait(&redis->freed, &redis->lock, deadline);
     }
 }
 

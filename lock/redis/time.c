@@ -1,5 +1,11 @@
-/* Monotonic time and deadlines. */
-#include <limits.h>
+/*
+ * Monotonic time, and waiting until a point of it.
+ *
+ * Leases go on while the machine is suspended, so time is CLOCK_BOOTTIME. Condition variables do
+ * not take that clock: a wait is given the rest of its time on CLOCK_MONOTONIC, and a caller that
+ * looks at dlock_now() when it returns still judges by the right clock.
+ */
+#include <errno.h>
 #include <time.h>
 
 #include "dlock_redis.h"
@@ -36,4 +42,33 @@ bool dlock_passed(dlock_time deadline)
 dlock_time dlock_sooner(dlock_time a, dlock_time b)
 {
     return a.us < b.us ? a : b;
+}
+
+void dlock_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void dlock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, dlock_time until)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    int64_t left_us = until.us - dlock_now().us;
+    if (left_us < 0)
+        left_us = 0;
+    int64_t ns = at.tv_nsec + left_us % 1000000 * 1000;
+    at.tv_sec += left_us / 1000000 + ns / 1000000000;
+    at.tv_nsec = ns % 1000000000;
+    pthread_cond_timedwait(cond, mutex, &at);
+}
+
+void dlock_sleep(dlock_time until)
+{
+    struct timespec at = {.tv_sec = until.us / 1000000, .tv_nsec = until.us % 1000000 * 1000};
+    while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &at, NULL) == EINTR)
+        continue;
 }
