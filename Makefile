@@ -70,6 +70,10 @@ LUA := $(wildcard lock/*/*.lua server/*/*.lua)
 LUA_H := $(patsubst %.lua,$(GEN)/%.lua.h,$(LUA))
 PAGE_H := $(patsubst %,$(GEN)/%.h,$(wildcard loadtest/report/page/*))
 
+# The strategies are the files of their folder.
+STRATEGIES := $(filter-out registry,$(patsubst server/strategies/%.c,%,$(wildcard server/strategies/*.c)))
+STRATEGY_LIST := $(GEN)/server/strategies/list.h
+
 PROGRAMS := $(if $(SERVER_SRC),$(BUILD)/flashsale) $(if $(LOAD_SRC),$(BUILD)/loadtest) \
 	$(if $(CMD_SRC),$(BUILD)/dlock)
 LIBRARIES := $(BUILD)/libdlock.a $(BUILD)/libdlock.so
@@ -115,7 +119,7 @@ $(BUILD)/compiler: FORCE
 		echo '$(CC) $(CPPFLAGS) $(CFLAGS)' >$@
 .PHONY: FORCE
 
-$(BUILD)/obj/%.o: %.c Makefile $(BUILD)/compiler | $(LUA_H) $(PAGE_H)
+$(BUILD)/obj/%.o: %.c Makefile $(BUILD)/compiler | $(LUA_H) $(PAGE_H) $(STRATEGY_LIST)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
@@ -124,7 +128,12 @@ $(GEN)/%.lua.h: %.lua lock/embed.sh
 	$(call say,LUA,$<)
 	$(Q)mkdir -p $(@D) && lock/embed.sh $< >$@.tmp && mv $@.tmp $@
 
-# The parts of the HTML report likewise.
+# The list of strategies, made anew when one comes or goes.
+$(STRATEGY_LIST): FORCE
+	@mkdir -p $(@D); printf 'STRATEGY(%s)\n' $(STRATEGIES) | cmp -s - $@ || \
+		printf 'STRATEGY(%s)\n' $(STRATEGIES) >$@
+
+# The parts of the HTML report become string literals like the scripts.
 $(GEN)/loadtest/report/page/%.h: loadtest/report/page/% loadtest/embed.sh
 	$(call say,EMBED,$<)
 	$(Q)mkdir -p $(@D) && loadtest/embed.sh $< >$@.tmp && mv $@.tmp $@
@@ -135,7 +144,7 @@ $(GEN)/loadtest/report/page/%.h: loadtest/report/page/% loadtest/embed.sh
 test-programs: all $(TOOLS) $(TESTS) $(EXAMPLES) $(if $(FAIL_POINTS),,stoppable)
 
 # The instances that a scripted schedule stops at named points.
-stoppable: | $(LUA_H)
+stoppable: | $(LUA_H) $(STRATEGY_LIST)
 	$(Q)$(MAKE) --no-print-directory FAIL_POINTS=1 $(BUILD)/failpoints/flashsale
 
 .SECONDEXPANSION:
@@ -218,7 +227,7 @@ stack: ## the tests of the compose stack; needs a container engine
 	$(Q)FLASHSALE_BUILD=$(BUILD) FLASHSALE_STACK=1 TEST_DEADLINE_S=1200 tests/run docker/test_stack
 
 .PHONY: stack lint-only asan tsan
-lint-only: $(LUA_H) $(PAGE_H)
+lint-only: $(LUA_H) $(PAGE_H) $(STRATEGY_LIST)
 	$(Q)scripts/lint -std=c11 -D_GNU_SOURCE $(INCLUDES) -Itests $(PKG_CFLAGS) $(HIREDIS_TLS) \
 		-DFLASHSALE_VERSION='"$(VERSION)"' -DFAIL_POINTS
 

@@ -1,4 +1,5 @@
-/* framing.c - see framing.h. Rules: RFC 9112, sections 3.2, 5.1 and 6. */
+/* framing.c - what RFC 9112 (sections 3.2, 5.1 and 6) asks of the headers that tell where a request
+ * ends. */
 #include "server/framing.h"
 
 #include <stdlib.h>

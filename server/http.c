@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/api/problem.h"
 #include "server/base/log.h"
 #include "server/framing.h"
 
 #define HEAD_BYTES_MAX   "8192"
 #define HEAD_DEADLINE_MS "5000" /* civetweb's; its waits within a body are as long */
 #define BODY_DEADLINE_MS 5000
+#define BODY_MAX         4096
 #define HEAD_MAX         1024 /* our own response headers */
 
 /* Threads that only say "no thread free": without them, a client beyond the last thread would wait
@@ -106,7 +106,7 @@ static void send_reply(struct mg_connection *conn, const api_reply *reply, bool 
                  "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
                  "Referrer-Policy: no-referrer\r\nContent-Security-Policy: %s\r\n"
                  "%sConnection: %s\r\n\r\n",
-                 reply->status, problem_title(reply->status), reply->content_type, reply->body.len,
+                 reply->status, status_title(reply->status), reply->content_type, reply->body.len,
                  page ? PAGE_POLICY : DATA_POLICY, extra, reply->close ? "close" : "keep-alive");
     fs_text whole;
     text_init(&whole);
@@ -154,7 +154,7 @@ static int serve(struct mg_connection *conn)
     http_framing framing = read_framing(info);
     char body[BODY_MAX + 1];
     api_reply reply;
-    api_reply_init(&reply);
+    reply_init(&reply);
     bool is_head = strcmp(info->request_method, "HEAD") == 0;
     bool served = false;
     int body_len = 0;
@@ -184,7 +184,7 @@ static int serve(struct mg_connection *conn)
     send_reply(conn, &reply, is_head);
     if (served)
         api_done(http->api);
-    api_reply_free(&reply);
+    reply_free(&reply);
     return status;
 }
 
@@ -203,11 +203,11 @@ static int answer_fault(struct mg_connection *conn, int status, const char *mess
     fs_http *http = mg_get_user_data(mg_get_context(conn));
     api_reply reply;
     (void)status, (void)message; /* of many kinds, and not always true */
-    api_reply_init(&reply);
+    reply_init(&reply);
     refuse(http->api, &reply, 400, "malformed",
            "not HTTP/1.1, not here in time, or a head of more than 8 KiB");
     send_reply(conn, &reply, false);
-    api_reply_free(&reply);
+    reply_free(&reply);
     return 0;
 }
 

@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/api/rate_limit.h"
 #include "server/base/log.h"
 #include "server/http.h"
 #include "server/options.h"
+#include "server/sale/sale_start.h"
 
 #define FILES_RESERVE 256 /* descriptors beyond one a connection: Redis, locks, files */
 #define IN_FLIGHT_MS  65000
@@ -50,11 +50,6 @@ static void name_instance(const fs_options *options, const char *address, char *
             *c = '-';
 }
 
-static void sleep_ms(int ms)
-{
-    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000L}, NULL);
-}
-
 static bool wait_signal(const sigset_t *signals, int64_t ms)
 {
     struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000L};
@@ -74,15 +69,16 @@ static void warn_if_different(const char *name, int64_t mine, int64_t current)
               "detail", "the sale was joined as it is", NULL);
 }
 
+/* Warns of what the sale that was joined has otherwise than the options. */
 static void compare(const sale_terms *mine, fs_store *store)
 {
     char err[256];
     sale_terms current;
-    if (start_read_terms(store, mine->item, mine->id, &current, err, sizeof(err)) != START_OK)
+    if (terms_read(store, mine->item, mine->id, &current, err, sizeof(err)) != SALE_OK)
         return;
-    if (mine->strategy != current.strategy)
-        log_event(LOG_WARN, "option_differs", "option", "strategy", "here", mine->strategy->name,
-                  "sale", current.strategy->name, NULL);
+    if (strcmp(mine->strategy, current.strategy) != 0)
+        log_event(LOG_WARN, "option_differs", "option", "strategy", "here", mine->strategy, "sale",
+                  current.strategy, NULL);
     warn_if_different("stock", mine->initial, current.initial);
     warn_if_different("per-user-limit", mine->per_user_limit, current.per_user_limit);
     warn_if_different("lease-ms", mine->lease_ms, current.lease_ms);
@@ -105,9 +101,9 @@ static bool start_first_sale(const fs_options *options, fs_store *store, const s
     bool again;
     dlock_time deadline = dlock_in_ms(FIRST_SALE_MS);
     do {
-        if (!draft_finish(&options->sale, &terms, err, sizeof(err)))
+        if (!sale_request_finish(&options->sale, &terms, err, sizeof(err)))
             return false;
-        status = start_sale(store, &terms, true, err, sizeof(err));
+        status = sale_start(store, &terms, true, err, sizeof(err));
         again = status == START_UNAVAILABLE || status == START_UNKNOWN;
         *stopped = again && wait_signal(signals, 200);
     } while (again && !*stopped && !dlock_passed(deadline));
@@ -135,7 +131,7 @@ static void drain(fs_api *api, const sigset_t *signals, int64_t delay_s)
     atomic_store(&api->refusing, true);
     dlock_time deadline = dlock_in_ms(hurry ? 0 : IN_FLIGHT_MS);
     while (atomic_load(&api->in_flight) > 0 && !dlock_passed(deadline))
-        sleep_ms(5);
+        dlock_sleep(dlock_in_ms(5));
 }
 
 /* ---- main ------------------------------------------------------------------------------------ */
@@ -174,10 +170,10 @@ static int run(const fs_options *options, const sigset_t *signals)
     char err[512];
     static fs_store store;
     static fs_metrics metrics;
-    static fs_admin admin;
+    static fs_auth auth;
     const char *file = options->admin_token_file[0] != '\0' ? options->admin_token_file : NULL;
     const char *token = options->admin_token[0] != '\0' ? options->admin_token : NULL;
-    if (admin_init(&admin, file, token, options_is_loopback(options->listen), err, sizeof(err)) !=
+    if (auth_init(&auth, file, token, options_is_loopback(options->listen), err, sizeof(err)) !=
         0) {
         fprintf(stderr, "flashsale: %s: %s\n",
                 file ? "--admin-token-file" : "FLASHSALE_ADMIN_TOKEN", err);
@@ -192,12 +188,12 @@ static int run(const fs_options *options, const sigset_t *signals)
     bool limited = limit.user_rate > 0 || limit.address_rate > 0;
     fs_api api = {.store = &store,
                   .metrics = &metrics,
-                  .admin = &admin,
+                  .auth = &auth,
                   .limit = limited ? &limit : NULL,
-                  .sales = sales_open(&store)};
+                  .sales = sale_table_open(&store)};
     int code = api.sales ? serve(options, &api, signals) : 1;
     if (api.sales)
-        sales_close(api.sales);
+        sale_table_close(api.sales);
     store_close(&store);
     return code;
 }

@@ -1,4 +1,9 @@
-/* options.c - one table for the command line, the environment and --help. */
+/*
+ * options.c - one table for the command line, the environment and --help.
+ *
+ * What is said about the sale has the names and limits of POST /sales; they stand in
+ * sale_request.c.
+ */
 #include "server/options.h"
 
 #include <arpa/inet.h>
@@ -7,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/selling/strategy.h"
+#include "server/strategies/registry.h"
 
 #define PREFIX       "FLASHSALE_"
 #define HOST_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_*"
@@ -21,6 +26,7 @@ typedef struct option_spec {
 
 #define TEXT(field)             offsetof(fs_options, field), sizeof(((fs_options *)0)->field), 0, 0
 #define INT(field, least, most) offsetof(fs_options, field), 0, least, most
+#define SALE_INT(member)        offsetof(fs_options, sale.member), 0, 0, 0
 
 static const option_spec specs[] = {
     {"listen", TEXT(listen), "HOST:PORT to listen on; port 0 takes a free one and prints it"},
@@ -28,14 +34,14 @@ static const option_spec specs[] = {
     {"quorum", TEXT(quorum), "URL,URL,... of independent servers for strategy redlock"},
     {"name", TEXT(name), "this instance's name in its orders"},
     {"item", TEXT(sale.item), "item to sell: starts a sale if it has none, else joins it"},
-    {"stock", INT(sale.stock, 0, STOCK_MAX), "units of that sale"},
+    {"stock", SALE_INT(stock), "units of that sale"},
     {"strategy", TEXT(sale.strategy), "how to sell; see --list-strategies"},
-    {"per-user-limit", INT(sale.per_user_limit, 0, STOCK_MAX), "units a user may have, 0 = any"},
-    {"lease-ms", INT(sale.lease_ms, 10, 86400000), "lease of the sale's lock"},
-    {"wait-ms", INT(sale.wait_ms, 0, 60000), "how long a buyer waits for the lock"},
-    {"hold-ms", INT(sale.hold_ms, 0, 60000), "how long the critical section lasts on purpose"},
+    {"per-user-limit", SALE_INT(per_user_limit), "units a user may have, 0 = any"},
+    {"lease-ms", SALE_INT(lease_ms), "lease of the sale's lock"},
+    {"wait-ms", SALE_INT(wait_ms), "how long a buyer waits for the lock"},
+    {"hold-ms", SALE_INT(hold_ms), "how long the critical section lasts on purpose"},
     {"durability", TEXT(sale.durability), "memory or disk"},
-    {"segments", INT(sale.segments, 1, SEGMENTS_MAX), "segments of strategy sharded"},
+    {"segments", SALE_INT(segments), "segments of strategy sharded"},
     {"threads", INT(threads, 4, 16384), "connections served at once"},
     {"drain-delay", INT(drain_delay_s, 0, 600), "seconds to sell on after SIGTERM"},
     {"admin-token-file", TEXT(admin_token_file),
@@ -51,7 +57,7 @@ static void set_defaults(fs_options *options)
     memset(options, 0, sizeof(*options));
     snprintf(options->listen, sizeof(options->listen), "127.0.0.1:7000");
     snprintf(options->redis, sizeof(options->redis), "redis://127.0.0.1:6379");
-    draft_init(&options->sale);
+    sale_request_init(&options->sale);
     options->threads = 512;
     options->drain_delay_s = 2;
     options->rate_burst = 10;
@@ -71,7 +77,7 @@ static void print_help(void)
 
 static void print_strategies(void)
 {
-    for (const fs_strategy *const *s = strategy_list; *s; s++)
+    for (const fs_strategy *const *s = strategy_list(); *s; s++)
         printf("%-10s %s\n           source: %s; weakness: %s\n", (*s)->name, (*s)->summary,
                (*s)->source, (*s)->weakness);
 }
@@ -82,14 +88,27 @@ static bool bad(const char *from, const char *value, const char *accepted)
     return false;
 }
 
+static void find_limits(const option_spec *spec, int64_t *ret_least, int64_t *ret_most)
+{
+    char member[64];
+    snprintf(member, sizeof(member), "%s", spec->name);
+    for (char *c = member; *c != '\0'; c++)
+        *c = *c == '-' ? '_' : *c;
+    *ret_least = spec->least;
+    *ret_most = spec->most;
+    sale_request_limits(member, ret_least, ret_most);
+}
+
 static bool set_number(const option_spec *spec, const char *from, const char *value, int64_t *ret)
 {
     char accepted[80], *end;
-    snprintf(accepted, sizeof(accepted), "a number from %lld to %lld", (long long)spec->least,
-             (long long)spec->most);
+    int64_t least, most;
+    find_limits(spec, &least, &most);
+    snprintf(accepted, sizeof(accepted), "a number from %lld to %lld", (long long)least,
+             (long long)most);
     long long number = strtoll(value, &end, 10);
-    if (value[0] < '0' || value[0] > '9' || *end != '\0' || strlen(value) > 18 ||
-        number < spec->least || number > spec->most)
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || strlen(value) > 18 || number < least ||
+        number > most)
         return bad(from, value, accepted);
     *ret = number;
     return true;
@@ -200,10 +219,11 @@ static bool check(fs_options *options)
     if (options->sale.item[0] == '\0')
         return true;
     if (options->sale.stock < 0) {
-        fprintf(stderr, "flashsale: --item needs --stock: %s\n", specs[5].help);
+        fprintf(stderr, "flashsale: --item needs --stock: %s\n",
+                find("stock", strlen("stock"))->help);
         return false;
     }
-    if (draft_finish(&options->sale, &terms, err, sizeof(err)))
+    if (sale_request_finish(&options->sale, &terms, err, sizeof(err)))
         return true;
     fprintf(stderr, "flashsale: --item and its sale: %s\n", err);
     return false;

@@ -15,7 +15,7 @@ typedef struct fs_options {
     char name[IDENT_MAX + 1]; /* of this instance, in its orders; "" = made from host and port */
     char admin_token_file[512];
     char admin_token[512]; /* from the environment only */
-    fs_draft sale;         /* to be started if its item has none; no item: none */
+    sale_request sale;     /* to be started if its item has none; no item: none */
     int64_t threads;
     int64_t drain_delay_s;
     int64_t rate_user, rate_address, rate_burst; /* tries a second; 0 = no limit */

@@ -1,4 +1,9 @@
-/* auth.c - see auth.h. */
+/*
+ * auth.c - the admin's token: where it comes from, and whether a request has it.
+ *
+ * The comparison takes the same time wherever the first difference is, so that its time tells
+ * nobody how much of a guess was right.
+ */
 #include "server/api/auth.h"
 
 #include <errno.h>
@@ -22,11 +27,11 @@ static int read_file(const char *path, char *ret, size_t ret_len, char *err, siz
     return 0;
 }
 
-int admin_init(fs_admin *admin, const char *path, const char *token, bool loopback, char *err,
-               size_t err_len)
+int auth_init(fs_auth *auth, const char *path, const char *token, bool loopback, char *err,
+              size_t err_len)
 {
     char text[TOKEN_MAX + 3] = "";
-    memset(admin, 0, sizeof(*admin));
+    memset(auth, 0, sizeof(*auth));
     if (path && read_file(path, text, sizeof(text), err, err_len) != 0)
         return -1;
     if (!path && token)
@@ -38,12 +43,11 @@ int admin_init(fs_admin *admin, const char *path, const char *token, bool loopba
         snprintf(err, err_len, "the token must have %d to %d characters", TOKEN_MIN, TOKEN_MAX);
         return -1;
     }
-    memcpy(admin->token, text, len + 1);
-    admin->open = !configured && loopback;
+    memcpy(auth->token, text, len + 1);
+    auth->open = !configured && loopback;
     return 0;
 }
 
-/* Takes the same time wherever the first difference is. */
 static bool same(const char *a, const char *b)
 {
     char padded[2][TOKEN_MAX + 1] = {{0}, {0}};
@@ -56,14 +60,19 @@ static bool same(const char *a, const char *b)
     return difference == 0;
 }
 
-admin_answer admin_check(const fs_admin *admin, const char *authorization)
+bool auth_admit(const fs_auth *auth, const char *authorization, api_reply *reply)
 {
     static const char scheme[] = "Bearer ";
-    if (admin->open)
-        return ADMIN_YES;
-    if (admin->token[0] == '\0')
-        return ADMIN_DISABLED;
-    if (!authorization || strncasecmp(authorization, scheme, sizeof(scheme) - 1) != 0)
-        return ADMIN_TOKEN_MISSING;
-    return same(admin->token, authorization + sizeof(scheme) - 1) ? ADMIN_YES : ADMIN_TOKEN_WRONG;
+    if (auth->open)
+        return true;
+    if (auth->token[0] == '\0')
+        problem(reply, 403, "admin_disabled",
+                "this server has no admin token, and listens beyond loopback");
+    else if (!authorization || strncasecmp(authorization, scheme, sizeof(scheme) - 1) != 0)
+        problem(reply, 401, "token_missing", "an admin token is needed: Authorization: Bearer ...");
+    else if (same(auth->token, authorization + sizeof(scheme) - 1))
+        return true;
+    else
+        problem(reply, 403, "token_wrong", "this is not the admin token");
+    return false;
 }

@@ -7,29 +7,22 @@
 #ifndef FLASHSALE_AUTH_H
 #define FLASHSALE_AUTH_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "server/api/reply.h"
 
 #define TOKEN_MAX 256
 
-typedef struct fs_admin {
+typedef struct fs_auth {
     char token[TOKEN_MAX + 1]; /* empty = none */
     bool open;                 /* no token needed */
-} fs_admin;
-
-typedef enum admin_answer {
-    ADMIN_YES = 0,
-    ADMIN_TOKEN_MISSING,
-    ADMIN_TOKEN_WRONG,
-    ADMIN_DISABLED
-} admin_answer;
+} fs_auth;
 
 /* Takes the token from the file `path`, else from `token`; both may be NULL. -1 and a sentence in
  * err when the file can not be read or the token is too short or long. */
-int admin_init(fs_admin *admin, const char *path, const char *token, bool loopback, char *err,
-               size_t err_len);
+int auth_init(fs_auth *auth, const char *path, const char *token, bool loopback, char *err,
+              size_t err_len);
 
-/* `authorization` is the header's value, "Bearer <token>"; NULL = none. */
-admin_answer admin_check(const fs_admin *admin, const char *authorization);
+/* Whether the request comes from the admin; if not, it is refused in the reply. `authorization` is
+ * the header's value, "Bearer <token>"; NULL = none. */
+bool auth_admit(const fs_auth *auth, const char *authorization, api_reply *reply);
 
 #endif

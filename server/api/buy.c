@@ -1,4 +1,7 @@
-/* buy.c - POST /buy. */
+/*
+ * buy.c - POST /buy: what is asked, strictly read; and for each outcome the one answer that a
+ * client can rely on.
+ */
 #include "server/api/routes.h"
 
 #include <stdio.h>
@@ -6,18 +9,15 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "server/api/problem.h"
 #include "server/api/query.h"
-#include "server/api/rate_limit.h"
 #include "server/sale/checkout.h"
 
-#define QUANTITY_MAX  1000
-#define RETRY_AFTER_S 1
+#define QUANTITY_MAX 1000
 
 typedef struct buy_query {
     char item[IDENT_MAX + 1];
     char sale[IDENT_MAX + 1]; /* the only one to buy in; "" = the current one */
-    buy_request request;
+    purchase request;
 } buy_query;
 
 /* A request id for a client that sends none: 128 random bits, so that nobody can guess another's
@@ -41,7 +41,7 @@ static bool refuse(api_reply *reply, const char *code, const char *detail)
 }
 
 /* The request id: from the header, from the query, or made here. */
-static bool read_request_id(const api_request *http, buy_request *request, api_reply *reply)
+static bool read_request_id(const api_request *http, purchase *request, api_reply *reply)
 {
     char other[IDENT_MAX + 1];
     const char *key = http->idempotency_key;
@@ -63,7 +63,7 @@ static bool read_request_id(const api_request *http, buy_request *request, api_r
 
 static bool read_query(const api_request *http, buy_query *query, api_reply *reply)
 {
-    buy_request *request = &query->request;
+    purchase *request = &query->request;
     if (query_ident(http->query, "item", query->item) != QUERY_OK)
         return refuse(reply, "bad_item", "item= must be 1 to 64 of [A-Za-z0-9_-]");
     if (query_ident(http->query, "user", request->user) != QUERY_OK)
@@ -94,8 +94,8 @@ static void answer_closed(const char *now, const char *wanted, api_reply *reply)
 
 /* The request id goes with every refusal, for the client may not have chosen it; and the sale, so
  * that a retry can say to which it belongs. */
-static void answer_problem(const buy_request *request, const char *sale, api_reply *reply,
-                           int status, const char *code, const char *detail)
+static void answer_problem(const purchase *request, const char *sale, api_reply *reply, int status,
+                           const char *code, const char *detail)
 {
     char members[256];
     int len = snprintf(members, sizeof(members), ",\"request\":\"%s\",\"sale\":\"%s\"",
@@ -105,13 +105,13 @@ static void answer_problem(const buy_request *request, const char *sale, api_rep
                  (long long)request->not_after_us);
     problem_with(reply, status, code, detail, members);
     if (status == 503)
-        reply->retry_after_s = RETRY_AFTER_S;
+        reply->retry_after_s = 1;
 }
 
 static void answer_sold(const buy_query *query, const checkout_answer *bought, api_reply *reply)
 {
-    const buy_result *result = &bought->result;
-    fs_text *out = api_json(reply, 201);
+    const purchase_result *result = &bought->result;
+    fs_text *out = reply_json(reply, 201);
     api_put_order(out, query->item, bought->sale, bought->sharded, result->segment,
                   query->request.request, &result->order);
     text_add(out, "}\n");
@@ -137,7 +137,7 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
                          "bought or not: ask GET /orders/{request}, or repeat with the same "
                          "Idempotency-Key and sale="},
     };
-    buy_outcome outcome = bought->result.outcome;
+    purchase_outcome outcome = bought->result.outcome;
     if (outcome == BUY_SOLD)
         answer_sold(query, bought, reply);
     else if (outcome == BUY_CLOSED)
@@ -166,15 +166,14 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
     checkout_answer bought;
     dlock_time begin = dlock_now();
     if (atomic_load_explicit(&api->refusing, memory_order_relaxed)) {
-        problem(reply, 503, "draining", "this instance is going down; nothing was bought");
-        reply->retry_after_s = RETRY_AFTER_S;
+        problem_later(reply, "draining", "this instance is going down; nothing was bought");
         return;
     }
     if (!read_query(http, &query, reply) || !within_rate(api, http, &query, reply))
         return;
 
-    start_status status = checkout(api->sales, query.item, query.sale, &query.request, &bought);
-    if (status != START_OK) {
+    sale_status status = checkout(api->sales, query.item, query.sale, &query.request, &bought);
+    if (status != SALE_OK) {
         api_no_sale(reply, status, query.item);
         return;
     }

@@ -1,7 +1,5 @@
-/* metrics.c - see metrics.h. The names follow Prometheus's rules: base units, _total, _seconds. */
+/* metrics.c - counting, and writing it down by Prometheus's rules: base units, _total, _seconds. */
 #include "server/api/metrics.h"
-
-#include "server/store/store.h"
 
 /* Upper ends of the buckets, in microseconds. */
 static const int64_t bucket_us[METRICS_BUCKETS] = {500,     1000,    2500,    5000,    10000,
@@ -18,7 +16,7 @@ static void add(_Atomic uint64_t *counter, uint64_t value)
     atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
 }
 
-void metrics_count_buy(fs_metrics *metrics, buy_outcome outcome, bool replayed, int64_t us)
+void metrics_count_buy(fs_metrics *metrics, purchase_outcome outcome, bool replayed, int64_t us)
 {
     int i = 0;
     while (i < METRICS_BUCKETS && us > bucket_us[i])
@@ -59,7 +57,7 @@ static void write_buys(fs_metrics *metrics, fs_text *out)
     const char *name = "flashsale_buy_duration_seconds";
     head(out, name, "histogram", "Time to answer a buyer, by outcome.");
     for (int o = 0; o < BUY_OUTCOMES; o++) {
-        const char *outcome = buy_outcome_name((buy_outcome)o);
+        const char *outcome = purchase_outcome_name((purchase_outcome)o);
         uint64_t count = 0;
         for (int i = 0; i < METRICS_BUCKETS; i++) {
             count += get(&metrics->buys[o].bucket[i]);

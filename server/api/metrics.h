@@ -7,12 +7,9 @@
 #ifndef FLASHSALE_METRICS_H
 #define FLASHSALE_METRICS_H
 
-#include "server/base/text.h"
 #include "server/store/purchase.h"
 
 #include <stdatomic.h>
-
-struct fs_store;
 
 #define METRICS_BUCKETS 14
 #define METRICS_CODES   600
@@ -27,10 +24,10 @@ typedef struct fs_metrics {
     _Atomic uint64_t responses[METRICS_CODES]; /* by HTTP status */
 } fs_metrics;
 
-void metrics_count_buy(fs_metrics *metrics, buy_outcome outcome, bool replayed, int64_t us);
+void metrics_count_buy(fs_metrics *metrics, purchase_outcome outcome, bool replayed, int64_t us);
 void metrics_count_response(fs_metrics *metrics, int status);
 
 /* Everything in the text format, the lock client's counters and the gauges given included. */
-void metrics_write(fs_metrics *metrics, struct fs_store *store, int in_flight, fs_text *out);
+void metrics_write(fs_metrics *metrics, fs_store *store, int in_flight, fs_text *out);
 
 #endif

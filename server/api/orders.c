@@ -1,11 +1,15 @@
-/* orders.c - GET /stock, GET /orders/{request}, GET /orders: reading what was sold. */
+/*
+ * orders.c - GET /stock, GET /orders/{request}, GET /orders: reading what was sold.
+ *
+ * All three ask Redis at every request: the instances have no copy of the ledger that could
+ * be behind.
+ */
 #include "server/api/routes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/api/problem.h"
 #include "server/api/query.h"
 #include "server/store/ledger.h"
 
@@ -18,7 +22,7 @@ static int64_t at_least_0(int64_t value)
 static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numbers *numbers)
 {
     text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"strategy\":\"%s\",\"initial\":%lld,",
-                terms->item, terms->id, terms->strategy->name, (long long)terms->initial);
+                terms->item, terms->id, terms->strategy, (long long)terms->initial);
     text_printf(out, "\"remaining\":%lld,\"orders\":%lld,\"units\":%lld,",
                 (long long)numbers->remaining, (long long)numbers->orders,
                 (long long)numbers->units);
@@ -33,11 +37,11 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
     fs_sale *sale = api_sale(api, request, reply);
     if (!sale)
         return;
-    if (ledger_count(&sale->terms, &numbers))
-        put_numbers(api_json(reply, 200), &sale->terms, &numbers);
+    if (ledger_count(sale->open.store, &sale->open.terms, &numbers))
+        put_numbers(reply_json(reply, 200), &sale->open.terms, &numbers);
     else
-        api_unavailable(reply);
-    sales_put(sale);
+        problem_store_unavailable(reply);
+    sale_table_put(sale);
 }
 
 /* ---- one order ------------------------------------------------------------------------------- */
@@ -45,7 +49,7 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
 static void put_found(api_reply *reply, const char *item, const char *request,
                       const ledger_entry *entry)
 {
-    fs_text *out = api_json(reply, 200);
+    fs_text *out = reply_json(reply, 200);
     api_put_order(out, item, entry->sale, entry->sharded, entry->segment, request, &entry->order);
     text_printf(out, ",\"time_us\":%lld}\n", (long long)entry->order.time_us);
 }
@@ -58,14 +62,14 @@ static void put_missing(api_reply *reply, bool final)
                  final ? ",\"final\":true" : ",\"final\":false");
 }
 
-static void resolve(const sale_terms *terms, const char *request, api_reply *reply)
+static void resolve(fs_store *store, const sale_terms *terms, const char *request, api_reply *reply)
 {
     ledger_entry entry;
-    ledger_status status = ledger_find_in_all(terms, request, &entry);
+    ledger_status status = ledger_find_in_all(store, terms, request, &entry);
     if (status == LEDGER_FOUND)
         put_found(reply, terms->item, request, &entry);
     else if (status == LEDGER_UNAVAILABLE)
-        api_unavailable(reply);
+        problem_store_unavailable(reply);
     else
         put_missing(reply, status == LEDGER_NEVER);
 }
@@ -80,8 +84,8 @@ void api_order(fs_api *api, const api_request *request, api_reply *reply)
     fs_sale *sale = api_sale(api, request, reply);
     if (!sale)
         return;
-    resolve(&sale->terms, id, reply);
-    sales_put(sale);
+    resolve(sale->open.store, &sale->open.terms, id, reply);
+    sale_table_put(sale);
 }
 
 /* ---- the ledger ------------------------------------------------------------------------------ */
@@ -121,18 +125,19 @@ static bool read_cursor(const char *query, int segments, int *segment, int64_t *
     return *end == '\0' && *first < INT64_MAX / 2;
 }
 
-static void put_page(const sale_terms *terms, int segment, int64_t first, api_reply *reply)
+static void put_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
+                     api_reply *reply)
 {
-    fs_text *out = api_json(reply, 200);
+    fs_text *out = reply_json(reply, 200);
     orders_page page = {terms, out, ""};
     text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"orders\":[", terms->item, terms->id);
-    int entries = ledger_read_page(terms, segment, first, put_entry, &page);
+    int entries = ledger_read_page(store, terms, segment, first, put_entry, &page);
     if (entries < 0) {
-        api_unavailable(reply);
+        problem_store_unavailable(reply);
         return;
     }
     bool more_here = entries == LEDGER_PAGE;
-    if (more_here || segment + 1 < terms->shelf_count)
+    if (more_here || segment + 1 < terms_key_sets(terms))
         text_printf(out, "],\"cursor\":\"%d.%lld\"}\n", more_here ? segment : segment + 1,
                     (long long)(more_here ? first + entries : 0));
     else
@@ -143,14 +148,15 @@ void api_orders(fs_api *api, const api_request *request, api_reply *reply)
 {
     int segment;
     int64_t first;
-    if (!api_admit_admin(api, request, reply)) /* it names every request id, and every user */
+    if (!auth_admit(api->auth, request->authorization,
+                    reply)) /* it names every request id, and every user */
         return;
     fs_sale *sale = api_sale(api, request, reply);
     if (!sale)
         return;
-    if (read_cursor(request->query, sale->terms.shelf_count, &segment, &first))
-        put_page(&sale->terms, segment, first, reply);
+    if (read_cursor(request->query, sale->open.segments, &segment, &first))
+        put_page(sale->open.store, &sale->open.terms, segment, first, reply);
     else
         problem(reply, 400, "bad_cursor", "cursor= must come from the page before");
-    sales_put(sale);
+    sale_table_put(sale);
 }

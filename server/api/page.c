@@ -1,4 +1,5 @@
-/* page.c - GET /: a live page over the other endpoints, in one file and without any other. */
+/* page.c - GET /: a live page over the other endpoints. It is one text without other files, so that
+ * its policy can forbid everything from elsewhere. */
 #include "server/api/routes.h"
 
 static const char page[] =

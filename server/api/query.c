@@ -1,10 +1,11 @@
-/* query.c - see query.h. */
+/* query.c - finding and decoding one parameter at a time; what can be read in two ways is refused.
+ */
 #include "server/api/query.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/store/order.h"
+#include "server/base/text.h"
 
 /* The raw value behind "name=", up to '&' or the end; NULL when there is none. */
 static const char *find(const char *query, const char *name, size_t *len)

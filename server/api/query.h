@@ -19,7 +19,7 @@ typedef enum query_status {
 /* The decoded value of `name`. NUL bytes are refused. */
 query_status query_text(const char *query, const char *name, char *ret, size_t ret_len);
 
-/* The value as an identifier (order.h); `ret` has IDENT_MAX + 1 bytes. */
+/* The value as an identifier (text.h); `ret` has IDENT_MAX + 1 bytes. */
 query_status query_ident(const char *query, const char *name, char *ret);
 
 /* The value as a decimal number from `least` to `most`. */

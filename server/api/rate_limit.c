@@ -1,10 +1,10 @@
-/* rate_limit.c - see rate_limit.h. */
+/* rate_limit.c - one script a key. The address comes first: it is what somebody who makes up users
+ * can not make up. */
 #include "server/api/rate_limit.h"
 
 #include <stdio.h>
 
 #include "server/api/rate_limit.lua.h"
-#include "server/store/outcome.h"
 
 static dlock_script take = DLOCK_SCRIPT("limit", "#!lua\n" RATE_LIMIT_LUA);
 
@@ -19,15 +19,9 @@ static int check_key(const fs_limit *limit, const char *kind, const char *who, i
     dlock_args_text(&args, key);
     dlock_args_int(&args, 1000000 / rate);
     dlock_args_int(&args, limit->burst);
-    redisReply *reply = NULL;
-    dlock_redis_outcome outcome =
-        dlock_redis_eval(limit->store->redis, &take, 1, &args, dlock_in_ms(STORE_READ_MS), &reply);
-    dlock_args_free(&args);
-    int64_t wait_us = 0;
-    if (outcome == DLOCK_REDIS_OK)
-        wait_us = reply->integer;
-    else
-        outcome_of_read(limit->store, outcome);
+    redisReply *reply =
+        store_read_script(limit->store, dlock_in_ms(STORE_READ_MS), &take, 1, &args);
+    int64_t wait_us = reply ? reply->integer : 0;
     freeReplyObject(reply);
     return (int)((wait_us + 999999) / 1000000);
 }

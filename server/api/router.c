@@ -1,11 +1,15 @@
-/* router.c - routing, and what the endpoints share. */
-#include "server/api/routes.h"
+/*
+ * router.c - one table of routes, and what the endpoints share.
+ *
+ * The table also tells who asked in a wrong way how to ask.
+ */
+#include "server/api/router.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "server/api/problem.h"
 #include "server/api/query.h"
+#include "server/api/routes.h"
 
 typedef struct api_route {
     const char *method;
@@ -61,19 +65,13 @@ static void dispatch(fs_api *api, const api_request *request, api_reply *reply)
     problem(reply, 404, "not_found", "there is nothing at this path");
 }
 
-static void still_starting(api_reply *reply)
-{
-    problem(reply, 503, "starting", "this instance is still starting; nothing was done");
-    reply->retry_after_s = 1;
-}
-
 void api_handle(fs_api *api, const api_request *request, api_reply *reply)
 {
     atomic_fetch_add(&api->in_flight, 1);
     if (atomic_load(&api->open) || strcmp(request->path, "/livez") == 0)
         dispatch(api, request, reply);
     else
-        still_starting(reply);
+        problem_later(reply, "starting", "this instance is still starting; nothing was done");
     if (reply->body.failed)
         problem(reply, 503, "out_of_memory", "the reply did not fit into memory");
     if (atomic_load_explicit(&api->draining, memory_order_relaxed))
@@ -86,67 +84,18 @@ void api_done(fs_api *api)
     atomic_fetch_sub(&api->in_flight, 1);
 }
 
-void api_reply_init(api_reply *reply)
-{
-    reply->status = 500;
-    reply->content_type = "text/plain; charset=utf-8";
-    reply->allow = NULL;
-    reply->retry_after_s = 0;
-    reply->replayed = false;
-    reply->close = false;
-    text_init(&reply->body);
-}
-
-void api_reply_free(api_reply *reply)
-{
-    text_free(&reply->body);
-}
-
 /* ---- shared by the endpoints ----------------------------------------------------------------- */
 
-fs_text *api_json(api_reply *reply, int status)
-{
-    reply->status = status;
-    reply->content_type = "application/json";
-    text_clear(&reply->body);
-    return &reply->body;
-}
-
-bool api_admit_admin(fs_api *api, const api_request *request, api_reply *reply)
-{
-    switch (admin_check(api->admin, request->authorization)) {
-    case ADMIN_YES:
-        return true;
-    case ADMIN_DISABLED:
-        problem(reply, 403, "admin_disabled",
-                "this server has no admin token, and listens beyond loopback");
-        return false;
-    case ADMIN_TOKEN_MISSING:
-        problem(reply, 401, "token_missing", "an admin token is needed: Authorization: Bearer ...");
-        return false;
-    default:
-        problem(reply, 403, "token_wrong", "this is not the admin token");
-        return false;
-    }
-}
-
-void api_unavailable(api_reply *reply)
-{
-    problem(reply, 503, "store_unavailable", "Redis did not answer; nothing was done");
-    reply->retry_after_s = 1;
-}
-
-void api_no_sale(api_reply *reply, start_status status, const char *item)
+void api_no_sale(api_reply *reply, sale_status status, const char *item)
 {
     char detail[128];
-    if (status == START_NONE) {
+    if (status == SALE_NONE) {
         snprintf(detail, sizeof(detail), "there is no sale of item %s", item);
         problem(reply, 404, "no_such_item", detail);
-    } else if (status == START_UNREADABLE) {
-        problem(reply, 503, "sale_unreadable", "the sale was started by another version");
-        reply->retry_after_s = 1;
+    } else if (status == SALE_UNREADABLE) {
+        problem_later(reply, "sale_unreadable", "the sale was started by another version");
     } else {
-        api_unavailable(reply);
+        problem_store_unavailable(reply);
     }
 }
 
@@ -158,8 +107,8 @@ fs_sale *api_sale(fs_api *api, const api_request *request, api_reply *reply)
         problem(reply, 400, "bad_item", "item= must be 1 to 64 of [A-Za-z0-9_-]");
         return NULL;
     }
-    start_status status = sales_get(api->sales, item, &sale);
-    if (status == START_OK)
+    sale_status status = sale_table_get(api->sales, item, &sale);
+    if (status == SALE_OK)
         return sale;
     api_no_sale(reply, status, item);
     return NULL;

@@ -1,8 +1,9 @@
-/* routes.h - the endpoints, one function each, and what they share. Only for api*.c. */
+/* routes.h - the endpoints, one function each, and what they share. Only for this folder. */
 #ifndef FLASHSALE_ROUTES_H
 #define FLASHSALE_ROUTES_H
 
-#include "server/api/router.h"
+#include "server/api/reply.h"
+#include "server/api/request.h"
 
 typedef void api_endpoint(fs_api *api, const api_request *request, api_reply *reply);
 
@@ -20,20 +21,11 @@ api_endpoint api_page;       /* GET / */
 
 #define ORDERS_PATH "/orders/"
 
-/* A JSON reply: sets status and type, and returns the body to write into. */
-fs_text *api_json(api_reply *reply, int status);
-
-/* Refuses whoever is not the admin. True: go on. */
-bool api_admit_admin(fs_api *api, const api_request *request, api_reply *reply);
-
-/* The item's sale, named by the query; to be given back with sales_put(). NULL: refused. */
+/* The item's sale, named by the query; to be given back with sale_table_put(). NULL: refused. */
 fs_sale *api_sale(fs_api *api, const api_request *request, api_reply *reply);
 
 /* The refusal for a sale that could not be had. */
-void api_no_sale(api_reply *reply, start_status status, const char *item);
-
-/* "Redis did not answer, and nothing was done." */
-void api_unavailable(api_reply *reply);
+void api_no_sale(api_reply *reply, sale_status status, const char *item);
 
 /* One order as JSON, without its closing brace. A function of the order alone, so that a replay
  * has the same body. `sharded`: whether its number counts within a segment. */

@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/api/problem.h"
 #include "server/base/log.h"
 #include "server/sale/sale_request.h"
+#include "server/sale/sale_start.h"
 
 static void answer_started(const sale_terms *terms, api_reply *reply)
 {
-    fs_text *out = api_json(reply, 201);
+    fs_text *out = reply_json(reply, 201);
     text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"strategy\":\"%s\",\"stock\":%lld,",
-                terms->item, terms->id, terms->strategy->name, (long long)terms->initial);
+                terms->item, terms->id, terms->strategy, (long long)terms->initial);
     text_printf(out, "\"per_user_limit\":%lld,\"lease_ms\":%lld,\"wait_ms\":%lld,",
                 (long long)terms->per_user_limit, (long long)terms->lease_ms,
                 (long long)terms->wait_ms);
@@ -32,7 +32,7 @@ static void answer_status(start_status status, const sale_terms *terms, const ch
     if (status == START_OK) {
         answer_started(terms, reply);
         log_event(LOG_INFO, "sale_started", "item", terms->item, "sale", terms->id, "strategy",
-                  terms->strategy->name, NULL);
+                  terms->strategy, NULL);
     } else if (status == START_REFUSED) {
         problem(reply, 409, "durability_unavailable", err);
     } else if (status == START_UNKNOWN) {
@@ -41,8 +41,7 @@ static void answer_status(start_status status, const sale_terms *terms, const ch
                      "started or not: GET /stock shows this sale within two seconds, or it was not",
                      member);
     } else {
-        problem(reply, 503, "store_unavailable", err);
-        reply->retry_after_s = 1;
+        problem_later(reply, "store_unavailable", err);
     }
 }
 
@@ -50,12 +49,12 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
 {
     char err[512];
     sale_terms terms;
-    if (!api_admit_admin(api, request, reply))
+    if (!auth_admit(api->auth, request->authorization, reply))
         return;
-    if (!draft_read(request->body, request->body_len, &terms, err, sizeof(err))) {
+    if (!sale_request_read(request->body, request->body_len, &terms, err, sizeof(err))) {
         problem(reply, 400, "bad_sale", err);
         return;
     }
-    answer_status(start_sale(api->store, &terms, false, err, sizeof(err)), &terms, err, reply);
-    sales_refresh(api->sales, terms.item);
+    answer_status(sale_start(api->store, &terms, false, err, sizeof(err)), &terms, err, reply);
+    sale_table_refresh(api->sales, terms.item);
 }

@@ -1,10 +1,15 @@
-/* status.c - what the service says about itself. */
+/*
+ * status.c - what the service says about itself: alive, ready, metrics, strategies, locks.
+ *
+ * /livez touches nothing, so that it fails only when the process does. /readyz says what the keeper
+ * thread last found, so that a Redis that hangs does not make it hang too.
+ */
 #include "server/api/routes.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "server/api/problem.h"
+#include "server/strategies/registry.h"
 
 #define LOCKS_SHOWN 64 /* sales whose locks are listed */
 
@@ -51,10 +56,10 @@ static void put_flag(fs_text *out, const char *name, bool flag)
 void api_strategies(fs_api *api, const api_request *request, api_reply *reply)
 {
     (void)api, (void)request;
-    fs_text *out = api_json(reply, 200);
+    fs_text *out = reply_json(reply, 200);
     text_add(out, "{\"strategies\":[");
-    for (const fs_strategy *const *s = strategy_list; *s; s++) {
-        text_add(out, s == strategy_list ? "{" : ",{");
+    for (const fs_strategy *const *s = strategy_list(); *s; s++) {
+        text_add(out, s == strategy_list() ? "{" : ",{");
         put_member(out, "name", (*s)->name);
         put_member(out, "summary", (*s)->summary);
         put_member(out, "source", (*s)->source);
@@ -80,20 +85,19 @@ typedef struct locks_seen {
 static void collect(void *arg, fs_sale *sale)
 {
     locks_seen *all = arg;
-    if (sale->terms.strategy->locked && all->count < LOCKS_SHOWN) {
+    if (sale->open.strategy->locked && all->count < LOCKS_SHOWN) {
         atomic_fetch_add(&sale->refs, 1);
         all->sales[all->count++] = sale;
     }
 }
 
-static bool put_lock(fs_text *out, const char *comma, const sale_terms *terms,
-                     const fs_shelf *shelf)
+static bool put_lock(fs_text *out, const char *comma, const open_sale *sale, const sale_keys *keys)
 {
     char err[128];
     dlock_lock *lock;
     dlock_info info;
-    dlock_options options = {.kind = DLOCK_FAIR, .companion = shelf->base};
-    if (dlock_lock_new(terms->store->locks, shelf->lock, &options, &lock, err, sizeof(err)) !=
+    dlock_options options = {.kind = DLOCK_FAIR, .companion = keys->base};
+    if (dlock_lock_new(sale->store->locks, keys->lock, &options, &lock, err, sizeof(err)) !=
         DLOCK_OK)
         return false;
     bool known = dlock_inspect(lock, &info) == DLOCK_OK;
@@ -101,10 +105,10 @@ static bool put_lock(fs_text *out, const char *comma, const sale_terms *terms,
     if (!known)
         return false;
     text_printf(out, "%s{", comma);
-    put_member(out, "item", terms->item);
-    put_member(out, "sale", terms->id);
-    put_member(out, "strategy", terms->strategy->name);
-    put_member(out, "name", shelf->lock);
+    put_member(out, "item", sale->terms.item);
+    put_member(out, "sale", sale->terms.id);
+    put_member(out, "strategy", sale->terms.strategy);
+    put_member(out, "name", keys->lock);
     put_member(out, "owner", info.owner);
     put_member(out, "host", info.host);
     text_printf(out, "\"held\":%s,\"pid\":%lld,\"since_us\":%lld,\"ttl_ms\":%lld,",
@@ -117,24 +121,24 @@ static bool put_lock(fs_text *out, const char *comma, const sale_terms *terms,
 
 void api_locks(fs_api *api, const api_request *request, api_reply *reply)
 {
-    if (!api_admit_admin(api, request, reply))
+    if (!auth_admit(api->auth, request->authorization, reply))
         return;
     locks_seen all = {.count = 0};
-    sales_each(api->sales, collect, &all);
+    sale_table_each(api->sales, collect, &all);
 
-    fs_text *out = api_json(reply, 200);
+    fs_text *out = reply_json(reply, 200);
     const char *comma = "";
     bool known = true;
     text_add(out, "{\"locks\":[");
     for (int i = 0; i < all.count; i++) {
-        const sale_terms *terms = &all.sales[i]->terms;
-        for (int k = 0; known && k < terms->shelf_count; k++) {
-            known = put_lock(out, comma, terms, &terms->shelves[k]);
+        const open_sale *sale = &all.sales[i]->open;
+        for (int k = 0; known && k < sale->segments; k++) {
+            known = put_lock(out, comma, sale, &sale->keys[k]);
             comma = ",";
         }
-        sales_put(all.sales[i]);
+        sale_table_put(all.sales[i]);
     }
     text_add(out, "]}\n");
     if (!known)
-        api_unavailable(reply);
+        problem_store_unavailable(reply);
 }

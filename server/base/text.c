@@ -126,3 +126,16 @@ void text_json(fs_text *text, const char *words)
     }
     text_add(text, "\"");
 }
+
+bool ident_ok(const char *text, size_t len)
+{
+    if (len == 0 || len > IDENT_MAX)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && !(c >= '0' && c <= '9') && c != '_' && c != '-')
+            return false;
+    }
+    return true;
+}

@@ -1,5 +1,5 @@
 /*
- * text.h - a growing text, for replies and log lines.
+ * text.h - a growing text for replies and log lines; and what an identifier is.
  *
  * Short texts live in the struct and cost no allocation. Running out of memory truncates and is
  * remembered in `failed`.
@@ -32,5 +32,11 @@ void text_printf(fs_text *text, const char *format, ...) __attribute__((format(p
 
 /* `words` as a JSON string, with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void text_json(fs_text *text, const char *words);
+
+/* Identifiers (items, users, request ids, sale ids) are 1..64 of [A-Za-z0-9_-]. */
+#define IDENT_MAX 64
+
+/* Whether text[0..len) is an identifier. */
+bool ident_ok(const char *text, size_t len);
 
 #endif

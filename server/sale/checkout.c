@@ -1,99 +1,185 @@
-/* checkout.c - see checkout.h. */
+/*
+ * checkout.c - which sale, how often to try, and what may be told of it.
+ *
+ * Strategies answer for one try. That a buyer is never told "no" while an earlier try of its could
+ * still become an order is seen to here, for all of them.
+ */
 #include "server/sale/checkout.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "server/store/ledger.h"
-#include "server/store/outcome.h"
 
+#define SOLD_OUT_MS  100
+#define STALE_TRIES  20 /* grants lost in a row before a buyer is told "busy" */
+#define RETRY_MS     20 /* pause before asking again what became of an unknown try */
+#define RETRIES      3
 #define NEXT_SALE_MS 10 /* pause while the next sale is not quite there yet */
 
+/* ---- in one sale ----------------------------------------------------------------------------- */
+
+/* Whether another try can still help, and pauses before it. */
+static bool worth_another(const open_sale *sale, const purchase *request, purchase_outcome outcome,
+                          int tries)
+{
+    if (dlock_left_ms(request->deadline) <= RETRY_MS)
+        return false;
+    if (outcome == BUY_STALE)
+        return tries < STALE_TRIES;
+    if (outcome != BUY_UNKNOWN || !sale->strategy->replayable || tries >= RETRIES)
+        return false;
+    dlock_sleep(dlock_in_ms(RETRY_MS));
+    return true;
+}
+
+static bool is_definite(purchase_outcome outcome)
+{
+    return outcome != BUY_BUSY && outcome != BUY_UNAVAILABLE && outcome != BUY_STALE &&
+           outcome != BUY_CLOSED && outcome != BUY_UNKNOWN;
+}
+
+/* "Sold out" to a retry, from a strategy that writes in steps: an earlier try may have taken its
+ * units, and its order may still be on its way to Redis. So the order is looked for, and the
+ * request made void where there is none, before the answer is a definite one. */
+static void resolve_earlier_try(const open_sale *sale, const purchase *request,
+                                purchase_result *result)
+{
+    ledger_entry entry;
+    ledger_status status = ledger_find(sale->store, &sale->terms, request->request, LEDGER_VOID,
+                                       request->deadline, &entry);
+    if (status == LEDGER_FOUND)
+        purchase_answer_earlier(result, &entry.order, entry.segment, request);
+    else if (status == LEDGER_UNAVAILABLE)
+        purchase_answer(result, BUY_UNKNOWN);
+}
+
+static bool known_sold_out(fs_sale *sale, const purchase *request)
+{
+    int64_t seen = atomic_load_explicit(&sale->sold_out_us, memory_order_relaxed);
+    return !request->keyed && seen != 0 && dlock_now().us - seen < SOLD_OUT_MS * 1000;
+}
+
+/* Sells, or says why not. */
+static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
+{
+    const open_sale *open = &sale->open;
+    bool replayable = open->strategy->replayable, doubt = false;
+    int tries = 0;
+    if (known_sold_out(sale, request)) {
+        purchase_answer(result, BUY_SOLD_OUT);
+        result->remaining = 0;
+        return;
+    }
+    request->not_after_us = store_redis_us(open->store, request->deadline);
+    do {
+        open->strategy->buy(open, sale->state, request, result);
+        doubt = doubt || result->outcome == BUY_UNKNOWN;
+    } while (worth_another(open, request, result->outcome, ++tries));
+
+    if (request->keyed && !replayable && result->outcome == BUY_SOLD_OUT)
+        resolve_earlier_try(open, request, result);
+    if (doubt && !is_definite(result->outcome))
+        purchase_answer(result, BUY_UNKNOWN);
+    else if (result->outcome == BUY_STALE)
+        purchase_answer(result, BUY_BUSY);
+    if (result->outcome == BUY_BUSY && !atomic_load(&open->store->reachable))
+        purchase_answer(result, BUY_UNAVAILABLE); /* that is why nobody gave the lock back */
+    if (!request->keyed)
+        result->replayed = false;
+    if (result->outcome == BUY_SOLD_OUT && result->remaining == 0)
+        atomic_store_explicit(&sale->sold_out_us, dlock_now().us, memory_order_relaxed);
+}
+
+/* ---- in the right sale ----------------------------------------------------------------------- */
+
 /* After "closed": makes sure that the next look finds what Redis says. */
-static void look_for_next_sale(fs_sales *sales, const fs_sale *closed)
+static void look_for_next_sale(sale_table *table, const fs_sale *closed)
 {
     fs_sale *now;
     bool same = true;
-    sales_refresh(sales, closed->terms.item);
-    if (sales_get(sales, closed->terms.item, &now) == START_OK) {
+    sale_table_refresh(table, closed->open.terms.item);
+    if (sale_table_get(table, closed->open.terms.item, &now) == SALE_OK) {
         same = now == closed;
-        sales_put(now);
+        sale_table_put(now);
     }
     if (same)
-        nanosleep(&(struct timespec){.tv_nsec = NEXT_SALE_MS * 1000000L}, NULL);
+        dlock_sleep(dlock_in_ms(NEXT_SALE_MS));
 }
 
-static void put_sale(checkout_answer *ret, const sale_terms *terms)
+static void name_sale(checkout_answer *ret, const sale_terms *terms)
 {
     snprintf(ret->sale, sizeof(ret->sale), "%s", terms->id);
     ret->sharded = terms->segments > 0;
 }
 
-/* Asks a sale that is over for the request's order. LEDGER_OVER: it has none. LEDGER_NOT_YET: not
- * all of its segments are closed yet. Otherwise it is answered. */
-static ledger_status ask_ended(const sale_terms *ended, const buy_request *request,
-                               checkout_answer *ret)
+/* Asks a sale that is over for the request's order. False: not all of its segments are closed yet.
+ */
+static bool ask_ended(fs_store *store, const sale_terms *ended, const purchase *request,
+                      checkout_answer *ret)
 {
     ledger_entry entry;
     ledger_status status =
-        ledger_find(ended, request->request, LEDGER_LOOK, request->deadline, &entry);
-    if (status == LEDGER_OVER || status == LEDGER_NOT_YET)
-        return status;
-    put_sale(ret, ended);
+        ledger_find(store, ended, request->request, LEDGER_LOOK, request->deadline, &entry);
+    if (status == LEDGER_NOT_YET)
+        return false;
+    if (status == LEDGER_OVER) /* it has none: closed, as was answered before */
+        return true;
+    name_sale(ret, ended);
     if (status == LEDGER_FOUND)
-        outcome_of_earlier(&entry.order, entry.segment, request, &ret->result);
+        purchase_answer_earlier(&ret->result, &entry.order, entry.segment, request);
     else
-        buy_answer(&ret->result, status == LEDGER_NEVER ? BUY_VOID : BUY_UNAVAILABLE);
-    return status;
+        purchase_answer(&ret->result, status == LEDGER_NEVER ? BUY_VOID : BUY_UNAVAILABLE);
+    return true;
 }
 
 /* The wanted sale is not the current one. False: look again. */
-static bool ask_wanted(const sale_terms *now, const char *wanted, const buy_request *request,
+static bool ask_wanted(const open_sale *now, const char *wanted, const purchase *request,
                        checkout_answer *ret)
 {
     char err[256];
     sale_terms other;
-    start_status status = start_read_terms(now->store, now->item, wanted, &other, err, sizeof(err));
-    if (status == START_OK && strcmp(wanted, now->id) > 0)
+    sale_status status = terms_read(now->store, now->terms.item, wanted, &other, err, sizeof(err));
+    if (status == SALE_OK && strcmp(wanted, now->terms.id) > 0)
         return false; /* the next sale, not in force here yet */
-    if (status == START_UNAVAILABLE)
-        buy_answer(&ret->result, BUY_UNAVAILABLE);
-    if (status != START_OK || !request->keyed)
+    if (status == SALE_UNAVAILABLE)
+        purchase_answer(&ret->result, BUY_UNAVAILABLE);
+    if (status != SALE_OK || !request->keyed)
         return true;
-    return ask_ended(&other, request, ret) != LEDGER_NOT_YET;
+    return ask_ended(now->store, &other, request, ret);
 }
 
 /* Buys in this sale, as far as it is the one to buy in. False: look again which one is. */
-static bool buy_in(fs_sale *sale, const char *wanted, buy_request *request, checkout_answer *ret)
+static bool buy_in(fs_sale *sale, const char *wanted, purchase *request, checkout_answer *ret)
 {
-    put_sale(ret, &sale->terms);
-    buy_answer(&ret->result, BUY_CLOSED);
-    if (wanted[0] != '\0' && strcmp(wanted, sale->terms.id) != 0)
-        return ask_wanted(&sale->terms, wanted, request, ret);
-    sale_sell(sale, request, &ret->result);
+    const sale_terms *terms = &sale->open.terms;
+    name_sale(ret, terms);
+    purchase_answer(&ret->result, BUY_CLOSED);
+    if (wanted[0] != '\0' && strcmp(wanted, terms->id) != 0)
+        return ask_wanted(&sale->open, wanted, request, ret);
+    sell_in(sale, request, &ret->result);
     return ret->result.outcome != BUY_CLOSED;
 }
 
-start_status checkout(fs_sales *sales, const char *item, const char *wanted, buy_request *request,
-                      checkout_answer *ret)
+sale_status checkout(sale_table *table, const char *item, const char *wanted, purchase *request,
+                     checkout_answer *ret)
 {
     bool done = false;
     for (bool first = true; !done; first = false) {
         fs_sale *sale;
-        start_status status = sales_get(sales, item, &sale);
-        if (status != START_OK)
+        sale_status status = sale_table_get(table, item, &sale);
+        if (status != SALE_OK)
             return status;
         if (first)
-            request->deadline = dlock_in_ms(terms_request_ms(&sale->terms));
+            request->deadline = dlock_in_ms(terms_request_ms(&sale->open.terms));
         done = buy_in(sale, wanted, request, ret);
         if (!done && dlock_passed(request->deadline)) {
-            buy_answer(&ret->result, BUY_BUSY);
+            purchase_answer(&ret->result, BUY_BUSY);
             done = true;
         }
         if (!done)
-            look_for_next_sale(sales, sale);
-        sales_put(sale);
+            look_for_next_sale(table, sale);
+        sale_table_put(sale);
     }
-    return START_OK;
+    return SALE_OK;
 }

@@ -4,6 +4,14 @@
  * Finds the item's current sale and buys there. When that sale has just ended, the buyer is taken
  * to the next one: unless it asked for this sale, or an unknown try could still count.
  *
+ * What a strategy leaves open is tried again while there is time: a grant that went stale, and an
+ * unknown outcome where asking again is answered by the record of the first try. After an unknown
+ * try only such a definite answer ends the doubt; anything else leaves it "unknown". Where asking
+ * again is no such answer, a keyed request that is sold out is made void first.
+ *
+ * "Sold out" may be answered from memory for 100 ms after zero units were read, since stock only
+ * falls; but not to a retry, which may have an order.
+ *
  * A key belongs to one sale. A client that wants its retry to be known as one when that sale is
  * over says `sale=`: the sale is then asked for the order, for as long as it is kept. Every answer
  * to a buyer names the sale.
@@ -14,19 +22,20 @@
 #include "server/sale/sale_table.h"
 
 typedef struct checkout_answer {
-    buy_result result;
+    purchase_result result;
     char sale[IDENT_MAX + 1]; /* that gave the result */
     bool sharded;             /* whether it is */
 } checkout_answer;
 
 /*
- * Sets the request's deadline and buys. `wanted` is the only sale to buy in; "" = the current one.
+ * Sets the request's deadline and not_after_us, and buys. `wanted` is the only sale to buy in; "" =
+ * the current one.
  *
- * START_OK: *ret says what happened, and in which sale. BUY_CLOSED there: the wanted sale is not
+ * SALE_OK: *ret says what happened, and in which sale. BUY_CLOSED there: the wanted sale is not
  * the current one, which ret->sale names, and has no order for the request. Otherwise there is no
  * sale, or Redis did not say which; nothing was bought.
  */
-start_status checkout(fs_sales *sales, const char *item, const char *wanted, buy_request *request,
-                      checkout_answer *ret);
+sale_status checkout(sale_table *table, const char *item, const char *wanted, purchase *request,
+                     checkout_answer *ret);
 
 #endif

@@ -1,4 +1,7 @@
-/* sale_request.c - see sale_request.h. */
+/*
+ * sale_request.c - one table of names and limits, for JSON and for options, and what is checked
+ * when all is said: what one member allows may depend on another.
+ */
 #include "server/sale/sale_request.h"
 
 #include <stddef.h>
@@ -6,9 +9,8 @@
 #include <string.h>
 
 #include "server/base/json.h"
-#include "server/selling/strategy.h"
+#include "server/strategies/registry.h"
 
-#define STRATEGY_DEFAULT "combined"
 #define SEGMENTS_DEFAULT 4
 #define DAY_MS           (24 * 3600 * 1000)
 
@@ -17,28 +19,28 @@ static const struct number {
     size_t offset;
     int64_t least, most;
 } numbers[] = {
-    {"stock", offsetof(fs_draft, stock), 0, STOCK_MAX},
-    {"per_user_limit", offsetof(fs_draft, per_user_limit), 0, STOCK_MAX},
-    {"lease_ms", offsetof(fs_draft, lease_ms), 10, DAY_MS},
-    {"wait_ms", offsetof(fs_draft, wait_ms), 0, 60000},
-    {"hold_ms", offsetof(fs_draft, hold_ms), 0, 60000},
-    {"segments", offsetof(fs_draft, segments), 1, SEGMENTS_MAX},
+    {"stock", offsetof(sale_request, stock), 0, STOCK_MAX},
+    {"per_user_limit", offsetof(sale_request, per_user_limit), 0, STOCK_MAX},
+    {"lease_ms", offsetof(sale_request, lease_ms), 10, DAY_MS},
+    {"wait_ms", offsetof(sale_request, wait_ms), 0, 60000},
+    {"hold_ms", offsetof(sale_request, hold_ms), 0, 60000},
+    {"segments", offsetof(sale_request, segments), 1, SEGMENTS_MAX},
 };
 #define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 
-void draft_init(fs_draft *draft)
+void sale_request_init(sale_request *request)
 {
-    memset(draft, 0, sizeof(*draft));
-    draft->stock = draft->per_user_limit = draft->lease_ms = -1;
-    draft->wait_ms = draft->hold_ms = draft->segments = -1;
+    memset(request, 0, sizeof(*request));
+    request->stock = request->per_user_limit = request->lease_ms = -1;
+    request->wait_ms = request->hold_ms = request->segments = -1;
 }
 
-bool draft_limits(const char *name, int64_t *least, int64_t *most)
+bool sale_request_limits(const char *name, int64_t *ret_least, int64_t *ret_most)
 {
     for (size_t i = 0; i < NUMBERS; i++) {
         if (strcmp(numbers[i].name, name) == 0) {
-            *least = numbers[i].least;
-            *most = numbers[i].most;
+            *ret_least = numbers[i].least;
+            *ret_most = numbers[i].most;
             return true;
         }
     }
@@ -62,59 +64,62 @@ static bool hold_fits(const sale_terms *terms, char *err, size_t err_len)
     return false;
 }
 
-bool draft_finish(const fs_draft *draft, sale_terms *ret, char *err, size_t err_len)
+bool sale_request_finish(const sale_request *request, sale_terms *ret, char *err, size_t err_len)
 {
     memset(ret, 0, sizeof(*ret));
-    if (!ident_ok(draft->item, strlen(draft->item))) {
+    if (!ident_ok(request->item, strlen(request->item))) {
         snprintf(err, err_len, "'item' must be 1 to 64 of [A-Za-z0-9_-]");
         return false;
     }
-    if (draft->stock < 0) {
+    if (request->stock < 0) {
         snprintf(err, err_len, "'stock' must be a number from 0 to %d", STOCK_MAX);
         return false;
     }
-    const char *name = draft->strategy[0] != '\0' ? draft->strategy : STRATEGY_DEFAULT;
-    ret->strategy = strategy_find(name);
-    if (!ret->strategy) {
+    const fs_strategy *strategy =
+        request->strategy[0] != '\0' ? strategy_find(request->strategy) : strategy_standard();
+    if (!strategy) {
         snprintf(err, err_len, "'strategy' must be one of %s", strategy_names());
         return false;
     }
-    if (!durability_find(draft->durability[0] ? draft->durability : "memory", &ret->durability)) {
+    if (!durability_find(request->durability[0] ? request->durability : "memory",
+                         &ret->durability)) {
         snprintf(err, err_len, "'durability' must be memory or disk");
         return false;
     }
-    if (ret->strategy->sharded && draft->per_user_limit > 0) {
+    if (strategy->sharded && request->per_user_limit > 0) {
         snprintf(err, err_len,
                  "'per_user_limit' can not be kept by strategy '%s': no segment "
                  "sees all orders of a user",
-                 name);
+                 strategy->name);
         return false;
     }
-    memcpy(ret->item, draft->item, sizeof(ret->item));
-    ret->initial = draft->stock;
-    ret->per_user_limit = said_or(draft->per_user_limit, 0);
-    ret->lease_ms = said_or(draft->lease_ms, ret->strategy->lease_ms);
-    ret->wait_ms = said_or(draft->wait_ms, ret->strategy->wait_ms);
-    ret->hold_ms = said_or(draft->hold_ms, 0);
-    ret->segments = ret->strategy->sharded ? (int)said_or(draft->segments, SEGMENTS_DEFAULT) : 0;
+    memcpy(ret->item, request->item, sizeof(ret->item));
+    snprintf(ret->strategy, sizeof(ret->strategy), "%s", strategy->name);
+    ret->initial = request->stock;
+    ret->per_user_limit = said_or(request->per_user_limit, 0);
+    ret->lease_ms = said_or(request->lease_ms, strategy->lease_ms);
+    ret->wait_ms = said_or(request->wait_ms, strategy->wait_ms);
+    ret->hold_ms = said_or(request->hold_ms, 0);
+    ret->segments = strategy->sharded ? (int)said_or(request->segments, SEGMENTS_DEFAULT) : 0;
     return hold_fits(ret, err, err_len);
 }
 
-bool draft_read(const char *body, size_t len, sale_terms *ret, char *err, size_t err_len)
+bool sale_request_read(const char *body, size_t len, sale_terms *ret, char *err, size_t err_len)
 {
-    fs_draft draft;
-    draft_init(&draft);
+    sale_request request;
+    sale_request_init(&request);
     json_field fields[NUMBERS + 4] = {
-        {.name = "item", .text = draft.item, .text_len = sizeof(draft.item)},
-        {.name = "strategy", .text = draft.strategy, .text_len = sizeof(draft.strategy)},
-        {.name = "durability", .text = draft.durability, .text_len = sizeof(draft.durability)},
+        {.name = "item", .text = request.item, .text_len = sizeof(request.item)},
+        {.name = "strategy", .text = request.strategy, .text_len = sizeof(request.strategy)},
+        {.name = "durability", .text = request.durability, .text_len = sizeof(request.durability)},
     };
     for (size_t i = 0; i < NUMBERS; i++)
         fields[i + 3] = (json_field){
             .name = numbers[i].name,
-            .number = (int64_t *)((char *)&draft + numbers[i].offset),
+            .number = (int64_t *)((char *)&request + numbers[i].offset),
             .least = numbers[i].least,
             .most = numbers[i].most,
         };
-    return json_read(body, len, fields, err, err_len) && draft_finish(&draft, ret, err, err_len);
+    return json_read(body, len, fields, err, err_len) &&
+           sale_request_finish(&request, ret, err, err_len);
 }

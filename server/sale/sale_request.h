@@ -12,24 +12,25 @@
 #define STOCK_MAX 1000000000
 
 /* What may be said about a sale. Numbers: -1 = not said. */
-typedef struct fs_draft {
+typedef struct sale_request {
     char item[IDENT_MAX + 1];
     char strategy[32];   /* "" = the default */
     char durability[32]; /* "" = memory */
     int64_t stock, per_user_limit, lease_ms, wait_ms, hold_ms, segments;
-} fs_draft;
+} sale_request;
 
 /* Nothing said yet. */
-void draft_init(fs_draft *draft);
+void sale_request_init(sale_request *request);
 
-/* Checks the draft and fills in what was not said from the strategy. `ret` lacks id, previous
- * sale, store and shelves. False and a sentence that names the member in err. */
-bool draft_finish(const fs_draft *draft, sale_terms *ret, char *err, size_t err_len);
+/* Checks the request and fills in what was not said from the strategy. `ret` lacks id and previous
+ * sale. False and a sentence that names the member in err. */
+bool sale_request_finish(const sale_request *request, sale_terms *ret, char *err, size_t err_len);
 
 /* Both at once, from a JSON body. */
-bool draft_read(const char *body, size_t len, sale_terms *ret, char *err, size_t err_len);
+bool sale_request_read(const char *body, size_t len, sale_terms *ret, char *err, size_t err_len);
 
-/* The limits of one of the numbers, by its name in JSON. False: no such number. */
-bool draft_limits(const char *name, int64_t *least, int64_t *most);
+/* The limits of one of the numbers, by its name in JSON. False, and nothing written: no such
+ * number. */
+bool sale_request_limits(const char *name, int64_t *ret_least, int64_t *ret_most);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * sale_start.h - starting a sale in Redis, and reading the terms of one that runs.
+ * sale_start.h - starting a sale in Redis.
  *
  * A sale is the current one of its item from the moment one script has said so; the same script
  * ends the sale before. Of several instances that start at once one wins and the others join.
@@ -14,28 +14,19 @@
 typedef enum start_status {
     START_OK = 0,
     START_JOINED,      /* the item has a sale already; nothing was started */
-    START_NONE,        /* the item has no sale */
     START_REFUSED,     /* the server is not set up for what was asked; see err */
-    START_UNREADABLE,  /* the sale is there but not for this program: another schema or strategy */
     START_UNAVAILABLE, /* Redis did not answer, or too late; nothing was started */
-    START_UNKNOWN,     /* perhaps started; but if not within START_MS, then never */
+    START_UNKNOWN      /* perhaps started; but if not within START_MS, then never */
 } start_status;
-
-/* Id of the item's current sale: START_OK, START_NONE, START_UNAVAILABLE. */
-start_status start_find(fs_store *store, const char *item, char id[IDENT_MAX + 1]);
-
-/* The terms of sale `id`; `shelves` is left empty. */
-start_status start_read_terms(fs_store *store, const char *item, const char *id, sale_terms *ret,
-                              char *err, size_t err_len);
 
 /* Starts a sale on these terms in place of the current one, and writes its id and the previous
  * sale into them. With `only_if_none`: START_JOINED, and the current sale's id in terms->id, when
  * the item has a sale already. */
-start_status start_sale(fs_store *store, sale_terms *terms, bool only_if_none, char *err,
+start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, char *err,
                         size_t err_len);
 
 /* Starts the sale of these terms, which were read, in each of its segments where it is not yet
- * started: START_OK, START_UNAVAILABLE. To be called before selling in it. */
-start_status start_segments(const sale_terms *terms);
+ * started: SALE_OK, SALE_UNAVAILABLE. To be called before selling in it. */
+sale_status sale_start_segments(fs_store *store, const sale_terms *terms);
 
 #endif

@@ -1,28 +1,35 @@
-/* sale_table.c - the table of current sales, the keeper that renews it, and the reaper. */
+/*
+ * sale_table.c - the table of current sales, the keeper that renews it, and the reaper.
+ *
+ * A buyer must never wait for Redis because another item's sale is looked up, nor for a sale that
+ * is being closed: so reading the table takes only a lock for reading, one thread at a time asks
+ * Redis, and closing is the reaper's.
+ */
 #include "server/sale/sale_table.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "server/base/log.h"
+#include "server/sale/sale_start.h"
+#include "server/strategies/registry.h"
 
 #define LOOK_MS 250
 #define BUCKETS 256
 
-typedef struct sales_entry {
-    struct sales_entry *next; /* in its bucket */
+typedef struct table_entry {
+    struct table_entry *next; /* in its bucket */
     char item[IDENT_MAX + 1];
     fs_sale *current;
-} sales_entry;
+} table_entry;
 
-struct fs_sales {
+struct sale_table {
     fs_store *store;         /* (borrowed) */
     pthread_rwlock_t lock;   /* table and current sales */
     pthread_mutex_t loading; /* one thread at a time asks Redis about sales */
-    sales_entry *buckets[BUCKETS];
+    table_entry *buckets[BUCKETS];
     fs_sale *retired; /* under `loading` */
     pthread_t keeper, reaper;
     pthread_mutex_t stop_lock;
@@ -30,174 +37,203 @@ struct fs_sales {
     bool stop;
 };
 
-static sales_entry **bucket_of(fs_sales *sales, const char *item)
+/* ---- one sale -------------------------------------------------------------------------------- */
+
+/* Opens the strategy. NULL and a sentence in err. */
+static fs_sale *sale_open(fs_store *store, const sale_terms *terms, char *err, size_t err_len)
+{
+    int count = terms_key_sets(terms);
+    const fs_strategy *strategy = strategy_find(terms->strategy);
+    if (!strategy) {
+        snprintf(err, err_len, "the sale wants strategy '%s'", terms->strategy);
+        return NULL;
+    }
+    fs_sale *sale = calloc(1, sizeof(*sale) + (size_t)count * sizeof(sale_keys));
+    if (!sale) {
+        snprintf(err, err_len, "out of memory");
+        return NULL;
+    }
+    for (int k = 0; k < count; k++)
+        terms_keys(terms, k, &sale->keys[k]);
+    sale->open = (open_sale){*terms, strategy, store, count, sale->keys};
+    if (strategy->open && strategy->open(&sale->open, &sale->state, err, err_len) != 0) {
+        free(sale);
+        return NULL;
+    }
+    return sale;
+}
+
+/* Nobody may be using it. */
+static void sale_close(fs_sale *sale)
+{
+    if (sale->open.strategy->close)
+        sale->open.strategy->close(sale->state);
+    free(sale);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static table_entry **bucket_of(sale_table *table, const char *item)
 {
     unsigned hash = 5381;
     for (const char *c = item; *c != '\0'; c++)
         hash = hash * 33 + (unsigned char)*c;
-    return &sales->buckets[hash % BUCKETS];
+    return &table->buckets[hash % BUCKETS];
 }
 
 /* Under `lock`. */
-static sales_entry *find(fs_sales *sales, const char *item)
+static table_entry *find(sale_table *table, const char *item)
 {
-    sales_entry *entry = *bucket_of(sales, item);
+    table_entry *entry = *bucket_of(table, item);
     while (entry && strcmp(entry->item, item) != 0)
         entry = entry->next;
     return entry;
 }
 
-static bool take(fs_sales *sales, const char *item, fs_sale **ret)
+static bool take(sale_table *table, const char *item, fs_sale **ret)
 {
-    pthread_rwlock_rdlock(&sales->lock);
-    sales_entry *entry = find(sales, item);
+    pthread_rwlock_rdlock(&table->lock);
+    table_entry *entry = find(table, item);
     bool found = entry && entry->current;
     if (found) {
         *ret = entry->current;
         atomic_fetch_add(&(*ret)->refs, 1);
     }
-    pthread_rwlock_unlock(&sales->lock);
+    pthread_rwlock_unlock(&table->lock);
     return found;
 }
 
-void sales_put(fs_sale *sale)
+void sale_table_put(fs_sale *sale)
 {
     atomic_fetch_sub(&sale->refs, 1);
 }
 
 /* Under `loading`: puts `now` (NULL: no sale any more) in the place of the item's sale. */
-static void replace(fs_sales *sales, const char *item, fs_sale *now)
+static void replace(sale_table *table, const char *item, fs_sale *now)
 {
-    pthread_rwlock_wrlock(&sales->lock);
-    sales_entry *entry = find(sales, item);
+    pthread_rwlock_wrlock(&table->lock);
+    table_entry *entry = find(table, item);
     if (!entry && now && (entry = calloc(1, sizeof(*entry)))) {
-        entry->next = *bucket_of(sales, item);
+        entry->next = *bucket_of(table, item);
         snprintf(entry->item, sizeof(entry->item), "%s", item);
-        *bucket_of(sales, item) = entry;
+        *bucket_of(table, item) = entry;
     }
     fs_sale *old = entry ? entry->current : now;
     if (entry)
         entry->current = now;
-    pthread_rwlock_unlock(&sales->lock);
+    pthread_rwlock_unlock(&table->lock);
     if (old) {
-        old->next_retired = sales->retired;
-        sales->retired = old;
+        old->next_retired = table->retired;
+        table->retired = old;
     }
 }
 
 /* Under `loading`. */
-static start_status load(fs_sales *sales, const char *item, const char *id)
+static sale_status load(sale_table *table, const char *item, const char *id)
 {
     char err[256] = "";
     sale_terms terms;
-    start_status status = start_read_terms(sales->store, item, id, &terms, err, sizeof(err));
-    if (status == START_OK)
-        status = start_segments(&terms);
-    fs_sale *now = status == START_OK ? sale_open(&terms, err, sizeof(err)) : NULL;
+    sale_status status = terms_read(table->store, item, id, &terms, err, sizeof(err));
+    if (status == SALE_OK)
+        status = sale_start_segments(table->store, &terms);
+    fs_sale *now = status == SALE_OK ? sale_open(table->store, &terms, err, sizeof(err)) : NULL;
     if (!now) {
         LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
-        if (status == START_OK)
-            status = START_UNREADABLE;
-        if (status == START_UNREADABLE)
-            replace(sales, item, NULL); /* the sale before is over all the same */
+        if (status == SALE_OK)
+            status = SALE_UNREADABLE;
+        if (status == SALE_UNREADABLE)
+            replace(table, item, NULL); /* the sale before is over all the same */
         return status;
     }
-    replace(sales, item, now);
-    log_event(LOG_INFO, "sale_in_force", "item", item, "sale", id, "strategy", terms.strategy->name,
+    replace(table, item, now);
+    log_event(LOG_INFO, "sale_in_force", "item", item, "sale", id, "strategy", terms.strategy,
               NULL);
-    return START_OK;
+    return SALE_OK;
 }
 
 /* Under `loading`. */
-static start_status refresh(fs_sales *sales, const char *item)
+static sale_status refresh(sale_table *table, const char *item)
 {
     char id[IDENT_MAX + 1];
-    start_status status = start_find(sales->store, item, id);
-    if (status == START_UNAVAILABLE)
+    sale_status status = terms_in_force(table->store, item, SEGMENT_NONE, id);
+    if (status == SALE_UNAVAILABLE)
         return status;
     fs_sale *known = NULL;
     bool same = false;
-    if (take(sales, item, &known)) {
-        same = status == START_OK && strcmp(known->terms.id, id) == 0;
-        sales_put(known);
+    if (take(table, item, &known)) {
+        same = status == SALE_OK && strcmp(known->open.terms.id, id) == 0;
+        sale_table_put(known);
     }
-    if (status == START_NONE && known)
-        replace(sales, item, NULL);
-    return status == START_NONE || same ? status : load(sales, item, id);
+    if (status == SALE_NONE && known)
+        replace(table, item, NULL);
+    return status == SALE_NONE || same ? status : load(table, item, id);
 }
 
-start_status sales_refresh(fs_sales *sales, const char *item)
+sale_status sale_table_refresh(sale_table *table, const char *item)
 {
-    pthread_mutex_lock(&sales->loading);
-    start_status status = refresh(sales, item);
-    pthread_mutex_unlock(&sales->loading);
+    pthread_mutex_lock(&table->loading);
+    sale_status status = refresh(table, item);
+    pthread_mutex_unlock(&table->loading);
     return status;
 }
 
-start_status sales_get(fs_sales *sales, const char *item, fs_sale **ret)
+sale_status sale_table_get(sale_table *table, const char *item, fs_sale **ret)
 {
-    if (take(sales, item, ret))
-        return START_OK;
-    pthread_mutex_lock(&sales->loading);
-    start_status status = START_OK;
-    bool found = take(sales, item, ret); /* perhaps another thread has loaded it meanwhile */
+    if (take(table, item, ret))
+        return SALE_OK;
+    pthread_mutex_lock(&table->loading);
+    sale_status status = SALE_OK;
+    bool found = take(table, item, ret); /* perhaps another thread has loaded it meanwhile */
     if (!found) {
-        status = refresh(sales, item);
-        found = status == START_OK && take(sales, item, ret);
+        status = refresh(table, item);
+        found = status == SALE_OK && take(table, item, ret);
     }
-    pthread_mutex_unlock(&sales->loading);
-    return found ? START_OK : status == START_OK ? START_UNAVAILABLE : status;
+    pthread_mutex_unlock(&table->loading);
+    return found ? SALE_OK : status == SALE_OK ? SALE_UNAVAILABLE : status;
 }
 
-void sales_each(fs_sales *sales, void (*each)(void *arg, fs_sale *sale), void *arg)
+void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), void *arg)
 {
-    pthread_rwlock_rdlock(&sales->lock);
+    pthread_rwlock_rdlock(&table->lock);
     for (int i = 0; i < BUCKETS; i++)
-        for (sales_entry *entry = sales->buckets[i]; entry; entry = entry->next)
+        for (table_entry *entry = table->buckets[i]; entry; entry = entry->next)
             if (entry->current)
                 each(arg, entry->current);
-    pthread_rwlock_unlock(&sales->lock);
+    pthread_rwlock_unlock(&table->lock);
 }
 
 /* ---- keeper and reaper ----------------------------------------------------------------------- */
 
 /* False: the process ends. */
-static bool pause_between_looks(fs_sales *sales)
+static bool pause_between_looks(sale_table *table)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
-    pthread_mutex_lock(&sales->stop_lock);
-    int timed_out = 0;
-    while (!sales->stop && timed_out == 0)
-        timed_out = pthread_cond_timedwait(&sales->stopped, &sales->stop_lock, &until);
-    bool stop = sales->stop;
-    pthread_mutex_unlock(&sales->stop_lock);
+    dlock_time until = dlock_in_ms(LOOK_MS);
+    pthread_mutex_lock(&table->stop_lock);
+    while (!table->stop && !dlock_passed(until))
+        dlock_cond_wait(&table->stopped, &table->stop_lock, until);
+    bool stop = table->stop;
+    pthread_mutex_unlock(&table->stop_lock);
     return !stop;
 }
 
 /* Takes a retired sale that nobody uses any more off the list. NULL: there is none. */
-static fs_sale *take_unused(fs_sales *sales)
+static fs_sale *take_unused(sale_table *table)
 {
-    pthread_mutex_lock(&sales->loading);
-    fs_sale **link = &sales->retired;
+    pthread_mutex_lock(&table->loading);
+    fs_sale **link = &table->retired;
     while (*link && atomic_load(&(*link)->refs) > 0)
         link = &(*link)->next_retired;
     fs_sale *sale = *link;
     if (sale)
         *link = sale->next_retired;
-    pthread_mutex_unlock(&sales->loading);
+    pthread_mutex_unlock(&table->loading);
     return sale;
 }
 
-static void close_unused(fs_sales *sales)
+static void close_unused(sale_table *table)
 {
     fs_sale *sale;
-    while ((sale = take_unused(sales)))
+    while ((sale = take_unused(table)))
         sale_close(sale);
 }
 
@@ -210,91 +246,87 @@ static void *reap(void *arg)
 }
 
 /* The item after `item` in the table, in no particular order; items are never removed. */
-static bool next_item(fs_sales *sales, size_t index, char item[IDENT_MAX + 1])
+static bool next_item(sale_table *table, size_t index, char item[IDENT_MAX + 1])
 {
     bool found = false;
-    pthread_rwlock_rdlock(&sales->lock);
+    pthread_rwlock_rdlock(&table->lock);
     for (int i = 0; i < BUCKETS && !found; i++) {
-        for (sales_entry *entry = sales->buckets[i]; entry && !found; entry = entry->next) {
+        for (table_entry *entry = table->buckets[i]; entry && !found; entry = entry->next) {
             found = index-- == 0;
             if (found)
                 memcpy(item, entry->item, sizeof(entry->item));
         }
     }
-    pthread_rwlock_unlock(&sales->lock);
+    pthread_rwlock_unlock(&table->lock);
     return found;
 }
 
 static void *keep(void *arg)
 {
-    fs_sales *sales = arg;
+    sale_table *table = arg;
     char item[IDENT_MAX + 1];
     bool was_reachable = true;
     do {
-        bool reachable = store_sync_clock(sales->store);
+        bool reachable = store_sync_clock(table->store);
         if (reachable != was_reachable)
             log_event(reachable ? LOG_INFO : LOG_WARN, reachable ? "redis_back" : "redis_lost",
                       NULL);
         was_reachable = reachable;
-        for (size_t i = 0; reachable && next_item(sales, i, item); i++)
-            sales_refresh(sales, item);
-    } while (pause_between_looks(sales));
+        for (size_t i = 0; reachable && next_item(table, i, item); i++)
+            sale_table_refresh(table, item);
+    } while (pause_between_looks(table));
     return NULL;
 }
 
-static void stop_thread(fs_sales *sales, pthread_t thread)
+static void stop_thread(sale_table *table, pthread_t thread)
 {
-    pthread_mutex_lock(&sales->stop_lock);
-    sales->stop = true;
-    pthread_cond_broadcast(&sales->stopped);
-    pthread_mutex_unlock(&sales->stop_lock);
+    pthread_mutex_lock(&table->stop_lock);
+    table->stop = true;
+    pthread_cond_broadcast(&table->stopped);
+    pthread_mutex_unlock(&table->stop_lock);
     pthread_join(thread, NULL);
 }
 
-fs_sales *sales_open(fs_store *store)
+sale_table *sale_table_open(fs_store *store)
 {
-    fs_sales *sales = calloc(1, sizeof(*sales));
-    if (!sales)
+    sale_table *table = calloc(1, sizeof(*table));
+    if (!table)
         return NULL;
-    sales->store = store;
-    pthread_rwlock_init(&sales->lock, NULL);
-    pthread_mutex_init(&sales->loading, NULL);
-    pthread_mutex_init(&sales->stop_lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&sales->stopped, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    if (pthread_create(&sales->reaper, NULL, reap, sales) != 0) {
-        free(sales);
+    table->store = store;
+    pthread_rwlock_init(&table->lock, NULL);
+    pthread_mutex_init(&table->loading, NULL);
+    pthread_mutex_init(&table->stop_lock, NULL);
+    dlock_cond_init(&table->stopped);
+    if (pthread_create(&table->reaper, NULL, reap, table) != 0) {
+        free(table);
         return NULL;
     }
-    if (pthread_create(&sales->keeper, NULL, keep, sales) != 0) {
-        stop_thread(sales, sales->reaper);
-        free(sales);
+    if (pthread_create(&table->keeper, NULL, keep, table) != 0) {
+        stop_thread(table, table->reaper);
+        free(table);
         return NULL;
     }
-    return sales;
+    return table;
 }
 
-void sales_close(fs_sales *sales)
+void sale_table_close(sale_table *table)
 {
-    stop_thread(sales, sales->keeper);
-    stop_thread(sales, sales->reaper);
+    stop_thread(table, table->keeper);
+    stop_thread(table, table->reaper);
     for (int i = 0; i < BUCKETS; i++) {
-        sales_entry *entry = sales->buckets[i];
+        table_entry *entry = table->buckets[i];
         while (entry) {
-            struct sales_entry *next = entry->next;
+            struct table_entry *next = entry->next;
             if (entry->current)
                 sale_close(entry->current);
             free(entry);
             entry = next;
         }
     }
-    close_unused(sales);
-    pthread_cond_destroy(&sales->stopped);
-    pthread_mutex_destroy(&sales->stop_lock);
-    pthread_mutex_destroy(&sales->loading);
-    pthread_rwlock_destroy(&sales->lock);
-    free(sales);
+    close_unused(table);
+    pthread_cond_destroy(&table->stopped);
+    pthread_mutex_destroy(&table->stop_lock);
+    pthread_mutex_destroy(&table->loading);
+    pthread_rwlock_destroy(&table->lock);
+    free(table);
 }

@@ -1,7 +1,7 @@
 /*
  * sale_table.h - the current sale of every item that this process has been asked about.
  *
- *     sales ---- item "P0001" ---- sale (current)      counted: a buyer keeps it while it buys
+ *     table ---- item "P0001" ---- sale (current)      counted: a buyer keeps it while it buys
  *          `---- retired: sale, sale                   closed by the reaper once nobody has them
  *
  * A keeper thread looks every quarter of a second whether Redis says the same, and keeps
@@ -12,26 +12,36 @@
 #ifndef FLASHSALE_SALE_TABLE_H
 #define FLASHSALE_SALE_TABLE_H
 
-#include "server/sale/sale.h"
-#include "server/sale/sale_start.h"
+#include "server/selling/strategy.h"
 
-typedef struct fs_sales fs_sales;
+#include <stdatomic.h>
+
+/* One sale as this process has it: its terms, its keys and its strategy at work. */
+typedef struct fs_sale {
+    open_sale open;
+    void *state;                 /* of the strategy */
+    _Atomic int64_t sold_out_us; /* dlock_now() when zero units were last read; 0 = never */
+    atomic_int refs;
+    struct fs_sale *next_retired; /* the table's */
+    sale_keys keys[];             /* open.segments of them */
+} fs_sale;
+
+typedef struct sale_table sale_table;
 
 /* Starts both threads. NULL: out of memory or threads. */
-fs_sales *sales_open(fs_store *store);
+sale_table *sale_table_open(fs_store *store);
 
 /* Closes all sales. No request may be under way. */
-void sales_close(fs_sales *sales);
+void sale_table_close(sale_table *table);
 
-/* The item's current sale, for use until sales_put(): START_OK, _NONE, _UNREADABLE,
- * _UNAVAILABLE. */
-start_status sales_get(fs_sales *sales, const char *item, fs_sale **ret);
-void sales_put(fs_sale *sale);
+/* The item's current sale, for use until sale_table_put(). */
+sale_status sale_table_get(sale_table *table, const char *item, fs_sale **ret);
+void sale_table_put(fs_sale *sale);
 
 /* Asks Redis now which sale is the item's current one. */
-start_status sales_refresh(fs_sales *sales, const char *item);
+sale_status sale_table_refresh(sale_table *table, const char *item);
 
 /* Calls `each` for the current sale of every item known here. */
-void sales_each(fs_sales *sales, void (*each)(void *arg, fs_sale *sale), void *arg);
+void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), void *arg);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * batch.c - see batch.h.
+ * batch.c - gathering buyers, and waking them all at once.
  *
  * Buyers gather in rounds. The round at the end of the queue is open to everybody who comes, until
  * it is full or the leader takes it; its members then wait for one word, "answered", and one system
@@ -31,9 +31,9 @@
 typedef enum { QUEUED, CALLED, TAKEN } batch_stage;
 
 typedef struct batch_place {
-    bool left;           /* under the lock: gone before the round was taken */
-    buy_request request; /* a copy: the buyer's own may be gone before the leader is done */
-    buy_result result;
+    bool left;        /* under the lock: gone before the round was taken */
+    purchase request; /* a copy: the buyer's own may be gone before the leader is done */
+    purchase_result result;
 } batch_place;
 
 typedef struct batch_round {
@@ -117,7 +117,7 @@ static void drop_abandoned(fs_batch *batch)
 }
 
 /* A place in the open round; under the lock. NULL: out of memory. */
-static batch_place *join(fs_batch *batch, const buy_request *request, batch_round **ret)
+static batch_place *join(fs_batch *batch, const purchase *request, batch_round **ret)
 {
     batch_round *round = batch->last;
     if (!round || round->count == SELL_MAX)
@@ -176,7 +176,7 @@ static batch_end wait_turn(fs_batch *batch, batch_round *round, batch_place *pla
     return leave_before(TAKEN, batch, round, place) ? LEFT : IN_DOUBT;
 }
 
-void batch_buy(fs_batch *batch, int64_t wait_ms, const buy_request *request, buy_result *result)
+void batch_buy(fs_batch *batch, int64_t wait_ms, const purchase *request, purchase_result *result)
 {
     batch_round *round = NULL;
     pthread_mutex_lock(&batch->lock);
@@ -185,7 +185,7 @@ void batch_buy(fs_batch *batch, int64_t wait_ms, const buy_request *request, buy
         pthread_cond_signal(&batch->work);
     pthread_mutex_unlock(&batch->lock);
     if (!place) {
-        buy_answer(result, BUY_UNAVAILABLE);
+        purchase_answer(result, BUY_UNAVAILABLE);
         return;
     }
     dlock_time until = dlock_in_ms(wait_ms > QUEUE_MS ? wait_ms : QUEUE_MS);
@@ -194,7 +194,7 @@ void batch_buy(fs_batch *batch, int64_t wait_ms, const buy_request *request, buy
     if (end == ANSWERED)
         *result = place->result;
     else
-        buy_answer(result, end == LEFT ? BUY_BUSY : BUY_UNKNOWN);
+        purchase_answer(result, end == LEFT ? BUY_BUSY : BUY_UNKNOWN);
     let_go(batch, round);
 }
 
@@ -254,13 +254,13 @@ void batch_answer(fs_batch *batch, batch_taken *taken)
     let_go(batch, round);
 }
 
-void batch_refuse(fs_batch *batch, buy_outcome outcome)
+void batch_refuse(fs_batch *batch, purchase_outcome outcome)
 {
     batch_taken taken;
     do {
         batch_take(batch, &taken);
         for (int i = 0; i < taken.count; i++)
-            buy_answer(taken.buyers[i].result, outcome);
+            purchase_answer(taken.buyers[i].result, outcome);
         batch_answer(batch, &taken);
     } while (taken.count == SELL_MAX); /* the next round may already have better luck */
 }

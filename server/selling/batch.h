@@ -33,7 +33,7 @@ fs_batch *batch_open(batch_serve *serve, void *arg);
 void batch_close(fs_batch *batch);
 
 /* Queues up, at most `wait_ms`, and returns with the answer. */
-void batch_buy(fs_batch *batch, int64_t wait_ms, const buy_request *request, buy_result *result);
+void batch_buy(fs_batch *batch, int64_t wait_ms, const purchase *request, purchase_result *result);
 
 /* ---- for the leader -------------------------------------------------------------------------- */
 
@@ -56,6 +56,6 @@ void batch_take(fs_batch *batch, batch_taken *taken);
 void batch_answer(fs_batch *batch, batch_taken *taken);
 
 /* Tells everybody in the queue the same: nobody was taken. */
-void batch_refuse(fs_batch *batch, buy_outcome outcome);
+void batch_refuse(fs_batch *batch, purchase_outcome outcome);
 
 #endif

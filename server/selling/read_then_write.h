@@ -10,7 +10,7 @@
 #ifndef FLASHSALE_READ_THEN_WRITE_H
 #define FLASHSALE_READ_THEN_WRITE_H
 
-#include "server/selling/strategy.h"
+#include "server/selling/open_sale.h"
 
 #include <stdatomic.h>
 
@@ -20,9 +20,9 @@ typedef struct fs_section {
     const atomic_bool *cancelled; /* NULL, or tells that the lock is known to be lost */
 } fs_section;
 
-/* Sells to one buyer from the sale's only shelf. Answers `result` in every case, by the request's
+/* Sells to one buyer from the sale's only stock. Answers `result` in every case, by the request's
  * deadline. */
-void read_then_write(const sale_terms *terms, const buy_request *request, fs_section section,
-                     buy_result *result);
+void read_then_write(const open_sale *sale, const purchase *request, fs_section section,
+                     purchase_result *result);
 
 #endif

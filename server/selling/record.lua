@@ -2,26 +2,23 @@
 -- strategies that read, check and write. That it is a second half is their flaw: what was taken is
 -- put back when this refuses, and lost when this never runs.
 --
--- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users
--- ARGV  1 the sale  2 units a user may have, 0 = any  3 "<fence> <instance>" for the record
+-- Begins with state.lua, which tells KEYS and ARGV 1 and 2.
+-- ARGV  3 "<fence> <instance>" for the record
 --       4 request  5 user  6 units  7 not_after in us of Redis's clock  8 units left
 --
 -- Reply the order's record, "=" and the record it had before, or "closed", "void", "late", "limit";
 -- "damaged" when something of the sale is missing.
-local limit, units = tonumber(ARGV[2]), tonumber(ARGV[6])
+local units = tonumber(ARGV[6])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local sold, number = tonumber(redis.call('GET', KEYS[3])), redis.call('LLEN', KEYS[5])
-local damaged = not sold or sold > 0 and (number == 0 or redis.call('EXISTS', KEYS[4]) == 0
-    or limit > 0 and redis.call('EXISTS', KEYS[6]) == 0)
 local had = redis.call('HGET', KEYS[4], ARGV[4])
 local has = limit > 0 and tonumber(redis.call('HGET', KEYS[6], ARGV[5]) or 0) or 0
 
 local refusal
 if had == '-' then refusal = 'void'
 elseif had then refusal = '=' .. had
-elseif redis.call('GET', KEYS[1]) ~= ARGV[1] then refusal = 'closed'
-elseif damaged then refusal = 'damaged'
+elseif current ~= ARGV[1] then refusal = 'closed'
+elseif damaged or users_lost() then refusal = 'damaged'
 elseif now > tonumber(ARGV[7]) then refusal = 'late'
 elseif limit > 0 and has + units > limit then refusal = 'limit'
 end

@@ -7,25 +7,25 @@
 #ifndef FLASHSALE_SELL_H
 #define FLASHSALE_SELL_H
 
-#include "server/selling/strategy.h"
+#include "server/selling/open_sale.h"
 
 /* Buyers one call may have: so many orders fit into one Lua call, and take Redis about a
  * millisecond. */
 #define SELL_MAX 128
 
 typedef struct sell_buyer {
-    const buy_request *request; /* (borrowed) */
-    buy_result *result;         /* where the answer goes (borrowed) */
+    const purchase *request; /* (borrowed) */
+    purchase_result *result; /* where the answer goes (borrowed) */
 } sell_buyer;
 
-/* Sells from `shelf` to `count` buyers, 1..SELL_MAX, in their order, without a lock. Every result
- * is filled in when it returns, by `deadline` at the latest. */
-void sell(const sale_terms *terms, const fs_shelf *shelf, const sell_buyer *buyers, int count,
+/* Sells from the stock under `keys` to `count` buyers, 1..SELL_MAX, in their order, without a lock.
+ * Every result is filled in when it returns, by `deadline` at the latest. */
+void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers, int count,
           dlock_time deadline);
 
 /* The same under `hold`; with `release` the call gives the lock back as well. BUY_STALE for
  * everybody when the guard refuses. dlock_release() is due afterwards in any case. */
-void sell_guarded(const sale_terms *terms, const fs_shelf *shelf, dlock_hold *hold, bool release,
+void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold, bool release,
                   const sell_buyer *buyers, int count, dlock_time deadline);
 
 #endif

@@ -2,8 +2,8 @@
 -- A request that has an order is answered with it, also when the sale is over. Everything is decided
 -- before the first write.
 --
--- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users
--- ARGV  1 the sale  2 units a user may have, 0 = any  3 "<fence> <instance>" for the records
+-- Begins with state.lua, which tells KEYS and ARGV 1 and 2.
+-- ARGV  3 "<fence> <instance>" for the records
 --       4 "1": a buyer refused here asks the next segment, so leave a mark if less would do
 --       5 units there were at first
 --       then four a buyer: request, user, units, not_after in us of Redis's clock
@@ -11,14 +11,8 @@
 -- Reply {"damaged"} when something of the sale is missing, or {units left, one answer a buyer ...}.
 -- An answer is the new order's record, "=" and the record it had before, or "sold_out", "limit",
 -- "late", "void", "closed".
-local current, left, sold = unpack(redis.call('MGET', KEYS[1], KEYS[2], KEYS[3]))
 local open = current == ARGV[1]
-left, sold = tonumber(left), tonumber(sold)
-local limit = tonumber(ARGV[2])
-local number = redis.call('LLEN', KEYS[5])
-if open and (not left or not sold or left + sold ~= tonumber(ARGV[5])
-        or sold > 0 and (number == 0 or redis.call('EXISTS', KEYS[4]) == 0
-            or limit > 0 and redis.call('EXISTS', KEYS[6]) == 0)) then
+if open and (damaged or users_lost() or not left or left + sold ~= tonumber(ARGV[5])) then
     return {'damaged'}
 end
 local time = redis.call('TIME')

@@ -1,46 +1,50 @@
 /*
  * strategy.h - a way to sell: the one interface behind which all of them live.
  *
- * To add a strategy: write strategies/NAME.c with one `const strategy strategy_NAME`, and add one
- * line to strategies/registry.c. Nothing else in the service knows any strategy by name.
+ * A strategy is one file, strategies/NAME.c, with one `const fs_strategy strategy_NAME`. The build
+ * finds it there; nothing else in the service knows any strategy by name.
  *
  * Life cycle: open() once a sale and process, then buy() from any number of threads, then close()
- * when no buy() is under way. open() makes locks and threads, but does not ask Redis.
+ * when no buy() is under way. open() makes locks and threads, but does not ask Redis. A strategy
+ * that keeps nothing has neither. Most have a frame's functions (locked_section.h,
+ * timed_section.h, batch_section.h) and differ only in what they tell it.
  */
 #ifndef FLASHSALE_STRATEGY_H
 #define FLASHSALE_STRATEGY_H
 
-#include "server/store/purchase.h"
-#include "server/store/terms.h"
+#include "server/selling/open_sale.h"
+
+struct timed_lock;
 
 typedef struct fs_strategy {
     const char *name;
     const char *summary;  /* how it sells */
     const char *source;   /* where it comes from */
     const char *weakness; /* what goes wrong with it, or what it costs */
-    bool locked;          /* there is a lock, so hold_ms means something */
-    bool renews;          /* the lock's lease is renewed */
-    bool replayable;      /* one script decides, so asking again after an unknown outcome is
-                             answered by the record of the first try, if there is one */
-    bool guarded;         /* one script decides and writes, so nothing is oversold whatever
-                             happens to the lock */
-    bool sharded;         /* the stock is split into segments */
-    int64_t lease_ms;     /* defaults; the sale's own terms override them */
+    int place;            /* in lists; those without one come last */
+    bool standard;        /* the one that sells when none is named */
+
+    bool locked;     /* there is a lock, so hold_ms means something */
+    bool renews;     /* the lock's lease is renewed */
+    bool replayable; /* one script decides, so asking again after an unknown outcome is answered by
+                        the record of the first try, if there is one */
+    bool guarded;    /* one script decides and writes, so nothing is oversold whatever happens to
+                        the lock */
+    bool sharded;    /* the stock is split into segments */
+
+    int64_t lease_ms; /* defaults; the sale's own terms override them */
     int64_t wait_ms;
 
-    /* 0 and *state, or -1 and a sentence in err. `terms` outlives the state. */
-    int (*open)(const sale_terms *terms, void **state, char *err, size_t err_len);
-    void (*buy)(void *state, const buy_request *request, buy_result *result);
+    dlock_options lock;             /* for a frame with a lock of libdlock; lease and companion are
+                                       the frame's to fill in */
+    const struct timed_lock *timed; /* for timed_section.h: the lock's own steps */
+
+    /* 0 and *ret, or -1 and a sentence in err. NULL: there is no state. */
+    int (*open)(const open_sale *sale, void **ret, char *err, size_t err_len);
+    /* Answers `result` in every case, by the request's deadline. */
+    void (*buy)(const open_sale *sale, void *state, const purchase *request,
+                purchase_result *result);
     void (*close)(void *state);
 } fs_strategy;
-
-/* All strategies, in the order of the documents; ends with NULL. */
-extern const fs_strategy *const strategy_list[];
-
-/* NULL: no such strategy. */
-const fs_strategy *strategy_find(const char *name);
-
-/* Their names in one line, "none, setnx, ...", for error texts. */
-const char *strategy_names(void);
 
 #endif

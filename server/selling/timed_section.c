@@ -1,27 +1,125 @@
-/* timed_section.c - see timed_section.h. */
+/*
+ * timed_section.c - take the lock, start its timer, sell, stop the timer, give the lock back.
+ *
+ * The articles keep a registry from owner to renewing task; here the task is part of the buyer's
+ * own frame, and gone with it.
+ */
 #include "server/selling/timed_section.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-int timed_open(const sale_terms *terms, void **state, char *err, size_t err_len)
+#include "server/selling/read_then_write.h"
+
+#define POLL_MS 10
+#define IO_MS   1000 /* of a renewal or a release */
+
+typedef struct timed_state {
+    fs_wheel *wheel;
+    char lease_ms[24];
+} timed_state;
+
+static _Atomic uint64_t tokens; /* so far: no two of them are the same */
+
+int timed_open(const open_sale *sale, void **ret, char *err, size_t err_len)
 {
-    fs_timed *sale = calloc(1, sizeof(*sale));
-    if (!sale || !(sale->wheel = wheel_open())) {
+    timed_state *state = calloc(1, sizeof(*state));
+    if (!state || !(state->wheel = wheel_open())) {
         snprintf(err, err_len, "out of memory or threads");
-        free(sale);
+        free(state);
         return -1;
     }
-    sale->terms = terms;
-    snprintf(sale->lease_ms, sizeof(sale->lease_ms), "%" PRId64, terms->lease_ms);
-    *state = sale;
+    snprintf(state->lease_ms, sizeof(state->lease_ms), "%" PRId64, sale->terms.lease_ms);
+    *ret = state;
     return 0;
 }
 
-void timed_close(void *state)
+void timed_close(void *arg)
 {
-    fs_timed *sale = state;
-    wheel_close(sale->wheel);
-    free(sale);
+    timed_state *state = arg;
+    wheel_close(state->wheel);
+    free(state);
+}
+
+/* ---- for the steps --------------------------------------------------------------------------- */
+
+bool timed_ask(const timed_hold *hold, const char *const *words, char ret[24])
+{
+    redisReply *reply = store_read(hold->sale->store, hold->deadline, words);
+    bool answered = reply;
+    ret[0] = '\0';
+    if (answered && reply->type == REDIS_REPLY_INTEGER)
+        snprintf(ret, 24, "%lld", reply->integer);
+    else if (answered && reply->str)
+        snprintf(ret, 24, "%s", reply->str);
+    freeReplyObject(reply);
+    return answered;
+}
+
+int timed_script(timed_hold *hold, dlock_script *script, const char *const *arguments)
+{
+    redisReply *reply = NULL;
+    fs_store *store = hold->sale->store;
+    dlock_redis_outcome outcome =
+        store_script(store, hold->deadline, script, hold->sale->keys->lock, arguments, &reply);
+    int number = outcome == DLOCK_REDIS_OK ? (int)reply->integer : -1;
+    freeReplyObject(reply);
+    if (number < 0) {
+        store_log_failure(store, script->name, dlock_redis_outcome_text(outcome));
+        hold->deadline = dlock_in_ms(IO_MS);
+    }
+    return number;
+}
+
+/* ---- the frame ------------------------------------------------------------------------------- */
+
+/* Tries until the lock is had or the wait is over. False: answered. */
+static bool take(timed_hold *hold, const purchase *request, purchase_result *result)
+{
+    const open_sale *sale = hold->sale;
+    dlock_time until = dlock_sooner(dlock_in_ms(sale->terms.wait_ms), request->deadline);
+    for (;;) {
+        hold->deadline = store_read_deadline(request->deadline);
+        timed_try attempt = sale->strategy->timed->try(hold);
+        if (attempt == TRY_TAKEN)
+            return true;
+        if (attempt == TRY_FAILED || dlock_passed(until)) {
+            purchase_answer(result, attempt == TRY_FAILED ? BUY_UNAVAILABLE : BUY_BUSY);
+            return false;
+        }
+        dlock_sleep(dlock_in_ms(POLL_MS));
+    }
+}
+
+/* The timer's task: renews, and says when it is due again. */
+static int64_t renew(void *arg)
+{
+    timed_hold *hold = arg;
+    const timed_lock *lock = hold->sale->strategy->timed;
+    hold->deadline = dlock_in_ms(IO_MS);
+    if (!lock->renew(hold)) {
+        atomic_store(&hold->lost, true);
+        return -1;
+    }
+    bool more = lock->renewals_most == 0 || ++hold->renewals < lock->renewals_most;
+    return more ? hold->sale->terms.lease_ms * lock->tenths[1] / 10 : -1;
+}
+
+void timed_buy(const open_sale *sale, void *arg, const purchase *request, purchase_result *result)
+{
+    timed_state *state = arg;
+    const timed_lock *lock = sale->strategy->timed;
+    timed_hold hold = {.sale = sale, .lease_ms = state->lease_ms};
+    snprintf(hold.value, sizeof(hold.value), "%s:%" PRIu64, dlock_client_id(sale->store->locks),
+             atomic_fetch_add(&tokens, 1));
+    if (!take(&hold, request, result))
+        return;
+    wheel_start(state->wheel, &hold.timer, sale->terms.lease_ms * lock->tenths[0] / 10, renew,
+                &hold);
+    fs_section section = {.locked = true, .cancelled = lock->loss_cancels ? &hold.lost : NULL};
+    read_then_write(sale, request, section, result);
+    wheel_stop(state->wheel, &hold.timer);
+    hold.deadline = dlock_in_ms(IO_MS);
+    lock->release(&hold);
 }

@@ -1,23 +1,54 @@
 /*
- * timed_section.h - the frame of the strategies whose lock is renewed by a timer of the article's
- * own.
+ * timed_section.h - the frame of the strategies whose lock is the article's own, made of plain
+ * commands and renewed by a timer.
  *
- * As locked_section.h, for those who ask for the lock with words of their own.
+ * As locked_section.h: take the lock, sell, give it back. How that is done stands in the
+ * strategy's descriptor as a `timed_lock`: three steps, and when a renewal is due.
  */
 #ifndef FLASHSALE_TIMED_SECTION_H
 #define FLASHSALE_TIMED_SECTION_H
 
-#include "server/selling/read_then_write.h"
+#include "server/selling/strategy.h"
 #include "server/selling/timer_wheel.h"
 
-typedef struct fs_timed {
-    const sale_terms *terms; /* (borrowed) */
-    fs_wheel *wheel;
-    char lease_ms[24]; /* as a word of a command */
-} fs_timed;
+#include <stdatomic.h>
 
-/* A strategy's open() and close(): *state becomes an fs_timed. */
-int timed_open(const sale_terms *terms, void **state, char *err, size_t err_len);
+/* One buyer's lock, while it is asked for and held. */
+typedef struct timed_hold {
+    const open_sale *sale;
+    dlock_time deadline;  /* of the step that runs */
+    const char *lease_ms; /* as a word of a command */
+    char value[192];      /* the lock's, as we believe it stands in Redis; at first a token that no
+                             other hold has */
+    int renewals;         /* so far */
+    atomic_bool lost;     /* a renewal failed */
+    wheel_timer timer;
+} timed_hold;
+
+typedef enum timed_try { TRY_TAKEN, TRY_HELD, TRY_FAILED } timed_try;
+
+typedef struct timed_lock {
+    int tenths[2];     /* of the lease: until the first renewal, and from one to the next */
+    int renewals_most; /* 0 = any number */
+    bool loss_cancels; /* what is not yet written when a renewal fails, is not written any more */
+
+    timed_try (*try)(timed_hold *hold);
+    bool (*renew)(timed_hold *hold); /* false: the lock is not ours, or nobody knows */
+    void (*release)(timed_hold *hold);
+} timed_lock;
+
+/* For the steps. Runs a command; its reply as a word, "" = nothing. False: no answer; logged. */
+bool timed_ask(const timed_hold *hold, const char *const *words, char ret[24]);
+
+/* Likewise. Runs a script on the lock's key, TIMED_SCRIPT(its name, its text); its number, -1 = no
+ * answer: logged, and the step has its time anew. */
+int timed_script(timed_hold *hold, dlock_script *script, const char *const *arguments);
+#define TIMED_SCRIPT(name, body) DLOCK_SCRIPT(name, "#!lua flags=allow-oom\n" body)
+
+/* A strategy's open(), buy() and close(). */
+int timed_open(const open_sale *sale, void **ret, char *err, size_t err_len);
+void timed_buy(const open_sale *sale, void *state, const purchase *request,
+               purchase_result *result);
 void timed_close(void *state);
 
 #endif

@@ -1,74 +1,69 @@
-/* ledger.c - see ledger.h. */
+/*
+ * ledger.c - reading what was sold, segment by segment and sale by sale.
+ *
+ * A request's order may lie in any segment of any sale that is still kept, so what is found nowhere
+ * is only as sure as the least sure of all answers.
+ */
 #include "server/store/ledger.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "server/sale/sale_start.h"
 #include "server/store/numbers.lua.h"
-#include "server/store/outcome.h"
 #include "server/store/page.lua.h"
 #include "server/store/resolve.lua.h"
+#include "server/store/state.lua.h"
 
 /* Beyond the longest a request may be under way: clocks that differ, a reply that was late. */
 #define FINAL_MARGIN_MS 1000
 
-static dlock_script numbers = DLOCK_SCRIPT("numbers", "#!lua flags=no-writes\n" NUMBERS_LUA);
+static dlock_script numbers =
+    DLOCK_SCRIPT("numbers", "#!lua flags=no-writes\n" STATE_LUA NUMBERS_LUA);
 static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" RESOLVE_LUA);
 static dlock_script page = DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" PAGE_LUA);
 
-/* Runs a script and frees its words. NULL: Redis did not answer. */
-static redisReply *ask(const sale_terms *terms, dlock_script *script, int keys, dlock_args *args,
-                       dlock_time deadline)
+static bool count_segment(fs_store *store, const sale_terms *terms, int k, ledger_numbers *ret)
 {
-    redisReply *reply = NULL;
-    dlock_redis_outcome outcome = dlock_redis_eval(terms->store->redis, script, keys, args,
-                                                   store_read_deadline(deadline), &reply);
-    dlock_args_free(args);
-    if (outcome == DLOCK_REDIS_OK)
-        return reply;
-    outcome_of_read(terms->store, outcome);
+    sale_keys keys;
+    dlock_args args;
+    terms_keys(terms, k, &keys);
+    dlock_args_init(&args);
+    terms_put_state(&args, terms, &keys);
+    redisReply *reply =
+        store_read_script(store, dlock_in_ms(STORE_READ_MS), &numbers, STATE_KEYS, &args);
+    bool whole = reply && reply->elements == 3;
+    if (whole) {
+        ret->remaining += reply->element[0]->integer;
+        ret->units += reply->element[1]->integer;
+        ret->orders += reply->element[2]->integer;
+    }
     freeReplyObject(reply);
-    return NULL;
+    return whole;
 }
 
-bool ledger_count(const sale_terms *terms, ledger_numbers *ret)
+bool ledger_count(fs_store *store, const sale_terms *terms, ledger_numbers *ret)
 {
+    bool whole = true;
     memset(ret, 0, sizeof(*ret));
-    for (int k = 0; k < terms->shelf_count; k++) {
-        dlock_args args;
-        dlock_args_init(&args);
-        dlock_args_text(&args, terms->shelves[k].stock);
-        dlock_args_text(&args, terms->shelves[k].sold);
-        dlock_args_text(&args, terms->shelves[k].ledger);
-        dlock_args_text(&args, terms->shelves[k].orders);
-        redisReply *reply = ask(terms, &numbers, 4, &args, dlock_in_ms(STORE_READ_MS));
-        if (!reply)
-            return false;
-        bool there = reply->elements == 3;
-        if (there) {
-            ret->remaining += reply->element[0]->integer;
-            ret->units += reply->element[1]->integer;
-            ret->orders += reply->element[2]->integer;
-        }
-        freeReplyObject(reply);
-        if (!there)
-            return false;
-    }
-    return true;
+    for (int k = 0; whole && k < terms_key_sets(terms); k++)
+        whole = count_segment(store, terms, k, ret);
+    return whole;
 }
 
 /* ---- one order ------------------------------------------------------------------------------- */
 
-static ledger_status find_on(const sale_terms *terms, const fs_shelf *shelf, const char *request,
-                             ledger_how how, dlock_time deadline, fs_order *ret)
+static ledger_status find_in_segment(fs_store *store, const sale_terms *terms, int k,
+                                     const char *request, ledger_how how, dlock_time deadline,
+                                     fs_order *ret)
 {
+    sale_keys keys;
     char note[KEY_MAX + IDENT_MAX + 8];
-    snprintf(note, sizeof(note), "%s:asked:%s", shelf->base, request);
+    terms_keys(terms, k, &keys);
+    snprintf(note, sizeof(note), "%s:asked:%s", keys.base, request);
     dlock_args args;
     dlock_args_init(&args);
-    dlock_args_text(&args, shelf->current);
-    dlock_args_text(&args, shelf->orders);
+    dlock_args_text(&args, keys.current);
+    dlock_args_text(&args, keys.orders);
     dlock_args_text(&args, note);
     dlock_args_text(&args, terms->id);
     dlock_args_text(&args, request);
@@ -79,7 +74,7 @@ static ledger_status find_on(const sale_terms *terms, const fs_shelf *shelf, con
     else
         dlock_args_int(&args, 0);
     dlock_args_int(&args, TERMS_KEPT_S * INT64_C(1000));
-    redisReply *reply = ask(terms, &resolve, 3, &args, deadline);
+    redisReply *reply = store_read_script(store, deadline, &resolve, 3, &args);
     if (!reply)
         return LEDGER_UNAVAILABLE;
 
@@ -94,16 +89,14 @@ static ledger_status find_on(const sale_terms *terms, const fs_shelf *shelf, con
     return status;
 }
 
-/* Found on one of the shelves, or the least sure of their answers. */
-static ledger_status find_on_all(const sale_terms *terms, const char *request, ledger_how how,
-                                 dlock_time deadline, ledger_entry *ret)
+/* Found in one of the segments, or the least sure of their answers. */
+static ledger_status find_in_sale(fs_store *store, const sale_terms *terms, const char *request,
+                                  ledger_how how, dlock_time deadline, ledger_entry *ret)
 {
     ledger_status all = LEDGER_NEVER;
-    int count = terms->segments > 0 ? terms->segments : 1;
-    for (int k = 0; k < count; k++) {
-        fs_shelf shelf;
-        shelf_name(&shelf, terms->item, terms->segments > 0 ? k : SHELF_WHOLE, terms->id);
-        ledger_status status = find_on(terms, &shelf, request, how, deadline, &ret->order);
+    for (int k = 0; k < terms_key_sets(terms); k++) {
+        ledger_status status =
+            find_in_segment(store, terms, k, request, how, deadline, &ret->order);
         ret->segment = k;
         if (status == LEDGER_FOUND || status == LEDGER_UNAVAILABLE)
             return status;
@@ -113,65 +106,68 @@ static ledger_status find_on_all(const sale_terms *terms, const char *request, l
     return all;
 }
 
-ledger_status ledger_find(const sale_terms *terms, const char *request, ledger_how how,
-                          dlock_time deadline, ledger_entry *ret)
+ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
+                          ledger_how how, dlock_time deadline, ledger_entry *ret)
 {
     snprintf(ret->sale, sizeof(ret->sale), "%s", terms->id);
     ret->sharded = terms->segments > 0;
     if (how == LEDGER_LOOK || terms->segments > 1) {
-        ledger_status seen = find_on_all(terms, request, LEDGER_LOOK, deadline, ret);
+        ledger_status seen = find_in_sale(store, terms, request, LEDGER_LOOK, deadline, ret);
         if (how == LEDGER_LOOK || seen == LEDGER_FOUND || seen == LEDGER_UNAVAILABLE)
             return seen;
     }
-    return find_on_all(terms, request, how, deadline, ret);
+    return find_in_sale(store, terms, request, how, deadline, ret);
 }
 
-/* Goes on to the sale before. LEDGER_FOUND: done; LEDGER_NEVER: there is none, or it is not kept
- * any more; LEDGER_NOT_YET: it should be there, and can not be read. */
-static ledger_status step_back(sale_terms *sale)
+/* Puts the terms of the sale before in *sale. False: there are none, and *ret tells what that says
+ * of the orders in it: LEDGER_NEVER = there was no such sale, or it is not kept any more;
+ * LEDGER_NOT_YET = it should be there, and can not be read. */
+static bool step_back(fs_store *store, sale_terms *sale, ledger_status *ret)
 {
     char err[256];
     sale_terms before;
+    *ret = LEDGER_NEVER;
     if (sale->previous[0] == '\0')
-        return LEDGER_NEVER;
-    start_status status =
-        start_read_terms(sale->store, sale->item, sale->previous, &before, err, sizeof(err));
-    if (status == START_UNAVAILABLE)
-        return LEDGER_UNAVAILABLE;
-    if (status != START_OK)
-        return terms_keep_previous(sale) ? LEDGER_NOT_YET : LEDGER_NEVER;
-    *sale = before;
-    return LEDGER_FOUND;
+        return false;
+    sale_status status = terms_read(store, sale->item, sale->previous, &before, err, sizeof(err));
+    if (status == SALE_UNAVAILABLE)
+        *ret = LEDGER_UNAVAILABLE;
+    else if (status != SALE_OK && terms_keep_previous(sale, store))
+        *ret = LEDGER_NOT_YET;
+    if (status == SALE_OK)
+        *sale = before;
+    return status == SALE_OK;
 }
 
 /* The order in one of the sales before; LEDGER_NEVER: in none of them. */
-static ledger_status find_before(const sale_terms *terms, const char *request, dlock_time deadline,
-                                 ledger_entry *ret)
+static ledger_status find_before(fs_store *store, const sale_terms *terms, const char *request,
+                                 dlock_time deadline, ledger_entry *ret)
 {
     sale_terms sale = *terms;
-    ledger_status all = LEDGER_NEVER, step;
-    while ((step = step_back(&sale)) == LEDGER_FOUND) {
-        ledger_status status = ledger_find(&sale, request, LEDGER_ASK, deadline, ret);
+    ledger_status all = LEDGER_NEVER, end;
+    while (step_back(store, &sale, &end)) {
+        ledger_status status = ledger_find(store, &sale, request, LEDGER_ASK, deadline, ret);
         if (status == LEDGER_FOUND || status == LEDGER_UNAVAILABLE)
             return status;
         if (status == LEDGER_NOT_YET)
             all = status;
     }
-    return step > all ? step : all;
+    return end > all ? end : all;
 }
 
 /* The current sale is asked last, so that nothing is declared void in it that has its order in a
  * sale before. */
-ledger_status ledger_find_in_all(const sale_terms *terms, const char *request, ledger_entry *ret)
+ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const char *request,
+                                 ledger_entry *ret)
 {
     dlock_time deadline = dlock_in_ms(terms_request_ms(terms));
-    ledger_status now = ledger_find(terms, request, LEDGER_LOOK, deadline, ret);
+    ledger_status now = ledger_find(store, terms, request, LEDGER_LOOK, deadline, ret);
     if (now == LEDGER_FOUND || now == LEDGER_UNAVAILABLE)
         return now;
-    ledger_status before = find_before(terms, request, deadline, ret);
+    ledger_status before = find_before(store, terms, request, deadline, ret);
     if (before == LEDGER_FOUND || before == LEDGER_UNAVAILABLE)
         return before;
-    now = ledger_find(terms, request, LEDGER_ASK, deadline, ret);
+    now = ledger_find(store, terms, request, LEDGER_ASK, deadline, ret);
     if (now == LEDGER_OVER) /* so there is a newer one, unknown here as yet */
         return LEDGER_NOT_YET;
     return now == LEDGER_FOUND || now > before ? now : before;
@@ -179,17 +175,18 @@ ledger_status ledger_find_in_all(const sale_terms *terms, const char *request, l
 
 /* ---- all orders ------------------------------------------------------------------------------ */
 
-int ledger_read_page(const sale_terms *terms, int segment, int64_t first, ledger_each *each,
-                     void *arg)
+int ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
+                     ledger_each *each, void *arg)
 {
-    const fs_shelf *shelf = &terms->shelves[segment];
+    sale_keys keys;
     dlock_args args;
+    terms_keys(terms, segment, &keys);
     dlock_args_init(&args);
-    dlock_args_text(&args, shelf->ledger);
-    dlock_args_text(&args, shelf->orders);
+    dlock_args_text(&args, keys.ledger);
+    dlock_args_text(&args, keys.orders);
     dlock_args_int(&args, first);
     dlock_args_int(&args, first + LEDGER_PAGE - 1);
-    redisReply *reply = ask(terms, &page, 2, &args, dlock_in_ms(STORE_READ_MS));
+    redisReply *reply = store_read_script(store, dlock_in_ms(STORE_READ_MS), &page, 2, &args);
     if (!reply)
         return -1;
 

@@ -10,6 +10,7 @@
 #ifndef FLASHSALE_LEDGER_H
 #define FLASHSALE_LEDGER_H
 
+#include "server/store/purchase.h"
 #include "server/store/terms.h"
 
 typedef struct ledger_numbers {
@@ -18,9 +19,9 @@ typedef struct ledger_numbers {
     int64_t orders;    /* orders */
 } ledger_numbers;
 
-/* The sum over the sale's shelves; one moment for each shelf. False: Redis did not answer, or
+/* The sum over the sale's segments; one moment for each of them. False: Redis did not answer, or
  * something of the sale is missing there. */
-bool ledger_count(const sale_terms *terms, ledger_numbers *ret);
+bool ledger_count(fs_store *store, const sale_terms *terms, ledger_numbers *ret);
 
 /* From the surest to the least sure of those that found nothing. */
 typedef enum ledger_status {
@@ -44,24 +45,25 @@ typedef struct ledger_entry {
     fs_order order;
 } ledger_entry;
 
-/* The order of a request in one sale, current or not; terms->shelves is not needed. All segments
- * are looked at before the request is declared void on any. LEDGER_UNAVAILABLE at the deadline. */
-ledger_status ledger_find(const sale_terms *terms, const char *request, ledger_how how,
-                          dlock_time deadline, ledger_entry *ret);
+/* The order of a request in one sale, current or not. All segments are looked at before the request
+ * is declared void in any. LEDGER_UNAVAILABLE at the deadline. */
+ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
+                          ledger_how how, dlock_time deadline, ledger_entry *ret);
 
 /* Asks for the order in the item's current sale (these terms) and in all before it that are still
  * kept. LEDGER_NEVER: in none of them. Otherwise LEDGER_FOUND, _NOT_YET, _UNAVAILABLE;
  * within the time of a request. */
-ledger_status ledger_find_in_all(const sale_terms *terms, const char *request, ledger_entry *ret);
+ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const char *request,
+                                 ledger_entry *ret);
 
 #define LEDGER_PAGE 100
 
 /* One entry of a page. */
 typedef void ledger_each(void *arg, int segment, const char *request, const fs_order *order);
 
-/* Up to LEDGER_PAGE orders of shelf `segment` from the `first` on (counted from 0). The number of
+/* Up to LEDGER_PAGE orders of a segment from the `first` on (counted from 0). The number of
  * entries of the page, -1 = Redis did not answer. */
-int ledger_read_page(const sale_terms *terms, int segment, int64_t first, ledger_each *each,
-                     void *arg);
+int ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
+                     ledger_each *each, void *arg);
 
 #endif

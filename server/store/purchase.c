@@ -1,7 +1,59 @@
-/* purchase.c - the names of outcomes. */
+/*
+ * purchase.c - from Redis's words to the buyer's.
+ *
+ * The scripts write the records that are read here: sell.lua and record.lua.
+ */
 #include "server/store/purchase.h"
 
-const char *buy_outcome_name(buy_outcome outcome)
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/base/log.h"
+
+/* ---- the order ------------------------------------------------------------------------------- */
+
+/* The next word of *text, up to a blank or the end, copied into word. */
+static bool next_word(const char **text, const char *end, char *word, size_t word_len)
+{
+    const char *from = *text;
+    const char *to = memchr(from, ' ', (size_t)(end - from));
+    if (!to)
+        to = end;
+    size_t len = (size_t)(to - from);
+    if (len == 0 || len >= word_len)
+        return false;
+    memcpy(word, from, len);
+    word[len] = '\0';
+    *text = to < end ? to + 1 : end;
+    return true;
+}
+
+static bool next_number(const char **text, const char *end, int64_t *ret)
+{
+    char word[24], *rest;
+    if (!next_word(text, end, word, sizeof(word)))
+        return false;
+    *ret = strtoll(word, &rest, 10);
+    return *rest == '\0';
+}
+
+bool order_read(const char *record, size_t len, fs_order *ret)
+{
+    const char *text = record, *end = record + len;
+    int64_t fence;
+    bool whole = next_number(&text, end, &ret->number) &&
+                 next_word(&text, end, ret->user, sizeof(ret->user)) &&
+                 next_number(&text, end, &ret->quantity) &&
+                 next_number(&text, end, &ret->remaining) && next_number(&text, end, &fence) &&
+                 next_word(&text, end, ret->instance, sizeof(ret->instance)) &&
+                 next_number(&text, end, &ret->time_us);
+    ret->fence = whole ? (uint64_t)fence : 0;
+    return whole;
+}
+
+/* ---- what a buyer is told -------------------------------------------------------------------- */
+
+const char *purchase_outcome_name(purchase_outcome outcome)
 {
     static const char *const names[BUY_OUTCOMES] = {
         [BUY_SOLD] = "sold",         [BUY_SOLD_OUT] = "sold_out",
@@ -13,10 +65,79 @@ const char *buy_outcome_name(buy_outcome outcome)
     return names[outcome];
 }
 
-void buy_answer(buy_result *result, buy_outcome outcome)
+void purchase_answer(purchase_result *result, purchase_outcome outcome)
 {
     result->outcome = outcome;
     result->replayed = false;
     result->segment = 0;
     result->remaining = -1;
+}
+
+/* The outcome that a refusal's word stands for. */
+static purchase_outcome refusal(const char *word)
+{
+    if (strcmp(word, "sold_out") == 0)
+        return BUY_SOLD_OUT;
+    if (strcmp(word, "limit") == 0)
+        return BUY_LIMIT_REACHED;
+    if (strcmp(word, "void") == 0)
+        return BUY_VOID;
+    if (strcmp(word, "closed") == 0)
+        return BUY_CLOSED;
+    if (strcmp(word, "damaged") == 0) {
+        LOG_SOME(LOG_ERROR, "sale_damaged", NULL);
+        return BUY_UNAVAILABLE;
+    }
+    return strcmp(word, "late") == 0 ? BUY_BUSY : BUY_UNKNOWN;
+}
+
+/* result->order is read: the buyer's, or another's under the same request id. */
+static void answer_order(purchase_result *result, bool replayed, const purchase *asked)
+{
+    const fs_order *order = &result->order;
+    bool same = order->quantity == asked->quantity && strcmp(order->user, asked->user) == 0;
+    purchase_answer(result, same ? BUY_SOLD : BUY_CONFLICT);
+    result->replayed = replayed;
+}
+
+void purchase_answer_script(purchase_result *result, const char *answer, size_t len,
+                            const purchase *asked)
+{
+    bool replayed = len > 0 && answer[0] == '=';
+    if (order_read(answer + replayed, len - replayed, &result->order))
+        answer_order(result, replayed, asked);
+    else
+        purchase_answer(result, refusal(answer));
+}
+
+void purchase_answer_earlier(purchase_result *result, const fs_order *order, int segment,
+                             const purchase *asked)
+{
+    result->order = *order;
+    answer_order(result, true, asked);
+    result->segment = segment;
+}
+
+purchase_outcome purchase_write_failed(fs_store *store, dlock_redis_outcome outcome)
+{
+    store_log_failure(store, "write", dlock_redis_outcome_text(outcome));
+    bool definite = outcome == DLOCK_REDIS_NOT_SENT || outcome == DLOCK_REDIS_REFUSED;
+    return definite ? BUY_UNAVAILABLE : BUY_UNKNOWN;
+}
+
+purchase_outcome purchase_lock_failed(fs_store *store, dlock_status status)
+{
+    if (status == DLOCK_BUSY)
+        return BUY_BUSY;
+    store_log_failure(store, "lock", dlock_status_text(status));
+    return BUY_UNAVAILABLE;
+}
+
+purchase_outcome purchase_guard_failed(fs_store *store, dlock_status status)
+{
+    if (status == DLOCK_STALE || status == DLOCK_EXPIRED || status == DLOCK_NOT_OWNER)
+        return BUY_STALE;
+    store_log_failure(store, "guarded write", dlock_status_text(status));
+    bool sent = status == DLOCK_UNKNOWN || status == DLOCK_FAILED;
+    return sent ? BUY_UNKNOWN : BUY_UNAVAILABLE;
 }

@@ -1,18 +1,62 @@
 /*
- * purchase.h - what a buyer asks, and what a strategy answers.
+ * purchase.h - what a buyer asks, what is recorded of it (the order), and what the buyer is told.
  *
  * An outcome is an answer, not an error. Three families matter:
  *   - sold;
  *   - definitely not bought: no order exists under this request id, and none will from this try;
  *   - unknown: a write was sent and nobody said what became of it. Never reported as yes or no.
+ *
+ * The rule behind what Redis's and the lock's answers mean for a buyer: as long as no write was
+ * sent, a failure is definite and the buyer hears "store unavailable". After that, only an answer
+ * is definite; silence is "unknown".
  */
 #ifndef FLASHSALE_PURCHASE_H
 #define FLASHSALE_PURCHASE_H
 
-#include "lock/dlock_redis.h"
-#include "server/store/order.h"
+#include "server/base/text.h"
+#include "server/store/store.h"
 
-typedef enum buy_outcome {
+/* ---- what a buyer asks ----------------------------------------------------------------------- */
+
+typedef struct purchase {
+    char user[IDENT_MAX + 1];
+    char request[IDENT_MAX + 1];
+    int64_t quantity;
+    bool keyed;           /* the client gave the request id, so this may be a retry */
+    dlock_time deadline;  /* by then the buyer is answered */
+    int64_t not_after_us; /* the same moment by Redis's clock: no script writes beyond it */
+} purchase;
+
+/* ---- the order ------------------------------------------------------------------------------- */
+
+/*
+ * Its record in Redis is one line of words under the request's id in the hash of orders. It holds
+ * everything that the buyer was told, so that a retry is answered with the very same body:
+ *
+ *     <number> <user> <quantity> <remaining> <fence> <instance> <time_us>
+ *
+ * Two markers can stand in a record's place. ORDER_VOID: somebody was told that this request
+ * never became an order, so now it must not. ">": this segment of a sharded sale had too little for
+ * the request, which went on to the next; it must not come back for less.
+ */
+#define ORDER_VOID "-"
+
+typedef struct fs_order {
+    int64_t number; /* 1, 2, 3 ... in the ledger of its segment */
+    char user[IDENT_MAX + 1];
+    int64_t quantity;
+    int64_t remaining; /* units left right after it */
+    uint64_t fence;    /* of the lock it was sold under; 0 = none */
+    char instance[IDENT_MAX + 1];
+    int64_t time_us; /* Unix time by Redis's clock */
+} fs_order;
+
+/* Reads a record; false when it is none (a marker, or damaged). */
+bool order_read(const char *record, size_t len, fs_order *ret);
+
+/* ---- what a buyer is told -------------------------------------------------------------------- */
+
+typedef enum purchase_outcome {
     BUY_SOLD = 0,
     BUY_SOLD_OUT,      /* fewer units are left than asked for */
     BUY_LIMIT_REACHED, /* the user would have more than the sale allows */
@@ -24,29 +68,35 @@ typedef enum buy_outcome {
     BUY_CLOSED,        /* the sale is not the item's current one any more */
     BUY_UNKNOWN,       /* written or not, or later */
     BUY_OUTCOMES       /* how many there are */
-} buy_outcome;
+} purchase_outcome;
 
-/* The outcome as a word for metrics, "sold_out" for one. */
-const char *buy_outcome_name(buy_outcome outcome);
-
-typedef struct buy_request {
-    char user[IDENT_MAX + 1];
-    char request[IDENT_MAX + 1];
-    int64_t quantity;
-    bool keyed;           /* the client gave the request id, so this may be a retry */
-    dlock_time deadline;  /* by then the buyer is answered */
-    int64_t not_after_us; /* the same moment by Redis's clock: no script writes beyond it */
-} buy_request;
-
-typedef struct buy_result {
-    buy_outcome outcome;
+typedef struct purchase_result {
+    purchase_outcome outcome;
     bool replayed;     /* sold: the order is from an earlier try */
-    int segment;       /* sold: the shelf that has the order; 0 unless the sale is sharded */
+    int segment;       /* sold: the segment that has the order; 0 unless the sale is sharded */
     fs_order order;    /* sold */
     int64_t remaining; /* units left when it was decided; -1 = not known */
-} buy_result;
+} purchase_result;
+
+/* The outcome as a word for metrics, "sold_out" for one. */
+const char *purchase_outcome_name(purchase_outcome outcome);
 
 /* Makes `result` say `outcome` and nothing else. */
-void buy_answer(buy_result *result, buy_outcome outcome);
+void purchase_answer(purchase_result *result, purchase_outcome outcome);
+
+/* The same for a script's answer to one buyer: a record, "=" and an earlier record, or the word of
+ * a refusal. */
+void purchase_answer_script(purchase_result *result, const char *answer, size_t len,
+                            const purchase *asked);
+
+/* The same for the order that the request has from an earlier try, in `segment`. */
+void purchase_answer_earlier(purchase_result *result, const fs_order *order, int segment,
+                             const purchase *asked);
+
+/* The outcomes of a write that was not answered (any outcome but OK), of a lock that was not
+ * obtained, and of a guarded write that was not answered (any status but DLOCK_OK). Logged. */
+purchase_outcome purchase_write_failed(fs_store *store, dlock_redis_outcome outcome);
+purchase_outcome purchase_lock_failed(fs_store *store, dlock_status status);
+purchase_outcome purchase_guard_failed(fs_store *store, dlock_status status);
 
 #endif

@@ -1,4 +1,9 @@
-/* store.c - opening the connections, and keeping Redis's time. */
+/*
+ * store.c - opening the connections, asking Redis, and keeping its time.
+ *
+ * Whoever waits for a lock when Redis falls silent would wait in vain, so one cancellation, given
+ * to every wait, ends them all; the next outage gets a new one.
+ */
 #include "server/store/store.h"
 
 #include <stdio.h>
@@ -116,41 +121,104 @@ void store_close(fs_store *store)
     memset(store, 0, sizeof(*store));
 }
 
-/* Redis's time lies between sending and receiving: take the middle. */
-bool store_sync_clock(fs_store *store)
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static void put_words(dlock_args *args, const char *const *words)
+{
+    for (; *words; words++)
+        dlock_args_text(args, *words);
+}
+
+dlock_redis_outcome store_command(fs_store *store, dlock_time deadline, const char *const *words,
+                                  redisReply **ret)
 {
     dlock_args args;
     dlock_args_init(&args);
-    dlock_args_text(&args, "TIME");
-    redisReply *reply = NULL;
-    dlock_time sent = dlock_now();
-    dlock_redis_outcome outcome =
-        dlock_redis_command(store->redis, NULL, &args, dlock_in_ms(1000), &reply);
-    dlock_time received = dlock_now();
+    put_words(&args, words);
+    const char *key = words[1]; /* NULL after a command of one word, which goes anywhere */
+    dlock_redis_outcome outcome = dlock_redis_command(store->redis, key, &args, deadline, ret);
     dlock_args_free(&args);
-
-    bool answered =
-        outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
-    if (answered) {
-        int64_t redis_us = strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
-                           strtoll(reply->element[1]->str, NULL, 10);
-        atomic_store(&store->offset_us, redis_us - (sent.us + (received.us - sent.us) / 2));
-    }
-    freeReplyObject(reply);
-    bool was = atomic_exchange(&store->reachable, answered);
-    if (!answered)
-        dlock_cancel_now(store_outage_cancel(store));
-    else if (!was)
-        next_outage(store);
-    return answered;
+    return outcome;
 }
 
-int64_t store_redis_us(const fs_store *store, dlock_time moment)
+dlock_redis_outcome store_script(fs_store *store, dlock_time deadline, dlock_script *script,
+                                 const char *key, const char *const *arguments, redisReply **ret)
 {
-    return moment.us + atomic_load_explicit(&store->offset_us, memory_order_relaxed);
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, key);
+    put_words(&args, arguments);
+    dlock_redis_outcome outcome = dlock_redis_eval(store->redis, script, 1, &args, deadline, ret);
+    dlock_args_free(&args);
+    return outcome;
+}
+
+/* The reply of a read, or NULL. */
+static redisReply *answered(fs_store *store, dlock_redis_outcome outcome, redisReply *reply)
+{
+    if (outcome == DLOCK_REDIS_OK)
+        return reply;
+    store_log_failure(store, "read", dlock_redis_outcome_text(outcome));
+    freeReplyObject(reply);
+    return NULL;
+}
+
+redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *words)
+{
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome =
+        store_command(store, store_read_deadline(deadline), words, &reply);
+    return answered(store, outcome, reply);
+}
+
+redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script *script, int keys,
+                              dlock_args *args)
+{
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome =
+        dlock_redis_eval(store->redis, script, keys, args, store_read_deadline(deadline), &reply);
+    dlock_args_free(args);
+    return answered(store, outcome, reply);
 }
 
 dlock_time store_read_deadline(dlock_time deadline)
 {
     return dlock_sooner(deadline, dlock_in_ms(STORE_READ_MS));
+}
+
+void store_log_failure(fs_store *store, const char *what, const char *how)
+{
+    char why[256];
+    dlock_redis_last_error(store->redis, why, sizeof(why));
+    LOG_SOME(LOG_WARN, "redis_failed", "what", what, "how", how, "detail", why, NULL);
+}
+
+/* ---- Redis's clock --------------------------------------------------------------------------- */
+
+bool store_time(fs_store *store, dlock_time deadline, int64_t *ret)
+{
+    redisReply *reply = NULL;
+    bool good = store_command(store, deadline, WORDS("TIME"), &reply) == DLOCK_REDIS_OK &&
+                reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
+    if (good)
+        *ret = strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
+               strtoll(reply->element[1]->str, NULL, 10);
+    freeReplyObject(reply);
+    return good;
+}
+
+/* Redis's time lies between sending and receiving: take the middle. */
+bool store_sync_clock(fs_store *store)
+{
+    int64_t redis_us;
+    dlock_time sent = dlock_now();
+    bool told = store_time(store, dlock_in_ms(1000), &redis_us);
+    if (told)
+        atomic_store(&store->offset_us, redis_us - (sent.us + (dlock_now().us - sent.us) / 2));
+    bool was = atomic_exchange(&store->reachable, told);
+    if (!told)
+        dlock_cancel_now(store_outage_cancel(store));
+    else if (!was)
+        next_outage(store);
+    return told;
 }

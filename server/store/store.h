@@ -31,14 +31,18 @@ int store_open(fs_store *store, const char *redis_url, const char *quorum_urls,
                const char *instance, char *err, size_t err_len);
 void store_close(fs_store *store);
 
-/* Asks Redis for its time, within a second. False: not answered; the old estimate stays. */
-bool store_sync_clock(fs_store *store);
+/* ---- asking ---------------------------------------------------------------------------------- */
 
-/* Ends every wait for a lock once Redis is found not to answer: for dlock_wait. (borrowed) */
-dlock_cancel *store_outage_cancel(fs_store *store);
+/* The words of a command, or the arguments of a script: WORDS("GET", key). */
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* The moment by Redis's clock, in Unix microseconds. */
-int64_t store_redis_us(const fs_store *store, dlock_time moment);
+/* Runs one command; the reply is the caller's. As dlock_redis_command(). */
+dlock_redis_outcome store_command(fs_store *store, dlock_time deadline, const char *const *words,
+                                  redisReply **ret);
+
+/* Runs a script of one key. */
+dlock_redis_outcome store_script(fs_store *store, dlock_time deadline, dlock_script *script,
+                                 const char *key, const char *const *arguments, redisReply **ret);
 
 /* No question that only reads waits longer than this: a Redis that hangs is told from one that
  * works within the two seconds in which a buyer is to hear of it. */
@@ -46,5 +50,33 @@ int64_t store_redis_us(const fs_store *store, dlock_time moment);
 
 /* The deadline of a read made for a request with `deadline`. */
 dlock_time store_read_deadline(dlock_time deadline);
+
+/* Runs a command that only reads. NULL: not answered by the deadline of a read; logged. */
+redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *words);
+
+/* The same for a script; frees `args`. */
+redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script *script, int keys,
+                              dlock_args *args);
+
+/* Logs that Redis failed us, with its last error, a line a second at most. `what` was tried, and
+ * ended `how`. */
+void store_log_failure(fs_store *store, const char *what, const char *how);
+
+/* ---- Redis's clock --------------------------------------------------------------------------- */
+
+/* Redis's time, in Unix microseconds. False: not answered. */
+bool store_time(fs_store *store, dlock_time deadline, int64_t *ret);
+
+/* Renews the estimate, within a second. False: not answered; the old estimate stays. */
+bool store_sync_clock(fs_store *store);
+
+/* The moment by Redis's clock, in Unix microseconds. */
+static inline int64_t store_redis_us(const fs_store *store, dlock_time moment)
+{
+    return moment.us + atomic_load_explicit(&store->offset_us, memory_order_relaxed);
+}
+
+/* Ends every wait for a lock once Redis is found not to answer: for dlock_wait. (borrowed) */
+dlock_cancel *store_outage_cancel(fs_store *store);
 
 #endif

@@ -1,9 +1,16 @@
-/* terms.c - what follows from a sale's terms. */
+/*
+ * terms.c - the terms of a sale: their one form in Redis, and what follows from them.
+ *
+ * The hash names its schema. A program that knows another one refuses the sale, so that programs
+ * which mean different things by the same keys never sell side by side.
+ */
 #include "server/store/terms.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define SCHEMA          "1"
 #define REQUEST_MS      10000
 #define WAIT_RESERVE_MS 1000 /* beyond the longest wait, for the write itself */
 #define HOLD_RESERVE_MS 500  /* beyond the section, for the lock and the write */
@@ -26,6 +33,8 @@ bool durability_find(const char *name, durability *ret)
     return false;
 }
 
+/* ---- what follows from them ------------------------------------------------------------------ */
+
 int64_t terms_request_ms(const sale_terms *terms)
 {
     return terms->wait_ms <= REQUEST_MS ? REQUEST_MS : terms->wait_ms + WAIT_RESERVE_MS;
@@ -36,11 +45,14 @@ int64_t terms_hold_most_ms(const sale_terms *terms)
     return terms_request_ms(terms) - HOLD_RESERVE_MS;
 }
 
-/* A sale's id is the moment of its start, which ended the one before. */
-bool terms_keep_previous(const sale_terms *terms)
+int terms_key_sets(const sale_terms *terms)
 {
-    int64_t age_us = store_redis_us(terms->store, dlock_now()) - strtoll(terms->id, NULL, 16);
-    return terms->previous[0] != '\0' && age_us < TERMS_KEPT_S * INT64_C(1000000);
+    return terms->segments > 0 ? terms->segments : 1;
+}
+
+void terms_keys(const sale_terms *terms, int k, sale_keys *ret)
+{
+    keys_name(ret, terms->item, terms->segments > 0 ? k : SEGMENT_NONE, terms->id);
 }
 
 int64_t terms_units(const sale_terms *terms, int segment)
@@ -48,4 +60,121 @@ int64_t terms_units(const sale_terms *terms, int segment)
     if (terms->segments == 0)
         return terms->initial;
     return terms->initial / terms->segments + (segment < terms->initial % terms->segments);
+}
+
+/* A sale's id is the moment of its start, which ended the one before. */
+bool terms_keep_previous(const sale_terms *terms, const fs_store *store)
+{
+    int64_t age_us = store_redis_us(store, dlock_now()) - strtoll(terms->id, NULL, 16);
+    return terms->previous[0] != '\0' && age_us < TERMS_KEPT_S * INT64_C(1000000);
+}
+
+/* ---- in Redis -------------------------------------------------------------------------------- */
+
+sale_status terms_in_force(fs_store *store, const char *item, int segment, char ret[IDENT_MAX + 1])
+{
+    sale_keys keys;
+    keys_name(&keys, item, segment, "");
+    redisReply *reply = store_read(store, dlock_in_ms(STORE_READ_MS), WORDS("GET", keys.current));
+    sale_status status = reply ? SALE_NONE : SALE_UNAVAILABLE;
+    if (reply && reply->type == REDIS_REPLY_STRING && ident_ok(reply->str, reply->len)) {
+        snprintf(ret, IDENT_MAX + 1, "%s", reply->str);
+        status = SALE_OK;
+    }
+    freeReplyObject(reply);
+    return status;
+}
+
+static void put_number(dlock_args *args, const char *name, int64_t value)
+{
+    dlock_args_text(args, name);
+    dlock_args_int(args, value);
+}
+
+void terms_put(dlock_args *args, const sale_terms *terms)
+{
+    const char *const words[] = {
+        "schema",        SCHEMA,          "strategy",
+        terms->strategy, "durability",    durability_name(terms->durability),
+        "previous",      terms->previous,
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        dlock_args_text(args, words[i]);
+    put_number(args, "initial", terms->initial);
+    put_number(args, "per_user_limit", terms->per_user_limit);
+    put_number(args, "lease_ms", terms->lease_ms);
+    put_number(args, "wait_ms", terms->wait_ms);
+    put_number(args, "hold_ms", terms->hold_ms);
+    put_number(args, "segments", terms->segments);
+    put_number(args, "previous_segments", terms->previous_segments);
+}
+
+void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys)
+{
+    const char *const words[] = {keys->current, keys->stock, keys->sold, keys->orders,
+                                 keys->ledger,  keys->users, terms->id};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        dlock_args_text(args, words[i]);
+    dlock_args_int(args, terms->per_user_limit);
+}
+
+static const char *field(const redisReply *hash, const char *name)
+{
+    for (size_t i = 0; i + 1 < hash->elements; i += 2)
+        if (strcmp(hash->element[i]->str, name) == 0)
+            return hash->element[i + 1]->str;
+    return "";
+}
+
+static int64_t number(const redisReply *hash, const char *name)
+{
+    return strtoll(field(hash, name), NULL, 10);
+}
+
+static int segments(const redisReply *hash, const char *name)
+{
+    int64_t count = number(hash, name);
+    return count < 0 || count > SEGMENTS_MAX ? 0 : (int)count;
+}
+
+static sale_status read_fields(const redisReply *hash, sale_terms *ret, char *err, size_t err_len)
+{
+    const char *schema = field(hash, "schema"), *strategy = field(hash, "strategy");
+    const char *level = field(hash, "durability");
+    if (strcmp(schema, SCHEMA) != 0) {
+        snprintf(err, err_len, "the sale has schema '%s', this program knows " SCHEMA, schema);
+        return SALE_UNREADABLE;
+    }
+    if (strlen(strategy) > STRATEGY_NAME_MAX || !durability_find(level, &ret->durability)) {
+        snprintf(err, err_len, "the sale wants strategy '%s' and durability '%s'", strategy, level);
+        return SALE_UNREADABLE;
+    }
+    memcpy(ret->strategy, strategy, strlen(strategy) + 1);
+    ret->initial = number(hash, "initial");
+    ret->per_user_limit = number(hash, "per_user_limit");
+    ret->lease_ms = number(hash, "lease_ms");
+    ret->wait_ms = number(hash, "wait_ms");
+    ret->hold_ms = number(hash, "hold_ms");
+    ret->segments = segments(hash, "segments");
+    snprintf(ret->previous, sizeof(ret->previous), "%s", field(hash, "previous"));
+    ret->previous_segments = segments(hash, "previous_segments");
+    return SALE_OK;
+}
+
+sale_status terms_read(fs_store *store, const char *item, const char *id, sale_terms *ret,
+                       char *err, size_t err_len)
+{
+    sale_keys keys;
+    keys_name(&keys, item, SEGMENT_NONE, id);
+    memset(ret, 0, sizeof(*ret));
+    snprintf(ret->item, sizeof(ret->item), "%s", item);
+    snprintf(ret->id, sizeof(ret->id), "%s", id);
+
+    redisReply *reply = store_read(store, dlock_in_ms(STORE_READ_MS), WORDS("HGETALL", keys.cfg));
+    sale_status status = SALE_UNAVAILABLE;
+    snprintf(err, err_len, "Redis did not answer");
+    if (reply && reply->type == REDIS_REPLY_ARRAY)
+        status = read_fields(reply, ret, err, err_len);
+    freeReplyObject(reply);
+    return status;
 }

@@ -1,7 +1,8 @@
 /*
  * terms.h - the terms of one sale, as they stand in Redis and never change.
  *
- * All instances read the same terms, so all sell in the same way.
+ * All instances read the same terms, so all sell in the same way. They are one hash, `cfg`, under
+ * the item's own tag; terms.c writes and reads it.
  */
 #ifndef FLASHSALE_TERMS_H
 #define FLASHSALE_TERMS_H
@@ -9,7 +10,8 @@
 #include "server/store/keys.h"
 #include "server/store/store.h"
 
-#define SEGMENTS_MAX 16
+#define SEGMENTS_MAX      16
+#define STRATEGY_NAME_MAX 31
 
 /* A sale that has ended is kept for so long, its orders too. */
 #define TERMS_KEPT_S (24 * 3600)
@@ -20,12 +22,10 @@ typedef enum durability {
     DURABILITY_LEVELS      /* "replicated" will stand before this one */
 } durability;
 
-struct fs_strategy;
-
 typedef struct sale_terms {
     char item[IDENT_MAX + 1];
-    char id[IDENT_MAX + 1]; /* unique per run */
-    const struct fs_strategy *strategy;
+    char id[IDENT_MAX + 1]; /* unique per run; later sales of an item have larger ones */
+    char strategy[STRATEGY_NAME_MAX + 1];
     int64_t initial;        /* units */
     int64_t per_user_limit; /* units; 0 = none */
     int64_t lease_ms;
@@ -35,16 +35,14 @@ typedef struct sale_terms {
     int segments;                 /* 0 unless sharded */
     char previous[IDENT_MAX + 1]; /* the sale before; empty = none */
     int previous_segments;
-
-    fs_store *store;         /* (borrowed) */
-    const fs_shelf *shelves; /* one, or one a segment (borrowed) */
-    int shelf_count;
 } sale_terms;
 
 const char *durability_name(durability level);
 
 /* False: no such level. */
 bool durability_find(const char *name, durability *ret);
+
+/* ---- what follows from them ------------------------------------------------------------------ */
 
 /* A request is answered in this time, and writes nothing after it: 10 s, or longer when the sale
  * lets its buyers wait longer. */
@@ -53,11 +51,41 @@ int64_t terms_request_ms(const sale_terms *terms);
 /* The longest hold_ms with which a buyer can still be sold to in that time. */
 int64_t terms_hold_most_ms(const sale_terms *terms);
 
-/* Whether there was a sale before that is kept still. */
-bool terms_keep_previous(const sale_terms *terms);
+/* How many sets of keys the sale has, at least 1; and the names in set k, from 0 on. */
+int terms_key_sets(const sale_terms *terms);
+void terms_keys(const sale_terms *terms, int k, sale_keys *ret);
 
-/* Units with which a shelf began, by fs_shelf.segment: of a sharded sale's stock equal parts, what
- * is left over one by one from the first. */
+/* Units with which segment k began: of a sharded sale's stock equal parts, what is left over one by
+ * one from the first. */
 int64_t terms_units(const sale_terms *terms, int segment);
+
+/* ---- in Redis -------------------------------------------------------------------------------- */
+
+/* How it stands with an item's sale. */
+typedef enum sale_status {
+    SALE_OK = 0,
+    SALE_NONE,       /* the item has no sale */
+    SALE_UNREADABLE, /* it is there but not for this program: another schema or strategy */
+    SALE_UNAVAILABLE /* Redis did not answer */
+} sale_status;
+
+/* The id of the sale in force under a tag, the item's own (SEGMENT_NONE) or a segment's. SALE_OK,
+ * _NONE, _UNAVAILABLE. */
+sale_status terms_in_force(fs_store *store, const char *item, int segment, char ret[IDENT_MAX + 1]);
+
+/* The terms of sale `id`, with a sentence in err when they can not be had. SALE_OK, _UNREADABLE,
+ * _UNAVAILABLE. Does not look whether this program has the strategy. */
+sale_status terms_read(fs_store *store, const char *item, const char *id, sale_terms *ret,
+                       char *err, size_t err_len);
+
+/* Appends the fields and values of the hash. */
+void terms_put(dlock_args *args, const sale_terms *terms);
+
+/* Appends the keys and the first arguments of the scripts that begin with state.lua. */
+#define STATE_KEYS 6
+void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys);
+
+/* Whether there was a sale before that is kept still. */
+bool terms_keep_previous(const sale_terms *terms, const fs_store *store);
 
 #endif

@@ -6,21 +6,18 @@
  */
 #include "server/selling/locked_section.h"
 
-static int fair_open(const sale_terms *terms, void **state, char *err, size_t err_len)
-{
-    return locked_open(terms, &(dlock_options){.kind = DLOCK_FAIR}, state, err, err_len);
-}
-
 const fs_strategy strategy_fair = {
     .name = "fair",
     .summary = "a queue in Redis; release hands the lock to the first in it",
     .source = "the field's best: FIFO with addressed hand-off",
     .weakness = "one hand-off through Redis for every buyer; a stopped holder still writes",
+    .place = 9,
     .locked = true,
     .renews = true,
     .lease_ms = 10000,
     .wait_ms = 5000,
-    .open = fair_open,
+    .lock = {.kind = DLOCK_FAIR},
+    .open = locked_open,
     .buy = locked_buy,
     .close = locked_close,
 };

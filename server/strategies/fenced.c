@@ -9,24 +9,16 @@
 #include "server/selling/locked_section.h"
 #include "server/selling/sell.h"
 
-#define COHORT_MAX 64
-
-static int fenced_open(const sale_terms *terms, void **state, char *err, size_t err_len)
+static void fenced_buy(const open_sale *sale, void *lock, const purchase *request,
+                       purchase_result *result)
 {
-    dlock_options options = {.kind = DLOCK_FAIR, .cohort_max = COHORT_MAX};
-    return locked_open(terms, &options, state, err, err_len);
-}
-
-static void fenced_buy(void *state, const buy_request *request, buy_result *result)
-{
-    const fs_locked *sale = state;
     dlock_hold *hold;
-    if (!locked_take(sale, request, &hold, result))
+    if (!locked_take(sale, lock, request, &hold, result))
         return;
     sell_buyer buyer = {request, result};
-    locked_dwell(sale->terms, request->deadline);
+    sale_hold(sale, request->deadline);
     FAIL_POINT("in-section");
-    sell_guarded(sale->terms, sale->terms->shelves, hold, false, &buyer, 1, request->deadline);
+    sell_guarded(sale, sale->keys, hold, false, &buyer, 1, request->deadline);
     dlock_release(hold);
 }
 
@@ -35,13 +27,15 @@ const fs_strategy strategy_fenced = {
     .summary = "the fair lock, passed on inside the process; one guarded write a buyer",
     .source = "ours: fair + cohort + fence",
     .weakness = "one call to Redis for every buyer, one after the other",
+    .place = 10,
     .locked = true,
     .renews = true,
     .replayable = true,
     .guarded = true,
     .lease_ms = 3000, /* short costs no safety here: the write is guarded */
     .wait_ms = 5000,
-    .open = fenced_open,
+    .lock = {.kind = DLOCK_FAIR, .cohort_max = 64},
+    .open = locked_open,
     .buy = fenced_buy,
     .close = locked_close,
 };

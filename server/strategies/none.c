@@ -5,22 +5,13 @@
  * sales is then missing from the stock, and in the end more is sold than there was.
  */
 #include "server/selling/read_then_write.h"
+#include "server/selling/strategy.h"
 
-static int none_open(const sale_terms *terms, void **state, char *err, size_t err_len)
-{
-    (void)err, (void)err_len;
-    *state = (void *)terms;
-    return 0;
-}
-
-static void none_buy(void *state, const buy_request *request, buy_result *result)
-{
-    read_then_write(state, request, (fs_section){.fence = 0}, result);
-}
-
-static void none_close(void *state)
+static void none_buy(const open_sale *sale, void *state, const purchase *request,
+                     purchase_result *result)
 {
     (void)state;
+    read_then_write(sale, request, (fs_section){.fence = 0}, result);
 }
 
 const fs_strategy strategy_none = {
@@ -28,7 +19,6 @@ const fs_strategy strategy_none = {
     .summary = "reads the stock, checks it, writes it back; no lock",
     .source = "the baseline",
     .weakness = "loses sales between reading and writing, and so oversells",
-    .open = none_open,
+    .place = 1,
     .buy = none_buy,
-    .close = none_close,
 };

@@ -7,22 +7,18 @@
  */
 #include "server/selling/locked_section.h"
 
-static int pubsub_open(const sale_terms *terms, void **state, char *err, size_t err_len)
-{
-    return locked_open(terms, &(dlock_options){.kind = DLOCK_HASH, .renew_ms = terms->lease_ms / 3},
-                       state, err, err_len);
-}
-
 const fs_strategy strategy_pubsub = {
     .name = "pubsub",
     .summary = "Redisson's layout: a hash, and a broadcast that wakes a waiter in every process",
     .source = "article 001, Redisson",
     .weakness = "every release wakes all processes for one winner; a stopped holder still writes",
+    .place = 7,
     .locked = true,
     .renews = true,
     .lease_ms = 30000,
     .wait_ms = 10000,
-    .open = pubsub_open,
+    .lock = {.kind = DLOCK_HASH},
+    .open = locked_open,
     .buy = locked_buy,
     .close = locked_close,
 };

@@ -8,12 +8,12 @@
 #include "server/base/log.h"
 #include "server/selling/locked_section.h"
 
-static int redlock_open(const sale_terms *terms, void **state, char *err, size_t err_len)
+static int redlock_open(const open_sale *sale, void **ret, char *err, size_t err_len)
 {
-    if (terms->store->quorum_len == 0)
-        log_event(LOG_WARN, "quorum_of_one", "item", terms->item, "detail",
+    if (sale->store->quorum_len == 0)
+        log_event(LOG_WARN, "quorum_of_one", "item", sale->terms.item, "detail",
                   "no --quorum given: redlock uses the sale's own server alone", NULL);
-    return locked_open(terms, &(dlock_options){.kind = DLOCK_QUORUM}, state, err, err_len);
+    return locked_open(sale, ret, err, err_len);
 }
 
 const fs_strategy strategy_redlock = {
@@ -21,10 +21,12 @@ const fs_strategy strategy_redlock = {
     .summary = "a majority of independent servers must grant the lock",
     .source = "article 003's pointer: Redlock",
     .weakness = "several servers to ask, waiters poll, no fence; a stopped holder still writes",
+    .place = 8,
     .locked = true,
     .renews = true,
     .lease_ms = 10000,
     .wait_ms = 5000,
+    .lock = {.kind = DLOCK_QUORUM},
     .open = redlock_open,
     .buy = locked_buy,
     .close = locked_close,

@@ -6,22 +6,18 @@
  */
 #include "server/selling/locked_section.h"
 
-static int reentrant_open(const sale_terms *terms, void **state, char *err, size_t err_len)
-{
-    return locked_open(terms, &(dlock_options){.kind = DLOCK_HASH, .poll_ms = 50}, state, err,
-                       err_len);
-}
-
 const fs_strategy strategy_reentrant = {
     .name = "reentrant",
     .summary = "a hash with the owner; waiters ask every 50 ms; renewed every lease / 3",
     .source = "article 001, hand-made",
     .weakness = "the lock lies idle until somebody asks; unfair; a stopped holder still writes",
+    .place = 5,
     .locked = true,
     .renews = true,
     .lease_ms = 10000,
     .wait_ms = 10000,
-    .open = reentrant_open,
+    .lock = {.kind = DLOCK_HASH, .poll_ms = 50},
+    .open = locked_open,
     .buy = locked_buy,
     .close = locked_close,
 };

@@ -1,43 +1,77 @@
-/* registry.c - the list of strategies: one line each, and nothing else to do for a new one. */
-#include "server/selling/strategy.h"
+/* registry.c - the strategies in the order of their places: list.h, which the build makes, has a
+ * line STRATEGY(name) for each other file of this folder. */
+#include "server/strategies/registry.h"
 
-#include <stdio.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define STRATEGIES(ADD)                                                                            \
-    ADD(none)                                                                                      \
-    ADD(setnx)                                                                                     \
-    ADD(watchdog)                                                                                  \
-    ADD(getset)                                                                                    \
-    ADD(reentrant)                                                                                 \
-    ADD(nested)                                                                                    \
-    ADD(pubsub)                                                                                    \
-    ADD(redlock)                                                                                   \
-    ADD(fair)                                                                                      \
-    ADD(fenced)                                                                                    \
-    ADD(combined)                                                                                  \
-    ADD(atomic)                                                                                    \
-    ADD(batched)                                                                                   \
-    ADD(sharded)
+#include "server/base/text.h"
 
-#define DECLARE(name) extern const fs_strategy strategy_##name;
-STRATEGIES(DECLARE)
+#define STRATEGY(name) extern const fs_strategy strategy_##name;
+#include "server/strategies/list.h"
+#undef STRATEGY
 
-#define ENTER(name) &strategy_##name,
-const fs_strategy *const strategy_list[] = {STRATEGIES(ENTER) NULL};
+#define STRATEGY(name) &strategy_##name,
+static const fs_strategy *list[] = {
+#include "server/strategies/list.h"
+    NULL};
+#undef STRATEGY
 
-#define NAME(name) ", " #name
+static int place_of(const fs_strategy *strategy)
+{
+    return strategy->place > 0 ? strategy->place : INT_MAX;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const fs_strategy *one = *(const fs_strategy *const *)a, *two = *(const fs_strategy *const *)b;
+    if (place_of(one) != place_of(two))
+        return place_of(one) < place_of(two) ? -1 : 1;
+    return strcmp(one->name, two->name);
+}
+
+static void sort(void)
+{
+    qsort(list, sizeof(list) / sizeof(list[0]) - 1, sizeof(list[0]), compare);
+}
+
+const fs_strategy *const *strategy_list(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, sort);
+    return list;
+}
 
 const fs_strategy *strategy_find(const char *name)
 {
-    for (const fs_strategy *const *s = strategy_list; *s; s++)
+    for (const fs_strategy *const *s = strategy_list(); *s; s++)
         if (strcmp((*s)->name, name) == 0)
             return *s;
     return NULL;
 }
 
+const fs_strategy *strategy_standard(void)
+{
+    const fs_strategy *const *s = strategy_list();
+    while (*s && !(*s)->standard)
+        s++;
+    return *s;
+}
+
+static fs_text names;
+
+static void join_names(void)
+{
+    text_init(&names);
+    for (const fs_strategy *const *s = strategy_list(); *s; s++)
+        text_printf(&names, "%s%s", names.len > 0 ? ", " : "", (*s)->name);
+}
+
 const char *strategy_names(void)
 {
-    static const char names[] = STRATEGIES(NAME);
-    return names + 2;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, join_names);
+    return text_bytes(&names);
 }

@@ -7,23 +7,18 @@
  */
 #include "server/selling/locked_section.h"
 
-static int setnx_open(const sale_terms *terms, void **state, char *err, size_t err_len)
-{
-    return locked_open(
-        terms, &(dlock_options){.kind = DLOCK_STRING, .renew_ms = DLOCK_NEVER, .poll_ms = 10},
-        state, err, err_len);
-}
-
 const fs_strategy strategy_setnx = {
     .name = "setnx",
     .summary = "SET NX PX and a token; compare-and-delete; fails fast",
     .source = "article 003",
     .weakness = "fails buyers while stock is left; a section longer than the lease is unprotected",
+    .place = 2,
     .locked = true,
     .renews = false,
     .lease_ms = 15000,
     .wait_ms = 0,
-    .open = setnx_open,
+    .lock = {.kind = DLOCK_STRING, .renew_ms = DLOCK_NEVER, .poll_ms = 10},
+    .open = locked_open,
     .buy = locked_buy,
     .close = locked_close,
 };

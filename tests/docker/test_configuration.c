@@ -1,5 +1,5 @@
-/* test_configuration.c - the files of docker/ say what their programs accept, and server/SECURITY.md names
- * tests that exist. */
+/* test_configuration.c - the files of docker/ say what their programs accept, and
+ * server/SECURITY.md names tests that exist. */
 #include <stdlib.h>
 
 #include "tests/support/fixture.h"

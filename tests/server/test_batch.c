@@ -33,7 +33,7 @@ static void serve(void *arg, fs_batch *batch)
     while (!shop->open)
         pthread_cond_wait(&shop->moved, &shop->lock);
     for (int i = 0; i < taken.count; i++) {
-        buy_answer(taken.buyers[i].result, BUY_SOLD);
+        purchase_answer(taken.buyers[i].result, BUY_SOLD);
         taken.buyers[i].result->order.number = ++shop->sold;
     }
     pthread_mutex_unlock(&shop->lock);
@@ -58,8 +58,8 @@ static void wait_batches(test_shop *shop, int batches)
 
 typedef struct test_buyer {
     fs_batch *batch;
-    buy_request request;
-    buy_result result;
+    purchase request;
+    purchase_result result;
     int64_t wait_ms;
     pthread_t thread;
 } test_buyer;
@@ -142,10 +142,10 @@ static void who_was_taken_and_not_answered_is_left_in_doubt(void **state)
 }
 
 /* Buys without a thread: with no time at all, so as to join a round and leave it. */
-static buy_outcome come_and_go(fs_batch *batch)
+static purchase_outcome come_and_go(fs_batch *batch)
 {
-    buy_request request = {.deadline = dlock_now()};
-    buy_result result;
+    purchase request = {.deadline = dlock_now()};
+    purchase_result result;
     batch_buy(batch, 0, &request, &result);
     return result.outcome;
 }

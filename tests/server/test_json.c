@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/base/json.h"
-#include "server/store/order.h"
+#include "server/base/text.h"
 
 static void json_is_read_strictly(void **state)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/api/query.h"
-#include "server/store/order.h"
+#include "server/base/text.h"
 
 static void queries_are_read_strictly(void **state)
 {

@@ -1,7 +1,31 @@
-/* problem.c - see problem.h. */
-#include "server/api/problem.h"
+/* reply.c - replies and problems: one place that knows their form, so that all refusals have it. */
+#include "server/api/reply.h"
 
-const char *problem_title(int status)
+void reply_init(api_reply *reply)
+{
+    reply->status = 500;
+    reply->content_type = "text/plain; charset=utf-8";
+    reply->allow = NULL;
+    reply->retry_after_s = 0;
+    reply->replayed = false;
+    reply->close = false;
+    text_init(&reply->body);
+}
+
+void reply_free(api_reply *reply)
+{
+    text_free(&reply->body);
+}
+
+fs_text *reply_json(api_reply *reply, int status)
+{
+    reply->status = status;
+    reply->content_type = "application/json";
+    text_clear(&reply->body);
+    return &reply->body;
+}
+
+const char *status_title(int status)
 {
     static const struct {
         int status;
@@ -38,7 +62,7 @@ void problem_with(api_reply *reply, int status, const char *code, const char *de
     reply->content_type = "application/problem+json";
     text_clear(&reply->body);
     text_printf(&reply->body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,",
-                problem_title(status), status);
+                status_title(status), status);
     text_printf(&reply->body, "\"code\":\"%s\",\"detail\":", code);
     text_json(&reply->body, detail);
     text_add(&reply->body, members);
@@ -48,4 +72,15 @@ void problem_with(api_reply *reply, int status, const char *code, const char *de
 void problem(api_reply *reply, int status, const char *code, const char *detail)
 {
     problem_with(reply, status, code, detail, "");
+}
+
+void problem_later(api_reply *reply, const char *code, const char *detail)
+{
+    problem(reply, 503, code, detail);
+    reply->retry_after_s = 1;
+}
+
+void problem_store_unavailable(api_reply *reply)
+{
+    problem_later(reply, "store_unavailable", "Redis did not answer; nothing was done");
 }

@@ -1,16 +1,16 @@
-/* test_outcome.c - what an answer of Redis means for a buyer, and what no answer means. */
+/* test_purchase.c - what an answer of Redis means for a buyer, and what no answer means. */
 #include "tests/support/fixture.h"
 
 #include <string.h>
 
-#include "server/store/outcome.h"
+#include "server/store/purchase.h"
 
 static void answers_of_scripts_are_understood(void **state)
 {
     (void)state;
     static const struct {
         const char *answer;
-        buy_outcome outcome;
+        purchase_outcome outcome;
         bool replayed;
     } cases[] = {
         {"7 u1 2 93 1700000000000000 i-1 1700000000000001", BUY_SOLD, false},
@@ -26,12 +26,12 @@ static void answers_of_scripts_are_understood(void **state)
         {"7 u1 2", BUY_UNKNOWN, false},
         {"rubbish", BUY_UNKNOWN, false},
     };
-    buy_request request = {.user = "u1", .request = "r1", .quantity = 2};
+    purchase request = {.user = "u1", .request = "r1", .quantity = 2};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        buy_result result;
-        outcome_of_answer(cases[i].answer, strlen(cases[i].answer), &request, &result);
+        purchase_result result;
+        purchase_answer_script(&result, cases[i].answer, strlen(cases[i].answer), &request);
         if (result.outcome != cases[i].outcome)
-            fail_msg("%s: %s", cases[i].answer, buy_outcome_name(result.outcome));
+            fail_msg("%s: %s", cases[i].answer, purchase_outcome_name(result.outcome));
         if (result.outcome == BUY_SOLD) {
             assert_int_equal(result.replayed, cases[i].replayed);
             assert_int_equal(result.order.number, 7);
@@ -47,14 +47,14 @@ static void what_was_sent_and_not_answered_is_unknown(void **state)
     fs_store store;
     char err[256];
     assert_int_equal(store_open(&store, "redis://127.0.0.1:1", NULL, "i", err, sizeof(err)), 0);
-    assert_int_equal(outcome_of_write(&store, DLOCK_REDIS_UNKNOWN), BUY_UNKNOWN);
-    assert_int_equal(outcome_of_write(&store, DLOCK_REDIS_NOT_SENT), BUY_UNAVAILABLE);
-    assert_int_equal(outcome_of_write(&store, DLOCK_REDIS_REFUSED), BUY_UNAVAILABLE);
-    assert_int_equal(outcome_of_read(&store, DLOCK_REDIS_UNKNOWN), BUY_UNAVAILABLE);
-    assert_int_equal(outcome_of_guard(&store, DLOCK_UNKNOWN), BUY_UNKNOWN);
-    assert_int_equal(outcome_of_guard(&store, DLOCK_STALE), BUY_STALE);
-    assert_int_equal(outcome_of_lock(&store, DLOCK_BUSY), BUY_BUSY);
-    assert_int_equal(outcome_of_lock(&store, DLOCK_UNKNOWN), BUY_UNAVAILABLE);
+    assert_int_equal(purchase_write_failed(&store, DLOCK_REDIS_UNKNOWN), BUY_UNKNOWN);
+    assert_int_equal(purchase_write_failed(&store, DLOCK_REDIS_NOT_SENT), BUY_UNAVAILABLE);
+    assert_int_equal(purchase_write_failed(&store, DLOCK_REDIS_REFUSED), BUY_UNAVAILABLE);
+    assert_null(store_read(&store, dlock_in_ms(1000), WORDS("GET", "key")));
+    assert_int_equal(purchase_guard_failed(&store, DLOCK_UNKNOWN), BUY_UNKNOWN);
+    assert_int_equal(purchase_guard_failed(&store, DLOCK_STALE), BUY_STALE);
+    assert_int_equal(purchase_lock_failed(&store, DLOCK_BUSY), BUY_BUSY);
+    assert_int_equal(purchase_lock_failed(&store, DLOCK_UNKNOWN), BUY_UNAVAILABLE);
     store_close(&store);
 }
 

@@ -1,0 +1,45 @@
+/*
+ * reply.h - what an endpoint answers. It fills the reply and returns; it never sends.
+ *
+ * A refusal is a problem as RFC 9457 has it, with a code that never changes:
+ *
+ *     {"type":"about:blank","title":"Conflict","status":409,"code":"sold_out","detail":"..."}
+ */
+#ifndef FLASHSALE_REPLY_H
+#define FLASHSALE_REPLY_H
+
+#include "server/base/text.h"
+
+typedef struct api_reply {
+    int status;
+    const char *content_type; /* static text */
+    const char *allow;        /* 405: the methods that there are; otherwise NULL */
+    int retry_after_s;        /* 0 = no such header */
+    bool replayed;            /* Idempotency-Replayed: true */
+    bool close;               /* the connection is to end after this reply */
+    fs_text body;
+} api_reply;
+
+void reply_init(api_reply *reply);
+void reply_free(api_reply *reply);
+
+/* A JSON reply: sets status and type, and returns the body to write into. */
+fs_text *reply_json(api_reply *reply, int status);
+
+/* A problem; `detail` is one sentence for people. */
+void problem(api_reply *reply, int status, const char *code, const char *detail);
+
+/* The same with further members: ",\"name\":value...", ready-made JSON. */
+void problem_with(api_reply *reply, int status, const char *code, const char *detail,
+                  const char *members);
+
+/* A problem with status 503, after which the client may try again in a second. */
+void problem_later(api_reply *reply, const char *code, const char *detail);
+
+/* "Redis did not answer, and nothing was done." */
+void problem_store_unavailable(api_reply *reply);
+
+/* The reason phrase of a status, "Not Found" for one. Never NULL. */
+const char *status_title(int status);
+
+#endif

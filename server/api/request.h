@@ -1,0 +1,36 @@
+/*
+ * request.h - what an endpoint is given: the request, and the service that it belongs to.
+ */
+#ifndef FLASHSALE_REQUEST_H
+#define FLASHSALE_REQUEST_H
+
+#include "server/api/auth.h"
+#include "server/api/metrics.h"
+#include "server/api/rate_limit.h"
+#include "server/sale/sale_table.h"
+
+typedef struct api_request {
+    const char *method;          /* HEAD comes as GET */
+    const char *path;            /* percent-decoded */
+    const char *query;           /* as sent, without '?'; "" = none */
+    const char *idempotency_key; /* the header's value; NULL = none */
+    const char *authorization;   /* likewise */
+    const char *peer;            /* the client's address */
+    const char *body;            /* NUL-terminated, but may contain NULs */
+    size_t body_len;
+} api_request;
+
+/* The service, made in main.c and shared by all requests. Everything is borrowed. */
+typedef struct fs_api {
+    fs_store *store;
+    sale_table *sales;
+    fs_metrics *metrics;
+    const fs_auth *auth;
+    const fs_limit *limit; /* NULL = none */
+    atomic_bool open;      /* false until the start is complete: all but /livez refuses */
+    atomic_bool draining;  /* not ready any more, but still selling */
+    atomic_bool refusing;  /* not even selling */
+    atomic_int in_flight;  /* requests being answered */
+} fs_api;
+
+#endif

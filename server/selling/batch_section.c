@@ -1,0 +1,125 @@
+/*
+ * batch_section.c - group commit: one script for all who wait.
+ *
+ * So a sale costs a fraction of a call to Redis, instead of the three or four of a lock that each
+ * buyer takes alone. A segment has a batch of its own, with a leader and a lock of its own.
+ */
+#include "server/selling/batch_section.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/base/fail_point.h"
+#include "server/selling/batch.h"
+
+/* The leader asks for the lock in such pieces of time, so that it notices when nobody is left who
+ * wants to buy. */
+#define PATIENCE_MS 1000
+
+typedef struct batch_segment {
+    const open_sale *sale; /* (borrowed) */
+    const sale_keys *keys; /* (borrowed) */
+    dlock_lock *lock;      /* NULL: the strategy has none */
+    fs_batch *batch;
+} batch_segment;
+
+typedef struct batched_state {
+    int count;
+    batch_segment segments[];
+} batched_state;
+
+/* ---- the leader ------------------------------------------------------------------------------ */
+
+/* Sells to the buyers of the batch's first round; under `hold`, or without a lock. */
+static void sell_round(const batch_segment *segment, fs_batch *batch, dlock_hold *hold)
+{
+    batch_taken taken;
+    batch_take(batch, &taken);
+    if (taken.count > 0) {
+        FAIL_POINT("in-section");
+        if (hold)
+            sell_guarded(segment->sale, segment->keys, hold, true, taken.buyers, taken.count,
+                         taken.deadline);
+        else
+            sell(segment->sale, segment->keys, taken.buyers, taken.count, taken.deadline);
+    }
+    batch_answer(batch, &taken);
+}
+
+static void serve(void *arg, fs_batch *batch)
+{
+    const batch_segment *segment = arg;
+    sell_round(segment, batch, NULL);
+}
+
+static void serve_locked(void *arg, fs_batch *batch)
+{
+    const batch_segment *segment = arg;
+    fs_store *store = segment->sale->store;
+    dlock_hold *hold;
+    dlock_wait wait = {.wait_ms = PATIENCE_MS, .cancel = store_outage_cancel(store)};
+    dlock_status status = dlock_acquire(segment->lock, &wait, &hold);
+    if (status == DLOCK_OK) {
+        if (batch_call(batch, segment->sale->terms.hold_ms))
+            sell_round(segment, batch, hold);
+        dlock_release(hold);
+    } else if (status != DLOCK_BUSY) {
+        batch_refuse(batch, purchase_lock_failed(store, status));
+    }
+}
+
+/* ---- the frame ------------------------------------------------------------------------------- */
+
+static bool open_segment(batch_segment *segment, const open_sale *sale, int k, char *err,
+                         size_t err_len)
+{
+    segment->sale = sale;
+    segment->keys = &sale->keys[k];
+    if (sale->strategy->locked &&
+        sale_lock_new(sale, &sale->strategy->lock, segment->keys->lock, segment->keys->base,
+                      &segment->lock, err, err_len) != DLOCK_OK)
+        return false;
+    segment->batch = batch_open(segment->lock ? serve_locked : serve, segment);
+    return segment->batch;
+}
+
+int batched_open(const open_sale *sale, void **ret, char *err, size_t err_len)
+{
+    size_t size = (size_t)sale->segments * sizeof(batch_segment);
+    batched_state *state = calloc(1, sizeof(*state) + size);
+    snprintf(err, err_len, "out of memory or threads");
+    if (!state)
+        return -1;
+    while (state->count < sale->segments) {
+        int k = state->count++;
+        if (!open_segment(&state->segments[k], sale, k, err, err_len)) {
+            batched_close(state);
+            return -1;
+        }
+    }
+    *ret = state;
+    return 0;
+}
+
+void batched_close(void *arg)
+{
+    batched_state *state = arg;
+    for (int k = 0; k < state->count; k++) {
+        batch_close(state->segments[k].batch);
+        dlock_lock_free(state->segments[k].lock);
+    }
+    free(state);
+}
+
+void batched_buy_in(const open_sale *sale, void *arg, int segment, const purchase *request,
+                    purchase_result *result)
+{
+    batched_state *state = arg;
+    batch_buy(state->segments[segment].batch, sale->terms.wait_ms, request, result);
+}
+
+void batched_buy(const open_sale *sale, void *state, const purchase *request,
+                 purchase_result *result)
+{
+    batched_buy_in(sale, state, 0, request, result);
+}

@@ -1,0 +1,24 @@
+/*
+ * batch_section.h - the frame of the strategies that sell to everybody waiting in this process at
+ * once.
+ *
+ * Whoever leads a segment's batch takes the segment's lock, if the strategy's descriptor has one,
+ * and sells with one script. Under a lock that is the guarded one, and the same call gives the lock
+ * to the next process in the queue.
+ */
+#ifndef FLASHSALE_BATCH_SECTION_H
+#define FLASHSALE_BATCH_SECTION_H
+
+#include "server/selling/strategy.h"
+
+/* A strategy's open(), buy() and close(). */
+int batched_open(const open_sale *sale, void **ret, char *err, size_t err_len);
+void batched_buy(const open_sale *sale, void *state, const purchase *request,
+                 purchase_result *result);
+void batched_close(void *state);
+
+/* As batched_buy(), from one segment of a sharded sale. */
+void batched_buy_in(const open_sale *sale, void *state, int segment, const purchase *request,
+                    purchase_result *result);
+
+#endif

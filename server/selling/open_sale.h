@@ -1,0 +1,30 @@
+/*
+ * open_sale.h - a sale that is open in this process, as its strategy sees it.
+ */
+#ifndef FLASHSALE_OPEN_SALE_H
+#define FLASHSALE_OPEN_SALE_H
+
+#include "server/store/purchase.h"
+#include "server/store/terms.h"
+
+typedef struct open_sale {
+    sale_terms terms;
+    const struct fs_strategy *strategy;
+    fs_store *store;       /* (borrowed) */
+    int segments;          /* sets of keys: 1 unless sharded */
+    const sale_keys *keys; /* so many; keys[0] is the only one of a sale that is not sharded */
+} open_sale;
+
+/* Makes a lock for buyers of the sale, with the sale's lease. `companion` is what the names of its
+ * further keys start with. */
+dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
+                           const char *companion, dlock_lock **ret, char *err, size_t err_len);
+
+/* Makes the critical section last as long as the sale says, but not beyond the deadline. */
+void sale_hold(const open_sale *sale, dlock_time deadline);
+
+/* Appends the keys and the first arguments of a script that records orders: those of state.lua,
+ * and "<fence> <instance>" for the records. */
+void sale_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys, uint64_t fence);
+
+#endif

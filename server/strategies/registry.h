@@ -1,0 +1,22 @@
+/*
+ * registry.h - all strategies. The build makes the list from the files in this folder; who asks for
+ * one, or shows them, learns the rest from their descriptors.
+ */
+#ifndef FLASHSALE_REGISTRY_H
+#define FLASHSALE_REGISTRY_H
+
+#include "server/selling/strategy.h"
+
+/* By place, then by name; ends with NULL. */
+const fs_strategy *const *strategy_list(void);
+
+/* NULL: no such strategy. */
+const fs_strategy *strategy_find(const char *name);
+
+/* The one that sells when none is named. */
+const fs_strategy *strategy_standard(void);
+
+/* Their names in one line, "none, setnx, ...", for error texts. */
+const char *strategy_names(void);
+
+#endif
