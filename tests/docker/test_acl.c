@@ -12,11 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/site.h"
+#include "tests/support/service.h"
 
 #define SECRET "3c9f1d7e5b8a2640"
 
-static fx_site site; /* its instances log in as the service's user */
 static char acl_dir[256], acl_line[2048];
 
 /* Fills in the password, as docker/redis-start does, and adds a user for this test's own checks. */
@@ -50,7 +49,7 @@ static redisReply *ask(const char *command)
     assert_in_range(asked_count, 0, 63);
     snprintf(asked[asked_count], sizeof(asked[0]), "%.*s", (int)strcspn(command, " "), command);
     asked_count++;
-    redisReply *reply = redisCommand(fx_redis_ctx(site.redis), command);
+    redisReply *reply = redisCommand(fx_redis_ctx(fx.redis), command);
     assert_non_null(reply);
     return reply;
 }
@@ -61,36 +60,27 @@ static int setup(void **state)
     char acl[300], url[256];
     fx_dir_make(acl_dir, sizeof(acl_dir));
     write_acl(acl, sizeof(acl));
-    site.redis = fx_redis_start((const char *const[]){"--aclfile", acl, "--appendonly", "yes",
-                                                      "--appendfsync", "always", NULL});
+    fx.redis = fx_redis_start((const char *const[]){"--aclfile", acl, "--appendonly", "yes",
+                                                    "--appendfsync", "always", NULL});
     freeReplyObject(ask("AUTH checker checker"));
     snprintf(url, sizeof(url), "redis://flashsale:%s@127.0.0.1:%d", SECRET,
-             fx_redis_port(site.redis));
-    for (int i = 0; i < FX_INSTANCES; i++)
-        site.server[i] =
-            fx_server_start(url, (const char *const[]){"--item", "P0001", "--stock", "100", NULL});
+             fx_redis_port(fx.redis));
+    for (int i = 0; i < FX_INSTANCES; i++) /* log in as the service's user */
+        fx.server[i] = fx_server_start(url, FX_ARGS(FX_P0001));
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
-    for (int i = 0; i < FX_INSTANCES; i++)
-        fx_server_kill(site.server[i]);
-    fx_redis_stop(site.redis);
+    fx_service_stop(state);
     fx_dir_remove(acl_dir);
     return 0;
 }
 
-static void open_sale(const char *strategy, const char *more)
+/* Starts a sale of 40; `more` are further terms. */
+static void start_sale(const char *strategy, const char *more)
 {
-    char body[256];
-    fx_reply reply;
-    snprintf(body, sizeof(body), "{\"item\":\"P0001\",\"stock\":40,\"strategy\":\"%s\"%s}",
-             strategy, more);
-    if (fx_site_ask(&site, 0, "POST", "/sales", body, &reply) != 201)
-        fail_msg("POST /sales %s: %d %s", body, reply.status, reply.body);
-    fx_reply_free(&reply);
+    fx_start_sale(fx.server[0], "P0001", "'stock':40,'strategy':'%s'%s", strategy, more);
 }
 
 static void look_around(void)
@@ -103,7 +93,7 @@ static void look_around(void)
                                         "/readyz"};
     for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
         fx_reply reply;
-        int status = fx_site_ask(&site, (int)(i % FX_INSTANCES), "GET", pages[i], NULL, &reply);
+        int status = fx_ask(fx.server[i % FX_INSTANCES], &reply, "GET %s", pages[i]);
         if (status != 200 && status != 404)
             fail_msg("GET %s: %d %s", pages[i], status, reply.body);
         fx_reply_free(&reply);
@@ -112,14 +102,9 @@ static void look_around(void)
 
 static void *buyer(void *arg)
 {
-    char path[128];
-    fx_reply reply;
     int number = (int)(intptr_t)arg;
-    snprintf(path, sizeof(path), "/buy?item=P0001&user=u%d", number);
-    fx_site_ask(&site, number % FX_INSTANCES, "POST", path, NULL, &reply);
-    int status = reply.status;
-    fx_reply_free(&reply);
-    return (void *)(intptr_t)status;
+    return (void *)(intptr_t)fx_status(fx.server[number % FX_INSTANCES],
+                                       "POST /buy?item=P0001&user=u%d", number);
 }
 
 /* Buyers at once on three instances; so there are waiters, and with a short wait_ms also some that
@@ -167,34 +152,29 @@ static void plant(const char *command, const char *rest)
 /* What only happens when somebody dies or gives up: locks left behind, waiters that leave. */
 static void meet_the_rare_cases(void)
 {
-    open_sale("getset", "");
+    start_sale("getset", "");
     plant("SET", "1"); /* a lock that expired in 1970 */
     assert_true(buy_in_a_crowd() > 0);
-    open_sale("reentrant", "");
+    start_sale("reentrant", "");
     plant("HSET", "somebody 1");
     look_around();
     plant("DEL", "");
-    open_sale("fair", ",\"wait_ms\":60,\"hold_ms\":50,\"lease_ms\":100"); /* some give up */
+    start_sale("fair", ",'wait_ms':60,'hold_ms':50,'lease_ms':100"); /* some give up */
     buy_in_a_crowd();
 }
 
 static void every_strategy_works_with_these_rights(void **state)
 {
     (void)state;
-    static const char *const strategies[] = {"none",      "setnx",  "watchdog", "getset",
-                                             "reentrant", "nested", "fair",     "pubsub",
-                                             "fenced",    "atomic", "batched",  "combined"};
-    for (size_t i = 0; i < sizeof(strategies) / sizeof(strategies[0]); i++) {
-        open_sale(strategies[i], "");
+    for (const fx_strategy *each = fx_strategies(); each->name[0] != '\0'; each++) {
+        start_sale(each->name, each->sharded ? ",'segments':4" : "");
         int bought = buy_in_a_crowd();
         assert_nothing_was_denied();
         if (bought == 0)
-            fail_msg("%s sold nothing", strategies[i]);
+            fail_msg("%s sold nothing", each->name);
     }
-    open_sale("sharded", ",\"segments\":4");
-    buy_in_a_crowd();
     meet_the_rare_cases();
-    open_sale("fenced", ",\"durability\":\"disk\",\"per_user_limit\":1");
+    start_sale("fenced", ",'durability':'disk','per_user_limit':1");
     freeReplyObject(ask("SCRIPT FLUSH"));
     buy_in_a_crowd();
     look_around();
@@ -274,7 +254,7 @@ static void what_is_not_the_service_s_is_refused(void **state)
         "SUBSCRIBE other",
         "EVAL \"\" 1 other",
     };
-    redisContext *ctx = redisConnect("127.0.0.1", fx_redis_port(site.redis));
+    redisContext *ctx = redisConnect("127.0.0.1", fx_redis_port(fx.redis));
     freeReplyObject(redisCommand(ctx, "AUTH flashsale " SECRET));
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         redisReply *reply = redisCommand(ctx, commands[i]);
@@ -285,7 +265,7 @@ static void what_is_not_the_service_s_is_refused(void **state)
     }
     redisFree(ctx);
 
-    ctx = redisConnect("127.0.0.1", fx_redis_port(site.redis));
+    ctx = redisConnect("127.0.0.1", fx_redis_port(fx.redis));
     redisReply *reply = redisCommand(ctx, "GET fs:{P0001}:sale"); /* nobody without a name */
     assert_int_equal(reply->type, REDIS_REPLY_ERROR);
     freeReplyObject(reply);
@@ -318,7 +298,7 @@ static void the_password_is_nowhere_to_be_seen(void **state)
         int port = 0;
         fx_reply reply;
         snprintf(redis, sizeof(redis), "redis://flashsale:%s@127.0.0.1:%d", secrets[i],
-                 fx_redis_port(site.redis));
+                 fx_redis_port(fx.redis));
         setenv("FLASHSALE_REDIS", redis, 1);
         fx_build_path("flashsale", program, sizeof(program));
         fx_process *p =
@@ -339,24 +319,21 @@ static void the_password_is_nowhere_to_be_seen(void **state)
 static bool is_back(void *arg)
 {
     (void)arg;
-    fx_reply reply;
-    int status = fx_site_ask(&site, 0, "GET", "/stock?item=P0001", NULL, &reply);
-    fx_reply_free(&reply);
-    return status != 503;
+    return fx_status(fx.server[0], "GET /stock?item=P0001") != 503;
 }
 
 /* Redis loads its append-only file as the user "default". Where that user may do nothing, every
  * transaction in the file is refused with one line in the log, and Redis comes up empty. */
-static void the_books_survive_a_restart_with_these_rights(void **state)
+static void the_ledger_survives_a_restart_with_these_rights(void **state)
 {
     (void)state;
-    open_sale("atomic", "");
+    start_sale("atomic", "");
     int bought = buy_in_a_crowd();
     assert_true(bought > 0);
-    fx_redis_restart(site.redis);
+    fx_redis_restart(fx.redis);
     freeReplyObject(ask("AUTH checker checker"));
     assert_true(fx_wait_until(is_back, NULL, 5000));
-    assert_int_equal(fx_site_stock(&site, "orders"), bought);
+    assert_int_equal(fx_stock("orders"), bought);
 }
 
 int main(void)
@@ -366,7 +343,7 @@ int main(void)
         cmocka_unit_test(every_right_is_used),
         cmocka_unit_test(what_is_not_the_service_s_is_refused),
         cmocka_unit_test(the_password_is_nowhere_to_be_seen),
-        cmocka_unit_test(the_books_survive_a_restart_with_these_rights),
+        cmocka_unit_test(the_ledger_survives_a_restart_with_these_rights),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -11,10 +11,8 @@
 
 #include "tests/support/crowd.h"
 #include "tests/support/raw.h"
-#include "tests/support/site.h"
+#include "tests/support/service.h"
 
-static fx_redis *redis;
-static fx_server *server[FX_INSTANCES];
 static int server_port[FX_INSTANCES];
 static fx_process *proxy;
 static int front;
@@ -24,9 +22,8 @@ static fx_server *start_instance(int i)
 {
     char listen[32];
     snprintf(listen, sizeof(listen), "127.0.0.1:%d", server_port[i]);
-    return fx_server_start(fx_redis_url(redis),
-                           (const char *const[]){"--listen", listen, "--item", "P0001", "--stock",
-                                                 "1000000", "--strategy", "combined", NULL});
+    return fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--listen", listen, FX_P0001, "--stock",
+                                                           "1000000", "--strategy", "combined"));
 }
 
 static void set_address(const char *name, int port)
@@ -60,12 +57,11 @@ static fx_process *start_proxy(void)
 
 static int setup(void **state)
 {
-    (void)state;
-    redis = fx_redis_start(NULL);
+    fx_service_start(state);
     for (int i = 0; i < FX_INSTANCES; i++) {
         char name[32];
         server_port[i] = fx_free_port();
-        server[i] = start_instance(i);
+        fx.server[i] = start_instance(i);
         snprintf(name, sizeof(name), "FLASHSALE_INSTANCE_%d", i + 1);
         set_address(name, server_port[i]);
     }
@@ -81,12 +77,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     fx_process_free(proxy);
-    for (int i = 0; i < FX_INSTANCES; i++)
-        fx_server_kill(server[i]);
-    fx_redis_stop(redis);
-    return 0;
+    return fx_service_stop(state);
 }
 
 static void need_proxy(void)
@@ -174,7 +166,7 @@ static void slow_clients_do_not_slow_the_others(void **state)
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-static void the_door_refuses_what_is_not_for_the_public(void **state)
+static void the_proxy_refuses_what_is_not_for_the_public(void **state)
 {
     (void)state;
     need_proxy();
@@ -211,7 +203,7 @@ static void the_door_refuses_what_is_not_for_the_public(void **state)
 
 /* An instance reads each of these as /sales, /locks or /orders, and would let anybody in: it
  * has no token, and listens on loopback only. */
-static void no_spelling_gets_past_the_door(void **state)
+static void no_spelling_gets_past_the_proxy(void **state)
 {
     (void)state;
     need_proxy();
@@ -301,35 +293,17 @@ static void one_address_has_not_all_the_connections(void **state)
 
 /* ---- restarts -------------------------------------------------------------------------------- */
 
-static bool has_sold(void *arg)
-{
-    fx_crowd *crowd = arg;
-    return fx_crowd_look(crowd).bought > 50;
-}
-
-typedef struct progress {
-    fx_crowd *crowd;
-    int from;
-} progress;
-
-static bool has_sold_more(void *arg)
-{
-    progress *p = arg;
-    return fx_crowd_look(p->crowd).bought > p->from + 200;
-}
-
 static void a_rolling_restart_fails_no_buy(void **state)
 {
     (void)state;
     need_proxy();
     int before = orders();
     fx_crowd *crowd = fx_crowd_start(front_url, 12);
-    assert_true(fx_wait_until(has_sold, crowd, 10000));
+    assert_true(fx_crowd_sells(crowd, 50, 10000));
     for (int i = 0; i < FX_INSTANCES; i++) {
-        assert_int_equal(fx_server_stop(server[i]), 0);
-        server[i] = start_instance(i);
-        progress p = {crowd, fx_crowd_look(crowd).bought};
-        assert_true(fx_wait_until(has_sold_more, &p, 10000)); /* it is back at work */
+        assert_int_equal(fx_server_stop(fx.server[i]), 0);
+        fx.server[i] = start_instance(i);
+        assert_true(fx_crowd_sells(crowd, 200, 10000)); /* it is back at work */
     }
     fx_crowd_sum sum = fx_crowd_stop(crowd);
     if (sum.refused + sum.unknown + sum.other > 0)
@@ -344,14 +318,12 @@ static void a_killed_instance_loses_no_acknowledged_order(void **state)
     need_proxy();
     int before = orders();
     fx_crowd *crowd = fx_crowd_start(front_url, 12);
-    assert_true(fx_wait_until(has_sold, crowd, 10000));
-    fx_server_kill(server[1]);
-    server[1] = NULL;
-    progress p = {crowd, fx_crowd_look(crowd).bought};
-    assert_true(fx_wait_until(has_sold_more, &p, 10000));
-    server[1] = start_instance(1);
-    p.from = fx_crowd_look(crowd).bought;
-    assert_true(fx_wait_until(has_sold_more, &p, 10000));
+    assert_true(fx_crowd_sells(crowd, 50, 10000));
+    fx_server_kill(fx.server[1]);
+    fx.server[1] = NULL;
+    assert_true(fx_crowd_sells(crowd, 200, 10000));
+    fx.server[1] = start_instance(1);
+    assert_true(fx_crowd_sells(crowd, 200, 10000));
     fx_crowd_sum sum = fx_crowd_stop(crowd);
 
     int made = orders() - before;
@@ -364,8 +336,8 @@ static void a_killed_instance_loses_no_acknowledged_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_door_refuses_what_is_not_for_the_public),
-        cmocka_unit_test(no_spelling_gets_past_the_door),
+        cmocka_unit_test(the_proxy_refuses_what_is_not_for_the_public),
+        cmocka_unit_test(no_spelling_gets_past_the_proxy),
         cmocka_unit_test(one_address_has_not_all_the_requests),
         cmocka_unit_test(slow_clients_do_not_slow_the_others),
         cmocka_unit_test(one_address_has_not_all_the_connections),

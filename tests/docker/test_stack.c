@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tests/support/crowd.h"
-#include "tests/support/site.h"
+#include "tests/support/service.h"
 
 enum { BUILD_MS = 900000, COMPOSE_MS = 120000, RECOVERY_MS = 10000 };
 
@@ -25,7 +25,7 @@ enum { BUILD_MS = 900000, COMPOSE_MS = 120000, RECOVERY_MS = 10000 };
     "  fi; };"
 
 static const char *missing; /* why nothing can be tested; NULL = all is there */
-static char door[64], instance[FX_INSTANCES][64], report_dir[256];
+static char proxy[64], instance[FX_INSTANCES][64], report_dir[256];
 
 static int compose(const char *arguments, int deadline_ms)
 {
@@ -57,7 +57,7 @@ static void set_up_project(void)
     snprintf(project, sizeof(project), "flashsale-test-%d", (int)getpid());
     setenv("COMPOSE_PROJECT_NAME", project, 1);
     setenv("FLASHSALE_ADDRESS_REQUESTS", "1000000", 1); /* our crowd has one address */
-    choose_port("FLASHSALE_PORT", door, sizeof(door));
+    choose_port("FLASHSALE_PORT", proxy, sizeof(proxy));
     for (int i = 0; i < FX_INSTANCES; i++) {
         char variable[32];
         snprintf(variable, sizeof(variable), "FLASHSALE_PORT_%d", i + 1);
@@ -90,7 +90,7 @@ static int setup(void **state)
         return 0;
     set_up_project();
     return compose("--profile loadtest build", BUILD_MS) == 0 &&
-                   compose("up -d", COMPOSE_MS) == 0 && fx_wait_until(is_ready, door, 60000)
+                   compose("up -d", COMPOSE_MS) == 0 && fx_wait_until(is_ready, proxy, 60000)
                ? 0
                : -1;
 }
@@ -143,7 +143,7 @@ static int orders(void)
 {
     char url[128];
     fx_reply reply;
-    snprintf(url, sizeof(url), "%s/stock?item=P0001", door);
+    snprintf(url, sizeof(url), "%s/stock?item=P0001", proxy);
     assert_int_equal(fx_http("GET", url, NULL, NULL, 5000, &reply), 200);
     cJSON *stock = fx_reply_json(&reply);
     int n = (int)fx_json_number(stock, "orders");
@@ -153,21 +153,9 @@ static int orders(void)
     return n;
 }
 
-typedef struct progress {
-    fx_crowd *crowd;
-    int from;
-} progress;
-
-static bool has_sold_more(void *arg)
-{
-    progress *p = arg;
-    return fx_crowd_look(p->crowd).bought > p->from + 100;
-}
-
 static void assert_sells(fx_crowd *crowd)
 {
-    progress p = {crowd, fx_crowd_look(crowd).bought};
-    if (!fx_wait_until(has_sold_more, &p, RECOVERY_MS))
+    if (!fx_crowd_sells(crowd, 100, RECOVERY_MS))
         fail_msg("not selling again after %d ms: %s", RECOVERY_MS,
                  fx_crowd_look(crowd).last_failure);
 }
@@ -275,7 +263,7 @@ static void a_rolling_restart_fails_no_buy(void **state)
     (void)state;
     need_engine();
     start_sale("combined");
-    fx_crowd *crowd = fx_crowd_start(door, 8);
+    fx_crowd *crowd = fx_crowd_start(proxy, 8);
     static const char *const restarts[] = {"restart flashsale-1", "restart flashsale-2",
                                            "restart flashsale-3"};
     for (int i = 0; i < FX_INSTANCES; i++) {
@@ -294,14 +282,14 @@ static void a_rolling_restart_fails_no_buy(void **state)
     assert_int_equal(orders(), sum.bought);
 }
 
-/* Kills a service under load, starts it again, and holds the books against what was told. */
-static void survive_kill(const char *service, bool others_sell_on)
+/* Kills a container under load, starts it again, and holds the ledger against what was told. */
+static void survive_kill(const char *container, bool others_sell_on)
 {
     char kill_it[64], start_it[64];
-    snprintf(kill_it, sizeof(kill_it), "kill %s", service);
-    snprintf(start_it, sizeof(start_it), "up -d %s", service);
+    snprintf(kill_it, sizeof(kill_it), "kill %s", container);
+    snprintf(start_it, sizeof(start_it), "up -d %s", container);
     start_sale("combined");
-    fx_crowd *crowd = fx_crowd_start(door, 8);
+    fx_crowd *crowd = fx_crowd_start(proxy, 8);
     assert_sells(crowd);
     assert_int_equal(compose(kill_it, COMPOSE_MS), 0);
     if (others_sell_on)
@@ -311,7 +299,7 @@ static void survive_kill(const char *service, bool others_sell_on)
     fx_crowd_sum sum = fx_crowd_stop(crowd);
     int made = orders();
     print_message("%s killed: %d orders, %d bought, %d refused, %d unknown, longest gap %d ms\n",
-                  service, made, sum.bought, sum.refused, sum.unknown, sum.longest_gap_ms);
+                  container, made, sum.bought, sum.refused, sum.unknown, sum.longest_gap_ms);
     assert_int_equal(sum.other, 0);
     assert_in_range(made, sum.bought, sum.bought + sum.unknown);
 }

@@ -3,37 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/site.h"
-
-static fx_site *site;
-
-static int setup(void **state)
-{
-    (void)state;
-    site = fx_site_start(NULL, (const char *const[]){"--strategy", "atomic", NULL});
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_site_stop(site);
-    return 0;
-}
-
-/* A 4xx as problem+json with a stable code. */
-static void assert_refused(const char *what, const fx_reply *reply, int status)
-{
-    char type[128];
-    fx_reply_header(reply, "Content-Type", type, sizeof(type));
-    if (reply->status != status || strncmp(type, "application/problem+json", 24) != 0)
-        fail_msg("%s: expected %d, got %d %s: %s%s", what, status, reply->status, type, reply->body,
-                 reply->error);
-    cJSON *problem = fx_reply_json(reply);
-    assert_true(strlen(fx_json_text(problem, "code")) > 0);
-    assert_int_equal((int)fx_json_number(problem, "status"), status);
-    cJSON_Delete(problem);
-}
+#include "tests/support/service.h"
 
 static const struct {
     const char *what, *method, *path, *body;
@@ -73,30 +43,28 @@ static void bad_input_is_refused_and_changes_nothing(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        fx_reply reply;
-        fx_site_ask(site, (int)(i % FX_INSTANCES), cases[i].method, cases[i].path, cases[i].body,
-                    &reply);
-        assert_refused(cases[i].what, &reply, cases[i].status);
-        fx_reply_free(&reply);
+        print_message("%s\n", cases[i].what);
+        fx_refused(fx.server[i % FX_INSTANCES], cases[i].status, NULL, "%s %s%s%s", cases[i].method,
+                   cases[i].path, cases[i].body ? " " : "", cases[i].body ? cases[i].body : "");
     }
-    assert_int_equal(fx_site_stock(site, "remaining"), 1000);
-    assert_int_equal(fx_site_stock(site, "orders"), 0);
+    assert_int_equal(fx_stock("remaining"), 1000);
+    assert_int_equal(fx_stock("orders"), 0);
 }
 
 static void a_user_of_5_kb_is_refused(void **state)
 {
     (void)state;
-    char path[6000] = "/buy?item=P0001&user=";
+    char path[6000] = "POST /buy?item=P0001&user=";
     size_t len = strlen(path);
     memset(path + len, 'u', 5120);
     path[len + 5120] = '\0';
     fx_reply reply;
-    int status = fx_site_ask(site, 0, "POST", path, NULL, &reply);
+    int status = fx_ask(fx.server[0], &reply, "%s", path);
     if (status < 400 || status > 499)
         fail_msg("expected a 4xx, got %d %s%s", status, reply.body, reply.error);
-    assert_refused("5 KB user", &reply, status);
+    fx_assert_problem("5 KB user", &reply, status, NULL);
     fx_reply_free(&reply);
-    assert_int_equal(fx_site_stock(site, "orders"), 0);
+    assert_int_equal(fx_stock("orders"), 0);
 }
 
 static void a_wrong_method_is_told_the_right_one(void **state)
@@ -104,29 +72,24 @@ static void a_wrong_method_is_told_the_right_one(void **state)
     (void)state;
     char allow[64];
     fx_reply reply;
-    fx_site_ask(site, 1, "GET", "/buy?item=P0001&user=u1", NULL, &reply);
-    assert_refused("GET /buy", &reply, 405);
+    fx_ask(fx.server[1], &reply, "GET /buy?item=P0001&user=u1");
+    fx_assert_problem("GET /buy", &reply, 405, NULL);
     assert_string_equal(fx_reply_header(&reply, "Allow", allow, sizeof(allow)), "POST");
-    cJSON *problem = fx_reply_json(&reply);
     assert_non_null(strstr(reply.body, "POST"));
-    cJSON_Delete(problem);
     fx_reply_free(&reply);
-    assert_int_equal(fx_site_stock(site, "orders"), 0);
+    assert_int_equal(fx_stock("orders"), 0);
 }
 
 static void a_good_buy_is_answered_in_full(void **state)
 {
     (void)state;
-    fx_reply reply;
-    assert_int_equal(fx_site_ask(site, 1, "POST", "/buy?item=P0001&user=u1", NULL, &reply), 201);
-    cJSON *order = fx_reply_json(&reply);
+    cJSON *order = cJSON_Parse(fx_expect(fx.server[1], 201, "POST /buy?item=P0001&user=u1"));
     assert_string_equal(fx_json_text(order, "item"), "P0001");
     assert_string_equal(fx_json_text(order, "user"), "u1");
     assert_int_equal((int)fx_json_number(order, "quantity"), 1);
     assert_int_equal((int)fx_json_number(order, "remaining"), 999);
     cJSON_Delete(order);
-    fx_reply_free(&reply);
-    assert_int_equal(fx_site_stock(site, "orders"), 1);
+    assert_int_equal(fx_stock("orders"), 1);
 }
 
 int main(void)
@@ -137,5 +100,5 @@ int main(void)
         cmocka_unit_test(a_wrong_method_is_told_the_right_one),
         cmocka_unit_test(a_good_buy_is_answered_in_full),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return fx_run(tests, .instances = 3, .args = FX_ARGS(FX_P0001, "--strategy", "atomic"));
 }

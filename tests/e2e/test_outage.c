@@ -6,32 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/support/site.h"
+#include "tests/support/service.h"
 
 enum { PROMPT_MS = 2000 };
-
-static fx_site *site;
-
-static int setup(void **state)
-{
-    (void)state;
-    site = fx_site_start((const char *const[]){"--appendonly", "yes", NULL},
-                         (const char *const[]){"--strategy", "atomic", NULL});
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_site_stop(site);
-    return 0;
-}
 
 static int buy(int at, const char *query, int timeout_ms, fx_reply *ret)
 {
     char url[256];
-    snprintf(url, sizeof(url), "%s/buy?item=P0001&user=u1%s", fx_server_url(site->server[at]),
-             query);
+    snprintf(url, sizeof(url), "%s/buy?item=P0001&user=u1%s", fx_server_url(fx.server[at]), query);
     return fx_http("POST", url, NULL, NULL, timeout_ms, ret);
 }
 
@@ -43,38 +25,26 @@ static bool sells(void *at)
     return status == 201;
 }
 
-static void assert_problem(const fx_reply *reply, int status, const char *code)
-{
-    char type[128];
-    if (reply->status != status)
-        fail_msg("expected %d, got %d %s%s", status, reply->status, reply->body, reply->error);
-    assert_string_equal(fx_reply_header(reply, "Content-Type", type, sizeof(type)),
-                        "application/problem+json");
-    cJSON *problem = fx_reply_json(reply);
-    assert_string_equal(fx_json_text(problem, "code"), code);
-    cJSON_Delete(problem);
-}
-
 static void a_dead_redis_is_said_at_once_and_forgotten_when_it_is_back(void **state)
 {
     (void)state;
     for (int at = 0; at < FX_INSTANCES; at++)
         assert_true(sells(&at));
-    fx_redis_kill(site->redis);
+    fx_redis_kill(fx.redis);
     for (int at = 0; at < FX_INSTANCES; at++) {
         char retry[32];
         fx_reply reply;
         buy(at, "", PROMPT_MS, &reply);
-        assert_problem(&reply, 503, "store_unavailable");
+        fx_assert_problem("POST /buy", &reply, 503, "store_unavailable");
         fx_reply_header(&reply, "Retry-After", retry, sizeof(retry));
         assert_true(strlen(retry) > 0);
         fx_reply_free(&reply);
     }
-    fx_redis_restart(site->redis);
+    fx_redis_restart(fx.redis);
     for (int at = 0; at < FX_INSTANCES; at++)
         assert_true(fx_wait_until(sells, &at, PROMPT_MS));
-    assert_int_equal(fx_site_stock(site, "oversold"), 0);
-    assert_int_equal(fx_site_stock(site, "lost_updates"), 0);
+    assert_int_equal(fx_stock("oversold"), 0);
+    assert_int_equal(fx_stock("lost_updates"), 0);
 }
 
 typedef struct lookup {
@@ -84,11 +54,11 @@ typedef struct lookup {
 } lookup;
 
 /* True once GET /orders knows for good whether there is such an order. */
-static bool is_settled(void *arg)
+static bool is_resolved(void *arg)
 {
     lookup *l = arg;
     fx_reply reply;
-    l->status = fx_site_ask(site, 0, "GET", l->path, NULL, &reply);
+    l->status = fx_ask(fx.server[0], &reply, "GET %s", l->path);
     l->final = l->status == 200;
     if (l->status == 404) {
         cJSON *body = fx_reply_json(&reply);
@@ -104,21 +74,21 @@ static void what_was_sent_to_a_redis_that_stands_still_is_unknown(void **state)
     (void)state;
     int at = 1;
     assert_true(sells(&at)); /* so that there is a connection to send on */
-    int orders = fx_site_stock(site, "orders");
+    int orders = fx_stock("orders");
 
-    fx_redis_signal(site->redis, SIGSTOP);
+    fx_redis_signal(fx.redis, SIGSTOP);
     fx_reply reply;
     buy(at, "&request=r-unknown", 15000, &reply);
-    fx_redis_signal(site->redis, SIGCONT);
-    assert_problem(&reply, 504, "unknown");
+    fx_redis_signal(fx.redis, SIGCONT);
+    fx_assert_problem("POST /buy", &reply, 504, "unknown");
     assert_non_null(strstr(reply.body, "\"sale\":\"")); /* for the retry to name */
     fx_reply_free(&reply);
 
-    /* Now it can be settled, and the books agree with the answer. */
+    /* Now it can be resolved, and the ledger agrees with the answer. */
     lookup l = {.path = "/orders/r-unknown?item=P0001"};
-    assert_true(fx_wait_until(is_settled, &l, 30000));
-    assert_int_equal(fx_site_stock(site, "orders"), orders + (l.status == 200));
-    assert_int_equal(fx_site_stock(site, "lost_updates"), 0);
+    assert_true(fx_wait_until(is_resolved, &l, 30000));
+    assert_int_equal(fx_stock("orders"), orders + (l.status == 200));
+    assert_int_equal(fx_stock("lost_updates"), 0);
 }
 
 int main(void)
@@ -127,5 +97,6 @@ int main(void)
         cmocka_unit_test(a_dead_redis_is_said_at_once_and_forgotten_when_it_is_back),
         cmocka_unit_test(what_was_sent_to_a_redis_that_stands_still_is_unknown),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return fx_run(tests, .instances = 3, .redis_args = FX_ARGS("--appendonly", "yes"),
+                  .args = FX_ARGS(FX_P0001, "--strategy", "atomic"));
 }

@@ -3,88 +3,37 @@
  * id, at an instance that may not have heard yet. It gets the order that it has.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/site.h"
+#include "tests/support/service.h"
 
-static fx_redis *redis;
-static fx_server *servers[2];
 static char item[16]; /* of the case */
 
-static int setup(void **state)
+/* Starts the case's next sale at the first instance. */
+static void start_sale(const char *strategy, char id[64])
 {
-    (void)state;
-    redis = fx_redis_start(NULL);
-    for (int i = 0; i < 2; i++)
-        servers[i] = fx_server_start(fx_redis_url(redis), NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++)
-        fx_server_kill(servers[i]);
-    fx_redis_stop(redis);
-    return 0;
-}
-
-/* Asks instance `at` and checks the status; the body in `body` when that is not NULL. */
-static void ask(int at, const char *method, const char *path, const char *sent, int status,
-                char body[1024])
-{
-    char url[512];
-    fx_reply reply;
-    snprintf(url, sizeof(url), "%s%s", fx_server_url(servers[at]), path);
-    if (fx_http(method, url, NULL, sent, 15000, &reply) != status)
-        fail_msg("%s %s: expected %d, got %d %s", method, path, status, reply.status, reply.body);
-    if (body != NULL)
-        snprintf(body, 1024, "%s", reply.body);
-    fx_reply_free(&reply);
-}
-
-/* Starts the case's next sale at instance 0. */
-static void open_sale(const char *strategy, char id[64])
-{
-    char sent[256], body[1024];
-    snprintf(sent, sizeof(sent), "{\"item\":\"%s\",\"stock\":50,\"strategy\":\"%s\"}", item,
-             strategy);
-    ask(0, "POST", "/sales", sent, 201, body);
-    cJSON *sale = cJSON_Parse(body);
-    snprintf(id, 64, "%s", fx_json_text(sale, "sale"));
-    cJSON_Delete(sale);
+    snprintf(id, 64, "%s",
+             fx_start_sale(fx.server[0], item, "'stock':50,'strategy':'%s'", strategy));
 }
 
 /* Buys as u1; `sale` "" = in the current one, `request` "" = without a key. */
-static void buy(int at, const char *request, const char *sale, int status, char body[1024])
+static const char *buy(int at, const char *request, const char *sale, int status)
 {
-    char path[256];
-    snprintf(path, sizeof(path), "/buy?item=%s&user=u1%s%s%s%s", item,
-             request[0] != '\0' ? "&request=" : "", request, sale[0] != '\0' ? "&sale=" : "", sale);
-    ask(at, "POST", path, NULL, status, body);
+    return fx_expect(fx.server[at], status, "POST /buy?item=%s&user=u1%s%s%s%s", item,
+                     request[0] != '\0' ? "&request=" : "", request,
+                     sale[0] != '\0' ? "&sale=" : "", sale);
 }
 
 static int sold_in(const char *sale)
 {
-    redisReply *keys = redisCommand(fx_redis_ctx(redis), "KEYS fs:*:%s:ledger", sale);
+    redisReply *keys = redisCommand(fx_redis_ctx(fx.redis), "KEYS fs:*:%s:ledger", sale);
     assert_non_null(keys);
     int sold = 0;
-    for (size_t i = 0; i < keys->elements; i++) {
-        redisReply *len = redisCommand(fx_redis_ctx(redis), "LLEN %s", keys->element[i]->str);
-        sold += (int)len->integer;
-        freeReplyObject(len);
-    }
+    for (size_t i = 0; i < keys->elements; i++)
+        sold += (int)fx_redis_number(fx.redis, "LLEN %s", keys->element[i]->str);
     freeReplyObject(keys);
     return sold;
 }
-
-/* ---- retries --------------------------------------------------------------------------------- */
-
-static const char *const pairs[][2] = {
-    {"atomic", "combined"}, {"sharded", "atomic"}, {"combined", "sharded"}, {"setnx", "none"},
-    {"sharded", "sharded"}, {"none", "fenced"},    {"fenced", "batched"},
-};
 
 static void has(const char *body, const char *code)
 {
@@ -92,29 +41,29 @@ static void has(const char *body, const char *code)
         fail_msg("expected %s in %s", code, body);
 }
 
+static const char *const pairs[][2] = {
+    {"atomic", "combined"}, {"sharded", "atomic"}, {"combined", "sharded"}, {"setnx", "none"},
+    {"sharded", "sharded"}, {"none", "fenced"},    {"fenced", "batched"},
+};
+
 /* The instances are asked at once after the switch: instance 1 may know the new sale or not. */
 static void a_retry_gets_its_order_across_a_switch(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-        char first[1024], again[1024], path[128], old[64], now[64];
+        char first[1024], old[64], now[64];
         snprintf(item, sizeof(item), "A%zu", i);
-        open_sale(pairs[i][0], old);
-        buy(1, "k1", "", 201, first);
-        open_sale(pairs[i][1], now);
-        for (int at = 1; at >= 0; at--) {
-            buy(at, "k1", old, 201, again);
-            assert_string_equal(again, first);
-        }
+        start_sale(pairs[i][0], old);
+        snprintf(first, sizeof(first), "%s", buy(1, "k1", "", 201));
+        start_sale(pairs[i][1], now);
+        for (int at = 1; at >= 0; at--)
+            assert_string_equal(buy(at, "k1", old, 201), first);
         assert_int_equal(sold_in(now), 0);
-        snprintf(path, sizeof(path), "/buy?item=%s&user=u2&request=k1&sale=%s", item, old);
-        ask(0, "POST", path, NULL, 422, again);
-        buy(0, "k2", old, 409, again);
-        has(again, "sale_closed");
-        buy(0, "", old, 409, again);
-        has(again, "sale_closed");
-        buy(1, "k2", "", 201, NULL);
-        buy(0, "", "", 201, NULL);
+        fx_expect(fx.server[0], 422, "POST /buy?item=%s&user=u2&request=k1&sale=%s", item, old);
+        has(buy(0, "k2", old, 409), "sale_closed");
+        has(buy(0, "", old, 409), "sale_closed");
+        buy(1, "k2", "", 201);
+        buy(0, "", "", 201);
         assert_int_equal(sold_in(old), 1);
         assert_int_equal(sold_in(now), 2);
     }
@@ -123,17 +72,15 @@ static void a_retry_gets_its_order_across_a_switch(void **state)
 static void with_the_sale_a_retry_gets_its_order_for_as_long_as_it_is_kept(void **state)
 {
     (void)state;
-    char first[1024], again[1024], old[64], id[64];
+    char first[1024], old[64], id[64];
     snprintf(item, sizeof(item), "B1");
-    open_sale("sharded", old);
-    buy(0, "k1", "", 201, first);
-    open_sale("atomic", id);
-    open_sale("none", id);
-    open_sale("combined", id);
-    buy(0, "k1", old, 201, again);
-    assert_string_equal(again, first);
-    buy(0, "k1", "nonsense", 404, again);
-    has(again, "no_such_sale");
+    start_sale("sharded", old);
+    snprintf(first, sizeof(first), "%s", buy(0, "k1", "", 201));
+    start_sale("atomic", id);
+    start_sale("none", id);
+    start_sale("combined", id);
+    assert_string_equal(buy(0, "k1", old, 201), first);
+    has(buy(0, "k1", "nonsense", 404), "no_such_sale");
     assert_int_equal(sold_in(id), 0);
 }
 
@@ -142,24 +89,22 @@ static void the_newest_sale_is_found_by_its_id_at_every_instance(void **state)
     (void)state;
     char id[64];
     snprintf(item, sizeof(item), "C1");
-    open_sale("atomic", id);
-    buy(1, "", id, 201, NULL);
-    open_sale("atomic", id);
-    buy(1, "k1", id, 201, NULL);
+    start_sale("atomic", id);
+    buy(1, "", id, 201);
+    start_sale("atomic", id);
+    buy(1, "k1", id, 201);
     assert_int_equal(sold_in(id), 1);
 }
 
 static void what_was_declared_void_stays_so_when_the_sale_is_over(void **state)
 {
     (void)state;
-    char body[1024], old[64], now[64];
+    char old[64], now[64];
     snprintf(item, sizeof(item), "E1");
-    open_sale("atomic", old);
-    redisReply *reply = redisCommand(fx_redis_ctx(redis), "HSET fs:{%s}:%s:orders k1 -", item, old);
-    assert_true(reply != NULL && reply->integer == 1);
-    freeReplyObject(reply);
-    open_sale("combined", now);
-    buy(0, "k1", old, 409, body);
+    start_sale("atomic", old);
+    assert_int_equal(fx_redis_number(fx.redis, "HSET fs:{%s}:%s:orders k1 -", item, old), 1);
+    start_sale("combined", now);
+    const char *body = buy(0, "k1", old, 409);
     has(body, "request_void");
     has(body, old);
     assert_int_equal(sold_in(now), 0);
@@ -173,5 +118,5 @@ int main(void)
         cmocka_unit_test(the_newest_sale_is_found_by_its_id_at_every_instance),
         cmocka_unit_test(what_was_declared_void_stays_so_when_the_sale_is_over),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return fx_run(tests, .instances = 2);
 }

@@ -1,45 +1,27 @@
 /*
- * test_http_answers.c - what an instance lets strangers do, and tells them: headers for browsers,
- * no word about itself, no list of the others' orders, and not too much at once from one address.
+ * test_http_answers.c - what every answer carries and no answer tells: headers for browsers, no
+ * word about the server itself, and nothing for other sites' pages.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/site.h"
-
-#define TOKEN "correct-horse"
-
-static fx_redis *redis;
-static fx_server *server; /* has a token, and a limit for addresses */
+#include "tests/support/service.h"
 
 static int setup(void **state)
 {
-    (void)state;
-    redis = fx_redis_start(NULL);
-    setenv("FLASHSALE_ADMIN_TOKEN", TOKEN, 1);
-    server =
-        fx_server_start(fx_redis_url(redis),
-                        (const char *const[]){"--item", "P0001", "--stock", "100", "--rate-address",
-                                              "1", "--rate-burst", "5", NULL});
+    setenv("FLASHSALE_ADMIN_TOKEN", "correct-horse", 1);
+    fx.plan = (fx_plan){.instances = 1, .args = FX_ARGS(FX_P0001)};
+    int status = fx_service_start(state);
     unsetenv("FLASHSALE_ADMIN_TOKEN");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_server_kill(server);
-    fx_redis_stop(redis);
-    return 0;
+    return status;
 }
 
 static int ask(const char *method, const char *path, const char *header, fx_reply *reply)
 {
     char url[256];
-    const char *const headers[] = {header, NULL};
-    snprintf(url, sizeof(url), "%s%s", fx_server_url(server), path);
-    return fx_http(method, url, header ? headers : NULL, NULL, 15000, reply);
+    snprintf(url, sizeof(url), "%s%s", fx_server_url(fx.server[0]), path);
+    return fx_http(method, url, header ? FX_ARGS(header) : NULL, NULL, 15000, reply);
 }
 
 static bool says(const fx_reply *reply, const char *header, const char *what)
@@ -111,7 +93,7 @@ static void no_other_site_may_read_the_answers(void **state)
                                               "Access-Control-Request-Method: POST", NULL};
         char url[256];
         fx_reply reply;
-        snprintf(url, sizeof(url), "%s/stock?item=P0001", fx_server_url(server));
+        snprintf(url, sizeof(url), "%s/stock?item=P0001", fx_server_url(fx.server[0]));
         fx_http(methods[i], url, headers, NULL, 15000, &reply);
         assert_int_not_equal(reply.status, 0);
         if (strcasestr(reply.headers, "access-control-"))
@@ -120,61 +102,12 @@ static void no_other_site_may_read_the_answers(void **state)
     }
 }
 
-static void orders_are_shown_by_request_id_only(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *path, *header;
-        int status;
-    } cases[] = {
-        {"/orders/mine?item=P0001", NULL, 200},
-        {"/orders/other?item=P0001", NULL, 404},
-        {"/orders?item=P0001", NULL, 401},
-        {"/orders?item=P0001", "Authorization: Bearer wrong-horse", 403},
-        {"/orders?item=P0001", "Authorization: Bearer " TOKEN, 200},
-    };
-    fx_reply reply;
-    assert_int_equal(ask("POST", "/buy?item=P0001&user=u1&request=mine", NULL, &reply), 201);
-    fx_reply_free(&reply);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        int status = ask("GET", cases[i].path, cases[i].header, &reply);
-        if (status != cases[i].status)
-            fail_msg("%s: %d instead of %d: %s", cases[i].path, status, cases[i].status,
-                     reply.body);
-        if (status >= 400)
-            assert_null(strstr(reply.body, "mine"));
-        fx_reply_free(&reply);
-    }
-}
-
-/* Whoever asks says another user and another address each time: neither helps. */
-static void an_address_in_a_hurry_is_slowed_down(void **state)
-{
-    (void)state;
-    int limited = 0;
-    for (int i = 0; i < 40; i++) {
-        char path[64], header[64];
-        fx_reply reply;
-        snprintf(path, sizeof(path), "/buy?item=P0001&user=quick%d", i);
-        snprintf(header, sizeof(header), "X-Forwarded-For: 10.0.0.%d", i);
-        if (ask("POST", path, header, &reply) == 429) {
-            limited++;
-            assert_true(has(&reply, "Retry-After"));
-            assert_non_null(strstr(reply.body, "rate_limited"));
-        }
-        fx_reply_free(&reply);
-    }
-    assert_in_range(limited, 1, 39);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_answer_tells_browsers_to_be_careful),
         cmocka_unit_test(no_answer_names_server_or_version),
         cmocka_unit_test(no_other_site_may_read_the_answers),
-        cmocka_unit_test(orders_are_shown_by_request_id_only),
-        cmocka_unit_test(an_address_in_a_hurry_is_slowed_down),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, fx_service_stop);
 }

@@ -8,39 +8,21 @@
 #include <unistd.h>
 
 #include "tests/support/raw.h"
-#include "tests/support/site.h"
+#include "tests/support/service.h"
 
 enum {
     SLOW = 500,
     LIMIT_MS = 5000,     /* the instance's, for headers and for a body */
     PATIENCE_MS = 30000, /* ours: this machine may be busy, a client's patience has no end */
     RESERVE = 16,        /* threads that only say "no thread free" */
-    ROOM = 80,           /* connections that are served at once, where few are wanted */
+    SERVED = 80,         /* connections that are served at once, where few are wanted */
 };
-
-static fx_redis *redis;
-
-static int setup(void **state)
-{
-    (void)state;
-    redis = fx_redis_start(NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_redis_stop(redis);
-    return 0;
-}
 
 static fx_server *start_server(int threads)
 {
     char text[16];
     snprintf(text, sizeof(text), "%d", threads);
-    return fx_server_start(
-        fx_redis_url(redis),
-        (const char *const[]){"--threads", text, "--item", "P0001", "--stock", "1000", NULL});
+    return fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--threads", text, FX_P0001));
 }
 
 static int status_of_stock(fx_server *server, int timeout_ms, fx_reply *ret)
@@ -124,15 +106,16 @@ static void threads_are_freed_within_twice_the_limit(void **state)
     fx_server_kill(server);
 }
 
-/* ---- no room --------------------------------------------------------------------------------- */
+/* ---- all threads taken -------------------------------------------------------------------------
+ */
 
 static void who_finds_no_thread_free_is_told(void **state)
 {
     (void)state;
     static const char request[] = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    fx_server *server = start_server(ROOM + RESERVE);
-    int fd[ROOM];
-    for (int i = 0; i < ROOM; i++) { /* kept alive, idle */
+    fx_server *server = start_server(SERVED + RESERVE);
+    int fd[SERVED];
+    for (int i = 0; i < SERVED; i++) { /* kept alive, idle */
         char answer[1024] = "";
         fd[i] = fx_raw_connect(fx_server_port(server), NULL);
         assert_true(fx_raw_send(fd[i], request, strlen(request)));
@@ -148,7 +131,7 @@ static void who_finds_no_thread_free_is_told(void **state)
     assert_non_null(strstr(reply.body, "too_many_connections"));
     assert_string_equal(fx_reply_header(&reply, "Retry-After", retry, sizeof(retry)), "1");
     fx_reply_free(&reply);
-    for (int i = 0; i < ROOM; i++)
+    for (int i = 0; i < SERVED; i++)
         close(fd[i]);
     fx_server_kill(server);
 }
@@ -159,5 +142,5 @@ int main(void)
         cmocka_unit_test(threads_are_freed_within_twice_the_limit),
         cmocka_unit_test(who_finds_no_thread_free_is_told),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return fx_run(tests, .instances = 0);
 }

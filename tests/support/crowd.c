@@ -1,4 +1,4 @@
-/* crowd.c - see crowd.h. */
+/* crowd.c - threads that buy until they are told to stop, and count what they were told. */
 #include "tests/support/crowd.h"
 
 #include <pthread.h>
@@ -96,6 +96,23 @@ fx_crowd_sum fx_crowd_look(fx_crowd *crowd)
     fx_crowd_sum sum = crowd->sum;
     pthread_mutex_unlock(&crowd->lock);
     return sum;
+}
+
+typedef struct progress {
+    fx_crowd *crowd;
+    int goal;
+} progress;
+
+static bool has_reached_goal(void *arg)
+{
+    progress *p = arg;
+    return fx_crowd_look(p->crowd).bought >= p->goal;
+}
+
+bool fx_crowd_sells(fx_crowd *crowd, int more, int deadline_ms)
+{
+    progress p = {crowd, fx_crowd_look(crowd).bought + more};
+    return fx_wait_until(has_reached_goal, &p, deadline_ms);
 }
 
 fx_crowd_sum fx_crowd_stop(fx_crowd *crowd)

@@ -7,6 +7,8 @@
 #ifndef TESTS_SUPPORT_CROWD_H
 #define TESTS_SUPPORT_CROWD_H
 
+#include <stdbool.h>
+
 typedef struct fx_crowd fx_crowd;
 
 typedef struct fx_crowd_sum {
@@ -23,6 +25,9 @@ fx_crowd *fx_crowd_start(const char *base_url, int buyers);
 
 /* So far; any time. */
 fx_crowd_sum fx_crowd_look(fx_crowd *crowd);
+
+/* Waits until it has bought this many more; false when deadline_ms was not enough for it. */
+bool fx_crowd_sells(fx_crowd *crowd, int more, int deadline_ms);
 
 /* Ends them after the request each is at; the final sum. Frees the crowd. */
 fx_crowd_sum fx_crowd_stop(fx_crowd *crowd);

@@ -64,6 +64,14 @@ const char *fx_redis_dir(const fx_redis *redis);
  * is renewed after a restart or an error, so ask for it again rather than keep it. */
 redisContext *fx_redis_ctx(fx_redis *redis);
 
+/* Runs a command, written as for redisCommand(), and fails the test when Redis answers an error.
+ *   _do      is not interested in the answer
+ *   _number  the integer that it answers, or the string, read as one; 0 for nil
+ *   _text    copies the string into buf; false for nil */
+void fx_redis_do(fx_redis *redis, const char *command, ...);
+long long fx_redis_number(fx_redis *redis, const char *command, ...);
+bool fx_redis_text(fx_redis *redis, char *buf, size_t len, const char *command, ...);
+
 /* ---- flashsale ------------------------------------------------------------------------------- */
 
 typedef struct fx_server fx_server;

@@ -182,3 +182,43 @@ redisContext *fx_redis_ctx(fx_redis *r)
     }
     return r->ctx;
 }
+
+static redisReply *run(fx_redis *r, const char *command, va_list args)
+{
+    redisReply *reply = redisvCommand(fx_redis_ctx(r), command, args);
+    if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s: %s", command, reply ? reply->str : "no answer");
+    return reply;
+}
+
+void fx_redis_do(fx_redis *r, const char *command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    freeReplyObject(run(r, command, args));
+    va_end(args);
+}
+
+long long fx_redis_number(fx_redis *r, const char *command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    redisReply *reply = run(r, command, args);
+    va_end(args);
+    long long number =
+        reply->type == REDIS_REPLY_STRING ? strtoll(reply->str, NULL, 10) : reply->integer;
+    freeReplyObject(reply);
+    return number;
+}
+
+bool fx_redis_text(fx_redis *r, char *buf, size_t len, const char *command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    redisReply *reply = run(r, command, args);
+    va_end(args);
+    bool is_text = reply->type == REDIS_REPLY_STRING;
+    snprintf(buf, len, "%s", is_text ? reply->str : "");
+    freeReplyObject(reply);
+    return is_text;
+}

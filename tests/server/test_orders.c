@@ -1,0 +1,208 @@
+/*
+ * test_orders.c - reading orders: the ledger in pages, orders of earlier sales; and "no such order"
+ * is said for good only when it is true: over all sales that are kept, over all segments, and also
+ * to somebody who asks seldom.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/service.h"
+
+static char item[16]; /* of the case */
+
+static void start_sale(const char *terms)
+{
+    fx_start_sale(fx.server[0], item, "%s", terms);
+}
+
+static const char *buy(const char *request, int status)
+{
+    return fx_expect(fx.server[0], status, "POST /buy?item=%s&user=u1&request=%s", item, request);
+}
+
+static const char *find(const char *request, int status)
+{
+    return fx_expect(fx.server[0], status, "GET /orders/%s?item=%s", request, item);
+}
+
+/* ---- the ledger ------------------------------------------------------------------------------ */
+
+static int count_page(const char *cursor, char *next, size_t next_len)
+{
+    cJSON *page = cJSON_Parse(fx_expect(fx.server[1], 200, "GET /orders?item=P0001%s%s",
+                                        cursor[0] ? "&cursor=" : "", cursor));
+    assert_non_null(page);
+    int count = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(page, "orders"));
+    const cJSON *cursor_json = cJSON_GetObjectItemCaseSensitive(page, "cursor");
+    snprintf(next, next_len, "%s", cJSON_IsString(cursor_json) ? cursor_json->valuestring : "");
+    cJSON_Delete(page);
+    return count;
+}
+
+static void the_ledger_is_read_in_pages(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"atomic", "sharded"};
+    for (int s = 0; s < 2; s++) {
+        char cursor[40] = "";
+        fx_sell("'stock':500,'strategy':'%s'", strategies[s]);
+        for (int i = 0; i < 230; i++)
+            fx_expect(fx.server[0], 201, "POST /buy?item=P0001&user=u%d", i);
+        int orders = 0, pages = 0;
+        do {
+            orders += count_page(cursor, cursor, sizeof(cursor));
+            pages++;
+        } while (cursor[0] != '\0');
+        assert_int_equal(orders, 230);
+        assert_in_range(pages, 3, 8);
+    }
+    fx_expect(fx.server[0], 400, "GET /orders?item=P0001&cursor=9.0");
+    fx_expect(fx.server[0], 400, "GET /orders?item=P0001&cursor=x");
+}
+
+static void orders_of_the_sale_before_are_still_found(void **state)
+{
+    (void)state;
+    fx_sell("'stock':10,'strategy':'sharded'");
+    fx_expect(fx.server[0], 201, "POST /buy?item=P0001&user=u1&request=before");
+    fx_sell("'stock':10,'strategy':'combined'");
+    const char *body = fx_expect(fx.server[2], 200, "GET /orders/before?item=P0001");
+    assert_non_null(strstr(body, "\"request\":\"before\""));
+}
+
+/* ---- for good -------------------------------------------------------------------------------- */
+
+static bool is_final(void *request)
+{
+    return strstr(find(request, 404), "\"final\":true") != NULL;
+}
+
+static void no_such_order_becomes_final_and_stays_true(void **state)
+{
+    (void)state;
+    snprintf(item, sizeof(item), "P0001");
+    fx_sell("'stock':10,'strategy':'combined'");
+    assert_false(is_final((void *)"ghost"));
+    assert_true(fx_wait_until(is_final, (void *)"ghost", 20000));
+    fx_refused(fx.server[0], 409, "request_void", "POST /buy?item=P0001&user=u1&request=ghost");
+    assert_true(is_final((void *)"ghost"));
+    assert_int_equal(fx_stock("orders"), 0);
+}
+
+/* The base of the keys of one segment of the current sale, -1 = not sharded. */
+static void name_base(int segment, char base[128])
+{
+    char tag[32];
+    snprintf(tag, sizeof(tag), segment < 0 ? "%s" : "%s#%d", item, segment);
+    snprintf(base, 128, "fs:{%s}:%s", tag, fx_current_sale(item));
+}
+
+/* Lets the first question about a request lie an hour back, so that nobody has to wait here. */
+static void age_note(int segment, const char *request)
+{
+    char base[128];
+    name_base(segment, base);
+    assert_in_range(fx_redis_number(fx.redis, "PTTL %s:asked:%s", base, request),
+                    23 * 3600 * 1000LL, 24 * 3600 * 1000LL); /* as long as the orders */
+    long long asked_us = fx_redis_number(fx.redis, "GET %s:asked:%s", base, request);
+    assert_true(asked_us > 0);
+    fx_redis_do(fx.redis, "SET %s:asked:%s %lld", base, request, asked_us - 3600 * 1000000LL);
+}
+
+static void an_order_is_found_after_any_number_of_sales(void **state)
+{
+    (void)state;
+    snprintf(item, sizeof(item), "F1");
+    start_sale("'stock':10,'strategy':'sharded','segments':3");
+    buy("mine", 201);
+    start_sale("'stock':10,'strategy':'none'");
+    start_sale("'stock':10,'strategy':'sharded','segments':2");
+    start_sale("'stock':10,'strategy':'combined'");
+    assert_non_null(strstr(find("mine", 200), "\"request\":\"mine\""));
+    assert_false(is_final((void *)"other"));
+    age_note(-1, "other");
+    assert_true(is_final((void *)"other"));
+}
+
+static void a_sale_that_can_not_be_read_leaves_it_open(void **state)
+{
+    (void)state;
+    char base[128];
+    snprintf(item, sizeof(item), "F2");
+    start_sale("'stock':10,'strategy':'atomic'");
+    name_base(-1, base);
+    start_sale("'stock':10,'strategy':'atomic'");
+    assert_int_equal(fx_redis_number(fx.redis, "DEL %s:cfg", base), 1);
+    assert_false(is_final((void *)"ghost"));
+    age_note(-1, "ghost");
+    assert_false(is_final((void *)"ghost"));
+}
+
+/* Which segment has the request's order. */
+static int segment_of(const char *request, int segments)
+{
+    for (int k = 0; k < segments; k++) {
+        char base[128];
+        name_base(k, base);
+        if (fx_redis_number(fx.redis, "HEXISTS %s:orders %s", base, request) == 1)
+            return k;
+    }
+    fail_msg("%s has no order", request);
+    return -1;
+}
+
+/* Puts a request's order from one segment's keys to another's, as if its own had been sold out. */
+static void move_order(const char *request, int from, int to)
+{
+    char old[128], now[128], record[256];
+    name_base(from, old);
+    name_base(to, now);
+    assert_true(fx_redis_text(fx.redis, record, sizeof(record), "HGET %s:orders %s", old, request));
+    fx_redis_do(fx.redis, "HSET %s:orders %s %s", now, request, record);
+    fx_redis_do(fx.redis, "HDEL %s:orders %s", old, request);
+}
+
+/* Leaves a sale of three segments with one order, on the segment after the one that its request
+ * starts at. */
+static void sell_further_on(void)
+{
+    start_sale("'stock':9,'strategy':'sharded','segments':3");
+    buy("far", 201);
+    int start = segment_of("far", 3);
+    move_order("far", start, (start + 1) % 3);
+}
+
+static void what_is_found_on_any_segment_is_not_void(void **state)
+{
+    (void)state;
+    char base[128];
+    snprintf(item, sizeof(item), "F3");
+    sell_further_on();
+    int there = segment_of("far", 3);
+    for (int k = 0; k < 3; k++) {
+        name_base(k, base);
+        fx_redis_do(fx.redis, "SET %s:asked:far 1", base);
+    }
+    find("far", 200);
+    assert_int_equal(segment_of("far", 3), there); /* and on no segment before it anything else */
+
+    /* Declared void where it starts, by somebody who did not get further. */
+    name_base((there + 2) % 3, base);
+    fx_redis_do(fx.redis, "HSET %s:orders far -", base);
+    find("far", 200);
+    assert_non_null(strstr(buy("far", 201), "\"request\":\"far\""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_ledger_is_read_in_pages),
+        cmocka_unit_test(orders_of_the_sale_before_are_still_found),
+        cmocka_unit_test(no_such_order_becomes_final_and_stays_true),
+        cmocka_unit_test(an_order_is_found_after_any_number_of_sales),
+        cmocka_unit_test(a_sale_that_can_not_be_read_leaves_it_open),
+        cmocka_unit_test(what_is_found_on_any_segment_is_not_void),
+    };
+    return fx_run(tests, .instances = 3);
+}

@@ -1,0 +1,63 @@
+/* test_rate_limit.c - a user or an address in a hurry is slowed down. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/service.h"
+
+static void a_user_in_a_hurry_is_slowed_down(void **state)
+{
+    (void)state;
+    fx_server *server =
+        fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--rate-user", "1", "--rate-burst", "3"));
+    fx_start_sale(server, "T1", "'stock':5,'strategy':'atomic'");
+    int sold = 0, limited = 0;
+    for (int i = 0; i < 6; i++) {
+        char wait[16];
+        fx_reply reply;
+        int status = fx_ask(server, &reply, "POST /buy?item=T1&user=quick");
+        sold += status == 201;
+        limited += status == 429;
+        if (status == 429) {
+            fx_reply_header(&reply, "Retry-After", wait, sizeof(wait));
+            assert_in_range((int)strtol(wait, NULL, 10), 1, 3);
+        }
+        fx_reply_free(&reply);
+    }
+    assert_int_equal(sold + limited, 6);
+    assert_in_range(sold, 3, 4);
+    fx_expect(server, 201, "POST /buy?item=T1&user=slow");
+    fx_server_kill(server);
+}
+
+/* Whoever asks says another user and another address each time: neither helps. */
+static void an_address_in_a_hurry_is_slowed_down(void **state)
+{
+    (void)state;
+    int limited = 0;
+    fx_server *server = fx_server_start(
+        fx_redis_url(fx.redis), FX_ARGS(FX_P0001, "--rate-address", "1", "--rate-burst", "5"));
+    for (int i = 0; i < 40; i++) {
+        char url[128], header[64], wait[16];
+        fx_reply reply;
+        snprintf(url, sizeof(url), "%s/buy?item=P0001&user=quick%d", fx_server_url(server), i);
+        snprintf(header, sizeof(header), "X-Forwarded-For: 10.0.0.%d", i);
+        if (fx_http("POST", url, FX_ARGS(header), NULL, 15000, &reply) == 429) {
+            limited++;
+            assert_true(fx_reply_header(&reply, "Retry-After", wait, sizeof(wait))[0] != '\0');
+            assert_non_null(strstr(reply.body, "rate_limited"));
+        }
+        fx_reply_free(&reply);
+    }
+    fx_server_kill(server);
+    assert_in_range(limited, 1, 39);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_user_in_a_hurry_is_slowed_down),
+        cmocka_unit_test(an_address_in_a_hurry_is_slowed_down),
+    };
+    return fx_run(tests, .instances = 0);
+}

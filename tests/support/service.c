@@ -1,0 +1,315 @@
+/* service.c - the service around a test program's cases, and requests that name what came instead
+ * of what was expected. */
+#include "tests/support/service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ANSWER_MS = 30000, IN_FORCE_MS = 10000, ARGS_MAX = 48, STRATEGIES_MAX = 64 };
+
+fx_service fx;
+
+int fx_service_start(void **state)
+{
+    (void)state;
+    fx.redis = fx_redis_start(fx.plan.redis_args);
+    for (int i = 0; i < fx.plan.instances; i++)
+        fx.server[i] = fx_server_start(fx_redis_url(fx.redis), fx.plan.args);
+    return 0;
+}
+
+int fx_service_stop(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FX_INSTANCES; i++)
+        fx_server_kill(fx.server[i]);
+    fx_redis_stop(fx.redis);
+    return 0;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static char *print(const char *format, va_list args)
+{
+    char *text;
+    if (vasprintf(&text, format, args) < 0)
+        abort();
+    return text;
+}
+
+/* Sends "METHOD PATH BODY". */
+static int ask(fx_server *server, const char *request, fx_reply *ret)
+{
+    static const char *const json[] = {"Content-Type: application/json", NULL};
+    char *url, *method = strdup(request), *path = method ? strchr(method, ' ') : NULL;
+    if (!path)
+        abort();
+    *path++ = '\0';
+    char *body = strchr(path, ' ');
+    if (body)
+        *body++ = '\0';
+    for (char *c = body; c && *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    if (asprintf(&url, "%s%s", fx_server_url(server), path) < 0)
+        abort();
+    fx_http(method, url, body ? json : NULL, body, ANSWER_MS, ret);
+    free(url);
+    free(method);
+    return ret->status;
+}
+
+int fx_ask(fx_server *server, fx_reply *ret, const char *request, ...)
+{
+    va_list args;
+    va_start(args, request);
+    char *text = print(request, args);
+    va_end(args);
+    int status = ask(server, text, ret);
+    free(text);
+    return status;
+}
+
+int fx_status(fx_server *server, const char *request, ...)
+{
+    va_list args;
+    fx_reply reply;
+    va_start(args, request);
+    char *text = print(request, args);
+    va_end(args);
+    int status = ask(server, text, &reply);
+    free(text);
+    fx_reply_free(&reply);
+    return status;
+}
+
+/* Keeps the reply's body until the next call, and frees all the rest. */
+static const char *keep_body(fx_reply *reply)
+{
+    static char *kept;
+    free(kept);
+    kept = reply->body;
+    reply->body = NULL;
+    fx_reply_free(reply);
+    return kept;
+}
+
+static const char *expect(fx_server *server, int status, char *request)
+{
+    fx_reply reply;
+    ask(server, request, &reply);
+    if (reply.status != status)
+        fail_msg("%s: expected %d, got %d %s%s", request, status, reply.status, reply.body,
+                 reply.error);
+    free(request);
+    return keep_body(&reply);
+}
+
+const char *fx_expect(fx_server *server, int status, const char *request, ...)
+{
+    va_list args;
+    va_start(args, request);
+    char *text = print(request, args);
+    va_end(args);
+    return expect(server, status, text);
+}
+
+void fx_assert_problem(const char *what, const fx_reply *reply, int status, const char *code)
+{
+    char type[128];
+    fx_reply_header(reply, "Content-Type", type, sizeof(type));
+    if (reply->status != status || strncmp(type, "application/problem+json", 24) != 0)
+        fail_msg("%s: expected %d, got %d %s: %s%s", what, status, reply->status, type, reply->body,
+                 reply->error);
+    cJSON *problem = fx_reply_json(reply);
+    const char *found = fx_json_text(problem, "code");
+    if (found[0] == '\0' || (code && strcmp(found, code) != 0))
+        fail_msg("%s: expected the code %s, got %s", what, code ? code : "", reply->body);
+    assert_int_equal((int)fx_json_number(problem, "status"), status);
+    cJSON_Delete(problem);
+}
+
+const char *fx_refused(fx_server *server, int status, const char *code, const char *request, ...)
+{
+    va_list args;
+    fx_reply reply;
+    va_start(args, request);
+    char *text = print(request, args);
+    va_end(args);
+    ask(server, text, &reply);
+    fx_assert_problem(text, &reply, status, code);
+    free(text);
+    return keep_body(&reply);
+}
+
+/* ---- sales ----------------------------------------------------------------------------------- */
+
+static const char *start_sale(fx_server *server, const char *item, const char *format, va_list args)
+{
+    static char id[64];
+    char *request, *terms = print(format, args);
+    if (asprintf(&request, "POST /sales {'item':'%s',%s}", item, terms) < 0)
+        abort();
+    free(terms);
+    fx_copy_member(expect(server, 201, request), "sale", id, sizeof(id));
+    return id;
+}
+
+const char *fx_start_sale(fx_server *server, const char *item, const char *terms, ...)
+{
+    va_list args;
+    va_start(args, terms);
+    const char *id = start_sale(server, item, terms, args);
+    va_end(args);
+    return id;
+}
+
+/* Whether every instance has the sale with this id in force. */
+static bool is_in_force(void *id)
+{
+    bool all = true;
+    for (int i = 0; i < FX_INSTANCES && fx.server[i]; i++) {
+        fx_reply reply;
+        fx_ask(fx.server[i], &reply, "GET /stock?item=P0001");
+        all = all && strstr(reply.body, id);
+        fx_reply_free(&reply);
+    }
+    return all;
+}
+
+const char *fx_sell(const char *terms, ...)
+{
+    va_list args;
+    va_start(args, terms);
+    const char *id = start_sale(fx.server[0], "P0001", terms, args);
+    va_end(args);
+    if (!fx_wait_until(is_in_force, (void *)id, IN_FORCE_MS))
+        fail_msg("the sale %s is not in force on every instance", id);
+    return id;
+}
+
+const char *fx_current_sale(const char *item)
+{
+    static char id[64];
+    if (!fx_redis_text(fx.redis, id, sizeof(id), "GET fs:{%s}:sale", item))
+        fail_msg("%s has no sale", item);
+    return id;
+}
+
+int fx_stock(const char *field)
+{
+    cJSON *stock = cJSON_Parse(fx_expect(fx.server[0], 200, "GET /stock?item=P0001"));
+    int value = (int)fx_json_number(stock, field);
+    cJSON_Delete(stock);
+    return value;
+}
+
+/* ---- strategies ------------------------------------------------------------------------------ */
+
+static bool json_bool(const cJSON *object, const char *name)
+{
+    const cJSON *field = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!cJSON_IsBool(field))
+        fail_msg("no boolean \"%s\"", name);
+    return cJSON_IsTrue(field);
+}
+
+const fx_strategy *fx_strategies(void)
+{
+    static fx_strategy all[STRATEGIES_MAX + 1];
+    size_t count = 0;
+    const cJSON *each;
+    cJSON *answer = cJSON_Parse(fx_expect(fx.server[0], 200, "GET /strategies"));
+    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "strategies"))
+    {
+        assert_true(count < STRATEGIES_MAX);
+        fx_strategy *s = &all[count++];
+        *s = (fx_strategy){.locked = json_bool(each, "locked"),
+                           .replayable = json_bool(each, "replayable"),
+                           .guarded = json_bool(each, "guarded"),
+                           .sharded = json_bool(each, "sharded")};
+        snprintf(s->name, sizeof(s->name), "%s", fx_json_text(each, "name"));
+    }
+    assert_true(count > 0);
+    all[count].name[0] = '\0';
+    cJSON_Delete(answer);
+    return all;
+}
+
+/* ---- loadtest and JSON ----------------------------------------------------------------------- */
+
+static cJSON *read_json_file(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return NULL;
+    char *text = NULL;
+    size_t size = 0;
+    ssize_t len = getdelim(&text, &size, '\0', file); /* JSON holds no NUL: the whole file */
+    cJSON *json = len > 0 ? cJSON_Parse(text) : NULL;
+    free(text);
+    fclose(file);
+    return json;
+}
+
+cJSON *fx_loadtest(const char *const *args, int deadline_ms, int *code)
+{
+    char program[512], dir[256], path[300];
+    const char *argv[ARGS_MAX] = {fx_build_path("loadtest", program, sizeof(program))};
+    size_t n = 1;
+    for (; args[n - 1]; n++) {
+        assert_true(n + 2 * FX_INSTANCES + 3 < ARGS_MAX);
+        argv[n] = args[n - 1];
+    }
+    for (int i = 0; i < FX_INSTANCES; i++) {
+        argv[n++] = "--target";
+        argv[n++] = fx_server_url(fx.server[i]);
+    }
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(path, sizeof(path), "%s/result.json", dir);
+    argv[n++] = "--json";
+    argv[n++] = path;
+
+    fx_process *load = fx_spawn(argv, true);
+    *code = fx_process_wait(load, deadline_ms);
+    cJSON *result = read_json_file(path);
+    if (result == NULL)
+        fail_msg("loadtest: exit code %d, no result\n%s\n%s", *code, fx_process_stdout(load),
+                 fx_process_stderr(load));
+    fx_process_free(load);
+    fx_dir_remove(dir);
+    return result;
+}
+
+cJSON *fx_reply_json(const fx_reply *reply)
+{
+    cJSON *json = cJSON_Parse(reply->body);
+    if (json == NULL)
+        fail_msg("not JSON: %d %s", reply->status, reply->body);
+    return json;
+}
+
+double fx_json_number(const cJSON *object, const char *name)
+{
+    const cJSON *field = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!cJSON_IsNumber(field))
+        fail_msg("no number \"%s\"", name);
+    return field->valuedouble;
+}
+
+const char *fx_json_text(const cJSON *object, const char *name)
+{
+    const cJSON *field = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!cJSON_IsString(field))
+        fail_msg("no text \"%s\"", name);
+    return field->valuestring;
+}
+
+void fx_copy_member(const char *body, const char *name, char *buf, size_t len)
+{
+    cJSON *json = cJSON_Parse(body);
+    if (!json)
+        fail_msg("not JSON: %s", body);
+    snprintf(buf, len, "%s", fx_json_text(json, name));
+    cJSON_Delete(json);
+}
