@@ -1,6 +1,7 @@
 /*
- * test_instances.c - scripts/up, down and demo: what they start is gone afterwards, however they
- * end, and what is not theirs is left alone. On ports of our own, so that it disturbs nobody.
+ * test_instances.c - scripts/up, down and demo (scripts/instances.sh): what they start is gone
+ * afterwards, however they end, and what is not theirs is left alone. On ports of our own, so that
+ * it disturbs nobody.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -85,6 +86,26 @@ static fx_process *run(const char *script, const char *const *args)
 static const char *const small_demo[] = {"--stock", "100", "--requests", "1000",
                                          "--runs",  "1",   NULL};
 
+/* Every strategy that the service lists has a row, but for the one that scripts/demo leaves out. */
+static void assert_all_strategies_in(const char *out)
+{
+    char program[512], row[64];
+    fx_process *list =
+        fx_spawn((const char *const[]){fx_build_path("flashsale", program, sizeof(program)),
+                                       "--list-strategies", NULL},
+                 true);
+    assert_int_equal(fx_process_wait(list, SCRIPT_MS), 0);
+    for (const char *line = fx_process_stdout(list); line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (*line == ' ' || *line == '\0')
+            continue;
+        snprintf(row, sizeof(row), "\n%.*s ", (int)strcspn(line, " "), line);
+        if ((strstr(out, row) != NULL) == (strcmp(row, "\npubsub ") == 0))
+            fail_msg("%s in:\n%s", row, out);
+    }
+    fx_process_free(list);
+}
+
 static void demo_shows_it_and_leaves_nothing(void **state)
 {
     (void)state;
@@ -93,6 +114,7 @@ static void demo_shows_it_and_leaves_nothing(void **state)
     const char *out = fx_process_stdout(demo);
     if (code != 0 || !strstr(out, "OVERSOLD") || !strstr(out, "SAFE"))
         fail_msg("exit code %d\n%s\n%s", code, out, fx_process_stderr(demo));
+    assert_all_strategies_in(out);
     fx_process_free(demo);
     assert_true(nothing_is_left());
 }
