@@ -1,5 +1,4 @@
-/* test_configuration.c - the files of docker/ say what their programs accept, and
- * server/SECURITY.md names tests that exist. */
+/* test_configuration.c - the files of docker/ say what their programs accept. */
 #include <stdlib.h>
 
 #include "tests/support/fixture.h"
@@ -49,20 +48,6 @@ static void compose_accepts_the_stack(void **state)
     assert_int_equal(fx_shell(script, NULL, 20000), 0);
 }
 
-static void every_test_that_security_md_names_exists(void **state)
-{
-    (void)state;
-    assert_int_equal(fx_shell("names=$(awk -F'|' '/^.* API/ { print $4 }' server/SECURITY.md |"
-                              "  grep -o '[a-z_0-9]*');"
-                              "[ $(echo \"$names\" | wc -l) -ge 25 ] || exit 1;"
-                              "for name in $names; do"
-                              "  grep -rqE \"cmocka_unit_test[a-z_]*\\($name[,)]\" tests || {"
-                              "    echo \"there is no test $name\" >&2; exit 1; };"
-                              "done",
-                              NULL, 20000),
-                     0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -70,7 +55,6 @@ int main(void)
         cmocka_unit_test(the_unit_waits_longer_than_the_drain_takes),
         cmocka_unit_test(haproxy_accepts_the_configuration),
         cmocka_unit_test(compose_accepts_the_stack),
-        cmocka_unit_test(every_test_that_security_md_names_exists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
