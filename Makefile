@@ -192,7 +192,7 @@ install: $(LIBRARIES) $(if $(CMD_SRC),$(BUILD)/dlock) ## install libdlock, its h
 more := $(MAKE) --no-print-directory
 parallel = $(more) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: demo test up down lint
+.PHONY: demo test check up down lint
 demo: ## three instances, with and without a lock: who oversells?
 	$(Q)CC='$(CC)' scripts/deps demo
 	$(Q)$(parallel) all
@@ -209,6 +209,10 @@ test: ## every test, on servers it starts itself
 	$(Q)$(parallel) test-programs
 	$(Q)FLASHSALE_BUILD=$(BUILD) tests/run $(ONLY)
 
+check: lint ## lint, and the tests of what has changed since BASE (default: origin/main)
+	$(Q)$(parallel) test-programs
+	$(Q)FLASHSALE_BUILD=$(BUILD) scripts/check $(BASE)
+
 up: ## three instances on 127.0.0.1:7000-7002, left running
 	$(Q)CC='$(CC)' scripts/deps demo
 	$(Q)$(parallel) all
@@ -217,7 +221,7 @@ up: ## three instances on 127.0.0.1:7000-7002, left running
 down: ## stop what `make up` started
 	$(Q)scripts/down
 
-lint: ## formatting, banned functions, shellcheck, clang-tidy
+lint: ## formatting, includes, banned functions, shellcheck, clang-tidy
 	$(Q)CC='$(CC)' scripts/deps lint
 	$(Q)$(more) lint-only
 
