@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 struct fp_control {
-    loop_watch door;
+    loop_watch listener;
     fp_loop *loop;
     fp_proxy *proxy; /* (borrowed) */
     struct talk *talks;
@@ -64,7 +64,7 @@ static void talk_ready(loop_watch *watch, uint32_t events)
         talk_end(talk);
 }
 
-static void door_ready(loop_watch *watch, uint32_t events)
+static void listener_ready(loop_watch *watch, uint32_t events)
 {
     fp_control *control = (struct fp_control *)watch;
     (void)events;
@@ -87,8 +87,8 @@ fp_control *control_new(fp_loop *loop, fp_proxy *proxy, int listen_fd)
         return NULL;
     control->loop = loop;
     control->proxy = proxy;
-    control->door = (loop_watch){.fd = listen_fd, .ready = door_ready};
-    loop_set_events(loop, &control->door, EPOLLIN);
+    control->listener = (loop_watch){.fd = listen_fd, .ready = listener_ready};
+    loop_set_events(loop, &control->listener, EPOLLIN);
     return control;
 }
 
@@ -98,8 +98,8 @@ void control_free(fp_control *control)
         return;
     while (control->talks)
         talk_end(control->talks);
-    loop_set_events(control->loop, &control->door, 0);
-    close(control->door.fd);
+    loop_set_events(control->loop, &control->listener, 0);
+    close(control->listener.fd);
     free(control);
 }
 

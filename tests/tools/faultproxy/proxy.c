@@ -24,7 +24,7 @@ struct postponed {
 };
 
 struct fp_proxy {
-    loop_watch door;
+    loop_watch listener;
     fp_loop *loop;
     link_world world;
     net_address upstream;
@@ -32,7 +32,7 @@ struct fp_proxy {
     struct postponed *postponed;
 };
 
-static void door_ready(loop_watch *watch, uint32_t events)
+static void listener_ready(loop_watch *watch, uint32_t events)
 {
     fp_proxy *proxy = (struct fp_proxy *)watch;
     (void)events;
@@ -60,8 +60,8 @@ fp_proxy *proxy_new(fp_loop *loop, int listen_fd, const net_address *upstream, u
     proxy->world.rules = rules_new(seed, proxy->world.scripts);
     proxy->world.dial = dial;
     proxy->world.dial_arg = &proxy->upstream;
-    proxy->door = (loop_watch){.fd = listen_fd, .ready = door_ready};
-    loop_set_events(loop, &proxy->door, EPOLLIN);
+    proxy->listener = (loop_watch){.fd = listen_fd, .ready = listener_ready};
+    loop_set_events(loop, &proxy->listener, EPOLLIN);
     return proxy;
 }
 
@@ -89,8 +89,8 @@ void proxy_free(fp_proxy *proxy)
         return;
     forget_postponed(proxy);
     for_all_links(proxy, link_reset);
-    loop_set_events(proxy->loop, &proxy->door, 0);
-    close(proxy->door.fd);
+    loop_set_events(proxy->loop, &proxy->listener, 0);
+    close(proxy->listener.fd);
     rules_free(proxy->world.rules);
     scripts_free(proxy->world.scripts);
     free(proxy);

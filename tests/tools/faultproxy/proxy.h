@@ -1,5 +1,5 @@
 /*
- * proxy.h - the proxy: its door, its links, and the language in which faults are ordered.
+ * proxy.h - the proxy: its listener, its links, and the language in which faults are ordered.
  */
 #ifndef FAULTPROXY_PROXY_H
 #define FAULTPROXY_PROXY_H

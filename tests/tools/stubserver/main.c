@@ -21,7 +21,7 @@
 
 struct setup {
     struct server_options server;
-    struct shop_options shop;
+    struct service_options service;
     struct script script;
 };
 
@@ -40,16 +40,16 @@ static bool read_option(struct setup *setup, int option, const char *value)
         setup->script.reset_every = number;
         return number > 0;
     case 'b':
-        setup->shop.busy_every = number;
+        setup->service.busy_every = number;
         return number > 0;
     case 'u':
-        setup->shop.unknown_every = number;
+        setup->service.unknown_every = number;
         return number > 0;
     case 'c':
         setup->server.serve_connections = (int)number;
         return number > 0;
     case 'x':
-        return defect_parse(value, &setup->shop.defect);
+        return defect_parse(value, &setup->service.defect);
     case 'l':
         setup->server.log = fopen(value, "w");
         return setup->server.log != NULL;
@@ -90,12 +90,12 @@ int main(int argc, char **argv)
         }
     }
     raise_descriptor_limit();
-    struct shop *shop = shop_new(setup.shop);
-    if (shop == NULL)
+    struct service *service = service_new(setup.service);
+    if (service == NULL)
         return 1;
-    int code = server_run(&setup.server, shop, &setup.script);
+    int code = server_run(&setup.server, service, &setup.script);
     if (setup.server.log != NULL)
         fclose(setup.server.log);
-    shop_free(shop);
+    service_free(service);
     return code;
 }

@@ -18,7 +18,7 @@ static bool copy(char *field, size_t size, const char *from, const char *to)
     return true;
 }
 
-static bool read_first_line(const char *line, const char *end, struct shop_request *request)
+static bool read_first_line(const char *line, const char *end, struct service_request *request)
 {
     const char *path = memchr(line, ' ', (size_t)(end - line));
     if (path == NULL || !copy(request->method, sizeof(request->method), line, path))
@@ -35,7 +35,7 @@ static bool read_first_line(const char *line, const char *end, struct shop_reque
            copy(request->query, sizeof(request->query), question + 1, stop);
 }
 
-static bool read_header(const char *line, const char *end, struct shop_request *request)
+static bool read_header(const char *line, const char *end, struct service_request *request)
 {
     static const char key[] = "Idempotency-Key: ", size[] = "Content-Length: ";
     if (strncasecmp(line, key, sizeof(key) - 1) == 0)
@@ -45,9 +45,9 @@ static bool read_header(const char *line, const char *end, struct shop_request *
     return true;
 }
 
-long request_read(const char *buffer, size_t length, struct shop_request *ret_request)
+long request_read(const char *buffer, size_t length, struct service_request *ret_request)
 {
-    struct shop_request request = {.body_length = 0};
+    struct service_request request = {.body_length = 0};
     const char *head_end = memmem(buffer, length, "\r\n\r\n", 4);
     if (head_end == NULL)
         return 0;

@@ -34,7 +34,7 @@ struct connection {
 
 struct server {
     const struct server_options *options;
-    struct shop *shop;
+    struct service *service;
     struct script *script;
     int epoll;
     struct connection listeners[PORTS_MAX];
@@ -155,7 +155,7 @@ static bool send_all(int fd, const char *data, size_t length)
     return true;
 }
 
-static bool send_reply(int fd, const struct shop_reply *reply)
+static bool send_reply(int fd, const struct service_reply *reply)
 {
     char text[2048];
     int head = snprintf(text, sizeof(text),
@@ -170,11 +170,11 @@ static bool send_reply(int fd, const struct shop_reply *reply)
 }
 
 /* Answers now and writes the buy down in the log. */
-static bool answer(struct server *server, int fd, const struct shop_request *request,
+static bool answer(struct server *server, int fd, const struct service_request *request,
                    int64_t received)
 {
     bool is_buy = strcmp(request->path, "/buy") == 0;
-    struct shop_reply reply = shop_answer(server->shop, request);
+    struct service_reply reply = service_answer(server->service, request);
     bool good = send_reply(fd, &reply);
     if (is_buy && server->options->log != NULL)
         fprintf(server->options->log, "%s,%" PRId64 ",%" PRId64 "\n", request->key, received,
@@ -206,7 +206,7 @@ static void answer_due(struct server *server)
 
 /* Handles one request; false when the connection is gone. */
 static bool handle(struct server *server, struct connection *connection,
-                   const struct shop_request *request)
+                   const struct service_request *request)
 {
     int64_t received = now_ns(), delay = 0;
     if (strcmp(request->path, "/buy") == 0) {
@@ -245,7 +245,7 @@ static void read_connection(struct server *server, struct connection *connection
     }
     connection->length += (size_t)got;
     connection->buffer[connection->length] = '\0';
-    struct shop_request request;
+    struct service_request request;
     long whole;
     while ((whole = request_read(connection->buffer, connection->length, &request)) > 0) {
         if (!handle(server, connection, &request))
@@ -299,7 +299,7 @@ static void loop(struct server *server)
     }
 }
 
-int server_run(const struct server_options *options, struct shop *shop, struct script *script)
+int server_run(const struct server_options *options, struct service *service, struct script *script)
 {
     struct server *server = calloc(1, sizeof(*server));
     struct sigaction action = {.sa_handler = on_signal};
@@ -308,7 +308,7 @@ int server_run(const struct server_options *options, struct shop *shop, struct s
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     server->options = options;
-    server->shop = shop;
+    server->service = service;
     server->script = script;
     server->queue_tail = &server->queue_head;
     server->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -4,14 +4,14 @@
 #ifndef STUBSERVER_WAITING_H
 #define STUBSERVER_WAITING_H
 
-#include "tests/tools/stubserver/shop.h"
+#include "tests/tools/stubserver/service.h"
 
 struct connection;
 
 struct waiting_reply {
     int64_t due, received; /* ns of CLOCK_MONOTONIC */
     struct connection *connection;
-    struct shop_request request; /* a buy: its body is not kept */
+    struct service_request request; /* a buy: its body is not kept */
 };
 
 struct waiting {

@@ -1,8 +1,8 @@
 /*
- * book.h - orders in the sequence of their sale, found by request id.
+ * ledger.h - orders in the sequence of their sale, found by request id.
  */
-#ifndef STUBSERVER_BOOK_H
-#define STUBSERVER_BOOK_H
+#ifndef STUBSERVER_LEDGER_H
+#define STUBSERVER_LEDGER_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ struct order {
     int64_t quantity;
 };
 
-struct book {
+struct ledger {
     struct order *orders;
     size_t count, room;
     uint32_t *slots; /* open addressing: index + 1 of an order, 0 = free; a power of two */
@@ -23,11 +23,11 @@ struct book {
 };
 
 /* Writes an order down. Ends the process when memory is short: this is a test's tool. */
-void book_add(struct book *book, const struct order *order);
+void ledger_add(struct ledger *ledger, const struct order *order);
 
 /* The first order of a request, or NULL. */
-const struct order *book_find(const struct book *book, const char *request);
+const struct order *ledger_find(const struct ledger *ledger, const char *request);
 
-void book_clear(struct book *book);
+void ledger_clear(struct ledger *ledger);
 
 #endif

@@ -1,38 +1,38 @@
 /*
- * shop.h - a flash sale in memory: the HTTP contract of flashsale, as little of it as a load
+ * service.h - a flash sale in memory: the HTTP contract of flashsale, as little of it as a load
  * generator needs, with planted defects that it must catch.
  */
-#ifndef STUBSERVER_SHOP_H
-#define STUBSERVER_SHOP_H
+#ifndef STUBSERVER_SERVICE_H
+#define STUBSERVER_SERVICE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the shop does wrong. */
+/* What the service does wrong. */
 enum defect {
     DEFECT_NONE,
     DEFECT_OVERSELL,    /* never says sold out */
     DEFECT_LOSE,        /* every second sale is forgotten by the stock */
-    DEFECT_DUPLICATE,   /* every tenth sale has two orders on the books */
-    DEFECT_FORGET,      /* every tenth 201 has no order on the books */
+    DEFECT_DUPLICATE,   /* every tenth sale has two orders in the ledger */
+    DEFECT_FORGET,      /* every tenth 201 has no order in the ledger */
     DEFECT_UNANNOUNCED, /* every tenth sale is answered "busy" */
     DEFECT_AMNESIA,     /* a replayed request gets another order */
     DEFECT_COUNT
 };
 
-struct shop;
+struct service;
 
-struct shop_options {
+struct service_options {
     enum defect defect;
     unsigned busy_every;    /* every Nth buy is refused as busy; 0: none */
     unsigned unknown_every; /* every Nth buy is answered 504, every second of them has bought */
 };
 
-struct shop *shop_new(struct shop_options options);
-void shop_free(struct shop *shop);
+struct service *service_new(struct service_options options);
+void service_free(struct service *service);
 
-struct shop_request {
+struct service_request {
     char method[8];
     char path[128];  /* without the query */
     char query[256]; /* without '?' */
@@ -41,13 +41,13 @@ struct shop_request {
     size_t body_length;
 };
 
-struct shop_reply {
+struct service_reply {
     int status;
-    char *body; /* belongs to the shop; valid until the next request */
+    char *body; /* belongs to the service; valid until the next request */
     size_t length;
 };
 
-struct shop_reply shop_answer(struct shop *shop, const struct shop_request *request);
+struct service_reply service_answer(struct service *service, const struct service_request *request);
 
 /* The defect of that name. False when there is none. */
 bool defect_parse(const char *name, enum defect *ret_defect);
