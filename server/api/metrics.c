@@ -1,36 +1,9 @@
-/* metrics.c - counting, and writing it down by Prometheus's rules: base units, _total, _seconds. */
+/* metrics.c - writing the counters by Prometheus's rules: base units, _total, _seconds. */
 #include "server/api/metrics.h"
-
-/* Upper ends of the buckets, in microseconds. */
-static const int64_t bucket_us[METRICS_BUCKETS] = {500,     1000,    2500,    5000,    10000,
-                                                   25000,   50000,   100000,  250000,  500000,
-                                                   1000000, 2500000, 5000000, 10000000};
 
 static uint64_t get(_Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-static void add(_Atomic uint64_t *counter, uint64_t value)
-{
-    atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
-}
-
-void metrics_count_buy(fs_metrics *metrics, purchase_outcome outcome, bool replayed, int64_t us)
-{
-    int i = 0;
-    while (i < METRICS_BUCKETS && us > bucket_us[i])
-        i++;
-    add(&metrics->buys[outcome].bucket[i], 1);
-    add(&metrics->buys[outcome].sum_us, (uint64_t)us);
-    if (replayed)
-        add(&metrics->replayed, 1);
-}
-
-void metrics_count_response(fs_metrics *metrics, int status)
-{
-    if (status >= 0 && status < METRICS_CODES)
-        add(&metrics->responses[status], 1);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -62,7 +35,7 @@ static void write_buys(fs_metrics *metrics, fs_text *out)
         for (int i = 0; i < METRICS_BUCKETS; i++) {
             count += get(&metrics->buys[o].bucket[i]);
             text_printf(out, "%s_bucket{outcome=\"%s\",le=\"%g\"} %llu\n", name, outcome,
-                        (double)bucket_us[i] / 1e6, (unsigned long long)count);
+                        (double)metrics_bucket_us[i] / 1e6, (unsigned long long)count);
         }
         count += get(&metrics->buys[o].bucket[METRICS_BUCKETS]);
         text_printf(out, "%s_bucket{outcome=\"%s\",le=\"+Inf\"} %llu\n", name, outcome,

@@ -24,8 +24,33 @@ typedef struct fs_metrics {
     _Atomic uint64_t responses[METRICS_CODES]; /* by HTTP status */
 } fs_metrics;
 
-void metrics_count_buy(fs_metrics *metrics, purchase_outcome outcome, bool replayed, int64_t us);
-void metrics_count_response(fs_metrics *metrics, int status);
+/* Upper ends of the buckets, in microseconds. */
+static const int64_t metrics_bucket_us[METRICS_BUCKETS] = {
+    500,    1000,   2500,   5000,    10000,   25000,   50000,
+    100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000};
+
+static inline void metrics_add(_Atomic uint64_t *counter, uint64_t value)
+{
+    atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
+}
+
+static inline void metrics_count_buy(fs_metrics *metrics, purchase_outcome outcome, bool replayed,
+                                     int64_t us)
+{
+    int i = 0;
+    while (i < METRICS_BUCKETS && us > metrics_bucket_us[i])
+        i++;
+    metrics_add(&metrics->buys[outcome].bucket[i], 1);
+    metrics_add(&metrics->buys[outcome].sum_us, (uint64_t)us);
+    if (replayed)
+        metrics_add(&metrics->replayed, 1);
+}
+
+static inline void metrics_count_response(fs_metrics *metrics, int status)
+{
+    if (status >= 0 && status < METRICS_CODES)
+        metrics_add(&metrics->responses[status], 1);
+}
 
 /* Everything in the text format, the lock client's counters and the gauges given included. */
 void metrics_write(fs_metrics *metrics, fs_store *store, int in_flight, fs_text *out);

@@ -18,7 +18,7 @@ typedef struct fs_limit {
     int64_t burst;        /* tries at once */
 } fs_limit;
 
-/* 0: go on. Otherwise the seconds after which a try can succeed. `limit` may be NULL. */
+/* 0: go on. Otherwise the seconds after which a try can succeed. */
 int limit_check(const fs_limit *limit, const char *user, const char *address);
 
 #endif

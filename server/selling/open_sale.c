@@ -1,8 +1,5 @@
-/* open_sale.c - what more than one of the frames does with a sale: its lock, its section, the first
- * words of its scripts. */
+/* open_sale.c - what more than one of the frames does with a sale: its lock, its section. */
 #include "server/selling/open_sale.h"
-
-#include <stdio.h>
 
 dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
                            const char *companion, dlock_lock **ret, char *err, size_t err_len)
@@ -17,12 +14,4 @@ void sale_hold(const open_sale *sale, dlock_time deadline)
 {
     if (sale->terms.hold_ms > 0)
         dlock_sleep(dlock_sooner(dlock_in_ms(sale->terms.hold_ms), deadline));
-}
-
-void sale_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys, uint64_t fence)
-{
-    char by[IDENT_MAX + 32];
-    snprintf(by, sizeof(by), "%llu %s", (unsigned long long)fence, sale->store->instance);
-    terms_put_state(args, &sale->terms, keys);
-    dlock_args_text(args, by);
 }

@@ -23,8 +23,4 @@ dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, 
 /* Makes the critical section last as long as the sale says, but not beyond the deadline. */
 void sale_hold(const open_sale *sale, dlock_time deadline);
 
-/* Appends the keys and the first arguments of a script that records orders: those of state.lua,
- * and "<fence> <instance>" for the records. */
-void sale_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys, uint64_t fence);
-
 #endif

@@ -13,6 +13,7 @@
 
 #include "server/base/fail_point.h"
 #include "server/selling/record.lua.h"
+#include "server/selling/sell.h"
 #include "server/store/state.lua.h"
 
 /* With less time than this left nothing is written any more: the order could come too late when
@@ -109,7 +110,7 @@ static void record_order(const open_sale *sale, const purchase *request, uint64_
 {
     dlock_args args;
     dlock_args_init(&args);
-    sale_put_state(&args, sale, sale->keys, fence);
+    sell_put_state(&args, sale, sale->keys, fence);
     dlock_args_text(&args, request->request);
     dlock_args_text(&args, request->user);
     dlock_args_int(&args, request->quantity);

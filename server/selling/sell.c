@@ -6,6 +6,8 @@
  */
 #include "server/selling/sell.h"
 
+#include <stdio.h>
+
 #include "server/base/log.h"
 #include "server/selling/sell.lua.h"
 #include "server/store/state.lua.h"
@@ -20,11 +22,19 @@ static void compose_guard(void)
     guarded = dlock_guard_new("sell", STATE_LUA SELL_LUA);
 }
 
+void sell_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys, uint64_t fence)
+{
+    char by[IDENT_MAX + 32];
+    snprintf(by, sizeof(by), "%llu %s", (unsigned long long)fence, sale->store->instance);
+    terms_put_state(args, &sale->terms, keys);
+    dlock_args_text(args, by);
+}
+
 static void put_words(dlock_args *args, const open_sale *sale, const sale_keys *keys,
                       uint64_t fence, const sell_buyer *buyers, int count)
 {
     dlock_args_init(args);
-    sale_put_state(args, sale, keys, fence);
+    sell_put_state(args, sale, keys, fence);
     dlock_args_text(args, sale->segments > 1 ? "1" : "0");
     dlock_args_int(args, terms_units(&sale->terms, keys->segment));
     for (int i = 0; i < count; i++) {

@@ -28,4 +28,8 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
 void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold, bool release,
                   const sell_buyer *buyers, int count, dlock_time deadline);
 
+/* Appends the keys and the first arguments of a script that records orders: those of state.lua,
+ * and "<fence> <instance>" for the records. */
+void sell_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys, uint64_t fence);
+
 #endif

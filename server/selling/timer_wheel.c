@@ -1,4 +1,9 @@
-/* timer_wheel.c - see timer_wheel.h. */
+/*
+ * timer_wheel.c - slots, a hand, and a thread that turns it.
+ *
+ * The thread sleeps when there is no timer, and catches up with the clock when it was late, so a
+ * timer is never early and at most a tick late on a machine that keeps up.
+ */
 #include "server/selling/timer_wheel.h"
 
 #include <pthread.h>

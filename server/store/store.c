@@ -15,8 +15,8 @@
 /* A cancellation serves for one outage, and lives as long as the store: a waiter may still look at
  * it. There are few. */
 struct store_outage {
-    struct store_outage *before;
     dlock_cancel *cancel;
+    struct store_outage *before;
 };
 
 static bool next_outage(fs_store *store)
@@ -28,15 +28,11 @@ static bool next_outage(fs_store *store)
         dlock_cancel_free(cancel);
         return false;
     }
-    outage->cancel = cancel;
-    outage->before = atomic_load(&store->outage);
-    atomic_store(&store->outage, outage);
+    *outage = (struct store_outage){cancel, atomic_load(&store->outages)};
+    while (!atomic_compare_exchange_weak(&store->outages, &outage->before, outage)) {
+    }
+    atomic_store(&store->outage_cancel, cancel);
     return true;
-}
-
-dlock_cancel *store_outage_cancel(fs_store *store)
-{
-    return atomic_load(&store->outage)->cancel;
 }
 
 /* What the lock library reports, into the log. */
@@ -112,7 +108,7 @@ void store_close(fs_store *store)
     for (int i = 0; i < store->quorum_len; i++)
         dlock_redis_close(store->quorum[i]);
     dlock_redis_close(store->redis);
-    for (struct store_outage *outage = atomic_load(&store->outage); outage;) {
+    for (struct store_outage *outage = atomic_load(&store->outages); outage;) {
         struct store_outage *before = outage->before;
         dlock_cancel_free(outage->cancel);
         free(outage);

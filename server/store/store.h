@@ -19,10 +19,11 @@ typedef struct fs_store {
     dlock_client *locks;
     dlock_redis *quorum[16]; /* independent servers for Redlock; none: `redis` alone */
     int quorum_len;
-    char instance[65];         /* this process's name, in every order it sells */
-    _Atomic int64_t offset_us; /* Redis's clock less dlock_now() */
-    atomic_bool reachable;     /* whether the last question of the clock was answered */
-    _Atomic(struct store_outage *) outage;
+    char instance[65];                     /* this process's name, in every order it sells */
+    _Atomic int64_t offset_us;             /* Redis's clock less dlock_now() */
+    atomic_bool reachable;                 /* whether the last question of the clock was answered */
+    _Atomic(dlock_cancel *) outage_cancel; /* of the next outage, or the present one */
+    _Atomic(struct store_outage *) outages; /* all so far */
 } fs_store;
 
 /* `redis_url`, `quorum_urls` (comma-separated, or NULL) and `instance` are copied. Does not
@@ -77,6 +78,9 @@ static inline int64_t store_redis_us(const fs_store *store, dlock_time moment)
 }
 
 /* Ends every wait for a lock once Redis is found not to answer: for dlock_wait. (borrowed) */
-dlock_cancel *store_outage_cancel(fs_store *store);
+static inline dlock_cancel *store_outage_cancel(const fs_store *store)
+{
+    return atomic_load(&store->outage_cancel);
+}
 
 #endif
