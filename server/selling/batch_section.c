@@ -101,21 +101,21 @@ int batched_open(const open_sale *sale, void **ret, char *err, size_t err_len)
     return 0;
 }
 
-void batched_close(void *arg)
+void batched_close(void *state)
 {
-    batched_state *state = arg;
-    for (int k = 0; k < state->count; k++) {
-        batch_close(state->segments[k].batch);
-        dlock_lock_free(state->segments[k].lock);
+    batched_state *batches = state;
+    for (int k = 0; k < batches->count; k++) {
+        batch_close(batches->segments[k].batch);
+        dlock_lock_free(batches->segments[k].lock);
     }
-    free(state);
+    free(batches);
 }
 
-void batched_buy_in(const open_sale *sale, void *arg, int segment, const purchase *request,
+void batched_buy_in(const open_sale *sale, void *state, int segment, const purchase *request,
                     purchase_result *result)
 {
-    batched_state *state = arg;
-    batch_buy(state->segments[segment].batch, sale->terms.wait_ms, request, result);
+    batched_state *batches = state;
+    batch_buy(batches->segments[segment].batch, sale->terms.wait_ms, request, result);
 }
 
 void batched_buy(const open_sale *sale, void *state, const purchase *request,

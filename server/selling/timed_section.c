@@ -35,11 +35,11 @@ int timed_open(const open_sale *sale, void **ret, char *err, size_t err_len)
     return 0;
 }
 
-void timed_close(void *arg)
+void timed_close(void *state)
 {
-    timed_state *state = arg;
-    wheel_close(state->wheel);
-    free(state);
+    timed_state *timers = state;
+    wheel_close(timers->wheel);
+    free(timers);
 }
 
 /* ---- for the steps --------------------------------------------------------------------------- */
@@ -106,20 +106,20 @@ static int64_t renew(void *arg)
     return more ? hold->sale->terms.lease_ms * lock->tenths[1] / 10 : -1;
 }
 
-void timed_buy(const open_sale *sale, void *arg, const purchase *request, purchase_result *result)
+void timed_buy(const open_sale *sale, void *state, const purchase *request, purchase_result *result)
 {
-    timed_state *state = arg;
+    timed_state *timers = state;
     const timed_lock *lock = sale->strategy->timed;
-    timed_hold hold = {.sale = sale, .lease_ms = state->lease_ms};
+    timed_hold hold = {.sale = sale, .lease_ms = timers->lease_ms};
     snprintf(hold.value, sizeof(hold.value), "%s:%" PRIu64, dlock_client_id(sale->store->locks),
              atomic_fetch_add(&tokens, 1));
     if (!take(&hold, request, result))
         return;
-    wheel_start(state->wheel, &hold.timer, sale->terms.lease_ms * lock->tenths[0] / 10, renew,
+    wheel_start(timers->wheel, &hold.timer, sale->terms.lease_ms * lock->tenths[0] / 10, renew,
                 &hold);
     fs_section section = {.locked = true, .cancelled = lock->loss_cancels ? &hold.lost : NULL};
     read_then_write(sale, request, section, result);
-    wheel_stop(state->wheel, &hold.timer);
+    wheel_stop(timers->wheel, &hold.timer);
     hold.deadline = dlock_in_ms(IO_MS);
     lock->release(&hold);
 }
