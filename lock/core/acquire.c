@@ -26,7 +26,7 @@ void dlock_cancel_free(dlock_cancel *cancel)
     free(cancel);
 }
 
-bool cancelled(const dlock_wait *wait)
+bool dlock_cancelled(const dlock_wait *wait)
 {
     return wait->cancel && atomic_load(&wait->cancel->fired);
 }
@@ -60,13 +60,13 @@ static void leave(dlock_lock *lock, const char *token, dlock_status last)
     bool silent = last == DLOCK_UNKNOWN || last == DLOCK_UNAVAILABLE;
     dlock_status status = silent ? last : lock->kind->leave(lock, token);
     if (status == DLOCK_UNAVAILABLE || status == DLOCK_UNKNOWN)
-        settle_later(lock, token);
+        dlock_retried_release_add(lock, token);
 }
 
 static void sleep_until_woken(dlock_lock *lock, waiter *w, const dlock_wait *wait, dlock_time at)
 {
     dlock_time tick = dlock_in_ms(lock->client->options.recheck_ms);
-    room_wait(lock, w, wait->cancel ? dlock_sooner(at, tick) : at);
+    dlock_wait_set_wait(lock, w, wait->cancel ? dlock_sooner(at, tick) : at);
 }
 
 /* A grant that came with the wake-up: ours at once, if it is younger than the last "no" that this
@@ -75,27 +75,27 @@ static void sleep_until_woken(dlock_lock *lock, waiter *w, const dlock_wait *wai
 static bool given(dlock_lock *lock, waiter *w, answer *a)
 {
     int64_t claim_ms = lock->claim_ms;
-    pthread_mutex_lock(&lock->room.lock);
-    int64_t left_us = w->without.us + validity_us(claim_ms) - dlock_now().us;
+    pthread_mutex_lock(&lock->wait_set.lock);
+    int64_t left_us = w->without.us + dlock_grant_validity_us(claim_ms) - dlock_now().us;
     bool good = w->given.granted && w->given.fence > w->without_fence &&
                 left_us > claim_ms * 1000 / 4 && lock->options.wait_replicas == 0;
     if (good)
         *a = w->given;
     w->given.granted = false;
-    pthread_mutex_unlock(&lock->room.lock);
+    pthread_mutex_unlock(&lock->wait_set.lock);
     return good;
 }
 
 /* A question was answered. Woken since it was asked, the waiter is to ask again. */
 static void note_answer(dlock_lock *lock, waiter *w, const answer *a)
 {
-    pthread_mutex_lock(&lock->room.lock);
+    pthread_mutex_lock(&lock->wait_set.lock);
     if (!a->granted && w->without.us < a->asked.us) {
         w->without = a->asked;
         w->without_fence = a->fence;
     }
     w->chosen = w->chosen && w->woken;
-    pthread_mutex_unlock(&lock->room.lock);
+    pthread_mutex_unlock(&lock->wait_set.lock);
 }
 
 /* A question without an answer is asked again soon, for the lock may be ours by now: after 5, 10,
@@ -131,7 +131,7 @@ static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_w
                      (lock->kind->queues && entry != ENTRY_NONE);
         if (hopeless(status))
             return status;
-        if (cancelled(wait))
+        if (dlock_cancelled(wait))
             return DLOCK_CANCELLED;
         if (entry == ENTRY_NONE || dlock_passed(deadline))
             return unknown ? DLOCK_UNKNOWN : status == DLOCK_OK ? DLOCK_BUSY : status;
@@ -145,15 +145,15 @@ static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_w
     }
 }
 
-/* The same in the room, which is entered before the first question: its wake-up may come before
+/* The same in the wait set, which is entered before the first question: its wake-up may come before
  * its answer. Whoever goes without a grant takes back what may be left of it in Redis. */
-static dlock_status ask_in_room(dlock_lock *lock, waiter *w, const dlock_wait *wait,
-                                dlock_time deadline, answer *a)
+static dlock_status ask_in_wait_set(dlock_lock *lock, waiter *w, const dlock_wait *wait,
+                                    dlock_time deadline, answer *a)
 {
-    room_enter(&lock->room, w);
+    dlock_wait_set_enter(&lock->wait_set, w);
     bool left_over = false;
     dlock_status status = ask_until_granted(lock, w, wait, deadline, a, &left_over);
-    room_leave(&lock->room, w);
+    dlock_wait_set_leave(&lock->wait_set, w);
     if (status != DLOCK_OK && left_over)
         leave(lock, w->token, status);
     return status;
@@ -163,10 +163,10 @@ static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wai
                               dlock_time deadline, grant **ret)
 {
     answer a;
-    dlock_status status = ask_in_room(lock, w, wait, deadline, &a);
+    dlock_status status = ask_in_wait_set(lock, w, wait, deadline, &a);
     if (status != DLOCK_OK)
         return status;
-    grant *g = grant_new(lock, w->token);
+    grant *g = dlock_grant_new(lock, w->token);
     if (!g) {
         leave(lock, w->token, DLOCK_OK);
         return DLOCK_NO_MEMORY;
@@ -179,11 +179,11 @@ static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wai
     g->ends = (dlock_time){max_hold ? a.asked.us + max_hold * 1000 : INT64_MAX};
     g->claimed = a.claimed;
     if (a.claimed) {
-        grant_confirm(g, a.asked, lock->options.lease_ms);
-        watchdog_add(lock->client->watchdog, g, lock->options.renew_ms);
+        dlock_grant_confirm(g, a.asked, lock->options.lease_ms);
+        dlock_watchdog_add(lock->client->watchdog, g, lock->options.renew_ms);
     } else {
-        grant_confirm(g, w->without, lock->claim_ms);
-        watchdog_add(lock->client->watchdog, g, lock->claim_ms / 5);
+        dlock_grant_confirm(g, w->without, lock->claim_ms);
+        dlock_watchdog_add(lock->client->watchdog, g, lock->claim_ms / 5);
     }
     *ret = g;
     return DLOCK_OK;
@@ -196,19 +196,19 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
     waiter w = {0};
     snprintf(w.token, sizeof(w.token), "%s:%llu", lock->client->id,
              (unsigned long long)atomic_fetch_add(&lock->client->next_number, 1));
-    waiter_init(&w);
+    dlock_cond_init(&w.cond);
     dlock_status status = DLOCK_OK;
     if (lock->options.cohort_max > 0)
-        status = cohort_enter(lock, &w, wait, deadline);
+        status = dlock_cohort_enter(lock, &w, wait, deadline);
     if (status == DLOCK_OK && w.handed) {
-        STAT(lock->client, passed_on, 1);
+        dlock_client_count(lock->client, &lock->client->stats.passed_on, 1);
         *ret = w.handed;
     } else if (status == DLOCK_OK) {
         status = new_grant(lock, &w, wait, deadline, ret);
         if (status != DLOCK_OK)
-            cohort_next(lock);
+            dlock_cohort_next(lock);
     }
-    waiter_destroy(&w);
+    pthread_cond_destroy(&w.cond);
     return status;
 }
 
@@ -217,13 +217,13 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
 static void count_failure(dlock_client *client, dlock_status status)
 {
     if (status == DLOCK_BUSY)
-        STAT(client, busy, 1);
+        dlock_client_count(client, &client->stats.busy, 1);
     else if (status == DLOCK_CANCELLED)
-        STAT(client, cancelled, 1);
+        dlock_client_count(client, &client->stats.cancelled, 1);
     else if (status == DLOCK_UNKNOWN)
-        STAT(client, unknown, 1);
+        dlock_client_count(client, &client->stats.unknown, 1);
     else
-        STAT(client, unavailable, 1);
+        dlock_client_count(client, &client->stats.unavailable, 1);
 }
 
 static dlock_hold *new_hold(dlock_lock *lock, uint64_t context, bool of_thread)
@@ -243,19 +243,19 @@ static dlock_status acquire_anew(dlock_lock *lock, const dlock_wait *wait, dlock
 {
     dlock_client *client = lock->client;
     dlock_time since = dlock_now();
-    STAT(client, waiting_now, 1);
+    dlock_client_count(client, &client->stats.waiting_now, 1);
     dlock_status status = get_grant(lock, wait, &hold->grant);
-    STAT(client, waiting_now, -1);
+    dlock_client_count(client, &client->stats.waiting_now, -1);
     if (status != DLOCK_OK) {
         count_failure(client, status);
         return status;
     }
-    stats_time(client, &client->stats.wait_us, since);
+    dlock_client_time(client, &client->stats.wait_us, since);
     hold->since = dlock_now();
-    registry_add(hold);
-    grant_set_holder(hold->grant, hold);
-    STAT(client, acquired, 1);
-    STAT(client, held_now, 1);
+    dlock_registry_add(hold);
+    dlock_grant_set_holder(hold->grant, hold);
+    dlock_client_count(client, &client->stats.acquired, 1);
+    dlock_client_count(client, &client->stats.held_now, 1);
     return DLOCK_OK;
 }
 
@@ -263,33 +263,33 @@ dlock_status dlock_acquire(dlock_lock *lock, const dlock_wait *wait, dlock_hold 
 {
     static const dlock_wait no_wait;
     dlock_client *client = lock->client;
-    if (client_forked(client))
+    if (dlock_client_forked(client))
         return DLOCK_FORKED;
     if (!wait)
         wait = &no_wait;
     if (wait->wait_ms < DLOCK_FOREVER)
         return DLOCK_INVALID;
     bool of_thread = wait->context == 0;
-    uint64_t context = of_thread ? client_thread() : wait->context;
+    uint64_t context = of_thread ? dlock_registry_thread() : wait->context;
     const char *name = lock->names[0];
     dlock_hold *hold = NULL;
     if (!lock->options.not_reentrant && lock->names_len == 1)
-        hold = registry_reenter(client, name, context, of_thread);
+        hold = dlock_registry_reenter(client, name, context, of_thread);
     if (hold) {
-        STAT(client, reentered, 1);
+        dlock_client_count(client, &client->stats.reentered, 1);
         *ret = hold;
         return DLOCK_OK;
     }
     hold = new_hold(lock, context, of_thread);
     if (!hold)
         return DLOCK_NO_MEMORY;
-    order_acquiring(hold);
+    dlock_lock_order_acquiring(hold);
     dlock_status status = acquire_anew(lock, wait, hold);
     if (status != DLOCK_OK) {
         free(hold);
         return status;
     }
-    order_acquired(hold);
+    dlock_lock_order_acquired(hold);
     *ret = hold;
     return DLOCK_OK;
 }

@@ -20,8 +20,8 @@ static void thread_ended(void *number)
 {
     pthread_mutex_lock(&clients_lock);
     for (dlock_client *c = clients; c; c = c->next)
-        if (!client_forked(c))
-            registry_thread_ended(c, (uint64_t)(uintptr_t)number);
+        if (!dlock_client_forked(c))
+            dlock_registry_thread_ended(c, (uint64_t)(uintptr_t)number);
     pthread_mutex_unlock(&clients_lock);
 }
 
@@ -30,7 +30,7 @@ static void make_thread_key(void)
     pthread_key_create(&thread_key, thread_ended);
 }
 
-uint64_t client_thread(void)
+uint64_t dlock_registry_thread(void)
 {
     static atomic_uint_fast64_t last;
     if (thread_number == 0) {
@@ -41,14 +41,14 @@ uint64_t client_thread(void)
     return thread_number;
 }
 
-bool client_forked(const dlock_client *client)
+bool dlock_client_forked(const dlock_client *client)
 {
     return client->pid != getpid();
 }
 
 /* ---- reports and statistics ------------------------------------------------------------------ */
 
-void client_report(dlock_client *client, dlock_report what, const char *format, ...)
+void dlock_client_report(dlock_client *client, dlock_report what, const char *format, ...)
 {
     if (!client->options.report)
         return;
@@ -60,7 +60,14 @@ void client_report(dlock_client *client, dlock_report what, const char *format, 
     client->options.report(client->options.report_arg, what, text);
 }
 
-void stats_time(dlock_client *client, dlock_histogram *histogram, dlock_time since)
+void dlock_client_count(dlock_client *client, uint64_t *counter, int more)
+{
+    pthread_mutex_lock(&client->stats_lock);
+    *counter += (uint64_t)more;
+    pthread_mutex_unlock(&client->stats_lock);
+}
+
+void dlock_client_time(dlock_client *client, dlock_histogram *histogram, dlock_time since)
 {
     uint64_t us = (uint64_t)(dlock_now().us - since.us);
     int bucket = 0;
@@ -76,7 +83,7 @@ void stats_time(dlock_client *client, dlock_histogram *histogram, dlock_time sin
 void dlock_client_stats(dlock_client *client, dlock_stats *ret)
 {
     *ret = (dlock_stats){0};
-    if (client_forked(client)) /* another thread may have had the mutex at the fork */
+    if (dlock_client_forked(client)) /* another thread may have had the mutex at the fork */
         return;
     pthread_mutex_lock(&client->stats_lock);
     *ret = client->stats;
@@ -87,7 +94,7 @@ void dlock_last_error(dlock_client *client, char *buf, size_t buf_len)
 {
     dlock_redis *redis = client->options.redis ? client->options.redis : client->options.quorum[0];
     snprintf(buf, buf_len, "%s", "");
-    if (client_forked(client))
+    if (dlock_client_forked(client))
         return;
     dlock_redis_last_error(redis, buf, buf_len);
 }
@@ -150,11 +157,12 @@ dlock_status dlock_client_new(const dlock_client_options *options, dlock_client 
     pthread_mutex_init(&client->stats_lock, NULL);
     for (int i = 0; i < REGISTRY_BUCKETS; i++)
         pthread_mutex_init(&client->registry[i].lock, NULL);
-    if (!make_id(client) || !(client->order = order_new()) ||
-        !(client->settler = settler_new(client)) || !(client->watchdog = watchdog_new(client))) {
+    if (!make_id(client) || !(client->order = dlock_lock_order_new()) ||
+        !(client->retried_releases = dlock_retried_releases_new(client)) ||
+        !(client->watchdog = dlock_watchdog_new(client))) {
         snprintf(err, err_len, "out of memory, threads or randomness");
-        settler_free(client->settler);
-        order_free(client->order);
+        dlock_retried_releases_free(client->retried_releases);
+        dlock_lock_order_free(client->order);
         free(client);
         return DLOCK_NO_MEMORY;
     }
@@ -168,7 +176,7 @@ dlock_status dlock_client_new(const dlock_client_options *options, dlock_client 
 
 void dlock_client_free(dlock_client *client)
 {
-    if (!client || client_forked(client)) /* a child has no threads to stop */
+    if (!client || dlock_client_forked(client)) /* a child has no threads to stop */
         return;
     pthread_mutex_lock(&clients_lock);
     dlock_client **at = &clients;
@@ -176,10 +184,10 @@ void dlock_client_free(dlock_client *client)
         at = &(*at)->next;
     *at = client->next;
     pthread_mutex_unlock(&clients_lock);
-    watchdog_free(client->watchdog); /* it may still leave something to settle */
-    settler_free(client->settler);
-    registry_free(client);
-    order_free(client->order);
+    dlock_watchdog_free(client->watchdog); /* it may still leave something to settle */
+    dlock_retried_releases_free(client->retried_releases);
+    dlock_registry_free(client);
+    dlock_lock_order_free(client->order);
     pthread_mutex_destroy(&client->locks_lock);
     pthread_mutex_destroy(&client->stats_lock);
     free(client);

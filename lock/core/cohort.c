@@ -8,7 +8,8 @@
  */
 #include "core/internal.h"
 
-dlock_status cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *wait, dlock_time until)
+dlock_status dlock_cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *wait,
+                                dlock_time until)
 {
     cohort *c = &lock->cohort;
     dlock_status status = DLOCK_OK;
@@ -18,15 +19,17 @@ dlock_status cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *wait, d
         pthread_mutex_unlock(&c->lock);
         return DLOCK_OK;
     }
-    waiter_append(&c->first, &c->last, w);
+    dlock_waiter_append(&c->first, &c->last, w);
     while (!w->handed && !w->your_turn) {
         dlock_time tick = dlock_in_ms(lock->client->options.recheck_ms);
-        status = cancelled(wait) ? DLOCK_CANCELLED : dlock_passed(until) ? DLOCK_BUSY : DLOCK_OK;
+        status = dlock_cancelled(wait) ? DLOCK_CANCELLED
+                 : dlock_passed(until) ? DLOCK_BUSY
+                                       : DLOCK_OK;
         if (status != DLOCK_OK) {
-            waiter_unlink(&c->first, &c->last, w);
+            dlock_waiter_unlink(&c->first, &c->last, w);
             break;
         }
-        waiter_sleep(w, &c->lock, wait->cancel ? dlock_sooner(until, tick) : until);
+        dlock_cond_wait(&w->cond, &c->lock, wait->cancel ? dlock_sooner(until, tick) : until);
     }
     pthread_mutex_unlock(&c->lock);
     return status;
@@ -36,7 +39,7 @@ static bool budget_left(const grant *g)
 {
     const dlock_options *o = &g->lock->options;
     int64_t used_us = dlock_now().us - g->since.us;
-    if (grant_left_ms(g) <= g->lock->claim_ms / 4 || dlock_passed(g->ends))
+    if (dlock_grant_left_ms(g) <= g->lock->claim_ms / 4 || dlock_passed(g->ends))
         return false;
     if (g->others == 0)
         return used_us < g->lock->client->options.recheck_ms * 1000;
@@ -47,11 +50,11 @@ static waiter *take_first(cohort *c)
 {
     waiter *w = c->first;
     if (w)
-        waiter_unlink(&c->first, &c->last, w);
+        dlock_waiter_unlink(&c->first, &c->last, w);
     return w;
 }
 
-bool cohort_pass(dlock_lock *lock, grant *g)
+bool dlock_cohort_pass(dlock_lock *lock, grant *g)
 {
     cohort *c = &lock->cohort;
     if (lock->options.cohort_max == 0 || !budget_left(g))
@@ -60,7 +63,7 @@ bool cohort_pass(dlock_lock *lock, grant *g)
     waiter *w = take_first(c);
     if (w) {
         g->passed++;
-        grant_set_holder(g, NULL);
+        dlock_grant_set_holder(g, NULL);
         w->handed = g;
         pthread_cond_signal(&w->cond);
     }
@@ -68,7 +71,7 @@ bool cohort_pass(dlock_lock *lock, grant *g)
     return w;
 }
 
-void cohort_next(dlock_lock *lock)
+void dlock_cohort_next(dlock_lock *lock)
 {
     cohort *c = &lock->cohort;
     if (lock->options.cohort_max == 0)

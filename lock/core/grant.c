@@ -4,13 +4,13 @@
 
 #include "core/internal.h"
 
-grant *grant_new(dlock_lock *lock, const char *token)
+grant *dlock_grant_new(dlock_lock *lock, const char *token)
 {
     grant *g = calloc(1, sizeof(*g));
     if (!g)
         return NULL;
     g->lock = lock;
-    lock_ref(lock);
+    dlock_lock_ref(lock);
     snprintf(g->token, sizeof(g->token), "%s", token);
     g->heap_at = -1;
     atomic_init(&g->state, GRANT_HELD);
@@ -19,37 +19,37 @@ grant *grant_new(dlock_lock *lock, const char *token)
     return g;
 }
 
-void grant_ref(grant *g)
+void dlock_grant_ref(grant *g)
 {
     atomic_fetch_add(&g->refs, 1);
 }
 
-void grant_unref(grant *g)
+void dlock_grant_unref(grant *g)
 {
     if (atomic_fetch_sub(&g->refs, 1) != 1)
         return;
     pthread_mutex_destroy(&g->holder_lock);
-    lock_unref(g->lock);
+    dlock_lock_unref(g->lock);
     free(g);
 }
 
-int64_t validity_us(int64_t lease_ms)
+int64_t dlock_grant_validity_us(int64_t lease_ms)
 {
     return lease_ms * 1000 - lease_ms * 1000 / 100 - 2000;
 }
 
-void grant_confirm(grant *g, dlock_time asked, int64_t lease_ms)
+void dlock_grant_confirm(grant *g, dlock_time asked, int64_t lease_ms)
 {
-    int64_t until = asked.us + validity_us(lease_ms);
+    int64_t until = asked.us + dlock_grant_validity_us(lease_ms);
     atomic_store(&g->valid_until_us, until < g->ends.us ? until : g->ends.us);
 }
 
-bool grant_alive(const grant *g)
+bool dlock_grant_alive(const grant *g)
 {
     return atomic_load(&g->state) == GRANT_HELD && dlock_now().us < atomic_load(&g->valid_until_us);
 }
 
-int64_t grant_left_ms(const grant *g)
+int64_t dlock_grant_left_ms(const grant *g)
 {
     if (atomic_load(&g->state) != GRANT_HELD)
         return 0;
@@ -57,12 +57,12 @@ int64_t grant_left_ms(const grant *g)
     return us > 0 ? us / 1000 : 0;
 }
 
-void grant_set_holder(grant *g, dlock_hold *holder)
+void dlock_grant_set_holder(grant *g, dlock_hold *holder)
 {
     pthread_mutex_lock(&g->holder_lock);
     g->holder = holder;
     if (holder && atomic_load(&g->state) != GRANT_HELD)
-        hold_tell_lost(holder);
+        dlock_hold_tell_lost(holder);
     pthread_mutex_unlock(&g->holder_lock);
 }
 
@@ -70,15 +70,15 @@ void grant_set_holder(grant *g, dlock_hold *holder)
 static void tell_loss(grant *g, grant_state why)
 {
     dlock_client *client = g->lock->client;
-    STAT(client, lost, 1);
+    dlock_client_count(client, &client->stats.lost, 1);
     if (g->holder)
-        hold_tell_lost(g->holder);
-    client_report(client, DLOCK_REPORT_LOST, "lock %s lost: %s", g->lock->names[0],
-                  why == GRANT_TAKEN ? "Redis says it is not ours"
-                                     : "its time ran out without a confirmed renewal");
+        dlock_hold_tell_lost(g->holder);
+    dlock_client_report(client, DLOCK_REPORT_LOST, "lock %s lost: %s", g->lock->names[0],
+                        why == GRANT_TAKEN ? "Redis says it is not ours"
+                                           : "its time ran out without a confirmed renewal");
 }
 
-bool grant_end(grant *g, grant_state to)
+bool dlock_grant_end(grant *g, grant_state to)
 {
     int held = GRANT_HELD;
     pthread_mutex_lock(&g->holder_lock);
@@ -87,6 +87,6 @@ bool grant_end(grant *g, grant_state to)
         tell_loss(g, to);
     pthread_mutex_unlock(&g->holder_lock);
     if (changed && to != GRANT_RELEASED)
-        cohort_next(g->lock);
+        dlock_cohort_next(g->lock);
     return changed;
 }

@@ -105,11 +105,11 @@ static dlock_status unwrap(dlock_hold *hold, redisReply *reply, bool release, re
     }
     freeReplyObject(reply);
     if (status == DLOCK_STALE) {
-        STAT(hold->lock->client, stale, 1);
-        grant_end(hold->grant, GRANT_TAKEN);
+        dlock_client_count(hold->lock->client, &hold->lock->client->stats.stale, 1);
+        dlock_grant_end(hold->grant, GRANT_TAKEN);
     } else if (status == DLOCK_OK) {
-        STAT(hold->lock->client, guarded, 1);
-        if (release && grant_end(hold->grant, GRANT_RELEASED))
+        dlock_client_count(hold->lock->client, &hold->lock->client->stats.guarded, 1);
+        if (release && dlock_grant_end(hold->grant, GRANT_RELEASED))
             hold->released_by_guard = true;
     }
     return status;
@@ -123,7 +123,7 @@ dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard, int keys,
     redisReply *reply = NULL;
     if (ret)
         *ret = NULL;
-    if (client_forked(lock->client))
+    if (dlock_client_forked(lock->client))
         return DLOCK_FORKED;
     if (lock->options.kind == DLOCK_QUORUM || lock->names_len > 1 || keys < 0 ||
         keys > args->count || (release && hold->count > 1))
@@ -139,5 +139,5 @@ dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard, int keys,
         *ret = reply; /* the error, for its text */
     else if (reply)
         freeReplyObject(reply);
-    return status_of(outcome);
+    return dlock_status_of(outcome);
 }

@@ -13,7 +13,7 @@ static void ring(int fd)
         return; /* already readable */
 }
 
-void hold_tell_lost(dlock_hold *hold)
+void dlock_hold_tell_lost(dlock_hold *hold)
 {
     const dlock_options *options = &hold->lock->options;
     if (options->lost)
@@ -23,7 +23,7 @@ void hold_tell_lost(dlock_hold *hold)
 
 int dlock_lost_fd(dlock_hold *hold)
 {
-    if (client_forked(hold->lock->client))
+    if (dlock_client_forked(hold->lock->client))
         return -1;
     int none = -1;
     if (atomic_load(&hold->lost_fd) < 0) {
@@ -39,17 +39,17 @@ int dlock_lost_fd(dlock_hold *hold)
 
 bool dlock_held(const dlock_hold *hold)
 {
-    return !client_forked(hold->lock->client) && grant_alive(hold->grant);
+    return !dlock_client_forked(hold->lock->client) && dlock_grant_alive(hold->grant);
 }
 
 int64_t dlock_validity_ms(const dlock_hold *hold)
 {
-    return client_forked(hold->lock->client) ? 0 : grant_left_ms(hold->grant);
+    return dlock_client_forked(hold->lock->client) ? 0 : dlock_grant_left_ms(hold->grant);
 }
 
 uint64_t dlock_fence(const dlock_hold *hold)
 {
-    return client_forked(hold->lock->client) ? 0 : hold->grant->fence;
+    return dlock_client_forked(hold->lock->client) ? 0 : hold->grant->fence;
 }
 
 const char *dlock_owner(const dlock_hold *hold)

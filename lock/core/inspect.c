@@ -44,12 +44,12 @@ static dlock_redis *server_of(const dlock_lock *lock)
 dlock_status dlock_inspect(dlock_lock *lock, dlock_info *ret)
 {
     redisReply *reply = NULL;
-    if (client_forked(lock->client))
+    if (dlock_client_forked(lock->client))
         return DLOCK_FORKED;
     dlock_args args;
     dlock_args_init(&args);
     add_keys(&args, lock, 0, 3);
-    dlock_status status = ask(lock->client, server_of(lock), &look, 3, &args, &reply);
+    dlock_status status = dlock_script_call(lock->client, server_of(lock), &look, 3, &args, &reply);
     dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;
@@ -76,7 +76,7 @@ static dlock_status force_on(dlock_lock *lock, dlock_redis *redis, int name)
     add_keys(&args, lock, name, 6);
     dlock_args_int(&args, lock->claim_ms);
     dlock_args_int(&args, lock->kind->queues);
-    dlock_status status = ask(lock->client, redis, &force, 6, &args, &reply);
+    dlock_status status = dlock_script_call(lock->client, redis, &force, 6, &args, &reply);
     dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;
@@ -88,7 +88,7 @@ static dlock_status force_on(dlock_lock *lock, dlock_redis *redis, int name)
 dlock_status dlock_force_release(dlock_lock *lock)
 {
     const dlock_client_options *o = &lock->client->options;
-    if (client_forked(lock->client))
+    if (dlock_client_forked(lock->client))
         return DLOCK_FORKED;
     bool quorum = lock->options.kind == DLOCK_QUORUM;
     int places = quorum ? o->quorum_len : lock->names_len;

@@ -3,13 +3,11 @@
  *
  *     dlock_client ── watchdog (thread, connection, heap of grants, unsettled releases)
  *          │       └─ registry (context + name -> hold), order checker, stats
- *     dlock_lock ──── kind (how Redis is asked), room (who waits here), cohort (who is next here)
- *          │
- *     grant ───────── one ownership in Redis: token, fence, validity. It outlives hand-offs
- *          │          inside a cohort.
- *     dlock_hold ──── one context's use of a grant: count of re-entries, lost eventfd
+ *     dlock_lock ──── kind (how Redis is asked), wait set (who waits here), cohort (who is next
+ * here) │ grant ───────── one ownership in Redis: token, fence, validity. It outlives hand-offs │
+ * inside a cohort. dlock_hold ──── one context's use of a grant: count of re-entries, lost eventfd
  *
- * Order of mutexes, outer first: a client's list of locks, room or cohort of a lock, registry,
+ * Order of mutexes, outer first: a client's list of locks, wait set or cohort of a lock, registry,
  * grant, watchdog, stats.
  */
 #ifndef DLOCK_CORE_INTERNAL_H
@@ -53,7 +51,7 @@ typedef struct grant {
     dlock_time ends;   /* max_hold */
     int64_t others;    /* waiters in Redis, as last told */
     int passed;        /* hand-offs inside the cohort */
-    atomic_int state;  /* grant_state; changed by grant_end() only */
+    atomic_int state;  /* grant_state; changed by dlock_grant_end() only */
     _Atomic int64_t valid_until_us;
     bool claimed;         /* the lease runs; the watchdog's, once it knows the grant */
     atomic_bool orphaned; /* not renewed any more: its thread has ended */
@@ -68,22 +66,22 @@ typedef struct grant {
 } grant;
 
 /* A grant with one reference, GRANT_HELD. NULL: out of memory. */
-grant *grant_new(dlock_lock *lock, const char *token);
-void grant_ref(grant *g);
-void grant_unref(grant *g);
+grant *dlock_grant_new(dlock_lock *lock, const char *token);
+void dlock_grant_ref(grant *g);
+void dlock_grant_unref(grant *g);
 
 /* The only function that changes the state: from HELD to one of the others, once. True: this call
  * changed it. A loss is told to the holder (eventfd, callback) and reported, and the cohort's next
  * asks Redis at once: the holder may never come back. After RELEASED the caller sees to that. */
-bool grant_end(grant *g, grant_state to);
+bool dlock_grant_end(grant *g, grant_state to);
 
 /* Confirmed at `asked` (taken before the question was sent): valid for `lease_ms` from then on,
  * less 1 % + 2 ms for drift. */
-void grant_confirm(grant *g, dlock_time asked, int64_t lease_ms);
-int64_t validity_us(int64_t lease_ms); /* a lease less the allowance for drift */
-bool grant_alive(const grant *g);
-int64_t grant_left_ms(const grant *g);
-void grant_set_holder(grant *g, dlock_hold *holder);
+void dlock_grant_confirm(grant *g, dlock_time asked, int64_t lease_ms);
+int64_t dlock_grant_validity_us(int64_t lease_ms); /* a lease less the allowance for drift */
+bool dlock_grant_alive(const grant *g);
+int64_t dlock_grant_left_ms(const grant *g);
+void dlock_grant_set_holder(grant *g, dlock_hold *holder);
 
 /* ---- kinds: how Redis is asked --------------------------------------------------------------- */
 
@@ -123,13 +121,13 @@ typedef struct kind {
     /* ... or, where that is NULL, as a function. OK, NOT_OWNER, UNAVAILABLE, UNKNOWN. */
     dlock_status (*renew)(dlock_lock *lock, const char *token);
 
-    /* Waits for wake-ups on the room's own connection, until `until` at the latest, and passes
-     * them to the room. On a new connection it first sees to what may have been missed. False: it
+    /* Waits for wake-ups on the wait set's own connection, until `until` at the latest, and passes
+     * them to the set. On a new connection it first sees to what may have been missed. False: it
      * could not; not to be called again at once. NULL: waiters of this kind poll. */
     bool (*listen)(dlock_lock *lock, dlock_time until);
 } kind;
 
-extern const kind kind_string, kind_hash, kind_fair, kind_quorum;
+extern const kind dlock_kind_string, dlock_kind_hash, dlock_kind_fair, dlock_kind_quorum;
 
 /* ---- lock ------------------------------------------------------------------------------------ */
 
@@ -137,11 +135,11 @@ extern const kind kind_string, kind_hash, kind_fair, kind_quorum;
 typedef struct waiter {
     char token[TOKEN_LEN];
     pthread_cond_t cond;
-    bool asleep;            /* room: in room_wait() */
-    bool woken;             /* room: take `given`, or ask Redis now */
-    bool chosen;            /* room: to ask for all who wait; until it has an answer */
-    answer given;           /* room: the grant that the wake-up brought, if granted */
-    dlock_time without;     /* room: the lock was not ours when this was asked; 0 = not known; */
+    bool asleep;        /* wait set: in dlock_wait_set_wait() */
+    bool woken;         /* wait set: take `given`, or ask Redis now */
+    bool chosen;        /* wait set: to ask for all who wait; until it has an answer */
+    answer given;       /* wait set: the grant that the wake-up brought, if granted */
+    dlock_time without; /* wait set: the lock was not ours when this was asked; 0 = not known; */
     uint64_t without_fence; /* ... this was the last fence issued then */
     bool your_turn;         /* cohort: go and ask Redis */
     grant *handed;          /* cohort: yours */
@@ -150,7 +148,7 @@ typedef struct waiter {
 
 /* Waiting threads of this process that ask Redis for one lock. One of them, the leader, listens
  * for all. */
-typedef struct room {
+typedef struct wait_set {
     pthread_mutex_t lock; /* guards first, last, leader, and the waiters' marks */
     waiter *first, *last;
     waiter *leader;
@@ -158,7 +156,7 @@ typedef struct room {
     bool listened;          /* listen() has heard something, or silence, on conn */
     bool subscribed;        /* hash: conn is subscribed */
     dlock_time beat_at;     /* fair: next heartbeat */
-} room;
+} wait_set;
 
 typedef struct cohort {
     pthread_mutex_t lock;
@@ -176,15 +174,15 @@ struct dlock_lock {
     char **names;  /* names[0] is the lock's name */
     char **fences; /* the fence counter of each */
     char *queue, *beats, *wake, *channel;
-    room room;
+    wait_set wait_set;
     cohort cohort;
     struct dlock_lock *next, *prev; /* among all locks of the client */
 };
 
-void lock_ref(dlock_lock *lock);
-void lock_unref(dlock_lock *lock);
-/* room_wake() in the room of every lock that has this lock's wake-up list. */
-bool lock_wake(dlock_lock *lock, const char *token, const answer *given);
+void dlock_lock_ref(dlock_lock *lock);
+void dlock_lock_unref(dlock_lock *lock);
+/* dlock_wait_set_wake() in the wait set of every lock that has this lock's wake-up list. */
+bool dlock_waiter_wake(dlock_lock *lock, const char *token, const answer *given);
 
 /* ---- hold ------------------------------------------------------------------------------------ */
 
@@ -200,7 +198,7 @@ struct dlock_hold {
     dlock_hold *next; /* registry */
 };
 
-void hold_tell_lost(dlock_hold *hold);
+void dlock_hold_tell_lost(dlock_hold *hold);
 
 /* ---- client ---------------------------------------------------------------------------------- */
 
@@ -212,8 +210,8 @@ typedef struct registry_bucket {
 } registry_bucket;
 
 typedef struct watchdog watchdog;
-typedef struct settler settler;
-typedef struct order_book order_book;
+typedef struct retried_releases retried_releases;
+typedef struct lock_order lock_order;
 
 struct dlock_client {
     dlock_client_options options; /* defaults filled in */
@@ -223,8 +221,8 @@ struct dlock_client {
     _Atomic int64_t offset_us; /* Redis's clock less ours, at most too large; 0 = not known */
     registry_bucket registry[REGISTRY_BUCKETS];
     watchdog *watchdog;
-    settler *settler;
-    order_book *order;
+    retried_releases *retried_releases;
+    lock_order *order;
     pthread_mutex_t locks_lock;
     dlock_lock *locks;
     pthread_mutex_t stats_lock;
@@ -232,81 +230,75 @@ struct dlock_client {
     struct dlock_client *next; /* among all clients of the process */
 };
 
-bool client_forked(const dlock_client *client);
-__attribute__((format(printf, 3, 4))) void client_report(dlock_client *client, dlock_report what,
-                                                         const char *format, ...);
+bool dlock_client_forked(const dlock_client *client);
+__attribute__((format(printf, 3, 4))) void
+dlock_client_report(dlock_client *client, dlock_report what, const char *format, ...);
 /* The calling thread's number: never reused. Its end is noticed from now on. */
-uint64_t client_thread(void);
+uint64_t dlock_registry_thread(void);
 
-/* Adds to one counter of dlock_stats. */
-#define STAT(client, field, n)                                                                     \
-    do {                                                                                           \
-        pthread_mutex_lock(&(client)->stats_lock);                                                 \
-        (client)->stats.field += (uint64_t)(n);                                                    \
-        pthread_mutex_unlock(&(client)->stats_lock);                                               \
-    } while (0)
-void stats_time(dlock_client *client, dlock_histogram *histogram, dlock_time since);
+/* Adds to a counter of client->stats. */
+void dlock_client_count(dlock_client *client, uint64_t *counter, int more);
+void dlock_client_time(dlock_client *client, dlock_histogram *histogram, dlock_time since);
 
 /* registry.c: the live hold of a context, re-entered (count + 1), or NULL. */
-dlock_hold *registry_reenter(dlock_client *client, const char *name, uint64_t context,
-                             bool of_thread);
-void registry_add(dlock_hold *hold);
+dlock_hold *dlock_registry_reenter(dlock_client *client, const char *name, uint64_t context,
+                                   bool of_thread);
+void dlock_registry_add(dlock_hold *hold);
 /* One level less; true and out of the registry at the last one. */
-bool registry_leave(dlock_hold *hold);
-void registry_thread_ended(dlock_client *client, uint64_t thread);
-void registry_free(dlock_client *client);
+bool dlock_registry_leave(dlock_hold *hold);
+void dlock_registry_thread_ended(dlock_client *client, uint64_t thread);
+void dlock_registry_free(dlock_client *client);
 
 /* watchdog.c */
-watchdog *watchdog_new(dlock_client *client);
-void watchdog_free(watchdog *w);
-void watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms);
-void watchdog_remove(watchdog *w, grant *g);
+watchdog *dlock_watchdog_new(dlock_client *client);
+void dlock_watchdog_free(watchdog *w);
+void dlock_watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms);
+void dlock_watchdog_remove(watchdog *w, grant *g);
 
 /* late_release.c: what a release or a waiter's leaving left open is tried again in the background,
  * until the lease must have ended. */
-settler *settler_new(dlock_client *client);
-void settler_free(settler *s); /* waits for what is open, at most io_ms */
-void settle_later(dlock_lock *lock, const char *token);
+retried_releases *dlock_retried_releases_new(dlock_client *client);
+void dlock_retried_releases_free(retried_releases *s); /* waits for what is open, at most io_ms */
+void dlock_retried_release_add(dlock_lock *lock, const char *token);
 
 /* waiting.c */
-void room_enter(room *r, waiter *w);
-void room_leave(room *r, waiter *w);
-void room_wait(dlock_lock *lock, waiter *w, dlock_time until); /* until woken, or `until` */
+void dlock_wait_set_enter(wait_set *set, waiter *w);
+void dlock_wait_set_leave(wait_set *set, waiter *w);
+void dlock_wait_set_wait(dlock_lock *lock, waiter *w,
+                         dlock_time until); /* until woken, or `until` */
 /* Wakes the waiter with this token; `given` is what it gets, NULL: it must ask. False: it is not
  * there. */
-bool room_wake(room *r, const char *token, const answer *given);
-void room_wake_one(room *r); /* the lock may be free: one of them is to ask */
+bool dlock_wait_set_wake(wait_set *set, const char *token, const answer *given);
+void dlock_wait_set_wake_one(wait_set *set); /* the lock may be free: one of them is to ask */
 /* All waiters but the one with this token were without the lock, asked at `asked`, when `fence` was
  * the last one issued. */
-void room_without(room *r, const char *token, dlock_time asked, uint64_t fence);
+void dlock_wait_set_without(wait_set *set, const char *token, dlock_time asked, uint64_t fence);
 
 /* cohort.c: OK with w->handed (a grant from inside) or without (this thread's turn to ask Redis).
  */
-dlock_status cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *wait, dlock_time until);
-bool cohort_pass(dlock_lock *lock, grant *g);
+dlock_status dlock_cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *wait,
+                                dlock_time until);
+bool dlock_cohort_pass(dlock_lock *lock, grant *g);
 /* Once for each grant that ended and each turn that brought none. */
-void cohort_next(dlock_lock *lock);
+void dlock_cohort_next(dlock_lock *lock);
 
 /* acquire.c */
-bool cancelled(const dlock_wait *wait);
+bool dlock_cancelled(const dlock_wait *wait);
 
 /* lock_order.c */
-order_book *order_new(void);
-void order_free(order_book *book);
-void order_acquiring(const dlock_hold *wanted);
-void order_acquired(const dlock_hold *hold);
-void order_released(const dlock_hold *hold);
+lock_order *dlock_lock_order_new(void);
+void dlock_lock_order_free(lock_order *book);
+void dlock_lock_order_acquiring(const dlock_hold *wanted);
+void dlock_lock_order_acquired(const dlock_hold *hold);
+void dlock_lock_order_released(const dlock_hold *hold);
 
-/* waiters, as rooms and cohorts keep them (waiting.c) */
-void waiter_init(waiter *w);
-void waiter_destroy(waiter *w);
-void waiter_sleep(waiter *w, pthread_mutex_t *lock, dlock_time until);
-void waiter_append(waiter **first, waiter **last, waiter *w);
-void waiter_unlink(waiter **first, waiter **last, waiter *w);
+/* waiters, as wait sets and cohorts keep them (waiting.c) */
+void dlock_waiter_append(waiter **first, waiter **last, waiter *w);
+void dlock_waiter_unlink(waiter **first, waiter **last, waiter *w);
 
 /* script_call.c: a script on the client's server, outcome as status. */
-dlock_status ask(dlock_client *client, dlock_redis *redis, dlock_script *script, int keys,
-                 const dlock_args *args, redisReply **ret);
-dlock_status status_of(dlock_redis_outcome outcome);
+dlock_status dlock_script_call(dlock_client *client, dlock_redis *redis, dlock_script *script,
+                               int keys, const dlock_args *args, redisReply **ret);
+dlock_status dlock_status_of(dlock_redis_outcome outcome);
 
 #endif

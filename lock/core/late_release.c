@@ -17,7 +17,7 @@ typedef struct open_release {
     struct open_release *next;
 } open_release;
 
-struct settler {
+struct retried_releases {
     dlock_client *client;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -27,9 +27,9 @@ struct settler {
     bool at_work; /* the thread asks Redis for one that is not in the list just now */
 };
 
-settler *settler_new(dlock_client *client)
+retried_releases *dlock_retried_releases_new(dlock_client *client)
 {
-    settler *s = calloc(1, sizeof(*s));
+    retried_releases *s = calloc(1, sizeof(*s));
     if (!s)
         return NULL;
     s->client = client;
@@ -40,12 +40,12 @@ settler *settler_new(dlock_client *client)
 
 static void free_open(open_release *open)
 {
-    lock_unref(open->lock);
+    dlock_lock_unref(open->lock);
     free(open);
 }
 
 /* One try for the first in the list, which goes to its end if it stays open. Under the mutex. */
-static bool settle_first(settler *s)
+static bool settle_first(retried_releases *s)
 {
     open_release *open = s->first;
     s->first = open->next;
@@ -55,8 +55,9 @@ static bool settle_first(settler *s)
     bool unsettled = status == DLOCK_UNAVAILABLE || status == DLOCK_UNKNOWN;
     bool over = unsettled && dlock_passed(open->until);
     if (!unsettled || over)
-        client_report(s->client, DLOCK_REPORT_RELEASE, "release of %s %s", open->lock->names[0],
-                      over ? "given up: its lease must have ended" : "settled");
+        dlock_client_report(s->client, DLOCK_REPORT_RELEASE, "release of %s %s",
+                            open->lock->names[0],
+                            over ? "given up: its lease must have ended" : "settled");
     pthread_mutex_lock(&s->lock);
     s->at_work = false;
     pthread_cond_broadcast(&s->changed);
@@ -74,7 +75,7 @@ static bool settle_first(settler *s)
 
 static void *run(void *arg)
 {
-    settler *s = arg;
+    retried_releases *s = arg;
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
         if (!s->first)
@@ -86,14 +87,14 @@ static void *run(void *arg)
     return NULL;
 }
 
-void settle_later(dlock_lock *lock, const char *token)
+void dlock_retried_release_add(dlock_lock *lock, const char *token)
 {
-    settler *s = lock->client->settler;
+    retried_releases *s = lock->client->retried_releases;
     open_release *open = calloc(1, sizeof(*open));
     if (!open)
         return;
     open->lock = lock;
-    lock_ref(lock);
+    dlock_lock_ref(lock);
     open->until = dlock_in_ms(lock->options.lease_ms);
     snprintf(open->token, sizeof(open->token), "%s", token);
     pthread_mutex_lock(&s->lock);
@@ -105,7 +106,7 @@ void settle_later(dlock_lock *lock, const char *token)
     pthread_mutex_unlock(&s->lock);
 }
 
-void settler_free(settler *s)
+void dlock_retried_releases_free(retried_releases *s)
 {
     if (!s)
         return;

@@ -108,8 +108,8 @@ static void free_lock(dlock_lock *lock)
     free(lock->beats);
     free(lock->wake);
     free(lock->channel);
-    dlock_redis_hang_up(lock->room.conn);
-    pthread_mutex_destroy(&lock->room.lock);
+    dlock_redis_hang_up(lock->wait_set.conn);
+    pthread_mutex_destroy(&lock->wait_set.lock);
     pthread_mutex_destroy(&lock->cohort.lock);
     free(lock);
 }
@@ -139,7 +139,7 @@ static bool ref_again(dlock_lock *lock)
 }
 
 /* Lists the lock, unless the client has the same one already. Returns the one to use: those who
- * wait for it then share a room, with one connection and one leader, and a cohort. */
+ * wait for it then share a wait set, with one connection and one leader, and a cohort. */
 static dlock_lock *enlist(dlock_client *client, dlock_lock *lock)
 {
     pthread_mutex_lock(&client->locks_lock);
@@ -166,17 +166,17 @@ static void delist(dlock_client *client, dlock_lock *lock)
 }
 
 static const kind *const kinds[] = {
-    [DLOCK_STRING] = &kind_string,
-    [DLOCK_HASH] = &kind_hash,
-    [DLOCK_FAIR] = &kind_fair,
-    [DLOCK_QUORUM] = &kind_quorum,
+    [DLOCK_STRING] = &dlock_kind_string,
+    [DLOCK_HASH] = &dlock_kind_hash,
+    [DLOCK_FAIR] = &dlock_kind_fair,
+    [DLOCK_QUORUM] = &dlock_kind_quorum,
 };
 
 dlock_status dlock_multi_new(dlock_client *client, const char *const *names, int names_len,
                              const dlock_options *options, dlock_lock **ret, char *err,
                              size_t err_len)
 {
-    if (client_forked(client))
+    if (dlock_client_forked(client))
         return DLOCK_FORKED;
     dlock_options o = with_defaults(options);
     const char *wrong = check_options(client, &o, names_len);
@@ -199,7 +199,7 @@ dlock_status dlock_multi_new(dlock_client *client, const char *const *names, int
         lock->claim_ms = o.lease_ms;
     lock->names_len = names_len;
     atomic_init(&lock->refs, 1);
-    pthread_mutex_init(&lock->room.lock, NULL);
+    pthread_mutex_init(&lock->wait_set.lock, NULL);
     pthread_mutex_init(&lock->cohort.lock, NULL);
     if (!make_names(lock, names)) {
         snprintf(err, err_len, "out of memory");
@@ -224,12 +224,12 @@ const char *dlock_lock_name(const dlock_lock *lock)
     return lock->names[0];
 }
 
-void lock_ref(dlock_lock *lock)
+void dlock_lock_ref(dlock_lock *lock)
 {
     atomic_fetch_add(&lock->refs, 1);
 }
 
-void lock_unref(dlock_lock *lock)
+void dlock_lock_unref(dlock_lock *lock)
 {
     dlock_client *client = lock->client;
     if (atomic_fetch_sub(&lock->refs, 1) != 1)
@@ -238,22 +238,22 @@ void lock_unref(dlock_lock *lock)
     free_lock(lock);
 }
 
-bool lock_wake(dlock_lock *lock, const char *token, const answer *given)
+bool dlock_waiter_wake(dlock_lock *lock, const char *token, const answer *given)
 {
-    bool found = room_wake(&lock->room, token, given);
+    bool found = dlock_wait_set_wake(&lock->wait_set, token, given);
     if (found)
         return true;
     dlock_client *client = lock->client;
     pthread_mutex_lock(&client->locks_lock);
     for (dlock_lock *twin = client->locks; twin && !found; twin = twin->next)
         if (twin != lock && strcmp(twin->wake, lock->wake) == 0)
-            found = room_wake(&twin->room, token, given);
+            found = dlock_wait_set_wake(&twin->wait_set, token, given);
     pthread_mutex_unlock(&client->locks_lock);
     return found;
 }
 
 void dlock_lock_free(dlock_lock *lock)
 {
-    if (lock && !client_forked(lock->client))
-        lock_unref(lock);
+    if (lock && !dlock_client_forked(lock->client))
+        dlock_lock_unref(lock);
 }

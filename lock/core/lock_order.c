@@ -22,7 +22,7 @@ typedef struct held {
     bool of_thread; /* a thread's number and a caller's own id may be the same number */
 } held;
 
-struct order_book {
+struct lock_order {
     pthread_mutex_t lock;
     pair *pairs;
     size_t pairs_len;
@@ -30,15 +30,15 @@ struct order_book {
     size_t held_len;
 };
 
-order_book *order_new(void)
+lock_order *dlock_lock_order_new(void)
 {
-    order_book *book = calloc(1, sizeof(*book));
+    lock_order *book = calloc(1, sizeof(*book));
     if (book)
         pthread_mutex_init(&book->lock, NULL);
     return book;
 }
 
-void order_free(order_book *book)
+void dlock_lock_order_free(lock_order *book)
 {
     if (!book)
         return;
@@ -54,7 +54,7 @@ void order_free(order_book *book)
     free(book);
 }
 
-static bool known(const order_book *book, const char *first, const char *then)
+static bool known(const lock_order *book, const char *first, const char *then)
 {
     for (size_t i = 0; i < book->pairs_len; i++)
         if (strcmp(book->pairs[i].first, first) == 0 && strcmp(book->pairs[i].then, then) == 0)
@@ -63,7 +63,7 @@ static bool known(const order_book *book, const char *first, const char *then)
 }
 
 /* Whether `to` was ever asked for while `from` was held, over any number of steps. */
-static bool leads(order_book *book, const char *from, const char *to)
+static bool leads(lock_order *book, const char *from, const char *to)
 {
     for (size_t i = 0; i < book->pairs_len; i++) {
         pair *p = &book->pairs[i];
@@ -76,7 +76,7 @@ static bool leads(order_book *book, const char *from, const char *to)
     return false;
 }
 
-static void remember(order_book *book, const char *first, const char *then)
+static void remember(lock_order *book, const char *first, const char *then)
 {
     pair *pairs = realloc(book->pairs, (book->pairs_len + 1) * sizeof(*pairs));
     if (!pairs)
@@ -96,11 +96,11 @@ static bool same_context(const held *h, const dlock_hold *hold)
     return h->context == hold->context && h->of_thread == hold->of_thread;
 }
 
-void order_acquiring(const dlock_hold *wanted)
+void dlock_lock_order_acquiring(const dlock_hold *wanted)
 {
     dlock_client *client = wanted->lock->client;
     const char *name = wanted->lock->names[0];
-    order_book *book = client->order;
+    lock_order *book = client->order;
     if (!client->options.check_order)
         return;
     pthread_mutex_lock(&book->lock);
@@ -111,20 +111,21 @@ void order_acquiring(const dlock_hold *wanted)
         for (size_t k = 0; k < book->pairs_len; k++)
             book->pairs[k].seen = false;
         if (leads(book, name, h->name))
-            client_report(client, DLOCK_REPORT_ORDER,
-                          "possible deadlock: %s is asked for while %s is held, and elsewhere %s "
-                          "while %s is held",
-                          name, h->name, h->name, name);
+            dlock_client_report(
+                client, DLOCK_REPORT_ORDER,
+                "possible deadlock: %s is asked for while %s is held, and elsewhere %s "
+                "while %s is held",
+                name, h->name, h->name, name);
         remember(book, h->name, name);
     }
     pthread_mutex_unlock(&book->lock);
 }
 
-void order_acquired(const dlock_hold *hold)
+void dlock_lock_order_acquired(const dlock_hold *hold)
 {
     dlock_client *client = hold->lock->client;
     const char *name = hold->lock->names[0];
-    order_book *book = client->order;
+    lock_order *book = client->order;
     if (!client->options.check_order)
         return;
     pthread_mutex_lock(&book->lock);
@@ -139,11 +140,11 @@ void order_acquired(const dlock_hold *hold)
     pthread_mutex_unlock(&book->lock);
 }
 
-void order_released(const dlock_hold *hold)
+void dlock_lock_order_released(const dlock_hold *hold)
 {
     dlock_client *client = hold->lock->client;
     const char *name = hold->lock->names[0];
-    order_book *book = client->order;
+    lock_order *book = client->order;
     if (!client->options.check_order)
         return;
     pthread_mutex_lock(&book->lock);

@@ -16,15 +16,15 @@ static registry_bucket *bucket_of(dlock_client *client, const char *name, uint64
     return &client->registry[hash % REGISTRY_BUCKETS];
 }
 
-dlock_hold *registry_reenter(dlock_client *client, const char *name, uint64_t context,
-                             bool of_thread)
+dlock_hold *dlock_registry_reenter(dlock_client *client, const char *name, uint64_t context,
+                                   bool of_thread)
 {
     registry_bucket *bucket = bucket_of(client, name, context);
     pthread_mutex_lock(&bucket->lock);
     dlock_hold *hold = bucket->first;
     while (hold && !(hold->context == context && hold->of_thread == of_thread &&
                      strcmp(hold->lock->names[0], name) == 0 && hold->lock->names_len == 1 &&
-                     !hold->released_by_guard && grant_alive(hold->grant)))
+                     !hold->released_by_guard && dlock_grant_alive(hold->grant)))
         hold = hold->next;
     if (hold)
         hold->count++;
@@ -32,7 +32,7 @@ dlock_hold *registry_reenter(dlock_client *client, const char *name, uint64_t co
     return hold;
 }
 
-void registry_add(dlock_hold *hold)
+void dlock_registry_add(dlock_hold *hold)
 {
     registry_bucket *bucket = bucket_of(hold->lock->client, hold->lock->names[0], hold->context);
     pthread_mutex_lock(&bucket->lock);
@@ -41,7 +41,7 @@ void registry_add(dlock_hold *hold)
     pthread_mutex_unlock(&bucket->lock);
 }
 
-bool registry_leave(dlock_hold *hold)
+bool dlock_registry_leave(dlock_hold *hold)
 {
     registry_bucket *bucket = bucket_of(hold->lock->client, hold->lock->names[0], hold->context);
     pthread_mutex_lock(&bucket->lock);
@@ -56,7 +56,7 @@ bool registry_leave(dlock_hold *hold)
     return last;
 }
 
-void registry_thread_ended(dlock_client *client, uint64_t thread)
+void dlock_registry_thread_ended(dlock_client *client, uint64_t thread)
 {
     for (int i = 0; i < REGISTRY_BUCKETS; i++) {
         registry_bucket *bucket = &client->registry[i];
@@ -65,15 +65,15 @@ void registry_thread_ended(dlock_client *client, uint64_t thread)
             if (!hold->of_thread || hold->context != thread)
                 continue;
             atomic_store(&hold->grant->orphaned, true);
-            client_report(client, DLOCK_REPORT_ORPHANED,
-                          "a thread ended while it held lock %s; it is not renewed any more",
-                          hold->lock->names[0]);
+            dlock_client_report(client, DLOCK_REPORT_ORPHANED,
+                                "a thread ended while it held lock %s; it is not renewed any more",
+                                hold->lock->names[0]);
         }
         pthread_mutex_unlock(&bucket->lock);
     }
 }
 
-void registry_free(dlock_client *client)
+void dlock_registry_free(dlock_client *client)
 {
     for (int i = 0; i < REGISTRY_BUCKETS; i++) {
         while (client->registry[i].first) {
@@ -81,7 +81,7 @@ void registry_free(dlock_client *client)
             client->registry[i].first = hold->next;
             if (atomic_load(&hold->lost_fd) >= 0)
                 close(atomic_load(&hold->lost_fd));
-            grant_unref(hold->grant);
+            dlock_grant_unref(hold->grant);
             free(hold);
         }
         pthread_mutex_destroy(&client->registry[i].lock);

@@ -9,52 +9,52 @@
 static dlock_status give_back(grant *g)
 {
     dlock_lock *lock = g->lock;
-    bool was_ours = grant_end(g, GRANT_RELEASED);
+    bool was_ours = dlock_grant_end(g, GRANT_RELEASED);
     grant_state state = (grant_state)atomic_load(&g->state);
-    watchdog_remove(lock->client->watchdog, g);
+    dlock_watchdog_remove(lock->client->watchdog, g);
     dlock_status status = lock->kind->release(lock, g->token);
     if (status == DLOCK_UNAVAILABLE || status == DLOCK_UNKNOWN)
-        settle_later(lock, g->token);
+        dlock_retried_release_add(lock, g->token);
     if (state == GRANT_TAKEN) /* but if only the fence was, the lock still had our token */
         return DLOCK_NOT_OWNER;
     if (was_ours)
-        cohort_next(lock);
+        dlock_cohort_next(lock);
     return status == DLOCK_OK && !was_ours ? DLOCK_EXPIRED : status;
 }
 
 static void count(dlock_client *client, dlock_status status)
 {
     if (status == DLOCK_OK)
-        STAT(client, released, 1);
+        dlock_client_count(client, &client->stats.released, 1);
     else if (status == DLOCK_EXPIRED)
-        STAT(client, expired, 1);
+        dlock_client_count(client, &client->stats.expired, 1);
     else if (status == DLOCK_NOT_OWNER)
-        STAT(client, not_owner, 1);
+        dlock_client_count(client, &client->stats.not_owner, 1);
     else
-        STAT(client, unknown, 1);
+        dlock_client_count(client, &client->stats.unknown, 1);
 }
 
 dlock_status dlock_release(dlock_hold *hold)
 {
     dlock_lock *lock = hold->lock;
     dlock_client *client = lock->client;
-    if (client_forked(client))
+    if (dlock_client_forked(client))
         return DLOCK_FORKED;
-    if (!registry_leave(hold))
-        return grant_alive(hold->grant) ? DLOCK_OK : DLOCK_EXPIRED;
+    if (!dlock_registry_leave(hold))
+        return dlock_grant_alive(hold->grant) ? DLOCK_OK : DLOCK_EXPIRED;
     grant *g = hold->grant;
     dlock_status status = DLOCK_OK;
-    stats_time(client, &client->stats.hold_us, hold->since);
-    STAT(client, held_now, -1);
-    order_released(hold);
-    grant_set_holder(g, NULL);
+    dlock_client_time(client, &client->stats.hold_us, hold->since);
+    dlock_client_count(client, &client->stats.held_now, -1);
+    dlock_lock_order_released(hold);
+    dlock_grant_set_holder(g, NULL);
     if (hold->released_by_guard) {
-        watchdog_remove(client->watchdog, g);
-        cohort_next(lock);
-        grant_unref(g);
-    } else if (!(grant_alive(g) && cohort_pass(lock, g))) {
+        dlock_watchdog_remove(client->watchdog, g);
+        dlock_cohort_next(lock);
+        dlock_grant_unref(g);
+    } else if (!(dlock_grant_alive(g) && dlock_cohort_pass(lock, g))) {
         status = give_back(g);
-        grant_unref(g);
+        dlock_grant_unref(g);
     }
     count(client, status);
     if (atomic_load(&hold->lost_fd) >= 0)

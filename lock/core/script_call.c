@@ -1,7 +1,7 @@
 /* Asking Redis from the lock core: outcomes become statuses. */
 #include "core/internal.h"
 
-dlock_status status_of(dlock_redis_outcome outcome)
+dlock_status dlock_status_of(dlock_redis_outcome outcome)
 {
     switch (outcome) {
     case DLOCK_REDIS_OK:
@@ -17,11 +17,12 @@ dlock_status status_of(dlock_redis_outcome outcome)
     return DLOCK_UNKNOWN;
 }
 
-dlock_status ask(dlock_client *client, dlock_redis *redis, dlock_script *script, int keys,
-                 const dlock_args *args, redisReply **ret)
+dlock_status dlock_script_call(dlock_client *client, dlock_redis *redis, dlock_script *script,
+                               int keys, const dlock_args *args, redisReply **ret)
 {
     dlock_time deadline = dlock_in_ms(client->options.io_ms);
-    dlock_status status = status_of(dlock_redis_eval(redis, script, keys, args, deadline, ret));
+    dlock_status status =
+        dlock_status_of(dlock_redis_eval(redis, script, keys, args, deadline, ret));
     if (status != DLOCK_OK && *ret) {
         freeReplyObject(*ret);
         *ret = NULL;

@@ -1,8 +1,8 @@
 /*
- * The room where this process's threads wait for one lock that is held elsewhere.
+ * The wait set: this process's threads that wait for one lock which is held elsewhere.
  *
- * One of them is the leader: it listens on the room's connection for all and wakes whom a message
- * names. When it is woken itself it leaves, and the next one in the room leads. So there is one
+ * One of them is the leader: it listens on the set's connection for all and wakes whom a message
+ * names. When it is woken itself it leaves, and the next one in the set leads. So there is one
  * blocked connection a lock, however many threads wait. Locks whose kind does not listen have no
  * leader: their waiters just sleep.
  *
@@ -15,24 +15,9 @@
 
 #include "core/internal.h"
 
-/* ---- one waiter ------------------------------------------------------------------------------ */
+/* ---- lists of waiters ------------------------------------------------------------------------ */
 
-void waiter_init(waiter *w)
-{
-    dlock_cond_init(&w->cond);
-}
-
-void waiter_destroy(waiter *w)
-{
-    pthread_cond_destroy(&w->cond);
-}
-
-void waiter_sleep(waiter *w, pthread_mutex_t *lock, dlock_time until)
-{
-    dlock_cond_wait(&w->cond, lock, until);
-}
-
-void waiter_append(waiter **first, waiter **last, waiter *w)
+void dlock_waiter_append(waiter **first, waiter **last, waiter *w)
 {
     w->next = NULL;
     w->prev = *last;
@@ -43,19 +28,19 @@ void waiter_append(waiter **first, waiter **last, waiter *w)
     *last = w;
 }
 
-void waiter_unlink(waiter **first, waiter **last, waiter *w)
+void dlock_waiter_unlink(waiter **first, waiter **last, waiter *w)
 {
     *(w->prev ? &w->prev->next : first) = w->next;
     *(w->next ? &w->next->prev : last) = w->prev;
 }
 
-/* ---- the room -------------------------------------------------------------------------------- */
+/* ---- the wait set ---------------------------------------------------------------------------- */
 
-void room_enter(room *r, waiter *w)
+void dlock_wait_set_enter(wait_set *set, waiter *w)
 {
-    pthread_mutex_lock(&r->lock);
-    waiter_append(&r->first, &r->last, w);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&set->lock);
+    dlock_waiter_append(&set->first, &set->last, w);
+    pthread_mutex_unlock(&set->lock);
 }
 
 static void wake(waiter *w)
@@ -66,63 +51,63 @@ static void wake(waiter *w)
 
 /* The first who sleeps; nobody, if one is chosen already and has yet to ask. One who is just asking
  * may have done so before the lock was free, and asks again if there is nobody else. */
-static void choose(room *r)
+static void choose(wait_set *set)
 {
     waiter *chosen = NULL;
-    for (waiter *w = r->first; w; w = w->next) {
+    for (waiter *w = set->first; w; w = w->next) {
         if (w->chosen && w->woken)
             return;
         if (!chosen && w->asleep && !w->woken)
             chosen = w;
     }
     if (!chosen)
-        chosen = r->first;
+        chosen = set->first;
     if (!chosen)
         return;
     chosen->chosen = true;
     wake(chosen);
 }
 
-void room_leave(room *r, waiter *w)
+void dlock_wait_set_leave(wait_set *set, waiter *w)
 {
-    pthread_mutex_lock(&r->lock);
-    waiter_unlink(&r->first, &r->last, w);
+    pthread_mutex_lock(&set->lock);
+    dlock_waiter_unlink(&set->first, &set->last, w);
     if (w->chosen)
-        choose(r);
-    pthread_mutex_unlock(&r->lock);
+        choose(set);
+    pthread_mutex_unlock(&set->lock);
 }
 
-bool room_wake(room *r, const char *token, const answer *given)
+bool dlock_wait_set_wake(wait_set *set, const char *token, const answer *given)
 {
-    pthread_mutex_lock(&r->lock);
-    waiter *w = r->first;
+    pthread_mutex_lock(&set->lock);
+    waiter *w = set->first;
     while (w && strcmp(w->token, token) != 0)
         w = w->next;
     if (w && given)
         w->given = *given;
     if (w)
         wake(w);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&set->lock);
     return w;
 }
 
-void room_wake_one(room *r)
+void dlock_wait_set_wake_one(wait_set *set)
 {
-    pthread_mutex_lock(&r->lock);
-    choose(r);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&set->lock);
+    choose(set);
+    pthread_mutex_unlock(&set->lock);
 }
 
-void room_without(room *r, const char *token, dlock_time asked, uint64_t fence)
+void dlock_wait_set_without(wait_set *set, const char *token, dlock_time asked, uint64_t fence)
 {
-    pthread_mutex_lock(&r->lock);
-    for (waiter *w = r->first; w; w = w->next) {
+    pthread_mutex_lock(&set->lock);
+    for (waiter *w = set->first; w; w = w->next) {
         if (w->without.us >= asked.us || strcmp(w->token, token) == 0)
             continue;
         w->without = asked;
         w->without_fence = fence;
     }
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&set->lock);
 }
 
 /* Called by the leader without the lock. A message may have been lost with a connection: the first
@@ -130,43 +115,43 @@ void room_without(room *r, const char *token, dlock_time asked, uint64_t fence)
  * not listen; not to be tried again at once. */
 static bool listen_once(dlock_lock *lock, dlock_time until)
 {
-    room *r = &lock->room;
-    if (r->conn && dlock_redis_broken(r->conn)) {
-        dlock_redis_hang_up(r->conn);
-        r->conn = NULL;
+    wait_set *set = &lock->wait_set;
+    if (set->conn && dlock_redis_broken(set->conn)) {
+        dlock_redis_hang_up(set->conn);
+        set->conn = NULL;
     }
-    if (!r->conn) {
+    if (!set->conn) {
         dlock_time deadline = dlock_in_ms(lock->client->options.io_ms);
-        r->subscribed = r->listened = false;
-        r->beat_at = (dlock_time){0};
-        if (dlock_redis_dial(lock->client->options.redis, lock->names[0], deadline, &r->conn) !=
+        set->subscribed = set->listened = false;
+        set->beat_at = (dlock_time){0};
+        if (dlock_redis_dial(lock->client->options.redis, lock->names[0], deadline, &set->conn) !=
             DLOCK_REDIS_OK)
             return false;
     }
     bool listened = lock->kind->listen(lock, until);
-    return listened || (r->listened && dlock_redis_broken(r->conn));
+    return listened || (set->listened && dlock_redis_broken(set->conn));
 }
 
 static void lead(dlock_lock *lock, waiter *w, dlock_time until)
 {
-    room *r = &lock->room;
-    r->leader = w;
+    wait_set *set = &lock->wait_set;
+    set->leader = w;
     while (!w->woken && !dlock_passed(until)) {
-        pthread_mutex_unlock(&r->lock);
+        pthread_mutex_unlock(&set->lock);
         bool listened = listen_once(lock, until);
         dlock_time tick = dlock_in_ms(lock->client->options.recheck_ms);
-        pthread_mutex_lock(&r->lock);
+        pthread_mutex_lock(&set->lock);
         if (!listened && !w->woken)
-            waiter_sleep(w, &r->lock, dlock_sooner(until, tick));
+            dlock_cond_wait(&w->cond, &set->lock, dlock_sooner(until, tick));
     }
-    r->leader = NULL;
+    set->leader = NULL;
 }
 
 /* Whoever sleeps without a leader is woken to lead. One who is just asking Redis would not hear it
  * and may go without coming back to sleep. */
-static void find_leader(room *r)
+static void find_leader(wait_set *set)
 {
-    for (waiter *w = r->first; w && !r->leader; w = w->next) {
+    for (waiter *w = set->first; w && !set->leader; w = w->next) {
         if (w->asleep && !w->woken) {
             pthread_cond_signal(&w->cond);
             return;
@@ -174,20 +159,20 @@ static void find_leader(room *r)
     }
 }
 
-void room_wait(dlock_lock *lock, waiter *w, dlock_time until)
+void dlock_wait_set_wait(dlock_lock *lock, waiter *w, dlock_time until)
 {
-    room *r = &lock->room;
+    wait_set *set = &lock->wait_set;
     bool listens = lock->kind->listen && lock->options.poll_ms == 0;
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&set->lock);
     w->asleep = true;
     while (!w->woken && !dlock_passed(until)) {
-        if (listens && !r->leader)
+        if (listens && !set->leader)
             lead(lock, w, until);
         else
-            waiter_sleep(w, &r->lock, until);
+            dlock_cond_wait(&w->cond, &set->lock, until);
     }
     w->asleep = w->woken = false;
     if (listens)
-        find_leader(r);
-    pthread_mutex_unlock(&r->lock);
+        find_leader(set);
+    pthread_mutex_unlock(&set->lock);
 }

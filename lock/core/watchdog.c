@@ -76,7 +76,7 @@ static void push(watchdog *w, grant *g)
         int cap = w->cap ? 2 * w->cap : 64;
         grant **heap = realloc(w->heap, (size_t)cap * sizeof(*heap));
         if (!heap) {
-            grant_unref(g);
+            dlock_grant_unref(g);
             return;
         }
         w->heap = heap;
@@ -123,9 +123,9 @@ static void put_in_batch(watchdog *w, grant *g)
 /* The lease ends by itself, but max_hold cuts it short: Redis must hear of that. */
 static void expire(grant *g)
 {
-    if (grant_end(g, GRANT_EXPIRED) && dlock_passed(g->ends))
-        settle_later(g->lock, g->token);
-    grant_unref(g);
+    if (dlock_grant_end(g, GRANT_EXPIRED) && dlock_passed(g->ends))
+        dlock_retried_release_add(g->lock, g->token);
+    dlock_grant_unref(g);
 }
 
 /* Under the mutex: fills the batch with what is due, and ends what is over. */
@@ -136,10 +136,10 @@ static void collect(watchdog *w)
         grant *g = w->heap[0];
         take_out(w, g);
         if (atomic_load(&g->state) != GRANT_HELD) {
-            grant_unref(g);
-        } else if (renews(g) && grant_alive(g)) {
+            dlock_grant_unref(g);
+        } else if (renews(g) && dlock_grant_alive(g)) {
             put_in_batch(w, g);
-        } else if (grant_alive(g)) {
+        } else if (dlock_grant_alive(g)) {
             schedule(g, 0);
             push(w, g);
         } else {
@@ -234,22 +234,22 @@ static void conclude(watchdog *w, renewal *r)
     const dlock_options *options = &g->lock->options;
     int64_t next_ms = options->renew_ms;
     dlock_args_free(&r->args);
-    if (r->status == DLOCK_OK && grant_alive(g)) { /* else it is over and stays so */
-        STAT(w->client, renewals, 1);
+    if (r->status == DLOCK_OK && dlock_grant_alive(g)) { /* else it is over and stays so */
+        dlock_client_count(w->client, &w->client->stats.renewals, 1);
         g->claimed = true;
-        grant_confirm(g, r->asked, options->lease_ms);
+        dlock_grant_confirm(g, r->asked, options->lease_ms);
     } else {
-        STAT(w->client, renewals_failed, 1);
+        dlock_client_count(w->client, &w->client->stats.renewals_failed, 1);
         next_ms = next_ms > 0 && next_ms < RETRY_MS ? next_ms : RETRY_MS;
         if (r->status == DLOCK_NOT_OWNER)
-            grant_end(g, GRANT_TAKEN);
+            dlock_grant_end(g, GRANT_TAKEN);
     }
     pthread_mutex_lock(&w->lock);
     if (atomic_load(&g->state) == GRANT_HELD) {
         schedule(g, next_ms);
         push(w, g);
     } else {
-        grant_unref(g);
+        dlock_grant_unref(g);
     }
     pthread_mutex_unlock(&w->lock);
 }
@@ -284,7 +284,7 @@ static void *watch(void *arg)
     return NULL;
 }
 
-watchdog *watchdog_new(dlock_client *client)
+watchdog *dlock_watchdog_new(dlock_client *client)
 {
     watchdog *w = calloc(1, sizeof(*w));
     if (!w)
@@ -300,7 +300,7 @@ watchdog *watchdog_new(dlock_client *client)
     return w;
 }
 
-void watchdog_free(watchdog *w)
+void dlock_watchdog_free(watchdog *w)
 {
     if (!w)
         return;
@@ -310,7 +310,7 @@ void watchdog_free(watchdog *w)
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
     for (int i = 0; i < w->len; i++)
-        grant_unref(w->heap[i]);
+        dlock_grant_unref(w->heap[i]);
     dlock_redis_hang_up(w->conn);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
@@ -318,12 +318,12 @@ void watchdog_free(watchdog *w)
     free(w);
 }
 
-void watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms)
+void dlock_watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms)
 {
     int64_t patience_ms = g->lock->options.lease_ms / 4;
     if (patience_ms < PATIENCE_MIN_MS)
         patience_ms = PATIENCE_MIN_MS;
-    grant_ref(g);
+    dlock_grant_ref(g);
     schedule(g, first_renewal_ms);
     pthread_mutex_lock(&w->lock);
     if (patience_ms < w->patience_ms)
@@ -334,7 +334,7 @@ void watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms)
     pthread_mutex_unlock(&w->lock);
 }
 
-void watchdog_remove(watchdog *w, grant *g)
+void dlock_watchdog_remove(watchdog *w, grant *g)
 {
     pthread_mutex_lock(&w->lock);
     bool in_heap = g->heap_at >= 0;
@@ -342,5 +342,5 @@ void watchdog_remove(watchdog *w, grant *g)
         take_out(w, g);
     pthread_mutex_unlock(&w->lock);
     if (in_heap)
-        grant_unref(g);
+        dlock_grant_unref(g);
 }

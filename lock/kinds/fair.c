@@ -72,7 +72,7 @@ static dlock_status fair_try(dlock_lock *lock, const char *token, entry_mode ent
     dlock_args_int(&args, lock->options.lease_ms);
     dlock_args_int(&args, lock->claim_ms);
     dlock_args_int(&args, entry);
-    return kind_try(lock, &acquire, FAIR_KEYS, &args, ret);
+    return dlock_one_server_acquire(lock, &acquire, FAIR_KEYS, &args, ret);
 }
 
 static dlock_status go(dlock_lock *lock, dlock_script *script, const char *token)
@@ -82,7 +82,7 @@ static dlock_status go(dlock_lock *lock, dlock_script *script, const char *token
     add_keys(&args, lock);
     dlock_args_text(&args, token);
     dlock_args_int(&args, lock->claim_ms);
-    return kind_release(lock, script, FAIR_KEYS, &args);
+    return dlock_one_server_release(lock, script, FAIR_KEYS, &args);
 }
 
 static dlock_status fair_release(dlock_lock *lock, const char *token)
@@ -109,20 +109,20 @@ static int fair_renew_args(dlock_lock *lock, const char *token, dlock_args *args
 static dlock_time give_sign_of_life(dlock_lock *lock)
 {
     int64_t recheck_ms = lock->client->options.recheck_ms, next_ms = recheck_ms;
-    room *r = &lock->room;
+    wait_set *set = &lock->wait_set;
     redisReply *reply = NULL;
     dlock_args args;
     dlock_args_init(&args);
     add_keys(&args, lock);
     dlock_args_text(&args, lock->client->id);
     dlock_args_int(&args, lock->claim_ms);
-    pthread_mutex_lock(&r->lock);
-    for (const waiter *w = r->first; w; w = w->next)
+    pthread_mutex_lock(&set->lock);
+    for (const waiter *w = set->first; w; w = w->next)
         dlock_args_text(&args, w->token);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&set->lock);
     dlock_time asked = dlock_now();
-    dlock_status status =
-        ask(lock->client, lock->client->options.redis, &beat, FAIR_KEYS, &args, &reply);
+    dlock_status status = dlock_script_call(lock->client, lock->client->options.redis, &beat,
+                                            FAIR_KEYS, &args, &reply);
     dlock_args_free(&args);
     if (status != DLOCK_OK)
         return dlock_in_ms(recheck_ms);
@@ -130,8 +130,8 @@ static dlock_time give_sign_of_life(dlock_lock *lock)
         reply->element[0]->type == REDIS_REPLY_STRING) {
         const char *has = reply->element[0]->str;
         int64_t left_ms = reply->element[2]->integer;
-        room_without(r, has, asked, (uint64_t)reply->element[1]->integer);
-        room_wake(r, has, NULL);
+        dlock_wait_set_without(set, has, asked, (uint64_t)reply->element[1]->integer);
+        dlock_wait_set_wake(set, has, NULL);
         if (left_ms >= 0 && left_ms < recheck_ms)
             next_ms = left_ms + 1;
     }
@@ -153,14 +153,14 @@ static void take_message(dlock_lock *lock, const char *message)
     answer a = {.granted = true, .asked = dlock_now()};
     if (sscanf(message, "%159s %" SCNu64 " %" SCNd64 " %" SCNd64, token, &a.fence, &a.redis_us,
                &a.others) == 4 &&
-        !lock_wake(lock, token, &a))
+        !dlock_waiter_wake(lock, token, &a))
         decline_grant(lock, token);
 }
 
 /* Step 3. A blocking command's reply may come late by the time of the way: `grace`. */
 static bool wait_for_token(dlock_lock *lock, dlock_time until)
 {
-    room *r = &lock->room;
+    wait_set *set = &lock->wait_set;
     redisReply *reply = NULL;
     char key[NAME_MAX_LEN + CLIENT_ID_LEN], seconds[24];
     int left = dlock_left_ms(until);
@@ -173,28 +173,28 @@ static bool wait_for_token(dlock_lock *lock, dlock_time until)
     dlock_args_text(&args, key);
     dlock_args_text(&args, seconds);
     dlock_time grace = dlock_in_ms(left + lock->client->options.io_ms);
-    dlock_redis_outcome outcome = dlock_redis_call(r->conn, &args, grace, &reply);
+    dlock_redis_outcome outcome = dlock_redis_call(set->conn, &args, grace, &reply);
     dlock_args_free(&args);
     if (outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
         reply->element[1]->type == REDIS_REPLY_STRING)
         take_message(lock, reply->element[1]->str);
     if (reply)
         freeReplyObject(reply);
-    r->listened = r->listened || outcome == DLOCK_REDIS_OK;
+    set->listened = set->listened || outcome == DLOCK_REDIS_OK;
     return outcome == DLOCK_REDIS_OK;
 }
 
 static bool fair_listen(dlock_lock *lock, dlock_time until)
 {
-    room *r = &lock->room;
-    if (dlock_passed(r->beat_at)) {
-        r->beat_at = give_sign_of_life(lock);
+    wait_set *set = &lock->wait_set;
+    if (dlock_passed(set->beat_at)) {
+        set->beat_at = give_sign_of_life(lock);
         return true;
     }
-    return wait_for_token(lock, dlock_sooner(until, r->beat_at));
+    return wait_for_token(lock, dlock_sooner(until, set->beat_at));
 }
 
-const kind kind_fair = {
+const kind dlock_kind_fair = {
     .name = "fair",
     .queues = true,
     .try = fair_try,

@@ -28,7 +28,7 @@ static dlock_status hash_try(dlock_lock *lock, const char *token, entry_mode ent
     dlock_args_text(&args, lock->fences[0]);
     dlock_args_text(&args, token);
     dlock_args_int(&args, lock->options.lease_ms);
-    return kind_try(lock, &acquire, 2, &args, ret);
+    return dlock_one_server_acquire(lock, &acquire, 2, &args, ret);
 }
 
 static dlock_status hash_release(dlock_lock *lock, const char *token)
@@ -38,7 +38,7 @@ static dlock_status hash_release(dlock_lock *lock, const char *token)
     dlock_args_text(&args, lock->names[0]);
     dlock_args_text(&args, lock->channel);
     dlock_args_text(&args, token);
-    return kind_release(lock, &release, 2, &args);
+    return dlock_one_server_release(lock, &release, 2, &args);
 }
 
 static int hash_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
@@ -51,22 +51,22 @@ static int hash_renew_args(dlock_lock *lock, const char *token, dlock_args *args
 
 static bool subscribe(dlock_lock *lock)
 {
-    room *r = &lock->room;
+    wait_set *set = &lock->wait_set;
     dlock_args args;
     dlock_args_init(&args);
     dlock_args_text(&args, "SUBSCRIBE");
     dlock_args_text(&args, lock->channel);
     dlock_time deadline = dlock_in_ms(lock->client->options.io_ms);
-    r->subscribed = dlock_redis_call(r->conn, &args, deadline, NULL) == DLOCK_REDIS_OK;
+    set->subscribed = dlock_redis_call(set->conn, &args, deadline, NULL) == DLOCK_REDIS_OK;
     dlock_args_free(&args);
-    return r->subscribed;
+    return set->subscribed;
 }
 
 static bool subscribe_and_ask(dlock_lock *lock)
 {
     bool subscribed = subscribe(lock);
     if (subscribed)
-        room_wake_one(&lock->room);
+        dlock_wait_set_wake_one(&lock->wait_set);
     return subscribed;
 }
 
@@ -74,21 +74,21 @@ static bool subscribe_and_ask(dlock_lock *lock)
  * came while nobody waited, are one reason. */
 static bool hash_listen(dlock_lock *lock, dlock_time until)
 {
-    room *r = &lock->room;
+    wait_set *set = &lock->wait_set;
     bool heard = false;
-    if (!r->subscribed)
+    if (!set->subscribed)
         return subscribe_and_ask(lock);
-    while (dlock_redis_wait(r->conn, -1, heard ? dlock_now() : until) &&
-           dlock_redis_read(r->conn, until, NULL) == DLOCK_REDIS_OK)
+    while (dlock_redis_wait(set->conn, -1, heard ? dlock_now() : until) &&
+           dlock_redis_read(set->conn, until, NULL) == DLOCK_REDIS_OK)
         heard = true;
     if (heard)
-        room_wake_one(r);
-    bool works = !dlock_redis_broken(r->conn);
-    r->listened = r->listened || works;
+        dlock_wait_set_wake_one(set);
+    bool works = !dlock_redis_broken(set->conn);
+    set->listened = set->listened || works;
     return works;
 }
 
-const kind kind_hash = {
+const kind dlock_kind_hash = {
     .name = "hash",
     .try = hash_try,
     .release = hash_release,

@@ -20,7 +20,7 @@ static dlock_status ask_for_grant(dlock_lock *lock, dlock_script *script, int ke
 {
     dlock_client *client = lock->client;
     if (lock->options.wait_replicas == 0)
-        return ask(client, client->options.redis, script, keys, args, ret);
+        return dlock_script_call(client, client->options.redis, script, keys, args, ret);
     dlock_time deadline = dlock_in_ms(client->options.io_ms);
     dlock_redis_outcome outcome = dlock_redis_eval_wait(client->options.redis, script, keys, args,
                                                         lock->options.wait_replicas, deadline, ret);
@@ -28,7 +28,7 @@ static dlock_status ask_for_grant(dlock_lock *lock, dlock_script *script, int ke
         freeReplyObject(*ret);
         *ret = NULL;
     }
-    return status_of(outcome);
+    return dlock_status_of(outcome);
 }
 
 /* The moment by Redis's clock after which nobody here waits for the answer. 0: its clock is not
@@ -53,7 +53,8 @@ static dlock_status read_answer(dlock_lock *lock, const redisReply *reply, answe
         ret->redis_us = reply->element[2]->integer;
         ret->others = reply->element[3]->integer;
         learn_clock(lock->client, ret->redis_us, ret->asked);
-        bool over = dlock_now().us - ret->asked.us >= validity_us(lock->options.lease_ms);
+        bool over =
+            dlock_now().us - ret->asked.us >= dlock_grant_validity_us(lock->options.lease_ms);
         return over ? DLOCK_UNKNOWN : DLOCK_OK; /* over before we heard of it */
     }
     if (all_integers(reply, 2) && reply->element[0]->integer == 0) {
@@ -70,8 +71,8 @@ static dlock_status read_answer(dlock_lock *lock, const redisReply *reply, answe
 
 /* One that comes too late although it is answered in time shows that Redis's clock was set, or is
  * another server's: the second try knows it. */
-dlock_status kind_try(dlock_lock *lock, dlock_script *script, int keys, dlock_args *args,
-                      answer *ret)
+dlock_status dlock_one_server_acquire(dlock_lock *lock, dlock_script *script, int keys,
+                                      dlock_args *args, answer *ret)
 {
     dlock_status status;
     const dlock_args plain = *args;
@@ -94,11 +95,13 @@ dlock_status kind_try(dlock_lock *lock, dlock_script *script, int keys, dlock_ar
     return status;
 }
 
-dlock_status kind_release(dlock_lock *lock, dlock_script *script, int keys, dlock_args *args)
+dlock_status dlock_one_server_release(dlock_lock *lock, dlock_script *script, int keys,
+                                      dlock_args *args)
 {
     redisReply *reply = NULL;
     dlock_client *client = lock->client;
-    dlock_status status = ask(client, client->options.redis, script, keys, args, &reply);
+    dlock_status status =
+        dlock_script_call(client, client->options.redis, script, keys, args, &reply);
     dlock_args_free(args);
     if (status != DLOCK_OK)
         return status;

@@ -153,7 +153,7 @@ static dlock_status quorum_renew(dlock_lock *lock, const char *token)
     return DLOCK_UNKNOWN;
 }
 
-const kind kind_quorum = {
+const kind dlock_kind_quorum = {
     .name = "quorum",
     .try = quorum_try,
     .release = quorum_release,

@@ -36,7 +36,7 @@ static dlock_status string_try(dlock_lock *lock, const char *token, entry_mode e
     dlock_args_text(&args, token);
     dlock_args_int(&args, lock->options.lease_ms);
     dlock_args_int(&args, lock->names_len);
-    return kind_try(lock, &acquire, 2 * lock->names_len, &args, ret);
+    return dlock_one_server_acquire(lock, &acquire, 2 * lock->names_len, &args, ret);
 }
 
 static dlock_status string_release(dlock_lock *lock, const char *token)
@@ -45,7 +45,7 @@ static dlock_status string_release(dlock_lock *lock, const char *token)
     dlock_args_init(&args);
     add_names(&args, lock);
     dlock_args_text(&args, token);
-    return kind_release(lock, &release, lock->names_len, &args);
+    return dlock_one_server_release(lock, &release, lock->names_len, &args);
 }
 
 static int string_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
@@ -56,7 +56,7 @@ static int string_renew_args(dlock_lock *lock, const char *token, dlock_args *ar
     return lock->names_len;
 }
 
-const kind kind_string = {
+const kind dlock_kind_string = {
     .name = "string",
     .try = string_try,
     .release = string_release,

@@ -122,7 +122,7 @@ static const char *parse_tcp(const char *rest, address *ret)
     return NULL;
 }
 
-int address_parse(const char *url, address *ret, char *err, size_t err_len)
+int dlock_address_parse(const char *url, address *ret, char *err, size_t err_len)
 {
     *ret = (address){.port = 6379};
     const char *wrong;

@@ -15,6 +15,6 @@ typedef struct address {
 } address;
 
 /* 0, or -1 with a sentence in err that never shows user or password. */
-int address_parse(const char *url, address *ret, char *err, size_t err_len);
+int dlock_address_parse(const char *url, address *ret, char *err, size_t err_len);
 
 #endif

@@ -17,11 +17,11 @@ dlock_redis_outcome dlock_redis_command(dlock_redis *redis, const char *key, con
     dlock_redis_conn *conn;
     if (ret)
         *ret = NULL;
-    dlock_redis_outcome outcome = pool_borrow(redis, deadline, &conn);
+    dlock_redis_outcome outcome = dlock_pool_borrow(redis, deadline, &conn);
     if (outcome != DLOCK_REDIS_OK)
         return outcome;
     outcome = dlock_redis_call(conn, args, deadline, ret);
-    pool_return(redis, conn);
+    dlock_pool_return(redis, conn);
     return outcome;
 }
 
@@ -91,7 +91,7 @@ static void send_half(dlock_redis_pending *p, bool by_text, dlock_time deadline)
 
 static bool start(dlock_redis_pending *p, dlock_time deadline)
 {
-    p->outcome = pool_borrow(p->redis, deadline, &p->conn);
+    p->outcome = dlock_pool_borrow(p->redis, deadline, &p->conn);
     if (p->outcome != DLOCK_REDIS_OK)
         return false;
     p->outcome = learn_hash(p->conn, p->script, deadline, &p->error);
@@ -128,7 +128,7 @@ dlock_redis_outcome dlock_redis_eval(dlock_redis *redis, dlock_script *script, i
     redisReply *reply = NULL;
     if (start(&p, deadline)) {
         finish(&p, deadline, &reply);
-        pool_return(redis, p.conn);
+        dlock_pool_return(redis, p.conn);
     }
     if (ret)
         *ret = reply;
@@ -163,7 +163,7 @@ dlock_redis_outcome dlock_redis_eval_finish(dlock_redis_pending *pending, dlock_
         return DLOCK_REDIS_NOT_SENT;
     finish(pending, deadline, ret);
     dlock_redis_outcome outcome = pending->outcome;
-    pool_return(pending->redis, pending->conn);
+    dlock_pool_return(pending->redis, pending->conn);
     free(pending);
     return outcome;
 }
@@ -198,6 +198,6 @@ dlock_redis_outcome dlock_redis_eval_wait(dlock_redis *redis, dlock_script *scri
     finish(&p, deadline, ret);
     if (p.outcome == DLOCK_REDIS_OK)
         p.outcome = wait_for_replicas(p.conn, replicas, deadline);
-    pool_return(redis, p.conn);
+    dlock_pool_return(redis, p.conn);
     return p.outcome;
 }

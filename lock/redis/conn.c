@@ -132,8 +132,8 @@ dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_
     deadline = dlock_sooner(deadline, dlock_in_ms(redis->connect_ms));
     conn->ctx = connect_socket(&redis->address, dlock_left_ms(deadline));
     if (!conn->ctx || conn->ctx->err || !start_tls(redis, conn->ctx)) {
-        redis_note(redis, "can not connect to Redis: %s",
-                   conn->ctx && conn->ctx->err ? conn->ctx->errstr : "no memory or no TLS");
+        dlock_redis_note(redis, "can not connect to Redis: %s",
+                         conn->ctx && conn->ctx->err ? conn->ctx->errstr : "no memory or no TLS");
         back_off(redis);
         dlock_redis_hang_up(conn);
         return DLOCK_REDIS_NOT_SENT;
@@ -238,8 +238,8 @@ static bool wait_for(int fd, short events, dlock_time deadline)
 static dlock_redis_outcome fail(dlock_redis_conn *conn, dlock_redis_outcome outcome)
 {
     conn->broken = true;
-    redis_note(conn->redis, "connection to Redis lost: %s",
-               conn->ctx->err ? conn->ctx->errstr : "no reply in time");
+    dlock_redis_note(conn->redis, "connection to Redis lost: %s",
+                     conn->ctx->err ? conn->ctx->errstr : "no reply in time");
     return outcome;
 }
 
@@ -280,7 +280,7 @@ static void note_answer(dlock_redis *redis, const char *text)
 {
     const char *words = strstr(text, ", with args");
     int len = words ? (int)(words - text) : (int)strlen(text);
-    redis_note(redis, "Redis answered: %.*s", len, text);
+    dlock_redis_note(redis, "Redis answered: %.*s", len, text);
 }
 
 dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline, redisReply **ret)

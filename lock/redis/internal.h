@@ -32,12 +32,14 @@ struct dlock_redis {
 };
 
 /* Keeps the sentence for dlock_redis_last_error(). */
-__attribute__((format(printf, 2, 3))) void redis_note(dlock_redis *redis, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void dlock_redis_note(dlock_redis *redis, const char *format,
+                                                            ...);
 
 /* Lends a pooled connection that is not known to be dead. NOT_SENT when none can be had in time. */
-dlock_redis_outcome pool_borrow(dlock_redis *redis, dlock_time deadline, dlock_redis_conn **ret);
+dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, dlock_time deadline,
+                                      dlock_redis_conn **ret);
 
 /* Takes it back; a broken one is closed. */
-void pool_return(dlock_redis *redis, dlock_redis_conn *conn);
+void dlock_pool_return(dlock_redis *redis, dlock_redis_conn *conn);
 
 #endif

@@ -51,7 +51,7 @@ int dlock_redis_open(const dlock_redis_options *options, dlock_redis **ret, char
         snprintf(err, err_len, "out of memory");
         return -1;
     }
-    if (address_parse(options->url, &redis->address, err, err_len) != 0 ||
+    if (dlock_address_parse(options->url, &redis->address, err, err_len) != 0 ||
         !prepare_tls(redis, err, err_len)) {
         free(redis);
         return -1;
@@ -84,7 +84,7 @@ void dlock_redis_close(dlock_redis *redis)
     free(redis);
 }
 
-void redis_note(dlock_redis *redis, const char *format, ...)
+void dlock_redis_note(dlock_redis *redis, const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
@@ -136,14 +136,15 @@ static void give_place_back(dlock_redis *redis)
     pthread_mutex_unlock(&redis->lock);
 }
 
-dlock_redis_outcome pool_borrow(dlock_redis *redis, dlock_time deadline, dlock_redis_conn **ret)
+dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, dlock_time deadline,
+                                      dlock_redis_conn **ret)
 {
     for (;;) {
         pthread_mutex_lock(&redis->lock);
         bool claimed = claim_place(redis, deadline, ret);
         pthread_mutex_unlock(&redis->lock);
         if (!claimed) {
-            redis_note(redis, "no connection of the pool became free in time");
+            dlock_redis_note(redis, "no connection of the pool became free in time");
             return DLOCK_REDIS_NOT_SENT;
         }
         if (!*ret)
@@ -159,7 +160,7 @@ dlock_redis_outcome pool_borrow(dlock_redis *redis, dlock_time deadline, dlock_r
     return outcome;
 }
 
-void pool_return(dlock_redis *redis, dlock_redis_conn *conn)
+void dlock_pool_return(dlock_redis *redis, dlock_redis_conn *conn)
 {
     if (conn->broken) {
         dlock_redis_hang_up(conn);

@@ -75,6 +75,16 @@ step_symbols() {
     [ -z "$missing" ] || fail "declared and not exported:" $missing
 }
 
+# A static link has one name space: whatever the archive defines may collide with its user's own.
+# What the compiler adds begins with two underscores.
+step_prefix() {
+    strange=$(nm -g --defined-only "$prefix/lib/libdlock.a" |
+        awk 'NF == 3 && $3 !~ /^(dlock_|__)/ { print $3 }' | sort -u)
+    [ -z "$strange" ] || fail "libdlock.a defines without the prefix dlock_:" $strange
+    nm -g --defined-only "$prefix/lib/libdlock.a" | grep -q ' T dlock_acquire$' ||
+        fail "libdlock.a does not define dlock_acquire"
+}
+
 # Links with the shared library, runs against it, and says which one it was.
 step_shared() {
     flags=$(pkg-config --cflags --libs dlock)

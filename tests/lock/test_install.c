@@ -63,7 +63,8 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STEP(layout), STEP(symbols), STEP(shared), STEP(static), STEP(cplusplus), STEP(copied),
+        STEP(layout), STEP(symbols),   STEP(prefix), STEP(shared),
+        STEP(static), STEP(cplusplus), STEP(copied),
     };
     return cmocka_run_group_tests_name("install", tests, install, clean_up);
 }

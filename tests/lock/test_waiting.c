@@ -293,21 +293,21 @@ static void a_question_asked_twice_is_one_grant(void **state)
 }
 
 /* The leader's place goes to one who sleeps. Whoever is just asking Redis may leave without. */
-static void *wait_in_room(void *arg)
+static void *wait_in_set(void *arg)
 {
     void **both = arg;
-    room_wait(both[0], both[1], dlock_in_ms(5000));
+    dlock_wait_set_wait(both[0], both[1], dlock_in_ms(5000));
     return NULL;
 }
 
-static waiter *until_led_by(room *r, const waiter *w)
+static waiter *until_led_by(wait_set *set, const waiter *w)
 {
     dlock_time give_up = dlock_in_ms(2000);
     waiter *leader;
     do {
-        pthread_mutex_lock(&r->lock);
-        leader = r->leader;
-        pthread_mutex_unlock(&r->lock);
+        pthread_mutex_lock(&set->lock);
+        leader = set->leader;
+        pthread_mutex_unlock(&set->lock);
         poll(NULL, 0, 1);
     } while (leader != w && !dlock_passed(give_up));
     return leader;
@@ -320,22 +320,22 @@ static void the_leaders_place_goes_to_a_sleeper(void **state)
     waiter w[3] = {{.token = "x:1"}, {.token = "x:2"}, {.token = "x:3"}};
     pthread_t threads[3];
     for (int i = 0; i < 3; i++) {
-        waiter_init(&w[i]);
-        room_enter(&lock->room, &w[i]);
+        dlock_cond_init(&w[i].cond);
+        dlock_wait_set_enter(&lock->wait_set, &w[i]);
     }
     void *first[] = {lock, &w[0]}, *last[] = {lock, &w[2]}; /* w[1] is asking Redis */
-    pthread_create(&threads[0], NULL, wait_in_room, first);
-    assert_ptr_equal(until_led_by(&lock->room, &w[0]), &w[0]);
-    pthread_create(&threads[2], NULL, wait_in_room, last);
+    pthread_create(&threads[0], NULL, wait_in_set, first);
+    assert_ptr_equal(until_led_by(&lock->wait_set, &w[0]), &w[0]);
+    pthread_create(&threads[2], NULL, wait_in_set, last);
     poll(NULL, 0, 50); /* it sleeps; were it not asleep yet, it would lead by itself */
-    room_wake(&lock->room, "x:1", NULL);
+    dlock_wait_set_wake(&lock->wait_set, "x:1", NULL);
     pthread_join(threads[0], NULL);
-    assert_ptr_equal(until_led_by(&lock->room, &w[2]), &w[2]);
-    room_wake(&lock->room, "x:3", NULL);
+    assert_ptr_equal(until_led_by(&lock->wait_set, &w[2]), &w[2]);
+    dlock_wait_set_wake(&lock->wait_set, "x:3", NULL);
     pthread_join(threads[2], NULL);
     for (int i = 0; i < 3; i++) {
-        room_leave(&lock->room, &w[i]);
-        waiter_destroy(&w[i]);
+        dlock_wait_set_leave(&lock->wait_set, &w[i]);
+        pthread_cond_destroy(&w[i].cond);
     }
     dlock_lock_free(lock);
 }
@@ -349,10 +349,10 @@ typedef struct sleeper {
     pthread_t thread;
 } sleeper;
 
-static void *sleep_in_room(void *arg)
+static void *sleep_in_set(void *arg)
 {
     sleeper *s = arg;
-    room_wait(s->lock, &s->w, dlock_in_ms(10000));
+    dlock_wait_set_wait(s->lock, &s->w, dlock_in_ms(10000));
     atomic_store(&s->up, true);
     return NULL;
 }
@@ -377,9 +377,9 @@ static void until_up(sleeper *s, int n, int wanted)
 static void until_asleep(sleeper *s)
 {
     for (bool asleep = false; !asleep; poll(NULL, 0, 1)) {
-        pthread_mutex_lock(&s->lock->room.lock);
+        pthread_mutex_lock(&s->lock->wait_set.lock);
         asleep = s->w.asleep;
-        pthread_mutex_unlock(&s->lock->room.lock);
+        pthread_mutex_unlock(&s->lock->wait_set.lock);
     }
 }
 
@@ -391,27 +391,27 @@ static void a_broadcast_wakes_one_and_is_passed_on(void **state)
     dlock_lock *lock = rig_lock(r->client, "one", polls);
     for (int i = 0; i < 3; i++) {
         s[i].lock = lock;
-        waiter_init(&s[i].w);
-        room_enter(&lock->room, &s[i].w);
-        pthread_create(&s[i].thread, NULL, sleep_in_room, &s[i]);
+        dlock_cond_init(&s[i].w.cond);
+        dlock_wait_set_enter(&lock->wait_set, &s[i].w);
+        pthread_create(&s[i].thread, NULL, sleep_in_set, &s[i]);
         until_asleep(&s[i]);
     }
-    room_wake_one(&lock->room);
+    dlock_wait_set_wake_one(&lock->wait_set);
     until_up(s, 3, 1);
-    assert_true(atomic_load(&s[0].up)); /* has waited longest; has no answer yet, */
-    room_leave(&lock->room, &s[0].w);   /* and goes without */
+    assert_true(atomic_load(&s[0].up));             /* has waited longest; has no answer yet, */
+    dlock_wait_set_leave(&lock->wait_set, &s[0].w); /* and goes without */
     until_up(s, 3, 2);
     assert_true(atomic_load(&s[1].up));
     s[1].w.chosen = false; /* had its answer */
-    room_leave(&lock->room, &s[1].w);
+    dlock_wait_set_leave(&lock->wait_set, &s[1].w);
     until_up(s, 3, 2);
-    room_wake_one(&lock->room);
+    dlock_wait_set_wake_one(&lock->wait_set);
     until_up(s, 3, 3);
-    room_leave(&lock->room, &s[2].w);
-    room_wake_one(&lock->room); /* for nobody */
+    dlock_wait_set_leave(&lock->wait_set, &s[2].w);
+    dlock_wait_set_wake_one(&lock->wait_set); /* for nobody */
     for (int i = 0; i < 3; i++) {
         pthread_join(s[i].thread, NULL);
-        waiter_destroy(&s[i].w);
+        pthread_cond_destroy(&s[i].w.cond);
     }
     dlock_lock_free(lock);
 }
