@@ -116,7 +116,7 @@ typedef enum dlock_report {
     DLOCK_REPORT_LOST,     /* a hold was lost; text names lock and reason */
     DLOCK_REPORT_ORDER,    /* locks A and B were taken in both orders: possible deadlock */
     DLOCK_REPORT_ORPHANED, /* a thread ended while it held a lock */
-    DLOCK_REPORT_RELEASE   /* a release with unknown outcome was settled, or given up */
+    DLOCK_REPORT_RELEASE   /* a retried release was answered, or given up */
 } dlock_report;
 
 /* All-zero means the defaults; only `redis` (or `quorum`) must be given. */
@@ -193,7 +193,6 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_multi_new(dlock_client *client,
                                                         size_t err_len);
 
 DLOCK_API void dlock_lock_free(dlock_lock *lock); /* once for each new; NULL is allowed */
-DLOCK_API const char *dlock_lock_name(const dlock_lock *lock);
 
 /* ---- acquire and release --------------------------------------------------------------------- */
 
@@ -260,10 +259,6 @@ DLOCK_API const char *dlock_owner(const dlock_hold *hold);
 /* An eventfd, readable once the hold is lost. (borrowed) Closed with the hold. -1: none to be had.
  */
 DLOCK_API int dlock_lost_fd(dlock_hold *hold);
-
-/* Redis's clock in us when the lock was granted, and by how much this process's dlock_now() was
- * then ahead: redis_time = dlock_now().us + offset, accurate to one round trip. */
-DLOCK_API int64_t dlock_redis_offset_us(const dlock_hold *hold);
 
 /* ---- guarded scripts ------------------------------------------------------------------------- */
 

@@ -1,35 +1,20 @@
 /*
  * dlock_acquire(): re-entry, the cohort's line, then Redis until the wait is over.
+ *
+ * Whatever a wait without success may have left in Redis, an entry in the queue or a grant that was
+ * not heard of, is taken back: at once if Redis answers, else in the background.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/internal.h"
-
-struct dlock_cancel {
-    atomic_bool fired;
-};
-
-dlock_cancel *dlock_cancel_new(void)
-{
-    return calloc(1, sizeof(dlock_cancel));
-}
-
-void dlock_cancel_now(dlock_cancel *cancel)
-{
-    atomic_store(&cancel->fired, true);
-}
-
-void dlock_cancel_free(dlock_cancel *cancel)
-{
-    free(cancel);
-}
-
-bool dlock_cancelled(const dlock_wait *wait)
-{
-    return wait->cancel && atomic_load(&wait->cancel->fired);
-}
+#include "core/client.h"
+#include "core/cohort.h"
+#include "core/lock_order.h"
+#include "core/registry.h"
+#include "core/retried_release.h"
+#include "core/status.h"
+#include "core/waiting.h"
+#include "core/watchdog.h"
 
 /* ---- asking Redis until the wait is over ----------------------------------------------------- */
 
@@ -57,10 +42,9 @@ static dlock_time next_question(const dlock_lock *lock, const answer *a, dlock_t
  * the caller has waited long enough: it is given back in the background. */
 static void leave(dlock_lock *lock, const char *token, dlock_status last)
 {
-    bool silent = last == DLOCK_UNKNOWN || last == DLOCK_UNAVAILABLE;
-    dlock_status status = silent ? last : lock->kind->leave(lock, token);
-    if (status == DLOCK_UNAVAILABLE || status == DLOCK_UNKNOWN)
-        dlock_retried_release_add(lock, token);
+    dlock_status status = dlock_status_open(last) ? last : lock->kind->leave(lock, token);
+    if (dlock_status_open(status))
+        dlock_retried_releases_add(lock->client->retried, lock, token);
 }
 
 static void sleep_until_woken(dlock_lock *lock, waiter *w, const dlock_wait *wait, dlock_time at)
@@ -174,7 +158,6 @@ static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wai
     g->fence = a.fence;
     g->since = a.asked;
     g->others = a.others;
-    g->offset_us = a.redis_us - a.asked.us;
     int64_t max_hold = lock->options.max_hold_ms;
     g->ends = (dlock_time){max_hold ? a.asked.us + max_hold * 1000 : INT64_MAX};
     g->claimed = a.claimed;
@@ -252,7 +235,7 @@ static dlock_status acquire_anew(dlock_lock *lock, const dlock_wait *wait, dlock
     }
     dlock_client_time(client, &client->stats.wait_us, since);
     hold->since = dlock_now();
-    dlock_registry_add(hold);
+    dlock_registry_add(client->registry, hold);
     dlock_grant_set_holder(hold->grant, hold);
     dlock_client_count(client, &client->stats.acquired, 1);
     dlock_client_count(client, &client->stats.held_now, 1);
@@ -274,7 +257,7 @@ dlock_status dlock_acquire(dlock_lock *lock, const dlock_wait *wait, dlock_hold 
     const char *name = lock->names[0];
     dlock_hold *hold = NULL;
     if (!lock->options.not_reentrant && lock->names_len == 1)
-        hold = dlock_registry_reenter(client, name, context, of_thread);
+        hold = dlock_registry_reenter(client->registry, name, context, of_thread);
     if (hold) {
         dlock_client_count(client, &client->stats.reentered, 1);
         *ret = hold;

@@ -1,12 +1,14 @@
 /*
- * Cohort: of all threads of this process that want one lock, one asks Redis; the others wait in
- * line here, and a grant is passed along the line while its budget lasts.
+ * The line of a cohort, and how long a grant is passed along it.
  *
  * The budget counts while others wait in Redis: `cohort_max` hand-offs, `cohort_ms` milliseconds.
  * When nobody else was waiting at the grant, it may stay for one re-check, since a newcomer is
  * not heard of before. A grant is never passed on near the end of its validity or max_hold.
  */
-#include "core/internal.h"
+#include "core/cohort.h"
+
+#include "core/client.h"
+#include "core/waiting.h"
 
 dlock_status dlock_cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *wait,
                                 dlock_time until)
@@ -19,14 +21,14 @@ dlock_status dlock_cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *w
         pthread_mutex_unlock(&c->lock);
         return DLOCK_OK;
     }
-    dlock_waiter_append(&c->first, &c->last, w);
+    dlock_waiter_append(&c->line, w);
     while (!w->handed && !w->your_turn) {
         dlock_time tick = dlock_in_ms(lock->client->options.recheck_ms);
         status = dlock_cancelled(wait) ? DLOCK_CANCELLED
                  : dlock_passed(until) ? DLOCK_BUSY
                                        : DLOCK_OK;
         if (status != DLOCK_OK) {
-            dlock_waiter_unlink(&c->first, &c->last, w);
+            dlock_waiter_unlink(&c->line, w);
             break;
         }
         dlock_cond_wait(&w->cond, &c->lock, wait->cancel ? dlock_sooner(until, tick) : until);
@@ -48,9 +50,9 @@ static bool budget_left(const grant *g)
 
 static waiter *take_first(cohort *c)
 {
-    waiter *w = c->first;
+    waiter *w = c->line.first;
     if (w)
-        dlock_waiter_unlink(&c->first, &c->last, w);
+        dlock_waiter_unlink(&c->line, w);
     return w;
 }
 

@@ -1,8 +1,20 @@
-/* One ownership in Redis: its validity by our own clock, and its end. */
+/*
+ * Grants and holds: how long a grant is valid, its one end, how the holder hears of a loss, and
+ * what he may ask of a hold without a word to Redis.
+ *
+ * Validity is counted from before the question was sent that Redis confirmed, so that it is over
+ * here before it is over there.
+ */
+#include "core/grant.h"
+
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
-#include "core/internal.h"
+#include "core/client.h"
+
+/* ---- grant ----------------------------------------------------------------------------------- */
 
 grant *dlock_grant_new(dlock_lock *lock, const char *token)
 {
@@ -57,12 +69,29 @@ int64_t dlock_grant_left_ms(const grant *g)
     return us > 0 ? us / 1000 : 0;
 }
 
+/* Whoever comes second, the loss or the wish for an eventfd, finds what the first one left: the
+ * state is set before the descriptor is looked for, the descriptor is set before the state. */
+static void ring(int fd)
+{
+    uint64_t one = 1;
+    if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
+        return; /* already readable */
+}
+
+static void tell_holder(dlock_hold *hold)
+{
+    const dlock_options *options = &hold->lock->options;
+    if (options->lost)
+        options->lost(options->lost_arg, hold);
+    ring(atomic_load(&hold->lost_fd));
+}
+
 void dlock_grant_set_holder(grant *g, dlock_hold *holder)
 {
     pthread_mutex_lock(&g->holder_lock);
     g->holder = holder;
     if (holder && atomic_load(&g->state) != GRANT_HELD)
-        dlock_hold_tell_lost(holder);
+        tell_holder(holder);
     pthread_mutex_unlock(&g->holder_lock);
 }
 
@@ -72,7 +101,7 @@ static void tell_loss(grant *g, grant_state why)
     dlock_client *client = g->lock->client;
     dlock_client_count(client, &client->stats.lost, 1);
     if (g->holder)
-        dlock_hold_tell_lost(g->holder);
+        tell_holder(g->holder);
     dlock_client_report(client, DLOCK_REPORT_LOST, "lock %s lost: %s", g->lock->names[0],
                         why == GRANT_TAKEN ? "Redis says it is not ours"
                                            : "its time ran out without a confirmed renewal");
@@ -86,7 +115,43 @@ bool dlock_grant_end(grant *g, grant_state to)
     if (changed && to != GRANT_RELEASED)
         tell_loss(g, to);
     pthread_mutex_unlock(&g->holder_lock);
-    if (changed && to != GRANT_RELEASED)
-        dlock_cohort_next(g->lock);
     return changed;
+}
+
+/* ---- hold ------------------------------------------------------------------------------------ */
+
+int dlock_lost_fd(dlock_hold *hold)
+{
+    if (dlock_client_forked(hold->lock->client))
+        return -1;
+    int none = -1;
+    if (atomic_load(&hold->lost_fd) < 0) {
+        int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (fd >= 0 && !atomic_compare_exchange_strong(&hold->lost_fd, &none, fd))
+            close(fd);
+    }
+    grant_state state = (grant_state)atomic_load(&hold->grant->state);
+    if (state == GRANT_EXPIRED || state == GRANT_TAKEN)
+        ring(atomic_load(&hold->lost_fd));
+    return atomic_load(&hold->lost_fd);
+}
+
+bool dlock_held(const dlock_hold *hold)
+{
+    return !dlock_client_forked(hold->lock->client) && dlock_grant_alive(hold->grant);
+}
+
+int64_t dlock_validity_ms(const dlock_hold *hold)
+{
+    return dlock_client_forked(hold->lock->client) ? 0 : dlock_grant_left_ms(hold->grant);
+}
+
+uint64_t dlock_fence(const dlock_hold *hold)
+{
+    return dlock_client_forked(hold->lock->client) ? 0 : hold->grant->fence;
+}
+
+const char *dlock_owner(const dlock_hold *hold)
+{
+    return hold->grant->token;
 }

@@ -1,9 +1,20 @@
-/* A lock: its options, and the names of its keys. */
+/*
+ * Making and freeing locks: the options checked and filled in, the names of the keys, and the list
+ * of a client's locks, by which the same name and options give the same lock.
+ */
+#include "core/lock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/internal.h"
+#include "core/client.h"
+
+enum { MULTI_MAX = 64 };
+
+#define LEASE_DEFAULT_MS  10000
+#define LEASE_MIN_MS      10
+#define COHORT_DEFAULT_MS 10
 
 /* Redis Cluster hashes what stands between the first '{' and the next '}', if that is not empty. */
 static bool has_hash_tag(const char *name)
@@ -219,11 +230,6 @@ dlock_status dlock_lock_new(dlock_client *client, const char *name, const dlock_
     return dlock_multi_new(client, &name, 1, options, ret, err, err_len);
 }
 
-const char *dlock_lock_name(const dlock_lock *lock)
-{
-    return lock->names[0];
-}
-
 void dlock_lock_ref(dlock_lock *lock)
 {
     atomic_fetch_add(&lock->refs, 1);
@@ -236,20 +242,6 @@ void dlock_lock_unref(dlock_lock *lock)
         return;
     delist(client, lock);
     free_lock(lock);
-}
-
-bool dlock_waiter_wake(dlock_lock *lock, const char *token, const answer *given)
-{
-    bool found = dlock_wait_set_wake(&lock->wait_set, token, given);
-    if (found)
-        return true;
-    dlock_client *client = lock->client;
-    pthread_mutex_lock(&client->locks_lock);
-    for (dlock_lock *twin = client->locks; twin && !found; twin = twin->next)
-        if (twin != lock && strcmp(twin->wake, lock->wake) == 0)
-            found = dlock_wait_set_wake(&twin->wait_set, token, given);
-    pthread_mutex_unlock(&client->locks_lock);
-    return found;
 }
 
 void dlock_lock_free(dlock_lock *lock)

@@ -1,9 +1,17 @@
-/* dlock_release(): to the next in the cohort, or to Redis; what Redis leaves open is settled later.
+/*
+ * dlock_release(): the grant goes to the next in the cohort, or back to Redis; a release that Redis
+ * does not answer is tried again in the background. In every case the hold is freed.
  */
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/internal.h"
+#include "core/client.h"
+#include "core/cohort.h"
+#include "core/lock_order.h"
+#include "core/registry.h"
+#include "core/retried_release.h"
+#include "core/status.h"
+#include "core/watchdog.h"
 
 /* Gives a grant back. Its state says what we knew before; Redis has the last word. */
 static dlock_status give_back(grant *g)
@@ -13,8 +21,8 @@ static dlock_status give_back(grant *g)
     grant_state state = (grant_state)atomic_load(&g->state);
     dlock_watchdog_remove(lock->client->watchdog, g);
     dlock_status status = lock->kind->release(lock, g->token);
-    if (status == DLOCK_UNAVAILABLE || status == DLOCK_UNKNOWN)
-        dlock_retried_release_add(lock, g->token);
+    if (dlock_status_open(status))
+        dlock_retried_releases_add(lock->client->retried, lock, g->token);
     if (state == GRANT_TAKEN) /* but if only the fence was, the lock still had our token */
         return DLOCK_NOT_OWNER;
     if (was_ours)
@@ -40,7 +48,7 @@ dlock_status dlock_release(dlock_hold *hold)
     dlock_client *client = lock->client;
     if (dlock_client_forked(client))
         return DLOCK_FORKED;
-    if (!dlock_registry_leave(hold))
+    if (!dlock_registry_leave(client->registry, hold))
         return dlock_grant_alive(hold->grant) ? DLOCK_OK : DLOCK_EXPIRED;
     grant *g = hold->grant;
     dlock_status status = DLOCK_OK;

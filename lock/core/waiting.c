@@ -11,27 +11,27 @@
  * the next message; when it does not, somebody else has the lock, and theirs is. Only one that
  * leaves without an answer from after the message has to wake another in its place.
  */
+#include "core/waiting.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/internal.h"
+#include "core/client.h"
 
 /* ---- lists of waiters ------------------------------------------------------------------------ */
 
-void dlock_waiter_append(waiter **first, waiter **last, waiter *w)
+void dlock_waiter_append(waiter_list *list, waiter *w)
 {
     w->next = NULL;
-    w->prev = *last;
-    if (*last)
-        (*last)->next = w;
-    else
-        *first = w;
-    *last = w;
+    w->prev = list->last;
+    *(w->prev ? &w->prev->next : &list->first) = w;
+    list->last = w;
 }
 
-void dlock_waiter_unlink(waiter **first, waiter **last, waiter *w)
+void dlock_waiter_unlink(waiter_list *list, waiter *w)
 {
-    *(w->prev ? &w->prev->next : first) = w->next;
-    *(w->next ? &w->next->prev : last) = w->prev;
+    *(w->prev ? &w->prev->next : &list->first) = w->next;
+    *(w->next ? &w->next->prev : &list->last) = w->prev;
 }
 
 /* ---- the wait set ---------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ void dlock_waiter_unlink(waiter **first, waiter **last, waiter *w)
 void dlock_wait_set_enter(wait_set *set, waiter *w)
 {
     pthread_mutex_lock(&set->lock);
-    dlock_waiter_append(&set->first, &set->last, w);
+    dlock_waiter_append(&set->waiters, w);
     pthread_mutex_unlock(&set->lock);
 }
 
@@ -54,14 +54,14 @@ static void wake(waiter *w)
 static void choose(wait_set *set)
 {
     waiter *chosen = NULL;
-    for (waiter *w = set->first; w; w = w->next) {
+    for (waiter *w = set->waiters.first; w; w = w->next) {
         if (w->chosen && w->woken)
             return;
         if (!chosen && w->asleep && !w->woken)
             chosen = w;
     }
     if (!chosen)
-        chosen = set->first;
+        chosen = set->waiters.first;
     if (!chosen)
         return;
     chosen->chosen = true;
@@ -71,7 +71,7 @@ static void choose(wait_set *set)
 void dlock_wait_set_leave(wait_set *set, waiter *w)
 {
     pthread_mutex_lock(&set->lock);
-    dlock_waiter_unlink(&set->first, &set->last, w);
+    dlock_waiter_unlink(&set->waiters, w);
     if (w->chosen)
         choose(set);
     pthread_mutex_unlock(&set->lock);
@@ -80,7 +80,7 @@ void dlock_wait_set_leave(wait_set *set, waiter *w)
 bool dlock_wait_set_wake(wait_set *set, const char *token, const answer *given)
 {
     pthread_mutex_lock(&set->lock);
-    waiter *w = set->first;
+    waiter *w = set->waiters.first;
     while (w && strcmp(w->token, token) != 0)
         w = w->next;
     if (w && given)
@@ -89,6 +89,20 @@ bool dlock_wait_set_wake(wait_set *set, const char *token, const answer *given)
         wake(w);
     pthread_mutex_unlock(&set->lock);
     return w;
+}
+
+bool dlock_wait_set_wake_shared(dlock_lock *lock, const char *token, const answer *given)
+{
+    bool found = dlock_wait_set_wake(&lock->wait_set, token, given);
+    if (found)
+        return true;
+    dlock_client *client = lock->client;
+    pthread_mutex_lock(&client->locks_lock);
+    for (dlock_lock *other = client->locks; other && !found; other = other->next)
+        if (other != lock && strcmp(other->wake, lock->wake) == 0)
+            found = dlock_wait_set_wake(&other->wait_set, token, given);
+    pthread_mutex_unlock(&client->locks_lock);
+    return found;
 }
 
 void dlock_wait_set_wake_one(wait_set *set)
@@ -101,7 +115,7 @@ void dlock_wait_set_wake_one(wait_set *set)
 void dlock_wait_set_without(wait_set *set, const char *token, dlock_time asked, uint64_t fence)
 {
     pthread_mutex_lock(&set->lock);
-    for (waiter *w = set->first; w; w = w->next) {
+    for (waiter *w = set->waiters.first; w; w = w->next) {
         if (w->without.us >= asked.us || strcmp(w->token, token) == 0)
             continue;
         w->without = asked;
@@ -151,7 +165,7 @@ static void lead(dlock_lock *lock, waiter *w, dlock_time until)
  * and may go without coming back to sleep. */
 static void find_leader(wait_set *set)
 {
-    for (waiter *w = set->first; w && !set->leader; w = w->next) {
+    for (waiter *w = set->waiters.first; w && !set->leader; w = w->next) {
         if (w->asleep && !w->woken) {
             pthread_cond_signal(&w->cond);
             return;
@@ -175,4 +189,30 @@ void dlock_wait_set_wait(dlock_lock *lock, waiter *w, dlock_time until)
     if (listens)
         find_leader(set);
     pthread_mutex_unlock(&set->lock);
+}
+
+/* ---- cancellation ---------------------------------------------------------------------------- */
+
+struct dlock_cancel {
+    atomic_bool fired;
+};
+
+dlock_cancel *dlock_cancel_new(void)
+{
+    return calloc(1, sizeof(dlock_cancel));
+}
+
+void dlock_cancel_now(dlock_cancel *cancel)
+{
+    atomic_store(&cancel->fired, true);
+}
+
+void dlock_cancel_free(dlock_cancel *cancel)
+{
+    free(cancel);
+}
+
+bool dlock_cancelled(const dlock_wait *wait)
+{
+    return wait->cancel && atomic_load(&wait->cancel->fired);
 }

@@ -9,10 +9,14 @@
  * Renewal is by token and never creates a lock. A release that crosses a renewal is harmless: the
  * grant's state is RELEASED by then, and nothing that the watchdog learns changes that.
  */
+#include "core/watchdog.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/internal.h"
+#include "core/client.h"
+#include "core/cohort.h"
+#include "core/retried_release.h"
 
 #define RETRY_MS        50
 #define PATIENCE_MIN_MS 100
@@ -120,11 +124,19 @@ static void put_in_batch(watchdog *w, grant *g)
         r->keys = g->lock->kind->renew_args(g->lock, g->token, &r->args);
 }
 
+static bool lose(grant *g, grant_state why)
+{
+    bool lost = dlock_grant_end(g, why);
+    if (lost)
+        dlock_cohort_next(g->lock);
+    return lost;
+}
+
 /* The lease ends by itself, but max_hold cuts it short: Redis must hear of that. */
 static void expire(grant *g)
 {
-    if (dlock_grant_end(g, GRANT_EXPIRED) && dlock_passed(g->ends))
-        dlock_retried_release_add(g->lock, g->token);
+    if (lose(g, GRANT_EXPIRED) && dlock_passed(g->ends))
+        dlock_retried_releases_add(g->lock->client->retried, g->lock, g->token);
     dlock_grant_unref(g);
 }
 
@@ -242,7 +254,7 @@ static void conclude(watchdog *w, renewal *r)
         dlock_client_count(w->client, &w->client->stats.renewals_failed, 1);
         next_ms = next_ms > 0 && next_ms < RETRY_MS ? next_ms : RETRY_MS;
         if (r->status == DLOCK_NOT_OWNER)
-            dlock_grant_end(g, GRANT_TAKEN);
+            lose(g, GRANT_TAKEN);
     }
     pthread_mutex_lock(&w->lock);
     if (atomic_load(&g->state) == GRANT_HELD) {

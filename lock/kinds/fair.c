@@ -24,8 +24,9 @@
  *      its entries are passed over: one window, not one a thread. If it was alive after all, its
  *      next sign of life queues its waiters again, at the end.
  */
-#include "core/fence.lua.h"
-#include "core/owner.lua.h"
+#include "core/client.h"
+#include "core/status.h"
+#include "core/waiting.h"
 #include "kinds/fair.lua.h"
 #include "kinds/fair_acquire.lua.h"
 #include "kinds/fair_beat.lua.h"
@@ -33,7 +34,9 @@
 #include "kinds/fair_leave.lua.h"
 #include "kinds/fair_release.lua.h"
 #include "kinds/fair_renew.lua.h"
-#include "kinds/kind.h"
+#include "kinds/fence.lua.h"
+#include "kinds/one_server.h"
+#include "kinds/owner.lua.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -117,7 +120,7 @@ static dlock_time give_sign_of_life(dlock_lock *lock)
     dlock_args_text(&args, lock->client->id);
     dlock_args_int(&args, lock->claim_ms);
     pthread_mutex_lock(&set->lock);
-    for (const waiter *w = set->first; w; w = w->next)
+    for (const waiter *w = set->waiters.first; w; w = w->next)
         dlock_args_text(&args, w->token);
     pthread_mutex_unlock(&set->lock);
     dlock_time asked = dlock_now();
@@ -151,9 +154,8 @@ static void take_message(dlock_lock *lock, const char *message)
 {
     char token[TOKEN_LEN];
     answer a = {.granted = true, .asked = dlock_now()};
-    if (sscanf(message, "%159s %" SCNu64 " %" SCNd64 " %" SCNd64, token, &a.fence, &a.redis_us,
-               &a.others) == 4 &&
-        !dlock_waiter_wake(lock, token, &a))
+    if (sscanf(message, "%159s %" SCNu64 " %*s %" SCNd64, token, &a.fence, &a.others) == 3 &&
+        !dlock_wait_set_wake_shared(lock, token, &a))
         decline_grant(lock, token);
 }
 
@@ -195,7 +197,6 @@ static bool fair_listen(dlock_lock *lock, dlock_time until)
 }
 
 const kind dlock_kind_fair = {
-    .name = "fair",
     .queues = true,
     .try = fair_try,
     .release = fair_release,

@@ -8,11 +8,13 @@
  *
  * Source: Redisson's RedissonLock (tryLockInnerAsync, unlockInnerAsync, LockPubSub).
  */
-#include "core/fence.lua.h"
+#include "core/client.h"
+#include "core/waiting.h"
+#include "kinds/fence.lua.h"
 #include "kinds/hash_acquire.lua.h"
 #include "kinds/hash_release.lua.h"
 #include "kinds/hash_renew.lua.h"
-#include "kinds/kind.h"
+#include "kinds/one_server.h"
 
 static dlock_script acquire = DLOCK_SCRIPT("hash_acquire", "#!lua\n" FENCE_LUA HASH_ACQUIRE_LUA);
 static dlock_script release =
@@ -89,7 +91,6 @@ static bool hash_listen(dlock_lock *lock, dlock_time until)
 }
 
 const kind dlock_kind_hash = {
-    .name = "hash",
     .try = hash_try,
     .release = hash_release,
     .leave = hash_release,

@@ -16,8 +16,10 @@
 #include <errno.h>
 #include <poll.h>
 
-#include "core/owner.lua.h"
-#include "kinds/kind.h"
+#include "core/client.h"
+#include "core/grant.h"
+#include "kinds/owner.lua.h"
+
 #include "kinds/quorum_acquire.lua.h"
 #include "kinds/string_release.lua.h"
 #include "kinds/string_renew.lua.h"
@@ -129,10 +131,9 @@ static dlock_status quorum_try(dlock_lock *lock, const char *token, entry_mode e
 {
     (void)entry; /* nothing queues */
     *ret = (answer){.asked = dlock_now(), .retry_ms = -1};
-    ret->redis_us = ret->asked.us;
     votes v = ask_all(lock, &acquire, token);
-    int64_t lease_us = lock->options.lease_ms * 1000;
-    int64_t left_us = lease_us - (dlock_now().us - ret->asked.us) - lease_us / 100 - 2000;
+    int64_t left_us =
+        ret->asked.us + dlock_grant_validity_us(lock->options.lease_ms) - dlock_now().us;
     ret->granted = ret->claimed = v.yes >= majority(lock->client) && left_us > 0;
     if (ret->granted)
         return DLOCK_OK;
@@ -154,7 +155,6 @@ static dlock_status quorum_renew(dlock_lock *lock, const char *token)
 }
 
 const kind dlock_kind_quorum = {
-    .name = "quorum",
     .try = quorum_try,
     .release = quorum_release,
     .leave = quorum_release,

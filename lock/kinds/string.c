@@ -5,9 +5,10 @@
  * Source: the pattern in the documentation of Redis's SET command; the scripts add the fence, and
  * idempotence by the token.
  */
-#include "core/fence.lua.h"
-#include "core/owner.lua.h"
-#include "kinds/kind.h"
+#include "core/lock.h"
+#include "kinds/fence.lua.h"
+#include "kinds/one_server.h"
+#include "kinds/owner.lua.h"
 #include "kinds/string_acquire.lua.h"
 #include "kinds/string_release.lua.h"
 #include "kinds/string_renew.lua.h"
@@ -57,7 +58,6 @@ static int string_renew_args(dlock_lock *lock, const char *token, dlock_args *ar
 }
 
 const kind dlock_kind_string = {
-    .name = "string",
     .try = string_try,
     .release = string_release,
     .leave = string_release,

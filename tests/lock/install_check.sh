@@ -140,7 +140,7 @@ step_copied() {
         [ ! -e "$script" ] || lock/embed.sh "$script" >"$script.h"
     done
     for source in lock/examples/*.c; do
-        build_example "$source" "$(basename "$source" .c)" -Ilock -pthread lock/core/*.c lock/kinds/*.c lock/redis/*.c -lhiredis
+        build_example "$source" "$(basename "$source" .c)" -Ilock -pthread lock/core/*.c lock/kinds/*.c lock/extras/*.c lock/redis/*.c -lhiredis
     done
 }
 

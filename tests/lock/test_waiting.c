@@ -1,5 +1,6 @@
 /* Waiting for a lock: who must be woken, by what, and what a wait must not do to Redis. */
-#include "lock/core/internal.h"
+#include "lock/core/client.h"
+#include "lock/core/waiting.h"
 #include "tests/lock/rig.h"
 #include "tests/support/proxy.h"
 

@@ -1,8 +1,9 @@
-/* What the kinds share: reading the replies that all acquire and release scripts give alike. */
-#ifndef DLOCK_KIND_H
-#define DLOCK_KIND_H
+/* What the kinds on one server share: running their acquire and release scripts, which all give
+ * the same replies. */
+#ifndef DLOCK_KINDS_ONE_SERVER_H
+#define DLOCK_KINDS_ONE_SERVER_H
 
-#include "core/internal.h"
+#include "core/kind.h"
 
 /* Runs an acquire script, with one more argument: the moment by Redis's clock, in us, after which
  * it is to do nothing, 0 = none. Reply {1, fence, clock us, waiters}, {0, ms left}, or {2, clock

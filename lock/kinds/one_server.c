@@ -1,7 +1,15 @@
-/* Replies of the acquire and release scripts. */
-#include "kinds/kind.h"
+/*
+ * Acquire and release scripts on the client's server, and what their replies mean.
+ *
+ * An acquire carries the moment, by Redis's clock, after which nobody waits for its reply: one that
+ * a slow network delivers later would keep the lock from everybody for a lease. What Redis's clock
+ * says is learned from each reply.
+ */
+#include "kinds/one_server.h"
 
-#include <string.h>
+#include "core/client.h"
+#include "core/grant.h"
+#include "core/status.h"
 
 /* A reply of another shape means that something between us and Redis is not what it seems. */
 static bool all_integers(const redisReply *reply, size_t n)
@@ -50,9 +58,8 @@ static dlock_status read_answer(dlock_lock *lock, const redisReply *reply, answe
     if (all_integers(reply, 4) && reply->element[0]->integer == 1) {
         ret->granted = ret->claimed = true;
         ret->fence = (uint64_t)reply->element[1]->integer;
-        ret->redis_us = reply->element[2]->integer;
         ret->others = reply->element[3]->integer;
-        learn_clock(lock->client, ret->redis_us, ret->asked);
+        learn_clock(lock->client, reply->element[2]->integer, ret->asked);
         bool over =
             dlock_now().us - ret->asked.us >= dlock_grant_validity_us(lock->options.lease_ms);
         return over ? DLOCK_UNKNOWN : DLOCK_OK; /* over before we heard of it */

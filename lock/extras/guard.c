@@ -13,11 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fence.lua.h"
-#include "core/guard.lua.h"
-#include "core/internal.h"
-#include "core/owner.lua.h"
+#include "core/client.h"
+#include "core/cohort.h"
+#include "core/status.h"
+#include "extras/guard.lua.h"
 #include "kinds/fair.lua.h"
+#include "kinds/fence.lua.h"
+#include "kinds/owner.lua.h"
 
 enum { GUARD_KEYS = 5 };
 
@@ -106,7 +108,8 @@ static dlock_status unwrap(dlock_hold *hold, redisReply *reply, bool release, re
     freeReplyObject(reply);
     if (status == DLOCK_STALE) {
         dlock_client_count(hold->lock->client, &hold->lock->client->stats.stale, 1);
-        dlock_grant_end(hold->grant, GRANT_TAKEN);
+        if (dlock_grant_end(hold->grant, GRANT_TAKEN))
+            dlock_cohort_next(hold->lock);
     } else if (status == DLOCK_OK) {
         dlock_client_count(hold->lock->client, &hold->lock->client->stats.guarded, 1);
         if (release && dlock_grant_end(hold->grant, GRANT_RELEASED))

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fence.lua.h"
-#include "core/force.lua.h"
-#include "core/inspect.lua.h"
-#include "core/internal.h"
+#include "core/client.h"
+#include "core/lock.h"
+#include "core/status.h"
+#include "extras/force.lua.h"
+#include "extras/inspect.lua.h"
 #include "kinds/fair.lua.h"
+#include "kinds/fence.lua.h"
 
 static dlock_script look = DLOCK_SCRIPT("inspect", "#!lua flags=allow-oom\n" INSPECT_LUA);
 static dlock_script force =

@@ -1,0 +1,52 @@
+/*
+ * A client: its options, its identity, what it counts and reports. The lowest of the core's parts;
+ * what is built on it is put together in client_lifecycle.c:
+ *
+ *     dlock_client ── watchdog (thread, connection, heap of grants), retried releases (thread)
+ *          │       └─ registry (context + name -> hold), lock order checker
+ *     dlock_lock ──── kind (how Redis is asked), wait set (who waits here), cohort (who is next
+ * here) │ grant ───────── one ownership in Redis: token, fence, validity. It outlives hand-offs │
+ * inside a cohort. dlock_hold ──── one context's use of a grant: count of re-entries, lost eventfd
+ *
+ * Order of mutexes, outer first: cohort of a lock, registry, grant, watchdog or retried releases,
+ * a client's list of locks, wait set of a lock, stats. The lock order checker's is taken alone.
+ * None is held while Redis is asked.
+ */
+#ifndef DLOCK_CORE_CLIENT_H
+#define DLOCK_CORE_CLIENT_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "dlock.h"
+
+enum { CLIENT_ID_LEN = 128 };
+
+struct dlock_client {
+    dlock_client_options options; /* defaults filled in */
+    char id[CLIENT_ID_LEN];
+    pid_t pid;
+    atomic_uint_fast64_t next_number; /* of the next token */
+    _Atomic int64_t offset_us; /* Redis's clock less ours, at most too large; 0 = not known */
+    struct registry *registry;
+    struct watchdog *watchdog;
+    struct retried_releases *retried;
+    struct lock_order *order;
+    pthread_mutex_t locks_lock;
+    dlock_lock *locks; /* all that are in use */
+    pthread_mutex_t stats_lock;
+    dlock_stats stats;
+};
+
+/* Whether this is a child of the process that made the client. */
+bool dlock_client_forked(const dlock_client *client);
+
+/* Tells the caller's report function, if there is one. */
+__attribute__((format(printf, 3, 4))) void
+dlock_client_report(dlock_client *client, dlock_report what, const char *format, ...);
+
+/* Adds to a counter of client->stats, and the time since then to one of its histograms. */
+void dlock_client_count(dlock_client *client, uint64_t *counter, int more);
+void dlock_client_time(dlock_client *client, dlock_histogram *histogram, dlock_time since);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * A client's beginning and end: checks its options, gives it its identity, starts its parts, and
+ * stops them in the order in which they need each other.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "core/client.h"
+#include "core/lock_order.h"
+#include "core/registry.h"
+#include "core/retried_release.h"
+#include "core/watchdog.h"
+
+#define IO_DEFAULT_MS      1000
+#define CLAIM_DEFAULT_MS   250
+#define RECHECK_DEFAULT_MS 100
+#define RECHECK_MAX_MS     1000
+
+/* "<host>/<pid>/<random>": the first two for people, the last for uniqueness. */
+static bool make_id(dlock_client *client)
+{
+    char host[64] = "";
+    uint64_t random[2];
+    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+        return false;
+    if (gethostname(host, sizeof(host) - 1) != 0 || host[0] == 0)
+        snprintf(host, sizeof(host), "unknown");
+    for (char *c = host; *c; c++)
+        if (*c == ':' || *c == '/' || *c <= ' ')
+            *c = '_';
+    snprintf(client->id, sizeof(client->id), "%s/%ld/%016llx%016llx", host, (long)client->pid,
+             (unsigned long long)random[0], (unsigned long long)random[1]);
+    return true;
+}
+
+static const char *check(const dlock_client_options *o)
+{
+    if (!o || (!o->redis && o->quorum_len == 0))
+        return "a client needs a server: options.redis, or options.quorum";
+    if (o->quorum_len < 0 || o->quorum_len > 16 || (o->quorum_len > 0 && !o->quorum))
+        return "quorum_len must be 0..16";
+    if (o->io_ms < 0 || o->claim_ms < 0 || o->recheck_ms < 0)
+        return "times must not be negative";
+    if (o->recheck_ms > RECHECK_MAX_MS)
+        return "recheck_ms must be at most 1,000: a process counts as dead after 2,000";
+    return NULL;
+}
+
+/* Stops and frees whatever parts there are. */
+static void take_apart(dlock_client *client)
+{
+    dlock_watchdog_free(client->watchdog); /* it may still leave a release to be tried again */
+    dlock_retried_releases_free(client->retried);
+    dlock_registry_free(client->registry);
+    dlock_lock_order_free(client->order);
+    pthread_mutex_destroy(&client->locks_lock);
+    pthread_mutex_destroy(&client->stats_lock);
+    free(client);
+}
+
+dlock_status dlock_client_new(const dlock_client_options *options, dlock_client **ret, char *err,
+                              size_t err_len)
+{
+    const char *wrong = check(options);
+    if (wrong) {
+        snprintf(err, err_len, "%s", wrong);
+        return DLOCK_INVALID;
+    }
+    dlock_client *client = calloc(1, sizeof(*client));
+    if (!client)
+        return DLOCK_NO_MEMORY;
+    dlock_client_options *o = &client->options;
+    *o = *options;
+    o->io_ms = o->io_ms ? o->io_ms : IO_DEFAULT_MS;
+    o->claim_ms = o->claim_ms ? o->claim_ms : CLAIM_DEFAULT_MS;
+    o->recheck_ms = o->recheck_ms ? o->recheck_ms : RECHECK_DEFAULT_MS;
+    client->pid = getpid();
+    pthread_mutex_init(&client->locks_lock, NULL);
+    pthread_mutex_init(&client->stats_lock, NULL);
+    if (!make_id(client) || !(client->registry = dlock_registry_new(client)) ||
+        !(client->order = dlock_lock_order_new()) ||
+        !(client->retried = dlock_retried_releases_new(client)) ||
+        !(client->watchdog = dlock_watchdog_new(client))) {
+        snprintf(err, err_len, "out of memory, threads or randomness");
+        take_apart(client);
+        return DLOCK_NO_MEMORY;
+    }
+    *ret = client;
+    return DLOCK_OK;
+}
+
+void dlock_client_free(dlock_client *client)
+{
+    if (client && !dlock_client_forked(client)) /* a child has no threads to stop */
+        take_apart(client);
+}

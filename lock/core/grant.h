@@ -1,0 +1,73 @@
+/*
+ * A grant: one ownership in Redis, with its validity by our own clock; and the hold, a caller's use
+ * of a grant.
+ *
+ * A grant is HELD until dlock_grant_end() says otherwise, once and for ever. In a cohort it goes
+ * from hold to hold.
+ */
+#ifndef DLOCK_CORE_GRANT_H
+#define DLOCK_CORE_GRANT_H
+
+#include "core/lock.h"
+
+typedef enum grant_state {
+    GRANT_HELD,
+    GRANT_EXPIRED,  /* lost: the lease ran out, or renewal was impossible until it must have */
+    GRANT_TAKEN,    /* lost: Redis says that the lock is not ours */
+    GRANT_RELEASED, /* given back, or being given back */
+} grant_state;
+
+typedef struct grant {
+    dlock_lock *lock; /* (a reference) */
+    char token[TOKEN_LEN];
+    uint64_t fence;
+    dlock_time since; /* before the acquiring question was sent */
+    dlock_time ends;  /* max_hold */
+    int64_t others;   /* waiters in Redis, as last told */
+    int passed;       /* hand-offs inside the cohort */
+    atomic_int state; /* grant_state; changed by dlock_grant_end() only */
+    _Atomic int64_t valid_until_us;
+    bool claimed;         /* the lease runs; the watchdog's, once it knows the grant */
+    atomic_bool orphaned; /* not renewed any more: its thread has ended */
+    atomic_int refs;
+
+    pthread_mutex_t holder_lock; /* guards holder and changes of state, and with them the
+                                    hold's life while it is told of a loss */
+    dlock_hold *holder;
+
+    int heap_at; /* the watchdog's: place in its heap, -1 = not in it */
+    dlock_time due;
+} grant;
+
+struct dlock_hold {
+    dlock_lock *lock; /* (borrowed) */
+    grant *grant;     /* (a reference) */
+    uint64_t context;
+    bool of_thread; /* context is a thread's number */
+    int count;
+    bool released_by_guard;
+    atomic_int lost_fd; /* -1: none yet */
+    dlock_time since;
+    dlock_hold *next; /* registry */
+};
+
+/* A grant with one reference, GRANT_HELD. NULL: out of memory. */
+grant *dlock_grant_new(dlock_lock *lock, const char *token);
+void dlock_grant_ref(grant *g);
+void dlock_grant_unref(grant *g);
+
+/* The only function that changes the state: from HELD to one of the others, once. True: this call
+ * changed it. A loss is told to the holder (eventfd, callback) and reported. Whoever gets true
+ * calls dlock_cohort_next(), so that the next one in the cohort asks Redis: after a loss at once,
+ * since the holder may never come back; after RELEASED when Redis has been told. */
+bool dlock_grant_end(grant *g, grant_state to);
+
+/* Confirmed at `asked` (taken before the question was sent): valid for `lease_ms` from then on,
+ * less the allowance for drift, and not beyond max_hold. */
+void dlock_grant_confirm(grant *g, dlock_time asked, int64_t lease_ms);
+int64_t dlock_grant_validity_us(int64_t lease_ms); /* a lease less 1 % + 2 ms for drift */
+bool dlock_grant_alive(const grant *g);
+int64_t dlock_grant_left_ms(const grant *g);
+void dlock_grant_set_holder(grant *g, dlock_hold *holder);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * A kind of lock: how Redis is asked. One file in kinds/ for each; what lies above asks through
+ * this descriptor and knows none of them by name.
+ */
+#ifndef DLOCK_CORE_KIND_H
+#define DLOCK_CORE_KIND_H
+
+#include "dlock.h"
+
+/* What a try brought. */
+typedef struct answer {
+    bool granted;
+    bool claimed;     /* the lease runs; else the claim window does, until the first renewal */
+    uint64_t fence;   /* the grant's; without one the last issued, 0 = not told */
+    dlock_time asked; /* before the question was sent */
+    int64_t others;   /* waiters in Redis */
+    int64_t retry_ms; /* not granted: the lease's rest, -1 = not known */
+} answer;
+
+/* What a try may leave in Redis when the lock can not be had: nothing, an entry in the queue, or
+ * one unless there is one already (fair_acquire.lua knows the numbers). */
+typedef enum entry_mode { ENTRY_NONE, ENTRY_NEW, ENTRY_AGAIN } entry_mode;
+
+typedef struct kind {
+    bool queues; /* a waiter leaves an entry in Redis, which leave() takes back */
+
+    /* One question. DLOCK_OK (see answer.granted), UNAVAILABLE, UNKNOWN, FAILED. The token makes
+     * it idempotent: asked again after an unknown outcome it finds what it got. */
+    dlock_status (*try)(dlock_lock *lock, const char *token, entry_mode entry, answer *ret);
+
+    /* OK, EXPIRED, NOT_OWNER, UNAVAILABLE, UNKNOWN, FAILED. */
+    dlock_status (*release)(dlock_lock *lock, const char *token);
+
+    /* Takes back a waiter's entry and whatever it was granted meanwhile. Same answers. */
+    dlock_status (*leave)(dlock_lock *lock, const char *token);
+
+    /* The renewal as a script call for the watchdog's pipeline, replying 1 = renewed, 0 = not
+     * ours ... */
+    dlock_script *renew_script;
+    int (*renew_args)(dlock_lock *lock, const char *token, dlock_args *args); /* number of keys */
+    /* ... or, where that is NULL, as a function. OK, NOT_OWNER, UNAVAILABLE, UNKNOWN. */
+    dlock_status (*renew)(dlock_lock *lock, const char *token);
+
+    /* Waits for wake-ups on the wait set's connection, until `until` at the latest, and passes
+     * them to the set. On a new connection it first sees to what may have been missed. False: it
+     * could not; not to be called again at once. NULL: waiters of this kind poll. */
+    bool (*listen)(dlock_lock *lock, dlock_time until);
+} kind;
+
+extern const kind dlock_kind_string, dlock_kind_hash, dlock_kind_fair, dlock_kind_quorum;
+
+#endif

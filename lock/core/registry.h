@@ -1,0 +1,27 @@
+/*
+ * Which context holds which lock: what makes locks reentrant. A context is the calling thread, or
+ * an id of the caller's own.
+ */
+#ifndef DLOCK_CORE_REGISTRY_H
+#define DLOCK_CORE_REGISTRY_H
+
+#include "core/grant.h"
+
+typedef struct registry registry;
+
+registry *dlock_registry_new(dlock_client *client); /* NULL: out of memory */
+void dlock_registry_free(registry *r);              /* and the holds that nobody released */
+
+/* The calling thread's number: never reused. Its end is noticed from now on: it is reported for
+ * each lock that the thread still holds, and the renewal stops. */
+uint64_t dlock_registry_thread(void);
+
+/* The live hold of a context, re-entered (count + 1), or NULL. */
+dlock_hold *dlock_registry_reenter(registry *r, const char *name, uint64_t context, bool of_thread);
+
+void dlock_registry_add(registry *r, dlock_hold *hold);
+
+/* One level less; true and out of the registry at the last one. */
+bool dlock_registry_leave(registry *r, dlock_hold *hold);
+
+#endif

@@ -1,0 +1,132 @@
+/*
+ * Releases that Redis did not answer. Each is tried again every RETRY_MS in a background thread,
+ * until Redis gives a definite answer or the lease must have ended by itself. The token makes a
+ * repetition harmless: it frees nothing but this grant. The thread starts with the first need.
+ */
+#include "core/retried_release.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/client.h"
+#include "core/status.h"
+
+#define RETRY_MS 100
+
+typedef struct open_release {
+    dlock_lock *lock; /* (a reference) */
+    char token[TOKEN_LEN];
+    dlock_time until;
+    struct open_release *next;
+} open_release;
+
+struct retried_releases {
+    dlock_client *client;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool started, stop;
+    open_release *first;
+    bool at_work; /* the thread asks Redis for one that is not in the list just now */
+};
+
+retried_releases *dlock_retried_releases_new(dlock_client *client)
+{
+    retried_releases *r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->client = client;
+    pthread_mutex_init(&r->lock, NULL);
+    dlock_cond_init(&r->changed);
+    return r;
+}
+
+static void free_open(open_release *open)
+{
+    dlock_lock_unref(open->lock);
+    free(open);
+}
+
+/* One try for the first in the list, which goes to its end if it stays open. Under the mutex. */
+static bool retry_first(retried_releases *r)
+{
+    open_release *open = r->first;
+    r->first = open->next;
+    r->at_work = true;
+    pthread_mutex_unlock(&r->lock);
+    dlock_status status = open->lock->kind->leave(open->lock, open->token);
+    bool unanswered = dlock_status_open(status);
+    bool over = unanswered && dlock_passed(open->until);
+    if (!unanswered || over)
+        dlock_client_report(r->client, DLOCK_REPORT_RELEASE, "release of %s %s",
+                            open->lock->names[0],
+                            over ? "given up: its lease must have ended" : "settled");
+    pthread_mutex_lock(&r->lock);
+    r->at_work = false;
+    pthread_cond_broadcast(&r->changed);
+    if (!unanswered || over) {
+        free_open(open);
+        return true;
+    }
+    open_release **end = &r->first;
+    while (*end)
+        end = &(*end)->next;
+    open->next = NULL;
+    *end = open;
+    return false;
+}
+
+static void *run(void *arg)
+{
+    retried_releases *r = arg;
+    pthread_mutex_lock(&r->lock);
+    while (!r->stop) {
+        if (!r->first)
+            dlock_cond_wait(&r->changed, &r->lock, dlock_in_ms(60000));
+        else if (!retry_first(r) && !r->stop)
+            dlock_cond_wait(&r->changed, &r->lock, dlock_in_ms(RETRY_MS));
+    }
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+void dlock_retried_releases_add(retried_releases *r, dlock_lock *lock, const char *token)
+{
+    open_release *open = calloc(1, sizeof(*open));
+    if (!open)
+        return;
+    open->lock = lock;
+    dlock_lock_ref(lock);
+    open->until = dlock_in_ms(lock->options.lease_ms);
+    snprintf(open->token, sizeof(open->token), "%s", token);
+    pthread_mutex_lock(&r->lock);
+    open->next = r->first;
+    r->first = open;
+    if (!r->started)
+        r->started = pthread_create(&r->thread, NULL, run, r) == 0;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void dlock_retried_releases_free(retried_releases *r)
+{
+    if (!r)
+        return;
+    dlock_time until = dlock_in_ms(r->client->options.io_ms);
+    pthread_mutex_lock(&r->lock);
+    while ((r->first || r->at_work) && !dlock_passed(until))
+        dlock_cond_wait(&r->changed, &r->lock, dlock_in_ms(RETRY_MS));
+    r->stop = true;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    if (r->started)
+        pthread_join(r->thread, NULL);
+    while (r->first) {
+        open_release *open = r->first;
+        r->first = open->next;
+        free_open(open);
+    }
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}

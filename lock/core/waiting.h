@@ -1,0 +1,39 @@
+/*
+ * Waiting for a lock that is held elsewhere: the wait set of a lock, and cancellation.
+ *
+ * A waiter is in the set from before its first question to Redis until its last, since a wake-up
+ * may come before an answer.
+ */
+#ifndef DLOCK_CORE_WAITING_H
+#define DLOCK_CORE_WAITING_H
+
+#include "core/lock.h"
+
+void dlock_wait_set_enter(wait_set *set, waiter *w);
+void dlock_wait_set_leave(wait_set *set, waiter *w);
+
+/* Sleeps until woken, or `until`; it listens for all meanwhile if nobody else does. */
+void dlock_wait_set_wait(dlock_lock *lock, waiter *w, dlock_time until);
+
+/* Wakes the waiter with this token; `given` is what it gets, NULL: it must ask. False: it is not
+ * there. */
+bool dlock_wait_set_wake(wait_set *set, const char *token, const answer *given);
+
+/* The same in the wait set of any lock of the client that has this lock's wake-up list. */
+bool dlock_wait_set_wake_shared(dlock_lock *lock, const char *token, const answer *given);
+
+/* The lock may be free: one of them is to ask. */
+void dlock_wait_set_wake_one(wait_set *set);
+
+/* All waiters but the one with this token were without the lock, asked at `asked`, when `fence` was
+ * the last one issued. */
+void dlock_wait_set_without(wait_set *set, const char *token, dlock_time asked, uint64_t fence);
+
+/* Lists of waiters, for wait sets and cohorts. Under their mutex. */
+void dlock_waiter_append(waiter_list *list, waiter *w);
+void dlock_waiter_unlink(waiter_list *list, waiter *w);
+
+/* Whether dlock_cancel_now() has ended this wait. */
+bool dlock_cancelled(const dlock_wait *wait);
+
+#endif

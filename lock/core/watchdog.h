@@ -1,0 +1,19 @@
+/*
+ * The watchdog of a client: one thread that renews leases and notices their end, whether Redis can
+ * be reached or not.
+ */
+#ifndef DLOCK_CORE_WATCHDOG_H
+#define DLOCK_CORE_WATCHDOG_H
+
+#include "core/grant.h"
+
+typedef struct watchdog watchdog;
+
+watchdog *dlock_watchdog_new(dlock_client *client); /* NULL: out of memory or threads */
+void dlock_watchdog_free(watchdog *w);
+
+/* Watches the grant, with a reference of its own, until it ends or is removed. */
+void dlock_watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms);
+void dlock_watchdog_remove(watchdog *w, grant *g);
+
+#endif
