@@ -219,7 +219,8 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_eval_finish(dlock_red
  * NOT_SENT, and the caller closes it. */
 typedef struct dlock_redis_conn dlock_redis_conn;
 
-/* Connects (and authenticates) by the deadline. On failure *ret is NULL. */
+/* Connects (and authenticates) by the deadline, to the server that `key` is routed to, as in
+ * dlock_redis_command(). On failure *ret is NULL. */
 DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key,
                                                                 dlock_time deadline,
                                                                 dlock_redis_conn **ret);
@@ -250,9 +251,9 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_read(dlock_redis_conn
                                                                 dlock_time deadline,
                                                                 redisReply **ret);
 
-/* Waits until a reply is there to read, or the deadline, or until `wake_fd` (-1: none) becomes
- * readable. 1: a reply, or the connection's end; 0: neither. Breaks nothing. */
-DLOCK_API int dlock_redis_wait(dlock_redis_conn *conn, int wake_fd, dlock_time deadline);
+/* Waits until a reply is there to read, or the connection's end: true. False: neither came by the
+ * deadline. Breaks nothing. */
+DLOCK_API bool dlock_redis_wait(dlock_redis_conn *conn, dlock_time deadline);
 
 /* Flush and read in one: for a blocking command, `deadline` must lie beyond its own timeout. */
 DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_call(dlock_redis_conn *conn,

@@ -2,7 +2,6 @@
  * at its first name; both are taken away everywhere. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/client.h"
 #include "core/lock.h"

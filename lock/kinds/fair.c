@@ -40,7 +40,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static dlock_script acquire =
     DLOCK_SCRIPT("fair_acquire", "#!lua\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_ACQUIRE_LUA);

@@ -80,7 +80,7 @@ static bool hash_listen(dlock_lock *lock, dlock_time until)
     bool heard = false;
     if (!set->subscribed)
         return subscribe_and_ask(lock);
-    while (dlock_redis_wait(set->conn, -1, heard ? dlock_now() : until) &&
+    while (dlock_redis_wait(set->conn, heard ? dlock_now() : until) &&
            dlock_redis_read(set->conn, until, NULL) == DLOCK_REDIS_OK)
         heard = true;
     if (heard)

@@ -1,4 +1,7 @@
-/* Parsing of redis://, rediss:// and unix:// addresses. */
+/*
+ * Parsing of redis://, rediss:// and unix:// addresses. Each part takes its piece of the text and
+ * returns what is wrong with it, as words that never repeat the text: it may hold a password.
+ */
 #include "redis/address.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* A Redis address, taken apart. See "Addresses" in dlock_redis.h. */
-#ifndef DLOCK_ADDRESS_H
-#define DLOCK_ADDRESS_H
+#ifndef DLOCK_REDIS_ADDRESS_H
+#define DLOCK_REDIS_ADDRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

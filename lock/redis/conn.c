@@ -5,22 +5,42 @@
  * Why "broken" is sticky: after a missing reply the next one to arrive belongs to an earlier
  * command. The connection must never be read again, so every failure marks it.
  */
+#include "redis/conn.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 
-#include "redis/internal.h"
 #ifdef DLOCK_TLS
 #include <hiredis/hiredis_ssl.h>
 #endif
 
 #define BACKOFF_FIRST_MS 10
 #define BACKOFF_MAX_MS   500
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+void dlock_redis_note(dlock_redis *redis, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    pthread_mutex_lock(&redis->lock);
+    vsnprintf(redis->error, sizeof(redis->error), format, ap);
+    pthread_mutex_unlock(&redis->lock);
+    va_end(ap);
+}
+
+void dlock_redis_last_error(dlock_redis *redis, char *buf, size_t buf_len)
+{
+    pthread_mutex_lock(&redis->lock);
+    snprintf(buf, buf_len, "%s", redis->error);
+    pthread_mutex_unlock(&redis->lock);
+}
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
@@ -312,20 +332,9 @@ dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline
     return outcome;
 }
 
-int dlock_redis_wait(dlock_redis_conn *conn, int wake_fd, dlock_time deadline)
+bool dlock_redis_wait(dlock_redis_conn *conn, dlock_time deadline)
 {
-    struct pollfd p[2] = {{.fd = conn->ctx->fd, .events = POLLIN},
-                          {.fd = wake_fd, .events = POLLIN}};
-    for (;;) {
-        int left = dlock_left_ms(deadline);
-        int n = poll(p, wake_fd < 0 ? 1 : 2, left);
-        if (n > 0)
-            return p[0].revents != 0;
-        if (n == 0 && left == 0)
-            return 0;
-        if (n < 0 && errno != EINTR)
-            return 0;
-    }
+    return wait_for(conn->ctx->fd, POLLIN, deadline);
 }
 
 dlock_redis_outcome dlock_redis_call(dlock_redis_conn *conn, const dlock_args *args,

@@ -6,13 +6,14 @@
  * looked at: a server that restarted has closed it, and a command written into it would end as
  * "unknown" without need.
  */
+#include "redis/pool.h"
+
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/internal.h"
+#include "redis/conn.h"
 #ifdef DLOCK_TLS
 #include <hiredis/hiredis_ssl.h>
 #endif
@@ -82,23 +83,6 @@ void dlock_redis_close(dlock_redis *redis)
     pthread_mutex_destroy(&redis->lock);
     explicit_bzero(&redis->address, sizeof(redis->address));
     free(redis);
-}
-
-void dlock_redis_note(dlock_redis *redis, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    pthread_mutex_lock(&redis->lock);
-    vsnprintf(redis->error, sizeof(redis->error), format, ap);
-    pthread_mutex_unlock(&redis->lock);
-    va_end(ap);
-}
-
-void dlock_redis_last_error(dlock_redis *redis, char *buf, size_t buf_len)
-{
-    pthread_mutex_lock(&redis->lock);
-    snprintf(buf, buf_len, "%s", redis->error);
-    pthread_mutex_unlock(&redis->lock);
 }
 
 /* An idle connection has nothing to say. One that is readable has been closed. */

@@ -1,5 +1,5 @@
 /* The connection layer: outcomes, deadlines, the pool, scripts by hash. */
-#include "lock/redis/internal.h"
+#include "lock/redis/conn.h"
 #include "tests/lock/rig.h"
 
 #include <pthread.h>

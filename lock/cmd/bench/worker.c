@@ -2,9 +2,7 @@
 #include "cmd/bench/bench.h"
 #include "cmd/command.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 

@@ -1,6 +1,9 @@
-/* What the files of the connection layer share: the connection, and the pool around it. */
-#ifndef DLOCK_REDIS_INTERNAL_H
-#define DLOCK_REDIS_INTERNAL_H
+/*
+ * A connection, and the server it leads to: what connecting needs to know of it. The functions on
+ * connections are public, see "a connection of one's own" in dlock_redis.h.
+ */
+#ifndef DLOCK_REDIS_CONN_H
+#define DLOCK_REDIS_CONN_H
 
 #include "dlock_redis.h"
 #include "redis/address.h"
@@ -34,12 +37,5 @@ struct dlock_redis {
 /* Keeps the sentence for dlock_redis_last_error(). */
 __attribute__((format(printf, 2, 3))) void dlock_redis_note(dlock_redis *redis, const char *format,
                                                             ...);
-
-/* Lends a pooled connection that is not known to be dead. NOT_SENT when none can be had in time. */
-dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, dlock_time deadline,
-                                      dlock_redis_conn **ret);
-
-/* Takes it back; a broken one is closed. */
-void dlock_pool_return(dlock_redis *redis, dlock_redis_conn *conn);
 
 #endif
