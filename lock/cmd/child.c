@@ -1,4 +1,8 @@
-/* child.c - see child.h. */
+/*
+ * The command that `dlock run` runs: fork and exec, signals to it alone or to its group, its end.
+ * It is told to end with this process by the kernel, so that no lock is left without a holder while
+ * the work goes on.
+ */
 #include "cmd/child.h"
 
 #include <errno.h>
@@ -28,7 +32,7 @@ static void become(char **argv, const sigset_t *mask, bool own_group, pid_t pare
     _exit(code);
 }
 
-bool child_start(struct child *child, char **argv, const sigset_t *mask)
+bool child_start(child_process *child, char **argv, const sigset_t *mask)
 {
     pid_t parent = getpid();
     child->own_group = !isatty(STDIN_FILENO);
@@ -40,19 +44,19 @@ bool child_start(struct child *child, char **argv, const sigset_t *mask)
     return child->pid > 0;
 }
 
-void child_signal(const struct child *child, int signo)
+void child_signal(const child_process *child, int signo)
 {
     kill(child->own_group ? -child->pid : child->pid, signo);
 }
 
-void child_forward(const struct child *child, const struct signalfd_siginfo *info)
+void child_forward(const child_process *child, const struct signalfd_siginfo *info)
 {
     bool from_terminal = info->ssi_code == SI_KERNEL;
     if (child->own_group || !from_terminal)
         child_signal(child, (int)info->ssi_signo);
 }
 
-bool child_ended(const struct child *child, int *ret)
+bool child_ended(const child_process *child, int *ret)
 {
     int status;
     if (waitpid(child->pid, &status, WNOHANG) != child->pid)

@@ -1,4 +1,4 @@
-/* command.c - see command.h. */
+/* What every subcommand does alike: complain, read a number, find the server and reach it. */
 #include "cmd/command.h"
 
 #include <errno.h>
@@ -76,10 +76,10 @@ static bool answers(dlock_redis *redis)
     return outcome == DLOCK_REDIS_OK;
 }
 
-int session_open(const char *url, struct session *ret)
+int command_session_open(const char *url, command_session *ret)
 {
     char err[256] = "";
-    struct session session = {NULL, NULL};
+    command_session session = {NULL, NULL};
     dlock_redis_options address = {.url = command_redis_url(url), .name = "dlock"};
     if (dlock_redis_open(&address, &session.redis, err, sizeof(err)) != 0) {
         command_complain("%s", err);
@@ -88,21 +88,21 @@ int session_open(const char *url, struct session *ret)
     if (!answers(session.redis)) {
         dlock_redis_last_error(session.redis, err, sizeof(err));
         command_complain("Redis can not be reached: %s", err);
-        session_close(&session);
+        command_session_close(&session);
         return EXIT_UNREACHABLE;
     }
     dlock_client_options options = {.redis = session.redis};
     dlock_status status = dlock_client_new(&options, &session.client, err, sizeof(err));
     if (status != DLOCK_OK) {
         command_complain("%s", err);
-        session_close(&session);
+        command_session_close(&session);
         return command_exit_code(status);
     }
     *ret = session;
     return 0;
 }
 
-void session_close(struct session *session)
+void command_session_close(command_session *session)
 {
     dlock_client_free(session->client);
     dlock_redis_close(session->redis);

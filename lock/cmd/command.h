@@ -1,5 +1,5 @@
 /*
- * command.h - what the dlock subcommands share: exit codes, reading options, reaching Redis.
+ * What the dlock subcommands share: exit codes, reading options, reaching Redis.
  *
  * A subcommand is a function that takes the words from its own name on and returns the exit code.
  * Complaints go to stderr as one line, "dlock: ...", from the place that knows what they mean.
@@ -41,17 +41,17 @@ DLOCK_MUST_CHECK bool command_number(const char *option, const char *text, int64
                                      int64_t *ret);
 
 /* One server and the client on it. */
-struct session {
+typedef struct command_session {
     dlock_redis *redis;
     dlock_client *client;
-};
+} command_session;
 
 /* The server's address: `url` if given, else DLOCK_REDIS, else the local default. */
 const char *command_redis_url(const char *url);
 
 /* Reaches the server (one PING) and makes the client. Complains; returns 0 or the exit code. With
  * 0 the session must be closed. */
-DLOCK_MUST_CHECK int session_open(const char *url, struct session *ret);
-void session_close(struct session *session);
+DLOCK_MUST_CHECK int command_session_open(const char *url, command_session *ret);
+void command_session_close(command_session *session);
 
 #endif

@@ -1,4 +1,4 @@
-/* json.c - see json.h. */
+/* Writing JSON: what stands before a value, and escapes. */
 #include "cmd/json.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ static void escape(FILE *file, const char *text)
 }
 
 /* What stands before a value: the comma, a new line, the key. */
-static void lead(struct json *json, const char *key)
+static void lead(json_writer *json, const char *key)
 {
     if (json->comma)
         fputc(',', json->file);
@@ -32,7 +32,7 @@ static void lead(struct json *json, const char *key)
     json->comma = true;
 }
 
-void json_open(struct json *json, const char *key, char bracket)
+void json_open(json_writer *json, const char *key, char bracket)
 {
     lead(json, key);
     fputc(bracket, json->file);
@@ -40,7 +40,7 @@ void json_open(struct json *json, const char *key, char bracket)
     json->comma = false;
 }
 
-void json_close(struct json *json, char bracket)
+void json_close(json_writer *json, char bracket)
 {
     json->depth--;
     if (json->comma)
@@ -51,25 +51,25 @@ void json_close(struct json *json, char bracket)
         fputc('\n', json->file);
 }
 
-void json_text(struct json *json, const char *key, const char *text)
+void json_text(json_writer *json, const char *key, const char *text)
 {
     lead(json, key);
     escape(json->file, text);
 }
 
-void json_int(struct json *json, const char *key, int64_t number)
+void json_int(json_writer *json, const char *key, int64_t number)
 {
     lead(json, key);
     fprintf(json->file, "%" PRId64, number);
 }
 
-void json_bool(struct json *json, const char *key, bool value)
+void json_bool(json_writer *json, const char *key, bool value)
 {
     lead(json, key);
     fputs(value ? "true" : "false", json->file);
 }
 
-void json_number(struct json *json, const char *key, double number, int decimals)
+void json_number(json_writer *json, const char *key, double number, int decimals)
 {
     lead(json, key);
     if (isfinite(number))

@@ -1,4 +1,4 @@
-/* main.c - the dlock command: picks the subcommand. */
+/* The dlock command: its manual (--help), and the choice of the subcommand. */
 #include "cmd/command.h"
 
 #include <signal.h>

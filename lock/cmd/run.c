@@ -1,5 +1,5 @@
 /*
- * run.c - dlock run: a command under a lock.
+ * dlock run: a command under a lock.
  *
  * All signals of interest are blocked before the library starts its threads and read from one
  * signalfd, so the program is a sequence of two waits:
@@ -24,15 +24,15 @@
 
 #define DEFAULT_GRACE_MS 2000
 
-struct run {
+typedef struct run_job {
     const char *url, *name;
     char **command;
     int64_t wait_ms, lease_ms, grace_ms;
     sigset_t mask; /* the signal mask that we were started with, and that the command gets */
     int signals;   /* signalfd */
-};
+} run_job;
 
-static bool read_options(struct run *run, int argc, char **argv)
+static bool read_options(run_job *run, int argc, char **argv)
 {
     static const struct option options[] = {{"redis", required_argument, NULL, 'r'},
                                             {"wait-ms", required_argument, NULL, 'w'},
@@ -62,7 +62,7 @@ static bool read_options(struct run *run, int argc, char **argv)
     return true;
 }
 
-static bool catch_signals(struct run *run)
+static bool catch_signals(run_job *run)
 {
     static const int caught[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
     sigset_t set;
@@ -76,15 +76,15 @@ static bool catch_signals(struct run *run)
 
 /* ---- waiting for the lock -------------------------------------------------------------------- */
 
-struct interrupt {
+typedef struct run_interrupt {
     int signals, stop; /* (borrowed) signalfd; eventfd */
     dlock_cancel *cancel;
     int signo; /* the signal that ended the wait; 0 = none */
-};
+} run_interrupt;
 
 static void *cancel_on_signal(void *arg)
 {
-    struct interrupt *self = arg;
+    run_interrupt *self = arg;
     struct pollfd fds[] = {{.fd = self->signals, .events = POLLIN},
                            {.fd = self->stop, .events = POLLIN}};
     while (poll(fds, 2, -1) < 0 || !fds[1].revents) {
@@ -101,11 +101,11 @@ static void *cancel_on_signal(void *arg)
 }
 
 /* Acquires, until a signal ends the wait. *signo is that signal, or 0. */
-static dlock_status acquire(struct run *run, dlock_lock *lock, dlock_hold **ret, int *signo)
+static dlock_status acquire(run_job *run, dlock_lock *lock, dlock_hold **ret, int *signo)
 {
     dlock_status status = DLOCK_NO_MEMORY;
     pthread_t thread;
-    struct interrupt interrupt = {
+    run_interrupt interrupt = {
         .signals = run->signals, .stop = eventfd(0, EFD_CLOEXEC), .cancel = dlock_cancel_new()};
     if (interrupt.stop >= 0 && interrupt.cancel &&
         pthread_create(&thread, NULL, cancel_on_signal, &interrupt) == 0) {
@@ -124,7 +124,7 @@ static dlock_status acquire(struct run *run, dlock_lock *lock, dlock_hold **ret,
 /* ---- watching the command -------------------------------------------------------------------- */
 
 /* Reads what signals came, passes them on. True when the command has ended, with its code. */
-static bool heed_signals(struct run *run, const struct child *child, int *code)
+static bool heed_signals(run_job *run, const child_process *child, int *code)
 {
     struct signalfd_siginfo info;
     while (read(run->signals, &info, sizeof(info)) == sizeof(info)) {
@@ -135,7 +135,7 @@ static bool heed_signals(struct run *run, const struct child *child, int *code)
 }
 
 /* Watches the command to its end. Returns its exit code, or EXIT_LOST. */
-static int watch(struct run *run, const struct child *child, dlock_hold *hold)
+static int watch(run_job *run, const child_process *child, dlock_hold *hold)
 {
     struct pollfd fds[] = {{.fd = run->signals, .events = POLLIN},
                            {.fd = dlock_lost_fd(hold), .events = POLLIN}};
@@ -170,9 +170,9 @@ static void tell_command(dlock_hold *hold)
 }
 
 /* Runs the command under the hold, and releases. */
-static int run_under(struct run *run, dlock_hold *hold)
+static int run_under(run_job *run, dlock_hold *hold)
 {
-    struct child child;
+    child_process child;
     int code = EXIT_SYSTEM;
     tell_command(hold);
     if (child_start(&child, run->command, &run->mask))
@@ -194,7 +194,7 @@ static int run_under(struct run *run, dlock_hold *hold)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int acquire_and_run(struct run *run, struct session *session, dlock_lock *lock)
+static int acquire_and_run(run_job *run, command_session *session, dlock_lock *lock)
 {
     dlock_hold *hold;
     int signo;
@@ -215,15 +215,15 @@ static int acquire_and_run(struct run *run, struct session *session, dlock_lock 
 
 int command_run(int argc, char **argv)
 {
-    struct run run = {.wait_ms = DLOCK_FOREVER, .grace_ms = DEFAULT_GRACE_MS};
+    run_job run = {.wait_ms = DLOCK_FOREVER, .grace_ms = DEFAULT_GRACE_MS};
     if (!read_options(&run, argc, argv))
         return command_usage();
     if (!catch_signals(&run)) {
         command_complain("no signalfd: %s", strerror(errno));
         return EXIT_SYSTEM;
     }
-    struct session session;
-    int code = session_open(run.url, &session);
+    command_session session;
+    int code = command_session_open(run.url, &session);
     if (code)
         return code;
 
@@ -239,7 +239,7 @@ int command_run(int argc, char **argv)
         code = command_exit_code(status);
     }
     dlock_lock_free(lock);
-    session_close(&session);
+    command_session_close(&session);
     close(run.signals);
     return code;
 }

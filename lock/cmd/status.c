@@ -1,4 +1,4 @@
-/* status.c - dlock status and dlock release --force: one look at a lock, one blow at it. */
+/* dlock status and dlock release --force: who holds a lock, and taking it away from its holder. */
 #include "cmd/command.h"
 #include "cmd/json.h"
 
@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <time.h>
 
-struct query {
+typedef struct lock_query {
     const char *url, *name;
     bool json, force;
-    struct session session;
+    command_session session;
     dlock_lock *lock;
-};
+} lock_query;
 
-static bool read_options(struct query *query, int argc, char **argv)
+static bool read_options(lock_query *query, int argc, char **argv)
 {
     static const struct option options[] = {{"redis", required_argument, NULL, 'r'},
                                             {"json", no_argument, NULL, 'j'},
@@ -36,9 +36,9 @@ static bool read_options(struct query *query, int argc, char **argv)
 }
 
 /* Opens the session and the lock. 0, or the exit code after a complaint. */
-static int open_lock(struct query *query)
+static int open_lock(lock_query *query)
 {
-    int code = session_open(query->url, &query->session);
+    int code = command_session_open(query->url, &query->session);
     if (code)
         return code;
     char err[256];
@@ -49,17 +49,17 @@ static int open_lock(struct query *query)
     if (status == DLOCK_OK)
         return 0;
     command_complain("%s", err);
-    session_close(&query->session);
+    command_session_close(&query->session);
     return command_exit_code(status);
 }
 
-static void close_lock(struct query *query)
+static void close_lock(lock_query *query)
 {
     dlock_lock_free(query->lock);
-    session_close(&query->session);
+    command_session_close(&query->session);
 }
 
-static int complain_of(struct query *query, dlock_status status)
+static int complain_of(lock_query *query, dlock_status status)
 {
     char err[256];
     dlock_last_error(query->session.client, err, sizeof(err));
@@ -69,7 +69,7 @@ static int complain_of(struct query *query, dlock_status status)
 
 static void print_json(const char *name, const dlock_info *info)
 {
-    struct json json = {.file = stdout};
+    json_writer json = {.file = stdout};
     json_open(&json, NULL, '{');
     json_int(&json, "schema", 1);
     json_text(&json, "name", name);
@@ -118,7 +118,7 @@ static void print_text(const char *name, const dlock_info *info)
 
 int command_status(int argc, char **argv)
 {
-    struct query query = {0};
+    lock_query query = {0};
     if (!read_options(&query, argc, argv))
         return command_usage();
     int code = open_lock(&query);
@@ -141,7 +141,7 @@ int command_status(int argc, char **argv)
 
 int command_release(int argc, char **argv)
 {
-    struct query query = {0};
+    lock_query query = {0};
     if (!read_options(&query, argc, argv))
         return command_usage();
     if (!query.force) {

@@ -1,5 +1,5 @@
 /*
- * declarative.c - the callback form: the lock is named by a template, taken before the body and
+ * The callback form: the lock is named by a template, taken before the body and
  * released after it whatever it returns. The body waits for its work or for the news that the
  * lock is lost, whichever comes first.
  *

@@ -1,5 +1,5 @@
 /*
- * guarded_write.c - sells one piece of stock:{42} with a write that Redis refuses when the lock
+ * Sells one piece of stock:{42} with a write that Redis refuses when the lock
  * is no longer ours, and that releases the lock in the same round trip.
  *
  *     guarded_write [redis://127.0.0.1:6379]

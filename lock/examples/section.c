@@ -1,5 +1,5 @@
 /*
- * section.c - protects a section with a lock: waits up to 2 s, shows the fence, stops early when
+ * Protects a section with a lock: waits up to 2 s, shows the fence, stops early when
  * the lock is lost.
  *
  *     section [redis://127.0.0.1:6379]

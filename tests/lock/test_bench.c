@@ -72,7 +72,7 @@ static int teardown_group(void **state)
 static void quantiles_are_exact_to_3_percent(void **state)
 {
     (void)state;
-    static struct latency latency;
+    static latency_histogram latency;
     for (int64_t us = 1; us <= 100000; us++)
         latency_record(&latency, us * 1000);
     static const double quantiles[] = {0.001, 0.1, 0.5, 0.9, 0.99, 0.999};
@@ -90,7 +90,7 @@ static void small_and_huge_durations_have_buckets(void **state)
         assert_true(bucket_end(bucket_of((uint64_t)ns)) >= ns);
         assert_true(ns == 0 || bucket_end(bucket_of((uint64_t)ns) - 1) < ns);
     }
-    static struct latency latency;
+    static latency_histogram latency;
     for (int i = 0; i < 20; i++)
         latency_record(&latency, INT64_MAX);
     assert_int_equal(latency.bucket[LATENCY_BUCKETS - 1], 20);
@@ -101,7 +101,7 @@ static void json_is_escaped_and_strict(void **state)
     (void)state;
     char *text = NULL;
     size_t len = 0;
-    struct json json = {.file = open_memstream(&text, &len)};
+    json_writer json = {.file = open_memstream(&text, &len)};
     json_open(&json, NULL, '{');
     json_text(&json, "a\"b", "back\\slash, \"quotes\", tab\t, \x01");
     json_number(&json, "nothing", NAN, 1);

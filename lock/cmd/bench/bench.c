@@ -1,4 +1,7 @@
-/* bench.c - dlock bench: its options, and one measurement after another. See bench.h. */
+/*
+ * dlock bench: its options, the configurations that can be measured, and one measurement after
+ * another.
+ */
 #include "cmd/bench/bench.h"
 #include "cmd/command.h"
 
@@ -25,7 +28,7 @@ static const struct {
 /* ---- options --------------------------------------------------------------------------------- */
 
 /* "1-3", "0.5", ... in ms. */
-static bool read_think(struct bench *bench, const char *text)
+static bool read_think(bench_options *bench, const char *text)
 {
     char *end;
     double least = strtod(text, &end), most = least;
@@ -44,7 +47,7 @@ static bool read_think(struct bench *bench, const char *text)
     return true;
 }
 
-static bool read_victim(struct bench *bench, const char *text)
+static bool read_victim(bench_options *bench, const char *text)
 {
     if (strcmp(text, "holder") == 0)
         bench->kill = BENCH_KILL_HOLDER;
@@ -69,7 +72,7 @@ static int split(char *list, const char **parts, int parts_max)
     return len;
 }
 
-static bool read_quorum(struct bench *bench, char *list)
+static bool read_quorum(bench_options *bench, char *list)
 {
     bench->quorum_len = split(list, bench->quorum, BENCH_SERVERS_MAX);
     if (bench->quorum_len > 0)
@@ -84,20 +87,20 @@ static const struct {
     size_t offset;
     int64_t min, max;
 } numbers[] = {
-    {"processes", offsetof(struct bench, processes), 1, BENCH_PROCESSES_MAX},
-    {"threads", offsetof(struct bench, threads), 1, BENCH_THREADS_MAX},
-    {"duration-ms", offsetof(struct bench, duration_ms), 100, 3600000},
-    {"hold-us", offsetof(struct bench, hold_us), 0, 3600000000},
-    {"lease-ms", offsetof(struct bench, lease_ms), 10, 86400000},
-    {"cohort-max", offsetof(struct bench, cohort_max), 1, 1000000},
-    {"cohort-ms", offsetof(struct bench, cohort_ms), 1, 3600000},
-    {"renew", offsetof(struct bench, renew_locks), 1, 1000000},
+    {"processes", offsetof(bench_options, processes), 1, BENCH_PROCESSES_MAX},
+    {"threads", offsetof(bench_options, threads), 1, BENCH_THREADS_MAX},
+    {"duration-ms", offsetof(bench_options, duration_ms), 100, 3600000},
+    {"hold-us", offsetof(bench_options, hold_us), 0, 3600000000},
+    {"lease-ms", offsetof(bench_options, lease_ms), 10, 86400000},
+    {"cohort-max", offsetof(bench_options, cohort_max), 1, 1000000},
+    {"cohort-ms", offsetof(bench_options, cohort_ms), 1, 3600000},
+    {"renew", offsetof(bench_options, renew_locks), 1, 1000000},
 };
 
 #define NUMBER 256 /* getopt values from here on are indices into numbers[] */
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-static bool take_option(struct bench *bench, int c)
+static bool take_option(bench_options *bench, int c)
 {
     switch (c) {
     case 'r':
@@ -124,7 +127,7 @@ static bool take_option(struct bench *bench, int c)
     }
 }
 
-static bool read_options(struct bench *bench, int argc, char **argv)
+static bool read_options(bench_options *bench, int argc, char **argv)
 {
     static const struct option words[] = {
         {"redis", required_argument, NULL, 'r'},  {"kinds", required_argument, NULL, 'k'},
@@ -150,7 +153,7 @@ static bool read_options(struct bench *bench, int argc, char **argv)
 /* ---- measurements ---------------------------------------------------------------------------- */
 
 /* Makes the run of a named configuration. False after a complaint. */
-static bool prepare(const struct bench *bench, const char *kind, struct bench_run *ret)
+static bool prepare(const bench_options *bench, const char *kind, bench_run *ret)
 {
     size_t i = 0;
     while (i < LEN(kinds) && strcmp(kinds[i].name, kind) != 0 &&
@@ -160,7 +163,7 @@ static bool prepare(const struct bench *bench, const char *kind, struct bench_ru
         command_complain("there is no kind \"%s\"", kind);
         return false;
     }
-    *ret = (struct bench_run){.bench = bench, .kind = kinds[i].name, .options = kinds[i].options};
+    *ret = (bench_run){.bench = bench, .kind = kinds[i].name, .options = kinds[i].options};
     ret->options.lease_ms = bench->lease_ms;
     if (kinds[i].cohort) {
         ret->options.cohort_max = (int)bench->cohort_max;
@@ -180,10 +183,10 @@ static bool prepare(const struct bench *bench, const char *kind, struct bench_ru
     return ret->urls_len > 0;
 }
 
-static int measure_all(const struct bench *bench, const struct bench_run *runs, int runs_len,
+static int measure_all(const bench_options *bench, const bench_run *runs, int runs_len,
                        const char *redis_version)
 {
-    struct json json;
+    json_writer json;
     int code = 0;
     if (bench->json_path && !bench_json_start(&json, bench->json_path, redis_version))
         return EXIT_USAGE;
@@ -196,7 +199,7 @@ static int measure_all(const struct bench *bench, const struct bench_run *runs, 
         (double)bench->duration_ms / 1000, redis_version);
     bench_print_head();
     for (int i = 0; i < runs_len && code != EXIT_SYSTEM; i++) {
-        struct bench_row row;
+        bench_row row;
         int failed = bench_measure(&runs[i], &row);
         if (failed) {
             code = failed;
@@ -217,34 +220,34 @@ static int measure_all(const struct bench *bench, const struct bench_run *runs, 
 }
 
 /* Reaches the server once, before anything is forked. 0, or the exit code after a complaint. */
-static int ask_version(const struct bench_run *run, char *ret, size_t ret_len)
+static int ask_version(const bench_run *run, char *ret, size_t ret_len)
 {
-    struct session session;
-    int code = session_open(run->urls[0], &session);
+    command_session session;
+    int code = command_session_open(run->urls[0], &session);
     if (code)
         return code;
     if (!bench_info(session.redis, "redis_version", ret, ret_len))
         snprintf(ret, ret_len, "unknown");
-    session_close(&session);
+    command_session_close(&session);
     return 0;
 }
 
 int command_bench(int argc, char **argv)
 {
-    struct bench bench = {.processes = 3,
-                          .threads = 16,
-                          .duration_ms = 5000,
-                          .think_min_us = 1000,
-                          .think_max_us = 3000,
-                          .lease_ms = 10000,
-                          .cohort_max = 32,
-                          .cohort_ms = 10};
+    bench_options bench = {.processes = 3,
+                           .threads = 16,
+                           .duration_ms = 5000,
+                           .think_min_us = 1000,
+                           .think_max_us = 3000,
+                           .lease_ms = 10000,
+                           .cohort_max = 32,
+                           .cohort_ms = 10};
     if (!read_options(&bench, argc, argv))
         return command_usage();
 
     char list[256], version[32];
     const char *names[16];
-    struct bench_run runs[16];
+    bench_run runs[16];
     const char *fallback = bench.renew_locks ? "string" : "poll50,hash,fair,cohort";
     snprintf(list, sizeof(list), "%s", bench.kinds ? bench.kinds : fallback);
     int len = split(list, names, LEN(names));

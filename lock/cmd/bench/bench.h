@@ -1,16 +1,17 @@
 /*
- * bench.h - dlock bench: many processes and threads on one lock, measured from outside.
+ * dlock bench: many processes and threads on one lock, measured from outside.
  *
- *     bench.c            options; one measurement after another
- *     measure.c    one measurement: forks the workers, starts and stops them, adds up
- *     worker.c     one worker process: its threads take and release the lock
- *     renew.c      the other mode: one client holds many locks, and renews
- *     report.c     the table and the result file
+ *     bench.c     options; one measurement after another
+ *     measure.c   one measurement: forks the workers, starts and stops them, adds up
+ *     worker.c    one worker process: its threads take and release the lock
+ *     renew.c     the other mode: one client holds many locks, and renews
+ *     report.c    the table and the result file
+ *     latency.c   a histogram of durations
  *
  * The workers are forked before any of them connects, since a client does not survive a fork.
  * They count into one block of shared memory. What only the lock's holder writes needs no care
- * but atomic loads and stores; what only one thread writes needs none. All times there are
- * CLOCK_MONOTONIC, which processes of one machine share.
+ * but atomic loads and stores; what only one thread writes needs none. All times there are in
+ * ns of the clock of dlock_now(), which processes of one machine share.
  */
 #ifndef DLOCK_CMD_BENCH_H
 #define DLOCK_CMD_BENCH_H
@@ -31,9 +32,9 @@
 /* Gaps between two grants that count as a standstill after a kill. */
 #define BENCH_STALL_NS 20000000
 
-enum bench_victim { BENCH_KILL_NOBODY, BENCH_KILL_HOLDER, BENCH_KILL_QUEUED };
+typedef enum bench_victim { BENCH_KILL_NOBODY, BENCH_KILL_HOLDER, BENCH_KILL_QUEUED } bench_victim;
 
-struct bench {
+typedef struct bench_options {
     const char *url;
     const char *quorum[BENCH_SERVERS_MAX];
     int quorum_len;
@@ -41,30 +42,30 @@ struct bench {
     int64_t processes, threads, duration_ms;
     int64_t think_min_us, think_max_us, hold_us;
     int64_t lease_ms, cohort_max, cohort_ms, renew_locks;
-    enum bench_victim kill;
-};
+    bench_victim kill;
+} bench_options;
 
 /* ---- one measurement ------------------------------------------------------------------------- */
 
 /* A named configuration, and where it runs. */
-struct bench_run {
-    const struct bench *bench;
+typedef struct bench_run {
+    const bench_options *bench;
     const char *kind;
     dlock_options options;
     const char *urls[BENCH_SERVERS_MAX]; /* one server, or the quorum */
     int urls_len;
     char name[64], canary[80]; /* keys */
-};
+} bench_run;
 
-struct bench_thread {
+typedef struct bench_thread {
     _Alignas(64) uint64_t ops; /* acquired, worked and released within the time */
     uint64_t increments;       /* of the canary, confirmed */
     uint64_t errors;           /* acquisitions, canary steps or releases that failed */
-    struct latency acquire;    /* acquire called -> returned */
-    struct latency handoff;    /* a release called -> the next waiter's acquire returned */
-};
+    latency_histogram acquire; /* acquire called -> returned */
+    latency_histogram handoff; /* a release called -> the next waiter's acquire returned */
+} bench_thread;
 
-struct bench_shared {
+typedef struct bench_shared {
     atomic_int ready;       /* workers that wait for `go` */
     atomic_bool go, failed; /* failed: a worker could not start, and said why */
     _Atomic int64_t start_ns, stop_ns;
@@ -79,42 +80,56 @@ struct bench_shared {
 
     _Atomic int64_t killed_ns; /* the parent's; 0 = not yet */
 
-    struct bench_thread thread[]; /* processes x threads */
-};
+    bench_thread thread[]; /* processes x threads */
+} bench_shared;
 
-struct bench_row {
-    const struct bench_run *run;
+typedef struct bench_row {
+    const bench_run *run;
     double ops_per_s, fairness, cpu_us_per_op;
     double redis_cmds_per_op;  /* executed by Redis, those within scripts included */
     double round_trips_per_op; /* requests that Redis read; a pipeline is one */
     double takeover_ms, longest_gap_ms, stalled_ms; /* after the kill; NAN without one */
     int64_t canary_lost;
     uint64_t ops, errors;
-    struct latency acquire, handoff;
-};
+    latency_histogram acquire, handoff;
+} bench_row;
 
 /* Runs one measurement. 0, or the exit code after a complaint. */
-int bench_measure(const struct bench_run *run, struct bench_row *ret);
+int bench_measure(const bench_run *run, bench_row *ret);
 
 /* The life of worker process `index`; returns its exit code. */
-int bench_work(const struct bench_run *run, struct bench_shared *shared, int index);
+int bench_work(const bench_run *run, bench_shared *shared, int index);
 
 /* Holds many locks in one process, watches their leases, reports. Returns the exit code. */
-int bench_renew(const struct bench_run *run, const char *redis_version);
+int bench_renew(const bench_run *run, const char *redis_version);
+
+/* ---- what the measurements share ------------------------------------------------------------- */
+
+#define BENCH_MS_NS 1000000
 
 int64_t bench_now_ns(void);
 void bench_sleep_until_ns(int64_t at_ns);
 
+/* CPU time in us so far: of this process (RUSAGE_SELF) or of its ended children. */
+double bench_cpu_us(int who);
+
+/* Memory, all zero, that forked processes share. NULL after a complaint. */
+void *bench_share(size_t len);
+
+/* Opens the run's servers. False after a complaint; what is open then is to be closed too. */
+bool bench_open_servers(const bench_run *run, dlock_redis **ret);
+void bench_close_servers(const bench_run *run, dlock_redis **servers);
+
 /* ---- report ---------------------------------------------------------------------------------- */
 
 void bench_print_head(void);
-void bench_print_row(const struct bench_row *row);
+void bench_print_row(const bench_row *row);
 
 /* Opens the result file with its "schema" and "environment", for one array or object more. False
  * after a complaint. */
-bool bench_json_start(struct json *json, const char *path, const char *redis_version);
-bool bench_json_finish(struct json *json, const char *path);
-void bench_json_row(struct json *json, const struct bench_row *row);
+bool bench_json_start(json_writer *json, const char *path, const char *redis_version);
+bool bench_json_finish(json_writer *json, const char *path);
+void bench_json_row(json_writer *json, const bench_row *row);
 
 /* The number, or the text, that INFO shows for a field. */
 bool bench_info(dlock_redis *redis, const char *field, char *ret, size_t ret_len);

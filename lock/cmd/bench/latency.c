@@ -1,4 +1,4 @@
-/* latency.c - see latency.h. */
+/* The buckets of the histogram, and quantiles from them. */
 #include "cmd/bench/latency.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static int64_t bucket_end(int bucket)
     return ((int64_t)(bucket - shift * SUB + 1) << shift) - 1;
 }
 
-void latency_record(struct latency *self, int64_t ns)
+void latency_record(latency_histogram *self, int64_t ns)
 {
     if (ns < 0)
         ns = 0;
@@ -32,7 +32,7 @@ void latency_record(struct latency *self, int64_t ns)
         self->max_ns = ns;
 }
 
-void latency_add(struct latency *self, const struct latency *other)
+void latency_add(latency_histogram *self, const latency_histogram *other)
 {
     for (int i = 0; i < LATENCY_BUCKETS; i++)
         self->bucket[i] += other->bucket[i];
@@ -41,7 +41,7 @@ void latency_add(struct latency *self, const struct latency *other)
         self->max_ns = other->max_ns;
 }
 
-double latency_us(const struct latency *self, double quantile)
+double latency_us(const latency_histogram *self, double quantile)
 {
     if ((double)self->count * (1 - quantile) < SAMPLES_MIN)
         return NAN;

@@ -1,4 +1,7 @@
-/* measure.c - one measurement of the bench, the parent's side: see bench.h. */
+/*
+ * One measurement, the parent's side: workers are forked, started together, one of them killed if
+ * that was asked for, and what they and Redis counted is added up.
+ */
 #include "cmd/bench/bench.h"
 #include "cmd/command.h"
 
@@ -12,16 +15,16 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define START_LIMIT_MS 10000
 #define HEAD_START_NS  50000000 /* from `go` until the first acquisition */
 #define ASK_MS         3000
-#define MS             1000000 /* ns */
 
-struct measurement {
-    const struct bench_run *run;
-    struct bench_shared *shared;
+typedef struct measurement {
+    const bench_run *run;
+    bench_shared *shared;
     size_t shared_len;
     pid_t pid[BENCH_PROCESSES_MAX];
     dlock_redis *redis[BENCH_SERVERS_MAX];
@@ -29,7 +32,57 @@ struct measurement {
     int64_t final;           /* the canary's last value */
     double cpu_us;           /* of all workers */
     int victim;              /* the process killed; -1 = none */
-};
+} measurement;
+
+/* ---- what the measurements share ------------------------------------------------------------- */
+
+int64_t bench_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now); /* as dlock_now(), which counts in us */
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void bench_sleep_until_ns(int64_t at_ns)
+{
+    dlock_sleep((dlock_time){(at_ns + 999) / 1000});
+}
+
+double bench_cpu_us(int who)
+{
+    struct rusage usage;
+    getrusage(who, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+void *bench_share(size_t len)
+{
+    void *memory = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED)
+        return memory;
+    command_complain("no shared memory: %s", strerror(errno));
+    return NULL;
+}
+
+bool bench_open_servers(const bench_run *run, dlock_redis **ret)
+{
+    char err[256];
+    for (int i = 0; i < run->urls_len; i++) {
+        dlock_redis_options address = {.url = run->urls[i], .name = "dlock-bench"};
+        if (dlock_redis_open(&address, &ret[i], err, sizeof(err)) != 0) {
+            command_complain("%s", err);
+            return false;
+        }
+    }
+    return true;
+}
+
+void bench_close_servers(const bench_run *run, dlock_redis **servers)
+{
+    for (int i = 0; i < run->urls_len; i++)
+        dlock_redis_close(servers[i]);
+}
 
 /* ---- asking Redis ---------------------------------------------------------------------------- */
 
@@ -65,7 +118,7 @@ bool bench_info(dlock_redis *redis, const char *field, char *ret, size_t ret_len
 }
 
 /* The sum of one INFO field over all servers. */
-static int64_t count_all(struct measurement *self, const char *field)
+static int64_t count_all(measurement *self, const char *field)
 {
     int64_t sum = 0;
     for (int i = 0; i < self->run->urls_len; i++) {
@@ -77,13 +130,13 @@ static int64_t count_all(struct measurement *self, const char *field)
 }
 
 /* Adds what was counted so far, with sign -1 before and +1 after the run. */
-static void count_work(struct measurement *self, int sign)
+static void count_work(measurement *self, int sign)
 {
     self->commands += sign * count_all(self, "total_commands_processed");
     self->reads += sign * count_all(self, "total_reads_processed");
 }
 
-static void remove_keys(struct measurement *self)
+static void remove_keys(measurement *self)
 {
     static const char *const suffixes[] = {"", ":fence", ":queue", ":beats", ":canary"};
     char key[96];
@@ -97,7 +150,7 @@ static void remove_keys(struct measurement *self)
 
 /* ---- the workers' lives ---------------------------------------------------------------------- */
 
-static bool fork_workers(struct measurement *self)
+static bool fork_workers(measurement *self)
 {
     pid_t parent = getpid();
     fflush(stdout);
@@ -115,7 +168,7 @@ static bool fork_workers(struct measurement *self)
     return true;
 }
 
-static void reap_workers(struct measurement *self, bool kill_first)
+static void reap_workers(measurement *self, bool kill_first)
 {
     for (int i = 0; i < self->run->bench->processes && self->pid[i] > 0; i++) {
         if (kill_first)
@@ -125,13 +178,13 @@ static void reap_workers(struct measurement *self, bool kill_first)
     }
 }
 
-static bool wait_until_ready(struct measurement *self)
+static bool wait_until_ready(measurement *self)
 {
     dlock_time limit = dlock_in_ms(START_LIMIT_MS);
     while (self->shared->ready < self->run->bench->processes) {
         if (self->shared->failed || dlock_passed(limit))
             return false;
-        bench_sleep_until_ns(bench_now_ns() + MS);
+        dlock_sleep(dlock_in_ms(1));
     }
     return true;
 }
@@ -140,7 +193,7 @@ static bool wait_until_ready(struct measurement *self)
 
 /* The process to be killed: the one that works under the lock, or else the one after it, which
  * then at most waits. -1: just now nobody works. */
-static int choose_victim(const struct bench_run *run, const struct bench_shared *shared)
+static int choose_victim(const bench_run *run, const bench_shared *shared)
 {
     int holder = shared->holder;
     if (holder < 0 || run->bench->kill == BENCH_KILL_HOLDER)
@@ -150,9 +203,9 @@ static int choose_victim(const struct bench_run *run, const struct bench_shared 
 
 /* Stops the victim, looks again where the lock is, and kills it only if that has not changed:
  * between looking and killing it can not move then. */
-static bool try_kill(struct measurement *self)
+static bool try_kill(measurement *self)
 {
-    struct bench_shared *shared = self->shared;
+    bench_shared *shared = self->shared;
     int status, victim = choose_victim(self->run, shared);
     if (victim < 0)
         return false;
@@ -169,14 +222,14 @@ static bool try_kill(struct measurement *self)
     return false;
 }
 
-static bool kill_halfway(struct measurement *self)
+static bool kill_halfway(measurement *self)
 {
-    const struct bench *bench = self->run->bench;
-    bench_sleep_until_ns(self->shared->start_ns + bench->duration_ms * MS / 2);
+    const bench_options *bench = self->run->bench;
+    bench_sleep_until_ns(self->shared->start_ns + bench->duration_ms * BENCH_MS_NS / 2);
     while (bench_now_ns() < self->shared->stop_ns) {
         if (try_kill(self))
             return true;
-        bench_sleep_until_ns(bench_now_ns() + MS);
+        dlock_sleep(dlock_in_ms(1));
     }
     command_complain("no process could be killed: nobody held the lock");
     return false;
@@ -184,23 +237,15 @@ static bool kill_halfway(struct measurement *self)
 
 /* ---- adding up ------------------------------------------------------------------------------- */
 
-static double cpu_us_of_children(void)
+static void add_up(const measurement *self, bench_row *row)
 {
-    struct rusage usage;
-    getrusage(RUSAGE_CHILDREN, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-static void add_up(const struct measurement *self, struct bench_row *row)
-{
-    const struct bench *bench = self->run->bench;
-    const struct bench_shared *shared = self->shared;
+    const bench_options *bench = self->run->bench;
+    const bench_shared *shared = self->shared;
     uint64_t slowest = UINT64_MAX, fastest = 0;
     int64_t increments = 0;
 
     for (int64_t i = 0; i < bench->processes * bench->threads; i++) {
-        const struct bench_thread *thread = &shared->thread[i];
+        const bench_thread *thread = &shared->thread[i];
         row->ops += thread->ops;
         row->errors += thread->errors;
         increments += (int64_t)thread->increments;
@@ -222,20 +267,21 @@ static void add_up(const struct measurement *self, struct bench_row *row)
     row->cpu_us_per_op = row->ops ? self->cpu_us / ops : NAN;
     row->canary_lost = increments > self->final ? increments - self->final : 0;
     bool killed = shared->killed_ns != 0;
-    row->takeover_ms = killed && shared->takeover_ns ? (double)shared->takeover_ns / MS : NAN;
-    row->longest_gap_ms = killed ? (double)shared->longest_gap_ns / MS : NAN;
-    row->stalled_ms = killed ? (double)shared->stalled_ns / MS : NAN;
+    row->takeover_ms =
+        killed && shared->takeover_ns ? (double)shared->takeover_ns / BENCH_MS_NS : NAN;
+    row->longest_gap_ms = killed ? (double)shared->longest_gap_ns / BENCH_MS_NS : NAN;
+    row->stalled_ms = killed ? (double)shared->stalled_ns / BENCH_MS_NS : NAN;
 }
 
 /* Lets the workers run for the duration, and collects what Redis knows. */
-static bool run_workers(struct measurement *self)
+static bool run_workers(measurement *self)
 {
-    const struct bench *bench = self->run->bench;
-    struct bench_shared *shared = self->shared;
-    double cpu_us = cpu_us_of_children();
+    const bench_options *bench = self->run->bench;
+    bench_shared *shared = self->shared;
+    double cpu_us = bench_cpu_us(RUSAGE_CHILDREN);
 
     shared->start_ns = bench_now_ns() + HEAD_START_NS;
-    shared->stop_ns = shared->start_ns + bench->duration_ms * MS;
+    shared->stop_ns = shared->start_ns + bench->duration_ms * BENCH_MS_NS;
     shared->granted_ns = shared->start_ns;
     shared->go = true;
     count_work(self, -1);
@@ -244,52 +290,35 @@ static bool run_workers(struct measurement *self)
     count_work(self, 1);
     reap_workers(self, false);
 
-    self->cpu_us = cpu_us_of_children() - cpu_us;
+    self->cpu_us = bench_cpu_us(RUSAGE_CHILDREN) - cpu_us;
     redisReply *reply = ask(self->redis[0], "GET", self->run->canary);
     self->final = reply && reply->str ? strtoll(reply->str, NULL, 10) : 0;
     freeReplyObject(reply);
     return good && !shared->failed;
 }
 
-static bool open_servers(struct measurement *self)
+int bench_measure(const bench_run *run, bench_row *ret)
 {
-    char err[256];
-    for (int i = 0; i < self->run->urls_len; i++) {
-        dlock_redis_options address = {.url = self->run->urls[i], .name = "dlock-bench"};
-        if (dlock_redis_open(&address, &self->redis[i], err, sizeof(err)) != 0) {
-            command_complain("%s", err);
-            return false;
-        }
-    }
-    return true;
-}
-
-int bench_measure(const struct bench_run *run, struct bench_row *ret)
-{
-    const struct bench *bench = run->bench;
-    struct measurement self = {.run = run, .victim = -1};
+    const bench_options *bench = run->bench;
+    measurement self = {.run = run, .victim = -1};
     self.shared_len = sizeof(*self.shared) +
                       (size_t)(bench->processes * bench->threads) * sizeof(self.shared->thread[0]);
-    self.shared =
-        mmap(NULL, self.shared_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (self.shared == MAP_FAILED) {
-        command_complain("no shared memory: %s", strerror(errno));
+    self.shared = bench_share(self.shared_len);
+    if (!self.shared)
         return EXIT_SYSTEM;
-    }
     self.shared->holder = -1;
 
     int code = EXIT_SYSTEM;
-    if (!fork_workers(&self) || !wait_until_ready(&self) || !open_servers(&self))
+    if (!fork_workers(&self) || !wait_until_ready(&self) || !bench_open_servers(run, self.redis))
         reap_workers(&self, true);
     else if (run_workers(&self))
         code = 0;
     if (code == 0) {
-        *ret = (struct bench_row){.run = run};
+        *ret = (bench_row){.run = run};
         add_up(&self, ret);
         remove_keys(&self);
     }
-    for (int i = 0; i < run->urls_len; i++)
-        dlock_redis_close(self.redis[i]);
+    bench_close_servers(run, self.redis);
     munmap(self.shared, self.shared_len);
     return code;
 }

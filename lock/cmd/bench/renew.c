@@ -1,5 +1,5 @@
 /*
- * renew.c - dlock bench --renew N: one client holds N locks for a while.
+ * dlock bench --renew N: one client holds N locks for a while.
  *
  * A forked holder acquires them all and then only sleeps, so the CPU time it uses is that of the
  * renewals. This process meanwhile reads the time to live of every lock: with a renewal every
@@ -21,43 +21,34 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MS             1000000 /* ns */
 #define SAMPLE_EACH_MS 250
 #define SAMPLE_MS      5000   /* limit of reading all times to live once */
 #define ACQUIRE_MS     120000 /* limit of acquiring all locks */
 
 /* Shared by the two processes. */
-struct renewals {
+typedef struct renew_shared {
     atomic_bool ready, stop, failed;
     dlock_stats before, after;
     double cpu_us, seconds;
-};
+} renew_shared;
 
-struct holder {
-    const struct bench_run *run;
-    struct renewals *shared;
-    struct session session;
+typedef struct renew_holder {
+    const bench_run *run;
+    renew_shared *shared;
+    command_session session;
     dlock_lock **locks;
     dlock_hold **holds;
     int64_t held;
-};
+} renew_holder;
 
-static void lock_name(const struct bench_run *run, int64_t index, char *ret, size_t ret_len)
+static void lock_name(const bench_run *run, int64_t index, char *ret, size_t ret_len)
 {
     snprintf(ret, ret_len, "%s:%" PRId64, run->name, index);
 }
 
 /* ---- the holder ------------------------------------------------------------------------------ */
 
-static double cpu_us_so_far(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-static bool acquire_all(struct holder *self)
+static bool acquire_all(renew_holder *self)
 {
     for (int64_t i = 0; i < self->run->bench->renew_locks; i++) {
         char name[96], err[256] = "";
@@ -75,28 +66,29 @@ static bool acquire_all(struct holder *self)
     return true;
 }
 
-static void hold_all(struct holder *self)
+static void hold_all(renew_holder *self)
 {
-    struct renewals *shared = self->shared;
+    renew_shared *shared = self->shared;
     dlock_client_stats(self->session.client, &shared->before);
-    double cpu_us = cpu_us_so_far();
+    double cpu_us = bench_cpu_us(RUSAGE_SELF);
     int64_t since_ns = bench_now_ns();
     shared->ready = true;
     while (!shared->stop)
-        bench_sleep_until_ns(bench_now_ns() + 50 * MS);
-    shared->cpu_us = cpu_us_so_far() - cpu_us;
+        dlock_sleep(dlock_in_ms(50));
+    shared->cpu_us = bench_cpu_us(RUSAGE_SELF) - cpu_us;
     shared->seconds = (double)(bench_now_ns() - since_ns) / 1e9;
     dlock_client_stats(self->session.client, &shared->after);
 }
 
-static int hold(const struct bench_run *run, struct renewals *shared)
+static int hold(const bench_run *run, renew_shared *shared)
 {
     size_t len = (size_t)run->bench->renew_locks;
-    struct holder self = {.run = run,
-                          .shared = shared,
-                          .locks = calloc(len, sizeof(dlock_lock *)),
-                          .holds = calloc(len, sizeof(dlock_hold *))};
-    int code = self.locks && self.holds ? session_open(run->urls[0], &self.session) : EXIT_SYSTEM;
+    renew_holder self = {.run = run,
+                         .shared = shared,
+                         .locks = calloc(len, sizeof(dlock_lock *)),
+                         .holds = calloc(len, sizeof(dlock_hold *))};
+    int code =
+        self.locks && self.holds ? command_session_open(run->urls[0], &self.session) : EXIT_SYSTEM;
     if (code == 0) {
         if (acquire_all(&self))
             hold_all(&self);
@@ -106,7 +98,7 @@ static int hold(const struct bench_run *run, struct renewals *shared)
             dlock_release(self.holds[i]);
         for (size_t i = 0; i < len; i++)
             dlock_lock_free(self.locks[i]);
-        session_close(&self.session);
+        command_session_close(&self.session);
     }
     if (code)
         shared->failed = true;
@@ -118,7 +110,7 @@ static int hold(const struct bench_run *run, struct renewals *shared)
 /* ---- the observer ---------------------------------------------------------------------------- */
 
 /* Lowers *lowest_ms to the shortest time to live found now; -2 when a lock is gone. */
-static bool sample(dlock_redis_conn *conn, const struct bench_run *run, int64_t *lowest_ms)
+static bool sample(dlock_redis_conn *conn, const bench_run *run, int64_t *lowest_ms)
 {
     dlock_time deadline = dlock_in_ms(SAMPLE_MS);
     dlock_args args;
@@ -144,7 +136,7 @@ static bool sample(dlock_redis_conn *conn, const struct bench_run *run, int64_t 
 }
 
 /* Watches until the duration is over. The shortest time to live seen, or INT64_MAX on failure. */
-static int64_t watch(const struct bench_run *run, struct renewals *shared)
+static int64_t watch(const bench_run *run, renew_shared *shared)
 {
     char err[256];
     int64_t lowest_ms = INT64_MAX;
@@ -153,14 +145,14 @@ static int64_t watch(const struct bench_run *run, struct renewals *shared)
     dlock_redis_options address = {.url = run->urls[0], .name = "dlock-bench"};
     dlock_time end = dlock_in_ms(ACQUIRE_MS);
     while (!shared->ready && !shared->failed && !dlock_passed(end))
-        bench_sleep_until_ns(bench_now_ns() + MS);
+        dlock_sleep(dlock_in_ms(1));
 
     bool good = shared->ready && dlock_redis_open(&address, &redis, err, sizeof(err)) == 0 &&
                 dlock_redis_dial(redis, run->name, dlock_in_ms(SAMPLE_MS), &conn) == DLOCK_REDIS_OK;
     end = dlock_in_ms(run->bench->duration_ms);
     while (good && !dlock_passed(end)) {
         good = sample(conn, run, &lowest_ms);
-        bench_sleep_until_ns(bench_now_ns() + SAMPLE_EACH_MS * (int64_t)MS);
+        dlock_sleep(dlock_in_ms(SAMPLE_EACH_MS));
     }
     shared->stop = true;
     dlock_redis_hang_up(conn);
@@ -168,10 +160,10 @@ static int64_t watch(const struct bench_run *run, struct renewals *shared)
     return good ? lowest_ms : INT64_MAX;
 }
 
-static int report(const struct bench_run *run, const struct renewals *shared, int64_t lowest_ms,
+static int report(const bench_run *run, const renew_shared *shared, int64_t lowest_ms,
                   const char *redis_version)
 {
-    const struct bench *bench = run->bench;
+    const bench_options *bench = run->bench;
     double cpu_percent = shared->cpu_us / shared->seconds / 1e4;
     uint64_t renewals = shared->after.renewals - shared->before.renewals;
     uint64_t failed = shared->after.renewals_failed - shared->before.renewals_failed;
@@ -186,7 +178,7 @@ static int report(const struct bench_run *run, const struct renewals *shared, in
            bench->renew_locks, run->kind, shared->seconds, bench->lease_ms, renewals, failed, lost,
            lowest_ms, late_ms, cpu_percent);
     int code = lost > 0 || lowest_ms < 0 ? EXIT_BENCH_FAILED : 0;
-    struct json json;
+    json_writer json;
     if (!bench->json_path)
         return code;
     if (!bench_json_start(&json, bench->json_path, redis_version))
@@ -206,14 +198,11 @@ static int report(const struct bench_run *run, const struct renewals *shared, in
     return bench_json_finish(&json, bench->json_path) ? code : EXIT_SYSTEM;
 }
 
-int bench_renew(const struct bench_run *run, const char *redis_version)
+int bench_renew(const bench_run *run, const char *redis_version)
 {
-    struct renewals *shared =
-        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED) {
-        command_complain("no shared memory: %s", strerror(errno));
+    renew_shared *shared = bench_share(sizeof(*shared));
+    if (!shared)
         return EXIT_SYSTEM;
-    }
     pid_t holder = fork();
     if (holder == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,4 +1,4 @@
-/* report.c - the bench's table for people and its file for programs: see bench.h. */
+/* The bench's table for people, and its JSON file for programs. */
 #include "cmd/bench/bench.h"
 #include "cmd/command.h"
 
@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS 1000000 /* ns */
-
 /* ---- table ----------------------------------------------------------------------------------- */
 
 void bench_print_head(void)
@@ -24,7 +22,7 @@ void bench_print_head(void)
            "errors");
 }
 
-static void print_quantiles(const struct latency *latency)
+static void print_quantiles(const latency_histogram *latency)
 {
     static const double quantiles[] = {0.5, 0.99, 0.999};
     for (int i = 0; i < 3; i++) {
@@ -37,7 +35,7 @@ static void print_quantiles(const struct latency *latency)
     fputs("  ", stdout);
 }
 
-void bench_print_row(const struct bench_row *row)
+void bench_print_row(const bench_row *row)
 {
     printf("%-8s %8.0f  ", row->run->kind, row->ops_per_s);
     print_quantiles(&row->handoff);
@@ -48,13 +46,14 @@ void bench_print_row(const struct bench_row *row)
     if (isfinite(row->longest_gap_ms))
         printf("%-8s   killed: next grant after %.0f ms, longest gap between grants %.0f ms, "
                "all gaps over %d ms %.0f ms\n",
-               "", row->takeover_ms, row->longest_gap_ms, BENCH_STALL_NS / MS, row->stalled_ms);
+               "", row->takeover_ms, row->longest_gap_ms, BENCH_STALL_NS / BENCH_MS_NS,
+               row->stalled_ms);
     fflush(stdout);
 }
 
 /* ---- file ------------------------------------------------------------------------------------ */
 
-static void write_environment(struct json *json, const char *redis_version)
+static void write_environment(json_writer *json, const char *redis_version)
 {
     struct utsname host;
     char when[32];
@@ -74,9 +73,9 @@ static void write_environment(struct json *json, const char *redis_version)
     json_close(json, '}');
 }
 
-bool bench_json_start(struct json *json, const char *path, const char *redis_version)
+bool bench_json_start(json_writer *json, const char *path, const char *redis_version)
 {
-    *json = (struct json){.file = fopen(path, "w")};
+    *json = (json_writer){.file = fopen(path, "w")};
     if (!json->file) {
         command_complain("%s: %s", path, strerror(errno));
         return false;
@@ -87,7 +86,7 @@ bool bench_json_start(struct json *json, const char *path, const char *redis_ver
     return true;
 }
 
-bool bench_json_finish(struct json *json, const char *path)
+bool bench_json_finish(json_writer *json, const char *path)
 {
     json_close(json, '}');
     bool good = !ferror(json->file);
@@ -97,7 +96,7 @@ bool bench_json_finish(struct json *json, const char *path)
     return good;
 }
 
-static void write_quantiles(struct json *json, const char *key, const struct latency *latency)
+static void write_quantiles(json_writer *json, const char *key, const latency_histogram *latency)
 {
     json_open(json, key, '{');
     json_number(json, "p50", latency_us(latency, 0.5), 1);
@@ -107,9 +106,9 @@ static void write_quantiles(struct json *json, const char *key, const struct lat
     json_close(json, '}');
 }
 
-void bench_json_row(struct json *json, const struct bench_row *row)
+void bench_json_row(json_writer *json, const bench_row *row)
 {
-    const struct bench *bench = row->run->bench;
+    const bench_options *bench = row->run->bench;
     char think_ms[64];
     snprintf(think_ms, sizeof(think_ms), "%g-%g", (double)bench->think_min_us / 1000,
              (double)bench->think_max_us / 1000);

@@ -1,44 +1,38 @@
-/* worker.c - one worker process of the bench: see bench.h. */
+/*
+ * One worker process of the bench. Each of its threads thinks, takes the lock, reads and writes the
+ * canary under it, releases it, and notes when each of this happened.
+ */
 #include "cmd/bench/bench.h"
 #include "cmd/command.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define STEP_MS        2000      /* limit of one canary step */
 #define CANARY_LIFE_MS "3600000" /* should the bench be killed */
-#define AFTER_ERROR_NS 10000000  /* pause, so that an outage does not become a busy loop */
+#define AFTER_ERROR_MS 10        /* pause, so that an outage does not become a busy loop */
 
-struct worker {
-    const struct bench_run *run;
-    struct bench_shared *shared;
+typedef struct bench_worker {
+    const bench_run *run;
+    bench_shared *shared;
     int index;
     dlock_redis *redis[BENCH_SERVERS_MAX];
     dlock_client *client;
     dlock_lock *lock;
     dlock_cancel *cancel;
-};
+} bench_worker;
 
-struct worker_thread {
+typedef struct bench_worker_thread {
     pthread_t id;
-    struct worker *worker;
-    struct bench_thread *counters;
+    bench_worker *worker;
+    bench_thread *counters;
     uint64_t random;
-};
+} bench_worker_thread;
 
-int64_t bench_now_ns(void)
+static void pause_us(int64_t us)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-void bench_sleep_until_ns(int64_t at_ns)
-{
-    struct timespec at = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) != 0)
-        continue;
+    if (us > 0)
+        dlock_sleep((dlock_time){dlock_now().us + us});
 }
 
 /* Marsaglia's xorshift64: plenty for think times. */
@@ -50,18 +44,17 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-static void think(struct worker_thread *self)
+static void think(bench_worker_thread *self)
 {
-    const struct bench *bench = self->worker->run->bench;
+    const bench_options *bench = self->worker->run->bench;
     uint64_t range_us = (uint64_t)(bench->think_max_us - bench->think_min_us) + 1;
     int64_t us = bench->think_min_us + (int64_t)(next_random(&self->random) % range_us);
-    if (us > 0)
-        bench_sleep_until_ns(bench_now_ns() + us * 1000);
+    pause_us(us);
 }
 
 /* ---- the section under the lock -------------------------------------------------------------- */
 
-static bool canary_read(struct worker *worker, int64_t *ret)
+static bool canary_read(bench_worker *worker, int64_t *ret)
 {
     dlock_args args;
     redisReply *reply = NULL;
@@ -77,7 +70,7 @@ static bool canary_read(struct worker *worker, int64_t *ret)
     return outcome == DLOCK_REDIS_OK;
 }
 
-static bool canary_write(struct worker *worker, int64_t number)
+static bool canary_write(bench_worker *worker, int64_t number)
 {
     dlock_args args;
     dlock_args_init(&args);
@@ -93,22 +86,21 @@ static bool canary_write(struct worker *worker, int64_t number)
 }
 
 /* The unprotected read-modify-write that only mutual exclusion makes right. */
-static void work(struct worker_thread *self)
+static void work(bench_worker_thread *self)
 {
-    struct worker *worker = self->worker;
+    bench_worker *worker = self->worker;
     int64_t count, hold_us = worker->run->bench->hold_us;
     if (canary_read(worker, &count) && canary_write(worker, count + 1))
         self->counters->increments++;
     else
         self->counters->errors++;
-    if (hold_us > 0)
-        bench_sleep_until_ns(bench_now_ns() + hold_us * 1000);
+    pause_us(hold_us);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 /* Notes the gap since the last grant. Called by the holder, so nobody else writes. */
-static void note_grant(struct bench_shared *shared, int64_t now_ns)
+static void note_grant(bench_shared *shared, int64_t now_ns)
 {
     int64_t gap_ns = now_ns - shared->granted_ns;
     shared->granted_ns = now_ns;
@@ -124,9 +116,9 @@ static void note_grant(struct bench_shared *shared, int64_t now_ns)
 
 /* Ends the hand-offs that this grant is the end of: to somebody who called acquire at `called_ns`,
  * from all releases that came later. A newcomer who snatches the lock ends none. */
-static void note_handoffs(struct worker_thread *self, int64_t called_ns, int64_t got_ns)
+static void note_handoffs(bench_worker_thread *self, int64_t called_ns, int64_t got_ns)
 {
-    struct bench_shared *shared = self->worker->shared;
+    bench_shared *shared = self->worker->shared;
     int len = shared->released_len;
     for (; len > 0 && shared->released_ns[len - 1] > called_ns; len--) {
         if (got_ns < shared->stop_ns)
@@ -135,7 +127,7 @@ static void note_handoffs(struct worker_thread *self, int64_t called_ns, int64_t
     shared->released_len = len;
 }
 
-static void note_release(struct bench_shared *shared, int64_t now_ns)
+static void note_release(bench_shared *shared, int64_t now_ns)
 {
     enum { HALF = BENCH_RELEASES_MAX / 2 };
     int len = shared->released_len;
@@ -147,11 +139,11 @@ static void note_release(struct bench_shared *shared, int64_t now_ns)
     shared->released_len = len + 1;
 }
 
-static void take_once(struct worker_thread *self)
+static void take_once(bench_worker_thread *self)
 {
-    struct worker *worker = self->worker;
-    struct bench_shared *shared = worker->shared;
-    struct bench_thread *counters = self->counters;
+    bench_worker *worker = self->worker;
+    bench_shared *shared = worker->shared;
+    bench_thread *counters = self->counters;
     dlock_wait wait = {.wait_ms = DLOCK_FOREVER, .cancel = worker->cancel};
     dlock_hold *hold;
 
@@ -162,7 +154,7 @@ static void take_once(struct worker_thread *self)
         return;
     if (status != DLOCK_OK) {
         counters->errors++;
-        bench_sleep_until_ns(got_ns + AFTER_ERROR_NS);
+        dlock_sleep(dlock_in_ms(AFTER_ERROR_MS));
         return;
     }
     shared->holder = worker->index;
@@ -182,7 +174,7 @@ static void take_once(struct worker_thread *self)
 
 static void *run_thread(void *arg)
 {
-    struct worker_thread *self = arg;
+    bench_worker_thread *self = arg;
     bench_sleep_until_ns(self->worker->shared->start_ns);
     while (bench_now_ns() < self->worker->shared->stop_ns) {
         think(self);
@@ -192,12 +184,12 @@ static void *run_thread(void *arg)
 }
 
 /* Runs the threads from start to stop. False when one could not be started. */
-static bool run_threads(struct worker *worker)
+static bool run_threads(bench_worker *worker)
 {
     int64_t len = worker->run->bench->threads, started = 0;
-    struct worker_thread *threads = calloc((size_t)len, sizeof(*threads));
+    bench_worker_thread *threads = calloc((size_t)len, sizeof(*threads));
     for (; threads && started < len; started++) {
-        struct worker_thread *thread = &threads[started];
+        bench_worker_thread *thread = &threads[started];
         int64_t number = worker->index * len + started;
         thread->worker = worker;
         thread->counters = &worker->shared->thread[number];
@@ -215,17 +207,12 @@ static bool run_threads(struct worker *worker)
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-static bool open_worker(struct worker *worker)
+static bool open_worker(bench_worker *worker)
 {
-    const struct bench_run *run = worker->run;
+    const bench_run *run = worker->run;
     char err[256] = "out of memory";
-    for (int i = 0; i < run->urls_len; i++) {
-        dlock_redis_options address = {.url = run->urls[i], .name = "dlock-bench"};
-        if (dlock_redis_open(&address, &worker->redis[i], err, sizeof(err)) != 0) {
-            command_complain("%s", err);
-            return false;
-        }
-    }
+    if (!bench_open_servers(run, worker->redis))
+        return false;
     dlock_client_options client = {.redis = worker->redis[0]};
     if (run->options.kind == DLOCK_QUORUM) {
         client.quorum = worker->redis;
@@ -241,23 +228,22 @@ static bool open_worker(struct worker *worker)
     return false;
 }
 
-static void close_worker(struct worker *worker)
+static void close_worker(bench_worker *worker)
 {
     dlock_lock_free(worker->lock);
     dlock_client_free(worker->client);
     dlock_cancel_free(worker->cancel);
-    for (int i = 0; i < worker->run->urls_len; i++)
-        dlock_redis_close(worker->redis[i]);
+    bench_close_servers(worker->run, worker->redis);
 }
 
-int bench_work(const struct bench_run *run, struct bench_shared *shared, int index)
+int bench_work(const bench_run *run, bench_shared *shared, int index)
 {
-    struct worker worker = {.run = run, .shared = shared, .index = index};
+    bench_worker worker = {.run = run, .shared = shared, .index = index};
     bool good = open_worker(&worker);
     if (good) {
         shared->ready++;
         while (!shared->go)
-            bench_sleep_until_ns(bench_now_ns() + 1000000);
+            dlock_sleep(dlock_in_ms(1));
         good = run_threads(&worker);
         if (!good)
             command_complain("not enough threads to be had");
