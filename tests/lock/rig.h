@@ -5,6 +5,7 @@
 #include "lock/dlock.h"
 #include "tests/support/fixture.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,19 @@ static inline long long rig_ask(rig *r, const char *command, const char *key)
     long long n = reply->type == REDIS_REPLY_INTEGER ? reply->integer : (long long)reply->len;
     freeReplyObject(reply);
     return n;
+}
+
+/* What a client reports: how often each, and the last text. */
+typedef struct rig_reports {
+    atomic_int count[4];
+    char text[512];
+} rig_reports;
+
+static inline void rig_note(void *arg, dlock_report what, const char *text)
+{
+    rig_reports *all = arg;
+    snprintf(all->text, sizeof(all->text), "%s", text);
+    atomic_fetch_add(&all->count[what], 1);
 }
 
 #endif
