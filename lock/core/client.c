@@ -1,4 +1,4 @@
-/* What all parts need of their client: is this still its process, whom to tell, where to count. */
+/* What all parts need of their client: the check for a fork, reports, counters, the last error. */
 #include "core/client.h"
 
 #include <stdarg.h>

@@ -5,10 +5,10 @@
  * server does not know it, it says NOSCRIPT before anything was executed, and the text follows on
  * the same connection.
  */
-#include "redis/pool.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "redis/pool.h"
 
 dlock_redis_outcome dlock_redis_command(dlock_redis *redis, const char *key, const dlock_args *args,
                                         dlock_time deadline, redisReply **ret)

@@ -131,16 +131,18 @@ CC
     LD_LIBRARY_PATH=$prefix/lib "$dir/use" || fail "the C++ program failed"
 }
 
-# lock/ as somebody copies it into a project of their own: libc and hiredis, no Makefile of ours.
+# lock/ as somebody copies it into a project of their own: libc and hiredis, no Makefile of ours, but
+# the commands that the README tells.
 step_copied() {
     mkdir "$dir/copied"
     cp -R lock "$dir/copied/lock"
     cd "$dir/copied"
-    for script in lock/*/*.lua; do
-        [ ! -e "$script" ] || lock/embed.sh "$script" >"$script.h"
-    done
+    embed=$(sed -n 's/^    \(for script in .*; done\)$/\1/p' lock/README.md)
+    sources=$(sed -n 's/^    cc .* -Ilock app\.c //p' lock/README.md)
+    [ -n "$embed" ] && [ -n "$sources" ] || fail "lock/README.md does not tell how"
+    eval "$embed"
     for source in lock/examples/*.c; do
-        build_example "$source" "$(basename "$source" .c)" -Ilock -pthread lock/core/*.c lock/kinds/*.c lock/extras/*.c lock/redis/*.c -lhiredis
+        build_example "$source" "$(basename "$source" .c)" -Ilock -pthread $sources
     done
 }
 
