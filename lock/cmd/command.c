@@ -76,10 +76,11 @@ static bool answers(dlock_redis *redis)
     return outcome == DLOCK_REDIS_OK;
 }
 
-int command_session_open(const char *url, command_session *ret)
+int command_session_open(const char *url, const char *name, const dlock_options *options,
+                         command_session *ret)
 {
     char err[256] = "";
-    command_session session = {NULL, NULL};
+    command_session session = {NULL, NULL, NULL};
     dlock_redis_options address = {.url = command_redis_url(url), .name = "dlock"};
     if (dlock_redis_open(&address, &session.redis, err, sizeof(err)) != 0) {
         command_complain("%s", err);
@@ -91,8 +92,10 @@ int command_session_open(const char *url, command_session *ret)
         command_session_close(&session);
         return EXIT_UNREACHABLE;
     }
-    dlock_client_options options = {.redis = session.redis};
-    dlock_status status = dlock_client_new(&options, &session.client, err, sizeof(err));
+    dlock_client_options client = {.redis = session.redis};
+    dlock_status status = dlock_client_new(&client, &session.client, err, sizeof(err));
+    if (status == DLOCK_OK && name)
+        status = dlock_lock_new(session.client, name, options, &session.lock, err, sizeof(err));
     if (status != DLOCK_OK) {
         command_complain("%s", err);
         command_session_close(&session);
@@ -104,6 +107,7 @@ int command_session_open(const char *url, command_session *ret)
 
 void command_session_close(command_session *session)
 {
+    dlock_lock_free(session->lock);
     dlock_client_free(session->client);
     dlock_redis_close(session->redis);
 }

@@ -40,18 +40,20 @@ int command_exit_code(dlock_status status);
 DLOCK_MUST_CHECK bool command_number(const char *option, const char *text, int64_t min, int64_t max,
                                      int64_t *ret);
 
-/* One server and the client on it. */
+/* One server, the client on it, and a lock of that client, or none. */
 typedef struct command_session {
     dlock_redis *redis;
     dlock_client *client;
+    dlock_lock *lock;
 } command_session;
 
 /* The server's address: `url` if given, else DLOCK_REDIS, else the local default. */
 const char *command_redis_url(const char *url);
 
-/* Reaches the server (one PING) and makes the client. Complains; returns 0 or the exit code. With
- * 0 the session must be closed. */
-DLOCK_MUST_CHECK int command_session_open(const char *url, command_session *ret);
+/* Reaches the server (one PING), makes the client and the lock `name` (NULL: none). Complains;
+ * returns 0 or the exit code. With 0 the session must be closed. */
+DLOCK_MUST_CHECK int command_session_open(const char *url, const char *name,
+                                          const dlock_options *options, command_session *ret);
 void command_session_close(command_session *session);
 
 #endif

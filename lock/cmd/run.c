@@ -194,11 +194,11 @@ static int run_under(run_job *run, dlock_hold *hold)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int acquire_and_run(run_job *run, command_session *session, dlock_lock *lock)
+static int acquire_and_run(run_job *run, command_session *session)
 {
     dlock_hold *hold;
     int signo;
-    dlock_status status = acquire(run, lock, &hold, &signo);
+    dlock_status status = acquire(run, session->lock, &hold, &signo);
     if (status == DLOCK_OK && !signo)
         return run_under(run, hold);
     if (status == DLOCK_OK)
@@ -223,22 +223,11 @@ int command_run(int argc, char **argv)
         return EXIT_SYSTEM;
     }
     command_session session;
-    int code = command_session_open(run.url, &session);
+    dlock_options options = {.kind = DLOCK_STRING, .lease_ms = run.lease_ms};
+    int code = command_session_open(run.url, run.name, &options, &session);
     if (code)
         return code;
-
-    char err[256];
-    dlock_lock *lock = NULL;
-    dlock_options options = {.kind = DLOCK_STRING, .lease_ms = run.lease_ms};
-    dlock_status status =
-        dlock_lock_new(session.client, run.name, &options, &lock, err, sizeof(err));
-    if (status == DLOCK_OK) {
-        code = acquire_and_run(&run, &session, lock);
-    } else {
-        command_complain("%s", err);
-        code = command_exit_code(status);
-    }
-    dlock_lock_free(lock);
+    code = acquire_and_run(&run, &session);
     command_session_close(&session);
     close(run.signals);
     return code;

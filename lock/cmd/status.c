@@ -10,7 +10,6 @@ typedef struct lock_query {
     const char *url, *name;
     bool json, force;
     command_session session;
-    dlock_lock *lock;
 } lock_query;
 
 static bool read_options(lock_query *query, int argc, char **argv)
@@ -35,28 +34,12 @@ static bool read_options(lock_query *query, int argc, char **argv)
     return true;
 }
 
-/* Opens the session and the lock. 0, or the exit code after a complaint. */
+/* 0, or the exit code after a complaint. */
 static int open_lock(lock_query *query)
 {
-    int code = command_session_open(query->url, &query->session);
-    if (code)
-        return code;
-    char err[256];
     /* Looks at a lock of any kind; a release of this kind also hands on, if anybody queues. */
     dlock_options options = {.kind = DLOCK_FAIR};
-    dlock_status status = dlock_lock_new(query->session.client, query->name, &options, &query->lock,
-                                         err, sizeof(err));
-    if (status == DLOCK_OK)
-        return 0;
-    command_complain("%s", err);
-    command_session_close(&query->session);
-    return command_exit_code(status);
-}
-
-static void close_lock(lock_query *query)
-{
-    dlock_lock_free(query->lock);
-    command_session_close(&query->session);
+    return command_session_open(query->url, query->name, &options, &query->session);
 }
 
 static int complain_of(lock_query *query, dlock_status status)
@@ -125,7 +108,7 @@ int command_status(int argc, char **argv)
     if (code)
         return code;
     dlock_info info;
-    dlock_status status = dlock_inspect(query.lock, &info);
+    dlock_status status = dlock_inspect(query.session.lock, &info);
     if (status != DLOCK_OK) {
         code = complain_of(&query, status);
     } else {
@@ -135,7 +118,7 @@ int command_status(int argc, char **argv)
         else
             print_text(query.name, &info);
     }
-    close_lock(&query);
+    command_session_close(&query.session);
     return code;
 }
 
@@ -151,7 +134,7 @@ int command_release(int argc, char **argv)
     int code = open_lock(&query);
     if (code)
         return code;
-    dlock_status status = dlock_force_release(query.lock);
+    dlock_status status = dlock_force_release(query.session.lock);
     if (status == DLOCK_OK) {
         printf("%s is released\n", query.name);
     } else if (status == DLOCK_NOT_OWNER) {
@@ -160,6 +143,6 @@ int command_release(int argc, char **argv)
     } else {
         code = complain_of(&query, status);
     }
-    close_lock(&query);
+    command_session_close(&query.session);
     return code;
 }

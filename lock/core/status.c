@@ -5,33 +5,22 @@
 
 const char *dlock_status_text(dlock_status status)
 {
-    switch (status) {
-    case DLOCK_OK:
-        return "ok";
-    case DLOCK_BUSY:
-        return "held by another";
-    case DLOCK_CANCELLED:
-        return "cancelled";
-    case DLOCK_EXPIRED:
-        return "its time was over";
-    case DLOCK_NOT_OWNER:
-        return "not the owner";
-    case DLOCK_STALE:
-        return "stale: not the owner, or a later fence was issued";
-    case DLOCK_UNAVAILABLE:
-        return "Redis could not be asked";
-    case DLOCK_UNKNOWN:
-        return "unknown: asked, but no reply";
-    case DLOCK_FAILED:
-        return "Redis answered with an error";
-    case DLOCK_INVALID:
-        return "bad argument";
-    case DLOCK_NO_MEMORY:
-        return "out of memory";
-    case DLOCK_FORKED:
-        return "called in a forked child";
-    }
-    return "no such status";
+    static const char *const texts[] = {
+        [DLOCK_OK] = "ok",
+        [DLOCK_BUSY] = "held by another",
+        [DLOCK_CANCELLED] = "cancelled",
+        [DLOCK_EXPIRED] = "its time was over",
+        [DLOCK_NOT_OWNER] = "not the owner",
+        [DLOCK_STALE] = "stale: not the owner, or a later fence was issued",
+        [DLOCK_UNAVAILABLE] = "Redis could not be asked",
+        [DLOCK_UNKNOWN] = "unknown: asked, but no reply",
+        [DLOCK_FAILED] = "Redis answered with an error",
+        [DLOCK_INVALID] = "bad argument",
+        [DLOCK_NO_MEMORY] = "out of memory",
+        [DLOCK_FORKED] = "called in a forked child",
+    };
+    size_t i = (size_t)status;
+    return i < sizeof(texts) / sizeof(texts[0]) ? texts[i] : "no such status";
 }
 
 dlock_status dlock_status_of(dlock_redis_outcome outcome)
@@ -56,11 +45,11 @@ bool dlock_status_open(dlock_status status)
 }
 
 dlock_status dlock_script_call(const dlock_client *client, dlock_redis *redis, dlock_script *script,
-                               int keys, const dlock_args *args, redisReply **ret)
+                               int keys, const dlock_args *args, int replicas, redisReply **ret)
 {
     dlock_time deadline = dlock_in_ms(client->options.io_ms);
     dlock_status status =
-        dlock_status_of(dlock_redis_eval(redis, script, keys, args, deadline, ret));
+        dlock_status_of(dlock_redis_eval_wait(redis, script, keys, args, replicas, deadline, ret));
     if (status != DLOCK_OK && *ret) {
         freeReplyObject(*ret);
         *ret = NULL;

@@ -10,8 +10,9 @@ dlock_status dlock_status_of(dlock_redis_outcome outcome);
 /* Whether it leaves open what Redis did, or will do: UNAVAILABLE and UNKNOWN. */
 bool dlock_status_open(dlock_status status);
 
-/* Runs a script within the client's io_ms. *ret is the reply with DLOCK_OK, NULL otherwise. */
+/* Runs a script within the client's io_ms and, where `replicas` is not 0, waits until so many have
+ * its writes. *ret is the reply with DLOCK_OK, NULL otherwise. */
 dlock_status dlock_script_call(const dlock_client *client, dlock_redis *redis, dlock_script *script,
-                               int keys, const dlock_args *args, redisReply **ret);
+                               int keys, const dlock_args *args, int replicas, redisReply **ret);
 
 #endif

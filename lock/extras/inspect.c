@@ -50,7 +50,8 @@ dlock_status dlock_inspect(dlock_lock *lock, dlock_info *ret)
     dlock_args args;
     dlock_args_init(&args);
     add_keys(&args, lock, 0, 3);
-    dlock_status status = dlock_script_call(lock->client, server_of(lock), &look, 3, &args, &reply);
+    dlock_status status =
+        dlock_script_call(lock->client, server_of(lock), &look, 3, &args, 0, &reply);
     dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;
@@ -77,7 +78,7 @@ static dlock_status force_on(dlock_lock *lock, dlock_redis *redis, int name)
     add_keys(&args, lock, name, 6);
     dlock_args_int(&args, lock->claim_ms);
     dlock_args_int(&args, lock->kind->queues);
-    dlock_status status = dlock_script_call(lock->client, redis, &force, 6, &args, &reply);
+    dlock_status status = dlock_script_call(lock->client, redis, &force, 6, &args, 0, &reply);
     dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;

@@ -124,7 +124,7 @@ static dlock_time give_sign_of_life(dlock_lock *lock)
     pthread_mutex_unlock(&set->lock);
     dlock_time asked = dlock_now();
     dlock_status status = dlock_script_call(lock->client, lock->client->options.redis, &beat,
-                                            FAIR_KEYS, &args, &reply);
+                                            FAIR_KEYS, &args, 0, &reply);
     dlock_args_free(&args);
     if (status != DLOCK_OK)
         return dlock_in_ms(recheck_ms);

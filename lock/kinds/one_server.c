@@ -22,23 +22,6 @@ static bool all_integers(const redisReply *reply, size_t n)
     return true;
 }
 
-/* After a grant, waits for the replicas that the lock's options ask for, on the same connection. */
-static dlock_status ask_for_grant(dlock_lock *lock, dlock_script *script, int keys,
-                                  const dlock_args *args, redisReply **ret)
-{
-    dlock_client *client = lock->client;
-    if (lock->options.wait_replicas == 0)
-        return dlock_script_call(client, client->options.redis, script, keys, args, ret);
-    dlock_time deadline = dlock_in_ms(client->options.io_ms);
-    dlock_redis_outcome outcome = dlock_redis_eval_wait(client->options.redis, script, keys, args,
-                                                        lock->options.wait_replicas, deadline, ret);
-    if (outcome != DLOCK_REDIS_OK && *ret) {
-        freeReplyObject(*ret);
-        *ret = NULL;
-    }
-    return dlock_status_of(outcome);
-}
-
 /* The moment by Redis's clock after which nobody here waits for the answer. 0: its clock is not
  * known yet. */
 static int64_t not_after(const dlock_client *client, dlock_time asked)
@@ -82,14 +65,16 @@ dlock_status dlock_one_server_acquire(dlock_lock *lock, dlock_script *script, in
                                       dlock_args *args, answer *ret)
 {
     dlock_status status;
+    dlock_client *client = lock->client;
     const dlock_args plain = *args;
     for (int tries = 0; tries < 2; tries++) {
         redisReply *reply = NULL;
         *ret = (answer){.asked = dlock_now(), .retry_ms = -1};
         args->len = plain.len;
         args->count = plain.count;
-        dlock_args_int(args, not_after(lock->client, ret->asked));
-        status = ask_for_grant(lock, script, keys, args, &reply);
+        dlock_args_int(args, not_after(client, ret->asked));
+        status = dlock_script_call(client, client->options.redis, script, keys, args,
+                                   lock->options.wait_replicas, &reply);
         if (status != DLOCK_OK)
             break;
         status = reply ? read_answer(lock, reply, ret) : DLOCK_FAILED;
@@ -108,7 +93,7 @@ dlock_status dlock_one_server_release(dlock_lock *lock, dlock_script *script, in
     redisReply *reply = NULL;
     dlock_client *client = lock->client;
     dlock_status status =
-        dlock_script_call(client, client->options.redis, script, keys, args, &reply);
+        dlock_script_call(client, client->options.redis, script, keys, args, 0, &reply);
     dlock_args_free(args);
     if (status != DLOCK_OK)
         return status;

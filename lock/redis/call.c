@@ -121,22 +121,6 @@ static void finish(dlock_redis_pending *p, dlock_time deadline, redisReply **ret
         p->outcome = dlock_redis_read(p->conn, deadline, ret);
 }
 
-dlock_redis_outcome dlock_redis_eval(dlock_redis *redis, dlock_script *script, int keys,
-                                     const dlock_args *args, dlock_time deadline, redisReply **ret)
-{
-    dlock_redis_pending p = {.redis = redis, .script = script, .args = args, .keys = keys};
-    redisReply *reply = NULL;
-    if (start(&p, deadline)) {
-        finish(&p, deadline, &reply);
-        dlock_pool_return(redis, p.conn);
-    }
-    if (ret)
-        *ret = reply;
-    else if (reply)
-        freeReplyObject(reply);
-    return p.outcome;
-}
-
 dlock_redis_pending *dlock_redis_eval_start(dlock_redis *redis, dlock_script *script, int keys,
                                             const dlock_args *args, dlock_time deadline)
 {
@@ -168,7 +152,7 @@ dlock_redis_outcome dlock_redis_eval_finish(dlock_redis_pending *pending, dlock_
     return outcome;
 }
 
-/* ---- with WAIT ------------------------------------------------------------------------------- */
+/* ---- one call, and WAIT ---------------------------------------------------------------------- */
 
 static dlock_redis_outcome wait_for_replicas(dlock_redis_conn *conn, int replicas,
                                              dlock_time deadline)
@@ -192,12 +176,22 @@ dlock_redis_outcome dlock_redis_eval_wait(dlock_redis *redis, dlock_script *scri
                                           redisReply **ret)
 {
     dlock_redis_pending p = {.redis = redis, .script = script, .args = args, .keys = keys};
-    *ret = NULL;
-    if (!start(&p, deadline))
-        return p.outcome;
-    finish(&p, deadline, ret);
-    if (p.outcome == DLOCK_REDIS_OK)
-        p.outcome = wait_for_replicas(p.conn, replicas, deadline);
-    dlock_pool_return(redis, p.conn);
+    redisReply *reply = NULL;
+    if (start(&p, deadline)) {
+        finish(&p, deadline, &reply);
+        if (p.outcome == DLOCK_REDIS_OK && replicas > 0)
+            p.outcome = wait_for_replicas(p.conn, replicas, deadline);
+        dlock_pool_return(redis, p.conn);
+    }
+    if (ret)
+        *ret = reply;
+    else if (reply)
+        freeReplyObject(reply);
     return p.outcome;
+}
+
+dlock_redis_outcome dlock_redis_eval(dlock_redis *redis, dlock_script *script, int keys,
+                                     const dlock_args *args, dlock_time deadline, redisReply **ret)
+{
+    return dlock_redis_eval_wait(redis, script, keys, args, 0, deadline, ret);
 }

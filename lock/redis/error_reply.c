@@ -1,5 +1,5 @@
 /*
- * What an error reply says about execution.
+ * What an error reply says about execution; outcomes in words.
  *
  * Redis answers some errors before it runs a command: those leave nothing behind and the command
  * may be tried again. All others are definite errors of the command. The table is by the reply's
@@ -52,17 +52,11 @@ dlock_redis_outcome dlock_redis_classify(const char *text)
 
 const char *dlock_redis_outcome_text(dlock_redis_outcome outcome)
 {
-    switch (outcome) {
-    case DLOCK_REDIS_OK:
-        return "ok";
-    case DLOCK_REDIS_NOT_SENT:
-        return "not sent";
-    case DLOCK_REDIS_REFUSED:
-        return "refused";
-    case DLOCK_REDIS_ERROR:
-        return "error";
-    case DLOCK_REDIS_UNKNOWN:
-        return "unknown";
-    }
-    return "no such outcome";
+    static const char *const texts[] = {
+        [DLOCK_REDIS_OK] = "ok",           [DLOCK_REDIS_NOT_SENT] = "not sent",
+        [DLOCK_REDIS_REFUSED] = "refused", [DLOCK_REDIS_ERROR] = "error",
+        [DLOCK_REDIS_UNKNOWN] = "unknown",
+    };
+    size_t i = (size_t)outcome;
+    return i < sizeof(texts) / sizeof(texts[0]) ? texts[i] : "no such outcome";
 }

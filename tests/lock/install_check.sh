@@ -139,7 +139,9 @@ step_copied() {
     cd "$dir/copied"
     embed=$(sed -n 's/^    \(for script in .*; done\)$/\1/p' lock/README.md)
     sources=$(sed -n 's/^    cc .* -Ilock app\.c //p' lock/README.md)
-    [ -n "$embed" ] && [ -n "$sources" ] || fail "lock/README.md does not tell how"
+    if [ -z "$embed" ] || [ -z "$sources" ]; then
+        fail "lock/README.md does not tell how"
+    fi
     eval "$embed"
     for source in lock/examples/*.c; do
         build_example "$source" "$(basename "$source" .c)" -Ilock -pthread $sources

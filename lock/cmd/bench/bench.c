@@ -223,7 +223,7 @@ static int measure_all(const bench_options *bench, const bench_run *runs, int ru
 static int ask_version(const bench_run *run, char *ret, size_t ret_len)
 {
     command_session session;
-    int code = command_session_open(run->urls[0], &session);
+    int code = command_session_open(run->urls[0], NULL, NULL, &session);
     if (code)
         return code;
     if (!bench_info(session.redis, "redis_version", ret, ret_len))

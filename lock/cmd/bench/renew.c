@@ -87,8 +87,9 @@ static int hold(const bench_run *run, renew_shared *shared)
                          .shared = shared,
                          .locks = calloc(len, sizeof(dlock_lock *)),
                          .holds = calloc(len, sizeof(dlock_hold *))};
-    int code =
-        self.locks && self.holds ? command_session_open(run->urls[0], &self.session) : EXIT_SYSTEM;
+    int code = self.locks && self.holds
+                   ? command_session_open(run->urls[0], NULL, NULL, &self.session)
+                   : EXIT_SYSTEM;
     if (code == 0) {
         if (acquire_all(&self))
             hold_all(&self);
