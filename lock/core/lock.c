@@ -244,6 +244,14 @@ void dlock_lock_unref(dlock_lock *lock)
     free_lock(lock);
 }
 
+void dlock_lock_add_keys(const dlock_lock *lock, int name, int keys, dlock_args *args)
+{
+    const char *all[] = {lock->names[name], lock->fences[name], lock->queue,
+                         lock->beats,       lock->wake,         lock->channel};
+    for (int i = 0; i < keys; i++)
+        dlock_args_text(args, all[i]);
+}
+
 void dlock_lock_free(dlock_lock *lock)
 {
     if (lock && !dlock_client_forked(lock->client))

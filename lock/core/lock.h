@@ -71,4 +71,8 @@ struct dlock_lock {
 void dlock_lock_ref(dlock_lock *lock);
 void dlock_lock_unref(dlock_lock *lock); /* the last one frees it */
 
+/* Adds the first `keys` of: name number `name`, its fence counter, queue, beats, wake-up lists'
+ * prefix, channel. Scripts know them in this order. */
+void dlock_lock_add_keys(const dlock_lock *lock, int name, int keys, dlock_args *args);
+
 #endif

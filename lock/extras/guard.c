@@ -78,10 +78,7 @@ static void compose(const dlock_hold *hold, int keys, const dlock_args *args, bo
     size_t border = end_of_keys(args, keys);
     snprintf(fence, sizeof(fence), "%" PRIu64, hold->grant->fence);
     dlock_args_init(all);
-    dlock_args_text(all, lock->names[0]);
-    dlock_args_text(all, lock->fences[0]);
-    dlock_args_text(all, lock->queue);
-    dlock_args_text(all, lock->beats);
+    dlock_lock_add_keys(lock, 0, GUARD_KEYS - 1, all);
     dlock_args_text(all, *letter == 'h' ? lock->channel : lock->wake);
     dlock_args_wire(all, args->buf, border, keys);
     dlock_args_text(all, hold->grant->token);

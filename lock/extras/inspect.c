@@ -15,14 +15,6 @@ static dlock_script look = DLOCK_SCRIPT("inspect", "#!lua flags=allow-oom\n" INS
 static dlock_script force =
     DLOCK_SCRIPT("force", "#!lua flags=allow-oom\n" FENCE_LUA FAIR_LUA FORCE_LUA);
 
-static void add_keys(dlock_args *args, const dlock_lock *lock, int name, int keys)
-{
-    const char *all[] = {lock->names[name], lock->fences[name], lock->queue,
-                         lock->beats,       lock->wake,         lock->channel};
-    for (int i = 0; i < keys; i++)
-        dlock_args_text(args, all[i]);
-}
-
 /* "<host>/<pid>/<32 hex digits>:<number>", or somebody else's token. */
 static void read_owner(dlock_info *info)
 {
@@ -49,7 +41,7 @@ dlock_status dlock_inspect(dlock_lock *lock, dlock_info *ret)
         return DLOCK_FORKED;
     dlock_args args;
     dlock_args_init(&args);
-    add_keys(&args, lock, 0, 3);
+    dlock_lock_add_keys(lock, 0, 3, &args);
     dlock_status status =
         dlock_script_call(lock->client, server_of(lock), &look, 3, &args, 0, &reply);
     dlock_args_free(&args);
@@ -75,7 +67,7 @@ static dlock_status force_on(dlock_lock *lock, dlock_redis *redis, int name)
     redisReply *reply = NULL;
     dlock_args args;
     dlock_args_init(&args);
-    add_keys(&args, lock, name, 6);
+    dlock_lock_add_keys(lock, name, 6, &args);
     dlock_args_int(&args, lock->claim_ms);
     dlock_args_int(&args, lock->kind->queues);
     dlock_status status = dlock_script_call(lock->client, redis, &force, 6, &args, 0, &reply);

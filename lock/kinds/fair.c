@@ -56,20 +56,11 @@ static dlock_script renew =
 
 enum { FAIR_KEYS = 5 };
 
-static void add_keys(dlock_args *args, const dlock_lock *lock)
-{
-    dlock_args_text(args, lock->names[0]);
-    dlock_args_text(args, lock->fences[0]);
-    dlock_args_text(args, lock->queue);
-    dlock_args_text(args, lock->beats);
-    dlock_args_text(args, lock->wake);
-}
-
 static dlock_status fair_try(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
 {
     dlock_args args;
     dlock_args_init(&args);
-    add_keys(&args, lock);
+    dlock_lock_add_keys(lock, 0, FAIR_KEYS, &args);
     dlock_args_text(&args, token);
     dlock_args_int(&args, lock->options.lease_ms);
     dlock_args_int(&args, lock->claim_ms);
@@ -81,7 +72,7 @@ static dlock_status go(dlock_lock *lock, dlock_script *script, const char *token
 {
     dlock_args args;
     dlock_args_init(&args);
-    add_keys(&args, lock);
+    dlock_lock_add_keys(lock, 0, FAIR_KEYS, &args);
     dlock_args_text(&args, token);
     dlock_args_int(&args, lock->claim_ms);
     return dlock_one_server_release(lock, script, FAIR_KEYS, &args);
@@ -115,7 +106,7 @@ static dlock_time give_sign_of_life(dlock_lock *lock)
     redisReply *reply = NULL;
     dlock_args args;
     dlock_args_init(&args);
-    add_keys(&args, lock);
+    dlock_lock_add_keys(lock, 0, FAIR_KEYS, &args);
     dlock_args_text(&args, lock->client->id);
     dlock_args_int(&args, lock->claim_ms);
     pthread_mutex_lock(&set->lock);
