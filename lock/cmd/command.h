@@ -9,8 +9,6 @@
 
 #include "dlock.h"
 
-#include <getopt.h>
-
 /* Exit codes besides 0. Those from 64 on are sysexits.h's, as etcdctl and consul users know them.
  */
 enum {

@@ -13,6 +13,7 @@
 #include "cmd/command.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>

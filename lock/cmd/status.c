@@ -2,6 +2,7 @@
 #include "cmd/command.h"
 #include "cmd/json.h"
 
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>

@@ -5,6 +5,7 @@
 #include "cmd/bench/bench.h"
 #include "cmd/command.h"
 
+#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
