@@ -2,11 +2,14 @@
  * A client: its options, its identity, what it counts and reports. The lowest of the core's parts;
  * what is built on it is put together in client_lifecycle.c:
  *
- *     dlock_client ── watchdog (thread, connection, heap of grants), retried releases (thread)
- *          │       └─ registry (context + name -> hold), lock order checker
- *     dlock_lock ──── kind (how Redis is asked), wait set (who waits here), cohort (who is next
- * here) │ grant ───────── one ownership in Redis: token, fence, validity. It outlives hand-offs │
- * inside a cohort. dlock_hold ──── one context's use of a grant: count of re-entries, lost eventfd
+ *     dlock_client -- watchdog (thread, connection, heap of grants)
+ *          |      `-- retried releases (thread); registry (context + name -> hold);
+ *          |          lock order checker
+ *     dlock_lock ---- kind (how Redis is asked), wait set (who waits here),
+ *          |          cohort (who is next here)
+ *     grant --------- one ownership in Redis: token, fence, validity; it outlives hand-offs
+ *          |          inside a cohort
+ *     dlock_hold ---- one context's use of a grant: count of re-entries, lost eventfd
  *
  * Order of mutexes, outer first: cohort of a lock, registry, grant, watchdog or retried releases,
  * a client's list of locks, wait set of a lock, stats. The lock order checker's is taken alone.
