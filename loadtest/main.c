@@ -47,8 +47,7 @@ static bool write_html(const char *path, const char *json)
 }
 
 /* One run's distribution of all latencies; of a comparison, FILE gets the strategy's name. */
-static bool write_hgrm(const char *path, const struct comparison *comparison,
-                       const struct comparison_row *row)
+static bool write_hgrm(const char *path, const lt_comparison *comparison, const lt_row *row)
 {
     char named[4096];
     snprintf(named, sizeof(named), "%s", path);
@@ -57,7 +56,7 @@ static bool write_hgrm(const char *path, const struct comparison *comparison,
     FILE *out = !row_shown(row)->all_due ? NULL : fopen(named, "w");
     if (!out)
         return false;
-    bool good = hgrm_write(out, row_shown(row)->all_due);
+    bool good = report_hgrm(out, row_shown(row)->all_due);
     return fclose(out) == 0 && good;
 }
 
@@ -67,9 +66,9 @@ static bool complain(const char *path)
     return false;
 }
 
-static bool write_files(const struct comparison *comparison)
+static bool write_files(const lt_comparison *comparison)
 {
-    const struct options *options = comparison->options;
+    const lt_options *options = comparison->options;
     bool good = true;
     cJSON *document = report_json(comparison);
     char *json = !document ? NULL : cJSON_Print(document);
@@ -86,7 +85,7 @@ static bool write_files(const struct comparison *comparison)
     return good;
 }
 
-static void write_text(const struct comparison *comparison)
+static void write_text(const lt_comparison *comparison)
 {
     FILE *out = to_stdout(comparison->options->json_path) ? stderr : stdout;
     if (comparison->options->command == COMMAND_RUN && comparison->row_count > 0)
@@ -98,9 +97,9 @@ static void write_text(const struct comparison *comparison)
     fflush(out);
 }
 
-static int execute(const struct options *options)
+static int execute(const lt_options *options)
 {
-    struct comparison comparison;
+    lt_comparison comparison;
     run_catch_signals();
     raise_descriptor_limit();
     curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -110,16 +109,16 @@ static int execute(const struct options *options)
     }
     write_text(&comparison);
     bool written = write_files(&comparison);
-    enum exit_code code = comparison_exit_code(&comparison);
+    lt_exit_code code = comparison_exit_code(&comparison);
     comparison_release(&comparison);
     curl_global_cleanup();
     return written || code != EXIT_SAFE ? (int)code : (int)EXIT_INVALID;
 }
 
-static int diff(const struct options *options)
+static int diff(const lt_options *options)
 {
     char err[512];
-    if (diff_files(stdout, options->diff[0], options->diff[1], err, sizeof(err)))
+    if (report_diff(stdout, options->diff[0], options->diff[1], err, sizeof(err)))
         return EXIT_SAFE;
     fprintf(stderr, "loadtest: %s\n", err);
     return EXIT_USAGE;
@@ -127,7 +126,7 @@ static int diff(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    lt_options options;
     char err[512] = "";
     if (!options_parse(argc, argv, &options, err, sizeof(err))) {
         fprintf(stderr, "loadtest: %s\n", err);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-const char *outcome_name(enum outcome outcome)
+const char *outcome_name(lt_outcome outcome)
 {
     static const char *const names[OUT_COUNT] = {
         [OUT_SOLD] = "sold",   [OUT_SOLD_OUT] = "sold_out",       [OUT_LIMIT] = "limit_reached",
@@ -12,12 +12,12 @@ const char *outcome_name(enum outcome outcome)
     return names[outcome];
 }
 
-enum outcome outcome_of_answer(long status, const char *code)
+lt_outcome outcome_of_response(long status, const char *code)
 {
     static const struct {
         long status;
         const char *code;
-        enum outcome outcome;
+        lt_outcome outcome;
     } known[] = {
         {409, "sold_out", OUT_SOLD_OUT},
         {409, "limit_reached", OUT_LIMIT},
@@ -35,12 +35,12 @@ enum outcome outcome_of_answer(long status, const char *code)
     return OUT_ERROR;
 }
 
-bool outcome_is_served(enum outcome outcome)
+bool outcome_is_served(lt_outcome outcome)
 {
     return outcome == OUT_SOLD || outcome == OUT_SOLD_OUT || outcome == OUT_LIMIT;
 }
 
-bool outcome_is_turned_away(enum outcome outcome)
+bool outcome_is_turned_away(lt_outcome outcome)
 {
     return outcome == OUT_BUSY || outcome == OUT_UNAVAILABLE || outcome == OUT_ERROR ||
            outcome == OUT_UNKNOWN;

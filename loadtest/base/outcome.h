@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-enum outcome {
+typedef enum lt_outcome {
     OUT_SOLD,        /* 201 */
     OUT_SOLD_OUT,    /* 409 sold_out */
     OUT_LIMIT,       /* 409 limit_reached */
@@ -19,18 +19,18 @@ enum outcome {
     OUT_UNKNOWN,     /* 504 unknown, or the answer was lost after the request had been sent */
     OUT_ERROR,       /* any other answer, or the request never left: definitely not bought */
     OUT_COUNT
-};
+} lt_outcome;
 
 /* The name in reports and JSON: "sold", "sold_out", ... */
-const char *outcome_name(enum outcome outcome);
+const char *outcome_name(lt_outcome outcome);
 
 /* Classifies an answer by its HTTP status and the "code" of its problem body ("" when none). */
-enum outcome outcome_of_answer(long status, const char *code);
+lt_outcome outcome_of_response(long status, const char *code);
 
 /* Whether the service did its work for the buyer: a sale, or the final word that there is none. */
-bool outcome_is_served(enum outcome outcome);
+bool outcome_is_served(lt_outcome outcome);
 
 /* Whether the buyer was turned away, although the stock may have had a unit left. */
-bool outcome_is_turned_away(enum outcome outcome);
+bool outcome_is_turned_away(lt_outcome outcome);
 
 #endif

@@ -5,20 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *load_model_name(enum load_model model)
+const char *model_name(lt_model model)
 {
     static const char *const names[] = {
         [MODEL_CLOSED] = "closed", [MODEL_OPEN] = "open", [MODEL_FLASH] = "flash"};
     return names[model];
 }
 
-struct sale_spec sale_spec_none(void)
+lt_sale_spec sale_spec_none(void)
 {
-    return (struct sale_spec){.lease_ms = SALE_NOT_GIVEN,
-                              .wait_ms = SALE_NOT_GIVEN,
-                              .hold_ms = SALE_NOT_GIVEN,
-                              .per_user_limit = SALE_NOT_GIVEN,
-                              .segments = SALE_NOT_GIVEN};
+    return (lt_sale_spec){.lease_ms = SALE_NOT_GIVEN,
+                          .wait_ms = SALE_NOT_GIVEN,
+                          .hold_ms = SALE_NOT_GIVEN,
+                          .per_user_limit = SALE_NOT_GIVEN,
+                          .segments = SALE_NOT_GIVEN};
 }
 
 static bool is_option(const char *option, size_t length, const char *name)
@@ -27,7 +27,7 @@ static bool is_option(const char *option, size_t length, const char *name)
 }
 
 /* The field of `spec` that an option names, or NULL. */
-static long *numeric_field(struct sale_spec *spec, const char *name, size_t length)
+static long *numeric_field(lt_sale_spec *spec, const char *name, size_t length)
 {
     if (is_option(name, length, "lease_ms"))
         return &spec->lease_ms;
@@ -42,7 +42,7 @@ static long *numeric_field(struct sale_spec *spec, const char *name, size_t leng
     return NULL;
 }
 
-static bool parse_option(const char *option, struct sale_spec *spec, char *err, size_t err_len)
+static bool parse_option(const char *option, lt_sale_spec *spec, char *err, size_t err_len)
 {
     const char *equals = strchr(option, '=');
     size_t name_length = !equals ? strlen(option) : (size_t)(equals - option);
@@ -65,10 +65,10 @@ static bool parse_option(const char *option, struct sale_spec *spec, char *err, 
     return true;
 }
 
-bool sale_spec_parse(const char *text, const struct sale_spec *defaults, struct sale_spec *ret_spec,
+bool sale_spec_parse(const char *text, const lt_sale_spec *defaults, lt_sale_spec *ret_spec,
                      char *err, size_t err_len)
 {
-    struct sale_spec spec = *defaults;
+    lt_sale_spec spec = *defaults;
     char copy[sizeof(spec.label)];
     size_t name_length = strcspn(text, ":");
     if (name_length == 0 || name_length >= sizeof(spec.strategy) || strlen(text) >= sizeof(copy)) {

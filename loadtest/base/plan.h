@@ -17,18 +17,18 @@
 #define PLAN_USERS_MAX    60000
 #define PLAN_THREADED_MAX 1000 /* users that get a thread each; more are driven by events */
 
-enum load_model {
+typedef enum lt_model {
     MODEL_CLOSED, /* each user: think, buy, wait for the answer, again */
     MODEL_OPEN,   /* requests start on a schedule, whether or not answers come */
     MODEL_FLASH   /* every user at once, connections open beforehand, no think time */
-};
+} lt_model;
 
-const char *load_model_name(enum load_model model);
+const char *model_name(lt_model model);
 
 #define SALE_NOT_GIVEN (-1L) /* the service's default */
 
 /* One sale, as POST /sales takes it. Times in ms. */
-struct sale_spec {
+typedef struct lt_sale_spec {
     char label[160];   /* as written by the user: "setnx:wait_ms=0"; identifies the row */
     char strategy[64]; /* "setnx" */
     char durability[32];
@@ -37,9 +37,9 @@ struct sale_spec {
     long hold_ms;
     long per_user_limit;
     long segments;
-};
+} lt_sale_spec;
 
-struct load_plan {
+typedef struct lt_plan {
     const char *targets[PLAN_TARGETS_MAX]; /* base URLs without a trailing slash (borrowed) */
     int target_count;
     const char *admin_token; /* of the service, or NULL */
@@ -47,7 +47,7 @@ struct load_plan {
     long stock;
     long quantity; /* units a request asks for */
 
-    enum load_model model;
+    lt_model model;
     int users;
     int64_t requests; /* 0: no limit */
     mono_ns duration; /* 0: no limit */
@@ -63,16 +63,16 @@ struct load_plan {
     int retries;     /* further attempts after an unknown outcome, with the same key */
     double replay;   /* share of sold requests that is sent again, 0..1 */
     int workers;     /* threads of the event-driven engine */
-};
+} lt_plan;
 
 /*
  * Parses "NAME[:option=value]..." over `defaults` (whose strategy is ignored). False, with a
  * sentence in `err`, when the text is not of that form or an option is unknown.
  */
-bool sale_spec_parse(const char *text, const struct sale_spec *defaults, struct sale_spec *ret_spec,
+bool sale_spec_parse(const char *text, const lt_sale_spec *defaults, lt_sale_spec *ret_spec,
                      char *err, size_t err_len);
 
 /* A spec in which nothing is given. */
-struct sale_spec sale_spec_none(void);
+lt_sale_spec sale_spec_none(void);
 
 #endif

@@ -10,24 +10,24 @@
 #define WORKERS_MAX 64
 #define TEXT_MAX    256
 
-enum option_kind {
+typedef enum lt_option_kind {
     KIND_FLAG,     /* no value; bool */
     KIND_TEXT,     /* const char * */
     KIND_LONG,     /* long within low..high */
     KIND_DOUBLE,   /* double within low..high */
     KIND_DURATION, /* mono_ns */
     KIND_SPECIAL   /* a function reads it */
-};
+} lt_option_kind;
 
-struct option_row {
+struct lt_option {
     const char *name;
-    enum option_kind kind;
-    size_t offset; /* into struct parsing */
+    lt_option_kind kind;
+    size_t offset; /* into lt_parsing */
     double low, high;
-    bool (*read)(struct parsing *parsing, const char *value);
+    bool (*read)(lt_parsing *parsing, const char *value);
 };
 
-static bool fail(struct parsing *parsing, const char *sentence)
+static bool fail(lt_parsing *parsing, const char *sentence)
 {
     snprintf(parsing->err, parsing->err_len, "%s", sentence);
     return false;
@@ -35,9 +35,9 @@ static bool fail(struct parsing *parsing, const char *sentence)
 
 /* ---- options that need a function ------------------------------------------------------------ */
 
-static bool read_target(struct parsing *parsing, const char *value)
+static bool read_target(lt_parsing *parsing, const char *value)
 {
-    struct load_plan *plan = &parsing->options.plan;
+    lt_plan *plan = &parsing->options.plan;
     if (strncmp(value, "http://", 7) != 0 && strncmp(value, "https://", 8) != 0)
         return fail(parsing, "--target needs a URL such as http://127.0.0.1:7000");
     if (strlen(value) > TEXT_MAX || strpbrk(value + 8, "/?# "))
@@ -48,7 +48,7 @@ static bool read_target(struct parsing *parsing, const char *value)
     return true;
 }
 
-static bool read_item(struct parsing *parsing, const char *value)
+static bool read_item(lt_parsing *parsing, const char *value)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                   "0123456789_-";
@@ -59,34 +59,34 @@ static bool read_item(struct parsing *parsing, const char *value)
     return true;
 }
 
-static bool read_arrivals(struct parsing *parsing, const char *value)
+static bool read_arrivals(lt_parsing *parsing, const char *value)
 {
     parsing->options.plan.poisson = strcmp(value, "poisson") == 0;
     return parsing->options.plan.poisson || strcmp(value, "constant") == 0 ||
            fail(parsing, "--arrivals is constant or poisson");
 }
 
-static bool read_durability(struct parsing *parsing, const char *value)
+static bool read_durability(lt_parsing *parsing, const char *value)
 {
     size_t room = sizeof(parsing->defaults.durability);
     int length = snprintf(parsing->defaults.durability, room, "%s", value);
     return length > 0 && (size_t)length < room;
 }
 
-static bool read_preset(struct parsing *parsing, const char *value)
+static bool read_preset(lt_parsing *parsing, const char *value)
 {
     for (int i = PRESET_CONTENDED; i <= PRESET_REFERENCE; i++) {
-        if (strcmp(value, preset_name((enum preset)i)) == 0) {
-            parsing->options.preset = (enum preset)i;
+        if (strcmp(value, preset_name((lt_preset)i)) == 0) {
+            parsing->options.preset = (lt_preset)i;
             return true;
         }
     }
     return fail(parsing, "--preset is contended or reference");
 }
 
-static bool read_fail_if(struct parsing *parsing, const char *value)
+static bool read_fail_if(lt_parsing *parsing, const char *value)
 {
-    struct options *options = &parsing->options;
+    lt_options *options = &parsing->options;
     if (options->threshold_count == THRESHOLDS_MAX)
         return fail(parsing, "too many --fail-if");
     return threshold_parse(value, &options->thresholds[options->threshold_count++], parsing->err,
@@ -95,11 +95,11 @@ static bool read_fail_if(struct parsing *parsing, const char *value)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-#define AT(member)   offsetof(struct parsing, member)
-#define PLAN(member) offsetof(struct parsing, options.plan.member)
-#define SPEC(member) offsetof(struct parsing, defaults.member)
+#define AT(member)   offsetof(lt_parsing, member)
+#define PLAN(member) offsetof(lt_parsing, options.plan.member)
+#define SPEC(member) offsetof(lt_parsing, defaults.member)
 
-static const struct option_row rows[] = {
+static const lt_option rows[] = {
     {"target", KIND_SPECIAL, 0, 0, 0, read_target},
     {"strategy", KIND_TEXT, AT(strategies), 0, 0, NULL},
     {"strategies", KIND_TEXT, AT(strategies), 0, 0, NULL},
@@ -145,7 +145,7 @@ static const struct option_row rows[] = {
     {"version", KIND_FLAG, AT(version), 0, 0, NULL},
 };
 
-const struct option_row *option_find(const char *name, size_t length)
+const lt_option *option_find(const char *name, size_t length)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0)
@@ -154,17 +154,17 @@ const struct option_row *option_find(const char *name, size_t length)
     return NULL;
 }
 
-const char *option_name(const struct option_row *row)
+const char *option_name(const lt_option *row)
 {
     return row->name;
 }
 
-bool option_has_value(const struct option_row *row)
+bool option_has_value(const lt_option *row)
 {
     return row->kind != KIND_FLAG;
 }
 
-static bool read_value(const struct option_row *row, struct parsing *parsing, const char *value)
+static bool read_value(const lt_option *row, lt_parsing *parsing, const char *value)
 {
     void *field = (char *)parsing + row->offset;
     switch (row->kind) {
@@ -185,7 +185,7 @@ static bool read_value(const struct option_row *row, struct parsing *parsing, co
     }
 }
 
-bool option_read(const struct option_row *row, struct parsing *parsing, const char *value)
+bool option_read(const lt_option *row, lt_parsing *parsing, const char *value)
 {
     parsing->err[0] = '\0';
     if (read_value(row, parsing, value))

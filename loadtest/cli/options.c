@@ -20,13 +20,13 @@
 #define REQUESTS        5000
 #define NOT_GIVEN       (-1L)
 
-static bool fail(struct parsing *parsing, const char *sentence)
+static bool fail(lt_parsing *parsing, const char *sentence)
 {
     snprintf(parsing->err, parsing->err_len, "%s", sentence);
     return false;
 }
 
-const char *preset_name(enum preset preset)
+const char *preset_name(lt_preset preset)
 {
     static const char *const names[] = {"", "contended", "reference"};
     return names[preset];
@@ -35,11 +35,11 @@ const char *preset_name(enum preset preset)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Reads "--name value", "--name=value" or "--name" at argv[*at]; moves *at to its last word. */
-static bool parse_option(struct parsing *parsing, int argc, char **argv, int *at)
+static bool parse_option(lt_parsing *parsing, int argc, char **argv, int *at)
 {
     const char *name = argv[*at] + 2, *value = NULL;
     size_t length = strcspn(name, "=");
-    const struct option_row *row = option_find(name, length);
+    const lt_option *row = option_find(name, length);
     if (!row || (!option_has_value(row) && name[length] == '=')) {
         snprintf(parsing->err, parsing->err_len, "no such option: %s (see loadtest --help)",
                  argv[*at]);
@@ -56,9 +56,9 @@ static bool parse_option(struct parsing *parsing, int argc, char **argv, int *at
     return option_read(row, parsing, value);
 }
 
-static bool parse_word(struct parsing *parsing, const char *word, int position)
+static bool parse_word(lt_parsing *parsing, const char *word, int position)
 {
-    struct options *options = &parsing->options;
+    lt_options *options = &parsing->options;
     if (position == 0 && strcmp(word, "run") == 0) {
         options->command = COMMAND_RUN;
         return true;
@@ -78,7 +78,7 @@ static bool parse_word(struct parsing *parsing, const char *word, int position)
     return false;
 }
 
-static bool parse_words(struct parsing *parsing, int argc, char **argv)
+static bool parse_words(lt_parsing *parsing, int argc, char **argv)
 {
     int words = 0;
     for (int i = 1; i < argc && !parsing->help && !parsing->version; i++) {
@@ -100,7 +100,7 @@ static long given_or(long given, long otherwise)
 }
 
 /* A preset stands for options that were not given, so each of its figures can be changed. */
-static void apply_preset(struct parsing *parsing)
+static void apply_preset(lt_parsing *parsing)
 {
     bool reference = parsing->options.preset == PRESET_REFERENCE;
     if (parsing->options.preset == PRESET_NONE)
@@ -112,9 +112,9 @@ static void apply_preset(struct parsing *parsing)
         parsing->think_ms = 10.0;
 }
 
-static void fill_in_load(struct parsing *parsing)
+static void fill_in_load(lt_parsing *parsing)
 {
-    struct load_plan *plan = &parsing->options.plan;
+    lt_plan *plan = &parsing->options.plan;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     plan->model = parsing->flash ? MODEL_FLASH : plan->rate > 0.0 ? MODEL_OPEN : MODEL_CLOSED;
     plan->users =
@@ -134,9 +134,9 @@ static void fill_in_load(struct parsing *parsing)
     plan->targets[plan->target_count++] = "http://127.0.0.1:7002";
 }
 
-static bool fill_in_strategies(struct parsing *parsing)
+static bool fill_in_strategies(lt_parsing *parsing)
 {
-    struct options *options = &parsing->options;
+    lt_options *options = &parsing->options;
     bool comparing = options->command == COMMAND_COMPARE;
     const char *list = comparing ? "none,reentrant,combined,atomic" : "combined";
     if (parsing->strategies)
@@ -158,7 +158,7 @@ static bool fill_in_strategies(struct parsing *parsing)
 }
 
 /* A buyer must wait longer than the longest lock, or busy answers would look like timeouts. */
-static void fill_in_timeout(struct options *options)
+static void fill_in_timeout(lt_options *options)
 {
     long longest = TIMEOUT_MS_MIN;
     for (int i = 0; i < options->spec_count; i++) {
@@ -172,10 +172,10 @@ static void fill_in_timeout(struct options *options)
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-static bool check(struct parsing *parsing)
+static bool check(lt_parsing *parsing)
 {
-    const struct options *options = &parsing->options;
-    const struct load_plan *plan = &options->plan;
+    const lt_options *options = &parsing->options;
+    const lt_plan *plan = &options->plan;
     if (options->command == COMMAND_RUN && options->spec_count != 1)
         return fail(parsing, "run takes one strategy; use compare for several");
     if (parsing->flash && plan->rate > 0.0)
@@ -187,9 +187,9 @@ static bool check(struct parsing *parsing)
     return true;
 }
 
-static bool finish(struct parsing *parsing)
+static bool finish(lt_parsing *parsing)
 {
-    struct options *options = &parsing->options;
+    lt_options *options = &parsing->options;
     if (parsing->help || parsing->version) {
         options->command = parsing->help ? COMMAND_HELP : COMMAND_VERSION;
         return true;
@@ -207,9 +207,9 @@ static bool finish(struct parsing *parsing)
     return true;
 }
 
-bool options_parse(int argc, char **argv, struct options *ret_options, char *err, size_t err_len)
+bool options_parse(int argc, char **argv, lt_options *ret_options, char *err, size_t err_len)
 {
-    struct parsing parsing = {
+    lt_parsing parsing = {
         .options = {.plan = {.item = "P0001",
                              .admin_token = getenv("FLASHSALE_ADMIN_TOKEN"),
                              .quantity = 1}},
@@ -243,7 +243,7 @@ static bool list_has(const char *list, const char *word)
     return false;
 }
 
-bool options_expect_unsafe(const struct options *options, const struct sale_spec *spec)
+bool options_expect_unsafe(const lt_options *options, const lt_sale_spec *spec)
 {
     return strcmp(spec->strategy, "none") == 0 || list_has(options->expect_unsafe, spec->label) ||
            list_has(options->expect_unsafe, spec->strategy);

@@ -9,23 +9,23 @@
 
 #define STRATEGIES_MAX 32
 
-enum command {
+typedef enum lt_command {
     COMMAND_RUN,     /* one strategy */
     COMMAND_COMPARE, /* several, interleaved */
     COMMAND_DIFF,    /* two result files */
     COMMAND_HELP,
     COMMAND_VERSION
-};
+} lt_command;
 
-enum preset { PRESET_NONE, PRESET_CONTENDED, PRESET_REFERENCE };
+typedef enum lt_preset { PRESET_NONE, PRESET_CONTENDED, PRESET_REFERENCE } lt_preset;
 
-const char *preset_name(enum preset preset);
+const char *preset_name(lt_preset preset);
 
-struct options {
-    enum command command;
-    enum preset preset;
-    struct load_plan plan;
-    struct sale_spec specs[STRATEGIES_MAX];
+typedef struct lt_options {
+    lt_command command;
+    lt_preset preset;
+    lt_plan plan;
+    lt_sale_spec specs[STRATEGIES_MAX];
     int spec_count;
     int runs;              /* of each strategy */
     const char *json_path; /* "-": standard output */
@@ -34,15 +34,15 @@ struct options {
     const char *expect_unsafe; /* comma-separated, besides "none" */
     const char *diff[2];       /* the two files */
     bool quiet;
-    struct threshold thresholds[THRESHOLDS_MAX];
+    lt_threshold thresholds[THRESHOLDS_MAX];
     int threshold_count;
-};
+} lt_options;
 
 /* Parses; false with a sentence in `err` on a usage error. Keeps pointers into argv. */
-bool options_parse(int argc, char **argv, struct options *ret_options, char *err, size_t err_len);
+bool options_parse(int argc, char **argv, lt_options *ret_options, char *err, size_t err_len);
 
 /* Whether a strategy is a declared negative control: expected to break an invariant. */
-bool options_expect_unsafe(const struct options *options, const struct sale_spec *spec);
+bool options_expect_unsafe(const lt_options *options, const lt_sale_spec *spec);
 
 /* The text of --help. */
 extern const char help_text[];

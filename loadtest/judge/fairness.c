@@ -22,23 +22,23 @@ static double jain_index(const int64_t *sales, int count)
     return squares > 0.0 ? sum * sum / (count * squares) : NAN;
 }
 
-static bool is_starved(const struct user_record *user, mono_ns stopped_at)
+static bool is_starved(const lt_user_record *user, mono_ns stopped_at)
 {
     return user->first_answer == 0 || (stopped_at > 0 && user->first_answer > stopped_at);
 }
 
-static void count_users(struct run_result *result, struct course *course)
+static void count_users(lt_result *result, lt_run_state *state)
 {
-    struct fairness *fairness = &result->fairness;
+    lt_fairness *fairness = &result->fairness;
     uint64_t answers = 0;
     int starved = 0;
-    for (int i = 0; i < course->plan->users; i++) {
-        const struct user_record *user = &course->users[i];
+    for (int i = 0; i < state->plan->users; i++) {
+        const lt_user_record *user = &state->users[i];
         if (counter_get(&user->issued) == 0)
             continue;
         answers += counter_get(&user->answered);
         fairness->never_served += counter_get(&user->served) == 0;
-        starved += is_starved(user, course->stopped_at);
+        starved += is_starved(user, state->stopped_at);
         fairness->unanswered += counter_get(&user->answered) == 0;
         result->user_sales[fairness->users++] = (int64_t)counter_get(&user->sold);
     }
@@ -47,16 +47,16 @@ static void count_users(struct run_result *result, struct course *course)
         fairness->starved = starved;
 }
 
-void fairness_measure(struct run_result *result, struct course *course)
+void fairness_measure(lt_result *result, lt_run_state *state)
 {
-    struct fairness *fairness = &result->fairness;
-    *fairness = (struct fairness){.ratio = NAN, .jain = NAN};
-    if (course->plan->model == MODEL_OPEN)
+    lt_fairness *fairness = &result->fairness;
+    *fairness = (lt_fairness){.ratio = NAN, .jain = NAN};
+    if (state->plan->model == MODEL_OPEN)
         return; /* an open model's connections are nobody in particular */
-    result->user_sales = calloc((size_t)course->plan->users, sizeof(result->user_sales[0]));
+    result->user_sales = calloc((size_t)state->plan->users, sizeof(result->user_sales[0]));
     if (!result->user_sales)
         return;
-    count_users(result, course);
+    count_users(result, state);
     int users = fairness->users;
     if (users == 0)
         return;

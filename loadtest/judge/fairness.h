@@ -12,6 +12,6 @@
  * Fills the result's fairness and user_sales. A user is starved when its first answer came only
  * after nobody could get a ticket any more, although the others had each had several by then.
  */
-void fairness_measure(struct run_result *result, struct course *course);
+void fairness_measure(lt_result *result, lt_run_state *state);
 
 #endif

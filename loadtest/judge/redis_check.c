@@ -7,8 +7,8 @@
  * Appends "redis-cli COMMAND KEY ARGUMENTS" for the books called `name`; of a sharded sale for
  * each segment's, found by their pattern.
  */
-static void ask(struct invariant *i, const struct run_result *r, const struct load_plan *p,
-                const char *command, const char *name, const char *arguments)
+static void ask(lt_invariant *i, const lt_result *r, const lt_plan *p, const char *command,
+                const char *name, const char *arguments)
 {
     size_t length = strlen(i->check);
     char *at = i->check + length;
@@ -23,18 +23,18 @@ static void ask(struct invariant *i, const struct run_result *r, const struct lo
                  arguments);
 }
 
-void recheck_remaining(struct invariant *i, const struct run_result *r, const struct load_plan *p)
+void redis_check_remaining(lt_invariant *i, const lt_result *r, const lt_plan *p)
 {
     ask(i, r, p, "GET", "stock", "");
 }
 
-void recheck_sum(struct invariant *i, const struct run_result *r, const struct load_plan *p)
+void redis_check_sum(lt_invariant *i, const lt_result *r, const lt_plan *p)
 {
     ask(i, r, p, "GET", "stock", "");
     ask(i, r, p, "GET", "sold", "");
 }
 
-void recheck_ordered(struct invariant *i, const struct run_result *r, const struct load_plan *p)
+void redis_check_ordered(lt_invariant *i, const lt_result *r, const lt_plan *p)
 {
     if (p->quantity == 1)
         ask(i, r, p, "HLEN", "orders", "");
@@ -42,12 +42,12 @@ void recheck_ordered(struct invariant *i, const struct run_result *r, const stru
         ask(i, r, p, "GET", "sold", "");
 }
 
-void recheck_repeated(struct invariant *i, const struct run_result *r, const struct load_plan *p)
+void redis_check_repeated(lt_invariant *i, const lt_result *r, const lt_plan *p)
 {
     ask(i, r, p, "LRANGE", "ledger", " 0 -1 | sort | uniq -d");
 }
 
-void recheck_first_order(struct invariant *i, const struct run_result *r, const struct load_plan *p)
+void redis_check_first_order(lt_invariant *i, const lt_result *r, const lt_plan *p)
 {
     char arguments[64];
     snprintf(arguments, sizeof(arguments), " '%s-0'", r->key_prefix);

@@ -12,13 +12,12 @@
 #include "loadtest/judge/result.h"
 
 /* Units left; units left and units ordered; orders; requests in the ledger more than once. */
-void recheck_remaining(struct invariant *i, const struct run_result *r, const struct load_plan *p);
-void recheck_sum(struct invariant *i, const struct run_result *r, const struct load_plan *p);
-void recheck_ordered(struct invariant *i, const struct run_result *r, const struct load_plan *p);
-void recheck_repeated(struct invariant *i, const struct run_result *r, const struct load_plan *p);
+void redis_check_remaining(lt_invariant *i, const lt_result *r, const lt_plan *p);
+void redis_check_sum(lt_invariant *i, const lt_result *r, const lt_plan *p);
+void redis_check_ordered(lt_invariant *i, const lt_result *r, const lt_plan *p);
+void redis_check_repeated(lt_invariant *i, const lt_result *r, const lt_plan *p);
 
 /* The order of the run's first request. */
-void recheck_first_order(struct invariant *i, const struct run_result *r,
-                         const struct load_plan *p);
+void redis_check_first_order(lt_invariant *i, const lt_result *r, const lt_plan *p);
 
 #endif

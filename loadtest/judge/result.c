@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *verdict_name(enum verdict verdict)
+const char *verdict_name(lt_verdict verdict)
 {
     static const char *const names[] = {
         [VERDICT_SAFE] = "SAFE",
@@ -18,7 +18,7 @@ const char *verdict_name(enum verdict verdict)
     return names[verdict];
 }
 
-void result_invalid(struct run_result *result, const char *format, ...)
+void result_invalid(lt_result *result, const char *format, ...)
 {
     if (result->reason_count == REASONS_MAX)
         return;
@@ -29,7 +29,7 @@ void result_invalid(struct run_result *result, const char *format, ...)
     va_end(args);
 }
 
-void run_result_free(struct run_result *result)
+void result_free(lt_result *result)
 {
     tally_free(result->tally);
     histogram_free(result->all_due);
@@ -37,30 +37,30 @@ void run_result_free(struct run_result *result)
     free(result->bins);
     free(result->samples);
     free(result->user_sales);
-    *result = (struct run_result){.sale = ""};
+    *result = (lt_result){.sale = ""};
 }
 
-double result_throughput(const struct run_result *result)
+double result_throughput(const lt_result *result)
 {
     if (!result->tally || !(result->elapsed_s > 0.0))
         return 0.0;
     return (double)counter_get(&result->tally->completed) / result->elapsed_s;
 }
 
-double result_goodput(const struct run_result *result)
+double result_goodput(const lt_result *result)
 {
     double span_s = isnan(result->sellout_s) ? result->elapsed_s : result->sellout_s;
     return span_s > 0.0 ? (double)result->sold / span_s : 0.0;
 }
 
-struct latency result_latency(const struct run_result *result, enum outcome outcome)
+lt_latency result_latency(const lt_result *result, lt_outcome outcome)
 {
     if (!result->tally)
         return latency_of(NULL);
     return latency_of(tally_histogram(&result->tally->from_due[outcome]));
 }
 
-int64_t result_errors(const struct run_result *result)
+int64_t result_errors(const lt_result *result)
 {
     return result_count(result, OUT_ERROR) + result_count(result, OUT_UNAVAILABLE);
 }

@@ -15,16 +15,16 @@
 #define INVARIANTS_MAX 16
 #define REASONS_MAX    8
 
-enum verdict {
+typedef enum lt_verdict {
     VERDICT_SAFE,
     VERDICT_UNDERSOLD,  /* stock left although somebody was refused as busy or failed */
     VERDICT_INVALID,    /* the run can not be judged; the reasons are listed */
     VERDICT_LOST,       /* sales that the stock, or the ledger, knows nothing of */
     VERDICT_DUPLICATED, /* a request has two orders */
     VERDICT_OVERSOLD
-};
+} lt_verdict;
 
-struct invariant {
+typedef struct lt_invariant {
     const char *id;   /* "I1" */
     const char *name; /* "stock adds up" */
     int64_t expected, observed;
@@ -32,10 +32,10 @@ struct invariant {
     bool at_most;
     bool ok;
     char check[640]; /* a redis-cli command that shows it, see redis_check.h, or "" */
-};
+} lt_invariant;
 
 /* How evenly the users were served (closed and flash models). */
-struct fairness {
+typedef struct lt_fairness {
     int users;           /* that issued at least one request */
     int never_served;    /* of these, got neither a sale nor a "sold out" */
     int starved;         /* of these, got no answer before nobody could get a ticket any more */
@@ -43,67 +43,67 @@ struct fairness {
     int64_t least, most; /* sales of the user with the fewest, and the most */
     double ratio;        /* least / most; NAN with fewer than five sales a user */
     double jain;         /* Jain's index, 1 = all alike; NAN likewise */
-};
+} lt_fairness;
 
-struct run_result {
-    struct sale_spec spec;
+typedef struct lt_result {
+    lt_sale_spec spec;
     char sale[SALE_ID_MAX]; /* "" when none was created */
     char key_prefix[32];
-    enum verdict verdict;
+    lt_verdict verdict;
     bool partial; /* interrupted */
-    enum stop_reason stop_reason;
+    lt_stop_reason stop_reason;
     char reasons[REASONS_MAX][256]; /* why INVALID */
     int reason_count;
 
     double elapsed_s; /* start to last answer */
     double offered_s; /* start to the moment when nobody could get a ticket any more */
     double sellout_s; /* start to last sale, when the stock went to 0; else NAN */
-    struct tally *tally;
-    struct histogram *all_due, *all_send; /* latencies of all outcomes */
-    struct timeline_bin *bins;
+    lt_tally *tally;
+    lt_histogram *all_due, *all_send; /* latencies of all outcomes */
+    lt_timeline_bin *bins;
     int bin_count;
     double bin_width_s;
-    struct stock_view stock; /* at rest, after the run */
+    lt_stock stock; /* at rest, after the run */
     bool stock_known;
-    struct stock_sample *samples;
+    lt_stock_sample *samples;
     int sample_count;
     int64_t *user_sales; /* sales of each user that issued requests, rising; fairness.users */
-    struct fairness fairness;
-    struct error_entry errors[ERRORS_MAX];
+    lt_fairness fairness;
+    lt_error_entry errors[ERRORS_MAX];
     int error_count;
-    struct ledger_report ledger;
-    struct health health;
+    lt_audit audit;
+    lt_generator_health health;
     double lock_wait_p50_ms, lock_wait_p99_ms; /* NAN: unknown */
     double redis_per_sale;                     /* NAN: unknown */
 
     /* the judgement, by verdict.c */
     int64_t sold, sold_units, oversold, lost_updates, undersold, duplicates;
-    struct invariant invariants[INVARIANTS_MAX];
+    lt_invariant invariants[INVARIANTS_MAX];
     int invariant_count;
-};
+} lt_result;
 
-const char *verdict_name(enum verdict verdict);
+const char *verdict_name(lt_verdict verdict);
 
 /* Notes a reason why the run can not be judged. */
-void result_invalid(struct run_result *result, const char *format, ...)
+void result_invalid(lt_result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-void run_result_free(struct run_result *result);
+void result_free(lt_result *result);
 
 /* The number of requests with an outcome. */
-static inline int64_t result_count(const struct run_result *result, enum outcome outcome)
+static inline int64_t result_count(const lt_result *result, lt_outcome outcome)
 {
     return !result->tally ? 0 : (int64_t)counter_get(&result->tally->outcomes[outcome]);
 }
 
 /* Answers, and sales, a second. 0 when nothing came. */
-double result_throughput(const struct run_result *result);
-double result_goodput(const struct run_result *result);
+double result_throughput(const lt_result *result);
+double result_goodput(const lt_result *result);
 
 /* Latency from the scheduled start, of one outcome. */
-struct latency result_latency(const struct run_result *result, enum outcome outcome);
+lt_latency result_latency(const lt_result *result, lt_outcome outcome);
 
 /* Errors for reports: everything that is neither sold, refused for good, busy nor unknown. */
-int64_t result_errors(const struct run_result *result);
+int64_t result_errors(const lt_result *result);
 
 #endif

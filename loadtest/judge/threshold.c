@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum metric {
+typedef enum lt_metric {
     M_P50, /* the first P_COUNT are percentiles, in the order of latency.h */
     M_MEAN = P_COUNT,
     M_MAX,
@@ -25,13 +25,13 @@ enum metric {
     M_LOST_UPDATES,
     M_DUPLICATES,
     M_COUNT
-};
+} lt_metric;
 
-enum unit { UNIT_MS, UNIT_S, UNIT_PLAIN, UNIT_SHARE };
+typedef enum lt_unit { UNIT_MS, UNIT_S, UNIT_PLAIN, UNIT_SHARE } lt_unit;
 
 static const struct {
     const char *name;
-    enum unit unit;
+    lt_unit unit;
 } metrics[M_COUNT] = {
     {"p50", UNIT_MS},           {"p90", UNIT_MS},
     {"p95", UNIT_MS},           {"p99", UNIT_MS},
@@ -64,7 +64,7 @@ static int metric_find(const char *name, size_t length)
 }
 
 /* The limit in the metric's own unit: ms, s, a plain number, or a share (also as "5%"). */
-static bool parse_limit(const char *text, enum unit unit, double *ret_limit)
+static bool parse_limit(const char *text, lt_unit unit, double *ret_limit)
 {
     int64_t ns;
     char number[32];
@@ -84,9 +84,9 @@ static bool parse_limit(const char *text, enum unit unit, double *ret_limit)
     return true;
 }
 
-bool threshold_parse(const char *text, struct threshold *ret_threshold, char *err, size_t err_len)
+bool threshold_parse(const char *text, lt_threshold *ret_threshold, char *err, size_t err_len)
 {
-    struct threshold threshold = {.metric = -1};
+    lt_threshold threshold = {.metric = -1};
     char squeezed[sizeof(threshold.text)];
     size_t length = 0;
     for (const char *at = text; *at != '\0' && length < sizeof(squeezed) - 1; at++) {
@@ -114,21 +114,21 @@ bool threshold_parse(const char *text, struct threshold *ret_threshold, char *er
     return true;
 }
 
-static double share_of_errors(const struct run_result *result)
+static double share_of_errors(const lt_result *result)
 {
     double issued = (double)counter_get(&result->tally->issued);
     double bad = (double)(result_errors(result) + result_count(result, OUT_UNKNOWN));
     return issued > 0.0 ? bad / issued : NAN;
 }
 
-static double metric_value(int metric, const struct run_result *result)
+static double metric_value(int metric, const lt_result *result)
 {
     if (!result->tally)
         return NAN;
-    struct latency latency = result_latency(result, OUT_SOLD);
+    lt_latency latency = result_latency(result, OUT_SOLD);
     if (metric < P_COUNT)
         return latency.at[metric];
-    switch ((enum metric)metric) {
+    switch ((lt_metric)metric) {
     case M_MEAN:
         return latency.count > 0 ? latency.mean : NAN;
     case M_MAX:
@@ -166,8 +166,8 @@ static double metric_value(int metric, const struct run_result *result)
     }
 }
 
-enum threshold_state threshold_check(const struct threshold *threshold,
-                                     const struct run_result *result, double *ret_observed)
+lt_threshold_state threshold_check(const lt_threshold *threshold, const lt_result *result,
+                                   double *ret_observed)
 {
     double observed = metric_value(threshold->metric, result), limit = threshold->limit;
     bool or_equal = threshold->compare[1] == '=';

@@ -11,21 +11,25 @@
 
 #define THRESHOLDS_MAX 16
 
-struct threshold {
+typedef struct lt_threshold {
     char text[80]; /* as written */
     int metric;    /* index into the table of metrics */
     char compare[3];
     double limit; /* latencies in ms */
-};
+} lt_threshold;
 
-enum threshold_state { THRESHOLD_HOLDS, THRESHOLD_BROKEN, THRESHOLD_NO_VALUE };
+typedef enum lt_threshold_state {
+    THRESHOLD_HOLDS,
+    THRESHOLD_BROKEN,
+    THRESHOLD_NO_VALUE
+} lt_threshold_state;
 
 /* Parses "METRIC OP NUMBER[UNIT]", OP one of > >= < <=. False with a sentence in `err`. */
-bool threshold_parse(const char *text, struct threshold *ret_threshold, char *err, size_t err_len);
+bool threshold_parse(const char *text, lt_threshold *ret_threshold, char *err, size_t err_len);
 
 /* Compares; writes the observed figure (NAN when there is none). */
-enum threshold_state threshold_check(const struct threshold *threshold,
-                                     const struct run_result *result, double *ret_observed);
+lt_threshold_state threshold_check(const lt_threshold *threshold, const lt_result *result,
+                                   double *ret_observed);
 
 /* The names of all metrics, separated by spaces. */
 const char *threshold_metrics(void);

@@ -14,7 +14,7 @@
 #define LATE_MS         10.0 /* a send lag worth a thought ... */
 #define LATE_SHARE      0.50 /* ... when it makes up so much of the latency */
 
-bool verdict_is_broken(enum verdict verdict)
+bool verdict_is_broken(lt_verdict verdict)
 {
     return verdict != VERDICT_SAFE && verdict != VERDICT_INVALID;
 }
@@ -31,23 +31,23 @@ static int64_t smaller(int64_t a, int64_t b)
 
 /* ---- the figures ----------------------------------------------------------------------------- */
 
-static int64_t turned_away(const struct run_result *result)
+static int64_t turned_away(const lt_result *result)
 {
     int64_t count = (int64_t)counter_get(&result->tally->unfinished);
     for (int i = 0; i < OUT_COUNT; i++) {
-        if (outcome_is_turned_away((enum outcome)i))
-            count += result_count(result, (enum outcome)i);
+        if (outcome_is_turned_away((lt_outcome)i))
+            count += result_count(result, (lt_outcome)i);
     }
-    return at_least_zero(count - result->ledger.unknown_sold);
+    return at_least_zero(count - result->audit.unknown_sold);
 }
 
-static void compute_figures(struct run_result *result, const struct load_plan *plan)
+static void compute_figures(lt_result *result, const lt_plan *plan)
 {
     result->sold = result_count(result, OUT_SOLD);
-    result->sold_units = (result->sold + result->ledger.unknown_sold) * plan->quantity;
+    result->sold_units = (result->sold + result->audit.unknown_sold) * plan->quantity;
     result->oversold = at_least_zero(result->sold_units - plan->stock);
     result->duplicates =
-        result->ledger.duplicates + (int64_t)counter_get(&result->tally->replays_broken);
+        result->audit.duplicates + (int64_t)counter_get(&result->tally->replays_broken);
     if (!result->stock_known)
         return;
     result->lost_updates =
@@ -60,74 +60,74 @@ static void compute_figures(struct run_result *result, const struct load_plan *p
 
 /* ---- the invariants -------------------------------------------------------------------------- */
 
-static struct invariant *add(struct run_result *result, const char *id, const char *name,
-                             int64_t expected, int64_t observed)
+static lt_invariant *add(lt_result *result, const char *id, const char *name, int64_t expected,
+                         int64_t observed)
 {
-    struct invariant *invariant = &result->invariants[result->invariant_count++];
-    *invariant = (struct invariant){.id = id,
-                                    .name = name,
-                                    .expected = expected,
-                                    .observed = observed,
-                                    .ok = expected == observed};
+    lt_invariant *invariant = &result->invariants[result->invariant_count++];
+    *invariant = (lt_invariant){.id = id,
+                                .name = name,
+                                .expected = expected,
+                                .observed = observed,
+                                .ok = expected == observed};
     return invariant;
 }
 
 /* I1 and I2: from GET /stock, at rest and while the run lasted. */
-static void check_stock(struct run_result *result, const struct load_plan *plan)
+static void check_stock(lt_result *result, const lt_plan *plan)
 {
-    const struct stock_view *stock = &result->stock;
+    const lt_stock *stock = &result->stock;
     int64_t lowest = stock->remaining, most_units = stock->units;
     for (int i = 0; i < result->sample_count; i++) {
         lowest = smaller(lowest, result->samples[i].remaining);
         if (result->samples[i].units > most_units)
             most_units = result->samples[i].units;
     }
-    struct invariant *i = add(result, "I1", "stock = remaining + units ordered", plan->stock,
-                              stock->remaining + stock->units);
-    recheck_sum(i, result, plan);
+    lt_invariant *i = add(result, "I1", "stock = remaining + units ordered", plan->stock,
+                          stock->remaining + stock->units);
+    redis_check_sum(i, result, plan);
     i = add(result, "I2", "remaining is never below 0 (lowest seen)", 0, lowest);
-    recheck_remaining(i, result, plan);
+    redis_check_remaining(i, result, plan);
     i->at_least = true;
     i->ok = lowest >= 0;
     i = add(result, "I2", "units ordered never exceed the stock (most seen)", plan->stock,
             most_units);
     i->at_most = true;
     i->ok = most_units <= plan->stock;
-    recheck_ordered(i, result, plan);
+    redis_check_ordered(i, result, plan);
     i = add(result, "", "units told sold are gone from the stock", result->sold_units,
             plan->stock - stock->remaining);
     i->at_least = true;
     i->ok = i->observed >= i->expected;
-    recheck_remaining(i, result, plan);
+    redis_check_remaining(i, result, plan);
     i = add(result, "", "units left while buyers were turned away", 0, result->undersold);
-    recheck_remaining(i, result, plan);
+    redis_check_remaining(i, result, plan);
 }
 
 /* I3 to I5: from the ledger. */
-static void check_ledger(struct run_result *result, const struct load_plan *plan)
+static void check_audit(lt_result *result, const lt_plan *plan)
 {
-    const struct ledger_report *ledger = &result->ledger;
-    struct invariant *i;
-    if (ledger->complete) {
-        i = add(result, "I3", "orders beyond the first of a request", 0, ledger->duplicates);
-        recheck_repeated(i, result, plan);
+    const lt_audit *audit = &result->audit;
+    lt_invariant *i;
+    if (audit->complete) {
+        i = add(result, "I3", "orders beyond the first of a request", 0, audit->duplicates);
+        redis_check_repeated(i, result, plan);
         i = add(result, "I4", "every 201 has its order, with the id it was told", result->sold,
-                ledger->matched);
-        recheck_first_order(i, result, plan);
-        add(result, "I5", "refused requests that have an order", 0, ledger->unannounced);
-        add(result, "I5", "unknown outcomes that stay unknown", 0, ledger->unknown_open);
+                audit->matched);
+        redis_check_first_order(i, result, plan);
+        add(result, "I5", "refused requests that have an order", 0, audit->unannounced);
+        add(result, "I5", "unknown outcomes that stay unknown", 0, audit->unknown_open);
     } else if (result->stock_known) {
         add(result, "I4", "the service counts the orders buyers were told of",
-            result->sold + ledger->unknown_sold, result->stock.orders);
+            result->sold + audit->unknown_sold, result->stock.orders);
     }
     if (counter_get(&result->tally->replays) > 0)
         add(result, "I3", "replays that were not answered with the same order", 0,
             (int64_t)counter_get(&result->tally->replays_broken));
 }
 
-static void check_accounts(struct run_result *result)
+static void check_accounts(lt_result *result)
 {
-    const struct tally *tally = result->tally;
+    const lt_tally *tally = result->tally;
     add(result, "", "issued = completed + failed + unfinished",
         (int64_t)counter_get(&tally->issued),
         (int64_t)(counter_get(&tally->completed) + counter_get(&tally->failed) +
@@ -136,7 +136,7 @@ static void check_accounts(struct run_result *result)
 
 /* ---- reasons not to believe it --------------------------------------------------------------- */
 
-static void check_generator(struct run_result *result)
+static void check_generator(lt_result *result)
 {
     if (result->health.share >= SHARE_SATURATED)
         result_invalid(result,
@@ -146,9 +146,9 @@ static void check_generator(struct run_result *result)
 }
 
 /* An open load is one that nothing held up: not the generator, nor a lack of connections. */
-static void check_open_load(struct run_result *result, const struct load_plan *plan)
+static void check_open_load(lt_result *result, const lt_plan *plan)
 {
-    const struct tally *tally = result->tally;
+    const lt_tally *tally = result->tally;
     double waited = (double)counter_get(&tally->waited);
     double due = (double)(counter_get(&tally->issued) + counter_get(&tally->unsent));
     double asked = plan->rate * result->offered_s;
@@ -172,10 +172,10 @@ static void check_open_load(struct run_result *result, const struct load_plan *p
  * enough to spoil it. Closed users all start at once, and a flash is nothing else, so some lag is
  * in their nature: there the median counts, and in a flash not even that.
  */
-static void check_lag(struct run_result *result, const struct load_plan *plan)
+static void check_lag(lt_result *result, const lt_plan *plan)
 {
-    enum latency_percentile p = plan->model == MODEL_OPEN ? P99 : P50;
-    struct latency lag = latency_of(tally_histogram(&result->tally->lag));
+    lt_percentile p = plan->model == MODEL_OPEN ? P99 : P50;
+    lt_latency lag = latency_of(tally_histogram(&result->tally->lag));
     double latency_ms = latency_of(result->all_due).at[p];
     if (plan->model == MODEL_FLASH ||
         (double)counter_get(&result->tally->waited) > SHARE_WAITED * (double)lag.count)
@@ -187,9 +187,9 @@ static void check_lag(struct run_result *result, const struct load_plan *plan)
                        latency_titles[p], lag.at[p], latency_ms);
 }
 
-static void check_transport(struct run_result *result, const struct load_plan *plan)
+static void check_transport(lt_result *result, const lt_plan *plan)
 {
-    const struct tally *tally = result->tally;
+    const lt_tally *tally = result->tally;
     double issued = (double)counter_get(&tally->issued);
     double lost = (double)(counter_get(&tally->failed) + counter_get(&tally->unfinished));
     double bad = (double)result_count(result, OUT_ERROR);
@@ -201,7 +201,7 @@ static void check_transport(struct run_result *result, const struct load_plan *p
         result_invalid(result, "%.0f of %.0f requests ended in errors, most of them \"%s\"", bad,
                        issued, result->error_count > 0 ? result->errors[0].code : "");
     for (int i = 0; i < plan->target_count; i++) {
-        const histogram_slot *slot = &tally->targets[i].latency;
+        const lt_histogram_slot *slot = &tally->targets[i].latency;
         if (!tally_histogram(slot) && counter_get(&tally->targets[i].failed) > 0)
             result_invalid(result, "target %s answered nothing at all", plan->targets[i]);
     }
@@ -212,9 +212,9 @@ static void check_transport(struct run_result *result, const struct load_plan *p
  * the others look all the faster. Users who starve later, after they were greeted, starve by the
  * strategy: that is a finding (fairness), not a fault of the run.
  */
-static void check_users(struct run_result *result, const struct load_plan *plan)
+static void check_users(lt_result *result, const lt_plan *plan)
 {
-    const struct fairness *fairness = &result->fairness;
+    const lt_fairness *fairness = &result->fairness;
     uint64_t strangers = 0;
     for (int i = 0; i < result->error_count; i++) {
         if (result->errors[i].phase == PHASE_WARM_UP)
@@ -230,25 +230,25 @@ static void check_users(struct run_result *result, const struct load_plan *plan)
                        fairness->users);
 }
 
-static void check_evidence(struct run_result *result)
+static void check_evidence(lt_result *result)
 {
     if (!result->stock_known)
         result_invalid(result, "GET /stock was not answered after the run");
-    if (result->ledger.available && !result->ledger.complete)
+    if (result->audit.available && !result->audit.complete)
         result_invalid(result, "GET /orders broke off: the ledger could not be read to its end");
-    if (result->ledger.strangers > 0)
+    if (result->audit.strangers > 0)
         result_invalid(result, "%" PRId64 " orders are from other buyers than this run's",
-                       result->ledger.strangers);
-    if (result->ledger.unknown_open > 0)
+                       result->audit.strangers);
+    if (result->audit.unknown_open > 0)
         result_invalid(result, "%" PRId64 " unknown outcomes could not be resolved",
-                       result->ledger.unknown_open);
+                       result->audit.unknown_open);
     if (result->partial)
         result_invalid(result, "interrupted: this is a partial report");
 }
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
-static bool invariant_fails(const struct run_result *result, const char *id)
+static bool invariant_fails(const lt_result *result, const char *id)
 {
     for (int i = 0; i < result->invariant_count; i++) {
         if (!result->invariants[i].ok && result->invariants[i].id[0] == id[0] &&
@@ -258,21 +258,21 @@ static bool invariant_fails(const struct run_result *result, const char *id)
     return false;
 }
 
-static enum verdict judge(const struct run_result *result)
+static lt_verdict judge(const lt_result *result)
 {
     if (result->oversold > 0 || result->stock.oversold > 0 || invariant_fails(result, "I2"))
         return VERDICT_OVERSOLD;
     if (result->duplicates > 0)
         return VERDICT_DUPLICATED;
     if (result->lost_updates > 0 || invariant_fails(result, "I1") ||
-        result->ledger.missing + result->ledger.differing + result->ledger.unannounced > 0)
+        result->audit.missing + result->audit.differing + result->audit.unannounced > 0)
         return VERDICT_LOST;
     if (result->reason_count > 0)
         return VERDICT_INVALID;
     return result->undersold > 0 ? VERDICT_UNDERSOLD : VERDICT_SAFE;
 }
 
-void verdict_reach(struct run_result *result, const struct load_plan *plan)
+void verdict_reach(lt_result *result, const lt_plan *plan)
 {
     if (!result->tally) {
         result->verdict = VERDICT_INVALID;
@@ -281,7 +281,7 @@ void verdict_reach(struct run_result *result, const struct load_plan *plan)
     compute_figures(result, plan);
     if (result->stock_known)
         check_stock(result, plan);
-    check_ledger(result, plan);
+    check_audit(result, plan);
     check_accounts(result);
     check_generator(result);
     check_open_load(result, plan);

@@ -16,9 +16,9 @@
 #include "loadtest/judge/result.h"
 
 /* Judges a finished run: fills the last part of the result. */
-void verdict_reach(struct run_result *result, const struct load_plan *plan);
+void verdict_reach(lt_result *result, const lt_plan *plan);
 
 /* Whether the verdict says that the service broke its promise. */
-bool verdict_is_broken(enum verdict verdict);
+bool verdict_is_broken(lt_verdict verdict);
 
 #endif

@@ -18,19 +18,19 @@ static double exponential(uint64_t *state)
     return -log(uniform);
 }
 
-struct schedule schedule_of(const struct load_plan *plan, int worker, int workers)
+lt_arrivals arrivals_of(const lt_plan *plan, int worker, int workers)
 {
     double gap_ns = 1e9 / plan->rate;
-    struct schedule schedule = {.gap_ns = gap_ns * workers, .next_ns = gap_ns * worker};
+    lt_arrivals arrivals = {.gap_ns = gap_ns * workers, .next_ns = gap_ns * worker};
     if (plan->poisson) {
-        schedule.random = (plan->seed + 1) * UINT64_C(0xD1342543DE82EF95) + (uint64_t)worker;
-        schedule.next_ns = schedule.gap_ns * exponential(&schedule.random);
+        arrivals.random = (plan->seed + 1) * UINT64_C(0xD1342543DE82EF95) + (uint64_t)worker;
+        arrivals.next_ns = arrivals.gap_ns * exponential(&arrivals.random);
     }
-    return schedule;
+    return arrivals;
 }
 
-void schedule_advance(struct schedule *schedule)
+void arrivals_advance(lt_arrivals *arrivals)
 {
-    double gaps = schedule->random == 0 ? 1.0 : exponential(&schedule->random);
-    schedule->next_ns += schedule->gap_ns * gaps;
+    double gaps = arrivals->random == 0 ? 1.0 : exponential(&arrivals->random);
+    arrivals->next_ns += arrivals->gap_ns * gaps;
 }

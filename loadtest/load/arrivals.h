@@ -10,21 +10,21 @@
 
 #include "loadtest/base/plan.h"
 
-struct schedule {
+typedef struct lt_arrivals {
     double gap_ns;   /* mean time between two of this worker's arrivals */
     double next_ns;  /* since the start; a double keeps the rate exact over hours */
     uint64_t random; /* state; 0: constant gaps */
-};
+} lt_arrivals;
 
-struct schedule schedule_of(const struct load_plan *plan, int worker, int workers);
+lt_arrivals arrivals_of(const lt_plan *plan, int worker, int workers);
 
 /* When the next request is due, after the start. */
-static inline mono_ns schedule_next(const struct schedule *schedule)
+static inline mono_ns arrivals_next(const lt_arrivals *arrivals)
 {
-    return (mono_ns)schedule->next_ns;
+    return (mono_ns)arrivals->next_ns;
 }
 
 /* Goes on to the one after it. */
-void schedule_advance(struct schedule *schedule);
+void arrivals_advance(lt_arrivals *arrivals);
 
 #endif

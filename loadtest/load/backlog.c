@@ -4,20 +4,20 @@
 
 #define FIRST_ROOM 256
 
-static bool grow(struct backlog *backlog)
+static bool grow(lt_backlog *backlog)
 {
     size_t room = backlog->room == 0 ? FIRST_ROOM : backlog->room * 2;
-    struct due_request *ring = room > BACKLOG_MAX ? NULL : malloc(room * sizeof(*ring));
+    lt_due_request *ring = room > BACKLOG_MAX ? NULL : malloc(room * sizeof(*ring));
     if (!ring)
         return false;
     for (size_t i = 0; i < backlog->count; i++)
         ring[i] = backlog->ring[(backlog->head + i) & (backlog->room - 1)];
     free(backlog->ring);
-    *backlog = (struct backlog){.ring = ring, .count = backlog->count, .room = room};
+    *backlog = (lt_backlog){.ring = ring, .count = backlog->count, .room = room};
     return true;
 }
 
-bool backlog_push(struct backlog *backlog, struct due_request request)
+bool backlog_push(lt_backlog *backlog, lt_due_request request)
 {
     if (backlog->count == backlog->room && !grow(backlog))
         return false;
@@ -25,7 +25,7 @@ bool backlog_push(struct backlog *backlog, struct due_request request)
     return true;
 }
 
-bool backlog_pop(struct backlog *backlog, struct due_request *ret_request)
+bool backlog_pop(lt_backlog *backlog, lt_due_request *ret_request)
 {
     if (backlog->count == 0)
         return false;
@@ -35,8 +35,8 @@ bool backlog_pop(struct backlog *backlog, struct due_request *ret_request)
     return true;
 }
 
-void backlog_release(struct backlog *backlog)
+void backlog_release(lt_backlog *backlog)
 {
     free(backlog->ring);
-    *backlog = (struct backlog){0};
+    *backlog = (lt_backlog){0};
 }

@@ -14,27 +14,27 @@
 #define GREETING_MS    3000L
 #define CONNECT_MAX_MS 5000L
 
-enum stage { STAGE_GREETING, STAGE_BUYING, STAGE_REPLAYING };
+typedef enum lt_stage { STAGE_GREETING, STAGE_BUYING, STAGE_REPLAYING } lt_stage;
 
-struct request {
-    enum stage stage;
+typedef struct lt_request {
+    lt_stage stage;
     int64_t ticket;
-    mono_ns due, sent;  /* sent: the first attempt */
-    int attempt;        /* 0 for the first */
-    bool was_unknown;   /* an earlier attempt's outcome was */
-    struct answer sale; /* the answer that settled it, while its replay runs */
-};
+    mono_ns due, sent; /* sent: the first attempt */
+    int attempt;       /* 0 for the first */
+    bool was_unknown;  /* an earlier attempt's outcome was */
+    lt_response sale;  /* the answer that settled it, while its replay runs */
+} lt_request;
 
-struct buyer {
-    struct course *course;
-    struct tally *tally;
-    struct receipts *receipts;
-    struct flight *flight; /* that performs the easy handle, or NULL */
+struct lt_buyer {
+    lt_run_state *state;
+    lt_tally *tally;
+    lt_receipts *receipts;
+    lt_transfers *transfers; /* that performs the easy handle, or NULL */
     CURL *easy;
     CURLSH *connections; /* of this buyer only, see transfers.h; NULL without a flight */
     int user;
     int target;
-    struct request request;
+    lt_request request;
     char url[URL_MAX];
     char key_header[96];
     struct curl_slist headers[2];
@@ -49,7 +49,7 @@ struct buyer {
 
 static size_t receive(char *data, size_t size, size_t count, void *user)
 {
-    struct buyer *buyer = user;
+    lt_buyer *buyer = user;
     size_t length = size * count;
     size_t room = sizeof(buyer->body) - buyer->body_length;
     size_t kept = length < room ? length : room;
@@ -60,11 +60,11 @@ static size_t receive(char *data, size_t size, size_t count, void *user)
 
 static curl_socket_t open_connection(void *user, curlsocktype purpose, struct curl_sockaddr *to)
 {
-    struct buyer *buyer = user;
+    lt_buyer *buyer = user;
     long sent = 0;
     (void)purpose;
     curl_easy_getinfo(buyer->easy, CURLINFO_REQUEST_SIZE, &sent);
-    if (sent > 0 || course_cut(buyer->course))
+    if (sent > 0 || run_state_cut(buyer->state))
         return CURL_SOCKET_BAD; /* libcurl's own second try, see buyer.h */
     int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
     pthread_mutex_lock(&buyer->fds_mutex);
@@ -77,19 +77,19 @@ static curl_socket_t open_connection(void *user, curlsocktype purpose, struct cu
 
 static int close_connection(void *user, curl_socket_t fd)
 {
-    struct buyer *buyer = user;
+    lt_buyer *buyer = user;
     pthread_mutex_lock(&buyer->fds_mutex);
     for (int i = 0; i < buyer->fd_count; i++) {
         if (buyer->fds[i] == fd)
             buyer->fds[i--] = buyer->fds[--buyer->fd_count];
     }
     pthread_mutex_unlock(&buyer->fds_mutex);
-    if (buyer->flight)
-        flight_forget(buyer->flight, fd);
+    if (buyer->transfers)
+        transfers_forget(buyer->transfers, fd);
     return close(fd);
 }
 
-void buyer_break(struct buyer *buyer)
+void buyer_break(lt_buyer *buyer)
 {
     pthread_mutex_lock(&buyer->fds_mutex);
     for (int i = 0; i < buyer->fd_count; i++)
@@ -97,7 +97,7 @@ void buyer_break(struct buyer *buyer)
     pthread_mutex_unlock(&buyer->fds_mutex);
 }
 
-static void set_up_easy(struct buyer *buyer)
+static void set_up_easy(lt_buyer *buyer)
 {
     CURL *easy = buyer->easy;
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -106,7 +106,7 @@ static void set_up_easy(struct buyer *buyer)
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MAX_MS);
     curl_easy_setopt(easy, CURLOPT_MAXCONNECTS,
-                     buyer->course->plan->rotate ? (long)buyer->course->plan->target_count : 1L);
+                     buyer->state->plan->rotate ? (long)buyer->state->plan->target_count : 1L);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, buyer);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_connection);
@@ -118,10 +118,10 @@ static void set_up_easy(struct buyer *buyer)
 }
 
 /* The easy handle; in a flight with a cache for its own connection. */
-static bool make_easy(struct buyer *buyer)
+static bool make_easy(lt_buyer *buyer)
 {
     buyer->easy = curl_easy_init();
-    if (!buyer->easy || !buyer->flight)
+    if (!buyer->easy || !buyer->transfers)
         return buyer->easy;
     buyer->connections = curl_share_init();
     if (!buyer->connections)
@@ -131,18 +131,18 @@ static bool make_easy(struct buyer *buyer)
     return true;
 }
 
-struct buyer *buyer_new(struct course *course, struct tally *tally, struct receipts *receipts,
-                        struct flight *flight, int user)
+lt_buyer *buyer_new(lt_run_state *state, lt_tally *tally, lt_receipts *receipts,
+                    lt_transfers *transfers, int user)
 {
-    struct buyer *buyer = calloc(1, sizeof(*buyer));
+    lt_buyer *buyer = calloc(1, sizeof(*buyer));
     if (!buyer)
         return NULL;
-    *buyer = (struct buyer){.course = course,
-                            .tally = tally,
-                            .receipts = receipts,
-                            .flight = flight,
-                            .user = user,
-                            .target = user % course->plan->target_count};
+    *buyer = (lt_buyer){.state = state,
+                        .tally = tally,
+                        .receipts = receipts,
+                        .transfers = transfers,
+                        .user = user,
+                        .target = user % state->plan->target_count};
     pthread_mutex_init(&buyer->fds_mutex, NULL);
     if (!make_easy(buyer)) {
         buyer_free(buyer);
@@ -152,7 +152,7 @@ struct buyer *buyer_new(struct course *course, struct tally *tally, struct recei
     return buyer;
 }
 
-void buyer_free(struct buyer *buyer)
+void buyer_free(lt_buyer *buyer)
 {
     if (!buyer)
         return;
@@ -164,24 +164,24 @@ void buyer_free(struct buyer *buyer)
     free(buyer);
 }
 
-CURL *buyer_easy(struct buyer *buyer)
+CURL *buyer_easy(lt_buyer *buyer)
 {
     return buyer->easy;
 }
 
-int buyer_target(const struct buyer *buyer)
+int buyer_target(const lt_buyer *buyer)
 {
     return buyer->target;
 }
 
 /* ---- the greeting ---------------------------------------------------------------------------- */
 
-void buyer_greet(struct buyer *buyer)
+void buyer_greet(lt_buyer *buyer)
 {
-    buyer->request = (struct request){.stage = STAGE_GREETING};
+    buyer->request = (lt_request){.stage = STAGE_GREETING};
     buyer->body_length = 0;
     snprintf(buyer->url, sizeof(buyer->url), "%s/livez",
-             buyer->course->plan->targets[buyer->target]);
+             buyer->state->plan->targets[buyer->target]);
     curl_easy_setopt(buyer->easy, CURLOPT_HTTPGET, 1L);
     curl_easy_setopt(buyer->easy, CURLOPT_HTTPHEADER, NULL);
     curl_easy_setopt(buyer->easy, CURLOPT_TIMEOUT_MS, GREETING_MS);
@@ -189,44 +189,44 @@ void buyer_greet(struct buyer *buyer)
 }
 
 /* From the greeting to buying: what stays the same for all requests. */
-static void become_buyer(struct buyer *buyer)
+static void become_buyer(lt_buyer *buyer)
 {
     curl_easy_setopt(buyer->easy, CURLOPT_POST, 1L);
     curl_easy_setopt(buyer->easy, CURLOPT_POSTFIELDS, "");
     curl_easy_setopt(buyer->easy, CURLOPT_POSTFIELDSIZE, 0L);
     curl_easy_setopt(buyer->easy, CURLOPT_HTTPHEADER, buyer->headers);
-    curl_easy_setopt(buyer->easy, CURLOPT_TIMEOUT_MS, buyer->course->plan->timeout_ms);
+    curl_easy_setopt(buyer->easy, CURLOPT_TIMEOUT_MS, buyer->state->plan->timeout_ms);
 }
 
-void buyer_skip_greeting(struct buyer *buyer)
+void buyer_skip_greeting(lt_buyer *buyer)
 {
     become_buyer(buyer);
 }
 
-void buyer_miss_greeting(struct buyer *buyer)
+void buyer_miss_greeting(lt_buyer *buyer)
 {
     become_buyer(buyer);
-    error_book_add(buyer->course->errors, PHASE_WARM_UP, "timeout", buyer->target);
+    errors_add(buyer->state->errors, PHASE_WARM_UP, "timeout", buyer->target);
 }
 
-bool buyer_greeted(struct buyer *buyer, CURLcode code)
+bool buyer_greeted(lt_buyer *buyer, CURLcode code)
 {
-    struct answer answer = answer_read(buyer->easy, code, buyer->body, buyer->body_length);
+    lt_response response = response_read(buyer->easy, code, buyer->body, buyer->body_length);
     become_buyer(buyer);
-    if (answer.came && answer.status < 400)
+    if (response.came && response.status < 400)
         return true;
-    error_book_add(buyer->course->errors, PHASE_WARM_UP, answer.code, buyer->target);
+    errors_add(buyer->state->errors, PHASE_WARM_UP, response.code, buyer->target);
     return false;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void write_url(struct buyer *buyer)
+static void write_url(lt_buyer *buyer)
 {
-    const struct load_plan *plan = buyer->course->plan;
+    const lt_plan *plan = buyer->state->plan;
     int length = snprintf(buyer->url, sizeof(buyer->url),
                           "%s/buy?item=%s&sale=%s&user=", plan->targets[buyer->target], plan->item,
-                          buyer->course->sale);
+                          buyer->state->sale);
     char *at = buyer->url + length;
     size_t room = sizeof(buyer->url) - (size_t)length;
     if (plan->same_names)
@@ -237,43 +237,43 @@ static void write_url(struct buyer *buyer)
         snprintf(at + length, room - (size_t)length, "&quantity=%ld", plan->quantity);
 }
 
-static void prepare_attempt(struct buyer *buyer)
+static void prepare_attempt(lt_buyer *buyer)
 {
     buyer->body_length = 0;
     curl_easy_setopt(buyer->easy, CURLOPT_URL, buyer->url);
 }
 
-void buyer_take(struct buyer *buyer, int64_t ticket, mono_ns due)
+void buyer_take(lt_buyer *buyer, int64_t ticket, mono_ns due)
 {
-    const struct load_plan *plan = buyer->course->plan;
-    buyer->request = (struct request){.stage = STAGE_BUYING, .ticket = ticket, .due = due};
+    const lt_plan *plan = buyer->state->plan;
+    buyer->request = (lt_request){.stage = STAGE_BUYING, .ticket = ticket, .due = due};
     if (plan->rotate)
         buyer->target = (int)(ticket % plan->target_count);
     write_url(buyer);
     snprintf(buyer->key_header, sizeof(buyer->key_header), "Idempotency-Key: %s-%" PRId64,
-             buyer->course->key_prefix, ticket);
+             buyer->state->key_prefix, ticket);
     prepare_attempt(buyer);
     counter_add(&buyer->tally->issued, 1);
-    counter_add(&buyer->course->users[buyer->user].issued, 1);
+    counter_add(&buyer->state->users[buyer->user].issued, 1);
     buyer->request.sent = clock_now();
 }
 
 /* Whether this sold request is of the share that is sent again; the same for the same seed. */
-static bool chosen_for_replay(const struct buyer *buyer)
+static bool chosen_for_replay(const lt_buyer *buyer)
 {
-    const struct load_plan *plan = buyer->course->plan;
+    const lt_plan *plan = buyer->state->plan;
     uint64_t mixed = ((uint64_t)buyer->request.ticket + plan->seed) * UINT64_C(0x9E3779B97F4A7C15);
     mixed = (mixed ^ (mixed >> 29)) * UINT64_C(0xBF58476D1CE4E5B9);
     return (double)(mixed >> 11) * 0x1p-53 < plan->replay;
 }
 
-static void keep_receipt(struct buyer *buyer, const struct answer *answer)
+static void keep_receipt(lt_buyer *buyer, const lt_response *response)
 {
-    struct receipt receipt = {.ticket = buyer->request.ticket, .target = buyer->target};
-    if (answer->outcome == OUT_SOLD) {
+    lt_receipt receipt = {.ticket = buyer->request.ticket, .target = buyer->target};
+    if (response->outcome == OUT_SOLD) {
         receipt.kind = RECEIPT_SOLD;
-        receipt.order_hash = receipt_hash(answer->order);
-    } else if (answer->outcome == OUT_UNKNOWN) {
+        receipt.order_hash = receipt_hash(response->order);
+    } else if (response->outcome == OUT_UNKNOWN) {
         receipt.kind = RECEIPT_UNKNOWN;
     } else {
         return;
@@ -281,85 +281,85 @@ static void keep_receipt(struct buyer *buyer, const struct answer *answer)
     receipts_add(buyer->receipts, receipt);
 }
 
-static void settle_as(struct buyer *buyer, const struct answer *answer, enum ending ending)
+static void settle_as(lt_buyer *buyer, const lt_response *response, lt_ending ending)
 {
-    struct settled settled = {.outcome = answer->outcome,
-                              .ending = ending,
-                              .target = buyer->target,
-                              .due = buyer->request.due,
-                              .sent = buyer->request.sent,
-                              .done = clock_now()};
+    lt_settled settled = {.outcome = response->outcome,
+                          .ending = ending,
+                          .target = buyer->target,
+                          .due = buyer->request.due,
+                          .sent = buyer->request.sent,
+                          .done = clock_now()};
     tally_settle(buyer->tally, &settled);
-    course_note(buyer->course, buyer->user, buyer->request.ticket, &settled);
-    keep_receipt(buyer, answer);
+    run_state_note(buyer->state, buyer->user, buyer->request.ticket, &settled);
+    keep_receipt(buyer, response);
 }
 
-static void judge_replay(struct buyer *buyer, const struct answer *answer)
+static void judge_replay(lt_buyer *buyer, const lt_response *response)
 {
-    if (!answer->came || answer->outcome == OUT_UNKNOWN)
+    if (!response->came || response->outcome == OUT_UNKNOWN)
         return; /* says nothing about the order */
     counter_add(&buyer->tally->replays, 1);
-    if (answer->outcome != OUT_SOLD || strcmp(answer->order, buyer->request.sale.order) != 0)
+    if (response->outcome != OUT_SOLD || strcmp(response->order, buyer->request.sale.order) != 0)
         counter_add(&buyer->tally->replays_broken, 1);
 }
 
-static bool retry_wanted(const struct buyer *buyer, const struct answer *answer)
+static bool retry_wanted(const lt_buyer *buyer, const lt_response *response)
 {
-    return answer->outcome == OUT_UNKNOWN && !course_cut(buyer->course) &&
-           buyer->request.attempt < buyer->course->plan->retries;
+    return response->outcome == OUT_UNKNOWN && !run_state_cut(buyer->state) &&
+           buyer->request.attempt < buyer->state->plan->retries;
 }
 
 /*
  * An attempt that may still be executed later is not undone by a later refusal: "busy" then only
  * means that this attempt did not buy. "Sold out" is final, because stock never rises.
  */
-static void respect_earlier_attempts(const struct buyer *buyer, struct answer *answer)
+static void respect_earlier_attempts(const lt_buyer *buyer, lt_response *response)
 {
-    if (buyer->request.was_unknown && answer->outcome != OUT_SOLD &&
-        answer->outcome != OUT_SOLD_OUT && answer->outcome != OUT_LIMIT)
-        answer->outcome = OUT_UNKNOWN;
+    if (buyer->request.was_unknown && response->outcome != OUT_SOLD &&
+        response->outcome != OUT_SOLD_OUT && response->outcome != OUT_LIMIT)
+        response->outcome = OUT_UNKNOWN;
 }
 
-static void count_attempt(struct buyer *buyer, const struct answer *answer)
+static void count_attempt(lt_buyer *buyer, const lt_response *response)
 {
-    counter_add(&buyer->tally->bytes_received, answer->bytes_received);
-    counter_add(&buyer->tally->bytes_sent, answer->bytes_sent);
-    if (answer->is_error)
-        error_book_add(buyer->course->errors, answer->phase, answer->code, buyer->target);
+    counter_add(&buyer->tally->bytes_received, response->bytes_received);
+    counter_add(&buyer->tally->bytes_sent, response->bytes_sent);
+    if (response->is_error)
+        errors_add(buyer->state->errors, response->phase, response->code, buyer->target);
 }
 
-bool buyer_settle(struct buyer *buyer, CURLcode code)
+bool buyer_settle(lt_buyer *buyer, CURLcode code)
 {
-    struct answer answer = answer_read(buyer->easy, code, buyer->body, buyer->body_length);
-    if (!answer.came && course_cut(buyer->course)) {
+    lt_response response = response_read(buyer->easy, code, buyer->body, buyer->body_length);
+    if (!response.came && run_state_cut(buyer->state)) {
         buyer_abandon(buyer);
         return false;
     }
-    count_attempt(buyer, &answer);
+    count_attempt(buyer, &response);
     if (buyer->request.stage == STAGE_REPLAYING) {
-        judge_replay(buyer, &answer);
+        judge_replay(buyer, &response);
         return false;
     }
-    respect_earlier_attempts(buyer, &answer);
-    if (retry_wanted(buyer, &answer)) {
+    respect_earlier_attempts(buyer, &response);
+    if (retry_wanted(buyer, &response)) {
         buyer->request.attempt++;
         buyer->request.was_unknown = true;
         counter_add(&buyer->tally->retries, 1);
         prepare_attempt(buyer);
         return true;
     }
-    settle_as(buyer, &answer, answer.came ? END_COMPLETED : END_FAILED);
-    if (answer.outcome != OUT_SOLD || !chosen_for_replay(buyer))
+    settle_as(buyer, &response, response.came ? END_COMPLETED : END_FAILED);
+    if (response.outcome != OUT_SOLD || !chosen_for_replay(buyer))
         return false;
     buyer->request.stage = STAGE_REPLAYING;
-    buyer->request.sale = answer;
+    buyer->request.sale = response;
     prepare_attempt(buyer);
     return true;
 }
 
-void buyer_abandon(struct buyer *buyer)
+void buyer_abandon(lt_buyer *buyer)
 {
-    struct answer none = {.outcome = OUT_UNKNOWN};
+    lt_response none = {.outcome = OUT_UNKNOWN};
     if (buyer->request.stage == STAGE_BUYING)
         settle_as(buyer, &none, END_UNFINISHED);
 }

@@ -9,26 +9,26 @@
 #define FDS_OF_PROGRAM 64 /* files, the watch, the service's own requests */
 #define FDS_OF_THREAD  5  /* libcurl's wake-up pair; of a worker also epoll, timer, wake-up */
 
-struct engine {
-    struct threads *threads; /* one of the two, the other is NULL */
-    struct events *events;
+struct lt_engine {
+    lt_threads *threads; /* one of the two, the other is NULL */
+    lt_events *events;
 };
 
-static bool is_threaded(const struct load_plan *plan)
+static bool is_threaded(const lt_plan *plan)
 {
     return plan->model != MODEL_OPEN && plan->users <= PLAN_THREADED_MAX;
 }
 
-int engine_threads(const struct load_plan *plan)
+int engine_threads(const lt_plan *plan)
 {
     if (is_threaded(plan))
         return plan->users;
     return plan->workers < plan->users ? plan->workers : plan->users;
 }
 
-bool fleet_init(struct fleet *fleet, int threads)
+bool fleet_init(lt_fleet *fleet, int threads)
 {
-    *fleet = (struct fleet){.threads = threads};
+    *fleet = (lt_fleet){.threads = threads};
     fleet->tallies = calloc((size_t)threads, sizeof(fleet->tallies[0]));
     fleet->receipts = calloc((size_t)threads, sizeof(fleet->receipts[0]));
     bool complete = fleet->tallies && fleet->receipts;
@@ -41,7 +41,7 @@ bool fleet_init(struct fleet *fleet, int threads)
     return complete;
 }
 
-void fleet_release(struct fleet *fleet)
+void fleet_release(lt_fleet *fleet)
 {
     for (int i = 0; fleet->tallies && i < fleet->threads; i++)
         tally_free(fleet->tallies[i]);
@@ -49,12 +49,12 @@ void fleet_release(struct fleet *fleet)
         receipts_release(&fleet->receipts[i]);
     free(fleet->tallies);
     free(fleet->receipts);
-    *fleet = (struct fleet){0};
+    *fleet = (lt_fleet){0};
 }
 
-struct tally *fleet_sum(const struct fleet *fleet)
+lt_tally *fleet_sum(const lt_fleet *fleet)
 {
-    struct tally *sum = tally_new();
+    lt_tally *sum = tally_new();
     for (int i = 0; sum && i < fleet->threads; i++)
         tally_merge(sum, fleet->tallies[i]);
     return sum;
@@ -64,7 +64,7 @@ struct tally *fleet_sum(const struct fleet *fleet)
  * Users who find no descriptor would look like a service that does not answer. An open model opens
  * only the connections that it needs.
  */
-static bool enough_descriptors(const struct load_plan *plan, char *err, size_t err_len)
+static bool enough_descriptors(const lt_plan *plan, char *err, size_t err_len)
 {
     struct rlimit limit;
     rlim_t connections = (rlim_t)plan->users * (plan->rotate ? (rlim_t)plan->target_count : 1);
@@ -79,26 +79,26 @@ static bool enough_descriptors(const struct load_plan *plan, char *err, size_t e
     return false;
 }
 
-struct engine *engine_start(struct course *course, struct fleet *fleet, char *err, size_t err_len)
+lt_engine *engine_start(lt_run_state *state, lt_fleet *fleet, char *err, size_t err_len)
 {
-    if (!enough_descriptors(course->plan, err, err_len))
+    if (!enough_descriptors(state->plan, err, err_len))
         return NULL;
-    struct engine *engine = calloc(1, sizeof(*engine));
+    lt_engine *engine = calloc(1, sizeof(*engine));
     if (!engine) {
         snprintf(err, err_len, "out of memory");
         return NULL;
     }
-    if (is_threaded(course->plan))
-        engine->threads = threads_start(course, fleet, err, err_len);
+    if (is_threaded(state->plan))
+        engine->threads = threads_start(state, fleet, err, err_len);
     else
-        engine->events = events_start(course, fleet, err, err_len);
+        engine->events = events_start(state, fleet, err, err_len);
     if (engine->threads || engine->events)
         return engine;
     free(engine);
     return NULL;
 }
 
-void engine_cut(struct engine *engine)
+void engine_cut(lt_engine *engine)
 {
     if (engine->threads)
         threads_cut(engine->threads);
@@ -106,7 +106,7 @@ void engine_cut(struct engine *engine)
         events_cut(engine->events);
 }
 
-void engine_join(struct engine *engine)
+void engine_join(lt_engine *engine)
 {
     if (engine->threads)
         threads_join(engine->threads);

@@ -6,10 +6,10 @@
 
 #include "loadtest/load/engine.h"
 
-struct events;
+typedef struct lt_events lt_events;
 
-struct events *events_start(struct course *course, struct fleet *fleet, char *err, size_t err_len);
-void events_cut(struct events *events);
-void events_join(struct events *events);
+lt_events *events_start(lt_run_state *state, lt_fleet *fleet, char *err, size_t err_len);
+void events_cut(lt_events *events);
+void events_join(lt_events *events);
 
 #endif

@@ -50,7 +50,7 @@ static bool copy_value(const char *at, const char *end, char *value, size_t size
     return true;
 }
 
-bool peek_member(const char *json, size_t length, const char *name, char *value, size_t size)
+bool json_member(const char *json, size_t length, const char *name, char *value, size_t size)
 {
     const char *end = json + length;
     size_t name_length = strlen(name);

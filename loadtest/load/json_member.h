@@ -16,6 +16,6 @@
  * written. False, with an empty value, when there is no such member, when it is neither string nor
  * number, when it has an escape or does not fit.
  */
-bool peek_member(const char *json, size_t length, const char *name, char *value, size_t size);
+bool json_member(const char *json, size_t length, const char *name, char *value, size_t size);
 
 #endif

@@ -32,55 +32,55 @@ static const char *failure_code(CURL *easy, CURLcode result)
     }
 }
 
-static void read_failure(CURL *easy, CURLcode result, struct answer *answer)
+static void read_failure(CURL *easy, CURLcode result, lt_response *response)
 {
-    bool was_sent = answer->bytes_sent > 0;
-    answer->is_error = true;
-    answer->outcome = was_sent ? OUT_UNKNOWN : OUT_ERROR;
-    answer->phase = !was_sent                    ? PHASE_CONNECT
-                    : result == CURLE_SEND_ERROR ? PHASE_SEND
-                                                 : PHASE_WAIT;
+    bool was_sent = response->bytes_sent > 0;
+    response->is_error = true;
+    response->outcome = was_sent ? OUT_UNKNOWN : OUT_ERROR;
+    response->phase = !was_sent                    ? PHASE_CONNECT
+                      : result == CURLE_SEND_ERROR ? PHASE_SEND
+                                                   : PHASE_WAIT;
     /* After sending, "could not connect" is libcurl's second try, which the buyer refuses. */
     const char *code = failure_code(easy, result);
     if (was_sent && result == CURLE_COULDNT_CONNECT)
         code = "reset";
-    snprintf(answer->code, sizeof(answer->code), "%s", code);
+    snprintf(response->code, sizeof(response->code), "%s", code);
 }
 
-static void read_answer(long status, const char *body, size_t length, struct answer *answer)
+static void read_response(long status, const char *body, size_t length, lt_response *response)
 {
-    answer->came = true;
-    answer->status = status;
+    response->came = true;
+    response->status = status;
     if (status == 201) {
-        answer->outcome = OUT_SOLD;
-        if (peek_member(body, length, "order", answer->order, sizeof(answer->order)))
+        response->outcome = OUT_SOLD;
+        if (json_member(body, length, "order", response->order, sizeof(response->order)))
             return;
         /* A sale without an order's id can not be checked against the ledger. */
-        answer->is_error = true;
-        answer->phase = PHASE_ANSWER;
-        snprintf(answer->code, sizeof(answer->code), "201_without_order");
+        response->is_error = true;
+        response->phase = PHASE_ANSWER;
+        snprintf(response->code, sizeof(response->code), "201_without_order");
         return;
     }
-    if (!peek_member(body, length, "code", answer->code, sizeof(answer->code)))
-        snprintf(answer->code, sizeof(answer->code), "http_%ld", status);
-    answer->outcome = outcome_of_answer(status, answer->code);
-    answer->phase = PHASE_ANSWER;
-    answer->is_error = answer->outcome == OUT_ERROR || answer->outcome == OUT_UNKNOWN ||
-                       answer->outcome == OUT_UNAVAILABLE;
+    if (!json_member(body, length, "code", response->code, sizeof(response->code)))
+        snprintf(response->code, sizeof(response->code), "http_%ld", status);
+    response->outcome = outcome_of_response(status, response->code);
+    response->phase = PHASE_ANSWER;
+    response->is_error = response->outcome == OUT_ERROR || response->outcome == OUT_UNKNOWN ||
+                         response->outcome == OUT_UNAVAILABLE;
 }
 
-struct answer answer_read(CURL *easy, CURLcode result, const char *body, size_t length)
+lt_response response_read(CURL *easy, CURLcode result, const char *body, size_t length)
 {
-    struct answer answer = {.came = false};
+    lt_response response = {.came = false};
     long status = 0, sent = 0, head = 0;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &sent);
     curl_easy_getinfo(easy, CURLINFO_HEADER_SIZE, &head);
-    answer.bytes_sent = sent > 0 ? (unsigned long)sent : 0;
-    answer.bytes_received = (head > 0 ? (unsigned long)head : 0) + length;
+    response.bytes_sent = sent > 0 ? (unsigned long)sent : 0;
+    response.bytes_received = (head > 0 ? (unsigned long)head : 0) + length;
     if (result == CURLE_OK && status > 0)
-        read_answer(status, body, length, &answer);
+        read_response(status, body, length, &response);
     else
-        read_failure(easy, result, &answer);
-    return answer;
+        read_failure(easy, result, &response);
+    return response;
 }

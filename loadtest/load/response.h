@@ -1,5 +1,5 @@
 /*
- * response.h - how one attempt ended: an HTTP answer, or a transport failure with its phase.
+ * response.h - how one attempt ended: an HTTP response, or a transport failure with its phase.
  */
 #ifndef LOADTEST_RESPONSE_H
 #define LOADTEST_RESPONSE_H
@@ -11,18 +11,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct answer {
-    bool came; /* an HTTP answer, whole */
+typedef struct lt_response {
+    bool came; /* an HTTP response, whole */
     long status;
-    enum outcome outcome;
+    lt_outcome outcome;
     char order[72]; /* of a 201 */
     char code[64];  /* of anything else: the problem's code, or the name of the failure */
     bool is_error;  /* belongs in the error book, with `phase` and `code` */
-    enum error_phase phase;
+    lt_error_phase phase;
     unsigned long bytes_received, bytes_sent;
-};
+} lt_response;
 
 /* Reads the end of a performed transfer; `body` is what was received. */
-struct answer answer_read(CURL *easy, CURLcode result, const char *body, size_t length);
+lt_response response_read(CURL *easy, CURLcode result, const char *body, size_t length);
 
 #endif

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-const char *stop_reason_name(enum stop_reason reason)
+const char *stop_reason_name(lt_stop_reason reason)
 {
     static const char *const names[] = {
         [STOP_NOT_YET] = "running",         [STOP_REQUESTS] = "requests used up",
@@ -13,88 +13,88 @@ const char *stop_reason_name(enum stop_reason reason)
     return names[reason];
 }
 
-void course_init(struct course *course, const struct load_plan *plan, const char *key_prefix)
+void run_state_init(lt_run_state *state, const lt_plan *plan, const char *key_prefix)
 {
-    *course = (struct course){.plan = plan};
-    snprintf(course->key_prefix, sizeof(course->key_prefix), "%s", key_prefix);
+    *state = (lt_run_state){.plan = plan};
+    snprintf(state->key_prefix, sizeof(state->key_prefix), "%s", key_prefix);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&course->opened, &monotonic);
-    pthread_cond_init(&course->reported, &monotonic);
+    pthread_cond_init(&state->opened, &monotonic);
+    pthread_cond_init(&state->reported, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    pthread_mutex_init(&course->mutex, NULL);
+    pthread_mutex_init(&state->mutex, NULL);
 }
 
-void course_release(struct course *course)
+void run_state_release(lt_run_state *state)
 {
-    pthread_cond_destroy(&course->opened);
-    pthread_cond_destroy(&course->reported);
-    pthread_mutex_destroy(&course->mutex);
+    pthread_cond_destroy(&state->opened);
+    pthread_cond_destroy(&state->reported);
+    pthread_mutex_destroy(&state->mutex);
 }
 
-void course_wait_for_start(struct course *course)
+void run_state_wait_for_start(lt_run_state *state)
 {
-    pthread_mutex_lock(&course->mutex);
-    course->ready++;
-    pthread_cond_signal(&course->reported);
-    while (!course->open)
-        pthread_cond_wait(&course->opened, &course->mutex);
-    pthread_mutex_unlock(&course->mutex);
+    pthread_mutex_lock(&state->mutex);
+    state->ready++;
+    pthread_cond_signal(&state->reported);
+    while (!state->open)
+        pthread_cond_wait(&state->opened, &state->mutex);
+    pthread_mutex_unlock(&state->mutex);
 }
 
-void course_start(struct course *course, int threads)
+void run_state_start(lt_run_state *state, int threads)
 {
-    pthread_mutex_lock(&course->mutex);
-    while (course->ready < threads)
-        pthread_cond_wait(&course->reported, &course->mutex);
-    course->started_at = clock_now();
-    course->open = true;
-    pthread_cond_broadcast(&course->opened);
-    pthread_mutex_unlock(&course->mutex);
+    pthread_mutex_lock(&state->mutex);
+    while (state->ready < threads)
+        pthread_cond_wait(&state->reported, &state->mutex);
+    state->started_at = clock_now();
+    state->open = true;
+    pthread_cond_broadcast(&state->opened);
+    pthread_mutex_unlock(&state->mutex);
 }
 
-void course_finish(struct course *course)
+void run_state_finish(lt_run_state *state)
 {
-    pthread_mutex_lock(&course->mutex);
-    course->finished++;
-    pthread_cond_signal(&course->reported);
-    pthread_mutex_unlock(&course->mutex);
+    pthread_mutex_lock(&state->mutex);
+    state->finished++;
+    pthread_cond_signal(&state->reported);
+    pthread_mutex_unlock(&state->mutex);
 }
 
-bool course_wait_finished(struct course *course, int threads, mono_ns until)
+bool run_state_wait_finished(lt_run_state *state, int threads, mono_ns until)
 {
     struct timespec deadline = {.tv_sec = until / NS_PER_S, .tv_nsec = until % NS_PER_S};
-    pthread_mutex_lock(&course->mutex);
+    pthread_mutex_lock(&state->mutex);
     int rc = 0;
-    while (course->finished < threads && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&course->reported, &course->mutex, &deadline);
-    bool finished = course->finished >= threads;
-    pthread_mutex_unlock(&course->mutex);
+    while (state->finished < threads && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&state->reported, &state->mutex, &deadline);
+    bool finished = state->finished >= threads;
+    pthread_mutex_unlock(&state->mutex);
     return finished;
 }
 
-bool course_ticket(struct course *course, int64_t *ret_ticket)
+bool run_state_ticket(lt_run_state *state, int64_t *ret_ticket)
 {
-    const struct load_plan *plan = course->plan;
-    if (plan->duration > 0 && clock_now() - course->started_at >= plan->duration)
-        course_stop(course, STOP_DURATION);
-    if (course_stopped(course))
+    const lt_plan *plan = state->plan;
+    if (plan->duration > 0 && clock_now() - state->started_at >= plan->duration)
+        run_state_stop(state, STOP_DURATION);
+    if (run_state_stopped(state))
         return false;
-    int64_t ticket = atomic_fetch_add_explicit(&course->tickets, 1, memory_order_relaxed);
+    int64_t ticket = atomic_fetch_add_explicit(&state->tickets, 1, memory_order_relaxed);
     if (plan->requests > 0 && ticket >= plan->requests) {
-        course_stop(course, STOP_REQUESTS);
+        run_state_stop(state, STOP_REQUESTS);
         return false;
     }
     *ret_ticket = ticket;
     return true;
 }
 
-void course_stop(struct course *course, enum stop_reason reason)
+void run_state_stop(lt_run_state *state, lt_stop_reason reason)
 {
     int running = STOP_NOT_YET;
-    if (atomic_compare_exchange_strong(&course->stop_reason, &running, (int)reason))
-        atomic_store(&course->stopped_at, clock_now());
+    if (atomic_compare_exchange_strong(&state->stop_reason, &running, (int)reason))
+        atomic_store(&state->stopped_at, clock_now());
 }
 
 static void keep_latest(_Atomic mono_ns *mark, mono_ns when)
@@ -111,7 +111,7 @@ static void keep_first(_Atomic mono_ns *mark, mono_ns when)
         ;
 }
 
-static void note_user(struct user_record *user, const struct settled *settled)
+static void note_user(lt_user_record *user, const lt_settled *settled)
 {
     if (settled->ending != END_COMPLETED)
         return;
@@ -121,29 +121,29 @@ static void note_user(struct user_record *user, const struct settled *settled)
     keep_first(&user->first_answer, settled->done);
 }
 
-static void write_log(struct course *course, int user, int64_t ticket, const struct settled *s)
+static void write_log(lt_run_state *state, int user, int64_t ticket, const lt_settled *s)
 {
     static const char *const endings[] = {"completed", "failed", "unfinished"};
-    fprintf(course->log, "%s-%" PRId64 ",%d,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%s\n",
-            course->key_prefix, ticket, user, s->target, s->due, s->sent, s->done,
+    fprintf(state->log, "%s-%" PRId64 ",%d,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%s\n",
+            state->key_prefix, ticket, user, s->target, s->due, s->sent, s->done,
             endings[s->ending], outcome_name(s->outcome));
 }
 
-void course_note(struct course *course, int user, int64_t ticket, const struct settled *settled)
+void run_state_note(lt_run_state *state, int user, int64_t ticket, const lt_settled *settled)
 {
-    note_user(&course->users[user], settled);
-    if (course->log)
-        write_log(course, user, ticket, settled);
+    note_user(&state->users[user], settled);
+    if (state->log)
+        write_log(state, user, ticket, settled);
     if (settled->ending != END_COMPLETED)
         return;
-    timeline_record(course->timeline, settled->outcome, settled->done - course->started_at,
+    timeline_record(state->timeline, settled->outcome, settled->done - state->started_at,
                     settled->done - settled->due);
-    keep_latest(&course->last_done, settled->done);
+    keep_latest(&state->last_done, settled->done);
     if (settled->outcome == OUT_SOLD)
-        keep_latest(&course->last_sold, settled->done);
+        keep_latest(&state->last_sold, settled->done);
     if (settled->outcome != OUT_SOLD_OUT)
         return;
-    keep_first(&course->first_refuse, settled->done);
-    if (course->plan->until_sold_out)
-        course_stop(course, STOP_SOLD_OUT);
+    keep_first(&state->first_refuse, settled->done);
+    if (state->plan->until_sold_out)
+        run_state_stop(state, STOP_SOLD_OUT);
 }

@@ -1,9 +1,9 @@
 /*
- * run_state.h - the course of one run, shared by all its buyers: the start, the tickets, the end.
+ * run_state.h - what the buyers of one run share: the start, the tickets, the end.
  *
  * Every request takes a ticket, its number within the run, which also makes its Idempotency-Key.
  * Nobody gets a ticket any more once the run was stopped: because the requests are used up, the
- * time is over, the stock is sold out, or somebody pressed Ctrl-C. What is in flight then is
+ * time is over, the stock is sold out, or somebody pressed Ctrl-C. What is under way then is
  * awaited, and cut off only when it takes too long.
  */
 #ifndef LOADTEST_RUN_STATE_H
@@ -19,24 +19,30 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum stop_reason { STOP_NOT_YET, STOP_REQUESTS, STOP_DURATION, STOP_SOLD_OUT, STOP_INTERRUPTED };
+typedef enum lt_stop_reason {
+    STOP_NOT_YET,
+    STOP_REQUESTS,
+    STOP_DURATION,
+    STOP_SOLD_OUT,
+    STOP_INTERRUPTED
+} lt_stop_reason;
 
-const char *stop_reason_name(enum stop_reason reason);
+const char *stop_reason_name(lt_stop_reason reason);
 
 /* What one user of the closed and flash models got. */
-struct user_record {
+typedef struct lt_user_record {
     counter issued, answered, served, sold;
     _Atomic mono_ns first_answer; /* 0: none yet */
-};
+} lt_user_record;
 
-struct course {
-    const struct load_plan *plan; /* (borrowed) */
-    char key_prefix[32];          /* of every Idempotency-Key of the run */
-    const char *sale;             /* the only one to buy in (borrowed) */
-    struct timeline *timeline;    /* (borrowed, as all below) */
-    struct error_book *errors;
-    struct user_record *users; /* plan->users of them */
-    FILE *log;                 /* one line a settled request, or NULL */
+typedef struct lt_run_state {
+    const lt_plan *plan;   /* (borrowed) */
+    char key_prefix[32];   /* of every Idempotency-Key of the run */
+    const char *sale;      /* the only one to buy in (borrowed) */
+    lt_timeline *timeline; /* (borrowed, as all below) */
+    lt_errors *errors;
+    lt_user_record *users; /* plan->users of them */
+    FILE *log;             /* one line a settled request, or NULL */
 
     mono_ns started_at; /* written before the gate opens, constant afterwards */
     _Atomic int64_t tickets;
@@ -53,40 +59,40 @@ struct course {
     int ready;               /* engine threads that wait at the gate */
     bool open;               /* the gate */
     int finished;            /* engine threads that are done */
-};
+} lt_run_state;
 
-void course_init(struct course *course, const struct load_plan *plan, const char *key_prefix);
-void course_release(struct course *course);
+void run_state_init(lt_run_state *state, const lt_plan *plan, const char *key_prefix);
+void run_state_release(lt_run_state *state);
 
 /* Engine threads: reports as ready, then waits until the gate opens. */
-void course_wait_for_start(struct course *course);
+void run_state_wait_for_start(lt_run_state *state);
 
 /* Waits until `threads` are ready, then opens the gate: the run starts now. */
-void course_start(struct course *course, int threads);
+void run_state_start(lt_run_state *state, int threads);
 
 /* Engine threads: this one is done. */
-void course_finish(struct course *course);
+void run_state_finish(lt_run_state *state);
 
 /* Waits until `threads` are done, at most until `until`; whether they are. */
-bool course_wait_finished(struct course *course, int threads, mono_ns until);
+bool run_state_wait_finished(lt_run_state *state, int threads, mono_ns until);
 
 /* The next ticket; false when the run is over. */
-bool course_ticket(struct course *course, int64_t *ret_ticket);
+bool run_state_ticket(lt_run_state *state, int64_t *ret_ticket);
 
 /* Ends the run; the first reason counts. */
-void course_stop(struct course *course, enum stop_reason reason);
+void run_state_stop(lt_run_state *state, lt_stop_reason reason);
 
-static inline bool course_stopped(struct course *course)
+static inline bool run_state_stopped(lt_run_state *state)
 {
-    return atomic_load_explicit(&course->stop_reason, memory_order_relaxed) != STOP_NOT_YET;
+    return atomic_load_explicit(&state->stop_reason, memory_order_relaxed) != STOP_NOT_YET;
 }
 
-static inline bool course_cut(struct course *course)
+static inline bool run_state_cut(lt_run_state *state)
 {
-    return atomic_load_explicit(&course->cut, memory_order_relaxed);
+    return atomic_load_explicit(&state->cut, memory_order_relaxed);
 }
 
 /* Notes a settled request: the timeline, the marks above, the user's record, the log. */
-void course_note(struct course *course, int user, int64_t ticket, const struct settled *settled);
+void run_state_note(lt_run_state *state, int user, int64_t ticket, const lt_settled *settled);
 
 #endif

@@ -8,26 +8,26 @@
 #define STACK_BYTES    (512 * 1024)
 #define THINK_SLICE_NS (50 * NS_PER_MS) /* a thinking user notices a stopped run this fast */
 
-struct user_thread {
+typedef struct lt_user_thread {
     pthread_t thread;
-    struct course *course;
-    struct buyer *buyer;
-};
+    lt_run_state *state;
+    lt_buyer *buyer;
+} lt_user_thread;
 
-struct threads {
-    struct course *course;
+struct lt_threads {
+    lt_run_state *state;
     int count; /* threads that run */
-    struct user_thread users[];
+    lt_user_thread users[];
 };
 
 /* Sleeps until the next request is due; false when the run ended meanwhile. */
-static bool think(struct course *course, mono_ns due)
+static bool think(lt_run_state *state, mono_ns due)
 {
     for (;;) {
         mono_ns now = clock_now();
         if (now >= due)
             return true;
-        if (course_stopped(course))
+        if (run_state_stopped(state))
             return false;
         mono_ns slice = now + THINK_SLICE_NS;
         clock_sleep_until(slice < due ? slice : due);
@@ -36,30 +36,29 @@ static bool think(struct course *course, mono_ns due)
 
 static void *user_main(void *arg)
 {
-    struct user_thread *self = arg;
-    struct course *course = self->course;
+    lt_user_thread *self = arg;
+    lt_run_state *state = self->state;
     int64_t ticket;
 
     buyer_greet(self->buyer);
     buyer_greeted(self->buyer, curl_easy_perform(buyer_easy(self->buyer)));
-    course_wait_for_start(course);
-    mono_ns due = course->started_at;
-    while (think(course, due) && course_ticket(course, &ticket)) {
+    run_state_wait_for_start(state);
+    mono_ns due = state->started_at;
+    while (think(state, due) && run_state_ticket(state, &ticket)) {
         buyer_take(self->buyer, ticket, due);
         while (buyer_settle(self->buyer, curl_easy_perform(buyer_easy(self->buyer))))
             ;
-        due = clock_now() + course->plan->think;
+        due = clock_now() + state->plan->think;
     }
-    course_finish(course);
+    run_state_finish(state);
     return NULL;
 }
 
-static bool start_user(struct threads *threads, struct fleet *fleet,
-                       const pthread_attr_t *attributes)
+static bool start_user(lt_threads *threads, lt_fleet *fleet, const pthread_attr_t *attributes)
 {
-    struct user_thread *user = &threads->users[threads->count];
-    user->course = threads->course;
-    user->buyer = buyer_new(threads->course, fleet->tallies[threads->count],
+    lt_user_thread *user = &threads->users[threads->count];
+    user->state = threads->state;
+    user->buyer = buyer_new(threads->state, fleet->tallies[threads->count],
                             &fleet->receipts[threads->count], NULL, threads->count);
     if (!user->buyer)
         return false;
@@ -71,24 +70,23 @@ static bool start_user(struct threads *threads, struct fleet *fleet,
     return true;
 }
 
-/* Lets the threads that did start run through an empty course. */
-static void give_up_start(struct threads *threads)
+/* Lets the threads that did start run through a run without tickets. */
+static void give_up_start(lt_threads *threads)
 {
-    course_stop(threads->course, STOP_INTERRUPTED);
-    course_start(threads->course, threads->count);
+    run_state_stop(threads->state, STOP_INTERRUPTED);
+    run_state_start(threads->state, threads->count);
     threads_join(threads);
 }
 
-struct threads *threads_start(struct course *course, struct fleet *fleet, char *err, size_t err_len)
+lt_threads *threads_start(lt_run_state *state, lt_fleet *fleet, char *err, size_t err_len)
 {
-    int wanted = course->plan->users;
-    struct threads *threads =
-        calloc(1, sizeof(*threads) + (size_t)wanted * sizeof(threads->users[0]));
+    int wanted = state->plan->users;
+    lt_threads *threads = calloc(1, sizeof(*threads) + (size_t)wanted * sizeof(threads->users[0]));
     if (!threads) {
         snprintf(err, err_len, "out of memory");
         return NULL;
     }
-    threads->course = course;
+    threads->state = state;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -102,14 +100,14 @@ struct threads *threads_start(struct course *course, struct fleet *fleet, char *
     return NULL;
 }
 
-void threads_cut(struct threads *threads)
+void threads_cut(lt_threads *threads)
 {
-    atomic_store(&threads->course->cut, true);
+    atomic_store(&threads->state->cut, true);
     for (int i = 0; i < threads->count; i++)
         buyer_break(threads->users[i].buyer);
 }
 
-void threads_join(struct threads *threads)
+void threads_join(lt_threads *threads)
 {
     for (int i = 0; i < threads->count; i++)
         pthread_join(threads->users[i].thread, NULL);

@@ -6,11 +6,10 @@
 
 #include "loadtest/load/engine.h"
 
-struct threads;
+typedef struct lt_threads lt_threads;
 
-struct threads *threads_start(struct course *course, struct fleet *fleet, char *err,
-                              size_t err_len);
-void threads_cut(struct threads *threads);
-void threads_join(struct threads *threads);
+lt_threads *threads_start(lt_run_state *state, lt_fleet *fleet, char *err, size_t err_len);
+void threads_cut(lt_threads *threads);
+void threads_join(lt_threads *threads);
 
 #endif

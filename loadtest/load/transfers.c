@@ -11,7 +11,7 @@
 #define EVENTS_MAX 256
 #define NEVER      INT64_MAX
 
-struct flight {
+struct lt_transfers {
     CURLM *multi;
     int epoll, timer, wake;
     mono_ns curl_due;  /* when libcurl wants to be called; NEVER: not */
@@ -24,36 +24,36 @@ struct flight {
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
 {
-    struct flight *flight = user;
+    lt_transfers *transfers = user;
     (void)easy;
     (void)socket_user;
-    if (what == CURL_POLL_REMOVE || fd >= flight->wanted_room)
+    if (what == CURL_POLL_REMOVE || fd >= transfers->wanted_room)
         return 0;
     uint32_t events =
         EPOLLET | ((what & CURL_POLL_IN) ? EPOLLIN : 0u) | ((what & CURL_POLL_OUT) ? EPOLLOUT : 0u);
     /* Wanting to read only, while registered for more, costs nothing but a spare event. */
-    if ((flight->wanted[fd] & events) == events)
+    if ((transfers->wanted[fd] & events) == events)
         return 0;
     struct epoll_event event = {.events = events, .data.fd = fd};
-    int operation = flight->wanted[fd] == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    if (epoll_ctl(flight->epoll, operation, fd, &event) != 0)
+    int operation = transfers->wanted[fd] == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (epoll_ctl(transfers->epoll, operation, fd, &event) != 0)
         return -1;
-    flight->wanted[fd] = events;
+    transfers->wanted[fd] = events;
     return 0;
 }
 
 static int on_timer(CURLM *multi, long timeout_ms, void *user)
 {
-    struct flight *flight = user;
+    lt_transfers *transfers = user;
     (void)multi;
-    flight->curl_due = timeout_ms < 0 ? NEVER : clock_now() + timeout_ms * NS_PER_MS;
+    transfers->curl_due = timeout_ms < 0 ? NEVER : clock_now() + timeout_ms * NS_PER_MS;
     return 0;
 }
 
-void flight_forget(struct flight *flight, int fd)
+void transfers_forget(lt_transfers *transfers, int fd)
 {
-    if (fd < flight->wanted_room)
-        flight->wanted[fd] = 0; /* closing it takes it out of the epoll set */
+    if (fd < transfers->wanted_room)
+        transfers->wanted[fd] = 0; /* closing it takes it out of the epoll set */
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -66,78 +66,79 @@ static int descriptor_limit(void)
     return (int)limit.rlim_cur;
 }
 
-static bool watch(struct flight *flight, int fd)
+static bool watch(lt_transfers *transfers, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    return fd >= 0 && epoll_ctl(flight->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+    return fd >= 0 && epoll_ctl(transfers->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-struct flight *flight_new(int handles_max)
+lt_transfers *transfers_new(int handles_max)
 {
-    struct flight *flight = calloc(1, sizeof(*flight));
-    if (!flight)
+    lt_transfers *transfers = calloc(1, sizeof(*transfers));
+    if (!transfers)
         return NULL;
-    flight->curl_due = flight->armed_for = NEVER;
-    flight->wanted_room = descriptor_limit();
-    flight->wanted = calloc((size_t)flight->wanted_room, sizeof(flight->wanted[0]));
-    flight->multi = curl_multi_init();
-    flight->epoll = epoll_create1(EPOLL_CLOEXEC);
-    flight->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    flight->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (!flight->wanted || !flight->multi || flight->epoll < 0 || !watch(flight, flight->timer) ||
-        !watch(flight, flight->wake)) {
-        flight_free(flight);
+    transfers->curl_due = transfers->armed_for = NEVER;
+    transfers->wanted_room = descriptor_limit();
+    transfers->wanted = calloc((size_t)transfers->wanted_room, sizeof(transfers->wanted[0]));
+    transfers->multi = curl_multi_init();
+    transfers->epoll = epoll_create1(EPOLL_CLOEXEC);
+    transfers->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    transfers->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (!transfers->wanted || !transfers->multi || transfers->epoll < 0 ||
+        !watch(transfers, transfers->timer) || !watch(transfers, transfers->wake)) {
+        transfers_free(transfers);
         return NULL;
     }
-    curl_multi_setopt(flight->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-    curl_multi_setopt(flight->multi, CURLMOPT_SOCKETDATA, flight);
-    curl_multi_setopt(flight->multi, CURLMOPT_TIMERFUNCTION, on_timer);
-    curl_multi_setopt(flight->multi, CURLMOPT_TIMERDATA, flight);
-    curl_multi_setopt(flight->multi, CURLMOPT_MAXCONNECTS, (long)handles_max);
-    return flight;
+    curl_multi_setopt(transfers->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(transfers->multi, CURLMOPT_SOCKETDATA, transfers);
+    curl_multi_setopt(transfers->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(transfers->multi, CURLMOPT_TIMERDATA, transfers);
+    curl_multi_setopt(transfers->multi, CURLMOPT_MAXCONNECTS, (long)handles_max);
+    return transfers;
 }
 
-void flight_free(struct flight *flight)
+void transfers_free(lt_transfers *transfers)
 {
-    if (!flight)
+    if (!transfers)
         return;
-    curl_multi_cleanup(flight->multi);
-    close(flight->epoll);
-    close(flight->timer);
-    close(flight->wake);
-    free(flight->wanted);
-    free(flight);
+    curl_multi_cleanup(transfers->multi);
+    close(transfers->epoll);
+    close(transfers->timer);
+    close(transfers->wake);
+    free(transfers->wanted);
+    free(transfers);
 }
 
-/* ---- flying ---------------------------------------------------------------------------------- */
+/* ---- transfers ----------------------------------------------------------------------------------
+ */
 
-void flight_start(struct flight *flight, CURL *easy)
+void transfers_start(lt_transfers *transfers, CURL *easy)
 {
-    curl_multi_add_handle(flight->multi, easy);
+    curl_multi_add_handle(transfers->multi, easy);
 }
 
-void flight_abort(struct flight *flight, CURL *easy)
+void transfers_abort(lt_transfers *transfers, CURL *easy)
 {
-    curl_multi_remove_handle(flight->multi, easy);
+    curl_multi_remove_handle(transfers->multi, easy);
 }
 
-static void run_timeouts(struct flight *flight)
+static void run_timeouts(lt_transfers *transfers)
 {
     int running;
-    if (flight->curl_due > clock_now())
+    if (transfers->curl_due > clock_now())
         return;
-    flight->curl_due = NEVER;
-    curl_multi_socket_action(flight->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    transfers->curl_due = NEVER;
+    curl_multi_socket_action(transfers->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 }
 
 /* epoll counts in ms; a timer descriptor in the set makes it wake to the microsecond. */
-static void arm_timer(struct flight *flight, mono_ns when)
+static void arm_timer(lt_transfers *transfers, mono_ns when)
 {
-    if (when == flight->armed_for)
+    if (when == transfers->armed_for)
         return;
     struct itimerspec at = {.it_value = {.tv_sec = when / NS_PER_S, .tv_nsec = when % NS_PER_S}};
-    timerfd_settime(flight->timer, TFD_TIMER_ABSTIME, &at, NULL);
-    flight->armed_for = when;
+    timerfd_settime(transfers->timer, TFD_TIMER_ABSTIME, &at, NULL);
+    transfers->armed_for = when;
 }
 
 static void drain(int fd)
@@ -147,15 +148,15 @@ static void drain(int fd)
         ;
 }
 
-static void on_event(struct flight *flight, const struct epoll_event *event)
+static void on_event(lt_transfers *transfers, const struct epoll_event *event)
 {
     int running, fd = event->data.fd, flags = 0;
-    if (fd == flight->timer) {
-        flight->armed_for = NEVER;
+    if (fd == transfers->timer) {
+        transfers->armed_for = NEVER;
         drain(fd);
         return;
     }
-    if (fd == flight->wake) {
+    if (fd == transfers->wake) {
         drain(fd);
         return;
     }
@@ -163,42 +164,42 @@ static void on_event(struct flight *flight, const struct epoll_event *event)
         flags |= CURL_CSELECT_IN;
     if (event->events & EPOLLOUT)
         flags |= CURL_CSELECT_OUT;
-    curl_multi_socket_action(flight->multi, fd, flags, &running);
+    curl_multi_socket_action(transfers->multi, fd, flags, &running);
 }
 
-void flight_wait(struct flight *flight, mono_ns until)
+void transfers_wait(lt_transfers *transfers, mono_ns until)
 {
     struct epoll_event events[EVENTS_MAX];
-    run_timeouts(flight);
-    if (flight->curl_due < until)
-        until = flight->curl_due;
+    run_timeouts(transfers);
+    if (transfers->curl_due < until)
+        until = transfers->curl_due;
     bool may_sleep = until > clock_now();
     if (may_sleep)
-        arm_timer(flight, until);
-    int count = epoll_wait(flight->epoll, events, EVENTS_MAX, may_sleep ? -1 : 0);
+        arm_timer(transfers, until);
+    int count = epoll_wait(transfers->epoll, events, EVENTS_MAX, may_sleep ? -1 : 0);
     for (int i = 0; i < count; i++)
-        on_event(flight, &events[i]);
-    run_timeouts(flight);
+        on_event(transfers, &events[i]);
+    run_timeouts(transfers);
 }
 
-CURL *flight_landed(struct flight *flight, CURLcode *ret_code)
+CURL *transfers_done(lt_transfers *transfers, CURLcode *ret_code)
 {
     int left;
     CURLMsg *message;
-    while ((message = curl_multi_info_read(flight->multi, &left))) {
+    while ((message = curl_multi_info_read(transfers->multi, &left))) {
         if (message->msg != CURLMSG_DONE)
             continue;
         CURL *easy = message->easy_handle;
         *ret_code = message->data.result;
-        curl_multi_remove_handle(flight->multi, easy);
+        curl_multi_remove_handle(transfers->multi, easy);
         return easy;
     }
     return NULL;
 }
 
-void flight_wake(struct flight *flight)
+void transfers_wake(lt_transfers *transfers)
 {
     uint64_t one = 1;
-    while (write(flight->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+    while (write(transfers->wake, &one, sizeof(one)) < 0 && errno == EINTR)
         ;
 }

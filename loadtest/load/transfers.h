@@ -1,9 +1,9 @@
 /*
  * transfers.h - libcurl transfers under epoll: a multi handle and the descriptors it cares about.
  *
- *     flight_start()   puts an easy handle into the air
- *     flight_wait()    waits for the network, but not beyond an instant, and moves all transfers
- *     flight_landed()  hands out those that ended, one by one
+ *     transfers_start()  starts an easy handle
+ *     transfers_wait()   waits for the network, but not beyond an instant, and moves all transfers
+ *     transfers_done()   hands out those that ended, one by one
  *
  * A descriptor stays in the epoll set for as long as its connection lives. libcurl asks for it
  * to be taken out and put in again with every request; that would cost two calls to the kernel for
@@ -12,7 +12,7 @@
  * Each easy handle keeps its connection in a cache of its own (a CURLSH), because libcurl searches
  * the common one from end to end for every request: with 10,000 connections that is all it does.
  *
- * One thread uses a flight; only flight_wake() may be called from any.
+ * One thread uses them; only transfers_wake() may be called from any.
  */
 #ifndef LOADTEST_TRANSFERS_H
 #define LOADTEST_TRANSFERS_H
@@ -22,27 +22,27 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 
-struct flight;
+typedef struct lt_transfers lt_transfers;
 
 /* For so many easy handles at most. NULL when descriptors or memory are short. */
-struct flight *flight_new(int handles_max);
-void flight_free(struct flight *flight); /* nothing may be in the air */
+lt_transfers *transfers_new(int handles_max);
+void transfers_free(lt_transfers *transfers); /* no transfer may be running */
 
-/* Puts a handle into the air. */
-void flight_start(struct flight *flight, CURL *easy);
+/* Starts a handle. */
+void transfers_start(lt_transfers *transfers, CURL *easy);
 
-/* Takes a handle out of the air, whatever it was doing. */
-void flight_abort(struct flight *flight, CURL *easy);
+/* Ends a transfer, whatever it was doing. */
+void transfers_abort(lt_transfers *transfers, CURL *easy);
 
-/* Waits until something happens, until `until`, or until flight_wake(), whichever is first. */
-void flight_wait(struct flight *flight, mono_ns until);
+/* Waits until something happens, until `until`, or until transfers_wake(), whichever is first. */
+void transfers_wait(lt_transfers *transfers, mono_ns until);
 
-/* A transfer that ended, already taken out of the air; NULL when there is none (any more). */
-CURL *flight_landed(struct flight *flight, CURLcode *ret_code);
+/* A transfer that ended, its handle free again; NULL when there is none (any more). */
+CURL *transfers_done(lt_transfers *transfers, CURLcode *ret_code);
 
-void flight_wake(struct flight *flight);
+void transfers_wake(lt_transfers *transfers);
 
 /* To be called when a connection's descriptor is about to be closed. */
-void flight_forget(struct flight *flight, int fd);
+void transfers_forget(lt_transfers *transfers, int fd);
 
 #endif

@@ -12,17 +12,17 @@
 
 #include "loadtest/load/run_state.h"
 
-struct worker;
+typedef struct lt_worker lt_worker;
 
 /* Worker `number` of `count`, for users number, number + count, ... NULL when memory is short. */
-struct worker *worker_new(struct course *course, struct tally *tally, struct receipts *receipts,
-                          int number, int count);
-void worker_free(struct worker *worker);
+lt_worker *worker_new(lt_run_state *state, lt_tally *tally, lt_receipts *receipts, int number,
+                      int count);
+void worker_free(lt_worker *worker);
 
 /* The thread's function; `arg` is the worker. */
 void *worker_main(void *arg);
 
-/* From any thread: makes a sleeping worker look at the course again. */
-void worker_wake(struct worker *worker);
+/* From any thread: makes a sleeping worker look at the run again. */
+void worker_wake(lt_worker *worker);
 
 #endif

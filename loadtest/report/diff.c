@@ -12,15 +12,15 @@
 
 #define FILE_LIMIT (256L * 1024 * 1024)
 
-struct metric {
+typedef struct lt_metric {
     const char *title;
     const char *object; /* the member that has it, or NULL */
     const char *name;
     const char *range; /* its member of "range", or NULL */
     int better; /* +1: more is better, -1: less is; 0: no judgement without a range of the runs */
-};
+} lt_metric;
 
-static const struct metric metrics[] = {
+static const lt_metric metrics[] = {
     {"throughput /s", NULL, "throughput_rps", "throughput_rps", 1},
     {"goodput /s", NULL, "goodput_sps", "goodput_sps", 1},
     {"p50 ms", "latency_ms", "p50", "p50_ms", -1},
@@ -113,7 +113,7 @@ static double bound(const cJSON *row, const char *range, const char *which)
 
 /* Whether the ranges of both sides overlap: then the runs do not tell them apart. A single run is a
  * range without width. */
-static bool within_noise(const struct metric *metric, const cJSON *before, const cJSON *after)
+static bool within_noise(const lt_metric *metric, const cJSON *before, const cJSON *after)
 {
     if (!metric->range)
         return false;
@@ -123,7 +123,7 @@ static bool within_noise(const struct metric *metric, const cJSON *before, const
     return low_a <= high_b && low_b <= high_a;
 }
 
-static const char *judgement(const struct metric *metric, double before, double after, bool noise)
+static const char *judgement(const lt_metric *metric, double before, double after, bool noise)
 {
     if (isnan(before) || isnan(after) || before == after || metric->better == 0)
         return "";
@@ -132,8 +132,7 @@ static const char *judgement(const struct metric *metric, double before, double 
     return (after > before) == (metric->better > 0) ? "better" : "WORSE";
 }
 
-static void diff_metric(FILE *out, const struct metric *metric, const cJSON *before,
-                        const cJSON *after)
+static void diff_metric(FILE *out, const lt_metric *metric, const cJSON *before, const cJSON *after)
 {
     double a = number_of(before, metric->object, metric->name);
     double b = number_of(after, metric->object, metric->name);
@@ -190,7 +189,7 @@ static void warn_of_loads(FILE *out, const cJSON *before, const cJSON *after)
     }
 }
 
-bool diff_files(FILE *out, const char *before, const char *after, char *err, size_t err_len)
+bool report_diff(FILE *out, const char *before, const char *after, char *err, size_t err_len)
 {
     cJSON *a = read_result(before, err, err_len);
     cJSON *b = !a ? NULL : read_result(after, err, err_len);

@@ -11,6 +11,6 @@
  * Reads both files and prints the changes. False, with a sentence in `err`, when one of them is
  * not a result file.
  */
-bool diff_files(FILE *out, const char *before, const char *after, char *err, size_t err_len);
+bool report_diff(FILE *out, const char *before, const char *after, char *err, size_t err_len);
 
 #endif

@@ -26,7 +26,7 @@ static double next_quantile(double quantile)
     return quantile + 1.0 / (exp2(halvings) * TICKS_PER_HALVING);
 }
 
-bool hgrm_write(FILE *out, const struct histogram *h)
+bool report_hgrm(FILE *out, const lt_histogram *h)
 {
     uint64_t total = histogram_count(h);
     double last = total == 0 ? 0.0 : 1.0 - 1.0 / (double)total;

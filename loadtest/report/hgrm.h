@@ -9,6 +9,6 @@
 #include <stdio.h>
 
 /* False when writing failed. */
-bool hgrm_write(FILE *out, const struct histogram *h);
+bool report_hgrm(FILE *out, const lt_histogram *h);
 
 #endif

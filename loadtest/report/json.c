@@ -37,11 +37,11 @@ static void add_environment(cJSON *json)
     cJSON_AddStringToObject(environment, "machine", system.machine);
 }
 
-static void add_load(cJSON *json, const struct options *options)
+static void add_load(cJSON *json, const lt_options *options)
 {
-    const struct load_plan *plan = &options->plan;
+    const lt_plan *plan = &options->plan;
     cJSON *load = cJSON_AddObjectToObject(json, "load");
-    cJSON_AddStringToObject(load, "model", load_model_name(plan->model));
+    cJSON_AddStringToObject(load, "model", model_name(plan->model));
     cJSON_AddStringToObject(load, "preset", preset_name(options->preset));
     cJSON_AddNumberToObject(load, "users", plan->users);
     cJSON_AddNumberToObject(load, "requests", (double)plan->requests);
@@ -83,15 +83,14 @@ static void add_reference(cJSON *json)
     }
 }
 
-static void add_range(cJSON *json, const char *name, struct range range)
+static void add_range(cJSON *json, const char *name, lt_range range)
 {
     cJSON *object = cJSON_AddObjectToObject(json, name);
     json_add_figure(object, "low", range.low);
     json_add_figure(object, "high", range.high);
 }
 
-static void add_thresholds(cJSON *json, const struct options *options,
-                           const struct run_result *result)
+static void add_thresholds(cJSON *json, const lt_options *options, const lt_result *result)
 {
     static const char *const words[] = {
         [THRESHOLD_HOLDS] = "ok", [THRESHOLD_BROKEN] = "broken", [THRESHOLD_NO_VALUE] = "no value"};
@@ -99,7 +98,7 @@ static void add_thresholds(cJSON *json, const struct options *options,
     for (int i = 0; i < options->threshold_count; i++) {
         double observed;
         cJSON *item = cJSON_CreateObject();
-        enum threshold_state state = threshold_check(&options->thresholds[i], result, &observed);
+        lt_threshold_state state = threshold_check(&options->thresholds[i], result, &observed);
         cJSON_AddStringToObject(item, "fail_if", options->thresholds[i].text);
         json_add_figure(item, "observed", observed);
         cJSON_AddStringToObject(item, "state", words[state]);
@@ -107,10 +106,10 @@ static void add_thresholds(cJSON *json, const struct options *options,
     }
 }
 
-static cJSON *row_json(const struct comparison *comparison, const struct comparison_row *row)
+static cJSON *row_json(const lt_comparison *comparison, const lt_row *row)
 {
-    const struct options *options = comparison->options;
-    const struct run_result *shown = row_shown(row);
+    const lt_options *options = comparison->options;
+    const lt_result *shown = row_shown(row);
     cJSON *json = json_summary(row, shown, &options->plan);
     cJSON_AddNumberToObject(json, "runs", row->run_count);
     cJSON *ranges = cJSON_AddObjectToObject(json, "range");
@@ -124,9 +123,9 @@ static cJSON *row_json(const struct comparison *comparison, const struct compari
     return json;
 }
 
-cJSON *report_json(const struct comparison *comparison)
+cJSON *report_json(const lt_comparison *comparison)
 {
-    const struct options *options = comparison->options;
+    const lt_options *options = comparison->options;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddNumberToObject(json, "schema", 1);
     add_environment(json);
@@ -137,7 +136,7 @@ cJSON *report_json(const struct comparison *comparison)
     cJSON *rows = cJSON_AddArrayToObject(json, "runs");
     cJSON *samples = cJSON_AddArrayToObject(json, "samples");
     for (int i = 0; i < comparison->row_count; i++) {
-        const struct comparison_row *row = &comparison->rows[i];
+        const lt_row *row = &comparison->rows[i];
         cJSON_AddItemToArray(rows, row_json(comparison, row));
         for (int j = 0; j < row->run_count; j++)
             cJSON_AddItemToArray(samples, json_summary(row, &row->runs[j], &options->plan));

@@ -15,7 +15,7 @@ static void add_count(cJSON *json, const char *name, int64_t value)
 
 /* ---- the summary ----------------------------------------------------------------------------- */
 
-static void add_latency(cJSON *json, const char *name, struct latency latency)
+static void add_latency(cJSON *json, const char *name, lt_latency latency)
 {
     cJSON *object = cJSON_AddObjectToObject(json, name);
     bool any = latency.count > 0;
@@ -27,20 +27,20 @@ static void add_latency(cJSON *json, const char *name, struct latency latency)
     json_add_figure(object, "max", any ? latency.max : NAN);
 }
 
-static void add_latencies(cJSON *json, const struct run_result *result)
+static void add_latencies(cJSON *json, const lt_result *result)
 {
     add_latency(json, "latency_ms", result_latency(result, OUT_SOLD));
     cJSON *by_outcome = cJSON_AddObjectToObject(json, "latency_by_outcome");
     for (int i = 0; i < OUT_COUNT; i++) {
-        struct latency latency = result_latency(result, (enum outcome)i);
+        lt_latency latency = result_latency(result, (lt_outcome)i);
         if (latency.count > 0)
-            add_latency(by_outcome, outcome_name((enum outcome)i), latency);
+            add_latency(by_outcome, outcome_name((lt_outcome)i), latency);
     }
     add_latency(by_outcome, "all", latency_of(result->all_due));
     add_latency(json, "latency_from_send_ms", latency_of(result->all_send));
 }
 
-static void add_business(cJSON *json, const struct run_result *result)
+static void add_business(cJSON *json, const lt_result *result)
 {
     add_count(json, "sold", result->sold);
     add_count(json, "sold_out", result_count(result, OUT_SOLD_OUT));
@@ -63,7 +63,7 @@ static void add_business(cJSON *json, const struct run_result *result)
     add_count(json, "users_starved", result->fairness.starved);
 }
 
-static void add_accounts(cJSON *json, const struct tally *tally)
+static void add_accounts(cJSON *json, const lt_tally *tally)
 {
     add_count(json, "issued", (int64_t)counter_get(&tally->issued));
     add_count(json, "completed", (int64_t)counter_get(&tally->completed));
@@ -76,10 +76,10 @@ static void add_accounts(cJSON *json, const struct tally *tally)
     add_count(json, "connections", (int64_t)counter_get(&tally->connects));
 }
 
-static void add_generator(cJSON *json, const struct run_result *result)
+static void add_generator(cJSON *json, const lt_result *result)
 {
     cJSON *object = cJSON_AddObjectToObject(json, "generator");
-    struct latency lag = latency_of(tally_histogram(&result->tally->lag));
+    lt_latency lag = latency_of(tally_histogram(&result->tally->lag));
     double issued = (double)counter_get(&result->tally->issued);
     json_add_figure(object, "cpu_s", result->health.cpu_s);
     cJSON_AddNumberToObject(object, "cores", result->health.cores);
@@ -90,8 +90,7 @@ static void add_generator(cJSON *json, const struct run_result *result)
     json_add_figure(object, "lag_max_ms", lag.count > 0 ? lag.max : NAN);
 }
 
-cJSON *json_summary(const struct comparison_row *row, const struct run_result *result,
-                    const struct load_plan *plan)
+cJSON *json_summary(const lt_row *row, const lt_result *result, const lt_plan *plan)
 {
     cJSON *json = cJSON_CreateObject();
     bool ran = result->tally;
@@ -122,11 +121,11 @@ cJSON *json_summary(const struct comparison_row *row, const struct run_result *r
 
 /* ---- the detail ------------------------------------------------------------------------------ */
 
-static void add_invariants(cJSON *json, const struct run_result *result)
+static void add_invariants(cJSON *json, const lt_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(json, "invariants");
     for (int i = 0; i < result->invariant_count; i++) {
-        const struct invariant *invariant = &result->invariants[i];
+        const lt_invariant *invariant = &result->invariants[i];
         cJSON *item = cJSON_CreateObject();
         char name[96];
         snprintf(name, sizeof(name), "%s%s%s", invariant->id, invariant->id[0] ? " " : "",
@@ -145,11 +144,11 @@ static void add_invariants(cJSON *json, const struct run_result *result)
     }
 }
 
-static void add_errors(cJSON *json, const struct run_result *result, const struct load_plan *plan)
+static void add_errors(cJSON *json, const lt_result *result, const lt_plan *plan)
 {
     cJSON *list = cJSON_AddArrayToObject(json, "errors_by_kind");
     for (int i = 0; i < result->error_count; i++) {
-        const struct error_entry *entry = &result->errors[i];
+        const lt_error_entry *entry = &result->errors[i];
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "phase", error_phase_name(entry->phase));
         cJSON_AddStringToObject(item, "code", entry->code);
@@ -160,12 +159,12 @@ static void add_errors(cJSON *json, const struct run_result *result, const struc
     }
 }
 
-static void add_targets(cJSON *json, const struct run_result *result, const struct load_plan *plan)
+static void add_targets(cJSON *json, const lt_result *result, const lt_plan *plan)
 {
     cJSON *list = cJSON_AddArrayToObject(json, "targets");
     for (int i = 0; i < plan->target_count; i++) {
-        const struct target_tally *target = &result->tally->targets[i];
-        struct latency latency = latency_of(tally_histogram(&target->latency));
+        const lt_target_tally *target = &result->tally->targets[i];
+        lt_latency latency = latency_of(tally_histogram(&target->latency));
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "target", plan->targets[i]);
         add_count(item, "answers", (int64_t)latency.count);
@@ -177,12 +176,12 @@ static void add_targets(cJSON *json, const struct run_result *result, const stru
     }
 }
 
-static void add_stock_curve(cJSON *json, const struct run_result *result)
+static void add_stock_curve(cJSON *json, const lt_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(json, "stock_curve");
     int step = result->sample_count / 500 + 1;
     for (int i = 0; i < result->sample_count; i += step) {
-        const struct stock_sample *sample = &result->samples[i];
+        const lt_stock_sample *sample = &result->samples[i];
         cJSON *item = cJSON_CreateObject();
         json_add_figure(item, "t_s", sample->at_s);
         add_count(item, "remaining", sample->remaining);
@@ -191,18 +190,18 @@ static void add_stock_curve(cJSON *json, const struct run_result *result)
     }
 }
 
-static void add_timeline(cJSON *json, const struct run_result *result)
+static void add_timeline(cJSON *json, const lt_result *result)
 {
     cJSON *timeline = cJSON_AddObjectToObject(json, "timeline");
     json_add_figure(timeline, "width_s", result->bin_width_s);
     cJSON *list = cJSON_AddArrayToObject(timeline, "bins");
     for (int i = 0; result->bins && i < result->bin_count; i++) {
-        const struct timeline_bin *bin = &result->bins[i];
+        const lt_timeline_bin *bin = &result->bins[i];
         cJSON *item = cJSON_CreateObject();
         json_add_figure(item, "t_s", bin->start_s);
         for (int j = 0; j < OUT_COUNT; j++) {
             if (bin->outcomes[j] > 0)
-                add_count(item, outcome_name((enum outcome)j), (int64_t)bin->outcomes[j]);
+                add_count(item, outcome_name((lt_outcome)j), (int64_t)bin->outcomes[j]);
         }
         json_add_figure(item, "p50_ms", bin->p50_ms);
         json_add_figure(item, "p99_ms", bin->p99_ms);
@@ -214,7 +213,7 @@ static void add_timeline(cJSON *json, const struct run_result *result)
  * Latency at quantiles that get denser towards 1 (half the rest at every fourth step), up to where
  * samples end.
  */
-static void add_curve(cJSON *json, const char *name, const struct histogram *h)
+static void add_curve(cJSON *json, const char *name, const lt_histogram *h)
 {
     cJSON *list = cJSON_AddArrayToObject(json, name);
     uint64_t count = !h ? 0 : histogram_count(h);
@@ -230,7 +229,7 @@ static void add_curve(cJSON *json, const char *name, const struct histogram *h)
 }
 
 /* Sales per user from the fewest to the most, at most a hundred points. */
-static void add_users(cJSON *json, const struct run_result *result)
+static void add_users(cJSON *json, const lt_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(json, "sales_per_user");
     int users = !result->user_sales ? 0 : result->fairness.users;
@@ -241,7 +240,7 @@ static void add_users(cJSON *json, const struct run_result *result)
     }
 }
 
-void json_add_detail(cJSON *json, const struct run_result *result, const struct load_plan *plan)
+void json_add_detail(cJSON *json, const lt_result *result, const lt_plan *plan)
 {
     add_invariants(json, result);
     if (!result->tally)

@@ -11,7 +11,7 @@ static bool has_colour(FILE *out)
     return (!refused || refused[0] == '\0') && isatty(fileno(out));
 }
 
-const char *style_verdict(FILE *out, enum verdict verdict)
+const char *style_verdict(FILE *out, lt_verdict verdict)
 {
     if (!has_colour(out))
         return "";
@@ -30,9 +30,9 @@ const char *style_end(FILE *out)
     return has_colour(out) ? "\033[0m" : "";
 }
 
-struct figure figure_of(double value)
+lt_figure figure_of(double value)
 {
-    struct figure figure;
+    lt_figure figure;
     double size = fabs(value);
     int digits = size >= 100.0 ? 0 : size >= 10.0 ? 1 : size >= 1.0 ? 2 : 3;
     if (isnan(value))
@@ -42,17 +42,17 @@ struct figure figure_of(double value)
     return figure;
 }
 
-struct figure figure_latency(double ms, uint64_t count)
+lt_figure figure_latency(double ms, uint64_t count)
 {
-    struct figure figure = figure_of(ms);
+    lt_figure figure = figure_of(ms);
     if (isnan(ms))
         snprintf(figure.text, sizeof(figure.text), "n/a (n=%" PRIu64 ")", count);
     return figure;
 }
 
-struct figure figure_range(double low, double high)
+lt_figure figure_range(double low, double high)
 {
-    struct figure figure, from = figure_of(low), to = figure_of(high);
+    lt_figure figure, from = figure_of(low), to = figure_of(high);
     snprintf(figure.text, sizeof(figure.text), "%.38s..%.38s", from.text, to.text);
     return figure;
 }

@@ -12,21 +12,21 @@
 #include <stdio.h>
 
 /* Starts bold red, green or yellow for a verdict; "" without colour. */
-const char *style_verdict(FILE *out, enum verdict verdict);
+const char *style_verdict(FILE *out, lt_verdict verdict);
 const char *style_bold(FILE *out);
 const char *style_end(FILE *out);
 
-struct figure {
+typedef struct lt_figure {
     char text[80];
-};
+} lt_figure;
 
 /* A number with about three digits that matter: "0.183", "12.4", "1250"; "n/a" for NAN. */
-struct figure figure_of(double value);
+lt_figure figure_of(double value);
 
 /* "120..135" */
-struct figure figure_range(double low, double high);
+lt_figure figure_range(double low, double high);
 
 /* A latency in ms; where too few samples make it NAN, "n/a (n=812)". */
-struct figure figure_latency(double ms, uint64_t count);
+lt_figure figure_latency(double ms, uint64_t count);
 
 #endif

@@ -9,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-static struct figure range_text(struct range range, int runs)
+static lt_figure range_text(lt_range range, int runs)
 {
     return runs > 1 && !isnan(range.low) ? figure_range(range.low, range.high)
-                                         : (struct figure){.text = ""};
+                                         : (lt_figure){.text = ""};
 }
 
 static void table_head(FILE *out)
@@ -23,10 +23,10 @@ static void table_head(FILE *out)
             "lock p99", style_end(out));
 }
 
-static void table_row(FILE *out, const struct comparison_row *row)
+static void table_row(FILE *out, const lt_row *row)
 {
-    const struct run_result *result = row_shown(row);
-    struct latency latency = result_latency(result, OUT_SOLD);
+    const lt_result *result = row_shown(row);
+    lt_latency latency = result_latency(result, OUT_SOLD);
     fprintf(out, "%-20.40s %s%-10s%s %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64,
             row->spec.label, style_verdict(out, result->verdict), verdict_name(result->verdict),
             style_end(out), result->sold, result->oversold, result->lost_updates, result->undersold,
@@ -38,12 +38,12 @@ static void table_row(FILE *out, const struct comparison_row *row)
             figure_of(result->lock_wait_p99_ms).text);
 }
 
-void report_table(FILE *out, const struct comparison *comparison)
+void report_table(FILE *out, const lt_comparison *comparison)
 {
-    const struct load_plan *plan = &comparison->options->plan;
+    const lt_plan *plan = &comparison->options->plan;
     int runs = comparison->options->runs;
     fprintf(out, "\n%s model, %d users, stock %ld, %d %s each; safe ones first, by throughput\n\n",
-            load_model_name(plan->model), plan->users, plan->stock, runs,
+            model_name(plan->model), plan->users, plan->stock, runs,
             runs == 1 ? "run" : "interleaved runs");
     table_head(out);
     for (int i = 0; i < comparison->row_count; i++)
@@ -58,13 +58,13 @@ void report_table(FILE *out, const struct comparison *comparison)
         fprintf(out, "  invalid: the unlocked run sold correctly, so this load proves nothing "
                      "about the others\n");
     for (int i = 0; i < comparison->row_count; i++) {
-        const struct comparison_row *row = &comparison->rows[i];
+        const lt_row *row = &comparison->rows[i];
         for (int j = 0; j < row_shown(row)->reason_count; j++)
             fprintf(out, "  %s is invalid: %s\n", row->spec.label, row_shown(row)->reasons[j]);
     }
 }
 
-void report_reference(FILE *out, const struct comparison *comparison)
+void report_reference(FILE *out, const lt_comparison *comparison)
 {
     if (comparison->options->preset != PRESET_REFERENCE)
         return;
@@ -75,8 +75,8 @@ void report_reference(FILE *out, const struct comparison *comparison)
             "  Redisson         average 222 ms   384 requests/s\n"
             "Ours:\n");
     for (int i = 0; i < comparison->row_count; i++) {
-        const struct comparison_row *row = &comparison->rows[i];
-        struct latency latency = latency_of(row_shown(row)->all_due);
+        const lt_row *row = &comparison->rows[i];
+        lt_latency latency = latency_of(row_shown(row)->all_due);
         fprintf(out, "  %-16s average %s ms   %s requests/s   %s\n", row->spec.label,
                 figure_of(latency.count > 0 ? latency.mean : NAN).text,
                 figure_of(result_throughput(row_shown(row))).text,
@@ -84,23 +84,22 @@ void report_reference(FILE *out, const struct comparison *comparison)
     }
 }
 
-static void report_thresholds(FILE *out, const struct comparison *comparison,
-                              const struct comparison_row *row)
+static void report_thresholds(FILE *out, const lt_comparison *comparison, const lt_row *row)
 {
     static const char *const words[] = {
         [THRESHOLD_HOLDS] = "ok", [THRESHOLD_BROKEN] = "BROKEN", [THRESHOLD_NO_VALUE] = "NO VALUE"};
     for (int i = 0; i < comparison->options->threshold_count; i++) {
-        const struct threshold *threshold = &comparison->options->thresholds[i];
+        const lt_threshold *threshold = &comparison->options->thresholds[i];
         double observed;
-        enum threshold_state state = threshold_check(threshold, row_shown(row), &observed);
+        lt_threshold_state state = threshold_check(threshold, row_shown(row), &observed);
         fprintf(out, "  %-8s fail if %-20s observed %s (%s)\n", words[state], threshold->text,
                 figure_of(observed).text, row->spec.label);
     }
 }
 
-void report_closing(FILE *out, const struct comparison *comparison)
+void report_closing(FILE *out, const lt_comparison *comparison)
 {
-    const struct options *options = comparison->options;
+    const lt_options *options = comparison->options;
     if (options->threshold_count > 0)
         fprintf(out, "\n%sThresholds%s\n", style_bold(out), style_end(out));
     for (int i = 0; i < comparison->row_count; i++) {

@@ -19,8 +19,7 @@ static void heading(FILE *out, const char *text)
 
 /* ---- verdict --------------------------------------------------------------------------------- */
 
-void verdict_sentence(const struct run_result *result, const struct load_plan *plan, char *text,
-                      size_t size)
+void verdict_sentence(const lt_result *result, const lt_plan *plan, char *text, size_t size)
 {
     switch (result->verdict) {
     case VERDICT_SAFE:
@@ -39,9 +38,9 @@ void verdict_sentence(const struct run_result *result, const struct load_plan *p
     case VERDICT_LOST:
         snprintf(text, size,
                  "%" PRId64 " of %" PRId64 " sales are missing from the stock or the books",
-                 result->lost_updates > 0 ? result->lost_updates
-                                          : result->ledger.missing + result->ledger.differing +
-                                                result->ledger.unannounced,
+                 result->lost_updates > 0
+                     ? result->lost_updates
+                     : result->audit.missing + result->audit.differing + result->audit.unannounced,
                  result->sold_units);
         break;
     case VERDICT_UNDERSOLD:
@@ -54,10 +53,9 @@ void verdict_sentence(const struct run_result *result, const struct load_plan *p
     }
 }
 
-static void report_verdict(FILE *out, const struct options *options,
-                           const struct comparison_row *row)
+static void report_verdict(FILE *out, const lt_options *options, const lt_row *row)
 {
-    const struct run_result *result = row_shown(row);
+    const lt_result *result = row_shown(row);
     char sentence[200];
     verdict_sentence(result, &options->plan, sentence, sizeof(sentence));
     fprintf(out, "%s%s%s  %s: %s%s\n", style_verdict(out, result->verdict),
@@ -69,30 +67,30 @@ static void report_verdict(FILE *out, const struct options *options,
         fprintf(out, "  invalid because: %s\n", result->reasons[i]);
 }
 
-static void report_invariants(FILE *out, const struct run_result *result)
+static void report_invariants(FILE *out, const lt_result *result)
 {
     fprintf(out, "\n%s%-59s %10s %9s%s\n", style_bold(out), "Invariants", "expected", "observed",
             style_end(out));
     for (int i = 0; i < result->invariant_count; i++) {
-        const struct invariant *invariant = &result->invariants[i];
+        const lt_invariant *invariant = &result->invariants[i];
         const char *relation = invariant->at_least ? ">= " : invariant->at_most ? "<= " : "";
         char expected[32];
         snprintf(expected, sizeof(expected), "%s%" PRId64, relation, invariant->expected);
         fprintf(out, "  %-4s %-2s  %-48s %10s %9" PRId64 "\n", invariant->ok ? "ok" : "FAIL",
                 invariant->id, invariant->name, expected, invariant->observed);
     }
-    if (result->ledger.unknown_sold + result->ledger.unknown_not_sold > 0)
+    if (result->audit.unknown_sold + result->audit.unknown_not_sold > 0)
         fprintf(out,
                 "  unknown outcomes, looked up afterwards: %" PRId64 " had bought, %" PRId64
                 " had not\n",
-                result->ledger.unknown_sold, result->ledger.unknown_not_sold);
-    if (!result->ledger.available)
+                result->audit.unknown_sold, result->audit.unknown_not_sold);
+    if (!result->audit.available)
         fprintf(out, "  (the service does not list its orders: I3 to I5 were not checked)\n");
 }
 
 /* ---- traffic --------------------------------------------------------------------------------- */
 
-static void report_sale(FILE *out, const struct run_result *result)
+static void report_sale(FILE *out, const lt_result *result)
 {
     heading(out, "Sale");
     fprintf(out, "  sold out after   %s s   goodput %s sales/s\n",
@@ -102,11 +100,11 @@ static void report_sale(FILE *out, const struct run_result *result)
             stop_reason_name(result->stop_reason));
     fprintf(out, "  outcomes        ");
     for (int i = 0; i < OUT_COUNT; i++) {
-        if (result_count(result, (enum outcome)i) > 0)
-            fprintf(out, " %s %" PRId64, outcome_name((enum outcome)i),
-                    result_count(result, (enum outcome)i));
+        if (result_count(result, (lt_outcome)i) > 0)
+            fprintf(out, " %s %" PRId64, outcome_name((lt_outcome)i),
+                    result_count(result, (lt_outcome)i));
     }
-    const struct tally *tally = result->tally;
+    const lt_tally *tally = result->tally;
     fprintf(out,
             "\n  accounts         issued %" PRIu64 " = completed %" PRIu64 " + failed %" PRIu64
             " + unfinished %" PRIu64 "\n",
@@ -120,9 +118,9 @@ static void report_sale(FILE *out, const struct run_result *result)
                 counter_get(&tally->replays_broken));
 }
 
-static void latency_line(FILE *out, const char *name, const struct histogram *h)
+static void latency_line(FILE *out, const char *name, const lt_histogram *h)
 {
-    struct latency latency = latency_of(h);
+    lt_latency latency = latency_of(h);
     fprintf(out, "  %-14s %8" PRIu64 " %9s", name, latency.count,
             figure_of(latency.count > 0 ? latency.mean : NAN).text);
     for (int i = 0; i < P_COUNT; i++)
@@ -131,7 +129,7 @@ static void latency_line(FILE *out, const char *name, const struct histogram *h)
 }
 
 /* Whether latency from the schedule and from the send tell different stories. */
-static bool clocks_differ(const struct run_result *result)
+static bool clocks_differ(const lt_result *result)
 {
     static const double quantiles[] = {0.5, 0.9, 0.99};
     for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
@@ -143,15 +141,15 @@ static bool clocks_differ(const struct run_result *result)
     return false;
 }
 
-static void report_latency(FILE *out, const struct run_result *result)
+static void report_latency(FILE *out, const lt_result *result)
 {
     heading(out, "Latency in ms, from the scheduled start to the answer");
     fprintf(out, "  %-14s %8s %9s %12s %12s %12s %12s %12s %9s\n", "", "n", "average", "p50", "p90",
             "p95", "p99", "p99.9", "max");
     for (int i = 0; i < OUT_COUNT; i++) {
-        const struct histogram *h = tally_histogram(&result->tally->from_due[i]);
+        const lt_histogram *h = tally_histogram(&result->tally->from_due[i]);
         if (h)
-            latency_line(out, outcome_name((enum outcome)i), h);
+            latency_line(out, outcome_name((lt_outcome)i), h);
     }
     latency_line(out, "all", result->all_due);
     if (!clocks_differ(result))
@@ -161,7 +159,7 @@ static void report_latency(FILE *out, const struct run_result *result)
 }
 
 /* A dozen bars between the lowest and the highest latency, each bound twice the one before. */
-static void report_histogram(FILE *out, const struct run_result *result)
+static void report_histogram(FILE *out, const lt_result *result)
 {
     uint64_t counts[BARS] = {0}, most = 0, below = 0;
     double low = (double)histogram_min(result->all_due),
@@ -190,11 +188,11 @@ static void report_histogram(FILE *out, const struct run_result *result)
 /* ---- who was served -------------------------------------------------------------------------- */
 
 /* The busiest target's answers beyond the idlest one's, as a share. */
-static void report_skew(FILE *out, const struct load_plan *plan, const struct run_result *result)
+static void report_skew(FILE *out, const lt_plan *plan, const lt_result *result)
 {
     uint64_t least = UINT64_MAX, most = 0;
     for (int i = 0; i < plan->target_count; i++) {
-        const struct histogram *h = tally_histogram(&result->tally->targets[i].latency);
+        const lt_histogram *h = tally_histogram(&result->tally->targets[i].latency);
         uint64_t answers = !h ? 0 : histogram_count(h);
         least = answers < least ? answers : least;
         most = answers > most ? answers : most;
@@ -204,14 +202,14 @@ static void report_skew(FILE *out, const struct load_plan *plan, const struct ru
                 100.0 * (double)(most - least) / (double)least);
 }
 
-static void report_targets(FILE *out, const struct load_plan *plan, const struct run_result *result)
+static void report_targets(FILE *out, const lt_plan *plan, const lt_result *result)
 {
     heading(out, "Targets");
     fprintf(out, "  %-28s %9s %9s %9s %9s %9s\n", "", "answers", "sold", "failed", "p50 ms",
             "p99 ms");
     for (int i = 0; i < plan->target_count; i++) {
-        const struct target_tally *target = &result->tally->targets[i];
-        struct latency latency = latency_of(tally_histogram(&target->latency));
+        const lt_target_tally *target = &result->tally->targets[i];
+        lt_latency latency = latency_of(tally_histogram(&target->latency));
         fprintf(out, "  %-28s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9s %9s\n", plan->targets[i],
                 latency.count, counter_get(&target->outcomes[OUT_SOLD]),
                 counter_get(&target->failed), figure_of(latency.at[P50]).text,
@@ -220,9 +218,9 @@ static void report_targets(FILE *out, const struct load_plan *plan, const struct
     report_skew(out, plan, result);
 }
 
-static void report_fairness(FILE *out, const struct run_result *result)
+static void report_fairness(FILE *out, const lt_result *result)
 {
-    const struct fairness *fairness = &result->fairness;
+    const lt_fairness *fairness = &result->fairness;
     if (fairness->users == 0)
         return;
     heading(out, "Users");
@@ -235,22 +233,22 @@ static void report_fairness(FILE *out, const struct run_result *result)
             fairness->never_served, fairness->starved);
 }
 
-static void report_errors(FILE *out, const struct load_plan *plan, const struct run_result *result)
+static void report_errors(FILE *out, const lt_plan *plan, const lt_result *result)
 {
     if (result->error_count == 0)
         return;
     heading(out, "Errors");
     for (int i = 0; i < result->error_count; i++) {
-        const struct error_entry *entry = &result->errors[i];
+        const lt_error_entry *entry = &result->errors[i];
         fprintf(out, "  %8" PRIu64 "  %-8s %-20s %s\n            %s\n", entry->count,
                 error_phase_name(entry->phase), entry->code, plan->targets[entry->target],
                 error_hint(entry));
     }
 }
 
-static void report_health(FILE *out, const struct run_result *result)
+static void report_health(FILE *out, const lt_result *result)
 {
-    struct latency lag = latency_of(tally_histogram(&result->tally->lag));
+    lt_latency lag = latency_of(tally_histogram(&result->tally->lag));
     heading(out, "Generator");
     fprintf(
         out, "  processor %.0f %% of %d cores (%s us a request), send lag p99 %s ms, max %s ms\n",
@@ -270,10 +268,10 @@ static void report_health(FILE *out, const struct run_result *result)
 }
 
 /* The row that readers of JMeter's Aggregate Report look for. */
-static void report_jmeter(FILE *out, const struct run_result *result)
+static void report_jmeter(FILE *out, const lt_result *result)
 {
-    struct latency all = latency_of(result->all_send);
-    const struct tally *tally = result->tally;
+    lt_latency all = latency_of(result->all_send);
+    const lt_tally *tally = result->tally;
     double issued = (double)counter_get(&tally->issued);
     double bad = (double)(result_errors(result) + result_count(result, OUT_UNKNOWN));
     double seconds = result->elapsed_s > 0.0 ? result->elapsed_s : NAN;
@@ -290,9 +288,9 @@ static void report_jmeter(FILE *out, const struct run_result *result)
             figure_of((double)counter_get(&tally->bytes_sent) / 1024.0 / seconds).text);
 }
 
-void report_run(FILE *out, const struct options *options, const struct comparison_row *row)
+void report_run(FILE *out, const lt_options *options, const lt_row *row)
 {
-    const struct run_result *result = row_shown(row);
+    const lt_result *result = row_shown(row);
     report_verdict(out, options, row);
     if (!result->tally)
         return;

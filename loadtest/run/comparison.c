@@ -9,11 +9,11 @@
 
 /* ---- executing ------------------------------------------------------------------------------- */
 
-static bool make_rows(struct comparison *comparison)
+static bool make_rows(lt_comparison *comparison)
 {
-    const struct options *options = comparison->options;
+    const lt_options *options = comparison->options;
     for (int i = 0; i < options->spec_count; i++) {
-        struct comparison_row *row = &comparison->rows[comparison->row_count++];
+        lt_row *row = &comparison->rows[comparison->row_count++];
         row->spec = options->specs[i];
         row->expect_unsafe = options_expect_unsafe(options, &row->spec);
         row->runs = calloc((size_t)options->runs, sizeof(row->runs[0]));
@@ -23,25 +23,25 @@ static bool make_rows(struct comparison *comparison)
     return true;
 }
 
-static void execute_one(const struct comparison *comparison, struct comparison_row *row, FILE *log)
+static void execute_one(const lt_comparison *comparison, lt_row *row, FILE *log)
 {
-    const struct options *options = comparison->options;
+    const lt_options *options = comparison->options;
     char label[192];
     snprintf(label, sizeof(label), "%.64s", row->spec.label);
     if (options->runs > 1)
         snprintf(label, sizeof(label), "%.64s %d/%d", row->spec.label, row->run_count + 1,
                  options->runs);
-    struct run_setup setup = {.plan = &options->plan,
-                              .spec = row->spec,
-                              .redis_info = options->redis_info,
-                              .live = live_style_of(options->quiet),
-                              .label = label,
-                              .log = log};
+    lt_run_setup setup = {.plan = &options->plan,
+                          .spec = row->spec,
+                          .redis_info = options->redis_info,
+                          .progress = progress_style_of(options->quiet),
+                          .label = label,
+                          .log = log};
     run_execute(&setup, &row->runs[row->run_count]);
     row->run_count++;
 }
 
-static void execute_all(struct comparison *comparison, FILE *log)
+static void execute_all(lt_comparison *comparison, FILE *log)
 {
     for (int turn = 0; turn < comparison->options->runs; turn++) {
         for (int i = 0; i < comparison->row_count && !run_interrupted(); i++)
@@ -53,15 +53,15 @@ static void execute_all(struct comparison *comparison, FILE *log)
 
 static int by_throughput(const void *a, const void *b)
 {
-    double x = result_throughput(*(const struct run_result *const *)a);
-    double y = result_throughput(*(const struct run_result *const *)b);
+    double x = result_throughput(*(const lt_result *const *)a);
+    double y = result_throughput(*(const lt_result *const *)b);
     return (x > y) - (x < y);
 }
 
-static void choose_shown(struct comparison_row *row)
+static void choose_shown(lt_row *row)
 {
-    struct run_result *worst[99];
-    enum verdict verdict = VERDICT_SAFE;
+    lt_result *worst[99];
+    lt_verdict verdict = VERDICT_SAFE;
     int count = 0;
     for (int i = 0; i < row->run_count; i++) {
         if (row->runs[i].verdict > verdict)
@@ -75,7 +75,7 @@ static void choose_shown(struct comparison_row *row)
     row->shown = count == 0 ? 0 : (int)(worst[(count - 1) / 2] - row->runs);
 }
 
-static void widen(struct range *range, double value)
+static void widen(lt_range *range, double value)
 {
     if (isnan(value))
         return;
@@ -83,13 +83,13 @@ static void widen(struct range *range, double value)
     range->high = isnan(range->high) || value > range->high ? value : range->high;
 }
 
-static void measure_ranges(struct comparison_row *row)
+static void measure_ranges(lt_row *row)
 {
-    const struct range none = {NAN, NAN};
+    const lt_range none = {NAN, NAN};
     row->throughput_rps = row->goodput_sps = row->p50_ms = row->p99_ms = none;
     for (int i = 0; i < row->run_count; i++) {
-        const struct run_result *result = &row->runs[i];
-        struct latency latency = result_latency(result, OUT_SOLD);
+        const lt_result *result = &row->runs[i];
+        lt_latency latency = result_latency(result, OUT_SOLD);
         widen(&row->throughput_rps, result_throughput(result));
         widen(&row->goodput_sps, result_goodput(result));
         widen(&row->p50_ms, latency.at[P50]);
@@ -97,7 +97,7 @@ static void measure_ranges(struct comparison_row *row)
     }
 }
 
-static void relate_to_unlocked(struct comparison *comparison)
+static void relate_to_unlocked(lt_comparison *comparison)
 {
     double unlocked = NAN;
     for (int i = 0; i < comparison->row_count; i++) {
@@ -105,21 +105,21 @@ static void relate_to_unlocked(struct comparison *comparison)
             unlocked = result_throughput(row_shown(&comparison->rows[i]));
     }
     for (int i = 0; i < comparison->row_count; i++) {
-        struct comparison_row *row = &comparison->rows[i];
+        lt_row *row = &comparison->rows[i];
         row->of_unlocked = unlocked > 0.0 ? result_throughput(row_shown(row)) / unlocked : NAN;
     }
 }
 
 static int by_rank(const void *a, const void *b)
 {
-    const struct run_result *x = row_shown(a), *y = row_shown(b);
+    const lt_result *x = row_shown(a), *y = row_shown(b);
     int broken = (x->verdict != VERDICT_SAFE) - (y->verdict != VERDICT_SAFE);
     return broken != 0 ? broken : -by_throughput(&x, &y);
 }
 
-bool comparison_execute(struct comparison *comparison, const struct options *options)
+bool comparison_execute(lt_comparison *comparison, const lt_options *options)
 {
-    *comparison = (struct comparison){.options = options};
+    *comparison = (lt_comparison){.options = options};
     FILE *log = NULL;
     if (!make_rows(comparison))
         return false;
@@ -135,7 +135,7 @@ bool comparison_execute(struct comparison *comparison, const struct options *opt
         fclose(log);
     int complete = 0; /* rows that had at least one run */
     for (int i = 0; i < comparison->row_count; i++) {
-        struct comparison_row *row = &comparison->rows[i];
+        lt_row *row = &comparison->rows[i];
         if (row->run_count == 0) {
             free(row->runs);
             continue;
@@ -150,31 +150,30 @@ bool comparison_execute(struct comparison *comparison, const struct options *opt
     return true;
 }
 
-void comparison_release(struct comparison *comparison)
+void comparison_release(lt_comparison *comparison)
 {
     for (int i = 0; i < comparison->row_count; i++) {
-        struct comparison_row *row = &comparison->rows[i];
+        lt_row *row = &comparison->rows[i];
         for (int j = 0; j < row->run_count; j++)
-            run_result_free(&row->runs[j]);
+            result_free(&row->runs[j]);
         free(row->runs);
     }
 }
 
 /* ---- the exit code --------------------------------------------------------------------------- */
 
-static bool run_is_believable(const struct run_result *result)
+static bool run_is_believable(const lt_result *result)
 {
     return result->reason_count == 0 && result->verdict != VERDICT_INVALID;
 }
 
-static enum exit_code row_exit_code(const struct comparison *comparison,
-                                    const struct comparison_row *row)
+static lt_exit_code row_exit_code(const lt_comparison *comparison, const lt_row *row)
 {
-    const struct options *options = comparison->options;
-    const struct run_result *shown = row_shown(row);
-    enum exit_code code = EXIT_SAFE;
+    const lt_options *options = comparison->options;
+    const lt_result *shown = row_shown(row);
+    lt_exit_code code = EXIT_SAFE;
     for (int i = 0; i < row->run_count; i++) {
-        const struct run_result *result = &row->runs[i];
+        const lt_result *result = &row->runs[i];
         if (verdict_is_broken(result->verdict) && !row->expect_unsafe)
             return EXIT_BROKEN;
         if (!run_is_believable(result))
@@ -196,9 +195,9 @@ static enum exit_code row_exit_code(const struct comparison *comparison,
     return code;
 }
 
-bool comparison_missed_control(const struct comparison *comparison)
+bool comparison_missed_control(const lt_comparison *comparison)
 {
-    const struct options *options = comparison->options;
+    const lt_options *options = comparison->options;
     if (options->command != COMMAND_COMPARE || options->preset == PRESET_NONE)
         return false;
     for (int i = 0; i < comparison->row_count; i++) {
@@ -208,10 +207,10 @@ bool comparison_missed_control(const struct comparison *comparison)
     return false;
 }
 
-enum exit_code comparison_exit_code(const struct comparison *comparison)
+lt_exit_code comparison_exit_code(const lt_comparison *comparison)
 {
     /* What weighs more comes first: broken, then invalid, then a threshold. */
-    static const enum exit_code weights[] = {EXIT_BROKEN, EXIT_INVALID, EXIT_THRESHOLD};
+    static const lt_exit_code weights[] = {EXIT_BROKEN, EXIT_INVALID, EXIT_THRESHOLD};
     if (run_interrupted() || comparison->row_count == 0)
         return EXIT_INVALID;
     for (size_t w = 0; w < sizeof(weights) / sizeof(weights[0]); w++) {

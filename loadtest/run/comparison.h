@@ -12,40 +12,40 @@
 #include "loadtest/cli/options.h"
 #include "loadtest/run/run.h"
 
-struct range {
+typedef struct lt_range {
     double low, high; /* NAN: no values */
-};
+} lt_range;
 
-struct comparison_row {
-    struct sale_spec spec;
+typedef struct lt_row {
+    lt_sale_spec spec;
     bool expect_unsafe;
-    struct run_result *runs;
+    lt_result *runs;
     int run_count;
     int shown; /* index of the run that stands for the row */
-    struct range throughput_rps, goodput_sps, p50_ms, p99_ms;
+    lt_range throughput_rps, goodput_sps, p50_ms, p99_ms;
     double of_unlocked; /* throughput as a share of that of `none`; NAN without one */
-};
+} lt_row;
 
-struct comparison {
-    const struct options *options;
-    struct comparison_row rows[STRATEGIES_MAX]; /* ranked */
+typedef struct lt_comparison {
+    const lt_options *options;
+    lt_row rows[STRATEGIES_MAX]; /* ranked */
     int row_count;
-};
+} lt_comparison;
 
-enum exit_code {
+typedef enum lt_exit_code {
     EXIT_SAFE = 0,
     EXIT_BROKEN = 1,    /* an invariant was broken, by another than a declared negative control */
     EXIT_THRESHOLD = 2, /* a --fail-if limit */
     EXIT_INVALID = 3,   /* a run that says nothing */
     EXIT_USAGE = 64
-};
+} lt_exit_code;
 
 /* Executes all runs. False when memory is short. */
-bool comparison_execute(struct comparison *comparison, const struct options *options);
-void comparison_release(struct comparison *comparison);
+bool comparison_execute(lt_comparison *comparison, const lt_options *options);
+void comparison_release(lt_comparison *comparison);
 
 /* The run that stands for a row. */
-static inline const struct run_result *row_shown(const struct comparison_row *row)
+static inline const lt_result *row_shown(const lt_row *row)
 {
     return &row->runs[row->shown];
 }
@@ -54,9 +54,9 @@ static inline const struct run_result *row_shown(const struct comparison_row *ro
  * A comparison by preset whose unlocked run sold correctly proves nothing: the load was too mild
  * for the others' safety to mean anything. True when that happened.
  */
-bool comparison_missed_control(const struct comparison *comparison);
+bool comparison_missed_control(const lt_comparison *comparison);
 
 /* What the process shall end with. */
-enum exit_code comparison_exit_code(const struct comparison *comparison);
+lt_exit_code comparison_exit_code(const lt_comparison *comparison);
 
 #endif

@@ -13,25 +13,25 @@
 
 #include <stdio.h>
 
-enum live_style {
-    LIVE_NONE,     /* --quiet */
-    LIVE_LINES,    /* one line a second */
-    LIVE_TERMINAL, /* redrawn in place */
-};
+typedef enum lt_progress_style {
+    PROGRESS_NONE,     /* --quiet */
+    PROGRESS_LINES,    /* one line a second */
+    PROGRESS_TERMINAL, /* redrawn in place */
+} lt_progress_style;
 
 /* The style that fits stderr, with --quiet or without. */
-enum live_style live_style_of(bool quiet);
+lt_progress_style progress_style_of(bool quiet);
 
-struct live;
+typedef struct lt_progress lt_progress;
 
-/* NULL when memory is short or the style is LIVE_NONE; the other functions accept it. */
-struct live *live_new(enum live_style style, const char *label, struct course *course,
-                      const struct fleet *fleet, struct stock_watch *watch);
+/* NULL when memory is short or the style is PROGRESS_NONE; the other functions accept it. */
+lt_progress *progress_new(lt_progress_style style, const char *label, lt_run_state *state,
+                          const lt_fleet *fleet, lt_stock_sampler *sampler);
 
 /* Shows the state when it is time to; call it several times a second. */
-void live_tick(struct live *live);
+void progress_tick(lt_progress *progress);
 
 /* Wipes the display from the terminal. */
-void live_free(struct live *live);
+void progress_free(lt_progress *progress);
 
 #endif

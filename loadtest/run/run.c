@@ -41,16 +41,16 @@ bool run_interrupted(void)
 }
 
 /* A run in progress: what it owns besides the result. */
-struct run {
-    const struct run_setup *setup;
-    const struct load_plan *plan;
-    struct run_result *result;
-    struct http *http;
-    struct course course;
-    struct fleet fleet;
-    struct lock_wait wait_before;
+typedef struct lt_run {
+    const lt_run_setup *setup;
+    const lt_plan *plan;
+    lt_result *result;
+    lt_http *http;
+    lt_run_state state;
+    lt_fleet fleet;
+    lt_lock_metrics wait_before;
     int64_t commands_before; /* -1: unknown */
-};
+} lt_run;
 
 /* ---- before ---------------------------------------------------------------------------------- */
 
@@ -61,7 +61,7 @@ static void make_key_prefix(char *prefix, size_t size)
     snprintf(prefix, size, "lt%012" PRIx64, mixed >> 16);
 }
 
-static int64_t redis_commands(const struct run *run)
+static int64_t redis_commands(const lt_run *run)
 {
     int64_t commands = -1;
     char err[256];
@@ -71,10 +71,10 @@ static int64_t redis_commands(const struct run *run)
     return commands;
 }
 
-static bool open_sale(struct run *run)
+static bool open_sale(lt_run *run)
 {
     char err[768] = "";
-    struct run_result *result = run->result;
+    lt_result *result = run->result;
     if (sale_targets_alive(run->http, run->plan, err, sizeof(err)) &&
         sale_create(run->http, run->plan, &run->setup->spec, result->sale, err, sizeof(err)) &&
         sale_wait_everywhere(run->http, run->plan, result->sale, err, sizeof(err)))
@@ -83,15 +83,15 @@ static bool open_sale(struct run *run)
     return false;
 }
 
-static bool prepare_course(struct run *run)
+static bool prepare_state(lt_run *run)
 {
-    struct course *course = &run->course;
-    course->users = calloc((size_t)run->plan->users, sizeof(course->users[0]));
-    course->timeline = timeline_new();
-    course->errors = error_book_new();
-    course->log = run->setup->log;
-    course->sale = run->result->sale;
-    if (course->users && course->timeline && course->errors &&
+    lt_run_state *state = &run->state;
+    state->users = calloc((size_t)run->plan->users, sizeof(state->users[0]));
+    state->timeline = timeline_new();
+    state->errors = errors_new();
+    state->log = run->setup->log;
+    state->sale = run->result->sale;
+    if (state->users && state->timeline && state->errors &&
         fleet_init(&run->fleet, engine_threads(run->plan)))
         return true;
     result_invalid(run->result, "out of memory");
@@ -100,114 +100,115 @@ static bool prepare_course(struct run *run)
 
 /* ---- during ---------------------------------------------------------------------------------- */
 
-static void stop_when_due(struct course *course)
+static void stop_when_due(lt_run_state *state)
 {
-    const struct load_plan *plan = course->plan;
+    const lt_plan *plan = state->plan;
     if (run_interrupted())
-        course_stop(course, STOP_INTERRUPTED);
-    if (plan->duration > 0 && clock_now() - course->started_at >= plan->duration)
-        course_stop(course, STOP_DURATION);
+        run_state_stop(state, STOP_INTERRUPTED);
+    if (plan->duration > 0 && clock_now() - state->started_at >= plan->duration)
+        run_state_stop(state, STOP_DURATION);
 }
 
 /* Whether what is still in flight has been awaited long enough. */
-static bool patience_over(struct course *course)
+static bool patience_over(lt_run_state *state)
 {
-    if (!course_stopped(course) || course_cut(course))
+    if (!run_state_stopped(state) || run_state_cut(state))
         return false;
-    mono_ns waited = clock_now() - course->stopped_at;
+    mono_ns waited = clock_now() - state->stopped_at;
     if (run_interrupted())
         return waited > DRAIN_INT;
-    return course->stop_reason == STOP_DURATION && waited > DRAIN_NS;
+    return state->stop_reason == STOP_DURATION && waited > DRAIN_NS;
 }
 
-static void conduct(struct run *run, struct engine *engine, struct live *live)
+static void conduct(lt_run *run, lt_engine *engine, lt_progress *progress)
 {
-    struct course *course = &run->course;
-    while (!course_wait_finished(course, run->fleet.threads, clock_now() + TICK_NS)) {
-        stop_when_due(course);
-        if (patience_over(course))
+    lt_run_state *state = &run->state;
+    while (!run_state_wait_finished(state, run->fleet.threads, clock_now() + TICK_NS)) {
+        stop_when_due(state);
+        if (patience_over(state))
             engine_cut(engine);
-        live_tick(live);
+        progress_tick(progress);
     }
 }
 
-static bool put_load(struct run *run)
+static bool put_load(lt_run *run)
 {
     char err[256];
-    struct course *course = &run->course;
-    struct run_result *result = run->result;
-    struct engine *engine = engine_start(course, &run->fleet, err, sizeof(err));
+    lt_run_state *state = &run->state;
+    lt_result *result = run->result;
+    lt_engine *engine = engine_start(state, &run->fleet, err, sizeof(err));
     if (!engine) {
         result_invalid(result, "%s", err);
         return false;
     }
-    struct health_mark before = health_now();
-    course_start(course, run->fleet.threads);
-    struct stock_watch *watch = stock_watch_start(run->plan, course->started_at);
-    struct live *live = live_new(run->setup->live, run->setup->label, course, &run->fleet, watch);
-    conduct(run, engine, live);
+    lt_health_mark before = health_now();
+    run_state_start(state, run->fleet.threads);
+    lt_stock_sampler *sampler = stock_sampler_start(run->plan, state->started_at);
+    lt_progress *progress =
+        progress_new(run->setup->progress, run->setup->label, state, &run->fleet, sampler);
+    conduct(run, engine, progress);
     result->health = health_between(before, health_now());
-    live_free(live);
+    progress_free(progress);
     engine_join(engine);
-    if (watch)
-        result->samples = stock_watch_stop(watch, &result->sample_count);
+    if (sampler)
+        result->samples = stock_sampler_stop(sampler, &result->sample_count);
     return true;
 }
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
-static void collect_counts(struct run *run)
+static void collect_counts(lt_run *run)
 {
-    struct course *course = &run->course;
-    struct run_result *result = run->result;
-    mono_ns last = course->last_done;
-    result->stop_reason = (enum stop_reason)course->stop_reason;
+    lt_run_state *state = &run->state;
+    lt_result *result = run->result;
+    mono_ns last = state->last_done;
+    result->stop_reason = (lt_stop_reason)state->stop_reason;
     result->partial = result->stop_reason == STOP_INTERRUPTED;
     result->tally = fleet_sum(&run->fleet);
     result->all_due = tally_all(result->tally->from_due);
     result->all_send = tally_all(result->tally->from_send);
-    result->elapsed_s = last > 0 ? clock_seconds(last - course->started_at) : 0.0;
-    if (course->stopped_at > 0)
-        result->offered_s = clock_seconds(course->stopped_at - course->started_at);
-    result->bins = timeline_bins(course->timeline, last > 0 ? last - course->started_at : 0,
+    result->elapsed_s = last > 0 ? clock_seconds(last - state->started_at) : 0.0;
+    if (state->stopped_at > 0)
+        result->offered_s = clock_seconds(state->stopped_at - state->started_at);
+    result->bins = timeline_bins(state->timeline, last > 0 ? last - state->started_at : 0,
                                  &result->bin_count, &result->bin_width_s);
-    result->error_count = error_book_list(course->errors, result->errors, ERRORS_MAX);
-    fairness_measure(result, course);
+    result->error_count = errors_list(state->errors, result->errors, ERRORS_MAX);
+    fairness_measure(result, state);
 }
 
-static void collect_evidence(struct run *run)
+static void collect_evidence(lt_run *run)
 {
     char err[768];
-    struct run_result *result = run->result;
-    struct course *course = &run->course;
+    lt_result *result = run->result;
+    lt_run_state *state = &run->state;
     /* Unknown outcomes first: while one is open, the stock may still change. */
-    result->ledger = ledger_check(run->http, run->plan, course->key_prefix, &run->fleet,
-                                  course->tickets, result->partial ? PATIENCE_INT : PATIENCE_NS);
+    result->audit = audit_check(run->http, run->plan, state->key_prefix, &run->fleet,
+                                state->tickets, result->partial ? PATIENCE_INT : PATIENCE_NS);
     result->stock_known = sale_stock(run->http, run->plan->targets[0], run->plan->item,
                                      &result->stock, err, sizeof(err));
     if (result->stock_known && strcmp(result->stock.sale, result->sale) != 0)
         result_invalid(result, "another sale (%s) replaced this run's: somebody else uses the item",
                        result->stock.sale);
-    if (result->stock_known && result->stock.remaining <= 0 && course->last_sold > 0)
-        result->sellout_s = clock_seconds(course->last_sold - course->started_at);
+    if (result->stock_known && result->stock.remaining <= 0 && state->last_sold > 0)
+        result->sellout_s = clock_seconds(state->last_sold - state->started_at);
 }
 
-static void collect_costs(struct run *run, int64_t commands_after)
+static void collect_costs(lt_run *run, int64_t commands_after)
 {
-    struct run_result *result = run->result;
-    struct lock_wait after = lock_wait_read(run->http, run->plan);
+    lt_result *result = run->result;
+    lt_lock_metrics after = lock_metrics_read(run->http, run->plan);
     int64_t sold = result_count(result, OUT_SOLD);
-    lock_wait_quantile(&run->wait_before, &after, 0.50, &result->lock_wait_p50_ms);
-    lock_wait_quantile(&run->wait_before, &after, 0.99, &result->lock_wait_p99_ms);
+    lock_metrics_quantile(&run->wait_before, &after, 0.50, &result->lock_wait_p50_ms);
+    lock_metrics_quantile(&run->wait_before, &after, 0.99, &result->lock_wait_p99_ms);
     if (run->commands_before >= 0 && commands_after >= 0 && sold > 0)
         result->redis_per_sale = (double)(commands_after - run->commands_before) / (double)sold;
 }
 
-static void run_sale(struct run *run)
+static void run_sale(lt_run *run)
 {
-    if (!open_sale(run) || !prepare_course(run))
+    if (!open_sale(run) || !prepare_state(run))
         return;
-    run->wait_before = lock_wait_read(run->http, run->plan);
+    run->wait_before = lock_metrics_read(run->http, run->plan);
     run->commands_before = redis_commands(run);
     if (!put_load(run))
         return;
@@ -217,17 +218,17 @@ static void run_sale(struct run *run)
     collect_evidence(run);
 }
 
-void run_execute(const struct run_setup *setup, struct run_result *result)
+void run_execute(const lt_run_setup *setup, lt_result *result)
 {
-    struct run run = {.setup = setup, .plan = setup->plan, .result = result};
-    *result = (struct run_result){.spec = setup->spec,
-                                  .sellout_s = NAN,
-                                  .lock_wait_p50_ms = NAN,
-                                  .lock_wait_p99_ms = NAN,
-                                  .redis_per_sale = NAN,
-                                  .fairness = {.ratio = NAN, .jain = NAN}};
+    lt_run run = {.setup = setup, .plan = setup->plan, .result = result};
+    *result = (lt_result){.spec = setup->spec,
+                          .sellout_s = NAN,
+                          .lock_wait_p50_ms = NAN,
+                          .lock_wait_p99_ms = NAN,
+                          .redis_per_sale = NAN,
+                          .fairness = {.ratio = NAN, .jain = NAN}};
     make_key_prefix(result->key_prefix, sizeof(result->key_prefix));
-    course_init(&run.course, setup->plan, result->key_prefix);
+    run_state_init(&run.state, setup->plan, result->key_prefix);
     run.http = http_new(setup->plan->admin_token);
     if (!run.http)
         result_invalid(result, "out of memory");
@@ -236,8 +237,8 @@ void run_execute(const struct run_setup *setup, struct run_result *result)
     verdict_reach(result, setup->plan);
     http_free(run.http);
     fleet_release(&run.fleet);
-    error_book_free(run.course.errors);
-    timeline_free(run.course.timeline);
-    free(run.course.users);
-    course_release(&run.course);
+    errors_free(run.state.errors);
+    timeline_free(run.state.timeline);
+    free(run.state.users);
+    run_state_release(&run.state);
 }

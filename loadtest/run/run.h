@@ -7,20 +7,20 @@
 #include "loadtest/judge/result.h"
 #include "loadtest/run/progress.h"
 
-struct run_setup {
-    const struct load_plan *plan;
-    struct sale_spec spec;
+typedef struct lt_run_setup {
+    const lt_plan *plan;
+    lt_sale_spec spec;
     const char *redis_info; /* address for INFO, or NULL */
-    enum live_style live;
+    lt_progress_style progress;
     const char *label; /* for the live view */
     FILE *log;         /* one line a settled request, or NULL */
-};
+} lt_run_setup;
 
 /*
- * Runs and fills `result`, which the caller frees with run_result_free() in any case. What keeps
+ * Runs and fills `result`, which the caller frees with result_free() in any case. What keeps
  * the run from starting becomes a reason of an INVALID result.
  */
-void run_execute(const struct run_setup *setup, struct run_result *result);
+void run_execute(const lt_run_setup *setup, lt_result *result);
 
 /* SIGINT and SIGTERM end the current run early; the result is then marked as partial. A second
  * signal ends the process. */

@@ -14,35 +14,35 @@
 #define RESOLVE_NS  (200 * NS_PER_MS)
 
 /* What is known of each ticket. */
-struct entry {
+typedef struct lt_audit_entry {
     uint64_t order_hash; /* as the buyer was told */
     uint32_t orders;     /* seen in the ledger */
-    enum receipt_kind kind;
+    lt_receipt_kind kind;
     bool final;   /* unknown, but asked for, and never to have an order */
     bool differs; /* the ledger has another id */
-};
+} lt_audit_entry;
 
-struct audit {
-    const struct load_plan *plan;
+typedef struct lt_auditor {
+    const lt_plan *plan;
     const char *key_prefix;
-    struct http *http;
-    struct entry *entries;
+    lt_http *http;
+    lt_audit_entry *entries;
     int64_t count;
-    struct ledger_report report;
-};
+    lt_audit report;
+} lt_auditor;
 
-static bool enter_receipts(struct audit *audit, const struct fleet *fleet)
+static bool enter_receipts(lt_auditor *auditor, const lt_fleet *fleet)
 {
-    audit->entries = calloc((size_t)audit->count + 1, sizeof(audit->entries[0]));
-    if (!audit->entries)
+    auditor->entries = calloc((size_t)auditor->count + 1, sizeof(auditor->entries[0]));
+    if (!auditor->entries)
         return false;
     for (int i = 0; i < fleet->threads; i++) {
-        const struct receipts *receipts = &fleet->receipts[i];
+        const lt_receipts *receipts = &fleet->receipts[i];
         for (size_t j = 0; j < receipts->count; j++) {
-            const struct receipt *receipt = &receipts->items[j];
-            if (receipt->ticket < audit->count)
-                audit->entries[receipt->ticket] =
-                    (struct entry){.kind = receipt->kind, .order_hash = receipt->order_hash};
+            const lt_receipt *receipt = &receipts->items[j];
+            if (receipt->ticket < auditor->count)
+                auditor->entries[receipt->ticket] =
+                    (lt_audit_entry){.kind = receipt->kind, .order_hash = receipt->order_hash};
         }
     }
     return true;
@@ -51,19 +51,19 @@ static bool enter_receipts(struct audit *audit, const struct fleet *fleet)
 /* ---- unknown outcomes ------------------------------------------------------------------------ */
 
 /* Asks for every open unknown once, until the deadline; how many still are open. */
-static int64_t ask_for_unknowns(struct audit *audit, mono_ns deadline)
+static int64_t ask_for_unknowns(lt_auditor *auditor, mono_ns deadline)
 {
     int64_t open = 0;
     int asked = 0;
-    for (int64_t ticket = 0; ticket < audit->count; ticket++) {
-        struct entry *entry = &audit->entries[ticket];
+    for (int64_t ticket = 0; ticket < auditor->count; ticket++) {
+        lt_audit_entry *entry = &auditor->entries[ticket];
         if (entry->kind != RECEIPT_UNKNOWN || entry->final)
             continue;
         char request[80];
-        snprintf(request, sizeof(request), "%s-%" PRId64, audit->key_prefix, ticket);
+        snprintf(request, sizeof(request), "%s-%" PRId64, auditor->key_prefix, ticket);
         /* Each answer may take seconds when the service is in trouble. */
         bool ask = asked++ < RESOLVE_MAX && clock_now() < deadline;
-        enum order_state state = ask ? sale_order(audit->http, audit->plan, request) : ORDER_OPEN;
+        lt_order_state state = ask ? sale_order(auditor->http, auditor->plan, request) : ORDER_OPEN;
         if (state == ORDER_FOUND || state == ORDER_NEVER)
             entry->final = true;
         else
@@ -72,22 +72,22 @@ static int64_t ask_for_unknowns(struct audit *audit, mono_ns deadline)
     return open;
 }
 
-static void resolve_unknowns(struct audit *audit, mono_ns patience)
+static void resolve_unknowns(lt_auditor *auditor, mono_ns patience)
 {
     mono_ns deadline = clock_now() + patience;
-    while (ask_for_unknowns(audit, deadline) > 0 && clock_now() < deadline)
+    while (ask_for_unknowns(auditor, deadline) > 0 && clock_now() < deadline)
         clock_sleep_until(clock_now() + RESOLVE_NS);
 }
 
 /* ---- the pages ------------------------------------------------------------------------------- */
 
 /* The ticket in a request id of this run, or -1. */
-static int64_t ticket_of(const struct audit *audit, const char *request)
+static int64_t ticket_of(const lt_auditor *auditor, const char *request)
 {
-    size_t length = strlen(audit->key_prefix);
+    size_t length = strlen(auditor->key_prefix);
     long ticket;
-    if (strncmp(request, audit->key_prefix, length) != 0 || request[length] != '-' ||
-        !number_parse_long(request + length + 1, 0, (long)audit->count - 1, &ticket))
+    if (strncmp(request, auditor->key_prefix, length) != 0 || request[length] != '-' ||
+        !number_parse_long(request + length + 1, 0, (long)auditor->count - 1, &ticket))
         return -1;
     return ticket;
 }
@@ -101,16 +101,16 @@ static bool same_order(const cJSON *order, uint64_t hash)
     return receipt_hash(number) == hash;
 }
 
-static void enter_order(struct audit *audit, const cJSON *order)
+static void enter_order(lt_auditor *auditor, const cJSON *order)
 {
     const cJSON *request = cJSON_GetObjectItemCaseSensitive(order, "request");
-    int64_t ticket = cJSON_IsString(request) ? ticket_of(audit, request->valuestring) : -1;
+    int64_t ticket = cJSON_IsString(request) ? ticket_of(auditor, request->valuestring) : -1;
     if (ticket < 0) {
-        audit->report.strangers++;
+        auditor->report.strangers++;
         return;
     }
-    struct entry *entry = &audit->entries[ticket];
-    audit->report.orders++;
+    lt_audit_entry *entry = &auditor->entries[ticket];
+    auditor->report.orders++;
     entry->orders++;
     if (entry->kind == RECEIPT_SOLD &&
         !same_order(cJSON_GetObjectItemCaseSensitive(order, "order"), entry->order_hash))
@@ -118,7 +118,7 @@ static void enter_order(struct audit *audit, const cJSON *order)
 }
 
 /* Enters one page; writes the next page's cursor ("" at the end). False: not a page. */
-static bool enter_page(struct audit *audit, const struct http_reply *reply, char *cursor,
+static bool enter_page(lt_auditor *auditor, const lt_http_reply *reply, char *cursor,
                        size_t cursor_size)
 {
     cJSON *page = cJSON_ParseWithLength(reply->body, reply->length);
@@ -127,7 +127,7 @@ static bool enter_page(struct audit *audit, const struct http_reply *reply, char
     bool good = cJSON_IsArray(orders);
     cJSON_ArrayForEach(order, orders)
     {
-        enter_order(audit, order);
+        enter_order(auditor, order);
     }
     cursor[0] = '\0';
     if (cJSON_IsString(next))
@@ -138,24 +138,24 @@ static bool enter_page(struct audit *audit, const struct http_reply *reply, char
     return good;
 }
 
-static void read_pages(struct audit *audit)
+static void read_pages(lt_auditor *auditor)
 {
     char cursor[128] = "", url[768];
     do {
-        struct http_reply reply;
-        snprintf(url, sizeof(url), "%s/orders?item=%s%s%s", audit->plan->targets[0],
-                 audit->plan->item, cursor[0] == '\0' ? "" : "&cursor=", cursor);
-        if (!http_call(audit->http, "GET", url, NULL, PAGE_MS, &reply) || reply.status != 200 ||
-            !enter_page(audit, &reply, cursor, sizeof(cursor)))
+        lt_http_reply reply;
+        snprintf(url, sizeof(url), "%s/orders?item=%s%s%s", auditor->plan->targets[0],
+                 auditor->plan->item, cursor[0] == '\0' ? "" : "&cursor=", cursor);
+        if (!http_call(auditor->http, "GET", url, NULL, PAGE_MS, &reply) || reply.status != 200 ||
+            !enter_page(auditor, &reply, cursor, sizeof(cursor)))
             return;
-        audit->report.available = true;
+        auditor->report.available = true;
     } while (cursor[0] != '\0' && strcmp(cursor, "0") != 0);
-    audit->report.complete = true;
+    auditor->report.complete = true;
 }
 
 /* ---- the comparison -------------------------------------------------------------------------- */
 
-static void judge_entry(struct ledger_report *report, const struct entry *entry)
+static void judge_entry(lt_audit *report, const lt_audit_entry *entry)
 {
     if (entry->orders > 1)
         report->duplicates += entry->orders - 1;
@@ -176,17 +176,16 @@ static void judge_entry(struct ledger_report *report, const struct entry *entry)
     }
 }
 
-struct ledger_report ledger_check(struct http *http, const struct load_plan *plan,
-                                  const char *key_prefix, const struct fleet *fleet, int64_t issued,
-                                  mono_ns patience)
+lt_audit audit_check(lt_http *http, const lt_plan *plan, const char *key_prefix,
+                     const lt_fleet *fleet, int64_t issued, mono_ns patience)
 {
-    struct audit audit = {.plan = plan, .key_prefix = key_prefix, .http = http, .count = issued};
-    if (!enter_receipts(&audit, fleet))
-        return audit.report;
-    resolve_unknowns(&audit, patience);
-    read_pages(&audit);
-    for (int64_t ticket = 0; audit.report.complete && ticket < issued; ticket++)
-        judge_entry(&audit.report, &audit.entries[ticket]);
-    free(audit.entries);
-    return audit.report;
+    lt_auditor auditor = {.plan = plan, .key_prefix = key_prefix, .http = http, .count = issued};
+    if (!enter_receipts(&auditor, fleet))
+        return auditor.report;
+    resolve_unknowns(&auditor, patience);
+    read_pages(&auditor);
+    for (int64_t ticket = 0; auditor.report.complete && ticket < issued; ticket++)
+        judge_entry(&auditor.report, &auditor.entries[ticket]);
+    free(auditor.entries);
+    return auditor.report;
 }

@@ -11,7 +11,7 @@
 #include "loadtest/load/engine.h"
 #include "loadtest/service/http_client.h"
 
-struct ledger_report {
+typedef struct lt_audit {
     bool available;      /* the service lists its orders (GET /orders) */
     bool complete;       /* and all pages could be read */
     int64_t orders;      /* of this run, in the ledger */
@@ -22,15 +22,14 @@ struct ledger_report {
     int64_t duplicates;  /* orders beyond the first of a request */
     int64_t unannounced; /* refused requests that do have an order */
     int64_t unknown_sold, unknown_not_sold, unknown_open; /* what became of unknown outcomes */
-};
+} lt_audit;
 
 /*
  * Reads the ledger and compares. `issued` is the number of tickets; the engine must have been
  * joined. Requests whose outcome is unknown are asked for one by one first, until their answer is
  * final or `patience` is over.
  */
-struct ledger_report ledger_check(struct http *http, const struct load_plan *plan,
-                                  const char *key_prefix, const struct fleet *fleet, int64_t issued,
-                                  mono_ns patience);
+lt_audit audit_check(lt_http *http, const lt_plan *plan, const char *key_prefix,
+                     const lt_fleet *fleet, int64_t issued, mono_ns patience);
 
 #endif

@@ -8,14 +8,14 @@
 #define BODY_LIMIT     (64u * 1024 * 1024)
 #define TOKEN_LINE_MAX 512
 
-struct http {
+struct lt_http {
     CURL *easy;
     struct curl_slist *headers;
     char *body;
     size_t length, room;
 };
 
-static bool add_header(struct http *http, const char *header)
+static bool add_header(lt_http *http, const char *header)
 {
     struct curl_slist *longer = curl_slist_append(http->headers, header);
     if (longer)
@@ -23,9 +23,9 @@ static bool add_header(struct http *http, const char *header)
     return longer;
 }
 
-struct http *http_new(const char *token)
+lt_http *http_new(const char *token)
 {
-    struct http *http = calloc(1, sizeof(*http));
+    lt_http *http = calloc(1, sizeof(*http));
     if (!http)
         return NULL;
     char authorization[TOKEN_LINE_MAX] = "";
@@ -39,7 +39,7 @@ struct http *http_new(const char *token)
     return NULL;
 }
 
-void http_free(struct http *http)
+void http_free(lt_http *http)
 {
     if (!http)
         return;
@@ -51,7 +51,7 @@ void http_free(struct http *http)
 
 static size_t receive(char *data, size_t size, size_t count, void *user)
 {
-    struct http *http = user;
+    lt_http *http = user;
     size_t length = size * count;
     if (http->length + length + 1 > http->room) {
         size_t room = (http->length + length + 1) * 2;
@@ -67,8 +67,8 @@ static size_t receive(char *data, size_t size, size_t count, void *user)
     return length;
 }
 
-bool http_call(struct http *http, const char *method, const char *url, const char *json,
-               long timeout_ms, struct http_reply *ret_reply)
+bool http_call(lt_http *http, const char *method, const char *url, const char *json,
+               long timeout_ms, lt_http_reply *ret_reply)
 {
     CURL *easy = http->easy;
     char error[CURL_ERROR_SIZE] = "";
@@ -86,8 +86,8 @@ bool http_call(struct http *http, const char *method, const char *url, const cha
     if (json)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, json);
     CURLcode code = curl_easy_perform(easy);
-    *ret_reply = (struct http_reply){.body = http->length > 0 ? http->body : (char *)"",
-                                     .length = http->length};
+    *ret_reply =
+        (lt_http_reply){.body = http->length > 0 ? http->body : (char *)"", .length = http->length};
     if (code != CURLE_OK) {
         snprintf(ret_reply->error, sizeof(ret_reply->error), "%s",
                  error[0] != '\0' ? error : curl_easy_strerror(code));

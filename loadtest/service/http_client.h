@@ -8,24 +8,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct http; /* one connection, reused; used by one thread at a time */
+typedef struct lt_http lt_http; /* one connection, reused; used by one thread at a time */
 
-struct http_reply {
+typedef struct lt_http_reply {
     long status; /* 0: no answer */
     char *body;  /* terminated; valid until the next call */
     size_t length;
     char error[256]; /* why there is no answer */
-};
+} lt_http_reply;
 
 /* `token` is the service's admin token, sent with every request; NULL: none (copied).
  * NULL when memory is short. */
-struct http *http_new(const char *token);
-void http_free(struct http *http);
+lt_http *http_new(const char *token);
+void http_free(lt_http *http);
 
 /*
  * Performs one request; `json` is the body or NULL. True when an answer came, whatever its status.
  */
-bool http_call(struct http *http, const char *method, const char *url, const char *json,
-               long timeout_ms, struct http_reply *ret_reply);
+bool http_call(lt_http *http, const char *method, const char *url, const char *json,
+               long timeout_ms, lt_http_reply *ret_reply);
 
 #endif

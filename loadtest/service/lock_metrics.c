@@ -8,13 +8,13 @@
 #define METRIC    "flashsale_lock_wait_seconds_bucket"
 #define ANSWER_MS 2000L
 
-static void add_bucket(struct lock_wait *sum, double upto_s, double waiters)
+static void add_bucket(lt_lock_metrics *sum, double upto_s, double waiters)
 {
     int i = 0;
     while (i < sum->count && sum->buckets[i].upto_s < upto_s)
         i++;
     if (i == sum->count || sum->buckets[i].upto_s != upto_s) {
-        if (sum->count == LOCK_WAIT_BUCKETS_MAX)
+        if (sum->count == LOCK_METRICS_BUCKETS_MAX)
             return;
         memmove(&sum->buckets[i + 1], &sum->buckets[i],
                 (size_t)(sum->count - i) * sizeof(sum->buckets[0]));
@@ -26,7 +26,7 @@ static void add_bucket(struct lock_wait *sum, double upto_s, double waiters)
 }
 
 /* One line: METRIC{...,le="0.01"} 123 */
-static void parse_line(struct lock_wait *sum, const char *line, const char *end)
+static void parse_line(lt_lock_metrics *sum, const char *line, const char *end)
 {
     const char *le = memmem(line, (size_t)(end - line), "le=\"", 4);
     const char *close = !le ? NULL : memchr(le, '}', (size_t)(end - le));
@@ -36,7 +36,7 @@ static void parse_line(struct lock_wait *sum, const char *line, const char *end)
     add_bucket(sum, upto_s, strtod(close + 1, NULL));
 }
 
-void lock_wait_parse(struct lock_wait *sum, const char *text)
+void lock_metrics_parse(lt_lock_metrics *sum, const char *text)
 {
     while (*text != '\0') {
         const char *end = strchrnul(text, '\n');
@@ -46,28 +46,28 @@ void lock_wait_parse(struct lock_wait *sum, const char *text)
     }
 }
 
-struct lock_wait lock_wait_read(struct http *http, const struct load_plan *plan)
+lt_lock_metrics lock_metrics_read(lt_http *http, const lt_plan *plan)
 {
-    struct lock_wait sum = {.count = 0};
+    lt_lock_metrics sum = {.count = 0};
     for (int i = 0; i < plan->target_count; i++) {
         char url[512];
-        struct http_reply reply;
+        lt_http_reply reply;
         snprintf(url, sizeof(url), "%s/metrics", plan->targets[i]);
         if (http_call(http, "GET", url, NULL, ANSWER_MS, &reply) && reply.status == 200)
-            lock_wait_parse(&sum, reply.body);
+            lock_metrics_parse(&sum, reply.body);
     }
     return sum;
 }
 
 /* The waiters of bucket i between the readings, cumulative. */
-static double waiters_upto(const struct lock_wait *before, const struct lock_wait *after, int i)
+static double waiters_upto(const lt_lock_metrics *before, const lt_lock_metrics *after, int i)
 {
     double earlier = before->count == 0 ? 0.0 : before->buckets[i].waiters;
     return after->buckets[i].waiters - earlier;
 }
 
-bool lock_wait_quantile(const struct lock_wait *before, const struct lock_wait *after,
-                        double quantile, double *ret_ms)
+bool lock_metrics_quantile(const lt_lock_metrics *before, const lt_lock_metrics *after,
+                           double quantile, double *ret_ms)
 {
     if (after->count == 0 || (before->count != 0 && before->count != after->count))
         return false;

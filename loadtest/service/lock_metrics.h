@@ -10,27 +10,27 @@
 #include "loadtest/base/plan.h"
 #include "loadtest/service/http_client.h"
 
-#define LOCK_WAIT_BUCKETS_MAX 64
+#define LOCK_METRICS_BUCKETS_MAX 64
 
-struct lock_wait {
+typedef struct lt_lock_metrics {
     int count; /* of buckets; 0: nothing is known */
     struct {
         double upto_s;  /* HUGE_VAL for the last */
         double waiters; /* that waited no longer, cumulative */
-    } buckets[LOCK_WAIT_BUCKETS_MAX];
-};
+    } buckets[LOCK_METRICS_BUCKETS_MAX];
+} lt_lock_metrics;
 
 /* The sum over all targets. All zero when none has the histogram. */
-struct lock_wait lock_wait_read(struct http *http, const struct load_plan *plan);
+lt_lock_metrics lock_metrics_read(lt_http *http, const lt_plan *plan);
 
 /* Adds the buckets that a text in Prometheus's format has. */
-void lock_wait_parse(struct lock_wait *sum, const char *text);
+void lock_metrics_parse(lt_lock_metrics *sum, const char *text);
 
 /*
  * The quantile of the waits between two readings in ms, interpolated in its bucket. False when
  * nobody waited or the buckets of the readings differ.
  */
-bool lock_wait_quantile(const struct lock_wait *before, const struct lock_wait *after,
-                        double quantile, double *ret_ms);
+bool lock_metrics_quantile(const lt_lock_metrics *before, const lt_lock_metrics *after,
+                           double quantile, double *ret_ms);
 
 #endif

@@ -29,7 +29,7 @@ static bool text(const cJSON *object, const char *name, char *value, size_t size
     return true;
 }
 
-static bool read_stock(const cJSON *json, struct stock_view *stock)
+static bool read_stock(const cJSON *json, lt_stock *stock)
 {
     return text(json, "sale", stock->sale, sizeof(stock->sale)) &&
            text(json, "strategy", stock->strategy, sizeof(stock->strategy)) &&
@@ -42,7 +42,7 @@ static bool read_stock(const cJSON *json, struct stock_view *stock)
 }
 
 /* A sentence about an answer that was not the one hoped for. */
-static void describe(const char *what, const char *url, const struct http_reply *reply, char *err,
+static void describe(const char *what, const char *url, const lt_http_reply *reply, char *err,
                      size_t err_len)
 {
     if (reply->status == 0)
@@ -51,12 +51,12 @@ static void describe(const char *what, const char *url, const struct http_reply 
         snprintf(err, err_len, "%s %s: status %ld: %.200s", what, url, reply->status, reply->body);
 }
 
-bool sale_stock(struct http *http, const char *target, const char *item,
-                struct stock_view *ret_stock, char *err, size_t err_len)
+bool sale_stock(lt_http *http, const char *target, const char *item, lt_stock *ret_stock, char *err,
+                size_t err_len)
 {
     char url[512];
-    struct http_reply reply;
-    struct stock_view stock = {.initial = 0};
+    lt_http_reply reply;
+    lt_stock stock = {.initial = 0};
     snprintf(url, sizeof(url), "%s/stock?item=%s", target, item);
     if (!http_call(http, "GET", url, NULL, ANSWER_MS, &reply) || reply.status != 200) {
         describe("GET", url, &reply, err, err_len);
@@ -79,7 +79,7 @@ static void add_given(cJSON *json, const char *name, long value)
 }
 
 /* The body of POST /sales, from malloc(). */
-static char *sale_body(const struct load_plan *plan, const struct sale_spec *spec)
+static char *sale_body(const lt_plan *plan, const lt_sale_spec *spec)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "item", plan->item);
@@ -97,11 +97,11 @@ static char *sale_body(const struct load_plan *plan, const struct sale_spec *spe
     return body;
 }
 
-bool sale_create(struct http *http, const struct load_plan *plan, const struct sale_spec *spec,
+bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec,
                  char ret_sale[SALE_ID_MAX], char *err, size_t err_len)
 {
     char url[512];
-    struct http_reply reply;
+    lt_http_reply reply;
     snprintf(url, sizeof(url), "%s/sales", plan->targets[0]);
     char *body = sale_body(plan, spec);
     bool answered = http_call(http, "POST", url, body, ANSWER_MS, &reply);
@@ -118,12 +118,12 @@ bool sale_create(struct http *http, const struct load_plan *plan, const struct s
     return good;
 }
 
-bool sale_wait_everywhere(struct http *http, const struct load_plan *plan, const char *sale,
-                          char *err, size_t err_len)
+bool sale_wait_everywhere(lt_http *http, const lt_plan *plan, const char *sale, char *err,
+                          size_t err_len)
 {
     mono_ns deadline = clock_now() + EVERYWHERE_NS;
     for (int i = 0; i < plan->target_count;) {
-        struct stock_view stock;
+        lt_stock stock;
         bool read = sale_stock(http, plan->targets[i], plan->item, &stock, err, err_len);
         if (read && strcmp(stock.sale, sale) == 0) {
             i++;
@@ -140,11 +140,11 @@ bool sale_wait_everywhere(struct http *http, const struct load_plan *plan, const
     return true;
 }
 
-bool sale_targets_alive(struct http *http, const struct load_plan *plan, char *err, size_t err_len)
+bool sale_targets_alive(lt_http *http, const lt_plan *plan, char *err, size_t err_len)
 {
     for (int i = 0; i < plan->target_count; i++) {
         char url[512];
-        struct http_reply reply;
+        lt_http_reply reply;
         snprintf(url, sizeof(url), "%s/livez", plan->targets[i]);
         if (http_call(http, "GET", url, NULL, ANSWER_MS, &reply))
             continue;
@@ -154,10 +154,10 @@ bool sale_targets_alive(struct http *http, const struct load_plan *plan, char *e
     return true;
 }
 
-enum order_state sale_order(struct http *http, const struct load_plan *plan, const char *request)
+lt_order_state sale_order(lt_http *http, const lt_plan *plan, const char *request)
 {
     char url[512];
-    struct http_reply reply;
+    lt_http_reply reply;
     snprintf(url, sizeof(url), "%s/orders/%s?item=%s", plan->targets[0], request, plan->item);
     if (!http_call(http, "GET", url, NULL, ANSWER_MS, &reply))
         return ORDER_UNREADABLE;

@@ -14,33 +14,33 @@
 #define SALE_ID_MAX 72
 
 /* GET /stock. Units are what the orders' quantities add up to. */
-struct stock_view {
+typedef struct lt_stock {
     char sale[SALE_ID_MAX];
     char strategy[64];
     int64_t initial, remaining, orders, units, oversold, lost_updates;
-};
+} lt_stock;
 
-bool sale_stock(struct http *http, const char *target, const char *item,
-                struct stock_view *ret_stock, char *err, size_t err_len);
+bool sale_stock(lt_http *http, const char *target, const char *item, lt_stock *ret_stock, char *err,
+                size_t err_len);
 
 /* Closes the item's sale and starts one as `spec` says, at the first target. */
-bool sale_create(struct http *http, const struct load_plan *plan, const struct sale_spec *spec,
+bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec,
                  char ret_sale[SALE_ID_MAX], char *err, size_t err_len);
 
 /* Waits until every target serves `sale`: 3 s at most, as the service promises 1 s. */
-bool sale_wait_everywhere(struct http *http, const struct load_plan *plan, const char *sale,
-                          char *err, size_t err_len);
+bool sale_wait_everywhere(lt_http *http, const lt_plan *plan, const char *sale, char *err,
+                          size_t err_len);
 
 /* Whether every target answers HTTP at all; names the first that does not. */
-bool sale_targets_alive(struct http *http, const struct load_plan *plan, char *err, size_t err_len);
+bool sale_targets_alive(lt_http *http, const lt_plan *plan, char *err, size_t err_len);
 
-enum order_state {
+typedef enum lt_order_state {
     ORDER_FOUND,
     ORDER_NEVER,     /* no such order, and none can come any more */
     ORDER_OPEN,      /* no such order so far */
     ORDER_UNREADABLE /* no usable answer */
-};
+} lt_order_state;
 
-enum order_state sale_order(struct http *http, const struct load_plan *plan, const char *request);
+lt_order_state sale_order(lt_http *http, const lt_plan *plan, const char *request);
 
 #endif

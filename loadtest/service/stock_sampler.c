@@ -8,14 +8,14 @@
 
 #define SAMPLES_MAX 20000
 
-struct stock_watch {
-    const struct load_plan *plan;
+struct lt_stock_sampler {
+    const lt_plan *plan;
     mono_ns started_at;
     pthread_t thread;
-    struct http *http;
+    lt_http *http;
     atomic_bool stop;
     pthread_mutex_t mutex; /* guards samples and count */
-    struct stock_sample *samples;
+    lt_stock_sample *samples;
     int count;
 };
 
@@ -27,80 +27,80 @@ static mono_ns pause_at(mono_ns at)
     return at < 60 * NS_PER_S ? 200 * NS_PER_MS : NS_PER_S;
 }
 
-static void take_sample(struct stock_watch *watch)
+static void take_sample(lt_stock_sampler *sampler)
 {
-    struct stock_view stock;
+    lt_stock stock;
     char err[256];
-    if (!sale_stock(watch->http, watch->plan->targets[0], watch->plan->item, &stock, err,
+    if (!sale_stock(sampler->http, sampler->plan->targets[0], sampler->plan->item, &stock, err,
                     sizeof(err)))
         return;
-    struct stock_sample sample = {.at_s = clock_seconds(clock_now() - watch->started_at),
-                                  .remaining = stock.remaining,
-                                  .units = stock.units};
-    pthread_mutex_lock(&watch->mutex);
-    if (watch->count < SAMPLES_MAX)
-        watch->samples[watch->count++] = sample;
-    pthread_mutex_unlock(&watch->mutex);
+    lt_stock_sample sample = {.at_s = clock_seconds(clock_now() - sampler->started_at),
+                              .remaining = stock.remaining,
+                              .units = stock.units};
+    pthread_mutex_lock(&sampler->mutex);
+    if (sampler->count < SAMPLES_MAX)
+        sampler->samples[sampler->count++] = sample;
+    pthread_mutex_unlock(&sampler->mutex);
 }
 
-static void *watch_main(void *arg)
+static void *sampler_main(void *arg)
 {
-    struct stock_watch *watch = arg;
-    while (!atomic_load(&watch->stop)) {
-        take_sample(watch);
-        mono_ns now = clock_now(), next = now + pause_at(now - watch->started_at);
-        while (now < next && !atomic_load(&watch->stop)) {
+    lt_stock_sampler *sampler = arg;
+    while (!atomic_load(&sampler->stop)) {
+        take_sample(sampler);
+        mono_ns now = clock_now(), next = now + pause_at(now - sampler->started_at);
+        while (now < next && !atomic_load(&sampler->stop)) {
             mono_ns slice = now + 20 * NS_PER_MS;
             clock_sleep_until(slice < next ? slice : next);
             now = clock_now();
         }
     }
-    take_sample(watch);
+    take_sample(sampler);
     return NULL;
 }
 
-static void watch_free(struct stock_watch *watch)
+static void sampler_free(lt_stock_sampler *sampler)
 {
-    http_free(watch->http);
-    free(watch->samples);
-    pthread_mutex_destroy(&watch->mutex);
-    free(watch);
+    http_free(sampler->http);
+    free(sampler->samples);
+    pthread_mutex_destroy(&sampler->mutex);
+    free(sampler);
 }
 
-struct stock_watch *stock_watch_start(const struct load_plan *plan, mono_ns started_at)
+lt_stock_sampler *stock_sampler_start(const lt_plan *plan, mono_ns started_at)
 {
-    struct stock_watch *watch = calloc(1, sizeof(*watch));
-    if (!watch)
+    lt_stock_sampler *sampler = calloc(1, sizeof(*sampler));
+    if (!sampler)
         return NULL;
-    pthread_mutex_init(&watch->mutex, NULL);
-    watch->plan = plan;
-    watch->started_at = started_at;
-    watch->http = http_new(plan->admin_token);
-    watch->samples = calloc(SAMPLES_MAX, sizeof(watch->samples[0]));
-    if (watch->http && watch->samples &&
-        pthread_create(&watch->thread, NULL, watch_main, watch) == 0)
-        return watch;
-    watch_free(watch);
+    pthread_mutex_init(&sampler->mutex, NULL);
+    sampler->plan = plan;
+    sampler->started_at = started_at;
+    sampler->http = http_new(plan->admin_token);
+    sampler->samples = calloc(SAMPLES_MAX, sizeof(sampler->samples[0]));
+    if (sampler->http && sampler->samples &&
+        pthread_create(&sampler->thread, NULL, sampler_main, sampler) == 0)
+        return sampler;
+    sampler_free(sampler);
     return NULL;
 }
 
-bool stock_watch_last(struct stock_watch *watch, struct stock_sample *ret_sample)
+bool stock_sampler_last(lt_stock_sampler *sampler, lt_stock_sample *ret_sample)
 {
-    pthread_mutex_lock(&watch->mutex);
-    bool any = watch->count > 0;
+    pthread_mutex_lock(&sampler->mutex);
+    bool any = sampler->count > 0;
     if (any)
-        *ret_sample = watch->samples[watch->count - 1];
-    pthread_mutex_unlock(&watch->mutex);
+        *ret_sample = sampler->samples[sampler->count - 1];
+    pthread_mutex_unlock(&sampler->mutex);
     return any;
 }
 
-struct stock_sample *stock_watch_stop(struct stock_watch *watch, int *ret_count)
+lt_stock_sample *stock_sampler_stop(lt_stock_sampler *sampler, int *ret_count)
 {
-    atomic_store(&watch->stop, true);
-    pthread_join(watch->thread, NULL);
-    struct stock_sample *samples = watch->samples;
-    *ret_count = watch->count;
-    watch->samples = NULL;
-    watch_free(watch);
+    atomic_store(&sampler->stop, true);
+    pthread_join(sampler->thread, NULL);
+    lt_stock_sample *samples = sampler->samples;
+    *ret_count = sampler->count;
+    sampler->samples = NULL;
+    sampler_free(sampler);
     return samples;
 }

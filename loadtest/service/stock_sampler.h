@@ -9,20 +9,20 @@
 
 #include "loadtest/base/plan.h"
 
-struct stock_watch;
+typedef struct lt_stock_sampler lt_stock_sampler;
 
-struct stock_sample {
+typedef struct lt_stock_sample {
     double at_s; /* since the start; when the answer came */
     int64_t remaining, units;
-};
+} lt_stock_sample;
 
-/* Starts to watch. NULL when that fails. */
-struct stock_watch *stock_watch_start(const struct load_plan *plan, mono_ns started_at);
+/* Starts to read. NULL when that fails. */
+lt_stock_sampler *stock_sampler_start(const lt_plan *plan, mono_ns started_at);
 
 /* The last sample so far; false when there is none. Any thread. */
-bool stock_watch_last(struct stock_watch *watch, struct stock_sample *ret_sample);
+bool stock_sampler_last(lt_stock_sampler *sampler, lt_stock_sample *ret_sample);
 
-/* Ends the thread; hands over the samples (from malloc, may be NULL) and frees the watch. */
-struct stock_sample *stock_watch_stop(struct stock_watch *watch, int *ret_count);
+/* Ends the thread; hands over the samples (from malloc, may be NULL) and frees the sampler. */
+lt_stock_sample *stock_sampler_stop(lt_stock_sampler *sampler, int *ret_count);
 
 #endif

@@ -5,70 +5,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct error_book {
+struct lt_errors {
     pthread_mutex_t mutex; /* errors are rare: one lock for all is no cost that counts */
     int count;
-    struct error_entry entries[ERRORS_MAX];
+    lt_error_entry entries[ERRORS_MAX];
 };
 
-struct error_book *error_book_new(void)
+lt_errors *errors_new(void)
 {
-    struct error_book *book = calloc(1, sizeof(*book));
-    if (book)
-        pthread_mutex_init(&book->mutex, NULL);
-    return book;
+    lt_errors *errors = calloc(1, sizeof(*errors));
+    if (errors)
+        pthread_mutex_init(&errors->mutex, NULL);
+    return errors;
 }
 
-void error_book_free(struct error_book *book)
+void errors_free(lt_errors *errors)
 {
-    if (!book)
+    if (!errors)
         return;
-    pthread_mutex_destroy(&book->mutex);
-    free(book);
+    pthread_mutex_destroy(&errors->mutex);
+    free(errors);
 }
 
-static struct error_entry *entry_for(struct error_book *book, enum error_phase phase,
-                                     const char *code, int target)
+static lt_error_entry *entry_for(lt_errors *errors, lt_error_phase phase, const char *code,
+                                 int target)
 {
-    for (int i = 0; i < book->count; i++) {
-        struct error_entry *entry = &book->entries[i];
+    for (int i = 0; i < errors->count; i++) {
+        lt_error_entry *entry = &errors->entries[i];
         if (entry->phase == phase && entry->target == target && strcmp(entry->code, code) == 0)
             return entry;
     }
-    struct error_entry *entry = &book->entries[book->count];
-    if (book->count == ERRORS_MAX)
+    lt_error_entry *entry = &errors->entries[errors->count];
+    if (errors->count == ERRORS_MAX)
         return entry - 1;
-    book->count++;
-    *entry = (struct error_entry){.phase = phase, .target = target};
+    errors->count++;
+    *entry = (lt_error_entry){.phase = phase, .target = target};
     snprintf(entry->code, sizeof(entry->code), "%s",
-             book->count == ERRORS_MAX ? "other_kinds" : code);
+             errors->count == ERRORS_MAX ? "other_kinds" : code);
     return entry;
 }
 
-void error_book_add(struct error_book *book, enum error_phase phase, const char *code, int target)
+void errors_add(lt_errors *errors, lt_error_phase phase, const char *code, int target)
 {
-    pthread_mutex_lock(&book->mutex);
-    entry_for(book, phase, code, target)->count++;
-    pthread_mutex_unlock(&book->mutex);
+    pthread_mutex_lock(&errors->mutex);
+    entry_for(errors, phase, code, target)->count++;
+    pthread_mutex_unlock(&errors->mutex);
 }
 
 static int by_count(const void *a, const void *b)
 {
-    uint64_t x = ((const struct error_entry *)a)->count, y = ((const struct error_entry *)b)->count;
+    uint64_t x = ((const lt_error_entry *)a)->count, y = ((const lt_error_entry *)b)->count;
     return (x < y) - (x > y);
 }
 
-int error_book_list(struct error_book *book, struct error_entry *entries, int max)
+int errors_list(lt_errors *errors, lt_error_entry *entries, int max)
 {
-    pthread_mutex_lock(&book->mutex);
-    int count = book->count < max ? book->count : max;
-    qsort(book->entries, (size_t)book->count, sizeof(book->entries[0]), by_count);
-    memcpy(entries, book->entries, (size_t)count * sizeof(entries[0]));
-    pthread_mutex_unlock(&book->mutex);
+    pthread_mutex_lock(&errors->mutex);
+    int count = errors->count < max ? errors->count : max;
+    qsort(errors->entries, (size_t)errors->count, sizeof(errors->entries[0]), by_count);
+    memcpy(entries, errors->entries, (size_t)count * sizeof(entries[0]));
+    pthread_mutex_unlock(&errors->mutex);
     return count;
 }
 
-const char *error_phase_name(enum error_phase phase)
+const char *error_phase_name(lt_error_phase phase)
 {
     static const char *const names[] = {
         [PHASE_WARM_UP] = "warm-up", [PHASE_CONNECT] = "connect", [PHASE_SEND] = "send",
@@ -77,7 +77,7 @@ const char *error_phase_name(enum error_phase phase)
     return names[phase];
 }
 
-const char *error_hint(const struct error_entry *entry)
+const char *error_hint(const lt_error_entry *entry)
 {
     static const struct {
         const char *code;

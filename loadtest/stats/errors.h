@@ -11,35 +11,35 @@
 
 #define ERRORS_MAX 128 /* kinds kept apart; all further ones are counted together */
 
-enum error_phase {
+typedef enum lt_error_phase {
     PHASE_WARM_UP, /* before the run: opening the connections */
     PHASE_CONNECT, /* nothing was sent */
     PHASE_SEND,    /* part of the request may have been sent */
     PHASE_WAIT,    /* sent; the answer did not come, or not whole */
     PHASE_ANSWER   /* an HTTP answer that is not one of the outcomes of a sale */
-};
+} lt_error_phase;
 
-struct error_entry {
-    enum error_phase phase;
+typedef struct lt_error_entry {
+    lt_error_phase phase;
     char code[64]; /* "refused", "reset", "http_500", "store_unavailable" */
     int target;    /* index into the plan's targets */
     uint64_t count;
-};
+} lt_error_entry;
 
-struct error_book;
+typedef struct lt_errors lt_errors;
 
-struct error_book *error_book_new(void);
-void error_book_free(struct error_book *book);
+lt_errors *errors_new(void);
+void errors_free(lt_errors *errors);
 
 /* Counts one. Any thread. */
-void error_book_add(struct error_book *book, enum error_phase phase, const char *code, int target);
+void errors_add(lt_errors *errors, lt_error_phase phase, const char *code, int target);
 
 /* Copies up to `max` entries, most frequent first; the number copied. */
-int error_book_list(struct error_book *book, struct error_entry *entries, int max);
+int errors_list(lt_errors *errors, lt_error_entry *entries, int max);
 
-const char *error_phase_name(enum error_phase phase);
+const char *error_phase_name(lt_error_phase phase);
 
 /* A sentence on what to look at. Never NULL. */
-const char *error_hint(const struct error_entry *entry);
+const char *error_hint(const lt_error_entry *entry);
 
 #endif

@@ -7,20 +7,20 @@
 
 #include "loadtest/base/clock.h"
 
-struct health_mark {
+typedef struct lt_health_mark {
     mono_ns at, cpu;
-};
+} lt_health_mark;
 
-struct health {
+typedef struct lt_generator_health {
     double cpu_s; /* processor time that this process used */
     double wall_s;
     int cores;    /* that it may run on */
     double share; /* cpu_s / (wall_s * cores) */
-};
+} lt_generator_health;
 
-struct health_mark health_now(void);
+lt_health_mark health_now(void);
 
 /* Between two marks. */
-struct health health_between(struct health_mark from, struct health_mark to);
+lt_generator_health health_between(lt_health_mark from, lt_health_mark to);
 
 #endif

@@ -23,15 +23,15 @@
 #define PAGE_BUCKETS 128
 #define PAGES        (BUCKETS / PAGE_BUCKETS)
 
-struct page {
+typedef struct lt_page {
     counter counts[PAGE_BUCKETS];
-};
+} lt_page;
 
-struct histogram {
+struct lt_histogram {
     counter sum; /* us */
     _Atomic int64_t min;
     _Atomic int64_t max;
-    _Atomic(struct page *) pages[PAGES];
+    _Atomic(lt_page *) pages[PAGES];
 };
 
 static int bucket_of(int64_t us)
@@ -57,15 +57,15 @@ static int64_t bucket_width(int bucket)
     return bucket < 2 * HALF ? 1 : INT64_C(1) << (bucket / HALF - 1);
 }
 
-struct histogram *histogram_new(void)
+lt_histogram *histogram_new(void)
 {
-    struct histogram *h = calloc(1, sizeof(*h));
+    lt_histogram *h = calloc(1, sizeof(*h));
     if (h)
         atomic_init(&h->min, INT64_MAX);
     return h;
 }
 
-void histogram_free(struct histogram *h)
+void histogram_free(lt_histogram *h)
 {
     if (!h)
         return;
@@ -74,18 +74,18 @@ void histogram_free(struct histogram *h)
     free(h);
 }
 
-static struct page *page_at(const struct histogram *h, int number)
+static lt_page *page_at(const lt_histogram *h, int number)
 {
-    return atomic_load_explicit((_Atomic(struct page *) *)&h->pages[number], memory_order_acquire);
+    return atomic_load_explicit((_Atomic(lt_page *) *)&h->pages[number], memory_order_acquire);
 }
 
 /* The page, made when it is not there; of two threads that make one, the first wins. */
-static struct page *page_need(struct histogram *h, int number)
+static lt_page *page_need(lt_histogram *h, int number)
 {
-    struct page *page = page_at(h, number);
+    lt_page *page = page_at(h, number);
     if (page)
         return page;
-    struct page *fresh = calloc(1, sizeof(*fresh));
+    lt_page *fresh = calloc(1, sizeof(*fresh));
     if (!fresh)
         return NULL;
     if (atomic_compare_exchange_strong(&h->pages[number], &page, fresh))
@@ -108,12 +108,12 @@ static void raise_to(_Atomic int64_t *max, int64_t value)
         ;
 }
 
-bool histogram_record(struct histogram *h, int64_t us)
+bool histogram_record(lt_histogram *h, int64_t us)
 {
     if (us < 0)
         us = 0;
     int bucket = bucket_of(us);
-    struct page *page = page_need(h, bucket / PAGE_BUCKETS);
+    lt_page *page = page_need(h, bucket / PAGE_BUCKETS);
     if (!page)
         return false;
     counter_add(&page->counts[bucket % PAGE_BUCKETS], 1);
@@ -123,13 +123,13 @@ bool histogram_record(struct histogram *h, int64_t us)
     return true;
 }
 
-bool histogram_merge(struct histogram *into, const struct histogram *from)
+bool histogram_merge(lt_histogram *into, const lt_histogram *from)
 {
     for (int i = 0; i < PAGES; i++) {
-        struct page *source = page_at(from, i);
+        lt_page *source = page_at(from, i);
         if (!source)
             continue;
-        struct page *target = page_need(into, i);
+        lt_page *target = page_need(into, i);
         if (!target)
             return false;
         for (int j = 0; j < PAGE_BUCKETS; j++) {
@@ -144,11 +144,11 @@ bool histogram_merge(struct histogram *into, const struct histogram *from)
     return true;
 }
 
-bool histogram_next(const struct histogram *h, int *cursor, int64_t *ret_low, int64_t *ret_high,
+bool histogram_next(const lt_histogram *h, int *cursor, int64_t *ret_low, int64_t *ret_high,
                     uint64_t *ret_count)
 {
     while (*cursor < BUCKETS) {
-        struct page *page = page_at(h, *cursor / PAGE_BUCKETS);
+        lt_page *page = page_at(h, *cursor / PAGE_BUCKETS);
         if (!page) {
             *cursor += PAGE_BUCKETS - *cursor % PAGE_BUCKETS;
             continue;
@@ -165,7 +165,7 @@ bool histogram_next(const struct histogram *h, int *cursor, int64_t *ret_low, in
     return false;
 }
 
-uint64_t histogram_count(const struct histogram *h)
+uint64_t histogram_count(const lt_histogram *h)
 {
     int64_t low, high;
     uint64_t count, total = 0;
@@ -174,24 +174,24 @@ uint64_t histogram_count(const struct histogram *h)
     return total;
 }
 
-int64_t histogram_min(const struct histogram *h)
+int64_t histogram_min(const lt_histogram *h)
 {
     int64_t min = atomic_load_explicit((_Atomic int64_t *)&h->min, memory_order_relaxed);
     return min == INT64_MAX ? 0 : min;
 }
 
-int64_t histogram_max(const struct histogram *h)
+int64_t histogram_max(const lt_histogram *h)
 {
     return atomic_load_explicit((_Atomic int64_t *)&h->max, memory_order_relaxed);
 }
 
-double histogram_mean(const struct histogram *h)
+double histogram_mean(const lt_histogram *h)
 {
     uint64_t count = histogram_count(h);
     return count == 0 ? 0.0 : (double)counter_get(&h->sum) / (double)count;
 }
 
-double histogram_deviation(const struct histogram *h)
+double histogram_deviation(const lt_histogram *h)
 {
     double mean = histogram_mean(h), squares = 0.0;
     int64_t low, high;
@@ -203,7 +203,7 @@ double histogram_deviation(const struct histogram *h)
     return total == 0 ? 0.0 : sqrt(squares / (double)total);
 }
 
-int64_t histogram_at(const struct histogram *h, double quantile)
+int64_t histogram_at(const lt_histogram *h, double quantile)
 {
     uint64_t total = histogram_count(h);
     uint64_t rank = (uint64_t)ceil(quantile * (double)total - 1e-9);
@@ -217,7 +217,7 @@ int64_t histogram_at(const struct histogram *h, double quantile)
     return total == 0 ? 0 : max;
 }
 
-uint64_t histogram_count_upto(const struct histogram *h, int64_t us)
+uint64_t histogram_count_upto(const lt_histogram *h, int64_t us)
 {
     int64_t low, high;
     uint64_t count, total = 0;

@@ -14,9 +14,9 @@ bool latency_enough(uint64_t count, double quantile)
     return (double)count * (1.0 - quantile) > SAMPLES_BEYOND - 1e-6;
 }
 
-struct latency latency_of(const struct histogram *h)
+lt_latency latency_of(const lt_histogram *h)
 {
-    struct latency latency = {.count = !h ? 0 : histogram_count(h)};
+    lt_latency latency = {.count = !h ? 0 : histogram_count(h)};
     for (int i = 0; i < P_COUNT; i++) {
         latency.at[i] = NAN;
         if (latency_enough(latency.count, latency_quantiles[i]))

@@ -9,13 +9,13 @@
 
 #include "loadtest/stats/histogram.h"
 
-enum latency_percentile { P50, P90, P95, P99, P999, P_COUNT };
+typedef enum lt_percentile { P50, P90, P95, P99, P999, P_COUNT } lt_percentile;
 
-struct latency {
+typedef struct lt_latency {
     uint64_t count;
     double min, mean, max; /* valid when count > 0 */
     double at[P_COUNT];    /* NAN: too few samples */
-};
+} lt_latency;
 
 /* "p50", "p99.9"; and "p999", as JSON and thresholds write it */
 extern const char *const latency_titles[P_COUNT];
@@ -23,7 +23,7 @@ extern const char *const latency_names[P_COUNT];
 extern const double latency_quantiles[P_COUNT];
 
 /* Of a histogram, or of nothing at all when it is NULL. */
-struct latency latency_of(const struct histogram *h);
+lt_latency latency_of(const lt_histogram *h);
 
 /* Whether so many samples are enough for a quantile. */
 bool latency_enough(uint64_t count, double quantile);

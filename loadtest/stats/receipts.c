@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 
-bool receipts_add(struct receipts *receipts, struct receipt receipt)
+bool receipts_add(lt_receipts *receipts, lt_receipt receipt)
 {
     if (receipts->count == receipts->room) {
         size_t room = receipts->room == 0 ? 64 : receipts->room * 2;
-        struct receipt *items = realloc(receipts->items, room * sizeof(*items));
+        lt_receipt *items = realloc(receipts->items, room * sizeof(*items));
         if (!items)
             return false;
         receipts->items = items;
@@ -16,10 +16,10 @@ bool receipts_add(struct receipts *receipts, struct receipt receipt)
     return true;
 }
 
-void receipts_release(struct receipts *receipts)
+void receipts_release(lt_receipts *receipts)
 {
     free(receipts->items);
-    *receipts = (struct receipts){0};
+    *receipts = (lt_receipts){0};
 }
 
 uint64_t receipt_hash(const char *text)

@@ -11,27 +11,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum receipt_kind {
+typedef enum lt_receipt_kind {
     RECEIPT_NONE, /* refused, or never issued */
     RECEIPT_SOLD,
     RECEIPT_UNKNOWN
-};
+} lt_receipt_kind;
 
-struct receipt {
+typedef struct lt_receipt {
     int64_t ticket;      /* number of the request within the run */
     uint64_t order_hash; /* of the order's id; 0 when unknown */
     int target;          /* that answered, or was asked last */
-    enum receipt_kind kind;
-};
+    lt_receipt_kind kind;
+} lt_receipt;
 
-struct receipts {
-    struct receipt *items;
+typedef struct lt_receipts {
+    lt_receipt *items;
     size_t count, room;
-};
+} lt_receipts;
 
 /* False when memory is short. */
-bool receipts_add(struct receipts *receipts, struct receipt receipt);
-void receipts_release(struct receipts *receipts);
+bool receipts_add(lt_receipts *receipts, lt_receipt receipt);
+void receipts_release(lt_receipts *receipts);
 
 /* FNV-1a, for comparing ids without keeping them. */
 uint64_t receipt_hash(const char *text);

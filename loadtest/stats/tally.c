@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-struct tally *tally_new(void)
+lt_tally *tally_new(void)
 {
-    return calloc(1, sizeof(struct tally));
+    return calloc(1, sizeof(lt_tally));
 }
 
-void tally_free(struct tally *tally)
+void tally_free(lt_tally *tally)
 {
     if (!tally)
         return;
@@ -22,9 +22,9 @@ void tally_free(struct tally *tally)
 }
 
 /* Only the tally's own thread makes histograms, so there is no race to lose. */
-static struct histogram *slot_need(histogram_slot *slot)
+static lt_histogram *slot_need(lt_histogram_slot *slot)
 {
-    struct histogram *h = atomic_load_explicit(slot, memory_order_relaxed);
+    lt_histogram *h = atomic_load_explicit(slot, memory_order_relaxed);
     if (!h) {
         h = histogram_new();
         atomic_store_explicit(slot, h, memory_order_release);
@@ -32,24 +32,24 @@ static struct histogram *slot_need(histogram_slot *slot)
     return h;
 }
 
-static void slot_record(histogram_slot *slot, mono_ns span)
+static void slot_record(lt_histogram_slot *slot, mono_ns span)
 {
-    struct histogram *h = slot_need(slot);
+    lt_histogram *h = slot_need(slot);
     if (h)
         histogram_record(h, span / NS_PER_US);
 }
 
-static void slot_merge(histogram_slot *into, const histogram_slot *from)
+static void slot_merge(lt_histogram_slot *into, const lt_histogram_slot *from)
 {
-    const struct histogram *source = tally_histogram(from);
-    struct histogram *target = !source ? NULL : slot_need(into);
+    const lt_histogram *source = tally_histogram(from);
+    lt_histogram *target = !source ? NULL : slot_need(into);
     if (target)
         histogram_merge(target, source);
 }
 
-void tally_settle(struct tally *tally, const struct settled *settled)
+void tally_settle(lt_tally *tally, const lt_settled *settled)
 {
-    struct target_tally *target = &tally->targets[settled->target];
+    lt_target_tally *target = &tally->targets[settled->target];
     slot_record(&tally->lag, settled->sent - settled->due);
     if (settled->ending == END_UNFINISHED) {
         counter_add(&tally->unfinished, 1);
@@ -68,7 +68,7 @@ void tally_settle(struct tally *tally, const struct settled *settled)
     slot_record(&target->latency, settled->done - settled->sent);
 }
 
-static void merge_target(struct target_tally *into, const struct target_tally *from)
+static void merge_target(lt_target_tally *into, const lt_target_tally *from)
 {
     for (int i = 0; i < OUT_COUNT; i++)
         counter_add(&into->outcomes[i], counter_get(&from->outcomes[i]));
@@ -76,7 +76,7 @@ static void merge_target(struct target_tally *into, const struct target_tally *f
     slot_merge(&into->latency, &from->latency);
 }
 
-void tally_merge(struct tally *into, const struct tally *from)
+void tally_merge(lt_tally *into, const lt_tally *from)
 {
     counter_add(&into->issued, counter_get(&from->issued));
     counter_add(&into->completed, counter_get(&from->completed));
@@ -100,11 +100,11 @@ void tally_merge(struct tally *into, const struct tally *from)
         merge_target(&into->targets[i], &from->targets[i]);
 }
 
-struct histogram *tally_all(const histogram_slot slots[OUT_COUNT])
+lt_histogram *tally_all(const lt_histogram_slot slots[OUT_COUNT])
 {
-    struct histogram *all = histogram_new();
+    lt_histogram *all = histogram_new();
     for (int i = 0; all && i < OUT_COUNT; i++) {
-        const struct histogram *h = tally_histogram(&slots[i]);
+        const lt_histogram *h = tally_histogram(&slots[i]);
         if (h)
             histogram_merge(all, h);
     }

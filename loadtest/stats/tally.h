@@ -16,31 +16,31 @@
 #include "loadtest/stats/histogram.h"
 
 /* Where a request ended, next to its outcome: issued = completed + failed + unfinished. */
-enum ending {
+typedef enum lt_ending {
     END_COMPLETED, /* an HTTP answer came */
     END_FAILED,    /* the transport failed */
     END_UNFINISHED /* it was still in flight when the run was cut off */
-};
+} lt_ending;
 
 /* A request that is settled: no attempt will follow. */
-struct settled {
-    enum outcome outcome;
-    enum ending ending;
+typedef struct lt_settled {
+    lt_outcome outcome;
+    lt_ending ending;
     int target;
     mono_ns due;  /* when it was to start */
     mono_ns sent; /* when its first attempt started */
     mono_ns done;
-};
+} lt_settled;
 
-typedef _Atomic(struct histogram *) histogram_slot; /* made when first needed */
+typedef _Atomic(lt_histogram *) lt_histogram_slot; /* made when first needed */
 
-struct target_tally {
+typedef struct lt_target_tally {
     counter outcomes[OUT_COUNT];
     counter failed;
-    histogram_slot latency; /* from send, all answers */
-};
+    lt_histogram_slot latency; /* from send, all answers */
+} lt_target_tally;
 
-struct tally {
+typedef struct lt_tally {
     counter issued, completed, failed, unfinished;
     counter outcomes[OUT_COUNT];
     counter retries;        /* attempts beyond a request's first */
@@ -50,28 +50,28 @@ struct tally {
     counter waited;         /* open model: were due while all connections were busy */
     counter unsent;         /* of these, never sent, because the run was over */
     counter bytes_received, bytes_sent;
-    histogram_slot from_due[OUT_COUNT]; /* of completed requests */
-    histogram_slot from_send[OUT_COUNT];
-    histogram_slot lag; /* sent - due, of all */
-    struct target_tally targets[PLAN_TARGETS_MAX];
-};
+    lt_histogram_slot from_due[OUT_COUNT]; /* of completed requests */
+    lt_histogram_slot from_send[OUT_COUNT];
+    lt_histogram_slot lag; /* sent - due, of all */
+    lt_target_tally targets[PLAN_TARGETS_MAX];
+} lt_tally;
 
-struct tally *tally_new(void);
-void tally_free(struct tally *tally);
+lt_tally *tally_new(void);
+void tally_free(lt_tally *tally);
 
 /* Counts a settled request. `issued` was counted when it was taken up. */
-void tally_settle(struct tally *tally, const struct settled *settled);
+void tally_settle(lt_tally *tally, const lt_settled *settled);
 
 /* Adds all of `from`. */
-void tally_merge(struct tally *into, const struct tally *from);
+void tally_merge(lt_tally *into, const lt_tally *from);
 
 /* All outcomes' latencies in one new histogram; the caller frees it. NULL when memory is short. */
-struct histogram *tally_all(const histogram_slot slots[OUT_COUNT]);
+lt_histogram *tally_all(const lt_histogram_slot slots[OUT_COUNT]);
 
 /* The histogram in a slot, or NULL while nothing was recorded there. */
-static inline const struct histogram *tally_histogram(const histogram_slot *slot)
+static inline const lt_histogram *tally_histogram(const lt_histogram_slot *slot)
 {
-    return atomic_load_explicit((histogram_slot *)slot, memory_order_acquire);
+    return atomic_load_explicit((lt_histogram_slot *)slot, memory_order_acquire);
 }
 
 #endif

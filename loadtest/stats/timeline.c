@@ -14,21 +14,21 @@
 static const mono_ns level_width[LEVELS] = {20 * NS_PER_MS, 100 * NS_PER_MS, NS_PER_S,
                                             30 * NS_PER_S};
 
-struct bin {
+typedef struct lt_bin {
     _Atomic uint32_t outcomes[OUT_COUNT];
     _Atomic uint32_t latency[LATENCY_BUCKETS];
+} lt_bin;
+
+struct lt_timeline {
+    lt_bin bins[LEVELS][BINS];
 };
 
-struct timeline {
-    struct bin bins[LEVELS][BINS];
-};
-
-struct timeline *timeline_new(void)
+lt_timeline *timeline_new(void)
 {
-    return calloc(1, sizeof(struct timeline));
+    return calloc(1, sizeof(lt_timeline));
 }
 
-void timeline_free(struct timeline *timeline)
+void timeline_free(lt_timeline *timeline)
 {
     free(timeline);
 }
@@ -51,14 +51,14 @@ static double bucket_ms(int bucket)
     return (low + ldexp(0.125, bucket / 4 + 4)) / 1000.0;
 }
 
-void timeline_record(struct timeline *timeline, enum outcome outcome, mono_ns at, mono_ns latency)
+void timeline_record(lt_timeline *timeline, lt_outcome outcome, mono_ns at, mono_ns latency)
 {
     int bucket = latency_bucket(latency);
     for (int level = 0; level < LEVELS; level++) {
         int64_t number = at / level_width[level];
         if (number < 0 || number >= BINS)
             continue;
-        struct bin *bin = &timeline->bins[level][number];
+        lt_bin *bin = &timeline->bins[level][number];
         atomic_fetch_add_explicit(&bin->outcomes[outcome], 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&bin->latency[bucket], 1, memory_order_relaxed);
     }
@@ -77,9 +77,9 @@ static double latency_at(const uint32_t *counts, double quantile)
     return 0.0;
 }
 
-static struct timeline_bin bin_summary(const struct bin *bin, double start_s)
+static lt_timeline_bin bin_summary(const lt_bin *bin, double start_s)
 {
-    struct timeline_bin summary = {.start_s = start_s};
+    lt_timeline_bin summary = {.start_s = start_s};
     uint32_t latency[LATENCY_BUCKETS];
     for (int i = 0; i < OUT_COUNT; i++)
         summary.outcomes[i] = bin->outcomes[i];
@@ -90,15 +90,15 @@ static struct timeline_bin bin_summary(const struct bin *bin, double start_s)
     return summary;
 }
 
-struct timeline_bin *timeline_bins(const struct timeline *timeline, mono_ns length, int *ret_count,
-                                   double *ret_width_s)
+lt_timeline_bin *timeline_bins(const lt_timeline *timeline, mono_ns length, int *ret_count,
+                               double *ret_width_s)
 {
     int level = 0;
     while (level < LEVELS - 1 && length >= level_width[level] * BINS)
         level++;
     int64_t wanted = length / level_width[level] + 1;
     int count = wanted < BINS ? (int)wanted : BINS;
-    struct timeline_bin *bins = calloc((size_t)count, sizeof(*bins));
+    lt_timeline_bin *bins = calloc((size_t)count, sizeof(*bins));
     if (!bins)
         return NULL;
     double width_s = clock_seconds(level_width[level]);

@@ -13,26 +13,26 @@
 
 #include <stdint.h>
 
-struct timeline;
+typedef struct lt_timeline lt_timeline;
 
-struct timeline *timeline_new(void);
-void timeline_free(struct timeline *timeline);
+lt_timeline *timeline_new(void);
+void timeline_free(lt_timeline *timeline);
 
 /* Counts an answer that came `at` after the start and took `latency`. */
-void timeline_record(struct timeline *timeline, enum outcome outcome, mono_ns at, mono_ns latency);
+void timeline_record(lt_timeline *timeline, lt_outcome outcome, mono_ns at, mono_ns latency);
 
-struct timeline_bin {
+typedef struct lt_timeline_bin {
     double start_s;
     uint64_t outcomes[OUT_COUNT];
     double p50_ms; /* to about 20 %: for a chart, not for a table; 0 when the bin is empty */
     double p99_ms;
-};
+} lt_timeline_bin;
 
 /*
  * The bins that cover `length`, at the finest level that can, in memory from malloc(); their
  * number and width are written. NULL when memory is short.
  */
-struct timeline_bin *timeline_bins(const struct timeline *timeline, mono_ns length, int *ret_count,
-                                   double *ret_width_s);
+lt_timeline_bin *timeline_bins(const lt_timeline *timeline, mono_ns length, int *ret_count,
+                               double *ret_width_s);
 
 #endif

@@ -58,7 +58,7 @@ static void a_change_within_the_range_is_no_change(void **unused)
         write_result(before, a[0], a[1], a[2]);
         write_result(after, b[0], b[1], b[2]);
         FILE *out = tmpfile();
-        if (!diff_files(out, before, after, err, sizeof(err)))
+        if (!report_diff(out, before, after, err, sizeof(err)))
             fail_msg("%s", err);
         rewind(out);
         bool judged = false;

@@ -41,7 +41,7 @@ static void percentiles_are_exact_to_a_bucket(void **unused)
     static const double quantiles[] = {0.0001, 0.01, 0.1,  0.25,  0.5,    0.75,
                                        0.9,    0.95, 0.99, 0.999, 0.9999, 1.0};
     static int64_t values[VALUES];
-    struct histogram *h = histogram_new();
+    lt_histogram *h = histogram_new();
     double sum = 0;
     for (int i = 0; i < VALUES; i++) {
         values[i] = any_value();
@@ -66,7 +66,7 @@ static void percentiles_are_exact_to_a_bucket(void **unused)
 static void buckets_meet_without_gap_or_overlap(void **unused)
 {
     (void)unused;
-    struct histogram *h = histogram_new();
+    lt_histogram *h = histogram_new();
     int64_t expected = 0, low, high;
     uint64_t count;
     for (int64_t us = 0; us < 40000; us++)
@@ -83,7 +83,7 @@ static void buckets_meet_without_gap_or_overlap(void **unused)
 static void small_values_have_a_bucket_each(void **unused)
 {
     (void)unused;
-    struct histogram *h = histogram_new();
+    lt_histogram *h = histogram_new();
     for (int64_t us = 1; us <= 2000; us++)
         histogram_record(h, us);
     assert_int_equal(histogram_at(h, 0.5), 1000);
@@ -95,7 +95,7 @@ static void small_values_have_a_bucket_each(void **unused)
 static void extremes_are_kept(void **unused)
 {
     (void)unused;
-    struct histogram *h = histogram_new();
+    lt_histogram *h = histogram_new();
     assert_int_equal(histogram_at(h, 0.5), 0);
     assert_int_equal(histogram_min(h), 0);
     histogram_record(h, -5);
@@ -109,7 +109,7 @@ static void extremes_are_kept(void **unused)
 static void merging_is_addition(void **unused)
 {
     (void)unused;
-    struct histogram *parts[3], *sum = histogram_new(), *whole = histogram_new();
+    lt_histogram *parts[3], *sum = histogram_new(), *whole = histogram_new();
     for (int i = 0; i < 3; i++)
         parts[i] = histogram_new();
     for (int i = 0; i < 3000; i++) {
@@ -141,7 +141,7 @@ static void no_value_is_lost_between_threads(void **unused)
 {
     (void)unused;
     pthread_t threads[4];
-    struct histogram *h = histogram_new();
+    lt_histogram *h = histogram_new();
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, record_many, h), 0);
     for (int i = 0; i < 4; i++)
@@ -161,10 +161,10 @@ static void few_samples_give_no_percentile(void **unused)
                  {500, true, true, false}, {812, true, true, false}, {4999, true, true, false},
                  {5000, true, true, true}};
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        struct histogram *h = histogram_new();
+        lt_histogram *h = histogram_new();
         for (uint64_t j = 0; j < table[i].count; j++)
             histogram_record(h, (int64_t)j);
-        struct latency latency = latency_of(h);
+        lt_latency latency = latency_of(h);
         assert_int_equal(isnan(latency.at[P50]), !table[i].p50);
         assert_int_equal(isnan(latency.at[P99]), !table[i].p99);
         assert_int_equal(isnan(latency.at[P999]), !table[i].p999);
@@ -179,11 +179,11 @@ static void hgrm_has_the_plotters_format(void **unused)
     (void)unused;
     char *text = NULL;
     size_t length;
-    struct histogram *h = histogram_new();
+    lt_histogram *h = histogram_new();
     for (int64_t us = 1; us <= 10000; us++)
         histogram_record(h, us);
     FILE *out = open_memstream(&text, &length);
-    assert_true(hgrm_write(out, h));
+    assert_true(report_hgrm(out, h));
     fclose(out);
 
     double value, quantile, last_value = -1, last_quantile = -1;

@@ -81,7 +81,7 @@ static void members_are_found_only_outermost(void **unused)
     for (size_t i = 0; i < COUNT(table); i++) {
         char value[16];
         const char *json = table[i].json;
-        assert_int_equal(peek_member(json, strlen(json), "order", value, sizeof(value)),
+        assert_int_equal(json_member(json, strlen(json), "order", value, sizeof(value)),
                          table[i].value[0] != '\0');
         assert_string_equal(value, table[i].value);
     }
@@ -93,7 +93,7 @@ static void outcomes_need_status_and_code(void **unused)
     static const struct {
         long status;
         const char *code;
-        enum outcome outcome;
+        lt_outcome outcome;
     } table[] = {
         {201, "", OUT_SOLD},
         {409, "sold_out", OUT_SOLD_OUT},
@@ -109,12 +109,12 @@ static void outcomes_need_status_and_code(void **unused)
         {404, "sold_out", OUT_ERROR},
     };
     for (size_t i = 0; i < COUNT(table); i++)
-        assert_int_equal(outcome_of_answer(table[i].status, table[i].code), table[i].outcome);
+        assert_int_equal(outcome_of_response(table[i].status, table[i].code), table[i].outcome);
 }
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static bool parse(char *line, struct options *options, char *err, size_t err_size)
+static bool parse(char *line, lt_options *options, char *err, size_t err_size)
 {
     char *argv[32] = {(char *)"loadtest"}, *word;
     int argc = 1;
@@ -154,7 +154,7 @@ static void mistakes_on_the_command_line_are_named(void **unused)
         {"compare a.json b.json c.json", "expected options"},
     };
     for (size_t i = 0; i < COUNT(table); i++) {
-        struct options options;
+        lt_options options;
         char line[128], err[512] = "";
         snprintf(line, sizeof(line), "%s", table[i].line);
         if (parse(line, &options, err, sizeof(err)))
@@ -167,7 +167,7 @@ static void mistakes_on_the_command_line_are_named(void **unused)
 static void presets_fill_in_what_was_not_given(void **unused)
 {
     (void)unused;
-    struct options o;
+    lt_options o;
     char err[512], first[] = "run --preset contended";
     assert_true(parse(first, &o, err, sizeof(err)));
     assert_int_equal(o.plan.stock, 1000);
@@ -192,7 +192,7 @@ static void presets_fill_in_what_was_not_given(void **unused)
 static void limits_decide_when_a_run_ends(void **unused)
 {
     (void)unused;
-    struct options o;
+    lt_options o;
     char err[512], first[] = "run --duration 2s", second[] = "run --flash --users 300";
     char third[] = "run --rate 50 --requests 10";
     assert_true(parse(first, &o, err, sizeof(err)));
@@ -209,7 +209,7 @@ static void limits_decide_when_a_run_ends(void **unused)
 static void negative_controls_are_declared(void **unused)
 {
     (void)unused;
-    struct options o;
+    lt_options o;
     char err[512], line[] = "compare --strategies none,setnx,setnx:wait_ms=0,getset "
                             "--expect-unsafe getset,setnx:wait_ms=0";
     static const bool expected[] = {true, false, true, true};
@@ -233,7 +233,7 @@ static void thresholds_know_their_units(void **unused)
                  {"p99>", NAN},         {">5", NAN},
                  {"p99", NAN}};
     for (size_t i = 0; i < COUNT(table); i++) {
-        struct threshold threshold;
+        lt_threshold threshold;
         char err[256];
         bool good = threshold_parse(table[i].text, &threshold, err, sizeof(err));
         assert_int_equal(good, !isnan(table[i].limit));
@@ -246,38 +246,38 @@ static void thresholds_know_their_units(void **unused)
 static void constant_arrivals_keep_their_distance(void **unused)
 {
     (void)unused;
-    struct load_plan plan = {.rate = 3000};
-    struct schedule workers[3];
+    lt_plan plan = {.rate = 3000};
+    lt_arrivals workers[3];
     for (int k = 0; k < 3; k++)
-        workers[k] = schedule_of(&plan, k, 3);
+        workers[k] = arrivals_of(&plan, k, 3);
     for (int i = 0; i < 30000; i++) {
-        struct schedule *worker = &workers[i % 3];
+        lt_arrivals *worker = &workers[i % 3];
         double expected = i * 1e9 / 3000;
-        assert_true(fabs((double)schedule_next(worker) - expected) <= 1.0);
-        schedule_advance(worker);
+        assert_true(fabs((double)arrivals_next(worker) - expected) <= 1.0);
+        arrivals_advance(worker);
     }
 }
 
 static void poisson_arrivals_have_rate_spread_and_seed(void **unused)
 {
     (void)unused;
-    struct load_plan plan = {.rate = 1000, .poisson = true, .seed = 7}, other = plan;
-    struct schedule a = schedule_of(&plan, 0, 1), b = schedule_of(&plan, 0, 1), c;
+    lt_plan plan = {.rate = 1000, .poisson = true, .seed = 7}, other = plan;
+    lt_arrivals a = arrivals_of(&plan, 0, 1), b = arrivals_of(&plan, 0, 1), c;
     other.seed = 8;
-    c = schedule_of(&other, 0, 1);
+    c = arrivals_of(&other, 0, 1);
     const int n = 100000;
     double last = 0, squares = 0;
     int differing = 0;
     for (int i = 0; i < n; i++) {
-        assert_int_equal(schedule_next(&a), schedule_next(&b));
-        differing += schedule_next(&a) != schedule_next(&c);
+        assert_int_equal(arrivals_next(&a), arrivals_next(&b));
+        differing += arrivals_next(&a) != arrivals_next(&c);
         double gap = a.next_ns - last;
         assert_true(gap >= 0);
         squares += gap * gap;
         last = a.next_ns;
-        schedule_advance(&a);
-        schedule_advance(&b);
-        schedule_advance(&c);
+        arrivals_advance(&a);
+        arrivals_advance(&b);
+        arrivals_advance(&c);
     }
     /* The mean gap is 1 ms, within five standard deviations; E[gap^2] is 2 for exponential gaps. */
     assert_true(fabs(last / n / 1e6 - 1.0) < 5.0 / sqrt(n));
@@ -288,12 +288,12 @@ static void poisson_arrivals_have_rate_spread_and_seed(void **unused)
 static void backlog_is_first_in_first_out(void **unused)
 {
     (void)unused;
-    struct backlog backlog = {0};
-    struct due_request request;
+    lt_backlog backlog = {0};
+    lt_due_request request;
     int64_t in = 0, out = 0;
     for (int round = 0; round < 400; round++) {
         for (int i = 0; i < 7; i++, in++)
-            assert_true(backlog_push(&backlog, (struct due_request){.ticket = in}));
+            assert_true(backlog_push(&backlog, (lt_due_request){.ticket = in}));
         for (int i = 0; i < 5; i++, out++) {
             assert_true(backlog_pop(&backlog, &request));
             assert_int_equal(request.ticket, out);
@@ -310,25 +310,25 @@ static void backlog_is_first_in_first_out(void **unused)
 static void lock_waits_are_the_difference_of_two_readings(void **unused)
 {
     (void)unused;
-    struct lock_wait before = {0}, after = {0};
+    lt_lock_metrics before = {0}, after = {0};
     double ms;
-    lock_wait_parse(&before, "other_metric 1\n"
-                             "flashsale_lock_wait_seconds_bucket{le=\"0.01\"} 100\n"
-                             "flashsale_lock_wait_seconds_bucket{le=\"0.1\"} 100\n"
-                             "flashsale_lock_wait_seconds_bucket{le=\"+Inf\"} 100\n");
+    lock_metrics_parse(&before, "other_metric 1\n"
+                                "flashsale_lock_wait_seconds_bucket{le=\"0.01\"} 100\n"
+                                "flashsale_lock_wait_seconds_bucket{le=\"0.1\"} 100\n"
+                                "flashsale_lock_wait_seconds_bucket{le=\"+Inf\"} 100\n");
     /* Two instances, or two label sets: they add up. */
-    lock_wait_parse(&after, "flashsale_lock_wait_seconds_bucket{kind=\"a\",le=\"0.01\"} 110\n"
-                            "flashsale_lock_wait_seconds_bucket{kind=\"a\",le=\"0.1\"} 140\n"
-                            "flashsale_lock_wait_seconds_bucket{kind=\"a\",le=\"+Inf\"} 140\n"
-                            "flashsale_lock_wait_seconds_bucket{kind=\"b\",le=\"0.01\"} 40\n"
-                            "flashsale_lock_wait_seconds_bucket{kind=\"b\",le=\"0.1\"} 60\n"
-                            "flashsale_lock_wait_seconds_bucket{kind=\"b\",le=\"+Inf\"} 60");
-    assert_true(lock_wait_quantile(&before, &after, 0.50, &ms));
+    lock_metrics_parse(&after, "flashsale_lock_wait_seconds_bucket{kind=\"a\",le=\"0.01\"} 110\n"
+                               "flashsale_lock_wait_seconds_bucket{kind=\"a\",le=\"0.1\"} 140\n"
+                               "flashsale_lock_wait_seconds_bucket{kind=\"a\",le=\"+Inf\"} 140\n"
+                               "flashsale_lock_wait_seconds_bucket{kind=\"b\",le=\"0.01\"} 40\n"
+                               "flashsale_lock_wait_seconds_bucket{kind=\"b\",le=\"0.1\"} 60\n"
+                               "flashsale_lock_wait_seconds_bucket{kind=\"b\",le=\"+Inf\"} 60");
+    assert_true(lock_metrics_quantile(&before, &after, 0.50, &ms));
     assert_true(fabs(ms - 10.0) < 1e-6); /* 50 of the 100 new ones waited up to 10 ms */
-    assert_true(lock_wait_quantile(&before, &after, 0.99, &ms));
+    assert_true(lock_metrics_quantile(&before, &after, 0.99, &ms));
     assert_true(fabs(ms - 98.2) < 1e-6);
-    assert_false(lock_wait_quantile(&after, &after, 0.50, &ms));
-    assert_false(lock_wait_quantile(&(struct lock_wait){0}, &(struct lock_wait){0}, 0.5, &ms));
+    assert_false(lock_metrics_quantile(&after, &after, 0.50, &ms));
+    assert_false(lock_metrics_quantile(&(lt_lock_metrics){0}, &(lt_lock_metrics){0}, 0.5, &ms));
 }
 
 static void the_timeline_zooms_out(void **unused)
@@ -336,13 +336,13 @@ static void the_timeline_zooms_out(void **unused)
     (void)unused;
     static const mono_ns lengths[] = {NS_PER_S, 60 * NS_PER_S, 1200 * NS_PER_S};
     for (size_t i = 0; i < COUNT(lengths); i++) {
-        struct timeline *timeline = timeline_new();
+        lt_timeline *timeline = timeline_new();
         int count;
         double width_s;
         uint64_t total = 0;
         for (int j = 0; j < 1000; j++)
             timeline_record(timeline, OUT_SOLD, lengths[i] * j / 1000, 5 * NS_PER_MS);
-        struct timeline_bin *bins = timeline_bins(timeline, lengths[i], &count, &width_s);
+        lt_timeline_bin *bins = timeline_bins(timeline, lengths[i], &count, &width_s);
         for (int j = 0; j < count; j++) {
             total += bins[j].outcomes[OUT_SOLD];
             if (bins[j].outcomes[OUT_SOLD] > 0)
