@@ -1,11 +1,10 @@
 /*
- * loadtest - see help.c for what it does, README.md for how its parts fit together.
+ * loadtest - puts buyers on a flash sale and says whether the service kept its word. Here: what is
+ * run, what is written where, and the exit code. README.md says how the parts fit together.
  */
-#include "loadtest/report/diff.h"
-#include "loadtest/report/hgrm.h"
-#include "loadtest/report/html.h"
-#include "loadtest/report/json.h"
-#include "loadtest/report/text.h"
+#include "loadtest/cli/options.h"
+#include "loadtest/report/report.h"
+#include "loadtest/run/run.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
@@ -23,27 +22,30 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* ---- the files ------------------------------------------------------------------------------- */
+
 static bool to_stdout(const char *path)
 {
     return path && strcmp(path, "-") == 0;
 }
 
-static bool write_json(const char *path, const char *json)
+static bool write_json(FILE *out, const char *json)
 {
-    FILE *out = to_stdout(path) ? stdout : fopen(path, "w");
-    if (!out)
-        return false;
-    bool good = fprintf(out, "%s\n", json) > 0;
-    return (out == stdout ? fflush(out) : fclose(out)) == 0 && good;
+    return fprintf(out, "%s\n", json) > 0 && fflush(out) == 0;
 }
 
-static bool write_html(const char *path, const char *json)
+/* Writes a text to a file, JSON also to standard output; complains when that fails, or it is NULL.
+ */
+static bool write_file(const char *path, const char *text,
+                       bool (*write)(FILE *out, const char *text))
 {
-    FILE *out = fopen(path, "w");
-    if (!out)
-        return false;
-    bool good = report_html(out, json);
-    return fclose(out) == 0 && good;
+    FILE *out = !text ? NULL : write == write_json && to_stdout(path) ? stdout : fopen(path, "w");
+    bool good = out && write(out, text);
+    if (out && out != stdout)
+        good = fclose(out) == 0 && good;
+    if (!good)
+        fprintf(stderr, "loadtest: %s could not be written\n", path);
+    return good;
 }
 
 /* One run's distribution of all latencies; of a comparison, FILE gets the strategy's name. */
@@ -52,63 +54,83 @@ static bool write_hgrm(const char *path, const lt_comparison *comparison, const 
     char named[4096];
     snprintf(named, sizeof(named), "%s", path);
     if (comparison->row_count > 1)
-        snprintf(named, sizeof(named), "%s.%s", path, row->spec.label);
+        snprintf(named, sizeof(named), "%s.%s", path, row->spec->label);
     FILE *out = !row_shown(row)->all_due ? NULL : fopen(named, "w");
-    if (!out)
-        return false;
-    bool good = report_hgrm(out, row_shown(row)->all_due);
-    return fclose(out) == 0 && good;
+    bool good = out && report_hgrm(out, row_shown(row)->all_due);
+    if (out)
+        good = fclose(out) == 0 && good;
+    if (!good)
+        fprintf(stderr, "loadtest: %s could not be written\n", path);
+    return good;
 }
 
-static bool complain(const char *path)
+static bool write_files(const lt_options *options, const lt_comparison *comparison)
 {
-    fprintf(stderr, "loadtest: %s could not be written\n", path);
-    return false;
-}
-
-static bool write_files(const lt_comparison *comparison)
-{
-    const lt_options *options = comparison->options;
     bool good = true;
     cJSON *document = report_json(comparison);
     char *json = !document ? NULL : cJSON_Print(document);
-    if (options->json_path && (!json || !write_json(options->json_path, json)))
-        good = complain(options->json_path);
-    if (options->html_path && (!json || !write_html(options->html_path, json)))
-        good = complain(options->html_path);
-    for (int i = 0; options->hgrm_path && i < comparison->row_count; i++) {
-        if (!write_hgrm(options->hgrm_path, comparison, &comparison->rows[i]))
-            good = complain(options->hgrm_path);
-    }
+    if (options->json_path)
+        good = write_file(options->json_path, json, write_json);
+    if (options->html_path)
+        good = write_file(options->html_path, json, report_html) && good;
+    for (int i = 0; options->hgrm_path && i < comparison->row_count; i++)
+        good = write_hgrm(options->hgrm_path, comparison, &comparison->rows[i]) && good;
     free(json);
     cJSON_Delete(document);
     return good;
 }
 
-static void write_text(const lt_comparison *comparison)
+/* ---- the commands ---------------------------------------------------------------------------- */
+
+static void write_text(const lt_options *options, const lt_comparison *comparison)
 {
-    FILE *out = to_stdout(comparison->options->json_path) ? stderr : stdout;
-    if (comparison->options->command == COMMAND_RUN && comparison->row_count > 0)
-        report_run(out, comparison->options, &comparison->rows[0]);
+    FILE *out = to_stdout(options->json_path) ? stderr : stdout;
+    if (options->command == COMMAND_RUN && comparison->row_count > 0)
+        report_text(out, comparison->plan, &comparison->rows[0]);
     else
         report_table(out, comparison);
-    report_reference(out, comparison);
     report_closing(out, comparison);
+    const char *files[] = {options->json_path, options->html_path, options->hgrm_path,
+                           options->log_path};
+    const char *lead = "\nwritten: ";
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        if (!files[i] || to_stdout(files[i]))
+            continue;
+        fprintf(out, "%s%s", lead, files[i]);
+        lead = "  ";
+    }
+    fputc('\n', out);
     fflush(out);
+}
+
+/* The file for --log, with its heading; NULL without one. */
+static FILE *open_log(const char *path)
+{
+    FILE *log = !path ? NULL : fopen(path, "w");
+    if (log)
+        fputs("request,user,target,due_ns,sent_ns,done_ns,ending,outcome\n", log);
+    else if (path)
+        fprintf(stderr, "loadtest: %s can not be written\n", path);
+    return log;
 }
 
 static int execute(const lt_options *options)
 {
-    lt_comparison comparison;
-    run_catch_signals();
-    raise_descriptor_limit();
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (!comparison_execute(&comparison, options)) {
+    lt_comparison comparison = {.plan = &options->plan,
+                                .thresholds = options->thresholds,
+                                .threshold_count = options->threshold_count};
+    if (!comparison_init(&comparison)) {
         fprintf(stderr, "loadtest: out of memory\n");
         return EXIT_INVALID;
     }
-    write_text(&comparison);
-    bool written = write_files(&comparison);
+    raise_descriptor_limit();
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    FILE *log = open_log(options->log_path);
+    run_all(&comparison, options->quiet, log);
+    if (log)
+        fclose(log);
+    write_text(options, &comparison);
+    bool written = write_files(options, &comparison);
     lt_exit_code code = comparison_exit_code(&comparison);
     comparison_release(&comparison);
     curl_global_cleanup();

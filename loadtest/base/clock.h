@@ -6,7 +6,9 @@
 #ifndef LOADTEST_CLOCK_H
 #define LOADTEST_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /* An instant of CLOCK_MONOTONIC, or a difference of two, in nanoseconds. */
 typedef int64_t mono_ns;
@@ -17,8 +19,15 @@ typedef int64_t mono_ns;
 
 mono_ns clock_now(void);
 
+/* The instant, or the span, as the kernel takes it. */
+struct timespec clock_timespec(mono_ns when);
+
 /* Sleeps until `when`; returns at once when that has passed. A signal does not cut it short. */
 void clock_sleep_until(mono_ns when);
+
+/* Likewise, but looks 20 times a second whether to stop. False: *stop is not 0, it is not yet
+ * `when`. */
+bool clock_sleep_unless(const _Atomic int *stop, mono_ns when);
 
 static inline double clock_seconds(mono_ns span)
 {

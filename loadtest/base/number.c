@@ -1,3 +1,7 @@
+/*
+ * strtol() and strtod() with everything refused that they are lenient about: leading space, signs,
+ * hexadecimal, "inf", text that follows.
+ */
 #include "loadtest/base/number.h"
 
 #include <ctype.h>
@@ -6,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool number_parse_long(const char *text, long low, long high, long *ret_value)
+bool number_parse_long(const char *text, long low, long high, long *ret)
 {
     char *end;
     if (!isdigit((unsigned char)text[*text == '-']))
@@ -15,7 +19,7 @@ bool number_parse_long(const char *text, long low, long high, long *ret_value)
     long value = strtol(text, &end, 10);
     if (errno != 0 || *end != '\0' || value < low || value > high)
         return false;
-    *ret_value = value;
+    *ret = value;
     return true;
 }
 
@@ -30,17 +34,17 @@ static bool parse_decimal(const char *text, double *ret_value, const char **ret_
     return end != text && isfinite(*ret_value);
 }
 
-bool number_parse_double(const char *text, double low, double high, double *ret_value)
+bool number_parse_double(const char *text, double low, double high, double *ret)
 {
     const char *end;
     double value;
     if (!parse_decimal(text, &value, &end) || *end != '\0' || value < low || value > high)
         return false;
-    *ret_value = value;
+    *ret = value;
     return true;
 }
 
-bool number_parse_duration(const char *text, int64_t *ret_ns)
+bool number_parse_duration(const char *text, int64_t *ret)
 {
     static const struct {
         const char *unit;
@@ -56,7 +60,7 @@ bool number_parse_duration(const char *text, int64_t *ret_ns)
         double ns = value * units[i].ns;
         if (ns < 1.0 || ns > 7 * 86400e9)
             return false;
-        *ret_ns = (int64_t)ns;
+        *ret = (int64_t)ns;
         return true;
     }
     return false;

@@ -1,3 +1,6 @@
+/*
+ * The table of the service's contract: which status and which problem code mean what to a buyer.
+ */
 #include "loadtest/base/outcome.h"
 
 #include <string.h>

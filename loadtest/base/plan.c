@@ -1,3 +1,7 @@
+/*
+ * Names, and the one part of a plan that has a syntax: a sale as the user writes it, such as
+ * "setnx:wait_ms=0:lease_ms=500".
+ */
 #include "loadtest/base/plan.h"
 
 #include "loadtest/base/number.h"
@@ -10,6 +14,12 @@ const char *model_name(lt_model model)
     static const char *const names[] = {
         [MODEL_CLOSED] = "closed", [MODEL_OPEN] = "open", [MODEL_FLASH] = "flash"};
     return names[model];
+}
+
+const char *preset_name(lt_preset preset)
+{
+    static const char *const names[] = {"", "contended", "reference"};
+    return names[preset];
 }
 
 lt_sale_spec sale_spec_none(void)
@@ -29,16 +39,18 @@ static bool is_option(const char *option, size_t length, const char *name)
 /* The field of `spec` that an option names, or NULL. */
 static long *numeric_field(lt_sale_spec *spec, const char *name, size_t length)
 {
-    if (is_option(name, length, "lease_ms"))
-        return &spec->lease_ms;
-    if (is_option(name, length, "wait_ms"))
-        return &spec->wait_ms;
-    if (is_option(name, length, "hold_ms"))
-        return &spec->hold_ms;
-    if (is_option(name, length, "per_user_limit"))
-        return &spec->per_user_limit;
-    if (is_option(name, length, "segments"))
-        return &spec->segments;
+    const struct {
+        const char *name;
+        long *field;
+    } fields[] = {{"lease_ms", &spec->lease_ms},
+                  {"wait_ms", &spec->wait_ms},
+                  {"hold_ms", &spec->hold_ms},
+                  {"per_user_limit", &spec->per_user_limit},
+                  {"segments", &spec->segments}};
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        if (is_option(name, length, fields[i].name))
+            return fields[i].field;
+    }
     return NULL;
 }
 
@@ -65,8 +77,8 @@ static bool parse_option(const char *option, lt_sale_spec *spec, char *err, size
     return true;
 }
 
-bool sale_spec_parse(const char *text, const lt_sale_spec *defaults, lt_sale_spec *ret_spec,
-                     char *err, size_t err_len)
+bool sale_spec_parse(const char *text, const lt_sale_spec *defaults, lt_sale_spec *ret, char *err,
+                     size_t err_len)
 {
     lt_sale_spec spec = *defaults;
     char copy[sizeof(spec.label)];
@@ -83,6 +95,6 @@ bool sale_spec_parse(const char *text, const lt_sale_spec *defaults, lt_sale_spe
         if (*option != '\0' && !parse_option(option, &spec, err, err_len))
             return false;
     }
-    *ret_spec = spec;
+    *ret = spec;
     return true;
 }

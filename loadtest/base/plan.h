@@ -1,8 +1,7 @@
 /*
- * plan.h - what a run shall do: the sale it creates and the load it puts on it.
+ * plan.h - what shall be run: the sales, and the load that is put on each of them.
  *
- * A plan is filled by options.c (with presets.c) and not changed afterwards; a comparison runs the
- * same load over several sales.
+ * The command line fills it; nobody changes it afterwards.
  */
 #ifndef LOADTEST_PLAN_H
 #define LOADTEST_PLAN_H
@@ -14,6 +13,7 @@
 #include <stdint.h>
 
 #define PLAN_TARGETS_MAX  64
+#define PLAN_SALES_MAX    32
 #define PLAN_USERS_MAX    60000
 #define PLAN_THREADED_MAX 1000 /* users that get a thread each; more are driven by events */
 
@@ -37,9 +37,21 @@ typedef struct lt_sale_spec {
     long hold_ms;
     long per_user_limit;
     long segments;
+    bool expect_unsafe; /* a declared negative control: expected to break an invariant */
 } lt_sale_spec;
 
+typedef enum lt_preset { PRESET_NONE, PRESET_CONTENDED, PRESET_REFERENCE } lt_preset;
+
+const char *preset_name(lt_preset preset);
+
 typedef struct lt_plan {
+    lt_sale_spec specs[PLAN_SALES_MAX]; /* they take turns, under the same load */
+    int spec_count;
+    int runs; /* of each sale */
+    lt_preset preset;
+    bool needs_control;     /* an unlocked run must go wrong, or the comparison proves nothing */
+    const char *redis_info; /* address for INFO, or NULL */
+
     const char *targets[PLAN_TARGETS_MAX]; /* base URLs without a trailing slash (borrowed) */
     int target_count;
     const char *admin_token; /* of the service, or NULL */
@@ -69,8 +81,8 @@ typedef struct lt_plan {
  * Parses "NAME[:option=value]..." over `defaults` (whose strategy is ignored). False, with a
  * sentence in `err`, when the text is not of that form or an option is unknown.
  */
-bool sale_spec_parse(const char *text, const lt_sale_spec *defaults, lt_sale_spec *ret_spec,
-                     char *err, size_t err_len);
+bool sale_spec_parse(const char *text, const lt_sale_spec *defaults, lt_sale_spec *ret, char *err,
+                     size_t err_len);
 
 /* A spec in which nothing is given. */
 lt_sale_spec sale_spec_none(void);

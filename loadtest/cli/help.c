@@ -1,3 +1,7 @@
+/*
+ * The text of --help: grouped by hand, because what belongs together to a reader is not what the
+ * table of options knows.
+ */
 #include "loadtest/cli/options.h"
 
 const char help_text[] =

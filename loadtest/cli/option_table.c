@@ -1,7 +1,12 @@
+/*
+ * An option is a row: its name, the kind of its value, and where in lt_parsing it goes. Only the
+ * few that need more than that have a function.
+ */
 #include "loadtest/cli/option_table.h"
 
 #include "loadtest/base/number.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,9 +32,12 @@ struct lt_option {
     bool (*read)(lt_parsing *parsing, const char *value);
 };
 
-static bool fail(lt_parsing *parsing, const char *sentence)
+bool option_fail(lt_parsing *parsing, const char *format, ...)
 {
-    snprintf(parsing->err, parsing->err_len, "%s", sentence);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(parsing->err, parsing->err_len, format, args);
+    va_end(args);
     return false;
 }
 
@@ -39,11 +47,11 @@ static bool read_target(lt_parsing *parsing, const char *value)
 {
     lt_plan *plan = &parsing->options.plan;
     if (strncmp(value, "http://", 7) != 0 && strncmp(value, "https://", 8) != 0)
-        return fail(parsing, "--target needs a URL such as http://127.0.0.1:7000");
+        return option_fail(parsing, "--target needs a URL such as http://127.0.0.1:7000");
     if (strlen(value) > TEXT_MAX || strpbrk(value + 8, "/?# "))
-        return fail(parsing, "--target takes scheme, host and port only");
+        return option_fail(parsing, "--target takes scheme, host and port only");
     if (plan->target_count == PLAN_TARGETS_MAX)
-        return fail(parsing, "too many targets");
+        return option_fail(parsing, "too many targets");
     plan->targets[plan->target_count++] = value;
     return true;
 }
@@ -54,7 +62,7 @@ static bool read_item(lt_parsing *parsing, const char *value)
                                   "0123456789_-";
     size_t length = strlen(value);
     if (length < 1 || length > 64 || strspn(value, allowed) != length)
-        return fail(parsing, "--item needs 1 to 64 letters, digits, _ or -");
+        return option_fail(parsing, "--item needs 1 to 64 letters, digits, _ or -");
     parsing->options.plan.item = value;
     return true;
 }
@@ -63,7 +71,7 @@ static bool read_arrivals(lt_parsing *parsing, const char *value)
 {
     parsing->options.plan.poisson = strcmp(value, "poisson") == 0;
     return parsing->options.plan.poisson || strcmp(value, "constant") == 0 ||
-           fail(parsing, "--arrivals is constant or poisson");
+           option_fail(parsing, "--arrivals is constant or poisson");
 }
 
 static bool read_durability(lt_parsing *parsing, const char *value)
@@ -77,18 +85,18 @@ static bool read_preset(lt_parsing *parsing, const char *value)
 {
     for (int i = PRESET_CONTENDED; i <= PRESET_REFERENCE; i++) {
         if (strcmp(value, preset_name((lt_preset)i)) == 0) {
-            parsing->options.preset = (lt_preset)i;
+            parsing->options.plan.preset = (lt_preset)i;
             return true;
         }
     }
-    return fail(parsing, "--preset is contended or reference");
+    return option_fail(parsing, "--preset is contended or reference");
 }
 
 static bool read_fail_if(lt_parsing *parsing, const char *value)
 {
     lt_options *options = &parsing->options;
     if (options->threshold_count == THRESHOLDS_MAX)
-        return fail(parsing, "too many --fail-if");
+        return option_fail(parsing, "too many --fail-if");
     return threshold_parse(value, &options->thresholds[options->threshold_count++], parsing->err,
                            parsing->err_len);
 }
@@ -137,8 +145,8 @@ static const lt_option rows[] = {
     {"html", KIND_TEXT, AT(options.html_path), 0, 0, NULL},
     {"hgrm", KIND_TEXT, AT(options.hgrm_path), 0, 0, NULL},
     {"log", KIND_TEXT, AT(options.log_path), 0, 0, NULL},
-    {"redis-info", KIND_TEXT, AT(options.redis_info), 0, 0, NULL},
-    {"expect-unsafe", KIND_TEXT, AT(options.expect_unsafe), 0, 0, NULL},
+    {"redis-info", KIND_TEXT, PLAN(redis_info), 0, 0, NULL},
+    {"expect-unsafe", KIND_TEXT, AT(expect_unsafe), 0, 0, NULL},
     {"fail-if", KIND_SPECIAL, 0, 0, 0, read_fail_if},
     {"quiet", KIND_FLAG, AT(options.quiet), 0, 0, NULL},
     {"help", KIND_FLAG, AT(help), 0, 0, NULL},
@@ -154,20 +162,15 @@ const lt_option *option_find(const char *name, size_t length)
     return NULL;
 }
 
-const char *option_name(const lt_option *row)
+bool option_has_value(const lt_option *option)
 {
-    return row->name;
+    return option->kind != KIND_FLAG;
 }
 
-bool option_has_value(const lt_option *row)
+static bool read_value(const lt_option *option, lt_parsing *parsing, const char *value)
 {
-    return row->kind != KIND_FLAG;
-}
-
-static bool read_value(const lt_option *row, lt_parsing *parsing, const char *value)
-{
-    void *field = (char *)parsing + row->offset;
-    switch (row->kind) {
+    void *field = (char *)parsing + option->offset;
+    switch (option->kind) {
     case KIND_FLAG:
         *(bool *)field = true;
         return true;
@@ -175,27 +178,25 @@ static bool read_value(const lt_option *row, lt_parsing *parsing, const char *va
         *(const char **)field = value;
         return value[0] != '\0';
     case KIND_LONG:
-        return number_parse_long(value, (long)row->low, (long)row->high, field);
+        return number_parse_long(value, (long)option->low, (long)option->high, field);
     case KIND_DOUBLE:
-        return number_parse_double(value, row->low, row->high, field);
+        return number_parse_double(value, option->low, option->high, field);
     case KIND_DURATION:
         return number_parse_duration(value, field);
     default:
-        return row->read(parsing, value);
+        return option->read(parsing, value);
     }
 }
 
-bool option_read(const lt_option *row, lt_parsing *parsing, const char *value)
+bool option_read(const lt_option *option, lt_parsing *parsing, const char *value)
 {
     parsing->err[0] = '\0';
-    if (read_value(row, parsing, value))
+    if (read_value(option, parsing, value))
         return true;
     if (parsing->err[0] != '\0')
         return false;
-    if (row->kind == KIND_LONG || row->kind == KIND_DOUBLE)
-        snprintf(parsing->err, parsing->err_len, "--%s: \"%s\" is not a number from %g to %.10g",
-                 row->name, value, row->low, row->high);
-    else
-        snprintf(parsing->err, parsing->err_len, "--%s can not be \"%s\"", row->name, value);
-    return false;
+    if (option->kind == KIND_LONG || option->kind == KIND_DOUBLE)
+        return option_fail(parsing, "--%s: \"%s\" is not a number from %g to %.10g", option->name,
+                           value, option->low, option->high);
+    return option_fail(parsing, "--%s can not be \"%s\"", option->name, value);
 }

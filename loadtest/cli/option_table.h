@@ -1,19 +1,38 @@
 /*
- * option_table.h - every option of the command line, as a row of one table.
- *
- * options.c walks the words of the command line and asks here for each option; what is read goes
- * into a lt_parsing.
+ * option_table.h - every option of the command line, as a row of one table, and what is read.
  */
 #ifndef LOADTEST_OPTION_TABLE_H
 #define LOADTEST_OPTION_TABLE_H
 
-#include "loadtest/cli/options.h"
+#include "loadtest/base/plan.h"
+#include "loadtest/judge/threshold.h"
+
+typedef enum lt_command {
+    COMMAND_RUN,     /* one strategy */
+    COMMAND_COMPARE, /* several, taking turns */
+    COMMAND_DIFF,    /* two result files */
+    COMMAND_HELP,
+    COMMAND_VERSION
+} lt_command;
+
+/* The command line, complete. Texts point into argv. */
+typedef struct lt_options {
+    lt_command command;
+    lt_plan plan;
+    const char *json_path; /* "-": standard output */
+    const char *html_path, *hgrm_path, *log_path;
+    const char *diff[2]; /* the two files */
+    bool quiet;
+    lt_threshold thresholds[THRESHOLDS_MAX];
+    int threshold_count;
+} lt_options;
 
 /* What is known while parsing. */
 typedef struct lt_parsing {
     lt_options options;
-    lt_sale_spec defaults;  /* --wait-ms and the like, for all strategies */
-    const char *strategies; /* parsed last, over the defaults */
+    lt_sale_spec defaults;     /* --wait-ms and the like, for all strategies */
+    const char *strategies;    /* parsed last, over the defaults */
+    const char *expect_unsafe; /* comma-separated, besides "none" */
     long stock, requests, users, retries, workers, runs, seed; /* -1: not given */
     double think_ms;                                           /* negative: not given */
     bool flash, help, version;
@@ -25,10 +44,13 @@ typedef struct lt_option lt_option;
 
 /* The row of an option (without its dashes, `length` long), or NULL. */
 const lt_option *option_find(const char *name, size_t length);
-const char *option_name(const lt_option *row);
-bool option_has_value(const lt_option *row);
+bool option_has_value(const lt_option *option);
 
 /* Reads a value (NULL for an option that has none). False, with a sentence in parsing->err. */
-bool option_read(const lt_option *row, lt_parsing *parsing, const char *value);
+bool option_read(const lt_option *option, lt_parsing *parsing, const char *value);
+
+/* Notes a sentence; false. */
+bool option_fail(lt_parsing *parsing, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

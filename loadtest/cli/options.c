@@ -4,8 +4,6 @@
  */
 #include "loadtest/cli/options.h"
 
-#include "loadtest/cli/option_table.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,18 +18,6 @@
 #define REQUESTS        5000
 #define NOT_GIVEN       (-1L)
 
-static bool fail(lt_parsing *parsing, const char *sentence)
-{
-    snprintf(parsing->err, parsing->err_len, "%s", sentence);
-    return false;
-}
-
-const char *preset_name(lt_preset preset)
-{
-    static const char *const names[] = {"", "contended", "reference"};
-    return names[preset];
-}
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Reads "--name value", "--name=value" or "--name" at argv[*at]; moves *at to its last word. */
@@ -39,21 +25,16 @@ static bool parse_option(lt_parsing *parsing, int argc, char **argv, int *at)
 {
     const char *name = argv[*at] + 2, *value = NULL;
     size_t length = strcspn(name, "=");
-    const lt_option *row = option_find(name, length);
-    if (!row || (!option_has_value(row) && name[length] == '=')) {
-        snprintf(parsing->err, parsing->err_len, "no such option: %s (see loadtest --help)",
-                 argv[*at]);
-        return false;
-    }
+    const lt_option *option = option_find(name, length);
+    if (!option || (!option_has_value(option) && name[length] == '='))
+        return option_fail(parsing, "no such option: %s (see loadtest --help)", argv[*at]);
     if (name[length] == '=')
         value = name + length + 1;
-    else if (option_has_value(row) && *at + 1 < argc)
+    else if (option_has_value(option) && *at + 1 < argc)
         value = argv[++*at];
-    if (option_has_value(row) && !value) {
-        snprintf(parsing->err, parsing->err_len, "--%s needs a value", option_name(row));
-        return false;
-    }
-    return option_read(row, parsing, value);
+    if (option_has_value(option) && !value)
+        return option_fail(parsing, "--%.*s needs a value", (int)length, name);
+    return option_read(option, parsing, value);
 }
 
 static bool parse_word(lt_parsing *parsing, const char *word, int position)
@@ -73,9 +54,8 @@ static bool parse_word(lt_parsing *parsing, const char *word, int position)
         options->diff[position - 1] = word;
         return true;
     }
-    snprintf(parsing->err, parsing->err_len, "\"%s\": expected %s", word,
-             position == 0 ? "run, compare or --help" : "options");
-    return false;
+    return option_fail(parsing, "\"%s\": expected %s", word,
+                       position == 0 ? "run, compare or --help" : "options");
 }
 
 static bool parse_words(lt_parsing *parsing, int argc, char **argv)
@@ -89,7 +69,7 @@ static bool parse_words(lt_parsing *parsing, int argc, char **argv)
     }
     if (words > 0 || parsing->help || parsing->version)
         return true;
-    return fail(parsing, "the first word must be run or compare; loadtest --help explains");
+    return option_fail(parsing, "the first word must be run or compare; loadtest --help explains");
 }
 
 /* ---- filling in ------------------------------------------------------------------------------ */
@@ -102,8 +82,8 @@ static long given_or(long given, long otherwise)
 /* A preset stands for options that were not given, so each of its figures can be changed. */
 static void apply_preset(lt_parsing *parsing)
 {
-    bool reference = parsing->options.preset == PRESET_REFERENCE;
-    if (parsing->options.preset == PRESET_NONE)
+    bool reference = parsing->options.plan.preset == PRESET_REFERENCE;
+    if (parsing->options.plan.preset == PRESET_NONE)
         return;
     parsing->stock = given_or(parsing->stock, reference ? 5000 : 1000);
     parsing->requests = given_or(parsing->requests, 5000);
@@ -134,40 +114,62 @@ static void fill_in_load(lt_parsing *parsing)
     plan->targets[plan->target_count++] = "http://127.0.0.1:7002";
 }
 
+static bool list_has(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    while (list && *list != '\0') {
+        size_t item = strcspn(list, ",");
+        if (item == length && memcmp(list, word, length) == 0)
+            return true;
+        list += item + (list[item] == ',');
+    }
+    return false;
+}
+
+static bool add_strategy(lt_parsing *parsing, const char *word)
+{
+    lt_plan *plan = &parsing->options.plan;
+    if (plan->spec_count == PLAN_SALES_MAX)
+        return option_fail(parsing, "too many strategies");
+    lt_sale_spec *spec = &plan->specs[plan->spec_count++];
+    if (!sale_spec_parse(word, &parsing->defaults, spec, parsing->err, parsing->err_len))
+        return false;
+    spec->expect_unsafe = strcmp(spec->strategy, "none") == 0 ||
+                          list_has(parsing->expect_unsafe, spec->label) ||
+                          list_has(parsing->expect_unsafe, spec->strategy);
+    return true;
+}
+
 static bool fill_in_strategies(lt_parsing *parsing)
 {
-    lt_options *options = &parsing->options;
-    bool comparing = options->command == COMMAND_COMPARE;
+    lt_plan *plan = &parsing->options.plan;
+    bool comparing = parsing->options.command == COMMAND_COMPARE;
     const char *list = comparing ? "none,reentrant,combined,atomic" : "combined";
     if (parsing->strategies)
         list = parsing->strategies;
     if (comparing && parsing->defaults.wait_ms == SALE_NOT_GIVEN)
         parsing->defaults.wait_ms = COMPARE_WAIT_MS;
-    options->runs = (int)given_or(parsing->runs, comparing ? COMPARE_RUNS : 1);
+    plan->runs = (int)given_or(parsing->runs, comparing ? COMPARE_RUNS : 1);
+    plan->needs_control = comparing && plan->preset != PRESET_NONE;
     char *copy = strdup(list), *rest = copy, *word;
     bool good = copy;
-    while (good && (word = strsep(&rest, ","))) {
-        if (options->spec_count == STRATEGIES_MAX)
-            good = fail(parsing, "too many strategies");
-        else
-            good = sale_spec_parse(word, &parsing->defaults, &options->specs[options->spec_count++],
-                                   parsing->err, parsing->err_len);
-    }
+    while (good && (word = strsep(&rest, ",")))
+        good = add_strategy(parsing, word);
     free(copy);
     return good;
 }
 
 /* A buyer must wait longer than the longest lock, or busy answers would look like timeouts. */
-static void fill_in_timeout(lt_options *options)
+static void fill_in_timeout(lt_plan *plan)
 {
     long longest = TIMEOUT_MS_MIN;
-    for (int i = 0; i < options->spec_count; i++) {
-        long wait_ms = options->specs[i].wait_ms;
+    for (int i = 0; i < plan->spec_count; i++) {
+        long wait_ms = plan->specs[i].wait_ms;
         if (wait_ms != SALE_NOT_GIVEN && wait_ms + WAIT_MARGIN_MS > longest)
             longest = wait_ms + WAIT_MARGIN_MS;
     }
-    if (options->plan.timeout_ms == 0)
-        options->plan.timeout_ms = longest;
+    if (plan->timeout_ms == 0)
+        plan->timeout_ms = longest;
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
@@ -176,14 +178,14 @@ static bool check(lt_parsing *parsing)
 {
     const lt_options *options = &parsing->options;
     const lt_plan *plan = &options->plan;
-    if (options->command == COMMAND_RUN && options->spec_count != 1)
-        return fail(parsing, "run takes one strategy; use compare for several");
+    if (options->command == COMMAND_RUN && plan->spec_count != 1)
+        return option_fail(parsing, "run takes one strategy; use compare for several");
     if (parsing->flash && plan->rate > 0.0)
-        return fail(parsing, "--flash sends everything at once; it has no --rate");
+        return option_fail(parsing, "--flash sends everything at once; it has no --rate");
     if (plan->poisson && plan->model != MODEL_OPEN)
-        return fail(parsing, "--arrivals needs --rate");
+        return option_fail(parsing, "--arrivals needs --rate");
     if (plan->think > 0 && plan->model != MODEL_CLOSED)
-        return fail(parsing, "only users of a closed model think: no --think-ms here");
+        return option_fail(parsing, "only users of a closed model think: no --think-ms here");
     return true;
 }
 
@@ -197,17 +199,18 @@ static bool finish(lt_parsing *parsing)
     if (options->diff[0]) {
         options->command = COMMAND_DIFF;
         return options->diff[1] ||
-               fail(parsing, "compare takes two result files, or strategies by --strategies");
+               option_fail(parsing,
+                           "compare takes two result files, or strategies by --strategies");
     }
     apply_preset(parsing);
     fill_in_load(parsing);
     if (!fill_in_strategies(parsing) || !check(parsing))
         return false;
-    fill_in_timeout(options);
+    fill_in_timeout(&options->plan);
     return true;
 }
 
-bool options_parse(int argc, char **argv, lt_options *ret_options, char *err, size_t err_len)
+bool options_parse(int argc, char **argv, lt_options *ret, char *err, size_t err_len)
 {
     lt_parsing parsing = {
         .options = {.plan = {.item = "P0001",
@@ -227,24 +230,6 @@ bool options_parse(int argc, char **argv, lt_options *ret_options, char *err, si
     };
     if (!parse_words(&parsing, argc, argv) || !finish(&parsing))
         return false;
-    *ret_options = parsing.options;
+    *ret = parsing.options;
     return true;
-}
-
-static bool list_has(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-    while (list && *list != '\0') {
-        size_t item = strcspn(list, ",");
-        if (item == length && memcmp(list, word, length) == 0)
-            return true;
-        list += item + (list[item] == ',');
-    }
-    return false;
-}
-
-bool options_expect_unsafe(const lt_options *options, const lt_sale_spec *spec)
-{
-    return strcmp(spec->strategy, "none") == 0 || list_has(options->expect_unsafe, spec->label) ||
-           list_has(options->expect_unsafe, spec->strategy);
 }

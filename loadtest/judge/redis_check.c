@@ -1,11 +1,15 @@
+/*
+ * The only place that knows the names of the service's keys, for people to type; loadtest itself
+ * never reads them.
+ */
 #include "loadtest/judge/redis_check.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /*
- * Appends "redis-cli COMMAND KEY ARGUMENTS" for the books called `name`; of a sharded sale for
- * each segment's, found by their pattern.
+ * Appends "redis-cli COMMAND KEY ARGUMENTS" for the sale's key called `name`; of a sharded sale
+ * for each segment's, found by their pattern.
  */
 static void ask(lt_invariant *i, const lt_result *r, const lt_plan *p, const char *command,
                 const char *name, const char *arguments)
@@ -14,7 +18,7 @@ static void ask(lt_invariant *i, const lt_result *r, const lt_plan *p, const cha
     char *at = i->check + length;
     size_t room = sizeof(i->check) - length;
     const char *gap = length > 0 ? "; " : "";
-    if (strcmp(r->spec.strategy, "sharded") == 0)
+    if (strcmp(r->spec->strategy, "sharded") == 0)
         snprintf(at, room,
                  "%sredis-cli --scan --pattern 'fs:{%s#*}:%s:%s' | xargs -I K redis-cli %s K%s",
                  gap, p->item, r->sale, name, command, arguments);
@@ -23,33 +27,28 @@ static void ask(lt_invariant *i, const lt_result *r, const lt_plan *p, const cha
                  arguments);
 }
 
-void redis_check_remaining(lt_invariant *i, const lt_result *r, const lt_plan *p)
+void redis_check(lt_invariant *invariant, const lt_result *result, const lt_plan *plan,
+                 lt_redis_check what)
 {
-    ask(i, r, p, "GET", "stock", "");
-}
-
-void redis_check_sum(lt_invariant *i, const lt_result *r, const lt_plan *p)
-{
-    ask(i, r, p, "GET", "stock", "");
-    ask(i, r, p, "GET", "sold", "");
-}
-
-void redis_check_ordered(lt_invariant *i, const lt_result *r, const lt_plan *p)
-{
-    if (p->quantity == 1)
-        ask(i, r, p, "HLEN", "orders", "");
-    else
-        ask(i, r, p, "GET", "sold", "");
-}
-
-void redis_check_repeated(lt_invariant *i, const lt_result *r, const lt_plan *p)
-{
-    ask(i, r, p, "LRANGE", "ledger", " 0 -1 | sort | uniq -d");
-}
-
-void redis_check_first_order(lt_invariant *i, const lt_result *r, const lt_plan *p)
-{
-    char arguments[64];
-    snprintf(arguments, sizeof(arguments), " '%s-0'", r->key_prefix);
-    ask(i, r, p, "HGET", "orders", arguments);
+    char first[64];
+    switch (what) {
+    case CHECK_REMAINING:
+        ask(invariant, result, plan, "GET", "stock", "");
+        break;
+    case CHECK_SUM:
+        ask(invariant, result, plan, "GET", "stock", "");
+        ask(invariant, result, plan, "GET", "sold", "");
+        break;
+    case CHECK_ORDERED:
+        ask(invariant, result, plan, plan->quantity == 1 ? "HLEN" : "GET",
+            plan->quantity == 1 ? "orders" : "sold", "");
+        break;
+    case CHECK_REPEATED:
+        ask(invariant, result, plan, "LRANGE", "ledger", " 0 -1 | sort | uniq -d");
+        break;
+    case CHECK_FIRST_ORDER:
+        snprintf(first, sizeof(first), " '%s-0'", result->key_prefix);
+        ask(invariant, result, plan, "HGET", "orders", first);
+        break;
+    }
 }

@@ -1,3 +1,6 @@
+/*
+ * Figures that several reports derive from a result in the same way.
+ */
 #include "loadtest/judge/result.h"
 
 #include <math.h>

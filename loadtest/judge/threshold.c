@@ -1,3 +1,7 @@
+/*
+ * One table of metrics serves both to read a limit (name and unit) and to compare (value). It is
+ * built from a result; for the reading, from an empty one.
+ */
 #include "loadtest/judge/threshold.h"
 
 #include "loadtest/base/number.h"
@@ -6,61 +10,74 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum lt_metric {
-    M_P50, /* the first P_COUNT are percentiles, in the order of latency.h */
-    M_MEAN = P_COUNT,
-    M_MAX,
-    M_THROUGHPUT,
-    M_GOODPUT,
-    M_SELLOUT,
-    M_FAIRNESS,
-    M_SOLD,
-    M_SOLD_OUT,
-    M_BUSY,
-    M_UNKNOWN,
-    M_ERRORS,
-    M_ERROR_RATE,
-    M_OVERSOLD,
-    M_UNDERSOLD,
-    M_LOST_UPDATES,
-    M_DUPLICATES,
-    M_COUNT
-} lt_metric;
-
 typedef enum lt_unit { UNIT_MS, UNIT_S, UNIT_PLAIN, UNIT_SHARE } lt_unit;
 
-static const struct {
+typedef struct lt_metric {
     const char *name;
     lt_unit unit;
-} metrics[M_COUNT] = {
-    {"p50", UNIT_MS},           {"p90", UNIT_MS},
-    {"p95", UNIT_MS},           {"p99", UNIT_MS},
-    {"p99.9", UNIT_MS},         {"mean", UNIT_MS},
-    {"max", UNIT_MS},           {"throughput", UNIT_PLAIN},
-    {"goodput", UNIT_PLAIN},    {"sellout", UNIT_S},
-    {"fairness", UNIT_PLAIN},   {"sold", UNIT_PLAIN},
-    {"sold_out", UNIT_PLAIN},   {"busy", UNIT_PLAIN},
-    {"unknown", UNIT_PLAIN},    {"errors", UNIT_PLAIN},
-    {"error_rate", UNIT_SHARE}, {"oversold", UNIT_PLAIN},
-    {"undersold", UNIT_PLAIN},  {"lost_updates", UNIT_PLAIN},
-    {"duplicates", UNIT_PLAIN},
-};
+    double value; /* NAN: the run does not have it */
+} lt_metric;
 
-const char *threshold_metrics(void)
+#define METRICS 21
+
+static double share_of_errors(const lt_result *result)
 {
-    return "p50 p90 p95 p99 p99.9 mean max throughput goodput sellout fairness sold sold_out busy "
-           "unknown errors error_rate oversold undersold lost_updates duplicates";
+    double issued = !result->tally ? 0.0 : (double)counter_get(&result->tally->issued);
+    double bad = (double)(result_errors(result) + result_count(result, OUT_UNKNOWN));
+    return issued > 0.0 ? bad / issued : NAN;
 }
 
-static int metric_find(const char *name, size_t length)
+static void list_metrics(const lt_result *result, lt_metric ret[METRICS])
+{
+    lt_latency latency = result_latency(result, OUT_SOLD);
+    bool any = latency.count > 0;
+    const lt_metric metrics[] = {
+        {"p50", UNIT_MS, latency.at[P50]},
+        {"p90", UNIT_MS, latency.at[P90]},
+        {"p95", UNIT_MS, latency.at[P95]},
+        {"p99", UNIT_MS, latency.at[P99]},
+        {"p99.9", UNIT_MS, latency.at[P999]},
+        {"mean", UNIT_MS, any ? latency.mean : NAN},
+        {"max", UNIT_MS, any ? latency.max : NAN},
+        {"throughput", UNIT_PLAIN, result_throughput(result)},
+        {"goodput", UNIT_PLAIN, result_goodput(result)},
+        {"sellout", UNIT_S, result->sellout_s},
+        {"fairness", UNIT_PLAIN, result->fairness.ratio},
+        {"sold", UNIT_PLAIN, (double)result->sold},
+        {"sold_out", UNIT_PLAIN, (double)result_count(result, OUT_SOLD_OUT)},
+        {"busy", UNIT_PLAIN, (double)result_count(result, OUT_BUSY)},
+        {"unknown", UNIT_PLAIN, (double)result_count(result, OUT_UNKNOWN)},
+        {"errors", UNIT_PLAIN, (double)result_errors(result)},
+        {"error_rate", UNIT_SHARE, share_of_errors(result)},
+        {"oversold", UNIT_PLAIN, (double)result->oversold},
+        {"undersold", UNIT_PLAIN, (double)result->undersold},
+        {"lost_updates", UNIT_PLAIN, (double)result->lost_updates},
+        {"duplicates", UNIT_PLAIN, (double)result->duplicates},
+    };
+    _Static_assert(sizeof(metrics) == METRICS * sizeof(metrics[0]), "METRICS counts them");
+    memcpy(ret, metrics, sizeof(metrics));
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int metric_find(const lt_metric metrics[METRICS], const char *name, size_t length)
 {
     if (length == 4 && memcmp(name, "p999", 4) == 0)
         return P999;
-    for (int i = 0; i < M_COUNT; i++) {
+    for (int i = 0; i < METRICS; i++) {
         if (strlen(metrics[i].name) == length && memcmp(metrics[i].name, name, length) == 0)
             return i;
     }
     return -1;
+}
+
+static bool fail_unknown(const lt_metric metrics[METRICS], const char *text, char *err,
+                         size_t err_len)
+{
+    size_t at = (size_t)snprintf(err, err_len, "\"%s\": unknown metric; there are", text);
+    for (int i = 0; i < METRICS && at < err_len; i++)
+        at += (size_t)snprintf(err + at, err_len - at, " %s", metrics[i].name);
+    return false;
 }
 
 /* The limit in the metric's own unit: ms, s, a plain number, or a share (also as "5%"). */
@@ -84,8 +101,10 @@ static bool parse_limit(const char *text, lt_unit unit, double *ret_limit)
     return true;
 }
 
-bool threshold_parse(const char *text, lt_threshold *ret_threshold, char *err, size_t err_len)
+bool threshold_parse(const char *text, lt_threshold *ret, char *err, size_t err_len)
 {
+    static const lt_result nothing;
+    lt_metric metrics[METRICS];
     lt_threshold threshold = {.metric = -1};
     char squeezed[sizeof(threshold.text)];
     size_t length = 0;
@@ -97,11 +116,10 @@ bool threshold_parse(const char *text, lt_threshold *ret_threshold, char *err, s
     size_t name_length = strcspn(squeezed, "<>");
     size_t compare_length = strspn(squeezed + name_length, "<>=");
     snprintf(threshold.text, sizeof(threshold.text), "%s", squeezed);
-    threshold.metric = metric_find(squeezed, name_length);
-    if (threshold.metric < 0) {
-        snprintf(err, err_len, "\"%s\": unknown metric; there are %s", text, threshold_metrics());
-        return false;
-    }
+    list_metrics(&nothing, metrics);
+    threshold.metric = metric_find(metrics, squeezed, name_length);
+    if (threshold.metric < 0)
+        return fail_unknown(metrics, text, err, err_len);
     snprintf(threshold.compare, sizeof(threshold.compare), "%.*s", (int)compare_length,
              squeezed + name_length);
     if (compare_length < 1 || compare_length > 2 || strspn(threshold.compare, "<>") != 1 ||
@@ -110,68 +128,21 @@ bool threshold_parse(const char *text, lt_threshold *ret_threshold, char *err, s
         snprintf(err, err_len, "\"%s\" is not of the form METRIC>NUMBER, as in p99>200ms", text);
         return false;
     }
-    *ret_threshold = threshold;
+    *ret = threshold;
     return true;
 }
 
-static double share_of_errors(const lt_result *result)
-{
-    double issued = (double)counter_get(&result->tally->issued);
-    double bad = (double)(result_errors(result) + result_count(result, OUT_UNKNOWN));
-    return issued > 0.0 ? bad / issued : NAN;
-}
-
-static double metric_value(int metric, const lt_result *result)
-{
-    if (!result->tally)
-        return NAN;
-    lt_latency latency = result_latency(result, OUT_SOLD);
-    if (metric < P_COUNT)
-        return latency.at[metric];
-    switch ((lt_metric)metric) {
-    case M_MEAN:
-        return latency.count > 0 ? latency.mean : NAN;
-    case M_MAX:
-        return latency.count > 0 ? latency.max : NAN;
-    case M_THROUGHPUT:
-        return result_throughput(result);
-    case M_GOODPUT:
-        return result_goodput(result);
-    case M_SELLOUT:
-        return result->sellout_s;
-    case M_FAIRNESS:
-        return result->fairness.ratio;
-    case M_SOLD:
-        return (double)result->sold;
-    case M_SOLD_OUT:
-        return (double)result_count(result, OUT_SOLD_OUT);
-    case M_BUSY:
-        return (double)result_count(result, OUT_BUSY);
-    case M_UNKNOWN:
-        return (double)result_count(result, OUT_UNKNOWN);
-    case M_ERRORS:
-        return (double)result_errors(result);
-    case M_ERROR_RATE:
-        return share_of_errors(result);
-    case M_OVERSOLD:
-        return (double)result->oversold;
-    case M_UNDERSOLD:
-        return (double)result->undersold;
-    case M_LOST_UPDATES:
-        return (double)result->lost_updates;
-    case M_DUPLICATES:
-        return (double)result->duplicates;
-    default:
-        return NAN;
-    }
-}
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 lt_threshold_state threshold_check(const lt_threshold *threshold, const lt_result *result,
-                                   double *ret_observed)
+                                   double *ret)
 {
-    double observed = metric_value(threshold->metric, result), limit = threshold->limit;
+    lt_metric metrics[METRICS];
+    list_metrics(result, metrics);
+    double observed = !result->tally ? NAN : metrics[threshold->metric].value;
+    double limit = threshold->limit;
     bool or_equal = threshold->compare[1] == '=';
-    *ret_observed = observed;
+    *ret = observed;
     if (isnan(observed))
         return THRESHOLD_NO_VALUE;
     bool beyond = threshold->compare[0] == '>' ? observed > limit : observed < limit;

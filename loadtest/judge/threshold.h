@@ -25,13 +25,10 @@ typedef enum lt_threshold_state {
 } lt_threshold_state;
 
 /* Parses "METRIC OP NUMBER[UNIT]", OP one of > >= < <=. False with a sentence in `err`. */
-bool threshold_parse(const char *text, lt_threshold *ret_threshold, char *err, size_t err_len);
+bool threshold_parse(const char *text, lt_threshold *ret, char *err, size_t err_len);
 
 /* Compares; writes the observed figure (NAN when there is none). */
 lt_threshold_state threshold_check(const lt_threshold *threshold, const lt_result *result,
-                                   double *ret_observed);
-
-/* The names of all metrics, separated by spaces. */
-const char *threshold_metrics(void);
+                                   double *ret);
 
 #endif

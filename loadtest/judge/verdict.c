@@ -1,3 +1,8 @@
+/*
+ * Three steps: the figures, the invariants that they must satisfy, and the reasons not to believe a
+ * run at all. Only then the verdict, by the worst that was found. The limits below say what is too
+ * much for a run to count.
+ */
 #include "loadtest/judge/verdict.h"
 
 #include "loadtest/judge/redis_check.h"
@@ -60,15 +65,18 @@ static void compute_figures(lt_result *result, const lt_plan *plan)
 
 /* ---- the invariants -------------------------------------------------------------------------- */
 
-static lt_invariant *add(lt_result *result, const char *id, const char *name, int64_t expected,
-                         int64_t observed)
+static lt_invariant *add(lt_result *result, const char *id, const char *name, int64_t observed,
+                         const char *relation, int64_t expected)
 {
     lt_invariant *invariant = &result->invariants[result->invariant_count++];
     *invariant = (lt_invariant){.id = id,
                                 .name = name,
-                                .expected = expected,
                                 .observed = observed,
-                                .ok = expected == observed};
+                                .relation = relation,
+                                .expected = expected,
+                                .ok = relation[0] == '>'   ? observed >= expected
+                                      : relation[0] == '<' ? observed <= expected
+                                                           : observed == expected};
     return invariant;
 }
 
@@ -82,56 +90,51 @@ static void check_stock(lt_result *result, const lt_plan *plan)
         if (result->samples[i].units > most_units)
             most_units = result->samples[i].units;
     }
-    lt_invariant *i = add(result, "I1", "stock = remaining + units ordered", plan->stock,
-                          stock->remaining + stock->units);
-    redis_check_sum(i, result, plan);
-    i = add(result, "I2", "remaining is never below 0 (lowest seen)", 0, lowest);
-    redis_check_remaining(i, result, plan);
-    i->at_least = true;
-    i->ok = lowest >= 0;
-    i = add(result, "I2", "units ordered never exceed the stock (most seen)", plan->stock,
-            most_units);
-    i->at_most = true;
-    i->ok = most_units <= plan->stock;
-    redis_check_ordered(i, result, plan);
-    i = add(result, "", "units told sold are gone from the stock", result->sold_units,
-            plan->stock - stock->remaining);
-    i->at_least = true;
-    i->ok = i->observed >= i->expected;
-    redis_check_remaining(i, result, plan);
-    i = add(result, "", "units left while buyers were turned away", 0, result->undersold);
-    redis_check_remaining(i, result, plan);
+    redis_check(add(result, "I1", "stock = remaining + units ordered",
+                    stock->remaining + stock->units, "=", plan->stock),
+                result, plan, CHECK_SUM);
+    redis_check(add(result, "I2", "remaining is never below 0 (lowest seen)", lowest, ">=", 0),
+                result, plan, CHECK_REMAINING);
+    redis_check(add(result, "I2", "units ordered never exceed the stock (most seen)", most_units,
+                    "<=", plan->stock),
+                result, plan, CHECK_ORDERED);
+    redis_check(add(result, "", "units told sold are gone from the stock",
+                    plan->stock - stock->remaining, ">=", result->sold_units),
+                result, plan, CHECK_REMAINING);
+    redis_check(
+        add(result, "", "units left while buyers were turned away", result->undersold, "=", 0),
+        result, plan, CHECK_REMAINING);
 }
 
 /* I3 to I5: from the ledger. */
 static void check_audit(lt_result *result, const lt_plan *plan)
 {
     const lt_audit *audit = &result->audit;
-    lt_invariant *i;
     if (audit->complete) {
-        i = add(result, "I3", "orders beyond the first of a request", 0, audit->duplicates);
-        redis_check_repeated(i, result, plan);
-        i = add(result, "I4", "every 201 has its order, with the id it was told", result->sold,
-                audit->matched);
-        redis_check_first_order(i, result, plan);
-        add(result, "I5", "refused requests that have an order", 0, audit->unannounced);
-        add(result, "I5", "unknown outcomes that stay unknown", 0, audit->unknown_open);
+        redis_check(
+            add(result, "I3", "orders beyond the first of a request", audit->duplicates, "=", 0),
+            result, plan, CHECK_REPEATED);
+        redis_check(add(result, "I4", "every 201 has its order, with the id it was told",
+                        audit->matched, "=", result->sold),
+                    result, plan, CHECK_FIRST_ORDER);
+        add(result, "I5", "refused requests that have an order", audit->unannounced, "=", 0);
+        add(result, "I5", "unknown outcomes that stay unknown", audit->unknown_open, "=", 0);
     } else if (result->stock_known) {
-        add(result, "I4", "the service counts the orders buyers were told of",
-            result->sold + audit->unknown_sold, result->stock.orders);
+        add(result, "I4", "the service counts the orders buyers were told of", result->stock.orders,
+            "=", result->sold + audit->unknown_sold);
     }
     if (counter_get(&result->tally->replays) > 0)
-        add(result, "I3", "replays that were not answered with the same order", 0,
-            (int64_t)counter_get(&result->tally->replays_broken));
+        add(result, "I3", "replays that were not answered with the same order",
+            (int64_t)counter_get(&result->tally->replays_broken), "=", 0);
 }
 
 static void check_accounts(lt_result *result)
 {
     const lt_tally *tally = result->tally;
     add(result, "", "issued = completed + failed + unfinished",
-        (int64_t)counter_get(&tally->issued),
         (int64_t)(counter_get(&tally->completed) + counter_get(&tally->failed) +
-                  counter_get(&tally->unfinished)));
+                  counter_get(&tally->unfinished)),
+        "=", (int64_t)counter_get(&tally->issued));
 }
 
 /* ---- reasons not to believe it --------------------------------------------------------------- */
@@ -184,7 +187,7 @@ static void check_lag(lt_result *result, const lt_plan *plan)
         result_invalid(result,
                        "the generator was late: %s of the send lag is %.0f ms, most of the %.0f "
                        "ms that were measured",
-                       latency_titles[p], lag.at[p], latency_ms);
+                       percentile_titles[p], lag.at[p], latency_ms);
 }
 
 static void check_transport(lt_result *result, const lt_plan *plan)

@@ -1,6 +1,13 @@
+/*
+ * Due times are computed one after the other, from a generator of random numbers that the seed and
+ * the worker's number start; the backlog is a ring that doubles.
+ */
 #include "loadtest/load/arrivals.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#define FIRST_ROOM 256
 
 /* splitmix64: well mixed from any seed, so neighbouring workers do not resemble each other. */
 static uint64_t next_random(uint64_t *state)
@@ -33,4 +40,44 @@ void arrivals_advance(lt_arrivals *arrivals)
 {
     double gaps = arrivals->random == 0 ? 1.0 : exponential(&arrivals->random);
     arrivals->next_ns += arrivals->gap_ns * gaps;
+}
+
+/* ---- the backlog ------------------------------------------------------------------------------
+ */
+
+static bool grow(lt_backlog *backlog)
+{
+    size_t room = backlog->room == 0 ? FIRST_ROOM : backlog->room * 2;
+    lt_due_request *ring = room > BACKLOG_MAX ? NULL : malloc(room * sizeof(*ring));
+    if (!ring)
+        return false;
+    for (size_t i = 0; i < backlog->count; i++)
+        ring[i] = backlog->ring[(backlog->head + i) & (backlog->room - 1)];
+    free(backlog->ring);
+    *backlog = (lt_backlog){.ring = ring, .count = backlog->count, .room = room};
+    return true;
+}
+
+bool backlog_push(lt_backlog *backlog, lt_due_request request)
+{
+    if (backlog->count == backlog->room && !grow(backlog))
+        return false;
+    backlog->ring[(backlog->head + backlog->count++) & (backlog->room - 1)] = request;
+    return true;
+}
+
+bool backlog_pop(lt_backlog *backlog, lt_due_request *ret)
+{
+    if (backlog->count == 0)
+        return false;
+    *ret = backlog->ring[backlog->head];
+    backlog->head = (backlog->head + 1) & (backlog->room - 1);
+    backlog->count--;
+    return true;
+}
+
+void backlog_release(lt_backlog *backlog)
+{
+    free(backlog->ring);
+    *backlog = (lt_backlog){0};
 }

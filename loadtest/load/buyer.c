@@ -1,7 +1,11 @@
+/*
+ * A buyer's request goes through up to three stages: the warm-up that opens the connection, the
+ * purchase with its retries, and the replay. All of them use the same easy handle; what an attempt
+ * ended with decides what it does next.
+ */
 #include "loadtest/load/buyer.h"
 
 #include "loadtest/load/response.h"
-#include "loadtest/load/transfers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,10 +15,10 @@
 
 #define URL_MAX        1024
 #define BODY_MAX       4096 /* more of an answer is counted, not kept */
-#define GREETING_MS    3000L
+#define WARM_UP_MS     3000L
 #define CONNECT_MAX_MS 5000L
 
-typedef enum lt_stage { STAGE_GREETING, STAGE_BUYING, STAGE_REPLAYING } lt_stage;
+typedef enum lt_stage { STAGE_WARM_UP, STAGE_BUYING, STAGE_REPLAYING } lt_stage;
 
 typedef struct lt_request {
     lt_stage stage;
@@ -28,7 +32,6 @@ typedef struct lt_request {
 struct lt_buyer {
     lt_run_state *state;
     lt_tally *tally;
-    lt_receipts *receipts;
     lt_transfers *transfers; /* that performs the easy handle, or NULL */
     CURL *easy;
     CURLSH *connections; /* of this buyer only, see transfers.h; NULL without a flight */
@@ -64,7 +67,7 @@ static curl_socket_t open_connection(void *user, curlsocktype purpose, struct cu
     long sent = 0;
     (void)purpose;
     curl_easy_getinfo(buyer->easy, CURLINFO_REQUEST_SIZE, &sent);
-    if (sent > 0 || run_state_cut(buyer->state))
+    if (sent > 0 || run_state_is_cut(buyer->state))
         return CURL_SOCKET_BAD; /* libcurl's own second try, see buyer.h */
     int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
     pthread_mutex_lock(&buyer->fds_mutex);
@@ -131,15 +134,13 @@ static bool make_easy(lt_buyer *buyer)
     return true;
 }
 
-lt_buyer *buyer_new(lt_run_state *state, lt_tally *tally, lt_receipts *receipts,
-                    lt_transfers *transfers, int user)
+lt_buyer *buyer_new(lt_run_state *state, lt_tally *tally, lt_transfers *transfers, int user)
 {
     lt_buyer *buyer = calloc(1, sizeof(*buyer));
     if (!buyer)
         return NULL;
     *buyer = (lt_buyer){.state = state,
                         .tally = tally,
-                        .receipts = receipts,
                         .transfers = transfers,
                         .user = user,
                         .target = user % state->plan->target_count};
@@ -169,26 +170,31 @@ CURL *buyer_easy(lt_buyer *buyer)
     return buyer->easy;
 }
 
+lt_run_state *buyer_state(const lt_buyer *buyer)
+{
+    return buyer->state;
+}
+
 int buyer_target(const lt_buyer *buyer)
 {
     return buyer->target;
 }
 
-/* ---- the greeting ---------------------------------------------------------------------------- */
+/* ---- the warm-up ----------------------------------------------------------------------------- */
 
-void buyer_greet(lt_buyer *buyer)
+void buyer_warm_up(lt_buyer *buyer)
 {
-    buyer->request = (lt_request){.stage = STAGE_GREETING};
+    buyer->request = (lt_request){.stage = STAGE_WARM_UP};
     buyer->body_length = 0;
     snprintf(buyer->url, sizeof(buyer->url), "%s/livez",
              buyer->state->plan->targets[buyer->target]);
     curl_easy_setopt(buyer->easy, CURLOPT_HTTPGET, 1L);
     curl_easy_setopt(buyer->easy, CURLOPT_HTTPHEADER, NULL);
-    curl_easy_setopt(buyer->easy, CURLOPT_TIMEOUT_MS, GREETING_MS);
+    curl_easy_setopt(buyer->easy, CURLOPT_TIMEOUT_MS, WARM_UP_MS);
     curl_easy_setopt(buyer->easy, CURLOPT_URL, buyer->url);
 }
 
-/* From the greeting to buying: what stays the same for all requests. */
+/* From the warm-up to buying: what stays the same for all requests. */
 static void become_buyer(lt_buyer *buyer)
 {
     curl_easy_setopt(buyer->easy, CURLOPT_POST, 1L);
@@ -198,25 +204,23 @@ static void become_buyer(lt_buyer *buyer)
     curl_easy_setopt(buyer->easy, CURLOPT_TIMEOUT_MS, buyer->state->plan->timeout_ms);
 }
 
-void buyer_skip_greeting(lt_buyer *buyer)
+void buyer_skip_warm_up(lt_buyer *buyer)
 {
     become_buyer(buyer);
 }
 
-void buyer_miss_greeting(lt_buyer *buyer)
+void buyer_miss_warm_up(lt_buyer *buyer)
 {
     become_buyer(buyer);
     errors_add(buyer->state->errors, PHASE_WARM_UP, "timeout", buyer->target);
 }
 
-bool buyer_greeted(lt_buyer *buyer, CURLcode code)
+void buyer_warmed_up(lt_buyer *buyer, CURLcode code)
 {
     lt_response response = response_read(buyer->easy, code, buyer->body, buyer->body_length);
     become_buyer(buyer);
-    if (response.came && response.status < 400)
-        return true;
-    errors_add(buyer->state->errors, PHASE_WARM_UP, response.code, buyer->target);
-    return false;
+    if (!response.came || response.status >= 400)
+        errors_add(buyer->state->errors, PHASE_WARM_UP, response.code, buyer->target);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -269,16 +273,13 @@ static bool chosen_for_replay(const lt_buyer *buyer)
 
 static void keep_receipt(lt_buyer *buyer, const lt_response *response)
 {
-    lt_receipt receipt = {.ticket = buyer->request.ticket, .target = buyer->target};
+    lt_receipt receipt = {.ticket = buyer->request.ticket, .kind = RECEIPT_UNKNOWN};
     if (response->outcome == OUT_SOLD) {
         receipt.kind = RECEIPT_SOLD;
         receipt.order_hash = receipt_hash(response->order);
-    } else if (response->outcome == OUT_UNKNOWN) {
-        receipt.kind = RECEIPT_UNKNOWN;
-    } else {
-        return;
     }
-    receipts_add(buyer->receipts, receipt);
+    if (receipt.kind == RECEIPT_SOLD || response->outcome == OUT_UNKNOWN)
+        tally_keep_receipt(buyer->tally, receipt);
 }
 
 static void settle_as(lt_buyer *buyer, const lt_response *response, lt_ending ending)
@@ -305,7 +306,7 @@ static void judge_replay(lt_buyer *buyer, const lt_response *response)
 
 static bool retry_wanted(const lt_buyer *buyer, const lt_response *response)
 {
-    return response->outcome == OUT_UNKNOWN && !run_state_cut(buyer->state) &&
+    return response->outcome == OUT_UNKNOWN && !run_state_is_cut(buyer->state) &&
            buyer->request.attempt < buyer->state->plan->retries;
 }
 
@@ -331,7 +332,7 @@ static void count_attempt(lt_buyer *buyer, const lt_response *response)
 bool buyer_settle(lt_buyer *buyer, CURLcode code)
 {
     lt_response response = response_read(buyer->easy, code, buyer->body, buyer->body_length);
-    if (!response.came && run_state_cut(buyer->state)) {
+    if (!response.came && run_state_is_cut(buyer->state)) {
         buyer_abandon(buyer);
         return false;
     }

@@ -21,35 +21,35 @@
 #define LOADTEST_BUYER_H
 
 #include "loadtest/load/run_state.h"
+#include "loadtest/load/transfers.h"
 
 #include <curl/curl.h>
 
 typedef struct lt_buyer lt_buyer;
 
-typedef struct lt_transfers lt_transfers;
-
 /*
  * A buyer for user number `user`, to be performed by `transfers`, or by blocking calls when that is
  * NULL. NULL when memory is short. Keeps the pointers (borrowed).
  */
-lt_buyer *buyer_new(lt_run_state *state, lt_tally *tally, lt_receipts *receipts,
-                    lt_transfers *transfers, int user);
+lt_buyer *buyer_new(lt_run_state *state, lt_tally *tally, lt_transfers *transfers, int user);
 void buyer_free(lt_buyer *buyer);
 
 /* The handle to perform. Its CURLOPT_PRIVATE is the engine's. */
 CURL *buyer_easy(lt_buyer *buyer);
 
+lt_run_state *buyer_state(const lt_buyer *buyer);
+
 /* The target that the buyer is connected to, or would be. */
 int buyer_target(const lt_buyer *buyer);
 
 /* Prepares GET /livez at the buyer's target, to open the connection before the run. */
-void buyer_greet(lt_buyer *buyer);
-/* Notes how the greeting went: errors go to the book. True when it was friendly. */
-bool buyer_greeted(lt_buyer *buyer, CURLcode code);
+void buyer_warm_up(lt_buyer *buyer);
+/* Notes how that ended: a bad answer is counted among the errors. */
+void buyer_warmed_up(lt_buyer *buyer, CURLcode code);
 /* Instead of both: the first request opens the connection. */
-void buyer_skip_greeting(lt_buyer *buyer);
-/* Likewise, because there was no time left to greet; goes to the book. */
-void buyer_miss_greeting(lt_buyer *buyer);
+void buyer_skip_warm_up(lt_buyer *buyer);
+/* Likewise, because there was no time left; counted among the errors. */
+void buyer_miss_warm_up(lt_buyer *buyer);
 
 /* Prepares a new request, due at `due`, and counts it as issued. Its sending starts now. */
 void buyer_take(lt_buyer *buyer, int64_t ticket, mono_ns due);
@@ -57,7 +57,7 @@ void buyer_take(lt_buyer *buyer, int64_t ticket, mono_ns due);
 /* Takes note of an attempt's end. True: another attempt was prepared, perform again. */
 bool buyer_settle(lt_buyer *buyer, CURLcode code);
 
-/* Settles a request that is given up in flight, as unfinished. The handle must not be running. */
+/* Settles an open request that is given up, as unfinished. The handle must not be running. */
 void buyer_abandon(lt_buyer *buyer);
 
 /* From any thread: breaks the connection, so that a blocking perform returns at once. */

@@ -1,17 +1,27 @@
+/*
+ * Starts, wakes and joins the threads of a run, whatever they do: that is the driver's. Before that
+ * it sees to it that there are descriptors for all of them, because users who find none would look
+ * like a service that does not answer.
+ */
 #include "loadtest/load/engine.h"
 
-#include "loadtest/load/event_loop.h"
-#include "loadtest/load/threads.h"
+#include "loadtest/load/driver.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#define FDS_OF_PROGRAM 64 /* files, the watch, the service's own requests */
+#define STACK_BYTES    (512 * 1024)
+#define FDS_OF_PROGRAM 64 /* files, the stock sampler, requests around the run */
 #define FDS_OF_THREAD  5  /* libcurl's wake-up pair; of a worker also epoll, timer, wake-up */
 
 struct lt_engine {
-    lt_threads *threads; /* one of the two, the other is NULL */
-    lt_events *events;
+    lt_run_state *state;
+    const lt_driver *driver;
+    int count; /* threads that run */
+    struct {
+        pthread_t thread;
+        void *work;
+    } threads[];
 };
 
 static bool is_threaded(const lt_plan *plan)
@@ -26,44 +36,7 @@ int engine_threads(const lt_plan *plan)
     return plan->workers < plan->users ? plan->workers : plan->users;
 }
 
-bool fleet_init(lt_fleet *fleet, int threads)
-{
-    *fleet = (lt_fleet){.threads = threads};
-    fleet->tallies = calloc((size_t)threads, sizeof(fleet->tallies[0]));
-    fleet->receipts = calloc((size_t)threads, sizeof(fleet->receipts[0]));
-    bool complete = fleet->tallies && fleet->receipts;
-    for (int i = 0; complete && i < threads; i++) {
-        fleet->tallies[i] = tally_new();
-        complete = fleet->tallies[i];
-    }
-    if (!complete)
-        fleet_release(fleet);
-    return complete;
-}
-
-void fleet_release(lt_fleet *fleet)
-{
-    for (int i = 0; fleet->tallies && i < fleet->threads; i++)
-        tally_free(fleet->tallies[i]);
-    for (int i = 0; fleet->receipts && i < fleet->threads; i++)
-        receipts_release(&fleet->receipts[i]);
-    free(fleet->tallies);
-    free(fleet->receipts);
-    *fleet = (lt_fleet){0};
-}
-
-lt_tally *fleet_sum(const lt_fleet *fleet)
-{
-    lt_tally *sum = tally_new();
-    for (int i = 0; sum && i < fleet->threads; i++)
-        tally_merge(sum, fleet->tallies[i]);
-    return sum;
-}
-
-/*
- * Users who find no descriptor would look like a service that does not answer. An open model opens
- * only the connections that it needs.
- */
+/* An open model opens only the connections that it needs. */
 static bool enough_descriptors(const lt_plan *plan, char *err, size_t err_len)
 {
     struct rlimit limit;
@@ -79,38 +52,67 @@ static bool enough_descriptors(const lt_plan *plan, char *err, size_t err_len)
     return false;
 }
 
-lt_engine *engine_start(lt_run_state *state, lt_fleet *fleet, char *err, size_t err_len)
+static bool start_thread(lt_engine *engine, const pthread_attr_t *attributes)
 {
-    if (!enough_descriptors(state->plan, err, err_len))
+    int number = engine->count;
+    void *work = engine->driver->make(engine->state, number, engine->state->tallies.count);
+    if (!work)
+        return false;
+    engine->threads[number].work = work;
+    if (pthread_create(&engine->threads[number].thread, attributes, engine->driver->main, work) !=
+        0) {
+        engine->driver->free(work);
+        return false;
+    }
+    engine->count++;
+    return true;
+}
+
+lt_engine *engine_start(lt_run_state *state, char *err, size_t err_len)
+{
+    const lt_plan *plan = state->plan;
+    int wanted = state->tallies.count;
+    if (!enough_descriptors(plan, err, err_len))
         return NULL;
-    lt_engine *engine = calloc(1, sizeof(*engine));
+    lt_engine *engine = calloc(1, sizeof(*engine) + (size_t)wanted * sizeof(engine->threads[0]));
     if (!engine) {
         snprintf(err, err_len, "out of memory");
         return NULL;
     }
-    if (is_threaded(state->plan))
-        engine->threads = threads_start(state, fleet, err, err_len);
-    else
-        engine->events = events_start(state, fleet, err, err_len);
-    if (engine->threads || engine->events)
+    engine->state = state;
+    engine->driver = is_threaded(plan) ? &driver_user_thread : &driver_worker;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    while (engine->count < wanted && start_thread(engine, &attributes))
+        ;
+    pthread_attr_destroy(&attributes);
+    if (engine->count == wanted)
         return engine;
-    free(engine);
+    if (is_threaded(plan))
+        snprintf(err, err_len, "only %d of %d user threads could be started", engine->count,
+                 wanted);
+    else
+        snprintf(err, err_len, "%d users need more memory than there is", plan->users);
+    /* Those that did start go through a run without tickets. */
+    run_state_stop(state, STOP_INTERRUPTED);
+    run_state_start(state, engine->count);
+    engine_join(engine);
     return NULL;
 }
 
 void engine_cut(lt_engine *engine)
 {
-    if (engine->threads)
-        threads_cut(engine->threads);
-    else
-        events_cut(engine->events);
+    atomic_store(&engine->state->cut, true);
+    for (int i = 0; i < engine->count; i++)
+        engine->driver->wake(engine->threads[i].work);
 }
 
 void engine_join(lt_engine *engine)
 {
-    if (engine->threads)
-        threads_join(engine->threads);
-    else
-        events_join(engine->events);
+    for (int i = 0; i < engine->count; i++)
+        pthread_join(engine->threads[i].thread, NULL);
+    for (int i = 0; i < engine->count; i++)
+        engine->driver->free(engine->threads[i].work);
     free(engine);
 }

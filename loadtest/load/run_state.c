@@ -1,7 +1,13 @@
+/*
+ * The gate lets all engine threads start at the same instant, after the slowest has opened its
+ * connections. Tickets are one atomic counter; the marks that reports are made from are kept while
+ * answers come in, so that nothing has to be searched for afterwards.
+ */
 #include "loadtest/load/run_state.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 const char *stop_reason_name(lt_stop_reason reason)
 {
@@ -13,10 +19,8 @@ const char *stop_reason_name(lt_stop_reason reason)
     return names[reason];
 }
 
-void run_state_init(lt_run_state *state, const lt_plan *plan, const char *key_prefix)
+bool run_state_init(lt_run_state *state, int threads)
 {
-    *state = (lt_run_state){.plan = plan};
-    snprintf(state->key_prefix, sizeof(state->key_prefix), "%s", key_prefix);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -24,6 +28,11 @@ void run_state_init(lt_run_state *state, const lt_plan *plan, const char *key_pr
     pthread_cond_init(&state->reported, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&state->mutex, NULL);
+    state->timeline = timeline_new();
+    state->errors = errors_new();
+    state->users = calloc((size_t)state->plan->users, sizeof(state->users[0]));
+    return tallies_init(&state->tallies, threads) && state->timeline && state->errors &&
+           state->users;
 }
 
 void run_state_release(lt_run_state *state)
@@ -31,6 +40,10 @@ void run_state_release(lt_run_state *state)
     pthread_cond_destroy(&state->opened);
     pthread_cond_destroy(&state->reported);
     pthread_mutex_destroy(&state->mutex);
+    tallies_release(&state->tallies);
+    timeline_free(state->timeline);
+    errors_free(state->errors);
+    free(state->users);
 }
 
 void run_state_wait_for_start(lt_run_state *state)
@@ -62,11 +75,11 @@ void run_state_finish(lt_run_state *state)
     pthread_mutex_unlock(&state->mutex);
 }
 
-bool run_state_wait_finished(lt_run_state *state, int threads, mono_ns until)
+bool run_state_wait_finished(lt_run_state *state, mono_ns until)
 {
-    struct timespec deadline = {.tv_sec = until / NS_PER_S, .tv_nsec = until % NS_PER_S};
+    struct timespec deadline = clock_timespec(until);
     pthread_mutex_lock(&state->mutex);
-    int rc = 0;
+    int rc = 0, threads = state->tallies.count;
     while (state->finished < threads && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&state->reported, &state->mutex, &deadline);
     bool finished = state->finished >= threads;
@@ -74,7 +87,7 @@ bool run_state_wait_finished(lt_run_state *state, int threads, mono_ns until)
     return finished;
 }
 
-bool run_state_ticket(lt_run_state *state, int64_t *ret_ticket)
+bool run_state_ticket(lt_run_state *state, int64_t *ret)
 {
     const lt_plan *plan = state->plan;
     if (plan->duration > 0 && clock_now() - state->started_at >= plan->duration)
@@ -86,7 +99,7 @@ bool run_state_ticket(lt_run_state *state, int64_t *ret_ticket)
         run_state_stop(state, STOP_REQUESTS);
         return false;
     }
-    *ret_ticket = ticket;
+    *ret = ticket;
     return true;
 }
 
@@ -104,13 +117,6 @@ static void keep_latest(_Atomic mono_ns *mark, mono_ns when)
         ;
 }
 
-static void keep_first(_Atomic mono_ns *mark, mono_ns when)
-{
-    mono_ns seen = atomic_load_explicit(mark, memory_order_relaxed);
-    while ((seen == 0 || when < seen) && !atomic_compare_exchange_weak(mark, &seen, when))
-        ;
-}
-
 static void note_user(lt_user_record *user, const lt_settled *settled)
 {
     if (settled->ending != END_COMPLETED)
@@ -118,7 +124,8 @@ static void note_user(lt_user_record *user, const lt_settled *settled)
     counter_add(&user->answered, 1);
     counter_add(&user->served, outcome_is_served(settled->outcome));
     counter_add(&user->sold, settled->outcome == OUT_SOLD);
-    keep_first(&user->first_answer, settled->done);
+    if (user->first_answer == 0)
+        user->first_answer = settled->done;
 }
 
 static void write_log(lt_run_state *state, int user, int64_t ticket, const lt_settled *s)
@@ -141,9 +148,6 @@ void run_state_note(lt_run_state *state, int user, int64_t ticket, const lt_sett
     keep_latest(&state->last_done, settled->done);
     if (settled->outcome == OUT_SOLD)
         keep_latest(&state->last_sold, settled->done);
-    if (settled->outcome != OUT_SOLD_OUT)
-        return;
-    keep_first(&state->first_refuse, settled->done);
-    if (state->plan->until_sold_out)
+    if (settled->outcome == OUT_SOLD_OUT && state->plan->until_sold_out)
         run_state_stop(state, STOP_SOLD_OUT);
 }

@@ -3,8 +3,8 @@
  *
  * Every request takes a ticket, its number within the run, which also makes its Idempotency-Key.
  * Nobody gets a ticket any more once the run was stopped: because the requests are used up, the
- * time is over, the stock is sold out, or somebody pressed Ctrl-C. What is under way then is
- * awaited, and cut off only when it takes too long.
+ * time is over, the stock is sold out, or somebody pressed Ctrl-C. Requests that are open
+ * then are awaited, and cut off only when that takes too long.
  */
 #ifndef LOADTEST_RUN_STATE_H
 #define LOADTEST_RUN_STATE_H
@@ -12,7 +12,6 @@
 #include "loadtest/base/clock.h"
 #include "loadtest/base/plan.h"
 #include "loadtest/stats/errors.h"
-#include "loadtest/stats/receipts.h"
 #include "loadtest/stats/tally.h"
 #include "loadtest/stats/timeline.h"
 
@@ -31,27 +30,29 @@ const char *stop_reason_name(lt_stop_reason reason);
 
 /* What one user of the closed and flash models got. */
 typedef struct lt_user_record {
-    counter issued, answered, served, sold;
+    lt_counter issued, answered, served, sold;
     _Atomic mono_ns first_answer; /* 0: none yet */
 } lt_user_record;
 
 typedef struct lt_run_state {
-    const lt_plan *plan;   /* (borrowed) */
-    char key_prefix[32];   /* of every Idempotency-Key of the run */
-    const char *sale;      /* the only one to buy in (borrowed) */
-    lt_timeline *timeline; /* (borrowed, as all below) */
+    /* Set by the caller, all borrowed. */
+    const lt_plan *plan;
+    const char *key_prefix; /* of every Idempotency-Key of the run */
+    const char *sale;       /* the only one to buy in */
+    FILE *log;              /* one line a settled request, or NULL */
+
+    lt_tallies tallies; /* one for each thread of the engine */
+    lt_timeline *timeline;
     lt_errors *errors;
     lt_user_record *users; /* plan->users of them */
-    FILE *log;             /* one line a settled request, or NULL */
 
     mono_ns started_at; /* written before the gate opens, constant afterwards */
     _Atomic int64_t tickets;
     _Atomic int stop_reason;
-    _Atomic bool cut;             /* what is in flight shall be given up now */
-    _Atomic mono_ns stopped_at;   /* 0 until stopped */
-    _Atomic mono_ns last_done;    /* the last answer */
-    _Atomic mono_ns last_sold;    /* the last 201 */
-    _Atomic mono_ns first_refuse; /* the first sold_out */
+    _Atomic bool cut;           /* open requests shall be given up now */
+    _Atomic mono_ns stopped_at; /* 0 until stopped */
+    _Atomic mono_ns last_done;  /* the last answer */
+    _Atomic mono_ns last_sold;  /* the last 201 */
 
     pthread_mutex_t mutex;
     pthread_cond_t opened;   /* wakes the engine's threads */
@@ -61,7 +62,9 @@ typedef struct lt_run_state {
     int finished;            /* engine threads that are done */
 } lt_run_state;
 
-void run_state_init(lt_run_state *state, const lt_plan *plan, const char *key_prefix);
+/* Prepares the rest for so many threads. False when memory is short; to be released all the same.
+ */
+bool run_state_init(lt_run_state *state, int threads);
 void run_state_release(lt_run_state *state);
 
 /* Engine threads: reports as ready, then waits until the gate opens. */
@@ -73,11 +76,11 @@ void run_state_start(lt_run_state *state, int threads);
 /* Engine threads: this one is done. */
 void run_state_finish(lt_run_state *state);
 
-/* Waits until `threads` are done, at most until `until`; whether they are. */
-bool run_state_wait_finished(lt_run_state *state, int threads, mono_ns until);
+/* Waits until all are done, at most until `until`; whether they are. */
+bool run_state_wait_finished(lt_run_state *state, mono_ns until);
 
 /* The next ticket; false when the run is over. */
-bool run_state_ticket(lt_run_state *state, int64_t *ret_ticket);
+bool run_state_ticket(lt_run_state *state, int64_t *ret);
 
 /* Ends the run; the first reason counts. */
 void run_state_stop(lt_run_state *state, lt_stop_reason reason);
@@ -87,7 +90,7 @@ static inline bool run_state_stopped(lt_run_state *state)
     return atomic_load_explicit(&state->stop_reason, memory_order_relaxed) != STOP_NOT_YET;
 }
 
-static inline bool run_state_cut(lt_run_state *state)
+static inline bool run_state_is_cut(lt_run_state *state)
 {
     return atomic_load_explicit(&state->cut, memory_order_relaxed);
 }

@@ -1,3 +1,7 @@
+/*
+ * libcurl says which descriptors and which timeout it waits for; here they become an epoll set and
+ * a timer descriptor. See transfers.h for why a descriptor is left in the set.
+ */
 #include "loadtest/load/transfers.h"
 
 #include <errno.h>
@@ -136,7 +140,7 @@ static void arm_timer(lt_transfers *transfers, mono_ns when)
 {
     if (when == transfers->armed_for)
         return;
-    struct itimerspec at = {.it_value = {.tv_sec = when / NS_PER_S, .tv_nsec = when % NS_PER_S}};
+    struct itimerspec at = {.it_value = clock_timespec(when)};
     timerfd_settime(transfers->timer, TFD_TIMER_ABSTIME, &at, NULL);
     transfers->armed_for = when;
 }

@@ -1,16 +1,19 @@
-#include "loadtest/load/worker.h"
-
+/*
+ * A thread with many users, or with many connections of an open model: an event loop. Each turn
+ * starts what is due, waits for the network, and settles what has ended. See driver.h for what a
+ * seat is.
+ */
 #include "loadtest/load/arrivals.h"
-#include "loadtest/load/backlog.h"
 #include "loadtest/load/buyer.h"
+#include "loadtest/load/driver.h"
 #include "loadtest/load/transfers.h"
 
 #include <stdlib.h>
 
-#define LOOK_NS       (50 * NS_PER_MS) /* how long a stopped run may stay unnoticed */
-#define GREETINGS_MAX 128              /* connections that are opened at the same time */
-#define GREETINGS_NS  (30 * NS_PER_S)  /* after which no more are opened before the start */
-#define ARRIVALS_MAX  64               /* that are started before the network is looked at again */
+#define LOOK_NS      (50 * NS_PER_MS) /* how long a stopped run may stay unnoticed */
+#define WARM_UPS_MAX 128              /* connections that are opened at the same time */
+#define WARM_UPS_NS  (30 * NS_PER_S)  /* after which no more are opened before the start */
+#define ARRIVALS_MAX 64               /* that are started before the network is looked at again */
 
 typedef struct lt_seat {
     lt_buyer *buyer;
@@ -19,7 +22,7 @@ typedef struct lt_seat {
     struct lt_seat *next; /* in the queue, or on the stack */
 } lt_seat;
 
-struct lt_worker {
+typedef struct lt_worker {
     lt_run_state *state;
     lt_tally *tally;
     lt_transfers *transfers;
@@ -30,19 +33,29 @@ struct lt_worker {
     int next_target;                 /* whose turn it is */
     lt_arrivals arrivals;
     lt_backlog backlog;
-};
+} lt_worker;
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-lt_worker *worker_new(lt_run_state *state, lt_tally *tally, lt_receipts *receipts, int number,
-                      int count)
+static void worker_free(void *work)
+{
+    lt_worker *worker = work;
+    for (int i = 0; i < worker->seat_count; i++)
+        buyer_free(worker->seats[i].buyer);
+    transfers_free(worker->transfers);
+    backlog_release(&worker->backlog);
+    free(worker->seats);
+    free(worker);
+}
+
+static void *worker_make(lt_run_state *state, int number, int count)
 {
     int users = state->plan->users;
     lt_worker *worker = calloc(1, sizeof(*worker));
     if (!worker)
         return NULL;
     worker->state = state;
-    worker->tally = tally;
+    worker->tally = state->tallies.items[number];
     int seats = (users - number + count - 1) / count;
     worker->seats = calloc((size_t)seats, sizeof(worker->seats[0]));
     worker->transfers = transfers_new(seats);
@@ -51,8 +64,8 @@ lt_worker *worker_new(lt_run_state *state, lt_tally *tally, lt_receipts *receipt
     bool complete = worker->seats && worker->transfers;
     while (complete && worker->seat_count < seats) {
         lt_seat *seat = &worker->seats[worker->seat_count];
-        seat->buyer = buyer_new(state, tally, receipts, worker->transfers,
-                                number + worker->seat_count * count);
+        seat->buyer =
+            buyer_new(state, worker->tally, worker->transfers, number + worker->seat_count * count);
         complete = seat->buyer;
         if (!complete)
             break;
@@ -65,20 +78,9 @@ lt_worker *worker_new(lt_run_state *state, lt_tally *tally, lt_receipts *receipt
     return NULL;
 }
 
-void worker_free(lt_worker *worker)
+static void worker_wake(void *work)
 {
-    if (!worker)
-        return;
-    for (int i = 0; i < worker->seat_count; i++)
-        buyer_free(worker->seats[i].buyer);
-    transfers_free(worker->transfers);
-    backlog_release(&worker->backlog);
-    free(worker->seats);
-    free(worker);
-}
-
-void worker_wake(lt_worker *worker)
-{
+    lt_worker *worker = work;
     transfers_wake(worker->transfers);
 }
 
@@ -154,25 +156,25 @@ static lt_seat *take_first(lt_worker *worker)
 /* ---- before the start ------------------------------------------------------------------------ */
 
 /* Opens the connections of all users. Those of an open model are opened when they are needed. */
-static void greet_all(lt_worker *worker)
+static void warm_up_all(lt_worker *worker)
 {
-    mono_ns deadline = clock_now() + GREETINGS_NS;
+    mono_ns deadline = clock_now() + WARM_UPS_NS;
     CURLcode code;
     lt_seat *seat;
     int next = 0;
     while (next < worker->seat_count || worker->busy > 0) {
-        while (next < worker->seat_count && worker->busy < GREETINGS_MAX) {
+        while (next < worker->seat_count && worker->busy < WARM_UPS_MAX) {
             seat = &worker->seats[next++];
             if (clock_now() > deadline) {
-                buyer_miss_greeting(seat->buyer);
+                buyer_miss_warm_up(seat->buyer);
                 continue;
             }
-            buyer_greet(seat->buyer);
+            buyer_warm_up(seat->buyer);
             start_transfer(worker, seat);
         }
         transfers_wait(worker->transfers, clock_now() + LOOK_NS);
         while ((seat = next_done(worker, &code)))
-            buyer_greeted(seat->buyer, code);
+            buyer_warmed_up(seat->buyer, code);
     }
 }
 
@@ -181,7 +183,7 @@ static void seat_all(lt_worker *worker)
     for (int i = worker->seat_count - 1; i >= 0; i--) {
         lt_seat *seat = &worker->seats[i];
         if (is_open(worker)) {
-            buyer_skip_greeting(seat->buyer);
+            buyer_skip_warm_up(seat->buyer);
             lay_aside(worker, seat);
         } else {
             queue_up(worker, seat, worker->state->started_at);
@@ -299,18 +301,18 @@ static bool is_done(lt_worker *worker)
     if (!run_state_stopped(worker->state))
         return false;
     /* Every ticket of a run of N requests is used, however late. */
-    if (worker->state->stop_reason != STOP_REQUESTS || run_state_cut(worker->state))
+    if (worker->state->stop_reason != STOP_REQUESTS || run_state_is_cut(worker->state))
         drop_backlog(worker);
-    if (run_state_cut(worker->state))
+    if (run_state_is_cut(worker->state))
         abandon_busy(worker);
     return worker->busy == 0 && worker->backlog.count == 0;
 }
 
-void *worker_main(void *arg)
+static void *worker_main(void *work)
 {
-    lt_worker *worker = arg;
+    lt_worker *worker = work;
     if (!is_open(worker))
-        greet_all(worker);
+        warm_up_all(worker);
     run_state_wait_for_start(worker->state);
     seat_all(worker);
     while (!is_done(worker)) {
@@ -321,3 +323,5 @@ void *worker_main(void *arg)
     run_state_finish(worker->state);
     return NULL;
 }
+
+const lt_driver driver_worker = {worker_make, worker_free, worker_main, worker_wake};

@@ -1,11 +1,11 @@
 /*
+ * Two result files, read back as JSON: rows are matched by strategy, metrics by name.
+ *
  * A change smaller than the range of the runs on either side is noise, and is said to be.
  */
-#include "loadtest/report/diff.h"
-
+#include "loadtest/report/report.h"
 #include "loadtest/report/style.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,10 +117,8 @@ static bool within_noise(const lt_metric *metric, const cJSON *before, const cJS
 {
     if (!metric->range)
         return false;
-    double low_a = bound(before, metric->range, "low"),
-           high_a = bound(before, metric->range, "high");
-    double low_b = bound(after, metric->range, "low"), high_b = bound(after, metric->range, "high");
-    return low_a <= high_b && low_b <= high_a;
+    return bound(before, metric->range, "low") <= bound(after, metric->range, "high") &&
+           bound(after, metric->range, "low") <= bound(before, metric->range, "high");
 }
 
 static const char *judgement(const lt_metric *metric, double before, double after, bool noise)

@@ -3,7 +3,7 @@
  * number of values so far, 1 / (1 - quantile); the quantiles get denser towards 1, five to each
  * halving of what is left; then a footer of comments.
  */
-#include "loadtest/report/hgrm.h"
+#include "loadtest/report/report.h"
 
 #include <inttypes.h>
 #include <math.h>

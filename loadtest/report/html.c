@@ -1,4 +1,7 @@
-#include "loadtest/report/html.h"
+/*
+ * Copies the page and puts style, data and scripts where it has its marks.
+ */
+#include "loadtest/report/report.h"
 
 #include "loadtest/report/page/charts.js.h"
 #include "loadtest/report/page/page.html.h"

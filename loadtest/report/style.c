@@ -1,3 +1,7 @@
+/*
+ * Whether there is colour is asked for each time: it costs nothing beside the writing, and no
+ * caller has to hand it on.
+ */
 #include "loadtest/report/style.h"
 
 #include <inttypes.h>

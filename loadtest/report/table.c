@@ -1,9 +1,9 @@
 /*
- * The table of several strategies, and what stands below every report: the article's figures, the
- * thresholds, the files.
+ * The table of several strategies, and what stands below every report: the article's figures and
+ * the thresholds.
  */
+#include "loadtest/report/report.h"
 #include "loadtest/report/style.h"
-#include "loadtest/report/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -28,7 +28,7 @@ static void table_row(FILE *out, const lt_row *row)
     const lt_result *result = row_shown(row);
     lt_latency latency = result_latency(result, OUT_SOLD);
     fprintf(out, "%-20.40s %s%-10s%s %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64,
-            row->spec.label, style_verdict(out, result->verdict), verdict_name(result->verdict),
+            row->spec->label, style_verdict(out, result->verdict), verdict_name(result->verdict),
             style_end(out), result->sold, result->oversold, result->lost_updates, result->undersold,
             result->duplicates);
     fprintf(out, "  %9s %-15s %8s %8s %8s %8s %8s %9s\n", figure_of(result_throughput(result)).text,
@@ -40,8 +40,8 @@ static void table_row(FILE *out, const lt_row *row)
 
 void report_table(FILE *out, const lt_comparison *comparison)
 {
-    const lt_plan *plan = &comparison->options->plan;
-    int runs = comparison->options->runs;
+    const lt_plan *plan = comparison->plan;
+    int runs = plan->runs;
     fprintf(out, "\n%s model, %d users, stock %ld, %d %s each; safe ones first, by throughput\n\n",
             model_name(plan->model), plan->users, plan->stock, runs,
             runs == 1 ? "run" : "interleaved runs");
@@ -60,13 +60,13 @@ void report_table(FILE *out, const lt_comparison *comparison)
     for (int i = 0; i < comparison->row_count; i++) {
         const lt_row *row = &comparison->rows[i];
         for (int j = 0; j < row_shown(row)->reason_count; j++)
-            fprintf(out, "  %s is invalid: %s\n", row->spec.label, row_shown(row)->reasons[j]);
+            fprintf(out, "  %s is invalid: %s\n", row->spec->label, row_shown(row)->reasons[j]);
     }
 }
 
-void report_reference(FILE *out, const lt_comparison *comparison)
+static void report_reference(FILE *out, const lt_comparison *comparison)
 {
-    if (comparison->options->preset != PRESET_REFERENCE)
+    if (comparison->plan->preset != PRESET_REFERENCE)
         return;
     fprintf(out,
             "\nThe article's own figures (measured elsewhere, on another machine, over a network: "
@@ -77,7 +77,7 @@ void report_reference(FILE *out, const lt_comparison *comparison)
     for (int i = 0; i < comparison->row_count; i++) {
         const lt_row *row = &comparison->rows[i];
         lt_latency latency = latency_of(row_shown(row)->all_due);
-        fprintf(out, "  %-16s average %s ms   %s requests/s   %s\n", row->spec.label,
+        fprintf(out, "  %-16s average %s ms   %s requests/s   %s\n", row->spec->label,
                 figure_of(latency.count > 0 ? latency.mean : NAN).text,
                 figure_of(result_throughput(row_shown(row))).text,
                 verdict_name(row_shown(row)->verdict));
@@ -88,32 +88,22 @@ static void report_thresholds(FILE *out, const lt_comparison *comparison, const 
 {
     static const char *const words[] = {
         [THRESHOLD_HOLDS] = "ok", [THRESHOLD_BROKEN] = "BROKEN", [THRESHOLD_NO_VALUE] = "NO VALUE"};
-    for (int i = 0; i < comparison->options->threshold_count; i++) {
-        const lt_threshold *threshold = &comparison->options->thresholds[i];
+    for (int i = 0; i < comparison->threshold_count; i++) {
+        const lt_threshold *threshold = &comparison->thresholds[i];
         double observed;
         lt_threshold_state state = threshold_check(threshold, row_shown(row), &observed);
         fprintf(out, "  %-8s fail if %-20s observed %s (%s)\n", words[state], threshold->text,
-                figure_of(observed).text, row->spec.label);
+                figure_of(observed).text, row->spec->label);
     }
 }
 
 void report_closing(FILE *out, const lt_comparison *comparison)
 {
-    const lt_options *options = comparison->options;
-    if (options->threshold_count > 0)
+    report_reference(out, comparison);
+    if (comparison->threshold_count > 0)
         fprintf(out, "\n%sThresholds%s\n", style_bold(out), style_end(out));
     for (int i = 0; i < comparison->row_count; i++) {
-        if (!comparison->rows[i].expect_unsafe)
+        if (!comparison->rows[i].spec->expect_unsafe)
             report_thresholds(out, comparison, &comparison->rows[i]);
     }
-    const char *files[] = {options->json_path, options->html_path, options->hgrm_path,
-                           options->log_path};
-    const char *lead = "\nwritten: ";
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        if (!files[i] || strcmp(files[i], "-") == 0)
-            continue;
-        fprintf(out, "%s%s", lead, files[i]);
-        lead = "  ";
-    }
-    fputc('\n', out);
 }

@@ -1,6 +1,9 @@
-#include "loadtest/report/text.h"
-
+/*
+ * The report of one run. It says first what a reader must know (the verdict, and why), then what
+ * explains it; sections with nothing to say are left out.
+ */
 #include "loadtest/judge/verdict.h"
+#include "loadtest/report/report.h"
 #include "loadtest/report/style.h"
 
 #include <inttypes.h>
@@ -19,7 +22,8 @@ static void heading(FILE *out, const char *text)
 
 /* ---- verdict --------------------------------------------------------------------------------- */
 
-void verdict_sentence(const lt_result *result, const lt_plan *plan, char *text, size_t size)
+/* What a verdict means in this run. */
+static void verdict_sentence(const lt_result *result, const lt_plan *plan, char *text, size_t size)
 {
     switch (result->verdict) {
     case VERDICT_SAFE:
@@ -53,14 +57,15 @@ void verdict_sentence(const lt_result *result, const lt_plan *plan, char *text, 
     }
 }
 
-static void report_verdict(FILE *out, const lt_options *options, const lt_row *row)
+static void report_verdict(FILE *out, const lt_plan *plan, const lt_row *row)
 {
     const lt_result *result = row_shown(row);
     char sentence[200];
-    verdict_sentence(result, &options->plan, sentence, sizeof(sentence));
+    verdict_sentence(result, plan, sentence, sizeof(sentence));
     fprintf(out, "%s%s%s  %s: %s%s\n", style_verdict(out, result->verdict),
-            verdict_name(result->verdict), style_end(out), row->spec.label, sentence,
-            row->expect_unsafe && verdict_is_broken(result->verdict) ? " (as expected of it)" : "");
+            verdict_name(result->verdict), style_end(out), row->spec->label, sentence,
+            row->spec->expect_unsafe && verdict_is_broken(result->verdict) ? " (as expected of it)"
+                                                                           : "");
     if (result->partial)
         fprintf(out, "PARTIAL REPORT: the run was interrupted\n");
     for (int i = 0; i < result->reason_count; i++)
@@ -73,9 +78,10 @@ static void report_invariants(FILE *out, const lt_result *result)
             style_end(out));
     for (int i = 0; i < result->invariant_count; i++) {
         const lt_invariant *invariant = &result->invariants[i];
-        const char *relation = invariant->at_least ? ">= " : invariant->at_most ? "<= " : "";
+        const char *relation = invariant->relation[0] == '=' ? "" : invariant->relation;
         char expected[32];
-        snprintf(expected, sizeof(expected), "%s%" PRId64, relation, invariant->expected);
+        snprintf(expected, sizeof(expected), "%s%s%" PRId64, relation, relation[0] ? " " : "",
+                 invariant->expected);
         fprintf(out, "  %-4s %-2s  %-48s %10s %9" PRId64 "\n", invariant->ok ? "ok" : "FAIL",
                 invariant->id, invariant->name, expected, invariant->observed);
     }
@@ -288,10 +294,10 @@ static void report_jmeter(FILE *out, const lt_result *result)
             figure_of((double)counter_get(&tally->bytes_sent) / 1024.0 / seconds).text);
 }
 
-void report_run(FILE *out, const lt_options *options, const lt_row *row)
+void report_text(FILE *out, const lt_plan *plan, const lt_row *row)
 {
     const lt_result *result = row_shown(row);
-    report_verdict(out, options, row);
+    report_verdict(out, plan, row);
     if (!result->tally)
         return;
     report_invariants(out, result);
@@ -300,9 +306,9 @@ void report_run(FILE *out, const lt_options *options, const lt_row *row)
         report_latency(out, result);
         report_histogram(out, result);
     }
-    report_targets(out, &options->plan, result);
+    report_targets(out, plan, result);
     report_fairness(out, result);
-    report_errors(out, &options->plan, result);
+    report_errors(out, plan, result);
     report_health(out, result);
     if (counter_get(&result->tally->completed) > 0)
         report_jmeter(out, result);

@@ -1,6 +1,11 @@
+/*
+ * Rates are differences between two sums of all tallies, one second apart; so the threads that
+ * count need not know that anybody looks.
+ */
 #include "loadtest/run/progress.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -14,10 +19,9 @@
 #define LINE_UP         "\033[A"
 
 struct lt_progress {
-    lt_progress_style style;
+    bool on_terminal;
     const char *label;
     lt_run_state *state;
-    const lt_fleet *fleet;
     lt_stock_sampler *sampler;
     mono_ns next_draw, last_second;
     lt_tally *before; /* the sum at last_second */
@@ -25,23 +29,14 @@ struct lt_progress {
     uint64_t errors;
 };
 
-lt_progress_style progress_style_of(bool quiet)
+lt_progress *progress_new(const char *label, lt_run_state *state, lt_stock_sampler *sampler)
 {
-    if (quiet)
-        return PROGRESS_NONE;
-    return isatty(STDERR_FILENO) ? PROGRESS_TERMINAL : PROGRESS_LINES;
-}
-
-lt_progress *progress_new(lt_progress_style style, const char *label, lt_run_state *state,
-                          const lt_fleet *fleet, lt_stock_sampler *sampler)
-{
-    lt_progress *progress = style == PROGRESS_NONE ? NULL : calloc(1, sizeof(*progress));
+    lt_progress *progress = calloc(1, sizeof(*progress));
     if (!progress)
         return NULL;
-    *progress = (lt_progress){.style = style,
+    *progress = (lt_progress){.on_terminal = isatty(STDERR_FILENO),
                               .label = label,
                               .state = state,
-                              .fleet = fleet,
                               .sampler = sampler,
                               .before = tally_new(),
                               .last_second = state->started_at};
@@ -77,7 +72,7 @@ static void measure_latency(lt_progress *progress, const lt_tally *now)
 /* The rates since last_second, which is `at` from now on if a second is over. */
 static void measure(lt_progress *progress, mono_ns at, bool second_over)
 {
-    lt_tally *now = fleet_sum(progress->fleet);
+    lt_tally *now = tallies_sum(&progress->state->tallies);
     if (!now)
         return;
     double span_s = clock_seconds(at - progress->last_second);
@@ -194,12 +189,12 @@ void progress_tick(lt_progress *progress)
     if (!progress || !progress->before)
         return;
     bool second_over = at - progress->last_second >= PERIOD_NS;
-    bool redraw = progress->style == PROGRESS_TERMINAL && at >= progress->next_draw;
+    bool redraw = progress->on_terminal && at >= progress->next_draw;
     bool first_second = progress->last_second == progress->state->started_at;
     /* Until there is a whole second to tell of, the part of it that there is. */
     if (second_over || (redraw && first_second))
         measure(progress, at, second_over);
-    if (progress->style == PROGRESS_LINES && second_over)
+    if (!progress->on_terminal && second_over)
         print_line(progress, at);
     if (!redraw)
         return;
@@ -211,7 +206,7 @@ void progress_free(lt_progress *progress)
 {
     if (!progress)
         return;
-    if (progress->style == PROGRESS_TERMINAL) {
+    if (progress->on_terminal) {
         fputs(LINE_START "\n" LINE_START LINE_UP, stderr);
         fflush(stderr);
     }

@@ -1,14 +1,22 @@
+/*
+ * The course of a run, and what it collects on the way. Figures that only make sense as a
+ * difference (processor time, Redis commands, lock waits) are read before and after; unknown
+ * outcomes are resolved before the stock is read, because while one is open the stock may still
+ * change.
+ */
 #include "loadtest/run/run.h"
 
 #include "loadtest/judge/fairness.h"
 #include "loadtest/judge/verdict.h"
+#include "loadtest/load/engine.h"
+#include "loadtest/run/progress.h"
 #include "loadtest/service/lock_metrics.h"
 #include "loadtest/service/redis_info.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,7 +35,7 @@ static void on_signal(int signo)
     interrupted = 1;
 }
 
-void run_catch_signals(void)
+static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
@@ -35,20 +43,16 @@ void run_catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-bool run_interrupted(void)
-{
-    return interrupted != 0;
-}
-
 /* A run in progress: what it owns besides the result. */
 typedef struct lt_run {
-    const lt_run_setup *setup;
     const lt_plan *plan;
+    const lt_sale_spec *spec;
+    const char *label; /* for the progress display */
+    bool quiet;
     lt_result *result;
     lt_http *http;
     lt_run_state state;
-    lt_fleet fleet;
-    lt_lock_metrics wait_before;
+    lt_lock_metrics lock_before;
     int64_t commands_before; /* -1: unknown */
 } lt_run;
 
@@ -65,8 +69,8 @@ static int64_t redis_commands(const lt_run *run)
 {
     int64_t commands = -1;
     char err[256];
-    if (run->setup->redis_info &&
-        !redis_info_commands(run->setup->redis_info, &commands, err, sizeof(err)))
+    if (run->plan->redis_info &&
+        !redis_info_commands(run->plan->redis_info, &commands, err, sizeof(err)))
         fprintf(stderr, "loadtest: %s\n", err);
     return commands;
 }
@@ -76,26 +80,34 @@ static bool open_sale(lt_run *run)
     char err[768] = "";
     lt_result *result = run->result;
     if (sale_targets_alive(run->http, run->plan, err, sizeof(err)) &&
-        sale_create(run->http, run->plan, &run->setup->spec, result->sale, err, sizeof(err)) &&
+        sale_create(run->http, run->plan, run->spec, result->sale, err, sizeof(err)) &&
         sale_wait_everywhere(run->http, run->plan, result->sale, err, sizeof(err)))
         return true;
     result_invalid(result, "%.250s", err);
     return false;
 }
 
-static bool prepare_state(lt_run *run)
+/* ---- the generator itself -------------------------------------------------------------------- */
+
+typedef struct lt_health_mark {
+    mono_ns at, cpu;
+} lt_health_mark;
+
+static lt_health_mark health_now(void)
 {
-    lt_run_state *state = &run->state;
-    state->users = calloc((size_t)run->plan->users, sizeof(state->users[0]));
-    state->timeline = timeline_new();
-    state->errors = errors_new();
-    state->log = run->setup->log;
-    state->sale = run->result->sale;
-    if (state->users && state->timeline && state->errors &&
-        fleet_init(&run->fleet, engine_threads(run->plan)))
-        return true;
-    result_invalid(run->result, "out of memory");
-    return false;
+    struct timespec cpu;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    return (lt_health_mark){.at = clock_now(), .cpu = cpu.tv_sec * NS_PER_S + cpu.tv_nsec};
+}
+
+static lt_generator_health health_since(lt_health_mark from)
+{
+    lt_health_mark to = health_now();
+    cpu_set_t set;
+    int cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    double wall_s = clock_seconds(to.at - from.at), cpu_s = clock_seconds(to.cpu - from.cpu);
+    return (lt_generator_health){
+        .cpu_s = cpu_s, .cores = cores, .share = wall_s > 0.0 ? cpu_s / (wall_s * cores) : 0.0};
 }
 
 /* ---- during ---------------------------------------------------------------------------------- */
@@ -103,32 +115,21 @@ static bool prepare_state(lt_run *run)
 static void stop_when_due(lt_run_state *state)
 {
     const lt_plan *plan = state->plan;
-    if (run_interrupted())
+    if (interrupted)
         run_state_stop(state, STOP_INTERRUPTED);
     if (plan->duration > 0 && clock_now() - state->started_at >= plan->duration)
         run_state_stop(state, STOP_DURATION);
 }
 
-/* Whether what is still in flight has been awaited long enough. */
+/* Whether open requests have been awaited long enough. */
 static bool patience_over(lt_run_state *state)
 {
-    if (!run_state_stopped(state) || run_state_cut(state))
+    if (!run_state_stopped(state) || run_state_is_cut(state))
         return false;
     mono_ns waited = clock_now() - state->stopped_at;
-    if (run_interrupted())
+    if (interrupted)
         return waited > DRAIN_INT;
     return state->stop_reason == STOP_DURATION && waited > DRAIN_NS;
-}
-
-static void conduct(lt_run *run, lt_engine *engine, lt_progress *progress)
-{
-    lt_run_state *state = &run->state;
-    while (!run_state_wait_finished(state, run->fleet.threads, clock_now() + TICK_NS)) {
-        stop_when_due(state);
-        if (patience_over(state))
-            engine_cut(engine);
-        progress_tick(progress);
-    }
 }
 
 static bool put_load(lt_run *run)
@@ -136,18 +137,22 @@ static bool put_load(lt_run *run)
     char err[256];
     lt_run_state *state = &run->state;
     lt_result *result = run->result;
-    lt_engine *engine = engine_start(state, &run->fleet, err, sizeof(err));
+    lt_engine *engine = engine_start(state, err, sizeof(err));
     if (!engine) {
         result_invalid(result, "%s", err);
         return false;
     }
     lt_health_mark before = health_now();
-    run_state_start(state, run->fleet.threads);
+    run_state_start(state, state->tallies.count);
     lt_stock_sampler *sampler = stock_sampler_start(run->plan, state->started_at);
-    lt_progress *progress =
-        progress_new(run->setup->progress, run->setup->label, state, &run->fleet, sampler);
-    conduct(run, engine, progress);
-    result->health = health_between(before, health_now());
+    lt_progress *progress = run->quiet ? NULL : progress_new(run->label, state, sampler);
+    while (!run_state_wait_finished(state, clock_now() + TICK_NS)) {
+        stop_when_due(state);
+        if (patience_over(state))
+            engine_cut(engine);
+        progress_tick(progress);
+    }
+    result->health = health_since(before);
     progress_free(progress);
     engine_join(engine);
     if (sampler)
@@ -164,7 +169,7 @@ static void collect_counts(lt_run *run)
     mono_ns last = state->last_done;
     result->stop_reason = (lt_stop_reason)state->stop_reason;
     result->partial = result->stop_reason == STOP_INTERRUPTED;
-    result->tally = fleet_sum(&run->fleet);
+    result->tally = tallies_sum(&state->tallies);
     result->all_due = tally_all(result->tally->from_due);
     result->all_send = tally_all(result->tally->from_send);
     result->elapsed_s = last > 0 ? clock_seconds(last - state->started_at) : 0.0;
@@ -172,7 +177,7 @@ static void collect_counts(lt_run *run)
         result->offered_s = clock_seconds(state->stopped_at - state->started_at);
     result->bins = timeline_bins(state->timeline, last > 0 ? last - state->started_at : 0,
                                  &result->bin_count, &result->bin_width_s);
-    result->error_count = errors_list(state->errors, result->errors, ERRORS_MAX);
+    result->error_count = errors_list(state->errors, result->errors);
     fairness_measure(result, state);
 }
 
@@ -182,8 +187,7 @@ static void collect_evidence(lt_run *run)
     lt_result *result = run->result;
     lt_run_state *state = &run->state;
     /* Unknown outcomes first: while one is open, the stock may still change. */
-    result->audit = audit_check(run->http, run->plan, state->key_prefix, &run->fleet,
-                                state->tickets, result->partial ? PATIENCE_INT : PATIENCE_NS);
+    result->audit = audit_check(run->http, state, result->partial ? PATIENCE_INT : PATIENCE_NS);
     result->stock_known = sale_stock(run->http, run->plan->targets[0], run->plan->item,
                                      &result->stock, err, sizeof(err));
     if (result->stock_known && strcmp(result->stock.sale, result->sale) != 0)
@@ -198,17 +202,17 @@ static void collect_costs(lt_run *run, int64_t commands_after)
     lt_result *result = run->result;
     lt_lock_metrics after = lock_metrics_read(run->http, run->plan);
     int64_t sold = result_count(result, OUT_SOLD);
-    lock_metrics_quantile(&run->wait_before, &after, 0.50, &result->lock_wait_p50_ms);
-    lock_metrics_quantile(&run->wait_before, &after, 0.99, &result->lock_wait_p99_ms);
+    lock_metrics_quantile(&run->lock_before, &after, 0.50, &result->lock_wait_p50_ms);
+    lock_metrics_quantile(&run->lock_before, &after, 0.99, &result->lock_wait_p99_ms);
     if (run->commands_before >= 0 && commands_after >= 0 && sold > 0)
         result->redis_per_sale = (double)(commands_after - run->commands_before) / (double)sold;
 }
 
 static void run_sale(lt_run *run)
 {
-    if (!open_sale(run) || !prepare_state(run))
+    if (!open_sale(run))
         return;
-    run->wait_before = lock_metrics_read(run->http, run->plan);
+    run->lock_before = lock_metrics_read(run->http, run->plan);
     run->commands_before = redis_commands(run);
     if (!put_load(run))
         return;
@@ -218,27 +222,48 @@ static void run_sale(lt_run *run)
     collect_evidence(run);
 }
 
-void run_execute(const lt_run_setup *setup, lt_result *result)
+static void run_once(lt_run *run, FILE *log)
 {
-    lt_run run = {.setup = setup, .plan = setup->plan, .result = result};
-    *result = (lt_result){.spec = setup->spec,
+    lt_result *result = run->result;
+    *result = (lt_result){.spec = run->spec,
                           .sellout_s = NAN,
                           .lock_wait_p50_ms = NAN,
                           .lock_wait_p99_ms = NAN,
                           .redis_per_sale = NAN,
                           .fairness = {.ratio = NAN, .jain = NAN}};
     make_key_prefix(result->key_prefix, sizeof(result->key_prefix));
-    run_state_init(&run.state, setup->plan, result->key_prefix);
-    run.http = http_new(setup->plan->admin_token);
-    if (!run.http)
+    run->state = (lt_run_state){
+        .plan = run->plan, .key_prefix = result->key_prefix, .sale = result->sale, .log = log};
+    run->http = http_new(run->plan->admin_token);
+    if (!run_state_init(&run->state, engine_threads(run->plan)) || !run->http)
         result_invalid(result, "out of memory");
     else
-        run_sale(&run);
-    verdict_reach(result, setup->plan);
-    http_free(run.http);
-    fleet_release(&run.fleet);
-    errors_free(run.state.errors);
-    timeline_free(run.state.timeline);
-    free(run.state.users);
-    run_state_release(&run.state);
+        run_sale(run);
+    verdict_reach(result, run->plan);
+    http_free(run->http);
+    run_state_release(&run->state);
+}
+
+/* ---- all runs -------------------------------------------------------------------------------- */
+
+void run_all(lt_comparison *comparison, bool quiet, FILE *log)
+{
+    const lt_plan *plan = comparison->plan;
+    char label[192];
+    catch_signals();
+    for (int i = 0; i < plan->runs * comparison->row_count && !interrupted; i++) {
+        lt_row *row = &comparison->rows[i % comparison->row_count];
+        lt_run run = {.plan = plan,
+                      .spec = row->spec,
+                      .label = label,
+                      .quiet = quiet,
+                      .result = &row->runs[row->run_count++]};
+        snprintf(label, sizeof(label), "%.64s", row->spec->label);
+        if (plan->runs > 1)
+            snprintf(label, sizeof(label), "%.64s %d/%d", row->spec->label, row->run_count,
+                     plan->runs);
+        run_once(&run, log);
+    }
+    comparison->interrupted = interrupted != 0;
+    comparison_rank(comparison);
 }

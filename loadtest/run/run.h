@@ -1,30 +1,25 @@
 /*
- * run.h - one run: create a sale, put the load on it, collect the evidence, judge.
+ * run.h - all runs of a plan. One run: create a sale, put the load on it, collect the evidence,
+ * judge.
+ *
+ * The strategies take turns (a, b, c, a, b, c, ...), so that whatever else the machine does meets
+ * them all alike.
  */
 #ifndef LOADTEST_RUN_H
 #define LOADTEST_RUN_H
 
-#include "loadtest/judge/result.h"
-#include "loadtest/run/progress.h"
+#include "loadtest/judge/comparison.h"
 
-typedef struct lt_run_setup {
-    const lt_plan *plan;
-    lt_sale_spec spec;
-    const char *redis_info; /* address for INFO, or NULL */
-    lt_progress_style progress;
-    const char *label; /* for the live view */
-    FILE *log;         /* one line a settled request, or NULL */
-} lt_run_setup;
+#include <stdio.h>
 
 /*
- * Runs and fills `result`, which the caller frees with result_free() in any case. What keeps
- * the run from starting becomes a reason of an INVALID result.
+ * Executes the runs of comparison->plan and ranks them. What keeps a run from starting becomes a
+ * reason of an INVALID result. `quiet`: without a progress display; `log` gets one line a settled
+ * request, or is NULL.
+ *
+ * SIGINT and SIGTERM end the current run early, which is then marked as partial, and start no
+ * other. A second signal ends the process.
  */
-void run_execute(const lt_run_setup *setup, lt_result *result);
-
-/* SIGINT and SIGTERM end the current run early; the result is then marked as partial. A second
- * signal ends the process. */
-void run_catch_signals(void);
-bool run_interrupted(void);
+void run_all(lt_comparison *comparison, bool quiet, FILE *log);
 
 #endif

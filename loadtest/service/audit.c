@@ -1,3 +1,8 @@
+/*
+ * All tickets of the run in one array, an entry each: first what the buyers were told, then what
+ * the ledger has, page by page; at the end every entry is compared. So neither side is ever
+ * searched for the other.
+ */
 #include "loadtest/service/audit.h"
 
 #include "loadtest/base/number.h"
@@ -18,34 +23,26 @@ typedef struct lt_audit_entry {
     uint64_t order_hash; /* as the buyer was told */
     uint32_t orders;     /* seen in the ledger */
     lt_receipt_kind kind;
-    bool final;   /* unknown, but asked for, and never to have an order */
+    bool final;   /* unknown, but asked for: its order is there, or never will be */
     bool differs; /* the ledger has another id */
 } lt_audit_entry;
 
 typedef struct lt_auditor {
-    const lt_plan *plan;
-    const char *key_prefix;
     lt_http *http;
+    const lt_run_state *state;
     lt_audit_entry *entries;
-    int64_t count;
+    int64_t count; /* of tickets */
     lt_audit report;
 } lt_auditor;
 
-static bool enter_receipts(lt_auditor *auditor, const lt_fleet *fleet)
+static void enter_receipts(lt_auditor *auditor, const lt_tally *tally)
 {
-    auditor->entries = calloc((size_t)auditor->count + 1, sizeof(auditor->entries[0]));
-    if (!auditor->entries)
-        return false;
-    for (int i = 0; i < fleet->threads; i++) {
-        const lt_receipts *receipts = &fleet->receipts[i];
-        for (size_t j = 0; j < receipts->count; j++) {
-            const lt_receipt *receipt = &receipts->items[j];
-            if (receipt->ticket < auditor->count)
-                auditor->entries[receipt->ticket] =
-                    (lt_audit_entry){.kind = receipt->kind, .order_hash = receipt->order_hash};
-        }
+    for (size_t i = 0; i < tally->receipt_count; i++) {
+        const lt_receipt *receipt = &tally->receipts[i];
+        if (receipt->ticket < auditor->count)
+            auditor->entries[receipt->ticket] =
+                (lt_audit_entry){.kind = receipt->kind, .order_hash = receipt->order_hash};
     }
-    return true;
 }
 
 /* ---- unknown outcomes ------------------------------------------------------------------------ */
@@ -60,10 +57,11 @@ static int64_t ask_for_unknowns(lt_auditor *auditor, mono_ns deadline)
         if (entry->kind != RECEIPT_UNKNOWN || entry->final)
             continue;
         char request[80];
-        snprintf(request, sizeof(request), "%s-%" PRId64, auditor->key_prefix, ticket);
+        snprintf(request, sizeof(request), "%s-%" PRId64, auditor->state->key_prefix, ticket);
         /* Each answer may take seconds when the service is in trouble. */
         bool ask = asked++ < RESOLVE_MAX && clock_now() < deadline;
-        lt_order_state state = ask ? sale_order(auditor->http, auditor->plan, request) : ORDER_OPEN;
+        lt_order_state state =
+            ask ? sale_order(auditor->http, auditor->state->plan, request) : ORDER_OPEN;
         if (state == ORDER_FOUND || state == ORDER_NEVER)
             entry->final = true;
         else
@@ -84,9 +82,9 @@ static void resolve_unknowns(lt_auditor *auditor, mono_ns patience)
 /* The ticket in a request id of this run, or -1. */
 static int64_t ticket_of(const lt_auditor *auditor, const char *request)
 {
-    size_t length = strlen(auditor->key_prefix);
+    size_t length = strlen(auditor->state->key_prefix);
     long ticket;
-    if (strncmp(request, auditor->key_prefix, length) != 0 || request[length] != '-' ||
+    if (strncmp(request, auditor->state->key_prefix, length) != 0 || request[length] != '-' ||
         !number_parse_long(request + length + 1, 0, (long)auditor->count - 1, &ticket))
         return -1;
     return ticket;
@@ -110,7 +108,6 @@ static void enter_order(lt_auditor *auditor, const cJSON *order)
         return;
     }
     lt_audit_entry *entry = &auditor->entries[ticket];
-    auditor->report.orders++;
     entry->orders++;
     if (entry->kind == RECEIPT_SOLD &&
         !same_order(cJSON_GetObjectItemCaseSensitive(order, "order"), entry->order_hash))
@@ -143,8 +140,8 @@ static void read_pages(lt_auditor *auditor)
     char cursor[128] = "", url[768];
     do {
         lt_http_reply reply;
-        snprintf(url, sizeof(url), "%s/orders?item=%s%s%s", auditor->plan->targets[0],
-                 auditor->plan->item, cursor[0] == '\0' ? "" : "&cursor=", cursor);
+        snprintf(url, sizeof(url), "%s/orders?item=%s%s%s", auditor->state->plan->targets[0],
+                 auditor->state->plan->item, cursor[0] == '\0' ? "" : "&cursor=", cursor);
         if (!http_call(auditor->http, "GET", url, NULL, PAGE_MS, &reply) || reply.status != 200 ||
             !enter_page(auditor, &reply, cursor, sizeof(cursor)))
             return;
@@ -176,15 +173,17 @@ static void judge_entry(lt_audit *report, const lt_audit_entry *entry)
     }
 }
 
-lt_audit audit_check(lt_http *http, const lt_plan *plan, const char *key_prefix,
-                     const lt_fleet *fleet, int64_t issued, mono_ns patience)
+lt_audit audit_check(lt_http *http, const lt_run_state *state, mono_ns patience)
 {
-    lt_auditor auditor = {.plan = plan, .key_prefix = key_prefix, .http = http, .count = issued};
-    if (!enter_receipts(&auditor, fleet))
+    lt_auditor auditor = {.http = http, .state = state, .count = state->tickets};
+    auditor.entries = calloc((size_t)auditor.count + 1, sizeof(auditor.entries[0]));
+    if (!auditor.entries)
         return auditor.report;
+    for (int i = 0; i < state->tallies.count; i++)
+        enter_receipts(&auditor, state->tallies.items[i]);
     resolve_unknowns(&auditor, patience);
     read_pages(&auditor);
-    for (int64_t ticket = 0; auditor.report.complete && ticket < issued; ticket++)
+    for (int64_t ticket = 0; auditor.report.complete && ticket < auditor.count; ticket++)
         judge_entry(&auditor.report, &auditor.entries[ticket]);
     free(auditor.entries);
     return auditor.report;

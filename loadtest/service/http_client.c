@@ -1,3 +1,7 @@
+/*
+ * A libcurl easy handle that is set up anew for every request and keeps its connection; the body is
+ * collected in a buffer that grows up to a limit.
+ */
 #include "loadtest/service/http_client.h"
 
 #include <curl/curl.h>
@@ -68,7 +72,7 @@ static size_t receive(char *data, size_t size, size_t count, void *user)
 }
 
 bool http_call(lt_http *http, const char *method, const char *url, const char *json,
-               long timeout_ms, lt_http_reply *ret_reply)
+               long timeout_ms, lt_http_reply *ret)
 {
     CURL *easy = http->easy;
     char error[CURL_ERROR_SIZE] = "";
@@ -86,13 +90,13 @@ bool http_call(lt_http *http, const char *method, const char *url, const char *j
     if (json)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, json);
     CURLcode code = curl_easy_perform(easy);
-    *ret_reply =
+    *ret =
         (lt_http_reply){.body = http->length > 0 ? http->body : (char *)"", .length = http->length};
     if (code != CURLE_OK) {
-        snprintf(ret_reply->error, sizeof(ret_reply->error), "%s",
+        snprintf(ret->error, sizeof(ret->error), "%s",
                  error[0] != '\0' ? error : curl_easy_strerror(code));
         return false;
     }
-    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &ret_reply->status);
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &ret->status);
     return true;
 }

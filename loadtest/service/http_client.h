@@ -26,6 +26,6 @@ void http_free(lt_http *http);
  * Performs one request; `json` is the body or NULL. True when an answer came, whatever its status.
  */
 bool http_call(lt_http *http, const char *method, const char *url, const char *json,
-               long timeout_ms, lt_http_reply *ret_reply);
+               long timeout_ms, lt_http_reply *ret);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Buckets of several instances, and of several label sets, are added up by their bounds. Text is
+ * scanned for the one metric; a whole parser of Prometheus's format would gain nothing.
+ */
 #include "loadtest/service/lock_metrics.h"
 
 #include <math.h>

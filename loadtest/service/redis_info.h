@@ -12,6 +12,6 @@
 #include <stdint.h>
 
 /* total_commands_processed. False, with a sentence in `err`, when it can not be had. */
-bool redis_info_commands(const char *address, int64_t *ret_commands, char *err, size_t err_len);
+bool redis_info_commands(const char *address, int64_t *ret, char *err, size_t err_len);
 
 #endif

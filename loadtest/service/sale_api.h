@@ -13,19 +13,18 @@
 
 #define SALE_ID_MAX 72
 
-/* GET /stock. Units are what the orders' quantities add up to. */
+/* What of GET /stock is of use here. Units are what the orders' quantities add up to. */
 typedef struct lt_stock {
     char sale[SALE_ID_MAX];
-    char strategy[64];
-    int64_t initial, remaining, orders, units, oversold, lost_updates;
+    int64_t remaining, orders, units, oversold;
 } lt_stock;
 
-bool sale_stock(lt_http *http, const char *target, const char *item, lt_stock *ret_stock, char *err,
+bool sale_stock(lt_http *http, const char *target, const char *item, lt_stock *ret, char *err,
                 size_t err_len);
 
 /* Closes the item's sale and starts one as `spec` says, at the first target. */
 bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec,
-                 char ret_sale[SALE_ID_MAX], char *err, size_t err_len);
+                 char ret[SALE_ID_MAX], char *err, size_t err_len);
 
 /* Waits until every target serves `sale`: 3 s at most, as the service promises 1 s. */
 bool sale_wait_everywhere(lt_http *http, const lt_plan *plan, const char *sale, char *err,

@@ -1,3 +1,7 @@
+/*
+ * A thread of its own, so that a stalled service holds up no buyer and no display. It keeps all
+ * samples; the reports thin them out.
+ */
 #include "loadtest/service/stock_sampler.h"
 
 #include "loadtest/service/sale_api.h"
@@ -13,7 +17,7 @@ struct lt_stock_sampler {
     mono_ns started_at;
     pthread_t thread;
     lt_http *http;
-    atomic_bool stop;
+    _Atomic int stop;
     pthread_mutex_t mutex; /* guards samples and count */
     lt_stock_sample *samples;
     int count;
@@ -46,15 +50,11 @@ static void take_sample(lt_stock_sampler *sampler)
 static void *sampler_main(void *arg)
 {
     lt_stock_sampler *sampler = arg;
-    while (!atomic_load(&sampler->stop)) {
+    mono_ns now;
+    do {
         take_sample(sampler);
-        mono_ns now = clock_now(), next = now + pause_at(now - sampler->started_at);
-        while (now < next && !atomic_load(&sampler->stop)) {
-            mono_ns slice = now + 20 * NS_PER_MS;
-            clock_sleep_until(slice < next ? slice : next);
-            now = clock_now();
-        }
-    }
+        now = clock_now();
+    } while (clock_sleep_unless(&sampler->stop, now + pause_at(now - sampler->started_at)));
     take_sample(sampler);
     return NULL;
 }
@@ -84,19 +84,19 @@ lt_stock_sampler *stock_sampler_start(const lt_plan *plan, mono_ns started_at)
     return NULL;
 }
 
-bool stock_sampler_last(lt_stock_sampler *sampler, lt_stock_sample *ret_sample)
+bool stock_sampler_last(lt_stock_sampler *sampler, lt_stock_sample *ret)
 {
     pthread_mutex_lock(&sampler->mutex);
     bool any = sampler->count > 0;
     if (any)
-        *ret_sample = sampler->samples[sampler->count - 1];
+        *ret = sampler->samples[sampler->count - 1];
     pthread_mutex_unlock(&sampler->mutex);
     return any;
 }
 
 lt_stock_sample *stock_sampler_stop(lt_stock_sampler *sampler, int *ret_count)
 {
-    atomic_store(&sampler->stop, true);
+    atomic_store(&sampler->stop, 1);
     pthread_join(sampler->thread, NULL);
     lt_stock_sample *samples = sampler->samples;
     *ret_count = sampler->count;

@@ -20,7 +20,7 @@ typedef struct lt_stock_sample {
 lt_stock_sampler *stock_sampler_start(const lt_plan *plan, mono_ns started_at);
 
 /* The last sample so far; false when there is none. Any thread. */
-bool stock_sampler_last(lt_stock_sampler *sampler, lt_stock_sample *ret_sample);
+bool stock_sampler_last(lt_stock_sampler *sampler, lt_stock_sample *ret);
 
 /* Ends the thread; hands over the samples (from malloc, may be NULL) and frees the sampler. */
 lt_stock_sample *stock_sampler_stop(lt_stock_sampler *sampler, int *ret_count);

@@ -1,3 +1,7 @@
+/*
+ * A list that is searched from end to end: kinds of errors are few, and a run with many errors says
+ * nothing anyway. The hints are written for somebody who sees the report and not this code.
+ */
 #include "loadtest/stats/errors.h"
 
 #include <pthread.h>
@@ -58,13 +62,13 @@ static int by_count(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-int errors_list(lt_errors *errors, lt_error_entry *entries, int max)
+int errors_list(lt_errors *errors, lt_error_entry ret_entries[ERRORS_MAX])
 {
     pthread_mutex_lock(&errors->mutex);
-    int count = errors->count < max ? errors->count : max;
-    qsort(errors->entries, (size_t)errors->count, sizeof(errors->entries[0]), by_count);
-    memcpy(entries, errors->entries, (size_t)count * sizeof(entries[0]));
+    int count = errors->count;
+    memcpy(ret_entries, errors->entries, (size_t)count * sizeof(ret_entries[0]));
     pthread_mutex_unlock(&errors->mutex);
+    qsort(ret_entries, (size_t)count, sizeof(ret_entries[0]), by_count);
     return count;
 }
 

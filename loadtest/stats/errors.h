@@ -34,8 +34,8 @@ void errors_free(lt_errors *errors);
 /* Counts one. Any thread. */
 void errors_add(lt_errors *errors, lt_error_phase phase, const char *code, int target);
 
-/* Copies up to `max` entries, most frequent first; the number copied. */
-int errors_list(lt_errors *errors, lt_error_entry *entries, int max);
+/* Copies all entries, most frequent first; their number. */
+int errors_list(lt_errors *errors, lt_error_entry ret_entries[ERRORS_MAX]);
 
 const char *error_phase_name(lt_error_phase phase);
 

@@ -1,4 +1,8 @@
 /*
+ * A log-linear histogram in the layout of HdrHistogram, made to be read while it grows: its pages
+ * appear atomically and its counters are atomic, but as only one thread writes, nothing is ever
+ * compared and swapped.
+ *
  * Bucket numbers, with S = 2,048 sub-buckets and H = S/2:
  *
  *     value          bucket                               width
@@ -9,26 +13,29 @@
  */
 #include "loadtest/stats/histogram.h"
 
-#include "loadtest/base/counter.h"
-
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#define HALF_BITS    10
-#define HALF         (1 << HALF_BITS)
-#define VALUE_BITS   32
-#define VALUE_LIMIT  ((INT64_C(1) << VALUE_BITS) - 1) /* us */
-#define BUCKETS      ((VALUE_BITS - HALF_BITS + 1) * HALF)
-#define PAGE_BUCKETS 128
-#define PAGES        (BUCKETS / PAGE_BUCKETS)
+#define HALF_BITS      10
+#define HALF           (1 << HALF_BITS)
+#define VALUE_BITS     32
+#define VALUE_LIMIT    ((INT64_C(1) << VALUE_BITS) - 1) /* us */
+#define BUCKETS        ((VALUE_BITS - HALF_BITS + 1) * HALF)
+#define PAGE_BUCKETS   128
+#define PAGES          (BUCKETS / PAGE_BUCKETS)
+#define SAMPLES_BEYOND 5 /* a percentile, for it to be given */
+
+const char *const percentile_titles[P_COUNT] = {"p50", "p90", "p95", "p99", "p99.9"};
+const char *const percentile_names[P_COUNT] = {"p50", "p90", "p95", "p99", "p999"};
+static const double quantiles[P_COUNT] = {0.50, 0.90, 0.95, 0.99, 0.999};
 
 typedef struct lt_page {
-    counter counts[PAGE_BUCKETS];
+    lt_counter counts[PAGE_BUCKETS];
 } lt_page;
 
 struct lt_histogram {
-    counter sum; /* us */
+    lt_counter sum; /* us */
     _Atomic int64_t min;
     _Atomic int64_t max;
     _Atomic(lt_page *) pages[PAGES];
@@ -79,33 +86,29 @@ static lt_page *page_at(const lt_histogram *h, int number)
     return atomic_load_explicit((_Atomic(lt_page *) *)&h->pages[number], memory_order_acquire);
 }
 
-/* The page, made when it is not there; of two threads that make one, the first wins. */
+/* The page, made when it is not there. NULL when memory is short. */
 static lt_page *page_need(lt_histogram *h, int number)
 {
     lt_page *page = page_at(h, number);
-    if (page)
-        return page;
-    lt_page *fresh = calloc(1, sizeof(*fresh));
-    if (!fresh)
-        return NULL;
-    if (atomic_compare_exchange_strong(&h->pages[number], &page, fresh))
-        return fresh;
-    free(fresh);
+    if (!page) {
+        page = calloc(1, sizeof(*page));
+        atomic_store_explicit(&h->pages[number], page, memory_order_release);
+    }
     return page;
 }
 
-static void lower_to(_Atomic int64_t *min, int64_t value)
+static int64_t limit_get(const _Atomic int64_t *limit)
 {
-    int64_t seen = atomic_load_explicit(min, memory_order_relaxed);
-    while (value < seen && !atomic_compare_exchange_weak(min, &seen, value))
-        ;
+    return atomic_load_explicit((_Atomic int64_t *)limit, memory_order_relaxed);
 }
 
-static void raise_to(_Atomic int64_t *max, int64_t value)
+/* Makes the limits as wide as low..high. */
+static void widen(lt_histogram *h, int64_t low, int64_t high)
 {
-    int64_t seen = atomic_load_explicit(max, memory_order_relaxed);
-    while (value > seen && !atomic_compare_exchange_weak(max, &seen, value))
-        ;
+    if (low < limit_get(&h->min))
+        atomic_store_explicit(&h->min, low, memory_order_relaxed);
+    if (high > limit_get(&h->max))
+        atomic_store_explicit(&h->max, high, memory_order_relaxed);
 }
 
 bool histogram_record(lt_histogram *h, int64_t us)
@@ -118,8 +121,7 @@ bool histogram_record(lt_histogram *h, int64_t us)
         return false;
     counter_add(&page->counts[bucket % PAGE_BUCKETS], 1);
     counter_add(&h->sum, (uint64_t)us);
-    lower_to(&h->min, us);
-    raise_to(&h->max, us);
+    widen(h, us, us);
     return true;
 }
 
@@ -139,8 +141,7 @@ bool histogram_merge(lt_histogram *into, const lt_histogram *from)
         }
     }
     counter_add(&into->sum, counter_get(&from->sum));
-    lower_to(&into->min, atomic_load_explicit((_Atomic int64_t *)&from->min, memory_order_relaxed));
-    raise_to(&into->max, histogram_max(from));
+    widen(into, limit_get(&from->min), limit_get(&from->max));
     return true;
 }
 
@@ -176,13 +177,13 @@ uint64_t histogram_count(const lt_histogram *h)
 
 int64_t histogram_min(const lt_histogram *h)
 {
-    int64_t min = atomic_load_explicit((_Atomic int64_t *)&h->min, memory_order_relaxed);
+    int64_t min = limit_get(&h->min);
     return min == INT64_MAX ? 0 : min;
 }
 
 int64_t histogram_max(const lt_histogram *h)
 {
-    return atomic_load_explicit((_Atomic int64_t *)&h->max, memory_order_relaxed);
+    return limit_get(&h->max);
 }
 
 double histogram_mean(const lt_histogram *h)
@@ -229,4 +230,25 @@ uint64_t histogram_count_upto(const lt_histogram *h, int64_t us)
 int64_t histogram_bucket_width(int64_t us)
 {
     return bucket_width(bucket_of(us < 0 ? 0 : us));
+}
+
+bool latency_enough(uint64_t count, double quantile)
+{
+    return (double)count * (1.0 - quantile) > SAMPLES_BEYOND - 1e-6;
+}
+
+lt_latency latency_of(const lt_histogram *h)
+{
+    lt_latency latency = {.count = !h ? 0 : histogram_count(h)};
+    for (int i = 0; i < P_COUNT; i++) {
+        latency.at[i] = NAN;
+        if (latency_enough(latency.count, quantiles[i]))
+            latency.at[i] = (double)histogram_at(h, quantiles[i]) / 1000.0;
+    }
+    if (latency.count > 0) {
+        latency.min = (double)histogram_min(h) / 1000.0;
+        latency.mean = histogram_mean(h) / 1000.0;
+        latency.max = (double)histogram_max(h) / 1000.0;
+    }
+    return latency;
 }

@@ -9,14 +9,31 @@
  * Counters live in pages that appear when first needed: a thousand buyers each have several
  * histograms, and each needs a few kilobytes instead of 188.
  *
- * Any number of threads may record at the same time and others may read while they do; a reader
- * then sees a recent state. Merging is addition, so it loses nothing.
+ * One thread records, or merges, into a histogram; any others may read meanwhile, and see a recent
+ * state. Each thread has its own, and merging them is addition, so it loses nothing.
  */
 #ifndef LOADTEST_HISTOGRAM_H
 #define LOADTEST_HISTOGRAM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * A counter that one thread adds to and others may read meanwhile, for display; exactly only after
+ * that thread was joined. So relaxed order is enough, and no addition needs a locked instruction.
+ */
+typedef _Atomic uint64_t lt_counter;
+
+static inline uint64_t counter_get(const lt_counter *counter)
+{
+    return atomic_load_explicit((lt_counter *)counter, memory_order_relaxed);
+}
+
+static inline void counter_add(lt_counter *counter, uint64_t n)
+{
+    atomic_store_explicit(counter, counter_get(counter) + n, memory_order_relaxed);
+}
 
 typedef struct lt_histogram lt_histogram;
 
@@ -54,5 +71,28 @@ int64_t histogram_bucket_width(int64_t us);
  */
 bool histogram_next(const lt_histogram *h, int *cursor, int64_t *ret_low, int64_t *ret_high,
                     uint64_t *ret_count);
+
+typedef enum lt_percentile { P50, P90, P95, P99, P999, P_COUNT } lt_percentile;
+
+/* "p50", "p99.9"; and "p999", as JSON writes it */
+extern const char *const percentile_titles[P_COUNT];
+extern const char *const percentile_names[P_COUNT];
+
+/*
+ * A histogram as the figures that reports print, in ms. A percentile that fewer than five samples
+ * lie beyond says more about luck than about the service: it is not given at all. So p50 needs 10
+ * samples, p90 50, p99 500, p99.9 5,000.
+ */
+typedef struct lt_latency {
+    uint64_t count;
+    double min, mean, max; /* valid when count > 0 */
+    double at[P_COUNT];    /* NAN: too few samples */
+} lt_latency;
+
+/* Of a histogram, or of nothing at all when it is NULL. */
+lt_latency latency_of(const lt_histogram *h);
+
+/* Whether so many samples are enough for a quantile. */
+bool latency_enough(uint64_t count, double quantile);
 
 #endif

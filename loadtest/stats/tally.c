@@ -1,3 +1,7 @@
+/*
+ * A thread's counters and histograms. The histograms are made when first needed: a thousand users
+ * have a tally each, and most of them see two or three of the seven outcomes.
+ */
 #include "loadtest/stats/tally.h"
 
 #include <stdlib.h>
@@ -18,6 +22,7 @@ void tally_free(lt_tally *tally)
     for (int i = 0; i < PLAN_TARGETS_MAX; i++)
         histogram_free(tally->targets[i].latency);
     histogram_free(tally->lag);
+    free(tally->receipts);
     free(tally);
 }
 
@@ -76,7 +81,7 @@ static void merge_target(lt_target_tally *into, const lt_target_tally *from)
     slot_merge(&into->latency, &from->latency);
 }
 
-void tally_merge(lt_tally *into, const lt_tally *from)
+static void merge(lt_tally *into, const lt_tally *from)
 {
     counter_add(&into->issued, counter_get(&from->issued));
     counter_add(&into->completed, counter_get(&from->completed));
@@ -109,4 +114,51 @@ lt_histogram *tally_all(const lt_histogram_slot slots[OUT_COUNT])
             histogram_merge(all, h);
     }
     return all;
+}
+
+bool tallies_init(lt_tallies *tallies, int count)
+{
+    tallies->items = calloc((size_t)count, sizeof(tallies->items[0]));
+    for (tallies->count = 0; tallies->items && tallies->count < count; tallies->count++) {
+        tallies->items[tallies->count] = tally_new();
+        if (!tallies->items[tallies->count])
+            return false;
+    }
+    return tallies->items;
+}
+
+void tallies_release(lt_tallies *tallies)
+{
+    for (int i = 0; i < tallies->count; i++)
+        tally_free(tallies->items[i]);
+    free(tallies->items);
+}
+
+lt_tally *tallies_sum(const lt_tallies *tallies)
+{
+    lt_tally *sum = tally_new();
+    for (int i = 0; sum && i < tallies->count; i++)
+        merge(sum, tallies->items[i]);
+    return sum;
+}
+
+void tally_keep_receipt(lt_tally *tally, lt_receipt receipt)
+{
+    if (tally->receipt_count == tally->receipt_room) {
+        size_t room = tally->receipt_room == 0 ? 64 : tally->receipt_room * 2;
+        lt_receipt *receipts = realloc(tally->receipts, room * sizeof(*receipts));
+        if (!receipts)
+            return;
+        tally->receipts = receipts;
+        tally->receipt_room = room;
+    }
+    tally->receipts[tally->receipt_count++] = receipt;
+}
+
+uint64_t receipt_hash(const char *order)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (; *order != '\0'; order++)
+        hash = (hash ^ (unsigned char)*order) * UINT64_C(1099511628211);
+    return hash;
 }

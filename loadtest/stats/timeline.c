@@ -1,8 +1,12 @@
+/*
+ * The levels are a table of bins each, 400 bins wide; a bin counts answers by outcome, and
+ * latencies in buckets of a quarter of a doubling. All buyers' threads add to the same bins, so
+ * unlike the counters of a tally these are atomically incremented.
+ */
 #include "loadtest/stats/timeline.h"
 
-#include "loadtest/base/counter.h"
-
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define LEVELS          4

@@ -3,7 +3,7 @@
  */
 #include "tests/support/fixture.h"
 
-#include "loadtest/report/diff.h"
+#include "loadtest/report/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,52 +1,26 @@
-#include "loadtest/run/comparison.h"
+/*
+ * What several runs say together: which of them stands for its strategy, how far they range, who
+ * ranks before whom, and the exit code.
+ */
+#include "loadtest/judge/comparison.h"
 
 #include "loadtest/judge/verdict.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- executing ------------------------------------------------------------------------------- */
-
-static bool make_rows(lt_comparison *comparison)
+bool comparison_init(lt_comparison *comparison)
 {
-    const lt_options *options = comparison->options;
-    for (int i = 0; i < options->spec_count; i++) {
+    const lt_plan *plan = comparison->plan;
+    for (int i = 0; i < plan->spec_count; i++) {
         lt_row *row = &comparison->rows[comparison->row_count++];
-        row->spec = options->specs[i];
-        row->expect_unsafe = options_expect_unsafe(options, &row->spec);
-        row->runs = calloc((size_t)options->runs, sizeof(row->runs[0]));
+        row->spec = &plan->specs[i];
+        row->runs = calloc((size_t)plan->runs, sizeof(row->runs[0]));
         if (!row->runs)
             return false;
     }
     return true;
-}
-
-static void execute_one(const lt_comparison *comparison, lt_row *row, FILE *log)
-{
-    const lt_options *options = comparison->options;
-    char label[192];
-    snprintf(label, sizeof(label), "%.64s", row->spec.label);
-    if (options->runs > 1)
-        snprintf(label, sizeof(label), "%.64s %d/%d", row->spec.label, row->run_count + 1,
-                 options->runs);
-    lt_run_setup setup = {.plan = &options->plan,
-                          .spec = row->spec,
-                          .redis_info = options->redis_info,
-                          .progress = progress_style_of(options->quiet),
-                          .label = label,
-                          .log = log};
-    run_execute(&setup, &row->runs[row->run_count]);
-    row->run_count++;
-}
-
-static void execute_all(lt_comparison *comparison, FILE *log)
-{
-    for (int turn = 0; turn < comparison->options->runs; turn++) {
-        for (int i = 0; i < comparison->row_count && !run_interrupted(); i++)
-            execute_one(comparison, &comparison->rows[i], log);
-    }
 }
 
 /* ---- choosing what stands for a row ---------------------------------------------------------- */
@@ -101,7 +75,7 @@ static void relate_to_unlocked(lt_comparison *comparison)
 {
     double unlocked = NAN;
     for (int i = 0; i < comparison->row_count; i++) {
-        if (strcmp(comparison->rows[i].spec.strategy, "none") == 0)
+        if (strcmp(comparison->rows[i].spec->strategy, "none") == 0)
             unlocked = result_throughput(row_shown(&comparison->rows[i]));
     }
     for (int i = 0; i < comparison->row_count; i++) {
@@ -117,22 +91,8 @@ static int by_rank(const void *a, const void *b)
     return broken != 0 ? broken : -by_throughput(&x, &y);
 }
 
-bool comparison_execute(lt_comparison *comparison, const lt_options *options)
+void comparison_rank(lt_comparison *comparison)
 {
-    *comparison = (lt_comparison){.options = options};
-    FILE *log = NULL;
-    if (!make_rows(comparison))
-        return false;
-    if (options->log_path) {
-        log = fopen(options->log_path, "w");
-        if (!log)
-            fprintf(stderr, "loadtest: %s can not be written\n", options->log_path);
-        else
-            fputs("request,user,target,due_ns,sent_ns,done_ns,ending,outcome\n", log);
-    }
-    execute_all(comparison, log);
-    if (log)
-        fclose(log);
     int complete = 0; /* rows that had at least one run */
     for (int i = 0; i < comparison->row_count; i++) {
         lt_row *row = &comparison->rows[i];
@@ -147,7 +107,6 @@ bool comparison_execute(lt_comparison *comparison, const lt_options *options)
     comparison->row_count = complete;
     relate_to_unlocked(comparison);
     qsort(comparison->rows, (size_t)complete, sizeof(comparison->rows[0]), by_rank);
-    return true;
 }
 
 void comparison_release(lt_comparison *comparison)
@@ -169,19 +128,18 @@ static bool run_is_believable(const lt_result *result)
 
 static lt_exit_code row_exit_code(const lt_comparison *comparison, const lt_row *row)
 {
-    const lt_options *options = comparison->options;
     const lt_result *shown = row_shown(row);
     lt_exit_code code = EXIT_SAFE;
     for (int i = 0; i < row->run_count; i++) {
         const lt_result *result = &row->runs[i];
-        if (verdict_is_broken(result->verdict) && !row->expect_unsafe)
+        if (verdict_is_broken(result->verdict) && !row->spec->expect_unsafe)
             return EXIT_BROKEN;
         if (!run_is_believable(result))
             code = EXIT_INVALID;
     }
-    for (int i = 0; i < options->threshold_count && !row->expect_unsafe; i++) {
+    for (int i = 0; i < comparison->threshold_count && !row->spec->expect_unsafe; i++) {
         double observed;
-        switch (threshold_check(&options->thresholds[i], shown, &observed)) {
+        switch (threshold_check(&comparison->thresholds[i], shown, &observed)) {
         case THRESHOLD_HOLDS:
             break;
         case THRESHOLD_NO_VALUE:
@@ -197,11 +155,10 @@ static lt_exit_code row_exit_code(const lt_comparison *comparison, const lt_row 
 
 bool comparison_missed_control(const lt_comparison *comparison)
 {
-    const lt_options *options = comparison->options;
-    if (options->command != COMMAND_COMPARE || options->preset == PRESET_NONE)
+    if (!comparison->plan->needs_control)
         return false;
     for (int i = 0; i < comparison->row_count; i++) {
-        if (strcmp(comparison->rows[i].spec.strategy, "none") == 0)
+        if (strcmp(comparison->rows[i].spec->strategy, "none") == 0)
             return !verdict_is_broken(row_shown(&comparison->rows[i])->verdict);
     }
     return false;
@@ -211,7 +168,7 @@ lt_exit_code comparison_exit_code(const lt_comparison *comparison)
 {
     /* What weighs more comes first: broken, then invalid, then a threshold. */
     static const lt_exit_code weights[] = {EXIT_BROKEN, EXIT_INVALID, EXIT_THRESHOLD};
-    if (run_interrupted() || comparison->row_count == 0)
+    if (comparison->interrupted || comparison->row_count == 0)
         return EXIT_INVALID;
     for (size_t w = 0; w < sizeof(weights) / sizeof(weights[0]); w++) {
         for (int i = 0; i < comparison->row_count; i++) {

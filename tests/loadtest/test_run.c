@@ -1,13 +1,10 @@
 /*
- * loadtest against the real service on a real Redis: what only they can show, the cost of a sale
+ * Whole runs against the real service on a real Redis: what only they can show, the cost of a sale
  * in Redis commands and the wait for the lock; and that the two agree on the HTTP contract.
  */
 #include "tests/support/fixture.h"
 #include "tests/support/stub.h"
 
-#include "loadtest/service/redis_info.h"
-
-#include <math.h>
 #include <string.h>
 
 #define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -26,35 +23,6 @@ static int stop_redis(void **unused)
     (void)unused;
     fx_redis_stop(redis);
     return 0;
-}
-
-static void commands_are_counted_over_both_kinds_of_socket(void **unused)
-{
-    (void)unused;
-    enum { PINGS = 25 };
-    char tcp[64], err[256] = "";
-    snprintf(tcp, sizeof(tcp), "127.0.0.1:%d", fx_redis_port(redis));
-    const char *const addresses[] = {fx_redis_url(redis), tcp};
-    for (int i = 0; i < 2; i++) {
-        int64_t before, after;
-        assert_true(redis_info_commands(addresses[i], &before, err, sizeof(err)));
-        for (int j = 0; j < PINGS; j++)
-            freeReplyObject(redisCommand(fx_redis_ctx(redis), "PING"));
-        assert_true(redis_info_commands(addresses[i], &after, err, sizeof(err)));
-        assert_in_range(after - before, PINGS, PINGS + 2); /* and the questions themselves */
-    }
-}
-
-static void a_redis_that_is_not_there_is_named(void **unused)
-{
-    (void)unused;
-    static const char *const addresses[] = {"127.0.0.1:1", "unix:///nowhere/redis.sock", "nohost"};
-    for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
-        int64_t commands;
-        char err[256] = "";
-        assert_false(redis_info_commands(addresses[i], &commands, err, sizeof(err)));
-        assert_non_null(strstr(err, addresses[i]));
-    }
 }
 
 static const cJSON *row_of(const fx_load *load, const char *strategy)
@@ -151,8 +119,6 @@ static void a_real_sale_has_a_price(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commands_are_counted_over_both_kinds_of_socket),
-        cmocka_unit_test(a_redis_that_is_not_there_is_named),
         cmocka_unit_test(a_real_sale_has_a_price),
     };
     return cmocka_run_group_tests(tests, start_redis, stop_redis);

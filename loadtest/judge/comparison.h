@@ -1,24 +1,22 @@
 /*
- * comparison.h - runs of one or several strategies, and the row that stands for each.
+ * comparison.h - all runs of one or several strategies, and the row that stands for each.
  *
- * The strategies take turns (a, b, c, a, b, c, ...), so that whatever else the machine does meets
- * them all alike. The row of a strategy shows one run in full, so that its figures agree with each
- * other: the run with the median throughput among those with the worst verdict. Rows are ranked:
- * unsafe ones last, whatever their speed.
+ * The row of a strategy shows one run in full, so that its figures agree with each other: the run
+ * with the median throughput among those with the worst verdict. Rows are ranked: unsafe ones last,
+ * whatever their speed.
  */
 #ifndef LOADTEST_COMPARISON_H
 #define LOADTEST_COMPARISON_H
 
-#include "loadtest/cli/options.h"
-#include "loadtest/run/run.h"
+#include "loadtest/judge/result.h"
+#include "loadtest/judge/threshold.h"
 
 typedef struct lt_range {
     double low, high; /* NAN: no values */
 } lt_range;
 
 typedef struct lt_row {
-    lt_sale_spec spec;
-    bool expect_unsafe;
+    const lt_sale_spec *spec; /* (borrowed) */
     lt_result *runs;
     int run_count;
     int shown; /* index of the run that stands for the row */
@@ -27,9 +25,14 @@ typedef struct lt_row {
 } lt_row;
 
 typedef struct lt_comparison {
-    const lt_options *options;
-    lt_row rows[STRATEGIES_MAX]; /* ranked */
+    /* Set by the caller, all borrowed. */
+    const lt_plan *plan;
+    const lt_threshold *thresholds;
+    int threshold_count;
+
+    lt_row rows[PLAN_SALES_MAX];
     int row_count;
+    bool interrupted;
 } lt_comparison;
 
 typedef enum lt_exit_code {
@@ -40,9 +43,12 @@ typedef enum lt_exit_code {
     EXIT_USAGE = 64
 } lt_exit_code;
 
-/* Executes all runs. False when memory is short. */
-bool comparison_execute(lt_comparison *comparison, const lt_options *options);
+/* A row for each sale of the plan, with room for its runs. False when memory is short. */
+bool comparison_init(lt_comparison *comparison);
 void comparison_release(lt_comparison *comparison);
+
+/* After the runs: chooses what each row shows, drops rows without any run, ranks the others. */
+void comparison_rank(lt_comparison *comparison);
 
 /* The run that stands for a row. */
 static inline const lt_result *row_shown(const lt_row *row)

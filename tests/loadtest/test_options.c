@@ -1,0 +1,125 @@
+/*
+ * The command line: what is refused, what is filled in.
+ */
+#include "tests/support/fixture.h"
+
+#include "loadtest/cli/options.h"
+
+#include <string.h>
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static bool parse(char *line, lt_options *options, char *err, size_t err_len)
+{
+    char *argv[32] = {(char *)"loadtest"}, *word;
+    int argc = 1;
+    while ((word = strsep(&line, " ")) != NULL)
+        argv[argc++] = word;
+    return options_parse(argc, argv, options, err, err_len);
+}
+
+static void mistakes_on_the_command_line_are_named(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *line, *words;
+    } table[] = {
+        {"", "expected run, compare"},
+        {"walk", "expected run, compare"},
+        {"run --nosuch 1", "no such option: --nosuch"},
+        {"run --users", "--users needs a value"},
+        {"run --users 0", "--users: \"0\" is not a number from 1"},
+        {"run --users=12x", "--users: \"12x\""},
+        {"run --target 127.0.0.1:7000", "needs a URL"},
+        {"run --target http://h:1/path", "scheme, host and port only"},
+        {"run --item a/b", "--item needs"},
+        {"run --strategies a,b", "run takes one strategy"},
+        {"run --strategy setnx:wait=1", "\"wait=1\" is not an option of a sale"},
+        {"run --strategy setnx:wait_ms=x", "needs a whole number"},
+        {"run --strategy :wait_ms=1", "is not a strategy"},
+        {"run --preset huge", "contended or reference"},
+        {"run --fail-if p98>1", "unknown metric"},
+        {"run --fail-if p99=1", "unknown metric"},
+        {"run --fail-if p99>fast", "not of the form"},
+        {"run --arrivals poisson", "needs --rate"},
+        {"run --rate 10 --think-ms 5", "closed model"},
+        {"run --rate 10 --flash", "no --rate"},
+        {"run --quiet=yes", "no such option"},
+        {"compare a.json", "two result files"},
+        {"compare a.json b.json c.json", "expected options"},
+    };
+    for (size_t i = 0; i < COUNT(table); i++) {
+        lt_options options;
+        char line[128], err[512] = "";
+        snprintf(line, sizeof(line), "%s", table[i].line);
+        if (parse(line, &options, err, sizeof(err)))
+            fail_msg("accepted: %s", table[i].line);
+        if (strstr(err, table[i].words) == NULL)
+            fail_msg("\"%s\" gave: %s", table[i].line, err);
+    }
+}
+
+static void presets_fill_in_what_was_not_given(void **unused)
+{
+    (void)unused;
+    lt_options o;
+    char err[512], first[] = "run --preset contended";
+    assert_true(parse(first, &o, err, sizeof(err)));
+    assert_int_equal(o.plan.stock, 1000);
+    assert_int_equal(o.plan.requests, 5000);
+    assert_int_equal(o.plan.users, 100);
+    assert_int_equal(o.plan.think, 0);
+    char second[] = "compare --preset reference --users 7 --strategies none,setnx:wait_ms=0";
+    assert_true(parse(second, &o, err, sizeof(err)));
+    assert_int_equal(o.plan.stock, 5000);
+    assert_int_equal(o.plan.users, 7);
+    assert_int_equal(o.plan.think, 10 * NS_PER_MS);
+    assert_int_equal(o.plan.runs, 3);
+    assert_int_equal(o.plan.spec_count, 2);
+    assert_int_equal(o.plan.specs[0].wait_ms, 30000);
+    assert_int_equal(o.plan.specs[1].wait_ms, 0);
+    assert_string_equal(o.plan.specs[1].strategy, "setnx");
+    assert_string_equal(o.plan.specs[1].label, "setnx:wait_ms=0");
+    assert_true(o.plan.timeout_ms > 30000);
+    assert_int_equal(o.plan.target_count, 3);
+}
+
+static void limits_decide_when_a_run_ends(void **unused)
+{
+    (void)unused;
+    lt_options o;
+    char err[512], first[] = "run --duration 2s", second[] = "run --flash --users 300";
+    char third[] = "run --rate 50 --requests 10";
+    assert_true(parse(first, &o, err, sizeof(err)));
+    assert_int_equal(o.plan.requests, 0);
+    assert_int_equal(o.plan.duration, 2 * NS_PER_S);
+    assert_true(parse(second, &o, err, sizeof(err)));
+    assert_int_equal(o.plan.model, MODEL_FLASH);
+    assert_int_equal(o.plan.requests, 300);
+    assert_true(parse(third, &o, err, sizeof(err)));
+    assert_int_equal(o.plan.model, MODEL_OPEN);
+    assert_int_equal(o.plan.users, 1000);
+}
+
+static void negative_controls_are_declared(void **unused)
+{
+    (void)unused;
+    lt_options o;
+    char err[512], line[] = "compare --strategies none,setnx,setnx:wait_ms=0,getset "
+                            "--expect-unsafe getset,setnx:wait_ms=0";
+    static const bool expected[] = {true, false, true, true};
+    assert_true(parse(line, &o, err, sizeof(err)));
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(o.plan.specs[i].expect_unsafe, expected[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mistakes_on_the_command_line_are_named),
+        cmocka_unit_test(presets_fill_in_what_was_not_given),
+        cmocka_unit_test(limits_decide_when_a_run_ends),
+        cmocka_unit_test(negative_controls_are_declared),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
