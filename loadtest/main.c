@@ -29,20 +29,11 @@ static bool to_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
-static bool write_json(FILE *out, const char *json)
+/* Closes what was written, or could not be; complains when something failed. */
+static bool finish(FILE *out, bool good, const char *path)
 {
-    return fprintf(out, "%s\n", json) > 0 && fflush(out) == 0;
-}
-
-/* Writes a text to a file, JSON also to standard output; complains when that fails, or it is NULL.
- */
-static bool write_file(const char *path, const char *text,
-                       bool (*write)(FILE *out, const char *text))
-{
-    FILE *out = !text ? NULL : write == write_json && to_stdout(path) ? stdout : fopen(path, "w");
-    bool good = out && write(out, text);
-    if (out && out != stdout)
-        good = fclose(out) == 0 && good;
+    if (out)
+        good = (out == stdout ? fflush(out) : fclose(out)) == 0 && good;
     if (!good)
         fprintf(stderr, "loadtest: %s could not be written\n", path);
     return good;
@@ -56,12 +47,7 @@ static bool write_hgrm(const char *path, const lt_comparison *comparison, const 
     if (comparison->row_count > 1)
         snprintf(named, sizeof(named), "%s.%s", path, row->spec->label);
     FILE *out = !row_shown(row)->all_due ? NULL : fopen(named, "w");
-    bool good = out && report_hgrm(out, row_shown(row)->all_due);
-    if (out)
-        good = fclose(out) == 0 && good;
-    if (!good)
-        fprintf(stderr, "loadtest: %s could not be written\n", path);
-    return good;
+    return finish(out, out && report_hgrm(out, row_shown(row)->all_due), path);
 }
 
 static bool write_files(const lt_options *options, const lt_comparison *comparison)
@@ -69,10 +55,14 @@ static bool write_files(const lt_options *options, const lt_comparison *comparis
     bool good = true;
     cJSON *document = report_json(comparison);
     char *json = !document ? NULL : cJSON_Print(document);
-    if (options->json_path)
-        good = write_file(options->json_path, json, write_json);
-    if (options->html_path)
-        good = write_file(options->html_path, json, report_html) && good;
+    if (options->json_path) {
+        FILE *out = to_stdout(options->json_path) ? stdout : fopen(options->json_path, "w");
+        good = finish(out, out && json && fprintf(out, "%s\n", json) > 0, options->json_path);
+    }
+    if (options->html_path) {
+        FILE *out = fopen(options->html_path, "w");
+        good = finish(out, out && json && report_html(out, json), options->html_path) && good;
+    }
     for (int i = 0; options->hgrm_path && i < comparison->row_count; i++)
         good = write_hgrm(options->hgrm_path, comparison, &comparison->rows[i]) && good;
     free(json);

@@ -42,9 +42,3 @@ bool outcome_is_served(lt_outcome outcome)
 {
     return outcome == OUT_SOLD || outcome == OUT_SOLD_OUT || outcome == OUT_LIMIT;
 }
-
-bool outcome_is_turned_away(lt_outcome outcome)
-{
-    return outcome == OUT_BUSY || outcome == OUT_UNAVAILABLE || outcome == OUT_ERROR ||
-           outcome == OUT_UNKNOWN;
-}

@@ -27,10 +27,10 @@ const char *outcome_name(lt_outcome outcome);
 /* Classifies an answer by its HTTP status and the "code" of its problem body ("" when none). */
 lt_outcome outcome_of_response(long status, const char *code);
 
-/* Whether the service did its work for the buyer: a sale, or the final word that there is none. */
+/*
+ * Whether the service did its work for the buyer: a sale, or the final word that there is none.
+ * Otherwise the buyer was turned away, although the stock may have had a unit left.
+ */
 bool outcome_is_served(lt_outcome outcome);
-
-/* Whether the buyer was turned away, although the stock may have had a unit left. */
-bool outcome_is_turned_away(lt_outcome outcome);
 
 #endif

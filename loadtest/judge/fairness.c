@@ -34,7 +34,7 @@ static bool is_starved(const lt_user_record *user, mono_ns stopped_at)
 static void count_users(lt_result *result, lt_run_state *state)
 {
     lt_fairness *fairness = &result->fairness;
-    uint64_t answers = 0;
+    int64_t answers = 0;
     int starved = 0;
     for (int i = 0; i < state->plan->users; i++) {
         const lt_user_record *user = &state->users[i];
@@ -44,10 +44,10 @@ static void count_users(lt_result *result, lt_run_state *state)
         fairness->never_served += counter_get(&user->served) == 0;
         starved += is_starved(user, state->stopped_at);
         fairness->unanswered += counter_get(&user->answered) == 0;
-        result->user_sales[fairness->users++] = (int64_t)counter_get(&user->sold);
+        result->user_sales[fairness->users++] = counter_get(&user->sold);
     }
     /* With a few answers each, being last is no sign of anything. */
-    if (answers >= (uint64_t)fairness->users * ANSWERS_EACH)
+    if (answers >= (int64_t)fairness->users * ANSWERS_EACH)
         fairness->starved = starved;
 }
 

@@ -36,7 +36,6 @@ void result_free(lt_result *result)
 {
     tally_free(result->tally);
     histogram_free(result->all_due);
-    histogram_free(result->all_send);
     free(result->bins);
     free(result->samples);
     free(result->user_sales);

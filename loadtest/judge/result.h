@@ -64,7 +64,7 @@ typedef struct lt_result {
     double offered_s; /* start to the moment when nobody could get a ticket any more */
     double sellout_s; /* start to last sale, when the stock went to 0; else NAN */
     lt_tally *tally;
-    lt_histogram *all_due, *all_send; /* latencies of all outcomes */
+    lt_histogram *all_due; /* latencies of all outcomes */
     lt_timeline_bin *bins;
     int bin_count;
     double bin_width_s;
@@ -98,7 +98,7 @@ void result_free(lt_result *result);
 /* The number of requests with an outcome. */
 static inline int64_t result_count(const lt_result *result, lt_outcome outcome)
 {
-    return !result->tally ? 0 : (int64_t)counter_get(&result->tally->outcomes[outcome]);
+    return !result->tally ? 0 : counter_get(&result->tally->outcomes[outcome]);
 }
 
 /* Answers, and sales, a second. 0 when nothing came. */

@@ -38,9 +38,9 @@ static int64_t smaller(int64_t a, int64_t b)
 
 static int64_t turned_away(const lt_result *result)
 {
-    int64_t count = (int64_t)counter_get(&result->tally->unfinished);
+    int64_t count = counter_get(&result->tally->unfinished);
     for (int i = 0; i < OUT_COUNT; i++) {
-        if (outcome_is_turned_away((lt_outcome)i))
+        if (!outcome_is_served((lt_outcome)i))
             count += result_count(result, (lt_outcome)i);
     }
     return at_least_zero(count - result->audit.unknown_sold);
@@ -51,8 +51,7 @@ static void compute_figures(lt_result *result, const lt_plan *plan)
     result->sold = result_count(result, OUT_SOLD);
     result->sold_units = (result->sold + result->audit.unknown_sold) * plan->quantity;
     result->oversold = at_least_zero(result->sold_units - plan->stock);
-    result->duplicates =
-        result->audit.duplicates + (int64_t)counter_get(&result->tally->replays_broken);
+    result->duplicates = result->audit.duplicates + counter_get(&result->tally->replays_broken);
     if (!result->stock_known)
         return;
     result->lost_updates =
@@ -125,16 +124,16 @@ static void check_audit(lt_result *result, const lt_plan *plan)
     }
     if (counter_get(&result->tally->replays) > 0)
         add(result, "I3", "replays that were not answered with the same order",
-            (int64_t)counter_get(&result->tally->replays_broken), "=", 0);
+            counter_get(&result->tally->replays_broken), "=", 0);
 }
 
 static void check_accounts(lt_result *result)
 {
     const lt_tally *tally = result->tally;
     add(result, "", "issued = completed + failed + unfinished",
-        (int64_t)(counter_get(&tally->completed) + counter_get(&tally->failed) +
-                  counter_get(&tally->unfinished)),
-        "=", (int64_t)counter_get(&tally->issued));
+        counter_get(&tally->completed) + counter_get(&tally->failed) +
+            counter_get(&tally->unfinished),
+        "=", counter_get(&tally->issued));
 }
 
 /* ---- reasons not to believe it --------------------------------------------------------------- */
@@ -218,14 +217,14 @@ static void check_transport(lt_result *result, const lt_plan *plan)
 static void check_users(lt_result *result, const lt_plan *plan)
 {
     const lt_fairness *fairness = &result->fairness;
-    uint64_t strangers = 0;
+    int64_t strangers = 0;
     for (int i = 0; i < result->error_count; i++) {
         if (result->errors[i].phase == PHASE_WARM_UP)
             strangers += result->errors[i].count;
     }
     if ((double)strangers > SHARE_STARVED * plan->users)
         result_invalid(result,
-                       "%" PRIu64 " users got no good answer to GET /livez before the start: more "
+                       "%" PRId64 " users got no good answer to GET /livez before the start: more "
                        "users than server threads?",
                        strangers);
     if ((double)fairness->unanswered > SHARE_STARVED * fairness->users)

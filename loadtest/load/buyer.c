@@ -195,7 +195,7 @@ void buyer_warm_up(lt_buyer *buyer)
 }
 
 /* From the warm-up to buying: what stays the same for all requests. */
-static void become_buyer(lt_buyer *buyer)
+void buyer_skip_warm_up(lt_buyer *buyer)
 {
     curl_easy_setopt(buyer->easy, CURLOPT_POST, 1L);
     curl_easy_setopt(buyer->easy, CURLOPT_POSTFIELDS, "");
@@ -204,23 +204,18 @@ static void become_buyer(lt_buyer *buyer)
     curl_easy_setopt(buyer->easy, CURLOPT_TIMEOUT_MS, buyer->state->plan->timeout_ms);
 }
 
-void buyer_skip_warm_up(lt_buyer *buyer)
-{
-    become_buyer(buyer);
-}
-
 void buyer_miss_warm_up(lt_buyer *buyer)
 {
-    become_buyer(buyer);
-    errors_add(buyer->state->errors, PHASE_WARM_UP, "timeout", buyer->target);
+    buyer_skip_warm_up(buyer);
+    errors_add(&buyer->state->errors, PHASE_WARM_UP, "timeout", buyer->target);
 }
 
 void buyer_warmed_up(lt_buyer *buyer, CURLcode code)
 {
     lt_response response = response_read(buyer->easy, code, buyer->body, buyer->body_length);
-    become_buyer(buyer);
+    buyer_skip_warm_up(buyer);
     if (!response.came || response.status >= 400)
-        errors_add(buyer->state->errors, PHASE_WARM_UP, response.code, buyer->target);
+        errors_add(&buyer->state->errors, PHASE_WARM_UP, response.code, buyer->target);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -326,7 +321,7 @@ static void count_attempt(lt_buyer *buyer, const lt_response *response)
     counter_add(&buyer->tally->bytes_received, response->bytes_received);
     counter_add(&buyer->tally->bytes_sent, response->bytes_sent);
     if (response->is_error)
-        errors_add(buyer->state->errors, response->phase, response->code, buyer->target);
+        errors_add(&buyer->state->errors, response->phase, response->code, buyer->target);
 }
 
 bool buyer_settle(lt_buyer *buyer, CURLcode code)

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SPACE  " \t\r\n"
+#define NUMBER "0123456789-+.eE"
+
 /* ---- one member of the body -------------------------------------------------------------------
  */
 
@@ -21,33 +24,19 @@ static const char *skip_string(const char *at, const char *end)
     return at < end ? at + 1 : end;
 }
 
-static bool is_space(char c)
+/* The first character from `at` on that is none of `set`, or `end`. */
+static const char *skip(const char *at, const char *end, const char *set)
 {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static const char *skip_space(const char *at, const char *end)
-{
-    while (at < end && is_space(*at))
+    while (at < end && memchr(set, *at, strlen(set)))
         at++;
     return at;
 }
 
-static bool in_number(char c)
-{
-    return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
-}
-
 static bool copy_value(const char *at, const char *end, char *value, size_t size)
 {
-    const char *stop;
-    if (*at == '"') {
-        at++;
-        stop = memchr(at, '"', (size_t)(end - at));
-    } else {
-        for (stop = at; stop < end && in_number(*stop); stop++)
-            ;
-    }
+    bool quoted = *at == '"';
+    at += quoted;
+    const char *stop = quoted ? memchr(at, '"', (size_t)(end - at)) : skip(at, end, NUMBER);
     if (!stop || stop == at || (size_t)(stop - at) >= size || memchr(at, '\\', (size_t)(stop - at)))
         return false;
     memcpy(value, at, (size_t)(stop - at));
@@ -74,10 +63,10 @@ bool json_member(const char *json, size_t length, const char *name, char *value,
         }
         const char *text = at + 1;
         at = skip_string(at, end);
-        const char *colon = skip_space(at, end);
+        const char *colon = skip(at, end, SPACE);
         if (depth != 1 || colon == end || *colon != ':')
             continue;
-        at = skip_space(colon + 1, end);
+        at = skip(colon + 1, end, SPACE);
         if (text + name_length < end && memcmp(text, name, name_length) == 0 &&
             text[name_length] == '"')
             return at < end && copy_value(at, end, value, size);
@@ -154,8 +143,8 @@ lt_response response_read(CURL *easy, CURLcode result, const char *body, size_t 
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &sent);
     curl_easy_getinfo(easy, CURLINFO_HEADER_SIZE, &head);
-    response.bytes_sent = sent > 0 ? (unsigned long)sent : 0;
-    response.bytes_received = (head > 0 ? (unsigned long)head : 0) + length;
+    response.bytes_sent = sent;
+    response.bytes_received = head + (long)length;
     if (result == CURLE_OK && status > 0)
         read_response(status, body, length, &response);
     else

@@ -19,7 +19,7 @@ typedef struct lt_response {
     char code[64];  /* of anything else: the problem's code, or the name of the failure */
     bool is_error;  /* counted among the errors, with `phase` and `code` */
     lt_error_phase phase;
-    unsigned long bytes_received, bytes_sent;
+    long bytes_received, bytes_sent;
 } lt_response;
 
 /* Reads the end of a performed transfer; `body` is what was received. */

@@ -29,10 +29,9 @@ bool run_state_init(lt_run_state *state, int threads)
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&state->mutex, NULL);
     state->timeline = timeline_new();
-    state->errors = errors_new();
+    pthread_mutex_init(&state->errors.mutex, NULL);
     state->users = calloc((size_t)state->plan->users, sizeof(state->users[0]));
-    return tallies_init(&state->tallies, threads) && state->timeline && state->errors &&
-           state->users;
+    return tallies_init(&state->tallies, threads) && state->timeline && state->users;
 }
 
 void run_state_release(lt_run_state *state)
@@ -42,7 +41,7 @@ void run_state_release(lt_run_state *state)
     pthread_mutex_destroy(&state->mutex);
     tallies_release(&state->tallies);
     timeline_free(state->timeline);
-    errors_free(state->errors);
+    pthread_mutex_destroy(&state->errors.mutex);
     free(state->users);
 }
 

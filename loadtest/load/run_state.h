@@ -43,7 +43,7 @@ typedef struct lt_run_state {
 
     lt_tallies tallies; /* one for each thread of the engine */
     lt_timeline *timeline;
-    lt_errors *errors;
+    lt_errors errors;
     lt_user_record *users; /* plan->users of them */
 
     mono_ns started_at; /* written before the gate opens, constant afterwards */

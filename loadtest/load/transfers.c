@@ -155,12 +155,9 @@ static void drain(int fd)
 static void on_event(lt_transfers *transfers, const struct epoll_event *event)
 {
     int running, fd = event->data.fd, flags = 0;
-    if (fd == transfers->timer) {
-        transfers->armed_for = NEVER;
-        drain(fd);
-        return;
-    }
-    if (fd == transfers->wake) {
+    if (fd == transfers->timer || fd == transfers->wake) {
+        if (fd == transfers->timer)
+            transfers->armed_for = NEVER;
         drain(fd);
         return;
     }

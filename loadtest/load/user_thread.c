@@ -8,7 +8,7 @@
 static void *user_make(lt_run_state *state, int number, int count)
 {
     (void)count;
-    return buyer_new(state, state->tallies.items[number], NULL, number);
+    return buyer_new(state, &state->tallies.items[number], NULL, number);
 }
 
 static void user_free(void *work)

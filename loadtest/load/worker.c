@@ -55,7 +55,7 @@ static void *worker_make(lt_run_state *state, int number, int count)
     if (!worker)
         return NULL;
     worker->state = state;
-    worker->tally = state->tallies.items[number];
+    worker->tally = &state->tallies.items[number];
     int seats = (users - number + count - 1) / count;
     worker->seats = calloc((size_t)seats, sizeof(worker->seats[0]));
     worker->transfers = transfers_new(seats);
@@ -279,7 +279,7 @@ static mono_ns next_due(const lt_worker *worker)
 /* The requests that were due before the end, but never found a free connection. */
 static void drop_backlog(lt_worker *worker)
 {
-    counter_add(&worker->tally->unsent, worker->backlog.count);
+    counter_add(&worker->tally->unsent, (int64_t)worker->backlog.count);
     worker->backlog.count = 0;
 }
 

@@ -10,13 +10,12 @@
 
 #define TICKS_PER_HALVING 5
 
-static void write_line(FILE *out, double ms, double quantile, uint64_t upto)
+static void write_line(FILE *out, double ms, double quantile, int64_t upto)
 {
+    fprintf(out, "%12.3f %2.12f %10" PRId64, ms, quantile, upto);
     if (quantile < 1.0)
-        fprintf(out, "%12.3f %2.12f %10" PRIu64 " %14.2f\n", ms, quantile, upto,
-                1.0 / (1.0 - quantile));
-    else
-        fprintf(out, "%12.3f %2.12f %10" PRIu64 "\n", ms, quantile, upto);
+        fprintf(out, " %14.2f", 1.0 / (1.0 - quantile));
+    fputc('\n', out);
 }
 
 /* The next quantile: a fifth of the way to where half of the rest is left. */
@@ -28,7 +27,7 @@ static double next_quantile(double quantile)
 
 bool report_hgrm(FILE *out, const lt_histogram *h)
 {
-    uint64_t total = histogram_count(h);
+    int64_t total = histogram_count(h);
     double last = total == 0 ? 0.0 : 1.0 - 1.0 / (double)total;
     fprintf(out, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount",
             "1/(1-Percentile)");
@@ -42,7 +41,7 @@ bool report_hgrm(FILE *out, const lt_histogram *h)
         write_line(out, (double)histogram_max(h) / 1000.0, 1.0, total);
     fprintf(out, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", histogram_mean(h) / 1000.0,
             histogram_deviation(h) / 1000.0);
-    fprintf(out, "#[Max     = %12.3f, Total count    = %12" PRIu64 "]\n",
+    fprintf(out, "#[Max     = %12.3f, Total count    = %12" PRId64 "]\n",
             (double)histogram_max(h) / 1000.0, total);
     fprintf(out, "#[Buckets = %12d, SubBuckets     = %12d]\n", 22, 2048);
     return fflush(out) == 0 && !ferror(out);

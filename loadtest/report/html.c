@@ -1,5 +1,5 @@
 /*
- * Copies the page and puts style, data and scripts where it has its marks.
+ * Copies the page and puts style, data and scripts where it has its marks, in this order.
  */
 #include "loadtest/report/report.h"
 
@@ -21,26 +21,21 @@ static void write_data(FILE *out, const char *json)
     }
 }
 
-static bool starts_with(const char *text, const char *mark)
-{
-    return strncmp(text, mark, strlen(mark)) == 0;
-}
-
 bool report_html(FILE *out, const char *json)
 {
-    for (const char *at = PAGE_HTML; *at != '\0';) {
-        if (starts_with(at, "@STYLE@")) {
-            fputs(STYLE_CSS, out);
-        } else if (starts_with(at, "@DATA@")) {
+    static const struct {
+        const char *mark, *text; /* NULL: the data */
+    } parts[] = {{"@STYLE@", STYLE_CSS}, {"@DATA@", NULL}, {"@SCRIPT@", CHARTS_JS REPORT_JS}};
+    const char *at = PAGE_HTML;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        const char *mark = strstr(at, parts[i].mark);
+        fwrite(at, 1, (size_t)(mark - at), out);
+        if (parts[i].text)
+            fputs(parts[i].text, out);
+        else
             write_data(out, json);
-        } else if (starts_with(at, "@SCRIPT@")) {
-            fputs(CHARTS_JS, out);
-            fputs(REPORT_JS, out);
-        } else {
-            fputc(*at++, out);
-            continue;
-        }
-        at = strchr(at + 1, '@') + 1;
+        at = mark + strlen(parts[i].mark);
     }
+    fputs(at, out);
     return fflush(out) == 0 && !ferror(out);
 }

@@ -105,7 +105,7 @@ static void add_latency(cJSON *json, const char *name, lt_latency latency)
 {
     cJSON *object = cJSON_AddObjectToObject(json, name);
     bool any = latency.count > 0;
-    add_count(object, "n", (int64_t)latency.count);
+    add_count(object, "n", latency.count);
     add_figure(object, "mean", any ? latency.mean : NAN);
     for (int i = 0; i < P_COUNT; i++)
         add_figure(object, percentile_names[i], latency.at[i]);
@@ -123,7 +123,9 @@ static void add_latencies(cJSON *json, const lt_result *result)
             add_latency(by_outcome, outcome_name((lt_outcome)i), latency);
     }
     add_latency(by_outcome, "all", latency_of(result->all_due));
-    add_latency(json, "latency_from_send_ms", latency_of(result->all_send));
+    const lt_histogram *from_send =
+        !result->tally ? NULL : tally_histogram(&result->tally->from_send);
+    add_latency(json, "latency_from_send_ms", latency_of(from_send));
 }
 
 static void add_business(cJSON *json, const lt_result *result)
@@ -151,15 +153,15 @@ static void add_business(cJSON *json, const lt_result *result)
 
 static void add_accounts(cJSON *json, const lt_tally *tally)
 {
-    add_count(json, "issued", (int64_t)counter_get(&tally->issued));
-    add_count(json, "completed", (int64_t)counter_get(&tally->completed));
-    add_count(json, "failed", (int64_t)counter_get(&tally->failed));
-    add_count(json, "unfinished", (int64_t)counter_get(&tally->unfinished));
-    add_count(json, "retries", (int64_t)counter_get(&tally->retries));
-    add_count(json, "replays", (int64_t)counter_get(&tally->replays));
-    add_count(json, "waited_for_connection", (int64_t)counter_get(&tally->waited));
-    add_count(json, "unsent", (int64_t)counter_get(&tally->unsent));
-    add_count(json, "connections", (int64_t)counter_get(&tally->connects));
+    add_count(json, "issued", counter_get(&tally->issued));
+    add_count(json, "completed", counter_get(&tally->completed));
+    add_count(json, "failed", counter_get(&tally->failed));
+    add_count(json, "unfinished", counter_get(&tally->unfinished));
+    add_count(json, "retries", counter_get(&tally->retries));
+    add_count(json, "replays", counter_get(&tally->replays));
+    add_count(json, "waited_for_connection", counter_get(&tally->waited));
+    add_count(json, "unsent", counter_get(&tally->unsent));
+    add_count(json, "connections", counter_get(&tally->connects));
 }
 
 static void add_generator(cJSON *json, const lt_result *result)
@@ -186,7 +188,7 @@ static cJSON *run_summary(const lt_row *row, const lt_result *result, const lt_p
     cJSON_AddBoolToObject(json, "partial", result->partial);
     cJSON_AddStringToObject(json, "sale", result->sale);
     add_count(json, "stock", plan->stock);
-    add_count(json, "requests", ran ? (int64_t)counter_get(&result->tally->issued) : 0);
+    add_count(json, "requests", ran ? counter_get(&result->tally->issued) : 0);
     add_count(json, "users", plan->users);
     add_business(json, result);
     add_latencies(json, result);
@@ -236,7 +238,7 @@ static void add_errors(cJSON *json, const lt_result *result, const lt_plan *plan
         cJSON_AddStringToObject(item, "phase", error_phase_name(entry->phase));
         cJSON_AddStringToObject(item, "code", entry->code);
         cJSON_AddStringToObject(item, "target", plan->targets[entry->target]);
-        add_count(item, "count", (int64_t)entry->count);
+        add_count(item, "count", entry->count);
         cJSON_AddStringToObject(item, "hint", error_hint(entry));
         cJSON_AddItemToArray(list, item);
     }
@@ -250,9 +252,9 @@ static void add_targets(cJSON *json, const lt_result *result, const lt_plan *pla
         lt_latency latency = latency_of(tally_histogram(&target->latency));
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "target", plan->targets[i]);
-        add_count(item, "answers", (int64_t)latency.count);
-        add_count(item, "sold", (int64_t)counter_get(&target->outcomes[OUT_SOLD]));
-        add_count(item, "failed", (int64_t)counter_get(&target->failed));
+        add_count(item, "answers", latency.count);
+        add_count(item, "sold", counter_get(&target->sold));
+        add_count(item, "failed", counter_get(&target->failed));
         add_figure(item, "p50_ms", latency.at[P50]);
         add_figure(item, "p99_ms", latency.at[P99]);
         cJSON_AddItemToArray(list, item);
@@ -284,7 +286,7 @@ static void add_timeline(cJSON *json, const lt_result *result)
         add_figure(item, "t_s", bin->start_s);
         for (int j = 0; j < OUT_COUNT; j++) {
             if (bin->outcomes[j] > 0)
-                add_count(item, outcome_name((lt_outcome)j), (int64_t)bin->outcomes[j]);
+                add_count(item, outcome_name((lt_outcome)j), bin->outcomes[j]);
         }
         add_figure(item, "p50_ms", bin->p50_ms);
         add_figure(item, "p99_ms", bin->p99_ms);
@@ -299,7 +301,7 @@ static void add_timeline(cJSON *json, const lt_result *result)
 static void add_curve(cJSON *json, const char *name, const lt_histogram *h)
 {
     cJSON *list = cJSON_AddArrayToObject(json, name);
-    uint64_t count = !h ? 0 : histogram_count(h);
+    int64_t count = !h ? 0 : histogram_count(h);
     for (int i = 0; i <= CURVE_POINTS && count > 0; i++) {
         double quantile = 1.0 - pow(0.5, i / 4.0);
         if (!latency_enough(count, quantile))

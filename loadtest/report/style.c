@@ -46,11 +46,11 @@ lt_figure figure_of(double value)
     return figure;
 }
 
-lt_figure figure_latency(double ms, uint64_t count)
+lt_figure figure_latency(double ms, int64_t count)
 {
     lt_figure figure = figure_of(ms);
     if (isnan(ms))
-        snprintf(figure.text, sizeof(figure.text), "n/a (n=%" PRIu64 ")", count);
+        snprintf(figure.text, sizeof(figure.text), "n/a (n=%" PRId64 ")", count);
     return figure;
 }
 

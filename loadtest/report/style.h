@@ -27,6 +27,6 @@ lt_figure figure_of(double value);
 lt_figure figure_range(double low, double high);
 
 /* A latency in ms; where too few samples make it NAN, "n/a (n=812)". */
-lt_figure figure_latency(double ms, uint64_t count);
+lt_figure figure_latency(double ms, int64_t count);
 
 #endif

@@ -112,13 +112,13 @@ static void report_sale(FILE *out, const lt_result *result)
     }
     const lt_tally *tally = result->tally;
     fprintf(out,
-            "\n  accounts         issued %" PRIu64 " = completed %" PRIu64 " + failed %" PRIu64
-            " + unfinished %" PRIu64 "\n",
+            "\n  accounts         issued %" PRId64 " = completed %" PRId64 " + failed %" PRId64
+            " + unfinished %" PRId64 "\n",
             counter_get(&tally->issued), counter_get(&tally->completed),
             counter_get(&tally->failed), counter_get(&tally->unfinished));
     if (counter_get(&tally->retries) + counter_get(&tally->replays) > 0)
         fprintf(out,
-                "  repeats          %" PRIu64 " retries, %" PRIu64 " replays (%" PRIu64
+                "  repeats          %" PRId64 " retries, %" PRId64 " replays (%" PRId64
                 " not answered with the same order)\n",
                 counter_get(&tally->retries), counter_get(&tally->replays),
                 counter_get(&tally->replays_broken));
@@ -127,7 +127,7 @@ static void report_sale(FILE *out, const lt_result *result)
 static void latency_line(FILE *out, const char *name, const lt_histogram *h)
 {
     lt_latency latency = latency_of(h);
-    fprintf(out, "  %-14s %8" PRIu64 " %9s", name, latency.count,
+    fprintf(out, "  %-14s %8" PRId64 " %9s", name, latency.count,
             figure_of(latency.count > 0 ? latency.mean : NAN).text);
     for (int i = 0; i < P_COUNT; i++)
         fprintf(out, " %12s", figure_latency(latency.at[i], latency.count).text);
@@ -138,9 +138,10 @@ static void latency_line(FILE *out, const char *name, const lt_histogram *h)
 static bool clocks_differ(const lt_result *result)
 {
     static const double quantiles[] = {0.5, 0.9, 0.99};
-    for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
+    const lt_histogram *from_send = tally_histogram(&result->tally->from_send);
+    for (size_t i = 0; from_send && i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
         double due = (double)histogram_at(result->all_due, quantiles[i]);
-        double sent = (double)histogram_at(result->all_send, quantiles[i]);
+        double sent = (double)histogram_at(from_send, quantiles[i]);
         if (due > sent * (1.0 + SECOND_HISTOGRAM))
             return true;
     }
@@ -160,14 +161,14 @@ static void report_latency(FILE *out, const lt_result *result)
     latency_line(out, "all", result->all_due);
     if (!clocks_differ(result))
         return;
-    latency_line(out, "all, from send", result->all_send);
+    latency_line(out, "all, from send", tally_histogram(&result->tally->from_send));
     fprintf(out, "  Requests left late: the last line leaves that wait out. Believe the others.\n");
 }
 
 /* A dozen bars between the lowest and the highest latency, each bound twice the one before. */
 static void report_histogram(FILE *out, const lt_result *result)
 {
-    uint64_t counts[BARS] = {0}, most = 0, below = 0;
+    int64_t counts[BARS] = {0}, most = 0, below = 0;
     double low = (double)histogram_min(result->all_due),
            high = (double)histogram_max(result->all_due);
     if (histogram_count(result->all_due) < 2 || high <= low)
@@ -176,16 +177,16 @@ static void report_histogram(FILE *out, const lt_result *result)
     low = low < 1.0 ? 1.0 : low;
     double factor = pow(high / low, 1.0 / BARS);
     for (int i = 0; i < BARS; i++) {
-        uint64_t upto = i == BARS - 1 ? histogram_count(result->all_due)
-                                      : histogram_count_upto(result->all_due,
-                                                             (int64_t)(low * pow(factor, i + 1)));
+        int64_t upto = i == BARS - 1 ? histogram_count(result->all_due)
+                                     : histogram_count_upto(result->all_due,
+                                                            (int64_t)(low * pow(factor, i + 1)));
         counts[i] = upto - below;
         most = counts[i] > most ? counts[i] : most;
         below = upto;
     }
     for (int i = 0; i < BARS; i++) {
         int width = (int)ceil((double)counts[i] * BAR_WIDTH / (double)most);
-        fprintf(out, "  %9s ms |%-*.*s %" PRIu64 "\n",
+        fprintf(out, "  %9s ms |%-*.*s %" PRId64 "\n",
                 figure_of(low * pow(factor, i + 1) / 1000.0).text, BAR_WIDTH, width,
                 "########################################", counts[i]);
     }
@@ -196,10 +197,10 @@ static void report_histogram(FILE *out, const lt_result *result)
 /* The busiest target's answers beyond the idlest one's, as a share. */
 static void report_skew(FILE *out, const lt_plan *plan, const lt_result *result)
 {
-    uint64_t least = UINT64_MAX, most = 0;
+    int64_t least = INT64_MAX, most = 0;
     for (int i = 0; i < plan->target_count; i++) {
         const lt_histogram *h = tally_histogram(&result->tally->targets[i].latency);
-        uint64_t answers = !h ? 0 : histogram_count(h);
+        int64_t answers = !h ? 0 : histogram_count(h);
         least = answers < least ? answers : least;
         most = answers > most ? answers : most;
     }
@@ -216,10 +217,9 @@ static void report_targets(FILE *out, const lt_plan *plan, const lt_result *resu
     for (int i = 0; i < plan->target_count; i++) {
         const lt_target_tally *target = &result->tally->targets[i];
         lt_latency latency = latency_of(tally_histogram(&target->latency));
-        fprintf(out, "  %-28s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9s %9s\n", plan->targets[i],
-                latency.count, counter_get(&target->outcomes[OUT_SOLD]),
-                counter_get(&target->failed), figure_of(latency.at[P50]).text,
-                figure_of(latency.at[P99]).text);
+        fprintf(out, "  %-28s %9" PRId64 " %9" PRId64 " %9" PRId64 " %9s %9s\n", plan->targets[i],
+                latency.count, counter_get(&target->sold), counter_get(&target->failed),
+                figure_of(latency.at[P50]).text, figure_of(latency.at[P99]).text);
     }
     report_skew(out, plan, result);
 }
@@ -246,7 +246,7 @@ static void report_errors(FILE *out, const lt_plan *plan, const lt_result *resul
     heading(out, "Errors");
     for (int i = 0; i < result->error_count; i++) {
         const lt_error_entry *entry = &result->errors[i];
-        fprintf(out, "  %8" PRIu64 "  %-8s %-20s %s\n            %s\n", entry->count,
+        fprintf(out, "  %8" PRId64 "  %-8s %-20s %s\n            %s\n", entry->count,
                 error_phase_name(entry->phase), entry->code, plan->targets[entry->target],
                 error_hint(entry));
     }
@@ -263,7 +263,7 @@ static void report_health(FILE *out, const lt_result *result)
         figure_latency(lag.at[P99], lag.count).text, figure_of(lag.max).text);
     if (counter_get(&result->tally->waited) > 0)
         fprintf(out,
-                "  %" PRIu64 " requests waited for a free connection, %" PRIu64
+                "  %" PRId64 " requests waited for a free connection, %" PRId64
                 " of them in vain\n",
                 counter_get(&result->tally->waited), counter_get(&result->tally->unsent));
     if (!isnan(result->lock_wait_p50_ms))
@@ -276,7 +276,7 @@ static void report_health(FILE *out, const lt_result *result)
 /* The row that readers of JMeter's Aggregate Report look for. */
 static void report_jmeter(FILE *out, const lt_result *result)
 {
-    lt_latency all = latency_of(result->all_send);
+    lt_latency all = latency_of(tally_histogram(&result->tally->from_send));
     const lt_tally *tally = result->tally;
     double issued = (double)counter_get(&tally->issued);
     double bad = (double)(result_errors(result) + result_count(result, OUT_UNKNOWN));
@@ -286,7 +286,7 @@ static void report_jmeter(FILE *out, const lt_result *result)
             "# Samples", "Average", "Median", "90% Line", "95% Line", "99% Line", "Min", "Maximum",
             "Error %", "Throughput", "Received KB/sec", "Sent KB/sec");
     fprintf(out,
-            "  %-5s %9" PRIu64 " %8.0f %8s %8s %8s %8s %6.0f %8.0f %7.2f%% %8.1f/sec %16s %12s\n",
+            "  %-5s %9" PRId64 " %8.0f %8s %8s %8s %8s %6.0f %8.0f %7.2f%% %8.1f/sec %16s %12s\n",
             "buy", all.count, all.mean, figure_of(all.at[P50]).text, figure_of(all.at[P90]).text,
             figure_of(all.at[P95]).text, figure_of(all.at[P99]).text, all.min, all.max,
             issued > 0.0 ? 100.0 * bad / issued : 0.0, result_throughput(result),

@@ -26,7 +26,7 @@ struct lt_progress {
     mono_ns next_draw, last_second;
     lt_tally *before; /* the sum at last_second */
     double per_second, sold_per_second, p50_ms, p99_ms;
-    uint64_t errors;
+    int64_t errors;
 };
 
 lt_progress *progress_new(const char *label, lt_run_state *state, lt_stock_sampler *sampler)
@@ -46,11 +46,11 @@ lt_progress *progress_new(const char *label, lt_run_state *state, lt_stock_sampl
 /* The quantile of what was recorded between two states of a histogram, in ms. */
 static double quantile_since(const lt_histogram *before, const lt_histogram *now, double quantile)
 {
-    uint64_t total = histogram_count(now) - histogram_count(before), seen = 0, count;
+    int64_t total = histogram_count(now) - histogram_count(before), seen = 0, count;
     int64_t low, high;
     for (int cursor = 0; histogram_next(now, &cursor, &low, &high, &count);) {
         seen += count;
-        uint64_t earlier = histogram_count_upto(before, high);
+        int64_t earlier = histogram_count_upto(before, high);
         if (seen > earlier && (double)(seen - earlier) >= quantile * (double)total)
             return (double)high / 1000.0;
     }
@@ -59,8 +59,8 @@ static double quantile_since(const lt_histogram *before, const lt_histogram *now
 
 static void measure_latency(lt_progress *progress, const lt_tally *now)
 {
-    lt_histogram *all_before = tally_all(progress->before->from_due);
-    lt_histogram *all_now = tally_all(now->from_due);
+    lt_histogram *all_before = tally_all(progress->before);
+    lt_histogram *all_now = tally_all(now);
     if (all_before && all_now) {
         progress->p50_ms = quantile_since(all_before, all_now, 0.50);
         progress->p99_ms = quantile_since(all_before, all_now, 0.99);
@@ -76,8 +76,8 @@ static void measure(lt_progress *progress, mono_ns at, bool second_over)
     if (!now)
         return;
     double span_s = clock_seconds(at - progress->last_second);
-    uint64_t done = counter_get(&now->completed) - counter_get(&progress->before->completed);
-    uint64_t sold =
+    int64_t done = counter_get(&now->completed) - counter_get(&progress->before->completed);
+    int64_t sold =
         counter_get(&now->outcomes[OUT_SOLD]) - counter_get(&progress->before->outcomes[OUT_SOLD]);
     progress->per_second = (double)done / span_s;
     progress->sold_per_second = (double)sold / span_s;
@@ -138,14 +138,7 @@ static void write_state(const lt_progress *progress, FILE *line, mono_ns at, int
     if (progress->sampler && stock_sampler_last(progress->sampler, &stock))
         fprintf(line, "  stock %" PRId64, stock.remaining);
     if (progress->errors > 0)
-        fprintf(line, "  %" PRIu64 " errors", progress->errors);
-}
-
-/* How fast it goes. */
-static void write_speed(const lt_progress *progress, FILE *line)
-{
-    fprintf(line, "  %.0f req/s  %.0f sold/s  p50 %.1f ms  p99 %.1f ms", progress->per_second,
-            progress->sold_per_second, progress->p50_ms, progress->p99_ms);
+        fprintf(line, "  %" PRId64 " errors", progress->errors);
 }
 
 /* A line longer than the terminal would wrap, and could not be drawn over. */
@@ -157,30 +150,24 @@ static int columns(void)
     return size.ws_col - 1;
 }
 
-/* In two lines, which a terminal of 80 columns holds; the cursor stays in the first. */
-static void draw(const lt_progress *progress, mono_ns at)
+/* A plain line; or, on a terminal, two lines that one of 80 columns holds. The cursor stays in the
+ * first. */
+static void show(const lt_progress *progress, mono_ns at)
 {
-    char state[LINE_MAX_BYTES] = "", speed[LINE_MAX_BYTES] = "";
+    char state[LINE_MAX_BYTES] = "", speed[LINE_MAX_BYTES];
     int width = columns();
     FILE *line = fmemopen(state, sizeof(state), "w");
     if (line) {
-        write_state(progress, line, at, BAR_WIDTH);
+        write_state(progress, line, at, progress->on_terminal ? BAR_WIDTH : 0);
         fclose(line);
     }
-    line = fmemopen(speed, sizeof(speed), "w");
-    if (line) {
-        write_speed(progress, line);
-        fclose(line);
-    }
-    fprintf(stderr, LINE_START "%.*s\n" LINE_START "%.*s" LINE_UP, width, state, width, speed);
+    snprintf(speed, sizeof(speed), "  %.0f req/s  %.0f sold/s  p50 %.1f ms  p99 %.1f ms",
+             progress->per_second, progress->sold_per_second, progress->p50_ms, progress->p99_ms);
+    if (progress->on_terminal)
+        fprintf(stderr, LINE_START "%.*s\n" LINE_START "%.*s" LINE_UP, width, state, width, speed);
+    else
+        fprintf(stderr, "%s%s\n", state, speed);
     fflush(stderr);
-}
-
-static void print_line(const lt_progress *progress, mono_ns at)
-{
-    write_state(progress, stderr, at, 0);
-    write_speed(progress, stderr);
-    fputc('\n', stderr);
 }
 
 void progress_tick(lt_progress *progress)
@@ -194,11 +181,9 @@ void progress_tick(lt_progress *progress)
     /* Until there is a whole second to tell of, the part of it that there is. */
     if (second_over || (redraw && first_second))
         measure(progress, at, second_over);
-    if (!progress->on_terminal && second_over)
-        print_line(progress, at);
-    if (!redraw)
+    if (!redraw && (progress->on_terminal || !second_over))
         return;
-    draw(progress, at);
+    show(progress, at);
     progress->next_draw = at + REDRAW_NS;
 }
 

@@ -89,25 +89,21 @@ static bool open_sale(lt_run *run)
 
 /* ---- the generator itself -------------------------------------------------------------------- */
 
-typedef struct lt_health_mark {
-    mono_ns at, cpu;
-} lt_health_mark;
-
-static lt_health_mark health_now(void)
+/* Processor time of this process so far. */
+static mono_ns cpu_now(void)
 {
     struct timespec cpu;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-    return (lt_health_mark){.at = clock_now(), .cpu = cpu.tv_sec * NS_PER_S + cpu.tv_nsec};
+    return cpu.tv_sec * NS_PER_S + cpu.tv_nsec;
 }
 
-static lt_generator_health health_since(lt_health_mark from)
+static lt_generator_health health_of(mono_ns wall, mono_ns cpu)
 {
-    lt_health_mark to = health_now();
     cpu_set_t set;
     int cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-    double wall_s = clock_seconds(to.at - from.at), cpu_s = clock_seconds(to.cpu - from.cpu);
-    return (lt_generator_health){
-        .cpu_s = cpu_s, .cores = cores, .share = wall_s > 0.0 ? cpu_s / (wall_s * cores) : 0.0};
+    return (lt_generator_health){.cpu_s = clock_seconds(cpu),
+                                 .cores = cores,
+                                 .share = (double)cpu / (double)(wall > 0 ? wall : 1) / cores};
 }
 
 /* ---- during ---------------------------------------------------------------------------------- */
@@ -142,7 +138,7 @@ static bool put_load(lt_run *run)
         result_invalid(result, "%s", err);
         return false;
     }
-    lt_health_mark before = health_now();
+    mono_ns wall = clock_now(), cpu = cpu_now();
     run_state_start(state, state->tallies.count);
     lt_stock_sampler *sampler = stock_sampler_start(run->plan, state->started_at);
     lt_progress *progress = run->quiet ? NULL : progress_new(run->label, state, sampler);
@@ -152,7 +148,7 @@ static bool put_load(lt_run *run)
             engine_cut(engine);
         progress_tick(progress);
     }
-    result->health = health_since(before);
+    result->health = health_of(clock_now() - wall, cpu_now() - cpu);
     progress_free(progress);
     engine_join(engine);
     if (sampler)
@@ -170,14 +166,15 @@ static void collect_counts(lt_run *run)
     result->stop_reason = (lt_stop_reason)state->stop_reason;
     result->partial = result->stop_reason == STOP_INTERRUPTED;
     result->tally = tallies_sum(&state->tallies);
-    result->all_due = tally_all(result->tally->from_due);
-    result->all_send = tally_all(result->tally->from_send);
+    result->all_due = tally_all(result->tally);
     result->elapsed_s = last > 0 ? clock_seconds(last - state->started_at) : 0.0;
     if (state->stopped_at > 0)
         result->offered_s = clock_seconds(state->stopped_at - state->started_at);
     result->bins = timeline_bins(state->timeline, last > 0 ? last - state->started_at : 0,
                                  &result->bin_count, &result->bin_width_s);
-    result->error_count = errors_list(state->errors, result->errors);
+    errors_sort(&state->errors);
+    result->error_count = state->errors.count;
+    memcpy(result->errors, state->errors.entries, sizeof(result->errors));
     fairness_measure(result, state);
 }
 

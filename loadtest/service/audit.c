@@ -118,7 +118,7 @@ static void enter_order(lt_auditor *auditor, const cJSON *order)
 static bool enter_page(lt_auditor *auditor, const lt_http_reply *reply, char *cursor,
                        size_t cursor_size)
 {
-    cJSON *page = cJSON_ParseWithLength(reply->body, reply->length);
+    cJSON *page = cJSON_Parse(reply->body);
     const cJSON *orders = cJSON_GetObjectItemCaseSensitive(page, "orders");
     const cJSON *next = cJSON_GetObjectItemCaseSensitive(page, "cursor"), *order;
     bool good = cJSON_IsArray(orders);
@@ -180,7 +180,7 @@ lt_audit audit_check(lt_http *http, const lt_run_state *state, mono_ns patience)
     if (!auditor.entries)
         return auditor.report;
     for (int i = 0; i < state->tallies.count; i++)
-        enter_receipts(&auditor, state->tallies.items[i]);
+        enter_receipts(&auditor, &state->tallies.items[i]);
     resolve_unknowns(&auditor, patience);
     read_pages(&auditor);
     for (int64_t ticket = 0; auditor.report.complete && ticket < auditor.count; ticket++)

@@ -19,25 +19,18 @@ struct lt_http {
     size_t length, room;
 };
 
-static bool add_header(lt_http *http, const char *header)
-{
-    struct curl_slist *longer = curl_slist_append(http->headers, header);
-    if (longer)
-        http->headers = longer;
-    return longer;
-}
-
 lt_http *http_new(const char *token)
 {
     lt_http *http = calloc(1, sizeof(*http));
     if (!http)
         return NULL;
-    char authorization[TOKEN_LINE_MAX] = "";
-    if (token)
-        snprintf(authorization, sizeof(authorization), "Authorization: Bearer %s", token);
+    char authorization[TOKEN_LINE_MAX];
+    snprintf(authorization, sizeof(authorization), "Authorization: Bearer %s", !token ? "" : token);
     http->easy = curl_easy_init();
-    if (http->easy && add_header(http, "Content-Type: application/json") &&
-        (!token || add_header(http, authorization)))
+    http->headers = curl_slist_append(NULL, "Content-Type: application/json");
+    bool complete =
+        http->easy && http->headers && (!token || curl_slist_append(http->headers, authorization));
+    if (complete)
         return http;
     http_free(http);
     return NULL;
@@ -90,8 +83,7 @@ bool http_call(lt_http *http, const char *method, const char *url, const char *j
     if (json)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, json);
     CURLcode code = curl_easy_perform(easy);
-    *ret =
-        (lt_http_reply){.body = http->length > 0 ? http->body : (char *)"", .length = http->length};
+    *ret = (lt_http_reply){.body = http->length > 0 ? http->body : ""};
     if (code != CURLE_OK) {
         snprintf(ret->error, sizeof(ret->error), "%s",
                  error[0] != '\0' ? error : curl_easy_strerror(code));

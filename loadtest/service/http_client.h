@@ -6,15 +6,13 @@
 #define LOADTEST_HTTP_CLIENT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 typedef struct lt_http lt_http; /* one connection, reused; used by one thread at a time */
 
 typedef struct lt_http_reply {
-    long status; /* 0: no answer */
-    char *body;  /* terminated; valid until the next call */
-    size_t length;
-    char error[256]; /* why there is no answer */
+    long status;      /* 0: no answer */
+    const char *body; /* valid until the next call */
+    char error[256];  /* why there is no answer */
 } lt_http_reply;
 
 /* `token` is the service's admin token, sent with every request; NULL: none (copied).

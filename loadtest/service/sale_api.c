@@ -63,7 +63,7 @@ bool sale_stock(lt_http *http, const char *target, const char *item, lt_stock *r
         describe("GET", url, &reply, err, err_len);
         return false;
     }
-    cJSON *json = cJSON_ParseWithLength(reply.body, reply.length);
+    cJSON *json = cJSON_Parse(reply.body);
     bool good = read_stock(json, &stock);
     cJSON_Delete(json);
     if (good)
@@ -111,7 +111,7 @@ bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec,
         describe("POST", url, &reply, err, err_len);
         return false;
     }
-    cJSON *json = cJSON_ParseWithLength(reply.body, reply.length);
+    cJSON *json = cJSON_Parse(reply.body);
     bool good = text(json, "sale", ret, SALE_ID_MAX);
     cJSON_Delete(json);
     if (!good)
@@ -166,7 +166,7 @@ lt_order_state sale_order(lt_http *http, const lt_plan *plan, const char *reques
         return ORDER_FOUND;
     if (reply.status != 404)
         return ORDER_UNREADABLE;
-    cJSON *json = cJSON_ParseWithLength(reply.body, reply.length);
+    cJSON *json = cJSON_Parse(reply.body);
     bool final = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "final"));
     cJSON_Delete(json);
     return final ? ORDER_NEVER : ORDER_OPEN;

@@ -18,9 +18,8 @@ struct lt_stock_sampler {
     pthread_t thread;
     lt_http *http;
     _Atomic int stop;
-    pthread_mutex_t mutex; /* guards samples and count */
-    lt_stock_sample *samples;
-    int count;
+    lt_stock_sample *samples; /* constant up to `count` */
+    _Atomic int count;
 };
 
 /* The pause after a sample taken `at` after the start. */
@@ -35,16 +34,15 @@ static void take_sample(lt_stock_sampler *sampler)
 {
     lt_stock stock;
     char err[256];
-    if (!sale_stock(sampler->http, sampler->plan->targets[0], sampler->plan->item, &stock, err,
-                    sizeof(err)))
+    int count = sampler->count;
+    if (count == SAMPLES_MAX || !sale_stock(sampler->http, sampler->plan->targets[0],
+                                            sampler->plan->item, &stock, err, sizeof(err)))
         return;
-    lt_stock_sample sample = {.at_s = clock_seconds(clock_now() - sampler->started_at),
-                              .remaining = stock.remaining,
-                              .units = stock.units};
-    pthread_mutex_lock(&sampler->mutex);
-    if (sampler->count < SAMPLES_MAX)
-        sampler->samples[sampler->count++] = sample;
-    pthread_mutex_unlock(&sampler->mutex);
+    sampler->samples[count] =
+        (lt_stock_sample){.at_s = clock_seconds(clock_now() - sampler->started_at),
+                          .remaining = stock.remaining,
+                          .units = stock.units};
+    sampler->count = count + 1;
 }
 
 static void *sampler_main(void *arg)
@@ -63,7 +61,6 @@ static void sampler_free(lt_stock_sampler *sampler)
 {
     http_free(sampler->http);
     free(sampler->samples);
-    pthread_mutex_destroy(&sampler->mutex);
     free(sampler);
 }
 
@@ -72,7 +69,6 @@ lt_stock_sampler *stock_sampler_start(const lt_plan *plan, mono_ns started_at)
     lt_stock_sampler *sampler = calloc(1, sizeof(*sampler));
     if (!sampler)
         return NULL;
-    pthread_mutex_init(&sampler->mutex, NULL);
     sampler->plan = plan;
     sampler->started_at = started_at;
     sampler->http = http_new(plan->admin_token);
@@ -86,12 +82,10 @@ lt_stock_sampler *stock_sampler_start(const lt_plan *plan, mono_ns started_at)
 
 bool stock_sampler_last(lt_stock_sampler *sampler, lt_stock_sample *ret)
 {
-    pthread_mutex_lock(&sampler->mutex);
-    bool any = sampler->count > 0;
-    if (any)
-        *ret = sampler->samples[sampler->count - 1];
-    pthread_mutex_unlock(&sampler->mutex);
-    return any;
+    int count = sampler->count;
+    if (count > 0)
+        *ret = sampler->samples[count - 1];
+    return count > 0;
 }
 
 lt_stock_sample *stock_sampler_stop(lt_stock_sampler *sampler, int *ret_count)

@@ -4,32 +4,9 @@
  */
 #include "loadtest/stats/errors.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct lt_errors {
-    pthread_mutex_t mutex; /* errors are rare: one lock for all is no cost that counts */
-    int count;
-    lt_error_entry entries[ERRORS_MAX];
-};
-
-lt_errors *errors_new(void)
-{
-    lt_errors *errors = calloc(1, sizeof(*errors));
-    if (errors)
-        pthread_mutex_init(&errors->mutex, NULL);
-    return errors;
-}
-
-void errors_free(lt_errors *errors)
-{
-    if (!errors)
-        return;
-    pthread_mutex_destroy(&errors->mutex);
-    free(errors);
-}
 
 static lt_error_entry *entry_for(lt_errors *errors, lt_error_phase phase, const char *code,
                                  int target)
@@ -58,18 +35,13 @@ void errors_add(lt_errors *errors, lt_error_phase phase, const char *code, int t
 
 static int by_count(const void *a, const void *b)
 {
-    uint64_t x = ((const lt_error_entry *)a)->count, y = ((const lt_error_entry *)b)->count;
+    int64_t x = ((const lt_error_entry *)a)->count, y = ((const lt_error_entry *)b)->count;
     return (x < y) - (x > y);
 }
 
-int errors_list(lt_errors *errors, lt_error_entry ret_entries[ERRORS_MAX])
+void errors_sort(lt_errors *errors)
 {
-    pthread_mutex_lock(&errors->mutex);
-    int count = errors->count;
-    memcpy(ret_entries, errors->entries, (size_t)count * sizeof(ret_entries[0]));
-    pthread_mutex_unlock(&errors->mutex);
-    qsort(ret_entries, (size_t)count, sizeof(ret_entries[0]), by_count);
-    return count;
+    qsort(errors->entries, (size_t)errors->count, sizeof(errors->entries[0]), by_count);
 }
 
 const char *error_phase_name(lt_error_phase phase)

@@ -7,6 +7,7 @@
 #ifndef LOADTEST_ERRORS_H
 #define LOADTEST_ERRORS_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #define ERRORS_MAX 128 /* kinds kept apart; all further ones are counted together */
@@ -23,19 +24,21 @@ typedef struct lt_error_entry {
     lt_error_phase phase;
     char code[64]; /* "refused", "reset", "http_500", "store_unavailable" */
     int target;    /* index into the plan's targets */
-    uint64_t count;
+    int64_t count;
 } lt_error_entry;
 
-typedef struct lt_errors lt_errors;
-
-lt_errors *errors_new(void);
-void errors_free(lt_errors *errors);
+/* Zero, with an initialised mutex, is empty. */
+typedef struct lt_errors {
+    pthread_mutex_t mutex; /* errors are rare: one lock for all is no cost that counts */
+    int count;
+    lt_error_entry entries[ERRORS_MAX];
+} lt_errors;
 
 /* Counts one. Any thread. */
 void errors_add(lt_errors *errors, lt_error_phase phase, const char *code, int target);
 
-/* Copies all entries, most frequent first; their number. */
-int errors_list(lt_errors *errors, lt_error_entry ret_entries[ERRORS_MAX]);
+/* Puts the most frequent first. */
+void errors_sort(lt_errors *errors);
 
 const char *error_phase_name(lt_error_phase phase);
 

@@ -120,7 +120,7 @@ bool histogram_record(lt_histogram *h, int64_t us)
     if (!page)
         return false;
     counter_add(&page->counts[bucket % PAGE_BUCKETS], 1);
-    counter_add(&h->sum, (uint64_t)us);
+    counter_add(&h->sum, us);
     widen(h, us, us);
     return true;
 }
@@ -135,7 +135,7 @@ bool histogram_merge(lt_histogram *into, const lt_histogram *from)
         if (!target)
             return false;
         for (int j = 0; j < PAGE_BUCKETS; j++) {
-            uint64_t count = counter_get(&source->counts[j]);
+            int64_t count = counter_get(&source->counts[j]);
             if (count > 0)
                 counter_add(&target->counts[j], count);
         }
@@ -146,7 +146,7 @@ bool histogram_merge(lt_histogram *into, const lt_histogram *from)
 }
 
 bool histogram_next(const lt_histogram *h, int *cursor, int64_t *ret_low, int64_t *ret_high,
-                    uint64_t *ret_count)
+                    int64_t *ret_count)
 {
     while (*cursor < BUCKETS) {
         lt_page *page = page_at(h, *cursor / PAGE_BUCKETS);
@@ -155,7 +155,7 @@ bool histogram_next(const lt_histogram *h, int *cursor, int64_t *ret_low, int64_
             continue;
         }
         int bucket = (*cursor)++;
-        uint64_t count = counter_get(&page->counts[bucket % PAGE_BUCKETS]);
+        int64_t count = counter_get(&page->counts[bucket % PAGE_BUCKETS]);
         if (count == 0)
             continue;
         *ret_low = bucket_low(bucket);
@@ -166,10 +166,10 @@ bool histogram_next(const lt_histogram *h, int *cursor, int64_t *ret_low, int64_
     return false;
 }
 
-uint64_t histogram_count(const lt_histogram *h)
+int64_t histogram_count(const lt_histogram *h)
 {
     int64_t low, high;
-    uint64_t count, total = 0;
+    int64_t count, total = 0;
     for (int cursor = 0; histogram_next(h, &cursor, &low, &high, &count);)
         total += count;
     return total;
@@ -188,7 +188,7 @@ int64_t histogram_max(const lt_histogram *h)
 
 double histogram_mean(const lt_histogram *h)
 {
-    uint64_t count = histogram_count(h);
+    int64_t count = histogram_count(h);
     return count == 0 ? 0.0 : (double)counter_get(&h->sum) / (double)count;
 }
 
@@ -196,7 +196,7 @@ double histogram_deviation(const lt_histogram *h)
 {
     double mean = histogram_mean(h), squares = 0.0;
     int64_t low, high;
-    uint64_t count, total = 0;
+    int64_t count, total = 0;
     for (int cursor = 0; histogram_next(h, &cursor, &low, &high, &count); total += count) {
         double distance = (double)(low + high) / 2.0 - mean;
         squares += distance * distance * (double)count;
@@ -206,10 +206,10 @@ double histogram_deviation(const lt_histogram *h)
 
 int64_t histogram_at(const lt_histogram *h, double quantile)
 {
-    uint64_t total = histogram_count(h);
-    uint64_t rank = (uint64_t)ceil(quantile * (double)total - 1e-9);
+    int64_t total = histogram_count(h);
+    int64_t rank = (int64_t)ceil(quantile * (double)total - 1e-9);
     int64_t low, high, max = histogram_max(h);
-    uint64_t count, seen = 0;
+    int64_t count, seen = 0;
     for (int cursor = 0; histogram_next(h, &cursor, &low, &high, &count);) {
         seen += count;
         if (seen >= rank)
@@ -218,10 +218,10 @@ int64_t histogram_at(const lt_histogram *h, double quantile)
     return total == 0 ? 0 : max;
 }
 
-uint64_t histogram_count_upto(const lt_histogram *h, int64_t us)
+int64_t histogram_count_upto(const lt_histogram *h, int64_t us)
 {
     int64_t low, high;
-    uint64_t count, total = 0;
+    int64_t count, total = 0;
     for (int cursor = 0; histogram_next(h, &cursor, &low, &high, &count) && low <= us;)
         total += count;
     return total;
@@ -232,7 +232,7 @@ int64_t histogram_bucket_width(int64_t us)
     return bucket_width(bucket_of(us < 0 ? 0 : us));
 }
 
-bool latency_enough(uint64_t count, double quantile)
+bool latency_enough(int64_t count, double quantile)
 {
     return (double)count * (1.0 - quantile) > SAMPLES_BEYOND - 1e-6;
 }

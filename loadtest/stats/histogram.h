@@ -23,14 +23,14 @@
  * A counter that one thread adds to and others may read meanwhile, for display; exactly only after
  * that thread was joined. So relaxed order is enough, and no addition needs a locked instruction.
  */
-typedef _Atomic uint64_t lt_counter;
+typedef _Atomic int64_t lt_counter;
 
-static inline uint64_t counter_get(const lt_counter *counter)
+static inline int64_t counter_get(const lt_counter *counter)
 {
     return atomic_load_explicit((lt_counter *)counter, memory_order_relaxed);
 }
 
-static inline void counter_add(lt_counter *counter, uint64_t n)
+static inline void counter_add(lt_counter *counter, int64_t n)
 {
     atomic_store_explicit(counter, counter_get(counter) + n, memory_order_relaxed);
 }
@@ -47,7 +47,7 @@ bool histogram_record(lt_histogram *h, int64_t us);
 /* Adds all of `from` to `into`. False when memory is short. */
 bool histogram_merge(lt_histogram *into, const lt_histogram *from);
 
-uint64_t histogram_count(const lt_histogram *h);
+int64_t histogram_count(const lt_histogram *h);
 int64_t histogram_min(const lt_histogram *h); /* 0 when empty */
 int64_t histogram_max(const lt_histogram *h);
 double histogram_mean(const lt_histogram *h);      /* exact: of the values, not the buckets */
@@ -60,7 +60,7 @@ double histogram_deviation(const lt_histogram *h); /* standard deviation, of the
 int64_t histogram_at(const lt_histogram *h, double quantile);
 
 /* How many values are <= us, to the precision of a bucket. */
-uint64_t histogram_count_upto(const lt_histogram *h, int64_t us);
+int64_t histogram_count_upto(const lt_histogram *h, int64_t us);
 
 /* The width of the bucket that `us` falls in: what a printed value may be off by. */
 int64_t histogram_bucket_width(int64_t us);
@@ -70,7 +70,7 @@ int64_t histogram_bucket_width(int64_t us);
  * Start with *cursor = 0. False at the end.
  */
 bool histogram_next(const lt_histogram *h, int *cursor, int64_t *ret_low, int64_t *ret_high,
-                    uint64_t *ret_count);
+                    int64_t *ret_count);
 
 typedef enum lt_percentile { P50, P90, P95, P99, P999, P_COUNT } lt_percentile;
 
@@ -84,7 +84,7 @@ extern const char *const percentile_names[P_COUNT];
  * samples, p90 50, p99 500, p99.9 5,000.
  */
 typedef struct lt_latency {
-    uint64_t count;
+    int64_t count;
     double min, mean, max; /* valid when count > 0 */
     double at[P_COUNT];    /* NAN: too few samples */
 } lt_latency;
@@ -93,6 +93,6 @@ typedef struct lt_latency {
 lt_latency latency_of(const lt_histogram *h);
 
 /* Whether so many samples are enough for a quantile. */
-bool latency_enough(uint64_t count, double quantile);
+bool latency_enough(int64_t count, double quantile);
 
 #endif

@@ -11,18 +11,21 @@ lt_tally *tally_new(void)
     return calloc(1, sizeof(lt_tally));
 }
 
-void tally_free(lt_tally *tally)
+static void release(lt_tally *tally)
 {
-    if (!tally)
-        return;
-    for (int i = 0; i < OUT_COUNT; i++) {
+    for (int i = 0; i < OUT_COUNT; i++)
         histogram_free(tally->from_due[i]);
-        histogram_free(tally->from_send[i]);
-    }
+    histogram_free(tally->from_send);
     for (int i = 0; i < PLAN_TARGETS_MAX; i++)
         histogram_free(tally->targets[i].latency);
     histogram_free(tally->lag);
     free(tally->receipts);
+}
+
+void tally_free(lt_tally *tally)
+{
+    if (tally)
+        release(tally);
     free(tally);
 }
 
@@ -61,7 +64,7 @@ void tally_settle(lt_tally *tally, const lt_settled *settled)
         return;
     }
     counter_add(&tally->outcomes[settled->outcome], 1);
-    counter_add(&target->outcomes[settled->outcome], 1);
+    counter_add(&target->sold, settled->outcome == OUT_SOLD);
     if (settled->ending == END_FAILED) {
         counter_add(&tally->failed, 1);
         counter_add(&target->failed, 1);
@@ -69,16 +72,8 @@ void tally_settle(lt_tally *tally, const lt_settled *settled)
     }
     counter_add(&tally->completed, 1);
     slot_record(&tally->from_due[settled->outcome], settled->done - settled->due);
-    slot_record(&tally->from_send[settled->outcome], settled->done - settled->sent);
+    slot_record(&tally->from_send, settled->done - settled->sent);
     slot_record(&target->latency, settled->done - settled->sent);
-}
-
-static void merge_target(lt_target_tally *into, const lt_target_tally *from)
-{
-    for (int i = 0; i < OUT_COUNT; i++)
-        counter_add(&into->outcomes[i], counter_get(&from->outcomes[i]));
-    counter_add(&into->failed, counter_get(&from->failed));
-    slot_merge(&into->latency, &from->latency);
 }
 
 static void merge(lt_tally *into, const lt_tally *from)
@@ -98,18 +93,21 @@ static void merge(lt_tally *into, const lt_tally *from)
     for (int i = 0; i < OUT_COUNT; i++) {
         counter_add(&into->outcomes[i], counter_get(&from->outcomes[i]));
         slot_merge(&into->from_due[i], &from->from_due[i]);
-        slot_merge(&into->from_send[i], &from->from_send[i]);
     }
+    slot_merge(&into->from_send, &from->from_send);
     slot_merge(&into->lag, &from->lag);
-    for (int i = 0; i < PLAN_TARGETS_MAX; i++)
-        merge_target(&into->targets[i], &from->targets[i]);
+    for (int i = 0; i < PLAN_TARGETS_MAX; i++) {
+        counter_add(&into->targets[i].sold, counter_get(&from->targets[i].sold));
+        counter_add(&into->targets[i].failed, counter_get(&from->targets[i].failed));
+        slot_merge(&into->targets[i].latency, &from->targets[i].latency);
+    }
 }
 
-lt_histogram *tally_all(const lt_histogram_slot slots[OUT_COUNT])
+lt_histogram *tally_all(const lt_tally *tally)
 {
     lt_histogram *all = histogram_new();
     for (int i = 0; all && i < OUT_COUNT; i++) {
-        const lt_histogram *h = tally_histogram(&slots[i]);
+        const lt_histogram *h = tally_histogram(&tally->from_due[i]);
         if (h)
             histogram_merge(all, h);
     }
@@ -119,18 +117,14 @@ lt_histogram *tally_all(const lt_histogram_slot slots[OUT_COUNT])
 bool tallies_init(lt_tallies *tallies, int count)
 {
     tallies->items = calloc((size_t)count, sizeof(tallies->items[0]));
-    for (tallies->count = 0; tallies->items && tallies->count < count; tallies->count++) {
-        tallies->items[tallies->count] = tally_new();
-        if (!tallies->items[tallies->count])
-            return false;
-    }
+    tallies->count = !tallies->items ? 0 : count;
     return tallies->items;
 }
 
 void tallies_release(lt_tallies *tallies)
 {
     for (int i = 0; i < tallies->count; i++)
-        tally_free(tallies->items[i]);
+        release(&tallies->items[i]);
     free(tallies->items);
 }
 
@@ -138,7 +132,7 @@ lt_tally *tallies_sum(const lt_tallies *tallies)
 {
     lt_tally *sum = tally_new();
     for (int i = 0; sum && i < tallies->count; i++)
-        merge(sum, tallies->items[i]);
+        merge(sum, &tallies->items[i]);
     return sum;
 }
 

@@ -20,7 +20,7 @@
 typedef enum lt_ending {
     END_COMPLETED, /* an HTTP answer came */
     END_FAILED,    /* the transport failed */
-    END_UNFINISHED /* it was still in flight when the run was cut off */
+    END_UNFINISHED /* it was still open when the run was cut off */
 } lt_ending;
 
 /* A request that is settled: no attempt will follow. */
@@ -53,8 +53,7 @@ typedef struct lt_receipt {
 typedef _Atomic(lt_histogram *) lt_histogram_slot; /* made when first needed */
 
 typedef struct lt_target_tally {
-    lt_counter outcomes[OUT_COUNT];
-    lt_counter failed;
+    lt_counter sold, failed;
     lt_histogram_slot latency; /* from send, all answers */
 } lt_target_tally;
 
@@ -69,8 +68,8 @@ typedef struct lt_tally {
     lt_counter unsent;         /* of these, never sent, because the run was over */
     lt_counter bytes_received, bytes_sent;
     lt_histogram_slot from_due[OUT_COUNT]; /* of completed requests */
-    lt_histogram_slot from_send[OUT_COUNT];
-    lt_histogram_slot lag; /* sent - due, of all */
+    lt_histogram_slot from_send;           /* likewise, all outcomes together */
+    lt_histogram_slot lag;                 /* sent - due, of all */
     lt_target_tally targets[PLAN_TARGETS_MAX];
 
     /* Not added up, and not to be read before the thread was joined. */
@@ -83,7 +82,7 @@ void tally_free(lt_tally *tally);
 
 /* The tallies of all threads. */
 typedef struct lt_tallies {
-    lt_tally **items;
+    lt_tally *items;
     int count;
 } lt_tallies;
 
@@ -102,8 +101,8 @@ void tally_keep_receipt(lt_tally *tally, lt_receipt receipt);
 /* FNV-1a of an order's id, to compare ids without keeping them. */
 uint64_t receipt_hash(const char *order);
 
-/* All outcomes' latencies in one new histogram; the caller frees it. NULL when memory is short. */
-lt_histogram *tally_all(const lt_histogram_slot slots[OUT_COUNT]);
+/* Latencies from due, of all outcomes, in one new histogram. NULL when memory is short. */
+lt_histogram *tally_all(const lt_tally *tally);
 
 /* The histogram in a slot, or NULL while nothing was recorded there. */
 static inline const lt_histogram *tally_histogram(const lt_histogram_slot *slot)

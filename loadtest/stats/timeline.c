@@ -70,7 +70,7 @@ void timeline_record(lt_timeline *timeline, lt_outcome outcome, mono_ns at, mono
 
 static double latency_at(const uint32_t *counts, double quantile)
 {
-    uint64_t total = 0, seen = 0;
+    int64_t total = 0, seen = 0;
     for (int i = 0; i < LATENCY_BUCKETS; i++)
         total += counts[i];
     for (int i = 0; i < LATENCY_BUCKETS; i++) {

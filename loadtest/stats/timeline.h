@@ -23,7 +23,7 @@ void timeline_record(lt_timeline *timeline, lt_outcome outcome, mono_ns at, mono
 
 typedef struct lt_timeline_bin {
     double start_s;
-    uint64_t outcomes[OUT_COUNT];
+    int64_t outcomes[OUT_COUNT];
     double p50_ms; /* to about 20 %: for a chart, not for a table; 0 when the bin is empty */
     double p99_ms;
 } lt_timeline_bin;

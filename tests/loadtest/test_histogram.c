@@ -67,7 +67,7 @@ static void buckets_meet_without_gap_or_overlap(void **unused)
     (void)unused;
     lt_histogram *h = histogram_new();
     int64_t expected = 0, low, high;
-    uint64_t count;
+    int64_t count;
     for (int64_t us = 0; us < 40000; us++)
         histogram_record(h, us);
     for (int cursor = 0; histogram_next(h, &cursor, &low, &high, &count);) {
@@ -147,7 +147,7 @@ static void no_value_is_lost_between_threads(void **unused)
         parts[i] = histogram_new();
         assert_int_equal(pthread_create(&threads[i], NULL, record_many, parts[i]), 0);
     }
-    uint64_t last = 0, count;
+    int64_t last = 0, count;
     do {
         seen = histogram_new();
         for (int i = 0; i < THREADS; i++)
@@ -171,14 +171,14 @@ static void few_samples_give_no_percentile(void **unused)
 {
     (void)unused;
     static const struct {
-        uint64_t count;
+        int64_t count;
         bool p50, p99, p999;
     } table[] = {{9, false, false, false}, {10, true, false, false}, {499, true, false, false},
                  {500, true, true, false}, {812, true, true, false}, {4999, true, true, false},
                  {5000, true, true, true}};
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         lt_histogram *h = histogram_new();
-        for (uint64_t j = 0; j < table[i].count; j++)
+        for (int64_t j = 0; j < table[i].count; j++)
             histogram_record(h, (int64_t)j);
         lt_latency latency = latency_of(h);
         assert_int_equal(isnan(latency.at[P50]), !table[i].p50);

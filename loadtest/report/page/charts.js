@@ -78,13 +78,10 @@ const Charts = (function () {
     return chart;
   }
 
-  function path(points) {
-    return points.map((p, i) => `${i ? 'L' : 'M'}${p[0].toFixed(1)} ${p[1].toFixed(1)}`).join('');
-  }
-
-  /* Stock only changes when somebody buys: steps, not slopes. */
-  function steps(points) {
-    return points.map((p, i) => i ? `H${p[0].toFixed(1)}V${p[1].toFixed(1)}` : `M${p[0].toFixed(1)} ${p[1].toFixed(1)}`).join('');
+  /* Through points: slopes; or steps, because stock only changes when somebody buys. */
+  function path(points, steps) {
+    const at = p => steps ? `H${p[0].toFixed(1)}V${p[1].toFixed(1)}` : `L${p[0].toFixed(1)} ${p[1].toFixed(1)}`;
+    return points.map((p, i) => i ? at(p) : `M${p[0].toFixed(1)} ${p[1].toFixed(1)}`).join('');
   }
 
   /* A fill with a hatch on it, so that it can be told apart without colour. */
@@ -151,11 +148,11 @@ const Charts = (function () {
     if (most > run.stock) {
       const fill = hatched(chart.svg, 'var(--over)', 45, 7);
       const right = over[over.length - 1][0].toFixed(1);
-      node(chart.svg, 'path', { class: 'oversold', d: `${steps(over)}L${right} ${limit}H${over[0][0]}Z`, fill, 'fill-opacity': 0.75 });
+      node(chart.svg, 'path', { class: 'oversold', d: `${path(over, true)}L${right} ${limit}H${over[0][0]}Z`, fill, 'fill-opacity': 0.75 });
     }
     node(chart.svg, 'path', { class: 'mark', d: `M${chart.box.left} ${limit}H${chart.box.right}` });
-    node(chart.svg, 'path', { d: steps(sold), fill: 'none', stroke: 'var(--over)', 'stroke-width': 2, 'stroke-dasharray': '7 3' });
-    node(chart.svg, 'path', { d: steps(curve.map(p => [chart.x(p.t_s), chart.y(Math.max(0, p.remaining))])), fill: 'none', stroke: 'var(--sold)', 'stroke-width': 2.5 });
+    node(chart.svg, 'path', { d: path(sold, true), fill: 'none', stroke: 'var(--over)', 'stroke-width': 2, 'stroke-dasharray': '7 3' });
+    node(chart.svg, 'path', { d: path(curve.map(p => [chart.x(p.t_s), chart.y(Math.max(0, p.remaining))]), true), fill: 'none', stroke: 'var(--sold)', 'stroke-width': 2.5 });
     node(chart.svg, 'text', { class: 'haloed', x: chart.box.left + 6, y: limit - 5 }, `there were ${figure(run.stock)}`);
     if (most > run.stock)
       node(chart.svg, 'text', { class: 'haloed loud', x: chart.box.left + (chart.box.right - chart.box.left) * 0.55, y: chart.y((most + run.stock) / 2), 'text-anchor': 'middle' }, `oversold by ${figure(run.oversold)}`);

@@ -161,6 +161,11 @@
 
   /* ---- tables ---- */
 
+  function emptyTable(parent) {
+    const table = add(add(parent, 'div', null, 'scroll'), 'table');
+    return { head: add(add(table, 'thead'), 'tr'), body: add(table, 'tbody') };
+  }
+
   const COLUMNS = [
     ['strategy', run => run.strategy], ['verdict', run => run.verdict], ['sold', run => run.sold],
     ['oversold', run => run.oversold], ['lost', run => run.lost_updates], ['undersold', run => run.undersold],
@@ -194,8 +199,7 @@
 
   function comparison() {
     const place = section('Comparison', 'Click a heading to sort; unsafe strategies stay last. "x unlocked" is the throughput as a share of the unlocked one\'s: the price of safety.');
-    const table = add(add(place, 'div', null, 'scroll'), 'table');
-    const head = add(add(table, 'thead'), 'tr'), body = add(table, 'tbody');
+    const { head, body } = emptyTable(place);
     COLUMNS.forEach(([name], i) => {
       const cell = add(head, 'th'), button = add(cell, 'button', name);
       cell.scope = 'col';
@@ -212,8 +216,7 @@
   }
 
   function plainTable(parent, headings, rows) {
-    const table = add(add(parent, 'div', null, 'scroll'), 'table');
-    const head = add(add(table, 'thead'), 'tr'), body = add(table, 'tbody');
+    const { head, body } = emptyTable(parent);
     const kind = cell => cell && (cell.text || cell.code) ? 'text' : '';
     headings.forEach((text, i) => { add(head, 'th', text, rows.some(cells => kind(cells[i])) ? 'text' : '').scope = 'col'; });
     rows.forEach(cells => {
