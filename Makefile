@@ -63,7 +63,7 @@ SERVER_PARTS := $(filter-out $(BUILD)/obj/server/main.o,$(SERVER_OBJ))
 LOAD_PARTS   := $(filter-out $(BUILD)/obj/loadtest/main.o,$(LOAD_OBJ))
 
 SERVER_LIBS = -lcivetweb $(CJSON_LIBS) $(HIREDIS_LIBS) -lm
-LOAD_LIBS   = $(CURL_LIBS) $(CJSON_LIBS) $(HIREDIS_LIBS) -lm
+LOAD_LIBS   = $(CURL_LIBS) $(CJSON_LIBS) -lhiredis -lm
 TEST_LIBS   = -lcmocka -lcivetweb $(CURL_LIBS) $(CJSON_LIBS) $(HIREDIS_LIBS) -lm
 
 LUA := $(wildcard lock/*/*.lua server/*/*.lua)

@@ -127,15 +127,6 @@ static int execute(const lt_options *options)
     return written || code != EXIT_SAFE ? (int)code : (int)EXIT_INVALID;
 }
 
-static int diff(const lt_options *options)
-{
-    char err[512];
-    if (report_diff(stdout, options->diff[0], options->diff[1], err, sizeof(err)))
-        return EXIT_SAFE;
-    fprintf(stderr, "loadtest: %s\n", err);
-    return EXIT_USAGE;
-}
-
 int main(int argc, char **argv)
 {
     lt_options options;
@@ -152,7 +143,10 @@ int main(int argc, char **argv)
         puts("loadtest " FLASHSALE_VERSION);
         return EXIT_SAFE;
     case COMMAND_DIFF:
-        return diff(&options);
+        if (report_diff(stdout, options.diff[0], options.diff[1], err, sizeof(err)))
+            return EXIT_SAFE;
+        fprintf(stderr, "loadtest: %s\n", err);
+        return EXIT_USAGE;
     default:
         return execute(&options);
     }

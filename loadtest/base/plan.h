@@ -72,7 +72,7 @@ typedef struct lt_plan {
     bool rotate;     /* each request to the next target instead of one target a user */
     bool same_names; /* one name per user instead of one per request */
     long timeout_ms; /* of one attempt */
-    int retries;     /* further attempts after an unknown outcome, with the same key */
+    long retries;    /* further attempts after an unknown outcome, with the same key */
     double replay;   /* share of sold requests that is sent again, 0..1 */
     int workers;     /* threads of the event-driven engine */
 } lt_plan;

@@ -129,7 +129,7 @@ static const lt_option rows[] = {
     {"think-ms", KIND_DOUBLE, AT(think_ms), 0, 3600000, NULL},
     {"rate", KIND_DOUBLE, PLAN(rate), 0.001, 1e7, NULL},
     {"arrivals", KIND_SPECIAL, 0, 0, 0, read_arrivals},
-    {"seed", KIND_LONG, AT(seed), 0, 0x1p62, NULL},
+    {"seed", KIND_LONG, PLAN(seed), 0, 0x1p62, NULL},
     {"flash", KIND_FLAG, AT(flash), 0, 0, NULL},
     {"requests", KIND_LONG, AT(requests), 1, COUNT_MAX, NULL},
     {"duration", KIND_DURATION, PLAN(duration), 0, 0, NULL},
@@ -137,7 +137,7 @@ static const lt_option rows[] = {
     {"rotate", KIND_FLAG, PLAN(rotate), 0, 0, NULL},
     {"same-names", KIND_FLAG, PLAN(same_names), 0, 0, NULL},
     {"timeout-ms", KIND_LONG, PLAN(timeout_ms), 1, 3600000, NULL},
-    {"retry", KIND_LONG, AT(retries), 0, 100, NULL},
+    {"retry", KIND_LONG, PLAN(retries), 0, 100, NULL},
     {"replay", KIND_DOUBLE, PLAN(replay), 0, 1, NULL},
     {"workers", KIND_LONG, AT(workers), 1, WORKERS_MAX, NULL},
     /* the reports */

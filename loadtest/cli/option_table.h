@@ -30,11 +30,11 @@ typedef struct lt_options {
 /* What is known while parsing. */
 typedef struct lt_parsing {
     lt_options options;
-    lt_sale_spec defaults;     /* --wait-ms and the like, for all strategies */
-    const char *strategies;    /* parsed last, over the defaults */
-    const char *expect_unsafe; /* comma-separated, besides "none" */
-    long stock, requests, users, retries, workers, runs, seed; /* -1: not given */
-    double think_ms;                                           /* negative: not given */
+    lt_sale_spec defaults;                      /* --wait-ms and the like, for all strategies */
+    const char *strategies;                     /* parsed last, over the defaults */
+    const char *expect_unsafe;                  /* comma-separated, besides "none" */
+    long stock, requests, users, workers, runs; /* -1: not given */
+    double think_ms;                            /* negative: not given */
     bool flash, help, version;
     char *err; /* where a sentence goes */
     size_t err_len;

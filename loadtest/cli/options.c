@@ -104,8 +104,6 @@ static void fill_in_load(lt_parsing *parsing)
     plan->requests = given_or(parsing->requests, requests);
     plan->stock = given_or(parsing->stock, 1000);
     plan->think = parsing->think_ms > 0.0 ? (mono_ns)(parsing->think_ms * (double)NS_PER_MS) : 0;
-    plan->seed = (uint64_t)given_or(parsing->seed, 1);
-    plan->retries = (int)given_or(parsing->retries, 0);
     plan->workers = (int)given_or(parsing->workers, cores < 1 ? 1 : cores > 64 ? 64 : cores);
     if (plan->target_count > 0)
         return;
@@ -215,15 +213,14 @@ bool options_parse(int argc, char **argv, lt_options *ret, char *err, size_t err
     lt_parsing parsing = {
         .options = {.plan = {.item = "P0001",
                              .admin_token = getenv("FLASHSALE_ADMIN_TOKEN"),
-                             .quantity = 1}},
+                             .quantity = 1,
+                             .seed = 1}},
         .defaults = sale_spec_none(),
         .stock = NOT_GIVEN,
         .requests = NOT_GIVEN,
         .users = NOT_GIVEN,
-        .retries = NOT_GIVEN,
         .workers = NOT_GIVEN,
         .runs = NOT_GIVEN,
-        .seed = NOT_GIVEN,
         .think_ms = -1.0,
         .err = err,
         .err_len = err_len,

@@ -121,11 +121,6 @@ void comparison_release(lt_comparison *comparison)
 
 /* ---- the exit code --------------------------------------------------------------------------- */
 
-static bool run_is_believable(const lt_result *result)
-{
-    return result->reason_count == 0 && result->verdict != VERDICT_INVALID;
-}
-
 static lt_exit_code row_exit_code(const lt_comparison *comparison, const lt_row *row)
 {
     const lt_result *shown = row_shown(row);
@@ -134,7 +129,7 @@ static lt_exit_code row_exit_code(const lt_comparison *comparison, const lt_row 
         const lt_result *result = &row->runs[i];
         if (verdict_is_broken(result->verdict) && !row->spec->expect_unsafe)
             return EXIT_BROKEN;
-        if (!run_is_believable(result))
+        if (result->reason_count > 0 || result->verdict == VERDICT_INVALID)
             code = EXIT_INVALID;
     }
     for (int i = 0; i < comparison->threshold_count && !row->spec->expect_unsafe; i++) {

@@ -211,8 +211,8 @@ static void check_transport(lt_result *result, const lt_plan *plan)
 
 /*
  * A server with fewer threads than users leaves some of them without any answer from the start, and
- * the others look all the faster. Users who starve later, after they were greeted, starve by the
- * strategy: that is a finding (fairness), not a fault of the run.
+ * the others look all the faster. Users who starve later, after a good answer before the start,
+ * starve by the strategy: that is a finding (fairness), not a fault of the run.
  */
 static void check_users(lt_result *result, const lt_plan *plan)
 {

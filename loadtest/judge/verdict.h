@@ -1,5 +1,5 @@
 /*
- * verdict.h - the business result: did the shop sell what it had, once, to those it told so?
+ * verdict.h - the business result: did the service sell what it had, once, to those it told so?
  *
  *     oversold      = max(0, units sold - stock)
  *     lost updates  = max(0, units sold - (stock - remaining)): sales that the stock forgot

@@ -34,7 +34,7 @@ struct lt_buyer {
     lt_tally *tally;
     lt_transfers *transfers; /* that performs the easy handle, or NULL */
     CURL *easy;
-    CURLSH *connections; /* of this buyer only, see transfers.h; NULL without a flight */
+    CURLSH *connections; /* of this buyer only, see transfers.h; NULL in blocking calls */
     int user;
     int target;
     lt_request request;
@@ -120,7 +120,7 @@ static void set_up_easy(lt_buyer *buyer)
     buyer->headers[1] = (struct curl_slist){.data = (char *)"Content-Type:"};
 }
 
-/* The easy handle; in a flight with a cache for its own connection. */
+/* The easy handle; under a multi handle with a cache for its own connection. */
 static bool make_easy(lt_buyer *buyer)
 {
     buyer->easy = curl_easy_init();

@@ -4,10 +4,10 @@
  * user_thread: one user a thread, which blocks in libcurl. Exact concurrency, and the cheapest
  * request.
  *
- * worker: many users a thread, moved by epoll and libcurl's multi handle. A seat holds one of them:
+ * worker: many users a thread, moved by epoll and libcurl's multi handle. A slot holds one of them:
  *
  *                      closed, flash                         open
- *     a seat is        a user                                a connection, nobody in particular
+ *     a slot is        a user                                a connection, nobody in particular
  *     waits            in a queue by due time                on its target's stack, last used first
  *     is woken         when its think time is over           when a request is due; targets take
  *                                                            turns

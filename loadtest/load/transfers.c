@@ -183,7 +183,7 @@ void transfers_wait(lt_transfers *transfers, mono_ns until)
     run_timeouts(transfers);
 }
 
-CURL *transfers_done(lt_transfers *transfers, CURLcode *ret_code)
+CURL *transfers_done(lt_transfers *transfers, CURLcode *ret)
 {
     int left;
     CURLMsg *message;
@@ -191,7 +191,7 @@ CURL *transfers_done(lt_transfers *transfers, CURLcode *ret_code)
         if (message->msg != CURLMSG_DONE)
             continue;
         CURL *easy = message->easy_handle;
-        *ret_code = message->data.result;
+        *ret = message->data.result;
         curl_multi_remove_handle(transfers->multi, easy);
         return easy;
     }

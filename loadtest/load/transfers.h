@@ -38,7 +38,7 @@ void transfers_abort(lt_transfers *transfers, CURL *easy);
 void transfers_wait(lt_transfers *transfers, mono_ns until);
 
 /* A transfer that ended, its handle free again; NULL when there is none (any more). */
-CURL *transfers_done(lt_transfers *transfers, CURLcode *ret_code);
+CURL *transfers_done(lt_transfers *transfers, CURLcode *ret);
 
 void transfers_wake(lt_transfers *transfers);
 

@@ -1,7 +1,7 @@
 /*
  * A thread with many users, or with many connections of an open model: an event loop. Each turn
  * starts what is due, waits for the network, and settles what has ended. See driver.h for what a
- * seat is.
+ * slot is.
  */
 #include "loadtest/load/arrivals.h"
 #include "loadtest/load/buyer.h"
@@ -15,21 +15,21 @@
 #define WARM_UPS_NS  (30 * NS_PER_S)  /* after which no more are opened before the start */
 #define ARRIVALS_MAX 64               /* that are started before the network is looked at again */
 
-typedef struct lt_seat {
+typedef struct lt_slot {
     lt_buyer *buyer;
     bool busy;
     mono_ns due;          /* of its next request, while it waits in the queue */
-    struct lt_seat *next; /* in the queue, or on the stack */
-} lt_seat;
+    struct lt_slot *next; /* in the queue, or on the stack */
+} lt_slot;
 
 typedef struct lt_worker {
     lt_run_state *state;
     lt_tally *tally;
     lt_transfers *transfers;
-    lt_seat *seats;
-    int seat_count, busy;
-    lt_seat *first, *last;           /* the queue of a closed model */
-    lt_seat *idle[PLAN_TARGETS_MAX]; /* open model: a stack for each target */
+    lt_slot *slots;
+    int slot_count, busy;
+    lt_slot *first, *last;           /* the queue of a closed model */
+    lt_slot *idle[PLAN_TARGETS_MAX]; /* open model: a stack for each target */
     int next_target;                 /* whose turn it is */
     lt_arrivals arrivals;
     lt_backlog backlog;
@@ -40,11 +40,11 @@ typedef struct lt_worker {
 static void worker_free(void *work)
 {
     lt_worker *worker = work;
-    for (int i = 0; i < worker->seat_count; i++)
-        buyer_free(worker->seats[i].buyer);
+    for (int i = 0; i < worker->slot_count; i++)
+        buyer_free(worker->slots[i].buyer);
     transfers_free(worker->transfers);
     backlog_release(&worker->backlog);
-    free(worker->seats);
+    free(worker->slots);
     free(worker);
 }
 
@@ -56,21 +56,21 @@ static void *worker_make(lt_run_state *state, int number, int count)
         return NULL;
     worker->state = state;
     worker->tally = &state->tallies.items[number];
-    int seats = (users - number + count - 1) / count;
-    worker->seats = calloc((size_t)seats, sizeof(worker->seats[0]));
-    worker->transfers = transfers_new(seats);
+    int slots = (users - number + count - 1) / count;
+    worker->slots = calloc((size_t)slots, sizeof(worker->slots[0]));
+    worker->transfers = transfers_new(slots);
     if (state->plan->model == MODEL_OPEN)
         worker->arrivals = arrivals_of(state->plan, number, count);
-    bool complete = worker->seats && worker->transfers;
-    while (complete && worker->seat_count < seats) {
-        lt_seat *seat = &worker->seats[worker->seat_count];
-        seat->buyer =
-            buyer_new(state, worker->tally, worker->transfers, number + worker->seat_count * count);
-        complete = seat->buyer;
+    bool complete = worker->slots && worker->transfers;
+    while (complete && worker->slot_count < slots) {
+        lt_slot *slot = &worker->slots[worker->slot_count];
+        slot->buyer =
+            buyer_new(state, worker->tally, worker->transfers, number + worker->slot_count * count);
+        complete = slot->buyer;
         if (!complete)
             break;
-        curl_easy_setopt(buyer_easy(seat->buyer), CURLOPT_PRIVATE, seat);
-        worker->seat_count++;
+        curl_easy_setopt(buyer_easy(slot->buyer), CURLOPT_PRIVATE, slot);
+        worker->slot_count++;
     }
     if (complete)
         return worker;
@@ -89,68 +89,60 @@ static bool is_open(const lt_worker *worker)
     return worker->state->plan->model == MODEL_OPEN;
 }
 
-/* ---- seats ----------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
-static void start_transfer(lt_worker *worker, lt_seat *seat)
+static void start_transfer(lt_worker *worker, lt_slot *slot)
 {
-    seat->busy = true;
+    slot->busy = true;
     worker->busy++;
-    transfers_start(worker->transfers, buyer_easy(seat->buyer));
+    transfers_start(worker->transfers, buyer_easy(slot->buyer));
 }
 
-static lt_seat *next_done(lt_worker *worker, CURLcode *ret_code)
+static lt_slot *next_done(lt_worker *worker, CURLcode *ret)
 {
-    CURL *easy = transfers_done(worker->transfers, ret_code);
-    lt_seat *seat = NULL;
+    CURL *easy = transfers_done(worker->transfers, ret);
+    lt_slot *slot = NULL;
     if (!easy)
         return NULL;
-    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&seat);
-    seat->busy = false;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&slot);
+    slot->busy = false;
     worker->busy--;
-    return seat;
+    return slot;
 }
 
 /* The think time is the same for all, so a queue in the order of arrival is in the order due. */
-static void queue_up(lt_worker *worker, lt_seat *seat, mono_ns due)
+static void queue_up(lt_worker *worker, lt_slot *slot, mono_ns due)
 {
-    seat->due = due;
-    seat->next = NULL;
+    slot->due = due;
+    slot->next = NULL;
     if (!worker->first)
-        worker->first = seat;
+        worker->first = slot;
     else
-        worker->last->next = seat;
-    worker->last = seat;
+        worker->last->next = slot;
+    worker->last = slot;
 }
 
-static void lay_aside(lt_worker *worker, lt_seat *seat)
+static void lay_aside(lt_worker *worker, lt_slot *slot)
 {
-    lt_seat **stack = &worker->idle[buyer_target(seat->buyer)];
-    seat->next = *stack;
-    *stack = seat;
+    lt_slot **stack = &worker->idle[buyer_target(slot->buyer)];
+    slot->next = *stack;
+    *stack = slot;
 }
 
 /* A free connection to the target whose turn it is, or to the next one that has any. */
-static lt_seat *take_idle(lt_worker *worker)
+static lt_slot *take_idle(lt_worker *worker)
 {
     int targets = worker->state->plan->target_count;
     for (int i = 0; i < targets; i++) {
-        lt_seat **stack = &worker->idle[worker->next_target];
-        lt_seat *seat = *stack;
+        lt_slot **stack = &worker->idle[worker->next_target];
+        lt_slot *slot = *stack;
         worker->next_target = (worker->next_target + 1) % targets;
-        if (seat) {
-            *stack = seat->next;
-            return seat;
+        if (slot) {
+            *stack = slot->next;
+            return slot;
         }
     }
     return NULL;
-}
-
-static lt_seat *take_first(lt_worker *worker)
-{
-    lt_seat *seat = worker->first;
-    if (seat)
-        worker->first = seat->next;
-    return seat;
 }
 
 /* ---- before the start ------------------------------------------------------------------------ */
@@ -160,43 +152,43 @@ static void warm_up_all(lt_worker *worker)
 {
     mono_ns deadline = clock_now() + WARM_UPS_NS;
     CURLcode code;
-    lt_seat *seat;
+    lt_slot *slot;
     int next = 0;
-    while (next < worker->seat_count || worker->busy > 0) {
-        while (next < worker->seat_count && worker->busy < WARM_UPS_MAX) {
-            seat = &worker->seats[next++];
+    while (next < worker->slot_count || worker->busy > 0) {
+        while (next < worker->slot_count && worker->busy < WARM_UPS_MAX) {
+            slot = &worker->slots[next++];
             if (clock_now() > deadline) {
-                buyer_miss_warm_up(seat->buyer);
+                buyer_miss_warm_up(slot->buyer);
                 continue;
             }
-            buyer_warm_up(seat->buyer);
-            start_transfer(worker, seat);
+            buyer_warm_up(slot->buyer);
+            start_transfer(worker, slot);
         }
         transfers_wait(worker->transfers, clock_now() + LOOK_NS);
-        while ((seat = next_done(worker, &code)))
-            buyer_warmed_up(seat->buyer, code);
+        while ((slot = next_done(worker, &code)))
+            buyer_warmed_up(slot->buyer, code);
     }
 }
 
-static void seat_all(lt_worker *worker)
+static void fill_slots(lt_worker *worker)
 {
-    for (int i = worker->seat_count - 1; i >= 0; i--) {
-        lt_seat *seat = &worker->seats[i];
+    for (int i = worker->slot_count - 1; i >= 0; i--) {
+        lt_slot *slot = &worker->slots[i];
         if (is_open(worker)) {
-            buyer_skip_warm_up(seat->buyer);
-            lay_aside(worker, seat);
+            buyer_skip_warm_up(slot->buyer);
+            lay_aside(worker, slot);
         } else {
-            queue_up(worker, seat, worker->state->started_at);
+            queue_up(worker, slot, worker->state->started_at);
         }
     }
 }
 
 /* ---- during ---------------------------------------------------------------------------------- */
 
-static void buy(lt_worker *worker, lt_seat *seat, int64_t ticket, mono_ns due)
+static void buy(lt_worker *worker, lt_slot *slot, int64_t ticket, mono_ns due)
 {
-    buyer_take(seat->buyer, ticket, due);
-    start_transfer(worker, seat);
+    buyer_take(slot->buyer, ticket, due);
+    start_transfer(worker, slot);
 }
 
 /* Closed and flash models: sends whoever has thought enough. */
@@ -205,9 +197,10 @@ static void send_due_users(lt_worker *worker)
     mono_ns now = clock_now();
     int64_t ticket;
     for (int i = 0; i < ARRIVALS_MAX && worker->first && worker->first->due <= now; i++) {
-        lt_seat *seat = take_first(worker);
+        lt_slot *slot = worker->first;
+        worker->first = slot->next;
         if (run_state_ticket(worker->state, &ticket))
-            buy(worker, seat, ticket, seat->due);
+            buy(worker, slot, ticket, slot->due);
     }
 }
 
@@ -221,9 +214,9 @@ static void send_arrivals(lt_worker *worker)
         if (request.due > now || !run_state_ticket(state, &request.ticket))
             return;
         arrivals_advance(&worker->arrivals);
-        lt_seat *seat = take_idle(worker);
-        if (seat) {
-            buy(worker, seat, request.ticket, request.due);
+        lt_slot *slot = take_idle(worker);
+        if (slot) {
+            buy(worker, slot, request.ticket, request.due);
             continue;
         }
         counter_add(&worker->tally->waited, 1);
@@ -232,34 +225,26 @@ static void send_arrivals(lt_worker *worker)
     }
 }
 
-static void send_due(lt_worker *worker)
-{
-    if (is_open(worker))
-        send_arrivals(worker);
-    else
-        send_due_users(worker);
-}
-
-static void make_free(lt_worker *worker, lt_seat *seat)
+static void make_free(lt_worker *worker, lt_slot *slot)
 {
     lt_due_request request;
     if (!is_open(worker))
-        queue_up(worker, seat, clock_now() + worker->state->plan->think);
+        queue_up(worker, slot, clock_now() + worker->state->plan->think);
     else if (backlog_pop(&worker->backlog, &request))
-        buy(worker, seat, request.ticket, request.due);
+        buy(worker, slot, request.ticket, request.due);
     else
-        lay_aside(worker, seat);
+        lay_aside(worker, slot);
 }
 
 static void settle_done(lt_worker *worker)
 {
     CURLcode code;
-    lt_seat *seat;
-    while ((seat = next_done(worker, &code))) {
-        if (buyer_settle(seat->buyer, code))
-            start_transfer(worker, seat);
+    lt_slot *slot;
+    while ((slot = next_done(worker, &code))) {
+        if (buyer_settle(slot->buyer, code))
+            start_transfer(worker, slot);
         else
-            make_free(worker, seat);
+            make_free(worker, slot);
     }
 }
 
@@ -276,22 +261,15 @@ static mono_ns next_due(const lt_worker *worker)
     return due < next ? due : next;
 }
 
-/* The requests that were due before the end, but never found a free connection. */
-static void drop_backlog(lt_worker *worker)
-{
-    counter_add(&worker->tally->unsent, (int64_t)worker->backlog.count);
-    worker->backlog.count = 0;
-}
-
 static void abandon_busy(lt_worker *worker)
 {
-    for (int i = 0; i < worker->seat_count; i++) {
-        lt_seat *seat = &worker->seats[i];
-        if (!seat->busy)
+    for (int i = 0; i < worker->slot_count; i++) {
+        lt_slot *slot = &worker->slots[i];
+        if (!slot->busy)
             continue;
-        transfers_abort(worker->transfers, buyer_easy(seat->buyer));
-        buyer_abandon(seat->buyer);
-        seat->busy = false;
+        transfers_abort(worker->transfers, buyer_easy(slot->buyer));
+        buyer_abandon(slot->buyer);
+        slot->busy = false;
         worker->busy--;
     }
 }
@@ -300,9 +278,11 @@ static bool is_done(lt_worker *worker)
 {
     if (!run_state_stopped(worker->state))
         return false;
-    /* Every ticket of a run of N requests is used, however late. */
-    if (worker->state->stop_reason != STOP_REQUESTS || run_state_is_cut(worker->state))
-        drop_backlog(worker);
+    /* Every ticket of a run of N requests is used, however late; of another, only until its end. */
+    if (worker->state->stop_reason != STOP_REQUESTS || run_state_is_cut(worker->state)) {
+        counter_add(&worker->tally->unsent, (int64_t)worker->backlog.count);
+        worker->backlog.count = 0;
+    }
     if (run_state_is_cut(worker->state))
         abandon_busy(worker);
     return worker->busy == 0 && worker->backlog.count == 0;
@@ -314,9 +294,12 @@ static void *worker_main(void *work)
     if (!is_open(worker))
         warm_up_all(worker);
     run_state_wait_for_start(worker->state);
-    seat_all(worker);
+    fill_slots(worker);
     while (!is_done(worker)) {
-        send_due(worker);
+        if (is_open(worker))
+            send_arrivals(worker);
+        else
+            send_due_users(worker);
         transfers_wait(worker->transfers, next_due(worker));
         settle_done(worker);
     }

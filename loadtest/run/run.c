@@ -1,5 +1,5 @@
 /*
- * The course of a run, and what it collects on the way. Figures that only make sense as a
+ * The steps of a run, and what it collects on the way. Figures that only make sense as a
  * difference (processor time, Redis commands, lock waits) are read before and after; unknown
  * outcomes are resolved before the stock is read, because while one is open the stock may still
  * change.

@@ -59,13 +59,9 @@ static int64_t ask_for_unknowns(lt_auditor *auditor, mono_ns deadline)
         char request[80];
         snprintf(request, sizeof(request), "%s-%" PRId64, auditor->state->key_prefix, ticket);
         /* Each answer may take seconds when the service is in trouble. */
-        bool ask = asked++ < RESOLVE_MAX && clock_now() < deadline;
-        lt_order_state state =
-            ask ? sale_order(auditor->http, auditor->state->plan, request) : ORDER_OPEN;
-        if (state == ORDER_FOUND || state == ORDER_NEVER)
-            entry->final = true;
-        else
-            open++;
+        entry->final = asked++ < RESOLVE_MAX && clock_now() < deadline &&
+                       sale_order_is_final(auditor->http, auditor->state->plan, request);
+        open += !entry->final;
     }
     return open;
 }

@@ -71,7 +71,7 @@ static double waiters_upto(const lt_lock_metrics *before, const lt_lock_metrics 
 }
 
 bool lock_metrics_quantile(const lt_lock_metrics *before, const lt_lock_metrics *after,
-                           double quantile, double *ret_ms)
+                           double quantile, double *ret)
 {
     if (after->count == 0 || (before->count != 0 && before->count != after->count))
         return false;
@@ -84,7 +84,7 @@ bool lock_metrics_quantile(const lt_lock_metrics *before, const lt_lock_metrics 
         if (upto >= rank && upto > below) {
             if (isinf(high_s))
                 high_s = low_s; /* nothing is known beyond the last bound */
-            *ret_ms = 1000.0 * (low_s + (high_s - low_s) * (rank - below) / (upto - below));
+            *ret = 1000.0 * (low_s + (high_s - low_s) * (rank - below) / (upto - below));
             return true;
         }
         below = upto;

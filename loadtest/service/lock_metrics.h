@@ -31,6 +31,6 @@ void lock_metrics_parse(lt_lock_metrics *sum, const char *text);
  * nobody waited or the buckets of the readings differ.
  */
 bool lock_metrics_quantile(const lt_lock_metrics *before, const lt_lock_metrics *after,
-                           double quantile, double *ret_ms);
+                           double quantile, double *ret);
 
 #endif

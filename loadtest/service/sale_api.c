@@ -14,13 +14,13 @@
 #define EVERYWHERE_NS (3 * NS_PER_S)
 #define POLL_NS       (20 * NS_PER_MS)
 
-static bool whole_number(const cJSON *object, const char *name, int64_t *ret_value)
+static bool whole_number(const cJSON *object, const char *name, int64_t *ret)
 {
     const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
     if (!cJSON_IsNumber(member) || member->valuedouble != floor(member->valuedouble) ||
         fabs(member->valuedouble) > 0x1p53)
         return false;
-    *ret_value = (int64_t)member->valuedouble;
+    *ret = (int64_t)member->valuedouble;
     return true;
 }
 
@@ -155,19 +155,15 @@ bool sale_targets_alive(lt_http *http, const lt_plan *plan, char *err, size_t er
     return true;
 }
 
-lt_order_state sale_order(lt_http *http, const lt_plan *plan, const char *request)
+bool sale_order_is_final(lt_http *http, const lt_plan *plan, const char *request)
 {
     char url[512];
     lt_http_reply reply;
     snprintf(url, sizeof(url), "%s/orders/%s?item=%s", plan->targets[0], request, plan->item);
-    if (!http_call(http, "GET", url, NULL, ANSWER_MS, &reply))
-        return ORDER_UNREADABLE;
-    if (reply.status == 200)
-        return ORDER_FOUND;
-    if (reply.status != 404)
-        return ORDER_UNREADABLE;
+    if (!http_call(http, "GET", url, NULL, ANSWER_MS, &reply) || reply.status != 404)
+        return reply.status == 200;
     cJSON *json = cJSON_Parse(reply.body);
     bool final = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "final"));
     cJSON_Delete(json);
-    return final ? ORDER_NEVER : ORDER_OPEN;
+    return final;
 }

@@ -33,13 +33,8 @@ bool sale_wait_everywhere(lt_http *http, const lt_plan *plan, const char *sale, 
 /* Whether every target answers HTTP at all; names the first that does not. */
 bool sale_targets_alive(lt_http *http, const lt_plan *plan, char *err, size_t err_len);
 
-typedef enum lt_order_state {
-    ORDER_FOUND,
-    ORDER_NEVER,     /* no such order, and none can come any more */
-    ORDER_OPEN,      /* no such order so far */
-    ORDER_UNREADABLE /* no usable answer */
-} lt_order_state;
-
-lt_order_state sale_order(lt_http *http, const lt_plan *plan, const char *request);
+/* Whether it is certain what became of a request: its order is there, or can never come any more.
+ */
+bool sale_order_is_final(lt_http *http, const lt_plan *plan, const char *request);
 
 #endif
