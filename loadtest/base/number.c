@@ -1,5 +1,5 @@
 /*
- * strtol() and strtod() with everything refused that they are lenient about: leading space, signs,
+ * strtol() and strtod() with everything refused that they are lenient about: leading space, "+",
  * hexadecimal, "inf", text that follows.
  */
 #include "loadtest/base/number.h"

@@ -15,7 +15,7 @@
 #define PLAN_TARGETS_MAX  64
 #define PLAN_SALES_MAX    32
 #define PLAN_USERS_MAX    60000
-#define PLAN_THREADED_MAX 1000 /* users that get a thread each; more are driven by events */
+#define PLAN_THREADED_MAX 1000 /* users that get a thread each; more share a few workers */
 
 typedef enum lt_model {
     MODEL_CLOSED, /* each user: think, buy, wait for the answer, again */
@@ -74,7 +74,7 @@ typedef struct lt_plan {
     long timeout_ms; /* of one attempt */
     long retries;    /* further attempts after an unknown outcome, with the same key */
     double replay;   /* share of sold requests that is sent again, 0..1 */
-    int workers;     /* threads of the event-driven engine */
+    int workers;     /* threads, when users do not get one each */
 } lt_plan;
 
 /*

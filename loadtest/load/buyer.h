@@ -1,7 +1,7 @@
 /*
  * buyer.h - one user: a connection (a reused libcurl easy handle) and the request it is in.
  *
- * The engines move buyers; a buyer knows nothing of threads or event loops:
+ * The engine's threads move buyers; a buyer knows nothing of threads or event loops:
  *
  *     buyer_take(buyer, ticket, due);             // prepares the easy handle for a new request
  *     do
@@ -34,7 +34,7 @@ typedef struct lt_buyer lt_buyer;
 lt_buyer *buyer_new(lt_run_state *state, lt_tally *tally, lt_transfers *transfers, int user);
 void buyer_free(lt_buyer *buyer);
 
-/* The handle to perform. Its CURLOPT_PRIVATE is the engine's. */
+/* The handle to perform. Its CURLOPT_PRIVATE is the caller's. */
 CURL *buyer_easy(lt_buyer *buyer);
 
 lt_run_state *buyer_state(const lt_buyer *buyer);
