@@ -1,7 +1,6 @@
 /*
  * The result file: where and under which load it was measured, then a row for each strategy. Every
- * run has a summary ("samples"); the run that stands for a row also has the detail that the page's
- * charts are drawn from.
+ * run has a summary ("samples"); the one that stands for a row also the detail that charts need.
  */
 #include "loadtest/report/report.h"
 
@@ -14,10 +13,9 @@
 #define CURVE_POINTS 96
 #define USER_POINTS  100
 
-/* Adds a number, or null for NAN. */
+/* Adds a number with six significant digits (the others were not measured), or null for NAN. */
 static void add_figure(cJSON *json, const char *name, double value)
 {
-    /* Six significant digits: what is beyond them was not measured. */
     char text[40];
     if (isnan(value) || isinf(value)) {
         cJSON_AddNullToObject(json, name);
