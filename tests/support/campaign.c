@@ -1,3 +1,7 @@
+/*
+ * campaign.c - runs lockload, notes in the history what was done to it, and has histcheck judge.
+ * Stalls of the machine are found by a pulse: who slept much longer than it asked for stood still.
+ */
 #include "tests/support/campaign.h"
 
 #include <glob.h>

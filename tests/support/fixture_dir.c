@@ -1,4 +1,4 @@
-/* fixture_dir.c - fresh directories and free ports; see fixture.h. */
+/* fixture_dir.c - fresh directories, and ports of 127.0.0.1 that are free. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ftw.h>

@@ -1,4 +1,4 @@
-/* fixture_redis.c - a private redis-server; see fixture.h. */
+/* fixture_redis.c - private redis-servers: on probed ports, all stopped at exit. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

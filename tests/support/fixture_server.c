@@ -1,4 +1,4 @@
-/* fixture_server.c - one real flashsale instance; see fixture.h. */
+/* fixture_server.c - real flashsale instances, on ports that they choose and print. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * history.c - one line an event, into a mapped file of zeros for each thread. Nothing is flushed:
+ * the pages outlive the process, so a line that was begun before SIGKILL is all that can be lost.
+ */
 #include "tests/support/history.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* http.c - see http.h. */
+/* http.c - one request with libcurl, the whole answer in memory. */
 #include "tests/support/http.h"
 
 #include <curl/curl.h>

@@ -1,3 +1,4 @@
+/* proxy.c - starts build/tests/faultproxy, and talks to its control socket. */
 #include "tests/support/proxy.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* raw.c - see raw.h. */
+/* raw.c - plain sockets with a deadline. */
 #include "tests/support/raw.h"
 
 #include <arpa/inet.h>

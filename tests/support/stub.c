@@ -1,3 +1,7 @@
+/*
+ * stub.c - starts build/tests/stubserver, runs build/loadtest against it, and reads its result
+ * file.
+ */
 #include "tests/support/stub.h"
 
 #include "tests/support/fixture.h"

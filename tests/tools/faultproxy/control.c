@@ -1,3 +1,7 @@
+/*
+ * control.c - reads orders line by line, from a file at the start and from the control
+ * socket's clients.
+ */
 #include "tests/tools/faultproxy/control.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * expected.c - a ring of replies that are still due. A subscription gets one for each
+ * channel, and a SCRIPT LOAD keeps its text until the reply tells the script's SHA1.
+ */
 #include "tests/tools/faultproxy/expected.h"
 
 #include <stdlib.h>

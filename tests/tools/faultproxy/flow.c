@@ -1,3 +1,7 @@
+/*
+ * flow.c - a buffer whose front is passed on while its end still fills, and the segments of it
+ * that have a time.
+ */
 #include "tests/tools/faultproxy/flow.h"
 
 #include <stdlib.h>

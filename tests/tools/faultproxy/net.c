@@ -1,3 +1,4 @@
+/* net.c - reading addresses, and non-blocking sockets that listen or connect. */
 #include "tests/tools/faultproxy/net.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,7 @@
+/*
+ * proxy.c - takes connections in, gives each a link, and obeys the orders that concern all of
+ * them; rules.c has the others.
+ */
 #include "tests/tools/faultproxy/proxy.h"
 
 #include <inttypes.h>

@@ -1,3 +1,7 @@
+/*
+ * rules.c - reads a rule's words, and finds the first delay and the first other fault that hit
+ * a message. Chance is a generator with a seed, so that a run can be repeated.
+ */
 #include "tests/tools/faultproxy/rules.h"
 
 #include <ctype.h>

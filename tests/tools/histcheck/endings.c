@@ -1,3 +1,4 @@
+/* endings.c - what never ended although nobody was killed, and locks that came back. */
 #include "tests/tools/histcheck/checks.h"
 
 static void check_ended(const hc_operation *operation, hc_report *report_to)

@@ -1,3 +1,4 @@
+/* history.c - reads all files of a run into memory, and sorts the events by time. */
 #include "tests/tools/histcheck/history.h"
 
 #include <errno.h>

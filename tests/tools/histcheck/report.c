@@ -1,3 +1,4 @@
+/* report.c - prints the first violations of each kind, and the sums of all. */
 #include "tests/tools/histcheck/report.h"
 
 #include <inttypes.h>

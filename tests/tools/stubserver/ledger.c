@@ -1,3 +1,4 @@
+/* ledger.c - orders in an array, and a hash table of their request ids over it. */
 #include "tests/tools/stubserver/ledger.h"
 
 #include <stdio.h>

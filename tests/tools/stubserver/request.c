@@ -1,3 +1,7 @@
+/*
+ * request.c - takes a request apart where it stands in the buffer, and waits for more when
+ * it is not whole.
+ */
 #include "tests/tools/stubserver/request.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/*
+ * script.c - reads the options that say when to be slow and when to fail, and answers for the
+ * nth buy.
+ */
 #include "tests/tools/stubserver/script.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * server.c - accepts, reads, asks the service, and replies at the time that the script says.
+ * One thread: so the log has one order, and a stall stops all of it at once, as it would a server.
+ */
 #include "tests/tools/stubserver/server.h"
 
 #include "tests/tools/stubserver/request.h"

@@ -1,3 +1,7 @@
+/*
+ * service.c - sells from memory, with one planted defect where it was told to: a verifier is
+ * tested by a service that lies, not by one that fails.
+ */
 #include "tests/tools/stubserver/service.h"
 
 #include "tests/tools/stubserver/ledger.h"
@@ -188,7 +192,7 @@ static struct service_reply sold(struct service *service, const char *request, i
                  number, request, service->item, service->sale, service->remaining, number);
 }
 
-/* Sells, and does to the books what the defect asks for. Returns whether the buyer may know. */
+/* Sells, and does to the ledger what the defect asks for. Returns whether the buyer may know. */
 static bool sell(struct service *service, const char *request, int64_t quantity,
                  int64_t *ret_number)
 {

@@ -1,3 +1,4 @@
+/* waiting.c - a binary heap of replies that are not due yet. */
 #include "tests/tools/stubserver/waiting.h"
 
 #include <stdio.h>
