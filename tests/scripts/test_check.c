@@ -79,6 +79,7 @@ static void a_file_asks_for_the_tests_of_what_it_touches(void **state)
         {"tests/lock/rig.h", "run: lock/\n"},
         {"tests/support/http.c", "run: \n"}, /* no words: all of them */
         {"Makefile", "run: \n"},
+        {"CONTRIBUTING.md", "run: e2e/test_add_strategy\n"},
         {"lock/README.md", "check: no test depends on them\n"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
