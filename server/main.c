@@ -5,12 +5,10 @@
  * nobody is refused before the proxy has looked; then it refuses, lets what is in flight end, and
  * leaves with nothing held. A second signal ends it at once.
  */
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "server/base/log.h"

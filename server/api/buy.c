@@ -5,7 +5,6 @@
 #include "server/api/routes.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 

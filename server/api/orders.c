@@ -6,7 +6,6 @@
  */
 #include "server/api/routes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #ifndef FLASHSALE_QUERY_H
 #define FLASHSALE_QUERY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

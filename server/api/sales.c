@@ -2,7 +2,6 @@
 #include "server/api/routes.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "server/base/log.h"
 #include "server/sale/sale_request.h"

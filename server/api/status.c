@@ -6,9 +6,6 @@
  */
 #include "server/api/routes.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "server/strategies/registry.h"
 
 #define LOCKS_SHOWN 64 /* sales whose locks are listed */

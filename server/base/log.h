@@ -25,7 +25,6 @@ void log_event(log_level level, const char *event, ...) __attribute__((sentinel)
             log_event(level, event, "left_out", left_out_, __VA_ARGS__);                           \
     } while (0)
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -13,7 +13,6 @@
 #ifndef FLASHSALE_TIMER_WHEEL_H
 #define FLASHSALE_TIMER_WHEEL_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct fs_wheel fs_wheel;

@@ -9,7 +9,6 @@
  * moves between segments, so a large quantity can be refused although the segments together have
  * enough.
  */
-#include <stdlib.h>
 
 #include "server/selling/batch_section.h"
 #include "server/store/ledger.h"
