@@ -12,8 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tests/support/fixture.h"
-#include "tests/support/http.h"
+#include "tests/support/service.h"
 
 enum { SCRIPT_MS = 60000 };
 
@@ -111,9 +110,16 @@ static void demo_shows_it_and_leaves_nothing(void **state)
     (void)state;
     fx_process *demo = run("demo", small_demo);
     int code = fx_process_wait(demo, SCRIPT_MS);
+    for (int i = 1; i < FX_LOADTEST_TRIES && code == FX_LOADTEST_INVALID; i++) {
+        fx_process_free(demo);
+        demo = run("demo", small_demo);
+        code = fx_process_wait(demo, SCRIPT_MS);
+    }
     const char *out = fx_process_stdout(demo);
-    if (code != 0 || !strstr(out, "OVERSOLD") || !strstr(out, "SAFE"))
-        fail_msg("exit code %d\n%s\n%s", code, out, fx_process_stderr(demo));
+    if (code != 0 || !strstr(out, "OVERSOLD") || !strstr(out, "SAFE")) {
+        print_message("%s", out); /* more than fits into fail_msg() */
+        fail_msg("exit code %d\n%s", code, fx_process_stderr(demo));
+    }
     assert_all_strategies_in(out);
     fx_process_free(demo);
     assert_true(nothing_is_left());

@@ -112,8 +112,13 @@ const fx_strategy *fx_strategies(void);
 
 /* ---- loadtest and JSON ----------------------------------------------------------------------- */
 
+/* A run during which the machine was too busy for it proves nothing, and says so by its exit code:
+ * then once more. */
+enum { FX_LOADTEST_INVALID = 3, FX_LOADTEST_TRIES = 3 };
+
 /* Runs build/loadtest with these arguments (NULL-terminated), every instance as --target, and
- * --json. The whole result; *code is its exit code. Free with cJSON_Delete(). */
+ * --json; again if the run was invalid. The whole result; *code is its exit code. Free with
+ * cJSON_Delete(). */
 cJSON *fx_loadtest(const char *const *args, int deadline_ms, int *code);
 
 /* The reply's body as JSON; fails the test when it is not. Free with cJSON_Delete(). */
