@@ -15,6 +15,7 @@
 #include "server/http.h"
 #include "server/options.h"
 #include "server/sale/sale_start.h"
+#include "server/strategies/registry.h"
 
 #define FILES_RESERVE 256 /* descriptors beyond one a connection: Redis, locks, files */
 #define IN_FLIGHT_MS  65000
@@ -72,7 +73,8 @@ static void compare(const sale_terms *mine, fs_store *store)
 {
     char err[256];
     sale_terms current;
-    if (terms_read(store, mine->item, mine->id, &current, err, sizeof(err)) != SALE_OK)
+    if (terms_read(store, mine->item, mine->id, &current, err, sizeof(err)) != SALE_OK ||
+        !strategy_find(current.strategy))
         return;
     if (strcmp(mine->strategy, current.strategy) != 0)
         log_event(LOG_WARN, "option_differs", "option", "strategy", "here", mine->strategy, "sale",

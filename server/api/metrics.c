@@ -6,8 +6,6 @@ static uint64_t get(_Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
-
 static void head(fs_text *out, const char *name, const char *type, const char *help)
 {
     text_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);

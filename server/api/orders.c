@@ -30,14 +30,30 @@ static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numb
                 (long long)at_least_0(numbers->units - (terms->initial - numbers->remaining)));
 }
 
+/* The item's sale, named by the query; to be given back with sale_table_put(). NULL: refused. */
+static fs_sale *find_sale(fs_api *api, const api_request *request, api_reply *reply)
+{
+    char item[IDENT_MAX + 1];
+    fs_sale *sale;
+    if (query_ident(request->query, "item", item) != QUERY_OK) {
+        problem(reply, 400, "bad_item", "item= must be 1 to 64 of [A-Za-z0-9_-]");
+        return NULL;
+    }
+    sale_status status = sale_table_get(api->sales, item, &sale);
+    if (status == SALE_OK)
+        return sale;
+    api_no_sale(reply, status, item);
+    return NULL;
+}
+
 void api_stock(fs_api *api, const api_request *request, api_reply *reply)
 {
     ledger_numbers numbers;
-    fs_sale *sale = api_sale(api, request, reply);
+    fs_sale *sale = find_sale(api, request, reply);
     if (!sale)
         return;
-    if (ledger_count(sale->open.store, &sale->open.terms, &numbers))
-        put_numbers(reply_json(reply, 200), &sale->open.terms, &numbers);
+    if (ledger_count(sale->open_sale.store, &sale->open_sale.terms, &numbers))
+        put_numbers(reply_json(reply, 200), &sale->open_sale.terms, &numbers);
     else
         problem_store_unavailable(reply);
     sale_table_put(sale);
@@ -80,10 +96,10 @@ void api_order(fs_api *api, const api_request *request, api_reply *reply)
         problem(reply, 400, "bad_request_id", "a request id is 1 to 64 of [A-Za-z0-9_-]");
         return;
     }
-    fs_sale *sale = api_sale(api, request, reply);
+    fs_sale *sale = find_sale(api, request, reply);
     if (!sale)
         return;
-    resolve(sale->open.store, &sale->open.terms, id, reply);
+    resolve(sale->open_sale.store, &sale->open_sale.terms, id, reply);
     sale_table_put(sale);
 }
 
@@ -147,14 +163,14 @@ void api_orders(fs_api *api, const api_request *request, api_reply *reply)
 {
     int segment;
     int64_t first;
-    if (!auth_admit(api->auth, request->authorization,
-                    reply)) /* it names every request id, and every user */
+    /* The ledger names every request id, and every user. */
+    if (!auth_admit(api->auth, request->authorization, reply))
         return;
-    fs_sale *sale = api_sale(api, request, reply);
+    fs_sale *sale = find_sale(api, request, reply);
     if (!sale)
         return;
-    if (read_cursor(request->query, sale->open.segments, &segment, &first))
-        put_page(sale->open.store, &sale->open.terms, segment, first, reply);
+    if (read_cursor(request->query, sale->open_sale.key_sets, &segment, &first))
+        put_page(sale->open_sale.store, &sale->open_sale.terms, segment, first, reply);
     else
         problem(reply, 400, "bad_cursor", "cursor= must come from the page before");
     sale_table_put(sale);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/api/query.h"
 #include "server/api/routes.h"
 
 typedef struct api_route {
@@ -97,21 +96,6 @@ void api_no_sale(api_reply *reply, sale_status status, const char *item)
     } else {
         problem_store_unavailable(reply);
     }
-}
-
-fs_sale *api_sale(fs_api *api, const api_request *request, api_reply *reply)
-{
-    char item[IDENT_MAX + 1];
-    fs_sale *sale;
-    if (query_ident(request->query, "item", item) != QUERY_OK) {
-        problem(reply, 400, "bad_item", "item= must be 1 to 64 of [A-Za-z0-9_-]");
-        return NULL;
-    }
-    sale_status status = sale_table_get(api->sales, item, &sale);
-    if (status == SALE_OK)
-        return sale;
-    api_no_sale(reply, status, item);
-    return NULL;
 }
 
 void api_put_order(fs_text *out, const char *item, const char *sale, bool sharded, int segment,

@@ -21,9 +21,6 @@ api_endpoint api_page;       /* GET / */
 
 #define ORDERS_PATH "/orders/"
 
-/* The item's sale, named by the query; to be given back with sale_table_put(). NULL: refused. */
-fs_sale *api_sale(fs_api *api, const api_request *request, api_reply *reply);
-
 /* The refusal for a sale that could not be had. */
 void api_no_sale(api_reply *reply, sale_status status, const char *item);
 

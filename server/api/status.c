@@ -82,7 +82,7 @@ typedef struct locks_seen {
 static void collect(void *arg, fs_sale *sale)
 {
     locks_seen *all = arg;
-    if (sale->open.strategy->locked && all->count < LOCKS_SHOWN) {
+    if (sale->open_sale.strategy->locked && all->count < LOCKS_SHOWN) {
         atomic_fetch_add(&sale->refs, 1);
         all->sales[all->count++] = sale;
     }
@@ -128,8 +128,8 @@ void api_locks(fs_api *api, const api_request *request, api_reply *reply)
     bool known = true;
     text_add(out, "{\"locks\":[");
     for (int i = 0; i < all.count; i++) {
-        const open_sale *sale = &all.sales[i]->open;
-        for (int k = 0; known && k < sale->segments; k++) {
+        const open_sale *sale = &all.sales[i]->open_sale;
+        for (int k = 0; known && k < sale->key_sets; k++) {
             known = put_lock(out, comma, sale, &sale->keys[k]);
             comma = ",";
         }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "server/store/ledger.h"
+#include "server/strategies/registry.h"
 
 #define SOLD_OUT_MS  100
 #define STALE_TRIES  20 /* grants lost in a row before a buyer is told "busy" */
@@ -63,7 +64,7 @@ static bool known_sold_out(fs_sale *sale, const purchase *request)
 /* Sells, or says why not. */
 static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
 {
-    const open_sale *open = &sale->open;
+    const open_sale *open = &sale->open_sale;
     bool replayable = open->strategy->replayable, doubt = false;
     int tries = 0;
     if (known_sold_out(sale, request)) {
@@ -98,8 +99,8 @@ static void look_for_next_sale(sale_table *table, const fs_sale *closed)
 {
     fs_sale *now;
     bool same = true;
-    sale_table_refresh(table, closed->open.terms.item);
-    if (sale_table_get(table, closed->open.terms.item, &now) == SALE_OK) {
+    sale_table_refresh(table, closed->open_sale.terms.item);
+    if (sale_table_get(table, closed->open_sale.terms.item, &now) == SALE_OK) {
         same = now == closed;
         sale_table_put(now);
     }
@@ -113,8 +114,7 @@ static void name_sale(checkout_answer *ret, const sale_terms *terms)
     ret->sharded = terms->segments > 0;
 }
 
-/* Asks a sale that is over for the request's order. False: not all of its segments are closed yet.
- */
+/* Asks a sale that is over for the request's order. False: not all of its segments are closed. */
 static bool ask_ended(fs_store *store, const sale_terms *ended, const purchase *request,
                       checkout_answer *ret)
 {
@@ -140,6 +140,8 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
     char err[256];
     sale_terms other;
     sale_status status = terms_read(now->store, now->terms.item, wanted, &other, err, sizeof(err));
+    if (status == SALE_OK && !strategy_find(other.strategy))
+        status = SALE_UNREADABLE;
     if (status == SALE_OK && strcmp(wanted, now->terms.id) > 0)
         return false; /* the next sale, not in force here yet */
     if (status == SALE_UNAVAILABLE)
@@ -152,11 +154,11 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
 /* Buys in this sale, as far as it is the one to buy in. False: look again which one is. */
 static bool buy_in(fs_sale *sale, const char *wanted, purchase *request, checkout_answer *ret)
 {
-    const sale_terms *terms = &sale->open.terms;
+    const sale_terms *terms = &sale->open_sale.terms;
     name_sale(ret, terms);
     purchase_answer(&ret->result, BUY_CLOSED);
     if (wanted[0] != '\0' && strcmp(wanted, terms->id) != 0)
-        return ask_wanted(&sale->open, wanted, request, ret);
+        return ask_wanted(&sale->open_sale, wanted, request, ret);
     sell_in(sale, request, &ret->result);
     return ret->result.outcome != BUY_CLOSED;
 }
@@ -171,7 +173,7 @@ sale_status checkout(sale_table *table, const char *item, const char *wanted, pu
         if (status != SALE_OK)
             return status;
         if (first)
-            request->deadline = dlock_in_ms(terms_request_ms(&sale->open.terms));
+            request->deadline = dlock_in_ms(terms_request_ms(&sale->open_sale.terms));
         done = buy_in(sale, wanted, request, ret);
         if (!done && dlock_passed(request->deadline)) {
             purchase_answer(&ret->result, BUY_BUSY);

@@ -21,14 +21,6 @@ static dlock_script start = DLOCK_SCRIPT("start", "#!lua\n" SALE_START_LUA);
 
 /* ---- durability ------------------------------------------------------------------------------ */
 
-static bool has_setting(const redisReply *config, const char *name, const char *value)
-{
-    for (size_t i = 0; i + 1 < config->elements; i += 2)
-        if (strcmp(config->element[i]->str, name) == 0)
-            return strcmp(config->element[i + 1]->str, value) == 0;
-    return false;
-}
-
 /* "disk" is a promise that only a server with an append-only file synced at every write keeps. */
 static start_status check_durability(fs_store *store, const sale_terms *terms, char *err,
                                      size_t err_len)
@@ -49,8 +41,8 @@ static start_status check_durability(fs_store *store, const sale_terms *terms, c
     if (outcome != DLOCK_REDIS_OK) {
         status = outcome == DLOCK_REDIS_ERROR ? START_REFUSED : START_UNAVAILABLE;
         snprintf(err, err_len, "could not read the server's configuration");
-    } else if (!has_setting(reply, "appendonly", "yes") ||
-               !has_setting(reply, "appendfsync", "always")) {
+    } else if (strcmp(store_field(reply, "appendonly"), "yes") != 0 ||
+               strcmp(store_field(reply, "appendfsync"), "always") != 0) {
         snprintf(err, err_len,
                  "durability 'disk' needs a Redis with appendonly yes and appendfsync always");
     } else {

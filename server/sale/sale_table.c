@@ -40,14 +40,10 @@ struct sale_table {
 /* ---- one sale -------------------------------------------------------------------------------- */
 
 /* Opens the strategy. NULL and a sentence in err. */
-static fs_sale *sale_open(fs_store *store, const sale_terms *terms, char *err, size_t err_len)
+static fs_sale *sale_open(fs_store *store, const sale_terms *terms, const fs_strategy *strategy,
+                          char *err, size_t err_len)
 {
     int count = terms_key_sets(terms);
-    const fs_strategy *strategy = strategy_find(terms->strategy);
-    if (!strategy) {
-        snprintf(err, err_len, "the sale wants strategy '%s'", terms->strategy);
-        return NULL;
-    }
     fs_sale *sale = calloc(1, sizeof(*sale) + (size_t)count * sizeof(sale_keys));
     if (!sale) {
         snprintf(err, err_len, "out of memory");
@@ -55,8 +51,8 @@ static fs_sale *sale_open(fs_store *store, const sale_terms *terms, char *err, s
     }
     for (int k = 0; k < count; k++)
         terms_keys(terms, k, &sale->keys[k]);
-    sale->open = (open_sale){*terms, strategy, store, count, sale->keys};
-    if (strategy->open && strategy->open(&sale->open, &sale->state, err, err_len) != 0) {
+    sale->open_sale = (open_sale){*terms, strategy, store, count, sale->keys};
+    if (strategy->open && strategy->open(&sale->open_sale, &sale->state, err, err_len) != 0) {
         free(sale);
         return NULL;
     }
@@ -66,8 +62,8 @@ static fs_sale *sale_open(fs_store *store, const sale_terms *terms, char *err, s
 /* Nobody may be using it. */
 static void sale_close(fs_sale *sale)
 {
-    if (sale->open.strategy->close)
-        sale->open.strategy->close(sale->state);
+    if (sale->open_sale.strategy->close)
+        sale->open_sale.strategy->close(sale->state);
     free(sale);
 }
 
@@ -128,15 +124,28 @@ static void replace(sale_table *table, const char *item, fs_sale *now)
     }
 }
 
+/* Reads the terms of a sale that this program can sell, and sees to its segments. */
+static sale_status prepare(fs_store *store, const char *item, const char *id, sale_terms *ret,
+                           char *err, size_t err_len)
+{
+    sale_status status = terms_read(store, item, id, ret, err, err_len);
+    if (status == SALE_OK && !strategy_find(ret->strategy)) {
+        snprintf(err, err_len, "the sale wants strategy '%s' and durability '%s'", ret->strategy,
+                 durability_name(ret->durability));
+        status = SALE_UNREADABLE;
+    }
+    return status == SALE_OK ? sale_start_segments(store, ret) : status;
+}
+
 /* Under `loading`. */
 static sale_status load(sale_table *table, const char *item, const char *id)
 {
     char err[256] = "";
     sale_terms terms;
-    sale_status status = terms_read(table->store, item, id, &terms, err, sizeof(err));
+    fs_sale *now = NULL;
+    sale_status status = prepare(table->store, item, id, &terms, err, sizeof(err));
     if (status == SALE_OK)
-        status = sale_start_segments(table->store, &terms);
-    fs_sale *now = status == SALE_OK ? sale_open(table->store, &terms, err, sizeof(err)) : NULL;
+        now = sale_open(table->store, &terms, strategy_find(terms.strategy), err, sizeof(err));
     if (!now) {
         LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
         if (status == SALE_OK)
@@ -161,7 +170,7 @@ static sale_status refresh(sale_table *table, const char *item)
     fs_sale *known = NULL;
     bool same = false;
     if (take(table, item, &known)) {
-        same = status == SALE_OK && strcmp(known->open.terms.id, id) == 0;
+        same = status == SALE_OK && strcmp(known->open_sale.terms.id, id) == 0;
         sale_table_put(known);
     }
     if (status == SALE_NONE && known)

@@ -18,12 +18,12 @@
 
 /* One sale as this process has it: its terms, its keys and its strategy at work. */
 typedef struct fs_sale {
-    open_sale open;
+    open_sale open_sale;
     void *state;                 /* of the strategy */
     _Atomic int64_t sold_out_us; /* dlock_now() when zero units were last read; 0 = never */
     atomic_int refs;
     struct fs_sale *next_retired; /* the table's */
-    sale_keys keys[];             /* open.segments of them */
+    sale_keys keys[];             /* open_sale.key_sets of them */
 } fs_sale;
 
 typedef struct sale_table sale_table;

@@ -83,17 +83,17 @@ static bool open_segment(batch_segment *segment, const open_sale *sale, int k, c
     return segment->batch;
 }
 
-int batched_open(const open_sale *sale, void **ret, char *err, size_t err_len)
+int batch_section_open(const open_sale *sale, void **ret, char *err, size_t err_len)
 {
-    size_t size = (size_t)sale->segments * sizeof(batch_segment);
+    size_t size = (size_t)sale->key_sets * sizeof(batch_segment);
     batched_state *state = calloc(1, sizeof(*state) + size);
     snprintf(err, err_len, "out of memory or threads");
     if (!state)
         return -1;
-    while (state->count < sale->segments) {
+    while (state->count < sale->key_sets) {
         int k = state->count++;
         if (!open_segment(&state->segments[k], sale, k, err, err_len)) {
-            batched_close(state);
+            batch_section_close(state);
             return -1;
         }
     }
@@ -101,7 +101,7 @@ int batched_open(const open_sale *sale, void **ret, char *err, size_t err_len)
     return 0;
 }
 
-void batched_close(void *state)
+void batch_section_close(void *state)
 {
     batched_state *batches = state;
     for (int k = 0; k < batches->count; k++) {
@@ -111,15 +111,15 @@ void batched_close(void *state)
     free(batches);
 }
 
-void batched_buy_in(const open_sale *sale, void *state, int segment, const purchase *request,
-                    purchase_result *result)
+void batch_section_buy_in(const open_sale *sale, void *state, int segment, const purchase *request,
+                          purchase_result *result)
 {
     batched_state *batches = state;
     batch_buy(batches->segments[segment].batch, sale->terms.wait_ms, request, result);
 }
 
-void batched_buy(const open_sale *sale, void *state, const purchase *request,
-                 purchase_result *result)
+void batch_section_buy(const open_sale *sale, void *state, const purchase *request,
+                       purchase_result *result)
 {
-    batched_buy_in(sale, state, 0, request, result);
+    batch_section_buy_in(sale, state, 0, request, result);
 }

@@ -12,13 +12,13 @@
 #include "server/selling/strategy.h"
 
 /* A strategy's open(), buy() and close(). */
-int batched_open(const open_sale *sale, void **ret, char *err, size_t err_len);
-void batched_buy(const open_sale *sale, void *state, const purchase *request,
-                 purchase_result *result);
-void batched_close(void *state);
+int batch_section_open(const open_sale *sale, void **ret, char *err, size_t err_len);
+void batch_section_buy(const open_sale *sale, void *state, const purchase *request,
+                       purchase_result *result);
+void batch_section_close(void *state);
 
-/* As batched_buy(), from one segment of a sharded sale. */
-void batched_buy_in(const open_sale *sale, void *state, int segment, const purchase *request,
-                    purchase_result *result);
+/* As batch_section_buy(), from one segment of a sharded sale. */
+void batch_section_buy_in(const open_sale *sale, void *state, int segment, const purchase *request,
+                          purchase_result *result);
 
 #endif

@@ -12,7 +12,7 @@
  */
 #define SELL_RESERVE_MS 250
 
-int locked_open(const open_sale *sale, void **ret, char *err, size_t err_len)
+int locked_section_open(const open_sale *sale, void **ret, char *err, size_t err_len)
 {
     dlock_lock *lock;
     if (sale_lock_new(sale, &sale->strategy->lock, sale->keys->lock, sale->keys->base, &lock, err,
@@ -22,13 +22,13 @@ int locked_open(const open_sale *sale, void **ret, char *err, size_t err_len)
     return 0;
 }
 
-void locked_close(void *lock)
+void locked_section_close(void *lock)
 {
     dlock_lock_free(lock);
 }
 
-bool locked_take(const open_sale *sale, dlock_lock *lock, const purchase *request, dlock_hold **ret,
-                 purchase_result *result)
+bool locked_section_take(const open_sale *sale, dlock_lock *lock, const purchase *request,
+                         dlock_hold **ret, purchase_result *result)
 {
     int64_t room_ms = dlock_left_ms(request->deadline) - sale->terms.hold_ms;
     if (room_ms <= 0) { /* the section would last too long */
@@ -46,10 +46,11 @@ bool locked_take(const open_sale *sale, dlock_lock *lock, const purchase *reques
     return false;
 }
 
-void locked_buy(const open_sale *sale, void *lock, const purchase *request, purchase_result *result)
+void locked_section_buy(const open_sale *sale, void *lock, const purchase *request,
+                        purchase_result *result)
 {
     dlock_hold *hold;
-    if (!locked_take(sale, lock, request, &hold, result))
+    if (!locked_section_take(sale, lock, request, &hold, result))
         return;
     fs_section section = {.fence = dlock_fence(hold), .locked = true};
     read_then_write(sale, request, section, result);

@@ -10,17 +10,17 @@
 #include "server/selling/strategy.h"
 
 /* A strategy's open() and close(): the state is the sale's lock, a dlock_lock. */
-int locked_open(const open_sale *sale, void **ret, char *err, size_t err_len);
-void locked_close(void *lock);
+int locked_section_open(const open_sale *sale, void **ret, char *err, size_t err_len);
+void locked_section_close(void *lock);
 
 /* A strategy's buy(), as the articles have it: take the lock; read the stock, write it back;
  * release. The lock alone keeps it right. */
-void locked_buy(const open_sale *sale, void *lock, const purchase *request,
-                purchase_result *result);
+void locked_section_buy(const open_sale *sale, void *lock, const purchase *request,
+                        purchase_result *result);
 
 /* Takes a lock for the buyer, who waits for it as long as the sale says and the deadline allows.
  * False: `result` says why not. */
-bool locked_take(const open_sale *sale, dlock_lock *lock, const purchase *request, dlock_hold **ret,
-                 purchase_result *result);
+bool locked_section_take(const open_sale *sale, dlock_lock *lock, const purchase *request,
+                         dlock_hold **ret, purchase_result *result);
 
 #endif

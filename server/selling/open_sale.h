@@ -11,7 +11,7 @@ typedef struct open_sale {
     sale_terms terms;
     const struct fs_strategy *strategy;
     fs_store *store;       /* (borrowed) */
-    int segments;          /* sets of keys: 1 unless sharded */
+    int key_sets;          /* 1, or one a segment */
     const sale_keys *keys; /* so many; keys[0] is the only one of a sale that is not sharded */
 } open_sale;
 

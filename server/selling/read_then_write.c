@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "server/base/fail_point.h"
 #include "server/selling/record.lua.h"
@@ -49,10 +48,12 @@ static bool is_new(const open_sale *sale, const purchase *request, purchase_resu
         return false;
     if (!had)
         return true;
-    if (order_read(had->str, had->len, &order))
+    if (had->str[0] == ORDER_VOID[0])
+        purchase_answer(result, BUY_VOID);
+    else if (order_read(had->str, had->len, &order))
         purchase_answer_earlier(result, &order, 0, request);
     else
-        purchase_answer(result, strcmp(had->str, ORDER_VOID) == 0 ? BUY_VOID : BUY_UNKNOWN);
+        purchase_answer(result, BUY_UNKNOWN);
     freeReplyObject(had);
     return false;
 }

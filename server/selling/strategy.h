@@ -2,7 +2,7 @@
  * strategy.h - a way to sell: the one interface behind which all of them live.
  *
  * A strategy is one file, strategies/NAME.c, with one `const fs_strategy strategy_NAME`. The build
- * finds it there; nothing else in the service knows any strategy by name.
+ * finds it there; nothing else that the service does depends on its name.
  *
  * Life cycle: open() once a sale and process, then buy() from any number of threads, then close()
  * when no buy() is under way. open() makes locks and threads, but does not ask Redis. A strategy

@@ -13,7 +13,6 @@
 #include "server/selling/read_then_write.h"
 
 #define POLL_MS 10
-#define IO_MS   1000 /* of a renewal or a release */
 
 typedef struct timed_state {
     fs_wheel *wheel;
@@ -22,7 +21,7 @@ typedef struct timed_state {
 
 static _Atomic uint64_t tokens; /* so far: no two of them are the same */
 
-int timed_open(const open_sale *sale, void **ret, char *err, size_t err_len)
+int timed_section_open(const open_sale *sale, void **ret, char *err, size_t err_len)
 {
     timed_state *state = calloc(1, sizeof(*state));
     if (!state || !(state->wheel = wheel_open())) {
@@ -35,7 +34,7 @@ int timed_open(const open_sale *sale, void **ret, char *err, size_t err_len)
     return 0;
 }
 
-void timed_close(void *state)
+void timed_section_close(void *state)
 {
     timed_state *timers = state;
     wheel_close(timers->wheel);
@@ -57,7 +56,7 @@ bool timed_ask(const timed_hold *hold, const char *const *words, char ret[24])
     return answered;
 }
 
-int timed_script(timed_hold *hold, dlock_script *script, const char *const *arguments)
+int timed_script(const timed_hold *hold, dlock_script *script, const char *const *arguments)
 {
     redisReply *reply = NULL;
     fs_store *store = hold->sale->store;
@@ -65,10 +64,8 @@ int timed_script(timed_hold *hold, dlock_script *script, const char *const *argu
         store_script(store, hold->deadline, script, hold->sale->keys->lock, arguments, &reply);
     int number = outcome == DLOCK_REDIS_OK ? (int)reply->integer : -1;
     freeReplyObject(reply);
-    if (number < 0) {
+    if (number < 0)
         store_log_failure(store, script->name, dlock_redis_outcome_text(outcome));
-        hold->deadline = dlock_in_ms(IO_MS);
-    }
     return number;
 }
 
@@ -97,7 +94,7 @@ static int64_t renew(void *arg)
 {
     timed_hold *hold = arg;
     const timed_lock *lock = hold->sale->strategy->timed;
-    hold->deadline = dlock_in_ms(IO_MS);
+    hold->deadline = dlock_in_ms(TIMED_IO_MS);
     if (!lock->renew(hold)) {
         atomic_store(&hold->lost, true);
         return -1;
@@ -106,7 +103,8 @@ static int64_t renew(void *arg)
     return more ? hold->sale->terms.lease_ms * lock->tenths[1] / 10 : -1;
 }
 
-void timed_buy(const open_sale *sale, void *state, const purchase *request, purchase_result *result)
+void timed_section_buy(const open_sale *sale, void *state, const purchase *request,
+                       purchase_result *result)
 {
     timed_state *timers = state;
     const timed_lock *lock = sale->strategy->timed;
@@ -120,6 +118,6 @@ void timed_buy(const open_sale *sale, void *state, const purchase *request, purc
     fs_section section = {.locked = true, .cancelled = lock->loss_cancels ? &hold.lost : NULL};
     read_then_write(sale, request, section, result);
     wheel_stop(timers->wheel, &hold.timer);
-    hold.deadline = dlock_in_ms(IO_MS);
+    hold.deadline = dlock_in_ms(TIMED_IO_MS);
     lock->release(&hold);
 }

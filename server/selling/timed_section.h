@@ -13,6 +13,8 @@
 
 #include <stdatomic.h>
 
+#define TIMED_IO_MS 1000 /* for a renewal, and for a release */
+
 /* One buyer's lock, while it is asked for and held. */
 typedef struct timed_hold {
     const open_sale *sale;
@@ -41,14 +43,14 @@ typedef struct timed_lock {
 bool timed_ask(const timed_hold *hold, const char *const *words, char ret[24]);
 
 /* Likewise. Runs a script on the lock's key, TIMED_SCRIPT(its name, its text); its number, -1 = no
- * answer: logged, and the step has its time anew. */
-int timed_script(timed_hold *hold, dlock_script *script, const char *const *arguments);
+ * answer; logged. */
+int timed_script(const timed_hold *hold, dlock_script *script, const char *const *arguments);
 #define TIMED_SCRIPT(name, body) DLOCK_SCRIPT(name, "#!lua flags=allow-oom\n" body)
 
 /* A strategy's open(), buy() and close(). */
-int timed_open(const open_sale *sale, void **ret, char *err, size_t err_len);
-void timed_buy(const open_sale *sale, void *state, const purchase *request,
-               purchase_result *result);
-void timed_close(void *state);
+int timed_section_open(const open_sale *sale, void **ret, char *err, size_t err_len);
+void timed_section_buy(const open_sale *sale, void *state, const purchase *request,
+                       purchase_result *result);
+void timed_section_close(void *state);
 
 #endif

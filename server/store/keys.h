@@ -11,9 +11,9 @@
 #include "server/base/text.h"
 
 #define KEY_MAX 192
-#define SEGMENT_NONE                                                                               \
-    (-1) /* the tag of the item itself: a sale that is not sharded, or its terms                   \
-          */
+
+/* The tag of the item itself: of a sale that is not sharded, and of every sale's terms. */
+#define SEGMENT_NONE (-1)
 
 typedef struct sale_keys {
     int segment;           /* 0 unless the sale is sharded */

@@ -1,6 +1,6 @@
 -- Shared beginning of the scripts that sell, record and count: reads one segment's state, and
 -- whether keys of it have been lost. What has been sold must be in the ledger, in the orders and,
--- where users have a limit, in their numbers. (Whether the stock is there each script sees itself.)
+-- where users have a limit, in their numbers. (What a missing stock means is for each script.)
 --
 -- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users
 -- ARGV  1 the sale  2 units a user may have, 0 = any

@@ -177,6 +177,14 @@ redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script
     return answered(store, outcome, reply);
 }
 
+const char *store_field(const redisReply *pairs, const char *name)
+{
+    for (size_t i = 0; i + 1 < pairs->elements; i += 2)
+        if (strcmp(pairs->element[i]->str, name) == 0)
+            return pairs->element[i + 1]->str;
+    return "";
+}
+
 dlock_time store_read_deadline(dlock_time deadline)
 {
     return dlock_sooner(deadline, dlock_in_ms(STORE_READ_MS));

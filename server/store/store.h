@@ -59,6 +59,9 @@ redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *
 redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script *script, int keys,
                               dlock_args *args);
 
+/* The value behind a name in a reply of names and values; "" = there is none. */
+const char *store_field(const redisReply *pairs, const char *name);
+
 /* Logs that Redis failed us, with its last error, a line a second at most. `what` was tried, and
  * ended `how`. */
 void store_log_failure(fs_store *store, const char *what, const char *how);

@@ -85,6 +85,12 @@ sale_status terms_in_force(fs_store *store, const char *item, int segment, char 
     return status;
 }
 
+static void put_text(dlock_args *args, const char *name, const char *value)
+{
+    dlock_args_text(args, name);
+    dlock_args_text(args, value);
+}
+
 static void put_number(dlock_args *args, const char *name, int64_t value)
 {
     dlock_args_text(args, name);
@@ -93,13 +99,10 @@ static void put_number(dlock_args *args, const char *name, int64_t value)
 
 void terms_put(dlock_args *args, const sale_terms *terms)
 {
-    const char *const words[] = {
-        "schema",        SCHEMA,          "strategy",
-        terms->strategy, "durability",    durability_name(terms->durability),
-        "previous",      terms->previous,
-    };
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        dlock_args_text(args, words[i]);
+    put_text(args, "schema", SCHEMA);
+    put_text(args, "strategy", terms->strategy);
+    put_text(args, "durability", durability_name(terms->durability));
+    put_text(args, "previous", terms->previous);
     put_number(args, "initial", terms->initial);
     put_number(args, "per_user_limit", terms->per_user_limit);
     put_number(args, "lease_ms", terms->lease_ms);
@@ -118,17 +121,9 @@ void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys 
     dlock_args_int(args, terms->per_user_limit);
 }
 
-static const char *field(const redisReply *hash, const char *name)
-{
-    for (size_t i = 0; i + 1 < hash->elements; i += 2)
-        if (strcmp(hash->element[i]->str, name) == 0)
-            return hash->element[i + 1]->str;
-    return "";
-}
-
 static int64_t number(const redisReply *hash, const char *name)
 {
-    return strtoll(field(hash, name), NULL, 10);
+    return strtoll(store_field(hash, name), NULL, 10);
 }
 
 static int segments(const redisReply *hash, const char *name)
@@ -139,8 +134,8 @@ static int segments(const redisReply *hash, const char *name)
 
 static sale_status read_fields(const redisReply *hash, sale_terms *ret, char *err, size_t err_len)
 {
-    const char *schema = field(hash, "schema"), *strategy = field(hash, "strategy");
-    const char *level = field(hash, "durability");
+    const char *schema = store_field(hash, "schema"), *strategy = store_field(hash, "strategy");
+    const char *level = store_field(hash, "durability");
     if (strcmp(schema, SCHEMA) != 0) {
         snprintf(err, err_len, "the sale has schema '%s', this program knows " SCHEMA, schema);
         return SALE_UNREADABLE;
@@ -156,7 +151,7 @@ static sale_status read_fields(const redisReply *hash, sale_terms *ret, char *er
     ret->wait_ms = number(hash, "wait_ms");
     ret->hold_ms = number(hash, "hold_ms");
     ret->segments = segments(hash, "segments");
-    snprintf(ret->previous, sizeof(ret->previous), "%s", field(hash, "previous"));
+    snprintf(ret->previous, sizeof(ret->previous), "%s", store_field(hash, "previous"));
     ret->previous_segments = segments(hash, "previous_segments");
     return SALE_OK;
 }

@@ -1,8 +1,9 @@
 /*
  * terms.h - the terms of one sale, as they stand in Redis and never change.
  *
- * All instances read the same terms, so all sell in the same way. They are one hash, `cfg`, under
- * the item's own tag; terms.c writes and reads it.
+ * All instances read the same terms, so all sell in the same way. They are one hash, `cfg`, which
+ * terms.c writes and reads under the item's own tag. (Each segment of a sharded sale has a copy,
+ * which the script that starts it leaves there and nobody reads.)
  */
 #ifndef FLASHSALE_TERMS_H
 #define FLASHSALE_TERMS_H
@@ -65,7 +66,8 @@ int64_t terms_units(const sale_terms *terms, int segment);
 typedef enum sale_status {
     SALE_OK = 0,
     SALE_NONE,       /* the item has no sale */
-    SALE_UNREADABLE, /* it is there but not for this program: another schema or strategy */
+    SALE_UNREADABLE, /* it is there but not for this program: another schema, or a strategy that it
+                        does not have */
     SALE_UNAVAILABLE /* Redis did not answer */
 } sale_status;
 

@@ -13,7 +13,7 @@ const fs_strategy strategy_batched = {
     .replayable = true,
     .guarded = true,
     .wait_ms = 5000,
-    .open = batched_open,
-    .buy = batched_buy,
-    .close = batched_close,
+    .open = batch_section_open,
+    .buy = batch_section_buy,
+    .close = batch_section_close,
 };

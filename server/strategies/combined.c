@@ -21,7 +21,7 @@ const fs_strategy strategy_combined = {
     .lease_ms = 3000, /* short costs no safety here: the write is guarded */
     .wait_ms = 5000,
     .lock = {.kind = DLOCK_FAIR},
-    .open = batched_open,
-    .buy = batched_buy,
-    .close = batched_close,
+    .open = batch_section_open,
+    .buy = batch_section_buy,
+    .close = batch_section_close,
 };

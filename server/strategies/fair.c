@@ -17,7 +17,7 @@ const fs_strategy strategy_fair = {
     .lease_ms = 10000,
     .wait_ms = 5000,
     .lock = {.kind = DLOCK_FAIR},
-    .open = locked_open,
-    .buy = locked_buy,
-    .close = locked_close,
+    .open = locked_section_open,
+    .buy = locked_section_buy,
+    .close = locked_section_close,
 };

@@ -13,7 +13,7 @@ static void fenced_buy(const open_sale *sale, void *lock, const purchase *reques
                        purchase_result *result)
 {
     dlock_hold *hold;
-    if (!locked_take(sale, lock, request, &hold, result))
+    if (!locked_section_take(sale, lock, request, &hold, result))
         return;
     sell_buyer buyer = {request, result};
     sale_hold(sale, request->deadline);
@@ -35,7 +35,7 @@ const fs_strategy strategy_fenced = {
     .lease_ms = 3000, /* short costs no safety here: the write is guarded */
     .wait_ms = 5000,
     .lock = {.kind = DLOCK_FAIR, .cohort_max = 64},
-    .open = locked_open,
+    .open = locked_section_open,
     .buy = fenced_buy,
-    .close = locked_close,
+    .close = locked_section_close,
 };

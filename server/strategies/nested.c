@@ -28,10 +28,10 @@ static void sell_in_locks(const open_sale *sale, dlock_lock *buyer, dlock_lock *
                           const purchase *request, purchase_result *result)
 {
     dlock_hold *outer, *middle, *inner;
-    if (!locked_take(sale, buyer, request, &outer, result))
+    if (!locked_section_take(sale, buyer, request, &outer, result))
         return;
-    if (locked_take(sale, item, request, &middle, result)) {
-        if (locked_take(sale, buyer, request, &inner, result)) {
+    if (locked_section_take(sale, item, request, &middle, result)) {
+        if (locked_section_take(sale, buyer, request, &inner, result)) {
             fs_section section = {.fence = dlock_fence(middle), .locked = true};
             read_then_write(sale, request, section, result);
             dlock_release(inner);
@@ -62,7 +62,7 @@ const fs_strategy strategy_nested = {
     .lease_ms = 10000,
     .wait_ms = 0,
     .lock = {.kind = DLOCK_STRING, .renew_ms = DLOCK_NEVER, .poll_ms = 10},
-    .open = locked_open,
+    .open = locked_section_open,
     .buy = nested_buy,
-    .close = locked_close,
+    .close = locked_section_close,
 };

@@ -18,7 +18,7 @@ const fs_strategy strategy_pubsub = {
     .lease_ms = 30000,
     .wait_ms = 10000,
     .lock = {.kind = DLOCK_HASH},
-    .open = locked_open,
-    .buy = locked_buy,
-    .close = locked_close,
+    .open = locked_section_open,
+    .buy = locked_section_buy,
+    .close = locked_section_close,
 };

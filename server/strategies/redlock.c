@@ -13,7 +13,7 @@ static int redlock_open(const open_sale *sale, void **ret, char *err, size_t err
     if (sale->store->quorum_len == 0)
         log_event(LOG_WARN, "quorum_of_one", "item", sale->terms.item, "detail",
                   "no --quorum given: redlock uses the sale's own server alone", NULL);
-    return locked_open(sale, ret, err, err_len);
+    return locked_section_open(sale, ret, err, err_len);
 }
 
 const fs_strategy strategy_redlock = {
@@ -28,6 +28,6 @@ const fs_strategy strategy_redlock = {
     .wait_ms = 5000,
     .lock = {.kind = DLOCK_QUORUM},
     .open = redlock_open,
-    .buy = locked_buy,
-    .close = locked_close,
+    .buy = locked_section_buy,
+    .close = locked_section_close,
 };

@@ -17,7 +17,7 @@ const fs_strategy strategy_reentrant = {
     .lease_ms = 10000,
     .wait_ms = 10000,
     .lock = {.kind = DLOCK_HASH, .poll_ms = 50},
-    .open = locked_open,
-    .buy = locked_buy,
-    .close = locked_close,
+    .open = locked_section_open,
+    .buy = locked_section_buy,
+    .close = locked_section_close,
 };

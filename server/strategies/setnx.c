@@ -18,7 +18,7 @@ const fs_strategy strategy_setnx = {
     .lease_ms = 15000,
     .wait_ms = 0,
     .lock = {.kind = DLOCK_STRING, .renew_ms = DLOCK_NEVER, .poll_ms = 10},
-    .open = locked_open,
-    .buy = locked_buy,
-    .close = locked_close,
+    .open = locked_section_open,
+    .buy = locked_section_buy,
+    .close = locked_section_close,
 };

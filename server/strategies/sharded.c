@@ -41,9 +41,9 @@ static void sharded_buy(const open_sale *sale, void *state, const purchase *requ
                         purchase_result *result)
 {
     int64_t remaining = 0;
-    uint32_t start = hash_of(request->request), count = (uint32_t)sale->segments;
+    uint32_t start = hash_of(request->request), count = (uint32_t)sale->key_sets;
     for (uint32_t i = 0; i < count; i++) {
-        batched_buy_in(sale, state, (int)((start + i) % count), request, result);
+        batch_section_buy_in(sale, state, (int)((start + i) % count), request, result);
         if (result->outcome == BUY_VOID || result->outcome == BUY_CLOSED)
             look_in_all(sale, request, result);
         if (result->outcome != BUY_SOLD_OUT)
@@ -67,7 +67,7 @@ const fs_strategy strategy_sharded = {
     .lease_ms = 3000, /* short costs no safety here: the write is guarded */
     .wait_ms = 5000,
     .lock = {.kind = DLOCK_FAIR},
-    .open = batched_open,
+    .open = batch_section_open,
     .buy = sharded_buy,
-    .close = batched_close,
+    .close = batch_section_close,
 };

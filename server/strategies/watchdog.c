@@ -32,6 +32,7 @@ static bool renew(timed_hold *hold)
     int renewed = timed_script(hold, &renewal, WORDS(hold->value, hold->lease_ms));
     if (renewed >= 0)
         return renewed == 1;
+    hold->deadline = dlock_in_ms(TIMED_IO_MS);
     return timed_ask(hold, WORDS("PEXPIRE", key, LAST_RESORT_MS), answer);
 }
 
@@ -51,7 +52,7 @@ const fs_strategy strategy_watchdog = {
     .lease_ms = 10000,
     .wait_ms = 10000,
     .timed = &(const timed_lock){.tenths = {1, 5}, .try = try, .renew = renew, .release = release},
-    .open = timed_open,
-    .buy = timed_buy,
-    .close = timed_close,
+    .open = timed_section_open,
+    .buy = timed_section_buy,
+    .close = timed_section_close,
 };

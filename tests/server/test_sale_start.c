@@ -155,6 +155,18 @@ static void a_sale_of_another_version_ends_the_one_before(void **state)
     fx_expect(fx.server[0], 201, buy);
 }
 
+/* A newer program's sale may mean something else by its segments: this one must not start them. */
+static void nothing_is_written_for_a_strategy_that_is_not_here(void **state)
+{
+    (void)state;
+    fx_redis_do(fx.redis, "HSET fs:{V2}:06ffffffffffff:cfg schema 1 strategy later durability "
+                          "memory initial 8 segments 4 lease_ms 3000 wait_ms 5000");
+    fx_redis_do(fx.redis, "SET fs:{V2}:sale 06ffffffffffff");
+    fx_refused(fx.server[0], 503, "sale_unreadable", "POST /buy?item=V2&user=u1");
+    for (int k = 0; k < 4; k++)
+        assert_int_equal(fx_redis_number(fx.redis, "EXISTS fs:{V2#%d}:sale", k), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +178,7 @@ int main(void)
         cmocka_unit_test(a_start_that_comes_late_does_nothing),
         cmocka_unit_test(who_takes_up_a_sale_starts_what_its_starter_left),
         cmocka_unit_test(a_sale_of_another_version_ends_the_one_before),
+        cmocka_unit_test(nothing_is_written_for_a_strategy_that_is_not_here),
     };
     return fx_run(tests, .instances = 1);
 }
