@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PORTS_MAX   16
-#define ARGS_MAX    96
-#define START_MS    10000
-#define DEADLINE_MS 120000
+#define PORTS_MAX      16
+#define ARGS_MAX       96
+#define CASE_WORDS_MAX 32
+#define CASE_ATTEMPTS  4
+#define START_MS       10000
+#define DEADLINE_MS    120000
 
 struct fx_stub {
     fx_process *process;
@@ -184,4 +186,103 @@ int fx_load_errors(const fx_load *load, const char *phase, const char *code)
             count += cJSON_GetObjectItem(entry, "count")->valueint;
     }
     return count;
+}
+
+/* ---- cases in tables ------------------------------------------------------------------------- */
+
+/* Splits the words into argv, after those that are there. */
+static void split(const char *words, char *room, size_t size, const char **argv, int count)
+{
+    char *rest = room, *word;
+    snprintf(room, size, "%s", words == NULL ? "" : words);
+    while ((word = strsep(&rest, " ")) != NULL) {
+        if (*word != '\0')
+            argv[count++] = word;
+    }
+    argv[count] = NULL;
+}
+
+static bool says(const fx_load *load, const char *words)
+{
+    const cJSON *item;
+    if (words == NULL || fx_load_invalid_because(load, words))
+        return true;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(load->row, "invariants"))
+    {
+        if (!cJSON_IsTrue(cJSON_GetObjectItem(item, "ok")) &&
+            strstr(cJSON_GetStringValue(cJSON_GetObjectItem(item, "name")), words) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* No invariant may fail in a run that is called safe, whatever it stands for. */
+static bool all_hold(const fx_load *load)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(load->row, "invariants"))
+    {
+        if (!cJSON_IsTrue(cJSON_GetObjectItem(item, "ok")))
+            return false;
+    }
+    return true;
+}
+
+/* The exit code of a run, of which no break is expected, with this verdict. */
+static int exit_code_of(const char *verdict)
+{
+    if (strcmp(verdict, "SAFE") == 0)
+        return 0;
+    return strcmp(verdict, "INVALID") == 0 ? 3 : 1;
+}
+
+static bool is_as_expected(const fx_case *of, const fx_load *load)
+{
+    return strcmp(fx_load_text(load, "verdict"), of->verdict) == 0 &&
+           load->exit_code == exit_code_of(of->verdict) && says(load, of->words) &&
+           (load->exit_code != 0 || all_hold(load));
+}
+
+/* Runs it once; NULL when a machine that is busy with other things spoilt it: the generator says so
+ * of itself, and nothing of the stub. */
+static fx_load *run_case(const fx_case *of)
+{
+    char stub_words[512], run_words[512];
+    const char *stub_argv[CASE_WORDS_MAX],
+        *run_argv[CASE_WORDS_MAX] = {"--stock", "100", "--requests", "300", "--users", "10"};
+    split(of->stub, stub_words, sizeof(stub_words), stub_argv, 0);
+    split(of->run, run_words, sizeof(run_words), run_argv, 6);
+    fx_stub *stub = fx_stub_start(stub_argv);
+    fx_load *load = fx_load_run(stub, "run", run_argv);
+    fx_stub_stop(stub);
+    if (!fx_load_invalid_because(load, "the generator"))
+        return load;
+    fx_load_free(load);
+    return NULL;
+}
+
+/* Whether it comes to its verdict; says so when it does not. */
+static bool comes_out(const fx_case *of)
+{
+    fx_load *load = NULL;
+    for (int attempt = 0; attempt < CASE_ATTEMPTS && load == NULL; attempt++)
+        load = run_case(of);
+    if (load == NULL) {
+        print_error("\"%s\" \"%s\": this machine is too busy\n", of->stub, of->run);
+        return false;
+    }
+    bool good = is_as_expected(of, load);
+    if (!good)
+        print_error("\"%s\" \"%s\": not %s (%s)\n%s\n", of->stub, of->run, of->verdict,
+                    of->words == NULL ? "" : of->words, load->text);
+    fx_load_free(load);
+    return good;
+}
+
+void fx_judge_all(const fx_case *cases, size_t count)
+{
+    int missed = 0;
+    for (size_t i = 0; i < count; i++)
+        missed += !comes_out(&cases[i]);
+    assert_int_equal(missed, 0);
 }

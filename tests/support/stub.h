@@ -57,4 +57,19 @@ bool fx_load_invalid_because(const fx_load *load, const char *words);
 /* How many errors of that phase and code "errors_by_kind" counts. */
 int fx_load_errors(const fx_load *load, const char *phase, const char *code);
 
+/* ---- cases in tables ------------------------------------------------------------------------- */
+
+/* A stub, a run against it (of 100 units, 300 requests, 10 users, if it does not say otherwise),
+ * and the verdict that it must come to. */
+typedef struct fx_case {
+    const char *stub; /* its options, a space between words */
+    const char *run;  /* the run's options, likewise */
+    const char *verdict;
+    const char *words; /* in a reason, or in an invariant that fails; NULL: none is asked for */
+} fx_case;
+
+/* Runs them all; fails, after the last, when one came to another verdict, or exit code, or was
+ * called SAFE with a failed invariant. */
+void fx_judge_all(const fx_case *cases, size_t count);
+
 #endif

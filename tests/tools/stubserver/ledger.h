@@ -10,9 +10,10 @@
 #define REQUEST_MAX 80
 
 struct order {
-    char request[REQUEST_MAX];
+    char request[REQUEST_MAX], user[REQUEST_MAX];
     int64_t number;
     int64_t quantity;
+    int64_t remaining; /* units left after it */
 };
 
 struct ledger {

@@ -8,7 +8,12 @@
  *   --busy-every N         every Nth buy is refused as busy
  *   --unknown-every N      every Nth buy is answered 504; every second of them has not bought
  *   --serve-connections N  as a server with N threads: further connections wait for one to close
- *   --defect NAME          oversell, lose, duplicate, forget, unannounced, amnesia
+ *   --replay-busy N        every Nth replay is refused as busy
+ *   --drop-pages N         the first N requests for a page of the ledger are reset
+ *   --final-after-ms N     "no such order" becomes final so long after the first question
+ *   --defect NAME          what the service does wrong: service.h lists the names' meanings
+ *   --lie PLACE.FIELD=V    what it says wrong (lies.h); may be repeated. Places: told (a 201),
+ *                          replayed, stock, ledger (its entries), page, page2, found, missing, sale
  *   --log FILE             each buy: request,received_ns,replied_ns (CLOCK_MONOTONIC)
  *
  * The log is the truth that tests hold loadtest's figures against.
@@ -48,6 +53,17 @@ static bool read_option(struct setup *setup, int option, const char *value)
     case 'c':
         setup->server.serve_connections = (int)number;
         return number > 0;
+    case 'R':
+        setup->service.replay_busy = number;
+        return number > 0;
+    case 'P':
+        setup->server.drop_pages = number;
+        return number > 0;
+    case 'f':
+        setup->service.final_after_ms = number;
+        return number > 0;
+    case 'L':
+        return lies_add(&setup->service.lies, value);
     case 'x':
         return defect_parse(value, &setup->service.defect);
     case 'l':
@@ -77,6 +93,10 @@ int main(int argc, char **argv)
         {"busy-every", required_argument, NULL, 'b'},
         {"unknown-every", required_argument, NULL, 'u'},
         {"serve-connections", required_argument, NULL, 'c'},
+        {"replay-busy", required_argument, NULL, 'R'},
+        {"drop-pages", required_argument, NULL, 'P'},
+        {"final-after-ms", required_argument, NULL, 'f'},
+        {"lie", required_argument, NULL, 'L'},
         {"defect", required_argument, NULL, 'x'},
         {"log", required_argument, NULL, 'l'},
         {NULL, 0, NULL, 0},

@@ -48,6 +48,7 @@ struct server {
     struct connection *dead; /* closed, but perhaps still in this batch of events */
     int served;
     int64_t buys;
+    unsigned pages_dropped;
 };
 
 static volatile sig_atomic_t stopped;
@@ -213,6 +214,12 @@ static bool handle(struct server *server, struct connection *connection,
                    const struct service_request *request)
 {
     int64_t received = now_ns(), delay = 0;
+    if (strcmp(request->path, "/orders") == 0 &&
+        server->pages_dropped < server->options->drop_pages) {
+        server->pages_dropped++;
+        reset_connection(server, connection);
+        return false;
+    }
     if (strcmp(request->path, "/buy") == 0) {
         server->buys++;
         if (server->script->reset_every > 0 && server->buys % server->script->reset_every == 0) {

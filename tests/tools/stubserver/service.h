@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/tools/stubserver/lies.h"
+
 /* What the service does wrong. */
 enum defect {
     DEFECT_NONE,
@@ -18,6 +20,15 @@ enum defect {
     DEFECT_FORGET,      /* every tenth 201 has no order in the ledger */
     DEFECT_UNANNOUNCED, /* every tenth sale is answered "busy" */
     DEFECT_AMNESIA,     /* a replayed request gets another order */
+    DEFECT_DENY,        /* a replayed request is told "sold out" */
+    DEFECT_BUSY_AGAIN,  /* every replayed request is told "busy" */
+    DEFECT_TWICE,       /* every tenth entry of the ledger is listed twice */
+    DEFECT_STRANGER,    /* the ledger has an order that nobody of this run made */
+    DEFECT_INVENTED,    /* the ledger has an order of a request of this run that was never made */
+    DEFECT_EARLY,       /* "sold out" when half of the stock is left */
+    DEFECT_LIMIT,       /* "limit reached" when half of the stock is left */
+    DEFECT_LOOP,        /* the ledger's second page leads back to the first */
+    DEFECT_ENDLESS,     /* after the ledger's last page there is always another */
     DEFECT_COUNT
 };
 
@@ -27,6 +38,10 @@ struct service_options {
     enum defect defect;
     unsigned busy_every;    /* every Nth buy is refused as busy; 0: none */
     unsigned unknown_every; /* every Nth buy is answered 504, every second of them has bought */
+    unsigned replay_busy;   /* every Nth replay is refused as busy; 0: none */
+    int64_t wait_ms;        /* of the sale, when POST /sales does not say */
+    int64_t final_after_ms; /* "no such order" is final so long after the first question */
+    struct lies lies;
 };
 
 struct service *service_new(struct service_options options);
