@@ -15,27 +15,45 @@ const char *outcome_name(lt_outcome outcome)
     return names[outcome];
 }
 
+/*
+ * What the service's contract calls a definite no. A status alone says little: a 503 may come from
+ * a proxy in front that had passed the request on, and so may an answer without the service's code.
+ */
+static const struct {
+    long status;
+    const char *code;
+    lt_outcome outcome;
+} definite[] = {
+    {409, "sold_out", OUT_SOLD_OUT},
+    {409, "limit_reached", OUT_LIMIT},
+    {503, "busy", OUT_BUSY},
+    {503, "store_unavailable", OUT_UNAVAILABLE},
+    {503, "draining", OUT_ERROR},
+    {503, "starting", OUT_ERROR},
+    {503, "sale_unreadable", OUT_ERROR},
+    {503, "no_random_bits", OUT_ERROR},
+    {503, "too_many_connections", OUT_ERROR},
+};
+
+/* Whoever says 4xx has refused the request itself; but for a proxy's word that time ran out, or
+ * that the client went away, which says nothing about what stands behind it. */
+static bool is_refusal(long status, const char *code)
+{
+    bool of_a_proxy = (status == 408 || status == 499) && code[0] == '\0';
+    return status >= 400 && status < 500 && !of_a_proxy;
+}
+
 lt_outcome outcome_of_response(long status, const char *code)
 {
-    static const struct {
-        long status;
-        const char *code;
-        lt_outcome outcome;
-    } known[] = {
-        {409, "sold_out", OUT_SOLD_OUT},
-        {409, "limit_reached", OUT_LIMIT},
-        {503, "busy", OUT_BUSY},
-        {503, "store_unavailable", OUT_UNAVAILABLE},
-    };
+    if (strcmp(code, "unknown") == 0)
+        return OUT_UNKNOWN;
     if (status == 201)
         return OUT_SOLD;
-    if (status == 504)
-        return OUT_UNKNOWN;
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        if (known[i].status == status && strcmp(known[i].code, code) == 0)
-            return known[i].outcome;
+    for (size_t i = 0; i < sizeof(definite) / sizeof(definite[0]); i++) {
+        if (definite[i].status == status && strcmp(definite[i].code, code) == 0)
+            return definite[i].outcome;
     }
-    return OUT_ERROR;
+    return is_refusal(status, code) ? OUT_ERROR : OUT_UNKNOWN;
 }
 
 bool outcome_is_served(lt_outcome outcome)

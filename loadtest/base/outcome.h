@@ -16,15 +16,19 @@ typedef enum lt_outcome {
     OUT_LIMIT,       /* 409 limit_reached */
     OUT_BUSY,        /* 503 busy: definitely not bought */
     OUT_UNAVAILABLE, /* 503 store_unavailable: definitely not bought */
-    OUT_UNKNOWN,     /* 504 unknown, or the answer was lost after the request had been sent */
-    OUT_ERROR,       /* any other answer, or the request never left: definitely not bought */
+    OUT_UNKNOWN,     /* sent, and nothing definite came back: no answer, or one like 502 or 504 */
+    OUT_ERROR,       /* any other definite refusal (4xx, ...), or the request never left */
     OUT_COUNT
 } lt_outcome;
 
 /* The name in reports and JSON: "sold", "sold_out", ... */
 const char *outcome_name(lt_outcome outcome);
 
-/* Classifies an answer by its HTTP status and the "code" of its problem body ("" when none). */
+/*
+ * Classifies an answer by its HTTP status and the "code" of its problem body ("" when none). Only
+ * what the service's contract calls a definite no is one; every other answer to a request that was
+ * sent is UNKNOWN.
+ */
 lt_outcome outcome_of_response(long status, const char *code);
 
 /*

@@ -6,6 +6,7 @@
 
 #include "loadtest/base/number.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +21,14 @@ const char *preset_name(lt_preset preset)
 {
     static const char *const names[] = {"", "contended", "reference"};
     return names[preset];
+}
+
+void plan_user_name(const lt_plan *plan, int64_t ticket, char ret[USER_NAME_MAX])
+{
+    if (plan->same_names)
+        snprintf(ret, USER_NAME_MAX, "buyer-%d", plan_user_of(plan, ticket));
+    else
+        snprintf(ret, USER_NAME_MAX, "u%" PRId64, ticket);
 }
 
 lt_sale_spec sale_spec_none(void)

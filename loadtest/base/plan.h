@@ -70,12 +70,29 @@ typedef struct lt_plan {
     uint64_t seed;
 
     bool rotate;     /* each request to the next target instead of one target a user */
-    bool same_names; /* one name per user instead of one per request */
+    bool same_names; /* one name per user (in an open model: plan->users of them, in turn) instead
+                        of one per request */
     long timeout_ms; /* of one attempt */
     long retries;    /* further attempts after an unknown outcome, with the same key */
     double replay;   /* share of sold requests that is sent again, 0..1 */
     int workers;     /* threads, when users do not get one each */
 } lt_plan;
+
+/*
+ * Tickets are the numbers of a run's requests. In a closed or flash model they belong to the users:
+ * user u has u, u + users, u + 2 users, ..., so that with N requests everybody has a share of N /
+ * users of them, the first ones one more, and nobody can use up another's. In an open model they
+ * are taken in the order due, by nobody in particular.
+ */
+static inline int plan_user_of(const lt_plan *plan, int64_t ticket)
+{
+    return (int)(ticket % plan->users);
+}
+
+#define USER_NAME_MAX 32
+
+/* The name under which the request of a ticket buys. */
+void plan_user_name(const lt_plan *plan, int64_t ticket, char ret[USER_NAME_MAX]);
 
 /*
  * Parses "NAME[:option=value]..." over `defaults` (whose strategy is ignored). False, with a

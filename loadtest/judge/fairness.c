@@ -16,19 +16,31 @@ static int rising(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double jain_index(const int64_t *sales, int count)
+static int64_t sum(const int64_t *sales, int count)
 {
-    double sum = 0.0, squares = 0.0;
-    for (int i = 0; i < count; i++) {
-        sum += (double)sales[i];
-        squares += (double)sales[i] * (double)sales[i];
-    }
-    return squares > 0.0 ? sum * sum / (count * squares) : NAN;
+    int64_t all = 0;
+    for (int i = 0; i < count; i++)
+        all += sales[i];
+    return all;
 }
 
-static bool is_starved(const lt_user_record *user, mono_ns stopped_at)
+static double jain_index(const int64_t *sales, int count)
 {
-    return user->first_answer == 0 || (stopped_at > 0 && user->first_answer > stopped_at);
+    double all = (double)sum(sales, count), squares = 0.0;
+    for (int i = 0; i < count; i++)
+        squares += (double)sales[i] * (double)sales[i];
+    return squares > 0.0 ? all * all / (count * squares) : NAN;
+}
+
+/* When the first user was through: with its share of the requests, or because all had to stop. */
+static mono_ns race_end(const lt_run_state *state)
+{
+    return state->first_through > 0 ? state->first_through : state->stopped_at;
+}
+
+static bool is_starved(const lt_user_record *user, mono_ns end)
+{
+    return user->first_answer == 0 || (end > 0 && user->first_answer > end);
 }
 
 static void count_users(lt_result *result, lt_run_state *state)
@@ -38,11 +50,13 @@ static void count_users(lt_result *result, lt_run_state *state)
     int starved = 0;
     for (int i = 0; i < state->plan->users; i++) {
         const lt_user_record *user = &state->users[i];
-        if (counter_get(&user->issued) == 0)
+        if (counter_get(&user->issued) == 0) {
+            fairness->never_asked++;
             continue;
+        }
         answers += counter_get(&user->answered);
         fairness->never_served += counter_get(&user->served) == 0;
-        starved += is_starved(user, state->stopped_at);
+        starved += is_starved(user, race_end(state));
         fairness->unanswered += counter_get(&user->answered) == 0;
         result->user_sales[fairness->users++] = counter_get(&user->sold);
     }
@@ -67,7 +81,7 @@ void fairness_measure(lt_result *result, lt_run_state *state)
     qsort(result->user_sales, (size_t)users, sizeof(result->user_sales[0]), rising);
     fairness->least = result->user_sales[0];
     fairness->most = result->user_sales[users - 1];
-    if (result_count(result, OUT_SOLD) < (int64_t)users * SALES_EACH)
+    if (sum(result->user_sales, users) < (int64_t)users * SALES_EACH)
         return;
     fairness->ratio = (double)fairness->least / (double)fairness->most;
     fairness->jain = jain_index(result->user_sales, users);

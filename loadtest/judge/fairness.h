@@ -1,7 +1,9 @@
 /*
  * fairness.h - how evenly the users of a closed or flash run were served.
  *
- * Throughput alone flatters a lock that lets one user go on buying while the others wait.
+ * Throughput alone flatters a lock that lets one user go on buying while the others wait. Every
+ * user has its own share of the requests, so in the end they would all have bought alike: what
+ * counts is who was sold how much by the time when half of the requests had been made.
  */
 #ifndef LOADTEST_FAIRNESS_H
 #define LOADTEST_FAIRNESS_H
@@ -10,7 +12,8 @@
 
 /*
  * Fills the result's fairness and user_sales. A user is starved when its first answer came only
- * after nobody could get a ticket any more, although the others had each had several by then.
+ * after another was through with its share (or the run was over), although users had several
+ * answers each.
  */
 void fairness_measure(lt_result *result, lt_run_state *state);
 

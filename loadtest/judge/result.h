@@ -10,14 +10,15 @@
 #include "loadtest/service/stock_sampler.h"
 #include "loadtest/stats/tally.h"
 
-#define INVARIANTS_MAX 16
+#define INVARIANTS_MAX 32
 #define REASONS_MAX    8
 
+/* From the best to the worst; verdict.h says why in this order. */
 typedef enum lt_verdict {
     VERDICT_SAFE,
-    VERDICT_UNDERSOLD,  /* stock left although somebody was refused as busy or failed */
+    VERDICT_UNDERSOLD,  /* stock left although somebody was refused, or failed */
     VERDICT_INVALID,    /* the run can not be judged; the reasons are listed */
-    VERDICT_LOST,       /* sales that the stock, or the ledger, knows nothing of */
+    VERDICT_LOST,       /* sales that the stock, or the ledger, knows nothing of, or otherwise */
     VERDICT_DUPLICATED, /* a request has two orders */
     VERDICT_OVERSOLD
 } lt_verdict;
@@ -28,6 +29,7 @@ typedef struct lt_invariant {
     int64_t observed;
     const char *relation; /* that is asked for: "=", ">=" or "<=" */
     int64_t expected;
+    lt_verdict verdict; /* of a run in which it fails, or worse */
     bool ok;
     char check[640]; /* a redis-cli command that shows it, see redis_check.h, or "" */
 } lt_invariant;
@@ -35,8 +37,9 @@ typedef struct lt_invariant {
 /* How evenly the users were served (closed and flash models). */
 typedef struct lt_fairness {
     int users;           /* that issued at least one request */
+    int never_asked;     /* the plan's other users */
     int never_served;    /* of these, got neither a sale nor a "sold out" */
-    int starved;         /* of these, got no answer before nobody could get a ticket any more */
+    int starved;         /* of these, got no answer before another user was through */
     int unanswered;      /* of these, got no answer at all */
     int64_t least, most; /* sales of the user with the fewest, and the most */
     double ratio;        /* least / most; NAN with fewer than five sales a user */
@@ -53,6 +56,7 @@ typedef struct lt_generator_health {
 typedef struct lt_result {
     const lt_sale_spec *spec; /* (borrowed) */
     char sale[SALE_ID_MAX];   /* "" when none was created */
+    int64_t segments;         /* of its stock */
     char key_prefix[32];
     lt_verdict verdict;
     bool partial; /* interrupted */
@@ -68,7 +72,7 @@ typedef struct lt_result {
     lt_timeline_bin *bins;
     int bin_count;
     double bin_width_s;
-    lt_stock stock; /* at rest, after the run */
+    lt_stock stock; /* at rest, after the run, when it is known */
     bool stock_known;
     lt_stock_sample *samples;
     int sample_count;

@@ -3,12 +3,22 @@
  *
  *     oversold      = max(0, units sold - stock)
  *     lost updates  = max(0, units sold - (stock - remaining)): sales that the stock forgot
- *     undersold     = units left, at most as many as buyers were turned away as busy or failed
- *     duplicates    = orders beyond the first of a request, and replays answered differently
+ *     undersold     = units left, at most as many as buyers were turned away for: as busy, as
+ *                     failed, or as sold out, which was not true then
+ *     duplicates    = orders beyond the first of a request, and replays answered with another
  *
  * "Units sold" is what the buyers were told, plus the orders that unknown outcomes turned out to
- * have. A broken invariant stands even when the run is otherwise invalid; a run without one is
- * INVALID when there is a reason, and only then UNDERSOLD or SAFE.
+ * have.
+ *
+ * Each invariant stands for one verdict, and each reason not to believe the run for INVALID; the
+ * run's verdict is the worst of those that it earned. From the worst:
+ *
+ *     OVERSOLD, DUPLICATED, LOST   proven by what was seen: that something else could not be seen
+ *                                  takes nothing back. In the order of what they cost a seller
+ *     INVALID                      something could not be checked, so the run may be any of these
+ *     UNDERSOLD                    a loss of sales, not of trust; and one that a run which is to be
+ *                                  doubted (users starved, targets down) brings about by itself
+ *     SAFE                         all was checked, and all held
  */
 #ifndef LOADTEST_VERDICT_H
 #define LOADTEST_VERDICT_H

@@ -7,7 +7,6 @@
 
 #include "loadtest/load/response.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -153,14 +152,21 @@ lt_buyer *buyer_new(lt_run_state *state, lt_tally *tally, lt_transfers *transfer
     return buyer;
 }
 
-void buyer_free(lt_buyer *buyer)
+void buyer_leave(lt_buyer *buyer)
 {
-    if (!buyer)
-        return;
     if (buyer->easy)
         curl_easy_cleanup(buyer->easy);
     if (buyer->connections)
         curl_share_cleanup(buyer->connections);
+    buyer->easy = NULL;
+    buyer->connections = NULL;
+}
+
+void buyer_free(lt_buyer *buyer)
+{
+    if (!buyer)
+        return;
+    buyer_leave(buyer);
     pthread_mutex_destroy(&buyer->fds_mutex);
     free(buyer);
 }
@@ -173,6 +179,11 @@ CURL *buyer_easy(lt_buyer *buyer)
 lt_run_state *buyer_state(const lt_buyer *buyer)
 {
     return buyer->state;
+}
+
+int buyer_user(const lt_buyer *buyer)
+{
+    return buyer->user;
 }
 
 int buyer_target(const lt_buyer *buyer)
@@ -223,17 +234,13 @@ void buyer_warmed_up(lt_buyer *buyer, CURLcode code)
 static void write_url(lt_buyer *buyer)
 {
     const lt_plan *plan = buyer->state->plan;
-    int length = snprintf(buyer->url, sizeof(buyer->url),
-                          "%s/buy?item=%s&sale=%s&user=", plan->targets[buyer->target], plan->item,
-                          buyer->state->sale);
-    char *at = buyer->url + length;
-    size_t room = sizeof(buyer->url) - (size_t)length;
-    if (plan->same_names)
-        length = snprintf(at, room, "buyer-%d", buyer->user);
-    else
-        length = snprintf(at, room, "u%" PRId64, buyer->request.ticket);
+    char user[USER_NAME_MAX];
+    plan_user_name(plan, buyer->request.ticket, user);
+    int length = snprintf(buyer->url, sizeof(buyer->url), "%s/buy?item=%s&sale=%s&user=%s",
+                          plan->targets[buyer->target], plan->item, buyer->state->sale, user);
     if (plan->quantity != 1)
-        snprintf(at + length, room - (size_t)length, "&quantity=%ld", plan->quantity);
+        snprintf(buyer->url + length, sizeof(buyer->url) - (size_t)length, "&quantity=%ld",
+                 plan->quantity);
 }
 
 static void prepare_attempt(lt_buyer *buyer)
@@ -245,15 +252,15 @@ static void prepare_attempt(lt_buyer *buyer)
 void buyer_take(lt_buyer *buyer, int64_t ticket, mono_ns due)
 {
     const lt_plan *plan = buyer->state->plan;
+    char request[REQUEST_ID_MAX];
     buyer->request = (lt_request){.stage = STAGE_BUYING, .ticket = ticket, .due = due};
     if (plan->rotate)
         buyer->target = (int)(ticket % plan->target_count);
     write_url(buyer);
-    snprintf(buyer->key_header, sizeof(buyer->key_header), "Idempotency-Key: %s-%" PRId64,
-             buyer->state->key_prefix, ticket);
+    run_state_request_id(buyer->state, ticket, request);
+    snprintf(buyer->key_header, sizeof(buyer->key_header), "Idempotency-Key: %s", request);
     prepare_attempt(buyer);
     counter_add(&buyer->tally->issued, 1);
-    counter_add(&buyer->state->users[buyer->user].issued, 1);
     buyer->request.sent = clock_now();
 }
 
@@ -268,13 +275,36 @@ static bool chosen_for_replay(const lt_buyer *buyer)
 
 static void keep_receipt(lt_buyer *buyer, const lt_response *response)
 {
-    lt_receipt receipt = {.ticket = buyer->request.ticket, .kind = RECEIPT_UNKNOWN};
-    if (response->outcome == OUT_SOLD) {
+    lt_receipt receipt = {.ticket = buyer->request.ticket, .remaining = -1};
+    switch (response->outcome) {
+    case OUT_SOLD:
         receipt.kind = RECEIPT_SOLD;
-        receipt.order_hash = receipt_hash(response->order);
+        if (response->told.order[0] != '\0')
+            receipt.order_hash = receipt_hash(response->told.order);
+        receipt.remaining = told_remaining(&response->told);
+        break;
+    case OUT_UNKNOWN:
+        receipt.kind = RECEIPT_UNKNOWN;
+        break;
+    case OUT_LIMIT:
+        receipt.kind = RECEIPT_LIMITED;
+        break;
+    default:
+        return;
     }
-    if (receipt.kind == RECEIPT_SOLD || response->outcome == OUT_UNKNOWN)
-        tally_keep_receipt(buyer->tally, receipt);
+    tally_keep_receipt(buyer->tally, receipt);
+}
+
+/* Whether a 201 is the sale that was asked for; what is not becomes one of the errors. */
+static void check_told(lt_buyer *buyer, lt_response *response)
+{
+    if (response->outcome != OUT_SOLD)
+        return;
+    lt_told_truth truth = told_check(&response->told, buyer->state, buyer->request.ticket,
+                                     response->code, sizeof(response->code));
+    counter_add(&buyer->tally->told_less, truth == TOLD_LESS);
+    counter_add(&buyer->tally->told_other, truth == TOLD_OTHER);
+    response->is_error = truth != TOLD_AS_ASKED;
 }
 
 static void settle_as(lt_buyer *buyer, const lt_response *response, lt_ending ending)
@@ -290,13 +320,17 @@ static void settle_as(lt_buyer *buyer, const lt_response *response, lt_ending en
     keep_receipt(buyer, response);
 }
 
+/* What the answer to a replay says about the sale before; "busy", an error of the service, or no
+ * answer say nothing. */
 static void judge_replay(lt_buyer *buyer, const lt_response *response)
 {
-    if (!response->came || response->outcome == OUT_UNKNOWN)
-        return; /* says nothing about the order */
-    counter_add(&buyer->tally->replays, 1);
-    if (response->outcome != OUT_SOLD || strcmp(response->order, buyer->request.sale.order) != 0)
-        counter_add(&buyer->tally->replays_broken, 1);
+    lt_tally *tally = buyer->tally;
+    bool sold = response->outcome == OUT_SOLD;
+    bool same = sold && strcmp(response->told.order, buyer->request.sale.told.order) == 0;
+    counter_add(&tally->replays, 1);
+    counter_add(&tally->replays_same, same);
+    counter_add(&tally->replays_other, sold && !same);
+    counter_add(&tally->replays_refused, response_denies_sale(response));
 }
 
 static bool retry_wanted(const lt_buyer *buyer, const lt_response *response)
@@ -331,6 +365,7 @@ bool buyer_settle(lt_buyer *buyer, CURLcode code)
         buyer_abandon(buyer);
         return false;
     }
+    check_told(buyer, &response);
     count_attempt(buyer, &response);
     if (buyer->request.stage == STAGE_REPLAYING) {
         judge_replay(buyer, &response);

@@ -10,8 +10,8 @@
  *
  * Several attempts make one request when its outcome stays unknown (--retry), all with the same
  * Idempotency-Key. A share of the sold requests is sent once more afterwards (--replay) and must
- * be answered with the same order. The latency of a request runs from its first attempt to the
- * answer that settles it.
+ * not be answered with another order, or as if nothing had been sold; "busy" is no answer to that.
+ * The latency of a request runs from its first attempt to the answer that settles it.
  *
  * libcurl re-sends a request by itself when a kept-alive connection dies under it. A load
  * generator must not: the buyer refuses the second connection, so that the loss is counted, and
@@ -39,6 +39,9 @@ CURL *buyer_easy(lt_buyer *buyer);
 
 lt_run_state *buyer_state(const lt_buyer *buyer);
 
+/* Its number. */
+int buyer_user(const lt_buyer *buyer);
+
 /* The target that the buyer is connected to, or would be. */
 int buyer_target(const lt_buyer *buyer);
 
@@ -59,6 +62,10 @@ bool buyer_settle(lt_buyer *buyer, CURLcode code);
 
 /* Settles an open request that is given up, as unfinished. The handle must not be running. */
 void buyer_abandon(lt_buyer *buyer);
+
+/* Closes the connection of a user who is through, so that the server's thread is free for others.
+ * Nothing else may follow but buyer_break() and buyer_free(). */
+void buyer_leave(lt_buyer *buyer);
 
 /* From any thread: breaks the connection, so that a blocking perform returns at once. */
 void buyer_break(lt_buyer *buyer);

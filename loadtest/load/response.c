@@ -4,78 +4,10 @@
  */
 #include "loadtest/load/response.h"
 
+#include "loadtest/load/json_scan.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
-
-#define SPACE  " \t\r\n"
-#define NUMBER "0123456789-+.eE"
-
-/* ---- one member of the body -------------------------------------------------------------------
- */
-
-/* The position after the string that starts at `at` (a quote), or `end`. */
-static const char *skip_string(const char *at, const char *end)
-{
-    for (at++; at < end && *at != '"'; at++) {
-        if (*at == '\\')
-            at++;
-    }
-    return at < end ? at + 1 : end;
-}
-
-/* The first character from `at` on that is none of `set`, or `end`. */
-static const char *skip(const char *at, const char *end, const char *set)
-{
-    while (at < end && memchr(set, *at, strlen(set)))
-        at++;
-    return at;
-}
-
-static bool copy_value(const char *at, const char *end, char *value, size_t size)
-{
-    bool quoted = *at == '"';
-    at += quoted;
-    const char *stop = quoted ? memchr(at, '"', (size_t)(end - at)) : skip(at, end, NUMBER);
-    if (!stop || stop == at || (size_t)(stop - at) >= size || memchr(at, '\\', (size_t)(stop - at)))
-        return false;
-    memcpy(value, at, (size_t)(stop - at));
-    value[stop - at] = '\0';
-    return true;
-}
-
-/*
- * A scan over the tokens of the outermost object: strings are skipped whole, so a name inside a
- * value is never taken for a member, and nesting is only counted.
- */
-bool json_member(const char *json, size_t length, const char *name, char *value, size_t size)
-{
-    const char *end = json + length;
-    size_t name_length = strlen(name);
-    int depth = 0;
-    value[0] = '\0';
-    for (const char *at = json; at < end;) {
-        if (*at != '"') {
-            depth += *at == '{' || *at == '[';
-            depth -= *at == '}' || *at == ']';
-            at++;
-            continue;
-        }
-        const char *text = at + 1;
-        at = skip_string(at, end);
-        const char *colon = skip(at, end, SPACE);
-        if (depth != 1 || colon == end || *colon != ':')
-            continue;
-        at = skip(colon + 1, end, SPACE);
-        if (text + name_length < end && memcmp(text, name, name_length) == 0 &&
-            text[name_length] == '"')
-            return at < end && copy_value(at, end, value, size);
-    }
-    return false;
-}
-
-/* ---- the attempt --------------------------------------------------------------------------------
- */
 
 static const char *failure_code(CURL *easy, CURLcode result)
 {
@@ -118,20 +50,15 @@ static void read_response(long status, const char *body, size_t length, lt_respo
 {
     response->came = true;
     response->status = status;
-    if (status == 201) {
-        response->outcome = OUT_SOLD;
-        if (json_member(body, length, "order", response->order, sizeof(response->order)))
-            return;
-        /* A sale without an order's id can not be checked against the ledger. */
-        response->is_error = true;
-        response->phase = PHASE_ANSWER;
-        snprintf(response->code, sizeof(response->code), "201_without_order");
+    response->phase = PHASE_ANSWER;
+    json_member(body, length, "code", response->code, sizeof(response->code));
+    response->outcome = outcome_of_response(status, response->code);
+    if (response->outcome == OUT_SOLD) {
+        told_read(body, length, &response->told);
         return;
     }
-    if (!json_member(body, length, "code", response->code, sizeof(response->code)))
+    if (response->code[0] == '\0')
         snprintf(response->code, sizeof(response->code), "http_%ld", status);
-    response->outcome = outcome_of_response(status, response->code);
-    response->phase = PHASE_ANSWER;
     response->is_error = response->outcome == OUT_ERROR || response->outcome == OUT_UNKNOWN ||
                          response->outcome == OUT_UNAVAILABLE;
 }
@@ -150,4 +77,11 @@ lt_response response_read(CURL *easy, CURLcode result, const char *body, size_t 
     else
         read_failure(easy, result, &response);
     return response;
+}
+
+bool response_denies_sale(const lt_response *response)
+{
+    return response->outcome == OUT_SOLD_OUT || response->outcome == OUT_LIMIT ||
+           (response->outcome == OUT_ERROR && (response->status == 404 || response->status == 409 ||
+                                               response->status == 410 || response->status == 422));
 }

@@ -1,7 +1,7 @@
 /*
  * The gate lets all engine threads start at the same instant, after the slowest has opened its
- * connections. Tickets are one atomic counter; the marks that reports are made from are kept while
- * answers come in, so that nothing has to be searched for afterwards.
+ * connections. A ticket is computed from its user's last one; the marks that reports are made from
+ * are kept while answers come in, so that nothing has to be searched for afterwards.
  */
 #include "loadtest/load/run_state.h"
 
@@ -86,20 +86,57 @@ bool run_state_wait_finished(lt_run_state *state, mono_ns until)
     return finished;
 }
 
-bool run_state_ticket(lt_run_state *state, int64_t *ret)
+int64_t run_state_taken(const lt_run_state *state, int user)
+{
+    if (state->plan->model == MODEL_OPEN)
+        return atomic_load(&state->tickets);
+    return counter_get(&state->users[user].issued);
+}
+
+void run_state_request_id(const lt_run_state *state, int64_t ticket, char ret[REQUEST_ID_MAX])
+{
+    snprintf(ret, REQUEST_ID_MAX, "%s-%" PRId64, state->key_prefix, ticket);
+}
+
+static void keep_first(_Atomic mono_ns *mark)
+{
+    mono_ns none = 0;
+    atomic_compare_exchange_strong(mark, &none, clock_now());
+}
+
+/* The ticket that nobody else can take. False: the user has used up its share. */
+static bool own_ticket(lt_run_state *state, int user, int64_t *ret)
+{
+    const lt_plan *plan = state->plan;
+    *ret = user + run_state_taken(state, user) * plan->users;
+    if (plan->requests > 0 && *ret >= plan->requests) {
+        keep_first(&state->first_through);
+        return false;
+    }
+    counter_add(&state->users[user].issued, 1);
+    if (atomic_fetch_add_explicit(&state->tickets, 1, memory_order_relaxed) + 1 == plan->requests)
+        run_state_stop(state, STOP_REQUESTS);
+    return true;
+}
+
+static bool next_ticket(lt_run_state *state, int64_t *ret)
+{
+    *ret = atomic_fetch_add_explicit(&state->tickets, 1, memory_order_relaxed);
+    if (state->plan->requests == 0 || *ret < state->plan->requests)
+        return true;
+    atomic_fetch_sub_explicit(&state->tickets, 1, memory_order_relaxed);
+    run_state_stop(state, STOP_REQUESTS);
+    return false;
+}
+
+bool run_state_ticket(lt_run_state *state, int user, int64_t *ret)
 {
     const lt_plan *plan = state->plan;
     if (plan->duration > 0 && clock_now() - state->started_at >= plan->duration)
         run_state_stop(state, STOP_DURATION);
     if (run_state_stopped(state))
         return false;
-    int64_t ticket = atomic_fetch_add_explicit(&state->tickets, 1, memory_order_relaxed);
-    if (plan->requests > 0 && ticket >= plan->requests) {
-        run_state_stop(state, STOP_REQUESTS);
-        return false;
-    }
-    *ret = ticket;
-    return true;
+    return plan->model == MODEL_OPEN ? next_ticket(state, ret) : own_ticket(state, user, ret);
 }
 
 void run_state_stop(lt_run_state *state, lt_stop_reason reason)
@@ -116,13 +153,17 @@ static void keep_latest(_Atomic mono_ns *mark, mono_ns when)
         ;
 }
 
-static void note_user(lt_user_record *user, const lt_settled *settled)
+static void note_user(lt_run_state *state, lt_user_record *user, const lt_settled *settled)
 {
+    int64_t requests = state->plan->requests;
+    bool first_half =
+        requests == 0 ||
+        atomic_load_explicit(&state->tickets, memory_order_relaxed) <= (requests + 1) / 2;
     if (settled->ending != END_COMPLETED)
         return;
     counter_add(&user->answered, 1);
     counter_add(&user->served, outcome_is_served(settled->outcome));
-    counter_add(&user->sold, settled->outcome == OUT_SOLD);
+    counter_add(&user->sold, first_half && settled->outcome == OUT_SOLD);
     if (user->first_answer == 0)
         user->first_answer = settled->done;
 }
@@ -130,14 +171,15 @@ static void note_user(lt_user_record *user, const lt_settled *settled)
 static void write_log(lt_run_state *state, int user, int64_t ticket, const lt_settled *s)
 {
     static const char *const endings[] = {"completed", "failed", "unfinished"};
-    fprintf(state->log, "%s-%" PRId64 ",%d,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%s\n",
-            state->key_prefix, ticket, user, s->target, s->due, s->sent, s->done,
-            endings[s->ending], outcome_name(s->outcome));
+    char request[REQUEST_ID_MAX];
+    run_state_request_id(state, ticket, request);
+    fprintf(state->log, "%s,%d,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%s\n", request, user,
+            s->target, s->due, s->sent, s->done, endings[s->ending], outcome_name(s->outcome));
 }
 
 void run_state_note(lt_run_state *state, int user, int64_t ticket, const lt_settled *settled)
 {
-    note_user(&state->users[user], settled);
+    note_user(state, &state->users[user], settled);
     if (state->log)
         write_log(state, user, ticket, settled);
     if (settled->ending != END_COMPLETED)

@@ -1,10 +1,10 @@
 /*
  * run_state.h - what the buyers of one run share: the start, the tickets, the end.
  *
- * Every request takes a ticket, its number within the run, which also makes its Idempotency-Key.
- * Nobody gets a ticket any more once the run was stopped: because the requests are used up, the
- * time is over, the stock is sold out, or somebody pressed Ctrl-C. Requests that are open
- * then are awaited, and cut off only when that takes too long.
+ * Every request takes a ticket, its number within the run, which also makes its Idempotency-Key;
+ * plan.h says whose they are. Nobody gets a ticket any more once the run was stopped: because all
+ * are used up, the time is over, the stock is sold out, or somebody pressed Ctrl-C. Requests that
+ * are open then are awaited, and cut off only when that takes too long.
  */
 #ifndef LOADTEST_RUN_STATE_H
 #define LOADTEST_RUN_STATE_H
@@ -28,9 +28,10 @@ typedef enum lt_stop_reason {
 
 const char *stop_reason_name(lt_stop_reason reason);
 
-/* What one user of the closed and flash models got. */
+/* What one user of the closed and flash models got. In an open model it is one of a connection. */
 typedef struct lt_user_record {
-    lt_counter issued, answered, served, sold;
+    lt_counter issued, answered, served;
+    lt_counter sold;              /* in the first half of the requests, see fairness.h */
     _Atomic mono_ns first_answer; /* 0: none yet */
 } lt_user_record;
 
@@ -46,13 +47,14 @@ typedef struct lt_run_state {
     lt_errors errors;
     lt_user_record *users; /* plan->users of them */
 
-    mono_ns started_at; /* written before the gate opens, constant afterwards */
-    _Atomic int64_t tickets;
+    mono_ns started_at;      /* written before the gate opens, constant afterwards */
+    _Atomic int64_t tickets; /* taken so far */
     _Atomic int stop_reason;
-    _Atomic bool cut;           /* open requests shall be given up now */
-    _Atomic mono_ns stopped_at; /* 0 until stopped */
-    _Atomic mono_ns last_done;  /* the last answer */
-    _Atomic mono_ns last_sold;  /* the last 201 */
+    _Atomic bool cut;              /* open requests shall be given up now */
+    _Atomic mono_ns stopped_at;    /* 0 until stopped */
+    _Atomic mono_ns first_through; /* the first user's share was used up; 0: nobody's yet */
+    _Atomic mono_ns last_done;     /* the last answer */
+    _Atomic mono_ns last_sold;     /* the last 201 */
 
     pthread_mutex_t mutex;
     pthread_cond_t opened;   /* wakes the engine's threads */
@@ -79,8 +81,17 @@ void run_state_finish(lt_run_state *state);
 /* Waits until all are done, at most until `until`; whether they are. */
 bool run_state_wait_finished(lt_run_state *state, mono_ns until);
 
-/* The next ticket; false when the run is over. */
-bool run_state_ticket(lt_run_state *state, int64_t *ret);
+/* The next ticket of this user (of an open model: of all). False: there is none, because the run is
+ * over or the user's share used up. */
+bool run_state_ticket(lt_run_state *state, int user, int64_t *ret);
+
+/* The number of tickets that user has taken; of an open model, with user 0, that all have. */
+int64_t run_state_taken(const lt_run_state *state, int user);
+
+#define REQUEST_ID_MAX 64
+
+/* The request id of a ticket, which is also its Idempotency-Key. */
+void run_state_request_id(const lt_run_state *state, int64_t ticket, char ret[REQUEST_ID_MAX]);
 
 /* Ends the run; the first reason counts. */
 void run_state_stop(lt_run_state *state, lt_stop_reason reason);

@@ -26,12 +26,14 @@ static void *user_main(void *work)
     buyer_warmed_up(buyer, curl_easy_perform(buyer_easy(buyer)));
     run_state_wait_for_start(state);
     mono_ns due = state->started_at;
-    while (clock_sleep_unless(&state->stop_reason, due) && run_state_ticket(state, &ticket)) {
+    while (clock_sleep_unless(&state->stop_reason, due) &&
+           run_state_ticket(state, buyer_user(buyer), &ticket)) {
         buyer_take(buyer, ticket, due);
         while (buyer_settle(buyer, curl_easy_perform(buyer_easy(buyer))))
             ;
         due = clock_now() + state->plan->think;
     }
+    buyer_leave(buyer);
     run_state_finish(state);
     return NULL;
 }

@@ -199,8 +199,10 @@ static void send_due_users(lt_worker *worker)
     for (int i = 0; i < ARRIVALS_MAX && worker->first && worker->first->due <= now; i++) {
         lt_slot *slot = worker->first;
         worker->first = slot->next;
-        if (run_state_ticket(worker->state, &ticket))
+        if (run_state_ticket(worker->state, buyer_user(slot->buyer), &ticket))
             buy(worker, slot, ticket, slot->due);
+        else
+            buyer_leave(slot->buyer);
     }
 }
 
@@ -211,7 +213,7 @@ static void send_arrivals(lt_worker *worker)
     mono_ns now = clock_now();
     for (int i = 0; i < ARRIVALS_MAX; i++) {
         lt_due_request request = {.due = state->started_at + arrivals_next(&worker->arrivals)};
-        if (request.due > now || !run_state_ticket(state, &request.ticket))
+        if (request.due > now || !run_state_ticket(state, 0, &request.ticket))
             return;
         arrivals_advance(&worker->arrivals);
         lt_slot *slot = take_idle(worker);

@@ -30,8 +30,7 @@ static void add_count(cJSON *json, const char *name, int64_t value)
     cJSON_AddNumberToObject(json, name, (double)value);
 }
 
-/* ---- environment and load ----------------------------------------------------------------------
- */
+/* ---- environment and load -------------------------------------------------------------------- */
 
 static void add_environment(cJSON *json)
 {
@@ -145,6 +144,8 @@ static void add_business(cJSON *json, const lt_result *result)
     add_figure(json, "elapsed_s", result->elapsed_s);
     add_figure(json, "fairness", result->fairness.ratio);
     add_figure(json, "fairness_jain", result->fairness.jain);
+    add_count(json, "users_asked", result->fairness.users);
+    add_count(json, "users_never_asked", result->fairness.never_asked);
     add_count(json, "users_never_served", result->fairness.never_served);
     add_count(json, "users_starved", result->fairness.starved);
 }
@@ -221,6 +222,7 @@ static void add_invariants(cJSON *json, const lt_result *result)
         cJSON_AddStringToObject(item, "relation", invariant->relation);
         add_count(item, "observed", invariant->observed);
         cJSON_AddBoolToObject(item, "ok", invariant->ok);
+        cJSON_AddStringToObject(item, "verdict", verdict_name(invariant->verdict));
         if (invariant->check[0] != '\0')
             cJSON_AddStringToObject(item, "check", invariant->check);
         cJSON_AddItemToArray(list, item);
@@ -292,10 +294,8 @@ static void add_timeline(cJSON *json, const lt_result *result)
     }
 }
 
-/*
- * Latency at quantiles that get denser towards 1 (half the rest at every fourth step), up to where
- * samples end.
- */
+/* Latency at quantiles that get denser towards 1 (half the rest at every fourth step), up to where
+ * samples end. */
 static void add_curve(cJSON *json, const char *name, const lt_histogram *h)
 {
     cJSON *list = cJSON_AddArrayToObject(json, name);

@@ -2,6 +2,7 @@
  * The report of one run. It says first what a reader must know (the verdict, and why), then what
  * explains it; sections with nothing to say are left out.
  */
+#include "loadtest/judge/invariants.h"
 #include "loadtest/judge/verdict.h"
 #include "loadtest/report/report.h"
 #include "loadtest/report/style.h"
@@ -22,39 +23,62 @@ static void heading(FILE *out, const char *text)
 
 /* ---- verdict --------------------------------------------------------------------------------- */
 
+/* The figure that a verdict is about; 0: another invariant than the figure's is broken. */
+static int64_t verdict_figure(const lt_result *result)
+{
+    switch (result->verdict) {
+    case VERDICT_OVERSOLD:
+        return result->oversold;
+    case VERDICT_DUPLICATED:
+        return result->duplicates;
+    case VERDICT_LOST:
+        return result->lost_updates;
+    case VERDICT_UNDERSOLD:
+        return result->undersold;
+    default:
+        return 0;
+    }
+}
+
+static void broken_sentence(const lt_result *result, char *text, size_t size)
+{
+    const lt_invariant *broken = invariants_broken(result, result->verdict);
+    if (broken)
+        snprintf(text, size, "%s: %" PRId64 ", expected %s %" PRId64, broken->name,
+                 broken->observed, broken->relation, broken->expected);
+}
+
 /* What a verdict means in this run. */
 static void verdict_sentence(const lt_result *result, const lt_plan *plan, char *text, size_t size)
 {
+    int64_t figure = verdict_figure(result);
     switch (result->verdict) {
     case VERDICT_SAFE:
         snprintf(text, size, "sold %" PRId64 " of %ld, each to one buyer, each on the books",
                  result->sold_units, plan->stock);
-        break;
+        return;
     case VERDICT_OVERSOLD:
         snprintf(text, size,
                  "sold %" PRId64 " of %ld: %" PRId64 " buyers were sold what is not there",
-                 result->sold_units, plan->stock, result->oversold);
+                 result->sold_units, plan->stock, figure);
         break;
     case VERDICT_DUPLICATED:
-        snprintf(text, size, "%" PRId64 " requests ended in more than one order",
-                 result->duplicates);
+        snprintf(text, size, "%" PRId64 " requests ended in more than one order", figure);
         break;
     case VERDICT_LOST:
-        snprintf(text, size,
-                 "%" PRId64 " of %" PRId64 " sales are missing from the stock or the books",
-                 result->lost_updates > 0
-                     ? result->lost_updates
-                     : result->audit.missing + result->audit.differing + result->audit.unannounced,
-                 result->sold_units);
+        snprintf(text, size, "%" PRId64 " of %" PRId64 " units sold are missing from the stock",
+                 figure, result->sold_units);
         break;
     case VERDICT_UNDERSOLD:
         snprintf(text, size, "%" PRId64 " units were left although buyers were turned away",
-                 result->undersold);
+                 figure);
         break;
     case VERDICT_INVALID:
         snprintf(text, size, "this run can not be judged");
-        break;
+        return;
     }
+    if (figure == 0)
+        broken_sentence(result, text, size);
 }
 
 static void report_verdict(FILE *out, const lt_plan *plan, const lt_row *row)
@@ -90,8 +114,11 @@ static void report_invariants(FILE *out, const lt_result *result)
                 "  unknown outcomes, looked up afterwards: %" PRId64 " had bought, %" PRId64
                 " had not\n",
                 result->audit.unknown_sold, result->audit.unknown_not_sold);
-    if (!result->audit.available)
-        fprintf(out, "  (the service does not list its orders: I3 to I5 were not checked)\n");
+    if (result->audit.ledger == LEDGER_NONE)
+        fprintf(out, "  (the service does not list its orders: I3 to I5 were checked by its counts "
+                     "only)\n");
+    else if (result->audit.ledger == LEDGER_BROKEN)
+        fprintf(out, "  (its ledger could not be read: I3 to I5 were not checked)\n");
 }
 
 /* ---- traffic --------------------------------------------------------------------------------- */
@@ -119,9 +146,10 @@ static void report_sale(FILE *out, const lt_result *result)
     if (counter_get(&tally->retries) + counter_get(&tally->replays) > 0)
         fprintf(out,
                 "  repeats          %" PRId64 " retries, %" PRId64 " replays (%" PRId64
-                " not answered with the same order)\n",
+                " answered with the same order, %" PRId64 " with another, %" PRId64 " refused)\n",
                 counter_get(&tally->retries), counter_get(&tally->replays),
-                counter_get(&tally->replays_broken));
+                counter_get(&tally->replays_same), counter_get(&tally->replays_other),
+                counter_get(&tally->replays_refused));
 }
 
 static void latency_line(FILE *out, const char *name, const lt_histogram *h)
@@ -227,7 +255,7 @@ static void report_targets(FILE *out, const lt_plan *plan, const lt_result *resu
 static void report_fairness(FILE *out, const lt_result *result)
 {
     const lt_fairness *fairness = &result->fairness;
-    if (fairness->users == 0)
+    if (fairness->users + fairness->never_asked == 0)
         return;
     heading(out, "Users");
     fprintf(out,
@@ -235,8 +263,8 @@ static void report_fairness(FILE *out, const lt_result *result)
             "; Jain's index %s)\n",
             figure_of(fairness->ratio).text, fairness->least, fairness->most,
             figure_of(fairness->jain).text);
-    fprintf(out, "  users %d, never served %d, starved %d\n", fairness->users,
-            fairness->never_served, fairness->starved);
+    fprintf(out, "  users who asked %d, never asked %d, never served %d, starved %d\n",
+            fairness->users, fairness->never_asked, fairness->never_served, fairness->starved);
 }
 
 static void report_errors(FILE *out, const lt_plan *plan, const lt_result *result)

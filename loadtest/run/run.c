@@ -23,8 +23,8 @@
 #define TICK_NS      (50 * NS_PER_MS)
 #define DRAIN_NS     (10 * NS_PER_S) /* after the time is over: how long answers are awaited */
 #define DRAIN_INT    (2 * NS_PER_S)  /* after Ctrl-C */
-#define PATIENCE_NS  (25 * NS_PER_S) /* for unknown outcomes to become final */
-#define PATIENCE_INT NS_PER_S        /* likewise, after Ctrl-C */
+#define PATIENCE_NS  (10 * NS_PER_S) /* for unknown outcomes, beyond the time they become final */
+#define PATIENCE_INT NS_PER_S        /* for them, after Ctrl-C */
 
 static volatile sig_atomic_t interrupted;
 
@@ -54,6 +54,7 @@ typedef struct lt_run {
     lt_run_state state;
     lt_lock_metrics lock_before;
     int64_t commands_before; /* -1: unknown */
+    lt_sale sale;
 } lt_run;
 
 /* ---- before ---------------------------------------------------------------------------------- */
@@ -80,9 +81,12 @@ static bool open_sale(lt_run *run)
     char err[768] = "";
     lt_result *result = run->result;
     if (sale_targets_alive(run->http, run->plan, err, sizeof(err)) &&
-        sale_create(run->http, run->plan, run->spec, result->sale, err, sizeof(err)) &&
-        sale_wait_everywhere(run->http, run->plan, result->sale, err, sizeof(err)))
+        sale_create(run->http, run->plan, run->spec, &run->sale, err, sizeof(err)) &&
+        sale_wait_everywhere(run->http, run->plan, run->sale.id, err, sizeof(err))) {
+        memcpy(result->sale, run->sale.id, sizeof(result->sale));
+        result->segments = run->sale.segments;
         return true;
+    }
     result_invalid(result, "%.250s", err);
     return false;
 }
@@ -140,7 +144,7 @@ static bool put_load(lt_run *run)
     }
     mono_ns wall = clock_now(), cpu = cpu_now();
     run_state_start(state, state->tallies.count);
-    lt_stock_sampler *sampler = stock_sampler_start(run->plan, state->started_at);
+    lt_stock_sampler *sampler = stock_sampler_start(run->plan, result->sale, state->started_at);
     lt_progress *progress = run->quiet ? NULL : progress_new(run->label, state, sampler);
     while (!run_state_wait_finished(state, clock_now() + TICK_NS)) {
         stop_when_due(state);
@@ -178,19 +182,46 @@ static void collect_counts(lt_run *run)
     fairness_measure(result, state);
 }
 
+/*
+ * Whether the stock is the one that this run is about. Of a stranger's sale nothing can be judged,
+ * neither its stock nor its ledger.
+ */
+static bool is_ours(const lt_run *run, const lt_stock *stock)
+{
+    lt_result *result = run->result;
+    if (strcmp(stock->sale, result->sale) != 0) {
+        result->audit.ledger = LEDGER_BROKEN;
+        result_invalid(result, "another sale (%s) replaced this run's: somebody else uses the item",
+                       stock->sale);
+    } else if (stock->initial != run->plan->stock) {
+        result_invalid(result, "the sale has %" PRId64 " units, and not the %ld asked for",
+                       stock->initial, run->plan->stock);
+    } else if (strcmp(stock->strategy, run->spec->strategy) != 0) {
+        result_invalid(result, "the sale is sold by strategy %s, and not by %s", stock->strategy,
+                       run->spec->strategy);
+    } else {
+        return true;
+    }
+    return false;
+}
+
 static void collect_evidence(lt_run *run)
 {
     char err[768];
     lt_result *result = run->result;
     lt_run_state *state = &run->state;
+    lt_stock stock;
     /* Unknown outcomes first: while one is open, the stock may still change. */
-    result->audit = audit_check(run->http, state, result->partial ? PATIENCE_INT : PATIENCE_NS);
-    result->stock_known = sale_stock(run->http, run->plan->targets[0], run->plan->item,
-                                     &result->stock, err, sizeof(err));
-    if (result->stock_known && strcmp(result->stock.sale, result->sale) != 0)
-        result_invalid(result, "another sale (%s) replaced this run's: somebody else uses the item",
-                       result->stock.sale);
-    if (result->stock_known && result->stock.remaining <= 0 && state->last_sold > 0)
+    mono_ns patience = result->partial ? PATIENCE_INT : sale_final_after(&run->sale) + PATIENCE_NS;
+    result->audit = audit_check(run->http, state, run->spec, patience);
+    if (!sale_stock_at_rest(run->http, run->plan, &stock, err, sizeof(err)))
+        result_invalid(result, "no stock after the run: %.220s", err);
+    else if (is_ours(run, &stock))
+        result->stock_known = true;
+    if (!result->stock_known)
+        return;
+    result->stock = stock;
+    if (stock.remaining <= 0 && state->last_sold > 0)
         result->sellout_s = clock_seconds(state->last_sold - state->started_at);
 }
 

@@ -2,11 +2,13 @@
  * All tickets of the run in one array, an entry each: first what the buyers were told, then what
  * the ledger has, page by page; at the end every entry is compared. So neither side is ever
  * searched for the other.
+ *
+ * The tickets of a user are not the neighbours of each other (see plan.h): the array has them user
+ * by user, so that it is no longer than the requests that were made.
  */
 #include "loadtest/service/audit.h"
 
 #include "loadtest/base/number.h"
-#include "loadtest/service/sale_api.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -14,74 +16,109 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_MS     10000L
-#define RESOLVE_MAX 2000 /* unknown requests asked for one by one */
-#define RESOLVE_NS  (200 * NS_PER_MS)
+#define ASK_AGAIN_NS (200 * NS_PER_MS)
+#define ORDERS_MORE  1000 /* that a ledger may list, beyond four for each request */
 
 /* What is known of each ticket. */
 typedef struct lt_audit_entry {
-    uint64_t order_hash; /* as the buyer was told */
-    uint32_t orders;     /* seen in the ledger */
+    uint64_t order_hash; /* as the buyer was told, like the next two; 0: it was not */
+    int64_t remaining;   /* -1: it was not */
     lt_receipt_kind kind;
-    bool final;   /* unknown, but asked for: its order is there, or never will be */
-    bool differs; /* the ledger has another id */
+    lt_fate fate;    /* of an unknown one, as the service said when it was asked */
+    uint32_t orders; /* seen in the ledger */
+    bool differs;    /* the ledger has another id, or other units left */
 } lt_audit_entry;
 
 typedef struct lt_auditor {
     lt_http *http;
     const lt_run_state *state;
     lt_audit_entry *entries;
-    int64_t count; /* of tickets */
+    int64_t count; /* of entries */
+    int64_t *from; /* of each of the users: where its entries begin; open model: one for all */
+    int users;
     lt_audit report;
 } lt_auditor;
+
+/* ---- the entries ----------------------------------------------------------------------------- */
+
+static bool make_entries(lt_auditor *auditor)
+{
+    const lt_run_state *state = auditor->state;
+    auditor->users = state->plan->model == MODEL_OPEN ? 1 : state->plan->users;
+    auditor->from = calloc((size_t)auditor->users + 1, sizeof(auditor->from[0]));
+    if (!auditor->from)
+        return false;
+    for (int user = 0; user < auditor->users; user++)
+        auditor->from[user + 1] = auditor->from[user] + run_state_taken(state, user);
+    auditor->count = auditor->from[auditor->users];
+    auditor->entries = calloc((size_t)auditor->count + 1, sizeof(auditor->entries[0]));
+    return auditor->entries;
+}
+
+/* The entry of a ticket, or NULL when nobody took it. */
+static lt_audit_entry *entry_of(const lt_auditor *auditor, int64_t ticket)
+{
+    int user = (int)(ticket % auditor->users);
+    int64_t at = auditor->from[user] + ticket / auditor->users;
+    return at < auditor->from[user + 1] ? &auditor->entries[at] : NULL;
+}
 
 static void enter_receipts(lt_auditor *auditor, const lt_tally *tally)
 {
     for (size_t i = 0; i < tally->receipt_count; i++) {
         const lt_receipt *receipt = &tally->receipts[i];
-        if (receipt->ticket < auditor->count)
-            auditor->entries[receipt->ticket] =
-                (lt_audit_entry){.kind = receipt->kind, .order_hash = receipt->order_hash};
+        lt_audit_entry *entry = entry_of(auditor, receipt->ticket);
+        *entry = (lt_audit_entry){.kind = receipt->kind,
+                                  .order_hash = receipt->order_hash,
+                                  .remaining = receipt->remaining};
+        auditor->report.unknown += receipt->kind == RECEIPT_UNKNOWN;
     }
 }
 
 /* ---- unknown outcomes ------------------------------------------------------------------------ */
 
 /* Asks for every open unknown once, until the deadline; how many still are open. */
-static int64_t ask_for_unknowns(lt_auditor *auditor, mono_ns deadline)
+static int64_t ask_for_unknowns(lt_auditor *auditor, const lt_tally *tally, mono_ns deadline)
 {
     int64_t open = 0;
-    int asked = 0;
-    for (int64_t ticket = 0; ticket < auditor->count; ticket++) {
-        lt_audit_entry *entry = &auditor->entries[ticket];
-        if (entry->kind != RECEIPT_UNKNOWN || entry->final)
+    for (size_t i = 0; i < tally->receipt_count; i++) {
+        int64_t ticket = tally->receipts[i].ticket;
+        lt_audit_entry *entry = entry_of(auditor, ticket);
+        char request[REQUEST_ID_MAX];
+        if (entry->kind != RECEIPT_UNKNOWN || entry->fate != FATE_OPEN)
             continue;
-        char request[80];
-        snprintf(request, sizeof(request), "%s-%" PRId64, auditor->state->key_prefix, ticket);
+        run_state_request_id(auditor->state, ticket, request);
         /* Each answer may take seconds when the service is in trouble. */
-        entry->final = asked++ < RESOLVE_MAX && clock_now() < deadline &&
-                       sale_order_is_final(auditor->http, auditor->state->plan, request);
-        open += !entry->final;
+        if (clock_now() < deadline)
+            entry->fate = sale_fate(auditor->http, auditor->state->plan, request);
+        open += entry->fate == FATE_OPEN;
     }
     return open;
 }
 
 static void resolve_unknowns(lt_auditor *auditor, mono_ns patience)
 {
+    const lt_tallies *tallies = &auditor->state->tallies;
     mono_ns deadline = clock_now() + patience;
-    while (ask_for_unknowns(auditor, deadline) > 0 && clock_now() < deadline)
-        clock_sleep_until(clock_now() + RESOLVE_NS);
+    int64_t open;
+    do {
+        open = 0;
+        for (int i = 0; i < tallies->count; i++)
+            open += ask_for_unknowns(auditor, &tallies->items[i], deadline);
+        if (open > 0)
+            clock_sleep_until(clock_now() + ASK_AGAIN_NS);
+    } while (open > 0 && clock_now() < deadline);
 }
 
-/* ---- the pages ------------------------------------------------------------------------------- */
+/* ---- the ledger ------------------------------------------------------------------------------ */
 
-/* The ticket in a request id of this run, or -1. */
+/* The ticket in a request id of this run; -1: another's. */
 static int64_t ticket_of(const lt_auditor *auditor, const char *request)
 {
     size_t length = strlen(auditor->state->key_prefix);
     long ticket;
     if (strncmp(request, auditor->state->key_prefix, length) != 0 || request[length] != '-' ||
-        !number_parse_long(request + length + 1, 0, (long)auditor->count - 1, &ticket))
+        !number_parse_long(request + length + 1, 0, INT64_MAX, &ticket))
         return -1;
     return ticket;
 }
@@ -95,58 +132,79 @@ static bool same_order(const cJSON *order, uint64_t hash)
     return receipt_hash(number) == hash;
 }
 
-static void enter_order(lt_auditor *auditor, const cJSON *order)
+/* A member of an entry, or, where that leaves it out, of its page. */
+static const cJSON *member_of(const cJSON *order, const cJSON *page, const char *name)
 {
+    const cJSON *member = cJSON_GetObjectItemCaseSensitive(order, name);
+    return member ? member : cJSON_GetObjectItemCaseSensitive(page, name);
+}
+
+static bool is_text(const cJSON *member, const char *text)
+{
+    return member && cJSON_IsString(member) && strcmp(member->valuestring, text) == 0;
+}
+
+/* Compares an entry with what the request of this ticket asked for. */
+static void check_named(lt_auditor *auditor, const cJSON *page, const cJSON *order, int64_t ticket)
+{
+    const lt_plan *plan = auditor->state->plan;
+    const cJSON *user = member_of(order, NULL, "user"), *item = member_of(order, page, "item");
+    const cJSON *sale = member_of(order, page, "sale");
+    const cJSON *quantity = member_of(order, NULL, "quantity");
+    char name[USER_NAME_MAX];
+    plan_user_name(plan, ticket, name);
+    bool complete = user && item && sale && quantity;
+    bool same = is_text(user, name) && is_text(item, plan->item) &&
+                is_text(sale, auditor->state->sale) && cJSON_IsNumber(quantity) &&
+                quantity->valuedouble == (double)plan->quantity;
+    auditor->report.incomplete += !complete;
+    auditor->report.other += complete && !same;
+}
+
+/* Whether the order in the ledger is the one that its buyer was told of. */
+static bool is_as_told(const lt_audit_entry *entry, const cJSON *order)
+{
+    const cJSON *remaining = cJSON_GetObjectItemCaseSensitive(order, "remaining");
+    return (entry->order_hash == 0 ||
+            same_order(cJSON_GetObjectItemCaseSensitive(order, "order"), entry->order_hash)) &&
+           (!cJSON_IsNumber(remaining) || entry->remaining < 0 ||
+            remaining->valuedouble == (double)entry->remaining);
+}
+
+static bool enter_order(void *arg, const cJSON *page, const cJSON *order)
+{
+    lt_auditor *auditor = arg;
     const cJSON *request = cJSON_GetObjectItemCaseSensitive(order, "request");
-    int64_t ticket = cJSON_IsString(request) ? ticket_of(auditor, request->valuestring) : -1;
-    if (ticket < 0) {
-        auditor->report.strangers++;
-        return;
-    }
-    lt_audit_entry *entry = &auditor->entries[ticket];
-    entry->orders++;
-    if (entry->kind == RECEIPT_SOLD &&
-        !same_order(cJSON_GetObjectItemCaseSensitive(order, "order"), entry->order_hash))
-        entry->differs = true;
-}
-
-/* Enters one page; writes the next page's cursor ("" at the end). False: not a page. */
-static bool enter_page(lt_auditor *auditor, const lt_http_reply *reply, char *cursor,
-                       size_t cursor_size)
-{
-    cJSON *page = cJSON_Parse(reply->body);
-    const cJSON *orders = cJSON_GetObjectItemCaseSensitive(page, "orders");
-    const cJSON *next = cJSON_GetObjectItemCaseSensitive(page, "cursor"), *order;
-    bool good = cJSON_IsArray(orders);
-    cJSON_ArrayForEach(order, orders)
-    {
-        enter_order(auditor, order);
-    }
-    cursor[0] = '\0';
-    if (cJSON_IsString(next))
-        good = good && snprintf(cursor, cursor_size, "%s", next->valuestring) < (int)cursor_size;
-    else if (cJSON_IsNumber(next))
-        snprintf(cursor, cursor_size, "%.0f", next->valuedouble);
-    cJSON_Delete(page);
-    return good;
-}
-
-static void read_pages(lt_auditor *auditor)
-{
-    char cursor[128] = "", url[768];
-    do {
-        lt_http_reply reply;
-        snprintf(url, sizeof(url), "%s/orders?item=%s%s%s", auditor->state->plan->targets[0],
-                 auditor->state->plan->item, cursor[0] == '\0' ? "" : "&cursor=", cursor);
-        if (!http_call(auditor->http, "GET", url, NULL, PAGE_MS, &reply) || reply.status != 200 ||
-            !enter_page(auditor, &reply, cursor, sizeof(cursor)))
-            return;
-        auditor->report.available = true;
-    } while (cursor[0] != '\0' && strcmp(cursor, "0") != 0);
-    auditor->report.complete = true;
+    const cJSON *quantity = cJSON_GetObjectItemCaseSensitive(order, "quantity");
+    if (!cJSON_IsString(request))
+        return false;
+    int64_t ticket = ticket_of(auditor, request->valuestring);
+    lt_audit_entry *entry = ticket < 0 ? NULL : entry_of(auditor, ticket);
+    auditor->report.orders++;
+    auditor->report.units += cJSON_IsNumber(quantity) ? (int64_t)quantity->valuedouble : 0;
+    auditor->report.strangers += ticket < 0;
+    auditor->report.unannounced += ticket >= 0 && !entry;
+    if (!entry)
+        return true;
+    check_named(auditor, page, order, ticket);
+    /* The first of a request is the one that counts; further ones are duplicates, whatever they
+     * say. */
+    if (entry->orders++ == 0 && entry->kind == RECEIPT_SOLD)
+        entry->differs = !is_as_told(entry, order);
+    return true;
 }
 
 /* ---- the comparison -------------------------------------------------------------------------- */
+
+/* Whether the service said that this unknown request has its order, and whether there is one. */
+static void judge_unknown(lt_audit *report, const lt_audit_entry *entry)
+{
+    bool there = entry->orders > 0;
+    report->unknown_sold += there;
+    report->unknown_not_sold += !there && entry->fate == FATE_NEVER;
+    report->unknown_open += !there && entry->fate == FATE_OPEN;
+    report->contradicted += entry->fate == (there ? FATE_NEVER : FATE_SOLD);
+}
 
 static void judge_entry(lt_audit *report, const lt_audit_entry *entry)
 {
@@ -154,33 +212,119 @@ static void judge_entry(lt_audit *report, const lt_audit_entry *entry)
         report->duplicates += entry->orders - 1;
     switch (entry->kind) {
     case RECEIPT_SOLD:
-        report->missing += entry->orders == 0;
-        report->differing += entry->differs;
         report->matched += entry->orders > 0 && !entry->differs;
         break;
     case RECEIPT_UNKNOWN:
-        report->unknown_sold += entry->orders > 0;
-        report->unknown_not_sold += entry->orders == 0 && entry->final;
-        report->unknown_open += entry->orders == 0 && !entry->final;
+        judge_unknown(report, entry);
         break;
     case RECEIPT_NONE:
+    case RECEIPT_LIMITED:
         report->unannounced += entry->orders > 0;
         break;
     }
 }
 
-lt_audit audit_check(lt_http *http, const lt_run_state *state, mono_ns patience)
+/* ---- by the receipts alone ------------------------------------------------------------------- */
+
+static int rising(const void *a, const void *b)
 {
-    lt_auditor auditor = {.http = http, .state = state, .count = state->tickets};
-    auditor.entries = calloc((size_t)auditor.count + 1, sizeof(auditor.entries[0]));
-    if (!auditor.entries)
-        return auditor.report;
-    for (int i = 0; i < state->tallies.count; i++)
-        enter_receipts(&auditor, &state->tallies.items[i]);
-    resolve_unknowns(&auditor, patience);
-    read_pages(&auditor);
-    for (int64_t ticket = 0; auditor.report.complete && ticket < auditor.count; ticket++)
-        judge_entry(&auditor.report, &auditor.entries[ticket]);
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Orders that more than one request was told. False: out of memory. */
+static bool count_shared(lt_auditor *auditor)
+{
+    uint64_t *told = malloc(((size_t)auditor->count + 1) * sizeof(told[0]));
+    size_t count = 0;
+    if (!told)
+        return false;
+    for (int64_t i = 0; i < auditor->count; i++) {
+        if (auditor->entries[i].order_hash != 0)
+            told[count++] = auditor->entries[i].order_hash;
+    }
+    qsort(told, count, sizeof(told[0]), rising);
+    for (size_t i = 1; i < count; i++)
+        auditor->report.shared += told[i] == told[i - 1];
+    free(told);
+    return true;
+}
+
+/* The units of each buyer's name; unknown requests only `unknown_too`. NULL: out of memory. */
+static int64_t *units_by_name(lt_auditor *auditor, bool unknown_too)
+{
+    const lt_plan *plan = auditor->state->plan;
+    int64_t *units = calloc((size_t)plan->users, sizeof(units[0]));
+    for (int i = 0; units && i < auditor->state->tallies.count; i++) {
+        const lt_tally *tally = &auditor->state->tallies.items[i];
+        for (size_t j = 0; j < tally->receipt_count; j++) {
+            const lt_receipt *receipt = &tally->receipts[j];
+            bool sold =
+                receipt->kind == RECEIPT_SOLD || (receipt->kind == RECEIPT_UNKNOWN && unknown_too);
+            units[plan_user_of(plan, receipt->ticket)] += sold ? plan->quantity : 0;
+        }
+    }
+    return units;
+}
+
+/* Whether the limit of units a user was kept, and refused only those who had reached it. Each
+ * request buys under a name of its own, unless users keep theirs. */
+static bool check_limit(lt_auditor *auditor, long limit)
+{
+    const lt_plan *plan = auditor->state->plan;
+    int64_t *certain = units_by_name(auditor, false), *possible = units_by_name(auditor, true);
+    bool complete = certain && possible;
+    for (int64_t ticket = 0; complete && ticket < plan->users; ticket++) {
+        int64_t units = plan->same_names || certain[ticket] == 0 ? certain[ticket] : plan->quantity;
+        if (units > auditor->report.most_units)
+            auditor->report.most_units = units;
+    }
+    for (int i = 0; complete && i < auditor->state->tallies.count; i++) {
+        const lt_tally *tally = &auditor->state->tallies.items[i];
+        for (size_t j = 0; j < tally->receipt_count; j++) {
+            const lt_receipt *receipt = &tally->receipts[j];
+            int64_t had = plan->same_names ? possible[plan_user_of(plan, receipt->ticket)] : 0;
+            auditor->report.wrong_limit +=
+                receipt->kind == RECEIPT_LIMITED && (limit <= 0 || had + plan->quantity <= limit);
+        }
+    }
+    free(certain);
+    free(possible);
+    return complete;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void read_ledger(lt_auditor *auditor)
+{
+    const lt_run_state *state = auditor->state;
+    lt_audit *report = &auditor->report, before = *report;
+    char why[160] = "";
+    lt_ledger ledger =
+        ledger_read(auditor->http, state->plan, state->sale, 4 * auditor->count + ORDERS_MORE,
+                    enter_order, auditor, why, sizeof(why));
+    if (ledger != LEDGER_WHOLE)
+        *report = before;
+    report->ledger = ledger;
+    snprintf(report->broken, sizeof(report->broken), "%s", why);
+    for (int64_t i = 0; ledger == LEDGER_WHOLE && i < auditor->count; i++)
+        judge_entry(report, &auditor->entries[i]);
+}
+
+lt_audit audit_check(lt_http *http, const lt_run_state *state, const lt_sale_spec *spec,
+                     mono_ns patience)
+{
+    lt_auditor auditor = {.http = http, .state = state, .report = {.ledger = LEDGER_BROKEN}};
+    if (make_entries(&auditor)) {
+        for (int i = 0; i < state->tallies.count; i++)
+            enter_receipts(&auditor, &state->tallies.items[i]);
+        resolve_unknowns(&auditor, patience);
+        if (count_shared(&auditor) && check_limit(&auditor, spec->per_user_limit))
+            read_ledger(&auditor);
+    }
+    if (auditor.report.ledger == LEDGER_BROKEN && auditor.report.broken[0] == '\0')
+        snprintf(auditor.report.broken, sizeof(auditor.report.broken), "out of memory");
     free(auditor.entries);
+    free(auditor.from);
     return auditor.report;
 }

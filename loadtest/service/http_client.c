@@ -4,6 +4,8 @@
  */
 #include "loadtest/service/http_client.h"
 
+#include "loadtest/base/clock.h"
+
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,9 @@
 
 #define BODY_LIMIT     (64u * 1024 * 1024)
 #define TOKEN_LINE_MAX 512
+#define READ_TRIES     5
+#define READ_NS        (20 * NS_PER_S) /* after which no further try begins */
+#define READ_PAUSE_NS  (100 * NS_PER_MS)
 
 struct lt_http {
     CURL *easy;
@@ -91,4 +96,20 @@ bool http_call(lt_http *http, const char *method, const char *url, const char *j
     }
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &ret->status);
     return true;
+}
+
+static bool is_passing(const lt_http_reply *reply)
+{
+    return reply->status == 0 || reply->status == 429 || reply->status >= 500;
+}
+
+bool http_read(lt_http *http, const char *url, long timeout_ms, lt_http_reply *ret)
+{
+    mono_ns deadline = clock_now() + READ_NS, pause = READ_PAUSE_NS;
+    for (int tries = 1;; tries++, pause *= 2) {
+        bool came = http_call(http, "GET", url, NULL, timeout_ms, ret);
+        if (!is_passing(ret) || tries == READ_TRIES || clock_now() + pause > deadline)
+            return came;
+        clock_sleep_until(clock_now() + pause);
+    }
 }

@@ -26,4 +26,11 @@ void http_free(lt_http *http);
 bool http_call(lt_http *http, const char *method, const char *url, const char *json,
                long timeout_ms, lt_http_reply *ret);
 
+/*
+ * Reads: GET, and once more, a few times, when no answer came or one that speaks of a passing
+ * trouble (429, 5xx). For evidence, of which one lost reply must not deprive a run. True when an
+ * answer came, whatever its status: the last one.
+ */
+bool http_read(lt_http *http, const char *url, long timeout_ms, lt_http_reply *ret);
+
 #endif

@@ -13,6 +13,12 @@
 #define ANSWER_MS     5000L /* limit for each of these requests */
 #define EVERYWHERE_NS (3 * NS_PER_S)
 #define POLL_NS       (20 * NS_PER_MS)
+#define REQUEST_MS                                                                                 \
+    10000                 /* the time of a request, as the service's contract has it: so long, ... \
+                           */
+#define RESERVE_MS  1000  /* ... or so much longer than the sale's wait where that is longer */
+#define MARGIN_MS   1000  /* beyond it, until "no order" is final */
+#define WAIT_MAX_MS 60000 /* the longest wait that a sale can have */
 
 static bool whole_number(const cJSON *object, const char *name, int64_t *ret)
 {
@@ -33,13 +39,18 @@ static bool text(const cJSON *object, const char *name, char *value, size_t size
     return true;
 }
 
-static bool read_stock(const cJSON *json, lt_stock *stock)
+static bool read_stock(const cJSON *json, const char *item, lt_stock *stock)
 {
-    return text(json, "sale", stock->sale, sizeof(stock->sale)) &&
+    char of[72];
+    return text(json, "item", of, sizeof(of)) && strcmp(of, item) == 0 &&
+           text(json, "sale", stock->sale, sizeof(stock->sale)) &&
+           text(json, "strategy", stock->strategy, sizeof(stock->strategy)) &&
+           whole_number(json, "initial", &stock->initial) &&
            whole_number(json, "remaining", &stock->remaining) &&
            whole_number(json, "orders", &stock->orders) &&
            whole_number(json, "units", &stock->units) &&
-           whole_number(json, "oversold", &stock->oversold);
+           whole_number(json, "oversold", &stock->oversold) &&
+           whole_number(json, "lost_updates", &stock->lost_updates);
 }
 
 /* A sentence about an answer that was not the one hoped for. */
@@ -52,25 +63,43 @@ static void describe(const char *what, const char *url, const lt_http_reply *rep
         snprintf(err, err_len, "%s %s: status %ld: %.200s", what, url, reply->status, reply->body);
 }
 
+/* The stock in an answer to GET `url`. */
+static bool take_stock(const lt_http_reply *reply, const char *url, const char *item, lt_stock *ret,
+                       char *err, size_t err_len)
+{
+    lt_stock stock = {.remaining = 0};
+    if (reply->status != 200) {
+        describe("GET", url, reply, err, err_len);
+        return false;
+    }
+    cJSON *json = cJSON_Parse(reply->body);
+    bool good = read_stock(json, item, &stock);
+    cJSON_Delete(json);
+    if (good)
+        *ret = stock;
+    else
+        snprintf(err, err_len, "GET %s: not a stock of %s: %.200s", url, item, reply->body);
+    return good;
+}
+
 bool sale_stock(lt_http *http, const char *target, const char *item, lt_stock *ret, char *err,
                 size_t err_len)
 {
     char url[512];
     lt_http_reply reply;
-    lt_stock stock = {.remaining = 0};
     snprintf(url, sizeof(url), "%s/stock?item=%s", target, item);
-    if (!http_call(http, "GET", url, NULL, ANSWER_MS, &reply) || reply.status != 200) {
-        describe("GET", url, &reply, err, err_len);
-        return false;
-    }
-    cJSON *json = cJSON_Parse(reply.body);
-    bool good = read_stock(json, &stock);
-    cJSON_Delete(json);
-    if (good)
-        *ret = stock;
-    else
-        snprintf(err, err_len, "GET %s: not a stock: %.200s", url, reply.body);
-    return good;
+    http_call(http, "GET", url, NULL, ANSWER_MS, &reply);
+    return take_stock(&reply, url, item, ret, err, err_len);
+}
+
+bool sale_stock_at_rest(lt_http *http, const lt_plan *plan, lt_stock *ret, char *err,
+                        size_t err_len)
+{
+    char url[512];
+    lt_http_reply reply;
+    snprintf(url, sizeof(url), "%s/stock?item=%s", plan->targets[0], plan->item);
+    http_read(http, url, ANSWER_MS, &reply);
+    return take_stock(&reply, url, plan->item, ret, err, err_len);
 }
 
 static void add_given(cJSON *json, const char *name, long value)
@@ -98,8 +127,18 @@ static char *sale_body(const lt_plan *plan, const lt_sale_spec *spec)
     return body;
 }
 
-bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec,
-                 char ret[SALE_ID_MAX], char *err, size_t err_len)
+/* The terms that follow from what was asked for, where the answer does not name them. */
+static lt_sale terms_asked(const lt_plan *plan, const lt_sale_spec *spec)
+{
+    bool sharded = strcmp(spec->strategy, "sharded") == 0;
+    return (lt_sale){.wait_ms = spec->wait_ms == SALE_NOT_GIVEN ? WAIT_MAX_MS : spec->wait_ms,
+                     .segments = !sharded             ? 1
+                                 : spec->segments > 0 ? spec->segments
+                                                      : plan->stock + 1};
+}
+
+bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec, lt_sale *ret,
+                 char *err, size_t err_len)
 {
     char url[512];
     lt_http_reply reply;
@@ -111,12 +150,25 @@ bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec,
         describe("POST", url, &reply, err, err_len);
         return false;
     }
+    lt_sale sale = terms_asked(plan, spec);
     cJSON *json = cJSON_Parse(reply.body);
-    bool good = text(json, "sale", ret, SALE_ID_MAX);
+    bool good = text(json, "sale", sale.id, sizeof(sale.id));
+    whole_number(json, "wait_ms", &sale.wait_ms);
+    whole_number(json, "segments", &sale.segments);
     cJSON_Delete(json);
-    if (!good)
+    sale.segments = sale.segments < 1 ? 1 : sale.segments;
+    if (good)
+        *ret = sale;
+    else
         snprintf(err, err_len, "POST %s: no sale id in the answer: %.200s", url, reply.body);
     return good;
+}
+
+mono_ns sale_final_after(const lt_sale *sale)
+{
+    int64_t wait_ms = sale->wait_ms < WAIT_MAX_MS ? sale->wait_ms : WAIT_MAX_MS;
+    int64_t request_ms = wait_ms <= REQUEST_MS ? REQUEST_MS : wait_ms + RESERVE_MS;
+    return (request_ms + MARGIN_MS) * NS_PER_MS;
 }
 
 bool sale_wait_everywhere(lt_http *http, const lt_plan *plan, const char *sale, char *err,
@@ -155,15 +207,20 @@ bool sale_targets_alive(lt_http *http, const lt_plan *plan, char *err, size_t er
     return true;
 }
 
-bool sale_order_is_final(lt_http *http, const lt_plan *plan, const char *request)
+lt_fate sale_fate(lt_http *http, const lt_plan *plan, const char *request)
 {
     char url[512];
     lt_http_reply reply;
     snprintf(url, sizeof(url), "%s/orders/%s?item=%s", plan->targets[0], request, plan->item);
-    if (!http_call(http, "GET", url, NULL, ANSWER_MS, &reply) || reply.status != 404)
-        return reply.status == 200;
+    if (!http_call(http, "GET", url, NULL, ANSWER_MS, &reply) ||
+        (reply.status != 200 && reply.status != 404))
+        return FATE_OPEN;
+    char named[80];
     cJSON *json = cJSON_Parse(reply.body);
-    bool final = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "final"));
+    bool sold = text(json, "request", named, sizeof(named)) && strcmp(named, request) == 0;
+    bool never = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "final"));
     cJSON_Delete(json);
-    return final;
+    if (reply.status == 200)
+        return sold ? FATE_SOLD : FATE_OPEN;
+    return never ? FATE_NEVER : FATE_OPEN;
 }

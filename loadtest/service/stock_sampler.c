@@ -9,11 +9,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SAMPLES_MAX 20000
 
 struct lt_stock_sampler {
     const lt_plan *plan;
+    const char *sale;
     mono_ns started_at;
     pthread_t thread;
     lt_http *http;
@@ -35,8 +37,10 @@ static void take_sample(lt_stock_sampler *sampler)
     lt_stock stock;
     char err[256];
     int count = sampler->count;
-    if (count == SAMPLES_MAX || !sale_stock(sampler->http, sampler->plan->targets[0],
-                                            sampler->plan->item, &stock, err, sizeof(err)))
+    if (count == SAMPLES_MAX ||
+        !sale_stock(sampler->http, sampler->plan->targets[0], sampler->plan->item, &stock, err,
+                    sizeof(err)) ||
+        strcmp(stock.sale, sampler->sale) != 0)
         return;
     sampler->samples[count] =
         (lt_stock_sample){.at_s = clock_seconds(clock_now() - sampler->started_at),
@@ -64,12 +68,13 @@ static void sampler_free(lt_stock_sampler *sampler)
     free(sampler);
 }
 
-lt_stock_sampler *stock_sampler_start(const lt_plan *plan, mono_ns started_at)
+lt_stock_sampler *stock_sampler_start(const lt_plan *plan, const char *sale, mono_ns started_at)
 {
     lt_stock_sampler *sampler = calloc(1, sizeof(*sampler));
     if (!sampler)
         return NULL;
     sampler->plan = plan;
+    sampler->sale = sale;
     sampler->started_at = started_at;
     sampler->http = http_new(plan->admin_token);
     sampler->samples = calloc(SAMPLES_MAX, sizeof(sampler->samples[0]));

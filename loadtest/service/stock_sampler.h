@@ -16,8 +16,9 @@ typedef struct lt_stock_sample {
     int64_t remaining, units;
 } lt_stock_sample;
 
-/* Starts to read. NULL when that fails. */
-lt_stock_sampler *stock_sampler_start(const lt_plan *plan, mono_ns started_at);
+/* Starts to read the stock of this sale (borrowed); answers about another are no samples. NULL when
+ * that fails. */
+lt_stock_sampler *stock_sampler_start(const lt_plan *plan, const char *sale, mono_ns started_at);
 
 /* The last sample so far; false when there is none. Any thread. */
 bool stock_sampler_last(lt_stock_sampler *sampler, lt_stock_sample *ret);

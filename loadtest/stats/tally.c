@@ -84,7 +84,12 @@ static void merge(lt_tally *into, const lt_tally *from)
     counter_add(&into->unfinished, counter_get(&from->unfinished));
     counter_add(&into->retries, counter_get(&from->retries));
     counter_add(&into->replays, counter_get(&from->replays));
-    counter_add(&into->replays_broken, counter_get(&from->replays_broken));
+    counter_add(&into->told_less, counter_get(&from->told_less));
+    counter_add(&into->told_other, counter_get(&from->told_other));
+    counter_add(&into->replays_same, counter_get(&from->replays_same));
+    counter_add(&into->replays_other, counter_get(&from->replays_other));
+    counter_add(&into->replays_refused, counter_get(&from->replays_refused));
+    counter_add(&into->receipts_lost, counter_get(&from->receipts_lost));
     counter_add(&into->connects, counter_get(&from->connects));
     counter_add(&into->waited, counter_get(&from->waited));
     counter_add(&into->unsent, counter_get(&from->unsent));
@@ -141,8 +146,10 @@ void tally_keep_receipt(lt_tally *tally, lt_receipt receipt)
     if (tally->receipt_count == tally->receipt_room) {
         size_t room = tally->receipt_room == 0 ? 64 : tally->receipt_room * 2;
         lt_receipt *receipts = realloc(tally->receipts, room * sizeof(*receipts));
-        if (!receipts)
+        if (!receipts) {
+            counter_add(&tally->receipts_lost, 1);
             return;
+        }
         tally->receipts = receipts;
         tally->receipt_room = room;
     }

@@ -34,19 +34,21 @@ typedef struct lt_settled {
 } lt_settled;
 
 /*
- * What a buyer was told, kept to be compared with the service's ledger afterwards: of sales and of
- * requests whose outcome is unknown. Every other request was refused for certain and must have no
- * order at all.
+ * What a buyer was told, kept to be compared with the service's ledger afterwards: of sales, of
+ * requests whose outcome is unknown, and of those refused by a limit. Every other request was
+ * refused for certain too; all that were must have no order at all.
  */
 typedef enum lt_receipt_kind {
     RECEIPT_NONE, /* refused, or never issued */
     RECEIPT_SOLD,
-    RECEIPT_UNKNOWN
+    RECEIPT_UNKNOWN,
+    RECEIPT_LIMITED /* refused, because the user has all that the sale allows */
 } lt_receipt_kind;
 
 typedef struct lt_receipt {
     int64_t ticket;      /* number of the request within the run */
-    uint64_t order_hash; /* of the order's id; 0 when unknown */
+    uint64_t order_hash; /* of the order's id; 0 when it was told none */
+    int64_t remaining;   /* units left, as it was told; -1 when it was not */
     lt_receipt_kind kind;
 } lt_receipt;
 
@@ -60,12 +62,18 @@ typedef struct lt_target_tally {
 typedef struct lt_tally {
     lt_counter issued, completed, failed, unfinished;
     lt_counter outcomes[OUT_COUNT];
-    lt_counter retries;        /* attempts beyond a request's first */
-    lt_counter replays;        /* sold requests sent again */
-    lt_counter replays_broken; /* of these, answered with anything but the same order */
-    lt_counter connects;       /* connections opened */
-    lt_counter waited;         /* open model: were due while all connections were busy */
-    lt_counter unsent;         /* of these, never sent, because the run was over */
+    lt_counter retries;    /* attempts beyond a request's first */
+    lt_counter told_less;  /* 201 without all that the contract lists */
+    lt_counter told_other; /* 201 that contradict what was asked for */
+    lt_counter replays;    /* sold requests sent again */
+    /* Of these (the others were answered with nothing that tells, such as "busy"): */
+    lt_counter replays_same;    /* with the same order */
+    lt_counter replays_other;   /* with another one */
+    lt_counter replays_refused; /* refused for good, as if nothing had been sold */
+    lt_counter connects;        /* connections opened */
+    lt_counter receipts_lost;   /* memory was short */
+    lt_counter waited;          /* open model: were due while all connections were busy */
+    lt_counter unsent;          /* of these, never sent, because the run was over */
     lt_counter bytes_received, bytes_sent;
     lt_histogram_slot from_due[OUT_COUNT]; /* of completed requests */
     lt_histogram_slot from_send;           /* likewise, all outcomes together */

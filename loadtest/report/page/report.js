@@ -45,12 +45,20 @@
 
   /* ---- the banner ---- */
 
+  /* When another invariant is broken than the one that a verdict's figure counts. */
+  function brokenSentence(run) {
+    const broken = (run.invariants || []).find(i => !i.ok && i.verdict === run.verdict);
+    return broken ? `${broken.name}: ${figure(broken.observed)}, expected ${broken.relation} ${figure(broken.expected)}` : run.verdict;
+  }
+
   function sentence(run) {
+    const counted = { OVERSOLD: run.oversold, LOST: run.lost_updates, DUPLICATED: run.duplicates, UNDERSOLD: run.undersold }[run.verdict];
+    if (counted === 0) return brokenSentence(run);
     const sold = figure(run.sold), stock = figure(run.stock);
     switch (run.verdict) {
       case 'SAFE': return `sold ${sold} of ${stock}, each to one buyer, each on the books`;
       case 'OVERSOLD': return `sold ${sold} of ${stock}: ${figure(run.oversold)} buyers were sold what is not there`;
-      case 'LOST': return `sales are missing from the stock or the books (${figure(run.lost_updates)} lost updates)`;
+      case 'LOST': return `${figure(run.lost_updates)} units sold are missing from the stock`;
       case 'DUPLICATED': return `${figure(run.duplicates)} requests ended in more than one order`;
       case 'UNDERSOLD': return `${figure(run.undersold)} units were left although buyers were turned away`;
       default: return 'can not be judged: ' + run.invalid_because.join('; ');
@@ -68,7 +76,7 @@
     const unlocked = runs.find(isUnlocked), safe = runs.filter(run => run.verdict === 'SAFE');
     if (runs.length === 1) return `${runs[0].strategy}: ${sentence(runs[0])}`;
     const names = safe.map(run => run.strategy).join(', ');
-    const others = `${safe.length} of ${runs.length} strategies kept the shop's word${names ? ': ' + names : ''}`;
+    const others = `${safe.length} of ${runs.length} strategies kept the service's word${names ? ': ' + names : ''}`;
     return unlocked ? `${others}. Without a lock: ${sentence(unlocked)}.` : others + '.';
   }
 
@@ -252,9 +260,9 @@
 
   function health() {
     const place = section('Generator and accounts', 'A generator without reserve measures itself. Latency from the send leaves out how late requests left.');
-    plainTable(place, ['strategy', 'issued', 'completed', 'failed', 'unfinished', 'retries', 'replays', 'processor', 'send lag p99 ms', 'p99 from schedule ms', 'p99 from send ms', 'starved users'],
+    plainTable(place, ['strategy', 'issued', 'completed', 'failed', 'unfinished', 'retries', 'replays', 'processor', 'send lag p99 ms', 'p99 from schedule ms', 'p99 from send ms', 'starved users', 'never asked'],
       runs.filter(run => run.generator).map(run => [run.strategy, run.issued, run.completed, run.failed, run.unfinished, run.retries, run.replays,
-        figure(run.generator.share * 100) + ' %', run.generator.lag_p99_ms, run.latency_by_outcome.all.p99, run.latency_from_send_ms.p99, run.users_starved]));
+        figure(run.generator.share * 100) + ' %', run.generator.lag_p99_ms, run.latency_by_outcome.all.p99, run.latency_from_send_ms.p99, run.users_starved, run.users_never_asked]));
   }
 
   function reference() {

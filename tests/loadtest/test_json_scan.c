@@ -1,9 +1,9 @@
 /*
- * The one member of an answer that a buyer reads.
+ * The members of an answer that a buyer reads.
  */
 #include "tests/support/fixture.h"
 
-#include "loadtest/load/response.h"
+#include "loadtest/load/json_scan.h"
 
 #include <string.h>
 

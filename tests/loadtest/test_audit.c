@@ -1,0 +1,57 @@
+/*
+ * Requests whose outcome is unknown: asked for one by one, for as long as it takes, against what
+ * the ledger lists.
+ */
+#include "tests/support/fixture.h"
+#include "tests/support/stub.h"
+
+#define ARGS(...)    ((const char *const[]){__VA_ARGS__, NULL})
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static void what_became_of_the_unknown(void **unused)
+{
+    (void)unused;
+    static const fx_case lies[] = {
+        {"--unknown-every 10", "", "SAFE", NULL},
+        {"--unknown-every 10 --final-after-ms 1500", "", "SAFE", NULL},
+        {"--unknown-every 10 --lie missing.status=200", "", "LOST", "not as said"},
+    };
+    fx_judge_all(lies, COUNT(lies));
+}
+
+/* Asked for as long as the terms of this sale allow a request to be under way; then, when the
+ * answer never becomes final, nothing can be said. Two shops at a time, for it takes its time. */
+static void patience_follows_the_terms_of_the_sale(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *final_after_ms, *wait_ms;
+        int exit_code;
+    } table[] = {{"28000", "26000", 0}, {"1000000", "0", 3}};
+    fx_stub *stubs[2];
+    fx_process *runs[2];
+    for (int i = 0; i < 2; i++) {
+        stubs[i] = fx_stub_start(
+            ARGS("--unknown-every", "100", "--final-after-ms", table[i].final_after_ms));
+        runs[i] = fx_load_spawn(stubs[i], "run",
+                                ARGS("--stock", "100", "--requests", "200", "--users", "10",
+                                     "--wait-ms", table[i].wait_ms));
+    }
+    for (int i = 0; i < 2; i++) {
+        fx_load *load = fx_load_finish(runs[i]);
+        assert_int_equal(load->exit_code, table[i].exit_code);
+        assert_true(fx_load_number(load, "unknown") == 2);
+        assert_true(fx_load_invalid_because(load, "stay unknown") == (i == 1));
+        fx_load_free(load);
+        fx_stub_stop(stubs[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_became_of_the_unknown),
+        cmocka_unit_test(patience_follows_the_terms_of_the_sale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
