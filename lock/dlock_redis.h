@@ -9,11 +9,15 @@
  *     DLOCK_REDIS_UNKNOWN means: it was sent, no reply came, so it may have been executed, may
  *     still be executed later, or may be lost. Callers must never read it as yes or no.
  *   - A connection is dropped on any error. A reply can not reach the wrong caller.
+ *   - Signals end no wait.
  *
  * What it does not do
  *
  *   - It never repeats a command whose outcome is unknown, and never repeats a refused one except
  *     after NOSCRIPT, where the script's text follows its missing hash.
+ *   - It resolves no host names by a deadline: connecting by name waits for the system's resolver
+ *     as long as that takes (resolv.conf: 5 s, twice, unless set otherwise), and only that. Where
+ *     deadlines matter, give an address, or a name that a local file or cache answers.
  *   - It does not log, exit, abort or touch signal handlers.
  *     Programs should ignore SIGPIPE.
  *

@@ -162,7 +162,7 @@ static dlock_redis_outcome wait_for_replicas(dlock_redis_conn *conn, int replica
     dlock_args_init(&args);
     dlock_args_text(&args, "WAIT");
     dlock_args_int(&args, replicas);
-    dlock_args_int(&args, dlock_left_ms(deadline) * 9 / 10 + 1); /* 0 would be for ever */
+    dlock_args_int(&args, (int64_t)dlock_left_ms(deadline) * 9 / 10 + 1); /* 0 would be for ever */
     dlock_redis_outcome outcome = dlock_redis_call(conn, &args, deadline, &reply);
     dlock_args_free(&args);
     bool safe = outcome == DLOCK_REDIS_OK && reply->integer >= replicas;

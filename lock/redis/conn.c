@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -73,28 +75,68 @@ static bool held_back(dlock_redis *redis)
     return back;
 }
 
-static redisContext *connect_socket(const address *a, int ms)
+/* Until the descriptor is ready, or the deadline; a signal does not end it. */
+static bool wait_for(int fd, short events, dlock_time deadline)
 {
-    struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    return a->path[0] ? redisConnectUnixWithTimeout(a->path, limit)
-                      : redisConnectWithTimeout(a->host, a->port, limit);
+    struct pollfd p = {.fd = fd, .events = events};
+    for (;;) {
+        int left = dlock_left_ms(deadline);
+        int n = poll(&p, 1, left);
+        if (n > 0)
+            return true;
+        if (n == 0 && left == 0)
+            return false;
+        if (n < 0 && errno != EINTR)
+            return false;
+    }
 }
 
-static bool start_tls(dlock_redis *redis, redisContext *ctx)
+/* Waits for the connect that is under way: hiredis would give it up at the first signal. Returns
+ * why it failed, or NULL. */
+static const char *finish_connect(const redisContext *ctx, dlock_time deadline)
+{
+    int error = 0, yes = 1;
+    socklen_t len = sizeof(error);
+    if (!wait_for(ctx->fd, POLLOUT, deadline))
+        return "no answer in time";
+    if (getsockopt(ctx->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+        error = errno;
+    if (ctx->connection_type == REDIS_CONN_TCP) /* newer versions leave it to whoever connects so */
+        setsockopt(ctx->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+    return error ? strerrordesc_np(error) : NULL;
+}
+
+/* *ret is what there is of it, also after a failure. Returns why it failed, or NULL. */
+static const char *connect_socket(const address *a, dlock_time deadline, redisContext **ret)
+{
+    *ret = a->path[0] ? redisConnectUnixNonBlock(a->path) : redisConnectNonBlock(a->host, a->port);
+    if (!*ret)
+        return "out of memory";
+    return (*ret)->err ? (*ret)->errstr : finish_connect(*ret, deadline);
+}
+
+static void set_blocking(redisContext *ctx, bool blocks)
+{
+    int flags = fcntl(ctx->fd, F_GETFL);
+    fcntl(ctx->fd, F_SETFL, blocks ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
+    ctx->flags = blocks ? ctx->flags | REDIS_BLOCK : ctx->flags & ~REDIS_BLOCK;
+}
+
+/* The handshake is hiredis's own and blocks, each step of it for what is left now. */
+static bool start_tls(dlock_redis *redis, redisContext *ctx, dlock_time deadline)
 {
 #ifdef DLOCK_TLS
-    if (redis->tls)
-        return redisInitiateSSLWithContext(ctx, redis->tls) == REDIS_OK;
+    if (redis->tls) {
+        int ms = dlock_left_ms(deadline) + 1; /* 0 would be for ever */
+        set_blocking(ctx, true);
+        redisSetTimeout(ctx, (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000});
+        bool good = redisInitiateSSLWithContext(ctx, redis->tls) == REDIS_OK;
+        set_blocking(ctx, false);
+        return good;
+    }
 #endif
-    (void)ctx;
+    (void)ctx, (void)deadline;
     return !redis->address.tls;
-}
-
-static void set_non_blocking(redisContext *ctx)
-{
-    fcntl(ctx->fd, F_SETFL, fcntl(ctx->fd, F_GETFL) | O_NONBLOCK);
-    fcntl(ctx->fd, F_SETFD, FD_CLOEXEC);
-    ctx->flags &= ~REDIS_BLOCK;
 }
 
 static bool greeting(dlock_redis_conn *conn, dlock_time deadline, const dlock_args *args)
@@ -150,15 +192,17 @@ dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_
         return DLOCK_REDIS_NOT_SENT;
     conn->redis = redis;
     deadline = dlock_sooner(deadline, dlock_in_ms(redis->connect_ms));
-    conn->ctx = connect_socket(&redis->address, dlock_left_ms(deadline));
-    if (!conn->ctx || conn->ctx->err || !start_tls(redis, conn->ctx)) {
-        dlock_redis_note(redis, "can not connect to Redis: %s",
-                         conn->ctx && conn->ctx->err ? conn->ctx->errstr : "no memory or no TLS");
+    const char *wrong = connect_socket(&redis->address, deadline, &conn->ctx);
+    if (!wrong && !start_tls(redis, conn->ctx, deadline))
+        wrong = conn->ctx->err ? conn->ctx->errstr : "no TLS";
+    if (wrong) {
+        dlock_redis_note(redis, "can not connect to Redis: %s", wrong);
         back_off(redis);
         dlock_redis_hang_up(conn);
         return DLOCK_REDIS_NOT_SENT;
     }
-    set_non_blocking(conn->ctx);
+    set_blocking(conn->ctx, false);
+    fcntl(conn->ctx->fd, F_SETFD, FD_CLOEXEC);
     if (!introduce(conn, deadline)) {
         back_off(redis);
         dlock_redis_hang_up(conn);
@@ -238,21 +282,6 @@ void dlock_redis_queue_script(dlock_redis_conn *conn, dlock_script *script, int 
     append(conn, what, strlen(what));
     append(conn, tail, (size_t)tail_len);
     append(conn, args->buf, args->len);
-}
-
-static bool wait_for(int fd, short events, dlock_time deadline)
-{
-    struct pollfd p = {.fd = fd, .events = events};
-    for (;;) {
-        int left = dlock_left_ms(deadline);
-        int n = poll(&p, 1, left);
-        if (n > 0)
-            return true;
-        if (n == 0 && left == 0)
-            return false;
-        if (n < 0 && errno != EINTR)
-            return false;
-    }
 }
 
 static dlock_redis_outcome fail(dlock_redis_conn *conn, dlock_redis_outcome outcome)

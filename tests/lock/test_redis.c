@@ -2,8 +2,12 @@
 #include "lock/redis/conn.h"
 #include "tests/lock/rig.h"
 
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static dlock_script echo = DLOCK_SCRIPT("echo", "#!lua\nreturn ARGV[1]");
 
@@ -213,6 +217,95 @@ static void a_demoted_master_is_left(void **state)
     dlock_redis_close(redis);
 }
 
+/* Nine days times nine are no int any more. */
+static void replicas_are_waited_for_until_far_deadlines(void **state)
+{
+    rig *r = *state;
+    char port[16];
+    snprintf(port, sizeof(port), "%d", fx_redis_port(r->server));
+    const char *const args[] = {"--replicaof", "127.0.0.1", port, NULL};
+    static dlock_script set =
+        DLOCK_SCRIPT("set", "#!lua\nreturn redis.call('SET', KEYS[1], ARGV[1])");
+    fx_redis *replica = fx_redis_start(args);
+    dlock_args words;
+    redisReply *reply = NULL;
+    dlock_args_init(&words);
+    dlock_args_text(&words, "far");
+    dlock_args_text(&words, "1");
+    assert_int_equal(
+        dlock_redis_eval_wait(r->redis, &set, 1, &words, 1, dlock_in_ms(800000000), &reply),
+        DLOCK_REDIS_OK);
+    freeReplyObject(reply);
+    dlock_args_free(&words);
+    fx_redis_stop(replica);
+}
+
+/* ---- a connect that takes its time ----------------------------------------------------------- */
+
+typedef struct caller {
+    dlock_redis *redis;
+    dlock_redis_outcome outcome;
+    atomic_bool done;
+} caller;
+
+static void *dial(void *arg)
+{
+    caller *c = arg;
+    dlock_redis_conn *conn;
+    c->outcome = dlock_redis_dial(c->redis, NULL, dlock_in_ms(9000), &conn);
+    atomic_store(&c->done, true);
+    dlock_redis_hang_up(conn);
+    return NULL;
+}
+
+static void interrupt(int signo)
+{
+    (void)signo;
+}
+
+/* A listener with room for one, and that one in it: the next connect hangs until it is accepted. */
+static int full_listener(int *ret_port, int *ret_filler)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, len), 0);
+    assert_int_equal(listen(listener, 0), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+    *ret_port = ntohs(at.sin_port);
+    *ret_filler = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(*ret_filler, (struct sockaddr *)&at, len), 0);
+    return listener;
+}
+
+/* A profiler's timer, or a child's end, is no reason to give up a server. */
+static void a_signal_does_not_end_a_connect(void **state)
+{
+    (void)state;
+    char url[64];
+    int port, filler, listener = full_listener(&port, &filler);
+    pthread_t thread;
+    struct sigaction action = {.sa_handler = interrupt}; /* no SA_RESTART */
+    sigaction(SIGUSR1, &action, NULL);
+    snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port);
+    char err[256] = "";
+    dlock_redis_options options = {.url = url, .connect_ms = 9000};
+    caller c = {0};
+    assert_int_equal(dlock_redis_open(&options, &c.redis, err, sizeof(err)), 0);
+    pthread_create(&thread, NULL, dial, &c);
+    for (int i = 0; i < 20 && !atomic_load(&c.done); i++) {
+        pthread_kill(thread, SIGUSR1);
+        poll(NULL, 0, 10);
+    }
+    int accepted = accept(listener, NULL, NULL); /* now there is room for it */
+    pthread_join(thread, NULL);
+    close(accepted);
+    close(filler);
+    close(listener);
+    dlock_redis_close(c.redis);
+    assert_int_equal(c.outcome, DLOCK_REDIS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +319,8 @@ int main(void)
         cmocka_unit_test(a_wrong_password_is_an_error_without_it),
         cmocka_unit_test(a_server_without_auth_does_not_spill_the_password),
         cmocka_unit_test(a_demoted_master_is_left),
+        cmocka_unit_test(replicas_are_waited_for_until_far_deadlines),
+        cmocka_unit_test(a_signal_does_not_end_a_connect),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
