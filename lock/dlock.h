@@ -52,7 +52,8 @@
  *   After fork() the child holds nothing: every call on an inherited client, lock or hold returns
  *   DLOCK_FORKED (or false, or 0), and the parent's lock is left alone.
  *   A thread that ends while it holds a per-thread lock is reported (DLOCK_REPORT_ORPHANED); its
- *   renewal stops, so that the lease ends by itself.
+ *   renewal stops, so that the lease ends by itself. Who gets the grant after it in a cohort is
+ *   renewed again.
  *
  * Errors
  *
@@ -119,7 +120,8 @@ typedef enum dlock_report {
     DLOCK_REPORT_RELEASE   /* a retried release was answered, or given up */
 } dlock_report;
 
-/* All-zero means the defaults; only `redis` (or `quorum`) must be given. */
+/* All-zero means the defaults; only `redis` (or `quorum`) must be given. No time is above a year,
+ * 31,536,000,000 ms. */
 typedef struct dlock_client_options {
     dlock_redis *redis; /* the server (borrowed; outlives the client) */
     dlock_redis *const
@@ -158,7 +160,7 @@ typedef enum dlock_kind {
 #define DLOCK_NEVER   (-1) /* for renew_ms */
 #define DLOCK_FOREVER (-1) /* for wait_ms */
 
-/* All-zero means the defaults. Every option goes with every kind. */
+/* All-zero means the defaults. Every option goes with every kind. No time is above a year. */
 typedef struct dlock_options {
     dlock_kind kind;
     int64_t lease_ms; /* 0 = 10,000; at least 10 */
@@ -250,7 +252,7 @@ DLOCK_API int64_t dlock_validity_ms(const dlock_hold *hold);
 
 /* The fence: strictly greater than that of every earlier grant of this name; the same for
  * re-entries and for hand-offs inside a cohort. max(last + 1, Redis's clock in us). 0: none
- * (QUORUM). */
+ * (QUORUM). Its counter lives for a day longer than the lease; every renewal sees to that. */
 DLOCK_API uint64_t dlock_fence(const dlock_hold *hold);
 
 /* This grant's owner token, "<client id>:<number>", as it stands in Redis. */

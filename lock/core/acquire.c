@@ -44,7 +44,7 @@ static void leave(dlock_lock *lock, const char *token, dlock_status last)
 {
     dlock_status status = dlock_status_open(last) ? last : lock->kind->leave(lock, token);
     if (dlock_status_open(status))
-        dlock_retried_releases_add(lock->client->retried, lock, token);
+        dlock_retried_releases_add(lock, token);
 }
 
 static void sleep_until_woken(dlock_lock *lock, waiter *w, const dlock_wait *wait, dlock_time at)
@@ -111,7 +111,7 @@ static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_w
         if (status == DLOCK_OK && a->granted)
             return status;
         unknown = status == DLOCK_UNKNOWN || (unknown && status != DLOCK_OK);
-        *left_over = *left_over || unknown || status == DLOCK_FAILED ||
+        *left_over = *left_over || unknown || a->left_over || status == DLOCK_FAILED ||
                      (lock->kind->queues && entry != ENTRY_NONE);
         if (hopeless(status))
             return status;

@@ -2,7 +2,8 @@
  * A client: its options, its identity, what it counts and reports. The lowest of the core's parts;
  * what is built on it is put together in client_lifecycle.c:
  *
- *     dlock_client -- watchdog (thread, connection, heap of grants)
+ *     dlock_client -- watchdog (thread, heap of grants) -- pipelines (thread, connection), one to
+ *          |      |                                       each server
  *          |      `-- retried releases (thread); registry (context + name -> hold);
  *          |          lock order checker
  *     dlock_lock ---- kind (how Redis is asked), wait set (who waits here),
@@ -11,9 +12,9 @@
  *          |          inside a cohort
  *     dlock_hold ---- one context's use of a grant: count of re-entries, lost eventfd
  *
- * Order of mutexes, outer first: cohort of a lock, registry, grant, watchdog or retried releases,
- * a client's list of locks, wait set of a lock, stats. The lock order checker's is taken alone.
- * None is held while Redis is asked.
+ * Order of mutexes, outer first: cohort of a lock, registry, grant, watchdog, pipeline or retried
+ * releases, a client's list of locks, wait set of a lock, stats. The lock order checker's is taken
+ * alone. None is held while Redis is asked.
  */
 #ifndef DLOCK_CORE_CLIENT_H
 #define DLOCK_CORE_CLIENT_H
@@ -23,17 +24,19 @@
 
 #include "dlock.h"
 
-enum { CLIENT_ID_LEN = 128 };
+enum { CLIENT_ID_LEN = 128, QUORUM_MAX = 16 };
+
+#define TIME_MAX_MS INT64_C(31536000000) /* of any option: a year, so that no sum overflows */
 
 struct dlock_client {
     dlock_client_options options; /* defaults filled in */
     char id[CLIENT_ID_LEN];
     pid_t pid;
     atomic_uint_fast64_t next_number; /* of the next token */
-    _Atomic int64_t offset_us; /* Redis's clock less ours, at most too large; 0 = not known */
+    _Atomic int64_t offset_us;        /* Redis's clock less ours; 0 = not known */
     struct registry *registry;
     struct watchdog *watchdog;
-    struct retried_releases *retried;
+    struct retried_releases *retried[2]; /* on the redis; on the quorum */
     struct lock_order *order;
     pthread_mutex_t locks_lock;
     dlock_lock *locks; /* all that are in use */

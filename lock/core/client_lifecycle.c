@@ -39,12 +39,14 @@ static const char *check(const dlock_client_options *o)
 {
     if (!o || (!o->redis && o->quorum_len == 0))
         return "a client needs a server: options.redis, or options.quorum";
-    if (o->quorum_len < 0 || o->quorum_len > 16 || (o->quorum_len > 0 && !o->quorum))
+    if (o->quorum_len < 0 || o->quorum_len > QUORUM_MAX || (o->quorum_len > 0 && !o->quorum))
         return "quorum_len must be 0..16";
     if (o->io_ms < 0 || o->claim_ms < 0 || o->recheck_ms < 0)
         return "times must not be negative";
     if (o->recheck_ms > RECHECK_MAX_MS)
         return "recheck_ms must be at most 1,000: a process counts as dead after 2,000";
+    if (o->io_ms > TIME_MAX_MS || o->claim_ms > TIME_MAX_MS)
+        return "times must be at most a year, 31,536,000,000 ms";
     return NULL;
 }
 
@@ -52,7 +54,9 @@ static const char *check(const dlock_client_options *o)
 static void take_apart(dlock_client *client)
 {
     dlock_watchdog_free(client->watchdog); /* it may still leave a release to be tried again */
-    dlock_retried_releases_free(client->retried);
+    dlock_time until = dlock_in_ms(client->options.io_ms);
+    for (int i = 0; i < 2; i++)
+        dlock_retried_releases_free(client->retried[i], until);
     dlock_registry_free(client->registry);
     dlock_lock_order_free(client->order);
     pthread_mutex_destroy(&client->locks_lock);
@@ -81,7 +85,8 @@ dlock_status dlock_client_new(const dlock_client_options *options, dlock_client 
     pthread_mutex_init(&client->stats_lock, NULL);
     if (!make_id(client) || !(client->registry = dlock_registry_new(client)) ||
         !(client->order = dlock_lock_order_new()) ||
-        !(client->retried = dlock_retried_releases_new(client)) ||
+        !(client->retried[0] = dlock_retried_releases_new(client)) ||
+        !(client->retried[1] = dlock_retried_releases_new(client)) ||
         !(client->watchdog = dlock_watchdog_new(client))) {
         snprintf(err, err_len, "out of memory, threads or randomness");
         take_apart(client);

@@ -27,7 +27,7 @@ typedef struct grant {
     int passed;       /* hand-offs inside the cohort */
     atomic_int state; /* grant_state; changed by dlock_grant_end() only */
     _Atomic int64_t valid_until_us;
-    bool claimed;         /* the lease runs; the watchdog's, once it knows the grant */
+    bool claimed; /* the lease runs; under the watchdog's mutex, once that knows the grant */
     atomic_bool orphaned; /* not renewed any more: its thread has ended */
     atomic_int refs;
 
@@ -37,6 +37,7 @@ typedef struct grant {
 
     int heap_at; /* the watchdog's: place in its heap, -1 = not in it */
     dlock_time due;
+    bool renewing; /* a renewal is not concluded */
 } grant;
 
 struct dlock_hold {

@@ -11,6 +11,7 @@
 typedef struct answer {
     bool granted;
     bool claimed;     /* the lease runs; else the claim window does, until the first renewal */
+    bool left_over;   /* not granted: a server may have the token nevertheless */
     uint64_t fence;   /* the grant's; without one the last issued, 0 = not told */
     dlock_time asked; /* before the question was sent */
     int64_t others;   /* waiters in Redis */
@@ -22,7 +23,8 @@ typedef struct answer {
 typedef enum entry_mode { ENTRY_NONE, ENTRY_NEW, ENTRY_AGAIN } entry_mode;
 
 typedef struct kind {
-    bool queues; /* a waiter leaves an entry in Redis, which leave() takes back */
+    bool queues;     /* a waiter leaves an entry in Redis, which leave() takes back */
+    bool everywhere; /* asks all servers of the client's quorum, of which a majority decides */
 
     /* One question. DLOCK_OK (see answer.granted), UNAVAILABLE, UNKNOWN, FAILED. The token makes
      * it idempotent: asked again after an unknown outcome it finds what it got. */
@@ -31,15 +33,13 @@ typedef struct kind {
     /* OK, EXPIRED, NOT_OWNER, UNAVAILABLE, UNKNOWN, FAILED. */
     dlock_status (*release)(dlock_lock *lock, const char *token);
 
-    /* Takes back a waiter's entry and whatever it was granted meanwhile. Same answers. */
+    /* Takes back a waiter's entry and whatever it was granted meanwhile. Same answers, and
+     * UNAVAILABLE or UNKNOWN as long as one server did not answer. */
     dlock_status (*leave)(dlock_lock *lock, const char *token);
 
-    /* The renewal as a script call for the watchdog's pipeline, replying 1 = renewed, 0 = not
-     * ours ... */
+    /* The renewal as a script call for a pipeline, replying 1 = renewed, 0 = not ours. */
     dlock_script *renew_script;
     int (*renew_args)(dlock_lock *lock, const char *token, dlock_args *args); /* number of keys */
-    /* ... or, where that is NULL, as a function. OK, NOT_OWNER, UNAVAILABLE, UNKNOWN. */
-    dlock_status (*renew)(dlock_lock *lock, const char *token);
 
     /* Waits for wake-ups on the wait set's connection, until `until` at the latest, and passes
      * them to the set. On a new connection it first sees to what may have been missed. False: it

@@ -54,6 +54,9 @@ static const char *check_options(const dlock_client *client, const dlock_options
     if (o->max_hold_ms < 0 || o->poll_ms < 0 || o->cohort_max < 0 || o->cohort_ms < 0 ||
         o->wait_replicas < 0)
         return "times and counts must not be negative";
+    if (o->lease_ms > TIME_MAX_MS || o->max_hold_ms > TIME_MAX_MS || o->poll_ms > TIME_MAX_MS ||
+        o->cohort_ms > TIME_MAX_MS)
+        return "times must be at most a year, 31,536,000,000 ms";
     return NULL;
 }
 

@@ -22,12 +22,23 @@ static dlock_status give_back(grant *g)
     dlock_watchdog_remove(lock->client->watchdog, g);
     dlock_status status = lock->kind->release(lock, g->token);
     if (dlock_status_open(status))
-        dlock_retried_releases_add(lock->client->retried, lock, g->token);
+        dlock_retried_releases_add(lock, g->token);
     if (state == GRANT_TAKEN) /* but if only the fence was, the lock still had our token */
         return DLOCK_NOT_OWNER;
     if (was_ours)
         dlock_cohort_next(lock);
     return status == DLOCK_OK && !was_ours ? DLOCK_EXPIRED : status;
+}
+
+/* To the next in the cohort, whose thread lives. */
+static bool pass_on(grant *g)
+{
+    dlock_lock *lock = g->lock;
+    if (!dlock_grant_alive(g))
+        return false;
+    if (atomic_exchange(&g->orphaned, false))
+        dlock_watchdog_hurry(lock->client->watchdog, g);
+    return dlock_cohort_pass(lock, g);
 }
 
 static void count(dlock_client *client, dlock_status status)
@@ -60,7 +71,7 @@ dlock_status dlock_release(dlock_hold *hold)
         dlock_watchdog_remove(client->watchdog, g);
         dlock_cohort_next(lock);
         dlock_grant_unref(g);
-    } else if (!(dlock_grant_alive(g) && dlock_cohort_pass(lock, g))) {
+    } else if (!pass_on(g)) {
         status = give_back(g);
         dlock_grant_unref(g);
     }

@@ -54,9 +54,8 @@ static bool retry_first(retried_releases *r)
     r->first = open->next;
     r->at_work = true;
     pthread_mutex_unlock(&r->lock);
-    dlock_status status = open->lock->kind->leave(open->lock, open->token);
-    bool unanswered = dlock_status_open(status);
-    bool over = unanswered && dlock_passed(open->until);
+    bool over = dlock_passed(open->until);
+    bool unanswered = over || dlock_status_open(open->lock->kind->leave(open->lock, open->token));
     if (!unanswered || over)
         dlock_client_report(r->client, DLOCK_REPORT_RELEASE, "release of %s %s",
                             open->lock->names[0],
@@ -90,8 +89,9 @@ static void *run(void *arg)
     return NULL;
 }
 
-void dlock_retried_releases_add(retried_releases *r, dlock_lock *lock, const char *token)
+void dlock_retried_releases_add(dlock_lock *lock, const char *token)
 {
+    retried_releases *r = lock->client->retried[lock->kind->everywhere];
     open_release *open = calloc(1, sizeof(*open));
     if (!open)
         return;
@@ -108,11 +108,10 @@ void dlock_retried_releases_add(retried_releases *r, dlock_lock *lock, const cha
     pthread_mutex_unlock(&r->lock);
 }
 
-void dlock_retried_releases_free(retried_releases *r)
+void dlock_retried_releases_free(retried_releases *r, dlock_time until)
 {
     if (!r)
         return;
-    dlock_time until = dlock_in_ms(r->client->options.io_ms);
     pthread_mutex_lock(&r->lock);
     while ((r->first || r->at_work) && !dlock_passed(until))
         dlock_cond_wait(&r->changed, &r->lock, dlock_in_ms(RETRY_MS));

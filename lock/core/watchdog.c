@@ -1,10 +1,12 @@
 /*
- * The watchdog: one thread a client that renews leases and notices their end.
+ * The watchdog: one thread a client that has leases renewed and notices their end.
  *
  * It keeps all grants in a heap by the time of their next event: a renewal, or the end of validity.
- * What is due is renewed in one pipeline on a connection of its own, so that neither a busy pool
- * nor a slow caller can hold it up. A renewal that fails is tried again every RETRY_MS while the
- * grant is valid; after that the grant counts as lost, whether Redis can be reached or not.
+ * It never waits for Redis: renewals go through a pipeline for each server, a quorum's through all
+ * of them at once, and come back decided, when enough servers have confirmed or refused or none is
+ * left to answer. Meanwhile the grant stays in the heap with its end. So a silent server costs
+ * nobody who is not on it, and every loss is told on time, whether Redis can be reached or not.
+ * A renewal that fails is tried again every RETRY_MS while the grant is valid.
  *
  * Renewal is by token and never creates a lock. A release that crosses a renewal is harmless: the
  * grant's state is RELEASED by then, and nothing that the watchdog learns changes that.
@@ -12,39 +14,39 @@
 #include "core/watchdog.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/client.h"
 #include "core/cohort.h"
 #include "core/retried_release.h"
+#include "redis/pipeline.h"
 
 #define RETRY_MS        50
 #define PATIENCE_MIN_MS 100
-#define BATCH_MAX       512
 
+/* A renewal under way. */
 typedef struct renewal {
-    grant *g; /* (a reference) */
-    dlock_args args;
-    int keys;
-    dlock_time asked;
-    dlock_status status;
+    pipeline_call call; /* first, so that the one is the other */
+    watchdog *watchdog;
+    grant *g;             /* (a reference) */
+    dlock_time asked;     /* before any server was */
+    struct renewal *next; /* in the list of those that are decided */
 } renewal;
 
 struct watchdog {
     dlock_client *client; /* (borrowed) */
     pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows, up to conn */
+    pthread_mutex_t lock; /* guards what follows, up to pipeline */
     pthread_cond_t changed;
     grant **heap;
     int len, cap;
     dlock_time asleep_until;
     bool stop;
+    renewal *decided;
     _Atomic int64_t patience_ms; /* limit of a question: io_ms, or a quarter of the shortest lease
-                                    so far: while one is open, no end of a lease is noticed */
+                                    so far, so that a lost reply does not cost a lease */
 
-    dlock_redis_conn *conn; /* this and the rest: the thread's alone */
-    renewal batch[BATCH_MAX];
-    int batch_len;
+    pipeline *pipeline;              /* the thread's alone: to the client's redis, ... */
+    pipeline *of_quorum[QUORUM_MAX]; /* ... and to its quorum; NULL until needed */
 };
 
 /* ---- the heap -------------------------------------------------------------------------------- */
@@ -108,20 +110,11 @@ static bool renews(const grant *g)
     return (!g->claimed || g->lock->options.renew_ms > 0) && !atomic_load(&g->orphaned);
 }
 
-/* The next event: in `ms`, or the end of validity if that comes first. */
+/* Its next event: in `ms`, or the end of validity if that comes first. */
 static void schedule(grant *g, int64_t ms)
 {
     dlock_time end = {atomic_load(&g->valid_until_us)};
-    g->due = renews(g) ? dlock_sooner(dlock_in_ms(ms), end) : end;
-}
-
-static void put_in_batch(watchdog *w, grant *g)
-{
-    renewal *r = &w->batch[w->batch_len++];
-    *r = (renewal){.g = g, .status = DLOCK_UNKNOWN};
-    dlock_args_init(&r->args);
-    if (g->lock->kind->renew_script)
-        r->keys = g->lock->kind->renew_args(g->lock, g->token, &r->args);
+    g->due = renews(g) && !g->renewing ? dlock_sooner(dlock_in_ms(ms), end) : end;
 }
 
 static bool lose(grant *g, grant_state why)
@@ -136,134 +129,137 @@ static bool lose(grant *g, grant_state why)
 static void expire(grant *g)
 {
     if (lose(g, GRANT_EXPIRED) && dlock_passed(g->ends))
-        dlock_retried_releases_add(g->lock->client->retried, g->lock, g->token);
+        dlock_retried_releases_add(g->lock, g->token);
     dlock_grant_unref(g);
-}
-
-/* Under the mutex: fills the batch with what is due, and ends what is over. */
-static void collect(watchdog *w)
-{
-    w->batch_len = 0;
-    while (w->len > 0 && dlock_passed(w->heap[0]->due) && w->batch_len < BATCH_MAX) {
-        grant *g = w->heap[0];
-        take_out(w, g);
-        if (atomic_load(&g->state) != GRANT_HELD) {
-            dlock_grant_unref(g);
-        } else if (renews(g) && dlock_grant_alive(g)) {
-            put_in_batch(w, g);
-        } else if (dlock_grant_alive(g)) {
-            schedule(g, 0);
-            push(w, g);
-        } else {
-            pthread_mutex_unlock(&w->lock);
-            expire(g);
-            pthread_mutex_lock(&w->lock);
-        }
-    }
 }
 
 /* ---- renewing -------------------------------------------------------------------------------- */
 
-static dlock_status read_renewal(watchdog *w, dlock_time deadline, bool *no_script)
+static void free_renewal(pipeline_call *call)
 {
-    redisReply *reply = NULL;
-    dlock_status status = DLOCK_UNKNOWN;
-    dlock_redis_outcome outcome = dlock_redis_read(w->conn, deadline, &reply);
-    if (outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_INTEGER)
-        status = reply->integer == 1 ? DLOCK_OK : DLOCK_NOT_OWNER;
-    else if (outcome == DLOCK_REDIS_REFUSED)
-        *no_script = strncmp(reply->str, "NOSCRIPT", 8) == 0;
-    if (reply)
-        freeReplyObject(reply);
-    return status;
+    renewal *r = (renewal *)call;
+    dlock_grant_unref(r->g);
+    free(r);
 }
 
-/* A connection that works, and the hashes of the scripts. That comes before the first renewal is
- * queued: the question for a hash has a reply too. */
-static bool prepare(watchdog *w, dlock_time deadline, bool *asked)
+static void take_decided(pipeline_call *call)
 {
-    if (w->conn && dlock_redis_broken(w->conn)) {
-        dlock_redis_hang_up(w->conn);
-        w->conn = NULL;
-    }
-    if (!w->conn &&
-        dlock_redis_dial(w->client->options.redis, NULL, deadline, &w->conn) != DLOCK_REDIS_OK)
-        return false;
-    for (int i = 0; i < w->batch_len; i++) {
-        dlock_script *script = w->batch[i].g->lock->kind->renew_script;
-        asked[i] = script && dlock_redis_learn(w->conn, script, deadline) == DLOCK_REDIS_OK;
-    }
-    return true;
+    renewal *r = (renewal *)call;
+    watchdog *w = r->watchdog;
+    pthread_mutex_lock(&w->lock);
+    r->next = w->decided;
+    w->decided = r;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->lock);
 }
 
-/* Scripts of the whole batch in one pipeline; those that the server did not know, once more with
- * their text. */
-static void renew_in_pipeline(watchdog *w, bool by_text, bool *again)
+static renewal *new_renewal(watchdog *w, grant *g)
 {
-    dlock_time deadline = dlock_in_ms(w->patience_ms);
-    bool asked[BATCH_MAX] = {false};
-    if (!prepare(w, deadline, asked))
+    const kind *how = g->lock->kind;
+    renewal *r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->watchdog = w;
+    r->g = g;
+    dlock_grant_ref(g);
+    dlock_args_init(&r->call.args);
+    r->call.keys = how->renew_args(g->lock, g->token, &r->call.args);
+    r->call.script = how->renew_script;
+    r->call.servers = how->everywhere ? w->client->options.quorum_len : 1;
+    r->call.need = r->call.servers / 2 + 1;
+    r->call.decided = take_decided;
+    r->call.over = free_renewal;
+    dlock_pipeline_call_init(&r->call);
+    return r;
+}
+
+static void put_to(watchdog *w, pipeline **to, dlock_redis *redis, renewal *r)
+{
+    if (!*to)
+        *to = dlock_pipeline_new(redis, &w->patience_ms);
+    dlock_pipeline_put(*to, &r->call);
+}
+
+/* Under the mutex, which is left meanwhile. */
+static void start_renewal(watchdog *w, renewal *r)
+{
+    const dlock_client_options *o = &w->client->options;
+    pthread_mutex_unlock(&w->lock);
+    r->asked = dlock_now();
+    r->call.until = dlock_in_ms(w->patience_ms);
+    if (r->g->lock->kind->everywhere) {
+        for (int i = 0; i < o->quorum_len; i++)
+            put_to(w, &w->of_quorum[i], o->quorum[i], r);
+    } else {
+        put_to(w, &w->pipeline, o->redis, r);
+    }
+    pthread_mutex_lock(&w->lock);
+}
+
+/* Under the mutex: has renewed what is due, and ends what is over. */
+static void see_to_due(watchdog *w)
+{
+    while (w->len > 0 && dlock_passed(w->heap[0]->due)) {
+        grant *g = w->heap[0];
+        renewal *r = NULL;
+        take_out(w, g);
+        if (atomic_load(&g->state) != GRANT_HELD) {
+            dlock_grant_unref(g);
+        } else if (!dlock_grant_alive(g)) {
+            pthread_mutex_unlock(&w->lock);
+            expire(g);
+            pthread_mutex_lock(&w->lock);
+        } else {
+            if (renews(g) && !g->renewing)
+                r = new_renewal(w, g);
+            g->renewing = g->renewing || r;
+            schedule(g, RETRY_MS);
+            push(w, g);
+        }
+        if (r)
+            start_renewal(w, r);
+    }
+}
+
+/* Under the mutex. */
+static void reschedule(watchdog *w, grant *g, int64_t ms)
+{
+    if (g->heap_at < 0) /* ended, or given back */
         return;
-    for (int i = 0; i < w->batch_len; i++) {
-        renewal *r = &w->batch[i];
-        dlock_script *script = r->g->lock->kind->renew_script;
-        asked[i] = asked[i] && (!by_text || again[i]);
-        if (!asked[i])
-            continue;
-        r->asked = dlock_now();
-        dlock_redis_queue_script(w->conn, script, r->keys, &r->args, by_text);
-    }
-    if (dlock_redis_flush(w->conn, deadline) != DLOCK_REDIS_OK)
-        return;
-    for (int i = 0; i < w->batch_len; i++) {
-        again[i] = false;
-        if (asked[i])
-            w->batch[i].status = read_renewal(w, deadline, &again[i]);
-    }
+    take_out(w, g);
+    schedule(g, ms);
+    push(w, g);
 }
 
-static void renew_batch(watchdog *w)
+/* Whether it renewed the grant. What is over stays over. */
+static bool renewed(watchdog *w, const renewal *r)
 {
-    bool again[BATCH_MAX] = {false}, any = false;
-    renew_in_pipeline(w, false, again);
-    for (int i = 0; i < w->batch_len; i++)
-        any = any || again[i];
-    if (any)
-        renew_in_pipeline(w, true, again);
-    for (int i = 0; i < w->batch_len; i++) {
-        renewal *r = &w->batch[i];
-        dlock_lock *lock = r->g->lock;
-        if (lock->kind->renew_script)
-            continue;
-        r->asked = dlock_now();
-        r->status = lock->kind->renew(lock, r->g->token);
-    }
+    bool good = r->call.yes >= r->call.need && dlock_grant_alive(r->g);
+    dlock_stats *stats = &w->client->stats;
+    dlock_client_count(w->client, good ? &stats->renewals : &stats->renewals_failed, 1);
+    if (good)
+        dlock_grant_confirm(r->g, r->asked, r->g->lock->options.lease_ms);
+    else if (r->call.no >= r->call.need)
+        lose(r->g, GRANT_TAKEN);
+    return good;
 }
 
+/* Under the mutex, which is left meanwhile. */
 static void conclude(watchdog *w, renewal *r)
 {
     grant *g = r->g;
-    const dlock_options *options = &g->lock->options;
-    int64_t next_ms = options->renew_ms;
-    dlock_args_free(&r->args);
-    if (r->status == DLOCK_OK && dlock_grant_alive(g)) { /* else it is over and stays so */
-        dlock_client_count(w->client, &w->client->stats.renewals, 1);
-        g->claimed = true;
-        dlock_grant_confirm(g, r->asked, options->lease_ms);
-    } else {
-        dlock_client_count(w->client, &w->client->stats.renewals_failed, 1);
-        next_ms = next_ms > 0 && next_ms < RETRY_MS ? next_ms : RETRY_MS;
-        if (r->status == DLOCK_NOT_OWNER)
-            lose(g, GRANT_TAKEN);
-    }
-    pthread_mutex_lock(&w->lock);
-    if (atomic_load(&g->state) == GRANT_HELD) {
-        schedule(g, next_ms);
-        push(w, g);
-    } else {
-        dlock_grant_unref(g);
-    }
+    int64_t next_ms = g->lock->options.renew_ms;
     pthread_mutex_unlock(&w->lock);
+    bool good = renewed(w, r);
+    pthread_mutex_lock(&w->lock);
+    if (!good && (next_ms <= 0 || next_ms > RETRY_MS))
+        next_ms = RETRY_MS;
+    g->claimed = g->claimed || good;
+    g->renewing = false;
+    reschedule(w, g, next_ms);
+    pthread_mutex_unlock(&w->lock);
+    dlock_pipeline_call_unref(&r->call);
+    pthread_mutex_lock(&w->lock);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -281,16 +277,14 @@ static void *watch(void *arg)
     watchdog *w = arg;
     pthread_mutex_lock(&w->lock);
     while (!w->stop) {
-        collect(w);
-        if (w->batch_len == 0) {
+        see_to_due(w);
+        renewal *r = w->decided;
+        if (r) {
+            w->decided = r->next;
+            conclude(w, r);
+        } else {
             sleep_until_due(w);
-            continue;
         }
-        pthread_mutex_unlock(&w->lock);
-        renew_batch(w);
-        for (int i = 0; i < w->batch_len; i++)
-            conclude(w, &w->batch[i]);
-        pthread_mutex_lock(&w->lock);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -312,6 +306,21 @@ watchdog *dlock_watchdog_new(dlock_client *client)
     return w;
 }
 
+static void end_pipelines(watchdog *w)
+{
+    dlock_pipeline_stop(w->pipeline);
+    for (int i = 0; i < QUORUM_MAX; i++)
+        dlock_pipeline_stop(w->of_quorum[i]);
+    dlock_pipeline_free(w->pipeline);
+    for (int i = 0; i < QUORUM_MAX; i++)
+        dlock_pipeline_free(w->of_quorum[i]);
+    while (w->decided) { /* all are by now */
+        renewal *r = w->decided;
+        w->decided = r->next;
+        dlock_pipeline_call_unref(&r->call);
+    }
+}
+
 void dlock_watchdog_free(watchdog *w)
 {
     if (!w)
@@ -321,13 +330,20 @@ void dlock_watchdog_free(watchdog *w)
     pthread_cond_signal(&w->changed);
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
+    end_pipelines(w);
     for (int i = 0; i < w->len; i++)
         dlock_grant_unref(w->heap[i]);
-    dlock_redis_hang_up(w->conn);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
     free(w->heap);
     free(w);
+}
+
+/* Under the mutex. */
+static void wake_for(watchdog *w, const grant *g)
+{
+    if (g->due.us < w->asleep_until.us)
+        pthread_cond_signal(&w->changed);
 }
 
 void dlock_watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms)
@@ -341,8 +357,15 @@ void dlock_watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms)
     if (patience_ms < w->patience_ms)
         w->patience_ms = patience_ms;
     push(w, g);
-    if (g->due.us < w->asleep_until.us)
-        pthread_cond_signal(&w->changed);
+    wake_for(w, g);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void dlock_watchdog_hurry(watchdog *w, grant *g)
+{
+    pthread_mutex_lock(&w->lock);
+    reschedule(w, g, 0);
+    wake_for(w, g);
     pthread_mutex_unlock(&w->lock);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The watchdog of a client: one thread that renews leases and notices their end, whether Redis can
- * be reached or not.
+ * The watchdog of a client: one thread that has leases renewed and notices their end, whether Redis
+ * can be reached or not.
  */
 #ifndef DLOCK_CORE_WATCHDOG_H
 #define DLOCK_CORE_WATCHDOG_H
@@ -14,6 +14,9 @@ void dlock_watchdog_free(watchdog *w);
 
 /* Watches the grant, with a reference of its own, until it ends or is removed. */
 void dlock_watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms);
+
+/* Has it renewed at once, if it is watched: it was not renewed for some time. */
+void dlock_watchdog_hurry(watchdog *w, grant *g);
 void dlock_watchdog_remove(watchdog *w, grant *g);
 
 #endif

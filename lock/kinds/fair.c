@@ -52,7 +52,7 @@ static dlock_script decline = DLOCK_SCRIPT(
 static dlock_script release = DLOCK_SCRIPT(
     "fair_release", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_RELEASE_LUA);
 static dlock_script renew =
-    DLOCK_SCRIPT("fair_renew", "#!lua flags=allow-oom\n" OWNER_LUA FAIR_RENEW_LUA);
+    DLOCK_SCRIPT("fair_renew", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_RENEW_LUA);
 
 enum { FAIR_KEYS = 5 };
 
@@ -90,11 +90,10 @@ static dlock_status fair_leave(dlock_lock *lock, const char *token)
 
 static int fair_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
 {
-    dlock_args_text(args, lock->names[0]);
-    dlock_args_text(args, lock->beats);
+    dlock_lock_add_keys(lock, 0, FAIR_KEYS - 1, args);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
-    return 2;
+    return FAIR_KEYS - 1;
 }
 
 /* Step 5. Returns when the next one is due: a re-check later, or as soon as the lease of the one

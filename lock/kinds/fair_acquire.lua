@@ -27,7 +27,7 @@ if has ~= token then
 end
 local waiters = redis.call('LLEN', KEYS[3])
 if waiters > 0 then waiters = waiters - redis.call('LREM', KEYS[3], 1, token) end
-local fence, now = next_fence(2, 2, mine)
+local fence, now = next_fence(2, 2, ARGV[2], mine)
 redis.call('HDEL', KEYS[4], '!')
 redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return {1, fence, now, waiters}

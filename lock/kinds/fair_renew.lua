@@ -1,8 +1,9 @@
 -- Sets the lease anew where the lock still is ours, and so takes up a grant. Never creates it.
--- KEYS  1 lock, 2 beats
+-- KEYS  1..4 as in fair.lua
 -- ARGV  1 token, 2 lease in ms
 -- Reply 1: renewed, 0: not ours
 if owner(KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-redis.call('HDEL', KEYS[2], '!')
+keep_fences(2, 2, ARGV[2])
+redis.call('HDEL', KEYS[4], '!')
 return 1

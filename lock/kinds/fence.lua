@@ -17,12 +17,21 @@ local function late()
     return limit > 0 and clock() > limit
 end
 
+-- A counter must outlive the grants whose fences it issued, or they would count as stale: it lives a
+-- day longer than a lease, and renewals see to that.
+local FENCE_MS = 86400000
+local function keep_fences(first, last, lease_ms)
+    for i = first, last do
+        redis.call('PEXPIRE', KEYS[i], FENCE_MS + lease_ms)
+    end
+end
+
 -- Issues the next fence into the keys named, the same to all: above every earlier one, and never
 -- below the server's clock, so that a lost counter does not start again at 1.
 -- To one who has the lock already (`mine`) the last one is told again: a question that comes twice,
 -- the second time late, must not make the fence stale that was given to the first.
 -- Returns fence and clock.
-local function next_fence(first, last, mine)
+local function next_fence(first, last, lease_ms, mine)
     local issued = mine and first <= last and redis.call('GET', KEYS[first])
     if issued then return tonumber(issued), clock() end
     local fence = clock()
@@ -31,7 +40,7 @@ local function next_fence(first, last, mine)
         if stored >= fence then fence = stored + 1 end
     end
     for i = first, last do
-        redis.call('SET', KEYS[i], string.format('%.0f', fence), 'PX', 86400000)
+        redis.call('SET', KEYS[i], string.format('%.0f', fence), 'PX', FENCE_MS + lease_ms)
     end
     return fence, clock()
 end

@@ -19,7 +19,8 @@
 static dlock_script acquire = DLOCK_SCRIPT("hash_acquire", "#!lua\n" FENCE_LUA HASH_ACQUIRE_LUA);
 static dlock_script release =
     DLOCK_SCRIPT("hash_release", "#!lua flags=allow-oom\n" HASH_RELEASE_LUA);
-static dlock_script renew = DLOCK_SCRIPT("hash_renew", "#!lua flags=allow-oom\n" HASH_RENEW_LUA);
+static dlock_script renew =
+    DLOCK_SCRIPT("hash_renew", "#!lua flags=allow-oom\n" FENCE_LUA HASH_RENEW_LUA);
 
 static dlock_status hash_try(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
 {
@@ -45,10 +46,10 @@ static dlock_status hash_release(dlock_lock *lock, const char *token)
 
 static int hash_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
 {
-    dlock_args_text(args, lock->names[0]);
+    dlock_lock_add_keys(lock, 0, 2, args);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
-    return 1;
+    return 2;
 }
 
 static bool subscribe(dlock_lock *lock)

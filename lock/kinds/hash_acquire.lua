@@ -8,7 +8,7 @@ local mine = redis.pcall('HEXISTS', KEYS[1], ARGV[1]) == 1
 if not mine and redis.call('EXISTS', KEYS[1]) == 1 then
     return {0, redis.call('PTTL', KEYS[1])}
 end
-local fence, now = next_fence(2, 2, mine)
+local fence, now = next_fence(2, 2, ARGV[2], mine)
 redis.call('HSET', KEYS[1], ARGV[1], 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return {1, fence, now, 0}

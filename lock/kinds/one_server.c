@@ -30,10 +30,17 @@ static int64_t not_after(const dlock_client *client, dlock_time asked)
     return offset_us ? asked.us + client->options.io_ms * 1000 + offset_us : 0;
 }
 
-/* Counted from before the question, the offset is too large by the way there, never too small. */
+/* Redis read its clock after the question was asked and before the answer came: the offset is at
+ * most `most`, and at least `least`. What was known is kept while it lies in between, since a
+ * smaller one is the better one: `most` is too large by the way there, and by however long this
+ * process stood still before it sent. What lies outside shows that a clock was set, or runs
+ * otherwise. */
 static void learn_clock(dlock_client *client, int64_t redis_us, dlock_time asked)
 {
-    atomic_store(&client->offset_us, redis_us - asked.us);
+    int64_t most = redis_us - asked.us, least = redis_us - dlock_now().us;
+    int64_t known = atomic_load(&client->offset_us);
+    if (known == 0 || known > most || known < least)
+        atomic_store(&client->offset_us, most);
 }
 
 static dlock_status read_answer(dlock_lock *lock, const redisReply *reply, answer *ret)

@@ -6,7 +6,8 @@
  * says the same, the others have as long again as that took: a silent server must not cost each
  * call its whole limit, nor may one that can not be reached use up the time of the others.
  * A server that does not answer counts as a refusal. Whatever the result of a failed try, the
- * token is taken back everywhere, also where no answer came.
+ * token is taken back everywhere, also where no answer came; a waiter that goes without the lock
+ * sees to that until every server has answered. Who releases is content with a majority.
  *
  * No fence: each server has a counter of its own, and their maximum over changing majorities does
  * not rise strictly. For the same reason there is no guard.
@@ -18,6 +19,8 @@
 
 #include "core/client.h"
 #include "core/grant.h"
+#include "core/status.h"
+#include "kinds/fence.lua.h"
 #include "kinds/owner.lua.h"
 
 #include "kinds/quorum_acquire.lua.h"
@@ -29,11 +32,9 @@ static dlock_script acquire =
 static dlock_script release =
     DLOCK_SCRIPT("quorum_release", "#!lua flags=allow-oom\n" OWNER_LUA STRING_RELEASE_LUA);
 static dlock_script renew =
-    DLOCK_SCRIPT("quorum_renew", "#!lua flags=allow-oom\n" OWNER_LUA STRING_RENEW_LUA);
+    DLOCK_SCRIPT("quorum_renew", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA STRING_RENEW_LUA);
 
 #define LAGGARD_MS 20 /* at least, for those who answer after the majority */
-
-enum { SERVERS_MAX = 16 };
 
 /* How many servers gave each reply. */
 typedef struct votes {
@@ -66,7 +67,7 @@ static void read_vote(votes *v, dlock_redis_pending **pending, dlock_time deadli
 static void gather(const dlock_client *client, dlock_redis_pending **pending, votes *v,
                    dlock_time deadline)
 {
-    struct pollfd fds[SERVERS_MAX];
+    struct pollfd fds[QUORUM_MAX];
     int servers = client->options.quorum_len, open = 0;
     dlock_time start = dlock_now();
     bool decided = false;
@@ -98,7 +99,7 @@ static void gather(const dlock_client *client, dlock_redis_pending **pending, vo
 static votes ask_all(dlock_lock *lock, dlock_script *script, const char *token)
 {
     dlock_client *client = lock->client;
-    dlock_redis_pending *pending[SERVERS_MAX];
+    dlock_redis_pending *pending[QUORUM_MAX];
     dlock_time deadline = dlock_in_ms(client->options.io_ms);
     votes v = {0};
     dlock_args args;
@@ -116,15 +117,26 @@ static votes ask_all(dlock_lock *lock, dlock_script *script, const char *token)
     return v;
 }
 
-static dlock_status quorum_release(dlock_lock *lock, const char *token)
+static dlock_status by_majority(const dlock_lock *lock, votes v)
 {
-    votes v = ask_all(lock, &release, token);
     int need = majority(lock->client);
     if (v.yes >= need)
         return DLOCK_OK;
     if (v.yes + v.no >= need)
         return DLOCK_EXPIRED;
     return v.unknown > 0 ? DLOCK_UNKNOWN : DLOCK_UNAVAILABLE;
+}
+
+static dlock_status quorum_release(dlock_lock *lock, const char *token)
+{
+    return by_majority(lock, ask_all(lock, &release, token));
+}
+
+static dlock_status quorum_leave(dlock_lock *lock, const char *token)
+{
+    votes v = ask_all(lock, &release, token);
+    bool all = v.yes + v.no == lock->client->options.quorum_len;
+    return all ? by_majority(lock, v) : v.unknown > 0 ? DLOCK_UNKNOWN : DLOCK_UNAVAILABLE;
 }
 
 static dlock_status quorum_try(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
@@ -138,25 +150,26 @@ static dlock_status quorum_try(dlock_lock *lock, const char *token, entry_mode e
     if (ret->granted)
         return DLOCK_OK;
     if (v.yes > 0 || v.unknown > 0)
-        quorum_release(lock, token);
+        ret->left_over = dlock_status_open(quorum_leave(lock, token));
     if (v.yes + v.no >= majority(lock->client))
         return DLOCK_OK;
     return v.unknown > 0 ? DLOCK_UNKNOWN : DLOCK_UNAVAILABLE;
 }
 
-static dlock_status quorum_renew(dlock_lock *lock, const char *token)
+static int quorum_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
 {
-    votes v = ask_all(lock, &renew, token);
-    if (v.yes >= majority(lock->client))
-        return DLOCK_OK;
-    if (v.no >= majority(lock->client))
-        return DLOCK_NOT_OWNER;
-    return DLOCK_UNKNOWN;
+    dlock_args_text(args, lock->names[0]);
+    dlock_args_text(args, token);
+    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_int(args, 1); /* one name, no fence counter */
+    return 1;
 }
 
 const kind dlock_kind_quorum = {
+    .everywhere = true,
     .try = quorum_try,
     .release = quorum_release,
-    .leave = quorum_release,
-    .renew = quorum_renew,
+    .leave = quorum_leave,
+    .renew_script = &renew,
+    .renew_args = quorum_renew_args,
 };

@@ -18,7 +18,7 @@ static dlock_script acquire =
 static dlock_script release =
     DLOCK_SCRIPT("string_release", "#!lua flags=allow-oom\n" OWNER_LUA STRING_RELEASE_LUA);
 static dlock_script renew =
-    DLOCK_SCRIPT("string_renew", "#!lua flags=allow-oom\n" OWNER_LUA STRING_RENEW_LUA);
+    DLOCK_SCRIPT("string_renew", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA STRING_RENEW_LUA);
 
 static void add_names(dlock_args *args, const dlock_lock *lock)
 {
@@ -26,14 +26,19 @@ static void add_names(dlock_args *args, const dlock_lock *lock)
         dlock_args_text(args, lock->names[i]);
 }
 
+static void add_names_and_fences(dlock_args *args, const dlock_lock *lock)
+{
+    add_names(args, lock);
+    for (int i = 0; i < lock->names_len; i++)
+        dlock_args_text(args, lock->fences[i]);
+}
+
 static dlock_status string_try(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
 {
     (void)entry; /* nothing queues */
     dlock_args args;
     dlock_args_init(&args);
-    add_names(&args, lock);
-    for (int i = 0; i < lock->names_len; i++)
-        dlock_args_text(&args, lock->fences[i]);
+    add_names_and_fences(&args, lock);
     dlock_args_text(&args, token);
     dlock_args_int(&args, lock->options.lease_ms);
     dlock_args_int(&args, lock->names_len);
@@ -51,10 +56,11 @@ static dlock_status string_release(dlock_lock *lock, const char *token)
 
 static int string_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
 {
-    add_names(args, lock);
+    add_names_and_fences(args, lock);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
-    return lock->names_len;
+    dlock_args_int(args, lock->names_len);
+    return 2 * lock->names_len;
 }
 
 const kind dlock_kind_string = {

@@ -10,7 +10,7 @@ for i = 1, names do
     if has and has ~= ARGV[1] then return {0, redis.call('PTTL', KEYS[i])} end
     mine = mine and has == ARGV[1]
 end
-local fence, now = next_fence(names + 1, #KEYS, mine)
+local fence, now = next_fence(names + 1, #KEYS, ARGV[2], mine)
 for i = 1, names do
     redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2])
 end

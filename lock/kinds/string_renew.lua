@@ -1,11 +1,13 @@
 -- Sets the lease anew where the lock still is ours. Never creates it.
--- KEYS  names
--- ARGV  1 token, 2 lease in ms
+-- KEYS  names, then as many fence counters (none: there are none)
+-- ARGV  1 token, 2 lease in ms, 3 number of names
 -- Reply 1: renewed, 0: not ours
-for i = 1, #KEYS do
+local names = tonumber(ARGV[3])
+for i = 1, names do
     if owner(KEYS[i]) ~= ARGV[1] then return 0 end
 end
-for i = 1, #KEYS do
+for i = 1, names do
     redis.call('PEXPIRE', KEYS[i], ARGV[2])
 end
+keep_fences(names + 1, #KEYS, ARGV[2])
 return 1

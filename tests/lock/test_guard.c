@@ -170,6 +170,41 @@ static void an_error_in_the_body_keeps_the_lock(void **state)
     dlock_guard_free(returns);
 }
 
+typedef struct life {
+    rig *r;
+    const char *counter;
+} life;
+
+static bool lives_long(void *arg)
+{
+    const life *l = arg;
+    return fx_redis_number(l->r->server, "PTTL %s", l->counter) > 86400000;
+}
+
+/* A hold that is renewed for longer than a counter lives unrenewed: its writes must still pass. */
+static void a_renewed_holds_counter_is_kept(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("sell", sell_body);
+    for (size_t k = 0; k < KINDS; k++) {
+        char counter[64];
+        dlock_options renewed = kinds[k].options;
+        renewed.lease_ms = 5000;
+        renewed.renew_ms = 50;
+        dlock_lock *lock = rig_lock(r->client, kinds[k].name, renewed);
+        dlock_hold *hold;
+        rig_ask(r, "SET %s 5", "{g}stock");
+        snprintf(counter, sizeof(counter), "%s:fence", kinds[k].name);
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        rig_ask(r, "PEXPIRE %s 3000", counter);
+        assert_true(fx_wait_until(lives_long, &(life){r, counter}, 10000));
+        assert_int_equal(sell(hold, guard, false, NULL), DLOCK_OK);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        dlock_lock_free(lock);
+    }
+    dlock_guard_free(guard);
+}
+
 /* Acquire and release: two questions; or one, and the guarded write that releases. */
 static void costs_two_round_trips(void **state)
 {
@@ -209,6 +244,7 @@ int main(void)
         cmocka_unit_test(stale_holder_is_refused),
         cmocka_unit_test(a_later_fence_refuses_the_owner),
         cmocka_unit_test(an_error_in_the_body_keeps_the_lock),
+        cmocka_unit_test(a_renewed_holds_counter_is_kept),
         cmocka_unit_test(costs_two_round_trips),
     };
     return cmocka_run_group_tests(tests, rig_setup, rig_teardown);

@@ -17,6 +17,10 @@ static void bad_options_are_refused_by_name(void **state)
         {"a", {.kind = (dlock_kind)9}, "kind"},
         {"a", {.kind = DLOCK_QUORUM}, "quorum"},
         {"a", {.cohort_max = -1}, "negative"},
+        {"a", {.lease_ms = INT64_MAX}, "a year"},
+        {"a", {.max_hold_ms = INT64_MAX}, "a year"},
+        {"a", {.poll_ms = INT64_MAX}, "a year"},
+        {"a", {.cohort_ms = INT64_MAX}, "a year"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char err[256] = "";
@@ -26,6 +30,39 @@ static void bad_options_are_refused_by_name(void **state)
             DLOCK_INVALID);
         assert_non_null(strstr(err, cases[i].why));
     }
+}
+
+/* A year, and no end to the wait: no sum of them overflows. */
+static void the_longest_times_hold(void **state)
+{
+    rig *r = *state;
+    static const int64_t year_ms = 31536000000;
+    char err[256] = "";
+    dlock_client *client;
+    dlock_client_options bad[] = {{.redis = r->redis, .io_ms = INT64_MAX},
+                                  {.redis = r->redis, .claim_ms = INT64_MAX},
+                                  {.redis = r->redis, .recheck_ms = INT64_MAX}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(dlock_client_new(&bad[i], &client, err, sizeof(err)), DLOCK_INVALID);
+        assert_non_null(strstr(err, "at most"));
+    }
+    client = rig_client(
+        &(dlock_client_options){.redis = r->redis, .io_ms = year_ms, .claim_ms = year_ms});
+    static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR};
+    for (int k = 0; k < 3; k++) {
+        dlock_options longest = {kinds[k], .lease_ms = year_ms, .max_hold_ms = year_ms};
+        dlock_lock *lock = rig_lock(client, "long", longest);
+        dlock_hold *hold, *next;
+        assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = INT64_MAX}, &hold), DLOCK_OK);
+        assert_true(dlock_held(hold));
+        assert_true(dlock_validity_ms(hold) > year_ms / 2);
+        assert_true(fx_redis_number(r->server, "PTTL {long}:fence") > year_ms);
+        assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 50, .context = 2}, &next),
+                         DLOCK_BUSY);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        dlock_lock_free(lock);
+    }
+    dlock_client_free(client);
 }
 
 static void the_same_lock_again_is_the_same(void **state)
@@ -89,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_options_are_refused_by_name),
+        cmocka_unit_test(the_longest_times_hold),
         cmocka_unit_test(the_same_lock_again_is_the_same),
         cmocka_unit_test(several_names_are_all_or_nothing),
         cmocka_unit_test(a_key_of_another_type_is_a_strangers),

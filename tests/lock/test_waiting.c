@@ -273,6 +273,31 @@ static void a_clock_that_was_set_is_learned(void **state)
     dlock_lock_free(lock);
 }
 
+/* What takes long on its way, or leaves late, tells less of Redis's clock than was known before. */
+static void a_slow_question_does_not_move_the_clock(void **state)
+{
+    rig *r = *state;
+    fx_proxy *proxy = fx_proxy_start(fx_redis_url(r->server));
+    dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
+    dlock_client *client = rig_client(&(dlock_client_options){.redis = redis});
+    dlock_lock *lock = rig_lock(client, "slow clock", (dlock_options){.kind = DLOCK_STRING});
+    int64_t known = 0;
+    for (int i = 0; i < 2; i++) {
+        dlock_hold *hold;
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        if (i == 0)
+            known = atomic_load(&client->offset_us);
+        fx_proxy_say(proxy, "delay request 300ms 1 match slow");
+    }
+    assert_int_equal(fx_proxy_count(proxy, "delayed"), 1);
+    assert_true(atomic_load(&client->offset_us) <= known);
+    dlock_lock_free(lock);
+    dlock_client_free(client);
+    dlock_redis_close(redis);
+    fx_proxy_stop(proxy);
+}
+
 /* A question may be executed twice, the second time late: it must not make its own grant stale. */
 static void a_question_asked_twice_is_one_grant(void **state)
 {
@@ -430,6 +455,7 @@ int main(void)
         cmocka_unit_test(a_failed_question_takes_nothing),
         cmocka_unit_test(a_question_that_comes_too_late_takes_nothing),
         cmocka_unit_test(a_clock_that_was_set_is_learned),
+        cmocka_unit_test(a_slow_question_does_not_move_the_clock),
         cmocka_unit_test(a_question_asked_twice_is_one_grant),
         cmocka_unit_test(the_leaders_place_goes_to_a_sleeper),
         cmocka_unit_test(a_broadcast_wakes_one_and_is_passed_on),

@@ -2,7 +2,10 @@
 #include "tests/lock/rig.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+
+#include "lock/core/lock.h"
 
 static dlock_hold *take(dlock_lock *lock)
 {
@@ -114,6 +117,150 @@ static void max_hold_frees_the_lock(void **state)
     }
 }
 
+/* Two stopped servers of three leave no majority. That is the quorum locks' loss, and no other's.
+ */
+enum { SERVERS = 3, QUORUM_LOCKS = 4, LEASE_MS = 1500 };
+
+static void one_servers_silence_is_its_own_locks_affair(void **state)
+{
+    rig *r = *state;
+    fx_redis *servers[SERVERS];
+    dlock_redis *quorum[SERVERS];
+    for (int i = 0; i < SERVERS; i++) {
+        servers[i] = fx_redis_start(NULL);
+        quorum[i] = rig_redis(fx_redis_url(servers[i]));
+    }
+    dlock_client *client = rig_client(
+        &(dlock_client_options){.redis = r->redis, .quorum = quorum, .quorum_len = SERVERS});
+    dlock_options all = {.kind = DLOCK_QUORUM, .lease_ms = LEASE_MS, .renew_ms = 100};
+    dlock_lock *plain =
+        rig_lock(client, "healthy", (dlock_options){.lease_ms = 1000, .renew_ms = 100});
+    dlock_lock *locks[QUORUM_LOCKS];
+    dlock_hold *kept = take(plain), *lost[QUORUM_LOCKS];
+    for (int i = 0; i < QUORUM_LOCKS; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "quorum %d", i);
+        locks[i] = rig_lock(client, name, all);
+        lost[i] = take(locks[i]);
+    }
+    fx_redis_signal(servers[0], SIGSTOP);
+    fx_redis_signal(servers[1], SIGSTOP);
+    dlock_time start = dlock_now();
+    for (int i = 0; i < QUORUM_LOCKS; i++)
+        assert_true(lost_within(lost[i], 5000));
+    int64_t late_ms = (dlock_now().us - start.us) / 1000 - LEASE_MS;
+    bool held = !lost_within(kept, 1500) && dlock_held(kept);
+    fx_redis_signal(servers[0], SIGCONT);
+    fx_redis_signal(servers[1], SIGCONT);
+    print_message("the losses were told %d ms after the lease's end\n", (int)late_ms);
+    assert_true(held);
+    assert_true(late_ms < 500);
+    assert_int_equal(dlock_release(kept), DLOCK_OK);
+    for (int i = 0; i < QUORUM_LOCKS; i++) {
+        assert_int_not_equal(dlock_release(lost[i]), DLOCK_OK);
+        dlock_lock_free(locks[i]);
+    }
+    dlock_lock_free(plain);
+    dlock_client_free(client);
+    for (int i = 0; i < SERVERS; i++) {
+        dlock_redis_close(quorum[i]);
+        fx_redis_stop(servers[i]);
+    }
+}
+
+/* One stopped server of three, and the client's own redis: the majority is enough to renew. */
+static void a_majority_renews(void **state)
+{
+    (void)state;
+    fx_redis *servers[SERVERS + 1];
+    dlock_redis *redis[SERVERS + 1];
+    for (int i = 0; i <= SERVERS; i++) {
+        servers[i] = fx_redis_start(NULL);
+        redis[i] = rig_redis(fx_redis_url(servers[i]));
+    }
+    dlock_client *client = rig_client(
+        &(dlock_client_options){.redis = redis[SERVERS], .quorum = redis, .quorum_len = SERVERS});
+    dlock_options brief = {.kind = DLOCK_QUORUM, .lease_ms = 1000, .renew_ms = 100};
+    dlock_lock *lock = rig_lock(client, "majority", brief);
+    brief.kind = DLOCK_STRING;
+    dlock_lock *plain = rig_lock(client, "stopped", brief);
+    dlock_hold *hold = take(lock), *lost = take(plain);
+    fx_redis_signal(servers[0], SIGSTOP);
+    fx_redis_signal(servers[SERVERS], SIGSTOP);
+    assert_true(lost_within(lost, 3000));
+    assert_false(lost_within(hold, 1500));
+    assert_true(dlock_held(hold));
+    for (int i = 1; i < SERVERS; i++) /* both were asked, the slower one too */
+        assert_true(fx_redis_number(servers[i], "PTTL majority") > 500);
+    fx_redis_signal(servers[0], SIGCONT);
+    fx_redis_signal(servers[SERVERS], SIGCONT);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    assert_int_not_equal(dlock_release(lost), DLOCK_OK);
+    dlock_lock_free(lock);
+    dlock_lock_free(plain);
+    dlock_client_free(client);
+    for (int i = 0; i <= SERVERS; i++) {
+        dlock_redis_close(redis[i]);
+        fx_redis_stop(servers[i]);
+    }
+}
+
+/* ---- a holder whose thread has ended --------------------------------------------------------- */
+
+typedef struct taker {
+    dlock_lock *lock;
+    dlock_hold *hold;
+} taker;
+
+static void *take_and_end(void *arg)
+{
+    taker *t = arg;
+    if (dlock_acquire(t->lock, &(dlock_wait){.wait_ms = 5000}, &t->hold) != DLOCK_OK)
+        t->hold = NULL;
+    return NULL;
+}
+
+static void *take_and_stay(void *arg)
+{
+    taker *t = arg;
+    take_and_end(t);
+    bool kept = t->hold && !lost_within(t->hold, 1500) && dlock_held(t->hold);
+    return kept && dlock_release(t->hold) == DLOCK_OK ? t : NULL;
+}
+
+static bool is_in_line(void *arg)
+{
+    dlock_lock *lock = arg;
+    pthread_mutex_lock(&lock->cohort.lock);
+    bool in_line = lock->cohort.line.first;
+    pthread_mutex_unlock(&lock->cohort.lock);
+    return in_line;
+}
+
+/* It is not renewed any more; but whoever gets its grant is. */
+static void an_orphans_heir_is_renewed(void **state)
+{
+    rig *r = *state;
+    rig_reports reports = {0};
+    dlock_client *client = rig_client(&(dlock_client_options){
+        .redis = r->redis, .recheck_ms = 1000, .report = rig_note, .report_arg = &reports});
+    dlock_options options = {.lease_ms = 900, .renew_ms = 100, .cohort_max = 4};
+    taker first = {.lock = rig_lock(client, "orphan", options)}, heir = {.lock = first.lock};
+    pthread_t threads[2];
+    void *kept = NULL;
+    pthread_create(&threads[0], NULL, take_and_end, &first);
+    pthread_join(threads[0], NULL);
+    assert_non_null(first.hold);
+    assert_int_equal(atomic_load(&reports.count[DLOCK_REPORT_ORPHANED]), 1);
+    pthread_create(&threads[1], NULL, take_and_stay, &heir);
+    assert_true(fx_wait_until(is_in_line, first.lock, 5000));
+    assert_int_equal(dlock_release(first.hold), DLOCK_OK);
+    pthread_join(threads[1], &kept);
+    assert_non_null(kept);
+    dlock_lock_free(first.lock);
+    dlock_client_free(client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +268,9 @@ int main(void)
         cmocka_unit_test(a_loss_is_told_on_time_though_redis_is_silent),
         cmocka_unit_test(what_is_over_stays_over),
         cmocka_unit_test(max_hold_frees_the_lock),
+        cmocka_unit_test(one_servers_silence_is_its_own_locks_affair),
+        cmocka_unit_test(a_majority_renews),
+        cmocka_unit_test(an_orphans_heir_is_renewed),
     };
     return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }

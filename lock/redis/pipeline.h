@@ -1,0 +1,41 @@
+/*
+ * A pipeline: script calls to one server, on a thread and a connection of their own. A server that
+ * is silent holds up nothing but the calls that are put to it.
+ */
+#ifndef DLOCK_REDIS_PIPELINE_H
+#define DLOCK_REDIS_PIPELINE_H
+
+#include <stdatomic.h>
+
+#include "dlock_redis.h"
+
+/* A call of a script that replies 1 or 0, put to one server, or to several at once. It is decided
+ * when `need` of them have replied the same, or none is left to reply. */
+typedef struct pipeline_call {
+    dlock_script *script;
+    dlock_args args;
+    int keys;
+    dlock_time until; /* not worth sending after this */
+    int servers, need;
+    void (*decided)(struct pipeline_call *call); /* once, from any thread */
+    void (*over)(struct pipeline_call *call);    /* the last one has let it go: free it */
+
+    pthread_mutex_t lock; /* guards the rest until it is decided; yes and no are settled then */
+    int yes, no, answers;
+    bool is_decided;
+    atomic_int refs;
+} pipeline_call;
+
+/* With the rest filled in: one reference is the caller's, one each server's. */
+void dlock_pipeline_call_init(pipeline_call *call);
+void dlock_pipeline_call_unref(pipeline_call *call);
+
+typedef struct pipeline pipeline;
+
+/* No question takes longer than *patience_ms. NULL: out of memory or threads. */
+pipeline *dlock_pipeline_new(dlock_redis *redis, const _Atomic int64_t *patience_ms);
+void dlock_pipeline_put(pipeline *p, pipeline_call *call); /* NULL: there is no answer */
+void dlock_pipeline_stop(pipeline *p);                     /* asks it to end. NULL is allowed */
+void dlock_pipeline_free(pipeline *p); /* waits for that; what is left has no answer */
+
+#endif
