@@ -157,6 +157,8 @@ test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdloc
 	$(if $(filter tests/loadtest/%,$(1)),$(LOAD_PARTS)) \
 	$(if $(filter-out tests/server/% tests/loadtest/%,$(1)),$(BUILD)/libdlock.a)
 $(BUILD)/obj/tests/%.o: INCLUDES += -Itests
+# This one stops a waiter at its last step in the wait set.
+$(BUILD)/tests/lock/test_two_holders: ALL_LDFLAGS += -Wl,--wrap=dlock_wait_set_leave
 $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT_OBJ) $$(call test_parts,$$*)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS)

@@ -128,7 +128,8 @@ typedef struct dlock_client_options {
         *quorum;        /* independent servers for kind QUORUM (array and servers borrowed) */
     int quorum_len;     /* 0..16 */
     int64_t io_ms;      /* limit of one question to Redis, 0 = 1,000 */
-    int64_t claim_ms;   /* fair: a grant not taken up in this time goes on, 0 = 250 */
+    int64_t claim_ms;   /* fair: a grant given by this client and not taken up in this time goes
+                           on, 0 = 250; who gets it goes by the shorter one of both clients' */
     int64_t recheck_ms; /* no wait sleeps longer without asking Redis, 0 = 100; at most 1,000 */
     bool check_order;   /* debugging: report locks taken in opposite orders */
     void (*report)(void *arg, dlock_report what, const char *text);
@@ -226,9 +227,10 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_acquire(dlock_lock *lock, const dl
  *
  * DLOCK_OK: released (or one level less), or passed on to the next in the cohort: that asks Redis
  * nothing, so it is true as far as this process can know. DLOCK_EXPIRED: its time was over.
- * DLOCK_NOT_OWNER: another had it already. DLOCK_UNKNOWN, DLOCK_UNAVAILABLE: Redis did not answer;
- * tried again in the background until the lease must have ended. In every case the caller is done
- * with it.
+ * DLOCK_NOT_OWNER: another had it already. DLOCK_UNKNOWN, DLOCK_UNAVAILABLE: Redis did not answer,
+ * or not the guarded call that was to release; tried again in the background until the lease must
+ * have ended. Then nothing is passed on: the next in the cohort asks Redis. In every case the
+ * caller is done with it.
  */
 DLOCK_API dlock_status dlock_release(dlock_hold *hold);
 
@@ -247,7 +249,7 @@ DLOCK_API bool dlock_held(const dlock_hold *hold);
 /* Milliseconds for which the hold is sure to be ours, counted from before the last confirmed
  * question was sent, less the allowance for clock drift (1 % + 2 ms). 0 when lost. No I/O. A hold
  * of kind FAIR that was waited for has what is left of the claim window until its first renewal,
- * claim_ms / 5 later. */
+ * a fifth of the window later. */
 DLOCK_API int64_t dlock_validity_ms(const dlock_hold *hold);
 
 /* The fence: strictly greater than that of every earlier grant of this name; the same for
@@ -280,9 +282,14 @@ DLOCK_API void dlock_guard_free(dlock_guard *guard);
  * dlock_release() is still due, and then asks Redis nothing.
  *
  * DLOCK_OK with the body's reply in *ret. DLOCK_STALE: nothing was run, the hold is lost.
- * DLOCK_UNKNOWN: run or not, or later. DLOCK_FAILED: the body raised an error, or returned one;
- * the lock is then not released. DLOCK_INVALID: a lock of several names (their fences are as many),
- * kind QUORUM (it has none), or `release` of a hold that was re-entered.
+ * DLOCK_UNKNOWN: run or not, or later. Without `release` the hold stays, and so may a later run of
+ * the body; dlock_release() then gives the lock back to Redis, where it is refused, and passes it
+ * on to nobody. With `release` the hold is lost at once, as after the end of its lease, since the
+ * lock may be free at any moment; the release is tried again in the background, which also keeps
+ * the body from running later, and dlock_release() says DLOCK_UNKNOWN. DLOCK_FAILED: the body
+ * raised an error, or returned one; the lock is then not released. DLOCK_INVALID: a lock of several
+ * names (their fences are as many), kind QUORUM (it has none), or `release` of a hold that was
+ * re-entered.
  */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard,
                                                          int keys, const dlock_args *args,

@@ -53,21 +53,22 @@ static void sleep_until_woken(dlock_lock *lock, waiter *w, const dlock_wait *wai
     dlock_wait_set_wait(lock, w, wait->cancel ? dlock_sooner(at, tick) : at);
 }
 
-/* A grant that came with the wake-up: ours at once, if it is younger than the last "no" that this
- * waiter was told, and enough of its claim window is left even if it began right then. Where
+/* A grant that came with the wake-up: ours at once, if enough of its claim window is left even if
+ * it began right after the last "no". Our own window counts too: what is shorter wins. Where
  * replicas must have it, it must be asked for, since only an answer waits for them. */
 static bool given(dlock_lock *lock, waiter *w, answer *a)
 {
-    int64_t claim_ms = lock->claim_ms;
     pthread_mutex_lock(&lock->wait_set.lock);
-    int64_t left_us = w->without.us + dlock_grant_validity_us(claim_ms) - dlock_now().us;
-    bool good = w->given.granted && w->given.fence > w->without_fence &&
-                left_us > claim_ms * 1000 / 4 && lock->options.wait_replicas == 0;
-    if (good)
-        *a = w->given;
+    answer mine = w->given;
     w->given.granted = false;
     pthread_mutex_unlock(&lock->wait_set.lock);
-    return good;
+    if (mine.window_ms > lock->claim_ms)
+        mine.window_ms = lock->claim_ms;
+    int64_t left_us = mine.without.us + dlock_grant_validity_us(mine.window_ms) - dlock_now().us;
+    if (!mine.granted || left_us <= mine.window_ms * 1000 / 4 || lock->options.wait_replicas > 0)
+        return false;
+    *a = mine;
+    return true;
 }
 
 /* A question was answered. Woken since it was asked, the waiter is to ask again. */
@@ -165,8 +166,8 @@ static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wai
         dlock_grant_confirm(g, a.asked, lock->options.lease_ms);
         dlock_watchdog_add(lock->client->watchdog, g, lock->options.renew_ms);
     } else {
-        dlock_grant_confirm(g, w->without, lock->claim_ms);
-        dlock_watchdog_add(lock->client->watchdog, g, lock->claim_ms / 5);
+        dlock_grant_confirm(g, a.without, a.window_ms);
+        dlock_watchdog_add(lock->client->watchdog, g, a.window_ms / 5);
     }
     *ret = g;
     return DLOCK_OK;

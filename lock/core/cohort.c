@@ -3,7 +3,9 @@
  *
  * The budget counts while others wait in Redis: `cohort_max` hand-offs, `cohort_ms` milliseconds.
  * When nobody else was waiting at the grant, it may stay for one re-check, since a newcomer is
- * not heard of before. A grant is never passed on near the end of its validity or max_hold.
+ * not heard of before. A grant is never passed on near the end of its validity or max_hold, nor
+ * when a guarded script was sent under it that got no reply: Redis would take that for the next
+ * holder's.
  */
 #include "core/cohort.h"
 
@@ -41,7 +43,8 @@ static bool budget_left(const grant *g)
 {
     const dlock_options *o = &g->lock->options;
     int64_t used_us = dlock_now().us - g->since.us;
-    if (dlock_grant_left_ms(g) <= g->lock->claim_ms / 4 || dlock_passed(g->ends))
+    if (dlock_grant_left_ms(g) <= g->lock->claim_ms / 4 || dlock_passed(g->ends) ||
+        atomic_load(&g->doubtful))
         return false;
     if (g->others == 0)
         return used_us < g->lock->client->options.recheck_ms * 1000;

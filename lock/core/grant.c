@@ -103,8 +103,9 @@ static void tell_loss(grant *g, grant_state why)
     if (g->holder)
         tell_holder(g->holder);
     dlock_client_report(client, DLOCK_REPORT_LOST, "lock %s lost: %s", g->lock->names[0],
-                        why == GRANT_TAKEN ? "Redis says it is not ours"
-                                           : "its time ran out without a confirmed renewal");
+                        why == GRANT_TAKEN    ? "Redis says it is not ours"
+                        : why == GRANT_UNSURE ? "the script that was to release it got no reply"
+                                              : "its time ran out without a confirmed renewal");
 }
 
 bool dlock_grant_end(grant *g, grant_state to)
@@ -131,7 +132,7 @@ int dlock_lost_fd(dlock_hold *hold)
             close(fd);
     }
     grant_state state = (grant_state)atomic_load(&hold->grant->state);
-    if (state == GRANT_EXPIRED || state == GRANT_TAKEN)
+    if (state != GRANT_HELD && state != GRANT_RELEASED)
         ring(atomic_load(&hold->lost_fd));
     return atomic_load(&hold->lost_fd);
 }

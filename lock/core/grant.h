@@ -12,8 +12,10 @@
 
 typedef enum grant_state {
     GRANT_HELD,
-    GRANT_EXPIRED,  /* lost: the lease ran out, or renewal was impossible until it must have */
-    GRANT_TAKEN,    /* lost: Redis says that the lock is not ours */
+    GRANT_EXPIRED, /* lost: the lease ran out, or renewal was impossible until it must have */
+    GRANT_TAKEN,   /* lost: Redis says that the lock is not ours */
+    GRANT_UNSURE, /* lost: the script that was to release it got no reply. Released or not, or later
+                   */
     GRANT_RELEASED, /* given back, or being given back */
 } grant_state;
 
@@ -29,6 +31,8 @@ typedef struct grant {
     _Atomic int64_t valid_until_us;
     bool claimed; /* the lease runs; under the watchdog's mutex, once that knows the grant */
     atomic_bool orphaned; /* not renewed any more: its thread has ended */
+    atomic_bool doubtful; /* a guarded script may come late, and would pass for the next
+                            holder's: never passed on */
     atomic_int refs;
 
     pthread_mutex_t holder_lock; /* guards holder and changes of state, and with them the

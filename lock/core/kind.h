@@ -13,9 +13,14 @@ typedef struct answer {
     bool claimed;     /* the lease runs; else the claim window does, until the first renewal */
     bool left_over;   /* not granted: a server may have the token nevertheless */
     uint64_t fence;   /* the grant's; without one the last issued, 0 = not told */
-    dlock_time asked; /* before the question was sent */
+    dlock_time asked; /* before the question was sent; of a wake-up: when it was read */
     int64_t others;   /* waiters in Redis */
     int64_t retry_ms; /* not granted: the lease's rest, -1 = not known */
+
+    /* Granted, not claimed: it expires window_ms after it was given, as the giver has set it; and
+     * it was given later than at `without`. */
+    int64_t window_ms;
+    dlock_time without;
 } answer;
 
 /* What a try may leave in Redis when the lock can not be had: nothing, an entry in the queue, or

@@ -22,7 +22,7 @@ typedef struct waiter {
     bool woken;             /* wait set: take `given`, or ask Redis now */
     bool chosen;            /* wait set: to ask for all who wait; until it has an answer */
     answer given;           /* wait set: the grant that the wake-up brought, if granted */
-    dlock_time without;     /* wait set: without the lock when this was asked; 0 = not known; */
+    dlock_time without;     /* wait set: last known to be without the lock when this was asked; */
     uint64_t without_fence; /* ... this was the last fence issued then */
     bool your_turn;         /* cohort: go and ask Redis */
     struct grant *handed;   /* cohort: yours */

@@ -41,6 +41,27 @@ static bool pass_on(grant *g)
     return dlock_cohort_pass(lock, g);
 }
 
+/* The last level of a hold is gone; its reference to the grant goes with it, or on to the next. */
+static dlock_status end_hold(const dlock_hold *hold)
+{
+    dlock_lock *lock = hold->lock;
+    grant *g = hold->grant;
+    dlock_status status = DLOCK_OK;
+    if (hold->released_by_guard) {
+        dlock_watchdog_remove(lock->client->watchdog, g);
+        dlock_cohort_next(lock);
+    } else if (atomic_load(&g->state) == GRANT_UNSURE) {
+        dlock_watchdog_remove(lock->client->watchdog, g); /* the rest was done when it was lost */
+        status = DLOCK_UNKNOWN;
+    } else if (pass_on(g)) {
+        return DLOCK_OK;
+    } else {
+        status = give_back(g);
+    }
+    dlock_grant_unref(g);
+    return status;
+}
+
 static void count(dlock_client *client, dlock_status status)
 {
     if (status == DLOCK_OK)
@@ -55,26 +76,16 @@ static void count(dlock_client *client, dlock_status status)
 
 dlock_status dlock_release(dlock_hold *hold)
 {
-    dlock_lock *lock = hold->lock;
-    dlock_client *client = lock->client;
+    dlock_client *client = hold->lock->client;
     if (dlock_client_forked(client))
         return DLOCK_FORKED;
     if (!dlock_registry_leave(client->registry, hold))
         return dlock_grant_alive(hold->grant) ? DLOCK_OK : DLOCK_EXPIRED;
-    grant *g = hold->grant;
-    dlock_status status = DLOCK_OK;
     dlock_client_time(client, &client->stats.hold_us, hold->since);
     dlock_client_count(client, &client->stats.held_now, -1);
     dlock_lock_order_released(hold);
-    dlock_grant_set_holder(g, NULL);
-    if (hold->released_by_guard) {
-        dlock_watchdog_remove(client->watchdog, g);
-        dlock_cohort_next(lock);
-        dlock_grant_unref(g);
-    } else if (!pass_on(g)) {
-        status = give_back(g);
-        dlock_grant_unref(g);
-    }
+    dlock_grant_set_holder(hold->grant, NULL);
+    dlock_status status = end_hold(hold);
     count(client, status);
     if (atomic_load(&hold->lost_fd) >= 0)
         close(atomic_load(&hold->lost_fd));

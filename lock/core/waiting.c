@@ -83,8 +83,10 @@ bool dlock_wait_set_wake(wait_set *set, const char *token, const answer *given)
     waiter *w = set->waiters.first;
     while (w && strcmp(w->token, token) != 0)
         w = w->next;
-    if (w && given)
+    if (w && given && given->fence > w->without_fence) {
         w->given = *given;
+        w->given.without = w->without;
+    }
     if (w)
         wake(w);
     pthread_mutex_unlock(&set->lock);

@@ -15,8 +15,9 @@ void dlock_wait_set_leave(wait_set *set, waiter *w);
 /* Sleeps until woken, or `until`; it listens for all meanwhile if nobody else does. */
 void dlock_wait_set_wait(dlock_lock *lock, waiter *w, dlock_time until);
 
-/* Wakes the waiter with this token; `given` is what it gets, NULL: it must ask. False: it is not
- * there. */
+/* Wakes the waiter with this token; `given` is what it gets, NULL: it must ask. How long the grant
+ * is sure to last is settled here: the waiter may read it much later. One whose fence is not above
+ * the last that the waiter knows of has lapsed before, and is not given. False: no such waiter. */
 bool dlock_wait_set_wake(wait_set *set, const char *token, const answer *given);
 
 /* The same in the wait set of any lock of the client that has this lock's wake-up list. */

@@ -15,6 +15,7 @@
 
 #include "core/client.h"
 #include "core/cohort.h"
+#include "core/retried_release.h"
 #include "core/status.h"
 #include "extras/guard.lua.h"
 #include "kinds/fair.lua.h"
@@ -115,6 +116,21 @@ static dlock_status unwrap(dlock_hold *hold, redisReply *reply, bool release, re
     return status;
 }
 
+/* The script may have run, or be on its way. With `release` the lock may be free, now or later: the
+ * grant is lost, and what is left of it in Redis is taken back, which also keeps the script from
+ * running later. Without, it stays; but whoever had it next under the same token and fence would
+ * meet the late script, and so nobody of this process does. */
+static void note_no_reply(dlock_hold *hold, bool release)
+{
+    grant *g = hold->grant;
+    dlock_lock *lock = hold->lock;
+    atomic_store(&g->doubtful, true);
+    if (release && dlock_grant_end(g, GRANT_UNSURE)) {
+        dlock_retried_releases_add(lock, g->token);
+        dlock_cohort_next(lock);
+    }
+}
+
 dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard, int keys,
                               const dlock_args *args, bool release, dlock_time deadline,
                               redisReply **ret)
@@ -135,6 +151,10 @@ dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard, int keys,
     dlock_args_free(&all);
     if (outcome == DLOCK_REDIS_OK)
         return unwrap(hold, reply, release, ret);
+    if (outcome == DLOCK_REDIS_UNKNOWN)
+        note_no_reply(hold, release);
+    else if (outcome == DLOCK_REDIS_ERROR && release) /* perhaps in the midst of releasing */
+        atomic_store(&hold->grant->doubtful, true);
     if (ret)
         *ret = reply; /* the error, for its text */
     else if (reply)

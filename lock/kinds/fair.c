@@ -7,16 +7,19 @@
  * The protocol here:
  *
  *   1. A try takes the lock if it is free and nobody queues. Otherwise, in the same script, the
- *      token goes to the end of the queue. Asking again never queues it twice.
+ *      token goes to the end of the queue. Nothing queues it twice, in whatever order a waiter's
+ *      questions and its process's signs of life arrive.
  *   2. Release gives the lock to the first in the queue in the same script: the lock's value is the
- *      waiter's token from that instant on, for the claim window. That is the state that counts.
+ *      waiter's token from that instant on, for the claim window of the one who releases. That is
+ *      the state that counts.
  *   3. It also pushes the token onto the wake-up list of the waiter's process, where one thread
  *      blocks (BLPOP) for all waiters of the process. A list keeps the token until it is fetched.
- *   4. The wake-up brings the fence, so the waiter holds the lock at once. How long it is sure to,
- *      follows from when the waiter was last known to be without it: the grant is younger, and
- *      lasts the claim window. A late wake-up of a grant that has lapsed is told by its fence: not
- *      above the last one issued when the waiter was without. The first renewal takes the grant
- *      up: the lease begins. A short hold needs none.
+ *   4. The wake-up brings the fence and the window, so the waiter holds the lock at once. How long
+ *      it is sure to, follows from when the waiter was last known to be without it: the grant is
+ *      younger, and lasts that window. A late wake-up of a grant that has lapsed is told by its
+ *      fence: not above the last one issued when the waiter was without. Both are settled when the
+ *      wake-up is read, since what is learned later says nothing about this grant. The first
+ *      renewal takes the grant up: the lease begins. A short hold needs none.
  *   5. Each process that waits gives a sign of life every re-check and, in the same script, sees
  *      whether one of its waiters was granted the lock without hearing of it, puts back entries
  *      that are missing, and hands a free lock on. So every loss heals within one re-check.
@@ -110,7 +113,8 @@ static dlock_time give_sign_of_life(dlock_lock *lock)
     dlock_args_int(&args, lock->claim_ms);
     pthread_mutex_lock(&set->lock);
     for (const waiter *w = set->waiters.first; w; w = w->next)
-        dlock_args_text(&args, w->token);
+        if (w->asleep && !w->woken) /* one who asks sees to its entry itself */
+            dlock_args_text(&args, w->token);
     pthread_mutex_unlock(&set->lock);
     dlock_time asked = dlock_now();
     dlock_status status = dlock_script_call(lock->client, lock->client->options.redis, &beat,
@@ -138,13 +142,15 @@ static void decline_grant(dlock_lock *lock, const char *token)
     go(lock, &decline, token);
 }
 
-/* "token fence clock-us waiters" */
+/* "token fence clock-us waiters window-ms". An older version's script does not tell the window:
+ * then the waiter has to ask. */
 static void take_message(dlock_lock *lock, const char *message)
 {
     char token[TOKEN_LEN];
     answer a = {.granted = true, .asked = dlock_now()};
-    if (sscanf(message, "%159s %" SCNu64 " %*s %" SCNd64, token, &a.fence, &a.others) == 3 &&
-        !dlock_wait_set_wake_shared(lock, token, &a))
+    int parts = sscanf(message, "%159s %" SCNu64 " %*s %" SCNd64 " %" SCNd64, token, &a.fence,
+                       &a.others, &a.window_ms);
+    if (parts >= 3 && !dlock_wait_set_wake_shared(lock, token, parts == 4 ? &a : NULL))
         decline_grant(lock, token);
 }
 

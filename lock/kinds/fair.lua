@@ -1,6 +1,7 @@
 -- Fragment: the fair queue. Comes after fence.lua.
 -- KEYS  1 lock, 2 fence counter, 3 queue (list of tokens, oldest first),
---       4 beats (hash: process -> ms of its last sign of life; '!' -> token granted, not yet taken up),
+--       4 beats (hash: process -> ms of its last sign of life; '!' -> token granted, not yet taken up;
+--         token -> ms at which it was queued again),
 --       5 prefix of the wake-up lists, one a process
 -- Everything but the lock lives on while somebody beats, and is gone a minute after the last.
 local STALE_MS, SUSPECT_MS, KEEP_MS, WAKE_MAX = 2000, 400, 60000, 64
@@ -23,8 +24,16 @@ local function enqueue(token)
     if redis.call('RPUSH', KEYS[3], token) == 1 then keep() end
 end
 
+-- For whoever may queue a token before the waiter's first question comes: that one would not look
+-- through the queue, but it looks for this mark. In time the mark is forgotten like a beat.
+local function enqueue_again(token)
+    redis.call('HSET', KEYS[4], token, math.floor(clock() / 1000))
+    enqueue(token)
+end
+
 -- Gives the lock, which is free or the caller's to give, to the first waiter whose process lives,
--- for the claim window, and wakes it with "token fence clock-us waiters"; `asking` needs no waking.
+-- for the claim window, and wakes it with "token fence clock-us waiters window-ms": whoever gets the
+-- lock can not know otherwise what expiry it was given. `asking` needs no waking.
 -- Returns the token granted; nil when nobody waits, and the lock is then free.
 local function hand_on(claim_ms, asking, stale_ms)
     while true do
@@ -42,8 +51,8 @@ local function hand_on(claim_ms, asking, stale_ms)
             redis.call('HSET', KEYS[4], '!', token)
             if token ~= asking then
                 local wake = KEYS[5] .. who
-                local unread = redis.call('RPUSH', wake, string.format('%s %.0f %.0f %d', token,
-                    fence, us, redis.call('LLEN', KEYS[3])))
+                local unread = redis.call('RPUSH', wake, string.format('%s %.0f %.0f %d %s', token,
+                    fence, us, redis.call('LLEN', KEYS[3]), claim_ms))
                 if unread > WAKE_MAX then redis.call('LPOP', wake) end -- a process that polls
                 redis.call('PEXPIRE', wake, KEEP_MS)
             end

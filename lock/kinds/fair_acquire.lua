@@ -15,8 +15,12 @@ if not has and redis.call('LLEN', KEYS[3]) == 0 and redis.call('HEXISTS', KEYS[4
 end
 if has ~= token and queue then
     beat(process(token))
-    if ARGV[4] == '2' then keep() end
-    if ARGV[4] == '1' or not redis.call('LPOS', KEYS[3], token) then enqueue(token) end
+    if ARGV[4] == '1' then
+        if redis.call('HEXISTS', KEYS[4], token) == 0 then enqueue(token) end
+    else
+        keep()
+        if not redis.call('LPOS', KEYS[3], token) then enqueue_again(token) end
+    end
 end
 if not has then
     has = recover(ARGV[3], token)

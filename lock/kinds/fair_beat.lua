@@ -1,7 +1,7 @@
 -- A process's sign of life, and the check that none of its waiters was forgotten: entries that
 -- are missing are queued again, a free lock is handed on.
 -- KEYS  as in fair.lua
--- ARGV  1 process, 2 claim window in ms, 3... tokens of its waiters
+-- ARGV  1 process, 2 claim window in ms, 3... tokens of its waiters that sleep
 -- Reply {the token that has the lock, which may be one of ours whose wake-up was lost, or '',
 --       last fence issued, ms left to the one who has the lock}
 beat(ARGV[1])
@@ -16,7 +16,7 @@ for _, token in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do
 end
 local has = owner(KEYS[1])
 for i = 3, #ARGV do
-    if not queued[ARGV[i]] and has ~= ARGV[i] then enqueue(ARGV[i]) end
+    if not queued[ARGV[i]] and has ~= ARGV[i] then enqueue_again(ARGV[i]) end
 end
 if not has then has = recover(ARGV[2], ARGV[1] .. ':') end
 return {has or '', tonumber(redis.call('GET', KEYS[2]) or 0), redis.call('PTTL', KEYS[1])}

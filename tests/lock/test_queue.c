@@ -1,0 +1,92 @@
+/* The fair kind's queue: entries and wake-ups that come in another order than usual, or from an
+ * older version. */
+#include "tests/lock/rig.h"
+
+#include <poll.h>
+#include <pthread.h>
+
+#include "lock/core/client.h"
+#include "lock/core/waiting.h"
+
+static void until_queued(rig *r, const char *queue, long long n)
+{
+    dlock_time give_up = dlock_in_ms(5000);
+    while (rig_ask(r, "LLEN %s", queue) < n && !dlock_passed(give_up))
+        poll(NULL, 0, 1);
+    assert_int_equal(rig_ask(r, "LLEN %s", queue), n);
+}
+
+/* A process's sign of life, a waiter's first question and its later ones, in every order: one
+ * entry, as long as the lock is another's. */
+static void whoever_comes_first_queues_a_waiter_once(void **state)
+{
+    rig *r = *state;
+    enum { BEAT = 'b', FIRST = 'f', AGAIN = 'a' };
+    static const char *const orders[] = {"bfa", "baf", "fba", "fab", "abf", "afb"};
+    fx_redis_do(r->server, "SET once stranger PX 60000");
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+        dlock_lock *lock = rig_lock(r->client, "once", (dlock_options){.kind = DLOCK_FAIR});
+        waiter w = {.asleep = true};
+        snprintf(w.token, sizeof(w.token), "%s:%zu", dlock_client_id(r->client), i);
+        dlock_wait_set_enter(&lock->wait_set, &w);
+        for (const char *step = orders[i]; *step; step++) {
+            answer a = {0};
+            entry_mode entry = *step == FIRST ? ENTRY_NEW : ENTRY_AGAIN;
+            if (*step == BEAT)
+                assert_true(lock->kind->listen(lock, dlock_now()));
+            else
+                assert_int_equal(lock->kind->try(lock, w.token, entry, &a), DLOCK_OK);
+            assert_false(a.granted);
+            if (rig_ask(r, "LLEN %s", "{once}:queue") != 1)
+                fail_msg("%s: not queued once after \"%c\"", orders[i], *step);
+        }
+        dlock_wait_set_leave(&lock->wait_set, &w);
+        assert_int_equal(lock->kind->leave(lock, w.token), DLOCK_NOT_OWNER);
+        dlock_lock_free(lock);
+    }
+    fx_redis_do(r->server, "FLUSHALL");
+}
+
+typedef struct wish {
+    dlock_lock *lock;
+    dlock_hold *hold;
+} wish;
+
+static void *come_true(void *arg)
+{
+    wish *w = arg;
+    if (dlock_acquire(w->lock, &(dlock_wait){.wait_ms = 5000}, &w->hold) != DLOCK_OK)
+        w->hold = NULL;
+    return NULL;
+}
+
+/* It does not say for how long the lock was given, so the waiter has to ask. */
+static void a_wake_up_of_an_older_version_is_asked_about(void **state)
+{
+    rig *r = *state;
+    wish heir = {.lock = rig_lock(r->client, "older", (dlock_options){.kind = DLOCK_FAIR})};
+    char token[256], list[256];
+    pthread_t thread;
+    fx_redis_do(r->server, "SET older stranger PX 60000");
+    pthread_create(&thread, NULL, come_true, &heir);
+    until_queued(r, "{older}:queue", 1);
+    assert_true(fx_redis_text(r->server, token, sizeof(token), "LPOP {older}:queue"));
+    snprintf(list, sizeof(list), "{older}:wake:%s", dlock_client_id(r->client));
+    fx_redis_do(r->server, "SET older %s PX 250", token);
+    fx_redis_do(r->server, "RPUSH %s %s%s", list, token, " 9999999999999999 0 0");
+    pthread_join(thread, NULL);
+    assert_non_null(heir.hold);
+    assert_true(fx_redis_number(r->server, "PTTL older") > 1000); /* an answer: the lease runs */
+    assert_int_equal(dlock_release(heir.hold), DLOCK_OK);
+    dlock_lock_free(heir.lock);
+    fx_redis_do(r->server, "FLUSHALL");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whoever_comes_first_queues_a_waiter_once),
+        cmocka_unit_test(a_wake_up_of_an_older_version_is_asked_about),
+    };
+    return cmocka_run_group_tests_name("queue", tests, rig_setup, rig_teardown);
+}
