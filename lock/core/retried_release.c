@@ -47,11 +47,23 @@ static void free_open(open_release *open)
     free(open);
 }
 
-/* One try for the first in the list, which goes to its end if it stays open. Under the mutex. */
-static bool retry_first(retried_releases *r)
+/* Takes out one whose lease must have ended, or else the first: the newest, which was not tried
+ * yet. Under the mutex. */
+static open_release *take_next(retried_releases *r)
 {
-    open_release *open = r->first;
-    r->first = open->next;
+    open_release **at = &r->first;
+    while (*at && !dlock_passed((*at)->until))
+        at = &(*at)->next;
+    at = *at ? at : &r->first;
+    open_release *open = *at;
+    *at = open->next;
+    return open;
+}
+
+/* One try for the next one, which goes to the list's end if it stays open. Under the mutex. */
+static bool retry_next(retried_releases *r)
+{
+    open_release *open = take_next(r);
     r->at_work = true;
     pthread_mutex_unlock(&r->lock);
     bool over = dlock_passed(open->until);
@@ -82,7 +94,7 @@ static void *run(void *arg)
     while (!r->stop) {
         if (!r->first)
             dlock_cond_wait(&r->changed, &r->lock, dlock_in_ms(60000));
-        else if (!retry_first(r) && !r->stop)
+        else if (!retry_next(r) && !r->stop)
             dlock_cond_wait(&r->changed, &r->lock, dlock_in_ms(RETRY_MS));
     }
     pthread_mutex_unlock(&r->lock);
