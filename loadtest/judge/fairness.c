@@ -43,7 +43,18 @@ static bool is_starved(const lt_user_record *user, mono_ns end)
     return user->first_answer == 0 || (end > 0 && user->first_answer > end);
 }
 
-static void count_users(lt_result *result, lt_run_state *state)
+/* The ratio and Jain's index of what users were sold early. */
+static void compare_early_sales(lt_fairness *fairness, int64_t *sales)
+{
+    int users = fairness->users;
+    if (sum(sales, users) < (int64_t)users * SALES_EACH)
+        return;
+    qsort(sales, (size_t)users, sizeof(sales[0]), rising);
+    fairness->ratio = (double)sales[0] / (double)sales[users - 1];
+    fairness->jain = jain_index(sales, users);
+}
+
+static void count_users(lt_result *result, lt_run_state *state, int64_t *early)
 {
     lt_fairness *fairness = &result->fairness;
     int64_t answers = 0;
@@ -58,6 +69,7 @@ static void count_users(lt_result *result, lt_run_state *state)
         fairness->never_served += counter_get(&user->served) == 0;
         starved += is_starved(user, race_end(state));
         fairness->unanswered += counter_get(&user->answered) == 0;
+        early[fairness->users] = counter_get(&user->sold_early);
         result->user_sales[fairness->users++] = counter_get(&user->sold);
     }
     /* With a few answers each, being last is no sign of anything. */
@@ -71,18 +83,16 @@ void fairness_measure(lt_result *result, lt_run_state *state)
     *fairness = (lt_fairness){.ratio = NAN, .jain = NAN};
     if (state->plan->model == MODEL_OPEN)
         return; /* an open model's connections are nobody in particular */
-    result->user_sales = calloc((size_t)state->plan->users, sizeof(result->user_sales[0]));
-    if (!result->user_sales)
-        return;
-    count_users(result, state);
-    int users = fairness->users;
-    if (users == 0)
-        return;
-    qsort(result->user_sales, (size_t)users, sizeof(result->user_sales[0]), rising);
-    fairness->least = result->user_sales[0];
-    fairness->most = result->user_sales[users - 1];
-    if (sum(result->user_sales, users) < (int64_t)users * SALES_EACH)
-        return;
-    fairness->ratio = (double)fairness->least / (double)fairness->most;
-    fairness->jain = jain_index(result->user_sales, users);
+    size_t size = sizeof(result->user_sales[0]);
+    int64_t *early = calloc((size_t)state->plan->users, size);
+    result->user_sales = calloc((size_t)state->plan->users, size);
+    if (early && result->user_sales)
+        count_users(result, state, early);
+    if (fairness->users > 0) {
+        qsort(result->user_sales, (size_t)fairness->users, size, rising);
+        fairness->least = result->user_sales[0];
+        fairness->most = result->user_sales[fairness->users - 1];
+        compare_early_sales(fairness, early);
+    }
+    free(early);
 }

@@ -163,7 +163,8 @@ static void note_user(lt_run_state *state, lt_user_record *user, const lt_settle
         return;
     counter_add(&user->answered, 1);
     counter_add(&user->served, outcome_is_served(settled->outcome));
-    counter_add(&user->sold, first_half && settled->outcome == OUT_SOLD);
+    counter_add(&user->sold, settled->outcome == OUT_SOLD);
+    counter_add(&user->sold_early, first_half && settled->outcome == OUT_SOLD);
     if (user->first_answer == 0)
         user->first_answer = settled->done;
 }

@@ -31,7 +31,8 @@ const char *stop_reason_name(lt_stop_reason reason);
 /* What one user of the closed and flash models got. In an open model it is one of a connection. */
 typedef struct lt_user_record {
     lt_counter issued, answered, served;
-    lt_counter sold;              /* in the first half of the requests, see fairness.h */
+    lt_counter sold;
+    lt_counter sold_early;        /* in the first half of the requests, see fairness.h */
     _Atomic mono_ns first_answer; /* 0: none yet */
 } lt_user_record;
 

@@ -258,11 +258,12 @@ static void report_fairness(FILE *out, const lt_result *result)
     if (fairness->users + fairness->never_asked == 0)
         return;
     heading(out, "Users");
-    fprintf(out,
-            "  fairness %s (least / most sales of a user: %" PRId64 " / %" PRId64
-            "; Jain's index %s)\n",
-            figure_of(fairness->ratio).text, fairness->least, fairness->most,
-            figure_of(fairness->jain).text);
+    fprintf(
+        out,
+        "  fairness %s, Jain's index %s: by the sales in the first half of the requests; in all\n"
+        "  least / most sales of a user: %" PRId64 " / %" PRId64 "\n",
+        figure_of(fairness->ratio).text, figure_of(fairness->jain).text, fairness->least,
+        fairness->most);
     fprintf(out, "  users who asked %d, never asked %d, never served %d, starved %d\n",
             fairness->users, fairness->never_asked, fairness->never_served, fairness->starved);
 }
