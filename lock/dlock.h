@@ -281,7 +281,10 @@ DLOCK_API void dlock_guard_free(dlock_guard *guard);
  * With `release`, the same call releases the lock (and hands it on) once the body has returned;
  * dlock_release() is still due, and then asks Redis nothing.
  *
- * DLOCK_OK with the body's reply in *ret. DLOCK_STALE: nothing was run, the hold is lost.
+ * DLOCK_OK with the body's reply in *ret. (Should releasing fail inside Redis after that, the hold
+ * is lost, and dlock_release() says DLOCK_UNKNOWN.) From the moment at which a call with `release`
+ * is sent, dlock_held() says no, unless the call fails. DLOCK_STALE: nothing was run, the hold is
+ * lost.
  * DLOCK_UNKNOWN: run or not, or later. Without `release` the hold stays, and so may a later run of
  * the body; dlock_release() then gives the lock back to Redis, where it is refused, and passes it
  * on to nobody. With `release` the hold is lost at once, as after the end of its lease, since the

@@ -139,12 +139,13 @@ int dlock_lost_fd(dlock_hold *hold)
 
 bool dlock_held(const dlock_hold *hold)
 {
-    return !dlock_client_forked(hold->lock->client) && dlock_grant_alive(hold->grant);
+    return !dlock_client_forked(hold->lock->client) && !atomic_load(&hold->grant->releasing) &&
+           dlock_grant_alive(hold->grant);
 }
 
 int64_t dlock_validity_ms(const dlock_hold *hold)
 {
-    return dlock_client_forked(hold->lock->client) ? 0 : dlock_grant_left_ms(hold->grant);
+    return dlock_held(hold) ? dlock_grant_left_ms(hold->grant) : 0;
 }
 
 uint64_t dlock_fence(const dlock_hold *hold)

@@ -30,9 +30,11 @@ typedef struct grant {
     atomic_int state; /* grant_state; changed by dlock_grant_end() only */
     _Atomic int64_t valid_until_us;
     bool claimed; /* the lease runs; under the watchdog's mutex, once that knows the grant */
-    atomic_bool orphaned; /* not renewed any more: its thread has ended */
-    atomic_bool doubtful; /* a guarded script may come late, and would pass for the next
-                            holder's: never passed on */
+    atomic_bool orphaned;  /* not renewed any more: its thread has ended */
+    atomic_bool releasing; /* a guarded call is under way that releases it: not held any more,
+                              unless it fails */
+    atomic_bool doubtful;  /* a guarded script may come late, and would pass for the next
+                             holder's: never passed on */
     atomic_int refs;
 
     pthread_mutex_t holder_lock; /* guards holder and changes of state, and with them the

@@ -93,7 +93,7 @@ dlock_hold *dlock_registry_reenter(registry *r, const char *name, uint64_t conte
     dlock_hold *hold = b->first;
     while (hold && !(hold->context == context && hold->of_thread == of_thread &&
                      strcmp(hold->lock->names[0], name) == 0 && hold->lock->names_len == 1 &&
-                     !hold->released_by_guard && dlock_grant_alive(hold->grant)))
+                     !atomic_load(&hold->grant->releasing) && dlock_grant_alive(hold->grant)))
         hold = hold->next;
     if (hold)
         hold->count++;

@@ -48,8 +48,8 @@ static dlock_status end_hold(const dlock_hold *hold)
     grant *g = hold->grant;
     dlock_status status = DLOCK_OK;
     if (hold->released_by_guard) {
-        dlock_watchdog_remove(lock->client->watchdog, g);
-        dlock_cohort_next(lock);
+        dlock_watchdog_remove(lock->client->watchdog,
+                              g); /* the next was told when it was released */
     } else if (atomic_load(&g->state) == GRANT_UNSURE) {
         dlock_watchdog_remove(lock->client->watchdog, g); /* the rest was done when it was lost */
         status = DLOCK_UNKNOWN;

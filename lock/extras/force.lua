@@ -4,7 +4,7 @@
 -- Reply 1: done, 0: it was free
 next_fence(2, 2, 0)
 if redis.call('DEL', KEYS[1]) == 0 then return 0 end
-redis.call('PUBLISH', KEYS[6], '0')
-redis.call('SPUBLISH', KEYS[6], '0')
+redis.pcall('PUBLISH', KEYS[6], '0')
+redis.pcall('SPUBLISH', KEYS[6], '0')
 if ARGV[2] == '1' then hand_on(ARGV[1], '') end
 return 1

@@ -91,44 +91,50 @@ static void compose(const dlock_hold *hold, int keys, const dlock_args *args, bo
     all->failed = all->failed || args->failed;
 }
 
-/* {0}, {1, reply}: the body's reply is taken out of its wrapping. */
+/* The lock may be free, now or later: the grant is lost, and what is left of it in Redis is taken
+ * back, which also keeps a late script from running. */
+static void lose(dlock_hold *hold)
+{
+    if (!dlock_grant_end(hold->grant, GRANT_UNSURE))
+        return;
+    dlock_retried_releases_add(hold->lock, hold->grant->token);
+    dlock_cohort_next(hold->lock);
+}
+
+static void conclude(dlock_hold *hold, long long said, bool release)
+{
+    dlock_client *client = hold->lock->client;
+    if (said == 0) {
+        dlock_client_count(client, &client->stats.stale, 1);
+        if (dlock_grant_end(hold->grant, GRANT_TAKEN))
+            dlock_cohort_next(hold->lock);
+        return;
+    }
+    dlock_client_count(client, &client->stats.guarded, 1);
+    if (said == 2) {
+        lose(hold);
+    } else if (release && dlock_grant_end(hold->grant, GRANT_RELEASED)) {
+        hold->released_by_guard = true;
+        dlock_cohort_next(hold->lock);
+    }
+}
+
+/* {0}, {1, reply}, {2, reply}: the body's reply is taken out of its wrapping. */
 static dlock_status unwrap(dlock_hold *hold, redisReply *reply, bool release, redisReply **ret)
 {
     dlock_status status = DLOCK_FAILED;
     if (reply->type == REDIS_REPLY_ARRAY && reply->elements >= 1 &&
         reply->element[0]->type == REDIS_REPLY_INTEGER) {
-        status = reply->element[0]->integer == 1 ? DLOCK_OK : DLOCK_STALE;
+        long long said = reply->element[0]->integer;
+        status = said == 0 ? DLOCK_STALE : DLOCK_OK;
         if (status == DLOCK_OK && reply->elements == 2 && ret) {
             *ret = reply->element[1];
             reply->elements = 1; /* what is left is freed */
         }
+        conclude(hold, said, release);
     }
     freeReplyObject(reply);
-    if (status == DLOCK_STALE) {
-        dlock_client_count(hold->lock->client, &hold->lock->client->stats.stale, 1);
-        if (dlock_grant_end(hold->grant, GRANT_TAKEN))
-            dlock_cohort_next(hold->lock);
-    } else if (status == DLOCK_OK) {
-        dlock_client_count(hold->lock->client, &hold->lock->client->stats.guarded, 1);
-        if (release && dlock_grant_end(hold->grant, GRANT_RELEASED))
-            hold->released_by_guard = true;
-    }
     return status;
-}
-
-/* The script may have run, or be on its way. With `release` the lock may be free, now or later: the
- * grant is lost, and what is left of it in Redis is taken back, which also keeps the script from
- * running later. Without, it stays; but whoever had it next under the same token and fence would
- * meet the late script, and so nobody of this process does. */
-static void note_no_reply(dlock_hold *hold, bool release)
-{
-    grant *g = hold->grant;
-    dlock_lock *lock = hold->lock;
-    atomic_store(&g->doubtful, true);
-    if (release && dlock_grant_end(g, GRANT_UNSURE)) {
-        dlock_retried_releases_add(lock, g->token);
-        dlock_cohort_next(lock);
-    }
 }
 
 dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard, int keys,
@@ -146,15 +152,20 @@ dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard, int keys,
         return DLOCK_INVALID;
     dlock_args all;
     compose(hold, keys, args, release, &all);
+    atomic_store(&hold->grant->releasing, release); /* from here on it may be somebody else's */
     dlock_redis_outcome outcome = dlock_redis_eval(lock->client->options.redis, &guard->script,
                                                    GUARD_KEYS + keys, &all, deadline, &reply);
     dlock_args_free(&all);
     if (outcome == DLOCK_REDIS_OK)
         return unwrap(hold, reply, release, ret);
-    if (outcome == DLOCK_REDIS_UNKNOWN)
-        note_no_reply(hold, release);
-    else if (outcome == DLOCK_REDIS_ERROR && release) /* perhaps in the midst of releasing */
+    if (outcome == DLOCK_REDIS_UNKNOWN) {
+        /* The script may have run, or be on its way. Whoever had the grant next, under the same
+         * token and fence, would meet it: so nobody of this process does. */
         atomic_store(&hold->grant->doubtful, true);
+        if (release)
+            lose(hold);
+    }
+    atomic_store(&hold->grant->releasing, false);
     if (ret)
         *ret = reply; /* the error, for its text */
     else if (reply)

@@ -2,7 +2,8 @@
 -- KEYS  1..5 as in fair.lua (for a hash 5 is the channel), then the body's
 -- ARGV  1 token, 2 fence, 3 claim window in ms, 4 kind: 's', 'h' or 'f', 5 '1': release afterwards,
 --       then the body's
--- Reply {0} when the lock is not ours or a later fence was issued; else {1, the body's reply}
+-- Reply {0} when the lock is not ours or a later fence was issued; else {1, the body's reply}, or
+--       {2, the body's reply} when releasing failed on the way: the lock may be free or not
 local token, kind = ARGV[1], ARGV[4]
 local has, fence
 if kind == 'h' then
@@ -14,14 +15,13 @@ end
 if has ~= token or fence ~= ARGV[2] then return {0} end
 local reply = body({unpack(KEYS, 6)}, {unpack(ARGV, 6)})
 if type(reply) == 'table' and reply.err then return reply end
-if ARGV[5] == '1' and kind == 'f' then
-    hand_on(ARGV[3], '')
-elseif ARGV[5] == '1' then
+local released = ARGV[5] ~= '1' or pcall(function()
+    if kind == 'f' then return hand_on(ARGV[3], '') end
     redis.call('DEL', KEYS[1])
-    if kind == 'h' then
-        redis.call('PUBLISH', KEYS[5], '0')
-        redis.call('SPUBLISH', KEYS[5], '0')
+    if kind == 'h' then -- whoever may not publish is waited for until the re-check
+        redis.pcall('PUBLISH', KEYS[5], '0')
+        redis.pcall('SPUBLISH', KEYS[5], '0')
     end
-end
+end)
 if reply == nil then reply = false end -- as Redis has it: no value ends the list of values
-return {1, reply}
+return {released and 1 or 2, reply}

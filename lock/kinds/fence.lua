@@ -33,7 +33,10 @@ end
 -- Returns fence and clock.
 local function next_fence(first, last, lease_ms, mine)
     local issued = mine and first <= last and redis.call('GET', KEYS[first])
-    if issued then return tonumber(issued), clock() end
+    if issued then
+        keep_fences(first, last, lease_ms)
+        return tonumber(issued), clock()
+    end
     local fence = clock()
     for i = first, last do
         local stored = tonumber(redis.call('GET', KEYS[i]) or 0)

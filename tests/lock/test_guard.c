@@ -96,6 +96,74 @@ static void release_comes_with_it(void **state)
 }
 
 /* A reads, A's lease ends, B reads, A writes, B writes: with one unit, one sale. */
+/* A user without the right to publish frees the lock all the same; nobody else is to wait. */
+static void releasing_needs_no_right_to_publish(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("sell", sell_body);
+    dlock_client *other = rig_client(&(dlock_client_options){.redis = r->redis});
+    dlock_options options = {.kind = DLOCK_HASH};
+    dlock_lock *lock = rig_lock(r->client, "{g}mute", options);
+    dlock_lock *same = rig_lock(other, "{g}mute", options);
+    dlock_hold *hold, *next;
+    rig_ask(r, "SET %s 5", "{g}stock");
+    rig_ask(r, "ACL SETUSER %s resetchannels", "default");
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    assert_int_equal(sell(hold, guard, true, NULL), DLOCK_OK);
+    assert_false(dlock_held(hold));
+    assert_int_equal(dlock_acquire(same, NULL, &next), DLOCK_OK);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    assert_true(dlock_held(next));
+    assert_int_equal(dlock_release(next), DLOCK_OK);
+    rig_ask(r, "ACL SETUSER %s allchannels", "default");
+    dlock_lock_free(lock);
+    dlock_lock_free(same);
+    dlock_client_free(other);
+    dlock_guard_free(guard);
+}
+
+/* The body has run, but nobody knows whether the lock is free: the hold is lost, and says so. */
+static void a_release_that_fails_on_its_way_loses_the_hold(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("sell", sell_body);
+    dlock_lock *lock = rig_lock(r->client, "{g}broken", (dlock_options){.kind = DLOCK_FAIR});
+    dlock_hold *hold;
+    redisReply *reply = NULL;
+    rig_ask(r, "SET %s 5", "{g}stock");
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    rig_ask(r, "SET %s not-a-list", "{g}broken:queue");
+    assert_int_equal(sell(hold, guard, true, &reply), DLOCK_OK);
+    assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+    freeReplyObject(reply);
+    assert_false(dlock_held(hold));
+    assert_int_equal(dlock_release(hold), DLOCK_UNKNOWN);
+    assert_int_equal(rig_ask(r, "GET %s", "{g}stock"), 1); /* one character: 4 are left */
+    rig_ask(r, "DEL %s", "{g}broken:queue");
+    rig_ask(r, "DEL %s", "{g}broken");
+    dlock_lock_free(lock);
+    dlock_guard_free(guard);
+}
+
+/* Once a guarded call has released the lock, the next of the cohort may go, the same thread too. */
+static void the_cohort_goes_on_after_a_guarded_release(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("sell", sell_body);
+    dlock_lock *lock =
+        rig_lock(r->client, "{g}again", (dlock_options){.kind = DLOCK_FAIR, .cohort_max = 8});
+    dlock_hold *hold, *again;
+    rig_ask(r, "SET %s 5", "{g}stock");
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    assert_int_equal(sell(hold, guard, true, NULL), DLOCK_OK);
+    assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 5000}, &again), DLOCK_OK);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    assert_true(dlock_held(again));
+    assert_int_equal(dlock_release(again), DLOCK_OK);
+    dlock_lock_free(lock);
+    dlock_guard_free(guard);
+}
+
 static void stale_holder_is_refused(void **state)
 {
     rig *r = *state;
@@ -241,6 +309,9 @@ int main(void)
         cmocka_unit_test(body_sees_its_own_words),
         cmocka_unit_test(no_value_is_a_reply_too),
         cmocka_unit_test(release_comes_with_it),
+        cmocka_unit_test(releasing_needs_no_right_to_publish),
+        cmocka_unit_test(a_release_that_fails_on_its_way_loses_the_hold),
+        cmocka_unit_test(the_cohort_goes_on_after_a_guarded_release),
         cmocka_unit_test(stale_holder_is_refused),
         cmocka_unit_test(a_later_fence_refuses_the_owner),
         cmocka_unit_test(an_error_in_the_body_keeps_the_lock),
