@@ -46,9 +46,9 @@
  *
  *   Clients and locks may be used by any number of threads. A hold may be passed between threads,
  *   but is used by one at a time; dlock_held(), dlock_validity_ms(), dlock_fence(), dlock_lost_fd()
- *   may be called from any thread while it exists. Callbacks run on the library's watchdog thread
- *   (or on the thread whose call found out) and must neither block nor call back into the library,
- *   except for the functions just named.
+ *   may be called from any thread while it exists. Callbacks run on the library's own threads,
+ *   several of which may report at the same time, or on the thread whose call found out; they must
+ *   neither block nor call back into the library, except for the functions just named.
  *   After fork() the child holds nothing: every call on an inherited client, lock or hold returns
  *   DLOCK_FORKED (or false, or 0), and the parent's lock is left alone.
  *   A thread that ends while it holds a per-thread lock is reported (DLOCK_REPORT_ORPHANED); its
@@ -140,7 +140,8 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_client_new(const dlock_client_opti
                                                          dlock_client **ret, char *err,
                                                          size_t err_len);
 
-/* Waits for background releases (at most io_ms), stops the threads. NULL is allowed. */
+/* Waits for background releases, and stops the threads; beside a silent server that takes about
+ * three times io_ms. NULL is allowed. */
 DLOCK_API void dlock_client_free(dlock_client *client);
 
 /* This process's part of every owner id: "<host>/<pid>/<random>", the same for life. */

@@ -42,8 +42,6 @@ struct watchdog {
     dlock_time asleep_until;
     bool stop;
     renewal *decided;
-    _Atomic int64_t patience_ms; /* limit of a question: io_ms, or a quarter of the shortest lease
-                                    so far, so that a lost reply does not cost a lease */
 
     pipeline *pipeline;              /* the thread's alone: to the client's redis, ... */
     pipeline *of_quorum[QUORUM_MAX]; /* ... and to its quorum; NULL until needed */
@@ -173,11 +171,19 @@ static renewal *new_renewal(watchdog *w, grant *g)
     return r;
 }
 
-static void put_to(watchdog *w, pipeline **to, dlock_redis *redis, renewal *r)
+static void put_to(pipeline **to, dlock_redis *redis, renewal *r)
 {
     if (!*to)
-        *to = dlock_pipeline_new(redis, &w->patience_ms);
+        *to = dlock_pipeline_new(redis);
     dlock_pipeline_put(*to, &r->call);
+}
+
+/* The limit of a question: io_ms, or a quarter of the lease, which a lost reply is not to cost. */
+static int64_t patience_ms(const dlock_lock *lock)
+{
+    int64_t ms = lock->options.lease_ms / 4, io_ms = lock->client->options.io_ms;
+    ms = ms > PATIENCE_MIN_MS ? ms : PATIENCE_MIN_MS;
+    return ms < io_ms ? ms : io_ms;
 }
 
 /* Under the mutex, which is left meanwhile. */
@@ -186,12 +192,12 @@ static void start_renewal(watchdog *w, renewal *r)
     const dlock_client_options *o = &w->client->options;
     pthread_mutex_unlock(&w->lock);
     r->asked = dlock_now();
-    r->call.until = dlock_in_ms(w->patience_ms);
+    r->call.until = dlock_in_ms(patience_ms(r->g->lock));
     if (r->g->lock->kind->everywhere) {
         for (int i = 0; i < o->quorum_len; i++)
-            put_to(w, &w->of_quorum[i], o->quorum[i], r);
+            put_to(&w->of_quorum[i], o->quorum[i], r);
     } else {
-        put_to(w, &w->pipeline, o->redis, r);
+        put_to(&w->pipeline, o->redis, r);
     }
     pthread_mutex_lock(&w->lock);
 }
@@ -282,7 +288,7 @@ static void *watch(void *arg)
         if (r) {
             w->decided = r->next;
             conclude(w, r);
-        } else {
+        } else if (!w->stop) { /* which may have been set while the mutex was left */
             sleep_until_due(w);
         }
     }
@@ -296,7 +302,6 @@ watchdog *dlock_watchdog_new(dlock_client *client)
     if (!w)
         return NULL;
     w->client = client;
-    atomic_init(&w->patience_ms, client->options.io_ms);
     pthread_mutex_init(&w->lock, NULL);
     dlock_cond_init(&w->changed);
     if (pthread_create(&w->thread, NULL, watch, w) != 0) {
@@ -348,14 +353,9 @@ static void wake_for(watchdog *w, const grant *g)
 
 void dlock_watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms)
 {
-    int64_t patience_ms = g->lock->options.lease_ms / 4;
-    if (patience_ms < PATIENCE_MIN_MS)
-        patience_ms = PATIENCE_MIN_MS;
     dlock_grant_ref(g);
     schedule(g, first_renewal_ms);
     pthread_mutex_lock(&w->lock);
-    if (patience_ms < w->patience_ms)
-        w->patience_ms = patience_ms;
     push(w, g);
     wake_for(w, g);
     pthread_mutex_unlock(&w->lock);

@@ -103,7 +103,8 @@ static const char *finish_connect(const redisContext *ctx, dlock_time deadline)
         error = errno;
     if (ctx->connection_type == REDIS_CONN_TCP) /* newer versions leave it to whoever connects so */
         setsockopt(ctx->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-    return error ? strerrordesc_np(error) : NULL;
+    const char *what = strerrordesc_np(error);
+    return !error ? NULL : what ? what : "unknown error";
 }
 
 /* *ret is what there is of it, also after a failure. Returns why it failed, or NULL. */

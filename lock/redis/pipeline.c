@@ -13,8 +13,7 @@ enum { BATCH_MAX = 512 };
 typedef enum vote { NO_ANSWER, YES, NO } vote;
 
 struct pipeline {
-    dlock_redis *redis;                 /* (borrowed) */
-    const _Atomic int64_t *patience_ms; /* (borrowed) */
+    dlock_redis *redis; /* (borrowed) */
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows, up to conn */
     pthread_cond_t changed;
@@ -98,13 +97,24 @@ static bool prepare(pipeline *p, dlock_time deadline, bool *asked)
     return true;
 }
 
+/* The earliest limit of those that can still be answered: replies come in one line, and a
+ * connection that is silent is to be replaced in time for the shortest lease. */
+static dlock_time batch_deadline(const pipeline *p)
+{
+    dlock_time earliest = {INT64_MAX};
+    for (int i = 0; i < p->batch_len; i++)
+        if (!dlock_passed(p->batch[i]->until))
+            earliest = dlock_sooner(earliest, p->batch[i]->until);
+    return earliest;
+}
+
 /* The whole batch in one pipeline; or those that the server did not know, once more with their
  * text. */
 static void ask(pipeline *p, bool by_text, bool *again)
 {
-    dlock_time deadline = dlock_in_ms(atomic_load(p->patience_ms));
+    dlock_time deadline = batch_deadline(p);
     bool asked[BATCH_MAX] = {false};
-    if (!prepare(p, deadline, asked))
+    if (deadline.us == INT64_MAX || !prepare(p, deadline, asked))
         return;
     for (int i = 0; i < p->batch_len; i++) {
         pipeline_call *call = p->batch[i];
@@ -165,13 +175,12 @@ static void *run(void *arg)
     return NULL;
 }
 
-pipeline *dlock_pipeline_new(dlock_redis *redis, const _Atomic int64_t *patience_ms)
+pipeline *dlock_pipeline_new(dlock_redis *redis)
 {
     pipeline *p = calloc(1, sizeof(*p));
     if (!p)
         return NULL;
     p->redis = redis;
-    p->patience_ms = patience_ms;
     pthread_mutex_init(&p->lock, NULL);
     dlock_cond_init(&p->changed);
     if (pthread_create(&p->thread, NULL, run, p) != 0) {

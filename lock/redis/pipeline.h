@@ -15,7 +15,7 @@ typedef struct pipeline_call {
     dlock_script *script;
     dlock_args args;
     int keys;
-    dlock_time until; /* not worth sending after this */
+    dlock_time until; /* no answer is waited for after this, nor one sent */
     int servers, need;
     void (*decided)(struct pipeline_call *call); /* once, from any thread */
     void (*over)(struct pipeline_call *call);    /* the last one has let it go: free it */
@@ -32,8 +32,8 @@ void dlock_pipeline_call_unref(pipeline_call *call);
 
 typedef struct pipeline pipeline;
 
-/* No question takes longer than *patience_ms. NULL: out of memory or threads. */
-pipeline *dlock_pipeline_new(dlock_redis *redis, const _Atomic int64_t *patience_ms);
+/* NULL: out of memory or threads. */
+pipeline *dlock_pipeline_new(dlock_redis *redis);
 void dlock_pipeline_put(pipeline *p, pipeline_call *call); /* NULL: there is no answer */
 void dlock_pipeline_stop(pipeline *p);                     /* asks it to end. NULL is allowed */
 void dlock_pipeline_free(pipeline *p); /* waits for that; what is left has no answer */
