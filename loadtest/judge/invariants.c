@@ -78,10 +78,13 @@ static void check_stock(lt_result *result, const lt_plan *plan)
         "=", 0);
 }
 
-/* I3 to I5: from the ledger, all of it. */
+/* I2 to I5: from the ledger, all of it. */
 static void check_ledger(lt_result *result, const lt_plan *plan)
 {
     const lt_audit *audit = &result->audit;
+    if (audit->strangers == 0)
+        add(result, VERDICT_OVERSOLD, "I2", "first orders in the ledger never exceed the stock",
+            audit->first_units, "<=", plan->stock);
     redis_check(add(result, VERDICT_DUPLICATED, "I3", "orders beyond the first of a request",
                     audit->duplicates, "=", 0),
                 result, plan, CHECK_REPEATED);
@@ -90,7 +93,7 @@ static void check_ledger(lt_result *result, const lt_plan *plan)
                 result, plan, CHECK_FIRST_ORDER);
     add(result, VERDICT_LOST, "I4", "orders of another user, item, sale or quantity", audit->other,
         "=", 0);
-    add(result, VERDICT_INVALID, "I4", "orders without user, item, sale or quantity",
+    add(result, VERDICT_INVALID, "I4", "orders without id, user, item, sale or quantity",
         audit->incomplete, "=", 0);
     add(result, VERDICT_LOST, "I5", "refused requests that have an order", audit->unannounced, "=",
         0);
@@ -127,8 +130,8 @@ static void check_told(lt_result *result, const lt_plan *plan)
     long limit = result->spec->per_user_limit;
     add(result, VERDICT_OVERSOLD, "I2", "units told sold never exceed the stock",
         result->sold_units, "<=", plan->stock);
-    add(result, VERDICT_DUPLICATED, "I3", "201 with the order of another request", audit->shared,
-        "=", 0);
+    add(result, VERDICT_DUPLICATED, "I3", "requests with the order of another request",
+        audit->shared, "=", 0);
     add(result, VERDICT_LOST, "I4", "201 that are not what was asked for",
         counter_get(&tally->told_other), "=", 0);
     add(result, VERDICT_INVALID, "I4", "201 without all that they must say",

@@ -80,8 +80,9 @@ static void check_transport(lt_result *result, const lt_plan *plan)
         result_invalid(result, "%.0f of %.0f requests ended in errors, most of them \"%s\"", bad,
                        issued, result->error_count > 0 ? result->errors[0].code : "");
     for (int i = 0; i < plan->target_count; i++) {
-        const lt_histogram_slot *slot = &tally->targets[i].latency;
-        if (!tally_histogram(slot) && counter_get(&tally->targets[i].failed) > 0)
+        const lt_target_tally *target = &tally->targets[i];
+        if (!tally_histogram(&target->latency) &&
+            counter_get(&target->failed) + counter_get(&target->unfinished) > 0)
             result_invalid(result, "target %s answered nothing at all", plan->targets[i]);
     }
 }

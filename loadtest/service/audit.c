@@ -21,8 +21,9 @@
 
 /* What is known of each ticket. */
 typedef struct lt_audit_entry {
-    uint64_t order_hash; /* as the buyer was told, like the next two; 0: it was not */
-    int64_t remaining;   /* -1: it was not */
+    uint64_t order_hash;  /* as the buyer was told, like the next two; 0: it was not */
+    int64_t remaining;    /* -1: it was not */
+    uint64_t listed_hash; /* of the order's id in the ledger; 0: none is there */
     lt_receipt_kind kind;
     lt_fate fate;    /* of an unknown one, as the service said when it was asked */
     uint32_t orders; /* seen in the ledger */
@@ -112,24 +113,28 @@ static void resolve_unknowns(lt_auditor *auditor, mono_ns patience)
 
 /* ---- the ledger ------------------------------------------------------------------------------ */
 
-/* The ticket in a request id of this run; -1: another's. */
+/* The ticket in a request id of this run; -1: another's. There is one way to write it. */
 static int64_t ticket_of(const lt_auditor *auditor, const char *request)
 {
     size_t length = strlen(auditor->state->key_prefix);
+    char written[REQUEST_ID_MAX];
     long ticket;
     if (strncmp(request, auditor->state->key_prefix, length) != 0 || request[length] != '-' ||
         !number_parse_long(request + length + 1, 0, INT64_MAX, &ticket))
         return -1;
-    return ticket;
+    run_state_request_id(auditor->state, ticket, written);
+    return strcmp(request, written) == 0 ? ticket : -1;
 }
 
-static bool same_order(const cJSON *order, uint64_t hash)
+/* The hash of the id that an entry gives its order; 0 when it gives none. */
+static uint64_t listed_hash(const cJSON *order)
 {
+    const cJSON *id = cJSON_GetObjectItemCaseSensitive(order, "order");
     char number[32];
-    if (cJSON_IsString(order))
-        return receipt_hash(order->valuestring) == hash;
-    snprintf(number, sizeof(number), "%.0f", cJSON_IsNumber(order) ? order->valuedouble : -1.0);
-    return receipt_hash(number) == hash;
+    if (cJSON_IsString(id))
+        return id->valuestring[0] == '\0' ? 0 : receipt_hash(id->valuestring);
+    snprintf(number, sizeof(number), "%.0f", cJSON_IsNumber(id) ? id->valuedouble : -1.0);
+    return cJSON_IsNumber(id) ? receipt_hash(number) : 0;
 }
 
 /* A member of an entry, or, where that leaves it out, of its page. */
@@ -153,7 +158,9 @@ static void check_named(lt_auditor *auditor, const cJSON *page, const cJSON *ord
     const cJSON *quantity = member_of(order, NULL, "quantity");
     char name[USER_NAME_MAX];
     plan_user_name(plan, ticket, name);
-    bool complete = user && item && sale && quantity;
+    const cJSON *remaining = member_of(order, NULL, "remaining");
+    bool complete = user && item && sale && quantity && listed_hash(order) != 0 &&
+                    (!remaining || cJSON_IsNumber(remaining));
     bool same = is_text(user, name) && is_text(item, plan->item) &&
                 is_text(sale, auditor->state->sale) && cJSON_IsNumber(quantity) &&
                 quantity->valuedouble == (double)plan->quantity;
@@ -165,8 +172,7 @@ static void check_named(lt_auditor *auditor, const cJSON *page, const cJSON *ord
 static bool is_as_told(const lt_audit_entry *entry, const cJSON *order)
 {
     const cJSON *remaining = cJSON_GetObjectItemCaseSensitive(order, "remaining");
-    return (entry->order_hash == 0 ||
-            same_order(cJSON_GetObjectItemCaseSensitive(order, "order"), entry->order_hash)) &&
+    return (entry->order_hash == 0 || entry->listed_hash == entry->order_hash) &&
            (!cJSON_IsNumber(remaining) || entry->remaining < 0 ||
             remaining->valuedouble == (double)entry->remaining);
 }
@@ -181,7 +187,9 @@ static bool enter_order(void *arg, const cJSON *page, const cJSON *order)
     int64_t ticket = ticket_of(auditor, request->valuestring);
     lt_audit_entry *entry = ticket < 0 ? NULL : entry_of(auditor, ticket);
     auditor->report.orders++;
-    auditor->report.units += cJSON_IsNumber(quantity) ? (int64_t)quantity->valuedouble : 0;
+    int64_t units = cJSON_IsNumber(quantity) ? (int64_t)quantity->valuedouble : 0;
+    auditor->report.units += units;
+    auditor->report.first_units += entry && entry->orders > 0 ? 0 : units;
     auditor->report.strangers += ticket < 0;
     auditor->report.unannounced += ticket >= 0 && !entry;
     if (!entry)
@@ -189,8 +197,10 @@ static bool enter_order(void *arg, const cJSON *page, const cJSON *order)
     check_named(auditor, page, order, ticket);
     /* The first of a request is the one that counts; further ones are duplicates, whatever they
      * say. */
-    if (entry->orders++ == 0 && entry->kind == RECEIPT_SOLD)
-        entry->differs = !is_as_told(entry, order);
+    if (entry->orders++ > 0)
+        return true;
+    entry->listed_hash = listed_hash(order);
+    entry->differs = entry->kind == RECEIPT_SOLD && !is_as_told(entry, order);
     return true;
 }
 
@@ -224,7 +234,7 @@ static void judge_entry(lt_audit *report, const lt_audit_entry *entry)
     }
 }
 
-/* ---- by the receipts alone ------------------------------------------------------------------- */
+/* ---- over all entries ------------------------------------------------------------------------ */
 
 static int rising(const void *a, const void *b)
 {
@@ -232,36 +242,46 @@ static int rising(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Orders that more than one request was told. False: out of memory. */
+/* Orders that more than one request has: as its buyer was told, or, where nobody was, as the whole
+ * ledger lists it. False: out of memory. */
 static bool count_shared(lt_auditor *auditor)
 {
-    uint64_t *told = malloc(((size_t)auditor->count + 1) * sizeof(told[0]));
+    uint64_t *ids = malloc(((size_t)auditor->count + 1) * sizeof(ids[0]));
     size_t count = 0;
-    if (!told)
+    if (!ids)
         return false;
     for (int64_t i = 0; i < auditor->count; i++) {
-        if (auditor->entries[i].order_hash != 0)
-            told[count++] = auditor->entries[i].order_hash;
+        const lt_audit_entry *entry = &auditor->entries[i];
+        uint64_t listed = auditor->report.ledger == LEDGER_WHOLE ? entry->listed_hash : 0;
+        ids[count] = entry->order_hash != 0 ? entry->order_hash : listed;
+        count += ids[count] != 0;
     }
-    qsort(told, count, sizeof(told[0]), rising);
+    qsort(ids, count, sizeof(ids[0]), rising);
     for (size_t i = 1; i < count; i++)
-        auditor->report.shared += told[i] == told[i - 1];
-    free(told);
+        auditor->report.shared += ids[i] == ids[i - 1];
+    free(ids);
     return true;
 }
 
+/* Whether this request bought for certain: its buyer was told, or the whole ledger has it. */
+static bool has_bought(const lt_auditor *auditor, const lt_audit_entry *entry)
+{
+    return entry->kind == RECEIPT_SOLD ||
+           (auditor->report.ledger == LEDGER_WHOLE && entry->orders > 0);
+}
+
 /* The units of each buyer's name; unknown requests only `unknown_too`. NULL: out of memory. */
-static int64_t *units_by_name(lt_auditor *auditor, bool unknown_too)
+static int64_t *units_by_name(const lt_auditor *auditor, bool unknown_too)
 {
     const lt_plan *plan = auditor->state->plan;
     int64_t *units = calloc((size_t)plan->users, sizeof(units[0]));
-    for (int i = 0; units && i < auditor->state->tallies.count; i++) {
-        const lt_tally *tally = &auditor->state->tallies.items[i];
-        for (size_t j = 0; j < tally->receipt_count; j++) {
-            const lt_receipt *receipt = &tally->receipts[j];
-            bool sold =
-                receipt->kind == RECEIPT_SOLD || (receipt->kind == RECEIPT_UNKNOWN && unknown_too);
-            units[plan_user_of(plan, receipt->ticket)] += sold ? plan->quantity : 0;
+    for (int user = 0; units && user < auditor->users; user++) {
+        for (int64_t at = auditor->from[user]; at < auditor->from[user + 1]; at++) {
+            const lt_audit_entry *entry = &auditor->entries[at];
+            int64_t ticket = user + (at - auditor->from[user]) * auditor->users;
+            bool bought =
+                has_bought(auditor, entry) || (entry->kind == RECEIPT_UNKNOWN && unknown_too);
+            units[plan_user_of(plan, ticket)] += bought ? plan->quantity : 0;
         }
     }
     return units;
@@ -274,8 +294,8 @@ static bool check_limit(lt_auditor *auditor, long limit)
     const lt_plan *plan = auditor->state->plan;
     int64_t *certain = units_by_name(auditor, false), *possible = units_by_name(auditor, true);
     bool complete = certain && possible;
-    for (int64_t ticket = 0; complete && ticket < plan->users; ticket++) {
-        int64_t units = plan->same_names || certain[ticket] == 0 ? certain[ticket] : plan->quantity;
+    for (int user = 0; complete && user < plan->users; user++) {
+        int64_t units = plan->same_names || certain[user] == 0 ? certain[user] : plan->quantity;
         if (units > auditor->report.most_units)
             auditor->report.most_units = units;
     }
@@ -319,8 +339,9 @@ lt_audit audit_check(lt_http *http, const lt_run_state *state, const lt_sale_spe
         for (int i = 0; i < state->tallies.count; i++)
             enter_receipts(&auditor, &state->tallies.items[i]);
         resolve_unknowns(&auditor, patience);
-        if (count_shared(&auditor) && check_limit(&auditor, spec->per_user_limit))
-            read_ledger(&auditor);
+        read_ledger(&auditor);
+        if (!count_shared(&auditor) || !check_limit(&auditor, spec->per_user_limit))
+            auditor.report.ledger = LEDGER_BROKEN;
     }
     if (auditor.report.ledger == LEDGER_BROKEN && auditor.report.broken[0] == '\0')
         snprintf(auditor.report.broken, sizeof(auditor.report.broken), "out of memory");

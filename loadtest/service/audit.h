@@ -18,10 +18,11 @@ typedef struct lt_audit {
     char broken[200]; /* why it is LEDGER_BROKEN */
 
     /* By a whole ledger; else 0. */
-    int64_t orders;     /* that it lists */
-    int64_t units;      /* what their quantities add up to */
-    int64_t incomplete; /* of these, leave out user, item, sale or quantity */
-    int64_t strangers;  /* orders of this sale that this run did not make */
+    int64_t orders;      /* that it lists */
+    int64_t units;       /* what their quantities add up to */
+    int64_t first_units; /* likewise, of the first order of each request only */
+    int64_t incomplete;  /* of these, leave out id, user, item, sale or quantity */
+    int64_t strangers;   /* orders of this sale that this run did not make */
     int64_t matched;    /* sold requests whose order is there, with the id (and the units left) that
                            the buyer was told */
     int64_t other;      /* orders that name another user, item, sale or quantity than asked for */
@@ -30,10 +31,10 @@ typedef struct lt_audit {
     int64_t unknown_sold, unknown_not_sold, unknown_open; /* what became of unknown outcomes */
     int64_t contradicted; /* of these, what GET /orders/{request} said and the ledger says not */
 
-    /* By the receipts alone. */
+    /* By the receipts, and by a ledger that is whole. */
     int64_t unknown;     /* requests whose outcome is unknown */
-    int64_t shared;      /* 201 with the id of an order that another request was told before */
-    int64_t most_units;  /* of one user's sales */
+    int64_t shared;      /* requests that were told, or have, the order of another one */
+    int64_t most_units;  /* that one user has bought, whether or not it was told so */
     int64_t wrong_limit; /* refused by a limit that their user had not reached */
 } lt_audit;
 

@@ -15,7 +15,7 @@
 #define PAGES_MORE 100 /* than orders: empty ones, of the segments of a stock that is split */
 
 typedef struct lt_walk {
-    const char *sale;
+    const char *sale, *item;
     char cursor[CURSOR_MAX]; /* of the next page; "" at the start and at the end */
     uint64_t *seen;          /* hashes of the cursors of the pages read */
     size_t pages, room;
@@ -73,14 +73,22 @@ static bool read_cursor(lt_walk *walk, const cJSON *page)
     return true;
 }
 
+/* Whether a page names this, or leaves it to its entries. */
+static bool is_or_absent(const cJSON *page, const char *name, const char *value)
+{
+    const cJSON *member = cJSON_GetObjectItemCaseSensitive(page, name);
+    return !member || (cJSON_IsString(member) && strcmp(member->valuestring, value) == 0);
+}
+
 static bool take_page(lt_walk *walk, const cJSON *page)
 {
     const cJSON *orders = cJSON_GetObjectItemCaseSensitive(page, "orders"), *order;
-    const cJSON *sale = cJSON_GetObjectItemCaseSensitive(page, "sale");
     if (!cJSON_IsArray(orders))
         return fail(walk, "not a page of orders");
-    if (sale && (!cJSON_IsString(sale) || strcmp(sale->valuestring, walk->sale) != 0))
+    if (!is_or_absent(page, "sale", walk->sale))
         return fail(walk, "it is another sale's");
+    if (!is_or_absent(page, "item", walk->item))
+        return fail(walk, "it is another item's");
     cJSON_ArrayForEach(order, orders)
     {
         if (++walk->orders > walk->orders_most)
@@ -106,7 +114,7 @@ static lt_ledger read_pages(lt_walk *walk, lt_http *http, const lt_plan *plan)
                      reply.status, reply.error);
             return LEDGER_BROKEN;
         }
-        cJSON *page = cJSON_Parse(reply.body);
+        cJSON *page = cJSON_ParseWithOpts(reply.body, NULL, 1);
         bool good = note_cursor(walk) && take_page(walk, page);
         cJSON_Delete(page);
         if (!good)
@@ -119,6 +127,7 @@ lt_ledger ledger_read(lt_http *http, const lt_plan *plan, const char *sale, int6
                       lt_ledger_entry *entry, void *arg, char *err, size_t err_len)
 {
     lt_walk walk = {.sale = sale,
+                    .item = plan->item,
                     .orders_most = orders_most,
                     .entry = entry,
                     .arg = arg,

@@ -72,7 +72,7 @@ static bool take_stock(const lt_http_reply *reply, const char *url, const char *
         describe("GET", url, reply, err, err_len);
         return false;
     }
-    cJSON *json = cJSON_Parse(reply->body);
+    cJSON *json = cJSON_ParseWithOpts(reply->body, NULL, 1);
     bool good = read_stock(json, item, &stock);
     cJSON_Delete(json);
     if (good)
@@ -151,7 +151,7 @@ bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec, l
         return false;
     }
     lt_sale sale = terms_asked(plan, spec);
-    cJSON *json = cJSON_Parse(reply.body);
+    cJSON *json = cJSON_ParseWithOpts(reply.body, NULL, 1);
     bool good = text(json, "sale", sale.id, sizeof(sale.id));
     whole_number(json, "wait_ms", &sale.wait_ms);
     whole_number(json, "segments", &sale.segments);
@@ -216,7 +216,7 @@ lt_fate sale_fate(lt_http *http, const lt_plan *plan, const char *request)
         (reply.status != 200 && reply.status != 404))
         return FATE_OPEN;
     char named[80];
-    cJSON *json = cJSON_Parse(reply.body);
+    cJSON *json = cJSON_ParseWithOpts(reply.body, NULL, 1);
     bool sold = text(json, "request", named, sizeof(named)) && strcmp(named, request) == 0;
     bool never = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "final"));
     cJSON_Delete(json);

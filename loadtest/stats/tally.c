@@ -61,6 +61,7 @@ void tally_settle(lt_tally *tally, const lt_settled *settled)
     slot_record(&tally->lag, settled->sent - settled->due);
     if (settled->ending == END_UNFINISHED) {
         counter_add(&tally->unfinished, 1);
+        counter_add(&target->unfinished, 1);
         return;
     }
     counter_add(&tally->outcomes[settled->outcome], 1);
@@ -104,6 +105,7 @@ static void merge(lt_tally *into, const lt_tally *from)
     for (int i = 0; i < PLAN_TARGETS_MAX; i++) {
         counter_add(&into->targets[i].sold, counter_get(&from->targets[i].sold));
         counter_add(&into->targets[i].failed, counter_get(&from->targets[i].failed));
+        counter_add(&into->targets[i].unfinished, counter_get(&from->targets[i].unfinished));
         slot_merge(&into->targets[i].latency, &from->targets[i].latency);
     }
 }

@@ -55,7 +55,7 @@ typedef struct lt_receipt {
 typedef _Atomic(lt_histogram *) lt_histogram_slot; /* made when first needed */
 
 typedef struct lt_target_tally {
-    lt_counter sold, failed;
+    lt_counter sold, failed, unfinished;
     lt_histogram_slot latency; /* from send, all answers */
 } lt_target_tally;
 

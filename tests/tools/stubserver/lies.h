@@ -4,8 +4,8 @@
  * A lie is "PLACE.FIELD=VALUE": in answers of that kind the field has the value, written as it is;
  * "+N" is
  * added to the true number (N may be negative); without a value the field is left out.
- * "PLACE.status" is the answer's HTTP status. The service itself goes on as it would; only what it
- * says is wrong.
+ * "PLACE.status" is the answer's HTTP status, "PLACE.tail" what follows its last bracket. The
+ * service itself goes on as it would; only what it says is wrong.
  */
 #ifndef STUBSERVER_LIES_H
 #define STUBSERVER_LIES_H

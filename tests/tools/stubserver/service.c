@@ -30,7 +30,7 @@ bool defect_parse(const char *name, enum defect *ret_defect)
     static const char *const names[DEFECT_COUNT] = {
         "none",    "oversell", "lose",       "duplicate", "forget",   "unannounced",
         "amnesia", "deny",     "busy_again", "twice",     "stranger", "invented",
-        "early",   "limit",    "loop",       "endless"};
+        "early",   "limit",    "loop",       "endless",   "zeroes"};
     for (int i = 0; i < DEFECT_COUNT; i++) {
         if (strcmp(name, names[i]) == 0) {
             *ret_defect = (enum defect)i;
@@ -84,7 +84,8 @@ static struct text begin(struct service *service)
 static struct service_reply end(struct service *service, struct text *text, const char *place,
                                 int status)
 {
-    text_add(text, "}\n");
+    const char *tail = lies_about(&service->options.lies, place, "tail");
+    text_add(text, "}%s\n", tail == NULL ? "" : tail);
     return (struct service_reply){.status = lies_status(&service->options.lies, place, status),
                                   .body = text->text,
                                   .length = text->length};
@@ -207,8 +208,13 @@ static struct service_reply show_order(struct service *service, const char *requ
     return end(service, &text, "missing", 404);
 }
 
-static void put_entry(struct service *service, struct text *text, const struct order *order)
+static void put_entry(struct service *service, struct text *text, const struct order *listed)
 {
+    struct order written = *listed, *order = &written;
+    int prefix = (int)strcspn(listed->request, "-");
+    if (service->options.defect == DEFECT_ZEROES)
+        snprintf(written.request, sizeof(written.request), "%.*s-0%.40s", prefix, listed->request,
+                 listed->request + prefix + 1);
     text_add(text, "%s{", text->text[text->length - 1] == '[' ? "" : ",");
     put_order(service, text, "ledger", order);
     text_add(text, "}");
@@ -251,6 +257,7 @@ static struct service_reply show_page(struct service *service, const char *query
     bool twice = service->options.defect == DEFECT_TWICE;
     last = last > service->ledger.count ? service->ledger.count : last;
     struct text text = begin(service);
+    text_word(&text, "page", "item", service->item);
     text_word(&text, "page", "sale", service->sale);
     text_name(&text, "orders");
     text_add(&text, "[");

@@ -29,6 +29,7 @@ enum defect {
     DEFECT_LIMIT,       /* "limit reached" when half of the stock is left */
     DEFECT_LOOP,        /* the ledger's second page leads back to the first */
     DEFECT_ENDLESS,     /* after the ledger's last page there is always another */
+    DEFECT_ZEROES,      /* the ledger writes the number in a request's id with a zero before it */
     DEFECT_COUNT
 };
 
