@@ -152,11 +152,13 @@ bool comparison_missed_control(const lt_comparison *comparison)
 {
     if (!comparison->plan->needs_control)
         return false;
+    /* To turn buyers away takes no more than being slow: sales must have gone wrong. */
     for (int i = 0; i < comparison->row_count; i++) {
-        if (strcmp(comparison->rows[i].spec->strategy, "none") == 0)
-            return !verdict_is_broken(row_shown(&comparison->rows[i])->verdict);
+        if (strcmp(comparison->rows[i].spec->strategy, "none") == 0 &&
+            row_shown(&comparison->rows[i])->verdict >= VERDICT_LOST)
+            return false;
     }
-    return false;
+    return true;
 }
 
 lt_exit_code comparison_exit_code(const lt_comparison *comparison)

@@ -13,6 +13,11 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static bool holds(int64_t observed, const char *relation, int64_t expected)
 {
     if (relation[0] == '>')
@@ -50,12 +55,9 @@ static void check_stock(lt_result *result, const lt_plan *plan)
 {
     lt_verdict of_sum = is_at_rest(&result->audit) ? VERDICT_LOST : VERDICT_INVALID;
     const lt_stock *stock = &result->stock;
-    int64_t lowest = stock->remaining, most_units = stock->units;
-    for (int i = 0; i < result->sample_count; i++) {
-        lowest = smaller(lowest, result->samples[i].remaining);
-        if (result->samples[i].units > most_units)
-            most_units = result->samples[i].units;
-    }
+    const lt_stock_watch *watch = &result->watch;
+    int64_t lowest = smaller(stock->remaining, watch->lowest);
+    int64_t most_units = larger(stock->units, watch->most_units);
     redis_check(add(result, of_sum, "I1", "stock = remaining + units ordered",
                     stock->remaining + stock->units, "=", plan->stock),
                 result, plan, CHECK_SUM);
@@ -72,10 +74,10 @@ static void check_stock(lt_result *result, const lt_plan *plan)
     redis_check(add(result, VERDICT_UNDERSOLD, "", "units left while buyers were turned away",
                     result->undersold, "=", 0),
                 result, plan, CHECK_REMAINING);
-    add(result, VERDICT_OVERSOLD, "", "units oversold, by the service's own count", stock->oversold,
-        "=", 0);
-    add(result, VERDICT_LOST, "", "lost updates, by the service's own count", stock->lost_updates,
-        "=", 0);
+    add(result, VERDICT_OVERSOLD, "", "units oversold, by the service's own count",
+        larger(stock->oversold, watch->most_oversold), "=", 0);
+    add(result, VERDICT_LOST, "", "lost updates, by the service's own count",
+        larger(stock->lost_updates, watch->most_lost), "=", 0);
 }
 
 /* I2 to I5: from the ledger, all of it. */
@@ -143,11 +145,17 @@ static void check_told(lt_result *result, const lt_plan *plan)
             audit->most_units, "<=", limit);
 }
 
-static void check_replays(lt_result *result)
+#define REPLAYS_SURE 20 /* expected, and that none is made is no chance any more */
+
+static void check_replays(lt_result *result, const lt_plan *plan)
 {
+    int64_t bought = result->sold + result->audit.unknown_sold;
     const lt_tally *tally = result->tally;
     int64_t told = counter_get(&tally->replays_same) + counter_get(&tally->replays_other) +
                    counter_get(&tally->replays_refused);
+    if (plan->replay * (double)bought >= REPLAYS_SURE)
+        add(result, VERDICT_INVALID, "I3", "replays made, as they were asked for",
+            counter_get(&tally->replays), ">=", 1);
     if (counter_get(&tally->replays) == 0)
         return;
     add(result, VERDICT_DUPLICATED, "I3", "replays that were answered with another order",
@@ -179,7 +187,7 @@ void invariants_check(lt_result *result, const lt_plan *plan)
     if (audit->ledger == LEDGER_NONE && result->stock_known && audit->unknown == 0)
         check_counts(result, plan);
     check_told(result, plan);
-    check_replays(result);
+    check_replays(result, plan);
     check_accounts(result);
 }
 

@@ -37,7 +37,7 @@ void result_free(lt_result *result)
     tally_free(result->tally);
     histogram_free(result->all_due);
     free(result->bins);
-    free(result->samples);
+    free(result->watch.samples);
     free(result->user_sales);
     *result = (lt_result){.sale = ""};
 }

@@ -74,9 +74,8 @@ typedef struct lt_result {
     double bin_width_s;
     lt_stock stock; /* at rest, after the run, when it is known */
     bool stock_known;
-    lt_stock_sample *samples;
-    int sample_count;
-    int64_t *user_sales; /* sales of each user that issued requests, rising; fairness.users */
+    lt_stock_watch watch; /* while it lasted */
+    int64_t *user_sales;  /* sales of each user that issued requests, rising; fairness.users */
     lt_fairness fairness;
     lt_error_entry errors[ERRORS_MAX];
     int error_count;

@@ -140,6 +140,26 @@ static void check_evidence(lt_result *result)
         result_invalid(result, "interrupted: this is a partial report");
 }
 
+/* The stock while the run lasted. Readings that fail now and then are no harm; but when most of
+ * them do, nobody knows where the stock has been. */
+static void check_watch(lt_result *result)
+{
+    const lt_stock_watch *watch = &result->watch;
+    if (watch->foreign > 0)
+        result_invalid(result, "%" PRId64 " readings of the stock got that of another sale",
+                       watch->foreign);
+    if (watch->other > 0)
+        result_invalid(result,
+                       "%" PRId64 " readings of the stock got another initial stock or strategy "
+                       "than asked for",
+                       watch->other);
+    if (watch->failed > watch->while_buying)
+        result_invalid(result,
+                       "%" PRId64 " readings of the stock failed while the run lasted, and %d did "
+                       "not",
+                       watch->failed, watch->while_buying);
+}
+
 void validity_check(lt_result *result, const lt_plan *plan)
 {
     check_generator(result);
@@ -148,4 +168,5 @@ void validity_check(lt_result *result, const lt_plan *plan)
     check_transport(result, plan);
     check_users(result, plan);
     check_evidence(result);
+    check_watch(result);
 }

@@ -81,7 +81,10 @@ lt_response response_read(CURL *easy, CURLcode result, const char *body, size_t 
 
 bool response_denies_sale(const lt_response *response)
 {
-    return response->outcome == OUT_SOLD_OUT || response->outcome == OUT_LIMIT ||
-           (response->outcome == OUT_ERROR && (response->status == 404 || response->status == 409 ||
-                                               response->status == 410 || response->status == 422));
+    static const long for_now[] = {408, 425, 429, 499};
+    bool refused =
+        response->outcome == OUT_ERROR && response->status >= 400 && response->status < 500;
+    for (size_t i = 0; i < sizeof(for_now) / sizeof(for_now[0]); i++)
+        refused = refused && response->status != for_now[i];
+    return refused || response->outcome == OUT_SOLD_OUT || response->outcome == OUT_LIMIT;
 }

@@ -264,9 +264,9 @@ static void add_targets(cJSON *json, const lt_result *result, const lt_plan *pla
 static void add_stock_curve(cJSON *json, const lt_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(json, "stock_curve");
-    int step = result->sample_count / 500 + 1;
-    for (int i = 0; i < result->sample_count; i += step) {
-        const lt_stock_sample *sample = &result->samples[i];
+    int step = result->watch.count / 500 + 1;
+    for (int i = 0; i < result->watch.count; i += step) {
+        const lt_stock_sample *sample = &result->watch.samples[i];
         cJSON *item = cJSON_CreateObject();
         add_figure(item, "t_s", sample->at_s);
         add_count(item, "remaining", sample->remaining);

@@ -144,7 +144,8 @@ static bool put_load(lt_run *run)
     }
     mono_ns wall = clock_now(), cpu = cpu_now();
     run_state_start(state, state->tallies.count);
-    lt_stock_sampler *sampler = stock_sampler_start(run->plan, result->sale, state->started_at);
+    lt_stock_sampler *sampler =
+        stock_sampler_start(run->plan, run->spec, result->sale, state->started_at);
     lt_progress *progress = run->quiet ? NULL : progress_new(run->label, state, sampler);
     while (!run_state_wait_finished(state, clock_now() + TICK_NS)) {
         stop_when_due(state);
@@ -156,7 +157,9 @@ static bool put_load(lt_run *run)
     progress_free(progress);
     engine_join(engine);
     if (sampler)
-        result->samples = stock_sampler_stop(sampler, &result->sample_count);
+        result->watch = stock_sampler_stop(sampler);
+    else
+        result_invalid(result, "the stock was not watched: out of memory, or of threads");
     return true;
 }
 

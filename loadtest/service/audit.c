@@ -85,13 +85,15 @@ static int64_t ask_for_unknowns(lt_auditor *auditor, const lt_tally *tally, mono
     for (size_t i = 0; i < tally->receipt_count; i++) {
         int64_t ticket = tally->receipts[i].ticket;
         lt_audit_entry *entry = entry_of(auditor, ticket);
-        char request[REQUEST_ID_MAX];
+        char request[REQUEST_ID_MAX], user[USER_NAME_MAX];
         if (entry->kind != RECEIPT_UNKNOWN || entry->fate != FATE_OPEN)
             continue;
         run_state_request_id(auditor->state, ticket, request);
+        plan_user_name(auditor->state->plan, ticket, user);
         /* Each answer may take seconds when the service is in trouble. */
         if (clock_now() < deadline)
-            entry->fate = sale_fate(auditor->http, auditor->state->plan, request);
+            entry->fate =
+                sale_fate(auditor->http, auditor->state->plan, auditor->state->sale, request, user);
         open += entry->fate == FATE_OPEN;
     }
     return open;
@@ -213,7 +215,8 @@ static void judge_unknown(lt_audit *report, const lt_audit_entry *entry)
     report->unknown_sold += there;
     report->unknown_not_sold += !there && entry->fate == FATE_NEVER;
     report->unknown_open += !there && entry->fate == FATE_OPEN;
-    report->contradicted += entry->fate == (there ? FATE_NEVER : FATE_SOLD);
+    report->contradicted +=
+        entry->fate == FATE_OTHER || entry->fate == (there ? FATE_NEVER : FATE_SOLD);
 }
 
 static void judge_entry(lt_audit *report, const lt_audit_entry *entry)

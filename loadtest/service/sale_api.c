@@ -16,9 +16,10 @@
 #define REQUEST_MS                                                                                 \
     10000                 /* the time of a request, as the service's contract has it: so long, ... \
                            */
-#define RESERVE_MS  1000  /* ... or so much longer than the sale's wait where that is longer */
-#define MARGIN_MS   1000  /* beyond it, until "no order" is final */
-#define WAIT_MAX_MS 60000 /* the longest wait that a sale can have */
+#define RESERVE_MS   1000 /* ... or so much longer than the sale's wait where that is longer */
+#define MARGIN_MS    1000 /* beyond it, until "no order" is final */
+#define WAIT_MAX_MS  60000 /* the longest wait that a sale can have */
+#define SEGMENTS_MAX 1024  /* that a stock can be split into */
 
 static bool whole_number(const cJSON *object, const char *name, int64_t *ret)
 {
@@ -128,13 +129,69 @@ static char *sale_body(const lt_plan *plan, const lt_sale_spec *spec)
 }
 
 /* The terms that follow from what was asked for, where the answer does not name them. */
-static lt_sale terms_asked(const lt_plan *plan, const lt_sale_spec *spec)
+static lt_sale terms_asked(const lt_sale_spec *spec)
 {
     bool sharded = strcmp(spec->strategy, "sharded") == 0;
     return (lt_sale){.wait_ms = spec->wait_ms == SALE_NOT_GIVEN ? WAIT_MAX_MS : spec->wait_ms,
                      .segments = !sharded             ? 1
                                  : spec->segments > 0 ? spec->segments
-                                                      : plan->stock + 1};
+                                                      : SEGMENTS_MAX};
+}
+
+/* Whether a number in the answer is the one asked for; what was left to the service may be any. */
+static bool keeps_number(const cJSON *json, const char *name, int64_t asked, char *err,
+                         size_t err_len)
+{
+    int64_t told = asked;
+    if (asked == SALE_NOT_GIVEN || !cJSON_GetObjectItemCaseSensitive(json, name) ||
+        (whole_number(json, name, &told) && told == asked))
+        return true;
+    snprintf(err, err_len, "POST /sales: the sale has another %s than the %lld asked for", name,
+             (long long)asked);
+    return false;
+}
+
+static bool keeps_text(const cJSON *json, const char *name, const char *asked, char *err,
+                       size_t err_len)
+{
+    const cJSON *told = cJSON_GetObjectItemCaseSensitive(json, name);
+    if (asked[0] == '\0' || !told ||
+        (cJSON_IsString(told) && strcmp(told->valuestring, asked) == 0))
+        return true;
+    snprintf(err, err_len, "POST /sales: the sale has another %s than the \"%s\" asked for", name,
+             asked);
+    return false;
+}
+
+/* Whether the terms that the answer names are those asked for. The verdict rests on them: a sale
+ * with a wider limit, or in more segments, would be judged by what it allows itself. */
+static bool keeps_terms(const cJSON *json, const lt_plan *plan, const lt_sale_spec *spec, char *err,
+                        size_t err_len)
+{
+    bool sharded = strcmp(spec->strategy, "sharded") == 0;
+    return keeps_text(json, "item", plan->item, err, err_len) &&
+           keeps_text(json, "strategy", spec->strategy, err, err_len) &&
+           keeps_text(json, "durability", spec->durability, err, err_len) &&
+           keeps_number(json, "stock", plan->stock, err, err_len) &&
+           keeps_number(json, "per_user_limit", spec->per_user_limit, err, err_len) &&
+           keeps_number(json, "lease_ms", spec->lease_ms, err, err_len) &&
+           keeps_number(json, "wait_ms", spec->wait_ms, err, err_len) &&
+           keeps_number(json, "hold_ms", spec->hold_ms, err, err_len) &&
+           keeps_number(json, "segments", sharded ? spec->segments : SALE_NOT_GIVEN, err, err_len);
+}
+
+/* The wait and the segments that the answer names: of a stock that is not split, one. */
+static bool take_terms(const cJSON *json, bool sharded, lt_sale *sale, char *err, size_t err_len)
+{
+    int64_t segments = sale->segments;
+    whole_number(json, "wait_ms", &sale->wait_ms);
+    whole_number(json, "segments", &segments);
+    if (segments > SEGMENTS_MAX || segments < sharded || (!sharded && segments > 1)) {
+        snprintf(err, err_len, "POST /sales: a stock in %lld segments", (long long)segments);
+        return false;
+    }
+    sale->segments = sharded ? segments : 1;
+    return true;
 }
 
 bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec, lt_sale *ret,
@@ -150,17 +207,16 @@ bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec, l
         describe("POST", url, &reply, err, err_len);
         return false;
     }
-    lt_sale sale = terms_asked(plan, spec);
+    lt_sale sale = terms_asked(spec);
     cJSON *json = cJSON_ParseWithOpts(reply.body, NULL, 1);
-    bool good = text(json, "sale", sale.id, sizeof(sale.id));
-    whole_number(json, "wait_ms", &sale.wait_ms);
-    whole_number(json, "segments", &sale.segments);
+    bool named = text(json, "sale", sale.id, sizeof(sale.id));
+    if (!named)
+        snprintf(err, err_len, "POST %s: no sale id in the answer: %.200s", url, reply.body);
+    bool good = named && keeps_terms(json, plan, spec, err, err_len) &&
+                take_terms(json, strcmp(spec->strategy, "sharded") == 0, &sale, err, err_len);
     cJSON_Delete(json);
-    sale.segments = sale.segments < 1 ? 1 : sale.segments;
     if (good)
         *ret = sale;
-    else
-        snprintf(err, err_len, "POST %s: no sale id in the answer: %.200s", url, reply.body);
     return good;
 }
 
@@ -207,7 +263,18 @@ bool sale_targets_alive(lt_http *http, const lt_plan *plan, char *err, size_t er
     return true;
 }
 
-lt_fate sale_fate(lt_http *http, const lt_plan *plan, const char *request)
+/* Whether the order in the answer is this request's, by all that the answer names. */
+static bool is_order_of(const cJSON *json, const lt_plan *plan, const char *sale, const char *user)
+{
+    char err[256];
+    return keeps_text(json, "item", plan->item, err, sizeof(err)) &&
+           keeps_text(json, "sale", sale, err, sizeof(err)) &&
+           keeps_text(json, "user", user, err, sizeof(err)) &&
+           keeps_number(json, "quantity", plan->quantity, err, sizeof(err));
+}
+
+lt_fate sale_fate(lt_http *http, const lt_plan *plan, const char *sale, const char *request,
+                  const char *user)
 {
     char url[512];
     lt_http_reply reply;
@@ -218,9 +285,10 @@ lt_fate sale_fate(lt_http *http, const lt_plan *plan, const char *request)
     char named[80];
     cJSON *json = cJSON_ParseWithOpts(reply.body, NULL, 1);
     bool sold = text(json, "request", named, sizeof(named)) && strcmp(named, request) == 0;
+    bool other = sold && !is_order_of(json, plan, sale, user);
     bool never = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "final"));
     cJSON_Delete(json);
     if (reply.status == 200)
-        return sold ? FATE_SOLD : FATE_OPEN;
+        return other ? FATE_OTHER : sold ? FATE_SOLD : FATE_OPEN;
     return never ? FATE_NEVER : FATE_OPEN;
 }

@@ -36,7 +36,7 @@ typedef struct lt_sale {
 } lt_sale;
 
 /* Closes the item's sale and starts one as `spec` says, at the first target. What the answer does
- * not say is as `spec` has it, or at its most. */
+ * not say is as `spec` has it, or at its most; what it says must be what was asked for. */
 bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec, lt_sale *ret,
                  char *err, size_t err_len);
 
@@ -52,12 +52,15 @@ bool sale_wait_everywhere(lt_http *http, const lt_plan *plan, const char *sale, 
 bool sale_targets_alive(lt_http *http, const lt_plan *plan, char *err, size_t err_len);
 
 typedef enum lt_fate {
-    FATE_OPEN, /* no order yet; or no answer */
-    FATE_SOLD, /* it has an order */
-    FATE_NEVER /* it has none, and none can come any more */
+    FATE_OPEN,  /* no order yet; or no answer */
+    FATE_SOLD,  /* it has an order */
+    FATE_OTHER, /* it has one, of another user, item, sale or quantity */
+    FATE_NEVER  /* it has none, and none can come any more */
 } lt_fate;
 
-/* What the service says became of a request (GET /orders/{request}). */
-lt_fate sale_fate(lt_http *http, const lt_plan *plan, const char *request);
+/* What the service says became of a request that this user made in this sale (GET
+ * /orders/{request}). */
+lt_fate sale_fate(lt_http *http, const lt_plan *plan, const char *sale, const char *request,
+                  const char *user);
 
 #endif

@@ -14,6 +14,12 @@ static void what_became_of_the_unknown(void **unused)
     static const fx_case lies[] = {
         {"--unknown-every 10", "", "SAFE", NULL},
         {"--unknown-every 10 --final-after-ms 1500", "", "SAFE", NULL},
+        {"--unknown-every 10 --lie found.request=\"another\"", "", "SAFE", NULL}, /* no answer */
+        {"--unknown-every 10 --lie found.user=\"mallory\"", "", "LOST", "not as said"},
+        {"--unknown-every 10 --lie found.user=\"mallory\"", "--same-names", "LOST", "not as said"},
+        {"--unknown-every 10 --lie found.item=\"P0002\"", "", "LOST", "not as said"},
+        {"--unknown-every 10 --lie found.sale=\"s9\"", "", "LOST", "not as said"},
+        {"--unknown-every 10 --lie found.quantity=2", "", "LOST", "not as said"},
         {"--unknown-every 10 --lie missing.status=200", "", "LOST", "not as said"},
     };
     fx_judge_all(lies, COUNT(lies));

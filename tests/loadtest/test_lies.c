@@ -61,6 +61,32 @@ static void what_a_buyer_is_told(void **unused)
     fx_judge_all(lies, COUNT(lies));
 }
 
+/* The terms decide what is right, so the shop has no say in them. */
+static void what_the_sale_is(void **unused)
+{
+    (void)unused;
+    static const fx_case lies[] = {
+        {"--lie sale.segments=100000 --busy-every 3", "--stock 300", "INVALID", "100000 segments"},
+        {"--lie sale.segments=2", "", "INVALID", "2 segments"},
+        {"--lie sale.segments=0", "", "SAFE", NULL},
+        {"--lie sale.segments=-1", "--strategy sharded", "INVALID", "-1 segments"},
+        {"--lie sale.segments=1025", "--strategy sharded", "INVALID", "1025 segments"},
+        {"--lie sale.segments=8", "--strategy sharded --segments 4", "INVALID", "another segments"},
+        {"", "--strategy sharded --segments 4", "SAFE", NULL},
+        {"--lie sale.strategy=\"none\"", "", "INVALID", "another strategy"},
+        {"--lie sale.item=\"P0002\"", "", "INVALID", "another item"},
+        {"--lie sale.stock=101", "", "INVALID", "another stock"},
+        {"--lie sale.per_user_limit=0", "--per-user-limit 1", "INVALID", "another per_user_limit"},
+        {"--lie sale.lease_ms=7", "--lease-ms 500", "INVALID", "another lease_ms"},
+        {"--lie sale.wait_ms=7", "--wait-ms 500", "INVALID", "another wait_ms"},
+        {"--lie sale.hold_ms=7", "--hold-ms 1", "INVALID", "another hold_ms"},
+        {"--lie sale.durability=\"none\"", "--durability replicated", "INVALID",
+         "another durability"},
+        {"", "--lease-ms 500 --wait-ms 500 --hold-ms 1 --durability replicated", "SAFE", NULL},
+    };
+    fx_judge_all(lies, COUNT(lies));
+}
+
 static void what_the_stock_says(void **unused)
 {
     (void)unused;
@@ -90,6 +116,25 @@ static void what_the_stock_says(void **unused)
         {"--defect lose", "--requests 60", "LOST", "I1"},
         /* Half is sold, all is said to be. */
         {"--defect early --lie stock.remaining=0 --lie stock.units=100", "", "LOST", "I1 units in"},
+    };
+    fx_judge_all(lies, COUNT(lies));
+}
+
+/* 300 requests of 10 users take half a second; the stock is read some 25 times meanwhile. */
+static void what_the_stock_says_meanwhile(void **unused)
+{
+    (void)unused;
+    static const fx_case lies[] = {
+        {"--delay-us 15000", "", "SAFE", NULL},
+        {"--delay-us 15000 --lie mid.sale=\"s9\"", "", "INVALID", "another sale"},
+        {"--delay-us 15000 --lie mid.initial=200", "", "INVALID", "another initial"},
+        {"--delay-us 15000 --lie mid.strategy=\"none\"", "", "INVALID", "another initial"},
+        {"--delay-us 15000 --lie mid.oversold=1", "", "OVERSOLD", "own count"},
+        {"--delay-us 15000 --lie mid.lost_updates=1", "", "LOST", "own count"},
+        {"--delay-us 15000 --lie mid.remaining=-1", "", "OVERSOLD", "lowest seen"},
+        {"--delay-us 15000 --lie mid.units=101", "", "OVERSOLD", "most seen"},
+        {"--delay-us 15000 --lie mid.status=500", "", "INVALID", "readings of the stock failed"},
+        {"--delay-us 15000 --lie mid.status=500", "--requests 1000", "SAFE", NULL},
     };
     fx_judge_all(lies, COUNT(lies));
 }
@@ -145,6 +190,8 @@ static void what_can_not_be_read(void **unused)
 {
     (void)unused;
     static const fx_case lies[] = {
+        {"--ports 2 --hang-last", "--rate 100 --users 20 --duration 1s", "INVALID",
+         "answered nothing at all"},
         {"--drop-pages 1", "", "SAFE", NULL},
         {"--drop-pages 2 --unknown-every 10", "", "SAFE", NULL},
         {"--drop-pages 1000", "", "INVALID", "GET /orders"},
@@ -178,6 +225,10 @@ static void what_a_replay_is_told(void **unused)
         {"--lie replayed.quantity=7", "--replay 0.5", "LOST", "not what was asked for"},
         {"--defect deny", "--replay 0.5", "LOST", "as if nothing had been sold"},
         {"--lie replayed.status=422", "--replay 0.5", "LOST", "as if nothing had been sold"},
+        {"--lie replayed.status=400", "--replay 0.5", "LOST", "as if nothing had been sold"},
+        {"--lie replayed.status=401", "--replay 0.5", "LOST", "as if nothing had been sold"},
+        {"--lie replayed.status=403", "--replay 0.5", "LOST", "as if nothing had been sold"},
+        {"--lie told.status=500", "--replay 0.5", "INVALID", "replays made"},
         /* "Busy", 429 and the like say nothing, unless they are all that is said. */
         {"--replay-busy 2", "--replay 0.5", "SAFE", NULL},
         {"--defect busy_again", "--replay 0.5", "INVALID", "replays whose answer tells"},
@@ -204,9 +255,14 @@ static void the_truth_is_safe_every_time(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_buyer_is_told),  cmocka_unit_test(what_the_stock_says),
-        cmocka_unit_test(what_the_ledger_lists), cmocka_unit_test(what_can_not_be_read),
-        cmocka_unit_test(what_a_replay_is_told), cmocka_unit_test(the_truth_is_safe_every_time),
+        cmocka_unit_test(what_a_buyer_is_told),
+        cmocka_unit_test(what_the_sale_is),
+        cmocka_unit_test(what_the_stock_says_meanwhile),
+        cmocka_unit_test(what_the_stock_says),
+        cmocka_unit_test(what_the_ledger_lists),
+        cmocka_unit_test(what_can_not_be_read),
+        cmocka_unit_test(what_a_replay_is_told),
+        cmocka_unit_test(the_truth_is_safe_every_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,11 +9,13 @@
  *   --unknown-every N      every Nth buy is answered 504; every second of them has not bought
  *   --serve-connections N  as a server with N threads: further connections wait for one to close
  *   --replay-busy N        every Nth replay is refused as busy
+ *   --hang-last            buys at the last port are never answered
  *   --drop-pages N         the first N requests for a page of the ledger are reset
  *   --final-after-ms N     "no such order" becomes final so long after the first question
  *   --defect NAME          what the service does wrong: service.h lists the names' meanings
  *   --lie PLACE.FIELD=V    what it says wrong (lies.h); may be repeated. Places: told (a 201),
- *                          replayed, stock, ledger (its entries), page, page2, found, missing, sale
+ *                          replayed, stock (mid, before the 200th buy), ledger (its entries), page,
+ * page2, found, missing, sale
  *   --log FILE             each buy: request,received_ns,replied_ns (CLOCK_MONOTONIC)
  *
  * The log is the truth that tests hold loadtest's figures against.
@@ -56,6 +58,9 @@ static bool read_option(struct setup *setup, int option, const char *value)
     case 'R':
         setup->service.replay_busy = number;
         return number > 0;
+    case 'h':
+        setup->server.hang_last = true;
+        return true;
     case 'P':
         setup->server.drop_pages = number;
         return number > 0;
@@ -94,6 +99,7 @@ int main(int argc, char **argv)
         {"unknown-every", required_argument, NULL, 'u'},
         {"serve-connections", required_argument, NULL, 'c'},
         {"replay-busy", required_argument, NULL, 'R'},
+        {"hang-last", no_argument, NULL, 'h'},
         {"drop-pages", required_argument, NULL, 'P'},
         {"final-after-ms", required_argument, NULL, 'f'},
         {"lie", required_argument, NULL, 'L'},

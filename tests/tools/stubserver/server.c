@@ -24,11 +24,13 @@
 #define EVENTS_MAX 256
 #define PORTS_MAX  64
 #define NS_PER_S   INT64_C(1000000000)
+#define HANG_NS    (3600 * NS_PER_S) /* longer than any test */
 
 /* What an epoll event points to. */
 struct connection {
     int fd;
     bool listening, is_timer;
+    bool hangs;              /* a buy never gets an answer */
     bool served;             /* counts among serve_connections */
     bool pending;            /* a delayed reply is on its way */
     struct connection *next; /* in the queue of those not served yet, or in the list of the dead */
@@ -128,6 +130,8 @@ static void accept_all(struct server *server, int listener)
             close(fd);
             continue;
         }
+        connection->hangs = server->options->hang_last &&
+                            listener == server->listeners[server->options->ports - 1].fd;
         connection->fd = fd;
         *server->queue_tail = connection;
         server->queue_tail = &connection->next;
@@ -228,6 +232,8 @@ static bool handle(struct server *server, struct connection *connection,
         }
         delay = script_delay(server->script, server->buys);
     }
+    if (connection->hangs && strcmp(request->path, "/buy") == 0)
+        delay = HANG_NS;
     if (delay > 0) {
         struct waiting_reply reply = {.due = received + delay,
                                       .received = received,

@@ -12,6 +12,7 @@
 struct server_options {
     int ports;             /* to listen on, all for the same service */
     int serve_connections; /* only so many at a time are read; the others wait. 0: no limit */
+    bool hang_last;        /* buys at the last of the ports are never answered */
     unsigned drop_pages;   /* the first so many requests for GET /orders are reset */
     FILE *log;             /* of every buy: request, received_ns, replied_ns; or NULL */
 };

@@ -9,9 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-#define PAGE_ORDERS 40
-#define REPLY_MAX   (256 * 1024)
-#define TENTH       10
+#define PAGE_ORDERS  40
+#define REPLY_MAX    (256 * 1024)
+#define TENTH        10
+#define MID_ATTEMPTS 200 /* buys, after which GET /stock is "stock", and "mid" before */
 
 struct service {
     struct service_options options;
@@ -124,6 +125,21 @@ static void body_value(const char *body, const char *name, char *value, size_t s
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
+/* The other terms: those that were asked for, and those to lie about. */
+static void put_terms(struct text *text, const char *body)
+{
+    static const char *const names[] = {"per_user_limit", "lease_ms", "hold_ms", "segments"};
+    char value[32];
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        body_value(body, names[i], value, sizeof(value));
+        if (value[0] != '\0' || lies_about(text->lies, "sale", names[i]) != NULL)
+            text_number(text, "sale", names[i], strtoll(value, NULL, 10));
+    }
+    body_value(body, "durability", value, sizeof(value));
+    if (value[0] != '\0')
+        text_word(text, "sale", "durability", value);
+}
+
 static struct service_reply open_sale(struct service *service,
                                       const struct service_request *request)
 {
@@ -145,7 +161,9 @@ static struct service_reply open_sale(struct service *service,
     text_word(&text, "sale", "item", service->item);
     text_word(&text, "sale", "sale", service->sale);
     text_word(&text, "sale", "strategy", service->strategy);
+    text_number(&text, "sale", "stock", service->initial);
     text_number(&text, "sale", "wait_ms", service->wait_ms);
+    put_terms(&text, body);
     return end(service, &text, "sale", 201);
 }
 
@@ -156,15 +174,17 @@ static struct service_reply show_stock(struct service *service)
     struct text text = begin(service);
     text_word(&text, "stock", "item", service->item);
     /* Lies about what a sale is come later: before the first buy nobody could tell. */
-    const char *place = service->attempts == 0 ? "stock before" : "stock";
+    const char *place = service->attempts == 0             ? "stock before"
+                        : service->attempts < MID_ATTEMPTS ? "mid"
+                                                           : "stock";
     text_word(&text, place, "sale", service->sale);
-    text_word(&text, "stock", "strategy", service->strategy);
-    text_number(&text, "stock", "initial", service->initial);
-    text_number(&text, "stock", "remaining", service->remaining);
-    text_number(&text, "stock", "orders", (int64_t)service->ledger.count);
-    text_number(&text, "stock", "units", service->units);
-    text_number(&text, "stock", "oversold", over > 0 ? over : 0);
-    text_number(&text, "stock", "lost_updates", lost > 0 ? lost : 0);
+    text_word(&text, place, "strategy", service->strategy);
+    text_number(&text, place, "initial", service->initial);
+    text_number(&text, place, "remaining", service->remaining);
+    text_number(&text, place, "orders", (int64_t)service->ledger.count);
+    text_number(&text, place, "units", service->units);
+    text_number(&text, place, "oversold", over > 0 ? over : 0);
+    text_number(&text, place, "lost_updates", lost > 0 ? lost : 0);
     return end(service, &text, place, 200);
 }
 
