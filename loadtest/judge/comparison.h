@@ -57,8 +57,8 @@ static inline const lt_result *row_shown(const lt_row *row)
 }
 
 /*
- * A comparison by preset whose unlocked run sold correctly proves nothing: the load was too mild
- * for the others' safety to mean anything. True when that happened.
+ * A comparison by preset without an unlocked run that sold wrongly proves nothing: the load was too
+ * mild for the others' safety to mean anything. True when that happened.
  */
 bool comparison_missed_control(const lt_comparison *comparison);
 

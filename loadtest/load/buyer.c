@@ -326,9 +326,12 @@ static void judge_replay(lt_buyer *buyer, const lt_response *response)
 {
     lt_tally *tally = buyer->tally;
     bool sold = response->outcome == OUT_SOLD;
-    bool same = sold && strcmp(response->told.order, buyer->request.sale.told.order) == 0;
+    const lt_told *before = &buyer->request.sale.told;
+    bool same = sold && strcmp(response->told.order, before->order) == 0;
+    bool left_other = same && strcmp(response->told.remaining, before->remaining) != 0;
     counter_add(&tally->replays, 1);
     counter_add(&tally->replays_same, same);
+    counter_add(&tally->told_other, left_other && !response->is_error);
     counter_add(&tally->replays_other, sold && !same);
     counter_add(&tally->replays_refused, response_denies_sale(response));
 }

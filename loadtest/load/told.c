@@ -14,15 +14,15 @@
 void told_read(const char *body, size_t length, lt_told *ret)
 {
     const lt_json_member members[] = {
-        {"order", ret->order, sizeof(ret->order)},
-        {"request", ret->request, sizeof(ret->request)},
-        {"item", ret->item, sizeof(ret->item)},
-        {"sale", ret->sale, sizeof(ret->sale)},
-        {"user", ret->user, sizeof(ret->user)},
-        {"quantity", ret->quantity, sizeof(ret->quantity)},
-        {"remaining", ret->remaining, sizeof(ret->remaining)},
+        {"order", ret->order, sizeof(ret->order), false},
+        {"request", ret->request, sizeof(ret->request), false},
+        {"item", ret->item, sizeof(ret->item), false},
+        {"sale", ret->sale, sizeof(ret->sale), false},
+        {"user", ret->user, sizeof(ret->user), false},
+        {"quantity", ret->quantity, sizeof(ret->quantity), true},
+        {"remaining", ret->remaining, sizeof(ret->remaining), true},
     };
-    json_members(body, length, members, sizeof(members) / sizeof(members[0]));
+    ret->whole = json_members(body, length, members, sizeof(members) / sizeof(members[0]));
 }
 
 static lt_told_truth check_remaining(const lt_told *told, const lt_plan *plan)
@@ -59,6 +59,7 @@ lt_told_truth told_check(const lt_told *told, const lt_run_state *state, int64_t
         {"user", check_text(told->user, user)},
         {"quantity", check_text(told->quantity, quantity)},
         {"remaining", check_remaining(told, plan)},
+        {"form", told->whole ? TOLD_AS_ASKED : TOLD_LESS},
     };
     lt_told_truth worst = TOLD_AS_ASKED;
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {

@@ -18,6 +18,7 @@
 typedef struct lt_told {
     char order[TOLD_MAX], request[TOLD_MAX], item[TOLD_MAX], sale[TOLD_MAX], user[TOLD_MAX];
     char quantity[24], remaining[24];
+    bool whole; /* one object, each of these once, and nothing else */
 } lt_told;
 
 typedef enum lt_told_truth {

@@ -55,7 +55,7 @@ void report_table(FILE *out, const lt_comparison *comparison)
         "  cmds/sale: Redis commands per sale; lock p99: wait for the lock, in ms, as the\n"
         "  instances count it. p50 and p99 are of sold requests.\n");
     if (comparison_missed_control(comparison))
-        fprintf(out, "  invalid: the unlocked run sold correctly, so this load proves nothing "
+        fprintf(out, "  invalid: no unlocked run sold wrongly, so this load proves nothing "
                      "about the others\n");
     for (int i = 0; i < comparison->row_count; i++) {
         const lt_row *row = &comparison->rows[i];

@@ -37,10 +37,39 @@ static void members_are_found_only_outermost(void **unused)
     }
 }
 
+static void an_object_is_whole_and_says_things_once(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *json;
+        bool whole;
+    } table[] = {
+        {"{\"order\":1}", true},
+        {" {\"order\":[{\"order\":2}],\"a\":1}\n", true},
+        {"{\"order\":1,\"order\":1}", false},
+        {"{\"order\":1}x", false},
+        {"x{\"order\":1}", false},
+        {"{\"order\":1}}", false},
+        {"{\"order\":1}{}", false},
+        {"{\"order\":1", false},
+        {"{\"order\":1}\"\"", false},
+        {"{\"order\":\"1", false},
+        {"[1]", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < COUNT(table); i++) {
+        char value[16];
+        const lt_json_member member = {"order", value, sizeof(value), false};
+        assert_int_equal(json_members(table[i].json, strlen(table[i].json), &member, 1),
+                         table[i].whole);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_found_only_outermost),
+        cmocka_unit_test(an_object_is_whole_and_says_things_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -461,20 +461,24 @@ static void strategies_take_turns_and_are_ranked(void **unused)
     fx_dir_remove(dir);
 }
 
-/* By preset, the unlocked run must go wrong; if it does not, the load was too mild. */
+/* By preset, there must be an unlocked run, and it must sell wrongly, not just slowly; if it does
+ * not, the load was too mild. */
 static void a_missed_negative_control_proves_nothing(void **unused)
 {
     (void)unused;
     static const struct {
-        const char *defect;
+        const char *option, *value, *strategy, *stock;
         int exit_code;
-    } table[] = {{"none", 3}, {"oversell", 0}};
-    for (size_t i = 0; i < 2; i++) {
-        stub = fx_stub_start(ARGS("--defect", table[i].defect));
+    } table[] = {{"--defect", "none", "none", "100", 3},
+                 {"--defect", "oversell", "none", "100", 0},
+                 {"--busy-every", "3", "none", "400", 3}, /* undersold: no more than busy */
+                 {"--defect", "none", "atomic", "100", 3}};
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        stub = fx_stub_start(ARGS(table[i].option, table[i].value));
         fx_load *load =
             fx_load_run(stub, "compare",
-                        ARGS("--preset", "contended", "--strategies", "none", "--runs", "1",
-                             "--requests", "400", "--users", "4", "--stock", "100"));
+                        ARGS("--preset", "contended", "--strategies", table[i].strategy, "--runs",
+                             "1", "--requests", "400", "--users", "4", "--stock", table[i].stock));
         assert_int_equal(load->exit_code, table[i].exit_code);
         fx_load_free(load);
         stop_stub(NULL);

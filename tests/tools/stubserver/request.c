@@ -71,3 +71,30 @@ long request_read(const char *buffer, size_t length, struct service_request *ret
     *ret_request = request;
     return length >= whole ? (long)whole : 0;
 }
+
+void query_value(const char *query, const char *name, char *value, size_t size)
+{
+    size_t length = strlen(name);
+    value[0] = '\0';
+    while (*query != '\0') {
+        size_t field = strcspn(query, "&");
+        if (field > length && query[length] == '=' && memcmp(query, name, length) == 0) {
+            snprintf(value, size, "%.*s", (int)(field - length - 1), query + length + 1);
+            return;
+        }
+        query += field + (query[field] == '&');
+    }
+}
+
+void body_value(const char *body, const char *name, char *value, size_t size)
+{
+    char quoted[64];
+    value[0] = '\0';
+    snprintf(quoted, sizeof(quoted), "\"%s\":", name);
+    const char *at = strstr(body, quoted);
+    if (at == NULL)
+        return;
+    at += strlen(quoted);
+    at += *at == '"';
+    snprintf(value, size, "%.*s", (int)strcspn(at, "\",}"), at);
+}

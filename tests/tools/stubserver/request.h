@@ -12,4 +12,10 @@
  */
 long request_read(const char *buffer, size_t length, struct service_request *ret_request);
 
+/* The value of name= in a query, "" when there is none. */
+void query_value(const char *query, const char *name, char *value, size_t size);
+
+/* A member of a flat JSON object as loadtest writes it: "name":value or "name":"value". */
+void body_value(const char *body, const char *name, char *value, size_t size);
+
 #endif

@@ -1,6 +1,7 @@
 #include "tests/tools/stubserver/service.h"
 
 #include "tests/tools/stubserver/ledger.h"
+#include "tests/tools/stubserver/request.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -90,37 +91,6 @@ static struct service_reply end(struct service *service, struct text *text, cons
     return (struct service_reply){.status = lies_status(&service->options.lies, place, status),
                                   .body = text->text,
                                   .length = text->length};
-}
-
-/* ---- reading the request --------------------------------------------------------------------- */
-
-/* The value of name= in a query, "" when there is none. */
-static void query_value(const char *query, const char *name, char *value, size_t size)
-{
-    size_t length = strlen(name);
-    value[0] = '\0';
-    while (*query != '\0') {
-        size_t field = strcspn(query, "&");
-        if (field > length && query[length] == '=' && memcmp(query, name, length) == 0) {
-            snprintf(value, size, "%.*s", (int)(field - length - 1), query + length + 1);
-            return;
-        }
-        query += field + (query[field] == '&');
-    }
-}
-
-/* A member of a flat JSON object as loadtest writes it: "name":value or "name":"value". */
-static void body_value(const char *body, const char *name, char *value, size_t size)
-{
-    char quoted[64];
-    value[0] = '\0';
-    snprintf(quoted, sizeof(quoted), "\"%s\":", name);
-    const char *at = strstr(body, quoted);
-    if (at == NULL)
-        return;
-    at += strlen(quoted);
-    at += *at == '"';
-    snprintf(value, size, "%.*s", (int)strcspn(at, "\",}"), at);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
