@@ -154,7 +154,7 @@ static void check_replays(lt_result *result, const lt_plan *plan)
     int64_t told = counter_get(&tally->replays_same) + counter_get(&tally->replays_other) +
                    counter_get(&tally->replays_refused);
     if (plan->replay * (double)bought >= REPLAYS_SURE)
-        add(result, VERDICT_INVALID, "I3", "replays made, as they were asked for",
+        add(result, VERDICT_INVALID, "I3", "sold requests sent again, as asked for",
             counter_get(&tally->replays), ">=", 1);
     if (counter_get(&tally->replays) == 0)
         return;

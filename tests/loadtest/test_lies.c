@@ -236,7 +236,7 @@ static void what_a_replay_is_told(void **unused)
         {"--lie replayed.status=400", "--replay 0.5", "LOST", "as if nothing had been sold"},
         {"--lie replayed.status=401", "--replay 0.5", "LOST", "as if nothing had been sold"},
         {"--lie replayed.status=403", "--replay 0.5", "LOST", "as if nothing had been sold"},
-        {"--lie told.status=500", "--replay 0.5", "INVALID", "replays made"},
+        {"--lie told.status=500", "--replay 0.5", "INVALID", "sent again"},
         /* "Busy", 429 and the like say nothing, unless they are all that is said. */
         {"--replay-busy 2", "--replay 0.5", "SAFE", NULL},
         {"--defect busy_again", "--replay 0.5", "INVALID", "replays whose answer tells"},
