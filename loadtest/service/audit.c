@@ -163,7 +163,7 @@ static void check_named(lt_auditor *auditor, const cJSON *page, const cJSON *ord
     const cJSON *remaining = member_of(order, NULL, "remaining");
     bool complete = user && item && sale && quantity && listed_hash(order) != 0 &&
                     (!remaining || cJSON_IsNumber(remaining));
-    bool same = is_text(user, name) && is_text(item, plan->item) &&
+    bool same = complete && is_text(user, name) && is_text(item, plan->item) &&
                 is_text(sale, auditor->state->sale) && cJSON_IsNumber(quantity) &&
                 quantity->valuedouble == (double)plan->quantity;
     auditor->report.incomplete += !complete;
