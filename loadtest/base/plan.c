@@ -107,3 +107,10 @@ bool sale_spec_parse(const char *text, const lt_sale_spec *defaults, lt_sale_spe
     *ret = spec;
     return true;
 }
+
+bool plan_replays(const lt_plan *plan, int64_t ticket)
+{
+    uint64_t mixed = ((uint64_t)ticket + plan->seed) * UINT64_C(0x9E3779B97F4A7C15);
+    mixed = (mixed ^ (mixed >> 29)) * UINT64_C(0xBF58476D1CE4E5B9);
+    return (double)(mixed >> 11) * 0x1p-53 < plan->replay;
+}

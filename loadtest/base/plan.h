@@ -104,4 +104,8 @@ bool sale_spec_parse(const char *text, const lt_sale_spec *defaults, lt_sale_spe
 /* A spec in which nothing is given. */
 lt_sale_spec sale_spec_none(void);
 
+/* Whether this request, once sold, is of the share that is sent again; the same for the same seed.
+ */
+bool plan_replays(const lt_plan *plan, int64_t ticket);
+
 #endif

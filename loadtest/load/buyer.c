@@ -16,6 +16,7 @@
 #define BODY_MAX       4096 /* more of an answer is counted, not kept */
 #define WARM_UP_MS     3000L
 #define CONNECT_MAX_MS 5000L
+#define REPLAY_TRIES   50
 
 typedef enum lt_stage { STAGE_WARM_UP, STAGE_BUYING, STAGE_REPLAYING } lt_stage;
 
@@ -243,10 +244,11 @@ static void write_url(lt_buyer *buyer)
                  plan->quantity);
 }
 
-static void prepare_attempt(lt_buyer *buyer)
+static bool prepare_attempt(lt_buyer *buyer)
 {
     buyer->body_length = 0;
     curl_easy_setopt(buyer->easy, CURLOPT_URL, buyer->url);
+    return true;
 }
 
 void buyer_take(lt_buyer *buyer, int64_t ticket, mono_ns due)
@@ -262,15 +264,6 @@ void buyer_take(lt_buyer *buyer, int64_t ticket, mono_ns due)
     prepare_attempt(buyer);
     counter_add(&buyer->tally->issued, 1);
     buyer->request.sent = clock_now();
-}
-
-/* Whether this sold request is of the share that is sent again; the same for the same seed. */
-static bool chosen_for_replay(const lt_buyer *buyer)
-{
-    const lt_plan *plan = buyer->state->plan;
-    uint64_t mixed = ((uint64_t)buyer->request.ticket + plan->seed) * UINT64_C(0x9E3779B97F4A7C15);
-    mixed = (mixed ^ (mixed >> 29)) * UINT64_C(0xBF58476D1CE4E5B9);
-    return (double)(mixed >> 11) * 0x1p-53 < plan->replay;
 }
 
 static void keep_receipt(lt_buyer *buyer, const lt_response *response)
@@ -336,6 +329,13 @@ static void judge_replay(lt_buyer *buyer, const lt_response *response)
     counter_add(&tally->replays_refused, response_denies_sale(response));
 }
 
+/* "Busy", or no answer, tells nothing about the order: it is asked for again, a few times. */
+static bool replay_again(lt_buyer *buyer, const lt_response *response)
+{
+    return response->outcome != OUT_SOLD && !response_denies_sale(response) &&
+           !run_state_is_cut(buyer->state) && ++buyer->request.attempt < REPLAY_TRIES;
+}
+
 static bool retry_wanted(const lt_buyer *buyer, const lt_response *response)
 {
     return response->outcome == OUT_UNKNOWN && !run_state_is_cut(buyer->state) &&
@@ -371,6 +371,8 @@ bool buyer_settle(lt_buyer *buyer, CURLcode code)
     check_told(buyer, &response);
     count_attempt(buyer, &response);
     if (buyer->request.stage == STAGE_REPLAYING) {
+        if (replay_again(buyer, &response))
+            return prepare_attempt(buyer);
         judge_replay(buyer, &response);
         return false;
     }
@@ -379,16 +381,15 @@ bool buyer_settle(lt_buyer *buyer, CURLcode code)
         buyer->request.attempt++;
         buyer->request.was_unknown = true;
         counter_add(&buyer->tally->retries, 1);
-        prepare_attempt(buyer);
-        return true;
+        return prepare_attempt(buyer);
     }
     settle_as(buyer, &response, response.came ? END_COMPLETED : END_FAILED);
-    if (response.outcome != OUT_SOLD || !chosen_for_replay(buyer))
+    if (response.outcome != OUT_SOLD || !plan_replays(buyer->state->plan, buyer->request.ticket))
         return false;
     buyer->request.stage = STAGE_REPLAYING;
+    buyer->request.attempt = 0;
     buyer->request.sale = response;
-    prepare_attempt(buyer);
-    return true;
+    return prepare_attempt(buyer);
 }
 
 void buyer_abandon(lt_buyer *buyer)
