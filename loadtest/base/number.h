@@ -1,5 +1,6 @@
 /*
- * number.h - numbers that people write on the command line, parsed strictly.
+ * number.h - numbers: those that people write on the command line, parsed strictly; and the smaller
+ * and the larger of two.
  */
 #ifndef LOADTEST_NUMBER_H
 #define LOADTEST_NUMBER_H
@@ -15,5 +16,15 @@ bool number_parse_double(const char *text, double low, double high, double *ret)
 
 /* "250ms", "1.5s", "30" (seconds), "5m", as nanoseconds; greater than zero. */
 bool number_parse_duration(const char *text, int64_t *ret);
+
+static inline int64_t number_smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t number_larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 #endif

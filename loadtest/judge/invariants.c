@@ -4,19 +4,10 @@
  */
 #include "loadtest/judge/invariants.h"
 
+#include "loadtest/base/number.h"
 #include "loadtest/judge/redis_check.h"
 
 #include <inttypes.h>
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static bool holds(int64_t observed, const char *relation, int64_t expected)
 {
@@ -56,8 +47,8 @@ static void check_stock(lt_result *result, const lt_plan *plan)
     lt_verdict of_sum = is_at_rest(&result->audit) ? VERDICT_LOST : VERDICT_INVALID;
     const lt_stock *stock = &result->stock;
     const lt_stock_watch *watch = &result->watch;
-    int64_t lowest = smaller(stock->remaining, watch->lowest);
-    int64_t most_units = larger(stock->units, watch->most_units);
+    int64_t lowest = number_smaller(stock->remaining, watch->lowest);
+    int64_t most_units = number_larger(stock->units, watch->most_units);
     redis_check(add(result, of_sum, "I1", "stock = remaining + units ordered",
                     stock->remaining + stock->units, "=", plan->stock),
                 result, plan, CHECK_SUM);
@@ -75,9 +66,9 @@ static void check_stock(lt_result *result, const lt_plan *plan)
                     result->undersold, "=", 0),
                 result, plan, CHECK_REMAINING);
     add(result, VERDICT_OVERSOLD, "", "units oversold, by the service's own count",
-        larger(stock->oversold, watch->most_oversold), "=", 0);
+        number_larger(stock->oversold, watch->most_oversold), "=", 0);
     add(result, VERDICT_LOST, "", "lost updates, by the service's own count",
-        larger(stock->lost_updates, watch->most_lost), "=", 0);
+        number_larger(stock->lost_updates, watch->most_lost), "=", 0);
 }
 
 /* I2 to I5: from the ledger, all of it. */

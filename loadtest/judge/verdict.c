@@ -4,6 +4,7 @@
  */
 #include "loadtest/judge/verdict.h"
 
+#include "loadtest/base/number.h"
 #include "loadtest/judge/invariants.h"
 #include "loadtest/judge/validity.h"
 
@@ -15,11 +16,6 @@ bool verdict_is_broken(lt_verdict verdict)
 static int64_t at_least_zero(int64_t value)
 {
     return value > 0 ? value : 0;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Requests that got nothing, and not because their user had all that a limit allows. */
@@ -44,9 +40,9 @@ static int64_t units_undersold(const lt_result *result, const lt_plan *plan)
     int64_t left = at_least_zero(result->stock.remaining);
     if (left <= result->segments * (plan->quantity - 1))
         return 0;
-    left = smaller(left, turned_away(result) * plan->quantity);
+    left = number_smaller(left, turned_away(result) * plan->quantity);
     /* Units that no longer belong to a lost update are no longer for sale either. */
-    return smaller(left, at_least_zero(plan->stock - result->sold_units));
+    return number_smaller(left, at_least_zero(plan->stock - result->sold_units));
 }
 
 static void compute_figures(lt_result *result, const lt_plan *plan)

@@ -4,6 +4,7 @@
  */
 #include "loadtest/service/stock_sampler.h"
 
+#include "loadtest/base/number.h"
 #include "loadtest/service/sale_api.h"
 
 #include <pthread.h>
@@ -34,16 +35,6 @@ static mono_ns pause_at(mono_ns at)
     return at < 60 * NS_PER_S ? 200 * NS_PER_MS : NS_PER_S;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Whether an answer is about this sale, by the terms that were asked for; counts what is not. */
 static bool is_sample(lt_stock_sampler *sampler, const lt_stock *stock)
 {
@@ -68,10 +59,10 @@ static void take_sample(lt_stock_sampler *sampler)
     if (!is_sample(sampler, &stock))
         return;
     lt_stock_watch *seen = &sampler->seen;
-    seen->lowest = smaller(seen->lowest, stock.remaining);
-    seen->most_units = larger(seen->most_units, stock.units);
-    seen->most_oversold = larger(seen->most_oversold, stock.oversold);
-    seen->most_lost = larger(seen->most_lost, stock.lost_updates);
+    seen->lowest = number_smaller(seen->lowest, stock.remaining);
+    seen->most_units = number_larger(seen->most_units, stock.units);
+    seen->most_oversold = number_larger(seen->most_oversold, stock.oversold);
+    seen->most_lost = number_larger(seen->most_lost, stock.lost_updates);
     if (count == SAMPLES_MAX)
         return;
     sampler->samples[count] =

@@ -91,3 +91,11 @@ void dlock_cohort_next(dlock_lock *lock)
     }
     pthread_mutex_unlock(&c->lock);
 }
+
+bool dlock_cohort_end(grant *g, grant_state to)
+{
+    bool changed = dlock_grant_end(g, to);
+    if (changed)
+        dlock_cohort_next(g->lock);
+    return changed;
+}

@@ -19,4 +19,7 @@ bool dlock_cohort_pass(dlock_lock *lock, grant *g);
  * none. */
 void dlock_cohort_next(dlock_lock *lock);
 
+/* dlock_grant_end(), and what is due after it when this call changed the state. */
+bool dlock_cohort_end(grant *g, grant_state to);
+
 #endif

@@ -52,7 +52,6 @@ struct dlock_hold {
     uint64_t context;
     bool of_thread; /* context is a thread's number */
     int count;
-    bool released_by_guard;
     atomic_int lost_fd; /* -1: none yet */
     dlock_time since;
     dlock_hold *next; /* registry */

@@ -46,13 +46,12 @@ static dlock_status end_hold(const dlock_hold *hold)
 {
     dlock_lock *lock = hold->lock;
     grant *g = hold->grant;
+    grant_state state = (grant_state)atomic_load(&g->state);
     dlock_status status = DLOCK_OK;
-    if (hold->released_by_guard) {
-        dlock_watchdog_remove(lock->client->watchdog,
-                              g); /* the next was told when it was released */
-    } else if (atomic_load(&g->state) == GRANT_UNSURE) {
-        dlock_watchdog_remove(lock->client->watchdog, g); /* the rest was done when it was lost */
-        status = DLOCK_UNKNOWN;
+    if (state == GRANT_RELEASED || state == GRANT_UNSURE) {
+        /* By a guarded call, which has seen to the rest. */
+        dlock_watchdog_remove(lock->client->watchdog, g);
+        status = state == GRANT_UNSURE ? DLOCK_UNKNOWN : DLOCK_OK;
     } else if (pass_on(g)) {
         return DLOCK_OK;
     } else {

@@ -115,18 +115,10 @@ static void schedule(grant *g, int64_t ms)
     g->due = renews(g) && !g->renewing ? dlock_sooner(dlock_in_ms(ms), end) : end;
 }
 
-static bool lose(grant *g, grant_state why)
-{
-    bool lost = dlock_grant_end(g, why);
-    if (lost)
-        dlock_cohort_next(g->lock);
-    return lost;
-}
-
 /* The lease ends by itself, but max_hold cuts it short: Redis must hear of that. */
 static void expire(grant *g)
 {
-    if (lose(g, GRANT_EXPIRED) && dlock_passed(g->ends))
+    if (dlock_cohort_end(g, GRANT_EXPIRED) && dlock_passed(g->ends))
         dlock_retried_releases_add(g->lock, g->token);
     dlock_grant_unref(g);
 }
@@ -246,7 +238,7 @@ static bool renewed(watchdog *w, const renewal *r)
     if (good)
         dlock_grant_confirm(r->g, r->asked, r->g->lock->options.lease_ms);
     else if (r->call.no >= r->call.need)
-        lose(r->g, GRANT_TAKEN);
+        dlock_cohort_end(r->g, GRANT_TAKEN);
     return good;
 }
 

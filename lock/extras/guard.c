@@ -95,10 +95,8 @@ static void compose(const dlock_hold *hold, int keys, const dlock_args *args, bo
  * back, which also keeps a late script from running. */
 static void lose(dlock_hold *hold)
 {
-    if (!dlock_grant_end(hold->grant, GRANT_UNSURE))
-        return;
-    dlock_retried_releases_add(hold->lock, hold->grant->token);
-    dlock_cohort_next(hold->lock);
+    if (dlock_cohort_end(hold->grant, GRANT_UNSURE))
+        dlock_retried_releases_add(hold->lock, hold->grant->token);
 }
 
 static void conclude(dlock_hold *hold, long long said, bool release)
@@ -106,17 +104,14 @@ static void conclude(dlock_hold *hold, long long said, bool release)
     dlock_client *client = hold->lock->client;
     if (said == 0) {
         dlock_client_count(client, &client->stats.stale, 1);
-        if (dlock_grant_end(hold->grant, GRANT_TAKEN))
-            dlock_cohort_next(hold->lock);
+        dlock_cohort_end(hold->grant, GRANT_TAKEN);
         return;
     }
     dlock_client_count(client, &client->stats.guarded, 1);
-    if (said == 2) {
+    if (said == 2)
         lose(hold);
-    } else if (release && dlock_grant_end(hold->grant, GRANT_RELEASED)) {
-        hold->released_by_guard = true;
-        dlock_cohort_next(hold->lock);
-    }
+    else if (release)
+        dlock_cohort_end(hold->grant, GRANT_RELEASED);
 }
 
 /* {0}, {1, reply}, {2, reply}: the body's reply is taken out of its wrapping. */
