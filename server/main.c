@@ -14,6 +14,7 @@
 #include "server/base/log.h"
 #include "server/http.h"
 #include "server/options.h"
+#include "server/sale/keeper.h"
 #include "server/sale/sale_start.h"
 #include "server/strategies/registry.h"
 
@@ -191,7 +192,9 @@ static int run(const fs_options *options, const sigset_t *signals)
                   .auth = &auth,
                   .limit = limited ? &limit : NULL,
                   .sales = sale_table_open(&store)};
-    int code = api.sales ? serve(options, &api, signals) : 1;
+    keeper *looking = api.sales ? keeper_start(&store, api.sales) : NULL;
+    int code = looking ? serve(options, &api, signals) : 1;
+    keeper_stop(looking);
     if (api.sales)
         sale_table_close(api.sales);
     store_close(&store);

@@ -1,5 +1,5 @@
 /*
- * sale_table.c - the table of current sales, the keeper that renews it, and the reaper.
+ * sale_table.c - the table of current sales, and the reaper of those that are over.
  *
  * A buyer must never wait for Redis because another item's sale is looked up, nor for a sale that
  * is being closed: so reading the table takes only a lock for reading, one thread at a time asks
@@ -13,10 +13,11 @@
 #include <string.h>
 
 #include "server/base/log.h"
+#include "server/base/ticker.h"
 #include "server/sale/sale_start.h"
 #include "server/strategies/registry.h"
 
-#define LOOK_MS 250
+#define REAP_MS 250
 #define BUCKETS 256
 
 typedef struct table_entry {
@@ -30,11 +31,9 @@ struct sale_table {
     pthread_rwlock_t lock;   /* table and current sales */
     pthread_mutex_t loading; /* one thread at a time asks Redis about sales */
     table_entry *buckets[BUCKETS];
+    int count;        /* of items */
     fs_sale *retired; /* under `loading` */
-    pthread_t keeper, reaper;
-    pthread_mutex_t stop_lock;
-    pthread_cond_t stopped;
-    bool stop;
+    ticker *reaper;
 };
 
 /* ---- one sale -------------------------------------------------------------------------------- */
@@ -113,6 +112,7 @@ static void replace(sale_table *table, const char *item, fs_sale *now)
         entry->next = *bucket_of(table, item);
         snprintf(entry->item, sizeof(entry->item), "%s", item);
         *bucket_of(table, item) = entry;
+        table->count++;
     }
     fs_sale *old = entry ? entry->current : now;
     if (entry)
@@ -211,19 +211,21 @@ void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), 
     pthread_rwlock_unlock(&table->lock);
 }
 
-/* ---- keeper and reaper ----------------------------------------------------------------------- */
-
-/* False: the process ends. */
-static bool pause_between_looks(sale_table *table)
+/* In no particular order; items are never removed. */
+sale_table_item *sale_table_items(sale_table *table, int *ret_count)
 {
-    dlock_time until = dlock_in_ms(LOOK_MS);
-    pthread_mutex_lock(&table->stop_lock);
-    while (!table->stop && !dlock_passed(until))
-        dlock_cond_wait(&table->stopped, &table->stop_lock, until);
-    bool stop = table->stop;
-    pthread_mutex_unlock(&table->stop_lock);
-    return !stop;
+    int count = 0;
+    pthread_rwlock_rdlock(&table->lock);
+    sale_table_item *items = calloc((size_t)table->count + 1, sizeof(*items));
+    for (int i = 0; items && i < BUCKETS; i++)
+        for (table_entry *entry = table->buckets[i]; entry; entry = entry->next)
+            memcpy(items[count++].name, entry->item, sizeof(entry->item));
+    pthread_rwlock_unlock(&table->lock);
+    *ret_count = count;
+    return items;
 }
+
+/* ---- the reaper ------------------------------------------------------------------------------ */
 
 /* Takes a retired sale that nobody uses any more off the list. NULL: there is none. */
 static fs_sale *take_unused(sale_table *table)
@@ -239,61 +241,20 @@ static fs_sale *take_unused(sale_table *table)
     return sale;
 }
 
-static void close_unused(sale_table *table)
+static void close_unused(void *arg)
 {
     fs_sale *sale;
-    while ((sale = take_unused(table)))
+    while ((sale = take_unused(arg)))
         sale_close(sale);
 }
 
-static void *reap(void *arg)
-{
-    do
-        close_unused(arg);
-    while (pause_between_looks(arg));
-    return NULL;
-}
+/* ---- its life -------------------------------------------------------------------------------- */
 
-/* The item after `item` in the table, in no particular order; items are never removed. */
-static bool next_item(sale_table *table, size_t index, char item[IDENT_MAX + 1])
+static void free_table(sale_table *table)
 {
-    bool found = false;
-    pthread_rwlock_rdlock(&table->lock);
-    for (int i = 0; i < BUCKETS && !found; i++) {
-        for (table_entry *entry = table->buckets[i]; entry && !found; entry = entry->next) {
-            found = index-- == 0;
-            if (found)
-                memcpy(item, entry->item, sizeof(entry->item));
-        }
-    }
-    pthread_rwlock_unlock(&table->lock);
-    return found;
-}
-
-static void *keep(void *arg)
-{
-    sale_table *table = arg;
-    char item[IDENT_MAX + 1];
-    bool was_reachable = true;
-    do {
-        bool reachable = store_sync_clock(table->store);
-        if (reachable != was_reachable)
-            log_event(reachable ? LOG_INFO : LOG_WARN, reachable ? "redis_back" : "redis_lost",
-                      NULL);
-        was_reachable = reachable;
-        for (size_t i = 0; reachable && next_item(table, i, item); i++)
-            sale_table_refresh(table, item);
-    } while (pause_between_looks(table));
-    return NULL;
-}
-
-static void stop_thread(sale_table *table, pthread_t thread)
-{
-    pthread_mutex_lock(&table->stop_lock);
-    table->stop = true;
-    pthread_cond_broadcast(&table->stopped);
-    pthread_mutex_unlock(&table->stop_lock);
-    pthread_join(thread, NULL);
+    pthread_mutex_destroy(&table->loading);
+    pthread_rwlock_destroy(&table->lock);
+    free(table);
 }
 
 sale_table *sale_table_open(fs_store *store)
@@ -304,24 +265,16 @@ sale_table *sale_table_open(fs_store *store)
     table->store = store;
     pthread_rwlock_init(&table->lock, NULL);
     pthread_mutex_init(&table->loading, NULL);
-    pthread_mutex_init(&table->stop_lock, NULL);
-    dlock_cond_init(&table->stopped);
-    if (pthread_create(&table->reaper, NULL, reap, table) != 0) {
-        free(table);
-        return NULL;
-    }
-    if (pthread_create(&table->keeper, NULL, keep, table) != 0) {
-        stop_thread(table, table->reaper);
-        free(table);
-        return NULL;
-    }
-    return table;
+    table->reaper = ticker_start(close_unused, table, REAP_MS);
+    if (table->reaper)
+        return table;
+    free_table(table);
+    return NULL;
 }
 
 void sale_table_close(sale_table *table)
 {
-    stop_thread(table, table->keeper);
-    stop_thread(table, table->reaper);
+    ticker_stop(table->reaper);
     for (int i = 0; i < BUCKETS; i++) {
         table_entry *entry = table->buckets[i];
         while (entry) {
@@ -333,9 +286,5 @@ void sale_table_close(sale_table *table)
         }
     }
     close_unused(table);
-    pthread_cond_destroy(&table->stopped);
-    pthread_mutex_destroy(&table->stop_lock);
-    pthread_mutex_destroy(&table->loading);
-    pthread_rwlock_destroy(&table->lock);
-    free(table);
+    free_table(table);
 }

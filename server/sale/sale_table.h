@@ -4,10 +4,9 @@
  *     table ---- item "P0001" ---- sale (current)      counted: a buyer keeps it while it buys
  *          `---- retired: sale, sale                   closed by the reaper once nobody has them
  *
- * A keeper thread looks every quarter of a second whether Redis says the same, and keeps
- * Redis's time meanwhile. So a new sale is in force here well within a second; and a buyer who
- * comes in between is refused by the script and taken to the new sale at once. The reaper is a
- * thread of its own, for closing a sale waits for what its leaders have under way.
+ * The keeper (keeper.h) sees to it that Redis says the same. A buyer who comes before it has looked
+ * is refused by the script and taken to the new sale at once. The reaper is a thread of its own,
+ * for closing a sale waits for what its leaders have under way.
  */
 #ifndef FLASHSALE_SALE_TABLE_H
 #define FLASHSALE_SALE_TABLE_H
@@ -28,7 +27,7 @@ typedef struct fs_sale {
 
 typedef struct sale_table sale_table;
 
-/* Starts both threads. NULL: out of memory or threads. */
+/* Starts the reaper. NULL: out of memory or threads. */
 sale_table *sale_table_open(fs_store *store);
 
 /* Closes all sales. No request may be under way. */
@@ -40,6 +39,13 @@ void sale_table_put(fs_sale *sale);
 
 /* Asks Redis now which sale is the item's current one. */
 sale_status sale_table_refresh(sale_table *table, const char *item);
+
+typedef struct sale_table_item {
+    char name[IDENT_MAX + 1];
+} sale_table_item;
+
+/* All items known here; free the list. NULL, and none: out of memory. */
+sale_table_item *sale_table_items(sale_table *table, int *ret_count);
 
 /* Calls `each` for the current sale of every item known here. */
 void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), void *arg);
