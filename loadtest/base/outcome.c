@@ -29,6 +29,8 @@ static const struct {
     {503, "busy", OUT_BUSY},
     {503, "store_unavailable", OUT_UNAVAILABLE},
     {503, "draining", OUT_ERROR},
+    {503, "sale_damaged", OUT_ERROR},
+    {503, "sale_rolled_back", OUT_ERROR},
     {503, "starting", OUT_ERROR},
     {503, "sale_unreadable", OUT_ERROR},
     {503, "no_random_bits", OUT_ERROR},

@@ -67,6 +67,8 @@ const char *error_hint(const lt_error_entry *entry)
         {"timeout", "no answer in time: more users than server threads, or a lock that waits "
                     "longer than --timeout-ms"},
         {"store_unavailable", "the instance could not reach Redis"},
+        {"sale_damaged", "keys of the sale in Redis are missing or not what they were"},
+        {"sale_rolled_back", "Redis came back without orders that it had acknowledged"},
         {"unknown", "the write was sent to Redis and its reply was lost: is Redis stalled?"},
         {"not_found", "the item or the path is not known there: another service on this port?"},
         {"too_many_connections", "more users than the instance has threads: fewer users, more "

@@ -132,6 +132,10 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
         [BUY_BUSY] = {503, "busy", "the lock was not to be had in time; nothing was bought"},
         [BUY_STALE] = {503, "busy", "the lock was lost; nothing was bought"},
         [BUY_UNAVAILABLE] = {503, "store_unavailable", "Redis did not answer; nothing was bought"},
+        [BUY_DAMAGED] = {503, "sale_damaged",
+                         "the sale's data in Redis are damaged; this try bought nothing"},
+        [BUY_ROLLED_BACK] = {503, "sale_rolled_back",
+                             "Redis has lost orders of this sale; this try bought nothing"},
         [BUY_UNKNOWN] = {504, "unknown",
                          "bought or not: ask GET /orders/{request}, or repeat with the same "
                          "Idempotency-Key and sale="},

@@ -37,7 +37,8 @@ static bool worth_another(const open_sale *sale, const purchase *request, purcha
 static bool is_definite(purchase_outcome outcome)
 {
     return outcome != BUY_BUSY && outcome != BUY_UNAVAILABLE && outcome != BUY_STALE &&
-           outcome != BUY_CLOSED && outcome != BUY_UNKNOWN;
+           outcome != BUY_CLOSED && outcome != BUY_UNKNOWN && outcome != BUY_DAMAGED &&
+           outcome != BUY_ROLLED_BACK;
 }
 
 /* "Sold out" to a retry, from a strategy that writes in steps: an earlier try may have taken its

@@ -50,7 +50,7 @@ static fs_sale *sale_open(fs_store *store, const sale_terms *terms, const fs_str
     }
     for (int k = 0; k < count; k++)
         terms_keys(terms, k, &sale->keys[k]);
-    sale->open_sale = (open_sale){*terms, strategy, store, count, sale->keys};
+    sale->open_sale = (open_sale){*terms, strategy, store, count, sale->keys, sale->known_number};
     if (strategy->open && strategy->open(&sale->open_sale, &sale->state, err, err_len) != 0) {
         free(sale);
         return NULL;

@@ -22,7 +22,8 @@ typedef struct fs_sale {
     _Atomic int64_t sold_out_us; /* dlock_now() when zero units were last read; 0 = never */
     atomic_int refs;
     struct fs_sale *next_retired; /* the table's */
-    sale_keys keys[];             /* open_sale.key_sets of them */
+    _Atomic int64_t known_number[SEGMENTS_MAX];
+    sale_keys keys[]; /* open_sale.key_sets of them */
 } fs_sale;
 
 typedef struct sale_table sale_table;

@@ -1,5 +1,8 @@
-/* open_sale.c - what more than one of the frames does with a sale: its lock, its section. */
+/* open_sale.c - what more than one of the frames does with a sale: its lock, its section, the
+ * scripts' answers, and what is remembered of them. */
 #include "server/selling/open_sale.h"
+
+#include "server/base/log.h"
 
 dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
                            const char *companion, dlock_lock **ret, char *err, size_t err_len)
@@ -8,6 +11,32 @@ dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, 
     all.lease_ms = sale->terms.lease_ms;
     all.companion = companion;
     return dlock_lock_new(sale->store->locks, name, &all, ret, err, err_len);
+}
+
+int64_t sale_known_number(const open_sale *sale, const sale_keys *keys)
+{
+    return atomic_load(&sale->known_number[keys->segment]);
+}
+
+void sale_saw_number(const open_sale *sale, const sale_keys *keys, int64_t number)
+{
+    _Atomic int64_t *known = &sale->known_number[keys->segment];
+    int64_t before = atomic_load(known);
+    while (before < number && !atomic_compare_exchange_weak(known, &before, number)) {
+    }
+}
+
+void sale_answer(const open_sale *sale, const sale_keys *keys, const char *answer, size_t len,
+                 const purchase *asked, purchase_result *result)
+{
+    purchase_answer_script(result, answer, len, asked);
+    result->segment = keys->segment;
+    if (result->outcome == BUY_SOLD || result->outcome == BUY_CONFLICT)
+        sale_saw_number(sale, keys, result->order.number);
+    else if (result->outcome == BUY_DAMAGED)
+        LOG_SOME(LOG_ERROR, "sale_damaged", "keys", keys->base, "detail", answer, NULL);
+    else if (result->outcome == BUY_ROLLED_BACK)
+        LOG_SOME(LOG_ERROR, "sale_rolled_back", "keys", keys->base, "detail", answer, NULL);
 }
 
 void sale_hold(const open_sale *sale, dlock_time deadline)

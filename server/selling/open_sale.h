@@ -13,12 +13,21 @@ typedef struct open_sale {
     fs_store *store;       /* (borrowed) */
     int key_sets;          /* 1, or one a segment */
     const sale_keys *keys; /* so many; keys[0] is the only one of a sale that is not sharded */
+    _Atomic int64_t *known_number; /* so many: the highest order number that was seen; 0 = none */
 } open_sale;
 
 /* Makes a lock for buyers of the sale, with the sale's lease. `companion` is what the names of its
  * further keys start with. */
 dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
                            const char *companion, dlock_lock **ret, char *err, size_t err_len);
+
+/* What this process remembers of the orders under `keys`: a Redis that has fewer has forgotten. */
+int64_t sale_known_number(const open_sale *sale, const sale_keys *keys);
+void sale_saw_number(const open_sale *sale, const sale_keys *keys, int64_t number);
+
+/* A script's answer to one buyer, from the stock under `keys`. */
+void sale_answer(const open_sale *sale, const sale_keys *keys, const char *answer, size_t len,
+                 const purchase *asked, purchase_result *result);
 
 /* Makes the critical section last as long as the sale says, but not beyond the deadline. */
 void sale_hold(const open_sale *sale, dlock_time deadline);

@@ -122,7 +122,7 @@ static void record_order(const open_sale *sale, const purchase *request, uint64_
     dlock_redis_outcome outcome =
         dlock_redis_eval(sale->store->redis, &record, STATE_KEYS, &args, request->deadline, &reply);
     if (outcome == DLOCK_REDIS_OK)
-        purchase_answer_script(result, reply->str, reply->len, request);
+        sale_answer(sale, sale->keys, reply->str, reply->len, request, result);
     else
         purchase_answer(result, purchase_write_failed(sale->store, outcome));
     result->remaining = left;

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 
-#include "server/base/log.h"
 #include "server/selling/sell.lua.h"
 #include "server/store/state.lua.h"
 
@@ -26,7 +25,7 @@ void sell_put_state(dlock_args *args, const open_sale *sale, const sale_keys *ke
 {
     char by[IDENT_MAX + 32];
     snprintf(by, sizeof(by), "%llu %s", (unsigned long long)fence, sale->store->instance);
-    terms_put_state(args, &sale->terms, keys);
+    terms_put_state(args, &sale->terms, keys, sale_known_number(sale, keys));
     dlock_args_text(args, by);
 }
 
@@ -52,19 +51,17 @@ static void answer_all(const sell_buyer *buyers, int count, purchase_outcome out
         purchase_answer(buyers[i].result, outcome);
 }
 
-static void read_answers(const redisReply *reply, const sale_keys *keys, const sell_buyer *buyers,
-                         int count)
+static void read_answers(const open_sale *sale, const sale_keys *keys, const redisReply *reply,
+                         const sell_buyer *buyers, int count)
 {
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != (size_t)count + 1) {
-        LOG_SOME(LOG_ERROR, "sale_damaged", "keys", keys->base, NULL);
-        answer_all(buyers, count, BUY_UNAVAILABLE);
+        answer_all(buyers, count, BUY_UNKNOWN);
         return;
     }
     for (int i = 0; i < count; i++) {
         purchase_result *result = buyers[i].result;
         const redisReply *answer = reply->element[i + 1];
-        purchase_answer_script(result, answer->str, answer->len, buyers[i].request);
-        result->segment = keys->segment;
+        sale_answer(sale, keys, answer->str, answer->len, buyers[i].request, result);
         result->remaining = reply->element[0]->integer;
     }
 }
@@ -78,7 +75,7 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
     dlock_redis_outcome outcome =
         dlock_redis_eval(sale->store->redis, &plain, STATE_KEYS, &args, deadline, &reply);
     if (outcome == DLOCK_REDIS_OK)
-        read_answers(reply, keys, buyers, count);
+        read_answers(sale, keys, reply, buyers, count);
     else
         answer_all(buyers, count, purchase_write_failed(sale->store, outcome));
     freeReplyObject(reply);
@@ -97,7 +94,7 @@ void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold
     dlock_status status =
         dlock_guard_call(hold, guarded, STATE_KEYS, &args, release, deadline, &reply);
     if (status == DLOCK_OK)
-        read_answers(reply, keys, buyers, count);
+        read_answers(sale, keys, reply, buyers, count);
     else
         answer_all(buyers, count, purchase_guard_failed(sale->store, status));
     freeReplyObject(reply);

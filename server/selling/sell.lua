@@ -2,29 +2,37 @@
 -- A request that has an order is answered with it, also when the sale is over. Everything is decided
 -- before the first write.
 --
--- Begins with state.lua, which tells KEYS and ARGV 1 and 2.
--- ARGV  3 "<fence> <instance>" for the records
---       4 "1": a buyer refused here asks the next segment, so leave a mark if less would do
---       5 units there were at first
+-- Begins with state.lua, which tells KEYS and ARGV 1 to 3.
+-- ARGV  4 "<fence> <instance>" for the records
+--       5 "1": a buyer refused here asks the next segment, so leave a mark if less would do
+--       6 units there were at first
 --       then four a buyer: request, user, units, not_after in us of Redis's clock
 --
--- Reply {"damaged"} when something of the sale is missing, or {units left, one answer a buyer ...}.
--- An answer is the new order's record, "=" and the record it had before, or "sold_out", "limit",
--- "late", "void", "closed".
-local open = current == ARGV[1]
-if open and (damaged or users_lost() or not left or left + sold ~= tonumber(ARGV[5])) then
-    return {'damaged'}
-end
+-- Reply {units left, -1 = not known; one answer a buyer ...}. An answer is the new order's record,
+-- "=" and the record it had before, or "closed", "damaged <key>",
+-- "rolled_back <highest order number>", "sold_out", "limit", "late", "void".
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local tail = ' ' .. ARGV[3] .. ' ' .. string.format('%.0f', now)
+local tail = ' ' .. ARGV[4] .. ' ' .. string.format('%.0f', now)
 
-local requests = {}
-for i = 6, #ARGV, 4 do requests[#requests + 1] = ARGV[i] end
-local known = redis.call('HMGET', KEYS[4], unpack(requests))
+local requests, users = {}, {}
+for i = 7, #ARGV, 4 do
+    requests[#requests + 1] = ARGV[i]
+    users[#users + 1] = ARGV[i + 1]
+end
+local known = ask('orders', 'HMGET', KEYS[4], unpack(requests)) or {}
+local has = {}
+if limit > 0 then
+    for i, units in ipairs(ask('users', 'HMGET', KEYS[6], unpack(users)) or {}) do
+        has[users[i]] = number_of(units or '0', 'users')
+    end
+end
+if left and sold and left + sold ~= tonumber(ARGV[6]) then fault('stock') end
+if denied then return denied end
+local refused = refusal()
 
 local before = left
-local fresh, has, records, ids, answers = {}, {}, {}, {}, {}
+local fresh, records, ids, answers = {}, {}, {}, {}
 local function write(request, record)
     fresh[request] = record
     records[#records + 1] = request
@@ -32,21 +40,18 @@ local function write(request, record)
 end
 
 for i, request in ipairs(requests) do
-    local user, units = ARGV[i * 4 + 3], tonumber(ARGV[i * 4 + 4])
+    local user, units = users[i], tonumber(ARGV[i * 4 + 5])
     local record = known[i] or fresh[request]
-    if limit > 0 and not has[user] then
-        has[user] = tonumber(redis.call('HGET', KEYS[6], user) or 0)
-    end
     local answer
     if record == '-' then answer = 'void'
     elseif record and record ~= '>' then answer = '=' .. record
-    elseif not open then answer = 'closed'
+    elseif refused then answer = refused
     elseif record then answer = 'sold_out'
-    elseif now > tonumber(ARGV[i * 4 + 5]) then answer = 'late'
+    elseif now > tonumber(ARGV[i * 4 + 6]) then answer = 'late'
     elseif limit > 0 and has[user] + units > limit then answer = 'limit'
     elseif units > left then
         answer = 'sold_out'
-        if ARGV[4] == '1' and left > 0 then write(request, '>') end
+        if ARGV[5] == '1' and left > 0 then write(request, '>') end
     else
         left = left - units
         number = number + 1
@@ -57,8 +62,19 @@ for i, request in ipairs(requests) do
     end
     answers[i + 1] = answer
 end
+answers[1] = left or -1
+if #records == 0 then return answers end
 
-if #records > 0 then redis.call('HSET', KEYS[4], unpack(records)) end
+may('HSET', KEYS[4], '', '')
+if #ids > 0 then
+    may('DECRBY', KEYS[2], 1)
+    may('INCRBY', KEYS[3], 1)
+    may('RPUSH', KEYS[5], '')
+    if limit > 0 then may('HSET', KEYS[6], '', '') end
+end
+if denied then return denied end
+
+redis.call('HSET', KEYS[4], unpack(records))
 if #ids > 0 then
     redis.call('DECRBY', KEYS[2], before - left)
     redis.call('INCRBY', KEYS[3], before - left)
@@ -67,5 +83,4 @@ if #ids > 0 then
         for user, units in pairs(has) do redis.call('HSET', KEYS[6], user, units) end
     end
 end
-answers[1] = left or -1
 return answers

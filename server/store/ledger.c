@@ -28,7 +28,7 @@ static bool count_segment(fs_store *store, const sale_terms *terms, int k, ledge
     dlock_args args;
     terms_keys(terms, k, &keys);
     dlock_args_init(&args);
-    terms_put_state(&args, terms, &keys);
+    terms_put_state(&args, terms, &keys, 0);
     redisReply *reply =
         store_read_script(store, dlock_in_ms(STORE_READ_MS), &numbers, STATE_KEYS, &args);
     bool whole = reply && reply->elements == 3;

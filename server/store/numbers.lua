@@ -1,4 +1,5 @@
 -- A segment's numbers, all of the same moment. Begins with state.lua.
--- Reply {units left, units ordered, orders}, {} when something of the sale is missing
-if damaged or not left then return {} end
+-- Reply {units left, units ordered, orders}, or {"damaged <key>"}
+if denied then return denied end
+if damaged then return {damaged} end
 return {left, sold, number}

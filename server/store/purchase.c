@@ -61,6 +61,7 @@ const char *purchase_outcome_name(purchase_outcome outcome)
         [BUY_VOID] = "void",         [BUY_BUSY] = "busy",
         [BUY_STALE] = "stale",       [BUY_UNAVAILABLE] = "store_unavailable",
         [BUY_CLOSED] = "closed",     [BUY_UNKNOWN] = "unknown",
+        [BUY_DAMAGED] = "damaged",   [BUY_ROLLED_BACK] = "rolled_back",
     };
     return names[outcome];
 }
@@ -71,24 +72,28 @@ void purchase_answer(purchase_result *result, purchase_outcome outcome)
     result->replayed = false;
     result->segment = 0;
     result->remaining = -1;
+    result->found = 0;
 }
 
-/* The outcome that a refusal's word stands for. */
-static purchase_outcome refusal(const char *word)
+/* A refusal, by its first word; "=" is an earlier record that can not be read. */
+static void answer_refusal(purchase_result *result, const char *answer)
 {
-    if (strcmp(word, "sold_out") == 0)
-        return BUY_SOLD_OUT;
-    if (strcmp(word, "limit") == 0)
-        return BUY_LIMIT_REACHED;
-    if (strcmp(word, "void") == 0)
-        return BUY_VOID;
-    if (strcmp(word, "closed") == 0)
-        return BUY_CLOSED;
-    if (strcmp(word, "damaged") == 0) {
-        LOG_SOME(LOG_ERROR, "sale_damaged", NULL);
-        return BUY_UNAVAILABLE;
-    }
-    return strcmp(word, "late") == 0 ? BUY_BUSY : BUY_UNKNOWN;
+    static const struct {
+        const char *word;
+        purchase_outcome outcome;
+    } refusals[] = {
+        {"=", BUY_DAMAGED},           {"closed", BUY_CLOSED},
+        {"damaged", BUY_DAMAGED},     {"rolled_back", BUY_ROLLED_BACK},
+        {"void", BUY_VOID},           {"late", BUY_BUSY},
+        {"limit", BUY_LIMIT_REACHED}, {"sold_out", BUY_SOLD_OUT},
+    };
+    size_t word = answer[0] == '=' ? 1 : strcspn(answer, " ");
+    purchase_answer(result, BUY_UNKNOWN);
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+        if (strlen(refusals[i].word) == word && memcmp(refusals[i].word, answer, word) == 0)
+            result->outcome = refusals[i].outcome;
+    if (result->outcome == BUY_ROLLED_BACK)
+        result->found = strtoll(answer + word, NULL, 10);
 }
 
 /* result->order is read: the buyer's, or another's under the same request id. */
@@ -107,7 +112,7 @@ void purchase_answer_script(purchase_result *result, const char *answer, size_t 
     if (order_read(answer + replayed, len - replayed, &result->order))
         answer_order(result, replayed, asked);
     else
-        purchase_answer(result, refusal(answer));
+        answer_refusal(result, answer);
 }
 
 void purchase_answer_earlier(purchase_result *result, const fs_order *order, int segment,

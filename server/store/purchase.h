@@ -64,6 +64,8 @@ typedef enum purchase_outcome {
     BUY_VOID,          /* the request id was declared dead by GET /orders; see ledger.h */
     BUY_BUSY,          /* the lock was not to be had in time, or the deadline came first */
     BUY_UNAVAILABLE,   /* Redis could not be asked, or refused; nothing was written */
+    BUY_DAMAGED,       /* the sale's keys are not what they were; this try bought nothing */
+    BUY_ROLLED_BACK,   /* Redis has lost orders that it had acknowledged; this try bought nothing */
     BUY_STALE,         /* the guard refused the holder; worth a new grant */
     BUY_CLOSED,        /* the sale is not the item's current one any more */
     BUY_UNKNOWN,       /* written or not, or later */
@@ -76,6 +78,7 @@ typedef struct purchase_result {
     int segment;       /* sold: the segment that has the order; 0 unless the sale is sharded */
     fs_order order;    /* sold */
     int64_t remaining; /* units left when it was decided; -1 = not known */
+    int64_t found;     /* rolled back: the highest order number that is left */
 } purchase_result;
 
 /* The outcome as a word for metrics, "sold_out" for one. */
@@ -84,7 +87,7 @@ const char *purchase_outcome_name(purchase_outcome outcome);
 /* Makes `result` say `outcome` and nothing else. */
 void purchase_answer(purchase_result *result, purchase_outcome outcome);
 
-/* The same for a script's answer to one buyer: a record, "=" and an earlier record, or the word of
+/* The same for a script's answer to one buyer: a record, "=" and an earlier record, or the words of
  * a refusal. */
 void purchase_answer_script(purchase_result *result, const char *answer, size_t len,
                             const purchase *asked);

@@ -1,13 +1,47 @@
--- Shared beginning of the scripts that sell, record and count: reads one segment's state, and
--- whether keys of it have been lost. What has been sold must be in the ledger, in the orders and,
--- where users have a limit, in their numbers. (What a missing stock means is for each script.)
+-- Shared beginning of the scripts that sell, record and count: reads one segment's state, and finds
+-- what is wrong with it. Nothing is written here; what a script is going to write to has been proved
+-- writable when this and may() have found no fault, for scripts do not roll back.
+--
+-- A number is what INCRBY writes. Lua takes "90.0", "9e1", " 90" and "0x5a" for numbers too.
 --
 -- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users
--- ARGV  1 the sale  2 units a user may have, 0 = any
-local current, left, sold = unpack(redis.call('MGET', KEYS[1], KEYS[2], KEYS[3]))
-left, sold = tonumber(left), tonumber(sold)
-local limit, number = tonumber(ARGV[2]), redis.call('LLEN', KEYS[5])
-local damaged = not sold or sold > 0 and (number == 0 or redis.call('EXISTS', KEYS[4]) == 0)
-local function users_lost()
-    return limit > 0 and sold > 0 and redis.call('EXISTS', KEYS[6]) == 0
+-- ARGV  1 the sale  2 units a user may have, 0 = any  3 the highest order number that the caller has
+--       seen: a ledger that is shorter belongs to a Redis that has forgotten
+local denied, damaged
+local function fault(what) damaged = damaged or 'damaged ' .. what end
+
+-- What a command answers. nil: `denied` is the error to return, or the key has another type.
+local function ask(what, ...)
+    local answer = redis.pcall(...)
+    if type(answer) ~= 'table' or not answer.err then return answer end
+    if string.find(answer.err, 'WRONGTYPE', 1, true) then return fault(what) end
+    denied = denied or redis.error_reply('NOPERM ' .. answer.err)
+end
+
+local function may(...)
+    if redis.acl_check_cmd and not redis.acl_check_cmd(...) then
+        denied = denied or redis.error_reply('NOPERM this user may not ' .. (...))
+    end
+end
+
+local function number_of(word, what)
+    if word == '0' or word and #word < 16 and string.find(word, '^[1-9]%d*$') then
+        return tonumber(word)
+    end
+    return fault(what)
+end
+
+local current, left, sold = unpack(ask('sale', 'MGET', KEYS[1], KEYS[2], KEYS[3]) or {})
+left, sold = number_of(left, 'stock'), number_of(sold, 'sold')
+local limit, number = tonumber(ARGV[2]), ask('ledger', 'LLEN', KEYS[5]) or 0
+local orders = ask('orders', 'HLEN', KEYS[4]) or 0
+if not current then fault('sale') end
+if sold and (number > sold or sold > 0 and number == 0) then fault('ledger') end
+if orders < number then fault('orders') end
+if limit > 0 and ask('users', 'HLEN', KEYS[6]) == 0 and number > 0 then fault('users') end
+
+-- Why nobody can be sold anything; nil = somebody can.
+local function refusal()
+    if current and current ~= ARGV[1] then return 'closed' end
+    return damaged or tonumber(ARGV[3]) > number and 'rolled_back ' .. number or nil
 end

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA          "1"
+#define SCHEMA          "2"
 #define REQUEST_MS      10000
 #define WAIT_RESERVE_MS 1000 /* beyond the longest wait, for the write itself */
 #define HOLD_RESERVE_MS 500  /* beyond the section, for the lock and the write */
@@ -112,13 +112,15 @@ void terms_put(dlock_args *args, const sale_terms *terms)
     put_number(args, "previous_segments", terms->previous_segments);
 }
 
-void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys)
+void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys,
+                     int64_t known)
 {
     const char *const words[] = {keys->current, keys->stock, keys->sold, keys->orders,
                                  keys->ledger,  keys->users, terms->id};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         dlock_args_text(args, words[i]);
     dlock_args_int(args, terms->per_user_limit);
+    dlock_args_int(args, known);
 }
 
 static int64_t number(const redisReply *hash, const char *name)

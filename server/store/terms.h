@@ -83,9 +83,11 @@ sale_status terms_read(fs_store *store, const char *item, const char *id, sale_t
 /* Appends the fields and values of the hash. */
 void terms_put(dlock_args *args, const sale_terms *terms);
 
-/* Appends the keys and the first arguments of the scripts that begin with state.lua. */
+/* Appends the keys and the first arguments of the scripts that begin with state.lua. `known` is the
+ * highest order number seen under these keys, 0 = none. */
 #define STATE_KEYS 6
-void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys);
+void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys,
+                     int64_t known);
 
 /* Whether there was a sale before that is kept still. */
 bool terms_keep_previous(const sale_terms *terms, const fs_store *store);

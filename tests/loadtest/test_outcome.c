@@ -31,6 +31,8 @@ static void outcomes_need_status_and_code(void **unused)
         {499, "", OUT_UNKNOWN},
         {503, "busy", OUT_BUSY},
         {503, "store_unavailable", OUT_UNAVAILABLE},
+        {503, "sale_damaged", OUT_ERROR},
+        {503, "sale_rolled_back", OUT_ERROR},
         {503, "draining", OUT_ERROR},
         {503, "starting", OUT_ERROR},
         {503, "too_many_connections", OUT_ERROR},

@@ -22,7 +22,10 @@ static void answers_of_scripts_are_understood(void **state)
         {"void", BUY_VOID, false},
         {"late", BUY_BUSY, false},
         {"closed", BUY_CLOSED, false},
-        {"damaged", BUY_UNAVAILABLE, false},
+        {"damaged stock", BUY_DAMAGED, false},
+        {"rolled_back 7", BUY_ROLLED_BACK, false},
+        {"=7 u1 2", BUY_DAMAGED, false},
+        {"=", BUY_DAMAGED, false},
         {"7 u1 2", BUY_UNKNOWN, false},
         {"rubbish", BUY_UNKNOWN, false},
     };
