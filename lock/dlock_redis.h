@@ -120,6 +120,16 @@ typedef struct dlock_redis_options {
     int pool_max;       /* connections in the pool, 1..32; 0 = 32. Callers beyond them queue. */
     int64_t connect_ms; /* limit for one connect, 0 = 1,000 */
     const char *name;   /* CLIENT SETNAME of every connection; NULL = none */
+
+    /* Pins the connections to a run of the server. A server that was restarted, or another that
+     * has taken over its address, has another run id, and may have forgotten what was written. With
+     * this, every new connection, pooled or one's own, asks the server for its run id (INFO server)
+     * before it is used, and `admit` says whether it may be: if not, connecting fails with NOT_SENT
+     * and "another run of the server". It is asked again soon, so that whoever lets the new run in
+     * need not tell. Called from any thread, and from several at once. NULL = any run is admitted,
+     * and nobody is asked. */
+    bool (*admit)(void *arg, const char *run_id);
+    void *admit_arg; /* (borrowed) */
 } dlock_redis_options;
 
 /* Reads the options; does not connect yet. 0 and *ret, or -1 and a sentence in err. */

@@ -6,6 +6,7 @@
  * command. The connection must never be read again, so every failure marks it.
  */
 #include "redis/conn.h"
+#include "redis/introduce.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,7 @@
 
 #define BACKOFF_FIRST_MS 10
 #define BACKOFF_MAX_MS   500
+#define NOT_ADMITTED_MS  50 /* until the question is put again: the server itself is well */
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -59,11 +61,12 @@ static void back_off(dlock_redis *redis)
     pthread_mutex_unlock(&redis->lock);
 }
 
-static void back_off_over(dlock_redis *redis)
+/* Knocking goes well again: the next one may `in_ms` from now. */
+static void back_off_over(dlock_redis *redis, int in_ms)
 {
     pthread_mutex_lock(&redis->lock);
     redis->backoff_ms = 0;
-    redis->retry_at = (dlock_time){0};
+    redis->retry_at = in_ms > 0 ? dlock_in_ms(in_ms) : (dlock_time){0};
     pthread_mutex_unlock(&redis->lock);
 }
 
@@ -140,47 +143,6 @@ static bool start_tls(dlock_redis *redis, redisContext *ctx, dlock_time deadline
     return !redis->address.tls;
 }
 
-static bool greeting(dlock_redis_conn *conn, dlock_time deadline, const dlock_args *args)
-{
-    redisReply *reply = NULL;
-    dlock_redis_outcome outcome = dlock_redis_call(conn, args, deadline, &reply);
-    if (reply)
-        freeReplyObject(reply);
-    return outcome == DLOCK_REDIS_OK;
-}
-
-/* AUTH, SELECT, CLIENT SETNAME: each only where asked for. */
-static bool introduce(dlock_redis_conn *conn, dlock_time deadline)
-{
-    const dlock_redis *redis = conn->redis;
-    const address *a = &redis->address;
-    bool ok = true;
-    dlock_args args;
-    dlock_args_init(&args);
-    if (a->password[0]) {
-        dlock_args_text(&args, "AUTH");
-        if (a->user[0])
-            dlock_args_text(&args, a->user);
-        dlock_args_text(&args, a->password);
-        ok = greeting(conn, deadline, &args);
-    }
-    if (ok && a->db) {
-        dlock_args_clear(&args);
-        dlock_args_text(&args, "SELECT");
-        dlock_args_int(&args, a->db);
-        ok = greeting(conn, deadline, &args);
-    }
-    if (ok && redis->name[0]) {
-        dlock_args_clear(&args);
-        dlock_args_text(&args, "CLIENT");
-        dlock_args_text(&args, "SETNAME");
-        dlock_args_text(&args, redis->name);
-        ok = greeting(conn, deadline, &args);
-    }
-    dlock_args_free(&args);
-    return ok;
-}
-
 dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_time deadline,
                                      dlock_redis_conn **ret)
 {
@@ -204,14 +166,18 @@ dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_
     }
     set_blocking(conn->ctx, false);
     fcntl(conn->ctx->fd, F_SETFD, FD_CLOEXEC);
-    if (!introduce(conn, deadline)) {
-        back_off(redis);
-        dlock_redis_hang_up(conn);
-        return DLOCK_REDIS_NOT_SENT;
+    bool well;
+    if (dlock_redis_introduce(conn, deadline, &well)) {
+        back_off_over(redis, 0);
+        *ret = conn;
+        return DLOCK_REDIS_OK;
     }
-    back_off_over(redis);
-    *ret = conn;
-    return DLOCK_REDIS_OK;
+    if (well)
+        back_off_over(redis, NOT_ADMITTED_MS);
+    else
+        back_off(redis);
+    dlock_redis_hang_up(conn);
+    return DLOCK_REDIS_NOT_SENT;
 }
 
 /* What a broken connection has not delivered yet must not be delivered after a partition has

@@ -22,6 +22,8 @@ struct dlock_redis {
     int64_t connect_ms;
     char name[64];
     int pool_max;
+    bool (*admit)(void *arg, const char *run_id); /* NULL = any run of the server */
+    void *admit_arg;
 
     pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t freed; /* a connection came back, or may be opened */

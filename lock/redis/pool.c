@@ -60,6 +60,8 @@ int dlock_redis_open(const dlock_redis_options *options, dlock_redis **ret, char
     redis->pool_max = options->pool_max ? options->pool_max : POOL_MAX;
     redis->connect_ms = options->connect_ms ? options->connect_ms : CONNECT_DEFAULT_MS;
     snprintf(redis->name, sizeof(redis->name), "%s", options->name ? options->name : "");
+    redis->admit = options->admit;
+    redis->admit_arg = options->admit_arg;
     pthread_mutex_init(&redis->lock, NULL);
     dlock_cond_init(&redis->freed);
     *ret = redis;

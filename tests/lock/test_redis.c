@@ -240,6 +240,71 @@ static void replicas_are_waited_for_until_far_deadlines(void **state)
     fx_redis_stop(replica);
 }
 
+/* ---- one run of the server ------------------------------------------------------------------- */
+
+typedef struct pin {
+    pthread_mutex_t lock;
+    char admitted[64]; /* "" = the first one that comes */
+    char refused[64];  /* the last other one */
+} pin;
+
+static bool admit(void *arg, const char *run_id)
+{
+    pin *p = arg;
+    pthread_mutex_lock(&p->lock);
+    if (p->admitted[0] == '\0')
+        snprintf(p->admitted, sizeof(p->admitted), "%s", run_id);
+    bool good = strcmp(p->admitted, run_id) == 0;
+    if (!good)
+        snprintf(p->refused, sizeof(p->refused), "%s", run_id);
+    pthread_mutex_unlock(&p->lock);
+    return good;
+}
+
+static bool meets_another_run(void *arg)
+{
+    dlock_redis *redis = arg;
+    dlock_redis_conn *conn;
+    char text[256];
+    assert_int_equal(dlock_redis_dial(redis, NULL, dlock_in_ms(500), &conn), DLOCK_REDIS_NOT_SENT);
+    dlock_redis_last_error(redis, text, sizeof(text));
+    return strstr(text, "another run of the server") != NULL;
+}
+
+/* A server that comes back may have forgotten: nothing is sent to it before it is let in. */
+static void another_run_of_the_server_is_not_used_before_it_is_admitted(void **state)
+{
+    rig *r = *state;
+    char err[256];
+    dlock_redis *redis;
+    dlock_redis_conn *conn;
+    pin p = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    const dlock_redis_options options = {
+        .url = fx_redis_url(r->server), .admit = admit, .admit_arg = &p};
+    assert_int_equal(dlock_redis_open(&options, &redis, err, sizeof(err)), 0);
+    assert_int_equal(run_echo(redis, 2000), DLOCK_REDIS_OK);
+    assert_int_equal(dlock_redis_dial(redis, NULL, dlock_in_ms(2000), &conn), DLOCK_REDIS_OK);
+    dlock_redis_hang_up(conn);
+    assert_int_equal(strlen(p.admitted), 40);
+
+    fx_redis_restart(r->server);
+    assert_true(fx_wait_until(meets_another_run, redis, 5000));
+    assert_int_equal(run_echo(redis, 300), DLOCK_REDIS_NOT_SENT); /* the pool's neither */
+    rig_ask(r, "CONFIG RESETSTAT%s", "");
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(run_echo(redis, 100), DLOCK_REDIS_NOT_SENT);
+    redisReply *stats = redisCommand(fx_redis_ctx(r->server), "INFO commandstats");
+    assert_null(strstr(stats->str, "cmdstat_eval")); /* nor was one byte of it sent */
+    freeReplyObject(stats);
+
+    pthread_mutex_lock(&p.lock);
+    assert_string_not_equal(p.admitted, p.refused);
+    memcpy(p.admitted, p.refused, sizeof(p.admitted));
+    pthread_mutex_unlock(&p.lock);
+    assert_true(fx_wait_until(answers, redis, 5000));
+    dlock_redis_close(redis);
+}
+
 /* ---- a connect that takes its time ----------------------------------------------------------- */
 
 typedef struct caller {
@@ -320,6 +385,7 @@ int main(void)
         cmocka_unit_test(a_server_without_auth_does_not_spill_the_password),
         cmocka_unit_test(a_demoted_master_is_left),
         cmocka_unit_test(replicas_are_waited_for_until_far_deadlines),
+        cmocka_unit_test(another_run_of_the_server_is_not_used_before_it_is_admitted),
         cmocka_unit_test(a_signal_does_not_end_a_connect),
     };
     signal(SIGPIPE, SIG_IGN);

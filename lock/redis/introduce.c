@@ -1,0 +1,97 @@
+/*
+ * What is said on a new connection before it is used: who we are, and whether this run of the
+ * server may be used at all.
+ */
+#include "redis/introduce.h"
+
+#include <string.h>
+
+#include "redis/conn.h"
+
+static bool greeting(dlock_redis_conn *conn, dlock_time deadline, const dlock_args *args)
+{
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome = dlock_redis_call(conn, args, deadline, &reply);
+    if (reply)
+        freeReplyObject(reply);
+    return outcome == DLOCK_REDIS_OK;
+}
+
+/* AUTH, SELECT, CLIENT SETNAME: each only where asked for. */
+static bool greet(dlock_redis_conn *conn, dlock_time deadline)
+{
+    const dlock_redis *redis = conn->redis;
+    const address *a = &redis->address;
+    bool ok = true;
+    dlock_args args;
+    dlock_args_init(&args);
+    if (a->password[0]) {
+        dlock_args_text(&args, "AUTH");
+        if (a->user[0])
+            dlock_args_text(&args, a->user);
+        dlock_args_text(&args, a->password);
+        ok = greeting(conn, deadline, &args);
+    }
+    if (ok && a->db) {
+        dlock_args_clear(&args);
+        dlock_args_text(&args, "SELECT");
+        dlock_args_int(&args, a->db);
+        ok = greeting(conn, deadline, &args);
+    }
+    if (ok && redis->name[0]) {
+        dlock_args_clear(&args);
+        dlock_args_text(&args, "CLIENT");
+        dlock_args_text(&args, "SETNAME");
+        dlock_args_text(&args, redis->name);
+        ok = greeting(conn, deadline, &args);
+    }
+    dlock_args_free(&args);
+    return ok;
+}
+
+/* The run id in what INFO says; false: there is none. */
+static bool find_run_id(const char *info, char *ret, size_t ret_len)
+{
+    static const char name[] = "\nrun_id:";
+    const char *at = strstr(info, name);
+    size_t len = at ? strcspn(at + strlen(name), "\r\n") : 0;
+    if (len == 0 || len >= ret_len)
+        return false;
+    memcpy(ret, at + strlen(name), len);
+    ret[len] = '\0';
+    return true;
+}
+
+/* Whether this run of the server may be used. *asked: it has said which it is. */
+static bool admitted(dlock_redis_conn *conn, dlock_time deadline, bool *asked)
+{
+    dlock_redis *redis = conn->redis;
+    char run_id[64];
+    redisReply *reply = NULL;
+    dlock_args args;
+    *asked = !redis->admit;
+    if (!redis->admit)
+        return true;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "INFO");
+    dlock_args_text(&args, "server");
+    bool answered = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK;
+    dlock_args_free(&args);
+    if (answered) {
+        *asked = reply->str && find_run_id(reply->str, run_id, sizeof(run_id));
+        if (!*asked)
+            dlock_redis_note(redis, "the server does not say its run id");
+    }
+    if (reply)
+        freeReplyObject(reply);
+    bool good = *asked && redis->admit(redis->admit_arg, run_id);
+    if (*asked && !good)
+        dlock_redis_note(redis, "another run of the server: %.16s... is not admitted", run_id);
+    return good;
+}
+
+bool dlock_redis_introduce(dlock_redis_conn *conn, dlock_time deadline, bool *well)
+{
+    *well = false;
+    return greet(conn, deadline) && admitted(conn, deadline, well);
+}
