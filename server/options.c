@@ -19,36 +19,52 @@
 
 typedef struct option_spec {
     const char *name;    /* without the dashes */
+    const char *value;   /* what it takes, as --help names it: a form, or a unit */
     size_t offset, size; /* a text of `size` bytes, or a number when `size` is 0 */
     int64_t least, most;
     const char *help;
+    const char *otherwise; /* what not to say it means, where set_defaults() does not tell */
 } option_spec;
 
 #define TEXT(field)             offsetof(fs_options, field), sizeof(((fs_options *)0)->field), 0, 0
 #define INT(field, least, most) offsetof(fs_options, field), 0, least, most
 #define SALE_INT(member)        offsetof(fs_options, sale.member), 0, 0, 0
+#define SALE_FIRST              offsetof(fs_options, sale)
+#define SALE_END                (SALE_FIRST + sizeof(sale_request))
 
 static const option_spec specs[] = {
-    {"listen", TEXT(listen), "HOST:PORT to listen on; port 0 takes a free one and prints it"},
-    {"redis", TEXT(redis), "URL of the Redis server"},
-    {"quorum", TEXT(quorum), "URL,URL,... of independent servers for strategy redlock"},
-    {"name", TEXT(name), "this instance's name in its orders"},
-    {"item", TEXT(sale.item), "item to sell: starts a sale if it has none, else joins it"},
-    {"stock", SALE_INT(stock), "units of that sale"},
-    {"strategy", TEXT(sale.strategy), "how to sell; see --list-strategies"},
-    {"per-user-limit", SALE_INT(per_user_limit), "units a user may have, 0 = any"},
-    {"lease-ms", SALE_INT(lease_ms), "lease of the sale's lock"},
-    {"wait-ms", SALE_INT(wait_ms), "how long a buyer waits for the lock"},
-    {"hold-ms", SALE_INT(hold_ms), "how long the critical section lasts on purpose"},
-    {"durability", TEXT(sale.durability), "memory or disk"},
-    {"segments", SALE_INT(segments), "segments of strategy sharded"},
-    {"threads", INT(threads, 4, 16384), "connections served at once"},
-    {"drain-delay", INT(drain_delay_s, 0, 600), "seconds to sell on after SIGTERM"},
-    {"admin-token-file", TEXT(admin_token_file),
-     "file with the admin's token (or " PREFIX "ADMIN_TOKEN)"},
-    {"rate-user", INT(rate_user, 0, 1000000), "tries to buy a second and user, 0 = any"},
-    {"rate-address", INT(rate_address, 0, 1000000), "tries a second and address, 0 = any"},
-    {"rate-burst", INT(rate_burst, 1, 1000000), "tries at once within those rates"},
+    {"listen", "HOST:PORT", TEXT(listen), "address to serve; port 0 takes a free one and prints it",
+     NULL},
+    {"redis", "URL", TEXT(redis),
+     "redis://[USER:PASSWORD@]HOST:PORT[/DB], or rediss:// with TLS,\n"
+     "or unix:///PATH[?db=N]",
+     NULL},
+    {"quorum", "URL,URL,...", TEXT(quorum), "independent servers of strategy redlock",
+     "--redis alone"},
+    {"name", "NAME", TEXT(name), "of this instance, in its orders", "made of host name and port"},
+    {"threads", "COUNT", INT(threads, 4, 16384), "connections served at once", NULL},
+    {"drain-delay", "SECONDS", INT(drain_delay_s, 0, 600), "to sell on after SIGTERM", NULL},
+    {"admin-token-file", "FILE", TEXT(admin_token_file),
+     "with the admin's token; else " PREFIX "ADMIN_TOKEN holds it",
+     "none: on loopback everybody is the admin, elsewhere nobody"},
+    {"rate-user", "COUNT", INT(rate_user, 0, 1000000), "tries to buy a second and user, 0 = any",
+     NULL},
+    {"rate-address", "COUNT", INT(rate_address, 0, 1000000),
+     "tries to buy a second and address, 0 = any", NULL},
+    {"rate-burst", "COUNT", INT(rate_burst, 1, 1000000), "tries at once within those rates", NULL},
+    {"item", "ITEM", TEXT(sale.item), "starts a sale if the item has none, else joins it",
+     "no sale; POST /sales starts one"},
+    {"stock", "UNITS", SALE_INT(stock), "for sale", "none: --item needs it"},
+    {"strategy", "NAME", TEXT(sale.strategy), "how to sell, one of --list-strategies", "combined"},
+    {"per-user-limit", "UNITS", SALE_INT(per_user_limit), "a user may have, 0 = any", "0"},
+    {"lease-ms", "MS", SALE_INT(lease_ms), "lease of the sale's lock",
+     "the strategy's; of combined 3000"},
+    {"wait-ms", "MS", SALE_INT(wait_ms), "how long a buyer waits for the lock",
+     "the strategy's; of combined 5000"},
+    {"hold-ms", "MS", SALE_INT(hold_ms), "how long the critical section lasts on purpose", "0"},
+    {"durability", "memory|disk", TEXT(sale.durability),
+     "disk: answers once the order is on Redis's disk", "memory"},
+    {"segments", "COUNT", SALE_INT(segments), "parts of the stock with strategy sharded", "4"},
 };
 #define SPECS (sizeof(specs) / sizeof(specs[0]))
 
@@ -63,31 +79,6 @@ static void set_defaults(fs_options *options)
     options->rate_burst = 10;
 }
 
-static void print_help(void)
-{
-    printf("usage: flashsale [--OPTION VALUE] ...\n\n"
-           "Sells limited stock from Redis. Every option is also read from the environment:\n"
-           "--lease-ms from " PREFIX "LEASE_MS, and so on.\n\n");
-    for (size_t i = 0; i < SPECS; i++)
-        printf("  --%-18s %s\n", specs[i].name, specs[i].help);
-    printf("\n  --list-strategies    lists the strategies\n"
-           "  --version            prints the version\n"
-           "  --help               prints this\n");
-}
-
-static void print_strategies(void)
-{
-    for (const fs_strategy *const *s = strategy_list(); *s; s++)
-        printf("%-10s %s\n           source: %s; weakness: %s\n", (*s)->name, (*s)->summary,
-               (*s)->source, (*s)->weakness);
-}
-
-static bool bad(const char *from, const char *value, const char *accepted)
-{
-    fprintf(stderr, "flashsale: %s '%.100s': must be %s\n", from, value, accepted);
-    return false;
-}
-
 static void find_limits(const option_spec *spec, int64_t *ret_least, int64_t *ret_most)
 {
     char member[64];
@@ -97,6 +88,79 @@ static void find_limits(const option_spec *spec, int64_t *ret_least, int64_t *re
     *ret_least = spec->least;
     *ret_most = spec->most;
     sale_request_limits(member, ret_least, ret_most);
+}
+
+/* ---- --help ---------------------------------------------------------------------------------- */
+
+#define HELP_COLUMN 30
+
+/* "lease-ms" -> "FLASHSALE_LEASE_MS" */
+static void env_name(const char *name, char *ret, size_t ret_len)
+{
+    snprintf(ret, ret_len, PREFIX "%s", name);
+    for (char *c = ret; *c != '\0'; c++)
+        *c = *c == '-' ? '_' : (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+}
+
+static void print_option(const option_spec *spec, const fs_options *defaults)
+{
+    const char *at = (const char *)defaults + spec->offset;
+    int left = printf("  --%s %s", spec->name, spec->value);
+    for (const char *line = spec->help, *end; line; line = *end == '\0' ? NULL : end + 1) {
+        end = line + strcspn(line, "\n");
+        printf("%*s%.*s\n", HELP_COLUMN - left, "", (int)(end - line), line);
+        left = 0;
+    }
+    printf("%*s(", HELP_COLUMN, "");
+    if (spec->size == 0) {
+        int64_t least, most;
+        find_limits(spec, &least, &most);
+        printf("%lld to %lld; ", (long long)least, (long long)most);
+    }
+    if (spec->otherwise)
+        printf("default: %s)\n", spec->otherwise);
+    else if (spec->size == 0)
+        printf("default: %lld)\n", (long long)*(const int64_t *)at);
+    else
+        printf("default: %s)\n", at);
+}
+
+static void print_help(void)
+{
+    fs_options defaults;
+    set_defaults(&defaults);
+    printf("usage: flashsale [--OPTION VALUE] ...\n\n"
+           "Sells limited stock from Redis over HTTP. Every option is also read from the\n"
+           "environment, --lease-ms from " PREFIX "LEASE_MS and so on; the command line wins.\n\n"
+           "  flashsale --listen 127.0.0.1:7000 --item P0001 --stock 1000\n"
+           "  curl -X POST -H 'Idempotency-Key: cart-1' \\\n"
+           "      'http://127.0.0.1:7000/buy?item=P0001&user=u1'\n\n");
+    for (size_t i = 0; i < SPECS; i++) {
+        if (specs[i].offset == SALE_FIRST)
+            printf("\nThe sale, as POST /sales names it too:\n");
+        print_option(&specs[i], &defaults);
+    }
+    printf("\n  --list-strategies           the strategies, and what is wrong with each\n"
+           "  --version\n"
+           "  -h, --help\n\n"
+           "Exit codes: 0 stopped by SIGTERM or SIGINT, with nothing left undone; 1 could not\n"
+           "start: the address is taken, Redis did not answer, or the sale was refused; 64 a\n"
+           "mistake in options or environment.\n");
+}
+
+static void print_strategies(void)
+{
+    for (const fs_strategy *const *s = strategy_list(); *s; s++)
+        printf("%-10s %s\n           source: %s; weakness: %s\n", (*s)->name, (*s)->summary,
+               (*s)->source, (*s)->weakness);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool bad(const char *from, const char *value, const char *accepted)
+{
+    fprintf(stderr, "flashsale: %s '%.100s': must be %s\n", from, value, accepted);
+    return false;
 }
 
 static bool set_number(const option_spec *spec, const char *from, const char *value, int64_t *ret)
@@ -133,14 +197,6 @@ static bool set(fs_options *options, const option_spec *spec, const char *from, 
     memcpy(target, value, strlen(value) + 1);
     return target != options->admin_token_file ||
            is_not_empty(from, value, "the name of a file, or not given");
-}
-
-/* "lease-ms" -> "FLASHSALE_LEASE_MS" */
-static void env_name(const char *name, char *ret, size_t ret_len)
-{
-    snprintf(ret, ret_len, PREFIX "%s", name);
-    for (char *c = ret; *c != '\0'; c++)
-        *c = *c == '-' ? '_' : (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
 }
 
 static bool read_env(fs_options *options)
@@ -182,7 +238,7 @@ static bool read_args(fs_options *options, int argc, char **argv)
         snprintf(from, sizeof(from), "--%s", spec->name);
         const char *value = argv[i][len] == '=' ? argv[i] + len + 1 : argv[++i];
         if (!value) {
-            fprintf(stderr, "flashsale: %s needs a value: %s\n", from, spec->help);
+            fprintf(stderr, "flashsale: %s needs a value: %s\n", from, spec->value);
             return false;
         }
         if (!set(options, spec, from, value))
@@ -206,6 +262,21 @@ static bool is_address(const char *listen, size_t *host_len)
     return digits > 0 && digits <= 5 && port[digits] == '\0' && strtol(port, NULL, 10) <= 65535;
 }
 
+/* Terms without an item would start no sale, and nobody would notice. */
+static bool has_no_terms(const fs_options *options)
+{
+    for (size_t i = 0; i < SPECS; i++) {
+        const char *at = (const char *)options + specs[i].offset;
+        bool said = specs[i].size > 0 ? *at != '\0' : *(const int64_t *)at >= 0;
+        if (specs[i].offset < SALE_FIRST || specs[i].offset >= SALE_END || !said)
+            continue;
+        fprintf(stderr, "flashsale: --%s needs --item: without an item there is no sale\n",
+                specs[i].name);
+        return false;
+    }
+    return true;
+}
+
 /* What no single value shows. */
 static bool check(fs_options *options)
 {
@@ -216,11 +287,12 @@ static bool check(fs_options *options)
         return bad("--listen", options->listen, "one HOST:PORT with a port from 0 to 65535");
     if (options->name[0] != '\0' && !ident_ok(options->name, strlen(options->name)))
         return bad("--name", options->name, "1 to 64 of [A-Za-z0-9_-]");
+    if (options->redis[0] == '\0')
+        return bad("--redis", "", "a URL");
     if (options->sale.item[0] == '\0')
-        return true;
+        return has_no_terms(options);
     if (options->sale.stock < 0) {
-        fprintf(stderr, "flashsale: --item needs --stock: %s\n",
-                find("stock", strlen("stock"))->help);
+        fprintf(stderr, "flashsale: --item needs --stock: units for sale\n");
         return false;
     }
     if (sale_request_finish(&options->sale, &terms, err, sizeof(err)))
@@ -232,7 +304,7 @@ static bool check(fs_options *options)
 options_answer options_read(fs_options *options, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             print_help();
         else if (strcmp(argv[i], "--version") == 0)
             printf("flashsale %s\n", FLASHSALE_VERSION);

@@ -7,22 +7,24 @@
 #include <unistd.h>
 
 #include "server/options.h"
+#include "server/strategies/registry.h"
 
-/* Reads options as main() would, with what it says on stderr in `said`. */
-static options_answer read_with(fs_options *options, char *said, size_t said_len, char **argv)
+/* Reads options as main() would, with what it says on that stream in `said`. */
+static options_answer read_hearing(FILE *stream, fs_options *options, char *said, size_t said_len,
+                                   char **argv)
 {
     int argc = 0;
     while (argv[argc] != NULL)
         argc++;
     FILE *file = tmpfile();
     assert_non_null(file);
-    fflush(stderr);
-    int stderr_copy = dup(STDERR_FILENO);
-    dup2(fileno(file), STDERR_FILENO);
+    fflush(stream);
+    int copy = dup(fileno(stream));
+    dup2(fileno(file), fileno(stream));
     options_answer answer = options_read(options, argc, argv);
-    fflush(stderr);
-    dup2(stderr_copy, STDERR_FILENO);
-    close(stderr_copy);
+    fflush(stream);
+    dup2(copy, fileno(stream));
+    close(copy);
     rewind(file);
     said[fread(said, 1, said_len - 1, file)] = '\0';
     fclose(file);
@@ -30,17 +32,19 @@ static options_answer read_with(fs_options *options, char *said, size_t said_len
 }
 
 #define READ(...)                                                                                  \
-    read_with(&options, said, sizeof(said), (char *[]){(char *)"flashsale", __VA_ARGS__, NULL})
+    read_hearing(stderr, &options, said, sizeof(said),                                             \
+                 (char *[]){(char *)"flashsale", __VA_ARGS__, NULL})
 
 static fs_options options;
-static char said[1024];
+static char said[8192];
 
 static void the_command_line_wins_over_the_environment(void **state)
 {
     (void)state;
     setenv("FLASHSALE_THREADS", "64", 1);
     setenv("FLASHSALE_LEASE_MS", "1234", 1);
-    assert_int_equal(READ((char *)"--threads", (char *)"32", (char *)"--listen=127.0.0.1:0"),
+    assert_int_equal(READ((char *)"--threads", (char *)"32", (char *)"--listen=127.0.0.1:0",
+                          (char *)"--item=P1", (char *)"--stock=5"),
                      OPTIONS_RUN);
     assert_int_equal(options.threads, 32);
     assert_int_equal(options.sale.lease_ms, 1234);
@@ -73,7 +77,16 @@ static void errors_name_the_option_and_what_is_accepted(void **state)
         {{"--listen", "::1:7000"}, {"--listen", "one HOST:PORT"}},
         {{"--admin-token-file="}, {"--admin-token-file", "the name of a file"}},
         {{"--name", "a b"}, {"--name", "[A-Za-z0-9_-]"}},
+        {{"--redis="}, {"--redis", "a URL"}},
         {{"--item", "P1"}, {"--item", "--stock"}},
+        {{"--stock", "5"}, {"--stock", "--item"}},
+        {{"--strategy", "none"}, {"--strategy", "--item"}},
+        {{"--per-user-limit", "0"}, {"--per-user-limit", "--item"}},
+        {{"--lease-ms", "3000"}, {"--lease-ms", "--item"}},
+        {{"--wait-ms", "5"}, {"--wait-ms", "--item"}},
+        {{"--hold-ms", "5"}, {"--hold-ms", "--item"}},
+        {{"--durability", "disk"}, {"--durability", "--item"}},
+        {{"--segments", "2"}, {"--segments", "--item"}},
         {{"--item=P1", "--stock=5", "--strategy=hope"}, {"strategy", "combined"}},
         {{"--item=P1", "--stock=5", "--durability=stone"}, {"durability", "disk"}},
     };
@@ -87,6 +100,10 @@ static void errors_name_the_option_and_what_is_accepted(void **state)
     assert_int_equal(READ(NULL), OPTIONS_BAD);
     assert_non_null(strstr(said, "FLASHSALE_WAIT_MS"));
     unsetenv("FLASHSALE_WAIT_MS");
+    setenv("FLASHSALE_STOCK", "5", 1);
+    assert_int_equal(READ(NULL), OPTIONS_BAD);
+    assert_non_null(strstr(said, "--item"));
+    unsetenv("FLASHSALE_STOCK");
     setenv("FLASHSALE_ADMIN_TOKEN", "", 1);
     assert_int_equal(READ(NULL), OPTIONS_BAD);
     assert_non_null(strstr(said, "FLASHSALE_ADMIN_TOKEN"));
@@ -124,12 +141,70 @@ static void loopback_is_told_from_the_rest(void **state)
     assert_false(options_is_loopback("192.168.1.1:7000"));
 }
 
+/* The paragraph about one option: its line and the ones indented below it. */
+static void find_option(const char *help, const char *name, char *ret, size_t ret_len)
+{
+    char head[64];
+    int len = snprintf(head, sizeof(head), "\n  --%s ", name);
+    const char *at = strstr(help, head);
+    if (!at)
+        fail_msg("--help does not name --%s", name);
+    const char *end = at + len;
+    while (strncmp(end = strchr(end, '\n'), "\n    ", 5) == 0)
+        end++;
+    snprintf(ret, ret_len, "%.*s", (int)(end - at), at);
+}
+
+static void help_tells_units_limits_and_defaults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *option, *says[3];
+    } cases[] = {
+        {"listen", {"HOST:PORT", "default: 127.0.0.1:7000"}},
+        {"redis", {"redis://", "unix://", "default: redis://127.0.0.1:6379"}},
+        {"quorum", {"URL,URL", "default: "}},
+        {"name", {"default: "}},
+        {"threads", {"4 to 16384", "default: 512"}},
+        {"drain-delay", {"SECONDS", "0 to 600", "default: 2"}},
+        {"admin-token-file", {"FILE", "FLASHSALE_ADMIN_TOKEN", "default: none"}},
+        {"rate-user", {"a second", "default: 0"}},
+        {"rate-address", {"a second", "default: 0"}},
+        {"rate-burst", {"1 to", "default: 10"}},
+        {"item", {"default: no sale"}},
+        {"stock", {"UNITS", "0 to 1000000000"}},
+        {"strategy", {"--list-strategies", "default: "}},
+        {"per-user-limit", {"UNITS", "default: 0"}},
+        {"lease-ms", {"MS", "10 to 86400000", "default: "}},
+        {"wait-ms", {"MS", "0 to 60000", "default: "}},
+        {"hold-ms", {"MS", "0 to 60000", "default: 0"}},
+        {"durability", {"memory|disk", "default: memory"}},
+        {"segments", {"1 to 16", "default: 4"}},
+    };
+    static char *const words[] = {(char *)"--help", (char *)"-h"};
+    for (size_t w = 0; w < 2; w++) {
+        char *argv[] = {(char *)"flashsale", words[w], NULL}, option[512];
+        assert_int_equal(read_hearing(stdout, &options, said, sizeof(said), argv), OPTIONS_DONE);
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+            find_option(said, cases[i].option, option, sizeof(option));
+            for (size_t s = 0; s < 3 && cases[i].says[s]; s++)
+                if (!strstr(option, cases[i].says[s]))
+                    fail_msg("%s says: %s", cases[i].option, option);
+        }
+        find_option(said, "strategy", option, sizeof(option));
+        assert_non_null(strstr(option, strategy_standard()->name));
+        assert_non_null(strstr(said, "curl ")); /* the example */
+        assert_non_null(strstr(said, "Exit codes: 0 "));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_command_line_wins_over_the_environment),
         cmocka_unit_test(errors_name_the_option_and_what_is_accepted),
         cmocka_unit_test(errors_show_no_password),
+        cmocka_unit_test(help_tells_units_limits_and_defaults),
         cmocka_unit_test(loopback_is_told_from_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
