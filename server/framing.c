@@ -2,6 +2,7 @@
  * ends. */
 #include "server/framing.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -78,10 +79,59 @@ http_framing framing_read(const http_header *headers, int count, const char *ver
     return framing;
 }
 
-bool framing_is_complete(const char *last_value)
+/* ---- between the parts ----------------------------------------------------------------------- */
+
+/* civetweb's buffer, and so a request without anything before it, begins where malloc() puts it. */
+#define BUFFER_ALIGNMENT 16
+
+/* One empty line, or none. civetweb takes any blanks, but counts the bytes of the head only up to
+ * the second line end: it would read the body, and the next request, from the middle of this one.
+ * (Sixteen blanks look like none. Who sends them confuses his own connection, to be told 400.) */
+static bool begins_cleanly(const char *method)
 {
-    const char *next = last_value + strlen(last_value) + 1;
-    if (*next == '\0') /* the line ended with CR LF, not with LF alone */
-        next++;
-    return *next == '\r' || *next == '\n';
+    size_t before = (uintptr_t)method % BUFFER_ALIGNMENT;
+    return before == 0 || (before == 2 && method[-2] == '\r' && method[-1] == '\n');
+}
+
+/* Where the next line begins, behind `text` and its CR LF, both NULs now. */
+static const char *line_behind(const char *text)
+{
+    return text + strlen(text) + 2;
+}
+
+/* Between a name and its value there are the colon, a NUL now, and blanks. A blank before the colon
+ * has become a NUL too. */
+static bool is_joined(const http_header *header)
+{
+    const char *behind = header->name + strlen(header->name) + 1;
+    return behind + strspn(behind, " \t") == header->value;
+}
+
+/* Whether `line` is the empty one that ends the head. Its last byte is a NUL now, wherever civetweb
+ * stopped; the one before too, when no header came. */
+static bool ends_head(const char *line, const http_head *head)
+{
+    size_t before = (uintptr_t)head->method % BUFFER_ALIGNMENT;
+    if ((size_t)(line - head->method) + before + 2 > FRAMING_HEAD_MAX)
+        return false;
+    return line[0] == (head->count > 0 ? '\r' : '\0') && line[1] == '\0';
+}
+
+const char *framing_find_hidden(const http_head *head)
+{
+    static const char version[] = "HTTP/";
+    if (!begins_cleanly(head->method))
+        return "more than one empty line before the request";
+    if (head->target != head->method + strlen(head->method) + 1 ||
+        head->version != head->target_end + 1 + strlen(version))
+        return "the parts of the request line are not one blank apart";
+    const char *line = line_behind(head->version);
+    for (int i = 0; i < head->count; i++) {
+        if (head->headers[i].name != line)
+            return "a line that does not end with CR LF, or a folded one";
+        if (!is_joined(&head->headers[i]))
+            return "a blank before the colon of a header";
+        line = line_behind(head->headers[i].value);
+    }
+    return ends_head(line, head) ? NULL : "a malformed header";
 }

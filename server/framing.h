@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+#define FRAMING_HEAD_MAX 8192 /* bytes that civetweb's buffer has for a head */
+
 typedef struct http_header {
     const char *name, *value;
 } http_header;
@@ -25,10 +27,18 @@ typedef struct http_framing {
 /* `version` is "1.0" or "1.1". The values must outlive the result. */
 http_framing framing_read(const http_header *headers, int count, const char *version);
 
-/* False when the list of headers is cut short. civetweb stops reading headers at the first one
- * that is malformed or one too many, and drops the rest in silence, a Content-Length included.
- * What gives it away is the request as it lies in memory: behind the last value, whose line end
- * was overwritten by NULs, there must be the empty line that ends the head. */
-bool framing_is_complete(const char *last_value);
+/* The head of a request as it lies in memory: civetweb cuts it up in place, by NULs over blanks,
+ * colons and line ends, and keeps quiet about what it skipped. */
+typedef struct http_head {
+    const char *method, *target, *target_end, *version; /* the version without "HTTP/" */
+    const http_header *headers;
+    int count;
+} http_head;
+
+/* What is wrong with the bytes between the parts, as a sentence; NULL = nothing. They tell of what
+ * civetweb takes and another reader may not: more than one empty line before the request (behind
+ * which it loses count of the bytes), blanks before a colon, lines that end with LF alone, folded
+ * or malformed headers, at the first of which it stops, dropping a Content-Length behind it. */
+const char *framing_find_hidden(const http_head *head);
 
 #endif

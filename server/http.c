@@ -16,11 +16,11 @@
 #include "server/base/log.h"
 #include "server/framing.h"
 
-#define HEAD_BYTES_MAX   "8192"
 #define HEAD_DEADLINE_MS "5000" /* civetweb's; its waits within a body are as long */
 #define BODY_DEADLINE_MS 5000
 #define BODY_MAX         4096
 #define HEAD_MAX         1024 /* our own response headers */
+#define PATH_BYTES       256  /* no route is as long */
 
 /* Threads that only say "no thread free": without them, a client beyond the last thread would wait
  * unseen until somebody else hangs up. */
@@ -49,9 +49,25 @@ static http_framing read_framing(const struct mg_request_info *info)
     for (int i = 0; i < count; i++)
         headers[i] = (http_header){info->http_headers[i].name, info->http_headers[i].value};
     http_framing framing = framing_read(headers, count, info->http_version);
-    if (count > 0 && !framing_is_complete(headers[count - 1].value))
-        framing.fault = "a malformed header";
+    const char *last = info->query_string ? info->query_string : info->request_uri;
+    const http_head head = {
+        .method = info->request_method,
+        .target = info->request_uri,
+        .target_end = last + strlen(last),
+        .version = info->http_version,
+        .headers = headers,
+        .count = count,
+    };
+    const char *hidden = framing_find_hidden(&head);
+    if (hidden)
+        framing.fault = hidden;
     return framing;
+}
+
+/* The decoded path. False: there is nothing at such a path anyway. */
+static bool read_path(const struct mg_request_info *info, char ret[PATH_BYTES])
+{
+    return text_percent_decode(info->local_uri, strlen(info->local_uri), false, ret, PATH_BYTES);
 }
 
 /* Reads the body, at most BODY_MAX bytes and by a deadline. Returns its length, or -1 and the
@@ -152,7 +168,7 @@ static int serve(struct mg_connection *conn)
     fs_http *http = mg_get_user_data(mg_get_context(conn));
     const struct mg_request_info *info = mg_get_request_info(conn);
     http_framing framing = read_framing(info);
-    char body[BODY_MAX + 1];
+    char body[BODY_MAX + 1], path[PATH_BYTES];
     api_reply reply;
     reply_init(&reply);
     bool is_head = strcmp(info->request_method, "HEAD") == 0;
@@ -168,7 +184,7 @@ static int serve(struct mg_connection *conn)
         body[body_len] = '\0';
         api_request request = {
             .method = is_head ? "GET" : info->request_method,
-            .path = info->local_uri ? info->local_uri : "",
+            .path = read_path(info, path) ? path : "",
             .query = info->query_string ? info->query_string : "",
             .idempotency_key = framing.idempotency_key,
             .authorization = framing.authorization,
@@ -208,7 +224,23 @@ static int answer_fault(struct mg_connection *conn, int status, const char *mess
            "not HTTP/1.1, not here in time, or a head of more than 8 KiB");
     send_reply(conn, &reply, false);
     reply_free(&reply);
+    mg_set_user_connection_data(conn, http); /* it is answered */
     return 0;
+}
+
+/* civetweb answers nothing to "OPTIONS *", nor to the URL of another port, and closes. */
+static void answer_unanswered(const struct mg_connection *conn)
+{
+    const struct mg_request_info *info = mg_get_request_info(conn);
+    fs_http *http = mg_get_user_data(mg_get_context(conn));
+    if (!info || !info->request_uri || info->local_uri || mg_get_user_connection_data(conn))
+        return;
+    api_reply reply;
+    reply_init(&reply);
+    refuse(http->api, &reply, 421, "other_server",
+           "the URL in the request line is not of this server; a path alone is enough");
+    send_reply((struct mg_connection *)conn, &reply, false);
+    reply_free(&reply);
 }
 
 static int connection_opened(const struct mg_connection *conn, void **conn_data)
@@ -238,13 +270,14 @@ static bool find_port(fs_http *http, const char *address)
 
 fs_http *http_start(fs_api *api, const char *address, int threads, char *err, size_t err_len)
 {
-    char count[16], listen[128];
+    char count[16], head_max[16], listen[128];
     snprintf(count, sizeof(count), "%d", threads);
+    snprintf(head_max, sizeof(head_max), "%d", FRAMING_HEAD_MAX);
     /* "*:80" is an address to people and a bare port to civetweb. */
     snprintf(listen, sizeof(listen), "%s", strncmp(address, "*:", 2) == 0 ? address + 2 : address);
     const char *options[] = {
         "max_request_size",
-        HEAD_BYTES_MAX,
+        head_max,
         "listening_ports",
         listen,
         "num_threads",
@@ -263,6 +296,10 @@ fs_http *http_start(fs_api *api, const char *address, int threads, char *err, si
         "1024",
         "access_control_allow_origin",
         "",
+        "decode_url", /* it would cut "/buy%00zzz" down to "/buy" */
+        "no",
+        "enable_auth_domain_check", /* any host may stand in an absolute URL */
+        "no",
         NULL,
     };
     fs_http *http = calloc(1, sizeof(*http));
@@ -276,6 +313,7 @@ fs_http *http_start(fs_api *api, const char *address, int threads, char *err, si
         .begin_request = serve,
         .http_error = answer_fault,
         .init_connection = connection_opened,
+        .connection_close = answer_unanswered,
         .connection_closed = connection_closed,
         .log_message = log_civetweb,
     };

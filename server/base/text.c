@@ -127,15 +127,53 @@ void text_json(fs_text *text, const char *words)
     text_add(text, "\"");
 }
 
-bool ident_ok(const char *text, size_t len)
+static int hex(char c)
 {
-    if (len == 0 || len > IDENT_MAX)
-        return false;
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool text_percent_decode(const char *from, size_t len, bool plus_is_blank, char *ret,
+                         size_t ret_len)
+{
+    size_t out = 0;
+    for (size_t i = 0; i < len; i++) {
+        char c = plus_is_blank && from[i] == '+' ? ' ' : from[i];
+        if (c == '%') {
+            if (len - i < 3 || hex(from[i + 1]) < 0 || hex(from[i + 2]) < 0)
+                return false;
+            c = (char)(hex(from[i + 1]) * 16 + hex(from[i + 2]));
+            i += 2;
+        }
+        if (c == '\0' || out + 1 >= ret_len)
+            return false;
+        ret[out++] = c;
+    }
+    ret[out] = '\0';
+    return true;
+}
+
+/* Whether text[0..len) is 1..most letters, digits and characters of `more`. */
+static bool consists_of(const char *text, size_t len, size_t most, const char *more)
+{
     for (size_t i = 0; i < len; i++) {
         char c = text[i];
         bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && c != '_' && c != '-')
+        if (!letter && !(c >= '0' && c <= '9') && (c == '\0' || !strchr(more, c)))
             return false;
     }
-    return true;
+    return len > 0 && len <= most;
+}
+
+bool ident_ok(const char *text, size_t len)
+{
+    return consists_of(text, len, IDENT_MAX, "_-");
+}
+
+bool user_ok(const char *text, size_t len)
+{
+    return consists_of(text, len, USER_MAX, "._%+@-");
 }

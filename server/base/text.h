@@ -33,10 +33,21 @@ void text_printf(fs_text *text, const char *format, ...) __attribute__((format(p
 /* `words` as a JSON string, with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void text_json(fs_text *text, const char *words);
 
-/* Identifiers (items, users, request ids, sale ids) are 1..64 of [A-Za-z0-9_-]. */
+/* Decodes from[0..len), percent-encoded, with `plus_is_blank` as in a query. False: a malformed
+ * %XX, a NUL, or more than ret_len - 1 characters. */
+bool text_percent_decode(const char *from, size_t len, bool plus_is_blank, char *ret,
+                         size_t ret_len);
+
+/* Identifiers (items, request ids, sale ids) are 1..64 of [A-Za-z0-9_-]. */
 #define IDENT_MAX 64
 
 /* Whether text[0..len) is an identifier. */
 bool ident_ok(const char *text, size_t len);
+
+/* Users are 1..128 of what e-mail addresses have: [A-Za-z0-9._%+@-]. No blank, quote or brace, for
+ * a user is a word of a record, a field of a hash and a part of a key. */
+#define USER_MAX 128
+
+bool user_ok(const char *text, size_t len);
 
 #endif
