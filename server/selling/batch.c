@@ -14,6 +14,9 @@
  *
  * In the first round there always is somebody: whoever leaves a round as the last one, or takes
  * the one before it, drops what is abandoned.
+ *
+ * The buyer that finds nobody leading sends for a leader, who goes when there is no round left.
+ * Both decide it under the lock, so whoever is in a round has a leader, or one on its way.
  */
 #include "server/selling/batch.h"
 
@@ -24,6 +27,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "server/base/log.h"
+#include "server/selling/leaders.h"
 
 /* Even with wait_ms 0 a buyer waits this long: for its batch, which is not the lock. */
 #define QUEUE_MS 100
@@ -50,12 +56,11 @@ struct fs_batch {
     batch_serve *serve;
     void *arg;
     pthread_mutex_t lock;
-    pthread_cond_t work; /* for the leader: somebody waits, or the end */
+    pthread_cond_t left; /* the leader has gone */
     batch_round *first, *last;
     _Atomic(batch_round *) spare; /* one that was given back, for the next */
-    bool idle;                    /* the leader sleeps */
-    bool stop;
-    pthread_t leader;
+    bool led;                     /* there is a leader, or one on its way */
+    leader_task leading;
 };
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
@@ -176,13 +181,20 @@ static batch_end wait_turn(fs_batch *batch, batch_round *round, batch_place *pla
     return leave_before(TAKEN, batch, round, place) ? LEFT : IN_DOUBT;
 }
 
+/* Sends for a leader if there is none; under the lock, so it can not find the queue empty before
+ * the buyer is in it. False: there is no thread for one. */
+static bool has_leader(fs_batch *batch)
+{
+    if (!batch->led && !(batch->led = leaders_run(&batch->leading)))
+        LOG_SOME(LOG_ERROR, "no_thread", "detail", "no thread to sell to a batch of buyers", NULL);
+    return batch->led;
+}
+
 void batch_buy(fs_batch *batch, int64_t wait_ms, const purchase *request, purchase_result *result)
 {
     batch_round *round = NULL;
     pthread_mutex_lock(&batch->lock);
-    batch_place *place = join(batch, request, &round);
-    if (batch->idle)
-        pthread_cond_signal(&batch->work);
+    batch_place *place = has_leader(batch) ? join(batch, request, &round) : NULL;
     pthread_mutex_unlock(&batch->lock);
     if (!place) {
         purchase_answer(result, BUY_UNAVAILABLE);
@@ -265,23 +277,19 @@ void batch_refuse(fs_batch *batch, purchase_outcome outcome)
     } while (taken.count == SELL_MAX); /* the next round may already have better luck */
 }
 
-static void *lead(void *arg)
+/* Serves round after round until there is none left. */
+static void lead(void *arg)
 {
     fs_batch *batch = arg;
     pthread_mutex_lock(&batch->lock);
-    while (!batch->stop) {
-        if (!batch->first) {
-            batch->idle = true;
-            pthread_cond_wait(&batch->work, &batch->lock);
-            batch->idle = false;
-            continue;
-        }
+    while (batch->first) {
         pthread_mutex_unlock(&batch->lock);
         batch->serve(batch->arg, batch);
         pthread_mutex_lock(&batch->lock);
     }
+    batch->led = false;
+    pthread_cond_signal(&batch->left);
     pthread_mutex_unlock(&batch->lock);
-    return NULL;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -293,12 +301,9 @@ fs_batch *batch_open(batch_serve *serve, void *arg)
         return NULL;
     batch->serve = serve;
     batch->arg = arg;
+    batch->leading = (leader_task){.run = lead, .arg = batch};
     pthread_mutex_init(&batch->lock, NULL);
-    pthread_cond_init(&batch->work, NULL);
-    if (pthread_create(&batch->leader, NULL, lead, batch) != 0) {
-        free(batch);
-        return NULL;
-    }
+    pthread_cond_init(&batch->left, NULL);
     return batch;
 }
 
@@ -307,12 +312,11 @@ void batch_close(fs_batch *batch)
     if (!batch)
         return;
     pthread_mutex_lock(&batch->lock);
-    batch->stop = true;
-    pthread_cond_signal(&batch->work);
+    while (batch->led)
+        pthread_cond_wait(&batch->left, &batch->lock);
     pthread_mutex_unlock(&batch->lock);
-    pthread_join(batch->leader, NULL);
     free(atomic_load(&batch->spare));
-    pthread_cond_destroy(&batch->work);
+    pthread_cond_destroy(&batch->left);
     pthread_mutex_destroy(&batch->lock);
     free(batch);
 }

@@ -1,7 +1,7 @@
 /*
  * batch.h - combining: one call to Redis sells for everybody who is waiting in this process.
  *
- *     buyers (request threads)          leader (a thread of the batch's own)
+ *     buyers (request threads)          leader (see leaders.h; only while there are buyers)
  *       batch_buy: join the round ------> serve():  take the lock, if there is one
  *          |                                        batch_call: somebody is there, sell soon
  *          |                                        batch_take: the round, in order of arrival
@@ -23,16 +23,18 @@
 
 typedef struct fs_batch fs_batch;
 
-/* Serves those who wait; called by the leader again and again while somebody does. */
+/* Serves those who wait; called by the leader again and again while somebody does. One call ends
+ * on the thread that it began on, the next may come from another. */
 typedef void batch_serve(void *arg, fs_batch *batch);
 
-/* Starts the leader. NULL: out of memory or threads. */
+/* NULL: out of memory. */
 fs_batch *batch_open(batch_serve *serve, void *arg);
 
-/* No batch_buy() may be under way. NULL is allowed. */
+/* No batch_buy() may be under way. Waits for what the leader has under way. NULL is allowed. */
 void batch_close(fs_batch *batch);
 
-/* Queues up, at most `wait_ms`, and returns with the answer. */
+/* Queues up, at most `wait_ms`, and returns with the answer. BUY_UNAVAILABLE where there is no
+ * memory, or no thread for a leader. */
 void batch_buy(fs_batch *batch, int64_t wait_ms, const purchase *request, purchase_result *result);
 
 /* ---- for the leader -------------------------------------------------------------------------- */

@@ -87,7 +87,7 @@ int batch_section_open(const open_sale *sale, void **ret, char *err, size_t err_
 {
     size_t size = (size_t)sale->key_sets * sizeof(batch_segment);
     batched_state *state = calloc(1, sizeof(*state) + size);
-    snprintf(err, err_len, "out of memory or threads");
+    snprintf(err, err_len, "out of memory");
     if (!state)
         return -1;
     while (state->count < sale->key_sets) {

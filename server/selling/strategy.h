@@ -5,7 +5,7 @@
  * finds it there; nothing else that the service does depends on its name.
  *
  * Life cycle: open() once a sale and process, then buy() from any number of threads, then close()
- * when no buy() is under way. open() makes locks and threads, but does not ask Redis. A strategy
+ * when no buy() is under way. open() makes locks, but does not ask Redis. A strategy
  * that keeps nothing has neither. Most have a frame's functions (locked_section.h,
  * timed_section.h, batch_section.h) and differ only in what they tell it.
  */

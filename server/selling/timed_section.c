@@ -7,6 +7,7 @@
 #include "server/selling/timed_section.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,16 +16,45 @@
 #define POLL_MS 10
 
 typedef struct timed_state {
-    fs_wheel *wheel;
+    fs_wheel *wheel; /* (borrowed from shared_wheel) */
     char lease_ms[24];
 } timed_state;
 
+/* All sales of the process share it, so that a sale costs no thread. */
+static struct {
+    pthread_mutex_t lock;
+    fs_wheel *wheel;
+    int sales;
+} shared_wheel = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 static _Atomic uint64_t tokens; /* so far: no two of them are the same */
+
+/* For one more sale. NULL: out of memory or threads. */
+static fs_wheel *take_wheel(void)
+{
+    pthread_mutex_lock(&shared_wheel.lock);
+    if (!shared_wheel.wheel)
+        shared_wheel.wheel = wheel_open();
+    fs_wheel *wheel = shared_wheel.wheel;
+    shared_wheel.sales += wheel ? 1 : 0;
+    pthread_mutex_unlock(&shared_wheel.lock);
+    return wheel;
+}
+
+static void give_wheel_back(void)
+{
+    pthread_mutex_lock(&shared_wheel.lock);
+    if (--shared_wheel.sales == 0) {
+        wheel_close(shared_wheel.wheel);
+        shared_wheel.wheel = NULL;
+    }
+    pthread_mutex_unlock(&shared_wheel.lock);
+}
 
 int timed_section_open(const open_sale *sale, void **ret, char *err, size_t err_len)
 {
     timed_state *state = calloc(1, sizeof(*state));
-    if (!state || !(state->wheel = wheel_open())) {
+    if (!state || !(state->wheel = take_wheel())) {
         snprintf(err, err_len, "out of memory or threads");
         free(state);
         return -1;
@@ -36,9 +66,8 @@ int timed_section_open(const open_sale *sale, void **ret, char *err, size_t err_
 
 void timed_section_close(void *state)
 {
-    timed_state *timers = state;
-    wheel_close(timers->wheel);
-    free(timers);
+    give_wheel_back();
+    free(state);
 }
 
 /* ---- for the steps --------------------------------------------------------------------------- */
