@@ -82,7 +82,7 @@ SONAME := libdlock.so.0
 # Each tests/tools/NAME/ becomes the program build/tests/NAME; each tests/AREA/test_X.c becomes
 # the program build/tests/AREA/test_X, linked with that area's objects.
 TOOLS := $(patsubst tests/tools/%/,$(BUILD)/tests/%,$(sort $(dir $(wildcard tests/tools/*/*.c))))
-TESTS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/*/test_*.c)))
+TESTS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/*/test_*.c tests/*/*/test_*.c)))
 EXAMPLES := $(patsubst lock/examples/%.c,$(BUILD)/examples/%,$(wildcard lock/examples/*.c))
 
 .PHONY: all help

@@ -74,7 +74,8 @@ static void compare(const sale_terms *mine, fs_store *store)
 {
     char err[256];
     sale_terms current;
-    if (terms_read(store, mine->item, mine->id, &current, err, sizeof(err)) != SALE_OK ||
+    dlock_time deadline = dlock_in_ms(STORE_READ_MS);
+    if (terms_read(store, mine->item, mine->id, deadline, &current, err, sizeof(err)) != SALE_OK ||
         !strategy_find(current.strategy))
         return;
     if (strcmp(mine->strategy, current.strategy) != 0)

@@ -39,7 +39,7 @@ static fs_sale *find_sale(fs_api *api, const api_request *request, api_reply *re
         problem(reply, 400, "bad_item", "item= must be 1 to 64 of [A-Za-z0-9_-]");
         return NULL;
     }
-    sale_status status = sale_table_get(api->sales, item, &sale);
+    sale_status status = sale_table_get(api->sales, item, dlock_in_ms(STORE_READ_MS), &sale);
     if (status == SALE_OK)
         return sale;
     api_no_sale(reply, status, item);

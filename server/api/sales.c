@@ -55,5 +55,5 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
         return;
     }
     answer_status(sale_start(api->store, &terms, false, err, sizeof(err)), &terms, err, reply);
-    sale_table_refresh(api->sales, terms.item);
+    sale_table_refresh(api->sales, terms.item, dlock_in_ms(START_MS));
 }

@@ -96,12 +96,12 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
 /* ---- in the right sale ----------------------------------------------------------------------- */
 
 /* After "closed": makes sure that the next look finds what Redis says. */
-static void look_for_next_sale(sale_table *table, const fs_sale *closed)
+static void look_for_next_sale(sale_table *table, const fs_sale *closed, dlock_time deadline)
 {
     fs_sale *now;
     bool same = true;
-    sale_table_refresh(table, closed->open_sale.terms.item);
-    if (sale_table_get(table, closed->open_sale.terms.item, &now) == SALE_OK) {
+    sale_table_refresh(table, closed->open_sale.terms.item, deadline);
+    if (sale_table_get(table, closed->open_sale.terms.item, deadline, &now) == SALE_OK) {
         same = now == closed;
         sale_table_put(now);
     }
@@ -140,7 +140,8 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
 {
     char err[256];
     sale_terms other;
-    sale_status status = terms_read(now->store, now->terms.item, wanted, &other, err, sizeof(err));
+    sale_status status = terms_read(now->store, now->terms.item, wanted, request->deadline, &other,
+                                    err, sizeof(err));
     if (status == SALE_OK && !strategy_find(other.strategy))
         status = SALE_UNREADABLE;
     if (status == SALE_OK && strcmp(wanted, now->terms.id) > 0)
@@ -168,20 +169,22 @@ sale_status checkout(sale_table *table, const char *item, const char *wanted, pu
                      checkout_answer *ret)
 {
     bool done = false;
+    dlock_time asked = dlock_now();
+    request->deadline = dlock_in_ms(STORE_READ_MS); /* to find the sale, which says how long */
     for (bool first = true; !done; first = false) {
         fs_sale *sale;
-        sale_status status = sale_table_get(table, item, &sale);
+        sale_status status = sale_table_get(table, item, request->deadline, &sale);
         if (status != SALE_OK)
             return status;
         if (first)
-            request->deadline = dlock_in_ms(terms_request_ms(&sale->open_sale.terms));
+            request->deadline.us = asked.us + terms_request_ms(&sale->open_sale.terms) * 1000;
         done = buy_in(sale, wanted, request, ret);
         if (!done && dlock_passed(request->deadline)) {
             purchase_answer(&ret->result, BUY_BUSY);
             done = true;
         }
         if (!done)
-            look_for_next_sale(table, sale);
+            look_for_next_sale(table, sale, request->deadline);
         sale_table_put(sale);
     }
     return SALE_OK;

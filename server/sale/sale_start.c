@@ -90,7 +90,8 @@ static start_status call_start(fs_store *store, int keys, dlock_args *args, dloc
 /* Starts the terms' sale in one tag, after the sale `follows`. `units` < 0: no stock here. What
  * then is the tag's current sale goes into `in_force`. START_OK, _UNAVAILABLE, _UNKNOWN. */
 static start_status start_tag(fs_store *store, const sale_terms *terms, int segment,
-                              const char *follows, int64_t units, char in_force[IDENT_MAX + 1])
+                              const char *follows, int64_t units, dlock_time deadline,
+                              char in_force[IDENT_MAX + 1])
 {
     sale_keys now, old;
     keys_name(&now, terms->item, segment, terms->id);
@@ -110,7 +111,6 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
     else
         dlock_args_int(&args, units);
     dlock_args_int(&args, TERMS_KEPT_S);
-    dlock_time deadline = dlock_in_ms(START_MS);
     dlock_args_int(&args, store_redis_us(store, deadline));
     terms_put(&args, terms);
     return call_start(store, keys, &args, deadline, in_force);
@@ -120,17 +120,17 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
 
 /* Also ends the sale before in all segments that it had. Who comes late finds this sale, or a later
  * one: ids rise. */
-sale_status sale_start_segments(fs_store *store, const sale_terms *terms)
+sale_status sale_start_segments(fs_store *store, const sale_terms *terms, dlock_time deadline)
 {
     int count =
         terms->segments > terms->previous_segments ? terms->segments : terms->previous_segments;
     for (int k = 0; k < count; k++) {
         char follows[IDENT_MAX + 1] = "", in_force[IDENT_MAX + 1];
         int64_t units = k < terms->segments ? terms_units(terms, k) : -1;
-        if (terms_in_force(store, terms->item, k, follows) == SALE_UNAVAILABLE)
+        if (terms_in_force(store, terms->item, k, deadline, follows) == SALE_UNAVAILABLE)
             return SALE_UNAVAILABLE;
         if (strcmp(follows, terms->id) < 0 &&
-            start_tag(store, terms, k, follows, units, in_force) != START_OK)
+            start_tag(store, terms, k, follows, units, deadline, in_force) != START_OK)
             return SALE_UNAVAILABLE;
     }
     return SALE_OK;
@@ -149,7 +149,8 @@ static void make_id(const fs_store *store, sale_terms *terms)
 static start_status follow_current(fs_store *store, sale_terms *terms, bool only_if_none)
 {
     char id[IDENT_MAX + 1];
-    sale_status found = terms_in_force(store, terms->item, SEGMENT_NONE, id);
+    dlock_time deadline = dlock_in_ms(START_MS);
+    sale_status found = terms_in_force(store, terms->item, SEGMENT_NONE, deadline, id);
     terms->previous[0] = '\0';
     terms->previous_segments = 0;
     if (found != SALE_OK)
@@ -160,7 +161,7 @@ static start_status follow_current(fs_store *store, sale_terms *terms, bool only
     }
     char err[256];
     sale_terms previous;
-    found = terms_read(store, terms->item, id, &previous, err, sizeof(err));
+    found = terms_read(store, terms->item, id, deadline, &previous, err, sizeof(err));
     memcpy(terms->previous, id, sizeof(id));
     terms->previous_segments = found == SALE_OK ? previous.segments : 0;
     return found == SALE_UNAVAILABLE ? START_UNAVAILABLE : START_OK;
@@ -183,7 +184,8 @@ start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, c
             return status;
         make_id(store, terms);
         int64_t units = terms->segments > 0 ? -1 : terms->initial;
-        status = start_tag(store, terms, SEGMENT_NONE, terms->previous, units, in_force);
+        status = start_tag(store, terms, SEGMENT_NONE, terms->previous, units,
+                           dlock_in_ms(START_MS), in_force);
         if (status != START_OK || strcmp(in_force, terms->id) == 0)
             return status;
     }

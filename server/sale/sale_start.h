@@ -26,7 +26,7 @@ start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, c
                         size_t err_len);
 
 /* Starts the sale of these terms, which were read, in each of its segments where it is not yet
- * started: SALE_OK, SALE_UNAVAILABLE. To be called before selling in it. */
-sale_status sale_start_segments(fs_store *store, const sale_terms *terms);
+ * started: SALE_OK, SALE_UNAVAILABLE (also at the deadline). To be called before selling in it. */
+sale_status sale_start_segments(fs_store *store, const sale_terms *terms, dlock_time deadline);
 
 #endif

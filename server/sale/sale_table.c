@@ -3,7 +3,7 @@
  *
  * A buyer must never wait for Redis because another item's sale is looked up, nor for a sale that
  * is being closed: so reading the table takes only a lock for reading, one thread at a time asks
- * Redis, and closing is the reaper's.
+ * Redis about an item, others about other items, and closing is the reaper's.
  */
 #include "server/sale/sale_table.h"
 
@@ -15,6 +15,7 @@
 #include "server/base/log.h"
 #include "server/base/ticker.h"
 #include "server/sale/sale_start.h"
+#include "server/sale/single_flight.h"
 #include "server/strategies/registry.h"
 
 #define REAP_MS 250
@@ -27,12 +28,12 @@ typedef struct table_entry {
 } table_entry;
 
 struct sale_table {
-    fs_store *store;         /* (borrowed) */
-    pthread_rwlock_t lock;   /* table and current sales */
-    pthread_mutex_t loading; /* one thread at a time asks Redis about sales */
+    fs_store *store;        /* (borrowed) */
+    single_flight *loading; /* one thread at a time asks Redis about an item's sale */
+    pthread_rwlock_t lock;  /* guards what follows, up to the reaper */
     table_entry *buckets[BUCKETS];
-    int count;        /* of items */
-    fs_sale *retired; /* under `loading` */
+    int count; /* of items */
+    fs_sale *retired;
     ticker *reaper;
 };
 
@@ -103,7 +104,7 @@ void sale_table_put(fs_sale *sale)
     atomic_fetch_sub(&sale->refs, 1);
 }
 
-/* Under `loading`: puts `now` (NULL: no sale any more) in the place of the item's sale. */
+/* Puts `now` (NULL: no sale any more) in the place of the item's sale. For who loads the item. */
 static void replace(sale_table *table, const char *item, fs_sale *now)
 {
     pthread_rwlock_wrlock(&table->lock);
@@ -117,33 +118,32 @@ static void replace(sale_table *table, const char *item, fs_sale *now)
     fs_sale *old = entry ? entry->current : now;
     if (entry)
         entry->current = now;
-    pthread_rwlock_unlock(&table->lock);
     if (old) {
         old->next_retired = table->retired;
         table->retired = old;
     }
+    pthread_rwlock_unlock(&table->lock);
 }
 
 /* Reads the terms of a sale that this program can sell, and sees to its segments. */
-static sale_status prepare(fs_store *store, const char *item, const char *id, sale_terms *ret,
-                           char *err, size_t err_len)
+static sale_status prepare(fs_store *store, const char *item, const char *id, dlock_time deadline,
+                           sale_terms *ret, char *err, size_t err_len)
 {
-    sale_status status = terms_read(store, item, id, ret, err, err_len);
+    sale_status status = terms_read(store, item, id, deadline, ret, err, err_len);
     if (status == SALE_OK && !strategy_find(ret->strategy)) {
         snprintf(err, err_len, "the sale wants strategy '%s' and durability '%s'", ret->strategy,
                  durability_name(ret->durability));
         status = SALE_UNREADABLE;
     }
-    return status == SALE_OK ? sale_start_segments(store, ret) : status;
+    return status == SALE_OK ? sale_start_segments(store, ret, deadline) : status;
 }
 
-/* Under `loading`. */
-static sale_status load(sale_table *table, const char *item, const char *id)
+static sale_status load(sale_table *table, const char *item, const char *id, dlock_time deadline)
 {
     char err[256] = "";
     sale_terms terms;
     fs_sale *now = NULL;
-    sale_status status = prepare(table->store, item, id, &terms, err, sizeof(err));
+    sale_status status = prepare(table->store, item, id, deadline, &terms, err, sizeof(err));
     if (status == SALE_OK)
         now = sale_open(table->store, &terms, strategy_find(terms.strategy), err, sizeof(err));
     if (!now) {
@@ -160,11 +160,12 @@ static sale_status load(sale_table *table, const char *item, const char *id)
     return SALE_OK;
 }
 
-/* Under `loading`. */
-static sale_status refresh(sale_table *table, const char *item)
+/* Looks which sale is the item's current one, and loads it if it is another. */
+static int refresh(void *arg, const char *item, dlock_time deadline)
 {
+    sale_table *table = arg;
     char id[IDENT_MAX + 1];
-    sale_status status = terms_in_force(table->store, item, SEGMENT_NONE, id);
+    sale_status status = terms_in_force(table->store, item, SEGMENT_NONE, deadline, id);
     if (status == SALE_UNAVAILABLE)
         return status;
     fs_sale *known = NULL;
@@ -175,30 +176,24 @@ static sale_status refresh(sale_table *table, const char *item)
     }
     if (status == SALE_NONE && known)
         replace(table, item, NULL);
-    return status == SALE_NONE || same ? status : load(table, item, id);
+    return status == SALE_NONE || same ? status : load(table, item, id, deadline);
 }
 
-sale_status sale_table_refresh(sale_table *table, const char *item)
+sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline)
 {
-    pthread_mutex_lock(&table->loading);
-    sale_status status = refresh(table, item);
-    pthread_mutex_unlock(&table->loading);
-    return status;
+    return (sale_status)single_flight_do(table->loading, item, FLIGHT_FRESH, deadline, refresh,
+                                         table, SALE_UNAVAILABLE);
 }
 
-sale_status sale_table_get(sale_table *table, const char *item, fs_sale **ret)
+sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret)
 {
     if (take(table, item, ret))
         return SALE_OK;
-    pthread_mutex_lock(&table->loading);
-    sale_status status = SALE_OK;
-    bool found = take(table, item, ret); /* perhaps another thread has loaded it meanwhile */
-    if (!found) {
-        status = refresh(table, item);
-        found = status == SALE_OK && take(table, item, ret);
-    }
-    pthread_mutex_unlock(&table->loading);
-    return found ? SALE_OK : status == SALE_OK ? SALE_UNAVAILABLE : status;
+    sale_status status = (sale_status)single_flight_do(table->loading, item, FLIGHT_ANY, deadline,
+                                                       refresh, table, SALE_UNAVAILABLE);
+    if (take(table, item, ret))
+        return SALE_OK;
+    return status == SALE_OK ? SALE_UNAVAILABLE : status;
 }
 
 void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), void *arg)
@@ -211,18 +206,23 @@ void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), 
     pthread_rwlock_unlock(&table->lock);
 }
 
-/* In no particular order; items are never removed. */
-sale_table_item *sale_table_items(sale_table *table, int *ret_count)
+sale_pointer *sale_table_pointers(sale_table *table, int *ret_count)
 {
     int count = 0;
     pthread_rwlock_rdlock(&table->lock);
-    sale_table_item *items = calloc((size_t)table->count + 1, sizeof(*items));
-    for (int i = 0; items && i < BUCKETS; i++)
-        for (table_entry *entry = table->buckets[i]; entry; entry = entry->next)
-            memcpy(items[count++].name, entry->item, sizeof(entry->item));
+    sale_pointer *all = calloc((size_t)table->count + 1, sizeof(*all));
+    for (int i = 0; all && i < BUCKETS; i++) {
+        for (table_entry *entry = table->buckets[i]; entry; entry = entry->next) {
+            sale_pointer *pointer = &all[count++];
+            memcpy(pointer->item, entry->item, sizeof(entry->item));
+            pointer->status = entry->current ? SALE_OK : SALE_NONE;
+            if (entry->current)
+                memcpy(pointer->id, entry->current->open_sale.terms.id, sizeof(pointer->id));
+        }
+    }
     pthread_rwlock_unlock(&table->lock);
     *ret_count = count;
-    return items;
+    return all;
 }
 
 /* ---- the reaper ------------------------------------------------------------------------------ */
@@ -230,14 +230,14 @@ sale_table_item *sale_table_items(sale_table *table, int *ret_count)
 /* Takes a retired sale that nobody uses any more off the list. NULL: there is none. */
 static fs_sale *take_unused(sale_table *table)
 {
-    pthread_mutex_lock(&table->loading);
+    pthread_rwlock_wrlock(&table->lock);
     fs_sale **link = &table->retired;
     while (*link && atomic_load(&(*link)->refs) > 0)
         link = &(*link)->next_retired;
     fs_sale *sale = *link;
     if (sale)
         *link = sale->next_retired;
-    pthread_mutex_unlock(&table->loading);
+    pthread_rwlock_unlock(&table->lock);
     return sale;
 }
 
@@ -252,7 +252,7 @@ static void close_unused(void *arg)
 
 static void free_table(sale_table *table)
 {
-    pthread_mutex_destroy(&table->loading);
+    single_flight_free(table->loading);
     pthread_rwlock_destroy(&table->lock);
     free(table);
 }
@@ -264,8 +264,9 @@ sale_table *sale_table_open(fs_store *store)
         return NULL;
     table->store = store;
     pthread_rwlock_init(&table->lock, NULL);
-    pthread_mutex_init(&table->loading, NULL);
-    table->reaper = ticker_start(close_unused, table, REAP_MS);
+    table->loading = single_flight_new();
+    if (table->loading)
+        table->reaper = ticker_start(close_unused, table, REAP_MS);
     if (table->reaper)
         return table;
     free_table(table);

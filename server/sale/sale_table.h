@@ -34,19 +34,17 @@ sale_table *sale_table_open(fs_store *store);
 /* Closes all sales. No request may be under way. */
 void sale_table_close(sale_table *table);
 
-/* The item's current sale, for use until sale_table_put(). */
-sale_status sale_table_get(sale_table *table, const char *item, fs_sale **ret);
+/* The item's current sale, for use until sale_table_put(). Redis is asked, until the deadline,
+ * about an item that is not known here. */
+sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret);
 void sale_table_put(fs_sale *sale);
 
 /* Asks Redis now which sale is the item's current one. */
-sale_status sale_table_refresh(sale_table *table, const char *item);
+sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline);
 
-typedef struct sale_table_item {
-    char name[IDENT_MAX + 1];
-} sale_table_item;
-
-/* All items known here; free the list. NULL, and none: out of memory. */
-sale_table_item *sale_table_items(sale_table *table, int *ret_count);
+/* Every item known here and its sale, in no particular order; free the list. NULL, and none: out
+ * of memory. */
+sale_pointer *sale_table_pointers(sale_table *table, int *ret_count);
 
 /* Calls `each` for the current sale of every item known here. */
 void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), void *arg);

@@ -122,14 +122,15 @@ ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *
 /* Puts the terms of the sale before in *sale. False: there are none, and *ret tells what that says
  * of the orders in it: LEDGER_NEVER = there was no such sale, or it is not kept any more;
  * LEDGER_NOT_YET = it should be there, and can not be read. */
-static bool step_back(fs_store *store, sale_terms *sale, ledger_status *ret)
+static bool step_back(fs_store *store, dlock_time deadline, sale_terms *sale, ledger_status *ret)
 {
     char err[256];
     sale_terms before;
     *ret = LEDGER_NEVER;
     if (sale->previous[0] == '\0')
         return false;
-    sale_status status = terms_read(store, sale->item, sale->previous, &before, err, sizeof(err));
+    sale_status status =
+        terms_read(store, sale->item, sale->previous, deadline, &before, err, sizeof(err));
     if (status == SALE_UNAVAILABLE)
         *ret = LEDGER_UNAVAILABLE;
     else if (status != SALE_OK && terms_keep_previous(sale, store))
@@ -145,7 +146,7 @@ static ledger_status find_before(fs_store *store, const sale_terms *terms, const
 {
     sale_terms sale = *terms;
     ledger_status all = LEDGER_NEVER, end;
-    while (step_back(store, &sale, &end)) {
+    while (step_back(store, deadline, &sale, &end)) {
         ledger_status status = ledger_find(store, &sale, request, LEDGER_ASK, deadline, ret);
         if (status == LEDGER_FOUND || status == LEDGER_UNAVAILABLE)
             return status;

@@ -13,6 +13,7 @@
 #define SCHEMA          "2"
 #define REQUEST_MS      10000
 #define WAIT_RESERVE_MS 1000 /* beyond the longest wait, for the write itself */
+#define CHUNK           256  /* questions sent in one go */
 #define HOLD_RESERVE_MS 500  /* beyond the section, for the lock and the write */
 
 static const char *const durability_names[DURABILITY_LEVELS] = {"memory", "disk"};
@@ -71,18 +72,58 @@ bool terms_keep_previous(const sale_terms *terms, const fs_store *store)
 
 /* ---- in Redis -------------------------------------------------------------------------------- */
 
-sale_status terms_in_force(fs_store *store, const char *item, int segment, char ret[IDENT_MAX + 1])
+/* SALE_OK and the id, or SALE_NONE. */
+static sale_status read_pointer(const redisReply *reply, char ret[IDENT_MAX + 1])
+{
+    if (reply->type != REDIS_REPLY_STRING || !ident_ok(reply->str, reply->len))
+        return SALE_NONE;
+    snprintf(ret, IDENT_MAX + 1, "%s", reply->str);
+    return SALE_OK;
+}
+
+sale_status terms_in_force(fs_store *store, const char *item, int segment, dlock_time deadline,
+                           char ret[IDENT_MAX + 1])
 {
     sale_keys keys;
     keys_name(&keys, item, segment, "");
-    redisReply *reply = store_read(store, dlock_in_ms(STORE_READ_MS), WORDS("GET", keys.current));
-    sale_status status = reply ? SALE_NONE : SALE_UNAVAILABLE;
-    if (reply && reply->type == REDIS_REPLY_STRING && ident_ok(reply->str, reply->len)) {
-        snprintf(ret, IDENT_MAX + 1, "%s", reply->str);
-        status = SALE_OK;
-    }
+    redisReply *reply = store_read(store, deadline, WORDS("GET", keys.current));
+    sale_status status = reply ? read_pointer(reply, ret) : SALE_UNAVAILABLE;
     freeReplyObject(reply);
     return status;
+}
+
+static bool read_chunk(dlock_redis_conn *conn, sale_pointer *pointers, int count,
+                       dlock_time deadline)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    for (int i = 0; i < count; i++) {
+        sale_keys keys;
+        keys_name(&keys, pointers[i].item, SEGMENT_NONE, "");
+        dlock_args_clear(&args);
+        dlock_args_text(&args, "GET");
+        dlock_args_text(&args, keys.current);
+        dlock_redis_queue(conn, &args);
+    }
+    dlock_args_free(&args);
+    bool good = dlock_redis_flush(conn, deadline) == DLOCK_REDIS_OK;
+    for (int i = 0; good && i < count; i++) {
+        redisReply *reply = NULL;
+        good = dlock_redis_read(conn, deadline, &reply) != DLOCK_REDIS_UNKNOWN && reply;
+        if (good)
+            pointers[i].status = read_pointer(reply, pointers[i].id);
+        freeReplyObject(reply);
+    }
+    return good;
+}
+
+bool terms_in_force_all(dlock_redis_conn *conn, sale_pointer *pointers, int count,
+                        dlock_time deadline)
+{
+    bool good = true;
+    for (int i = 0; good && i < count; i += CHUNK)
+        good = read_chunk(conn, pointers + i, count - i < CHUNK ? count - i : CHUNK, deadline);
+    return good;
 }
 
 static void put_text(dlock_args *args, const char *name, const char *value)
@@ -158,8 +199,8 @@ static sale_status read_fields(const redisReply *hash, sale_terms *ret, char *er
     return SALE_OK;
 }
 
-sale_status terms_read(fs_store *store, const char *item, const char *id, sale_terms *ret,
-                       char *err, size_t err_len)
+sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_time deadline,
+                       sale_terms *ret, char *err, size_t err_len)
 {
     sale_keys keys;
     keys_name(&keys, item, SEGMENT_NONE, id);
@@ -167,7 +208,7 @@ sale_status terms_read(fs_store *store, const char *item, const char *id, sale_t
     snprintf(ret->item, sizeof(ret->item), "%s", item);
     snprintf(ret->id, sizeof(ret->id), "%s", id);
 
-    redisReply *reply = store_read(store, dlock_in_ms(STORE_READ_MS), WORDS("HGETALL", keys.cfg));
+    redisReply *reply = store_read(store, deadline, WORDS("HGETALL", keys.cfg));
     sale_status status = SALE_UNAVAILABLE;
     snprintf(err, err_len, "Redis did not answer");
     if (reply && reply->type == REDIS_REPLY_ARRAY)

@@ -73,12 +73,25 @@ typedef enum sale_status {
 
 /* The id of the sale in force under a tag, the item's own (SEGMENT_NONE) or a segment's. SALE_OK,
  * _NONE, _UNAVAILABLE. */
-sale_status terms_in_force(fs_store *store, const char *item, int segment, char ret[IDENT_MAX + 1]);
+sale_status terms_in_force(fs_store *store, const char *item, int segment, dlock_time deadline,
+                           char ret[IDENT_MAX + 1]);
+
+/* An item, and what is known of its current sale. */
+typedef struct sale_pointer {
+    char item[IDENT_MAX + 1];
+    sale_status status; /* SALE_OK, SALE_NONE */
+    char id[IDENT_MAX + 1];
+} sale_pointer;
+
+/* The same for many items at once, on a connection of the caller's: fills in all but the items.
+ * False: not answered by the deadline, and some were not filled in. */
+bool terms_in_force_all(dlock_redis_conn *conn, sale_pointer *pointers, int count,
+                        dlock_time deadline);
 
 /* The terms of sale `id`, with a sentence in err when they can not be had. SALE_OK, _UNREADABLE,
  * _UNAVAILABLE. Does not look whether this program has the strategy. */
-sale_status terms_read(fs_store *store, const char *item, const char *id, sale_terms *ret,
-                       char *err, size_t err_len);
+sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_time deadline,
+                       sale_terms *ret, char *err, size_t err_len);
 
 /* Appends the fields and values of the hash. */
 void terms_put(dlock_args *args, const sale_terms *terms);
