@@ -50,7 +50,9 @@
  *   several of which may report at the same time, or on the thread whose call found out; they must
  *   neither block nor call back into the library, except for the functions just named.
  *   After fork() the child holds nothing: every call on an inherited client, lock or hold returns
- *   DLOCK_FORKED (or false, or 0), and the parent's lock is left alone.
+ *   DLOCK_FORKED (or false, or 0), and the parent's lock is left alone. What a holder has started
+ *   does not end with it: a program that has others work under its lock must end them before the
+ *   lease is over, whatever becomes of itself, as `dlock run` does (lock/cmd/supervisor.h).
  *   A thread that ends while it holds a per-thread lock is reported (DLOCK_REPORT_ORPHANED); its
  *   renewal stops, so that the lease ends by itself. Who gets the grant after it in a cohort is
  *   renewed again.

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define DEFAULT_URL "redis://127.0.0.1:6379"
 
@@ -13,18 +14,41 @@
 
 void command_complain(const char *format, ...)
 {
+    char text[1024]; /* written at once: several processes may complain */
     va_list ap;
     va_start(ap, format);
-    fputs("dlock: ", stderr);
-    vfprintf(stderr, format, ap);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof(text), format, ap);
     va_end(ap);
+    fprintf(stderr, "dlock: %s\n", text);
 }
 
-int command_usage(void)
+int command_usage(const char *subcommand)
 {
-    fputs("Try 'dlock --help'.\n", stderr);
+    fprintf(stderr, "Try 'dlock%s%s --help'.\n", subcommand ? " " : "",
+            subcommand ? subcommand : "");
     return EXIT_USAGE;
+}
+
+/* The word on the command line that was taken for this option. */
+static bool spelt_out(char **argv, const struct option *option)
+{
+    const char *word = argv[optind - 1];
+    if (optarg == word)
+        word = argv[optind - 2];
+    size_t len = strlen(option->name);
+    return strncmp(word, "--", 2) == 0 && strncmp(word + 2, option->name, len) == 0 &&
+           (word[2 + len] == '\0' || word[2 + len] == '=');
+}
+
+int command_option(int argc, char **argv, const char *letters, const struct option *options)
+{
+    int index = -1;
+    int c = getopt_long(argc, argv, letters, options, &index);
+    if (c == -1 || c == '?' || index < 0 || spelt_out(argv, &options[index]))
+        return c;
+    fprintf(stderr, "%s: options are not abbreviated: is --%s meant?\n", argv[0],
+            options[index].name);
+    return '?';
 }
 
 int command_exit_code(dlock_status status)
@@ -60,37 +84,44 @@ bool command_number(const char *option, const char *text, int64_t min, int64_t m
 
 const char *command_redis_url(const char *url)
 {
+    const char *source = "--redis";
+    if (!url) {
+        source = "DLOCK_REDIS";
+        url = getenv(source);
+    }
     if (!url)
-        url = getenv("DLOCK_REDIS");
-    return url && *url ? url : DEFAULT_URL;
+        return DEFAULT_URL;
+    if (*url)
+        return url;
+    command_complain("%s is empty", source);
+    return NULL;
 }
 
-static bool answers(dlock_redis *redis)
+bool command_answers(const command_session *session, char *err, size_t err_len)
 {
     dlock_args ping;
     dlock_args_init(&ping);
     dlock_args_text(&ping, "PING");
     dlock_redis_outcome outcome =
-        dlock_redis_command(redis, NULL, &ping, dlock_in_ms(HELLO_MS), NULL);
+        dlock_redis_command(session->redis, NULL, &ping, dlock_in_ms(HELLO_MS), NULL);
     dlock_args_free(&ping);
-    return outcome == DLOCK_REDIS_OK;
+    if (outcome == DLOCK_REDIS_OK)
+        return true;
+    dlock_redis_last_error(session->redis, err, err_len);
+    return false;
 }
 
-int command_session_open(const char *url, const char *name, const dlock_options *options,
+int command_session_make(const char *url, const char *name, const dlock_options *options,
                          command_session *ret)
 {
     char err[256] = "";
     command_session session = {NULL, NULL, NULL};
     dlock_redis_options address = {.url = command_redis_url(url), .name = "dlock"};
+    if (!address.url)
+        return EXIT_USAGE;
     if (dlock_redis_open(&address, &session.redis, err, sizeof(err)) != 0) {
         command_complain("%s", err);
         return EXIT_USAGE;
-    }
-    if (!answers(session.redis)) {
-        dlock_redis_last_error(session.redis, err, sizeof(err));
-        command_complain("Redis can not be reached: %s", err);
-        command_session_close(&session);
-        return EXIT_UNREACHABLE;
     }
     dlock_client_options client = {.redis = session.redis};
     dlock_status status = dlock_client_new(&client, &session.client, err, sizeof(err));
@@ -103,6 +134,18 @@ int command_session_open(const char *url, const char *name, const dlock_options 
     }
     *ret = session;
     return 0;
+}
+
+int command_session_open(const char *url, const char *name, const dlock_options *options,
+                         command_session *ret)
+{
+    char err[256] = "";
+    int code = command_session_make(url, name, options, ret);
+    if (code || command_answers(ret, err, sizeof(err)))
+        return code;
+    command_complain("Redis can not be reached: %s", err);
+    command_session_close(ret);
+    return EXIT_UNREACHABLE;
 }
 
 void command_session_close(command_session *session)

@@ -9,6 +9,8 @@
 
 #include "dlock.h"
 
+#include <getopt.h>
+
 /* Exit codes besides 0. Those from 64 on are sysexits.h's, as etcdctl and consul users know them.
  */
 enum {
@@ -18,7 +20,7 @@ enum {
     EXIT_UNREACHABLE = 69,  /* Redis could not be asked */
     EXIT_SYSTEM = 71,       /* out of memory, of processes, ... */
     EXIT_NOT_OBTAINED = 75, /* run: held by another for the whole wait */
-    EXIT_LOST = 76          /* run: the lock was lost before the command's end */
+    EXIT_LOST = 76          /* run: the lock was lost, or about to be, before the command's end */
 };
 
 int command_run(int argc, char **argv);
@@ -28,8 +30,26 @@ int command_bench(int argc, char **argv);
 
 __attribute__((format(printf, 1, 2))) void command_complain(const char *format, ...);
 
-/* Says how to get help and returns EXIT_USAGE. */
-int command_usage(void);
+/* Says how to get help on a subcommand, NULL: on dlock, and returns EXIT_USAGE. */
+int command_usage(const char *subcommand);
+
+/*
+ * The next option, as getopt_long() would give it, except that long ones must be spelt out:
+ * "--wait" can not be taken for "--wait-ms". '?' after a complaint. In every subcommand 'h' is
+ * --help: COMMAND_HELP is its row for `options`.
+ */
+int command_option(int argc, char **argv, const char *letters, const struct option *options);
+#define COMMAND_HELP                                                                               \
+    {                                                                                              \
+        "help", no_argument, NULL, 'h'                                                             \
+    }
+
+/* The lines on --redis for the help of each subcommand. */
+#define COMMAND_REDIS_HELP                                                                         \
+    "  --redis URL            the server: redis://[[user:]password@]host[:port][/db],\n"           \
+    "                         unix:///path/redis.sock, or rediss:// where built with TLS.\n"       \
+    "                         Default: the environment's DLOCK_REDIS, which keeps a\n"             \
+    "                         password out of ps, or else redis://127.0.0.1:6379\n"
 
 /* The exit code for an acquisition, or another question to Redis, that ended so. */
 int command_exit_code(dlock_status status);
@@ -45,11 +65,19 @@ typedef struct command_session {
     dlock_lock *lock;
 } command_session;
 
-/* The server's address: `url` if given, else DLOCK_REDIS, else the local default. */
-const char *command_redis_url(const char *url);
+/* The server's address: `url` if given, else DLOCK_REDIS, else the local default. An empty one is
+ * the mistake of a script, and not that default: complains, NULL. */
+DLOCK_MUST_CHECK const char *command_redis_url(const char *url);
 
-/* Reaches the server (one PING), makes the client and the lock `name` (NULL: none). Complains;
+/* Makes the client and the lock `name` (NULL: none), and asks the server nothing. Complains;
  * returns 0 or the exit code. With 0 the session must be closed. */
+DLOCK_MUST_CHECK int command_session_make(const char *url, const char *name,
+                                          const dlock_options *options, command_session *ret);
+
+/* Whether the server answers, asked once; otherwise why not. */
+DLOCK_MUST_CHECK bool command_answers(const command_session *session, char *err, size_t err_len);
+
+/* Both: a session with a server that answers. */
 DLOCK_MUST_CHECK int command_session_open(const char *url, const char *name,
                                           const dlock_options *options, command_session *ret);
 void command_session_close(command_session *session);

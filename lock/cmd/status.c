@@ -2,10 +2,42 @@
 #include "cmd/command.h"
 #include "cmd/json.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
+
+static const char status_help[] =
+    "usage: dlock status [options] NAME\n"
+    "\n"
+    "Shows who holds the lock NAME, whatever its kind: owner, process and host, since when, for "
+    "how\n"
+    "long without a renewal, the last fence, how many wait in its queue.\n"
+    "\n"
+    "  --json                 as one JSON object, \"schema\": 1; times in its _us (since 1970) "
+    "and\n"
+    "                         _ms\n" COMMAND_REDIS_HELP "  -h, --help             this\n"
+    "\n"
+    "Exit codes: 0 it is held, 1 it is free, 64 usage, 69 Redis not reached (asked once, for 3 s\n"
+    "at most).\n"
+    "\n"
+    "Example: dlock status nightly-report\n";
+
+static const char release_help[] =
+    "usage: dlock release --force [options] NAME\n"
+    "\n"
+    "Takes the lock NAME away from whoever has it, raises its fence, and hands it on or wakes who\n"
+    "waits. Its holder learns of that at its next renewal, after a third of its lease at most, "
+    "and\n"
+    "works on until then beside the next one, unless its writes are guarded or fenced.\n"
+    "\n"
+    "  --force                must be given: a lock is released by its holder\n" COMMAND_REDIS_HELP
+    "  -h, --help             this\n"
+    "\n"
+    "Exit codes: 0 it was held, 1 it was free, 64 usage, 69 Redis not reached (asked once, for 3 "
+    "s\n"
+    "at most).\n"
+    "\n"
+    "Example: dlock release --force nightly-report\n";
 
 typedef struct lock_query {
     const char *url, *name;
@@ -13,26 +45,31 @@ typedef struct lock_query {
     command_session session;
 } lock_query;
 
-static bool read_options(lock_query *query, int argc, char **argv)
+/* -1, or the exit code: help was shown, or an error. `word` is --json or --force. */
+static int read_options(lock_query *query, int argc, char **argv, struct option word,
+                        const char *help)
 {
-    static const struct option options[] = {{"redis", required_argument, NULL, 'r'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"force", no_argument, NULL, 'f'},
-                                            {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+    const struct option options[] = {
+        {"redis", required_argument, NULL, 'r'}, word, COMMAND_HELP, {NULL, 0, NULL, 0}};
+    const char *command = word.val == 'j' ? "status" : "release";
+    for (int c; (c = command_option(argc, argv, "h", options)) != -1;) {
         if (c == '?')
-            return false;
+            return command_usage(command);
+        if (c == 'h') {
+            fputs(help, stdout);
+            return 0;
+        }
         if (c == 'r')
             query->url = optarg;
         query->json |= c == 'j';
         query->force |= c == 'f';
     }
     if (argc - optind != 1) {
-        command_complain("%s needs one NAME", argv[0]);
-        return false;
+        command_complain("%s: one NAME is needed", command);
+        return command_usage(command);
     }
     query->name = argv[optind];
-    return true;
+    return -1;
 }
 
 /* 0, or the exit code after a complaint. */
@@ -103,9 +140,11 @@ static void print_text(const char *name, const dlock_info *info)
 int command_status(int argc, char **argv)
 {
     lock_query query = {0};
-    if (!read_options(&query, argc, argv))
-        return command_usage();
-    int code = open_lock(&query);
+    const struct option json = {"json", no_argument, NULL, 'j'};
+    int code = read_options(&query, argc, argv, json, status_help);
+    if (code >= 0)
+        return code;
+    code = open_lock(&query);
     if (code)
         return code;
     dlock_info info;
@@ -126,13 +165,15 @@ int command_status(int argc, char **argv)
 int command_release(int argc, char **argv)
 {
     lock_query query = {0};
-    if (!read_options(&query, argc, argv))
-        return command_usage();
+    const struct option force = {"force", no_argument, NULL, 'f'};
+    int code = read_options(&query, argc, argv, force, release_help);
+    if (code >= 0)
+        return code;
     if (!query.force) {
         command_complain("a lock is released by its holder; --force takes it away from it");
-        return command_usage();
+        return command_usage("release");
     }
-    int code = open_lock(&query);
+    code = open_lock(&query);
     if (code)
         return code;
     dlock_status status = dlock_force_release(query.session.lock);

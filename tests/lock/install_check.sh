@@ -115,18 +115,27 @@ step_static() {
     [ $code = 64 ] || fail "the example did not start: exit $code, $(cat "$dir/usage")"
 }
 
+# With the README's example.
 step_cplusplus() {
     command -v "$cxx" >/dev/null || exit 77
-    cat >"$dir/use.cc" <<'CC'
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
+    example=$(sed -n '/^```cpp$/,/^```$/{ /^```/!p }' lock/README.md)
+    [ -n "$example" ] || fail "lock/README.md has no example in C++"
+    cat >"$dir/use.cc" <<CC
 #include <dlock.h>
 #include <dlock_redis.h>
+void example(dlock_lock *lock);
+void example(dlock_lock *lock)
+{
+$example
+}
 int main()
 {
     dlock_options options = {};
     return options.kind == DLOCK_STRING && *dlock_status_text(DLOCK_OK) ? 0 : 1;
 }
 CC
-    $cxx -std=c++11 -Wall -Wextra -Werror $sanitize "$dir/use.cc" -o "$dir/use" \
+    $cxx -std=c++11 -Wall -Wextra -Wpedantic -Werror $sanitize "$dir/use.cc" -o "$dir/use" \
         $(pkg-config --cflags --libs dlock)
     LD_LIBRARY_PATH=$prefix/lib "$dir/use" || fail "the C++ program failed"
 }

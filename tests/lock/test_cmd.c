@@ -118,45 +118,160 @@ static void run_owner_is_what_stands_in_redis(void **state)
     fx_process_free(process);
 }
 
+static const struct {
+    const char *words;
+    int code;
+} exit_codes[] = {
+    {"run n -- true", 0},
+    {"run n -- false", 1},
+    {"run n -- sh -c 'kill -9 $$'", 137},
+    {"run n -- /nonexistent", 127},
+    {"run n -- /etc/passwd", 126},
+    {"run --wait-ms 0 taken -- true", 75},
+    {"run --wait-ms 150 taken -- true", 75},
+    {"run --wait-ms 0 hash -- true", 75},
+    {"run --wait-ms 0 list -- true", 75},
+    {"run --wait 0 taken -- true", 75},
+    {"run --wait=0.15 taken -- true", 75},
+    {"run -w .15 taken -- true", 75},
+    {"run -n taken -- true", 75},
+    {"run --nonblock --conflict-exit-code 0 taken -- true", 0},
+    {"run -nE 9 taken -- true", 9},
+    {"run n --wait 0 -- true", 0},
+    {"run n sh -c 'exit 5'", 5},
+    {"run n sh -c 'test $1 = -n' sh -n", 0},
+    {"run -n --redis redis://127.0.0.1:1 n -- true", 69},
+    {"run -E 9 --wait-ms 300 --redis redis://127.0.0.1:1 n -- true", 69},
+    {"run --redis redis://127.0.0.1:1 n -- true", 69},
+    {"run --redis nonsense n -- true", 64},
+    {"run --wait-ms soon n -- true", 64},
+    {"run --wait-ms -5 n -- true", 64},
+    {"run --lease-ms 0 n -- true", 64},
+    {"run --wait '' n -- true", 64},
+    {"run --wait 1e3 n -- true", 64},
+    {"run --wait -1 n -- true", 64},
+    {"run --wait . n -- true", 64},
+    {"run --wait 31536001 n -- true", 64},
+    {"run --wait 1 --wait-ms 1000 n -- true", 64},
+    {"run --wait 1 -n n -- true", 64},
+    {"run -E 256 n -- true", 64},
+    {"run --grace-ms -1 n -- true", 64},
+    {"run --redis '' n -- true", 64},
+    {"run --wait-m 100 n -- true", 64},
+    {"run -- true", 64},
+    {"run n two -- true", 64},
+    {"status --redis= n", 64},
+    {"status --jso n", 64},
+    {"release --forc n", 64},
+    {"release --redis '' --force n", 64},
+    {"bench --redis ''", 64},
+    {"bench --duration 100", 64},
+    {"run --unknown n -- true", 64},
+    {"run n", 64},
+    {"run", 64},
+    {"", 64},
+    {"dance", 64},
+    {"--help", 0},
+    {"-h", 0},
+    {"run --help", 0},
+    {"run -h", 0},
+    {"--version", 0},
+};
+
 static void run_exit_codes(void **state)
 {
     (void)state;
     ask("SET taken stranger");
     ask("HSET hash stranger 1");
     ask("LPUSH list stranger");
-    static const struct {
-        const char *words;
-        int code;
-    } cases[] = {
-        {"run n -- true", 0},
-        {"run n -- false", 1},
-        {"run n -- sh -c 'kill -9 $$'", 137},
-        {"run n -- /nonexistent", 127},
-        {"run n -- /etc/passwd", 126},
-        {"run --wait-ms 0 taken -- true", 75},
-        {"run --wait-ms 150 taken -- true", 75},
-        {"run --wait-ms 0 hash -- true", 75},
-        {"run --wait-ms 0 list -- true", 75},
-        {"run --redis redis://127.0.0.1:1 n -- true", 69},
-        {"run --redis nonsense n -- true", 64},
-        {"run --wait-ms soon n -- true", 64},
-        {"run --wait-ms -5 n -- true", 64},
-        {"run --lease-ms 0 n -- true", 64},
-        {"run --unknown n -- true", 64},
-        {"run n", 64},
-        {"run", 64},
-        {"", 64},
-        {"dance", 64},
-        {"--help", 0},
-        {"run --help", 0},
-        {"--version", 0},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        int code = run(cases[i].words, NULL, 0);
-        if (code != cases[i].code)
-            fail_msg("dlock %s: exit %d, not %d", cases[i].words, code, cases[i].code);
+    for (size_t i = 0; i < sizeof(exit_codes) / sizeof(exit_codes[0]); i++) {
+        int code = run(exit_codes[i].words, NULL, 0);
+        if (code != exit_codes[i].code)
+            fail_msg("dlock %s: exit %d, not %d", exit_codes[i].words, code, exit_codes[i].code);
     }
     assert_int_equal(ask("EXISTS n"), 0);
+}
+
+static void complaints_name_dlock_and_what_was_wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words, *says;
+    } cases[] = {
+        {"run --unknown n", "dlock: run: unrecognized option '--unknown'\n"},
+        {"run -x n -- true", "dlock: run: invalid option -- 'x'\n"},
+        {"run --wait-m 5 n", "dlock: run: options are not abbreviated: is --wait-ms meant?\n"},
+        {"run --redis '' n -- true", "dlock: --redis is empty\n"},
+        {"run --wait soon n -- true", "dlock: --wait takes seconds from 0 to 31536000, such as"},
+        {"run n -- ", "dlock: run: what is needed is NAME -- COMMAND\n"},
+        {"status", "dlock: status: one NAME is needed\nTry 'dlock status --help'.\n"},
+        {"status --x n", "dlock: status: unrecognized option '--x'\n"},
+        {"bench x", "dlock: bench: what to do with \"x\"?\n"},
+        {"dance", "dlock: there is no command \"dance\"\nTry 'dlock --help'.\n"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fx_process *process = start(cases[i].words);
+        assert_int_equal(fx_process_wait(process, SOON_MS), 64);
+        const char *said = fx_process_stderr(process);
+        if (strncmp(said, cases[i].says, strlen(cases[i].says)) != 0)
+            fail_msg("dlock %s: %s", cases[i].words, said);
+        fx_process_free(process);
+    }
+}
+
+static void each_subcommand_has_its_own_help(void **state)
+{
+    (void)state;
+    static const char *const subcommands[] = {"run", "status", "release", "bench"};
+    for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
+        char words[64], usage[64], out[8192];
+        snprintf(words, sizeof(words), "%s --help", subcommands[i]);
+        snprintf(usage, sizeof(usage), "usage: dlock %s ", subcommands[i]);
+        assert_int_equal(run(words, out, sizeof(out)), 0);
+        assert_int_equal(strncmp(out, usage, strlen(usage)), 0);
+        assert_non_null(strstr(out, "--redis URL"));
+        assert_non_null(strstr(out, "Exit codes: "));
+        assert_non_null(strstr(out, "Example"));
+    }
+}
+
+static void an_empty_address_in_the_environment_is_not_the_default(void **state)
+{
+    (void)state;
+    setenv("DLOCK_REDIS", "", 1);
+    int code = run("run n -- true", NULL, 0);
+    setenv("DLOCK_REDIS", fx_redis_url(redis), 1);
+    assert_int_equal(code, 64);
+}
+
+static bool has_complained(void *process)
+{
+    return strchr(fx_process_stderr(process), '\n') != NULL;
+}
+
+static void run_waits_for_a_redis_that_is_not_there_yet(void **state)
+{
+    (void)state;
+    fx_redis_kill(redis);
+    fx_process *process = start("run --wait 60 n -- echo here");
+    fx_process *ended = start("run --wait 60 n -- true");
+    assert_true(fx_wait_until(has_complained, process, SOON_MS));
+    assert_true(fx_wait_until(has_complained, ended, SOON_MS));
+    fx_process_signal(ended, SIGTERM);
+    assert_int_equal(fx_process_wait(ended, SOON_MS), 128 + SIGTERM);
+    fx_redis_restart(redis);
+    assert_int_equal(fx_process_wait(process, SOON_MS), 0);
+    assert_string_equal(fx_process_stdout(process), "here\n");
+    assert_non_null(strstr(fx_process_stderr(process), "can not be reached, trying again for 60"));
+    fx_process_free(process);
+    fx_process_free(ended);
+}
+
+static void run_waits_for_seconds(void **state)
+{
+    (void)state;
+    ask("SET n stranger PX 300");
+    assert_int_equal(run("run --wait 60 n -- true", NULL, 0), 0);
 }
 
 static void run_waits_until_the_lock_is_free(void **state)
@@ -355,6 +470,11 @@ int main(void)
         TEST(run_takes_over_exit_code_and_hands_over_fence_and_owner),
         TEST(run_owner_is_what_stands_in_redis),
         TEST(run_exit_codes),
+        TEST(complaints_name_dlock_and_what_was_wrong),
+        TEST(each_subcommand_has_its_own_help),
+        TEST(an_empty_address_in_the_environment_is_not_the_default),
+        TEST(run_waits_for_a_redis_that_is_not_there_yet),
+        TEST(run_waits_for_seconds),
         TEST(run_waits_until_the_lock_is_free),
         TEST(runs_exclude_each_other),
         TEST(run_renews),

@@ -5,7 +5,6 @@
 #include "cmd/bench/bench.h"
 #include "cmd/command.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +24,46 @@ static const struct {
     {"cohort", NULL, {.kind = DLOCK_FAIR}, true},
     {"quorum", "redlock", {.kind = DLOCK_QUORUM}, false},
 };
+
+static const char help[] =
+    "usage: dlock bench [options]\n"
+    "       dlock bench --renew N [options]\n"
+    "\n"
+    "P processes with T threads each take and release one lock as fast as they can. Under it each\n"
+    "reads and writes one counter with GET and SET; canary_lost is how many increments got lost.\n"
+    "\n"
+    "  --kinds LIST           configurations, measured one after another.\n"
+    "                         Default poll50,hash,fair,cohort\n"
+    "                           string   SET NX PX, waiters poll with jitter\n"
+    "                           hash     Redisson's layout, broadcast wake-up (or: pubsub)\n"
+    "                           poll50   the same, but waiters ask every 50 ms\n"
+    "                           fair     FIFO queue, direct hand-off\n"
+    "                           cohort   fair, and a grant is passed on inside the process\n"
+    "                           quorum   Redlock over the servers of --quorum (or: redlock)\n"
+    "  --processes P          default 3\n"
+    "  --threads T            in each, default 16\n"
+    "  --duration-ms D        of each measurement, default 5000\n"
+    "  --think-ms A-B         pause before each acquisition, uniform; default 1-3\n"
+    "  --hold-us H            pause under the lock, default 0\n"
+    "  --lease-ms N           default 10000\n"
+    "  --cohort-max N, --cohort-ms N\n"
+    "                         limits of a cohort, default 32 grants and 10 ms\n"
+    "  --quorum URL,URL,...   independent servers for the kind quorum\n"
+    "  --kill holder|queued   kills one process halfway, while it holds or does not hold the\n"
+    "                         lock, and shows for how long nobody got it\n"
+    "  --renew N              one client holds N locks for the duration; shows CPU time and late\n"
+    "                         renewals\n"
+    "  --json FILE            results, \"schema\": 1\n" COMMAND_REDIS_HELP
+    "  -h, --help             this\n"
+    "\n"
+    "Contended locks are all wake-ups. Where waking a thread on another CPU is slow (small "
+    "virtual\n"
+    "machines), compare the kinds on one CPU: start redis-server and this with taskset -c 0.\n"
+    "\n"
+    "Exit codes: 0, 1 an increment was lost, 64 usage, 69 Redis not reached, 71 no process or\n"
+    "memory.\n"
+    "\n"
+    "Example: dlock bench --kinds hash,fair --processes 2 --duration-ms 3000\n";
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -128,27 +167,36 @@ static bool take_option(bench_options *bench, int c)
     }
 }
 
-static bool read_options(bench_options *bench, int argc, char **argv)
+/* -1, or the exit code: help was shown, or an error. */
+static int read_options(bench_options *bench, int argc, char **argv)
 {
     static const struct option words[] = {
-        {"redis", required_argument, NULL, 'r'},  {"kinds", required_argument, NULL, 'k'},
-        {"json", required_argument, NULL, 'j'},   {"think-ms", required_argument, NULL, 't'},
-        {"quorum", required_argument, NULL, 'q'}, {"kill", required_argument, NULL, 'v'},
+        {"redis", required_argument, NULL, 'r'},
+        {"kinds", required_argument, NULL, 'k'},
+        {"json", required_argument, NULL, 'j'},
+        {"think-ms", required_argument, NULL, 't'},
+        {"quorum", required_argument, NULL, 'q'},
+        {"kill", required_argument, NULL, 'v'},
+        COMMAND_HELP,
     };
     struct option options[LEN(words) + LEN(numbers) + 1] = {{NULL, 0, NULL, 0}};
     memcpy(options, words, sizeof(words));
     for (size_t i = 0; i < LEN(numbers); i++)
         options[LEN(words) + i] =
             (struct option){numbers[i].name, required_argument, NULL, NUMBER + (int)i};
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+    for (int c; (c = command_option(argc, argv, "h", options)) != -1;) {
+        if (c == 'h') {
+            fputs(help, stdout);
+            return 0;
+        }
         if (!take_option(bench, c))
-            return false;
+            return command_usage("bench");
     }
     if (optind < argc)
-        command_complain("bench does not know what to do with \"%s\"", argv[optind]);
+        command_complain("bench: what to do with \"%s\"?", argv[optind]);
     if (bench->kill && bench->processes < 2)
         command_complain("--kill needs two processes at least");
-    return optind == argc && !(bench->kill && bench->processes < 2);
+    return optind == argc && !(bench->kill && bench->processes < 2) ? -1 : command_usage("bench");
 }
 
 /* ---- measurements ---------------------------------------------------------------------------- */
@@ -171,6 +219,8 @@ static bool prepare(const bench_options *bench, const char *kind, bench_run *ret
         ret->options.cohort_ms = bench->cohort_ms;
     }
     ret->urls[0] = command_redis_url(bench->url);
+    if (!ret->urls[0])
+        return false;
     ret->urls_len = 1;
     if (ret->options.kind == DLOCK_QUORUM) {
         memcpy(ret->urls, bench->quorum, sizeof(ret->urls));
@@ -243,8 +293,9 @@ int command_bench(int argc, char **argv)
                            .lease_ms = 10000,
                            .cohort_max = 32,
                            .cohort_ms = 10};
-    if (!read_options(&bench, argc, argv))
-        return command_usage();
+    int code = read_options(&bench, argc, argv);
+    if (code >= 0)
+        return code;
 
     char list[256], version[32];
     const char *names[16];
@@ -259,8 +310,8 @@ int command_bench(int argc, char **argv)
             len = -1;
     }
     if (len < 1)
-        return command_usage();
-    int code = ask_version(&runs[0], version, sizeof(version));
+        return command_usage("bench");
+    code = ask_version(&runs[0], version, sizeof(version));
     if (code)
         return code;
     return bench.renew_locks ? bench_renew(&runs[0], version)

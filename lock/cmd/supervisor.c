@@ -1,0 +1,329 @@
+/* The supervisor: forked, it keeps the family's time; the handle is what dlock sees of it. */
+#include "cmd/supervisor.h"
+#include "cmd/command.h"
+#include "cmd/family.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXIT_NOT_EXECUTABLE 126
+#define EXIT_NOT_FOUND      127
+
+/* A lost lock's supervisor that does not end: stopped, most likely. */
+#define STOPPED_ROUNDS (500 / FAMILY_ROUND_MS)
+
+/* What the pipe carries; written and read whole, being shorter than PIPE_BUF. */
+typedef struct order {
+    dlock_time until;
+    uint64_t fence;
+    char owner[160];
+} order;
+
+typedef struct family_watch {
+    const supervisor_job *job;
+    int orders, signals;
+    bool own_group;
+    pid_t holder, holders_group, supervisor;
+    pid_t command; /* 0: has ended, with `code` */
+    int code;
+    dlock_time until;      /* the lock is sure until then */
+    dlock_time left_alone; /* the command has ended: what it left may run so long */
+    dlock_time kill_at;
+    bool holder_gone, ending, lost;
+    int kill_rounds;
+} family_watch;
+
+static int exit_code_of(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void become_command(const family_watch *w)
+{
+    char **argv = w->job->command;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != w->supervisor) /* it died before the line above */
+        _exit(EXIT_NOT_EXECUTABLE);
+    setpgid(0, w->own_group ? 0 : w->holders_group);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, w->job->mask, NULL);
+    execvp(argv[0], argv);
+    int code = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    command_complain("%s: %s", argv[0], strerror(errno));
+    _exit(code);
+}
+
+static bool start_command(family_watch *w, const order *first)
+{
+    char fence[24];
+    snprintf(fence, sizeof(fence), "%llu", (unsigned long long)first->fence);
+    setenv("DLOCK_FENCE", fence, 1);
+    setenv("DLOCK_OWNER", first->owner, 1);
+    w->until = first->until;
+    w->command = fork();
+    if (w->command == 0)
+        become_command(w);
+    if (w->command > 0 && w->own_group)
+        setpgid(w->command, w->command); /* both do it: whoever is first, it is done */
+    return w->command > 0;
+}
+
+/* ---- keeping time ---------------------------------------------------------------------------- */
+
+/* Between SIGKILL and the end of what is sure: signals and exits take their time. */
+static int64_t margin_ms(const supervisor_job *job)
+{
+    int64_t ms = job->lease_ms / 20;
+    return ms > 500 ? 500 : ms;
+}
+
+static dlock_time last_moment(const family_watch *w)
+{
+    return (dlock_time){w->until.us - margin_ms(w->job) * 1000};
+}
+
+static dlock_time last_warning(const family_watch *w)
+{
+    return (dlock_time){last_moment(w).us - w->job->grace_ms * 1000};
+}
+
+static void read_orders(family_watch *w)
+{
+    order o;
+    ssize_t len;
+    while ((len = read(w->orders, &o, sizeof(o))) == sizeof(o))
+        w->until = o.until;
+    w->holder_gone = w->holder_gone || len == 0;
+}
+
+/* The command, with its group if that is its own. */
+static void signal_group(const family_watch *w, int signo)
+{
+    if (w->command)
+        kill(w->own_group ? -w->command : w->command, signo);
+}
+
+/* Those that dlock passed on, and no other: the whole group of processes may have got them. */
+static void pass_signals(const family_watch *w)
+{
+    struct signalfd_siginfo info;
+    while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
+        if (info.ssi_signo != SIGCHLD && (pid_t)info.ssi_pid == w->holder)
+            signal_group(w, (int)info.ssi_signo);
+    }
+}
+
+/* False when nobody of the family is left. */
+static bool reap(family_watch *w)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid != w->command)
+            continue;
+        w->code = exit_code_of(status);
+        w->command = 0;
+        w->left_alone = dlock_in_ms(w->job->grace_ms);
+    }
+    return pid == 0;
+}
+
+static void begin_to_end(family_watch *w)
+{
+    static const int polite[] = {SIGTERM, SIGCONT}; /* who is stopped does not hear SIGTERM */
+    pid_t one;
+    w->ending = true;
+    w->kill_at = dlock_in_ms(w->job->grace_ms);
+    for (size_t i = 0; i < sizeof(polite) / sizeof(polite[0]); i++) {
+        if (family_signal(w->supervisor, polite[i], &one) < 0)
+            signal_group(w, polite[i]); /* without /proc nobody else is found */
+    }
+}
+
+/* Why the family must end now, or that it need not yet. */
+static void end_in_time(family_watch *w)
+{
+    const char *command = w->job->command[0];
+    if (w->holder_gone && !w->ending) {
+        command_complain("dlock was killed: ending %s", command);
+    } else if (!w->holder_gone && !w->lost && dlock_passed(last_warning(w))) {
+        command_complain("the lock \"%s\" is not renewed and about to be lost: ending %s",
+                         w->job->name, command);
+        w->lost = true;
+    } else if (!w->ending && !w->command && dlock_passed(w->left_alone)) {
+        pid_t one = 0;
+        int found = family_signal(w->supervisor, 0, &one);
+        if (found > 0)
+            command_complain("%s has ended: ending what it left behind, %d processes, one is %d",
+                             command, found, (int)one);
+    } else {
+        return;
+    }
+    if (!w->ending)
+        begin_to_end(w);
+}
+
+static int keep_time(family_watch *w)
+{
+    while (reap(w)) {
+        read_orders(w);
+        pass_signals(w);
+        end_in_time(w);
+        dlock_time next = last_warning(w);
+        if (w->ending)
+            next = dlock_sooner(w->kill_at, last_moment(w));
+        else if (!w->command)
+            next = dlock_sooner(next, w->left_alone);
+        /* poll() does not count while the machine sleeps, the lease does: look now and then. */
+        int64_t left_ms = dlock_left_ms(next), tick_ms = w->job->lease_ms / 10;
+        if (w->ending && left_ms == 0) {
+            if (family_kill(w->supervisor, &w->kill_rounds) < 0)
+                signal_group(w, SIGKILL);
+            left_ms = FAMILY_ROUND_MS;
+        }
+        struct pollfd fds[] = {{.fd = w->signals, .events = POLLIN},
+                               {.fd = w->holder_gone ? -1 : w->orders, .events = POLLIN}};
+        poll(fds, 2, (int)(left_ms < tick_ms ? left_ms : tick_ms));
+    }
+    return w->lost ? EXIT_LOST : w->code;
+}
+
+/* What kills dlock, by its name or its process group, or the command's group, does not kill this.
+ * Out of the terminal's foreground it still may complain. */
+static void stand_apart(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    setpgid(0, 0);
+    prctl(PR_SET_NAME, "lock-supervisor");
+}
+
+/* Waits for the first order and does it. Returns the exit code. */
+static int supervise(family_watch *w)
+{
+    order first;
+    if (read(w->orders, &first, sizeof(first)) != sizeof(first))
+        return 0; /* no lock, no command */
+    if (dlock_passed(first.until))
+        return EXIT_LOST;
+    fcntl(w->orders, F_SETFL, O_NONBLOCK);
+    w->signals = signalfd(-1, w->job->signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (w->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || !start_command(w, &first)) {
+        command_complain("no process: %s", strerror(errno));
+        return EXIT_SYSTEM;
+    }
+    return keep_time(w);
+}
+
+/* ---- dlock's side ---------------------------------------------------------------------------- */
+
+/* With a terminal the command stays in dlock's process group, so that Ctrl-C, Ctrl-Z and reading
+ * from the terminal work as without dlock. */
+static bool has_terminal(void)
+{
+    int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* Whoever execs dlock may leave it children. They are not of the family, so nobody's can be told
+ * apart any more once they are adopted. */
+static bool has_children(void)
+{
+    siginfo_t info;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+bool supervisor_start(const supervisor_job *job, supervisor *ret)
+{
+    int ends[2];
+    supervisor s = {.own_group = !has_terminal(), .adopts = !has_children()};
+    family_watch watch = {
+        .job = job, .own_group = s.own_group, .holder = getpid(), .holders_group = getpgrp()};
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    if (s.adopts)
+        s.adopts = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+    s.pid = fork();
+    if (s.pid == 0) {
+        close(ends[1]);
+        stand_apart();
+        watch.orders = ends[0];
+        watch.supervisor = getpid();
+        _exit(supervise(&watch));
+    }
+    close(ends[0]);
+    s.orders = ends[1];
+    fcntl(s.orders, F_SETFL, O_NONBLOCK); /* a stopped supervisor must not stop dlock */
+    if (s.pid < 0)
+        close(s.orders);
+    else
+        *ret = s;
+    return s.pid > 0;
+}
+
+void supervisor_extend(const supervisor *self, dlock_hold *hold)
+{
+    order o = {.until = dlock_in_ms(dlock_validity_ms(hold)), .fence = dlock_fence(hold)};
+    snprintf(o.owner, sizeof(o.owner), "%s", dlock_owner(hold));
+    if (write(self->orders, &o, sizeof(o)) < 0)
+        return; /* it has ended, or is stopped: either is seen elsewhere */
+}
+
+void supervisor_signal(const supervisor *self, int signo)
+{
+    kill(self->pid, signo);
+}
+
+void supervisor_kill_family(supervisor *self)
+{
+    family_kill(self->pid, &self->killed_rounds);
+    if (self->killed_rounds == STOPPED_ROUNDS)
+        kill(self->pid, SIGKILL);
+}
+
+/* The supervisor was killed: what it left is ours. */
+static void end_adopted(const supervisor *self)
+{
+    int rounds = 0;
+    for (pid_t pid = 0; self->adopts && pid >= 0;) {
+        family_kill(getpid(), &rounds);
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            continue;
+        if (pid == 0)
+            dlock_sleep(dlock_in_ms(FAMILY_ROUND_MS));
+    }
+}
+
+bool supervisor_ended(supervisor *self, int *ret)
+{
+    int status;
+    if (waitpid(self->pid, &status, WNOHANG) != self->pid)
+        return false;
+    *ret = exit_code_of(status);
+    if (WIFSIGNALED(status)) {
+        *ret = EXIT_SYSTEM;
+        if (self->killed_rounds == 0)
+            command_complain("the command's supervisor was killed: ending the command");
+        end_adopted(self);
+    }
+    return true;
+}
+
+void supervisor_close(supervisor *self)
+{
+    close(self->orders);
+}
