@@ -9,7 +9,7 @@
 
 /* The headers that matter, as found; NULL = not sent. */
 typedef struct found {
-    const char *host, *length, *coding, *connection, *key, *authorization;
+    const char *host, *length, *coding, *connection, *key, *proxy_request, *authorization, *type;
     const char *twice; /* the name of one that came again */
 } found;
 
@@ -23,7 +23,9 @@ static void take(found *f, const http_header *header)
         {"Transfer-Encoding", &f->coding},
         {"Connection", &f->connection},
         {"Idempotency-Key", &f->key},
+        {"Flashsale-Request-Id", &f->proxy_request},
         {"Authorization", &f->authorization},
+        {"Content-Type", &f->type},
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strcasecmp(header->name, wanted[i].name) != 0)
@@ -68,7 +70,9 @@ http_framing framing_read(const http_header *headers, int count, const char *ver
         .length = -1,
         .chunked = f.coding,
         .idempotency_key = f.key,
+        .proxy_request = f.proxy_request,
         .authorization = f.authorization,
+        .content_type = f.type,
     };
     if (!framing.fault && f.length)
         framing.length = strtol(f.length, NULL, 10);

@@ -21,7 +21,8 @@ typedef struct http_framing {
     long length;       /* of the body, -1 = not said */
     bool chunked;
     bool close; /* the client wants the connection closed after the reply */
-    const char *idempotency_key, *authorization; /* values, NULL = not sent (borrowed) */
+    /* values, NULL = not sent (borrowed) */
+    const char *idempotency_key, *proxy_request, *authorization, *content_type;
 } http_framing;
 
 /* `version` is "1.0" or "1.1". The values must outlive the result. */

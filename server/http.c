@@ -19,7 +19,7 @@
 #define HEAD_DEADLINE_MS "5000" /* civetweb's; its waits within a body are as long */
 #define BODY_DEADLINE_MS 5000
 #define BODY_MAX         4096
-#define HEAD_MAX         1024 /* our own response headers */
+#define HEAD_MAX         2048 /* our own response headers */
 #define PATH_BYTES       256  /* no route is as long */
 
 /* Threads that only say "no thread free": without them, a client beyond the last thread would wait
@@ -103,11 +103,13 @@ static int read_body(struct mg_connection *conn, const http_framing *framing, ch
 
 static void send_reply(struct mg_connection *conn, const api_reply *reply, bool head_only)
 {
-    char head[HEAD_MAX], extra[160] = "";
+    char head[HEAD_MAX], extra[512] = "";
     int n = 0;
     if (reply->retry_after_s > 0)
         n += snprintf(extra + n, sizeof(extra) - (size_t)n, "Retry-After: %d\r\n",
                       reply->retry_after_s);
+    if (reply->location[0] != '\0')
+        n += snprintf(extra + n, sizeof(extra) - (size_t)n, "Location: %s\r\n", reply->location);
     if (reply->allow)
         n += snprintf(extra + n, sizeof(extra) - (size_t)n, "Allow: %s\r\n", reply->allow);
     if (reply->status == 401)
@@ -157,7 +159,6 @@ static bool refused(fs_http *http, const struct mg_request_info *info, const htt
         refuse(http->api, reply, 411, "length_required", "a body needs a Content-Length");
     else if (atomic_load(&http->connections) > http->connections_max) {
         refuse(http->api, reply, 503, "too_many_connections", "this instance has no thread free");
-        reply->retry_after_s = 1;
     } else
         return false;
     return true;
@@ -185,9 +186,11 @@ static int serve(struct mg_connection *conn)
         api_request request = {
             .method = is_head ? "GET" : info->request_method,
             .path = read_path(info, path) ? path : "",
-            .query = info->query_string ? info->query_string : "",
+            .query_string = info->query_string ? info->query_string : "",
             .idempotency_key = framing.idempotency_key,
+            .proxy_request = framing.proxy_request,
             .authorization = framing.authorization,
+            .content_type = framing.content_type,
             .peer = info->remote_addr,
             .body = body,
             .body_len = (size_t)body_len,

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "server/api/query.h"
 #include "server/sale/checkout.h"
 
 #define QUANTITY_MAX 1000
@@ -39,47 +38,74 @@ static bool refuse(api_reply *reply, const char *code, const char *detail)
     return false;
 }
 
-/* The request id: from the header, from the query, or made here. */
+/* The key in an Idempotency-Key, bare or as the IETF's draft has it, a quoted string. False: it can
+ * be no request id. */
+static bool read_key(const char *header, char ret[IDENT_MAX + 1])
+{
+    size_t len = strlen(header);
+    bool quoted = len >= 2 && header[0] == '"' && header[len - 1] == '"';
+    const char *key = quoted ? header + 1 : header;
+    size_t key_len = quoted ? len - 2 : len;
+    if (!ident_ok(key, key_len))
+        return false;
+    memcpy(ret, key, key_len);
+    ret[key_len] = '\0';
+    return true;
+}
+
+/* An id for a request that has none: the proxy's, which it tells the client when no answer comes
+ * from here, or one made here. Neither makes it a retry: the proxy sends a buy once. */
+static bool give_request_id(const api_request *http, purchase *request, api_reply *reply)
+{
+    const char *given = http->proxy_request;
+    if (given && ident_ok(given, strlen(given))) {
+        memcpy(request->request, given, strlen(given) + 1);
+        return true;
+    }
+    if (make_request_id(request->request, sizeof(request->request)))
+        return true;
+    problem(reply, 503, "no_random_bits", "no request id could be made; nothing was bought");
+    return false;
+}
+
+/* The request id: from the header, from a parameter, or made. */
 static bool read_request_id(const api_request *http, purchase *request, api_reply *reply)
 {
-    char other[IDENT_MAX + 1];
-    const char *key = http->idempotency_key;
-    query_status status = query_ident(http->query, "request", other);
-    if (status == QUERY_BAD || (key && !ident_ok(key, strlen(key))))
+    char key[IDENT_MAX + 1];
+    const char *header = http->idempotency_key;
+    query_status status = query_ident(http->query, "request", request->request);
+    if (status == QUERY_BAD)
+        return api_param_ok(status, "bad_request_id", "request", IDENT_FORM, reply);
+    if (header && !read_key(header, key))
         return refuse(reply, "bad_request_id",
-                      "Idempotency-Key and request= must be 1 to 64 of [A-Za-z0-9_-]");
-    if (key && status == QUERY_OK && strcmp(key, other) != 0)
+                      "Idempotency-Key must be " IDENT_FORM ", in double quotes or without");
+    if (header && status == QUERY_OK && strcmp(key, request->request) != 0)
         return refuse(reply, "bad_request_id", "Idempotency-Key and request= differ");
 
-    request->request[0] = '\0';
-    request->keyed = key || status == QUERY_OK;
-    if (request->keyed)
-        snprintf(request->request, sizeof(request->request), "%s", key ? key : other);
-    else if (!make_request_id(request->request, sizeof(request->request)))
-        problem(reply, 503, "no_random_bits", "no request id could be made; nothing was bought");
-    return request->request[0] != '\0';
+    request->keyed = header || status == QUERY_OK;
+    if (header)
+        memcpy(request->request, key, sizeof(key));
+    return request->keyed || give_request_id(http, request, reply);
 }
 
 static bool read_query(const api_request *http, buy_query *query, api_reply *reply)
 {
     purchase *request = &query->request;
-    if (query_ident(http->query, "item", query->item) != QUERY_OK)
-        return refuse(reply, "bad_item", "item= must be 1 to 64 of [A-Za-z0-9_-]");
-    if (query_ident(http->query, "user", request->user) != QUERY_OK)
-        return refuse(reply, "bad_user", "user= must be 1 to 64 of [A-Za-z0-9_-]");
-
-    query_status status = query_ident(http->query, "sale", query->sale);
-    if (status == QUERY_BAD)
-        return refuse(reply, "bad_sale", "sale= must be 1 to 64 of [A-Za-z0-9_-]");
-    if (status == QUERY_ABSENT)
+    query_status item = query_ident(http->query, "item", query->item);
+    query_status user = query_user(http->query, "user", request->user);
+    query_status sale = query_ident(http->query, "sale", query->sale);
+    query_status quantity = query_int(http->query, "quantity", 1, QUANTITY_MAX, &request->quantity);
+    if (sale == QUERY_ABSENT)
         query->sale[0] = '\0';
-
-    status = query_int(http->query, "quantity", 1, QUANTITY_MAX, &request->quantity);
-    if (status == QUERY_BAD)
-        return refuse(reply, "bad_quantity", "quantity= must be a number from 1 to 1000");
-    if (status == QUERY_ABSENT)
+    if (quantity == QUERY_ABSENT)
         request->quantity = 1;
-    return read_request_id(http, request, reply);
+    return api_param_ok(item, "bad_item", "item", IDENT_FORM, reply) &&
+           api_param_ok(user, "bad_user", "user",
+                        "1 to 128 of [A-Za-z0-9._%+@-]; mind that a query has + as %2B", reply) &&
+           (sale == QUERY_ABSENT || api_param_ok(sale, "bad_sale", "sale", IDENT_FORM, reply)) &&
+           (quantity == QUERY_ABSENT ||
+            api_param_ok(quantity, "bad_quantity", "quantity", "a number from 1 to 1000", reply)) &&
+           read_request_id(http, request, reply);
 }
 
 /* ---- what is answered ------------------------------------------------------------------------ */
@@ -103,8 +129,6 @@ static void answer_problem(const purchase *request, const char *sale, api_reply 
         snprintf(members + len, sizeof(members) - (size_t)len, ",\"not_after\":%lld",
                  (long long)request->not_after_us);
     problem_with(reply, status, code, detail, members);
-    if (status == 503)
-        reply->retry_after_s = 1;
 }
 
 static void answer_sold(const buy_query *query, const checkout_answer *bought, api_reply *reply)
@@ -115,6 +139,18 @@ static void answer_sold(const buy_query *query, const checkout_answer *bought, a
                   query->request.request, &result->order);
     text_add(out, "}\n");
     reply->replayed = result->replayed;
+    snprintf(reply->location, sizeof(reply->location), ORDERS_PATH "%s?item=%s",
+             query->request.request, query->item);
+}
+
+/* More in one request than the sale allows a user: another try can not help, a smaller one may. */
+static void answer_above_limit(const buy_query *query, const checkout_answer *bought,
+                               api_reply *reply)
+{
+    char detail[128];
+    snprintf(detail, sizeof(detail), "this sale allows a user %lld; nothing was bought",
+             (long long)bought->per_user_limit);
+    answer_problem(&query->request, bought->sale, reply, 409, "quantity_above_limit", detail);
 }
 
 static void answer(const buy_query *query, const checkout_answer *bought, api_reply *reply)
@@ -124,7 +160,8 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
         const char *code, *detail;
     } refusals[BUY_OUTCOMES] = {
         [BUY_SOLD_OUT] = {409, "sold_out", "fewer units are left than asked for"},
-        [BUY_LIMIT_REACHED] = {409, "limit_reached", "the user has all that this sale allows"},
+        [BUY_LIMIT_REACHED] = {409, "limit_reached",
+                               "the user would have more than this sale allows"},
         [BUY_CONFLICT] = {422, "request_reused",
                           "this request id has an order with another user or quantity"},
         [BUY_VOID] = {409, "request_void",
@@ -145,6 +182,8 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
         answer_sold(query, bought, reply);
     else if (outcome == BUY_CLOSED)
         answer_closed(bought->sale, query->sale, reply);
+    else if (outcome == BUY_LIMIT_REACHED && query->request.quantity > bought->per_user_limit)
+        answer_above_limit(query, bought, reply);
     else
         answer_problem(&query->request, bought->sale, reply, refusals[outcome].status,
                        refusals[outcome].code, refusals[outcome].detail);

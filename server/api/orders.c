@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/api/query.h"
 #include "server/store/ledger.h"
 
 static int64_t at_least_0(int64_t value)
@@ -35,10 +34,9 @@ static fs_sale *find_sale(fs_api *api, const api_request *request, api_reply *re
 {
     char item[IDENT_MAX + 1];
     fs_sale *sale;
-    if (query_ident(request->query, "item", item) != QUERY_OK) {
-        problem(reply, 400, "bad_item", "item= must be 1 to 64 of [A-Za-z0-9_-]");
+    if (!api_param_ok(query_ident(request->query, "item", item), "bad_item", "item", IDENT_FORM,
+                      reply))
         return NULL;
-    }
     sale_status status = sale_table_get(api->sales, item, dlock_in_ms(STORE_READ_MS), &sale);
     if (status == SALE_OK)
         return sale;
@@ -93,7 +91,7 @@ void api_order(fs_api *api, const api_request *request, api_reply *reply)
 {
     const char *id = request->path + strlen(ORDERS_PATH);
     if (!ident_ok(id, strlen(id))) {
-        problem(reply, 400, "bad_request_id", "a request id is 1 to 64 of [A-Za-z0-9_-]");
+        problem(reply, 400, "bad_request_id", "a request id is " IDENT_FORM);
         return;
     }
     fs_sale *sale = find_sale(api, request, reply);
@@ -122,10 +120,10 @@ static void put_entry(void *arg, int segment, const char *request, const fs_orde
 }
 
 /* A cursor is "<segment>.<first>", both counted from 0. */
-static bool read_cursor(const char *query, int segments, int *segment, int64_t *first)
+static bool read_cursor(const fs_query *query, int segments, int *segment, int64_t *first)
 {
-    char cursor[40], *end;
-    query_status status = query_text(query, "cursor", cursor, sizeof(cursor));
+    char cursor[QUERY_VALUE_MAX + 1], *end;
+    query_status status = query_text(query, "cursor", cursor);
     *segment = 0;
     *first = 0;
     if (status == QUERY_ABSENT)

@@ -1,7 +1,9 @@
 /*
- * query.h - the parameters of a request's query, "item=P0001&user=u1".
+ * query.h - the parameters of a request: from its query, "item=P0001&user=u1", and from a body that
+ * stands for one, a form or a flat JSON object.
  *
- * A parameter given twice, cut short or wrongly encoded is refused rather than guessed at.
+ * A route names the parameters that it knows. Any other is refused, and so is one that comes twice,
+ * in whatever spelling and place: two readers might pick different ones.
  */
 #ifndef FLASHSALE_QUERY_H
 #define FLASHSALE_QUERY_H
@@ -9,20 +11,59 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/base/text.h"
+
+enum { QUERY_PARAMS = 5, QUERY_VALUE_MAX = USER_MAX };
+
 typedef enum query_status {
     QUERY_OK = 0,
     QUERY_ABSENT,
-    QUERY_BAD /* twice, too long, bad percent-encoding, or not of the form asked for */
+    QUERY_BAD /* too long, bad percent-encoding, or not of the form asked for */
 } query_status;
 
-/* The decoded value of `name`. NUL bytes are refused. */
-query_status query_text(const char *query, const char *name, char *ret, size_t ret_len);
+/* A value in a query or a form may be either; JSON tells texts and numbers apart. */
+typedef enum query_kind { QUERY_WORD = 0, QUERY_JSON_TEXT, QUERY_JSON_NUMBER } query_kind;
 
-/* The value as an identifier (text.h); `ret` has IDENT_MAX + 1 bytes. */
-query_status query_ident(const char *query, const char *name, char *ret);
+typedef struct query_param {
+    const char *name; /* (borrowed) */
+    query_status status;
+    query_kind kind;
+    char value[QUERY_VALUE_MAX + 1];
+} query_param;
+
+typedef struct fs_query {
+    int count;
+    query_param params[QUERY_PARAMS];
+} fs_query;
+
+/* What is wrong with the whole. */
+typedef enum query_fault {
+    QUERY_FINE = 0,
+    QUERY_UNKNOWN,   /* a parameter that the route does not know */
+    QUERY_REPEATED,  /* one that came before */
+    QUERY_NOT_OBJECT /* the body is not one JSON object */
+} query_fault;
+
+/* A query without any parameter yet that may get those of `names`, QUERY_PARAMS at most, the last
+ * one followed by NULL. They must outlive it. NULL = none. */
+void query_init(fs_query *query, const char *const *names);
+
+/* Adds what text[0..len) has, "a=b&c=d" percent-encoded or a JSON object. On a fault there is a
+ * sentence in err that names the parameter. A value that is malformed in itself is none; it reads
+ * as QUERY_BAD. */
+query_fault query_add_words(fs_query *query, const char *text, size_t len, char *err,
+                            size_t err_len);
+query_fault query_add_json(fs_query *query, const char *text, size_t len, char *err,
+                           size_t err_len);
+
+/* The value of `name`, as it is, as an identifier or as a user (text.h); `ret` has room for the
+ * longest, QUERY_VALUE_MAX + 1, IDENT_MAX + 1, USER_MAX + 1. */
+query_status query_text(const fs_query *query, const char *name, char *ret);
+query_status query_ident(const fs_query *query, const char *name, char *ret);
+query_status query_user(const fs_query *query, const char *name, char *ret);
 
 /* The value as a decimal number from `least` to `most`. */
-query_status query_int(const char *query, const char *name, int64_t least, int64_t most,
+query_status query_int(const fs_query *query, const char *name, int64_t least, int64_t most,
                        int64_t *ret);
 
 #endif

@@ -6,6 +6,7 @@ void reply_init(api_reply *reply)
     reply->status = 500;
     reply->content_type = "text/plain; charset=utf-8";
     reply->allow = NULL;
+    reply->location[0] = '\0';
     reply->retry_after_s = 0;
     reply->replayed = false;
     reply->close = false;
@@ -61,6 +62,7 @@ void problem_with(api_reply *reply, int status, const char *code, const char *de
                   const char *members)
 {
     reply->status = status;
+    reply->retry_after_s = status == 503 || status == 429;
     reply->content_type = "application/problem+json";
     text_clear(&reply->body);
     text_printf(&reply->body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,",
@@ -79,7 +81,6 @@ void problem(api_reply *reply, int status, const char *code, const char *detail)
 void problem_later(api_reply *reply, const char *code, const char *detail)
 {
     problem(reply, 503, code, detail);
-    reply->retry_after_s = 1;
 }
 
 void problem_store_unavailable(api_reply *reply)

@@ -14,6 +14,7 @@ typedef struct api_reply {
     int status;
     const char *content_type; /* static text */
     const char *allow;        /* 405: the methods that there are; otherwise NULL */
+    char location[256];       /* "" = no such header */
     int retry_after_s;        /* 0 = no such header */
     bool replayed;            /* Idempotency-Replayed: true */
     bool close;               /* the connection is to end after this reply */
@@ -26,14 +27,15 @@ void reply_free(api_reply *reply);
 /* A JSON reply: sets status and type, and returns the body to write into. */
 fs_text *reply_json(api_reply *reply, int status);
 
-/* A problem; `detail` is one sentence for people. */
+/* A problem; `detail` is one sentence for people. With 503 and 429 the client is told to try again
+ * in a second, unless the caller then says otherwise in retry_after_s. */
 void problem(api_reply *reply, int status, const char *code, const char *detail);
 
 /* The same with further members: ",\"name\":value...", ready-made JSON. */
 void problem_with(api_reply *reply, int status, const char *code, const char *detail,
                   const char *members);
 
-/* A problem with status 503, after which the client may try again in a second. */
+/* A problem with status 503. */
 void problem_later(api_reply *reply, const char *code, const char *detail);
 
 /* "Redis did not answer, and nothing was done." */

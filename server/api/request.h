@@ -6,15 +6,19 @@
 
 #include "server/api/auth.h"
 #include "server/api/metrics.h"
+#include "server/api/query.h"
 #include "server/api/rate_limit.h"
 #include "server/sale/sale_table.h"
 
 typedef struct api_request {
     const char *method;          /* HEAD comes as GET */
     const char *path;            /* percent-decoded */
-    const char *query;           /* as sent, without '?'; "" = none */
+    const char *query_string;    /* as sent, without '?'; "" = none */
+    const fs_query *query;       /* the parameters that the route knows; set by the router */
     const char *idempotency_key; /* the header's value; NULL = none */
+    const char *proxy_request;   /* likewise, of Flashsale-Request-Id */
     const char *authorization;   /* likewise */
+    const char *content_type;    /* likewise */
     const char *peer;            /* the client's address */
     const char *body;            /* NUL-terminated, but may contain NULs */
     size_t body_len;

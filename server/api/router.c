@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "server/api/routes.h"
 
@@ -14,22 +15,28 @@ typedef struct api_route {
     const char *method;
     const char *path; /* ending on '/' and longer than that: with one more part behind it */
     api_endpoint *endpoint;
-    const char *hint; /* how to ask, for those who asked in another way */
+    const char *hint;          /* how to ask, for those who asked in another way */
+    const char *const *params; /* those of the query, ending with NULL; NULL = none */
+    bool takes_form;           /* the parameters may come in a body too */
 } api_route;
 
+static const char *const buy_params[] = {"item", "user", "quantity", "sale", "request", NULL};
+static const char *const ledger_params[] = {"item", "cursor", NULL};
+static const char *const item_params[] = {"item", NULL};
+
 static const api_route routes[] = {
-    {"POST", "/buy", api_buy, "POST /buy?item=P0001&user=u1"},
-    {"GET", "/stock", api_stock, "GET /stock?item=P0001"},
-    {"GET", ORDERS_PATH, api_order, "GET /orders/{request}?item=P0001"},
-    {"GET", "/orders", api_orders, "GET /orders?item=P0001"},
+    {"POST", "/buy", api_buy, "POST /buy?item=P0001&user=u1", buy_params, true},
+    {"GET", "/stock", api_stock, "GET /stock?item=P0001", item_params, false},
+    {"GET", ORDERS_PATH, api_order, "GET /orders/{request}?item=P0001", item_params, false},
+    {"GET", "/orders", api_orders, "GET /orders?item=P0001", ledger_params, false},
     {"POST", "/sales", api_start_sale,
-     "POST /sales with {\"item\":\"P0001\",\"stock\":1000,\"strategy\":\"combined\"}"},
-    {"GET", "/locks", api_locks, "GET /locks"},
-    {"GET", "/strategies", api_strategies, "GET /strategies"},
-    {"GET", "/livez", api_live, "GET /livez"},
-    {"GET", "/readyz", api_ready, "GET /readyz"},
-    {"GET", "/metrics", api_metrics, "GET /metrics"},
-    {"GET", "/", api_page, "GET /"},
+     "POST /sales with {\"item\":\"P0001\",\"stock\":1000,\"strategy\":\"combined\"}", NULL, false},
+    {"GET", "/locks", api_locks, "GET /locks", NULL, false},
+    {"GET", "/strategies", api_strategies, "GET /strategies", NULL, false},
+    {"GET", "/livez", api_live, "GET /livez", NULL, false},
+    {"GET", "/readyz", api_ready, "GET /readyz", NULL, false},
+    {"GET", "/metrics", api_metrics, "GET /metrics", NULL, false},
+    {"GET", "/", api_page, "GET /?item=P0001", item_params, false},
 };
 
 static bool matches(const api_route *route, const char *path)
@@ -49,6 +56,76 @@ static void wrong_method(const api_route *route, const api_request *request, api
     reply->allow = strcmp(route->method, "GET") == 0 ? "GET, HEAD" : route->method;
 }
 
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+static bool refuse_params(const api_route *route, query_fault fault, const char *what,
+                          api_reply *reply)
+{
+    static const char *const codes[] = {
+        [QUERY_UNKNOWN] = "unknown_parameter",
+        [QUERY_REPEATED] = "repeated_parameter",
+        [QUERY_NOT_OBJECT] = "bad_body",
+    };
+    char detail[256];
+    if (fault == QUERY_FINE)
+        return true;
+    snprintf(detail, sizeof(detail), "%s; try: %s", what, route->hint);
+    problem(reply, 400, codes[fault], detail);
+    return false;
+}
+
+/* Whether a Content-Type is this one, with parameters of its own or not. */
+static bool is_type(const char *content_type, const char *type)
+{
+    size_t len = strlen(type);
+    return strncasecmp(content_type, type, len) == 0 &&
+           (content_type[len] == '\0' || strchr("; \t", content_type[len]));
+}
+
+/* Adds what stands in the body. False: refused. */
+static bool read_form(const api_route *route, const api_request *request, fs_query *query,
+                      api_reply *reply)
+{
+    char what[160];
+    query_fault fault;
+    const char *type = request->content_type ? request->content_type : "";
+    if (request->body_len == 0)
+        return true;
+    if (is_type(type, "application/x-www-form-urlencoded")) {
+        fault = query_add_words(query, request->body, request->body_len, what, sizeof(what));
+    } else if (is_type(type, "application/json")) {
+        fault = query_add_json(query, request->body, request->body_len, what, sizeof(what));
+    } else {
+        problem(reply, 415, "unsupported_media_type",
+                "a body here must be application/x-www-form-urlencoded or application/json");
+        return false;
+    }
+    return refuse_params(route, fault, what, reply);
+}
+
+static bool read_params(const api_route *route, const api_request *request, fs_query *query,
+                        api_reply *reply)
+{
+    char what[160];
+    query_init(query, route->params);
+    query_fault fault = query_add_words(query, request->query_string, strlen(request->query_string),
+                                        what, sizeof(what));
+    return refuse_params(route, fault, what, reply) &&
+           (!route->takes_form || read_form(route, request, query, reply));
+}
+
+/* ---- one request ----------------------------------------------------------------------------- */
+
+static void ask_endpoint(const api_route *route, fs_api *api, const api_request *request,
+                         api_reply *reply)
+{
+    fs_query query;
+    api_request asked = *request;
+    asked.query = &query;
+    if (read_params(route, request, &query, reply))
+        route->endpoint(api, &asked, reply);
+}
+
 static void dispatch(fs_api *api, const api_request *request, api_reply *reply)
 {
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
@@ -56,7 +133,7 @@ static void dispatch(fs_api *api, const api_request *request, api_reply *reply)
         if (!matches(route, request->path))
             continue;
         if (strcmp(route->method, request->method) == 0)
-            route->endpoint(api, request, reply);
+            ask_endpoint(route, api, request, reply);
         else
             wrong_method(route, request, reply);
         return;
@@ -96,6 +173,18 @@ void api_no_sale(api_reply *reply, sale_status status, const char *item)
     } else {
         problem_store_unavailable(reply);
     }
+}
+
+bool api_param_ok(query_status status, const char *code, const char *name, const char *form,
+                  api_reply *reply)
+{
+    char detail[160];
+    if (status == QUERY_OK)
+        return true;
+    snprintf(detail, sizeof(detail), "%s= %s %s", name,
+             status == QUERY_ABSENT ? "is missing; it must be" : "must be", form);
+    problem(reply, 400, code, detail);
+    return false;
 }
 
 void api_put_order(fs_text *out, const char *item, const char *sale, bool sharded, int segment,

@@ -21,6 +21,14 @@ api_endpoint api_page;       /* GET / */
 
 #define ORDERS_PATH "/orders/"
 
+/* What an identifier is, for people. */
+#define IDENT_FORM "1 to 64 of [A-Za-z0-9_-]"
+
+/* Whether a parameter was read. Otherwise it is refused with 400, `code`, and whether it is missing
+ * or malformed: it must be `form`. */
+bool api_param_ok(query_status status, const char *code, const char *name, const char *form,
+                  api_reply *reply);
+
 /* The refusal for a sale that could not be had. */
 void api_no_sale(api_reply *reply, sale_status status, const char *item);
 

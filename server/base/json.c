@@ -83,17 +83,46 @@ static bool is_end(const char *rest, const char *end)
     return rest == end;
 }
 
-bool json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len)
+/* The object that body[0..len) is, and nothing else; NULL: it is not. */
+static cJSON *parse(const char *body, size_t len)
 {
     const char *end = NULL;
+    cJSON *object = has_traps(body, len) ? NULL : cJSON_ParseWithLengthOpts(body, len, &end, 0);
+    if (cJSON_IsObject(object) && end && is_end(end, body + len))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+bool json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len)
+{
     for (json_field *field = fields; field->name; field++)
         field->found = false;
 
-    cJSON *object = has_traps(body, len) ? NULL : cJSON_ParseWithLengthOpts(body, len, &end, 0);
-    bool good = cJSON_IsObject(object) && end && is_end(end, body + len);
-    if (!good)
+    cJSON *object = parse(body, len);
+    if (!object)
         snprintf(err, err_len, "the body must be one JSON object");
-    good = good && read_members(object, fields, err, err_len);
+    bool good = object && read_members(object, fields, err, err_len);
+    cJSON_Delete(object);
+    return good;
+}
+
+bool json_each(const char *body, size_t len, json_member *each, void *arg)
+{
+    cJSON *object = parse(body, len);
+    const cJSON *member;
+    bool good = object != NULL;
+    cJSON_ArrayForEach(member, object)
+    {
+        char digits[24];
+        const char *value = cJSON_IsString(member) ? member->valuestring : NULL;
+        if (cJSON_IsNumber(member) && fabs(member->valuedouble) < 1e15 &&
+            member->valuedouble == floor(member->valuedouble)) {
+            snprintf(digits, sizeof(digits), "%.0f", member->valuedouble);
+            value = digits;
+        }
+        good = good && each(arg, member->string, value, cJSON_IsNumber(member));
+    }
     cJSON_Delete(object);
     return good;
 }

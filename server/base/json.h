@@ -24,4 +24,11 @@ typedef struct json_field {
  * names the member in err; the targets may then have been written. */
 bool json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len);
 
+/* Called for each member in turn: a string, or a number as decimal digits; NULL for anything else,
+ * a fraction for one. False ends the reading. */
+typedef bool json_member(void *arg, const char *name, const char *value, bool number);
+
+/* Reads the object body[0..len) member by member. False: it is none, or `each` ended it. */
+bool json_each(const char *body, size_t len, json_member *each, void *arg);
+
 #endif

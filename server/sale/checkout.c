@@ -113,6 +113,7 @@ static void name_sale(checkout_answer *ret, const sale_terms *terms)
 {
     snprintf(ret->sale, sizeof(ret->sale), "%s", terms->id);
     ret->sharded = terms->segments > 0;
+    ret->per_user_limit = terms->per_user_limit;
 }
 
 /* Asks a sale that is over for the request's order. False: not all of its segments are closed. */

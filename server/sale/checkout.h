@@ -25,6 +25,7 @@ typedef struct checkout_answer {
     purchase_result result;
     char sale[IDENT_MAX + 1]; /* that gave the result */
     bool sharded;             /* whether it is */
+    int64_t per_user_limit;   /* its own; 0 = none */
 } checkout_answer;
 
 /*

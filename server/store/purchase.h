@@ -19,7 +19,7 @@
 /* ---- what a buyer asks ----------------------------------------------------------------------- */
 
 typedef struct purchase {
-    char user[IDENT_MAX + 1];
+    char user[USER_MAX + 1];
     char request[IDENT_MAX + 1];
     int64_t quantity;
     bool keyed;           /* the client gave the request id, so this may be a retry */
@@ -43,7 +43,7 @@ typedef struct purchase {
 
 typedef struct fs_order {
     int64_t number; /* 1, 2, 3 ... in the ledger of its segment */
-    char user[IDENT_MAX + 1];
+    char user[USER_MAX + 1];
     int64_t quantity;
     int64_t remaining; /* units left right after it */
     uint64_t fence;    /* of the lock it was sold under; 0 = none */

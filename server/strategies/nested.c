@@ -14,7 +14,7 @@
 /* The buyer's own lock, in the item's slot. NULL: out of memory. */
 static dlock_lock *buyer_lock(const open_sale *sale, const char *user)
 {
-    char name[KEY_MAX + 2 * IDENT_MAX], companion[KEY_MAX + IDENT_MAX], err[128];
+    char name[KEY_MAX + USER_MAX + 16], companion[KEY_MAX + USER_MAX + 8], err[128];
     dlock_lock *lock = NULL;
     snprintf(companion, sizeof(companion), "%s:buyer:%s", sale->keys->base, user);
     snprintf(name, sizeof(name), "%s:lock", companion);

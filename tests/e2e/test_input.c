@@ -51,6 +51,44 @@ static void bad_input_is_refused_and_changes_nothing(void **state)
     assert_int_equal(fx_stock("orders"), 0);
 }
 
+/* What is wrong with a parameter is told apart, and which one it is. */
+static void missing_malformed_and_doubled_are_three_messages(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *request, *code, *detail;
+    } told[] = {
+        {"POST /buy?user=u1", "bad_item", "item= is missing"},
+        {"POST /buy?item=&user=u1", "bad_item", "item= must be 1 to 64"},
+        {"POST /buy?item=P0001&item=P0001&user=u1", "repeated_parameter", "item= came twice"},
+        {"POST /buy?item=P0001&it%65m=P0002&user=u1", "repeated_parameter", "item= came twice"},
+        {"POST /buy?item=P0001&user=u1&quantity=1&quantity=2", "repeated_parameter", "quantity="},
+        {"POST /buy?item=P0001", "bad_user", "user= is missing"},
+        {"POST /buy?item=P0001&user=a%20b", "bad_user", "user= must be 1 to 128"},
+        {"POST /buy?item=P0001&user=u1&sale=.", "bad_sale", "sale= must be"},
+        {"POST /buy?item=P0001&user=u1&request=.", "bad_request_id", "request= must be"},
+        {"POST /buy?item=P0001&user=u1&qty=2", "unknown_parameter", "'qty' is not known"},
+        {"GET /stock", "bad_item", "item= is missing"},
+        {"GET /stock?item=P0001&x=1", "unknown_parameter", "'x' is not known"},
+        {"GET /stock?x=1", "unknown_parameter", "'x' is not known"},
+        {"GET /orders/r1?item=P0001&cursor=0.0", "unknown_parameter", "'cursor' is not known"},
+        {"GET /orders?item=P0001&user=u1", "unknown_parameter", "'user' is not known"},
+        {"POST /sales?item=P0001", "unknown_parameter", "'item' is not known"},
+        {"GET /locks?x=1", "unknown_parameter", "'x' is not known"},
+        {"GET /strategies?x=1", "unknown_parameter", "'x' is not known"},
+        {"GET /livez?x=1", "unknown_parameter", "'x' is not known"},
+        {"GET /readyz?x=1", "unknown_parameter", "'x' is not known"},
+        {"GET /metrics?x=1", "unknown_parameter", "'x' is not known"},
+        {"GET /?x=1", "unknown_parameter", "'x' is not known"},
+    };
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+        const char *body = fx_refused(fx.server[0], 400, told[i].code, "%s", told[i].request);
+        if (strstr(body, told[i].detail) == NULL)
+            fail_msg("%s: %s", told[i].request, body);
+    }
+    assert_int_equal(fx_stock("orders"), 0);
+}
+
 static void a_user_of_5_kb_is_refused(void **state)
 {
     (void)state;
@@ -96,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_input_is_refused_and_changes_nothing),
+        cmocka_unit_test(missing_malformed_and_doubled_are_three_messages),
         cmocka_unit_test(a_user_of_5_kb_is_refused),
         cmocka_unit_test(a_wrong_method_is_told_the_right_one),
         cmocka_unit_test(a_good_buy_is_answered_in_full),

@@ -80,6 +80,153 @@ static void a_request_id_tells_nothing_of_the_next(void **state)
         fail_msg("%s, then %s", one, two);
 }
 
+/* Buys with one header more, and fails unless the answer has this status. Free the reply. */
+static void buy_with_header(int status, const char *header, const char *query, const char *body,
+                            fx_reply *ret)
+{
+    char url[512];
+    snprintf(url, sizeof(url), "%s/buy%s", fx_server_url(fx.server[0]), query);
+    if (fx_http("POST", url, FX_ARGS(header), body, 15000, ret) != status)
+        fail_msg("%s, %s, %s: expected %d, got %d %s", header, query, body, status, ret->status,
+                 ret->body);
+}
+
+/* The draft of the IETF has the key in quotes; everybody else has none. */
+static void a_key_is_the_same_with_quotes_and_without(void **state)
+{
+    (void)state;
+    char order[64], again[64];
+    fx_reply reply;
+    fx_sell("'stock':10,'strategy':'combined'");
+    buy_with_header(201, "Idempotency-Key: \"q-1\"", "?item=P0001&user=u1", NULL, &reply);
+    fx_copy_member(reply.body, "order", order, sizeof(order));
+    fx_reply_free(&reply);
+    buy_with_header(201, "Idempotency-Key: q-1", "?item=P0001&user=u1", NULL, &reply);
+    fx_copy_member(reply.body, "order", again, sizeof(again));
+    assert_string_equal(order, again);
+    fx_reply_free(&reply);
+    buy_with_header(201, "Idempotency-Key: \"q-1\"", "?item=P0001&user=u1&request=q-1", NULL,
+                    &reply);
+    fx_reply_free(&reply);
+    static const char *const wrong[] = {"\"", "\"\"", "\"q-1", "q-1\"", "\"a b\"", "\"a\"b\""};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char header[64];
+        snprintf(header, sizeof(header), "Idempotency-Key: %s", wrong[i]);
+        buy_with_header(400, header, "?item=P0001&user=u1", NULL, &reply);
+        fx_assert_problem(header, &reply, 400, "bad_request_id");
+        fx_reply_free(&reply);
+    }
+    assert_int_equal(fx_stock("orders"), 1);
+}
+
+static void location_says_where_the_order_is(void **state)
+{
+    (void)state;
+    char location[256], order[64], found[64];
+    fx_reply reply;
+    fx_sell("'stock':10,'strategy':'atomic'");
+    buy_with_header(201, "X-None: 1", "?item=P0001&user=u1", NULL, &reply);
+    fx_reply_header(&reply, "Location", location, sizeof(location));
+    fx_copy_member(reply.body, "order", order, sizeof(order));
+    fx_reply_free(&reply);
+    fx_copy_member(fx_expect(fx.server[1], 200, "GET %s", location), "order", found, sizeof(found));
+    assert_string_equal(order, found);
+}
+
+/* The id that the proxy tells a buyer whose answer never came. It makes no retry: the proxy sends a
+ * buy once. What the client says goes before. */
+static void the_proxys_id_is_used_where_the_client_has_none(void **state)
+{
+    (void)state;
+    char request[64];
+    fx_reply reply;
+    fx_sell("'stock':10,'strategy':'combined'");
+    buy_with_header(201, "Flashsale-Request-Id: px-1", "?item=P0001&user=u1", NULL, &reply);
+    fx_copy_member(reply.body, "request", request, sizeof(request));
+    assert_string_equal(request, "px-1");
+    fx_reply_free(&reply);
+    buy_with_header(201, "Flashsale-Request-Id: px-2", "?item=P0001&user=u1&request=mine", NULL,
+                    &reply);
+    fx_copy_member(reply.body, "request", request, sizeof(request));
+    assert_string_equal(request, "mine");
+    fx_reply_free(&reply);
+    buy_with_header(201, "Flashsale-Request-Id: not an id", "?item=P0001&user=u1", NULL, &reply);
+    fx_copy_member(reply.body, "request", request, sizeof(request));
+    assert_int_equal(strlen(request), 32);
+    fx_reply_free(&reply);
+}
+
+/* ---- bodies ---------------------------------------------------------------------------------- */
+
+#define FORM "Content-Type: application/x-www-form-urlencoded"
+#define JSON "Content-Type: application/json"
+
+static void a_body_is_read_as_the_query_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type, *query, *body;
+        int quantity;
+    } cases[] = {
+        {FORM, "?item=P0001&user=u1", "quantity=2", 2},
+        {FORM, "", "item=P0001&user=u1&quantity=3", 3},
+        {"Content-Type: APPLICATION/x-www-form-urlencoded; charset=utf-8", "?item=P0001",
+         "user=ann%2Bx%40mail.example", 1},
+        {JSON, "", "{\"item\":\"P0001\",\"user\":\"u1\",\"quantity\":4}", 4},
+        {"Content-Type: application/json;charset=UTF-8", "?item=P0001&user=u1", "{}", 1},
+        {JSON, "?item=P0001&user=u1", "{\"quantity\":5,\"request\":\"in-json\"}", 5},
+        {JSON, "?item=P0001&user=u1", "", 1},
+        {"Content-Type: text/plain", "?item=P0001&user=u1", "", 1},
+    };
+    int units = 0;
+    fx_sell("'stock':100,'strategy':'combined'");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fx_reply reply;
+        buy_with_header(201, cases[i].type, cases[i].query, cases[i].body, &reply);
+        fx_reply_free(&reply);
+        units += cases[i].quantity;
+        assert_int_equal(fx_stock("units"), units);
+    }
+    fx_expect(fx.server[1], 200, "GET /orders/in-json?item=P0001");
+}
+
+static void a_body_that_is_not_understood_buys_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type, *query, *body;
+        int status;
+        const char *code;
+    } cases[] = {
+        {"Content-Type: text/plain", "?item=P0001&user=u1", "quantity=2", 415,
+         "unsupported_media_type"},
+        {"Content-Type:", "?item=P0001&user=u1", "quantity=2", 415, "unsupported_media_type"},
+        {"Content-Type: application/jsonx", "?item=P0001&user=u1", "{}", 415,
+         "unsupported_media_type"},
+        {"Content-Type: multipart/form-data; boundary=x", "?item=P0001&user=u1", "--x--", 415,
+         "unsupported_media_type"},
+        {FORM, "?item=P0001&user=u1", "{\"quantity\":2}", 400, "unknown_parameter"},
+        {FORM, "?item=P0001&user=u1", "user=u1", 400, "repeated_parameter"},
+        {FORM, "?item=P0001&user=u1", "quantity=0", 400, "bad_quantity"},
+        {FORM, "?item=P0001", "user=a+b", 400, "bad_user"},
+        {JSON, "?item=P0001&user=u1", "{\"item\":\"P0001\"}", 400, "repeated_parameter"},
+        {JSON, "?item=P0001&user=u1", "{\"amount\":2}", 400, "unknown_parameter"},
+        {JSON, "?item=P0001&user=u1", "{\"quantity\":\"2\"}", 400, "bad_quantity"},
+        {JSON, "?item=P0001&user=u1", "{\"quantity\":2.5}", 400, "bad_quantity"},
+        {JSON, "?item=P0001", "{\"user\":7}", 400, "bad_user"},
+        {JSON, "?item=P0001&user=u1", "quantity=2", 400, "bad_body"},
+        {JSON, "?item=P0001&user=u1", "[]", 400, "bad_body"},
+    };
+    fx_sell("'stock':100,'strategy':'combined'");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fx_reply reply;
+        buy_with_header(cases[i].status, cases[i].type, cases[i].query, cases[i].body, &reply);
+        fx_assert_problem(cases[i].body, &reply, cases[i].status, cases[i].code);
+        fx_reply_free(&reply);
+    }
+    assert_int_equal(fx_stock("orders"), 0);
+}
+
 static void a_void_or_differing_key_is_refused(void **state)
 {
     (void)state;
@@ -112,6 +259,39 @@ static void a_user_gets_no_more_than_the_limit(void **state)
         refuse(0, 409, "limit_reached", "user=u1");
         buy(0, 201, "user=u2&quantity=3");
         assert_int_equal(fx_stock("remaining"), 4);
+    }
+}
+
+static void a_quantity_above_the_limit_is_told_so(void **state)
+{
+    (void)state;
+    fx_sell("'stock':10,'per_user_limit':3,'strategy':'combined'");
+    refuse(0, 409, "quantity_above_limit", "user=u1&quantity=4");
+    buy(0, 201, "user=u1&quantity=3");
+    refuse(0, 409, "limit_reached", "user=u1");
+    refuse(0, 409, "quantity_above_limit", "user=u1&quantity=4");
+    assert_int_equal(fx_stock("units"), 3);
+}
+
+/* A user is a word of a record, a field, and a part of the keys of strategies and limits. */
+static void a_user_may_be_an_e_mail_address(void **state)
+{
+    (void)state;
+    static const char address[] = "Ann.O_Neil-2+50%@mail.example.org";
+    for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++) {
+        char user[64], request[64], body[1024];
+        print_message("%s\n", s->name);
+        fx_sell("'stock':20,'strategy':'%s'%s", s->name, s->sharded ? "" : ",'per_user_limit':2");
+        snprintf(body, sizeof(body), "%s",
+                 buy(0, 201, "user=Ann.O_Neil-2%2B50%25@mail.example.org&quantity=2"));
+        fx_copy_member(body, "user", user, sizeof(user));
+        assert_string_equal(user, address);
+        fx_copy_member(body, "request", request, sizeof(request));
+        fx_copy_member(fx_expect(fx.server[1], 200, "GET /orders/%s?item=P0001", request), "user",
+                       user, sizeof(user));
+        assert_string_equal(user, address);
+        if (!s->sharded)
+            refuse(1, 409, "limit_reached", "user=Ann.O_Neil-2%2B50%25@mail.example.org");
     }
 }
 
@@ -240,7 +420,14 @@ int main(void)
         cmocka_unit_test(an_order_without_a_key_gets_one_and_can_be_found),
         cmocka_unit_test(a_request_id_tells_nothing_of_the_next),
         cmocka_unit_test(a_void_or_differing_key_is_refused),
+        cmocka_unit_test(a_key_is_the_same_with_quotes_and_without),
+        cmocka_unit_test(location_says_where_the_order_is),
+        cmocka_unit_test(the_proxys_id_is_used_where_the_client_has_none),
+        cmocka_unit_test(a_body_is_read_as_the_query_is),
+        cmocka_unit_test(a_body_that_is_not_understood_buys_nothing),
         cmocka_unit_test(a_user_gets_no_more_than_the_limit),
+        cmocka_unit_test(a_quantity_above_the_limit_is_told_so),
+        cmocka_unit_test(a_user_may_be_an_e_mail_address),
         cmocka_unit_test(a_quantity_is_sold_whole_or_not_at_all),
         cmocka_unit_test(segments_do_not_sell_one_request_twice),
         cmocka_unit_test(a_closed_sale_sells_no_more),

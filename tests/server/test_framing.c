@@ -267,8 +267,8 @@ static void requests_can_follow_one_another(void **state)
     char reply[REPLY_MAX];
     const char *both = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
                        "HEAD /livez HTTP/1.1\r\nHost: a\r\n\r\n"
-                       "POST /buy?item=P0001&user=u1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n"
-                       "\r\nabc"
+                       "POST /buy?item=P0001 HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n"
+                       "Content-Type: application/x-www-form-urlencoded\r\n\r\nuser=u1"
                        "GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     exchange("four requests", both, strlen(both), reply);
     int answers = 0, bodies = 0;

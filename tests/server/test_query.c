@@ -1,36 +1,76 @@
-/* test_query.c - what stands behind the question mark is read strictly. */
+/* test_query.c - parameters are read strictly, each once, from the query and from a body alike. */
 #include "tests/support/fixture.h"
 
 #include <string.h>
 
 #include "server/api/query.h"
-#include "server/base/text.h"
 
-static void queries_are_read_strictly(void **state)
+static const char *const names[] = {"item", "n", NULL};
+
+static query_fault read_words(fs_query *query, const char *text)
+{
+    char err[160] = "";
+    query_init(query, names);
+    query_fault fault = query_add_words(query, text, strlen(text), err, sizeof(err));
+    assert_true((fault == QUERY_FINE) == (err[0] == '\0'));
+    return fault;
+}
+
+static void values_are_read_strictly(void **state)
 {
     (void)state;
     static const struct {
         const char *query, *value;
         query_status status;
     } cases[] = {
-        {"item=P1&user=u", "P1", QUERY_OK}, {"user=u&item=P%31", "P1", QUERY_OK},
-        {"user=u", "", QUERY_ABSENT},       {"xitem=P1", "", QUERY_ABSENT},
-        {"item=", "", QUERY_BAD},           {"item=P1&item=P2", "", QUERY_BAD},
-        {"item=P%3", "", QUERY_BAD},        {"item=P%00", "", QUERY_BAD},
-        {"item=P%zz", "", QUERY_BAD},       {"item=a+b", "", QUERY_BAD},
-        {"item", "", QUERY_ABSENT},         {"", "", QUERY_ABSENT},
+        {"item=P1&n=u", "P1", QUERY_OK}, {"n=u&item=P%31", "P1", QUERY_OK},
+        {"it%65m=P1", "P1", QUERY_OK},   {"&item=P1&&", "P1", QUERY_OK},
+        {"n=u", "", QUERY_ABSENT},       {"", "", QUERY_ABSENT},
+        {"item=", "", QUERY_BAD},        {"item", "", QUERY_BAD},
+        {"item=P%3", "", QUERY_BAD},     {"item=P%00", "", QUERY_BAD},
+        {"item=P%zz", "", QUERY_BAD},    {"item=a+b", "", QUERY_BAD},
+        {"item=a=b", "", QUERY_BAD},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char value[IDENT_MAX + 1] = "";
-        query_status status = query_ident(cases[i].query, "item", value);
+        fs_query query;
+        assert_int_equal(read_words(&query, cases[i].query), QUERY_FINE);
+        query_status status = query_ident(&query, "item", value);
         if (status != cases[i].status)
             fail_msg("%s: %d", cases[i].query, status);
-        if (status == QUERY_OK)
-            assert_string_equal(value, cases[i].value);
+        assert_string_equal(value, cases[i].value);
     }
 }
 
-static void numbers_in_queries_are_whole_and_in_range(void **state)
+static void each_parameter_is_known_and_comes_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query;
+        query_fault fault;
+    } cases[] = {
+        {"item=P1&n=1", QUERY_FINE},
+        {"item=P1&item=P2", QUERY_REPEATED},
+        {"item=P1&item=P1", QUERY_REPEATED},
+        {"item=P1&it%65m=P2", QUERY_REPEATED},
+        {"item=%zz&item=P1", QUERY_REPEATED},
+        {"item&item=P1", QUERY_REPEATED},
+        {"item=P1&x=1", QUERY_UNKNOWN},
+        {"xitem=P1", QUERY_UNKNOWN},
+        {"Item=P1", QUERY_UNKNOWN},
+        {"item%00=P1", QUERY_UNKNOWN},
+        {"=P1", QUERY_UNKNOWN},
+        {"item=P1;n=1&y", QUERY_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fs_query query;
+        query_fault fault = read_words(&query, cases[i].query);
+        if (fault != cases[i].fault)
+            fail_msg("%s: %d", cases[i].query, fault);
+    }
+}
+
+static void numbers_are_whole_and_in_range(void **state)
 {
     (void)state;
     static const struct {
@@ -42,20 +82,102 @@ static void numbers_in_queries_are_whole_and_in_range(void **state)
         {"n=-1", QUERY_BAD},   {"n=+1", QUERY_BAD},
         {"n=1.0", QUERY_BAD},  {"n=1x", QUERY_BAD},
         {"n=%201", QUERY_BAD}, {"n=9999999999999999999999", QUERY_BAD},
-        {"m=1", QUERY_ABSENT},
+        {"n=", QUERY_BAD},     {"item=1", QUERY_ABSENT},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         int64_t number;
-        if (query_int(cases[i].query, "n", 1, 10, &number) != cases[i].status)
+        fs_query query;
+        assert_int_equal(read_words(&query, cases[i].query), QUERY_FINE);
+        if (query_int(&query, "n", 1, 10, &number) != cases[i].status)
             fail_msg("%s", cases[i].query);
+    }
+}
+
+/* In JSON a number is a number, and a text a text. */
+static void json_is_read_as_strictly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        query_fault fault;
+        query_status item, n;
+    } cases[] = {
+        {"{}", QUERY_FINE, QUERY_ABSENT, QUERY_ABSENT},
+        {"{\"item\":\"P1\",\"n\":2}", QUERY_FINE, QUERY_OK, QUERY_OK},
+        {"{\"item\":\"P1\",\"n\":\"2\"}", QUERY_FINE, QUERY_OK, QUERY_BAD},
+        {"{\"item\":5,\"n\":2.5}", QUERY_FINE, QUERY_BAD, QUERY_BAD},
+        {"{\"item\":null,\"n\":-1}", QUERY_FINE, QUERY_BAD, QUERY_BAD},
+        {"{\"item\":[\"P1\"],\"n\":1e300}", QUERY_FINE, QUERY_BAD, QUERY_BAD},
+        {"{\"item\":\"P1\",\"item\":\"P1\"}", QUERY_REPEATED, QUERY_OK, QUERY_ABSENT},
+        {"{\"item\":\"P1\",\"x\":1}", QUERY_UNKNOWN, QUERY_OK, QUERY_ABSENT},
+        {"{\"Item\":\"P1\"}", QUERY_UNKNOWN, QUERY_ABSENT, QUERY_ABSENT},
+        {"[\"item\"]", QUERY_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
+        {"{\"n\":02}", QUERY_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
+        {"{\"n\":2}x", QUERY_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char err[160], item[IDENT_MAX + 1];
+        int64_t n;
+        fs_query query;
+        query_init(&query, names);
+        query_fault fault =
+            query_add_json(&query, cases[i].body, strlen(cases[i].body), err, sizeof(err));
+        if (fault != cases[i].fault || query_ident(&query, "item", item) != cases[i].item ||
+            query_int(&query, "n", 1, 10, &n) != cases[i].n)
+            fail_msg("%s: %d", cases[i].body, fault);
+    }
+}
+
+static void query_and_body_count_together(void **state)
+{
+    (void)state;
+    char err[160];
+    fs_query query;
+    assert_int_equal(read_words(&query, "item=P1"), QUERY_FINE);
+    assert_int_equal(query_add_json(&query, "{\"item\":\"P1\"}", 13, err, sizeof(err)),
+                     QUERY_REPEATED);
+    assert_int_equal(query_add_words(&query, "n=1&item=P1", 11, err, sizeof(err)), QUERY_REPEATED);
+}
+
+static void users_are_what_e_mail_addresses_have(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query;
+        query_status status;
+    } cases[] = {
+        {"item=Ann.O_Neil-2%2Bx%25y@mail.example", QUERY_OK},
+        {"item=a+b", QUERY_BAD},
+        {"item=a%7Bb", QUERY_BAD},
+        {"item=a%22b", QUERY_BAD},
+        {"item=%C3%A9", QUERY_BAD},
+        {"item=", QUERY_BAD},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char user[USER_MAX + 1];
+        fs_query query;
+        assert_int_equal(read_words(&query, cases[i].query), QUERY_FINE);
+        if (query_user(&query, "item", user) != cases[i].status)
+            fail_msg("%s", cases[i].query);
+    }
+    for (int len = USER_MAX; len <= USER_MAX + 1; len++) {
+        char text[USER_MAX + 16] = "item=", user[USER_MAX + 1];
+        fs_query query;
+        memset(text + 5, 'u', (size_t)len);
+        assert_int_equal(read_words(&query, text), QUERY_FINE);
+        assert_int_equal(query_user(&query, "item", user), len == USER_MAX ? QUERY_OK : QUERY_BAD);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(queries_are_read_strictly),
-        cmocka_unit_test(numbers_in_queries_are_whole_and_in_range),
+        cmocka_unit_test(values_are_read_strictly),
+        cmocka_unit_test(each_parameter_is_known_and_comes_once),
+        cmocka_unit_test(numbers_are_whole_and_in_range),
+        cmocka_unit_test(json_is_read_as_strictly),
+        cmocka_unit_test(query_and_body_count_together),
+        cmocka_unit_test(users_are_what_e_mail_addresses_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,6 +127,9 @@ void fx_assert_problem(const char *what, const fx_reply *reply, int status, cons
         fail_msg("%s: expected the code %s, got %s", what, code ? code : "", reply->body);
     assert_int_equal((int)fx_json_number(problem, "status"), status);
     cJSON_Delete(problem);
+    if ((status == 503 || status == 429) &&
+        fx_reply_header(reply, "Retry-After", type, sizeof(type))[0] == '\0')
+        fail_msg("%s: no Retry-After: %s", what, reply->headers);
 }
 
 const char *fx_refused(fx_server *server, int status, const char *code, const char *request, ...)

@@ -78,7 +78,8 @@ const char *fx_expect(fx_server *server, int status, const char *request, ...)
 const char *fx_refused(fx_server *server, int status, const char *code, const char *request, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Fails unless the reply is such a refusal; `what` was asked. */
+/* Fails unless the reply is such a refusal, with a Retry-After when it is a 503 or 429; `what` was
+ * asked. */
 void fx_assert_problem(const char *what, const fx_reply *reply, int status, const char *code);
 
 /* ---- sales ----------------------------------------------------------------------------------- */
