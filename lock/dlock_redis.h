@@ -30,7 +30,7 @@
  * Addresses
  *
  *   redis://[user:password@]host[:port][/db]
- *   unix:///path/to.sock[?db=N]
+ *   unix://[user:password@]/path/to.sock[?db=N]
  *   rediss://...   where the hiredis at build time brings TLS (libhiredis_ssl)
  *
  *   User and password are percent-decoded. No error text ever contains the password.

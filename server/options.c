@@ -37,7 +37,7 @@ static const option_spec specs[] = {
      NULL},
     {"redis", "URL", TEXT(redis),
      "redis://[USER:PASSWORD@]HOST:PORT[/DB], or rediss:// with TLS,\n"
-     "or unix:///PATH[?db=N]",
+     "or unix://[USER:PASSWORD@]/PATH[?db=N]",
      NULL},
     {"quorum", "URL,URL,...", TEXT(quorum), "independent servers of strategy redlock",
      "--redis alone"},

@@ -47,8 +47,32 @@ static bool number(const char *text, long min, long max, int *ret)
     return true;
 }
 
+static const char *parse_credentials(const char *text, size_t len, address *ret)
+{
+    const char *colon = memchr(text, ':', len);
+    size_t user = colon ? (size_t)(colon - text) : 0;
+    const char *password = colon ? colon + 1 : text;
+    if (!decode(text, user, ret->user, sizeof(ret->user)) ||
+        !decode(password, len - (size_t)(password - text), ret->password, sizeof(ret->password)))
+        return "user or password is too long or has a bad %XX";
+    return NULL;
+}
+
+/* Reads what stands before the last '@' in text[0..len). Returns its length, '@' included. */
+static const char *parse_user(const char *text, size_t len, address *ret, size_t *ret_len)
+{
+    const char *at = memrchr(text, '@', len);
+    *ret_len = at ? (size_t)(at + 1 - text) : 0;
+    return at ? parse_credentials(text, *ret_len - 1, ret) : NULL;
+}
+
 static const char *parse_unix(const char *rest, address *ret)
 {
+    size_t user;
+    const char *wrong = parse_user(rest, strcspn(rest, "/?"), ret, &user);
+    if (wrong)
+        return wrong;
+    rest += user;
     size_t path = strcspn(rest, "?");
     if (path == 0 || rest[0] != '/')
         return "a Unix socket needs an absolute path, as in unix:///run/redis.sock";
@@ -58,17 +82,6 @@ static const char *parse_unix(const char *rest, address *ret)
         return NULL;
     if (strncmp(rest + path, "?db=", 4) != 0 || !number(rest + path + 4, 0, 65535, &ret->db))
         return "after the socket's path only ?db=N may stand";
-    return NULL;
-}
-
-static const char *parse_credentials(const char *text, size_t len, address *ret)
-{
-    const char *colon = memchr(text, ':', len);
-    size_t user = colon ? (size_t)(colon - text) : 0;
-    const char *password = colon ? colon + 1 : text;
-    if (!decode(text, user, ret->user, sizeof(ret->user)) ||
-        !decode(password, len - (size_t)(password - text), ret->password, sizeof(ret->password)))
-        return "user or password is too long or has a bad %XX";
     return NULL;
 }
 
@@ -107,14 +120,10 @@ static const char *parse_host(const char *text, size_t len, address *ret)
 static const char *parse_tcp(const char *rest, address *ret)
 {
     size_t authority = strcspn(rest, "/?#");
-    const char *at = memrchr(rest, '@', authority);
-    if (at) {
-        const char *wrong = parse_credentials(rest, (size_t)(at - rest), ret);
-        if (wrong)
-            return wrong;
-    }
-    const char *host = at ? at + 1 : rest;
-    const char *wrong = parse_host(host, (size_t)(rest + authority - host), ret);
+    size_t user;
+    const char *wrong = parse_user(rest, authority, ret, &user);
+    if (!wrong)
+        wrong = parse_host(rest + user, authority - user, ret);
     if (wrong)
         return wrong;
     const char *db = rest + authority;

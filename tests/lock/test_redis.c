@@ -72,9 +72,13 @@ static void addresses_are_checked(void **state)
                                       "redis://[::1",
                                       "unix://relative",
                                       "unix:///s?db=-1",
+                                      "unix://user:s3cret@",
+                                      "unix://user:s3cret@host/s",
+                                      "unix://user:s3cret%zz@/s",
                                       "redis://user:s3cret%zz@h"};
     static const char *const good[] = {"redis://h", "redis://u:p%40ss@[::1]:7000/3",
-                                       "unix:///tmp/s.sock?db=2"};
+                                       "unix:///tmp/s.sock?db=2", "unix:///tmp/a@b.sock",
+                                       "unix://u:p%2f%40@/tmp/s.sock"};
     char err[256];
     dlock_redis *redis;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -86,6 +90,42 @@ static void addresses_are_checked(void **state)
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         assert_int_equal(
             dlock_redis_open(&(dlock_redis_options){.url = good[i]}, &redis, err, sizeof(err)), 0);
+        dlock_redis_close(redis);
+    }
+}
+
+/* Through a Unix socket as through TCP: the user must have the password, and the rights. */
+static void a_unix_address_has_user_and_password(void **state)
+{
+    static const struct {
+        const char *user, *query, *who;
+    } cases[] = {
+        {"ann:p%40ss%2f@", "", "ann"},
+        {"ann:p%40ss%2f@", "?db=1", "ann"},
+        {"ann:wrong@", "", NULL},
+        {"", "", "default"},
+    };
+    rig *r = *state;
+    char err[256], url[256];
+    rig_ask(r, "ACL SETUSER ann on >p@ss/ allkeys +@all%s", "");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        dlock_redis *redis;
+        dlock_args args;
+        redisReply *reply;
+        snprintf(url, sizeof(url), "unix://%s%s%s", cases[i].user,
+                 fx_redis_url(r->server) + strlen("unix://"), cases[i].query);
+        assert_int_equal(
+            dlock_redis_open(&(dlock_redis_options){.url = url}, &redis, err, sizeof(err)), 0);
+        dlock_args_init(&args);
+        dlock_args_text(&args, "ACL");
+        dlock_args_text(&args, "WHOAMI");
+        dlock_redis_outcome outcome =
+            dlock_redis_command(redis, NULL, &args, dlock_in_ms(5000), &reply);
+        assert_int_equal(outcome, cases[i].who ? DLOCK_REDIS_OK : DLOCK_REDIS_NOT_SENT);
+        if (cases[i].who)
+            assert_string_equal(reply->str, cases[i].who);
+        freeReplyObject(reply);
+        dlock_args_free(&args);
         dlock_redis_close(redis);
     }
 }
@@ -376,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_say_whether_it_was_executed),
         cmocka_unit_test(addresses_are_checked),
+        cmocka_unit_test(a_unix_address_has_user_and_password),
         cmocka_unit_test(a_forgotten_script_is_sent_again),
         cmocka_unit_test(an_idle_connection_that_died_is_not_used),
         cmocka_unit_test(a_stopped_server_is_unknown_and_in_time),
