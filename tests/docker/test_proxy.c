@@ -2,6 +2,7 @@
  * test_proxy.c - the real haproxy with docker/haproxy.cfg in front of three real instances: slow
  * clients, limits, a rolling restart and a killed instance.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/support/crowd.h"
+#include "tests/support/proxy.h"
 #include "tests/support/raw.h"
 #include "tests/support/service.h"
 
@@ -239,6 +241,51 @@ static void no_spelling_gets_past_the_proxy(void **state)
     }
 }
 
+static void send_to_proxy(const char *bytes, char *reply, size_t len)
+{
+    int fd = fx_raw_connect(front, NULL);
+    assert_true(fd >= 0);
+    assert_true(fx_raw_send(fd, bytes, strlen(bytes)));
+    fx_raw_read(fd, reply, len, 15000, NULL);
+    close(fd);
+}
+
+/* What the proxy refuses itself has the instances' status, code and headers. */
+static void the_proxy_speaks_as_the_instances_do(void **state)
+{
+    (void)state;
+    need_proxy();
+    static char long_body[5200];
+    int head = snprintf(long_body, sizeof(long_body),
+                        "POST /buy?item=P0001&user=u HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                        "Content-Length: 5000\r\n\r\n");
+    memset(long_body + head, ' ', 5000);
+    const struct {
+        const char *bytes;
+        int status;
+        const char *code;
+    } cases[] = {
+        {"GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404, "not_found"},
+        {"GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n", 400, "malformed"},
+        {"POST /buy?item=P0001&user=u HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc", 408,
+         "body_too_slow"},
+        {long_body, 413, "body_too_long"},
+        {"GET http://a:99/livez HTTP/1.1\r\nHost: a:99\r\nConnection: close\r\n\r\n", 200, "alive"},
+    };
+    static const char *const headers[] = {"cache-control: no-store", "referrer-policy: no-referrer",
+                                          "x-content-type-options: nosniff",
+                                          "content-security-policy: default-src 'none'"};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char reply[8192];
+        send_to_proxy(cases[i].bytes, reply, sizeof(reply));
+        if ((int)strtol(reply + 9, NULL, 10) != cases[i].status || !strstr(reply, cases[i].code))
+            fail_msg("%s\n%s", cases[i].bytes, reply);
+        for (size_t h = 0; h < sizeof(headers) / sizeof(headers[0]); h++)
+            if (strcasestr(reply, headers[h]) == NULL)
+                fail_msg("no %s: %s", headers[h], reply);
+    }
+}
+
 static bool is_open(void *port)
 {
     int fd = fx_raw_connect(*(int *)port, NULL);
@@ -262,7 +309,7 @@ static void one_address_has_not_all_the_requests(void **state)
         snprintf(url, sizeof(url), "http://127.0.0.1:%d/livez", strict);
         if (fx_http("GET", url, NULL, NULL, 15000, &reply) == 429) {
             refused++;
-            assert_non_null(strstr(reply.body, "rate_limited"));
+            fx_assert_problem("a request too many", &reply, 429, "rate_limited");
         }
         fx_reply_free(&reply);
     }
@@ -333,6 +380,117 @@ static void a_killed_instance_loses_no_acknowledged_order(void **state)
         fail_msg("nobody could buy for %d ms", sum.longest_gap_ms);
 }
 
+/* ---- a buy without an answer ----------------------------------------------------------------- */
+
+/* An instance alone behind a proxy of its own, and a line to Redis that can lose a reply. */
+static fx_proxy *line;
+static int lonely_port;
+static char lonely_url[64];
+
+static fx_server *start_lonely(void)
+{
+    char listen[32];
+    snprintf(listen, sizeof(listen), "127.0.0.1:%d", lonely_port);
+    return fx_server_start(fx_proxy_url(line), FX_ARGS("--listen", listen));
+}
+
+static bool lonely_is_ready(void *arg)
+{
+    (void)arg;
+    char url[128];
+    fx_reply reply;
+    snprintf(url, sizeof(url), "%s/readyz", lonely_url);
+    int status = fx_http("GET", url, NULL, NULL, 5000, &reply);
+    fx_reply_free(&reply);
+    return status == 200;
+}
+
+static fx_process *start_lonely_proxy(void)
+{
+    int port = fx_free_port();
+    snprintf(lonely_url, sizeof(lonely_url), "http://127.0.0.1:%d", port);
+    set_address("FLASHSALE_FRONT", port);
+    set_address("FLASHSALE_INSTANCE_1", lonely_port);
+    set_address("FLASHSALE_INSTANCE_2", fx_free_port());
+    set_address("FLASHSALE_INSTANCE_3", fx_free_port());
+    return start_proxy();
+}
+
+/* Where the client puts its request id, if it has one. */
+typedef struct lost_buy {
+    const char *header, *query, *body, *request;
+    char url[192];
+    fx_reply reply;
+} lost_buy;
+
+static void *send_lost_buy(void *arg)
+{
+    lost_buy *buy = arg;
+    fx_http("POST", buy->url, FX_ARGS(buy->header), buy->body, 30000, &buy->reply);
+    return NULL;
+}
+
+static char orders_key[128];
+
+static bool has_orders(void *count)
+{
+    return fx_redis_number(fx.redis, "HLEN %s", orders_key) == *(int *)count;
+}
+
+/* Kills the instance between the order and its answer; the id in the 502. */
+static void lose_the_answer(lost_buy *buy, int order, char request[64])
+{
+    pthread_t buyer;
+    fx_server *lonely = start_lonely();
+    assert_true(fx_wait_until(lonely_is_ready, NULL, 10000));
+    snprintf(buy->url, sizeof(buy->url), "%s/buy?item=K502&user=zebra-502%s", lonely_url,
+             buy->query);
+    fx_proxy_say(line, "drop reply 1 match zebra-502");
+    pthread_create(&buyer, NULL, send_lost_buy, buy);
+    assert_true(fx_wait_until(has_orders, &order, 10000));
+    fx_server_kill(lonely);
+    pthread_join(buyer, NULL);
+    fx_proxy_say(line, "heal");
+    fx_assert_problem(buy->header, &buy->reply, 502, "unknown");
+    fx_copy_member(buy->reply.body, "request", request, 64);
+    fx_reply_free(&buy->reply);
+}
+
+static void a_502_tells_the_request_id_to_ask_with(void **state)
+{
+    (void)state;
+    need_proxy();
+    static lost_buy buys[] = {
+        {.header = "X-None: 1", .query = ""},
+        {.header = "Flashsale-Request-Id: not-the-client-s", .query = ""},
+        {.header = "Idempotency-Key: in-header", .query = "", .request = "in-header"},
+        {.header = "Idempotency-Key: \"in-quotes\"", .query = "", .request = "in-quotes"},
+        {.header = "X-None: 1", .query = "&request=in-query", .request = "in-query"},
+        {.header = "X-None: 1", .query = "", .body = "request=in-form", .request = "in-form"},
+        {.header = "Content-Type: application/json",
+         .query = "",
+         .body = "{\"request\":\"in-json\"}",
+         .request = "in-json"},
+    };
+    snprintf(orders_key, sizeof(orders_key), "fs:{K502}:%s:orders",
+             fx_start_sale(fx.server[0], "K502", "'stock':50,'strategy':'atomic'"));
+    line = fx_proxy_start(fx_redis_url(fx.redis));
+    lonely_port = fx_free_port();
+    fx_process *door = start_lonely_proxy();
+    for (size_t i = 0; i < sizeof(buys) / sizeof(buys[0]); i++) {
+        char request[64], user[64];
+        lose_the_answer(&buys[i], (int)i + 1, request);
+        if (buys[i].request)
+            assert_string_equal(request, buys[i].request);
+        assert_string_not_equal(request, "not-the-client-s");
+        fx_copy_member(fx_expect(fx.server[0], 200, "GET /orders/%s?item=K502", request), "user",
+                       user, sizeof(user));
+        assert_string_equal(user, "zebra-502");
+    }
+    fx_process_free(door);
+    fx_proxy_stop(line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +499,8 @@ int main(void)
         cmocka_unit_test(one_address_has_not_all_the_requests),
         cmocka_unit_test(slow_clients_do_not_slow_the_others),
         cmocka_unit_test(one_address_has_not_all_the_connections),
+        cmocka_unit_test(a_502_tells_the_request_id_to_ask_with),
+        cmocka_unit_test(the_proxy_speaks_as_the_instances_do),
         cmocka_unit_test(a_rolling_restart_fails_no_buy),
         cmocka_unit_test(a_killed_instance_loses_no_acknowledged_order),
     };
