@@ -1,7 +1,7 @@
 /*
  * The HTML report in a real browser: Debian's chromium, headless. It must draw all its charts
- * without a script error, at the width of a desk and of a phone, by day and by night, and ask
- * nobody for anything. Skipped, and counted as skipped, where there is no chromium.
+ * without a script error and cut off no table, at the width of a desk and of a phone, by day and by
+ * night, and ask nobody for anything. Skipped, and counted as skipped, where there is no chromium.
  */
 #include "tests/support/fixture.h"
 #include "tests/support/stub.h"
@@ -17,19 +17,19 @@ static char dir[256], page[300], phone[300];
 static bool has_browser;
 
 /*
- * A page with the report in a frame. chromium's window is never narrower than 500 pixels; a frame
- * can be. When the report is there, the script looks at it as `report` and leaves what it saw in
- * attributes of its own page.
+ * A page with the report in a frame of that width. chromium's window is never narrower than 500
+ * pixels; a frame can be. When the report is there, the script looks at it as `report` and leaves
+ * what it saw in attributes of its own page.
  */
-static void make_frame(const char *file, const char *script)
+static void make_frame(const char *file, int width, const char *script)
 {
     FILE *out = fopen(file, "w");
     assert_non_null(out);
     fprintf(out,
             "<!DOCTYPE html><script>function look(report) { const own = document.documentElement;\n"
-            "%s }</script><iframe src=\"report.html\" width=\"375\" height=\"800\" "
+            "%s }</script><iframe src=\"report.html\" width=\"%d\" height=\"800\" "
             "style=\"border:0\" onload=\"look(this.contentDocument)\"></iframe>\n",
-            script);
+            script, width);
     fclose(out);
 }
 
@@ -41,8 +41,9 @@ static int make_report(void **unused)
     snprintf(page, sizeof(page), "%s/report.html", dir);
     snprintf(phone, sizeof(phone), "%s/phone.html", dir);
     /* The report says in data-view how it fits. */
-    make_frame(phone, "own.setAttribute('data-view', "
-                      "report.documentElement.getAttribute('data-view'));");
+    make_frame(phone, 375,
+               "own.setAttribute('data-view', "
+               "report.documentElement.getAttribute('data-view'));");
     has_browser = fx_shell("command -v chromium >/dev/null", "", 10000) == 0;
     fx_stub *stub = fx_stub_start(
         ARGS("--ports", "2", "--defect", "oversell", "--reset-every", "400", "--delay-us", "500"));
@@ -182,7 +183,7 @@ static void the_comparison_can_be_sorted(void **unused)
     char clicks[300];
     need_browser();
     snprintf(clicks, sizeof(clicks), "%s/clicks.html", dir);
-    make_frame(clicks,
+    make_frame(clicks, 375,
                "const table = report.querySelector('table');\n"
                "const column = name => Array.from(table.querySelectorAll('th')).find("
                "cell => cell.textContent === name);\n"
@@ -198,6 +199,36 @@ static void the_comparison_can_be_sorted(void **unused)
     assert_non_null(strstr(look.dom, "data-down=\"descending setnx:wait_ms=0 none combined\""));
     assert_non_null(strstr(look.dom, "data-up=\"ascending combined none setnx:wait_ms=0\""));
     look_away(&look);
+}
+
+/* What is left of a table at the right edge needs scrolling, and is missed. */
+static void every_table_fits(void **unused)
+{
+    (void)unused;
+    static const int widths[] = {1200, 1024, 768, 375};
+    static const char script[] =
+        "const tables = Array.from(report.querySelectorAll('table'));\n"
+        "const edge = report.documentElement.clientWidth;\n"
+        "report.querySelectorAll('details').forEach(block => { block.open = true; });\n"
+        "const cut = cell => { const at = cell.getBoundingClientRect();\n"
+        "    return at.right > edge || at.left < 0 || (cell.textContent !== '' && !at.width) ||\n"
+        "        at.right > cell.closest('.scroll').getBoundingClientRect().right; };\n"
+        "const cells = tables.flatMap(table => Array.from(table.querySelectorAll('td')));\n"
+        "const named = name => cells.some(cell => cell.dataset.heading === name);\n"
+        "own.setAttribute('data-cut', cells.filter(cut).length + ' of ' +\n"
+        "    (cells.length > 60 ? 'many' : 'few'));\n"
+        "own.setAttribute('data-named', ['p50 ms', 'p99 ms', 'fairness'].every(named));";
+    char file[300];
+    need_browser();
+    for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+        snprintf(file, sizeof(file), "%s/table-%d.html", dir, widths[i]);
+        make_frame(file, widths[i], script);
+        struct look look = look_at(file, "1");
+        assert_null(strstr(look.console, "Uncaught"));
+        if (!strstr(look.dom, "data-cut=\"0 of many\"") || !strstr(look.dom, "data-named=\"true\""))
+            fail_msg("at %d: %.200s", widths[i], look.dom);
+        look_away(&look);
+    }
 }
 
 /* Needs no browser: nothing in the page points anywhere else. */
@@ -236,6 +267,7 @@ int main(void)
         cmocka_unit_test(a_broken_script_would_be_noticed),
         cmocka_unit_test(a_page_too_wide_would_be_noticed),
         cmocka_unit_test(the_comparison_can_be_sorted),
+        cmocka_unit_test(every_table_fits),
         cmocka_unit_test(the_page_stands_alone),
         cmocka_unit_test(a_screenshot_has_content),
     };

@@ -169,27 +169,36 @@
 
   /* ---- tables ---- */
 
-  function emptyTable(parent) {
-    const table = add(add(parent, 'div', null, 'scroll'), 'table');
+  /* On a narrow page a row is a card, and each cell has its heading beside it: see style.css. */
+  function emptyTable(parent, className) {
+    const table = add(add(parent, 'div', null, 'scroll'), 'table', null, className);
     return { head: add(add(table, 'thead'), 'tr'), body: add(table, 'tbody') };
+  }
+
+  function addCell(row, heading, text, className) {
+    const cell = add(row, 'td', text, className);
+    cell.dataset.heading = heading;
+    return cell;
   }
 
   const COLUMNS = [
     ['strategy', run => run.strategy], ['verdict', run => run.verdict], ['sold', run => run.sold],
-    ['oversold', run => run.oversold], ['lost', run => run.lost_updates], ['undersold', run => run.undersold],
-    ['duplicates', run => run.duplicates], ['busy', run => run.busy], ['errors', run => run.errors + run.unknown],
-    ['answers/s', run => run.throughput_rps], ['range', run => run.runs > 1 ? `${figure(run.range.throughput_rps.low)}–${figure(run.range.throughput_rps.high)}` : null],
-    ['x unlocked', run => run.of_unlocked], ['sales/s', run => run.goodput_sps], ['sold out s', run => run.sellout_s],
+    ['over', run => run.oversold], ['lost', run => run.lost_updates], ['under', run => run.undersold],
+    ['dup.', run => run.duplicates], ['busy', run => run.busy], ['errors', run => run.errors + run.unknown],
+    ['answers/s', run => run.throughput_rps], ['x unlocked', run => run.of_unlocked],
     ['p50 ms', run => run.latency_ms.p50], ['p99 ms', run => run.latency_ms.p99], ['fairness', run => run.fairness],
-    ['Redis/sale', run => run.redis_cmds_per_sale], ['lock wait p99 ms', run => run.lock_wait_ms.p99],
+    ['sales/s', run => run.goodput_sps], ['sold out s', run => run.sellout_s],
+    ['cmds/sale', run => run.redis_cmds_per_sale], ['lock wait p99 ms', run => run.lock_wait_ms.p99],
   ];
 
   function tableRow(body, run) {
     const row = add(body, 'tr');
     COLUMNS.forEach(([name, value]) => {
-      const content = value(run), cell = add(row, 'td');
+      const content = value(run), cell = addCell(row, name);
       if (name === 'verdict') add(cell, 'span', verdictText(content), 'verdict ' + tone(content));
       else cell.textContent = typeof content === 'string' ? content : figure(content);
+      if (name === 'answers/s' && run.runs > 1)
+        add(cell, 'span', `${figure(run.range.throughput_rps.low)}–${figure(run.range.throughput_rps.high)}`, 'range');
     });
   }
 
@@ -206,8 +215,9 @@
   }
 
   function comparison() {
-    const place = section('Comparison', 'Click a heading to sort; unsafe strategies stay last. "x unlocked" is the throughput as a share of the unlocked one\'s: the price of safety.');
-    const { head, body } = emptyTable(place);
+    const place = section('Comparison', 'Click a heading to sort; unsafe strategies stay last. "x unlocked" is the throughput as a share of the unlocked one\'s: the price of safety.' +
+      (runs.some(run => run.runs > 1) ? ' Below "answers/s" stands the range of all runs.' : '') + ' Units: sold over the stock, lost from it, left under it, sold twice (dup.). "cmds" are those of Redis.');
+    const { head, body } = emptyTable(place, 'sortable');
     COLUMNS.forEach(([name], i) => {
       const cell = add(head, 'th'), button = add(cell, 'button', name);
       cell.scope = 'col';
@@ -229,8 +239,8 @@
     headings.forEach((text, i) => { add(head, 'th', text, rows.some(cells => kind(cells[i])) ? 'text' : '').scope = 'col'; });
     rows.forEach(cells => {
       const row = add(body, 'tr');
-      cells.forEach(cell => {
-        const made = add(row, 'td', null, kind(cell));
+      cells.forEach((cell, i) => {
+        const made = addCell(row, headings[i], null, kind(cell));
         if (cell && cell.code) add(made, 'code', cell.code);
         else made.textContent = cell && cell.text !== undefined ? cell.text : typeof cell === 'number' || cell === null ? figure(cell) : cell;
       });
