@@ -7,10 +7,14 @@
 #include "loadtest/run/run.h"
 
 #include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Every user is a descriptor, or two. */
 static void raise_descriptor_limit(void)
@@ -29,42 +33,84 @@ static bool to_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
-/* Closes what was written, or could not be; complains when something failed. */
-static bool finish(FILE *out, bool good, const char *path)
+/* Whether FILE can be written, found out before the run is made for it. Leaves all as it was. */
+static bool can_write(const char *option, const char *path)
+{
+    struct stat is;
+    bool exists = stat(path, &is) == 0, good;
+    if (exists && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode)) {
+        good = access(path, W_OK) == 0; /* to open and close a pipe would end its reader */
+    } else {
+        int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        good = fd >= 0;
+        if (good)
+            close(fd);
+        if (good && !exists)
+            unlink(path);
+    }
+    if (!good)
+        fprintf(stderr, "loadtest: %s %s: %s\n", option, path, strerror(errno));
+    return good;
+}
+
+static bool can_write_all(const lt_options *options)
+{
+    const char *const files[][2] = {
+        {"--json", to_stdout(options->json_path) ? NULL : options->json_path},
+        {"--html", options->html_path},
+        {"--hgrm", options->hgrm_path},
+        {"--log", options->log_path},
+    };
+    bool good = true;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        good = (!files[i][1] || can_write(files[i][0], files[i][1])) && good;
+    return good;
+}
+
+/* Closes what was written, or could not be; complains when something failed, and says on
+ * `say` what was written. */
+static bool finish(FILE *say, FILE *out, bool good, const char *path)
 {
     if (out)
         good = (out == stdout ? fflush(out) : fclose(out)) == 0 && good;
     if (!good)
         fprintf(stderr, "loadtest: %s could not be written\n", path);
+    else if (out != stdout)
+        fprintf(say, "written: %s\n", path);
     return good;
 }
 
 /* One run's distribution of all latencies; of a comparison, FILE gets the strategy's name. */
-static bool write_hgrm(const char *path, const lt_comparison *comparison, const lt_row *row)
+static bool write_hgrm(FILE *say, const char *path, const lt_comparison *comparison,
+                       const lt_row *row)
 {
     char named[4096];
     snprintf(named, sizeof(named), "%s", path);
     if (comparison->row_count > 1)
         snprintf(named, sizeof(named), "%s.%s", path, row->spec->label);
     FILE *out = !row_shown(row)->all_due ? NULL : fopen(named, "w");
-    return finish(out, out && report_hgrm(out, row_shown(row)->all_due), path);
+    return finish(say, out, out && report_hgrm(out, row_shown(row)->all_due), named);
 }
 
-static bool write_files(const lt_options *options, const lt_comparison *comparison)
+/* Writes the files, and closes the log, which has been written all the time. */
+static bool write_files(FILE *say, const lt_options *options, const lt_comparison *comparison,
+                        FILE *log)
 {
     bool good = true;
     cJSON *document = report_json(comparison);
     char *json = !document ? NULL : cJSON_Print(document);
     if (options->json_path) {
         FILE *out = to_stdout(options->json_path) ? stdout : fopen(options->json_path, "w");
-        good = finish(out, out && json && fprintf(out, "%s\n", json) > 0, options->json_path);
+        good = finish(say, out, out && json && fprintf(out, "%s\n", json) > 0, options->json_path);
     }
     if (options->html_path) {
         FILE *out = fopen(options->html_path, "w");
-        good = finish(out, out && json && report_html(out, json), options->html_path) && good;
+        good = finish(say, out, out && json && report_html(out, json), options->html_path) && good;
     }
     for (int i = 0; options->hgrm_path && i < comparison->row_count; i++)
-        good = write_hgrm(options->hgrm_path, comparison, &comparison->rows[i]) && good;
+        good = write_hgrm(say, options->hgrm_path, comparison, &comparison->rows[i]) && good;
+    if (options->log_path)
+        good = finish(say, log, log && !ferror(log), options->log_path) && good;
     free(json);
     cJSON_Delete(document);
     return good;
@@ -72,23 +118,13 @@ static bool write_files(const lt_options *options, const lt_comparison *comparis
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
-static void write_text(const lt_options *options, const lt_comparison *comparison)
+static void write_text(FILE *out, const lt_options *options, const lt_comparison *comparison)
 {
-    FILE *out = to_stdout(options->json_path) ? stderr : stdout;
     if (options->command == COMMAND_RUN && comparison->row_count > 0)
         report_text(out, comparison->plan, &comparison->rows[0]);
     else
         report_table(out, comparison);
     report_closing(out, comparison);
-    const char *files[] = {options->json_path, options->html_path, options->hgrm_path,
-                           options->log_path};
-    const char *lead = "\nwritten: ";
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        if (!files[i] || to_stdout(files[i]))
-            continue;
-        fprintf(out, "%s%s", lead, files[i]);
-        lead = "  ";
-    }
     fputc('\n', out);
     fflush(out);
 }
@@ -99,8 +135,6 @@ static FILE *open_log(const char *path)
     FILE *log = !path ? NULL : fopen(path, "w");
     if (log)
         fputs("request,user,target,due_ns,sent_ns,done_ns,ending,outcome\n", log);
-    else if (path)
-        fprintf(stderr, "loadtest: %s can not be written\n", path);
     return log;
 }
 
@@ -115,12 +149,11 @@ static int execute(const lt_options *options)
     }
     raise_descriptor_limit();
     curl_global_init(CURL_GLOBAL_DEFAULT);
+    FILE *say = to_stdout(options->json_path) ? stderr : stdout;
     FILE *log = open_log(options->log_path);
     run_all(&comparison, options->quiet, log);
-    if (log)
-        fclose(log);
-    write_text(options, &comparison);
-    bool written = write_files(options, &comparison);
+    write_text(say, options, &comparison);
+    bool written = write_files(say, options, &comparison, log);
     lt_exit_code code = comparison_exit_code(&comparison);
     comparison_release(&comparison);
     curl_global_cleanup();
@@ -148,6 +181,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "loadtest: %s\n", err);
         return EXIT_USAGE;
     default:
-        return execute(&options);
+        return can_write_all(&options) ? execute(&options) : (int)EXIT_USAGE;
     }
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define PLAN_TARGETS_MAX  64
+#define PLAN_TARGET_MAX   256 /* letters of a target */
 #define PLAN_SALES_MAX    32
 #define PLAN_USERS_MAX    60000
 #define PLAN_THREADED_MAX 1000 /* users that get a thread each; more share a few workers */
@@ -52,7 +53,7 @@ typedef struct lt_plan {
     bool needs_control;     /* an unlocked run must go wrong, or the comparison proves nothing */
     const char *redis_info; /* address for INFO, or NULL */
 
-    const char *targets[PLAN_TARGETS_MAX]; /* base URLs without a trailing slash (borrowed) */
+    char targets[PLAN_TARGETS_MAX][PLAN_TARGET_MAX + 1]; /* base URLs without a trailing slash */
     int target_count;
     const char *admin_token; /* of the service, or NULL */
     const char *item;

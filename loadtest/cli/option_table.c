@@ -13,7 +13,6 @@
 #define MS_MAX      86400000L
 #define COUNT_MAX   1000000000L
 #define WORKERS_MAX 64
-#define TEXT_MAX    256
 
 typedef enum lt_option_kind {
     KIND_FLAG,     /* no value; bool */
@@ -46,13 +45,19 @@ bool option_fail(lt_parsing *parsing, const char *format, ...)
 static bool read_target(lt_parsing *parsing, const char *value)
 {
     lt_plan *plan = &parsing->options.plan;
-    if (strncmp(value, "http://", 7) != 0 && strncmp(value, "https://", 8) != 0)
+    size_t scheme = strncmp(value, "http://", 7) == 0    ? 7
+                    : strncmp(value, "https://", 8) == 0 ? 8
+                                                         : 0;
+    size_t host = strcspn(value + scheme, "/?# ");
+    const char *rest = value + scheme + host;
+    if (scheme == 0 || host == 0)
         return option_fail(parsing, "--target needs a URL such as http://127.0.0.1:7000");
-    if (strlen(value) > TEXT_MAX || strpbrk(value + 8, "/?# "))
+    if (scheme + host > PLAN_TARGET_MAX || (*rest != '\0' && strcmp(rest, "/") != 0))
         return option_fail(parsing, "--target takes scheme, host and port only");
     if (plan->target_count == PLAN_TARGETS_MAX)
         return option_fail(parsing, "too many targets");
-    plan->targets[plan->target_count++] = value;
+    snprintf(plan->targets[plan->target_count++], PLAN_TARGET_MAX + 1, "%.*s", (int)(scheme + host),
+             value);
     return true;
 }
 

@@ -40,6 +40,8 @@ static bool parse_option(lt_parsing *parsing, int argc, char **argv, int *at)
 static bool parse_word(lt_parsing *parsing, const char *word, int position)
 {
     lt_options *options = &parsing->options;
+    if (strcmp(word, "-h") == 0)
+        return parsing->help = true;
     if (position == 0 && strcmp(word, "run") == 0) {
         options->command = COMMAND_RUN;
         return true;
@@ -107,9 +109,9 @@ static void fill_in_load(lt_parsing *parsing)
     plan->workers = (int)given_or(parsing->workers, cores < 1 ? 1 : cores > 64 ? 64 : cores);
     if (plan->target_count > 0)
         return;
-    plan->targets[plan->target_count++] = "http://127.0.0.1:7000";
-    plan->targets[plan->target_count++] = "http://127.0.0.1:7001";
-    plan->targets[plan->target_count++] = "http://127.0.0.1:7002";
+    for (int port = 7000; port <= 7002; port++)
+        snprintf(plan->targets[plan->target_count++], PLAN_TARGET_MAX + 1, "http://127.0.0.1:%d",
+                 port);
 }
 
 static bool list_has(const char *list, const char *word)

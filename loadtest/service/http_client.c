@@ -94,7 +94,11 @@ bool http_call(lt_http *http, const char *method, const char *url, const char *j
                  error[0] != '\0' ? error : curl_easy_strerror(code));
         return false;
     }
+    const char *type = NULL;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &ret->status);
+    curl_easy_getinfo(easy, CURLINFO_CONTENT_TYPE, &type);
+    if (type)
+        snprintf(ret->type, sizeof(ret->type), "%.*s", (int)strcspn(type, "; "), type);
     return true;
 }
 

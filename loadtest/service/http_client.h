@@ -12,6 +12,7 @@ typedef struct lt_http lt_http; /* one connection, reused; used by one thread at
 typedef struct lt_http_reply {
     long status;      /* 0: no answer */
     const char *body; /* valid until the next call */
+    char type[40];    /* of the body, "application/json"; "": not told */
     char error[256];  /* why there is no answer */
 } lt_http_reply;
 

@@ -54,14 +54,22 @@ static bool read_stock(const cJSON *json, const char *item, lt_stock *stock)
            whole_number(json, "lost_updates", &stock->lost_updates);
 }
 
-/* A sentence about an answer that was not the one hoped for. */
-static void describe(const char *what, const char *url, const lt_http_reply *reply, char *err,
-                     size_t err_len)
+/* A sentence about an answer that was not the one hoped for: what is `wrong` with it. Of a page
+ * that is not the service's own nothing is repeated. */
+static void describe(const char *what, const char *url, const lt_http_reply *reply,
+                     const char *wrong, char *err, size_t err_len)
 {
+    size_t line = strcspn(reply->body, "\r\n");
     if (reply->status == 0)
         snprintf(err, err_len, "%s %s: %s", what, url, reply->error);
+    else if (strstr(reply->type, "json"))
+        snprintf(err, err_len, "%s %s: %s: HTTP %ld: %.*s", what, url, wrong, reply->status,
+                 line < 200 ? (int)line : 200, reply->body);
     else
-        snprintf(err, err_len, "%s %s: status %ld: %.200s", what, url, reply->status, reply->body);
+        snprintf(err, err_len, "%s %s: %s: HTTP %ld, %s", what, url,
+                 reply->status >= 502 ? "no flashsale service answers there"
+                                      : "not a flashsale service",
+                 reply->status, reply->type[0] != '\0' ? reply->type : "of no type");
 }
 
 /* The stock in an answer to GET `url`. */
@@ -70,7 +78,7 @@ static bool take_stock(const lt_http_reply *reply, const char *url, const char *
 {
     lt_stock stock = {.remaining = 0};
     if (reply->status != 200) {
-        describe("GET", url, reply, err, err_len);
+        describe("GET", url, reply, "no stock", err, err_len);
         return false;
     }
     cJSON *json = cJSON_ParseWithOpts(reply->body, NULL, 1);
@@ -79,7 +87,7 @@ static bool take_stock(const lt_http_reply *reply, const char *url, const char *
     if (good)
         *ret = stock;
     else
-        snprintf(err, err_len, "GET %s: not a stock of %s: %.200s", url, item, reply->body);
+        describe("GET", url, reply, "not a stock of that item", err, err_len);
     return good;
 }
 
@@ -204,14 +212,14 @@ bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec, l
     bool answered = http_call(http, "POST", url, body, ANSWER_MS, &reply);
     free(body);
     if (!answered || reply.status != 201) {
-        describe("POST", url, &reply, err, err_len);
+        describe("POST", url, &reply, "no sale", err, err_len);
         return false;
     }
     lt_sale sale = terms_asked(spec);
     cJSON *json = cJSON_ParseWithOpts(reply.body, NULL, 1);
     bool named = text(json, "sale", sale.id, sizeof(sale.id));
     if (!named)
-        snprintf(err, err_len, "POST %s: no sale id in the answer: %.200s", url, reply.body);
+        describe("POST", url, &reply, "no sale id in the answer", err, err_len);
     bool good = named && keeps_terms(json, plan, spec, err, err_len) &&
                 take_terms(json, strcmp(spec->strategy, "sharded") == 0, &sale, err, err_len);
     cJSON_Delete(json);
@@ -255,9 +263,13 @@ bool sale_targets_alive(lt_http *http, const lt_plan *plan, char *err, size_t er
         char url[512];
         lt_http_reply reply;
         snprintf(url, sizeof(url), "%s/livez", plan->targets[i]);
-        if (http_call(http, "GET", url, NULL, ANSWER_MS, &reply))
+        if (http_call(http, "GET", url, NULL, ANSWER_MS, &reply) && reply.status == 200 &&
+            !strstr(reply.type, "html"))
             continue;
-        snprintf(err, err_len, "target %s is down: %s", plan->targets[i], reply.error);
+        if (reply.status == 0)
+            snprintf(err, err_len, "target %s is down: %s", plan->targets[i], reply.error);
+        else
+            describe("GET", url, &reply, "not alive", err, err_len);
         return false;
     }
     return true;

@@ -31,7 +31,11 @@ static void mistakes_on_the_command_line_are_named(void **unused)
         {"run --users 0", "--users: \"0\" is not a number from 1"},
         {"run --users=12x", "--users: \"12x\""},
         {"run --target 127.0.0.1:7000", "needs a URL"},
+        {"run --target http://", "needs a URL"},
+        {"run --target http:///", "needs a URL"},
         {"run --target http://h:1/path", "scheme, host and port only"},
+        {"run --target http://h:1//", "scheme, host and port only"},
+        {"run --target http://h:1?", "scheme, host and port only"},
         {"run --item a/b", "--item needs"},
         {"run --strategies a,b", "run takes one strategy"},
         {"run --strategy setnx:wait=1", "\"wait=1\" is not an option of a sale"},
@@ -113,6 +117,31 @@ static void negative_controls_are_declared(void **unused)
         assert_int_equal(o.plan.specs[i].expect_unsafe, expected[i]);
 }
 
+static void a_trailing_slash_is_no_path(void **unused)
+{
+    (void)unused;
+    lt_options o;
+    char err[512], line[] = "run --target http://h:1/ --target=https://h/ --target http://h";
+    assert_true(parse(line, &o, err, sizeof(err)));
+    assert_int_equal(o.plan.target_count, 3);
+    assert_string_equal(o.plan.targets[0], "http://h:1");
+    assert_string_equal(o.plan.targets[1], "https://h");
+    assert_string_equal(o.plan.targets[2], "http://h");
+}
+
+static void help_has_a_short_name(void **unused)
+{
+    (void)unused;
+    static const char *const lines[] = {"-h", "--help", "run -h", "compare --users 5 -h"};
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        lt_options o;
+        char line[64], err[512] = "";
+        snprintf(line, sizeof(line), "%s", lines[i]);
+        if (!parse(line, &o, err, sizeof(err)) || o.command != COMMAND_HELP)
+            fail_msg("%s: %s", lines[i], err);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +149,8 @@ int main(void)
         cmocka_unit_test(presets_fill_in_what_was_not_given),
         cmocka_unit_test(limits_decide_when_a_run_ends),
         cmocka_unit_test(negative_controls_are_declared),
+        cmocka_unit_test(a_trailing_slash_is_no_path),
+        cmocka_unit_test(help_has_a_short_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
