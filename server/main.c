@@ -20,6 +20,7 @@
 
 #define FILES_RESERVE 256 /* descriptors beyond one a connection: Redis, locks, files */
 #define IN_FLIGHT_MS  65000
+#define FIRST_LOOK_MS 1000
 #define FIRST_SALE_MS 30000 /* to wait for a Redis that is still starting */
 
 static void raise_file_limit(int64_t threads)
@@ -139,7 +140,7 @@ static void drain(fs_api *api, const sigset_t *signals, int64_t delay_s)
 /* ---- main ------------------------------------------------------------------------------------ */
 
 /* Serves until a signal comes, then drains. The exit code. */
-static int serve(const fs_options *options, fs_api *api, const sigset_t *signals)
+static int serve(const fs_options *options, fs_api *api, keeper *looking, const sigset_t *signals)
 {
     char err[512];
     int signo;
@@ -149,6 +150,7 @@ static int serve(const fs_options *options, fs_api *api, const sigset_t *signals
         return 1;
     }
     name_instance(options, http_address(http), api->store->instance, sizeof(api->store->instance));
+    keeper_wait(looking, dlock_in_ms(FIRST_LOOK_MS));
     bool stopped = false;
     if (!start_first_sale(options, api->store, signals, &stopped)) {
         http_stop(http);
@@ -186,6 +188,7 @@ static int run(const fs_options *options, const sigset_t *signals)
         fprintf(stderr, "flashsale: --redis or --quorum: %s\n", err);
         return 64;
     }
+    store.allow_eviction = strcmp(options->allow_eviction, "yes") == 0;
     fs_limit limit = {&store, options->rate_user, options->rate_address, options->rate_burst};
     bool limited = limit.user_rate > 0 || limit.address_rate > 0;
     fs_api api = {.store = &store,
@@ -194,7 +197,7 @@ static int run(const fs_options *options, const sigset_t *signals)
                   .limit = limited ? &limit : NULL,
                   .sales = sale_table_open(&store)};
     keeper *looking = api.sales ? keeper_start(&store, api.sales) : NULL;
-    int code = looking ? serve(options, &api, signals) : 1;
+    int code = looking ? serve(options, &api, looking, signals) : 1;
     keeper_stop(looking);
     if (api.sales)
         sale_table_close(api.sales);

@@ -52,6 +52,10 @@ static const option_spec specs[] = {
     {"rate-address", "COUNT", INT(rate_address, 0, 1000000),
      "tries to buy a second and address, 0 = any", NULL},
     {"rate-burst", "COUNT", INT(rate_burst, 1, 1000000), "tries at once within those rates", NULL},
+    {"allow-eviction", "yes|no", TEXT(allow_eviction),
+     "sells even where Redis's maxmemory-policy may throw\n"
+     "a sale's keys away: more than the stock may be sold",
+     NULL},
     {"item", "ITEM", TEXT(sale.item), "starts a sale if the item has none, else joins it",
      "no sale; POST /sales starts one"},
     {"stock", "UNITS", SALE_INT(stock), "for sale", "none: --item needs it"},
@@ -77,6 +81,7 @@ static void set_defaults(fs_options *options)
     options->threads = 512;
     options->drain_delay_s = 2;
     options->rate_burst = 10;
+    snprintf(options->allow_eviction, sizeof(options->allow_eviction), "no");
 }
 
 static void find_limits(const option_spec *spec, int64_t *ret_least, int64_t *ret_most)

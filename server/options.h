@@ -16,6 +16,7 @@ typedef struct fs_options {
     char admin_token_file[512];
     char admin_token[512]; /* from the environment only */
     sale_request sale;     /* to be started if its item has none; no item: none */
+    char allow_eviction[4]; /* "yes" or "no" */
     int64_t threads;
     int64_t drain_delay_s;
     int64_t rate_user, rate_address, rate_burst; /* tries a second; 0 = no limit */

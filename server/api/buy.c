@@ -173,6 +173,11 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
                          "the sale's data in Redis are damaged; this try bought nothing"},
         [BUY_ROLLED_BACK] = {503, "sale_rolled_back",
                              "Redis has lost orders of this sale; this try bought nothing"},
+        [BUY_MAY_EVICT] = {503, "store_may_evict",
+                           "Redis may throw the sale's data away; this try bought nothing"},
+        [BUY_NOT_DURABLE] = {503, "durability_lost",
+                             "Redis does not put orders on disk as this sale promises; this try "
+                             "bought nothing"},
         [BUY_UNKNOWN] = {504, "unknown",
                          "bought or not: ask GET /orders/{request}, or repeat with the same "
                          "Idempotency-Key and sale="},

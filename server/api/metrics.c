@@ -117,7 +117,7 @@ void metrics_write(fs_metrics *metrics, fs_store *store, int in_flight, fs_text 
     write_locks(store->locks, out);
     gauge(out, "flashsale_requests_in_flight", "Requests being answered now.", in_flight);
     gauge(out, "flashsale_redis_up", "Whether Redis answered the last question for its time.",
-          atomic_load(&store->reachable));
+          store_reachable(store));
     head(out, "flashsale_build_info", "gauge", "The version, as a label.");
     text_printf(out, "flashsale_build_info{version=\"%s\"} 1\n", FLASHSALE_VERSION);
 }

@@ -144,7 +144,8 @@ static void dispatch(fs_api *api, const api_request *request, api_reply *reply)
 void api_handle(fs_api *api, const api_request *request, api_reply *reply)
 {
     atomic_fetch_add(&api->in_flight, 1);
-    if (atomic_load(&api->open) || strcmp(request->path, "/livez") == 0)
+    if (atomic_load(&api->open) || strcmp(request->path, "/livez") == 0 ||
+        strcmp(request->path, "/readyz") == 0)
         dispatch(api, request, reply);
     else
         problem_later(reply, "starting", "this instance is still starting; nothing was done");

@@ -34,6 +34,8 @@ static void answer_status(start_status status, const sale_terms *terms, const ch
                   terms->strategy, NULL);
     } else if (status == START_REFUSED) {
         problem(reply, 409, "durability_unavailable", err);
+    } else if (status == START_MAY_EVICT) {
+        problem(reply, 409, "store_may_evict", err);
     } else if (status == START_UNKNOWN) {
         snprintf(member, sizeof(member), ",\"sale\":\"%s\"", terms->id);
         problem_with(reply, 504, "unknown",

@@ -2,9 +2,13 @@
  * status.c - what the service says about itself: alive, ready, metrics, strategies, locks.
  *
  * /livez touches nothing, so that it fails only when the process does. /readyz says what the keeper
- * thread last found, so that a Redis that hangs does not make it hang too.
+ * last found, so that a Redis that hangs does not make it hang too: whether anything can be sold,
+ * and why not, in Redis's words.
  */
 #include "server/api/routes.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #include "server/strategies/registry.h"
 
@@ -17,17 +21,90 @@ void api_live(fs_api *api, const api_request *request, api_reply *reply)
     text_add(&reply->body, "alive\n");
 }
 
-void api_ready(fs_api *api, const api_request *request, api_reply *reply)
+/* ---- ready ----------------------------------------------------------------------------------- */
+
+#define NAMED_MOST 20 /* items named in one answer */
+
+/* The items known here, and those of them that can not be sold. */
+typedef struct items_seen {
+    bool no_disk;
+    int all, unsold;
+    const char *code; /* of the last of them */
+    fs_text names;
+} items_seen;
+
+static void see_item(void *arg, fs_sale *sale)
 {
-    (void)request;
-    if (atomic_load(&api->draining)) {
-        problem(reply, 503, "draining", "this instance is going down");
-    } else if (!atomic_load(&api->store->reachable)) {
-        problem(reply, 503, "store_unavailable", "Redis does not answer");
+    items_seen *seen = arg;
+    const sale_terms *terms = &sale->open_sale.terms;
+    const char *code = atomic_load(&sale->trouble);
+    if (!code && seen->no_disk && terms->durability == DURABILITY_DISK)
+        code = "durability_lost";
+    seen->all++;
+    if (!code)
+        return;
+    seen->code = code;
+    if (seen->unsold++ < NAMED_MOST)
+        text_printf(&seen->names, "not sold: %s %s\n", terms->item, code);
+}
+
+static void put_trouble(api_reply *reply, const char *code, const store_complaint *why)
+{
+    char member[64] = "";
+    if (why->redis[0] != '\0')
+        snprintf(member, sizeof(member), ",\"redis\":\"%s\"", why->redis);
+    problem_with(reply, 503, code, why->detail, member);
+}
+
+/* What is wrong with the server for all sales. */
+static bool put_server_trouble(store_health *health, api_reply *reply)
+{
+    static const struct {
+        store_trouble trouble;
+        const char *code;
+    } troubles[] = {{TROUBLE_SILENT, "store_unavailable"},
+                    {TROUBLE_REFUSES, "store_unavailable"},
+                    {TROUBLE_MAY_EVICT, "store_may_evict"}};
+    store_complaint why;
+    for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
+        if (health_why(health, troubles[i].trouble, &why)) {
+            put_trouble(reply, troubles[i].code, &why);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Ready as long as anything can be sold, or nothing is to be. */
+static void put_items(fs_api *api, api_reply *reply)
+{
+    store_complaint why = {.redis = "", .detail = "no item can be sold: see the log"};
+    items_seen seen = {.no_disk = health_has(&api->store->health, TROUBLE_NO_DISK)};
+    text_init(&seen.names);
+    sale_table_each(api->sales, see_item, &seen);
+    if (seen.unsold > 0 && seen.unsold == seen.all) {
+        if (strcmp(seen.code, "durability_lost") == 0)
+            health_why(&api->store->health, TROUBLE_NO_DISK, &why);
+        put_trouble(reply, seen.code, &why);
     } else {
         reply->status = 200;
         text_add(&reply->body, "ready\n");
+        text_add(&reply->body, text_bytes(&seen.names));
     }
+    text_free(&seen.names);
+}
+
+void api_ready(fs_api *api, const api_request *request, api_reply *reply)
+{
+    (void)request;
+    if (atomic_load(&api->draining))
+        problem(reply, 503, "draining", "this instance is going down");
+    else if (put_server_trouble(&api->store->health, reply))
+        return;
+    else if (!atomic_load(&api->open))
+        problem(reply, 503, "starting", "this instance is still starting");
+    else
+        put_items(api, reply);
 }
 
 void api_metrics(fs_api *api, const api_request *request, api_reply *reply)

@@ -38,7 +38,7 @@ static bool is_definite(purchase_outcome outcome)
 {
     return outcome != BUY_BUSY && outcome != BUY_UNAVAILABLE && outcome != BUY_STALE &&
            outcome != BUY_CLOSED && outcome != BUY_UNKNOWN && outcome != BUY_DAMAGED &&
-           outcome != BUY_ROLLED_BACK;
+           outcome != BUY_ROLLED_BACK && outcome != BUY_MAY_EVICT && outcome != BUY_NOT_DURABLE;
 }
 
 /* "Sold out" to a retry, from a strategy that writes in steps: an earlier try may have taken its
@@ -62,6 +62,32 @@ static bool known_sold_out(fs_sale *sale, const purchase *request)
     return !request->keyed && seen != 0 && dlock_now().us - seen < SOLD_OUT_MS * 1000;
 }
 
+/* What the server does not keep at present of what the sale needs; BUY_SOLD = nothing. */
+static purchase_outcome missing_promise(const open_sale *sale)
+{
+    const store_health *health = &sale->store->health;
+    if (health_has(health, TROUBLE_MAY_EVICT))
+        return BUY_MAY_EVICT;
+    if (sale->terms.durability == DURABILITY_DISK && health_has(health, TROUBLE_NO_DISK))
+        return BUY_NOT_DURABLE;
+    return BUY_SOLD;
+}
+
+/* Nothing is sold, but a retry hears of the order that it has. */
+static void answer_without_selling(const open_sale *sale, const purchase *request,
+                                   purchase_outcome why, purchase_result *result)
+{
+    ledger_entry entry;
+    ledger_status status = LEDGER_NOT_YET;
+    if (request->keyed)
+        status = ledger_find(sale->store, &sale->terms, request->request, LEDGER_LOOK,
+                             request->deadline, &entry);
+    if (status == LEDGER_FOUND)
+        purchase_answer_earlier(result, &entry.order, entry.segment, request);
+    else
+        purchase_answer(result, why);
+}
+
 /* Sells, or says why not. */
 static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
 {
@@ -71,6 +97,11 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
     if (known_sold_out(sale, request)) {
         purchase_answer(result, BUY_SOLD_OUT);
         result->remaining = 0;
+        return;
+    }
+    purchase_outcome missing = missing_promise(open);
+    if (missing != BUY_SOLD) {
+        answer_without_selling(open, request, missing, result);
         return;
     }
     request->not_after_us = store_redis_us(open->store, request->deadline);
@@ -85,10 +116,14 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
         purchase_answer(result, BUY_UNKNOWN);
     else if (result->outcome == BUY_STALE)
         purchase_answer(result, BUY_BUSY);
-    if (result->outcome == BUY_BUSY && !atomic_load(&open->store->reachable))
+    if (result->outcome == BUY_BUSY && !store_reachable(open->store))
         purchase_answer(result, BUY_UNAVAILABLE); /* that is why nobody gave the lock back */
     if (!request->keyed)
         result->replayed = false;
+    if (result->outcome == BUY_DAMAGED)
+        atomic_store(&sale->trouble, "sale_damaged");
+    else if (result->outcome == BUY_ROLLED_BACK)
+        atomic_store(&sale->trouble, "sale_rolled_back");
     if (result->outcome == BUY_SOLD_OUT && result->remaining == 0)
         atomic_store_explicit(&sale->sold_out_us, dlock_now().us, memory_order_relaxed);
 }

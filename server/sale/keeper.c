@@ -9,6 +9,7 @@
 
 #include "server/base/log.h"
 #include "server/base/ticker.h"
+#include "server/store/server_check.h"
 
 #define LOOK_MS      250
 #define LOOK_MOST_MS 1000 /* for the answers to one look */
@@ -16,32 +17,84 @@
 struct keeper {
     fs_store *store;
     sale_table *sales;
-    bool was_reachable;
     dlock_redis_conn *conn; /* NULL: none as yet */
-    ticker *ticker;
+    bool logged[TROUBLES];
+    bool warned; /* of a policy that may evict, and is allowed to */
+    atomic_bool looked;
+    ticker *pulse, *looks;
 };
+
+/* ---- what is said of it in the log ----------------------------------------------------------- */
+
+/* A line when it begins, and one when it is over. */
+static void log_trouble(keeper *k, store_trouble trouble)
+{
+    static const char *const begins[] = {"redis_lost", "redis_refuses", "store_may_evict",
+                                         "durability_lost"};
+    static const char *const ends[] = {"redis_back", "redis_accepts", "store_keeps_all",
+                                       "durability_back"};
+    store_complaint why;
+    bool found = health_why(&k->store->health, trouble, &why);
+    if (found == k->logged[trouble])
+        return;
+    k->logged[trouble] = found;
+    if (found)
+        log_event(LOG_WARN, begins[trouble], "redis", why.redis, "detail", why.detail, NULL);
+    else
+        log_event(LOG_INFO, ends[trouble], NULL);
+}
+
+/* ---- the pulse ------------------------------------------------------------------------------- */
+
+static void feel_pulse(void *arg)
+{
+    keeper *k = arg;
+    store_sync_clock(k->store);
+    log_trouble(k, TROUBLE_SILENT);
+}
+
+/* ---- the looks ------------------------------------------------------------------------------- */
 
 /* False: there is no sense in looking further this time. */
 typedef bool look(keeper *k);
 
-static bool look_at_clock(keeper *k)
+static void see_disk_wanted(void *arg, fs_sale *sale)
 {
-    bool reachable = store_sync_clock(k->store);
-    if (reachable != k->was_reachable)
-        log_event(reachable ? LOG_INFO : LOG_WARN, reachable ? "redis_back" : "redis_lost", NULL);
-    k->was_reachable = reachable;
-    return reachable;
+    if (sale->open_sale.terms.durability == DURABILITY_DISK)
+        *(bool *)arg = true;
 }
 
-/* A connection for the looks, which asks many things at once. */
-static bool connected(keeper *k)
+/* A policy that may evict, and is allowed to, is said once. */
+static void allow_eviction(keeper *k, server_check *check)
 {
-    if (k->conn && dlock_redis_broken(k->conn)) {
-        dlock_redis_hang_up(k->conn);
-        k->conn = NULL;
-    }
-    return k->conn || dlock_redis_dial(k->store->redis, NULL, dlock_in_ms(LOOK_MOST_MS),
-                                       &k->conn) == DLOCK_REDIS_OK;
+    bool evicts = check->found[TROUBLE_MAY_EVICT];
+    if (evicts && !k->warned)
+        log_event(LOG_WARN, "eviction_allowed", "detail", check->why[TROUBLE_MAY_EVICT].detail,
+                  NULL);
+    k->warned = evicts;
+    check->found[TROUBLE_MAY_EVICT] = false;
+}
+
+/* Whether the server is one to sell from. When it does not answer, that stays as it was: the pulse
+ * says so. */
+static bool look_at_server(keeper *k)
+{
+    server_check check;
+    bool disk_wanted = false, had_disk = !health_has(&k->store->health, TROUBLE_NO_DISK);
+    dlock_time deadline = dlock_in_ms(LOOK_MOST_MS);
+    if (!store_connect(k->store, &k->conn, deadline) ||
+        !server_ask(k->conn, had_disk, deadline, &check))
+        return false;
+    if (k->store->allow_eviction)
+        allow_eviction(k, &check);
+    for (store_trouble t = TROUBLE_REFUSES; t < TROUBLES; t++)
+        health_note(&k->store->health, t, check.found[t] ? &check.why[t] : NULL);
+    log_trouble(k, TROUBLE_REFUSES);
+    log_trouble(k, TROUBLE_MAY_EVICT);
+    sale_table_each(k->sales, see_disk_wanted, &disk_wanted);
+    if (disk_wanted)
+        log_trouble(k, TROUBLE_NO_DISK);
+    return true;
 }
 
 /* Which sale is each item's current one. */
@@ -51,7 +104,7 @@ static bool look_at_sales(keeper *k)
     dlock_time deadline = dlock_in_ms(LOOK_MOST_MS);
     sale_pointer *known = sale_table_pointers(k->sales, &count);
     sale_pointer *found = calloc((size_t)count + 1, sizeof(*found));
-    bool told = known && found && connected(k);
+    bool told = known && found && store_connect(k->store, &k->conn, deadline);
     if (told) {
         memcpy(found, known, (size_t)count * sizeof(*found));
         told = terms_in_force_all(k->conn, found, count, deadline);
@@ -64,14 +117,18 @@ static bool look_at_sales(keeper *k)
     return told;
 }
 
-static look *const looks[] = {look_at_clock, look_at_sales};
+static look *const looks[] = {look_at_server, look_at_sales};
 
 static void look_around(void *arg)
 {
+    keeper *k = arg;
     bool go_on = true;
     for (size_t i = 0; go_on && i < sizeof(looks) / sizeof(looks[0]); i++)
         go_on = looks[i](arg);
+    atomic_store(&k->looked, true);
 }
+
+/* ---- its life -------------------------------------------------------------------------------- */
 
 keeper *keeper_start(fs_store *store, sale_table *sales)
 {
@@ -80,19 +137,26 @@ keeper *keeper_start(fs_store *store, sale_table *sales)
         return NULL;
     k->store = store;
     k->sales = sales;
-    k->was_reachable = true;
-    k->ticker = ticker_start(look_around, k, LOOK_MS);
-    if (k->ticker)
+    k->pulse = ticker_start(feel_pulse, k, LOOK_MS);
+    k->looks = k->pulse ? ticker_start(look_around, k, LOOK_MS) : NULL;
+    if (k->looks)
         return k;
-    free(k);
+    keeper_stop(k);
     return NULL;
+}
+
+void keeper_wait(keeper *k, dlock_time deadline)
+{
+    while ((!atomic_load(&k->looked) || !store_reachable(k->store)) && !dlock_passed(deadline))
+        dlock_sleep(dlock_in_ms(1));
 }
 
 void keeper_stop(keeper *k)
 {
     if (!k)
         return;
-    ticker_stop(k->ticker);
+    ticker_stop(k->pulse);
+    ticker_stop(k->looks);
     dlock_redis_hang_up(k->conn);
     free(k);
 }

@@ -1,8 +1,11 @@
 /*
- * keeper.h - the thread that keeps looking at Redis: its time, and the sales that it has in force.
+ * keeper.h - the threads that keep looking at Redis: whether it answers, whether it can be sold
+ * from, and the sales that it has in force.
  *
- * It looks every quarter of a second. So a new sale is in force here well within a second, and what
- * the service says of Redis is what is so now. No buyer waits for it.
+ * They look every quarter of a second. So a new sale is in force here within a second, and so is
+ * what the service says of Redis: a setting that is changed while it sells is noticed within a
+ * second. No buyer waits for a look. The question whether Redis answers has a thread and a
+ * connection of its own, which no other look and no pool of connections holds up.
  */
 #ifndef FLASHSALE_KEEPER_H
 #define FLASHSALE_KEEPER_H
@@ -14,7 +17,10 @@ typedef struct keeper keeper;
 /* Store and table are borrowed. NULL: out of memory or threads. */
 keeper *keeper_start(fs_store *store, sale_table *sales);
 
-/* Waits for the look that is under way. NULL is allowed. */
+/* Waits until all has been looked at once, or the deadline. */
+void keeper_wait(keeper *k, dlock_time deadline);
+
+/* Waits for the looks that are under way. NULL is allowed. */
 void keeper_stop(keeper *k);
 
 #endif

@@ -14,42 +14,36 @@
 
 #include "server/sale/sale_start.lua.h"
 #include "server/store/purchase.h"
+#include "server/store/server_check.h"
 
 #define TRIES 5 /* of starters that come in each other's way */
 
 static dlock_script start = DLOCK_SCRIPT("start", "#!lua\n" SALE_START_LUA);
 
-/* ---- durability ------------------------------------------------------------------------------ */
+/* ---- the server ------------------------------------------------------------------------------ */
 
-/* "disk" is a promise that only a server with an append-only file synced at every write keeps. */
-static start_status check_durability(fs_store *store, const sale_terms *terms, char *err,
-                                     size_t err_len)
+/* Whether it is one to sell from on these terms. The keeper goes on looking while it sells. */
+static start_status check_server(fs_store *store, const sale_terms *terms, char *err,
+                                 size_t err_len)
 {
-    if (terms->durability != DURABILITY_DISK)
-        return START_OK;
-    dlock_args args;
-    dlock_args_init(&args);
-    const char *const words[] = {"CONFIG", "GET", "append*"};
-    for (int i = 0; i < 3; i++)
-        dlock_args_text(&args, words[i]);
-    redisReply *reply = NULL;
-    dlock_redis_outcome outcome =
-        dlock_redis_command(store->redis, NULL, &args, dlock_in_ms(STORE_READ_MS), &reply);
-    dlock_args_free(&args);
-
-    start_status status = START_REFUSED;
-    if (outcome != DLOCK_REDIS_OK) {
-        status = outcome == DLOCK_REDIS_ERROR ? START_REFUSED : START_UNAVAILABLE;
-        snprintf(err, err_len, "could not read the server's configuration");
-    } else if (strcmp(store_field(reply, "appendonly"), "yes") != 0 ||
-               strcmp(store_field(reply, "appendfsync"), "always") != 0) {
-        snprintf(err, err_len,
-                 "durability 'disk' needs a Redis with appendonly yes and appendfsync always");
-    } else {
-        status = START_OK;
+    server_check check;
+    dlock_redis_conn *conn = NULL;
+    dlock_time deadline = dlock_in_ms(STORE_READ_MS);
+    bool had_disk = !health_has(&store->health, TROUBLE_NO_DISK);
+    bool told =
+        store_connect(store, &conn, deadline) && server_ask(conn, had_disk, deadline, &check);
+    dlock_redis_hang_up(conn);
+    if (!told)
+        return START_UNAVAILABLE;
+    if (check.found[TROUBLE_MAY_EVICT] && !store->allow_eviction) {
+        snprintf(err, err_len, "%s", check.why[TROUBLE_MAY_EVICT].detail);
+        return START_MAY_EVICT;
     }
-    freeReplyObject(reply);
-    return status;
+    if (check.found[TROUBLE_NO_DISK] && terms->durability == DURABILITY_DISK) {
+        snprintf(err, err_len, "%s", check.why[TROUBLE_NO_DISK].detail);
+        return START_REFUSED;
+    }
+    return START_OK;
 }
 
 /* ---- one tag --------------------------------------------------------------------------------- */
@@ -171,9 +165,9 @@ start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, c
                         size_t err_len)
 {
     snprintf(err, err_len, "Redis did not answer in time; nothing was started");
-    if (!store_sync_clock(store))
+    if (!atomic_load(&store->clock.known))
         return START_UNAVAILABLE;
-    start_status status = check_durability(store, terms, err, err_len);
+    start_status status = check_server(store, terms, err, err_len);
     if (status != START_OK)
         return status;
 

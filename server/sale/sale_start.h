@@ -14,7 +14,8 @@
 typedef enum start_status {
     START_OK = 0,
     START_JOINED,      /* the item has a sale already; nothing was started */
-    START_REFUSED,     /* the server is not set up for what was asked; see err */
+    START_REFUSED,     /* the server does not keep the durability that was asked; see err */
+    START_MAY_EVICT,   /* the server may throw keys away; see err */
     START_UNAVAILABLE, /* Redis did not answer, or too late; nothing was started */
     START_UNKNOWN      /* perhaps started; but if not within START_MS, then never */
 } start_status;

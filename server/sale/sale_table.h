@@ -18,8 +18,10 @@
 /* One sale as this process has it: its terms, its keys and its strategy at work. */
 typedef struct fs_sale {
     open_sale open_sale;
-    void *state;                 /* of the strategy */
-    _Atomic int64_t sold_out_us; /* dlock_now() when zero units were last read; 0 = never */
+    void *state;                   /* of the strategy */
+    _Atomic int64_t sold_out_us;   /* dlock_now() when zero units were last read; 0 = never */
+    _Atomic(const char *) trouble; /* the code of why it can not be sold from; NULL = it can, as far
+                                      as is known */
     atomic_int refs;
     struct fs_sale *next_retired; /* the table's */
     _Atomic int64_t known_number[SEGMENTS_MAX];

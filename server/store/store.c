@@ -12,6 +12,8 @@
 
 #include "server/base/log.h"
 
+#define SYNC_MS 1000 /* for an answer to the question of the time */
+
 /* A cancellation serves for one outage, and lives as long as the store: a waiter may still look at
  * it. There are few. */
 struct store_outage {
@@ -77,6 +79,7 @@ int store_open(fs_store *store, const char *redis_url, const char *quorum_urls,
                const char *instance, char *err, size_t err_len)
 {
     memset(store, 0, sizeof(*store));
+    health_init(&store->health);
     snprintf(store->instance, sizeof(store->instance), "%s", instance);
 
     if (!next_outage(store)) {
@@ -107,7 +110,9 @@ void store_close(fs_store *store)
     dlock_client_free(store->locks);
     for (int i = 0; i < store->quorum_len; i++)
         dlock_redis_close(store->quorum[i]);
+    dlock_redis_hang_up(store->clock_conn);
     dlock_redis_close(store->redis);
+    health_free(&store->health);
     for (struct store_outage *outage = atomic_load(&store->outages); outage;) {
         struct store_outage *before = outage->before;
         dlock_cancel_free(outage->cancel);
@@ -197,32 +202,65 @@ void store_log_failure(fs_store *store, const char *what, const char *how)
     LOG_SOME(LOG_WARN, "redis_failed", "what", what, "how", how, "detail", why, NULL);
 }
 
+bool store_connect(fs_store *store, dlock_redis_conn **conn, dlock_time deadline)
+{
+    if (*conn && dlock_redis_broken(*conn)) {
+        dlock_redis_hang_up(*conn);
+        *conn = NULL;
+    }
+    return *conn || dlock_redis_dial(store->redis, NULL, deadline, conn) == DLOCK_REDIS_OK;
+}
+
 /* ---- Redis's clock --------------------------------------------------------------------------- */
+
+static bool read_time(const redisReply *reply, int64_t *ret)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+        return false;
+    *ret = strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
+           strtoll(reply->element[1]->str, NULL, 10);
+    return true;
+}
 
 bool store_time(fs_store *store, dlock_time deadline, int64_t *ret)
 {
     redisReply *reply = NULL;
     bool good = store_command(store, deadline, WORDS("TIME"), &reply) == DLOCK_REDIS_OK &&
-                reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
-    if (good)
-        *ret = strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
-               strtoll(reply->element[1]->str, NULL, 10);
+                read_time(reply, ret);
     freeReplyObject(reply);
     return good;
 }
 
-/* Redis's time lies between sending and receiving: take the middle. */
-bool store_sync_clock(fs_store *store)
+static bool sample_clock(fs_store *store, dlock_time deadline)
 {
     int64_t redis_us;
+    redisReply *reply = NULL;
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "TIME");
     dlock_time sent = dlock_now();
-    bool told = store_time(store, dlock_in_ms(1000), &redis_us);
+    dlock_redis_outcome outcome = dlock_redis_call(store->clock_conn, &args, deadline, &reply);
+    dlock_time received = dlock_now();
+    dlock_args_free(&args);
+    bool told = outcome == DLOCK_REDIS_OK && read_time(reply, &redis_us);
     if (told)
-        atomic_store(&store->offset_us, redis_us - (sent.us + (dlock_now().us - sent.us) / 2));
-    bool was = atomic_exchange(&store->reachable, told);
+        clock_take(&store->clock, sent, received, redis_us);
+    freeReplyObject(reply);
+    return told;
+}
+
+void store_sync_clock(fs_store *store)
+{
+    dlock_time deadline = dlock_in_ms(SYNC_MS);
+    bool told = store_connect(store, &store->clock_conn, deadline) && sample_clock(store, deadline);
+    bool was = store_reachable(store);
+    char answer[256];
+    store_complaint why;
+    dlock_redis_last_error(store->redis, answer, sizeof(answer));
+    complain(&why, answer);
+    health_note(&store->health, TROUBLE_SILENT, told ? NULL : &why);
     if (!told)
         dlock_cancel_now(store_outage_cancel(store));
     else if (!was)
         next_outage(store);
-    return told;
 }

@@ -2,8 +2,8 @@
  * store.h - this process's one way to Redis: connections, lock client, clock.
  *
  * Redis's clock is the only one that all instances share. store_redis_us() translates a moment
- * of this process into it, from an estimate that store_sync_clock() renews; it is off by at most
- * one round trip.
+ * of this process into it, by an estimate that store_sync_clock() renews (clock.h): never later than
+ * it is, and earlier by one round trip at most.
  *
  * Any number of threads may use a store.
  */
@@ -14,14 +14,19 @@
 
 #include <stdatomic.h>
 
+#include "server/store/clock.h"
+#include "server/store/health.h"
+
 typedef struct fs_store {
     dlock_redis *redis;
     dlock_client *locks;
     dlock_redis *quorum[16]; /* independent servers for Redlock; none: `redis` alone */
     int quorum_len;
     char instance[65];                     /* this process's name, in every order it sells */
-    _Atomic int64_t offset_us;             /* Redis's clock less dlock_now() */
-    atomic_bool reachable;                 /* whether the last question of the clock was answered */
+    bool allow_eviction;                   /* sell even where the policy may evict */
+    redis_clock clock;
+    dlock_redis_conn *clock_conn; /* of store_sync_clock() */
+    store_health health;
     _Atomic(dlock_cancel *) outage_cancel; /* of the next outage, or the present one */
     _Atomic(struct store_outage *) outages; /* all so far */
 } fs_store;
@@ -59,6 +64,9 @@ redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *
 redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script *script, int keys,
                               dlock_args *args);
 
+/* Sees to it that a connection of the caller's works: *conn, NULL = none as yet. */
+bool store_connect(fs_store *store, dlock_redis_conn **conn, dlock_time deadline);
+
 /* The value behind a name in a reply of names and values; "" = there is none. */
 const char *store_field(const redisReply *pairs, const char *name);
 
@@ -71,13 +79,19 @@ void store_log_failure(fs_store *store, const char *what, const char *how);
 /* Redis's time, in Unix microseconds. False: not answered. */
 bool store_time(fs_store *store, dlock_time deadline, int64_t *ret);
 
-/* Renews the estimate, within a second. False: not answered; the old estimate stays. */
-bool store_sync_clock(fs_store *store);
+/* Renews the estimate, within a second, on a connection of its own: so it tells whether Redis
+ * answers (TROUBLE_SILENT) however busy the others are. For one thread. */
+void store_sync_clock(fs_store *store);
+
+static inline bool store_reachable(const fs_store *store)
+{
+    return !health_has(&store->health, TROUBLE_SILENT);
+}
 
 /* The moment by Redis's clock, in Unix microseconds. */
 static inline int64_t store_redis_us(const fs_store *store, dlock_time moment)
 {
-    return moment.us + atomic_load_explicit(&store->offset_us, memory_order_relaxed);
+    return moment.us + atomic_load_explicit(&store->clock.offset_us, memory_order_relaxed);
 }
 
 /* Ends every wait for a lock once Redis is found not to answer: for dlock_wait. (borrowed) */

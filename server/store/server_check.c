@@ -1,0 +1,157 @@
+/* server_check.c - three questions in one go, and what their answers mean. */
+#include "server/store/server_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/store/probe.lua.h"
+#include "server/store/store.h"
+
+enum { QUESTIONS = 4 };
+
+static dlock_script probe = DLOCK_SCRIPT("probe", "#!lua\n" PROBE_LUA);
+
+static const char *const settings[] = {
+    "CONFIG",           "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite",
+    "maxmemory-policy", NULL};
+static const char *const persistence[] = {"INFO", "persistence", NULL};
+static const char *const memory[] = {"INFO", "memory", NULL};
+
+/* ---- complaints ------------------------------------------------------------------------------ */
+
+/* The answer is a refusal, or what it says is `what`. */
+static void find(server_check *check, store_trouble trouble, const redisReply *answer,
+                 const char *what)
+{
+    store_complaint *why = &check->why[trouble];
+    bool refused = answer->type == REDIS_REPLY_ERROR;
+    check->found[trouble] = true;
+    snprintf(why->detail, sizeof(why->detail), "%s", what);
+    if (refused)
+        complain(why, answer->str);
+    if (refused && trouble != TROUBLE_REFUSES)
+        snprintf(why->detail, sizeof(why->detail), "the server does not tell its settings: %.150s",
+                 answer->str);
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+/* The value behind "name:" in INFO, up to the end of its line; "" = not there. */
+static const char *info_value(const redisReply *info, const char *name, char ret[32])
+{
+    const char *at = info->type == REDIS_REPLY_STRING ? info->str : "";
+    size_t len = strlen(name);
+    ret[0] = '\0';
+    while ((at = strstr(at, name)) && (at[len] != ':' || (at > info->str && at[-1] != '\n')))
+        at += len;
+    if (at)
+        snprintf(ret, 32, "%.*s", (int)strcspn(at + len + 1, "\r\n"), at + len + 1);
+    return ret;
+}
+
+static void judge_disk(server_check *check, const redisReply *config, const redisReply *info,
+                       bool had_disk)
+{
+    char value[32];
+    if (config->type != REDIS_REPLY_ARRAY) {
+        find(check, TROUBLE_NO_DISK, config, "");
+        return;
+    }
+    bool set = strcmp(store_field(config, "appendonly"), "yes") == 0 &&
+               strcmp(store_field(config, "appendfsync"), "always") == 0 &&
+               strcmp(store_field(config, "no-appendfsync-on-rewrite"), "no") == 0;
+    bool off = strcmp(info_value(info, "aof_enabled", value), "0") == 0;
+    bool failed = strcmp(info_value(info, "aof_last_write_status", value), "err") == 0;
+    bool rewrites = strcmp(info_value(info, "aof_rewrite_in_progress", value), "1") == 0 ||
+                    strcmp(info_value(info, "aof_rewrite_scheduled", value), "1") == 0;
+    if (!set)
+        find(check, TROUBLE_NO_DISK, config,
+             "durability 'disk' needs a Redis with appendonly yes, appendfsync always and "
+             "no-appendfsync-on-rewrite no");
+    else if (off || failed)
+        find(check, TROUBLE_NO_DISK, config,
+             "the server's last write to its append-only file failed");
+    else if (rewrites && !had_disk)
+        find(check, TROUBLE_NO_DISK, config, "the server's append-only file is not whole yet");
+}
+
+static void judge_policy(server_check *check, const redisReply *answer, const char *policy)
+{
+    char detail[200];
+    if (strcmp(policy, "noeviction") == 0)
+        return;
+    snprintf(
+        detail, sizeof(detail),
+        "the server's maxmemory-policy is '%.30s', which may throw a sale's keys away; it must "
+        "be noeviction, or --allow-eviction given",
+        policy);
+    find(check, TROUBLE_MAY_EVICT, answer, detail);
+}
+
+static void judge_probe(server_check *check, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR) {
+        find(check, TROUBLE_REFUSES, reply, "");
+    } else if (reply->type != REDIS_REPLY_STRING || reply->len > 0) {
+        char detail[64];
+        snprintf(detail, sizeof(detail), "NOPERM this user may not %.20s",
+                 reply->str ? reply->str : "");
+        check->found[TROUBLE_REFUSES] = true;
+        complain(&check->why[TROUBLE_REFUSES], detail);
+    }
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static void queue(dlock_redis_conn *conn, const char *const *words)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    for (; *words; words++)
+        dlock_args_text(&args, *words);
+    dlock_redis_queue(conn, &args);
+    dlock_args_free(&args);
+}
+
+/* By its text, so that it works whatever scripts the server knows. */
+static void queue_probe(dlock_redis_conn *conn)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "fs:{probe}:sale");
+    dlock_redis_queue_script(conn, &probe, 1, &args, true);
+    dlock_args_free(&args);
+}
+
+/* An error is an answer, too. */
+static bool read_all(dlock_redis_conn *conn, dlock_time deadline, redisReply *answers[QUESTIONS])
+{
+    bool good = dlock_redis_flush(conn, deadline) == DLOCK_REDIS_OK;
+    for (int i = 0; good && i < QUESTIONS; i++)
+        good = dlock_redis_read(conn, deadline, &answers[i]) != DLOCK_REDIS_UNKNOWN && answers[i];
+    return good;
+}
+
+bool server_ask(dlock_redis_conn *conn, bool had_disk, dlock_time deadline, server_check *ret)
+{
+    char policy[32];
+    redisReply *answers[QUESTIONS] = {NULL};
+    memset(ret, 0, sizeof(*ret));
+    queue(conn, settings);
+    queue(conn, persistence);
+    queue(conn, memory);
+    queue_probe(conn); /* the last: after READONLY a connection is not read any more */
+    bool told = read_all(conn, deadline, answers);
+    if (told) {
+        const redisReply *config = answers[0], *info = answers[2];
+        bool tells = config->type == REDIS_REPLY_ARRAY;
+        judge_disk(ret, config, answers[1], had_disk);
+        judge_policy(ret, tells ? config : info,
+                     tells ? store_field(config, "maxmemory-policy")
+                           : info_value(info, "maxmemory_policy", policy));
+        judge_probe(ret, answers[3]);
+    }
+    for (int i = 0; i < QUESTIONS; i++)
+        freeReplyObject(answers[i]);
+    return told;
+}

@@ -1,0 +1,230 @@
+/*
+ * test_keeper.c - a Redis that changes under the service: what the instance says of it, in Redis's
+ * own words, that it sells nothing it can not stand by, and that it goes on when all is well again.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lock/dlock_redis.h"
+#include "tests/support/service.h"
+
+enum { NOTICED_MS = 10000 }; /* a second is promised; a busy machine may take its time */
+
+/* ---- waiting for an answer ------------------------------------------------------------------- */
+
+typedef struct wanted {
+    fx_server *server;
+    const char *request;
+    int status;
+    const char *part; /* of the body */
+    char body[1024];  /* the last */
+} wanted;
+
+static bool is_answered(void *arg)
+{
+    wanted *w = arg;
+    fx_reply reply;
+    bool good = fx_ask(w->server, &reply, "%s", w->request) == w->status &&
+                strstr(reply.body, w->part) != NULL;
+    snprintf(w->body, sizeof(w->body), "%d %s", reply.status, reply.body);
+    fx_reply_free(&reply);
+    return good;
+}
+
+static void await(fx_server *server, const char *request, int status, const char *part)
+{
+    wanted w = {.server = server, .request = request, .status = status, .part = part};
+    if (!fx_wait_until(is_answered, &w, NOTICED_MS))
+        fail_msg("%s: expected %d %s, got %s", request, status, part, w.body);
+}
+
+static void await_ready(fx_server *server)
+{
+    await(server, "GET /readyz", 200, "ready\n");
+}
+
+static void has(const char *body, const char *part)
+{
+    if (strstr(body, part) == NULL)
+        fail_msg("expected %s in %s", part, body);
+}
+
+/* Lines of the instance's log with this event. */
+static int logged(fx_server *server, const char *event)
+{
+    char text[64];
+    int count = 0;
+    snprintf(text, sizeof(text), "\"event\":\"%s\"", event);
+    for (const char *at = fx_process_stderr(fx_server_process(server)); (at = strstr(at, text));
+         at += strlen(text))
+        count++;
+    return count;
+}
+
+/* ---- eviction -------------------------------------------------------------------------------- */
+
+static const char *const evicting[] = {"allkeys-lru", "volatile-lru", "volatile-ttl"};
+
+static void nothing_is_started_or_sold_where_keys_may_be_evicted(void **state)
+{
+    (void)state;
+    fx_server *server = fx.server[0];
+    fx_start_sale(server, "E1", "'stock':100000,'strategy':'atomic'");
+    fx_expect(server, 201, "POST /buy?item=E1&user=u1&request=e1");
+    for (size_t i = 0; i < sizeof(evicting) / sizeof(evicting[0]); i++) {
+        fx_redis_do(fx.redis, "CONFIG SET maxmemory-policy %s", evicting[i]);
+        fx_refused(server, 409, "store_may_evict", "POST /sales {'item':'E2','stock':5}");
+        await(server, "POST /buy?item=E1&user=u1", 503, "\"code\":\"store_may_evict\"");
+        await(server, "GET /readyz", 503, "\"code\":\"store_may_evict\"");
+        has(fx_expect(server, 503, "GET /readyz"), evicting[i]);
+        fx_expect(server, 201, "POST /buy?item=E1&user=u1&request=e1"); /* it has its order */
+        fx_redis_do(fx.redis, "CONFIG SET maxmemory-policy noeviction");
+        await(server, "POST /buy?item=E1&user=u1", 201, "");
+        await_ready(server);
+    }
+    assert_int_equal(logged(server, "store_may_evict"), 3);
+}
+
+static void a_sale_is_not_joined_where_keys_may_be_evicted(void **state)
+{
+    (void)state;
+    char program[512];
+    fx_redis_do(fx.redis, "CONFIG SET maxmemory-policy allkeys-random");
+    fx_process *process = fx_spawn(FX_ARGS(fx_build_path("flashsale", program, sizeof(program)),
+                                           "--listen", "127.0.0.1:0", "--redis",
+                                           fx_redis_url(fx.redis), "--item", "E1", "--stock", "50"),
+                                   true);
+    int code = fx_process_wait(process, 20000);
+    has(fx_process_stderr(process), "maxmemory-policy is 'allkeys-random'");
+    fx_process_free(process);
+    assert_int_equal(code, 1);
+
+    fx_server *told =
+        fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--allow-eviction", "yes", "--item", "E1",
+                                                        "--stock", "50", "--drain-delay", "0"));
+    fx_expect(told, 201, "POST /buy?item=E1&user=u1");
+    fx_expect(told, 200, "GET /readyz");
+    assert_int_equal(logged(told, "eviction_allowed"), 1);
+    fx_server_stop(told);
+    fx_redis_do(fx.redis, "CONFIG SET maxmemory-policy noeviction");
+    await_ready(fx.server[0]);
+}
+
+/* ---- durability ------------------------------------------------------------------------------ */
+
+static void disk_is_kept_or_not_sold_from(void **state)
+{
+    (void)state;
+    static const char *const settings[][3] = {{"appendfsync", "everysec", "always"},
+                                              {"no-appendfsync-on-rewrite", "yes", "no"},
+                                              {"appendonly", "no", "yes"}};
+    static const char buy[] = "POST /buy?item=D1&user=u1";
+    fx_redis *durable = fx_redis_start(FX_ARGS("--appendonly", "yes", "--appendfsync", "always"));
+    fx_server *server = fx_server_start(fx_redis_url(durable), NULL);
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        const char *const *s = settings[i];
+        fx_redis_do(durable, "CONFIG SET %s %s", s[0], s[1]);
+        fx_refused(server, 409, "durability_unavailable",
+                   "POST /sales {'item':'D1','stock':5,'durability':'disk'}");
+        fx_redis_do(durable, "CONFIG SET %s %s", s[0], s[2]);
+        await(server, "POST /sales {'item':'D1','stock':100000,'durability':'disk'}", 201, "");
+        await(server, "POST /buy?item=D1&user=u1&request=d1", 201, "");
+
+        fx_redis_do(durable, "CONFIG SET %s %s", s[0], s[1]);
+        await(server, buy, 503, "\"code\":\"durability_lost\"");
+        await(server, "GET /readyz", 503, "\"code\":\"durability_lost\"");
+        fx_expect(server, 201, "POST /buy?item=D1&user=u1&request=d1");
+        assert_int_equal(logged(server, "durability_lost"), (int)i + 1);
+
+        /* What needs no disk is sold, and the instance is ready, and names what it does not sell.
+         */
+        fx_start_sale(server, "D2", "'stock':5");
+        fx_expect(server, 201, "POST /buy?item=D2&user=u1");
+        has(fx_expect(server, 200, "GET /readyz"), "not sold: D1 durability_lost");
+        fx_redis_do(durable, "DEL fs:{D2}:sale"); /* so that D1 is alone again */
+        fx_redis_do(durable, "CONFIG SET %s %s", s[0], s[2]);
+        await(server, buy, 201, "");
+        await_ready(server);
+    }
+    fx_server_kill(server);
+    fx_redis_stop(durable);
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+/* Each makes Redis refuse the writes that sell, and takes it back. */
+static const struct refusal {
+    const char *word; /* in Redis's answer */
+    const char *begin, *end;
+} refusals[] = {
+    {"OOM", "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},
+    {"READONLY", "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"},
+    {"NOREPLICAS", "CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"},
+    {"NOPERM", "ACL SETUSER default -rpush", "ACL SETUSER default +rpush"},
+    {"NOPERM", "ACL SETUSER default -eval", "ACL SETUSER default +eval"},
+};
+
+static void what_redis_refuses_is_said_in_its_words(void **state)
+{
+    (void)state;
+    char word[64];
+    fx_start_sale(fx.server[0], "R1", "'stock':100000,'strategy':'atomic'");
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        const struct refusal *r = &refusals[i];
+        snprintf(word, sizeof(word), "\"redis\":\"%s\"", r->word);
+        fx_redis_do(fx.redis, r->begin);
+        await(fx.server[0], "GET /readyz", 503, word);
+        has(fx_expect(fx.server[0], 503, "GET /readyz"), "\"code\":\"store_unavailable\"");
+        fx_redis_do(fx.redis, r->end);
+        await_ready(fx.server[0]);
+        await(fx.server[0], "POST /buy?item=R1&user=u1", 201, "");
+    }
+    assert_int_equal(logged(fx.server[0], "redis_refuses"), 5);
+}
+
+static void a_wrong_password_is_said(void **state)
+{
+    (void)state;
+    char url[128], program[512], listen[64];
+    snprintf(listen, sizeof(listen), "127.0.0.1:%d", fx_free_port());
+    snprintf(url, sizeof(url), "redis://somebody:wrong@127.0.0.1:%d", fx_redis_port(fx.redis));
+    fx_process *process =
+        fx_spawn(FX_ARGS(fx_build_path("flashsale", program, sizeof(program)), "--listen", listen,
+                         "--redis", url, "--item", "W1", "--stock", "1"),
+                 true);
+    snprintf(url, sizeof(url), "http://%s/readyz", listen);
+    fx_reply reply = {.status = 0};
+    dlock_time deadline = dlock_in_ms(NOTICED_MS);
+    while (fx_http("GET", url, NULL, NULL, 5000, &reply) != 503 && !dlock_passed(deadline))
+        fx_reply_free(&reply);
+    fx_assert_problem("GET /readyz", &reply, 503, "store_unavailable");
+    has(reply.body, "\"redis\":\"WRONGPASS\"");
+    has(reply.body, "WRONGPASS invalid username-password pair");
+    has(fx_process_stderr(process), "\"event\":\"redis_lost\",\"redis\":\"WRONGPASS\"");
+    fx_reply_free(&reply);
+    fx_process_free(process);
+}
+
+static void silence_is_said_soon(void **state)
+{
+    (void)state;
+    fx_redis_signal(fx.redis, SIGSTOP);
+    await(fx.server[0], "GET /readyz", 503, "\"redis\":\"no_answer\"");
+    fx_redis_signal(fx.redis, SIGCONT);
+    await_ready(fx.server[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_started_or_sold_where_keys_may_be_evicted),
+        cmocka_unit_test(a_sale_is_not_joined_where_keys_may_be_evicted),
+        cmocka_unit_test(disk_is_kept_or_not_sold_from),
+        cmocka_unit_test(what_redis_refuses_is_said_in_its_words),
+        cmocka_unit_test(a_wrong_password_is_said),
+        cmocka_unit_test(silence_is_said_soon),
+    };
+    return fx_run(tests, .instances = 1);
+}
