@@ -80,11 +80,12 @@ static bool start_command(family_watch *w, const order *first)
 
 /* ---- keeping time ---------------------------------------------------------------------------- */
 
-/* Between SIGKILL and the end of what is sure: signals and exits take their time. */
+/* Between SIGKILL and the end of what is sure: on a busy machine it takes this process a while to
+ * run, and the others to end. */
 static int64_t margin_ms(const supervisor_job *job)
 {
-    int64_t ms = job->lease_ms / 20;
-    return ms > 500 ? 500 : ms;
+    int64_t ms = job->lease_ms / 10;
+    return ms > 2000 ? 2000 : ms;
 }
 
 static dlock_time last_moment(const family_watch *w)
