@@ -5,13 +5,10 @@
 -- Reply {0} when the lock is not ours or a later fence was issued; else {1, the body's reply}, or
 --       {2, the body's reply} when releasing failed on the way: the lock may be free or not
 local token, kind = ARGV[1], ARGV[4]
-local has, fence
-if kind == 'h' then
-    has = redis.pcall('HEXISTS', KEYS[1], token) == 1 and token
-    fence = redis.call('GET', KEYS[2])
-else
-    has, fence = unpack(redis.call('MGET', KEYS[1], KEYS[2])) -- another type is as good as nothing
-end
+local seen = redis.pcall('MGET', KEYS[1], KEYS[2]) -- another type is as good as nothing
+if seen.err then return redis.error_reply('NOPERM ' .. seen.err) end
+local has, fence = unpack(seen)
+if kind == 'h' then has = redis.pcall('HEXISTS', KEYS[1], token) == 1 and token end
 if has ~= token or fence ~= ARGV[2] then return {0} end
 local reply = body({unpack(KEYS, 6)}, {unpack(ARGV, 6)})
 if type(reply) == 'table' and reply.err then return reply end

@@ -7,4 +7,6 @@ if kind == 'string' then
 elseif kind == 'hash' then
     has = redis.call('HKEYS', KEYS[1])[1]
 end
-return {has, redis.call('PTTL', KEYS[1]), redis.call('GET', KEYS[2]) or '0', redis.call('LLEN', KEYS[3])}
+local waiters = redis.pcall('LLEN', KEYS[3]) -- another type is as good as nothing
+return {has, redis.call('PTTL', KEYS[1]), redis.call('MGET', KEYS[2])[1] or '0',
+    type(waiters) == 'number' and waiters or 0}

@@ -44,7 +44,7 @@ local function hand_on(claim_ms, asking, stale_ms)
             return nil
         end
         local who = process(token)
-        local beaten = redis.call('HGET', KEYS[4], who)
+        local beaten = tonumber(redis.call('HGET', KEYS[4], who) or '')
         local fence, us = next_fence(2, 2, claim_ms)
         if beaten and us / 1000 - beaten <= (stale_ms or STALE_MS) then
             redis.call('SET', KEYS[1], token, 'PX', claim_ms)

@@ -27,7 +27,7 @@ if not has then
     if not has and not queue then has = token end
 end
 if has ~= token then
-    return {0, redis.call('PTTL', KEYS[1]), tonumber(redis.call('GET', KEYS[2]) or 0)}
+    return {0, redis.call('PTTL', KEYS[1]), issued(KEYS[2]) or 0}
 end
 local waiters = redis.call('LLEN', KEYS[3])
 if waiters > 0 then waiters = waiters - redis.call('LREM', KEYS[3], 1, token) end

@@ -7,7 +7,8 @@
 beat(ARGV[1])
 keep()
 local some = redis.call('HRANDFIELD', KEYS[4]) -- in time all that are gone are forgotten
-if some ~= '!' and redis.call('HGET', KEYS[4], ARGV[1]) - redis.call('HGET', KEYS[4], some) > KEEP_MS then
+local then_ms = tonumber(redis.call('HGET', KEYS[4], some)) or 0
+if some ~= '!' and redis.call('HGET', KEYS[4], ARGV[1]) - then_ms > KEEP_MS then
     redis.call('HDEL', KEYS[4], some)
 end
 local queued = {}
@@ -19,4 +20,4 @@ for i = 3, #ARGV do
     if not queued[ARGV[i]] and has ~= ARGV[i] then enqueue_again(ARGV[i]) end
 end
 if not has then has = recover(ARGV[2], ARGV[1] .. ':') end
-return {has or '', tonumber(redis.call('GET', KEYS[2]) or 0), redis.call('PTTL', KEYS[1])}
+return {has or '', issued(KEYS[2]) or 0, redis.call('PTTL', KEYS[1])}

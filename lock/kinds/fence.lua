@@ -26,20 +26,28 @@ local function keep_fences(first, last, lease_ms)
     end
 end
 
+-- The fence that was issued last. nil: none was, or what stands there is none; both count as lost.
+-- (Lua's numbers are exact up to 2^53.)
+local function issued(key)
+    local word = redis.call('MGET', key)[1]
+    local fence = word and string.find(word, '^[1-9]%d*$') and tonumber(word)
+    return fence and fence < 9e15 and fence or nil
+end
+
 -- Issues the next fence into the keys named, the same to all: above every earlier one, and never
 -- below the server's clock, so that a lost counter does not start again at 1.
 -- To one who has the lock already (`mine`) the last one is told again: a question that comes twice,
 -- the second time late, must not make the fence stale that was given to the first.
 -- Returns fence and clock.
 local function next_fence(first, last, lease_ms, mine)
-    local issued = mine and first <= last and redis.call('GET', KEYS[first])
-    if issued then
+    local again = mine and first <= last and issued(KEYS[first])
+    if again then
         keep_fences(first, last, lease_ms)
-        return tonumber(issued), clock()
+        return again, clock()
     end
     local fence = clock()
     for i = first, last do
-        local stored = tonumber(redis.call('GET', KEYS[i]) or 0)
+        local stored = issued(KEYS[i]) or 0
         if stored >= fence then fence = stored + 1 end
     end
     for i = first, last do

@@ -10,5 +10,9 @@ if not mine and redis.call('EXISTS', KEYS[1]) == 1 then
 end
 local fence, now = next_fence(2, 2, ARGV[2], mine)
 redis.call('HSET', KEYS[1], ARGV[1], 1)
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local kept = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+if type(kept) == 'table' then -- this user may not; and a lock without an end is nobody's
+    if not mine then redis.call('DEL', KEYS[1]) end
+    return kept
+end
 return {1, fence, now, 0}
