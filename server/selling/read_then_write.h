@@ -3,7 +3,9 @@
  * the new one, then record the order in a step of its own.
  *
  * Right only while nobody else does the same at the same time. Without a lock, or with one whose
- * lease ended on the way, two buyers read the same stock, and one sale is lost or sold twice.
+ * lease ended on the way, two buyers read the same stock, and one sale is lost or sold twice. So
+ * it is when the SET of a connection that was reset reaches Redis seconds after its lock was given
+ * back: nobody has to have been stopped for that.
  * And without a failure in between: stock that was taken is put back when the order is refused, but
  * lost when nothing comes of the order at all.
  */

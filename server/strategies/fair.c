@@ -10,7 +10,8 @@ const fs_strategy strategy_fair = {
     .name = "fair",
     .summary = "a queue in Redis; release hands the lock to the first in it",
     .source = "the field's best: FIFO with addressed hand-off",
-    .weakness = "one hand-off through Redis for every buyer; a stopped holder still writes",
+    .weakness = "one hand-off through Redis for every buyer; "
+                "oversells when a holder stops or a write comes late",
     .place = 9,
     .locked = true,
     .renews = true,

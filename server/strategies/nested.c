@@ -55,7 +55,8 @@ const fs_strategy strategy_nested = {
     .name = "nested",
     .summary = "locks the buyer, the item, and the buyer again by re-entry; fails fast",
     .source = "article 002",
-    .weakness = "two locks to ask for; fails buyers while stock is left; no renewal",
+    .weakness = "two locks to ask for; fails buyers while stock is left; not renewed; "
+                "oversells when a holder stops or a write comes late",
     .place = 6,
     .locked = true,
     .renews = false,

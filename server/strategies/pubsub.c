@@ -11,7 +11,8 @@ const fs_strategy strategy_pubsub = {
     .name = "pubsub",
     .summary = "Redisson's layout: a hash, and a broadcast that wakes a waiter in every process",
     .source = "article 001, Redisson",
-    .weakness = "every release wakes all processes for one winner; a stopped holder still writes",
+    .weakness = "every release wakes all processes for one winner; "
+                "oversells when a holder stops or a write comes late",
     .place = 7,
     .locked = true,
     .renews = true,

@@ -20,7 +20,8 @@ const fs_strategy strategy_redlock = {
     .name = "redlock",
     .summary = "a majority of independent servers must grant the lock",
     .source = "article 003's pointer: Redlock",
-    .weakness = "several servers to ask, waiters poll, no fence; a stopped holder still writes",
+    .weakness = "several servers to ask, waiters poll, no fence; "
+                "oversells when a holder stops or a write comes late",
     .place = 8,
     .locked = true,
     .renews = true,

@@ -11,7 +11,8 @@ const fs_strategy strategy_setnx = {
     .name = "setnx",
     .summary = "SET NX PX and a token; compare-and-delete; fails fast",
     .source = "article 003",
-    .weakness = "fails buyers while stock is left; a section longer than the lease is unprotected",
+    .weakness = "fails buyers while stock is left; not renewed; "
+                "oversells when a holder stops or a write comes late",
     .place = 2,
     .locked = true,
     .renews = false,
