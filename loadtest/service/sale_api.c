@@ -290,7 +290,8 @@ lt_fate sale_fate(lt_http *http, const lt_plan *plan, const char *sale, const ch
 {
     char url[512];
     lt_http_reply reply;
-    snprintf(url, sizeof(url), "%s/orders/%s?item=%s", plan->targets[0], request, plan->item);
+    snprintf(url, sizeof(url), "%s/orders/%s?item=%s&sale=%s", plan->targets[0], request,
+             plan->item, sale);
     if (!http_call(http, "GET", url, NULL, ANSWER_MS, &reply) ||
         (reply.status != 200 && reply.status != 404))
         return FATE_OPEN;

@@ -178,9 +178,10 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
         [BUY_NOT_DURABLE] = {503, "durability_lost",
                              "Redis does not put orders on disk as this sale promises; this try "
                              "bought nothing"},
-        [BUY_UNKNOWN] = {504, "unknown",
-                         "bought or not: ask GET /orders/{request}, or repeat with the same "
-                         "Idempotency-Key and sale="},
+        [BUY_UNKNOWN] =
+            {504, "unknown",
+             "bought or not: ask GET /orders/{request} with item= and sale=, or repeat with "
+             "the same Idempotency-Key and sale="},
     };
     purchase_outcome outcome = bought->result.outcome;
     if (outcome == BUY_SOLD)
@@ -194,19 +195,6 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
                        refusals[outcome].code, refusals[outcome].detail);
 }
 
-/* False: answered; the user or the address has asked too often. */
-static bool within_rate(fs_api *api, const api_request *http, const buy_query *query,
-                        api_reply *reply)
-{
-    int wait_s = api->limit ? limit_check(api->limit, query->request.user, http->peer) : 0;
-    if (wait_s == 0)
-        return true;
-    problem(reply, 429, "rate_limited", "too many requests; see Retry-After");
-    reply->retry_after_s = wait_s;
-    metrics_add(&api->metrics->rate_limited, 1);
-    return false;
-}
-
 void api_buy(fs_api *api, const api_request *http, api_reply *reply)
 {
     buy_query query;
@@ -216,7 +204,7 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
         problem_later(reply, "draining", "this instance is going down; nothing was bought");
         return;
     }
-    if (!read_query(http, &query, reply) || !within_rate(api, http, &query, reply))
+    if (!read_query(http, &query, reply) || !api_within_rate(api, http, query.request.user, reply))
         return;
 
     sale_status status = checkout(api->sales, query.item, query.sale, &query.request, &bought);

@@ -16,7 +16,8 @@ static int64_t at_least_0(int64_t value)
     return value > 0 ? value : 0;
 }
 
-/* oversold and lost_updates count units, so that they stay right for quantities above one. */
+/* All count units, so that they stay right for quantities above one. Units are unordered when they
+ * have been taken from the stock and no order has them: on their way, or lost. */
 static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numbers *numbers)
 {
     text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"strategy\":\"%s\",\"initial\":%lld,",
@@ -24,9 +25,11 @@ static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numb
     text_printf(out, "\"remaining\":%lld,\"orders\":%lld,\"units\":%lld,",
                 (long long)numbers->remaining, (long long)numbers->orders,
                 (long long)numbers->units);
-    text_printf(out, "\"oversold\":%lld,\"lost_updates\":%lld}\n",
+    int64_t taken = terms->initial - numbers->remaining;
+    text_printf(out, "\"oversold\":%lld,\"lost_updates\":%lld,\"unordered\":%lld}\n",
                 (long long)at_least_0(numbers->units - terms->initial),
-                (long long)at_least_0(numbers->units - (terms->initial - numbers->remaining)));
+                (long long)at_least_0(numbers->units - taken),
+                (long long)at_least_0(taken - numbers->units));
 }
 
 /* The item's sale, named by the query; to be given back with sale_table_put(). NULL: refused. */
@@ -44,16 +47,26 @@ static fs_sale *find_sale(fs_api *api, const api_request *request, api_reply *re
     return NULL;
 }
 
+/* LEDGER_DAMAGED, _UNAVAILABLE. */
+static void put_failure(api_reply *reply, ledger_status status)
+{
+    if (status == LEDGER_DAMAGED)
+        problem_sale_damaged(reply);
+    else
+        problem_store_unavailable(reply);
+}
+
 void api_stock(fs_api *api, const api_request *request, api_reply *reply)
 {
     ledger_numbers numbers;
     fs_sale *sale = find_sale(api, request, reply);
     if (!sale)
         return;
-    if (ledger_count(sale->open_sale.store, &sale->open_sale.terms, &numbers))
+    ledger_status status = ledger_count(sale->open_sale.store, &sale->open_sale.terms, &numbers);
+    if (status == LEDGER_FOUND)
         put_numbers(reply_json(reply, 200), &sale->open_sale.terms, &numbers);
     else
-        problem_store_unavailable(reply);
+        put_failure(reply, status);
     sale_table_put(sale);
 }
 
@@ -67,37 +80,68 @@ static void put_found(api_reply *reply, const char *item, const char *request,
     text_printf(out, ",\"time_us\":%lld}\n", (long long)entry->order.time_us);
 }
 
-static void put_missing(api_reply *reply, bool final)
+static void put_missing(api_reply *reply, ledger_status status)
 {
+    bool final = status == LEDGER_NEVER || status == LEDGER_OVER;
     problem_with(reply, 404, "no_such_order",
                  final ? "this request did not become an order, and will not"
-                       : "no order yet; ask again until this is final",
+                 : status == LEDGER_OLDER
+                     ? "no order in the last sales; say sale= to ask the one that it belongs to"
+                     : "no order yet; ask again until this is final",
                  final ? ",\"final\":true" : ",\"final\":false");
 }
 
-static void resolve(fs_store *store, const sale_terms *terms, const char *request, api_reply *reply)
+/* Looks for the order in sale `wanted`, "" = in the last ones. */
+static ledger_status find_order(const open_sale *now, const char *wanted, const char *request,
+                                ledger_entry *ret)
+{
+    char err[256];
+    sale_terms terms = now->terms;
+    dlock_time deadline = dlock_in_ms(terms_request_ms(&terms));
+    if (wanted[0] == '\0')
+        return ledger_find_in_all(now->store, &terms, request, ret);
+    sale_status status = SALE_OK;
+    if (strcmp(wanted, terms.id) != 0)
+        status =
+            terms_read(now->store, now->terms.item, wanted, deadline, &terms, err, sizeof(err));
+    if (status != SALE_OK)
+        return status == SALE_UNAVAILABLE ? LEDGER_UNAVAILABLE : LEDGER_OLDER;
+    return ledger_find(now->store, &terms, request, LEDGER_ASK, deadline, ret);
+}
+
+static void resolve(const open_sale *now, const char *wanted, const char *request, api_reply *reply)
 {
     ledger_entry entry;
-    ledger_status status = ledger_find_in_all(store, terms, request, &entry);
+    ledger_status status = find_order(now, wanted, request, &entry);
     if (status == LEDGER_FOUND)
-        put_found(reply, terms->item, request, &entry);
-    else if (status == LEDGER_UNAVAILABLE)
-        problem_store_unavailable(reply);
+        put_found(reply, now->terms.item, request, &entry);
+    else if (status == LEDGER_DAMAGED || status == LEDGER_UNAVAILABLE)
+        put_failure(reply, status);
+    else if (status == LEDGER_OLDER && wanted[0] != '\0')
+        problem(reply, 404, "no_such_sale", "there is no such sale, or it is not kept any more");
     else
-        put_missing(reply, status == LEDGER_NEVER);
+        put_missing(reply, status);
 }
 
 void api_order(fs_api *api, const api_request *request, api_reply *reply)
 {
     const char *id = request->path + strlen(ORDERS_PATH);
+    char wanted[IDENT_MAX + 1];
     if (!ident_ok(id, strlen(id))) {
         problem(reply, 400, "bad_request_id", "a request id is " IDENT_FORM);
         return;
     }
+    query_status status = query_ident(request->query, "sale", wanted);
+    if (status == QUERY_ABSENT)
+        wanted[0] = '\0';
+    else if (!api_param_ok(status, "bad_sale", "sale", IDENT_FORM, reply))
+        return;
+    if (!api_within_rate(api, request, NULL, reply))
+        return;
     fs_sale *sale = find_sale(api, request, reply);
     if (!sale)
         return;
-    resolve(sale->open_sale.store, &sale->open_sale.terms, id, reply);
+    resolve(&sale->open_sale, wanted, id, reply);
     sale_table_put(sale);
 }
 
@@ -144,9 +188,11 @@ static void put_page(fs_store *store, const sale_terms *terms, int segment, int6
     fs_text *out = reply_json(reply, 200);
     orders_page page = {terms, out, ""};
     text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"orders\":[", terms->item, terms->id);
-    int entries = ledger_read_page(store, terms, segment, first, put_entry, &page);
-    if (entries < 0) {
-        problem_store_unavailable(reply);
+    int entries;
+    ledger_status status =
+        ledger_read_page(store, terms, segment, first, put_entry, &page, &entries);
+    if (status != LEDGER_FOUND) {
+        put_failure(reply, status);
         return;
     }
     bool more_here = entries == LEDGER_PAGE;

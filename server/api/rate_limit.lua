@@ -2,10 +2,13 @@
 -- KEYS  1 the moment at which the bucket is empty again, in us of Redis's clock
 -- ARGV  1 us a try  2 tries at once
 -- Reply 0 = pass, otherwise us to wait
+-- What stands there and can not be such a moment counts as an empty bucket, and is overwritten.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local each, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
-local empty = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
+local word = redis.call('MGET', KEYS[1])[1]
+local empty = word and string.find(word, '^[1-9]%d*$') and tonumber(word) or now
+if empty < now or empty > now + each * burst then empty = now end
 local wait = empty - now - each * (burst - 1)
 if wait > 0 then return wait end
 redis.call('SET', KEYS[1], string.format('%.0f', empty + each), 'PX',

@@ -87,3 +87,8 @@ void problem_store_unavailable(api_reply *reply)
 {
     problem_later(reply, "store_unavailable", "Redis did not answer; nothing was done");
 }
+
+void problem_sale_damaged(api_reply *reply)
+{
+    problem_later(reply, "sale_damaged", "the sale's data in Redis are damaged; nothing was done");
+}

@@ -41,6 +41,9 @@ void problem_later(api_reply *reply, const char *code, const char *detail);
 /* "Redis did not answer, and nothing was done." */
 void problem_store_unavailable(api_reply *reply);
 
+/* "The sale's data in Redis are damaged." */
+void problem_sale_damaged(api_reply *reply);
+
 /* The reason phrase of a status, "Not Found" for one. Never NULL. */
 const char *status_title(int status);
 

@@ -22,12 +22,14 @@ typedef struct api_route {
 
 static const char *const buy_params[] = {"item", "user", "quantity", "sale", "request", NULL};
 static const char *const ledger_params[] = {"item", "cursor", NULL};
+static const char *const order_params[] = {"item", "sale", NULL};
 static const char *const item_params[] = {"item", NULL};
 
 static const api_route routes[] = {
     {"POST", "/buy", api_buy, "POST /buy?item=P0001&user=u1", buy_params, true},
     {"GET", "/stock", api_stock, "GET /stock?item=P0001", item_params, false},
-    {"GET", ORDERS_PATH, api_order, "GET /orders/{request}?item=P0001", item_params, false},
+    {"GET", ORDERS_PATH, api_order, "GET /orders/{request}?item=P0001&sale=...", order_params,
+     false},
     {"GET", "/orders", api_orders, "GET /orders?item=P0001", ledger_params, false},
     {"POST", "/sales", api_start_sale,
      "POST /sales with {\"item\":\"P0001\",\"stock\":1000,\"strategy\":\"combined\"}", NULL, false},
@@ -185,6 +187,17 @@ bool api_param_ok(query_status status, const char *code, const char *name, const
     snprintf(detail, sizeof(detail), "%s= %s %s", name,
              status == QUERY_ABSENT ? "is missing; it must be" : "must be", form);
     problem(reply, 400, code, detail);
+    return false;
+}
+
+bool api_within_rate(fs_api *api, const api_request *request, const char *user, api_reply *reply)
+{
+    int wait_s = api->limit ? limit_check(api->limit, user, request->peer) : 0;
+    if (wait_s == 0)
+        return true;
+    problem(reply, 429, "rate_limited", "too many requests; see Retry-After");
+    reply->retry_after_s = wait_s;
+    metrics_add(&api->metrics->rate_limited, 1);
     return false;
 }
 

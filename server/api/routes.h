@@ -32,6 +32,9 @@ bool api_param_ok(query_status status, const char *code, const char *name, const
 /* The refusal for a sale that could not be had. */
 void api_no_sale(api_reply *reply, sale_status status, const char *item);
 
+/* False: refused; the address, or the user (NULL: there is none), has asked too often. */
+bool api_within_rate(fs_api *api, const api_request *request, const char *user, api_reply *reply);
+
 /* One order as JSON, without its closing brace. A function of the order alone, so that a replay
  * has the same body. `sharded`: whether its number counts within a segment. */
 void api_put_order(fs_text *out, const char *item, const char *sale, bool sharded, int segment,

@@ -156,6 +156,20 @@ bool text_percent_decode(const char *from, size_t len, bool plus_is_blank, char 
     return true;
 }
 
+bool decimal_read(const char *text, size_t len, int64_t *ret)
+{
+    int64_t value = 0;
+    if (len == 0 || len > 18 || (len > 1 && text[0] == '0'))
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        value = value * 10 + (text[i] - '0');
+    }
+    *ret = value;
+    return true;
+}
+
 /* Whether text[0..len) is 1..most letters, digits and characters of `more`. */
 static bool consists_of(const char *text, size_t len, size_t most, const char *more)
 {

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define TEXT_INLINE 1024
 
@@ -37,6 +38,10 @@ void text_json(fs_text *text, const char *words);
  * %XX, a NUL, or more than ret_len - 1 characters. */
 bool text_percent_decode(const char *from, size_t len, bool plus_is_blank, char *ret,
                          size_t ret_len);
+
+/* Reads text[0..len) if it is a number from 0 to 10^18 - 1 as Redis writes it: no sign, blank,
+ * leading zero or point. */
+bool decimal_read(const char *text, size_t len, int64_t *ret);
 
 /* Identifiers (items, request ids, sale ids) are 1..64 of [A-Za-z0-9_-]. */
 #define IDENT_MAX 64

@@ -52,6 +52,8 @@ static void resolve_earlier_try(const open_sale *sale, const purchase *request,
                                        request->deadline, &entry);
     if (status == LEDGER_FOUND)
         purchase_answer_earlier(result, &entry.order, entry.segment, request);
+    else if (status == LEDGER_DAMAGED)
+        purchase_answer(result, BUY_DAMAGED);
     else if (status == LEDGER_UNAVAILABLE)
         purchase_answer(result, BUY_UNKNOWN);
 }
@@ -165,8 +167,11 @@ static bool ask_ended(fs_store *store, const sale_terms *ended, const purchase *
     name_sale(ret, ended);
     if (status == LEDGER_FOUND)
         purchase_answer_earlier(&ret->result, &entry.order, entry.segment, request);
+    else if (status == LEDGER_NEVER)
+        purchase_answer(&ret->result, BUY_VOID);
     else
-        purchase_answer(&ret->result, status == LEDGER_NEVER ? BUY_VOID : BUY_UNAVAILABLE);
+        purchase_answer(&ret->result,
+                        status == LEDGER_DAMAGED ? BUY_DAMAGED : BUY_UNAVAILABLE);
     return true;
 }
 

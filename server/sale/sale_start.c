@@ -73,7 +73,7 @@ static start_status call_start(fs_store *store, int keys, dlock_args *args, dloc
     if (outcome != DLOCK_REDIS_OK)
         status = purchase_write_failed(store, outcome) == BUY_UNKNOWN ? START_UNKNOWN
                                                                       : START_UNAVAILABLE;
-    else if (strcmp(reply->str, "late") == 0)
+    else if (strcmp(reply->str, "late") == 0 || strcmp(reply->str, "damaged") == 0)
         status = START_UNAVAILABLE;
     else
         snprintf(in_force, IDENT_MAX + 1, "%s", reply->str);

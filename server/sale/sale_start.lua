@@ -1,16 +1,27 @@
 -- Makes a sale the current one of its tag (an item, or a segment of one), and lets what the sale
 -- before has left behind expire. Sale ids rise, so a late call can not bring back an older sale.
+-- Everything is decided before the first write.
 --
 -- KEYS  1 current sale  2 cfg  3 stock  4 sold  then the keys of the sale before
 -- ARGV  1 the new sale  2 the sale that it follows, "" = none  3 units, "" = no stock here
 --       4 seconds until leftovers expire  5 not_after in us of Redis's clock
 --       then fields and values of cfg
 -- Reply the sale in force: the new one, or another that came first; nothing was done then. Or
--- "late": nothing was done, for the starter does not wait any more.
-local current = redis.call('GET', KEYS[1]) or ''
+-- "late": nothing was done, for the starter does not wait any more; or "damaged": nor here, for what
+-- should be the current sale is no text.
+local function may(...)
+    return not redis.acl_check_cmd or redis.acl_check_cmd(...)
+end
+local current = redis.pcall('GET', KEYS[1]) or ''
+if type(current) == 'table' then
+    return string.find(current.err, 'WRONGTYPE', 1, true) and 'damaged' or current
+end
 if current ~= ARGV[2] or current >= ARGV[1] then return current end
 local time = redis.call('TIME')
 if time[1] * 1000000 + time[2] > tonumber(ARGV[5]) then return 'late' end
+if not (may('HSET', KEYS[2], '', '') and may('SET', KEYS[1], '') and may('EXPIRE', KEYS[1], 1)) then
+    return redis.error_reply('NOPERM this user may not start a sale')
+end
 redis.call('HSET', KEYS[2], unpack(ARGV, 6))
 if ARGV[3] ~= '' then
     redis.call('SET', KEYS[3], ARGV[3])

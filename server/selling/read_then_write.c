@@ -8,9 +8,10 @@
 #include "server/selling/read_then_write.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "server/base/fail_point.h"
+#include "server/base/log.h"
 #include "server/selling/record.lua.h"
 #include "server/selling/sell.h"
 #include "server/store/state.lua.h"
@@ -19,23 +20,35 @@
  * the stock has already fallen. */
 #define WRITE_RESERVE_MS 20
 
+#define UNITS_MAX        999999999999999 /* more is no number for the scripts either */
+
 static dlock_script record = DLOCK_SCRIPT("record", "#!lua\n" STATE_LUA RECORD_LUA);
+
+static void answer_damaged(const char *key, purchase_result *result)
+{
+    LOG_SOME(LOG_ERROR, "sale_damaged", "detail", key, NULL);
+    purchase_answer(result, BUY_DAMAGED);
+}
 
 /* Reads one value; *ret is NULL when Redis has none. False: answered already. */
 static bool read_value(const open_sale *sale, const char *const *words, const purchase *request,
                        redisReply **ret, purchase_result *result)
 {
-    redisReply *reply = store_read(sale->store, request->deadline, words);
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome =
+        store_command(sale->store, store_read_deadline(request->deadline), words, &reply);
     *ret = reply;
-    if (!reply) {
+    if (outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_STRING)
+        return true;
+    *ret = NULL;
+    if (outcome == DLOCK_REDIS_ERROR && strncmp(reply->str, "WRONGTYPE", 9) == 0) {
+        answer_damaged(words[1], result);
+    } else if (outcome != DLOCK_REDIS_OK) {
+        store_log_failure(sale->store, "read", dlock_redis_outcome_text(outcome));
         purchase_answer(result, BUY_UNAVAILABLE);
-        return false;
     }
-    if (reply->type != REDIS_REPLY_STRING) {
-        freeReplyObject(reply);
-        *ret = NULL;
-    }
-    return true;
+    freeReplyObject(reply);
+    return outcome == DLOCK_REDIS_OK;
 }
 
 /* Whether this is a first try, as far as can be seen now. False: answered. */
@@ -48,12 +61,12 @@ static bool is_new(const open_sale *sale, const purchase *request, purchase_resu
         return false;
     if (!had)
         return true;
-    if (had->str[0] == ORDER_VOID[0])
+    if (strcmp(had->str, ORDER_VOID) == 0)
         purchase_answer(result, BUY_VOID);
     else if (order_read(had->str, had->len, &order))
         purchase_answer_earlier(result, &order, 0, request);
     else
-        purchase_answer(result, BUY_UNKNOWN);
+        answer_damaged(sale->keys->orders, result);
     freeReplyObject(had);
     return false;
 }
@@ -63,11 +76,15 @@ static bool is_within_limit(const open_sale *sale, const purchase *request, purc
     redisReply *had;
     if (!read_value(sale, WORDS("HGET", sale->keys->users, request->user), request, &had, result))
         return false;
-    int64_t units = had ? strtoll(had->str, NULL, 10) : 0;
+    int64_t units = 0;
+    bool whole = !had || (decimal_read(had->str, had->len, &units) && units <= UNITS_MAX);
     freeReplyObject(had);
-    if (units + request->quantity <= sale->terms.per_user_limit)
+    if (!whole)
+        answer_damaged(sale->keys->users, result);
+    else if (units + request->quantity > sale->terms.per_user_limit)
+        purchase_answer(result, BUY_LIMIT_REACHED);
+    else
         return true;
-    purchase_answer(result, BUY_LIMIT_REACHED);
     return false;
 }
 
@@ -77,13 +94,11 @@ static bool read_stock(const open_sale *sale, const purchase *request, int64_t *
     redisReply *stock;
     if (!read_value(sale, WORDS("GET", sale->keys->stock), request, &stock, result))
         return false;
-    if (!stock) {
-        purchase_answer(result, BUY_UNAVAILABLE);
-        return false;
-    }
-    *left = strtoll(stock->str, NULL, 10);
+    bool whole = stock && decimal_read(stock->str, stock->len, left) && *left <= UNITS_MAX;
     freeReplyObject(stock);
-    return true;
+    if (!whole)
+        answer_damaged(sale->keys->stock, result);
+    return whole;
 }
 
 /* Writes the stock if it is there: a write that comes late is not to bring back the stock of an old
@@ -101,7 +116,7 @@ static bool write_stock(const open_sale *sale, const purchase *request, int64_t 
     if (outcome != DLOCK_REDIS_OK)
         purchase_answer(result, purchase_write_failed(sale->store, outcome));
     else if (!written)
-        purchase_answer(result, BUY_UNAVAILABLE);
+        answer_damaged(sale->keys->stock, result);
     freeReplyObject(reply);
     return written;
 }

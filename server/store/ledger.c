@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/base/log.h"
+#include "server/store/ask.lua.h"
 #include "server/store/numbers.lua.h"
 #include "server/store/page.lua.h"
 #include "server/store/resolve.lua.h"
@@ -17,86 +19,105 @@
 /* Beyond the longest a request may be under way: clocks that differ, a reply that was late. */
 #define FINAL_MARGIN_MS 1000
 
+/* What questions may cost. A note is kept for so many times as long as a request may be under way;
+ * there are so many of them in a sale at once (1.3 MB); and so many requests without an order are
+ * declared void by questions (2 MB). A question beyond these bounds stays open. */
+#define NOTE_REQUESTS 10
+#define NOTES_MAX     10000
+#define VOIDS_MAX     20000
+
 static dlock_script numbers =
     DLOCK_SCRIPT("numbers", "#!lua flags=no-writes\n" STATE_LUA NUMBERS_LUA);
-static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" RESOLVE_LUA);
-static dlock_script page = DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" PAGE_LUA);
+static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" STATE_LUA RESOLVE_LUA);
+static dlock_script ask = DLOCK_SCRIPT("ask", "#!lua\n" ASK_LUA);
+static dlock_script page = DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" STATE_LUA PAGE_LUA);
 
-static bool count_segment(fs_store *store, const sale_terms *terms, int k, ledger_numbers *ret)
+/* Begins the words of a script that begins with state.lua. */
+static void put_state(dlock_args *args, const sale_terms *terms, int k)
 {
     sale_keys keys;
-    dlock_args args;
     terms_keys(terms, k, &keys);
-    dlock_args_init(&args);
-    terms_put_state(&args, terms, &keys, 0);
+    dlock_args_init(args);
+    terms_put_state(args, terms, &keys, 0);
+}
+
+static void log_damage(const sale_terms *terms, const char *what)
+{
+    LOG_SOME(LOG_ERROR, "sale_damaged", "item", terms->item, "sale", terms->id, "detail", what,
+             NULL);
+}
+
+static ledger_status count_segment(fs_store *store, const sale_terms *terms, int k,
+                                   ledger_numbers *ret)
+{
+    dlock_args args;
+    put_state(&args, terms, k);
     redisReply *reply =
         store_read_script(store, dlock_in_ms(STORE_READ_MS), &numbers, STATE_KEYS, &args);
-    bool whole = reply && reply->elements == 3;
-    if (whole) {
+    ledger_status status = LEDGER_UNAVAILABLE;
+    if (reply && reply->elements == 3) {
         ret->remaining += reply->element[0]->integer;
         ret->units += reply->element[1]->integer;
         ret->orders += reply->element[2]->integer;
+        status = LEDGER_FOUND;
+    } else if (reply && reply->elements == 1) {
+        log_damage(terms, reply->element[0]->str);
+        status = LEDGER_DAMAGED;
     }
     freeReplyObject(reply);
-    return whole;
+    return status;
 }
 
-bool ledger_count(fs_store *store, const sale_terms *terms, ledger_numbers *ret)
+ledger_status ledger_count(fs_store *store, const sale_terms *terms, ledger_numbers *ret)
 {
-    bool whole = true;
+    ledger_status status = LEDGER_FOUND;
     memset(ret, 0, sizeof(*ret));
-    for (int k = 0; whole && k < terms_key_sets(terms); k++)
-        whole = count_segment(store, terms, k, ret);
-    return whole;
+    for (int k = 0; status == LEDGER_FOUND && k < terms_key_sets(terms); k++)
+        status = count_segment(store, terms, k, ret);
+    return status;
 }
 
 /* ---- one order ------------------------------------------------------------------------------- */
 
+static ledger_status read_resolved(const sale_terms *terms, const redisReply *reply, fs_order *ret)
+{
+    if (reply->len == 0)
+        return LEDGER_NOT_YET;
+    if (strcmp(reply->str, ORDER_VOID) == 0)
+        return LEDGER_NEVER;
+    if (strcmp(reply->str, "closed") == 0)
+        return LEDGER_OVER;
+    if (order_read(reply->str, reply->len, ret))
+        return LEDGER_FOUND;
+    log_damage(terms, reply->str);
+    return LEDGER_DAMAGED;
+}
+
+/* `voids`: "" = only look; otherwise how many requests without an order there may be. */
 static ledger_status find_in_segment(fs_store *store, const sale_terms *terms, int k,
-                                     const char *request, ledger_how how, dlock_time deadline,
+                                     const char *request, const char *voids, dlock_time deadline,
                                      fs_order *ret)
 {
-    sale_keys keys;
-    char note[KEY_MAX + IDENT_MAX + 8];
-    terms_keys(terms, k, &keys);
-    snprintf(note, sizeof(note), "%s:asked:%s", keys.base, request);
     dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, keys.current);
-    dlock_args_text(&args, keys.orders);
-    dlock_args_text(&args, note);
-    dlock_args_text(&args, terms->id);
+    put_state(&args, terms, k);
     dlock_args_text(&args, request);
-    if (how == LEDGER_LOOK)
-        dlock_args_text(&args, "");
-    else if (how == LEDGER_ASK)
-        dlock_args_int(&args, (terms_request_ms(terms) + FINAL_MARGIN_MS) * 1000);
-    else
-        dlock_args_int(&args, 0);
-    dlock_args_int(&args, TERMS_KEPT_S * INT64_C(1000));
-    redisReply *reply = store_read_script(store, deadline, &resolve, 3, &args);
+    dlock_args_text(&args, voids);
+    redisReply *reply = store_read_script(store, deadline, &resolve, STATE_KEYS, &args);
     if (!reply)
         return LEDGER_UNAVAILABLE;
-
-    ledger_status status = LEDGER_NOT_YET;
-    if (strcmp(reply->str, ORDER_VOID) == 0)
-        status = LEDGER_NEVER;
-    else if (strcmp(reply->str, "over") == 0)
-        status = LEDGER_OVER;
-    else if (order_read(reply->str, reply->len, ret))
-        status = LEDGER_FOUND;
+    ledger_status status = read_resolved(terms, reply, ret);
     freeReplyObject(reply);
     return status;
 }
 
 /* Found in one of the segments, or the least sure of their answers. */
 static ledger_status find_in_sale(fs_store *store, const sale_terms *terms, const char *request,
-                                  ledger_how how, dlock_time deadline, ledger_entry *ret)
+                                  const char *voids, dlock_time deadline, ledger_entry *ret)
 {
     ledger_status all = LEDGER_NEVER;
     for (int k = 0; k < terms_key_sets(terms); k++) {
         ledger_status status =
-            find_in_segment(store, terms, k, request, how, deadline, &ret->order);
+            find_in_segment(store, terms, k, request, voids, deadline, &ret->order);
         ret->segment = k;
         if (status == LEDGER_FOUND || status == LEDGER_UNAVAILABLE)
             return status;
@@ -106,17 +127,44 @@ static ledger_status find_in_sale(fs_store *store, const sale_terms *terms, cons
     return all;
 }
 
+/* Whether every request that was under way at the first question has run out; notes the question
+ * if it is the first. The notes are the sale's, not a segment's: they lie under the item's tag. */
+static bool was_asked_before(fs_store *store, const sale_terms *terms, const char *request,
+                             dlock_time deadline)
+{
+    sale_keys keys;
+    char notes[KEY_MAX + 8];
+    int64_t under_way_ms = terms_request_ms(terms) + FINAL_MARGIN_MS;
+    keys_name(&keys, terms->item, SEGMENT_NONE, terms->id);
+    snprintf(notes, sizeof(notes), "%s:asked", keys.base);
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, notes);
+    dlock_args_text(&args, request);
+    dlock_args_int(&args, under_way_ms * 1000);
+    dlock_args_int(&args, under_way_ms * NOTE_REQUESTS);
+    dlock_args_int(&args, NOTES_MAX);
+    redisReply *reply = store_read_script(store, deadline, &ask, 1, &args);
+    bool before = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    freeReplyObject(reply);
+    return before;
+}
+
 ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
                           ledger_how how, dlock_time deadline, ledger_entry *ret)
 {
+    char voids[24];
+    snprintf(voids, sizeof(voids), "%lld", how == LEDGER_VOID ? (long long)INT64_MAX : VOIDS_MAX);
     snprintf(ret->sale, sizeof(ret->sale), "%s", terms->id);
     ret->sharded = terms->segments > 0;
-    if (how == LEDGER_LOOK || terms->segments > 1) {
-        ledger_status seen = find_in_sale(store, terms, request, LEDGER_LOOK, deadline, ret);
-        if (how == LEDGER_LOOK || seen == LEDGER_FOUND || seen == LEDGER_UNAVAILABLE)
+    if (how != LEDGER_VOID || terms->segments > 1) {
+        ledger_status seen = find_in_sale(store, terms, request, "", deadline, ret);
+        if (seen != LEDGER_NOT_YET || how == LEDGER_LOOK)
             return seen;
     }
-    return find_in_sale(store, terms, request, how, deadline, ret);
+    if (how == LEDGER_ASK && !was_asked_before(store, terms, request, deadline))
+        return LEDGER_NOT_YET;
+    return find_in_sale(store, terms, request, voids, deadline, ret);
 }
 
 /* Puts the terms of the sale before in *sale. False: there are none, and *ret tells what that says
@@ -140,24 +188,27 @@ static bool step_back(fs_store *store, dlock_time deadline, sale_terms *sale, le
     return status == SALE_OK;
 }
 
-/* The order in one of the sales before; LEDGER_NEVER: in none of them. */
+/* The order in one of the sales before; LEDGER_NEVER: in none of them. They are over, or will be in
+ * a moment: nothing is noted there. */
 static ledger_status find_before(fs_store *store, const sale_terms *terms, const char *request,
                                  dlock_time deadline, ledger_entry *ret)
 {
     sale_terms sale = *terms;
     ledger_status all = LEDGER_NEVER, end;
-    while (step_back(store, deadline, &sale, &end)) {
-        ledger_status status = ledger_find(store, &sale, request, LEDGER_ASK, deadline, ret);
+    for (int sales = 1; step_back(store, deadline, &sale, &end); sales++) {
+        if (sales == LEDGER_SALES)
+            return all > LEDGER_OLDER ? all : LEDGER_OLDER;
+        ledger_status status = ledger_find(store, &sale, request, LEDGER_LOOK, deadline, ret);
         if (status == LEDGER_FOUND || status == LEDGER_UNAVAILABLE)
             return status;
-        if (status == LEDGER_NOT_YET)
+        if (status > LEDGER_OVER && status > all)
             all = status;
     }
     return end > all ? end : all;
 }
 
 /* The current sale is asked last, so that nothing is declared void in it that has its order in a
- * sale before. */
+ * sale before; and not at all when that could not make the answer final. */
 ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const char *request,
                                  ledger_entry *ret)
 {
@@ -166,38 +217,38 @@ ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const
     if (now == LEDGER_FOUND || now == LEDGER_UNAVAILABLE)
         return now;
     ledger_status before = find_before(store, terms, request, deadline, ret);
-    if (before == LEDGER_FOUND || before == LEDGER_UNAVAILABLE)
+    if (before != LEDGER_NEVER)
         return before;
     now = ledger_find(store, terms, request, LEDGER_ASK, deadline, ret);
-    if (now == LEDGER_OVER) /* so there is a newer one, unknown here as yet */
-        return LEDGER_NOT_YET;
-    return now == LEDGER_FOUND || now > before ? now : before;
+    return now == LEDGER_OVER ? LEDGER_NOT_YET : now; /* a newer one, unknown here as yet */
 }
 
 /* ---- all orders ------------------------------------------------------------------------------ */
 
-int ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
-                     ledger_each *each, void *arg)
+ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
+                               ledger_each *each, void *arg, int *ret)
 {
-    sale_keys keys;
     dlock_args args;
-    terms_keys(terms, segment, &keys);
-    dlock_args_init(&args);
-    dlock_args_text(&args, keys.ledger);
-    dlock_args_text(&args, keys.orders);
+    put_state(&args, terms, segment);
     dlock_args_int(&args, first);
     dlock_args_int(&args, first + LEDGER_PAGE - 1);
-    redisReply *reply = store_read_script(store, dlock_in_ms(STORE_READ_MS), &page, 2, &args);
+    redisReply *reply =
+        store_read_script(store, dlock_in_ms(STORE_READ_MS), &page, STATE_KEYS, &args);
     if (!reply)
-        return -1;
-
-    for (size_t i = 0; i + 1 < reply->elements; i += 2) {
+        return LEDGER_UNAVAILABLE;
+    bool whole = reply->type == REDIS_REPLY_ARRAY;
+    if (!whole)
+        log_damage(terms, reply->str);
+    for (size_t i = 0; whole && i + 1 < reply->elements; i += 2) {
         const redisReply *record = reply->element[i + 1];
         fs_order order;
-        if (order_read(record->str, record->len, &order))
+        whole = order_read(record->str, record->len, &order);
+        if (whole)
             each(arg, segment, reply->element[i]->str, &order);
+        else
+            log_damage(terms, reply->element[i]->str);
     }
-    int entries = (int)(reply->elements / 2);
+    *ret = (int)(reply->elements / 2);
     freeReplyObject(reply);
-    return entries;
+    return whole ? LEDGER_FOUND : LEDGER_DAMAGED;
 }

@@ -4,8 +4,13 @@
  * When is "no such order" final? A buy that timed out may still be on its way to Redis, so the
  * first answer about an unknown request is "not yet". Whoever asks again once every request that
  * was under way at the first question has run out gets the final answer; by then a marker stands
- * in the order's place, which every selling script meets before it sells. So the answer stays
- * true: should the same request id come again, it is refused (BUY_VOID).
+ * in the order's place, in every segment, which every selling script meets before it sells. So the
+ * answer stays true: should the same request id come again, it is refused (BUY_VOID).
+ *
+ * Questions cost memory, and anybody may ask: the notes of first questions are kept for some request
+ * times only and are bounded in number, and so are the markers. Whoever asks more seldom than that,
+ * or beyond these bounds, hears "not yet" until the sale is over. And they cost commands: without
+ * the sale's id the LEDGER_SALES last sales are asked.
  */
 #ifndef FLASHSALE_LEDGER_H
 #define FLASHSALE_LEDGER_H
@@ -19,18 +24,20 @@ typedef struct ledger_numbers {
     int64_t orders;    /* orders */
 } ledger_numbers;
 
-/* The sum over the sale's segments; one moment for each of them. False: Redis did not answer, or
- * something of the sale is missing there. */
-bool ledger_count(fs_store *store, const sale_terms *terms, ledger_numbers *ret);
-
 /* From the surest to the least sure of those that found nothing. */
 typedef enum ledger_status {
     LEDGER_FOUND = 0,
     LEDGER_NEVER,      /* no order, and a marker sees to it that there will be none */
     LEDGER_OVER,       /* no order, and none will be written: the sale is not the current one */
     LEDGER_NOT_YET,    /* no order, but there could still be one */
+    LEDGER_OLDER,      /* no order in the sales that were asked, but there are older ones */
+    LEDGER_DAMAGED,    /* what Redis has of the sale can not be read, or does not fit together */
     LEDGER_UNAVAILABLE /* Redis did not answer */
 } ledger_status;
+
+/* The sum over the sale's segments; one moment for each of them. LEDGER_FOUND, _DAMAGED,
+ * _UNAVAILABLE. */
+ledger_status ledger_count(fs_store *store, const sale_terms *terms, ledger_numbers *ret);
 
 typedef enum ledger_how {
     LEDGER_LOOK, /* changes nothing */
@@ -50,9 +57,11 @@ typedef struct ledger_entry {
 ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
                           ledger_how how, dlock_time deadline, ledger_entry *ret);
 
-/* Asks for the order in the item's current sale (these terms) and in all before it that are still
- * kept. LEDGER_NEVER: in none of them. Otherwise LEDGER_FOUND, _NOT_YET, _UNAVAILABLE;
- * within the time of a request. */
+/* Sales that are asked, the current one among them, when the request's own is not known. */
+#define LEDGER_SALES 8
+
+/* Asks for the order in the item's current sale (these terms) and in those before it that are still
+ * kept. LEDGER_NEVER: in none of them. Never LEDGER_OVER. Within the time of a request. */
 ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const char *request,
                                  ledger_entry *ret);
 
@@ -61,9 +70,9 @@ ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const
 /* One entry of a page. */
 typedef void ledger_each(void *arg, int segment, const char *request, const fs_order *order);
 
-/* Up to LEDGER_PAGE orders of a segment from the `first` on (counted from 0). The number of
- * entries of the page, -1 = Redis did not answer. */
-int ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
-                     ledger_each *each, void *arg);
+/* Up to LEDGER_PAGE orders of a segment from the `first` on (counted from 0), and their number.
+ * LEDGER_FOUND, _DAMAGED, _UNAVAILABLE. */
+ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment,
+                               int64_t first, ledger_each *each, void *arg, int *ret);
 
 #endif

@@ -1,10 +1,12 @@
--- One page of the ledger: request ids with their orders.
--- KEYS  1 ledger  2 orders
--- ARGV  1 first  2 last, counted from 0
--- Reply {request, record, request, record, ...}
-local requests = redis.call('LRANGE', KEYS[1], ARGV[1], ARGV[2])
+-- One page of the ledger: request ids with their orders. Begins with state.lua, which tells KEYS and
+-- ARGV 1 to 3.
+-- ARGV  4 first  5 last, counted from 0
+-- Reply {request, record, request, record, ...}, or "damaged <key>"
+if denied then return denied end
+if damaged then return damaged end
+local requests = redis.call('LRANGE', KEYS[5], ARGV[4], ARGV[5])
 if #requests == 0 then return {} end
-local records = redis.call('HMGET', KEYS[2], unpack(requests))
+local records = redis.call('HMGET', KEYS[4], unpack(requests))
 local page = {}
 for i, request in ipairs(requests) do
     page[#page + 1] = request

@@ -30,11 +30,8 @@ static bool next_word(const char **text, const char *end, char *word, size_t wor
 
 static bool next_number(const char **text, const char *end, int64_t *ret)
 {
-    char word[24], *rest;
-    if (!next_word(text, end, word, sizeof(word)))
-        return false;
-    *ret = strtoll(word, &rest, 10);
-    return *rest == '\0';
+    char word[24];
+    return next_word(text, end, word, sizeof(word)) && decimal_read(word, strlen(word), ret);
 }
 
 bool order_read(const char *record, size_t len, fs_order *ret)

@@ -1,25 +1,18 @@
--- Finds the order of a request; or makes sure that there never will be one, and says so.
+-- Finds the order of a request in one segment; or, where it has none, declares the request void there:
+-- the selling scripts refuse it from then on. In a sale that is over, or damaged, nothing is written.
 --
--- The first question about an unknown request notes the time. When another comes after every
--- request that could have been under way at the first has run out, the request id is declared
--- void: the selling scripts refuse it from then on. Only then is "no such order" final.
--- In a sale that is over nothing is written any more.
---
--- KEYS  1 the item's current sale  2 orders  3 the note of the first question
--- ARGV  1 the sale  2 request  3 us that a request may be under way, "" = only look
---       4 ms to keep the note
--- Reply the record, "" = not (yet), "-" = never, "over" = no, and the sale is not the current one
-local record = redis.call('HGET', KEYS[2], ARGV[2])
+-- Begins with state.lua, which tells KEYS and ARGV 1 to 3.
+-- ARGV  4 request  5 "" = only look, or how many requests without an order may stand among the orders
+-- Reply the record, "-" = void, "" = no order (yet), "closed" = none, and the sale is not the current
+-- one, or "damaged <key>"
+local record = ask('orders', 'HGET', KEYS[4], ARGV[4])
+if ARGV[5] ~= '' then may('HSET', KEYS[4], ARGV[4], '-') end
+if denied then return denied end
 if record and record ~= '>' then return record end
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 'over' end
-if ARGV[3] == '' then return '' end
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local asked = tonumber(redis.call('GET', KEYS[3]) or now)
-if now - asked >= tonumber(ARGV[3]) then
-    redis.call('HSET', KEYS[2], ARGV[2], '-')
-    redis.call('DEL', KEYS[3])
-    return '-'
+if damaged then return damaged end
+if current ~= ARGV[1] then -- a sale that is halted, "<sale> <why> ...", may go on
+    return string.find(current, ARGV[1] .. ' ', 1, true) == 1 and '' or 'closed'
 end
-redis.call('SET', KEYS[3], string.format('%.0f', asked), 'PX', ARGV[4])
-return ''
+if ARGV[5] == '' or not record and orders - number >= tonumber(ARGV[5]) then return '' end
+redis.call('HSET', KEYS[4], ARGV[4], '-')
+return '-'

@@ -98,6 +98,7 @@ static void look_around(void)
             fail_msg("GET %s: %d %s", pages[i], status, reply.body);
         fx_reply_free(&reply);
     }
+    fx_expect(fx.server[0], 404, "GET /orders/none?item=P0001&sale=%s", fx_current_sale("P0001"));
 }
 
 static void *buyer(void *arg)

@@ -1,0 +1,396 @@
+/*
+ * test_scripts.c - what the selling scripts do with keys that are not what they should be, and with
+ * commands that they may not call.
+ *
+ * Every strategy buys while one key has another type or is no number, for each key and each such
+ * fault; and while one command is forbidden, for each command that the service is granted. Then the
+ * key is mended, or the command allowed again. In between no order may come to be without its stock
+ * and its entry in the ledger, no answer may say what the books do not, and afterwards the sale
+ * must go on.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/selling/strategy.h"
+#include "server/strategies/registry.h"
+#include "tests/support/service.h"
+
+enum { UNITS = 1000000, REQUESTS_MAX = 4096, SEGMENTS = 2, HEAL_MS = 10000 };
+
+static fs_store store; /* as the service's user */
+
+/* ---- one sale -------------------------------------------------------------------------------- */
+
+static struct {
+    open_sale sale;
+    sale_keys keys[SEGMENTS];
+    _Atomic int64_t known[SEGMENTS];
+    void *state; /* of the strategy */
+    const fs_strategy *strategy;
+    purchase_outcome outcomes[REQUESTS_MAX]; /* of request r0, r1, ... */
+    int requests;
+} shop;
+
+static void open_shop(const fs_strategy *strategy)
+{
+    char err[256];
+    static int count;
+    memset(&shop, 0, sizeof(shop));
+    shop.strategy = strategy;
+    sale_terms terms = {.initial = UNITS,
+                        .per_user_limit = strategy->sharded ? 0 : 100,
+                        .lease_ms = 300,
+                        .wait_ms = 60,
+                        .segments = strategy->sharded ? SEGMENTS : 0};
+    snprintf(terms.item, sizeof(terms.item), "S%d", ++count);
+    snprintf(terms.id, sizeof(terms.id), "0000000000000%d", count % 10);
+    snprintf(terms.strategy, sizeof(terms.strategy), "%s", strategy->name);
+    int sets = terms_key_sets(&terms);
+    for (int k = 0; k < sets; k++) {
+        terms_keys(&terms, k, &shop.keys[k]);
+        fx_redis_do(fx.redis, "SET %s %s", shop.keys[k].current, terms.id);
+        fx_redis_do(fx.redis, "SET %s %lld", shop.keys[k].stock, terms_units(&terms, k));
+        fx_redis_do(fx.redis, "SET %s 0", shop.keys[k].sold);
+    }
+    shop.sale = (open_sale){terms, strategy, &store, sets, shop.keys, shop.known};
+    if (strategy->open && strategy->open(&shop.sale, &shop.state, err, sizeof(err)) != 0)
+        fail_msg("%s: %s", strategy->name, err);
+}
+
+static void close_shop(void)
+{
+    if (shop.strategy->close)
+        shop.strategy->close(shop.state);
+}
+
+/* One unit for user u<i>, request r<i>. */
+static purchase_outcome buy_as(int i)
+{
+    purchase_result result;
+    purchase request = {.quantity = 1, .keyed = true, .deadline = dlock_in_ms(3000)};
+    snprintf(request.request, sizeof(request.request), "r%d", i);
+    snprintf(request.user, sizeof(request.user), "u%d", i);
+    request.not_after_us = store_redis_us(&store, request.deadline);
+    shop.strategy->buy(&shop.sale, shop.state, &request, &result);
+    return result.outcome;
+}
+
+/* Likewise for a user of its own. */
+static purchase_outcome buy(void)
+{
+    assert_in_range(shop.requests, 0, REQUESTS_MAX - 1);
+    int i = shop.requests++;
+    return shop.outcomes[i] = buy_as(i);
+}
+
+static bool sells(void *arg)
+{
+    (void)arg;
+    return buy() == BUY_SOLD;
+}
+
+/* ---- the books ------------------------------------------------------------------------------- */
+
+static char context[256]; /* what was done to the sale */
+
+static redisReply *look(const char *command, const char *key)
+{
+    redisReply *reply = redisCommand(fx_redis_ctx(fx.redis), command, key);
+    assert_non_null(reply);
+    return reply;
+}
+
+/* The place of the request in the ledger and its record agree. The units of the order. */
+static long long check_order(const sale_keys *keys, long long place, const char *request)
+{
+    char record[256] = "";
+    fs_order order;
+    if (!fx_redis_text(fx.redis, record, sizeof(record), "HGET %s %s", keys->orders, request) ||
+        !order_read(record, strlen(record), &order) || order.number != place)
+        fail_msg("%s: %s is number %lld of the ledger, its record is '%s'", context, request, place,
+                 record);
+    return order.quantity;
+}
+
+static long long sum_of_users(const sale_keys *keys)
+{
+    long long sum = 0;
+    redisReply *users = look("HVALS %s", keys->users);
+    for (size_t i = 0; i < users->elements; i++)
+        sum += strtoll(users->element[i]->str, NULL, 10);
+    freeReplyObject(users);
+    return sum;
+}
+
+/* How many orders there are under these keys; all numbers agree. */
+static long long check_books(const sale_keys *keys)
+{
+    long long units = terms_units(&shop.sale.terms, keys->segment), ordered = 0;
+    redisReply *ledger = look("LRANGE %s 0 -1", keys->ledger);
+    long long orders = (long long)ledger->elements;
+    for (long long i = 0; i < orders; i++)
+        ordered += check_order(keys, i + 1, ledger->element[i]->str);
+    freeReplyObject(ledger);
+    long long stock = fx_redis_number(fx.redis, "GET %s", keys->stock);
+    long long sold = fx_redis_number(fx.redis, "GET %s", keys->sold);
+    long long records = fx_redis_number(fx.redis, "HLEN %s", keys->orders);
+    if (sold != ordered || records != orders)
+        fail_msg("%s: %lld units in the ledger, sold %lld; %lld orders, %lld records", context,
+                 ordered, sold, orders, records);
+    if (stock + sold > units || (shop.strategy->guarded && stock + sold != units))
+        fail_msg("%s: stock %lld and sold %lld of %lld", context, stock, sold, units);
+    if (shop.sale.terms.per_user_limit > 0 && sum_of_users(keys) != sold)
+        fail_msg("%s: the users have %lld of %lld", context, sum_of_users(keys), sold);
+    return orders;
+}
+
+/* Whoever was told "sold" has an order, and whoever was refused has none. */
+static void check_answers(int from)
+{
+    for (int i = from; i < shop.requests; i++) {
+        long long has = 0;
+        purchase_outcome outcome = shop.outcomes[i];
+        for (int k = 0; k < shop.sale.key_sets; k++)
+            has += fx_redis_number(fx.redis, "HEXISTS %s r%d", shop.keys[k].orders, i);
+        if (has > 1 || (outcome != BUY_UNKNOWN && has != (outcome == BUY_SOLD)))
+            fail_msg("%s: r%d was told %s and has %lld orders", context, i,
+                     purchase_outcome_name(outcome), has);
+    }
+}
+
+static void check_all(int from)
+{
+    for (int k = 0; k < shop.sale.key_sets; k++)
+        check_books(&shop.keys[k]);
+    check_answers(from);
+}
+
+static void check_healed(void)
+{
+    int from = shop.requests;
+    if (!fx_wait_until(sells, NULL, HEAL_MS))
+        fail_msg("%s: the sale does not go on: %s", context,
+                 purchase_outcome_name(shop.outcomes[shop.requests - 1]));
+    check_all(from);
+}
+
+/* ---- keys that are not what they should be --------------------------------------------------- */
+
+static const struct {
+    const char *type;
+    const char *make; /* NULL: the key is missing */
+} types[] = {
+    {"list", "RPUSH %s x"},  {"hash", "HSET %s f 1"},     {"set", "SADD %s x"},
+    {"zset", "ZADD %s 1 x"}, {"stream", "XADD %s * f 1"}, {"string", "SET %s text"},
+    {"none", NULL},
+};
+
+static const char *const values[] = {
+    "",   "abc", "90.0", "9e1", " 90", "0x5a", "12.5", "99999999999999999999",
+    "-1", "+5",  "007",  "nan", "inf",
+};
+
+static char saved[KEY_MAX + 8];
+
+static void put_aside(const char *key)
+{
+    snprintf(saved, sizeof(saved), "%s:saved", key);
+    redisReply *reply = look("TYPE %s", key);
+    bool there = strcmp(reply->str, "none") != 0;
+    freeReplyObject(reply);
+    if (there)
+        fx_redis_do(fx.redis, "RENAME %s %s", key, saved);
+}
+
+static void put_back(const char *key)
+{
+    fx_redis_do(fx.redis, "DEL %s", key);
+    if (fx_redis_number(fx.redis, "EXISTS %s", saved) == 1)
+        fx_redis_do(fx.redis, "RENAME %s %s", saved, key);
+}
+
+/* The key is put aside. All segments are met: requests start in different ones. */
+static void buy_meanwhile(const char *key, const char *what, purchase_outcome expected)
+{
+    int from = shop.requests, met = 0;
+    snprintf(context, sizeof(context), "%s, %s %s", shop.strategy->name, key, what);
+    for (int i = 0; i < (shop.strategy->sharded ? 8 : 1); i++)
+        met += buy() == expected;
+    put_back(key);
+    check_all(from);
+    if (expected != BUY_OUTCOMES && met == 0)
+        fail_msg("%s: told %s", context, purchase_outcome_name(shop.outcomes[from]));
+    check_healed();
+}
+
+static void try_types(const char *key, const char *type, purchase_outcome expected)
+{
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (strcmp(types[i].type, type) == 0)
+            continue;
+        put_aside(key);
+        if (types[i].make)
+            freeReplyObject(look(types[i].make, key));
+        buy_meanwhile(key, types[i].type, expected);
+    }
+}
+
+static void try_values(const char *key, purchase_outcome expected)
+{
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        char what[64];
+        snprintf(what, sizeof(what), "'%s'", values[i]);
+        put_aside(key);
+        freeReplyObject(redisCommand(fx_redis_ctx(fx.redis), "SET %s %s", key, values[i]));
+        buy_meanwhile(key, what, expected);
+    }
+}
+
+/* Opens a sale in which every segment has an order. */
+static const sale_keys *open_sold_shop(const fs_strategy *strategy)
+{
+    open_shop(strategy);
+    snprintf(context, sizeof(context), "%s", strategy->name);
+    for (int i = 0; i < 8 * shop.sale.key_sets; i++)
+        check_healed();
+    return &shop.keys[shop.sale.key_sets - 1];
+}
+
+static void no_key_of_a_sale_misleads_a_strategy(void **state)
+{
+    (void)state;
+    for (const fs_strategy *const *s = strategy_list(); *s; s++) {
+        const sale_keys *keys = open_sold_shop(*s);
+        try_types(keys->current, "string", BUY_DAMAGED);
+        try_values(keys->current, BUY_CLOSED);
+        try_types(keys->stock, "string", BUY_DAMAGED);
+        try_values(keys->stock, BUY_DAMAGED);
+        try_types(keys->sold, "string", BUY_DAMAGED);
+        try_values(keys->sold, BUY_DAMAGED);
+        try_types(keys->orders, "hash", BUY_DAMAGED);
+        try_types(keys->ledger, "list", BUY_DAMAGED);
+        if (!(*s)->sharded)
+            try_types(keys->users, "hash", BUY_DAMAGED);
+        close_shop();
+    }
+}
+
+/* The units of the next user are no number; nor is the order of an earlier request one. */
+static void no_field_of_a_sale_misleads_a_strategy(void **state)
+{
+    (void)state;
+    for (const fs_strategy *const *s = strategy_list(); *s; s++) {
+        const sale_keys *keys = open_sold_shop(*s);
+        for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+            char record[256];
+            int from = shop.requests;
+            snprintf(context, sizeof(context), "%s, '%s'", (*s)->name, values[i]);
+            if (!(*s)->sharded) {
+                freeReplyObject(redisCommand(fx_redis_ctx(fx.redis), "HSET %s u%d %s", keys->users,
+                                             from, values[i]));
+                assert_int_equal(buy(), BUY_DAMAGED);
+                fx_redis_do(fx.redis, "HDEL %s u%d", keys->users, from);
+            }
+            int had = 0;
+            while (
+                !fx_redis_text(fx.redis, record, sizeof(record), "HGET %s r%d", keys->orders, had))
+                had++;
+            freeReplyObject(redisCommand(fx_redis_ctx(fx.redis), "HSET %s r%d %s", keys->orders,
+                                         had, values[i]));
+            assert_int_equal(buy_as(had), BUY_DAMAGED);
+            fx_redis_do(fx.redis, "HSET %s r%d %s", keys->orders, had, record);
+            assert_int_equal(buy_as(had), BUY_SOLD);
+            check_all(from);
+            check_healed();
+        }
+        close_shop();
+    }
+}
+
+/* What stands at a lock's keys can cost buyers time, but no sale its books. */
+static void no_key_of_a_lock_misleads_a_strategy(void **state)
+{
+    (void)state;
+    for (const fs_strategy *const *s = strategy_list(); *s; s++) {
+        if (!(*s)->locked)
+            continue;
+        const sale_keys *keys = open_sold_shop(*s);
+        static const char *const parts[] = {"lock", "fence", "queue", "beats"};
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+            char key[KEY_MAX + 8];
+            snprintf(key, sizeof(key), "%s:%s", keys->base, parts[i]);
+            try_types(key, "", BUY_OUTCOMES);
+            if (strcmp(parts[i], "fence") == 0)
+                try_values(key, BUY_OUTCOMES);
+        }
+        close_shop();
+    }
+}
+
+/* ---- commands that are forbidden ------------------------------------------------------------- */
+
+static char granted[2048]; /* the line of the service in docker/users.acl */
+
+static void read_granted(void)
+{
+    FILE *file = fopen("docker/users.acl", "r");
+    assert_non_null(file);
+    while (fgets(granted, sizeof(granted), file) && !strstr(granted, "user flashsale "))
+        ;
+    fclose(file);
+    assert_non_null(strstr(granted, "+evalsha"));
+}
+
+static void no_right_that_is_missing_misleads_a_strategy(void **state)
+{
+    (void)state;
+    for (const fs_strategy *const *s = strategy_list(); *s; s++) {
+        open_sold_shop(*s);
+        char words[sizeof(granted)], *rest = NULL;
+        memcpy(words, granted, sizeof(words));
+        for (char *word = strtok_r(words, " \n", &rest); word;
+             word = strtok_r(NULL, " \n", &rest)) {
+            if (*word != '+')
+                continue;
+            int from = shop.requests;
+            snprintf(context, sizeof(context), "%s without %s", (*s)->name, word + 1);
+            fx_redis_do(fx.redis, "ACL SETUSER service -%s", word + 1);
+            for (int i = 0; i < shop.sale.key_sets; i++)
+                buy();
+            fx_redis_do(fx.redis, "ACL SETUSER service +%s", word + 1);
+            check_all(from);
+            check_healed();
+        }
+        close_shop();
+    }
+}
+
+static int setup(void **state)
+{
+    char url[128], err[256];
+    fx_service_start(state);
+    read_granted();
+    fx_redis_do(fx.redis, "ACL SETUSER service on >secret ~* &* +@all");
+    snprintf(url, sizeof(url), "redis://service:secret@127.0.0.1:%d", fx_redis_port(fx.redis));
+    assert_int_equal(store_open(&store, url, NULL, "i", err, sizeof(err)), 0);
+    store_sync_clock(&store);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    store_close(&store);
+    return fx_service_stop(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_key_of_a_sale_misleads_a_strategy),
+        cmocka_unit_test(no_field_of_a_sale_misleads_a_strategy),
+        cmocka_unit_test(no_key_of_a_lock_misleads_a_strategy),
+        cmocka_unit_test(no_right_that_is_missing_misleads_a_strategy),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
