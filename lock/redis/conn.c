@@ -46,6 +46,31 @@ void dlock_redis_last_error(dlock_redis *redis, char *buf, size_t buf_len)
     pthread_mutex_unlock(&redis->lock);
 }
 
+/* ---- what Redis said to this thread ---------------------------------------------------------- */
+
+static _Thread_local char said[24];
+
+/* NULL: nothing. */
+static void hear(const char *answer)
+{
+    size_t word = answer ? strspn(answer, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") : 0;
+    snprintf(said, sizeof(said), "%.*s", word > 1 ? (int)word : 0, answer ? answer : "");
+}
+
+/* A connect that is held back fails for what the last one failed for. */
+static void hear_again(dlock_redis *redis)
+{
+    static const char answered[] = "Redis answered: ";
+    char error[ERROR_LEN];
+    dlock_redis_last_error(redis, error, sizeof(error));
+    hear(strncmp(error, answered, strlen(answered)) == 0 ? error + strlen(answered) : NULL);
+}
+
+const char *dlock_redis_said(void)
+{
+    return said;
+}
+
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 /* After a failure nobody knocks for a while: 10, 20, ... 500 ms, each with half of it random, so
@@ -148,7 +173,12 @@ dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_
 {
     (void)key; /* one server: every key lives there */
     *ret = NULL;
-    if (held_back(redis) || dlock_passed(deadline))
+    hear(NULL);
+    if (held_back(redis)) {
+        hear_again(redis);
+        return DLOCK_REDIS_NOT_SENT;
+    }
+    if (dlock_passed(deadline))
         return DLOCK_REDIS_NOT_SENT;
     dlock_redis_conn *conn = calloc(1, sizeof(*conn));
     if (!conn)
@@ -254,6 +284,7 @@ void dlock_redis_queue_script(dlock_redis_conn *conn, dlock_script *script, int 
 static dlock_redis_outcome fail(dlock_redis_conn *conn, dlock_redis_outcome outcome)
 {
     conn->broken = true;
+    hear(NULL);
     dlock_redis_note(conn->redis, "connection to Redis lost: %s",
                      conn->ctx->err ? conn->ctx->errstr : "no reply in time");
     return outcome;
@@ -315,7 +346,9 @@ dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline
             return fail(conn, DLOCK_REDIS_UNKNOWN);
     }
     dlock_redis_outcome outcome = DLOCK_REDIS_OK;
+    said[0] = '\0';
     if (reply->type == REDIS_REPLY_ERROR) {
+        hear(reply->str);
         outcome = dlock_redis_classify(reply->str);
         note_answer(conn->redis, reply->str);
         if (strncmp(reply->str, "READONLY", 8) == 0)

@@ -119,12 +119,12 @@ static void answer_closed(const char *now, const char *wanted, api_reply *reply)
 
 /* The request id goes with every refusal, for the client may not have chosen it; and the sale, so
  * that a retry can say to which it belongs. */
-static void answer_problem(const purchase *request, const char *sale, api_reply *reply, int status,
-                           const char *code, const char *detail)
+static void answer_problem(const purchase *request, const char *sale, const char *more,
+                           api_reply *reply, int status, const char *code, const char *detail)
 {
-    char members[256];
-    int len = snprintf(members, sizeof(members), ",\"request\":\"%s\",\"sale\":\"%s\"",
-                       request->request, sale);
+    char members[320];
+    int len = snprintf(members, sizeof(members), ",\"request\":\"%s\",\"sale\":\"%s\"%s",
+                       request->request, sale, more);
     if (status == 504)
         snprintf(members + len, sizeof(members) - (size_t)len, ",\"not_after\":%lld",
                  (long long)request->not_after_us);
@@ -150,7 +150,17 @@ static void answer_above_limit(const buy_query *query, const checkout_answer *bo
     char detail[128];
     snprintf(detail, sizeof(detail), "this sale allows a user %lld; nothing was bought",
              (long long)bought->per_user_limit);
-    answer_problem(&query->request, bought->sale, reply, 409, "quantity_above_limit", detail);
+    answer_problem(&query->request, bought->sale, "", reply, 409, "quantity_above_limit", detail);
+}
+
+/* Buyers hear what Redis said by its first word; the whole of it is in the log. */
+static void answer_unavailable(const buy_query *query, const checkout_answer *bought,
+                               api_reply *reply)
+{
+    char detail[160], member[64];
+    store_refusal(bought->result.redis, "nothing was bought", detail, sizeof(detail), member,
+                  sizeof(member));
+    answer_problem(&query->request, bought->sale, member, reply, 503, "store_unavailable", detail);
 }
 
 static void answer(const buy_query *query, const checkout_answer *bought, api_reply *reply)
@@ -168,7 +178,6 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
                       "this request id was declared final as not bought; use a new one"},
         [BUY_BUSY] = {503, "busy", "the lock was not to be had in time; nothing was bought"},
         [BUY_STALE] = {503, "busy", "the lock was lost; nothing was bought"},
-        [BUY_UNAVAILABLE] = {503, "store_unavailable", "Redis did not answer; nothing was bought"},
         [BUY_DAMAGED] = {503, "sale_damaged",
                          "the sale's data in Redis are damaged; this try bought nothing"},
         [BUY_ROLLED_BACK] = {503, "sale_rolled_back",
@@ -188,10 +197,12 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
         answer_sold(query, bought, reply);
     else if (outcome == BUY_CLOSED)
         answer_closed(bought->sale, query->sale, reply);
+    else if (outcome == BUY_UNAVAILABLE)
+        answer_unavailable(query, bought, reply);
     else if (outcome == BUY_LIMIT_REACHED && query->request.quantity > bought->per_user_limit)
         answer_above_limit(query, bought, reply);
     else
-        answer_problem(&query->request, bought->sale, reply, refusals[outcome].status,
+        answer_problem(&query->request, bought->sale, "", reply, refusals[outcome].status,
                        refusals[outcome].code, refusals[outcome].detail);
 }
 

@@ -1,6 +1,11 @@
 /* reply.c - replies and problems: one place that knows their form, so that all refusals have it. */
 #include "server/api/reply.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "lock/dlock_redis.h"
+
 void reply_init(api_reply *reply)
 {
     reply->status = 500;
@@ -83,9 +88,37 @@ void problem_later(api_reply *reply, const char *code, const char *detail)
     problem(reply, 503, code, detail);
 }
 
+void store_refusal(const char *redis, const char *so, char *detail, size_t detail_len,
+                   char *members, size_t members_len)
+{
+    static const char *const reasons[][2] = {
+        {"OOM", "out of memory"},
+        {"READONLY", "it takes no writes"},
+        {"NOPERM", "the service's user lacks a right"},
+        {"NOAUTH", "it wants a password"},
+        {"WRONGPASS", "the password is wrong"},
+        {"MISCONF", "its writes are off since a save failed"},
+        {"NOREPLICAS", "it has too few replicas"},
+        {"LOADING", "it is still loading"},
+    };
+    const char *why = "see the log";
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (strcmp(reasons[i][0], redis) == 0)
+            why = reasons[i][1];
+    bool silent = redis[0] == '\0' || strcmp(redis, "no_answer") == 0;
+    if (silent)
+        snprintf(detail, detail_len, "Redis did not answer; %s", so);
+    else
+        snprintf(detail, detail_len, "Redis refused (%s): %s; %s", redis, why, so);
+    snprintf(members, members_len, ",\"redis\":\"%s\"", silent ? "no_answer" : redis);
+}
+
 void problem_store_unavailable(api_reply *reply)
 {
-    problem_later(reply, "store_unavailable", "Redis did not answer; nothing was done");
+    char detail[160], members[64];
+    store_refusal(dlock_redis_said(), "nothing was done", detail, sizeof(detail), members,
+                  sizeof(members));
+    problem_with(reply, 503, "store_unavailable", detail, members);
 }
 
 void problem_sale_damaged(api_reply *reply)

@@ -38,7 +38,12 @@ void problem_with(api_reply *reply, int status, const char *code, const char *de
 /* A problem with status 503. */
 void problem_later(api_reply *reply, const char *code, const char *detail);
 
-/* "Redis did not answer, and nothing was done." */
+/* Why Redis did nothing, by the first word of what it said ("" = it said nothing), as a sentence
+ * that ends with `so`; and as a member "redis" in `members`. */
+void store_refusal(const char *redis, const char *so, char *detail, size_t detail_len,
+                   char *members, size_t members_len);
+
+/* "Redis did not answer, and nothing was done", or what it said to this thread instead. */
 void problem_store_unavailable(api_reply *reply);
 
 /* "The sale's data in Redis are damaged." */

@@ -90,6 +90,18 @@ static void answer_without_selling(const open_sale *sale, const purchase *reques
         purchase_answer(result, why);
 }
 
+/* Nothing was said to the thread that asked, as when the wait for a lock was ended by another one's
+ * finding: then what the keeper was told is why. */
+static void add_reason(fs_store *store, purchase_result *result)
+{
+    store_complaint why;
+    if (result->outcome != BUY_UNAVAILABLE || result->redis[0] != '\0')
+        return;
+    if (health_why(&store->health, TROUBLE_SILENT, &why) ||
+        health_why(&store->health, TROUBLE_REFUSES, &why))
+        memcpy(result->redis, why.redis, sizeof(result->redis));
+}
+
 /* Sells, or says why not. */
 static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
 {
@@ -120,6 +132,7 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
         purchase_answer(result, BUY_BUSY);
     if (result->outcome == BUY_BUSY && !store_reachable(open->store))
         purchase_answer(result, BUY_UNAVAILABLE); /* that is why nobody gave the lock back */
+    add_reason(open->store, result);
     if (!request->keyed)
         result->replayed = false;
     if (result->outcome == BUY_DAMAGED)

@@ -5,6 +5,7 @@
  */
 #include "server/store/purchase.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,8 @@ void purchase_answer(purchase_result *result, purchase_outcome outcome)
     result->segment = 0;
     result->remaining = -1;
     result->found = 0;
+    snprintf(result->redis, sizeof(result->redis), "%s",
+             outcome == BUY_UNAVAILABLE ? dlock_redis_said() : "");
 }
 
 /* A refusal, by its first word; "=" is an earlier record that can not be read. */

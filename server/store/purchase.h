@@ -81,12 +81,13 @@ typedef struct purchase_result {
     fs_order order;    /* sold */
     int64_t remaining; /* units left when it was decided; -1 = not known */
     int64_t found;     /* rolled back: the highest order number that is left */
+    char redis[24];    /* unavailable: the first word of what Redis said, "" = nothing */
 } purchase_result;
 
 /* The outcome as a word for metrics, "sold_out" for one. */
 const char *purchase_outcome_name(purchase_outcome outcome);
 
-/* Makes `result` say `outcome` and nothing else. */
+/* Makes `result` say `outcome` and nothing else; unavailable: and what Redis said to this thread. */
 void purchase_answer(purchase_result *result, purchase_outcome outcome);
 
 /* The same for a script's answer to one buyer: a record, "=" and an earlier record, or the words of

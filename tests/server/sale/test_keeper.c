@@ -163,7 +163,7 @@ static const struct refusal {
     {"READONLY", "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"},
     {"NOREPLICAS", "CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"},
     {"NOPERM", "ACL SETUSER default -rpush", "ACL SETUSER default +rpush"},
-    {"NOPERM", "ACL SETUSER default -eval", "ACL SETUSER default +eval"},
+    {"NOPERM", "ACL SETUSER default -eval -evalsha", "ACL SETUSER default +eval +evalsha"},
 };
 
 static void what_redis_refuses_is_said_in_its_words(void **state)
@@ -171,12 +171,15 @@ static void what_redis_refuses_is_said_in_its_words(void **state)
     (void)state;
     char word[64];
     fx_start_sale(fx.server[0], "R1", "'stock':100000,'strategy':'atomic'");
+    fx_start_sale(fx.server[0], "R2", "'stock':100000,'strategy':'combined'");
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         const struct refusal *r = &refusals[i];
         snprintf(word, sizeof(word), "\"redis\":\"%s\"", r->word);
         fx_redis_do(fx.redis, r->begin);
         await(fx.server[0], "GET /readyz", 503, word);
         has(fx_expect(fx.server[0], 503, "GET /readyz"), "\"code\":\"store_unavailable\"");
+        has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=R1&user=u1"), word);
+        has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=R2&user=u1"), word);
         fx_redis_do(fx.redis, r->end);
         await_ready(fx.server[0]);
         await(fx.server[0], "POST /buy?item=R1&user=u1", 201, "");
@@ -212,6 +215,8 @@ static void silence_is_said_soon(void **state)
     (void)state;
     fx_redis_signal(fx.redis, SIGSTOP);
     await(fx.server[0], "GET /readyz", 503, "\"redis\":\"no_answer\"");
+    has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=silent&user=u1"),
+        "\"redis\":\"no_answer\"");
     fx_redis_signal(fx.redis, SIGCONT);
     await_ready(fx.server[0]);
 }
