@@ -21,14 +21,14 @@ die() {
 # calls it a syntax error and exits with 2 (seen in bash 5.2, once in some 200 interrupts).
 
 # Sets ticks to the start time of a process, in clock ticks since boot (field 22 of its stat);
-# empty when there is no such process.
+# empty when there is no such process, or only what nobody has reaped of it.
 start_time() {
     local stat=
     ticks=
     { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
     # shellcheck disable=SC2086 # split it; the name in field 2 may hold spaces, so cut it off
     set -- ${stat##*) }
-    ticks=${20}
+    [ "$1" = Z ] || ticks=${20}
 }
 
 # start NAME COMMAND...: in the background, in a session of its own (a Ctrl-C reaches only the
@@ -52,6 +52,37 @@ find_running() {
         # shellcheck disable=SC2053 # a pattern it is
         [[ $name != $1 || -z $ticks || $ticks != "$started" ]] || running+=("$pid")
     done <"$run/pids"
+}
+
+# Asks an instance's /readyz. What it says otherwise than "ready", in $answer.
+is_ready() {
+    local line='' fd
+    answer="does not answer"
+    { exec {fd}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null || return 1
+    printf 'GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n' >&"$fd"
+    IFS= read -r -t 10 line <&"$fd" || true
+    [ -z "$line" ] || answer="is not ready: ${line%$'\r'}"
+    while IFS= read -r -t 10 line <&"$fd" || [ -n "$line" ]; do
+        [[ $line != *'"detail":"'* ]] || line=${line#*'"detail":"'} answer+=", ${line%%'"'*}"
+        line=
+    done
+    exec {fd}>&-
+    [[ $answer == *" 200 "* ]]
+}
+
+# Sets down to what of the started programs does not serve, a sentence each.
+down=()
+find_down() {
+    local pid started name
+    down=()
+    while read -r pid started name <&4; do
+        start_time "$pid"
+        if [ "$ticks" != "$started" ]; then
+            down+=("$name has ended; see $run/$name.log")
+        elif [[ $name == flashsale-* ]] && ! is_ready "${name#flashsale-}"; then
+            down+=("$name $answer")
+        fi
+    done 4<"$run/pids"
 }
 
 # stop PATTERN: ends those of that name: TERM, and KILL for what is left after stop_limit_s.

@@ -1,4 +1,5 @@
 /* test_configuration.c - the files of docker/ say what their programs accept. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/support/fixture.h"
@@ -32,20 +33,52 @@ static void haproxy_accepts_the_configuration(void **state)
     assert_int_equal(fx_shell("haproxy -c -f docker/haproxy.cfg >&2", NULL, 20000), 0);
 }
 
+/* The generations of compose: 1.29 as Debian 12 has it, and 2 as a plugin or as Debian 13 has it.
+ * Each is told by its version; $compose is how to call it. */
+static const char *const generations[][2] = {
+    {"1.29", "docker-compose version 2>/dev/null | grep -q ' 1\\.29' && compose=docker-compose"},
+    {"2", "if docker compose version >/dev/null 2>&1; then compose='docker compose';"
+          "else docker-compose version 2>/dev/null | grep -q ' v\\?[2-9]\\.' &&"
+          "  compose=docker-compose; fi"},
+};
+
+/* Runs a shell script that calls $compose with each generation that is here. */
+static void with_each_compose(const char *script)
+{
+    char whole[1024];
+    int here = 0;
+    for (size_t i = 0; i < 2; i++) {
+        if (fx_shell(generations[i][1], NULL, 20000) != 0) {
+            print_message("no compose %s here: not checked with it\n", generations[i][0]);
+            continue;
+        }
+        here++;
+        snprintf(whole, sizeof(whole), "{ %s; } && %s", generations[i][1], script);
+        if (fx_shell(whole, NULL, 30000) != 0)
+            fail_msg("compose %s: %s", generations[i][0], script);
+    }
+    if (here == 0)
+        fx_skip("no compose here");
+}
+
 /* Without an engine; the stack itself is test_stack.c's. */
-static void compose_accepts_the_stack(void **state)
+static void each_compose_accepts_the_stack(void **state)
 {
     (void)state;
-    static const char find[] = "if docker compose version >/dev/null 2>&1; then"
-                               "  compose='docker compose';"
-                               "elif docker-compose version >/dev/null 2>&1; then"
-                               "  compose=docker-compose;"
-                               "else exit 1; fi;";
-    char script[512];
-    if (fx_shell(find, NULL, 20000) != 0)
-        fx_skip("no compose here");
-    snprintf(script, sizeof(script), "%s $compose -f docker/compose.yaml config -q", find);
-    assert_int_equal(fx_shell(script, NULL, 20000), 0);
+    with_each_compose("$compose -f docker/compose.yaml config -q");
+}
+
+/* Volumes and networks have the project's name; only 2 tells it without an engine. */
+static void the_project_is_named(void **state)
+{
+    (void)state;
+    with_each_compose(
+        "env -u COMPOSE_PROJECT_NAME sh -c 'if $0 version | grep -q \" 1\\.29\"; then"
+        "  /usr/bin/python3 -c \"from compose.cli.command import get_project_name as name;"
+        "from compose.config.environment import Environment as env;"
+        "print(\\\"name:\\\", name(\\\"docker\\\", "
+        "environment=env.from_env_file(\\\"docker\\\")))\";"
+        "else $0 -f docker/compose.yaml config; fi | grep -qx \"name: flashsale\"' \"$compose\"");
 }
 
 int main(void)
@@ -54,7 +87,8 @@ int main(void)
         cmocka_unit_test(the_unit_exposes_little),
         cmocka_unit_test(the_unit_waits_longer_than_the_drain_takes),
         cmocka_unit_test(haproxy_accepts_the_configuration),
-        cmocka_unit_test(compose_accepts_the_stack),
+        cmocka_unit_test(each_compose_accepts_the_stack),
+        cmocka_unit_test(the_project_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

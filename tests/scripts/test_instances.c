@@ -191,6 +191,73 @@ static void up_sells_until_down(void **state)
     assert_true(nothing_is_left());
 }
 
+/* The pid of a program that up has started. */
+static pid_t pid_of(const char *name)
+{
+    char script[256];
+    snprintf(script, sizeof(script),
+             "awk -v name=%s '$3 == name { print $1 }' \"$(cat \"$1/build/up\")/pids\"", name);
+    fx_process *p = fx_spawn((const char *const[]){"sh", "-c", script, "sh", home, NULL}, true);
+    assert_int_equal(fx_process_wait(p, 5000), 0);
+    long pid = strtol(fx_process_stdout(p), NULL, 10);
+    fx_process_free(p);
+    assert_true(pid > 1);
+    return (pid_t)pid;
+}
+
+static bool is_not_ready(void *arg)
+{
+    (void)arg;
+    char url[64];
+    fx_reply reply;
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/readyz", port[1]);
+    int status = fx_http("GET", url, NULL, NULL, 5000, &reply);
+    fx_reply_free(&reply);
+    return status == 503;
+}
+
+static void start_and_go(void)
+{
+    fx_process *up = run("up", NULL);
+    if (fx_process_wait(up, SCRIPT_MS) != 0)
+        fail_msg("%s", fx_process_stderr(up));
+    fx_process_free(up);
+}
+
+/* A second up must fail, and name what does not serve, with this in its words. */
+static void assert_told(const char *what, const char *words)
+{
+    fx_process *again = run("up", NULL);
+    int code = fx_process_wait(again, SCRIPT_MS);
+    const char *said = fx_process_stderr(again);
+    if (code != 1 || !strstr(said, what) || !strstr(said, words) ||
+        strstr(fx_process_stdout(again), "Already up"))
+        fail_msg("%d: %s%s", code, fx_process_stdout(again), said);
+    fx_process_free(again);
+}
+
+static void up_tells_what_is_down(void **state)
+{
+    (void)state;
+    char name[32];
+    snprintf(name, sizeof(name), "flashsale-%d", port[1]);
+    start_and_go();
+    kill(pid_of(name), SIGKILL);
+    assert_told(name, "has ended");
+    assert_int_equal(fx_shell("scripts/down", NULL, SCRIPT_MS), 0);
+
+    start_and_go();
+    pid_t redis = pid_of("redis");
+    kill(redis, SIGSTOP);
+    assert_true(fx_wait_until(is_not_ready, NULL, SCRIPT_MS));
+    assert_told(name, "is not ready: HTTP/1.1 503");
+    kill(redis, SIGCONT);
+    kill(redis, SIGKILL);
+    assert_told("redis", "has ended");
+    assert_int_equal(fx_shell("scripts/down", NULL, SCRIPT_MS), 0);
+    assert_true(nothing_is_left());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +265,7 @@ int main(void)
         cmocka_unit_test(an_interrupted_demo_leaves_nothing_running),
         cmocka_unit_test(a_port_in_use_is_named),
         cmocka_unit_test(up_sells_until_down),
+        cmocka_unit_test(up_tells_what_is_down),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
