@@ -8,10 +8,37 @@
  * because the sale is over or the request void, it still may have an order further on. No stock
  * moves between segments, so a large quantity can be refused although the segments together have
  * enough.
+ *
+ * Once a buyer has met a segment that is damaged, nothing is sold from the others either, until all
+ * segments are whole again.
  */
+#include <stdlib.h>
 
 #include "server/selling/batch_section.h"
 #include "server/store/ledger.h"
+
+typedef struct sharded_state {
+    void *batches;       /* of batch_section.h */
+    atomic_bool damaged; /* a segment was, when it was last looked at */
+} sharded_state;
+
+static int sharded_open(const open_sale *sale, void **ret, char *err, size_t err_len)
+{
+    sharded_state *state = calloc(1, sizeof(*state));
+    if (!state || batch_section_open(sale, &state->batches, err, err_len) != 0) {
+        free(state);
+        return -1;
+    }
+    *ret = state;
+    return 0;
+}
+
+static void sharded_close(void *state)
+{
+    sharded_state *all = state;
+    batch_section_close(all->batches);
+    free(all);
+}
 
 /* FNV-1a: the same in every process and version. */
 static uint32_t hash_of(const char *text)
@@ -37,15 +64,37 @@ static void look_in_all(const open_sale *sale, const purchase *request, purchase
         purchase_answer(result, status == LEDGER_DAMAGED ? BUY_DAMAGED : BUY_UNAVAILABLE);
 }
 
+/* False: a segment is damaged still, and `result` says so, or has the order of an earlier try. */
+static bool is_whole(const open_sale *sale, sharded_state *state, const purchase *request,
+                     purchase_result *result)
+{
+    ledger_numbers numbers;
+    if (!atomic_load(&state->damaged))
+        return true;
+    if (ledger_count(sale->store, &sale->terms, &numbers) == LEDGER_FOUND) {
+        atomic_store(&state->damaged, false);
+        return true;
+    }
+    purchase_answer(result, BUY_DAMAGED);
+    if (request->keyed)
+        look_in_all(sale, request, result);
+    return false;
+}
+
 static void sharded_buy(const open_sale *sale, void *state, const purchase *request,
                         purchase_result *result)
 {
+    sharded_state *all = state;
     int64_t remaining = 0;
+    if (!is_whole(sale, all, request, result))
+        return;
     uint32_t start = hash_of(request->request), count = (uint32_t)sale->key_sets;
     for (uint32_t i = 0; i < count; i++) {
-        batch_section_buy_in(sale, state, (int)((start + i) % count), request, result);
+        batch_section_buy_in(sale, all->batches, (int)((start + i) % count), request, result);
         if (result->outcome == BUY_VOID || result->outcome == BUY_CLOSED)
             look_in_all(sale, request, result);
+        if (result->outcome == BUY_DAMAGED)
+            atomic_store(&all->damaged, true);
         if (result->outcome != BUY_SOLD_OUT)
             return;
         remaining += result->remaining;
@@ -67,7 +116,7 @@ const fs_strategy strategy_sharded = {
     .lease_ms = 3000, /* short costs no safety here: the write is guarded */
     .wait_ms = 5000,
     .lock = {.kind = DLOCK_FAIR},
-    .open = batch_section_open,
+    .open = sharded_open,
     .buy = sharded_buy,
-    .close = batch_section_close,
+    .close = sharded_close,
 };

@@ -53,11 +53,25 @@ static void an_address_in_a_hurry_is_slowed_down(void **state)
     assert_in_range(limited, 1, 39);
 }
 
+/* A question for an order costs the shop more than a buy: it counts in the same bucket. */
+static void questions_for_orders_are_limited_by_address(void **state)
+{
+    (void)state;
+    int limited = 0;
+    fx_server *server = fx_server_start(
+        fx_redis_url(fx.redis), FX_ARGS(FX_P0001, "--rate-address", "1", "--rate-burst", "5"));
+    for (int i = 0; i < 40; i++)
+        limited += fx_status(server, "GET /orders/r%d?item=P0001", i) == 429;
+    fx_server_kill(server);
+    assert_in_range(limited, 1, 40); /* the bucket may be empty of the case before */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_user_in_a_hurry_is_slowed_down),
         cmocka_unit_test(an_address_in_a_hurry_is_slowed_down),
+        cmocka_unit_test(questions_for_orders_are_limited_by_address),
     };
     return fx_run(tests, .instances = 0);
 }

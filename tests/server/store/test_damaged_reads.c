@@ -1,0 +1,229 @@
+/*
+ * test_damaged_reads.c - what the scripts that look, count, ask, limit and start say of keys that
+ * are not what they should be, and with commands that they may not call: that something is wrong,
+ * never a number, an order or a "no such order" that the books do not have. test_scripts.c does the
+ * same to those that sell.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/api/rate_limit.h"
+#include "server/store/ledger.h"
+#include "tests/support/service.h"
+
+static fs_store store; /* as the service's user */
+static sale_terms terms;
+static sale_keys keys;
+
+static const char *const makers[] = {
+    "RPUSH %s x", "HSET %s f 1", "SADD %s x", "ZADD %s 1 x", "XADD %s * f 1", "SET %s text", NULL,
+};
+
+static const char *const values[] = {
+    "",   "abc", "90.0", "9e1", " 90", "0x5a", "12.5", "99999999999999999999",
+    "-1", "+5",  "007",  "nan", "inf",
+};
+enum { MAKERS = sizeof(makers) / sizeof(makers[0]), VALUES = sizeof(values) / sizeof(values[0]) };
+
+/* Puts fault `i` in the place of the key, which is put aside: other types, nothing, strings. */
+static const char *plant(const char *key, size_t i)
+{
+    fx_redis_do(fx.redis, "COPY %s %s:saved REPLACE", key, key);
+    fx_redis_do(fx.redis, "DEL %s", key);
+    if (i >= MAKERS)
+        fx_redis_do(fx.redis, "SET %s %s", key, values[i - MAKERS]);
+    else if (makers[i])
+        fx_redis_do(fx.redis, makers[i], key);
+    return i >= MAKERS ? values[i - MAKERS] : makers[i] ? makers[i] : "missing";
+}
+
+static void mend(const char *key)
+{
+    fx_redis_do(fx.redis, "DEL %s", key);
+    if (fx_redis_number(fx.redis, "EXISTS %s:saved", key) == 1)
+        fx_redis_do(fx.redis, "RENAME %s:saved %s", key, key);
+}
+
+static ledger_status find(const char *request, ledger_how how)
+{
+    ledger_entry entry;
+    return ledger_find(&store, &terms, request, how, dlock_in_ms(5000), &entry);
+}
+
+static void ignore(void *arg, int segment, const char *request, const fs_order *order)
+{
+    (void)arg, (void)segment, (void)request, (void)order;
+}
+
+static ledger_status read_page(void)
+{
+    int entries;
+    return ledger_read_page(&store, &terms, 0, 0, ignore, NULL, &entries);
+}
+
+/* What each of them says; `what` is wrong with the key. Where the pointer is a text, another sale
+ * is the current one. */
+static void check_reads(const char *key, const char *what, bool pointer, bool text)
+{
+    ledger_numbers numbers;
+    ledger_status count = ledger_count(&store, &terms, &numbers), page = read_page();
+    if (!(pointer && text) && (count != LEDGER_DAMAGED || page != LEDGER_DAMAGED))
+        fail_msg("%s '%s': counted %d, listed %d", key, what, count, page);
+    ledger_status bought = find("bought", LEDGER_VOID), nobody = find("nobody", LEDGER_VOID);
+    if (bought != LEDGER_FOUND && bought != LEDGER_DAMAGED)
+        fail_msg("%s '%s': the order is %d", key, what, bought);
+    if (nobody != (pointer && text ? LEDGER_OVER : LEDGER_DAMAGED))
+        fail_msg("%s '%s': nobody's order is %d", key, what, nobody);
+}
+
+static void no_damage_is_counted_listed_or_declared_void(void **state)
+{
+    (void)state;
+    struct {
+        const char *key;
+        const char *own; /* the maker of its own type */
+    } broken[] = {{keys.current, "SET"}, {keys.stock, "SET"},    {keys.sold, "SET"},
+                  {keys.orders, "HSET"}, {keys.ledger, "RPUSH"}, {keys.users, "HSET"}};
+    for (size_t k = 0; k < sizeof(broken) / sizeof(broken[0]); k++) {
+        for (size_t i = 0; i < MAKERS + VALUES; i++) {
+            if (i < MAKERS && makers[i] &&
+                strncmp(makers[i], broken[k].own, strlen(broken[k].own)) == 0)
+                continue;
+            const char *what = plant(broken[k].key, i);
+            bool text = i >= MAKERS || (makers[i] && strncmp(makers[i], "SET", 3) == 0);
+            check_reads(broken[k].key, what, k == 0, text);
+            mend(broken[k].key);
+            assert_int_equal(find("bought", LEDGER_LOOK), LEDGER_FOUND);
+            assert_int_equal(find("nobody", LEDGER_LOOK), LEDGER_NOT_YET);
+        }
+    }
+}
+
+/* A note that is none was not taken: the question is the first one again. */
+static void a_damaged_note_makes_nothing_final(void **state)
+{
+    (void)state;
+    char notes[KEY_MAX + 8];
+    snprintf(notes, sizeof(notes), "%s:asked", keys.base);
+    for (size_t i = 0; i < MAKERS + VALUES; i++) {
+        plant(notes, i);
+        assert_int_equal(find("ghost", LEDGER_ASK), LEDGER_NOT_YET);
+        assert_int_equal(find("ghost", LEDGER_ASK), LEDGER_NOT_YET);
+        assert_true(fx_redis_number(fx.redis, "PTTL %s", notes) > 0);
+        fx_redis_do(fx.redis, "DEL %s %s:saved", notes, notes);
+    }
+}
+
+/* Whoever has a bucket that is none is neither shut out nor let in without limit. */
+static void a_damaged_bucket_is_an_empty_one(void **state)
+{
+    (void)state;
+    fs_limit limit = {.store = &store, .address_rate = 1, .burst = 2};
+    const char *key = "fs:rate:address:{10.0.0.1}";
+    for (size_t i = 0; i < MAKERS + VALUES; i++) {
+        const char *what = plant(key, i);
+        if (limit_check(&limit, NULL, "10.0.0.1") != 0)
+            fail_msg("'%s': shut out", what);
+        limit_check(&limit, NULL, "10.0.0.1");
+        if (limit_check(&limit, NULL, "10.0.0.1") == 0)
+            fail_msg("'%s': no limit", what);
+        fx_redis_do(fx.redis, "DEL %s %s:saved", key, key);
+    }
+}
+
+/* ---- commands that are forbidden ------------------------------------------------------------- */
+
+static const char *const commands[] = {
+    "evalsha", "mget", "get",   "set",    "hget",   "hset", "hlen",  "llen",
+    "lrange",  "time", "hmget", "expire", "zscore", "zadd", "zcard", "zremrangebyscore",
+    "pexpire",
+};
+
+/* Starts a sale while one command is forbidden: the old sale is whole, or the new one. */
+static void start_without(fx_server *server, const char *command)
+{
+    char before[80];
+    snprintf(before, sizeof(before), "%s", fx_current_sale("W1"));
+    fx_redis_do(fx.redis, "ACL SETUSER service -%s", command);
+    fx_status(server, "POST /sales {'item':'W1','stock':7,'strategy':'atomic'}");
+    fx_redis_do(fx.redis, "ACL SETUSER service +%s", command);
+    const char *now = fx_current_sale("W1");
+    long long stock = fx_redis_number(fx.redis, "GET fs:{W1}:%s:stock", now);
+    long long sold = fx_redis_number(fx.redis, "GET fs:{W1}:%s:sold", now);
+    long long fields = fx_redis_number(fx.redis, "HLEN fs:{W1}:%s:cfg", now);
+    bool expires = fx_redis_number(fx.redis, "TTL fs:{W1}:%s:stock", before) > 0;
+    if (stock + sold != 7 || fields < 11 || expires != (strcmp(before, now) != 0))
+        fail_msg("without %s: sale %s after %s has stock %lld, sold %lld, %lld terms", command, now,
+                 before, stock, sold, fields);
+}
+
+static void no_right_that_is_missing_makes_half_a_sale(void **state)
+{
+    (void)state;
+    char url[128];
+    snprintf(url, sizeof(url), "redis://service:secret@127.0.0.1:%d", fx_redis_port(fx.redis));
+    fx_server *server = fx_server_start(url, NULL);
+    fx_start_sale(server, "W1", "'stock':7,'strategy':'atomic'");
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        start_without(server, commands[i]);
+    fx_start_sale(server, "W1", "'stock':7,'strategy':'atomic'");
+    fx_expect(server, 201, "POST /buy?item=W1&user=u1");
+    fx_server_kill(server);
+}
+
+static void no_right_that_is_missing_makes_an_answer(void **state)
+{
+    (void)state;
+    ledger_numbers numbers;
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        fx_redis_do(fx.redis, "ACL SETUSER service -%s", commands[i]);
+        ledger_status bought = find("bought", LEDGER_ASK), nobody = find("nobody", LEDGER_ASK);
+        ledger_status count = ledger_count(&store, &terms, &numbers), page = read_page();
+        fx_redis_do(fx.redis, "ACL SETUSER service +%s", commands[i]);
+        if ((bought != LEDGER_FOUND && bought != LEDGER_UNAVAILABLE) ||
+            (nobody != LEDGER_NOT_YET && nobody != LEDGER_UNAVAILABLE))
+            fail_msg("without %s: %d and %d", commands[i], bought, nobody);
+        if ((count != LEDGER_FOUND && count != LEDGER_UNAVAILABLE) ||
+            (page != LEDGER_FOUND && page != LEDGER_UNAVAILABLE))
+            fail_msg("without %s: counted %d, listed %d", commands[i], count, page);
+        assert_int_equal(find("bought", LEDGER_LOOK), LEDGER_FOUND);
+    }
+}
+
+static int setup(void **state)
+{
+    char url[128], err[256];
+    fx.plan = (fx_plan){.instances = 1};
+    fx_service_start(state);
+    fx_redis_do(fx.redis, "ACL SETUSER service on >secret ~* &* +@all");
+    snprintf(url, sizeof(url), "redis://service:secret@127.0.0.1:%d", fx_redis_port(fx.redis));
+    assert_int_equal(store_open(&store, url, NULL, "i", err, sizeof(err)), 0);
+    const char *sale =
+        fx_start_sale(fx.server[0], "R1", "'stock':9,'strategy':'atomic','per_user_limit':5");
+    fx_expect(fx.server[0], 201, "POST /buy?item=R1&user=u1&request=bought");
+    assert_int_equal(terms_read(&store, "R1", sale, dlock_in_ms(5000), &terms, err, sizeof(err)),
+                     SALE_OK);
+    terms_keys(&terms, 0, &keys);
+    fx_server_kill(fx.server[0]); /* or it would look at the sale, too */
+    fx.server[0] = NULL;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    store_close(&store);
+    return fx_service_stop(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_damage_is_counted_listed_or_declared_void),
+        cmocka_unit_test(a_damaged_note_makes_nothing_final),
+        cmocka_unit_test(a_damaged_bucket_is_an_empty_one),
+        cmocka_unit_test(no_right_that_is_missing_makes_an_answer),
+        cmocka_unit_test(no_right_that_is_missing_makes_half_a_sale),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
