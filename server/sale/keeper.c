@@ -9,10 +9,12 @@
 
 #include "server/base/log.h"
 #include "server/base/ticker.h"
+#include "server/store/ledger.h"
 #include "server/store/server_check.h"
 
 #define LOOK_MS      250
 #define LOOK_MOST_MS 1000 /* for the answers to one look */
+#define STOCKS       32   /* sales whose keys are looked at in one go; of more, one after another */
 
 struct keeper {
     fs_store *store;
@@ -20,6 +22,7 @@ struct keeper {
     dlock_redis_conn *conn; /* NULL: none as yet */
     bool logged[TROUBLES];
     bool warned; /* of a policy that may evict, and is allowed to */
+    int next_stock;
     atomic_bool looked;
     ticker *pulse, *looks;
 };
@@ -117,7 +120,43 @@ static bool look_at_sales(keeper *k)
     return told;
 }
 
-static look *const looks[] = {look_at_server, look_at_sales};
+typedef struct sales_seen {
+    int skip, count;
+    fs_sale *sales[STOCKS];
+} sales_seen;
+
+static void collect(void *arg, fs_sale *sale)
+{
+    sales_seen *seen = arg;
+    if (seen->skip-- > 0 || seen->count == STOCKS)
+        return;
+    atomic_fetch_add(&sale->refs, 1);
+    seen->sales[seen->count++] = sale;
+}
+
+/* Whether a sale is damaged: a buyer may have met it, and nobody comes to see that it is mended. */
+static bool look_at_stocks(keeper *k)
+{
+    sales_seen seen = {.skip = k->next_stock};
+    sale_table_each(k->sales, collect, &seen);
+    k->next_stock = seen.count == STOCKS ? k->next_stock + STOCKS : 0;
+    ledger_status status = LEDGER_FOUND;
+    for (int i = 0; i < seen.count; i++) {
+        fs_sale *sale = seen.sales[i];
+        ledger_numbers numbers;
+        if (status != LEDGER_UNAVAILABLE)
+            status = ledger_count(k->store, &sale->open_sale.terms, &numbers);
+        const char *was = atomic_load(&sale->trouble);
+        if (status == LEDGER_DAMAGED)
+            atomic_store(&sale->trouble, "sale_damaged");
+        else if (status == LEDGER_FOUND && was && strcmp(was, "sale_damaged") == 0)
+            atomic_store(&sale->trouble, NULL);
+        sale_table_put(sale);
+    }
+    return status != LEDGER_UNAVAILABLE;
+}
+
+static look *const looks[] = {look_at_server, look_at_sales, look_at_stocks};
 
 static void look_around(void *arg)
 {

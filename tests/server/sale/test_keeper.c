@@ -187,6 +187,31 @@ static void what_redis_refuses_is_said_in_its_words(void **state)
     assert_int_equal(logged(fx.server[0], "redis_refuses"), 5);
 }
 
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static void some_damaged_are_named_and_all_damaged_are_not_ready(void **state)
+{
+    (void)state;
+    char sales[2][64];
+    fx_redis *redis = fx_redis_start(NULL);
+    fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
+    snprintf(sales[0], 64, "%s", fx_start_sale(server, "X1", "'stock':100000"));
+    snprintf(sales[1], 64, "%s", fx_start_sale(server, "X2", "'stock':100000,'strategy':'none'"));
+    await_ready(server);
+    fx_redis_do(redis, "RENAME fs:{X1}:%s:sold away", sales[0]); /* nobody has to buy to find it */
+    await(server, "GET /readyz", 200, "not sold: X1 sale_damaged");
+    fx_redis_do(redis, "RENAME fs:{X2}:%s:stock other", sales[1]);
+    fx_redis_do(redis, "RPUSH fs:{X2}:%s:stock 1", sales[1]); /* a wrong type */
+    await(server, "GET /readyz", 503, "\"code\":\"sale_damaged\"");
+    fx_redis_do(redis, "RENAME other fs:{X2}:%s:stock", sales[1]);
+    await(server, "GET /readyz", 200, "not sold: X1 sale_damaged");
+    fx_redis_do(redis, "RENAME away fs:{X1}:%s:sold", sales[0]);
+    await(server, "POST /buy?item=X1&user=u1", 201, "");
+    await(server, "GET /readyz", 200, "ready\n");
+    fx_server_kill(server);
+    fx_redis_stop(redis);
+}
+
 static void a_wrong_password_is_said(void **state)
 {
     (void)state;
@@ -228,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_sale_is_not_joined_where_keys_may_be_evicted),
         cmocka_unit_test(disk_is_kept_or_not_sold_from),
         cmocka_unit_test(what_redis_refuses_is_said_in_its_words),
+        cmocka_unit_test(some_damaged_are_named_and_all_damaged_are_not_ready),
         cmocka_unit_test(a_wrong_password_is_said),
         cmocka_unit_test(silence_is_said_soon),
     };
