@@ -252,7 +252,7 @@ static void the_truth_is_safe_every_time(void **unused)
     static const fx_case truth[] = {
         {"--ports 3", "--replay 0.5 --rotate", "SAFE", NULL},
         {"--delay-us 500,0x7", "--same-names", "SAFE", NULL},
-        {"", "--rate 3000 --same-names --replay 0.3", "SAFE", NULL},
+        {"", "--rate 1000 --users 300 --same-names --replay 0.3", "SAFE", NULL},
         {"", "--flash --users 150 --requests 300", "SAFE", NULL},
         {"--busy-every 5 --unknown-every 7", "--stock 40 --replay 0.5", "SAFE", NULL},
     };

@@ -86,7 +86,8 @@ static void a_sound_shop_is_safe(void **unused)
     assert_true(fx_load_number(load, "sold_out") == 4000);
     assert_true(isnan(fx_load_number(load, "latency_ms.p999"))); /* 1,000 samples are too few */
     assert_true(fx_load_number(load, "replays") > 100);
-    assert_true(fx_load_number(load, "connections") == 50); /* kept alive */
+    /* Kept alive: not one for each of 5,000 requests. A greeting may be repeated. */
+    assert_in_range((int)fx_load_number(load, "connections"), 50, 100);
     assert_true(cJSON_GetObjectItem(load->json, "schema")->valueint == 1);
     assert_non_null(cJSON_GetObjectItem(load->json, "environment"));
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(load->json, "samples")), 1);
@@ -252,12 +253,14 @@ static void more_users_than_server_threads_are_no_measurement(void **unused)
     (void)unused;
     stub = fx_stub_start(ARGS("--serve-connections", "20"));
     fx_load *load = fx_load_run(
-        stub, "run", ARGS("--users", "60", "--requests", "3000", "--timeout-ms", "2000"));
+        stub, "run", ARGS("--users", "60", "--requests", "3000", "--timeout-ms", "60000"));
     assert_int_equal(load->exit_code, 3);
     assert_string_equal(fx_load_text(load, "verdict"), "INVALID");
     assert_true(fx_load_invalid_because(load, "more users than server threads"));
-    assert_true(fx_load_number(load, "users_starved") >= 30);
-    assert_true(fx_load_errors(load, "warm-up", "timeout") >= 30);
+    /* No connection of the twenty is given up before its user is through. One whose greeting was
+     * not answered in time, on a busy machine, made room for the greeting of another. */
+    assert_true(fx_load_number(load, "users_starved") >= 40);
+    assert_true(fx_load_errors(load, "warm-up", "timeout") >= 20);
     assert_accounts_balance(load);
     fx_load_free(load);
 }

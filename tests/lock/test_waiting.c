@@ -30,7 +30,7 @@ static void until_queued(rig *r, const char *queue, long long n)
 {
     dlock_time give_up = dlock_in_ms(5000);
     while (rig_ask(r, "LLEN %s", queue) < n && !dlock_passed(give_up))
-        poll(NULL, 0, 1);
+        fx_let_pass(1);
     assert_int_equal(rig_ask(r, "LLEN %s", queue), n);
 }
 
@@ -74,7 +74,7 @@ static void two_locks_of_one_name_wake_each_their_own(void **state)
             pthread_create(&threads[i], NULL, come_true, &w[i]);
             until_queued(r, "{twin}:queue", i + 1);
         }
-        poll(NULL, 0, round * 7);
+        fx_let_pass(round * 7);
         dlock_release(hold);
         for (int i = 0; i < 2; i++) {
             pthread_join(threads[i], NULL);
@@ -174,7 +174,7 @@ static void a_hand_off_waits_for_replicas_too(void **state)
     pthread_t thread;
     pthread_create(&thread, NULL, come_true, &w);
     until_queued(r, "{replicas}:queue", 1);
-    poll(NULL, 0, 1000); /* the first question, with its own WAIT, is over */
+    fx_let_pass(1000); /* the first question, with its own WAIT, is over */
     dlock_release(hold);
     pthread_join(thread, NULL);
     assert_int_equal(w.status, DLOCK_UNKNOWN);
@@ -244,7 +244,7 @@ static void a_question_that_comes_too_late_takes_nothing(void **state)
         assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_UNKNOWN);
         dlock_time give_up = dlock_in_ms(10000); /* it comes, and what takes it back */
         while (calls(r->server, "evalsha") < before + 2 && !dlock_passed(give_up))
-            poll(NULL, 0, 10);
+            fx_let_pass(10);
         assert_in_range(calls(r->server, "evalsha"), before + 2, before + 100);
         assert_int_equal(rig_ask(r, "EXISTS %s", "slow way"), 0);
         assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 5000}, &hold), DLOCK_OK);
@@ -334,7 +334,7 @@ static waiter *until_led_by(wait_set *set, const waiter *w)
         pthread_mutex_lock(&set->lock);
         leader = set->leader;
         pthread_mutex_unlock(&set->lock);
-        poll(NULL, 0, 1);
+        fx_let_pass(1);
     } while (leader != w && !dlock_passed(give_up));
     return leader;
 }
@@ -353,7 +353,7 @@ static void the_leaders_place_goes_to_a_sleeper(void **state)
     pthread_create(&threads[0], NULL, wait_in_set, first);
     assert_ptr_equal(until_led_by(&lock->wait_set, &w[0]), &w[0]);
     pthread_create(&threads[2], NULL, wait_in_set, last);
-    poll(NULL, 0, 50); /* it sleeps; were it not asleep yet, it would lead by itself */
+    fx_let_pass(50); /* it sleeps; were it not asleep yet, it would lead by itself */
     dlock_wait_set_wake(&lock->wait_set, "x:1", NULL);
     pthread_join(threads[0], NULL);
     assert_ptr_equal(until_led_by(&lock->wait_set, &w[2]), &w[2]);
@@ -395,14 +395,14 @@ static void until_up(sleeper *s, int n, int wanted)
 {
     dlock_time give_up = dlock_in_ms(5000);
     while (up_of(s, n) < wanted && !dlock_passed(give_up))
-        poll(NULL, 0, 1);
-    poll(NULL, 0, 20); /* one more would come now */
+        fx_let_pass(1);
+    fx_let_pass(20); /* one more would come now */
     assert_int_equal(up_of(s, n), wanted);
 }
 
 static void until_asleep(sleeper *s)
 {
-    for (bool asleep = false; !asleep; poll(NULL, 0, 1)) {
+    for (bool asleep = false; !asleep; fx_let_pass(1)) {
         pthread_mutex_lock(&s->lock->wait_set.lock);
         asleep = s->w.asleep;
         pthread_mutex_unlock(&s->lock->wait_set.lock);

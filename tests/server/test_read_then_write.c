@@ -60,18 +60,20 @@ static void who_is_told_sold_out_gets_no_order_later(void **state)
 {
     (void)state;
     pthread_t buyer;
-    fx_start_sale(far, "P0001", "'stock':2,'strategy':'none'");
+    /* The request has a minute, and its order comes long before: it is not the time that stops it.
+     */
+    fx_start_sale(far, "P0001", "'stock':2,'strategy':'none','wait_ms':60000");
     fx_expect(far, 201, "POST /buy?item=P0001&user=u1");
 
-    fx_proxy_say(proxy, "delay request 5s 1 match script ARGV[9]"); /* record.lua */
+    fx_proxy_say(proxy, "delay request 15s 1 match script ARGV[9]"); /* record.lua */
     assert_int_equal(pthread_create(&buyer, NULL, buy_far, NULL), 0);
-    assert_true(fx_wait_until(is_delayed, NULL, 10000));
+    assert_true(fx_wait_until(is_delayed, NULL, 60000));
     fx_server_signal(far, SIGKILL); /* so its buyer hears nothing */
     pthread_join(buyer, NULL);
 
     assert_int_equal(ask_redis("GET", "stock"), 0);
     fx_refused(fx.server[0], 409, "sold_out", "POST /buy?item=P0001&user=u1&request=k1");
-    assert_true(fx_wait_until(has_come, NULL, 20000));
+    assert_true(fx_wait_until(has_come, NULL, 60000));
     assert_int_equal(ask_redis("LLEN", "ledger"), 1);
     const char *body = fx_expect(fx.server[0], 404, "GET /orders/k1?item=P0001");
     assert_non_null(strstr(body, "\"final\":true"));

@@ -1,5 +1,6 @@
 /* test_status.c - what an instance says of itself: metrics, and who holds which lock. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "tests/support/service.h"
@@ -27,10 +28,13 @@ static void metrics_are_as_prometheus_wants_them(void **state)
                      0);
 }
 
-static void *buy_slowly(void *status)
+/* Buys again and again, each time with a hold that can be seen. */
+static void *keep_buying(void *over)
 {
-    *(int *)status = fx_status(fx.server[0], "POST /buy?item=L1&user=u1");
-    return NULL;
+    int status = 201;
+    while (status == 201 && !atomic_load((atomic_bool *)over))
+        status = fx_status(fx.server[0], "POST /buy?item=L1&user=u1");
+    return (void *)(intptr_t)status;
 }
 
 static bool is_held(void *arg)
@@ -47,12 +51,15 @@ static void locks_are_listed(void **state)
 {
     (void)state;
     pthread_t buyer;
-    int status = 0;
-    fx_start_sale(fx.server[0], "L1", "'stock':5,'strategy':'fair','hold_ms':700");
-    pthread_create(&buyer, NULL, buy_slowly, &status);
-    assert_true(fx_wait_until(is_held, NULL, 10000));
-    pthread_join(buyer, NULL);
-    assert_int_equal(status, 201);
+    void *status;
+    atomic_bool over = false;
+    fx_start_sale(fx.server[0], "L1", "'stock':1000,'strategy':'fair','hold_ms':200");
+    pthread_create(&buyer, NULL, keep_buying, &over);
+    bool held = fx_wait_until(is_held, NULL, 60000);
+    atomic_store(&over, true);
+    pthread_join(buyer, &status);
+    assert_true(held);
+    assert_int_equal((int)(intptr_t)status, 201);
 }
 
 int main(void)

@@ -85,7 +85,7 @@ void campaign_pass(campaign *c, int ms)
     int64_t end = hist_now_ns() + (int64_t)ms * 1000000;
     for (int64_t now = hist_now_ns(), before; now < end;) {
         before = now;
-        nanosleep(&(struct timespec){.tv_nsec = PULSE_NS}, NULL);
+        fx_let_pass(PULSE_NS / 1000000);
         now = hist_now_ns();
         if (now - before < PULSE_NS + STALL_NS)
             continue;

@@ -69,7 +69,7 @@ static void *buy_on_and_on(void *arg)
         fx_http("POST", url, NULL, NULL, ANSWER_MS, &reply);
         count(crowd, &reply);
         fx_reply_free(&reply);
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
+        fx_let_pass(PAUSE_MS);
     }
     return NULL;
 }

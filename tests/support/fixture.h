@@ -80,7 +80,8 @@ typedef struct fx_server fx_server;
  * listens. Later options win, so extra_args may also replace --listen. */
 fx_server *fx_server_start(const char *redis_url, const char *const *extra_args);
 
-/* SIGTERM; the exit code, 128 + signal, or 137 when it had to be killed after 15 s. Frees it. */
+/* SIGTERM; the exit code, 128 + signal, or 137 when it had to be killed after a minute. Frees it.
+ */
 int fx_server_stop(fx_server *server);
 
 /* Kills and frees it, for teardown. NULL is allowed. */

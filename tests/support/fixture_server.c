@@ -6,7 +6,7 @@
 
 #include "tests/support/fixture.h"
 
-enum { START_MS = 15000, STOP_MS = 15000, ARGS_MAX = 64 };
+enum { START_MS = 60000, STOP_MS = 60000, ARGS_MAX = 64 };
 
 struct fx_server {
     fx_process *process;

@@ -46,6 +46,13 @@ bool fx_wait_until(bool (*cond)(void *arg), void *arg, int deadline_ms)
     return true;
 }
 
+int64_t fx_let_pass(int ms)
+{
+    int64_t from = now_ms();
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
+    return now_ms() - from;
+}
+
 char *fx_build_path(const char *program, char *buf, size_t len)
 {
     const char *build = getenv("FLASHSALE_BUILD");

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 typedef struct fx_process fx_process;
@@ -50,6 +51,10 @@ bool fx_process_first_line(fx_process *process, char *buf, size_t len, int deadl
 
 /* Polls until cond(arg) is true: true; or until deadline_ms has passed: false. Any thread. */
 bool fx_wait_until(bool (*cond)(void *arg), void *arg, int deadline_ms);
+
+/* Lets time pass, for one that makes load, or that counts what happens meanwhile; never in the hope
+ * that something has happened by then. The ms that did pass, which may be many more. Any thread. */
+int64_t fx_let_pass(int ms);
 
 /* The path of a program of this build, "build/flashsale" for one: under $FLASHSALE_BUILD, or
  * under build/ where that is not set. Returns buf. */

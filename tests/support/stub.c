@@ -243,8 +243,25 @@ static bool is_as_expected(const fx_case *of, const fx_load *load)
            (load->exit_code != 0 || all_hold(load));
 }
 
-/* Runs it once; NULL when a machine that is busy with other things spoilt it: the generator says so
- * of itself, and nothing of the stub. */
+/* A machine that is busy with other things spoilt the run: the generator says so of itself, and
+ * nothing of the stub. */
+static bool is_spoilt(const fx_load *load)
+{
+    return fx_load_invalid_because(load, "the generator");
+}
+
+/* All that a spoilt run can tell of a sound stub: every invariant holds, nothing else is said. */
+static bool is_sound_but_spoilt(const fx_load *load)
+{
+    const cJSON *reason;
+    cJSON_ArrayForEach(reason, cJSON_GetObjectItemCaseSensitive(load->row, "invalid_because"))
+    {
+        if (!strstr(reason->valuestring, "the generator"))
+            return false;
+    }
+    return load->exit_code == exit_code_of("INVALID") && all_hold(load);
+}
+
 static fx_load *run_case(const fx_case *of)
 {
     char stub_words[512], run_words[512];
@@ -255,23 +272,19 @@ static fx_load *run_case(const fx_case *of)
     fx_stub *stub = fx_stub_start(stub_argv);
     fx_load *load = fx_load_run(stub, "run", run_argv);
     fx_stub_stop(stub);
-    if (!fx_load_invalid_because(load, "the generator"))
-        return load;
-    fx_load_free(load);
-    return NULL;
+    return load;
 }
 
 /* Whether it comes to its verdict; says so when it does not. */
 static bool comes_out(const fx_case *of)
 {
-    fx_load *load = NULL;
-    for (int attempt = 0; attempt < CASE_ATTEMPTS && load == NULL; attempt++)
+    fx_load *load = run_case(of);
+    for (int attempt = 1; attempt < CASE_ATTEMPTS && is_spoilt(load); attempt++) {
+        fx_load_free(load);
         load = run_case(of);
-    if (load == NULL) {
-        print_error("\"%s\" \"%s\": this machine is too busy\n", of->stub, of->run);
-        return false;
     }
-    bool good = is_as_expected(of, load);
+    bool good = is_as_expected(of, load) ||
+                (strcmp(of->verdict, "SAFE") == 0 && is_spoilt(load) && is_sound_but_spoilt(load));
     if (!good)
         print_error("\"%s\" \"%s\": not %s (%s)\n%s\n", of->stub, of->run, of->verdict,
                     of->words == NULL ? "" : of->words, load->text);

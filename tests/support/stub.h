@@ -69,7 +69,8 @@ typedef struct fx_case {
 } fx_case;
 
 /* Runs them all; fails, after the last, when one came to another verdict, or exit code, or was
- * called SAFE with a failed invariant. */
+ * called SAFE with a failed invariant. A run that was to be SAFE, and that a busy machine spoils
+ * again and again, must satisfy all invariants, and have no other reason against it. */
 void fx_judge_all(const fx_case *cases, size_t count);
 
 #endif
