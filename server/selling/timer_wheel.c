@@ -1,8 +1,9 @@
 /*
  * timer_wheel.c - slots, a hand, and a thread that turns it.
  *
- * The thread sleeps when there is no timer, and catches up with the clock when it was late, so a
- * timer is never early and at most a tick late on a machine that keeps up.
+ * The thread sleeps when there is no timer, and catches up with the clock when it was late. What is
+ * started meanwhile counts from the clock, not from where the hand still is: so a timer is never
+ * early, and at most two ticks late on a machine that keeps up.
  */
 #include "server/selling/timer_wheel.h"
 
@@ -13,7 +14,7 @@
 #include "lock/dlock_redis.h"
 
 #define SLOTS   512
-#define TICK_MS 10
+#define TICK_US 10000
 
 struct fs_wheel {
     pthread_mutex_t lock;
@@ -21,6 +22,7 @@ struct fs_wheel {
     wheel_timer *slots[SLOTS];
     wheel_timer *firing; /* the one whose function runs now */
     int hand;
+    dlock_time hand_at; /* the time that the hand has come to */
     int timers;
     bool stop;
     pthread_t thread;
@@ -30,7 +32,7 @@ struct fs_wheel {
 
 static void insert(fs_wheel *wheel, wheel_timer *timer, int64_t in_ms)
 {
-    int64_t ticks = in_ms / TICK_MS + 1;
+    int64_t ticks = (dlock_in_ms(in_ms).us - wheel->hand_at.us) / TICK_US + 1;
     timer->slot = (int)((wheel->hand + ticks) % SLOTS);
     timer->rounds = (ticks - 1) / SLOTS;
     timer->prev = NULL;
@@ -78,6 +80,7 @@ static void fire(fs_wheel *wheel, wheel_timer *timer)
 
 static void tick(fs_wheel *wheel)
 {
+    wheel->hand_at.us += TICK_US;
     wheel->hand = (wheel->hand + 1) % SLOTS;
     for (wheel_timer *timer; (timer = due(wheel));)
         fire(wheel, timer);
@@ -90,19 +93,17 @@ static void tick(fs_wheel *wheel)
 static void *turn(void *arg)
 {
     fs_wheel *wheel = arg;
-    dlock_time next = dlock_now();
     pthread_mutex_lock(&wheel->lock);
     while (!wheel->stop) {
         if (wheel->timers == 0) {
             pthread_cond_wait(&wheel->changed, &wheel->lock);
-            next = dlock_now();
             continue;
         }
         pthread_mutex_unlock(&wheel->lock);
-        nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = TICK_US * 1000L}, NULL);
         pthread_mutex_lock(&wheel->lock);
         /* As many ticks as time has passed, for a sleep may have taken longer. */
-        for (; next.us + TICK_MS * 1000 <= dlock_now().us; next.us += TICK_MS * 1000)
+        while (wheel->hand_at.us + TICK_US <= dlock_now().us)
             tick(wheel);
     }
     pthread_mutex_unlock(&wheel->lock);
@@ -142,6 +143,8 @@ void wheel_start(fs_wheel *wheel, wheel_timer *timer, int64_t in_ms, wheel_fire 
     timer->fire = fire_it;
     timer->arg = arg;
     pthread_mutex_lock(&wheel->lock);
+    if (wheel->timers == 0 && !wheel->firing)
+        wheel->hand_at = dlock_now(); /* it stood still while there was none */
     insert(wheel, timer, in_ms);
     if (wheel->timers == 1)
         pthread_cond_broadcast(&wheel->changed);

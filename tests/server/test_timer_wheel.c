@@ -1,10 +1,13 @@
 /* test_timer_wheel.c - timers on the wheel, without Redis. */
 #include "tests/support/fixture.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "lock/dlock_redis.h"
 #include "server/selling/timer_wheel.h"
+
+enum { WAIT_MS = 60000 };
 
 static int64_t count_up(void *arg)
 {
@@ -24,27 +27,93 @@ static void a_timer_fires_until_it_says_no(void **state)
     fs_wheel *wheel = wheel_open();
     dlock_time begin = dlock_now();
     wheel_start(wheel, &timer, 30, count_up, (void *)&fired);
-    assert_true(fx_wait_until(fired_three_times, (void *)&fired, 5000));
+    assert_true(fx_wait_until(fired_three_times, (void *)&fired, WAIT_MS));
     assert_true(dlock_now().us - begin.us >= 70000);
     wheel_stop(wheel, &timer);
     assert_int_equal(fired, 3);
     wheel_close(wheel);
 }
 
+/* A timer whose function does not return, so that the wheel stands still. */
+typedef struct gate {
+    atomic_bool reached, open;
+    wheel_timer timer;
+} gate;
+
+static int64_t stand_still(void *arg)
+{
+    gate *g = arg;
+    atomic_store(&g->reached, true);
+    while (!atomic_load(&g->open))
+        sched_yield();
+    return -1;
+}
+
+static bool is_reached(void *g)
+{
+    return atomic_load(&((gate *)g)->reached);
+}
+
+static void stop_wheel(fs_wheel *wheel, gate *g)
+{
+    wheel_start(wheel, &g->timer, 0, stand_still, g);
+    assert_true(fx_wait_until(is_reached, g, WAIT_MS));
+}
+
 static void a_stopped_timer_does_not_fire(void **state)
 {
     (void)state;
     _Atomic int stopped = 0, other = 0;
+    gate g = {0};
     wheel_timer a = {0}, b = {0}, far = {0};
     fs_wheel *wheel = wheel_open();
+    stop_wheel(wheel, &g);
     wheel_start(wheel, &a, 60, count_up, (void *)&stopped);
     wheel_start(wheel, &b, 60, count_up, (void *)&other);
     wheel_start(wheel, &far, 100000, count_up, (void *)&stopped); /* more than one round away */
     wheel_stop(wheel, &a);
-    assert_true(fx_wait_until(fired_three_times, (void *)&other, 5000));
+    atomic_store(&g.open, true);
+    assert_true(fx_wait_until(fired_three_times, (void *)&other, WAIT_MS));
     assert_int_equal(stopped, 0);
     wheel_stop(wheel, &b);
     wheel_stop(wheel, &far);
+    wheel_close(wheel);
+}
+
+static int64_t note_time(void *arg)
+{
+    atomic_store((_Atomic int64_t *)arg, dlock_now().us);
+    return -1;
+}
+
+static bool is_noted(void *arg)
+{
+    return atomic_load((_Atomic int64_t *)arg) != 0;
+}
+
+static bool is_past(void *time)
+{
+    return dlock_passed(*(dlock_time *)time);
+}
+
+/* The wheel catches up with the clock in one go; what was started meanwhile has all its time. */
+static void a_wheel_that_was_late_fires_nothing_early(void **state)
+{
+    (void)state;
+    enum { LATE_MS = 400, IN_MS = 300 };
+    gate g = {0};
+    wheel_timer timer = {0};
+    _Atomic int64_t fired_us = 0;
+    fs_wheel *wheel = wheel_open();
+    stop_wheel(wheel, &g);
+    dlock_time late = dlock_in_ms(LATE_MS);
+    assert_true(fx_wait_until(is_past, &late, WAIT_MS));
+    dlock_time started = dlock_now();
+    wheel_start(wheel, &timer, IN_MS, note_time, (void *)&fired_us);
+    atomic_store(&g.open, true);
+    assert_true(fx_wait_until(is_noted, (void *)&fired_us, WAIT_MS));
+    assert_true(atomic_load(&fired_us) - started.us >= IN_MS * 1000);
+    wheel_stop(wheel, &timer);
     wheel_close(wheel);
 }
 
@@ -53,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timer_fires_until_it_says_no),
         cmocka_unit_test(a_stopped_timer_does_not_fire),
+        cmocka_unit_test(a_wheel_that_was_late_fires_nothing_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
