@@ -183,8 +183,7 @@ static bool ask_ended(fs_store *store, const sale_terms *ended, const purchase *
     else if (status == LEDGER_NEVER)
         purchase_answer(&ret->result, BUY_VOID);
     else
-        purchase_answer(&ret->result,
-                        status == LEDGER_DAMAGED ? BUY_DAMAGED : BUY_UNAVAILABLE);
+        purchase_answer(&ret->result, status == LEDGER_DAMAGED ? BUY_DAMAGED : BUY_UNAVAILABLE);
     return true;
 }
 

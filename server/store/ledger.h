@@ -7,10 +7,10 @@
  * in the order's place, in every segment, which every selling script meets before it sells. So the
  * answer stays true: should the same request id come again, it is refused (BUY_VOID).
  *
- * Questions cost memory, and anybody may ask: the notes of first questions are kept for some request
- * times only and are bounded in number, and so are the markers. Whoever asks more seldom than that,
- * or beyond these bounds, hears "not yet" until the sale is over. And they cost commands: without
- * the sale's id the LEDGER_SALES last sales are asked.
+ * Questions cost memory, and anybody may ask: the notes of first questions are kept for some
+ * request times only and are bounded in number, and so are the markers. Whoever asks more seldom
+ * than that, or beyond these bounds, hears "not yet" until the sale is over. And they cost
+ * commands: without the sale's id the LEDGER_SALES last sales are asked.
  */
 #ifndef FLASHSALE_LEDGER_H
 #define FLASHSALE_LEDGER_H
@@ -72,7 +72,7 @@ typedef void ledger_each(void *arg, int segment, const char *request, const fs_o
 
 /* Up to LEDGER_PAGE orders of a segment from the `first` on (counted from 0), and their number.
  * LEDGER_FOUND, _DAMAGED, _UNAVAILABLE. */
-ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment,
-                               int64_t first, ledger_each *each, void *arg, int *ret);
+ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
+                               ledger_each *each, void *arg, int *ret);
 
 #endif
