@@ -2,8 +2,8 @@
  * store.h - this process's one way to Redis: connections, lock client, clock.
  *
  * Redis's clock is the only one that all instances share. store_redis_us() translates a moment
- * of this process into it, by an estimate that store_sync_clock() renews (clock.h): never later than
- * it is, and earlier by one round trip at most.
+ * of this process into it, by an estimate that store_sync_clock() renews (clock.h): never later
+ * than it is, and earlier by one round trip at most.
  *
  * Any number of threads may use a store.
  */
@@ -22,12 +22,12 @@ typedef struct fs_store {
     dlock_client *locks;
     dlock_redis *quorum[16]; /* independent servers for Redlock; none: `redis` alone */
     int quorum_len;
-    char instance[65];                     /* this process's name, in every order it sells */
-    bool allow_eviction;                   /* sell even where the policy may evict */
+    char instance[65];   /* this process's name, in every order it sells */
+    bool allow_eviction; /* sell even where the policy may evict */
     redis_clock clock;
     dlock_redis_conn *clock_conn; /* of store_sync_clock() */
     store_health health;
-    _Atomic(dlock_cancel *) outage_cancel; /* of the next outage, or the present one */
+    _Atomic(dlock_cancel *) outage_cancel;  /* of the next outage, or the present one */
     _Atomic(struct store_outage *) outages; /* all so far */
 } fs_store;
 
