@@ -139,8 +139,8 @@ static void answer_sold(const buy_query *query, const checkout_answer *bought, a
                   query->request.request, &result->order);
     text_add(out, "}\n");
     reply->replayed = result->replayed;
-    snprintf(reply->location, sizeof(reply->location), ORDERS_PATH "%s?item=%s",
-             query->request.request, query->item);
+    snprintf(reply->location, sizeof(reply->location), ORDERS_PATH "%s?item=%s&sale=%s",
+             query->request.request, query->item, bought->sale);
 }
 
 /* More in one request than the sale allows a user: another try can not help, a smaller one may. */

@@ -14,7 +14,7 @@ typedef struct api_reply {
     int status;
     const char *content_type; /* static text */
     const char *allow;        /* 405: the methods that there are; otherwise NULL */
-    char location[256];       /* "" = no such header */
+    char location[320];       /* "" = no such header */
     int retry_after_s;        /* 0 = no such header */
     bool replayed;            /* Idempotency-Replayed: true */
     bool close;               /* the connection is to end after this reply */
