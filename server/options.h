@@ -14,8 +14,8 @@ typedef struct fs_options {
     char quorum[2048];        /* URLs, comma-separated; "" = none */
     char name[IDENT_MAX + 1]; /* of this instance, in its orders; "" = made from host and port */
     char admin_token_file[512];
-    char admin_token[512]; /* from the environment only */
-    sale_request sale;     /* to be started if its item has none; no item: none */
+    char admin_token[512];  /* from the environment only */
+    sale_request sale;      /* to be started if its item has none; no item: none */
     char allow_eviction[4]; /* "yes" or "no" */
     int64_t threads;
     int64_t drain_delay_s;

@@ -40,4 +40,10 @@ struct dlock_redis {
 __attribute__((format(printf, 2, 3))) void dlock_redis_note(dlock_redis *redis, const char *format,
                                                             ...);
 
+/* Keeps the first word of an error reply for dlock_redis_said(); NULL: there was no answer. */
+void dlock_redis_hear(const char *answer);
+
+/* Until the descriptor is ready, or the deadline: false. A signal does not end it. */
+bool dlock_redis_wait_fd(int fd, short events, dlock_time deadline);
+
 #endif

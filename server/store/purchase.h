@@ -87,7 +87,7 @@ typedef struct purchase_result {
 /* The outcome as a word for metrics, "sold_out" for one. */
 const char *purchase_outcome_name(purchase_outcome outcome);
 
-/* Makes `result` say `outcome` and nothing else; unavailable: and what Redis said to this thread. */
+/* Makes `result` say `outcome` and nothing else; unavailable: what Redis said to this thread. */
 void purchase_answer(purchase_result *result, purchase_outcome outcome);
 
 /* The same for a script's answer to one buyer: a record, "=" and an earlier record, or the words of

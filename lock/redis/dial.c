@@ -1,0 +1,160 @@
+/*
+ * Connecting: the socket, TLS, the first words, and the pause after a failure.
+ */
+#include "redis/conn.h"
+#include "redis/introduce.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#ifdef DLOCK_TLS
+#include <hiredis/hiredis_ssl.h>
+#endif
+
+#define BACKOFF_FIRST_MS 10
+#define BACKOFF_MAX_MS   500
+#define NOT_ADMITTED_MS  50 /* until the question is put again: the server itself is well */
+
+/* ---- the pause after a failure --------------------------------------------------------------- */
+
+/* After a failure nobody knocks for a while: 10, 20, ... 500 ms, each with half of it random, so
+ * that a returning server does not meet all its clients in one instant. */
+static void back_off(dlock_redis *redis)
+{
+    pthread_mutex_lock(&redis->lock);
+    int ms = redis->backoff_ms ? redis->backoff_ms * 2 : BACKOFF_FIRST_MS;
+    redis->backoff_ms = ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : ms;
+    uint32_t jitter = (uint32_t)dlock_now().us * 2654435761u >> 16;
+    ms = redis->backoff_ms / 2 + (int)(jitter % (uint32_t)(redis->backoff_ms / 2 + 1));
+    redis->retry_at = dlock_in_ms(ms);
+    pthread_mutex_unlock(&redis->lock);
+}
+
+/* Knocking goes well again: the next one may `in_ms` from now. */
+static void back_off_over(dlock_redis *redis, int in_ms)
+{
+    pthread_mutex_lock(&redis->lock);
+    redis->backoff_ms = 0;
+    redis->retry_at = in_ms > 0 ? dlock_in_ms(in_ms) : (dlock_time){0};
+    pthread_mutex_unlock(&redis->lock);
+}
+
+static bool held_back(dlock_redis *redis)
+{
+    pthread_mutex_lock(&redis->lock);
+    bool back = !dlock_passed(redis->retry_at);
+    pthread_mutex_unlock(&redis->lock);
+    return back;
+}
+
+/* ---- the socket ------------------------------------------------------------------------------ */
+
+/* Waits for the connect that is under way: hiredis would give it up at the first signal. Returns
+ * why it failed, or NULL. */
+static const char *finish_connect(const redisContext *ctx, dlock_time deadline)
+{
+    int error = 0, yes = 1;
+    socklen_t len = sizeof(error);
+    if (!dlock_redis_wait_fd(ctx->fd, POLLOUT, deadline))
+        return "no answer in time";
+    if (getsockopt(ctx->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+        error = errno;
+    if (ctx->connection_type == REDIS_CONN_TCP) /* newer versions leave it to whoever connects so */
+        setsockopt(ctx->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+    const char *what = strerrordesc_np(error);
+    return !error ? NULL : what ? what : "unknown error";
+}
+
+/* *ret is what there is of it, also after a failure. Returns why it failed, or NULL. */
+static const char *connect_socket(const address *a, dlock_time deadline, redisContext **ret)
+{
+    *ret = a->path[0] ? redisConnectUnixNonBlock(a->path) : redisConnectNonBlock(a->host, a->port);
+    if (!*ret)
+        return "out of memory";
+    return (*ret)->err ? (*ret)->errstr : finish_connect(*ret, deadline);
+}
+
+static void set_blocking(redisContext *ctx, bool blocks)
+{
+    int flags = fcntl(ctx->fd, F_GETFL);
+    fcntl(ctx->fd, F_SETFL, blocks ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
+    ctx->flags = blocks ? ctx->flags | REDIS_BLOCK : ctx->flags & ~REDIS_BLOCK;
+}
+
+/* The handshake is hiredis's own and blocks, each step of it for what is left now. */
+static bool start_tls(dlock_redis *redis, redisContext *ctx, dlock_time deadline)
+{
+#ifdef DLOCK_TLS
+    if (redis->tls) {
+        int ms = dlock_left_ms(deadline) + 1; /* 0 would be for ever */
+        set_blocking(ctx, true);
+        redisSetTimeout(ctx, (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000});
+        bool good = redisInitiateSSLWithContext(ctx, redis->tls) == REDIS_OK;
+        set_blocking(ctx, false);
+        return good;
+    }
+#endif
+    (void)ctx, (void)deadline;
+    return !redis->address.tls;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* A connect that is held back fails for what the last one failed for. */
+static void hear_again(dlock_redis *redis)
+{
+    static const char answered[] = "Redis answered: ";
+    char error[ERROR_LEN];
+    dlock_redis_last_error(redis, error, sizeof(error));
+    dlock_redis_hear(strncmp(error, answered, strlen(answered)) == 0 ? error + strlen(answered)
+                                                                     : NULL);
+}
+
+dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_time deadline,
+                                     dlock_redis_conn **ret)
+{
+    (void)key; /* one server: every key lives there */
+    *ret = NULL;
+    dlock_redis_hear(NULL);
+    if (held_back(redis)) {
+        hear_again(redis);
+        return DLOCK_REDIS_NOT_SENT;
+    }
+    if (dlock_passed(deadline))
+        return DLOCK_REDIS_NOT_SENT;
+    dlock_redis_conn *conn = calloc(1, sizeof(*conn));
+    if (!conn)
+        return DLOCK_REDIS_NOT_SENT;
+    conn->redis = redis;
+    deadline = dlock_sooner(deadline, dlock_in_ms(redis->connect_ms));
+    const char *wrong = connect_socket(&redis->address, deadline, &conn->ctx);
+    if (!wrong && !start_tls(redis, conn->ctx, deadline))
+        wrong = conn->ctx->err ? conn->ctx->errstr : "no TLS";
+    if (wrong) {
+        dlock_redis_note(redis, "can not connect to Redis: %s", wrong);
+        back_off(redis);
+        dlock_redis_hang_up(conn);
+        return DLOCK_REDIS_NOT_SENT;
+    }
+    set_blocking(conn->ctx, false);
+    fcntl(conn->ctx->fd, F_SETFD, FD_CLOEXEC);
+    bool well;
+    if (dlock_redis_introduce(conn, deadline, &well)) {
+        back_off_over(redis, 0);
+        *ret = conn;
+        return DLOCK_REDIS_OK;
+    }
+    if (well)
+        back_off_over(redis, NOT_ADMITTED_MS);
+    else
+        back_off(redis);
+    dlock_redis_hang_up(conn);
+    return DLOCK_REDIS_NOT_SENT;
+}
