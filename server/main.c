@@ -20,7 +20,8 @@
 
 #define FILES_RESERVE 256 /* descriptors beyond one a connection: Redis, locks, files */
 #define IN_FLIGHT_MS  65000
-#define FIRST_LOOK_MS 1000
+#define FIRST_LOOK_MS 2000
+#define ADMISSION_MS  4000  /* to wait for a Redis that has just been started */
 #define FIRST_SALE_MS 30000 /* to wait for a Redis that is still starting */
 
 static void raise_file_limit(int64_t threads)
@@ -121,7 +122,20 @@ static bool start_first_sale(const fs_options *options, fs_store *store, const s
               : good                 ? "sale_started"
                                      : "sale_not_started",
               "item", terms.item, "sale", terms.id, "detail", good ? NULL : err, NULL);
-    return good;
+    /* What is halted or damaged is the admin's affair, who may reach it through this instance. */
+    return good || status == START_HALTED || status == START_DAMAGED;
+}
+
+/* Whoever has just been started remembers nothing, and leaves the others the time to object to a
+ * Redis that has just been started, too (sale/admission.h). Not to one that does not answer. */
+static void wait_for_admission(fs_store *store, const sigset_t *signals, bool *stopped)
+{
+    char run[RUN_ID_MAX + 1];
+    int64_t up_s;
+    dlock_time deadline = dlock_in_ms(ADMISSION_MS);
+    while (!*stopped && !dlock_passed(deadline) && !store_reachable(store) &&
+           server_run_ask(store->looking, deadline, run, &up_s))
+        *stopped = wait_signal(signals, 20);
 }
 
 /* ---- draining -------------------------------------------------------------------------------- */
@@ -150,9 +164,10 @@ static int serve(const fs_options *options, fs_api *api, keeper *looking, const 
         return 1;
     }
     name_instance(options, http_address(http), api->store->instance, sizeof(api->store->instance));
-    keeper_wait(looking, dlock_in_ms(FIRST_LOOK_MS));
     bool stopped = false;
-    if (!start_first_sale(options, api->store, signals, &stopped)) {
+    wait_for_admission(api->store, signals, &stopped);
+    keeper_wait(looking, dlock_in_ms(FIRST_LOOK_MS));
+    if (stopped || !start_first_sale(options, api->store, signals, &stopped)) {
         http_stop(http);
         return stopped ? 0 : 1;
     }

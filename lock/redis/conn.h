@@ -46,4 +46,8 @@ void dlock_redis_hear(const char *answer);
 /* Until the descriptor is ready, or the deadline: false. A signal does not end it. */
 bool dlock_redis_wait_fd(int fd, short events, dlock_time deadline);
 
+/* The first words on a new connection (introduce.c). False: it is not to be used, and
+ * dlock_redis_last_error() says why. *well: it works, but this run of the server is not admitted. */
+bool dlock_redis_introduce(dlock_redis_conn *conn, dlock_time deadline, bool *well);
+
 #endif

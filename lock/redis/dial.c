@@ -2,7 +2,6 @@
  * Connecting: the socket, TLS, the first words, and the pause after a failure.
  */
 #include "redis/conn.h"
-#include "redis/introduce.h"
 
 #include <errno.h>
 #include <fcntl.h>

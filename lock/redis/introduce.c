@@ -2,8 +2,6 @@
  * What is said on a new connection before it is used: who we are, and whether this run of the
  * server may be used at all.
  */
-#include "redis/introduce.h"
-
 #include <string.h>
 
 #include "redis/conn.h"

@@ -163,8 +163,21 @@ static void answer_unavailable(const buy_query *query, const checkout_answer *bo
     answer_problem(&query->request, bought->sale, member, reply, 503, "store_unavailable", detail);
 }
 
-static void answer(const buy_query *query, const checkout_answer *bought, api_reply *reply)
+/* The halt's sale, unlike the buyer's, is what the admin is asked about. */
+static void answer_halted(const purchase *request, const sale_halt *halt, api_reply *reply)
 {
+    char numbers[HALT_MEMBERS_MAX], members[HALT_MEMBERS_MAX + 2 * IDENT_MAX + 32];
+    api_halt_members(numbers, halt);
+    snprintf(members, sizeof(members), ",\"request\":\"%s\",\"sale\":\"%s\"%s", request->request,
+             halt->sale, numbers);
+    problem_with(reply, 503, "sale_rolled_back", HALTED_DETAIL, members);
+    reply->retry_after_s = 1;
+}
+
+static void answer(fs_api *api, const buy_query *query, const checkout_answer *bought,
+                   api_reply *reply)
+{
+    sale_halt halt;
     static const struct {
         int status;
         const char *code, *detail;
@@ -201,6 +214,8 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
         answer_unavailable(query, bought, reply);
     else if (outcome == BUY_LIMIT_REACHED && query->request.quantity > bought->per_user_limit)
         answer_above_limit(query, bought, reply);
+    else if (outcome == BUY_ROLLED_BACK && sale_table_halt(api->sales, query->item, &halt))
+        answer_halted(&query->request, &halt, reply);
     else
         answer_problem(&query->request, bought->sale, "", reply, refusals[outcome].status,
                        refusals[outcome].code, refusals[outcome].detail);
@@ -220,10 +235,10 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
 
     sale_status status = checkout(api->sales, query.item, query.sale, &query.request, &bought);
     if (status != SALE_OK) {
-        api_no_sale(reply, status, query.item);
+        api_no_sale(api, reply, status, query.item);
         return;
     }
-    answer(&query, &bought, reply);
+    answer(api, &query, &bought, reply);
     metrics_count_buy(api->metrics, bought.result.outcome, bought.result.replayed,
                       dlock_now().us - begin.us);
 }

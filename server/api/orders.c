@@ -18,13 +18,19 @@ static int64_t at_least_0(int64_t value)
 
 /* All count units, so that they stay right for quantities above one. Units are unordered when they
  * have been taken from the stock and no order has them: on their way, or lost. */
-static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numbers *numbers)
+static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numbers *numbers,
+                        const sale_halt *halt)
 {
+    char lost[HALT_MEMBERS_MAX];
     text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"strategy\":\"%s\",\"initial\":%lld,",
                 terms->item, terms->id, terms->strategy, (long long)terms->initial);
     text_printf(out, "\"remaining\":%lld,\"orders\":%lld,\"units\":%lld,",
                 (long long)numbers->remaining, (long long)numbers->orders,
                 (long long)numbers->units);
+    if (halt) {
+        api_halt_members(lost, halt);
+        text_printf(out, "\"halted\":{\"why\":\"%s\"%s},", halt->why, lost);
+    }
     int64_t taken = terms->initial - numbers->remaining;
     text_printf(out, "\"oversold\":%lld,\"lost_updates\":%lld,\"unordered\":%lld}\n",
                 (long long)at_least_0(numbers->units - terms->initial),
@@ -43,7 +49,7 @@ static fs_sale *find_sale(fs_api *api, const api_request *request, api_reply *re
     sale_status status = sale_table_get(api->sales, item, dlock_in_ms(STORE_READ_MS), &sale);
     if (status == SALE_OK)
         return sale;
-    api_no_sale(reply, status, item);
+    api_no_sale(api, reply, status, item);
     return NULL;
 }
 
@@ -56,15 +62,26 @@ static void put_failure(api_reply *reply, ledger_status status)
         problem_store_unavailable(reply);
 }
 
+static bool is_halted(fs_api *api, const fs_sale *sale, sale_halt *ret)
+{
+    return atomic_load(&sale->standing) == SALE_HALTED &&
+           sale_table_halt(api->sales, sale->open_sale.terms.item, ret);
+}
+
 void api_stock(fs_api *api, const api_request *request, api_reply *reply)
 {
     ledger_numbers numbers;
+    sale_halt halt;
     fs_sale *sale = find_sale(api, request, reply);
     if (!sale)
         return;
-    ledger_status status = ledger_count(sale->open_sale.store, &sale->open_sale.terms, &numbers);
+    const sale_terms *terms = &sale->open_sale.terms;
+    ledger_status status = ledger_count(sale->open_sale.store, terms, &numbers);
+    bool halted = is_halted(api, sale, &halt);
     if (status == LEDGER_FOUND)
-        put_numbers(reply_json(reply, 200), &sale->open_sale.terms, &numbers);
+        put_numbers(reply_json(reply, 200), terms, &numbers, halted ? &halt : NULL);
+    else if (halted)
+        api_halted(reply, 503, "sale_rolled_back", HALTED_DETAIL, &halt);
     else
         put_failure(reply, status);
     sale_table_put(sale);
@@ -109,12 +126,20 @@ static ledger_status find_order(const open_sale *now, const char *wanted, const 
     return ledger_find(now->store, &terms, request, LEDGER_ASK, deadline, ret);
 }
 
-static void resolve(const open_sale *now, const char *wanted, const char *request, api_reply *reply)
+/* What a halted sale has lost may have been acknowledged: no "no" is final before the admin has
+ * said that it goes on. */
+static void resolve(fs_api *api, const fs_sale *sale, const char *wanted, const char *request,
+                    api_reply *reply)
 {
     ledger_entry entry;
+    sale_halt halt;
+    const open_sale *now = &sale->open_sale;
+    bool halted = is_halted(api, sale, &halt);
     ledger_status status = find_order(now, wanted, request, &entry);
     if (status == LEDGER_FOUND)
         put_found(reply, now->terms.item, request, &entry);
+    else if (halted)
+        api_halted(reply, 503, "sale_rolled_back", HALTED_DETAIL, &halt);
     else if (status == LEDGER_DAMAGED || status == LEDGER_UNAVAILABLE)
         put_failure(reply, status);
     else if (status == LEDGER_OLDER && wanted[0] != '\0')
@@ -141,7 +166,7 @@ void api_order(fs_api *api, const api_request *request, api_reply *reply)
     fs_sale *sale = find_sale(api, request, reply);
     if (!sale)
         return;
-    resolve(&sale->open_sale, wanted, id, reply);
+    resolve(api, sale, wanted, id, reply);
     sale_table_put(sale);
 }
 

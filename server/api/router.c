@@ -33,6 +33,9 @@ static const api_route routes[] = {
     {"GET", "/orders", api_orders, "GET /orders?item=P0001", ledger_params, false},
     {"POST", "/sales", api_start_sale,
      "POST /sales with {\"item\":\"P0001\",\"stock\":1000,\"strategy\":\"combined\"}", NULL, false},
+    {"POST", "/sales/resume", api_resume_sale,
+     "POST /sales/resume with {\"item\":\"P0001\",\"sale\":\"...\",\"lost_orders\":5}", NULL,
+     false},
     {"GET", "/locks", api_locks, "GET /locks", NULL, false},
     {"GET", "/strategies", api_strategies, "GET /strategies", NULL, false},
     {"GET", "/livez", api_live, "GET /livez", NULL, false},
@@ -165,10 +168,32 @@ void api_done(fs_api *api)
 
 /* ---- shared by the endpoints ----------------------------------------------------------------- */
 
-void api_no_sale(api_reply *reply, sale_status status, const char *item)
+void api_halt_members(char ret[HALT_MEMBERS_MAX], const sale_halt *halt)
+{
+    snprintf(ret, HALT_MEMBERS_MAX, ",\"known\":%lld,\"found\":%lld,\"lost_orders\":%lld",
+             (long long)halt->known, (long long)halt->found, (long long)halt_lost_orders(halt));
+}
+
+void api_halted(api_reply *reply, int status, const char *code, const char *detail,
+                const sale_halt *halt)
+{
+    char numbers[HALT_MEMBERS_MAX], members[HALT_MEMBERS_MAX + IDENT_MAX + 16];
+    api_halt_members(numbers, halt);
+    snprintf(members, sizeof(members), ",\"sale\":\"%s\"%s", halt->sale, numbers);
+    problem_with(reply, status, code, detail, members);
+    if (status == 503)
+        reply->retry_after_s = 1;
+}
+
+void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *item)
 {
     char detail[128];
-    if (status == SALE_NONE) {
+    sale_halt halt;
+    if (status == SALE_HALTED && sale_table_halt(api->sales, item, &halt)) {
+        api_halted(reply, 503, "sale_rolled_back", HALTED_DETAIL, &halt);
+    } else if (status == SALE_DAMAGED) {
+        problem_later(reply, "sale_damaged", "the sale's data in Redis are damaged");
+    } else if (status == SALE_NONE) {
         snprintf(detail, sizeof(detail), "there is no sale of item %s", item);
         problem(reply, 404, "no_such_item", detail);
     } else if (status == SALE_UNREADABLE) {

@@ -7,17 +7,18 @@
 
 typedef void api_endpoint(fs_api *api, const api_request *request, api_reply *reply);
 
-api_endpoint api_buy;        /* POST /buy */
-api_endpoint api_stock;      /* GET /stock */
-api_endpoint api_order;      /* GET /orders/{request} */
-api_endpoint api_orders;     /* GET /orders; admin */
-api_endpoint api_start_sale; /* POST /sales */
-api_endpoint api_locks;      /* GET /locks */
-api_endpoint api_strategies; /* GET /strategies */
-api_endpoint api_live;       /* GET /livez */
-api_endpoint api_ready;      /* GET /readyz */
-api_endpoint api_metrics;    /* GET /metrics */
-api_endpoint api_page;       /* GET / */
+api_endpoint api_buy;         /* POST /buy */
+api_endpoint api_stock;       /* GET /stock */
+api_endpoint api_order;       /* GET /orders/{request} */
+api_endpoint api_orders;      /* GET /orders; admin */
+api_endpoint api_start_sale;  /* POST /sales */
+api_endpoint api_resume_sale; /* POST /sales/resume; admin */
+api_endpoint api_locks;       /* GET /locks */
+api_endpoint api_strategies;  /* GET /strategies */
+api_endpoint api_live;        /* GET /livez */
+api_endpoint api_ready;       /* GET /readyz */
+api_endpoint api_metrics;     /* GET /metrics */
+api_endpoint api_page;        /* GET / */
 
 #define ORDERS_PATH "/orders/"
 
@@ -30,7 +31,19 @@ bool api_param_ok(query_status status, const char *code, const char *name, const
                   api_reply *reply);
 
 /* The refusal for a sale that could not be had. */
-void api_no_sale(api_reply *reply, sale_status status, const char *item);
+void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *item);
+
+/* A refusal that tells of a halt: its sale, and the orders known, found and lost. */
+void api_halted(api_reply *reply, int status, const char *code, const char *detail,
+                const sale_halt *halt);
+
+/* The same as members of a JSON object, `,"known":...`, without the sale. */
+#define HALT_MEMBERS_MAX 128
+void api_halt_members(char ret[HALT_MEMBERS_MAX], const sale_halt *halt);
+
+#define HALTED_DETAIL                                                                              \
+    "Redis has lost something of this sale; nothing is sold until the admin says so, and nothing " \
+    "was bought"
 
 /* False: refused; the address, or the user (NULL: there is none), has asked too often. */
 bool api_within_rate(fs_api *api, const api_request *request, const char *user, api_reply *reply);

@@ -24,28 +24,58 @@ static void answer_started(const sale_terms *terms, api_reply *reply)
     text_add(out, "}\n");
 }
 
-static void answer_status(start_status status, const sale_terms *terms, const char *err,
-                          api_reply *reply)
+static void answer_halted(fs_api *api, const char *item, const char *err, api_reply *reply)
+{
+    sale_halt halt;
+    if (sale_table_halt(api->sales, item, &halt))
+        api_halted(reply, 409, "sale_halted", err, &halt);
+    else
+        problem(reply, 409, "sale_halted", err);
+}
+
+static void answer_unknown(const sale_terms *terms, api_reply *reply)
 {
     char member[IDENT_MAX + 16];
-    if (status == START_OK) {
+    snprintf(member, sizeof(member), ",\"sale\":\"%s\"", terms->id);
+    problem_with(reply, 504, "unknown",
+                 "started or not: GET /stock shows this sale within two seconds, or it was not",
+                 member);
+}
+
+static void answer_status(fs_api *api, start_status status, const sale_terms *terms,
+                          const char *err, api_reply *reply)
+{
+    switch (status) {
+    case START_OK:
         answer_started(terms, reply);
         log_event(LOG_INFO, "sale_started", "item", terms->item, "sale", terms->id, "strategy",
                   terms->strategy, NULL);
-    } else if (status == START_REFUSED) {
+        break;
+    case START_HALTED:
+        answer_halted(api, terms->item, err, reply);
+        break;
+    case START_NOT_HALTED:
+        problem(reply, 409, "sale_not_halted", err);
+        break;
+    case START_DAMAGED:
+        problem_later(reply, "sale_damaged", err);
+        break;
+    case START_REFUSED:
         problem(reply, 409, "durability_unavailable", err);
-    } else if (status == START_MAY_EVICT) {
+        break;
+    case START_MAY_EVICT:
         problem(reply, 409, "store_may_evict", err);
-    } else if (status == START_UNKNOWN) {
-        snprintf(member, sizeof(member), ",\"sale\":\"%s\"", terms->id);
-        problem_with(reply, 504, "unknown",
-                     "started or not: GET /stock shows this sale within two seconds, or it was not",
-                     member);
-    } else {
+        break;
+    case START_UNKNOWN:
+        answer_unknown(terms, reply);
+        break;
+    default:
         problem_later(reply, "store_unavailable", err);
     }
 }
 
+/* Before anything is started, what is remembered of the item is compared: a Redis that has
+ * forgotten the item's sale is to be found out, and not to be given another. */
 void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
 {
     char err[512];
@@ -56,6 +86,8 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
         problem(reply, 400, "bad_sale", err);
         return;
     }
-    answer_status(sale_start(api->store, &terms, false, err, sizeof(err)), &terms, err, reply);
+    sale_table_refresh(api->sales, terms.item, dlock_in_ms(STORE_READ_MS));
+    start_status status = sale_start(api->store, &terms, false, err, sizeof(err));
     sale_table_refresh(api->sales, terms.item, dlock_in_ms(START_MS));
+    answer_status(api, status, &terms, err, reply);
 }

@@ -99,6 +99,10 @@ void api_ready(fs_api *api, const api_request *request, api_reply *reply)
     (void)request;
     if (atomic_load(&api->draining))
         problem(reply, 503, "draining", "this instance is going down");
+    else if (atomic_load(&api->store->run_changed))
+        problem(
+            reply, 503, "server_changed",
+            "Redis is another run than before, and is compared before anything is written to it");
     else if (put_server_trouble(&api->store->health, reply))
         return;
     else if (!atomic_load(&api->open))

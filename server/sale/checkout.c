@@ -206,15 +206,61 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
     return ask_ended(now->store, &other, request, ret);
 }
 
+/* A sale in which nothing is sold now. Who has an order gets it all the same. */
+static void answer_standing(const open_sale *sale, sale_status standing, const purchase *request,
+                            purchase_result *result)
+{
+    ledger_entry entry;
+    ledger_status status = LEDGER_OVER;
+    if (request->keyed)
+        status = ledger_find(sale->store, &sale->terms, request->request, LEDGER_LOOK,
+                             request->deadline, &entry);
+    purchase_answer(result, standing == SALE_HALTED ? BUY_ROLLED_BACK : BUY_DAMAGED);
+    if (status == LEDGER_FOUND)
+        purchase_answer_earlier(result, &entry.order, entry.segment, request);
+    else if (status == LEDGER_NEVER)
+        purchase_answer(result, BUY_VOID);
+    else if (status == LEDGER_UNAVAILABLE && standing == SALE_HALTED)
+        purchase_answer(result, BUY_UNAVAILABLE);
+}
+
+/* After an answer that says that Redis has not what it had: is the sale halted, or has it gone on
+ * with what there is? False: look again. */
+static bool look_into_trouble(sale_table *table, fs_sale *sale, const purchase *request,
+                              purchase_result *result)
+{
+    fs_sale *now;
+    const char *item = sale->open_sale.terms.item;
+    sale_table_refresh(table, item, store_read_deadline(request->deadline));
+    if (sale_table_get(table, item, request->deadline, &now) != SALE_OK)
+        return true;
+    bool same = now == sale;
+    sale_table_put(now);
+    if (same && atomic_load(&sale->standing) == SALE_HALTED)
+        answer_standing(&sale->open_sale, SALE_HALTED, request, result);
+    return same;
+}
+
 /* Buys in this sale, as far as it is the one to buy in. False: look again which one is. */
-static bool buy_in(fs_sale *sale, const char *wanted, purchase *request, checkout_answer *ret)
+static bool buy_in(sale_table *table, fs_sale *sale, const char *wanted, purchase *request,
+                   checkout_answer *ret)
 {
     const sale_terms *terms = &sale->open_sale.terms;
     name_sale(ret, terms);
     purchase_answer(&ret->result, BUY_CLOSED);
     if (wanted[0] != '\0' && strcmp(wanted, terms->id) != 0)
         return ask_wanted(&sale->open_sale, wanted, request, ret);
+    if (atomic_load(&sale->standing) == SALE_DAMAGED && /* what is mended is sold at once */
+        !look_into_trouble(table, sale, request, &ret->result))
+        return false;
+    sale_status standing = (sale_status)atomic_load(&sale->standing);
+    if (standing != SALE_OK) {
+        answer_standing(&sale->open_sale, standing, request, &ret->result);
+        return true;
+    }
     sell_in(sale, request, &ret->result);
+    if (ret->result.outcome == BUY_DAMAGED || ret->result.outcome == BUY_ROLLED_BACK)
+        return look_into_trouble(table, sale, request, &ret->result);
     return ret->result.outcome != BUY_CLOSED;
 }
 
@@ -231,7 +277,7 @@ sale_status checkout(sale_table *table, const char *item, const char *wanted, pu
             return status;
         if (first)
             request->deadline.us = asked.us + terms_request_ms(&sale->open_sale.terms) * 1000;
-        done = buy_in(sale, wanted, request, ret);
+        done = buy_in(table, sale, wanted, request, ret);
         if (!done && dlock_passed(request->deadline)) {
             purchase_answer(&ret->result, BUY_BUSY);
             done = true;

@@ -9,20 +9,22 @@
 
 #include "server/base/log.h"
 #include "server/base/ticker.h"
-#include "server/store/ledger.h"
+#include "server/sale/admission.h"
 #include "server/store/server_check.h"
 
 #define LOOK_MS      250
 #define LOOK_MOST_MS 1000 /* for the answers to one look */
-#define STOCKS       32   /* sales whose keys are looked at in one go; of more, one after another */
+#define CONNECT_MS   200  /* after a run of the server was admitted */
+#define CHECKS       64 /* sales compared at a look: of so many each one, of more one after another */
 
 struct keeper {
     fs_store *store;
     sale_table *sales;
+    admission admission;
+    int checked;            /* place in the list of items where the next comparisons begin */
     dlock_redis_conn *conn; /* NULL: none as yet */
     bool logged[TROUBLES];
     bool warned; /* of a policy that may evict, and is allowed to */
-    int next_stock;
     atomic_bool looked;
     ticker *pulse, *looks;
 };
@@ -49,11 +51,25 @@ static void log_trouble(keeper *k, store_trouble trouble)
 
 /* ---- the pulse ------------------------------------------------------------------------------- */
 
+/* A connection that was refused as another run's holds the next ones back for a moment. */
+static void connect_again(fs_store *store)
+{
+    dlock_time until = dlock_in_ms(CONNECT_MS);
+    store_sync_clock(store);
+    while (!store_reachable(store) && !dlock_passed(until)) {
+        dlock_sleep(dlock_in_ms(10));
+        store_sync_clock(store);
+    }
+}
+
 static void feel_pulse(void *arg)
 {
     keeper *k = arg;
     store_sync_clock(k->store);
-    log_trouble(k, TROUBLE_SILENT);
+    if (!store_reachable(k->store) && admission_look(&k->admission, k->store, k->sales))
+        connect_again(k->store);
+    if (k->admission.seen[0] == '\0') /* otherwise it does answer, and is being compared */
+        log_trouble(k, TROUBLE_SILENT);
 }
 
 /* ---- the looks ------------------------------------------------------------------------------- */
@@ -120,43 +136,20 @@ static bool look_at_sales(keeper *k)
     return told;
 }
 
-typedef struct sales_seen {
-    int skip, count;
-    fs_sale *sales[STOCKS];
-} sales_seen;
-
-static void collect(void *arg, fs_sale *sale)
+/* Whether Redis still has what is remembered of the sales, whether it is damaged, and whether it
+ * has been mended. */
+static bool look_at_memory(keeper *k)
 {
-    sales_seen *seen = arg;
-    if (seen->skip-- > 0 || seen->count == STOCKS)
-        return;
-    atomic_fetch_add(&sale->refs, 1);
-    seen->sales[seen->count++] = sale;
+    int count;
+    sale_pointer *all = sale_table_pointers(k->sales, &count);
+    for (int i = 0; all && i < count && i < CHECKS; i++)
+        sale_table_refresh(k->sales, all[k->checked++ % count].item, dlock_in_ms(LOOK_MOST_MS));
+    k->checked = count > 0 ? k->checked % count : 0;
+    free(all);
+    return all;
 }
 
-/* Whether a sale is damaged: a buyer may have met it, and nobody comes to see that it is mended. */
-static bool look_at_stocks(keeper *k)
-{
-    sales_seen seen = {.skip = k->next_stock};
-    sale_table_each(k->sales, collect, &seen);
-    k->next_stock = seen.count == STOCKS ? k->next_stock + STOCKS : 0;
-    ledger_status status = LEDGER_FOUND;
-    for (int i = 0; i < seen.count; i++) {
-        fs_sale *sale = seen.sales[i];
-        ledger_numbers numbers;
-        if (status != LEDGER_UNAVAILABLE)
-            status = ledger_count(k->store, &sale->open_sale.terms, &numbers);
-        const char *was = atomic_load(&sale->trouble);
-        if (status == LEDGER_DAMAGED)
-            atomic_store(&sale->trouble, "sale_damaged");
-        else if (status == LEDGER_FOUND && was && strcmp(was, "sale_damaged") == 0)
-            atomic_store(&sale->trouble, NULL);
-        sale_table_put(sale);
-    }
-    return status != LEDGER_UNAVAILABLE;
-}
-
-static look *const looks[] = {look_at_server, look_at_sales, look_at_stocks};
+static look *const looks[] = {look_at_server, look_at_sales, look_at_memory};
 
 static void look_around(void *arg)
 {
@@ -164,7 +157,8 @@ static void look_around(void *arg)
     bool go_on = true;
     for (size_t i = 0; go_on && i < sizeof(looks) / sizeof(looks[0]); i++)
         go_on = looks[i](arg);
-    atomic_store(&k->looked, true);
+    if (go_on)
+        atomic_store(&k->looked, true);
 }
 
 /* ---- its life -------------------------------------------------------------------------------- */
@@ -176,6 +170,7 @@ keeper *keeper_start(fs_store *store, sale_table *sales)
         return NULL;
     k->store = store;
     k->sales = sales;
+    server_run_guard(&store->run);
     k->pulse = ticker_start(feel_pulse, k, LOOK_MS);
     k->looks = k->pulse ? ticker_start(look_around, k, LOOK_MS) : NULL;
     if (k->looks)

@@ -108,18 +108,27 @@ bool sale_request_read(const char *body, size_t len, sale_terms *ret, char *err,
 {
     sale_request request;
     sale_request_init(&request);
-    json_field fields[NUMBERS + 4] = {
+    char replaces[IDENT_MAX + 1] = "";
+    json_field fields[NUMBERS + 5] = {
         {.name = "item", .text = request.item, .text_len = sizeof(request.item)},
         {.name = "strategy", .text = request.strategy, .text_len = sizeof(request.strategy)},
         {.name = "durability", .text = request.durability, .text_len = sizeof(request.durability)},
+        {.name = "replaces", .text = replaces, .text_len = sizeof(replaces)},
     };
     for (size_t i = 0; i < NUMBERS; i++)
-        fields[i + 3] = (json_field){
+        fields[i + 4] = (json_field){
             .name = numbers[i].name,
             .number = (int64_t *)((char *)&request + numbers[i].offset),
             .least = numbers[i].least,
             .most = numbers[i].most,
         };
-    return json_read(body, len, fields, err, err_len) &&
-           sale_request_finish(&request, ret, err, err_len);
+    if (!json_read(body, len, fields, err, err_len) ||
+        !sale_request_finish(&request, ret, err, err_len))
+        return false;
+    if (replaces[0] != '\0' && !ident_ok(replaces, strlen(replaces))) {
+        snprintf(err, err_len, "'replaces' must be a sale: 1 to 64 of [A-Za-z0-9_-]");
+        return false;
+    }
+    memcpy(ret->replaces, replaces, sizeof(replaces));
+    return true;
 }

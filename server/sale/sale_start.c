@@ -48,22 +48,9 @@ static start_status check_server(fs_store *store, const sale_terms *terms, char 
 
 /* ---- one tag --------------------------------------------------------------------------------- */
 
-/* The keys that the sale before leaves in this slot. Its lock ends by its own lease. */
-static int put_leftovers(dlock_args *args, const sale_keys *old)
-{
-    char fence[KEY_MAX + 8];
-    snprintf(fence, sizeof(fence), "%s:fence", old->base);
-    const char *const keys[] = {old->cfg,    old->stock, old->sold, old->orders,
-                                old->ledger, old->users, fence};
-    int count = (int)(sizeof(keys) / sizeof(keys[0]));
-    for (int i = 0; i < count; i++)
-        dlock_args_text(args, keys[i]);
-    return count;
-}
-
 /* Runs the script and frees its words. */
 static start_status call_start(fs_store *store, int keys, dlock_args *args, dlock_time deadline,
-                               char in_force[IDENT_MAX + 1])
+                               char in_force[POINTER_MAX + 1])
 {
     redisReply *reply = NULL;
     dlock_redis_outcome outcome =
@@ -73,61 +60,79 @@ static start_status call_start(fs_store *store, int keys, dlock_args *args, dloc
     if (outcome != DLOCK_REDIS_OK)
         status = purchase_write_failed(store, outcome) == BUY_UNKNOWN ? START_UNKNOWN
                                                                       : START_UNAVAILABLE;
-    else if (strcmp(reply->str, "late") == 0 || strcmp(reply->str, "damaged") == 0)
+    else if (strcmp(reply->str, "late") == 0)
         status = START_UNAVAILABLE;
+    else if (strcmp(reply->str, "damaged") == 0)
+        status = START_DAMAGED;
+    else if (strcmp(reply->str, "lost") == 0)
+        status = START_HALTED;
     else
-        snprintf(in_force, IDENT_MAX + 1, "%s", reply->str);
+        snprintf(in_force, POINTER_MAX + 1, "%s", reply->str);
     freeReplyObject(reply);
     return status;
 }
 
-/* Starts the terms' sale in one tag, after the sale `follows`. `units` < 0: no stock here. What
- * then is the tag's current sale goes into `in_force`. START_OK, _UNAVAILABLE, _UNKNOWN. */
+/* Starts the terms' sale in one tag, after what stands there. `units` < 0: no stock here. What
+ * stands there then goes into `in_force`. START_OK, _HALTED, _UNAVAILABLE, _UNKNOWN. */
 static start_status start_tag(fs_store *store, const sale_terms *terms, int segment,
-                              const char *follows, int64_t units, dlock_time deadline,
-                              char in_force[IDENT_MAX + 1])
+                              const sale_current *follows, int64_t units, dlock_time deadline,
+                              char in_force[POINTER_MAX + 1])
 {
     sale_keys now, old;
     keys_name(&now, terms->item, segment, terms->id);
-    keys_name(&old, terms->item, segment, follows);
+    keys_name(&old, terms->item, segment, follows->id);
 
     dlock_args args;
     dlock_args_init(&args);
-    dlock_args_text(&args, now.current);
-    dlock_args_text(&args, now.cfg);
-    dlock_args_text(&args, now.stock);
-    dlock_args_text(&args, now.sold);
-    int keys = 4 + (follows[0] != '\0' ? put_leftovers(&args, &old) : 0);
+    const char *const names[] = {now.current, now.cfg, now.stock, now.sold, now.latest};
+    int keys = (int)(sizeof(names) / sizeof(names[0]));
+    for (int i = 0; i < keys; i++)
+        dlock_args_text(&args, names[i]);
+    keys += follows->id[0] != '\0' ? keys_put_leftovers(&args, &old) : 0;
     dlock_args_text(&args, terms->id);
-    dlock_args_text(&args, follows);
+    dlock_args_text(&args, follows->text);
     if (units < 0)
         dlock_args_text(&args, "");
     else
         dlock_args_int(&args, units);
     dlock_args_int(&args, TERMS_KEPT_S);
     dlock_args_int(&args, store_redis_us(store, deadline));
+    dlock_args_text(&args, terms->accepted > 0 ? "1" : "0");
     terms_put(&args, terms);
     return call_start(store, keys, &args, deadline, in_force);
 }
 
 /* ---- a sale ---------------------------------------------------------------------------------- */
 
-/* Also ends the sale before in all segments that it had. Who comes late finds this sale, or a later
- * one: ids rise. */
+/* SALE_OK also when the segment has this sale, or a later one, already. */
+static sale_status start_segment(fs_store *store, const sale_terms *terms, int k,
+                                 dlock_time deadline)
+{
+    sale_current follows;
+    char in_force[POINTER_MAX + 1];
+    int64_t units = k < terms->segments ? terms_units(terms, k) : -1;
+    sale_status found = terms_in_force(store, terms->item, k, deadline, &follows);
+    if (found == SALE_UNAVAILABLE || found == SALE_DAMAGED)
+        return found;
+    if (strcmp(follows.id, terms->id) >= 0)
+        return SALE_OK;
+    start_status status = start_tag(store, terms, k, &follows, units, deadline, in_force);
+    return status == START_OK ? SALE_OK : status == START_HALTED ? SALE_HALTED : SALE_UNAVAILABLE;
+}
+
+static int most_segments(const sale_terms *terms)
+{
+    return terms->segments > terms->previous_segments ? terms->segments : terms->previous_segments;
+}
+
+/* Also ends whichever sale there is in the segments that any sale before had: those in between may
+ * never have been taken up by anybody. Who comes late finds this sale, or a later one: ids rise. */
 sale_status sale_start_segments(fs_store *store, const sale_terms *terms, dlock_time deadline)
 {
-    int count =
-        terms->segments > terms->previous_segments ? terms->segments : terms->previous_segments;
-    for (int k = 0; k < count; k++) {
-        char follows[IDENT_MAX + 1] = "", in_force[IDENT_MAX + 1];
-        int64_t units = k < terms->segments ? terms_units(terms, k) : -1;
-        if (terms_in_force(store, terms->item, k, deadline, follows) == SALE_UNAVAILABLE)
-            return SALE_UNAVAILABLE;
-        if (strcmp(follows, terms->id) < 0 &&
-            start_tag(store, terms, k, follows, units, deadline, in_force) != START_OK)
-            return SALE_UNAVAILABLE;
-    }
-    return SALE_OK;
+    sale_status status = SALE_OK;
+    for (int k = 0; status == SALE_OK && k < most_segments(terms); k++)
+        status = start_segment(store, terms, k, deadline);
+    return status;
 }
 
 /* A sale's id is the moment of its start in Redis's time, fixed width, later than `previous`. */
@@ -139,26 +144,61 @@ static void make_id(const fs_store *store, sale_terms *terms)
              (unsigned long long)(now > previous ? now : previous + 1));
 }
 
-/* Lets the terms follow the item's current sale. START_OK, _JOINED, _UNAVAILABLE. */
-static start_status follow_current(fs_store *store, sale_terms *terms, bool only_if_none)
+/* Lets the terms follow the sale that was found, whose own terms say which segments are to be
+ * closed. Where they can not be read, as many as there may be. */
+static start_status follow(fs_store *store, const char *id, dlock_time deadline, sale_terms *terms)
 {
-    char id[IDENT_MAX + 1];
-    dlock_time deadline = dlock_in_ms(START_MS);
-    sale_status found = terms_in_force(store, terms->item, SEGMENT_NONE, deadline, id);
-    terms->previous[0] = '\0';
-    terms->previous_segments = 0;
-    if (found != SALE_OK)
-        return found == SALE_NONE ? START_OK : START_UNAVAILABLE;
-    if (only_if_none) {
-        memcpy(terms->id, id, sizeof(id));
-        return START_JOINED;
-    }
     char err[256];
     sale_terms previous;
-    found = terms_read(store, terms->item, id, deadline, &previous, err, sizeof(err));
-    memcpy(terms->previous, id, sizeof(id));
-    terms->previous_segments = found == SALE_OK ? previous.segments : 0;
+    sale_status found = terms_read(store, terms->item, id, deadline, &previous, err, sizeof(err));
+    memcpy(terms->previous, id, sizeof(terms->previous));
+    terms->previous_segments = found == SALE_OK ? most_segments(&previous) : SEGMENTS_MAX;
     return found == SALE_UNAVAILABLE ? START_UNAVAILABLE : START_OK;
+}
+
+/* Lets the terms follow what stands in the item's place. START_OK, or why it can not be started. */
+static start_status follow_current(fs_store *store, sale_terms *terms, bool only_if_none,
+                                   sale_current *found)
+{
+    dlock_time deadline = dlock_in_ms(START_MS);
+    terms->previous[0] = '\0';
+    terms->previous_segments = 0;
+    terms->accepted = 0;
+    switch (terms_in_force(store, terms->item, SEGMENT_NONE, deadline, found)) {
+    case SALE_NONE:
+        return START_OK;
+    case SALE_OK:
+        if (terms->replaces[0] != '\0')
+            return START_NOT_HALTED;
+        if (!only_if_none)
+            return follow(store, found->id, deadline, terms);
+        memcpy(terms->id, found->id, sizeof(terms->id));
+        return START_JOINED;
+    case SALE_HALTED:
+        if (only_if_none || strcmp(terms->replaces, found->id) != 0)
+            return START_HALTED;
+        terms->accepted = 1;
+        return follow(store, found->id, deadline, terms);
+    case SALE_DAMAGED:
+        return START_DAMAGED;
+    default:
+        return START_UNAVAILABLE;
+    }
+}
+
+static void explain(start_status status, char *err, size_t err_len)
+{
+    if (status == START_HALTED)
+        snprintf(
+            err, err_len,
+            "the item's sale is halted, for Redis has lost something of it: let it go on (POST "
+            "/sales/resume), or start another with 'replaces'; nothing was started");
+    else if (status == START_NOT_HALTED)
+        snprintf(err, err_len, "'replaces' is for a halted sale, and this item's is not");
+    else if (status == START_DAMAGED)
+        snprintf(
+            err, err_len,
+            "what stands in the place of the item's current sale is none; nothing was started");
 }
 
 start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, char *err,
@@ -172,14 +212,19 @@ start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, c
         return status;
 
     for (int i = 0; i < TRIES; i++) {
-        char in_force[IDENT_MAX + 1];
-        status = follow_current(store, terms, only_if_none);
-        if (status != START_OK)
+        sale_current found;
+        char in_force[POINTER_MAX + 1];
+        status = follow_current(store, terms, only_if_none, &found);
+        if (status != START_OK) {
+            explain(status, err, err_len);
             return status;
+        }
         make_id(store, terms);
         int64_t units = terms->segments > 0 ? -1 : terms->initial;
-        status = start_tag(store, terms, SEGMENT_NONE, terms->previous, units,
-                           dlock_in_ms(START_MS), in_force);
+        status =
+            start_tag(store, terms, SEGMENT_NONE, &found, units, dlock_in_ms(START_MS), in_force);
+        if (status == START_HALTED)
+            explain(status, err, err_len);
         if (status != START_OK || strcmp(in_force, terms->id) == 0)
             return status;
     }

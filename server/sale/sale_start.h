@@ -14,6 +14,9 @@
 typedef enum start_status {
     START_OK = 0,
     START_JOINED,      /* the item has a sale already; nothing was started */
+    START_HALTED,      /* the item's sale is halted, or its pointer is lost; nothing was started */
+    START_NOT_HALTED,  /* a sale that is halted was to be replaced, and it is not; likewise */
+    START_DAMAGED,     /* what stands in the current sale's place is no sale; likewise */
     START_REFUSED,     /* the server does not keep the durability that was asked; see err */
     START_MAY_EVICT,   /* the server may throw keys away; see err */
     START_UNAVAILABLE, /* Redis did not answer, or too late; nothing was started */
@@ -22,12 +25,14 @@ typedef enum start_status {
 
 /* Starts a sale on these terms in place of the current one, and writes its id and the previous
  * sale into them. With `only_if_none`: START_JOINED, and the current sale's id in terms->id, when
- * the item has a sale already. */
+ * the item has a sale already. A halted one is only replaced by terms that name it (`replaces`). */
 start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, char *err,
                         size_t err_len);
 
 /* Starts the sale of these terms, which were read, in each of its segments where it is not yet
- * started: SALE_OK, SALE_UNAVAILABLE (also at the deadline). To be called before selling in it. */
+ * started, and closes what other sales have there: SALE_OK; SALE_HALTED, a segment has lost the
+ * pointer to its sale; SALE_DAMAGED; SALE_UNAVAILABLE (also at the deadline). To be called before
+ * selling in it. */
 sale_status sale_start_segments(fs_store *store, const sale_terms *terms, dlock_time deadline);
 
 #endif

@@ -14,9 +14,6 @@
 
 #include "server/base/log.h"
 #include "server/base/ticker.h"
-#include "server/sale/sale_start.h"
-#include "server/sale/single_flight.h"
-#include "server/strategies/registry.h"
 
 #define REAP_MS 250
 #define BUCKETS 256
@@ -25,6 +22,7 @@ typedef struct table_entry {
     struct table_entry *next; /* in its bucket */
     char item[IDENT_MAX + 1];
     fs_sale *current;
+    sale_halt halt; /* of the item's sale, whether that could be opened or not */
 } table_entry;
 
 struct sale_table {
@@ -36,36 +34,6 @@ struct sale_table {
     fs_sale *retired;
     ticker *reaper;
 };
-
-/* ---- one sale -------------------------------------------------------------------------------- */
-
-/* Opens the strategy. NULL and a sentence in err. */
-static fs_sale *sale_open(fs_store *store, const sale_terms *terms, const fs_strategy *strategy,
-                          char *err, size_t err_len)
-{
-    int count = terms_key_sets(terms);
-    fs_sale *sale = calloc(1, sizeof(*sale) + (size_t)count * sizeof(sale_keys));
-    if (!sale) {
-        snprintf(err, err_len, "out of memory");
-        return NULL;
-    }
-    for (int k = 0; k < count; k++)
-        terms_keys(terms, k, &sale->keys[k]);
-    sale->open_sale = (open_sale){*terms, strategy, store, count, sale->keys, sale->known_number};
-    if (strategy->open && strategy->open(&sale->open_sale, &sale->state, err, err_len) != 0) {
-        free(sale);
-        return NULL;
-    }
-    return sale;
-}
-
-/* Nobody may be using it. */
-static void sale_close(fs_sale *sale)
-{
-    if (sale->open_sale.strategy->close)
-        sale->open_sale.strategy->close(sale->state);
-    free(sale);
-}
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -86,7 +54,7 @@ static table_entry *find(sale_table *table, const char *item)
     return entry;
 }
 
-static bool take(sale_table *table, const char *item, fs_sale **ret)
+bool sale_table_take(sale_table *table, const char *item, fs_sale **ret)
 {
     pthread_rwlock_rdlock(&table->lock);
     table_entry *entry = find(table, item);
@@ -104,20 +72,28 @@ void sale_table_put(fs_sale *sale)
     atomic_fetch_sub(&sale->refs, 1);
 }
 
-/* Puts `now` (NULL: no sale any more) in the place of the item's sale. For who loads the item. */
-static void replace(sale_table *table, const char *item, fs_sale *now)
+/* Under `lock`. NULL: out of memory. */
+static table_entry *find_or_add(sale_table *table, const char *item)
 {
-    pthread_rwlock_wrlock(&table->lock);
     table_entry *entry = find(table, item);
-    if (!entry && now && (entry = calloc(1, sizeof(*entry)))) {
+    if (!entry && (entry = calloc(1, sizeof(*entry)))) {
         entry->next = *bucket_of(table, item);
         snprintf(entry->item, sizeof(entry->item), "%s", item);
         *bucket_of(table, item) = entry;
         table->count++;
     }
+    return entry;
+}
+
+void sale_table_replace(sale_table *table, const char *item, fs_sale *now)
+{
+    pthread_rwlock_wrlock(&table->lock);
+    table_entry *entry = now ? find_or_add(table, item) : find(table, item);
     fs_sale *old = entry ? entry->current : now;
-    if (entry)
+    if (entry) {
         entry->current = now;
+        memset(&entry->halt, 0, sizeof(entry->halt));
+    }
     if (old) {
         old->next_retired = table->retired;
         table->retired = old;
@@ -125,75 +101,69 @@ static void replace(sale_table *table, const char *item, fs_sale *now)
     pthread_rwlock_unlock(&table->lock);
 }
 
-/* Reads the terms of a sale that this program can sell, and sees to its segments. */
-static sale_status prepare(fs_store *store, const char *item, const char *id, dlock_time deadline,
-                           sale_terms *ret, char *err, size_t err_len)
+/* ---- how it stands --------------------------------------------------------------------------- */
+
+static void log_halted(const char *item, const sale_halt *halt)
 {
-    sale_status status = terms_read(store, item, id, deadline, ret, err, err_len);
-    if (status == SALE_OK && !strategy_find(ret->strategy)) {
-        snprintf(err, err_len, "the sale wants strategy '%s' and durability '%s'", ret->strategy,
-                 durability_name(ret->durability));
-        status = SALE_UNREADABLE;
-    }
-    return status == SALE_OK ? sale_start_segments(store, ret, deadline) : status;
+    char numbers[3][24];
+    snprintf(numbers[0], sizeof(numbers[0]), "%lld", (long long)halt->known);
+    snprintf(numbers[1], sizeof(numbers[1]), "%lld", (long long)halt->found);
+    snprintf(numbers[2], sizeof(numbers[2]), "%lld", (long long)halt_lost_orders(halt));
+    log_event(LOG_ERROR, "sale_halted", "item", item, "sale", halt->sale, "why", halt->why, "known",
+              numbers[0], "found", numbers[1], "gap", numbers[2], "by", halt->instance, NULL);
 }
 
-static sale_status load(sale_table *table, const char *item, const char *id, dlock_time deadline)
+static const char *code_of(sale_status status)
 {
-    char err[256] = "";
-    sale_terms terms;
-    fs_sale *now = NULL;
-    sale_status status = prepare(table->store, item, id, deadline, &terms, err, sizeof(err));
+    return status == SALE_HALTED ? "sale_rolled_back" : status == SALE_OK ? NULL : "sale_damaged";
+}
+
+sale_status sale_table_stands(sale_table *table, fs_sale *sale, sale_status status,
+                              const sale_halt *halt)
+{
+    if (status == SALE_OK && atomic_load(&sale->standing) == SALE_OK)
+        return status;
+    const char *item = sale->open_sale.terms.item;
+    pthread_rwlock_wrlock(&table->lock);
+    table_entry *entry = find(table, item);
+    if (entry && status == SALE_HALTED)
+        entry->halt = *halt;
+    else if (entry)
+        memset(&entry->halt, 0, sizeof(entry->halt));
+    int before = atomic_exchange(&sale->standing, (int)status);
+    atomic_store(&sale->trouble, code_of(status));
+    pthread_rwlock_unlock(&table->lock);
     if (status == SALE_OK)
-        now = sale_open(table->store, &terms, strategy_find(terms.strategy), err, sizeof(err));
-    if (!now) {
-        LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
-        if (status == SALE_OK)
-            status = SALE_UNREADABLE;
-        if (status == SALE_UNREADABLE)
-            replace(table, item, NULL); /* the sale before is over all the same */
-        return status;
+        log_event(LOG_INFO, "sale_mended", "item", item, "sale", sale->open_sale.terms.id, NULL);
+    else if (status == SALE_HALTED && before != SALE_HALTED)
+        log_halted(item, halt);
+    return status;
+}
+
+sale_status sale_table_remember_halt(sale_table *table, const char *item, const sale_halt *halt)
+{
+    pthread_rwlock_wrlock(&table->lock);
+    table_entry *entry = find_or_add(table, item);
+    if (entry) {
+        entry->halt = *halt;
+        if (entry->current)
+            atomic_store(&entry->current->standing, SALE_HALTED);
+        if (entry->current)
+            atomic_store(&entry->current->trouble, code_of(SALE_HALTED));
     }
-    replace(table, item, now);
-    log_event(LOG_INFO, "sale_in_force", "item", item, "sale", id, "strategy", terms.strategy,
-              NULL);
-    return SALE_OK;
+    pthread_rwlock_unlock(&table->lock);
+    return SALE_HALTED;
 }
 
-/* Looks which sale is the item's current one, and loads it if it is another. */
-static int refresh(void *arg, const char *item, dlock_time deadline)
+bool sale_table_halt(sale_table *table, const char *item, sale_halt *ret)
 {
-    sale_table *table = arg;
-    char id[IDENT_MAX + 1];
-    sale_status status = terms_in_force(table->store, item, SEGMENT_NONE, deadline, id);
-    if (status == SALE_UNAVAILABLE)
-        return status;
-    fs_sale *known = NULL;
-    bool same = false;
-    if (take(table, item, &known)) {
-        same = status == SALE_OK && strcmp(known->open_sale.terms.id, id) == 0;
-        sale_table_put(known);
-    }
-    if (status == SALE_NONE && known)
-        replace(table, item, NULL);
-    return status == SALE_NONE || same ? status : load(table, item, id, deadline);
-}
-
-sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline)
-{
-    return (sale_status)single_flight_do(table->loading, item, FLIGHT_FRESH, deadline, refresh,
-                                         table, SALE_UNAVAILABLE);
-}
-
-sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret)
-{
-    if (take(table, item, ret))
-        return SALE_OK;
-    sale_status status = (sale_status)single_flight_do(table->loading, item, FLIGHT_ANY, deadline,
-                                                       refresh, table, SALE_UNAVAILABLE);
-    if (take(table, item, ret))
-        return SALE_OK;
-    return status == SALE_OK ? SALE_UNAVAILABLE : status;
+    pthread_rwlock_rdlock(&table->lock);
+    table_entry *entry = find(table, item);
+    bool halted = entry && entry->halt.sale[0] != '\0';
+    if (halted)
+        *ret = entry->halt;
+    pthread_rwlock_unlock(&table->lock);
+    return halted;
 }
 
 void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), void *arg)
@@ -204,6 +174,16 @@ void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), 
             if (entry->current)
                 each(arg, entry->current);
     pthread_rwlock_unlock(&table->lock);
+}
+
+fs_store *sale_table_store(sale_table *table)
+{
+    return table->store;
+}
+
+single_flight *sale_table_flights(sale_table *table)
+{
+    return table->loading;
 }
 
 sale_pointer *sale_table_pointers(sale_table *table, int *ret_count)
@@ -218,6 +198,12 @@ sale_pointer *sale_table_pointers(sale_table *table, int *ret_count)
             pointer->status = entry->current ? SALE_OK : SALE_NONE;
             if (entry->current)
                 memcpy(pointer->id, entry->current->open_sale.terms.id, sizeof(pointer->id));
+            if (entry->halt.sale[0] != '\0') {
+                pointer->status = SALE_HALTED;
+                memcpy(pointer->id, entry->halt.sale, sizeof(pointer->id));
+            } else if (entry->current && atomic_load(&entry->current->standing) != SALE_OK) {
+                pointer->status = SALE_DAMAGED; /* looked at again as soon as the pointer is not */
+            }
         }
     }
     pthread_rwlock_unlock(&table->lock);
@@ -245,7 +231,7 @@ static void close_unused(void *arg)
 {
     fs_sale *sale;
     while ((sale = take_unused(arg)))
-        sale_close(sale);
+        fs_sale_close(sale);
 }
 
 /* ---- its life -------------------------------------------------------------------------------- */
@@ -281,7 +267,7 @@ void sale_table_close(sale_table *table)
         while (entry) {
             struct table_entry *next = entry->next;
             if (entry->current)
-                sale_close(entry->current);
+                fs_sale_close(entry->current);
             free(entry);
             entry = next;
         }

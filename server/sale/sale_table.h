@@ -11,22 +11,8 @@
 #ifndef FLASHSALE_SALE_TABLE_H
 #define FLASHSALE_SALE_TABLE_H
 
-#include "server/selling/strategy.h"
-
-#include <stdatomic.h>
-
-/* One sale as this process has it: its terms, its keys and its strategy at work. */
-typedef struct fs_sale {
-    open_sale open_sale;
-    void *state;                   /* of the strategy */
-    _Atomic int64_t sold_out_us;   /* dlock_now() when zero units were last read; 0 = never */
-    _Atomic(const char *) trouble; /* the code of why it can not be sold from; NULL = it can, as far
-                                      as is known */
-    atomic_int refs;
-    struct fs_sale *next_retired; /* the table's */
-    _Atomic int64_t known_number[SEGMENTS_MAX];
-    sale_keys keys[]; /* open_sale.key_sets of them */
-} fs_sale;
+#include "server/sale/fs_sale.h"
+#include "server/sale/single_flight.h"
 
 typedef struct sale_table sale_table;
 
@@ -41,8 +27,16 @@ void sale_table_close(sale_table *table);
 sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret);
 void sale_table_put(fs_sale *sale);
 
-/* Asks Redis now which sale is the item's current one. */
+/* Compares what is remembered of the item with what Redis has now (sale_check.h), and takes up the
+ * sale that is in force. How it stands with that sale then. */
 sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline);
+
+/* The same, but takes up no other sale: for a server that may not be written to as yet. True:
+ * compared, and halted if need be. */
+bool sale_table_compare(sale_table *table, const char *item, dlock_time deadline);
+
+/* Why the item's sale is halted. False: it is not, as far as is known here. */
+bool sale_table_halt(sale_table *table, const char *item, sale_halt *ret);
 
 /* Every item known here and its sale, in no particular order; free the list. NULL, and none: out
  * of memory. */
@@ -50,5 +44,24 @@ sale_pointer *sale_table_pointers(sale_table *table, int *ret_count);
 
 /* Calls `each` for the current sale of every item known here. */
 void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), void *arg);
+
+/* ---- for sale_take_up.c alone, which asks Redis and changes what the table says -------------- */
+
+fs_store *sale_table_store(sale_table *table);
+single_flight *sale_table_flights(sale_table *table); /* one look at an item at a time */
+
+/* The item's sale as the table has it, for use until sale_table_put(). Redis is not asked. */
+bool sale_table_take(sale_table *table, const char *item, fs_sale **ret);
+
+/* Puts `now` (NULL: no sale any more) in the place of the item's sale. */
+void sale_table_replace(sale_table *table, const char *item, fs_sale *now);
+
+/* How it stands with the item's sale from now on: SALE_OK, SALE_DAMAGED, or SALE_HALTED and why.
+ * The same status, for return. */
+sale_status sale_table_stands(sale_table *table, fs_sale *sale, sale_status status,
+                              const sale_halt *halt);
+
+/* The item's sale is halted, and can not be opened here: SALE_HALTED. */
+sale_status sale_table_remember_halt(sale_table *table, const char *item, const sale_halt *halt);
 
 #endif

@@ -16,6 +16,7 @@ void keys_name(sale_keys *keys, const char *item, int segment, const char *sale)
 
     keys->segment = segment == SEGMENT_NONE ? 0 : segment;
     snprintf(keys->current, KEY_MAX, "fs:{%s}:sale", tag);
+    snprintf(keys->latest, KEY_MAX, "fs:{%s}:latest", tag);
     snprintf(keys->base, KEY_MAX, "fs:{%s}:%.*s", tag, IDENT_MAX, sale);
     struct {
         char *name;
@@ -27,4 +28,16 @@ void keys_name(sale_keys *keys, const char *item, int segment, const char *sale)
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         snprintf(names[i].name, KEY_MAX, "fs:{%s}:%.*s:%s", tag, IDENT_MAX, sale, names[i].suffix);
+}
+
+int keys_put_leftovers(dlock_args *args, const sale_keys *old)
+{
+    char fence[KEY_MAX + 8];
+    snprintf(fence, sizeof(fence), "%s:fence", old->base);
+    const char *const keys[] = {old->cfg,    old->stock, old->sold, old->orders,
+                                old->ledger, old->users, fence};
+    int count = (int)(sizeof(keys) / sizeof(keys[0]));
+    for (int i = 0; i < count; i++)
+        dlock_args_text(args, keys[i]);
+    return count;
 }

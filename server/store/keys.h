@@ -8,16 +8,21 @@
 #ifndef FLASHSALE_KEYS_H
 #define FLASHSALE_KEYS_H
 
+#include "lock/dlock_redis.h"
 #include "server/base/text.h"
 
 #define KEY_MAX 192
+
+/* A sale that has ended is kept for so long, its orders too. */
+#define TERMS_KEPT_S (24 * 3600)
 
 /* The tag of the item itself: of a sale that is not sharded, and of every sale's terms. */
 #define SEGMENT_NONE (-1)
 
 typedef struct sale_keys {
     int segment;           /* 0 unless the sale is sharded */
-    char current[KEY_MAX]; /* fs:{tag}:sale          string: the sale in force */
+    char current[KEY_MAX]; /* fs:{tag}:sale          string: the sale in force, or a halt's words */
+    char latest[KEY_MAX];  /* fs:{tag}:latest        string: the latest sale ever started */
     char base[KEY_MAX];    /* fs:{tag}:<sale>        what the lock's companion keys start with */
     char cfg[KEY_MAX];     /* fs:{tag}:<sale>:cfg    hash: the sale's terms */
     char stock[KEY_MAX];   /* fs:{tag}:<sale>:stock  string: units left */
@@ -30,5 +35,9 @@ typedef struct sale_keys {
 
 /* Fills in the names. `segment`: 0, 1, ... or SEGMENT_NONE. */
 void keys_name(sale_keys *keys, const char *item, int segment, const char *sale);
+
+/* Appends the keys that a sale leaves behind in its slot when it is over, and returns how many
+ * there are. Its lock ends by its own lease. */
+int keys_put_leftovers(dlock_args *args, const sale_keys *old);
 
 #endif

@@ -13,6 +13,9 @@
 #include "server/base/log.h"
 
 #define SYNC_MS 1000 /* for an answer to the question of the time */
+#define LOOKING_POOL                                                                               \
+    4 /* connections: the keeper looks, and a buyer who has found something odd                    \
+       */
 
 /* A cancellation serves for one outage, and lives as long as the store: a waiter may still look at
  * it. There are few. */
@@ -86,8 +89,14 @@ int store_open(fs_store *store, const char *redis_url, const char *quorum_urls,
         snprintf(err, err_len, "out of memory");
         return -1;
     }
-    dlock_redis_options redis = {.url = redis_url, .name = "flashsale"};
+    server_run_init(&store->run);
+    dlock_redis_options redis = {.url = redis_url,
+                                 .name = "flashsale",
+                                 .admit = server_run_admits,
+                                 .admit_arg = &store->run};
+    dlock_redis_options looking = {.url = redis_url, .name = "flashsale", .pool_max = LOOKING_POOL};
     if (dlock_redis_open(&redis, &store->redis, err, err_len) != 0 ||
+        dlock_redis_open(&looking, &store->looking, err, err_len) != 0 ||
         open_quorum(store, quorum_urls, err, err_len) != 0) {
         store_close(store);
         return -1;
@@ -113,6 +122,7 @@ void store_close(fs_store *store)
     dlock_redis_hang_up(store->clock_conn);
     dlock_redis_close(store->redis);
     health_free(&store->health);
+    dlock_redis_close(store->looking);
     for (struct store_outage *outage = atomic_load(&store->outages); outage;) {
         struct store_outage *before = outage->before;
         dlock_cancel_free(outage->cancel);

@@ -11,6 +11,7 @@
 #define FLASHSALE_STORE_H
 
 #include "lock/dlock.h"
+#include "server/store/server_run.h"
 
 #include <stdatomic.h>
 
@@ -18,7 +19,10 @@
 #include "server/store/health.h"
 
 typedef struct fs_store {
-    dlock_redis *redis;
+    dlock_redis *redis;   /* pinned to a run of the server; see server_run.h */
+    dlock_redis *looking; /* the same server, whichever run it is: to compare, and to halt */
+    server_run run;
+    atomic_bool run_changed; /* another run is being compared, and is not written to as yet */
     dlock_client *locks;
     dlock_redis *quorum[16]; /* independent servers for Redlock; none: `redis` alone */
     int quorum_len;

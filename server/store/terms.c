@@ -72,22 +72,35 @@ bool terms_keep_previous(const sale_terms *terms, const fs_store *store)
 
 /* ---- in Redis -------------------------------------------------------------------------------- */
 
-/* SALE_OK and the id, or SALE_NONE. */
-static sale_status read_pointer(const redisReply *reply, char ret[IDENT_MAX + 1])
+/* SALE_OK, _HALTED, _NONE, _DAMAGED; and what goes with it. */
+static sale_status read_pointer(const redisReply *reply, sale_current *ret)
 {
-    if (reply->type != REDIS_REPLY_STRING || !ident_ok(reply->str, reply->len))
+    memset(ret, 0, sizeof(*ret));
+    if (reply->type == REDIS_REPLY_NIL)
         return SALE_NONE;
-    snprintf(ret, IDENT_MAX + 1, "%s", reply->str);
-    return SALE_OK;
+    if (reply->type != REDIS_REPLY_STRING || reply->len > POINTER_MAX)
+        return SALE_DAMAGED;
+    memcpy(ret->text, reply->str, reply->len);
+    bool halted = halt_read(ret->text, &ret->halt);
+    if (!halted && !ident_ok(reply->str, reply->len))
+        return SALE_DAMAGED;
+    snprintf(ret->id, sizeof(ret->id), "%.*s", IDENT_MAX, halted ? ret->halt.sale : ret->text);
+    return halted ? SALE_HALTED : SALE_OK;
 }
 
 sale_status terms_in_force(fs_store *store, const char *item, int segment, dlock_time deadline,
-                           char ret[IDENT_MAX + 1])
+                           sale_current *ret)
 {
     sale_keys keys;
+    redisReply *reply = NULL;
     keys_name(&keys, item, segment, "");
-    redisReply *reply = store_read(store, deadline, WORDS("GET", keys.current));
-    sale_status status = reply ? read_pointer(reply, ret) : SALE_UNAVAILABLE;
+    dlock_redis_outcome outcome =
+        store_command(store, store_read_deadline(deadline), WORDS("GET", keys.current), &reply);
+    sale_status status = SALE_UNAVAILABLE;
+    if (outcome == DLOCK_REDIS_OK || outcome == DLOCK_REDIS_ERROR) /* of another type */
+        status = read_pointer(reply, ret);
+    else
+        store_log_failure(store, "read", dlock_redis_outcome_text(outcome));
     freeReplyObject(reply);
     return status;
 }
@@ -110,8 +123,11 @@ static bool read_chunk(dlock_redis_conn *conn, sale_pointer *pointers, int count
     for (int i = 0; good && i < count; i++) {
         redisReply *reply = NULL;
         good = dlock_redis_read(conn, deadline, &reply) != DLOCK_REDIS_UNKNOWN && reply;
-        if (good)
-            pointers[i].status = read_pointer(reply, pointers[i].id);
+        sale_current current;
+        if (good) {
+            pointers[i].status = read_pointer(reply, &current);
+            memcpy(pointers[i].id, current.id, sizeof(current.id));
+        }
         freeReplyObject(reply);
     }
     return good;
@@ -151,6 +167,7 @@ void terms_put(dlock_args *args, const sale_terms *terms)
     put_number(args, "hold_ms", terms->hold_ms);
     put_number(args, "segments", terms->segments);
     put_number(args, "previous_segments", terms->previous_segments);
+    put_number(args, "accepted", terms->accepted);
 }
 
 void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys,
@@ -164,39 +181,72 @@ void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys 
     dlock_args_int(args, known);
 }
 
-static int64_t number(const redisReply *hash, const char *name)
+/* False: not a number as terms_put() writes it, or not one from `least` to `most`. */
+static bool number(const redisReply *hash, const char *name, int64_t least, int64_t most,
+                   int64_t *ret)
 {
-    return strtoll(store_field(hash, name), NULL, 10);
+    char again[24];
+    const char *text = store_field(hash, name);
+    *ret = strtoll(text, NULL, 10);
+    snprintf(again, sizeof(again), "%lld", (long long)*ret);
+    return strcmp(text, again) == 0 && *ret >= least && *ret <= most;
 }
 
-static int segments(const redisReply *hash, const char *name)
+static bool read_numbers(const redisReply *hash, sale_terms *ret)
 {
-    int64_t count = number(hash, name);
-    return count < 0 || count > SEGMENTS_MAX ? 0 : (int)count;
+    int64_t segments = 0, before = 0;
+    bool good = number(hash, "initial", 0, INT64_MAX, &ret->initial) &&
+                number(hash, "per_user_limit", 0, INT64_MAX, &ret->per_user_limit) &&
+                number(hash, "lease_ms", 0, INT64_MAX, &ret->lease_ms) &&
+                number(hash, "wait_ms", 0, INT64_MAX, &ret->wait_ms) &&
+                number(hash, "hold_ms", 0, INT64_MAX, &ret->hold_ms) &&
+                number(hash, "segments", 0, SEGMENTS_MAX, &segments) &&
+                number(hash, "previous_segments", 0, SEGMENTS_MAX, &before) &&
+                number(hash, "accepted", 0, INT64_MAX, &ret->accepted);
+    ret->segments = (int)segments;
+    ret->previous_segments = (int)before;
+    return good;
 }
 
 static sale_status read_fields(const redisReply *hash, sale_terms *ret, char *err, size_t err_len)
 {
     const char *schema = store_field(hash, "schema"), *strategy = store_field(hash, "strategy");
-    const char *level = store_field(hash, "durability");
-    if (strcmp(schema, SCHEMA) != 0) {
+    const char *level = store_field(hash, "durability"), *previous = store_field(hash, "previous");
+    if (schema[0] != '\0' && strcmp(schema, SCHEMA) != 0) {
         snprintf(err, err_len, "the sale has schema '%s', this program knows " SCHEMA, schema);
         return SALE_UNREADABLE;
+    }
+    if (schema[0] == '\0' || strategy[0] == '\0' || !read_numbers(hash, ret) ||
+        (previous[0] != '\0' && !ident_ok(previous, strlen(previous)))) {
+        snprintf(err, err_len, "the sale's terms are missing or damaged");
+        return SALE_DAMAGED;
     }
     if (strlen(strategy) > STRATEGY_NAME_MAX || !durability_find(level, &ret->durability)) {
         snprintf(err, err_len, "the sale wants strategy '%s' and durability '%s'", strategy, level);
         return SALE_UNREADABLE;
     }
     memcpy(ret->strategy, strategy, strlen(strategy) + 1);
-    ret->initial = number(hash, "initial");
-    ret->per_user_limit = number(hash, "per_user_limit");
-    ret->lease_ms = number(hash, "lease_ms");
-    ret->wait_ms = number(hash, "wait_ms");
-    ret->hold_ms = number(hash, "hold_ms");
-    ret->segments = segments(hash, "segments");
-    snprintf(ret->previous, sizeof(ret->previous), "%s", store_field(hash, "previous"));
-    ret->previous_segments = segments(hash, "previous_segments");
+    snprintf(ret->previous, sizeof(ret->previous), "%s", previous);
     return SALE_OK;
+}
+
+sale_status terms_from(const redisReply *hash, const char *item, const char *id, sale_terms *ret,
+                       char *err, size_t err_len)
+{
+    memset(ret, 0, sizeof(*ret));
+    snprintf(ret->item, sizeof(ret->item), "%s", item);
+    snprintf(ret->id, sizeof(ret->id), "%s", id);
+    return read_fields(hash, ret, err, err_len);
+}
+
+bool terms_same(const sale_terms *a, const sale_terms *b)
+{
+    return strcmp(a->item, b->item) == 0 && strcmp(a->id, b->id) == 0 &&
+           strcmp(a->strategy, b->strategy) == 0 && strcmp(a->previous, b->previous) == 0 &&
+           a->initial == b->initial && a->per_user_limit == b->per_user_limit &&
+           a->lease_ms == b->lease_ms && a->wait_ms == b->wait_ms && a->hold_ms == b->hold_ms &&
+           a->durability == b->durability && a->segments == b->segments &&
+           a->previous_segments == b->previous_segments;
 }
 
 sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_time deadline,

@@ -8,14 +8,11 @@
 #ifndef FLASHSALE_TERMS_H
 #define FLASHSALE_TERMS_H
 
+#include "server/store/halt.h"
 #include "server/store/keys.h"
-#include "server/store/store.h"
 
 #define SEGMENTS_MAX      16
 #define STRATEGY_NAME_MAX 31
-
-/* A sale that has ended is kept for so long, its orders too. */
-#define TERMS_KEPT_S (24 * 3600)
 
 typedef enum durability {
     DURABILITY_MEMORY = 0, /* acknowledged when Redis has it in memory */
@@ -35,7 +32,12 @@ typedef struct sale_terms {
     durability durability;
     int segments;                 /* 0 unless sharded */
     char previous[IDENT_MAX + 1]; /* the sale before; empty = none */
-    int previous_segments;
+    int previous_segments;        /* the most that any sale before had: whoever takes this one up
+                                     closes them all, whichever sale they hold */
+    char replaces[IDENT_MAX + 1]; /* the halted sale in whose place it is to be started; not kept */
+    int64_t
+        accepted; /* how often the admin has said that it may go on, although Redis has forgotten
+                     something: by a resumption, or by a start in place of a halted sale */
 } sale_terms;
 
 const char *durability_name(durability level);
@@ -66,20 +68,30 @@ int64_t terms_units(const sale_terms *terms, int segment);
 typedef enum sale_status {
     SALE_OK = 0,
     SALE_NONE,       /* the item has no sale */
+    SALE_HALTED,     /* it must not sell before the admin says so; see halt.h */
+    SALE_DAMAGED,    /* the pointer or the terms are not what they were, or are no terms at all */
     SALE_UNREADABLE, /* it is there but not for this program: another schema, or a strategy that it
                         does not have */
     SALE_UNAVAILABLE /* Redis did not answer */
 } sale_status;
 
-/* The id of the sale in force under a tag, the item's own (SEGMENT_NONE) or a segment's. SALE_OK,
- * _NONE, _UNAVAILABLE. */
+/* What stands under a tag's pointer. */
+typedef struct sale_current {
+    char text[POINTER_MAX + 1]; /* as it stands there; "" = nothing */
+    char id[IDENT_MAX + 1];     /* of the sale in force, or of the halted one */
+    sale_halt halt;             /* SALE_HALTED */
+} sale_current;
+
+/* The sale in force under a tag, the item's own (SEGMENT_NONE) or a segment's. SALE_OK, _HALTED,
+ * _NONE, _DAMAGED, _UNAVAILABLE. Nobody else reads pointers, but for comparing (sale/sale_check.h).
+ */
 sale_status terms_in_force(fs_store *store, const char *item, int segment, dlock_time deadline,
-                           char ret[IDENT_MAX + 1]);
+                           sale_current *ret);
 
 /* An item, and what is known of its current sale. */
 typedef struct sale_pointer {
     char item[IDENT_MAX + 1];
-    sale_status status; /* SALE_OK, SALE_NONE */
+    sale_status status; /* SALE_OK, _HALTED, _NONE, _DAMAGED */
     char id[IDENT_MAX + 1];
 } sale_pointer;
 
@@ -92,6 +104,13 @@ bool terms_in_force_all(dlock_redis_conn *conn, sale_pointer *pointers, int coun
  * _UNAVAILABLE. Does not look whether this program has the strategy. */
 sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_time deadline,
                        sale_terms *ret, char *err, size_t err_len);
+
+/* The same from the hash's fields and values: SALE_OK, _DAMAGED, _UNREADABLE. */
+sale_status terms_from(const redisReply *hash, const char *item, const char *id, sale_terms *ret,
+                       char *err, size_t err_len);
+
+/* Whether two are the same terms of the same sale, whatever the admin has accepted. */
+bool terms_same(const sale_terms *a, const sale_terms *b);
 
 /* Appends the fields and values of the hash. */
 void terms_put(dlock_args *args, const sale_terms *terms);

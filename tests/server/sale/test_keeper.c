@@ -143,9 +143,9 @@ static void disk_is_kept_or_not_sold_from(void **state)
         fx_start_sale(server, "D2", "'stock':5");
         fx_expect(server, 201, "POST /buy?item=D2&user=u1");
         has(fx_expect(server, 200, "GET /readyz"), "not sold: D1 durability_lost");
-        fx_redis_do(durable, "DEL fs:{D2}:sale"); /* so that D1 is alone again */
         fx_redis_do(durable, "CONFIG SET %s %s", s[0], s[2]);
         await(server, buy, 201, "");
+        fx_start_sale(server, "D2", "'stock':5,'durability':'disk'"); /* nothing is sold again */
         await_ready(server);
     }
     fx_server_kill(server);

@@ -1,0 +1,81 @@
+/* resume.c - POST /sales/resume: the admin says that a halted sale may go on, in so many words. */
+#include "server/api/routes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/base/json.h"
+#include "server/base/log.h"
+#include "server/sale/sale_resume.h"
+
+typedef struct resume_request {
+    char item[IDENT_MAX + 1];
+    char sale[IDENT_MAX + 1];
+    int64_t lost_orders;
+} resume_request;
+
+/* All three are needed. */
+static bool read_request(const api_request *http, resume_request *ret, char *err, size_t err_len)
+{
+    json_field fields[] = {
+        {.name = "item", .text = ret->item, .text_len = sizeof(ret->item)},
+        {.name = "sale", .text = ret->sale, .text_len = sizeof(ret->sale)},
+        {.name = "lost_orders", .number = &ret->lost_orders, .least = 0, .most = INT32_MAX},
+        {.name = NULL},
+    };
+    if (!json_read(http->body, http->body_len, fields, err, err_len))
+        return false;
+    if (fields[0].found && fields[1].found && fields[2].found &&
+        ident_ok(ret->item, strlen(ret->item)) && ident_ok(ret->sale, strlen(ret->sale)))
+        return true;
+    snprintf(err, err_len,
+             "'item', 'sale' (1 to 64 of [A-Za-z0-9_-]) and 'lost_orders' are needed, "
+             "as 'sale_rolled_back' tells them");
+    return false;
+}
+
+static void answer_resumed(const resume_request *request, const sale_halt *halt, api_reply *reply)
+{
+    char lost[24];
+    snprintf(lost, sizeof(lost), "%lld", (long long)request->lost_orders);
+    log_event(LOG_WARN, "sale_resumed", "item", request->item, "sale", request->sale, "lost_orders",
+              lost, NULL);
+    text_printf(reply_json(reply, 200),
+                "{\"item\":\"%s\",\"sale\":\"%s\",\"known\":%lld,\"found\":%lld,"
+                "\"lost_orders\":%s,\"order_numbers_given_again\":%s}\n",
+                request->item, request->sale, (long long)halt->known, (long long)halt->found, lost,
+                lost);
+}
+
+void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
+{
+    char err[256];
+    resume_request request;
+    sale_halt halt;
+    if (!auth_admit(api->auth, http->authorization, reply))
+        return;
+    if (!read_request(http, &request, err, sizeof(err))) {
+        problem(reply, 400, "bad_sale", err);
+        return;
+    }
+    switch (sale_resume(api->store, request.item, request.sale, request.lost_orders, &halt)) {
+    case RESUME_OK:
+        sale_table_refresh(api->sales, request.item, dlock_in_ms(RESUME_MS));
+        answer_resumed(&request, &halt, reply);
+        break;
+    case RESUME_NOT_HALTED:
+        problem(reply, 409, "sale_not_halted", "the item's sale is not halted");
+        break;
+    case RESUME_OTHER:
+        api_halted(reply, 409, "sale_halted",
+                   "another sale is halted, or has lost another number of orders", &halt);
+        break;
+    case RESUME_GONE:
+        problem(reply, 409, "sale_gone",
+                "something of the sale is missing or damaged in Redis, so it can not go on: start "
+                "another with 'replaces'");
+        break;
+    default:
+        problem_later(reply, "store_unavailable", "Redis did not answer; ask again");
+    }
+}

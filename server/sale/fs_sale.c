@@ -1,0 +1,70 @@
+/* fs_sale.c - opening and closing a sale in this process, and its line of descent. */
+#include "server/sale/fs_sale.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/strategies/registry.h"
+
+/* NULL and a sentence in err. */
+static fs_sale *open_strategy(fs_store *store, const sale_terms *terms, const fs_strategy *strategy,
+                              char *err, size_t err_len)
+{
+    int count = terms_key_sets(terms);
+    fs_sale *sale = calloc(1, sizeof(*sale) + (size_t)count * sizeof(sale_keys));
+    if (!sale) {
+        snprintf(err, err_len, "out of memory");
+        return NULL;
+    }
+    for (int k = 0; k < count; k++)
+        terms_keys(terms, k, &sale->keys[k]);
+    sale->open_sale = (open_sale){*terms, strategy, store, count, sale->keys, sale->known_number};
+    if (strategy->open && strategy->open(&sale->open_sale, &sale->state, err, err_len) != 0) {
+        free(sale);
+        return NULL;
+    }
+    return sale;
+}
+
+sale_status fs_sale_open(fs_store *store, const char *item, const char *id, dlock_time deadline,
+                         fs_sale **ret, char *err, size_t err_len)
+{
+    sale_terms terms;
+    sale_status status = terms_read(store, item, id, deadline, &terms, err, err_len);
+    const fs_strategy *strategy = status == SALE_OK ? strategy_find(terms.strategy) : NULL;
+    if (status == SALE_OK && !strategy) {
+        snprintf(err, err_len, "the sale wants strategy '%s' and durability '%s'", terms.strategy,
+                 durability_name(terms.durability));
+        status = SALE_UNREADABLE;
+    }
+    if (status != SALE_OK)
+        return status;
+    *ret = open_strategy(store, &terms, strategy, err, err_len);
+    return *ret ? SALE_OK : SALE_UNREADABLE;
+}
+
+void fs_sale_close(fs_sale *sale)
+{
+    if (sale->open_sale.strategy->close)
+        sale->open_sale.strategy->close(sale->state);
+    free(sale);
+}
+
+sale_status fs_sale_descends(const fs_sale *sale, const char *remembered, dlock_time deadline)
+{
+    char err[256];
+    const fs_store *store = sale->open_sale.store;
+    sale_terms at = sale->open_sale.terms;
+    while (at.accepted == 0 && strcmp(at.previous, remembered) > 0) {
+        sale_terms before;
+        sale_status status = terms_read(sale->open_sale.store, at.item, at.previous, deadline,
+                                        &before, err, sizeof(err));
+        if (status == SALE_UNAVAILABLE)
+            return status;
+        if (status != SALE_OK) /* no wonder, if it is not kept any more */
+            return terms_keep_previous(&at, store) ? SALE_NONE : SALE_OK;
+        at = before;
+    }
+    return at.accepted > 0 || strcmp(at.previous, remembered) == 0 ? SALE_OK : SALE_NONE;
+}

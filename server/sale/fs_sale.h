@@ -1,0 +1,42 @@
+/*
+ * fs_sale.h - one sale as this process has it: how it is opened, and whether it may be the item's
+ * current one at all.
+ */
+#ifndef FLASHSALE_FS_SALE_H
+#define FLASHSALE_FS_SALE_H
+
+#include "server/selling/strategy.h"
+
+#include <stdatomic.h>
+
+/* Its terms, its keys and its strategy at work. */
+typedef struct fs_sale {
+    open_sale open_sale;
+    void *state;                   /* of the strategy */
+    _Atomic int64_t sold_out_us;   /* dlock_now() when zero units were last read; 0 = never */
+    _Atomic(const char *) trouble; /* the code of why it can not be sold from; NULL = it can, as far
+                                      as is known */
+    atomic_int standing; /* SALE_OK; SALE_HALTED, SALE_DAMAGED: nothing is sold in it now */
+    atomic_int refs;
+    struct fs_sale *next_retired; /* the table's */
+    _Atomic int64_t known_number[SEGMENTS_MAX];
+    sale_keys keys[]; /* open_sale.key_sets of them */
+} fs_sale;
+
+/* Reads the terms of the item's sale `id`, which must be for this program, and opens its strategy.
+ * SALE_OK and *ret; SALE_DAMAGED, _UNREADABLE, _UNAVAILABLE and a sentence in err. */
+sale_status fs_sale_open(fs_store *store, const char *item, const char *id, dlock_time deadline,
+                         fs_sale **ret, char *err, size_t err_len);
+
+/* Nobody may be using it. */
+void fs_sale_close(fs_sale *sale);
+
+/*
+ * Whether a sale follows from the one that is remembered: by the sales that each names as its
+ * previous one, as far as they are kept; or because the admin has accepted that something was lost
+ * in between. SALE_OK; SALE_NONE, it does not, so it was started in a shop that had forgotten;
+ * SALE_UNAVAILABLE.
+ */
+sale_status fs_sale_descends(const fs_sale *sale, const char *remembered, dlock_time deadline);
+
+#endif

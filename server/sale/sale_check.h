@@ -1,0 +1,47 @@
+/*
+ * sale_check.h - comparing what this process remembers of a sale with what Redis has of it.
+ *
+ * A process remembers which sale is the item's current one, its terms, and the highest order number
+ * that it has seen in each segment. A Redis that came back empty or older, or lost the pointer to
+ * the sale, has less than that; then the sale is halted (store/halt.h). What is damaged heals when
+ * it is mended, and halts nothing.
+ *
+ * Looking and halting go through the store's connection that is not pinned to a run of the server
+ * (store/server_run.h): who must not write to a server before it has compared, compares by it.
+ */
+#ifndef FLASHSALE_SALE_CHECK_H
+#define FLASHSALE_SALE_CHECK_H
+
+#include "server/selling/open_sale.h"
+#include "server/store/halt.h"
+
+#define CHECK_CFG "damaged cfg or sale"
+
+typedef enum sale_verdict {
+    CHECK_SOUND = 0,
+    CHECK_NEXT,       /* the item has another sale, `next`; or this one, but to be taken up anew. If
+                         `halt` names a sale, that one is halted */
+    CHECK_DAMAGED,    /* `detail` says what; CHECK_CFG: the terms or the pointer */
+    CHECK_HALTED,     /* `halt` says why; if need be it has been halted just now */
+    CHECK_UNAVAILABLE /* Redis did not answer, or something has changed meanwhile */
+} sale_verdict;
+
+typedef struct sale_checked {
+    sale_verdict verdict;
+    char next[IDENT_MAX + 1];
+    char detail[96];
+    sale_halt halt;
+} sale_checked;
+
+/* Compares, halts what is behind, and remembers the orders found where nothing is amiss. */
+void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret);
+
+/* Halts a sale for which the pointer is lost, or that does not belong to the one remembered; `lost`
+ * orders are known to be gone with that one. CHECK_HALTED or CHECK_UNAVAILABLE. */
+void sale_halt_foreign(const open_sale *sale, const char *why, int64_t lost, dlock_time deadline,
+                       sale_checked *ret);
+
+/* All orders that this process has seen in the sale. */
+int64_t sale_known_orders(const open_sale *sale);
+
+#endif

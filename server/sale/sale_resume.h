@@ -1,0 +1,27 @@
+/*
+ * sale_resume.h - the admin lets a halted sale go on, knowing how many orders it has lost.
+ *
+ * The orders that are left stay, and so does the stock that is left; the numbers of the lost orders
+ * are given again. Every instance takes the sale up anew: what it remembered of it is void.
+ */
+#ifndef FLASHSALE_SALE_RESUME_H
+#define FLASHSALE_SALE_RESUME_H
+
+#include "server/store/terms.h"
+
+#define RESUME_MS 4000 /* it is answered in this time */
+
+typedef enum resume_status {
+    RESUME_OK = 0,
+    RESUME_NOT_HALTED, /* the item's sale is not halted, or has none */
+    RESUME_OTHER, /* another sale is halted, or another number of orders is lost: `halt` tells */
+    RESUME_GONE,  /* something of the sale is missing in Redis, so that it can not go on */
+    RESUME_UNAVAILABLE, /* Redis did not answer; perhaps resumed in part: ask again */
+} resume_status;
+
+/* Lets the item's halted sale go on, if it has this id and has lost so many orders. *halt is what
+ * stood there, with RESUME_OK and RESUME_OTHER. */
+resume_status sale_resume(fs_store *store, const char *item, const char *sale, int64_t lost_orders,
+                          sale_halt *halt);
+
+#endif

@@ -1,0 +1,194 @@
+/*
+ * sale_take_up.c - what becomes of an item when Redis is asked about its sale: it goes on, it is
+ * damaged or halted, or another is taken up in its place.
+ */
+#include "server/sale/sale_table.h"
+
+#include <string.h>
+
+#include "server/base/log.h"
+#include "server/sale/sale_check.h"
+#include "server/sale/sale_start.h"
+
+/* ---- what was found -------------------------------------------------------------------------- */
+
+/* Scripts see for themselves what is wrong with the stock that they sell from, and what is mended
+ * is sold at once. They do not see the terms, nor another segment. */
+static bool is_seen_by_scripts(const fs_sale *sale, const sale_checked *checked)
+{
+    return sale->open_sale.terms.segments == 0 && strcmp(checked->detail, CHECK_CFG) != 0;
+}
+
+static sale_status conclude(sale_table *table, fs_sale *sale, const sale_checked *checked)
+{
+    switch (checked->verdict) {
+    case CHECK_SOUND:
+        atomic_store(&sale->trouble, NULL);
+        return sale_table_stands(table, sale, SALE_OK, NULL);
+    case CHECK_HALTED:
+        return sale_table_stands(table, sale, SALE_HALTED, &checked->halt);
+    case CHECK_DAMAGED:
+        atomic_store(&sale->trouble, "sale_damaged");
+        if (!is_seen_by_scripts(sale, checked))
+            sale_table_stands(table, sale, SALE_DAMAGED, NULL);
+        return SALE_DAMAGED;
+    default:
+        return SALE_UNAVAILABLE;
+    }
+}
+
+/* A sale that is not the one to come after the one remembered: it is halted before anybody here has
+ * sold in it. */
+static sale_status take_up_foreign(sale_table *table, fs_sale *now, const open_sale *remembered,
+                                   dlock_time deadline)
+{
+    sale_checked checked;
+    sale_halt_foreign(&now->open_sale, HALT_ROLLED_BACK, sale_known_orders(remembered), deadline,
+                      &checked);
+    if (checked.verdict != CHECK_HALTED) {
+        fs_sale_close(now);
+        return SALE_UNAVAILABLE;
+    }
+    sale_table_replace(table, now->open_sale.terms.item, now);
+    return sale_table_stands(table, now, SALE_HALTED, &checked.halt);
+}
+
+/* Takes up the item's sale `id`: the one in force, or a halted one. */
+static sale_status load(sale_table *table, const char *item, const char *id, bool halted,
+                        const open_sale *remembered, dlock_time deadline)
+{
+    char err[256] = "";
+    fs_sale *now = NULL;
+    sale_status status =
+        fs_sale_open(sale_table_store(table), item, id, deadline, &now, err, sizeof(err));
+    if (status != SALE_OK) {
+        LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
+        if (status == SALE_UNREADABLE)
+            sale_table_replace(table, item, NULL); /* the sale before is over all the same */
+        return status;
+    }
+    if (remembered && !halted && strcmp(remembered->terms.id, id) != 0)
+        status = fs_sale_descends(now, remembered->terms.id, deadline);
+    if (status == SALE_NONE)
+        return take_up_foreign(table, now, remembered, deadline);
+    if (status == SALE_OK && !halted)
+        status = sale_start_segments(sale_table_store(table), &now->open_sale.terms, deadline);
+    if (status == SALE_UNAVAILABLE) {
+        fs_sale_close(now);
+        return status;
+    }
+    sale_checked checked;
+    sale_check(&now->open_sale, deadline, &checked);
+    sale_table_replace(table, item, now);
+    log_event(LOG_INFO, "sale_in_force", "item", item, "sale", id, "strategy",
+              now->open_sale.terms.strategy, NULL);
+    status = conclude(table, now, &checked);
+    return checked.verdict == CHECK_NEXT ? SALE_OK : status;
+}
+
+static sale_status load_halted(sale_table *table, const char *item, const sale_halt *halt,
+                               const open_sale *remembered, dlock_time deadline)
+{
+    sale_status status = load(table, item, halt->sale, true, remembered, deadline);
+    return status == SALE_DAMAGED || status == SALE_UNREADABLE
+               ? sale_table_remember_halt(table, item, halt)
+               : status;
+}
+
+/* There is no pointer, but there was a sale: `halt` names it. It is halted as it is taken up; or,
+ * if it can not be, here. */
+static sale_status take_up_lost(sale_table *table, const char *item, sale_halt *halt,
+                                dlock_time deadline)
+{
+    char pointer[POINTER_MAX + 1];
+    sale_status status = load(table, item, halt->sale, true, NULL, deadline);
+    if (status != SALE_DAMAGED && status != SALE_UNREADABLE)
+        return status;
+    if (!halt_write(sale_table_store(table)->redis, item, SEGMENT_NONE, "", halt, NULL, pointer) ||
+        !halt_read(pointer, halt))
+        return SALE_UNAVAILABLE;
+    return sale_table_remember_halt(table, item, halt);
+}
+
+/* Nothing is remembered of the item, but perhaps a halt. The latest sale is asked for first: one
+ * that is being started just now writes both at once. */
+static sale_status find_out(sale_table *table, const char *item, dlock_time deadline)
+{
+    fs_store *store = sale_table_store(table);
+    sale_current found;
+    sale_halt halt = {.why = HALT_LOST, .instance = "-"};
+    bool lost = sale_table_halt(table, item, &halt);
+    sale_status status = terms_in_force(store, item, SEGMENT_NONE, deadline, &found);
+    if (status == SALE_NONE) { /* mostly there is a sale, so this is asked when there is none */
+        lost = lost || halt_latest(store->redis, item, deadline, halt.sale);
+        status = terms_in_force(store, item, SEGMENT_NONE, deadline, &found);
+    }
+    if (status == SALE_OK)
+        return load(table, item, found.id, false, NULL, deadline);
+    if (status == SALE_HALTED)
+        return load_halted(table, item, &found.halt, NULL, deadline);
+    return status == SALE_NONE && lost ? take_up_lost(table, item, &halt, deadline) : status;
+}
+
+/* Compares the item's sale with what Redis has, and takes up another that is in force instead. */
+static int refresh(void *arg, const char *item, dlock_time deadline)
+{
+    sale_table *table = arg;
+    fs_sale *sale;
+    sale_checked checked;
+    if (!sale_table_take(table, item, &sale))
+        return find_out(table, item, deadline);
+    const open_sale *open = &sale->open_sale;
+    sale_check(open, deadline, &checked);
+    sale_status status;
+    if (checked.verdict != CHECK_NEXT)
+        status = conclude(table, sale, &checked);
+    else if (checked.halt.sale[0] != '\0')
+        status = load_halted(table, item, &checked.halt, open, deadline);
+    else
+        status = load(table, item, checked.next, false, open, deadline);
+    if (checked.verdict == CHECK_NEXT && status == SALE_DAMAGED)
+        sale_table_stands(table, sale, SALE_DAMAGED, NULL);
+    sale_table_put(sale);
+    return status;
+}
+
+/* Only compares. */
+static int compare(void *arg, const char *item, dlock_time deadline)
+{
+    sale_table *table = arg;
+    fs_sale *sale;
+    sale_checked checked;
+    if (!sale_table_take(table, item, &sale))
+        return SALE_OK; /* nothing is remembered */
+    sale_check(&sale->open_sale, deadline, &checked);
+    if (checked.verdict != CHECK_NEXT)
+        conclude(table, sale, &checked);
+    sale_table_put(sale);
+    return checked.verdict == CHECK_UNAVAILABLE ? SALE_UNAVAILABLE : SALE_OK;
+}
+
+bool sale_table_compare(sale_table *table, const char *item, dlock_time deadline)
+{
+    return single_flight_do(sale_table_flights(table), item, FLIGHT_FRESH, deadline, compare, table,
+                            SALE_UNAVAILABLE) == SALE_OK;
+}
+
+/* ---- for everybody --------------------------------------------------------------------------- */
+
+sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline)
+{
+    return (sale_status)single_flight_do(sale_table_flights(table), item, FLIGHT_FRESH, deadline,
+                                         refresh, table, SALE_UNAVAILABLE);
+}
+
+sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret)
+{
+    if (sale_table_take(table, item, ret))
+        return SALE_OK;
+    sale_status status = (sale_status)single_flight_do(sale_table_flights(table), item, FLIGHT_ANY,
+                                                       deadline, refresh, table, SALE_UNAVAILABLE);
+    if (sale_table_take(table, item, ret))
+        return SALE_OK;
+    return status == SALE_OK ? SALE_UNAVAILABLE : status;
+}

@@ -1,0 +1,113 @@
+/* halt.c - the words of a halt, and the scripts that write them and put the sale back. */
+#include "server/store/halt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/store/halt.lua.h"
+#include "server/store/resume.lua.h"
+
+#define WRITE_MS 1000 /* for one tag */
+
+/* Halting makes a sale safe, so it is not refused for want of memory. */
+static dlock_script halt_script = DLOCK_SCRIPT("halt", "#!lua flags=allow-oom\n" HALT_LUA);
+static dlock_script resume_script = DLOCK_SCRIPT("resume", "#!lua\n" RESUME_LUA);
+
+bool halt_read(const char *pointer, sale_halt *ret)
+{
+    char end;
+    sale_halt halt;
+    memset(&halt, 0, sizeof(halt));
+    if (sscanf(pointer, "%64s %15s %" SCNd64 " %" SCNd64 " %64s %" SCNd64 "%c", halt.sale, halt.why,
+               &halt.known, &halt.found, halt.instance, &halt.time_us, &end) != 6 ||
+        !ident_ok(halt.sale, strlen(halt.sale)) ||
+        (strcmp(halt.why, HALT_ROLLED_BACK) != 0 && strcmp(halt.why, HALT_LOST) != 0))
+        return false;
+    *ret = halt;
+    return true;
+}
+
+int64_t halt_lost_orders(const sale_halt *halt)
+{
+    return halt->known > halt->found ? halt->known - halt->found : 0;
+}
+
+/* The reply's text into `pointer`. False: not answered as it should be. */
+static bool call(dlock_redis *redis, dlock_script *script, int keys, dlock_args *args,
+                 char pointer[POINTER_MAX + 1])
+{
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome =
+        dlock_redis_eval(redis, script, keys, args, dlock_in_ms(WRITE_MS), &reply);
+    bool good = outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_STRING;
+    if (good)
+        snprintf(pointer, POINTER_MAX + 1, "%s", reply->str);
+    freeReplyObject(reply);
+    dlock_args_free(args);
+    return good;
+}
+
+bool halt_write(dlock_redis *redis, const char *item, int segment, const char *expected,
+                const sale_halt *halt, const char *older, char pointer[POINTER_MAX + 1])
+{
+    sale_keys keys, old;
+    dlock_args args;
+    keys_name(&keys, item, segment, halt->sale);
+    dlock_args_init(&args);
+    dlock_args_text(&args, keys.current);
+    dlock_args_text(&args, keys.latest);
+    dlock_args_text(&args, keys.ledger);
+    int count = 3;
+    if (older) {
+        keys_name(&old, item, segment, older);
+        count += keys_put_leftovers(&args, &old);
+    }
+    dlock_args_text(&args, expected);
+    dlock_args_text(&args, halt->sale);
+    dlock_args_text(&args, halt->why);
+    dlock_args_int(&args, halt->known);
+    dlock_args_int(&args, halt->found);
+    dlock_args_text(&args, halt->instance);
+    dlock_args_int(&args, TERMS_KEPT_S);
+    return call(redis, &halt_script, count, &args, pointer);
+}
+
+halt_end halt_lift(fs_store *store, const char *item, int segment, const char *expected,
+                   const char *sale)
+{
+    char pointer[POINTER_MAX + 1];
+    sale_keys keys;
+    dlock_args args;
+    keys_name(&keys, item, segment, sale);
+    dlock_args_init(&args);
+    dlock_args_text(&args, keys.current);
+    dlock_args_text(&args, keys.cfg);
+    dlock_args_text(&args, expected);
+    dlock_args_text(&args, sale);
+    dlock_args_text(&args, segment == SEGMENT_NONE ? "1" : "0");
+    if (!call(store->redis, &resume_script, 2, &args, pointer))
+        return HALT_UNAVAILABLE;
+    if (strcmp(pointer, "gone") == 0)
+        return HALT_GONE;
+    return strcmp(pointer, sale) == 0 ? HALT_OVER : HALT_CHANGED;
+}
+
+bool halt_latest(dlock_redis *redis, const char *item, dlock_time deadline, char ret[IDENT_MAX + 1])
+{
+    sale_keys keys;
+    dlock_args args;
+    redisReply *reply = NULL;
+    keys_name(&keys, item, SEGMENT_NONE, "");
+    dlock_args_init(&args);
+    dlock_args_text(&args, "GET");
+    dlock_args_text(&args, keys.latest);
+    bool good =
+        dlock_redis_command(redis, keys.latest, &args, deadline, &reply) == DLOCK_REDIS_OK &&
+        reply->type == REDIS_REPLY_STRING && ident_ok(reply->str, reply->len);
+    if (good)
+        snprintf(ret, IDENT_MAX + 1, "%s", reply->str);
+    freeReplyObject(reply);
+    dlock_args_free(&args);
+    return good;
+}

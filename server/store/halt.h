@@ -1,0 +1,63 @@
+/*
+ * halt.h - a halted sale: one that must not sell until the admin says so in so many words, because
+ * Redis has forgotten something that was acknowledged.
+ *
+ * It needs no key of its own. Under `fs:{tag}:sale` stands a sale's id; of a halted sale there
+ * stands
+ *
+ *     <sale> <why> <known> <found> <instance> <time_us>
+ *
+ * which no selling script takes for the id of its sale, so each of them answers "closed" with
+ * nothing written. Of a sharded sale every segment's pointer says so, the item's own last.
+ */
+#ifndef FLASHSALE_HALT_H
+#define FLASHSALE_HALT_H
+
+#include "server/store/keys.h"
+#include "server/store/store.h"
+
+/* What stands under a pointer, a sale's id or the words of a halt, has at most so many characters.
+ */
+#define POINTER_MAX      255
+
+#define HALT_ROLLED_BACK "rolled_back" /* orders are missing, or the sale itself */
+#define HALT_LOST        "lost"        /* the pointer was, beside the remains of a sale */
+
+typedef struct sale_halt {
+    char sale[IDENT_MAX + 1]; /* "" = not halted */
+    char why[16];
+    int64_t known;                /* orders that were acknowledged, as far as anybody remembers */
+    int64_t found;                /* orders that are left */
+    char instance[IDENT_MAX + 1]; /* that noticed */
+    int64_t time_us;              /* Unix time by Redis's clock */
+} sale_halt;
+
+/* Reads what stands under a pointer. False: not the words of a halt. */
+bool halt_read(const char *pointer, sale_halt *ret);
+
+int64_t halt_lost_orders(const sale_halt *halt);
+
+/* Writes the words under the tag, provided that `expected` stands there ("" = nothing). The orders
+ * in the tag's own ledger are added to halt->found, and `known` is at least as much; the time is
+ * Redis's. `older`: a sale whose keys expire then; NULL = none. What stands there then goes into
+ * `pointer`. False: not answered, or not to be written. */
+bool halt_write(dlock_redis *redis, const char *item, int segment, const char *expected,
+                const sale_halt *halt, const char *older, char pointer[POINTER_MAX + 1]);
+
+typedef enum halt_end {
+    HALT_OVER = 0,   /* the sale is the current one again */
+    HALT_CHANGED,    /* something else stood there; nothing was done */
+    HALT_GONE,       /* the sale's terms are not there; nothing was done */
+    HALT_UNAVAILABLE /* not answered; perhaps done */
+} halt_end;
+
+/* Puts the sale in the halt's place, provided that `expected` stands there. */
+halt_end halt_lift(fs_store *store, const char *item, int segment, const char *expected,
+                   const char *sale);
+
+/* The latest sale ever started under the item's own tag, as Redis has it. SALE ids only rise, and
+ * this one stays when the pointer is lost. False: none, or not answered. */
+bool halt_latest(dlock_redis *redis, const char *item, dlock_time deadline,
+                 char ret[IDENT_MAX + 1]);
+
+#endif
