@@ -47,7 +47,7 @@ void dlock_redis_hear(const char *answer);
 bool dlock_redis_wait_fd(int fd, short events, dlock_time deadline);
 
 /* The first words on a new connection (introduce.c). False: it is not to be used, and
- * dlock_redis_last_error() says why. *well: it works, but this run of the server is not admitted. */
+ * dlock_redis_last_error() says why. *well: it works, but not this run of the server. */
 bool dlock_redis_introduce(dlock_redis_conn *conn, dlock_time deadline, bool *well);
 
 #endif

@@ -2,7 +2,7 @@
  * admission.h - a server that is another run than before, and when it may be written to.
  *
  * Redis restarted, or another took its place: it may be empty, or older. Nobody writes to it (see
- * store/server_run.h) until
+ * redis/server_run.h) until
  *
  *   1. this process has compared all its sales with it, and halted those that are behind;
  *   2. OBJECT_MS have passed, so that the other processes could do the same: one may have seen

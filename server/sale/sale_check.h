@@ -7,7 +7,7 @@
  * it is mended, and halts nothing.
  *
  * Looking and halting go through the store's connection that is not pinned to a run of the server
- * (store/server_run.h): who must not write to a server before it has compared, compares by it.
+ * (redis/server_run.h): who must not write to a server before it has compared, compares by it.
  */
 #ifndef FLASHSALE_SALE_CHECK_H
 #define FLASHSALE_SALE_CHECK_H

@@ -18,7 +18,7 @@
 #define FLASHSALE_SERVER_CHECK_H
 
 #include "lock/dlock_redis.h"
-#include "server/store/health.h"
+#include "server/redis/health.h"
 
 typedef struct server_check {
     bool found[TROUBLES]; /* of TROUBLE_REFUSES, _MAY_EVICT and _NO_DISK */

@@ -11,12 +11,12 @@
 #define FLASHSALE_STORE_H
 
 #include "lock/dlock.h"
-#include "server/store/server_run.h"
+#include "server/redis/server_run.h"
 
 #include <stdatomic.h>
 
-#include "server/store/clock.h"
-#include "server/store/health.h"
+#include "server/redis/clock.h"
+#include "server/redis/health.h"
 
 typedef struct fs_store {
     dlock_redis *redis;   /* pinned to a run of the server; see server_run.h */

@@ -1,5 +1,5 @@
 /* health.c - the four troubles, and Redis's words. */
-#include "server/store/health.h"
+#include "server/redis/health.h"
 
 #include <stdio.h>
 #include <string.h>

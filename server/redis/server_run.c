@@ -1,5 +1,5 @@
 /* server_run.c - the admitted run, and the question to the server. */
-#include "server/store/server_run.h"
+#include "server/redis/server_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

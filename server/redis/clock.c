@@ -4,7 +4,7 @@
  * Clocks drift, so what is known becomes less exact with time, by one part in a thousand here,
  * which is more than any clock does. A sample that contradicts it means that Redis's clock was set.
  */
-#include "server/store/clock.h"
+#include "server/redis/clock.h"
 
 #define DRIFT 1000
 
