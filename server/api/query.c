@@ -90,7 +90,7 @@ query_fault query_add_json(fs_query *query, const char *text, size_t len, char *
     json_target to = {.query = query, .fault = QUERY_FINE, .err = err, .err_len = err_len};
     if (json_each(text, len, take_member, &to) || to.fault != QUERY_FINE)
         return to.fault;
-    snprintf(err, err_len, "the body must be one JSON object");
+    snprintf(err, err_len, "the body must be one flat JSON object");
     return QUERY_NOT_OBJECT;
 }
 

@@ -57,20 +57,37 @@ static bool read_members(const cJSON *object, json_field *fields, char *err, siz
     return true;
 }
 
-/* cJSON ends strings at an escaped NUL and reads "01" as 1: refuse both by their text. */
-static bool has_traps(const char *body, size_t len)
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* What cJSON would take, seen in the text: it ends strings at an escaped NUL, reads "01" as 1, and
+ * calls itself for every bracket, up to a thousand deep, on a thread's small stack. *integers:
+ * whether each number is spelt as one, for cJSON reads "1.0" and "1e0" as 1. */
+static bool has_traps(const char *body, size_t len, bool *integers)
 {
     bool in_string = false;
+    int objects = 0;
+    *integers = true;
     for (size_t i = 0; i < len; i++) {
-        if (body[i] == '\0' || (i + 6 <= len && memcmp(body + i, "\\u0000", 6) == 0))
+        char c = body[i];
+        bool behind_digit = i > 0 && is_digit(body[i - 1]);
+        if (c == '\0' || (i + 6 <= len && memcmp(body + i, "\\u0000", 6) == 0))
             return true;
-        if (body[i] == '\\')
+        if (c == '\\')
             i++;
-        else if (body[i] == '"')
+        else if (c == '"')
             in_string = !in_string;
-        else if (!in_string && body[i] == '0' && i + 1 < len && body[i + 1] >= '0' &&
-                 body[i + 1] <= '9' && (i == 0 || !strchr("0123456789.eE+-", body[i - 1])))
+        else if (in_string)
+            continue;
+        else if (c == '[' || (c == '{' && ++objects > 1))
             return true;
+        else if (c == '0' && i + 1 < len && is_digit(body[i + 1]) &&
+                 (i == 0 || !strchr("0123456789.eE+-", body[i - 1])))
+            return true;
+        else if (behind_digit && strchr(".eE", c))
+            *integers = false;
     }
     return false;
 }
@@ -83,11 +100,12 @@ static bool is_end(const char *rest, const char *end)
     return rest == end;
 }
 
-/* The object that body[0..len) is, and nothing else; NULL: it is not. */
-static cJSON *parse(const char *body, size_t len)
+/* The flat object that body[0..len) is, and nothing else; NULL: it is not. */
+static cJSON *parse(const char *body, size_t len, bool *integers)
 {
     const char *end = NULL;
-    cJSON *object = has_traps(body, len) ? NULL : cJSON_ParseWithLengthOpts(body, len, &end, 0);
+    cJSON *object =
+        has_traps(body, len, integers) ? NULL : cJSON_ParseWithLengthOpts(body, len, &end, 0);
     if (cJSON_IsObject(object) && end && is_end(end, body + len))
         return object;
     cJSON_Delete(object);
@@ -99,24 +117,28 @@ bool json_read(const char *body, size_t len, json_field *fields, char *err, size
     for (json_field *field = fields; field->name; field++)
         field->found = false;
 
-    cJSON *object = parse(body, len);
+    bool integers;
+    cJSON *object = parse(body, len, &integers);
     if (!object)
-        snprintf(err, err_len, "the body must be one JSON object");
+        snprintf(err, err_len, "the body must be one flat JSON object");
     bool good = object && read_members(object, fields, err, err_len);
+    if (good && !integers)
+        snprintf(err, err_len, "a number must be written in digits alone");
     cJSON_Delete(object);
-    return good;
+    return good && integers;
 }
 
 bool json_each(const char *body, size_t len, json_member *each, void *arg)
 {
-    cJSON *object = parse(body, len);
+    bool integers;
+    cJSON *object = parse(body, len, &integers);
     const cJSON *member;
     bool good = object != NULL;
     cJSON_ArrayForEach(member, object)
     {
         char digits[24];
         const char *value = cJSON_IsString(member) ? member->valuestring : NULL;
-        if (cJSON_IsNumber(member) && fabs(member->valuedouble) < 1e15 &&
+        if (cJSON_IsNumber(member) && integers && fabs(member->valuedouble) < 1e15 &&
             member->valuedouble == floor(member->valuedouble)) {
             snprintf(digits, sizeof(digits), "%.0f", member->valuedouble);
             value = digits;

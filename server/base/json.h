@@ -2,7 +2,8 @@
  * json.h - reading a flat JSON object strictly. Nothing is guessed and nothing is ignored.
  *
  * Refused: anything behind the object, NUL bytes, members that are not asked for or come twice,
- * names in another case, fractions, numbers out of range, values of another type, nesting.
+ * names in another case, numbers that are not digits alone (1.0, 1e0) or out of range, values of
+ * another type, nesting.
  */
 #ifndef FLASHSALE_JSON_H
 #define FLASHSALE_JSON_H
@@ -25,7 +26,7 @@ typedef struct json_field {
 bool json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len);
 
 /* Called for each member in turn: a string, or a number as decimal digits; NULL for anything else,
- * a fraction for one. False ends the reading. */
+ * and for every number where one in the object is not digits alone. False ends the reading. */
 typedef bool json_member(void *arg, const char *name, const char *value, bool number);
 
 /* Reads the object body[0..len) member by member. False: it is none, or `each` ended it. */

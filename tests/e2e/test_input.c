@@ -105,6 +105,35 @@ static void a_user_of_5_kb_is_refused(void **state)
     assert_int_equal(fx_stock("orders"), 0);
 }
 
+/* A reader that calls itself for every bracket leaves a thread's stack before the body's end. */
+static void deep_nesting_is_refused_and_nobody_dies(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *level;
+        int levels;
+    } bodies[] = {{"[", 1000}, {"[", 4096}, {"{\"a\":", 700}, {"{\"a\":[", 500}, {"[{\"a\":", 500}};
+    static const char *const paths[] = {"/buy", "/sales", "/sales/resume"};
+    const char *const headers[] = {"Content-Type: application/json", NULL};
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        char body[4096 + 1] = "";
+        for (int n = 0, len = 0; n < bodies[i].levels; n++)
+            len += snprintf(body + len, sizeof(body) - (size_t)len, "%s", bodies[i].level);
+        for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++) {
+            char url[300];
+            fx_reply reply;
+            snprintf(url, sizeof(url), "%s%s", fx_server_url(fx.server[k]), paths[k]);
+            fx_http("POST", url, headers, body, 20000, &reply);
+            if (reply.status != 400)
+                fail_msg("%d x %s to %s: %d %s", bodies[i].levels, bodies[i].level, paths[k],
+                         reply.status, reply.error);
+            fx_reply_free(&reply);
+            fx_expect(fx.server[k], 200, "GET /livez");
+        }
+    }
+    assert_int_equal(fx_stock("orders"), 0);
+}
+
 static void a_wrong_method_is_told_the_right_one(void **state)
 {
     (void)state;
@@ -136,6 +165,7 @@ int main(void)
         cmocka_unit_test(bad_input_is_refused_and_changes_nothing),
         cmocka_unit_test(missing_malformed_and_doubled_are_three_messages),
         cmocka_unit_test(a_user_of_5_kb_is_refused),
+        cmocka_unit_test(deep_nesting_is_refused_and_nobody_dies),
         cmocka_unit_test(a_wrong_method_is_told_the_right_one),
         cmocka_unit_test(a_good_buy_is_answered_in_full),
     };

@@ -213,6 +213,8 @@ static void a_body_that_is_not_understood_buys_nothing(void **state)
         {JSON, "?item=P0001&user=u1", "{\"amount\":2}", 400, "unknown_parameter"},
         {JSON, "?item=P0001&user=u1", "{\"quantity\":\"2\"}", 400, "bad_quantity"},
         {JSON, "?item=P0001&user=u1", "{\"quantity\":2.5}", 400, "bad_quantity"},
+        {JSON, "?item=P0001&user=u1", "{\"quantity\":1.0}", 400, "bad_quantity"},
+        {JSON, "?item=P0001&user=u1", "{\"quantity\":1e0}", 400, "bad_quantity"},
         {JSON, "?item=P0001", "{\"user\":7}", 400, "bad_user"},
         {JSON, "?item=P0001&user=u1", "quantity=2", 400, "bad_body"},
         {JSON, "?item=P0001&user=u1", "[]", 400, "bad_body"},
