@@ -1,16 +1,15 @@
 /* What every subcommand does alike: complain, read a number, find the server and reach it. */
 #include "cmd/command.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_URL "redis://127.0.0.1:6379"
-
-/* How long a server may take to answer the first PING, the connect included. */
-#define HELLO_MS 3000
 
 void command_complain(const char *format, ...)
 {
@@ -73,7 +72,7 @@ bool command_number(const char *option, const char *text, int64_t min, int64_t m
     char *end;
     errno = 0;
     long long number = strtoll(text, &end, 10);
-    if (end == text || *end || errno || number < min || number > max) {
+    if (!isdigit((unsigned char)*text) || *end || errno || number < min || number > max) {
         command_complain("--%s takes a whole number from %lld to %lld, not \"%s\"", option,
                          (long long)min, (long long)max, text);
         return false;
@@ -97,13 +96,12 @@ const char *command_redis_url(const char *url)
     return NULL;
 }
 
-bool command_answers(const command_session *session, char *err, size_t err_len)
+bool command_answers(const command_session *session, dlock_time deadline, char *err, size_t err_len)
 {
     dlock_args ping;
     dlock_args_init(&ping);
     dlock_args_text(&ping, "PING");
-    dlock_redis_outcome outcome =
-        dlock_redis_command(session->redis, NULL, &ping, dlock_in_ms(HELLO_MS), NULL);
+    dlock_redis_outcome outcome = dlock_redis_command(session->redis, NULL, &ping, deadline, NULL);
     dlock_args_free(&ping);
     if (outcome == DLOCK_REDIS_OK)
         return true;
@@ -116,6 +114,7 @@ int command_session_make(const char *url, const char *name, const dlock_options 
 {
     char err[256] = "";
     command_session session = {NULL, NULL, NULL};
+    signal(SIGPIPE, SIG_IGN); /* the library asks for that */
     dlock_redis_options address = {.url = command_redis_url(url), .name = "dlock"};
     if (!address.url)
         return EXIT_USAGE;
@@ -141,7 +140,7 @@ int command_session_open(const char *url, const char *name, const dlock_options 
 {
     char err[256] = "";
     int code = command_session_make(url, name, options, ret);
-    if (code || command_answers(ret, err, sizeof(err)))
+    if (code || command_answers(ret, dlock_in_ms(HELLO_MS), err, sizeof(err)))
         return code;
     command_complain("Redis can not be reached: %s", err);
     command_session_close(ret);

@@ -74,8 +74,12 @@ DLOCK_MUST_CHECK const char *command_redis_url(const char *url);
 DLOCK_MUST_CHECK int command_session_make(const char *url, const char *name,
                                           const dlock_options *options, command_session *ret);
 
-/* Whether the server answers, asked once; otherwise why not. */
-DLOCK_MUST_CHECK bool command_answers(const command_session *session, char *err, size_t err_len);
+/* How long a server may take to answer the first PING, the connect included. */
+#define HELLO_MS 3000
+
+/* Whether the server answers, asked once; otherwise why not, and dlock_redis_said(). */
+DLOCK_MUST_CHECK bool command_answers(const command_session *session, dlock_time deadline,
+                                      char *err, size_t err_len);
 
 /* Both: a session with a server that answers. */
 DLOCK_MUST_CHECK int command_session_open(const char *url, const char *name,

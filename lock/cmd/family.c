@@ -1,4 +1,4 @@
-/* The descendants of a process: all of /proc is read, and who comes from the root is chosen. */
+/* The descendants of this process: all of /proc is read, and who comes from the root is chosen. */
 #include "cmd/family.h"
 #include "cmd/command.h"
 
@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENT_ROUNDS (1000 / FAMILY_ROUND_MS)
+#define PATIENT_MS 1000
 
 typedef struct process {
     pid_t pid, parent;
@@ -60,7 +62,18 @@ static int by_pid(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool read_all(process_list *list)
+static bool is_stranger(const family *self, pid_t pid)
+{
+    for (size_t i = 0; i < self->strangers_len; i++) {
+        if (self->strangers[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+/* kill_at_once, or NULL: SIGKILL to its children as soon as they are seen. Who forks and ends
+ * without a pause has become somebody else when all of /proc is read. */
+static bool read_all(process_list *list, const family *kill_at_once)
 {
     DIR *proc = opendir("/proc");
     if (!proc)
@@ -70,6 +83,9 @@ static bool read_all(process_list *list)
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
         process found = {(pid_t)strtol(entry->d_name, NULL, 10), parent_of(entry->d_name)};
+        if (kill_at_once && found.parent == kill_at_once->root &&
+            !is_stranger(kill_at_once, found.pid))
+            kill(found.pid, SIGKILL);
         good = add(list, found);
     }
     closedir(proc);
@@ -79,29 +95,32 @@ static bool read_all(process_list *list)
     return good;
 }
 
-static bool descends(const process_list *list, process from, pid_t root)
+static bool descends(const process_list *list, process from, const family *self)
 {
-    for (size_t steps = 0; steps < list->len && from.parent != root; steps++) {
+    for (size_t steps = 0; steps < list->len && from.parent != self->root; steps++) {
         process key = {from.parent, 0};
         const process *parent = bsearch(&key, list->at, list->len, sizeof(key), by_pid);
         if (!parent)
             return false;
         from = *parent;
     }
-    return from.parent == root;
+    return from.parent == self->root && !is_stranger(self, from.pid);
 }
 
-int family_signal(pid_t root, int signo, pid_t *one)
+/* *met: the sum of their pids. */
+static int signal_all(const family *self, int signo, pid_t *one, unsigned long *met)
 {
     process_list list = {0};
     int found = -1;
-    if (read_all(&list)) {
+    *met = 0;
+    if (read_all(&list, signo == SIGKILL ? self : NULL)) {
         found = 0;
         for (size_t i = 0; i < list.len; i++) {
-            if (!descends(&list, list.at[i], root))
+            if (!descends(&list, list.at[i], self))
                 continue;
             kill(list.at[i].pid, signo);
             *one = list.at[i].pid;
+            *met += (unsigned long)list.at[i].pid;
             found++;
         }
     }
@@ -109,12 +128,77 @@ int family_signal(pid_t root, int signo, pid_t *one)
     return found;
 }
 
-int family_kill(pid_t root, int *rounds)
+int family_signal(const family *self, int signo, pid_t *one)
+{
+    unsigned long met;
+    return signal_all(self, signo, one, &met);
+}
+
+/* As long as others are met than in the round before, there is no pause: they may be fleeing. */
+int family_kill(family *self, int *pause_ms)
 {
     pid_t one = 0;
-    int found = family_signal(root, SIGKILL, &one);
-    if (++*rounds == PATIENT_ROUNDS && found > 0)
-        command_complain("%d processes do not end (another user's, or stuck): %d is one", found,
-                         (int)one);
+    unsigned long met;
+    int found = signal_all(self, SIGKILL, &one, &met);
+    *pause_ms = found > 0 && met != self->met ? 0 : FAMILY_ROUND_MS;
+    self->met = met;
+    if (self->patient_until.us == 0)
+        self->patient_until = dlock_in_ms(PATIENT_MS);
+    if (found > 0 && !self->complained && dlock_passed(self->patient_until)) {
+        self->complained = true;
+        command_complain("%d processes do not end (another user's, stuck in the kernel, or forking "
+                         "without a pause): %d is one",
+                         found, (int)one);
+    }
     return found;
+}
+
+void family_end(family *self)
+{
+    int found, pause_ms;
+    pid_t pid;
+    for (;;) {
+        found = family_kill(self, &pause_ms);
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            continue;
+        if (pid < 0 || (found == 0 && self->strangers_len > 0))
+            return;
+        dlock_sleep(dlock_in_ms(pause_ms));
+    }
+}
+
+/* ---- whose family ---------------------------------------------------------------------------- */
+
+static bool proc_is_ours(void)
+{
+    char self[32];
+    ssize_t len = readlink("/proc/self", self, sizeof(self) - 1);
+    self[len > 0 ? len : 0] = '\0';
+    return strtol(self, NULL, 10) == getpid();
+}
+
+bool family_begin(family *ret)
+{
+    process_list list = {0};
+    family self = {.root = getpid()};
+    bool good = proc_is_ours();
+    if (!good)
+        command_complain("no /proc of this pid namespace is mounted: nobody could be ended");
+    good = good && read_all(&list, NULL) && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+    if (good)
+        self.strangers = calloc(list.len, sizeof(*self.strangers));
+    if (good && self.strangers) {
+        for (size_t i = 0; i < list.len; i++) {
+            if (list.at[i].parent == self.root)
+                self.strangers[self.strangers_len++] = list.at[i].pid;
+        }
+        *ret = self;
+    }
+    free(list.at);
+    return good && self.strangers;
+}
+
+void family_free(family *self)
+{
+    free(self->strangers);
 }

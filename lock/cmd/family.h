@@ -1,5 +1,5 @@
 /*
- * The descendants of a process, found by the parents that /proc names, and their end.
+ * The descendants of this process, found by the parents that /proc names, and their end.
  *
  * Descent is what a process can not get rid of below a subreaper (PR_SET_CHILD_SUBREAPER): whoever
  * leaves its process group or session, or loses its parent, becomes the subreaper's child.
@@ -7,19 +7,40 @@
 #ifndef DLOCK_CMD_FAMILY_H
 #define DLOCK_CMD_FAMILY_H
 
+#include "dlock.h"
+
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
-/* A pause between rounds of family_kill(). */
+/* The most that is waited between two rounds of family_kill(). */
 #define FAMILY_ROUND_MS 20
 
-/* Sends a signal to every descendant of `root`, not to itself. Their number, and one of them in
- * *one; -1 when /proc can not be read. */
-int family_signal(pid_t root, int signo, pid_t *one);
+typedef struct family {
+    pid_t root;
+    pid_t *strangers; /* the root's children from before; neither they nor theirs are meant */
+    size_t strangers_len;
+    unsigned long met;        /* family_kill()'s last round: the sum of the pids */
+    dlock_time patient_until; /* 0: it has not begun */
+    bool complained;
+} family;
 
-/* A round of SIGKILL to every descendant of `root`; what they started meanwhile is for the next
- * round. *rounds counts them, from 0. Returns as family_signal(). Complains once, when a second was
- * not enough: a process of another user can not be signalled, one that is stuck in the kernel does
- * not end. */
-int family_kill(pid_t root, int *rounds);
+/* This process becomes a subreaper, and the root of a family that nobody belongs to yet: children
+ * that it has (whoever execs dlock may leave it some) are strangers. Complains and returns false
+ * when /proc is missing or another pid namespace's: nobody could be found then. */
+bool family_begin(family *ret);
+
+/* Sends a signal to all of the family but the root. Their number, and one of them in *one; -1 when
+ * /proc can not be read. */
+int family_signal(const family *self, int signo, pid_t *one);
+
+/* A round of SIGKILL; what they started meanwhile is for the next one, *pause_ms from now. Returns
+ * as family_signal(). Complains once, when a second was not enough. */
+int family_kill(family *self, int *pause_ms);
+
+/* Rounds of SIGKILL until nobody is left; reaps every child of this process that has ended. */
+void family_end(family *self);
+
+void family_free(family *self);
 
 #endif

@@ -1,9 +1,11 @@
 /* The dlock command: an overview (--help), and the choice of the subcommand. */
 #include "cmd/command.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char help[] =
     "dlock - distributed locks over Redis for shell scripts and cron jobs\n"
@@ -39,9 +41,22 @@ static bool is(const char *word, const char *option, const char *letter)
     return strcmp(word, option) == 0 || strcmp(word, letter) == 0;
 }
 
+/* Where one of the first three descriptors is closed, the next file would become stdin, or be taken
+ * for stderr. Where SIGCHLD is ignored nobody's end can be waited for. */
+static bool start_clean(void)
+{
+    signal(SIGCHLD, SIG_DFL);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN);
+    if (!start_clean())
+        return EXIT_SYSTEM;
     if (argc < 2) {
         fputs(help, stderr);
         return EXIT_USAGE;

@@ -5,7 +5,7 @@
  * first. All signals of interest are blocked before the library starts its threads and read from
  * one signalfd, so the program is a sequence of three waits:
  *
- *   1. for Redis to answer at all;
+ *   1. for Redis to answer at all, where nothing is held yet: a signal just ends the program;
  *   2. for the lock, where a second thread reads the signals, because dlock_acquire() blocks; a
  *      signal that would have ended the program cancels the wait;
  *   3. for the supervisor's end, where poll() watches the signals, the hold's "lost" descriptor and
@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #define UNREACHED_MS 5000 /* patience with a server that never answered, where no wait is given */
+#define QUESTION_MS  1000 /* what the first question may take, however short the wait is */
 #define AGAIN_MS     100  /* pause before it is asked again */
 
 typedef struct run_job {
@@ -42,8 +43,11 @@ static bool catch_signals(run_job *run)
 {
     static const int caught[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
     sigemptyset(&run->caught);
-    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-        sigaddset(&run->caught, caught[i]);
+    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {
+        struct sigaction now;
+        if (sigaction(caught[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(&run->caught, caught[i]); /* who ignores one, as nohup, means it */
+    }
     sigprocmask(SIG_BLOCK, &run->caught, &run->mask);
     run->signals = signalfd(-1, &run->caught, SFD_CLOEXEC | SFD_NONBLOCK);
     return run->signals >= 0;
@@ -61,41 +65,72 @@ static int ending_signal(int signals)
     return 0;
 }
 
-/* Passes on what came, unless the terminal sent it to the command as well. */
 static void pass_signals(const run_job *run)
 {
     struct signalfd_siginfo info;
     while (read(run->signals, &info, sizeof(info)) == sizeof(info)) {
-        bool from_terminal = info.ssi_code == SI_KERNEL;
-        if (info.ssi_signo != SIGCHLD && (run->supervisor.own_group || !from_terminal))
-            supervisor_signal(&run->supervisor, (int)info.ssi_signo);
+        if (info.ssi_signo != SIGCHLD)
+            supervisor_signal(&run->supervisor, (int)info.ssi_signo, info.ssi_code == SI_KERNEL);
     }
 }
 
 /* ---- waiting for Redis ----------------------------------------------------------------------- */
 
-/* Asks the server until it answers, the wait is over, or a signal came. 0, or the exit code. */
+static void leave(int signo)
+{
+    _exit(128 + signo);
+}
+
+/* Whether a signal ends the program on the spot: as long as there is nothing to give back. */
+static void signals_end_us(const run_job *run, bool yes)
+{
+    static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+        if (sigismember(&run->caught, ending[i]) != 1)
+            continue;
+        sigaddset(&set, ending[i]);
+        if (yes)
+            signal(ending[i], leave);
+    }
+    sigprocmask(yes ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
+}
+
+/* A try again would be answered the same. */
+static bool refused_for_good(void)
+{
+    static const char *const words[] = {"NOAUTH", "NOPERM", "WRONGPASS"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(dlock_redis_said(), words[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Asks the server until it answers or the wait is over; but a question may always take a moment. 0,
+ * or the exit code. */
 static int reach(const run_job *run, const command_session *session)
 {
     char err[256] = "";
-    dlock_time patience = run->deadline;
-    if (run->options.wait_ms == DLOCK_FOREVER)
-        patience = dlock_in_ms(UNREACHED_MS);
-    for (bool said = false; !command_answers(session, err, sizeof(err)); said = true) {
-        if (dlock_passed(patience)) {
+    bool waits = run->options.wait_ms != DLOCK_FOREVER;
+    dlock_time patience = waits ? run->deadline : dlock_in_ms(UNREACHED_MS);
+    dlock_time moment = dlock_in_ms(QUESTION_MS);
+    for (bool said = false;; said = true) {
+        dlock_time answer_by = dlock_sooner(dlock_in_ms(HELLO_MS), patience);
+        if (answer_by.us < moment.us)
+            answer_by = moment;
+        if (command_answers(session, answer_by, err, sizeof(err)))
+            return 0;
+        if (refused_for_good() || dlock_passed(patience)) {
             command_complain("Redis can not be reached: %s", err);
             return EXIT_UNREACHABLE;
         }
         if (!said)
             command_complain("Redis can not be reached, trying again for %d s: %s",
                              (dlock_left_ms(patience) + 999) / 1000, err);
-        struct pollfd fd = {.fd = run->signals, .events = POLLIN};
-        poll(&fd, 1, AGAIN_MS);
-        int signo = ending_signal(run->signals);
-        if (signo)
-            return 128 + signo;
+        dlock_sleep(dlock_sooner(patience, dlock_in_ms(AGAIN_MS)));
     }
-    return 0;
 }
 
 /* ---- waiting for the lock -------------------------------------------------------------------- */
@@ -152,23 +187,18 @@ static int watch(run_job *run, dlock_hold *hold)
     int64_t tick_ms = run->options.lease_ms / 10;
     struct pollfd fds[] = {{.fd = run->signals, .events = POLLIN},
                            {.fd = dlock_lost_fd(hold), .events = POLLIN}};
-    bool lost = false;
     int code;
     for (; !supervisor_ended(s, &code); poll(fds, 2, (int)tick_ms)) {
         pass_signals(run);
-        if (!lost && !dlock_held(hold)) {
+        if (!dlock_held(hold)) {
             command_complain("the lock \"%s\" is lost: killing %s", run->options.name,
                              run->options.command[0]);
-            lost = true;
-            fds[1].fd = -1;
-            tick_ms = FAMILY_ROUND_MS;
+            supervisor_end(s);
+            return EXIT_LOST;
         }
-        if (lost)
-            supervisor_kill_family(s);
-        else
-            supervisor_extend(s, hold);
+        supervisor_extend(s, hold);
     }
-    return lost ? EXIT_LOST : code;
+    return code;
 }
 
 /* Runs the command under the hold, and releases. */
@@ -216,7 +246,9 @@ static int run_session(run_job *run)
     int code = command_session_make(run->options.url, run->options.name, &options, &session);
     if (code)
         return code;
+    signals_end_us(run, true);
     code = reach(run, &session);
+    signals_end_us(run, false);
     if (code == 0)
         code = acquire_and_run(run, &session);
     command_session_close(&session);
@@ -236,10 +268,12 @@ int command_run(int argc, char **argv)
                           .grace_ms = run.options.grace_ms,
                           .mask = &run.mask,
                           .signals = &run.caught};
-    if (!catch_signals(&run) || !supervisor_start(&job, &run.supervisor)) {
-        command_complain("no process: %s", strerror(errno));
+    if (!catch_signals(&run)) {
+        command_complain("no signalfd: %s", strerror(errno));
         return EXIT_SYSTEM;
     }
+    if (!supervisor_start(&job, &run.supervisor))
+        return EXIT_SYSTEM;
     code = run_session(&run);
     supervisor_close(&run.supervisor);
     close(run.signals);

@@ -2,13 +2,14 @@
 #include "cmd/run_options.h"
 #include "cmd/command.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define YEAR_S       31536000
-#define LEASE_MIN_MS 10
+#define LEASE_MIN_MS 100
 #define LEASE_MAX_MS 86400000
 #define LEASE_MS     10000
 #define GRACE_PART   5 /* of the lease, unless given; at most a third of it */
@@ -18,7 +19,9 @@ static const char help[] =
     "usage: dlock run [options] NAME -- COMMAND [ARG...]\n"
     "\n"
     "Waits until the lock NAME is free, holds and renews it while COMMAND and all that it starts\n"
-    "run, then releases it. The \"--\" may be left out if no option stands behind NAME.\n"
+    "run, then releases it. The \"--\" may be left out if no option stands behind NAME and "
+    "COMMAND\n"
+    "has no \"--\".\n"
     "\n"
     "  -w, --wait SECONDS     give up after so long, as in 2.5; 0 to 31536000 (a year).\n"
     "                         Default: wait for ever\n"
@@ -27,13 +30,16 @@ static const char help[] =
     "  -E, --conflict-exit-code N\n"
     "                         exit code when another has the lock, 0 to 255. Default 75\n"
     "  --lease-ms N           for how long the lock outlives a crash of this machine; it is\n"
-    "                         renewed every third of that. 10 to 86400000. Default 10000\n"
+    "                         renewed every third of that. 100 to 86400000. Default 10000\n"
     "  --grace-ms N           from SIGTERM to SIGKILL when COMMAND has to be ended; more than a\n"
     "                         third of the lease counts as a third. Default: a fifth of "
     "it\n" COMMAND_REDIS_HELP "  -h, --help             this\n"
     "\n"
-    "A Redis that does not answer at the start is asked again until the wait is over; without a\n"
-    "wait for 5 s, so that a wrong address becomes known. Later it is waited for like the lock.\n"
+    "Without a wait the lock is waited for for ever, a Redis that does not answer at the start "
+    "for\n"
+    "5 s; with a wait both until it is over, the first question to Redis for 1 s at least. One "
+    "that\n"
+    "refuses the user or the password is not waited for.\n"
     "In a crontab give a wait, or -n: without one, runs pile up behind one that hangs.\n"
     "\n"
     "COMMAND finds in its environment DLOCK_FENCE, a number that rises with every grant, and\n"
@@ -51,17 +57,24 @@ static const char help[] =
     "                         SIGKILL at the next renewal; until then the next holder is not\n"
     "                         alone\n"
     "Not reached: what others run for COMMAND (service managers, docker, at, ssh); processes of\n"
-    "another user (sudo), for which the lock is kept while it can be renewed; COMMAND's "
-    "descendants\n"
-    "when dlock and the process lock-supervisor below it are killed at the same moment; a process\n"
-    "stuck in the kernel; a machine that stands still.\n"
+    "another user (sudo), for which the lock is kept while it can be renewed; processes that "
+    "/proc\n"
+    "hides (hidepid=2) or that fork and end so fast that none is met; COMMAND's descendants when\n"
+    "both dlock and the process lock-supervisor below it are killed or stopped; a process stuck "
+    "in\n"
+    "the kernel; a machine that stands still.\n"
     "\n"
-    "Signals to dlock are passed on to COMMAND, without a terminal to all of its process group.\n"
+    "Signals to dlock are passed on to COMMAND, without a terminal to all of its process group;\n"
+    "when it has ended, TERM, INT, HUP and QUIT end at once what it left behind. Signals ignored "
+    "at\n"
+    "the start (nohup) stay ignored.\n"
     "\n"
     "Exit codes: COMMAND's own (128 + N when signal N ended it, 126 and 127 when it can not be\n"
-    "started), 64 usage, 69 Redis not reached, 71 no process or memory, 75 the lock was not\n"
-    "obtained, 76 it was lost, or about to be, before COMMAND's end, 128 + N when signal N ended\n"
-    "the wait.\n"
+    "started), 64 usage, 69 Redis not reached, 71 no process or memory, no /proc, or the "
+    "supervisor\n"
+    "was killed, 75 the lock was not obtained, 76 it was lost, or about to be, before COMMAND's "
+    "end,\n"
+    "128 + N when signal N ended the wait.\n"
     "\n"
     "Example, one run at a time on all machines, none if the last one still runs:\n"
     "  */5 * * * * dlock run -n -E 0 nightly-report -- /usr/local/bin/report.sh\n";
@@ -130,7 +143,8 @@ static bool read_words(run_options *ret, int argc, char **argv, bool *help_wante
                                             {"grace-ms", required_argument, NULL, 'g'},
                                             COMMAND_HELP,
                                             {NULL, 0, NULL, 0}};
-    int dashes = 1, waits = 0;
+    int dashes = 1;
+    bool seen[UCHAR_MAX + 1] = {false};
     while (dashes < argc && strcmp(argv[dashes], "--") != 0)
         dashes++;
     const char *letters = dashes < argc ? "w:nE:h" : "+w:nE:h";
@@ -138,11 +152,16 @@ static bool read_words(run_options *ret, int argc, char **argv, bool *help_wante
         *help_wanted = c == 'h';
         if (*help_wanted || !take_option(ret, c))
             return *help_wanted;
-        waits += c == 'w' || c == 'm' || c == 'n';
+        bool *again = &seen[c == 'm' || c == 'n' ? 'w' : c];
+        if (*again) {
+            command_complain(again == &seen['w'] ? "run: only one of --wait, --wait-ms and "
+                                                   "--nonblock may be given, once"
+                                                 : "run: an option is given twice");
+            return false;
+        }
+        *again = true;
     }
-    if (waits > 1)
-        command_complain("run: only one of --wait, --wait-ms and --nonblock may be given, once");
-    return waits <= 1 && take_words(ret, argv + optind, argc - optind, dashes - optind);
+    return take_words(ret, argv + optind, argc - optind, dashes - optind);
 }
 
 int run_options_read(run_options *ret, int argc, char **argv)

@@ -1,7 +1,7 @@
 /* The supervisor: forked, it keeps the family's time; the handle is what dlock sees of it. */
 #include "cmd/supervisor.h"
 #include "cmd/command.h"
-#include "cmd/family.h"
+#include "cmd/title.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +17,6 @@
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND      127
 
-/* A lost lock's supervisor that does not end: stopped, most likely. */
-#define STOPPED_ROUNDS (500 / FAMILY_ROUND_MS)
-
 /* What the pipe carries; written and read whole, being shorter than PIPE_BUF. */
 typedef struct order {
     dlock_time until;
@@ -28,17 +25,18 @@ typedef struct order {
 } order;
 
 typedef struct family_watch {
-    const supervisor_job *job;
+    supervisor_job job;
     int orders, signals;
     bool own_group;
-    pid_t holder, holders_group, supervisor;
-    pid_t command; /* 0: has ended, with `code` */
+    pid_t holder, holders_group;
+    family family;           /* of this process */
+    void (*on_sigpipe)(int); /* the disposition that we were started with */
+    pid_t command;           /* 0: has ended, with `code` */
     int code;
     dlock_time until;      /* the lock is sure until then */
     dlock_time left_alone; /* the command has ended: what it left may run so long */
     dlock_time kill_at;
     bool holder_gone, ending, lost;
-    int kill_rounds;
 } family_watch;
 
 static int exit_code_of(int status)
@@ -50,13 +48,13 @@ static int exit_code_of(int status)
 
 static void become_command(const family_watch *w)
 {
-    char **argv = w->job->command;
+    char **argv = w->job.command;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != w->supervisor) /* it died before the line above */
+    if (getppid() != w->family.root) /* it died before the line above */
         _exit(EXIT_NOT_EXECUTABLE);
     setpgid(0, w->own_group ? 0 : w->holders_group);
-    signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_SETMASK, w->job->mask, NULL);
+    signal(SIGPIPE, w->on_sigpipe);
+    sigprocmask(SIG_SETMASK, w->job.mask, NULL);
     execvp(argv[0], argv);
     int code = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
     command_complain("%s: %s", argv[0], strerror(errno));
@@ -90,12 +88,12 @@ static int64_t margin_ms(const supervisor_job *job)
 
 static dlock_time last_moment(const family_watch *w)
 {
-    return (dlock_time){w->until.us - margin_ms(w->job) * 1000};
+    return (dlock_time){w->until.us - margin_ms(&w->job) * 1000};
 }
 
 static dlock_time last_warning(const family_watch *w)
 {
-    return (dlock_time){last_moment(w).us - w->job->grace_ms * 1000};
+    return (dlock_time){last_moment(w).us - w->job.grace_ms * 1000};
 }
 
 static void read_orders(family_watch *w)
@@ -114,13 +112,20 @@ static void signal_group(const family_watch *w, int signo)
         kill(w->own_group ? -w->command : w->command, signo);
 }
 
-/* Those that dlock passed on, and no other: the whole group of processes may have got them. */
-static void pass_signals(const family_watch *w)
+/* Those that dlock passed on, and no other: the whole group of processes may have got them. When
+ * the command has ended they hurry what it left. */
+static void pass_signals(family_watch *w)
 {
     struct signalfd_siginfo info;
     while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
-        if (info.ssi_signo != SIGCHLD && (pid_t)info.ssi_pid == w->holder)
-            signal_group(w, (int)info.ssi_signo);
+        int signo = (int)info.ssi_signo;
+        bool from_terminal = info.ssi_int != 0;
+        if (signo == SIGCHLD || (pid_t)info.ssi_pid != w->holder)
+            continue;
+        if (w->command && (w->own_group || !from_terminal))
+            signal_group(w, signo);
+        else if (!w->command && signo != SIGUSR1 && signo != SIGUSR2)
+            w->left_alone = dlock_now();
     }
 }
 
@@ -134,7 +139,7 @@ static bool reap(family_watch *w)
             continue;
         w->code = exit_code_of(status);
         w->command = 0;
-        w->left_alone = dlock_in_ms(w->job->grace_ms);
+        w->left_alone = dlock_in_ms(w->job.grace_ms);
     }
     return pid == 0;
 }
@@ -144,9 +149,9 @@ static void begin_to_end(family_watch *w)
     static const int polite[] = {SIGTERM, SIGCONT}; /* who is stopped does not hear SIGTERM */
     pid_t one;
     w->ending = true;
-    w->kill_at = dlock_in_ms(w->job->grace_ms);
+    w->kill_at = dlock_in_ms(w->job.grace_ms);
     for (size_t i = 0; i < sizeof(polite) / sizeof(polite[0]); i++) {
-        if (family_signal(w->supervisor, polite[i], &one) < 0)
+        if (family_signal(&w->family, polite[i], &one) < 0)
             signal_group(w, polite[i]); /* without /proc nobody else is found */
     }
 }
@@ -154,16 +159,16 @@ static void begin_to_end(family_watch *w)
 /* Why the family must end now, or that it need not yet. */
 static void end_in_time(family_watch *w)
 {
-    const char *command = w->job->command[0];
+    const char *command = w->job.command[0];
     if (w->holder_gone && !w->ending) {
         command_complain("dlock was killed: ending %s", command);
     } else if (!w->holder_gone && !w->lost && dlock_passed(last_warning(w))) {
         command_complain("the lock \"%s\" is not renewed and about to be lost: ending %s",
-                         w->job->name, command);
+                         w->job.name, command);
         w->lost = true;
     } else if (!w->ending && !w->command && dlock_passed(w->left_alone)) {
         pid_t one = 0;
-        int found = family_signal(w->supervisor, 0, &one);
+        int found = family_signal(&w->family, 0, &one);
         if (found > 0)
             command_complain("%s has ended: ending what it left behind, %d processes, one is %d",
                              command, found, (int)one);
@@ -186,11 +191,12 @@ static int keep_time(family_watch *w)
         else if (!w->command)
             next = dlock_sooner(next, w->left_alone);
         /* poll() does not count while the machine sleeps, the lease does: look now and then. */
-        int64_t left_ms = dlock_left_ms(next), tick_ms = w->job->lease_ms / 10;
+        int64_t left_ms = dlock_left_ms(next), tick_ms = w->job.lease_ms / 10;
         if (w->ending && left_ms == 0) {
-            if (family_kill(w->supervisor, &w->kill_rounds) < 0)
+            int pause_ms;
+            if (family_kill(&w->family, &pause_ms) < 0)
                 signal_group(w, SIGKILL);
-            left_ms = FAMILY_ROUND_MS;
+            left_ms = pause_ms;
         }
         struct pollfd fds[] = {{.fd = w->signals, .events = POLLIN},
                                {.fd = w->holder_gone ? -1 : w->orders, .events = POLLIN}};
@@ -199,29 +205,44 @@ static int keep_time(family_watch *w)
     return w->lost ? EXIT_LOST : w->code;
 }
 
+/* Copies what is in the memory of main()'s words, which get a title. */
+static bool own_words(supervisor_job *job)
+{
+    size_t len = 0;
+    while (job->command[len])
+        len++;
+    char **command = calloc(len + 1, sizeof(*command));
+    bool good = command && (job->name = strdup(job->name));
+    for (size_t i = 0; good && i < len; i++)
+        good = (command[i] = strdup(job->command[i]));
+    job->command = command;
+    return good;
+}
+
 /* What kills dlock, by its name or its process group, or the command's group, does not kill this.
  * Out of the terminal's foreground it still may complain. */
-static void stand_apart(void)
+static bool stand_apart(family_watch *w)
 {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTTOU);
     sigprocmask(SIG_BLOCK, &set, NULL);
+    w->on_sigpipe = signal(SIGPIPE, SIG_IGN);
     setpgid(0, 0);
-    prctl(PR_SET_NAME, "lock-supervisor");
+    return own_words(&w->job) && title_set("lock-supervisor") && family_begin(&w->family);
 }
 
 /* Waits for the first order and does it. Returns the exit code. */
 static int supervise(family_watch *w)
 {
     order first;
-    if (read(w->orders, &first, sizeof(first)) != sizeof(first))
-        return 0; /* no lock, no command */
+    if (!stand_apart(w) || read(w->orders, &first, sizeof(first)) != sizeof(first))
+        return EXIT_SYSTEM; /* no lock, no command */
     if (dlock_passed(first.until))
         return EXIT_LOST;
     fcntl(w->orders, F_SETFL, O_NONBLOCK);
-    w->signals = signalfd(-1, w->job->signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (w->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || !start_command(w, &first)) {
+    w->signals = signalfd(-1, w->job.signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (w->signals < 0 || !start_command(w, &first)) {
         command_complain("no process: %s", strerror(errno));
         return EXIT_SYSTEM;
     }
@@ -240,39 +261,33 @@ static bool has_terminal(void)
     return fd >= 0;
 }
 
-/* Whoever execs dlock may leave it children. They are not of the family, so nobody's can be told
- * apart any more once they are adopted. */
-static bool has_children(void)
-{
-    siginfo_t info;
-    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
 bool supervisor_start(const supervisor_job *job, supervisor *ret)
 {
     int ends[2];
-    supervisor s = {.own_group = !has_terminal(), .adopts = !has_children()};
-    family_watch watch = {
-        .job = job, .own_group = s.own_group, .holder = getpid(), .holders_group = getpgrp()};
-    if (pipe2(ends, O_CLOEXEC) != 0)
+    supervisor s;
+    family_watch watch = {.job = *job,
+                          .own_group = !has_terminal(),
+                          .holder = getpid(),
+                          .holders_group = getpgrp(),
+                          .code = EXIT_SYSTEM};
+    if (!family_begin(&s.family))
         return false;
-    if (s.adopts)
-        s.adopts = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        command_complain("no process: %s", strerror(errno));
+        return false;
+    }
     s.pid = fork();
     if (s.pid == 0) {
         close(ends[1]);
-        stand_apart();
         watch.orders = ends[0];
-        watch.supervisor = getpid();
         _exit(supervise(&watch));
     }
     close(ends[0]);
     s.orders = ends[1];
     fcntl(s.orders, F_SETFL, O_NONBLOCK); /* a stopped supervisor must not stop dlock */
+    *ret = s;
     if (s.pid < 0)
-        close(s.orders);
-    else
-        *ret = s;
+        command_complain("no process: %s", strerror(errno));
     return s.pid > 0;
 }
 
@@ -284,42 +299,27 @@ void supervisor_extend(const supervisor *self, dlock_hold *hold)
         return; /* it has ended, or is stopped: either is seen elsewhere */
 }
 
-void supervisor_signal(const supervisor *self, int signo)
+void supervisor_signal(const supervisor *self, int signo, bool from_terminal)
 {
-    kill(self->pid, signo);
+    sigqueue(self->pid, signo, (union sigval){.sival_int = from_terminal});
 }
 
-void supervisor_kill_family(supervisor *self)
+void supervisor_end(supervisor *self)
 {
-    family_kill(self->pid, &self->killed_rounds);
-    if (self->killed_rounds == STOPPED_ROUNDS)
-        kill(self->pid, SIGKILL);
-}
-
-/* The supervisor was killed: what it left is ours. */
-static void end_adopted(const supervisor *self)
-{
-    int rounds = 0;
-    for (pid_t pid = 0; self->adopts && pid >= 0;) {
-        family_kill(getpid(), &rounds);
-        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-            continue;
-        if (pid == 0)
-            dlock_sleep(dlock_in_ms(FAMILY_ROUND_MS));
-    }
+    family_end(&self->family);
 }
 
 bool supervisor_ended(supervisor *self, int *ret)
 {
-    int status;
-    if (waitpid(self->pid, &status, WNOHANG) != self->pid)
+    int status = 0;
+    pid_t pid = waitpid(self->pid, &status, WNOHANG);
+    if (pid == 0)
         return false;
     *ret = exit_code_of(status);
-    if (WIFSIGNALED(status)) {
+    if (pid < 0 || WIFSIGNALED(status)) {
         *ret = EXIT_SYSTEM;
-        if (self->killed_rounds == 0)
-            command_complain("the command's supervisor was killed: ending the command");
-        end_adopted(self);
+        command_complain("the command's supervisor was killed: ending the command");
+        family_end(&self->family); /* what it left is ours */
     }
     return true;
 }
@@ -327,4 +327,5 @@ bool supervisor_ended(supervisor *self, int *ret)
 void supervisor_close(supervisor *self)
 {
     close(self->orders);
+    family_free(&self->family);
 }

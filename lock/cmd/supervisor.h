@@ -14,8 +14,9 @@
  * leaves behind gets the grace to end by itself, then the same.
  *
  * Should the supervisor itself be killed, its descendants become dlock's, which ends them, and the
- * kernel ends the command (PR_SET_PDEATHSIG). Killing both at once leaves the command's own
- * descendants running; for who kills by name, the supervisor has another one.
+ * kernel ends the command (PR_SET_PDEATHSIG). When both dlock and the supervisor are killed or
+ * stopped, the command's own descendants run on, and a stopped pair's command as well; for who
+ * kills by name or words (killall, pkill -f), the supervisor has others.
  *
  * It is forked before the library starts threads, so it may do what any process may.
  */
@@ -38,25 +39,25 @@ typedef struct supervisor_job {
 
 typedef struct supervisor {
     pid_t pid;
-    int orders;        /* a pipe's writing end; its end tells the supervisor of ours */
-    bool own_group;    /* the command has a process group of its own: there is no terminal */
-    bool adopts;       /* what a killed supervisor leaves becomes ours */
-    int killed_rounds; /* of ending the family from here */
+    int orders; /* a pipe's writing end; its end tells the supervisor of ours */
+    family family;
 } supervisor;
 
-/* Forks the supervisor, which starts nothing yet. False and errno. */
+/* Forks the supervisor, which starts nothing yet. Complains and returns false. */
 bool supervisor_start(const supervisor_job *job, supervisor *ret);
 
 /* Tells it until when the hold is sure. The first time, it starts the command, whose environment
  * has the hold's fence and owner. */
 void supervisor_extend(const supervisor *self, dlock_hold *hold);
 
-/* Passes a signal on: to the command, or all of its group if it has one of its own. */
-void supervisor_signal(const supervisor *self, int signo);
+/* Passes a signal on: to the command, or all of its group if it has one of its own, because there
+ * is no terminal; one that came from a terminal the command has got as well. When the command has
+ * ended, a signal that ends programs ends what it left behind. */
+void supervisor_signal(const supervisor *self, int signo, bool from_terminal);
 
-/* A round of SIGKILL to the command's family, for a lock that is lost already; to be called every
- * FAMILY_ROUND_MS until supervisor_ended(). */
-void supervisor_kill_family(supervisor *self);
+/* For a lock that is lost already: SIGKILL to the supervisor and the command's family, until nobody
+ * is left. */
+void supervisor_end(supervisor *self);
 
 /* Whether nobody is left. Then *ret is the command's exit code, 128 + N after signal N; EXIT_LOST
  * when the family had to be ended before the lease was; EXIT_SYSTEM when that could not be

@@ -167,18 +167,56 @@ static void what_is_left_behind_may_end_by_itself(void **state)
     fx_process_free(process);
 }
 
-/* Whoever execs dlock may leave it children, which are not the command's. */
+/* The supervisor's end leaves them to dlock, among children that it was started with. */
 static void children_from_before_are_left_alone(void **state)
 {
     (void)state;
-    char line[1024], path[256], pid[64];
-    snprintf(line, sizeof(line),
-             "sleep 60 >/dev/null & echo $!; exec %s run n -- sh -c 'sleep 60 >/dev/null & exit 4'",
-             fx_build_path("dlock", path, 256));
-    fx_process *process = fx_spawn((const char *const[]){"sh", "-c", line, NULL}, true);
-    assert_true(fx_process_first_line(process, pid, sizeof(pid), SOON_MS));
-    assert_int_equal(fx_process_wait(process, SOON_MS), 4);
-    assert_int_equal(kill((pid_t)strtol(pid, NULL, 10), SIGTERM), 0);
+    static const char *const killed[] = {"", "kill -9 $PPID;"};
+    for (size_t i = 0; i < sizeof(killed) / sizeof(killed[0]); i++) {
+        char line[1024], path[256], pid[64];
+        snprintf(line, sizeof(line),
+                 "sleep 60 >/dev/null & echo $!; exec %s run n -- sh -c '"
+                 "exec 9>>\"$FAMILY_FILE\"; flock 9; (trap \"\" TERM; exec sleep 60 >/dev/null) & "
+                 "%s exit 4'",
+                 fx_build_path("dlock", path, 256), killed[i]);
+        fx_process *process = fx_spawn((const char *const[]){"sh", "-c", line, NULL}, true);
+        assert_true(fx_process_first_line(process, pid, sizeof(pid), SOON_MS));
+        assert_int_equal(fx_process_wait(process, SOON_MS), *killed[i] ? 71 : 4);
+        assert_int_equal(kill((pid_t)strtol(pid, NULL, 10), SIGTERM), 0);
+        assert_true(nobody_left(NULL));
+        fx_process_free(process);
+    }
+}
+
+static bool is_gone(void *pid)
+{
+    return kill(*(pid_t *)pid, 0) != 0;
+}
+
+static void a_signal_ends_what_is_left_behind(void **state)
+{
+    (void)state;
+    char line[64]; /* the grace would be two minutes */
+    fx_process *process = start("--lease-ms 600000 n -- sh -c 'sleep 600 & echo $$; exit 3'");
+    assert_true(fx_process_first_line(process, line, sizeof(line), SOON_MS));
+    pid_t command = (pid_t)strtol(line, NULL, 10);
+    assert_true(fx_wait_until(is_gone, &command, SOON_MS));
+    fx_process_signal(process, SIGTERM);
+    assert_int_equal(fx_process_wait(process, SOON_MS), 3);
+    fx_process_free(process);
+}
+
+/* Each of them has ended when it is found; they go on as long as the file is there. */
+static void who_forks_without_a_pause_is_caught(void **state)
+{
+    (void)state;
+    fx_process *process = start("--lease-ms 1000 n -- sh -c 'trap \"\" TERM; exec 9>>$FAMILY_FILE; "
+                                "flock 9; f() { [ -e $FAMILY_FILE ] && f & }; f; exit 5'");
+    int code = fx_process_wait(process, SOON_MS);
+    bool nobody = nobody_left(NULL);
+    unlink(getenv("FAMILY_FILE"));
+    assert_int_equal(code, 5);
+    assert_true(nobody);
     fx_process_free(process);
 }
 
@@ -253,19 +291,21 @@ static void the_command_reads_from_the_terminal_and_can_be_stopped(void **state)
 
 int main(void)
 {
-    enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+    enum { CASES = sizeof(cases) / sizeof(cases[0]), FURTHER = 7 };
     static int index[CASES];
-    struct CMUnitTest tests[CASES + 5] = {
+    struct CMUnitTest tests[CASES + FURTHER] = {
         TEST(a_lock_taken_away_ends_the_family),
         TEST(what_is_left_behind_may_end_by_itself),
         TEST(children_from_before_are_left_alone),
+        TEST(a_signal_ends_what_is_left_behind),
+        TEST(who_forks_without_a_pause_is_caught),
         TEST(ctrl_c_reaches_the_command),
         TEST(the_command_reads_from_the_terminal_and_can_be_stopped),
     };
     for (int i = 0; i < CASES; i++) {
         index[i] = i;
-        tests[5 + i] = (struct CMUnitTest){cases[i].name, nobody_runs_beside_the_next_holder, flush,
-                                           NULL, &index[i]};
+        tests[FURTHER + i] = (struct CMUnitTest){cases[i].name, nobody_runs_beside_the_next_holder,
+                                                 flush, NULL, &index[i]};
     }
     return cmocka_run_group_tests_name("dlock run's family", tests, setup_group, teardown_group);
 }
