@@ -17,6 +17,7 @@
 #define RETRY_MS     20 /* pause before asking again what became of an unknown try */
 #define RETRIES      3
 #define NEXT_SALE_MS 10 /* pause while the next sale is not quite there yet */
+#define CLOSED_MS    1000 /* a sale that is in force and yet closed for so long is damaged */
 
 /* ---- in one sale ----------------------------------------------------------------------------- */
 
@@ -145,18 +146,20 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
 
 /* ---- in the right sale ----------------------------------------------------------------------- */
 
-/* After "closed": makes sure that the next look finds what Redis says. */
-static void look_for_next_sale(sale_table *table, const fs_sale *closed, dlock_time deadline)
+/* After "closed": makes sure that the next look finds what Redis says. True: it says that this sale
+ * is in force, and whole. */
+static bool look_for_next_sale(sale_table *table, const fs_sale *closed, dlock_time deadline)
 {
     fs_sale *now;
     bool same = true;
-    sale_table_refresh(table, closed->open_sale.terms.item, deadline);
+    bool whole = sale_table_refresh(table, closed->open_sale.terms.item, deadline) == SALE_OK;
     if (sale_table_get(table, closed->open_sale.terms.item, deadline, &now) == SALE_OK) {
         same = now == closed;
         sale_table_put(now);
     }
     if (same)
         dlock_sleep(dlock_in_ms(NEXT_SALE_MS));
+    return same && whole;
 }
 
 static void name_sale(checkout_answer *ret, const sale_terms *terms)
@@ -264,11 +267,21 @@ static bool buy_in(sale_table *table, fs_sale *sale, const char *wanted, purchas
     return ret->result.outcome != BUY_CLOSED;
 }
 
+/* The sale is closed, and yet in force since `*since`, .us 0 = it was not. True: for too long. */
+static bool contradicts_itself(bool in_force, dlock_time *since)
+{
+    if (!in_force)
+        since->us = 0;
+    else if (since->us == 0)
+        *since = dlock_now();
+    return in_force && dlock_now().us - since->us > CLOSED_MS * 1000;
+}
+
 sale_status checkout(sale_table *table, const char *item, const char *wanted, purchase *request,
                      checkout_answer *ret)
 {
     bool done = false;
-    dlock_time asked = dlock_now();
+    dlock_time asked = dlock_now(), since = {0};
     request->deadline = dlock_in_ms(STORE_READ_MS); /* to find the sale, which says how long */
     for (bool first = true; !done; first = false) {
         fs_sale *sale;
@@ -282,8 +295,11 @@ sale_status checkout(sale_table *table, const char *item, const char *wanted, pu
             purchase_answer(&ret->result, BUY_BUSY);
             done = true;
         }
-        if (!done)
-            look_for_next_sale(table, sale, request->deadline);
+        if (!done &&
+            contradicts_itself(look_for_next_sale(table, sale, request->deadline), &since)) {
+            purchase_answer(&ret->result, BUY_DAMAGED);
+            done = true;
+        }
         sale_table_put(sale);
     }
     return SALE_OK;

@@ -62,6 +62,8 @@ sale_status fs_sale_descends(const fs_sale *sale, const char *remembered, dlock_
                                         &before, err, sizeof(err));
         if (status == SALE_UNAVAILABLE)
             return status;
+        if (status == SALE_UNREADABLE) /* its program has seen to what it follows */
+            return SALE_OK;
         if (status != SALE_OK) /* no wonder, if it is not kept any more */
             return terms_keep_previous(&at, store) ? SALE_NONE : SALE_OK;
         at = before;

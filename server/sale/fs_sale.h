@@ -16,7 +16,8 @@ typedef struct fs_sale {
     _Atomic int64_t sold_out_us;   /* dlock_now() when zero units were last read; 0 = never */
     _Atomic(const char *) trouble; /* the code of why it can not be sold from; NULL = it can, as far
                                       as is known */
-    atomic_int standing; /* SALE_OK; SALE_HALTED, SALE_DAMAGED: nothing is sold in it now */
+    atomic_int standing;           /* SALE_OK; SALE_HALTED, SALE_DAMAGED: nothing is sold in it now;
+                                      SALE_UNREADABLE: it is over, and only remembered */
     atomic_int refs;
     struct fs_sale *next_retired; /* the table's */
     _Atomic int64_t known_number[SEGMENTS_MAX];

@@ -126,7 +126,7 @@ static bool halt_tag(const open_sale *sale, int segment, const char *pointer, co
     snprintf(halt.why, sizeof(halt.why), "%s", ours ? ret->why : why);
     snprintf(halt.instance, sizeof(halt.instance), "%s",
              sale->store->instance[0] != '\0' ? sale->store->instance : "-");
-    bool older = ident_ok(pointer, strlen(pointer)) && strcmp(pointer, terms->id) < 0;
+    bool older = sale_id_ok(pointer, strlen(pointer)) && strcmp(pointer, terms->id) < 0;
     return halt_write(sale->store->looking, terms->item, segment, pointer, &halt,
                       older ? pointer : NULL, now) &&
            halt_read(now, ret) && strcmp(ret->sale, terms->id) == 0;
@@ -178,7 +178,7 @@ static const char *judge_pointer(const sale_terms *terms, const char *pointer, s
         ret->halt = halt;
         return NULL;
     }
-    if (!ident_ok(pointer, strlen(pointer))) {
+    if (!sale_id_ok(pointer, strlen(pointer))) {
         is_damaged(ret, CHECK_CFG);
         return NULL;
     }

@@ -13,12 +13,14 @@
 #include <string.h>
 
 #include "server/sale/sale_start.lua.h"
+#include "server/sale/segments_started.lua.h"
 #include "server/store/purchase.h"
 #include "server/store/server_check.h"
 
 #define TRIES 5 /* of starters that come in each other's way */
 
 static dlock_script start = DLOCK_SCRIPT("start", "#!lua\n" SALE_START_LUA);
+static dlock_script started = DLOCK_SCRIPT("segments_started", "#!lua\n" SEGMENTS_STARTED_LUA);
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
@@ -84,7 +86,8 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
 
     dlock_args args;
     dlock_args_init(&args);
-    const char *const names[] = {now.current, now.cfg, now.stock, now.sold, now.latest};
+    const char *const names[] = {now.current, now.cfg,    now.stock, now.sold,
+                                 now.orders,  now.ledger, now.users, now.latest};
     int keys = (int)(sizeof(names) / sizeof(names[0]));
     for (int i = 0; i < keys; i++)
         dlock_args_text(&args, names[i]);
@@ -116,8 +119,16 @@ static sale_status start_segment(fs_store *store, const sale_terms *terms, int k
         return found;
     if (strcmp(follows.id, terms->id) >= 0)
         return SALE_OK;
-    start_status status = start_tag(store, terms, k, &follows, units, deadline, in_force);
-    return status == START_OK ? SALE_OK : status == START_HALTED ? SALE_HALTED : SALE_UNAVAILABLE;
+    switch (start_tag(store, terms, k, &follows, units, deadline, in_force)) {
+    case START_OK:
+        return SALE_OK;
+    case START_HALTED:
+        return SALE_HALTED;
+    case START_DAMAGED:
+        return SALE_DAMAGED;
+    default:
+        return SALE_UNAVAILABLE;
+    }
 }
 
 static int most_segments(const sale_terms *terms)
@@ -125,14 +136,34 @@ static int most_segments(const sale_terms *terms)
     return terms->segments > terms->previous_segments ? terms->segments : terms->previous_segments;
 }
 
+static sale_status note_started(fs_store *store, const sale_terms *terms, dlock_time deadline)
+{
+    sale_keys keys;
+    redisReply *reply = NULL;
+    keys_name(&keys, terms->item, SEGMENT_NONE, terms->id);
+    dlock_redis_outcome outcome =
+        store_script(store, deadline, &started, keys.cfg, WORDS(NULL), &reply);
+    sale_status status = outcome != DLOCK_REDIS_OK ? SALE_UNAVAILABLE
+                         : reply->integer == 1     ? SALE_OK
+                                                   : SALE_DAMAGED;
+    freeReplyObject(reply);
+    return status;
+}
+
 /* Also ends whichever sale there is in the segments that any sale before had: those in between may
- * never have been taken up by anybody. Who comes late finds this sale, or a later one: ids rise. */
+ * never have been taken up by anybody. Where nothing can be read, nothing can be sold. Who comes
+ * late finds this sale, or a later one: ids rise. */
 sale_status sale_start_segments(fs_store *store, const sale_terms *terms, dlock_time deadline)
 {
     sale_status status = SALE_OK;
-    for (int k = 0; status == SALE_OK && k < most_segments(terms); k++)
+    if (most_segments(terms) == 0 || terms->segments_started)
+        return SALE_OK;
+    for (int k = 0; status == SALE_OK && k < most_segments(terms); k++) {
         status = start_segment(store, terms, k, deadline);
-    return status;
+        if (k >= terms->segments && (status == SALE_HALTED || status == SALE_DAMAGED))
+            status = SALE_OK;
+    }
+    return status == SALE_OK ? note_started(store, terms, deadline) : status;
 }
 
 /* A sale's id is the moment of its start in Redis's time, fixed width, later than `previous`. */

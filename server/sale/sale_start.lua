@@ -2,7 +2,8 @@
 -- before has left behind expire. Sale ids rise, so a late call can not bring back an older sale.
 -- Everything is decided before the first write.
 --
--- KEYS  1 current sale  2 cfg  3 stock  4 sold  5 the latest sale ever  then the keys of the sale before
+-- KEYS  1 current sale  2 cfg  3 stock  4 sold  5 orders  6 ledger  7 users  8 the latest sale ever
+--       then the keys of the sale before
 -- ARGV  1 the new sale  2 what it follows as it stands there, "" = nothing  3 units, "" = no stock here
 --       4 seconds until leftovers expire  5 not_after in us of Redis's clock
 --       6 "1": the admin knows that something was lost before this sale
@@ -10,17 +11,22 @@
 -- Reply what stands there then: the new sale, or another that came first; nothing was done then. Or
 -- "lost": nothing was done, for there was a sale, and Redis has forgotten that it is the current one.
 -- "late": nothing was done, for the starter does not wait any more. "damaged": nor here, for what
--- should be the current sale is no text.
+-- should be the current sale is no text or an empty one, or something of the new sale is there already.
 local function may(...)
     return not redis.acl_check_cmd or redis.acl_check_cmd(...)
 end
-local current = redis.pcall('GET', KEYS[1]) or ''
+local current = redis.pcall('GET', KEYS[1])
 if type(current) == 'table' then
     return string.find(current.err, 'WRONGTYPE', 1, true) and 'damaged' or current
 end
+if current == '' then return 'damaged' end
+current = current or ''
 if current ~= ARGV[2] or current >= ARGV[1] then return current end
-local latest = redis.call('GET', KEYS[5])
+local latest = redis.call('GET', KEYS[8])
 if current == '' and latest and (ARGV[6] ~= '1' or latest >= ARGV[1]) then return 'lost' end
+for i = 2, 7 do
+    if redis.call('EXISTS', KEYS[i]) == 1 then return 'damaged' end
+end
 local time = redis.call('TIME')
 if time[1] * 1000000 + time[2] > tonumber(ARGV[5]) then return 'late' end
 if not (may('HSET', KEYS[2], '', '') and may('SET', KEYS[1], '') and may('EXPIRE', KEYS[1], 1)) then
@@ -32,6 +38,6 @@ if ARGV[3] ~= '' then
     redis.call('SET', KEYS[4], '0')
 end
 redis.call('SET', KEYS[1], ARGV[1])
-redis.call('SET', KEYS[5], ARGV[1])
-for i = 6, #KEYS do redis.call('EXPIRE', KEYS[i], ARGV[4]) end
+redis.call('SET', KEYS[8], ARGV[1])
+for i = 9, #KEYS do redis.call('EXPIRE', KEYS[i], ARGV[4]) end
 return ARGV[1]

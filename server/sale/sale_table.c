@@ -54,11 +54,17 @@ static table_entry *find(sale_table *table, const char *item)
     return entry;
 }
 
-bool sale_table_take(sale_table *table, const char *item, fs_sale **ret)
+/* One in whose place there is a sale that this program can not read is over, but remembered. */
+static bool is_over(const fs_sale *sale)
+{
+    return atomic_load(&sale->standing) == SALE_UNREADABLE;
+}
+
+bool sale_table_take(sale_table *table, const char *item, bool over_too, fs_sale **ret)
 {
     pthread_rwlock_rdlock(&table->lock);
     table_entry *entry = find(table, item);
-    bool found = entry && entry->current;
+    bool found = entry && entry->current && (over_too || !is_over(entry->current));
     if (found) {
         *ret = entry->current;
         atomic_fetch_add(&(*ret)->refs, 1);
@@ -88,7 +94,7 @@ static table_entry *find_or_add(sale_table *table, const char *item)
 void sale_table_replace(sale_table *table, const char *item, fs_sale *now)
 {
     pthread_rwlock_wrlock(&table->lock);
-    table_entry *entry = now ? find_or_add(table, item) : find(table, item);
+    table_entry *entry = find_or_add(table, item);
     fs_sale *old = entry ? entry->current : now;
     if (entry) {
         entry->current = now;
@@ -171,7 +177,7 @@ void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), 
     pthread_rwlock_rdlock(&table->lock);
     for (int i = 0; i < BUCKETS; i++)
         for (table_entry *entry = table->buckets[i]; entry; entry = entry->next)
-            if (entry->current)
+            if (entry->current && !is_over(entry->current))
                 each(arg, entry->current);
     pthread_rwlock_unlock(&table->lock);
 }

@@ -50,14 +50,16 @@ void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), 
 fs_store *sale_table_store(sale_table *table);
 single_flight *sale_table_flights(sale_table *table); /* one look at an item at a time */
 
-/* The item's sale as the table has it, for use until sale_table_put(). Redis is not asked. */
-bool sale_table_take(sale_table *table, const char *item, fs_sale **ret);
+/* The item's sale as the table has it, for use until sale_table_put(). Redis is not asked. With
+ * `over_too` also one that stands as SALE_UNREADABLE. */
+bool sale_table_take(sale_table *table, const char *item, bool over_too, fs_sale **ret);
 
-/* Puts `now` (NULL: no sale any more) in the place of the item's sale. */
+/* Puts `now` in the place of the item's sale. */
 void sale_table_replace(sale_table *table, const char *item, fs_sale *now);
 
-/* How it stands with the item's sale from now on: SALE_OK, SALE_DAMAGED, or SALE_HALTED and why.
- * The same status, for return. */
+/* How it stands with the item's sale from now on: SALE_OK, SALE_DAMAGED, SALE_HALTED and why, or
+ * SALE_UNREADABLE: it is over, for another has come that is not for this program. The same status,
+ * for return. */
 sale_status sale_table_stands(sale_table *table, fs_sale *sale, sale_status status,
                               const sale_halt *halt);
 

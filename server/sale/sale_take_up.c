@@ -63,8 +63,6 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
         fs_sale_open(sale_table_store(table), item, id, deadline, &now, err, sizeof(err));
     if (status != SALE_OK) {
         LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
-        if (status == SALE_UNREADABLE)
-            sale_table_replace(table, item, NULL); /* the sale before is over all the same */
         return status;
     }
     if (remembered && !halted && strcmp(remembered->terms.id, id) != 0)
@@ -79,6 +77,10 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
     }
     sale_checked checked;
     sale_check(&now->open_sale, deadline, &checked);
+    if (status != SALE_OK && checked.verdict == CHECK_SOUND) { /* mended meanwhile */
+        fs_sale_close(now);
+        return SALE_UNAVAILABLE;
+    }
     sale_table_replace(table, item, now);
     log_event(LOG_INFO, "sale_in_force", "item", item, "sale", id, "strategy",
               now->open_sale.terms.strategy, NULL);
@@ -136,7 +138,7 @@ static int refresh(void *arg, const char *item, dlock_time deadline)
     sale_table *table = arg;
     fs_sale *sale;
     sale_checked checked;
-    if (!sale_table_take(table, item, &sale))
+    if (!sale_table_take(table, item, true, &sale))
         return find_out(table, item, deadline);
     const open_sale *open = &sale->open_sale;
     sale_check(open, deadline, &checked);
@@ -147,8 +149,8 @@ static int refresh(void *arg, const char *item, dlock_time deadline)
         status = load_halted(table, item, &checked.halt, open, deadline);
     else
         status = load(table, item, checked.next, false, open, deadline);
-    if (checked.verdict == CHECK_NEXT && status == SALE_DAMAGED)
-        sale_table_stands(table, sale, SALE_DAMAGED, NULL);
+    if (checked.verdict == CHECK_NEXT && (status == SALE_DAMAGED || status == SALE_UNREADABLE))
+        sale_table_stands(table, sale, status, NULL);
     sale_table_put(sale);
     return status;
 }
@@ -159,7 +161,7 @@ static int compare(void *arg, const char *item, dlock_time deadline)
     sale_table *table = arg;
     fs_sale *sale;
     sale_checked checked;
-    if (!sale_table_take(table, item, &sale))
+    if (!sale_table_take(table, item, true, &sale))
         return SALE_OK; /* nothing is remembered */
     sale_check(&sale->open_sale, deadline, &checked);
     if (checked.verdict != CHECK_NEXT)
@@ -184,11 +186,11 @@ sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time d
 
 sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret)
 {
-    if (sale_table_take(table, item, ret))
+    if (sale_table_take(table, item, false, ret))
         return SALE_OK;
     sale_status status = (sale_status)single_flight_do(sale_table_flights(table), item, FLIGHT_ANY,
                                                        deadline, refresh, table, SALE_UNAVAILABLE);
-    if (sale_table_take(table, item, ret))
+    if (sale_table_take(table, item, false, ret))
         return SALE_OK;
     return status == SALE_OK ? SALE_UNAVAILABLE : status;
 }

@@ -21,7 +21,7 @@ bool halt_read(const char *pointer, sale_halt *ret)
     memset(&halt, 0, sizeof(halt));
     if (sscanf(pointer, "%64s %15s %" SCNd64 " %" SCNd64 " %64s %" SCNd64 "%c", halt.sale, halt.why,
                &halt.known, &halt.found, halt.instance, &halt.time_us, &end) != 6 ||
-        !ident_ok(halt.sale, strlen(halt.sale)) ||
+        !sale_id_ok(halt.sale, strlen(halt.sale)) ||
         (strcmp(halt.why, HALT_ROLLED_BACK) != 0 && strcmp(halt.why, HALT_LOST) != 0))
         return false;
     *ret = halt;
@@ -104,7 +104,7 @@ bool halt_latest(dlock_redis *redis, const char *item, dlock_time deadline, char
     dlock_args_text(&args, keys.latest);
     bool good =
         dlock_redis_command(redis, keys.latest, &args, deadline, &reply) == DLOCK_REDIS_OK &&
-        reply->type == REDIS_REPLY_STRING && ident_ok(reply->str, reply->len);
+        reply->type == REDIS_REPLY_STRING && sale_id_ok(reply->str, reply->len);
     if (good)
         snprintf(ret, IDENT_MAX + 1, "%s", reply->str);
     freeReplyObject(reply);

@@ -5,6 +5,9 @@
 #include "server/store/keys.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#define SALE_ID_LEN 14
 
 void keys_name(sale_keys *keys, const char *item, int segment, const char *sale)
 {
@@ -28,6 +31,11 @@ void keys_name(sale_keys *keys, const char *item, int segment, const char *sale)
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         snprintf(names[i].name, KEY_MAX, "fs:{%s}:%.*s:%s", tag, IDENT_MAX, sale, names[i].suffix);
+}
+
+bool sale_id_ok(const char *text, size_t len)
+{
+    return len == SALE_ID_LEN && strspn(text, "0123456789abcdef") == len;
 }
 
 int keys_put_leftovers(dlock_args *args, const sale_keys *old)

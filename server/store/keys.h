@@ -40,4 +40,7 @@ void keys_name(sale_keys *keys, const char *item, int segment, const char *sale)
  * there are. Its lock ends by its own lease. */
 int keys_put_leftovers(dlock_args *args, const sale_keys *old);
 
+/* Sale ids are 14 hexadecimal digits, so that a later one is the larger text, too. */
+bool sale_id_ok(const char *text, size_t len);
+
 #endif

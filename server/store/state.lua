@@ -35,13 +35,17 @@ local current, left, sold = unpack(ask('sale', 'MGET', KEYS[1], KEYS[2], KEYS[3]
 left, sold = number_of(left, 'stock'), number_of(sold, 'sold')
 local limit, number = tonumber(ARGV[2]), ask('ledger', 'LLEN', KEYS[5]) or 0
 local orders = ask('orders', 'HLEN', KEYS[4]) or 0
-if not current then fault('sale') end
+-- A later sale ends this one, and so do the words of a halt, "<sale> <why> ...".
+local id, words = string.match(current or '', '^(%x+)(.*)$')
+local ended = id and #id == #ARGV[1]
+    and (words == '' and id > ARGV[1] or string.sub(words, 1, 1) == ' ')
+if current ~= ARGV[1] and not ended then fault('sale') end
 if sold and (number > sold or sold > 0 and number == 0) then fault('ledger') end
 if orders < number then fault('orders') end
 if limit > 0 and ask('users', 'HLEN', KEYS[6]) == 0 and number > 0 then fault('users') end
 
 -- Why nobody can be sold anything; nil = somebody can.
 local function refusal()
-    if current and current ~= ARGV[1] then return 'closed' end
+    if ended then return 'closed' end
     return damaged or tonumber(ARGV[3]) > number and 'rolled_back ' .. number or nil
 end

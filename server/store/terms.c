@@ -82,7 +82,7 @@ static sale_status read_pointer(const redisReply *reply, sale_current *ret)
         return SALE_DAMAGED;
     memcpy(ret->text, reply->str, reply->len);
     bool halted = halt_read(ret->text, &ret->halt);
-    if (!halted && !ident_ok(reply->str, reply->len))
+    if (!halted && !sale_id_ok(reply->str, reply->len))
         return SALE_DAMAGED;
     snprintf(ret->id, sizeof(ret->id), "%.*s", IDENT_MAX, halted ? ret->halt.sale : ret->text);
     return halted ? SALE_HALTED : SALE_OK;
@@ -167,6 +167,7 @@ void terms_put(dlock_args *args, const sale_terms *terms)
     put_number(args, "hold_ms", terms->hold_ms);
     put_number(args, "segments", terms->segments);
     put_number(args, "previous_segments", terms->previous_segments);
+    put_number(args, "segments_started", terms->segments_started);
     put_number(args, "accepted", terms->accepted);
 }
 
@@ -194,7 +195,7 @@ static bool number(const redisReply *hash, const char *name, int64_t least, int6
 
 static bool read_numbers(const redisReply *hash, sale_terms *ret)
 {
-    int64_t segments = 0, before = 0;
+    int64_t segments = 0, before = 0, started = 0;
     bool good = number(hash, "initial", 0, INT64_MAX, &ret->initial) &&
                 number(hash, "per_user_limit", 0, INT64_MAX, &ret->per_user_limit) &&
                 number(hash, "lease_ms", 0, INT64_MAX, &ret->lease_ms) &&
@@ -202,9 +203,11 @@ static bool read_numbers(const redisReply *hash, sale_terms *ret)
                 number(hash, "hold_ms", 0, INT64_MAX, &ret->hold_ms) &&
                 number(hash, "segments", 0, SEGMENTS_MAX, &segments) &&
                 number(hash, "previous_segments", 0, SEGMENTS_MAX, &before) &&
+                number(hash, "segments_started", 0, 1, &started) &&
                 number(hash, "accepted", 0, INT64_MAX, &ret->accepted);
     ret->segments = (int)segments;
     ret->previous_segments = (int)before;
+    ret->segments_started = started == 1;
     return good;
 }
 

@@ -35,6 +35,8 @@ typedef struct sale_terms {
     int previous_segments;        /* the most that any sale before had: whoever takes this one up
                                      closes them all, whichever sale they hold */
     char replaces[IDENT_MAX + 1]; /* the halted sale in whose place it is to be started; not kept */
+    bool segments_started;        /* each segment has been given its stock, and none is given it
+                                     again; those of the sales before are closed */
     int64_t
         accepted; /* how often the admin has said that it may go on, although Redis has forgotten
                      something: by a resumption, or by a start in place of a halted sale */
