@@ -64,10 +64,12 @@ static http_framing read_framing(const struct mg_request_info *info)
     return framing;
 }
 
-/* The decoded path. False: there is nothing at such a path anyway. */
+/* The decoded path, as it came: civetweb's own makes "/buy" of "//buy" and "/x/../buy", which
+ * nothing in front of us would take for it. False: there is nothing at such a path anyway. */
 static bool read_path(const struct mg_request_info *info, char ret[PATH_BYTES])
 {
-    return text_percent_decode(info->local_uri, strlen(info->local_uri), false, ret, PATH_BYTES);
+    const char *path = info->local_uri_raw;
+    return text_percent_decode(path, strlen(path), false, ret, PATH_BYTES);
 }
 
 /* Reads the body, at most BODY_MAX bytes and by a deadline. Returns its length, or -1 and the

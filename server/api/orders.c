@@ -6,6 +6,7 @@
  */
 #include "server/api/routes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,15 +98,20 @@ static void put_found(api_reply *reply, const char *item, const char *request,
     text_printf(out, ",\"time_us\":%lld}\n", (long long)entry->order.time_us);
 }
 
-static void put_missing(api_reply *reply, ledger_status status)
+/* `sale` is the one that was asked for, or the current one. What is final is so there. */
+static void put_missing(api_reply *reply, ledger_status status, const char *sale)
 {
+    char members[IDENT_MAX + 40];
     bool final = status == LEDGER_NEVER || status == LEDGER_OVER;
+    snprintf(members, sizeof(members), ",\"sale\":\"%s\",\"final\":%s", sale,
+             final ? "true" : "false");
     problem_with(reply, 404, "no_such_order",
-                 final ? "this request did not become an order, and will not"
+                 final ? "this request did not become an order in this sale, and will not"
                  : status == LEDGER_OLDER
-                     ? "no order in the last sales; say sale= to ask the one that it belongs to"
+                     ? "no order in the last sales, or it is older than 24 h; say sale= to ask the "
+                       "sale that it belongs to"
                      : "no order yet; ask again until this is final",
-                 final ? ",\"final\":true" : ",\"final\":false");
+                 members);
 }
 
 /* Looks for the order in sale `wanted`, "" = in the last ones. */
@@ -145,7 +151,7 @@ static void resolve(fs_api *api, const fs_sale *sale, const char *wanted, const 
     else if (status == LEDGER_OLDER && wanted[0] != '\0')
         problem(reply, 404, "no_such_sale", "there is no such sale, or it is not kept any more");
     else
-        put_missing(reply, status);
+        put_missing(reply, status, wanted[0] != '\0' ? wanted : now->terms.id);
 }
 
 void api_order(fs_api *api, const api_request *request, api_reply *reply)

@@ -103,6 +103,20 @@ static void add_reason(fs_store *store, purchase_result *result)
         memcpy(result->redis, why.redis, sizeof(result->redis));
 }
 
+/* A Redis that takes no writes, being full or a replica, may still tell of an order that there is.
+ */
+static void look_behind_refusal(const open_sale *sale, const purchase *request,
+                                purchase_result *result)
+{
+    purchase_result refused = *result;
+    if (!request->keyed || result->outcome != BUY_UNAVAILABLE || result->redis[0] == '\0' ||
+        !store_reachable(sale->store))
+        return;
+    answer_without_selling(sale, request, BUY_UNAVAILABLE, result);
+    if (result->outcome == BUY_UNAVAILABLE)
+        *result = refused;
+}
+
 /* Sells, or says why not. */
 static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
 {
@@ -125,6 +139,8 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
         doubt = doubt || result->outcome == BUY_UNKNOWN;
     } while (worth_another(open, request, result->outcome, ++tries));
 
+    add_reason(open->store, result);
+    look_behind_refusal(open, request, result);
     if (request->keyed && !replayable && result->outcome == BUY_SOLD_OUT)
         resolve_earlier_try(open, request, result);
     if (doubt && !is_definite(result->outcome))

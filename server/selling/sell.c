@@ -34,7 +34,7 @@ static void put_words(dlock_args *args, const open_sale *sale, const sale_keys *
 {
     dlock_args_init(args);
     sell_put_state(args, sale, keys, fence);
-    dlock_args_text(args, sale->key_sets > 1 ? "1" : "0");
+    dlock_args_int(args, sale->key_sets > 1 ? terms_units(&sale->terms, 0) : 0);
     dlock_args_int(args, terms_units(&sale->terms, keys->segment));
     for (int i = 0; i < count; i++) {
         const purchase *request = buyers[i].request;

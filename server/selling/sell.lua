@@ -4,7 +4,8 @@
 --
 -- Begins with state.lua, which tells KEYS and ARGV 1 to 3.
 -- ARGV  4 "<fence> <instance>" for the records
---       5 "1": a buyer refused here asks the next segment, so leave a mark if less would do
+--       5 units of the largest segment: a buyer refused here asks the next one, so leave a mark if
+--       any could have sold it. Marks are bounded; beyond that "late". "0": there is no next
 --       6 units there were at first
 --       then four a buyer: request, user, units, not_after in us of Redis's clock
 --
@@ -51,7 +52,10 @@ for i, request in ipairs(requests) do
     elseif limit > 0 and has[user] + units > limit then answer = 'limit'
     elseif units > left then
         answer = 'sold_out'
-        if ARGV[5] == '1' and left > 0 then write(request, '>') end
+        if left > 0 and units <= tonumber(ARGV[5]) then
+            if orders - number + #records / 2 < 40000 then write(request, '>')
+            else answer = 'late' end
+        end
     else
         left = left - units
         number = number + 1

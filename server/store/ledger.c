@@ -20,14 +20,17 @@
 #define FINAL_MARGIN_MS 1000
 
 /* What questions may cost. A note is kept for so many times as long as a request may be under way;
- * there are so many of them in a sale at once (1.3 MB); and so many requests without an order are
- * declared void by questions (2 MB). A question beyond these bounds stays open. */
+ * there are so many of them in a sale at once (1.3 MB), and one more takes the place of any; and so
+ * many requests without an order are declared void by questions (2 MB), beyond which a question
+ * stays open. */
 #define NOTE_REQUESTS 10
 #define NOTES_MAX     10000
 #define VOIDS_MAX     20000
 
 static dlock_script numbers =
     DLOCK_SCRIPT("numbers", "#!lua flags=no-writes\n" STATE_LUA NUMBERS_LUA);
+static dlock_script look =
+    DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA RESOLVE_LUA); /* "" = only look */
 static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" STATE_LUA RESOLVE_LUA);
 static dlock_script ask = DLOCK_SCRIPT("ask", "#!lua\n" ASK_LUA);
 static dlock_script page = DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" STATE_LUA PAGE_LUA);
@@ -93,7 +96,8 @@ static ledger_status read_resolved(const sale_terms *terms, const redisReply *re
     return LEDGER_DAMAGED;
 }
 
-/* `voids`: "" = only look; otherwise how many requests without an order there may be. */
+/* `voids`: "" = only look, which a Redis that takes no writes answers too; otherwise how many
+ * requests without an order there may be. */
 static ledger_status find_in_segment(fs_store *store, const sale_terms *terms, int k,
                                      const char *request, const char *voids, dlock_time deadline,
                                      fs_order *ret)
@@ -102,7 +106,8 @@ static ledger_status find_in_segment(fs_store *store, const sale_terms *terms, i
     put_state(&args, terms, k);
     dlock_args_text(&args, request);
     dlock_args_text(&args, voids);
-    redisReply *reply = store_read_script(store, deadline, &resolve, STATE_KEYS, &args);
+    redisReply *reply =
+        store_read_script(store, deadline, voids[0] == '\0' ? &look : &resolve, STATE_KEYS, &args);
     if (!reply)
         return LEDGER_UNAVAILABLE;
     ledger_status status = read_resolved(terms, reply, ret);
@@ -168,8 +173,8 @@ ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *
 }
 
 /* Puts the terms of the sale before in *sale. False: there are none, and *ret tells what that says
- * of the orders in it: LEDGER_NEVER = there was no such sale, or it is not kept any more;
- * LEDGER_NOT_YET = it should be there, and can not be read. */
+ * of the orders in it: LEDGER_NEVER = there was no such sale; LEDGER_OLDER = it is not kept any
+ * more, and neither are its orders; LEDGER_NOT_YET = it should be there, and can not be read. */
 static bool step_back(fs_store *store, dlock_time deadline, sale_terms *sale, ledger_status *ret)
 {
     char err[256];
@@ -181,8 +186,8 @@ static bool step_back(fs_store *store, dlock_time deadline, sale_terms *sale, le
         terms_read(store, sale->item, sale->previous, deadline, &before, err, sizeof(err));
     if (status == SALE_UNAVAILABLE)
         *ret = LEDGER_UNAVAILABLE;
-    else if (status != SALE_OK && terms_keep_previous(sale, store))
-        *ret = LEDGER_NOT_YET;
+    else if (status != SALE_OK)
+        *ret = terms_keep_previous(sale, store) ? LEDGER_NOT_YET : LEDGER_OLDER;
     if (status == SALE_OK)
         *sale = before;
     return status == SALE_OK;

@@ -5,12 +5,15 @@
  * first answer about an unknown request is "not yet". Whoever asks again once every request that
  * was under way at the first question has run out gets the final answer; by then a marker stands
  * in the order's place, in every segment, which every selling script meets before it sells. So the
- * answer stays true: should the same request id come again, it is refused (BUY_VOID).
+ * answer stays true: should the same request id come again, it is refused (BUY_VOID). It is true of
+ * the sale that was asked, and of those before it, which are over. A buy under the same id in the
+ * *next* sale is another buy, and gets an order there like any other.
  *
  * Questions cost memory, and anybody may ask: the notes of first questions are kept for some
- * request times only and are bounded in number, and so are the markers. Whoever asks more seldom
- * than that, or beyond these bounds, hears "not yet" until the sale is over. And they cost
- * commands: without the sale's id the LEDGER_SALES last sales are asked.
+ * request times only and are bounded in number: beyond it a new one takes the place of any, whose
+ * asker begins anew. So are the markers: beyond their bound, or when it asks more seldom than notes
+ * are kept, somebody hears "not yet" until the sale is over. And questions cost commands: without
+ * the sale's id the LEDGER_SALES last sales are asked.
  */
 #ifndef FLASHSALE_LEDGER_H
 #define FLASHSALE_LEDGER_H
@@ -30,7 +33,7 @@ typedef enum ledger_status {
     LEDGER_NEVER,      /* no order, and a marker sees to it that there will be none */
     LEDGER_OVER,       /* no order, and none will be written: the sale is not the current one */
     LEDGER_NOT_YET,    /* no order, but there could still be one */
-    LEDGER_OLDER,      /* no order in the sales that were asked, but there are older ones */
+    LEDGER_OLDER,      /* no order in the sales that were asked, but there are or were older ones */
     LEDGER_DAMAGED,    /* what Redis has of the sale can not be read, or does not fit together */
     LEDGER_UNAVAILABLE /* Redis did not answer */
 } ledger_status;
@@ -61,7 +64,7 @@ ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *
 #define LEDGER_SALES 8
 
 /* Asks for the order in the item's current sale (these terms) and in those before it that are still
- * kept. LEDGER_NEVER: in none of them. Never LEDGER_OVER. Within the time of a request. */
+ * kept. LEDGER_NEVER: in none of them, and none of them is gone. Never LEDGER_OVER. Within the time of a request. */
 ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const char *request,
                                  ledger_entry *ret);
 

@@ -2,17 +2,22 @@
 -- the selling scripts refuse it from then on. In a sale that is over, or damaged, nothing is written.
 --
 -- Begins with state.lua, which tells KEYS and ARGV 1 to 3.
--- ARGV  4 request  5 "" = only look, or how many requests without an order may stand among the orders
+-- ARGV  4 request  5 "" = only look, or how many requests may be void. They are counted in
+--       the field "#void", apart from the marks of buyers who went on to another segment
 -- Reply the record, "-" = void, "" = no order (yet), "closed" = none, and the sale is not the current
 -- one, or "damaged <key>"
 local record = ask('orders', 'HGET', KEYS[4], ARGV[4])
-if ARGV[5] ~= '' then may('HSET', KEYS[4], ARGV[4], '-') end
+local voids = 0
+if ARGV[5] ~= '' then
+    voids = number_of(ask('orders', 'HGET', KEYS[4], '#void') or '0', 'orders')
+    may('HSET', KEYS[4], ARGV[4], '-')
+end
 if denied then return denied end
 if record and record ~= '>' then return record end
 if damaged then return damaged end
 if current ~= ARGV[1] then -- a sale that is halted, "<sale> <why> ...", may go on
     return string.find(current, ARGV[1] .. ' ', 1, true) == 1 and '' or 'closed'
 end
-if ARGV[5] == '' or not record and orders - number >= tonumber(ARGV[5]) then return '' end
-redis.call('HSET', KEYS[4], ARGV[4], '-')
+if ARGV[5] == '' or not record and voids >= tonumber(ARGV[5]) then return '' end
+redis.call('HSET', KEYS[4], ARGV[4], '-', '#void', string.format('%.0f', voids + 1))
 return '-'

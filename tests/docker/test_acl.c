@@ -162,6 +162,14 @@ static void meet_the_rare_cases(void)
     plant("DEL", "");
     start_sale("fair", ",'wait_ms':60,'hold_ms':50,'lease_ms':100"); /* some give up */
     buy_in_a_crowd();
+    redisReply *filled =
+        redisCommand(fx_redis_ctx(fx.redis), "EVAL %s 1 fs:{P0001}:%s:asked",
+                     "local t = redis.call('TIME') for i = 1, 10000 do "
+                     "redis.call('ZADD', KEYS[1], t[1] * 1000000 + t[2] - i, i) end",
+                     fx_current_sale("P0001"));
+    assert_int_not_equal(filled->type, REDIS_REPLY_ERROR);
+    freeReplyObject(filled);
+    look_around(); /* one more question than are noted */
 }
 
 static void every_strategy_works_with_these_rights(void **state)

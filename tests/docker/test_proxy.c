@@ -238,6 +238,9 @@ static void no_spelling_gets_past_the_proxy(void **state)
     }
 }
 
+#define FORM "Content-Type: application/x-www-form-urlencoded"
+#define JSON "Content-Type: application/json"
+
 static void send_to_proxy(const char *bytes, char *reply, size_t len)
 {
     int fd = fx_raw_connect(front, NULL);
@@ -245,6 +248,39 @@ static void send_to_proxy(const char *bytes, char *reply, size_t len)
     assert_true(fx_raw_send(fd, bytes, strlen(bytes)));
     fx_raw_read(fd, reply, len, 15000, NULL);
     close(fd);
+}
+
+/* An instance would read each of these as "request", and the proxy would not: its 502 would name an
+ * id that the buy does not have. */
+static void a_parameter_s_name_is_spelt_plainly(void **state)
+{
+    (void)state;
+    need_proxy();
+    static const struct {
+        const char *type, *query, *body;
+        int status;
+    } cases[] = {
+        {"X-None: 1", "&re%71uest=q1", NULL, 400},
+        {"X-None: 1", "&%72equest=q1", NULL, 400},
+        {FORM, "", "re%71uest=q1", 400},
+        {FORM, "", "quantity=1&reques%74=q1", 400},
+        {JSON, "", "{\"requ\\u0065st\":\"q1\"}", 400},
+        {JSON, "", "{\"quantity\":1,\"\\u0072equest\" : \"q1\"}", 400},
+        {"X-None: 1", "%40x&request=q%31", NULL, 201}, /* values may be spelt as they like */
+        {FORM, "", "request=q%32", 201},
+        {JSON, "", "{\"request\":\"q\\u0033\",\"quantity\":1}", 201},
+    };
+    int before = orders();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char url[256];
+        fx_reply reply;
+        snprintf(url, sizeof(url), "%s/buy?item=P0001&user=u%s", front_url, cases[i].query);
+        fx_http("POST", url, FX_ARGS(cases[i].type), cases[i].body, 15000, &reply);
+        if (reply.status != cases[i].status)
+            fail_msg("%s %s: %d %s", cases[i].query, cases[i].body, reply.status, reply.body);
+        fx_reply_free(&reply);
+    }
+    assert_int_equal(orders(), before + 3);
 }
 
 /* What the proxy refuses itself has the instances' status, code and headers. */
@@ -490,6 +526,8 @@ static void a_502_tells_the_request_id_to_ask_with(void **state)
          .query = "",
          .body = "{\"request\":\"in-json\"}",
          .request = "in-json"},
+        {.header = "X-None: 1", .query = "&request=in%2Dquery", .request = "in-query"},
+        {.header = "X-None: 1", .query = "", .body = "request=in%2Dform", .request = "in-form"},
     };
     snprintf(orders_key, sizeof(orders_key), "fs:{K502}:%s:orders",
              fx_start_sale(fx.server[0], "K502", "'stock':50,'strategy':'atomic'"));
@@ -519,6 +557,7 @@ int main(void)
         cmocka_unit_test(slow_clients_do_not_slow_the_others),
         cmocka_unit_test(one_address_has_not_all_the_connections),
         cmocka_unit_test(a_502_tells_the_request_id_to_ask_with),
+        cmocka_unit_test(a_parameter_s_name_is_spelt_plainly),
         cmocka_unit_test(the_proxy_speaks_as_the_instances_do),
         cmocka_unit_test(a_rolling_restart_fails_no_buy),
         cmocka_unit_test(a_killed_instance_loses_no_acknowledged_order),

@@ -37,6 +37,8 @@ static const struct {
     {"no such item's stock", "GET", "/stock?item=NOPE", NULL, 404},
     {"no such page", "GET", "/etc/passwd", NULL, 404},
     {"dots", "GET", "/../../etc/passwd", NULL, 404},
+    {"two slashes", "POST", "//buy?item=P0001&user=u1", NULL, 404},
+    {"a slash behind a path", "POST", "/buy/?item=P0001&user=u1", NULL, 404},
 };
 
 static void bad_input_is_refused_and_changes_nothing(void **state)

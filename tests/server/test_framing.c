@@ -248,7 +248,8 @@ static void a_whole_url_in_the_request_line_is_understood(void **state)
 static void a_path_is_not_cut_short(void **state)
 {
     (void)state;
-    static const char *const paths[] = {"/buy%00zzz", "/buy%00", "/buy%", "/buy%zz", "/buy%2"};
+    static const char *const paths[] = {"/buy%00zzz", "/buy%00", "/buy%",     "/buy%zz",
+                                        "/buy%2",     "//buy",   "/x/../buy", "/./buy"};
     int before = fx_stock("orders");
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         char request[256], reply[REPLY_MAX];

@@ -90,6 +90,69 @@ static void no_such_order_becomes_final_and_stays_true(void **state)
     assert_int_equal(fx_stock("orders"), 0);
 }
 
+/* What is told to be final is so in the sale that is named, and in no later one. */
+static void what_is_final_is_so_in_the_sale_that_is_named(void **state)
+{
+    (void)state;
+    char first[64], named[64], query[96];
+    snprintf(item, sizeof(item), "F6");
+    start_sale("'stock':10,'strategy':'combined'");
+    snprintf(first, sizeof(first), "%s", fx_current_sale(item));
+    fx_redis_do(fx.redis, "ZADD fs:{%s}:%s:asked 1 ghost", item, first); /* asked long ago */
+    fx_copy_member(find("ghost", 404), "sale", named, sizeof(named));
+    assert_string_equal(named, first);
+    assert_true(is_final((void *)"ghost"));
+    start_sale("'stock':10,'strategy':'combined'");
+    buy("ghost", 201);
+    snprintf(query, sizeof(query), "%s&sale=%s", item, first);
+    const char *body = fx_expect(fx.server[0], 404, "GET /orders/ghost?item=%s", query);
+    assert_non_null(strstr(body, "\"final\":true"));
+    fx_copy_member(body, "sale", named, sizeof(named));
+    assert_string_equal(named, first);
+}
+
+/* Moves the item's current sale a day and an hour back, and drops the one before. */
+static void age_sale(fx_redis *redis, const char *before, const char *now)
+{
+    char old[64], older[64];
+    long long day_us = 25 * 3600 * 1000000LL;
+    snprintf(old, sizeof(old), "%014llx", strtoull(now, NULL, 16) - (unsigned long long)day_us);
+    snprintf(older, sizeof(older), "%014llx",
+             strtoull(before, NULL, 16) - (unsigned long long)day_us);
+    static const char *const keys[] = {"cfg", "stock", "sold"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        fx_redis_do(redis, "RENAME fs:{F7}:%s:%s fs:{F7}:%s:%s", now, keys[i], old, keys[i]);
+        fx_redis_do(redis, "DEL fs:{F7}:%s:%s", before, keys[i]);
+    }
+    fx_redis_do(redis, "HSET fs:{F7}:%s:cfg previous %s", old, older);
+    fx_redis_do(redis, "SET fs:{F7}:sale %s", old);
+    fx_redis_do(redis, "ZADD fs:{F7}:%s:asked 1 early", old); /* asked long ago */
+}
+
+/* An order that is gone with its sale was one: nobody is told that it never was. */
+static void what_is_older_than_sales_are_kept_is_not_final(void **state)
+{
+    (void)state;
+    char before[64], now[64], sale[64];
+    fx_redis *redis = fx_redis_start(NULL);
+    fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
+    snprintf(before, 64, "%s", fx_start_sale(server, "F7", "'stock':10,'strategy':'atomic'"));
+    fx_expect(server, 201, "POST /buy?item=F7&user=u1&request=early");
+    snprintf(now, 64, "%s", fx_start_sale(server, "F7", "'stock':10,'strategy':'atomic'"));
+    fx_server_kill(server);
+    age_sale(redis, before, now);
+
+    server = fx_server_start(fx_redis_url(redis), NULL);
+    const char *body = fx_expect(server, 404, "GET /orders/early?item=F7");
+    if (!strstr(body, "\"final\":false") || !strstr(body, "older than 24 h"))
+        fail_msg("%s", body);
+    fx_copy_member(body, "sale", sale, sizeof(sale)); /* of this one alone it is known */
+    body = fx_expect(server, 404, "GET /orders/early?item=F7&sale=%s", sale);
+    assert_non_null(strstr(body, "\"final\":true"));
+    fx_server_kill(server);
+    fx_redis_stop(redis);
+}
+
 /* The base of the keys of one segment of the current sale, -1 = not sharded. */
 static void name_base(int segment, char base[128])
 {
@@ -197,6 +260,8 @@ int main(void)
         cmocka_unit_test(the_ledger_is_read_in_pages),
         cmocka_unit_test(orders_of_the_sale_before_are_still_found),
         cmocka_unit_test(no_such_order_becomes_final_and_stays_true),
+        cmocka_unit_test(what_is_final_is_so_in_the_sale_that_is_named),
+        cmocka_unit_test(what_is_older_than_sales_are_kept_is_not_final),
         cmocka_unit_test(an_order_is_found_after_any_number_of_sales),
         cmocka_unit_test(a_sale_that_can_not_be_read_leaves_it_open),
         cmocka_unit_test(what_is_found_on_any_segment_is_not_void),

@@ -7,7 +7,7 @@
 
 #include "tests/support/service.h"
 
-static char item[16]; /* of the case */
+static char item[24]; /* of the case */
 
 /* Starts the case's next sale at the first instance. */
 static void start_sale(const char *strategy, char id[64])
@@ -110,6 +110,33 @@ static void what_was_declared_void_stays_so_when_the_sale_is_over(void **state)
     assert_int_equal(sold_in(now), 0);
 }
 
+/* A Redis that is full, or a replica, sells nothing; but who has an order hears of it. */
+static void who_has_an_order_gets_it_from_a_redis_that_takes_no_writes(void **state)
+{
+    (void)state;
+    static const char *const troubles[][3] = {
+        {"OOM", "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},
+        {"READONLY", "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"},
+    };
+    for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++) {
+        char id[64], first[1024];
+        snprintf(item, sizeof(item), "G-%s", s->name);
+        start_sale(s->name, id);
+        snprintf(first, sizeof(first), "%s", buy(0, "mine", "", 201));
+        for (int i = 0; i < 2; i++) {
+            print_message("%s, %s\n", s->name, troubles[i][0]);
+            fx_redis_do(fx.redis, troubles[i][1]);
+            fx_expect(fx.server[0], 200, "GET /orders/mine?item=%s", item);
+            fx_expect(fx.server[0], 200, "GET /orders/mine?item=%s&sale=%s", item, id);
+            assert_string_equal(buy(0, "mine", "", 201), first);
+            has(fx_refused(fx.server[0], 503, "store_unavailable",
+                           "POST /buy?item=%s&user=u1&request=other", item),
+                troubles[i][0]);
+            fx_redis_do(fx.redis, troubles[i][2]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +144,7 @@ int main(void)
         cmocka_unit_test(with_the_sale_a_retry_gets_its_order_for_as_long_as_it_is_kept),
         cmocka_unit_test(the_newest_sale_is_found_by_its_id_at_every_instance),
         cmocka_unit_test(what_was_declared_void_stays_so_when_the_sale_is_over),
+        cmocka_unit_test(who_has_an_order_gets_it_from_a_redis_that_takes_no_writes),
     };
     return fx_run(tests, .instances = 2);
 }

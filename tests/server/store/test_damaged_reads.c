@@ -135,9 +135,9 @@ static void a_damaged_bucket_is_an_empty_one(void **state)
 /* ---- commands that are forbidden ------------------------------------------------------------- */
 
 static const char *const commands[] = {
-    "evalsha", "mget", "get",   "set",    "hget",   "hset", "hlen",  "llen",
-    "lrange",  "time", "hmget", "expire", "zscore", "zadd", "zcard", "zremrangebyscore",
-    "pexpire",
+    "evalsha",          "mget",    "get",   "set",    "hget",   "hset", "hlen",  "llen",
+    "lrange",           "time",    "hmget", "expire", "zscore", "zadd", "zcard", "zrandmember",
+    "zremrangebyscore", "pexpire",
 };
 
 /* Starts a sale while one command is forbidden: the old sale is whole, or the new one. */

@@ -1,7 +1,7 @@
 /*
  * test_ledger.c - what questions about orders cost the shop: memory that is bounded, and so many
- * commands, however many are asked and however many sales there were. Beyond the bounds nothing is
- * said for good.
+ * commands, however many are asked and however many sales there were; and what buyers do who are
+ * refused. Nobody's answers end for it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,25 +108,83 @@ static void a_question_is_bounded_over_many_sales(void **state)
     fx_refused(fx.server[0], 400, "bad_sale", "GET /orders/early?item=%s&sale=%%20", item);
 }
 
-/* A question that finds no room for its note is answered "not yet", however long it asks. */
+static void run_lua(const char *lua, const char *key)
+{
+    redisReply *reply = redisCommand(fx_redis_ctx(fx.redis), "EVAL %s 1 %s", lua, key);
+    assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
+    freeReplyObject(reply);
+}
+
+/* However many ask, everybody's question is noted, and the notes take no more room. */
 static void notes_are_bounded(void **state)
 {
     (void)state;
-    char base[128];
+    char base[128], notes[140];
     snprintf(item, sizeof(item), "F5");
     fx_start_sale(fx.server[0], item, "'stock':10,'strategy':'atomic'");
     name_base(base);
-    redisReply *reply = redisCommand(fx_redis_ctx(fx.redis), "EVAL %s 1 %s:asked",
-                                     "local t = redis.call('TIME') for i = 1, 10000 do "
-                                     "redis.call('ZADD', KEYS[1], t[1] * 1000000 + t[2], i) end",
-                                     base);
-    assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
-    freeReplyObject(reply);
+    snprintf(notes, sizeof(notes), "%s:asked", base);
+    run_lua("local t = redis.call('TIME') for i = 1, 10000 do "
+            "redis.call('ZADD', KEYS[1], t[1] * 1000000 + t[2] - i, i) end",
+            notes);
     assert_false(is_final("late"));
-    assert_int_equal(fx_redis_number(fx.redis, "ZCARD %s:asked", base), 10000);
-    fx_redis_do(fx.redis, "ZADD %s:asked XX 1 7", base); /* the oldest is forgotten */
-    assert_false(is_final("late"));
-    assert_true(fx_redis_number(fx.redis, "ZSCORE %s:asked late", base) > 0);
+    assert_int_equal(fx_redis_number(fx.redis, "ZCARD %s", notes), 10000);
+    long long asked_us = fx_redis_number(fx.redis, "ZSCORE %s late", notes);
+    assert_true(asked_us > 0);
+    fx_redis_do(fx.redis, "ZADD %s %lld late", notes, asked_us - 60 * 1000000LL);
+    assert_true(is_final("late"));
+}
+
+/* ---- what refused buyers leave in a sharded sale --------------------------------------------- */
+
+static int has_marks(const char *segment)
+{
+    return (int)fx_redis_number(fx.redis, "HLEN %s", segment);
+}
+
+static void name_orders(char orders[2][140])
+{
+    for (int k = 0; k < 2; k++)
+        snprintf(orders[k], 140, "fs:{%s#%d}:%s:orders", item, k, fx_current_sale(item));
+}
+
+static void what_no_segment_ever_had_leaves_no_mark(void **state)
+{
+    (void)state;
+    char orders[2][140];
+    snprintf(item, sizeof(item), "F8");
+    fx_start_sale(fx.server[0], item, "'stock':19,'strategy':'sharded','segments':2");
+    name_orders(orders);
+    fx_refused(fx.server[0], 409, "sold_out", "POST /buy?item=%s&user=u1&quantity=11", item);
+    fx_refused(fx.server[0], 409, "sold_out", "POST /buy?item=%s&user=u1&quantity=1000", item);
+    assert_int_equal(has_marks(orders[0]) + has_marks(orders[1]), 0);
+    fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1&quantity=10", item);
+}
+
+/* Buyers who went on to another segment end nobody's final answer; and they leave so many marks. */
+static void marks_are_bounded_and_no_voids(void **state)
+{
+    (void)state;
+    char orders[2][140];
+    snprintf(item, sizeof(item), "F9");
+    fx_start_sale(fx.server[0], item, "'stock':20,'strategy':'sharded','segments':2");
+    name_orders(orders);
+    fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1&quantity=5&request=a", item);
+    fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1&quantity=5&request=b", item);
+    for (int k = 0; k < 2; k++)
+        run_lua("for i = 1, 39999 do redis.call('HSET', KEYS[1], 'm' .. i, '>') end", orders[k]);
+
+    char base[128];
+    name_base(base);
+    fx_redis_do(fx.redis, "ZADD %s:asked 1 ghost", base); /* asked long ago */
+    assert_true(is_final("ghost"));
+
+    int before = has_marks(orders[0]) + has_marks(orders[1]);
+    for (int i = 0; i < 4; i++)
+        fx_refused(fx.server[0], 503, "busy", "POST /buy?item=%s&user=u1&quantity=10&request=x%d",
+                   item, i);
+    assert_int_equal(has_marks(orders[0]) + has_marks(orders[1]), before);
+    fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1&quantity=1", item);
 }
 
 int main(void)
@@ -135,6 +193,8 @@ int main(void)
         cmocka_unit_test(questions_do_not_fill_redis),
         cmocka_unit_test(a_question_is_bounded_over_many_sales),
         cmocka_unit_test(notes_are_bounded),
+        cmocka_unit_test(what_no_segment_ever_had_leaves_no_mark),
+        cmocka_unit_test(marks_are_bounded_and_no_voids),
     };
     return fx_run(tests, .instances = 1);
 }
