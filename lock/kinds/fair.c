@@ -54,8 +54,8 @@ static dlock_script decline = DLOCK_SCRIPT(
     "fair_decline", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_DECLINE_LUA);
 static dlock_script release = DLOCK_SCRIPT(
     "fair_release", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_RELEASE_LUA);
-static dlock_script renew =
-    DLOCK_SCRIPT("fair_renew", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_RENEW_LUA);
+static dlock_script renew = DLOCK_SCRIPT(
+    "fair_renew", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_RENEW_LUA);
 
 enum { FAIR_KEYS = 5 };
 

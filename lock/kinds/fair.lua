@@ -6,6 +6,12 @@
 -- Everything but the lock lives on while somebody beats, and is gone a minute after the last.
 local STALE_MS, SUSPECT_MS, KEEP_MS, WAKE_MAX = 2000, 400, 60000, 64
 
+-- Queue and beats are hints, which signs of life rebuild: what stands there of another type goes.
+for i, kind in pairs({[3] = 'list', [4] = 'hash'}) do
+    local found = redis.call('TYPE', KEYS[i]).ok
+    if found ~= kind and found ~= 'none' then redis.call('DEL', KEYS[i]) end
+end
+
 local function process(token)
     return string.match(token, '^(.*):') or ''
 end

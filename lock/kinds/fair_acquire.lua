@@ -7,6 +7,8 @@
 --       {2, clock us}: too late
 -- Idempotent: a token is queued once, and finds a grant whose reply was lost.
 if late() then return {2, clock()} end
+local denied = may_not('PEXPIRE', KEYS[3], ARGV[2])
+if denied then return denied end
 local token, queue = ARGV[1], ARGV[4] ~= '0'
 local has = owner(KEYS[1])
 local mine = has == token

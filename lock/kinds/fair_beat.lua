@@ -4,6 +4,8 @@
 -- ARGV  1 process, 2 claim window in ms, 3... tokens of its waiters that sleep
 -- Reply {the token that has the lock, which may be one of ours whose wake-up was lost, or '',
 --       last fence issued, ms left to the one who has the lock}
+local denied = may_not('PEXPIRE', KEYS[3], ARGV[2])
+if denied then return denied end
 beat(ARGV[1])
 keep()
 local some = redis.call('HRANDFIELD', KEYS[4]) -- in time all that are gone are forgotten

@@ -1,4 +1,12 @@
--- Fragment: the server's clock, and fences.
+-- Fragment: the server's clock, and fences; and what this user may not do.
+
+-- The error to reply when this user may not call the command; nil: it may. To be asked before
+-- anything is written that would stay for ever without the command.
+local function may_not(...)
+    if redis.acl_check_cmd and not redis.acl_check_cmd(...) then
+        return redis.error_reply('NOPERM this user may not ' .. (...))
+    end
+end
 
 -- Microseconds since 1970; the same all through a script.
 local clock_us

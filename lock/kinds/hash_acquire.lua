@@ -8,11 +8,9 @@ local mine = redis.pcall('HEXISTS', KEYS[1], ARGV[1]) == 1
 if not mine and redis.call('EXISTS', KEYS[1]) == 1 then
     return {0, redis.call('PTTL', KEYS[1])}
 end
+local denied = may_not('PEXPIRE', KEYS[1], ARGV[2]) -- a lock without an end is nobody's
+if denied then return denied end
 local fence, now = next_fence(2, 2, ARGV[2], mine)
 redis.call('HSET', KEYS[1], ARGV[1], 1)
-local kept = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
-if type(kept) == 'table' then -- this user may not; and a lock without an end is nobody's
-    if not mine then redis.call('DEL', KEYS[1]) end
-    return kept
-end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return {1, fence, now, 0}

@@ -1,0 +1,80 @@
+/*
+ * test_damaged_keys.c - locks whose keys are of another type, or whose user may not call a command
+ * that they need. No lock stands for ever because of it.
+ */
+#include "tests/lock/rig.h"
+
+static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* Every key of the server has an end. */
+static void check_ends(rig *r, const char *what)
+{
+    redisReply *keys = redisCommand(fx_redis_ctx(r->server), "KEYS *");
+    assert_non_null(keys);
+    for (size_t i = 0; i < keys->elements; i++)
+        if (rig_ask(r, "PTTL %s", keys->element[i]->str) == -1)
+            fail_msg("%s: %s has no end", what, keys->element[i]->str);
+    freeReplyObject(keys);
+}
+
+static void a_user_who_may_not_set_an_end_leaves_no_key(void **state)
+{
+    rig *r = *state;
+    char url[128];
+    fx_redis_do(r->server, "ACL SETUSER some on >secret ~* &* +@all -pexpire -del");
+    snprintf(url, sizeof(url), "redis://some:secret@127.0.0.1:%d", fx_redis_port(r->server));
+    dlock_redis *redis = rig_redis(url);
+    dlock_client *client = rig_client(&(dlock_client_options){.redis = redis});
+    for (size_t i = 0; i < KINDS; i++) {
+        dlock_hold *hold;
+        char name[32];
+        snprintf(name, sizeof(name), "rights%zu", i);
+        dlock_lock *lock = rig_lock(client, name, (dlock_options){.kind = kinds[i]});
+        if (dlock_acquire(lock, &(dlock_wait){.wait_ms = 100}, &hold) == DLOCK_OK)
+            dlock_release(hold);
+        check_ends(r, name);
+        dlock_lock_free(lock);
+    }
+    dlock_client_free(client);
+    dlock_redis_close(redis);
+}
+
+/* The queue and the beats of a fair lock, of every other type: while it is taken, while it is held,
+ * and when it is given back. */
+static void a_fair_lock_bears_keys_of_another_type(void **state)
+{
+    rig *r = *state;
+    static const char *const keys[] = {"other:queue", "other:beats"};
+    static const char *const makers[] = {"SET %s text", "RPUSH %s a:b", "HSET %s f 1", "SADD %s x"};
+    dlock_options options = {.kind = DLOCK_FAIR, .lease_ms = 300};
+    dlock_lock *lock = rig_lock(r->client, "other", options);
+    for (size_t k = 0; k < 2; k++)
+        for (size_t m = 0; m < 4; m++) {
+            dlock_hold *hold;
+            rig_ask(r, "DEL %s", keys[k]);
+            rig_ask(r, makers[m], keys[k]);
+            rig_ask(r, "PEXPIRE %s 60000", keys[k]);
+            dlock_status taken = dlock_acquire(lock, &(dlock_wait){.wait_ms = 5000}, &hold);
+            if (taken != DLOCK_OK)
+                fail_msg("%s, %s: %s", keys[k], makers[m], dlock_status_text(taken));
+            rig_ask(r, "DEL %s", keys[k]);
+            rig_ask(r, makers[m], keys[k]);
+            rig_ask(r, "PEXPIRE %s 60000", keys[k]);
+            dlock_status released = dlock_release(hold);
+            if (released != DLOCK_OK)
+                fail_msg("%s, %s: released: %s", keys[k], makers[m], dlock_status_text(released));
+            assert_int_equal(rig_ask(r, "EXISTS %s", "other"), 0);
+        }
+    dlock_lock_free(lock);
+    check_ends(r, "fair");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_user_who_may_not_set_an_end_leaves_no_key),
+        cmocka_unit_test(a_fair_lock_bears_keys_of_another_type),
+    };
+    return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
+}
