@@ -77,7 +77,8 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
     if (!sale)
         return;
     const sale_terms *terms = &sale->open_sale.terms;
-    ledger_status status = ledger_count(sale->open_sale.store, terms, &numbers);
+    ledger_status status =
+        ledger_count(sale->open_sale.store, terms, sale->open_sale.strategy->guarded, &numbers);
     bool halted = is_halted(api, sale, &halt);
     if (status == LEDGER_FOUND)
         put_numbers(reply_json(reply, 200), terms, &numbers, halted ? &halt : NULL);

@@ -152,10 +152,6 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
     add_reason(open->store, result);
     if (!request->keyed)
         result->replayed = false;
-    if (result->outcome == BUY_DAMAGED)
-        atomic_store(&sale->trouble, "sale_damaged");
-    else if (result->outcome == BUY_ROLLED_BACK)
-        atomic_store(&sale->trouble, "sale_rolled_back");
     if (result->outcome == BUY_SOLD_OUT && result->remaining == 0)
         atomic_store_explicit(&sale->sold_out_us, dlock_now().us, memory_order_relaxed);
 }

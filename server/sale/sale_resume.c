@@ -57,7 +57,7 @@ static resume_status read_sale(fs_store *store, const char *item, const char *sa
     sale_status status = terms_read(store, item, sale, deadline, ret, err, sizeof(err));
     if (status != SALE_OK)
         return status == SALE_UNAVAILABLE ? RESUME_UNAVAILABLE : RESUME_GONE;
-    ledger_status counted = ledger_count(store, ret, &numbers);
+    ledger_status counted = ledger_count(store, ret, false, &numbers);
     return counted == LEDGER_FOUND         ? RESUME_OK
            : counted == LEDGER_UNAVAILABLE ? RESUME_UNAVAILABLE
                                            : RESUME_GONE;

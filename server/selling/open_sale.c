@@ -33,6 +33,9 @@ void sale_answer(const open_sale *sale, const sale_keys *keys, const char *answe
     result->segment = keys->segment;
     if (result->outcome == BUY_SOLD || result->outcome == BUY_CONFLICT)
         sale_saw_number(sale, keys, result->order.number);
+    else if (result->outcome == BUY_UNAVAILABLE)
+        LOG_SOME(LOG_WARN, "redis_failed", "what", "sell", "how", "refused", "detail", answer,
+                 NULL);
     else if (result->outcome == BUY_DAMAGED)
         LOG_SOME(LOG_ERROR, "sale_damaged", "keys", keys->base, "detail", answer, NULL);
     else if (result->outcome == BUY_ROLLED_BACK)

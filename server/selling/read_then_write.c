@@ -2,8 +2,9 @@
  * read_then_write.c - the steps, one round trip each, as an application writes them that keeps
  * its stock in Redis as it would keep it in a table.
  *
- * A request that may be a retry is looked up before anything is taken, and so is a limit: the
- * stock is not to fall for an order that will be refused.
+ * First a look whether the order could be recorded (is it a retry, within the limit, is the sale
+ * whole, may this user of Redis write it): the stock is not to fall for an order that will be
+ * refused. Then GET, check, SET, record.
  */
 #include "server/selling/read_then_write.h"
 
@@ -12,6 +13,7 @@
 
 #include "server/base/fail_point.h"
 #include "server/base/log.h"
+#include "server/selling/may_record.lua.h"
 #include "server/selling/record.lua.h"
 #include "server/selling/sell.h"
 #include "server/store/state.lua.h"
@@ -22,7 +24,42 @@
 
 #define UNITS_MAX        999999999999999 /* more is no number for the scripts either */
 
-static dlock_script record = DLOCK_SCRIPT("record", "#!lua\n" STATE_LUA RECORD_LUA);
+static dlock_script look = DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA MAY_RECORD_LUA
+                                                "return refused or ''\n");
+static dlock_script record = DLOCK_SCRIPT("record", "#!lua\n" STATE_LUA MAY_RECORD_LUA RECORD_LUA);
+
+/* Begins the words of both scripts. */
+static void put_order(dlock_args *args, const open_sale *sale, const purchase *request,
+                      uint64_t fence)
+{
+    dlock_args_init(args);
+    sell_put_state(args, sale, sale->keys, fence);
+    dlock_args_text(args, request->request);
+    dlock_args_text(args, request->user);
+    dlock_args_int(args, request->quantity);
+    dlock_args_int(args, request->not_after_us);
+}
+
+/* Whether the order could be recorded, as far as can be seen now. False: answered. */
+static bool may_record(const open_sale *sale, const purchase *request, uint64_t fence,
+                       purchase_result *result)
+{
+    dlock_args args;
+    put_order(&args, sale, request, fence);
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome = dlock_redis_eval(sale->store->redis, &look, STATE_KEYS, &args,
+                                                   store_read_deadline(request->deadline), &reply);
+    bool may = outcome == DLOCK_REDIS_OK && reply->len == 0;
+    if (outcome != DLOCK_REDIS_OK) {
+        store_log_failure(sale->store, "read", dlock_redis_outcome_text(outcome));
+        purchase_answer(result, BUY_UNAVAILABLE);
+    } else if (!may) {
+        sale_answer(sale, sale->keys, reply->str, reply->len, request, result);
+    }
+    freeReplyObject(reply);
+    dlock_args_free(&args);
+    return may;
+}
 
 static void answer_damaged(const char *key, purchase_result *result)
 {
@@ -30,74 +67,23 @@ static void answer_damaged(const char *key, purchase_result *result)
     purchase_answer(result, BUY_DAMAGED);
 }
 
-/* Reads one value; *ret is NULL when Redis has none. False: answered already. */
-static bool read_value(const open_sale *sale, const char *const *words, const purchase *request,
-                       redisReply **ret, purchase_result *result)
-{
-    redisReply *reply = NULL;
-    dlock_redis_outcome outcome =
-        store_command(sale->store, store_read_deadline(request->deadline), words, &reply);
-    *ret = reply;
-    if (outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_STRING)
-        return true;
-    *ret = NULL;
-    if (outcome == DLOCK_REDIS_ERROR && strncmp(reply->str, "WRONGTYPE", 9) == 0) {
-        answer_damaged(words[1], result);
-    } else if (outcome != DLOCK_REDIS_OK) {
-        store_log_failure(sale->store, "read", dlock_redis_outcome_text(outcome));
-        purchase_answer(result, BUY_UNAVAILABLE);
-    }
-    freeReplyObject(reply);
-    return outcome == DLOCK_REDIS_OK;
-}
-
-/* Whether this is a first try, as far as can be seen now. False: answered. */
-static bool is_new(const open_sale *sale, const purchase *request, purchase_result *result)
-{
-    redisReply *had;
-    fs_order order;
-    if (!read_value(sale, WORDS("HGET", sale->keys->orders, request->request), request, &had,
-                    result))
-        return false;
-    if (!had)
-        return true;
-    if (strcmp(had->str, ORDER_VOID) == 0)
-        purchase_answer(result, BUY_VOID);
-    else if (order_read(had->str, had->len, &order))
-        purchase_answer_earlier(result, &order, 0, request);
-    else
-        answer_damaged(sale->keys->orders, result);
-    freeReplyObject(had);
-    return false;
-}
-
-static bool is_within_limit(const open_sale *sale, const purchase *request, purchase_result *result)
-{
-    redisReply *had;
-    if (!read_value(sale, WORDS("HGET", sale->keys->users, request->user), request, &had, result))
-        return false;
-    int64_t units = 0;
-    bool whole = !had || (decimal_read(had->str, had->len, &units) && units <= UNITS_MAX);
-    freeReplyObject(had);
-    if (!whole)
-        answer_damaged(sale->keys->users, result);
-    else if (units + request->quantity > sale->terms.per_user_limit)
-        purchase_answer(result, BUY_LIMIT_REACHED);
-    else
-        return true;
-    return false;
-}
-
+/* False: answered. */
 static bool read_stock(const open_sale *sale, const purchase *request, int64_t *left,
                        purchase_result *result)
 {
-    redisReply *stock;
-    if (!read_value(sale, WORDS("GET", sale->keys->stock), request, &stock, result))
-        return false;
-    bool whole = stock && decimal_read(stock->str, stock->len, left) && *left <= UNITS_MAX;
-    freeReplyObject(stock);
-    if (!whole)
+    redisReply *stock = NULL;
+    dlock_redis_outcome outcome = store_command(sale->store, store_read_deadline(request->deadline),
+                                                WORDS("GET", sale->keys->stock), &stock);
+    bool whole = outcome == DLOCK_REDIS_OK && stock->type == REDIS_REPLY_STRING &&
+                 decimal_read(stock->str, stock->len, left) && *left <= UNITS_MAX;
+    bool another_type = outcome == DLOCK_REDIS_ERROR && strncmp(stock->str, "WRONGTYPE", 9) == 0;
+    if (!whole && (outcome == DLOCK_REDIS_OK || another_type)) {
         answer_damaged(sale->keys->stock, result);
+    } else if (!whole) {
+        store_log_failure(sale->store, "read", dlock_redis_outcome_text(outcome));
+        purchase_answer(result, BUY_UNAVAILABLE);
+    }
+    freeReplyObject(stock);
     return whole;
 }
 
@@ -121,16 +107,24 @@ static bool write_stock(const open_sale *sale, const purchase *request, int64_t 
     return written;
 }
 
+/* Redis was not asked to record the order, or would not: the units go back. */
+static void put_back(const open_sale *sale, const purchase *request)
+{
+    char units[24];
+    snprintf(units, sizeof(units), "%lld", (long long)request->quantity);
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome = store_command(sale->store, request->deadline,
+                                                WORDS("INCRBY", sale->keys->stock, units), &reply);
+    if (outcome != DLOCK_REDIS_OK)
+        store_log_failure(sale->store, "put back", dlock_redis_outcome_text(outcome));
+    freeReplyObject(reply);
+}
+
 static void record_order(const open_sale *sale, const purchase *request, uint64_t fence,
                          int64_t left, purchase_result *result)
 {
     dlock_args args;
-    dlock_args_init(&args);
-    sell_put_state(&args, sale, sale->keys, fence);
-    dlock_args_text(&args, request->request);
-    dlock_args_text(&args, request->user);
-    dlock_args_int(&args, request->quantity);
-    dlock_args_int(&args, request->not_after_us);
+    put_order(&args, sale, request, fence);
     dlock_args_int(&args, left);
 
     redisReply *reply = NULL;
@@ -140,6 +134,8 @@ static void record_order(const open_sale *sale, const purchase *request, uint64_
         sale_answer(sale, sale->keys, reply->str, reply->len, request, result);
     else
         purchase_answer(result, purchase_write_failed(sale->store, outcome));
+    if (outcome == DLOCK_REDIS_NOT_SENT || outcome == DLOCK_REDIS_REFUSED)
+        put_back(sale, request);
     result->remaining = left;
     freeReplyObject(reply);
     dlock_args_free(&args);
@@ -154,11 +150,8 @@ void read_then_write(const open_sale *sale, const purchase *request, fs_section 
                      purchase_result *result)
 {
     int64_t left;
-    if (request->keyed && !is_new(sale, request, result))
-        return;
-    if (sale->terms.per_user_limit > 0 && !is_within_limit(sale, request, result))
-        return;
-    if (!read_stock(sale, request, &left, result))
+    if (!may_record(sale, request, section.fence, result) ||
+        !read_stock(sale, request, &left, result))
         return;
     FAIL_POINT("in-section");
     if (left < request->quantity) {

@@ -11,9 +11,9 @@
 --
 -- Reply {units left, -1 = not known; one answer a buyer ...}. An answer is the new order's record,
 -- "=" and the record it had before, or "closed", "damaged <key>",
--- "rolled_back <highest order number>", "sold_out", "limit", "late", "void".
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+-- "rolled_back <highest order number>", "sold_out", "limit", "late", "void", "NOPERM <what>".
+local time = ask('time', 'TIME')
+local now = time and time[1] * 1000000 + time[2] or 0
 local tail = ' ' .. ARGV[4] .. ' ' .. string.format('%.0f', now)
 
 local requests, users = {}, {}
@@ -25,12 +25,11 @@ local known = ask('orders', 'HMGET', KEYS[4], unpack(requests)) or {}
 local has = {}
 if limit > 0 then
     for i, units in ipairs(ask('users', 'HMGET', KEYS[6], unpack(users)) or {}) do
-        has[users[i]] = number_of(units or '0', 'users')
+        has[users[i]] = canonical(units or '0') or false -- one user's, and nobody else's
     end
 end
 if left and sold and left + sold ~= tonumber(ARGV[6]) then fault('stock') end
-if denied then return denied end
-local refused = refusal()
+local refused = denied and denied.err or refusal()
 
 local before = left
 local fresh, records, ids, answers = {}, {}, {}, {}
@@ -48,6 +47,7 @@ for i, request in ipairs(requests) do
     elseif record and record ~= '>' then answer = '=' .. record
     elseif refused then answer = refused
     elseif record then answer = 'sold_out'
+    elseif limit > 0 and not has[user] then answer = 'damaged users'
     elseif now > tonumber(ARGV[i * 4 + 6]) then answer = 'late'
     elseif limit > 0 and has[user] + units > limit then answer = 'limit'
     elseif units > left then
@@ -76,7 +76,12 @@ if #ids > 0 then
     may('RPUSH', KEYS[5], '')
     if limit > 0 then may('HSET', KEYS[6], '', '') end
 end
-if denied then return denied end
+if denied then
+    for i, request in ipairs(requests) do
+        if not known[i] or known[i] == '>' then answers[i + 1] = denied.err end
+    end
+    return answers
+end
 
 redis.call('HSET', KEYS[4], unpack(records))
 if #ids > 0 then
@@ -84,7 +89,9 @@ if #ids > 0 then
     redis.call('INCRBY', KEYS[3], before - left)
     redis.call('RPUSH', KEYS[5], unpack(ids))
     if limit > 0 then
-        for user, units in pairs(has) do redis.call('HSET', KEYS[6], user, units) end
+        for user, units in pairs(has) do
+            if units then redis.call('HSET', KEYS[6], user, units) end
+        end
     end
 end
 return answers

@@ -15,6 +15,9 @@ if type(noted) == 'table' then
 end
 noted = tonumber(noted or 'inf')
 if noted <= now then return now - noted >= tonumber(ARGV[2]) and 1 or 0 end
+if redis.acl_check_cmd and not redis.acl_check_cmd('PEXPIRE', KEYS[1], ARGV[3]) then
+    return redis.error_reply('NOPERM this user may not PEXPIRE') -- and notes do not live for ever
+end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3] * 1000)
 if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[4]) then
     local any = redis.call('ZRANDMEMBER', KEYS[1], 1, 'WITHSCORES')

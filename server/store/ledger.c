@@ -50,11 +50,15 @@ static void log_damage(const sale_terms *terms, const char *what)
              NULL);
 }
 
-static ledger_status count_segment(fs_store *store, const sale_terms *terms, int k,
+static ledger_status count_segment(fs_store *store, const sale_terms *terms, int k, bool exact,
                                    ledger_numbers *ret)
 {
     dlock_args args;
     put_state(&args, terms, k);
+    if (exact)
+        dlock_args_int(&args, terms_units(terms, k));
+    else
+        dlock_args_text(&args, "");
     redisReply *reply =
         store_read_script(store, dlock_in_ms(STORE_READ_MS), &numbers, STATE_KEYS, &args);
     ledger_status status = LEDGER_UNAVAILABLE;
@@ -71,12 +75,13 @@ static ledger_status count_segment(fs_store *store, const sale_terms *terms, int
     return status;
 }
 
-ledger_status ledger_count(fs_store *store, const sale_terms *terms, ledger_numbers *ret)
+ledger_status ledger_count(fs_store *store, const sale_terms *terms, bool exact,
+                           ledger_numbers *ret)
 {
     ledger_status status = LEDGER_FOUND;
     memset(ret, 0, sizeof(*ret));
     for (int k = 0; status == LEDGER_FOUND && k < terms_key_sets(terms); k++)
-        status = count_segment(store, terms, k, ret);
+        status = count_segment(store, terms, k, exact, ret);
     return status;
 }
 

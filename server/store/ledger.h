@@ -38,9 +38,10 @@ typedef enum ledger_status {
     LEDGER_UNAVAILABLE /* Redis did not answer */
 } ledger_status;
 
-/* The sum over the sale's segments; one moment for each of them. LEDGER_FOUND, _DAMAGED,
- * _UNAVAILABLE. */
-ledger_status ledger_count(fs_store *store, const sale_terms *terms, ledger_numbers *ret);
+/* The sum over the sale's segments; one moment for each of them. With `exact` a segment is damaged
+ * whose stock and orders are not what it began with. LEDGER_FOUND, _DAMAGED, _UNAVAILABLE. */
+ledger_status ledger_count(fs_store *store, const sale_terms *terms, bool exact,
+                           ledger_numbers *ret);
 
 typedef enum ledger_how {
     LEDGER_LOOK, /* changes nothing */

@@ -87,6 +87,7 @@ static void answer_refusal(purchase_result *result, const char *answer)
         {"damaged", BUY_DAMAGED},     {"rolled_back", BUY_ROLLED_BACK},
         {"void", BUY_VOID},           {"late", BUY_BUSY},
         {"limit", BUY_LIMIT_REACHED}, {"sold_out", BUY_SOLD_OUT},
+        {"NOPERM", BUY_UNAVAILABLE},
     };
     size_t word = answer[0] == '=' ? 1 : strcspn(answer, " ");
     purchase_answer(result, BUY_UNKNOWN);
@@ -95,6 +96,8 @@ static void answer_refusal(purchase_result *result, const char *answer)
             result->outcome = refusals[i].outcome;
     if (result->outcome == BUY_ROLLED_BACK)
         result->found = strtoll(answer + word, NULL, 10);
+    if (result->outcome == BUY_UNAVAILABLE)
+        snprintf(result->redis, sizeof(result->redis), "%.*s", (int)word, answer);
 }
 
 /* result->order is read: the buyer's, or another's under the same request id. */

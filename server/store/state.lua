@@ -24,12 +24,12 @@ local function may(...)
     end
 end
 
-local function number_of(word, what)
-    if word == '0' or word and #word < 16 and string.find(word, '^[1-9]%d*$') then
-        return tonumber(word)
-    end
-    return fault(what)
+local function canonical(word)
+    local whole = word == '0' or word and #word < 16 and string.find(word, '^[1-9]%d*$')
+    return whole and tonumber(word) or nil
 end
+
+local function number_of(word, what) return canonical(word) or fault(what) end
 
 local current, left, sold = unpack(ask('sale', 'MGET', KEYS[1], KEYS[2], KEYS[3]) or {})
 left, sold = number_of(left, 'stock'), number_of(sold, 'sold')

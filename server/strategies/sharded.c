@@ -71,7 +71,7 @@ static bool is_whole(const open_sale *sale, sharded_state *state, const purchase
     ledger_numbers numbers;
     if (!atomic_load(&state->damaged))
         return true;
-    if (ledger_count(sale->store, &sale->terms, &numbers) == LEDGER_FOUND) {
+    if (ledger_count(sale->store, &sale->terms, true, &numbers) == LEDGER_FOUND) {
         atomic_store(&state->damaged, false);
         return true;
     }

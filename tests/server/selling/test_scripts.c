@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "server/selling/sell.h"
 #include "server/selling/strategy.h"
 #include "server/strategies/registry.h"
 #include "tests/support/service.h"
@@ -175,6 +177,28 @@ static void check_healed(void)
     check_all(from);
 }
 
+/* Units that were taken from the stock and that no order has. */
+static long long unordered(void)
+{
+    long long units = 0;
+    for (int k = 0; k < shop.sale.key_sets; k++)
+        units += terms_units(&shop.sale.terms, k) -
+                 fx_redis_number(fx.redis, "GET %s", shop.keys[k].stock) -
+                 fx_redis_number(fx.redis, "GET %s", shop.keys[k].sold);
+    return units;
+}
+
+/* Whoever was refused has taken nothing. */
+static void check_stock(int from)
+{
+    for (int i = from; i < shop.requests; i++)
+        if (shop.outcomes[i] == BUY_UNKNOWN)
+            return;
+    if (unordered() != 0)
+        fail_msg("%s: r%d was told %s, and the stock has %lld units too few", context, from,
+                 purchase_outcome_name(shop.outcomes[from]), unordered());
+}
+
 /* ---- keys that are not what they should be --------------------------------------------------- */
 
 static const struct {
@@ -219,6 +243,7 @@ static void buy_meanwhile(const char *key, const char *what, purchase_outcome ex
         met += buy() == expected;
     put_back(key);
     check_all(from);
+    check_stock(from);
     if (expected != BUY_OUTCOMES && met == 0)
         fail_msg("%s: told %s", context, purchase_outcome_name(shop.outcomes[from]));
     check_healed();
@@ -268,6 +293,9 @@ static void no_key_of_a_sale_misleads_a_strategy(void **state)
         try_values(keys->stock, BUY_DAMAGED);
         try_types(keys->sold, "string", BUY_DAMAGED);
         try_values(keys->sold, BUY_DAMAGED);
+        put_aside(keys->sold);
+        fx_redis_do(fx.redis, "SET %s 999999999999999", keys->sold); /* INCRBY would make it none */
+        buy_meanwhile(keys->sold, "is as large as it may be", BUY_DAMAGED);
         try_types(keys->orders, "hash", BUY_DAMAGED);
         try_types(keys->ledger, "list", BUY_DAMAGED);
         if (!(*s)->sharded)
@@ -360,6 +388,153 @@ static void no_right_that_is_missing_misleads_a_strategy(void **state)
                 buy();
             fx_redis_do(fx.redis, "ACL SETUSER service +%s", word + 1);
             check_all(from);
+            check_stock(from);
+            check_healed();
+        }
+        close_shop();
+    }
+}
+
+/* Nothing is written any more, but what was sold can be read. */
+static void who_has_an_order_is_told_whatever_is_forbidden(void **state)
+{
+    (void)state;
+    static const char *const writing[] = {"hset", "incrby", "decrby", "rpush", "mget",
+                                          "llen", "hlen",   "time",   "set"};
+    for (const fs_strategy *const *s = strategy_list(); *s; s++) {
+        if ((*s)->locked || (*s)->sharded)
+            continue;
+        open_sold_shop(*s);
+        for (size_t i = 0; i < sizeof(writing) / sizeof(writing[0]); i++) {
+            fx_redis_do(fx.redis, "ACL SETUSER service -%s", writing[i]);
+            purchase_outcome again = buy_as(0);
+            fx_redis_do(fx.redis, "ACL SETUSER service +%s", writing[i]);
+            if (again != BUY_SOLD)
+                fail_msg("%s without %s: %s", (*s)->name, writing[i], purchase_outcome_name(again));
+        }
+        close_shop();
+    }
+}
+
+/* ---- many buyers in one call ----------------------------------------------------------------- */
+
+static void ask_for(int i, purchase *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->quantity = 1;
+    ret->keyed = true;
+    ret->deadline = dlock_in_ms(3000);
+    ret->not_after_us = store_redis_us(&store, ret->deadline);
+    snprintf(ret->request, sizeof(ret->request), "r%d", i);
+    snprintf(ret->user, sizeof(ret->user), "u%d", i);
+}
+
+/* Sells to a user who has an order, to one with damaged units, and to another. */
+static void sell_to_three(purchase_result results[3])
+{
+    purchase asked[3];
+    sell_buyer buyers[3];
+    int who[3] = {0, shop.requests, shop.requests + 1};
+    shop.requests += 2;
+    for (int i = 0; i < 3; i++) {
+        ask_for(who[i], &asked[i]);
+        buyers[i] = (sell_buyer){&asked[i], &results[i]};
+    }
+    sell(&shop.sale, shop.keys, buyers, 3, asked[0].deadline);
+    shop.outcomes[who[1]] = results[1].outcome;
+    shop.outcomes[who[2]] = results[2].outcome;
+}
+
+static void what_one_buyer_has_stops_no_other(void **state)
+{
+    (void)state;
+    purchase_result results[3];
+    const sale_keys *keys = open_sold_shop(strategy_find("atomic"));
+    int from = shop.requests;
+    fx_redis_do(fx.redis, "HSET %s u%d 9e1", keys->users, from);
+    sell_to_three(results);
+    assert_int_equal(results[0].outcome, BUY_SOLD);
+    assert_true(results[0].replayed);
+    assert_int_equal(results[1].outcome, BUY_DAMAGED);
+    assert_int_equal(results[2].outcome, BUY_SOLD);
+    char units[16];
+    assert_true(fx_redis_text(fx.redis, units, sizeof(units), "HGET %s u%d", keys->users, from));
+    assert_string_equal(units, "9e1");
+    fx_redis_do(fx.redis, "HDEL %s u%d", keys->users, from);
+    check_all(from);
+
+    from = shop.requests;
+    fx_redis_do(fx.redis, "ACL SETUSER service -decrby");
+    sell_to_three(results);
+    fx_redis_do(fx.redis, "ACL SETUSER service +decrby");
+    assert_int_equal(results[0].outcome, BUY_SOLD);
+    assert_true(results[0].replayed);
+    assert_int_equal(results[1].outcome, BUY_UNAVAILABLE);
+    assert_string_equal(results[1].redis, "NOPERM");
+    assert_int_equal(results[2].outcome, BUY_UNAVAILABLE);
+    check_all(from);
+    check_stock(from);
+    close_shop();
+}
+
+/* ---- a server that refuses to write ---------------------------------------------------------- */
+
+static bool save_has_failed(void *arg)
+{
+    (void)arg;
+    redisReply *info = look("INFO %s", "persistence");
+    bool failed = strstr(info->str, "rdb_last_bgsave_status:err");
+    freeReplyObject(info);
+    return failed;
+}
+
+/* One save fails: its directory is gone. That is put up with at first. */
+static void fail_to_save(void)
+{
+    char dir[] = "/tmp/flashsale.XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    fx_redis_do(fx.redis, "CONFIG SET stop-writes-on-bgsave-error no");
+    fx_redis_do(fx.redis, "CONFIG SET dir %s", dir);
+    assert_int_equal(rmdir(dir), 0);
+    freeReplyObject(look("CONFIG SET save %s", "3600 1000000"));
+    freeReplyObject(look("BGSAVE%s", ""));
+    assert_true(fx_wait_until(save_has_failed, NULL, HEAL_MS));
+}
+
+static const struct {
+    const char *begins, *ends;
+} refusing[] = {
+    {"CONFIG SET stop-writes-on-bgsave-error yes", "CONFIG SET stop-writes-on-bgsave-error no"},
+    {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},
+    {"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"},
+    {"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"},
+    {"ACL SETUSER service resetkeys %%R~*", "ACL SETUSER service resetkeys ~*"},
+};
+
+static void redis_do(const char *command)
+{
+    redisReply *reply = redisCommand(fx_redis_ctx(fx.redis), command);
+    assert_non_null(reply);
+    assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
+    freeReplyObject(reply);
+}
+
+static void nothing_is_written_half_where_writes_are_refused(void **state)
+{
+    (void)state;
+    fail_to_save();
+    for (const fs_strategy *const *s = strategy_list(); *s; s++) {
+        open_sold_shop(*s);
+        for (size_t i = 0; i < sizeof(refusing) / sizeof(refusing[0]); i++) {
+            int from = shop.requests;
+            snprintf(context, sizeof(context), "%s after %s", (*s)->name, refusing[i].begins);
+            redis_do(refusing[i].begins);
+            purchase_outcome outcome = buy();
+            redis_do(refusing[i].ends);
+            if (outcome == BUY_SOLD || outcome == BUY_UNKNOWN || outcome == BUY_SOLD_OUT)
+                fail_msg("%s: %s", context, purchase_outcome_name(outcome));
+            check_all(from);
+            check_stock(from);
             check_healed();
         }
         close_shop();
@@ -369,6 +544,7 @@ static void no_right_that_is_missing_misleads_a_strategy(void **state)
 static int setup(void **state)
 {
     char url[128], err[256];
+    fx.plan.redis_args = FX_ARGS("--enable-protected-configs", "yes"); /* the directory's */
     fx_service_start(state);
     read_granted();
     fx_redis_do(fx.redis, "ACL SETUSER service on >secret ~* &* +@all");
@@ -391,6 +567,9 @@ int main(void)
         cmocka_unit_test(no_field_of_a_sale_misleads_a_strategy),
         cmocka_unit_test(no_key_of_a_lock_misleads_a_strategy),
         cmocka_unit_test(no_right_that_is_missing_misleads_a_strategy),
+        cmocka_unit_test(who_has_an_order_is_told_whatever_is_forbidden),
+        cmocka_unit_test(what_one_buyer_has_stops_no_other),
+        cmocka_unit_test(nothing_is_written_half_where_writes_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

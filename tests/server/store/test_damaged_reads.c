@@ -67,7 +67,7 @@ static ledger_status read_page(void)
 static void check_reads(const char *key, const char *what, bool pointer, bool text)
 {
     ledger_numbers numbers;
-    ledger_status count = ledger_count(&store, &terms, &numbers), page = read_page();
+    ledger_status count = ledger_count(&store, &terms, true, &numbers), page = read_page();
     if (!(pointer && text) && (count != LEDGER_DAMAGED || page != LEDGER_DAMAGED))
         fail_msg("%s '%s': counted %d, listed %d", key, what, count, page);
     ledger_status bought = find("bought", LEDGER_VOID), nobody = find("nobody", LEDGER_VOID);
@@ -179,7 +179,7 @@ static void no_right_that_is_missing_makes_an_answer(void **state)
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         fx_redis_do(fx.redis, "ACL SETUSER service -%s", commands[i]);
         ledger_status bought = find("bought", LEDGER_ASK), nobody = find("nobody", LEDGER_ASK);
-        ledger_status count = ledger_count(&store, &terms, &numbers), page = read_page();
+        ledger_status count = ledger_count(&store, &terms, true, &numbers), page = read_page();
         fx_redis_do(fx.redis, "ACL SETUSER service +%s", commands[i]);
         if ((bought != LEDGER_FOUND && bought != LEDGER_UNAVAILABLE) ||
             (nobody != LEDGER_NOT_YET && nobody != LEDGER_UNAVAILABLE))
@@ -189,6 +189,17 @@ static void no_right_that_is_missing_makes_an_answer(void **state)
             fail_msg("without %s: counted %d, listed %d", commands[i], count, page);
         assert_int_equal(find("bought", LEDGER_LOOK), LEDGER_FOUND);
     }
+}
+
+static void a_note_without_an_end_is_not_written(void **state)
+{
+    (void)state;
+    fx_redis_do(fx.redis, "DEL %s:asked", keys.base);
+    fx_redis_do(fx.redis, "ACL SETUSER service -pexpire");
+    ledger_status asked = find("never", LEDGER_ASK);
+    fx_redis_do(fx.redis, "ACL SETUSER service +pexpire");
+    assert_int_equal(asked, LEDGER_NOT_YET);
+    assert_int_equal(fx_redis_number(fx.redis, "EXISTS %s:asked", keys.base), 0);
 }
 
 static int setup(void **state)
@@ -224,6 +235,7 @@ int main(void)
         cmocka_unit_test(a_damaged_bucket_is_an_empty_one),
         cmocka_unit_test(no_right_that_is_missing_makes_an_answer),
         cmocka_unit_test(no_right_that_is_missing_makes_half_a_sale),
+        cmocka_unit_test(a_note_without_an_end_is_not_written),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
