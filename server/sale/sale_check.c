@@ -189,15 +189,19 @@ static const char *judge_pointer(const sale_terms *terms, const char *pointer, s
     return NULL;
 }
 
-/* The terms stand in the item's own tag. */
-static void judge_terms(const sale_terms *terms, const sale_seen *seen, sale_checked *ret)
+/* The terms stand in the item's own tag. What the admin has accepted last can be forgotten, too:
+ * the orders that came after are lost then, however many numbers have been given again. */
+static const char *judge_terms(const sale_terms *terms, const sale_seen *seen, sale_checked *ret)
 {
     if (seen->terms_status != SALE_OK || !terms_same(terms, &seen->terms)) {
         is_damaged(ret, CHECK_CFG);
-    } else if (seen->terms.accepted != terms->accepted) {
+    } else if (seen->terms.accepted < terms->accepted) {
+        return HALT_ROLLED_BACK;
+    } else if (seen->terms.accepted > terms->accepted) {
         ret->verdict = CHECK_NEXT;
         snprintf(ret->next, sizeof(ret->next), "%s", terms->id);
     }
+    return NULL;
 }
 
 /* Why the sale is to be halted; NULL: *ret says the rest. */
@@ -205,7 +209,7 @@ static const char *judge(const open_sale *sale, const sale_seen *seen, sale_chec
 {
     const char *why = judge_pointer(&sale->terms, seen->pointer, ret);
     if (!why && ret->verdict == CHECK_SOUND)
-        judge_terms(&sale->terms, seen, ret);
+        why = judge_terms(&sale->terms, seen, ret);
     for (int k = 0; !why && k < sale->key_sets && ret->verdict == CHECK_SOUND; k++) {
         const stock_seen *stock = &seen->stock[k];
         why = judge_pointer(&sale->terms, stock->pointer, ret);

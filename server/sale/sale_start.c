@@ -208,7 +208,7 @@ static start_status follow_current(fs_store *store, sale_terms *terms, bool only
     case SALE_HALTED:
         if (only_if_none || strcmp(terms->replaces, found->id) != 0)
             return START_HALTED;
-        terms->accepted = 1;
+        terms->accepted = store_redis_us(store, dlock_now());
         return follow(store, found->id, deadline, terms);
     case SALE_DAMAGED:
         return START_DAMAGED;

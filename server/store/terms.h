@@ -37,9 +37,9 @@ typedef struct sale_terms {
     char replaces[IDENT_MAX + 1]; /* the halted sale in whose place it is to be started; not kept */
     bool segments_started;        /* each segment has been given its stock, and none is given it
                                      again; those of the sales before are closed */
-    int64_t
-        accepted; /* how often the admin has said that it may go on, although Redis has forgotten
-                     something: by a resumption, or by a start in place of a halted sale */
+    int64_t accepted; /* when the admin has said last that it may go on although Redis has forgotten
+                         something, by a resumption or by a start in place of a halted sale: Unix
+                         time in us by Redis's clock, never the same twice; 0 = not at all */
 } sale_terms;
 
 const char *durability_name(durability level);
