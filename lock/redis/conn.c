@@ -40,6 +40,8 @@ static _Thread_local char said[24];
 
 void dlock_redis_hear(const char *answer)
 {
+    if (answer && strstr(answer, "can't run this command")) /* by a script, after ERR */
+        answer = "NOPERM";
     size_t word = answer ? strspn(answer, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") : 0;
     snprintf(said, sizeof(said), "%.*s", word > 1 ? (int)word : 0, answer ? answer : "");
 }

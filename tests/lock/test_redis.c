@@ -411,6 +411,28 @@ static void a_signal_does_not_end_a_connect(void **state)
     assert_int_equal(c.outcome, DLOCK_REDIS_OK);
 }
 
+/* Redis says so with the word ERR. */
+static void a_right_that_a_script_misses_is_said(void **state)
+{
+    rig *r = *state;
+    static dlock_script set =
+        DLOCK_SCRIPT("denied", "#!lua\nreturn redis.call('SET', KEYS[1], 'x')");
+    dlock_args words;
+    redisReply *reply = NULL;
+    dlock_args_init(&words);
+    dlock_args_text(&words, "denied");
+    rig_ask(r, "ACL SETUSER default %s", "-set");
+    dlock_redis_outcome outcome =
+        dlock_redis_eval(r->redis, &set, 1, &words, dlock_in_ms(10000), &reply);
+    char said[32];
+    snprintf(said, sizeof(said), "%s", dlock_redis_said());
+    rig_ask(r, "ACL SETUSER default %s", "+set");
+    assert_int_equal(outcome, DLOCK_REDIS_ERROR);
+    assert_string_equal(said, "NOPERM");
+    freeReplyObject(reply);
+    dlock_args_free(&words);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +440,7 @@ int main(void)
         cmocka_unit_test(addresses_are_checked),
         cmocka_unit_test(a_unix_address_has_user_and_password),
         cmocka_unit_test(a_forgotten_script_is_sent_again),
+        cmocka_unit_test(a_right_that_a_script_misses_is_said),
         cmocka_unit_test(an_idle_connection_that_died_is_not_used),
         cmocka_unit_test(a_stopped_server_is_unknown_and_in_time),
         cmocka_unit_test(a_dead_server_is_not_sent_then_back),

@@ -187,6 +187,52 @@ static void what_redis_refuses_is_said_in_its_words(void **state)
     assert_int_equal(logged(fx.server[0], "redis_refuses"), 5);
 }
 
+/* Rights that strategies without a lock do not need, or that go without saying until one is lost.
+ */
+static void a_right_that_only_some_need_is_missed(void **state)
+{
+    (void)state;
+    static const char *const rights[] = {"pexpire", "evalsha"};
+    for (int i = 0; i < 2; i++) {
+        fx_redis_do(fx.redis, "ACL SETUSER default -%s", rights[i]);
+        await(fx.server[0], "GET /readyz", 503, "\"redis\":\"NOPERM\"");
+        fx_redis_do(fx.redis, "ACL SETUSER default +%s", rights[i]);
+        await_ready(fx.server[0]);
+    }
+}
+
+/* What only starts, halts and reads orders, or is a hint that may be lost. */
+static const char *const excused[] = {"EXPIRE", "HGETALL", "HKEYS", "PUBLISH",          "SPUBLISH",
+                                      "TYPE",   "ZADD",    "ZCARD", "ZREMRANGEBYSCORE", "ZSCORE"};
+
+static void the_probe_knows_what_the_scripts_use(void **state)
+{
+    (void)state;
+    char names[4096] = "", probe[4096] = "", command[64], word[80];
+    FILE *file = popen("grep -oh \"'[A-Z][A-Z]*'\" server/store/probe.lua", "r");
+    assert_non_null(file);
+    assert_true(fread(probe, 1, sizeof(probe) - 1, file) > 0);
+    pclose(file);
+    file = popen("cat server/*/*.lua lock/*/*.lua | grep -o \"call('[A-Z]*'\\|ask('[a-z]*', "
+                 "'[A-Z]*'\\|may('[A-Z]*'\" | grep -o \"[A-Z][A-Z]*\" | sort -u",
+                 "r");
+    assert_non_null(file);
+    int count = 0;
+    for (; fgets(command, sizeof(command), file); count++) {
+        bool is_excused = false;
+        command[strcspn(command, "\n")] = '\0';
+        for (size_t i = 0; i < sizeof(excused) / sizeof(excused[0]); i++)
+            is_excused = is_excused || strcmp(excused[i], command) == 0;
+        snprintf(word, sizeof(word), "'%s'", command);
+        if (!is_excused && strstr(probe, word) == NULL)
+            snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s", command);
+    }
+    pclose(file);
+    assert_true(count > 20);
+    if (names[0] != '\0')
+        fail_msg("server/store/probe.lua does not ask for%s", names);
+}
+
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 static void some_damaged_are_named_and_all_damaged_are_not_ready(void **state)
@@ -253,6 +299,8 @@ int main(void)
         cmocka_unit_test(a_sale_is_not_joined_where_keys_may_be_evicted),
         cmocka_unit_test(disk_is_kept_or_not_sold_from),
         cmocka_unit_test(what_redis_refuses_is_said_in_its_words),
+        cmocka_unit_test(a_right_that_only_some_need_is_missed),
+        cmocka_unit_test(the_probe_knows_what_the_scripts_use),
         cmocka_unit_test(some_damaged_are_named_and_all_damaged_are_not_ready),
         cmocka_unit_test(a_wrong_password_is_said),
         cmocka_unit_test(silence_is_said_soon),
