@@ -142,6 +142,9 @@ DLOCK_API void dlock_redis_close(dlock_redis *redis);
 /* The last failure as a sentence, copied into buf, for one log line. Empty if there was none. */
 DLOCK_API void dlock_redis_last_error(dlock_redis *redis, char *buf, size_t buf_len);
 
+/* What dlock_redis_said() says where the server answers, but `admit` refuses its run. */
+#define DLOCK_NOT_ADMITTED "NOTADMITTED"
+
 /* The first word of the error that this thread's last call was answered with, "OOM" for one; ""
  * when it was answered well, or not at all. (borrowed) Valid until the thread's next call. */
 DLOCK_API const char *dlock_redis_said(void);

@@ -112,8 +112,10 @@ static void hear_again(dlock_redis *redis)
     static const char answered[] = "Redis answered: ";
     char error[ERROR_LEN];
     dlock_redis_last_error(redis, error, sizeof(error));
-    dlock_redis_hear(strncmp(error, answered, strlen(answered)) == 0 ? error + strlen(answered)
-                                                                     : NULL);
+    if (strncmp(error, answered, strlen(answered)) == 0)
+        dlock_redis_hear(error + strlen(answered));
+    else if (strncmp(error, DLOCK_NOT_ADMITTED, strlen(DLOCK_NOT_ADMITTED)) == 0)
+        dlock_redis_hear(DLOCK_NOT_ADMITTED);
 }
 
 dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_time deadline,

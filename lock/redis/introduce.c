@@ -83,8 +83,10 @@ static bool admitted(dlock_redis_conn *conn, dlock_time deadline, bool *asked)
     if (reply)
         freeReplyObject(reply);
     bool good = *asked && redis->admit(redis->admit_arg, run_id);
-    if (*asked && !good)
-        dlock_redis_note(redis, "another run of the server: %.16s... is not admitted", run_id);
+    if (*asked && !good) {
+        dlock_redis_note(redis, DLOCK_NOT_ADMITTED " another run of the server: %.16s...", run_id);
+        dlock_redis_hear(DLOCK_NOT_ADMITTED);
+    }
     return good;
 }
 

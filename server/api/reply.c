@@ -108,6 +108,10 @@ void store_refusal(const char *redis, const char *so, char *detail, size_t detai
     bool silent = redis[0] == '\0' || strcmp(redis, "no_answer") == 0;
     if (silent)
         snprintf(detail, detail_len, "Redis did not answer; %s", so);
+    else if (strcmp(redis, DLOCK_NOT_ADMITTED) == 0)
+        snprintf(detail, detail_len,
+                 "Redis was restarted or replaced, and is compared before anything is written; %s",
+                 so);
     else
         snprintf(detail, detail_len, "Redis refused (%s): %s; %s", redis, why, so);
     snprintf(members, members_len, ",\"redis\":\"%s\"", silent ? "no_answer" : redis);

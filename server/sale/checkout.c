@@ -98,8 +98,10 @@ static void add_reason(fs_store *store, purchase_result *result)
     store_complaint why;
     if (result->outcome != BUY_UNAVAILABLE || result->redis[0] != '\0')
         return;
-    if (health_why(&store->health, TROUBLE_SILENT, &why) ||
-        health_why(&store->health, TROUBLE_REFUSES, &why))
+    if (atomic_load(&store->run_changed))
+        snprintf(result->redis, sizeof(result->redis), DLOCK_NOT_ADMITTED);
+    else if (health_why(&store->health, TROUBLE_SILENT, &why) ||
+             health_why(&store->health, TROUBLE_REFUSES, &why))
         memcpy(result->redis, why.redis, sizeof(result->redis));
 }
 

@@ -331,8 +331,10 @@ static void another_run_of_the_server_is_not_used_before_it_is_admitted(void **s
     assert_true(fx_wait_until(meets_another_run, redis, 5000));
     assert_int_equal(run_echo(redis, 300), DLOCK_REDIS_NOT_SENT); /* the pool's neither */
     rig_ask(r, "CONFIG RESETSTAT%s", "");
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++) {
         assert_int_equal(run_echo(redis, 100), DLOCK_REDIS_NOT_SENT);
+        assert_string_equal(dlock_redis_said(), DLOCK_NOT_ADMITTED); /* held back or not */
+    }
     redisReply *stats = redisCommand(fx_redis_ctx(r->server), "INFO commandstats");
     assert_null(strstr(stats->str, "cmdstat_eval")); /* nor was one byte of it sent */
     freeReplyObject(stats);
