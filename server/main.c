@@ -94,9 +94,10 @@ static void compare(const sale_terms *mine, fs_store *store)
 
 /* Starts the sale of the options unless its item has one. False: a signal came meanwhile, or what
  * went wrong is said in the log. */
-static bool start_first_sale(const fs_options *options, fs_store *store, const sigset_t *signals,
+static bool start_first_sale(const fs_options *options, const fs_api *api, const sigset_t *signals,
                              bool *stopped)
 {
+    fs_store *store = api->store;
     char err[512];
     sale_terms terms;
     if (options->sale.item[0] == '\0')
@@ -116,6 +117,8 @@ static bool start_first_sale(const fs_options *options, fs_store *store, const s
 
     if (status == START_JOINED)
         compare(&terms, store);
+    if (status == START_HALTED) /* so that this instance is not ready before it is asked to sell */
+        sale_table_refresh(api->sales, terms.item, dlock_in_ms(STORE_READ_MS));
     bool good = status == START_OK || status == START_JOINED;
     log_event(good ? LOG_INFO : LOG_ERROR,
               status == START_JOINED ? "sale_joined"
@@ -167,7 +170,7 @@ static int serve(const fs_options *options, fs_api *api, keeper *looking, const 
     bool stopped = false;
     wait_for_admission(api->store, signals, &stopped);
     keeper_wait(looking, dlock_in_ms(FIRST_LOOK_MS));
-    if (stopped || !start_first_sale(options, api->store, signals, &stopped)) {
+    if (stopped || !start_first_sale(options, api, signals, &stopped)) {
         http_stop(http);
         return stopped ? 0 : 1;
     }

@@ -33,6 +33,17 @@ typedef struct items_seen {
     fs_text names;
 } items_seen;
 
+/* `code`: why it can not be sold; NULL = it can. */
+static void count_item(items_seen *seen, const char *item, const char *code)
+{
+    seen->all++;
+    if (!code)
+        return;
+    seen->code = code;
+    if (seen->unsold++ < NAMED_MOST)
+        text_printf(&seen->names, "not sold: %s %s\n", item, code);
+}
+
 static void see_item(void *arg, fs_sale *sale)
 {
     items_seen *seen = arg;
@@ -40,12 +51,12 @@ static void see_item(void *arg, fs_sale *sale)
     const char *code = atomic_load(&sale->trouble);
     if (!code && seen->no_disk && terms->durability == DURABILITY_DISK)
         code = "durability_lost";
-    seen->all++;
-    if (!code)
-        return;
-    seen->code = code;
-    if (seen->unsold++ < NAMED_MOST)
-        text_printf(&seen->names, "not sold: %s %s\n", terms->item, code);
+    count_item(seen, terms->item, code);
+}
+
+static void see_unopened(void *arg, const char *item)
+{
+    count_item(arg, item, "sale_rolled_back");
 }
 
 static void put_trouble(api_reply *reply, const char *code, const store_complaint *why)
@@ -82,6 +93,7 @@ static void put_items(fs_api *api, api_reply *reply)
     items_seen seen = {.no_disk = health_has(&api->store->health, TROUBLE_NO_DISK)};
     text_init(&seen.names);
     sale_table_each(api->sales, see_item, &seen);
+    sale_table_each_unopened(api->sales, see_unopened, &seen);
     if (seen.unsold > 0 && seen.unsold == seen.all) {
         if (strcmp(seen.code, "durability_lost") == 0)
             health_why(&api->store->health, TROUBLE_NO_DISK, &why);

@@ -146,10 +146,17 @@ sale_status sale_table_stands(sale_table *table, fs_sale *sale, sale_status stat
     return status;
 }
 
+static bool is_same_halt(const sale_halt *a, const sale_halt *b)
+{
+    return strcmp(a->sale, b->sale) == 0 && strcmp(a->why, b->why) == 0 && a->known == b->known &&
+           a->found == b->found;
+}
+
 sale_status sale_table_remember_halt(sale_table *table, const char *item, const sale_halt *halt)
 {
     pthread_rwlock_wrlock(&table->lock);
     table_entry *entry = find_or_add(table, item);
+    bool news = entry && !is_same_halt(&entry->halt, halt);
     if (entry) {
         entry->halt = *halt;
         if (entry->current)
@@ -158,6 +165,8 @@ sale_status sale_table_remember_halt(sale_table *table, const char *item, const 
             atomic_store(&entry->current->trouble, code_of(SALE_HALTED));
     }
     pthread_rwlock_unlock(&table->lock);
+    if (news)
+        log_halted(item, halt);
     return SALE_HALTED;
 }
 
@@ -179,6 +188,17 @@ void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), 
         for (table_entry *entry = table->buckets[i]; entry; entry = entry->next)
             if (entry->current && !is_over(entry->current))
                 each(arg, entry->current);
+    pthread_rwlock_unlock(&table->lock);
+}
+
+void sale_table_each_unopened(sale_table *table, void (*each)(void *arg, const char *item),
+                              void *arg)
+{
+    pthread_rwlock_rdlock(&table->lock);
+    for (int i = 0; i < BUCKETS; i++)
+        for (table_entry *entry = table->buckets[i]; entry; entry = entry->next)
+            if (!entry->current && entry->halt.sale[0] != '\0')
+                each(arg, entry->item);
     pthread_rwlock_unlock(&table->lock);
 }
 

@@ -23,7 +23,7 @@ sale_table *sale_table_open(fs_store *store);
 void sale_table_close(sale_table *table);
 
 /* The item's current sale, for use until sale_table_put(). Redis is asked, until the deadline,
- * about an item that is not known here. */
+ * about an item that is not known here; of a halted sale only by the keeper. */
 sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret);
 void sale_table_put(fs_sale *sale);
 
@@ -44,6 +44,10 @@ sale_pointer *sale_table_pointers(sale_table *table, int *ret_count);
 
 /* Calls `each` for the current sale of every item known here. */
 void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), void *arg);
+
+/* Calls `each` for every item whose sale is halted and can not be opened here. */
+void sale_table_each_unopened(sale_table *table, void (*each)(void *arg, const char *item),
+                              void *arg);
 
 /* ---- for sale_take_up.c alone, which asks Redis and changes what the table says -------------- */
 

@@ -62,7 +62,8 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
     sale_status status =
         fs_sale_open(sale_table_store(table), item, id, deadline, &now, err, sizeof(err));
     if (status != SALE_OK) {
-        LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
+        if (!halted) /* otherwise the halt is what is said of it */
+            LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
         return status;
     }
     if (remembered && !halted && strcmp(remembered->terms.id, id) != 0)
@@ -125,6 +126,8 @@ static sale_status find_out(sale_table *table, const char *item, dlock_time dead
         lost = lost || halt_latest(store->redis, item, deadline, halt.sale);
         status = terms_in_force(store, item, SEGMENT_NONE, deadline, &found);
     }
+    if (status == SALE_OK && sale_table_halt(table, item, &halt))
+        sale_table_replace(table, item, NULL); /* halted no more, whether it can be opened or not */
     if (status == SALE_OK)
         return load(table, item, found.id, false, NULL, deadline);
     if (status == SALE_HALTED)
@@ -186,8 +189,11 @@ sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time d
 
 sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret)
 {
+    sale_halt halt;
     if (sale_table_take(table, item, false, ret))
         return SALE_OK;
+    if (sale_table_halt(table, item, &halt)) /* the keeper looks whether it still is */
+        return SALE_HALTED;
     sale_status status = (sale_status)single_flight_do(sale_table_flights(table), item, FLIGHT_ANY,
                                                        deadline, refresh, table, SALE_UNAVAILABLE);
     if (sale_table_take(table, item, false, ret))

@@ -10,7 +10,10 @@
 #include "lock/dlock_redis.h"
 #include "tests/support/service.h"
 
-enum { NOTICED_MS = 10000 }; /* a second is promised; a busy machine may take its time */
+enum {
+    NOTICED_MS = 10000, /* a second is promised; a busy machine may take its time */
+    RESTARTS = 5
+};
 
 /* ---- waiting for an answer ------------------------------------------------------------------- */
 
@@ -258,6 +261,90 @@ static void some_damaged_are_named_and_all_damaged_are_not_ready(void **state)
     fx_redis_stop(redis);
 }
 
+/* ---- a sale that Redis has forgotten --------------------------------------------------------- */
+
+/* Instances that have never sold in it can not open it, and yet know that it is not to be sold. */
+static void a_forgotten_sale_is_not_ready_where_nobody_has_sold_it(void **state)
+{
+    (void)state;
+    static const char buy[] = "POST /buy?item=F1&user=u1";
+    char sale[64];
+    fx_redis *redis = fx_redis_start(NULL);
+    fx_server *witness = fx_server_start(fx_redis_url(redis), NULL);
+    snprintf(sale, sizeof(sale), "%s", fx_start_sale(witness, "F1", "'stock':50"));
+    fx_expect(witness, 201, buy);
+    fx_redis_do(redis, "FLUSHALL");
+    await(witness, buy, 503, "\"code\":\"sale_rolled_back\"");
+
+    fx_server *asked = fx_server_start(fx_redis_url(redis), FX_ARGS("--drain-delay", "0"));
+    fx_server *told = fx_server_start(
+        fx_redis_url(redis), FX_ARGS("--item", "F1", "--stock", "50", "--drain-delay", "0"));
+    await(told, "GET /readyz", 503, "\"code\":\"sale_rolled_back\"");
+    fx_refused(asked, 503, "sale_rolled_back", "%s", buy);
+    await(asked, "GET /readyz", 503, "\"code\":\"sale_rolled_back\"");
+
+    fx_redis_signal(redis, SIGSTOP); /* nobody has to ask Redis for that */
+    fx_refused(told, 503, "sale_rolled_back", "%s", buy);
+    fx_refused(asked, 503, "sale_rolled_back", "%s", buy);
+    fx_redis_signal(redis, SIGCONT);
+
+    fx_start_sale(witness, "F2", "'stock':50");
+    fx_server *all[] = {witness, asked, told};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        await(all[i], "POST /buy?item=F2&user=u1", 201, "");
+        await(all[i], "GET /readyz", 200, "not sold: F1 sale_rolled_back");
+        assert_int_equal(logged(all[i], "sale_halted"), 1);
+        assert_int_equal(logged(all[i], "sale_not_opened"), 0);
+    }
+    fx_expect(asked, 201, "POST /sales {'item':'F1','stock':50,'replaces':'%s'}", sale);
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        await(all[i], buy, 201, "");
+        await(all[i], "GET /readyz", 200, "ready\n");
+        assert_null(strstr(fx_expect(all[i], 200, "GET /readyz"), "not sold"));
+        fx_server_kill(all[i]);
+    }
+    fx_redis_stop(redis);
+}
+
+/* ---- another run ----------------------------------------------------------------------------- */
+
+/* Buys until that is possible again. How often it was told that the server is not admitted. */
+static int buy_until_sold(fx_server *server)
+{
+    int declined = 0, status = 0;
+    dlock_time deadline = dlock_in_ms(NOTICED_MS);
+    while (status != 201 && !dlock_passed(deadline)) {
+        fx_reply reply;
+        status = fx_ask(server, &reply, "POST /buy?item=N1&user=u1");
+        bool says = strstr(reply.body, "\"redis\":\"NOTADMITTED\"") != NULL;
+        if (says) {
+            fx_assert_problem("POST /buy", &reply, 503, "store_unavailable");
+            assert_null(strstr(reply.body, "did not answer"));
+            has(reply.body, "nothing was bought");
+            declined++;
+        }
+        fx_reply_free(&reply);
+    }
+    assert_int_equal(status, 201);
+    return declined;
+}
+
+static void a_server_that_is_compared_first_is_not_called_silent(void **state)
+{
+    (void)state;
+    fx_redis *redis = fx_redis_start(FX_ARGS("--appendonly", "yes", "--appendfsync", "always"));
+    fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
+    fx_start_sale(server, "N1", "'stock':100000,'strategy':'atomic'");
+    int declined = 0;
+    for (int i = 0; i < RESTARTS && declined == 0; i++) { /* that lasts a second each time */
+        fx_redis_restart(redis);
+        declined = buy_until_sold(server);
+    }
+    assert_true(declined > 0);
+    fx_server_kill(server);
+    fx_redis_stop(redis);
+}
+
 static void a_wrong_password_is_said(void **state)
 {
     (void)state;
@@ -302,6 +389,8 @@ int main(void)
         cmocka_unit_test(a_right_that_only_some_need_is_missed),
         cmocka_unit_test(the_probe_knows_what_the_scripts_use),
         cmocka_unit_test(some_damaged_are_named_and_all_damaged_are_not_ready),
+        cmocka_unit_test(a_forgotten_sale_is_not_ready_where_nobody_has_sold_it),
+        cmocka_unit_test(a_server_that_is_compared_first_is_not_called_silent),
         cmocka_unit_test(a_wrong_password_is_said),
         cmocka_unit_test(silence_is_said_soon),
     };
