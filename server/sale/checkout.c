@@ -16,7 +16,7 @@
 #define STALE_TRIES  20 /* grants lost in a row before a buyer is told "busy" */
 #define RETRY_MS     20 /* pause before asking again what became of an unknown try */
 #define RETRIES      3
-#define NEXT_SALE_MS 10 /* pause while the next sale is not quite there yet */
+#define NEXT_SALE_MS 10   /* pause while the next sale is not quite there yet */
 #define CLOSED_MS    1000 /* a sale that is in force and yet closed for so long is damaged */
 
 /* ---- in one sale ----------------------------------------------------------------------------- */
