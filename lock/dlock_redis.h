@@ -126,8 +126,9 @@ typedef struct dlock_redis_options {
      * this, every new connection, pooled or one's own, asks the server for its run id (INFO server)
      * before it is used, and `admit` says whether it may be: if not, connecting fails with NOT_SENT
      * and "another run of the server". It is asked again soon, so that whoever lets the new run in
-     * need not tell. Called from any thread, and from several at once. NULL = any run is admitted,
-     * and nobody is asked. */
+     * need not tell. About the connections that are there already it is asked again after
+     * dlock_redis_readmit(). Called from any thread, and from several at once. NULL = any run is
+     * admitted, and nobody is asked. */
     bool (*admit)(void *arg, const char *run_id);
     void *admit_arg; /* (borrowed) */
 } dlock_redis_options;
@@ -138,6 +139,13 @@ DLOCK_API DLOCK_MUST_CHECK int dlock_redis_open(const dlock_redis_options *optio
 
 /* Closes all pooled connections. No call may be under way. NULL is allowed. */
 DLOCK_API void dlock_redis_close(dlock_redis *redis);
+
+/* To be called when `admit` may say "no" where it said "yes": a server that was left may be there
+ * still, stopped or cut off, and come back. Every connection, pooled or one's own, is judged by
+ * `admit` again before anything more is sent on it. One whose run is no longer admitted is broken:
+ * calls on it end with NOT_SENT, and with UNKNOWN those that were sent and whose reply has not been
+ * read. Does not wait for the server. */
+DLOCK_API void dlock_redis_readmit(dlock_redis *redis);
 
 /* The last failure as a sentence, copied into buf, for one log line. Empty if there was none. */
 DLOCK_API void dlock_redis_last_error(dlock_redis *redis, char *buf, size_t buf_len);

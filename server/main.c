@@ -133,12 +133,11 @@ static bool start_first_sale(const fs_options *options, const fs_api *api, const
  * Redis that has just been started, too (sale/admission.h). Not to one that does not answer. */
 static void wait_for_admission(fs_store *store, const sigset_t *signals, bool *stopped)
 {
-    char run[RUN_ID_MAX + 1];
-    int64_t up_s;
+    server_answer answer;
     dlock_time deadline = dlock_in_ms(ADMISSION_MS);
     while (!*stopped && !dlock_passed(deadline) && !store_reachable(store) &&
-           server_run_ask(store->looking, deadline, run, &up_s))
-        *stopped = wait_signal(signals, 20);
+           server_run_ask(store->asking, deadline, &answer))
+        *stopped = wait_signal(signals, 50);
 }
 
 /* ---- draining -------------------------------------------------------------------------------- */

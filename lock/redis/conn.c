@@ -91,9 +91,36 @@ void dlock_redis_hang_up(dlock_redis_conn *conn)
     free(conn);
 }
 
+/* ---- whether it may be used ------------------------------------------------------------------ */
+
+/* Whether the run of the server that it leads to is admitted still. */
+static bool is_admitted(const dlock_redis_conn *conn)
+{
+    const dlock_redis *redis = conn->redis;
+    return conn->run_id[0] == '\0' || conn->round == atomic_load(&redis->round) ||
+           redis->admit(redis->admit_arg, conn->run_id);
+}
+
 bool dlock_redis_broken(const dlock_redis_conn *conn)
 {
-    return conn->broken;
+    return conn->broken || !is_admitted(conn);
+}
+
+/* The same, for use in this round. */
+static bool use(dlock_redis_conn *conn)
+{
+    unsigned round = atomic_load(&conn->redis->round);
+    if (conn->broken)
+        return false;
+    if (is_admitted(conn)) {
+        conn->round = round;
+        return true;
+    }
+    conn->broken = true;
+    dlock_redis_hear(NULL);
+    dlock_redis_note(conn->redis, "another run of the server: %.16s... is no longer admitted",
+                     conn->run_id);
+    return false;
 }
 
 int dlock_redis_fd(const dlock_redis_conn *conn)
@@ -152,7 +179,7 @@ static dlock_redis_outcome fail(dlock_redis_conn *conn, dlock_redis_outcome outc
 
 dlock_redis_outcome dlock_redis_flush(dlock_redis_conn *conn, dlock_time deadline)
 {
-    if (conn->broken)
+    if (!use(conn))
         return DLOCK_REDIS_NOT_SENT;
     dlock_redis_outcome if_it_fails = DLOCK_REDIS_NOT_SENT;
     for (int done = 0; !done;) {
@@ -205,6 +232,10 @@ dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline
         if (!dlock_redis_wait_fd(conn->ctx->fd, POLLIN, deadline) ||
             redisBufferRead(conn->ctx) != REDIS_OK)
             return fail(conn, DLOCK_REDIS_UNKNOWN);
+    }
+    if (!use(conn)) { /* an answer of a server that has been left */
+        freeReplyObject(reply);
+        return DLOCK_REDIS_UNKNOWN;
     }
     dlock_redis_outcome outcome = DLOCK_REDIS_OK;
     said[0] = '\0';

@@ -5,15 +5,19 @@
 #ifndef DLOCK_REDIS_CONN_H
 #define DLOCK_REDIS_CONN_H
 
+#include <stdatomic.h>
+
 #include "dlock_redis.h"
 #include "redis/address.h"
 
-enum { ERROR_LEN = 256 };
+enum { ERROR_LEN = 256, RUN_ID_LEN = 64 };
 
 struct dlock_redis_conn {
     dlock_redis *redis; /* (borrowed) */
     redisContext *ctx;  /* non-blocking */
     bool broken;
+    char run_id[RUN_ID_LEN];       /* of the server; "" = not asked as yet */
+    unsigned round;                /* of admission, in which `admit` was asked about it last */
     struct dlock_redis_conn *next; /* in the pool's list of idle ones */
 };
 
@@ -24,6 +28,7 @@ struct dlock_redis {
     int pool_max;
     bool (*admit)(void *arg, const char *run_id); /* NULL = any run of the server */
     void *admit_arg;
+    atomic_uint round; /* of admission: each dlock_redis_readmit() begins another */
 
     pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t freed; /* a connection came back, or may be opened */

@@ -64,7 +64,7 @@ static bool find_run_id(const char *info, char *ret, size_t ret_len)
 static bool admitted(dlock_redis_conn *conn, dlock_time deadline, bool *asked)
 {
     dlock_redis *redis = conn->redis;
-    char run_id[64];
+    char *run_id = conn->run_id;
     redisReply *reply = NULL;
     dlock_args args;
     *asked = !redis->admit;
@@ -76,12 +76,13 @@ static bool admitted(dlock_redis_conn *conn, dlock_time deadline, bool *asked)
     bool answered = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK;
     dlock_args_free(&args);
     if (answered) {
-        *asked = reply->str && find_run_id(reply->str, run_id, sizeof(run_id));
+        *asked = reply->str && find_run_id(reply->str, run_id, RUN_ID_LEN);
         if (!*asked)
             dlock_redis_note(redis, "the server does not say its run id");
     }
     if (reply)
         freeReplyObject(reply);
+    conn->round = atomic_load(&redis->round);
     bool good = *asked && redis->admit(redis->admit_arg, run_id);
     if (*asked && !good) {
         dlock_redis_note(redis, DLOCK_NOT_ADMITTED " another run of the server: %.16s...", run_id);

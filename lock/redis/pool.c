@@ -91,7 +91,7 @@ void dlock_redis_close(dlock_redis *redis)
 static bool looks_dead(const dlock_redis_conn *conn)
 {
     struct pollfd p = {.fd = conn->ctx->fd, .events = POLLIN};
-    return poll(&p, 1, 0) != 0;
+    return dlock_redis_broken(conn) || poll(&p, 1, 0) != 0;
 }
 
 /* Under the lock: an idle connection, or NULL with the right to open one (open counts it), or
@@ -148,7 +148,7 @@ dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, dlock_time deadline,
 
 void dlock_pool_return(dlock_redis *redis, dlock_redis_conn *conn)
 {
-    if (conn->broken) {
+    if (dlock_redis_broken(conn)) {
         dlock_redis_hang_up(conn);
         give_place_back(redis);
         return;
@@ -158,4 +158,19 @@ void dlock_pool_return(dlock_redis *redis, dlock_redis_conn *conn)
     redis->idle = conn;
     pthread_cond_signal(&redis->freed);
     pthread_mutex_unlock(&redis->lock);
+}
+
+/* The idle ones at once, the others when they are used. */
+void dlock_redis_readmit(dlock_redis *redis)
+{
+    atomic_fetch_add(&redis->round, 1);
+    pthread_mutex_lock(&redis->lock);
+    dlock_redis_conn *conn = redis->idle;
+    redis->idle = NULL;
+    pthread_mutex_unlock(&redis->lock);
+    while (conn) {
+        dlock_redis_conn *next = conn->next;
+        dlock_pool_return(redis, conn);
+        conn = next;
+    }
 }

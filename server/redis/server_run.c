@@ -2,7 +2,6 @@
 #include "server/redis/server_run.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void server_run_init(server_run *run)
@@ -11,13 +10,29 @@ void server_run_init(server_run *run)
     pthread_mutex_init(&run->lock, NULL);
 }
 
+/* Under the lock. */
+static void admit(server_run *run, const char *id)
+{
+    snprintf(run->admitted, sizeof(run->admitted), "%s", id);
+    run->admitted_one = true;
+}
+
 bool server_run_admits(void *arg, const char *id)
 {
     server_run *run = arg;
     pthread_mutex_lock(&run->lock);
     if (!run->guarded && run->admitted[0] == '\0')
-        snprintf(run->admitted, sizeof(run->admitted), "%s", id);
+        admit(run, id);
     bool good = strcmp(run->admitted, id) == 0;
+    pthread_mutex_unlock(&run->lock);
+    return good;
+}
+
+bool server_run_looks_at(void *arg, const char *id)
+{
+    server_run *run = arg;
+    pthread_mutex_lock(&run->lock);
+    bool good = run->looked_at[0] == '\0' || strcmp(run->looked_at, id) == 0;
     pthread_mutex_unlock(&run->lock);
     return good;
 }
@@ -29,17 +44,25 @@ void server_run_guard(server_run *run)
     pthread_mutex_unlock(&run->lock);
 }
 
+void server_run_look_at(server_run *run, const char *id)
+{
+    pthread_mutex_lock(&run->lock);
+    run->admitted[0] = '\0';
+    snprintf(run->looked_at, sizeof(run->looked_at), "%s", id);
+    pthread_mutex_unlock(&run->lock);
+}
+
 void server_run_admit(server_run *run, const char *id)
 {
     pthread_mutex_lock(&run->lock);
-    snprintf(run->admitted, sizeof(run->admitted), "%s", id);
+    admit(run, id);
     pthread_mutex_unlock(&run->lock);
 }
 
 bool server_run_is_first(server_run *run)
 {
     pthread_mutex_lock(&run->lock);
-    bool first = run->admitted[0] == '\0';
+    bool first = !run->admitted_one;
     pthread_mutex_unlock(&run->lock);
     return first;
 }
@@ -56,21 +79,24 @@ static bool field(const char *info, const char *name, char *ret, size_t ret_len)
     return true;
 }
 
-bool server_run_ask(dlock_redis *redis, dlock_time deadline, char ret_id[RUN_ID_MAX + 1],
-                    int64_t *ret_up_s)
+bool server_run_ask(dlock_redis *redis, dlock_time deadline, server_answer *ret)
 {
-    char up[24] = "";
-    dlock_args args;
+    char loading[8] = "";
+    dlock_redis_conn *conn;
     redisReply *reply = NULL;
+    dlock_args args;
+    if (dlock_redis_dial(redis, NULL, deadline, &conn) != DLOCK_REDIS_OK)
+        return false;
     dlock_args_init(&args);
     dlock_args_text(&args, "INFO");
     dlock_args_text(&args, "server");
-    bool good = dlock_redis_command(redis, NULL, &args, deadline, &reply) == DLOCK_REDIS_OK &&
-                reply->str && field(reply->str, "\nrun_id:", ret_id, RUN_ID_MAX + 1) &&
-                field(reply->str, "\nuptime_in_seconds:", up, sizeof(up));
-    if (good)
-        *ret_up_s = strtoll(up, NULL, 10);
+    dlock_args_text(&args, "persistence");
+    bool good = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK && reply->str &&
+                field(reply->str, "\nrun_id:", ret->run_id, sizeof(ret->run_id)) &&
+                field(reply->str, "\nloading:", loading, sizeof(loading));
+    ret->loading = strcmp(loading, "0") != 0;
     freeReplyObject(reply);
     dlock_args_free(&args);
+    dlock_redis_hang_up(conn);
     return good;
 }

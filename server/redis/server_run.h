@@ -4,7 +4,11 @@
  * A Redis that was restarted, restored or taken over by another may have forgotten what it had
  * acknowledged, and nobody can tell by asking it. So the store's connections are pinned to a run
  * of the server (lock/dlock_redis.h, `admit`), and another run is written to only once it has been
- * admitted: by default at once, after server_run_guard() by whoever has compared.
+ * admitted: by default at once, after server_run_guard() by whoever has compared. From when another
+ * run is looked at until it is admitted no run is written to.
+ *
+ * A run that was left may be there still, stopped or cut off. Whoever says server_run_look_at()
+ * also says dlock_redis_readmit() to the connections, so that none to the run before is used.
  *
  * Any number of threads may use it.
  */
@@ -17,25 +21,34 @@
 
 typedef struct server_run {
     pthread_mutex_t lock;
-    char admitted[RUN_ID_MAX + 1]; /* "" = none as yet */
-    bool guarded;                  /* the first one that comes is not admitted by itself */
+    char admitted[RUN_ID_MAX + 1];  /* "" = none at present */
+    char looked_at[RUN_ID_MAX + 1]; /* "" = whichever comes */
+    bool guarded;                   /* the first one that comes is not admitted by itself */
+    bool admitted_one;              /* so far */
 } server_run;
 
 void server_run_init(server_run *run);
 
-/* For dlock_redis_options.admit, with the server_run. */
+/* For dlock_redis_options.admit, with the server_run: of connections that sell, and of those that
+ * compare and halt. */
 bool server_run_admits(void *run, const char *id);
+bool server_run_looks_at(void *run, const char *id);
 
 /* From now on no run is admitted but by server_run_admit(). */
 void server_run_guard(server_run *run);
+void server_run_look_at(server_run *run, const char *id);
 void server_run_admit(server_run *run, const char *id);
 
 /* Whether no run has been admitted so far. */
 bool server_run_is_first(server_run *run);
 
-/* Asks the server behind `redis` which run it is, and for how long it has been up. False: not
+typedef struct server_answer {
+    char run_id[RUN_ID_MAX + 1];
+    bool loading; /* its data: it has less than it will have */
+} server_answer;
+
+/* Asks the server that is behind the address of `redis` now, on a new connection. False: not
  * answered by the deadline. */
-bool server_run_ask(dlock_redis *redis, dlock_time deadline, char ret_id[RUN_ID_MAX + 1],
-                    int64_t *ret_up_s);
+bool server_run_ask(dlock_redis *redis, dlock_time deadline, server_answer *ret);
 
 #endif

@@ -4,32 +4,122 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "server/base/log.h"
+#include "server/sale/admission.lua.h"
 
 /* Every process looks four times a second, and knocks at a server that was away at least twice a
- * second: in a second each has seen the new run, and halted what it knows to be behind. */
-#define OBJECT_MS 1000
-#define UP_S      2 /* Redis tells whole seconds: at least one has passed then */
+ * second: in a second each that can reach it has seen the new run. */
+#define OBJECT_MS      1000
+#define OBJECT_MOST_MS 30000
 
-#define ASK_MS    1000 /* for one answer */
+#define OBJECTION_MS   2500 /* for so long an objection stands that is not repeated */
+#define REPEAT_MS      500
+#define ASK_MS         1000 /* for one answer */
 
-static bool compare_all(sale_table *sales)
+/* Objecting makes a sale safe, so it is not refused for want of memory. */
+static dlock_script say_script = DLOCK_SCRIPT("admission", "#!lua flags=allow-oom\n" ADMISSION_LUA);
+
+/* ---- what is said among the processes -------------------------------------------------------- */
+
+typedef struct others {
+    int64_t objections; /* with this process's own */
+    bool admitted;      /* one of them has admitted this run */
+} others;
+
+static void name_myself(admission *a)
+{
+    uint64_t bits = (uint64_t)dlock_now().us;
+    if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
+        log_event(LOG_WARN, "no_random_numbers", NULL);
+    snprintf(a->name, sizeof(a->name), "%016llx", (unsigned long long)bits);
+}
+
+/* Objects for so long from now on, and hears the others. A server that refuses that, for more than
+ * a moment, is not written to by anybody: nobody objects. False: not answered. */
+static bool say(const admission *a, fs_store *store, int64_t object_ms, const char *admit,
+                others *ret)
+{
+    redisReply *reply = NULL;
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "fs:{flashsale}:comparing");
+    dlock_args_text(&args, "fs:{flashsale}:admitted");
+    dlock_args_text(&args, a->name);
+    dlock_args_int(&args, object_ms);
+    dlock_args_text(&args, admit);
+    dlock_redis_outcome outcome =
+        dlock_redis_eval(store->looking, &say_script, 2, &args, dlock_in_ms(ASK_MS), &reply);
+    dlock_args_free(&args);
+    *ret = (others){0};
+    if (outcome == DLOCK_REDIS_OK) {
+        ret->objections = reply->element[0]->integer;
+        ret->admitted = strcmp(reply->element[1]->str, a->seen) == 0;
+    } else if (reply) {
+        LOG_SOME(LOG_WARN, "admission_refused", "detail", reply->str, NULL);
+    }
+    bool answered = reply && strcmp(dlock_redis_said(), "BUSY") != 0;
+    freeReplyObject(reply);
+    return answered;
+}
+
+static void waits(const admission *a, const char *why, const char *item)
+{
+    LOG_SOME(LOG_INFO, "admission_waits", "run", a->seen, "detail", why, "item", item, NULL);
+}
+
+/* As long as this process has not compared, at most OBJECT_MOST_MS. False: not answered. */
+static bool object(admission *a, fs_store *store)
+{
+    others heard;
+    int64_t now_us = dlock_now().us;
+    if (a->compared || a->gave_up || now_us - a->objected.us < REPEAT_MS * 1000)
+        return true;
+    a->gave_up = now_us - a->since.us >= OBJECT_MOST_MS * 1000;
+    if (a->gave_up)
+        log_event(LOG_ERROR, "objection_given_up", "run", a->seen, "detail",
+                  "the other instances may sell now, this one goes on comparing", NULL);
+    if (!say(a, store, a->gave_up ? 0 : OBJECTION_MS, "", &heard))
+        return false;
+    a->objected.us = now_us;
+    return true;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+/* One that can not be compared does not keep the others from being halted. */
+static bool compare_all(admission *a, fs_store *store, sale_table *sales)
 {
     int count;
     sale_pointer *all = sale_table_pointers(sales, &count);
-    bool good = all != NULL;
-    for (int i = 0; good && i < count; i++)
-        good = sale_table_compare(sales, all[i].item, dlock_in_ms(ASK_MS));
+    bool answers = all != NULL, good = answers;
+    for (int i = 0; answers && i < count; i++) {
+        dlock_time deadline = dlock_in_ms(ASK_MS);
+        answers = object(a, store);
+        if (answers && sale_table_compare(sales, all[i].item, deadline))
+            continue;
+        waits(a, "can not be compared", all[i].item);
+        answers = answers && !dlock_passed(deadline);
+        good = false;
+    }
     free(all);
     return good;
 }
 
+/* ---- a look ---------------------------------------------------------------------------------- */
+
+/* What the run before had is all that is remembered: nothing more is asked of it, so that nothing
+ * more comes to it. */
 static void begin(admission *a, fs_store *store, const char *id)
 {
     bool first = server_run_is_first(&store->run);
+    *a = (admission){0};
+    name_myself(a);
     snprintf(a->seen, sizeof(a->seen), "%s", id);
-    a->since = dlock_now();
+    server_run_look_at(&store->run, id);
+    dlock_redis_readmit(store->redis);
+    dlock_redis_readmit(store->looking);
     atomic_store(&store->run_changed, !first);
     if (!first)
         log_event(LOG_WARN, "redis_changed", "run", id, "detail",
@@ -37,30 +127,47 @@ static void begin(admission *a, fs_store *store, const char *id)
                   NULL);
 }
 
-static bool others_had_their_time(const admission *a, fs_store *store, int64_t up_s)
+/* Whether the data is there, which a server that is loading it compares with nothing. */
+static bool has_loaded(admission *a, const server_answer *answer)
 {
-    if (server_run_is_first(&store->run))
-        return up_s >= UP_S;
-    return dlock_now().us - a->since.us >= OBJECT_MS * 1000;
+    if (answer->loading)
+        waits(a, "Redis is loading its data", NULL);
+    else if (!a->loaded)
+        a->since = dlock_now();
+    a->loaded = !answer->loading;
+    return a->loaded;
+}
+
+/* Whether the others had their time, and none of them needs more. */
+static bool is_agreed(const admission *a, fs_store *store, const char *admit)
+{
+    others heard;
+    if (!say(a, store, 0, admit, &heard))
+        return false;
+    if (heard.objections > 0)
+        waits(a, "other instances compare", NULL);
+    return heard.objections == 0 &&
+           (heard.admitted || dlock_now().us - a->since.us >= OBJECT_MS * 1000);
 }
 
 bool admission_look(admission *a, fs_store *store, sale_table *sales)
 {
-    char id[RUN_ID_MAX + 1], after[RUN_ID_MAX + 1];
-    int64_t up_s;
-    if (!server_run_ask(store->looking, dlock_in_ms(ASK_MS), id, &up_s) ||
-        server_run_admits(&store->run, id))
+    server_answer now, after;
+    if (!server_run_ask(store->asking, dlock_in_ms(ASK_MS), &now) ||
+        server_run_admits(&store->run, now.run_id))
         return false;
-    if (strcmp(a->seen, id) != 0)
-        begin(a, store, id);
-    bool in_time = others_had_their_time(a, store, up_s);
-    if (!compare_all(sales) || !in_time ||
-        !server_run_ask(store->looking, dlock_in_ms(ASK_MS), after, &up_s) ||
-        strcmp(id, after) != 0)
+    if (strcmp(a->seen, now.run_id) != 0)
+        begin(a, store, now.run_id);
+    if (!has_loaded(a, &now))
         return false;
-    server_run_admit(&store->run, id);
+    a->compared = a->compared || compare_all(a, store, sales);
+    if (!a->compared || !is_agreed(a, store, "") || !compare_all(a, store, sales) ||
+        !server_run_ask(store->asking, dlock_in_ms(ASK_MS), &after) ||
+        strcmp(now.run_id, after.run_id) != 0 || !is_agreed(a, store, now.run_id))
+        return false;
+    server_run_admit(&store->run, now.run_id);
     a->seen[0] = '\0';
     if (atomic_exchange(&store->run_changed, false))
-        log_event(LOG_INFO, "redis_admitted", "run", id, NULL);
+        log_event(LOG_INFO, "redis_admitted", "run", now.run_id, NULL);
     return true;
 }

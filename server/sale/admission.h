@@ -1,16 +1,20 @@
 /*
  * admission.h - a server that is another run than before, and when it may be written to.
  *
- * Redis restarted, or another took its place: it may be empty, or older. Nobody writes to it (see
- * redis/server_run.h) until
+ * Redis restarted, or another took its place: it may be empty, or older. Once that is seen nothing
+ * is sent to the run before any more (see redis/server_run.h), nor to this one until it has loaded
+ * its data, and
  *
- *   1. this process has compared all its sales with it, and halted those that are behind;
- *   2. OBJECT_MS have passed, so that the other processes could do the same: one may have seen
- *      orders that this one has not;
- *   3. it has compared once more, and found the same run.
+ *   1. this process has compared all its sales with it, and halted those that are behind. While it
+ *      does so it objects, in a key of the server that all processes read;
+ *   2. OBJECT_MS have passed since, so that each of the others could begin to object: one may have
+ *      seen orders that this one has not. Or one of them has admitted this run already;
+ *   3. this process has compared once more, found the same run, and nobody objects.
  *
- * A process that has just been started remembers nothing, and so must leave the others that time:
- * it writes to a server that has been up for UP_S.
+ * A process that has just been started has nothing to compare, and waits like the others.
+ *
+ * Who is not done after OBJECT_MOST_MS objects no longer, so that the others may go on; it goes on
+ * comparing before it writes anything itself. Who has died objects for OBJECTION_MS.
  */
 #ifndef FLASHSALE_ADMISSION_H
 #define FLASHSALE_ADMISSION_H
@@ -18,8 +22,13 @@
 #include "server/sale/sale_table.h"
 
 typedef struct admission {
+    char name[17];             /* of this process, among those that object */
     char seen[RUN_ID_MAX + 1]; /* the run that is not admitted as yet; "" = none */
-    dlock_time since;          /* when it was first seen */
+    bool loaded;               /* it has been seen not to be loading */
+    dlock_time since;          /* when that was */
+    bool compared;             /* all sales, once */
+    bool gave_up;              /* objecting */
+    dlock_time objected;       /* when last */
 } admission;
 
 /* Looks at the server that the store is not connected to. True: it has been admitted just now. */

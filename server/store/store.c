@@ -94,9 +94,15 @@ int store_open(fs_store *store, const char *redis_url, const char *quorum_urls,
                                  .name = "flashsale",
                                  .admit = server_run_admits,
                                  .admit_arg = &store->run};
-    dlock_redis_options looking = {.url = redis_url, .name = "flashsale", .pool_max = LOOKING_POOL};
+    dlock_redis_options looking = {.url = redis_url,
+                                   .name = "flashsale",
+                                   .pool_max = LOOKING_POOL,
+                                   .admit = server_run_looks_at,
+                                   .admit_arg = &store->run};
+    dlock_redis_options asking = {.url = redis_url, .name = "flashsale"};
     if (dlock_redis_open(&redis, &store->redis, err, err_len) != 0 ||
         dlock_redis_open(&looking, &store->looking, err, err_len) != 0 ||
+        dlock_redis_open(&asking, &store->asking, err, err_len) != 0 ||
         open_quorum(store, quorum_urls, err, err_len) != 0) {
         store_close(store);
         return -1;
@@ -123,6 +129,7 @@ void store_close(fs_store *store)
     dlock_redis_close(store->redis);
     health_free(&store->health);
     dlock_redis_close(store->looking);
+    dlock_redis_close(store->asking);
     for (struct store_outage *outage = atomic_load(&store->outages); outage;) {
         struct store_outage *before = outage->before;
         dlock_cancel_free(outage->cancel);

@@ -20,7 +20,8 @@
 
 typedef struct fs_store {
     dlock_redis *redis;   /* pinned to a run of the server; see server_run.h */
-    dlock_redis *looking; /* the same server, whichever run it is: to compare, and to halt */
+    dlock_redis *looking; /* pinned to the run that is looked at: to compare, and to halt */
+    dlock_redis *asking;  /* the same server, whichever run it is: to ask which */
     server_run run;
     atomic_bool run_changed; /* another run is being compared, and is not written to as yet */
     dlock_client *locks;

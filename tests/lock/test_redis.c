@@ -347,6 +347,62 @@ static void another_run_of_the_server_is_not_used_before_it_is_admitted(void **s
     dlock_redis_close(redis);
 }
 
+static void pin_to(pin *p, const char *run_id)
+{
+    pthread_mutex_lock(&p->lock);
+    snprintf(p->admitted, sizeof(p->admitted), "%s", run_id);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* A server that was left may only have been cut off: connections to it still work. */
+static void a_run_that_is_no_longer_admitted_is_sent_nothing(void **state)
+{
+    rig *r = *state;
+    char err[256], text[256], run_id[64];
+    dlock_redis *redis;
+    dlock_redis_conn *idle, *asking;
+    redisReply *reply;
+    dlock_args words;
+    pin p = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    const dlock_redis_options options = {
+        .url = fx_redis_url(r->server), .admit = admit, .admit_arg = &p};
+    assert_int_equal(dlock_redis_open(&options, &redis, err, sizeof(err)), 0);
+    assert_int_equal(run_echo(redis, 2000), DLOCK_REDIS_OK); /* the pool has one */
+    assert_int_equal(dlock_redis_dial(redis, NULL, dlock_in_ms(2000), &idle), DLOCK_REDIS_OK);
+    assert_int_equal(dlock_redis_dial(redis, NULL, dlock_in_ms(2000), &asking), DLOCK_REDIS_OK);
+    memcpy(run_id, p.admitted, sizeof(run_id));
+
+    dlock_args_init(&words);
+    dlock_args_text(&words, "PING");
+    dlock_redis_readmit(redis); /* as before */
+    assert_int_equal(run_echo(redis, 2000), DLOCK_REDIS_OK);
+    assert_int_equal(dlock_redis_call(idle, &words, dlock_in_ms(2000), NULL), DLOCK_REDIS_OK);
+
+    dlock_redis_queue(asking, &words);
+    assert_int_equal(dlock_redis_flush(asking, dlock_in_ms(2000)), DLOCK_REDIS_OK);
+    pin_to(&p, "another");
+    dlock_redis_readmit(redis);
+    rig_ask(r, "CONFIG RESETSTAT%s", "");
+    assert_true(dlock_redis_broken(idle));
+    assert_int_equal(dlock_redis_call(idle, &words, dlock_in_ms(2000), NULL), DLOCK_REDIS_NOT_SENT);
+    dlock_redis_last_error(redis, text, sizeof(text));
+    assert_non_null(strstr(text, "no longer admitted"));
+    assert_int_equal(dlock_redis_read(asking, dlock_in_ms(2000), &reply), DLOCK_REDIS_UNKNOWN);
+    assert_null(reply);
+    assert_int_equal(run_echo(redis, 300), DLOCK_REDIS_NOT_SENT);
+    redisReply *stats = redisCommand(fx_redis_ctx(r->server), "INFO commandstats");
+    assert_null(strstr(stats->str, "cmdstat_eval"));
+    assert_null(strstr(stats->str, "cmdstat_ping"));
+    freeReplyObject(stats);
+    dlock_redis_hang_up(idle);
+    dlock_redis_hang_up(asking);
+
+    pin_to(&p, run_id); /* it was the right one after all */
+    assert_true(fx_wait_until(answers, redis, 5000));
+    dlock_args_free(&words);
+    dlock_redis_close(redis);
+}
+
 /* ---- a connect that takes its time ----------------------------------------------------------- */
 
 typedef struct caller {
@@ -452,6 +508,7 @@ int main(void)
         cmocka_unit_test(a_demoted_master_is_left),
         cmocka_unit_test(replicas_are_waited_for_until_far_deadlines),
         cmocka_unit_test(another_run_of_the_server_is_not_used_before_it_is_admitted),
+        cmocka_unit_test(a_run_that_is_no_longer_admitted_is_sent_nothing),
         cmocka_unit_test(a_signal_does_not_end_a_connect),
     };
     signal(SIGPIPE, SIG_IGN);
