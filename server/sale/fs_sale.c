@@ -51,12 +51,19 @@ void fs_sale_close(fs_sale *sale)
     free(sale);
 }
 
-sale_status fs_sale_descends(const fs_sale *sale, const char *remembered, dlock_time deadline)
+/* A sale's id is the moment of its start. */
+static bool was_accepted_after(const sale_terms *terms, const sale_terms *remembered)
+{
+    return terms->accepted > strtoll(remembered->id, NULL, 16) &&
+           terms->accepted > remembered->accepted;
+}
+
+sale_status fs_sale_descends(const fs_sale *sale, const sale_terms *remembered, dlock_time deadline)
 {
     char err[256];
     const fs_store *store = sale->open_sale.store;
     sale_terms at = sale->open_sale.terms;
-    while (at.accepted == 0 && strcmp(at.previous, remembered) > 0) {
+    while (!was_accepted_after(&at, remembered) && strcmp(at.previous, remembered->id) > 0) {
         sale_terms before;
         sale_status status = terms_read(sale->open_sale.store, at.item, at.previous, deadline,
                                         &before, err, sizeof(err));
@@ -68,5 +75,6 @@ sale_status fs_sale_descends(const fs_sale *sale, const char *remembered, dlock_
             return terms_keep_previous(&at, store) ? SALE_NONE : SALE_OK;
         at = before;
     }
-    return at.accepted > 0 || strcmp(at.previous, remembered) == 0 ? SALE_OK : SALE_NONE;
+    bool follows = strcmp(at.previous, remembered->id) == 0;
+    return follows || was_accepted_after(&at, remembered) ? SALE_OK : SALE_NONE;
 }

@@ -34,10 +34,11 @@ void fs_sale_close(fs_sale *sale);
 
 /*
  * Whether a sale follows from the one that is remembered: by the sales that each names as its
- * previous one, as far as they are kept; or because the admin has accepted that something was lost
- * in between. SALE_OK; SALE_NONE, it does not, so it was started in a shop that had forgotten;
- * SALE_UNAVAILABLE.
+ * previous one, as far as they are kept; or because the admin has accepted, after what is
+ * remembered, that something was lost in between. SALE_OK; SALE_NONE, it does not, so it was
+ * started in a shop that had forgotten; SALE_UNAVAILABLE.
  */
-sale_status fs_sale_descends(const fs_sale *sale, const char *remembered, dlock_time deadline);
+sale_status fs_sale_descends(const fs_sale *sale, const sale_terms *remembered,
+                             dlock_time deadline);
 
 #endif

@@ -1,7 +1,10 @@
 -- What stands in an item's own tag: the pointer to its current sale, and a sale's terms.
 -- KEYS  1 current sale  2 cfg of the sale that is looked for
--- Reply {pointer, "" = none, "?" = not a string, or an empty one; fields and values of cfg, {} = not a hash}
+-- Reply {pointer, "" = none, "?" = not a string, or an empty one; fields and values of cfg, {} = not a hash;
+--       us of this server's clock}
 local pointer = redis.call('TYPE', KEYS[1]).ok
 pointer = pointer == 'none' and '' or pointer == 'string' and redis.call('GET', KEYS[1]) or '?'
 if pointer == '' and redis.call('EXISTS', KEYS[1]) == 1 then pointer = '?' end
-return {pointer, redis.call('TYPE', KEYS[2]).ok == 'hash' and redis.call('HGETALL', KEYS[2]) or {}}
+local cfg = redis.call('TYPE', KEYS[2]).ok == 'hash' and redis.call('HGETALL', KEYS[2]) or {}
+local time = redis.call('TIME')
+return {pointer, cfg, time[1] * 1000000 + time[2]}

@@ -2,8 +2,9 @@
  * sale_check.c - look, judge, and halt what is behind.
  *
  * Of a sharded sale every segment is halted before the item's own pointer, which is lifted last
- * (sale_resume.c). So whoever finds the item's pointer as it was finds the segments so too; or it
- * finds a halted segment, and knows that a halt is under way, which it then completes.
+ * (sale_resume.c), and looked at first. So whoever finds the item's pointer as it was finds the
+ * segments so too; or it finds a halted segment, and knows that a halt is under way, which it then
+ * completes. Whoever finds the item's pointer halted leaves the segments alone.
  */
 #include "server/sale/sale_check.h"
 
@@ -20,16 +21,20 @@ static dlock_script look_item = DLOCK_SCRIPT("look_item", "#!lua flags=no-writes
 static dlock_script look_stock =
     DLOCK_SCRIPT("look_stock", "#!lua flags=no-writes\n" STATE_LUA LOOK_STOCK_LUA);
 
+#define NO_TEXT "?" /* a pointer that is no text, or not one of ours */
+
 typedef struct stock_seen {
     char pointer[POINTER_MAX + 1];
     char damaged[64]; /* "" = nothing */
     int64_t number;   /* of orders */
     int64_t known;    /* likewise, as far as was known before looking */
+    int64_t looked_us;
 } stock_seen;
 
 /* What Redis has of a sale. */
 typedef struct sale_seen {
     char pointer[POINTER_MAX + 1];
+    int64_t looked_us; /* by the server's clock */
     sale_status terms_status;
     sale_terms terms;
     stock_seen stock[SEGMENTS_MAX];
@@ -53,7 +58,7 @@ static redisReply *ask(const open_sale *sale, dlock_script *script, int keys, dl
 /* Longer ones are nobody's. */
 static void copy_pointer(char ret[POINTER_MAX + 1], const redisReply *text)
 {
-    snprintf(ret, POINTER_MAX + 1, "%s", text->len <= POINTER_MAX ? text->str : "?");
+    snprintf(ret, POINTER_MAX + 1, "%s", text->len <= POINTER_MAX ? text->str : NO_TEXT);
 }
 
 static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
@@ -67,10 +72,11 @@ static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
     dlock_args_text(&args, keys.current);
     dlock_args_text(&args, keys.cfg);
     redisReply *reply = ask(sale, &look_item, 2, &args, deadline);
-    bool good = reply && reply->elements == 2 && reply->element[0]->type == REDIS_REPLY_STRING &&
+    bool good = reply && reply->elements == 3 && reply->element[0]->type == REDIS_REPLY_STRING &&
                 reply->element[1]->type == REDIS_REPLY_ARRAY;
     if (good) {
         copy_pointer(ret->pointer, reply->element[0]);
+        ret->looked_us = reply->element[2]->integer;
         ret->terms_status =
             terms_from(reply->element[1], terms->item, terms->id, &ret->terms, err, sizeof(err));
     }
@@ -89,12 +95,13 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
     else
         dlock_args_text(&args, "");
     redisReply *reply = ask(sale, &look_stock, STATE_KEYS, &args, deadline);
-    bool good = reply && reply->elements == 3 && reply->element[0]->type == REDIS_REPLY_STRING &&
+    bool good = reply && reply->elements == 4 && reply->element[0]->type == REDIS_REPLY_STRING &&
                 reply->element[1]->type == REDIS_REPLY_STRING;
     if (good) {
         copy_pointer(ret->pointer, reply->element[0]);
         snprintf(ret->damaged, sizeof(ret->damaged), "%s", reply->element[1]->str);
         ret->number = reply->element[2]->integer;
+        ret->looked_us = reply->element[3]->integer;
     }
     freeReplyObject(reply);
     return good;
@@ -111,45 +118,62 @@ static bool see(const open_sale *sale, dlock_time deadline, sale_seen *ret)
 
 /* ---- halting --------------------------------------------------------------------------------- */
 
+static bool is_halt_of(const sale_terms *terms, const char *pointer, sale_halt *ret)
+{
+    return halt_read(pointer, ret) && strcmp(ret->sale, terms->id) == 0;
+}
+
 /* Halts one tag, or adds to its halt what is known here. `found` in other tags. *ret is the halt
  * that stands there then. */
-static bool halt_tag(const open_sale *sale, int segment, const char *pointer, const char *why,
+static bool halt_tag(const open_sale *sale, int segment, const halt_reason *seen, const char *why,
                      int64_t known, int64_t found, sale_halt *ret)
 {
     char now[POINTER_MAX + 1];
     const sale_terms *terms = &sale->terms;
     sale_halt halt = {.known = known, .found = found};
-    bool ours = halt_read(pointer, ret) && strcmp(ret->sale, terms->id) == 0;
+    bool ours = is_halt_of(terms, seen->pointer, ret);
     if (ours && ret->known >= halt.known)
         return true;
     snprintf(halt.sale, sizeof(halt.sale), "%s", terms->id);
     snprintf(halt.why, sizeof(halt.why), "%s", ours ? ret->why : why);
     snprintf(halt.instance, sizeof(halt.instance), "%s",
              sale->store->instance[0] != '\0' ? sale->store->instance : "-");
-    bool older = sale_id_ok(pointer, strlen(pointer)) && strcmp(pointer, terms->id) < 0;
-    return halt_write(sale->store->looking, terms->item, segment, pointer, &halt,
-                      older ? pointer : NULL, now) &&
-           halt_read(now, ret) && strcmp(ret->sale, terms->id) == 0;
+    return halt_write(sale->store->looking, terms->item, segment, seen, &halt, now) &&
+           is_halt_of(terms, now, ret);
+}
+
+/* A segment whose pointer is no text sells nothing, and is left as it is. */
+static bool halt_segment(const open_sale *sale, int k, const stock_seen *stock, const char *why,
+                         sale_halt *all)
+{
+    sale_halt halt;
+    halt_reason seen = {stock->pointer, stock->looked_us, -1};
+    int64_t mine = sale_known_number(sale, &sale->keys[k]);
+    if (strcmp(stock->pointer, NO_TEXT) == 0)
+        halt = (sale_halt){.known = mine > stock->number ? mine : stock->number,
+                           .found = stock->number};
+    else if (!halt_tag(sale, k, &seen, why, mine, 0, &halt))
+        return false;
+    all->known += halt.known;
+    all->found += halt.found;
+    return true;
 }
 
 /* The segments, then the item itself. `lost` orders are counted beyond those remembered here. */
 static void halt_all(const open_sale *sale, const sale_seen *seen, const char *why, int64_t lost,
                      sale_checked *ret)
 {
-    int64_t known = lost, found = 0;
-    sale_halt halt;
     bool good = true;
-    for (int k = 0; good && k < sale->key_sets; k++) {
-        int64_t mine = sale_known_number(sale, &sale->keys[k]);
-        if (sale->terms.segments == 0) {
-            known += mine > seen->stock[k].number ? mine : seen->stock[k].number;
-            continue;
-        }
-        good = halt_tag(sale, k, seen->stock[k].pointer, why, mine, 0, &halt);
-        known += good ? halt.known : 0;
-        found += good ? halt.found : 0;
+    sale_halt all = {.known = lost};
+    halt_reason item = {seen->pointer, seen->looked_us,
+                        seen->terms_status == SALE_OK ? seen->terms.accepted : -1};
+    for (int k = 0; good && k < sale->terms.segments; k++)
+        good = halt_segment(sale, k, &seen->stock[k], why, &all);
+    if (sale->terms.segments == 0) {
+        int64_t mine = sale_known_number(sale, &sale->keys[0]);
+        all.known += mine > seen->stock[0].number ? mine : seen->stock[0].number;
     }
-    good = good && halt_tag(sale, SEGMENT_NONE, seen->pointer, why, known, found, &ret->halt);
+    good = good && halt_tag(sale, SEGMENT_NONE, &item, why, all.known, all.found, &ret->halt);
     ret->verdict = good ? CHECK_HALTED : CHECK_UNAVAILABLE;
 }
 
@@ -204,9 +228,34 @@ static const char *judge_terms(const sale_terms *terms, const sale_seen *seen, s
     return NULL;
 }
 
+/* A halt that stands already is left alone unless more is known here: the segments may just be
+ * being lifted. After the admin has let the sale go on, nothing is known of it any more. */
+static bool judge_halt(const open_sale *sale, const sale_seen *seen, sale_checked *ret)
+{
+    sale_halt part;
+    const sale_terms *terms = &sale->terms;
+    if (!is_halt_of(terms, seen->pointer, &ret->halt)) {
+        memset(&ret->halt, 0, sizeof(ret->halt));
+        return false;
+    }
+    if (seen->terms_status == SALE_OK && seen->terms.accepted > terms->accepted) {
+        ret->verdict = CHECK_NEXT;
+        return true;
+    }
+    bool more = sale_known_orders(sale) > ret->halt.known;
+    for (int k = 0; k < sale->key_sets; k++)
+        more = more || (is_halt_of(terms, seen->stock[k].pointer, &part) &&
+                        sale_known_number(sale, &sale->keys[k]) > part.known);
+    if (!more)
+        ret->verdict = CHECK_HALTED;
+    return !more;
+}
+
 /* Why the sale is to be halted; NULL: *ret says the rest. */
 static const char *judge(const open_sale *sale, const sale_seen *seen, sale_checked *ret)
 {
+    if (judge_halt(sale, seen, ret))
+        return NULL;
     const char *why = judge_pointer(&sale->terms, seen->pointer, ret);
     if (!why && ret->verdict == CHECK_SOUND)
         why = judge_terms(&sale->terms, seen, ret);

@@ -48,6 +48,15 @@ static resume_status lift_segment(fs_store *store, const sale_terms *terms, int 
     return status == RESUME_OK ? lift(store, terms->item, k, &found) : status;
 }
 
+/* Who had looked at a segment before it was lifted may have halted it since. */
+static resume_status verify_segment(fs_store *store, const sale_terms *terms, int k,
+                                    dlock_time deadline)
+{
+    sale_current found;
+    sale_status status = terms_in_force(store, terms->item, k, deadline, &found);
+    return status == SALE_OK && strcmp(found.id, terms->id) == 0 ? RESUME_OK : RESUME_UNAVAILABLE;
+}
+
 /* The terms and the stock must be there, and add up. */
 static resume_status read_sale(fs_store *store, const char *item, const char *sale,
                                dlock_time deadline, sale_terms *ret)
@@ -78,5 +87,9 @@ resume_status sale_resume(fs_store *store, const char *item, const char *sale, i
     status = read_sale(store, item, sale, deadline, &terms);
     for (int k = 0; status == RESUME_OK && k < terms.segments; k++)
         status = lift_segment(store, &terms, k, deadline);
-    return status == RESUME_OK ? lift(store, item, SEGMENT_NONE, &found) : status;
+    if (status == RESUME_OK)
+        status = lift(store, item, SEGMENT_NONE, &found);
+    for (int k = 0; status == RESUME_OK && k < terms.segments; k++)
+        status = verify_segment(store, &terms, k, deadline);
+    return status;
 }

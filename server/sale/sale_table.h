@@ -31,8 +31,8 @@ void sale_table_put(fs_sale *sale);
  * sale that is in force. How it stands with that sale then. */
 sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline);
 
-/* The same, but takes up no other sale: for a server that may not be written to as yet. True:
- * compared, and halted if need be. */
+/* The same, for a server that may not be written to as yet (store->run_changed), when no other sale
+ * is taken up. True: compared, and halted if need be. */
 bool sale_table_compare(sale_table *table, const char *item, dlock_time deadline);
 
 /* Why the item's sale is halted. False: it is not, as far as is known here. */

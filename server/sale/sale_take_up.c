@@ -67,7 +67,7 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
         return status;
     }
     if (remembered && !halted && strcmp(remembered->terms.id, id) != 0)
-        status = fs_sale_descends(now, remembered->terms.id, deadline);
+        status = fs_sale_descends(now, &remembered->terms, deadline);
     if (status == SALE_NONE)
         return take_up_foreign(table, now, remembered, deadline);
     if (status == SALE_OK && !halted)
@@ -78,7 +78,8 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
     }
     sale_checked checked;
     sale_check(&now->open_sale, deadline, &checked);
-    if (status != SALE_OK && checked.verdict == CHECK_SOUND) { /* mended meanwhile */
+    if (checked.verdict == CHECK_UNAVAILABLE || /* what is remembered stays until more is known */
+        (status != SALE_OK && checked.verdict == CHECK_SOUND)) { /* mended meanwhile */
         fs_sale_close(now);
         return SALE_UNAVAILABLE;
     }
@@ -107,7 +108,8 @@ static sale_status take_up_lost(sale_table *table, const char *item, sale_halt *
     sale_status status = load(table, item, halt->sale, true, NULL, deadline);
     if (status != SALE_DAMAGED && status != SALE_UNREADABLE)
         return status;
-    if (!halt_write(sale_table_store(table)->redis, item, SEGMENT_NONE, "", halt, NULL, pointer) ||
+    const halt_reason nothing = {.pointer = "", .accepted = -1};
+    if (!halt_write(sale_table_store(table)->redis, item, SEGMENT_NONE, &nothing, halt, pointer) ||
         !halt_read(pointer, halt))
         return SALE_UNAVAILABLE;
     return sale_table_remember_halt(table, item, halt);
@@ -135,19 +137,26 @@ static sale_status find_out(sale_table *table, const char *item, dlock_time dead
     return status == SALE_NONE && lost ? take_up_lost(table, item, &halt, deadline) : status;
 }
 
-/* Compares the item's sale with what Redis has, and takes up another that is in force instead. */
-static int refresh(void *arg, const char *item, dlock_time deadline)
+#define COMPARED 64 /* beside a sale_status: Redis has answered, or nothing was remembered */
+
+/* Compares the item's sale with what Redis has, and takes up another that is in force instead,
+ * unless it is of a run of the server that may not be written to as yet. One function for all, for
+ * who waits for another's look has its answer. */
+static int look(void *arg, const char *item, dlock_time deadline)
 {
     sale_table *table = arg;
     fs_sale *sale;
     sale_checked checked;
+    bool held = atomic_load(&sale_table_store(table)->run_changed);
     if (!sale_table_take(table, item, true, &sale))
-        return find_out(table, item, deadline);
+        return COMPARED | (held ? SALE_UNAVAILABLE : find_out(table, item, deadline));
     const open_sale *open = &sale->open_sale;
     sale_check(open, deadline, &checked);
     sale_status status;
     if (checked.verdict != CHECK_NEXT)
         status = conclude(table, sale, &checked);
+    else if (held)
+        status = SALE_UNAVAILABLE;
     else if (checked.halt.sale[0] != '\0')
         status = load_halted(table, item, &checked.halt, open, deadline);
     else
@@ -155,36 +164,25 @@ static int refresh(void *arg, const char *item, dlock_time deadline)
     if (checked.verdict == CHECK_NEXT && (status == SALE_DAMAGED || status == SALE_UNREADABLE))
         sale_table_stands(table, sale, status, NULL);
     sale_table_put(sale);
-    return status;
+    return checked.verdict == CHECK_UNAVAILABLE ? (int)status : COMPARED | (int)status;
 }
 
-/* Only compares. */
-static int compare(void *arg, const char *item, dlock_time deadline)
+static int fly(sale_table *table, const char *item, flight_age age, dlock_time deadline)
 {
-    sale_table *table = arg;
-    fs_sale *sale;
-    sale_checked checked;
-    if (!sale_table_take(table, item, true, &sale))
-        return SALE_OK; /* nothing is remembered */
-    sale_check(&sale->open_sale, deadline, &checked);
-    if (checked.verdict != CHECK_NEXT)
-        conclude(table, sale, &checked);
-    sale_table_put(sale);
-    return checked.verdict == CHECK_UNAVAILABLE ? SALE_UNAVAILABLE : SALE_OK;
+    return single_flight_do(sale_table_flights(table), item, age, deadline, look, table,
+                            SALE_UNAVAILABLE);
 }
 
 bool sale_table_compare(sale_table *table, const char *item, dlock_time deadline)
 {
-    return single_flight_do(sale_table_flights(table), item, FLIGHT_FRESH, deadline, compare, table,
-                            SALE_UNAVAILABLE) == SALE_OK;
+    return (fly(table, item, FLIGHT_FRESH, deadline) & COMPARED) != 0;
 }
 
 /* ---- for everybody --------------------------------------------------------------------------- */
 
 sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline)
 {
-    return (sale_status)single_flight_do(sale_table_flights(table), item, FLIGHT_FRESH, deadline,
-                                         refresh, table, SALE_UNAVAILABLE);
+    return (sale_status)(fly(table, item, FLIGHT_FRESH, deadline) & ~COMPARED);
 }
 
 sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret)
@@ -194,8 +192,7 @@ sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadl
         return SALE_OK;
     if (sale_table_halt(table, item, &halt)) /* the keeper looks whether it still is */
         return SALE_HALTED;
-    sale_status status = (sale_status)single_flight_do(sale_table_flights(table), item, FLIGHT_ANY,
-                                                       deadline, refresh, table, SALE_UNAVAILABLE);
+    sale_status status = (sale_status)(fly(table, item, FLIGHT_ANY, deadline) & ~COMPARED);
     if (sale_table_take(table, item, false, ret))
         return SALE_OK;
     return status == SALE_OK ? SALE_UNAVAILABLE : status;

@@ -8,7 +8,8 @@
 #include "server/store/halt.lua.h"
 #include "server/store/resume.lua.h"
 
-#define WRITE_MS 1000 /* for one tag */
+#define WRITE_MS  1000 /* for one tag */
+#define WITHIN_MS 3000 /* of the look at it */
 
 /* Halting makes a sale safe, so it is not refused for want of memory. */
 static dlock_script halt_script = DLOCK_SCRIPT("halt", "#!lua flags=allow-oom\n" HALT_LUA);
@@ -48,28 +49,44 @@ static bool call(dlock_redis *redis, dlock_script *script, int keys, dlock_args 
     return good;
 }
 
-bool halt_write(dlock_redis *redis, const char *item, int segment, const char *expected,
-                const sale_halt *halt, const char *older, char pointer[POINTER_MAX + 1])
+/* The older sale, in force or halted, that stands under the tag of which `sale` is halted. */
+static bool find_older(const char *pointer, const char *sale, char ret[IDENT_MAX + 1])
+{
+    sale_halt before;
+    const char *id = halt_read(pointer, &before) ? before.sale : pointer;
+    snprintf(ret, IDENT_MAX + 1, "%.*s", IDENT_MAX, id);
+    return sale_id_ok(id, strlen(id)) && strcmp(id, sale) < 0;
+}
+
+bool halt_write(dlock_redis *redis, const char *item, int segment, const halt_reason *seen,
+                const sale_halt *halt, char pointer[POINTER_MAX + 1])
 {
     sale_keys keys, old;
+    char older[IDENT_MAX + 1];
     dlock_args args;
     keys_name(&keys, item, segment, halt->sale);
     dlock_args_init(&args);
     dlock_args_text(&args, keys.current);
     dlock_args_text(&args, keys.latest);
     dlock_args_text(&args, keys.ledger);
-    int count = 3;
-    if (older) {
+    dlock_args_text(&args, keys.cfg);
+    int count = 4;
+    if (find_older(seen->pointer, halt->sale, older)) {
         keys_name(&old, item, segment, older);
         count += keys_put_leftovers(&args, &old);
     }
-    dlock_args_text(&args, expected);
+    dlock_args_text(&args, seen->pointer);
     dlock_args_text(&args, halt->sale);
     dlock_args_text(&args, halt->why);
     dlock_args_int(&args, halt->known);
     dlock_args_int(&args, halt->found);
     dlock_args_text(&args, halt->instance);
     dlock_args_int(&args, TERMS_KEPT_S);
+    dlock_args_int(&args, seen->looked_us > 0 ? seen->looked_us + WITHIN_MS * 1000 : INT64_MAX);
+    if (seen->accepted < 0)
+        dlock_args_text(&args, "");
+    else
+        dlock_args_int(&args, seen->accepted);
     return call(redis, &halt_script, count, &args, pointer);
 }
 

@@ -37,12 +37,20 @@ bool halt_read(const char *pointer, sale_halt *ret);
 
 int64_t halt_lost_orders(const sale_halt *halt);
 
-/* Writes the words under the tag, provided that `expected` stands there ("" = nothing). The orders
- * in the tag's own ledger are added to halt->found, and `known` is at least as much; the time is
- * Redis's. `older`: a sale whose keys expire then; NULL = none. What stands there then goes into
- * `pointer`. False: not answered, or not to be written. */
-bool halt_write(dlock_redis *redis, const char *item, int segment, const char *expected,
-                const sale_halt *halt, const char *older, char pointer[POINTER_MAX + 1]);
+/* What was seen under a tag, by which it is to be halted. */
+typedef struct halt_reason {
+    const char *pointer; /* what stood there, "" = nothing */
+    int64_t looked_us;   /* when, by that server's clock; 0 = any time */
+    int64_t accepted;    /* sale_terms.accepted; -1 = not known, or not kept under this tag */
+} halt_reason;
+
+/* Writes the words under the tag, provided that it is as it was seen, which was not long ago: else
+ * who stood still meanwhile would halt a sale that the admin has let go on. The orders in the tag's
+ * own ledger are added to halt->found, and `known` is at least as much; the time is Redis's. The
+ * keys of an older sale that stood there expire then. What stands there then goes into `pointer`.
+ * False: not answered, or not to be written. */
+bool halt_write(dlock_redis *redis, const char *item, int segment, const halt_reason *seen,
+                const sale_halt *halt, char pointer[POINTER_MAX + 1]);
 
 typedef enum halt_end {
     HALT_OVER = 0,   /* the sale is the current one again */

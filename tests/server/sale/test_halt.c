@@ -1,13 +1,14 @@
 /*
  * test_halt.c - halting a sale and letting it go on, where more goes wrong than that Redis is older
- * once: the same snapshot is restored again.
+ * once: the same snapshot is restored again, keys are damaged, others look at the sale meanwhile.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "server/sale/fs_sale.h"
 #include "tests/support/service.h"
 
-enum { WAIT_MS = 30000, BUYS = 12 };
+enum { WAIT_MS = 30000, BUYS = 12, SEGMENTS = 4, LOOKS = 8 * FX_INSTANCES };
 
 static bool is_halted_on_all(void *item)
 {
@@ -93,10 +94,123 @@ static void every_rollback_to_one_snapshot_is_noticed(void **state)
     }
 }
 
+/* ---- damaged keys ---------------------------------------------------------------------------- */
+
+static void a_damaged_key_of_one_item_keeps_no_other_out(void **state)
+{
+    (void)state;
+    fx_start_sale(fx.server[0], "whole", "'stock':100000");
+    fx_start_sale(fx.server[0], "broken", "'stock':100000");
+    buy("whole", FX_INSTANCES);
+    buy("broken", FX_INSTANCES);
+    fx_redis_do(fx.redis, "DEL fs:{broken}:latest");
+    fx_redis_do(fx.redis, "RPUSH fs:{broken}:latest x");
+    fx_redis_do(fx.redis, "SAVE");
+    buy("broken", BUYS);
+    restore_and_expect_halt("broken");
+    assert_true(fx_wait_until(sells_on_all, (char *)"whole", WAIT_MS));
+}
+
+/* ---- looked at meanwhile --------------------------------------------------------------------- */
+
+static bool all_have_looked(void *scripts)
+{
+    char stats[4096] = "";
+    int calls = 0;
+    fx_redis_text(fx.redis, stats, sizeof(stats), "INFO commandstats");
+    const char *line = strstr(stats, "cmdstat_evalsha:calls=");
+    return line && sscanf(line, "cmdstat_evalsha:calls=%d", &calls) == 1 &&
+           calls >= *(int *)scripts;
+}
+
+/* Whoever looks while the admin lets a sale go on finds segments that sell, and the item halted. */
+static void lifted_segments_are_not_halted_again(void **state)
+{
+    (void)state;
+    char sale[64], now[256];
+    int scripts = LOOKS * (1 + SEGMENTS);
+    snprintf(sale, sizeof(sale), "%s",
+             fx_start_sale(fx.server[0], "parts",
+                           "'stock':100000,'strategy':'sharded','segments':%d", SEGMENTS));
+    buy("parts", FX_INSTANCES);
+    fx_redis_do(fx.redis, "DEL fs:{parts}:sale");
+    assert_true(fx_wait_until(is_halted_on_all, (char *)"parts", WAIT_MS));
+    fx_redis_do(fx.redis, "SET fs:{parts#1}:sale %s", sale);
+    fx_redis_do(fx.redis, "CONFIG RESETSTAT");
+    assert_true(fx_wait_until(all_have_looked, &scripts, WAIT_MS));
+    fx_redis_text(fx.redis, now, sizeof(now), "GET fs:{parts#1}:sale");
+    assert_string_equal(now, sale);
+    resume("parts");
+}
+
+/* ---- who stood still ------------------------------------------------------------------------- */
+
+static const char older[] = "00000000000001", newer[] = "00000000000002";
+
+static bool try_to_halt(const char *pointer, int64_t looked_us, int64_t accepted)
+{
+    char err[256], now[POINTER_MAX + 1];
+    dlock_redis *redis;
+    sale_halt halt = {.why = HALT_ROLLED_BACK, .instance = "test", .known = 5};
+    halt_reason seen = {pointer, looked_us, accepted};
+    snprintf(halt.sale, sizeof(halt.sale), "%s", newer);
+    dlock_redis_options options = {.url = fx_redis_url(fx.redis)};
+    assert_int_equal(dlock_redis_open(&options, &redis, err, sizeof(err)), 0);
+    bool done =
+        halt_write(redis, "still", SEGMENT_NONE, &seen, &halt, now) && halt_read(now, &halt);
+    dlock_redis_close(redis);
+    return done;
+}
+
+static void what_was_seen_long_ago_halts_nothing(void **state)
+{
+    (void)state;
+    fx_redis_do(fx.redis, "SET fs:{still}:sale %s", newer);
+    fx_redis_do(fx.redis, "HSET fs:{still}:%s:cfg accepted 7", newer);
+    assert_false(try_to_halt(newer, 1, 7));
+    assert_false(try_to_halt(newer, 0, 6));
+    assert_false(try_to_halt(older, 0, 7));
+    assert_true(try_to_halt(newer, 0, 7));
+}
+
+/* Whether that one was in force, or halted itself. */
+static void what_an_older_sale_leaves_behind_expires(void **state)
+{
+    (void)state;
+    char halted[128];
+    snprintf(halted, sizeof(halted), "%s rolled_back 3 2 a 1", older);
+    const char *const pointers[] = {older, halted};
+    for (int i = 0; i < 2; i++) {
+        redisReply *reply =
+            redisCommand(fx_redis_ctx(fx.redis), "SET fs:{still}:sale %s", pointers[i]);
+        freeReplyObject(reply);
+        fx_redis_do(fx.redis, "SET fs:{still}:%s:stock 5", older);
+        assert_true(try_to_halt(pointers[i], 0, -1));
+        assert_true(fx_redis_number(fx.redis, "TTL fs:{still}:%s:stock", older) > 0);
+    }
+}
+
+/* ---- descent --------------------------------------------------------------------------------- */
+
+static void only_what_was_accepted_after_it_excuses_a_sale_that_does_not_follow(void **state)
+{
+    (void)state;
+    fs_sale now = {.open_sale.terms = {.item = "P", .id = "00000000000020", .accepted = 0x18}};
+    sale_terms remembered = {.id = "00000000000010", .accepted = 0x17};
+    assert_int_equal(fs_sale_descends(&now, &remembered, dlock_in_ms(0)), SALE_OK);
+    remembered.accepted = 0x19;
+    assert_int_equal(fs_sale_descends(&now, &remembered, dlock_in_ms(0)), SALE_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rollback_to_one_snapshot_is_noticed),
+        cmocka_unit_test(a_damaged_key_of_one_item_keeps_no_other_out),
+        cmocka_unit_test(lifted_segments_are_not_halted_again),
+        cmocka_unit_test(what_was_seen_long_ago_halts_nothing),
+        cmocka_unit_test(what_an_older_sale_leaves_behind_expires),
+        cmocka_unit_test(only_what_was_accepted_after_it_excuses_a_sale_that_does_not_follow),
     };
     return fx_run(tests, .instances = FX_INSTANCES);
 }
