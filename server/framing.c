@@ -90,7 +90,7 @@ http_framing framing_read(const http_header *headers, int count, const char *ver
 
 /* One empty line, or none. civetweb takes any blanks, but counts the bytes of the head only up to
  * the second line end: it would read the body, and the next request, from the middle of this one.
- * (Sixteen blanks look like none. Who sends them confuses his own connection, and nobody else's.) */
+ * (Sixteen blanks look like none: who sends them confuses his own connection.) */
 static bool begins_cleanly(const char *method)
 {
     size_t before = (uintptr_t)method % BUFFER_ALIGNMENT;

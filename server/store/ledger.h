@@ -65,7 +65,8 @@ ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *
 #define LEDGER_SALES 8
 
 /* Asks for the order in the item's current sale (these terms) and in those before it that are still
- * kept. LEDGER_NEVER: in none of them, and none of them is gone. Never LEDGER_OVER. Within the time of a request. */
+ * kept. LEDGER_NEVER: in none of them, and none of them is gone. Never LEDGER_OVER. Within the time
+ * of a request. */
 ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const char *request,
                                  ledger_entry *ret);
 

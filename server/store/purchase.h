@@ -35,9 +35,10 @@ typedef struct purchase {
  *
  *     <number> <user> <quantity> <remaining> <fence> <instance> <time_us>
  *
- * Two markers can stand in a record's place ("#void" counts the first kind: it is no request's id). ORDER_VOID: somebody was told that this request
- * never became an order, so now it must not. ">": this segment of a sharded sale had too little for
- * the request, which went on to the next; it must not come back for less.
+ * Two markers can stand in a record's place. ORDER_VOID: somebody was told that this request never
+ * became an order, so now it must not; "#void", which is no request's id, counts them. ">": this
+ * segment of a sharded sale had too little for the request, which went on to the next; it must not
+ * come back for less.
  */
 #define ORDER_VOID "-"
 

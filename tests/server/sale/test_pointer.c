@@ -1,7 +1,7 @@
 /*
  * test_pointer.c - pointers to a sale, an item's or a segment's, that are missing or not what they
- * were: nothing is sold twice, nothing is written over, who has an order gets it, and what is mended
- * is sold.
+ * were: nothing is sold twice, nothing is written over, who has an order gets it, and what is
+ * mended is sold.
  */
 #include <stdio.h>
 #include <string.h>
@@ -58,8 +58,7 @@ static void await(const char *item, int status, const char *answer)
 static const char *sell_and_go(const char *item, int units)
 {
     fx_server *first = fx_server_start(fx_redis_url(fx.redis), NULL);
-    const char *sale =
-        fx_start_sale(first, item, "'stock':40,'strategy':'sharded','segments':2");
+    const char *sale = fx_start_sale(first, item, "'stock':40,'strategy':'sharded','segments':2");
     for (int i = 0; i < units; i++)
         fx_expect(first, 201, "POST /buy?item=%s&user=u1&request=a%d", item, i);
     fx_server_kill(first);
@@ -136,8 +135,8 @@ static void a_strange_pointer_is_no_missing_sale(void **state)
         const char *strange = i < NONE_OF_A_SALE ? none_of_a_sale[i] : longest;
         set("fs:{P1}:sale", strange);
         await("P1", 503, "\"sale_damaged\"");
-        assert_string_equal(
-            fx_expect(fx.server[0], 201, "POST /buy?item=P1&user=u1&request=k1"), order);
+        assert_string_equal(fx_expect(fx.server[0], 201, "POST /buy?item=P1&user=u1&request=k1"),
+                            order);
         fx_expect(fx.server[0], 200, "GET /orders/k1?item=P1");
         fx_server *other =
             fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--item", "P1", "--stock", "50"));
