@@ -384,11 +384,25 @@ static void runs_end_by_time_and_by_sell_out(void **unused)
     fx_load_free(load);
 }
 
+static fx_load *press_the_button(void)
+{
+    stub = fx_stub_start(ARGS("--ports", "2"));
+    return fx_load_run(stub, "run", ARGS("--flash", "--users", "10000", "--stock", "500"));
+}
+
+/* Again where the machine was too busy for the greetings of all, and the run says so. */
 static void ten_thousand_users_press_the_button(void **unused)
 {
     (void)unused;
-    stub = fx_stub_start(ARGS("--ports", "2"));
-    fx_load *load = fx_load_run(stub, "run", ARGS("--flash", "--users", "10000", "--stock", "500"));
+    enum { TRIES = 3, INVALID = 3 };
+    fx_load *load = press_the_button();
+    for (int i = 1;
+         i < TRIES && load->exit_code == INVALID && !fx_load_invalid_because(load, "ulimit -n");
+         i++) {
+        fx_load_free(load);
+        fx_stub_stop(stub);
+        load = press_the_button();
+    }
     if (fx_load_invalid_because(load, "ulimit -n")) {
         fx_load_free(load);
         fx_skip("the descriptor limit here is below 10,000 connections");
