@@ -107,9 +107,9 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
 
 /* ---- a sale ---------------------------------------------------------------------------------- */
 
-/* SALE_OK also when the segment has this sale, or a later one, already. */
-static sale_status start_segment(fs_store *store, const sale_terms *terms, int k,
-                                 dlock_time deadline)
+/* SALE_OK also when the segment has this sale, or a later one, already; SALE_NONE: another start
+ * came in between. */
+static sale_status try_segment(fs_store *store, const sale_terms *terms, int k, dlock_time deadline)
 {
     sale_current follows;
     char in_force[POINTER_MAX + 1];
@@ -121,7 +121,7 @@ static sale_status start_segment(fs_store *store, const sale_terms *terms, int k
         return SALE_OK;
     switch (start_tag(store, terms, k, &follows, units, deadline, in_force)) {
     case START_OK:
-        return SALE_OK;
+        return strcmp(in_force, terms->id) >= 0 ? SALE_OK : SALE_NONE;
     case START_HALTED:
         return SALE_HALTED;
     case START_DAMAGED:
@@ -129,6 +129,17 @@ static sale_status start_segment(fs_store *store, const sale_terms *terms, int k
     default:
         return SALE_UNAVAILABLE;
     }
+}
+
+/* Two sales that are taken up at the same time meet here: the later one goes on until it is the one
+ * that stands. */
+static sale_status start_segment(fs_store *store, const sale_terms *terms, int k,
+                                 dlock_time deadline)
+{
+    sale_status status = SALE_NONE;
+    for (int i = 0; status == SALE_NONE && i < TRIES; i++)
+        status = try_segment(store, terms, k, deadline);
+    return status == SALE_NONE ? SALE_UNAVAILABLE : status;
 }
 
 static int most_segments(const sale_terms *terms)
