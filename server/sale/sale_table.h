@@ -12,7 +12,7 @@
 #define FLASHSALE_SALE_TABLE_H
 
 #include "server/sale/fs_sale.h"
-#include "server/sale/single_flight.h"
+#include "server/base/single_flight.h"
 
 typedef struct sale_table sale_table;
 

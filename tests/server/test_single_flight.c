@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "server/sale/single_flight.h"
+#include "server/base/single_flight.h"
 #include "tests/support/fixture.h"
 
 enum { LONG_MS = 20000, OTHERWISE = -1 };

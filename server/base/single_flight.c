@@ -4,7 +4,7 @@
  * The calls for one name are numbered. Who wants any answer waits for the one under way; who wants
  * a fresh one, for the one after it, which the first of them makes.
  */
-#include "server/sale/single_flight.h"
+#include "server/base/single_flight.h"
 
 #include <stdlib.h>
 #include <string.h>
