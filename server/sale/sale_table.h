@@ -11,8 +11,8 @@
 #ifndef FLASHSALE_SALE_TABLE_H
 #define FLASHSALE_SALE_TABLE_H
 
-#include "server/sale/fs_sale.h"
 #include "server/base/single_flight.h"
+#include "server/sale/fs_sale.h"
 
 typedef struct sale_table sale_table;
 

@@ -132,14 +132,14 @@ static void a_release_that_fails_on_its_way_loses_the_hold(void **state)
     redisReply *reply = NULL;
     rig_ask(r, "SET %s 5", "{g}stock");
     assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
-    rig_ask(r, "SET %s not-a-list", "{g}broken:queue");
+    rig_ask(r, "ACL SETUSER %s -del", "default");
     assert_int_equal(sell(hold, guard, true, &reply), DLOCK_OK);
     assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
     freeReplyObject(reply);
     assert_false(dlock_held(hold));
     assert_int_equal(dlock_release(hold), DLOCK_UNKNOWN);
     assert_int_equal(rig_ask(r, "GET %s", "{g}stock"), 1); /* one character: 4 are left */
-    rig_ask(r, "DEL %s", "{g}broken:queue");
+    rig_ask(r, "ACL SETUSER %s +del", "default");
     rig_ask(r, "DEL %s", "{g}broken");
     dlock_lock_free(lock);
     dlock_guard_free(guard);
