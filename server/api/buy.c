@@ -170,7 +170,10 @@ static void answer_halted(const purchase *request, const sale_halt *halt, api_re
     api_halt_members(numbers, halt);
     snprintf(members, sizeof(members), ",\"request\":\"%s\",\"sale\":\"%s\"%s", request->request,
              halt->sale, numbers);
-    problem_with(reply, 503, "sale_rolled_back", HALTED_DETAIL, members);
+    problem_with(reply, 503, "sale_rolled_back",
+                 HALTED_DETAIL
+                 "; this try bought nothing, but an earlier one may have lost its order",
+                 members);
     reply->retry_after_s = 1;
 }
 
@@ -212,6 +215,9 @@ static void answer(fs_api *api, const buy_query *query, const checkout_answer *b
         answer_closed(bought->sale, query->sale, reply);
     else if (outcome == BUY_UNAVAILABLE)
         answer_unavailable(query, bought, reply);
+    else if (outcome == BUY_SOLD_OUT && bought->sharded)
+        answer_problem(&query->request, bought->sale, "", reply, 409, "sold_out",
+                       "no segment of the sale has as many units left as asked for");
     else if (outcome == BUY_LIMIT_REACHED && query->request.quantity > bought->per_user_limit)
         answer_above_limit(query, bought, reply);
     else if (outcome == BUY_ROLLED_BACK && sale_table_halt(api->sales, query->item, &halt))

@@ -54,19 +54,25 @@ static fs_sale *find_sale(fs_api *api, const api_request *request, api_reply *re
     return NULL;
 }
 
-/* LEDGER_DAMAGED, _UNAVAILABLE. */
-static void put_failure(api_reply *reply, ledger_status status)
-{
-    if (status == LEDGER_DAMAGED)
-        problem_sale_damaged(reply);
-    else
-        problem_store_unavailable(reply);
-}
-
 static bool is_halted(fs_api *api, const fs_sale *sale, sale_halt *ret)
 {
     return atomic_load(&sale->standing) == SALE_HALTED &&
            sale_table_halt(api->sales, sale->open_sale.terms.item, ret);
+}
+
+/* LEDGER_DAMAGED, _UNAVAILABLE. What is damaged may be what Redis has lost, and the keeper not have
+ * looked since. */
+static void put_failure(fs_api *api, const fs_sale *sale, ledger_status status, api_reply *reply)
+{
+    sale_halt halt;
+    if (status == LEDGER_DAMAGED)
+        sale_table_refresh(api->sales, sale->open_sale.terms.item, dlock_in_ms(STORE_READ_MS));
+    if (is_halted(api, sale, &halt))
+        api_halted(reply, 503, "sale_rolled_back", HALTED_DETAIL, &halt);
+    else if (status == LEDGER_DAMAGED)
+        problem_sale_damaged(reply);
+    else
+        problem_store_unavailable(reply);
 }
 
 void api_stock(fs_api *api, const api_request *request, api_reply *reply)
@@ -82,10 +88,8 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
     bool halted = is_halted(api, sale, &halt);
     if (status == LEDGER_FOUND)
         put_numbers(reply_json(reply, 200), terms, &numbers, halted ? &halt : NULL);
-    else if (halted)
-        api_halted(reply, 503, "sale_rolled_back", HALTED_DETAIL, &halt);
     else
-        put_failure(reply, status);
+        put_failure(api, sale, status, reply);
     sale_table_put(sale);
 }
 
@@ -109,8 +113,8 @@ static void put_missing(api_reply *reply, ledger_status status, const char *sale
     problem_with(reply, 404, "no_such_order",
                  final ? "this request did not become an order in this sale, and will not"
                  : status == LEDGER_OLDER
-                     ? "no order in the last sales, or it is older than 24 h; say sale= to ask the "
-                       "sale that it belongs to"
+                     ? "no order, but not all sales of the item can be asked: one is beyond the "
+                       "last eight, older than 24 h, or lost; only with sale= this becomes final"
                      : "no order yet; ask again until this is final",
                  members);
 }
@@ -146,9 +150,10 @@ static void resolve(fs_api *api, const fs_sale *sale, const char *wanted, const 
     if (status == LEDGER_FOUND)
         put_found(reply, now->terms.item, request, &entry);
     else if (halted)
-        api_halted(reply, 503, "sale_rolled_back", HALTED_DETAIL, &halt);
+        api_halted(reply, 503, "sale_rolled_back",
+                   HALTED_DETAIL "; this request has no order now, but may have lost one", &halt);
     else if (status == LEDGER_DAMAGED || status == LEDGER_UNAVAILABLE)
-        put_failure(reply, status);
+        put_failure(api, sale, status, reply);
     else if (status == LEDGER_OLDER && wanted[0] != '\0')
         problem(reply, 404, "no_such_sale", "there is no such sale, or it is not kept any more");
     else
@@ -214,17 +219,17 @@ static bool read_cursor(const fs_query *query, int segments, int *segment, int64
     return *end == '\0' && *first < INT64_MAX / 2;
 }
 
-static void put_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
-                     api_reply *reply)
+static void put_page(fs_api *api, const fs_sale *sale, int segment, int64_t first, api_reply *reply)
 {
+    const sale_terms *terms = &sale->open_sale.terms;
     fs_text *out = reply_json(reply, 200);
     orders_page page = {terms, out, ""};
     text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"orders\":[", terms->item, terms->id);
     int entries;
     ledger_status status =
-        ledger_read_page(store, terms, segment, first, put_entry, &page, &entries);
+        ledger_read_page(sale->open_sale.store, terms, segment, first, put_entry, &page, &entries);
     if (status != LEDGER_FOUND) {
-        put_failure(reply, status);
+        put_failure(api, sale, status, reply);
         return;
     }
     bool more_here = entries == LEDGER_PAGE;
@@ -246,7 +251,7 @@ void api_orders(fs_api *api, const api_request *request, api_reply *reply)
     if (!sale)
         return;
     if (read_cursor(request->query, sale->open_sale.key_sets, &segment, &first))
-        put_page(sale->open_sale.store, &sale->open_sale.terms, segment, first, reply);
+        put_page(api, sale, segment, first, reply);
     else
         problem(reply, 400, "bad_cursor", "cursor= must come from the page before");
     sale_table_put(sale);

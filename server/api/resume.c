@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/base/json.h"
 #include "server/base/log.h"
 #include "server/sale/sale_resume.h"
 
@@ -15,7 +14,8 @@ typedef struct resume_request {
 } resume_request;
 
 /* All three are needed. */
-static bool read_request(const api_request *http, resume_request *ret, char *err, size_t err_len)
+static json_fault read_request(const api_request *http, resume_request *ret, char *err,
+                               size_t err_len)
 {
     json_field fields[] = {
         {.name = "item", .text = ret->item, .text_len = sizeof(ret->item)},
@@ -23,15 +23,16 @@ static bool read_request(const api_request *http, resume_request *ret, char *err
         {.name = "lost_orders", .number = &ret->lost_orders, .least = 0, .most = INT32_MAX},
         {.name = NULL},
     };
-    if (!json_read(http->body, http->body_len, fields, err, err_len))
-        return false;
+    json_fault fault = json_read(http->body, http->body_len, fields, err, err_len);
+    if (fault != JSON_FINE)
+        return fault;
     if (fields[0].found && fields[1].found && fields[2].found &&
         ident_ok(ret->item, strlen(ret->item)) && ident_ok(ret->sale, strlen(ret->sale)))
-        return true;
+        return JSON_FINE;
     snprintf(err, err_len,
              "'item', 'sale' (1 to 64 of [A-Za-z0-9_-]) and 'lost_orders' are needed, "
              "as 'sale_rolled_back' tells them");
-    return false;
+    return JSON_BAD_VALUE;
 }
 
 static void answer_resumed(const resume_request *request, const sale_halt *halt, api_reply *reply)
@@ -54,10 +55,8 @@ void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
     sale_halt halt;
     if (!auth_admit(api->auth, http->authorization, reply))
         return;
-    if (!read_request(http, &request, err, sizeof(err))) {
-        problem(reply, 400, "bad_sale", err);
+    if (!api_body_ok(read_request(http, &request, err, sizeof(err)), err, reply))
         return;
-    }
     switch (sale_resume(api->store, request.item, request.sale, request.lost_orders, &halt)) {
     case RESUME_OK:
         sale_table_refresh(api->sales, request.item, dlock_in_ms(RESUME_MS));
@@ -68,7 +67,10 @@ void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
         break;
     case RESUME_OTHER:
         api_halted(reply, 409, "sale_halted",
-                   "another sale is halted, or has lost another number of orders", &halt);
+                   strcmp(halt.sale, request.sale) != 0
+                       ? "another sale of the item is halted: 'sale' must name it"
+                       : "the sale has lost another number of orders: 'lost_orders' must be that",
+                   &halt);
         break;
     case RESUME_GONE:
         problem(reply, 409, "sale_gone",

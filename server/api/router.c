@@ -215,6 +215,20 @@ bool api_param_ok(query_status status, const char *code, const char *name, const
     return false;
 }
 
+bool api_body_ok(json_fault fault, const char *what, api_reply *reply)
+{
+    static const char *const codes[] = {
+        [JSON_NOT_OBJECT] = "bad_body",
+        [JSON_UNKNOWN] = "unknown_parameter",
+        [JSON_REPEATED] = "repeated_parameter",
+        [JSON_BAD_VALUE] = "bad_sale",
+    };
+    if (fault == JSON_FINE)
+        return true;
+    problem(reply, 400, codes[fault], what);
+    return false;
+}
+
 bool api_within_rate(fs_api *api, const api_request *request, const char *user, api_reply *reply)
 {
     int wait_s = api->limit ? limit_check(api->limit, user, request->peer) : 0;

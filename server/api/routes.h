@@ -4,6 +4,7 @@
 
 #include "server/api/reply.h"
 #include "server/api/request.h"
+#include "server/base/json.h"
 
 typedef void api_endpoint(fs_api *api, const api_request *request, api_reply *reply);
 
@@ -30,6 +31,9 @@ api_endpoint api_page;        /* GET / */
 bool api_param_ok(query_status status, const char *code, const char *name, const char *form,
                   api_reply *reply);
 
+/* Whether the JSON body of a sale was read. Otherwise it is refused with 400 and `what`. */
+bool api_body_ok(json_fault fault, const char *what, api_reply *reply);
+
 /* The refusal for a sale that could not be had. */
 void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *item);
 
@@ -42,8 +46,7 @@ void api_halted(api_reply *reply, int status, const char *code, const char *deta
 void api_halt_members(char ret[HALT_MEMBERS_MAX], const sale_halt *halt);
 
 #define HALTED_DETAIL                                                                              \
-    "Redis has lost something of this sale; nothing is sold until the admin says so, and nothing " \
-    "was bought"
+    "Redis has lost something of this sale; nothing is sold until the admin has decided"
 
 /* False: refused; the address, or the user (NULL: there is none), has asked too often. */
 bool api_within_rate(fs_api *api, const api_request *request, const char *user, api_reply *reply);

@@ -82,10 +82,10 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
     sale_terms terms;
     if (!auth_admit(api->auth, request->authorization, reply))
         return;
-    if (!sale_request_read(request->body, request->body_len, &terms, err, sizeof(err))) {
-        problem(reply, 400, "bad_sale", err);
+    json_fault fault =
+        sale_request_read(request->body, request->body_len, &terms, err, sizeof(err));
+    if (!api_body_ok(fault, err, reply))
         return;
-    }
     sale_table_refresh(api->sales, terms.item, dlock_in_ms(STORE_READ_MS));
     start_status status = sale_start(api->store, &terms, false, err, sizeof(err));
     sale_table_refresh(api->sales, terms.item, dlock_in_ms(START_MS));

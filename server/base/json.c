@@ -37,7 +37,7 @@ static bool read_number(const cJSON *member, json_field *field, char *err, size_
     return true;
 }
 
-static bool read_members(const cJSON *object, json_field *fields, char *err, size_t err_len)
+static json_fault read_members(const cJSON *object, json_field *fields, char *err, size_t err_len)
 {
     const cJSON *member;
     cJSON_ArrayForEach(member, object)
@@ -46,15 +46,15 @@ static bool read_members(const cJSON *object, json_field *fields, char *err, siz
         if (!field || field->found) {
             snprintf(err, err_len, "'%.64s' %s", member->string,
                      !field ? "is not known here" : "comes twice");
-            return false;
+            return !field ? JSON_UNKNOWN : JSON_REPEATED;
         }
         field->found = true;
         bool good = field->text ? read_text(member, field, err, err_len)
                                 : read_number(member, field, err, err_len);
         if (!good)
-            return false;
+            return JSON_BAD_VALUE;
     }
-    return true;
+    return JSON_FINE;
 }
 
 static bool is_digit(char c)
@@ -81,10 +81,9 @@ static bool has_traps(const char *body, size_t len, bool *integers)
             in_string = !in_string;
         else if (in_string)
             continue;
-        else if (c == '[' || (c == '{' && ++objects > 1))
-            return true;
-        else if (c == '0' && i + 1 < len && is_digit(body[i + 1]) &&
-                 (i == 0 || !strchr("0123456789.eE+-", body[i - 1])))
+        else if (c == '[' || (c == '{' && ++objects > 1) ||
+                 (c == '0' && i + 1 < len && is_digit(body[i + 1]) &&
+                  (i == 0 || !strchr("0123456789.eE+-", body[i - 1]))))
             return true;
         else if (behind_digit && strchr(".eE", c))
             *integers = false;
@@ -112,20 +111,24 @@ static cJSON *parse(const char *body, size_t len, bool *integers)
     return NULL;
 }
 
-bool json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len)
+json_fault json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len)
 {
     for (json_field *field = fields; field->name; field++)
         field->found = false;
 
     bool integers;
     cJSON *object = parse(body, len, &integers);
-    if (!object)
+    if (!object) {
         snprintf(err, err_len, "the body must be one flat JSON object");
-    bool good = object && read_members(object, fields, err, err_len);
-    if (good && !integers)
+        return JSON_NOT_OBJECT;
+    }
+    json_fault fault = read_members(object, fields, err, err_len);
+    if (fault == JSON_FINE && !integers) {
         snprintf(err, err_len, "a number must be written in digits alone");
+        fault = JSON_BAD_VALUE;
+    }
     cJSON_Delete(object);
-    return good && integers;
+    return fault;
 }
 
 bool json_each(const char *body, size_t len, json_member *each, void *arg)

@@ -21,9 +21,17 @@ typedef struct json_field {
     bool found;          /* set by json_read() */
 } json_field;
 
-/* Reads body[0..len) into the fields, the last of which has no name. False and a sentence that
- * names the member in err; the targets may then have been written. */
-bool json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len);
+typedef enum json_fault {
+    JSON_FINE = 0,
+    JSON_NOT_OBJECT, /* the body is not one flat object */
+    JSON_UNKNOWN,    /* a member that is not asked for */
+    JSON_REPEATED,   /* one that came before */
+    JSON_BAD_VALUE   /* a value of another type, form or size */
+} json_fault;
+
+/* Reads body[0..len) into the fields, the last of which has no name. On a fault there is a sentence
+ * in err that names the member; the targets may then have been written. */
+json_fault json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len);
 
 /* Called for each member in turn: a string, or a number as decimal digits; NULL for anything else,
  * and for every number where one in the object is not digits alone. False ends the reading. */

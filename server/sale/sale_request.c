@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/base/json.h"
 #include "server/strategies/registry.h"
 
 #define SEGMENTS_DEFAULT 4
@@ -104,7 +103,8 @@ bool sale_request_finish(const sale_request *request, sale_terms *ret, char *err
     return hold_fits(ret, err, err_len);
 }
 
-bool sale_request_read(const char *body, size_t len, sale_terms *ret, char *err, size_t err_len)
+json_fault sale_request_read(const char *body, size_t len, sale_terms *ret, char *err,
+                             size_t err_len)
 {
     sale_request request;
     sale_request_init(&request);
@@ -122,13 +122,15 @@ bool sale_request_read(const char *body, size_t len, sale_terms *ret, char *err,
             .least = numbers[i].least,
             .most = numbers[i].most,
         };
-    if (!json_read(body, len, fields, err, err_len) ||
-        !sale_request_finish(&request, ret, err, err_len))
-        return false;
+    json_fault fault = json_read(body, len, fields, err, err_len);
+    if (fault != JSON_FINE)
+        return fault;
+    if (!sale_request_finish(&request, ret, err, err_len))
+        return JSON_BAD_VALUE;
     if (replaces[0] != '\0' && !ident_ok(replaces, strlen(replaces))) {
         snprintf(err, err_len, "'replaces' must be a sale: 1 to 64 of [A-Za-z0-9_-]");
-        return false;
+        return JSON_BAD_VALUE;
     }
     memcpy(ret->replaces, replaces, sizeof(replaces));
-    return true;
+    return JSON_FINE;
 }

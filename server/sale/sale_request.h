@@ -7,6 +7,7 @@
 #ifndef FLASHSALE_SALE_REQUEST_H
 #define FLASHSALE_SALE_REQUEST_H
 
+#include "server/base/json.h"
 #include "server/store/terms.h"
 
 #define STOCK_MAX 1000000000
@@ -26,8 +27,9 @@ void sale_request_init(sale_request *request);
  * sale. False and a sentence that names the member in err. */
 bool sale_request_finish(const sale_request *request, sale_terms *ret, char *err, size_t err_len);
 
-/* Both at once, from a JSON body. */
-bool sale_request_read(const char *body, size_t len, sale_terms *ret, char *err, size_t err_len);
+/* Both at once, from a JSON body; a request that can not be finished has a bad value. */
+json_fault sale_request_read(const char *body, size_t len, sale_terms *ret, char *err,
+                             size_t err_len);
 
 /* The limits of one of the numbers, by its name in JSON. False, and nothing written: no such
  * number. */

@@ -228,9 +228,12 @@ static start_status follow_current(fs_store *store, sale_terms *terms, bool only
     }
 }
 
-static void explain(start_status status, char *err, size_t err_len)
+static void explain(start_status status, const sale_terms *terms, const sale_current *found,
+                    char *err, size_t err_len)
 {
-    if (status == START_HALTED)
+    if (status == START_HALTED && terms->replaces[0] != '\0' && found->id[0] != '\0')
+        snprintf(err, err_len, "another sale is halted: 'replaces' must name %s", found->id);
+    else if (status == START_HALTED)
         snprintf(
             err, err_len,
             "the item's sale is halted, for Redis has lost something of it: let it go on (POST "
@@ -258,7 +261,7 @@ start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, c
         char in_force[POINTER_MAX + 1];
         status = follow_current(store, terms, only_if_none, &found);
         if (status != START_OK) {
-            explain(status, err, err_len);
+            explain(status, terms, &found, err, err_len);
             return status;
         }
         make_id(store, terms);
@@ -266,7 +269,7 @@ start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, c
         status =
             start_tag(store, terms, SEGMENT_NONE, &found, units, dlock_in_ms(START_MS), in_force);
         if (status == START_HALTED)
-            explain(status, err, err_len);
+            explain(status, terms, &found, err, err_len);
         if (status != START_OK || strcmp(in_force, terms->id) == 0)
             return status;
     }

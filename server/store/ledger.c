@@ -179,7 +179,7 @@ ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *
 
 /* Puts the terms of the sale before in *sale. False: there are none, and *ret tells what that says
  * of the orders in it: LEDGER_NEVER = there was no such sale; LEDGER_OLDER = it is not kept any
- * more, and neither are its orders; LEDGER_NOT_YET = it should be there, and can not be read. */
+ * more, or Redis has lost it, and its orders with it. */
 static bool step_back(fs_store *store, dlock_time deadline, sale_terms *sale, ledger_status *ret)
 {
     char err[256];
@@ -192,7 +192,7 @@ static bool step_back(fs_store *store, dlock_time deadline, sale_terms *sale, le
     if (status == SALE_UNAVAILABLE)
         *ret = LEDGER_UNAVAILABLE;
     else if (status != SALE_OK)
-        *ret = terms_keep_previous(sale, store) ? LEDGER_NOT_YET : LEDGER_OLDER;
+        *ret = LEDGER_OLDER;
     if (status == SALE_OK)
         *sale = before;
     return status == SALE_OK;

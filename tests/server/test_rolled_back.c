@@ -236,6 +236,25 @@ static bool is_admitted(void *arg)
     return all;
 }
 
+static void tells(const char *body, const char *part)
+{
+    if (!strstr(body, part))
+        fail_msg("expected %s in %s", part, body);
+}
+
+/* How many orders are lost, as a buyer is told; and the sale. */
+static int read_halt(const shop *each, char sale[64])
+{
+    const char *body =
+        fx_refused(fx.server[0], 503, "sale_rolled_back", "POST /buy?item=%s&user=x", each->item);
+    fx_copy_member(body, "sale", sale, 64);
+    cJSON *json = cJSON_Parse(body);
+    int lost = (int)fx_json_number(json, "lost_orders");
+    assert_int_equal(lost, (int)fx_json_number(json, "known") - (int)fx_json_number(json, "found"));
+    cJSON_Delete(json);
+    return lost;
+}
+
 /* ---- the cases ------------------------------------------------------------------------------- */
 
 static void forget(const char *name, void (*how)(void))
@@ -250,10 +269,46 @@ static void forget(const char *name, void (*how)(void))
     nobody_was_sold_too_much("in the end");
 }
 
+/* Of a sale that is gone altogether everything says so, and it can only be replaced; after that no
+ * question is final unless it names a sale. */
+static void what_is_gone_is_replaced(const shop *each)
+{
+    char sale[64];
+    int lost = read_halt(each, sale);
+    fx_refused(fx.server[0], 503, "sale_rolled_back", "GET /stock?item=%s", each->item);
+    fx_refused(fx.server[0], 503, "sale_rolled_back", "GET /orders?item=%s", each->item);
+    fx_refused(fx.server[0], 409, "sale_gone",
+               "POST /sales/resume {'item':'%s','sale':'%s','lost_orders':%d}", each->item, sale,
+               lost);
+    fx_expect(fx.server[0], 201, "POST /sales {'item':'%s','stock':50,'replaces':'%s'}", each->item,
+              sale);
+    tells(fx_expect(fx.server[0], 404, "GET /orders/%s?item=%s", each->first, each->item),
+          "only with sale= this becomes final");
+}
+
 static void an_emptied_redis_sells_nothing(void **state)
 {
     (void)state;
     forget("emptied", empty_it);
+    assert_true(fx_wait_until(is_admitted, NULL, WAIT_MS));
+    for (int i = 0; i < shop_count; i++)
+        what_is_gone_is_replaced(&shops[i]);
+}
+
+/* Not even in the moment before the keeper looks. */
+static void what_is_lost_is_not_called_damaged(void **state)
+{
+    (void)state;
+    char sale[64], replaces[96] = "";
+    for (int i = 0; i < 6; i++) {
+        fx_start_sale(fx.server[0], "moment", "'stock':9,'strategy':'combined'%s", replaces);
+        fx_expect(fx.server[0], 201, "POST /buy?item=moment&user=u");
+        empty_it();
+        fx_copy_member(fx_refused(fx.server[0], 503, "sale_rolled_back", "GET /%s?item=moment",
+                                  i % 2 == 0 ? "stock" : "orders"),
+                       "sale", sale, sizeof(sale));
+        snprintf(replaces, sizeof(replaces), ",'replaces':'%s'", sale);
+    }
 }
 
 static void without_its_pointer_a_sale_is_not_started_afresh(void **state)
@@ -295,25 +350,14 @@ static void what_was_acknowledged_is_not_denied(const shop *each)
             fx_ask(fx.server[k], &reply, "GET /orders/%s?item=%s", each->last[k], each->item);
         if (status != 200)
             fx_assert_problem("GET /orders", &reply, 503, "sale_rolled_back");
+        if (status != 200)
+            tells(reply.body, "has no order now, but may have lost one");
         fx_reply_free(&reply);
     }
     fx_expect(fx.server[1], 201, "POST /buy?item=%s&user=u%s&request=%s", each->item,
               strrchr(each->first, '-') + 1, each->first);
     assert_non_null(strstr(fx_expect(fx.server[1], 200, "GET /stock?item=%s", each->item),
                            "\"halted\":{\"why\":\"rolled_back\""));
-}
-
-/* How many orders are lost, as a buyer is told; and the sale. */
-static int read_halt(const shop *each, char sale[64])
-{
-    const char *body =
-        fx_refused(fx.server[0], 503, "sale_rolled_back", "POST /buy?item=%s&user=x", each->item);
-    fx_copy_member(body, "sale", sale, 64);
-    cJSON *json = cJSON_Parse(body);
-    int lost = (int)fx_json_number(json, "lost_orders");
-    assert_int_equal(lost, (int)fx_json_number(json, "known") - (int)fx_json_number(json, "found"));
-    cJSON_Delete(json);
-    return lost;
 }
 
 static bool all_sell(void *arg)
@@ -330,12 +374,14 @@ static void resume(shop *each)
     char sale[64];
     int lost = read_halt(each, sale);
     assert_true(lost > 0);
-    fx_refused(fx.server[2], 409, "sale_halted",
-               "POST /sales/resume {'item':'%s','sale':'%s','lost_orders':%d}", each->item, sale,
-               lost + 1);
-    fx_refused(fx.server[2], 409, "sale_halted",
-               "POST /sales/resume {'item':'%s','sale':'other','lost_orders':%d}", each->item,
-               lost);
+    tells(fx_refused(fx.server[2], 409, "sale_halted",
+                     "POST /sales/resume {'item':'%s','sale':'%s','lost_orders':%d}", each->item,
+                     sale, lost + 1),
+          "'lost_orders' must be");
+    tells(fx_refused(fx.server[2], 409, "sale_halted",
+                     "POST /sales/resume {'item':'%s','sale':'other','lost_orders':%d}", each->item,
+                     lost),
+          "'sale' must name");
     fx_expect(fx.server[2], 200, "POST /sales/resume {'item':'%s','sale':'%s','lost_orders':%d}",
               each->item, sale, lost);
     assert_true(fx_wait_until(all_sell, each, WAIT_MS));
@@ -350,8 +396,9 @@ static void start_another(shop *each)
     read_halt(each, sale);
     fx_refused(fx.server[2], 409, "sale_halted", "POST /sales {'item':'%s','stock':50}",
                each->item);
-    fx_refused(fx.server[2], 409, "sale_halted",
-               "POST /sales {'item':'%s','stock':50,'replaces':'other'}", each->item);
+    tells(fx_refused(fx.server[2], 409, "sale_halted",
+                     "POST /sales {'item':'%s','stock':50,'replaces':'other'}", each->item),
+          "'replaces' must name");
     fx_expect(fx.server[2], 201, "POST /sales {'item':'%s','stock':50,'replaces':'%s'}", each->item,
               sale);
     assert_true(fx_wait_until(all_sell, each, WAIT_MS));
@@ -403,6 +450,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_emptied_redis_sells_nothing),
+        cmocka_unit_test(what_is_lost_is_not_called_damaged),
         cmocka_unit_test(without_its_pointer_a_sale_is_not_started_afresh),
         cmocka_unit_test(a_redis_that_is_older_sells_nothing_until_the_admin_says_so),
         cmocka_unit_test(a_redis_that_has_kept_all_sells_on),

@@ -11,17 +11,19 @@ static void a_request_takes_what_is_not_said_from_the_strategy(void **state)
     char err[512];
     sale_terms terms;
     const char *body = "{\"item\":\"P1\",\"stock\":10,\"strategy\":\"pubsub\",\"wait_ms\":7}";
-    assert_true(sale_request_read(body, strlen(body), &terms, err, sizeof(err)));
+    assert_int_equal(sale_request_read(body, strlen(body), &terms, err, sizeof(err)), JSON_FINE);
     assert_string_equal(terms.strategy, "pubsub");
     assert_int_equal(terms.lease_ms, 30000);
     assert_int_equal(terms.wait_ms, 7);
     assert_int_equal(terms.segments, 0);
 
     body = "{\"item\":\"P1\",\"stock\":10,\"strategy\":\"sharded\",\"per_user_limit\":1}";
-    assert_false(sale_request_read(body, strlen(body), &terms, err, sizeof(err)));
+    assert_int_equal(sale_request_read(body, strlen(body), &terms, err, sizeof(err)),
+                     JSON_BAD_VALUE);
     assert_non_null(strstr(err, "per_user_limit"));
     body = "{\"item\":\"P1\",\"stock\":10,\"strategy\":\"hope\"}";
-    assert_false(sale_request_read(body, strlen(body), &terms, err, sizeof(err)));
+    assert_int_equal(sale_request_read(body, strlen(body), &terms, err, sizeof(err)),
+                     JSON_BAD_VALUE);
     assert_non_null(strstr(err, "combined"));
 }
 
