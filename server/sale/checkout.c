@@ -105,17 +105,18 @@ static void add_reason(fs_store *store, purchase_result *result)
         memcpy(result->redis, why.redis, sizeof(result->redis));
 }
 
-/* A Redis that takes no writes, being full or a replica, may still tell of an order that there is.
- */
+/* A Redis that takes no writes, being full or a replica, may still tell of an order that there is;
+ * and so may one whose lock was not to be had in time. */
 static void look_behind_refusal(const open_sale *sale, const purchase *request,
                                 purchase_result *result)
 {
     purchase_result refused = *result;
-    if (!request->keyed || result->outcome != BUY_UNAVAILABLE || result->redis[0] == '\0' ||
+    bool refused_by_redis = result->outcome == BUY_UNAVAILABLE && result->redis[0] != '\0';
+    if (!request->keyed || !(refused_by_redis || result->outcome == BUY_BUSY) ||
         !store_reachable(sale->store))
         return;
-    answer_without_selling(sale, request, BUY_UNAVAILABLE, result);
-    if (result->outcome == BUY_UNAVAILABLE)
+    answer_without_selling(sale, request, refused.outcome, result);
+    if (result->outcome == refused.outcome)
         *result = refused;
 }
 

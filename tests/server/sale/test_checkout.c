@@ -123,7 +123,7 @@ static void who_has_an_order_gets_it_from_a_redis_that_takes_no_writes(void **st
         snprintf(item, sizeof(item), "G-%s", s->name);
         snprintf(
             id, sizeof(id), "%s",
-            fx_start_sale(fx.server[0], item, "'stock':50,'strategy':'%s','wait_ms':500", s->name));
+            fx_start_sale(fx.server[0], item, "'stock':50,'strategy':'%s','wait_ms':3000", s->name));
         snprintf(first, sizeof(first), "%s", buy(0, "mine", "", 201));
         for (int i = 0; i < 2; i++) {
             print_message("%s, %s\n", s->name, troubles[i][0]);
