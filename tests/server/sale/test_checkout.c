@@ -121,9 +121,9 @@ static void who_has_an_order_gets_it_from_a_redis_that_takes_no_writes(void **st
     for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++) {
         char id[64], first[1024];
         snprintf(item, sizeof(item), "G-%s", s->name);
-        snprintf(
-            id, sizeof(id), "%s",
-            fx_start_sale(fx.server[0], item, "'stock':50,'strategy':'%s','wait_ms':3000", s->name));
+        snprintf(id, sizeof(id), "%s",
+                 fx_start_sale(fx.server[0], item, "'stock':50,'strategy':'%s','wait_ms':3000",
+                               s->name));
         snprintf(first, sizeof(first), "%s", buy(0, "mine", "", 201));
         for (int i = 0; i < 2; i++) {
             print_message("%s, %s\n", s->name, troubles[i][0]);
