@@ -60,7 +60,7 @@ is_ready() {
     answer="does not answer"
     { exec {fd}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null || return 1
     printf 'GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n' >&"$fd"
-    IFS= read -r -t 10 line <&"$fd" || true
+    IFS= read -r -t 10 line <&"$fd" 2>/dev/null || true # it may go just now
     [ -z "$line" ] || answer="is not ready: ${line%$'\r'}"
     while IFS= read -r -t 10 line <&"$fd" || [ -n "$line" ]; do
         [[ $line != *'"detail":"'* ]] || line=${line#*'"detail":"'} answer+=", ${line%%'"'*}"

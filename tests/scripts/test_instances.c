@@ -236,13 +236,27 @@ static void assert_told(const char *what, const char *words)
     fx_process_free(again);
 }
 
+static bool has_ended(void *pid)
+{
+    char path[64], state = 'Z';
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)*(pid_t *)pid);
+    FILE *stat = fopen(path, "re");
+    if (stat && fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'Z';
+    if (stat)
+        fclose(stat);
+    return state == 'Z' || state == 'X';
+}
+
 static void up_tells_what_is_down(void **state)
 {
     (void)state;
     char name[32];
     snprintf(name, sizeof(name), "flashsale-%d", port[1]);
     start_and_go();
-    kill(pid_of(name), SIGKILL);
+    pid_t killed = pid_of(name);
+    kill(killed, SIGKILL);
+    assert_true(fx_wait_until(has_ended, &killed, SCRIPT_MS));
     assert_told(name, "has ended");
     assert_int_equal(fx_shell("scripts/down", NULL, SCRIPT_MS), 0);
 
