@@ -31,9 +31,14 @@
  *
  *   redis://[user:password@]host[:port][/db]
  *   unix://[user:password@]/path/to.sock[?db=N]
- *   rediss://...   where the hiredis at build time brings TLS (libhiredis_ssl)
+ *   redis+sentinel://[user:password@]host[:port],.../master[/db]
+ *                    [?sentinel_user=user&sentinel_password=password]
+ *   redis+cluster://[user:password@]host[:port],...
+ *   rediss://, rediss+sentinel://, rediss+cluster://   the same through TLS, where the hiredis at
+ *                    build time brings it (libhiredis_ssl)
  *
- *   User and password are percent-decoded. No error text ever contains the password.
+ *   Up to 16 hosts. User, password and master are percent-decoded; a password without a user is the
+ *   default user's. No error text ever contains one.
  *
  * Replies are hiredis's own redisReply trees; the caller frees them with freeReplyObject().
  * Needs Redis 7.0 or newer, or Valkey (scripts carry a "#!lua" line).

@@ -1,12 +1,29 @@
 /*
- * Parsing of redis://, rediss:// and unix:// addresses. Each part takes its piece of the text and
- * returns what is wrong with it, as words that never repeat the text: it may hold a password.
+ * Parsing of addresses. Each part takes its piece of the text and returns what is wrong with it, as
+ * words that never repeat the text: it may hold a password.
  */
 #include "redis/address.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define REDIS_PORT    6379
+#define SENTINEL_PORT 26379
+#define DB_MAX        65535
+
+static const struct {
+    const char *prefix;
+    address_kind kind;
+    bool tls;
+} schemes[] = {
+    {"redis://", ADDRESS_ONE, false},
+    {"rediss://", ADDRESS_ONE, true},
+    {"redis+sentinel://", ADDRESS_SENTINEL, false},
+    {"rediss+sentinel://", ADDRESS_SENTINEL, true},
+    {"redis+cluster://", ADDRESS_CLUSTER, false},
+    {"rediss+cluster://", ADDRESS_CLUSTER, true},
+};
 
 static int hex(char c)
 {
@@ -39,9 +56,9 @@ static bool decode(const char *from, size_t n, char *to, size_t to_len)
 
 static bool number(const char *text, long min, long max, int *ret)
 {
-    char *end;
-    long n = strtol(text, &end, 10);
-    if (end == text || *end || n < min || n > max)
+    size_t digits = strspn(text, "0123456789");
+    long n = digits > 0 && digits < 8 && !text[digits] ? strtol(text, NULL, 10) : -1;
+    if (n < min || n > max)
         return false;
     *ret = (int)n;
     return true;
@@ -80,17 +97,18 @@ static const char *parse_unix(const char *rest, address *ret)
         return "the socket's path is too long or has a bad %XX";
     if (rest[path] == 0)
         return NULL;
-    if (strncmp(rest + path, "?db=", 4) != 0 || !number(rest + path + 4, 0, 65535, &ret->db))
+    if (strncmp(rest + path, "?db=", 4) != 0 || !number(rest + path + 4, 0, DB_MAX, &ret->db))
         return "after the socket's path only ?db=N may stand";
     return NULL;
 }
 
 /* host, host:port, [v6], [v6]:port */
-static const char *parse_host(const char *text, size_t len, address *ret)
+static const char *parse_host(const char *text, size_t len, int default_port, address_host *ret)
 {
     const char *port = NULL;
     const char *host = text;
     size_t host_len = len;
+    ret->port = default_port;
     if (len > 0 && text[0] == '[') {
         const char *close = memchr(text, ']', len);
         if (!close)
@@ -117,43 +135,122 @@ static const char *parse_host(const char *text, size_t len, address *ret)
     return NULL;
 }
 
+/* host,host,... */
+static const char *parse_hosts(const char *text, size_t len, address *ret)
+{
+    int port = ret->kind == ADDRESS_SENTINEL ? SENTINEL_PORT : REDIS_PORT;
+    for (const char *end = text + len;; text++) {
+        const char *comma = memchr(text, ',', (size_t)(end - text));
+        size_t one = (size_t)((comma ? comma : end) - text);
+        if (ret->hosts_len == ADDRESS_HOSTS_MAX)
+            return "there are more than 16 hosts";
+        const char *wrong = parse_host(text, one, port, &ret->hosts[ret->hosts_len++]);
+        if (wrong || !comma)
+            return wrong;
+        text = comma;
+    }
+}
+
+/* "" or "/DB", up to `len` */
+static const char *parse_db(const char *text, size_t len, address *ret)
+{
+    char digits[8];
+    if (len == 0 || (len == 1 && *text == '/'))
+        return NULL;
+    if (*text != '/' || !decode(text + 1, len - 1, digits, sizeof(digits)) ||
+        !number(digits, 0, DB_MAX, &ret->db))
+        return "behind the host, or the master's name, only /DB may stand, DB being a number";
+    return NULL;
+}
+
+/* name=value&name=value */
+static const char *parse_sentinel_query(const char *text, address *ret)
+{
+    const struct {
+        const char *name;
+        char *to;
+        size_t to_len;
+    } known[] = {{"sentinel_user=", ret->sentinel_user, sizeof(ret->sentinel_user)},
+                 {"sentinel_password=", ret->sentinel_password, sizeof(ret->sentinel_password)}};
+    for (;; text++) {
+        size_t len = strcspn(text, "&"), i = 0;
+        while (i < 2 && strncmp(text, known[i].name, strlen(known[i].name)) != 0)
+            i++;
+        if (i == 2 || known[i].to[0])
+            return "behind '?' stand sentinel_user= and sentinel_password=, with '&' between them";
+        size_t name = strlen(known[i].name);
+        if (!decode(text + name, len - name, known[i].to, known[i].to_len))
+            return "user or password of the sentinels is too long or has a bad %XX";
+        text += len;
+        if (*text == 0)
+            return NULL;
+    }
+}
+
+/* /NAME[/DB][?QUERY] */
+static const char *parse_service(const char *text, address *ret)
+{
+    size_t path = strcspn(text, "?");
+    size_t name = *text == '/' ? strcspn(text + 1, "/?") : 0;
+    if (name == 0 || !decode(text + 1, name, ret->service, sizeof(ret->service)))
+        return "behind the sentinels stands the master's name, as in "
+               "redis+sentinel://h1:26379,h2:26379/mymaster";
+    const char *wrong = parse_db(text + 1 + name, path - 1 - name, ret);
+    if (!wrong && text[path])
+        wrong = parse_sentinel_query(text + path + 1, ret);
+    return wrong;
+}
+
 static const char *parse_tcp(const char *rest, address *ret)
 {
     size_t authority = strcspn(rest, "/?#");
     size_t user;
     const char *wrong = parse_user(rest, authority, ret, &user);
     if (!wrong)
-        wrong = parse_host(rest + user, authority - user, ret);
+        wrong = parse_hosts(rest + user, authority - user, ret);
     if (wrong)
         return wrong;
-    const char *db = rest + authority;
-    if (*db == 0 || strcmp(db, "/") == 0)
-        return NULL;
-    if (*db != '/' || !number(db + 1, 0, 65535, &ret->db))
-        return "after the host only /DB may stand, DB being a number";
-    return NULL;
+    rest += authority;
+    switch (ret->kind) {
+    case ADDRESS_SENTINEL:
+        return parse_service(rest, ret);
+    case ADDRESS_CLUSTER:
+        return *rest == 0 || strcmp(rest, "/") == 0 ? NULL
+                                                    : "a cluster has no databases to choose from";
+    default:
+        memcpy(ret->host, ret->hosts[0].host, sizeof(ret->host));
+        ret->port = ret->hosts[0].port;
+        return ret->hosts_len > 1 ? "several hosts need redis+sentinel:// or redis+cluster://"
+                                  : parse_db(rest, strlen(rest), ret);
+    }
+}
+
+static const char *parse(const char *url, address *ret)
+{
+    if (!url)
+        return "no address was given";
+    if (strncmp(url, "unix://", 7) == 0)
+        return parse_unix(url + 7, ret);
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        size_t prefix = strlen(schemes[i].prefix);
+        if (strncmp(url, schemes[i].prefix, prefix) != 0)
+            continue;
+        ret->kind = schemes[i].kind;
+        ret->tls = schemes[i].tls;
+#ifndef DLOCK_TLS
+        if (ret->tls)
+            return "rediss:// needs hiredis with TLS (libhiredis_ssl), which this build has not";
+#endif
+        return parse_tcp(url + prefix, ret);
+    }
+    return "it must begin with redis://, rediss:// or unix://, or with redis+sentinel://, "
+           "redis+cluster:// and their rediss+";
 }
 
 int dlock_address_parse(const char *url, address *ret, char *err, size_t err_len)
 {
-    *ret = (address){.port = 6379};
-    const char *wrong;
-    if (!url) {
-        wrong = "no address was given";
-    } else if (strncmp(url, "unix://", 7) == 0) {
-        wrong = parse_unix(url + 7, ret);
-    } else if (strncmp(url, "redis://", 8) == 0) {
-        wrong = parse_tcp(url + 8, ret);
-    } else if (strncmp(url, "rediss://", 9) == 0) {
-#ifdef DLOCK_TLS
-        ret->tls = true;
-        wrong = parse_tcp(url + 9, ret);
-#else
-        wrong = "rediss:// needs hiredis with TLS (libhiredis_ssl), which this build has not";
-#endif
-    } else {
-        wrong = "it must begin with redis://, rediss:// or unix://";
-    }
+    *ret = (address){.port = REDIS_PORT};
+    const char *wrong = parse(url, ret);
     if (!wrong)
         return 0;
     snprintf(err, err_len, "bad Redis address: %s", wrong);

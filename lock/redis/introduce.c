@@ -23,7 +23,7 @@ static bool greet(dlock_redis_conn *conn, dlock_time deadline)
     bool ok = true;
     dlock_args args;
     dlock_args_init(&args);
-    if (a->password[0]) {
+    if (a->user[0] || a->password[0]) { /* a user may need no password */
         dlock_args_text(&args, "AUTH");
         if (a->user[0])
             dlock_args_text(&args, a->user);

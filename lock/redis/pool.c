@@ -40,6 +40,15 @@ static bool prepare_tls(dlock_redis *redis, char *err, size_t err_len)
 #endif
 }
 
+static bool is_one_server(const dlock_redis *redis, char *err, size_t err_len)
+{
+    if (redis->address.kind == ADDRESS_ONE)
+        return true;
+    snprintf(err, err_len, "bad Redis address: %s is not served by this version",
+             redis->address.kind == ADDRESS_SENTINEL ? "redis+sentinel://" : "redis+cluster://");
+    return false;
+}
+
 int dlock_redis_open(const dlock_redis_options *options, dlock_redis **ret, char *err,
                      size_t err_len)
 {
@@ -53,7 +62,8 @@ int dlock_redis_open(const dlock_redis_options *options, dlock_redis **ret, char
         return -1;
     }
     if (dlock_address_parse(options->url, &redis->address, err, err_len) != 0 ||
-        !prepare_tls(redis, err, err_len)) {
+        !is_one_server(redis, err, err_len) || !prepare_tls(redis, err, err_len)) {
+        explicit_bzero(&redis->address, sizeof(redis->address));
         free(redis);
         return -1;
     }
