@@ -115,16 +115,19 @@ DLOCK_API const char *dlock_redis_outcome_text(dlock_redis_outcome outcome);
  * script counts as ERROR whatever its code, since earlier lines of the script have run. */
 DLOCK_API dlock_redis_outcome dlock_redis_classify(const char *error_text);
 
-/* ---- one server and its pool ----------------------------------------------------------------- */
+/* ---- the servers behind a URL, and the pools of connections to them -------------------------- */
 
 typedef struct dlock_redis dlock_redis;
 
 /* All-zero means the defaults. */
 typedef struct dlock_redis_options {
-    const char *url;    /* required */
-    int pool_max;       /* connections in the pool, 1..32; 0 = 32. Callers beyond them queue. */
+    const char *url;    /* required, unless `beside` is given */
+    int pool_max;       /* connections to one server, 1..32; 0 = 32. Callers beyond them queue. */
     int64_t connect_ms; /* limit for one connect, 0 = 1,000 */
     const char *name;   /* CLIENT SETNAME of every connection; NULL = none */
+
+    dlock_redis *beside; /* not NULL: the same servers as this one's, with the same numbers, over
+                            connections of its own; `url` is not read */
 
     /* Pins the connections to a run of the server. A server that was restarted, or another that
      * has taken over its address, has another run id, and may have forgotten what was written. With
@@ -134,13 +137,27 @@ typedef struct dlock_redis_options {
      * need not tell. About the connections that are there already it is asked again after
      * dlock_redis_readmit(). Called from any thread, and from several at once. NULL = any run is
      * admitted, and nobody is asked. */
-    bool (*admit)(void *arg, const char *run_id);
+    bool (*admit)(void *arg, int server, const char *run_id);
     void *admit_arg; /* (borrowed) */
 } dlock_redis_options;
 
 /* Reads the options; does not connect yet. 0 and *ret, or -1 and a sentence in err. */
 DLOCK_API DLOCK_MUST_CHECK int dlock_redis_open(const dlock_redis_options *options,
                                                 dlock_redis **ret, char *err, size_t err_len);
+
+/* A URL may lead to several servers. Each that was met has a number: 0 is the only one, or, behind
+ * Sentinel, the master, whichever machine that is; in a cluster each server has its own, for good.
+ * How many have been met so far: */
+enum { DLOCK_SERVERS_MAX = 64 };
+DLOCK_API int dlock_redis_servers(dlock_redis *redis);
+
+/* The server that a key is routed to now; -1 = none is known. */
+DLOCK_API int dlock_redis_server_of(dlock_redis *redis, const char *key);
+
+/* Whether keys are routed to this server now. */
+DLOCK_API bool dlock_redis_serves(const dlock_redis *redis, int server);
+
+DLOCK_API bool dlock_redis_is_cluster(const dlock_redis *redis);
 
 /* Closes all pooled connections. No call may be under way. NULL is allowed. */
 DLOCK_API void dlock_redis_close(dlock_redis *redis);
@@ -258,6 +275,13 @@ typedef struct dlock_redis_conn dlock_redis_conn;
 DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key,
                                                                 dlock_time deadline,
                                                                 dlock_redis_conn **ret);
+
+/* The same, to the server with this number. */
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_dial_server(dlock_redis *redis,
+                                                                       int server,
+                                                                       dlock_time deadline,
+                                                                       dlock_redis_conn **ret);
+DLOCK_API int dlock_redis_conn_server(const dlock_redis_conn *conn);
 DLOCK_API void dlock_redis_hang_up(dlock_redis_conn *conn); /* NULL is allowed */
 DLOCK_API bool dlock_redis_broken(const dlock_redis_conn *conn);
 DLOCK_API int dlock_redis_fd(const dlock_redis_conn *conn); /* for poll(); (borrowed) */

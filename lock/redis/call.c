@@ -4,26 +4,20 @@
  * A script goes by its hash. The hash is asked of the server once a process (SCRIPT LOAD); when a
  * server does not know it, it says NOSCRIPT before anything was executed, and the text follows on
  * the same connection.
+ *
+ * In a cluster a server may say, before anything was executed, that the key is elsewhere or on its
+ * way. The call is then repeated there, a few times at most.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "redis/conn.h"
 #include "redis/pool.h"
 
-dlock_redis_outcome dlock_redis_command(dlock_redis *redis, const char *key, const dlock_args *args,
-                                        dlock_time deadline, redisReply **ret)
-{
-    (void)key; /* one server: every key lives there */
-    dlock_redis_conn *conn;
-    if (ret)
-        *ret = NULL;
-    dlock_redis_outcome outcome = dlock_pool_borrow(redis, deadline, &conn);
-    if (outcome != DLOCK_REDIS_OK)
-        return outcome;
-    outcome = dlock_redis_call(conn, args, deadline, ret);
-    dlock_pool_return(redis, conn);
-    return outcome;
-}
+#define REDIRECTIONS_MAX 8
+
+/* ---- scripts' hashes --------------------------------------------------------------------------
+ */
 
 static void keep_hash(dlock_script *script, const redisReply *reply)
 {
@@ -75,50 +69,118 @@ dlock_redis_outcome dlock_redis_learn(dlock_redis_conn *conn, dlock_script *scri
 
 struct dlock_redis_pending {
     dlock_redis *redis;
-    dlock_redis_conn *conn;
-    dlock_script *script;
+    dlock_redis_conn *conn; /* NULL: there was none to be had */
+    dlock_script *script;   /* NULL: `args` are a whole command */
     const dlock_args *args;
     int keys;
+    bool by_text, asking;
     dlock_redis_outcome outcome; /* so far */
     redisReply *error;
 };
 
-static void send_half(dlock_redis_pending *p, bool by_text, dlock_time deadline)
+static void queue_asking(dlock_redis_conn *conn)
 {
-    dlock_redis_queue_script(p->conn, p->script, p->keys, p->args, by_text);
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "ASKING");
+    dlock_redis_queue(conn, &args);
+    dlock_args_free(&args);
+}
+
+static void send_half(dlock_redis_pending *p, dlock_time deadline)
+{
+    if (p->asking)
+        queue_asking(p->conn);
+    if (p->script)
+        dlock_redis_queue_script(p->conn, p->script, p->keys, p->args, p->by_text);
+    else
+        dlock_redis_queue(p->conn, p->args);
     p->outcome = dlock_redis_flush(p->conn, deadline);
 }
 
-static bool start(dlock_redis_pending *p, dlock_time deadline)
+static void borrow(dlock_redis_pending *p, int server, dlock_time deadline)
 {
-    p->outcome = dlock_pool_borrow(p->redis, deadline, &p->conn);
-    if (p->outcome != DLOCK_REDIS_OK)
-        return false;
-    p->outcome = learn_hash(p->conn, p->script, deadline, &p->error);
+    p->outcome = dlock_pool_borrow(p->redis, server, deadline, &p->conn);
+}
+
+static void give_back(dlock_redis_pending *p)
+{
+    if (p->conn)
+        dlock_pool_return(p->redis, p->conn);
+    p->conn = NULL;
+}
+
+/* The first word of what dlock_args_text() has put together: "$3\r\nkey\r\n...". */
+static const char *first_word(const dlock_args *args, size_t *len)
+{
+    char *end;
+    *len = strtoul(args->buf + 1, &end, 10);
+    return end + 2;
+}
+
+/* `key`: of a command; a script's is its first. */
+static void start(dlock_redis_pending *p, const char *key, dlock_time deadline)
+{
+    size_t len = key ? strlen(key) : 0;
+    if (p->script && p->keys > 0 && !p->args->failed)
+        key = first_word(p->args, &len);
+    borrow(p, dlock_redis_route(p->redis, key, len, deadline), deadline);
+    if (p->outcome == DLOCK_REDIS_OK && p->script)
+        p->outcome = learn_hash(p->conn, p->script, deadline, &p->error);
     if (p->outcome == DLOCK_REDIS_OK)
-        send_half(p, false, deadline);
+        send_half(p, deadline);
+}
+
+static void read_half(dlock_redis_pending *p, dlock_time deadline, redisReply **ret)
+{
+    *ret = NULL;
+    if (p->asking)
+        p->outcome = dlock_redis_read(p->conn, deadline, NULL);
+    if (p->outcome == DLOCK_REDIS_OK)
+        p->outcome = dlock_redis_read(p->conn, deadline, ret);
+}
+
+/* Whether the refused call is to be repeated elsewhere; then its connection leads there, or
+ * p->outcome says why not. */
+static bool follow(dlock_redis_pending *p, const char *error, dlock_time deadline)
+{
+    redirection to;
+    const finder *how = dlock_topology_finder(p->redis->topology);
+    if (!how || !how->redirect || !how->redirect(p->redis->topology, p->conn->server, error, &to))
+        return false;
+    give_back(p);
+    if (to.pause_ms > 0)
+        dlock_sleep(dlock_sooner(deadline, dlock_in_ms(to.pause_ms)));
+    p->asking = to.asking;
+    borrow(p, to.server, deadline);
     return true;
 }
 
-static bool is_noscript(dlock_redis_outcome outcome, const redisReply *reply)
+static bool is_noscript(const redisReply *reply)
 {
-    return outcome == DLOCK_REDIS_REFUSED && reply && strncmp(reply->str, "NOSCRIPT", 8) == 0;
+    return reply && strncmp(reply->str, "NOSCRIPT", 8) == 0;
 }
 
 /* *ret is written; the connection still is ours. */
 static void finish(dlock_redis_pending *p, dlock_time deadline, redisReply **ret)
 {
     *ret = p->error;
-    if (p->outcome != DLOCK_REDIS_OK)
-        return;
-    p->outcome = dlock_redis_read(p->conn, deadline, ret);
-    if (!is_noscript(p->outcome, *ret))
-        return;
-    freeReplyObject(*ret);
-    *ret = NULL;
-    send_half(p, true, deadline);
-    if (p->outcome == DLOCK_REDIS_OK)
-        p->outcome = dlock_redis_read(p->conn, deadline, ret);
+    for (int hops = 0; p->outcome == DLOCK_REDIS_OK;) {
+        read_half(p, deadline, ret);
+        if (p->outcome != DLOCK_REDIS_REFUSED || !*ret)
+            return;
+        bool again = is_noscript(*ret) && p->script && !p->by_text;
+        if (again) {
+            p->by_text = true;
+            p->outcome = DLOCK_REDIS_OK;
+        } else if (hops++ >= REDIRECTIONS_MAX || !follow(p, (*ret)->str, deadline)) {
+            return;
+        }
+        freeReplyObject(*ret);
+        *ret = NULL;
+        if (p->outcome == DLOCK_REDIS_OK)
+            send_half(p, deadline);
+    }
 }
 
 dlock_redis_pending *dlock_redis_eval_start(dlock_redis *redis, dlock_script *script, int keys,
@@ -128,7 +190,8 @@ dlock_redis_pending *dlock_redis_eval_start(dlock_redis *redis, dlock_script *sc
     if (!p)
         return NULL;
     *p = (dlock_redis_pending){.redis = redis, .script = script, .args = args, .keys = keys};
-    if (start(p, deadline))
+    start(p, NULL, deadline);
+    if (p->conn)
         return p;
     free(p);
     return NULL;
@@ -147,13 +210,34 @@ dlock_redis_outcome dlock_redis_eval_finish(dlock_redis_pending *pending, dlock_
         return DLOCK_REDIS_NOT_SENT;
     finish(pending, deadline, ret);
     dlock_redis_outcome outcome = pending->outcome;
-    dlock_pool_return(pending->redis, pending->conn);
+    give_back(pending);
     free(pending);
     return outcome;
 }
 
-/* ---- one call, and WAIT ---------------------------------------------------------------------- */
+/* ---- one call at a time ---------------------------------------------------------------------- */
 
+static void hand_over(redisReply *reply, redisReply **ret)
+{
+    if (ret)
+        *ret = reply;
+    else if (reply)
+        freeReplyObject(reply);
+}
+
+dlock_redis_outcome dlock_redis_command(dlock_redis *redis, const char *key, const dlock_args *args,
+                                        dlock_time deadline, redisReply **ret)
+{
+    dlock_redis_pending p = {.redis = redis, .args = args};
+    redisReply *reply;
+    start(&p, key, deadline);
+    finish(&p, deadline, &reply);
+    give_back(&p);
+    hand_over(reply, ret);
+    return p.outcome;
+}
+
+/* WAIT counts what this very connection has written. */
 static dlock_redis_outcome wait_for_replicas(dlock_redis_conn *conn, int replicas,
                                              dlock_time deadline)
 {
@@ -176,17 +260,13 @@ dlock_redis_outcome dlock_redis_eval_wait(dlock_redis *redis, dlock_script *scri
                                           redisReply **ret)
 {
     dlock_redis_pending p = {.redis = redis, .script = script, .args = args, .keys = keys};
-    redisReply *reply = NULL;
-    if (start(&p, deadline)) {
-        finish(&p, deadline, &reply);
-        if (p.outcome == DLOCK_REDIS_OK && replicas > 0)
-            p.outcome = wait_for_replicas(p.conn, replicas, deadline);
-        dlock_pool_return(redis, p.conn);
-    }
-    if (ret)
-        *ret = reply;
-    else if (reply)
-        freeReplyObject(reply);
+    redisReply *reply;
+    start(&p, NULL, deadline);
+    finish(&p, deadline, &reply);
+    if (p.outcome == DLOCK_REDIS_OK && replicas > 0)
+        p.outcome = wait_for_replicas(p.conn, replicas, deadline);
+    give_back(&p);
+    hand_over(reply, ret);
     return p.outcome;
 }
 

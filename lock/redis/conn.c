@@ -98,12 +98,18 @@ static bool is_admitted(const dlock_redis_conn *conn)
 {
     const dlock_redis *redis = conn->redis;
     return conn->run_id[0] == '\0' || conn->round == atomic_load(&redis->round) ||
-           redis->admit(redis->admit_arg, conn->run_id);
+           redis->admit(redis->admit_arg, conn->server, conn->run_id);
+}
+
+/* Whether its server still is where it leads to. */
+static bool is_there(const dlock_redis_conn *conn)
+{
+    return conn->generation == dlock_topology_generation(conn->redis->topology, conn->server);
 }
 
 bool dlock_redis_broken(const dlock_redis_conn *conn)
 {
-    return conn->broken || !is_admitted(conn);
+    return conn->broken || !is_there(conn) || !is_admitted(conn);
 }
 
 /* The same, for use in this round. */
@@ -112,20 +118,29 @@ static bool use(dlock_redis_conn *conn)
     unsigned round = atomic_load(&conn->redis->round);
     if (conn->broken)
         return false;
-    if (is_admitted(conn)) {
+    bool there = is_there(conn);
+    if (there && is_admitted(conn)) {
         conn->round = round;
         return true;
     }
     conn->broken = true;
     dlock_redis_hear(NULL);
-    dlock_redis_note(conn->redis, "another run of the server: %.16s... is no longer admitted",
-                     conn->run_id);
+    if (there)
+        dlock_redis_note(conn->redis, "another run of the server: %.16s... is no longer admitted",
+                         conn->run_id);
+    else
+        dlock_redis_note(conn->redis, "another server has taken over as master");
     return false;
 }
 
 int dlock_redis_fd(const dlock_redis_conn *conn)
 {
     return conn->ctx->fd;
+}
+
+int dlock_redis_conn_server(const dlock_redis_conn *conn)
+{
+    return conn->server;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -200,7 +215,8 @@ static bool take_reply(dlock_redis_conn *conn, redisReply **ret)
     void *reply = NULL;
     if (redisGetReplyFromReader(conn->ctx, &reply) != REDIS_OK)
         return false;
-    if (!reply && conn->redis->tls) { /* TLS may hold bytes that poll() can not see */
+    if (!reply && dlock_topology_tls(
+                      conn->redis->topology)) { /* TLS may hold bytes that poll() can not see */
         if (redisBufferRead(conn->ctx) != REDIS_OK ||
             redisGetReplyFromReader(conn->ctx, &reply) != REDIS_OK)
             return false;
@@ -243,8 +259,10 @@ dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline
         dlock_redis_hear(reply->str);
         outcome = dlock_redis_classify(reply->str);
         note_answer(conn->redis, reply->str);
-        if (strncmp(reply->str, "READONLY", 8) == 0)
-            conn->broken = true; /* a demoted master: the address may lead to the new one by now */
+        if (strcmp(said, "READONLY") == 0) { /* a demoted master */
+            conn->broken = true;
+            dlock_topology_doubt(conn->redis->topology);
+        }
     }
     if (ret)
         *ret = reply;

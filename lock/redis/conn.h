@@ -1,6 +1,6 @@
 /*
- * A connection, and the server it leads to: what connecting needs to know of it. The functions on
- * connections are public, see "a connection of one's own" in dlock_redis.h.
+ * A connection, and the servers that one may lead to: what connecting needs to know of them. The
+ * functions on connections are public, see "a connection of one's own" in dlock_redis.h.
  */
 #ifndef DLOCK_REDIS_CONN_H
 #define DLOCK_REDIS_CONN_H
@@ -8,37 +8,42 @@
 #include <stdatomic.h>
 
 #include "dlock_redis.h"
-#include "redis/address.h"
+#include "redis/topology.h"
 
 enum { ERROR_LEN = 256, RUN_ID_LEN = 64 };
 
 struct dlock_redis_conn {
-    dlock_redis *redis; /* (borrowed) */
-    redisContext *ctx;  /* non-blocking */
+    dlock_redis *redis;  /* (borrowed) */
+    int server;          /* its number in the topology, ... */
+    unsigned generation; /* ... and where that was */
+    redisContext *ctx;   /* non-blocking */
     bool broken;
     char run_id[RUN_ID_LEN];       /* of the server; "" = not asked as yet */
     unsigned round;                /* of admission, in which `admit` was asked about it last */
     struct dlock_redis_conn *next; /* in the pool's list of idle ones */
 };
 
-struct dlock_redis {
-    address address;
-    int64_t connect_ms;
-    char name[64];
-    int pool_max;
-    bool (*admit)(void *arg, const char *run_id); /* NULL = any run of the server */
-    void *admit_arg;
-    atomic_uint round; /* of admission: each dlock_redis_readmit() begins another */
-
-    pthread_mutex_t lock; /* guards everything below */
+/* One server's pooled connections, and the pause after a failure. */
+typedef struct server_link {
     pthread_cond_t freed; /* a connection came back, or may be opened */
     dlock_redis_conn *idle;
     int open; /* pooled connections, idle or lent */
     int backoff_ms;
     dlock_time retry_at; /* no connect before this, after failures */
-    char error[ERROR_LEN];
+} server_link;
 
-    void *tls; /* redisSSLContext, where built with TLS */
+struct dlock_redis {
+    topology *topology;
+    int64_t connect_ms;
+    char name[64];
+    int pool_max;
+    bool (*admit)(void *arg, int server, const char *run_id); /* NULL = any run of a server */
+    void *admit_arg;
+    atomic_uint round; /* of admission: each dlock_redis_readmit() begins another */
+
+    pthread_mutex_t lock; /* guards everything below */
+    char error[ERROR_LEN];
+    server_link links[DLOCK_SERVERS_MAX]; /* by the server's number */
 };
 
 /* Keeps the sentence for dlock_redis_last_error(). */
@@ -50,6 +55,10 @@ void dlock_redis_hear(const char *answer);
 
 /* Until the descriptor is ready, or the deadline: false. A signal does not end it. */
 bool dlock_redis_wait_fd(int fd, short events, dlock_time deadline);
+
+/* The server of a key, or of none (NULL); waits for a finder that does not know it as yet, but not
+ * longer than a connect may take. NO_SERVER: noted. */
+int dlock_redis_route(dlock_redis *redis, const char *key, size_t key_len, dlock_time deadline);
 
 /* The first words on a new connection (introduce.c). False: it is not to be used, and
  * dlock_redis_last_error() says why. *well: it works, but not this run of the server. */

@@ -25,30 +25,32 @@
 
 /* After a failure nobody knocks for a while: 10, 20, ... 500 ms, each with half of it random, so
  * that a returning server does not meet all its clients in one instant. */
-static void back_off(dlock_redis *redis)
+static void back_off(dlock_redis *redis, int server)
 {
+    server_link *link = &redis->links[server];
     pthread_mutex_lock(&redis->lock);
-    int ms = redis->backoff_ms ? redis->backoff_ms * 2 : BACKOFF_FIRST_MS;
-    redis->backoff_ms = ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : ms;
+    int ms = link->backoff_ms ? link->backoff_ms * 2 : BACKOFF_FIRST_MS;
+    link->backoff_ms = ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : ms;
     uint32_t jitter = (uint32_t)dlock_now().us * 2654435761u >> 16;
-    ms = redis->backoff_ms / 2 + (int)(jitter % (uint32_t)(redis->backoff_ms / 2 + 1));
-    redis->retry_at = dlock_in_ms(ms);
+    ms = link->backoff_ms / 2 + (int)(jitter % (uint32_t)(link->backoff_ms / 2 + 1));
+    link->retry_at = dlock_in_ms(ms);
     pthread_mutex_unlock(&redis->lock);
+    dlock_topology_doubt(redis->topology);
 }
 
 /* Knocking goes well again: the next one may `in_ms` from now. */
-static void back_off_over(dlock_redis *redis, int in_ms)
+static void back_off_over(dlock_redis *redis, int server, int in_ms)
 {
     pthread_mutex_lock(&redis->lock);
-    redis->backoff_ms = 0;
-    redis->retry_at = in_ms > 0 ? dlock_in_ms(in_ms) : (dlock_time){0};
+    redis->links[server].backoff_ms = 0;
+    redis->links[server].retry_at = in_ms > 0 ? dlock_in_ms(in_ms) : (dlock_time){0};
     pthread_mutex_unlock(&redis->lock);
 }
 
-static bool held_back(dlock_redis *redis)
+static bool held_back(dlock_redis *redis, int server)
 {
     pthread_mutex_lock(&redis->lock);
-    bool back = !dlock_passed(redis->retry_at);
+    bool back = !dlock_passed(redis->links[server].retry_at);
     pthread_mutex_unlock(&redis->lock);
     return back;
 }
@@ -72,9 +74,10 @@ static const char *finish_connect(const redisContext *ctx, dlock_time deadline)
 }
 
 /* *ret is what there is of it, also after a failure. Returns why it failed, or NULL. */
-static const char *connect_socket(const address *a, dlock_time deadline, redisContext **ret)
+static const char *connect_socket(const char *path, const address_host *tcp, dlock_time deadline,
+                                  redisContext **ret)
 {
-    *ret = a->path[0] ? redisConnectUnixNonBlock(a->path) : redisConnectNonBlock(a->host, a->port);
+    *ret = path[0] ? redisConnectUnixNonBlock(path) : redisConnectNonBlock(tcp->host, tcp->port);
     if (!*ret)
         return "out of memory";
     return (*ret)->err ? (*ret)->errstr : finish_connect(*ret, deadline);
@@ -91,17 +94,18 @@ static void set_blocking(redisContext *ctx, bool blocks)
 static bool start_tls(dlock_redis *redis, redisContext *ctx, dlock_time deadline)
 {
 #ifdef DLOCK_TLS
-    if (redis->tls) {
+    if (dlock_topology_tls(redis->topology)) {
         int ms = dlock_left_ms(deadline) + 1; /* 0 would be for ever */
         set_blocking(ctx, true);
         redisSetTimeout(ctx, (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000});
-        bool good = redisInitiateSSLWithContext(ctx, redis->tls) == REDIS_OK;
+        bool good =
+            redisInitiateSSLWithContext(ctx, dlock_topology_tls(redis->topology)) == REDIS_OK;
         set_blocking(ctx, false);
         return good;
     }
 #endif
     (void)ctx, (void)deadline;
-    return !redis->address.tls;
+    return !dlock_topology_url(redis->topology)->tls;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -118,13 +122,32 @@ static void hear_again(dlock_redis *redis)
         dlock_redis_hear(DLOCK_NOT_ADMITTED);
 }
 
-dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_time deadline,
-                                     dlock_redis_conn **ret)
+/* A socket that is connected, with TLS where that is wanted. False: noted why not. */
+static bool connect_to(dlock_redis_conn *conn, dlock_time deadline)
 {
-    (void)key; /* one server: every key lives there */
+    address_host where;
+    dlock_redis *redis = conn->redis;
+    const char *wrong = "no master is known at present";
+    if (dlock_topology_address(redis->topology, conn->server, &where, &conn->generation))
+        wrong =
+            connect_socket(dlock_topology_url(redis->topology)->path, &where, deadline, &conn->ctx);
+    if (!wrong && !start_tls(redis, conn->ctx, deadline))
+        wrong = conn->ctx->err ? conn->ctx->errstr : "no TLS";
+    if (wrong) {
+        dlock_redis_note(redis, "can not connect to Redis: %s", wrong);
+        return false;
+    }
+    set_blocking(conn->ctx, false);
+    fcntl(conn->ctx->fd, F_SETFD, FD_CLOEXEC);
+    return true;
+}
+
+dlock_redis_outcome dlock_redis_dial_server(dlock_redis *redis, int server, dlock_time deadline,
+                                            dlock_redis_conn **ret)
+{
     *ret = NULL;
     dlock_redis_hear(NULL);
-    if (held_back(redis)) {
+    if (held_back(redis, server)) {
         hear_again(redis);
         return DLOCK_REDIS_NOT_SENT;
     }
@@ -134,28 +157,40 @@ dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_
     if (!conn)
         return DLOCK_REDIS_NOT_SENT;
     conn->redis = redis;
+    conn->server = server;
     deadline = dlock_sooner(deadline, dlock_in_ms(redis->connect_ms));
-    const char *wrong = connect_socket(&redis->address, deadline, &conn->ctx);
-    if (!wrong && !start_tls(redis, conn->ctx, deadline))
-        wrong = conn->ctx->err ? conn->ctx->errstr : "no TLS";
-    if (wrong) {
-        dlock_redis_note(redis, "can not connect to Redis: %s", wrong);
-        back_off(redis);
-        dlock_redis_hang_up(conn);
-        return DLOCK_REDIS_NOT_SENT;
-    }
-    set_blocking(conn->ctx, false);
-    fcntl(conn->ctx->fd, F_SETFD, FD_CLOEXEC);
-    bool well;
-    if (dlock_redis_introduce(conn, deadline, &well)) {
-        back_off_over(redis, 0);
+    bool well = false;
+    if (connect_to(conn, deadline) && dlock_redis_introduce(conn, deadline, &well)) {
+        back_off_over(redis, server, 0);
         *ret = conn;
         return DLOCK_REDIS_OK;
     }
     if (well)
-        back_off_over(redis, NOT_ADMITTED_MS);
+        back_off_over(redis, server, NOT_ADMITTED_MS);
     else
-        back_off(redis);
+        back_off(redis, server);
     dlock_redis_hang_up(conn);
     return DLOCK_REDIS_NOT_SENT;
+}
+
+int dlock_redis_route(dlock_redis *redis, const char *key, size_t key_len, dlock_time deadline)
+{
+    deadline = dlock_sooner(deadline, dlock_in_ms(redis->connect_ms));
+    int server = dlock_topology_await(redis->topology, key, key_len, deadline);
+    if (server != NO_SERVER)
+        return server;
+    dlock_redis_hear(NULL);
+    dlock_redis_note(redis, "no server is known at present that serves this key");
+    dlock_topology_doubt(redis->topology);
+    return NO_SERVER;
+}
+
+dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_time deadline,
+                                     dlock_redis_conn **ret)
+{
+    *ret = NULL;
+    int server = dlock_redis_route(redis, key, key ? strlen(key) : 0, deadline);
+    if (server == NO_SERVER)
+        return DLOCK_REDIS_NOT_SENT;
+    return dlock_redis_dial_server(redis, server, deadline, ret);
 }

@@ -19,7 +19,7 @@ static bool greeting(dlock_redis_conn *conn, dlock_time deadline, const dlock_ar
 static bool greet(dlock_redis_conn *conn, dlock_time deadline)
 {
     const dlock_redis *redis = conn->redis;
-    const address *a = &redis->address;
+    const address *a = dlock_topology_url(redis->topology);
     bool ok = true;
     dlock_args args;
     dlock_args_init(&args);
@@ -45,6 +45,28 @@ static bool greet(dlock_redis_conn *conn, dlock_time deadline)
     }
     dlock_args_free(&args);
     return ok;
+}
+
+/* Behind Sentinel only a primary will do: an address that was told may be out of date. */
+static bool is_right_role(dlock_redis_conn *conn, dlock_time deadline)
+{
+    dlock_redis *redis = conn->redis;
+    const finder *how = dlock_topology_finder(redis->topology);
+    redisReply *reply = NULL;
+    dlock_args args;
+    if (!how || !how->wants_primary)
+        return true;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "ROLE");
+    bool answered = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK;
+    dlock_args_free(&args);
+    bool primary = answered && reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+                   reply->element[0]->str && strcmp(reply->element[0]->str, "master") == 0;
+    if (answered && !primary)
+        dlock_redis_note(redis, "the server that Sentinel named is no master");
+    if (reply)
+        freeReplyObject(reply);
+    return primary;
 }
 
 /* The run id in what INFO says; false: there is none. */
@@ -83,7 +105,7 @@ static bool admitted(dlock_redis_conn *conn, dlock_time deadline, bool *asked)
     if (reply)
         freeReplyObject(reply);
     conn->round = atomic_load(&redis->round);
-    bool good = *asked && redis->admit(redis->admit_arg, run_id);
+    bool good = *asked && redis->admit(redis->admit_arg, conn->server, run_id);
     if (*asked && !good) {
         dlock_redis_note(redis, DLOCK_NOT_ADMITTED " another run of the server: %.16s...", run_id);
         dlock_redis_hear(DLOCK_NOT_ADMITTED);
@@ -94,5 +116,5 @@ static bool admitted(dlock_redis_conn *conn, dlock_time deadline, bool *asked)
 bool dlock_redis_introduce(dlock_redis_conn *conn, dlock_time deadline, bool *well)
 {
     *well = false;
-    return greet(conn, deadline) && admitted(conn, deadline, well);
+    return greet(conn, deadline) && is_right_role(conn, deadline) && admitted(conn, deadline, well);
 }

@@ -31,8 +31,8 @@ void server_run_init(server_run *run);
 
 /* For dlock_redis_options.admit, with the server_run: of connections that sell, and of those that
  * compare and halt. */
-bool server_run_admits(void *run, const char *id);
-bool server_run_looks_at(void *run, const char *id);
+bool server_run_admits(void *run, int server, const char *id);
+bool server_run_looks_at(void *run, int server, const char *id);
 
 /* From now on no run is admitted but by server_run_admit(). */
 void server_run_guard(server_run *run);

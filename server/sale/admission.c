@@ -154,7 +154,7 @@ bool admission_look(admission *a, fs_store *store, sale_table *sales)
 {
     server_answer now, after;
     if (!server_run_ask(store->asking, dlock_in_ms(ASK_MS), &now) ||
-        server_run_admits(&store->run, now.run_id))
+        server_run_admits(&store->run, 0, now.run_id))
         return false;
     if (strcmp(a->seen, now.run_id) != 0)
         begin(a, store, now.run_id);

@@ -252,7 +252,7 @@ static void a_demoted_master_is_left(void **state)
     rig_ask(r, "REPLICAOF NO %s", "ONE");
     assert_memory_equal(reply->str, "READONLY", 8);
     freeReplyObject(reply);
-    assert_null(redis->idle);
+    assert_null(redis->links[0].idle);
     dlock_args_free(&args);
     dlock_redis_close(redis);
 }
@@ -288,8 +288,9 @@ typedef struct pin {
     char refused[64];  /* the last other one */
 } pin;
 
-static bool admit(void *arg, const char *run_id)
+static bool admit(void *arg, int server, const char *run_id)
 {
+    assert_int_equal(server, 0);
     pin *p = arg;
     pthread_mutex_lock(&p->lock);
     if (p->admitted[0] == '\0')

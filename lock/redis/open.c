@@ -1,0 +1,141 @@
+/*
+ * Opening a dlock_redis: reading its URL, and choosing how its servers are found.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redis/conn.h"
+#ifdef DLOCK_TLS
+#include <hiredis/hiredis_ssl.h>
+#endif
+
+#define POOL_MAX           32
+#define CONNECT_DEFAULT_MS 1000
+
+/* *ret: a redisSSLContext, NULL where no TLS is wanted. */
+static bool prepare_tls(const address *url, void **ret, char *err, size_t err_len)
+{
+    *ret = NULL;
+#ifdef DLOCK_TLS
+    if (!url->tls)
+        return true;
+    redisSSLContextError why;
+    const char *ca = getenv("SSL_CERT_FILE");
+    redisInitOpenSSL();
+    *ret = redisCreateSSLContext(ca, ca ? NULL : "/etc/ssl/certs", NULL, NULL, url->host, &why);
+    if (!*ret)
+        snprintf(err, err_len, "TLS: %s", redisSSLContextGetError(why));
+    return *ret;
+#else
+    (void)url, (void)err, (void)err_len;
+    return true;
+#endif
+}
+
+static void free_tls(void *tls)
+{
+#ifdef DLOCK_TLS
+    if (tls)
+        redisFreeSSLContext(tls);
+#endif
+    (void)tls;
+}
+
+static bool is_one_server(const address *url, char *err, size_t err_len)
+{
+    if (url->kind == ADDRESS_ONE)
+        return true;
+    snprintf(err, err_len, "bad Redis address: %s is not served by this version",
+             url->kind == ADDRESS_SENTINEL ? "redis+sentinel://" : "redis+cluster://");
+    return false;
+}
+
+/* The servers that a URL leads to; NULL and a sentence in err. */
+static topology *find_servers(const char *text, char *err, size_t err_len)
+{
+    address url;
+    void *tls;
+    topology *t = NULL;
+    if (dlock_address_parse(text, &url, err, err_len) == 0 && is_one_server(&url, err, err_len) &&
+        prepare_tls(&url, &tls, err, err_len)) {
+        t = dlock_topology_new(&url, tls, NULL);
+        if (!t) {
+            free_tls(tls);
+            snprintf(err, err_len, "out of memory");
+        }
+    }
+    explicit_bzero(&url, sizeof(url));
+    return t;
+}
+
+int dlock_redis_open(const dlock_redis_options *options, dlock_redis **ret, char *err,
+                     size_t err_len)
+{
+    if (options->pool_max < 0 || options->pool_max > POOL_MAX || options->connect_ms < 0) {
+        snprintf(err, err_len, "pool_max must be 1..%d and connect_ms positive", POOL_MAX);
+        return -1;
+    }
+    dlock_redis *redis = calloc(1, sizeof(*redis));
+    if (!redis) {
+        snprintf(err, err_len, "out of memory");
+        return -1;
+    }
+    redis->topology = options->beside ? dlock_topology_ref(options->beside->topology)
+                                      : find_servers(options->url, err, err_len);
+    if (!redis->topology) {
+        free(redis);
+        return -1;
+    }
+    redis->pool_max = options->pool_max ? options->pool_max : POOL_MAX;
+    redis->connect_ms = options->connect_ms ? options->connect_ms : CONNECT_DEFAULT_MS;
+    snprintf(redis->name, sizeof(redis->name), "%s", options->name ? options->name : "");
+    redis->admit = options->admit;
+    redis->admit_arg = options->admit_arg;
+    pthread_mutex_init(&redis->lock, NULL);
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
+        dlock_cond_init(&redis->links[i].freed);
+    *ret = redis;
+    return 0;
+}
+
+void dlock_redis_close(dlock_redis *redis)
+{
+    if (!redis)
+        return;
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
+        server_link *link = &redis->links[i];
+        while (link->idle) {
+            dlock_redis_conn *conn = link->idle;
+            link->idle = conn->next;
+            dlock_redis_hang_up(conn);
+        }
+        pthread_cond_destroy(&link->freed);
+    }
+    free_tls(dlock_topology_unref(redis->topology));
+    pthread_mutex_destroy(&redis->lock);
+    free(redis);
+}
+
+/* ---- the servers ----------------------------------------------------------------------------- */
+
+int dlock_redis_servers(dlock_redis *redis)
+{
+    return dlock_topology_servers(redis->topology);
+}
+
+int dlock_redis_server_of(dlock_redis *redis, const char *key)
+{
+    return dlock_topology_route(redis->topology, key, strlen(key));
+}
+
+bool dlock_redis_serves(const dlock_redis *redis, int server)
+{
+    return dlock_topology_serves(redis->topology, server);
+}
+
+bool dlock_redis_is_cluster(const dlock_redis *redis)
+{
+    const finder *how = dlock_topology_finder(redis->topology);
+    return how && how->cluster;
+}
