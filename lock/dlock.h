@@ -65,8 +65,11 @@
  *   An acquire that reaches Redis when nobody waits for its reply any more, io_ms after it was
  *   sent, is refused there, by Redis's clock; a client knows that clock from its first grant on.
  *   One that comes late but sooner, after its lock was got by a repetition and released, keeps
- *   the lock from everybody for one lease; so does any late one before the first grant, and in
- *   kind QUORUM.
+ *   the lock from everybody for one lease; so does any late one before the first grant. In kind
+ *   QUORUM it keeps one server, of which there are others; there the clock of each server is
+ *   learned before its first vote.
+ *   In kind QUORUM a server that comes back empty must stay away for one lease first, or write its
+ *   votes to disk (appendfsync always): it gives a lock again that somebody still has.
  *   The library never logs, exits or aborts.
  *
  * Layout in Redis

@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "core/server_clock.h"
 #include "dlock.h"
 
 enum { CLIENT_ID_LEN = 128, QUORUM_MAX = 16 };
@@ -32,8 +33,9 @@ struct dlock_client {
     dlock_client_options options; /* defaults filled in */
     char id[CLIENT_ID_LEN];
     pid_t pid;
-    atomic_uint_fast64_t next_number; /* of the next token */
-    _Atomic int64_t offset_us;        /* Redis's clock less ours; 0 = not known */
+    atomic_uint_fast64_t next_number;   /* of the next token */
+    server_clock clock;                 /* of the redis; ... */
+    server_clock of_quorum[QUORUM_MAX]; /* ... and of its quorum */
     struct registry *registry;
     struct watchdog *watchdog;
     struct retried_releases *retried[2]; /* on the redis; on the quorum */

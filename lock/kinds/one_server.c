@@ -1,9 +1,8 @@
 /*
  * Acquire and release scripts on the client's server, and what their replies mean.
  *
- * An acquire carries the moment, by Redis's clock, after which nobody waits for its reply: one that
- * a slow network delivers later would keep the lock from everybody for a lease. What Redis's clock
- * says is learned from each reply.
+ * An acquire carries the moment, by Redis's clock, after which nobody waits for its reply
+ * (core/server_clock.h). What that clock says is learned from each reply.
  */
 #include "kinds/one_server.h"
 
@@ -26,21 +25,8 @@ static bool all_integers(const redisReply *reply, size_t n)
  * known yet. */
 static int64_t not_after(const dlock_client *client, dlock_time asked)
 {
-    int64_t offset_us = atomic_load(&client->offset_us);
-    return offset_us ? asked.us + client->options.io_ms * 1000 + offset_us : 0;
-}
-
-/* Redis read its clock after the question was asked and before the answer came: the offset is at
- * most `most`, and at least `least`. What was known is kept while it lies in between, since a
- * smaller one is the better one: `most` is too large by the way there, and by however long this
- * process stood still before it sent. What lies outside shows that a clock was set, or runs
- * otherwise. */
-static void learn_clock(dlock_client *client, int64_t redis_us, dlock_time asked)
-{
-    int64_t most = redis_us - asked.us, least = redis_us - dlock_now().us;
-    int64_t known = atomic_load(&client->offset_us);
-    if (known == 0 || known > most || known < least)
-        atomic_store(&client->offset_us, most);
+    dlock_time moment = {asked.us + client->options.io_ms * 1000};
+    return dlock_server_clock_at(&client->clock, moment);
 }
 
 static dlock_status read_answer(dlock_lock *lock, const redisReply *reply, answer *ret)
@@ -49,7 +35,7 @@ static dlock_status read_answer(dlock_lock *lock, const redisReply *reply, answe
         ret->granted = ret->claimed = true;
         ret->fence = (uint64_t)reply->element[1]->integer;
         ret->others = reply->element[3]->integer;
-        learn_clock(lock->client, reply->element[2]->integer, ret->asked);
+        dlock_server_clock_learn(&lock->client->clock, reply->element[2]->integer, ret->asked);
         bool over =
             dlock_now().us - ret->asked.us >= dlock_grant_validity_us(lock->options.lease_ms);
         return over ? DLOCK_UNKNOWN : DLOCK_OK; /* over before we heard of it */
@@ -60,7 +46,7 @@ static dlock_status read_answer(dlock_lock *lock, const redisReply *reply, answe
         return DLOCK_OK;
     }
     if (all_integers(reply, 2) && reply->element[0]->integer == 2) {
-        learn_clock(lock->client, reply->element[1]->integer, ret->asked);
+        dlock_server_clock_learn(&lock->client->clock, reply->element[1]->integer, ret->asked);
         return DLOCK_UNAVAILABLE;
     }
     return DLOCK_FAILED;

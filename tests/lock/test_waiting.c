@@ -266,7 +266,8 @@ static void a_clock_that_was_set_is_learned(void **state)
     for (int64_t step_s = -3600; step_s <= 3600; step_s += 3600) {
         assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
         assert_int_equal(dlock_release(hold), DLOCK_OK);
-        atomic_fetch_add(&r->client->offset_us, step_s * 1000000); /* as if it had been so before */
+        atomic_fetch_add(&r->client->clock.offset_us,
+                         step_s * 1000000); /* as if it had been so before */
         assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
         assert_int_equal(dlock_release(hold), DLOCK_OK);
     }
@@ -287,11 +288,11 @@ static void a_slow_question_does_not_move_the_clock(void **state)
         assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
         assert_int_equal(dlock_release(hold), DLOCK_OK);
         if (i == 0)
-            known = atomic_load(&client->offset_us);
+            known = atomic_load(&client->clock.offset_us);
         fx_proxy_say(proxy, "delay request 300ms 1 match slow");
     }
     assert_int_equal(fx_proxy_count(proxy, "delayed"), 1);
-    assert_true(atomic_load(&client->offset_us) <= known);
+    assert_true(atomic_load(&client->clock.offset_us) <= known);
     dlock_lock_free(lock);
     dlock_client_free(client);
     dlock_redis_close(redis);
