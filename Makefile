@@ -17,10 +17,11 @@ GEN   := $(BUILD)/gen
 
 # Asked for at first use, once: `make test` may have to install pkg-config before.
 once = $(eval $(1) := $(shell $(2)))$($(1))
-HIREDIS := $$(pkg-config --exists hiredis_ssl && echo hiredis_ssl) hiredis
+TLS_LIBRARIES := hiredis_ssl libssl libcrypto
+HAS_TLS := pkg-config --exists $(TLS_LIBRARIES)
 PKG_CFLAGS   = $(call once,PKG_CFLAGS,pkg-config --cflags hiredis libcjson libcurl)
-HIREDIS_TLS  = $(call once,HIREDIS_TLS,pkg-config --exists hiredis_ssl && echo -DDLOCK_TLS)
-HIREDIS_LIBS = $(call once,HIREDIS_LIBS,pkg-config --libs $(HIREDIS))
+HIREDIS_TLS  = $(call once,HIREDIS_TLS,$(HAS_TLS) && echo -DDLOCK_TLS)
+HIREDIS_LIBS = $(call once,HIREDIS_LIBS,pkg-config --libs $$($(HAS_TLS) && echo $(TLS_LIBRARIES)) hiredis)
 CJSON_LIBS   = $(call once,CJSON_LIBS,pkg-config --libs libcjson)
 CURL_LIBS    = $(call once,CURL_LIBS,pkg-config --libs libcurl)
 
@@ -184,7 +185,7 @@ install: $(LIBRARIES) $(if $(CMD_SRC),$(BUILD)/dlock) ## install libdlock, its h
 	$(Q)ln -sf libdlock.so.$(VERSION) $(TO_LIB)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(TO_LIB)/libdlock.so
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-		-e 's|@TLS@|$(if $(HIREDIS_TLS),hiredis_ssl)|' lock/dlock.pc.in >$(TO_LIB)/pkgconfig/dlock.pc
+		-e 's|@TLS@|$(if $(HIREDIS_TLS),$(TLS_LIBRARIES))|' lock/dlock.pc.in >$(TO_LIB)/pkgconfig/dlock.pc
 	$(Q)chmod 644 $(TO_LIB)/pkgconfig/dlock.pc
 	$(Q)$(if $(CMD_SRC),$(INSTALL) -m 755 $(BUILD)/dlock $(TO_BIN))
 

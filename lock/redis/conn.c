@@ -187,8 +187,11 @@ static dlock_redis_outcome fail(dlock_redis_conn *conn, dlock_redis_outcome outc
 {
     conn->broken = true;
     dlock_redis_hear(NULL);
+    const char *tls = conn->ctx->err == REDIS_ERR_IO ? dlock_tls_error(conn->tls) : NULL;
     dlock_redis_note(conn->redis, "connection to Redis lost: %s",
-                     conn->ctx->err ? conn->ctx->errstr : "no reply in time");
+                     tls              ? tls
+                     : conn->ctx->err ? conn->ctx->errstr
+                                      : "no reply in time");
     return outcome;
 }
 
@@ -198,6 +201,7 @@ dlock_redis_outcome dlock_redis_flush(dlock_redis_conn *conn, dlock_time deadlin
         return DLOCK_REDIS_NOT_SENT;
     dlock_redis_outcome if_it_fails = DLOCK_REDIS_NOT_SENT;
     for (int done = 0; !done;) {
+        dlock_tls_begin(conn->tls);
         if (redisBufferWrite(conn->ctx, &done) != REDIS_OK)
             return fail(conn, if_it_fails);
         if_it_fails = DLOCK_REDIS_UNKNOWN;
@@ -209,16 +213,20 @@ dlock_redis_outcome dlock_redis_flush(dlock_redis_conn *conn, dlock_time deadlin
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+static bool take_bytes(dlock_redis_conn *conn)
+{
+    dlock_tls_begin(conn->tls);
+    return redisBufferRead(conn->ctx) == REDIS_OK;
+}
+
 /* One reply if the bytes for it are here. False: the connection is at its end. */
 static bool take_reply(dlock_redis_conn *conn, redisReply **ret)
 {
     void *reply = NULL;
     if (redisGetReplyFromReader(conn->ctx, &reply) != REDIS_OK)
         return false;
-    if (!reply && dlock_topology_tls(
-                      conn->redis->topology)) { /* TLS may hold bytes that poll() can not see */
-        if (redisBufferRead(conn->ctx) != REDIS_OK ||
-            redisGetReplyFromReader(conn->ctx, &reply) != REDIS_OK)
+    while (!reply && dlock_tls_pending(conn->tls)) { /* poll() can not see these */
+        if (!take_bytes(conn) || redisGetReplyFromReader(conn->ctx, &reply) != REDIS_OK)
             return false;
     }
     *ret = reply;
@@ -245,8 +253,7 @@ dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline
             return fail(conn, DLOCK_REDIS_UNKNOWN);
         if (reply)
             break;
-        if (!dlock_redis_wait_fd(conn->ctx->fd, POLLIN, deadline) ||
-            redisBufferRead(conn->ctx) != REDIS_OK)
+        if (!dlock_redis_wait_fd(conn->ctx->fd, POLLIN, deadline) || !take_bytes(conn))
             return fail(conn, DLOCK_REDIS_UNKNOWN);
     }
     if (!use(conn)) { /* an answer of a server that has been left */
@@ -273,7 +280,14 @@ dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline
 
 bool dlock_redis_wait(dlock_redis_conn *conn, dlock_time deadline)
 {
-    return dlock_redis_wait_fd(conn->ctx->fd, POLLIN, deadline);
+    const redisReader *reader = conn->ctx->reader;
+    if (reader->pos < reader->len || dlock_tls_pending(conn->tls))
+        return true;
+    while (dlock_redis_wait_fd(conn->ctx->fd, POLLIN, deadline)) {
+        if (dlock_tls_readable(conn->tls))
+            return true;
+    }
+    return false;
 }
 
 dlock_redis_outcome dlock_redis_call(dlock_redis_conn *conn, const dlock_args *args,

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "dlock_redis.h"
+#include "redis/tls.h"
 #include "redis/topology.h"
 
 enum { ERROR_LEN = 256, RUN_ID_LEN = 64 };
@@ -17,6 +18,7 @@ struct dlock_redis_conn {
     int server;          /* its number in the topology, ... */
     unsigned generation; /* ... and where that was */
     redisContext *ctx;   /* non-blocking */
+    tls_link *tls;       /* (borrowed from ctx) NULL = none */
     bool broken;
     char run_id[RUN_ID_LEN];       /* of the server; "" = not asked as yet */
     unsigned round;                /* of admission, in which `admit` was asked about it last */

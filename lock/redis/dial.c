@@ -13,10 +13,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#ifdef DLOCK_TLS
-#include <hiredis/hiredis_ssl.h>
-#endif
-
 #define BACKOFF_FIRST_MS 10
 #define BACKOFF_MAX_MS   500
 #define NOT_ADMITTED_MS  50 /* until the question is put again: the server itself is well */
@@ -83,29 +79,23 @@ static const char *connect_socket(const char *path, const address_host *tcp, dlo
     return (*ret)->err ? (*ret)->errstr : finish_connect(*ret, deadline);
 }
 
-static void set_blocking(redisContext *ctx, bool blocks)
+/* Returns why it failed, with the words in err, or NULL. */
+static const char *start_tls(dlock_redis_conn *conn, const char *host, dlock_time deadline,
+                             char *err, size_t err_len)
 {
-    int flags = fcntl(ctx->fd, F_GETFL);
-    fcntl(ctx->fd, F_SETFL, blocks ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
-    ctx->flags = blocks ? ctx->flags | REDIS_BLOCK : ctx->flags & ~REDIS_BLOCK;
-}
-
-/* The handshake is hiredis's own and blocks, each step of it for what is left now. */
-static bool start_tls(dlock_redis *redis, redisContext *ctx, dlock_time deadline)
-{
-#ifdef DLOCK_TLS
-    if (dlock_topology_tls(redis->topology)) {
-        int ms = dlock_left_ms(deadline) + 1; /* 0 would be for ever */
-        set_blocking(ctx, true);
-        redisSetTimeout(ctx, (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000});
-        bool good =
-            redisInitiateSSLWithContext(ctx, dlock_topology_tls(redis->topology)) == REDIS_OK;
-        set_blocking(ctx, false);
-        return good;
+    const topology *t = conn->redis->topology;
+    if (!dlock_topology_url(t)->tls)
+        return NULL;
+    conn->tls = dlock_tls_start(dlock_topology_tls(t), conn->ctx, host, err, err_len);
+    if (!conn->tls)
+        return err;
+    for (;;) {
+        int events = dlock_tls_step(conn->tls, err, err_len);
+        if (events <= 0)
+            return events == 0 ? NULL : err;
+        if (!dlock_redis_wait_fd(conn->ctx->fd, (short)events, deadline))
+            return "TLS: no answer in time; does it speak TLS on this port?";
     }
-#endif
-    (void)ctx, (void)deadline;
-    return !dlock_topology_url(redis->topology)->tls;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -126,18 +116,18 @@ static void hear_again(dlock_redis *redis)
 static bool connect_to(dlock_redis_conn *conn, dlock_time deadline)
 {
     address_host where;
+    char err[ERROR_LEN];
     dlock_redis *redis = conn->redis;
     const char *wrong = "no master is known at present";
     if (dlock_topology_address(redis->topology, conn->server, &where, &conn->generation))
         wrong =
             connect_socket(dlock_topology_url(redis->topology)->path, &where, deadline, &conn->ctx);
-    if (!wrong && !start_tls(redis, conn->ctx, deadline))
-        wrong = conn->ctx->err ? conn->ctx->errstr : "no TLS";
+    if (!wrong)
+        wrong = start_tls(conn, where.host, deadline, err, sizeof(err));
     if (wrong) {
         dlock_redis_note(redis, "can not connect to Redis: %s", wrong);
         return false;
     }
-    set_blocking(conn->ctx, false);
     fcntl(conn->ctx->fd, F_SETFD, FD_CLOEXEC);
     return true;
 }

@@ -6,40 +6,15 @@
 #include <string.h>
 
 #include "redis/conn.h"
-#ifdef DLOCK_TLS
-#include <hiredis/hiredis_ssl.h>
-#endif
 
 #define POOL_MAX           32
 #define CONNECT_DEFAULT_MS 1000
 
-/* *ret: a redisSSLContext, NULL where no TLS is wanted. */
-static bool prepare_tls(const address *url, void **ret, char *err, size_t err_len)
+/* *ret: NULL where no TLS is wanted. */
+static bool prepare_tls(const address *url, tls_trust **ret, char *err, size_t err_len)
 {
-    *ret = NULL;
-#ifdef DLOCK_TLS
-    if (!url->tls)
-        return true;
-    redisSSLContextError why;
-    const char *ca = getenv("SSL_CERT_FILE");
-    redisInitOpenSSL();
-    *ret = redisCreateSSLContext(ca, ca ? NULL : "/etc/ssl/certs", NULL, NULL, url->host, &why);
-    if (!*ret)
-        snprintf(err, err_len, "TLS: %s", redisSSLContextGetError(why));
-    return *ret;
-#else
-    (void)url, (void)err, (void)err_len;
-    return true;
-#endif
-}
-
-static void free_tls(void *tls)
-{
-#ifdef DLOCK_TLS
-    if (tls)
-        redisFreeSSLContext(tls);
-#endif
-    (void)tls;
+    *ret = url->tls ? dlock_tls_trust_new(err, err_len) : NULL;
+    return *ret || !url->tls;
 }
 
 static bool is_one_server(const address *url, char *err, size_t err_len)
@@ -55,13 +30,13 @@ static bool is_one_server(const address *url, char *err, size_t err_len)
 static topology *find_servers(const char *text, char *err, size_t err_len)
 {
     address url;
-    void *tls;
+    tls_trust *tls;
     topology *t = NULL;
     if (dlock_address_parse(text, &url, err, err_len) == 0 && is_one_server(&url, err, err_len) &&
         prepare_tls(&url, &tls, err, err_len)) {
         t = dlock_topology_new(&url, tls, NULL);
         if (!t) {
-            free_tls(tls);
+            dlock_tls_trust_free(tls);
             snprintf(err, err_len, "out of memory");
         }
     }
@@ -112,7 +87,7 @@ void dlock_redis_close(dlock_redis *redis)
         }
         pthread_cond_destroy(&link->freed);
     }
-    free_tls(dlock_topology_unref(redis->topology));
+    dlock_tls_trust_free(dlock_topology_unref(redis->topology));
     pthread_mutex_destroy(&redis->lock);
     free(redis);
 }

@@ -8,15 +8,12 @@
  */
 #include "redis/pool.h"
 
-#include <poll.h>
-
 #include "redis/conn.h"
 
 /* An idle connection has nothing to say. One that is readable has been closed. */
-static bool looks_dead(const dlock_redis_conn *conn)
+static bool looks_dead(dlock_redis_conn *conn)
 {
-    struct pollfd p = {.fd = conn->ctx->fd, .events = POLLIN};
-    return dlock_redis_broken(conn) || poll(&p, 1, 0) != 0;
+    return dlock_redis_broken(conn) || dlock_redis_wait(conn, (dlock_time){0});
 }
 
 /* Under the lock: an idle connection, or NULL with the right to open one (open counts it), or
