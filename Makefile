@@ -6,11 +6,16 @@
 #   WERROR=1            warnings are errors (developers and CI)
 #   FAIL_POINTS=1       compiles the named fail points in (tests only), into build/failpoints
 #   ONLY="lock e2e"     `make test` runs only the programs with one of these in their path
+#   REDIS=...           what test, demo and up run on: single (default), replicas, sentinel, cluster;
+#                       demo and up also on quorum
+#   REDIS_SERVER=...    the server's program: redis-server (default), valkey-server
 
 VERSION := 0.1.0
 CC      ?= gcc
 PREFIX  ?= /usr/local
 DESTDIR ?=
+REDIS   ?= single
+export REDIS_SERVER ?= redis-server
 
 BUILD := build$(if $(SAN),/$(SAN))$(if $(FAIL_POINTS),/failpoints)
 GEN   := $(BUILD)/gen
@@ -53,7 +58,7 @@ LOCK_SRC   := $(sort $(wildcard lock/core/*.c lock/kinds/*.c lock/extras/*.c loc
 CMD_SRC    := $(sort $(wildcard lock/cmd/*.c lock/cmd/*/*.c))
 SERVER_SRC := $(sort $(wildcard server/*.c server/*/*.c))
 LOAD_SRC   := $(sort $(wildcard loadtest/*.c loadtest/*/*.c))
-SUPPORT_SRC := $(sort $(filter-out tests/support/test_%,$(wildcard tests/support/*.c)))
+SUPPORT_SRC := $(sort $(filter-out tests/support/test_%,$(wildcard tests/support/*.c tests/support/*/*.c)))
 
 LOCK_OBJ   := $(call objects,$(LOCK_SRC))
 CMD_OBJ    := $(call objects,$(CMD_SRC))
@@ -199,7 +204,7 @@ parallel = $(more) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 demo: ## three instances, with and without a lock: who oversells?
 	$(Q)CC='$(CC)' scripts/deps demo
 	$(Q)$(parallel) all
-	$(Q)scripts/demo
+	$(Q)REDIS=$(REDIS) scripts/demo
 
 .PHONY: bench
 bench: ## what the strategies cost: build/bench/bench.json
@@ -210,7 +215,7 @@ bench: ## what the strategies cost: build/bench/bench.json
 test: ## every test, on servers it starts itself
 	$(Q)CC='$(CC)' scripts/deps test
 	$(Q)$(parallel) test-programs
-	$(Q)FLASHSALE_BUILD=$(BUILD) tests/run $(ONLY)
+	$(Q)FLASHSALE_BUILD=$(BUILD) FX_REDIS=$(REDIS) tests/run $(ONLY)
 
 check: lint ## lint, and the tests of what has changed since BASE (default: origin/main)
 	$(Q)$(parallel) test-programs
@@ -219,7 +224,7 @@ check: lint ## lint, and the tests of what has changed since BASE (default: orig
 up: ## three instances on 127.0.0.1:7000-7002, left running
 	$(Q)CC='$(CC)' scripts/deps demo
 	$(Q)$(parallel) all
-	$(Q)scripts/up
+	$(Q)REDIS=$(REDIS) scripts/up
 
 down: ## stop what `make up` started
 	$(Q)scripts/down

@@ -261,7 +261,7 @@ static void up_tells_what_is_down(void **state)
     assert_int_equal(fx_shell("scripts/down", NULL, SCRIPT_MS), 0);
 
     start_and_go();
-    pid_t redis = pid_of("redis");
+    pid_t redis = pid_of("redis-0");
     kill(redis, SIGSTOP);
     assert_true(fx_wait_until(is_not_ready, NULL, SCRIPT_MS));
     assert_told(name, "is not ready: HTTP/1.1 503");

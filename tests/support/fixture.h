@@ -25,6 +25,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <hiredis/hiredis.h>
@@ -44,27 +45,51 @@
 
 typedef struct fx_redis fx_redis;
 
-/* Starts a redis-server on a Unix socket and on a TCP port of 127.0.0.1, without persistence
- * unless the arguments say otherwise ("--appendonly", "yes", NULL), and waits until it answers.
- * extra_args ends with NULL, or is NULL. */
+/* What tests run on: FX_REDIS=single|replicas|sentinel|cluster in the environment; `make test
+ * REDIS=cluster` sets it. "single" where it is not set. $REDIS_SERVER is the program. */
+const char *fx_redis_kind(void);
+
+/* Skips the case, with the reason, unless Redis is one server: for a case that kills or stops it,
+ * has a fault proxy before it or looks into its files. */
+#define fx_only_single(why)                                                                        \
+    do {                                                                                           \
+        if (strcmp(fx_redis_kind(), "single") != 0)                                                \
+            fx_skip("not on %s: %s", fx_redis_kind(), why);                                        \
+    } while (0)
+
+/* Starts a Redis of that kind, without persistence unless the arguments say otherwise
+ * ("--appendonly", "yes", NULL), and waits until it answers. extra_args ends with NULL, or is NULL.
+ *
+ * One server is on a Unix socket and on a TCP port of 127.0.0.1. Another kind is a topology
+ * (topology.h): what has an asterisk below fails the test there. */
 fx_redis *fx_redis_start(const char *const *extra_args);
+fx_redis *fx_redis_start_single(const char *const *extra_args); /* one server, whatever the kind */
 void fx_redis_stop(fx_redis *redis); /* kills it, removes its directory. NULL is allowed */
 
-void fx_redis_kill(fx_redis *redis);    /* SIGKILL; the addresses stay reserved for the restart */
-void fx_redis_restart(fx_redis *redis); /* kills it if it runs; the same addresses, arguments and
-                                           directory: its data is what was persisted */
-void fx_redis_signal(fx_redis *redis, int signo); /* SIGSTOP, SIGCONT */
+/* The topology, for who kills a member of it; NULL where it is one server. */
+struct fx_topology *fx_redis_topology(const fx_redis *redis);
 
-const char *fx_redis_url(const fx_redis *redis);     /* "unix:///.../redis.sock" */
-const char *fx_redis_tcp_url(const fx_redis *redis); /* "redis://127.0.0.1:PORT" */
-int fx_redis_port(const fx_redis *redis);
-const char *fx_redis_dir(const fx_redis *redis);
+void fx_redis_kill(fx_redis *redis);    /* * SIGKILL; the addresses stay reserved */
+void fx_redis_restart(fx_redis *redis); /* * kills it if it runs; the same addresses, arguments and
+                                           directory: its data is what was persisted */
+void fx_redis_signal(fx_redis *redis, int signo); /* * SIGSTOP, SIGCONT */
+
+const char *fx_redis_url(const fx_redis *redis);     /* "unix:///.../redis.sock"; the topology's */
+const char *fx_redis_tcp_url(const fx_redis *redis); /* * "redis://127.0.0.1:PORT" */
+int fx_redis_port(const fx_redis *redis);            /* * */
+const char *fx_redis_dir(const fx_redis *redis);     /* * */
 
 /* A plain connection for checks (owned by the fixture), with a limit of 5 s for each command. It
- * is renewed after a restart or an error, so ask for it again rather than keep it. */
+ * is renewed after a restart or an error, so ask for it again rather than keep it. In a topology
+ * it leads to the primary; * in a cluster no one connection leads to all keys. */
 redisContext *fx_redis_ctx(fx_redis *redis);
 
-/* Runs a command, written as for redisCommand(), and fails the test when Redis answers an error.
+/* Runs a command, written as for redisCommand(), where it belongs (fx_topology_command() says
+ * where that is). The answer, which may be an error; free it with freeReplyObject(). The test
+ * fails when there is none. */
+redisReply *fx_redis_reply(fx_redis *redis, const char *command, ...);
+
+/* Likewise, and fails the test when Redis answers an error.
  *   _do      is not interested in the answer
  *   _number  the integer that it answers, or the string, read as one; 0 for nil
  *   _text    copies the string into buf; false for nil */

@@ -1,11 +1,12 @@
-/* fixture_redis.c - private redis-servers: on probed ports, all stopped at exit. */
+/* fixture_redis.c - private redis-servers: on probed ports, all stopped at exit. Or a topology, as
+ * FX_REDIS says. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/support/fixture.h"
+#include "tests/support/topology.h"
 
 enum {
     START_MS = 10000,
@@ -15,8 +16,9 @@ enum {
 };
 
 struct fx_redis {
-    fx_process *process; /* NULL while killed */
-    redisContext *ctx;   /* NULL until asked for */
+    fx_topology *topology; /* NULL: one server, of which all the rest is */
+    fx_process *process;   /* NULL while killed */
+    redisContext *ctx;     /* NULL until asked for */
     int port;
     char dir[256], socket[300], url[320], tcp_url[64];
     const char *args[ARGS_MAX]; /* the caller's, copied, NULL-terminated */
@@ -42,6 +44,26 @@ static void stop_at_exit(void)
     atexit(stop_all);
 }
 
+const char *fx_redis_kind(void)
+{
+    const char *kind = getenv("FX_REDIS");
+    return kind && *kind ? kind : "single";
+}
+
+static const char *program(void)
+{
+    const char *server = getenv("REDIS_SERVER");
+    return server && *server ? server : "redis-server";
+}
+
+/* What only one server has. */
+static void need_single(const fx_redis *r, const char *function)
+{
+    if (r->topology)
+        fail_msg("%s: this is a %s: fx_only_single(), or fx_redis_start_single(), or topology.h",
+                 function, fx_redis_kind());
+}
+
 static void copy_args(fx_redis *r, const char *const *extra)
 {
     for (size_t i = 0; extra && extra[i]; i++) {
@@ -56,7 +78,7 @@ static void launch(fx_redis *r)
     char port[16];
     snprintf(port, sizeof(port), "%d", r->port);
     const char *argv[ARGS_MAX + 20] = {
-        "redis-server", "--bind",  "127.0.0.1", "--port", port,
+        program(),      "--bind",  "127.0.0.1", "--port", port,
         "--unixsocket", r->socket, "--dir",     r->dir,   "--appendonly",
         "no",           "--save",  "",          NULL};
     size_t n = 0;
@@ -87,14 +109,36 @@ static bool start(fx_redis *r)
     return fx_wait_until(answers_or_ended, r, START_MS) && fx_process_wait(r->process, 0) < 0;
 }
 
-fx_redis *fx_redis_start(const char *const *extra_args)
+static void end(fx_redis *r)
+{
+    redisFree(r->ctx); /* takes NULL */
+    r->ctx = NULL;
+    fx_process_free(r->process);
+    r->process = NULL;
+}
+
+static fx_redis *new_redis(void)
 {
     fx_redis *r = calloc(1, sizeof(*r));
     assert_non_null(r);
     stop_at_exit();
     r->next = running;
     running = r;
+    return r;
+}
 
+fx_redis *fx_redis_start(const char *const *extra_args)
+{
+    if (strcmp(fx_redis_kind(), "single") == 0)
+        return fx_redis_start_single(extra_args);
+    fx_redis *r = new_redis();
+    r->topology = fx_topology_start(fx_redis_kind(), extra_args);
+    return r;
+}
+
+fx_redis *fx_redis_start_single(const char *const *extra_args)
+{
+    fx_redis *r = new_redis();
     copy_args(r, extra_args);
     fx_dir_make(r->dir, sizeof(r->dir));
     snprintf(r->socket, sizeof(r->socket), "%s/redis.sock", r->dir);
@@ -107,16 +151,14 @@ fx_redis *fx_redis_start(const char *const *extra_args)
         if (i == START_TRIES)
             fail_msg("redis-server did not start:\n%s%s", fx_process_stdout(r->process),
                      fx_process_stderr(r->process));
-        fx_redis_kill(r);
+        end(r);
     }
 }
 
 void fx_redis_kill(fx_redis *r)
 {
-    redisFree(r->ctx); /* takes NULL */
-    r->ctx = NULL;
-    fx_process_free(r->process);
-    r->process = NULL;
+    need_single(r, __func__);
+    end(r);
 }
 
 void fx_redis_restart(fx_redis *r)
@@ -136,8 +178,10 @@ void fx_redis_stop(fx_redis *r)
         *at = r->next;
         break;
     }
-    fx_redis_kill(r);
-    fx_dir_remove(r->dir);
+    end(r);
+    fx_topology_stop(r->topology);
+    if (r->dir[0] != '\0')
+        fx_dir_remove(r->dir);
     for (size_t i = 0; r->args[i]; i++)
         free((char *)r->args[i]);
     free(r);
@@ -145,31 +189,53 @@ void fx_redis_stop(fx_redis *r)
 
 void fx_redis_signal(fx_redis *r, int signo)
 {
+    need_single(r, __func__);
     fx_process_signal(r->process, signo);
 }
 
 const char *fx_redis_url(const fx_redis *r)
 {
-    return r->url;
+    return r->topology ? fx_topology_url(r->topology) : r->url;
 }
 
 const char *fx_redis_tcp_url(const fx_redis *r)
 {
+    need_single(r, __func__);
     return r->tcp_url;
 }
 
 int fx_redis_port(const fx_redis *r)
 {
+    need_single(r, __func__);
     return r->port;
 }
 
 const char *fx_redis_dir(const fx_redis *r)
 {
+    need_single(r, __func__);
     return r->dir;
+}
+
+fx_topology *fx_redis_topology(const fx_redis *r)
+{
+    return r->topology;
+}
+
+static redisContext *primary_ctx(fx_topology *t)
+{
+    if (strcmp(fx_topology_kind(t), "cluster") == 0)
+        fail_msg("fx_redis_ctx: not in a cluster: fx_redis_reply(), or fx_only_single()");
+    int primary = fx_topology_primary(t, NULL);
+    redisContext *ctx = primary < 0 ? NULL : fx_topology_ctx(t, primary);
+    if (!ctx)
+        fail_msg("no primary of the %s answers", fx_topology_kind(t));
+    return ctx;
 }
 
 redisContext *fx_redis_ctx(fx_redis *r)
 {
+    if (r->topology)
+        return primary_ctx(r->topology);
     if (r->ctx && r->ctx->err) {
         redisFree(r->ctx);
         r->ctx = NULL;
@@ -183,11 +249,29 @@ redisContext *fx_redis_ctx(fx_redis *r)
     return r->ctx;
 }
 
+static redisReply *ask(fx_redis *r, const char *command, va_list args)
+{
+    redisReply *reply = r->topology ? fx_topology_command(r->topology, command, args)
+                                    : redisvCommand(fx_redis_ctx(r), command, args);
+    if (!reply)
+        fail_msg("%s: no answer", command);
+    return reply;
+}
+
+redisReply *fx_redis_reply(fx_redis *r, const char *command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    redisReply *reply = ask(r, command, args);
+    va_end(args);
+    return reply;
+}
+
 static redisReply *run(fx_redis *r, const char *command, va_list args)
 {
-    redisReply *reply = redisvCommand(fx_redis_ctx(r), command, args);
-    if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
-        fail_msg("%s: %s", command, reply ? reply->str : "no answer");
+    redisReply *reply = ask(r, command, args);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s: %s", command, reply->str);
     return reply;
 }
 
