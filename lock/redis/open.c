@@ -2,13 +2,10 @@
  * Opening a dlock_redis: reading its URL, and choosing how its servers are found.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "redis/conn.h"
-
-#define POOL_MAX           32
-#define CONNECT_DEFAULT_MS 1000
+#include "redis/pool.h"
 
 /* *ret: NULL where no TLS is wanted. */
 static bool prepare_tls(const address *url, tls_trust **ret, char *err, size_t err_len)
@@ -47,49 +44,27 @@ static topology *find_servers(const char *text, char *err, size_t err_len)
 int dlock_redis_open(const dlock_redis_options *options, dlock_redis **ret, char *err,
                      size_t err_len)
 {
-    if (options->pool_max < 0 || options->pool_max > POOL_MAX || options->connect_ms < 0) {
-        snprintf(err, err_len, "pool_max must be 1..%d and connect_ms positive", POOL_MAX);
+    if (options->pool_max < 0 || options->pool_max > DLOCK_POOL_MAX || options->connect_ms < 0) {
+        snprintf(err, err_len, "pool_max must be 1..%d and connect_ms positive", DLOCK_POOL_MAX);
         return -1;
     }
-    dlock_redis *redis = calloc(1, sizeof(*redis));
+    topology *t = options->beside ? dlock_topology_ref(options->beside->topology)
+                                  : find_servers(options->url, err, err_len);
+    if (!t)
+        return -1;
+    dlock_redis *redis = dlock_pool_new(t, options);
     if (!redis) {
+        dlock_tls_trust_free(dlock_topology_unref(t));
         snprintf(err, err_len, "out of memory");
         return -1;
     }
-    redis->topology = options->beside ? dlock_topology_ref(options->beside->topology)
-                                      : find_servers(options->url, err, err_len);
-    if (!redis->topology) {
-        free(redis);
-        return -1;
-    }
-    redis->pool_max = options->pool_max ? options->pool_max : POOL_MAX;
-    redis->connect_ms = options->connect_ms ? options->connect_ms : CONNECT_DEFAULT_MS;
-    snprintf(redis->name, sizeof(redis->name), "%s", options->name ? options->name : "");
-    redis->admit = options->admit;
-    redis->admit_arg = options->admit_arg;
-    pthread_mutex_init(&redis->lock, NULL);
-    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
-        dlock_cond_init(&redis->links[i].freed);
     *ret = redis;
     return 0;
 }
 
 void dlock_redis_close(dlock_redis *redis)
 {
-    if (!redis)
-        return;
-    for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
-        server_link *link = &redis->links[i];
-        while (link->idle) {
-            dlock_redis_conn *conn = link->idle;
-            link->idle = conn->next;
-            dlock_redis_hang_up(conn);
-        }
-        pthread_cond_destroy(&link->freed);
-    }
-    dlock_tls_trust_free(dlock_topology_unref(redis->topology));
-    pthread_mutex_destroy(&redis->lock);
-    free(redis);
+    dlock_tls_trust_free(dlock_pool_free(redis));
 }
 
 /* ---- the servers ----------------------------------------------------------------------------- */

@@ -8,7 +8,68 @@
  */
 #include "redis/pool.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "redis/conn.h"
+
+#define CONNECT_DEFAULT_MS 1000
+
+/* ---- their life ------------------------------------------------------------------------------ */
+
+dlock_redis *dlock_pool_new(topology *t, const dlock_redis_options *options)
+{
+    dlock_redis *redis = calloc(1, sizeof(*redis));
+    if (!redis)
+        return NULL;
+    redis->topology = t;
+    redis->pool_max = options->pool_max ? options->pool_max : DLOCK_POOL_MAX;
+    redis->connect_ms = options->connect_ms ? options->connect_ms : CONNECT_DEFAULT_MS;
+    snprintf(redis->name, sizeof(redis->name), "%s", options->name ? options->name : "");
+    redis->admit = options->admit;
+    redis->admit_arg = options->admit_arg;
+    pthread_mutex_init(&redis->lock, NULL);
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
+        dlock_cond_init(&redis->links[i].freed);
+    return redis;
+}
+
+void *dlock_pool_free(dlock_redis *redis)
+{
+    if (!redis)
+        return NULL;
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
+        server_link *link = &redis->links[i];
+        while (link->idle) {
+            dlock_redis_conn *conn = link->idle;
+            link->idle = conn->next;
+            dlock_redis_hang_up(conn);
+        }
+        pthread_cond_destroy(&link->freed);
+    }
+    void *tls = dlock_topology_unref(redis->topology);
+    pthread_mutex_destroy(&redis->lock);
+    free(redis);
+    return tls;
+}
+
+dlock_redis *dlock_pool_aside(const topology *t, const address_host *at, const char *user,
+                              const char *password)
+{
+    address url = {.kind = ADDRESS_ONE, .port = at->port, .tls = dlock_topology_url(t)->tls};
+    snprintf(url.host, sizeof(url.host), "%s", at->host);
+    snprintf(url.user, sizeof(url.user), "%s", user);
+    snprintf(url.password, sizeof(url.password), "%s", password);
+    topology *one = dlock_topology_new(&url, dlock_topology_tls(t), NULL);
+    explicit_bzero(&url, sizeof(url));
+    dlock_redis *redis = one ? dlock_pool_new(one, &(dlock_redis_options){.pool_max = 1}) : NULL;
+    if (one && !redis)
+        dlock_topology_unref(one);
+    return redis;
+}
+
+/* ---- lending --------------------------------------------------------------------------------- */
 
 /* An idle connection has nothing to say. One that is readable has been closed. */
 static bool looks_dead(dlock_redis_conn *conn)
