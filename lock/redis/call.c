@@ -14,7 +14,8 @@
 #include "redis/conn.h"
 #include "redis/pool.h"
 
-#define REDIRECTIONS_MAX 8
+#define REDIRECTIONS_MAX 8   /* at once */
+#define PAUSES_MAX       250 /* the same with a pause before each */
 
 /* ---- scripts' hashes --------------------------------------------------------------------------
  */
@@ -74,6 +75,7 @@ struct dlock_redis_pending {
     const dlock_args *args;
     int keys;
     bool by_text, asking;
+    int hops, pauses;            /* so far */
     dlock_redis_outcome outcome; /* so far */
     redisReply *error;
 };
@@ -134,23 +136,31 @@ static void start(dlock_redis_pending *p, const char *key, dlock_time deadline)
 static void read_half(dlock_redis_pending *p, dlock_time deadline, redisReply **ret)
 {
     *ret = NULL;
-    if (p->asking)
+    if (p->asking) { /* refused or not, the next reply is the call's */
         p->outcome = dlock_redis_read(p->conn, deadline, NULL);
-    if (p->outcome == DLOCK_REDIS_OK)
-        p->outcome = dlock_redis_read(p->conn, deadline, ret);
+        if (p->conn->broken)
+            return;
+    }
+    p->outcome = dlock_redis_read(p->conn, deadline, ret);
 }
 
 /* Whether the refused call is to be repeated elsewhere; then its connection leads there, or
  * p->outcome says why not. */
 static bool follow(dlock_redis_pending *p, const char *error, dlock_time deadline)
 {
-    redirection to;
+    redirection to = {.asking = p->asking};
     const finder *how = dlock_topology_finder(p->redis->topology);
     if (!how || !how->redirect || !how->redirect(p->redis->topology, p->conn->server, error, &to))
         return false;
+    int *count = to.pause_ms > 0 ? &p->pauses : &p->hops;
+    if (++*count > (to.pause_ms > 0 ? PAUSES_MAX : REDIRECTIONS_MAX))
+        return false;
+    dlock_time at = dlock_in_ms(to.pause_ms);
+    if (at.us >= deadline.us)
+        return false;
     give_back(p);
     if (to.pause_ms > 0)
-        dlock_sleep(dlock_sooner(deadline, dlock_in_ms(to.pause_ms)));
+        dlock_sleep(at);
     p->asking = to.asking;
     borrow(p, to.server, deadline);
     return true;
@@ -165,7 +175,7 @@ static bool is_noscript(const redisReply *reply)
 static void finish(dlock_redis_pending *p, dlock_time deadline, redisReply **ret)
 {
     *ret = p->error;
-    for (int hops = 0; p->outcome == DLOCK_REDIS_OK;) {
+    while (p->outcome == DLOCK_REDIS_OK) {
         read_half(p, deadline, ret);
         if (p->outcome != DLOCK_REDIS_REFUSED || !*ret)
             return;
@@ -173,7 +183,7 @@ static void finish(dlock_redis_pending *p, dlock_time deadline, redisReply **ret
         if (again) {
             p->by_text = true;
             p->outcome = DLOCK_REDIS_OK;
-        } else if (hops++ >= REDIRECTIONS_MAX || !follow(p, (*ret)->str, deadline)) {
+        } else if (!follow(p, (*ret)->str, deadline)) {
             return;
         }
         freeReplyObject(*ret);

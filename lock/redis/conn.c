@@ -241,6 +241,25 @@ static void note_answer(dlock_redis *redis, const char *text)
     dlock_redis_note(redis, "Redis answered: %.*s", len, text);
 }
 
+static bool is_among(const char *word, const char *const *words)
+{
+    while (*words && strcmp(word, *words) != 0)
+        words++;
+    return *words;
+}
+
+/* What the error that was just heard says about the server. */
+static void heed(dlock_redis_conn *conn)
+{
+    static const char *const doubts[] = {"MOVED",      "CLUSTERDOWN", "READONLY", "LOADING",
+                                         "MASTERDOWN", "UNBLOCKED",   NULL};
+    static const char *const elsewhere[] = {"MOVED", "ASK", "UNBLOCKED", NULL};
+    if (is_among(said, doubts))
+        dlock_topology_doubt(conn->redis->topology);
+    if (strcmp(said, "READONLY") == 0 || (!conn->follows && is_among(said, elsewhere)))
+        conn->broken = true;
+}
+
 dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline, redisReply **ret)
 {
     redisReply *reply = NULL;
@@ -266,10 +285,7 @@ dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline
         dlock_redis_hear(reply->str);
         outcome = dlock_redis_classify(reply->str);
         note_answer(conn->redis, reply->str);
-        if (strcmp(said, "READONLY") == 0) { /* a demoted master */
-            conn->broken = true;
-            dlock_topology_doubt(conn->redis->topology);
-        }
+        heed(conn);
     }
     if (ret)
         *ret = reply;

@@ -20,6 +20,7 @@ struct dlock_redis_conn {
     redisContext *ctx;   /* non-blocking */
     tls_link *tls;       /* (borrowed from ctx) NULL = none */
     bool broken;
+    bool follows;                  /* whoever uses it repeats calls where a redirection says */
     char run_id[RUN_ID_LEN];       /* of the server; "" = not asked as yet */
     unsigned round;                /* of admission, in which `admit` was asked about it last */
     struct dlock_redis_conn *next; /* in the pool's list of idle ones */

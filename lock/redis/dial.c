@@ -169,8 +169,11 @@ int dlock_redis_route(dlock_redis *redis, const char *key, size_t key_len, dlock
     int server = dlock_topology_await(redis->topology, key, key_len, deadline);
     if (server != NO_SERVER)
         return server;
+    char why[ERROR_LEN];
+    dlock_topology_complaint(redis->topology, why, sizeof(why));
+    dlock_redis_note(redis, "%s", why[0] ? why : "no server of this key is known at present");
     dlock_redis_hear(NULL);
-    dlock_redis_note(redis, "no server is known at present that serves this key");
+    hear_again(redis);
     dlock_topology_doubt(redis->topology);
     return NO_SERVER;
 }

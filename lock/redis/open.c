@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "redis/cluster.h"
 #include "redis/conn.h"
 #include "redis/pool.h"
 
@@ -14,12 +15,17 @@ static bool prepare_tls(const address *url, tls_trust **ret, char *err, size_t e
     return *ret || !url->tls;
 }
 
-static bool is_one_server(const address *url, char *err, size_t err_len)
+static const finder *const finders[] = {
+    [ADDRESS_ONE] = NULL,
+    [ADDRESS_SENTINEL] = NULL,
+    [ADDRESS_CLUSTER] = &dlock_cluster,
+};
+
+static bool can_find(const address *url, char *err, size_t err_len)
 {
-    if (url->kind == ADDRESS_ONE)
+    if (url->kind != ADDRESS_SENTINEL)
         return true;
-    snprintf(err, err_len, "bad Redis address: %s is not served by this version",
-             url->kind == ADDRESS_SENTINEL ? "redis+sentinel://" : "redis+cluster://");
+    snprintf(err, err_len, "bad Redis address: redis+sentinel:// is not served by this version");
     return false;
 }
 
@@ -29,9 +35,9 @@ static topology *find_servers(const char *text, char *err, size_t err_len)
     address url;
     tls_trust *tls;
     topology *t = NULL;
-    if (dlock_address_parse(text, &url, err, err_len) == 0 && is_one_server(&url, err, err_len) &&
+    if (dlock_address_parse(text, &url, err, err_len) == 0 && can_find(&url, err, err_len) &&
         prepare_tls(&url, &tls, err, err_len)) {
-        t = dlock_topology_new(&url, tls, NULL);
+        t = dlock_topology_new(&url, tls, finders[url.kind]);
         if (!t) {
             dlock_tls_trust_free(tls);
             snprintf(err, err_len, "out of memory");

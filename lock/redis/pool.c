@@ -128,7 +128,9 @@ dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, int server, dlock_time
         give_place_back(redis, server);
     }
     dlock_redis_outcome outcome = dlock_redis_dial_server(redis, server, deadline, ret);
-    if (outcome != DLOCK_REDIS_OK)
+    if (outcome == DLOCK_REDIS_OK)
+        (*ret)->follows = true;
+    else
         give_place_back(redis, server);
     return outcome;
 }

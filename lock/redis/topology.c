@@ -26,8 +26,9 @@ struct topology {
     void *found;          /* the finder's state */
     atomic_int refs;
 
-    pthread_mutex_t lock; /* guards the servers' addresses, and version */
+    pthread_mutex_t lock; /* guards the servers' addresses, and complaint */
     pthread_cond_t changed;
+    char complaint[256];
     server servers[DLOCK_SERVERS_MAX];
     atomic_int count;
     _Atomic int16_t *slots; /* of a cluster */
@@ -216,7 +217,26 @@ bool dlock_topology_address(topology *t, int number, address_host *ret, unsigned
     return ret->port != 0;
 }
 
+void dlock_topology_complaint(topology *t, char *buf, size_t buf_len)
+{
+    pthread_mutex_lock(&t->lock);
+    snprintf(buf, buf_len, "%s", t->complaint);
+    pthread_mutex_unlock(&t->lock);
+}
+
 /* ---- what finders find ----------------------------------------------------------------------- */
+
+bool dlock_topology_stopped(const topology *t)
+{
+    return atomic_load(&t->stop);
+}
+
+void dlock_topology_complain(topology *t, const char *why)
+{
+    pthread_mutex_lock(&t->lock);
+    snprintf(t->complaint, sizeof(t->complaint), "%s", why);
+    pthread_mutex_unlock(&t->lock);
+}
 
 /* Under the lock. */
 static int number_of(topology *t, const char *host, int port)

@@ -62,6 +62,9 @@ unsigned dlock_topology_generation(const topology *t, int server);
  * primary. Has the finder look again, without waiting for it. */
 void dlock_topology_doubt(topology *t);
 
+/* Why the finder could not look last; empty if it could. Copied into buf. */
+void dlock_topology_complaint(topology *t, char *buf, size_t buf_len);
+
 /* ---- finders --------------------------------------------------------------------------------- */
 
 /* Where a refused call is to be repeated. */
@@ -82,10 +85,16 @@ struct finder {
     int (*news_fd)(const topology *t, void *state); /* readable: look at once; -1 = none */
     void (*stop)(void *state);
 
-    /* What an error reply of the server `from` says about where to ask instead. False: nothing.
-     * NULL: never does. From any thread. */
-    bool (*redirect)(topology *t, int from, const char *error, redirection *ret);
+    /* What an error reply of the server `from` says about where to ask instead. *io says how that
+     * was asked. False: nothing. NULL: never does. From any thread. */
+    bool (*redirect)(topology *t, int from, const char *error, redirection *io);
 };
+
+/* Whether a look is to end, since nobody needs its outcome any more. */
+bool dlock_topology_stopped(const topology *t);
+
+/* Keeps the sentence for dlock_topology_complaint(); "": none. */
+void dlock_topology_complain(topology *t, const char *why);
 
 /* The number of the server at this address; given now if it is new. NO_SERVER: there are too many.
  */
