@@ -49,7 +49,7 @@ static redisReply *ask(const char *command)
     assert_in_range(asked_count, 0, 63);
     snprintf(asked[asked_count], sizeof(asked[0]), "%.*s", (int)strcspn(command, " "), command);
     asked_count++;
-    redisReply *reply = redisCommand(fx_redis_ctx(fx.redis), command);
+    redisReply *reply = fx_redis_reply(fx.redis, command);
     assert_non_null(reply);
     return reply;
 }
@@ -60,8 +60,8 @@ static int setup(void **state)
     char acl[300], url[256];
     fx_dir_make(acl_dir, sizeof(acl_dir));
     write_acl(acl, sizeof(acl));
-    fx.redis = fx_redis_start((const char *const[]){"--aclfile", acl, "--appendonly", "yes",
-                                                    "--appendfsync", "always", NULL});
+    fx.redis = fx_redis_start_single((const char *const[]){"--aclfile", acl, "--appendonly", "yes",
+                                                           "--appendfsync", "always", NULL});
     freeReplyObject(ask("AUTH checker checker"));
     snprintf(url, sizeof(url), "redis://flashsale:%s@127.0.0.1:%d", SECRET,
              fx_redis_port(fx.redis));
@@ -163,10 +163,10 @@ static void meet_the_rare_cases(void)
     start_sale("fair", ",'wait_ms':60,'hold_ms':50,'lease_ms':100"); /* some give up */
     buy_in_a_crowd();
     redisReply *filled =
-        redisCommand(fx_redis_ctx(fx.redis), "EVAL %s 1 fs:{P0001}:%s:asked",
-                     "local t = redis.call('TIME') for i = 1, 10000 do "
-                     "redis.call('ZADD', KEYS[1], t[1] * 1000000 + t[2] - i, i) end",
-                     fx_current_sale("P0001"));
+        fx_redis_reply(fx.redis, "EVAL %s 1 fs:{P0001}:%s:asked",
+                       "local t = redis.call('TIME') for i = 1, 10000 do "
+                       "redis.call('ZADD', KEYS[1], t[1] * 1000000 + t[2] - i, i) end",
+                       fx_current_sale("P0001"));
     assert_int_not_equal(filled->type, REDIS_REPLY_ERROR);
     freeReplyObject(filled);
     look_around(); /* one more question than are noted */

@@ -29,6 +29,7 @@ static bool sells(void *at)
 static void a_dead_redis_is_said_at_once_and_forgotten_when_it_is_back(void **state)
 {
     (void)state;
+    fx_only_single("it kills Redis");
     for (int at = 0; at < FX_INSTANCES; at++)
         assert_true(sells(&at));
     fx_redis_kill(fx.redis);
@@ -73,6 +74,7 @@ static bool is_resolved(void *arg)
 static void what_was_sent_to_a_redis_that_stands_still_is_unknown(void **state)
 {
     (void)state;
+    fx_only_single("it stops Redis");
     int at = 1;
     assert_true(sells(&at)); /* so that there is a connection to send on */
     int orders = fx_stock("orders");

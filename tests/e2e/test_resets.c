@@ -25,6 +25,7 @@ static fx_proxy *proxy; /* between all instances and Redis */
 
 static int setup(void **state)
 {
+    fx.plan.one_server = true; /* a proxy is before it */
     fx_service_start(state);
     proxy = fx_proxy_start(fx_redis_tcp_url(fx.redis));
     for (int i = 0; i < FX_INSTANCES; i++)

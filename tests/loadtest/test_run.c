@@ -14,7 +14,7 @@ static fx_redis *redis;
 static int start_redis(void **unused)
 {
     (void)unused;
-    redis = fx_redis_start(NULL);
+    redis = fx_redis_start_single(NULL);
     return 0;
 }
 

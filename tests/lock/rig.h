@@ -43,14 +43,25 @@ static inline dlock_lock *rig_lock(dlock_client *client, const char *name, dlock
     return lock;
 }
 
-static inline int rig_setup(void **state)
+static inline int rig_begin(void **state, fx_redis *server)
 {
     static rig r;
-    r.server = fx_redis_start(NULL);
+    r.server = server;
     r.redis = rig_redis(fx_redis_url(r.server));
     r.client = rig_client(&(dlock_client_options){.redis = r.redis});
     *state = &r;
     return 0;
+}
+
+static inline int rig_setup(void **state)
+{
+    return rig_begin(state, fx_redis_start(NULL));
+}
+
+/* On one server, whatever FX_REDIS says: for a program with proxies before it. */
+static inline int rig_setup_single(void **state)
+{
+    return rig_begin(state, fx_redis_start_single(NULL));
 }
 
 static inline int rig_teardown(void **state)
@@ -65,7 +76,7 @@ static inline int rig_teardown(void **state)
 /* One command on the fixture's own connection; its reply as an integer, or its text's length. */
 static inline long long rig_ask(rig *r, const char *command, const char *key)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(r->server), command, key);
+    redisReply *reply = fx_redis_reply(r->server, command, key);
     assert_non_null(reply);
     long long n = reply->type == REDIS_REPLY_INTEGER ? reply->integer : (long long)reply->len;
     freeReplyObject(reply);

@@ -10,7 +10,7 @@ static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR};
 /* Every key of the server has an end. */
 static void check_ends(rig *r, const char *what)
 {
-    redisReply *keys = redisCommand(fx_redis_ctx(r->server), "KEYS *");
+    redisReply *keys = fx_redis_reply(r->server, "KEYS *");
     assert_non_null(keys);
     for (size_t i = 0; i < keys->elements; i++)
         if (rig_ask(r, "PTTL %s", keys->element[i]->str) == -1)
@@ -21,9 +21,9 @@ static void check_ends(rig *r, const char *what)
 static void a_user_who_may_not_set_an_end_leaves_no_key(void **state)
 {
     rig *r = *state;
-    char url[128];
+    char url[512];
     fx_redis_do(r->server, "ACL SETUSER some on >secret ~* &* +@all -pexpire -del");
-    snprintf(url, sizeof(url), "redis://some:secret@127.0.0.1:%d", fx_redis_port(r->server));
+    fx_redis_url_as(r->server, "some:secret", url, sizeof(url));
     dlock_redis *redis = rig_redis(url);
     dlock_client *client = rig_client(&(dlock_client_options){.redis = redis});
     for (size_t i = 0; i < KINDS; i++) {

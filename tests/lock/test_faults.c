@@ -45,7 +45,7 @@ struct fault {
 
 static void ask(struct ground *ground, const char *command)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(ground->redis), command);
+    redisReply *reply = fx_redis_reply(ground->redis, command);
     if (!reply || reply->type == REDIS_REPLY_ERROR)
         fail_msg("%s: %s", command, reply ? reply->str : "no reply");
     freeReplyObject(reply);
@@ -277,7 +277,7 @@ static int judge(struct ground *ground, const struct fault *fault, int lease_ms)
 static bool try_once(const struct fault *fault, struct ground *ground)
 {
     int lease_ms = fault->lease_ms ? fault->lease_ms : LEASE_MS;
-    ground->redis = fx_redis_start(NULL);
+    ground->redis = fx_redis_start_single(NULL);
     ground->proxy = fx_proxy_start(fx_redis_tcp_url(ground->redis));
     campaign_begin(&ground->campaign);
     for (int i = 0; i < LOADS; i++)

@@ -290,7 +290,7 @@ static void costs_two_round_trips(void **state)
                 if (with_guard)
                     assert_int_equal(sell(hold, guard, true, NULL), DLOCK_OK);
                 assert_int_equal(dlock_release(hold), DLOCK_OK);
-                redisReply *info = redisCommand(fx_redis_ctx(r->server), "INFO commandstats");
+                redisReply *info = fx_redis_reply(r->server, "INFO commandstats");
                 const char *found = strstr(info->str, "cmdstat_evalsha:calls=");
                 calls = found ? strtoll(strchr(found, '=') + 1, NULL, 10) : 0;
                 assert_true(round == 0 || !strstr(info->str, "cmdstat_eval:"));

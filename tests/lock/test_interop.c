@@ -44,7 +44,7 @@ static void both_exclude_each_other(void **state)
         print_message("python3-redis is not installed\n");
         skip();
     }
-    fx_redis *redis = fx_redis_start(NULL);
+    fx_redis *redis = fx_redis_start_single(NULL);
     fx_process *python[FOREIGNERS];
     campaign c;
     campaign_begin(&c);
@@ -102,7 +102,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_exclude_each_other),
-        cmocka_unit_test_setup_teardown(a_foreign_lock_is_seen_and_respected, rig_setup,
+        cmocka_unit_test_setup_teardown(a_foreign_lock_is_seen_and_respected, rig_setup_single,
                                         rig_teardown),
     };
     return cmocka_run_group_tests_name("interop", tests, NULL, NULL);

@@ -32,7 +32,7 @@ static int setup(void **state)
     r->server = fx_redis_start(NULL);
     r->redis = rig_redis(fx_redis_url(r->server));
     for (int i = 0; i < 3; i++) {
-        quorum_servers[i] = fx_redis_start(NULL);
+        quorum_servers[i] = fx_redis_start_single(NULL);
         quorum[i] = rig_redis(fx_redis_url(quorum_servers[i]));
     }
     r->client =

@@ -35,14 +35,14 @@ static int planted, caught;
 static void delete_lock(struct ground *ground)
 {
     campaign_note(EVENT_VOID_INVOKE, "planted");
-    freeReplyObject(redisCommand(fx_redis_ctx(ground->redis), "DEL planted"));
+    freeReplyObject(fx_redis_reply(ground->redis, "DEL planted"));
     campaign_note(EVENT_VOID_OK, "planted");
 }
 
 /* What a grant does that is lost at once. */
 static void raise_fence(struct ground *ground)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(ground->redis), "INCRBY {planted}:fence 1000");
+    redisReply *reply = fx_redis_reply(ground->redis, "INCRBY {planted}:fence 1000");
     assert_non_null(reply);
     hist_write(&(hist_event){
         .kind = EVENT_FENCE_SET, .lock = "planted", .fence = (uint64_t)reply->integer});
@@ -167,7 +167,7 @@ static void catch_defect(struct ground *ground, const struct defect *defect, con
 static void is_caught(void **state)
 {
     const struct defect *defect = *state;
-    struct ground ground = {.redis = fx_redis_start(NULL)};
+    struct ground ground = {.redis = fx_redis_start_single(NULL)};
     char dir[72], path[64], program[160];
     ground.proxy = fx_proxy_start(fx_redis_url(ground.redis));
     withstand(&ground, defect);

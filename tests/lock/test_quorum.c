@@ -20,7 +20,7 @@ static int setup(void **state)
     (void)state;
     char err[256];
     for (int i = 0; i < SERVERS; i++) {
-        servers[i] = fx_redis_start(NULL);
+        servers[i] = fx_redis_start_single(NULL);
         dlock_redis_options o = {.url = fx_redis_url(servers[i]), .name = "test"};
         if (dlock_redis_open(&o, &quorum[i], err, sizeof(err)) != 0)
             return -1;

@@ -97,6 +97,7 @@ static void addresses_are_checked(void **state)
 /* Through a Unix socket as through TCP: the user must have the password, and the rights. */
 static void a_unix_address_has_user_and_password(void **state)
 {
+    fx_only_single("it is about one address");
     static const struct {
         const char *user, *query, *who;
     } cases[] = {
@@ -148,6 +149,7 @@ static void an_idle_connection_that_died_is_not_used(void **state)
 
 static void a_stopped_server_is_unknown_and_in_time(void **state)
 {
+    fx_only_single("it stops Redis");
     rig *r = *state;
     assert_int_equal(run_echo(r->redis, 2000), DLOCK_REDIS_OK);
     fx_redis_signal(r->server, SIGSTOP);
@@ -165,6 +167,7 @@ static bool answers(void *redis)
 
 static void a_dead_server_is_not_sent_then_back(void **state)
 {
+    fx_only_single("it kills Redis");
     rig *r = *state;
     fx_redis_kill(r->server);
     for (int i = 0; i < 5; i++)
@@ -197,7 +200,7 @@ static void callers_beyond_the_pool_queue(void **state)
         pthread_join(threads[i], &failed);
         assert_null(failed);
     }
-    redisReply *list = redisCommand(fx_redis_ctx(r->server), "CLIENT LIST");
+    redisReply *list = fx_redis_reply(r->server, "CLIENT LIST");
     int named = 0;
     for (const char *at = list->str; (at = strstr(at, "name=small")); at++)
         named++;
@@ -209,8 +212,8 @@ static void callers_beyond_the_pool_queue(void **state)
 static void a_wrong_password_is_an_error_without_it(void **state)
 {
     rig *r = *state;
-    char url[128], text[256];
-    snprintf(url, sizeof(url), "redis://nobody:secret@127.0.0.1:%d", fx_redis_port(r->server));
+    char url[512], text[256];
+    fx_redis_url_as(r->server, "nobody:secret", url, sizeof(url));
     dlock_redis *redis = rig_redis(url);
     assert_int_equal(run_echo(redis, 10000), DLOCK_REDIS_NOT_SENT);
     dlock_redis_last_error(redis, text, sizeof(text));
@@ -224,7 +227,7 @@ static void a_server_without_auth_does_not_spill_the_password(void **state)
 {
     (void)state;
     const char *args[] = {"--rename-command", "AUTH", "", NULL};
-    fx_redis *server = fx_redis_start(args);
+    fx_redis *server = fx_redis_start_single(args);
     char url[128], text[256];
     snprintf(url, sizeof(url), "redis://:secret@127.0.0.1:%d", fx_redis_port(server));
     dlock_redis *redis = rig_redis(url);
@@ -260,13 +263,14 @@ static void a_demoted_master_is_left(void **state)
 /* Nine days times nine are no int any more. */
 static void replicas_are_waited_for_until_far_deadlines(void **state)
 {
+    fx_only_single("it gives the server a replica");
     rig *r = *state;
     char port[16];
     snprintf(port, sizeof(port), "%d", fx_redis_port(r->server));
     const char *const args[] = {"--replicaof", "127.0.0.1", port, NULL};
     static dlock_script set =
         DLOCK_SCRIPT("set", "#!lua\nreturn redis.call('SET', KEYS[1], ARGV[1])");
-    fx_redis *replica = fx_redis_start(args);
+    fx_redis *replica = fx_redis_start_single(args);
     dlock_args words;
     redisReply *reply = NULL;
     dlock_args_init(&words);
@@ -315,6 +319,7 @@ static bool meets_another_run(void *arg)
 /* A server that comes back may have forgotten: nothing is sent to it before it is let in. */
 static void another_run_of_the_server_is_not_used_before_it_is_admitted(void **state)
 {
+    fx_only_single("it kills Redis");
     rig *r = *state;
     char err[256];
     dlock_redis *redis;
@@ -336,7 +341,7 @@ static void another_run_of_the_server_is_not_used_before_it_is_admitted(void **s
         assert_int_equal(run_echo(redis, 100), DLOCK_REDIS_NOT_SENT);
         assert_string_equal(dlock_redis_said(), DLOCK_NOT_ADMITTED); /* held back or not */
     }
-    redisReply *stats = redisCommand(fx_redis_ctx(r->server), "INFO commandstats");
+    redisReply *stats = fx_redis_reply(r->server, "INFO commandstats");
     assert_null(strstr(stats->str, "cmdstat_eval")); /* nor was one byte of it sent */
     freeReplyObject(stats);
 
@@ -391,7 +396,7 @@ static void a_run_that_is_no_longer_admitted_is_sent_nothing(void **state)
     assert_int_equal(dlock_redis_read(asking, dlock_in_ms(2000), &reply), DLOCK_REDIS_UNKNOWN);
     assert_null(reply);
     assert_int_equal(run_echo(redis, 300), DLOCK_REDIS_NOT_SENT);
-    redisReply *stats = redisCommand(fx_redis_ctx(r->server), "INFO commandstats");
+    redisReply *stats = fx_redis_reply(r->server, "INFO commandstats");
     assert_null(strstr(stats->str, "cmdstat_eval"));
     assert_null(strstr(stats->str, "cmdstat_ping"));
     freeReplyObject(stats);

@@ -126,10 +126,10 @@ static bool is_in_line(void *arg)
 
 static void owner_of(rig *r, const char *name, char *ret, size_t len)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(r->server), "GET %s", name);
+    redisReply *reply = fx_redis_reply(r->server, "GET %s", name);
     if (reply && reply->type == REDIS_REPLY_ERROR) { /* a hash */
         freeReplyObject(reply);
-        reply = redisCommand(fx_redis_ctx(r->server), "HKEYS %s", name);
+        reply = fx_redis_reply(r->server, "HKEYS %s", name);
     }
     assert_non_null(reply);
     const redisReply *owner = reply->elements == 1 ? reply->element[0] : reply;
@@ -400,5 +400,5 @@ int main(void)
     };
     if (getenv("TWO_HOLDERS_ONLY"))
         cmocka_set_test_filter(getenv("TWO_HOLDERS_ONLY"));
-    return cmocka_run_group_tests_name("two holders", tests, rig_setup, rig_teardown);
+    return cmocka_run_group_tests_name("two holders", tests, rig_setup_single, rig_teardown);
 }

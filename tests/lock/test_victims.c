@@ -221,7 +221,7 @@ static void dead_waiters_cost_one_claim_window_in_all(void **state)
 
 static int64_t commands_so_far(rig *r)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(r->server), "INFO stats");
+    redisReply *reply = fx_redis_reply(r->server, "INFO stats");
     assert_non_null(reply);
     const char *found = strstr(reply->str, "total_commands_processed:");
     const char *errors = strstr(reply->str, "total_error_replies:");
@@ -269,7 +269,7 @@ static void a_broken_server_is_not_flooded(void **state)
     (void)state;
     enum { LOOK_MS = 400, CONNECTION_MS = 4 };
     static const char *const names[] = {"string", "hash", "fair"};
-    fx_redis *server = fx_redis_start(NULL);
+    fx_redis *server = fx_redis_start_single(NULL);
     for (int k = 0; k < 3; k++) {
         fx_proxy *proxy = fx_proxy_start(fx_redis_tcp_url(server));
         dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
@@ -313,7 +313,7 @@ static void a_quorum_bears_the_loss_of_one_server(void **state)
     campaign c;
     campaign_begin(&c);
     for (int i = 0; i < SERVERS; i++) {
-        servers[i] = fx_redis_start(NULL);
+        servers[i] = fx_redis_start_single(NULL);
         args[argc++] = "--redis";
         args[argc++] = fx_redis_url(servers[i]);
     }

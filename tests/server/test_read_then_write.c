@@ -16,6 +16,7 @@ static fx_server *far; /* behind the proxy */
 static int setup(void **state)
 {
     fx.plan = (fx_plan){.instances = 1};
+    fx.plan.one_server = true; /* a proxy is before it */
     fx_service_start(state);
     proxy = fx_proxy_start(fx_redis_url(fx.redis));
     far = fx_server_start(fx_proxy_url(proxy), NULL);

@@ -289,6 +289,7 @@ static void what_is_gone_is_replaced(const shop *each)
 static void an_emptied_redis_sells_nothing(void **state)
 {
     (void)state;
+    fx_only_single("it cuts the append-only file");
     forget("emptied", empty_it);
     assert_true(fx_wait_until(is_admitted, NULL, WAIT_MS));
     for (int i = 0; i < shop_count; i++)
@@ -299,6 +300,7 @@ static void an_emptied_redis_sells_nothing(void **state)
 static void what_is_lost_is_not_called_damaged(void **state)
 {
     (void)state;
+    fx_only_single("it cuts the append-only file");
     char sale[64], replaces[96] = "";
     for (int i = 0; i < 6; i++) {
         fx_start_sale(fx.server[0], "moment", "'stock':9,'strategy':'combined'%s", replaces);
@@ -314,6 +316,7 @@ static void what_is_lost_is_not_called_damaged(void **state)
 static void without_its_pointer_a_sale_is_not_started_afresh(void **state)
 {
     (void)state;
+    fx_only_single("it cuts the append-only file");
     forget("pointer", lose_the_pointers);
 }
 
@@ -326,6 +329,7 @@ static bool is_evicted(void *arg)
 static void an_evicting_redis_sells_no_more_than_there_was(void **state)
 {
     (void)state;
+    fx_only_single("it cuts the append-only file");
     open_shops("evicted");
     wait_until_sold(BEFORE);
     fx_redis_do(fx.redis, "CONFIG SET maxmemory-policy allkeys-lru");
@@ -409,6 +413,7 @@ static void start_another(shop *each)
 static void a_redis_that_is_older_sells_nothing_until_the_admin_says_so(void **state)
 {
     (void)state;
+    fx_only_single("it cuts the append-only file");
     char path[512];
     long len;
     open_shops("older");
@@ -435,6 +440,7 @@ static void a_redis_that_is_older_sells_nothing_until_the_admin_says_so(void **s
 static void a_redis_that_has_kept_all_sells_on(void **state)
 {
     (void)state;
+    fx_only_single("it cuts the append-only file");
     open_shops("kept");
     wait_until_sold(BEFORE);
     fx_redis_restart(fx.redis);

@@ -120,7 +120,7 @@ static bool is_done(void *arg)
 static bool no_lock_is_held(void *arg)
 {
     (void)arg;
-    redisReply *keys = redisCommand(fx_redis_ctx(fx.redis), "KEYS *:lock");
+    redisReply *keys = fx_redis_reply(fx.redis, "KEYS *:lock");
     assert_non_null(keys);
     size_t held = keys->elements;
     freeReplyObject(keys);

@@ -76,8 +76,11 @@ void fx_redis_signal(fx_redis *redis, int signo); /* * SIGSTOP, SIGCONT */
 
 const char *fx_redis_url(const fx_redis *redis);     /* "unix:///.../redis.sock"; the topology's */
 const char *fx_redis_tcp_url(const fx_redis *redis); /* * "redis://127.0.0.1:PORT" */
-int fx_redis_port(const fx_redis *redis);            /* * */
-const char *fx_redis_dir(const fx_redis *redis);     /* * */
+
+/* The URL (by TCP) with "user:password", in buf; returns buf. */
+char *fx_redis_url_as(const fx_redis *redis, const char *credentials, char *buf, size_t len);
+int fx_redis_port(const fx_redis *redis);        /* * */
+const char *fx_redis_dir(const fx_redis *redis); /* * */
 
 /* A plain connection for checks (owned by the fixture), with a limit of 5 s for each command. It
  * is renewed after a restart or an error, so ask for it again rather than keep it. In a topology
@@ -88,6 +91,7 @@ redisContext *fx_redis_ctx(fx_redis *redis);
  * where that is). The answer, which may be an error; free it with freeReplyObject(). The test
  * fails when there is none. */
 redisReply *fx_redis_reply(fx_redis *redis, const char *command, ...);
+redisReply *fx_redis_vreply(fx_redis *redis, const char *command, va_list args);
 
 /* Likewise, and fails the test when Redis answers an error.
  *   _do      is not interested in the answer

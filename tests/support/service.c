@@ -13,7 +13,8 @@ fx_service fx;
 int fx_service_start(void **state)
 {
     (void)state;
-    fx.redis = fx_redis_start(fx.plan.redis_args);
+    fx.redis = fx.plan.one_server ? fx_redis_start_single(fx.plan.redis_args)
+                                  : fx_redis_start(fx.plan.redis_args);
     for (int i = 0; i < fx.plan.instances; i++)
         fx.server[i] = fx_server_start(fx_redis_url(fx.redis), fx.plan.args);
     return 0;

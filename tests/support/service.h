@@ -34,6 +34,7 @@ enum { FX_INSTANCES = 3 };
 
 typedef struct fx_plan {
     int instances;                 /* 0 = only the Redis */
+    bool one_server;               /* on one server, whatever FX_REDIS says */
     const char *const *args;       /* of each instance, ending with NULL; NULL = none */
     const char *const *redis_args; /* likewise */
 } fx_plan;

@@ -17,7 +17,7 @@ static bool exists(const char *path)
 
 static void assert_command(fx_redis *redis, const char *command, const char *expected)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(redis), command);
+    redisReply *reply = fx_redis_reply(redis, command);
     assert_non_null(reply);
     assert_string_equal(reply->str ? reply->str : "(nil)", expected);
     freeReplyObject(reply);
@@ -27,7 +27,7 @@ static void redis_answers_on_both_addresses_and_leaves_nothing(void **state)
 {
     (void)state;
     char dir[256];
-    fx_redis *redis = fx_redis_start(NULL);
+    fx_redis *redis = fx_redis_start_single(NULL);
     snprintf(dir, sizeof(dir), "%s", fx_redis_dir(redis));
     assert_command(redis, "PING", "PONG");
 
@@ -43,7 +43,7 @@ static void redis_answers_on_both_addresses_and_leaves_nothing(void **state)
 static void two_redis_servers_are_strangers(void **state)
 {
     (void)state;
-    fx_redis *a = fx_redis_start(NULL), *b = fx_redis_start(NULL);
+    fx_redis *a = fx_redis_start_single(NULL), *b = fx_redis_start_single(NULL);
     assert_int_not_equal(fx_redis_port(a), fx_redis_port(b));
     assert_command(a, "SET k a", "OK");
     assert_command(b, "GET k", "(nil)");
@@ -54,7 +54,7 @@ static void two_redis_servers_are_strangers(void **state)
 static void restart_keeps_the_address_and_what_was_persisted(void **state)
 {
     (void)state;
-    fx_redis *redis = fx_redis_start(
+    fx_redis *redis = fx_redis_start_single(
         (const char *const[]){"--appendonly", "yes", "--appendfsync", "always", NULL});
     int port = fx_redis_port(redis);
     assert_command(redis, "SET k v", "OK");

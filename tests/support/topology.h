@@ -71,11 +71,11 @@ redisContext *fx_topology_ctx(fx_topology *t, int member);
 redisReply *fx_topology_ask(fx_topology *t, int member, const char *command, ...);
 
 /* Likewise, to where the command belongs: by its key (the first; of a script the first of KEYS) to
- * that key's primary, else
- *   - KEYS, DBSIZE: to all primaries, the lists joined, the numbers added up;
- *   - FLUSHALL, SCRIPT: to all primaries, the last answer, or the first error;
- *   - CONFIG, ACL: to all that run but sentinels, likewise;
- *   - others: to the primary, in a cluster the first.
+ * that key's primary (waiting for a new one during a failover), else
+ *   - KEYS, DBSIZE, FLUSHALL, SCRIPT, INFO, CLIENT, SAVE: to all primaries;
+ *   - CONFIG, ACL: to all members that run but sentinels;
+ *   - others without a key: to the primary, in a cluster the first.
+ * Of several answers numbers are added up, lists and texts joined; an error comes before them.
  * It fails the test when no primary answers. */
 redisReply *fx_topology_command(fx_topology *t, const char *command, va_list args);
 

@@ -70,7 +70,7 @@ static void expect_no_reply(redisContext *client, const char *command)
 /* What the server itself has, asked past the proxy. */
 static int64_t value_of(struct ground *ground, const char *key)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(ground->redis), "GET %s", key);
+    redisReply *reply = fx_redis_reply(ground->redis, "GET %s", key);
     assert_non_null(reply);
     int64_t value = reply->str ? strtoll(reply->str, NULL, 10) : 0;
     freeReplyObject(reply);
@@ -101,7 +101,7 @@ static void await_value(struct ground *ground, const char *key, int64_t value)
 static int setup_redis(void **state)
 {
     struct ground *ground = calloc(1, sizeof(*ground));
-    ground->redis = fx_redis_start(NULL);
+    ground->redis = fx_redis_start_single(NULL);
     *state = ground;
     return 0;
 }
@@ -117,7 +117,7 @@ static int teardown_redis(void **state)
 static int setup_tcp(void **state)
 {
     struct ground *ground = *state;
-    freeReplyObject(redisCommand(fx_redis_ctx(ground->redis), "FLUSHALL"));
+    freeReplyObject(fx_redis_reply(ground->redis, "FLUSHALL"));
     ground->proxy = fx_proxy_start(fx_redis_tcp_url(ground->redis));
     ground->client = NULL;
     client_anew(ground, 5000);
@@ -302,7 +302,7 @@ static void truncated_reply_ends_the_connection(void **state)
 {
     struct ground *ground = *state;
     fx_proxy_say(ground->proxy, "truncate 5 match GET");
-    freeReplyObject(redisCommand(fx_redis_ctx(ground->redis), "SET key 0123456789"));
+    freeReplyObject(fx_redis_reply(ground->redis, "SET key 0123456789"));
     expect_no_reply(ground->client, "GET key");
     assert_int_equal(fx_proxy_count(ground->proxy, "truncated"), 1);
 }

@@ -38,7 +38,7 @@ __attribute__((format(printf, 1, 2))) static long long ask(const char *format, .
 {
     va_list ap;
     va_start(ap, format);
-    redisReply *reply = redisvCommand(fx_redis_ctx(redis), format, ap);
+    redisReply *reply = fx_redis_vreply(redis, format, ap);
     va_end(ap);
     assert_non_null(reply);
     assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
@@ -110,7 +110,7 @@ static void run_owner_is_what_stands_in_redis(void **state)
     char owner[256];
     fx_process *process = start("run n -- sh -c 'echo $DLOCK_OWNER; exec sleep 60'");
     assert_true(fx_process_first_line(process, owner, sizeof(owner), SOON_MS));
-    redisReply *reply = redisCommand(fx_redis_ctx(redis), "GET n");
+    redisReply *reply = fx_redis_reply(redis, "GET n");
     assert_string_equal(reply->str, owner);
     freeReplyObject(reply);
     fx_process_signal(process, SIGTERM);
@@ -255,6 +255,7 @@ static bool has_complained(void *process)
 static void run_waits_for_a_redis_that_is_not_there_yet(void **state)
 {
     (void)state;
+    fx_only_single("it kills Redis");
     fx_redis_kill(redis);
     fx_process *process = start("run --wait 60 n -- echo here");
     fx_process *ended = start("run --wait 60 n -- true");
@@ -340,6 +341,7 @@ static void run_kills_a_command_that_does_not_heed_sigterm(void **state)
 static void run_notices_the_loss_when_redis_does_not_answer(void **state)
 {
     (void)state;
+    fx_only_single("it stops Redis");
     fx_process *process = start_running("run --lease-ms 900 n -- sh -c 'echo; exec sleep 60'");
     fx_redis_signal(redis, SIGSTOP);
     int code = fx_process_wait(process, SOON_MS);
@@ -361,7 +363,7 @@ static void run_passes_signals_on(void **state)
 
 static bool somebody_asked(void *before)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(redis), "INFO clients");
+    redisReply *reply = fx_redis_reply(redis, "INFO clients");
     long clients =
         strtol(strstr(reply->str, "connected_clients:") + strlen("connected_clients:"), NULL, 10);
     freeReplyObject(reply);

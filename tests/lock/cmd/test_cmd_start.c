@@ -92,7 +92,7 @@ static void the_command_inherits_what_becomes_of_sigpipe(void **state)
 static bool a_waiter_asked(void *unused)
 {
     (void)unused;
-    redisReply *reply = redisCommand(fx_redis_ctx(redis), "INFO clients");
+    redisReply *reply = fx_redis_reply(redis, "INFO clients");
     bool yes = !strstr(reply->str, "connected_clients:1\r");
     freeReplyObject(reply);
     return yes;
@@ -142,10 +142,9 @@ static void nothing_runs_where_processes_can_not_be_seen(void **state)
 static void a_refusal_of_redis_is_not_waited_out(void **state)
 {
     (void)state;
-    char line[256];
-    snprintf(line, sizeof(line),
-             "exec $DLOCK run --wait 600 --redis redis://who:wrong@127.0.0.1:%d n -- true",
-             fx_redis_port(redis));
+    char line[640], url[512];
+    snprintf(line, sizeof(line), "exec $DLOCK run --wait 600 --redis %s n -- true",
+             fx_redis_url_as(redis, "who:wrong", url, sizeof(url)));
     fx_process *process = start(line);
     assert_int_equal(fx_process_wait(process, SOON_MS), 69);
     assert_non_null(strstr(fx_process_stderr(process), "WRONGPASS"));

@@ -100,8 +100,9 @@ static void lead_to(const char *link, const fx_redis *redis)
 static void a_stopped_master_that_comes_back_is_sent_nothing(void **state)
 {
     (void)state;
+    fx_only_single("it stops Redis");
     char dir[256], link[300], url[320], sale[64];
-    fx_redis *next = fx_redis_start(NULL);
+    fx_redis *next = fx_redis_start_single(NULL);
     fx_dir_make(dir, sizeof(dir));
     snprintf(link, sizeof(link), "%s/redis.sock", dir);
     snprintf(url, sizeof(url), "unix://%s", link);
@@ -151,7 +152,7 @@ static void the_time_to_object_begins_when_the_data_is_there(void **state)
 {
     (void)state;
     pthread_t watcher;
-    fx_redis *slow = fx_redis_start(
+    fx_redis *slow = fx_redis_start_single(
         FX_ARGS("--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"));
     fx_redis_do(slow, "EVAL %s 0", "for i = 1, 3000 do redis.call('SET', 'k' .. i, i) end");
     fx_redis_do(slow, "SAVE");
@@ -175,7 +176,7 @@ static void the_time_to_object_begins_when_the_data_is_there(void **state)
 static void nobody_sells_while_an_instance_compares(void **state)
 {
     (void)state;
-    fx_redis *redis = fx_redis_start(NULL);
+    fx_redis *redis = fx_redis_start_single(NULL);
     fx_proxy *proxy = fx_proxy_start(fx_redis_url(redis));
     fx_server *knows = fx_server_start(fx_proxy_url(proxy), FX_ARGS(FX_P0001));
     fx_expect(knows, 201, "POST /buy?item=P0001&user=before");

@@ -26,7 +26,7 @@ static const char *buy(int at, const char *request, const char *sale, int status
 
 static int sold_in(const char *sale)
 {
-    redisReply *keys = redisCommand(fx_redis_ctx(fx.redis), "KEYS fs:*:%s:ledger", sale);
+    redisReply *keys = fx_redis_reply(fx.redis, "KEYS fs:*:%s:ledger", sale);
     assert_non_null(keys);
     int sold = 0;
     for (size_t i = 0; i < keys->elements; i++)

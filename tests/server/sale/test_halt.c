@@ -83,6 +83,7 @@ static void restore_and_expect_halt(const char *item)
 static void every_rollback_to_one_snapshot_is_noticed(void **state)
 {
     (void)state;
+    fx_only_single("it restarts Redis");
     fx_start_sale(fx.server[0], "again", "'stock':100000");
     buy("again", FX_INSTANCES);
     fx_redis_do(fx.redis, "SAVE");
@@ -99,6 +100,7 @@ static void every_rollback_to_one_snapshot_is_noticed(void **state)
 static void a_damaged_key_of_one_item_keeps_no_other_out(void **state)
 {
     (void)state;
+    fx_only_single("it restarts Redis");
     fx_start_sale(fx.server[0], "whole", "'stock':100000");
     fx_start_sale(fx.server[0], "broken", "'stock':100000");
     buy("whole", FX_INSTANCES);
@@ -181,8 +183,7 @@ static void what_an_older_sale_leaves_behind_expires(void **state)
     snprintf(halted, sizeof(halted), "%s rolled_back 3 2 a 1", older);
     const char *const pointers[] = {older, halted};
     for (int i = 0; i < 2; i++) {
-        redisReply *reply =
-            redisCommand(fx_redis_ctx(fx.redis), "SET fs:{still}:sale %s", pointers[i]);
+        redisReply *reply = fx_redis_reply(fx.redis, "SET fs:{still}:sale %s", pointers[i]);
         freeReplyObject(reply);
         fx_redis_do(fx.redis, "SET fs:{still}:%s:stock 5", older);
         assert_true(try_to_halt(pointers[i], 0, -1));

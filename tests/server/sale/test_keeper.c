@@ -270,7 +270,7 @@ static void a_forgotten_sale_is_not_ready_where_nobody_has_sold_it(void **state)
     (void)state;
     static const char buy[] = "POST /buy?item=F1&user=u1";
     char sale[64];
-    fx_redis *redis = fx_redis_start(NULL);
+    fx_redis *redis = fx_redis_start_single(NULL);
     fx_server *witness = fx_server_start(fx_redis_url(redis), NULL);
     snprintf(sale, sizeof(sale), "%s", fx_start_sale(witness, "F1", "'stock':50"));
     fx_expect(witness, 201, buy);
@@ -333,7 +333,8 @@ static int buy_until_sold(fx_server *server)
 static void a_server_that_is_compared_first_is_not_called_silent(void **state)
 {
     (void)state;
-    fx_redis *redis = fx_redis_start(FX_ARGS("--appendonly", "yes", "--appendfsync", "always"));
+    fx_redis *redis =
+        fx_redis_start_single(FX_ARGS("--appendonly", "yes", "--appendfsync", "always"));
     fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
     fx_start_sale(server, "N1", "'stock':100000,'strategy':'atomic'");
     int declined = 0;
@@ -349,9 +350,9 @@ static void a_server_that_is_compared_first_is_not_called_silent(void **state)
 static void a_wrong_password_is_said(void **state)
 {
     (void)state;
-    char url[128], program[512], listen[64];
+    char url[512], program[512], listen[64];
     snprintf(listen, sizeof(listen), "127.0.0.1:%d", fx_free_port());
-    snprintf(url, sizeof(url), "redis://somebody:wrong@127.0.0.1:%d", fx_redis_port(fx.redis));
+    fx_redis_url_as(fx.redis, "somebody:wrong", url, sizeof(url));
     fx_process *process =
         fx_spawn(FX_ARGS(fx_build_path("flashsale", program, sizeof(program)), "--listen", listen,
                          "--redis", url, "--item", "W1", "--stock", "1"),
@@ -372,6 +373,7 @@ static void a_wrong_password_is_said(void **state)
 static void silence_is_said_soon(void **state)
 {
     (void)state;
+    fx_only_single("it stops Redis");
     fx_redis_signal(fx.redis, SIGSTOP);
     await(fx.server[0], "GET /readyz", 503, "\"redis\":\"no_answer\"");
     has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=silent&user=u1"),

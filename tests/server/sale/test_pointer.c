@@ -24,7 +24,7 @@ static void has(const char *body, const char *part)
 /* An argument of its own: some are empty, or have blanks. */
 static void set(const char *key, const char *value)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(fx.redis), "SET %s %s", key, value);
+    redisReply *reply = fx_redis_reply(fx.redis, "SET %s %s", key, value);
     assert_non_null(reply);
     assert_int_equal(reply->type, REDIS_REPLY_STATUS);
     freeReplyObject(reply);
@@ -70,7 +70,7 @@ static void an_emptied_segment_is_not_started_again(void **state)
 {
     (void)state;
     sell_and_go("E1", 31);
-    redisReply *keys = redisCommand(fx_redis_ctx(fx.redis), "KEYS fs:{E1#0}:*");
+    redisReply *keys = fx_redis_reply(fx.redis, "KEYS fs:{E1#0}:*");
     assert_non_null(keys);
     assert_true(keys->elements > 4);
     for (size_t i = 0; i < keys->elements; i++)

@@ -89,6 +89,7 @@ static fx_server *start_behind(fx_proxy *proxy)
 static void a_start_without_an_answer_is_unknown(void **state)
 {
     (void)state;
+    fx_only_single("a proxy is before Redis");
     fx_proxy *proxy = fx_proxy_start(fx_redis_tcp_url(fx.redis));
     fx_server *behind = start_behind(proxy);
     fx_proxy_say(proxy, "drop reply 1 " START);
@@ -109,6 +110,7 @@ static bool a_script_has_run(void *arg)
 static void a_start_that_comes_late_does_nothing(void **state)
 {
     (void)state;
+    fx_only_single("a proxy is before Redis");
     fx_proxy *proxy = fx_proxy_start(fx_redis_url(fx.redis)); /* TCP would be reset */
     fx_server *behind = start_behind(proxy);
     fx_proxy_say(proxy, "delay request 3s 1 " START);
@@ -123,6 +125,7 @@ static void a_start_that_comes_late_does_nothing(void **state)
 static void who_takes_up_a_sale_starts_what_its_starter_left(void **state)
 {
     (void)state;
+    fx_only_single("a proxy is before Redis");
     fx_proxy *proxy = fx_proxy_start(fx_redis_tcp_url(fx.redis));
     fx_server *behind = start_behind(proxy);
     fx_start_sale(fx.server[0], "U3", "'stock':9,'strategy':'sharded','segments':2");

@@ -40,6 +40,7 @@ static void buy_at_once(const char *item, buyer buyers[BUYERS])
 static void unknown_items_of_a_silent_redis_are_answered_in_time(void **state)
 {
     (void)state;
+    fx_only_single("it stops Redis");
     static buyer buyers[BUYERS];
     fx_redis_do(fx.redis, "CLIENT PAUSE 500 ALL"); /* so that each has a connection of its own */
     buy_at_once("many", buyers);

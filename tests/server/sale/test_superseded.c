@@ -35,7 +35,7 @@ static bool all_segments_are_closed(void *sale)
 /* Of keys that belong to no sale, or to this one, there is no end. */
 static void all_else_will_expire(const char *sale)
 {
-    redisReply *keys = redisCommand(fx_redis_ctx(fx.redis), "KEYS fs:{P0001*");
+    redisReply *keys = fx_redis_reply(fx.redis, "KEYS fs:{P0001*");
     assert_non_null(keys);
     for (size_t i = 0; i < keys->elements; i++) {
         const char *key = keys->element[i]->str, *rest = strrchr(key, '}') + 2;

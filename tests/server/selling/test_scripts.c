@@ -98,7 +98,7 @@ static char context[256]; /* what was done to the sale */
 
 static redisReply *look(const char *command, const char *key)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(fx.redis), command, key);
+    redisReply *reply = fx_redis_reply(fx.redis, command, key);
     assert_non_null(reply);
     return reply;
 }
@@ -267,7 +267,7 @@ static void try_values(const char *key, purchase_outcome expected)
         char what[64];
         snprintf(what, sizeof(what), "'%s'", values[i]);
         put_aside(key);
-        freeReplyObject(redisCommand(fx_redis_ctx(fx.redis), "SET %s %s", key, values[i]));
+        freeReplyObject(fx_redis_reply(fx.redis, "SET %s %s", key, values[i]));
         buy_meanwhile(key, what, expected);
     }
 }
@@ -315,8 +315,8 @@ static void no_field_of_a_sale_misleads_a_strategy(void **state)
             int from = shop.requests;
             snprintf(context, sizeof(context), "%s, '%s'", (*s)->name, values[i]);
             if (!(*s)->sharded) {
-                freeReplyObject(redisCommand(fx_redis_ctx(fx.redis), "HSET %s u%d %s", keys->users,
-                                             from, values[i]));
+                freeReplyObject(
+                    fx_redis_reply(fx.redis, "HSET %s u%d %s", keys->users, from, values[i]));
                 assert_int_equal(buy(), BUY_DAMAGED);
                 fx_redis_do(fx.redis, "HDEL %s u%d", keys->users, from);
             }
@@ -324,8 +324,8 @@ static void no_field_of_a_sale_misleads_a_strategy(void **state)
             while (
                 !fx_redis_text(fx.redis, record, sizeof(record), "HGET %s r%d", keys->orders, had))
                 had++;
-            freeReplyObject(redisCommand(fx_redis_ctx(fx.redis), "HSET %s r%d %s", keys->orders,
-                                         had, values[i]));
+            freeReplyObject(
+                fx_redis_reply(fx.redis, "HSET %s r%d %s", keys->orders, had, values[i]));
             assert_int_equal(buy_as(had), BUY_DAMAGED);
             fx_redis_do(fx.redis, "HSET %s r%d %s", keys->orders, had, record);
             assert_int_equal(buy_as(had), BUY_SOLD);
@@ -513,7 +513,7 @@ static const struct {
 
 static void redis_do(const char *command)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(fx.redis), command);
+    redisReply *reply = fx_redis_reply(fx.redis, command);
     assert_non_null(reply);
     assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
     freeReplyObject(reply);
@@ -543,12 +543,12 @@ static void nothing_is_written_half_where_writes_are_refused(void **state)
 
 static int setup(void **state)
 {
-    char url[128], err[256];
+    char url[512], err[256];
     fx.plan.redis_args = FX_ARGS("--enable-protected-configs", "yes"); /* the directory's */
     fx_service_start(state);
     read_granted();
     fx_redis_do(fx.redis, "ACL SETUSER service on >secret ~* &* +@all");
-    snprintf(url, sizeof(url), "redis://service:secret@127.0.0.1:%d", fx_redis_port(fx.redis));
+    fx_redis_url_as(fx.redis, "service:secret", url, sizeof(url));
     assert_int_equal(store_open(&store, url, NULL, "i", err, sizeof(err)), 0);
     store_sync_clock(&store);
     return 0;

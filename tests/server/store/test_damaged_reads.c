@@ -159,8 +159,8 @@ static void start_without(fx_server *server, const char *command)
 static void no_right_that_is_missing_makes_half_a_sale(void **state)
 {
     (void)state;
-    char url[128];
-    snprintf(url, sizeof(url), "redis://service:secret@127.0.0.1:%d", fx_redis_port(fx.redis));
+    char url[512];
+    fx_redis_url_as(fx.redis, "service:secret", url, sizeof(url));
     fx_server *server = fx_server_start(url, NULL);
     fx_start_sale(server, "W1", "'stock':7,'strategy':'atomic'");
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -202,11 +202,11 @@ static void a_note_without_an_end_is_not_written(void **state)
 
 static int setup(void **state)
 {
-    char url[128], err[256];
+    char url[512], err[256];
     fx.plan = (fx_plan){.instances = 1};
     fx_service_start(state);
     fx_redis_do(fx.redis, "ACL SETUSER service on >secret ~* &* +@all");
-    snprintf(url, sizeof(url), "redis://service:secret@127.0.0.1:%d", fx_redis_port(fx.redis));
+    fx_redis_url_as(fx.redis, "service:secret", url, sizeof(url));
     assert_int_equal(store_open(&store, url, NULL, "i", err, sizeof(err)), 0);
     const char *sale =
         fx_start_sale(fx.server[0], "R1", "'stock':9,'strategy':'atomic','per_user_limit':5");

@@ -56,7 +56,7 @@ static void questions_do_not_fill_redis(void **state)
 static long long commands_processed(void)
 {
     long long calls = 0;
-    redisReply *stats = redisCommand(fx_redis_ctx(fx.redis), "INFO commandstats");
+    redisReply *stats = fx_redis_reply(fx.redis, "INFO commandstats");
     for (const char *at = stats->str; (at = strstr(at, "calls=")); at++)
         calls += strtoll(at + strlen("calls="), NULL, 10);
     freeReplyObject(stats);
@@ -110,7 +110,7 @@ static void a_question_is_bounded_over_many_sales(void **state)
 
 static void run_lua(const char *lua, const char *key)
 {
-    redisReply *reply = redisCommand(fx_redis_ctx(fx.redis), "EVAL %s 1 %s", lua, key);
+    redisReply *reply = fx_redis_reply(fx.redis, "EVAL %s 1 %s", lua, key);
     assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
     freeReplyObject(reply);
 }

@@ -204,6 +204,15 @@ const char *fx_redis_tcp_url(const fx_redis *r)
     return r->tcp_url;
 }
 
+char *fx_redis_url_as(const fx_redis *r, const char *credentials, char *buf, size_t len)
+{
+    const char *url = r->topology ? fx_topology_url(r->topology) : r->tcp_url;
+    const char *hosts = strstr(url, "://") + 3;
+    int need = snprintf(buf, len, "%.*s%s@%s", (int)(hosts - url), url, credentials, hosts);
+    assert_true(need < (int)len);
+    return buf;
+}
+
 int fx_redis_port(const fx_redis *r)
 {
     need_single(r, __func__);
@@ -249,7 +258,7 @@ redisContext *fx_redis_ctx(fx_redis *r)
     return r->ctx;
 }
 
-static redisReply *ask(fx_redis *r, const char *command, va_list args)
+redisReply *fx_redis_vreply(fx_redis *r, const char *command, va_list args)
 {
     redisReply *reply = r->topology ? fx_topology_command(r->topology, command, args)
                                     : redisvCommand(fx_redis_ctx(r), command, args);
@@ -262,14 +271,14 @@ redisReply *fx_redis_reply(fx_redis *r, const char *command, ...)
 {
     va_list args;
     va_start(args, command);
-    redisReply *reply = ask(r, command, args);
+    redisReply *reply = fx_redis_vreply(r, command, args);
     va_end(args);
     return reply;
 }
 
 static redisReply *run(fx_redis *r, const char *command, va_list args)
 {
-    redisReply *reply = ask(r, command, args);
+    redisReply *reply = fx_redis_vreply(r, command, args);
     if (reply->type == REDIS_REPLY_ERROR)
         fail_msg("%s: %s", command, reply->str);
     return reply;

@@ -236,7 +236,7 @@ void fx_topology_settle(fx_topology *t, int deadline_ms)
 
 typedef enum command_scope {
     ONE_KEY,
-    ONE_SERVER,
+    ONE_PRIMARY,
     SUM_OF_PRIMARIES,
     ALL_PRIMARIES,
     ALL_SERVERS
@@ -248,29 +248,36 @@ static command_scope scope_of(const command *c)
         const char *name;
         command_scope scope;
     } keyless[] = {
-        {"KEYS", SUM_OF_PRIMARIES}, {"DBSIZE", SUM_OF_PRIMARIES}, {"FLUSHALL", ALL_PRIMARIES},
-        {"SCRIPT", ALL_PRIMARIES},  {"CONFIG", ALL_SERVERS},      {"ACL", ALL_SERVERS},
-        {"PING", ONE_SERVER},       {"TIME", ONE_SERVER},         {"INFO", ONE_SERVER},
-        {"CLIENT", ONE_SERVER},     {"PUBLISH", ONE_SERVER},      {"PUBSUB", ONE_SERVER},
-        {"ROLE", ONE_SERVER},       {"WAIT", ONE_SERVER},         {"CLUSTER", ONE_SERVER},
+        {"KEYS", ALL_PRIMARIES},   {"DBSIZE", ALL_PRIMARIES}, {"FLUSHALL", ALL_PRIMARIES},
+        {"SCRIPT", ALL_PRIMARIES}, {"INFO", ALL_PRIMARIES},   {"CLIENT", ALL_PRIMARIES},
+        {"SAVE", ALL_PRIMARIES},   {"CONFIG", ALL_SERVERS},   {"ACL", ALL_SERVERS},
+        {"PING", ONE_PRIMARY},     {"TIME", ONE_PRIMARY},     {"PUBLISH", ONE_PRIMARY},
+        {"PUBSUB", ONE_PRIMARY},   {"ROLE", ONE_PRIMARY},     {"WAIT", ONE_PRIMARY},
+        {"CLUSTER", ONE_PRIMARY},
     };
     for (size_t i = 0; i < sizeof(keyless) / sizeof(keyless[0]); i++)
         if (word_is(c, 0, keyless[i].name))
             return keyless[i].scope;
     bool is_script = word_is(c, 0, "EVAL") || word_is(c, 0, "EVALSHA");
-    return c->argc < 2 || (is_script && word_is(c, 2, "0")) ? ONE_SERVER : ONE_KEY;
+    return c->argc < 2 || (is_script && word_is(c, 2, "0")) ? ONE_PRIMARY : ONE_KEY;
 }
 
-/* Adds what another primary has answered; frees it. */
+/* Adds what another has answered, and frees it: numbers are added up, lists and texts joined; of
+ * the rest the last, but an error stays. */
 static redisReply *join(redisReply *sum, redisReply *next)
 {
-    if (!sum || is_error(next, "")) {
-        freeReplyObject(sum);
-        return next;
+    if (!sum || !next || sum->type != next->type) {
+        freeReplyObject(next ? sum : NULL);
+        return next ? next : sum;
     }
-    if (sum->type == REDIS_REPLY_INTEGER)
+    if (sum->type == REDIS_REPLY_INTEGER) {
         sum->integer += next->integer;
-    if (sum->type == REDIS_REPLY_ARRAY && next->elements > 0) {
+    } else if (sum->type == REDIS_REPLY_STRING) {
+        sum->str = realloc(sum->str, sum->len + next->len + 1);
+        assert_non_null(sum->str);
+        memcpy(sum->str + sum->len, next->str, next->len + 1);
+        sum->len += next->len;
+    } else if (sum->type == REDIS_REPLY_ARRAY && next->elements > 0) {
         size_t all = sum->elements + next->elements;
         sum->element = realloc(sum->element, all * sizeof(*sum->element));
         assert_non_null(sum->element);
@@ -290,13 +297,7 @@ static redisReply *send_to_all(fx_topology *t, const command *c, command_scope s
     for (int i = 0; i < t->size && !is_error(all, ""); i++) {
         if (scope == ALL_SERVERS ? !is_server(t, i) : !has_role(t, i, "master", NULL))
             continue;
-        redisReply *reply = send_to(t, i, c);
-        if (reply && scope != SUM_OF_PRIMARIES) {
-            freeReplyObject(all);
-            all = reply;
-        } else if (reply) {
-            all = join(all, reply);
-        }
+        all = join(all, send_to(t, i, c));
     }
     return all;
 }
@@ -347,7 +348,7 @@ redisReply *fx_topology_command(fx_topology *t, const char *format, va_list args
     redisReply *reply = NULL;
     if (scope == ONE_KEY) {
         reply = send_by_key(t, &c);
-    } else if (scope == ONE_SERVER) {
+    } else if (scope == ONE_PRIMARY) {
         int primary = fx_topology_primary(t, NULL);
         reply = primary < 0 ? NULL : send_to(t, primary, &c);
     } else {
