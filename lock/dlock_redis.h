@@ -40,6 +40,16 @@
  *   Up to 16 hosts. User, password and master are percent-decoded; a password without a user is the
  *   default user's. No error text ever contains one.
  *
+ * TLS
+ *
+ *   Each server's certificate must be valid, be signed by an authority that is trusted, and name the
+ *   host as the address does: its name, or its IP address. (Sentinels and clusters give IP
+ *   addresses, unless they announce names.) Nothing is sent before that has been checked, and never
+ *   anything without TLS. From the environment, when a dlock_redis is opened:
+ *     SSL_CERT_FILE, SSL_CERT_DIR    authorities to trust besides the system's
+ *     DLOCK_TLS_CERT, DLOCK_TLS_KEY  files (PEM) with the certificate that is shown to servers that
+ *                                    ask for one, as Redis does by default, and with its key
+ *
  * Replies are hiredis's own redisReply trees; the caller frees them with freeReplyObject().
  * Needs Redis 7.0 or newer, or Valkey (scripts carry a "#!lua" line).
  */

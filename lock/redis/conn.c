@@ -187,7 +187,7 @@ static dlock_redis_outcome fail(dlock_redis_conn *conn, dlock_redis_outcome outc
 {
     conn->broken = true;
     dlock_redis_hear(NULL);
-    const char *tls = conn->ctx->err == REDIS_ERR_IO ? dlock_tls_error(conn->tls) : NULL;
+    const char *tls = conn->ctx->err ? dlock_tls_error(conn->tls) : NULL;
     dlock_redis_note(conn->redis, "connection to Redis lost: %s",
                      tls              ? tls
                      : conn->ctx->err ? conn->ctx->errstr

@@ -17,6 +17,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
+#include <string.h>
 
 struct tls_trust {
     SSL_CTX *ctx;
@@ -97,25 +98,21 @@ static bool expect_host(SSL *ssl, const char *host)
     return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
-/* `rv` is what SSL_connect() returned. */
-static void say_why(const SSL *ssl, int rv, char *err, size_t err_len)
+/* What OpenSSL has to say of a handshake that failed just now; without a word: `otherwise`. */
+static void say_why(const SSL *ssl, const char *otherwise, char *err, size_t err_len)
 {
-    int error = SSL_get_error(ssl, rv), no = errno;
     long verified = SSL_get_verify_result(ssl);
     unsigned long last = ERR_peek_last_error();
     const char *reason = ERR_reason_error_string(last);
+    const char *hint = "";
+    if (reason && ERR_GET_REASON(last) == SSL_R_WRONG_VERSION_NUMBER)
+        hint = "; does it speak TLS on this port?";
     if (verified != X509_V_OK)
         snprintf(err, err_len, "TLS: the server's certificate: %s",
                  X509_verify_cert_error_string(verified));
-    else if (last && reason)
-        snprintf(err, err_len, "TLS: %s%s", reason,
-                 ERR_GET_REASON(last) == SSL_R_WRONG_VERSION_NUMBER
-                     ? "; does it speak TLS on this port?"
-                     : "");
-    else if (error == SSL_ERROR_SYSCALL && no)
-        snprintf(err, err_len, "TLS: %s", strerrordesc_np(no));
     else
-        snprintf(err, err_len, "TLS: the server ended the handshake");
+        snprintf(err, err_len, "TLS: %s%s", reason ? reason : otherwise, hint);
+    ERR_clear_error();
 }
 
 tls_link *dlock_tls_start(tls_trust *trust, redisContext *ctx, const char *host, char *err,
@@ -127,8 +124,8 @@ tls_link *dlock_tls_start(tls_trust *trust, redisContext *ctx, const char *host,
         SSL_free(ssl);
         return NULL;
     }
-    if (redisInitiateSSL(ctx, ssl) != REDIS_OK) { /* sends the first message only */
-        snprintf(err, err_len, "TLS: %s", ctx->errstr);
+    if (redisInitiateSSL(ctx, ssl) != REDIS_OK) { /* goes as far as it can without waiting */
+        say_why(ssl, ctx->errstr, err, err_len);
         SSL_free(ssl);
         return NULL;
     }
@@ -148,8 +145,7 @@ int dlock_tls_step(tls_link *link, char *err, size_t err_len)
     case SSL_ERROR_WANT_WRITE:
         return POLLOUT;
     default:
-        say_why(link, rv, err, err_len);
-        ERR_clear_error();
+        say_why(link, errno ? strerrordesc_np(errno) : "the server ended it", err, err_len);
         return -1;
     }
 }
