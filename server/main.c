@@ -200,9 +200,8 @@ static int run(const fs_options *options, const sigset_t *signals)
                 file ? "--admin-token-file" : "FLASHSALE_ADMIN_TOKEN", err);
         return 64;
     }
-    const char *quorum = options->quorum[0] != '\0' ? options->quorum : NULL;
-    if (store_open(&store, options->redis, quorum, "", err, sizeof(err)) != 0) {
-        fprintf(stderr, "flashsale: --redis or --quorum: %s\n", err);
+    if (store_open(&store, options->redis, options->redlock, "", err, sizeof(err)) != 0) {
+        fprintf(stderr, "flashsale: --redis or --redlock: %s\n", err);
         return 64;
     }
     store.allow_eviction = strcmp(options->allow_eviction, "yes") == 0;
@@ -213,7 +212,8 @@ static int run(const fs_options *options, const sigset_t *signals)
                   .auth = &auth,
                   .limit = limited ? &limit : NULL,
                   .sales = sale_table_open(&store)};
-    keeper *looking = api.sales ? keeper_start(&store, api.sales) : NULL;
+    keeper *looking =
+        api.sales && quorum_watch(&store.quorum) ? keeper_start(&store, api.sales) : NULL;
     int code = looking ? serve(options, &api, looking, signals) : 1;
     keeper_stop(looking);
     if (api.sales)

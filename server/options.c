@@ -39,7 +39,9 @@ static const option_spec specs[] = {
      "redis://[USER:PASSWORD@]HOST:PORT[/DB], or rediss:// with TLS,\n"
      "or unix://[USER:PASSWORD@]/PATH[?db=N]",
      NULL},
-    {"quorum", "URL,URL,...", TEXT(quorum), "independent servers of strategy redlock",
+    {"redlock", "URL,URL,...", TEXT(redlock),
+     "independent servers of strategy redlock, 16 at most:\n"
+     "3 bear the loss of one, 5 of two",
      "--redis alone"},
     {"name", "NAME", TEXT(name), "of this instance, in its orders", "made of host name and port"},
     {"threads", "COUNT", INT(threads, 4, 16384), "connections served at once", NULL},

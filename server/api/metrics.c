@@ -118,6 +118,11 @@ void metrics_write(fs_metrics *metrics, fs_store *store, int in_flight, fs_text 
     gauge(out, "flashsale_requests_in_flight", "Requests being answered now.", in_flight);
     gauge(out, "flashsale_redis_up", "Whether Redis answered the last question for its time.",
           store_reachable(store));
+    if (store->quorum.len > 0) {
+        gauge(out, "flashsale_redlock_servers", "Servers of --redlock.", store->quorum.len);
+        gauge(out, "flashsale_redlock_servers_up", "Those of them that answered the last question.",
+              atomic_load(&store->quorum.answering));
+    }
     head(out, "flashsale_build_info", "gauge", "The version, as a label.");
     text_printf(out, "flashsale_build_info{version=\"%s\"} 1\n", FLASHSALE_VERSION);
 }

@@ -27,7 +27,7 @@ void api_live(fs_api *api, const api_request *request, api_reply *reply)
 
 /* The items known here, and those of them that can not be sold. */
 typedef struct items_seen {
-    bool no_disk;
+    bool no_disk, no_quorum;
     int all, unsold;
     const char *code; /* of the last of them */
     fs_text names;
@@ -51,6 +51,8 @@ static void see_item(void *arg, fs_sale *sale)
     const char *code = atomic_load(&sale->trouble);
     if (!code && seen->no_disk && terms->durability == DURABILITY_DISK)
         code = "durability_lost";
+    if (!code && seen->no_quorum && sale->open_sale.strategy->lock.kind == DLOCK_QUORUM)
+        code = "store_unavailable";
     count_item(seen, terms->item, code);
 }
 
@@ -90,7 +92,8 @@ static bool put_server_trouble(store_health *health, api_reply *reply)
 static void put_items(fs_api *api, api_reply *reply)
 {
     store_complaint why = {.redis = "", .detail = "no item can be sold: see the log"};
-    items_seen seen = {.no_disk = health_has(&api->store->health, TROUBLE_NO_DISK)};
+    items_seen seen = {.no_disk = health_has(&api->store->health, TROUBLE_NO_DISK),
+                       .no_quorum = quorum_lost(&api->store->quorum)};
     text_init(&seen.names);
     sale_table_each(api->sales, see_item, &seen);
     sale_table_each_unopened(api->sales, see_unopened, &seen);

@@ -54,31 +54,7 @@ static void log_lock_report(void *arg, dlock_report what, const char *text)
               NULL);
 }
 
-static int open_quorum(fs_store *store, const char *urls, char *err, size_t err_len)
-{
-    char list[2048];
-    if (!urls)
-        return 0;
-    if (strlen(urls) >= sizeof(list)) {
-        snprintf(err, err_len, "more than %zu characters", sizeof(list) - 1);
-        return -1;
-    }
-    memcpy(list, urls, strlen(urls) + 1);
-    char *rest = NULL;
-    for (char *url = strtok_r(list, ",", &rest); url; url = strtok_r(NULL, ",", &rest)) {
-        if (store->quorum_len == (int)(sizeof(store->quorum) / sizeof(store->quorum[0]))) {
-            snprintf(err, err_len, "more than %d servers", store->quorum_len);
-            return -1;
-        }
-        dlock_redis_options options = {.url = url, .name = "flashsale-quorum"};
-        if (dlock_redis_open(&options, &store->quorum[store->quorum_len], err, err_len) != 0)
-            return -1;
-        store->quorum_len++;
-    }
-    return 0;
-}
-
-int store_open(fs_store *store, const char *redis_url, const char *quorum_urls,
+int store_open(fs_store *store, const char *redis_url, const char *redlock_urls,
                const char *instance, char *err, size_t err_len)
 {
     memset(store, 0, sizeof(*store));
@@ -103,14 +79,14 @@ int store_open(fs_store *store, const char *redis_url, const char *quorum_urls,
     if (dlock_redis_open(&redis, &store->redis, err, err_len) != 0 ||
         dlock_redis_open(&looking, &store->looking, err, err_len) != 0 ||
         dlock_redis_open(&asking, &store->asking, err, err_len) != 0 ||
-        open_quorum(store, quorum_urls, err, err_len) != 0) {
+        quorum_open(&store->quorum, redlock_urls, redis_url, err, err_len) != 0) {
         store_close(store);
         return -1;
     }
     dlock_client_options locks = {
         .redis = store->redis,
-        .quorum = store->quorum_len > 0 ? store->quorum : &store->redis,
-        .quorum_len = store->quorum_len > 0 ? store->quorum_len : 1,
+        .quorum = store->quorum.len > 0 ? store->quorum.servers : &store->redis,
+        .quorum_len = store->quorum.len > 0 ? store->quorum.len : 1,
         .report = log_lock_report,
     };
     if (dlock_client_new(&locks, &store->locks, err, err_len) != DLOCK_OK) {
@@ -123,8 +99,7 @@ int store_open(fs_store *store, const char *redis_url, const char *quorum_urls,
 void store_close(fs_store *store)
 {
     dlock_client_free(store->locks);
-    for (int i = 0; i < store->quorum_len; i++)
-        dlock_redis_close(store->quorum[i]);
+    quorum_close(&store->quorum);
     dlock_redis_hang_up(store->clock_conn);
     dlock_redis_close(store->redis);
     health_free(&store->health);

@@ -17,6 +17,7 @@
 
 #include "server/redis/clock.h"
 #include "server/redis/health.h"
+#include "server/redis/quorum.h"
 
 typedef struct fs_store {
     dlock_redis *redis;   /* pinned to a run of the server; see server_run.h */
@@ -25,8 +26,7 @@ typedef struct fs_store {
     server_run run;
     atomic_bool run_changed; /* another run is being compared, and is not written to as yet */
     dlock_client *locks;
-    dlock_redis *quorum[16]; /* independent servers for Redlock; none: `redis` alone */
-    int quorum_len;
+    redis_quorum quorum; /* of strategy redlock; see quorum.h */
     char instance[65];   /* this process's name, in every order it sells */
     bool allow_eviction; /* sell even where the policy may evict */
     redis_clock clock;
@@ -36,9 +36,9 @@ typedef struct fs_store {
     _Atomic(struct store_outage *) outages; /* all so far */
 } fs_store;
 
-/* `redis_url`, `quorum_urls` (comma-separated, or NULL) and `instance` are copied. Does not
+/* `redis_url`, `redlock_urls` (comma-separated, or NULL) and `instance` are copied. Does not
  * connect. 0, or -1 and a sentence in err. */
-int store_open(fs_store *store, const char *redis_url, const char *quorum_urls,
+int store_open(fs_store *store, const char *redis_url, const char *redlock_urls,
                const char *instance, char *err, size_t err_len);
 void store_close(fs_store *store);
 

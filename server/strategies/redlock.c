@@ -10,9 +10,9 @@
 
 static int redlock_open(const open_sale *sale, void **ret, char *err, size_t err_len)
 {
-    if (sale->store->quorum_len == 0)
+    if (sale->store->quorum.len == 0)
         log_event(LOG_WARN, "quorum_of_one", "item", sale->terms.item, "detail",
-                  "no --quorum given: redlock uses the sale's own server alone", NULL);
+                  "no --redlock given: redlock uses the sale's own server alone", NULL);
     return locked_section_open(sale, ret, err, err_len);
 }
 
@@ -20,8 +20,8 @@ const fs_strategy strategy_redlock = {
     .name = "redlock",
     .summary = "a majority of independent servers must grant the lock",
     .source = "article 003's pointer: Redlock",
-    .weakness = "several servers to ask, waiters poll, no fence; "
-                "oversells when a holder stops or a write comes late",
+    .weakness = "several servers to ask, waiters poll, no fence; oversells when a "
+                "holder stops, a write comes late or a server of --redlock forgets",
     .place = 8,
     .locked = true,
     .renews = true,

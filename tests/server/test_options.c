@@ -163,7 +163,7 @@ static void help_tells_units_limits_and_defaults(void **state)
     } cases[] = {
         {"listen", {"HOST:PORT", "default: 127.0.0.1:7000"}},
         {"redis", {"redis://", "unix://", "default: redis://127.0.0.1:6379"}},
-        {"quorum", {"URL,URL", "default: "}},
+        {"redlock", {"URL,URL", "16 at most", "default: --redis alone"}},
         {"name", {"default: "}},
         {"threads", {"4 to 16384", "default: 512"}},
         {"drain-delay", {"SECONDS", "0 to 600", "default: 2"}},

@@ -1,0 +1,42 @@
+/*
+ * quorum.h - the independent servers of strategy redlock (--redlock), and how many of them answer.
+ *
+ * Buyers ask them through the lock library, which bears the silence of a minority. That the
+ * majority is lost, or how near it is to that, is for the log and the metrics, and for /readyz.
+ */
+#ifndef FLASHSALE_QUORUM_H
+#define FLASHSALE_QUORUM_H
+
+#include <stdatomic.h>
+
+#include "lock/dlock_redis.h"
+#include "server/base/ticker.h"
+
+enum { QUORUM_SERVERS_MAX = 16 };
+
+typedef struct redis_quorum {
+    dlock_redis *servers[QUORUM_SERVERS_MAX];
+    int len;              /* 0 = none was given: redlock uses the sale's own server alone */
+    atomic_int answering; /* at the last look; two addresses of one server count once */
+    bool same;            /* the rest: the looks' alone. Two addresses were of one server, ... */
+    bool lost;            /* ... no majority answered, at the last look */
+    ticker *looks;
+} redis_quorum;
+
+/* `urls`: comma-separated, NULL or "" = none; `sale_url`: where the sales are. Neither connects nor
+ * looks. 0, or -1 and a sentence in err, without user and password. What can work but is probably
+ * not meant is a warning in the log. */
+int quorum_open(redis_quorum *q, const char *urls, const char *sale_url, char *err, size_t err_len);
+void quorum_close(redis_quorum *q); /* of zeroes, too */
+
+/* Begins to look at them every second; a line in the log when the majority is lost, or back. False:
+ * out of memory or threads. Without servers there is nothing to do. */
+bool quorum_watch(redis_quorum *q);
+
+/* Whether no majority answered at the last look. */
+static inline bool quorum_lost(const redis_quorum *q)
+{
+    return q->len > 0 && atomic_load(&q->answering) <= q->len / 2;
+}
+
+#endif
