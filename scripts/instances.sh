@@ -81,7 +81,7 @@ start_all() {
         start_time "${members[$member]}"
         echo "${members[$member]} $ticks redis-$member" >>"$run/pids"
     done
-    [ -z "$quorum" ] || locks=(--quorum "$quorum")
+    [ -z "$quorum" ] || locks=(--redlock "$quorum")
     for port in "${ports[@]}"; do
         start "flashsale-$port" "$build/flashsale" --listen "127.0.0.1:$port" \
             --redis "$redis_url" "${locks[@]}" --item P0001 --stock 1000 --strategy combined
