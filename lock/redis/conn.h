@@ -32,7 +32,8 @@ typedef struct server_link {
     dlock_redis_conn *idle;
     int open; /* pooled connections, idle or lent */
     int backoff_ms;
-    dlock_time retry_at; /* no connect before this, after failures */
+    dlock_time retry_at;       /* no connect before this, after failures, ... */
+    unsigned retry_generation; /* ... unless the server is elsewhere by then */
 } server_link;
 
 struct dlock_redis {
@@ -62,6 +63,9 @@ bool dlock_redis_wait_fd(int fd, short events, dlock_time deadline);
 /* The server of a key, or of none (NULL); waits for a finder that does not know it as yet, but not
  * longer than a connect may take. NO_SERVER: noted. */
 int dlock_redis_route(dlock_redis *redis, const char *key, size_t key_len, dlock_time deadline);
+
+/* Asks a server for its ROLE. False: it did not say; noted. *ret_primary is false then. */
+bool dlock_redis_ask_role(dlock_redis_conn *conn, dlock_time deadline, bool *ret_primary);
 
 /* The first words on a new connection (introduce.c). False: it is not to be used, and
  * dlock_redis_last_error() says why. *well: it works, but not this run of the server. */

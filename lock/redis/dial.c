@@ -30,6 +30,7 @@ static void back_off(dlock_redis *redis, int server)
     uint32_t jitter = (uint32_t)dlock_now().us * 2654435761u >> 16;
     ms = link->backoff_ms / 2 + (int)(jitter % (uint32_t)(link->backoff_ms / 2 + 1));
     link->retry_at = dlock_in_ms(ms);
+    link->retry_generation = dlock_topology_generation(redis->topology, server);
     pthread_mutex_unlock(&redis->lock);
     dlock_topology_doubt(redis->topology);
 }
@@ -45,8 +46,10 @@ static void back_off_over(dlock_redis *redis, int server, int in_ms)
 
 static bool held_back(dlock_redis *redis, int server)
 {
+    const server_link *link = &redis->links[server];
     pthread_mutex_lock(&redis->lock);
-    bool back = !dlock_passed(redis->links[server].retry_at);
+    bool back = !dlock_passed(link->retry_at) &&
+                link->retry_generation == dlock_topology_generation(redis->topology, server);
     pthread_mutex_unlock(&redis->lock);
     return back;
 }
@@ -112,20 +115,38 @@ static void hear_again(dlock_redis *redis)
         dlock_redis_hear(DLOCK_NOT_ADMITTED);
 }
 
+/* Notes why there is no connection, and why the finder, where there is one, knows of no better
+ * server. */
+static void note_failure(dlock_redis *redis, const char *wrong)
+{
+    char why[ERROR_LEN];
+    dlock_topology_complaint(redis->topology, why, sizeof(why));
+    dlock_redis_note(redis, "can not connect to Redis: %s%s%s", wrong, why[0] ? "; " : "", why);
+}
+
+/* Where the server is; waits for a finder that does not know it as yet. */
+static bool find_address(dlock_redis_conn *conn, dlock_time deadline, address_host *ret)
+{
+    topology *t = conn->redis->topology;
+    return dlock_topology_address(t, conn->server, ret, &conn->generation) ||
+           (dlock_topology_await(t, NULL, 0, deadline) != NO_SERVER &&
+            dlock_topology_address(t, conn->server, ret, &conn->generation));
+}
+
 /* A socket that is connected, with TLS where that is wanted. False: noted why not. */
 static bool connect_to(dlock_redis_conn *conn, dlock_time deadline)
 {
     address_host where;
     char err[ERROR_LEN];
     dlock_redis *redis = conn->redis;
-    const char *wrong = "no master is known at present";
-    if (dlock_topology_address(redis->topology, conn->server, &where, &conn->generation))
+    const char *wrong = "its address is not known";
+    if (find_address(conn, deadline, &where))
         wrong =
             connect_socket(dlock_topology_url(redis->topology)->path, &where, deadline, &conn->ctx);
     if (!wrong)
         wrong = start_tls(conn, where.host, deadline, err, sizeof(err));
     if (wrong) {
-        dlock_redis_note(redis, "can not connect to Redis: %s", wrong);
+        note_failure(redis, wrong);
         return false;
     }
     fcntl(conn->ctx->fd, F_SETFD, FD_CLOEXEC);

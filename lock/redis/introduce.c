@@ -47,25 +47,30 @@ static bool greet(dlock_redis_conn *conn, dlock_time deadline)
     return ok;
 }
 
-/* Behind Sentinel only a primary will do: an address that was told may be out of date. */
-static bool is_right_role(dlock_redis_conn *conn, dlock_time deadline)
+bool dlock_redis_ask_role(dlock_redis_conn *conn, dlock_time deadline, bool *ret_primary)
 {
-    dlock_redis *redis = conn->redis;
-    const finder *how = dlock_topology_finder(redis->topology);
     redisReply *reply = NULL;
     dlock_args args;
-    if (!how || !how->wants_primary)
-        return true;
     dlock_args_init(&args);
     dlock_args_text(&args, "ROLE");
     bool answered = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK;
     dlock_args_free(&args);
-    bool primary = answered && reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+    *ret_primary = answered && reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
                    reply->element[0]->str && strcmp(reply->element[0]->str, "master") == 0;
-    if (answered && !primary)
-        dlock_redis_note(redis, "the server that Sentinel named is no master");
     if (reply)
         freeReplyObject(reply);
+    return answered;
+}
+
+/* Behind Sentinel only a primary will do: an address that was told may be out of date. */
+static bool is_right_role(dlock_redis_conn *conn, dlock_time deadline)
+{
+    const finder *how = dlock_topology_finder(conn->redis->topology);
+    bool primary;
+    if (!how || !how->wants_primary)
+        return true;
+    if (dlock_redis_ask_role(conn, deadline, &primary) && !primary)
+        dlock_redis_note(conn->redis, "the server that the sentinels named is no master");
     return primary;
 }
 

@@ -11,7 +11,7 @@
  *
  * Sources: "Redis cluster specification", the documentation of CLUSTER SLOTS and CLUSTER INFO.
  */
-#include "redis/cluster.h"
+#include "finders/cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>

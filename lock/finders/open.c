@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "redis/cluster.h"
+#include "finders/cluster.h"
+#include "finders/sentinel.h"
 #include "redis/conn.h"
 #include "redis/pool.h"
 
@@ -17,17 +18,9 @@ static bool prepare_tls(const address *url, tls_trust **ret, char *err, size_t e
 
 static const finder *const finders[] = {
     [ADDRESS_ONE] = NULL,
-    [ADDRESS_SENTINEL] = NULL,
+    [ADDRESS_SENTINEL] = &dlock_sentinel,
     [ADDRESS_CLUSTER] = &dlock_cluster,
 };
-
-static bool can_find(const address *url, char *err, size_t err_len)
-{
-    if (url->kind != ADDRESS_SENTINEL)
-        return true;
-    snprintf(err, err_len, "bad Redis address: redis+sentinel:// is not served by this version");
-    return false;
-}
 
 /* The servers that a URL leads to; NULL and a sentence in err. */
 static topology *find_servers(const char *text, char *err, size_t err_len)
@@ -35,12 +28,12 @@ static topology *find_servers(const char *text, char *err, size_t err_len)
     address url;
     tls_trust *tls;
     topology *t = NULL;
-    if (dlock_address_parse(text, &url, err, err_len) == 0 && can_find(&url, err, err_len) &&
+    if (dlock_address_parse(text, &url, err, err_len) == 0 &&
         prepare_tls(&url, &tls, err, err_len)) {
         t = dlock_topology_new(&url, tls, finders[url.kind]);
         if (!t) {
             dlock_tls_trust_free(tls);
-            snprintf(err, err_len, "out of memory");
+            snprintf(err, err_len, "out of memory, or of threads");
         }
     }
     explicit_bzero(&url, sizeof(url));

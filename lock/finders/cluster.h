@@ -1,6 +1,6 @@
 /* The servers of a cluster, see topology.h. */
-#ifndef DLOCK_REDIS_CLUSTER_H
-#define DLOCK_REDIS_CLUSTER_H
+#ifndef DLOCK_FINDERS_CLUSTER_H
+#define DLOCK_FINDERS_CLUSTER_H
 
 #include "redis/topology.h"
 
