@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock/redis/cluster.h"
+#include "lock/finders/cluster.h"
 
 static void *start(topology *t)
 {
