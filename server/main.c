@@ -90,6 +90,7 @@ static void compare(const sale_terms *mine, fs_store *store)
     warn_if_different("hold-ms", mine->hold_ms, current.hold_ms);
     warn_if_different("segments", mine->segments, current.segments);
     warn_if_different("durability", mine->durability, current.durability);
+    warn_if_different("min-replicas", mine->min_replicas, current.min_replicas);
 }
 
 /* Starts the sale of the options unless its item has one. False: a signal came meanwhile, or what

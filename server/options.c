@@ -68,8 +68,12 @@ static const option_spec specs[] = {
     {"wait-ms", "MS", SALE_INT(wait_ms), "how long a buyer waits for the lock",
      "the strategy's; of combined 5000"},
     {"hold-ms", "MS", SALE_INT(hold_ms), "how long the critical section lasts on purpose", "0"},
-    {"durability", "memory|disk", TEXT(sale.durability),
-     "disk: answers once the order is on Redis's disk", "memory"},
+    {"durability", "LEVEL", TEXT(sale.durability),
+     "what has an order before its buyer is told: Redis's memory,\n"
+     "its replicas' too (replicated), or its disk",
+     "memory"},
+    {"min-replicas", "COUNT", SALE_INT(min_replicas),
+     "with durability replicated: sells while so many are online", "1"},
     {"segments", "COUNT", SALE_INT(segments), "parts of the stock with strategy sharded", "4"},
 };
 #define SPECS (sizeof(specs) / sizeof(specs[0]))

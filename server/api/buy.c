@@ -201,8 +201,8 @@ static void answer(fs_api *api, const buy_query *query, const checkout_answer *b
         [BUY_MAY_EVICT] = {503, "store_may_evict",
                            "Redis may throw the sale's data away; this try bought nothing"},
         [BUY_NOT_DURABLE] = {503, "durability_lost",
-                             "Redis does not put orders on disk as this sale promises; this try "
-                             "bought nothing"},
+                             "Redis does not keep orders now as this sale promises, on disk or on "
+                             "its replicas; this try bought nothing"},
         [BUY_UNKNOWN] =
             {504, "unknown",
              "bought or not: ask GET /orders/{request} with item= and sale=, or repeat with "

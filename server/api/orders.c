@@ -149,6 +149,9 @@ static void resolve(fs_api *api, const fs_sale *sale, const char *wanted, const 
     ledger_status status = find_order(now, wanted, request, &entry);
     if (status == LEDGER_FOUND)
         put_found(reply, now->terms.item, request, &entry);
+    else if (status == LEDGER_UNCONFIRMED)
+        problem_later(reply, "durability_lost",
+                      "there is an order, but too few replicas of Redis have it as yet; ask again");
     else if (halted)
         api_halted(reply, 503, "sale_rolled_back",
                    HALTED_DETAIL "; this request has no order now, but may have lost one", &halt);

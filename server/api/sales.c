@@ -15,8 +15,9 @@ static void answer_started(const sale_terms *terms, api_reply *reply)
     text_printf(out, "\"per_user_limit\":%lld,\"lease_ms\":%lld,\"wait_ms\":%lld,",
                 (long long)terms->per_user_limit, (long long)terms->lease_ms,
                 (long long)terms->wait_ms);
-    text_printf(out, "\"hold_ms\":%lld,\"durability\":\"%s\",\"segments\":%d,\"previous\":",
-                (long long)terms->hold_ms, durability_name(terms->durability), terms->segments);
+    text_printf(out, "\"hold_ms\":%lld,\"durability\":\"%s\",\"min_replicas\":%d,",
+                (long long)terms->hold_ms, durability_name(terms->durability), terms->min_replicas);
+    text_printf(out, "\"segments\":%d,\"previous\":", terms->segments);
     if (terms->previous[0] != '\0')
         text_json(out, terms->previous);
     else

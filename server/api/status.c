@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/store/replicas.h"
 #include "server/strategies/registry.h"
 
 #define LOCKS_SHOWN 64 /* sales whose locks are listed */
@@ -27,8 +28,10 @@ void api_live(fs_api *api, const api_request *request, api_reply *reply)
 
 /* The items known here, and those of them that can not be sold. */
 typedef struct items_seen {
-    bool no_disk, no_quorum;
+    fs_store *store;
+    bool no_quorum;
     int all, unsold;
+    bool no_replicas; /* is why the last of them can not be sold; else no disk, or its own trouble */
     const char *code; /* of the last of them */
     fs_text names;
 } items_seen;
@@ -49,10 +52,15 @@ static void see_item(void *arg, fs_sale *sale)
     items_seen *seen = arg;
     const sale_terms *terms = &sale->open_sale.terms;
     const char *code = atomic_load(&sale->trouble);
-    if (!code && seen->no_disk && terms->durability == DURABILITY_DISK)
+    bool no_disk = terms->durability == DURABILITY_DISK &&
+                   health_has(&seen->store->health, TROUBLE_NO_DISK);
+    bool no_replicas = replicas_missing(seen->store, terms);
+    if (!code && (no_disk || no_replicas))
         code = "durability_lost";
     if (!code && seen->no_quorum && sale->open_sale.strategy->lock.kind == DLOCK_QUORUM)
         code = "store_unavailable";
+    if (code)
+        seen->no_replicas = no_replicas;
     count_item(seen, terms->item, code);
 }
 
@@ -92,14 +100,14 @@ static bool put_server_trouble(store_health *health, api_reply *reply)
 static void put_items(fs_api *api, api_reply *reply)
 {
     store_complaint why = {.redis = "", .detail = "no item can be sold: see the log"};
-    items_seen seen = {.no_disk = health_has(&api->store->health, TROUBLE_NO_DISK),
-                       .no_quorum = quorum_lost(&api->store->quorum)};
+    items_seen seen = {.store = api->store, .no_quorum = quorum_lost(&api->store->quorum)};
     text_init(&seen.names);
     sale_table_each(api->sales, see_item, &seen);
     sale_table_each_unopened(api->sales, see_unopened, &seen);
     if (seen.unsold > 0 && seen.unsold == seen.all) {
         if (strcmp(seen.code, "durability_lost") == 0)
-            health_why(&api->store->health, TROUBLE_NO_DISK, &why);
+            health_why(&api->store->health,
+                       seen.no_replicas ? TROUBLE_NO_REPLICAS : TROUBLE_NO_DISK, &why);
         put_trouble(reply, seen.code, &why);
     } else {
         reply->status = 200;

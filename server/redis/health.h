@@ -1,8 +1,8 @@
 /*
  * health.h - what is wrong with the server at present, as the keeper last found it.
  *
- * Four things can be, and each has its own consequence for the buyers. A server that nobody has
- * looked at yet has all of them.
+ * Five things can be, and each has its own consequence for the buyers. A server that nobody has
+ * looked at yet has all of them, and no replica.
  */
 #ifndef FLASHSALE_HEALTH_H
 #define FLASHSALE_HEALTH_H
@@ -16,6 +16,7 @@ typedef enum store_trouble {
     TROUBLE_REFUSES,   /* it refuses the scripts that sell */
     TROUBLE_MAY_EVICT, /* its maxmemory-policy throws keys away */
     TROUBLE_NO_DISK,   /* it does not put every write on disk before it answers */
+    TROUBLE_NO_REPLICAS, /* it has fewer replicas online than a sale here asks for */
     TROUBLES           /* how many there are */
 } store_trouble;
 
@@ -31,6 +32,7 @@ typedef struct store_health {
     pthread_mutex_t lock; /* guards why */
     atomic_bool found[TROUBLES];
     store_complaint why[TROUBLES];
+    atomic_int replicas; /* that are online, and not behind */
 } store_health;
 
 void health_init(store_health *health);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "server/store/ledger.h"
+#include "server/store/replicas.h"
 #include "server/strategies/registry.h"
 
 #define SOLD_OUT_MS  100
@@ -55,7 +56,7 @@ static void resolve_earlier_try(const open_sale *sale, const purchase *request,
         purchase_answer_earlier(result, &entry.order, entry.segment, request);
     else if (status == LEDGER_DAMAGED)
         purchase_answer(result, BUY_DAMAGED);
-    else if (status == LEDGER_UNAVAILABLE)
+    else if (status == LEDGER_UNAVAILABLE || status == LEDGER_UNCONFIRMED)
         purchase_answer(result, BUY_UNKNOWN);
 }
 
@@ -73,6 +74,8 @@ static purchase_outcome missing_promise(const open_sale *sale)
         return BUY_MAY_EVICT;
     if (sale->terms.durability == DURABILITY_DISK && health_has(health, TROUBLE_NO_DISK))
         return BUY_NOT_DURABLE;
+    if (replicas_missing(sale->store, &sale->terms))
+        return BUY_NOT_DURABLE;
     return BUY_SOLD;
 }
 
@@ -88,7 +91,7 @@ static void answer_without_selling(const open_sale *sale, const purchase *reques
     if (status == LEDGER_FOUND)
         purchase_answer_earlier(result, &entry.order, entry.segment, request);
     else
-        purchase_answer(result, why);
+        purchase_answer(result, status == LEDGER_UNCONFIRMED ? BUY_UNKNOWN : why);
 }
 
 /* Nothing was said to the thread that asked, as when the wait for a lock was ended by another one's
@@ -120,6 +123,20 @@ static void look_behind_refusal(const open_sale *sale, const purchase *request,
         *result = refused;
 }
 
+/* In a replicated sale nobody is told of an order that a failover may undo. A batch has waited for
+ * its own; any other order is waited for here, when the lock has been given back. */
+static void confirm_order(const open_sale *sale, const purchase *request, purchase_result *result)
+{
+    if (result->outcome != BUY_SOLD || result->replicated ||
+        sale->terms.durability != DURABILITY_REPLICATED)
+        return;
+    int k = result->segment;
+    if (ledger_confirm(sale->store, &sale->terms, k, request->request, request->deadline))
+        sale_saw_number(sale, &sale->keys[k], result->order.number);
+    else
+        purchase_answer(result, BUY_UNKNOWN);
+}
+
 /* Sells, or says why not. */
 static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
 {
@@ -142,6 +159,7 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
         doubt = doubt || result->outcome == BUY_UNKNOWN;
     } while (worth_another(open, request, result->outcome, ++tries));
 
+    confirm_order(open, request, result);
     add_reason(open->store, result);
     look_behind_refusal(open, request, result);
     if (request->keyed && !replayable && result->outcome == BUY_SOLD_OUT)
@@ -198,6 +216,8 @@ static bool ask_ended(fs_store *store, const sale_terms *ended, const purchase *
     name_sale(ret, ended);
     if (status == LEDGER_FOUND)
         purchase_answer_earlier(&ret->result, &entry.order, entry.segment, request);
+    else if (status == LEDGER_UNCONFIRMED)
+        purchase_answer(&ret->result, BUY_UNKNOWN);
     else if (status == LEDGER_NEVER)
         purchase_answer(&ret->result, BUY_VOID);
     else
@@ -236,6 +256,8 @@ static void answer_standing(const open_sale *sale, sale_status standing, const p
     purchase_answer(result, standing == SALE_HALTED ? BUY_ROLLED_BACK : BUY_DAMAGED);
     if (status == LEDGER_FOUND)
         purchase_answer_earlier(result, &entry.order, entry.segment, request);
+    else if (status == LEDGER_UNCONFIRMED)
+        purchase_answer(result, BUY_UNKNOWN);
     else if (status == LEDGER_NEVER)
         purchase_answer(result, BUY_VOID);
     else if (status == LEDGER_UNAVAILABLE && standing == SALE_HALTED)

@@ -24,7 +24,8 @@ struct keeper {
     int checked;            /* place in the list of items where the next comparisons begin */
     dlock_redis_conn *conn; /* NULL: none as yet */
     bool logged[TROUBLES];
-    bool warned; /* of a policy that may evict, and is allowed to */
+    bool warned;       /* of a policy that may evict, and is allowed to */
+    bool warned_alone; /* of a server that takes writes without its replicas */
     atomic_bool looked;
     ticker *pulse, *looks;
 };
@@ -35,9 +36,9 @@ struct keeper {
 static void log_trouble(keeper *k, store_trouble trouble)
 {
     static const char *const begins[] = {"redis_lost", "redis_refuses", "store_may_evict",
-                                         "durability_lost"};
+                                         "durability_lost", "replicas_lost"};
     static const char *const ends[] = {"redis_back", "redis_accepts", "store_keeps_all",
-                                       "durability_back"};
+                                       "durability_back", "replicas_back"};
     store_complaint why;
     bool found = health_why(&k->store->health, trouble, &why);
     if (found == k->logged[trouble])
@@ -77,10 +78,33 @@ static void feel_pulse(void *arg)
 /* False: there is no sense in looking further this time. */
 typedef bool look(keeper *k);
 
-static void see_disk_wanted(void *arg, fs_sale *sale)
+/* What the sales here ask of the server. */
+typedef struct wishes {
+    bool disk;
+    int replicas; /* the most */
+} wishes;
+
+static void see_wishes(void *arg, fs_sale *sale)
 {
-    if (sale->open_sale.terms.durability == DURABILITY_DISK)
-        *(bool *)arg = true;
+    wishes *all = arg;
+    const sale_terms *terms = &sale->open_sale.terms;
+    all->disk = all->disk || terms->durability == DURABILITY_DISK;
+    if (terms->min_replicas > all->replicas)
+        all->replicas = terms->min_replicas;
+}
+
+/* A primary that is cut off, and does not notice, sells on; its buyers hear "unknown", but the
+ * stock that it takes is only back when it is a replica itself. Said once. */
+static void warn_of_alone(keeper *k, const server_check *check, const wishes *all)
+{
+    bool warn = all->replicas > 0 && check->accepts_alone;
+    if (warn && !k->warned_alone)
+        log_event(LOG_WARN, "replicas_not_required", "detail",
+                  "a sale is 'replicated', but the server takes writes without its replicas; its "
+                  "buyers would hear 504 unknown: set min-replicas-to-write 1 and "
+                  "min-replicas-max-lag 3 on every server, or let the service's user CONFIG GET",
+                  NULL);
+    k->warned_alone = warn;
 }
 
 /* A policy that may evict, and is allowed to, is said once. */
@@ -99,20 +123,26 @@ static void allow_eviction(keeper *k, server_check *check)
 static bool look_at_server(keeper *k)
 {
     server_check check;
-    bool disk_wanted = false, had_disk = !health_has(&k->store->health, TROUBLE_NO_DISK);
+    wishes all = {.replicas = 0};
+    sale_table_each(k->sales, see_wishes, &all);
+    server_wish wish = {.had_disk = !health_has(&k->store->health, TROUBLE_NO_DISK),
+                        .min_replicas = all.replicas > 0 ? all.replicas : 1};
     dlock_time deadline = dlock_in_ms(LOOK_MOST_MS);
     if (!store_connect(k->store, &k->conn, deadline) ||
-        !server_ask(k->conn, had_disk, deadline, &check))
+        !server_ask(k->conn, &wish, deadline, &check))
         return false;
     if (k->store->allow_eviction)
         allow_eviction(k, &check);
     for (store_trouble t = TROUBLE_REFUSES; t < TROUBLES; t++)
         health_note(&k->store->health, t, check.found[t] ? &check.why[t] : NULL);
+    atomic_store(&k->store->health.replicas, check.replicas);
     log_trouble(k, TROUBLE_REFUSES);
     log_trouble(k, TROUBLE_MAY_EVICT);
-    sale_table_each(k->sales, see_disk_wanted, &disk_wanted);
-    if (disk_wanted)
+    if (all.disk)
         log_trouble(k, TROUBLE_NO_DISK);
+    if (all.replicas > 0)
+        log_trouble(k, TROUBLE_NO_REPLICAS);
+    warn_of_alone(k, &check, &all);
     return true;
 }
 

@@ -284,7 +284,8 @@ void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret)
     else if (ret->verdict == CHECK_DAMAGED)
         LOG_SOME(LOG_ERROR, "sale_damaged", "item", sale->terms.item, "sale", sale->terms.id,
                  "detail", ret->detail, NULL);
-    for (int k = 0; ret->verdict == CHECK_SOUND && k < sale->key_sets; k++)
+    bool replicated = sale->terms.durability == DURABILITY_REPLICATED;
+    for (int k = 0; ret->verdict == CHECK_SOUND && !replicated && k < sale->key_sets; k++)
         sale_saw_number(sale, &sale->keys[k], seen.stock[k].number);
 }
 

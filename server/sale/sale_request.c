@@ -11,6 +11,7 @@
 #include "server/strategies/registry.h"
 
 #define SEGMENTS_DEFAULT 4
+#define REPLICAS_DEFAULT 1
 #define DAY_MS           (24 * 3600 * 1000)
 
 static const struct number {
@@ -24,6 +25,7 @@ static const struct number {
     {"wait_ms", offsetof(sale_request, wait_ms), 0, 60000},
     {"hold_ms", offsetof(sale_request, hold_ms), 0, 60000},
     {"segments", offsetof(sale_request, segments), 1, SEGMENTS_MAX},
+    {"min_replicas", offsetof(sale_request, min_replicas), 1, REPLICAS_MAX},
 };
 #define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 
@@ -31,7 +33,7 @@ void sale_request_init(sale_request *request)
 {
     memset(request, 0, sizeof(*request));
     request->stock = request->per_user_limit = request->lease_ms = -1;
-    request->wait_ms = request->hold_ms = request->segments = -1;
+    request->wait_ms = request->hold_ms = request->segments = request->min_replicas = -1;
 }
 
 bool sale_request_limits(const char *name, int64_t *ret_least, int64_t *ret_most)
@@ -63,6 +65,23 @@ static bool hold_fits(const sale_terms *terms, char *err, size_t err_len)
     return false;
 }
 
+/* How many copies an order has before its buyer hears of it. */
+static bool durability_fits(const sale_request *request, sale_terms *ret, char *err, size_t err_len)
+{
+    const char *level = request->durability[0] != '\0' ? request->durability : "memory";
+    if (!durability_find(level, &ret->durability)) {
+        snprintf(err, err_len, "'durability' must be memory, replicated or disk");
+        return false;
+    }
+    bool replicated = ret->durability == DURABILITY_REPLICATED;
+    if (!replicated && request->min_replicas > 0) {
+        snprintf(err, err_len, "'min_replicas' goes with durability 'replicated' only");
+        return false;
+    }
+    ret->min_replicas = replicated ? (int)said_or(request->min_replicas, REPLICAS_DEFAULT) : 0;
+    return true;
+}
+
 bool sale_request_finish(const sale_request *request, sale_terms *ret, char *err, size_t err_len)
 {
     memset(ret, 0, sizeof(*ret));
@@ -80,11 +99,8 @@ bool sale_request_finish(const sale_request *request, sale_terms *ret, char *err
         snprintf(err, err_len, "'strategy' must be one of %s", strategy_names());
         return false;
     }
-    if (!durability_find(request->durability[0] ? request->durability : "memory",
-                         &ret->durability)) {
-        snprintf(err, err_len, "'durability' must be memory or disk");
+    if (!durability_fits(request, ret, err, err_len))
         return false;
-    }
     if (strategy->sharded && request->per_user_limit > 0) {
         snprintf(err, err_len,
                  "'per_user_limit' can not be kept by strategy '%s': no segment "

@@ -17,7 +17,7 @@ typedef struct sale_request {
     char item[IDENT_MAX + 1];
     char strategy[32];   /* "" = the default */
     char durability[32]; /* "" = memory */
-    int64_t stock, per_user_limit, lease_ms, wait_ms, hold_ms, segments;
+    int64_t stock, per_user_limit, lease_ms, wait_ms, hold_ms, segments, min_replicas;
 } sale_request;
 
 /* Nothing said yet. */

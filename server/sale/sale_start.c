@@ -15,6 +15,7 @@
 #include "server/sale/sale_start.lua.h"
 #include "server/sale/segments_started.lua.h"
 #include "server/store/purchase.h"
+#include "server/store/replicas.h"
 #include "server/store/server_check.h"
 
 #define TRIES 5 /* of starters that come in each other's way */
@@ -31,9 +32,9 @@ static start_status check_server(fs_store *store, const sale_terms *terms, char 
     server_check check;
     dlock_redis_conn *conn = NULL;
     dlock_time deadline = dlock_in_ms(STORE_READ_MS);
-    bool had_disk = !health_has(&store->health, TROUBLE_NO_DISK);
-    bool told =
-        store_connect(store, &conn, deadline) && server_ask(conn, had_disk, deadline, &check);
+    server_wish wish = {.had_disk = !health_has(&store->health, TROUBLE_NO_DISK),
+                        .min_replicas = terms->min_replicas > 0 ? terms->min_replicas : 1};
+    bool told = store_connect(store, &conn, deadline) && server_ask(conn, &wish, deadline, &check);
     dlock_redis_hang_up(conn);
     if (!told)
         return START_UNAVAILABLE;
@@ -45,18 +46,22 @@ static start_status check_server(fs_store *store, const sale_terms *terms, char 
         snprintf(err, err_len, "%s", check.why[TROUBLE_NO_DISK].detail);
         return START_REFUSED;
     }
+    if (check.found[TROUBLE_NO_REPLICAS] && terms->durability == DURABILITY_REPLICATED) {
+        snprintf(err, err_len, "%s", check.why[TROUBLE_NO_REPLICAS].detail);
+        return START_REFUSED;
+    }
     return START_OK;
 }
 
 /* ---- one tag --------------------------------------------------------------------------------- */
 
 /* Runs the script and frees its words. */
-static start_status call_start(fs_store *store, int keys, dlock_args *args, dlock_time deadline,
-                               char in_force[POINTER_MAX + 1])
+static start_status call_start(fs_store *store, int keys, dlock_args *args, int replicas,
+                               dlock_time deadline, char in_force[POINTER_MAX + 1])
 {
     redisReply *reply = NULL;
     dlock_redis_outcome outcome =
-        dlock_redis_eval(store->redis, &start, keys, args, deadline, &reply);
+        dlock_redis_eval_wait(store->redis, &start, keys, args, replicas, deadline, &reply);
     dlock_args_free(args);
     start_status status = START_OK;
     if (outcome != DLOCK_REDIS_OK)
@@ -102,7 +107,8 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
     dlock_args_int(&args, store_redis_us(store, deadline));
     dlock_args_text(&args, terms->accepted > 0 ? "1" : "0");
     terms_put(&args, terms);
-    return call_start(store, keys, &args, deadline, in_force);
+    int replicas = replicas_needed(store, terms, &now);
+    return call_start(store, keys, &args, replicas, deadline, in_force);
 }
 
 /* ---- a sale ---------------------------------------------------------------------------------- */

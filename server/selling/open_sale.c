@@ -31,7 +31,8 @@ void sale_answer(const open_sale *sale, const sale_keys *keys, const char *answe
 {
     purchase_answer_script(result, answer, len, asked);
     result->segment = keys->segment;
-    if (result->outcome == BUY_SOLD || result->outcome == BUY_CONFLICT)
+    bool is_order = result->outcome == BUY_SOLD || result->outcome == BUY_CONFLICT;
+    if (is_order && sale->terms.durability != DURABILITY_REPLICATED)
         sale_saw_number(sale, keys, result->order.number);
     else if (result->outcome == BUY_UNAVAILABLE)
         LOG_SOME(LOG_WARN, "redis_failed", "what", "sell", "how", "refused", "detail", answer,

@@ -3,12 +3,16 @@
  *
  * The script is one, with the lock library's guard before it or without. Any failure is everybody's
  * in the call: nobody was sold anything, or nobody knows.
+ *
+ * In a replicated sale one WAIT goes out with the script, for all buyers. When too few replicas have
+ * acknowledged in time, those who were sold to have orders that are not `replicated`.
  */
 #include "server/selling/sell.h"
 
 #include <stdio.h>
 
 #include "server/selling/sell.lua.h"
+#include "server/store/replicas.h"
 #include "server/store/state.lua.h"
 
 static dlock_script plain = DLOCK_SCRIPT("sell", "#!lua\n" STATE_LUA SELL_LUA);
@@ -51,8 +55,18 @@ static void answer_all(const sell_buyer *buyers, int count, purchase_outcome out
         purchase_answer(buyers[i].result, outcome);
 }
 
+/* The replicas that the sale asks for have the order, if it is a new one: what is replayed was
+ * written before, by another connection. */
+static void note_replicated(const open_sale *sale, const sale_keys *keys, purchase_result *result)
+{
+    if (result->outcome != BUY_SOLD || result->replayed)
+        return;
+    result->replicated = true;
+    sale_saw_number(sale, keys, result->order.number);
+}
+
 static void read_answers(const open_sale *sale, const sale_keys *keys, const redisReply *reply,
-                         const sell_buyer *buyers, int count)
+                         bool replicated, const sell_buyer *buyers, int count)
 {
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != (size_t)count + 1) {
         answer_all(buyers, count, BUY_UNKNOWN);
@@ -63,6 +77,8 @@ static void read_answers(const open_sale *sale, const sale_keys *keys, const red
         const redisReply *answer = reply->element[i + 1];
         sale_answer(sale, keys, answer->str, answer->len, buyers[i].request, result);
         result->remaining = reply->element[0]->integer;
+        if (replicated)
+            note_replicated(sale, keys, result);
     }
 }
 
@@ -72,10 +88,13 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
     dlock_args args;
     put_words(&args, sale, keys, 0, buyers, count);
     redisReply *reply = NULL;
+    int needed = replicas_needed(sale->store, &sale->terms, keys);
     dlock_redis_outcome outcome =
-        dlock_redis_eval(sale->store->redis, &plain, STATE_KEYS, &args, deadline, &reply);
-    if (outcome == DLOCK_REDIS_OK)
-        read_answers(sale, keys, reply, buyers, count);
+        dlock_redis_eval_wait(sale->store->redis, &plain, STATE_KEYS, &args, needed,
+                              replicas_deadline(needed, deadline), &reply);
+    bool enough = outcome == DLOCK_REDIS_OK;
+    if (enough || (outcome == DLOCK_REDIS_UNKNOWN && reply))
+        read_answers(sale, keys, reply, enough && needed > 0, buyers, count);
     else
         answer_all(buyers, count, purchase_write_failed(sale->store, outcome));
     freeReplyObject(reply);
@@ -91,10 +110,13 @@ void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold
     dlock_args args;
     put_words(&args, sale, keys, dlock_fence(hold), buyers, count);
     redisReply *reply = NULL;
+    int needed = release ? replicas_needed(sale->store, &sale->terms, keys) : 0;
     dlock_status status =
-        dlock_guard_call(hold, guarded, STATE_KEYS, &args, release, deadline, &reply);
-    if (status == DLOCK_OK)
-        read_answers(sale, keys, reply, buyers, count);
+        dlock_guard_call_wait(hold, guarded, STATE_KEYS, &args, release, needed,
+                              replicas_deadline(needed, deadline), &reply);
+    bool enough = status == DLOCK_OK;
+    if (enough || (status == DLOCK_UNKNOWN && reply))
+        read_answers(sale, keys, reply, enough && needed > 0, buyers, count);
     else
         answer_all(buyers, count, purchase_guard_failed(sale->store, status));
     freeReplyObject(reply);

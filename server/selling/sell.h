@@ -24,7 +24,8 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
           dlock_time deadline);
 
 /* The same under `hold`; with `release` the call gives the lock back as well. BUY_STALE for
- * everybody when the guard refuses. dlock_release() is due afterwards in any case. */
+ * everybody when the guard refuses. dlock_release() is due afterwards in any case. Replicas are
+ * waited for only with `release`: not while the lock is held. */
 void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold, bool release,
                   const sell_buyer *buyers, int count, dlock_time deadline);
 

@@ -11,8 +11,10 @@
 
 #include "server/base/log.h"
 #include "server/store/ask.lua.h"
+#include "server/store/confirm.lua.h"
 #include "server/store/numbers.lua.h"
 #include "server/store/page.lua.h"
+#include "server/store/replicas.h"
 #include "server/store/resolve.lua.h"
 #include "server/store/state.lua.h"
 
@@ -32,6 +34,8 @@ static dlock_script numbers =
 static dlock_script look =
     DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA RESOLVE_LUA); /* "" = only look */
 static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" STATE_LUA RESOLVE_LUA);
+static dlock_script confirm = /* a Redis that is full tells of what it has */
+    DLOCK_SCRIPT("confirm", "#!lua flags=allow-oom\n" CONFIRM_LUA);
 static dlock_script ask = DLOCK_SCRIPT("ask", "#!lua\n" ASK_LUA);
 static dlock_script page = DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" STATE_LUA PAGE_LUA);
 
@@ -160,7 +164,7 @@ static bool was_asked_before(fs_store *store, const sale_terms *terms, const cha
     return before;
 }
 
-ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
+static ledger_status find(fs_store *store, const sale_terms *terms, const char *request,
                           ledger_how how, dlock_time deadline, ledger_entry *ret)
 {
     char voids[24];
@@ -175,6 +179,54 @@ ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *
     if (how == LEDGER_ASK && !was_asked_before(store, terms, request, deadline))
         return LEDGER_NOT_YET;
     return find_in_sale(store, terms, request, voids, deadline, ret);
+}
+
+bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
+                    dlock_time deadline)
+{
+    sale_keys keys;
+    dlock_args args;
+    redisReply *reply = NULL;
+    terms_keys(terms, k, &keys);
+    int needed = replicas_needed(store, terms, &keys);
+    if (replicas_missing(store, terms)) /* so there is no sense in waiting */
+        return false;
+    dlock_args_init(&args);
+    dlock_args_text(&args, keys.orders);
+    dlock_args_text(&args, request);
+    dlock_redis_outcome outcome = dlock_redis_eval_wait(
+        store->redis, &confirm, 1, &args, needed, replicas_deadline(needed, deadline), &reply);
+    bool there = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    if (outcome != DLOCK_REDIS_OK)
+        store_log_failure(store, "confirm", there ? "too few replicas have it"
+                                                  : dlock_redis_outcome_text(outcome));
+    freeReplyObject(reply);
+    dlock_args_free(&args);
+    return outcome == DLOCK_REDIS_OK && there;
+}
+
+/* A marker is in every segment. */
+static bool confirm_void(fs_store *store, const sale_terms *terms, const char *request,
+                         dlock_time deadline)
+{
+    bool good = true;
+    for (int k = 0; good && k < terms_key_sets(terms); k++)
+        good = ledger_confirm(store, terms, k, request, deadline);
+    return good;
+}
+
+ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
+                          ledger_how how, dlock_time deadline, ledger_entry *ret)
+{
+    ledger_status status = find(store, terms, request, how, deadline, ret);
+    if (terms->durability != DURABILITY_REPLICATED)
+        return status;
+    if (status == LEDGER_FOUND &&
+        !ledger_confirm(store, terms, ret->segment, request, deadline))
+        return LEDGER_UNCONFIRMED;
+    if (status == LEDGER_NEVER && !confirm_void(store, terms, request, deadline))
+        return LEDGER_NOT_YET;
+    return status;
 }
 
 /* Puts the terms of the sale before in *sale. False: there are none, and *ret tells what that says
@@ -209,7 +261,7 @@ static ledger_status find_before(fs_store *store, const sale_terms *terms, const
         if (sales == LEDGER_SALES)
             return all > LEDGER_OLDER ? all : LEDGER_OLDER;
         ledger_status status = ledger_find(store, &sale, request, LEDGER_LOOK, deadline, ret);
-        if (status == LEDGER_FOUND || status == LEDGER_UNAVAILABLE)
+        if (status <= LEDGER_UNCONFIRMED || status == LEDGER_UNAVAILABLE)
             return status;
         if (status > LEDGER_OVER && status > all)
             all = status;
@@ -224,7 +276,7 @@ ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const
 {
     dlock_time deadline = dlock_in_ms(terms_request_ms(terms));
     ledger_status now = ledger_find(store, terms, request, LEDGER_LOOK, deadline, ret);
-    if (now == LEDGER_FOUND || now == LEDGER_UNAVAILABLE)
+    if (now <= LEDGER_UNCONFIRMED || now == LEDGER_UNAVAILABLE)
         return now;
     ledger_status before = find_before(store, terms, request, deadline, ret);
     if (before != LEDGER_NEVER)

@@ -14,6 +14,10 @@
  * asker begins anew. So are the markers: beyond their bound, or when it asks more seldom than notes
  * are kept, somebody hears "not yet" until the sale is over. And questions cost commands: without
  * the sale's id the LEDGER_SALES last sales are asked.
+ *
+ * Whoever tells of an order acknowledges it. In a replicated sale (replicas.h) an order that was
+ * found, or a marker, is therefore written once more as it is, and waited for until the replicas
+ * have it; otherwise it is LEDGER_UNCONFIRMED, or LEDGER_NOT_YET.
  */
 #ifndef FLASHSALE_LEDGER_H
 #define FLASHSALE_LEDGER_H
@@ -30,6 +34,7 @@ typedef struct ledger_numbers {
 /* From the surest to the least sure of those that found nothing. */
 typedef enum ledger_status {
     LEDGER_FOUND = 0,
+    LEDGER_UNCONFIRMED, /* an order, but a failover may undo it: nobody is to be told of it as yet */
     LEDGER_NEVER,      /* no order, and a marker sees to it that there will be none */
     LEDGER_OVER,       /* no order, and none will be written: the sale is not the current one */
     LEDGER_NOT_YET,    /* no order, but there could still be one */
@@ -60,6 +65,11 @@ typedef struct ledger_entry {
  * is declared void in any. LEDGER_UNAVAILABLE at the deadline. */
 ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
                           ledger_how how, dlock_time deadline, ledger_entry *ret);
+
+/* Whether the replicas have what stands in the request's place in segment k (0 unless sharded).
+ * False: too few have it, or it was not to be found out by the deadline of a read. */
+bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
+                    dlock_time deadline);
 
 /* Sales that are asked, the current one among them, when the request's own is not known. */
 #define LEDGER_SALES 8

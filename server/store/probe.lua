@@ -13,6 +13,7 @@ local used = {
     {'EVALSHA', '', 1, key}, {'DEL', key}, {'EXISTS', key}, {'PEXPIRE', key, 1}, {'PTTL', key},
     {'HDEL', key, ''}, {'HEXISTS', key, ''}, {'HRANDFIELD', key}, {'LPOP', key},
     {'LPOS', key, ''}, {'LRANGE', key, 0, 0}, {'LREM', key, 0, ''},
+    {'WAIT', 0, 1}, -- the last: only durability `replicated` needs it
 }
 for _, command in ipairs(used) do
     if redis.acl_check_cmd and not redis.acl_check_cmd(unpack(command)) then return command[1] end

@@ -69,6 +69,7 @@ void purchase_answer(purchase_result *result, purchase_outcome outcome)
 {
     result->outcome = outcome;
     result->replayed = false;
+    result->replicated = false;
     result->segment = 0;
     result->remaining = -1;
     result->found = 0;
@@ -125,6 +126,7 @@ void purchase_answer_earlier(purchase_result *result, const fs_order *order, int
     result->order = *order;
     answer_order(result, true, asked);
     result->segment = segment;
+    result->replicated = true;
 }
 
 purchase_outcome purchase_write_failed(fs_store *store, dlock_redis_outcome outcome)

@@ -78,6 +78,8 @@ typedef enum purchase_outcome {
 typedef struct purchase_result {
     purchase_outcome outcome;
     bool replayed;     /* sold: the order is from an earlier try */
+    bool replicated;   /* sold: the replicas that the sale asks for have the order; only then may
+                          the buyer of a replicated sale be told */
     int segment;       /* sold: the segment that has the order; 0 unless the sale is sharded */
     fs_order order;    /* sold */
     int64_t remaining; /* units left when it was decided; -1 = not known */
@@ -96,7 +98,8 @@ void purchase_answer(purchase_result *result, purchase_outcome outcome);
 void purchase_answer_script(purchase_result *result, const char *answer, size_t len,
                             const purchase *asked);
 
-/* The same for the order that the request has from an earlier try, in `segment`. */
+/* The same for the order that the request has from an earlier try, in `segment`: as ledger_find()
+ * has found it, so the replicas have it. */
 void purchase_answer_earlier(purchase_result *result, const fs_order *order, int segment,
                              const purchase *asked);
 

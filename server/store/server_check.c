@@ -1,21 +1,28 @@
-/* server_check.c - three questions in one go, and what their answers mean. */
+/* server_check.c - a few questions in one go, and what their answers mean. */
 #include "server/store/server_check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/store/probe.lua.h"
 #include "server/store/store.h"
 
-enum { QUESTIONS = 4 };
+enum { QUESTIONS = 5 };
 
 static dlock_script probe = DLOCK_SCRIPT("probe", "#!lua\n" PROBE_LUA);
 
-static const char *const settings[] = {
-    "CONFIG",           "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite",
-    "maxmemory-policy", NULL};
+static const char *const settings[] = {"CONFIG",
+                                       "GET",
+                                       "appendonly",
+                                       "appendfsync",
+                                       "no-appendfsync-on-rewrite",
+                                       "maxmemory-policy",
+                                       "min-replicas-to-write",
+                                       NULL};
 static const char *const persistence[] = {"INFO", "persistence", NULL};
 static const char *const memory[] = {"INFO", "memory", NULL};
+static const char *const replication[] = {"INFO", "replication", NULL};
 
 /* ---- complaints ------------------------------------------------------------------------------ */
 
@@ -88,10 +95,53 @@ static void judge_policy(server_check *check, const redisReply *answer, const ch
     find(check, TROUBLE_MAY_EVICT, answer, detail);
 }
 
+/* The replicas in "slaveN:ip=A,port=P,state=online,offset=O,lag=S" that count. */
+static int count_replicas(const char *info)
+{
+    int count = 0;
+    for (const char *at = info; (at = strstr(at, "\nslave")); at++) {
+        size_t len = strcspn(at + 1, "\r\n");
+        char line[256];
+        snprintf(line, sizeof(line), "%.*s", (int)len, at + 1);
+        const char *lag = strstr(line, ",lag=");
+        bool online = strstr(line, ",state=online,") && lag;
+        count += online && strtol(lag + strlen(",lag="), NULL, 10) <= REPLICA_LAG_S;
+    }
+    return count;
+}
+
+static void judge_replicas(server_check *check, const redisReply *config, const redisReply *info,
+                           int wanted)
+{
+    char detail[200];
+    const char *least =
+        config->type == REDIS_REPLY_ARRAY ? store_field(config, "min-replicas-to-write") : "";
+    check->accepts_alone = least[0] == '\0' || strcmp(least, "0") == 0;
+    check->replicas = info->type == REDIS_REPLY_STRING ? count_replicas(info->str) : 0;
+    if (check->replicas >= wanted)
+        return;
+    snprintf(detail, sizeof(detail),
+             "durability 'replicated' needs %d of the server's replicas online, and it has %d that "
+             "acknowledged within %d s: see INFO replication",
+             wanted, check->replicas, REPLICA_LAG_S);
+    find(check, TROUBLE_NO_REPLICAS, info, detail);
+}
+
+/* WAIT is the last command that the probe tries, and only durability `replicated` needs it. */
+static void judge_wait(server_check *check)
+{
+    check->replicas = 0;
+    check->found[TROUBLE_NO_REPLICAS] = true;
+    complain(&check->why[TROUBLE_NO_REPLICAS],
+             "NOPERM this user may not WAIT, which durability 'replicated' needs");
+}
+
 static void judge_probe(server_check *check, const redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_ERROR) {
         find(check, TROUBLE_REFUSES, reply, "");
+    } else if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, "WAIT") == 0) {
+        judge_wait(check);
     } else if (reply->type != REDIS_REPLY_STRING || reply->len > 0) {
         char detail[64];
         snprintf(detail, sizeof(detail), "NOPERM this user may not %.20s",
@@ -132,7 +182,8 @@ static bool read_all(dlock_redis_conn *conn, dlock_time deadline, redisReply *an
     return good;
 }
 
-bool server_ask(dlock_redis_conn *conn, bool had_disk, dlock_time deadline, server_check *ret)
+bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
+                server_check *ret)
 {
     char policy[32];
     redisReply *answers[QUESTIONS] = {NULL};
@@ -140,16 +191,18 @@ bool server_ask(dlock_redis_conn *conn, bool had_disk, dlock_time deadline, serv
     queue(conn, settings);
     queue(conn, persistence);
     queue(conn, memory);
+    queue(conn, replication);
     queue_probe(conn); /* the last: after READONLY a connection is not read any more */
     bool told = read_all(conn, deadline, answers);
     if (told) {
         const redisReply *config = answers[0], *info = answers[2];
         bool tells = config->type == REDIS_REPLY_ARRAY;
-        judge_disk(ret, config, answers[1], had_disk);
+        judge_disk(ret, config, answers[1], wish->had_disk);
         judge_policy(ret, tells ? config : info,
                      tells ? store_field(config, "maxmemory-policy")
                            : info_value(info, "maxmemory_policy", policy));
-        judge_probe(ret, answers[3]);
+        judge_replicas(ret, config, answers[3], wish->min_replicas);
+        judge_probe(ret, answers[4]);
     }
     for (int i = 0; i < QUESTIONS; i++)
         freeReplyObject(answers[i]);

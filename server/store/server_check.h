@@ -9,6 +9,10 @@
  * locks, whose loss lets a second holder in, and the orders of a sale that is over, which are
  * promised for 24 h. So any of them is refused, also where no maxmemory is set as yet.
  *
+ * Which replicas count: those that INFO calls online and that have acknowledged something within the
+ * last REPLICA_LAG_S seconds, as they do once a second. Whether the server takes writes when it has
+ * none is a setting, min-replicas-to-write; see accepts_alone.
+ *
  * What is on disk: appendonly yes, appendfsync always, no-appendfsync-on-rewrite no (with yes
  * nothing is synced while the file is rewritten). appendfsync is not in INFO, so the right to
  * CONFIG GET is needed; where INFO may be asked it must agree. A file that is only now switched on
@@ -20,14 +24,24 @@
 #include "lock/dlock_redis.h"
 #include "server/redis/health.h"
 
+#define REPLICA_LAG_S 3
+
 typedef struct server_check {
-    bool found[TROUBLES]; /* of TROUBLE_REFUSES, _MAY_EVICT and _NO_DISK */
+    bool found[TROUBLES]; /* all but TROUBLE_SILENT */
     store_complaint why[TROUBLES];
+    int replicas;       /* that count */
+    bool accepts_alone; /* cut off from all of them it goes on taking writes, which a failover then
+                           undoes: min-replicas-to-write is 0, or it does not tell */
 } server_check;
 
-/* Asks, on a connection of the caller's. `had_disk`: whether the last check found every write on
- * disk. What Redis refuses to tell counts as found. False: it did not answer, and nothing is known.
- */
-bool server_ask(dlock_redis_conn *conn, bool had_disk, dlock_time deadline, server_check *ret);
+typedef struct server_wish {
+    bool had_disk;    /* the last check found every write on disk */
+    int min_replicas; /* that are wanted; at least 1, for it is a trouble to have none */
+} server_wish;
+
+/* Asks, on a connection of the caller's. What Redis refuses to tell counts as found. False: it did
+ * not answer, and nothing is known. */
+bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
+                server_check *ret);
 
 #endif

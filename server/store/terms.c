@@ -16,7 +16,7 @@
 #define CHUNK           256  /* questions sent in one go */
 #define HOLD_RESERVE_MS 500  /* beyond the section, for the lock and the write */
 
-static const char *const durability_names[DURABILITY_LEVELS] = {"memory", "disk"};
+static const char *const durability_names[DURABILITY_LEVELS] = {"memory", "replicated", "disk"};
 
 const char *durability_name(durability level)
 {
@@ -160,6 +160,8 @@ void terms_put(dlock_args *args, const sale_terms *terms)
     put_text(args, "strategy", terms->strategy);
     put_text(args, "durability", durability_name(terms->durability));
     put_text(args, "previous", terms->previous);
+    if (terms->durability == DURABILITY_REPLICATED)
+        put_number(args, "min_replicas", terms->min_replicas);
     put_number(args, "initial", terms->initial);
     put_number(args, "per_user_limit", terms->per_user_limit);
     put_number(args, "lease_ms", terms->lease_ms);
@@ -211,6 +213,15 @@ static bool read_numbers(const redisReply *hash, sale_terms *ret)
     return good;
 }
 
+static bool read_replicas(const redisReply *hash, sale_terms *ret)
+{
+    int64_t least = 0;
+    bool good = ret->durability != DURABILITY_REPLICATED ||
+                number(hash, "min_replicas", 1, REPLICAS_MAX, &least);
+    ret->min_replicas = (int)least;
+    return good;
+}
+
 static sale_status read_fields(const redisReply *hash, sale_terms *ret, char *err, size_t err_len)
 {
     const char *schema = store_field(hash, "schema"), *strategy = store_field(hash, "strategy");
@@ -227,6 +238,10 @@ static sale_status read_fields(const redisReply *hash, sale_terms *ret, char *er
     if (strlen(strategy) > STRATEGY_NAME_MAX || !durability_find(level, &ret->durability)) {
         snprintf(err, err_len, "the sale wants strategy '%s' and durability '%s'", strategy, level);
         return SALE_UNREADABLE;
+    }
+    if (!read_replicas(hash, ret)) {
+        snprintf(err, err_len, "the sale's terms are missing or damaged");
+        return SALE_DAMAGED;
     }
     memcpy(ret->strategy, strategy, strlen(strategy) + 1);
     snprintf(ret->previous, sizeof(ret->previous), "%s", previous);
@@ -248,7 +263,7 @@ bool terms_same(const sale_terms *a, const sale_terms *b)
            strcmp(a->strategy, b->strategy) == 0 && strcmp(a->previous, b->previous) == 0 &&
            a->initial == b->initial && a->per_user_limit == b->per_user_limit &&
            a->lease_ms == b->lease_ms && a->wait_ms == b->wait_ms && a->hold_ms == b->hold_ms &&
-           a->durability == b->durability && a->segments == b->segments &&
+           a->durability == b->durability && a->min_replicas == b->min_replicas && a->segments == b->segments &&
            a->previous_segments == b->previous_segments;
 }
 

@@ -12,12 +12,14 @@
 #include "server/store/keys.h"
 
 #define SEGMENTS_MAX      16
+#define REPLICAS_MAX      16
 #define STRATEGY_NAME_MAX 31
 
 typedef enum durability {
     DURABILITY_MEMORY = 0, /* acknowledged when Redis has it in memory */
+    DURABILITY_REPLICATED, /* acknowledged when its replicas have it, too; see replicas.h */
     DURABILITY_DISK,       /* acknowledged when Redis has it on disk (AOF "always") */
-    DURABILITY_LEVELS      /* "replicated" will stand before this one */
+    DURABILITY_LEVELS
 } durability;
 
 typedef struct sale_terms {
@@ -30,6 +32,7 @@ typedef struct sale_terms {
     int64_t wait_ms; /* how long a buyer waits for the lock; 0 = fails fast */
     int64_t hold_ms; /* how long the critical section lasts on purpose */
     durability durability;
+    int min_replicas;             /* replicated: so many have an order at least; otherwise 0 */
     int segments;                 /* 0 unless sharded */
     char previous[IDENT_MAX + 1]; /* the sale before; empty = none */
     int previous_segments;        /* the most that any sale before had: whoever takes this one up
