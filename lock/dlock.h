@@ -305,6 +305,17 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_call(dlock_hold *hold, dlock
                                                          bool release, dlock_time deadline,
                                                          redisReply **ret);
 
+/* The same, and behind it WAIT as in dlock_redis_eval_wait(), for at least `replicas` replicas: so
+ * a failover does not undo the write. With `release` the lock is free before the replicas are
+ * waited for; what is done under a hold that stays keeps the others waiting that long.
+ * DLOCK_UNKNOWN with the body's reply in *ret: it was run, and the lock is as after DLOCK_OK, but
+ * too few replicas have acknowledged the write by the deadline. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_call_wait(dlock_hold *hold, dlock_guard *guard,
+                                                              int keys, const dlock_args *args,
+                                                              bool release, int replicas,
+                                                              dlock_time deadline,
+                                                              redisReply **ret);
+
 /* ---- declarative use ------------------------------------------------------------------------- */
 
 typedef struct dlock_named_arg {

@@ -253,10 +253,10 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_eval(dlock_redis *red
                                                                 dlock_time deadline,
                                                                 redisReply **ret);
 
-/* The same, and after it WAIT on the same connection: OK only if at least `replicas` replicas have
- * acknowledged the script's writes by the deadline; 0: without WAIT. UNKNOWN, with the script's
- * reply in *ret, when fewer did: it was executed, but a failover may undo it. A script that wrote
- * nothing waits for what its connection wrote before. */
+/* The same, and behind it WAIT on the same connection, in the same round trip: OK only if at least
+ * `replicas` replicas have acknowledged the script's writes by the deadline; 0: without WAIT.
+ * UNKNOWN, with the script's reply in *ret, when fewer did: it was executed, but a failover may
+ * undo it. A script that wrote nothing waits for what its connection wrote before. */
 DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome
 dlock_redis_eval_wait(dlock_redis *redis, dlock_script *script, int keys, const dlock_args *args,
                       int replicas, dlock_time deadline, redisReply **ret);

@@ -21,6 +21,7 @@
 #include "kinds/fair.lua.h"
 #include "kinds/fence.lua.h"
 #include "kinds/owner.lua.h"
+#include "redis/call.h"
 
 enum { GUARD_KEYS = 5 };
 
@@ -114,45 +115,45 @@ static void conclude(dlock_hold *hold, long long said, bool release)
         dlock_cohort_end(hold->grant, GRANT_RELEASED);
 }
 
-/* {0}, {1, reply}, {2, reply}: the body's reply is taken out of its wrapping. */
-static dlock_status unwrap(dlock_hold *hold, redisReply *reply, bool release, redisReply **ret)
+/* {0}, {1, reply}, {2, reply} */
+static bool is_wrapped(const redisReply *reply)
+{
+    return reply && reply->type == REDIS_REPLY_ARRAY && reply->elements >= 1 &&
+           reply->element[0]->type == REDIS_REPLY_INTEGER;
+}
+
+typedef struct guard_call {
+    dlock_hold *hold;
+    bool release;
+} guard_call;
+
+/* The hold is what the script has made it, whether replicas are waited for or not. */
+static void has_run(void *arg, const redisReply *reply)
+{
+    const guard_call *call = arg;
+    if (is_wrapped(reply))
+        conclude(call->hold, reply->element[0]->integer, call->release);
+}
+
+/* The body's reply is taken out of its wrapping. `enough`: the replicas have what it wrote. */
+static dlock_status unwrap(redisReply *reply, bool enough, redisReply **ret)
 {
     dlock_status status = DLOCK_FAILED;
-    if (reply->type == REDIS_REPLY_ARRAY && reply->elements >= 1 &&
-        reply->element[0]->type == REDIS_REPLY_INTEGER) {
-        long long said = reply->element[0]->integer;
-        status = said == 0 ? DLOCK_STALE : DLOCK_OK;
-        if (status == DLOCK_OK && reply->elements == 2 && ret) {
+    if (is_wrapped(reply)) {
+        bool stale = reply->element[0]->integer == 0;
+        status = stale ? DLOCK_STALE : enough ? DLOCK_OK : DLOCK_UNKNOWN;
+        if (!stale && reply->elements == 2 && ret) {
             *ret = reply->element[1];
             reply->elements = 1; /* what is left is freed */
         }
-        conclude(hold, said, release);
     }
     freeReplyObject(reply);
     return status;
 }
 
-dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard, int keys,
-                              const dlock_args *args, bool release, dlock_time deadline,
-                              redisReply **ret)
+/* The call was not answered, or with an error. */
+static void fail(dlock_hold *hold, dlock_redis_outcome outcome, bool release)
 {
-    dlock_lock *lock = hold->lock;
-    redisReply *reply = NULL;
-    if (ret)
-        *ret = NULL;
-    if (dlock_client_forked(lock->client))
-        return DLOCK_FORKED;
-    if (lock->options.kind == DLOCK_QUORUM || lock->names_len > 1 || keys < 0 ||
-        keys > args->count || (release && hold->count > 1))
-        return DLOCK_INVALID;
-    dlock_args all;
-    compose(hold, keys, args, release, &all);
-    atomic_store(&hold->grant->releasing, release); /* from here on it may be somebody else's */
-    dlock_redis_outcome outcome = dlock_redis_eval(lock->client->options.redis, &guard->script,
-                                                   GUARD_KEYS + keys, &all, deadline, &reply);
-    dlock_args_free(&all);
-    if (outcome == DLOCK_REDIS_OK)
-        return unwrap(hold, reply, release, ret);
     if (outcome == DLOCK_REDIS_UNKNOWN) {
         /* The script may have run, or be on its way. Whoever had the grant next, under the same
          * token and fence, would meet it: so nobody of this process does. */
@@ -161,9 +162,43 @@ dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard, int keys,
             lose(hold);
     }
     atomic_store(&hold->grant->releasing, false);
+}
+
+dlock_status dlock_guard_call_wait(dlock_hold *hold, dlock_guard *guard, int keys,
+                                   const dlock_args *args, bool release, int replicas,
+                                   dlock_time deadline, redisReply **ret)
+{
+    dlock_lock *lock = hold->lock;
+    redisReply *reply = NULL;
+    if (ret)
+        *ret = NULL;
+    if (dlock_client_forked(lock->client))
+        return DLOCK_FORKED;
+    if (lock->options.kind == DLOCK_QUORUM || lock->names_len > 1 || keys < 0 ||
+        keys > args->count || (release && hold->count > 1) || replicas < 0)
+        return DLOCK_INVALID;
+    dlock_args all;
+    guard_call call = {hold, release};
+    compose(hold, keys, args, release, &all);
+    atomic_store(&hold->grant->releasing, release); /* from here on it may be somebody else's */
+    dlock_redis_outcome outcome =
+        dlock_redis_eval_told(lock->client->options.redis, &guard->script, GUARD_KEYS + keys, &all,
+                              replicas, deadline, has_run, &call, &reply);
+    dlock_args_free(&all);
+    bool ran = outcome == DLOCK_REDIS_OK || (outcome == DLOCK_REDIS_UNKNOWN && reply);
+    if (ran)
+        return unwrap(reply, outcome == DLOCK_REDIS_OK, ret);
+    fail(hold, outcome, release);
     if (ret)
         *ret = reply; /* the error, for its text */
     else if (reply)
         freeReplyObject(reply);
     return dlock_status_of(outcome);
+}
+
+dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard, int keys,
+                              const dlock_args *args, bool release, dlock_time deadline,
+                              redisReply **ret)
+{
+    return dlock_guard_call_wait(hold, guard, keys, args, release, 0, deadline, ret);
 }

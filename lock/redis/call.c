@@ -7,10 +7,15 @@
  *
  * In a cluster a server may say, before anything was executed, that the key is elsewhere or on its
  * way. The call is then repeated there, a few times at most.
+ *
+ * WAIT counts what its own connection has written, so it goes out with the script, on the same
+ * connection and in the same flush. It has an answer of its own whatever became of the script,
+ * which is read in every case, and means something only if the script was executed.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "redis/call.h"
 #include "redis/conn.h"
 #include "redis/pool.h"
 
@@ -74,6 +79,7 @@ struct dlock_redis_pending {
     dlock_script *script;   /* NULL: `args` are a whole command */
     const dlock_args *args;
     int keys;
+    int replicas; /* to wait for behind the script; 0 = none */
     bool by_text, asking;
     int hops, pauses;            /* so far */
     dlock_redis_outcome outcome; /* so far */
@@ -89,6 +95,18 @@ static void queue_asking(dlock_redis_conn *conn)
     dlock_args_free(&args);
 }
 
+/* Its answer comes in time for this deadline, with how many replicas it will be. */
+static void queue_wait(dlock_redis_conn *conn, int replicas, dlock_time deadline)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "WAIT");
+    dlock_args_int(&args, replicas);
+    dlock_args_int(&args, (int64_t)dlock_left_ms(deadline) * 9 / 10 + 1); /* 0 would be for ever */
+    dlock_redis_queue(conn, &args);
+    dlock_args_free(&args);
+}
+
 static void send_half(dlock_redis_pending *p, dlock_time deadline)
 {
     if (p->asking)
@@ -97,7 +115,20 @@ static void send_half(dlock_redis_pending *p, dlock_time deadline)
         dlock_redis_queue_script(p->conn, p->script, p->keys, p->args, p->by_text);
     else
         dlock_redis_queue(p->conn, p->args);
+    if (p->replicas > 0)
+        queue_wait(p->conn, p->replicas, deadline);
     p->outcome = dlock_redis_flush(p->conn, deadline);
+}
+
+/* Reads WAIT's answer: whether it was enough. */
+static bool read_wait(dlock_redis_pending *p, dlock_time deadline)
+{
+    redisReply *reply = NULL;
+    bool enough = dlock_redis_read(p->conn, deadline, &reply) == DLOCK_REDIS_OK &&
+                  reply->type == REDIS_REPLY_INTEGER && reply->integer >= p->replicas;
+    if (reply)
+        freeReplyObject(reply);
+    return enough;
 }
 
 static void borrow(dlock_redis_pending *p, int server, dlock_time deadline)
@@ -142,6 +173,10 @@ static void read_half(dlock_redis_pending *p, dlock_time deadline, redisReply **
             return;
     }
     p->outcome = dlock_redis_read(p->conn, deadline, ret);
+    if (p->outcome != DLOCK_REDIS_OK && p->replicas > 0 && *ret) {
+        read_wait(p, deadline); /* for nothing */
+        dlock_redis_hear((*ret)->str);
+    }
 }
 
 /* Whether the refused call is to be repeated elsewhere; then its connection leads there, or
@@ -247,37 +282,29 @@ dlock_redis_outcome dlock_redis_command(dlock_redis *redis, const char *key, con
     return p.outcome;
 }
 
-/* WAIT counts what this very connection has written. */
-static dlock_redis_outcome wait_for_replicas(dlock_redis_conn *conn, int replicas,
-                                             dlock_time deadline)
+dlock_redis_outcome dlock_redis_eval_told(dlock_redis *redis, dlock_script *script, int keys,
+                                          const dlock_args *args, int replicas, dlock_time deadline,
+                                          dlock_redis_ran *ran, void *arg, redisReply **ret)
 {
-    redisReply *reply = NULL;
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "WAIT");
-    dlock_args_int(&args, replicas);
-    dlock_args_int(&args, (int64_t)dlock_left_ms(deadline) * 9 / 10 + 1); /* 0 would be for ever */
-    dlock_redis_outcome outcome = dlock_redis_call(conn, &args, deadline, &reply);
-    dlock_args_free(&args);
-    bool safe = outcome == DLOCK_REDIS_OK && reply->integer >= replicas;
-    if (reply)
-        freeReplyObject(reply);
-    return safe ? DLOCK_REDIS_OK : DLOCK_REDIS_UNKNOWN;
+    dlock_redis_pending p = {
+        .redis = redis, .script = script, .args = args, .keys = keys, .replicas = replicas};
+    redisReply *reply;
+    start(&p, NULL, deadline);
+    finish(&p, deadline, &reply);
+    if (p.outcome == DLOCK_REDIS_OK && ran)
+        ran(arg, reply);
+    if (p.outcome == DLOCK_REDIS_OK && replicas > 0 && !read_wait(&p, deadline))
+        p.outcome = DLOCK_REDIS_UNKNOWN;
+    give_back(&p);
+    hand_over(reply, ret);
+    return p.outcome;
 }
 
 dlock_redis_outcome dlock_redis_eval_wait(dlock_redis *redis, dlock_script *script, int keys,
                                           const dlock_args *args, int replicas, dlock_time deadline,
                                           redisReply **ret)
 {
-    dlock_redis_pending p = {.redis = redis, .script = script, .args = args, .keys = keys};
-    redisReply *reply;
-    start(&p, NULL, deadline);
-    finish(&p, deadline, &reply);
-    if (p.outcome == DLOCK_REDIS_OK && replicas > 0)
-        p.outcome = wait_for_replicas(p.conn, replicas, deadline);
-    give_back(&p);
-    hand_over(reply, ret);
-    return p.outcome;
+    return dlock_redis_eval_told(redis, script, keys, args, replicas, deadline, NULL, NULL, ret);
 }
 
 dlock_redis_outcome dlock_redis_eval(dlock_redis *redis, dlock_script *script, int keys,

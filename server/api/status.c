@@ -31,7 +31,8 @@ typedef struct items_seen {
     fs_store *store;
     bool no_quorum;
     int all, unsold;
-    bool no_replicas; /* is why the last of them can not be sold; else no disk, or its own trouble */
+    bool
+        no_replicas; /* is why the last of them can not be sold; else no disk, or its own trouble */
     const char *code; /* of the last of them */
     fs_text names;
 } items_seen;
@@ -52,8 +53,8 @@ static void see_item(void *arg, fs_sale *sale)
     items_seen *seen = arg;
     const sale_terms *terms = &sale->open_sale.terms;
     const char *code = atomic_load(&sale->trouble);
-    bool no_disk = terms->durability == DURABILITY_DISK &&
-                   health_has(&seen->store->health, TROUBLE_NO_DISK);
+    bool no_disk =
+        terms->durability == DURABILITY_DISK && health_has(&seen->store->health, TROUBLE_NO_DISK);
     bool no_replicas = replicas_missing(seen->store, terms);
     if (!code && (no_disk || no_replicas))
         code = "durability_lost";

@@ -12,12 +12,12 @@
 #include <stdbool.h>
 
 typedef enum store_trouble {
-    TROUBLE_SILENT,    /* it does not answer, or not to this user */
-    TROUBLE_REFUSES,   /* it refuses the scripts that sell */
-    TROUBLE_MAY_EVICT, /* its maxmemory-policy throws keys away */
-    TROUBLE_NO_DISK,   /* it does not put every write on disk before it answers */
+    TROUBLE_SILENT,      /* it does not answer, or not to this user */
+    TROUBLE_REFUSES,     /* it refuses the scripts that sell */
+    TROUBLE_MAY_EVICT,   /* its maxmemory-policy throws keys away */
+    TROUBLE_NO_DISK,     /* it does not put every write on disk before it answers */
     TROUBLE_NO_REPLICAS, /* it has fewer replicas online than a sale here asks for */
-    TROUBLES           /* how many there are */
+    TROUBLES             /* how many there are */
 } store_trouble;
 
 typedef struct store_complaint {

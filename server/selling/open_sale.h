@@ -21,9 +21,9 @@ typedef struct open_sale {
 dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
                            const char *companion, dlock_lock **ret, char *err, size_t err_len);
 
-/* What this process remembers of the orders under `keys`: a Redis that has fewer has forgotten. Of a
- * replicated sale only orders that the replicas have are remembered: a failover may undo the others,
- * and nobody was told of them. */
+/* What this process remembers of the orders under `keys`: a Redis that has fewer has forgotten. Of
+ * a replicated sale only orders that the replicas have are remembered: a failover may undo the
+ * others, and nobody was told of them. */
 int64_t sale_known_number(const open_sale *sale, const sale_keys *keys);
 void sale_saw_number(const open_sale *sale, const sale_keys *keys, int64_t number);
 

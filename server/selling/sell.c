@@ -4,8 +4,8 @@
  * The script is one, with the lock library's guard before it or without. Any failure is everybody's
  * in the call: nobody was sold anything, or nobody knows.
  *
- * In a replicated sale one WAIT goes out with the script, for all buyers. When too few replicas have
- * acknowledged in time, those who were sold to have orders that are not `replicated`.
+ * In a replicated sale one WAIT goes out with the script, for all buyers. When too few replicas
+ * have acknowledged in time, those who were sold to have orders that are not `replicated`.
  */
 #include "server/selling/sell.h"
 
@@ -111,9 +111,8 @@ void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold
     put_words(&args, sale, keys, dlock_fence(hold), buyers, count);
     redisReply *reply = NULL;
     int needed = release ? replicas_needed(sale->store, &sale->terms, keys) : 0;
-    dlock_status status =
-        dlock_guard_call_wait(hold, guarded, STATE_KEYS, &args, release, needed,
-                              replicas_deadline(needed, deadline), &reply);
+    dlock_status status = dlock_guard_call_wait(hold, guarded, STATE_KEYS, &args, release, needed,
+                                                replicas_deadline(needed, deadline), &reply);
     bool enough = status == DLOCK_OK;
     if (enough || (status == DLOCK_UNKNOWN && reply))
         read_answers(sale, keys, reply, enough && needed > 0, buyers, count);

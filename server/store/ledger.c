@@ -198,8 +198,8 @@ bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char 
         store->redis, &confirm, 1, &args, needed, replicas_deadline(needed, deadline), &reply);
     bool there = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
     if (outcome != DLOCK_REDIS_OK)
-        store_log_failure(store, "confirm", there ? "too few replicas have it"
-                                                  : dlock_redis_outcome_text(outcome));
+        store_log_failure(store, "confirm",
+                          there ? "too few replicas have it" : dlock_redis_outcome_text(outcome));
     freeReplyObject(reply);
     dlock_args_free(&args);
     return outcome == DLOCK_REDIS_OK && there;
@@ -221,8 +221,7 @@ ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *
     ledger_status status = find(store, terms, request, how, deadline, ret);
     if (terms->durability != DURABILITY_REPLICATED)
         return status;
-    if (status == LEDGER_FOUND &&
-        !ledger_confirm(store, terms, ret->segment, request, deadline))
+    if (status == LEDGER_FOUND && !ledger_confirm(store, terms, ret->segment, request, deadline))
         return LEDGER_UNCONFIRMED;
     if (status == LEDGER_NEVER && !confirm_void(store, terms, request, deadline))
         return LEDGER_NOT_YET;

@@ -34,10 +34,11 @@ typedef struct ledger_numbers {
 /* From the surest to the least sure of those that found nothing. */
 typedef enum ledger_status {
     LEDGER_FOUND = 0,
-    LEDGER_UNCONFIRMED, /* an order, but a failover may undo it: nobody is to be told of it as yet */
-    LEDGER_NEVER,      /* no order, and a marker sees to it that there will be none */
-    LEDGER_OVER,       /* no order, and none will be written: the sale is not the current one */
-    LEDGER_NOT_YET,    /* no order, but there could still be one */
+    LEDGER_UNCONFIRMED, /* an order, but a failover may undo it: nobody is to be told of it as yet
+                         */
+    LEDGER_NEVER,       /* no order, and a marker sees to it that there will be none */
+    LEDGER_OVER,        /* no order, and none will be written: the sale is not the current one */
+    LEDGER_NOT_YET,     /* no order, but there could still be one */
     LEDGER_OLDER,      /* no order in the sales that were asked, but there are or were older ones */
     LEDGER_DAMAGED,    /* what Redis has of the sale can not be read, or does not fit together */
     LEDGER_UNAVAILABLE /* Redis did not answer */

@@ -1,5 +1,6 @@
 /*
- * replicas.h - durability `replicated`: an order is acknowledged when the server's replicas have it.
+ * replicas.h - durability `replicated`: an order is acknowledged when the server's replicas have
+ * it.
  *
  * The promise: what a buyer was told survives the failure of one server. A failover may promote any
  * replica that is online, also one that was behind; so all that are online must have the order, and

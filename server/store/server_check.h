@@ -9,9 +9,9 @@
  * locks, whose loss lets a second holder in, and the orders of a sale that is over, which are
  * promised for 24 h. So any of them is refused, also where no maxmemory is set as yet.
  *
- * Which replicas count: those that INFO calls online and that have acknowledged something within the
- * last REPLICA_LAG_S seconds, as they do once a second. Whether the server takes writes when it has
- * none is a setting, min-replicas-to-write; see accepts_alone.
+ * Which replicas count: those that INFO calls online and that have acknowledged something within
+ * the last REPLICA_LAG_S seconds, as they do once a second. Whether the server takes writes when it
+ * has none is a setting, min-replicas-to-write; see accepts_alone.
  *
  * What is on disk: appendonly yes, appendfsync always, no-appendfsync-on-rewrite no (with yes
  * nothing is synced while the file is rewritten). appendfsync is not in INFO, so the right to

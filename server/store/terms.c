@@ -263,8 +263,8 @@ bool terms_same(const sale_terms *a, const sale_terms *b)
            strcmp(a->strategy, b->strategy) == 0 && strcmp(a->previous, b->previous) == 0 &&
            a->initial == b->initial && a->per_user_limit == b->per_user_limit &&
            a->lease_ms == b->lease_ms && a->wait_ms == b->wait_ms && a->hold_ms == b->hold_ms &&
-           a->durability == b->durability && a->min_replicas == b->min_replicas && a->segments == b->segments &&
-           a->previous_segments == b->previous_segments;
+           a->durability == b->durability && a->min_replicas == b->min_replicas &&
+           a->segments == b->segments && a->previous_segments == b->previous_segments;
 }
 
 sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_time deadline,
