@@ -42,8 +42,8 @@
  *
  * TLS
  *
- *   Each server's certificate must be valid, be signed by an authority that is trusted, and name the
- *   host as the address does: its name, or its IP address. (Sentinels and clusters give IP
+ *   Each server's certificate must be valid, be signed by an authority that is trusted, and name
+ * the host as the address does: its name, or its IP address. (Sentinels and clusters give IP
  *   addresses, unless they announce names.) Nothing is sent before that has been checked, and never
  *   anything without TLS. From the environment, when a dlock_redis is opened:
  *     SSL_CERT_FILE, SSL_CERT_DIR    authorities to trust besides the system's

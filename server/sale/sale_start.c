@@ -38,6 +38,7 @@ static start_status check_server(fs_store *store, const sale_terms *terms, char 
     dlock_redis_hang_up(conn);
     if (!told)
         return START_UNAVAILABLE;
+    atomic_store(&store->health.replicas, check.replicas); /* so that it can be sold from at once */
     if (check.found[TROUBLE_MAY_EVICT] && !store->allow_eviction) {
         snprintf(err, err_len, "%s", check.why[TROUBLE_MAY_EVICT].detail);
         return START_MAY_EVICT;

@@ -87,8 +87,10 @@ static void errors_name_the_option_and_what_is_accepted(void **state)
         {{"--hold-ms", "5"}, {"--hold-ms", "--item"}},
         {{"--durability", "disk"}, {"--durability", "--item"}},
         {{"--segments", "2"}, {"--segments", "--item"}},
+        {{"--min-replicas", "2"}, {"--min-replicas", "--item"}},
         {{"--item=P1", "--stock=5", "--strategy=hope"}, {"strategy", "combined"}},
-        {{"--item=P1", "--stock=5", "--durability=stone"}, {"durability", "disk"}},
+        {{"--item=P1", "--stock=5", "--durability=stone"}, {"durability", "replicated or disk"}},
+        {{"--item=P1", "--stock=5", "--min-replicas=2"}, {"min_replicas", "'replicated'"}},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *const *a = (char *const *)cases[i].args;
@@ -178,7 +180,8 @@ static void help_tells_units_limits_and_defaults(void **state)
         {"lease-ms", {"MS", "10 to 86400000", "default: "}},
         {"wait-ms", {"MS", "0 to 60000", "default: "}},
         {"hold-ms", {"MS", "0 to 60000", "default: 0"}},
-        {"durability", {"memory|disk", "default: memory"}},
+        {"durability", {"replicas' too (replicated)", "default: memory"}},
+        {"min-replicas", {"1 to 16", "default: 1"}},
         {"segments", {"1 to 16", "default: 4"}},
     };
     static char *const words[] = {(char *)"--help", (char *)"-h"};

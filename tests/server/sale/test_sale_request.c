@@ -1,6 +1,7 @@
 /* test_sale_request.c - the terms of a sale, as somebody asks for them. */
 #include "tests/support/fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "server/sale/sale_request.h"
@@ -27,10 +28,39 @@ static void a_request_takes_what_is_not_said_from_the_strategy(void **state)
     assert_non_null(strstr(err, "combined"));
 }
 
+static void replicas_go_with_durability_replicated(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *members;
+        int min_replicas; /* -1: refused */
+        const char *says;
+    } cases[] = {
+        {"", 0, NULL},
+        {",\"durability\":\"disk\"", 0, NULL},
+        {",\"durability\":\"replicated\"", 1, NULL},
+        {",\"durability\":\"replicated\",\"min_replicas\":16", 16, NULL},
+        {",\"durability\":\"replicated\",\"min_replicas\":17", -1, "from 1 to 16"},
+        {",\"durability\":\"replicated\",\"min_replicas\":0", -1, "from 1 to 16"},
+        {",\"durability\":\"disk\",\"min_replicas\":1", -1, "goes with durability 'replicated'"},
+        {",\"durability\":\"everywhere\"", -1, "memory, replicated or disk"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char body[256], err[512] = "";
+        sale_terms terms;
+        snprintf(body, sizeof(body), "{\"item\":\"P1\",\"stock\":10%s}", cases[i].members);
+        bool fine = sale_request_read(body, strlen(body), &terms, err, sizeof(err)) == JSON_FINE;
+        assert_int_equal(fine ? terms.min_replicas : -1, cases[i].min_replicas);
+        if (!fine && !strstr(err, cases[i].says))
+            fail_msg("%s: %s", cases[i].members, err);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_takes_what_is_not_said_from_the_strategy),
+        cmocka_unit_test(replicas_go_with_durability_replicated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
