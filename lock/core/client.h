@@ -33,9 +33,9 @@ struct dlock_client {
     dlock_client_options options; /* defaults filled in */
     char id[CLIENT_ID_LEN];
     pid_t pid;
-    atomic_uint_fast64_t next_number;   /* of the next token */
-    server_clock clock;                 /* of the redis; ... */
-    server_clock of_quorum[QUORUM_MAX]; /* ... and of its quorum */
+    atomic_uint_fast64_t next_number;       /* of the next token */
+    server_clock clocks[DLOCK_SERVERS_MAX]; /* of the redis, by the server's number; ... */
+    server_clock of_quorum[QUORUM_MAX];     /* ... and of the quorum */
     struct registry *registry;
     struct watchdog *watchdog;
     struct retried_releases *retried[2]; /* on the redis; on the quorum */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/client.h"
+#include "redis/slots.h"
 
 enum { MULTI_MAX = 64 };
 
@@ -128,6 +129,22 @@ static void free_lock(dlock_lock *lock)
     free(lock);
 }
 
+/* A script's keys must be on one server. What stands in `lock` is what scripts are given. */
+static const char *check_slots(const dlock_lock *lock)
+{
+    if (lock->kind->everywhere || !dlock_redis_is_cluster(lock->client->options.redis))
+        return NULL;
+    int slot = dlock_slot_of(lock->names[0], strlen(lock->names[0]));
+    for (int i = 1; i < lock->names_len; i++)
+        if (dlock_slot_of(lock->names[i], strlen(lock->names[i])) != slot)
+            return "in a cluster the names of a multi-lock need the same hash tag, as in "
+                   "{order:42}:a and {order:42}:b";
+    if (dlock_slot_of(lock->wake, strlen(lock->wake)) != slot)
+        return "in a cluster the companion keys need the lock's slot: a companion with the hash "
+               "tag of the name";
+    return NULL;
+}
+
 /* The wake-up list's name stands for the other companion keys. */
 static bool same_lock(const dlock_lock *a, const dlock_lock *b)
 {
@@ -219,6 +236,12 @@ dlock_status dlock_multi_new(dlock_client *client, const char *const *names, int
         snprintf(err, err_len, "out of memory");
         free_lock(lock);
         return DLOCK_NO_MEMORY;
+    }
+    wrong = check_slots(lock);
+    if (wrong) {
+        snprintf(err, err_len, "%s", wrong);
+        free_lock(lock);
+        return DLOCK_INVALID;
     }
     lock->options.companion = NULL; /* the caller's; its use is over */
     *ret = enlist(client, lock);

@@ -6,8 +6,14 @@
  * The broadcast is a hint that can be missed. So: subscribe, then ask again, then sleep no longer
  * than the lease's rest or the re-check; and ask again after every new subscription.
  *
+ * In a cluster Redisson publishes to the channel's slot only (SPUBLISH), which is the lock's; so
+ * both kinds of channel are listened to there, on the server of that slot. When the slot moves, the
+ * server ends the subscription, and the next connection leads to where it is then.
+ *
  * Source: Redisson's RedissonLock (tryLockInnerAsync, unlockInnerAsync, LockPubSub).
  */
+#include <string.h>
+
 #include "core/client.h"
 #include "core/waiting.h"
 #include "kinds/fence.lua.h"
@@ -52,25 +58,54 @@ static int hash_renew_args(dlock_lock *lock, const char *token, dlock_args *args
     return 2;
 }
 
-static bool subscribe(dlock_lock *lock)
+static bool subscribe(dlock_lock *lock, const char *how)
 {
-    wait_set *set = &lock->wait_set;
     dlock_args args;
     dlock_args_init(&args);
-    dlock_args_text(&args, "SUBSCRIBE");
+    dlock_args_text(&args, how);
     dlock_args_text(&args, lock->channel);
     dlock_time deadline = dlock_in_ms(lock->client->options.io_ms);
-    set->subscribed = dlock_redis_call(set->conn, &args, deadline, NULL) == DLOCK_REDIS_OK;
+    bool done = dlock_redis_call(lock->wait_set.conn, &args, deadline, NULL) == DLOCK_REDIS_OK;
     dlock_args_free(&args);
-    return set->subscribed;
+    return done;
 }
 
+/* Whoever may not subscribe to the slot's channel hears of releases by this library still. */
 static bool subscribe_and_ask(dlock_lock *lock)
 {
-    bool subscribed = subscribe(lock);
+    wait_set *set = &lock->wait_set;
+    bool subscribed = subscribe(lock, "SUBSCRIBE");
+    if (subscribed && dlock_redis_is_cluster(lock->client->options.redis))
+        subscribed = subscribe(lock, "SSUBSCRIBE") || !dlock_redis_broken(set->conn);
+    set->subscribed = subscribed;
     if (subscribed)
-        dlock_wait_set_wake_one(&lock->wait_set);
+        dlock_wait_set_wake_one(set);
     return subscribed;
+}
+
+static bool ends_subscription(const redisReply *message)
+{
+    return message->type == REDIS_REPLY_ARRAY && message->elements > 0 &&
+           message->element[0]->type == REDIS_REPLY_STRING &&
+           strcmp(message->element[0]->str, "sunsubscribe") == 0;
+}
+
+/* False: there is nothing more to read from this connection. */
+static bool read_message(wait_set *set, dlock_time until)
+{
+    redisReply *message;
+    if (dlock_redis_read(set->conn, until, &message) != DLOCK_REDIS_OK) {
+        if (message)
+            freeReplyObject(message);
+        return false;
+    }
+    bool over = ends_subscription(message);
+    freeReplyObject(message);
+    if (over) {
+        dlock_redis_hang_up(set->conn);
+        set->conn = NULL;
+    }
+    return !over;
 }
 
 /* Any message on the connection, whatever it says, is a reason to ask again; many of them, which
@@ -81,12 +116,12 @@ static bool hash_listen(dlock_lock *lock, dlock_time until)
     bool heard = false;
     if (!set->subscribed)
         return subscribe_and_ask(lock);
-    while (dlock_redis_wait(set->conn, heard ? dlock_now() : until) &&
-           dlock_redis_read(set->conn, until, NULL) == DLOCK_REDIS_OK)
+    while (set->conn && dlock_redis_wait(set->conn, heard ? dlock_now() : until) &&
+           read_message(set, until))
         heard = true;
-    if (heard)
+    if (heard || !set->conn)
         dlock_wait_set_wake_one(set);
-    bool works = !dlock_redis_broken(set->conn);
+    bool works = !set->conn || !dlock_redis_broken(set->conn);
     set->listened = set->listened || works;
     return works;
 }

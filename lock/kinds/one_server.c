@@ -21,21 +21,30 @@ static bool all_integers(const redisReply *reply, size_t n)
     return true;
 }
 
-/* The moment by Redis's clock after which nobody here waits for the answer. 0: its clock is not
- * known yet. */
-static int64_t not_after(const dlock_client *client, dlock_time asked)
+/* Of the server that the lock is on now; where none is known, no matter of which. */
+static server_clock *clock_of(dlock_lock *lock)
 {
-    dlock_time moment = {asked.us + client->options.io_ms * 1000};
-    return dlock_server_clock_at(&client->clock, moment);
+    dlock_client *client = lock->client;
+    int server = dlock_redis_server_of(client->options.redis, lock->names[0]);
+    return &client->clocks[server < 0 ? 0 : server];
 }
 
-static dlock_status read_answer(dlock_lock *lock, const redisReply *reply, answer *ret)
+/* The moment by Redis's clock after which nobody here waits for the answer. 0: its clock is not
+ * known yet. */
+static int64_t not_after(const dlock_client *client, const server_clock *clock, dlock_time asked)
+{
+    dlock_time moment = {asked.us + client->options.io_ms * 1000};
+    return dlock_server_clock_at(clock, moment);
+}
+
+static dlock_status read_answer(const dlock_lock *lock, server_clock *clock,
+                                const redisReply *reply, answer *ret)
 {
     if (all_integers(reply, 4) && reply->element[0]->integer == 1) {
         ret->granted = ret->claimed = true;
         ret->fence = (uint64_t)reply->element[1]->integer;
         ret->others = reply->element[3]->integer;
-        dlock_server_clock_learn(&lock->client->clock, reply->element[2]->integer, ret->asked);
+        dlock_server_clock_learn(clock, reply->element[2]->integer, ret->asked);
         bool over =
             dlock_now().us - ret->asked.us >= dlock_grant_validity_us(lock->options.lease_ms);
         return over ? DLOCK_UNKNOWN : DLOCK_OK; /* over before we heard of it */
@@ -46,7 +55,7 @@ static dlock_status read_answer(dlock_lock *lock, const redisReply *reply, answe
         return DLOCK_OK;
     }
     if (all_integers(reply, 2) && reply->element[0]->integer == 2) {
-        dlock_server_clock_learn(&lock->client->clock, reply->element[1]->integer, ret->asked);
+        dlock_server_clock_learn(clock, reply->element[1]->integer, ret->asked);
         return DLOCK_UNAVAILABLE;
     }
     return DLOCK_FAILED;
@@ -62,15 +71,16 @@ dlock_status dlock_one_server_acquire(dlock_lock *lock, dlock_script *script, in
     const dlock_args plain = *args;
     for (int tries = 0; tries < 2; tries++) {
         redisReply *reply = NULL;
+        server_clock *clock = clock_of(lock);
         *ret = (answer){.asked = dlock_now(), .retry_ms = -1};
         args->len = plain.len;
         args->count = plain.count;
-        dlock_args_int(args, not_after(client, ret->asked));
+        dlock_args_int(args, not_after(client, clock, ret->asked));
         status = dlock_script_call(client, client->options.redis, script, keys, args,
                                    lock->options.wait_replicas, &reply);
         if (status != DLOCK_OK)
             break;
-        status = reply ? read_answer(lock, reply, ret) : DLOCK_FAILED;
+        status = reply ? read_answer(lock, clock, reply, ret) : DLOCK_FAILED;
         if (reply)
             freeReplyObject(reply);
         if (status != DLOCK_UNAVAILABLE)

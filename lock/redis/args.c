@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dlock_redis.h"
+#include "redis/conn.h"
 
 void dlock_args_init(dlock_args *args)
 {
@@ -77,4 +77,11 @@ void dlock_args_int(dlock_args *args, int64_t number)
     char text[24];
     int len = snprintf(text, sizeof(text), "%" PRId64, number);
     dlock_args_bytes(args, text, (size_t)len);
+}
+
+const char *dlock_args_first(const dlock_args *args, size_t *ret_len)
+{
+    char *line_end;
+    *ret_len = strtoul(args->buf + 1, &line_end, 10);
+    return line_end + 2;
 }

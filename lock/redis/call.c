@@ -86,15 +86,6 @@ struct dlock_redis_pending {
     redisReply *error;
 };
 
-static void queue_asking(dlock_redis_conn *conn)
-{
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "ASKING");
-    dlock_redis_queue(conn, &args);
-    dlock_args_free(&args);
-}
-
 /* Its answer comes in time for this deadline, with how many replicas it will be. */
 static void queue_wait(dlock_redis_conn *conn, int replicas, dlock_time deadline)
 {
@@ -110,7 +101,7 @@ static void queue_wait(dlock_redis_conn *conn, int replicas, dlock_time deadline
 static void send_half(dlock_redis_pending *p, dlock_time deadline)
 {
     if (p->asking)
-        queue_asking(p->conn);
+        dlock_redis_queue_asking(p->conn);
     if (p->script)
         dlock_redis_queue_script(p->conn, p->script, p->keys, p->args, p->by_text);
     else
@@ -143,20 +134,12 @@ static void give_back(dlock_redis_pending *p)
     p->conn = NULL;
 }
 
-/* The first word of what dlock_args_text() has put together: "$3\r\nkey\r\n...". */
-static const char *first_word(const dlock_args *args, size_t *len)
-{
-    char *end;
-    *len = strtoul(args->buf + 1, &end, 10);
-    return end + 2;
-}
-
 /* `key`: of a command; a script's is its first. */
 static void start(dlock_redis_pending *p, const char *key, dlock_time deadline)
 {
     size_t len = key ? strlen(key) : 0;
     if (p->script && p->keys > 0 && !p->args->failed)
-        key = first_word(p->args, &len);
+        key = dlock_args_first(p->args, &len);
     borrow(p, dlock_redis_route(p->redis, key, len, deadline), deadline);
     if (p->outcome == DLOCK_REDIS_OK && p->script)
         p->outcome = learn_hash(p->conn, p->script, deadline, &p->error);

@@ -163,6 +163,15 @@ void dlock_redis_queue(dlock_redis_conn *conn, const dlock_args *args)
     append(conn, args->buf, args->len);
 }
 
+void dlock_redis_queue_asking(dlock_redis_conn *conn)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "ASKING");
+    dlock_redis_queue(conn, &args);
+    dlock_args_free(&args);
+}
+
 void dlock_redis_queue_script(dlock_redis_conn *conn, dlock_script *script, int keys,
                               const dlock_args *args, bool by_text)
 {

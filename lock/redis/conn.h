@@ -50,6 +50,12 @@ struct dlock_redis {
     server_link links[DLOCK_SERVERS_MAX]; /* by the server's number */
 };
 
+/* The first word; there must be one. (borrowed) */
+const char *dlock_args_first(const dlock_args *args, size_t *ret_len);
+
+/* Puts ASKING behind what is queued; it has a reply of its own. */
+void dlock_redis_queue_asking(dlock_redis_conn *conn);
+
 /* Keeps the sentence for dlock_redis_last_error(). */
 __attribute__((format(printf, 2, 3))) void dlock_redis_note(dlock_redis *redis, const char *format,
                                                             ...);

@@ -1,30 +1,53 @@
 /*
- * One server's pipeline: whatever is queued is sent in one go, on a connection of its own, so that
- * neither a busy pool nor a slow caller can hold it up. What a server has not answered in time has
- * no answer.
+ * A pipeline for each server behind a dlock_redis: a lane. Whatever is queued for a server is sent
+ * in one go, on a connection of its own, so that neither a busy pool nor a slow caller can hold it
+ * up. What a server has not answered in time has no answer.
+ *
+ * A call goes to the server of its first key. One that is answered MOVED or ASK goes over to the
+ * lane of the server so named; one whose keys are on their way has no answer, and its caller
+ * repeats it.
  */
 #include "redis/pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_MAX = 512 };
+#include "redis/conn.h"
+
+enum { BATCH_MAX = 512, HOPS_MAX = 8 };
 
 typedef enum vote { NO_ANSWER, YES, NO } vote;
 
-struct pipeline {
-    dlock_redis *redis; /* (borrowed) */
+/* A call as it is put to one server. */
+typedef struct question {
+    pipeline_call *call; /* NULL: it has gone to another lane */
+    bool asking;         /* ASKING precedes it */
+    int hops;            /* how often it was sent elsewhere */
+    bool asked;          /* in this batch */
+    bool again;          /* the server does not know the script */
+    vote vote;
+} question;
+
+typedef struct lane {
+    pipeline *pipeline;
+    int server;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows, up to conn */
     pthread_cond_t changed;
-    pipeline_call **queue;
+    question *queue;
     int len, cap;
     bool stop;
 
     dlock_redis_conn *conn; /* this and the rest: the thread's alone */
-    pipeline_call *batch[BATCH_MAX];
-    vote votes[BATCH_MAX];
+    question batch[BATCH_MAX];
     int batch_len;
+} lane;
+
+struct pipeline {
+    dlock_redis *redis;   /* (borrowed) */
+    pthread_mutex_t lock; /* guards the rest; taken before a lane's */
+    lane *lanes[DLOCK_SERVERS_MAX];
+    bool stop;
 };
 
 /* ---- a call ---------------------------------------------------------------------------------- */
@@ -65,115 +88,205 @@ static void cast(pipeline_call *call, vote v)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static vote read_vote(pipeline *p, dlock_time deadline, bool *no_script)
+static void put_to(pipeline *p, int server, const question *q);
+
+/* Whether the refused question belongs to another lane; it is there then. */
+static bool send_elsewhere(lane *l, question *q, const char *error)
+{
+    redirection to = {.asking = q->asking};
+    topology *t = l->pipeline->redis->topology;
+    const finder *how = dlock_topology_finder(t);
+    if (q->hops == HOPS_MAX || !how || !how->redirect || !how->redirect(t, l->server, error, &to) ||
+        to.pause_ms > 0)
+        return false;
+    question there = {.call = q->call, .asking = to.asking, .hops = q->hops + 1};
+    q->call = NULL;
+    put_to(l->pipeline, to.server, &there);
+    return true;
+}
+
+static void read_answer(lane *l, question *q, dlock_time deadline)
 {
     redisReply *reply = NULL;
-    vote v = NO_ANSWER;
-    dlock_redis_outcome outcome = dlock_redis_read(p->conn, deadline, &reply);
+    if (q->asking && dlock_redis_read(l->conn, deadline, NULL) != DLOCK_REDIS_OK &&
+        dlock_redis_broken(l->conn))
+        return;
+    dlock_redis_outcome outcome = dlock_redis_read(l->conn, deadline, &reply);
     if (outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_INTEGER)
-        v = reply->integer == 1 ? YES : NO;
-    else if (outcome == DLOCK_REDIS_REFUSED)
-        *no_script = strncmp(reply->str, "NOSCRIPT", 8) == 0;
+        q->vote = reply->integer == 1 ? YES : NO;
+    else if (outcome == DLOCK_REDIS_REFUSED && reply && !send_elsewhere(l, q, reply->str))
+        q->again = strncmp(reply->str, "NOSCRIPT", 8) == 0;
     if (reply)
         freeReplyObject(reply);
-    return v;
 }
 
 /* A connection that works, and the hashes of the scripts. That comes before the first call is
  * queued: the question for a hash has a reply too. */
-static bool prepare(pipeline *p, dlock_time deadline, bool *asked)
+static bool prepare(lane *l, dlock_time deadline)
 {
-    if (p->conn && dlock_redis_broken(p->conn)) {
-        dlock_redis_hang_up(p->conn);
-        p->conn = NULL;
+    if (l->conn && dlock_redis_broken(l->conn)) {
+        dlock_redis_hang_up(l->conn);
+        l->conn = NULL;
     }
-    if (!p->conn && dlock_redis_dial(p->redis, NULL, deadline, &p->conn) != DLOCK_REDIS_OK)
+    if (!l->conn && dlock_redis_dial_server(l->pipeline->redis, l->server, deadline, &l->conn) !=
+                        DLOCK_REDIS_OK)
         return false;
-    for (int i = 0; i < p->batch_len; i++) {
-        pipeline_call *call = p->batch[i];
-        asked[i] = !dlock_passed(call->until) &&
-                   dlock_redis_learn(p->conn, call->script, deadline) == DLOCK_REDIS_OK;
+    l->conn->follows = true;
+    for (int i = 0; i < l->batch_len; i++) {
+        question *q = &l->batch[i];
+        q->asked = q->call && !dlock_passed(q->call->until) &&
+                   dlock_redis_learn(l->conn, q->call->script, deadline) == DLOCK_REDIS_OK;
     }
     return true;
 }
 
 /* The earliest limit of those that can still be answered: replies come in one line, and a
  * connection that is silent is to be replaced in time for the shortest lease. */
-static dlock_time batch_deadline(const pipeline *p)
+static dlock_time batch_deadline(const lane *l)
 {
     dlock_time earliest = {INT64_MAX};
-    for (int i = 0; i < p->batch_len; i++)
-        if (!dlock_passed(p->batch[i]->until))
-            earliest = dlock_sooner(earliest, p->batch[i]->until);
+    for (int i = 0; i < l->batch_len; i++) {
+        const pipeline_call *call = l->batch[i].call;
+        if (call && !dlock_passed(call->until))
+            earliest = dlock_sooner(earliest, call->until);
+    }
     return earliest;
 }
 
-/* The whole batch in one pipeline; or those that the server did not know, once more with their
- * text. */
-static void ask(pipeline *p, bool by_text, bool *again)
+static void queue_question(lane *l, const question *q, bool by_text)
 {
-    dlock_time deadline = batch_deadline(p);
-    bool asked[BATCH_MAX] = {false};
-    if (deadline.us == INT64_MAX || !prepare(p, deadline, asked))
-        return;
-    for (int i = 0; i < p->batch_len; i++) {
-        pipeline_call *call = p->batch[i];
-        asked[i] = asked[i] && (!by_text || again[i]);
-        if (asked[i])
-            dlock_redis_queue_script(p->conn, call->script, call->keys, &call->args, by_text);
-    }
-    if (dlock_redis_flush(p->conn, deadline) != DLOCK_REDIS_OK)
-        return;
-    for (int i = 0; i < p->batch_len; i++) {
-        again[i] = false;
-        if (asked[i])
-            p->votes[i] = read_vote(p, deadline, &again[i]);
-    }
+    const pipeline_call *call = q->call;
+    if (q->asking)
+        dlock_redis_queue_asking(l->conn);
+    dlock_redis_queue_script(l->conn, call->script, call->keys, &call->args, by_text);
 }
 
-static void ask_batch(pipeline *p)
+/* The whole batch in one pipeline; or those whose script the server did not know, once more with
+ * their text. */
+static void ask(lane *l, bool by_text)
 {
-    bool again[BATCH_MAX] = {false}, any = false;
-    for (int i = 0; i < p->batch_len; i++)
-        p->votes[i] = NO_ANSWER;
-    ask(p, false, again);
-    for (int i = 0; i < p->batch_len; i++)
-        any = any || again[i];
+    dlock_time deadline = batch_deadline(l);
+    if (deadline.us == INT64_MAX || !prepare(l, deadline))
+        return;
+    for (int i = 0; i < l->batch_len; i++) {
+        question *q = &l->batch[i];
+        q->asked = q->asked && (!by_text || q->again);
+        q->again = false;
+        if (q->asked)
+            queue_question(l, q, by_text);
+    }
+    if (dlock_redis_flush(l->conn, deadline) != DLOCK_REDIS_OK)
+        return;
+    for (int i = 0; i < l->batch_len; i++)
+        if (l->batch[i].asked)
+            read_answer(l, &l->batch[i], deadline);
+}
+
+static void ask_batch(lane *l)
+{
+    bool any = false;
+    ask(l, false);
+    for (int i = 0; i < l->batch_len; i++)
+        any = any || l->batch[i].again;
     if (any)
-        ask(p, true, again);
-    for (int i = 0; i < p->batch_len; i++)
-        cast(p->batch[i], p->votes[i]);
+        ask(l, true);
+    for (int i = 0; i < l->batch_len; i++)
+        if (l->batch[i].call)
+            cast(l->batch[i].call, l->batch[i].vote);
 }
 
-/* ---- the thread ------------------------------------------------------------------------------ */
+/* ---- a lane ---------------------------------------------------------------------------------- */
 
-static void take_batch(pipeline *p)
+static void take_batch(lane *l)
 {
-    p->batch_len = p->len < BATCH_MAX ? p->len : BATCH_MAX;
-    p->len -= p->batch_len;
-    for (int i = 0; i < p->batch_len; i++)
-        p->batch[i] = p->queue[i];
-    for (int i = 0; i < p->len; i++)
-        p->queue[i] = p->queue[i + p->batch_len];
+    l->batch_len = l->len < BATCH_MAX ? l->len : BATCH_MAX;
+    l->len -= l->batch_len;
+    for (int i = 0; i < l->batch_len; i++)
+        l->batch[i] = l->queue[i];
+    for (int i = 0; i < l->len; i++)
+        l->queue[i] = l->queue[i + l->batch_len];
 }
 
 static void *run(void *arg)
 {
-    pipeline *p = arg;
-    pthread_mutex_lock(&p->lock);
-    while (!p->stop) {
-        if (p->len == 0) {
-            dlock_cond_wait(&p->changed, &p->lock, dlock_in_ms(60000));
+    lane *l = arg;
+    pthread_mutex_lock(&l->lock);
+    while (!l->stop) {
+        if (l->len == 0) {
+            dlock_cond_wait(&l->changed, &l->lock, dlock_in_ms(60000));
             continue;
         }
-        take_batch(p);
-        pthread_mutex_unlock(&p->lock);
-        ask_batch(p);
-        pthread_mutex_lock(&p->lock);
+        take_batch(l);
+        pthread_mutex_unlock(&l->lock);
+        ask_batch(l);
+        pthread_mutex_lock(&l->lock);
     }
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_unlock(&l->lock);
     return NULL;
 }
+
+static lane *new_lane(pipeline *p, int server)
+{
+    lane *l = calloc(1, sizeof(*l));
+    if (!l)
+        return NULL;
+    l->pipeline = p;
+    l->server = server;
+    pthread_mutex_init(&l->lock, NULL);
+    dlock_cond_init(&l->changed);
+    if (pthread_create(&l->thread, NULL, run, l) != 0) {
+        free(l);
+        return NULL;
+    }
+    return l;
+}
+
+static bool make_room(lane *l)
+{
+    if (l->len < l->cap)
+        return true;
+    int cap = l->cap ? 2 * l->cap : 64;
+    question *queue = realloc(l->queue, (size_t)cap * sizeof(*queue));
+    if (!queue)
+        return false;
+    l->queue = queue;
+    l->cap = cap;
+    return true;
+}
+
+static bool enqueue(lane *l, const question *q)
+{
+    pthread_mutex_lock(&l->lock);
+    bool queued = make_room(l);
+    if (queued)
+        l->queue[l->len++] = *q;
+    if (l->len == 1)
+        pthread_cond_signal(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    return queued;
+}
+
+static void stop_lane(lane *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_signal(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Its thread has ended, and nobody puts anything to it any more. */
+static void free_lane(lane *l)
+{
+    for (int i = 0; i < l->len; i++)
+        cast(l->queue[i].call, NO_ANSWER);
+    dlock_redis_hang_up(l->conn);
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->lock);
+    free(l->queue);
+    free(l);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 pipeline *dlock_pipeline_new(dlock_redis *redis)
 {
@@ -182,43 +295,30 @@ pipeline *dlock_pipeline_new(dlock_redis *redis)
         return NULL;
     p->redis = redis;
     pthread_mutex_init(&p->lock, NULL);
-    dlock_cond_init(&p->changed);
-    if (pthread_create(&p->thread, NULL, run, p) != 0) {
-        free(p);
-        return NULL;
-    }
     return p;
 }
 
-static bool make_room(pipeline *p)
-{
-    if (p->len < p->cap)
-        return true;
-    int cap = p->cap ? 2 * p->cap : 64;
-    pipeline_call **queue = realloc(p->queue, (size_t)cap * sizeof(pipeline_call *));
-    if (!queue)
-        return false;
-    p->queue = queue;
-    p->cap = cap;
-    return true;
-}
-
-static bool enqueue(pipeline *p, pipeline_call *call)
+static void put_to(pipeline *p, int server, const question *q)
 {
     pthread_mutex_lock(&p->lock);
-    bool queued = make_room(p);
-    if (queued)
-        p->queue[p->len++] = call;
-    if (p->len == 1)
-        pthread_cond_signal(&p->changed);
+    lane **at = server != NO_SERVER && !p->stop ? &p->lanes[server] : NULL;
+    if (at && !*at)
+        *at = new_lane(p, server);
+    bool queued = at && *at && enqueue(*at, q);
     pthread_mutex_unlock(&p->lock);
-    return queued;
+    if (!queued)
+        cast(q->call, NO_ANSWER);
 }
 
 void dlock_pipeline_put(pipeline *p, pipeline_call *call)
 {
-    if (!p || !enqueue(p, call))
+    size_t len;
+    if (!p || call->args.failed) {
         cast(call, NO_ANSWER);
+        return;
+    }
+    const char *key = dlock_args_first(&call->args, &len);
+    put_to(p, dlock_topology_route(p->redis->topology, key, len), &(question){.call = call});
 }
 
 void dlock_pipeline_stop(pipeline *p)
@@ -227,7 +327,9 @@ void dlock_pipeline_stop(pipeline *p)
         return;
     pthread_mutex_lock(&p->lock);
     p->stop = true;
-    pthread_cond_signal(&p->changed);
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
+        if (p->lanes[i])
+            stop_lane(p->lanes[i]);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -235,12 +337,12 @@ void dlock_pipeline_free(pipeline *p)
 {
     if (!p)
         return;
-    pthread_join(p->thread, NULL);
-    for (int i = 0; i < p->len; i++)
-        cast(p->queue[i], NO_ANSWER);
-    dlock_redis_hang_up(p->conn);
-    pthread_cond_destroy(&p->changed);
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
+        if (p->lanes[i])
+            pthread_join(p->lanes[i]->thread, NULL);
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
+        if (p->lanes[i])
+            free_lane(p->lanes[i]);
     pthread_mutex_destroy(&p->lock);
-    free(p->queue);
     free(p);
 }

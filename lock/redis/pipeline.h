@@ -1,6 +1,6 @@
 /*
- * A pipeline: script calls to one server, on a thread and a connection of their own. A server that
- * is silent holds up nothing but the calls that are put to it.
+ * A pipeline: script calls to the servers behind a dlock_redis, each on a thread and a connection
+ * of its own. A server that is silent holds up nothing but the calls that are put to it.
  */
 #ifndef DLOCK_REDIS_PIPELINE_H
 #define DLOCK_REDIS_PIPELINE_H
@@ -9,12 +9,13 @@
 
 #include "dlock_redis.h"
 
-/* A call of a script that replies 1 or 0, put to one server, or to several at once. It is decided
- * when `need` of them have replied the same, or none is left to reply. */
+/* A call of a script that replies 1 or 0, put to the server of its first key behind one
+ * dlock_redis, or behind several at once. It is decided when `need` of them have replied the same,
+ * or none is left to reply. */
 typedef struct pipeline_call {
     dlock_script *script;
     dlock_args args;
-    int keys;
+    int keys;         /* at least one */
     dlock_time until; /* no answer is waited for after this, nor one sent */
     int servers, need;
     void (*decided)(struct pipeline_call *call); /* once, from any thread */
@@ -32,7 +33,7 @@ void dlock_pipeline_call_unref(pipeline_call *call);
 
 typedef struct pipeline pipeline;
 
-/* NULL: out of memory or threads. */
+/* NULL: out of memory. */
 pipeline *dlock_pipeline_new(dlock_redis *redis);
 void dlock_pipeline_put(pipeline *p, pipeline_call *call); /* NULL: there is no answer */
 void dlock_pipeline_stop(pipeline *p);                     /* asks it to end. NULL is allowed */
