@@ -65,7 +65,32 @@ static void with_each_compose(const char *script)
 static void each_compose_accepts_the_stack(void **state)
 {
     (void)state;
-    with_each_compose("$compose -f docker/compose.yaml config -q");
+    with_each_compose(
+        "$compose -f docker/compose.yaml config -q &&"
+        "$compose -f docker/compose.yaml --profile cluster --profile loadtest config -q");
+}
+
+/* Six nodes, their former and three instances; without the profile none of them is started. */
+static void the_cluster_is_a_profile(void **state)
+{
+    (void)state;
+    with_each_compose("$compose -f docker/compose.yaml --profile cluster config | awk '"
+                      "/^[a-z]/ { part = $1 }"
+                      "part == \"services:\" && /^  [a-z]/ { service = $1; all += is_of(service) }"
+                      "/^    *- cluster$/ { marked += is_of(service) }"
+                      "function is_of(name) { return name ~ /^(redis|flashsale-cluster)-/ }"
+                      "END { exit all != 10 || marked != 10 }'");
+}
+
+/* But for the proxy: on a laptop in a strange network nobody else gets at the rest. */
+static void ports_are_published_on_loopback_only(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        fx_shell("test \"$(grep 'ports:' docker/compose.yaml | grep -v '127\\.0\\.0\\.1:')\""
+                 " = '    ports: [\"${FLASHSALE_PORT:-8080}:8080\"]'",
+                 NULL, 5000),
+        0);
 }
 
 /* Volumes and networks have the project's name; only 2 tells it without an engine. */
@@ -88,6 +113,8 @@ int main(void)
         cmocka_unit_test(the_unit_waits_longer_than_the_drain_takes),
         cmocka_unit_test(haproxy_accepts_the_configuration),
         cmocka_unit_test(each_compose_accepts_the_stack),
+        cmocka_unit_test(the_cluster_is_a_profile),
+        cmocka_unit_test(ports_are_published_on_loopback_only),
         cmocka_unit_test(the_project_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

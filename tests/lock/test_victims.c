@@ -235,6 +235,7 @@ static int64_t commands_so_far(rig *r)
 /* A server that refuses everything hears from a waiter no more often than from a polling one. */
 static void a_refusing_server_is_not_flooded(void **state)
 {
+    fx_only_single("it demotes the server");
     rig *r = *state;
     enum { LOOK_MS = 400, QUESTION_MS = 4 };
     static const char *const names[] = {"string", "hash", "fair"};

@@ -48,12 +48,13 @@ typedef struct fx_redis fx_redis;
 /* What tests run on: FX_REDIS=single|replicas|sentinel|cluster in the environment; `make test
  * REDIS=cluster` sets it. "single" where it is not set. $REDIS_SERVER is the program. */
 const char *fx_redis_kind(void);
+bool fx_is_single(void);
 
 /* Skips the case, with the reason, unless Redis is one server: for a case that kills or stops it,
  * has a fault proxy before it or looks into its files. */
 #define fx_only_single(why)                                                                        \
     do {                                                                                           \
-        if (strcmp(fx_redis_kind(), "single") != 0)                                                \
+        if (!fx_is_single())                                                                       \
             fx_skip("not on %s: %s", fx_redis_kind(), why);                                        \
     } while (0)
 

@@ -126,6 +126,8 @@ static void who_has_an_order_gets_it_from_a_redis_that_takes_no_writes(void **st
                                s->name));
         snprintf(first, sizeof(first), "%s", buy(0, "mine", "", 201));
         for (int i = 0; i < 2; i++) {
+            if (strstr(troubles[i][1], "REPLICAOF") && !fx_is_single())
+                continue; /* who is the primary is the topology's affair */
             print_message("%s, %s\n", s->name, troubles[i][0]);
             fx_redis_do(fx.redis, troubles[i][1]);
             fx_expect(fx.server[0], 200, "GET /orders/mine?item=%s", item);

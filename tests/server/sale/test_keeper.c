@@ -164,7 +164,7 @@ static const struct refusal {
 } refusals[] = {
     {"OOM", "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},
     {"READONLY", "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"},
-    {"NOREPLICAS", "CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"},
+    {"NOREPLICAS", "CONFIG SET min-replicas-to-write 9", "CONFIG SET min-replicas-to-write 0"},
     {"NOPERM", "ACL SETUSER default -rpush", "ACL SETUSER default +rpush"},
     {"NOPERM", "ACL SETUSER default -eval -evalsha", "ACL SETUSER default +eval +evalsha"},
 };
@@ -173,10 +173,14 @@ static void what_redis_refuses_is_said_in_its_words(void **state)
 {
     (void)state;
     char word[64];
+    int told = 0;
     fx_start_sale(fx.server[0], "R1", "'stock':100000,'strategy':'atomic'");
     fx_start_sale(fx.server[0], "R2", "'stock':100000,'strategy':'combined'");
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         const struct refusal *r = &refusals[i];
+        if (strstr(r->begin, "REPLICAOF") && !fx_is_single())
+            continue; /* who is the primary is the topology's affair */
+        told++;
         snprintf(word, sizeof(word), "\"redis\":\"%s\"", r->word);
         fx_redis_do(fx.redis, r->begin);
         await(fx.server[0], "GET /readyz", 503, word);
@@ -187,7 +191,7 @@ static void what_redis_refuses_is_said_in_its_words(void **state)
         await_ready(fx.server[0]);
         await(fx.server[0], "POST /buy?item=R1&user=u1", 201, "");
     }
-    assert_int_equal(logged(fx.server[0], "redis_refuses"), 5);
+    assert_int_equal(logged(fx.server[0], "redis_refuses"), told);
 }
 
 /* Rights that strategies without a lock do not need, or that go without saying until one is lost.

@@ -50,6 +50,11 @@ const char *fx_redis_kind(void)
     return kind && *kind ? kind : "single";
 }
 
+bool fx_is_single(void)
+{
+    return strcmp(fx_redis_kind(), "single") == 0;
+}
+
 static const char *program(void)
 {
     const char *server = getenv("REDIS_SERVER");
@@ -129,7 +134,7 @@ static fx_redis *new_redis(void)
 
 fx_redis *fx_redis_start(const char *const *extra_args)
 {
-    if (strcmp(fx_redis_kind(), "single") == 0)
+    if (fx_is_single())
         return fx_redis_start_single(extra_args);
     fx_redis *r = new_redis();
     r->topology = fx_topology_start(fx_redis_kind(), extra_args);

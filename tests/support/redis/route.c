@@ -250,10 +250,10 @@ static command_scope scope_of(const command *c)
     } keyless[] = {
         {"KEYS", ALL_PRIMARIES},   {"DBSIZE", ALL_PRIMARIES}, {"FLUSHALL", ALL_PRIMARIES},
         {"SCRIPT", ALL_PRIMARIES}, {"INFO", ALL_PRIMARIES},   {"CLIENT", ALL_PRIMARIES},
-        {"SAVE", ALL_PRIMARIES},   {"CONFIG", ALL_SERVERS},   {"ACL", ALL_SERVERS},
-        {"PING", ONE_PRIMARY},     {"TIME", ONE_PRIMARY},     {"PUBLISH", ONE_PRIMARY},
-        {"PUBSUB", ONE_PRIMARY},   {"ROLE", ONE_PRIMARY},     {"WAIT", ONE_PRIMARY},
-        {"CLUSTER", ONE_PRIMARY},
+        {"SAVE", ALL_PRIMARIES},   {"BGSAVE", ALL_PRIMARIES}, {"CONFIG", ALL_SERVERS},
+        {"ACL", ALL_SERVERS},      {"PING", ONE_PRIMARY},     {"TIME", ONE_PRIMARY},
+        {"PUBLISH", ONE_PRIMARY},  {"PUBSUB", ONE_PRIMARY},   {"ROLE", ONE_PRIMARY},
+        {"WAIT", ONE_PRIMARY},     {"CLUSTER", ONE_PRIMARY},
     };
     for (size_t i = 0; i < sizeof(keyless) / sizeof(keyless[0]); i++)
         if (word_is(c, 0, keyless[i].name))
