@@ -77,7 +77,8 @@ static void the_cluster_is_a_profile(void **state)
     with_each_compose("$compose -f docker/compose.yaml --profile cluster config | awk '"
                       "/^[a-z]/ { part = $1 }"
                       "part == \"services:\" && /^  [a-z]/ { service = $1; all += is_of(service) }"
-                      "/^    *- cluster$/ { marked += is_of(service) }"
+                      "/:$/ { list = $1 }"
+                      "list == \"profiles:\" && $2 == \"cluster\" { marked += is_of(service) }"
                       "function is_of(name) { return name ~ /^(redis|flashsale-cluster)-/ }"
                       "END { exit all != 10 || marked != 10 }'");
 }

@@ -312,8 +312,6 @@ static void no_field_of_a_sale_misleads_a_strategy(void **state)
         const sale_keys *keys = open_sold_shop(*s);
         for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
             char record[256];
-            if (strstr(refusing[i].begins, "REPLICAOF") && !fx_is_single())
-                continue; /* who is the primary is the topology's affair */
             int from = shop.requests;
             snprintf(context, sizeof(context), "%s, '%s'", (*s)->name, values[i]);
             if (!(*s)->sharded) {
@@ -383,8 +381,6 @@ static void no_right_that_is_missing_misleads_a_strategy(void **state)
              word = strtok_r(NULL, " \n", &rest)) {
             if (*word != '+')
                 continue;
-            if (strstr(refusing[i].begins, "REPLICAOF") && !fx_is_single())
-                continue; /* who is the primary is the topology's affair */
             int from = shop.requests;
             snprintf(context, sizeof(context), "%s without %s", (*s)->name, word + 1);
             fx_redis_do(fx.redis, "ACL SETUSER service -%s", word + 1);
