@@ -182,6 +182,21 @@ DLOCK_API void dlock_redis_readmit(dlock_redis *redis);
 /* The last failure as a sentence, copied into buf, for one log line. Empty if there was none. */
 DLOCK_API void dlock_redis_last_error(dlock_redis *redis, char *buf, size_t buf_len);
 
+/* Overwrites the passwords of all addresses in a text with '*', so that it may be shown. */
+DLOCK_API void dlock_redis_hide(char *text);
+
+/* For the start of main(): does so with the words of the program, which ps shows to every user.
+ * argv[i] is a copy then, never freed, that still has the password. Until this call it can be
+ * seen; an environment variable never is by others. */
+DLOCK_API void dlock_redis_hide_words(int argc, char **argv);
+
+/* Whether the text that INFO (or INFO server) answered is that of a server this library works with:
+ * Redis 7.0 or newer, or Valkey. False and a sentence in err. */
+DLOCK_API DLOCK_MUST_CHECK bool dlock_redis_is_recent(const char *info, char *err, size_t err_len);
+
+/* What dlock_redis_said() says where a server is older than that. */
+#define DLOCK_TOO_OLD "TOOOLD"
+
 /* What dlock_redis_said() says where the server answers, but `admit` refuses its run. */
 #define DLOCK_NOT_ADMITTED "NOTADMITTED"
 

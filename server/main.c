@@ -156,11 +156,33 @@ static void drain(fs_api *api, const sigset_t *signals, int64_t delay_s)
 
 /* ---- main ------------------------------------------------------------------------------------ */
 
+/* A server that is too old refuses every script. One that does not answer may be recent. */
+static bool redis_is_recent(fs_store *store)
+{
+    char err[256];
+    redisReply *reply = NULL;
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "INFO");
+    dlock_args_text(&args, "server");
+    dlock_redis_outcome outcome =
+        dlock_redis_command(store->asking, NULL, &args, dlock_in_ms(FIRST_LOOK_MS), &reply);
+    dlock_args_free(&args);
+    bool recent = outcome != DLOCK_REDIS_OK || !reply->str ||
+                  dlock_redis_is_recent(reply->str, err, sizeof(err));
+    if (!recent)
+        fprintf(stderr, "flashsale: --redis: %s\n", err);
+    freeReplyObject(reply);
+    return recent;
+}
+
 /* Serves until a signal comes, then drains. The exit code. */
 static int serve(const fs_options *options, fs_api *api, keeper *looking, const sigset_t *signals)
 {
     char err[512];
     int signo;
+    if (!redis_is_recent(api->store))
+        return 1;
     fs_http *http = http_start(api, options->listen, (int)options->threads, err, sizeof(err));
     if (!http) {
         fprintf(stderr, "flashsale: --listen: %s\n", err);
@@ -226,6 +248,7 @@ static int run(const fs_options *options, const sigset_t *signals)
 int main(int argc, char **argv)
 {
     static fs_options options;
+    dlock_redis_hide_words(argc, argv);
     switch (options_read(&options, argc, argv)) {
     case OPTIONS_DONE:
         return 0;

@@ -36,8 +36,9 @@ static const option_spec specs[] = {
     {"listen", "HOST:PORT", TEXT(listen), "address to serve; port 0 takes a free one and prints it",
      NULL},
     {"redis", "URL", TEXT(redis),
-     "redis://[USER:PASSWORD@]HOST:PORT[/DB], or rediss:// with TLS,\n"
-     "or unix://[USER:PASSWORD@]/PATH[?db=N]",
+     "redis://[USER:PASSWORD@]HOST:PORT[/DB], unix://[USER:PASSWORD@]/PATH[?db=N],\n"
+     "redis+sentinel://HOST:PORT,.../MASTER or redis+cluster://HOST:PORT,...;\n"
+     "rediss://, rediss+sentinel:// and rediss+cluster:// with TLS",
      NULL},
     {"redlock", "URL,URL,...", TEXT(redlock),
      "independent servers of strategy redlock, 16 at most:\n"
@@ -168,9 +169,20 @@ static void print_strategies(void)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* A word of the user's, without the passwords in it; the caller frees it. */
+static char *to_be_shown(const char *word, size_t len)
+{
+    char *shown = strndup(word, len);
+    if (shown)
+        dlock_redis_hide(shown);
+    return shown;
+}
+
 static bool bad(const char *from, const char *value, const char *accepted)
 {
-    fprintf(stderr, "flashsale: %s '%.100s': must be %s\n", from, value, accepted);
+    char *shown = to_be_shown(value, strlen(value));
+    fprintf(stderr, "flashsale: %s '%.100s': must be %s\n", from, shown ? shown : "", accepted);
+    free(shown);
     return false;
 }
 
@@ -243,7 +255,9 @@ static bool read_args(fs_options *options, int argc, char **argv)
         const option_spec *spec =
             strncmp(argv[i], "--", 2) == 0 ? find(argv[i] + 2, len - 2) : NULL;
         if (!spec) {
-            fprintf(stderr, "flashsale: unknown option '%.*s'; see --help\n", (int)len, argv[i]);
+            char *shown = to_be_shown(argv[i], len);
+            fprintf(stderr, "flashsale: unknown option '%s'; see --help\n", shown ? shown : "");
+            free(shown);
             return false;
         }
         snprintf(from, sizeof(from), "--%s", spec->name);

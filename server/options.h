@@ -10,7 +10,7 @@
 
 typedef struct fs_options {
     char listen[128];         /* one host:port */
-    char redis[512];          /* URL */
+    char redis[2048];         /* URL */
     char redlock[2048];       /* URLs, comma-separated; "" = none */
     char name[IDENT_MAX + 1]; /* of this instance, in its orders; "" = made from host and port */
     char admin_token_file[512];

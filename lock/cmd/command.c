@@ -13,12 +13,16 @@
 
 void command_complain(const char *format, ...)
 {
-    char text[1024]; /* written at once: several processes may complain */
+    char *text; /* written at once: several processes may complain */
     va_list ap;
     va_start(ap, format);
-    vsnprintf(text, sizeof(text), format, ap);
+    int len = vasprintf(&text, format, ap);
     va_end(ap);
+    if (len < 0)
+        return;
+    dlock_redis_hide(text);
     fprintf(stderr, "dlock: %s\n", text);
+    free(text);
 }
 
 int command_usage(const char *subcommand)
@@ -39,10 +43,28 @@ static bool spelt_out(char **argv, const struct option *option)
            (word[2 + len] == '\0' || word[2 + len] == '=');
 }
 
+/* In getopt_long()'s words, but never what stands behind '='. */
+static void complain_of(char **argv, const char *letters)
+{
+    const char *word = argv[optind - 1];
+    int len = (int)strcspn(word, "=");
+    if (optopt == 0)
+        fprintf(stderr, "%s: unrecognized option '%.*s'\n", argv[0], len, word);
+    else if (strncmp(word, "--", 2) == 0)
+        fprintf(stderr, "%s: option '%.*s' %s an argument\n", argv[0], len, word,
+                word[len] ? "doesn't allow" : "requires");
+    else
+        fprintf(stderr, "%s: %s -- '%c'\n", argv[0],
+                strchr(letters, optopt) ? "option requires an argument" : "invalid option", optopt);
+}
+
 int command_option(int argc, char **argv, const char *letters, const struct option *options)
 {
     int index = -1;
+    opterr = 0; /* getopt_long() would repeat the whole word */
     int c = getopt_long(argc, argv, letters, options, &index);
+    if (c == '?')
+        complain_of(argv, letters);
     if (c == -1 || c == '?' || index < 0 || spelt_out(argv, &options[index]))
         return c;
     fprintf(stderr, "%s: options are not abbreviated: is --%s meant?\n", argv[0],
@@ -109,6 +131,50 @@ bool command_answers(const command_session *session, dlock_time deadline, char *
     return false;
 }
 
+/* INFO's text; the caller frees the reply. NULL: it may not be asked, or there is no answer. */
+static redisReply *ask_info(const command_session *session)
+{
+    redisReply *reply = NULL;
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "INFO");
+    dlock_redis_outcome outcome =
+        dlock_redis_command(session->redis, NULL, &args, dlock_in_ms(HELLO_MS), &reply);
+    dlock_args_free(&args);
+    if (outcome == DLOCK_REDIS_OK && reply->str)
+        return reply;
+    freeReplyObject(reply);
+    return NULL;
+}
+
+/* The locks expire, so every policy but noeviction may take them, once memory is short. */
+static void warn_of_eviction(const char *info)
+{
+    static const char name[] = "\nmaxmemory_policy:";
+    const char *policy = strstr(info, name);
+    if (strstr(info, "\nmaxmemory:0\r") || !policy)
+        return;
+    policy += strlen(name);
+    int len = (int)strcspn(policy, "\r\n");
+    if (strncmp(policy, "noeviction", (size_t)len) != 0)
+        command_complain("warning: the server's maxmemory-policy %.*s may throw locks away, and "
+                         "with them the exclusion; set it to noeviction",
+                         len, policy);
+}
+
+int command_check_server(const command_session *session)
+{
+    char err[256];
+    redisReply *reply = ask_info(session);
+    bool recent = !reply || dlock_redis_is_recent(reply->str, err, sizeof(err));
+    if (!recent)
+        command_complain("%s", err);
+    else if (reply)
+        warn_of_eviction(reply->str);
+    freeReplyObject(reply);
+    return recent ? 0 : EXIT_UNREACHABLE;
+}
+
 int command_session_make(const char *url, const char *name, const dlock_options *options,
                          command_session *ret)
 {
@@ -140,11 +206,17 @@ int command_session_open(const char *url, const char *name, const dlock_options 
 {
     char err[256] = "";
     int code = command_session_make(url, name, options, ret);
-    if (code || command_answers(ret, dlock_in_ms(HELLO_MS), err, sizeof(err)))
+    if (code)
         return code;
-    command_complain("Redis can not be reached: %s", err);
-    command_session_close(ret);
-    return EXIT_UNREACHABLE;
+    if (command_answers(ret, dlock_in_ms(HELLO_MS), err, sizeof(err))) {
+        code = command_check_server(ret);
+    } else {
+        command_complain("Redis can not be reached: %s", err);
+        code = EXIT_UNREACHABLE;
+    }
+    if (code)
+        command_session_close(ret);
+    return code;
 }
 
 void command_session_close(command_session *session)

@@ -81,7 +81,12 @@ DLOCK_MUST_CHECK int command_session_make(const char *url, const char *name,
 DLOCK_MUST_CHECK bool command_answers(const command_session *session, dlock_time deadline,
                                       char *err, size_t err_len);
 
-/* Both: a session with a server that answers. */
+/* Asks a server that answers what it is, where the user may ask (INFO). Warns of a
+ * maxmemory-policy that may throw locks away. 0, or, after a complaint, the exit code: it is too
+ * old. */
+DLOCK_MUST_CHECK int command_check_server(const command_session *session);
+
+/* All of it: a session with a server that answers and will do. */
 DLOCK_MUST_CHECK int command_session_open(const char *url, const char *name,
                                           const dlock_options *options, command_session *ret);
 void command_session_close(command_session *session);

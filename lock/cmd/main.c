@@ -55,6 +55,7 @@ static bool start_clean(void)
 
 int main(int argc, char **argv)
 {
+    dlock_redis_hide_words(argc, argv);
     if (!start_clean())
         return EXIT_SYSTEM;
     if (argc < 2) {

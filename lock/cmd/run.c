@@ -248,6 +248,8 @@ static int run_session(run_job *run)
         return code;
     signals_end_us(run, true);
     code = reach(run, &session);
+    if (code == 0)
+        code = command_check_server(&session);
     signals_end_us(run, false);
     if (code == 0)
         code = acquire_and_run(run, &session);

@@ -1,8 +1,10 @@
 /*
- * Parsing of addresses. Each part takes its piece of the text and returns what is wrong with it, as
- * words that never repeat the text: it may hold a password.
+ * Parsing of addresses, and hiding what is secret in them. Each part of parsing takes its piece of
+ * the text and returns what is wrong with it, as words that never repeat the text: it may hold a
+ * password.
  */
 #include "redis/address.h"
+#include "dlock_redis.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,4 +257,45 @@ int dlock_address_parse(const char *url, address *ret, char *err, size_t err_len
         return 0;
     snprintf(err, err_len, "bad Redis address: %s", wrong);
     return -1;
+}
+
+/* ---- hiding ---------------------------------------------------------------------------------- */
+
+/* The password in "[user:]password@host/..." */
+static void hide_credentials(char *text)
+{
+    size_t authority = strcspn(text, "/?#");
+    const char *at = memrchr(text, '@', authority);
+    const char *colon = at ? memchr(text, ':', (size_t)(at - text)) : NULL;
+    size_t from = colon ? (size_t)(colon + 1 - text) : 0;
+    if (at)
+        memset(text + from, '*', (size_t)(at - text) - from);
+}
+
+void dlock_redis_hide(char *text)
+{
+    static const char query[] = "sentinel_password=";
+    for (char *at = text; (at = strstr(at, "://"));) {
+        at += strlen("://");
+        hide_credentials(at);
+    }
+    for (char *at = text; (at = strstr(at, query));) {
+        at += strlen(query);
+        for (; *at && *at != '&'; at++)
+            *at = '*';
+    }
+}
+
+void dlock_redis_hide_words(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        char *whole = strstr(argv[i], "://") ? strdup(argv[i]) : NULL;
+        if (!whole)
+            continue;
+        dlock_redis_hide(argv[i]);
+        if (strcmp(argv[i], whole) == 0)
+            free(whole);
+        else
+            argv[i] = whole;
+    }
 }

@@ -38,9 +38,16 @@ void dlock_redis_last_error(dlock_redis *redis, char *buf, size_t buf_len)
 
 static _Thread_local char said[24];
 
+/* Redis 7.0 and later ones say so with the code ERR. */
+static bool is_denied_to_script(const char *answer)
+{
+    return strstr(answer, "user executing the script can't") ||
+           strstr(answer, "ACL failure in script");
+}
+
 void dlock_redis_hear(const char *answer)
 {
-    if (answer && strstr(answer, "can't run this command")) /* by a script, after ERR */
+    if (answer && is_denied_to_script(answer))
         answer = "NOPERM";
     size_t word = answer ? strspn(answer, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") : 0;
     snprintf(said, sizeof(said), "%.*s", word > 1 ? (int)word : 0, answer ? answer : "");

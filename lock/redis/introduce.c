@@ -2,9 +2,13 @@
  * What is said on a new connection before it is used: who we are, and whether this run of the
  * server may be used at all.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "redis/conn.h"
+
+#define MAJOR_MIN 7 /* scripts with a "#!lua" line */
 
 static bool greeting(dlock_redis_conn *conn, dlock_time deadline, const dlock_args *args)
 {
@@ -74,6 +78,18 @@ static bool is_right_role(dlock_redis_conn *conn, dlock_time deadline)
     return primary;
 }
 
+bool dlock_redis_is_recent(const char *info, char *err, size_t err_len)
+{
+    static const char name[] = "redis_version:"; /* Valkey says which Redis it is as good as */
+    const char *at = strstr(info, name);
+    if (!at || strtol(at + strlen(name), NULL, 10) >= MAJOR_MIN)
+        return true;
+    snprintf(err, err_len,
+             "the server is Redis %.*s, but Redis %d.0 or newer, or Valkey, is needed",
+             (int)strspn(at + strlen(name), "0123456789."), at + strlen(name), MAJOR_MIN);
+    return false;
+}
+
 /* The run id in what INFO says; false: there is none. */
 static bool find_run_id(const char *info, char *ret, size_t ret_len)
 {
@@ -85,6 +101,21 @@ static bool find_run_id(const char *info, char *ret, size_t ret_len)
     memcpy(ret, at + strlen(name), len);
     ret[len] = '\0';
     return true;
+}
+
+/* What INFO server says. False: noted why it will not do. */
+static bool understand(dlock_redis *redis, const char *info, char run_id[RUN_ID_LEN])
+{
+    char err[ERROR_LEN];
+    if (!dlock_redis_is_recent(info, err, sizeof(err))) {
+        dlock_redis_note(redis, DLOCK_TOO_OLD " %s", err);
+        dlock_redis_hear(DLOCK_TOO_OLD);
+        return false;
+    }
+    if (find_run_id(info, run_id, RUN_ID_LEN))
+        return true;
+    dlock_redis_note(redis, "the server does not say its run id");
+    return false;
 }
 
 /* Whether this run of the server may be used. *asked: it has said which it is. */
@@ -102,11 +133,8 @@ static bool admitted(dlock_redis_conn *conn, dlock_time deadline, bool *asked)
     dlock_args_text(&args, "server");
     bool answered = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK;
     dlock_args_free(&args);
-    if (answered) {
-        *asked = reply->str && find_run_id(reply->str, run_id, RUN_ID_LEN);
-        if (!*asked)
-            dlock_redis_note(redis, "the server does not say its run id");
-    }
+    if (answered)
+        *asked = understand(redis, reply->str ? reply->str : "", run_id);
     if (reply)
         freeReplyObject(reply);
     conn->round = atomic_load(&redis->round);

@@ -116,14 +116,18 @@ static void errors_name_the_option_and_what_is_accepted(void **state)
 static void errors_show_no_password(void **state)
 {
     (void)state;
-    char url[800];
-    snprintf(url, sizeof(url), "redis://flashsale:hush@%0700d", 1);
+    char url[2200];
+    snprintf(url, sizeof(url), "redis://flashsale:hush@%02100d", 1);
     assert_int_equal(READ((char *)"--redis", url), OPTIONS_BAD);
     assert_non_null(strstr(said, "--redis"));
     assert_null(strstr(said, "hush"));
     assert_int_equal(READ((char *)"--rediss=redis://flashsale:hush@host"), OPTIONS_BAD);
     assert_non_null(strstr(said, "--rediss"));
     assert_null(strstr(said, "hush"));
+    assert_int_equal(READ((char *)"redis://flashsale:hush@host"), OPTIONS_BAD);
+    assert_non_null(strstr(said, "redis://flashsale:****@host"));
+    assert_int_equal(READ((char *)"--stock", (char *)"redis://hush@host"), OPTIONS_BAD);
+    assert_non_null(strstr(said, "redis://****@host"));
 }
 
 static void loopback_is_told_from_the_rest(void **state)
