@@ -4,8 +4,8 @@
  * Each sentinel has a watch (watch.h), which asks it and listens to its news. A look has all of
  * them ask, and counts what they say:
  *
- * 1. It waits until all have answered, or a moment longer than for the first. What comes later, and
- *    differs from before, rings, and is another look.
+ * 1. It waits until all have answered, or more than half of all have the same answer, or a moment
+ *    longer than for the first. What comes later, and differs from before, is another look.
  * 2. The address that most of them name is the master's; between two that are named equally often,
  *    the one with the higher configuration epoch, which is the later failover's. A sentinel that
  *    lies, or that was cut off and is out of date, is outvoted. One whose id was counted already
@@ -58,7 +58,8 @@ typedef struct sentinels {
 typedef struct tally {
     candidate candidates[WATCHES_MAX]; /* the best first */
     int candidates_len;
-    int answers;                     /* of any sense */
+    int answered;                    /* sentinels, ... */
+    int answers;                     /* ... and those of them that make sense, each counted once */
     told_sentinel news[WATCHES_MAX]; /* sentinels that are not watched as yet ... */
     int news_votes[WATCHES_MAX];     /* ... and how many told of each */
     int news_len;
@@ -68,34 +69,6 @@ typedef struct tally {
 static bool is_same(const address_host *a, const address_host *b)
 {
     return a->port == b->port && strcmp(a->host, b->host) == 0;
-}
-
-/* ---- waiting for the answers ----------------------------------------------------------------- */
-
-/* How many have answered, and how many of these with sense. Under the board's lock. */
-static int count_answers(const sentinels *s, int *ret_good)
-{
-    int answered = 0;
-    *ret_good = 0;
-    for (int i = 0; i < s->count; i++) {
-        const sentinel_answer *answer = dlock_watch_answer(s->watches[i]);
-        answered += answer != NULL;
-        *ret_good += answer && answer->kind != SAYS_NOTHING;
-    }
-    return answered;
-}
-
-static void await_answers(sentinels *s)
-{
-    dlock_time until = dlock_in_ms(SENTINEL_ANSWER_MS);
-    int good = 0;
-    pthread_mutex_lock(&s->board.lock);
-    while (count_answers(s, &good) < s->count && !dlock_passed(until)) {
-        if (good > 0)
-            until = dlock_sooner(until, dlock_in_ms(OTHERS_MS));
-        dlock_cond_wait(&s->board.answered, &s->board.lock, until);
-    }
-    pthread_mutex_unlock(&s->board.lock);
 }
 
 /* ---- counting -------------------------------------------------------------------------------- */
@@ -163,13 +136,14 @@ static int better_first(const void *a, const void *b)
     return (y->epoch > x->epoch) - (y->epoch < x->epoch);
 }
 
-static void count(sentinels *s, tally *found)
+/* Under the board's lock. */
+static void count(const sentinels *s, tally *found)
 {
     *found = (tally){0};
-    pthread_mutex_lock(&s->board.lock);
     for (int i = 0; i < s->count; i++) {
         const sentinel_answer *answer = dlock_watch_answer(s->watches[i]);
         const address_host *at = dlock_watch_at(s->watches[i]);
+        found->answered += answer != NULL;
         if (!found->wrong[0] && (!answer || answer->kind == SAYS_NOTHING))
             snprintf(found->wrong, sizeof(found->wrong), "%s:%d: %s", at->host, at->port,
                      answer ? answer->wrong : "no answer in time");
@@ -181,13 +155,37 @@ static void count(sentinels *s, tally *found)
         for (int k = 0; k < answer->others_len; k++)
             count_told(s, found, &answer->others[k]);
     }
-    pthread_mutex_unlock(&s->board.lock);
     qsort(found->candidates, (size_t)found->candidates_len, sizeof(candidate), better_first);
 }
 
-/* Watches those that most tell of; the next look asks them too. */
+/* Has all of them ask, and counts the answers that come in time. */
+static void hear(sentinels *s, tally *ret)
+{
+    dlock_time until = dlock_in_ms(SENTINEL_ANSWER_MS);
+    uint64_t rings;
+    for (int i = 0; i < s->count; i++)
+        dlock_watch_ask(s->watches[i]);
+    pthread_mutex_lock(&s->board.lock);
+    for (;;) {
+        while (read(s->board.bell, &rings, sizeof(rings)) > 0)
+            continue; /* for what is counted now */
+        count(s, ret);
+        if (ret->answered == s->count || 2 * ret->candidates[0].votes > s->count ||
+            dlock_passed(until))
+            break;
+        if (ret->answers > 0)
+            until = dlock_sooner(until, dlock_in_ms(OTHERS_MS));
+        dlock_cond_wait(&s->board.answered, &s->board.lock, until);
+    }
+    pthread_mutex_unlock(&s->board.lock);
+}
+
+/* Watches those that most tell of; the next look asks them too. Not before all have answered: one
+ * of them may be the one that is told of. */
 static void meet(topology *t, sentinels *s, const tally *found)
 {
+    if (found->answered < s->count)
+        return;
     for (int i = 0; i < found->news_len && s->count < WATCHES_MAX; i++) {
         watch *w = NULL;
         if (2 * found->news_votes[i] > found->answers)
@@ -284,13 +282,7 @@ static int64_t look(topology *t, void *state)
 {
     sentinels *s = state;
     tally found;
-    uint64_t rings;
-    for (int i = 0; i < s->count; i++)
-        dlock_watch_ask(s->watches[i]);
-    await_answers(s);
-    bool rang = read(s->board.bell, &rings, sizeof(rings)) > 0; /* before counting */
-    (void)rang;
-    count(s, &found);
+    hear(s, &found);
     meet(t, s, &found);
     if (found.candidates_len > 0)
         return choose(t, s, &found) ? SETTLED_MS : AGAIN_MS;

@@ -276,7 +276,8 @@ void dlock_watch_ask(watch *w)
 
 const sentinel_answer *dlock_watch_answer(const watch *w)
 {
-    return w->answered == w->asked ? &w->answer : NULL;
+    bool is_silent = w->answered > 0 && w->answer.kind == SAYS_NOTHING;
+    return w->answered == w->asked || is_silent ? &w->answer : NULL;
 }
 
 void dlock_watch_stop(watch *w)

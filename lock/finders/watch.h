@@ -7,8 +7,9 @@
 
 #include "redis/conn.h"
 
-/* How long connecting to a sentinel and all its answers may take together. */
-#define SENTINEL_ANSWER_MS 1000
+/* How long connecting to a sentinel and all its answers may take together: less than a connect to
+ * Redis, so that the first one hears why there is no answer. */
+#define SENTINEL_ANSWER_MS 800
 
 enum { SENTINEL_ID_LEN = 48, SENTINELS_TOLD_MAX = 16 };
 
@@ -51,8 +52,9 @@ const address_host *dlock_watch_at(const watch *w);
 /* Has it ask once more, without waiting for that. */
 void dlock_watch_ask(watch *w);
 
-/* The answer to the last question; NULL: it has not come yet. Under the board's lock, and valid as
- * long. */
+/* The answer to the last question; NULL: it has not come yet. One that has said nothing says
+ * nothing until it answers, so that nobody waits for it time and again. Under the board's lock, and
+ * valid as long. */
 const sentinel_answer *dlock_watch_answer(const watch *w);
 
 /* Asks it to end; free waits for that, for SENTINEL_ANSWER_MS at most and the system's resolver. */
