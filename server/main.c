@@ -130,14 +130,24 @@ static bool start_first_sale(const fs_options *options, const fs_api *api, const
     return good || status == START_HALTED || status == START_DAMAGED;
 }
 
+/* Whether a server answers that may not be written to as yet; or none has been met. */
+static bool is_to_be_admitted(fs_store *store, dlock_time deadline)
+{
+    server_answer answer;
+    int servers = dlock_redis_servers(store->redis);
+    for (int i = 0; i < servers; i++)
+        if (store_serves(store, i) && !node_reachable(store_node_at(store, i)) &&
+            server_run_ask(store->asking, i, deadline, &answer))
+            return true;
+    return servers == 0;
+}
+
 /* Whoever has just been started remembers nothing, and leaves the others the time to object to a
  * Redis that has just been started, too (sale/admission.h). Not to one that does not answer. */
 static void wait_for_admission(fs_store *store, const sigset_t *signals, bool *stopped)
 {
-    server_answer answer;
     dlock_time deadline = dlock_in_ms(ADMISSION_MS);
-    while (!*stopped && !dlock_passed(deadline) && !store_reachable(store) &&
-           server_run_ask(store->asking, deadline, &answer))
+    while (!*stopped && !dlock_passed(deadline) && is_to_be_admitted(store, deadline))
         *stopped = wait_signal(signals, 50);
 }
 

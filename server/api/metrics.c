@@ -110,14 +110,28 @@ static void write_locks(dlock_client *locks, fs_text *out)
           (double)stats.waiting_now);
 }
 
+/* By number where there are several; those that serve keys. */
+static void write_servers(fs_store *store, fs_text *out)
+{
+    const char *name = "flashsale_redis_up";
+    int servers = dlock_redis_servers(store->redis);
+    head(out, name, "gauge", "Whether Redis answered the last question for its time.");
+    for (int i = 0; i < servers; i++) {
+        bool up = node_reachable(store_node_at(store, i));
+        if (!dlock_redis_is_cluster(store->redis))
+            text_printf(out, "%s %d\n", name, up);
+        else if (store_serves(store, i))
+            text_printf(out, "%s{server=\"%d\"} %d\n", name, i, up);
+    }
+}
+
 void metrics_write(fs_metrics *metrics, fs_store *store, int in_flight, fs_text *out)
 {
     write_buys(metrics, out);
     write_responses(metrics, out);
     write_locks(store->locks, out);
     gauge(out, "flashsale_requests_in_flight", "Requests being answered now.", in_flight);
-    gauge(out, "flashsale_redis_up", "Whether Redis answered the last question for its time.",
-          store_reachable(store));
+    write_servers(store, out);
     if (store->quorum.len > 0) {
         gauge(out, "flashsale_redlock_servers", "Servers of --redlock.", store->quorum.len);
         gauge(out, "flashsale_redlock_servers_up", "Those of them that answered the last question.",

@@ -25,15 +25,45 @@ void api_live(fs_api *api, const api_request *request, api_reply *reply)
 /* ---- ready ----------------------------------------------------------------------------------- */
 
 #define NAMED_MOST 20 /* items named in one answer */
+#define NO_ITEM    "no item can be sold: see the log"
+
+/* What is wrong with a server for all sales; NULL = nothing. */
+static const char *find_trouble(fs_node *node, store_complaint *why)
+{
+    static const struct {
+        store_trouble trouble;
+        const char *code;
+    } troubles[] = {{TROUBLE_SILENT, "store_unavailable"},
+                    {TROUBLE_REFUSES, "store_unavailable"},
+                    {TROUBLE_MAY_EVICT, "store_may_evict"}};
+    if (atomic_load(&node->run_changed)) {
+        *why = (store_complaint){.detail = "Redis is another run than before, and is compared "
+                                           "before anything is written to it"};
+        return "server_changed";
+    }
+    for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++)
+        if (health_why(&node->health, troubles[i].trouble, why))
+            return troubles[i].code;
+    return NULL;
+}
+
+/* The same for all servers: NULL = one of them is well. */
+static const char *find_trouble_of_all(fs_store *store, store_complaint *why)
+{
+    const char *code = find_trouble(store_node_at(store, -1), why);
+    int servers = dlock_redis_servers(store->redis);
+    for (int i = 0; code && i < servers; i++)
+        if (store_serves(store, i))
+            code = find_trouble(store_node_at(store, i), why);
+    return code;
+}
 
 /* The items known here, and those of them that can not be sold. */
 typedef struct items_seen {
-    fs_store *store;
     bool no_quorum;
     int all, unsold;
-    bool
-        no_replicas; /* is why the last of them can not be sold; else no disk, or its own trouble */
     const char *code; /* of the last of them */
+    store_complaint why;
     fs_text names;
 } items_seen;
 
@@ -48,26 +78,45 @@ static void count_item(items_seen *seen, const char *item, const char *code)
         text_printf(&seen->names, "not sold: %s %s\n", item, code);
 }
 
+/* Why nothing can be sold from the sale's keys of set k: what is wrong with their server. */
+static const char *find_trouble_in(const open_sale *sale, int k, store_complaint *why)
+{
+    fs_node *node = sale_node(sale, k);
+    const char *code = find_trouble(node, why);
+    const sale_terms *terms = &sale->terms;
+    if (!code && ((terms->durability == DURABILITY_DISK &&
+                   health_why(&node->health, TROUBLE_NO_DISK, why)) ||
+                  (replicas_missing(sale->store, terms, &sale->keys[k]) &&
+                   health_why(&node->health, TROUBLE_NO_REPLICAS, why))))
+        code = "durability_lost";
+    return code;
+}
+
+/* A sharded sale sells as long as one of its segments does. */
 static void see_item(void *arg, fs_sale *sale)
 {
     items_seen *seen = arg;
-    const sale_terms *terms = &sale->open_sale.terms;
+    const open_sale *open = &sale->open_sale;
     const char *code = atomic_load(&sale->trouble);
-    bool no_disk =
-        terms->durability == DURABILITY_DISK && health_has(&seen->store->health, TROUBLE_NO_DISK);
-    bool no_replicas = replicas_missing(seen->store, terms);
-    if (!code && (no_disk || no_replicas))
-        code = "durability_lost";
-    if (!code && seen->no_quorum && sale->open_sale.strategy->lock.kind == DLOCK_QUORUM)
+    if (code) {
+        seen->why = (store_complaint){.detail = NO_ITEM};
+    } else {
+        code = find_trouble_in(open, 0, &seen->why);
+        for (int k = 1; code && k < open->key_sets; k++)
+            code = find_trouble_in(open, k, &seen->why);
+    }
+    if (!code && seen->no_quorum && open->strategy->lock.kind == DLOCK_QUORUM) {
+        seen->why = (store_complaint){.detail = NO_ITEM};
         code = "store_unavailable";
-    if (code)
-        seen->no_replicas = no_replicas;
-    count_item(seen, terms->item, code);
+    }
+    count_item(seen, open->terms.item, code);
 }
 
 static void see_unopened(void *arg, const char *item)
 {
-    count_item(arg, item, "sale_rolled_back");
+    items_seen *seen = arg;
+    seen->why = (store_complaint){.detail = NO_ITEM};
+    count_item(seen, item, "sale_rolled_back");
 }
 
 static void put_trouble(api_reply *reply, const char *code, const store_complaint *why)
@@ -78,38 +127,15 @@ static void put_trouble(api_reply *reply, const char *code, const store_complain
     problem_with(reply, 503, code, why->detail, member);
 }
 
-/* What is wrong with the server for all sales. */
-static bool put_server_trouble(store_health *health, api_reply *reply)
-{
-    static const struct {
-        store_trouble trouble;
-        const char *code;
-    } troubles[] = {{TROUBLE_SILENT, "store_unavailable"},
-                    {TROUBLE_REFUSES, "store_unavailable"},
-                    {TROUBLE_MAY_EVICT, "store_may_evict"}};
-    store_complaint why;
-    for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
-        if (health_why(health, troubles[i].trouble, &why)) {
-            put_trouble(reply, troubles[i].code, &why);
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Ready as long as anything can be sold, or nothing is to be. */
 static void put_items(fs_api *api, api_reply *reply)
 {
-    store_complaint why = {.redis = "", .detail = "no item can be sold: see the log"};
-    items_seen seen = {.store = api->store, .no_quorum = quorum_lost(&api->store->quorum)};
+    items_seen seen = {.no_quorum = quorum_lost(&api->store->quorum)};
     text_init(&seen.names);
     sale_table_each(api->sales, see_item, &seen);
     sale_table_each_unopened(api->sales, see_unopened, &seen);
     if (seen.unsold > 0 && seen.unsold == seen.all) {
-        if (strcmp(seen.code, "durability_lost") == 0)
-            health_why(&api->store->health,
-                       seen.no_replicas ? TROUBLE_NO_REPLICAS : TROUBLE_NO_DISK, &why);
-        put_trouble(reply, seen.code, &why);
+        put_trouble(reply, seen.code, &seen.why);
     } else {
         reply->status = 200;
         text_add(&reply->body, "ready\n");
@@ -120,15 +146,13 @@ static void put_items(fs_api *api, api_reply *reply)
 
 void api_ready(fs_api *api, const api_request *request, api_reply *reply)
 {
+    store_complaint why;
+    const char *code = find_trouble_of_all(api->store, &why);
     (void)request;
     if (atomic_load(&api->draining))
         problem(reply, 503, "draining", "this instance is going down");
-    else if (atomic_load(&api->store->run_changed))
-        problem(
-            reply, 503, "server_changed",
-            "Redis is another run than before, and is compared before anything is written to it");
-    else if (put_server_trouble(&api->store->health, reply))
-        return;
+    else if (code)
+        put_trouble(reply, code, &why);
     else if (!atomic_load(&api->open))
         problem(reply, 503, "starting", "this instance is still starting");
     else

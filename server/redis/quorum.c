@@ -122,7 +122,7 @@ static int ask_all(const redis_quorum *q, bool *same)
     *same = false;
     for (int i = 0; i < q->len; i++) {
         server_answer answer;
-        if (!server_run_ask(q->servers[i], dlock_in_ms(ANSWER_MS), &answer))
+        if (!server_run_ask(q->servers[i], 0, dlock_in_ms(ANSWER_MS), &answer))
             continue;
         int known = 0;
         while (known < answering && strcmp(runs[known], answer.run_id) != 0)

@@ -17,10 +17,13 @@ static void admit(server_run *run, const char *id)
     run->admitted_one = true;
 }
 
-bool server_run_admits(void *arg, int server, const char *id)
+void server_run_free(server_run *run)
 {
-    (void)server; /* there is one */
-    server_run *run = arg;
+    pthread_mutex_destroy(&run->lock);
+}
+
+bool server_run_admits(server_run *run, const char *id)
+{
     pthread_mutex_lock(&run->lock);
     if (!run->guarded && run->admitted[0] == '\0')
         admit(run, id);
@@ -29,10 +32,8 @@ bool server_run_admits(void *arg, int server, const char *id)
     return good;
 }
 
-bool server_run_looks_at(void *arg, int server, const char *id)
+bool server_run_looks_at(server_run *run, const char *id)
 {
-    (void)server;
-    server_run *run = arg;
     pthread_mutex_lock(&run->lock);
     bool good = run->looked_at[0] == '\0' || strcmp(run->looked_at, id) == 0;
     pthread_mutex_unlock(&run->lock);
@@ -61,6 +62,13 @@ void server_run_admit(server_run *run, const char *id)
     pthread_mutex_unlock(&run->lock);
 }
 
+void server_run_forget(server_run *run)
+{
+    pthread_mutex_lock(&run->lock);
+    run->admitted[0] = run->looked_at[0] = '\0';
+    pthread_mutex_unlock(&run->lock);
+}
+
 bool server_run_is_first(server_run *run)
 {
     pthread_mutex_lock(&run->lock);
@@ -81,13 +89,13 @@ static bool field(const char *info, const char *name, char *ret, size_t ret_len)
     return true;
 }
 
-bool server_run_ask(dlock_redis *redis, dlock_time deadline, server_answer *ret)
+bool server_run_ask(dlock_redis *redis, int server, dlock_time deadline, server_answer *ret)
 {
     char loading[8] = "";
     dlock_redis_conn *conn;
     redisReply *reply = NULL;
     dlock_args args;
-    if (dlock_redis_dial(redis, NULL, deadline, &conn) != DLOCK_REDIS_OK)
+    if (dlock_redis_dial_server(redis, server, deadline, &conn) != DLOCK_REDIS_OK)
         return false;
     dlock_args_init(&args);
     dlock_args_text(&args, "INFO");

@@ -28,16 +28,20 @@ typedef struct server_run {
 } server_run;
 
 void server_run_init(server_run *run);
+void server_run_free(server_run *run);
 
-/* For dlock_redis_options.admit, with the server_run: of connections that sell, and of those that
- * compare and halt. */
-bool server_run_admits(void *run, int server, const char *id);
-bool server_run_looks_at(void *run, int server, const char *id);
+/* For dlock_redis_options.admit: of connections that sell, and of those that compare and halt. */
+bool server_run_admits(server_run *run, const char *id);
+bool server_run_looks_at(server_run *run, const char *id);
 
 /* From now on no run is admitted but by server_run_admit(). */
 void server_run_guard(server_run *run);
 void server_run_look_at(server_run *run, const char *id);
 void server_run_admit(server_run *run, const char *id);
+
+/* The server has been left, for one that may know more: no run is admitted. Otherwise as
+ * server_run_look_at(), when there is none to look at. */
+void server_run_forget(server_run *run);
 
 /* Whether no run has been admitted so far. */
 bool server_run_is_first(server_run *run);
@@ -47,8 +51,8 @@ typedef struct server_answer {
     bool loading; /* its data: it has less than it will have */
 } server_answer;
 
-/* Asks the server that is behind the address of `redis` now, on a new connection. False: not
- * answered by the deadline. */
-bool server_run_ask(dlock_redis *redis, dlock_time deadline, server_answer *ret);
+/* Asks whoever is the server with this number now, on a new connection. False: not answered by the
+ * deadline. */
+bool server_run_ask(dlock_redis *redis, int server, dlock_time deadline, server_answer *ret);
 
 #endif

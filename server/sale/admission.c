@@ -41,10 +41,12 @@ static void name_myself(admission *a)
 static bool say(const admission *a, fs_store *store, int64_t object_ms, const char *admit,
                 others *ret)
 {
+    char comparing[RUN_ID_MAX + 32];
     redisReply *reply = NULL;
     dlock_args args;
+    snprintf(comparing, sizeof(comparing), "fs:{flashsale}:comparing:%s", a->seen);
     dlock_args_init(&args);
-    dlock_args_text(&args, "fs:{flashsale}:comparing");
+    dlock_args_text(&args, comparing);
     dlock_args_text(&args, "fs:{flashsale}:admitted");
     dlock_args_text(&args, a->name);
     dlock_args_int(&args, object_ms);
@@ -55,7 +57,8 @@ static bool say(const admission *a, fs_store *store, int64_t object_ms, const ch
     *ret = (others){0};
     if (outcome == DLOCK_REDIS_OK) {
         ret->objections = reply->element[0]->integer;
-        ret->admitted = strcmp(reply->element[1]->str, a->seen) == 0;
+        ret->admitted =
+            !dlock_redis_is_cluster(store->redis) && strcmp(reply->element[1]->str, a->seen) == 0;
     } else if (reply) {
         LOG_SOME(LOG_WARN, "admission_refused", "detail", reply->str, NULL);
     }
@@ -88,13 +91,16 @@ static bool object(admission *a, fs_store *store)
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* One that can not be compared does not keep the others from being halted. */
-static bool compare_all(admission *a, fs_store *store, sale_table *sales)
+/* The sales that have keys on the server. One that can not be compared does not keep the others
+ * from being halted. */
+static bool compare_all(admission *a, fs_store *store, const fs_node *node, sale_table *sales)
 {
     int count;
     sale_pointer *all = sale_table_pointers(sales, &count);
     bool answers = all != NULL, good = answers;
     for (int i = 0; answers && i < count; i++) {
+        if (!sale_table_is_on(sales, all[i].item, node))
+            continue;
         dlock_time deadline = dlock_in_ms(ASK_MS);
         answers = object(a, store);
         if (answers && sale_table_compare(sales, all[i].item, deadline))
@@ -107,20 +113,31 @@ static bool compare_all(admission *a, fs_store *store, sale_table *sales)
     return good;
 }
 
+static bool has_sales_on(const fs_node *node, sale_table *sales)
+{
+    int count;
+    bool has = false;
+    sale_pointer *all = sale_table_pointers(sales, &count);
+    for (int i = 0; all && !has && i < count; i++)
+        has = sale_table_is_on(sales, all[i].item, node);
+    free(all);
+    return has;
+}
+
 /* ---- a look ---------------------------------------------------------------------------------- */
 
 /* What the run before had is all that is remembered: nothing more is asked of it, so that nothing
  * more comes to it. */
-static void begin(admission *a, fs_store *store, const char *id)
+static void begin(admission *a, fs_store *store, fs_node *node, sale_table *sales, const char *id)
 {
-    bool first = server_run_is_first(&store->run);
+    bool first = server_run_is_first(&node->run) && !has_sales_on(node, sales);
     *a = (admission){0};
     name_myself(a);
     snprintf(a->seen, sizeof(a->seen), "%s", id);
-    server_run_look_at(&store->run, id);
+    server_run_look_at(&node->run, id);
     dlock_redis_readmit(store->redis);
     dlock_redis_readmit(store->looking);
-    atomic_store(&store->run_changed, !first);
+    atomic_store(&node->run_changed, !first);
     if (!first)
         log_event(LOG_WARN, "redis_changed", "run", id, "detail",
                   "another run of the server: nothing is written to it before it was compared",
@@ -150,24 +167,24 @@ static bool is_agreed(const admission *a, fs_store *store, const char *admit)
            (heard.admitted || dlock_now().us - a->since.us >= OBJECT_MS * 1000);
 }
 
-bool admission_look(admission *a, fs_store *store, sale_table *sales)
+bool admission_look(admission *a, fs_store *store, fs_node *node, sale_table *sales)
 {
     server_answer now, after;
-    if (!server_run_ask(store->asking, dlock_in_ms(ASK_MS), &now) ||
-        server_run_admits(&store->run, 0, now.run_id))
+    if (!server_run_ask(store->asking, node->server, dlock_in_ms(ASK_MS), &now) ||
+        server_run_admits(&node->run, now.run_id))
         return false;
     if (strcmp(a->seen, now.run_id) != 0)
-        begin(a, store, now.run_id);
+        begin(a, store, node, sales, now.run_id);
     if (!has_loaded(a, &now))
         return false;
-    a->compared = a->compared || compare_all(a, store, sales);
-    if (!a->compared || !is_agreed(a, store, "") || !compare_all(a, store, sales) ||
-        !server_run_ask(store->asking, dlock_in_ms(ASK_MS), &after) ||
+    a->compared = a->compared || compare_all(a, store, node, sales);
+    if (!a->compared || !is_agreed(a, store, "") || !compare_all(a, store, node, sales) ||
+        !server_run_ask(store->asking, node->server, dlock_in_ms(ASK_MS), &after) ||
         strcmp(now.run_id, after.run_id) != 0 || !is_agreed(a, store, now.run_id))
         return false;
-    server_run_admit(&store->run, now.run_id);
+    server_run_admit(&node->run, now.run_id);
     a->seen[0] = '\0';
-    if (atomic_exchange(&store->run_changed, false))
+    if (atomic_exchange(&node->run_changed, false))
         log_event(LOG_INFO, "redis_admitted", "run", now.run_id, NULL);
     return true;
 }

@@ -5,10 +5,12 @@
  * is sent to the run before any more (see redis/server_run.h), nor to this one until it has loaded
  * its data, and
  *
- *   1. this process has compared all its sales with it, and halted those that are behind. While it
- *      does so it objects, in a key of the server that all processes read;
+ *   1. this process has compared its sales with it, those that have keys there, and halted those
+ * that are behind. While it does so it objects, in a key of that run's that all processes read;
  *   2. OBJECT_MS have passed since, so that each of the others could begin to object: one may have
- *      seen orders that this one has not. Or one of them has admitted this run already;
+ *      seen orders that this one has not. Or one of them has admitted this run already, where there
+ *      is one server: in a cluster a server may be left and taken up again in the same run, and
+ *      know less than the one in between;
  *   3. this process has compared once more, found the same run, and nobody objects.
  *
  * A process that has just been started has nothing to compare, and waits like the others.
@@ -32,6 +34,6 @@ typedef struct admission {
 } admission;
 
 /* Looks at the server that the store is not connected to. True: it has been admitted just now. */
-bool admission_look(admission *a, fs_store *store, sale_table *sales);
+bool admission_look(admission *a, fs_store *store, fs_node *node, sale_table *sales);
 
 #endif

@@ -66,19 +66,6 @@ static bool known_sold_out(fs_sale *sale, const purchase *request)
     return !request->keyed && seen != 0 && dlock_now().us - seen < SOLD_OUT_MS * 1000;
 }
 
-/* What the server does not keep at present of what the sale needs; BUY_SOLD = nothing. */
-static purchase_outcome missing_promise(const open_sale *sale)
-{
-    const store_health *health = &sale->store->health;
-    if (health_has(health, TROUBLE_MAY_EVICT))
-        return BUY_MAY_EVICT;
-    if (sale->terms.durability == DURABILITY_DISK && health_has(health, TROUBLE_NO_DISK))
-        return BUY_NOT_DURABLE;
-    if (replicas_missing(sale->store, &sale->terms))
-        return BUY_NOT_DURABLE;
-    return BUY_SOLD;
-}
-
 /* Nothing is sold, but a retry hears of the order that it has. */
 static void answer_without_selling(const open_sale *sale, const purchase *request,
                                    purchase_outcome why, purchase_result *result)
@@ -96,27 +83,28 @@ static void answer_without_selling(const open_sale *sale, const purchase *reques
 
 /* Nothing was said to the thread that asked, as when the wait for a lock was ended by another one's
  * finding: then what the keeper was told is why. */
-static void add_reason(fs_store *store, purchase_result *result)
+static void add_reason(fs_node *node, purchase_result *result)
 {
     store_complaint why;
     if (result->outcome != BUY_UNAVAILABLE || result->redis[0] != '\0')
         return;
-    if (atomic_load(&store->run_changed))
+    if (atomic_load(&node->run_changed))
         snprintf(result->redis, sizeof(result->redis), DLOCK_NOT_ADMITTED);
-    else if (health_why(&store->health, TROUBLE_SILENT, &why) ||
-             health_why(&store->health, TROUBLE_REFUSES, &why))
+    else if (health_why(&node->health, TROUBLE_SILENT, &why) ||
+             health_why(&node->health, TROUBLE_REFUSES, &why))
         memcpy(result->redis, why.redis, sizeof(result->redis));
 }
 
 /* A Redis that takes no writes, being full or a replica, may still tell of an order that there is;
- * and so may one whose lock was not to be had in time. */
-static void look_behind_refusal(const open_sale *sale, const purchase *request,
+ * and so may one whose lock was not to be had in time, or that does not keep what it is to. */
+static void look_behind_refusal(const open_sale *sale, const purchase *request, const fs_node *node,
                                 purchase_result *result)
 {
     purchase_result refused = *result;
     bool refused_by_redis = result->outcome == BUY_UNAVAILABLE && result->redis[0] != '\0';
-    if (!request->keyed || !(refused_by_redis || result->outcome == BUY_BUSY) ||
-        !store_reachable(sale->store))
+    bool refused_here = result->outcome == BUY_BUSY || result->outcome == BUY_MAY_EVICT ||
+                        result->outcome == BUY_NOT_DURABLE;
+    if (!request->keyed || !(refused_by_redis || refused_here) || !node_reachable(node))
         return;
     answer_without_selling(sale, request, refused.outcome, result);
     if (result->outcome == refused.outcome)
@@ -148,29 +136,31 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
         result->remaining = 0;
         return;
     }
-    purchase_outcome missing = missing_promise(open);
-    if (missing != BUY_SOLD) {
+    fs_node *node = sale_node(open, 0);
+    purchase_outcome missing = open->strategy->sharded ? BUY_SOLD : sale_missing_promise(open, 0);
+    if (missing != BUY_SOLD) { /* sharded: by segment, when it comes to one */
         answer_without_selling(open, request, missing, result);
         return;
     }
-    request->not_after_us = store_redis_us(open->store, request->deadline);
+    request->not_after_us = node_redis_us(node, request->deadline);
     do {
         open->strategy->buy(open, sale->state, request, result);
         doubt = doubt || result->outcome == BUY_UNKNOWN;
     } while (worth_another(open, request, result->outcome, ++tries));
 
     confirm_order(open, request, result);
-    add_reason(open->store, result);
-    look_behind_refusal(open, request, result);
+    node = sale_node(open, result->segment);
+    add_reason(node, result);
+    look_behind_refusal(open, request, node, result);
     if (request->keyed && !replayable && result->outcome == BUY_SOLD_OUT)
         resolve_earlier_try(open, request, result);
     if (doubt && !is_definite(result->outcome))
         purchase_answer(result, BUY_UNKNOWN);
     else if (result->outcome == BUY_STALE)
         purchase_answer(result, BUY_BUSY);
-    if (result->outcome == BUY_BUSY && !store_reachable(open->store))
+    if (result->outcome == BUY_BUSY && !node_reachable(node))
         purchase_answer(result, BUY_UNAVAILABLE); /* that is why nobody gave the lock back */
-    add_reason(open->store, result);
+    add_reason(node, result);
     if (!request->keyed)
         result->replayed = false;
     if (result->outcome == BUY_SOLD_OUT && result->remaining == 0)

@@ -61,12 +61,12 @@ static bool was_accepted_after(const sale_terms *terms, const sale_terms *rememb
 sale_status fs_sale_descends(const fs_sale *sale, const sale_terms *remembered, dlock_time deadline)
 {
     char err[256];
-    const fs_store *store = sale->open_sale.store;
+    fs_store *store = sale->open_sale.store;
     sale_terms at = sale->open_sale.terms;
     while (!was_accepted_after(&at, remembered) && strcmp(at.previous, remembered->id) > 0) {
         sale_terms before;
-        sale_status status = terms_read(sale->open_sale.store, at.item, at.previous, deadline,
-                                        &before, err, sizeof(err));
+        sale_status status =
+            terms_read(store, at.item, at.previous, deadline, &before, err, sizeof(err));
         if (status == SALE_UNAVAILABLE)
             return status;
         if (status == SALE_UNREADABLE) /* its program has seen to what it follows */

@@ -1,9 +1,13 @@
 /*
  * keeper.c - the looks, in their order. Each is a function of the table at the end: to look at
  * something more, write one and name it there.
+ *
+ *     keeper ---- looks: one thread, at all servers that answer
+ *        `------- pulse of server 0, 1, ...: a thread each, so that none waits for a silent one
  */
 #include "server/sale/keeper.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,69 +20,63 @@
 #define LOOK_MOST_MS 1000 /* for the answers to one look */
 #define CONNECT_MS   200  /* after a run of the server was admitted */
 #define CHECKS       64 /* sales compared at a look: of so many each one, of more one after another */
+#define PROBE_TAGS   20000 /* tried until one is found that is the server's */
+
+/* One server, as the keeper has it. */
+typedef struct kept_node {
+    keeper *k;
+    fs_node *node;
+    bool serves; /* when the pulse was last felt */
+    admission admission;
+    dlock_redis_conn *conn; /* of the looks; NULL: none as yet */
+    bool logged[TROUBLES];
+    atomic_bool warned;       /* of a policy that may evict, and is allowed to */
+    atomic_bool warned_alone; /* of a server that takes writes without its replicas */
+    ticker *pulse;
+} kept_node;
 
 struct keeper {
     fs_store *store;
     sale_table *sales;
-    admission admission;
-    int checked;            /* place in the list of items where the next comparisons begin */
-    dlock_redis_conn *conn; /* NULL: none as yet */
-    bool logged[TROUBLES];
-    bool warned;       /* of a policy that may evict, and is allowed to */
-    bool warned_alone; /* of a server that takes writes without its replicas */
+    int checked; /* place in the list of items where the next comparisons begin */
     atomic_bool looked;
-    ticker *pulse, *looks;
+    ticker *looks;
+    int count; /* of servers that were met */
+    kept_node nodes[DLOCK_SERVERS_MAX];
 };
 
 /* ---- what is said of it in the log ----------------------------------------------------------- */
 
+/* The server's number, where there are several. NULL: there is one. */
+static const char *number_of(const kept_node *n, char ret[12])
+{
+    snprintf(ret, 12, "%d", n->node->server);
+    return dlock_redis_is_cluster(n->k->store->redis) ? ret : NULL;
+}
+
 /* A line when it begins, and one when it is over. */
-static void log_trouble(keeper *k, store_trouble trouble)
+static void log_trouble(kept_node *n, store_trouble trouble)
 {
     static const char *const begins[] = {"redis_lost", "redis_refuses", "store_may_evict",
                                          "durability_lost", "replicas_lost"};
     static const char *const ends[] = {"redis_back", "redis_accepts", "store_keeps_all",
                                        "durability_back", "replicas_back"};
+    char number[12];
     store_complaint why;
-    bool found = health_why(&k->store->health, trouble, &why);
-    if (found == k->logged[trouble])
+    bool found = health_why(&n->node->health, trouble, &why);
+    if (found == n->logged[trouble])
         return;
-    k->logged[trouble] = found;
+    n->logged[trouble] = found;
     if (found)
-        log_event(LOG_WARN, begins[trouble], "redis", why.redis, "detail", why.detail, NULL);
+        log_event(LOG_WARN, begins[trouble], "redis", why.redis, "detail", why.detail, "server",
+                  number_of(n, number), NULL);
     else
-        log_event(LOG_INFO, ends[trouble], NULL);
+        log_event(LOG_INFO, ends[trouble], "server", number_of(n, number), NULL);
 }
 
-/* ---- the pulse ------------------------------------------------------------------------------- */
+/* ---- one server ------------------------------------------------------------------------------ */
 
-/* A connection that was refused as another run's holds the next ones back for a moment. */
-static void connect_again(fs_store *store)
-{
-    dlock_time until = dlock_in_ms(CONNECT_MS);
-    store_sync_clock(store);
-    while (!store_reachable(store) && !dlock_passed(until)) {
-        dlock_sleep(dlock_in_ms(10));
-        store_sync_clock(store);
-    }
-}
-
-static void feel_pulse(void *arg)
-{
-    keeper *k = arg;
-    store_sync_clock(k->store);
-    if (!store_reachable(k->store) && admission_look(&k->admission, k->store, k->sales))
-        connect_again(k->store);
-    if (k->admission.seen[0] == '\0') /* otherwise it does answer, and is being compared */
-        log_trouble(k, TROUBLE_SILENT);
-}
-
-/* ---- the looks ------------------------------------------------------------------------------- */
-
-/* False: there is no sense in looking further this time. */
-typedef bool look(keeper *k);
-
-/* What the sales here ask of the server. */
+/* What the sales here ask of a server. */
 typedef struct wishes {
     bool disk;
     int replicas; /* the most */
@@ -95,75 +93,223 @@ static void see_wishes(void *arg, fs_sale *sale)
 
 /* A primary that is cut off, and does not notice, sells on; its buyers hear "unknown", but the
  * stock that it takes is only back when it is a replica itself. Said once. */
-static void warn_of_alone(keeper *k, const server_check *check, const wishes *all)
+static void warn_of_alone(kept_node *n, const server_check *check, const wishes *all)
 {
+    char number[12];
     bool warn = all->replicas > 0 && check->accepts_alone;
-    if (warn && !k->warned_alone)
+    if (!atomic_exchange(&n->warned_alone, warn) && warn)
         log_event(LOG_WARN, "replicas_not_required", "detail",
                   "a sale is 'replicated', but the server takes writes without its replicas; its "
                   "buyers would hear 504 unknown: set min-replicas-to-write 1 and "
                   "min-replicas-max-lag 3 on every server, or let the service's user CONFIG GET",
-                  NULL);
-    k->warned_alone = warn;
+                  "server", number_of(n, number), NULL);
 }
 
 /* A policy that may evict, and is allowed to, is said once. */
-static void allow_eviction(keeper *k, server_check *check)
+static void allow_eviction(kept_node *n, server_check *check)
 {
+    char number[12];
     bool evicts = check->found[TROUBLE_MAY_EVICT];
-    if (evicts && !k->warned)
+    if (!atomic_exchange(&n->warned, evicts) && evicts)
         log_event(LOG_WARN, "eviction_allowed", "detail", check->why[TROUBLE_MAY_EVICT].detail,
-                  NULL);
-    k->warned = evicts;
+                  "server", number_of(n, number), NULL);
     check->found[TROUBLE_MAY_EVICT] = false;
+}
+
+/* A key that is the server's; if none is found, one that is not, of which it says so. */
+static void find_probe_key(const kept_node *n, char ret[32])
+{
+    snprintf(ret, 32, "fs:{probe}:sale");
+    for (int i = 0; i < PROBE_TAGS && store_node(n->k->store, ret) != n->node; i++)
+        snprintf(ret, 32, "fs:{probe%d}:sale", i);
 }
 
 /* Whether the server is one to sell from. When it does not answer, that stays as it was: the pulse
  * says so. */
-static bool look_at_server(keeper *k)
+static bool check_server(kept_node *n, dlock_redis_conn *conn, const wishes *all)
 {
+    char key[32];
     server_check check;
+    store_health *health = &n->node->health;
+    server_wish wish = {.had_disk = !health_has(health, TROUBLE_NO_DISK),
+                        .min_replicas = all->replicas > 0 ? all->replicas : 1};
+    find_probe_key(n, key);
+    if (!server_ask(conn, key, &wish, dlock_in_ms(LOOK_MOST_MS), &check))
+        return false;
+    if (n->k->store->allow_eviction)
+        allow_eviction(n, &check);
+    for (store_trouble t = TROUBLE_REFUSES; t < TROUBLES; t++)
+        health_note(health, t, check.found[t] ? &check.why[t] : NULL);
+    atomic_store(&health->replicas, check.replicas);
+    warn_of_alone(n, &check, all);
+    return true;
+}
+
+/* ---- the pulse ------------------------------------------------------------------------------- */
+
+/* A connection that was refused as another run's holds the next ones back for a moment. What the
+ * run that was admitted keeps is asked before anything is sold from it. */
+static void connect_again(kept_node *n)
+{
+    fs_node *node = n->node;
+    dlock_redis *redis = n->k->store->redis;
+    dlock_time until = dlock_in_ms(CONNECT_MS);
+    while (!node_connect(node, redis, &node->clock_conn, until) && !dlock_passed(until))
+        dlock_sleep(dlock_in_ms(10));
+    wishes all = {.replicas = 0};
+    sale_table_each(n->k->sales, see_wishes, &all);
+    if (node->clock_conn)
+        check_server(n, node->clock_conn, &all);
+    node_sync_clock(node, redis);
+}
+
+/* A server of a cluster that serves no keys any more. If it comes back, it may know less than the
+ * one that served them meanwhile, in the same run. */
+static void leave(kept_node *n)
+{
+    char number[12];
+    if (!n->serves)
+        return;
+    n->serves = false;
+    node_forget(n->node);
+    n->admission.seen[0] = '\0';
+    dlock_redis_readmit(n->k->store->redis);
+    dlock_redis_readmit(n->k->store->looking);
+    log_event(LOG_INFO, "server_left", "server", number_of(n, number), "detail",
+              "keys are not routed to it any more", NULL);
+    n->logged[TROUBLE_SILENT] = false;
+}
+
+static void feel_pulse(void *arg)
+{
+    kept_node *n = arg;
+    fs_store *store = n->k->store;
+    if (!store_serves(store, n->node->server)) {
+        leave(n);
+        return;
+    }
+    n->serves = true;
+    node_sync_clock(n->node, store->redis);
+    if (!node_reachable(n->node) && admission_look(&n->admission, store, n->node, n->k->sales))
+        connect_again(n);
+    if (n->admission.seen[0] == '\0') /* otherwise it does answer, and is being compared */
+        log_trouble(n, TROUBLE_SILENT);
+}
+
+/* The servers that were met since. What can not be had now is tried again at the next look. */
+static void meet_servers(keeper *k)
+{
+    while (k->count < dlock_redis_servers(k->store->redis)) {
+        kept_node *n = &k->nodes[k->count];
+        n->k = k;
+        n->node = store_node_at(k->store, k->count);
+        n->pulse = ticker_start(feel_pulse, n, LOOK_MS);
+        if (!n->pulse)
+            return;
+        k->count++;
+    }
+}
+
+/* ---- the looks ------------------------------------------------------------------------------- */
+
+/* False: there is no sense in looking further this time. */
+typedef bool look(keeper *k);
+
+/* One that does not answer is not waited for. */
+static bool is_worth_a_look(const kept_node *n)
+{
+    return store_serves(n->k->store, n->node->server) && node_reachable(n->node);
+}
+
+static bool look_at_server(kept_node *n, const wishes *all)
+{
+    if (!is_worth_a_look(n) ||
+        !node_connect(n->node, n->k->store->redis, &n->conn, dlock_in_ms(LOOK_MOST_MS)) ||
+        !check_server(n, n->conn, all))
+        return false;
+    log_trouble(n, TROUBLE_REFUSES);
+    log_trouble(n, TROUBLE_MAY_EVICT);
+    if (all->disk)
+        log_trouble(n, TROUBLE_NO_DISK);
+    if (all->replicas > 0)
+        log_trouble(n, TROUBLE_NO_REPLICAS);
+    return true;
+}
+
+static bool look_at_servers(keeper *k)
+{
+    bool told = false;
     wishes all = {.replicas = 0};
     sale_table_each(k->sales, see_wishes, &all);
-    server_wish wish = {.had_disk = !health_has(&k->store->health, TROUBLE_NO_DISK),
-                        .min_replicas = all.replicas > 0 ? all.replicas : 1};
-    dlock_time deadline = dlock_in_ms(LOOK_MOST_MS);
-    if (!store_connect(k->store, &k->conn, deadline) ||
-        !server_ask(k->conn, &wish, deadline, &check))
+    for (int i = 0; i < k->count; i++)
+        told = look_at_server(&k->nodes[i], &all) || told;
+    return told;
+}
+
+/* The items of a look, and the server of each. */
+typedef struct items_known {
+    int count;
+    sale_pointer *known, *found; /* `found` is to work with */
+    int *servers;
+} items_known;
+
+static bool list_items(keeper *k, items_known *ret)
+{
+    ret->known = sale_table_pointers(k->sales, &ret->count);
+    ret->found = calloc((size_t)ret->count + 1, sizeof(*ret->found));
+    ret->servers = calloc((size_t)ret->count + 1, sizeof(*ret->servers));
+    if (!ret->known || !ret->found || !ret->servers)
         return false;
-    if (k->store->allow_eviction)
-        allow_eviction(k, &check);
-    for (store_trouble t = TROUBLE_REFUSES; t < TROUBLES; t++)
-        health_note(&k->store->health, t, check.found[t] ? &check.why[t] : NULL);
-    atomic_store(&k->store->health.replicas, check.replicas);
-    log_trouble(k, TROUBLE_REFUSES);
-    log_trouble(k, TROUBLE_MAY_EVICT);
-    if (all.disk)
-        log_trouble(k, TROUBLE_NO_DISK);
-    if (all.replicas > 0)
-        log_trouble(k, TROUBLE_NO_REPLICAS);
-    warn_of_alone(k, &check, &all);
+    for (int i = 0; i < ret->count; i++) {
+        sale_keys keys;
+        keys_name(&keys, ret->known[i].item, SEGMENT_NONE, "");
+        ret->servers[i] = store_node(k->store, keys.current)->server;
+    }
+    return true;
+}
+
+/* All that are the server's, in one go. */
+static bool look_at_sales_on(kept_node *n, items_known *items)
+{
+    int asked = 0, seen = 0;
+    dlock_time deadline = dlock_in_ms(LOOK_MOST_MS);
+    for (int i = 0; i < items->count; i++)
+        if (items->servers[i] == n->node->server)
+            items->found[asked++] = items->known[i];
+    if (!is_worth_a_look(n) || !node_connect(n->node, n->k->store->redis, &n->conn, deadline) ||
+        !terms_in_force_all(n->conn, items->found, asked, deadline))
+        return false;
+    for (int i = 0; i < items->count; i++) {
+        if (items->servers[i] != n->node->server)
+            continue;
+        const sale_pointer *known = &items->known[i], *found = &items->found[seen++];
+        if (found->status != known->status || strcmp(found->id, known->id) != 0)
+            sale_table_refresh(n->k->sales, found->item, dlock_in_ms(LOOK_MOST_MS));
+    }
     return true;
 }
 
 /* Which sale is each item's current one. */
 static bool look_at_sales(keeper *k)
 {
-    int count;
-    dlock_time deadline = dlock_in_ms(LOOK_MOST_MS);
-    sale_pointer *known = sale_table_pointers(k->sales, &count);
-    sale_pointer *found = calloc((size_t)count + 1, sizeof(*found));
-    bool told = known && found && store_connect(k->store, &k->conn, deadline);
-    if (told) {
-        memcpy(found, known, (size_t)count * sizeof(*found));
-        told = terms_in_force_all(k->conn, found, count, deadline);
-    }
-    for (int i = 0; told && i < count; i++)
-        if (found[i].status != known[i].status || strcmp(found[i].id, known[i].id) != 0)
-            sale_table_refresh(k->sales, found[i].item, dlock_in_ms(LOOK_MOST_MS));
-    free(found);
-    free(known);
+    bool told = false;
+    items_known items = {0};
+    bool listed = list_items(k, &items);
+    for (int i = 0; listed && i < k->count; i++)
+        told = look_at_sales_on(&k->nodes[i], &items) || told;
+    free(items.known);
+    free(items.found);
+    free(items.servers);
     return told;
+}
+
+/* Whether one of the item's servers is silent: the others are compared when it is back. */
+static bool is_out_of_reach(keeper *k, const char *item)
+{
+    for (int i = 0; i < k->count; i++)
+        if (!node_reachable(k->nodes[i].node) && sale_table_is_on(k->sales, item, k->nodes[i].node))
+            return true;
+    return false;
 }
 
 /* Whether Redis still has what is remembered of the sales, whether it is damaged, and whether it
@@ -172,19 +318,23 @@ static bool look_at_memory(keeper *k)
 {
     int count;
     sale_pointer *all = sale_table_pointers(k->sales, &count);
-    for (int i = 0; all && i < count && i < CHECKS; i++)
-        sale_table_refresh(k->sales, all[k->checked++ % count].item, dlock_in_ms(LOOK_MOST_MS));
+    for (int i = 0; all && i < count && i < CHECKS; i++) {
+        const char *item = all[k->checked++ % count].item;
+        if (!is_out_of_reach(k, item))
+            sale_table_refresh(k->sales, item, dlock_in_ms(LOOK_MOST_MS));
+    }
     k->checked = count > 0 ? k->checked % count : 0;
     free(all);
     return all;
 }
 
-static look *const looks[] = {look_at_server, look_at_sales, look_at_memory};
+static look *const looks[] = {look_at_servers, look_at_sales, look_at_memory};
 
 static void look_around(void *arg)
 {
     keeper *k = arg;
     bool go_on = true;
+    meet_servers(k);
     for (size_t i = 0; go_on && i < sizeof(looks) / sizeof(looks[0]); i++)
         go_on = looks[i](arg);
     if (go_on)
@@ -200,9 +350,9 @@ keeper *keeper_start(fs_store *store, sale_table *sales)
         return NULL;
     k->store = store;
     k->sales = sales;
-    server_run_guard(&store->run);
-    k->pulse = ticker_start(feel_pulse, k, LOOK_MS);
-    k->looks = k->pulse ? ticker_start(look_around, k, LOOK_MS) : NULL;
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
+        server_run_guard(&store_node_at(store, i)->run);
+    k->looks = ticker_start(look_around, k, LOOK_MS);
     if (k->looks)
         return k;
     keeper_stop(k);
@@ -211,7 +361,7 @@ keeper *keeper_start(fs_store *store, sale_table *sales)
 
 void keeper_wait(keeper *k, dlock_time deadline)
 {
-    while ((!atomic_load(&k->looked) || !store_reachable(k->store)) && !dlock_passed(deadline))
+    while (!atomic_load(&k->looked) && !dlock_passed(deadline))
         dlock_sleep(dlock_in_ms(1));
 }
 
@@ -219,8 +369,10 @@ void keeper_stop(keeper *k)
 {
     if (!k)
         return;
-    ticker_stop(k->pulse);
     ticker_stop(k->looks);
-    dlock_redis_hang_up(k->conn);
+    for (int i = 0; i < k->count; i++) {
+        ticker_stop(k->nodes[i].pulse);
+        dlock_redis_hang_up(k->nodes[i].conn);
+    }
     free(k);
 }

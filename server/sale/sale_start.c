@@ -25,20 +25,23 @@ static dlock_script started = DLOCK_SCRIPT("segments_started", "#!lua\n" SEGMENT
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
-/* Whether it is one to sell from on these terms. The keeper goes on looking while it sells. */
-static start_status check_server(fs_store *store, const sale_terms *terms, char *err,
-                                 size_t err_len)
+/* Whether the one that has the key is one to sell from on these terms. The keeper goes on looking
+ * while it sells. */
+static start_status check_server(fs_store *store, const char *key, const sale_terms *terms,
+                                 char *err, size_t err_len)
 {
     server_check check;
     dlock_redis_conn *conn = NULL;
     dlock_time deadline = dlock_in_ms(STORE_READ_MS);
-    server_wish wish = {.had_disk = !health_has(&store->health, TROUBLE_NO_DISK),
+    store_health *health = &store_node(store, key)->health;
+    server_wish wish = {.had_disk = !health_has(health, TROUBLE_NO_DISK),
                         .min_replicas = terms->min_replicas > 0 ? terms->min_replicas : 1};
-    bool told = store_connect(store, &conn, deadline) && server_ask(conn, &wish, deadline, &check);
+    bool told = dlock_redis_dial(store->redis, key, deadline, &conn) == DLOCK_REDIS_OK &&
+                server_ask(conn, key, &wish, deadline, &check);
     dlock_redis_hang_up(conn);
     if (!told)
         return START_UNAVAILABLE;
-    atomic_store(&store->health.replicas, check.replicas); /* so that it can be sold from at once */
+    atomic_store(&health->replicas, check.replicas); /* so that it can be sold from at once */
     if (check.found[TROUBLE_MAY_EVICT] && !store->allow_eviction) {
         snprintf(err, err_len, "%s", check.why[TROUBLE_MAY_EVICT].detail);
         return START_MAY_EVICT;
@@ -52,6 +55,23 @@ static start_status check_server(fs_store *store, const sale_terms *terms, char 
         return START_REFUSED;
     }
     return START_OK;
+}
+
+/* The item's own server, and those of the segments: each once. */
+static start_status check_servers(fs_store *store, const sale_terms *terms, char *err,
+                                  size_t err_len)
+{
+    bool checked[STORE_NODES] = {false};
+    start_status status = START_OK;
+    for (int k = SEGMENT_NONE; status == START_OK && k < terms->segments; k++) {
+        sale_keys keys;
+        keys_name(&keys, terms->item, k, "");
+        int node = store_node(store, keys.current)->server + 1;
+        if (!checked[node])
+            status = check_server(store, keys.current, terms, err, err_len);
+        checked[node] = true;
+    }
+    return status;
 }
 
 /* ---- one tag --------------------------------------------------------------------------------- */
@@ -105,7 +125,7 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
     else
         dlock_args_int(&args, units);
     dlock_args_int(&args, TERMS_KEPT_S);
-    dlock_args_int(&args, store_redis_us(store, deadline));
+    dlock_args_int(&args, node_redis_us(store_node(store, now.current), deadline));
     dlock_args_text(&args, terms->accepted > 0 ? "1" : "0");
     terms_put(&args, terms);
     int replicas = replicas_needed(store, terms, &now);
@@ -184,10 +204,18 @@ sale_status sale_start_segments(fs_store *store, const sale_terms *terms, dlock_
     return status == SALE_OK ? note_started(store, terms, deadline) : status;
 }
 
-/* A sale's id is the moment of its start in Redis's time, fixed width, later than `previous`. */
-static void make_id(const fs_store *store, sale_terms *terms)
+/* The node of the item's own tag, whose server's time decides. */
+static fs_node *item_node(fs_store *store, const sale_terms *terms)
 {
-    int64_t now = store_redis_us(store, dlock_now());
+    sale_keys keys;
+    keys_name(&keys, terms->item, SEGMENT_NONE, "");
+    return store_node(store, keys.current);
+}
+
+/* A sale's id is the moment of its start in Redis's time, fixed width, later than `previous`. */
+static void make_id(fs_store *store, sale_terms *terms)
+{
+    int64_t now = node_redis_us(item_node(store, terms), dlock_now());
     int64_t previous = strtoll(terms->previous, NULL, 16);
     snprintf(terms->id, sizeof(terms->id), "%014llx",
              (unsigned long long)(now > previous ? now : previous + 1));
@@ -226,7 +254,7 @@ static start_status follow_current(fs_store *store, sale_terms *terms, bool only
     case SALE_HALTED:
         if (only_if_none || strcmp(terms->replaces, found->id) != 0)
             return START_HALTED;
-        terms->accepted = store_redis_us(store, dlock_now());
+        terms->accepted = node_redis_us(item_node(store, terms), dlock_now());
         return follow(store, found->id, deadline, terms);
     case SALE_DAMAGED:
         return START_DAMAGED;
@@ -257,9 +285,9 @@ start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, c
                         size_t err_len)
 {
     snprintf(err, err_len, "Redis did not answer in time; nothing was started");
-    if (!atomic_load(&store->clock.known))
+    if (!atomic_load(&item_node(store, terms)->clock.known))
         return START_UNAVAILABLE;
-    start_status status = check_server(store, terms, err, err_len);
+    start_status status = check_servers(store, terms, err, err_len);
     if (status != START_OK)
         return status;
 

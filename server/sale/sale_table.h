@@ -31,9 +31,12 @@ void sale_table_put(fs_sale *sale);
  * sale that is in force. How it stands with that sale then. */
 sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline);
 
-/* The same, for a server that may not be written to as yet (store->run_changed), when no other sale
- * is taken up. True: compared, and halted if need be. */
+/* The same, for a server that may not be written to as yet (fs_node.run_changed), when no other
+ * sale is taken up. True: compared, and halted if need be. */
 bool sale_table_compare(sale_table *table, const char *item, dlock_time deadline);
+
+/* Whether the item, or a segment of its sale, has its keys on the server now. */
+bool sale_table_is_on(sale_table *table, const char *item, const fs_node *node);
 
 /* Why the item's sale is halted. False: it is not, as far as is known here. */
 bool sale_table_halt(sale_table *table, const char *item, sale_halt *ret);

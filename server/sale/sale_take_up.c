@@ -137,6 +137,17 @@ static sale_status find_out(sale_table *table, const char *item, dlock_time dead
     return status == SALE_NONE && lost ? take_up_lost(table, item, &halt, deadline) : status;
 }
 
+/* Whether a server of the item's is being compared: another sale is not taken up then. */
+static bool is_held(fs_store *store, const char *item, const open_sale *sale)
+{
+    sale_keys keys;
+    keys_name(&keys, item, SEGMENT_NONE, "");
+    bool held = atomic_load(&store_node(store, keys.current)->run_changed);
+    for (int k = 0; sale && !held && k < sale->key_sets; k++)
+        held = atomic_load(&sale_node(sale, k)->run_changed);
+    return held;
+}
+
 #define COMPARED 64 /* beside a sale_status: Redis has answered, or nothing was remembered */
 
 /* Compares the item's sale with what Redis has, and takes up another that is in force instead,
@@ -147,10 +158,12 @@ static int look(void *arg, const char *item, dlock_time deadline)
     sale_table *table = arg;
     fs_sale *sale;
     sale_checked checked;
-    bool held = atomic_load(&sale_table_store(table)->run_changed);
+    fs_store *store = sale_table_store(table);
     if (!sale_table_take(table, item, true, &sale))
-        return COMPARED | (held ? SALE_UNAVAILABLE : find_out(table, item, deadline));
+        return COMPARED |
+               (is_held(store, item, NULL) ? SALE_UNAVAILABLE : find_out(table, item, deadline));
     const open_sale *open = &sale->open_sale;
+    bool held = is_held(store, item, open);
     sale_check(open, deadline, &checked);
     sale_status status;
     if (checked.verdict != CHECK_NEXT)

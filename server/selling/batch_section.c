@@ -56,8 +56,9 @@ static void serve_locked(void *arg, fs_batch *batch)
 {
     const batch_segment *segment = arg;
     fs_store *store = segment->sale->store;
+    const fs_node *node = store_node(store, segment->keys->current);
     dlock_hold *hold;
-    dlock_wait wait = {.wait_ms = PATIENCE_MS, .cancel = store_outage_cancel(store)};
+    dlock_wait wait = {.wait_ms = PATIENCE_MS, .cancel = node_outage_cancel(node)};
     dlock_status status = dlock_acquire(segment->lock, &wait, &hold);
     if (status == DLOCK_OK) {
         if (batch_call(batch, segment->sale->terms.hold_ms))

@@ -38,7 +38,7 @@ bool locked_section_take(const open_sale *sale, dlock_lock *lock, const purchase
     int64_t left_ms = room_ms - SELL_RESERVE_MS;
     int64_t wait_ms = sale->terms.wait_ms < left_ms ? sale->terms.wait_ms : left_ms;
     dlock_wait wait = {.wait_ms = wait_ms > 0 ? wait_ms : 0,
-                       .cancel = store_outage_cancel(sale->store)};
+                       .cancel = node_outage_cancel(sale_node(sale, 0))};
     dlock_status status = dlock_acquire(lock, &wait, ret);
     if (status == DLOCK_OK)
         return true;

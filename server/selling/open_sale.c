@@ -3,6 +3,7 @@
 #include "server/selling/open_sale.h"
 
 #include "server/base/log.h"
+#include "server/store/replicas.h"
 
 dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
                            const char *companion, dlock_lock **ret, char *err, size_t err_len)
@@ -11,6 +12,23 @@ dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, 
     all.lease_ms = sale->terms.lease_ms;
     all.companion = companion;
     return dlock_lock_new(sale->store->locks, name, &all, ret, err, err_len);
+}
+
+fs_node *sale_node(const open_sale *sale, int k)
+{
+    return store_node(sale->store, sale->keys[k].current);
+}
+
+purchase_outcome sale_missing_promise(const open_sale *sale, int k)
+{
+    const store_health *health = &sale_node(sale, k)->health;
+    if (health_has(health, TROUBLE_MAY_EVICT))
+        return BUY_MAY_EVICT;
+    if (sale->terms.durability == DURABILITY_DISK && health_has(health, TROUBLE_NO_DISK))
+        return BUY_NOT_DURABLE;
+    if (replicas_missing(sale->store, &sale->terms, &sale->keys[k]))
+        return BUY_NOT_DURABLE;
+    return BUY_SOLD;
 }
 
 int64_t sale_known_number(const open_sale *sale, const sale_keys *keys)

@@ -21,6 +21,13 @@ typedef struct open_sale {
 dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
                            const char *companion, dlock_lock **ret, char *err, size_t err_len);
 
+/* The server that has the sale's keys of set k. */
+fs_node *sale_node(const open_sale *sale, int k);
+
+/* What that server does not keep at present of what the sale needs: BUY_MAY_EVICT, _NOT_DURABLE;
+ * BUY_SOLD = nothing. */
+purchase_outcome sale_missing_promise(const open_sale *sale, int k);
+
 /* What this process remembers of the orders under `keys`: a Redis that has fewer has forgotten. Of
  * a replicated sale only orders that the replicas have are remembered: a failover may undo the
  * others, and nobody was told of them. */

@@ -189,7 +189,7 @@ bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char 
     redisReply *reply = NULL;
     terms_keys(terms, k, &keys);
     int needed = replicas_needed(store, terms, &keys);
-    if (replicas_missing(store, terms)) /* so there is no sense in waiting */
+    if (replicas_missing(store, terms, &keys)) /* so there is no sense in waiting */
         return false;
     dlock_args_init(&args);
     dlock_args_text(&args, keys.orders);

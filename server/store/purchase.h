@@ -80,7 +80,7 @@ typedef struct purchase_result {
     bool replayed;     /* sold: the order is from an earlier try */
     bool replicated;   /* sold: the replicas that the sale asks for have the order; only then may
                           the buyer of a replicated sale be told */
-    int segment;       /* sold: the segment that has the order; 0 unless the sale is sharded */
+    int segment;       /* that answered; sold: that has the order. 0 unless the sale is sharded */
     fs_order order;    /* sold */
     int64_t remaining; /* units left when it was decided; -1 = not known */
     int64_t found;     /* rolled back: the highest order number that is left */

@@ -26,10 +26,10 @@
 
 /* How many replicas must have what is written under `keys` before anybody is told of it; 0 unless
  * the terms ask for replicas. */
-int replicas_needed(const fs_store *store, const sale_terms *terms, const sale_keys *keys);
+int replicas_needed(fs_store *store, const sale_terms *terms, const sale_keys *keys);
 
-/* Whether so few are online that nothing is to be sold under any of the sale's keys. */
-bool replicas_missing(const fs_store *store, const sale_terms *terms);
+/* Whether so few are online that nothing is to be sold under `keys`. */
+bool replicas_missing(fs_store *store, const sale_terms *terms, const sale_keys *keys);
 
 /* The deadline of a write for which the replicas are waited for, made for a request with
  * `deadline`; the same one when `needed` is 0. */

@@ -136,8 +136,17 @@ static void judge_wait(server_check *check)
              "NOPERM this user may not WAIT, which durability 'replicated' needs");
 }
 
+/* In a cluster: the key is elsewhere, which says nothing against the server. */
+static bool is_redirection(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR &&
+           (strncmp(reply->str, "MOVED ", 6) == 0 || strncmp(reply->str, "ASK ", 4) == 0);
+}
+
 static void judge_probe(server_check *check, const redisReply *reply)
 {
+    if (is_redirection(reply))
+        return;
     if (reply->type == REDIS_REPLY_ERROR) {
         find(check, TROUBLE_REFUSES, reply, "");
     } else if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, "WAIT") == 0) {
@@ -164,11 +173,11 @@ static void queue(dlock_redis_conn *conn, const char *const *words)
 }
 
 /* By its text, so that it works whatever scripts the server knows. */
-static void queue_probe(dlock_redis_conn *conn)
+static void queue_probe(dlock_redis_conn *conn, const char *key)
 {
     dlock_args args;
     dlock_args_init(&args);
-    dlock_args_text(&args, "fs:{probe}:sale");
+    dlock_args_text(&args, key);
     dlock_redis_queue_script(conn, &probe, 1, &args, true);
     dlock_args_free(&args);
 }
@@ -182,8 +191,8 @@ static bool read_all(dlock_redis_conn *conn, dlock_time deadline, redisReply *an
     return good;
 }
 
-bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
-                server_check *ret)
+bool server_ask(dlock_redis_conn *conn, const char *key, const server_wish *wish,
+                dlock_time deadline, server_check *ret)
 {
     char policy[32];
     redisReply *answers[QUESTIONS] = {NULL};
@@ -192,7 +201,7 @@ bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time dead
     queue(conn, persistence);
     queue(conn, memory);
     queue(conn, replication);
-    queue_probe(conn); /* the last: after READONLY a connection is not read any more */
+    queue_probe(conn, key); /* the last: after READONLY a connection is not read any more */
     bool told = read_all(conn, deadline, answers);
     if (told) {
         const redisReply *config = answers[0], *info = answers[2];

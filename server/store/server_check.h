@@ -39,9 +39,10 @@ typedef struct server_wish {
     int min_replicas; /* that are wanted; at least 1, for it is a trouble to have none */
 } server_wish;
 
-/* Asks, on a connection of the caller's. What Redis refuses to tell counts as found. False: it did
- * not answer, and nothing is known. */
-bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
-                server_check *ret);
+/* Asks, on a connection of the caller's. `key`: any of the service's that is routed to this server,
+ * which nothing is done with. What Redis refuses to tell counts as found. False: it did not answer,
+ * and nothing is known. */
+bool server_ask(dlock_redis_conn *conn, const char *key, const server_wish *wish,
+                dlock_time deadline, server_check *ret);
 
 #endif

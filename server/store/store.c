@@ -1,9 +1,4 @@
-/*
- * store.c - opening the connections, asking Redis, and keeping its time.
- *
- * Whoever waits for a lock when Redis falls silent would wait in vain, so one cancellation, given
- * to every wait, ends them all; the next outage gets a new one.
- */
+/* store.c - opening the connections, and asking Redis. */
 #include "server/store/store.h"
 
 #include <stdio.h>
@@ -12,33 +7,9 @@
 
 #include "server/base/log.h"
 
-#define SYNC_MS 1000 /* for an answer to the question of the time */
 #define LOOKING_POOL                                                                               \
     4 /* connections: the keeper looks, and a buyer who has found something odd                    \
        */
-
-/* A cancellation serves for one outage, and lives as long as the store: a waiter may still look at
- * it. There are few. */
-struct store_outage {
-    dlock_cancel *cancel;
-    struct store_outage *before;
-};
-
-static bool next_outage(fs_store *store)
-{
-    struct store_outage *outage = malloc(sizeof(*outage));
-    dlock_cancel *cancel = dlock_cancel_new();
-    if (!outage || !cancel) {
-        free(outage);
-        dlock_cancel_free(cancel);
-        return false;
-    }
-    *outage = (struct store_outage){cancel, atomic_load(&store->outages)};
-    while (!atomic_compare_exchange_weak(&store->outages, &outage->before, outage)) {
-    }
-    atomic_store(&store->outage_cancel, cancel);
-    return true;
-}
 
 /* What the lock library reports, into the log. */
 static void log_lock_report(void *arg, dlock_report what, const char *text)
@@ -54,31 +25,47 @@ static void log_lock_report(void *arg, dlock_report what, const char *text)
               NULL);
 }
 
+static bool init_nodes(fs_store *store, char *err, size_t err_len)
+{
+    bool good = true;
+    for (int i = 0; i < STORE_NODES; i++)
+        good = node_init(&store->nodes[i], i - 1) && good;
+    snprintf(err, err_len, "out of memory");
+    return good;
+}
+
+static bool is_admitted(void *store, int server, const char *run_id)
+{
+    return server_run_admits(&store_node_at(store, server)->run, run_id);
+}
+
+static bool is_looked_at(void *store, int server, const char *run_id)
+{
+    return server_run_looks_at(&store_node_at(store, server)->run, run_id);
+}
+
+static bool open_redis(fs_store *store, const char *url, char *err, size_t err_len)
+{
+    dlock_redis_options redis = {
+        .url = url, .name = "flashsale", .admit = is_admitted, .admit_arg = store};
+    if (dlock_redis_open(&redis, &store->redis, err, err_len) != 0)
+        return false;
+    dlock_redis_options looking = {.beside = store->redis,
+                                   .name = "flashsale",
+                                   .pool_max = LOOKING_POOL,
+                                   .admit = is_looked_at,
+                                   .admit_arg = store};
+    dlock_redis_options asking = {.beside = store->redis, .name = "flashsale"};
+    return dlock_redis_open(&looking, &store->looking, err, err_len) == 0 &&
+           dlock_redis_open(&asking, &store->asking, err, err_len) == 0;
+}
+
 int store_open(fs_store *store, const char *redis_url, const char *redlock_urls,
                const char *instance, char *err, size_t err_len)
 {
     memset(store, 0, sizeof(*store));
-    health_init(&store->health);
     snprintf(store->instance, sizeof(store->instance), "%s", instance);
-
-    if (!next_outage(store)) {
-        snprintf(err, err_len, "out of memory");
-        return -1;
-    }
-    server_run_init(&store->run);
-    dlock_redis_options redis = {.url = redis_url,
-                                 .name = "flashsale",
-                                 .admit = server_run_admits,
-                                 .admit_arg = &store->run};
-    dlock_redis_options looking = {.url = redis_url,
-                                   .name = "flashsale",
-                                   .pool_max = LOOKING_POOL,
-                                   .admit = server_run_looks_at,
-                                   .admit_arg = &store->run};
-    dlock_redis_options asking = {.url = redis_url, .name = "flashsale"};
-    if (dlock_redis_open(&redis, &store->redis, err, err_len) != 0 ||
-        dlock_redis_open(&looking, &store->looking, err, err_len) != 0 ||
-        dlock_redis_open(&asking, &store->asking, err, err_len) != 0 ||
+    if (!init_nodes(store, err, err_len) || !open_redis(store, redis_url, err, err_len) ||
         quorum_open(&store->quorum, redlock_urls, redis_url, err, err_len) != 0) {
         store_close(store);
         return -1;
@@ -100,17 +87,11 @@ void store_close(fs_store *store)
 {
     dlock_client_free(store->locks);
     quorum_close(&store->quorum);
-    dlock_redis_hang_up(store->clock_conn);
-    dlock_redis_close(store->redis);
-    health_free(&store->health);
+    for (int i = 0; i < STORE_NODES; i++)
+        node_free(&store->nodes[i]);
     dlock_redis_close(store->looking);
     dlock_redis_close(store->asking);
-    for (struct store_outage *outage = atomic_load(&store->outages); outage;) {
-        struct store_outage *before = outage->before;
-        dlock_cancel_free(outage->cancel);
-        free(outage);
-        outage = before;
-    }
+    dlock_redis_close(store->redis);
     memset(store, 0, sizeof(*store));
 }
 
@@ -128,8 +109,7 @@ dlock_redis_outcome store_command(fs_store *store, dlock_time deadline, const ch
     dlock_args args;
     dlock_args_init(&args);
     put_words(&args, words);
-    const char *key = words[1]; /* NULL after a command of one word, which goes anywhere */
-    dlock_redis_outcome outcome = dlock_redis_command(store->redis, key, &args, deadline, ret);
+    dlock_redis_outcome outcome = dlock_redis_command(store->redis, words[1], &args, deadline, ret);
     dlock_args_free(&args);
     return outcome;
 }
@@ -194,65 +174,15 @@ void store_log_failure(fs_store *store, const char *what, const char *how)
     LOG_SOME(LOG_WARN, "redis_failed", "what", what, "how", how, "detail", why, NULL);
 }
 
-bool store_connect(fs_store *store, dlock_redis_conn **conn, dlock_time deadline)
+bool store_time(fs_store *store, const char *key, dlock_time deadline, int64_t *ret)
 {
-    if (*conn && dlock_redis_broken(*conn)) {
-        dlock_redis_hang_up(*conn);
-        *conn = NULL;
-    }
-    return *conn || dlock_redis_dial(store->redis, NULL, deadline, conn) == DLOCK_REDIS_OK;
-}
-
-/* ---- Redis's clock --------------------------------------------------------------------------- */
-
-static bool read_time(const redisReply *reply, int64_t *ret)
-{
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
-        return false;
-    *ret = strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
-           strtoll(reply->element[1]->str, NULL, 10);
-    return true;
-}
-
-bool store_time(fs_store *store, dlock_time deadline, int64_t *ret)
-{
-    redisReply *reply = NULL;
-    bool good = store_command(store, deadline, WORDS("TIME"), &reply) == DLOCK_REDIS_OK &&
-                read_time(reply, ret);
-    freeReplyObject(reply);
-    return good;
-}
-
-static bool sample_clock(fs_store *store, dlock_time deadline)
-{
-    int64_t redis_us;
     redisReply *reply = NULL;
     dlock_args args;
     dlock_args_init(&args);
     dlock_args_text(&args, "TIME");
-    dlock_time sent = dlock_now();
-    dlock_redis_outcome outcome = dlock_redis_call(store->clock_conn, &args, deadline, &reply);
-    dlock_time received = dlock_now();
+    bool good = dlock_redis_command(store->redis, key, &args, deadline, &reply) == DLOCK_REDIS_OK &&
+                node_read_time(reply, ret);
     dlock_args_free(&args);
-    bool told = outcome == DLOCK_REDIS_OK && read_time(reply, &redis_us);
-    if (told)
-        clock_take(&store->clock, sent, received, redis_us);
     freeReplyObject(reply);
-    return told;
-}
-
-void store_sync_clock(fs_store *store)
-{
-    dlock_time deadline = dlock_in_ms(SYNC_MS);
-    bool told = store_connect(store, &store->clock_conn, deadline) && sample_clock(store, deadline);
-    bool was = store_reachable(store);
-    char answer[256];
-    store_complaint why;
-    dlock_redis_last_error(store->redis, answer, sizeof(answer));
-    complain(&why, answer);
-    health_note(&store->health, TROUBLE_SILENT, told ? NULL : &why);
-    if (!told)
-        dlock_cancel_now(store_outage_cancel(store));
-    else if (!was)
-        next_outage(store);
+    return good;
 }

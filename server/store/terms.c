@@ -64,9 +64,12 @@ int64_t terms_units(const sale_terms *terms, int segment)
 }
 
 /* A sale's id is the moment of its start, which ended the one before. */
-bool terms_keep_previous(const sale_terms *terms, const fs_store *store)
+bool terms_keep_previous(const sale_terms *terms, fs_store *store)
 {
-    int64_t age_us = store_redis_us(store, dlock_now()) - strtoll(terms->id, NULL, 16);
+    sale_keys keys;
+    keys_name(&keys, terms->item, SEGMENT_NONE, terms->id);
+    int64_t now_us = node_redis_us(store_node(store, keys.current), dlock_now());
+    int64_t age_us = now_us - strtoll(terms->id, NULL, 16);
     return terms->previous[0] != '\0' && age_us < TERMS_KEPT_S * INT64_C(1000000);
 }
 
@@ -122,7 +125,8 @@ static bool read_chunk(dlock_redis_conn *conn, sale_pointer *pointers, int count
     bool good = dlock_redis_flush(conn, deadline) == DLOCK_REDIS_OK;
     for (int i = 0; good && i < count; i++) {
         redisReply *reply = NULL;
-        good = dlock_redis_read(conn, deadline, &reply) != DLOCK_REDIS_UNKNOWN && reply;
+        dlock_redis_outcome outcome = dlock_redis_read(conn, deadline, &reply);
+        good = outcome == DLOCK_REDIS_OK || outcome == DLOCK_REDIS_ERROR; /* of another type */
         sale_current current;
         if (good) {
             pointers[i].status = read_pointer(reply, &current);

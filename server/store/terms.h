@@ -127,6 +127,6 @@ void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys 
                      int64_t known);
 
 /* Whether there was a sale before that is kept still. */
-bool terms_keep_previous(const sale_terms *terms, const fs_store *store);
+bool terms_keep_previous(const sale_terms *terms, fs_store *store);
 
 #endif

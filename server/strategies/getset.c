@@ -20,7 +20,7 @@ static timed_try try(timed_hold *hold)
     const char *key = hold->sale->keys->lock;
     char answer[24], seen[24];
     int64_t now;
-    if (!store_time(hold->sale->store, hold->deadline, &now))
+    if (!store_time(hold->sale->store, key, hold->deadline, &now))
         return TRY_FAILED;
     snprintf(hold->value, 24, "%lld", (long long)now + hold->sale->terms.lease_ms * 1000);
     if (!timed_ask(hold, WORDS("SETNX", key, hold->value), answer))

@@ -9,8 +9,9 @@
  * moves between segments, so a large quantity can be refused although the segments together have
  * enough.
  *
- * Once a buyer has met a segment that is damaged, nothing is sold from the others either, until all
- * segments are whole again.
+ * A segment whose server is away is answered for by nobody: its buyers are refused, the others are
+ * sold to. Once a buyer has met a segment that is damaged, nothing is sold from the others either,
+ * until all segments are whole again.
  */
 #include <stdlib.h>
 
@@ -83,21 +84,34 @@ static bool is_whole(const open_sale *sale, sharded_state *state, const purchase
     return false;
 }
 
+/* Buys in one segment, by the clock of its server. False: the answer is the buyer's. */
+static bool sold_out_in(const open_sale *sale, sharded_state *state, int k, const purchase *request,
+                        purchase_result *result)
+{
+    purchase there = *request;
+    purchase_outcome missing = sale_missing_promise(sale, k);
+    there.not_after_us = node_redis_us(sale_node(sale, k), request->deadline);
+    if (missing == BUY_SOLD)
+        batch_section_buy_in(sale, state->batches, k, &there, result);
+    else
+        purchase_answer(result, missing);
+    result->segment = k;
+    if (result->outcome == BUY_VOID || result->outcome == BUY_CLOSED)
+        look_in_all(sale, request, result);
+    if (result->outcome == BUY_DAMAGED)
+        atomic_store(&state->damaged, true);
+    return result->outcome == BUY_SOLD_OUT;
+}
+
 static void sharded_buy(const open_sale *sale, void *state, const purchase *request,
                         purchase_result *result)
 {
-    sharded_state *all = state;
     int64_t remaining = 0;
-    if (!is_whole(sale, all, request, result))
+    if (!is_whole(sale, state, request, result))
         return;
     uint32_t start = hash_of(request->request), count = (uint32_t)sale->key_sets;
     for (uint32_t i = 0; i < count; i++) {
-        batch_section_buy_in(sale, all->batches, (int)((start + i) % count), request, result);
-        if (result->outcome == BUY_VOID || result->outcome == BUY_CLOSED)
-            look_in_all(sale, request, result);
-        if (result->outcome == BUY_DAMAGED)
-            atomic_store(&all->damaged, true);
-        if (result->outcome != BUY_SOLD_OUT)
+        if (!sold_out_in(sale, state, (int)((start + i) % count), request, result))
             return;
         remaining += result->remaining;
     }

@@ -73,7 +73,7 @@ static purchase_outcome buy_as(int i)
     purchase request = {.quantity = 1, .keyed = true, .deadline = dlock_in_ms(3000)};
     snprintf(request.request, sizeof(request.request), "r%d", i);
     snprintf(request.user, sizeof(request.user), "u%d", i);
-    request.not_after_us = store_redis_us(&store, request.deadline);
+    request.not_after_us = node_redis_us(sale_node(&shop.sale, 0), request.deadline);
     shop.strategy->buy(&shop.sale, shop.state, &request, &result);
     return result.outcome;
 }
@@ -424,7 +424,7 @@ static void ask_for(int i, purchase *ret)
     ret->quantity = 1;
     ret->keyed = true;
     ret->deadline = dlock_in_ms(3000);
-    ret->not_after_us = store_redis_us(&store, ret->deadline);
+    ret->not_after_us = node_redis_us(store_node_at(&store, 0), ret->deadline);
     snprintf(ret->request, sizeof(ret->request), "r%d", i);
     snprintf(ret->user, sizeof(ret->user), "u%d", i);
 }
@@ -552,7 +552,10 @@ static int setup(void **state)
     fx_redis_do(fx.redis, "ACL SETUSER service on >secret ~* &* +@all");
     fx_redis_url_as(fx.redis, "service:secret", url, sizeof(url));
     assert_int_equal(store_open(&store, url, NULL, "i", err, sizeof(err)), 0);
-    store_sync_clock(&store);
+    fs_node *node = store_node_at(&store, 0);
+    node_sync_clock(node, store.redis);
+    for (store_trouble t = TROUBLE_SILENT; t < TROUBLES; t++) /* there is no keeper to look */
+        health_note(&node->health, t, NULL);
     return 0;
 }
 

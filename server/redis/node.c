@@ -1,0 +1,128 @@
+/*
+ * node.c - keeping a server's time, and what its silence ends.
+ *
+ * Whoever waits for a lock when the server falls silent would wait in vain, so one cancellation,
+ * given to every wait there, ends them all; the next outage gets a new one.
+ */
+#include "server/redis/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SYNC_MS 1000 /* for an answer to the question of the time */
+
+/* A cancellation serves for one outage, and lives as long as the node: a waiter may still look at
+ * it. There are few. */
+struct node_outage {
+    dlock_cancel *cancel;
+    struct node_outage *before;
+};
+
+static bool next_outage(fs_node *node)
+{
+    struct node_outage *outage = malloc(sizeof(*outage));
+    dlock_cancel *cancel = dlock_cancel_new();
+    if (!outage || !cancel) {
+        free(outage);
+        dlock_cancel_free(cancel);
+        return false;
+    }
+    *outage = (struct node_outage){cancel, node->outages};
+    node->outages = outage;
+    atomic_store(&node->outage_cancel, cancel);
+    return true;
+}
+
+bool node_init(fs_node *node, int server)
+{
+    memset(node, 0, sizeof(*node));
+    node->server = server;
+    health_init(&node->health);
+    server_run_init(&node->run);
+    return next_outage(node);
+}
+
+void node_free(fs_node *node)
+{
+    dlock_redis_hang_up(node->clock_conn);
+    health_free(&node->health);
+    server_run_free(&node->run);
+    for (struct node_outage *outage = node->outages; outage;) {
+        struct node_outage *before = outage->before;
+        dlock_cancel_free(outage->cancel);
+        free(outage);
+        outage = before;
+    }
+    memset(node, 0, sizeof(*node));
+}
+
+bool node_connect(const fs_node *node, dlock_redis *redis, dlock_redis_conn **conn,
+                  dlock_time deadline)
+{
+    if (*conn && dlock_redis_broken(*conn)) {
+        dlock_redis_hang_up(*conn);
+        *conn = NULL;
+    }
+    return *conn || dlock_redis_dial_server(redis, node->server, deadline, conn) == DLOCK_REDIS_OK;
+}
+
+/* ---- its clock ------------------------------------------------------------------------------- */
+
+bool node_read_time(const redisReply *reply, int64_t *ret)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+        return false;
+    *ret = strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
+           strtoll(reply->element[1]->str, NULL, 10);
+    return true;
+}
+
+static bool sample_clock(fs_node *node, dlock_time deadline)
+{
+    int64_t redis_us;
+    redisReply *reply = NULL;
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "TIME");
+    dlock_time sent = dlock_now();
+    dlock_redis_outcome outcome = dlock_redis_call(node->clock_conn, &args, deadline, &reply);
+    dlock_time received = dlock_now();
+    dlock_args_free(&args);
+    bool told = outcome == DLOCK_REDIS_OK && node_read_time(reply, &redis_us);
+    if (told)
+        clock_take(&node->clock, sent, received, redis_us);
+    freeReplyObject(reply);
+    return told;
+}
+
+static void fall_silent(fs_node *node, const char *answer)
+{
+    store_complaint why;
+    complain(&why, answer);
+    health_note(&node->health, TROUBLE_SILENT, &why);
+    dlock_cancel_now(node_outage_cancel(node));
+}
+
+void node_sync_clock(fs_node *node, dlock_redis *redis)
+{
+    char answer[256];
+    dlock_time deadline = dlock_in_ms(SYNC_MS);
+    bool was = node_reachable(node);
+    if (node_connect(node, redis, &node->clock_conn, deadline) && sample_clock(node, deadline)) {
+        health_note(&node->health, TROUBLE_SILENT, NULL);
+        if (!was)
+            next_outage(node);
+        return;
+    }
+    dlock_redis_last_error(redis, answer, sizeof(answer));
+    fall_silent(node, answer);
+}
+
+void node_forget(fs_node *node)
+{
+    dlock_redis_hang_up(node->clock_conn);
+    node->clock_conn = NULL;
+    server_run_forget(&node->run);
+    atomic_store(&node->run_changed, false);
+    fall_silent(node, "the server serves no keys any more");
+}
