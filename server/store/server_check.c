@@ -133,7 +133,7 @@ static void judge_wait(server_check *check)
     check->replicas = 0;
     check->found[TROUBLE_NO_REPLICAS] = true;
     complain(&check->why[TROUBLE_NO_REPLICAS],
-             "NOPERM this user may not WAIT, which durability 'replicated' needs");
+             "NOPERM this user may not WAIT, which durability 'replicated' needs: grant it +wait");
 }
 
 /* In a cluster: the key is elsewhere, which says nothing against the server. */
@@ -152,8 +152,9 @@ static void judge_probe(server_check *check, const redisReply *reply)
     } else if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, "WAIT") == 0) {
         judge_wait(check);
     } else if (reply->type != REDIS_REPLY_STRING || reply->len > 0) {
-        char detail[64];
-        snprintf(detail, sizeof(detail), "NOPERM this user may not %.20s",
+        char detail[100];
+        snprintf(detail, sizeof(detail),
+                 "NOPERM this user may not %.20s: grant it what docker/users.acl does",
                  reply->str ? reply->str : "");
         check->found[TROUBLE_REFUSES] = true;
         complain(&check->why[TROUBLE_REFUSES], detail);
