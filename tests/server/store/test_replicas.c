@@ -66,8 +66,6 @@ static int two_replicas(void **state)
 static int end_stage(void **state)
 {
     for (int i = 0; i < 2; i++) {
-        if (replicas[i])
-            fx_redis_signal(replicas[i], SIGCONT);
         fx_redis_stop(replicas[i]);
         replicas[i] = NULL;
     }
