@@ -146,7 +146,7 @@ static void a_refused_wait_is_no_busy_loop(void **state)
     (void)state;
     const char *args[] = {"--rename-command", "BLPOP", "",  "--rename-command",
                           "SUBSCRIBE",        "",      NULL};
-    rig r = {.server = fx_redis_start(args)};
+    rig r = {.server = fx_redis_start_single(args)}; /* sentinels need SUBSCRIBE */
     r.redis = rig_redis(fx_redis_url(r.server));
     r.client = rig_client(&(dlock_client_options){.redis = r.redis});
     dlock_kind kinds[] = {DLOCK_FAIR, DLOCK_HASH};
