@@ -80,7 +80,16 @@
  *   exclude and wake each other). A key of another type at NAME counts as held by a stranger.
  *   Companion keys live in NAME's slot: <companion>:fence, :queue, :beats, :wake:<process>.
  *   The companion is "{NAME}" unless NAME has a hash tag of its own, then NAME; options can set
- *   it. A NAME with a '}' but without a hash tag is refused.
+ *   it. A NAME with a brace but without a hash tag is refused.
+ *
+ * In a cluster
+ *
+ *   A name needs no hash tag: the companion keys follow it to its slot. What a script is given
+ *   together must share a slot: the names of a multi-lock, a companion of one's own choice, and the
+ *   keys of a guarded call, all by the hash tag of the lock's name. Waiters listen at the lock's
+ *   server, and move along with its slot and to its successor. While the slot moves key by key, the
+ *   lock can be neither taken nor given back, and a lease may end that could not be renewed.
+ *   A failover keeps a lock only if the replica had heard of it; see wait_replicas.
  */
 #ifndef DLOCK_H
 #define DLOCK_H
@@ -193,8 +202,8 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_lock_new(dlock_client *client, con
                                                        const dlock_options *options,
                                                        dlock_lock **ret, char *err, size_t err_len);
 
-/* One lock made of several names of one slot: all or nothing, in one script. Kind STRING only;
- * 1..64 names. It excludes holders of each single name. */
+/* One lock made of several names, in a cluster of one slot: all or nothing, in one script. Kind
+ * STRING only; 1..64 names. It excludes holders of each single name. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_multi_new(dlock_client *client,
                                                         const char *const *names, int names_len,
                                                         const dlock_options *options,

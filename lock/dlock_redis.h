@@ -14,7 +14,8 @@
  * What it does not do
  *
  *   - It never repeats a command whose outcome is unknown, and never repeats a refused one except
- *     after NOSCRIPT, where the script's text follows its missing hash.
+ *     after NOSCRIPT, where the script's text follows its missing hash, and where a cluster says
+ *     that the keys are elsewhere (MOVED, ASK) or on their way (TRYAGAIN).
  *   - It resolves no host names by a deadline: connecting by name waits for the system's resolver
  *     as long as that takes (resolv.conf: 5 s, twice, unless set otherwise), and only that. Where
  *     deadlines matter, give an address, or a name that a local file or cache answers.
@@ -40,10 +41,22 @@
  *   Up to 16 hosts. User, password and master are percent-decoded; a password without a user is the
  *   default user's. No error text ever contains one.
  *
+ * A cluster
+ *
+ *   One node of the address that lives is enough; the others are learned. A background thread asks
+ *   for the map of slots every second, and at once when something speaks against it, so a failover
+ *   is noticed without a call. Commands go to the server of their key, scripts to that of their
+ *   first key; all keys of a script must have one slot. While a slot moves key by key, Redis
+ *   refuses each script with several keys, unless all of them exist and are together: such a call
+ *   is repeated every 20 ms until its deadline, and then REFUSED. A call is sent elsewhere eight
+ *   times at most. While the server of a key is down, and until a replica was promoted for it,
+ * calls with that key end as they do where one server is down; those with other servers' keys go
+ * on. The user needs the rights to asking, cluster|info and cluster|slots. Up to 64 servers.
+ *
  * TLS
  *
  *   Each server's certificate must be valid, be signed by an authority that is trusted, and name
- * the host as the address does: its name, or its IP address. (Sentinels and clusters give IP
+ *   the host as the address does: its name, or its IP address. (Sentinels and clusters give IP
  *   addresses, unless they announce names.) Nothing is sent before that has been checked, and never
  *   anything without TLS. From the environment, when a dlock_redis is opened:
  *     SSL_CERT_FILE, SSL_CERT_DIR    authorities to trust besides the system's
@@ -292,7 +305,9 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_eval_finish(dlock_red
 
 /* For what does not fit the pool: blocking commands, subscriptions, pipelines. It is outside the
  * pool's limit. A failed call leaves the connection broken: every later call on it fails with
- * NOT_SENT, and the caller closes it. */
+ * NOT_SENT, and the caller closes it. So does an answer that the key is another server's (MOVED,
+ * ASK), or the server no primary any more (READONLY, UNBLOCKED): dialling again by the key leads to
+ * the right one. */
 typedef struct dlock_redis_conn dlock_redis_conn;
 
 /* Connects (and authenticates) by the deadline, to the server that `key` is routed to, as in

@@ -47,7 +47,8 @@ int command_option(int argc, char **argv, const char *letters, const struct opti
 /* The lines on --redis for the help of each subcommand. */
 #define COMMAND_REDIS_HELP                                                                         \
     "  --redis URL            the server: redis://[[user:]password@]host[:port][/db],\n"           \
-    "                         unix:///path/redis.sock, or rediss:// where built with TLS.\n"       \
+    "                         unix:///path/redis.sock, redis+sentinel://host[:port],.../master,\n" \
+    "                         redis+cluster://host[:port],..., or rediss... with TLS.\n"           \
     "                         Default: the environment's DLOCK_REDIS, which keeps a\n"             \
     "                         password out of ps, or else redis://127.0.0.1:6379\n"
 

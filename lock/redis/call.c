@@ -173,12 +173,12 @@ static bool follow(dlock_redis_pending *p, const char *error, dlock_time deadlin
     int *count = to.pause_ms > 0 ? &p->pauses : &p->hops;
     if (++*count > (to.pause_ms > 0 ? PAUSES_MAX : REDIRECTIONS_MAX))
         return false;
-    dlock_time at = dlock_in_ms(to.pause_ms);
-    if (at.us >= deadline.us)
+    /* After a pause there must be time left for an answer: it would end as unknown. */
+    if (dlock_in_ms(3 * to.pause_ms).us >= deadline.us)
         return false;
     give_back(p);
     if (to.pause_ms > 0)
-        dlock_sleep(at);
+        dlock_sleep(dlock_in_ms(to.pause_ms));
     p->asking = to.asking;
     borrow(p, to.server, deadline);
     return true;
