@@ -130,6 +130,7 @@ static bool has_sales_on(const fs_node *node, sale_table *sales)
  * more comes to it. */
 static void begin(admission *a, fs_store *store, fs_node *node, sale_table *sales, const char *id)
 {
+    char name[12];
     bool first = server_run_is_first(&node->run) && !has_sales_on(node, sales);
     *a = (admission){0};
     name_myself(a);
@@ -141,7 +142,7 @@ static void begin(admission *a, fs_store *store, fs_node *node, sale_table *sale
     if (!first)
         log_event(LOG_WARN, "redis_changed", "run", id, "detail",
                   "another run of the server: nothing is written to it before it was compared",
-                  NULL);
+                  "server", store_server_name(store, node, name), NULL);
 }
 
 /* Whether the data is there, which a server that is loading it compares with nothing. */
@@ -169,6 +170,7 @@ static bool is_agreed(const admission *a, fs_store *store, const char *admit)
 
 bool admission_look(admission *a, fs_store *store, fs_node *node, sale_table *sales)
 {
+    char name[12];
     server_answer now, after;
     if (!server_run_ask(store->asking, node->server, dlock_in_ms(ASK_MS), &now) ||
         server_run_admits(&node->run, now.run_id))
@@ -185,6 +187,7 @@ bool admission_look(admission *a, fs_store *store, fs_node *node, sale_table *sa
     server_run_admit(&node->run, now.run_id);
     a->seen[0] = '\0';
     if (atomic_exchange(&node->run_changed, false))
-        log_event(LOG_INFO, "redis_admitted", "run", now.run_id, NULL);
+        log_event(LOG_INFO, "redis_admitted", "run", now.run_id, "server",
+                  store_server_name(store, node, name), NULL);
     return true;
 }

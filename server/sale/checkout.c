@@ -140,6 +140,9 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
     purchase_outcome missing = open->strategy->sharded ? BUY_SOLD : sale_missing_promise(open, 0);
     if (missing != BUY_SOLD) { /* sharded: by segment, when it comes to one */
         answer_without_selling(open, request, missing, result);
+        if (result->outcome == missing)
+            result->redis[0] = '\0'; /* what was said to this thread was no answer to this */
+        add_reason(node, result);
         return;
     }
     request->not_after_us = node_redis_us(node, request->deadline);

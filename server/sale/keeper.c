@@ -47,13 +47,6 @@ struct keeper {
 
 /* ---- what is said of it in the log ----------------------------------------------------------- */
 
-/* The server's number, where there are several. NULL: there is one. */
-static const char *number_of(const kept_node *n, char ret[12])
-{
-    snprintf(ret, 12, "%d", n->node->server);
-    return dlock_redis_is_cluster(n->k->store->redis) ? ret : NULL;
-}
-
 /* A line when it begins, and one when it is over. */
 static void log_trouble(kept_node *n, store_trouble trouble)
 {
@@ -69,9 +62,10 @@ static void log_trouble(kept_node *n, store_trouble trouble)
     n->logged[trouble] = found;
     if (found)
         log_event(LOG_WARN, begins[trouble], "redis", why.redis, "detail", why.detail, "server",
-                  number_of(n, number), NULL);
+                  store_server_name(n->k->store, n->node, number), NULL);
     else
-        log_event(LOG_INFO, ends[trouble], "server", number_of(n, number), NULL);
+        log_event(LOG_INFO, ends[trouble], "server",
+                  store_server_name(n->k->store, n->node, number), NULL);
 }
 
 /* ---- one server ------------------------------------------------------------------------------ */
@@ -102,7 +96,7 @@ static void warn_of_alone(kept_node *n, const server_check *check, const wishes 
                   "a sale is 'replicated', but the server takes writes without its replicas; its "
                   "buyers would hear 504 unknown: set min-replicas-to-write 1 and "
                   "min-replicas-max-lag 3 on every server, or let the service's user CONFIG GET",
-                  "server", number_of(n, number), NULL);
+                  "server", store_server_name(n->k->store, n->node, number), NULL);
 }
 
 /* A policy that may evict, and is allowed to, is said once. */
@@ -112,7 +106,7 @@ static void allow_eviction(kept_node *n, server_check *check)
     bool evicts = check->found[TROUBLE_MAY_EVICT];
     if (!atomic_exchange(&n->warned, evicts) && evicts)
         log_event(LOG_WARN, "eviction_allowed", "detail", check->why[TROUBLE_MAY_EVICT].detail,
-                  "server", number_of(n, number), NULL);
+                  "server", store_server_name(n->k->store, n->node, number), NULL);
     check->found[TROUBLE_MAY_EVICT] = false;
 }
 
@@ -175,8 +169,8 @@ static void leave(kept_node *n)
     n->admission.seen[0] = '\0';
     dlock_redis_readmit(n->k->store->redis);
     dlock_redis_readmit(n->k->store->looking);
-    log_event(LOG_INFO, "server_left", "server", number_of(n, number), "detail",
-              "keys are not routed to it any more", NULL);
+    log_event(LOG_INFO, "server_left", "server", store_server_name(n->k->store, n->node, number),
+              "detail", "keys are not routed to it any more", NULL);
     n->logged[TROUBLE_SILENT] = false;
 }
 

@@ -21,14 +21,16 @@ fs_node *sale_node(const open_sale *sale, int k)
 
 purchase_outcome sale_missing_promise(const open_sale *sale, int k)
 {
-    const store_health *health = &sale_node(sale, k)->health;
+    const fs_node *node = sale_node(sale, k);
+    const store_health *health = &node->health;
+    bool disk = sale->terms.durability == DURABILITY_DISK;
+    purchase_outcome missing = BUY_SOLD;
     if (health_has(health, TROUBLE_MAY_EVICT))
-        return BUY_MAY_EVICT;
-    if (sale->terms.durability == DURABILITY_DISK && health_has(health, TROUBLE_NO_DISK))
-        return BUY_NOT_DURABLE;
-    if (replicas_missing(sale->store, &sale->terms, &sale->keys[k]))
-        return BUY_NOT_DURABLE;
-    return BUY_SOLD;
+        missing = BUY_MAY_EVICT;
+    else if ((disk && health_has(health, TROUBLE_NO_DISK)) ||
+             replicas_missing(sale->store, &sale->terms, &sale->keys[k]))
+        missing = BUY_NOT_DURABLE;
+    return missing != BUY_SOLD && !node_reachable(node) ? BUY_UNAVAILABLE : missing;
 }
 
 int64_t sale_known_number(const open_sale *sale, const sale_keys *keys)

@@ -25,7 +25,7 @@ dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, 
 fs_node *sale_node(const open_sale *sale, int k);
 
 /* What that server does not keep at present of what the sale needs: BUY_MAY_EVICT, _NOT_DURABLE;
- * BUY_SOLD = nothing. */
+ * BUY_UNAVAILABLE = it does not answer, so nobody knows; BUY_SOLD = nothing. */
 purchase_outcome sale_missing_promise(const open_sale *sale, int k);
 
 /* What this process remembers of the orders under `keys`: a Redis that has fewer has forgotten. Of

@@ -124,17 +124,26 @@ static ledger_status find_in_segment(fs_store *store, const sale_terms *terms, i
     return status;
 }
 
-/* Found in one of the segments, or the least sure of their answers. */
+/* Found in one of the segments, or the least sure of their answers. A server that did not answer is
+ * not asked again. */
 static ledger_status find_in_sale(fs_store *store, const sale_terms *terms, const char *request,
                                   const char *voids, dlock_time deadline, ledger_entry *ret)
 {
     ledger_status all = LEDGER_NEVER;
+    const fs_node *silent = NULL;
     for (int k = 0; k < terms_key_sets(terms); k++) {
+        sale_keys keys;
+        terms_keys(terms, k, &keys);
+        const fs_node *node = store_node(store, keys.current);
+        if (node == silent)
+            continue;
         ledger_status status =
             find_in_segment(store, terms, k, request, voids, deadline, &ret->order);
         ret->segment = k;
-        if (status == LEDGER_FOUND || status == LEDGER_UNAVAILABLE)
+        if (status == LEDGER_FOUND)
             return status;
+        if (status == LEDGER_UNAVAILABLE)
+            silent = node;
         if (status > all)
             all = status;
     }

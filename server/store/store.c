@@ -95,6 +95,12 @@ void store_close(fs_store *store)
     memset(store, 0, sizeof(*store));
 }
 
+const char *store_server_name(const fs_store *store, const fs_node *node, char ret[12])
+{
+    snprintf(ret, 12, "%d", node->server);
+    return dlock_redis_is_cluster(store->redis) ? ret : NULL;
+}
+
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 static void put_words(dlock_args *args, const char *const *words)

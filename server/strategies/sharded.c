@@ -84,6 +84,13 @@ static bool is_whole(const open_sale *sale, sharded_state *state, const purchase
     return false;
 }
 
+/* Nothing was said to this thread. */
+static void refuse(purchase_result *result, purchase_outcome missing)
+{
+    purchase_answer(result, missing);
+    result->redis[0] = '\0';
+}
+
 /* Buys in one segment, by the clock of its server. False: the answer is the buyer's. */
 static bool sold_out_in(const open_sale *sale, sharded_state *state, int k, const purchase *request,
                         purchase_result *result)
@@ -94,7 +101,7 @@ static bool sold_out_in(const open_sale *sale, sharded_state *state, int k, cons
     if (missing == BUY_SOLD)
         batch_section_buy_in(sale, state->batches, k, &there, result);
     else
-        purchase_answer(result, missing);
+        refuse(result, missing);
     result->segment = k;
     if (result->outcome == BUY_VOID || result->outcome == BUY_CLOSED)
         look_in_all(sale, request, result);

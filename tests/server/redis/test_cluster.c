@@ -1,0 +1,229 @@
+/*
+ * test_cluster.c - a cluster of three primaries and their replicas: what befalls one server is the
+ * affair of the sales that have keys there, and of no others.
+ *
+ * One primary is the victim; what is called spared lies on another.
+ */
+#include <string.h>
+
+#include "tests/support/service.h"
+#include "tests/support/topology.h"
+
+enum { PRIMARIES = 3, INSTANCES = 2, SEGMENTS = 6, WAIT_MS = 60000, STOCK = 3000 };
+
+static fx_topology *cluster;
+static fx_server *instance[INSTANCES];
+static char hit[32], spared[32]; /* items, each of one server */
+static char spread[32];          /* a sharded one, on all servers */
+static int victim, request;
+
+/* ---- the shop -------------------------------------------------------------------------------- */
+
+static int primary_of(const char *item, int segment)
+{
+    char key[64];
+    if (segment < 0)
+        snprintf(key, sizeof(key), "fs:{%s}:sale", item);
+    else
+        snprintf(key, sizeof(key), "fs:{%s#%d}:sale", item, segment);
+    return fx_topology_primary(cluster, key);
+}
+
+static void name_item(char ret[32], bool on_victim)
+{
+    static int number;
+    do
+        snprintf(ret, 32, "A%d", number++);
+    while ((primary_of(ret, -1) == victim) != on_victim);
+}
+
+static bool is_everywhere(const char *item)
+{
+    bool has[PRIMARIES] = {false};
+    for (int k = 0; k < SEGMENTS; k++)
+        has[primary_of(item, k)] = true;
+    return has[0] && has[1] && has[2];
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    cluster = fx_topology_start("cluster", NULL);
+    victim = fx_topology_primary(cluster, "fs:{A0}:sale");
+    name_item(hit, true);
+    name_item(spared, false);
+    for (int i = 0; i == 0 || !is_everywhere(spread); i++)
+        snprintf(spread, sizeof(spread), "S%d", i);
+    for (int i = 0; i < INSTANCES; i++)
+        instance[i] = fx_server_start(fx_topology_url(cluster), NULL);
+    fx_start_sale(instance[0], hit, "'stock':%d,'strategy':'combined'", STOCK);
+    fx_start_sale(instance[0], spared, "'stock':%d,'strategy':'fair'", STOCK);
+    fx_start_sale(instance[0], spread, "'stock':%d,'strategy':'sharded','segments':%d", STOCK,
+                  SEGMENTS);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (int i = 0; i < INSTANCES; i++)
+        fx_server_kill(instance[i]);
+    memset(instance, 0, sizeof(instance));
+    fx_topology_stop(cluster);
+    return 0;
+}
+
+/* The status. Each request has an id of its own, and so a segment. */
+static int buy(fx_server *from, const char *item)
+{
+    return fx_status(from, "POST /buy?item=%s&user=u1&request=r%d", item, request++);
+}
+
+typedef struct offer {
+    fx_server *server;
+    const char *item;
+} offer;
+
+static bool is_sold(void *arg)
+{
+    const offer *o = arg;
+    return buy(o->server, o->item) == 201;
+}
+
+static void await_sold(const char *item)
+{
+    for (int i = 0; i < INSTANCES; i++) {
+        offer o = {instance[i], item};
+        assert_true(fx_wait_until(is_sold, &o, WAIT_MS));
+    }
+}
+
+static void sell_all(void)
+{
+    await_sold(hit);
+    await_sold(spared);
+    for (int i = 0; i < 4 * SEGMENTS; i++)
+        assert_int_equal(buy(instance[i % INSTANCES], spread), 201);
+}
+
+/* The books are right: nothing was sold twice, nothing got lost. */
+static void assert_sound(const char *item)
+{
+    cJSON *stock = cJSON_Parse(fx_expect(instance[0], 200, "GET /stock?item=%s", item));
+    assert_non_null(stock);
+    assert_int_equal((int)fx_json_number(stock, "remaining") + (int)fx_json_number(stock, "units"),
+                     STOCK);
+    assert_int_equal((int)fx_json_number(stock, "oversold"), 0);
+    assert_int_equal((int)fx_json_number(stock, "lost_updates"), 0);
+    cJSON_Delete(stock);
+}
+
+static bool names_the_hit_one_alone(void *arg)
+{
+    const char *ready = fx_expect(arg, 200, "GET /readyz");
+    char line[64];
+    snprintf(line, sizeof(line), "not sold: %s store_unavailable\n", hit);
+    return strstr(ready, line) && !strstr(ready, spared);
+}
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+static void every_strategy_sells_on_a_cluster(void **state)
+{
+    (void)state;
+    char list[4096];
+    cJSON *json = cJSON_Parse(fx_expect(instance[0], 200, "GET /strategies"));
+    const cJSON *each;
+    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(json, "strategies"))
+    {
+        const char *strategy = fx_json_text(each, "name");
+        snprintf(list, sizeof(list), "I-%s", strategy);
+        fx_start_sale(instance[0], list, "'stock':3,'strategy':'%s'", strategy);
+        for (int i = 0; i < 3; i++)
+            fx_expect(instance[0], 201, "POST /buy?item=%s&user=u%d&request=r%d", list, i, i);
+        fx_refused(instance[0], 409, "sold_out", "POST /buy?item=%s&user=u3&request=r3", list);
+        fx_expect(instance[0], 201, "POST /buy?item=%s&user=u1&request=r1", list);
+    }
+    cJSON_Delete(json);
+}
+
+/* A primary dies, its replica takes over, and gives the place back later. */
+static void a_dead_server_stops_what_lies_there_until_its_replica_takes_over(void **state)
+{
+    (void)state;
+    int sold = 0, refused = 0;
+    sell_all();
+    fx_expect(instance[0], 201, "POST /buy?item=%s&user=u1&request=first", hit);
+    fx_topology_settle(cluster, WAIT_MS);
+
+    fx_topology_kill(cluster, victim);
+    fx_refused(instance[0], 503, NULL, "POST /buy?item=%s&user=u1&request=none", hit);
+    assert_int_equal(buy(instance[0], spared), 201);
+    assert_int_equal(buy(instance[1], spared), 201);
+    for (int i = 0; i < 200 && (sold == 0 || refused == 0); i++) {
+        int status = buy(instance[0], spread);
+        assert_true(status == 201 || status == 503);
+        sold += status == 201;
+        refused += status == 503;
+    }
+    assert_true(sold > 0 && refused > 0);
+    assert_true(fx_wait_until(names_the_hit_one_alone, instance[0], WAIT_MS));
+
+    int heir = fx_topology_next_primary(cluster, "fs:{A0}:sale", victim, WAIT_MS);
+    sell_all();
+    fx_expect(instance[1], 201, "POST /buy?item=%s&user=u1&request=first", hit);
+    assert_non_null(strstr(fx_expect(instance[1], 200, "GET /stock?item=%s", hit), hit));
+
+    fx_topology_restart(cluster, victim); /* as a replica; then it takes over again */
+    fx_topology_settle(cluster, WAIT_MS);
+    fx_topology_kill(cluster, heir);
+    assert_int_equal(buy(instance[1], spared), 201);
+    assert_int_equal(fx_topology_next_primary(cluster, "fs:{A0}:sale", heir, WAIT_MS), victim);
+    sell_all();
+    assert_sound(hit);
+    assert_sound(spared);
+    assert_sound(spread);
+}
+
+static bool is_halted(void *server)
+{
+    fx_reply reply;
+    fx_ask(server, &reply, "POST /buy?item=%s&user=u1&request=r%d", hit, request++);
+    bool halted = reply.status == 503 && strstr(reply.body, "sale_rolled_back");
+    if (reply.status == 201)
+        fail_msg("sold by a server that has forgotten: %s", reply.body);
+    fx_reply_free(&reply);
+    return halted;
+}
+
+/* A replica that has forgotten takes over: the instances remember. */
+static void a_replica_that_knows_less_sells_nothing(void **state)
+{
+    (void)state;
+    sell_all();
+    fx_topology_settle(cluster, WAIT_MS);
+    int heir = victim + PRIMARIES;
+    freeReplyObject(fx_topology_ask(cluster, heir, "CONFIG SET replica-read-only no"));
+    redisReply *reply = fx_topology_ask(cluster, heir, "FLUSHALL");
+    assert_non_null(reply);
+    assert_string_equal(reply->str, "OK");
+    freeReplyObject(reply);
+
+    fx_topology_kill(cluster, victim);
+    assert_int_equal(fx_topology_next_primary(cluster, "fs:{A0}:sale", victim, WAIT_MS), heir);
+    for (int i = 0; i < INSTANCES; i++)
+        assert_true(fx_wait_until(is_halted, instance[i], WAIT_MS));
+    await_sold(spared);
+    fx_refused(instance[0], 503, "sale_rolled_back", "POST /buy?item=%s&user=u1&request=x", spread);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_strategy_sells_on_a_cluster, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_dead_server_stops_what_lies_there_until_its_replica_takes_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_replica_that_knows_less_sells_nothing, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
