@@ -107,6 +107,30 @@ static void the_project_is_named(void **state)
         "else $0 -f docker/compose.yaml config; fi | grep -qx \"name: flashsale\"' \"$compose\"");
 }
 
+static void secrets_come_from_their_files(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"", "redis://flashsale:one@redis:6379"},
+        {"REDIS_SCHEME=rediss+cluster REDIS_ADDRESS=a:1,b:2",
+         "rediss+cluster://flashsale:one@a:1,b:2"},
+        {"REDIS_SCHEME=redis+sentinel REDIS_ADDRESS=a:1,b:2/shop SENTINEL_PASSWORD_FILE=$1/two",
+         "redis+sentinel://flashsale:one@a:1,b:2/shop?sentinel_user=flashsale&"
+         "sentinel_password=two"},
+    };
+    char dir[256], script[1024];
+    fx_dir_make(dir, sizeof(dir));
+    assert_int_equal(fx_shell("echo one >$1/one; echo two >$1/two", dir, 5000), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        snprintf(script, sizeof(script),
+                 "test \"$(REDIS_PASSWORD_FILE=$1/one %s docker/with-secrets sh -c "
+                 "'echo \"$FLASHSALE_REDIS\"')\" = '%s'",
+                 cases[i][0], cases[i][1]);
+        assert_int_equal(fx_shell(script, dir, 5000), 0);
+    }
+    fx_dir_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +141,7 @@ int main(void)
         cmocka_unit_test(the_cluster_is_a_profile),
         cmocka_unit_test(ports_are_published_on_loopback_only),
         cmocka_unit_test(the_project_is_named),
+        cmocka_unit_test(secrets_come_from_their_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -236,13 +236,13 @@ static void each_reply_of_a_pipeline_is_its_own(void **state)
         text[i] = (char)('a' + i % 23);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < ECHOES; i++)
-            queue_echo(conn, text + i % 16, (size_t)(i * STEP + 1));
+            queue_echo(conn, text + i % 16, (size_t)i * STEP + 1);
         assert_int_equal(dlock_redis_flush(conn, dlock_in_ms(SOON_MS)), DLOCK_REDIS_OK);
         for (int i = 0; i < ECHOES; i++) {
             redisReply *reply;
             assert_true(dlock_redis_wait(conn, dlock_in_ms(SOON_MS)));
             assert_int_equal(dlock_redis_read(conn, dlock_in_ms(SOON_MS), &reply), DLOCK_REDIS_OK);
-            assert_int_equal(reply->len, (size_t)(i * STEP + 1));
+            assert_int_equal(reply->len, (size_t)i * STEP + 1);
             assert_memory_equal(reply->str, text + i % 16, reply->len);
             freeReplyObject(reply);
         }
