@@ -41,6 +41,26 @@
  *   Up to 16 hosts. User, password and master are percent-decoded; a password without a user is the
  *   default user's. No error text ever contains one.
  *
+ * Sentinels
+ *
+ *   The default port is 26379. `user` and `password` are the servers', `sentinel_user` and
+ *   `sentinel_password` the sentinels'. All sentinels of the address are asked at once, and those
+ *   that most of them tell of; background threads, one for each and one more, listen to
+ *   +switch-master, and ask again when a connection fails or a server says that it is no master.
+ *   What most of them name is used, after the server itself has said that it is master (ROLE), as
+ *   on every new connection. Connections to the machine before are broken then: what was sent on
+ *   them and not answered is UNKNOWN. A silent sentinel is not waited for, one that lies or is out
+ *   of date is outvoted.
+ *
+ *   The first connect waits for the first answer. While no sentinel answers, the last master goes
+ *   on being used; dlock_redis_last_error() says so once it can not be reached either, as it does
+ *   of a name that the sentinels do not know. A master that was cut off from the sentinels together
+ *   with its clients goes on accepting their writes, which are lost when it comes back:
+ *   dlock_redis_eval_wait() tells them from those that replicas have. Users need the right to role
+ *   on the servers; on sentinels to sentinel|get-master-addr-by-name, and should have those to
+ *   sentinel|myid, sentinel|master, sentinel|sentinels and to subscribe to +switch-master.
+ *   Closing waits for a silent sentinel for 0.8 s at most, and a silent master for 1 s.
+ *
  * A cluster
  *
  *   One node of the address that lives is enough; the others are learned. A background thread asks
@@ -164,7 +184,8 @@ typedef struct dlock_redis_options {
     void *admit_arg; /* (borrowed) */
 } dlock_redis_options;
 
-/* Reads the options; does not connect yet. 0 and *ret, or -1 and a sentence in err. */
+/* Reads the options; does not connect yet, or wait for the threads that do (sentinels, a cluster).
+ * 0 and *ret, or -1 and a sentence in err. */
 DLOCK_API DLOCK_MUST_CHECK int dlock_redis_open(const dlock_redis_options *options,
                                                 dlock_redis **ret, char *err, size_t err_len);
 
