@@ -68,7 +68,7 @@ void dlock_topology_doubt(topology *t)
 
 static void release(topology *t)
 {
-    if (t->found)
+    if (t->finder && t->found)
         t->finder->stop(t->found);
     if (t->doubt_fd >= 0)
         close(t->doubt_fd);

@@ -42,7 +42,7 @@ const address *dlock_topology_url(const topology *t);
 void *dlock_topology_tls(const topology *t);
 
 int dlock_topology_servers(const topology *t); /* how many numbers have been given */
-bool dlock_topology_serves(const topology *t, int server);
+bool dlock_topology_serves(const topology *t, int number);
 const finder *dlock_topology_finder(const topology *t); /* NULL = one server */
 
 /* The server of a key, or, without one (NULL), any that serves; NO_SERVER: none is known. */
@@ -52,11 +52,11 @@ int dlock_topology_route(topology *t, const char *key, size_t key_len);
 int dlock_topology_await(topology *t, const char *key, size_t key_len, dlock_time deadline);
 
 /* Where a server is now; host "" = the URL's Unix socket. False: not known at present. */
-bool dlock_topology_address(topology *t, int server, address_host *ret, unsigned *ret_generation);
+bool dlock_topology_address(topology *t, int number, address_host *ret, unsigned *ret_generation);
 
 /* Changes whenever the server's address does. A connection of another generation leads to a machine
  * that must not be used any more. */
-unsigned dlock_topology_generation(const topology *t, int server);
+unsigned dlock_topology_generation(const topology *t, int number);
 
 /* Something speaks against what is known: a server could not be connected to, or says that it is no
  * primary. Has the finder look again, without waiting for it. */
@@ -105,6 +105,6 @@ void dlock_topology_moved_to(topology *t, const char *host, int port);
 
 /* All slots anew (`slots[i]` is a number or NO_SERVER), or one. */
 void dlock_topology_set_slots(topology *t, const int16_t slots[SLOTS]);
-void dlock_topology_set_slot(topology *t, int slot, int server);
+void dlock_topology_set_slot(topology *t, int slot, int number);
 
 #endif
