@@ -277,7 +277,7 @@ static int ask_version(const bench_run *run, char *ret, size_t ret_len)
     int code = command_session_open(run->urls[0], NULL, NULL, &session);
     if (code)
         return code;
-    if (!bench_info(session.redis, "redis_version", ret, ret_len))
+    if (!bench_info(session.redis, run->name, "redis_version", ret, ret_len))
         snprintf(ret, ret_len, "unknown");
     command_session_close(&session);
     return 0;

@@ -131,7 +131,7 @@ bool bench_json_start(json_writer *json, const char *path, const char *redis_ver
 bool bench_json_finish(json_writer *json, const char *path);
 void bench_json_row(json_writer *json, const bench_row *row);
 
-/* The number, or the text, that INFO shows for a field. */
-bool bench_info(dlock_redis *redis, const char *field, char *ret, size_t ret_len);
+/* The number, or the text, that INFO of the key's server shows for a field. */
+bool bench_info(dlock_redis *redis, const char *key, const char *field, char *ret, size_t ret_len);
 
 #endif

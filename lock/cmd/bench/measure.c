@@ -86,8 +86,9 @@ void bench_close_servers(const bench_run *run, dlock_redis **servers)
 
 /* ---- asking Redis ---------------------------------------------------------------------------- */
 
-/* Runs a command of two words. NULL when it failed; the caller frees the reply. */
-static redisReply *ask(dlock_redis *redis, const char *verb, const char *object)
+/* Runs a command of two words at the key's server. NULL when it failed; the caller frees the reply.
+ */
+static redisReply *ask(dlock_redis *redis, const char *key, const char *verb, const char *object)
 {
     dlock_args args;
     redisReply *reply = NULL;
@@ -95,7 +96,7 @@ static redisReply *ask(dlock_redis *redis, const char *verb, const char *object)
     dlock_args_text(&args, verb);
     dlock_args_text(&args, object);
     dlock_redis_outcome outcome =
-        dlock_redis_command(redis, object, &args, dlock_in_ms(ASK_MS), &reply);
+        dlock_redis_command(redis, key, &args, dlock_in_ms(ASK_MS), &reply);
     dlock_args_free(&args);
     if (outcome == DLOCK_REDIS_OK)
         return reply;
@@ -103,11 +104,11 @@ static redisReply *ask(dlock_redis *redis, const char *verb, const char *object)
     return NULL;
 }
 
-bool bench_info(dlock_redis *redis, const char *field, char *ret, size_t ret_len)
+bool bench_info(dlock_redis *redis, const char *key, const char *field, char *ret, size_t ret_len)
 {
     char start[64];
     int start_len = snprintf(start, sizeof(start), "\n%s:", field);
-    redisReply *reply = ask(redis, "INFO", "all");
+    redisReply *reply = ask(redis, key, "INFO", "all");
     const char *found = reply && reply->str ? strstr(reply->str, start) : NULL;
     if (found) {
         found += start_len;
@@ -117,13 +118,13 @@ bool bench_info(dlock_redis *redis, const char *field, char *ret, size_t ret_len
     return found != NULL;
 }
 
-/* The sum of one INFO field over all servers. */
+/* The sum of one INFO field over all servers; of a cluster only the lock's has work. */
 static int64_t count_all(measurement *self, const char *field)
 {
     int64_t sum = 0;
     for (int i = 0; i < self->run->urls_len; i++) {
         char text[32] = "0";
-        if (bench_info(self->redis[i], field, text, sizeof(text)))
+        if (bench_info(self->redis[i], self->run->name, field, text, sizeof(text)))
             sum += strtoll(text, NULL, 10);
     }
     return sum;
@@ -143,7 +144,7 @@ static void remove_keys(measurement *self)
     for (int i = 0; i < self->run->urls_len; i++) {
         for (size_t s = 0; s < sizeof(suffixes) / sizeof(suffixes[0]); s++) {
             snprintf(key, sizeof(key), "%s%s", self->run->name, suffixes[s]);
-            freeReplyObject(ask(self->redis[i], "DEL", key));
+            freeReplyObject(ask(self->redis[i], key, "DEL", key));
         }
     }
 }
@@ -291,7 +292,7 @@ static bool run_workers(measurement *self)
     reap_workers(self, false);
 
     self->cpu_us = bench_cpu_us(RUSAGE_CHILDREN) - cpu_us;
-    redisReply *reply = ask(self->redis[0], "GET", self->run->canary);
+    redisReply *reply = ask(self->redis[0], self->run->canary, "GET", self->run->canary);
     self->final = reply && reply->str ? strtoll(reply->str, NULL, 10) : 0;
     freeReplyObject(reply);
     return good && !shared->failed;

@@ -1,4 +1,5 @@
 /* topology.c - the programs of a topology: started by the script, killed, restarted, stopped. */
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +96,7 @@ fx_topology *fx_topology_start(const char *kind, const char *const *server_args)
     fx_topology *t = calloc(1, sizeof(*t));
     assert_non_null(t);
     snprintf(t->kind, sizeof(t->kind), "%s", kind);
+    signal(SIGPIPE, SIG_IGN); /* a member may close a connection while we write */
     t->script = fx_spawn(argv, true);
     stop_at_exit();
     t->next = running;
@@ -183,11 +185,18 @@ void fx_member_hang_up(fx_member *m)
     m->ctx = NULL;
 }
 
+/* A server that sentinels make a primary closes all its connections. */
+static bool was_closed(const redisContext *ctx)
+{
+    struct pollfd at = {.fd = ctx->fd, .events = POLLIN};
+    return poll(&at, 1, 0) > 0;
+}
+
 redisContext *fx_topology_ctx(fx_topology *t, int member)
 {
     char path[300];
     fx_member *m = member_of(t, member);
-    if (m->ctx && m->ctx->err)
+    if (m->ctx && (m->ctx->err || was_closed(m->ctx)))
         fx_member_hang_up(m);
     if (m->ctx || !fx_member_is_there(m))
         return m->ctx;
@@ -200,17 +209,10 @@ redisContext *fx_topology_ctx(fx_topology *t, int member)
     return m->ctx;
 }
 
-/* Whether it runs no more; the script may not have reaped it yet. */
+/* Whether the script has reaped it: only then have all its threads let go of its ports. */
 static bool is_gone(void *arg)
 {
-    char path[64], state = 'Z';
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)*(pid_t *)arg);
-    FILE *stat = fopen(path, "re");
-    if (stat && fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
-        state = 'Z';
-    if (stat)
-        fclose(stat);
-    return state == 'Z' || state == 'X';
+    return kill(*(pid_t *)arg, 0) != 0;
 }
 
 void fx_topology_kill(fx_topology *t, int member)
