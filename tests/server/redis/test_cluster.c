@@ -98,12 +98,13 @@ static void await_sold(const char *item)
     }
 }
 
+/* Buys everywhere, as soon as everything can be sold. */
 static void sell_all(void)
 {
     await_sold(hit);
     await_sold(spared);
-    for (int i = 0; i < 4 * SEGMENTS; i++)
-        assert_int_equal(buy(instance[i % INSTANCES], spread), 201);
+    for (int i = 0; i < 2 * SEGMENTS; i++)
+        await_sold(spread);
 }
 
 /* The books are right: nothing was sold twice, nothing got lost. */
@@ -185,6 +186,38 @@ static void a_dead_server_stops_what_lies_there_until_its_replica_takes_over(voi
     assert_sound(spread);
 }
 
+/* A replica takes over while its primary is there. */
+static void hand_over(int from, int to)
+{
+    freeReplyObject(fx_topology_ask(cluster, to, "CLUSTER FAILOVER"));
+    assert_int_equal(fx_topology_next_primary(cluster, "fs:{A0}:sale", from, WAIT_MS), to);
+    fx_topology_settle(cluster, WAIT_MS);
+    sell_all();
+}
+
+/* It has been running all the time, and may know less than the one in between. */
+static void a_server_that_was_left_and_comes_back_is_compared(void **state)
+{
+    (void)state;
+    char run[128], line[160];
+    sell_all();
+    redisReply *info = fx_topology_ask(cluster, victim, "INFO server");
+    assert_non_null(info);
+    const char *id = strstr(info->str, "\nrun_id:");
+    assert_non_null(id);
+    snprintf(run, sizeof(run), "%.40s", id + strlen("\nrun_id:"));
+    freeReplyObject(info);
+    snprintf(line, sizeof(line), "\"redis_changed\",\"run\":\"%s\"", run);
+
+    hand_over(victim, victim + PRIMARIES);
+    for (int i = 0; i < INSTANCES; i++)
+        assert_null(strstr(fx_process_stderr(fx_server_process(instance[i])), line));
+    hand_over(victim + PRIMARIES, victim);
+    for (int i = 0; i < INSTANCES; i++)
+        assert_non_null(strstr(fx_process_stderr(fx_server_process(instance[i])), line));
+    assert_sound(hit);
+}
+
 static bool is_halted(void *server)
 {
     fx_reply reply;
@@ -223,6 +256,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_strategy_sells_on_a_cluster, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_dead_server_stops_what_lies_there_until_its_replica_takes_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_server_that_was_left_and_comes_back_is_compared, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_replica_that_knows_less_sells_nothing, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
