@@ -220,6 +220,8 @@ static void what_a_stopped_replica_lacks_is_unknown_until_it_has_it(void **state
     fx_redis_signal(replicas[0], SIGSTOP);
     for (intptr_t i = 0; i < STALLED; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, buy_stalled, (void *)i), 0);
+    fx_refused(fx.server[1], 504, "unknown",
+               "POST /sales {'item':'T8','stock':5,'durability':'replicated'}");
     for (int i = 0; i < STALLED; i++) {
         void *status;
         pthread_join(threads[i], &status);
