@@ -35,7 +35,7 @@ static void start(int servers)
 {
     char list[1024];
     for (int i = 0; i < servers; i++)
-        votes[i] = fx_redis_start(NULL);
+        votes[i] = fx_redis_start_single(NULL);
     list_servers(servers, list, sizeof(list));
     for (int i = 0; i < INSTANCES; i++)
         sellers[i] = fx_server_start(fx_redis_url(fx.redis),
@@ -273,7 +273,7 @@ static void a_list_that_is_weak_is_warned_of(void **state)
     (void)state;
     char list[256];
     for (int i = 0; i < 2; i++)
-        votes[i] = fx_redis_start(NULL);
+        votes[i] = fx_redis_start_single(NULL);
     list_servers(2, list, sizeof(list));
     assert_says(list, 0, "2 of --redlock bear the loss of 0");
     assert_says(fx_redis_url(fx.redis), 0, "redlock_not_independent");
