@@ -68,7 +68,7 @@ redisContext *fx_topology_ctx(fx_topology *t, int member);
 
 /* Sends one member a command, written as for redisCommand(): its answer, errors included; NULL
  * when it does not run or gave none within 5 s. Free with freeReplyObject(). */
-redisReply *fx_topology_ask(fx_topology *t, int member, const char *command, ...);
+redisReply *fx_topology_ask(fx_topology *t, int member, const char *format, ...);
 
 /* Likewise, to where the command belongs: by its key (the first; of a script the first of KEYS) to
  * that key's primary (waiting for a new one during a failover), else
@@ -77,6 +77,6 @@ redisReply *fx_topology_ask(fx_topology *t, int member, const char *command, ...
  *   - others without a key: to the primary, in a cluster the first.
  * Of several answers numbers are added up, lists and texts joined; an error comes before them.
  * It fails the test when no primary answers. */
-redisReply *fx_topology_command(fx_topology *t, const char *command, va_list args);
+redisReply *fx_topology_command(fx_topology *t, const char *format, va_list args);
 
 #endif
