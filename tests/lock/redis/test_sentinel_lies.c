@@ -390,9 +390,11 @@ static void silent_sentinels_do_not_hold_up_the_end(void **state)
 static void nonsense_is_no_answer(void **state)
 {
     (void)state;
+    static const char no_sentinel[] =
+        "-ERR unknown command 'AUTH', with args beginning with: '" SECRET "'\r\n";
     static char long_host[400];
     memset(long_host, 'h', sizeof(long_host) - 1);
-    static const char *const raws[] = {
+    const char *const raws[] = {
         "+OK\r\n",
         ":1\r\n",
         "*0\r\n",
@@ -405,7 +407,7 @@ static void nonsense_is_no_answer(void **state)
         "*2\r\n*0\r\n*0\r\n",
         "*2\r\n$-1\r\n$-1\r\n",
         "*3\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\n2\r\n",
-        "-ERR unknown command 'SENTINEL', with args beginning with: '" SECRET "'\r\n",
+        no_sentinel,
         "-NOAUTH Authentication required.\r\n",
         "HTTP/1.1 400 Bad Request\r\n\r\n",
         "$99999999999\r\n",
