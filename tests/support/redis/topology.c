@@ -98,6 +98,7 @@ fx_topology *fx_topology_start(const char *kind, const char *const *server_args)
     snprintf(t->kind, sizeof(t->kind), "%s", kind);
     signal(SIGPIPE, SIG_IGN); /* a member may close a connection while we write */
     t->script = fx_spawn(argv, true);
+    signal(SIGPIPE, SIG_IGN); /* a member whose part changes closes the connections that we have */
     stop_at_exit();
     t->next = running;
     running = t;
