@@ -134,14 +134,11 @@ static const char *check_slots(const dlock_lock *lock)
 {
     if (lock->kind->everywhere || !dlock_redis_is_cluster(lock->client->options.redis))
         return NULL;
-    int slot = dlock_slot_of(lock->names[0], strlen(lock->names[0]));
-    for (int i = 1; i < lock->names_len; i++)
+    int slot = dlock_slot_of(lock->wake, strlen(lock->wake));
+    for (int i = 0; i < lock->names_len; i++)
         if (dlock_slot_of(lock->names[i], strlen(lock->names[i])) != slot)
-            return "in a cluster the names of a multi-lock need the same hash tag, as in "
-                   "{order:42}:a and {order:42}:b";
-    if (dlock_slot_of(lock->wake, strlen(lock->wake)) != slot)
-        return "in a cluster the companion keys need the lock's slot: a companion with the hash "
-               "tag of the name";
+            return "in a cluster the names of a multi-lock, and a companion, need the same hash "
+                   "tag, as in {order:42}:a and {order:42}:b";
     return NULL;
 }
 
