@@ -124,7 +124,8 @@ static bool is_halt_of(const sale_terms *terms, const char *pointer, sale_halt *
 }
 
 /* Halts one tag, or adds to its halt what is known here. `found` in other tags. *ret is the halt
- * that stands there then. */
+ * that stands there then. False also when another has halted it since it was looked at, and knew
+ * less: what is known here is in no halt then, and has to be added after another look. */
 static bool halt_tag(const open_sale *sale, int segment, const halt_reason *seen, const char *why,
                      int64_t known, int64_t found, sale_halt *ret)
 {
@@ -139,7 +140,7 @@ static bool halt_tag(const open_sale *sale, int segment, const halt_reason *seen
     snprintf(halt.instance, sizeof(halt.instance), "%s",
              sale->store->instance[0] != '\0' ? sale->store->instance : "-");
     return halt_write(sale->store->looking, terms->item, segment, seen, &halt, now) &&
-           is_halt_of(terms, now, ret);
+           is_halt_of(terms, now, ret) && ret->known >= known;
 }
 
 /* A segment whose pointer is no text sells nothing, and is left as it is. */

@@ -2,10 +2,12 @@
  * test_halt.c - halting a sale and letting it go on, where more goes wrong than that Redis is older
  * once: the same snapshot is restored again, keys are damaged, others look at the sale meanwhile.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "server/sale/fs_sale.h"
+#include "server/sale/sale_check.h"
 #include "tests/support/service.h"
 
 enum { WAIT_MS = 30000, BUYS = 12, SEGMENTS = 4, LOOKS = 8 * FX_INSTANCES };
@@ -47,10 +49,35 @@ static bool sells_on_all(void *item)
     return true;
 }
 
+/* What an instance says was lost; -1 = it says nothing of a halt. */
+static int told_lost(fx_server *server, const char *item)
+{
+    fx_reply reply;
+    fx_ask(server, &reply, "POST /buy?item=%s&user=x", item);
+    cJSON *json = cJSON_Parse(reply.body);
+    const cJSON *lost = cJSON_GetObjectItemCaseSensitive(json, "lost_orders");
+    int n = cJSON_IsNumber(lost) ? lost->valueint : -1;
+    cJSON_Delete(json);
+    fx_reply_free(&reply);
+    return n;
+}
+
+/* Each adds to the halt what it knows itself, and hears of what others have added a look later. The
+ * last one to add is never behind. */
+static bool tell_the_same(void *item)
+{
+    int lost = told_lost(fx.server[0], item);
+    bool same = lost >= 0;
+    for (int at = 1; at < FX_INSTANCES; at++)
+        same = same && told_lost(fx.server[at], item) == lost;
+    return same;
+}
+
 /* Lets it go on, and waits until it does, on all instances; what was lost. */
 static int resume(const char *item)
 {
     char sale[64];
+    assert_true(fx_wait_until(tell_the_same, (char *)item, WAIT_MS));
     const char *body =
         fx_refused(fx.server[0], 503, "sale_rolled_back", "POST /buy?item=%s&user=x", item);
     fx_copy_member(body, "sale", sale, sizeof(sale));
@@ -191,6 +218,68 @@ static void what_an_older_sale_leaves_behind_expires(void **state)
     }
 }
 
+/* ---- halted by several at once --------------------------------------------------------------- */
+
+enum { HALTERS = 6, ROUNDS = 50 };
+
+/* One process of several, of which each has seen another number of orders. */
+typedef struct halter {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    fs_sale *sale;
+    int64_t known;
+    sale_checked checked;
+} halter;
+
+static void *check_at_once(void *arg)
+{
+    halter *h = arg;
+    pthread_barrier_wait(h->start);
+    sale_check(&h->sale->open_sale, dlock_in_ms(WAIT_MS), &h->checked);
+    return NULL;
+}
+
+static void check_all_at_once(halter *all)
+{
+    pthread_barrier_t start;
+    pthread_barrier_init(&start, NULL, HALTERS);
+    for (int i = 0; i < HALTERS; i++) {
+        all[i].start = &start;
+        assert_int_equal(pthread_create(&all[i].thread, NULL, check_at_once, &all[i]), 0);
+    }
+    for (int i = 0; i < HALTERS; i++)
+        pthread_join(all[i].thread, NULL);
+    pthread_barrier_destroy(&start);
+}
+
+/* Who hears that the sale is halted stops looking, and lets the server be sold from again. */
+static void what_each_one_knows_is_in_the_halt(void **state)
+{
+    (void)state;
+    fs_store store;
+    char err[256], id[IDENT_MAX + 1];
+    halter all[HALTERS] = {0};
+    snprintf(id, sizeof(id), "%s", fx_start_sale(fx.server[0], "raced", "'stock':100"));
+    assert_int_equal(store_open(&store, fx_redis_url(fx.redis), NULL, "test", err, sizeof(err)), 0);
+    for (int i = 0; i < HALTERS; i++) {
+        assert_int_equal(
+            fs_sale_open(&store, "raced", id, dlock_in_ms(WAIT_MS), &all[i].sale, err, sizeof(err)),
+            SALE_OK);
+        const open_sale *sale = &all[i].sale->open_sale;
+        sale_saw_number(sale, &sale->keys[0], all[i].known = 5 + i);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        fx_redis_do(fx.redis, "SET fs:{raced}:sale %s", id);
+        check_all_at_once(all);
+        for (int i = 0; i < HALTERS; i++)
+            if (all[i].checked.verdict == CHECK_HALTED)
+                assert_true(all[i].checked.halt.known >= all[i].known);
+    }
+    for (int i = 0; i < HALTERS; i++)
+        fs_sale_close(all[i].sale);
+    store_close(&store);
+}
+
 /* ---- descent --------------------------------------------------------------------------------- */
 
 static void only_what_was_accepted_after_it_excuses_a_sale_that_does_not_follow(void **state)
@@ -209,6 +298,7 @@ int main(void)
         cmocka_unit_test(every_rollback_to_one_snapshot_is_noticed),
         cmocka_unit_test(a_damaged_key_of_one_item_keeps_no_other_out),
         cmocka_unit_test(lifted_segments_are_not_halted_again),
+        cmocka_unit_test(what_each_one_knows_is_in_the_halt),
         cmocka_unit_test(what_was_seen_long_ago_halts_nothing),
         cmocka_unit_test(what_an_older_sale_leaves_behind_expires),
         cmocka_unit_test(only_what_was_accepted_after_it_excuses_a_sale_that_does_not_follow),
