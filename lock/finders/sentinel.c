@@ -9,7 +9,7 @@
  * 2. The address that most of them name is the master's; between two that are named equally often,
  *    the one with the higher configuration epoch, which is the later failover's. A sentinel that
  *    lies, or that was cut off and is out of date, is outvoted. One whose id was counted already
- *    has no second vote.
+ *    has no second vote for the same address.
  * 3. Fewer than half of the sentinels known lead away from a server that still says it is master
  *    only with a higher epoch than the one we followed: those we still see may be the ones that
  *    were cut off.
@@ -117,12 +117,13 @@ static void count_told(const sentinels *s, tally *found, const told_sentinel *to
     found->news_votes[i]++;
 }
 
-/* One sentinel may be watched under several of its addresses. */
-static bool is_counted(const sentinels *s, int until, const char *id)
+/* One sentinel may be watched under several of its addresses. Who says something else has only
+ * taken the id: that must not cost its owner the vote. */
+static bool is_counted(const sentinels *s, int until, const sentinel_answer *said)
 {
-    for (int i = 0; i < until && id[0]; i++) {
+    for (int i = 0; i < until && said->id[0]; i++) {
         const sentinel_answer *answer = dlock_watch_answer(s->watches[i]);
-        if (answer && strcmp(answer->id, id) == 0)
+        if (answer && strcmp(answer->id, said->id) == 0 && is_same(&answer->master, &said->master))
             return true;
     }
     return false;
@@ -147,7 +148,7 @@ static void count(const sentinels *s, tally *found)
         if (!found->wrong[0] && (!answer || answer->kind == SAYS_NOTHING))
             snprintf(found->wrong, sizeof(found->wrong), "%s:%d: %s", at->host, at->port,
                      answer ? answer->wrong : "no answer in time");
-        if (!answer || answer->kind == SAYS_NOTHING || is_counted(s, i, answer->id))
+        if (!answer || answer->kind == SAYS_NOTHING || is_counted(s, i, answer))
             continue;
         found->answers++;
         if (answer->kind == NAMES_A_MASTER)

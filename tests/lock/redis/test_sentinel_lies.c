@@ -309,6 +309,16 @@ static void one_sentinel_has_one_vote(void **state)
     dlock_redis_close(redis);
 }
 
+/* The id of another, which is in everybody's list, takes that one's vote from nobody. */
+static void a_liar_takes_no_vote_from_another(void **state)
+{
+    (void)state;
+    tell(0, (story){.port = port_of(1), .epoch = 1000, .id = "id1"});
+    dlock_redis *redis = open_first(3);
+    assert_leads_to(redis, 0);
+    dlock_redis_close(redis);
+}
+
 static void of_two_equals_the_later_failover_counts(void **state)
 {
     (void)state;
@@ -554,6 +564,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_liar_is_outvoted_whatever_its_epoch),
         CASE(one_sentinel_has_one_vote),
+        CASE(a_liar_takes_no_vote_from_another),
         CASE(of_two_equals_the_later_failover_counts),
         CASE(a_replica_is_not_used_though_all_name_it),
         CASE(a_minority_leads_forward_but_not_back),
