@@ -126,13 +126,20 @@ void dlock_wait_set_without(wait_set *set, const char *token, dlock_time asked, 
     pthread_mutex_unlock(&set->lock);
 }
 
+/* In a cluster the lock may be on another server by now, and this one have died in silence. */
+static bool leads_to_lock(const dlock_lock *lock, const dlock_redis_conn *conn)
+{
+    int server = dlock_redis_server_of(lock->client->options.redis, lock->names[0]);
+    return server < 0 || server == dlock_redis_conn_server(conn);
+}
+
 /* Called by the leader without the lock. A message may have been lost with a connection: the first
  * that listen() does on a new one is to make up for it. False: there is no connection, or it can
  * not listen; not to be tried again at once. */
 static bool listen_once(dlock_lock *lock, dlock_time until)
 {
     wait_set *set = &lock->wait_set;
-    if (set->conn && dlock_redis_broken(set->conn)) {
+    if (set->conn && (dlock_redis_broken(set->conn) || !leads_to_lock(lock, set->conn))) {
         dlock_redis_hang_up(set->conn);
         set->conn = NULL;
     }

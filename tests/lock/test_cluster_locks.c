@@ -331,6 +331,34 @@ static void waiters_follow_a_failover(void **state)
     fx_topology_settle(r->topology, 30000);
 }
 
+/* One that is subscribed at a server that falls silent, without closing anything. */
+static void subscribers_leave_a_silent_server(void **state)
+{
+    cluster_rig *r = *state;
+    const char *subscribers = "PUBSUB NUMSUB redisson_lock__channel:{silent}";
+    dlock_options options = {.kind = DLOCK_HASH, .lease_ms = 60000};
+    other o;
+    dlock_hold *hold;
+    dlock_lock *lock = rig_lock(r->client, "silent", options);
+    int old = fx_topology_primary(r->topology, "silent");
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    other_begin(&o, r, "silent", options);
+    other_wait(&o);
+    until_number(r, old, subscribers, 1);
+    fx_topology_signal(r->topology, old, SIGSTOP);
+    int next = fx_topology_next_primary(r->topology, "silent", old, 30000);
+    until_number(r, next, subscribers, 1);
+    dlock_status released = dlock_release(hold);
+    assert_true(released == DLOCK_OK || released == DLOCK_UNAVAILABLE);
+    pthread_join(o.thread, NULL);
+    assert_int_equal(o.status, DLOCK_OK);
+    assert_int_equal(dlock_release(o.hold), DLOCK_OK);
+    other_end(&o);
+    dlock_lock_free(lock);
+    fx_topology_signal(r->topology, old, SIGCONT);
+    fx_topology_settle(r->topology, 30000);
+}
+
 /* ---- the end --------------------------------------------------------------------------------- */
 
 static int entries_of(const char *path)
@@ -375,6 +403,7 @@ int main(void)
         cmocka_unit_test(many_locks_are_renewed),
         cmocka_unit_test(locks_outlast_a_failover),
         cmocka_unit_test(waiters_follow_a_failover),
+        cmocka_unit_test(subscribers_leave_a_silent_server),
     };
     return cmocka_run_group_tests_name("cluster_locks", tests, cluster_setup, cluster_teardown);
 }
