@@ -41,7 +41,8 @@ struct keeper {
     int checked; /* place in the list of items where the next comparisons begin */
     atomic_bool looked;
     ticker *looks;
-    int count; /* of servers that were met */
+    kept_node unknown; /* stands for the servers until one is met */
+    int count;         /* of servers that were met */
     kept_node nodes[DLOCK_SERVERS_MAX];
 };
 
@@ -190,9 +191,28 @@ static void feel_pulse(void *arg)
         log_trouble(n, TROUBLE_SILENT);
 }
 
+/* No server is known, as of a cluster whose nodes refuse our password: why not is noted. */
+static void ask_for_servers(keeper *k)
+{
+    char answer[256];
+    store_complaint why;
+    dlock_redis_conn *conn;
+    dlock_redis *redis = k->store->redis;
+    if (dlock_redis_dial(redis, NULL, dlock_in_ms(LOOK_MOST_MS), &conn) == DLOCK_REDIS_OK) {
+        dlock_redis_hang_up(conn);
+        return;
+    }
+    dlock_redis_last_error(redis, answer, sizeof(answer));
+    complain(&why, answer);
+    health_note(&k->unknown.node->health, TROUBLE_SILENT, &why);
+    log_trouble(&k->unknown, TROUBLE_SILENT);
+}
+
 /* The servers that were met since. What can not be had now is tried again at the next look. */
 static void meet_servers(keeper *k)
 {
+    if (k->count == 0 && dlock_redis_servers(k->store->redis) == 0)
+        ask_for_servers(k);
     while (k->count < dlock_redis_servers(k->store->redis)) {
         kept_node *n = &k->nodes[k->count];
         n->k = k;
@@ -344,6 +364,7 @@ keeper *keeper_start(fs_store *store, sale_table *sales)
         return NULL;
     k->store = store;
     k->sales = sales;
+    k->unknown = (kept_node){.k = k, .node = store_node_at(store, -1)};
     for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
         server_run_guard(&store_node_at(store, i)->run);
     k->looks = ticker_start(look_around, k, LOOK_MS);

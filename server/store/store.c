@@ -98,7 +98,7 @@ void store_close(fs_store *store)
 const char *store_server_name(const fs_store *store, const fs_node *node, char ret[12])
 {
     snprintf(ret, 12, "%d", node->server);
-    return dlock_redis_is_cluster(store->redis) ? ret : NULL;
+    return node->server >= 0 && dlock_redis_is_cluster(store->redis) ? ret : NULL;
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
