@@ -201,7 +201,7 @@ static void nobody_sells_while_an_instance_compares(void **state)
 static void an_objection_ends_by_itself(void **state)
 {
     (void)state;
-    fx_redis *redis = fx_redis_start(NULL);
+    fx_redis *redis = fx_redis_start_single(NULL); /* one run, and one key of its objections */
     fx_redis_do(redis, "EVAL %s 0",
                 "local run = redis.call('INFO', 'server'):match('run_id:(%w+)')"
                 " redis.call('ZADD', 'fs:{flashsale}:comparing:' .. run, redis.call('TIME')[1] * "

@@ -66,6 +66,12 @@ static int logged(fx_server *server, const char *event)
     return count;
 }
 
+/* The servers of this form of Redis; what is wrong with each is logged once. */
+static int servers(void)
+{
+    return strcmp(fx_redis_kind(), "cluster") == 0 ? 3 : 1;
+}
+
 /* ---- eviction -------------------------------------------------------------------------------- */
 
 static const char *const evicting[] = {"allkeys-lru", "volatile-lru", "volatile-ttl"};
@@ -87,7 +93,8 @@ static void nothing_is_started_or_sold_where_keys_may_be_evicted(void **state)
         await(server, "POST /buy?item=E1&user=u1", 201, "");
         await_ready(server);
     }
-    assert_int_equal(logged(server, "store_may_evict"), 3);
+    assert_in_range(logged(server, "store_may_evict"), 3,
+                    3 * servers()); /* one may be looked at late */
 }
 
 static void a_sale_is_not_joined_where_keys_may_be_evicted(void **state)
@@ -109,7 +116,7 @@ static void a_sale_is_not_joined_where_keys_may_be_evicted(void **state)
                                                         "--stock", "50", "--drain-delay", "0"));
     fx_expect(told, 201, "POST /buy?item=E1&user=u1");
     fx_expect(told, 200, "GET /readyz");
-    assert_int_equal(logged(told, "eviction_allowed"), 1);
+    assert_in_range(logged(told, "eviction_allowed"), 1, servers());
     fx_server_stop(told);
     fx_redis_do(fx.redis, "CONFIG SET maxmemory-policy noeviction");
     await_ready(fx.server[0]);
@@ -139,7 +146,7 @@ static void disk_is_kept_or_not_sold_from(void **state)
         await(server, buy, 503, "\"code\":\"durability_lost\"");
         await(server, "GET /readyz", 503, "\"code\":\"durability_lost\"");
         fx_expect(server, 201, "POST /buy?item=D1&user=u1&request=d1");
-        assert_int_equal(logged(server, "durability_lost"), (int)i + 1);
+        assert_in_range(logged(server, "durability_lost"), i + 1, (i + 1) * (size_t)servers());
 
         /* What needs no disk is sold, and the instance is ready, and names what it does not sell.
          */
@@ -191,7 +198,7 @@ static void what_redis_refuses_is_said_in_its_words(void **state)
         await_ready(fx.server[0]);
         await(fx.server[0], "POST /buy?item=R1&user=u1", 201, "");
     }
-    assert_int_equal(logged(fx.server[0], "redis_refuses"), told);
+    assert_in_range(logged(fx.server[0], "redis_refuses"), told, told * servers());
 }
 
 /* Rights that strategies without a lock do not need, or that go without saying until one is lost.
@@ -252,14 +259,14 @@ static void some_damaged_are_named_and_all_damaged_are_not_ready(void **state)
     snprintf(sales[0], 64, "%s", fx_start_sale(server, "X1", "'stock':100000"));
     snprintf(sales[1], 64, "%s", fx_start_sale(server, "X2", "'stock':100000,'strategy':'none'"));
     await_ready(server);
-    fx_redis_do(redis, "RENAME fs:{X1}:%s:sold away", sales[0]); /* nobody has to buy to find it */
+    fx_redis_do(redis, "RENAME fs:{X1}:%s:sold {X1}", sales[0]); /* nobody has to buy to find it */
     await(server, "GET /readyz", 200, "not sold: X1 sale_damaged");
-    fx_redis_do(redis, "RENAME fs:{X2}:%s:stock other", sales[1]);
+    fx_redis_do(redis, "RENAME fs:{X2}:%s:stock {X2}", sales[1]);
     fx_redis_do(redis, "RPUSH fs:{X2}:%s:stock 1", sales[1]); /* a wrong type */
     await(server, "GET /readyz", 503, "\"code\":\"sale_damaged\"");
-    fx_redis_do(redis, "RENAME other fs:{X2}:%s:stock", sales[1]);
+    fx_redis_do(redis, "RENAME {X2} fs:{X2}:%s:stock", sales[1]);
     await(server, "GET /readyz", 200, "not sold: X1 sale_damaged");
-    fx_redis_do(redis, "RENAME away fs:{X1}:%s:sold", sales[0]);
+    fx_redis_do(redis, "RENAME {X1} fs:{X1}:%s:sold", sales[0]);
     await(server, "POST /buy?item=X1&user=u1", 201, "");
     await(server, "GET /readyz", 200, "ready\n");
     fx_server_kill(server);

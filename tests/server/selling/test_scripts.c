@@ -16,6 +16,7 @@
 #include "server/selling/sell.h"
 #include "server/selling/strategy.h"
 #include "server/strategies/registry.h"
+#include "tests/server/nodes.h"
 #include "tests/support/service.h"
 
 enum { UNITS = 1000000, REQUESTS_MAX = 4096, SEGMENTS = 2, HEAL_MS = 10000 };
@@ -424,7 +425,7 @@ static void ask_for(int i, purchase *ret)
     ret->quantity = 1;
     ret->keyed = true;
     ret->deadline = dlock_in_ms(3000);
-    ret->not_after_us = node_redis_us(store_node_at(&store, 0), ret->deadline);
+    ret->not_after_us = node_redis_us(sale_node(&shop.sale, 0), ret->deadline);
     snprintf(ret->request, sizeof(ret->request), "r%d", i);
     snprintf(ret->user, sizeof(ret->user), "u%d", i);
 }
@@ -552,10 +553,7 @@ static int setup(void **state)
     fx_redis_do(fx.redis, "ACL SETUSER service on >secret ~* &* +@all");
     fx_redis_url_as(fx.redis, "service:secret", url, sizeof(url));
     assert_int_equal(store_open(&store, url, NULL, "i", err, sizeof(err)), 0);
-    fs_node *node = store_node_at(&store, 0);
-    node_sync_clock(node, store.redis);
-    for (store_trouble t = TROUBLE_SILENT; t < TROUBLES; t++) /* there is no keeper to look */
-        health_note(&node->health, t, NULL);
+    nodes_make_well(&store);
     return 0;
 }
 

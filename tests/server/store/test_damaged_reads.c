@@ -10,6 +10,7 @@
 
 #include "server/api/rate_limit.h"
 #include "server/store/ledger.h"
+#include "tests/server/nodes.h"
 #include "tests/support/service.h"
 
 static fs_store store; /* as the service's user */
@@ -208,7 +209,7 @@ static int setup(void **state)
     fx_redis_do(fx.redis, "ACL SETUSER service on >secret ~* &* +@all");
     fx_redis_url_as(fx.redis, "service:secret", url, sizeof(url));
     assert_int_equal(store_open(&store, url, NULL, "i", err, sizeof(err)), 0);
-    node_sync_clock(store_node_at(&store, 0), store.redis);
+    nodes_make_well(&store);
     const char *sale =
         fx_start_sale(fx.server[0], "R1", "'stock':9,'strategy':'atomic','per_user_limit':5");
     fx_expect(fx.server[0], 201, "POST /buy?item=R1&user=u1&request=bought");

@@ -1,0 +1,27 @@
+/*
+ * nodes.h - the servers of a store that no keeper looks at: met, their clocks known, all well.
+ */
+#ifndef TESTS_SERVER_NODES_H
+#define TESTS_SERVER_NODES_H
+
+#include "server/store/store.h"
+#include "tests/support/fixture.h"
+
+static inline bool nodes_are_met(void *store)
+{
+    return dlock_redis_server_of(((fs_store *)store)->redis, "any") >= 0;
+}
+
+/* In a cluster it takes a moment until its servers are known. */
+static inline void nodes_make_well(fs_store *store)
+{
+    assert_true(fx_wait_until(nodes_are_met, store, 30000));
+    for (int i = 0; i < dlock_redis_servers(store->redis); i++) {
+        fs_node *node = store_node_at(store, i);
+        node_sync_clock(node, store->redis);
+        for (store_trouble t = TROUBLE_SILENT; t < TROUBLES; t++)
+            health_note(&node->health, t, NULL);
+    }
+}
+
+#endif
