@@ -70,10 +70,10 @@ read_topology() {
     done <"$run/redis.out"
 }
 
-# Redis as $REDIS says, and one instance a port.
+# Redis as $REDIS says, and one instance a port. The arguments are further options of its script.
 start_all() {
     local port member members=() locks=()
-    start redis scripts/redis-topology "${REDIS:-single}" --dir "$run/redis"
+    start redis scripts/redis-topology "${REDIS:-single}" --dir "$run/redis" "$@"
     wait_for redis grep -qx READY "$run/redis.out"
     read_topology
     # They are the topology's to end; here they are noted to tell when one is down.

@@ -17,6 +17,7 @@ static cluster_rig cluster; /* only its topology */
 static int setup(void **state)
 {
     setenv("FX_REDIS", "cluster", 1); /* whatever the others run on */
+    setenv("FX_FAILOVER", "yes", 1);
     fx_service_start(state);
     cluster.topology = fx_redis_topology(fx.redis);
     return 0;

@@ -562,6 +562,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lost_orders_are_told_without_wait, setup, teardown),
     };
     setenv("FX_REDIS", "sentinel", 1);
+    setenv("FX_FAILOVER", "yes", 1);
     fx.plan = (fx_plan){.instances = FX_INSTANCES};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

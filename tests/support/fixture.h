@@ -46,7 +46,9 @@
 typedef struct fx_redis fx_redis;
 
 /* What tests run on: FX_REDIS=single|replicas|sentinel|cluster in the environment; `make test
- * REDIS=cluster` sets it. "single" where it is not set. $REDIS_SERVER is the program. */
+ * REDIS=cluster` sets it. "single" where it is not set. $REDIS_SERVER is the program. With
+ * FX_FAILOVER set, sentinels and clusters replace a silent primary after two seconds, else after a
+ * minute: a test that kills none must not lose orders because the machine is busy. */
 const char *fx_redis_kind(void);
 bool fx_is_single(void);
 

@@ -30,6 +30,10 @@ typedef struct fx_topology fx_topology;
 /* Starts one of the script's kinds, and waits until it is formed. The arguments are further
  * settings of each server ("--appendonly", "yes", NULL), ending with NULL, or NULL. */
 fx_topology *fx_topology_start(const char *kind, const char *const *server_args);
+
+/* Likewise one whose members are not taken for down merely because the machine is busy: for tests
+ * that kill none. */
+fx_topology *fx_topology_start_steady(const char *kind, const char *const *server_args);
 void fx_topology_stop(fx_topology *t); /* NULL is allowed */
 
 const char *fx_topology_kind(const fx_topology *t);

@@ -137,7 +137,8 @@ fx_redis *fx_redis_start(const char *const *extra_args)
     if (fx_is_single())
         return fx_redis_start_single(extra_args);
     fx_redis *r = new_redis();
-    r->topology = fx_topology_start(fx_redis_kind(), extra_args);
+    r->topology = getenv("FX_FAILOVER") ? fx_topology_start(fx_redis_kind(), extra_args)
+                                        : fx_topology_start_steady(fx_redis_kind(), extra_args);
     return r;
 }
 

@@ -10,6 +10,8 @@
 
 enum { FORM_MS = 300000, END_MS = 60000, ANSWER_S = 5, ARGS_MAX = 64 };
 
+#define PATIENCE_MS "60000" /* longer than the busiest machine lets a program wait */
+
 static fx_topology *running;
 
 /* At exit. A forked child of the test that exits must leave its parent's servers alone. */
@@ -86,17 +88,22 @@ static void read_members(fx_topology *t)
     }
 }
 
-fx_topology *fx_topology_start(const char *kind, const char *const *server_args)
+static fx_topology *start(const char *kind, const char *patience, const char *const *server_args)
 {
-    const char *argv[ARGS_MAX] = {"scripts/redis-topology", kind, "--"};
+    const char *argv[ARGS_MAX] = {"scripts/redis-topology", kind};
+    size_t n = 2;
+    if (patience) {
+        argv[n++] = "--down-after";
+        argv[n++] = patience;
+    }
+    argv[n++] = "--";
     for (size_t i = 0; server_args && server_args[i]; i++) {
-        assert_true(i + 4 < ARGS_MAX);
-        argv[i + 3] = server_args[i];
+        assert_true(n + 1 < ARGS_MAX);
+        argv[n++] = server_args[i];
     }
     fx_topology *t = calloc(1, sizeof(*t));
     assert_non_null(t);
     snprintf(t->kind, sizeof(t->kind), "%s", kind);
-    signal(SIGPIPE, SIG_IGN); /* a member may close a connection while we write */
     t->script = fx_spawn(argv, true);
     signal(SIGPIPE, SIG_IGN); /* a member whose part changes closes the connections that we have */
     stop_at_exit();
@@ -109,16 +116,24 @@ fx_topology *fx_topology_start(const char *kind, const char *const *server_args)
     return t;
 }
 
+fx_topology *fx_topology_start(const char *kind, const char *const *server_args)
+{
+    return start(kind, NULL, server_args);
+}
+
+fx_topology *fx_topology_start_steady(const char *kind, const char *const *server_args)
+{
+    return start(kind, PATIENCE_MS, server_args);
+}
+
 void fx_topology_stop(fx_topology *t)
 {
-    if (!t)
+    fx_topology **at = &running;
+    while (*at && *at != t)
+        at = &(*at)->next;
+    if (!*at) /* none, or stop_all() has been here */
         return;
-    for (fx_topology **at = &running; *at; at = &(*at)->next) {
-        if (*at != t)
-            continue;
-        *at = t->next;
-        break;
-    }
+    *at = t->next;
     for (int i = 0; i < t->size; i++) {
         fx_member_hang_up(&t->member[i]);
         fx_process_free(t->member[i].process);
