@@ -12,7 +12,7 @@
 
 #define SECRET "s3cret-of-all"
 
-enum { SOON_MS = 30000, AFTER_SENTINELS_MS = 2000, FIRST_SENTINEL = 3, MEMBERS = 6 };
+enum { SOON_MS = 60000, AFTER_SENTINELS_MS = 2000, FIRST_SENTINEL = 3, MEMBERS = 6 };
 
 static fx_topology *redis_set; /* of 0 to 2, watched by the sentinels 3 to 5 */
 
@@ -93,14 +93,29 @@ static int entries(const char *dir)
     return n;
 }
 
+/* For how long a master may be silent until it is taken for dead. On a busy machine one that is
+ * well is silent for a second now and then, and that is no case's subject. */
+static void be_patient(const char *ms)
+{
+    for (int i = FIRST_SENTINEL; i < MEMBERS; i++)
+        freeReplyObject(fx_topology_ask(
+            redis_set, i, "SENTINEL SET mymaster down-after-milliseconds %s failover-timeout 3000",
+            ms)); /* or it does not run */
+}
+
+#define IMPATIENT "1000"
+#define PATIENT   "20000"
+
 static int killed; /* the master that was killed last */
 
 /* Kills the master; another one is master then. */
 static int fail_over(void)
 {
     int old = killed = fx_topology_primary(redis_set, NULL);
+    be_patient(IMPATIENT);
     fx_topology_kill(redis_set, old);
     fx_topology_next_primary(redis_set, NULL, old, SOON_MS);
+    be_patient(PATIENT);
     return old;
 }
 
@@ -130,6 +145,9 @@ static void heal(void)
             fx_topology_restart(redis_set, i);
         freeReplyObject(reply);
     }
+    for (int i = FIRST_SENTINEL; i < MEMBERS; i++) /* forbidden by a case that has failed */
+        freeReplyObject(fx_topology_ask(redis_set, i, "ACL SETUSER default +@all"));
+    be_patient(PATIENT);
     fx_topology_settle(redis_set, SOON_MS);
 }
 
@@ -303,6 +321,18 @@ static void without_sentinels_the_master_goes_on_being_used(void **state)
     dlock_redis_close(redis);
 }
 
+typedef struct arrival {
+    write_try write;
+    int member;
+} arrival;
+
+/* Until it is demoted the old master takes writes too, which are lost then. */
+static bool has_arrived(void *arg)
+{
+    arrival *a = arg;
+    return writes(&a->write) && has(a->member, a->write.key) == 1;
+}
+
 /* The others were subscribed to as well; and one that comes back is heard again. */
 static void one_sentinel_after_the_other_may_die(void **state)
 {
@@ -315,10 +345,8 @@ static void one_sentinel_after_the_other_may_die(void **state)
     fx_topology_restart(redis_set, FIRST_SENTINEL);
     heal();
     fx_topology_kill(redis_set, FIRST_SENTINEL + 1);
-    int now = switch_over();
-    for (int i = 0; i < 200 && has(now, "two") != 1; i++)
-        assert_writes_soon(redis, "two");
-    assert_int_equal(has(now, "two"), 1);
+    arrival two = {{redis, "two"}, switch_over()};
+    assert_true(fx_wait_until(has_arrived, &two, SOON_MS));
     dlock_redis_close(redis);
 }
 
