@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-enum { CALLERS = 4, DEADLINE_MS = 20000 };
+enum { CALLERS = 4, CALLERS_MAX = 12, DEADLINE_MS = 20000 };
 
 /* Counts in two keys at once, and says again what it was told. */
 static dlock_script count_script =
@@ -14,12 +14,13 @@ static dlock_script count_script =
                           "local a, b = redis.call('INCR', KEYS[1]), redis.call('INCR', KEYS[2])\n"
                           "return {a, b, ARGV[1]}");
 
+static atomic_bool stop; /* all callers */
+
 /* Who counts, one call after the other, in {tag}:a and {tag}:b, until told to stop. */
 typedef struct caller {
     dlock_redis *redis;
     const char *tag;
     int ms; /* for one call */
-    atomic_bool *stop;
     int number;
     atomic_long done, failed, unknown, wrong; /* wrong: another call's reply */
     dlock_redis_outcome last;
@@ -54,7 +55,7 @@ static dlock_redis_outcome count_once(caller *c, long n)
 static void *count_often(void *arg)
 {
     caller *c = arg;
-    for (long n = 0; !atomic_load(c->stop); n++) {
+    for (long n = 0; !atomic_load(&stop); n++) {
         dlock_redis_outcome outcome = count_once(c, n);
         if (outcome == DLOCK_REDIS_OK) {
             atomic_fetch_add(&c->done, 1);
@@ -66,21 +67,39 @@ static void *count_often(void *arg)
     return NULL;
 }
 
-static void start_callers(caller *all, int n, dlock_redis *redis, const char *tag, int ms,
-                          atomic_bool *stop)
+/* A case that fails leaves its function, and its callers call on. So what they use is not of the
+ * case, and they are stopped after it. */
+static caller callers[CALLERS_MAX];
+static char tags[CALLERS_MAX][32];
+static int calling; /* of them */
+
+/* The first of `n` that count in the tag. */
+static caller *start_callers(int n, dlock_redis *redis, const char *tag, int ms)
 {
-    atomic_store(stop, false);
-    for (int i = 0; i < n; i++) {
-        all[i] = (caller){.redis = redis, .tag = tag, .ms = ms, .stop = stop, .number = i};
+    assert_true(calling + n <= CALLERS_MAX);
+    caller *all = &callers[calling];
+    snprintf(tags[calling], sizeof(tags[calling]), "%s", tag);
+    tag = tags[calling];
+    atomic_store(&stop, false);
+    for (int i = 0; i < n; i++, calling++) {
+        all[i] = (caller){.redis = redis, .tag = tag, .ms = ms, .number = i};
         assert_int_equal(pthread_create(&all[i].thread, NULL, count_often, &all[i]), 0);
     }
+    return all;
 }
 
-static void stop_callers(caller *all, int n)
+static void stop_callers(void)
 {
-    atomic_store(all[0].stop, true);
-    for (int i = 0; i < n; i++)
-        pthread_join(all[i].thread, NULL);
+    atomic_store(&stop, true);
+    while (calling > 0)
+        pthread_join(callers[--calling].thread, NULL);
+}
+
+static int end_case(void **state)
+{
+    (void)state;
+    stop_callers();
+    return 0;
 }
 
 static long sum_done(const caller *all, int n)
@@ -152,12 +171,11 @@ static long long get_number(dlock_redis *redis, const char *key)
 static void keys_are_on_every_server(void **state)
 {
     cluster_rig *r = *state;
-    atomic_bool stop = false;
     bool used[DLOCK_SERVERS_MAX] = {false};
     for (int i = 0; i < 100; i++) {
         char tag[32];
         snprintf(tag, sizeof(tag), "spread%d", i);
-        caller c = {.redis = r->redis, .tag = tag, .ms = DEADLINE_MS, .stop = &stop};
+        caller c = {.redis = r->redis, .tag = tag, .ms = DEADLINE_MS};
         assert_int_equal(count_once(&c, i), DLOCK_REDIS_OK);
         assert_int_equal(atomic_load(&c.wrong), 0);
         int server = dlock_redis_server_of(r->redis, tag);
@@ -217,14 +235,12 @@ static void move_the_slot_under(cluster_rig *r, caller *all, int n, const char *
 static void a_slot_moves_under_load(void **state)
 {
     cluster_rig *r = *state;
-    caller all[CALLERS];
-    atomic_bool stop;
-    start_callers(all, CALLERS, r->redis, "moving", DEADLINE_MS, &stop);
+    caller *all = start_callers(CALLERS, r->redis, "moving", DEADLINE_MS);
     for (int round = 0; round < 3; round++) {
         let_count(all, CALLERS, 50);
         move_the_slot_under(r, all, CALLERS, "moving");
     }
-    stop_callers(all, CALLERS);
+    stop_callers();
     for (int i = 0; i < CALLERS; i++) {
         assert_int_equal(atomic_load(&all[i].failed), 0);
         assert_int_equal(atomic_load(&all[i].unknown), 0);
@@ -234,24 +250,26 @@ static void a_slot_moves_under_load(void **state)
     assert_int_equal(get_number(r->redis, "{moving}:b"), sum_done(all, CALLERS));
 }
 
-/* Keys that stay on their way: the call ends by its deadline, and nothing was written. Where the
- * last answer was too slow in coming it is unknown. */
+/* Keys that stay on their way: the call ends by its deadline, and nothing was written. On a busy
+ * machine an answer may be too slow in coming, so that it is unknown: then once more. */
 static void a_slot_that_stays_open_is_refused_in_time(void **state)
 {
+    enum { TRIES = 20 };
     cluster_rig *r = *state;
-    atomic_bool stop = false;
-    caller c = {.redis = r->redis, .tag = "torn", .ms = DEADLINE_MS, .stop = &stop};
+    caller c = {.redis = r->redis, .tag = "torn", .ms = DEADLINE_MS};
     assert_int_equal(count_once(&c, 0), DLOCK_REDIS_OK);
     cluster_move m = cluster_begin_move(r, "torn");
     cluster_move_key(r, m, "{torn}:a");
-    dlock_time start = dlock_now();
+    dlock_redis_outcome outcome = DLOCK_REDIS_UNKNOWN;
     c.ms = 500;
-    dlock_redis_outcome outcome = count_once(&c, 1);
-    if (outcome != DLOCK_REDIS_UNKNOWN) {
-        assert_int_equal(outcome, DLOCK_REDIS_REFUSED);
-        assert_string_equal(dlock_redis_said(), "TRYAGAIN");
+    for (int i = 0; i < TRIES && outcome != DLOCK_REDIS_REFUSED; i++) {
+        dlock_time start = dlock_now();
+        outcome = count_once(&c, 1);
+        assert_int_not_equal(outcome, DLOCK_REDIS_OK);
+        assert_true(dlock_now().us - start.us <= DEADLINE_MS * 1000);
     }
-    assert_true(dlock_now().us - start.us <= 5000000);
+    assert_int_equal(outcome, DLOCK_REDIS_REFUSED);
+    assert_string_equal(dlock_redis_said(), "TRYAGAIN");
     cluster_end_move(r, m);
     c.ms = DEADLINE_MS;
     assert_int_equal(count_once(&c, 2), DLOCK_REDIS_OK);
@@ -262,8 +280,7 @@ static void a_slot_that_stays_open_is_refused_in_time(void **state)
 static void a_script_is_taught_on_the_way(void **state)
 {
     cluster_rig *r = *state;
-    atomic_bool stop = false;
-    caller c = {.redis = r->redis, .tag = "taught", .ms = DEADLINE_MS, .stop = &stop};
+    caller c = {.redis = r->redis, .tag = "taught", .ms = DEADLINE_MS};
     assert_int_equal(count_once(&c, 0), DLOCK_REDIS_OK);
     cluster_move m = cluster_begin_move(r, "taught");
     cluster_move_key(r, m, "{taught}:a");
@@ -281,15 +298,13 @@ static void a_script_is_taught_on_the_way(void **state)
 static void nodes_may_not_know_their_host(void **state)
 {
     cluster_rig *r = *state;
-    caller all[CALLERS];
-    atomic_bool stop;
     for (int i = 0; i < 6; i++)
         cluster_tell(r, i, "CONFIG SET cluster-preferred-endpoint-type unknown-endpoint");
     dlock_redis *redis = rig_redis(fx_topology_url(r->topology));
-    start_callers(all, CALLERS, redis, "nowhere", DEADLINE_MS, &stop);
+    caller *all = start_callers(CALLERS, redis, "nowhere", DEADLINE_MS);
     let_count(all, CALLERS, 50);
     move_the_slot_under(r, all, CALLERS, "nowhere");
-    stop_callers(all, CALLERS);
+    stop_callers();
     for (int i = 0; i < CALLERS; i++)
         assert_int_equal(atomic_load(&all[i].failed) + atomic_load(&all[i].unknown), 0);
     assert_int_equal(get_number(redis, "{nowhere}:a"), sum_done(all, CALLERS));
@@ -302,13 +317,12 @@ static void nodes_may_not_know_their_host(void **state)
 static void nodes_may_be_told_by_name(void **state)
 {
     cluster_rig *r = *state;
-    atomic_bool stop = false;
     for (int i = 0; i < 6; i++) {
         cluster_tell(r, i, "CONFIG SET cluster-announce-hostname localhost");
         cluster_tell(r, i, "CONFIG SET cluster-preferred-endpoint-type hostname");
     }
     dlock_redis *redis = rig_redis(fx_topology_url(r->topology));
-    caller c = {.redis = redis, .tag = "named", .ms = DEADLINE_MS, .stop = &stop};
+    caller c = {.redis = redis, .tag = "named", .ms = DEADLINE_MS};
     for (int i = 0; i < 3; i++) {
         char tag[32];
         cluster_tag_on(r, i, tag, sizeof(tag));
@@ -326,11 +340,10 @@ static void one_living_node_of_the_address_is_enough(void **state)
 {
     cluster_rig *r = *state;
     char url[256];
-    atomic_bool stop = false;
     snprintf(url, sizeof(url), "redis+cluster://127.0.0.1:%d,[::1]:%d,127.0.0.1:%d", fx_free_port(),
              fx_free_port(), fx_topology_port(r->topology, 4));
     dlock_redis *redis = rig_redis(url);
-    caller c = {.redis = redis, .tag = "alive", .ms = DEADLINE_MS, .stop = &stop};
+    caller c = {.redis = redis, .tag = "alive", .ms = DEADLINE_MS};
     dlock_redis_outcome outcome;
     for (int i = 0; (outcome = count_once(&c, i)) == DLOCK_REDIS_NOT_SENT && i < 20; i++) {
     }
@@ -342,7 +355,6 @@ static void an_address_without_a_cluster_says_why(void **state)
 {
     cluster_rig *r = *state;
     char url[128], error[256];
-    atomic_bool stop = false;
     fx_redis *single = fx_redis_start_single(NULL);
     const struct {
         int port;
@@ -355,7 +367,7 @@ static void an_address_without_a_cluster_says_why(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         snprintf(url, sizeof(url), "redis+cluster://127.0.0.1:%d", cases[i].port);
         dlock_redis *redis = rig_redis(url);
-        caller c = {.redis = redis, .tag = "none", .ms = DEADLINE_MS, .stop = &stop};
+        caller c = {.redis = redis, .tag = "none", .ms = DEADLINE_MS};
         assert_int_equal(count_once(&c, 0), DLOCK_REDIS_NOT_SENT);
         dlock_redis_last_error(redis, error, sizeof(error));
         if (!strstr(error, cases[i].why))
@@ -389,17 +401,15 @@ static void lost_connections_mix_up_nothing(void **state)
 {
     enum { SERVERS = 3, CUTS = 10 };
     cluster_rig *r = *state;
-    caller all[SERVERS][CALLERS];
-    char tags[SERVERS][32];
-    atomic_bool stop;
+    caller *all[SERVERS];
+    char tag[32];
     int before = open_descriptors(), n = 0;
     dlock_redis *redis = rig_redis(fx_topology_url(r->topology));
     for (int i = 0; i < 6 && n < SERVERS; i++) {
         if (!cluster_is_primary(r, i))
             continue;
-        cluster_tag_on(r, i, tags[n], sizeof(tags[n]));
-        start_callers(all[n], CALLERS, redis, tags[n], DEADLINE_MS, &stop);
-        n++;
+        cluster_tag_on(r, i, tag, sizeof(tag));
+        all[n++] = start_callers(CALLERS, redis, tag, DEADLINE_MS);
     }
     for (int cut = 0; cut < CUTS; cut++) {
         for (int s = 0; s < SERVERS; s++)
@@ -410,8 +420,8 @@ static void lost_connections_mix_up_nothing(void **state)
     long unknown = 0;
     for (int s = 0; s < SERVERS; s++)
         let_count(all[s], CALLERS, 20);
+    stop_callers();
     for (int s = 0; s < SERVERS; s++) {
-        stop_callers(all[s], CALLERS);
         for (int i = 0; i < CALLERS; i++) {
             assert_int_equal(atomic_load(&all[s][i].wrong), 0);
             unknown += atomic_load(&all[s][i].unknown);
@@ -427,8 +437,6 @@ static void lost_connections_mix_up_nothing(void **state)
 static void a_killed_primary_is_followed_by_its_replica(void **state)
 {
     cluster_rig *r = *state;
-    caller hit[1], other[1];
-    atomic_bool stop;
     char tag[32], other_tag[32];
     int old = 1;
     while (!cluster_is_primary(r, old))
@@ -438,8 +446,8 @@ static void a_killed_primary_is_followed_by_its_replica(void **state)
         spared++;
     cluster_tag_on(r, old, tag, sizeof(tag));
     cluster_tag_on(r, spared, other_tag, sizeof(other_tag));
-    start_callers(hit, 1, r->redis, tag, 500, &stop);
-    start_callers(other, 1, r->redis, other_tag, DEADLINE_MS, &stop);
+    caller *hit = start_callers(1, r->redis, tag, 500);
+    caller *other = start_callers(1, r->redis, other_tag, DEADLINE_MS);
     let_count(hit, 1, 20);
     let_count(other, 1, 20);
     fx_topology_kill(r->topology, old);
@@ -448,8 +456,7 @@ static void a_killed_primary_is_followed_by_its_replica(void **state)
     fx_topology_next_primary(r->topology, tag, old, 30000);
     let_count(hit, 1, 20);
     print_message("back %lld ms after the kill\n", (long long)(dlock_now().us - killed.us) / 1000);
-    stop_callers(hit, 1);
-    stop_callers(other, 1);
+    stop_callers();
     assert_int_equal(atomic_load(&other->failed) + atomic_load(&other->unknown), 0);
     assert_true(atomic_load(&hit->failed) + atomic_load(&hit->unknown) > 0);
     assert_int_equal(atomic_load(&hit->wrong) + atomic_load(&other->wrong), 0);
@@ -488,21 +495,23 @@ static void a_failover_is_noticed_without_traffic(void **state)
     fx_topology_settle(r->topology, 30000);
 }
 
+#define CASE(name) cmocka_unit_test_teardown(name, end_case)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_on_every_server),
-        cmocka_unit_test(slots_are_counted_as_the_servers_do),
-        cmocka_unit_test(one_living_node_of_the_address_is_enough),
-        cmocka_unit_test(an_address_without_a_cluster_says_why),
-        cmocka_unit_test(a_slot_moves_under_load),
-        cmocka_unit_test(a_slot_that_stays_open_is_refused_in_time),
-        cmocka_unit_test(a_script_is_taught_on_the_way),
-        cmocka_unit_test(nodes_may_not_know_their_host),
-        cmocka_unit_test(nodes_may_be_told_by_name),
-        cmocka_unit_test(lost_connections_mix_up_nothing),
-        cmocka_unit_test(a_killed_primary_is_followed_by_its_replica),
-        cmocka_unit_test(a_failover_is_noticed_without_traffic),
+        CASE(keys_are_on_every_server),
+        CASE(slots_are_counted_as_the_servers_do),
+        CASE(one_living_node_of_the_address_is_enough),
+        CASE(an_address_without_a_cluster_says_why),
+        CASE(a_slot_moves_under_load),
+        CASE(a_slot_that_stays_open_is_refused_in_time),
+        CASE(a_script_is_taught_on_the_way),
+        CASE(nodes_may_not_know_their_host),
+        CASE(nodes_may_be_told_by_name),
+        CASE(lost_connections_mix_up_nothing),
+        CASE(a_killed_primary_is_followed_by_its_replica),
+        CASE(a_failover_is_noticed_without_traffic),
     };
     return cmocka_run_group_tests_name("cluster", tests, cluster_setup, cluster_teardown);
 }
