@@ -17,7 +17,7 @@
 
 #include "tests/support/service.h"
 
-enum { STOCK = 100, BEFORE = 20, SHOPS_MAX = 8, BUYERS = 2, WAIT_MS = 30000 };
+enum { STOCK = 100, BEFORE = 20, SHOPS_MAX = 8, BUYERS = 2, WAIT_MS = 90000 };
 
 /* One strategy's item, and those who buy it. */
 typedef struct shop {
@@ -101,9 +101,13 @@ static void wait_until_sold(int count)
     if (fx_wait_until(have_sold, &count, WAIT_MS))
         return;
     end_buyers();
-    for (int i = 0; i < shop_count; i++)
-        print_message("%s: %d sold, now %s\n", shops[i].strategy, atomic_load(&shops[i].bought),
-                      "");
+    for (int i = 0; i < shop_count; i++) {
+        fx_reply reply;
+        int status = fx_ask(fx.server[i % 2], &reply, "POST /buy?item=%s&user=late", shops[i].item);
+        print_message("%s: %d sold, now %d %s\n", shops[i].strategy, atomic_load(&shops[i].bought),
+                      status, reply.body);
+        fx_reply_free(&reply);
+    }
     fail_msg("not %d of each sold", count);
 }
 
