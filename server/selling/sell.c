@@ -6,6 +6,9 @@
  *
  * In a replicated sale one WAIT goes out with the script, for all buyers. When too few replicas
  * have acknowledged in time, those who were sold to have orders that are not `replicated`.
+ *
+ * WAIT counts up to the connection's own last write. A script that gives its lock back has written
+ * in any case, so the replicas have what a refusal was decided by, too.
  */
 #include "server/selling/sell.h"
 
@@ -56,17 +59,20 @@ static void answer_all(const sell_buyer *buyers, int count, purchase_outcome out
 }
 
 /* The replicas that the sale asks for have the order, if it is a new one: what is replayed was
- * written before, by another connection. */
-static void note_replicated(const open_sale *sale, const sale_keys *keys, purchase_result *result)
+ * written before, by another connection. With the lock `given_back` they have what is sold out,
+ * too.
+ */
+static void note_replicated(const open_sale *sale, const sale_keys *keys, bool given_back,
+                            purchase_result *result)
 {
-    if (result->outcome != BUY_SOLD || result->replayed)
-        return;
-    result->replicated = true;
-    sale_saw_number(sale, keys, result->order.number);
+    result->replicated = (result->outcome == BUY_SOLD && !result->replayed) ||
+                         (result->outcome == BUY_SOLD_OUT && given_back);
+    if (result->replicated && result->outcome == BUY_SOLD)
+        sale_saw_number(sale, keys, result->order.number);
 }
 
 static void read_answers(const open_sale *sale, const sale_keys *keys, const redisReply *reply,
-                         bool replicated, const sell_buyer *buyers, int count)
+                         bool replicated, bool given_back, const sell_buyer *buyers, int count)
 {
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != (size_t)count + 1) {
         answer_all(buyers, count, BUY_UNKNOWN);
@@ -78,7 +84,7 @@ static void read_answers(const open_sale *sale, const sale_keys *keys, const red
         sale_answer(sale, keys, answer->str, answer->len, buyers[i].request, result);
         result->remaining = reply->element[0]->integer;
         if (replicated)
-            note_replicated(sale, keys, result);
+            note_replicated(sale, keys, given_back, result);
     }
 }
 
@@ -94,7 +100,7 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
                               replicas_deadline(needed, deadline), &reply);
     bool enough = outcome == DLOCK_REDIS_OK;
     if (enough || (outcome == DLOCK_REDIS_UNKNOWN && reply))
-        read_answers(sale, keys, reply, enough && needed > 0, buyers, count);
+        read_answers(sale, keys, reply, enough && needed > 0, false, buyers, count);
     else
         answer_all(buyers, count, purchase_write_failed(sale->store, outcome));
     freeReplyObject(reply);
@@ -115,7 +121,7 @@ void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold
                                                 replicas_deadline(needed, deadline), &reply);
     bool enough = status == DLOCK_OK;
     if (enough || (status == DLOCK_UNKNOWN && reply))
-        read_answers(sale, keys, reply, enough && needed > 0, buyers, count);
+        read_answers(sale, keys, reply, enough && needed > 0, release, buyers, count);
     else
         answer_all(buyers, count, purchase_guard_failed(sale->store, status));
     freeReplyObject(reply);

@@ -79,7 +79,8 @@ typedef struct purchase_result {
     purchase_outcome outcome;
     bool replayed;     /* sold: the order is from an earlier try */
     bool replicated;   /* sold: the replicas that the sale asks for have the order; only then may
-                          the buyer of a replicated sale be told */
+                          the buyer of a replicated sale be told. Sold out: no failover of one
+                          server undoes that; only then may the buyer go on to the next segment */
     int segment;       /* that answered; sold: that has the order. 0 unless the sale is sharded */
     fs_order order;    /* sold */
     int64_t remaining; /* units left when it was decided; -1 = not known */

@@ -3,8 +3,9 @@
  * (Article 000's closing remark; over the servers of a cluster the segments spread by their tags.)
  *
  * A request starts at the segment that its id hashes to and walks the ring in fixed order; it goes
- * on only after a definite "sold out". A retry has the same id, so it walks the same way and meets
- * its first record before anything else could be sold to it. Where it is stopped on its way,
+ * on only after a definite "sold out", in a replicated sale one that the replicas have. A retry has
+ * the same id, so it walks the same way and meets its first record before anything else could be
+ * sold to it. Where it is stopped on its way,
  * because the sale is over or the request void, it still may have an order further on. No stock
  * moves between segments, so a large quantity can be refused although the segments together have
  * enough.
@@ -91,6 +92,14 @@ static void refuse(purchase_result *result, purchase_outcome missing)
     result->redis[0] = '\0';
 }
 
+/* A failover of the segment's server may bring units back that were sold there: a retry would buy
+ * them, whatever it has further on. */
+static bool may_come_back(const open_sale *sale, const purchase_result *result)
+{
+    return sale->terms.durability == DURABILITY_REPLICATED && result->outcome == BUY_SOLD_OUT &&
+           !result->replicated;
+}
+
 /* Buys in one segment, by the clock of its server. False: the answer is the buyer's. */
 static bool sold_out_in(const open_sale *sale, sharded_state *state, int k, const purchase *request,
                         purchase_result *result)
@@ -102,6 +111,8 @@ static bool sold_out_in(const open_sale *sale, sharded_state *state, int k, cons
         batch_section_buy_in(sale, state->batches, k, &there, result);
     else
         refuse(result, missing);
+    if (may_come_back(sale, result))
+        refuse(result, BUY_NOT_DURABLE);
     result->segment = k;
     if (result->outcome == BUY_VOID || result->outcome == BUY_CLOSED)
         look_in_all(sale, request, result);

@@ -5,6 +5,7 @@
  *     CLUSTER_RUNS=3          each case so many times
  *     CLUSTER_ONLY='a_slot*'  only the cases of that name
  */
+#include <pthread.h>
 #include <signal.h>
 
 #include "tests/lock/cluster.h"
@@ -198,15 +199,21 @@ static void signal_replicas(const bool replicas[FX_MEMBERS_MAX], int signo)
             fx_topology_signal(cluster.topology, i, signo);
 }
 
-/* Kills the primary when its replicas have been cut off for a moment: what it sells in that moment
- * dies with it, so nobody may have been told. How many buys had begun when it died. */
-static int kill_cut_off(int primary)
+/* From now on they hear nothing of it, and what it sells dies with it. Notes which they are. */
+static void cut_off(int primary, bool replicas[FX_MEMBERS_MAX])
 {
-    bool replicas[FX_MEMBERS_MAX] = {false};
     for (int i = 0; i < fx_topology_size(cluster.topology); i++)
         replicas[i] = !cluster_is_primary(&cluster, i) && primary_of(i) == primary;
     signal_replicas(replicas, SIGSTOP); /* so that they can not come back */
     cluster_tell(&cluster, primary, "CLIENT KILL TYPE replica");
+}
+
+/* Kills the primary when its replicas have been cut off for a moment: nobody may have been told of
+ * what it has sold in that moment. How many buys had begun when it died. */
+static int kill_cut_off(int primary)
+{
+    bool replicas[FX_MEMBERS_MAX] = {false};
+    cut_off(primary, replicas);
     fx_let_pass(CUT_OFF_MS);
     fx_topology_kill(cluster.topology, primary);
     int begun = atomic_load(&recorded.next);
@@ -335,6 +342,90 @@ static void segments_of_healthy_primaries_are_sold_while_one_is_dead(void **stat
         lose_a_segments_primary();
 }
 
+/* ---- a segment that is sold out only on a primary that dies ---------------------------------- */
+
+/* The number of a buy, another one each time, that asks this segment first. */
+static int buy_of(int segment)
+{
+    static int number;
+    for (;;) {
+        char request[16];
+        uint32_t hash = 2166136261u; /* FNV-1a, as the strategy has it */
+        snprintf(request, sizeof(request), "r-%d", number++);
+        for (const char *c = request; *c != '\0'; c++)
+            hash = (hash ^ (unsigned char)*c) * 16777619u;
+        if (hash % SEGMENTS == (uint32_t)segment)
+            return number - 1;
+    }
+}
+
+typedef struct one_buy {
+    int number, status;
+} one_buy;
+
+static void *buy(void *arg)
+{
+    one_buy *b = arg;
+    b->status =
+        fx_status(fx.server[0], "POST /buy?item=%s&user=u&request=r-%d", recorded.item, b->number);
+    return NULL;
+}
+
+static bool is_sold_to(void *arg)
+{
+    buy(arg);
+    return ((one_buy *)arg)->status == 201;
+}
+
+/* `primary` alone sells the segment's only unit, and meanwhile the second buyer comes. False: an
+ * instance has noticed first that it is alone, and nothing was sold. */
+static bool sell_alone(int primary, int segment, one_buy *first, one_buy *second)
+{
+    pthread_t thread;
+    bool replicas[FX_MEMBERS_MAX] = {false};
+    cut_off(primary, replicas);
+    assert_int_equal(pthread_create(&thread, NULL, buy, first), 0);
+    for (int64_t until = now_ms() + CUT_OFF_MS; now_ms() < until;)
+        if (fx_redis_number(fx.redis, "GET fs:{%s#%d}:%s:stock", recorded.item, segment,
+                            recorded.id) == 0)
+            break;
+    buy(second);
+    pthread_join(thread, NULL);
+    bool sold = first->status == 504;
+    if (sold)
+        fx_topology_kill(cluster.topology, primary);
+    signal_replicas(replicas, SIGCONT);
+    return sold;
+}
+
+static void sell_out_and_die(void)
+{
+    static int orders[RECORDED_MOST];
+    int k = 0;
+    open_sharded("leads-on", SEGMENTS, ",'durability':'replicated'");
+    int primary = fx_topology_primary(cluster.topology, recorded_key(0));
+    while (fx_topology_primary(cluster.topology, recorded_key(k + 1)) == primary)
+        k++; /* the next segment is on another one */
+    one_buy first = {.number = buy_of(k)}, second = {.number = buy_of(k)};
+    while (!sell_alone(primary, k, &first, &second))
+        fx_topology_settle(cluster.topology, DEADLINE_MS);
+    int told = second.status;
+    fx_topology_next_primary(cluster.topology, recorded_key(k), primary, DEADLINE_MS);
+    mend(primary);
+    assert_true(fx_wait_until(is_sold_to, &second, DEADLINE_MS));
+    int left = recorded_check_units(orders);
+    assert_int_equal(orders[second.number], 1);
+    assert_int_equal(left, SEGMENTS - 1);
+    assert_int_equal(told, 503);
+}
+
+static void a_segment_leads_on_only_when_its_replica_knows_it_sold_out(void **state)
+{
+    (void)state;
+    for (int i = 0; i < runs(); i++)
+        sell_out_and_die();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +435,8 @@ int main(void)
         cmocka_unit_test_teardown(an_instance_that_dies_takes_no_unit_of_any_segment,
                                   recorded_close),
         cmocka_unit_test_teardown(segments_of_healthy_primaries_are_sold_while_one_is_dead,
+                                  recorded_close),
+        cmocka_unit_test_teardown(a_segment_leads_on_only_when_its_replica_knows_it_sold_out,
                                   recorded_close),
     };
     if (getenv("CLUSTER_ONLY"))
