@@ -16,8 +16,9 @@
  * 4. The server itself must say that it is master (ROLE). Soon after a failover some sentinels
  *    still name the old one; then nothing is changed, and another look follows soon.
  *
- * A sentinel that most of the answering ones tell of is watched too, so that those in the URL may
- * all be replaced in time. It is remembered as long as the topology lives.
+ * A sentinel that most of the answering ones tell of, and more of them than half as many as the URL
+ * names, is watched too, so that those in the URL may all be replaced in time. One of them that
+ * lies while the others are down is not enough. It is remembered as long as the topology lives.
  *
  * What it can not see: a master that was cut off from the majority of the sentinels together with
  * us goes on being used. It accepts writes that will be lost; to acknowledge none of those is what
@@ -38,6 +39,7 @@
 #define PROBE_MS   1000 /* for a server to say whether it is master */
 #define SETTLED_MS 5000 /* between two looks without news */
 #define AGAIN_MS   250  /* ... while the master is not known for sure */
+#define PACE_MS    20   /* ... at the least, however many doubts there are */
 
 enum { WATCHES_MAX = 32 };
 
@@ -52,6 +54,7 @@ typedef struct sentinels {
     watch *watches[WATCHES_MAX];
     int count;
     candidate followed; /* votes 0: none as yet */
+    dlock_time next;    /* no look before this */
 } sentinels;
 
 /* What a look has found. */
@@ -185,11 +188,13 @@ static void hear(sentinels *s, tally *ret)
  * of them may be the one that is told of. */
 static void meet(topology *t, sentinels *s, const tally *found)
 {
+    int named = dlock_topology_url(t)->hosts_len;
+    int voters = found->answers > named ? found->answers : named;
     if (found->answered < s->count)
         return;
     for (int i = 0; i < found->news_len && s->count < WATCHES_MAX; i++) {
         watch *w = NULL;
-        if (2 * found->news_votes[i] > found->answers)
+        if (2 * found->news_votes[i] > voters)
             w = dlock_watch_new(t, &found->news[i].at, &s->board);
         if (w)
             s->watches[s->count++] = w;
@@ -283,6 +288,8 @@ static int64_t look(topology *t, void *state)
 {
     sentinels *s = state;
     tally found;
+    dlock_sleep(s->next);
+    s->next = dlock_in_ms(PACE_MS);
     hear(s, &found);
     meet(t, s, &found);
     if (found.candidates_len > 0)

@@ -342,6 +342,16 @@ static void a_replica_is_not_used_though_all_name_it(void **state)
     dlock_redis_close(redis);
 }
 
+/* Several looks, of which the sentinel with this number is asked. */
+static void doubt_often(dlock_redis *redis, int sentinel)
+{
+    int before = atomic_load(&fakes[sentinel].questions);
+    for (int i = 0; i < 20 || atomic_load(&fakes[sentinel].questions) < before + 8; i++) {
+        dlock_topology_doubt(redis->topology);
+        assert_leads_to(redis, 0);
+    }
+}
+
 /* The others are gone; this one was cut off before the last failover. */
 static void a_minority_leads_forward_but_not_back(void **state)
 {
@@ -351,11 +361,7 @@ static void a_minority_leads_forward_but_not_back(void **state)
     tell(0, (story){.gone = true});
     tell(1, (story){.gone = true});
     tell(2, (story){.port = port_of(1), .epoch = 2});
-    int before = atomic_load(&fakes[2].questions);
-    for (int i = 0; i < 20 || atomic_load(&fakes[2].questions) < before + 8; i++) {
-        dlock_topology_doubt(redis->topology);
-        assert_leads_to(redis, 0);
-    }
+    doubt_often(redis, 2);
     tell(2, (story){.port = port_of(1), .epoch = 4});
     dlock_topology_doubt(redis->topology);
     assert_true(soon_leads_to(redis, 1));
@@ -524,19 +530,19 @@ static void further_sentinels_are_learned(void **state)
     dlock_redis_close(redis);
 }
 
+/* Nor while the others of the URL are down. */
 static void what_one_of_three_tells_of_is_no_sentinel(void **state)
 {
     (void)state;
     tell(0, (story){.port = port_of(0), .epoch = 3, .tells_of = {1, 2, 3}, .tells_of_len = 3});
-    dlock_redis *redis = open_first(3);
-    assert_leads_to(redis, 0);
-    int before = atomic_load(&fakes[2].questions);
-    for (int i = 0; i < 20 || atomic_load(&fakes[2].questions) < before + 8; i++) {
-        dlock_topology_doubt(redis->topology);
-        assert_leads_to(redis, 0);
+    for (int alone = 0; alone < 2; alone++) {
+        for (int i = 1; i < 3 && alone; i++)
+            tell(i, (story){.gone = true});
+        dlock_redis *redis = open_first(3);
+        doubt_often(redis, 0);
+        assert_int_equal(atomic_load(&fakes[3].connections), 0);
+        dlock_redis_close(redis);
     }
-    assert_int_equal(atomic_load(&fakes[3].connections), 0);
-    dlock_redis_close(redis);
 }
 
 /* Two in the URL are one and the same, known by the name that it was found under. */
@@ -548,12 +554,23 @@ static void a_sentinel_is_watched_once(void **state)
     tell(2, (story){.port = port_of(0), .id = "id3"});
     dlock_redis *redis = open_first(3);
     assert_leads_to(redis, 0);
-    int before = atomic_load(&fakes[2].questions);
-    for (int i = 0; i < 20 || atomic_load(&fakes[2].questions) < before + 8; i++) {
-        dlock_topology_doubt(redis->topology);
-        assert_leads_to(redis, 0);
-    }
+    doubt_often(redis, 2);
     assert_int_equal(atomic_load(&fakes[3].connections), 0);
+    dlock_redis_close(redis);
+}
+
+/* A look asks a sentinel four questions, and 20 ms lie between two. */
+static void doubts_have_a_pace(void **state)
+{
+    (void)state;
+    dlock_redis *redis = open_first(1);
+    assert_leads_to(redis, 0);
+    int before = atomic_load(&fakes[0].questions);
+    dlock_time start = dlock_now();
+    while (!dlock_passed((dlock_time){start.us + 1000000}))
+        dlock_topology_doubt(redis->topology);
+    int asked = atomic_load(&fakes[0].questions) - before;
+    assert_in_range(asked, 4, 4 * ((dlock_now().us - start.us) / 20000 + 2));
     dlock_redis_close(redis);
 }
 
@@ -577,6 +594,7 @@ int main(void)
         CASE(further_sentinels_are_learned),
         CASE(what_one_of_three_tells_of_is_no_sentinel),
         CASE(a_sentinel_is_watched_once),
+        CASE(doubts_have_a_pace),
     };
     return cmocka_run_group_tests_name("sentinel_lies", tests, setup_all, teardown_all);
 }
