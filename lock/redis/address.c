@@ -262,9 +262,14 @@ int dlock_address_parse(const char *url, address *ret, char *err, size_t err_len
 /* ---- hiding ---------------------------------------------------------------------------------- */
 
 /* The password in "[user:]password@host/..." */
+/* A password may have a '/' that should have been written as %2F, so the last '@' counts, up to the
+ * next address or the word's end. */
 static void hide_credentials(char *text)
 {
-    size_t authority = strcspn(text, "/?#");
+    size_t authority = strcspn(text, "/?#"), word = strcspn(text, " \t\r\n");
+    const char *next = strstr(text, "://");
+    if (authority > 0 && word > authority)
+        authority = next && next < text + word ? (size_t)(next - text) : word;
     const char *at = memrchr(text, '@', authority);
     const char *colon = at ? memchr(text, ':', (size_t)(at - text)) : NULL;
     size_t from = colon ? (size_t)(colon + 1 - text) : 0;
@@ -275,14 +280,14 @@ static void hide_credentials(char *text)
 void dlock_redis_hide(char *text)
 {
     static const char query[] = "sentinel_password=";
-    for (char *at = text; (at = strstr(at, "://"));) {
-        at += strlen("://");
-        hide_credentials(at);
-    }
     for (char *at = text; (at = strstr(at, query));) {
         at += strlen(query);
         for (; *at && *at != '&'; at++)
             *at = '*';
+    }
+    for (char *at = text; (at = strstr(at, "://"));) {
+        at += strlen("://");
+        hide_credentials(at);
     }
 }
 

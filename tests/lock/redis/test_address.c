@@ -176,6 +176,29 @@ static void tls_is_said_or_refused(void **state)
     }
 }
 
+static void passwords_are_hidden_in_a_text(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *hidden;
+    } cases[] = {
+        {"redis://h:6379/0", "redis://h:6379/0"},
+        {"at redis://u:pw@h:6379/0, or so", "at redis://u:**@h:6379/0, or so"},
+        {"redis://:p/w@h:6379", "redis://:***@h:6379"},
+        {"redis://u:p@w/x@h/0 me@home", "redis://u:*****@h/0 me@home"},
+        {"unix:///tmp/a@b", "unix:///tmp/a@b"},
+        {"redis://a:1,redis://:pw@b:2", "redis://a:1,redis://:**@b:2"},
+        {"redis+sentinel://:pw@h/m?sentinel_password=x@y", "redis+sentinel://:**@h/m?"
+                                                           "sentinel_password=***"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[128];
+        snprintf(text, sizeof(text), "%s", cases[i].text);
+        dlock_redis_hide(text);
+        assert_string_equal(text, cases[i].hidden);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +206,7 @@ int main(void)
         cmocka_unit_test(others_are_refused_without_showing_them),
         cmocka_unit_test(what_is_too_long_is_refused),
         cmocka_unit_test(tls_is_said_or_refused),
+        cmocka_unit_test(passwords_are_hidden_in_a_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
