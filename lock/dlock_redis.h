@@ -337,7 +337,7 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_dial(dlock_redis *red
                                                                 dlock_time deadline,
                                                                 dlock_redis_conn **ret);
 
-/* The same, to the server with this number. */
+/* The same, to the server with this number; NOT_SENT if no server can have it: -1 for one. */
 DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_dial_server(dlock_redis *redis,
                                                                        int server,
                                                                        dlock_time deadline,

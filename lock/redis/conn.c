@@ -249,12 +249,31 @@ static bool take_reply(dlock_redis_conn *conn, redisReply **ret)
     return true;
 }
 
-/* "ERR unknown command 'AUTH', with args beginning with: 'PASSWORD'" must not be repeated. */
+static size_t secret_at(const char *text, const char *secret)
+{
+    size_t len = strlen(secret);
+    return strncmp(text, secret, len) == 0 ? len : 0;
+}
+
+/* "ERR unknown command 'AUTH', with args beginning with: 'PASSWORD'" must not be repeated, nor a
+ * password wherever else the answer has it. */
 static void note_answer(dlock_redis *redis, const char *text)
 {
-    const char *words = strstr(text, ", with args");
-    int len = words ? (int)(words - text) : (int)strlen(text);
-    dlock_redis_note(redis, "Redis answered: %.*s", len, text);
+    char shown[ERROR_LEN];
+    size_t len = 0;
+    const address *url = dlock_topology_url(redis->topology);
+    const char *end = strstr(text, ", with args");
+    while (*text && text != end && len < sizeof(shown) - 4) {
+        size_t secret = secret_at(text, url->password);
+        if (secret == 0)
+            secret = secret_at(text, url->sentinel_password);
+        if (secret == 0)
+            shown[len++] = *text++;
+        else
+            len += (size_t)snprintf(shown + len, 4, "***");
+        text += secret;
+    }
+    dlock_redis_note(redis, "Redis answered: %.*s", (int)len, shown);
 }
 
 static bool is_among(const char *word, const char *const *words)

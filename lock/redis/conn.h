@@ -47,6 +47,7 @@ struct dlock_redis {
 
     pthread_mutex_t lock; /* guards everything below */
     char error[ERROR_LEN];
+    dlock_time sweep_at; /* when idle connections to servers that were left are closed next */
     server_link links[DLOCK_SERVERS_MAX]; /* by the server's number */
 };
 

@@ -158,6 +158,10 @@ dlock_redis_outcome dlock_redis_dial_server(dlock_redis *redis, int server, dloc
 {
     *ret = NULL;
     dlock_redis_hear(NULL);
+    if (server < 0 || server >= DLOCK_SERVERS_MAX) {
+        dlock_redis_note(redis, "there is no server %d", server);
+        return DLOCK_REDIS_NOT_SENT;
+    }
     if (held_back(redis, server)) {
         hear_again(redis);
         return DLOCK_REDIS_NOT_SENT;

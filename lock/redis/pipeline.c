@@ -14,6 +14,8 @@
 
 #include "redis/conn.h"
 
+#define IDLE_MS 10000 /* until a lane without work leaves a server that serves no keys */
+
 enum { BATCH_MAX = 512, HOPS_MAX = 8 };
 
 typedef enum vote { NO_ANSWER, YES, NO } vote;
@@ -207,13 +209,25 @@ static void take_batch(lane *l)
         l->queue[i] = l->queue[i + l->batch_len];
 }
 
+/* Nobody asks any more: the server may never serve again. */
+static void leave(lane *l)
+{
+    if (dlock_topology_serves(l->pipeline->redis->topology, l->server))
+        return;
+    dlock_redis_hang_up(l->conn);
+    l->conn = NULL;
+}
+
 static void *run(void *arg)
 {
     lane *l = arg;
     pthread_mutex_lock(&l->lock);
     while (!l->stop) {
         if (l->len == 0) {
-            dlock_cond_wait(&l->changed, &l->lock, dlock_in_ms(60000));
+            dlock_time until = dlock_in_ms(IDLE_MS);
+            dlock_cond_wait(&l->changed, &l->lock, until);
+            if (l->len == 0 && dlock_passed(until))
+                leave(l);
             continue;
         }
         take_batch(l);

@@ -5,6 +5,9 @@
  * one returned is lent first, so that the pool stays warm and small. Before lending, an idle
  * connection is looked at: a server that restarted has closed it, and a command written into it
  * would end as "unknown" without need.
+ *
+ * A server of a cluster that serves no keys any more is borrowed from by nobody. So whoever borrows
+ * closes its idle connections too, once a second.
  */
 #include "redis/pool.h"
 
@@ -15,6 +18,7 @@
 #include "redis/conn.h"
 
 #define CONNECT_DEFAULT_MS 1000
+#define SWEEP_MS           1000
 
 /* ---- their life ------------------------------------------------------------------------------ */
 
@@ -69,6 +73,53 @@ dlock_redis *dlock_pool_aside(const topology *t, const address_host *at, const c
     return redis;
 }
 
+/* ---- closing what is idle ---------------------------------------------------------------------
+ */
+
+static void give_place_back(dlock_redis *redis, int server)
+{
+    pthread_mutex_lock(&redis->lock);
+    redis->links[server].open--;
+    pthread_cond_signal(&redis->links[server].freed);
+    pthread_mutex_unlock(&redis->lock);
+}
+
+static dlock_redis_conn *take_idle(dlock_redis *redis, int server)
+{
+    pthread_mutex_lock(&redis->lock);
+    dlock_redis_conn *all = redis->links[server].idle;
+    redis->links[server].idle = NULL;
+    pthread_mutex_unlock(&redis->lock);
+    return all;
+}
+
+static void close_idle(dlock_redis *redis, int server)
+{
+    dlock_redis_conn *next, *conn = take_idle(redis, server);
+    for (; conn; conn = next) {
+        next = conn->next;
+        dlock_redis_hang_up(conn);
+        give_place_back(redis, server);
+    }
+}
+
+/* One that only answers ASK as yet may lose some with it, which are made anew. */
+static void sweep(dlock_redis *redis)
+{
+    const finder *how = dlock_topology_finder(redis->topology);
+    if (!how || !how->cluster)
+        return;
+    pthread_mutex_lock(&redis->lock);
+    bool due = dlock_passed(redis->sweep_at);
+    if (due)
+        redis->sweep_at = dlock_in_ms(SWEEP_MS);
+    pthread_mutex_unlock(&redis->lock);
+    int servers = due ? dlock_redis_servers(redis) : 0;
+    for (int i = 0; i < servers; i++)
+        if (!dlock_topology_serves(redis->topology, i))
+            close_idle(redis, i);
+}
+
 /* ---- lending --------------------------------------------------------------------------------- */
 
 /* An idle connection has nothing to say. One that is readable has been closed. */
@@ -98,18 +149,11 @@ static bool claim_place(dlock_redis *redis, server_link *link, dlock_time deadli
     }
 }
 
-static void give_place_back(dlock_redis *redis, int server)
-{
-    pthread_mutex_lock(&redis->lock);
-    redis->links[server].open--;
-    pthread_cond_signal(&redis->links[server].freed);
-    pthread_mutex_unlock(&redis->lock);
-}
-
 dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, int server, dlock_time deadline,
                                       dlock_redis_conn **ret)
 {
     *ret = NULL;
+    sweep(redis);
     if (server == NO_SERVER)
         return DLOCK_REDIS_NOT_SENT;
     for (;;) {
@@ -151,16 +195,12 @@ void dlock_pool_return(dlock_redis *redis, dlock_redis_conn *conn)
     pthread_mutex_unlock(&redis->lock);
 }
 
-static void judge_idle(dlock_redis *redis, server_link *link)
+static void judge_idle(dlock_redis *redis, int server)
 {
-    pthread_mutex_lock(&redis->lock);
-    dlock_redis_conn *conn = link->idle;
-    link->idle = NULL;
-    pthread_mutex_unlock(&redis->lock);
-    while (conn) {
-        dlock_redis_conn *next = conn->next;
+    dlock_redis_conn *next, *conn = take_idle(redis, server);
+    for (; conn; conn = next) {
+        next = conn->next;
         dlock_pool_return(redis, conn);
-        conn = next;
     }
 }
 
@@ -170,5 +210,5 @@ void dlock_redis_readmit(dlock_redis *redis)
     atomic_fetch_add(&redis->round, 1);
     int servers = dlock_redis_servers(redis);
     for (int i = 0; i < servers; i++)
-        judge_idle(redis, &redis->links[i]);
+        judge_idle(redis, i);
 }
