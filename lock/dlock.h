@@ -89,7 +89,9 @@
  *   keys of a guarded call, all by the hash tag of the lock's name. Waiters listen at the lock's
  *   server, and move along with its slot and to its successor. While the slot moves key by key, the
  *   lock can be neither taken nor given back, and a lease may end that could not be renewed.
- *   A failover keeps a lock only if the replica had heard of it; see wait_replicas.
+ *   A failover keeps a lock only if the replica had heard of it; see wait_replicas. Renewals are
+ * not waited for: a replica that was cut off after the grant, and is promoted then, may let the
+ * lock end while its hold still counts as valid, until the next renewal is refused.
  */
 #ifndef DLOCK_H
 #define DLOCK_H
@@ -189,7 +191,8 @@ typedef struct dlock_options {
     int cohort_max;        /* > 0: one waiter in Redis for all threads of this client; a grant is
                               passed on inside the process up to so many times in a row ... */
     int64_t cohort_ms;     /* ... and so long, while others wait in Redis; 0 = 10 */
-    int wait_replicas;     /* > 0: a grant counts only after so many replicas have it (WAIT) */
+    int wait_replicas;     /* > 0: a grant (not a renewal) counts only after so many replicas
+                              have it (WAIT) */
     const char *companion; /* base of the companion keys' names; NULL: see "Layout" */
     void (*lost)(void *arg, dlock_hold *hold); /* once, when a hold is lost. See "Threads" */
     void *lost_arg;
