@@ -190,8 +190,9 @@ DLOCK_API DLOCK_MUST_CHECK int dlock_redis_open(const dlock_redis_options *optio
                                                 dlock_redis **ret, char *err, size_t err_len);
 
 /* A URL may lead to several servers. Each that was met has a number: 0 is the only one, or, behind
- * Sentinel, the master, whichever machine that is; in a cluster each server has its own, for good.
- * How many have been met so far: */
+ * Sentinel, the master, whichever machine that is; in a cluster each server has its own. After 64
+ * the next server gets the number of one that has served no keys for 10 s at least, as if that had
+ * been replaced: `admit` hears of another run. How many numbers have been given so far: */
 enum { DLOCK_SERVERS_MAX = 64 };
 DLOCK_API int dlock_redis_servers(dlock_redis *redis);
 

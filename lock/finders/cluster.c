@@ -9,6 +9,11 @@
  * or it has not heard of the latest epoch, which rises with every failover and every slot that has
  * moved. The map of such a node counts only where nobody has a better one.
  *
+ * A node of another cluster may have got the address of one of ours. Its map has none of the nodes
+ * (by their ids) that the map in force has, and is not taken, unless no node of ours has answered
+ * for 30 s: the cluster has been made anew then. A map that is the first one, and a redirection,
+ * are believed.
+ *
  * Sources: "Redis cluster specification", the documentation of CLUSTER SLOTS and CLUSTER INFO.
  */
 #include "finders/cluster.h"
@@ -26,15 +31,17 @@
 #define PACE_MS     20   /* between two looks at the least, however many doubts there are */
 #define TRYAGAIN_MS 20
 
-enum { NODES_MAX = 2 * DLOCK_SERVERS_MAX };
+#define LOST_MS     30000 /* without an answer of a node of the cluster, until another is taken */
+
+enum { NODES_MAX = 2 * DLOCK_SERVERS_MAX, ID_LEN = 48, UNNUMBERED = -2 };
 
 typedef struct map {
-    address_host told; /* by whom; port 0: there is no map */
-    bool well;         /* the state of that node is "ok" */
-    bool whole;        /* every slot is some server's */
-    long long epoch;   /* the latest that the node has heard of */
-    int16_t slots[SLOTS];
-    address_host nodes[NODES_MAX]; /* that it names, replicas too */
+    address_host told;             /* by whom; port 0: there is no map */
+    bool well;                     /* the state of that node is "ok" */
+    long long epoch;               /* the latest that the node has heard of */
+    int16_t slots[SLOTS];          /* places in nodes; NO_SERVER = nobody's */
+    address_host nodes[NODES_MAX]; /* that it names: the primaries, then replicas */
+    char ids[NODES_MAX][ID_LEN];   /* of the nodes; "" = not told */
     int nodes_len;
 } map;
 
@@ -45,6 +52,7 @@ typedef struct cluster {
     dlock_redis_conn *conn; /* ... the connection to it, NULL unless it answered, ... */
     address_host asked_at;  /* ... and where it is */
     dlock_time next;        /* no look before this */
+    dlock_time lost;        /* from then on any cluster's map is taken */
 } cluster;
 
 /* ---- what a node says ------------------------------------------------------------------------ */
@@ -54,64 +62,65 @@ static bool same_place(const address_host *a, const address_host *b)
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
-static void note_node(map *m, const address_host *at)
+/* Its place among the nodes; NO_SERVER: they are too many. */
+static int note_node(map *m, const address_host *at, const redisReply *id)
 {
     for (int i = 0; i < m->nodes_len; i++)
         if (same_place(&m->nodes[i], at))
-            return;
-    if (m->nodes_len < NODES_MAX)
-        m->nodes[m->nodes_len++] = *at;
+            return i;
+    if (m->nodes_len == NODES_MAX)
+        return NO_SERVER;
+    bool told = id && id->type == REDIS_REPLY_STRING;
+    snprintf(m->ids[m->nodes_len], ID_LEN, "%s", told ? id->str : "");
+    m->nodes[m->nodes_len] = *at;
+    return m->nodes_len++;
 }
 
-/* {host, port, ...}. A node without a host is where the one is that was asked; "?" has a name that
- * is not known there. */
-static bool read_node(const redisReply *node, const address_host *asked, address_host *ret)
+/* {host, port, id, ...}: its place among the nodes, or NO_SERVER. A node without a host is where
+ * the one is that was asked; "?" has a name that is not known there. */
+static int read_node(const redisReply *node, map *m)
 {
+    address_host at;
     if (node->type != REDIS_REPLY_ARRAY || node->elements < 2 ||
         node->element[1]->type != REDIS_REPLY_INTEGER)
-        return false;
+        return NO_SERVER;
     const redisReply *host = node->element[0];
     long long port = node->element[1]->integer;
     bool named = host->type == REDIS_REPLY_STRING && host->len > 0;
-    const char *name = named ? host->str : asked->host;
-    if (strcmp(name, "?") == 0 || strlen(name) >= sizeof(ret->host) || port < 1 || port > 65535)
-        return false;
-    snprintf(ret->host, sizeof(ret->host), "%s", name);
-    ret->port = (int)port;
-    return true;
+    const char *name = named ? host->str : m->told.host;
+    if (strcmp(name, "?") == 0 || strlen(name) >= sizeof(at.host) || port < 1 || port > 65535)
+        return NO_SERVER;
+    snprintf(at.host, sizeof(at.host), "%s", name);
+    at.port = (int)port;
+    return note_node(m, &at, node->elements > 2 ? node->element[2] : NULL);
 }
 
 /* {first slot, last slot, primary, replicas...} */
-static void read_range(topology *t, const redisReply *range, map *ret)
+static bool is_range(const redisReply *range)
 {
-    address_host at;
-    if (range->type != REDIS_REPLY_ARRAY || range->elements < 3 ||
-        range->element[0]->type != REDIS_REPLY_INTEGER ||
-        range->element[1]->type != REDIS_REPLY_INTEGER)
-        return;
-    long long first = range->element[0]->integer, last = range->element[1]->integer;
-    if (first < 0 || last >= SLOTS)
-        return;
-    for (size_t i = 2; i < range->elements; i++)
-        if (read_node(range->element[i], &ret->told, &at))
-            note_node(ret, &at);
-    if (!read_node(range->element[2], &ret->told, &at))
-        return;
-    int number = dlock_topology_number(t, at.host, at.port);
-    for (long long slot = first; slot <= last; slot++)
-        ret->slots[slot] = (int16_t)number;
+    return range->type == REDIS_REPLY_ARRAY && range->elements >= 3 &&
+           range->element[0]->type == REDIS_REPLY_INTEGER &&
+           range->element[1]->type == REDIS_REPLY_INTEGER && range->element[0]->integer >= 0 &&
+           range->element[1]->integer < SLOTS;
 }
 
-static void read_slots(topology *t, const redisReply *ranges, map *ret)
+static void read_slots(const redisReply *ranges, map *ret)
 {
     ret->nodes_len = 0;
     for (int i = 0; i < SLOTS; i++)
         ret->slots[i] = NO_SERVER;
+    for (size_t i = 0; i < ranges->elements; i++) {
+        const redisReply *range = ranges->element[i];
+        if (!is_range(range))
+            continue;
+        int primary = read_node(range->element[2], ret);
+        for (long long slot = range->element[0]->integer; slot <= range->element[1]->integer;
+             slot++)
+            ret->slots[slot] = (int16_t)primary;
+    }
     for (size_t i = 0; i < ranges->elements; i++)
-        read_range(t, ranges->element[i], ret);
-    ret->whole = true;
-    for (int i = 0; i < SLOTS; i++)
-        ret->whole = ret->whole && ret->slots[i] != NO_SERVER;
+        for (size_t k = 3; is_range(ranges->element[i]) && k < ranges->element[i]->elements; k++)
+            read_node(ranges->element[i]->element[k], ret);
 }
 
 static void read_info(const char *info, map *ret)
@@ -151,7 +160,7 @@ static void queue_question(cluster *c, const char *what)
 }
 
 /* Asks the node that is connected. */
-static bool ask(topology *t, cluster *c, dlock_time deadline, map *ret)
+static bool ask(cluster *c, dlock_time deadline, map *ret)
 {
     redisReply *info = NULL, *slots = NULL;
     queue_question(c, "INFO");
@@ -163,7 +172,7 @@ static bool ask(topology *t, cluster *c, dlock_time deadline, map *ret)
     if (answered) {
         ret->told = c->asked_at;
         read_info(info->str, ret);
-        read_slots(t, slots, ret);
+        read_slots(slots, ret);
     }
     if (info)
         freeReplyObject(info);
@@ -179,7 +188,7 @@ static bool ask_at(topology *t, cluster *c, const address_host *at, map *ret)
     bool same = c->conn && same_place(at, &c->asked_at);
     if (!same)
         let_go(c);
-    if ((same || connect_to(t, c, at, deadline)) && ask(t, c, deadline, ret))
+    if ((same || connect_to(t, c, at, deadline)) && ask(c, deadline, ret))
         return true;
     if (c->asked)
         dlock_redis_last_error(c->asked, why, sizeof(why));
@@ -193,6 +202,20 @@ static bool ask_at(topology *t, cluster *c, const address_host *at, map *ret)
 static bool is_better(const map *a, const map *b)
 {
     return b->told.port == 0 || a->well > b->well || (a->well == b->well && a->epoch > b->epoch);
+}
+
+/* Whether no node of the map in force is in this one: it is of another cluster, which has got an
+ * address of ours. */
+static bool is_strange(const cluster *c, const map *told)
+{
+    bool any = false;
+    for (int i = 0; i < c->known.nodes_len; i++) {
+        any = any || c->known.ids[i][0];
+        for (int k = 0; k < told->nodes_len && c->known.ids[i][0]; k++)
+            if (strcmp(c->known.ids[i], told->ids[k]) == 0)
+                return false;
+    }
+    return any;
 }
 
 /* The one that answered last first, so that the map does not change with who is asked. */
@@ -218,11 +241,37 @@ static void ask_all(topology *t, cluster *c, map *ret)
     for (int i = 0; i < len && !dlock_topology_stopped(t); i++) {
         if (!ask_at(t, c, &nodes[i], &told))
             continue;
+        if (is_strange(c, &told) && !dlock_passed(c->lost)) {
+            dlock_topology_complain(t, "a node of another cluster answers");
+            continue;
+        }
         if (is_better(&told, ret))
             *ret = told;
         if (told.well && told.epoch >= c->known.epoch)
             return;
     }
+}
+
+/* Only now do its servers get numbers. Whether each slot is some server's. */
+static bool adopt(topology *t, cluster *c, const map *m)
+{
+    int numbers[NODES_MAX];
+    int16_t slots[SLOTS];
+    bool whole = true;
+    for (int i = 0; i < NODES_MAX; i++)
+        numbers[i] = UNNUMBERED;
+    c->known = *m;
+    c->lost = dlock_in_ms(LOST_MS);
+    dlock_topology_complain(t, "");
+    for (int i = 0; i < SLOTS; i++) {
+        int node = m->slots[i];
+        if (node != NO_SERVER && numbers[node] == UNNUMBERED)
+            numbers[node] = dlock_topology_number(t, m->nodes[node].host, m->nodes[node].port);
+        slots[i] = (int16_t)(node != NO_SERVER ? numbers[node] : NO_SERVER);
+        whole = whole && slots[i] != NO_SERVER;
+    }
+    dlock_topology_set_slots(t, slots);
+    return whole;
 }
 
 static int64_t look(topology *t, void *state)
@@ -231,14 +280,9 @@ static int64_t look(topology *t, void *state)
     map best;
     dlock_sleep(c->next);
     ask_all(t, c, &best);
-    bool answered = best.told.port != 0;
-    if (answered) {
-        c->known = best;
-        dlock_topology_complain(t, "");
-        dlock_topology_set_slots(t, best.slots);
-    }
+    bool whole = best.told.port != 0 && adopt(t, c, &best);
     c->next = dlock_in_ms(PACE_MS);
-    return answered && best.whole ? PERIOD_MS : RETRY_MS;
+    return whole ? PERIOD_MS : RETRY_MS;
 }
 
 /* ---- its life -------------------------------------------------------------------------------- */

@@ -1,8 +1,9 @@
 /*
  * What is known of the servers, and the thread that keeps it up to date.
  *
- * Routing takes no lock: a slot's server and a server's generation are atomics. A server's number
- * is never given to another, so whoever holds one may go on using it.
+ * Routing takes no lock: a slot's server and a server's generation are atomics. Whoever holds a
+ * server's number may go on using it: it is given to another only when there are no more, and not
+ * before nothing has been heard of its server for a while. The generation tells the two apart.
  */
 #include "redis/topology.h"
 
@@ -13,8 +14,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define FORGET_MS 10000 /* until the number of a server that serves no keys may be another's */
+
 typedef struct server {
-    address_host at; /* port 0: not known at present */
+    address_host at;  /* port 0: not known at present */
+    dlock_time named; /* last, by a map or a redirection */
     atomic_uint generation;
     atomic_bool serves;
 } server;
@@ -238,26 +242,58 @@ void dlock_topology_complain(topology *t, const char *why)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Under the lock. */
-static int number_of(topology *t, const char *host, int port)
+/* The rest is under the lock. The number that has it, or NO_SERVER. */
+static int find_number(const topology *t, const char *host, int port)
 {
     int count = dlock_topology_servers(t);
     for (int i = 0; i < count; i++)
         if (t->servers[i].at.port == port && strcmp(t->servers[i].at.host, host) == 0)
             return i;
-    if (count == DLOCK_SERVERS_MAX || strlen(host) >= sizeof(t->servers[0].at.host))
-        return NO_SERVER;
-    snprintf(t->servers[count].at.host, sizeof(t->servers[count].at.host), "%s", host);
-    t->servers[count].at.port = port;
-    atomic_store(&t->count, count + 1);
-    return count;
+    return NO_SERVER;
+}
+
+/* A number that nobody has, or that of the server that was left longest ago, or NO_SERVER. */
+static int free_number(const topology *t)
+{
+    int count = dlock_topology_servers(t), found = NO_SERVER;
+    dlock_time before = {dlock_now().us - FORGET_MS * 1000};
+    if (count < DLOCK_SERVERS_MAX)
+        return count;
+    for (int i = 0; i < count; i++) {
+        if (atomic_load(&t->servers[i].serves) || t->servers[i].named.us > before.us)
+            continue;
+        before = t->servers[i].named;
+        found = i;
+    }
+    return found;
+}
+
+static void place(topology *t, int number, const char *host, int port)
+{
+    server *s = &t->servers[number];
+    snprintf(s->at.host, sizeof(s->at.host), "%s", host);
+    s->at.port = port;
+    atomic_fetch_add(&s->generation, 1);
+    if (number == dlock_topology_servers(t))
+        atomic_store(&t->count, number + 1);
 }
 
 int dlock_topology_number(topology *t, const char *host, int port)
 {
+    if (strlen(host) >= sizeof(t->servers[0].at.host))
+        return NO_SERVER;
     pthread_mutex_lock(&t->lock);
-    int number = number_of(t, host, port);
+    int number = find_number(t, host, port);
+    if (number == NO_SERVER) {
+        number = free_number(t);
+        if (number != NO_SERVER)
+            place(t, number, host, port);
+    }
+    if (number != NO_SERVER)
+        t->servers[number].named = dlock_now();
     pthread_mutex_unlock(&t->lock);
+    if (number == NO_SERVER)
+        dlock_topology_complain(t, "there are too many servers: a cluster may have 64 primaries");
     return number;
 }
 

@@ -2,7 +2,9 @@
  * The servers behind an address, and which of them a key is routed to.
  *
  * One server has number 0. Behind Sentinel 0 is the master, whichever machine that is now. In a
- * cluster each server that was met has a number, its own as long as the topology lives.
+ * cluster each server that was met has a number of its own. When there are no more, the next server
+ * gets that of one that serves no keys and was named longest ago, at least 10 s; its generation
+ * changes then.
  *
  *     dlock_redis, dlock_redis ... (each with connections of its own)
  *          `----------.
@@ -96,8 +98,8 @@ bool dlock_topology_stopped(const topology *t);
 /* Keeps the sentence for dlock_topology_complaint(); "": none. */
 void dlock_topology_complain(topology *t, const char *why);
 
-/* The number of the server at this address; given now if it is new. NO_SERVER: there are too many.
- */
+/* The number of the server at this address; given now if it is new. NO_SERVER: there are too many,
+ * which is complained of, or the host is too long. Only for a server that is to be asked. */
 int dlock_topology_number(topology *t, const char *host, int port);
 
 /* Server 0 is there from now on. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lock/finders/cluster.h"
+#include "tests/support/process.h"
 
 static void *start(topology *t)
 {
@@ -154,19 +155,47 @@ static void what_says_nothing_is_not_followed(void **state)
     assert_int_equal(dlock_topology_servers(*state), servers);
 }
 
-/* More servers than can have numbers: those that have one are found still. */
-static void there_is_an_end_to_new_servers(void **state)
+static bool is_followed(topology *t, int port, redirection *ret)
 {
     char error[64];
+    snprintf(error, sizeof(error), "ASK 1 10.1.0.1:%d", port);
+    return dlock_cluster.redirect(t, 0, error, ret);
+}
+
+static bool has_found_room(void *t)
+{
     redirection to;
+    return is_followed(t, 3000, &to);
+}
+
+/* More servers than can have numbers: those that have one are found still, and one that serves
+ * keeps it. The others are forgotten, for the benefit of a new one, after ten seconds. */
+static void the_number_of_a_server_that_was_left_is_given_again(void **state)
+{
+    topology *t = *state;
+    redirection to;
+    unsigned before[DLOCK_SERVERS_MAX];
+    char complaint[128];
     int followed = 0;
-    for (int i = 0; i < 2 * DLOCK_SERVERS_MAX; i++) {
-        snprintf(error, sizeof(error), "MOVED 1 10.1.0.1:%d", 1000 + i);
-        followed += dlock_cluster.redirect(*state, 0, error, &to);
-    }
+    for (int i = 0; i < 2 * DLOCK_SERVERS_MAX; i++)
+        followed += is_followed(t, 1000 + i, &to);
     assert_true(followed < DLOCK_SERVERS_MAX);
-    assert_int_equal(dlock_topology_servers(*state), DLOCK_SERVERS_MAX);
-    assert_true(dlock_cluster.redirect(*state, 0, "MOVED 1 10.1.0.1:1000", &to));
+    assert_int_equal(dlock_topology_servers(t), DLOCK_SERVERS_MAX);
+    dlock_topology_complaint(t, complaint, sizeof(complaint));
+    assert_non_null(strstr(complaint, "too many servers"));
+    assert_true(is_followed(t, 1000, &to));
+    int serving = to.server;
+    dlock_topology_set_slot(t, 5, serving);
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
+        before[i] = dlock_topology_generation(t, i);
+    assert_true(fx_wait_until(has_found_room, t, 60000));
+    assert_true(is_followed(t, 3000, &to));
+    assert_int_not_equal(to.server, serving);
+    assert_server_at(t, to.server, "10.1.0.1", 3000);
+    assert_server_at(t, serving, "10.1.0.1", 1000);
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
+        assert_int_equal(dlock_topology_generation(t, i) - before[i], i == to.server);
+    assert_int_equal(dlock_topology_servers(t), DLOCK_SERVERS_MAX);
 }
 
 int main(void)
@@ -176,7 +205,7 @@ int main(void)
         cmocka_unit_test(a_slot_that_moved_is_routed_there_and_one_that_is_moving_is_not),
         cmocka_unit_test(keys_on_their_way_are_asked_for_again_where_they_were),
         cmocka_unit_test(what_says_nothing_is_not_followed),
-        cmocka_unit_test(there_is_an_end_to_new_servers),
+        cmocka_unit_test(the_number_of_a_server_that_was_left_is_given_again),
     };
     return cmocka_run_group_tests_name("redirections", tests, setup, teardown);
 }
