@@ -56,7 +56,9 @@ static void resolve_earlier_try(const open_sale *sale, const purchase *request,
         purchase_answer_earlier(result, &entry.order, entry.segment, request);
     else if (status == LEDGER_DAMAGED)
         purchase_answer(result, BUY_DAMAGED);
-    else if (status == LEDGER_UNAVAILABLE || status == LEDGER_UNCONFIRMED)
+    else if (status == LEDGER_UNAVAILABLE || status == LEDGER_UNCONFIRMED ||
+             status ==
+                 LEDGER_NOT_YET) /* not made void: the sale is halted, or a failover undoes it */
         purchase_answer(result, BUY_UNKNOWN);
 }
 

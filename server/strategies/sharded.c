@@ -62,7 +62,7 @@ static void look_in_all(const open_sale *sale, const purchase *request, purchase
         ledger_find(sale->store, &sale->terms, request->request, how, request->deadline, &entry);
     if (status == LEDGER_FOUND)
         purchase_answer_earlier(result, &entry.order, entry.segment, request);
-    else if (status == LEDGER_UNCONFIRMED)
+    else if (status == LEDGER_UNCONFIRMED || (how == LEDGER_VOID && status == LEDGER_NOT_YET))
         purchase_answer(result, BUY_UNKNOWN);
     else if (status == LEDGER_DAMAGED || status == LEDGER_UNAVAILABLE)
         purchase_answer(result, status == LEDGER_DAMAGED ? BUY_DAMAGED : BUY_UNAVAILABLE);
