@@ -135,7 +135,8 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
 /* ---- a sale ---------------------------------------------------------------------------------- */
 
 /* SALE_OK also when the segment has this sale, or a later one, already; SALE_NONE: another start
- * came in between. */
+ * came in between. What is there of a replicated sale is written once more, for who wrote it may
+ * have waited for the replicas in vain. */
 static sale_status try_segment(fs_store *store, const sale_terms *terms, int k, dlock_time deadline)
 {
     sale_current follows;
@@ -144,7 +145,8 @@ static sale_status try_segment(fs_store *store, const sale_terms *terms, int k, 
     sale_status found = terms_in_force(store, terms->item, k, deadline, &follows);
     if (found == SALE_UNAVAILABLE || found == SALE_DAMAGED)
         return found;
-    if (strcmp(follows.id, terms->id) >= 0)
+    int later = strcmp(follows.id, terms->id);
+    if (later > 0 || (later == 0 && terms->durability != DURABILITY_REPLICATED))
         return SALE_OK;
     switch (start_tag(store, terms, k, &follows, units, deadline, in_force)) {
     case START_OK:
@@ -174,17 +176,23 @@ static int most_segments(const sale_terms *terms)
     return terms->segments > terms->previous_segments ? terms->segments : terms->previous_segments;
 }
 
+/* In a replicated sale its terms are on the replicas, too, before anything is sold. */
 static sale_status note_started(fs_store *store, const sale_terms *terms, dlock_time deadline)
 {
     sale_keys keys;
+    dlock_args args;
     redisReply *reply = NULL;
     keys_name(&keys, terms->item, SEGMENT_NONE, terms->id);
+    int replicas = replicas_needed(store, terms, &keys);
+    dlock_args_init(&args);
+    dlock_args_text(&args, keys.cfg);
     dlock_redis_outcome outcome =
-        store_script(store, deadline, &started, keys.cfg, WORDS(NULL), &reply);
+        dlock_redis_eval_wait(store->redis, &started, 1, &args, replicas, deadline, &reply);
     sale_status status = outcome != DLOCK_REDIS_OK ? SALE_UNAVAILABLE
                          : reply->integer == 1     ? SALE_OK
                                                    : SALE_DAMAGED;
     freeReplyObject(reply);
+    dlock_args_free(&args);
     return status;
 }
 

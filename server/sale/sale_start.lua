@@ -8,7 +8,8 @@
 --       4 seconds until leftovers expire  5 not_after in us of Redis's clock
 --       6 "1": the admin knows that something was lost before this sale
 --       then fields and values of cfg
--- Reply what stands there then: the new sale, or another that came first; nothing was done then. Or
+-- Reply what stands there then: the new sale, or another that came first; nothing was done then. The
+-- new sale that was there before is written once more: WAIT counts from the connection's own last write. Or
 -- "lost": nothing was done, for there was a sale, and Redis has forgotten that it is the current one.
 -- "late": nothing was done, for the starter does not wait any more. "damaged": nor here, for what
 -- should be the current sale is no text or an empty one, or something of the new sale is there already.
@@ -21,6 +22,7 @@ if type(current) == 'table' then
 end
 if current == '' then return 'damaged' end
 current = current or ''
+if current == ARGV[1] then redis.call('SET', KEYS[1], current) end
 if current ~= ARGV[2] or current >= ARGV[1] then return current end
 local latest = redis.call('GET', KEYS[8])
 if current == '' and latest and (ARGV[6] ~= '1' or latest >= ARGV[1]) then return 'lost' end

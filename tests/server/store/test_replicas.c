@@ -250,6 +250,22 @@ static void what_a_stopped_replica_lacks_is_unknown_until_it_has_it(void **state
     }
 }
 
+/* Whoever is asked takes up what the one before has left behind. */
+static void a_sharded_sale_is_in_force_when_the_replica_has_all_of_it(void **state)
+{
+    (void)state;
+    fx_redis_signal(replicas[0], SIGSTOP);
+    fx_refused(fx.server[0], 504, "unknown",
+               "POST /sales {'item':'W1','stock':4,'strategy':'sharded','segments':2,"
+               "'durability':'replicated'}");
+    for (int i = 0; i < 4; i++)
+        fx_refused(fx.server[i % 2], 503, NULL, "GET /stock?item=W1");
+    assert_int_equal(fx_redis_number(fx.redis, "EXISTS fs:{W1#0}:sale"), 1);
+    fx_redis_signal(replicas[0], SIGCONT);
+    await("GET /stock?item=W1", 200, "\"remaining\":4,");
+    await("POST /buy?item=W1&user=u", 201, "");
+}
+
 /* The second replica has the order, but it is the first that may win the election. */
 static void one_of_two_is_not_enough_while_both_are_online(void **state)
 {
@@ -436,6 +452,7 @@ int main(void)
         STAGE(every_strategy_tells_what_the_replica_has, one_replica),
         STAGE(a_batch_waits_once, one_replica),
         STAGE(what_a_stopped_replica_lacks_is_unknown_until_it_has_it, one_replica),
+        STAGE(a_sharded_sale_is_in_force_when_the_replica_has_all_of_it, one_replica),
         STAGE(one_of_two_is_not_enough_while_both_are_online, two_replicas),
         STAGE(without_its_replicas_nothing_is_sold, one_replica),
         STAGE(the_right_to_wait_is_missed_only_by_replicated_sales, one_replica),
