@@ -10,13 +10,16 @@
 #include "server/sale/admission.lua.h"
 
 /* Every process looks four times a second, and knocks at a server that was away at least twice a
- * second: in a second each that can reach it has seen the new run. */
-#define OBJECT_MS      1000
-#define OBJECT_MOST_MS 30000
+ * second: in a second each that can reach it has seen the new run. In a cluster one that has
+ * nothing to ask hears that another has taken over only when it asks for the slots, once a second.
+ */
+#define OBJECT_MS         1000
+#define OBJECT_CLUSTER_MS 2000
+#define OBJECT_MOST_MS    30000
 
-#define OBJECTION_MS   2500 /* for so long an objection stands that is not repeated */
-#define REPEAT_MS      500
-#define ASK_MS         1000 /* for one answer */
+#define OBJECTION_MS      2500 /* for so long an objection stands that is not repeated */
+#define REPEAT_MS         500
+#define ASK_MS            1000 /* for one answer */
 
 /* Objecting makes a sale safe, so it is not refused for want of memory. */
 static dlock_script say_script = DLOCK_SCRIPT("admission", "#!lua flags=allow-oom\n" ADMISSION_LUA);
@@ -164,8 +167,9 @@ static bool is_agreed(const admission *a, fs_store *store, const char *admit)
         return false;
     if (heard.objections > 0)
         waits(a, "other instances compare", NULL);
+    int64_t object_ms = dlock_redis_is_cluster(store->redis) ? OBJECT_CLUSTER_MS : OBJECT_MS;
     return heard.objections == 0 &&
-           (heard.admitted || dlock_now().us - a->since.us >= OBJECT_MS * 1000);
+           (heard.admitted || dlock_now().us - a->since.us >= object_ms * 1000);
 }
 
 bool admission_look(admission *a, fs_store *store, fs_node *node, sale_table *sales)

@@ -7,10 +7,10 @@
  *
  *   1. this process has compared its sales with it, those that have keys there, and halted those
  * that are behind. While it does so it objects, in a key of that run's that all processes read;
- *   2. OBJECT_MS have passed since, so that each of the others could begin to object: one may have
- *      seen orders that this one has not. Or one of them has admitted this run already, where there
- *      is one server: in a cluster a server may be left and taken up again in the same run, and
- *      know less than the one in between;
+ *   2. OBJECT_MS have passed since, in a cluster OBJECT_CLUSTER_MS, so that each of the others
+ * could begin to object: one may have seen orders that this one has not. Or one of them has
+ * admitted this run already, where there is one server: in a cluster a server may be left and taken
+ * up again in the same run, and know less than the one in between;
  *   3. this process has compared once more, found the same run, and nobody objects.
  *
  * A process that has just been started has nothing to compare, and waits like the others.
