@@ -17,7 +17,7 @@
  *
  * Whoever tells of an order acknowledges it. In a replicated sale (replicas.h) an order that was
  * found, or a marker, is therefore written once more as it is, and waited for until the replicas
- * have it; otherwise it is LEDGER_UNCONFIRMED, or LEDGER_NOT_YET.
+ * have it; otherwise it is LEDGER_UNCONFIRMED, or LEDGER_NOT_YET. Pages are not.
  */
 #ifndef FLASHSALE_LEDGER_H
 #define FLASHSALE_LEDGER_H
@@ -87,6 +87,7 @@ ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const
 typedef void ledger_each(void *arg, int segment, const char *request, const fs_order *order);
 
 /* Up to LEDGER_PAGE orders of a segment from the `first` on (counted from 0), and their number.
+ * They are what stands there now, and are not confirmed: a failover may still undo some.
  * LEDGER_FOUND, _DAMAGED, _UNAVAILABLE. */
 ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
                                ledger_each *each, void *arg, int *ret);
