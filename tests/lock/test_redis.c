@@ -149,7 +149,6 @@ static void an_idle_connection_that_died_is_not_used(void **state)
 
 static void a_stopped_server_is_unknown_and_in_time(void **state)
 {
-    fx_only_single("it stops Redis");
     rig *r = *state;
     assert_int_equal(run_echo(r->redis, 2000), DLOCK_REDIS_OK);
     fx_redis_signal(r->server, SIGSTOP);

@@ -220,7 +220,6 @@ static int silence_redis(void *arg, dlock_hold *hold)
 static void a_release_without_an_answer_does_not_undo_what_was_done(void **state)
 {
     (void)state;
-    fx_only_single("it stops Redis");
     int value = 0;
     assert_int_equal(
         dlock_with(client, "stock:{item}", names, NULL, NULL, silence_redis, NULL, &value),

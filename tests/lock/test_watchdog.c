@@ -32,7 +32,6 @@ static uint64_t renewals(rig *r)
  * The stop makes three renewals due at once. */
 static void replies_reach_the_right_lock(void **state)
 {
-    fx_only_single("it stops Redis");
     rig *r = *state;
     dlock_options early = {.lease_ms = 5000, .renew_ms = 50};
     dlock_options later = {.lease_ms = 5000, .renew_ms = 150};
@@ -66,7 +65,6 @@ static void replies_reach_the_right_lock(void **state)
 /* The question that Redis does not answer must not outlast the lease it was to renew. */
 static void a_loss_is_told_on_time_though_redis_is_silent(void **state)
 {
-    fx_only_single("it stops Redis");
     rig *r = *state;
     dlock_client *patient = rig_client(&(dlock_client_options){.redis = r->redis, .io_ms = 60000});
     dlock_lock *lock =
@@ -85,7 +83,6 @@ static void a_loss_is_told_on_time_though_redis_is_silent(void **state)
  * late: somebody may have been told already that the hold is over. */
 static void what_is_over_stays_over(void **state)
 {
-    fx_only_single("it stops Redis");
     rig *r = *state;
     dlock_lock *lock =
         rig_lock(r->client, "over", (dlock_options){.lease_ms = 3000, .renew_ms = 2900});

@@ -75,7 +75,7 @@ struct fx_topology *fx_redis_topology(const fx_redis *redis);
 void fx_redis_kill(fx_redis *redis);    /* * SIGKILL; the addresses stay reserved */
 void fx_redis_restart(fx_redis *redis); /* * kills it if it runs; the same addresses, arguments and
                                            directory: its data is what was persisted */
-void fx_redis_signal(fx_redis *redis, int signo); /* * SIGSTOP, SIGCONT */
+void fx_redis_signal(fx_redis *redis, int signo); /* SIGSTOP, SIGCONT; to all but sentinels */
 
 const char *fx_redis_url(const fx_redis *redis);     /* "unix:///.../redis.sock"; the topology's */
 const char *fx_redis_tcp_url(const fx_redis *redis); /* * "redis://127.0.0.1:PORT" */

@@ -66,8 +66,8 @@ int fx_topology_next_primary(fx_topology *t, const char *key, int old, int deadl
  * that runs is up to date, every sentinel that runs knows the same primary. */
 void fx_topology_settle(fx_topology *t, int deadline_ms);
 
-/* A connection to a member (owned by the topology), with a limit of 20 s for each command; made when
- * there is none, NULL when it can not be asked. Ask for it again rather than keep it. */
+/* A connection to a member (owned by the topology), with a limit of 20 s for each command; made
+ * when there is none, NULL when it can not be asked. Ask for it again rather than keep it. */
 redisContext *fx_topology_ctx(fx_topology *t, int member);
 
 /* Sends one member a command, written as for redisCommand(): its answer, errors included; NULL

@@ -107,7 +107,6 @@ static const struct {
 
 static void nobody_runs_beside_the_next_holder(void **state)
 {
-    fx_only_single("it stops Redis");
     char words[256], line[64];
     int i = *(int *)*state;
     /* The supervisor has a tenth of the lease to end them: a second, of the default. */

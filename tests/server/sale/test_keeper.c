@@ -384,7 +384,6 @@ static void a_wrong_password_is_said(void **state)
 static void silence_is_said_soon(void **state)
 {
     (void)state;
-    fx_only_single("it stops Redis");
     fx_redis_signal(fx.redis, SIGSTOP);
     await(fx.server[0], "GET /readyz", 503, "\"redis\":\"no_answer\"");
     has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=silent&user=u1"),

@@ -195,8 +195,11 @@ void fx_redis_stop(fx_redis *r)
 
 void fx_redis_signal(fx_redis *r, int signo)
 {
-    need_single(r, __func__);
-    fx_process_signal(r->process, signo);
+    for (int i = 0; r->topology && i < fx_topology_size(r->topology); i++)
+        if (!fx_topology_is_sentinel(r->topology, i))
+            fx_topology_signal(r->topology, i, signo);
+    if (!r->topology)
+        fx_process_signal(r->process, signo);
 }
 
 const char *fx_redis_url(const fx_redis *r)
