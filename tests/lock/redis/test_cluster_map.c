@@ -1,0 +1,147 @@
+/* Whose map of a cluster is taken. The nodes are the test's own: threads that answer CLUSTER INFO
+ * and CLUSTER SLOTS, and tell of one server that has every slot. */
+#include "tests/lock/rig.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lock/redis/conn.h"
+
+enum { NODES = 2, CLIENTS_MAX = 8, SOON_MS = 20000 };
+
+typedef struct node {
+    int listener, port;
+    pthread_t thread;
+    atomic_int epoch, other; /* other: the id and the server are another cluster's */
+    atomic_int questions;
+    atomic_bool gone; /* closes every connection */
+} node;
+
+static node nodes[NODES];
+static atomic_bool stop;
+
+static void answer(node *n, int fd)
+{
+    char question[1024], info[128], text[512];
+    ssize_t got = recv(fd, question, sizeof(question) - 1, 0);
+    question[got > 0 ? got : 0] = '\0';
+    int other = atomic_load(&n->other), port = other ? 2 : 1;
+    snprintf(info, sizeof(info), "cluster_state:ok\r\ncluster_current_epoch:%d\r\n",
+             atomic_load(&n->epoch));
+    int len = snprintf(text, sizeof(text),
+                       "$%zu\r\n%s\r\n*1\r\n*4\r\n:0\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:%d\r\n"
+                       "$2\r\nx%d\r\n*3\r\n$9\r\n127.0.0.1\r\n:%d\r\n$2\r\ny%d\r\n",
+                       strlen(info), info, port, other, nodes[1].port, other);
+    if (strstr(question, "SLOTS"))
+        atomic_fetch_add(&n->questions, 1);
+    if (got <= 0 || atomic_load(&n->gone) || !strstr(question, "SLOTS") ||
+        send(fd, text, (size_t)len, MSG_NOSIGNAL) != len)
+        shutdown(fd, SHUT_RDWR);
+}
+
+static void *serve(void *arg)
+{
+    node *n = arg;
+    struct pollfd fds[CLIENTS_MAX + 1] = {{.fd = n->listener, .events = POLLIN}};
+    int len = 1;
+    while (!atomic_load(&stop)) {
+        poll(fds, (nfds_t)len, 20);
+        for (int i = len - 1; i > 0; i--) {
+            char byte;
+            if (!fds[i].revents)
+                continue;
+            if (recv(fds[i].fd, &byte, 1, MSG_PEEK) > 0) {
+                answer(n, fds[i].fd);
+                continue;
+            }
+            close(fds[i].fd);
+            fds[i] = fds[--len];
+        }
+        if (fds[0].revents && len <= CLIENTS_MAX)
+            fds[len++] = (struct pollfd){.fd = accept4(n->listener, NULL, NULL, SOCK_CLOEXEC),
+                                         .events = POLLIN};
+    }
+    while (--len > 0)
+        close(fds[len].fd);
+    return NULL;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NODES; i++) {
+        node *n = &nodes[i];
+        struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t len = sizeof(at);
+        n->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(n->listener, (struct sockaddr *)&at, len), 0);
+        assert_int_equal(listen(n->listener, CLIENTS_MAX), 0);
+        assert_int_equal(getsockname(n->listener, (struct sockaddr *)&at, &len), 0);
+        n->port = ntohs(at.sin_port);
+    }
+    for (int i = 0; i < NODES; i++)
+        assert_int_equal(pthread_create(&nodes[i].thread, NULL, serve, &nodes[i]), 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    atomic_store(&stop, true);
+    for (int i = 0; i < NODES; i++) {
+        pthread_join(nodes[i].thread, NULL);
+        close(nodes[i].listener);
+    }
+    return 0;
+}
+
+/* The port that the key's server is said to be at; 0: none is known. */
+static int leads_to(dlock_redis *redis)
+{
+    address_host at = {.port = 0};
+    unsigned generation;
+    int server = dlock_redis_server_of(redis, "k");
+    if (server >= 0)
+        dlock_topology_address(redis->topology, server, &at, &generation);
+    return at.port;
+}
+
+static bool leads_somewhere(void *redis)
+{
+    return leads_to(redis) != 0;
+}
+
+static bool was_asked(void *arg)
+{
+    (void)arg;
+    return atomic_load(&nodes[1].questions) >= 5;
+}
+
+/* One node dies, and the other's address is another cluster's now. */
+static void a_node_of_another_cluster_leads_nowhere(void **state)
+{
+    (void)state;
+    char url[64];
+    snprintf(url, sizeof(url), "redis+cluster://127.0.0.1:%d", nodes[0].port);
+    dlock_redis *redis = rig_redis(url);
+    assert_true(fx_wait_until(leads_somewhere, redis, SOON_MS));
+    assert_int_equal(leads_to(redis), 1);
+    atomic_store(&nodes[1].other, 1);
+    atomic_store(&nodes[1].epoch, 1000);
+    atomic_store(&nodes[0].gone, true);
+    assert_true(fx_wait_until(was_asked, NULL, SOON_MS));
+    assert_int_equal(leads_to(redis), 1);
+    dlock_redis_close(redis);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_of_another_cluster_leads_nowhere),
+    };
+    return cmocka_run_group_tests_name("cluster_map", tests, setup, teardown);
+}
