@@ -57,16 +57,11 @@ typedef struct cluster {
 
 /* ---- what a node says ------------------------------------------------------------------------ */
 
-static bool same_place(const address_host *a, const address_host *b)
-{
-    return a->port == b->port && strcmp(a->host, b->host) == 0;
-}
-
 /* Its place among the nodes; NO_SERVER: they are too many. */
 static int note_node(map *m, const address_host *at, const redisReply *id)
 {
     for (int i = 0; i < m->nodes_len; i++)
-        if (same_place(&m->nodes[i], at))
+        if (dlock_address_same(&m->nodes[i], at))
             return i;
     if (m->nodes_len == NODES_MAX)
         return NO_SERVER;
@@ -185,7 +180,7 @@ static bool ask_at(topology *t, cluster *c, const address_host *at, map *ret)
 {
     char why[ERROR_LEN] = "out of memory";
     dlock_time deadline = dlock_in_ms(ANSWER_MS);
-    bool same = c->conn && same_place(at, &c->asked_at);
+    bool same = c->conn && dlock_address_same(at, &c->asked_at);
     if (!same)
         let_go(c);
     if ((same || connect_to(t, c, at, deadline)) && ask(c, deadline, ret))

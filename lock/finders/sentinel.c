@@ -69,17 +69,13 @@ typedef struct tally {
     char wrong[ERROR_LEN + 300]; /* of the first that answered nothing */
 } tally;
 
-static bool is_same(const address_host *a, const address_host *b)
-{
-    return a->port == b->port && strcmp(a->host, b->host) == 0;
-}
-
 /* ---- counting -------------------------------------------------------------------------------- */
 
 static void count_vote(tally *found, const sentinel_answer *answer)
 {
     int i = 0;
-    while (i < found->candidates_len && !is_same(&found->candidates[i].at, &answer->master))
+    while (i < found->candidates_len &&
+           !dlock_address_same(&found->candidates[i].at, &answer->master))
         i++;
     candidate *of = &found->candidates[i];
     if (i == found->candidates_len) {
@@ -97,7 +93,7 @@ static bool is_watched(const sentinels *s, const told_sentinel *told)
 {
     for (int i = 0; i < s->count; i++) {
         const sentinel_answer *answer = dlock_watch_answer(s->watches[i]);
-        if (is_same(dlock_watch_at(s->watches[i]), &told->at) ||
+        if (dlock_address_same(dlock_watch_at(s->watches[i]), &told->at) ||
             (answer && strcmp(answer->id, told->id) == 0))
             return true;
     }
@@ -126,7 +122,8 @@ static bool is_counted(const sentinels *s, int until, const sentinel_answer *sai
 {
     for (int i = 0; i < until && said->id[0]; i++) {
         const sentinel_answer *answer = dlock_watch_answer(s->watches[i]);
-        if (answer && strcmp(answer->id, said->id) == 0 && is_same(&answer->master, &said->master))
+        if (answer && strcmp(answer->id, said->id) == 0 &&
+            dlock_address_same(&answer->master, &said->master))
             return true;
     }
     return false;
@@ -257,7 +254,7 @@ static bool choose(topology *t, sentinels *s, const tally *found)
         const candidate *c = &found->candidates[i];
         if (c->votes < found->candidates[0].votes)
             break;
-        bool known = s->followed.votes > 0 && is_same(&c->at, &s->followed.at);
+        bool known = s->followed.votes > 0 && dlock_address_same(&c->at, &s->followed.at);
         if (!known && must_stay(t, s, c))
             return true;
         role is = known ? MASTER : ask_role(t, &c->at, why, sizeof(why));

@@ -304,3 +304,8 @@ void dlock_redis_hide_words(int argc, char **argv)
             argv[i] = whole;
     }
 }
+
+bool dlock_address_same(const address_host *a, const address_host *b)
+{
+    return a->port == b->port && strcmp(a->host, b->host) == 0;
+}

@@ -35,4 +35,6 @@ typedef struct address {
 /* 0, or -1 with a sentence in err that never shows a user or a password. */
 int dlock_address_parse(const char *url, address *ret, char *err, size_t err_len);
 
+bool dlock_address_same(const address_host *a, const address_host *b);
+
 #endif
