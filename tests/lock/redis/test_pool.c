@@ -4,36 +4,13 @@
 
 #include "lock/redis/conn.h"
 #include "lock/redis/pool.h"
+#include "tests/lock/redis/blind_finder.h"
 
 #define SECRET "s3cret"
 
 enum { SERVERS = 2, SOON_MS = 20000 };
 
 static fx_redis *servers[SERVERS];
-
-/* ---- a finder that knows nothing but what the test tells ---------------------------------------
- */
-
-static void *start(topology *t)
-{
-    (void)t;
-    return malloc(1);
-}
-
-static int64_t look(topology *t, void *state)
-{
-    (void)t, (void)state;
-    return 60000;
-}
-
-static int news_fd(const topology *t, void *state)
-{
-    (void)t, (void)state;
-    return -1;
-}
-
-static const finder blind = {
-    .cluster = true, .start = start, .look = look, .news_fd = news_fd, .stop = free};
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 

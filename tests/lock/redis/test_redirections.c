@@ -9,29 +9,8 @@
 #include <string.h>
 
 #include "lock/finders/cluster.h"
+#include "tests/lock/redis/blind_finder.h"
 #include "tests/support/process.h"
-
-static void *start(topology *t)
-{
-    (void)t;
-    return malloc(1);
-}
-
-static int64_t look(topology *t, void *state)
-{
-    (void)t, (void)state;
-    return 60000;
-}
-
-static int news_fd(const topology *t, void *state)
-{
-    (void)t, (void)state;
-    return -1;
-}
-
-/* Knows nothing but what the test tells. */
-static const finder blind = {
-    .cluster = true, .start = start, .look = look, .news_fd = news_fd, .stop = free};
 
 /* Its server 0 is at 10.0.0.1:7000. */
 static int setup(void **state)
