@@ -33,7 +33,8 @@ CURL_LIBS    = $(call once,CURL_LIBS,pkg-config --libs libcurl)
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings
 WARN += $(if $(WERROR),-Werror)
 ifdef SAN
-  SANITIZERS := $(SAN:address=address,undefined)
+  SANITIZERS_fuzz := fuzzer-no-link,address,undefined
+  SANITIZERS := $(or $(SANITIZERS_$(SAN)),$(SAN:address=address,undefined))
   HARDEN := -O1 -fno-omit-frame-pointer -fsanitize=$(SANITIZERS) -fno-sanitize-recover=all
   HARDEN_LD := -fsanitize=$(SANITIZERS)
 else
@@ -86,9 +87,15 @@ PROGRAMS := $(if $(SERVER_SRC),$(BUILD)/flashsale) $(if $(LOAD_SRC),$(BUILD)/loa
 LIBRARIES := $(BUILD)/libdlock.a $(BUILD)/libdlock.so
 SONAME := libdlock.so.0
 
+# The evidence matrix: strategies x faults.
+CHAOS_SRC := $(sort $(filter-out tests/chaos/test_%,$(wildcard tests/chaos/*.c tests/chaos/*/*.c)))
+MATRIX    := $(BUILD)/tests/matrix
+
 # Each tests/tools/NAME/ becomes the program build/tests/NAME; each tests/AREA/test_X.c becomes
 # the program build/tests/AREA/test_X, linked with that area's objects.
-TOOLS := $(patsubst tests/tools/%/,$(BUILD)/tests/%,$(sort $(dir $(wildcard tests/tools/*/*.c))))
+TOOLS := $(filter-out %/shims,$(patsubst tests/tools/%/,$(BUILD)/tests/%,$(sort $(dir $(wildcard tests/tools/*/*.c)))))
+# ... but tests/tools/shims/X.c becomes build/tests/shims/X.so, to be preloaded into other programs.
+SHIMS := $(patsubst tests/tools/%.c,$(BUILD)/tests/%.so,$(wildcard tests/tools/shims/*.c))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/*/test_*.c tests/*/*/test_*.c)))
 EXAMPLES := $(patsubst lock/examples/%.c,$(BUILD)/examples/%,$(wildcard lock/examples/*.c))
 
@@ -147,8 +154,11 @@ $(GEN)/loadtest/report/page/%.h: loadtest/report/page/% loadtest/embed.sh
 
 # ---- tests' programs ----------------------------------------------------------------------------
 
-.PHONY: test-programs stoppable
-test-programs: all $(TOOLS) $(TESTS) $(EXAMPLES) $(if $(FAIL_POINTS),,stoppable)
+.PHONY: test-programs tested stoppable
+test-programs: tested $(TESTS) $(EXAMPLES)
+
+# What the tests run.
+tested: all $(TOOLS) $(MATRIX) $(SHIMS) $(if $(FAIL_POINTS),,stoppable)
 
 # The instances that a scripted schedule stops at named points.
 stoppable: | $(LUA_H) $(STRATEGY_LIST)
@@ -160,8 +170,16 @@ $(TOOLS): $(BUILD)/tests/%: $$(call objects,$$(wildcard tests/tools/$$*/*.c)) \
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) -lm
 
+# The parsers that are fuzzed, and what feeds them; an archive, so that a program takes what it uses.
+FUZZ_LIB := $(BUILD)/tests/fuzz/parts.a
+$(FUZZ_LIB): $(call objects,$(filter-out %/fuzz_main.c %/test_corpora.c %/test_differential.c, \
+		$(wildcard tests/fuzz/*.c)) tests/tools/histcheck/history.c \
+		$(filter-out %/main.c,$(wildcard tests/tools/buycheck/*.c)))
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
 test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdlock.a) \
 	$(if $(filter tests/loadtest/%,$(1)),$(LOAD_PARTS)) \
+	$(if $(filter tests/fuzz/%,$(1)),$(FUZZ_LIB) $(SERVER_PARTS)) \
 	$(if $(filter-out tests/server/% tests/loadtest/%,$(1)),$(BUILD)/libdlock.a)
 $(BUILD)/obj/tests/%.o: INCLUDES += -Itests
 # This one stops a waiter at its last step in the wait set.
@@ -169,6 +187,20 @@ $(BUILD)/tests/lock/test_two_holders: ALL_LDFLAGS += -Wl,--wrap=dlock_wait_set_l
 $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT_OBJ) $$(call test_parts,$$*)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS)
+
+$(MATRIX): $(call objects,$(CHAOS_SRC)) $(SUPPORT_OBJ) $(BUILD)/libdlock.a
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS)
+
+$(BUILD)/tests/fuzz/fuzz: $(BUILD)/obj/tests/fuzz/fuzz_main.o $(FUZZ_LIB) $(SERVER_PARTS) \
+		$(BUILD)/obj/tests/support/raw.o $(BUILD)/libdlock.a
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(SERVER_LIBS)
+
+# Without sanitizers, for what they are preloaded into has none.
+$(SHIMS): $(BUILD)/tests/shims/%.so: tests/tools/shims/%.c $(wildcard tests/tools/shims/*.h)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE -g -O1 -fPIC -fvisibility=hidden $(WARN) -I. -shared -o $@ $<
 
 $(EXAMPLES): $(BUILD)/examples/%: $(BUILD)/obj/lock/examples/%.o $(BUILD)/libdlock.a
 	$(call say,LINK,$@)
@@ -239,6 +271,19 @@ stack: ## the tests of the compose stack; needs a container engine
 	$(Q)$(parallel) test-programs
 	$(Q)FLASHSALE_BUILD=$(BUILD) FLASHSALE_STACK=1 TEST_DEADLINE_S=1200 tests/run docker/test_stack
 
+.PHONY: chaos
+chaos: ## strategies x faults: build/chaos/matrix.html; CHAOS=quick, SEED=n
+	$(Q)CC='$(CC)' scripts/deps test
+	$(Q)$(parallel) test-programs
+	$(Q)FLASHSALE_BUILD=$(BUILD) CHAOS='$(CHAOS)' SEED='$(SEED)' scripts/chaos
+
+.PHONY: soak
+soak: ## three instances under load and random faults; MINUTES=20, SEED=n, ROW=strategy
+	$(Q)CC='$(CC)' scripts/deps test
+	$(Q)$(parallel) test-programs
+	$(Q)FLASHSALE_BUILD=$(BUILD) $(MATRIX) soak --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED)) \
+		$(if $(ROW),--row $(ROW)) --out $(BUILD)/soak
+
 .PHONY: stack lint-only asan tsan
 lint-only: $(LUA_H) $(PAGE_H) $(STRATEGY_LIST)
 	$(Q)scripts/lint -std=c11 -D_GNU_SOURCE $(INCLUDES) -Itests $(PKG_CFLAGS) $(HIREDIS_TLS) \
@@ -248,6 +293,23 @@ asan: ## `make test` under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(Q)$(more) test SAN=address
 tsan: ## `make test` under ThreadSanitizer
 	$(Q)$(more) test SAN=thread
+
+.PHONY: model
+model: ## every order of the steps of lock, fence and failover, by spin; ONLY="fence" for some variants
+	$(Q)CC='$(CC)' scripts/deps model
+	$(Q)CC='$(CC)' tests/model/run $(ONLY)
+
+.PHONY: mutate
+mutate: ## which of N one-token changes do the tests notice? (SEED=1 N=60 AREA="server lock loadtest")
+	$(Q)CC='$(CC)' scripts/deps test
+	$(Q)$(parallel) test-programs
+	$(Q)SEED='$(SEED)' N='$(N)' AREA='$(AREA)' AT='$(AT)' ONLY='$(ONLY)' scripts/mutate
+
+.PHONY: fuzz
+fuzz: ## random bytes for every parser, SECONDS=n each (default 30); KEEP=1 keeps what was new
+	$(Q)CC=clang scripts/deps fuzz
+	$(Q)$(parallel) SAN=fuzz CC=clang build/fuzz/tests/fuzz/fuzz
+	$(Q)tests/fuzz/run build/fuzz/tests/fuzz/fuzz $(or $(SECONDS),30) $(KEEP)
 
 # ---- chores -------------------------------------------------------------------------------------
 

@@ -89,9 +89,10 @@
  *   keys of a guarded call, all by the hash tag of the lock's name. Waiters listen at the lock's
  *   server, and move along with its slot and to its successor. While the slot moves key by key, the
  *   lock can be neither taken nor given back, and a lease may end that could not be renewed.
+ *
  *   A failover keeps a lock only if the replica had heard of it; see wait_replicas. Renewals are
- * not waited for: a replica that was cut off after the grant, and is promoted then, may let the
- * lock end while its hold still counts as valid, until the next renewal is refused.
+ *   not waited for: a replica that was cut off after the grant, and is promoted then, may let the
+ *   lock end while its hold still counts as valid, until the next renewal is refused.
  */
 #ifndef DLOCK_H
 #define DLOCK_H

@@ -261,34 +261,43 @@ int dlock_address_parse(const char *url, address *ret, char *err, size_t err_len
 
 /* ---- hiding ---------------------------------------------------------------------------------- */
 
-/* The password in "[user:]password@host/..." */
-/* A password may have a '/' that should have been written as %2F, so the last '@' counts, up to the
- * next address or the word's end. */
-static void hide_credentials(char *text)
+/* The password in "[user:]password@host/..." ends at the last '@' before the host's end. It may
+ * have a '/' that should have been written as %2F: so, `loosely`, at the last one up to the next
+ * address or the word's end. It begins behind the first ':' before the first '@', for behind that
+ * one there may be a host's port. */
+static void hide_credentials(char *text, bool loosely)
 {
-    size_t authority = strcspn(text, "/?#"), word = strcspn(text, " \t\r\n");
+    size_t authority = strcspn(text, "/?"), word = strcspn(text, " \t\r\n");
     const char *next = strstr(text, "://");
-    if (authority > 0 && word > authority)
+    if (loosely && authority > 0 && word > authority)
         authority = next && next < text + word ? (size_t)(next - text) : word;
-    const char *at = memrchr(text, '@', authority);
-    const char *colon = at ? memchr(text, ':', (size_t)(at - text)) : NULL;
+    const char *first = memchr(text, '@', authority), *at = memrchr(text, '@', authority);
+    const char *colon = first ? memchr(text, ':', (size_t)(first - text)) : NULL;
     size_t from = colon ? (size_t)(colon + 1 - text) : 0;
     if (at)
         memset(text + from, '*', (size_t)(at - text) - from);
 }
 
+static void hide_all_credentials(char *text, bool loosely)
+{
+    for (char *at = text; (at = strstr(at, "://"));) {
+        at += strlen("://");
+        hide_credentials(at, loosely);
+    }
+}
+
+/* What is hidden is not looked at again: so nothing in a password is taken for the query's name,
+ * and no '@' in the query for the one behind the password. */
 void dlock_redis_hide(char *text)
 {
     static const char query[] = "sentinel_password=";
+    hide_all_credentials(text, false);
     for (char *at = text; (at = strstr(at, query));) {
         at += strlen(query);
         for (; *at && *at != '&'; at++)
             *at = '*';
     }
-    for (char *at = text; (at = strstr(at, "://"));) {
-        at += strlen("://");
-        hide_credentials(at);
-    }
+    hide_all_credentials(text, true);
 }
 
 void dlock_redis_hide_words(int argc, char **argv)

@@ -38,21 +38,6 @@ static bool refuse(api_reply *reply, const char *code, const char *detail)
     return false;
 }
 
-/* The key in an Idempotency-Key, bare or as the IETF's draft has it, a quoted string. False: it can
- * be no request id. */
-static bool read_key(const char *header, char ret[IDENT_MAX + 1])
-{
-    size_t len = strlen(header);
-    bool quoted = len >= 2 && header[0] == '"' && header[len - 1] == '"';
-    const char *key = quoted ? header + 1 : header;
-    size_t key_len = quoted ? len - 2 : len;
-    if (!ident_ok(key, key_len))
-        return false;
-    memcpy(ret, key, key_len);
-    ret[key_len] = '\0';
-    return true;
-}
-
 /* An id for a request that has none: the proxy's, which it tells the client when no answer comes
  * from here, or one made here. Neither makes it a retry: the proxy sends a buy once. */
 static bool give_request_id(const api_request *http, purchase *request, api_reply *reply)
@@ -76,7 +61,7 @@ static bool read_request_id(const api_request *http, purchase *request, api_repl
     query_status status = query_ident(http->query, "request", request->request);
     if (status == QUERY_BAD)
         return api_param_ok(status, "bad_request_id", "request", IDENT_FORM, reply);
-    if (header && !read_key(header, key))
+    if (header && !query_read_key(header, key))
         return refuse(reply, "bad_request_id",
                       "Idempotency-Key must be " IDENT_FORM ", in double quotes or without");
     if (header && status == QUERY_OK && strcmp(key, request->request) != 0)

@@ -154,3 +154,16 @@ query_status query_int(const fs_query *query, const char *name, int64_t least, i
     *ret = value;
     return QUERY_OK;
 }
+
+bool query_read_key(const char *header, char ret[IDENT_MAX + 1])
+{
+    size_t len = strlen(header);
+    bool quoted = len >= 2 && header[0] == '"' && header[len - 1] == '"';
+    const char *key = quoted ? header + 1 : header;
+    size_t key_len = quoted ? len - 2 : len;
+    if (!ident_ok(key, key_len))
+        return false;
+    memcpy(ret, key, key_len);
+    ret[key_len] = '\0';
+    return true;
+}

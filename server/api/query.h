@@ -66,4 +66,8 @@ query_status query_user(const fs_query *query, const char *name, char *ret);
 query_status query_int(const fs_query *query, const char *name, int64_t least, int64_t most,
                        int64_t *ret);
 
+/* The request id in the value of an Idempotency-Key, which is bare or, as the IETF's draft has it,
+ * a quoted string. False: it can be none. */
+bool query_read_key(const char *header, char ret[IDENT_MAX + 1]);
+
 #endif

@@ -2,6 +2,7 @@
 #include "server/base/json.h"
 
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +63,19 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* What cJSON would take, seen in the text: it ends strings at an escaped NUL, reads "01" as 1, and
+/* Whether at[0..len) begins with an escape at which cJSON would end the string: that of a NUL, and
+ * any "\u" without its four digits, which it takes for that of a NUL. */
+static bool ends_string(const char *at, size_t len)
+{
+    size_t digits = 0;
+    if (len < 2 || memcmp(at, "\\u", 2) != 0)
+        return false;
+    while (digits < 4 && 2 + digits < len && isxdigit((unsigned char)at[2 + digits]))
+        digits++;
+    return digits < 4 || memcmp(at + 2, "0000", 4) == 0;
+}
+
+/* What cJSON would take, seen in the text: it ends strings at some escapes, reads "01" as 1, and
  * calls itself for every bracket, up to a thousand deep, on a thread's small stack. *integers:
  * whether each number is spelt as one, for cJSON reads "1.0" and "1e0" as 1. */
 static bool has_traps(const char *body, size_t len, bool *integers)
@@ -73,7 +86,7 @@ static bool has_traps(const char *body, size_t len, bool *integers)
     for (size_t i = 0; i < len; i++) {
         char c = body[i];
         bool behind_digit = i > 0 && is_digit(body[i - 1]);
-        if (c == '\0' || (i + 6 <= len && memcmp(body + i, "\\u0000", 6) == 0))
+        if (c == '\0' || ends_string(body + i, len - i))
             return true;
         if (c == '\\')
             i++;

@@ -229,8 +229,9 @@ static const char *judge_terms(const sale_terms *terms, const sale_seen *seen, s
     return NULL;
 }
 
-/* A halt that stands already is left alone unless more is known here: the segments may just be
- * being lifted. After the admin has let the sale go on, nothing is known of it any more. */
+/* A halt that stands already is left alone unless more is known here, or in its segments, of which
+ * several processes have each halted some: the segments may just be being lifted. After the admin
+ * has let the sale go on, nothing is known of it any more. */
 static bool judge_halt(const open_sale *sale, const sale_seen *seen, sale_checked *ret)
 {
     sale_halt part;
@@ -244,9 +245,14 @@ static bool judge_halt(const open_sale *sale, const sale_seen *seen, sale_checke
         return true;
     }
     bool more = sale_known_orders(sale) > ret->halt.known;
-    for (int k = 0; k < sale->key_sets; k++)
-        more = more || (is_halt_of(terms, seen->stock[k].pointer, &part) &&
-                        sale_known_number(sale, &sale->keys[k]) > part.known);
+    int64_t in_segments = 0;
+    for (int k = 0; k < sale->key_sets; k++) {
+        if (!is_halt_of(terms, seen->stock[k].pointer, &part))
+            continue;
+        in_segments += part.known;
+        more = more || sale_known_number(sale, &sale->keys[k]) > part.known;
+    }
+    more = more || in_segments > ret->halt.known;
     if (!more)
         ret->verdict = CHECK_HALTED;
     return !more;

@@ -42,6 +42,7 @@ static void sell_round(const batch_segment *segment, fs_batch *batch, dlock_hold
                          taken.deadline);
         else
             sell(segment->sale, segment->keys, taken.buyers, taken.count, taken.deadline);
+        FAIL_POINT("written");
     }
     batch_answer(batch, &taken);
 }
@@ -61,6 +62,7 @@ static void serve_locked(void *arg, fs_batch *batch)
     dlock_wait wait = {.wait_ms = PATIENCE_MS, .cancel = node_outage_cancel(node)};
     dlock_status status = dlock_acquire(segment->lock, &wait, &hold);
     if (status == DLOCK_OK) {
+        FAIL_POINT("locked");
         if (batch_call(batch, segment->sale->terms.hold_ms))
             sell_round(segment, batch, hold);
         dlock_release(hold);

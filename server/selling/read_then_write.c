@@ -150,10 +150,11 @@ void read_then_write(const open_sale *sale, const purchase *request, fs_section 
                      purchase_result *result)
 {
     int64_t left;
+    if (section.locked)
+        FAIL_POINT("locked");
     if (!may_record(sale, request, section.fence, result) ||
         !read_stock(sale, request, &left, result))
         return;
-    FAIL_POINT("in-section");
     if (left < request->quantity) {
         purchase_answer(result, BUY_SOLD_OUT);
         result->remaining = left;
@@ -166,6 +167,10 @@ void read_then_write(const open_sale *sale, const purchase *request, fs_section 
         return;
     }
     left -= request->quantity;
-    if (write_stock(sale, request, left, result))
-        record_order(sale, request, section.fence, left, result);
+    FAIL_POINT("in-section");
+    if (!write_stock(sale, request, left, result))
+        return;
+    FAIL_POINT("half-written");
+    record_order(sale, request, section.fence, left, result);
+    FAIL_POINT("written");
 }

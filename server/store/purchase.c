@@ -21,7 +21,7 @@ static bool next_word(const char **text, const char *end, char *word, size_t wor
     if (!to)
         to = end;
     size_t len = (size_t)(to - from);
-    if (len == 0 || len >= word_len)
+    if (len == 0 || len >= word_len || memchr(from, '\0', len))
         return false;
     memcpy(word, from, len);
     word[len] = '\0';
@@ -44,7 +44,7 @@ bool order_read(const char *record, size_t len, fs_order *ret)
                  next_number(&text, end, &ret->quantity) &&
                  next_number(&text, end, &ret->remaining) && next_number(&text, end, &fence) &&
                  next_word(&text, end, ret->instance, sizeof(ret->instance)) &&
-                 next_number(&text, end, &ret->time_us);
+                 next_number(&text, end, &ret->time_us) && text == end && end[-1] != ' ';
     ret->fence = whole ? (uint64_t)fence : 0;
     return whole;
 }
@@ -107,7 +107,7 @@ static void answer_order(purchase_result *result, bool replayed, const purchase 
     const fs_order *order = &result->order;
     bool same = order->quantity == asked->quantity && strcmp(order->user, asked->user) == 0;
     purchase_answer(result, same ? BUY_SOLD : BUY_CONFLICT);
-    result->replayed = replayed;
+    result->replayed = same && replayed;
 }
 
 void purchase_answer_script(purchase_result *result, const char *answer, size_t len,

@@ -13,6 +13,7 @@ static void atomic_buy(const open_sale *sale, void *state, const purchase *reque
     sell_buyer buyer = {request, result};
     FAIL_POINT("in-section");
     sell(sale, sale->keys, &buyer, 1, request->deadline);
+    FAIL_POINT("written");
 }
 
 const fs_strategy strategy_atomic = {

@@ -16,9 +16,11 @@ static void fenced_buy(const open_sale *sale, void *lock, const purchase *reques
     if (!locked_section_take(sale, lock, request, &hold, result))
         return;
     sell_buyer buyer = {request, result};
+    FAIL_POINT("locked");
     sale_hold(sale, request->deadline);
     FAIL_POINT("in-section");
     sell_guarded(sale, sale->keys, hold, false, &buyer, 1, request->deadline);
+    FAIL_POINT("written");
     dlock_release(hold);
 }
 

@@ -49,6 +49,69 @@ static void poisson_arrivals_have_rate_spread_and_seed(void **unused)
     assert_int_equal(differing, n);
 }
 
+/* All that arrives at all workers, from the first on: as one worker's Poisson arrivals would be. */
+static void poisson_workers_start_at_random_moments(void **unused)
+{
+    (void)unused;
+    enum { WORKERS = 4, SEEDS = 5000 };
+    double sum[WORKERS] = {0}, squares[WORKERS] = {0};
+    for (int seed = 0; seed < SEEDS; seed++) {
+        lt_plan plan = {.rate = 1000, .poisson = true, .seed = (uint64_t)seed};
+        for (int k = 0; k < WORKERS; k++) {
+            lt_arrivals worker = arrivals_of(&plan, k, WORKERS);
+            double first_ms = worker.next_ns / 1e6;
+            assert_true(first_ms > 0);
+            sum[k] += first_ms;
+            squares[k] += first_ms * first_ms;
+            arrivals_advance(&worker);
+            assert_true(worker.next_ns / 1e6 > first_ms);
+        }
+    }
+    for (int k = 0; k < WORKERS;
+         k++) { /* exponential with a mean of 4 ms, within five deviations */
+        assert_true(fabs(sum[k] / SEEDS / WORKERS - 1.0) < 5.0 / sqrt(SEEDS));
+        assert_true(fabs(squares[k] / SEEDS / (WORKERS * WORKERS) - 2.0) <
+                    5.0 * sqrt(20.0 / SEEDS));
+    }
+}
+
+/* No two workers, nor two seeds, have the same moments. */
+static void poisson_workers_do_not_resemble_each_other(void **unused)
+{
+    (void)unused;
+    enum { WORKERS = 8, SEEDS = 8, ALL = WORKERS * SEEDS };
+    double first[ALL];
+    for (int i = 0; i < ALL; i++) {
+        lt_plan plan = {.rate = 1000, .poisson = true, .seed = (uint64_t)(i / WORKERS)};
+        first[i] = arrivals_of(&plan, i % WORKERS, WORKERS).next_ns;
+        for (int j = 0; j < i; j++)
+            assert_true(fabs(first[i] - first[j]) > 1e-3);
+    }
+}
+
+/* It takes so many, says so when it is full, and gives its memory back. */
+static void a_full_backlog_takes_no_more(void **unused)
+{
+    (void)unused;
+    const int64_t most = (int64_t)BACKLOG_MAX;
+    const size_t before = fx_bytes_allocated();
+    lt_backlog backlog = {0};
+    lt_due_request request;
+    for (int64_t i = 0; i < most; i++)
+        assert_true(backlog_push(&backlog, (lt_due_request){.ticket = i, .due = 2 * i}));
+    assert_false(backlog_push(&backlog, (lt_due_request){.ticket = -1}));
+    assert_true(backlog_pop(&backlog, &request));
+    assert_true(backlog_push(&backlog, (lt_due_request){.ticket = most}));
+    for (int64_t i = 1; i <= most; i++) {
+        assert_true(backlog_pop(&backlog, &request));
+        assert_int_equal(request.ticket, i);
+        assert_int_equal(request.due, i < most ? 2 * i : 0);
+    }
+    assert_false(backlog_pop(&backlog, &request));
+    backlog_release(&backlog);
+    assert_int_equal(fx_bytes_allocated(), before);
+}
+
 static void backlog_is_first_in_first_out(void **unused)
 {
     (void)unused;
@@ -74,6 +137,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant_arrivals_keep_their_distance),
         cmocka_unit_test(poisson_arrivals_have_rate_spread_and_seed),
+        cmocka_unit_test(poisson_workers_start_at_random_moments),
+        cmocka_unit_test(poisson_workers_do_not_resemble_each_other),
+        cmocka_unit_test(a_full_backlog_takes_no_more),
         cmocka_unit_test(backlog_is_first_in_first_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,6 @@ static void release_comes_with_it(void **state)
     dlock_guard_free(guard);
 }
 
-/* A reads, A's lease ends, B reads, A writes, B writes: with one unit, one sale. */
 /* A user without the right to publish frees the lock all the same; nobody else is to wait. */
 static void releasing_needs_no_right_to_publish(void **state)
 {
@@ -164,6 +163,7 @@ static void the_cohort_goes_on_after_a_guarded_release(void **state)
     dlock_guard_free(guard);
 }
 
+/* A reads, A's lease ends, B reads, A writes, B writes: with one unit, one sale. */
 static void stale_holder_is_refused(void **state)
 {
     rig *r = *state;
@@ -236,6 +236,56 @@ static void an_error_in_the_body_keeps_the_lock(void **state)
     }
     dlock_guard_free(raises);
     dlock_guard_free(returns);
+}
+
+/* A call that releases is refused, and does nothing, while an inner use of the hold is open; so is
+ * what no guarded call can be. */
+static void what_can_not_be_guarded_is_refused(void **state)
+{
+    rig *r = *state;
+    static const char *const names[] = {"{g}one", "{g}two"};
+    dlock_guard *guard = dlock_guard_new("sell", sell_body);
+    dlock_args args;
+    char err[256];
+    for (size_t k = 0; k < KINDS; k++) {
+        dlock_lock *lock = rig_lock(r->client, kinds[k].name, kinds[k].options);
+        dlock_hold *hold, *inner;
+        rig_ask(r, "SET %s 5", "{g}stock");
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        assert_int_equal(dlock_acquire(lock, NULL, &inner), DLOCK_OK);
+        assert_int_equal(sell(inner, guard, true, NULL), DLOCK_INVALID);
+        assert_true(dlock_held(hold));
+        assert_int_equal(rig_ask(r, "EXISTS %s", kinds[k].name), 1);
+        assert_int_equal(fx_redis_number(r->server, "GET {g}stock"), 5);
+        assert_int_equal(sell(inner, guard, false, NULL), DLOCK_OK);
+        assert_int_equal(dlock_release(inner), DLOCK_OK);
+        assert_int_equal(sell(hold, guard, true, NULL), DLOCK_OK);
+        assert_int_equal(fx_redis_number(r->server, "GET {g}stock"), 3);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        dlock_lock_free(lock);
+    }
+    dlock_lock *two;
+    dlock_hold *hold;
+    assert_int_equal(dlock_multi_new(r->client, names, 2, NULL, &two, err, sizeof(err)), DLOCK_OK);
+    assert_int_equal(dlock_acquire(two, NULL, &hold), DLOCK_OK);
+    assert_int_equal(sell(hold, guard, false, NULL), DLOCK_INVALID);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    dlock_lock_free(two);
+
+    dlock_lock *lock = rig_lock(r->client, "{g}string", (dlock_options){0});
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    dlock_args_init(&args);
+    dlock_args_text(&args, "{g}stock");
+    dlock_time soon = dlock_in_ms(5000);
+    assert_int_equal(dlock_guard_call(hold, guard, -1, &args, false, soon, NULL), DLOCK_INVALID);
+    assert_int_equal(dlock_guard_call(hold, guard, 2, &args, false, soon, NULL), DLOCK_INVALID);
+    assert_int_equal(dlock_guard_call_wait(hold, guard, 1, &args, false, -1, soon, NULL),
+                     DLOCK_INVALID);
+    assert_int_equal(fx_redis_number(r->server, "GET {g}stock"), 3);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    dlock_args_free(&args);
+    dlock_lock_free(lock);
+    dlock_guard_free(guard);
 }
 
 typedef struct life {
@@ -315,6 +365,7 @@ int main(void)
         cmocka_unit_test(stale_holder_is_refused),
         cmocka_unit_test(a_later_fence_refuses_the_owner),
         cmocka_unit_test(an_error_in_the_body_keeps_the_lock),
+        cmocka_unit_test(what_can_not_be_guarded_is_refused),
         cmocka_unit_test(a_renewed_holds_counter_is_kept),
         cmocka_unit_test(costs_two_round_trips),
     };

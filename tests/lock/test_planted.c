@@ -114,8 +114,8 @@ static int judge(struct ground *ground, const struct defect *defect, const char 
 static void build_planted(const struct defect *defect, const char *dir)
 {
     char patch[128];
-    snprintf(patch, sizeof(patch), "tests/planted/%s.patch", defect->name);
-    const char *const argv[] = {"tests/planted/build.sh", patch, dir, NULL};
+    snprintf(patch, sizeof(patch), "tests/planted/lock/%s.patch", defect->name);
+    const char *const argv[] = {"tests/planted/build.sh", patch, dir, "tests/lockload", NULL};
     fx_process *build = fx_spawn(argv, true);
     int status = fx_process_wait(build, BUILD_MS);
     if (status != 0)

@@ -62,10 +62,56 @@ static void a_sleep_ends_at_its_time_or_at_once_when_that_is_past(void **state)
     assert_true(dlock_now().us - before.us < LONG_MS * 1000);
 }
 
+/* A wait may end for no reason, but not every time. */
+static void a_wait_lasts_until_its_deadline(void **state)
+{
+    (void)state;
+    enum { TRIES = 5 };
+    static const int waits_ms[] = {20, 250, 1100};
+    dlock_cond_init(&cond);
+    for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
+        bool lasted = false;
+        for (int n = 0; n < TRIES && !lasted; n++) {
+            dlock_time until = dlock_in_ms(waits_ms[i]);
+            pthread_mutex_lock(&mutex);
+            dlock_cond_wait(&cond, &mutex, until);
+            pthread_mutex_unlock(&mutex);
+            lasted = dlock_now().us >= until.us - 2000; /* two clocks */
+        }
+        if (!lasted)
+            fail_msg("%d ms were never waited for", waits_ms[i]);
+    }
+    pthread_cond_destroy(&cond);
+}
+
+static void deadlines_are_counted_in_ms(void **state)
+{
+    (void)state;
+    dlock_time before = dlock_now(), soon = dlock_in_ms(LONG_MS), after = dlock_now();
+    const dlock_time never = {INT64_MAX};
+    assert_in_range(soon.us, before.us + LONG_MS * 1000, after.us + LONG_MS * 1000);
+    assert_int_equal(dlock_in_ms(-1).us, never.us);
+    assert_int_equal(dlock_in_ms(INT64_MAX).us, never.us);
+    assert_int_equal(dlock_in_ms(INT64_MAX / 1000 - 1).us, never.us);
+    assert_true(dlock_in_ms(0).us >= after.us && dlock_passed(dlock_in_ms(0)));
+
+    assert_in_range(dlock_left_ms(soon), 1, LONG_MS);
+    assert_int_equal(dlock_left_ms(never), INT32_MAX);
+    assert_int_equal(dlock_left_ms(before), 0);
+    assert_int_equal(dlock_left_ms((dlock_time){0}), 0);
+    assert_true(dlock_left_ms((dlock_time){dlock_now().us + 1000500}) <= 1001); /* rounded up */
+    assert_true(dlock_passed(before) && !dlock_passed(soon) && !dlock_passed(never));
+
+    assert_int_equal(dlock_sooner(before, soon).us, before.us);
+    assert_int_equal(dlock_sooner(never, soon).us, soon.us);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_without_a_signal_ends_at_its_deadline),
+        cmocka_unit_test(a_wait_lasts_until_its_deadline),
+        cmocka_unit_test(deadlines_are_counted_in_ms),
         cmocka_unit_test(a_signal_ends_a_wait_whatever_its_deadline),
         cmocka_unit_test(a_sleep_ends_at_its_time_or_at_once_when_that_is_past),
     };

@@ -1,24 +1,45 @@
 #!/bin/bash
-# Builds lockload on a copy of the lock library with one defect in it.
+# Builds a program on a copy of the product with one defect in it.
 #
-#   tests/planted/build.sh PATCH DIR     leaves DIR/$FLASHSALE_BUILD/tests/lockload
+#   tests/planted/build.sh PATCH DIR PROGRAM     leaves DIR/$FLASHSALE_BUILD/PROGRAM
+#
+#   PROGRAM   tests/lockload, or failpoints/flashsale: the service with fail points, which do
+#             nothing unless they are armed
 #
 # Starts from this build's objects, so that only what the patch touches is compiled. A patch that no
 # longer fits fails: then the defect has to be planted anew.
 set -eu
-patch=$1 dir=$2
+patch=$1 dir=$2 program=$3
 build=${FLASHSALE_BUILD:-build}
 
-mkdir -p "$dir/tests" "$dir/$build/obj/tests/tools"
-cp -a Makefile lock "$dir"
-cp -a tests/tools tests/support "$dir/tests"
-cp -a "$build/compiler" "$build/gen" "$dir/$build"
-cp -a "$build/obj/lock" "$dir/$build/obj"
-cp -a "$build/obj/tests/support" "$dir/$build/obj/tests"
-cp -a "$build/obj/tests/tools/lockload" "$dir/$build/obj/tests/tools"
+# Copies what is there: sources, and below the build what was made of them.
+take() {
+    local path
+    for path; do
+        mkdir -p "$dir/$(dirname "$path")"
+        cp -a "$path" "$dir/$path"
+    done
+}
+
+take Makefile lock
+case $program in
+tests/lockload)
+    options=() at=$build
+    take tests/tools tests/support "$at"/obj/tests/{support,tools/lockload}
+    ;;
+failpoints/flashsale)
+    options=(FAIL_POINTS=1) at=$build/failpoints
+    take server "$at/obj/server"
+    ;;
+*)
+    echo "build.sh: what is $program?" >&2
+    exit 64
+    ;;
+esac
+take "$at/compiler" "$at/gen" "$at/obj/lock"
 
 patch --directory="$dir" --strip=1 --fuzz=0 --silent <"$patch"
 san=${build#build}
 unset MAKEFLAGS MAKELEVEL
-make --directory="$dir" --silent SAN="${san#/}" CC="$(cut -d' ' -f1 "$build/compiler")" \
-    "$build/tests/lockload" >/dev/null
+make --directory="$dir" --silent SAN="${san#/}" CC="$(cut -d' ' -f1 "$at/compiler")" \
+    "${options[@]}" "$build/$program" >/dev/null

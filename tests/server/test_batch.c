@@ -14,11 +14,13 @@
 
 #define WITHOUT_THREADS "--without-threads"
 
-/* A leader that takes a batch, waits at a gate, and answers each with its arrival number. */
+/* A leader that takes a batch, waits at a gate, and answers each with its arrival number; or, while
+ * it has no lock, refuses them. */
 typedef struct test_shop {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     bool open; /* the gate */
+    bool refuses;
     int batches, largest;
     int64_t sold, hold_ms;
 } test_shop;
@@ -29,7 +31,12 @@ static void serve(void *arg, fs_batch *batch)
     batch_taken taken;
     pthread_mutex_lock(&shop->lock);
     int64_t hold_ms = shop->hold_ms;
+    bool refuses = shop->refuses;
     pthread_mutex_unlock(&shop->lock);
+    if (refuses) {
+        batch_refuse(batch, BUY_UNAVAILABLE);
+        return;
+    }
     if (hold_ms > 0 && !batch_call(batch, hold_ms))
         return;
     batch_take(batch, &taken);
@@ -114,6 +121,49 @@ static void everybody_gets_an_answer_of_their_own(void **state)
     }
     assert_true(shop.batches <= BUYERS);
     batch_close(batch);
+}
+
+/* Lets a crowd come while the leader is at the gate. True when a batch had several of them; those
+ * who have not come by then are served later. */
+static bool many_share_a_batch(void *arg)
+{
+    test_shop *shop = arg;
+    static test_buyer buyers[BUYERS];
+    fs_batch *batch = batch_open(serve, shop);
+    set_gate(shop, false);
+    for (int i = 0; i < BUYERS; i++)
+        start_buyer(&buyers[i], batch, 60000, 60000);
+    set_gate(shop, true);
+    for (int i = 0; i < BUYERS; i++)
+        pthread_join(buyers[i].thread, NULL);
+    batch_close(batch);
+    return shop->largest > 1;
+}
+
+static void who_waits_shares_a_batch(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(false);
+    assert_true(fx_wait_until(many_share_a_batch, &shop, 60000));
+}
+
+/* As after an outage: who asks meanwhile is refused at once, who asks then is sold to. */
+static void selling_goes_on_after_a_refusal(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(true);
+    test_buyer buyer;
+    fs_batch *batch = batch_open(serve, &shop);
+    for (int i = 0; i < 6; i++) {
+        pthread_mutex_lock(&shop.lock);
+        shop.refuses = i % 2 == 0;
+        pthread_mutex_unlock(&shop.lock);
+        start_buyer(&buyer, batch, 60000, 60000);
+        pthread_join(buyer.thread, NULL);
+        assert_int_equal(buyer.result.outcome, i % 2 == 0 ? BUY_UNAVAILABLE : BUY_SOLD);
+    }
+    batch_close(batch);
+    assert_int_equal(shop.sold, 3);
 }
 
 static void who_gives_up_in_the_queue_leaves_no_trace(void **state)
@@ -287,6 +337,8 @@ int main(int argc, char **argv)
         return buy_without_threads();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_gets_an_answer_of_their_own),
+        cmocka_unit_test(who_waits_shares_a_batch),
+        cmocka_unit_test(selling_goes_on_after_a_refusal),
         cmocka_unit_test(who_gives_up_in_the_queue_leaves_no_trace),
         cmocka_unit_test(who_was_taken_and_not_answered_is_left_in_doubt),
         cmocka_unit_test(rounds_that_all_have_left_are_not_served),

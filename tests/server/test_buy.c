@@ -48,6 +48,33 @@ static void a_retry_gets_the_same_answer_from_every_instance(void **state)
     }
 }
 
+/* Buys one; the fence of the lock that it was sold under. */
+static double buy_fence(int at)
+{
+    char body[1024];
+    snprintf(body, sizeof(body), "%s", buy(at, 201, "user=u1"));
+    cJSON *order = cJSON_Parse(body);
+    assert_non_null(order);
+    double fence = fx_json_number(order, "fence");
+    cJSON_Delete(order);
+    return fence;
+}
+
+/* 0 says that there was none: without a lock, or under one that issues none. */
+static void an_order_names_the_fence_it_was_sold_under(void **state)
+{
+    (void)state;
+    for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++) {
+        fx_sell("'stock':10,'strategy':'%s'", s->name);
+        double first = buy_fence(0), second = buy_fence(1);
+        bool rises = first > 0 && second > first;
+        bool none = first == 0 && second == 0;
+        bool fenced = s->guarded && s->locked;
+        if (!(s->locked ? rises || (none && !fenced) : none))
+            fail_msg("%s: %.0f, then %.0f", s->name, first, second);
+    }
+}
+
 /* The request id of an order bought without a key. */
 static void buy_without_key(int at, char id[64])
 {
@@ -419,6 +446,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_retry_gets_the_same_answer_from_every_instance),
+        cmocka_unit_test(an_order_names_the_fence_it_was_sold_under),
         cmocka_unit_test(an_order_without_a_key_gets_one_and_can_be_found),
         cmocka_unit_test(a_request_id_tells_nothing_of_the_next),
         cmocka_unit_test(a_void_or_differing_key_is_refused),

@@ -14,7 +14,7 @@
 #include "tests/support/raw.h"
 #include "tests/support/service.h"
 
-enum { ANSWER_MS = 60000, REPLY_MAX = 65536 };
+enum { ANSWER_MS = 60000, REPLY_MAX = 65536, HEAD_MAX = 8192 };
 
 #define BUY    "POST /buy?item=P0001&user=u1 HTTP/1.1\r\n"
 #define HOST   "Host: localhost\r\n"
@@ -70,6 +70,7 @@ static const struct {
     {"a negative length", BUY HOST "Content-Length: -1\r\n\r\n" HIDDEN, "malformed"},
     {"a plus sign", BUY HOST "Content-Length: +66\r\n\r\n" HIDDEN, "bad_framing"},
     {"an empty length", BUY HOST "Content-Length:\r\n\r\n" HIDDEN, "malformed"},
+    {"ten digits", BUY HOST "Content-Length: 0000000066\r\n\r\n" HIDDEN, "bad_framing"},
     {"a length of 2^64", BUY HOST "Content-Length: 18446744073709551616\r\n\r\n" HIDDEN,
      "bad_framing"},
     {"a length of 2^63", BUY HOST "Content-Length: 9223372036854775808\r\n\r\n" HIDDEN,
@@ -281,6 +282,57 @@ static void requests_can_follow_one_another(void **state)
     assert_int_equal(bodies, 2); /* HEAD has none */
 }
 
+/* The head of a request, filled up to `len` bytes, that makes no order. */
+static void head_of(size_t len, char *ret, size_t size)
+{
+    static const char begins[] = "GET /livez HTTP/1.1\r\n" HOST CLOSE "X: ", ends[] = "\r\n\r\n";
+    size_t fill = len - strlen(begins) - strlen(ends);
+    assert_true(len < size);
+    snprintf(ret, size, "%s%0*d%s", begins, (int)fill, 7, ends);
+}
+
+/* The longest head that there is room for is read, and one that is longer by a byte is not. */
+static void a_head_has_8_kib(void **state)
+{
+    (void)state;
+    char head[9000], reply[REPLY_MAX];
+    for (size_t len = HEAD_MAX - 8; len <= HEAD_MAX + 8; len++) {
+        char name[64];
+        head_of(len, head, sizeof(head));
+        snprintf(name, sizeof(name), "a head of %zu bytes", len);
+        int status = exchange(name, head, len, reply);
+        if ((status == 200) != (len <= HEAD_MAX) || count(reply, "HTTP/1.1 ") > 1)
+            fail_msg("%s: %d:\n%s", name, status, reply);
+    }
+}
+
+/* Who says how it goes on is believed, by both. */
+static void the_answer_says_whether_the_connection_goes_on(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version, *header;
+        bool goes_on;
+    } cases[] = {{"1.1", "", true},
+                 {"1.1", "Connection: keep-alive\r\n", true},
+                 {"1.1", "Connection: Keep-Alive\r\n", true},
+                 {"1.1", "Connection: close\r\n", false},
+                 {"1.1", "Connection: Close\r\n", false},
+                 {"1.0", "", false},
+                 {"1.0", "Connection: keep-alive\r\n", true}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char bytes[512], reply[REPLY_MAX], name[64];
+        snprintf(bytes, sizeof(bytes),
+                 "GET /livez HTTP/%s\r\n" HOST "%s\r\nGET /livez HTTP/1.1\r\n" HOST CLOSE "\r\n",
+                 cases[i].version, cases[i].header);
+        snprintf(name, sizeof(name), "HTTP/%s, %s", cases[i].version, cases[i].header);
+        exchange(name, bytes, strlen(bytes), reply);
+        if (count(reply, "HTTP/1.1 200") != 1 + cases[i].goes_on ||
+            count(reply, "Connection: keep-alive") != cases[i].goes_on)
+            fail_msg("%s:\n%s", name, reply);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +347,8 @@ int main(void)
         cmocka_unit_test(a_whole_url_in_the_request_line_is_understood),
         cmocka_unit_test(a_path_is_not_cut_short),
         cmocka_unit_test(requests_can_follow_one_another),
+        cmocka_unit_test(a_head_has_8_kib),
+        cmocka_unit_test(the_answer_says_whether_the_connection_goes_on),
     };
     return fx_run(tests, .instances = 1, .args = FX_ARGS(FX_P0001, "--strategy", "atomic"));
 }

@@ -79,12 +79,34 @@ static void questions_for_orders_are_limited_by_address(void **state)
     assert_in_range(limited, 1, 40); /* the bucket may be empty of the case before */
 }
 
+/* Who can not be counted is not told to slow down: neither by a bucket that is none, nor by a Redis
+ * that is away. */
+static void what_can_not_be_counted_is_let_through(void **state)
+{
+    (void)state;
+    fx_redis *redis = fx_redis_start_single(NULL);
+    fx_server *server =
+        fx_server_start(fx_redis_url(redis), FX_ARGS(FX_P0001, "--rate-user", "1", "--rate-address",
+                                                     "1", "--rate-burst", "100"));
+    fx_redis_do(redis, "RPUSH fs:rate:user:{u1} x");
+    for (int i = 0; i < 5; i++)
+        fx_expect(server, 201, "POST /buy?item=P0001&user=u1");
+    fx_redis_kill(redis);
+    for (int i = 0; i < 5; i++) {
+        fx_refused(server, 503, "store_unavailable", "POST /buy?item=P0001&user=u2");
+        fx_refused(server, 503, "store_unavailable", "GET /orders/r1?item=P0001");
+    }
+    fx_server_kill(server);
+    fx_redis_stop(redis);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_user_in_a_hurry_is_slowed_down),
         cmocka_unit_test(an_address_in_a_hurry_is_slowed_down),
         cmocka_unit_test(questions_for_orders_are_limited_by_address),
+        cmocka_unit_test(what_can_not_be_counted_is_let_through),
     };
     return fx_run(tests, .instances = 0);
 }

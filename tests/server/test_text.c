@@ -21,6 +21,70 @@ static void text_escapes_and_grows(void **state)
     text_free(&text);
 }
 
+/* The first and the last character of each length, and what lies just beyond. */
+static void only_utf8_is_passed_on(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        int bad; /* replaced, one for each byte; 0 = it is passed on as it is */
+    } cases[] = {
+        {" ", 0},
+        {"\x7f", 0},
+        {"\x80", 1},
+        {"\xbf", 1},
+        {"\xc1\xbf", 2},
+        {"\xc2\x80", 0},
+        {"\xdf\xbf", 0},
+        {"\xc2\xc0", 2},
+        {"\xc2", 1},
+        {"\xe0\x9f\xbf", 3},
+        {"\xe0\xa0\x80", 0},
+        {"\xed\x9f\xbf", 0},
+        {"\xed\xa0\x80", 3},
+        {"\xee\x80\x80", 0},
+        {"\xef\xbf\xbf", 0},
+        {"\xe1\x80", 2},
+        {"\xf0\x8f\xbf\xbf", 4},
+        {"\xf0\x90\x80\x80", 0},
+        {"\xf4\x8f\xbf\xbf", 0},
+        {"\xf4\x90\x80\x80", 4},
+        {"\xf5\x80\x80\x80", 4},
+        {"\xf1\x80\x80", 3},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fs_text text;
+        char expected[64] = "\"";
+        text_init(&text);
+        text_json(&text, cases[i].bytes);
+        for (int k = 0; k < cases[i].bad; k++)
+            strncat(expected, "\\ufffd", sizeof(expected) - strlen(expected) - 1);
+        if (cases[i].bad == 0)
+            strncat(expected, cases[i].bytes, sizeof(expected) - strlen(expected) - 1);
+        strncat(expected, "\"", sizeof(expected) - strlen(expected) - 1);
+        if (strcmp(text_bytes(&text), expected) != 0)
+            fail_msg("case %zu: %s, not %s", i, text_bytes(&text), expected);
+        text_free(&text);
+    }
+}
+
+/* A piece that fits exactly, and those a byte shorter and longer: nothing is cut. */
+static void text_of_any_length_is_kept_whole(void **state)
+{
+    (void)state;
+    for (int len = 0; len < 2100; len++) {
+        fs_text text;
+        text_init(&text);
+        text_printf(&text, "%*s", len, "");
+        text_printf(&text, "%*s", len / 2, "");
+        text_add(&text, "x");
+        assert_int_equal(text.len, len + len / 2 + 1);
+        assert_int_equal(strlen(text_bytes(&text)), text.len);
+        assert_int_equal(text_bytes(&text)[text.len - 1], 'x');
+        text_free(&text);
+    }
+}
+
 static void identifiers_are_1_to_64_safe_characters(void **state)
 {
     (void)state;
@@ -44,6 +108,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(identifiers_are_1_to_64_safe_characters),
         cmocka_unit_test(text_escapes_and_grows),
+        cmocka_unit_test(only_utf8_is_passed_on),
+        cmocka_unit_test(text_of_any_length_is_kept_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

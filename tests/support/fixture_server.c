@@ -17,7 +17,9 @@ struct fx_server {
 static fx_process *launch(const char *redis_url, const char *const *extra)
 {
     char program[512];
-    const char *argv[ARGS_MAX] = {fx_build_path("flashsale", program, sizeof(program)),
+    const char *other = getenv("FLASHSALE_PROGRAM");
+    fx_build_path("flashsale", program, sizeof(program));
+    const char *argv[ARGS_MAX] = {other && other[0] != '\0' ? other : program,
                                   "--listen",
                                   "127.0.0.1:0",
                                   "--redis",

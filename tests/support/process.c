@@ -1,8 +1,10 @@
 /* process.c - see process.h. Output is kept in memfds, which the child writes and we pread. */
 #include "tests/support/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,4 +207,33 @@ bool fx_process_first_line(fx_process *p, char *buf, size_t len, int deadline_ms
         return false;
     snprintf(buf, len, "%.*s", (int)(end - text), text);
     return true;
+}
+
+/* ---- what this process has ------------------------------------------------------------------- */
+
+static int entries_of(const char *path)
+{
+    int n = 0;
+    DIR *dir = opendir(path);
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+int fx_descriptors_open(void)
+{
+    return entries_of("/proc/self/fd");
+}
+
+int fx_threads_alive(void)
+{
+    return entries_of("/proc/self/task");
+}
+
+size_t fx_bytes_allocated(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
 }

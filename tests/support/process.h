@@ -56,6 +56,13 @@ bool fx_wait_until(bool (*cond)(void *arg), void *arg, int deadline_ms);
  * that something has happened by then. The ms that did pass, which may be many more. Any thread. */
 int64_t fx_let_pass(int ms);
 
+/* What the test program itself has: descriptors, threads (one that was joined may be seen for a
+ * moment yet), and bytes from malloc() in use (under AddressSanitizer always 0: it finds leaks by
+ * itself). Taken before and after, they show what was not closed, joined or freed. Any thread. */
+int fx_descriptors_open(void);
+int fx_threads_alive(void);
+size_t fx_bytes_allocated(void);
+
 /* The path of a program of this build, "build/flashsale" for one: under $FLASHSALE_BUILD, or
  * under build/ where that is not set. Returns buf. */
 char *fx_build_path(const char *program, char *buf, size_t len);

@@ -19,6 +19,7 @@
 
 static fx_redis *redis;
 static char dir[256], result[300];
+static char shown[8192]; /* what the last bench printed */
 
 /* Runs "dlock bench WORDS --json FILE"; the file's content goes to *ret, to be deleted. */
 static int bench(const char *words, cJSON **ret)
@@ -30,6 +31,7 @@ static int bench(const char *words, cJSON **ret)
     fx_process *process = fx_spawn((const char *const[]){"sh", "-c", line, NULL}, true);
     int code = fx_process_wait(process, BENCH_MS);
     *ret = NULL;
+    snprintf(shown, sizeof(shown), "%s", fx_process_stdout(process));
     FILE *file = fopen(result, "r");
     if (file) {
         text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
@@ -48,6 +50,18 @@ static double number(const cJSON *object, const char *name)
     if (!cJSON_IsNumber(item))
         fail_msg("no number \"%s\"", name);
     return item->valuedouble;
+}
+
+static void is_text(const cJSON *object, const char *name, const char *expected)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+    if (!text || (expected && strcmp(text, expected) != 0))
+        fail_msg("\"%s\" is %s", name, text ? text : "no text");
+}
+
+static bool is_about(double found, double expected)
+{
+    return fabs(found - expected) <= 0.001 * fabs(expected) + 0.1;
 }
 
 static int setup_group(void **state)
@@ -105,6 +119,10 @@ static void json_is_escaped_and_strict(void **state)
     json_open(&json, NULL, '{');
     json_text(&json, "a\"b", "back\\slash, \"quotes\", tab\t, \x01");
     json_number(&json, "nothing", NAN, 1);
+    json_bool(&json, "yes", true);
+    json_bool(&json, "no", false);
+    json_number(&json, "number", 1.25, 1);
+    json_int(&json, "int", -7);
     json_open(&json, "empty", '[');
     json_close(&json, ']');
     json_close(&json, '}');
@@ -115,11 +133,84 @@ static void json_is_escaped_and_strict(void **state)
                         "back\\slash, \"quotes\", tab\t, \x01");
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(parsed, "nothing")));
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(parsed, "empty")), 0);
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItem(parsed, "yes")));
+    assert_true(cJSON_IsFalse(cJSON_GetObjectItem(parsed, "no")));
+    assert_true(number(parsed, "number") == 1.2 && number(parsed, "int") == -7);
+    assert_int_equal(json.depth, 0);
+    assert_non_null(strstr(text, "{\n  \"a"));
+    assert_non_null(strstr(text, ",\n  \"empty\": []\n}\n"));
     cJSON_Delete(parsed);
     free(text);
 }
 
+static void histograms_add_up(void **state)
+{
+    (void)state;
+    static latency_histogram all, other, few;
+    for (int i = 0; i < 600; i++) {
+        latency_record(&all, 10);
+        latency_record(&other, 1000);
+    }
+    latency_record(&other, -5); /* a clock that was set counts as nothing */
+    latency_add(&all, &other);
+    assert_int_equal(all.count, 1201);
+    assert_int_equal(all.max_ns, 1000);
+    assert_int_equal(all.bucket[0], 1);
+    assert_true(latency_us(&all, 0.5) == 0.01 && latency_us(&all, 0.99) == 1);
+    latency_add(&other, &all); /* the larger maximum stays */
+    assert_int_equal(other.max_ns, 1000);
+    latency_add(&few, &all);
+    assert_int_equal(few.max_ns, 1000);
+    few = (latency_histogram){0};
+    for (int i = 0; i < 10; i++)
+        latency_record(&few, 7000);
+    assert_true(latency_us(&few, 0.5) == 7); /* five beyond it are enough, ... */
+    assert_true(isnan(latency_us(&few, 0.51)));
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
+
+static void is_true_of_here(const cJSON *environment)
+{
+    static const char *const names[] = {"host", "kernel", "machine", "time"};
+    char info[8192], version[64], wanted[80];
+    assert_true(fx_redis_text(redis, info, sizeof(info), "INFO server"));
+    is_text(environment, "dlock", FLASHSALE_VERSION);
+    is_text(environment, "redis", NULL);
+    snprintf(version, sizeof(version), "%s",
+             cJSON_GetObjectItem(environment, "redis")->valuestring);
+    snprintf(wanted, sizeof(wanted), "_version:%s\r", version);
+    assert_non_null(strstr(info, wanted));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        is_text(environment, names[i], NULL);
+    assert_true(number(environment, "cpus") >= 1);
+}
+
+/* The figures of a row belong together, and its line for people has the same. */
+static void agrees_with_itself(const cJSON *row, double duration_ms)
+{
+    char line[160];
+    const cJSON *acquire = cJSON_GetObjectItem(row, "acquire_us");
+    const cJSON *handoff = cJSON_GetObjectItem(row, "handoff_us");
+    double ops = number(row, "ops");
+    assert_true(number(row, "duration_ms") == duration_ms);
+    assert_true(number(row, "hold_ms") == 0);
+    assert_true(is_about(number(row, "ops_per_s"), ops * 1000 / duration_ms));
+    assert_true(number(acquire, "samples") == ops);
+    assert_true(number(row, "cpu_us_per_op") > 0);
+    assert_true(number(row, "round_trips_per_op") > 0);
+    if (cJSON_IsNull(cJSON_GetObjectItem(handoff, "p50"))) /* too few on a busy machine */
+        return;
+    assert_true(number(acquire, "p50") > 0 && number(handoff, "samples") >= 10);
+    snprintf(line, sizeof(line), "\n%-8s ", cJSON_GetObjectItem(row, "kind")->valuestring);
+    const char *at = strstr(shown, line);
+    double shown_ops, shown_p50;
+    if (!at || sscanf(at + strlen(line), "%lf %lf", &shown_ops, &shown_p50) != 2)
+        fail_msg("no \"%s\" in %s", line, shown);
+    /* each is rounded once more */
+    assert_true(fabs(shown_ops - number(row, "ops_per_s")) <= 1);
+    assert_true(fabs(shown_p50 - number(handoff, "p50")) <= 1);
+}
 
 static void measures_each_kind_and_cleans_up(void **state)
 {
@@ -131,7 +222,8 @@ static void measures_each_kind_and_cleans_up(void **state)
                            &json),
                      0);
     assert_int_equal(number(json, "schema"), 1);
-    assert_true(cJSON_IsObject(cJSON_GetObjectItem(json, "environment")));
+    is_true_of_here(cJSON_GetObjectItem(json, "environment"));
+    assert_non_null(strstr(shown, "2 processes x 3 threads on one lock, think 0-1 ms, hold 0 ms"));
     const cJSON *rows = cJSON_GetObjectItem(json, "rows"), *row;
     assert_int_equal(cJSON_GetArraySize(rows), 5);
     int i = 0;
@@ -142,6 +234,8 @@ static void measures_each_kind_and_cleans_up(void **state)
         assert_int_equal(number(row, "threads"), 3);
         assert_string_equal(cJSON_GetObjectItem(row, "think_ms")->valuestring, "0-1");
         assert_true(number(row, "ops_per_s") > 0);
+        agrees_with_itself(row, 600);
+        assert_false(cJSON_HasObjectItem(row, "killed"));
         assert_true(number(row, "redis_cmds_per_op") >= 2);
         assert_in_range((int)(number(row, "fairness") * 100), 0, 100);
         assert_int_equal(number(row, "canary_lost"), 0);
@@ -226,6 +320,11 @@ static void a_killed_holder_is_followed_after_its_lease(void **state)
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
     {
         assert_true(number(row, "takeover_ms") <= 900 + 100 + SLACK_MS);
+        is_text(row, "killed", "holder");
+        assert_true(number(row, "takeover_ms") > 0);
+        assert_true(number(row, "longest_gap_ms") >= number(row, "takeover_ms"));
+        assert_true(number(row, "stalled_ms") >= number(row, "longest_gap_ms"));
+        assert_non_null(strstr(shown, "killed: next grant after "));
         assert_int_equal(number(row, "canary_lost"), 0);
     }
     cJSON_Delete(json);
@@ -243,6 +342,7 @@ static void a_killed_process_costs_one_claim_window_for_all_its_waiters(void **s
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
     {
         assert_true(number(row, "longest_gap_ms") <= 250 + 100 + SLACK_MS);
+        is_text(row, "killed", "queued");
         assert_int_equal(number(row, "canary_lost"), 0);
     }
     cJSON_Delete(json);
@@ -257,6 +357,57 @@ static void holds_many_locks_and_renews_them_in_time(void **state)
     assert_true(number(renew, "renewals") >= 500 * 2);
     assert_int_equal(number(renew, "lost"), 0);
     assert_true(number(renew, "lowest_ttl_ms") > 500);
+    is_text(renew, "kind", "string");
+    assert_true(number(renew, "locks") == 500 && number(renew, "lease_ms") == 1500);
+    assert_int_equal(number(renew, "renewals_failed"), 0);
+    assert_true(number(renew, "seconds") >= 2);
+    assert_true(number(renew, "cpu_percent") > 0);
+    double late_ms = 1000 - number(renew, "lowest_ttl_ms");
+    assert_true(number(renew, "late_ms") == (late_ms > 0 ? late_ms : 0));
+    is_true_of_here(cJSON_GetObjectItem(json, "environment"));
+    assert_non_null(strstr(shown, "500 locks of kind string held for "));
+    cJSON_Delete(json);
+    redisReply *reply = fx_redis_reply(redis, "KEYS dlock:*:1"); /* the first ones */
+    assert_int_equal(reply->elements, 0);
+    freeReplyObject(reply);
+}
+
+/* Takes the first of many locks away, once it is there. */
+static void *steal_one(void *arg)
+{
+    redisContext *ctx = arg;
+    long long stolen = 0;
+    while (stolen == 0 && !enough) {
+        redisReply *reply = redisCommand(ctx, "EVAL %s 0",
+                                         "local n = 0 "
+                                         "for _, k in ipairs(redis.call('KEYS', "
+                                         "'dlock:*bench*:0')) do n = n + redis.call('DEL', k) "
+                                         "end return n");
+        assert_non_null(reply);
+        stolen = reply->integer;
+        freeReplyObject(reply);
+    }
+    return NULL;
+}
+
+static void tells_when_a_lock_of_many_is_lost(void **state)
+{
+    (void)state;
+    fx_only_single("a thief has one connection");
+    pthread_t thread;
+    cJSON *json;
+    redisContext *ctx = redisConnect("127.0.0.1", fx_redis_port(redis));
+    assert_int_equal(ctx->err, 0);
+    enough = false;
+    assert_int_equal(pthread_create(&thread, NULL, steal_one, ctx), 0);
+    int code = bench("--renew 20 --lease-ms 900 --duration-ms 3000", &json);
+    enough = true;
+    pthread_join(thread, NULL);
+    redisFree(ctx);
+    assert_int_equal(code, 1);
+    const cJSON *renew = cJSON_GetObjectItem(json, "renew");
+    assert_int_equal(number(renew, "lost"), 1);
+    assert_int_equal(number(renew, "lowest_ttl_ms"), -2);
     cJSON_Delete(json);
 }
 
@@ -265,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles_are_exact_to_3_percent),
         cmocka_unit_test(small_and_huge_durations_have_buckets),
+        cmocka_unit_test(histograms_add_up),
         cmocka_unit_test(json_is_escaped_and_strict),
         cmocka_unit_test(measures_each_kind_and_cleans_up),
         cmocka_unit_test(one_alone_pays_two_round_trips),
@@ -272,6 +424,7 @@ int main(void)
         cmocka_unit_test(a_killed_holder_is_followed_after_its_lease),
         cmocka_unit_test(a_killed_process_costs_one_claim_window_for_all_its_waiters),
         cmocka_unit_test(holds_many_locks_and_renews_them_in_time),
+        cmocka_unit_test(tells_when_a_lock_of_many_is_lost),
     };
     return cmocka_run_group_tests_name("dlock bench", tests, setup_group, teardown_group);
 }

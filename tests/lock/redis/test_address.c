@@ -40,6 +40,7 @@ static void each_form_is_taken_apart(void **state)
         {"redis://h", ADDRESS_ONE, "h|6379", "", "", "", "", "", 0},
         {"redis://h/", ADDRESS_ONE, "h|6379", "", "", "", "", "", 0},
         {"redis://u:p%40%2fw@[::1]:7000/3", ADDRESS_ONE, "::1|7000", "", "u", "p@/w", "", "", 3},
+        {"redis://%41:%7a%5A%6F%09%aF@h", ADDRESS_ONE, "h|6379", "", "A", "zZo\t\xaf", "", "", 0},
         {"redis://:a@b@h:1", ADDRESS_ONE, "h|1", "", "", "a@b", "", "", 0},
         {"redis://u:a,b@h", ADDRESS_ONE, "h|6379", "", "u", "a,b", "", "", 0},
         {"redis://pw@h", ADDRESS_ONE, "h|6379", "", "", "pw", "", "", 0},
@@ -97,6 +98,13 @@ static void others_are_refused_without_showing_them(void **state)
         {"redis://s3cret@", "host is missing"},
         {"redis://u:s3cret%zz@h", "bad %XX"},
         {"redis://u:s3cret%00@h", "bad %XX"},
+        {"redis://u:s3cret%@h", "bad %XX"},
+        {"redis://u:s3cret%4@h", "bad %XX"},
+        {"redis://u:s3cret%z4@h", "bad %XX"},
+        {"redis://u:s3cret%4z@h", "bad %XX"},
+        {"redis://u:s3cret%4g@h", "bad %XX"},
+        {"redis://u:s3cret%4G@h", "bad %XX"},
+        {"redis://u:s3cret%:0@h", "bad %XX"},
         {"redis://s3cret@h:0", "port"},
         {"redis://s3cret@h:70000", "port"},
         {"redis://s3cret@h: 1", "port"},
@@ -190,6 +198,11 @@ static void passwords_are_hidden_in_a_text(void **state)
         {"redis://a:1,redis://:pw@b:2", "redis://a:1,redis://:**@b:2"},
         {"redis+sentinel://:pw@h/m?sentinel_password=x@y", "redis+sentinel://:**@h/m?"
                                                            "sentinel_password=***"},
+        {"redis+sentinel://pw@h:1/m?sentinel_user=u@x", "redis+sentinel://"
+                                                        "************************@x"},
+        {"redis://sentinel_password=@h:1", "redis://******************@h:1"},
+        {"unix://#u:pw@/run/s", "unix://#u:**@/run/s"},
+        {"unix://pw@/run/a:b@c", "unix://***********@c"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[128];

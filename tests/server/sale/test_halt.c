@@ -172,6 +172,31 @@ static void lifted_segments_are_not_halted_again(void **state)
     resume("parts");
 }
 
+static bool tells_of(void *lost)
+{
+    return told_lost(fx.server[0], "sums") == *(int *)lost;
+}
+
+/* As when three have halted it at once, each of them first in one segment: the one that came first
+ * to the item's own pointer did not know what the others did. */
+static void a_halt_tells_of_all_that_its_segments_tell_of(void **state)
+{
+    (void)state;
+    char words[256], sale[64], why[16];
+    long long known, found;
+    fx_start_sale(fx.server[0], "sums", "'stock':100,'strategy':'sharded','segments':%d", SEGMENTS);
+    buy("sums", FX_INSTANCES);
+    fx_redis_do(fx.redis, "DEL fs:{sums}:sale");
+    assert_true(fx_wait_until(is_halted_on_all, (char *)"sums", WAIT_MS));
+    int lost = told_lost(fx.server[0], "sums") + 3;
+    assert_true(fx_redis_text(fx.redis, words, sizeof(words), "GET fs:{sums#1}:sale"));
+    assert_int_equal(sscanf(words, "%63s %15s %lld %lld", sale, why, &known, &found), 4);
+    snprintf(words, sizeof(words), "%s %s %lld %lld other 1", sale, why, known + 3, found);
+    fx_redis_do(fx.redis, "SET fs:{sums#1}:sale %s", words);
+    assert_true(fx_wait_until(tells_of, &lost, WAIT_MS));
+    assert_int_equal(resume("sums"), lost);
+}
+
 /* ---- who stood still ------------------------------------------------------------------------- */
 
 static const char older[] = "00000000000001", newer[] = "00000000000002";
@@ -298,6 +323,7 @@ int main(void)
         cmocka_unit_test(every_rollback_to_one_snapshot_is_noticed),
         cmocka_unit_test(a_damaged_key_of_one_item_keeps_no_other_out),
         cmocka_unit_test(lifted_segments_are_not_halted_again),
+        cmocka_unit_test(a_halt_tells_of_all_that_its_segments_tell_of),
         cmocka_unit_test(what_each_one_knows_is_in_the_halt),
         cmocka_unit_test(what_was_seen_long_ago_halts_nothing),
         cmocka_unit_test(what_an_older_sale_leaves_behind_expires),

@@ -337,6 +337,27 @@ static void no_field_of_a_sale_misleads_a_strategy(void **state)
     }
 }
 
+/* Somebody has seen an order that the ledger does not have any more: then nothing is sold, and all
+ * that was sold stays. */
+static void a_ledger_that_is_too_short_sells_nothing(void **state)
+{
+    (void)state;
+    for (const fs_strategy *const *s = strategy_list(); *s; s++) {
+        open_sold_shop(*s);
+        snprintf(context, sizeof(context), "%s, too short a ledger", (*s)->name);
+        int from = shop.requests;
+        for (int k = 0; k < shop.sale.key_sets; k++)
+            atomic_store(&shop.known[k], UNITS);
+        assert_int_equal(buy(), BUY_ROLLED_BACK);
+        check_all(from);
+        check_stock(from);
+        for (int k = 0; k < shop.sale.key_sets; k++)
+            atomic_store(&shop.known[k], 0);
+        check_healed();
+        close_shop();
+    }
+}
+
 /* What stands at a lock's keys can cost buyers time, but no sale its books. */
 static void no_key_of_a_lock_misleads_a_strategy(void **state)
 {
@@ -568,6 +589,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_key_of_a_sale_misleads_a_strategy),
         cmocka_unit_test(no_field_of_a_sale_misleads_a_strategy),
+        cmocka_unit_test(a_ledger_that_is_too_short_sells_nothing),
         cmocka_unit_test(no_key_of_a_lock_misleads_a_strategy),
         cmocka_unit_test(no_right_that_is_missing_misleads_a_strategy),
         cmocka_unit_test(who_has_an_order_is_told_whatever_is_forbidden),

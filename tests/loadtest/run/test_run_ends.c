@@ -1,0 +1,297 @@
+/*
+ * What is left when a run, or a part of it, has ended: no thread that still works, no descriptor,
+ * no memory.
+ */
+#include "tests/support/fixture.h"
+#include "tests/support/raw.h"
+#include "tests/support/stub.h"
+
+#include "loadtest/load/engine.h"
+#include "loadtest/run/run.h"
+#include "loadtest/service/stock_sampler.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum { SOON_MS = 20000, WRONG_MS = 100 };
+
+/* ---- a service that keeps its clients waiting ------------------------------------------------ */
+
+/* Answers one connection, one request after the other: a greeting at once, the rest when it may. */
+typedef struct waiter_service {
+    int listening;
+    char url[64];
+    pthread_t thread;
+    atomic_bool may_answer, ended;
+    atomic_int asked;
+} waiter_service;
+
+static bool may_go_on(void *arg)
+{
+    waiter_service *service = arg;
+    return atomic_load(&service->may_answer) || atomic_load(&service->ended);
+}
+
+static void answer(waiter_service *service, int fd, const char *request)
+{
+    static const char stock[] =
+        "{\"item\":\"P0001\",\"sale\":\"s1\",\"strategy\":\"fair\",\"initial\":"
+        "10,\"remaining\":7,\"orders\":3,\"units\":3,\"oversold\":0,"
+        "\"lost_updates\":0}";
+    char reply[512];
+    if (strstr(request, "/livez") == NULL) {
+        atomic_fetch_add(&service->asked, 1);
+        fx_wait_until(may_go_on, service, SOON_MS);
+    }
+    int len = snprintf(reply, sizeof(reply),
+                       "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+                       "%zu\r\n\r\n%s",
+                       sizeof(stock) - 1, stock);
+    fx_raw_send(fd, reply, (size_t)len);
+}
+
+static void *serve(void *arg)
+{
+    waiter_service *service = arg;
+    while (!atomic_load(&service->ended)) {
+        char request[4096];
+        size_t length = 0;
+        ssize_t n;
+        int fd = accept4(service->listening, NULL, NULL, SOCK_CLOEXEC);
+        while (fd >= 0 && (n = recv(fd, request + length, sizeof(request) - 1 - length, 0)) > 0) {
+            length += (size_t)n;
+            request[length] = '\0';
+            if (strstr(request, "\r\n\r\n") == NULL)
+                continue;
+            answer(service, fd, request);
+            length = 0;
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+    return NULL;
+}
+
+static void service_start(waiter_service *service)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    *service = (waiter_service){.listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    assert_int_equal(bind(service->listening, (struct sockaddr *)&at, len), 0);
+    assert_int_equal(listen(service->listening, 16), 0);
+    assert_int_equal(getsockname(service->listening, (struct sockaddr *)&at, &len), 0);
+    snprintf(service->url, sizeof(service->url), "http://127.0.0.1:%d", ntohs(at.sin_port));
+    assert_int_equal(pthread_create(&service->thread, NULL, serve, service), 0);
+}
+
+static void service_stop(waiter_service *service)
+{
+    atomic_store(&service->ended, true);
+    shutdown(service->listening, SHUT_RDWR);
+    pthread_join(service->thread, NULL);
+    close(service->listening);
+}
+
+static bool was_asked(void *arg)
+{
+    waiter_service *service = arg;
+    return atomic_load(&service->asked) > 0;
+}
+
+static lt_plan plan_of(const waiter_service *service)
+{
+    lt_plan plan = {.item = "P0001",
+                    .stock = 10,
+                    .quantity = 1,
+                    .target_count = 1,
+                    .users = 1,
+                    .requests = 1,
+                    .workers = 1,
+                    .rate = 1000,
+                    .timeout_ms = SOON_MS};
+    snprintf(plan.targets[0], sizeof(plan.targets[0]), "%s", service->url);
+    return plan;
+}
+
+/* ---- the stock's reader ---------------------------------------------------------------------- */
+
+typedef struct stopping {
+    lt_stock_sampler *sampler;
+    lt_stock_watch seen;
+    lt_engine *engine;
+    atomic_bool done;
+} stopping;
+
+static void *stop_sampler(void *arg)
+{
+    stopping *s = arg;
+    s->seen = stock_sampler_stop(s->sampler);
+    atomic_store(&s->done, true);
+    return NULL;
+}
+
+/* It is not freed while its thread is in the middle of a reading; that one counts, and the one at
+ * the end, when nothing changes any more. */
+static void the_stocks_reader_ends_after_its_last_reading(void **unused)
+{
+    (void)unused;
+    waiter_service service;
+    pthread_t thread;
+    service_start(&service);
+    lt_plan plan = plan_of(&service);
+    lt_sale_spec spec = {.strategy = "fair"};
+    stopping s = {.sampler = stock_sampler_start(&plan, &spec, "s1", clock_now())};
+    assert_non_null(s.sampler);
+    assert_true(fx_wait_until(was_asked, &service, SOON_MS));
+    pthread_create(&thread, NULL, stop_sampler, &s);
+    fx_let_pass(WRONG_MS);
+    assert_false(atomic_load(&s.done));
+    atomic_store(&service.may_answer, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(s.seen.count, 2);
+    assert_int_equal(s.seen.while_buying, 1);
+    assert_int_equal(s.seen.lowest, 7);
+    assert_int_equal(s.seen.most_units, 3);
+    assert_int_equal(s.seen.failed + s.seen.foreign + s.seen.other, 0);
+    assert_int_equal(s.seen.samples[1].remaining, 7);
+    assert_int_equal(s.seen.samples[1].units, 3);
+    free(s.seen.samples);
+    service_stop(&service);
+}
+
+/* ---- the engine ------------------------------------------------------------------------------ */
+
+static void *join_engine(void *arg)
+{
+    stopping *s = arg;
+    engine_join(s->engine);
+    atomic_store(&s->done, true);
+    return NULL;
+}
+
+/* Of both kinds: joined is who waits for no answer any more, or has given up waiting. */
+static void the_engine_ends_after_its_last_buyer(void **unused)
+{
+    (void)unused;
+    static const lt_model models[] = {MODEL_CLOSED, MODEL_OPEN};
+    for (int i = 0; i < 4; i++) {
+        bool cut = i >= 2;
+        waiter_service service;
+        char err[256];
+        pthread_t thread;
+        service_start(&service);
+        lt_plan plan = plan_of(&service);
+        plan.model = models[i % 2];
+        lt_run_state state = {.plan = &plan, .key_prefix = "k", .sale = "s1"};
+        assert_true(run_state_init(&state, engine_threads(&plan)));
+        stopping s = {.engine = engine_start(&state, err, sizeof(err))};
+        assert_non_null(s.engine);
+        run_state_start(&state, engine_threads(&plan));
+        assert_true(fx_wait_until(was_asked, &service, SOON_MS));
+        run_state_stop(&state, STOP_DURATION);
+        if (cut) {
+            engine_cut(s.engine);
+            engine_join(s.engine);
+        } else {
+            pthread_create(&thread, NULL, join_engine, &s);
+            fx_let_pass(WRONG_MS);
+            assert_false(atomic_load(&s.done));
+            atomic_store(&service.may_answer, true);
+            pthread_join(thread, NULL);
+        }
+        lt_tally *sum = tallies_sum(&state.tallies);
+        assert_int_equal(counter_get(&sum->issued), 1);
+        assert_int_equal(counter_get(&sum->unfinished), cut);
+        assert_int_equal(counter_get(&sum->completed), !cut);
+        tally_free(sum);
+        run_state_release(&state);
+        service_stop(&service);
+    }
+}
+
+/* ---- whole runs ------------------------------------------------------------------------------ */
+
+static bool is_alone(void *before)
+{
+    return fx_threads_alive() == *(int *)before;
+}
+
+static void run_once(fx_stub *stub, lt_model model)
+{
+    lt_plan plan = {.item = "P0001",
+                    .stock = 100,
+                    .quantity = 1,
+                    .target_count = 1,
+                    .users = 20,
+                    .requests = 200,
+                    .workers = 2,
+                    .rate = 4000,
+                    .runs = 1,
+                    .spec_count = 1,
+                    .replay = 0.5,
+                    .timeout_ms = SOON_MS,
+                    .model = model};
+    plan.specs[0] = sale_spec_none();
+    snprintf(plan.specs[0].strategy, sizeof(plan.specs[0].strategy), "fair");
+    snprintf(plan.specs[0].label, sizeof(plan.specs[0].label), "fair");
+    snprintf(plan.targets[0], sizeof(plan.targets[0]), "%s", fx_stub_url(stub, 0));
+    lt_comparison comparison = {.plan = &plan};
+    assert_true(comparison_init(&comparison));
+    run_all(&comparison, true, NULL);
+    assert_int_equal(comparison.row_count, 1);
+    assert_int_equal(row_shown(&comparison.rows[0])->sold, 100);
+    assert_int_equal(counter_get(&row_shown(&comparison.rows[0])->tally->issued), 200);
+    comparison_release(&comparison);
+}
+
+/* The first run makes what libraries keep; every further one must give back what it took. */
+static void a_run_leaves_nothing_behind(void **unused)
+{
+    (void)unused;
+    static const lt_model models[] = {MODEL_CLOSED, MODEL_OPEN, MODEL_FLASH};
+    enum { RUNS = 3, SPARE_BYTES = 100 * 1024 };
+    fx_stub *stub = fx_stub_start(NULL);
+    for (int i = 0; i < 3; i++) {
+        run_once(stub, models[i]);
+        int descriptors = fx_descriptors_open(), threads = fx_threads_alive();
+        size_t bytes = fx_bytes_allocated();
+        for (int n = 0; n < RUNS; n++)
+            run_once(stub, models[i]);
+        assert_int_equal(fx_descriptors_open(), descriptors);
+        assert_true(fx_wait_until(is_alone, &threads, SOON_MS));
+        if (fx_bytes_allocated() > bytes + SPARE_BYTES)
+            fail_msg("%zu bytes more", fx_bytes_allocated() - bytes);
+    }
+    fx_stub_stop(stub);
+}
+
+static int set_up(void **unused)
+{
+    (void)unused;
+    return curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK;
+}
+
+static int tear_down(void **unused)
+{
+    (void)unused;
+    curl_global_cleanup();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_stocks_reader_ends_after_its_last_reading),
+        cmocka_unit_test(the_engine_ends_after_its_last_buyer),
+        cmocka_unit_test(a_run_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests_name("run_ends", tests, set_up, tear_down);
+}

@@ -1,0 +1,271 @@
+/*
+ * test_server_check.c - what a server says of itself, and what is held against it. The server is
+ * the test's own: it says what a real one would have to be brought to say.
+ */
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/store/server_check.h"
+#include "tests/support/fixture.h"
+
+enum { SOON_MS = 20000, REPLY_MAX = 2048 };
+
+#define REFUSAL "-NOPERM this user has no permissions"
+
+/* What it answers; NULL = as a good server does. One that begins with "-" is an error. */
+typedef struct story {
+    const char *appendonly, *appendfsync, *on_rewrite, *policy, *least;
+    const char *config; /* instead of these */
+    const char *persistence, *memory, *replication, *probe;
+    const char *raw_probe; /* as it goes over the line */
+} story;
+
+static const story *told; /* by the server, to one connection after the other */
+static int listener;
+static char url[64];
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+static int put_text(char *to, const char *text)
+{
+    if (text[0] == '-')
+        return snprintf(to, REPLY_MAX, "%s\r\n", text);
+    return snprintf(to, REPLY_MAX, "$%zu\r\n%s\r\n", strlen(text), text);
+}
+
+static const char *or_good(const char *text, const char *good)
+{
+    return text ? text : good;
+}
+
+static int put_config(char *to)
+{
+    const char *const pairs[] = {"appendonly",
+                                 or_good(told->appendonly, "yes"),
+                                 "appendfsync",
+                                 or_good(told->appendfsync, "always"),
+                                 "no-appendfsync-on-rewrite",
+                                 or_good(told->on_rewrite, "no"),
+                                 "maxmemory-policy",
+                                 or_good(told->policy, "noeviction"),
+                                 "min-replicas-to-write",
+                                 or_good(told->least, "1")};
+    if (told->config)
+        return put_text(to, told->config);
+    int len = snprintf(to, REPLY_MAX, "*10\r\n");
+    for (int i = 0; i < 10; i++)
+        len += put_text(to + len, pairs[i]);
+    return len;
+}
+
+static int put_answer(const redisReply *asked, char *to)
+{
+    const char *command = asked->element[0]->str;
+    const char *about = asked->elements > 1 ? asked->element[1]->str : "";
+    if (strcmp(command, "CONFIG") == 0)
+        return put_config(to);
+    if (strcmp(about, "persistence") == 0)
+        return put_text(to, or_good(told->persistence,
+                                    "# Persistence\r\naof_enabled:1\r\naof_rewrite_in_progress:0"
+                                    "\r\naof_rewrite_scheduled:0\r\n"
+                                    "aof_last_write_status:ok\r\n"));
+    if (strcmp(about, "memory") == 0)
+        return put_text(to, or_good(told->memory, "maxmemory_policy:noeviction\r\n"));
+    if (strcmp(about, "replication") == 0)
+        return put_text(to, or_good(told->replication,
+                                    "role:master\r\nslave0:ip=a,port=1,state=online,offset=7,"
+                                    "lag=0\r\n"));
+    if (strncmp(command, "EVAL", 4) != 0)
+        return snprintf(to, REPLY_MAX, "+OK\r\n");
+    if (told->raw_probe)
+        return snprintf(to, REPLY_MAX, "%s", told->raw_probe);
+    return put_text(to, or_good(told->probe, ""));
+}
+
+static void serve_one(int fd)
+{
+    char in[4096], out[2 * REPLY_MAX];
+    redisReader *reader = redisReaderCreate();
+    for (ssize_t got; (got = read(fd, in, sizeof(in))) > 0;) {
+        void *asked = NULL;
+        redisReaderFeed(reader, in, (size_t)got);
+        while (redisReaderGetReply(reader, &asked) == REDIS_OK && asked) {
+            int len = put_answer(asked, out);
+            freeReplyObject(asked);
+            if (send(fd, out, (size_t)len, MSG_NOSIGNAL) != len)
+                break;
+        }
+    }
+    redisReaderFree(reader);
+    close(fd);
+}
+
+static void *serve(void *arg)
+{
+    (void)arg;
+    for (int fd; (fd = accept(listener, NULL, NULL)) >= 0;)
+        serve_one(fd);
+    return NULL;
+}
+
+static pthread_t server;
+
+static int setup(void **state)
+{
+    (void)state;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof(address);
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(listener, (struct sockaddr *)&address, len) != 0 || listen(listener, 8) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &len) != 0)
+        return -1;
+    snprintf(url, sizeof(url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
+    return pthread_create(&server, NULL, serve, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    shutdown(listener, SHUT_RDWR);
+    pthread_join(server, NULL);
+    close(listener);
+    return 0;
+}
+
+/* What is found of a server with this story. */
+static server_check check(const story *says, bool had_disk, int min_replicas)
+{
+    char err[256];
+    dlock_redis *redis = NULL;
+    dlock_redis_conn *conn = NULL;
+    server_check found;
+    server_wish wish = {had_disk, min_replicas};
+    told = says;
+    assert_int_equal(dlock_redis_open(&(dlock_redis_options){.url = url}, &redis, err, sizeof(err)),
+                     0);
+    assert_int_equal(dlock_redis_dial(redis, "k", dlock_in_ms(SOON_MS), &conn), DLOCK_REDIS_OK);
+    assert_true(server_ask(conn, "k", &wish, dlock_in_ms(SOON_MS), &found));
+    dlock_redis_hang_up(conn);
+    dlock_redis_close(redis);
+    return found;
+}
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+/* As bits, by the trouble's number. */
+#define REFUSES     (1 << TROUBLE_REFUSES)
+#define MAY_EVICT   (1 << TROUBLE_MAY_EVICT)
+#define NO_DISK     (1 << TROUBLE_NO_DISK)
+#define NO_REPLICAS (1 << TROUBLE_NO_REPLICAS)
+
+#define AOF(enabled, status, in_progress, scheduled)                                               \
+    "aof_enabled:" enabled "\r\nno_aof_last_write_status:err\r\naof_last_write_status_:err\r\n"    \
+    "aof_last_write_status:" status "\r\naof_rewrite_in_progress:" in_progress                     \
+    "\r\naof_rewrite_scheduled:" scheduled "\r\n"
+#define SLAVE(number, state, lag)                                                                  \
+    "slave" number ":ip=127.0.0.1,port=1,state=" state ",offset=9,lag=" lag "\r\n"
+
+static const struct {
+    const char *what;
+    story story;
+    bool had_disk;
+    int min_replicas, troubles, replicas;
+    const char *detail; /* of the trouble, when there is one */
+} cases[] = {
+    {"a good one", {NULL}, false, 1, 0, 1, ""},
+    {"no file", {.appendonly = "no"}, false, 1, NO_DISK, 1, "appendonly yes"},
+    {"a second", {.appendfsync = "everysec"}, true, 1, NO_DISK, 1, "appendfsync always"},
+    {"no sync in a rewrite", {.on_rewrite = "yes"}, true, 1, NO_DISK, 1, "on-rewrite no"},
+    {"file off", {.persistence = AOF("0", "ok", "0", "0")}, true, 1, NO_DISK, 1, "failed"},
+    {"a write failed", {.persistence = AOF("1", "err", "0", "0")}, true, 1, NO_DISK, 1, "failed"},
+    {"first rewrite", {.persistence = AOF("1", "ok", "1", "0")}, false, 1, NO_DISK, 1, "whole"},
+    {"rewrite to come", {.persistence = AOF("1", "ok", "0", "1")}, false, 1, NO_DISK, 1, "whole"},
+    {"another rewrite", {.persistence = AOF("1", "ok", "1", "0")}, true, 1, 0, 1, ""},
+    {"nothing of the file", {.persistence = "-NOPERM info"}, true, 1, 0, 1, ""},
+    {"evicts", {.policy = "allkeys-lru"}, false, 1, MAY_EVICT, 1, "'allkeys-lru'"},
+    {"evicts what expires", {.policy = "volatile-ttl"}, false, 1, MAY_EVICT, 1, "'volatile-ttl'"},
+    {"no settings", {.config = REFUSAL}, false, 1, NO_DISK, 1, "does not tell its settings: NOP"},
+    {"no settings, but evicts",
+     {.config = REFUSAL, .memory = "x:1\r\nmaxmemory_policy:allkeys-lfu\r\n"},
+     false,
+     1,
+     NO_DISK | MAY_EVICT,
+     1,
+     ""},
+    {"no memory either",
+     {.config = REFUSAL, .memory = REFUSAL},
+     false,
+     1,
+     NO_DISK | MAY_EVICT,
+     1,
+     ""},
+    {"no replica", {.replication = "role:master\r\n"}, false, 1, NO_REPLICAS, 0, "1 of the serv"},
+    {"two of three",
+     {.replication = "role:master\r\n" SLAVE("0", "online", "3") SLAVE("1", "online", "4")
+          SLAVE("2", "online", "0")},
+     false,
+     2,
+     0,
+     2,
+     ""},
+    {"one of two",
+     {.replication = "role:master\r\n" SLAVE("0", "send_bulk", "0") SLAVE("1", "online", "1")},
+     false,
+     2,
+     NO_REPLICAS,
+     1,
+     "needs 2 of the server's replicas online, and it has 1"},
+    {"no replication", {.replication = REFUSAL}, false, 1, NO_REPLICAS, 0, "does not tell"},
+    {"no wait", {.probe = "WAIT"}, false, 1, NO_REPLICAS, 0, "+wait"},
+    {"no right", {.probe = "HSET"}, false, 1, REFUSES, 1, "may not HSET"},
+    {"refuses", {.probe = "-READONLY a replica"}, false, 1, REFUSES, 1, ""},
+    {"no text", {.raw_probe = ":1\r\n"}, false, 1, REFUSES, 1, "may not "},
+    {"moved", {.probe = "-MOVED 1 127.0.0.1:1"}, false, 1, 0, 1, ""},
+    {"asks", {.probe = "-ASK 1 127.0.0.1:1"}, false, 1, 0, 1, ""},
+};
+
+static void each_fault_is_found_and_no_other(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        server_check found = check(&cases[i].story, cases[i].had_disk, cases[i].min_replicas);
+        int troubles = 0;
+        for (int t = 0; t < TROUBLES; t++)
+            troubles |= found.found[t] << t;
+        if (troubles != cases[i].troubles || found.replicas != cases[i].replicas)
+            fail_msg("%s: troubles %x, %d replicas", cases[i].what, (unsigned)troubles,
+                     found.replicas);
+        for (int t = 0; t < TROUBLES; t++)
+            if (cases[i].troubles == 1 << t && !strstr(found.why[t].detail, cases[i].detail))
+                fail_msg("%s: %s", cases[i].what, found.why[t].detail);
+    }
+}
+
+/* Only a number above 0 keeps a server that was cut off from taking writes. */
+static void what_takes_writes_alone_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        story story;
+        bool alone;
+    } servers[] = {{{.least = "0"}, true},
+                   {{.least = "1"}, false},
+                   {{.least = "2"}, false},
+                   {{.least = ""}, true},
+                   {{.config = REFUSAL}, true}};
+    for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
+        assert_int_equal(check(&servers[i].story, false, 1).accepts_alone, servers[i].alone);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_fault_is_found_and_no_other),
+        cmocka_unit_test(what_takes_writes_alone_is_told),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,219 @@
+/* test_terms.c - the terms of a sale as they are written, read and compared, and what follows from
+ * them. Without Redis. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/store/terms.h"
+#include "tests/support/fixture.h"
+
+static const sale_terms usual = {.item = "P1",
+                                 .id = "0123456789abcd",
+                                 .strategy = "combined",
+                                 .initial = 10,
+                                 .per_user_limit = 2,
+                                 .lease_ms = 3000,
+                                 .wait_ms = 5000,
+                                 .hold_ms = 7,
+                                 .durability = DURABILITY_REPLICATED,
+                                 .min_replicas = 2,
+                                 .segments = 4,
+                                 .previous = "0123456789abcc",
+                                 .previous_segments = 3,
+                                 .segments_started = true,
+                                 .accepted = 1700000000000001};
+
+/* The terms as Redis would answer them, with `field` changed to `value`; a NULL value: without it.
+ * Free the reply. */
+static redisReply *answer(const sale_terms *terms, const char *field, const char *value)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    terms_put(&args, terms);
+    assert_false(args.failed);
+    redisReader *reader = redisReaderCreate();
+    char head[32];
+    void *reply = NULL;
+    redisReaderFeed(reader, head, (size_t)snprintf(head, sizeof(head), "*%d\r\n", args.count));
+    redisReaderFeed(reader, args.buf, args.len);
+    assert_int_equal(redisReaderGetReply(reader, &reply), REDIS_OK);
+    redisReaderFree(reader);
+    dlock_args_free(&args);
+    assert_non_null(reply);
+
+    redisReply *hash = reply;
+    bool found = !field;
+    for (size_t i = 0; field && i < hash->elements; i += 2) {
+        if (strcmp(hash->element[i]->str, field) != 0)
+            continue;
+        redisReply *place = hash->element[i + (value ? 1 : 0)];
+        free(place->str);
+        place->str = strdup(value ? value : "another");
+        found = true;
+    }
+    assert_true(found);
+    return hash;
+}
+
+static sale_status read_back(const sale_terms *terms, const char *field, const char *value,
+                             sale_terms *ret)
+{
+    char err[256] = "";
+    redisReply *hash = answer(terms, field, value);
+    sale_status status = terms_from(hash, terms->item, terms->id, ret, err, sizeof(err));
+    freeReplyObject(hash);
+    assert_true((status == SALE_OK) == (err[0] == '\0'));
+    return status;
+}
+
+static void what_is_written_is_read(void **state)
+{
+    (void)state;
+    sale_terms sales[4] = {usual, usual, usual, usual}, read;
+    sales[1].durability = DURABILITY_DISK;
+    sales[1].min_replicas = 0;
+    sales[2].segments = sales[2].previous_segments = SEGMENTS_MAX;
+    sales[2].min_replicas = REPLICAS_MAX;
+    sales[3] = (sale_terms){.item = "P2", .id = "1", .strategy = "none"};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(read_back(&sales[i], NULL, NULL, &read), SALE_OK);
+        assert_true(terms_same(&sales[i], &read));
+        assert_int_equal(read.accepted, sales[i].accepted);
+        assert_int_equal(read.segments_started, sales[i].segments_started);
+    }
+}
+
+static void what_is_damaged_is_no_terms(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *field, *value;
+        sale_status status;
+    } cases[] = {
+        {"schema", "1", SALE_UNREADABLE},
+        {"schema", NULL, SALE_DAMAGED},
+        {"schema", "", SALE_DAMAGED},
+        {"strategy", NULL, SALE_DAMAGED},
+        {"strategy", "a-strategy-of-31-letters-xxxxxx", SALE_OK},
+        {"strategy", "a-strategy-of-32-letters-xxxxxxx", SALE_UNREADABLE},
+        {"durability", "paper", SALE_UNREADABLE},
+        {"durability", NULL, SALE_UNREADABLE},
+        {"min_replicas", "0", SALE_DAMAGED},
+        {"min_replicas", "1", SALE_OK},
+        {"min_replicas", "16", SALE_OK},
+        {"min_replicas", "17", SALE_DAMAGED},
+        {"min_replicas", NULL, SALE_DAMAGED},
+        {"initial", "-1", SALE_DAMAGED},
+        {"initial", "0", SALE_OK},
+        {"initial", "9223372036854775807", SALE_OK},
+        {"initial", "9223372036854775808", SALE_DAMAGED},
+        {"initial", "1.0", SALE_DAMAGED},
+        {"initial", " 1", SALE_DAMAGED},
+        {"initial", "01", SALE_DAMAGED},
+        {"initial", NULL, SALE_DAMAGED},
+        {"per_user_limit", "-1", SALE_DAMAGED},
+        {"lease_ms", "-1", SALE_DAMAGED},
+        {"wait_ms", "-1", SALE_DAMAGED},
+        {"hold_ms", "-1", SALE_DAMAGED},
+        {"accepted", "-1", SALE_DAMAGED},
+        {"segments", "16", SALE_OK},
+        {"segments", "17", SALE_DAMAGED},
+        {"previous_segments", "17", SALE_DAMAGED},
+        {"segments_started", "1", SALE_OK},
+        {"segments_started", "2", SALE_DAMAGED},
+        {"previous", "", SALE_OK},
+        {"previous", "not an id", SALE_DAMAGED},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        sale_terms read;
+        sale_status status = read_back(&usual, cases[i].field, cases[i].value, &read);
+        if (status != cases[i].status)
+            fail_msg("%s '%s': %d", cases[i].field, cases[i].value ? cases[i].value : "(none)",
+                     (int)status);
+    }
+}
+
+/* What an admin has accepted is no term of the sale; everything else is. */
+static void another_term_makes_other_terms(void **state)
+{
+    (void)state;
+    sale_terms other[14];
+    for (int i = 0; i < 14; i++)
+        other[i] = usual;
+    other[0].accepted++;
+    other[1].item[0] = 'Q';
+    other[2].id[0] = '1';
+    other[3].strategy[0] = 'C';
+    other[4].previous[0] = '1';
+    other[5].initial++;
+    other[6].per_user_limit++;
+    other[7].lease_ms++;
+    other[8].wait_ms++;
+    other[9].hold_ms++;
+    other[10].durability = DURABILITY_DISK;
+    other[11].min_replicas++;
+    other[12].segments++;
+    other[13].previous_segments++;
+    for (int i = 0; i < 14; i++)
+        if (terms_same(&usual, &other[i]) != (i == 0))
+            fail_msg("case %d", i);
+}
+
+/* Every unit lies in one segment, and no two segments differ by more than one. */
+static void segments_share_the_stock(void **state)
+{
+    (void)state;
+    for (int segments = 1; segments <= SEGMENTS_MAX; segments++) {
+        for (int64_t units = 0; units < 40; units++) {
+            sale_terms terms = {.initial = units, .segments = segments};
+            int64_t sum = 0, before = terms_units(&terms, 0);
+            for (int k = 0; k < segments; k++) {
+                int64_t here = terms_units(&terms, k);
+                assert_true(here == before || here == before - 1);
+                sum += before = here;
+            }
+            assert_int_equal(sum, units);
+            assert_int_equal(terms_key_sets(&terms), segments);
+        }
+    }
+    sale_terms whole = {.initial = 7};
+    assert_int_equal(terms_units(&whole, 0), 7);
+    assert_int_equal(terms_key_sets(&whole), 1);
+}
+
+/* A request has 10 s, or a second more than its buyer may wait. */
+static void a_long_wait_makes_a_long_request(void **state)
+{
+    (void)state;
+    static const int64_t cases[][2] = {{0, 10000}, {10000, 10000}, {10001, 11001}, {60000, 61000}};
+    for (int i = 0; i < 4; i++) {
+        sale_terms terms = {.wait_ms = cases[i][0]};
+        assert_int_equal(terms_request_ms(&terms), cases[i][1]);
+        assert_int_equal(terms_hold_most_ms(&terms), cases[i][1] - 500);
+    }
+}
+
+static void a_durability_has_one_name(void **state)
+{
+    (void)state;
+    durability found;
+    for (int i = 0; i < DURABILITY_LEVELS; i++) {
+        assert_true(durability_find(durability_name((durability)i), &found));
+        assert_int_equal(found, i);
+    }
+    assert_false(durability_find("", &found));
+    assert_false(durability_find("Disk", &found));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(what_is_damaged_is_no_terms),
+        cmocka_unit_test(another_term_makes_other_terms),
+        cmocka_unit_test(segments_share_the_stock),
+        cmocka_unit_test(a_long_wait_makes_a_long_request),
+        cmocka_unit_test(a_durability_has_one_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
