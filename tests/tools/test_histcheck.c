@@ -361,8 +361,13 @@ static void violations_are_found_and_nothing_else(void **state)
 static void nonsense_is_unreadable(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"", "hello\n", "1 1 1 1 dance L 0 0 0\n",
-                                        "1 1 1 1 ok L 0\n"};
+    static const char *const texts[] = {"",
+                                        "hello\n",
+                                        "1 1 1 1 dance L 0 0 0\n",
+                                        "1 1 1 1 ok L 0\n",
+                                        "1 1 1 1 ok L 0 0 0 0\n",
+                                        "99999999999999999999 1 1 1 ok L 0 0 0\n",
+                                        "1 1 1 1 ok L 0 9999999999 0\n"};
     char dir[128], path[160];
     int status;
     fx_dir_make(dir, sizeof(dir));
@@ -372,6 +377,35 @@ static void nonsense_is_unreadable(void **state)
         fx_process_free(
             judge((const char *const[]){NULL}, (const char *const[]){path, NULL}, &status));
         assert_int_equal(status, 2);
+    }
+    fx_dir_remove(dir);
+}
+
+/* A line that has lost its end is left out at the end of a file only. */
+static void nothing_goes_unread(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *behind;
+        int status;
+    } torn[] = {
+        {"1 1 1 1 invoke L 0 0 0\n2 1 1 1 fail L 0 0 0\n3 1 1 2 inv", "", 0},
+        {"1 1 1 1 invoke L 0 0 0\n2 1 1 1 fail L 0 0 0\n3 1 1 2 inv", "4 1 1 2 fail L 0 0 0\n", 2},
+        {"1 1 1 1 invoke L 0 0 0\n2 1 1 1 fail L 0 0 0\n", "\n", 2},
+    };
+    char dir[128], path[160];
+    int status;
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(path, sizeof(path), "%s/history", dir);
+    for (size_t i = 0; i < sizeof(torn) / sizeof(torn[0]); i++) {
+        write_file(path, torn[i].text, 8);
+        FILE *file = fopen(path, "a");
+        assert_non_null(file);
+        fputs(torn[i].behind, file);
+        fclose(file);
+        fx_process_free(
+            judge((const char *const[]){NULL}, (const char *const[]){path, NULL}, &status));
+        assert_int_equal(status, torn[i].status);
     }
     fx_dir_remove(dir);
 }
@@ -457,6 +491,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(violations_are_found_and_nothing_else),
         cmocka_unit_test(nonsense_is_unreadable),
+        cmocka_unit_test(nothing_goes_unread),
         cmocka_unit_test(logger_writes_what_the_checker_reads),
     };
     return cmocka_run_group_tests_name("histcheck", tests, NULL, NULL);

@@ -50,8 +50,8 @@ static bool goes_on(struct fences *fences, const hc_operation *operation)
     while (at < fences->current + fences->current_len && at->process != operation->process)
         at++;
     if (at == fences->current + fences->current_len) {
-        fences->current = grown(fences->current, fences->current_len, &fences->current_cap,
-                                sizeof(*fences->current));
+        fences->current = hc_grown(fences->current, fences->current_len, &fences->current_cap,
+                                   sizeof(*fences->current));
         at = &fences->current[fences->current_len++];
         *at = (struct current){.process = operation->process};
     }
@@ -119,7 +119,7 @@ static void check_unique(struct fences *fences)
         const hc_operation *operation = &fences->history->operations[i];
         if (operation->outcome != OUTCOME_OK || operation->reentry || !operation->fence)
             continue;
-        grants = grown(grants, len, &cap, sizeof(*grants));
+        grants = hc_grown(grants, len, &cap, sizeof(*grants));
         grants[len++] = operation;
     }
     if (len)

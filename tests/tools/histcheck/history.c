@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-void *grown(void *array, size_t len, size_t *cap, size_t size)
+void *hc_grown(void *array, size_t len, size_t *cap, size_t size)
 {
     if (len < *cap)
         return array;
@@ -29,7 +30,7 @@ static int lock_index(hc_history *history, const char *name)
             return i;
     }
     size_t cap = (size_t)history->locks_cap;
-    history->locks = grown(history->locks, (size_t)history->locks_len, &cap, EVENT_LOCK_MAX);
+    history->locks = hc_grown(history->locks, (size_t)history->locks_len, &cap, EVENT_LOCK_MAX);
     history->locks_cap = (int)cap;
     snprintf(history->locks[history->locks_len], EVENT_LOCK_MAX, "%s", name);
     return history->locks_len++;
@@ -44,15 +45,22 @@ static event_kind kind_of(const char *word)
     return (event_kind)kind;
 }
 
+/* A line is the nine words and nothing else; a number that does not fit is none. */
 static bool read_line(hc_history *history, const char *line, hc_event *event)
 {
     char kind[32], lock[EVENT_LOCK_MAX];
-    int fields = sscanf(
-        line, "%" SCNd64 " %" SCNd64 " %" SCNu64 " %" SCNu64 " %31s %127s %" SCNu64 " %d %" SCNu64,
-        &event->ns, &event->process, &event->context, &event->op, kind, lock, &event->fence,
-        &event->depth, &event->hold);
-    if (fields != 9)
+    int64_t depth;
+    int end = 0;
+    errno = 0;
+    int fields = sscanf(line,
+                        "%" SCNd64 " %" SCNd64 " %" SCNu64 " %" SCNu64 " %31s %127s %" SCNu64
+                        " %" SCNd64 " %" SCNu64 "%n",
+                        &event->ns, &event->process, &event->context, &event->op, kind, lock,
+                        &event->fence, &depth, &event->hold, &end);
+    if (fields != 9 || errno == ERANGE || strcmp(line + end, "\n") != 0 || depth < INT_MIN ||
+        depth > INT_MAX)
         return false;
+    event->depth = (int)depth;
     event->kind = kind_of(kind);
     event->lock = lock_index(history, lock);
     return event->kind != EVENT_KINDS;
@@ -66,7 +74,19 @@ static bool whole(const char *line)
     return len > 0 && line[len - 1] == '\n';
 }
 
-bool history_read(hc_history *history, const char *path, char *err, size_t err_len)
+/* Whether a line that is not whole, from `begin` on, is the last one: not one that is too long, or
+ * has lost its end, with others behind it that would go unread. */
+static bool is_last(FILE *file, long begin, const char *line)
+{
+    int byte = 0;
+    if (strlen(line) + 1 == EVENT_LINE_MAX || fseek(file, begin + (long)strlen(line), SEEK_SET))
+        return false;
+    while (byte == 0)
+        byte = fgetc(file);
+    return byte == EOF;
+}
+
+bool hc_history_read(hc_history *history, const char *path, char *err, size_t err_len)
 {
     FILE *file = fopen(path, "r");
     if (!file) {
@@ -74,16 +94,20 @@ bool history_read(hc_history *history, const char *path, char *err, size_t err_l
         return false;
     }
     char line[EVENT_LINE_MAX];
-    bool ok = true;
-    for (long number = 1; ok && fgets(line, sizeof(line), file) && whole(line); number++) {
+    bool ok = true, more = true;
+    long begin = 0;
+    for (long number = 1; ok && more && fgets(line, sizeof(line), file); number++) {
         hc_event event = {.file = path, .line = number};
-        if (line[0] == '#' || line[0] == '\n')
-            continue;
-        ok = read_line(history, line, &event);
+        more = whole(line);
+        ok = more ? line[0] == '#' || line[0] == '\n' || read_line(history, line, &event)
+                  : is_last(file, begin, line);
         if (!ok)
             snprintf(err, err_len, "%s:%ld: not an event", path, number);
+        begin += (long)strlen(line);
+        if (!ok || !more || line[0] == '#' || line[0] == '\n')
+            continue;
         history->events =
-            grown(history->events, history->events_len, &history->events_cap, sizeof(hc_event));
+            hc_grown(history->events, history->events_len, &history->events_cap, sizeof(hc_event));
         history->events[history->events_len++] = event;
     }
     fclose(file);
@@ -98,12 +122,13 @@ static int by_time(const void *left, const void *right)
     return a->line < b->line ? -1 : a->line > b->line; /* one thread's events keep their order */
 }
 
-void history_sort(hc_history *history)
+void hc_history_sort(hc_history *history)
 {
-    qsort(history->events, history->events_len, sizeof(hc_event), by_time);
+    if (history->events_len > 0)
+        qsort(history->events, history->events_len, sizeof(hc_event), by_time);
 }
 
-void history_free(hc_history *history)
+void hc_history_free(hc_history *history)
 {
     free(history->events);
     free(history->locks);

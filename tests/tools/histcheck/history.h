@@ -58,14 +58,14 @@ typedef struct hc_history {
 } hc_history;
 
 /* Makes room for one more element of an array; exits when there is no memory. */
-void *grown(void *array, size_t len, size_t *cap, size_t size);
+void *hc_grown(void *array, size_t len, size_t *cap, size_t size);
 
 /* Reads one file. False with a sentence in err. */
-bool history_read(hc_history *history, const char *path, char *err, size_t err_len);
+bool hc_history_read(hc_history *history, const char *path, char *err, size_t err_len);
 
 /* To be called once all files are read. */
-void history_sort(hc_history *history);
-void history_free(hc_history *history);
+void hc_history_sort(hc_history *history);
+void hc_history_free(hc_history *history);
 
 /* The time for which the hold was ours without any doubt; false: there is none such. */
 bool operation_certain(const hc_operation *hold, int64_t *ret_from, int64_t *ret_to);

@@ -49,7 +49,7 @@ static bool read_options(int argc, char **argv, hc_options *ret)
 static long judge(hc_history *history, const hc_options *options)
 {
     hc_report report = {.history = history};
-    history_sort(history);
+    hc_history_sort(history);
     replay(history, options, &report);
     check_overlap(history, &report);
     check_fences(history, &report);
@@ -63,7 +63,7 @@ static bool read_all(hc_history *history, char **paths)
 {
     char err[512];
     for (; *paths; paths++) {
-        if (!history_read(history, *paths, err, sizeof(err))) {
+        if (!hc_history_read(history, *paths, err, sizeof(err))) {
             fprintf(stderr, "histcheck: %s\n", err);
             return false;
         }
@@ -84,6 +84,6 @@ int main(int argc, char **argv)
     int status = EXIT_UNREADABLE;
     if (read_all(&history, argv + optind))
         status = judge(&history, &options) ? EXIT_FAILURE : EXIT_SUCCESS;
-    history_free(&history);
+    hc_history_free(&history);
     return status;
 }

@@ -27,7 +27,7 @@ static struct certain *certain_holds(const hc_history *history, size_t *ret_len)
         struct certain certain = {.hold = &history->operations[i]};
         if (!operation_certain(certain.hold, &certain.from_ns, &certain.to_ns))
             continue;
-        list = grown(list, len, &cap, sizeof(*list));
+        list = hc_grown(list, len, &cap, sizeof(*list));
         list[len++] = certain;
     }
     if (len)

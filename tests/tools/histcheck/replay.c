@@ -67,7 +67,8 @@ static void make_index(struct replay *replay)
 
 static void open_add(struct replay *replay, size_t operation)
 {
-    replay->open = grown(replay->open, replay->open_len, &replay->open_cap, sizeof(*replay->open));
+    replay->open =
+        hc_grown(replay->open, replay->open_len, &replay->open_cap, sizeof(*replay->open));
     replay->history->operations[operation].open_slot = replay->open_len;
     replay->open[replay->open_len++] = operation;
 }
@@ -95,8 +96,8 @@ static void on_invoke(struct replay *replay, hc_event *event)
         misfit(replay, event, "an operation that exists already");
         return;
     }
-    history->operations = grown(history->operations, history->operations_len,
-                                &history->operations_cap, sizeof(hc_operation));
+    history->operations = hc_grown(history->operations, history->operations_len,
+                                   &history->operations_cap, sizeof(hc_operation));
     event->target = history->operations_len++;
     *slot = event->target + 1;
     history->operations[event->target] = (hc_operation){.process = event->process,
