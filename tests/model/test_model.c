@@ -1,0 +1,113 @@
+/*
+ * test_model.c - every variant of the model ends as its table says; and the program that says so
+ * notices when one does not, when one proves nothing, and when there is nothing to run.
+ */
+#include "tests/support/fixture.h"
+
+#include <stdlib.h>
+
+static char work_dir[72];
+
+enum { ALL_MS = 400000, ONE_MS = 120000 };
+
+static void need_spin(void)
+{
+    if (system("command -v spin >/dev/null") != 0)
+        fx_skip("there is no spin; scripts/deps model installs it");
+}
+
+/* The exit code of DIR/tests/model/run with one word, or with none; what it printed in `said`. */
+static int run(const char *dir, const char *word, int deadline_ms, char *said, size_t len)
+{
+    char program[160], work[160];
+    snprintf(program, sizeof(program), "%s/tests/model/run", dir);
+    snprintf(work, sizeof(work), "MODEL_DIR=%s/work", work_dir);
+    const char *const argv[] = {"env", work, program, word, NULL};
+    fx_process *p = fx_spawn(argv, true);
+    int code = fx_process_wait(p, deadline_ms);
+    snprintf(said, len, "%s%s", fx_process_stdout(p), fx_process_stderr(p));
+    fx_process_free(p);
+    return code;
+}
+
+static int setup(void **state)
+{
+    fx_dir_make(work_dir, sizeof(work_dir));
+    *state = work_dir;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fx_dir_remove(*state);
+    return 0;
+}
+
+static void every_variant_ends_as_expected(void **state)
+{
+    (void)state;
+    need_spin();
+    char said[8192];
+    int code = run(".", NULL, ALL_MS, said, sizeof(said));
+    if (code != 0)
+        fail_msg("exit code %d: %s", code, said);
+    static const char *const seen[] = {"held",        "deadlock",   "two_holders", "oversold",
+                                       "lost_update", "acked_lost", "refused_sold"};
+    for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++)
+        if (!strstr(said, seen[i]))
+            fail_msg("no variant ends as %s: %s", seen[i], said);
+}
+
+/* On copies in which the model is another one. */
+static void a_difference_is_noticed(void **state)
+{
+    (void)state;
+    need_spin();
+    static const struct {
+        const char *what, *edit, *word, *says;
+    } cases[] = {
+        {"a guard that checks nothing", "s/^#define both .*/#define both true/",
+         "last-issued-and-owner", "held          oversold "},
+        {"a guard that refuses everybody", "s/^#define both .*/#define both false/",
+         "last-issued-and-owner", "held          held          no "},
+        {"a fence that is checked", "s/^#define not_below .*/#define not_below both/",
+         "highest-written", "oversold      held "},
+        {"no model at all", "s/^init {/init {{/", "no-fence", "oversold      no verdict "},
+        {"the model as it is, but no such variant", "", "no-such-variant", "no variant"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char dir[72], script[512], said[16384];
+        fx_dir_make(dir, sizeof(dir));
+        snprintf(script, sizeof(script),
+                 "mkdir \"$1/tests\" && cp -a tests/model \"$1/tests\" && "
+                 "sed -i '%s' \"$1/tests/model/sale.pml\"",
+                 cases[i].edit);
+        assert_int_equal(fx_shell(script, dir, ONE_MS), 0);
+        int code = run(dir, cases[i].word, ONE_MS, said, sizeof(said));
+        if (code != 1 || !strstr(said, cases[i].says))
+            fail_msg("%s: exit code %d, %s", cases[i].what, code, said);
+        fx_dir_remove(dir);
+    }
+}
+
+/* The textbook's rule for fences, and the schedule that breaks it. */
+static void the_steps_are_told(void **state)
+{
+    need_spin();
+    const char *script =
+        "MODEL_DIR=\"$1/work\" tests/model/run --steps highest-written >\"$1/steps\" && "
+        "[ \"$(grep -c 'reads 1$' \"$1/steps\")\" = 2 ] && "
+        "[ \"$(grep -c \"write leaves 0$\" \"$1/steps\")\" = 2 ] && "
+        "grep -q '^the lease ends$' \"$1/steps\"";
+    assert_int_equal(fx_shell(script, *state, ONE_MS), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_variant_ends_as_expected),
+        cmocka_unit_test(a_difference_is_noticed),
+        cmocka_unit_test(the_steps_are_told),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
