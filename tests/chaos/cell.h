@@ -1,0 +1,107 @@
+/*
+ * cell.h - one cell, once: a row under a fault, on servers of its own.
+ *
+ *     Redis <- (fault proxy) <- three instances <- crew            a sale begins
+ *     some hundred units are bought at full speed                  "before"
+ *     fault->inject(): the crew is slow meanwhile                  cell_begin_fault(),
+ * cell_healed() the crew hurries until all is sold                           "after" doubt is
+ * resolved, all comes to rest and is written down     rest.h buycheck judges the history judge.h
+ *
+ * Runs in a process of its own as one cmocka test, so that whatever fails in it ends with it, and
+ * any number of cells can run at a time. Its directory is the process's.
+ */
+#ifndef TESTS_CHAOS_CELL_H
+#define TESTS_CHAOS_CELL_H
+
+#include <stdint.h>
+
+#include "tests/chaos/row.h"
+#include "tests/support/proxy.h"
+#include "tests/support/service.h"
+
+struct fault;
+
+enum {
+    CELL_STOCK = 300,
+    CELL_LEASE_MS = 500,
+    CELL_BEFORE = 60,         /* units bought before the fault */
+    CELL_PACE_MS = 100,       /* pause of a buyer during the fault */
+    CELL_SEGMENTS = 3,        /* of a sharded sale */
+    CELL_PATIENCE_MS = 30000, /* deadline of whatever is waited for */
+    CELL_LOCK_SERVERS = 3     /* of redlock */
+};
+
+/* The value of a lock that is not the service's. */
+#define CELL_STRANGER "9000000000000000"
+
+typedef struct cell {
+    const struct fault *fault;
+    row row;
+    uint64_t seed;
+    uint64_t random; /* cell_random()'s state */
+    fx_proxy *proxy; /* NULL: none */
+    fx_redis *lock_servers[CELL_LOCK_SERVERS];
+    char fail_dir[FX_INSTANCES][256]; /* "" = no fail points */
+    char item[32], sale[64];
+    int stock, lease_ms;
+    bool instances_preload; /* LD_PRELOAD is for them, too */
+    long long landed;
+    bool missed;    /* a part of the fault did not land */
+    bool over;      /* what was done can not be undone: the sale is over, as of a `final` fault */
+    bool skipped;   /* does not fit; the reason is the note */
+    char note[256]; /* what its reader should know */
+
+    int threads, descriptors; /* of all instances before the sale's first buyer; see rest.h */
+} cell;
+
+/* ---- the life of a cell ---------------------------------------------------------------------- */
+
+/* Runs it, and leaves its history in `history`. 0, or 1 when something in it could not be done: the
+ * words are on stderr, and the history has no end. */
+int cell_run(cell *c, const char *history);
+
+/* Its sale, on its item; for who has a course of his own. */
+void cell_start_sale(cell *c);
+
+/* ---- for faults ------------------------------------------------------------------------------ */
+
+void cell_begin_fault(cell *c);            /* notes the moment */
+void cell_healed(cell *c);                 /* from now on a buy must succeed soon */
+void cell_landed(cell *c, long long more); /* adds to what has landed */
+void cell_met(cell *c, bool met);          /* adds one; without it the cell is inconclusive */
+void cell_note(cell *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A number from 0 to below - 1, by the seed. */
+unsigned cell_random(cell *c, unsigned below);
+
+/* A key of the sale (of segment 0), "lock" for fs:{P0001}:<id>:lock; valid until the next call. */
+const char *cell_key(const cell *c, const char *name);
+
+/* A name for a request, "WORD-NUMBER-…". In a sharded sale its way begins at segment 0. */
+void cell_name_request(const cell *c, const char *word, int number, char *buf, size_t len);
+
+/* "fs:{P0001}:sale" (of segment 0). */
+const char *cell_pointer(const cell *c);
+
+/* The k-th server that has the strategy's lock, from 0 on; NULL behind the last. */
+fx_redis *cell_lock_server(const cell *c, int k);
+
+/* The strategy's lock, held by somebody. False when its key is not there. */
+bool cell_lock_is_held(cell *c);
+
+/* ---- instances ------------------------------------------------------------------------------- */
+
+/* Starts instance i (again) as the cell's are started. */
+void cell_start_instance(cell *c, int i);
+
+/* SIGKILL, and nobody goes there any more, until it is started. */
+void cell_kill_instance(cell *c, int i);
+
+/* Fail points: instance i stops the next thread that comes to `point`; waits until one has; lets
+ * it go on. server/base/fail_point.h */
+void cell_arm(cell *c, int i, const char *point);
+bool cell_reached(cell *c, int i, const char *point, int deadline_ms);
+void cell_let_go(cell *c, int i, const char *point);
+void cell_disarm(cell *c, int i, const char *point);
+
+#endif

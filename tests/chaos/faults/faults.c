@@ -1,0 +1,59 @@
+/* faults.c - the columns, in their order: from none to the worst. */
+#include <stddef.h>
+#include <string.h>
+
+#include "tests/chaos/faults/fault.h"
+
+/* clang-format off */
+extern const fault fault_load, fault_retries, fault_stale_write;
+extern const fault fault_pause, fault_kill, fault_foreign_release;
+extern const fault fault_herd, fault_sigterm, fault_redis_clock, fault_instance_clock;
+extern const fault fault_lost_reply, fault_late_command, fault_client_kill, fault_partition;
+extern const fault fault_oom, fault_readonly, fault_busy, fault_loading;
+extern const fault fault_restart_everysec, fault_restart_always, fault_power_loss,
+    fault_restart_in_sync, fault_slow_fsync, fault_restart_empty;
+extern const fault fault_deleted, fault_overwritten, fault_evicted, fault_flushall;
+extern const fault fault_failover;
+
+const fault *const faults[] = {
+    &fault_load,
+    &fault_retries,
+    &fault_stale_write,
+    &fault_pause,
+    &fault_kill,
+    &fault_foreign_release,
+    &fault_herd,
+    &fault_sigterm,
+    &fault_redis_clock,
+    &fault_instance_clock,
+    &fault_lost_reply,
+    &fault_late_command,
+    &fault_client_kill,
+    &fault_partition,
+    &fault_oom,
+    &fault_readonly,
+    &fault_busy,
+    &fault_loading,
+    &fault_restart_everysec,
+    &fault_restart_always,
+    &fault_restart_in_sync,
+    &fault_power_loss,
+    &fault_slow_fsync,
+    &fault_restart_empty,
+    &fault_deleted,
+    &fault_overwritten,
+    &fault_evicted,
+    &fault_flushall,
+    &fault_failover,
+    NULL,
+};
+/* clang-format on */
+
+const fault *fault_find(const char *name)
+{
+    for (int i = 0; faults[i]; i++) {
+        if (strcmp(faults[i]->name, name) == 0)
+            return faults[i];
+    }
+    return NULL;
+}

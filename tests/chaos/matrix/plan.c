@@ -1,0 +1,148 @@
+/* plan.c - the rows, and what is expected of them. */
+#include "tests/chaos/matrix/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const plan_rows[] = {
+    "none",
+    "setnx",
+    "watchdog",
+    "getset",
+    "reentrant",
+    "nested",
+    "pubsub",
+    "redlock",
+    "fair",
+    "fenced",
+    "combined",
+    "atomic",
+    "batched",
+    "sharded",
+    "fenced:durability=disk",
+    "combined:durability=disk",
+    "atomic:durability=disk",
+    "batched:durability=disk",
+    "sharded:durability=disk",
+    "fenced:durability=replicated",
+    "combined:durability=replicated",
+    "atomic:durability=replicated",
+    "batched:durability=replicated",
+    "sharded:durability=replicated",
+    NULL,
+};
+
+static const char guarded[] = "fenced,combined,atomic,batched,sharded";
+
+/* One of each kind: no lock, a lock alone, a lock and a guarded write, the same by batches. */
+static const char quick_rows[] = "none,setnx,fair,fenced,combined,sharded";
+
+static const struct {
+    const char *row, *fault;
+} selection[] = {
+    {"none", "load"},
+    {"setnx", "load"},
+    {"fair", "stale-write"},
+    {"fenced", "stale-write"},
+    {"combined", "retries"},
+    {"sharded", "load"},
+    {"atomic", "restart-empty"},
+};
+
+/* Seen failing, or the matrix has not looked. */
+static const struct {
+    const char *rows, *fault;
+} controls[] = {
+    {"none", "load"},
+    {"setnx", "pause"},
+    {"watchdog,getset,reentrant,nested,pubsub,fair,redlock", "stale-write"},
+};
+
+/* Whether `name` is one of "a,b,c". */
+static bool is_one_of(const char *name, const char *list)
+{
+    size_t len = strlen(name);
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        if (strncmp(at, name, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* A row with a durability is a second try, of what the same row in memory does not bear. */
+static bool makes_sense(const row *r, const fault *f)
+{
+    return r->durability == IN_MEMORY ||
+           (!(f->covered & IN_MEMORY) && (f->covered & r->durability));
+}
+
+static bool is_in_size(matrix_size size, const row *r, const fault *f)
+{
+    if (size == MATRIX_WHOLE)
+        return true;
+    if (size == MATRIX_QUICK)
+        return r->durability == IN_MEMORY ? is_one_of(r->name, quick_rows)
+                                          : strcmp(r->strategy, "combined") == 0;
+    for (size_t i = 0; i < sizeof(selection) / sizeof(selection[0]); i++) {
+        if (strcmp(selection[i].row, r->name) == 0 && strcmp(selection[i].fault, f->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool plan_has(matrix_size size, const row *r, const fault *f, const char *rows, const char *columns)
+{
+    if (!makes_sense(r, f))
+        return false;
+    if (!rows && !columns)
+        return is_in_size(size, r, f);
+    return (!rows || is_one_of(r->name, rows)) && (!columns || is_one_of(f->name, columns));
+}
+
+static bool is_row(const char *name)
+{
+    for (int i = 0; plan_rows[i]; i++) {
+        if (strcmp(plan_rows[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_column(const char *name)
+{
+    return fault_find(name) != NULL;
+}
+
+static bool all_are(const char *list, bool (*is)(const char *name))
+{
+    char name[64];
+    for (const char *at = list; at; at = at[strcspn(at, ",")] ? strchr(at, ',') + 1 : NULL) {
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, ","), at);
+        if (!is(name))
+            return false;
+    }
+    return true;
+}
+
+bool plan_knows(const char *rows, const char *columns)
+{
+    return all_are(rows, is_row) && all_are(columns, is_column);
+}
+
+int plan_runs(matrix_size size)
+{
+    return size == MATRIX_WHOLE ? 2 : 1;
+}
+
+expectation plan_expects(const row *r, const fault *f)
+{
+    for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++) {
+        if (strcmp(controls[i].fault, f->name) == 0 && is_one_of(r->name, controls[i].rows))
+            return EXPECT_BROKEN;
+    }
+    if (!is_one_of(r->strategy, guarded))
+        return EXPECT_NOTHING;
+    if (strcmp(f->name, "failover") == 0 && r->durability == IN_MEMORY)
+        return EXPECT_LOSS;
+    return EXPECT_HELD;
+}

@@ -1,0 +1,41 @@
+/*
+ * plan.h - which cells there are: every row under every fault; fewer for a quick look.
+ *
+ * Rows with another durability than Redis's memory are there for the faults that memory does not
+ * cover, and that they do.
+ */
+#ifndef TESTS_CHAOS_MATRIX_PLAN_H
+#define TESTS_CHAOS_MATRIX_PLAN_H
+
+#include <stdbool.h>
+
+#include "tests/chaos/faults/fault.h"
+#include "tests/chaos/row.h"
+
+typedef enum matrix_size { MATRIX_WHOLE, MATRIX_QUICK, MATRIX_SELECTION } matrix_size;
+
+/* What a cell has to show, lest the matrix be wrong. */
+typedef enum expectation {
+    EXPECT_NOTHING,
+    EXPECT_HELD,   /* where the row's durability covers the fault; not to be BROKEN elsewhere */
+    EXPECT_BROKEN, /* a negative control: what is seen to be safe here was not tested */
+    EXPECT_LOSS    /* likewise, of acknowledged orders, with a durability that does not cover it */
+} expectation;
+
+/* The names of all rows, ending with NULL: the strategies in the service's order, then those with
+ * another durability. */
+extern const char *const plan_rows[];
+
+/* Whether the cell is in a matrix of this size. `rows` and `columns`: "a,b", or NULL for any; what
+ * is asked for by name is there whatever the size. */
+bool plan_has(matrix_size size, const row *r, const fault *f, const char *rows,
+              const char *columns);
+
+/* Whether all names in "a,b" are those of rows, or of columns. NULL is allowed. */
+bool plan_knows(const char *rows, const char *columns);
+
+int plan_runs(matrix_size size);
+
+expectation plan_expects(const row *r, const fault *f);
+
+#endif

@@ -1,0 +1,195 @@
+/* redis.c - kills a cell's Redis, takes its power, slows its disk. */
+#include "tests/chaos/redis.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/chaos/faults/fault.h"
+#include "tests/tools/shims/fsync.h"
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+static char board_dir[256];
+static shim_disk *board; /* NULL: its disk is the machine's */
+
+static void preload(void)
+{
+    char shim[512], path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/board", board_dir);
+    setenv("FLASHSALE_DISK", path, 1);
+    assert_non_null(realpath(fx_build_path("tests/shims/fsync.so", shim, sizeof(shim)), path));
+    setenv("LD_PRELOAD", path, 1);
+}
+
+void redis_kill(cell *c)
+{
+    (void)c;
+    fx_redis_kill(fx.redis);
+}
+
+void redis_start(cell *c)
+{
+    (void)c;
+    if (board)
+        preload();
+    fx_redis_restart(fx.redis);
+    unsetenv("LD_PRELOAD");
+}
+
+/* ---- the disk -------------------------------------------------------------------------------- */
+
+void redis_disk_put(cell *c)
+{
+    (void)c;
+    char path[512];
+    fx_dir_make(board_dir, sizeof(board_dir));
+    snprintf(path, sizeof(path), "%s/board", board_dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(ftruncate(fd, sizeof(*board)), 0);
+    board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    assert_true(board != MAP_FAILED);
+    preload();
+}
+
+void redis_disk_remove(cell *c)
+{
+    (void)c;
+    unsetenv("LD_PRELOAD");
+    if (board_dir[0] != '\0')
+        fx_dir_remove(board_dir);
+}
+
+void redis_disk_slow(int delay_ms)
+{
+    atomic_store(&board->delay_ms, delay_ms);
+}
+
+long long redis_disk_delayed(void)
+{
+    return atomic_load(&board->delayed);
+}
+
+static long long length_that_is_synced(const char *path)
+{
+    char name[600], text[32] = "0";
+    snprintf(name, sizeof(name), "%s" SHIM_SYNCED, path);
+    FILE *file = fopen(name, "re");
+    if (file && !fgets(text, sizeof(text), file))
+        text[0] = '\0';
+    if (file)
+        fclose(file);
+    return strtoll(text, NULL, 10);
+}
+
+/* The file, and with `cut` only what is on the disk of it. Redis has one that grows as long as it
+ * does not rewrite it, which takes 64 MB. */
+static redis_file look_at_file(bool cut)
+{
+    char pattern[400];
+    struct stat now;
+    glob_t found;
+    snprintf(pattern, sizeof(pattern), "%s/appendonlydir/*" SHIM_GROWING, fx_redis_dir(fx.redis));
+    if (glob(pattern, 0, NULL, &found) != 0 || found.gl_pathc != 1)
+        fail_msg("there is not one %s", pattern);
+    redis_file file = {.synced = length_that_is_synced(found.gl_pathv[0])};
+    assert_int_equal(stat(found.gl_pathv[0], &now), 0);
+    file.written = (long long)now.st_size;
+    if (cut && file.synced < file.written)
+        assert_int_equal(truncate(found.gl_pathv[0], (off_t)file.synced), 0);
+    globfree(&found);
+    return file;
+}
+
+redis_file redis_disk_file(void)
+{
+    return look_at_file(false);
+}
+
+long long redis_lose_power(cell *c)
+{
+    redis_kill(c);
+    redis_file file = look_at_file(true);
+    return file.written - file.synced;
+}
+
+/* ---- buyers meanwhile ------------------------------------------------------------------------ */
+
+int redis_refusals(void)
+{
+    return atomic_load(&crew.busy) + atomic_load(&crew.unknown);
+}
+
+typedef struct halt {
+    const cell *c;
+    long long known, lost; /* orders, as far as all instances together remember */
+} halt;
+
+static bool number_in(const fx_reply *reply, const char *name, long long *ret)
+{
+    char member[32];
+    snprintf(member, sizeof(member), "\"%s\":", name);
+    const char *at = reply->body ? strstr(reply->body, member) : NULL;
+    *ret = at ? strtoll(at + strlen(member), NULL, 10) : 0;
+    return at != NULL;
+}
+
+/* Asks for an order that never was: everything is answered with the halt. */
+static bool all_are_halted(void *arg)
+{
+    halt *h = arg;
+    bool all = true;
+    for (int i = 0; all && i < FX_INSTANCES; i++) {
+        fx_reply reply;
+        int status = fx_ask(fx.server[i], &reply, "GET /orders/nobody?item=%s&sale=%s", h->c->item,
+                            h->c->sale);
+        all = status == 503 && number_in(&reply, "known", &h->known) &&
+              number_in(&reply, "lost_orders", &h->lost);
+        fx_reply_free(&reply);
+    }
+    return all;
+}
+
+/* Each instance adds what it knows when it looks the next time. */
+static bool all_orders_are_known(void *arg)
+{
+    halt *h = arg;
+    return all_are_halted(h) && h->known >= atomic_load(&crew.bought);
+}
+
+void redis_has_forgotten(cell *c)
+{
+    halt h = {.c = c};
+    c->over = true;
+    if (!fx_wait_until(all_orders_are_known, &h, CELL_PATIENCE_MS))
+        fail_msg("the instances do not say that orders were lost, or say it of %lld of %d only",
+                 h.known, atomic_load(&crew.bought));
+    int bought = atomic_load(&crew.bought), refusals = redis_refusals();
+    crew_more(&crew.busy, 2 * CREW_BUYERS, CELL_PATIENCE_MS);
+    bool sold_on = atomic_load(&crew.bought) > bought;
+    cell_landed(c, sold_on ? 0 : redis_refusals() - refusals);
+    cell_note(c, "%lld acknowledged orders were lost; %s", h.lost,
+              sold_on ? "and the sale went on" : "nothing more was sold");
+}
+
+static bool is_resumed(void *arg)
+{
+    halt *h = arg;
+    return all_are_halted(h) &&
+           fx_status(fx.server[0],
+                     "POST /sales/resume {'item':'%s','sale':'%s','lost_orders':%lld}", h->c->item,
+                     h->c->sale, h->lost) == 200;
+}
+
+void redis_resume(cell *c)
+{
+    halt h = {.c = c};
+    if (!fx_wait_until(is_resumed, &h, CELL_PATIENCE_MS))
+        fail_msg("the sale can not be resumed, of which %lld orders are lost", h.lost);
+}

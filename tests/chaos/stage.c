@@ -1,0 +1,169 @@
+/* stage.c - starts and stops the servers of a cell. */
+#include "tests/chaos/stage.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/chaos/faults/fault.h"
+
+enum { ARGS_MAX = 24 };
+
+static bool needs(const cell *c, fault_needs what)
+{
+    return (c->fault->needs & what) != 0;
+}
+
+/* ---- Redis ----------------------------------------------------------------------------------- */
+
+static const char *form_of_redis(const cell *c)
+{
+    if (needs(c, NEEDS_SENTINEL))
+        return "sentinel";
+    return c->row.durability == ON_REPLICAS ? "replicas" : "single";
+}
+
+static fx_redis *start_redis(const cell *c)
+{
+    static const char *const disk[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
+    const char *args[ARGS_MAX] = {NULL};
+    int n = 0;
+    for (int i = 0; c->fault->redis_args && c->fault->redis_args[i]; i++)
+        args[n++] = c->fault->redis_args[i];
+    for (int i = 0; c->row.durability == ON_DISK && disk[i]; i++)
+        args[n++] = disk[i];
+    setenv("FX_REDIS", form_of_redis(c), 1);
+    if (needs(c, NEEDS_SENTINEL))
+        setenv("FX_FAILOVER", "1", 1);
+    return fx_redis_start(args);
+}
+
+static void start_lock_servers(cell *c)
+{
+    for (int i = 0; strcmp(c->row.strategy, "redlock") == 0 && i < CELL_LOCK_SERVERS; i++)
+        c->lock_servers[i] = fx_redis_start_single(NULL);
+}
+
+/* ---- instances ------------------------------------------------------------------------------- */
+
+/* Instances with fail points are another program, unless we were told of one (which has them). */
+static fx_server *start_instance(const cell *c, const char *redis_url, const char *const *args)
+{
+    char stoppable[512];
+    if (needs(c, NEEDS_FAIL_POINTS))
+        setenv("FLASHSALE_PROGRAM",
+               fx_build_path("failpoints/flashsale", stoppable, sizeof(stoppable)), 0);
+    return fx_server_start(redis_url, args);
+}
+
+static const char *redis_url_for(const cell *c, int i)
+{
+    if (c->fault->redis_url)
+        return c->fault->redis_url(c, i);
+    return c->proxy ? fx_proxy_url(c->proxy) : fx_redis_url(fx.redis);
+}
+
+void cell_start_instance(cell *c, int i)
+{
+    char quorum[1024] = "";
+    const char *args[ARGS_MAX] = {"--threads", "64", "--drain-delay", "0", NULL};
+    int n = 4;
+    for (int k = 0; c->lock_servers[0] && k < CELL_LOCK_SERVERS; k++)
+        snprintf(quorum + strlen(quorum), sizeof(quorum) - strlen(quorum), "%s%s", k ? "," : "",
+                 fx_redis_url(c->lock_servers[k]));
+    if (quorum[0] != '\0') {
+        args[n++] = "--redlock";
+        args[n++] = quorum;
+    }
+    args[n] = NULL;
+    if (c->fail_dir[i][0] != '\0')
+        setenv("FLASHSALE_FAIL_DIR", c->fail_dir[i], 1);
+    fx.server[i] = start_instance(c, redis_url_for(c, i), args);
+    unsetenv("FLASHSALE_FAIL_DIR");
+    crew_avoid(-1);
+}
+
+void cell_kill_instance(cell *c, int i)
+{
+    (void)c;
+    crew_avoid(i);
+    fx_server_signal(fx.server[i], SIGKILL);
+    fx_process_wait(fx_server_process(fx.server[i]), CELL_PATIENCE_MS);
+}
+
+/* ---- fail points ----------------------------------------------------------------------------- */
+
+static const char *point_file(const cell *c, int i, const char *point, const char *suffix)
+{
+    static char path[512];
+    snprintf(path, sizeof(path), "%s/%s%s", c->fail_dir[i], point, suffix);
+    return path;
+}
+
+static void touch(const char *path)
+{
+    close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+}
+
+void cell_disarm(cell *c, int i, const char *point)
+{
+    unlink(point_file(c, i, point, ""));
+    unlink(point_file(c, i, point, ".reached"));
+    unlink(point_file(c, i, point, ".go"));
+}
+
+void cell_arm(cell *c, int i, const char *point)
+{
+    cell_disarm(c, i, point);
+    touch(point_file(c, i, point, ""));
+}
+
+static bool is_there(void *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool cell_reached(cell *c, int i, const char *point, int deadline_ms)
+{
+    return fx_wait_until(is_there, (void *)point_file(c, i, point, ".reached"), deadline_ms);
+}
+
+void cell_let_go(cell *c, int i, const char *point)
+{
+    touch(point_file(c, i, point, ".go"));
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+void stage_up(cell *c)
+{
+    if (c->fault->prepare)
+        c->fault->prepare(c);
+    fx.redis = start_redis(c);
+    start_lock_servers(c);
+    if (!c->instances_preload)
+        unsetenv("LD_PRELOAD"); /* a shim of the fault's is for Redis */
+    if (needs(c, NEEDS_PROXY))
+        c->proxy = fx_proxy_start(fx_redis_url(fx.redis));
+    for (int i = 0; i < FX_INSTANCES; i++) {
+        if (needs(c, NEEDS_FAIL_POINTS))
+            fx_dir_make(c->fail_dir[i], sizeof(c->fail_dir[i]));
+        cell_start_instance(c, i);
+    }
+}
+
+void stage_down(cell *c)
+{
+    for (int i = 0; i < FX_INSTANCES; i++) {
+        fx_server_kill(fx.server[i]);
+        fx.server[i] = NULL;
+        if (c->fail_dir[i][0] != '\0')
+            fx_dir_remove(c->fail_dir[i]);
+    }
+    fx_proxy_stop(c->proxy);
+    for (int i = 0; i < CELL_LOCK_SERVERS; i++)
+        fx_redis_stop(c->lock_servers[i]);
+    fx_redis_stop(fx.redis);
+}
