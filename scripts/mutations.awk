@@ -1,0 +1,136 @@
+# Lists the one-token changes that can be made to sources in C and Lua. scripts/mutate draws from it.
+#
+#   awk -f scripts/mutations.awk -v seed=7 FILE...
+#
+# A line for each: random key, file, line number, what was, what it becomes, the line as it was, and
+# as changed; with tabs between. The key depends on the seed, the file and the line's text, so that a seed draws the
+# same changes after the rest of the tree was edited. Changed is what runs: operators, conditions,
+# small constants, return values, calls and assignments that are left out. Not changed are comments,
+# texts, declarations, log lines, and free(): what is not freed is for `make asan` to find. Nor are the
+# words "out of memory", which no test gets to hear, and what does nothing in glibc: to destroy a mutex
+# or a condition, or to make one with the defaults where all bytes are zero.
+
+BEGIN {
+    for (i = 1; i < 256; i++) ord[sprintf("%c", i)] = i
+    split("==,!=,<=,<,<,<=,>=,>,>,>=,&&,||,||,&&,+,-,-,+,+=,-=,-=,+=,~=,==,and,or,or,and", pair, ",")
+    for (i = 1; i in pair; i += 2) becomes[pair[i]] = pair[i + 1]
+}
+
+FNR == 1 {
+    lua = FILENAME ~ /\.lua$/
+    inside = lua # a function
+    comment = logging = 0
+    before = ";"
+}
+
+# The line with everything blanked that is not code.
+function code_of(line,    out, i, c, two, quote) {
+    out = ""
+    quote = ""
+    for (i = 1; i <= length(line); i++) {
+        c = substr(line, i, 1)
+        two = substr(line, i, 2)
+        if (comment) {
+            if (two == "*/") { comment = 0; out = out " "; i++ }
+            c = " "
+        } else if (quote != "") {
+            if (c == "\\") { out = out "_"; i++; c = "_" }
+            else if (c == quote) quote = ""
+            else c = "_"
+        } else if (!lua && two == "/*") { comment = 1; out = out " "; i++; c = " " }
+        else if (lua && two == "--") break
+        else if (c == "\"" || c == "'") quote = c
+        out = out c
+    }
+    return out
+}
+
+function key_of(text,    h, i) {
+    h = seed % 46337 + 1
+    for (i = 1; i <= length(text); i++) h = (h * 16807 + ord[substr(text, i, 1)]) % 2147483647
+    for (i = 0; i < 4; i++) h = h * 48271 % 2147483647
+    return h
+}
+
+# One change: `len` characters from `at` on become `new`.
+function change(at, len, new,    old, line) {
+    old = substr($0, at, len)
+    line = substr($0, 1, at - 1) new substr($0, at + len)
+    if (length(old) > 40) { old = substr(old, 1, 37) "..." }
+    if (length(new) > 40) { new = substr(new, 1, 37) "..." }
+    printf "%010d\t%s\t%d\t%s\t%s\t%s\t%s\n", key_of(FILENAME $0 at new), FILENAME, FNR, old,
+        new == "" ? "(nothing)" : new, $0, line
+}
+
+function balanced(text) { return gsub(/\(/, "(", text) == gsub(/\)/, ")", text) }
+
+# Operators stand between blanks, or at a line's end; a word is one of its letters.
+function operators(code,    n, word, i, at) {
+    at = 1
+    n = split(code, word, " ")
+    for (i = 1; i <= n; i++) {
+        at += index(substr(code, at), word[i]) - 1
+        if ((word[i] in becomes) && (lua ? word[i] !~ /[&|]/ : word[i] !~ /^(and|or|~=)$/))
+            change(at, length(word[i]), becomes[word[i]])
+        at += length(word[i])
+    }
+}
+
+# Numbers, true and false, negations, ++ and --.
+function tokens(code,    i, token, last, declared) {
+    declared = code ~ /^ +(static |const )*(struct |unsigned )?[a-z_0-9]+ \*?[a-z_0-9]+\[/
+    for (i = 1; i <= length(code); i++) {
+        last = i > 1 ? substr(code, i - 1, 1) : " "
+        if (last !~ /[A-Za-z0-9_.]/ && match(substr(code, i), /^[A-Za-z0-9_.]+/)) {
+            token = substr(code, i, RLENGTH)
+            if (token == "true" || token == "false")
+                change(i, RLENGTH, token == "true" ? "false" : "true")
+            else if (lua && token == "not" && substr(code, i + 3, 1) == " ")
+                change(i, 4, "")
+            else if (token ~ /^[0-9]+$/ && token !~ /^[1-9][0-9]*000$/ &&
+                     !(declared && last == "[") && substr(code, i - 1, 3) !~ /^(\{0\}|\[0\])$/)
+                change(i, RLENGTH, token == "1" ? 0 : token + 1)
+            i += length(token) - 1
+        } else if (substr(code, i, 2) ~ /^![^=]/) change(i, 1, "")
+        else if (code !~ /^ *for / && substr(code, i, 2) ~ /^(\+\+|--)$/) {
+            change(i, 2, substr(code, i, 2) == "++" ? "--" : "++")
+            i++
+        }
+    }
+}
+
+# What is all of a line: a condition, a return value, a statement.
+function whole(code,    at) {
+    if (code ~ /if \(![a-z_>.-]+\)/) return # without the "!" it is the same
+    if (!lua && match(code, /if \(.*\)( \{)?$/) && balanced(code)) {
+        at = RSTART + 4
+        RLENGTH -= code ~ /\{$/ ? 7 : 5
+        change(at, RLENGTH, "!(" substr($0, at, RLENGTH) ")")
+    } else if (lua && match(code, /if .* then/)) {
+        at = RSTART + 3
+        change(at, RLENGTH - 8, "not (" substr($0, at, RLENGTH - 8) ")")
+    } else if (!lua && code ~ /^ *return [^;]*[a-z][^;]*;$/ && code !~ /return (true|false|NULL|!.*);/) {
+        at = match(code, /[^ ]/) + 7
+        change(at, length(code) - at, "!(" substr($0, at, length(code) - at) ")")
+    } else if ((at = match(code, /[^ ]/)) == 0 || before !~ /[;{})]$|else$|:$/ || !balanced(code)) return
+    else if (code ~ /^ *(free|pthread_(mutex|cond|rwlock)_(destroy|init))\(/) return
+    else if (!lua && code ~ /^ *([a-z_][a-z_0-9]*\(.*\)|[a-z_][^ ]*[.>\]][^ ]* [-+|]?= .*|break|continue|return);$/)
+        change(at, length(code) - at, "")
+    else if (lua && code ~ /^ *(redis\.call|[a-z_]+)\(.*\)$/)
+        change(at, length(code) - at + 1, "")
+}
+
+{
+    code = code_of($0)
+    sub(/ +$/, "", code)
+    if (!lua && code == "{") inside = 1
+    else if (!lua && code ~ /^}/) inside = 0
+    else if (code ~ /(log_event|LOG_SOME|log_failure)\(/ || /"out of memory/) logging = 1
+    if (inside && !logging && code !~ /^#/ && code !~ /^ *(case|static const) /) {
+        operators(code)
+        tokens(code)
+        whole(code)
+    }
+    if (code ~ /;$/) logging = 0
+    if (code != "") before = lua ? ";" : code
+}

@@ -1,0 +1,148 @@
+/*
+ * test_mutate.c - scripts/mutate, on a tree of one function and one test: what it changes, and that
+ * it tells a change that the test notices from one that it does not.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/fixture.h"
+
+enum { DEADLINE_MS = 120000 };
+
+static char dir[256]; /* the tree, and beside it a place for copies */
+
+static const char product[] = "/* a == b, and so on */\n"
+                              "static const int start = 1;\n"
+                              "int larger(int a, int b)\n"
+                              "{\n"
+                              "    log_event(\"a == b\", a == b);\n"
+                              "    if (a > b) /* a + b */\n"
+                              "        return a;\n"
+                              "    return b;\n"
+                              "}\n";
+
+/* Knows nothing of the second return. */
+static const char test[] =
+    "#include <stdio.h>\n"
+    "#define log_event(text, value) puts(text)\n"
+    "#include \"server/larger.c\"\n"
+    "int main(void)\n"
+    "{\n"
+    "    puts(\"[ RUN      ] the_larger_one\");\n"
+    "    int right = larger(3, 2) == 3;\n"
+    "    puts(right ? \"[       OK ] the_larger_one\" : \"[  FAILED  ] the_larger_one\");\n"
+    "    return !right;\n"
+    "}\n";
+
+static const char makefile[] = "tested:\n"
+                               "build/tests/%: tests/%.c server/larger.c\n"
+                               "\t@mkdir -p $(@D) && cc -I. -o $@ $<\n";
+
+static const char equivalents[] = "# as in the real one\n"
+                                  "server/larger.c\n"
+                                  "- if (a > b) /* a + b */\n"
+                                  "+ if (a >= b) /* a + b */\n"
+                                  "  The same number is the same number.\n";
+
+static void put(const char *path, const char *text)
+{
+    char full[512];
+    snprintf(full, sizeof(full), "%s/tree/%s", dir, path);
+    FILE *file = fopen(full, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    fx_dir_make(dir, sizeof(dir));
+    if (fx_shell("mkdir -p $1/copies $1/tree; cp scripts/mutate scripts/mutations.awk $1;"
+                 "cp tests/run $1/run; cd $1/tree;"
+                 "mkdir -p docker lock loadtest scripts server tests/server tests/tools;"
+                 "mv ../mutate ../mutations.awk scripts; mv ../run tests",
+                 dir, 20000) != 0)
+        return -1;
+    put("server/larger.c", product);
+    put("tests/server/test_larger.c", test);
+    put("tests/equivalent-mutants", equivalents);
+    put("Makefile", makefile);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fx_dir_remove(dir);
+    return 0;
+}
+
+/* What it says of the tree; it must leave no copy behind. */
+static void mutate(const char *settings, int expected, char *said, size_t len)
+{
+    char script[1024];
+    snprintf(script, sizeof(script),
+             "cd %s/copies && unset FLASHSALE_BUILD ONLY AREA AT SEED N JOBS &&"
+             " TMPDIR=$PWD %s ../tree/scripts/mutate &&"
+             "test -z \"$(ls -A)\"",
+             dir, settings);
+    fx_process *p = fx_spawn((const char *const[]){"sh", "-c", script, NULL}, true);
+    int code = fx_process_wait(p, DEADLINE_MS);
+    snprintf(said, len, "%s%s", fx_process_stdout(p), fx_process_stderr(p));
+    fx_process_free(p);
+    if (code != expected)
+        fail_msg("exit code %d: %s", code, said);
+}
+
+static void what_the_test_notices_is_told_from_what_it_does_not(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "equivalent server/larger.c:6  >  ->  >=\n",
+        "killed     server/larger.c:6  a > b  ->  !(a > b)  by server/test_larger: the_larger_one",
+        "killed     server/larger.c:7  a  ->  !(a)  by server/test_larger: the_larger_one\n",
+        "SURVIVED   server/larger.c:8  b  ->  !(b)\n",
+        "mutate: server: 2 of 3 killed (66 %), 1 equivalent ones left out\n",
+        "survivors:\n  server/larger.c:8  b  ->  !(b)\n",
+    };
+    char said[4096];
+    mutate("AT=server/larger.c", 0, said, sizeof(said));
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        if (!strstr(said, lines[i]))
+            fail_msg("\"%s\" is not in: %s", lines[i], said);
+    }
+}
+
+static void a_seed_draws_the_same_again(void **state)
+{
+    (void)state;
+    char first[4096], second[4096];
+    mutate("SEED=3 N=1 AREA=server", 0, first, sizeof(first));
+    mutate("SEED=3 N=1 AREA=server", 0, second, sizeof(second));
+    const char *again = strstr(first, "mutate: first the tests");
+    assert_null(again); /* the tree is the one that passed in the case before */
+    assert_string_equal(first, second);
+    assert_non_null(strstr(first, " of 1 killed"));
+}
+
+static void a_tree_that_fails_as_it_is_is_not_measured(void **state)
+{
+    (void)state;
+    char said[4096];
+    put("server/larger.c", "int larger(int a, int b)\n{\n    return a < b ? a : b;\n}\n");
+    mutate("AT=server/larger.c", 1, said, sizeof(said));
+    assert_non_null(strstr(said, "fails as it is: server/test_larger: the_larger_one"));
+    assert_null(strstr(said, "SURVIVED"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_the_test_notices_is_told_from_what_it_does_not),
+        cmocka_unit_test(a_seed_draws_the_same_again),
+        cmocka_unit_test(a_tree_that_fails_as_it_is_is_not_measured),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
