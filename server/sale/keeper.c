@@ -119,8 +119,8 @@ static void find_probe_key(const kept_node *n, char ret[32])
         snprintf(ret, 32, "fs:{probe%d}:sale", i);
 }
 
-/* Whether the server is one to sell from. When it does not answer, that stays as it was: the pulse
- * says so. */
+/* Whether the server is one to sell from. What it does not answer stays as it was; when it answers
+ * nothing, the pulse says so. */
 static bool check_server(kept_node *n, dlock_redis_conn *conn, const wishes *all)
 {
     char key[32];
@@ -133,8 +133,10 @@ static bool check_server(kept_node *n, dlock_redis_conn *conn, const wishes *all
         return false;
     if (n->k->store->allow_eviction)
         allow_eviction(n, &check);
-    for (store_trouble t = TROUBLE_REFUSES; t < TROUBLES; t++)
+    for (store_trouble t = TROUBLE_REFUSES; t < (check.busy ? TROUBLE_REFUSES + 1 : TROUBLES); t++)
         health_note(health, t, check.found[t] ? &check.why[t] : NULL);
+    if (check.busy)
+        return true;
     atomic_store(&health->replicas, check.replicas);
     warn_of_alone(n, &check, all);
     return true;

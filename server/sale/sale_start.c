@@ -39,7 +39,7 @@ static start_status check_server(fs_store *store, const char *key, const sale_te
     bool told = dlock_redis_dial(store->redis, key, deadline, &conn) == DLOCK_REDIS_OK &&
                 server_ask(conn, key, &wish, deadline, &check);
     dlock_redis_hang_up(conn);
-    if (!told)
+    if (!told || check.busy)
         return START_UNAVAILABLE;
     atomic_store(&health->replicas, check.replicas); /* so that it can be sold from at once */
     if (check.found[TROUBLE_MAY_EVICT] && !store->allow_eviction) {

@@ -8,7 +8,7 @@
 #include "server/store/probe.lua.h"
 #include "server/store/store.h"
 
-enum { QUESTIONS = 5 };
+enum { CONFIG, PERSISTENCE, MEMORY, REPLICATION, PROBE, QUESTIONS };
 
 static dlock_script probe = DLOCK_SCRIPT("probe", "#!lua\n" PROBE_LUA);
 
@@ -127,6 +127,25 @@ static void judge_replicas(server_check *check, const redisReply *config, const 
     find(check, TROUBLE_NO_REPLICAS, info, detail);
 }
 
+static void judge_settings(server_check *check, redisReply *const answers[QUESTIONS],
+                           const server_wish *wish)
+{
+    char policy[32];
+    const redisReply *config = answers[CONFIG], *memory_info = answers[MEMORY];
+    bool tells = config->type == REDIS_REPLY_ARRAY;
+    judge_disk(check, config, answers[PERSISTENCE], wish->had_disk);
+    judge_policy(check, tells ? config : memory_info,
+                 tells ? store_field(config, "maxmemory-policy")
+                       : info_value(memory_info, "maxmemory_policy", policy));
+    judge_replicas(check, config, answers[REPLICATION], wish->min_replicas);
+}
+
+/* While a script runs without end everything is answered so, the settings too. */
+static bool is_busy(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "BUSY ", 5) == 0;
+}
+
 /* WAIT is the last command that the probe tries, and only durability `replicated` needs it. */
 static void judge_wait(server_check *check)
 {
@@ -195,7 +214,6 @@ static bool read_all(dlock_redis_conn *conn, dlock_time deadline, redisReply *an
 bool server_ask(dlock_redis_conn *conn, const char *key, const server_wish *wish,
                 dlock_time deadline, server_check *ret)
 {
-    char policy[32];
     redisReply *answers[QUESTIONS] = {NULL};
     memset(ret, 0, sizeof(*ret));
     queue(conn, settings);
@@ -204,16 +222,12 @@ bool server_ask(dlock_redis_conn *conn, const char *key, const server_wish *wish
     queue(conn, replication);
     queue_probe(conn, key); /* the last: after READONLY a connection is not read any more */
     bool told = read_all(conn, deadline, answers);
-    if (told) {
-        const redisReply *config = answers[0], *info = answers[2];
-        bool tells = config->type == REDIS_REPLY_ARRAY;
-        judge_disk(ret, config, answers[1], wish->had_disk);
-        judge_policy(ret, tells ? config : info,
-                     tells ? store_field(config, "maxmemory-policy")
-                           : info_value(info, "maxmemory_policy", policy));
-        judge_replicas(ret, config, answers[3], wish->min_replicas);
-        judge_probe(ret, answers[4]);
-    }
+    for (int i = 0; told && i < QUESTIONS; i++)
+        ret->busy = ret->busy || is_busy(answers[i]);
+    if (told && !ret->busy)
+        judge_settings(ret, answers, wish);
+    if (told)
+        judge_probe(ret, answers[PROBE]);
     for (int i = 0; i < QUESTIONS; i++)
         freeReplyObject(answers[i]);
     return told;

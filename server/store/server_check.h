@@ -27,6 +27,7 @@
 #define REPLICA_LAG_S 3
 
 typedef struct server_check {
+    bool busy; /* a script runs without end: of what is below only TROUBLE_REFUSES is known */
     bool found[TROUBLES]; /* all but TROUBLE_SILENT */
     store_complaint why[TROUBLES];
     int replicas;       /* that count */

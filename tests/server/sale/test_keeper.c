@@ -202,6 +202,27 @@ static void what_redis_refuses_is_said_in_its_words(void **state)
     assert_in_range(logged(fx.server[0], "redis_refuses"), told, told * servers());
 }
 
+/* It answers nothing then, which says nothing of its settings. */
+static void a_busy_redis_is_not_taken_for_one_that_evicts(void **state)
+{
+    (void)state;
+    int sent = 0, before = logged(fx.server[0], "store_may_evict");
+    fx_only_single("its other servers are not busy");
+    fx_start_sale(fx.server[0], "B1", "'stock':100000,'strategy':'combined'");
+    fx_redis_do(fx.redis, "CONFIG SET busy-reply-threshold 1");
+    redisContext *busy = redisConnect("127.0.0.1", fx_redis_port(fx.redis));
+    redisAppendCommand(busy, "EVAL %s 0", "while true do end");
+    while (!sent)
+        assert_int_equal(redisBufferWrite(busy, &sent), REDIS_OK);
+    await(fx.server[0], "GET /readyz", 503, "\"redis\":\"BUSY\"");
+    has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=B1&user=u1"), "BUSY");
+    fx_redis_do(fx.redis, "SCRIPT KILL");
+    await_ready(fx.server[0]);
+    redisFree(busy);
+    await(fx.server[0], "POST /buy?item=B1&user=u1", 201, "");
+    assert_int_equal(logged(fx.server[0], "store_may_evict"), before);
+}
+
 /* Rights that strategies without a lock do not need, or that go without saying until one is lost.
  */
 static void a_right_that_only_some_need_is_missed(void **state)
@@ -405,6 +426,7 @@ int main(void)
         cmocka_unit_test(a_sale_is_not_joined_where_keys_may_be_evicted),
         cmocka_unit_test(disk_is_kept_or_not_sold_from),
         cmocka_unit_test(what_redis_refuses_is_said_in_its_words),
+        cmocka_unit_test(a_busy_redis_is_not_taken_for_one_that_evicts),
         cmocka_unit_test(a_right_that_only_some_need_is_missed),
         cmocka_unit_test(the_probe_knows_what_the_scripts_use),
         cmocka_unit_test(some_damaged_are_named_and_all_damaged_are_not_ready),

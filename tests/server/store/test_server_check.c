@@ -15,6 +15,7 @@
 enum { SOON_MS = 20000, REPLY_MAX = 2048 };
 
 #define REFUSAL "-NOPERM this user has no permissions"
+#define BUSY    "-BUSY Redis is busy running a script"
 
 /* What it answers; NULL = as a good server does. One that begins with "-" is an error. */
 typedef struct story {
@@ -224,6 +225,13 @@ static const struct {
     {"no right", {.probe = "HSET"}, false, 1, REFUSES, 1, "may not HSET"},
     {"refuses", {.probe = "-READONLY a replica"}, false, 1, REFUSES, 1, ""},
     {"no text", {.raw_probe = ":1\r\n"}, false, 1, REFUSES, 1, "may not "},
+    {"busy",
+     {.config = BUSY, .persistence = BUSY, .memory = BUSY, .replication = BUSY, .probe = BUSY},
+     false,
+     1,
+     REFUSES,
+     0,
+     "BUSY Redis is busy"},
     {"moved", {.probe = "-MOVED 1 127.0.0.1:1"}, false, 1, 0, 1, ""},
     {"asks", {.probe = "-ASK 1 127.0.0.1:1"}, false, 1, 0, 1, ""},
 };
