@@ -88,8 +88,30 @@ static void needs_neither_arguments_nor_an_error_buffer(void **state)
     assert_int_equal(dlock_template("plain", NULL, key, sizeof(key), NULL, 0), DLOCK_OK);
     assert_string_equal(key, "plain");
     assert_int_equal(dlock_template("{item}", NULL, key, sizeof(key), NULL, 0), DLOCK_INVALID);
-    assert_int_equal(dlock_template("{item}", names, key, 0, NULL, 0), DLOCK_INVALID);
     assert_int_equal(dlock_template(NULL, names, key, sizeof(key), NULL, 0), DLOCK_INVALID);
+}
+
+static void needs_a_template_and_room(void **state)
+{
+    (void)state;
+    char key[16] = "untouched";
+    const struct {
+        const char *key_template;
+        char *ret;
+        size_t ret_len;
+    } cases[] = {{NULL, key, sizeof(key)}, {"{item}", NULL, sizeof(key)}, {"{item}", key, 0}};
+    for (size_t i = sizeof(cases) / sizeof(cases[0]); i-- > 0;) {
+        char err[128] = "";
+        assert_int_equal(dlock_template(cases[i].key_template, names, cases[i].ret,
+                                        cases[i].ret_len, err, sizeof(err)),
+                         DLOCK_INVALID);
+        assert_non_null(strstr(err, "no template, or no room"));
+        assert_string_equal(key, "untouched");
+    }
+    char err[128] = "";
+    assert_int_equal(dlock_template("plain", names, key, 1, err, sizeof(err)), DLOCK_INVALID);
+    assert_non_null(strstr(err, "longer than 0 bytes"));
+    assert_string_equal(key, "");
 }
 
 /* ---- the callback form ----------------------------------------------------------------------- */
@@ -316,6 +338,7 @@ int main(void)
         cmocka_unit_test(refuses_and_says_why),
         cmocka_unit_test(fits_exactly_or_not_at_all),
         cmocka_unit_test(needs_neither_arguments_nor_an_error_buffer),
+        cmocka_unit_test(needs_a_template_and_room),
     };
     const struct CMUnitTest callbacks[] = {
         TEST(runs_the_body_under_the_lock_and_releases),

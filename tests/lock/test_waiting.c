@@ -171,6 +171,48 @@ static void a_refused_wait_is_no_busy_loop(void **state)
     fx_redis_stop(r.server);
 }
 
+static bool is_listened_for(void *server)
+{
+    char clients[4096];
+    return fx_redis_text(server, clients, sizeof(clients), "INFO clients") &&
+           strstr(clients, "blocked_clients:1\r");
+}
+
+/* Likewise where it is refused from some time on. */
+static void a_wait_that_is_refused_later_is_no_busy_loop(void **state)
+{
+    (void)state;
+    rig r = {.server = fx_redis_start_single(NULL)};
+    r.redis = rig_redis(fx_redis_url(r.server));
+    r.client = rig_client(&(dlock_client_options){.redis = r.redis});
+    dlock_lock *lock = rig_lock(r.client, "refused", (dlock_options){.kind = DLOCK_FAIR});
+    dlock_cancel *cancel = dlock_cancel_new();
+    wish w = {.lock = lock, .wait = {.wait_ms = 60000, .cancel = cancel}};
+    pthread_t thread;
+    dlock_hold *hold;
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    pthread_create(&thread, NULL, come_true, &w);
+    assert_true(fx_wait_until(is_listened_for, r.server, 20000));
+    fx_redis_do(r.server, "ACL SETUSER default -blpop");
+    fx_redis_do(r.server, "CONFIG RESETSTAT");
+    fx_redis_do(r.server, "RPUSH %s%s no-message", lock->wake, r.client->id);
+    fx_let_pass(500); /* a loop would be in its thousands */
+    dlock_cancel_now(cancel);
+    pthread_join(thread, NULL);
+    assert_int_equal(w.status, DLOCK_CANCELLED);
+    redisReply *reply = fx_redis_reply(r.server, "INFO stats");
+    const char *errors = strstr(reply->str, "total_error_replies:");
+    assert_non_null(errors);
+    assert_in_range(strtol(strchr(errors, ':') + 1, NULL, 10), 1, 30);
+    freeReplyObject(reply);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    dlock_cancel_free(cancel);
+    dlock_lock_free(lock);
+    dlock_client_free(r.client);
+    dlock_redis_close(r.redis);
+    fx_redis_stop(r.server);
+}
+
 /* A hand-off counts only after the replicas have it, where that was asked for: more than there
  * are. */
 static void a_hand_off_waits_for_replicas_too(void **state)
@@ -456,6 +498,7 @@ int main(void)
         cmocka_unit_test(a_slow_poller_is_not_starved),
         cmocka_unit_test(what_is_left_has_an_end),
         cmocka_unit_test(a_refused_wait_is_no_busy_loop),
+        cmocka_unit_test(a_wait_that_is_refused_later_is_no_busy_loop),
         cmocka_unit_test(a_hand_off_waits_for_replicas_too),
         cmocka_unit_test(a_grant_that_comes_too_late_is_none),
         cmocka_unit_test(a_failed_question_takes_nothing),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cjson/cJSON.h>
 
@@ -212,11 +213,30 @@ static void agrees_with_itself(const cJSON *row, double duration_ms)
     assert_true(fabs(shown_p50 - number(handoff, "p50")) <= 1);
 }
 
+/* Wake-ups that came too late end by themselves. */
+static void nothing_is_left(void)
+{
+    redisReply *reply = fx_redis_reply(redis, "KEYS *bench-*");
+    for (size_t i = 0; i < reply->elements; i++)
+        if (!strstr(reply->element[i]->str, ":wake:"))
+            fail_msg("%s is left", reply->element[i]->str);
+    freeReplyObject(reply);
+}
+
+static double cpu_us_of_children(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_CHILDREN, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
 static void measures_each_kind_and_cleans_up(void **state)
 {
     (void)state;
     static const char *const kinds[] = {"poll50", "string", "hash", "fair", "cohort"};
     cJSON *json;
+    double before_us = cpu_us_of_children(), cpu_us = 0;
     assert_int_equal(bench("--processes 2 --threads 3 --think-ms 0-1 --duration-ms 600 "
                            "--kinds poll50,string,pubsub,fair,cohort",
                            &json),
@@ -235,6 +255,7 @@ static void measures_each_kind_and_cleans_up(void **state)
         assert_string_equal(cJSON_GetObjectItem(row, "think_ms")->valuestring, "0-1");
         assert_true(number(row, "ops_per_s") > 0);
         agrees_with_itself(row, 600);
+        cpu_us += number(row, "cpu_us_per_op") * number(row, "ops");
         assert_false(cJSON_HasObjectItem(row, "killed"));
         assert_true(number(row, "redis_cmds_per_op") >= 2);
         assert_in_range((int)(number(row, "fairness") * 100), 0, 100);
@@ -243,10 +264,9 @@ static void measures_each_kind_and_cleans_up(void **state)
         assert_true(cJSON_HasObjectItem(cJSON_GetObjectItem(row, "handoff_us"), "p999"));
         assert_true(cJSON_HasObjectItem(cJSON_GetObjectItem(row, "acquire_us"), "p99"));
     }
+    assert_true(cpu_us <= 1.05 * (cpu_us_of_children() - before_us)); /* rounded */
     cJSON_Delete(json);
-    redisReply *reply = fx_redis_reply(redis, "KEYS *canary*");
-    assert_int_equal(reply->elements, 0);
-    freeReplyObject(reply);
+    nothing_is_left();
 }
 
 static void one_alone_pays_two_round_trips(void **state)
@@ -330,6 +350,22 @@ static void a_killed_holder_is_followed_after_its_lease(void **state)
     cJSON_Delete(json);
 }
 
+/* Its lease would outlive the bench by far. */
+static void a_killed_holders_lock_is_removed(void **state)
+{
+    (void)state;
+    cJSON *json;
+    assert_int_equal(bench("--processes 2 --threads 1 --duration-ms 800 --lease-ms 60000 "
+                           "--hold-us 100000 --kinds string --kill holder",
+                           &json),
+                     0);
+    const cJSON *row = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "rows"), 0);
+    is_text(row, "killed", "holder");
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(row, "takeover_ms")));
+    cJSON_Delete(json);
+    nothing_is_left();
+}
+
 static void a_killed_process_costs_one_claim_window_for_all_its_waiters(void **state)
 {
     (void)state;
@@ -372,17 +408,19 @@ static void holds_many_locks_and_renews_them_in_time(void **state)
     freeReplyObject(reply);
 }
 
-/* Takes the first of many locks away, once it is there. */
+/* Takes one of many locks away, once it is there. */
+static const char *theft; /* what is done to k */
 static void *steal_one(void *arg)
 {
     redisContext *ctx = arg;
+    char script[256];
+    snprintf(script, sizeof(script),
+             "local n = 0 for _, k in ipairs(redis.call('KEYS', 'dlock:*bench*:19')) do "
+             "%s n = n + 1 end return n",
+             theft);
     long long stolen = 0;
     while (stolen == 0 && !enough) {
-        redisReply *reply = redisCommand(ctx, "EVAL %s 0",
-                                         "local n = 0 "
-                                         "for _, k in ipairs(redis.call('KEYS', "
-                                         "'dlock:*bench*:0')) do n = n + redis.call('DEL', k) "
-                                         "end return n");
+        redisReply *reply = redisCommand(ctx, "EVAL %s 0", script);
         assert_non_null(reply);
         stolen = reply->integer;
         freeReplyObject(reply);
@@ -390,25 +428,58 @@ static void *steal_one(void *arg)
     return NULL;
 }
 
+/* Whether its key is gone, or another has it and lets it live. */
 static void tells_when_a_lock_of_many_is_lost(void **state)
 {
     (void)state;
     fx_only_single("a thief has one connection");
-    pthread_t thread;
-    cJSON *json;
-    redisContext *ctx = redisConnect("127.0.0.1", fx_redis_port(redis));
-    assert_int_equal(ctx->err, 0);
-    enough = false;
-    assert_int_equal(pthread_create(&thread, NULL, steal_one, ctx), 0);
-    int code = bench("--renew 20 --lease-ms 900 --duration-ms 3000", &json);
-    enough = true;
-    pthread_join(thread, NULL);
-    redisFree(ctx);
-    assert_int_equal(code, 1);
-    const cJSON *renew = cJSON_GetObjectItem(json, "renew");
-    assert_int_equal(number(renew, "lost"), 1);
-    assert_int_equal(number(renew, "lowest_ttl_ms"), -2);
-    cJSON_Delete(json);
+    static const char *const thefts[] = {"redis.call('DEL', k)",
+                                         "redis.call('SET', k, 'thief', 'PX', 60000)"};
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        cJSON *json;
+        redisContext *ctx = redisConnect("127.0.0.1", fx_redis_port(redis));
+        assert_int_equal(ctx->err, 0);
+        enough = false;
+        theft = thefts[i];
+        assert_int_equal(pthread_create(&thread, NULL, steal_one, ctx), 0);
+        int code = bench("--renew 20 --lease-ms 1500 --duration-ms 2500", &json);
+        enough = true;
+        pthread_join(thread, NULL);
+        assert_int_equal(code, 1);
+        const cJSON *renew = cJSON_GetObjectItem(json, "renew");
+        assert_int_equal(number(renew, "lost"), 1);
+        assert_true(i == 0 ? number(renew, "lowest_ttl_ms") == -2
+                           : number(renew, "lowest_ttl_ms") >= 0);
+        cJSON_Delete(json);
+        freeReplyObject(redisCommand(ctx, "FLUSHALL"));
+        redisFree(ctx);
+    }
+}
+
+/* ---- its words ------------------------------------------------------------------------------- */
+
+/* What is understood asks Redis next, of which there is none. */
+static void a_think_time_is_a_number_or_two_up_to_an_hour(void **state)
+{
+    (void)state;
+    enum { USAGE = 64, NOT_REACHED = 69 };
+    static const char *const good[] = {"0", "0-0", "0.5", "2-2", "1-3", "3600000", "0-3600000"};
+    static const char *const bad[] = {"",   "x",    "-1",      "3-1",       "1-",  "1-x",
+                                      "1x", "1-3x", "3600001", "1-3600001", "nan", "1 - 3"};
+    enum { GOOD = sizeof(good) / sizeof(good[0]), BAD = sizeof(bad) / sizeof(bad[0]) };
+    char url[64], path[256];
+    snprintf(url, sizeof(url), "redis://127.0.0.1:%d", fx_free_port());
+    fx_build_path("dlock", path, sizeof(path));
+    for (int i = 0; i < GOOD + BAD; i++) {
+        const char *text = i < GOOD ? good[i] : bad[i - GOOD];
+        fx_process *process = fx_spawn(
+            (const char *const[]){path, "bench", "--redis", url, "--think-ms", text, NULL}, true);
+        int code = fx_process_wait(process, BENCH_MS);
+        if (code != (i < GOOD ? NOT_REACHED : USAGE))
+            fail_msg("--think-ms \"%s\": exit %d, %s", text, code, fx_process_stderr(process));
+        fx_process_free(process);
+    }
 }
 
 int main(void)
@@ -422,9 +493,11 @@ int main(void)
         cmocka_unit_test(one_alone_pays_two_round_trips),
         cmocka_unit_test(tells_when_a_lock_does_not_exclude),
         cmocka_unit_test(a_killed_holder_is_followed_after_its_lease),
+        cmocka_unit_test(a_killed_holders_lock_is_removed),
         cmocka_unit_test(a_killed_process_costs_one_claim_window_for_all_its_waiters),
         cmocka_unit_test(holds_many_locks_and_renews_them_in_time),
         cmocka_unit_test(tells_when_a_lock_of_many_is_lost),
+        cmocka_unit_test(a_think_time_is_a_number_or_two_up_to_an_hour),
     };
     return cmocka_run_group_tests_name("dlock bench", tests, setup_group, teardown_group);
 }

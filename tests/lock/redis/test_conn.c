@@ -3,6 +3,7 @@
 #include "tests/lock/rig.h"
 
 #include "lock/redis/conn.h"
+#include "lock/redis/pool.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -129,6 +130,97 @@ static void a_connection_that_is_gone_leaves_no_memory(void **state)
     fx_redis_stop(server);
 }
 
+/* ---- what an error says of the server -------------------------------------------------------- */
+
+static atomic_int looks;
+
+static void *start_counting(topology *t)
+{
+    (void)t;
+    return &looks;
+}
+
+static int64_t count_look(topology *t, void *state)
+{
+    (void)t;
+    atomic_fetch_add((atomic_int *)state, 1);
+    return 10 * (int64_t)SOON_MS;
+}
+
+static int no_news(const topology *t, void *state)
+{
+    (void)t, (void)state;
+    return -1;
+}
+
+static void end_counting(void *state)
+{
+    (void)state;
+}
+
+static bool are_more(void *before)
+{
+    return atomic_load(&looks) > *(int *)before;
+}
+
+static dlock_redis_outcome be_told(dlock_redis_conn *conn, const char *error)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "EVAL");
+    dlock_args_text(&args, "return redis.error_reply(ARGV[1])");
+    dlock_args_text(&args, "0");
+    dlock_args_text(&args, error);
+    dlock_redis_outcome outcome = dlock_redis_call(conn, &args, dlock_in_ms(SOON_MS), NULL);
+    dlock_args_free(&args);
+    return outcome;
+}
+
+/* Otherwise a demoted master, say, would be asked until the next look that comes by itself. */
+static void a_server_that_is_no_primary_has_the_finder_look_again(void **state)
+{
+    (void)state;
+    static const finder counting = {
+        .start = start_counting, .look = count_look, .news_fd = no_news, .stop = end_counting};
+    static const struct {
+        const char *error;
+        bool broken; /* not to be used again */
+    } table[] = {
+        {"READONLY You can't write against a read only replica.", true},
+        {"MOVED 1 127.0.0.1:7000", true},
+        {"UNBLOCKED the instance changed its role", true},
+        {"CLUSTERDOWN Hash slot not served", false},
+        {"LOADING Redis is loading the dataset in memory", false},
+        {"MASTERDOWN Link with MASTER is down", false},
+    };
+    fx_redis *server = fx_redis_start_single(NULL);
+    topology *t = dlock_topology_new(&(address){.kind = ADDRESS_SENTINEL}, NULL, &counting);
+    assert_non_null(t);
+    dlock_topology_moved_to(t, "127.0.0.1", fx_redis_port(server));
+    dlock_redis *redis = dlock_pool_new(t, &(dlock_redis_options){.connect_ms = SOON_MS});
+    assert_non_null(redis);
+    int used = 0;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        dlock_redis_conn *conn;
+        int before = 0;
+        assert_true(fx_wait_until(are_more, &before, SOON_MS));
+        assert_int_equal(dlock_redis_dial(redis, NULL, dlock_in_ms(SOON_MS), &conn),
+                         DLOCK_REDIS_OK);
+        before = atomic_load(&looks);
+        assert_int_equal(be_told(conn, table[i].error), DLOCK_REDIS_REFUSED);
+        if (!fx_wait_until(are_more, &before, SOON_MS))
+            fail_msg("no look after %s", table[i].error);
+        assert_int_equal(dlock_redis_broken(conn), table[i].broken);
+        assert_int_equal(say(conn, "INCR", "used"),
+                         table[i].broken ? DLOCK_REDIS_NOT_SENT : DLOCK_REDIS_OK);
+        used += !table[i].broken;
+        assert_int_equal(fx_redis_number(server, "INCRBY used 0"), used);
+        dlock_redis_hang_up(conn);
+    }
+    dlock_pool_free(redis);
+    fx_redis_stop(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +228,7 @@ int main(void)
         cmocka_unit_test(an_error_was_executed_or_refused_before),
         cmocka_unit_test(outcomes_have_names),
         cmocka_unit_test(a_connection_that_is_gone_leaves_no_memory),
+        cmocka_unit_test(a_server_that_is_no_primary_has_the_finder_look_again),
     };
     return cmocka_run_group_tests_name("conn", tests, NULL, NULL);
 }

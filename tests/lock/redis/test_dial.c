@@ -6,6 +6,8 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -191,6 +193,41 @@ static void nobody_knocks_during_a_pause(void **state)
     dlock_redis_close(redis);
 }
 
+static void *talk_nonsense(void *arg)
+{
+    struct pollfd p = {.fd = deaf, .events = POLLIN};
+    if (poll(&p, 1, SOON_MS) != 1)
+        return NULL;
+    int *fd = arg;
+    *fd = accept4(deaf, NULL, NULL, SOCK_CLOEXEC);
+    if (write(*fd, "220 mail\r\n", 10) != 10)
+        return NULL;
+    return arg;
+}
+
+/* Who answers, but not as Redis does, is not waited for. */
+static void what_is_no_redis_is_told_from_silence(void **state)
+{
+    (void)state;
+    char error[ERROR_LEN];
+    pthread_t thread;
+    dlock_redis_conn *conn;
+    int fd = -1;
+    void *talked;
+    dlock_redis *redis = open_at(deaf_url, true);
+    knocks_heard(); /* of those before */
+    assert_int_equal(pthread_create(&thread, NULL, talk_nonsense, &fd), 0);
+    redis->connect_ms = SOON_MS;
+    assert_int_equal(knock(redis, &conn), DLOCK_REDIS_NOT_SENT);
+    pthread_join(thread, &talked);
+    assert_non_null(talked);
+    dlock_redis_last_error(redis, error, sizeof(error));
+    if (!strstr(error, "Protocol error"))
+        fail_msg("%s", error);
+    close(fd);
+    dlock_redis_close(redis);
+}
+
 /* Whoever is held back hears what the last one heard. */
 static void a_pause_keeps_its_reason(void **state)
 {
@@ -242,14 +279,45 @@ static void a_connection_is_introduced(void **state)
     dlock_redis_close(redis);
 }
 
+static bool admit_all(void *arg, int number, const char *run_id)
+{
+    (void)arg, (void)number, (void)run_id;
+    return true;
+}
+
+/* Its INFO has no run id; whoever cares which run of a server it is must not use it. */
+static void a_server_that_hides_its_run_is_not_used(void **state)
+{
+    (void)state;
+    const char *words[] = {
+        "--rename-command", "INFO", "", "--rename-command", "ECHO", "INFO", NULL};
+    fx_redis *silent = fx_redis_start_single(words);
+    char url[64], error[ERROR_LEN];
+    dlock_redis *redis;
+    dlock_redis_conn *conn;
+    snprintf(url, sizeof(url), "redis://127.0.0.1:%d", fx_redis_port(silent));
+    assert_int_equal(dlock_redis_open(&(dlock_redis_options){.url = url, .admit = admit_all},
+                                      &redis, error, sizeof(error)),
+                     0);
+    assert_int_equal(knock(redis, &conn), DLOCK_REDIS_NOT_SENT);
+    assert_null(conn);
+    dlock_redis_last_error(redis, error, sizeof(error));
+    if (!strstr(error, "run id"))
+        fail_msg("%s", error);
+    dlock_redis_close(redis);
+    fx_redis_stop(silent);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_connect_leaves_nothing_open),
         cmocka_unit_test(pauses_double_up_to_a_limit),
         cmocka_unit_test(nobody_knocks_during_a_pause),
+        cmocka_unit_test(what_is_no_redis_is_told_from_silence),
         cmocka_unit_test(a_pause_keeps_its_reason),
         cmocka_unit_test(a_connection_is_introduced),
+        cmocka_unit_test(a_server_that_hides_its_run_is_not_used),
     };
     return cmocka_run_group_tests_name("dial", tests, setup, teardown);
 }
