@@ -213,6 +213,8 @@ static void a_server_that_is_no_primary_has_the_finder_look_again(void **state)
         assert_int_equal(dlock_redis_broken(conn), table[i].broken);
         assert_int_equal(say(conn, "INCR", "used"),
                          table[i].broken ? DLOCK_REDIS_NOT_SENT : DLOCK_REDIS_OK);
+        assert_int_equal(dlock_redis_flush(conn, dlock_in_ms(SOON_MS)),
+                         table[i].broken ? DLOCK_REDIS_NOT_SENT : DLOCK_REDIS_OK);
         used += !table[i].broken;
         assert_int_equal(fx_redis_number(server, "INCRBY used 0"), used);
         dlock_redis_hang_up(conn);

@@ -218,7 +218,9 @@ static void what_is_no_redis_is_told_from_silence(void **state)
     knocks_heard(); /* of those before */
     assert_int_equal(pthread_create(&thread, NULL, talk_nonsense, &fd), 0);
     redis->connect_ms = SOON_MS;
+    dlock_time silent_until = dlock_in_ms(SOON_MS);
     assert_int_equal(knock(redis, &conn), DLOCK_REDIS_NOT_SENT);
+    assert_false(dlock_passed(silent_until));
     pthread_join(thread, &talked);
     assert_non_null(talked);
     dlock_redis_last_error(redis, error, sizeof(error));
