@@ -82,11 +82,50 @@ static void a_wake_up_of_an_older_version_is_asked_about(void **state)
     fx_redis_do(r->server, "FLUSHALL");
 }
 
+static bool is_listened_for(void *server)
+{
+    char clients[4096];
+    return fx_redis_text(server, clients, sizeof(clients), "INFO clients") &&
+           strstr(clients, "blocked_clients:1\r");
+}
+
+/* Nothing else would wake it: it looks again after ten minutes. A machine so slow that the waiter
+ * passed for dead meanwhile gets another try. */
+static void a_release_wakes_the_next_waiter(void **state)
+{
+    fx_only_single("its blocked clients are counted");
+    rig *r = *state;
+    enum { LONG_MS = 600000, TRIES = 4 };
+    dlock_client *client = rig_client(&(dlock_client_options){.redis = r->redis});
+    client->options.recheck_ms = LONG_MS;
+    dlock_options fair = {.kind = DLOCK_FAIR, .lease_ms = LONG_MS};
+    wish next = {.lock = rig_lock(client, "woken", fair)};
+    bool woken = false;
+    for (int i = 0; i < TRIES && !woken; i++) {
+        dlock_time last_question = dlock_in_ms(5000); /* its wait ends with one */
+        pthread_t thread;
+        dlock_hold *hold;
+        assert_int_equal(dlock_acquire(next.lock, NULL, &hold), DLOCK_OK);
+        pthread_create(&thread, NULL, come_true, &next);
+        assert_true(fx_wait_until(is_listened_for, r->server, 4000));
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        pthread_join(thread, NULL);
+        woken = next.hold && !dlock_passed(last_question);
+        if (next.hold)
+            assert_int_equal(dlock_release(next.hold), DLOCK_OK);
+    }
+    assert_true(woken);
+    dlock_lock_free(next.lock);
+    dlock_client_free(client);
+    fx_redis_do(r->server, "FLUSHALL");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_comes_first_queues_a_waiter_once),
         cmocka_unit_test(a_wake_up_of_an_older_version_is_asked_about),
+        cmocka_unit_test(a_release_wakes_the_next_waiter),
     };
     return cmocka_run_group_tests_name("queue", tests, rig_setup, rig_teardown);
 }
