@@ -67,7 +67,6 @@ http_framing framing_read(const http_header *headers, int count, const char *ver
     bool old = strcmp(version, "1.0") == 0;
     http_framing framing = {
         .fault = find_fault(&f, old),
-        .length = -1,
         .chunked = f.coding,
         .idempotency_key = f.key,
         .proxy_request = f.proxy_request,

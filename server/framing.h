@@ -18,7 +18,7 @@ typedef struct http_header {
 
 typedef struct http_framing {
     const char *fault; /* a sentence; NULL = none. What follows holds only then. */
-    long length;       /* of the body, -1 = not said */
+    long length;       /* of the body, 0 = none is said, too */
     bool chunked;
     bool close; /* the client wants the connection closed after the reply */
     /* values, NULL = not sent (borrowed) */

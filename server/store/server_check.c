@@ -9,6 +9,7 @@
 #include "server/store/store.h"
 
 enum { CONFIG, PERSISTENCE, MEMORY, REPLICATION, PROBE, QUESTIONS };
+enum { VALUE_MAX = 32 };
 
 static dlock_script probe = DLOCK_SCRIPT("probe", "#!lua\n" PROBE_LUA);
 
@@ -44,7 +45,7 @@ static void find(server_check *check, store_trouble trouble, const redisReply *a
 /* ---- judging --------------------------------------------------------------------------------- */
 
 /* The value behind "name:" in INFO, up to the end of its line; "" = not there. */
-static const char *info_value(const redisReply *info, const char *name, char ret[32])
+static const char *info_value(const redisReply *info, const char *name, char ret[VALUE_MAX])
 {
     const char *at = info->type == REDIS_REPLY_STRING ? info->str : "";
     size_t len = strlen(name);
@@ -52,14 +53,14 @@ static const char *info_value(const redisReply *info, const char *name, char ret
     while ((at = strstr(at, name)) && (at[len] != ':' || (at > info->str && at[-1] != '\n')))
         at += len;
     if (at)
-        snprintf(ret, 32, "%.*s", (int)strcspn(at + len + 1, "\r\n"), at + len + 1);
+        snprintf(ret, VALUE_MAX, "%.*s", (int)strcspn(at + len + 1, "\r\n"), at + len + 1);
     return ret;
 }
 
 static void judge_disk(server_check *check, const redisReply *config, const redisReply *info,
                        bool had_disk)
 {
-    char value[32];
+    char value[VALUE_MAX];
     if (config->type != REDIS_REPLY_ARRAY) {
         find(check, TROUBLE_NO_DISK, config, "");
         return;
@@ -130,7 +131,7 @@ static void judge_replicas(server_check *check, const redisReply *config, const 
 static void judge_settings(server_check *check, redisReply *const answers[QUESTIONS],
                            const server_wish *wish)
 {
-    char policy[32];
+    char policy[VALUE_MAX];
     const redisReply *config = answers[CONFIG], *memory_info = answers[MEMORY];
     bool tells = config->type == REDIS_REPLY_ARRAY;
     judge_disk(check, config, answers[PERSISTENCE], wish->had_disk);

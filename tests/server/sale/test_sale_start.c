@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/sale/sale_start.h"
+#include "tests/server/nodes.h"
 #include "tests/support/proxy.h"
 #include "tests/support/service.h"
 
@@ -142,6 +144,22 @@ static void who_takes_up_a_sale_starts_what_its_starter_left(void **state)
     fx_server_kill(other);
 }
 
+/* Terms that somebody removes meanwhile: what the segments have is worth nothing without them, and
+ * half of them is not written back. */
+static void segments_without_terms_are_not_noted_as_started(void **state)
+{
+    (void)state;
+    char err[256];
+    fs_store store = {0};
+    sale_terms terms = {
+        .item = "T1", .id = "00000000000001", .strategy = "sharded", .initial = 8, .segments = 2};
+    assert_int_equal(store_open(&store, fx_redis_url(fx.redis), NULL, "i", err, sizeof(err)), 0);
+    nodes_make_well(&store);
+    assert_int_equal(sale_start_segments(&store, &terms, dlock_in_ms(20000)), SALE_DAMAGED);
+    assert_int_equal(fx_redis_number(fx.redis, "EXISTS fs:{T1}:%s:cfg", terms.id), 0);
+    store_close(&store);
+}
+
 /* ---- what an instance can not do ------------------------------------------------------------- */
 
 static void a_sale_of_another_version_ends_the_one_before(void **state)
@@ -180,6 +198,7 @@ int main(void)
         cmocka_unit_test(a_start_without_an_answer_is_unknown),
         cmocka_unit_test(a_start_that_comes_late_does_nothing),
         cmocka_unit_test(who_takes_up_a_sale_starts_what_its_starter_left),
+        cmocka_unit_test(segments_without_terms_are_not_noted_as_started),
         cmocka_unit_test(a_sale_of_another_version_ends_the_one_before),
         cmocka_unit_test(nothing_is_written_for_a_strategy_that_is_not_here),
     };
