@@ -10,8 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CURVE_POINTS 96
-#define USER_POINTS  100
+#define USER_POINTS 100
 
 /* Adds a number with six significant digits (the others were not measured), or null for NAN. */
 static void add_figure(cJSON *json, const char *name, double value)
@@ -300,14 +299,13 @@ static void add_curve(cJSON *json, const char *name, const lt_histogram *h)
 {
     cJSON *list = cJSON_AddArrayToObject(json, name);
     int64_t count = !h ? 0 : histogram_count(h);
-    for (int i = 0; i <= CURVE_POINTS && count > 0; i++) {
-        double quantile = 1.0 - pow(0.5, i / 4.0);
-        if (!latency_enough(count, quantile))
-            break;
+    double quantile = 0.0;
+    for (int i = 1; latency_enough(count, quantile); i++) {
         cJSON *item = cJSON_CreateObject();
         cJSON_AddNumberToObject(item, "q", quantile);
         add_figure(item, "ms", (double)histogram_at(h, quantile) / 1000.0);
         cJSON_AddItemToArray(list, item);
+        quantile = 1.0 - pow(0.5, i / 4.0);
     }
 }
 

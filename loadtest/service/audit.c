@@ -99,18 +99,21 @@ static int64_t ask_for_unknowns(lt_auditor *auditor, const lt_tally *tally, mono
     return open;
 }
 
-static void resolve_unknowns(lt_auditor *auditor, mono_ns patience)
+/* Likewise, of all tallies. */
+static int64_t ask_for_all(lt_auditor *auditor, mono_ns deadline)
 {
     const lt_tallies *tallies = &auditor->state->tallies;
+    int64_t open = 0;
+    for (int i = 0; i < tallies->count; i++)
+        open += ask_for_unknowns(auditor, &tallies->items[i], deadline);
+    return open;
+}
+
+static void resolve_unknowns(lt_auditor *auditor, mono_ns patience)
+{
     mono_ns deadline = clock_now() + patience;
-    int64_t open;
-    do {
-        open = 0;
-        for (int i = 0; i < tallies->count; i++)
-            open += ask_for_unknowns(auditor, &tallies->items[i], deadline);
-        if (open > 0)
-            clock_sleep_until(clock_now() + ASK_AGAIN_NS);
-    } while (open > 0 && clock_now() < deadline);
+    while (ask_for_all(auditor, deadline) > 0 && clock_now() < deadline)
+        clock_sleep_until(clock_now() + ASK_AGAIN_NS);
 }
 
 /* ---- the ledger ------------------------------------------------------------------------------ */
