@@ -14,6 +14,7 @@ static void what_became_of_the_unknown(void **unused)
     static const fx_case lies[] = {
         {"--unknown-every 10", "", "SAFE", NULL},
         {"--unknown-every 10 --final-after-ms 1500", "", "SAFE", NULL},
+        {"--unknown-every 200 --final-after-ms 1000", "", "SAFE", NULL}, /* a single one */
         {"--unknown-every 10 --lie found.request=\"another\"", "", "SAFE", NULL}, /* no answer */
         {"--unknown-every 10 --lie found.user=\"mallory\"", "", "LOST", "not as said"},
         {"--unknown-every 10 --lie found.user=\"mallory\"", "--same-names", "LOST", "not as said"},

@@ -188,6 +188,7 @@ static void what_the_ledger_lists(void **unused)
         {"--defect unannounced", "", "LOST", "refused requests that have an order"},
         {"--defect loop", "", "INVALID", "leads back"},
         {"--defect endless", "", "INVALID", "no end"},
+        {"--empty-pages 1024", "--requests 20 --stock 20", "SAFE", NULL}, /* as many segments */
     };
     fx_judge_all(lies, COUNT(lies));
 }

@@ -90,6 +90,27 @@ static void quiet_shows_no_progress(void **unused)
     fx_process_free(process);
 }
 
+/* Of a run that ends when all is sold nobody knows how far it is: so how long it lasts. */
+static void a_run_without_a_known_end_tells_its_time(void **unused)
+{
+    (void)unused;
+    static const char command[] = "$0 run --target $1 --users 5 --stock 600 --until-sold-out";
+    char path[512];
+    fx_stub *other = fx_stub_start(ARGS("--delay-us", "20000"));
+    fx_process *process =
+        fx_spawn(ARGS("sh", "-c", command, fx_build_path("loadtest", path, sizeof(path)),
+                      fx_stub_url(other, 0)),
+                 true);
+    int code = fx_process_wait(process, RUN_MS);
+    assert_true(code == 0 || code == 3);
+    const char *seen = fx_process_stderr(process);
+    const char *at = strstr(seen, " s  stock ");
+    if (!at || at - seen < 3 || at[-2] != '.' || strtod(at - 3, NULL) < 1.0 || strstr(seen, " %"))
+        fail_msg("no seconds in %s", seen);
+    fx_process_free(process);
+    fx_stub_stop(other);
+}
+
 static void json_on_stdout_leaves_the_text_on_stderr(void **unused)
 {
     (void)unused;
@@ -113,6 +134,7 @@ int main(void)
         cmocka_unit_test(the_first_second_is_told_of_while_it_lasts),
         cmocka_unit_test(no_color_takes_the_colours),
         cmocka_unit_test(quiet_shows_no_progress),
+        cmocka_unit_test(a_run_without_a_known_end_tells_its_time),
         cmocka_unit_test(json_on_stdout_leaves_the_text_on_stderr),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -12,7 +12,8 @@
 static void the_timeline_zooms_out(void **unused)
 {
     (void)unused;
-    static const mono_ns lengths[] = {NS_PER_S, 60 * NS_PER_S, 1200 * NS_PER_S};
+    static const mono_ns lengths[] = {NS_PER_S, 30 * NS_PER_S, 60 * NS_PER_S, 1200 * NS_PER_S};
+    static const double widths_s[] = {0.02, 0.1, 1, 30};
     for (size_t i = 0; i < COUNT(lengths); i++) {
         lt_timeline *timeline = timeline_new();
         int count;
@@ -27,6 +28,7 @@ static void the_timeline_zooms_out(void **unused)
                 assert_true(bins[j].p99_ms > 4.0 && bins[j].p99_ms < 6.0);
         }
         assert_int_equal(total, 1000);
+        assert_float_equal(width_s, widths_s[i], 1e-9);
         assert_true(count * width_s >= clock_seconds(lengths[i]));
         free(bins);
         timeline_free(timeline);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/api/metrics.h"
+#include "server/strategies/registry.h"
 #include "tests/support/service.h"
 
 static void metrics_are_as_prometheus_wants_them(void **state)
@@ -216,6 +217,44 @@ static void locks_are_listed(void **state)
     assert_int_equal((int)(intptr_t)status, 201);
 }
 
+/* ---- the strategies -------------------------------------------------------------------------- */
+
+static bool flag(const cJSON *json, const char *name)
+{
+    const cJSON *member = cJSON_GetObjectItemCaseSensitive(json, name);
+    if (!cJSON_IsBool(member))
+        fail_msg("'%s' is no flag of a strategy", name);
+    return cJSON_IsTrue(member);
+}
+
+static void strategies_are_shown_as_they_are(void **state)
+{
+    (void)state;
+    cJSON *json = cJSON_Parse(fx_expect(fx.server[0], 200, "GET /strategies"));
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "strategies");
+    int i = 0;
+    for (const fs_strategy *const *s = strategy_list(); *s; s++, i++) {
+        const cJSON *shown = cJSON_GetArrayItem(list, i);
+        const char *const texts[][2] = {{"name", (*s)->name},
+                                        {"summary", (*s)->summary},
+                                        {"source", (*s)->source},
+                                        {"weakness", (*s)->weakness}};
+        for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
+            assert_string_equal(
+                cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(shown, texts[k][0])),
+                texts[k][1]);
+        assert_int_equal(flag(shown, "locked"), (*s)->locked);
+        assert_int_equal(flag(shown, "renews"), (*s)->renews);
+        assert_int_equal(flag(shown, "sharded"), (*s)->sharded);
+        assert_int_equal(flag(shown, "replayable"), (*s)->replayable);
+        assert_int_equal(flag(shown, "guarded"), (*s)->guarded);
+        assert_int_equal(cJSON_GetObjectItem(shown, "lease_ms")->valueint, (*s)->lease_ms);
+        assert_int_equal(cJSON_GetObjectItem(shown, "wait_ms")->valueint, (*s)->wait_ms);
+    }
+    assert_int_equal(cJSON_GetArraySize(list), i);
+    cJSON_Delete(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +263,7 @@ int main(void)
         cmocka_unit_test(times_are_counted_where_they_belong),
         cmocka_unit_test(a_time_is_counted_in_the_first_bucket_that_holds_it),
         cmocka_unit_test(locks_are_listed),
+        cmocka_unit_test(strategies_are_shown_as_they_are),
     };
     return fx_run(tests, .instances = 1);
 }

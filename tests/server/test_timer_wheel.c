@@ -80,6 +80,31 @@ static void a_stopped_timer_does_not_fire(void **state)
     wheel_close(wheel);
 }
 
+/* Of many that fire at the same time, whichever neighbours are stopped. */
+static void the_others_fire_as_before(void **state)
+{
+    (void)state;
+    enum { TIMERS = 60 };
+    gate g = {0};
+    _Atomic int fired[TIMERS] = {0};
+    wheel_timer timers[TIMERS] = {{0}};
+    fs_wheel *wheel = wheel_open();
+    stop_wheel(wheel, &g);
+    for (int i = 0; i < TIMERS; i++)
+        wheel_start(wheel, &timers[i], 60, count_up, (void *)&fired[i]);
+    for (int i = 0; i < TIMERS; i++)
+        if (i % 4 != 0)
+            wheel_stop(wheel, &timers[i]);
+    atomic_store(&g.open, true);
+    for (int i = 0; i < TIMERS; i += 4)
+        assert_true(fx_wait_until(fired_three_times, (void *)&fired[i], WAIT_MS));
+    for (int i = 0; i < TIMERS; i++) {
+        wheel_stop(wheel, &timers[i]);
+        assert_int_equal(fired[i], i % 4 == 0 ? 3 : 0);
+    }
+    wheel_close(wheel);
+}
+
 static int64_t note_time(void *arg)
 {
     atomic_store((_Atomic int64_t *)arg, dlock_now().us);
@@ -122,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timer_fires_until_it_says_no),
         cmocka_unit_test(a_stopped_timer_does_not_fire),
+        cmocka_unit_test(the_others_fire_as_before),
         cmocka_unit_test(a_wheel_that_was_late_fires_nothing_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

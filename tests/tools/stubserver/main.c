@@ -11,6 +11,7 @@
  *   --replay-busy N        every Nth replay is refused as busy
  *   --hang-last            buys at the last port are never answered
  *   --drop-pages N         the first N requests for a page of the ledger are reset
+ *   --empty-pages N        the ledger goes on for N pages without orders, as with empty segments
  *   --final-after-ms N     "no such order" becomes final so long after the first question
  *   --defect NAME          what the service does wrong: service.h lists the names' meanings
  *   --lie PLACE.FIELD=V    what it says wrong (lies.h); may be repeated. Places: told (a 201),
@@ -64,6 +65,9 @@ static bool read_option(struct setup *setup, int option, const char *value)
     case 'P':
         setup->server.drop_pages = number;
         return number > 0;
+    case 'e':
+        setup->service.empty_pages = number;
+        return number > 0;
     case 'f':
         setup->service.final_after_ms = number;
         return number > 0;
@@ -101,6 +105,7 @@ int main(int argc, char **argv)
         {"replay-busy", required_argument, NULL, 'R'},
         {"hang-last", no_argument, NULL, 'h'},
         {"drop-pages", required_argument, NULL, 'P'},
+        {"empty-pages", required_argument, NULL, 'e'},
         {"final-after-ms", required_argument, NULL, 'f'},
         {"lie", required_argument, NULL, 'L'},
         {"defect", required_argument, NULL, 'x'},

@@ -228,10 +228,11 @@ static void put_additions(struct service *service, struct text *text)
 static void put_cursor(struct service *service, struct text *text, size_t at, size_t end)
 {
     enum defect defect = service->options.defect;
+    size_t empty = service->options.empty_pages * PAGE_ORDERS;
     bool more = end < service->ledger.count;
     if (defect == DEFECT_LOOP && at > 0)
         text_add(text, ",\"cursor\":\"%d\"", PAGE_ORDERS);
-    else if (defect == DEFECT_ENDLESS && !more)
+    else if (!more && (defect == DEFECT_ENDLESS || at < service->ledger.count + empty))
         text_add(text, ",\"cursor\":\"%zu\"", at + PAGE_ORDERS);
     else if (more)
         text_add(text, ",\"cursor\":\"%zu\"", end);

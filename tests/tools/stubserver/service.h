@@ -40,6 +40,7 @@ struct service_options {
     unsigned busy_every;    /* every Nth buy is refused as busy; 0: none */
     unsigned unknown_every; /* every Nth buy is answered 504, every second of them has bought */
     unsigned replay_busy;   /* every Nth replay is refused as busy; 0: none */
+    unsigned empty_pages;   /* at the end of the ledger */
     int64_t wait_ms;        /* of the sale, when POST /sales does not say */
     int64_t final_after_ms; /* "no such order" is final so long after the first question */
     struct lies lies;
