@@ -27,6 +27,14 @@ static void preload(void)
     setenv("LD_PRELOAD", path, 1);
 }
 
+void redis_run_id(char buf[REDIS_RUN_ID])
+{
+    redisReply *info = fx_redis_reply(fx.redis, "INFO server");
+    const char *at = info->str ? strstr(info->str, "run_id:") : NULL;
+    snprintf(buf, REDIS_RUN_ID, "%s", at ? at + strlen("run_id:") : "");
+    freeReplyObject(info);
+}
+
 void redis_kill(cell *c)
 {
     (void)c;
@@ -115,8 +123,21 @@ redis_file redis_disk_file(void)
 long long redis_lose_power(cell *c)
 {
     redis_kill(c);
-    redis_file file = look_at_file(true);
-    return file.written - file.synced;
+    redis_file before = look_at_file(true), after = look_at_file(false);
+    return before.written - after.written;
+}
+
+long long redis_errors(const char *word)
+{
+    char text[64];
+    long long count = 0;
+    snprintf(text, sizeof(text), "errorstat_%s:count=", word);
+    redisReply *info = fx_redis_reply(fx.redis, "INFO errorstats");
+    const char *at = info->str ? strstr(info->str, text) : NULL;
+    if (at)
+        count = strtoll(at + strlen(text), NULL, 10);
+    freeReplyObject(info);
+    return count;
 }
 
 /* ---- buyers meanwhile ------------------------------------------------------------------------ */

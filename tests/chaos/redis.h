@@ -11,6 +11,13 @@
 void redis_kill(cell *c);
 void redis_start(cell *c);
 
+/* The name of the process that runs now. */
+enum { REDIS_RUN_ID = 41 };
+void redis_run_id(char buf[REDIS_RUN_ID]);
+
+/* How often it has answered with an error that begins with this word. */
+long long redis_errors(const char *word);
+
 /* ---- its disk, a preloaded one (tests/tools/shims/fsync.c) ------------------------------------
  */
 

@@ -63,6 +63,28 @@ static bool lease_has_ended(void *arg)
     return !cell_lock_is_held(arg);
 }
 
+/* The third field of /proc/PID/stat, behind the name. */
+static bool is_stopped(void *instance)
+{
+    char path[64], text[256] = "";
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)fx_process_pid(fx_server_process(instance)));
+    FILE *file = fopen(path, "re");
+    if (file && !fgets(text, sizeof(text), file))
+        text[0] = '\0';
+    if (file)
+        fclose(file);
+    const char *state = strrchr(text, ')');
+    return state && strncmp(state, ") T", 3) == 0;
+}
+
+/* Instance A is stopped, and its lease ends. */
+static bool sleeps_through_its_lease(cell *c)
+{
+    fx_server_signal(fx.server[A], SIGSTOP);
+    bool ended = fx_wait_until(lease_has_ended, c, CELL_PATIENCE_MS);
+    return fx_wait_until(is_stopped, fx.server[A], CELL_PATIENCE_MS) && ended;
+}
+
 /* ---- stale-write: A reads, its lease ends, B reads, A writes, B writes ------------------------
  */
 
@@ -72,8 +94,7 @@ static void schedule(cell *c)
     come(&a, c, A);
     come(&b, c, B);
     bool both = stops_at(&a, c, "in-section");
-    fx_server_signal(fx.server[A], SIGSTOP);
-    both = fx_wait_until(lease_has_ended, c, CELL_PATIENCE_MS) && both;
+    both = sleeps_through_its_lease(c) && both;
     both = stops_at(&b, c, "in-section") && both;
     cell_let_go(c, A, "in-section");
     fx_server_signal(fx.server[A], SIGCONT);
@@ -112,8 +133,7 @@ static bool is_overtaken_at(cell *c, const char *point)
     come(&a, c, A);
     come(&b, c, B);
     bool stopped = stops_at(&a, c, point);
-    fx_server_signal(fx.server[A], SIGSTOP);
-    stopped = fx_wait_until(lease_has_ended, c, CELL_PATIENCE_MS) && stopped;
+    stopped = sleeps_through_its_lease(c) && stopped;
     buy(&b);
     cell_let_go(c, A, point);
     fx_server_signal(fx.server[A], SIGCONT);

@@ -49,10 +49,8 @@ static void harm_one(cell *c, const harm *h)
     assert_int_equal(kept->type, REDIS_REPLY_STRING);
     cell_begin_fault(c);
     h->do_it(c, key);
-    int before = atomic_load(&crew.busy);
     crew_go_on();
-    if (crew_more(&crew.busy, SOME, CELL_PATIENCE_MS))
-        cell_landed(c, atomic_load(&crew.busy) - before);
+    cell_met(c, crew_more(&crew.busy, SOME, CELL_PATIENCE_MS));
     crew_pause();
     if (h->halts)
         redis_resume(c);
@@ -107,7 +105,7 @@ static void deleted(cell *c)
 const fault fault_deleted = {
     .name = "deleted",
     .says = "each of the sale's keys is deleted by hand, and put back once buyers were refused",
-    .counts = "refusals, and keys of the lock deleted",
+    .counts = "keys for which buyers were refused, and keys of the lock deleted",
     .lease_ms = LEASE_MS,
     .covered = EVERYWHERE,
     .prepare = prepare,
@@ -165,7 +163,7 @@ const fault fault_overwritten = {
     .says =
         "the sale's keys are overwritten by hand, and put back once buyers were refused: with a "
         "number that INCR refuses, another type, another sale's pointer",
-    .counts = "refusals",
+    .counts = "keys for which buyers were refused",
     .lease_ms = LEASE_MS,
     .covered = EVERYWHERE,
     .prepare = prepare,

@@ -6,6 +6,7 @@
 
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/faults/victim.h"
+#include "tests/chaos/redis.h"
 
 enum {
     LOST = 5,       /* replies of a kind */
@@ -72,16 +73,29 @@ const fault fault_lost_reply = {
 /* ---- late-command: its sender is dead, others have sold, and then it arrives ------------------
  */
 
+typedef struct delivery {
+    cell *c;
+    int64_t before;
+} delivery;
+
+static bool is_delivered(void *arg)
+{
+    delivery *d = arg;
+    return fx_proxy_count(d->c->proxy, "late") > d->before;
+}
+
 static void deliver_late(cell *c, int at, const char *match)
 {
     crew_buyer sender;
+    delivery d = {c, fx_proxy_count(c->proxy, "late")};
     bool held = victim_hold(c, &sender, at, match);
     cell_kill_instance(c, at);
     bool unanswered = crew_answer(&sender) == 0;
     crew_go_on();
     bool sold = crew_more(&crew.bought, MEANWHILE, CELL_PATIENCE_MS);
     victim_let_go(c);
-    cell_met(c, held && unanswered && sold);
+    bool delivered = fx_wait_until(is_delivered, &d, CELL_PATIENCE_MS);
+    cell_met(c, held && unanswered && sold && delivered);
     crew_settle(&sender, (at + 1) % FX_INSTANCES, CELL_PATIENCE_MS);
     cell_start_instance(c, at);
 }
@@ -121,6 +135,7 @@ static void storm(cell *c)
 static void client_kill(cell *c)
 {
     crew_buyer victim;
+    long long unknown_scripts = redis_errors("NOSCRIPT");
     cell_begin_fault(c);
     bool held = victim_hold(c, &victim, (int)cell_random(c, FX_INSTANCES), write_of_order(c));
     cell_met(c, held && fx_redis_number(fx.redis, "CLIENT KILL TYPE normal SKIPME yes") > 0);
@@ -129,6 +144,7 @@ static void client_kill(cell *c)
     crew_go_on();
     for (int i = 0; i < STORMS; i++)
         storm(c);
+    cell_met(c, redis_errors("NOSCRIPT") > unknown_scripts);
     cell_healed(c);
     crew_settle(&victim, 0, CELL_PATIENCE_MS);
 }
@@ -136,7 +152,7 @@ static void client_kill(cell *c)
 const fault fault_client_kill = {
     .name = "client-kill",
     .says = "CLIENT KILL of everybody, also of one whose write is on its way, and SCRIPT FLUSH",
-    .counts = "connections killed",
+    .counts = "connections killed, and that scripts were not known any more",
     .needs = NEEDS_PROXY,
     .covered = EVERYWHERE,
     .inject = client_kill,

@@ -10,24 +10,11 @@
 
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/faults/victim.h"
+#include "tests/chaos/redis.h"
 
 enum {
     ANSWERS = 150 /* of Redis, before it is undone */
 };
-
-/* How often Redis has refused a command with this word. */
-static long long count_refusals(const char *word)
-{
-    char text[64];
-    long long count = 0;
-    snprintf(text, sizeof(text), "errorstat_%s:count=", word);
-    redisReply *info = fx_redis_reply(fx.redis, "INFO errorstats");
-    const char *at = info->str ? strstr(info->str, text) : NULL;
-    if (at)
-        count = strtoll(at + strlen(text), NULL, 10);
-    freeReplyObject(info);
-    return count;
-}
 
 typedef struct goal {
     cell *c;
@@ -51,7 +38,7 @@ static bool is_met(cell *c)
 static void refuse(cell *c, const char *word, void (*begin)(cell *), void (*end)(cell *))
 {
     crew_buyer victim;
-    long long before = count_refusals(word);
+    long long before = redis_errors(word);
     bool held = victim_hold(c, &victim, (int)cell_random(c, FX_INSTANCES), write_of_order(c));
     cell_begin_fault(c);
     begin(c);
@@ -61,7 +48,7 @@ static void refuse(cell *c, const char *word, void (*begin)(cell *), void (*end)
     refused = is_met(c) && refused;
     end(c);
     cell_healed(c);
-    cell_landed(c, held && refused ? count_refusals(word) - before : 0);
+    cell_landed(c, held && refused ? redis_errors(word) - before : 0);
     crew_settle(&victim, 0, CELL_PATIENCE_MS);
 }
 

@@ -41,14 +41,17 @@ static void stay_away(cell *c)
 
 static void restart(cell *c)
 {
+    char killed[REDIS_RUN_ID], now[REDIS_RUN_ID];
     cell_begin_fault(c);
     int before = redis_refusals();
+    redis_run_id(killed);
     wait_for_half(c);
     redis_kill(c);
     stay_away(c);
     redis_start(c);
     cell_healed(c);
-    cell_landed(c, redis_refusals() - before);
+    redis_run_id(now);
+    cell_landed(c, strcmp(now, killed) != 0 ? redis_refusals() - before : 0);
 }
 
 const fault fault_restart_everysec = {
@@ -231,14 +234,16 @@ static bool is_overtaken(cell *c)
     cell_arm(c, 0, "in-section");
     assert_int_equal(pthread_create(&thread, NULL, buy, slow), 0);
     bool reached = cell_reached(c, 0, "in-section", CELL_PATIENCE_MS);
+    long long before = redis_disk_delayed();
     redis_disk_slow(STALL_MS);
     fx_redis_do(fx.redis, "SET chaos stall");
     redis_disk_slow(0);
+    bool stalled = redis_disk_delayed() > before;
     fx_wait_until(lock_is_free, c, CELL_PATIENCE_MS);
     bool bought = crew_ask(quick, 2, 1, 1) == 201;
     cell_let_go(c, 0, "in-section");
     pthread_join(thread, NULL);
-    return reached && bought;
+    return reached && stalled && bought;
 }
 
 static bool were_slow(void *arg)

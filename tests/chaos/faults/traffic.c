@@ -36,7 +36,7 @@ const fault fault_load = {
 /* ---- retries: a request comes several times, at once and later, to all instances --------------
  */
 
-enum { REQUESTS = 40, COPIES = 3 };
+enum { REQUESTS = 40, COPIES = 3, COPIES_PACE_MS = 500 };
 
 typedef struct copy {
     char request[32];
@@ -69,12 +69,19 @@ static int send_copies(int number)
 
 static void retries(cell *c)
 {
+    int at_once = 0, later = 0;
+    crew_pace(COPIES_PACE_MS); /* or all is sold before the last has come again */
     cell_begin_fault(c);
+    for (int i = 0; i < REQUESTS; i++) {
+        int bought = send_copies(i);
+        at_once += bought > 1 ? bought - 1 : 0;
+    }
     for (int i = 0; i < REQUESTS; i++)
-        cell_landed(c, send_copies(i) - 1);
-    for (int i = 0; i < REQUESTS; i++)
-        cell_landed(c, send_copies(i) == COPIES);
+        later += send_copies(i) == COPIES;
     cell_healed(c);
+    cell_met(c, at_once > 0);
+    cell_met(c, later > 0);
+    cell_landed(c, at_once + later - 2);
 }
 
 const fault fault_retries = {
@@ -152,15 +159,15 @@ static int stampede(cell *c, void (*signal_to)(const cell *, int), int first)
 
 static void herd(cell *c)
 {
-    cell_landed(c, stampede(c, signal_redis, 0));
-    cell_landed(c, stampede(c, signal_instances, HERD));
+    cell_met(c, stampede(c, signal_redis, 0) == HERD);
+    cell_met(c, stampede(c, signal_instances, HERD) == HERD);
 }
 
 const fault fault_herd = {
     .name = "herd",
     .says =
         "buyers pile up before a stopped Redis, then before stopped instances, and all go at once",
-    .counts = "buyers who were waiting when it went on",
+    .counts = "herds who were all waiting when it went on",
     .buyers = HERD,
     .lease_ms = LEASE_MS,
     .covered = EVERYWHERE,

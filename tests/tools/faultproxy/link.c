@@ -44,6 +44,7 @@ struct fp_link {
     struct way requests, replies;
     fp_expected expected;
     bool stalled;
+    bool held; /* with a request that has come in and is not passed on */
     bool dead; /* unlinked, waits for being freed */
 };
 
@@ -233,6 +234,7 @@ static bool way_take(struct way *way, size_t len, const fp_judgement *judgement)
         way_finish(way, ENDS, due);
         return false;
     case FAULT_STALL:
+        way->link->held = way == &way->link->requests;
         link_stall(way->link);
         return false;
     }
@@ -391,8 +393,12 @@ void link_heal(fp_link *link)
         watch_both(link);
     /* A message that was whole when the link stalled is judged now. */
     struct way *ways[] = {&link->requests, &link->replies};
+    bool held = link->held;
+    link->held = false;
     for (int i = 0; i < 2 && !link->dead; i++) {
         way_judge(ways[i]);
         way_pass(ways[i]);
+        if (i == 0 && held && !link->dead && !link->stalled)
+            link->world->stats.late += link->requests.flow.admitted == 0;
     }
 }

@@ -17,6 +17,7 @@ typedef struct fp_link fp_link;
 typedef struct link_stats {
     uint64_t connections, requests, replies, pushes;
     uint64_t delayed, dropped, resets, truncated, stalled;
+    uint64_t late; /* requests that stalled, and were passed on when it was healed */
 } link_stats;
 
 /* What all links share (all borrowed). */

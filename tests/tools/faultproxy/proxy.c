@@ -151,9 +151,9 @@ static void tell_stats(const fp_proxy *proxy, char *answer, size_t answer_len)
     snprintf(answer, answer_len,
              "connections=%" PRIu64 " requests=%" PRIu64 " replies=%" PRIu64 " pushes=%" PRIu64
              " delayed=%" PRIu64 " dropped=%" PRIu64 " resets=%" PRIu64 " truncated=%" PRIu64
-             " stalled=%" PRIu64,
+             " stalled=%" PRIu64 " late=%" PRIu64,
              stats->connections, stats->requests, stats->replies, stats->pushes, stats->delayed,
-             stats->dropped, stats->resets, stats->truncated, stats->stalled);
+             stats->dropped, stats->resets, stats->truncated, stats->stalled, stats->late);
 }
 
 bool proxy_obey(fp_proxy *proxy, const char *line, char *answer, size_t answer_len)
