@@ -96,7 +96,8 @@ static void what_is_in_flight_ends_before_the_exit(void **state)
     atomic_store(&customer.stop, true);
     assert_int_equal(fx_server_stop(customer.server), 0);
     pthread_join(customer.thread, NULL);
-    assert_int_equal(atomic_load(&customer.refused) + atomic_load(&customer.unanswered), 0);
+    if (atomic_load(&customer.refused) + atomic_load(&customer.unanswered) > 0)
+        fail_msg("buyers were left without their orders");
     assert_true(atomic_load(&customer.sold) >= 1);
     assert_int_equal(fx_redis_number(fx.redis, "LLEN fs:{D1}:%s:ledger", fx_current_sale("D1")),
                      atomic_load(&customer.sold));

@@ -121,7 +121,9 @@ static void what_comes_too_late_writes_nothing(void **state)
     let_it_come();
     for (int i = 0; i < count; i++) {
         const buyer *b = &buyers[i];
-        assert_int_equal(fx_redis_number(fx.redis, "LLEN fs:%s:%s:ledger", b->tag, b->sale), 0);
+        long long late = fx_redis_number(fx.redis, "LLEN fs:%s:%s:ledger", b->tag, b->sale);
+        if (late != 0)
+            fail_msg("N%d: %lld orders written too late", i, late);
         assert_int_equal(fx_redis_number(fx.redis, "HLEN fs:%s:%s:orders", b->tag, b->sale), 0);
         assert_int_equal(fx_redis_number(fx.redis, "GET fs:%s:%s:stock", b->tag, b->sale), STOCK);
     }
