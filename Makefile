@@ -180,6 +180,7 @@ $(FUZZ_LIB): $(call objects,$(filter-out %/fuzz_main.c %/test_corpora.c %/test_d
 test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdlock.a) \
 	$(if $(filter tests/loadtest/%,$(1)),$(LOAD_PARTS)) \
 	$(if $(filter tests/fuzz/%,$(1)),$(FUZZ_LIB) $(SERVER_PARTS)) \
+	$(if $(filter tests/chaos/%,$(1)),$(call objects,$(filter-out %/main.c,$(CHAOS_SRC)))) \
 	$(if $(filter-out tests/server/% tests/loadtest/%,$(1)),$(BUILD)/libdlock.a)
 $(BUILD)/obj/tests/%.o: INCLUDES += -Itests
 # This one stops a waiter at its last step in the wait set.

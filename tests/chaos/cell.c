@@ -147,6 +147,10 @@ static void sell(cell *c)
     if (!crew_until(&crew.bought, CELL_BEFORE, CELL_PATIENCE_MS))
         fail_msg("only %d were bought before the fault", atomic_load(&crew.bought));
     c->fault->inject(c);
+    if (!c->over && atomic_load(&crew.sold_out) > 0) {
+        c->missed = true;
+        cell_note(c, "it was sold out before the fault was over");
+    }
     crew_go_on();
     crew_pace(0);
     if (!c->over)
@@ -199,7 +203,6 @@ int cell_run(cell *c, const char *history)
     journal_open(history);
     int failed = cmocka_run_group_tests_name(c->row.name, tests, NULL, NULL);
     journal("landed count=%lld", c->landed);
-    if (failed == 0)
-        journal_close();
+    journal_close();
     return failed > 0;
 }

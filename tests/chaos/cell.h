@@ -57,7 +57,7 @@ typedef struct cell {
 /* ---- the life of a cell ---------------------------------------------------------------------- */
 
 /* Runs it, and leaves its history in `history`. 0, or 1 when something in it could not be done: the
- * words are on stderr, and the history has no end. */
+ * words are on stderr, and the history says what was seen until then. */
 int cell_run(cell *c, const char *history);
 
 /* Its sale, on its item; for who has a course of his own. */

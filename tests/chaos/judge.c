@@ -36,6 +36,19 @@ static int count_states(const cJSON *answer, const char *state)
     return count;
 }
 
+static bool is_violated(const cJSON *answer, const char *wanted)
+{
+    const cJSON *invariant;
+    cJSON_ArrayForEach(invariant, cJSON_GetObjectItemCaseSensitive(answer, "invariants"))
+    {
+        const cJSON *name = cJSON_GetObjectItemCaseSensitive(invariant, "name");
+        const cJSON *state = cJSON_GetObjectItemCaseSensitive(invariant, "state");
+        if (cJSON_IsString(name) && strcmp(name->valuestring, wanted) == 0)
+            return cJSON_IsString(state) && strcmp(state->valuestring, "violated") == 0;
+    }
+    return false;
+}
+
 /* UNKNOWN: buycheck could not say it. */
 static long long figure_of(const cJSON *answer, const char *name)
 {
@@ -48,7 +61,8 @@ static long long figure_of(const cJSON *answer, const char *name)
  * lost counts as oversold, too, once its units are sold again. */
 static bool sold_too_much(const cJSON *answer)
 {
-    return figure_of(answer, "oversold") > figure_of(answer, "acked_lost") ||
+    long long lost = figure_of(answer, "acked_lost");
+    return (lost != UNKNOWN && figure_of(answer, "oversold") > lost) ||
            figure_of(answer, "duplicates") > 0;
 }
 
@@ -60,18 +74,28 @@ static bool has_landed(const cell *c)
 /* Of a row whose durability does not cover the fault. What it lost has to be known. */
 static const char *verdict_of_uncovered(const cell *c, const cJSON *answer)
 {
-    if (!has_landed(c) || figure_of(answer, "acked_lost") == UNKNOWN)
-        return "INCONCLUSIVE";
-    return row_is_guarded(&c->row) && sold_too_much(answer) ? "BROKEN" : "NOT_COVERED";
+    if (row_is_guarded(&c->row) && sold_too_much(answer))
+        return "BROKEN";
+    return has_landed(c) && figure_of(answer, "acked_lost") != UNKNOWN ? "NOT_COVERED"
+                                                                       : "INCONCLUSIVE";
+}
+
+/* What stays true however the cell ended: what buyers were told, and what was seen meanwhile. */
+static bool was_broken_before_it_failed(const cJSON *answer)
+{
+    return figure_of(answer, "oversold") > 0 || is_violated(answer, "I2") ||
+           is_violated(answer, "I3") || is_violated(answer, "I6");
 }
 
 static const char *verdict_of(const cell *c, const cJSON *answer, int failed)
 {
     if (c->skipped)
         return "SKIPPED";
-    if (failed || !answer)
-        return "INCONCLUSIVE";
     bool covered = (c->fault->covered & c->row.durability) != 0;
+    if (!answer || (failed && !covered))
+        return "INCONCLUSIVE";
+    if (failed)
+        return was_broken_before_it_failed(answer) ? "BROKEN" : "INCONCLUSIVE";
     if (!covered)
         return verdict_of_uncovered(c, answer);
     if (count_states(answer, "violated") > 0)
@@ -87,13 +111,14 @@ static const char *why(const cell *c, const cJSON *answer, int failed)
         return "the cell could not be run to its end";
     if (!answer)
         return "buycheck could not read the history";
+    bool covered = (c->fault->covered & c->row.durability) != 0;
+    if (!covered && row_is_guarded(&c->row) && sold_too_much(answer))
+        return "it has orders that no loss explains";
     if (!has_landed(c))
         return c->landed ? "a part of the fault did not land" : "the fault did not land";
-    if (!(c->fault->covered & c->row.durability)) {
+    if (!covered) {
         if (figure_of(answer, "acked_lost") == UNKNOWN)
             return "nobody knows what was lost";
-        if (row_is_guarded(&c->row) && sold_too_much(answer))
-            return "it has orders that no loss explains";
         return c->fault->cover ? c->fault->cover : "";
     }
     return count_states(answer, "unchecked") > 0 ? "not all of it could be checked" : "";
@@ -112,7 +137,7 @@ static void copy_figures(cJSON *to, const cJSON *from)
 
 cJSON *judge_cell(const cell *c, const char *history, int failed)
 {
-    cJSON *answer = c->skipped || failed ? NULL : ask_buycheck(history);
+    cJSON *answer = c->skipped ? NULL : ask_buycheck(history);
     cJSON *cell_json = cJSON_CreateObject();
     cJSON_AddStringToObject(cell_json, "row", c->row.name);
     cJSON_AddStringToObject(cell_json, "strategy", c->row.strategy);

@@ -16,7 +16,8 @@
  *
  *   HELD          the fault landed, and every invariant was checked and holds
  *   BROKEN        one was violated, and the row's durability covers the fault; or a guarded row
- *                 has orders beyond the stock or two for a request, which no loss excuses
+ *                 has orders beyond the stock or two for a request, which no loss excuses;
+ *                 also in a cell that failed behind it
  *   NOT_COVERED   the row's durability does not cover the fault; the figures say what was lost
  *   INCONCLUSIVE  the fault did not land, or something could not be checked
  *   SKIPPED       the fault is none for this row, or can not be brought about here

@@ -170,32 +170,31 @@ static void tag_of(const cell *c, int segment, char *buf, size_t len)
         snprintf(buf, len, "{%s}:%s", c->item, c->sale);
 }
 
-/* Writes down the order that a record is of; false when it is none. server/store/purchase.h has
- * the form. */
-static bool write_order(int segment, const char *request, const char *record)
+/* Writes down the order that a record is of, if it is one. server/store/purchase.h has the form. */
+static void write_order(int segment, const char *request, const char *record)
 {
     long long number, quantity, remaining, fence;
     char user[80], instance[80];
     if (sscanf(record, "%lld %79s %lld %lld %lld %79s", &number, user, &quantity, &remaining,
                &fence, instance) != 6)
-        return false;
+        return;
     journal("order segment=%d number=%lld request=%s user=%s quantity=%lld fence=%lld "
             "remaining=%lld instance=%s",
             segment, number, request, user, quantity, fence, remaining, instance);
-    return true;
 }
 
-/* Every element of the ledger has its record; a record without an element is an order, too. */
-static bool write_orders(int segment, const redisReply *ledger, const redisReply *records)
+/* An element of the ledger without a record is nobody's order: its units are missing, and so is
+ * what its buyer was told. A record without an element is an order, too. */
+static void write_orders(int segment, const redisReply *ledger, const redisReply *records)
 {
-    bool whole = true;
     for (size_t i = 0; i < ledger->elements; i++) {
         const char *request = ledger->element[i]->str, *record = NULL;
         for (size_t k = 0; k + 1 < records->elements; k += 2) {
             if (strcmp(records->element[k]->str, request) == 0)
                 record = records->element[k + 1]->str;
         }
-        whole = record && write_order(segment, request, record) && whole;
+        if (record)
+            write_order(segment, request, record);
     }
     for (size_t k = 0; k + 1 < records->elements; k += 2) {
         bool listed = false;
@@ -204,7 +203,6 @@ static bool write_orders(int segment, const redisReply *ledger, const redisReply
         if (!listed)
             write_order(segment, records->element[k]->str, records->element[k + 1]->str);
     }
-    return whole;
 }
 
 static void write_segment(cell *c, int segment)
@@ -216,15 +214,16 @@ static void write_segment(cell *c, int segment)
     redisReply *left_there = fx_redis_reply(fx.redis, "GET fs:%s:stock", base);
     snprintf(stock, sizeof(stock), "%s",
              left_there->type == REDIS_REPLY_STRING ? left_there->str : "-");
-    bool whole = ledger->type == REDIS_REPLY_ARRAY && records->type == REDIS_REPLY_ARRAY &&
-                 write_orders(segment, ledger, records);
+    bool readable = ledger->type == REDIS_REPLY_ARRAY && records->type == REDIS_REPLY_ARRAY;
+    if (readable)
+        write_orders(segment, ledger, records);
     char *end;
     long long remaining = strtoll(stock, &end, 10);
     if (end == stock || *end != '\0')
         snprintf(stock, sizeof(stock), "-");
     else
         snprintf(stock, sizeof(stock), "%lld", remaining);
-    if (whole)
+    if (readable)
         journal("rest segment=%d remaining=%s", segment, stock);
     freeReplyObject(ledger);
     freeReplyObject(records);
@@ -236,7 +235,8 @@ static void write_segment(cell *c, int segment)
 void rest_after(cell *c)
 {
     if (!c->over) {
-        fx_wait_until(is_closed, c, RESOLVED_MS);
+        if (!fx_wait_until(is_closed, c, RESOLVED_MS))
+            fail_msg("no other sale can be started, so that this one would be closed");
         crew_resolve(RESOLVED_MS);
     }
     write_left(c);

@@ -2,8 +2,12 @@
  * test_matrix.c - a selection of the matrix: strategies that are seen failing, others that hold,
  * and the tables by which both are told apart.
  */
+#include <dirent.h>
+#include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "tests/support/service.h"
 
@@ -121,6 +125,58 @@ static void no_cell_is_no_success(void **state)
     fx_process_free(process);
 }
 
+/* A strategy without a lock can not be robbed of it. */
+static void all_skipped_is_no_success(void **state)
+{
+    fx_process *process;
+    (void)state;
+    int code = run_matrix(
+        FX_ARGS("run", "--rows", "atomic", "--faults", "foreign-release", "--out", dir), &process);
+    if (code != 1 || !strstr(fx_process_stdout(process), "1 skipped"))
+        fail_msg("exit code %d: %s", code, fx_process_stdout(process));
+    fx_process_free(process);
+}
+
+static int count_entries(const char *path)
+{
+    int count = 0;
+    DIR *open_dir = opendir(path);
+    for (struct dirent *entry; open_dir && (entry = readdir(open_dir));)
+        count += entry->d_name[0] != '.';
+    if (open_dir)
+        closedir(open_dir);
+    return count;
+}
+
+/* Its cells have begun: there is more below it than the directory for them. */
+static bool cells_have_begun(void *below)
+{
+    glob_t found;
+    char pattern[512];
+    snprintf(pattern, sizeof(pattern), "%s/*/*/*", (const char *)below);
+    bool begun = glob(pattern, 0, NULL, &found) == 0;
+    globfree(&found);
+    return begun;
+}
+
+static void who_is_told_to_stop_leaves_nothing(void **state)
+{
+    char program[512], tmpdir[300], below[288];
+    (void)state;
+    snprintf(below, sizeof(below), "%s/t", dir);
+    snprintf(tmpdir, sizeof(tmpdir), "TMPDIR=%s", below);
+    assert_int_equal(mkdir(below, 0777), 0);
+    fx_process *process =
+        fx_spawn(FX_ARGS("env", tmpdir, fx_build_path("tests/matrix", program, sizeof(program)),
+                         "run", "--rows", "atomic", "--faults", "load,pause", "--out", dir),
+                 true);
+    assert_true(fx_wait_until(cells_have_begun, below, SELECTION_MS));
+    fx_process_signal(process, SIGTERM);
+    assert_int_equal(fx_process_wait(process, SELECTION_MS), 128 + SIGTERM);
+    assert_int_equal(count_entries(below), 0);
+    fx_process_free(process);
+}
+
 /* A plan that leaves a strategy out shows nothing of it. */
 static void every_strategy_has_its_row(void **state)
 {
@@ -169,6 +225,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_selection_comes_out_as_expected, setup, teardown),
         cmocka_unit_test_setup_teardown(no_cell_is_no_success, setup, teardown),
+        cmocka_unit_test_setup_teardown(all_skipped_is_no_success, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_is_told_to_stop_leaves_nothing, setup, teardown),
         cmocka_unit_test(every_strategy_has_its_row),
         cmocka_unit_test(what_is_not_understood_is_refused),
     };

@@ -86,7 +86,7 @@ static bool is_as_expected(const matrix_cell *c)
     case EXPECT_BROKEN:
         return c->verdict == BROKEN;
     case EXPECT_LOSS:
-        return c->figures[ACKED_LOST] > 0;
+        return c->verdict == NOT_COVERED && c->figures[ACKED_LOST] > 0;
     default:
         return true;
     }

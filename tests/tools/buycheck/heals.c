@@ -3,7 +3,8 @@
  *
  * A buy counts for the last heal before it began; what is under way when the fault ends may have
  * been spoiled by it. "Sold out" and the limit count as well: the ledger was read to say so. Where
- * the next fault comes before the time is up, a heal is not judged unless a buy did succeed. Behind
+ * the next fault comes before the time is up, a heal is not judged unless a buy did succeed. One
+ * behind which there was time enough, and nobody asked, leaves the whole unchecked. Behind
  * the last heal, that is asked of each instance: one that is asked again and again when the time is
  * up, and never sells, is stuck, whatever the others sell.
  */
@@ -83,13 +84,18 @@ static void note_asks(const bc_history *h, bc_window *windows, size_t len, int64
     }
 }
 
+static bool is_cut_short(const bc_window *window, int64_t within_us)
+{
+    return window->end_us != NEVER && window->end_us - window->heal->at_us < within_us;
+}
+
 /* False: it can not be said. */
 static bool judge(bc_report *report, const bc_window *window, int64_t within_us)
 {
     int64_t at = window->heal->at_us;
     if (window->good_us != NEVER && window->good_us - at <= within_us)
         return true;
-    if (!window->tried || (window->end_us != NEVER && window->end_us - at < within_us))
+    if (!window->tried || is_cut_short(window, within_us))
         return false;
     if (window->good_us == NEVER)
         violated(report, CHECK_I7, "no buy succeeded behind the heal of line %" PRId64,
@@ -143,17 +149,20 @@ void check_heals(bc_report *report)
     if (within_us == UNKNOWN)
         within_us = h->sale.lease_us + 1000000;
     bc_window *windows = zeroed(h->turns_len, sizeof(*windows));
-    size_t len = find_windows(h, windows), judged = 0;
+    size_t len = find_windows(h, windows), judged = 0, open = 0;
     note_asks(h, windows, len, within_us);
-    for (size_t i = 0; i < len; i++)
-        judged += judge(report, &windows[i], within_us);
+    for (size_t i = 0; i < len; i++) {
+        bool said = judge(report, &windows[i], within_us);
+        judged += said;
+        open += !said && !is_cut_short(&windows[i], within_us);
+    }
     if (len > 0 && windows[len - 1].good_us != NEVER)
         check_instances(report, &windows[len - 1], within_us);
     free(windows);
     settle(report, CHECK_I7,
-           h->turns_len == 0 ? STATE_NOTHING
-           : judged > 0      ? STATE_OK
-                             : STATE_UNCHECKED,
+           h->turns_len == 0         ? STATE_NOTHING
+           : judged > 0 && open == 0 ? STATE_OK
+                                     : STATE_UNCHECKED,
            len == 0 ? "no fault has healed" : "nobody bought behind a heal for long enough");
 }
 

@@ -1,0 +1,167 @@
+/*
+ * test_verdicts.c - what is made of a cell: harm is called harm, also where the fault did not land,
+ * the cell failed behind it, or loss was expected; and what shows nothing is no success.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/chaos/faults/fault.h"
+#include "tests/chaos/journal.h"
+#include "tests/chaos/judge.h"
+#include "tests/chaos/matrix/matrix.h"
+#include "tests/chaos/rest.h"
+
+static char dir[200], history[256];
+
+static int setup(void **state)
+{
+    (void)state;
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(history, sizeof(history), "%s/cell.buys", dir);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fx_dir_remove(dir);
+    return 0;
+}
+
+static cell cell_of(const char *row_name, const char *fault_name)
+{
+    cell c = {.item = "P0001", .stock = 3, .lease_ms = CELL_LEASE_MS, .landed = 1};
+    assert_true(row_read(row_name, &c.row));
+    c.fault = fault_find(fault_name);
+    assert_non_null(c.fault);
+    return c;
+}
+
+static void expect(const char *what, const cell *c, int failed, const char *expected)
+{
+    cJSON *said = judge_cell(c, history, failed);
+    if (strcmp(fx_json_text(said, "verdict"), expected) != 0)
+        fail_msg("%s: %s, not %s (%s)", what, fx_json_text(said, "verdict"), expected,
+                 fx_json_text(said, "why"));
+    cJSON_Delete(said);
+}
+
+/* ---- one cell -------------------------------------------------------------------------------- */
+
+/* So many buyers were told "sold", of two units; so many of them are in the ledger, if it is
+ * known. */
+static void write_history(int told, int ordered)
+{
+    journal_open(history);
+    journal("sale id=5f item=P0001 strategy=atomic durability=memory stock=2 limit=0 segments=0 "
+            "lease_us=0");
+    journal("stock at=1 remaining=2 units=0");
+    for (int i = 1; i <= told; i++)
+        journal("ask from=%d to=%d request=r%d user=u1 quantity=1 status=201 order=5f-%d", i * 10,
+                i * 10 + 5, i, i);
+    for (int i = 1; i <= ordered; i++)
+        journal("order number=%d request=r%d user=u1 quantity=1 fence=0", i, i);
+    if (ordered >= 0)
+        journal("rest remaining=0");
+    journal("left locks=0 waiters=0 threads=0 descriptors=0");
+    journal_close();
+}
+
+static void harm_is_not_excused(void **state)
+{
+    enum { LEDGER_UNKNOWN = -1 };
+    static const struct {
+        const char *fault;
+        int landed, failed, told, ordered;
+        const char *verdict;
+    } cases[] = {
+        {"load", 1, 0, 2, 2, "HELD"},
+        {"load", 0, 0, 2, 2, "INCONCLUSIVE"},
+        {"load", 0, 0, 3, 3, "BROKEN"},
+        {"load", 1, 1, 2, LEDGER_UNKNOWN, "INCONCLUSIVE"},
+        {"load", 1, 1, 3, LEDGER_UNKNOWN, "BROKEN"}, /* it failed behind the oversell */
+        {"flushall", 1, 0, 2, 0, "NOT_COVERED"},
+        {"flushall", 0, 0, 2, 0, "INCONCLUSIVE"},
+        {"flushall", 1, 0, 3, 3, "BROKEN"},
+        {"flushall", 0, 0, 3, 3, "BROKEN"}, /* no loss: it sold on */
+        {"flushall", 1, 0, 2, LEDGER_UNKNOWN, "INCONCLUSIVE"},
+        {"flushall", 1, 0, 3, LEDGER_UNKNOWN, "INCONCLUSIVE"}, /* sold again, perhaps */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cell c = cell_of("atomic", cases[i].fault);
+        char what[64];
+        c.landed = cases[i].landed;
+        snprintf(what, sizeof(what), "%s, case %zu", cases[i].fault, i);
+        write_history(cases[i].told, cases[i].ordered);
+        expect(what, &c, cases[i].failed, cases[i].verdict);
+    }
+}
+
+/* ---- what is read out of Redis --------------------------------------------------------------- */
+
+/* All that is for sale is bought; then the record of the second order goes, if it is to. */
+static void sell_all(cell *c, bool lose_record)
+{
+    char request[16];
+    journal_open(history);
+    rest_before(c);
+    cell_start_sale(c);
+    crew_start(c->item, c->sale, true);
+    for (int i = 0; i < c->stock; i++) {
+        snprintf(request, sizeof(request), "r-%d", i);
+        assert_int_equal(crew_ask(request, i, 1, i % FX_INSTANCES), 201);
+    }
+    if (lose_record)
+        assert_int_equal(fx_redis_number(fx.redis, "HDEL %s r-1", cell_key(c, "orders")), 1);
+    c->over = true; /* nobody could close a sale that is damaged */
+    rest_after(c);
+    journal_close();
+}
+
+static void an_order_without_its_record_is_none(void **state)
+{
+    (void)state;
+    for (int lose = 0; lose < 2; lose++) {
+        cell c = cell_of("atomic", "load");
+        sell_all(&c, lose);
+        expect(lose ? "a record is lost" : "nothing is lost", &c, 0, lose ? "BROKEN" : "HELD");
+    }
+}
+
+/* ---- the sum --------------------------------------------------------------------------------- */
+
+static void a_loss_that_is_expected_excuses_nothing_else(void **state)
+{
+    static const struct {
+        const char *run;
+        bool as_expected;
+    } runs[] = {
+        {"{\"verdict\":\"NOT_COVERED\",\"acked_lost\":3}", true},
+        {"{\"verdict\":\"NOT_COVERED\",\"acked_lost\":0}", false},
+        {"{\"verdict\":\"BROKEN\",\"acked_lost\":3,\"duplicates\":1}", false},
+        {"{\"verdict\":\"INCONCLUSIVE\",\"acked_lost\":3}", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        matrix_cell cells[1] = {{.fault = fault_find("failover")}};
+        matrix m = {.cells = cells, .len = 1};
+        cJSON *run = cJSON_Parse(runs[i].run);
+        assert_true(row_read("combined", &cells[0].row));
+        matrix_add(&cells[0], run, 1, 1, "");
+        matrix_sum_up(&m);
+        if (m.unexpected == runs[i].as_expected)
+            fail_msg("%s: %d not as expected", runs[i].run, m.unexpected);
+        cJSON_Delete(run);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(harm_is_not_excused, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_order_without_its_record_is_none, setup, teardown),
+        cmocka_unit_test(a_loss_that_is_expected_excuses_nothing_else),
+    };
+    return fx_run(tests, .instances = FX_INSTANCES, .one_server = true);
+}
