@@ -274,8 +274,8 @@ static const struct change {
      "heal at=9420\nfault at=9990 name=pause\n"
      "ask from=9500 to=9900 request=r4 user=u3 quantity=1 status=503 code=busy",
      "", "stuck=?", "I7"},
-    {"good-plain", "ask from=9500", "heal at=1\nfault at=9000000 name=pause\nask from=9500", "", "",
-     ""},
+    {"good-plain", "ask from=9500",
+     "heal at=9000\nfault at=9001 name=pause\nheal at=9010\nask from=9500", "", "", ""},
     {"good-plain", "ask from=9500",
      "heal at=9000\nfault at=9000000 name=pause\nheal at=19000000\nask from=9500", "", "stuck=?",
      "I7"},
