@@ -36,7 +36,7 @@ const fault fault_load = {
 /* ---- retries: a request comes several times, at once and later, to all instances --------------
  */
 
-enum { REQUESTS = 40, COPIES = 3, COPIES_PACE_MS = 500 };
+enum { REQUESTS = 40, COPIES = 3, COPIES_PACE_MS = 2000 };
 
 typedef struct copy {
     char request[32];
