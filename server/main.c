@@ -5,6 +5,7 @@
  * nobody is refused before the proxy has looked; then it refuses, lets what is in flight end, and
  * leaves with nothing held. A second signal ends it at once.
  */
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,15 @@ static void raise_file_limit(int64_t threads)
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < need)
         log_event(LOG_WARN, "few_descriptors", "detail",
                   "the limit of open files is too low for --threads", NULL);
+}
+
+/* malloc() has up to eight arenas a processor, and each grows to what its threads ever had at once.
+ * Our threads wait more than they allocate: with fewer an instance takes an eighth less, and stays
+ * at that (make soak), at the same cost of an order. */
+static void limit_arenas(void)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    mallopt(M_ARENA_MAX, processors > 2 ? (int)processors / 2 : 1);
 }
 
 /* The instance's name in orders: as told, or host and port, made an identifier. */
@@ -275,5 +285,6 @@ int main(int argc, char **argv)
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     raise_file_limit(options.threads);
+    limit_arenas();
     return run(&options, &signals);
 }
