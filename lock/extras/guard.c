@@ -36,11 +36,10 @@ dlock_guard *dlock_guard_new(const char *name, const char *body)
     if (!guard)
         return NULL;
     guard->name = strdup(name);
-    if (asprintf(&guard->text, "%s%s%s", "#!lua\nlocal function body(KEYS, ARGV)\n", body,
-                 "\nend\n" OWNER_LUA FENCE_LUA FAIR_LUA GUARD_LUA) < 0)
-        guard->text = NULL;
-    if (!guard->name || !guard->text) {
-        dlock_guard_free(guard);
+    if (!guard->name || asprintf(&guard->text, "%s%s%s", "#!lua\nlocal function body(KEYS, ARGV)\n",
+                                 body, "\nend\n" OWNER_LUA FENCE_LUA FAIR_LUA GUARD_LUA) < 0) {
+        free(guard->name);
+        free(guard);
         return NULL;
     }
     guard->script = (dlock_script)DLOCK_SCRIPT(guard->name, guard->text);

@@ -251,13 +251,12 @@ static dlock_status quorum_release(dlock_lock *lock, const char *token)
     return v.yes + v.no >= need ? DLOCK_OK : silence(v);
 }
 
+/* OK: every server has answered, and none has it any more. */
 static dlock_status quorum_leave(dlock_lock *lock, const char *token)
 {
     servers all = all_of(lock->client);
     votes v = take_back(lock, token, all, majority(lock->client));
-    if (v.told != all)
-        return silence(v);
-    return v.yes > 0 ? DLOCK_OK : DLOCK_EXPIRED;
+    return v.told == all ? DLOCK_OK : silence(v);
 }
 
 static dlock_status quorum_try(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)

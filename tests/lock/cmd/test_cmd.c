@@ -209,6 +209,8 @@ static void complaints_name_dlock_and_what_was_wrong(void **state)
         {"run n -- ", "dlock: run: what is needed is NAME -- COMMAND\n"},
         {"status", "dlock: status: one NAME is needed\nTry 'dlock status --help'.\n"},
         {"status --x n", "dlock: status: unrecognized option '--x'\n"},
+        {"release n", "dlock: a lock is released by its holder; --force takes it away from it\n"
+                      "Try 'dlock release --help'.\n"},
         {"bench x", "dlock: bench: what to do with \"x\"?\n"},
         {"dance", "dlock: there is no command \"dance\"\nTry 'dlock --help'.\n"},
     };

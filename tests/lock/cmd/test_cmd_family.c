@@ -9,6 +9,7 @@
 #include "tests/support/fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -135,7 +136,29 @@ static void nobody_runs_beside_the_next_holder(void **state)
     fx_process_free(first);
 }
 
-/* The next one can not be kept from starting then; but nobody is left when dlock has ended. */
+/* Writes into the pipe by which dlock tells its supervisor until when the lock is sure, until no
+ * more goes in. */
+static void fill_its_pipe(fx_process *dlock)
+{
+    char path[64], target[64];
+    bool full = false;
+    for (int fd = 3; fd < 64; fd++) {
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)fx_process_pid(dlock), fd);
+        ssize_t len = readlink(path, target, sizeof(target));
+        if (len < 5 || strncmp(target, "pipe:", 5) != 0)
+            continue;
+        int end = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        assert_true(end >= 0);
+        while (write(end, "x", 1) == 1)
+            continue;
+        full = errno == EAGAIN;
+        close(end);
+    }
+    assert_true(full);
+}
+
+/* The next one can not be kept from starting then; but nobody is left when dlock has ended, even
+ * if the supervisor was stopped so long ago that it can not be told anything any more. */
 static void a_lock_taken_away_ends_the_family(void **state)
 {
     (void)state;
@@ -146,6 +169,10 @@ static void a_lock_taken_away_ends_the_family(void **state)
         assert_true(fx_process_first_line(first, line, sizeof(line), SOON_MS));
         snprintf(command, sizeof(command), "kill -%s %s", stop[i], line);
         assert_int_equal(fx_shell(command, "", SOON_MS), 0); /* the supervisor */
+        if (i > 0) {
+            fill_its_pipe(first);
+            fx_process_signal(first, SIGUSR1); /* after which it tells it once more */
+        }
         fx_redis_do(redis, "SET n stranger");
         assert_int_equal(fx_process_wait(first, SOON_MS), 76);
         assert_true(nobody_left(NULL));
@@ -203,6 +230,18 @@ static void a_signal_ends_what_is_left_behind(void **state)
     assert_true(fx_wait_until(is_gone, &command, SOON_MS));
     fx_process_signal(process, SIGTERM);
     assert_int_equal(fx_process_wait(process, SOON_MS), 3);
+    fx_process_free(process);
+}
+
+/* Who looks for processes every few milliseconds must close what it has read. */
+static void the_supervisor_keeps_nothing_of_proc_open(void **state)
+{
+    (void)state;
+    fx_process *process = start("n -- sh -c 'ls -l /proc/$PPID/fd'");
+    assert_int_equal(fx_process_wait(process, SOON_MS), 0);
+    assert_non_null(strstr(fx_process_stdout(process), "-> pipe:"));
+    if (strstr(fx_process_stdout(process), "-> /proc"))
+        fail_msg("%s", fx_process_stdout(process));
     fx_process_free(process);
 }
 
@@ -291,13 +330,14 @@ static void the_command_reads_from_the_terminal_and_can_be_stopped(void **state)
 
 int main(void)
 {
-    enum { CASES = sizeof(cases) / sizeof(cases[0]), FURTHER = 7 };
+    enum { CASES = sizeof(cases) / sizeof(cases[0]), FURTHER = 8 };
     static int index[CASES];
     struct CMUnitTest tests[CASES + FURTHER] = {
         TEST(a_lock_taken_away_ends_the_family),
         TEST(what_is_left_behind_may_end_by_itself),
         TEST(children_from_before_are_left_alone),
         TEST(a_signal_ends_what_is_left_behind),
+        TEST(the_supervisor_keeps_nothing_of_proc_open),
         TEST(who_forks_without_a_pause_is_caught),
         TEST(ctrl_c_reaches_the_command),
         TEST(the_command_reads_from_the_terminal_and_can_be_stopped),

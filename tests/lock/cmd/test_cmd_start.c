@@ -138,6 +138,18 @@ static void nothing_runs_where_processes_can_not_be_seen(void **state)
     fx_process_free(process);
 }
 
+static void dlock_may_be_the_only_process_there_is(void **state)
+{
+    (void)state;
+    if (fx_shell("unshare --map-root-user --pid --fork --mount-proc true 2>&-", "", SOON_MS) != 0)
+        fx_skip("pid namespaces can not be made here");
+    char out[16];
+    fx_process *process = start("exec unshare --map-root-user --pid --fork --mount-proc "
+                                "$DLOCK run n -- echo done");
+    assert_int_equal(end_of(process, out, sizeof(out)), 0);
+    assert_string_equal(out, "done\n");
+}
+
 /* ---- Redis ----------------------------------------------------------------------------------- */
 
 static void a_refusal_of_redis_is_not_waited_out(void **state)
@@ -197,6 +209,7 @@ int main(void)
         TEST(a_signal_ignored_at_the_start_stays_ignored),
         TEST(the_supervisor_is_not_found_by_dlocks_words),
         TEST(nothing_runs_where_processes_can_not_be_seen),
+        TEST(dlock_may_be_the_only_process_there_is),
         TEST(a_refusal_of_redis_is_not_waited_out),
         TEST(a_signal_ends_the_wait_for_a_silent_redis),
     };

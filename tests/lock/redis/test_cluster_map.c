@@ -18,7 +18,8 @@ typedef struct node {
     pthread_t thread;
     atomic_int epoch, other; /* other: the id and the server are another cluster's */
     atomic_int questions;
-    atomic_bool gone; /* closes every connection */
+    atomic_bool gone;   /* closes every connection */
+    atomic_bool no_ids; /* tells hosts and ports only, as old servers do */
 } node;
 
 static node nodes[NODES];
@@ -26,16 +27,20 @@ static atomic_bool stop;
 
 static void answer(node *n, int fd)
 {
-    char question[1024], info[128], text[512];
+    char question[1024], info[128], text[512], ids[2][16] = {"", ""};
     ssize_t got = recv(fd, question, sizeof(question) - 1, 0);
     question[got > 0 ? got : 0] = '\0';
-    int other = atomic_load(&n->other), port = other ? 2 : 1;
+    int other = atomic_load(&n->other), port = other ? 2 : 1, words = 2;
+    for (int i = 0; i < 2 && !atomic_load(&n->no_ids); i++) {
+        snprintf(ids[i], sizeof(ids[i]), "$2\r\n%c%d\r\n", "xy"[i], other);
+        words = 3;
+    }
     snprintf(info, sizeof(info), "cluster_state:ok\r\ncluster_current_epoch:%d\r\n",
              atomic_load(&n->epoch));
     int len = snprintf(text, sizeof(text),
-                       "$%zu\r\n%s\r\n*1\r\n*4\r\n:0\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:%d\r\n"
-                       "$2\r\nx%d\r\n*3\r\n$9\r\n127.0.0.1\r\n:%d\r\n$2\r\ny%d\r\n",
-                       strlen(info), info, port, other, nodes[1].port, other);
+                       "$%zu\r\n%s\r\n*1\r\n*4\r\n:0\r\n:16383\r\n*%d\r\n$9\r\n127.0.0.1\r\n:%d\r\n"
+                       "%s*%d\r\n$9\r\n127.0.0.1\r\n:%d\r\n%s",
+                       strlen(info), info, words, port, ids[0], words, nodes[1].port, ids[1]);
     if (strstr(question, "SLOTS"))
         atomic_fetch_add(&n->questions, 1);
     if (got <= 0 || atomic_load(&n->gone) || !strstr(question, "SLOTS") ||
@@ -88,6 +93,19 @@ static int setup(void **state)
     return 0;
 }
 
+static int all_well(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NODES; i++) {
+        atomic_store(&nodes[i].epoch, 0);
+        atomic_store(&nodes[i].other, 0);
+        atomic_store(&nodes[i].questions, 0);
+        atomic_store(&nodes[i].gone, false);
+        atomic_store(&nodes[i].no_ids, false);
+    }
+    return 0;
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -115,16 +133,20 @@ static bool leads_somewhere(void *redis)
     return leads_to(redis) != 0;
 }
 
+static bool leads_elsewhere(void *redis)
+{
+    return leads_to(redis) == 2;
+}
+
 static bool was_asked(void *arg)
 {
     (void)arg;
     return atomic_load(&nodes[1].questions) >= 5;
 }
 
-/* One node dies, and the other's address is another cluster's now. */
-static void a_node_of_another_cluster_leads_nowhere(void **state)
+/* Node 0 dies, and node 1's address is another cluster's now. */
+static dlock_redis *open_and_lose_one(void)
 {
-    (void)state;
     char url[64];
     snprintf(url, sizeof(url), "redis+cluster://127.0.0.1:%d", nodes[0].port);
     dlock_redis *redis = rig_redis(url);
@@ -133,15 +155,34 @@ static void a_node_of_another_cluster_leads_nowhere(void **state)
     atomic_store(&nodes[1].other, 1);
     atomic_store(&nodes[1].epoch, 1000);
     atomic_store(&nodes[0].gone, true);
+    return redis;
+}
+
+static void a_node_of_another_cluster_leads_nowhere(void **state)
+{
+    (void)state;
+    dlock_redis *redis = open_and_lose_one();
     assert_true(fx_wait_until(was_asked, NULL, SOON_MS));
     assert_int_equal(leads_to(redis), 1);
+    dlock_redis_close(redis);
+}
+
+/* Nobody can tell another cluster's then. */
+static void without_ids_whoever_answers_is_believed(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NODES; i++)
+        atomic_store(&nodes[i].no_ids, true);
+    dlock_redis *redis = open_and_lose_one();
+    assert_true(fx_wait_until(leads_elsewhere, redis, SOON_MS));
     dlock_redis_close(redis);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_of_another_cluster_leads_nowhere),
+        cmocka_unit_test_setup(a_node_of_another_cluster_leads_nowhere, all_well),
+        cmocka_unit_test_setup(without_ids_whoever_answers_is_believed, all_well),
     };
     return cmocka_run_group_tests_name("cluster_map", tests, setup, teardown);
 }
