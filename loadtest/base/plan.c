@@ -69,7 +69,11 @@ static bool parse_option(const char *option, lt_sale_spec *spec, char *err, size
     size_t name_length = !equals ? strlen(option) : (size_t)(equals - option);
     if (equals && is_option(option, name_length, "durability")) {
         int written = snprintf(spec->durability, sizeof(spec->durability), "%s", equals + 1);
-        return written > 0 && (size_t)written < sizeof(spec->durability);
+        if (written > 0 && (size_t)written < sizeof(spec->durability))
+            return true;
+        snprintf(err, err_len, "\"%s\" needs 1 to %zu letters", option,
+                 sizeof(spec->durability) - 1);
+        return false;
     }
     long *field = numeric_field(spec, option, name_length);
     if (!field) {

@@ -4,6 +4,8 @@
  */
 #include "loadtest/cli/options.h"
 
+#include "loadtest/base/number.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,7 @@
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Reads "--name value", "--name=value" or "--name" at argv[*at]; moves *at to its last word. */
-static bool parse_option(lt_parsing *parsing, int argc, char **argv, int *at)
+static bool parse_option(lt_parsing *parsing, char **argv, int *at)
 {
     const char *name = argv[*at] + 2, *value = NULL;
     size_t length = strcspn(name, "=");
@@ -30,7 +32,7 @@ static bool parse_option(lt_parsing *parsing, int argc, char **argv, int *at)
         return option_fail(parsing, "no such option: %s (see loadtest --help)", argv[*at]);
     if (name[length] == '=')
         value = name + length + 1;
-    else if (option_has_value(option) && *at + 1 < argc)
+    else if (option_has_value(option))
         value = argv[++*at];
     if (option_has_value(option) && !value)
         return option_fail(parsing, "--%.*s needs a value", (int)length, name);
@@ -64,7 +66,7 @@ static bool parse_words(lt_parsing *parsing, int argc, char **argv)
 {
     int words = 0;
     for (int i = 1; i < argc && !parsing->help && !parsing->version; i++) {
-        bool good = strncmp(argv[i], "--", 2) == 0 ? parse_option(parsing, argc, argv, &i)
+        bool good = strncmp(argv[i], "--", 2) == 0 ? parse_option(parsing, argv, &i)
                                                    : parse_word(parsing, argv[i], words++);
         if (!good)
             return false;
@@ -163,11 +165,8 @@ static bool fill_in_strategies(lt_parsing *parsing)
 static void fill_in_timeout(lt_plan *plan)
 {
     long longest = TIMEOUT_MS_MIN;
-    for (int i = 0; i < plan->spec_count; i++) {
-        long wait_ms = plan->specs[i].wait_ms;
-        if (wait_ms != SALE_NOT_GIVEN && wait_ms + WAIT_MARGIN_MS > longest)
-            longest = wait_ms + WAIT_MARGIN_MS;
-    }
+    for (int i = 0; i < plan->spec_count; i++)
+        longest = number_larger(longest, plan->specs[i].wait_ms + WAIT_MARGIN_MS);
     if (plan->timeout_ms == 0)
         plan->timeout_ms = longest;
 }

@@ -6,7 +6,8 @@
 
 #include "loadtest/cli/option_table.h"
 
-/* Parses; false with a sentence in `err` on a usage error. Keeps pointers into argv. */
+/* Parses; false with a sentence in `err` on a usage error. argv ends with NULL, as main() has it;
+ * pointers into it are kept. */
 bool options_parse(int argc, char **argv, lt_options *ret, char *err, size_t err_len);
 
 /* The text of --help. */

@@ -12,7 +12,8 @@
 
 #define USER_POINTS 100
 
-/* Adds a number with six significant digits (the others were not measured), or null for NAN. */
+/* Adds a number with six significant digits (the others were not measured), or null for what is
+ * none: NAN, or a division by nothing. */
 static void add_figure(cJSON *json, const char *name, double value)
 {
     char text[40];
@@ -170,8 +171,7 @@ static void add_generator(cJSON *json, const lt_result *result)
     add_figure(object, "cpu_s", result->health.cpu_s);
     cJSON_AddNumberToObject(object, "cores", result->health.cores);
     add_figure(object, "share", result->health.share);
-    add_figure(object, "cpu_us_per_request",
-               issued > 0.0 ? result->health.cpu_s * 1e6 / issued : NAN);
+    add_figure(object, "cpu_us_per_request", result->health.cpu_s * 1e6 / issued);
     add_figure(object, "lag_p99_ms", lag.at[P99]);
     add_figure(object, "lag_max_ms", lag.count > 0 ? lag.max : NAN);
 }

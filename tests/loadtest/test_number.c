@@ -23,6 +23,10 @@ static void numbers_are_read_strictly(void **unused)
     assert_false(number_parse_double("0x1p3", 0, 1e300, &decimal));
     assert_true(number_parse_double("0.25", 0, 1, &decimal));
     assert_true(decimal == 0.25);
+    assert_true(number_parse_double("0.2", 0.2, 1, &decimal));
+    assert_true(number_parse_double("1", 0.2, 1, &decimal));
+    assert_false(number_parse_double("0.19", 0.2, 1, &decimal));
+    assert_false(number_parse_double("1.01", 0.2, 1, &decimal));
 }
 
 static void durations_have_units(void **unused)
@@ -40,7 +44,11 @@ static void durations_have_units(void **unused)
                  {"-1s", 0},
                  {"5 s", 0},
                  {"s", 0},
-                 {"1h", 3600 * NS_PER_S}};
+                 {"1h", 3600 * NS_PER_S},
+                 {"0.001us", 1},
+                 {"0.0009us", 0},
+                 {"168h", 168 * 3600 * NS_PER_S},
+                 {"169h", 0}};
     for (size_t i = 0; i < COUNT(table); i++) {
         int64_t ns = 0;
         assert_int_equal(number_parse_duration(table[i].text, &ns), table[i].ns != 0);

@@ -26,6 +26,8 @@ static void mistakes_on_the_command_line_are_named(void **unused)
     } table[] = {
         {"", "expected run, compare"},
         {"walk", "expected run, compare"},
+        {"--quiet", "the first word must be run or compare"},
+        {"--quiet --users", "--users needs a value"},
         {"run --nosuch 1", "no such option: --nosuch"},
         {"run --users", "--users needs a value"},
         {"run --users 0", "--users: \"0\" is not a number from 1"},
@@ -86,6 +88,58 @@ static void presets_fill_in_what_was_not_given(void **unused)
     assert_string_equal(o.plan.specs[1].label, "setnx:wait_ms=0");
     assert_true(o.plan.timeout_ms > 30000);
     assert_int_equal(o.plan.target_count, 3);
+    char third[] = "run --preset reference --think-ms 0 --stock 0";
+    assert_true(parse(third, &o, err, sizeof(err)));
+    assert_int_equal(o.plan.think, 0);
+    assert_int_equal(o.plan.stock, 0);
+}
+
+/* A buyer waits 5 s longer than the longest lock, and 15 s at least. */
+static void buyers_outwait_the_lock(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *line;
+        long timeout_ms;
+    } table[] = {{"run", 15000},
+                 {"run --wait-ms 10001", 15001},
+                 {"run --wait-ms 9999", 15000},
+                 {"compare --strategies a:wait_ms=20000,b:wait_ms=40000,c:wait_ms=30000", 45000},
+                 {"run --wait-ms 20000 --timeout-ms 7", 7}};
+    for (size_t i = 0; i < COUNT(table); i++) {
+        lt_options o;
+        char line[128], err[512] = "";
+        snprintf(line, sizeof(line), "%s", table[i].line);
+        if (!parse(line, &o, err, sizeof(err)))
+            fail_msg("%s: %s", table[i].line, err);
+        assert_int_equal(o.plan.timeout_ms, table[i].timeout_ms);
+    }
+}
+
+/* Of each text as many letters as there may be, and one more. */
+static void texts_have_a_longest_length(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *before;
+        size_t letters;
+        const char *words;
+    } table[] = {{"run --item ", 64, "--item needs 1 to 64"},
+                 {"run --durability ", 31, "--durability can not be"},
+                 {"run --target http://", PLAN_TARGET_MAX - 7, "scheme, host and port only"}};
+    for (size_t i = 0; i < COUNT(table); i++) {
+        for (size_t more = 0; more < 3; more++) {
+            lt_options o;
+            size_t letters = more == 2 ? 0 : table[i].letters + more;
+            char line[512], err[512] = "";
+            int length = snprintf(line, sizeof(line), "%s", table[i].before);
+            memset(line + length, 'a', letters);
+            line[(size_t)length + letters] = '\0';
+            if (parse(line, &o, err, sizeof(err)) != (more == 0) ||
+                (more == 1 && !strstr(err, table[i].words)))
+                fail_msg("%s and %zu letters: %s", table[i].before, letters, err);
+        }
+    }
 }
 
 static void limits_decide_when_a_run_ends(void **unused)
@@ -93,7 +147,8 @@ static void limits_decide_when_a_run_ends(void **unused)
     (void)unused;
     lt_options o;
     char err[512], first[] = "run --duration 2s", second[] = "run --flash --users 300";
-    char third[] = "run --rate 50 --requests 10";
+    char third[] = "run --rate 50 --requests 10", fourth[] = "run",
+         fifth[] = "run --until-sold-out";
     assert_true(parse(first, &o, err, sizeof(err)));
     assert_int_equal(o.plan.requests, 0);
     assert_int_equal(o.plan.duration, 2 * NS_PER_S);
@@ -103,6 +158,10 @@ static void limits_decide_when_a_run_ends(void **unused)
     assert_true(parse(third, &o, err, sizeof(err)));
     assert_int_equal(o.plan.model, MODEL_OPEN);
     assert_int_equal(o.plan.users, 1000);
+    assert_true(parse(fourth, &o, err, sizeof(err)));
+    assert_int_equal(o.plan.requests, 5000);
+    assert_true(parse(fifth, &o, err, sizeof(err)));
+    assert_int_equal(o.plan.requests, 0);
 }
 
 static void negative_controls_are_declared(void **unused)
@@ -147,6 +206,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mistakes_on_the_command_line_are_named),
         cmocka_unit_test(presets_fill_in_what_was_not_given),
+        cmocka_unit_test(buyers_outwait_the_lock),
+        cmocka_unit_test(texts_have_a_longest_length),
         cmocka_unit_test(limits_decide_when_a_run_ends),
         cmocka_unit_test(negative_controls_are_declared),
         cmocka_unit_test(a_trailing_slash_is_no_path),

@@ -129,6 +129,7 @@ static void make_partial(sound *s)
     t->outcomes[OUT_SOLD_OUT] = 0;
     spread(&t->from_due[OUT_SOLD], 5, 5, 1);
     spread(&t->from_send, 5, 5, 1);
+    spread(&t->lag, 3, 3, 1);
     r->partial = true;
     r->stop_reason = STOP_INTERRUPTED;
     r->stock_known = false;
