@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "server/http.h"
+#include "tests/support/raw.h"
 #include "tests/support/service.h"
 
 static int setup(void **state)
@@ -102,11 +105,68 @@ static void no_other_site_may_read_the_answers(void **state)
     }
 }
 
+/* What one connection is sent; the last request of each closes it. */
+static const struct {
+    const char *sent, *line; /* the answer's first */
+    int answers;
+} connections[] = {
+    {"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 ", 1},
+    {"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+     "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+     "HTTP/1.1 200 ", 2},
+    {"GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 ", 1},
+    {"POST /buy HTTP/1.1\r\nContent-Length: 5x\r\n\r\n", "HTTP/1.1 400 ", 1},
+    {"\r\rnothing like it\r\n\r\n", "HTTP/1.1 400 ", 1},
+    {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 421 ", 1},
+    {"GET http://elsewhere.example:1/livez HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 421 ", 1},
+};
+
+static void each_request_is_answered_once_and_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(connections) / sizeof(connections[0]); i++) {
+        char got[8192];
+        bool closed;
+        int fd = fx_raw_connect(fx_server_port(fx.server[0]), NULL), answers_seen = 0;
+        assert_true(fx_raw_send(fd, connections[i].sent, strlen(connections[i].sent)));
+        fx_raw_read(fd, got, sizeof(got), 30000, &closed);
+        close(fd);
+        const char *body = got, *length;
+        for (; strncmp(body, connections[i].line, strlen(connections[i].line)) == 0;
+             answers_seen++) {
+            length = strstr(body, "Content-Length: ");
+            body = strstr(body, "\r\n\r\n");
+            assert_true(length && body && length < body);
+            long len = strtol(length + strlen("Content-Length: "), NULL, 10);
+            body += strlen("\r\n\r\n");
+            assert_in_range(len, 1, strlen(body));
+            body += len;
+        }
+        if (!closed || answers_seen != connections[i].answers || *body != '\0')
+            fail_msg("%s got %s", connections[i].sent, got);
+    }
+}
+
+/* Nor is there anything to stop of what did not start. */
+static void an_address_that_is_taken_is_said(void **state)
+{
+    (void)state;
+    char address[64], err[256] = "";
+    fs_api api = {0};
+    snprintf(address, sizeof(address), "127.0.0.1:%d", fx_server_port(fx.server[0]));
+    fs_http *http = http_start(&api, address, 4, err, sizeof(err));
+    assert_null(http);
+    assert_non_null(strstr(err, address));
+    http_stop(http);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_answer_tells_browsers_to_be_careful),
         cmocka_unit_test(no_answer_names_server_or_version),
+        cmocka_unit_test(each_request_is_answered_once_and_whole),
+        cmocka_unit_test(an_address_that_is_taken_is_said),
         cmocka_unit_test(no_other_site_may_read_the_answers),
     };
     return cmocka_run_group_tests(tests, setup, fx_service_stop);
