@@ -61,10 +61,34 @@ static void what_was_sent_and_not_answered_is_unknown(void **state)
     store_close(&store);
 }
 
+/* A result is used again by a buyer who goes on to the next segment, or waits once more. */
+static void an_answer_says_nothing_of_the_one_before(void **state)
+{
+    (void)state;
+    for (int outcome = 0; outcome < BUY_OUTCOMES; outcome++) {
+        purchase_result result = {.outcome = BUY_OUTCOMES,
+                                  .replayed = true,
+                                  .replicated = true,
+                                  .segment = 3,
+                                  .remaining = 9,
+                                  .found = 9,
+                                  .redis = "OOM"};
+        purchase_answer(&result, outcome);
+        assert_int_equal(result.outcome, outcome);
+        assert_false(result.replayed);
+        assert_false(result.replicated);
+        assert_int_equal(result.segment, 0);
+        assert_int_equal(result.remaining, -1);
+        assert_int_equal(result.found, 0);
+        assert_string_not_equal(result.redis, "OOM");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_of_scripts_are_understood),
+        cmocka_unit_test(an_answer_says_nothing_of_the_one_before),
         cmocka_unit_test(what_was_sent_and_not_answered_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,24 @@ static void a_request_takes_what_is_not_said_from_the_strategy(void **state)
     assert_non_null(strstr(err, "combined"));
 }
 
+/* Whatever was in the terms before. */
+static void a_request_tells_nothing_of_sales_before(void **state)
+{
+    (void)state;
+    char err[512];
+    sale_terms terms;
+    const char *body = "{\"item\":\"P1\",\"stock\":10}";
+    memset(&terms, 'x', sizeof(terms));
+    terms.segments_started = true;
+    assert_int_equal(sale_request_read(body, strlen(body), &terms, err, sizeof(err)), JSON_FINE);
+    assert_string_equal(terms.id, "");
+    assert_string_equal(terms.previous, "");
+    assert_int_equal(terms.previous_segments, 0);
+    assert_string_equal(terms.replaces, "");
+    assert_false(terms.segments_started);
+    assert_int_equal(terms.accepted, 0);
+}
+
 static void replicas_go_with_durability_replicated(void **state)
 {
     (void)state;
@@ -60,6 +78,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_takes_what_is_not_said_from_the_strategy),
+        cmocka_unit_test(a_request_tells_nothing_of_sales_before),
         cmocka_unit_test(replicas_go_with_durability_replicated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
