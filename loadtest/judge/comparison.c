@@ -49,12 +49,11 @@ static void choose_shown(lt_row *row)
     row->shown = count == 0 ? 0 : (int)(worst[(count - 1) / 2] - row->runs);
 }
 
+/* NAN is no value: of that and another, fmin() and fmax() give the other. */
 static void widen(lt_range *range, double value)
 {
-    if (isnan(value))
-        return;
-    range->low = isnan(range->low) || value < range->low ? value : range->low;
-    range->high = isnan(range->high) || value > range->high ? value : range->high;
+    range->low = fmin(range->low, value);
+    range->high = fmax(range->high, value);
 }
 
 static void measure_ranges(lt_row *row)

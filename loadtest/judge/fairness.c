@@ -29,7 +29,7 @@ static double jain_index(const int64_t *sales, int count)
     double all = (double)sum(sales, count), squares = 0.0;
     for (int i = 0; i < count; i++)
         squares += (double)sales[i] * (double)sales[i];
-    return squares > 0.0 ? all * all / (count * squares) : NAN;
+    return all * all / (count * squares);
 }
 
 /* When the first user was through: with its share of the requests, or because all had to stop. */

@@ -15,7 +15,7 @@ bool verdict_is_broken(lt_verdict verdict)
 
 static int64_t at_least_zero(int64_t value)
 {
-    return value > 0 ? value : 0;
+    return number_larger(value, 0);
 }
 
 /* Requests that got nothing, and not because their user had all that a limit allows. */

@@ -4,6 +4,8 @@
  */
 #include "loadtest/report/report.h"
 
+#include "loadtest/base/number.h"
+
 #include <curl/curl.h>
 #include <math.h>
 #include <sys/utsname.h>
@@ -314,7 +316,7 @@ static void add_users(cJSON *json, const lt_result *result)
 {
     cJSON *list = cJSON_AddArrayToObject(json, "sales_per_user");
     int users = !result->user_sales ? 0 : result->fairness.users;
-    int points = users < USER_POINTS ? users : USER_POINTS;
+    int points = (int)number_smaller(users, USER_POINTS);
     for (int i = 0; i < points; i++) {
         int at = points == 1 ? 0 : (int)((int64_t)i * (users - 1) / (points - 1));
         cJSON_AddItemToArray(list, cJSON_CreateNumber((double)result->user_sales[at]));

@@ -2,6 +2,7 @@
  * The report of one run. It says first what a reader must know (the verdict, and why), then what
  * explains it; sections with nothing to say are left out.
  */
+#include "loadtest/base/number.h"
 #include "loadtest/judge/invariants.h"
 #include "loadtest/judge/verdict.h"
 #include "loadtest/report/report.h"
@@ -155,11 +156,10 @@ static void report_sale(FILE *out, const lt_result *result)
 static void latency_line(FILE *out, const char *name, const lt_histogram *h)
 {
     lt_latency latency = latency_of(h);
-    fprintf(out, "  %-14s %8" PRId64 " %9s", name, latency.count,
-            figure_of(latency.count > 0 ? latency.mean : NAN).text);
+    fprintf(out, "  %-14s %8" PRId64 " %9s", name, latency.count, figure_of(latency.mean).text);
     for (int i = 0; i < P_COUNT; i++)
         fprintf(out, " %12s", figure_latency(latency.at[i], latency.count).text);
-    fprintf(out, " %9s\n", figure_of(latency.count > 0 ? latency.max : NAN).text);
+    fprintf(out, " %9s\n", figure_of(latency.max).text);
 }
 
 /* Whether latency from the schedule and from the send tell different stories. */
@@ -209,7 +209,7 @@ static void report_histogram(FILE *out, const lt_result *result)
                                      : histogram_count_upto(result->all_due,
                                                             (int64_t)(low * pow(factor, i + 1)));
         counts[i] = upto - below;
-        most = counts[i] > most ? counts[i] : most;
+        most = number_larger(most, counts[i]);
         below = upto;
     }
     for (int i = 0; i < BARS; i++) {
@@ -229,8 +229,8 @@ static void report_skew(FILE *out, const lt_plan *plan, const lt_result *result)
     for (int i = 0; i < plan->target_count; i++) {
         const lt_histogram *h = tally_histogram(&result->tally->targets[i].latency);
         int64_t answers = !h ? 0 : histogram_count(h);
-        least = answers < least ? answers : least;
-        most = answers > most ? answers : most;
+        least = number_smaller(least, answers);
+        most = number_larger(most, answers);
     }
     if (plan->target_count > 1 && least > 0)
         fprintf(out, "  skew: the busiest target answered %.1f %% more than the idlest\n",
@@ -309,18 +309,17 @@ static void report_jmeter(FILE *out, const lt_result *result)
     const lt_tally *tally = result->tally;
     double issued = (double)counter_get(&tally->issued);
     double bad = (double)(result_errors(result) + result_count(result, OUT_UNKNOWN));
-    double seconds = result->elapsed_s > 0.0 ? result->elapsed_s : NAN;
     heading(out, "As JMeter's Aggregate Report (ms, from send)");
     fprintf(out, "  %-5s %9s %8s %8s %8s %8s %8s %6s %8s %8s %12s %16s %12s\n", "Label",
             "# Samples", "Average", "Median", "90% Line", "95% Line", "99% Line", "Min", "Maximum",
             "Error %", "Throughput", "Received KB/sec", "Sent KB/sec");
-    fprintf(out,
-            "  %-5s %9" PRId64 " %8.0f %8s %8s %8s %8s %6.0f %8.0f %7.2f%% %8.1f/sec %16s %12s\n",
-            "buy", all.count, all.mean, figure_of(all.at[P50]).text, figure_of(all.at[P90]).text,
-            figure_of(all.at[P95]).text, figure_of(all.at[P99]).text, all.min, all.max,
-            issued > 0.0 ? 100.0 * bad / issued : 0.0, result_throughput(result),
-            figure_of((double)counter_get(&tally->bytes_received) / 1024.0 / seconds).text,
-            figure_of((double)counter_get(&tally->bytes_sent) / 1024.0 / seconds).text);
+    fprintf(
+        out, "  %-5s %9" PRId64 " %8.0f %8s %8s %8s %8s %6.0f %8.0f %7.2f%% %8.1f/sec %16s %12s\n",
+        "buy", all.count, all.mean, figure_of(all.at[P50]).text, figure_of(all.at[P90]).text,
+        figure_of(all.at[P95]).text, figure_of(all.at[P99]).text, all.min, all.max,
+        issued > 0.0 ? 100.0 * bad / issued : 0.0, result_throughput(result),
+        figure_of((double)counter_get(&tally->bytes_received) / 1024.0 / result->elapsed_s).text,
+        figure_of((double)counter_get(&tally->bytes_sent) / 1024.0 / result->elapsed_s).text);
 }
 
 void report_text(FILE *out, const lt_plan *plan, const lt_row *row)

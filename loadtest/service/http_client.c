@@ -69,7 +69,7 @@ static size_t receive(char *data, size_t size, size_t count, void *user)
     return length;
 }
 
-bool http_call(lt_http *http, const char *method, const char *url, const char *json,
+void http_call(lt_http *http, const char *method, const char *url, const char *json,
                long timeout_ms, lt_http_reply *ret)
 {
     CURL *easy = http->easy;
@@ -92,14 +92,13 @@ bool http_call(lt_http *http, const char *method, const char *url, const char *j
     if (code != CURLE_OK) {
         snprintf(ret->error, sizeof(ret->error), "%s",
                  error[0] != '\0' ? error : curl_easy_strerror(code));
-        return false;
+        return;
     }
     const char *type = NULL;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &ret->status);
     curl_easy_getinfo(easy, CURLINFO_CONTENT_TYPE, &type);
     if (type)
         snprintf(ret->type, sizeof(ret->type), "%.*s", (int)strcspn(type, "; "), type);
-    return true;
 }
 
 static bool is_passing(const lt_http_reply *reply)
@@ -107,13 +106,13 @@ static bool is_passing(const lt_http_reply *reply)
     return reply->status == 0 || reply->status == 429 || reply->status >= 500;
 }
 
-bool http_read(lt_http *http, const char *url, long timeout_ms, lt_http_reply *ret)
+void http_read(lt_http *http, const char *url, long timeout_ms, lt_http_reply *ret)
 {
     mono_ns deadline = clock_now() + READ_NS, pause = READ_PAUSE_NS;
     for (int tries = 1;; tries++, pause *= 2) {
-        bool came = http_call(http, "GET", url, NULL, timeout_ms, ret);
+        http_call(http, "GET", url, NULL, timeout_ms, ret);
         if (!is_passing(ret) || tries == READ_TRIES || clock_now() + pause > deadline)
-            return came;
+            return;
         clock_sleep_until(clock_now() + pause);
     }
 }

@@ -21,17 +21,15 @@ typedef struct lt_http_reply {
 lt_http *http_new(const char *token);
 void http_free(lt_http *http);
 
-/*
- * Performs one request; `json` is the body or NULL. True when an answer came, whatever its status.
- */
-bool http_call(lt_http *http, const char *method, const char *url, const char *json,
+/* Performs one request; `json` is the body or NULL. Status 0: no answer came. */
+void http_call(lt_http *http, const char *method, const char *url, const char *json,
                long timeout_ms, lt_http_reply *ret);
 
 /*
  * Reads: GET, and once more, a few times, when no answer came or one that speaks of a passing
- * trouble (429, 5xx). For evidence, of which one lost reply must not deprive a run. True when an
- * answer came, whatever its status: the last one.
+ * trouble (429, 5xx). For evidence, of which one lost reply must not deprive a run. Gives
+ * the last answer.
  */
-bool http_read(lt_http *http, const char *url, long timeout_ms, lt_http_reply *ret);
+void http_read(lt_http *http, const char *url, long timeout_ms, lt_http_reply *ret);
 
 #endif

@@ -142,6 +142,25 @@ static void a_figure_that_a_run_does_not_have_is_no_value(void **unused)
     result_free(&result);
 }
 
+static void a_run_that_took_no_time_has_no_speed(void **unused)
+{
+    (void)unused;
+    static const char *const texts[] = {"throughput<1", "goodput<1"};
+    lt_result result = {.tally = tally_new()};
+    for (int sold = 0; sold < 2; sold++) {
+        result.sold = result.tally->completed = sold;
+        for (size_t i = 0; i < COUNT(texts); i++) {
+            lt_threshold threshold;
+            char err[256];
+            double seen;
+            assert_true(threshold_parse(texts[i], &threshold, err, sizeof(err)));
+            assert_int_equal(threshold_check(&threshold, &result, &seen), THRESHOLD_BROKEN);
+            assert_true(seen == 0.0);
+        }
+    }
+    result_free(&result);
+}
+
 static void what_is_no_limit_is_refused_with_words(void **unused)
 {
     (void)unused;
@@ -168,6 +187,7 @@ int main(void)
         cmocka_unit_test(what_is_no_limit_is_refused_with_words),
         cmocka_unit_test(a_limit_breaks_where_it_says),
         cmocka_unit_test(each_metric_is_its_own_figure),
+        cmocka_unit_test(a_run_that_took_no_time_has_no_speed),
         cmocka_unit_test(a_figure_that_a_run_does_not_have_is_no_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

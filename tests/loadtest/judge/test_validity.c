@@ -22,6 +22,11 @@ static void the_generator(void **unused)
          VERDICT_INVALID,
          "150 requests a second were asked for, 116 were started"},
         {{TALLY(issued, 200), TALLY(completed, 200), PLAN(rate, 150)}, VERDICT_SAFE, NULL},
+        /* Of 400 it is 20, and three times 20, exactly. */
+        {{OPEN, PLAN(rate, 200), TALLY(issued, 320), TALLY(completed, 320)}, VERDICT_SAFE, NULL},
+        {{OPEN, PLAN(rate, 200), TALLY(issued, 319), TALLY(completed, 319)},
+         VERDICT_INVALID,
+         "keep the schedule"},
         {{OPEN, TALLY(waited, 30)}, VERDICT_SAFE, NULL},
         {{OPEN, TALLY(waited, 31)}, VERDICT_INVALID, "waited for one of the 20 connections"},
         {{OPEN, TALLY(unsent, 10), TALLY(waited, 31)}, VERDICT_SAFE, NULL},
@@ -47,6 +52,7 @@ static void requests_that_left_late(void **unused)
         {MODEL_OPEN, 0, 12, 1, 30, 0, false},      {MODEL_OPEN, 0, 9, 9, 9, 0, false},
         {MODEL_FLASH, 12, 12, 12, 12, 0, false},   {MODEL_OPEN, 12, 12, 12, 12, 201, false},
         {MODEL_CLOSED, 12, 12, 12, 12, 200, true}, {MODEL_CLOSED, 12, 12, 12, 12, 201, false},
+        {MODEL_CLOSED, 10, 10, 12, 12, 0, false},  {MODEL_CLOSED, 12, 12, 24, 24, 0, false},
     };
     for (size_t i = 0; i < COUNT(table); i++) {
         sound s;
