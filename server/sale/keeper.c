@@ -276,11 +276,8 @@ static bool list_items(keeper *k, items_known *ret)
     ret->servers = calloc((size_t)ret->count + 1, sizeof(*ret->servers));
     if (!ret->known || !ret->found || !ret->servers)
         return false;
-    for (int i = 0; i < ret->count; i++) {
-        sale_keys keys;
-        keys_name(&keys, ret->known[i].item, SEGMENT_NONE, "");
-        ret->servers[i] = store_node(k->store, keys.current)->server;
-    }
+    for (int i = 0; i < ret->count; i++)
+        ret->servers[i] = terms_node(k->store, ret->known[i].item)->server;
     return true;
 }
 

@@ -212,18 +212,11 @@ sale_status sale_start_segments(fs_store *store, const sale_terms *terms, dlock_
     return status == SALE_OK ? note_started(store, terms, deadline) : status;
 }
 
-/* The node of the item's own tag, whose server's time decides. */
-static fs_node *item_node(fs_store *store, const sale_terms *terms)
-{
-    sale_keys keys;
-    keys_name(&keys, terms->item, SEGMENT_NONE, "");
-    return store_node(store, keys.current);
-}
-
-/* A sale's id is the moment of its start in Redis's time, fixed width, later than `previous`. */
+/* A sale's id is the moment of its start in the time of its item's server, fixed width, later than
+ * `previous`. */
 static void make_id(fs_store *store, sale_terms *terms)
 {
-    int64_t now = node_redis_us(item_node(store, terms), dlock_now());
+    int64_t now = node_redis_us(terms_node(store, terms->item), dlock_now());
     int64_t previous = strtoll(terms->previous, NULL, 16);
     snprintf(terms->id, sizeof(terms->id), "%014llx",
              (unsigned long long)(now > previous ? now : previous + 1));
@@ -262,7 +255,7 @@ static start_status follow_current(fs_store *store, sale_terms *terms, bool only
     case SALE_HALTED:
         if (only_if_none || strcmp(terms->replaces, found->id) != 0)
             return START_HALTED;
-        terms->accepted = node_redis_us(item_node(store, terms), dlock_now());
+        terms->accepted = node_redis_us(terms_node(store, terms->item), dlock_now());
         return follow(store, found->id, deadline, terms);
     case SALE_DAMAGED:
         return START_DAMAGED;
@@ -293,7 +286,7 @@ start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, c
                         size_t err_len)
 {
     snprintf(err, err_len, "Redis did not answer in time; nothing was started");
-    if (!atomic_load(&item_node(store, terms)->clock.known))
+    if (!atomic_load(&terms_node(store, terms->item)->clock.known))
         return START_UNAVAILABLE;
     start_status status = check_servers(store, terms, err, err_len);
     if (status != START_OK)

@@ -240,9 +240,7 @@ sale_pointer *sale_table_pointers(sale_table *table, int *ret_count)
 bool sale_table_is_on(sale_table *table, const char *item, const fs_node *node)
 {
     fs_sale *sale;
-    sale_keys keys;
-    keys_name(&keys, item, SEGMENT_NONE, "");
-    bool is_on = store_node(table->store, keys.current) == node;
+    bool is_on = terms_node(table->store, item) == node;
     if (is_on || !sale_table_take(table, item, true, &sale))
         return is_on;
     for (int k = 0; !is_on && k < sale->open_sale.key_sets; k++)

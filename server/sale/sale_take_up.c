@@ -140,9 +140,7 @@ static sale_status find_out(sale_table *table, const char *item, dlock_time dead
 /* Whether a server of the item's is being compared: another sale is not taken up then. */
 static bool is_held(fs_store *store, const char *item, const open_sale *sale)
 {
-    sale_keys keys;
-    keys_name(&keys, item, SEGMENT_NONE, "");
-    bool held = atomic_load(&store_node(store, keys.current)->run_changed);
+    bool held = atomic_load(&terms_node(store, item)->run_changed);
     for (int k = 0; sale && !held && k < sale->key_sets; k++)
         held = atomic_load(&sale_node(sale, k)->run_changed);
     return held;

@@ -63,12 +63,17 @@ int64_t terms_units(const sale_terms *terms, int segment)
     return terms->initial / terms->segments + (segment < terms->initial % terms->segments);
 }
 
+fs_node *terms_node(fs_store *store, const char *item)
+{
+    sale_keys keys;
+    keys_name(&keys, item, SEGMENT_NONE, "");
+    return store_node(store, keys.current);
+}
+
 /* A sale's id is the moment of its start, which ended the one before. */
 bool terms_keep_previous(const sale_terms *terms, fs_store *store)
 {
-    sale_keys keys;
-    keys_name(&keys, terms->item, SEGMENT_NONE, terms->id);
-    int64_t now_us = node_redis_us(store_node(store, keys.current), dlock_now());
+    int64_t now_us = node_redis_us(terms_node(store, terms->item), dlock_now());
     int64_t age_us = now_us - strtoll(terms->id, NULL, 16);
     return terms->previous[0] != '\0' && age_us < TERMS_KEPT_S * INT64_C(1000000);
 }

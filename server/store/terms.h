@@ -67,6 +67,9 @@ void terms_keys(const sale_terms *terms, int k, sale_keys *ret);
  * one from the first. */
 int64_t terms_units(const sale_terms *terms, int segment);
 
+/* The node of the server that has the item's own tag: its terms, and which sale is current. */
+fs_node *terms_node(fs_store *store, const char *item);
+
 /* ---- in Redis -------------------------------------------------------------------------------- */
 
 /* How it stands with an item's sale. */

@@ -2,12 +2,16 @@
  * test_keeper.c - a Redis that changes under the service: what the instance says of it, in Redis's
  * own words, that it sells nothing it can not stand by, and that it goes on when all is well again.
  */
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lock/dlock_redis.h"
+#include "server/sale/keeper.h"
+#include "tests/support/proxy.h"
 #include "tests/support/service.h"
 
 enum {
@@ -419,6 +423,68 @@ static void silence_is_said_soon(void **state)
     await_ready(fx.server[0]);
 }
 
+/* ---- the first look -------------------------------------------------------------------------- */
+
+enum { LOOKS = 6, LONG_MS = 60000 };
+
+typedef struct waiter {
+    keeper *k;
+    atomic_bool done;
+} waiter;
+
+static void *wait_for_look(void *arg)
+{
+    waiter *w = arg;
+    keeper_wait(w->k, dlock_in_ms(LONG_MS));
+    atomic_store(&w->done, true);
+    return NULL;
+}
+
+static bool is_done(void *w)
+{
+    return atomic_load(&((waiter *)w)->done);
+}
+
+static bool was_often_cut(void *proxy)
+{
+    return fx_proxy_count(proxy, "resets") >= LOOKS;
+}
+
+/* Looks whose question `what` is cut off are none, however many, although Redis is there. */
+static void expect_no_look_without(const char *what)
+{
+    char err[256];
+    fs_store store;
+    pthread_t thread;
+    sale_halt halt = {.sale = "00000000000001", .why = "gone"};
+    fx_redis *redis = fx_redis_start_single(NULL);
+    fx_proxy *proxy = fx_proxy_start(fx_redis_url(redis));
+    assert_int_equal(store_open(&store, fx_proxy_url(proxy), NULL, "i", err, sizeof(err)), 0);
+    sale_table *sales = sale_table_open(&store);
+    sale_table_remember_halt(sales, "K1", &halt); /* so that there is an item to be looked at */
+    fx_proxy_say(proxy, "reset before match %s", what);
+    waiter w = {.k = keeper_start(&store, sales)};
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_look, &w), 0);
+    bool cut = fx_wait_until(was_often_cut, proxy, LONG_MS / 2), early = is_done(&w);
+    fx_proxy_say(proxy, "heal");
+    bool looked = fx_wait_until(is_done, &w, LONG_MS / 2);
+    pthread_join(thread, NULL);
+    keeper_stop(w.k);
+    sale_table_close(sales);
+    store_close(&store);
+    fx_proxy_stop(proxy);
+    fx_redis_stop(redis);
+    if (!cut || early || !looked)
+        fail_msg("%s: %s", what, !cut ? "not asked" : early ? "taken for a look" : "no look");
+}
+
+static void who_waits_for_a_look_waits_until_all_was_answered(void **state)
+{
+    (void)state;
+    expect_no_look_without("maxmemory-policy");
+    expect_no_look_without("fs:{K1}:sale");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +500,7 @@ int main(void)
         cmocka_unit_test(a_server_that_is_compared_first_is_not_called_silent),
         cmocka_unit_test(a_wrong_password_is_said),
         cmocka_unit_test(silence_is_said_soon),
+        cmocka_unit_test(who_waits_for_a_look_waits_until_all_was_answered),
     };
     return fx_run(tests, .instances = 1);
 }
