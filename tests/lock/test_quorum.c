@@ -94,6 +94,24 @@ static void a_refused_try_leaves_nothing_behind(void **state)
     fx_proxy_stop(proxy);
 }
 
+/* As of a server where the command for scripts is another one, and answers with a number. */
+static void an_answer_of_another_shape_is_no_vote(void **state)
+{
+    (void)state;
+    const char *words[] = {"--rename-command", "EVALSHA", "", "--rename-command", "HDEL",
+                           "EVALSHA",          NULL};
+    fx_redis *server = fx_redis_start_single(words);
+    dlock_redis *redis = rig_redis(fx_redis_url(server));
+    dlock_client *client = rig_client(&(dlock_client_options){.quorum = &redis, .quorum_len = 1});
+    dlock_lock *lock = rig_lock(client, "shape", (dlock_options){.kind = DLOCK_QUORUM});
+    dlock_hold *none;
+    assert_int_equal(dlock_acquire(lock, NULL, &none), DLOCK_UNAVAILABLE);
+    dlock_lock_free(lock);
+    dlock_client_free(client);
+    dlock_redis_close(redis);
+    fx_redis_stop(server);
+}
+
 /* ---- what comes late ------------------------------------------------------------------------- */
 
 /* A client whose servers are reached through a proxy each. */
@@ -311,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_silent_server_costs_little),
         cmocka_unit_test(a_refused_try_leaves_nothing_behind),
+        cmocka_unit_test(an_answer_of_another_shape_is_no_vote),
         cmocka_unit_test(an_acquire_that_comes_late_locks_no_server),
         cmocka_unit_test(votes_that_come_after_the_lease_are_none),
         cmocka_unit_test(a_late_vote_lengthens_no_hold),

@@ -490,6 +490,71 @@ static void a_broadcast_wakes_one_and_is_passed_on(void **state)
     dlock_lock_free(lock);
 }
 
+typedef struct heir {
+    dlock_lock *lock;
+    pthread_t thread;
+    atomic_bool has, may_go;
+} heir;
+
+static void *inherit(void *arg)
+{
+    heir *h = arg;
+    dlock_hold *hold;
+    if (dlock_acquire(h->lock, &(dlock_wait){.wait_ms = DLOCK_FOREVER}, &hold) != DLOCK_OK)
+        return NULL;
+    atomic_store(&h->has, true);
+    while (!atomic_load(&h->may_go))
+        fx_let_pass(1);
+    dlock_release(hold);
+    return NULL;
+}
+
+static heir *the_one_that_has(heir *heirs, int n)
+{
+    dlock_time give_up = dlock_in_ms(5000);
+    while (!dlock_passed(give_up)) {
+        for (int i = 0; i < n; i++)
+            if (atomic_load(&heirs[i].has) && !atomic_load(&heirs[i].may_go))
+                return &heirs[i];
+        fx_let_pass(1);
+    }
+    return NULL;
+}
+
+/* Whoever goes with its answer, the lock for one, leaves the others asleep: they would ask in vain.
+ * Here they ask when they are woken, or after ten minutes. */
+static void who_has_an_answer_wakes_nobody_in_its_place(void **state)
+{
+    fx_only_single("its commands are counted");
+    rig *r = *state;
+    enum { HEIRS = 3, LONG_MS = 600000 };
+    heir heirs[HEIRS] = {0};
+    dlock_hold *hold;
+    dlock_lock *lock =
+        rig_lock(r->client, "heirs", (dlock_options){.poll_ms = LONG_MS, .lease_ms = LONG_MS});
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    long asked = calls(r->server, "evalsha") + HEIRS;
+    for (int i = 0; i < HEIRS; i++) {
+        heirs[i].lock = lock;
+        pthread_create(&heirs[i].thread, NULL, inherit, &heirs[i]);
+    }
+    dlock_time give_up = dlock_in_ms(5000);
+    while (calls(r->server, "evalsha") < asked && !dlock_passed(give_up))
+        fx_let_pass(1);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    for (int left = HEIRS; left > 0; left--) {
+        dlock_wait_set_wake_one(&lock->wait_set);
+        heir *next = the_one_that_has(heirs, HEIRS);
+        assert_non_null(next);
+        fx_let_pass(20); /* one more would ask now */
+        asked += 2;      /* a release, and one question */
+        assert_int_equal(calls(r->server, "evalsha"), asked);
+        atomic_store(&next->may_go, true);
+        pthread_join(next->thread, NULL);
+    }
+    dlock_lock_free(lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -508,6 +573,7 @@ int main(void)
         cmocka_unit_test(a_question_asked_twice_is_one_grant),
         cmocka_unit_test(the_leaders_place_goes_to_a_sleeper),
         cmocka_unit_test(a_broadcast_wakes_one_and_is_passed_on),
+        cmocka_unit_test(who_has_an_answer_wakes_nobody_in_its_place),
     };
     return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }
