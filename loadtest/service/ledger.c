@@ -17,8 +17,9 @@
 typedef struct lt_walk {
     const char *sale, *item;
     char cursor[CURSOR_MAX]; /* of the next page; "" at the start and at the end */
-    uint64_t *seen;          /* hashes of the cursors of the pages read */
-    size_t pages, room;
+    uint64_t *seen;          /* hashes of the cursors of the pages asked for */
+    size_t pages;            /* asked for */
+    size_t room;
     int64_t orders, orders_most;
     lt_ledger_entry *entry;
     void *arg;
@@ -28,7 +29,7 @@ typedef struct lt_walk {
 
 static bool fail(lt_walk *walk, const char *what)
 {
-    snprintf(walk->err, walk->err_len, "%s (page %zu)", what, walk->pages + 1);
+    snprintf(walk->err, walk->err_len, "%s (page %zu)", what, walk->pages);
     return false;
 }
 
@@ -36,13 +37,14 @@ static bool fail(lt_walk *walk, const char *what)
 static bool note_cursor(lt_walk *walk)
 {
     uint64_t cursor = receipt_hash(walk->cursor);
-    for (size_t i = 0; i < walk->pages; i++) {
+    size_t before = walk->pages - 1;
+    for (size_t i = 0; i < before; i++) {
         if (walk->seen[i] == cursor)
             return fail(walk, "its cursor leads back to an earlier page");
     }
     if ((int64_t)walk->pages > walk->orders_most + PAGES_MORE)
         return fail(walk, "it has no end");
-    if (walk->pages == walk->room) {
+    if (before == walk->room) {
         size_t room = walk->room == 0 ? 64 : walk->room * 2;
         uint64_t *seen = realloc(walk->seen, room * sizeof(*seen));
         if (!seen)
@@ -50,7 +52,7 @@ static bool note_cursor(lt_walk *walk)
         walk->seen = seen;
         walk->room = room;
     }
-    walk->seen[walk->pages++] = cursor;
+    walk->seen[before] = cursor;
     return true;
 }
 
@@ -107,11 +109,12 @@ static lt_ledger read_pages(lt_walk *walk, lt_http *http, const lt_plan *plan)
         snprintf(url, sizeof(url), "%s/orders?item=%s%s%s", plan->targets[0], plan->item,
                  walk->cursor[0] == '\0' ? "" : "&cursor=", walk->cursor);
         http_read(http, url, PAGE_MS, &reply);
-        if (walk->pages == 0 && (reply.status == 404 || reply.status == 405))
+        walk->pages++;
+        if (walk->pages == 1 && (reply.status == 404 || reply.status == 405))
             return LEDGER_NONE;
         if (reply.status != 200) {
-            snprintf(walk->err, walk->err_len, "page %zu: status %ld %s", walk->pages + 1,
-                     reply.status, reply.error);
+            snprintf(walk->err, walk->err_len, "page %zu: status %ld %s", walk->pages, reply.status,
+                     reply.error);
             return LEDGER_BROKEN;
         }
         cJSON *page = cJSON_ParseWithOpts(reply.body, NULL, 1);
