@@ -61,6 +61,15 @@ static void every_user_has_its_own_tickets(void **unused)
     assert_int_equal(run_state_taken(&state, 2), 2);
 }
 
+static void the_only_request_is_the_first_users(void **unused)
+{
+    (void)unused;
+    plan.requests = 1;
+    assert_int_equal(take(1), -1);
+    assert_int_equal(take(0), 0);
+    assert_int_equal(state.stop_reason, STOP_REQUESTS);
+}
+
 /* Without shares there is always one more. */
 static void without_a_number_of_requests_there_is_no_last(void **unused)
 {
@@ -154,6 +163,22 @@ static void a_user_is_what_it_was_answered(void **unused)
     is_noted(7, 6, 4, 3);
 }
 
+/* In bins of 20 ms, its latency to a quarter of a doubling. */
+static void an_answer_is_on_the_timeline(void **unused)
+{
+    (void)unused;
+    int count;
+    double width_s;
+    note(OUT_SOLD, END_COMPLETED, 50 * NS_PER_MS);
+    note(OUT_UNKNOWN, END_FAILED, 50 * NS_PER_MS);
+    lt_timeline_bin *bins = timeline_bins(state.timeline, 50 * NS_PER_MS, &count, &width_s);
+    assert_int_equal(count, 3);
+    assert_int_equal(bins[2].outcomes[OUT_SOLD], 1);
+    assert_int_equal(bins[2].outcomes[OUT_UNKNOWN], 0);
+    assert_true(bins[2].p50_ms > 40 && bins[2].p50_ms < 60);
+    free(bins);
+}
+
 static void sold_out_ends_the_run_if_that_was_asked_for(void **unused)
 {
     (void)unused;
@@ -187,6 +212,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(every_user_has_its_own_tickets),
+        CASE(the_only_request_is_the_first_users),
+        CASE(an_answer_is_on_the_timeline),
         CASE(without_a_number_of_requests_there_is_no_last),
         CASE(an_open_models_tickets_are_nobodys),
         CASE(no_ticket_is_given_when_the_time_is_over),
