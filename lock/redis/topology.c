@@ -192,9 +192,10 @@ int dlock_topology_route(topology *t, const char *key, size_t key_len)
     return key ? atomic_load(&t->slots[dlock_slot_of(key, key_len)]) : any_that_serves(t);
 }
 
-static bool is_known(topology *t, int number)
+/* By the finder. */
+static bool is_known(const topology *t, int number)
 {
-    return number != NO_SERVER && (!t->finder || t->servers[number].at.port != 0);
+    return number != NO_SERVER && t->servers[number].at.port != 0;
 }
 
 int dlock_topology_await(topology *t, const char *key, size_t key_len, dlock_time deadline)

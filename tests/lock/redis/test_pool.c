@@ -322,6 +322,9 @@ static void a_server_that_is_left_keeps_no_idle_connection(void **state)
 {
     (void)state;
     dlock_redis *redis = open_pools();
+    assert_true(dlock_topology_serves(redis->topology, 0));
+    assert_false(dlock_topology_serves(redis->topology, 1));
+    assert_false(dlock_topology_serves(redis->topology, -1));
     assert_int_equal(say(redis, "GET", "k"), DLOCK_REDIS_OK);
     assert_int_equal(pooled_at(0), 1);
     route_all_to(redis->topology, 1);
