@@ -53,7 +53,7 @@ typedef struct lt_run {
     lt_http *http;
     lt_run_state state;
     lt_lock_metrics lock_before;
-    int64_t commands_before; /* -1: unknown */
+    double commands_before; /* of Redis; NAN: unknown */
     lt_sale sale;
 } lt_run;
 
@@ -66,14 +66,17 @@ static void make_key_prefix(char *prefix, size_t size)
     snprintf(prefix, size, "lt%012" PRIx64, mixed >> 16);
 }
 
-static int64_t redis_commands(const lt_run *run)
+/* NAN: unknown. */
+static double redis_commands(const lt_run *run)
 {
-    int64_t commands = -1;
+    int64_t commands;
     char err[256];
-    if (run->plan->redis_info &&
-        !redis_info_commands(run->plan->redis_info, &commands, err, sizeof(err)))
-        fprintf(stderr, "loadtest: %s\n", err);
-    return commands;
+    if (!run->plan->redis_info)
+        return NAN;
+    if (redis_info_commands(run->plan->redis_info, &commands, err, sizeof(err)))
+        return (double)commands;
+    fprintf(stderr, "loadtest: %s\n", err);
+    return NAN;
 }
 
 static bool open_sale(lt_run *run)
@@ -228,15 +231,15 @@ static void collect_evidence(lt_run *run)
         result->sellout_s = clock_seconds(state->last_sold - state->started_at);
 }
 
-static void collect_costs(lt_run *run, int64_t commands_after)
+static void collect_costs(lt_run *run, double commands_after)
 {
     lt_result *result = run->result;
     lt_lock_metrics after = lock_metrics_read(run->http, run->plan);
     int64_t sold = result_count(result, OUT_SOLD);
     lock_metrics_quantile(&run->lock_before, &after, 0.50, &result->lock_wait_p50_ms);
     lock_metrics_quantile(&run->lock_before, &after, 0.99, &result->lock_wait_p99_ms);
-    if (run->commands_before >= 0 && commands_after >= 0 && sold > 0)
-        result->redis_per_sale = (double)(commands_after - run->commands_before) / (double)sold;
+    if (sold > 0)
+        result->redis_per_sale = (commands_after - run->commands_before) / (double)sold;
 }
 
 static void run_sale(lt_run *run)
@@ -247,7 +250,7 @@ static void run_sale(lt_run *run)
     run->commands_before = redis_commands(run);
     if (!put_load(run))
         return;
-    int64_t commands_after = redis_commands(run);
+    double commands_after = redis_commands(run);
     collect_counts(run);
     collect_costs(run, commands_after);
     collect_evidence(run);
