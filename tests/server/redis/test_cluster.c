@@ -6,6 +6,8 @@
  */
 #include <string.h>
 
+#include "server/store/terms.h"
+#include "tests/server/nodes.h"
 #include "tests/support/service.h"
 #include "tests/support/topology.h"
 
@@ -128,6 +130,34 @@ static bool names_the_hit_one_alone(void *arg)
 }
 
 /* ---- cases ----------------------------------------------------------------------------------- */
+
+/* And the log names each server by its number. */
+static void an_items_node_has_its_terms_and_pointer(void **state)
+{
+    (void)state;
+    enum { ITEMS = 50 };
+    char err[256], item[32], key[64];
+    int on[DLOCK_SERVERS_MAX] = {0};
+    fs_store store;
+    assert_int_equal(store_open(&store, fx_topology_url(cluster), NULL, "i", err, sizeof(err)), 0);
+    nodes_make_well(&store);
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(item, sizeof(item), "A%d", i);
+        snprintf(key, sizeof(key), "fs:{%s}:sale", item);
+        fs_node *node = terms_node(&store, item);
+        assert_ptr_equal(node, store_node(&store, key));
+        assert_in_range(node->server, 0, DLOCK_SERVERS_MAX - 1);
+        on[node->server]++;
+    }
+    for (int i = 0; i < PRIMARIES; i++) {
+        char name[12] = "", number[12];
+        snprintf(number, sizeof(number), "%d", i);
+        assert_in_range(on[i], 1, ITEMS);
+        assert_string_equal(store_server_name(&store, store_node_at(&store, i), name), number);
+    }
+    assert_null(store_server_name(&store, store_node_at(&store, -1), err));
+    store_close(&store);
+}
 
 static void every_strategy_sells_on_a_cluster(void **state)
 {
@@ -253,6 +283,7 @@ static void a_replica_that_knows_less_sells_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_items_node_has_its_terms_and_pointer, setup, teardown),
         cmocka_unit_test_setup_teardown(every_strategy_sells_on_a_cluster, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_dead_server_stops_what_lies_there_until_its_replica_takes_over, setup, teardown),

@@ -243,6 +243,31 @@ static void what_an_older_sale_leaves_behind_expires(void **state)
     }
 }
 
+/* So it misses them later, though it has sold none of them. */
+static void who_looks_remembers_the_orders_of_all_segments(void **state)
+{
+    (void)state;
+    enum { ORDERS = 12 };
+    fs_store store;
+    fs_sale *sale;
+    sale_checked checked;
+    char err[256], id[IDENT_MAX + 1];
+    snprintf(
+        id, sizeof(id), "%s",
+        fx_start_sale(fx.server[0], "looked", "'stock':100,'strategy':'sharded','segments':2"));
+    for (int i = 0; i < ORDERS; i++)
+        fx_expect(fx.server[0], 201, "POST /buy?item=looked&user=u%d&request=looked-%d", i, i);
+    assert_int_equal(store_open(&store, fx_redis_url(fx.redis), NULL, "test", err, sizeof(err)), 0);
+    assert_int_equal(
+        fs_sale_open(&store, "looked", id, dlock_in_ms(WAIT_MS), &sale, err, sizeof(err)), SALE_OK);
+    assert_int_equal(sale_known_orders(&sale->open_sale), 0);
+    sale_check(&sale->open_sale, dlock_in_ms(WAIT_MS), &checked);
+    assert_int_equal(checked.verdict, CHECK_SOUND);
+    assert_int_equal(sale_known_orders(&sale->open_sale), ORDERS);
+    fs_sale_close(sale);
+    store_close(&store);
+}
+
 /* ---- halted by several at once --------------------------------------------------------------- */
 
 enum { HALTERS = 6, ROUNDS = 50 };
@@ -324,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_damaged_key_of_one_item_keeps_no_other_out),
         cmocka_unit_test(lifted_segments_are_not_halted_again),
         cmocka_unit_test(a_halt_tells_of_all_that_its_segments_tell_of),
+        cmocka_unit_test(who_looks_remembers_the_orders_of_all_segments),
         cmocka_unit_test(what_each_one_knows_is_in_the_halt),
         cmocka_unit_test(what_was_seen_long_ago_halts_nothing),
         cmocka_unit_test(what_an_older_sale_leaves_behind_expires),

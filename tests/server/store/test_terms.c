@@ -1,5 +1,5 @@
 /* test_terms.c - the terms of a sale as they are written, read and compared, and what follows from
- * them. Without Redis. */
+ * them; and of which sales many items are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,6 +205,41 @@ static void a_durability_has_one_name(void **state)
     assert_false(durability_find("Disk", &found));
 }
 
+/* More items than are asked for in one go, each with another pointer than the next. */
+static void the_pointers_of_many_items_are_read(void **state)
+{
+    (void)state;
+    enum { ITEMS = 603, KINDS = 4 };
+    static sale_pointer pointers[ITEMS];
+    static const sale_status expected[KINDS] = {SALE_NONE, SALE_OK, SALE_HALTED, SALE_DAMAGED};
+    fs_store store;
+    char err[256], halted[] = "00000000000002 rolled_back 5 3 i-1 1700000000000000", id[32];
+    dlock_redis_conn *conn = NULL;
+    sale_halt halt;
+    assert_true(halt_read(halted, &halt));
+    fx_redis *redis = fx_redis_start_single(NULL);
+    assert_int_equal(store_open(&store, fx_redis_url(redis), NULL, "i", err, sizeof(err)), 0);
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(pointers[i].item, sizeof(pointers[i].item), "M%d", i);
+        if (i % KINDS == 1)
+            fx_redis_do(redis, "SET fs:{M%d}:sale %014d", i, i);
+        else if (i % KINDS == 2)
+            fx_redis_do(redis, "SET fs:{M%d}:sale %s", i, halted);
+        else if (i % KINDS == 3)
+            fx_redis_do(redis, "RPUSH fs:{M%d}:sale x", i);
+    }
+    assert_true(node_connect(store_node_at(&store, 0), store.redis, &conn, dlock_in_ms(30000)));
+    assert_true(terms_in_force_all(conn, pointers, ITEMS, dlock_in_ms(30000)));
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(id, sizeof(id), "%014d", i);
+        assert_int_equal(pointers[i].status, expected[i % KINDS]);
+        assert_string_equal(pointers[i].id, i % KINDS == 1 ? id : i % KINDS == 2 ? halt.sale : "");
+    }
+    dlock_redis_hang_up(conn);
+    store_close(&store);
+    fx_redis_stop(redis);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +249,7 @@ int main(void)
         cmocka_unit_test(segments_share_the_stock),
         cmocka_unit_test(a_long_wait_makes_a_long_request),
         cmocka_unit_test(a_durability_has_one_name),
+        cmocka_unit_test(the_pointers_of_many_items_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
