@@ -108,7 +108,8 @@ bool threshold_parse(const char *text, lt_threshold *ret, char *err, size_t err_
     lt_threshold threshold = {.metric = -1};
     char squeezed[sizeof(threshold.text)];
     size_t length = 0;
-    for (const char *at = text; *at != '\0' && length < sizeof(squeezed) - 1; at++) {
+    const char *at = text;
+    for (; *at != '\0' && length < sizeof(squeezed) - 1; at++) {
         if (*at != ' ')
             squeezed[length++] = *at;
     }
@@ -122,7 +123,8 @@ bool threshold_parse(const char *text, lt_threshold *ret, char *err, size_t err_
         return fail_unknown(metrics, text, err, err_len);
     snprintf(threshold.compare, sizeof(threshold.compare), "%.*s", (int)compare_length,
              squeezed + name_length);
-    if (compare_length < 1 || compare_length > 2 || strspn(threshold.compare, "<>") != 1 ||
+    if (*at != '\0' || compare_length < 1 || compare_length > 2 ||
+        strspn(threshold.compare, "<>") != 1 ||
         !parse_limit(squeezed + name_length + compare_length, metrics[threshold.metric].unit,
                      &threshold.limit)) {
         snprintf(err, err_len, "\"%s\" is not of the form METRIC>NUMBER, as in p99>200ms", text);

@@ -15,29 +15,33 @@ static void thresholds_know_their_units(void **unused)
     static const struct {
         const char *text;
         double limit; /* NAN: refused */
-    } table[] = {{"p99>200ms", 200},
-                 {"p99 > 0.2s", 200},
-                 {"p99>200", 200},
-                 {"p99.9>=1s", 1000},
-                 {"p999>1", 1},
-                 {"sellout>1500ms", 1.5},
-                 {"fairness<0.2", 0.2},
-                 {"error_rate>5%", 0.05},
-                 {"errors>0", 0},
-                 {"throughput<1000", 1000},
-                 {"errors>5%", NAN},
-                 {"p99>>1", NAN},
-                 {"p99>", NAN},
-                 {">5", NAN},
-                 {"p99", NAN},
-                 {"p99=5", NAN},
-                 {"p99>=<5", NAN},
-                 {"error_rate>100%", 1},
-                 {"error_rate>101%", NAN},
-                 {"error_rate>%", NAN},
-                 {"sold>5ms", NAN},
-                 {"nosuch>1", NAN},
-                 {"p99>-1", NAN}};
+    } table[] = {
+        {"p99>200ms", 200},
+        {"p99 > 0.2s", 200},
+        {"p99>200", 200},
+        {"p99.9>=1s", 1000},
+        {"p999>1", 1},
+        {"sellout>1500ms", 1.5},
+        {"fairness<0.2", 0.2},
+        {"error_rate>5%", 0.05},
+        {"errors>0", 0},
+        {"throughput<1000", 1000},
+        {"errors>5%", NAN},
+        {"p99>>1", NAN},
+        {"p99>", NAN},
+        {">5", NAN},
+        {"p99", NAN},
+        {"p99=5", NAN},
+        {"p99>=<5", NAN},
+        {"error_rate>100%", 1},
+        {"error_rate>101%", NAN},
+        {"error_rate>%", NAN},
+        {"sold>5ms", NAN},
+        {"nosuch>1", NAN},
+        {"p99>-1", NAN},
+        /* As long as it may be, and one longer: its unit is not cut off. */
+        {"p99>1.000000000000000000000000000000000000000000000000000000000000000000000000s", 1000},
+        {"p99>1.0000000000000000000000000000000000000000000000000000000000000000000000000s", NAN}};
     for (size_t i = 0; i < COUNT(table); i++) {
         lt_threshold threshold;
         char err[256];

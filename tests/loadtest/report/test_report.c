@@ -6,7 +6,9 @@
 
 #include "loadtest/judge/comparison.h"
 #include "loadtest/report/report.h"
+#include "loadtest/report/style.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define FOLDER "tests/loadtest/report/"
@@ -276,11 +278,72 @@ static void a_run_without_answers_shows_no_latencies(void **unused)
     sound_free(&s);
 }
 
+/* With three digits, and never fewer before the point than there are. */
+static void figures_have_three_digits(void **unused)
+{
+    (void)unused;
+    static const struct {
+        double value;
+        const char *text;
+    } table[] = {{0, "0"},       {0.5, "0.500"},   {0.9994, "0.999"}, {1, "1.00"},
+                 {9.99, "9.99"}, {10, "10.0"},     {99.9, "99.9"},    {100, "100"},
+                 {-20, "-20.0"}, {12345, "12345"}, {NAN, "n/a"}};
+    for (size_t i = 0; i < COUNT(table); i++)
+        assert_string_equal(figure_of(table[i].value).text, table[i].text);
+}
+
+/* The report of a run with these latencies, and so many answers of its two targets; to be freed. */
+static char *told_of(double low_ms, double high_ms, int targets, int second)
+{
+    char *text = NULL;
+    size_t len;
+    sound s;
+    sound_make(&s);
+    s.plan.target_count = targets;
+    histogram_free(s.tally->targets[1].latency);
+    s.tally->targets[1].latency = NULL;
+    sound_record(&s.tally->targets[1].latency, 1000, second);
+    sound_record(&s.tally->from_due[OUT_SOLD], (int64_t)(low_ms * 1000), 1);
+    sound_record(&s.tally->from_due[OUT_SOLD], (int64_t)(high_ms * 1000), 1);
+    finish_latencies(&s);
+    verdict_reach(&s.result, &s.plan);
+    lt_row row = {.spec = &s.spec, .runs = &s.result, .run_count = 1};
+    FILE *out = open_memstream(&text, &len);
+    report_text(out, &s.plan, &row);
+    fclose(out);
+    sound_free(&s);
+    return text;
+}
+
+/* How latencies are spread takes two that differ; how targets differ, two that answered. */
+static void what_there_is_one_of_is_not_compared(void **unused)
+{
+    (void)unused;
+    static const struct {
+        double high_ms;
+        int targets, second;
+        bool spread, skew;
+    } table[] = {{9, 2, 150, true, true},
+                 {2, 2, 150, false, true},
+                 {9, 1, 150, true, false},
+                 {9, 2, 0, true, false},
+                 {9, 2, 1, true, true}};
+    for (size_t i = 0; i < COUNT(table); i++) {
+        char *text = told_of(2, table[i].high_ms, table[i].targets, table[i].second);
+        if ((strstr(text, "How the latencies are spread") != NULL) != table[i].spread ||
+            (strstr(text, "  skew: ") != NULL) != table[i].skew)
+            fail_msg("row %zu: %s", i, text);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_as_known),
         cmocka_unit_test(the_result_file_is_as_known),
+        cmocka_unit_test(figures_have_three_digits),
+        cmocka_unit_test(what_there_is_one_of_is_not_compared),
         cmocka_unit_test(a_run_without_figures_is_two_lines),
         cmocka_unit_test(a_run_without_answers_shows_no_latencies),
     };
