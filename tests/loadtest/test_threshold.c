@@ -152,7 +152,8 @@ static void a_run_that_took_no_time_has_no_speed(void **unused)
     static const char *const texts[] = {"throughput<1", "goodput<1"};
     lt_result result = {.tally = tally_new()};
     for (int sold = 0; sold < 2; sold++) {
-        result.sold = result.tally->completed = sold;
+        result.sold = sold;
+        result.tally->completed = sold;
         for (size_t i = 0; i < COUNT(texts); i++) {
             lt_threshold threshold;
             char err[256];

@@ -44,7 +44,7 @@ struct fp_link {
     struct way requests, replies;
     fp_expected expected;
     bool stalled;
-    bool held; /* with a request that has come in and is not passed on */
+    bool held; /* since a request came in that is not passed on */
     bool dead; /* unlinked, waits for being freed */
 };
 
@@ -189,8 +189,7 @@ static void way_pass(struct way *way)
 
 static void on_timer(loop_timer *timer)
 {
-    struct way *way = (struct way *)((char *)timer - offsetof(struct way, timer));
-    way_pass(way);
+    way_pass((struct way *)((char *)timer - offsetof(struct way, timer)));
 }
 
 /* ---- judging what has come in ---------------------------------------------------------------- */
@@ -219,6 +218,8 @@ static bool way_take(struct way *way, size_t len, const fp_judgement *judgement)
     switch (judgement->fault) {
     case FAULT_NONE:
         flow_admit(&way->flow, len, due);
+        stats->late += way->link->held;
+        way->link->held = false;
         return true;
     case FAULT_DROP:
         stats->dropped++;
@@ -236,7 +237,6 @@ static bool way_take(struct way *way, size_t len, const fp_judgement *judgement)
     case FAULT_STALL:
         way->link->held = way == &way->link->requests;
         link_stall(way->link);
-        return false;
     }
     return false;
 }
@@ -393,12 +393,8 @@ void link_heal(fp_link *link)
         watch_both(link);
     /* A message that was whole when the link stalled is judged now. */
     struct way *ways[] = {&link->requests, &link->replies};
-    bool held = link->held;
-    link->held = false;
     for (int i = 0; i < 2 && !link->dead; i++) {
         way_judge(ways[i]);
         way_pass(ways[i]);
-        if (i == 0 && held && !link->dead && !link->stalled)
-            link->world->stats.late += link->requests.flow.admitted == 0;
     }
 }
