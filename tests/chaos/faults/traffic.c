@@ -151,9 +151,9 @@ static int stampede(cell *c, void (*signal_to)(const cell *, int), int first)
         waiting += !atomic_load(&herd[i].answered);
     signal_to(c, SIGCONT);
     cell_healed(c);
-    crew_go_on();
     for (int i = 0; i < HERD; i++)
         pthread_join(herd[i].thread, NULL);
+    crew_go_on();
     return waiting;
 }
 
