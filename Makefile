@@ -177,6 +177,7 @@ $(FUZZ_LIB): $(call objects,$(filter-out %/fuzz_main.c %/test_corpora.c %/test_d
 		$(filter-out %/main.c,$(wildcard tests/tools/buycheck/*.c)))
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
+
 test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdlock.a) \
 	$(if $(filter tests/loadtest/%,$(1)),$(LOAD_PARTS)) \
 	$(if $(filter tests/fuzz/%,$(1)),$(FUZZ_LIB) $(SERVER_PARTS)) \

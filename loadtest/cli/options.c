@@ -161,7 +161,8 @@ static bool fill_in_strategies(lt_parsing *parsing)
     return good;
 }
 
-/* A buyer must wait longer than the longest lock, or busy answers would look like timeouts. */
+/* A buyer must wait longer than the longest lock, or busy answers would look like timeouts. A wait
+ * that is not given is -1, less than any. */
 static void fill_in_timeout(lt_plan *plan)
 {
     long longest = TIMEOUT_MS_MIN;

@@ -119,6 +119,11 @@ static void find_probe_key(const kept_node *n, char ret[32])
         snprintf(ret, 32, "fs:{probe%d}:sale", i);
 }
 
+static void note_trouble(store_health *health, const server_check *check, store_trouble t)
+{
+    health_note(health, t, check->found[t] ? &check->why[t] : NULL);
+}
+
 /* Whether the server is one to sell from. What it does not answer stays as it was; when it answers
  * nothing, the pulse says so. */
 static bool check_server(kept_node *n, dlock_redis_conn *conn, const wishes *all)
@@ -133,10 +138,11 @@ static bool check_server(kept_node *n, dlock_redis_conn *conn, const wishes *all
         return false;
     if (n->k->store->allow_eviction)
         allow_eviction(n, &check);
-    for (store_trouble t = TROUBLE_REFUSES; t < (check.busy ? TROUBLE_REFUSES + 1 : TROUBLES); t++)
-        health_note(health, t, check.found[t] ? &check.why[t] : NULL);
+    note_trouble(health, &check, TROUBLE_REFUSES);
     if (check.busy)
         return true;
+    for (store_trouble t = TROUBLE_REFUSES + 1; t < TROUBLES; t++)
+        note_trouble(health, &check, t);
     atomic_store(&health->replicas, check.replicas);
     warn_of_alone(n, &check, all);
     return true;

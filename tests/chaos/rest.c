@@ -1,7 +1,6 @@
 /* rest.c - counts what is left of a sale, and reads its orders out of Redis. */
 #include "tests/chaos/rest.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,14 +34,9 @@ static bool is_closed(void *arg)
 int rest_entries(pid_t pid, const char *what)
 {
     char path[64];
-    int count = 0;
     snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
-    DIR *dir = opendir(path);
-    for (struct dirent *entry; dir && (entry = readdir(dir));)
-        count += entry->d_name[0] != '.';
-    if (dir)
-        closedir(dir);
-    return count;
+    int count = fx_entries(path);
+    return count > 0 ? count : 0;
 }
 
 /* UNKNOWN: one of them does not run, and whatever it had left went with it. */

@@ -2,7 +2,6 @@
  * test_matrix.c - a selection of the matrix: strategies that are seen failing, others that hold,
  * and the tables by which both are told apart.
  */
-#include <dirent.h>
 #include <glob.h>
 #include <signal.h>
 #include <stdio.h>
@@ -137,17 +136,6 @@ static void all_skipped_is_no_success(void **state)
     fx_process_free(process);
 }
 
-static int count_entries(const char *path)
-{
-    int count = 0;
-    DIR *open_dir = opendir(path);
-    for (struct dirent *entry; open_dir && (entry = readdir(open_dir));)
-        count += entry->d_name[0] != '.';
-    if (open_dir)
-        closedir(open_dir);
-    return count;
-}
-
 /* Its cells have begun: there is more below it than the directory for them. */
 static bool cells_have_begun(void *below)
 {
@@ -173,7 +161,7 @@ static void who_is_told_to_stop_leaves_nothing(void **state)
     assert_true(fx_wait_until(cells_have_begun, below, SELECTION_MS));
     fx_process_signal(process, SIGTERM);
     assert_int_equal(fx_process_wait(process, SELECTION_MS), 128 + SIGTERM);
-    assert_int_equal(count_entries(below), 0);
+    assert_int_equal(fx_entries(below), 0);
     fx_process_free(process);
 }
 

@@ -2,7 +2,6 @@
  * server, through moving slots, failovers and lost connections. */
 #include "tests/lock/cluster.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -379,21 +378,10 @@ static void an_address_without_a_cluster_says_why(void **state)
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-static int open_descriptors(void)
-{
-    int n = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    assert_non_null(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
 static bool as_many_as(void *arg)
 {
     const int *expected = arg;
-    return open_descriptors() == *expected;
+    return fx_descriptors_open() == *expected;
 }
 
 /* Callers on each of the servers; all connections are cut again and again. */
@@ -403,7 +391,7 @@ static void lost_connections_mix_up_nothing(void **state)
     cluster_rig *r = *state;
     caller *all[SERVERS];
     char tag[32];
-    int before = open_descriptors(), n = 0;
+    int before = fx_descriptors_open(), n = 0;
     dlock_redis *redis = rig_redis(fx_topology_url(r->topology));
     for (int i = 0; i < 6 && n < SERVERS; i++) {
         if (!cluster_is_primary(r, i))
@@ -430,7 +418,7 @@ static void lost_connections_mix_up_nothing(void **state)
     print_message("%d cuts: %ld calls unknown\n", CUTS, unknown);
     dlock_redis_close(redis);
     if (!fx_wait_until(as_many_as, &before, DEADLINE_MS)) /* the rig's own finder connects again */
-        fail_msg("%d descriptors, where there were %d", open_descriptors(), before);
+        fail_msg("%d descriptors, where there were %d", fx_descriptors_open(), before);
 }
 
 /* Its keys are back when its replica has taken over; those of the others were there all along. */

@@ -2,7 +2,6 @@
  * failover. What holds everywhere is tested by the other programs (make test REDIS=cluster). */
 #include "tests/lock/cluster.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -367,22 +366,11 @@ static void subscribers_leave_a_silent_server(void **state)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static int entries_of(const char *path)
-{
-    int n = 0;
-    DIR *dir = opendir(path);
-    assert_non_null(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
 /* At whatever moment they are closed. */
 static void nothing_is_left_of_closed_ones(void **state)
 {
     cluster_rig *r = *state;
-    int threads = entries_of("/proc/self/task"), descriptors = entries_of("/proc/self/fd");
+    int threads = fx_threads_alive(), descriptors = fx_descriptors_open();
     for (int i = 0; i < 20; i++) {
         other o;
         other_begin(&o, r, "short", (dlock_options){.kind = kinds[i % KINDS]});
@@ -393,8 +381,8 @@ static void nothing_is_left_of_closed_ones(void **state)
         }
         other_end(&o);
     }
-    assert_int_equal(entries_of("/proc/self/task"), threads);
-    assert_int_equal(entries_of("/proc/self/fd"), descriptors);
+    assert_int_equal(fx_threads_alive(), threads);
+    assert_int_equal(fx_descriptors_open(), descriptors);
 }
 
 int main(void)

@@ -211,25 +211,34 @@ bool fx_process_first_line(fx_process *p, char *buf, size_t len, int deadline_ms
 
 /* ---- what this process has ------------------------------------------------------------------- */
 
-static int entries_of(const char *path)
+int fx_entries(const char *path)
 {
     int n = 0;
     DIR *dir = opendir(path);
-    while (dir && readdir(dir))
-        n++;
-    if (dir)
-        closedir(dir);
+    if (!dir)
+        return -1;
+    for (struct dirent *entry; (entry = readdir(dir));)
+        n += entry->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+static int own_entries(const char *path)
+{
+    int n = fx_entries(path);
+    if (n < 0)
+        fail_msg("%s can not be read", path);
     return n;
 }
 
 int fx_descriptors_open(void)
 {
-    return entries_of("/proc/self/fd");
+    return own_entries("/proc/self/fd");
 }
 
 int fx_threads_alive(void)
 {
-    return entries_of("/proc/self/task");
+    return own_entries("/proc/self/task");
 }
 
 size_t fx_bytes_allocated(void)

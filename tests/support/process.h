@@ -56,6 +56,10 @@ bool fx_wait_until(bool (*cond)(void *arg), void *arg, int deadline_ms);
  * that something has happened by then. The ms that did pass, which may be many more. Any thread. */
 int64_t fx_let_pass(int ms);
 
+/* How many files and directories there are in a directory, but hidden ones; -1: it can not be
+ * read. Any thread. */
+int fx_entries(const char *path);
+
 /* What the test program itself has: descriptors, threads (one that was joined may be seen for a
  * moment yet), and bytes from malloc() in use (under AddressSanitizer always 0: it finds leaks by
  * itself). Taken before and after, they show what was not closed, joined or freed. Any thread. */
