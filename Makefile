@@ -242,10 +242,16 @@ demo: ## three instances, with and without a lock: who oversells?
 	$(Q)REDIS=$(REDIS) scripts/demo
 
 .PHONY: bench
-bench: ## what the strategies cost: build/bench/bench.json
+bench: ## what the strategies cost: build/bench/bench.json, bench.html; BENCH=quick, PEERS=1 (needs go)
 	$(Q)CC='$(CC)' scripts/deps bench
 	$(Q)$(parallel) all $(BUILD)/tests/faultproxy
-	$(Q)scripts/bench
+	$(Q)FLASHSALE_BUILD=$(BUILD) BENCH='$(BENCH)' PEERS='$(PEERS)' scripts/bench
+
+.PHONY: instructions
+instructions: ## instructions a request, by callgrind, beside those on file; fails when it took 10 % more
+	$(Q)CC='$(CC)' scripts/deps instructions
+	$(Q)$(parallel) all
+	$(Q)FLASHSALE_BUILD=$(BUILD) scripts/instructions
 
 test: ## every test, on servers it starts itself
 	$(Q)CC='$(CC)' scripts/deps test

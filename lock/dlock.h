@@ -191,7 +191,7 @@ typedef struct dlock_options {
     bool not_reentrant;    /* default: a thread (or context) that holds the lock gets it again */
     int cohort_max;        /* > 0: one waiter in Redis for all threads of this client; a grant is
                               passed on inside the process up to so many times in a row ... */
-    int64_t cohort_ms;     /* ... and so long, while others wait in Redis; 0 = 10 */
+    int64_t cohort_ms;     /* ... and so long; 0 = 10 */
     int wait_replicas;     /* > 0: a grant (not a renewal) counts only after so many replicas
                               have it (WAIT) */
     const char *companion; /* base of the companion keys' names; NULL: see "Layout" */
@@ -287,7 +287,8 @@ DLOCK_API int dlock_lost_fd(dlock_hold *hold);
 
 /* A caller's script together with the check before it and the release behind it. Define it once
  * with static storage, as a dlock_script; `body` is a Lua function body that sees its own KEYS and
- * ARGV from 1. It must check everything before its first write. */
+ * ARGV from 1, and the grant's `fence` in decimal digits. It must check everything before its first
+ * write. */
 typedef struct dlock_guard dlock_guard;
 
 /* Composes the script. `name` and `body` are copied. NULL: out of memory. */
@@ -328,6 +329,31 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_call_wait(dlock_hold *hold, 
                                                               bool release, int replicas,
                                                               dlock_time deadline,
                                                               redisReply **ret);
+
+/* As dlock_guard_call() with `release`, but the body is run whether the lock is this hold's or not,
+ * and what is released is this hold's alone: the last of several steps, which has to follow when
+ * the earlier ones were made, and the release in one round trip. It guards nothing. Where the lock
+ * was not ours any more that is DLOCK_OK too, and dlock_release() says DLOCK_NOT_OWNER. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_finish(dlock_hold *hold, dlock_guard *guard,
+                                                           int keys, const dlock_args *args,
+                                                           dlock_time deadline, redisReply **ret);
+
+/*
+ * Runs the body as a critical section of its own, in one round trip: where nobody has the lock and
+ * nobody waits for it, as if the lock were acquired, the body run under it, and the lock released,
+ * all in one script. The grant has a fence as any other, told in *fence if that is not NULL, so
+ * whoever had the lock before is stale.
+ *
+ * DLOCK_BUSY: somebody has the lock or waits for it; nothing was run. Acquire it, then, and wait
+ * for your turn. (Waiters of the kinds that poll leave no trace: those are not seen.) DLOCK_UNKNOWN
+ * without a reply: run or not, or later, whenever the lock is free by then; the body must bear
+ * that, by a time limit of its own for one. DLOCK_INVALID: a lock of several names, or kind QUORUM.
+ * Otherwise as dlock_guard_call_wait().
+ */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_section(dlock_lock *lock, dlock_guard *guard,
+                                                            int keys, const dlock_args *args,
+                                                            int replicas, dlock_time deadline,
+                                                            uint64_t *fence, redisReply **ret);
 
 /* ---- declarative use ------------------------------------------------------------------------- */
 

@@ -158,7 +158,6 @@ static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wai
     }
     g->fence = a.fence;
     g->since = a.asked;
-    g->others = a.others;
     int64_t max_hold = lock->options.max_hold_ms;
     g->ends = (dlock_time){max_hold ? a.asked.us + max_hold * 1000 : INT64_MAX};
     g->claimed = a.claimed;

@@ -1,11 +1,10 @@
 /*
  * The line of a cohort, and how long a grant is passed along it.
  *
- * The budget counts while others wait in Redis: `cohort_max` hand-offs, `cohort_ms` milliseconds.
- * When nobody else was waiting at the grant, it may stay for one re-check, since a newcomer is
- * not heard of before. A grant is never passed on near the end of its validity or max_hold, nor
- * when a guarded script was sent under it that got no reply: Redis would take that for the next
- * holder's.
+ * The budget is `cohort_max` hand-offs and `cohort_ms` milliseconds, whether others wait in Redis
+ * or not: who comes to wait there while the grant is passed along is not heard of. A grant is never
+ * passed on near the end of its validity or max_hold, nor when a guarded script was sent under it
+ * that got no reply: Redis would take that for the next holder's.
  */
 #include "core/cohort.h"
 
@@ -46,8 +45,6 @@ static bool budget_left(const grant *g)
     if (dlock_grant_left_ms(g) <= g->lock->claim_ms / 4 || dlock_passed(g->ends) ||
         atomic_load(&g->doubtful))
         return false;
-    if (g->others == 0)
-        return used_us < g->lock->client->options.recheck_ms * 1000;
     return g->passed < o->cohort_max && used_us < o->cohort_ms * 1000;
 }
 

@@ -25,7 +25,6 @@ typedef struct grant {
     uint64_t fence;
     dlock_time since; /* before the acquiring question was sent */
     dlock_time ends;  /* max_hold */
-    int64_t others;   /* waiters in Redis, as last told */
     int passed;       /* hand-offs inside the cohort */
     atomic_int state; /* grant_state; changed by dlock_grant_end() only */
     _Atomic int64_t valid_until_us;

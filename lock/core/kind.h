@@ -14,7 +14,6 @@ typedef struct answer {
     bool left_over;   /* not granted: a server may have the token nevertheless */
     uint64_t fence;   /* the grant's; without one the last issued, 0 = not told */
     dlock_time asked; /* before the question was sent; of a wake-up: when it was read */
-    int64_t others;   /* waiters in Redis */
     int64_t retry_ms; /* not granted: the lease's rest, -1 = not known */
 
     /* Granted, not claimed: it expires window_ms after it was given, as the giver has set it; and

@@ -18,17 +18,30 @@
 #include "core/retried_release.h"
 #include "core/status.h"
 #include "extras/guard.lua.h"
+#include "extras/section.lua.h"
 #include "kinds/fair.lua.h"
 #include "kinds/fence.lua.h"
 #include "kinds/owner.lua.h"
 #include "redis/call.h"
 
-enum { GUARD_KEYS = 5 };
+enum { GUARD_KEYS = 5, SECTION_KEYS = 4 };
+
+/* What becomes of the lock behind the body; guard.lua knows the numbers. FINISH runs the body in
+ * any case, the others only for the owner. */
+typedef enum guard_end { KEEP, RELEASE, FINISH } guard_end;
 
 struct dlock_guard {
-    char *name, *text;
-    dlock_script script;
+    char *name, *text, *section_text;
+    dlock_script script, section;
 };
+
+static char *enclose(const char *body, const char *frame)
+{
+    char *text;
+    bool whole = asprintf(&text, "#!lua\nlocal function body(KEYS, ARGV, fence)\n%s\nend\n%s", body,
+                          frame) >= 0;
+    return whole ? text : NULL;
+}
 
 dlock_guard *dlock_guard_new(const char *name, const char *body)
 {
@@ -36,13 +49,14 @@ dlock_guard *dlock_guard_new(const char *name, const char *body)
     if (!guard)
         return NULL;
     guard->name = strdup(name);
-    if (!guard->name || asprintf(&guard->text, "%s%s%s", "#!lua\nlocal function body(KEYS, ARGV)\n",
-                                 body, "\nend\n" OWNER_LUA FENCE_LUA FAIR_LUA GUARD_LUA) < 0) {
-        free(guard->name);
-        free(guard);
+    guard->text = enclose(body, OWNER_LUA FENCE_LUA FAIR_LUA GUARD_LUA);
+    guard->section_text = enclose(body, FENCE_LUA SECTION_LUA);
+    if (!guard->name || !guard->text || !guard->section_text) {
+        dlock_guard_free(guard);
         return NULL;
     }
     guard->script = (dlock_script)DLOCK_SCRIPT(guard->name, guard->text);
+    guard->section = (dlock_script)DLOCK_SCRIPT(guard->name, guard->section_text);
     return guard;
 }
 
@@ -52,7 +66,14 @@ void dlock_guard_free(dlock_guard *guard)
         return;
     free(guard->name);
     free(guard->text);
+    free(guard->section_text);
     free(guard);
+}
+
+static bool can_guard(const dlock_lock *lock, int keys, const dlock_args *args, int replicas)
+{
+    return lock->options.kind != DLOCK_QUORUM && lock->names_len == 1 && keys >= 0 &&
+           keys <= args->count && replicas >= 0;
 }
 
 /* Where the caller's keys end: they go behind our keys, the rest behind our arguments. Words are
@@ -68,7 +89,7 @@ static size_t end_of_keys(const dlock_args *args, int keys)
     return at;
 }
 
-static void compose(const dlock_hold *hold, int keys, const dlock_args *args, bool release,
+static void compose(const dlock_hold *hold, int keys, const dlock_args *args, guard_end end,
                     dlock_args *all)
 {
     const dlock_lock *lock = hold->lock;
@@ -86,7 +107,7 @@ static void compose(const dlock_hold *hold, int keys, const dlock_args *args, bo
     dlock_args_text(all, fence);
     dlock_args_int(all, lock->claim_ms);
     dlock_args_text(all, letter);
-    dlock_args_int(all, release);
+    dlock_args_int(all, end);
     dlock_args_wire(all, args->buf + border, args->len - border, args->count - keys);
     all->failed = all->failed || args->failed;
 }
@@ -102,7 +123,7 @@ static void lose(dlock_hold *hold)
 static void conclude(dlock_hold *hold, long long said, bool release)
 {
     dlock_client *client = hold->lock->client;
-    if (said == 0) {
+    if (said == 0 || said == 3) {
         dlock_client_count(client, &client->stats.stale, 1);
         dlock_cohort_end(hold->grant, GRANT_TAKEN);
         return;
@@ -114,7 +135,7 @@ static void conclude(dlock_hold *hold, long long said, bool release)
         dlock_cohort_end(hold->grant, GRANT_RELEASED);
 }
 
-/* {0}, {1, reply}, {2, reply} */
+/* {0}, {1, reply}, {2, reply}, {3, reply} */
 static bool is_wrapped(const redisReply *reply)
 {
     return reply && reply->type == REDIS_REPLY_ARRAY && reply->elements >= 1 &&
@@ -141,9 +162,9 @@ static dlock_status unwrap(redisReply *reply, bool enough, redisReply **ret)
     if (is_wrapped(reply)) {
         bool stale = reply->element[0]->integer == 0;
         status = stale ? DLOCK_STALE : enough ? DLOCK_OK : DLOCK_UNKNOWN;
-        if (!stale && reply->elements == 2 && ret) {
+        if (!stale && reply->elements >= 2 && ret) {
             *ret = reply->element[1];
-            reply->elements = 1; /* what is left is freed */
+            reply->element[1] = NULL; /* what is left is freed */
         }
     }
     freeReplyObject(reply);
@@ -163,22 +184,22 @@ static void fail(dlock_hold *hold, dlock_redis_outcome outcome, bool release)
     atomic_store(&hold->grant->releasing, false);
 }
 
-dlock_status dlock_guard_call_wait(dlock_hold *hold, dlock_guard *guard, int keys,
-                                   const dlock_args *args, bool release, int replicas,
-                                   dlock_time deadline, redisReply **ret)
+static dlock_status call_guard(dlock_hold *hold, dlock_guard *guard, int keys,
+                               const dlock_args *args, guard_end end, int replicas,
+                               dlock_time deadline, redisReply **ret)
 {
     dlock_lock *lock = hold->lock;
+    bool release = end != KEEP;
     redisReply *reply = NULL;
     if (ret)
         *ret = NULL;
     if (dlock_client_forked(lock->client))
         return DLOCK_FORKED;
-    if (lock->options.kind == DLOCK_QUORUM || lock->names_len > 1 || keys < 0 ||
-        keys > args->count || (release && hold->count > 1) || replicas < 0)
+    if (!can_guard(lock, keys, args, replicas) || (release && hold->count > 1))
         return DLOCK_INVALID;
     dlock_args all;
     guard_call call = {hold, release};
-    compose(hold, keys, args, release, &all);
+    compose(hold, keys, args, end, &all);
     atomic_store(&hold->grant->releasing, release); /* from here on it may be somebody else's */
     dlock_redis_outcome outcome =
         dlock_redis_eval_told(lock->client->options.redis, &guard->script, GUARD_KEYS + keys, &all,
@@ -195,9 +216,89 @@ dlock_status dlock_guard_call_wait(dlock_hold *hold, dlock_guard *guard, int key
     return dlock_status_of(outcome);
 }
 
+dlock_status dlock_guard_call_wait(dlock_hold *hold, dlock_guard *guard, int keys,
+                                   const dlock_args *args, bool release, int replicas,
+                                   dlock_time deadline, redisReply **ret)
+{
+    return call_guard(hold, guard, keys, args, release ? RELEASE : KEEP, replicas, deadline, ret);
+}
+
 dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard, int keys,
                               const dlock_args *args, bool release, dlock_time deadline,
                               redisReply **ret)
 {
     return dlock_guard_call_wait(hold, guard, keys, args, release, 0, deadline, ret);
+}
+
+dlock_status dlock_guard_finish(dlock_hold *hold, dlock_guard *guard, int keys,
+                                const dlock_args *args, dlock_time deadline, redisReply **ret)
+{
+    return call_guard(hold, guard, keys, args, FINISH, 0, deadline, ret);
+}
+
+/* ---- a section of its own -------------------------------------------------------------------- */
+
+static void compose_section(const dlock_lock *lock, int keys, const dlock_args *args,
+                            dlock_args *all)
+{
+    size_t border = end_of_keys(args, keys);
+    dlock_args_init(all);
+    dlock_lock_add_keys(lock, 0, SECTION_KEYS, all);
+    dlock_args_wire(all, args->buf, border, keys);
+    dlock_args_int(all, lock->options.lease_ms);
+    dlock_args_wire(all, args->buf + border, args->len - border, args->count - keys);
+    all->failed = all->failed || args->failed;
+}
+
+static void count_section(dlock_client *client, dlock_time asked)
+{
+    dlock_client_count(client, &client->stats.acquired, 1);
+    dlock_client_count(client, &client->stats.guarded, 1);
+    dlock_client_count(client, &client->stats.released, 1);
+    dlock_client_time(client, &client->stats.wait_us, dlock_now());
+    dlock_client_time(client, &client->stats.hold_us, asked);
+}
+
+/* 0: the section was not run. */
+static uint64_t read_fence(const redisReply *reply)
+{
+    bool told =
+        is_wrapped(reply) && reply->elements == 3 && reply->element[2]->type == REDIS_REPLY_STRING;
+    return told ? strtoull(reply->element[2]->str, NULL, 10) : 0;
+}
+
+dlock_status dlock_guard_section(dlock_lock *lock, dlock_guard *guard, int keys,
+                                 const dlock_args *args, int replicas, dlock_time deadline,
+                                 uint64_t *fence, redisReply **ret)
+{
+    dlock_client *client = lock->client;
+    redisReply *reply = NULL, *said = NULL;
+    if (ret)
+        *ret = NULL;
+    if (dlock_client_forked(client))
+        return DLOCK_FORKED;
+    if (!can_guard(lock, keys, args, replicas))
+        return DLOCK_INVALID;
+    dlock_args all;
+    dlock_time asked = dlock_now();
+    compose_section(lock, keys, args, &all);
+    dlock_redis_outcome outcome =
+        dlock_redis_eval_wait(client->options.redis, &guard->section, SECTION_KEYS + keys, &all,
+                              replicas, deadline, &reply);
+    dlock_args_free(&all);
+    dlock_status status = dlock_status_of(outcome);
+    bool ran = outcome == DLOCK_REDIS_OK || (outcome == DLOCK_REDIS_UNKNOWN && reply);
+    if (ran && fence)
+        *fence = read_fence(reply);
+    if (ran)
+        status = unwrap(reply, outcome == DLOCK_REDIS_OK, &said);
+    else
+        said = reply; /* the error, for its text */
+    if (said && ran)
+        count_section(client, asked);
+    if (ret)
+        *ret = said;
+    else if (said)
+        freeReplyObject(said);
+    return status == DLOCK_STALE ? DLOCK_BUSY : status;
 }

@@ -1,18 +1,20 @@
 -- The guard around a caller's script, `body`, which stands before this fragment.
 -- KEYS  1..5 as in fair.lua (for a hash 5 is the channel), then the body's
 -- ARGV  1 token, 2 fence, 3 claim window in ms, 4 kind: 's', 'h' or 'f', 5 '1': release afterwards,
---       then the body's
+--       '2': likewise, and run the body whether the lock is ours or not, then the body's
 -- Reply {0} when the lock is not ours or a later fence was issued; else {1, the body's reply}, or
---       {2, the body's reply} when releasing failed on the way: the lock may be free or not
+--       {2, the body's reply} when releasing failed on the way: the lock may be free or not;
+--       {3, the body's reply} when it was run although the lock is not ours
 local token, kind = ARGV[1], ARGV[4]
 local seen = redis.pcall('MGET', KEYS[1], KEYS[2]) -- another type is as good as nothing
 if seen.err then return redis.error_reply('NOPERM ' .. seen.err) end
 local has, fence = unpack(seen)
 if kind == 'h' then has = redis.pcall('HEXISTS', KEYS[1], token) == 1 and token end
-if has ~= token or fence ~= ARGV[2] then return {0} end
-local reply = body({unpack(KEYS, 6)}, {unpack(ARGV, 6)})
+local ours = has == token and fence == ARGV[2]
+if not ours and ARGV[5] ~= '2' then return {0} end
+local reply = body({unpack(KEYS, 6)}, {unpack(ARGV, 6)}, ARGV[2])
 if type(reply) == 'table' and reply.err then return reply end
-local released = ARGV[5] ~= '1' or pcall(function()
+local released = ARGV[5] == '0' or not ours or pcall(function()
     if kind == 'f' then return hand_on(ARGV[3], '') end
     redis.call('DEL', KEYS[1])
     if kind == 'h' then -- whoever may not publish is waited for until the re-check
@@ -21,4 +23,4 @@ local released = ARGV[5] ~= '1' or pcall(function()
     end
 end)
 if reply == nil then reply = false end -- as Redis has it: no value ends the list of values
-return {released and 1 or 2, reply}
+return {not ours and 3 or released and 1 or 2, reply}

@@ -148,9 +148,9 @@ static void take_message(dlock_lock *lock, const char *message)
 {
     char token[TOKEN_LEN];
     answer a = {.granted = true, .asked = dlock_now()};
-    int parts = sscanf(message, "%159s %" SCNu64 " %*s %" SCNd64 " %" SCNd64, token, &a.fence,
-                       &a.others, &a.window_ms);
-    if (parts >= 3 && !dlock_wait_set_wake_shared(lock, token, parts == 4 ? &a : NULL))
+    int parts =
+        sscanf(message, "%159s %" SCNu64 " %*s %*s %" SCNd64, token, &a.fence, &a.window_ms);
+    if (parts >= 2 && !dlock_wait_set_wake_shared(lock, token, parts == 3 ? &a : NULL))
         decline_grant(lock, token);
 }
 

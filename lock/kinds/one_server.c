@@ -43,7 +43,6 @@ static dlock_status read_answer(const dlock_lock *lock, server_clock *clock,
     if (all_integers(reply, 4) && reply->element[0]->integer == 1) {
         ret->granted = ret->claimed = true;
         ret->fence = (uint64_t)reply->element[1]->integer;
-        ret->others = reply->element[3]->integer;
         dlock_server_clock_learn(clock, reply->element[2]->integer, ret->asked);
         bool over =
             dlock_now().us - ret->asked.us >= dlock_grant_validity_us(lock->options.lease_ms);

@@ -2,8 +2,6 @@
  * The words of a command, kept in the form they have on the wire ("$3\r\nGET\r\n"), so that a
  * call copies them once and numbers need no storage of their own.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,17 +42,33 @@ static bool reserve(dlock_args *args, size_t more)
     return true;
 }
 
+/* Writes a number in decimal digits behind `to` and returns how many characters: printf() would
+ * cost more than all the rest of an argument. */
+static size_t put_decimal(char *to, uint64_t number)
+{
+    char digits[20];
+    size_t len = 0;
+    do
+        digits[sizeof(digits) - ++len] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    memcpy(to, digits + sizeof(digits) - len, len);
+    return len;
+}
+
 void dlock_args_bytes(dlock_args *args, const void *bytes, size_t len)
 {
-    enum { FRAME = 32 }; /* '$', the length's digits, two line ends, a NUL */
+    enum { FRAME = 32 }; /* '$', the length's digits, two line ends */
     if (!reserve(args, len + FRAME))
         return;
-    args->len += (size_t)snprintf(args->buf + args->len, FRAME, "$%zu\r\n", len);
+    char *to = args->buf + args->len;
+    *to++ = '$';
+    to += put_decimal(to, len);
+    memcpy(to, "\r\n", 2);
+    to += 2;
     if (len > 0)
-        memcpy(args->buf + args->len, bytes, len);
-    args->len += len;
-    memcpy(args->buf + args->len, "\r\n", 2);
-    args->len += 2;
+        memcpy(to, bytes, len);
+    memcpy(to + len, "\r\n", 2);
+    args->len = (size_t)(to + len + 2 - args->buf);
     args->count++;
 }
 
@@ -74,9 +88,10 @@ void dlock_args_text(dlock_args *args, const char *text)
 
 void dlock_args_int(dlock_args *args, int64_t number)
 {
-    char text[24];
-    int len = snprintf(text, sizeof(text), "%" PRId64, number);
-    dlock_args_bytes(args, text, (size_t)len);
+    char text[24] = "-";
+    size_t sign = number < 0;
+    size_t len = put_decimal(text + sign, sign ? 0 - (uint64_t)number : (uint64_t)number);
+    dlock_args_bytes(args, text, sign + len);
 }
 
 const char *dlock_args_first(const dlock_args *args, size_t *ret_len)

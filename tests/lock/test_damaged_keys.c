@@ -45,7 +45,7 @@ static void a_user_who_may_not_set_an_end_leaves_no_key(void **state)
 static void a_fair_lock_bears_keys_of_another_type(void **state)
 {
     rig *r = *state;
-    static const char *const keys[] = {"other:queue", "other:beats"};
+    static const char *const keys[] = {"{other}:queue", "{other}:beats"};
     static const char *const makers[] = {"SET %s text", "RPUSH %s a:b", "HSET %s f 1", "SADD %s x"};
     dlock_options options = {.kind = DLOCK_FAIR, .lease_ms = 300};
     dlock_lock *lock = rig_lock(r->client, "other", options);
@@ -70,11 +70,78 @@ static void a_fair_lock_bears_keys_of_another_type(void **state)
     check_ends(r, "fair");
 }
 
+/* A section of its own, in a script that writes nothing. */
+static dlock_status run_section(dlock_lock *lock)
+{
+    dlock_args none;
+    dlock_args_init(&none);
+    dlock_guard *guard = dlock_guard_new("section", "return fence");
+    dlock_status status =
+        dlock_guard_section(lock, guard, 0, &none, 0, dlock_in_ms(2000), NULL, NULL);
+    dlock_guard_free(guard);
+    return status;
+}
+
+/* It leaves such a key to the acquire, which mends it, and then has its way. */
+static void a_section_bears_keys_of_another_type(void **state)
+{
+    rig *r = *state;
+    static const char *const keys[] = {"{mended}:queue", "{mended}:beats", "{mended}:fence",
+                                       "mended"};
+    static const char *const makers[] = {"SET %s text", "RPUSH %s a:b", "HSET %s f 1", "SADD %s x"};
+    dlock_lock *lock = rig_lock(r->client, "mended", (dlock_options){.kind = DLOCK_FAIR});
+    for (size_t k = 0; k < 4; k++)
+        for (size_t m = 0; m < 4; m++) {
+            dlock_hold *hold;
+            rig_ask(r, "DEL %s", keys[k]);
+            rig_ask(r, makers[m], keys[k]);
+            rig_ask(r, "PEXPIRE %s 60000", keys[k]);
+            dlock_status run = run_section(lock);
+            if (run != DLOCK_OK && run != DLOCK_BUSY)
+                fail_msg("%s, %s: %s", keys[k], makers[m], dlock_status_text(run));
+            if (k < 2) {
+                assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 5000}, &hold),
+                                 DLOCK_OK);
+                assert_int_equal(dlock_release(hold), DLOCK_OK);
+                assert_int_equal(run_section(lock), DLOCK_OK);
+            }
+            rig_ask(r, "DEL %s", keys[k]);
+        }
+    dlock_lock_free(lock);
+    check_ends(r, "section");
+}
+
+/* Nothing was run: that is no failure on the way, of which nobody would know how far it came. */
+static void a_section_without_a_right_that_it_needs_is_not_run(void **state)
+{
+    rig *r = *state;
+    static const char *const rights[] = {"exists", "hexists", "time", "mget", "set"};
+    char url[512];
+    fx_redis_do(r->server, "ACL SETUSER few on >secret ~* &* +@all");
+    fx_redis_url_as(r->server, "few:secret", url, sizeof(url));
+    dlock_redis *redis = rig_redis(url);
+    dlock_client *client = rig_client(&(dlock_client_options){.redis = redis});
+    dlock_lock *lock = rig_lock(client, "few", (dlock_options){.kind = DLOCK_FAIR});
+    for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
+        fx_redis_do(r->server, "ACL SETUSER few -%s", rights[i]);
+        dlock_status run = run_section(lock);
+        if (run != DLOCK_UNAVAILABLE)
+            fail_msg("without %s: %s", rights[i], dlock_status_text(run));
+        fx_redis_do(r->server, "ACL SETUSER few +%s", rights[i]);
+        assert_int_equal(run_section(lock), DLOCK_OK);
+    }
+    dlock_lock_free(lock);
+    dlock_client_free(client);
+    dlock_redis_close(redis);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_user_who_may_not_set_an_end_leaves_no_key),
         cmocka_unit_test(a_fair_lock_bears_keys_of_another_type),
+        cmocka_unit_test(a_section_bears_keys_of_another_type),
+        cmocka_unit_test(a_section_without_a_right_that_it_needs_is_not_run),
     };
     return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }

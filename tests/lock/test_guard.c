@@ -32,6 +32,19 @@ static dlock_status sell(dlock_hold *hold, dlock_guard *guard, bool release, red
     return status;
 }
 
+/* A section of its own; the body tells the fence that it saw. */
+static dlock_status sell_in_section(dlock_lock *lock, dlock_guard *guard, uint64_t *fence,
+                                    redisReply **reply)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "{g}stock");
+    dlock_status status =
+        dlock_guard_section(lock, guard, 1, &args, 0, dlock_in_ms(2000), fence, reply);
+    dlock_args_free(&args);
+    return status;
+}
+
 static void body_sees_its_own_words(void **state)
 {
     rig *r = *state;
@@ -92,6 +105,97 @@ static void release_comes_with_it(void **state)
         assert_int_equal(rig_ask(r, "GET %s", "{g}stock"), 1); /* one digit: 4 */
         dlock_lock_free(lock);
     }
+    dlock_guard_free(guard);
+}
+
+static const char *const section_body = "redis.call('DECR', KEYS[1]) return {fence, #KEYS, #ARGV}";
+
+static void a_section_of_its_own_needs_a_free_lock(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("section", section_body);
+    for (size_t k = 0; k < KINDS; k++) {
+        dlock_lock *lock = rig_lock(r->client, kinds[k].name, kinds[k].options);
+        dlock_hold *hold;
+        redisReply *reply;
+        uint64_t before, fence = 0;
+        rig_ask(r, "SET %s 5", "{g}stock");
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        before = dlock_fence(hold);
+        assert_int_equal(sell_in_section(lock, guard, &fence, &reply), DLOCK_BUSY);
+        assert_null(reply);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+
+        assert_int_equal(sell_in_section(lock, guard, &fence, &reply), DLOCK_OK);
+        assert_true(fence > before);
+        assert_int_equal(strtoull(reply->element[0]->str, NULL, 10), fence);
+        assert_int_equal(reply->element[1]->integer, 1);
+        assert_int_equal(reply->element[2]->integer, 0);
+        freeReplyObject(reply);
+        assert_int_equal(rig_ask(r, "EXISTS %s", kinds[k].name), 0);
+        assert_int_equal(rig_ask(r, "GET %s", "{g}stock"), 1); /* one digit: 4 */
+
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        assert_true(dlock_fence(hold) > fence);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        dlock_lock_free(lock);
+    }
+    dlock_guard_free(guard);
+}
+
+/* Whoever waits in the queue comes first, and so does a grant that nobody has taken up yet. */
+static void a_section_of_its_own_does_not_jump_the_queue(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("section", section_body);
+    dlock_lock *lock = rig_lock(r->client, "{g}fair", (dlock_options){.kind = DLOCK_FAIR});
+    rig_ask(r, "RPUSH {g}fair:queue %s", "other/1:2");
+    assert_int_equal(sell_in_section(lock, guard, NULL, NULL), DLOCK_BUSY);
+    rig_ask(r, "DEL %s", "{g}fair:queue");
+    rig_ask(r, "HSET {g}fair:beats ! %s", "other/1:2");
+    assert_int_equal(sell_in_section(lock, guard, NULL, NULL), DLOCK_BUSY);
+    rig_ask(r, "DEL %s", "{g}fair:beats");
+    rig_ask(r, "SET %s 5", "{g}stock");
+    assert_int_equal(sell_in_section(lock, guard, NULL, NULL), DLOCK_OK);
+    dlock_lock_free(lock);
+    dlock_guard_free(guard);
+}
+
+/* A holder whose lease has ended is stale once somebody has run a section of its own. */
+static void a_section_of_its_own_makes_the_holder_before_stale(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("section", section_body);
+    dlock_lock *lock = rig_lock(r->client, "{g}late", (dlock_options){.kind = DLOCK_FAIR});
+    dlock_hold *hold;
+    rig_ask(r, "SET %s 5", "{g}stock");
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    redisReply *token = fx_redis_reply(r->server, "GET %s", "{g}late");
+    rig_ask(r, "DEL %s", "{g}late");
+    assert_int_equal(sell_in_section(lock, guard, NULL, NULL), DLOCK_OK);
+    rig_ask(r, "SET {g}late %s", token->str);
+    freeReplyObject(token);
+    assert_int_equal(sell(hold, guard, false, NULL), DLOCK_STALE);
+    rig_ask(r, "DEL %s", "{g}late");
+    dlock_release(hold);
+    dlock_lock_free(lock);
+    dlock_guard_free(guard);
+}
+
+static void what_has_no_fence_has_no_section(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("section", "return redis.error_reply('ERR planted')");
+    redisReply *reply;
+    dlock_lock *lock = rig_lock(r->client, "{g}error", (dlock_options){.kind = DLOCK_FAIR});
+    assert_int_equal(sell_in_section(lock, guard, NULL, &reply), DLOCK_FAILED);
+    assert_int_equal(reply->type, REDIS_REPLY_ERROR);
+    freeReplyObject(reply);
+    dlock_args none;
+    dlock_args_init(&none);
+    assert_int_equal(dlock_guard_section(lock, guard, 1, &none, 0, dlock_in_ms(2000), NULL, NULL),
+                     DLOCK_INVALID);
+    dlock_lock_free(lock);
     dlock_guard_free(guard);
 }
 
@@ -212,6 +316,38 @@ static void a_later_fence_refuses_the_owner(void **state)
         assert_int_equal(dlock_release(hold), DLOCK_NOT_OWNER);
         assert_int_equal(rig_ask(r, "EXISTS %s", kinds[k].name), 0); /* nobody waits for its end */
         dlock_lock_free(lock);
+    }
+    dlock_guard_free(guard);
+}
+
+/* The last of several steps: run whoever has the lock by then, who keeps it. */
+static void a_finish_runs_in_any_case(void **state)
+{
+    rig *r = *state;
+    dlock_guard *guard = dlock_guard_new("finish", "return redis.call('INCR', KEYS[1])");
+    for (size_t k = 0; k < KINDS; k++) {
+        for (int lost = 0; lost < 2; lost++) {
+            dlock_lock *lock = rig_lock(r->client, kinds[k].name, kinds[k].options);
+            dlock_hold *hold;
+            redisReply *reply;
+            dlock_args args;
+            dlock_args_init(&args);
+            dlock_args_text(&args, "{g}done");
+            rig_ask(r, "SET %s 0", "{g}done");
+            assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+            if (lost)
+                rig_ask(r, "SET %s stranger", kinds[k].name);
+            assert_int_equal(dlock_guard_finish(hold, guard, 1, &args, dlock_in_ms(2000), &reply),
+                             DLOCK_OK);
+            assert_int_equal(reply->integer, 1);
+            assert_false(dlock_held(hold));
+            assert_int_equal(fx_redis_number(r->server, "EXISTS %s", kinds[k].name), lost);
+            assert_int_equal(dlock_release(hold), lost ? DLOCK_NOT_OWNER : DLOCK_OK);
+            rig_ask(r, "DEL %s", kinds[k].name);
+            freeReplyObject(reply);
+            dlock_args_free(&args);
+            dlock_lock_free(lock);
+        }
     }
     dlock_guard_free(guard);
 }
@@ -359,11 +495,16 @@ int main(void)
         cmocka_unit_test(body_sees_its_own_words),
         cmocka_unit_test(no_value_is_a_reply_too),
         cmocka_unit_test(release_comes_with_it),
+        cmocka_unit_test(a_section_of_its_own_needs_a_free_lock),
+        cmocka_unit_test(a_section_of_its_own_does_not_jump_the_queue),
+        cmocka_unit_test(a_section_of_its_own_makes_the_holder_before_stale),
+        cmocka_unit_test(what_has_no_fence_has_no_section),
         cmocka_unit_test(releasing_needs_no_right_to_publish),
         cmocka_unit_test(a_release_that_fails_on_its_way_loses_the_hold),
         cmocka_unit_test(the_cohort_goes_on_after_a_guarded_release),
         cmocka_unit_test(stale_holder_is_refused),
         cmocka_unit_test(a_later_fence_refuses_the_owner),
+        cmocka_unit_test(a_finish_runs_in_any_case),
         cmocka_unit_test(an_error_in_the_body_keeps_the_lock),
         cmocka_unit_test(what_can_not_be_guarded_is_refused),
         cmocka_unit_test(a_renewed_holds_counter_is_kept),

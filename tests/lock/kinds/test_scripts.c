@@ -228,6 +228,13 @@ static void guard(void **state)
          "GET L2 = v; GET L = p:1; LLEN Q = 1"},
         {"SET L p:1; SET F 77; RPUSH Q r:1; HSET B r @0", "p:1 77 " CLAIM " s 1 v", "1 1 1 {s}2",
          "EXISTS L = 0; LLEN Q = 1"},
+        {"SET L p:1; SET F 77; RPUSH Q r:1; HSET B r @0", "p:1 77 " CLAIM " f 2 v", "1 1 1 {s}2",
+         "GET L2 = v; GET L = r:1; PTTL L = ~" CLAIM},
+        {"SET L q:1; SET F 77", "p:1 77 " CLAIM " f 2 v", "3 1 1 {s}2", "GET L2 = v; GET L = q:1"},
+        {"SET L p:1; SET F 78", "p:1 77 " CLAIM " s 2 v", "3 1 1 {s}2", "GET L2 = v; GET L = p:1"},
+        {"", "p:1 77 " CLAIM " f 2 v", "3 1 1 {s}2", "GET L2 = v; EXISTS L = 0"},
+        {"HSET L p:1 1; SET F 77", "p:1 77 " CLAIM " h 2 v", "1 1 1 {s}2",
+         "GET L2 = v; EXISTS L = 0"},
     };
     static const script_case nothing[] = {
         {"SET L p:1; SET F 77", "p:1 77 " CLAIM " s 1", "1 nil", "EXISTS L = 0"},
