@@ -138,3 +138,10 @@ const char *framing_find_hidden(const http_head *head)
     }
     return ends_head(line, head) ? NULL : "a malformed header";
 }
+
+size_t framing_head_bytes(const http_head *head)
+{
+    const char *last = head->count > 0 ? head->headers[head->count - 1].value : head->version;
+    size_t before = (uintptr_t)head->method % BUFFER_ALIGNMENT;
+    return (size_t)(line_behind(last) - head->method) + before + 2;
+}

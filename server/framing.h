@@ -9,6 +9,7 @@
 #define FLASHSALE_FRAMING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #define FRAMING_HEAD_MAX 8192 /* bytes that civetweb's buffer has for a head */
 
@@ -41,5 +42,9 @@ typedef struct http_head {
  * which it loses count of the bytes), blanks before a colon, lines that end with LF alone, folded
  * or malformed headers, at the first of which it stops, dropping a Content-Length behind it. */
 const char *framing_find_hidden(const http_head *head);
+
+/* How many bytes the head has, the empty lines before and behind it included; of a head in which
+ * nothing is hidden. */
+size_t framing_head_bytes(const http_head *head);
 
 #endif

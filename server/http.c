@@ -1,5 +1,5 @@
 /*
- * http.c - the one file that knows civetweb.
+ * http.c - civetweb; but for this file only http_client.c knows it.
  *
  * Why one write a response: headers and body in two writes meet Nagle's algorithm and the other
  * side's delayed ACK, and each response takes 40 ms. Why so many threads: civetweb gives every
@@ -15,12 +15,13 @@
 
 #include "server/base/log.h"
 #include "server/framing.h"
+#include "server/http_client.h"
+#include "server/response.h"
 
 #define HEAD_DEADLINE_MS "5000" /* civetweb's; its waits within a body are as long */
 #define BODY_DEADLINE_MS 5000
 #define BODY_MAX         4096
-#define HEAD_MAX         2048 /* our own response headers */
-#define PATH_BYTES       256  /* no route is as long */
+#define PATH_BYTES       256 /* no route is as long */
 
 /* Threads that only say "no thread free": without them, a client beyond the last thread would wait
  * unseen until somebody else hangs up. */
@@ -34,15 +35,9 @@ struct fs_http {
     atomic_int connections; /* that have a thread */
 };
 
-/* What a browser may do with a page of ours, and with anything else: nothing. */
-#define PAGE_POLICY                                                                                \
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "                  \
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-#define DATA_POLICY "default-src 'none'; frame-ancestors 'none'"
-
 /* ---- what comes in --------------------------------------------------------------------------- */
 
-static http_framing read_framing(const struct mg_request_info *info)
+static http_framing read_framing(const struct mg_request_info *info, size_t *head_bytes)
 {
     http_header headers[MG_MAX_HEADERS];
     int count = info->num_headers;
@@ -61,6 +56,8 @@ static http_framing read_framing(const struct mg_request_info *info)
     const char *hidden = framing_find_hidden(&head);
     if (hidden)
         framing.fault = hidden;
+    else
+        *head_bytes = framing_head_bytes(&head);
     return framing;
 }
 
@@ -105,38 +102,12 @@ static int read_body(struct mg_connection *conn, const http_framing *framing, ch
 
 static void send_reply(struct mg_connection *conn, const api_reply *reply, bool head_only)
 {
-    char head[HEAD_MAX], extra[512] = "";
-    int n = 0;
-    if (reply->retry_after_s > 0)
-        n += snprintf(extra + n, sizeof(extra) - (size_t)n, "Retry-After: %d\r\n",
-                      reply->retry_after_s);
-    if (reply->location[0] != '\0')
-        n += snprintf(extra + n, sizeof(extra) - (size_t)n, "Location: %s\r\n", reply->location);
-    if (reply->allow)
-        n += snprintf(extra + n, sizeof(extra) - (size_t)n, "Allow: %s\r\n", reply->allow);
-    if (reply->status == 401)
-        n += snprintf(extra + n, sizeof(extra) - (size_t)n, "WWW-Authenticate: Bearer\r\n");
-    if (reply->replayed)
-        snprintf(extra + n, sizeof(extra) - (size_t)n, "Idempotency-Replayed: true\r\n");
-
-    bool page = strncmp(reply->content_type, "text/html", 9) == 0;
-    int len =
-        snprintf(head, sizeof(head),
-                 "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-                 "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
-                 "Referrer-Policy: no-referrer\r\nContent-Security-Policy: %s\r\n"
-                 "%sConnection: %s\r\n\r\n",
-                 reply->status, status_title(reply->status), reply->content_type, reply->body.len,
-                 page ? PAGE_POLICY : DATA_POLICY, extra, reply->close ? "close" : "keep-alive");
     fs_text whole;
     text_init(&whole);
-    text_add_bytes(&whole, head, (size_t)len);
-    if (!head_only)
-        text_add_bytes(&whole, text_bytes(&reply->body), reply->body.len);
-    if (reply->close)
+    response_write(&whole, reply, head_only);
+    bool sent = !whole.failed && mg_write(conn, text_bytes(&whole), whole.len) == (int)whole.len;
+    if (reply->close || !sent) /* half an answer would take the next one for its other half */
         mg_disable_connection_keep_alive(conn);
-    if (!whole.failed)
-        mg_write(conn, text_bytes(&whole), whole.len);
     text_free(&whole);
 }
 
@@ -170,7 +141,8 @@ static int serve(struct mg_connection *conn)
 {
     fs_http *http = mg_get_user_data(mg_get_context(conn));
     const struct mg_request_info *info = mg_get_request_info(conn);
-    http_framing framing = read_framing(info);
+    size_t head_bytes = 0;
+    http_framing framing = read_framing(info, &head_bytes);
     char body[BODY_MAX + 1], path[PATH_BYTES];
     api_reply reply;
     reply_init(&reply);
@@ -196,14 +168,18 @@ static int serve(struct mg_connection *conn)
             .peer = info->remote_addr,
             .body = body,
             .body_len = (size_t)body_len,
+            .client = framing.close ? NULL
+                                    : http_client_count(mg_get_user_connection_data(conn), conn,
+                                                        head_bytes + (size_t)body_len),
         };
         api_handle(http->api, &request, &reply);
         served = true;
     }
     reply.close = reply.close || framing.close;
     int status = reply.status;
-    send_reply(conn, &reply, is_head);
-    if (served)
+    if (!reply.sent)
+        send_reply(conn, &reply, is_head);
+    if (served && !reply.sent)
         api_done(http->api);
     reply_free(&reply);
     return status;
@@ -229,7 +205,9 @@ static int answer_fault(struct mg_connection *conn, int status, const char *mess
            "not HTTP/1.1, not here in time, or a head of more than 8 KiB");
     send_reply(conn, &reply, false);
     reply_free(&reply);
-    mg_set_user_connection_data(conn, http); /* it is answered */
+    http_client *client = mg_get_user_connection_data(conn);
+    if (client)
+        client->answered = true;
     return 0;
 }
 
@@ -238,7 +216,8 @@ static void answer_unanswered(const struct mg_connection *conn)
 {
     const struct mg_request_info *info = mg_get_request_info(conn);
     fs_http *http = mg_get_user_data(mg_get_context(conn));
-    if (!info || !info->request_uri || info->local_uri || mg_get_user_connection_data(conn))
+    const http_client *client = mg_get_user_connection_data(conn);
+    if (!info || !info->request_uri || info->local_uri || (client && client->answered))
         return;
     api_reply reply;
     reply_init(&reply);
@@ -250,10 +229,17 @@ static void answer_unanswered(const struct mg_connection *conn)
 
 static int connection_opened(const struct mg_connection *conn, void **conn_data)
 {
-    (void)conn_data;
     fs_http *http = mg_get_user_data(mg_get_context(conn));
+    *conn_data = http_client_new();
     atomic_fetch_add(&http->connections, 1);
     return 0;
+}
+
+/* Before the socket is closed: later civetweb has forgotten the client. */
+static void connection_ends(const struct mg_connection *conn)
+{
+    answer_unanswered(conn);
+    http_client_free(mg_get_user_connection_data(conn));
 }
 
 static void connection_closed(const struct mg_connection *conn)
@@ -272,6 +258,15 @@ static bool find_port(fs_http *http, const char *address)
     snprintf(http->address, sizeof(http->address), "%.*s:%d", host_len, address, port.port);
     return true;
 }
+
+static const struct mg_callbacks callbacks = {
+    .begin_request = serve,
+    .http_error = answer_fault,
+    .init_connection = connection_opened,
+    .connection_close = connection_ends,
+    .connection_closed = connection_closed,
+    .log_message = log_civetweb,
+};
 
 fs_http *http_start(fs_api *api, const char *address, int threads, char *err, size_t err_len)
 {
@@ -314,14 +309,6 @@ fs_http *http_start(fs_api *api, const char *address, int threads, char *err, si
     }
     http->api = api;
     http->connections_max = threads > RESERVE * 4 ? threads - RESERVE : threads;
-    const struct mg_callbacks callbacks = {
-        .begin_request = serve,
-        .http_error = answer_fault,
-        .init_connection = connection_opened,
-        .connection_close = answer_unanswered,
-        .connection_closed = connection_closed,
-        .log_message = log_civetweb,
-    };
     struct mg_init_data init = {
         .callbacks = &callbacks, .user_data = http, .configuration_options = options};
     char why[256] = "";

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "server/api/router.h"
 #include "server/sale/checkout.h"
+#include "server/store/direct_answer.h"
 
 #define QUANTITY_MAX 1000
 
@@ -18,15 +20,31 @@ typedef struct buy_query {
     purchase request;
 } buy_query;
 
-/* A request id for a client that sends none: 128 random bits, so that nobody can guess another's
- * and use it, or have it declared void, before. False: the system has none to give. */
-static bool make_request_id(char *ret, size_t ret_len)
+/* 128 random bits, from a supply that each thread fetches for many at a time. False: the system has
+ * none to give. */
+static bool take_random(uint64_t ret[2])
+{
+    static _Thread_local uint64_t supply[16];
+    static _Thread_local size_t left;
+    if (left == 0 && getrandom(supply, sizeof(supply), 0) != sizeof(supply))
+        return false;
+    if (left == 0)
+        left = sizeof(supply) / sizeof(supply[0]);
+    ret[0] = supply[--left];
+    ret[1] = supply[--left];
+    return true;
+}
+
+/* A request id for a client that sends none: nobody can guess another's and use it, or have it
+ * declared void, before. */
+static bool make_request_id(char ret[IDENT_MAX + 1])
 {
     uint64_t bits[2];
-    if (getrandom(bits, sizeof(bits), 0) != sizeof(bits))
+    if (!take_random(bits))
         return false;
-    snprintf(ret, ret_len, "%016llx%016llx", (unsigned long long)bits[0],
-             (unsigned long long)bits[1]);
+    for (int i = 0; i < 32; i++)
+        ret[i] = "0123456789abcdef"[bits[i / 16] >> i % 16 * 4 & 15];
+    ret[32] = '\0';
     return true;
 }
 
@@ -47,7 +65,7 @@ static bool give_request_id(const api_request *http, purchase *request, api_repl
         memcpy(request->request, given, strlen(given) + 1);
         return true;
     }
-    if (make_request_id(request->request, sizeof(request->request)))
+    if (make_request_id(request->request))
         return true;
     problem(reply, 503, "no_random_bits", "no request id could be made; nothing was bought");
     return false;
@@ -116,16 +134,17 @@ static void answer_problem(const purchase *request, const char *sale, const char
     problem_with(reply, status, code, detail, members);
 }
 
-static void answer_sold(const buy_query *query, const checkout_answer *bought, api_reply *reply)
+/* The sale is the order's; `result` is an order. */
+static void answer_sold(const buy_query *query, const char *sale, bool sharded,
+                        const purchase_result *result, api_reply *reply)
 {
-    const purchase_result *result = &bought->result;
     fs_text *out = reply_json(reply, 201);
-    api_put_order(out, query->item, bought->sale, bought->sharded, result->segment,
-                  query->request.request, &result->order);
+    api_put_order(out, query->item, sale, sharded, result->segment, query->request.request,
+                  &result->order);
     text_add(out, "}\n");
-    reply->replayed = result->replayed;
-    snprintf(reply->location, sizeof(reply->location), ORDERS_PATH "%s?item=%s&sale=%s",
-             query->request.request, query->item, bought->sale);
+    reply->replayed = result->replayed && query->request.keyed;
+    text_add_all(&reply->location, ORDERS_PATH, query->request.request, "?item=", query->item,
+                 "&sale=", sale);
 }
 
 /* More in one request than the sale allows a user: another try can not help, a smaller one may. */
@@ -195,7 +214,7 @@ static void answer(fs_api *api, const buy_query *query, const checkout_answer *b
     };
     purchase_outcome outcome = bought->result.outcome;
     if (outcome == BUY_SOLD)
-        answer_sold(query, bought, reply);
+        answer_sold(query, bought->sale, bought->sharded, &bought->result, reply);
     else if (outcome == BUY_CLOSED)
         answer_closed(bought->sale, query->sale, reply);
     else if (outcome == BUY_UNAVAILABLE)
@@ -212,24 +231,77 @@ static void answer(fs_api *api, const buy_query *query, const checkout_answer *b
                        refusals[outcome].code, refusals[outcome].detail);
 }
 
+/* ---- answered by another thread -------------------------------------------------------------- */
+
+typedef struct direct_buy {
+    direct_answer direct; /* first: tell_sold() is given it */
+    fs_api *api;
+    api_client *client;
+    const buy_query *query;
+    dlock_time begin;
+} direct_buy;
+
+static void count(fs_api *api, const purchase_result *result, bool replayed, dlock_time begin)
+{
+    metrics_count_buy(api->metrics, result->outcome, replayed, dlock_now().us - begin.us);
+}
+
+static bool is_ready(direct_answer *direct)
+{
+    api_client *client = ((const direct_buy *)direct)->client;
+    bool ready = client->ready(client);
+    direct->socket = client->socket;
+    direct->wakeup = client->wakeup;
+    return ready;
+}
+
+/* Not while it drains: the connection is to be closed then, which only its own thread does. */
+static bool tell_sold(direct_answer *direct, const sale_terms *terms, const purchase_result *result)
+{
+    const direct_buy *buy = (const direct_buy *)direct;
+    api_reply reply;
+    if (atomic_load_explicit(&buy->api->draining, memory_order_relaxed))
+        return false;
+    reply_init(&reply);
+    answer_sold(buy->query, terms->id, terms->segments > 0, result, &reply);
+    bool sent = !reply.body.failed && buy->client->send(buy->client, &reply);
+    reply_free(&reply);
+    if (sent) {
+        count(buy->api, result, reply.replayed, buy->begin);
+        metrics_add(&buy->api->metrics->told_directly, 1);
+        metrics_count_response(buy->api->metrics, reply.status);
+        api_done(buy->api);
+    }
+    return sent;
+}
+
 void api_buy(fs_api *api, const api_request *http, api_reply *reply)
 {
     buy_query query;
     checkout_answer bought;
-    dlock_time begin = dlock_now();
+    direct_buy direct = {.direct = {.ready = is_ready, .tell = tell_sold},
+                         .api = api,
+                         .client = http->client,
+                         .query = &query,
+                         .begin = dlock_now()};
     if (atomic_load_explicit(&api->refusing, memory_order_relaxed)) {
         problem_later(reply, "draining", "this instance is going down; nothing was bought");
         return;
     }
     if (!read_query(http, &query, reply) || !api_within_rate(api, http, query.request.user, reply))
         return;
+    query.request.direct = http->client ? &direct.direct : NULL;
 
     sale_status status = checkout(api->sales, query.item, query.sale, &query.request, &bought);
     if (status != SALE_OK) {
         api_no_sale(api, reply, status, query.item);
         return;
     }
+    reply->sent = bought.result.told;
+    if (reply->sent) {
+        reply->status = 201;
+        return;
+    }
     answer(api, &query, &bought, reply);
-    metrics_count_buy(api->metrics, bought.result.outcome, bought.result.replayed,
-                      dlock_now().us - begin.us);
+    count(api, &bought.result, bought.result.replayed, direct.begin);
 }

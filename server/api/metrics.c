@@ -45,6 +45,9 @@ static void write_buys(fs_metrics *metrics, fs_text *out)
     }
     counter(out, "flashsale_buys_replayed_total", "Buys answered with an earlier order.",
             get(&metrics->replayed));
+    counter(out, "flashsale_buys_told_directly_total",
+            "Orders that whoever sold for a batch sent to the client itself.",
+            get(&metrics->told_directly));
     counter(out, "flashsale_rate_limited_total", "Requests refused by the rate limit.",
             get(&metrics->rate_limited));
 }

@@ -11,15 +11,17 @@ void reply_init(api_reply *reply)
     reply->status = 500;
     reply->content_type = "text/plain; charset=utf-8";
     reply->allow = NULL;
-    reply->location[0] = '\0';
+    text_init(&reply->location);
     reply->retry_after_s = 0;
     reply->replayed = false;
     reply->close = false;
+    reply->sent = false;
     text_init(&reply->body);
 }
 
 void reply_free(api_reply *reply)
 {
+    text_free(&reply->location);
     text_free(&reply->body);
 }
 

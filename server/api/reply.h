@@ -14,10 +14,11 @@ typedef struct api_reply {
     int status;
     const char *content_type; /* static text */
     const char *allow;        /* 405: the methods that there are; otherwise NULL */
-    char location[320];       /* "" = no such header */
+    fs_text location;         /* "" = no such header */
     int retry_after_s;        /* 0 = no such header */
     bool replayed;            /* Idempotency-Replayed: true */
     bool close;               /* the connection is to end after this reply */
+    bool sent;                /* another thread has answered already, and called api_done() */
     fs_text body;
 } api_reply;
 

@@ -10,6 +10,17 @@
 #include "server/api/rate_limit.h"
 #include "server/sale/sale_table.h"
 
+/* A client that another thread than the request's may be able to answer. */
+typedef struct api_client {
+    int socket, wakeup; /* see store/direct_answer.h; once it is ready */
+
+    /* Whether it can be answered so now; asked by the request's thread. */
+    bool (*ready)(struct api_client *client);
+
+    /* Sends the reply without waiting. False: nothing was sent. */
+    bool (*send)(struct api_client *client, const struct api_reply *reply);
+} api_client;
+
 typedef struct api_request {
     const char *method;          /* HEAD comes as GET */
     const char *path;            /* percent-decoded */
@@ -22,6 +33,7 @@ typedef struct api_request {
     const char *peer;            /* the client's address */
     const char *body;            /* NUL-terminated, but may contain NULs */
     size_t body_len;
+    api_client *client; /* NULL: only this thread can answer */
 } api_request;
 
 /* The service, made in main.c and shared by all requests. Everything is borrowed. */

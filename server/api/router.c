@@ -154,6 +154,8 @@ void api_handle(fs_api *api, const api_request *request, api_reply *reply)
         dispatch(api, request, reply);
     else
         problem_later(reply, "starting", "this instance is still starting; nothing was done");
+    if (reply->sent)
+        return;
     if (reply->body.failed)
         problem(reply, 503, "out_of_memory", "the reply did not fit into memory");
     if (atomic_load_explicit(&api->draining, memory_order_relaxed))
@@ -243,14 +245,18 @@ bool api_within_rate(fs_api *api, const api_request *request, const char *user, 
 void api_put_order(fs_text *out, const char *item, const char *sale, bool sharded, int segment,
                    const char *request, const fs_order *order)
 {
-    char part[16] = "";
-    if (sharded)
-        snprintf(part, sizeof(part), "%d-", segment);
-    text_printf(out,
-                "{\"order\":\"%s-%s%lld\",\"request\":\"%s\",\"item\":\"%s\",\"sale\":\"%s\","
-                "\"user\":\"%s\",\"quantity\":%lld,\"remaining\":%lld,\"fence\":%llu,"
-                "\"instance\":\"%s\"",
-                sale, part, (long long)order->number, request, item, sale, order->user,
-                (long long)order->quantity, (long long)order->remaining,
-                (unsigned long long)order->fence, order->instance);
+    text_add_all(out, "{\"order\":\"", sale, "-");
+    if (sharded) {
+        text_add_int(out, segment);
+        text_add(out, "-");
+    }
+    text_add_int(out, order->number);
+    text_add_all(out, "\",\"request\":\"", request, "\",\"item\":\"", item, "\",\"sale\":\"", sale,
+                 "\",\"user\":\"", order->user, "\",\"quantity\":");
+    text_add_int(out, order->quantity);
+    text_add(out, ",\"remaining\":");
+    text_add_int(out, order->remaining);
+    text_add(out, ",\"fence\":");
+    text_add_int(out, (int64_t)order->fence);
+    text_add_all(out, ",\"instance\":\"", order->instance, "\"");
 }

@@ -72,6 +72,25 @@ void text_add(fs_text *text, const char *words)
     text_add_bytes(text, words, strlen(words));
 }
 
+void text_add_each(fs_text *text, const char *const *words)
+{
+    for (; *words; words++)
+        text_add(text, *words);
+}
+
+void text_add_int(fs_text *text, int64_t number)
+{
+    char digits[24];
+    char *first = digits + sizeof(digits);
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do
+        *--first = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (number < 0)
+        *--first = '-';
+    text_add_bytes(text, first, (size_t)(digits + sizeof(digits) - first));
+}
+
 void text_printf(fs_text *text, const char *format, ...)
 {
     va_list args;

@@ -28,11 +28,17 @@ void text_clear(fs_text *text); /* empties it and keeps the memory */
 const char *text_bytes(const fs_text *text);
 
 void text_add(fs_text *text, const char *words);
+void text_add_int(fs_text *text, int64_t number);
 void text_add_bytes(fs_text *text, const void *bytes, size_t len);
 void text_printf(fs_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* `words` as a JSON string, with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void text_json(fs_text *text, const char *words);
+
+/* Several words one after the other: for what is written for every buyer, where printf would cost
+ * more than all the rest. */
+#define text_add_all(text, ...) text_add_each(text, (const char *const[]){__VA_ARGS__, NULL})
+void text_add_each(fs_text *text, const char *const *words);
 
 /* Decodes from[0..len), percent-encoded, with `plus_is_blank` as in a query. False: a malformed
  * %XX, a NUL, or more than ret_len - 1 characters. */

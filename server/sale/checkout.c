@@ -117,8 +117,7 @@ static void look_behind_refusal(const open_sale *sale, const purchase *request, 
  * its own; any other order is waited for here, when the lock has been given back. */
 static void confirm_order(const open_sale *sale, const purchase *request, purchase_result *result)
 {
-    if (result->outcome != BUY_SOLD || result->replicated ||
-        sale->terms.durability != DURABILITY_REPLICATED)
+    if (result->outcome != BUY_SOLD || sale_may_tell(sale, result))
         return;
     int k = result->segment;
     if (ledger_confirm(sale->store, &sale->terms, k, request->request, request->deadline))
@@ -192,7 +191,7 @@ static bool look_for_next_sale(sale_table *table, const fs_sale *closed, dlock_t
 
 static void name_sale(checkout_answer *ret, const sale_terms *terms)
 {
-    snprintf(ret->sale, sizeof(ret->sale), "%s", terms->id);
+    memcpy(ret->sale, terms->id, sizeof(ret->sale));
     ret->sharded = terms->segments > 0;
     ret->per_user_limit = terms->per_user_limit;
 }

@@ -1,58 +1,35 @@
 /*
- * batch.c - gathering buyers, and waking them all at once.
+ * batch.c - the queue of rounds, and who leads.
  *
- * Buyers gather in rounds. The round at the end of the queue is open to everybody who comes, until
- * it is full or the leader takes it; its members then wait for one word, "answered", and one system
- * call wakes them all. To wake each by itself would cost a call a buyer, and let the first ones
- * push the leader off its processor before it has told the others.
+ * Buyers gather in rounds (batch_round.h). The round at the end of the queue is open to everybody
+ * who comes, until it is full or the leader takes it; its members are answered together.
  *
  *     first --> round --> round <-- last            the leader has:  round (taken)
  *               full      open, buyers join
  *
- * A round is shared by its buyers and by the queue, then the leader; who is the last to let go
- * of it gives it back. So a buyer may go at its deadline while the leader still writes its answer.
- *
  * In the first round there always is somebody: whoever leaves a round as the last one, or takes
  * the one before it, drops what is abandoned.
  *
- * The buyer that finds nobody leading sends for a leader, who goes when there is no round left.
- * Both decide it under the lock, so whoever is in a round has a leader, or one on its way.
+ * The buyer that finds nobody leading sells to itself, and then sends for a leader if others have
+ * come; or sends for one at once, when others are to be expected. A leader goes when there is no
+ * round left. All decide it under the lock, so whoever is in a round has a leader, or one on its
+ * way.
  */
 #include "server/selling/batch.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "server/base/log.h"
 #include "server/selling/leaders.h"
+#include "server/store/direct_answer.h"
 
 /* Even with wait_ms 0 a buyer waits this long: for its batch, which is not the lock. */
 #define QUEUE_MS 100
 
-typedef enum { QUEUED, CALLED, TAKEN } batch_stage;
-
-typedef struct batch_place {
-    bool left;        /* under the lock: gone before the round was taken */
-    purchase request; /* a copy: the buyer's own may be gone before the leader is done */
-    purchase_result result;
-} batch_place;
-
-typedef struct batch_round {
-    struct batch_round *next; /* in the queue */
-    atomic_uint answered;     /* 0, then 1 when answered or dropped: what everybody waits for */
-    atomic_int users;         /* buyers, and the queue or the leader; the last frees it */
-    int count;                /* under the lock: places given out; fixed once taken */
-    int gone;                 /* under the lock: how many of them have left */
-    batch_stage stage;        /* under the lock */
-    batch_place places[SELL_MAX];
-} batch_round;
-
 struct fs_batch {
+    const open_sale *sale; /* (borrowed) */
+    batch_serve_one *serve_one;
     batch_serve *serve;
     void *arg;
     pthread_mutex_t lock;
@@ -60,6 +37,7 @@ struct fs_batch {
     batch_round *first, *last;
     _Atomic(batch_round *) spare; /* one that was given back, for the next */
     bool led;                     /* there is a leader, or one on its way */
+    bool busy; /* the last to be served were several, or had to wait for the lock */
     leader_task leading;
 };
 
@@ -73,11 +51,7 @@ static batch_round *open_round(fs_batch *batch)
         round = malloc(sizeof(*round));
     if (!round)
         return NULL;
-    round->next = NULL;
-    atomic_init(&round->answered, 0);
-    atomic_init(&round->users, 1);
-    round->count = round->gone = 0;
-    round->stage = QUEUED;
+    round_init(round);
     if (batch->last)
         batch->last->next = round;
     else
@@ -89,16 +63,8 @@ static batch_round *open_round(fs_batch *batch)
 static void let_go(fs_batch *batch, batch_round *round)
 {
     batch_round *none = NULL;
-    if (atomic_fetch_sub(&round->users, 1) > 1)
-        return;
-    if (!atomic_compare_exchange_strong(&batch->spare, &none, round))
+    if (round_let_go(round) && !atomic_compare_exchange_strong(&batch->spare, &none, round))
         free(round);
-}
-
-static void announce(batch_round *round)
-{
-    atomic_store(&round->answered, 1);
-    syscall(SYS_futex, &round->answered, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Takes the first round out of the queue; under the lock. */
@@ -116,54 +82,45 @@ static void drop_abandoned(fs_batch *batch)
 {
     while (batch->first && batch->first->gone == batch->first->count) {
         batch_round *round = shift(batch);
-        announce(round);
+        round_end(round);
         let_go(batch, round);
     }
 }
 
 /* A place in the open round; under the lock. NULL: out of memory. */
-static batch_place *join(fs_batch *batch, const purchase *request, batch_round **ret)
+static batch_place *join(fs_batch *batch, const purchase *request, bool direct, batch_round **ret)
 {
     batch_round *round = batch->last;
     if (!round || round->count == SELL_MAX)
         round = open_round(batch);
     if (!round)
         return NULL;
-    batch_place *place = &round->places[round->count++];
-    place->left = false;
-    place->request = *request;
-    atomic_fetch_add(&round->users, 1);
     *ret = round;
-    return place;
+    return round_add(round, request, direct);
 }
 
 /* ---- the buyer's side ------------------------------------------------------------------------ */
 
-/* True when it was answered, or dropped, by then. */
-static bool wait_answer(batch_round *round, dlock_time until)
-{
-    while (atomic_load(&round->answered) == 0) {
-        int64_t left_us = until.us - dlock_now().us;
-        if (left_us <= 0)
-            return false;
-        struct timespec left = {.tv_sec = left_us / 1000000, .tv_nsec = left_us % 1000000 * 1000};
-        syscall(SYS_futex, &round->answered, FUTEX_WAIT_PRIVATE, 0, &left, NULL, 0);
-    }
-    return true;
-}
-
 typedef enum { ANSWERED, LEFT, IN_DOUBT } batch_end;
 
-/* Leaves the round unless it has come as far as `stage`. */
+/* Under the lock. */
+static void leave(batch_round *round, batch_place *place)
+{
+    place->left = true;
+    round->gone++;
+}
+
+/* Leaves the round unless it has come as far as `stage`. Who could not leave before it was taken
+ * has left when it is put back. */
 static bool leave_before(batch_stage stage, fs_batch *batch, batch_round *round, batch_place *place)
 {
     pthread_mutex_lock(&batch->lock);
     bool leaves = round->stage < stage;
     if (leaves) {
-        place->left = true;
-        round->gone++;
+        leave(round, place);
         drop_abandoned(batch);
     }
+    place->in_doubt = !leaves && stage == TAKEN;
     pthread_mutex_unlock(&batch->lock);
     return leaves;
 }
@@ -172,13 +129,19 @@ static bool leave_before(batch_stage stage, fs_batch *batch, batch_round *round,
 static batch_end wait_turn(fs_batch *batch, batch_round *round, batch_place *place,
                            dlock_time until, dlock_time deadline)
 {
-    if (wait_answer(round, until))
+    if (round_wait_answer(round, place, until))
         return ANSWERED;
     if (leave_before(CALLED, batch, round, place))
         return LEFT;
-    if (wait_answer(round, deadline))
+    if (round_wait_answer(round, place, deadline))
         return ANSWERED;
-    return leave_before(TAKEN, batch, round, place) ? LEFT : IN_DOUBT;
+    if (leave_before(TAKEN, batch, round, place))
+        return LEFT;
+    if (round_give_up(place))
+        return IN_DOUBT;
+    while (!round_wait_answer(round, place, dlock_in_ms(QUEUE_MS))) {
+    }
+    return ANSWERED;
 }
 
 /* Sends for a leader if there is none; under the lock, so it can not find the queue empty before
@@ -190,11 +153,42 @@ static bool has_leader(fs_batch *batch)
     return batch->led;
 }
 
+/* The buyer's turn as a leader ends: whoever has come meanwhile gets another. */
+static void hand_over(fs_batch *batch, bool busy)
+{
+    pthread_mutex_lock(&batch->lock);
+    batch->busy = busy;
+    batch->led = false;
+    bool left_alone = batch->first && !has_leader(batch);
+    pthread_cond_signal(&batch->left);
+    pthread_mutex_unlock(&batch->lock);
+    if (left_alone)
+        batch_refuse(batch, BUY_UNAVAILABLE);
+}
+
+/* Sells to a buyer that finds nobody there, nor is it to be expected that others are about to come.
+ * False: it has to join a round. */
+static bool buy_alone(fs_batch *batch, const purchase *request, purchase_result *result)
+{
+    pthread_mutex_lock(&batch->lock);
+    bool alone = !batch->led && !batch->busy;
+    batch->led = batch->led || alone;
+    pthread_mutex_unlock(&batch->lock);
+    if (!alone)
+        return false;
+    bool served = batch->serve_one(batch->arg, request, result);
+    hand_over(batch, !served);
+    return served;
+}
+
 void batch_buy(fs_batch *batch, int64_t wait_ms, const purchase *request, purchase_result *result)
 {
     batch_round *round = NULL;
+    if (buy_alone(batch, request, result))
+        return;
+    bool direct = request->direct && request->direct->ready(request->direct);
     pthread_mutex_lock(&batch->lock);
-    batch_place *place = has_leader(batch) ? join(batch, request, &round) : NULL;
+    batch_place *place = has_leader(batch) ? join(batch, request, direct, &round) : NULL;
     pthread_mutex_unlock(&batch->lock);
     if (!place) {
         purchase_answer(result, BUY_UNAVAILABLE);
@@ -224,7 +218,7 @@ bool batch_call(fs_batch *batch, int64_t hold_ms)
     pthread_mutex_unlock(&batch->lock);
     if (!round)
         return false;
-    bool dropped = wait_answer(round, until);
+    bool dropped = round_wait(round, until);
     let_go(batch, round);
     return !dropped;
 }
@@ -235,6 +229,7 @@ static batch_round *take_first(fs_batch *batch)
     batch_round *round = batch->first ? shift(batch) : NULL;
     if (round) {
         round->stage = TAKEN;
+        batch->busy = round->count > 1;
         drop_abandoned(batch);
     }
     pthread_mutex_unlock(&batch->lock);
@@ -257,12 +252,30 @@ void batch_take(fs_batch *batch, batch_taken *taken)
     }
 }
 
+void batch_put_back(fs_batch *batch, batch_taken *taken)
+{
+    batch_round *round = taken->round;
+    if (!round)
+        return;
+    pthread_mutex_lock(&batch->lock);
+    round->stage = QUEUED;
+    for (int i = 0; i < round->count; i++)
+        if (round->places[i].in_doubt && !round->places[i].left)
+            leave(round, &round->places[i]);
+    round->next = batch->first;
+    batch->first = round;
+    if (!batch->last)
+        batch->last = round;
+    drop_abandoned(batch);
+    pthread_mutex_unlock(&batch->lock);
+}
+
 void batch_answer(fs_batch *batch, batch_taken *taken)
 {
     batch_round *round = taken->round;
     if (!round)
         return;
-    announce(round);
+    round_answer(round, batch->sale);
     let_go(batch, round);
 }
 
@@ -294,11 +307,14 @@ static void lead(void *arg)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-fs_batch *batch_open(batch_serve *serve, void *arg)
+fs_batch *batch_open(const open_sale *sale, batch_serve_one *serve_one, batch_serve *serve,
+                     void *arg)
 {
     fs_batch *batch = calloc(1, sizeof(*batch));
     if (!batch)
         return NULL;
+    batch->sale = sale;
+    batch->serve_one = serve_one;
     batch->serve = serve;
     batch->arg = arg;
     batch->leading = (leader_task){.run = lead, .arg = batch};

@@ -8,6 +8,9 @@
  *          |                                        one call to Redis for all of it
  *       all wake, each with its own <---            batch_answer
  *
+ * A buyer that finds nobody there sells to itself first, and meanwhile counts as the leader; those
+ * who come meanwhile get a leader when it is done.
+ *
  * A batch never waits for company: the leader takes who is there. Under load they gather while the
  * round before is at Redis, so the busier it is the less each sale costs.
  *
@@ -19,7 +22,7 @@
 #ifndef FLASHSALE_BATCH_H
 #define FLASHSALE_BATCH_H
 
-#include "server/selling/sell.h"
+#include "server/selling/batch_round.h"
 
 typedef struct fs_batch fs_batch;
 
@@ -27,8 +30,12 @@ typedef struct fs_batch fs_batch;
  * on the thread that it began on, the next may come from another. */
 typedef void batch_serve(void *arg, fs_batch *batch);
 
+/* Serves a buyer that nobody is with, on its own thread. False: it has to join a batch. */
+typedef bool batch_serve_one(void *arg, const purchase *request, purchase_result *result);
+
 /* NULL: out of memory. */
-fs_batch *batch_open(batch_serve *serve, void *arg);
+fs_batch *batch_open(const open_sale *sale, batch_serve_one *serve_one, batch_serve *serve,
+                     void *arg);
 
 /* No batch_buy() may be under way. Waits for what the leader has under way. NULL is allowed. */
 void batch_close(fs_batch *batch);
@@ -43,7 +50,7 @@ typedef struct batch_taken {
     sell_buyer buyers[SELL_MAX]; /* to sell to, in the order of their arrival */
     int count;                   /* 0: there is nobody, or they all have left meanwhile */
     dlock_time deadline;         /* the latest of theirs */
-    struct batch_round *round;
+    batch_round *round;
 } batch_taken;
 
 /* Once the lock is had: the buyers of the first round, those who join it meanwhile too, do not give
@@ -51,8 +58,12 @@ typedef struct batch_taken {
  * False: there is nobody to sell to. */
 bool batch_call(fs_batch *batch, int64_t hold_ms);
 
-/* Takes the first round out of the queue. batch_answer() is due in any case. */
+/* Takes the first round out of the queue. batch_answer() or batch_put_back() is due in any case. */
 void batch_take(fs_batch *batch, batch_taken *taken);
+
+/* Instead of batch_answer(): nothing was done for them, and they are the first in the queue again.
+ */
+void batch_put_back(fs_batch *batch, batch_taken *taken);
 
 /* Tells each its result. */
 void batch_answer(fs_batch *batch, batch_taken *taken);

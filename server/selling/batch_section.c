@@ -2,7 +2,9 @@
  * batch_section.c - group commit: one script for all who wait.
  *
  * So a sale costs a fraction of a call to Redis, instead of the three or four of a lock that each
- * buyer takes alone. A segment has a batch of its own, with a leader and a lock of its own.
+ * buyer takes alone. Where the lock is free, that call is the whole section: it takes the lock,
+ * sells and gives it back. Where somebody has it or waits for it, the leader queues up for it. A
+ * segment has a batch of its own, with a leader and a lock of its own.
  */
 #include "server/selling/batch_section.h"
 
@@ -30,32 +32,41 @@ typedef struct batched_state {
 
 /* ---- the leader ------------------------------------------------------------------------------ */
 
-/* Sells to the buyers of the batch's first round; under `hold`, or without a lock. */
-static void sell_round(const batch_segment *segment, fs_batch *batch, dlock_hold *hold)
+/* Sells to these; under `hold`, or in one call that takes the lock as well, or without a lock.
+ * False: somebody has the lock, or waits for it. */
+static bool sell_to(const batch_segment *segment, dlock_hold *hold, const sell_buyer *buyers,
+                    int count, dlock_time deadline)
+{
+    bool sold = true;
+    FAIL_POINT("in-section");
+    if (hold)
+        sell_guarded(segment->sale, segment->keys, hold, true, buyers, count, deadline);
+    else if (segment->lock)
+        sold =
+            sell_in_section(segment->sale, segment->keys, segment->lock, buyers, count, deadline);
+    else
+        sell(segment->sale, segment->keys, buyers, count, deadline);
+    FAIL_POINT("written");
+    return sold;
+}
+
+/* Sells to the buyers of the batch's first round. */
+static bool sell_round(const batch_segment *segment, fs_batch *batch, dlock_hold *hold)
 {
     batch_taken taken;
     batch_take(batch, &taken);
-    if (taken.count > 0) {
-        FAIL_POINT("in-section");
-        if (hold)
-            sell_guarded(segment->sale, segment->keys, hold, true, taken.buyers, taken.count,
-                         taken.deadline);
-        else
-            sell(segment->sale, segment->keys, taken.buyers, taken.count, taken.deadline);
-        FAIL_POINT("written");
-    }
-    batch_answer(batch, &taken);
+    bool sold =
+        taken.count == 0 || sell_to(segment, hold, taken.buyers, taken.count, taken.deadline);
+    if (sold)
+        batch_answer(batch, &taken);
+    else
+        batch_put_back(batch, &taken);
+    return sold;
 }
 
-static void serve(void *arg, fs_batch *batch)
+/* In the order of the queue, as everybody who has to wait for the lock. */
+static void sell_in_turn(const batch_segment *segment, fs_batch *batch)
 {
-    const batch_segment *segment = arg;
-    sell_round(segment, batch, NULL);
-}
-
-static void serve_locked(void *arg, fs_batch *batch)
-{
-    const batch_segment *segment = arg;
     fs_store *store = segment->sale->store;
     const fs_node *node = store_node(store, segment->keys->current);
     dlock_hold *hold;
@@ -71,6 +82,30 @@ static void serve_locked(void *arg, fs_batch *batch)
     }
 }
 
+/* A section that lasts no time is one call; one that lasts is held by a lock that others see. */
+static bool lasts(const batch_segment *segment)
+{
+    return segment->sale->terms.hold_ms > 0;
+}
+
+static void serve(void *arg, fs_batch *batch)
+{
+    const batch_segment *segment = arg;
+    bool at_once = !segment->lock || !lasts(segment);
+    if (!at_once || !sell_round(segment, batch, NULL))
+        sell_in_turn(segment, batch);
+}
+
+/* ---- a buyer alone --------------------------------------------------------------------------- */
+
+/* A buyer that nobody is with pays for no batch. */
+static bool serve_one(void *arg, const purchase *request, purchase_result *result)
+{
+    const batch_segment *segment = arg;
+    const sell_buyer buyer = {request, result};
+    return !lasts(segment) && sell_to(segment, NULL, &buyer, 1, request->deadline);
+}
+
 /* ---- the frame ------------------------------------------------------------------------------- */
 
 static bool open_segment(batch_segment *segment, const open_sale *sale, int k, char *err,
@@ -82,7 +117,7 @@ static bool open_segment(batch_segment *segment, const open_sale *sale, int k, c
         sale_lock_new(sale, &sale->strategy->lock, segment->keys->lock, segment->keys->base,
                       &segment->lock, err, err_len) != DLOCK_OK)
         return false;
-    segment->batch = batch_open(segment->lock ? serve_locked : serve, segment);
+    segment->batch = batch_open(sale, serve_one, serve, segment);
     return segment->batch;
 }
 

@@ -9,17 +9,17 @@
 -- "rolled_back <highest order number>", "void", "late", "limit". What this user of Redis may not do
 -- is replied as an error.
 local units = tonumber(ARGV[7])
-local time = ask('time', 'TIME')
+local time = ask('time', try('TIME'))
 local now = time and time[1] * 1000000 + time[2]
-local had = ask('orders', 'HGET', KEYS[4], ARGV[5])
-local has = limit > 0 and ask('users', 'HGET', KEYS[6], ARGV[6])
+local had = ask('orders', try('HGET', KEYS[4], ARGV[5]))
+local has = limit and ask('users', try('HGET', KEYS[6], ARGV[6]))
 has = has and number_of(has, 'users') or 0
 if sold and not canonical(string.format('%.0f', sold + units)) then fault('sold') end
 may('INCRBY', KEYS[2], units) -- to put them back
 may('HSET', KEYS[4], ARGV[5], '')
 may('INCRBY', KEYS[3], units)
 may('RPUSH', KEYS[5], ARGV[5])
-if limit > 0 then may('HSET', KEYS[6], ARGV[6], units) end
+if limit then may('HSET', KEYS[6], ARGV[6], units) end
 
 local refused
 if had == '-' then refused = 'void'
@@ -27,5 +27,5 @@ elseif had then refused = '=' .. had
 elseif denied then return denied
 elseif refusal() then refused = refusal()
 elseif now > tonumber(ARGV[8]) then refused = 'late'
-elseif limit > 0 and has + units > limit then refused = 'limit'
+elseif limit and has + units > limit then refused = 'limit'
 end

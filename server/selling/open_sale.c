@@ -46,21 +46,46 @@ void sale_saw_number(const open_sale *sale, const sale_keys *keys, int64_t numbe
     }
 }
 
-void sale_answer(const open_sale *sale, const sale_keys *keys, const char *answer, size_t len,
+bool sale_may_tell(const open_sale *sale, const purchase_result *result)
+{
+    return result->outcome == BUY_SOLD &&
+           (result->replicated || sale->terms.durability != DURABILITY_REPLICATED);
+}
+
+/* An order's number is remembered when nothing can undo it: of a replicated sale not yet. */
+static void saw_order(const open_sale *sale, const sale_keys *keys, const purchase_result *result)
+{
+    if (sale->terms.durability != DURABILITY_REPLICATED)
+        sale_saw_number(sale, keys, result->order.number);
+}
+
+void sale_sold(const open_sale *sale, const sale_keys *keys, purchase_result *result)
+{
+    purchase_answer(result, BUY_SOLD);
+    result->segment = keys->segment;
+    saw_order(sale, keys, result);
+}
+
+void sale_answer(const open_sale *sale, const sale_keys *keys, const redisReply *answer,
                  const purchase *asked, purchase_result *result)
 {
-    purchase_answer_script(result, answer, len, asked);
+    if (!answer || answer->type != REDIS_REPLY_STRING) {
+        purchase_answer(result, BUY_UNKNOWN);
+        result->segment = keys->segment;
+        return;
+    }
+    purchase_answer_script(result, answer->str, answer->len, asked);
     result->segment = keys->segment;
     bool is_order = result->outcome == BUY_SOLD || result->outcome == BUY_CONFLICT;
-    if (is_order && sale->terms.durability != DURABILITY_REPLICATED)
-        sale_saw_number(sale, keys, result->order.number);
+    if (is_order)
+        saw_order(sale, keys, result);
     else if (result->outcome == BUY_UNAVAILABLE)
-        LOG_SOME(LOG_WARN, "redis_failed", "what", "sell", "how", "refused", "detail", answer,
+        LOG_SOME(LOG_WARN, "redis_failed", "what", "sell", "how", "refused", "detail", answer->str,
                  NULL);
     else if (result->outcome == BUY_DAMAGED)
-        LOG_SOME(LOG_ERROR, "sale_damaged", "keys", keys->base, "detail", answer, NULL);
+        LOG_SOME(LOG_ERROR, "sale_damaged", "keys", keys->base, "detail", answer->str, NULL);
     else if (result->outcome == BUY_ROLLED_BACK)
-        LOG_SOME(LOG_ERROR, "sale_rolled_back", "keys", keys->base, "detail", answer, NULL);
+        LOG_SOME(LOG_ERROR, "sale_rolled_back", "keys", keys->base, "detail", answer->str, NULL);
 }
 
 void sale_hold(const open_sale *sale, dlock_time deadline)

@@ -34,9 +34,17 @@ purchase_outcome sale_missing_promise(const open_sale *sale, int k);
 int64_t sale_known_number(const open_sale *sale, const sale_keys *keys);
 void sale_saw_number(const open_sale *sale, const sale_keys *keys, int64_t number);
 
-/* A script's answer to one buyer, from the stock under `keys`. */
-void sale_answer(const open_sale *sale, const sale_keys *keys, const char *answer, size_t len,
+/* Whether the buyer may be told of this order: it is one, and in a replicated sale the replicas
+ * have it. */
+bool sale_may_tell(const open_sale *sale, const purchase_result *result);
+
+/* A script's answer to one buyer, from the stock under `keys`. What is no text (or NULL) says
+ * nothing: BUY_UNKNOWN. */
+void sale_answer(const open_sale *sale, const sale_keys *keys, const redisReply *answer,
                  const purchase *asked, purchase_result *result);
+
+/* The answer to a buyer who was sold to: result->order is written, under `keys`. */
+void sale_sold(const open_sale *sale, const sale_keys *keys, purchase_result *result);
 
 /* Makes the critical section last as long as the sale says, but not beyond the deadline. */
 void sale_hold(const open_sale *sale, dlock_time deadline);

@@ -1,15 +1,15 @@
 /*
  * read_then_write.c - the steps, one round trip each, as an application writes them that keeps
- * its stock in Redis as it would keep it in a table.
+ * its stock in Redis as it would keep it in a table: read, check, SET, record.
  *
- * First a look whether the order could be recorded (is it a retry, within the limit, is the sale
- * whole, may this user of Redis write it): the stock is not to fall for an order that will be
- * refused. Then GET, check, SET, record.
+ * Reading is a script, because whether the order could be recorded (is it a retry, within the
+ * limit, is the sale whole, may this user of Redis write it) is asked in the same round trip: the
+ * stock is not to fall for an order that will be refused.
  */
 #include "server/selling/read_then_write.h"
 
+#include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "server/base/fail_point.h"
 #include "server/base/log.h"
@@ -22,13 +22,19 @@
  * the stock has already fallen. */
 #define WRITE_RESERVE_MS 20
 
-#define UNITS_MAX        999999999999999 /* more is no number for the scripts either */
-
 static dlock_script look = DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA MAY_RECORD_LUA
-                                                "return refused or ''\n");
+                                                "return refused or left\n");
 static dlock_script record = DLOCK_SCRIPT("record", "#!lua\n" STATE_LUA MAY_RECORD_LUA RECORD_LUA);
 
-/* Begins the words of both scripts. */
+/* The same, and the lock given back; composed once, kept to the end of the process. */
+static dlock_guard *record_and_release;
+
+static void compose_guard(void)
+{
+    record_and_release = dlock_guard_new("record_and_release", STATE_LUA MAY_RECORD_LUA RECORD_LUA);
+}
+
+/* Begins the words of all of them. */
 static void put_order(dlock_args *args, const open_sale *sale, const purchase *request,
                       uint64_t fence)
 {
@@ -40,21 +46,23 @@ static void put_order(dlock_args *args, const open_sale *sale, const purchase *r
     dlock_args_int(args, request->not_after_us);
 }
 
-/* Whether the order could be recorded, as far as can be seen now. False: answered. */
-static bool may_record(const open_sale *sale, const purchase *request, uint64_t fence,
-                       purchase_result *result)
+/* The stock, if the order could be recorded as far as can be seen now. False: answered. */
+static bool read_stock(const open_sale *sale, const purchase *request, uint64_t fence,
+                       int64_t *left, purchase_result *result)
 {
     dlock_args args;
     put_order(&args, sale, request, fence);
     redisReply *reply = NULL;
     dlock_redis_outcome outcome = dlock_redis_eval(sale->store->redis, &look, STATE_KEYS, &args,
                                                    store_read_deadline(request->deadline), &reply);
-    bool may = outcome == DLOCK_REDIS_OK && reply->len == 0;
-    if (outcome != DLOCK_REDIS_OK) {
+    bool may = outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_INTEGER;
+    if (may) {
+        *left = reply->integer;
+    } else if (outcome != DLOCK_REDIS_OK) {
         store_log_failure(sale->store, "read", dlock_redis_outcome_text(outcome));
         purchase_answer(result, BUY_UNAVAILABLE);
-    } else if (!may) {
-        sale_answer(sale, sale->keys, reply->str, reply->len, request, result);
+    } else {
+        sale_answer(sale, sale->keys, reply, request, result);
     }
     freeReplyObject(reply);
     dlock_args_free(&args);
@@ -65,26 +73,6 @@ static void answer_damaged(const char *key, purchase_result *result)
 {
     LOG_SOME(LOG_ERROR, "sale_damaged", "detail", key, NULL);
     purchase_answer(result, BUY_DAMAGED);
-}
-
-/* False: answered. */
-static bool read_stock(const open_sale *sale, const purchase *request, int64_t *left,
-                       purchase_result *result)
-{
-    redisReply *stock = NULL;
-    dlock_redis_outcome outcome = store_command(sale->store, store_read_deadline(request->deadline),
-                                                WORDS("GET", sale->keys->stock), &stock);
-    bool whole = outcome == DLOCK_REDIS_OK && stock->type == REDIS_REPLY_STRING &&
-                 decimal_read(stock->str, stock->len, left) && *left <= UNITS_MAX;
-    bool another_type = outcome == DLOCK_REDIS_ERROR && strncmp(stock->str, "WRONGTYPE", 9) == 0;
-    if (!whole && (outcome == DLOCK_REDIS_OK || another_type)) {
-        answer_damaged(sale->keys->stock, result);
-    } else if (!whole) {
-        store_log_failure(sale->store, "read", dlock_redis_outcome_text(outcome));
-        purchase_answer(result, BUY_UNAVAILABLE);
-    }
-    freeReplyObject(stock);
-    return whole;
 }
 
 /* Writes the stock if it is there: a write that comes late is not to bring back the stock of an old
@@ -120,21 +108,41 @@ static void put_back(const open_sale *sale, const purchase *request)
     freeReplyObject(reply);
 }
 
-static void record_order(const open_sale *sale, const purchase *request, uint64_t fence,
+/* Whether it definitely was not recorded is told by *ret_refused. */
+static purchase_outcome ask_to_record(const open_sale *sale, fs_section section,
+                                      const dlock_args *args, dlock_time deadline,
+                                      bool *ret_refused, redisReply **ret)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (section.last) {
+        pthread_once(&once, compose_guard);
+        dlock_status status =
+            dlock_guard_finish(section.last, record_and_release, STATE_KEYS, args, deadline, ret);
+        *ret_refused = status == DLOCK_UNAVAILABLE;
+        return status == DLOCK_OK ? BUY_SOLD : purchase_guard_failed(sale->store, status);
+    }
+    dlock_redis_outcome outcome =
+        dlock_redis_eval(sale->store->redis, &record, STATE_KEYS, args, deadline, ret);
+    *ret_refused = outcome == DLOCK_REDIS_NOT_SENT || outcome == DLOCK_REDIS_REFUSED;
+    return outcome == DLOCK_REDIS_OK ? BUY_SOLD : purchase_write_failed(sale->store, outcome);
+}
+
+static void record_order(const open_sale *sale, const purchase *request, fs_section section,
                          int64_t left, purchase_result *result)
 {
     dlock_args args;
-    put_order(&args, sale, request, fence);
+    put_order(&args, sale, request, section.fence);
     dlock_args_int(&args, left);
 
+    bool refused;
     redisReply *reply = NULL;
-    dlock_redis_outcome outcome =
-        dlock_redis_eval(sale->store->redis, &record, STATE_KEYS, &args, request->deadline, &reply);
-    if (outcome == DLOCK_REDIS_OK)
-        sale_answer(sale, sale->keys, reply->str, reply->len, request, result);
+    purchase_outcome outcome =
+        ask_to_record(sale, section, &args, request->deadline, &refused, &reply);
+    if (outcome == BUY_SOLD)
+        sale_answer(sale, sale->keys, reply, request, result);
     else
-        purchase_answer(result, purchase_write_failed(sale->store, outcome));
-    if (outcome == DLOCK_REDIS_NOT_SENT || outcome == DLOCK_REDIS_REFUSED)
+        purchase_answer(result, outcome);
+    if (refused)
         put_back(sale, request);
     result->remaining = left;
     freeReplyObject(reply);
@@ -152,8 +160,7 @@ void read_then_write(const open_sale *sale, const purchase *request, fs_section 
     int64_t left;
     if (section.locked)
         FAIL_POINT("locked");
-    if (!may_record(sale, request, section.fence, result) ||
-        !read_stock(sale, request, &left, result))
+    if (!read_stock(sale, request, section.fence, &left, result))
         return;
     if (left < request->quantity) {
         purchase_answer(result, BUY_SOLD_OUT);
@@ -171,6 +178,6 @@ void read_then_write(const open_sale *sale, const purchase *request, fs_section 
     if (!write_stock(sale, request, left, result))
         return;
     FAIL_POINT("half-written");
-    record_order(sale, request, section.fence, left, result);
+    record_order(sale, request, section, left, result);
     FAIL_POINT("written");
 }

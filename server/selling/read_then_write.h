@@ -1,5 +1,5 @@
 /*
- * read_then_write.h - the section that the articles' locks protect: GET the stock, check it, SET
+ * read_then_write.h - the section that the articles' locks protect: read the stock, check it, SET
  * the new one, then record the order in a step of its own.
  *
  * Right only while nobody else does the same at the same time. Without a lock, or with one whose
@@ -19,6 +19,8 @@
 typedef struct fs_section {
     uint64_t fence;               /* goes into the order; 0 = none */
     bool locked;                  /* then the section lasts the sale's hold_ms */
+    dlock_hold *last;             /* NULL, or what the step that records the order gives back too;
+                                     dlock_release() is due still */
     const atomic_bool *cancelled; /* NULL, or tells that the lock is known to be lost */
 } fs_section;
 

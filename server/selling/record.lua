@@ -17,5 +17,5 @@ local record = number + 1 .. ' ' .. ARGV[6] .. ' ' .. ARGV[7] .. ' ' .. ARGV[9] 
 redis.call('HSET', KEYS[4], ARGV[5], record)
 redis.call('INCRBY', KEYS[3], units)
 redis.call('RPUSH', KEYS[5], ARGV[5])
-if limit > 0 then redis.call('HSET', KEYS[6], ARGV[6], has + units) end
+if limit then redis.call('HSET', KEYS[6], ARGV[6], has + units) end
 return record

@@ -13,12 +13,13 @@
 #include "server/selling/sell.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "server/selling/sell.lua.h"
 #include "server/store/replicas.h"
 #include "server/store/state.lua.h"
 
-static dlock_script plain = DLOCK_SCRIPT("sell", "#!lua\n" STATE_LUA SELL_LUA);
+static dlock_script plain = DLOCK_SCRIPT("sell", "#!lua\nlocal fence = '0'\n" STATE_LUA SELL_LUA);
 
 /* The same script behind the lock's guard; composed once, kept to the end of the process. */
 static dlock_guard *guarded;
@@ -26,6 +27,13 @@ static dlock_guard *guarded;
 static void compose_guard(void)
 {
     guarded = dlock_guard_new("sell", STATE_LUA SELL_LUA);
+}
+
+static dlock_guard *get_guard(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, compose_guard);
+    return guarded;
 }
 
 void sell_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys, uint64_t fence)
@@ -36,20 +44,61 @@ void sell_put_state(dlock_args *args, const open_sale *sale, const sale_keys *ke
     dlock_args_text(args, by);
 }
 
+/* A number a buyer, with blanks between; one for all when they want the same. */
+static void put_units(dlock_args *args, const sell_buyer *buyers, int count)
+{
+    fs_text units;
+    text_init(&units);
+    bool same = true;
+    for (int i = 0; same && i < count; i++)
+        same = buyers[i].request->quantity == buyers[0].request->quantity;
+    for (int i = 0; i < (same ? 1 : count); i++) {
+        text_add(&units, i > 0 ? " " : "");
+        text_add_int(&units, buyers[i].request->quantity);
+    }
+    args->failed = args->failed || units.failed;
+    dlock_args_text(args, text_bytes(&units));
+    text_free(&units);
+}
+
+static void put_not_after(dlock_args *args, const sell_buyer *buyers, int count)
+{
+    fs_text all;
+    text_init(&all);
+    int64_t earliest = buyers[0].request->not_after_us;
+    for (int i = 0; i < count; i++) {
+        int64_t not_after_us = buyers[i].request->not_after_us;
+        earliest = not_after_us < earliest ? not_after_us : earliest;
+        text_add(&all, i > 0 ? " " : "");
+        text_add_int(&all, not_after_us);
+    }
+    args->failed = args->failed || all.failed;
+    dlock_args_int(args, earliest);
+    dlock_args_text(args, text_bytes(&all));
+    text_free(&all);
+}
+
 static void put_words(dlock_args *args, const open_sale *sale, const sale_keys *keys,
-                      uint64_t fence, const sell_buyer *buyers, int count)
+                      const sell_buyer *buyers, int count)
 {
     dlock_args_init(args);
-    sell_put_state(args, sale, keys, fence);
+    terms_put_state(args, &sale->terms, keys, sale_known_number(sale, keys));
+    dlock_args_text(args, sale->store->instance);
     dlock_args_int(args, sale->key_sets > 1 ? terms_units(&sale->terms, 0) : 0);
     dlock_args_int(args, terms_units(&sale->terms, keys->segment));
+    put_units(args, buyers, count);
+    put_not_after(args, buyers, count);
+    for (int i = 0; i < count; i++)
+        dlock_args_text(args, buyers[i].request->request);
+    fs_text order;
+    text_init(&order);
     for (int i = 0; i < count; i++) {
-        const purchase *request = buyers[i].request;
-        dlock_args_text(args, request->request);
-        dlock_args_text(args, request->user);
-        dlock_args_int(args, request->quantity);
-        dlock_args_int(args, request->not_after_us);
+        text_clear(&order);
+        text_add_all(&order, buyers[i].request->user, " ");
+        text_add_int(&order, buyers[i].request->quantity);
+        dlock_args_text(args, text_bytes(&order));
     }
+    text_free(&order);
 }
 
 static void answer_all(const sell_buyer *buyers, int count, purchase_outcome outcome)
@@ -71,20 +120,58 @@ static void note_replicated(const open_sale *sale, const sale_keys *keys, bool g
         sale_saw_number(sale, keys, result->order.number);
 }
 
-static void read_answers(const open_sale *sale, const sale_keys *keys, const redisReply *reply,
-                         bool replicated, bool given_back, const sell_buyer *buyers, int count)
+/* What all the records of a call have alike, and what was left behind them. */
+typedef struct sell_call {
+    const open_sale *sale;
+    const sale_keys *keys;
+    uint64_t fence;
+    bool replicated, given_back;
+} sell_call;
+
+/* The order of a buyer who was sold to: as sell.lua has written its record. */
+static void read_order(const sell_call *call, const purchase *request, int64_t number,
+                       int64_t remaining, int64_t time_us, fs_order *ret)
 {
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != (size_t)count + 1) {
+    ret->number = number;
+    memcpy(ret->user, request->user, sizeof(ret->user));
+    ret->quantity = request->quantity;
+    ret->remaining = remaining;
+    ret->fence = call->fence;
+    snprintf(ret->instance, sizeof(ret->instance), "%s", call->sale->store->instance);
+    ret->time_us = time_us;
+}
+
+/* From the last buyer to the first, for what is left is known from the end. */
+static void read_answers(const sell_call *call, const redisReply *reply, const sell_buyer *buyers,
+                         int count)
+{
+    int64_t time_us = 0;
+    bool whole = reply && reply->type == REDIS_REPLY_ARRAY &&
+                 reply->elements == (size_t)count + 2 &&
+                 reply->element[0]->type == REDIS_REPLY_INTEGER &&
+                 reply->element[1]->type == REDIS_REPLY_STRING;
+    if (!whole) {
         answer_all(buyers, count, BUY_UNKNOWN);
         return;
     }
-    for (int i = 0; i < count; i++) {
+    /* Who may not ask the time has none, and nobody was sold anything. */
+    if (!decimal_read(reply->element[1]->str, reply->element[1]->len, &time_us))
+        time_us = 0;
+    int64_t left = reply->element[0]->integer, remaining = left;
+    for (int i = count - 1; i >= 0; i--) {
+        const purchase *request = buyers[i].request;
         purchase_result *result = buyers[i].result;
-        const redisReply *answer = reply->element[i + 1];
-        sale_answer(sale, keys, answer->str, answer->len, buyers[i].request, result);
-        result->remaining = reply->element[0]->integer;
-        if (replicated)
-            note_replicated(sale, keys, given_back, result);
+        const redisReply *answer = reply->element[i + 2];
+        if (answer->type == REDIS_REPLY_INTEGER) {
+            read_order(call, request, answer->integer, remaining, time_us, &result->order);
+            sale_sold(call->sale, call->keys, result);
+            remaining += request->quantity;
+        } else {
+            sale_answer(call->sale, call->keys, answer, request, result);
+        }
+        result->remaining = left;
+        if (call->replicated)
+            note_replicated(call->sale, call->keys, call->given_back, result);
     }
 }
 
@@ -92,7 +179,7 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
           dlock_time deadline)
 {
     dlock_args args;
-    put_words(&args, sale, keys, 0, buyers, count);
+    put_words(&args, sale, keys, buyers, count);
     redisReply *reply = NULL;
     int needed = replicas_needed(sale->store, &sale->terms, keys);
     dlock_redis_outcome outcome =
@@ -100,7 +187,8 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
                               replicas_deadline(needed, deadline), &reply);
     bool enough = outcome == DLOCK_REDIS_OK;
     if (enough || (outcome == DLOCK_REDIS_UNKNOWN && reply))
-        read_answers(sale, keys, reply, enough && needed > 0, false, buyers, count);
+        read_answers(&(sell_call){sale, keys, 0, enough && needed > 0, false}, reply, buyers,
+                     count);
     else
         answer_all(buyers, count, purchase_write_failed(sale->store, outcome));
     freeReplyObject(reply);
@@ -110,20 +198,40 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
 void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold, bool release,
                   const sell_buyer *buyers, int count, dlock_time deadline)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, compose_guard);
-
     dlock_args args;
-    put_words(&args, sale, keys, dlock_fence(hold), buyers, count);
+    put_words(&args, sale, keys, buyers, count);
     redisReply *reply = NULL;
     int needed = release ? replicas_needed(sale->store, &sale->terms, keys) : 0;
-    dlock_status status = dlock_guard_call_wait(hold, guarded, STATE_KEYS, &args, release, needed,
-                                                replicas_deadline(needed, deadline), &reply);
+    dlock_status status =
+        dlock_guard_call_wait(hold, get_guard(), STATE_KEYS, &args, release, needed,
+                              replicas_deadline(needed, deadline), &reply);
     bool enough = status == DLOCK_OK;
     if (enough || (status == DLOCK_UNKNOWN && reply))
-        read_answers(sale, keys, reply, enough && needed > 0, release, buyers, count);
+        read_answers(&(sell_call){sale, keys, dlock_fence(hold), enough && needed > 0, release},
+                     reply, buyers, count);
     else
         answer_all(buyers, count, purchase_guard_failed(sale->store, status));
     freeReplyObject(reply);
     dlock_args_free(&args);
+}
+
+bool sell_in_section(const open_sale *sale, const sale_keys *keys, dlock_lock *lock,
+                     const sell_buyer *buyers, int count, dlock_time deadline)
+{
+    dlock_args args;
+    put_words(&args, sale, keys, buyers, count);
+    redisReply *reply = NULL;
+    uint64_t fence = 0;
+    int needed = replicas_needed(sale->store, &sale->terms, keys);
+    dlock_status status = dlock_guard_section(lock, get_guard(), STATE_KEYS, &args, needed,
+                                              replicas_deadline(needed, deadline), &fence, &reply);
+    bool enough = status == DLOCK_OK;
+    if (enough || (status == DLOCK_UNKNOWN && reply))
+        read_answers(&(sell_call){sale, keys, fence, enough && needed > 0, true}, reply, buyers,
+                     count);
+    else if (status != DLOCK_BUSY)
+        answer_all(buyers, count, purchase_guard_failed(sale->store, status));
+    freeReplyObject(reply);
+    dlock_args_free(&args);
+    return status != DLOCK_BUSY;
 }

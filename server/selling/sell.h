@@ -29,6 +29,11 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
 void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold, bool release,
                   const sell_buyer *buyers, int count, dlock_time deadline);
 
+/* The same as a critical section of its own, in the same call. False: somebody has the lock or
+ * waits for it, and nothing was done; take it, then. */
+bool sell_in_section(const open_sale *sale, const sale_keys *keys, dlock_lock *lock,
+                     const sell_buyer *buyers, int count, dlock_time deadline);
+
 /* Appends the keys and the first arguments of a script that records orders: those of state.lua,
  * and "<fence> <instance>" for the records. */
 void sell_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys, uint64_t fence);

@@ -1,97 +1,131 @@
 -- Sells to a number of buyers in the order given, each all or nothing, and records the orders.
 -- A request that has an order is answered with it, also when the sale is over. Everything is decided
--- before the first write.
+-- before the first write; what this user may not do is known before the first that can not be undone.
 --
 -- Begins with state.lua, which tells KEYS and ARGV 1 to 3.
--- ARGV  4 "<fence> <instance>" for the records
+-- ARGV  4 the instance, for the records; `fence` is the lock's, "0" = none
 --       5 units of the largest segment: a buyer refused here asks the next one, so leave a mark if
 --       any could have sold it. Marks are bounded; beyond that "late". "0": there is no next
 --       6 units there were at first
---       then four a buyer: request, user, units, not_after in us of Redis's clock
+--       7 units that each wants: one number for all, or a number a buyer, with blanks between
+--       8 the earliest not_after, in us of Redis's clock  9 all of them, with blanks between
+--       then the requests, and then as many "<user> <units>"
 --
--- Reply {units left, -1 = not known; one answer a buyer ...}. An answer is the new order's record,
--- "=" and the record it had before, or "closed", "damaged <key>",
--- "rolled_back <highest order number>", "sold_out", "limit", "late", "void", "NOPERM <what>".
-local time = ask('time', 'TIME')
-local now = time and time[1] * 1000000 + time[2] or 0
-local tail = ' ' .. ARGV[4] .. ' ' .. string.format('%.0f', now)
+-- Reply {units left, -1 = not known; us of Redis's clock; one answer a buyer ...}. An answer is the new
+-- order's number; the caller knows the rest of its record. Or it is "=" and the record it had before, or
+-- "closed", "damaged <key>", "rolled_back <highest order number>", "sold_out", "limit", "late", "void",
+-- "NOPERM <what>".
+--
+-- What a number costs as text, and a text as a number, is a good part of what a buyer costs. So moments
+-- stay texts, of orders' numbers and units left only the last digit is put together anew, and a
+-- table that is going to be filled begins at its size: with as many words of ARGV.
+local FIRST = 10
+local count = (#ARGV - FIRST + 1) / 2
+local last = FIRST + count - 1
 
-local requests, users = {}, {}
-for i = 7, #ARGV, 4 do
-    requests[#requests + 1] = ARGV[i]
-    users[#users + 1] = ARGV[i + 1]
+local time = ask('time', try('TIME')) or {'', ''}
+local now = time[1] .. string.sub('00000' .. time[2], -6)
+local function passed(moment) return #now > #moment or #now == #moment and now > moment end
+
+local function split(words)
+    local each = {}
+    for word in string.gmatch(words, '%d+') do each[#each + 1] = word end
+    return each
 end
-local known = ask('orders', 'HMGET', KEYS[4], unpack(requests)) or {}
-local has = {}
-if limit > 0 then
-    for i, units in ipairs(ask('users', 'HMGET', KEYS[6], unpack(users)) or {}) do
-        has[users[i]] = canonical(units or '0') or false -- one user's, and nobody else's
+local wants = tonumber(ARGV[7])
+local each_wants = not wants and split(ARGV[7])
+local not_after = passed(ARGV[8]) and split(ARGV[9]) -- false: nobody is late
+
+local known = ask('orders', try('HMGET', KEYS[4], unpack(ARGV, FIRST, last))) or {}
+local users, has = {}, nil
+if limit then
+    has = {}
+    for i = 1, count do users[i] = string.match(ARGV[last + i], '^%S+') end
+    for i, units in ipairs(ask('users', try('HMGET', KEYS[6], unpack(users))) or {}) do
+        has[users[i]] = not units and 0 or canonical(units) or false -- one user's, nobody else's
     end
 end
 if left and sold and left + sold ~= tonumber(ARGV[6]) then fault('stock') end
 local refused = denied and denied.err or refusal()
 
-local before = left
-local fresh, records, ids, answers = {}, {}, {}, {}
-local function write(request, record)
-    fresh[request] = record
-    records[#records + 1] = request
-    records[#records + 1] = record
-end
+local tail = ' ' .. fence .. ' ' .. ARGV[4] .. ' ' .. now
+local digit = count > 1 and {[0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'}
+local function tens_of(n) return n > 9 and string.format('%d', n / 10) or '' end
+local number_tens, left_tens
 
-for i, request in ipairs(requests) do
-    local user, units = users[i], tonumber(ARGV[i * 4 + 5])
+local before, fresh, written, taken = left, {}, 0, 0
+local records, ids = {unpack(ARGV, FIRST)}, {unpack(ARGV, FIRST, last)}
+local answers = {left or -1, now, unpack(ids)}
+
+for i = 1, count do
+    local request, order = ARGV[FIRST - 1 + i], ARGV[last + i]
+    local user, units = users[i], wants or tonumber(each_wants[i])
     local record = known[i] or fresh[request]
-    local answer
+    local answer, new
     if record == '-' then answer = 'void'
     elseif record and record ~= '>' then answer = '=' .. record
     elseif refused then answer = refused
     elseif record then answer = 'sold_out'
-    elseif limit > 0 and not has[user] then answer = 'damaged users'
-    elseif now > tonumber(ARGV[i * 4 + 6]) then answer = 'late'
-    elseif limit > 0 and has[user] + units > limit then answer = 'limit'
+    elseif limit and not has[user] then answer = 'damaged users'
+    elseif not_after and passed(not_after[i]) then answer = 'late'
+    elseif limit and has[user] + units > limit then answer = 'limit'
     elseif units > left then
         answer = 'sold_out'
         if left > 0 and units <= tonumber(ARGV[5]) then
-            if orders - number + #records / 2 < 40000 then write(request, '>')
-            else answer = 'late' end
+            if orders - number + written < 40000 then new = '>' else answer = 'late' end
         end
     else
         left = left - units
         number = number + 1
-        answer = number .. ' ' .. user .. ' ' .. units .. ' ' .. left .. tail
-        write(request, answer)
-        ids[#ids + 1] = request
-        if limit > 0 then has[user] = has[user] + units end
+        if count == 1 then
+            new = string.format('%d %s %d%s', number, order, left, tail)
+        else
+            local one, one_left = number % 10, left % 10
+            if one == 0 or not number_tens then number_tens = tens_of(number) end
+            if one_left == 9 or units > 1 or not left_tens then left_tens = tens_of(left) end
+            new = number_tens .. digit[one] .. ' ' .. order .. ' '
+                .. left_tens .. digit[one_left] .. tail
+        end
+        answer = number
+        taken = taken + 1
+        ids[taken] = request
+        if limit then has[user] = has[user] + units end
     end
-    answers[i + 1] = answer
+    if new then
+        fresh[request] = new
+        records[written * 2 + 1], records[written * 2 + 2] = request, new
+        written = written + 1
+    end
+    answers[i + 2] = answer
 end
 answers[1] = left or -1
-if #records == 0 then return answers end
+if written == 0 then return answers end
 
-may('HSET', KEYS[4], '', '')
-if #ids > 0 then
-    may('DECRBY', KEYS[2], 1)
-    may('INCRBY', KEYS[3], 1)
-    may('RPUSH', KEYS[5], '')
-    if limit > 0 then may('HSET', KEYS[6], '', '') end
-end
+-- To ask for a right costs as much as a command. So it is asked for only where what was done could not
+-- be undone; a number can, by the command that was allowed a moment ago.
+local units = taken > 0 and (taken == 1 and wants and ARGV[7] or string.format('%d', before - left))
+if units then may('RPUSH', KEYS[5], '') end
+if units and limit then may('HSET', KEYS[6], '', '') end
+local counted = units and not denied and ask('sold', try('INCRBY', KEYS[3], units))
+local removed = counted and ask('stock', try('DECRBY', KEYS[2], units))
+if not denied then ask('orders', try('HSET', KEYS[4], unpack(records, 1, written * 2))) end
 if denied then
-    for i, request in ipairs(requests) do
-        if not known[i] or known[i] == '>' then answers[i + 1] = denied.err end
+    if removed then redis.call('DECRBY', KEYS[2], '-' .. units) end
+    if counted then redis.call('INCRBY', KEYS[3], '-' .. units) end
+    for i = 1, count do
+        if not known[i] or known[i] == '>' then answers[i + 2] = denied.err end
     end
-    return answers
-end
-
-redis.call('HSET', KEYS[4], unpack(records))
-if #ids > 0 then
-    redis.call('DECRBY', KEYS[2], before - left)
-    redis.call('INCRBY', KEYS[3], before - left)
-    redis.call('RPUSH', KEYS[5], unpack(ids))
-    if limit > 0 then
-        for user, units in pairs(has) do
-            if units then redis.call('HSET', KEYS[6], user, units) end
+elseif units then
+    redis.call('RPUSH', KEYS[5], unpack(ids, 1, taken))
+    if limit then
+        local owned = {}
+        for user, has_units in pairs(has) do
+            if has_units then
+                owned[#owned + 1] = user
+                owned[#owned + 1] = string.format('%d', has_units)
+            end
         end
+        redis.call('HSET', KEYS[6], unpack(owned))
     end
 end
 return answers

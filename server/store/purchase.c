@@ -69,12 +69,14 @@ void purchase_answer(purchase_result *result, purchase_outcome outcome)
 {
     result->outcome = outcome;
     result->replayed = false;
+    result->told = false;
     result->replicated = false;
     result->segment = 0;
     result->remaining = -1;
     result->found = 0;
-    snprintf(result->redis, sizeof(result->redis), "%s",
-             outcome == BUY_UNAVAILABLE ? dlock_redis_said() : "");
+    result->redis[0] = '\0';
+    if (outcome == BUY_UNAVAILABLE)
+        snprintf(result->redis, sizeof(result->redis), "%s", dlock_redis_said());
 }
 
 /* A refusal, by its first word; "=" is an earlier record that can not be read. */

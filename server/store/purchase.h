@@ -18,13 +18,16 @@
 
 /* ---- what a buyer asks ----------------------------------------------------------------------- */
 
+struct direct_answer; /* direct_answer.h */
+
 typedef struct purchase {
     char user[USER_MAX + 1];
     char request[IDENT_MAX + 1];
     int64_t quantity;
-    bool keyed;           /* the client gave the request id, so this may be a retry */
-    dlock_time deadline;  /* by then the buyer is answered */
-    int64_t not_after_us; /* the same moment by Redis's clock: no script writes beyond it */
+    bool keyed;                   /* the client gave the request id, so this may be a retry */
+    dlock_time deadline;          /* by then the buyer is answered */
+    int64_t not_after_us;         /* the same moment by Redis's clock: no script writes beyond it */
+    struct direct_answer *direct; /* NULL: only the buyer's own thread can answer the client */
 } purchase;
 
 /* ---- the order ------------------------------------------------------------------------------- */
@@ -78,6 +81,7 @@ typedef enum purchase_outcome {
 typedef struct purchase_result {
     purchase_outcome outcome;
     bool replayed;     /* sold: the order is from an earlier try */
+    bool told;         /* sold: the client has been answered already, through `direct` */
     bool replicated;   /* sold: the replicas that the sale asks for have the order; only then may
                           the buyer of a replicated sale be told. Sold out: no failover of one
                           server undoes that; only then may the buyer go on to the next segment */

@@ -6,10 +6,10 @@
 --       the field "#void", apart from the marks of buyers who went on to another segment
 -- Reply the record, "-" = void, "" = no order (yet), "closed" = none, and the sale is not the current
 -- one, or "damaged <key>"
-local record = ask('orders', 'HGET', KEYS[4], ARGV[4])
+local record = ask('orders', try('HGET', KEYS[4], ARGV[4]))
 local voids = 0
 if ARGV[5] ~= '' then
-    voids = number_of(ask('orders', 'HGET', KEYS[4], '#void') or '0', 'orders')
+    voids = number_of(ask('orders', try('HGET', KEYS[4], '#void')) or '0', 'orders')
     may('HSET', KEYS[4], ARGV[4], '-')
 end
 if denied then return denied end

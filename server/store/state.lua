@@ -7,12 +7,14 @@
 -- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users
 -- ARGV  1 the sale  2 units a user may have, 0 = any  3 the highest order number that the caller has
 --       seen: a ledger that is shorter belongs to a Redis that has forgotten
+local KEYS, ARGV, redis, string = KEYS, ARGV, redis, string -- locals cost less
 local denied, damaged
 local function fault(what) damaged = damaged or 'damaged ' .. what end
 
--- What a command answers. nil: `denied` is the error to return, or the key has another type.
-local function ask(what, ...)
-    local answer = redis.pcall(...)
+-- What a command answered that was tried. nil: `denied` is the error to return, or the key has
+-- another type.
+local try = redis.pcall
+local function ask(what, answer)
     if type(answer) ~= 'table' or not answer.err then return answer end
     if string.find(answer.err, 'WRONGTYPE', 1, true) then return fault(what) end
     denied = denied or redis.error_reply('NOPERM ' .. answer.err)
@@ -31,18 +33,22 @@ end
 
 local function number_of(word, what) return canonical(word) or fault(what) end
 
-local current, left, sold = unpack(ask('sale', 'MGET', KEYS[1], KEYS[2], KEYS[3]) or {})
-left, sold = number_of(left, 'stock'), number_of(sold, 'sold')
-local limit, number = tonumber(ARGV[2]), ask('ledger', 'LLEN', KEYS[5]) or 0
-local orders = ask('orders', 'HLEN', KEYS[4]) or 0
--- A later sale ends this one, and so do the words of a halt, "<sale> <why> ...".
-local id, words = string.match(current or '', '^(%x+)(.*)$')
-local ended = id and #id == #ARGV[1]
-    and (words == '' and id > ARGV[1] or string.sub(words, 1, 1) == ' ')
-if current ~= ARGV[1] and not ended then fault('sale') end
+local texts = ask('sale', try('MGET', KEYS[1], KEYS[2], KEYS[3])) or {}
+local current, left, sold = texts[1], number_of(texts[2], 'stock'), number_of(texts[3], 'sold')
+local limit = ARGV[2] ~= '0' and tonumber(ARGV[2]) -- of units a user may have; false: none
+local number = ask('ledger', try('LLEN', KEYS[5])) or 0
+local orders = ask('orders', try('HLEN', KEYS[4])) or 0
+local ended
+if current ~= ARGV[1] then
+    -- A later sale ends this one, and so do the words of a halt, "<sale> <why> ...".
+    local id, words = string.match(current or '', '^(%x+)(.*)$')
+    ended = id and #id == #ARGV[1]
+        and (words == '' and id > ARGV[1] or string.sub(words, 1, 1) == ' ')
+    if not ended then fault('sale') end
+end
 if sold and (number > sold or sold > 0 and number == 0) then fault('ledger') end
 if orders < number then fault('orders') end
-if limit > 0 and ask('users', 'HLEN', KEYS[6]) == 0 and number > 0 then fault('users') end
+if limit and ask('users', try('HLEN', KEYS[6])) == 0 and number > 0 then fault('users') end
 
 -- Why nobody can be sold anything; nil = somebody can.
 local function refusal()

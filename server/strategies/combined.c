@@ -1,8 +1,9 @@
 /*
  * combined - group commit under a lock: the holder sells for everybody waiting in its process.
  *
- * The lock is the fair one, the write is the guarded one of `fenced`, but one a batch; and the
- * same call gives the lock to the next process. So a sale costs a fraction of a call to Redis,
+ * The lock is the fair one, the write is the guarded one of `fenced`, but one a batch. Where the
+ * lock is free, one call takes it, sells and gives it back; where it is not, the leader queues up,
+ * and its call gives the lock to the next process. So a sale costs a fraction of a call to Redis,
  * instead of the three or four of a lock that each buyer takes alone.
  */
 #include "server/selling/batch_section.h"

@@ -112,10 +112,13 @@ void cell_start_sale(cell *c)
     char segments[32] = "";
     if (sharded)
         snprintf(segments, sizeof(segments), ",'segments':%d", CELL_SEGMENTS);
-    snprintf(c->sale, sizeof(c->sale), "%s",
-             fx_sell("'stock':%d,'strategy':'%s','durability':'%s','lease_ms':%d,'wait_ms':8000%s",
-                     c->stock, c->row.strategy, durability_word(c->row.durability), c->lease_ms,
-                     segments));
+    /* A section that lasts, so that whoever is stopped in it has a lock that others see. */
+    const char *hold = c->fault->needs & NEEDS_FAIL_POINTS ? ",'hold_ms':1" : "";
+    snprintf(
+        c->sale, sizeof(c->sale), "%s",
+        fx_sell("'stock':%d,'strategy':'%s','durability':'%s','lease_ms':%d,'wait_ms':8000%s%s",
+                c->stock, c->row.strategy, durability_word(c->row.durability), c->lease_ms,
+                segments, hold));
     journal("sale id=%s item=%s strategy=%s durability=%s stock=%d limit=0 segments=%d lease_us=%d "
             "fences=%s",
             c->sale, c->item, c->row.strategy, durability_word(c->row.durability), c->stock,

@@ -21,9 +21,18 @@ typedef struct test_shop {
     pthread_cond_t moved;
     bool open; /* the gate */
     bool refuses;
-    int batches, largest;
+    int batches, largest, alone;
     int64_t sold, hold_ms;
 } test_shop;
+
+static const open_sale sale; /* in memory; nobody here asks Redis */
+
+/* Nobody is served alone, but where a case says so. */
+static bool join(void *arg, const purchase *request, purchase_result *result)
+{
+    (void)arg, (void)request, (void)result;
+    return false;
+}
 
 static void serve(void *arg, fs_batch *batch)
 {
@@ -105,7 +114,7 @@ static void everybody_gets_an_answer_of_their_own(void **state)
     (void)state;
     test_shop shop = new_shop(false);
     static test_buyer buyers[BUYERS];
-    fs_batch *batch = batch_open(serve, &shop);
+    fs_batch *batch = batch_open(&sale, join, serve, &shop);
     for (int i = 0; i < BUYERS; i++)
         start_buyer(&buyers[i], batch, 60000, 60000);
     wait_batches(&shop, 1);
@@ -129,7 +138,7 @@ static bool many_share_a_batch(void *arg)
 {
     test_shop *shop = arg;
     static test_buyer buyers[BUYERS];
-    fs_batch *batch = batch_open(serve, shop);
+    fs_batch *batch = batch_open(&sale, join, serve, shop);
     set_gate(shop, false);
     for (int i = 0; i < BUYERS; i++)
         start_buyer(&buyers[i], batch, 60000, 60000);
@@ -153,7 +162,7 @@ static void selling_goes_on_after_a_refusal(void **state)
     (void)state;
     test_shop shop = new_shop(true);
     test_buyer buyer;
-    fs_batch *batch = batch_open(serve, &shop);
+    fs_batch *batch = batch_open(&sale, join, serve, &shop);
     for (int i = 0; i < 6; i++) {
         pthread_mutex_lock(&shop.lock);
         shop.refuses = i % 2 == 0;
@@ -171,7 +180,7 @@ static void who_gives_up_in_the_queue_leaves_no_trace(void **state)
     (void)state;
     test_shop shop = new_shop(false);
     test_buyer first, late;
-    fs_batch *batch = batch_open(serve, &shop);
+    fs_batch *batch = batch_open(&sale, join, serve, &shop);
     start_buyer(&first, batch, 60000, 60000);
     wait_batches(&shop, 1); /* the leader is at the gate with the first */
     start_buyer(&late, batch, 0, 60000);
@@ -189,7 +198,7 @@ static void who_was_taken_and_not_answered_is_left_in_doubt(void **state)
     (void)state;
     test_shop shop = new_shop(false);
     test_buyer buyer;
-    fs_batch *batch = batch_open(serve, &shop);
+    fs_batch *batch = batch_open(&sale, join, serve, &shop);
     /* One that the leader has not come to take by its deadline proves nothing. */
     for (int deadline_ms = 100; shop.batches == 0; deadline_ms *= 2) {
         start_buyer(&buyer, batch, 10000, deadline_ms);
@@ -217,7 +226,7 @@ static void rounds_that_all_have_left_are_not_served(void **state)
     (void)state;
     test_shop shop = new_shop(false);
     test_buyer first, last;
-    fs_batch *batch = batch_open(serve, &shop);
+    fs_batch *batch = batch_open(&sale, join, serve, &shop);
     start_buyer(&first, batch, 60000, 60000);
     wait_batches(&shop, 1); /* the leader is at the gate with the first */
     for (int i = 0; i < 3 * SELL_MAX + 1; i++)
@@ -236,7 +245,7 @@ static void who_was_called_does_not_give_up(void **state)
     (void)state;
     test_shop shop = new_shop(true);
     test_buyer buyer;
-    fs_batch *batch = batch_open(serve, &shop);
+    fs_batch *batch = batch_open(&sale, join, serve, &shop);
     /* The call must come while the buyer still queues: on a busy machine it needs more time. */
     for (int wait_ms = 200; shop.sold == 0 && wait_ms < 30000; wait_ms *= 3) {
         pthread_mutex_lock(&shop.lock);
@@ -255,7 +264,7 @@ static void a_call_ends_when_nobody_is_left(void **state)
     test_shop shop = new_shop(true);
     test_buyer buyer;
     shop.hold_ms = 3600000; /* never, as far as this program can wait */
-    fs_batch *batch = batch_open(serve, &shop);
+    fs_batch *batch = batch_open(&sale, join, serve, &shop);
     start_buyer(&buyer, batch, 0, 300);
     pthread_join(buyer.thread, NULL);
     assert_int_equal(buyer.result.outcome, BUY_BUSY); /* not in doubt: it was not taken */
@@ -282,7 +291,7 @@ static void who_comes_while_the_leader_goes_is_served(void **state)
     (void)state;
     test_shop shop = new_shop(true);
     pthread_t regulars[REGULARS];
-    fs_batch *batch = batch_open(serve, &shop);
+    fs_batch *batch = batch_open(&sale, join, serve, &shop);
     for (int i = 0; i < REGULARS; i++)
         assert_int_equal(pthread_create(&regulars[i], NULL, buy_again_and_again, batch), 0);
     for (int i = 0; i < REGULARS; i++) {
@@ -313,7 +322,7 @@ static int buy_without_threads(void)
     test_shop shop = new_shop(true);
     purchase request = {.deadline = dlock_in_ms(60000)};
     purchase_result refused, sold;
-    fs_batch *batch = batch_open(serve, &shop);
+    fs_batch *batch = batch_open(&sale, join, serve, &shop);
     size_t usual = set_stack_size((size_t)1 << 46); /* more than there are addresses */
     batch_buy(batch, 60000, &request, &refused);
     set_stack_size(usual);
@@ -331,12 +340,179 @@ static void without_a_thread_for_a_leader_nothing_is_sold(void **state)
     fx_process_free(alone);
 }
 
+/* ---- put back -------------------------------------------------------------------------------- */
+
+/* The first two times nothing can be done for those who were taken. */
+static void serve_at_third_try(void *arg, fs_batch *batch)
+{
+    test_shop *shop = arg;
+    batch_taken taken;
+    batch_take(batch, &taken);
+    pthread_mutex_lock(&shop->lock);
+    bool puts_back = shop->batches++ < 2;
+    pthread_cond_broadcast(&shop->moved);
+    while (!shop->open)
+        pthread_cond_wait(&shop->moved, &shop->lock);
+    for (int i = 0; !puts_back && i < taken.count; i++) {
+        purchase_answer(taken.buyers[i].result, BUY_SOLD);
+        taken.buyers[i].result->order.number = ++shop->sold;
+    }
+    pthread_mutex_unlock(&shop->lock);
+    if (puts_back)
+        batch_put_back(batch, &taken);
+    else
+        batch_answer(batch, &taken);
+}
+
+static void who_is_put_back_is_served_before_those_behind(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(false);
+    test_buyer first, others[SELL_MAX];
+    fs_batch *batch = batch_open(&sale, join, serve_at_third_try, &shop);
+    start_buyer(&first, batch, 60000, 60000);
+    wait_batches(&shop, 1);
+    for (int i = 0; i < SELL_MAX; i++)
+        start_buyer(&others[i], batch, 60000, 60000);
+    set_gate(&shop, true);
+    pthread_join(first.thread, NULL);
+    assert_int_equal(first.result.outcome, BUY_SOLD);
+    assert_int_equal(first.result.order.number, 1);
+    for (int i = 0; i < SELL_MAX; i++) {
+        pthread_join(others[i].thread, NULL);
+        assert_int_equal(others[i].result.outcome, BUY_SOLD);
+    }
+    assert_int_equal(shop.sold, SELL_MAX + 1);
+    batch_close(batch);
+}
+
+/* Its deadline comes while it is with the leader; those behind are served all the same. */
+static void who_goes_while_it_is_taken_and_put_back_is_in_nobodys_way(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(false);
+    test_buyer leaver, patient;
+    fs_batch *batch = batch_open(&sale, join, serve_at_third_try, &shop);
+    start_buyer(&leaver, batch, 0, 300);
+    wait_batches(&shop, 1);
+    pthread_join(leaver.thread, NULL);
+    assert_int_equal(leaver.result.outcome, BUY_UNKNOWN); /* it was taken then */
+    start_buyer(&patient, batch, 60000, 60000);
+    set_gate(&shop, true);
+    pthread_join(patient.thread, NULL);
+    assert_int_equal(patient.result.outcome, BUY_SOLD);
+    batch_close(batch);
+}
+
+/* The lock may be somebody else's for ever: the leader does not ask for it on nobody's behalf. */
+static void a_leader_goes_when_all_have_gone_that_it_puts_back(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(false);
+    test_buyer leavers[2];
+    fs_batch *batch = batch_open(&sale, join, serve_at_third_try, &shop);
+    start_buyer(&leavers[0], batch, 0, 300);
+    wait_batches(&shop, 1);
+    start_buyer(&leavers[1], batch, 0, 300);
+    for (int i = 0; i < 2; i++)
+        pthread_join(leavers[i].thread, NULL);
+    assert_int_equal(leavers[0].result.outcome, BUY_UNKNOWN); /* it was taken then */
+    assert_int_equal(leavers[1].result.outcome, BUY_BUSY);
+    set_gate(&shop, true);
+    batch_close(batch);
+    assert_int_equal(shop.batches, 1);
+    assert_int_equal(shop.sold, 0);
+}
+
+/* ---- alone ----------------------------------------------------------------------------------- */
+
+/* Serves one buyer on its own thread, when the gate is open. */
+static bool serve_one(void *arg, const purchase *request, purchase_result *result)
+{
+    test_shop *shop = arg;
+    (void)request;
+    pthread_mutex_lock(&shop->lock);
+    shop->alone++;
+    pthread_cond_broadcast(&shop->moved);
+    while (!shop->open)
+        pthread_cond_wait(&shop->moved, &shop->lock);
+    bool serves = !shop->refuses;
+    if (serves) {
+        purchase_answer(result, BUY_SOLD);
+        result->order.number = ++shop->sold;
+    }
+    pthread_mutex_unlock(&shop->lock);
+    return serves;
+}
+
+static void a_buyer_that_nobody_is_with_is_served_at_once(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(true);
+    test_buyer buyer;
+    fs_batch *batch = batch_open(&sale, serve_one, serve, &shop);
+    for (int i = 1; i <= 3; i++) {
+        start_buyer(&buyer, batch, 60000, 60000);
+        pthread_join(buyer.thread, NULL);
+        assert_int_equal(buyer.result.outcome, BUY_SOLD);
+        assert_int_equal(buyer.result.order.number, i);
+    }
+    assert_int_equal(shop.alone, 3);
+    assert_int_equal(shop.batches, 0);
+    batch_close(batch);
+}
+
+static void who_comes_meanwhile_gets_a_leader(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(false);
+    test_buyer first, others[BUYERS];
+    fs_batch *batch = batch_open(&sale, serve_one, serve, &shop);
+    start_buyer(&first, batch, 60000, 60000);
+    pthread_mutex_lock(&shop.lock);
+    while (shop.alone < 1)
+        pthread_cond_wait(&shop.moved, &shop.lock);
+    pthread_mutex_unlock(&shop.lock);
+    for (int i = 0; i < BUYERS; i++)
+        start_buyer(&others[i], batch, 60000, 60000);
+    set_gate(&shop, true);
+    pthread_join(first.thread, NULL);
+    assert_int_equal(first.result.outcome, BUY_SOLD);
+    for (int i = 0; i < BUYERS; i++) {
+        pthread_join(others[i].thread, NULL);
+        assert_int_equal(others[i].result.outcome, BUY_SOLD);
+    }
+    assert_int_equal(shop.sold, BUYERS + 1);
+    assert_true(shop.batches >= 1 || shop.alone == BUYERS + 1);
+    batch_close(batch);
+}
+
+/* Its shop refuses to serve it alone, as when somebody else has the lock. */
+static void who_can_not_be_served_alone_joins(void **state)
+{
+    (void)state;
+    test_shop shop = new_shop(true);
+    test_buyer buyer;
+    fs_batch *batch = batch_open(&sale, join, serve, &shop);
+    start_buyer(&buyer, batch, 60000, 60000);
+    pthread_join(buyer.thread, NULL);
+    assert_int_equal(buyer.result.outcome, BUY_SOLD);
+    assert_int_equal(shop.batches, 1);
+    batch_close(batch);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WITHOUT_THREADS) == 0)
         return buy_without_threads();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_gets_an_answer_of_their_own),
+        cmocka_unit_test(who_is_put_back_is_served_before_those_behind),
+        cmocka_unit_test(who_goes_while_it_is_taken_and_put_back_is_in_nobodys_way),
+        cmocka_unit_test(a_leader_goes_when_all_have_gone_that_it_puts_back),
+        cmocka_unit_test(a_buyer_that_nobody_is_with_is_served_at_once),
+        cmocka_unit_test(who_comes_meanwhile_gets_a_leader),
+        cmocka_unit_test(who_can_not_be_served_alone_joins),
         cmocka_unit_test(who_waits_shares_a_batch),
         cmocka_unit_test(selling_goes_on_after_a_refusal),
         cmocka_unit_test(who_gives_up_in_the_queue_leaves_no_trace),

@@ -147,6 +147,126 @@ static void each_request_is_answered_once_and_whole(void **state)
     }
 }
 
+/* ---- to the byte ----------------------------------------------------------------------------- */
+
+#define OTHER_HEADERS                                                                              \
+    "Content-Length: LEN\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"        \
+    "Referrer-Policy: no-referrer\r\nContent-Security-Policy: default-src 'none'; "                \
+    "frame-ancestors 'none'\r\n"
+#define JSON_HEADERS    "Content-Type: application/json\r\n" OTHER_HEADERS
+#define PROBLEM_HEADERS "Content-Type: application/problem+json\r\n" OTHER_HEADERS
+#define BUY_B1          "POST /buy?item=B1&user=u1&request=b1 HTTP/1.1\r\nHost: x\r\n"
+#define ORDER_B1                                                                                   \
+    "{\"order\":\"SALE-1\",\"request\":\"b1\",\"item\":\"B1\",\"sale\":\"SALE\",\"user\":\"u1\","  \
+    "\"quantity\":1,\"remaining\":0,\"fence\":FENCE,\"instance\":\"box\"}\n"
+
+/* In this order on one connection, each once the answer before is there: so the leader of the batch
+ * sends the second. */
+static const struct {
+    const char *sent, *answer;
+} exchanges[] = {
+    {BUY_B1 "\r\n",
+     "HTTP/1.1 201 Created\r\n" JSON_HEADERS "Location: /orders/b1?item=B1&sale=SALE\r\n"
+     "Connection: keep-alive\r\n\r\n" ORDER_B1},
+    {BUY_B1 "\r\n", "HTTP/1.1 201 Created\r\n" JSON_HEADERS
+                    "Location: /orders/b1?item=B1&sale=SALE\r\nIdempotency-Replayed: true\r\n"
+                    "Connection: keep-alive\r\n\r\n" ORDER_B1},
+    {"POST /buy?item=B1&user=u2&request=b2 HTTP/1.1\r\nHost: x\r\n\r\n",
+     "HTTP/1.1 409 Conflict\r\n" PROBLEM_HEADERS "Connection: keep-alive\r\n\r\n"
+     "{\"type\":\"about:blank\",\"title\":\"Conflict\",\"status\":409,\"code\":\"sold_out\","
+     "\"detail\":\"fewer units are left than asked for\",\"request\":\"b2\",\"sale\":\"SALE\"}\n"},
+    {"GET /buy HTTP/1.1\r\nHost: x\r\n\r\n",
+     "HTTP/1.1 405 Method Not Allowed\r\n" PROBLEM_HEADERS "Allow: POST\r\n"
+     "Connection: keep-alive\r\n\r\n"
+     "{\"type\":\"about:blank\",\"title\":\"Method Not Allowed\",\"status\":405"
+     ",\"code\":\"method_not_allowed\","
+     "\"detail\":\"GET is not possible here; try: POST /buy?item=P0001&user=u1\"}\n"},
+    {"POST /sales HTTP/1.1\r\nHost: x\r\n\r\n",
+     "HTTP/1.1 401 Unauthorized\r\n" PROBLEM_HEADERS "WWW-Authenticate: Bearer\r\n"
+     "Connection: keep-alive\r\n\r\n"
+     "{\"type\":\"about:blank\",\"title\":\"Unauthorized\",\"status\":401"
+     ",\"code\":\"token_missing\","
+     "\"detail\":\"an admin token is needed: Authorization: Bearer ...\"}\n"},
+    {"POST /buy?item=B1&user=u3&request=b3 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+     "HTTP/1.1 503 Service Unavailable\r\n" PROBLEM_HEADERS "Retry-After: 1\r\n"
+     "Connection: close\r\n\r\n"
+     "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503"
+     ",\"code\":\"sale_damaged\","
+     "\"detail\":\"the sale's data in Redis are damaged; this try bought "
+     "nothing\",\"request\":\"b3\",\"sale\":\"SALE\"}\n"},
+};
+
+static void replace(char *text, size_t len, const char *what, const char *by)
+{
+    for (char *at = strstr(text, what); at; at = strstr(at + strlen(by), what)) {
+        size_t what_len = strlen(what), by_len = strlen(by), rest = strlen(at + what_len) + 1;
+        assert_true((size_t)(at - text) + by_len + rest <= len);
+        memmove(at + by_len, at + what_len, rest);
+        memcpy(at, by, by_len);
+    }
+}
+
+static void replace_number(char *text, size_t len, const char *behind, const char *by)
+{
+    char number[32];
+    const char *at = strstr(text, behind);
+    if (!at)
+        return;
+    snprintf(number, sizeof(number), "%s%.*s", behind,
+             (int)strspn(at + strlen(behind), "0123456789"), at + strlen(behind));
+    replace(text, len, number, by);
+}
+
+/* What differs from run to run, as words. */
+static void mask(char *text, size_t len)
+{
+    const char *body = strstr(text, "\r\n\r\n");
+    char length[48];
+    assert_non_null(body);
+    snprintf(length, sizeof(length), "Content-Length: %zu\r\n", strlen(body + 4));
+    replace(text, len, length, "Content-Length: LEN\r\n");
+    replace(text, len, fx_current_sale("B1"), "SALE");
+    replace_number(text, len, "\"fence\":", "\"fence\":FENCE");
+}
+
+static size_t read_answer(int fd, char *got, size_t len)
+{
+    size_t have = 0;
+    bool closed = false;
+    while (!closed && have + 1 < len) { /* the answers end with a line, and have none before */
+        size_t more = fx_raw_read(fd, got + have, 2, 30000, &closed);
+        const char *body = strstr(got, "\r\n\r\n");
+        have += more;
+        if (more == 0 || (body && strchr(body + 4, '\n')))
+            break;
+    }
+    return have;
+}
+
+static void answers_are_these_bytes(void **state)
+{
+    (void)state;
+    setenv("FLASHSALE_ADMIN_TOKEN", "correct-horse", 1);
+    fx_server *server = fx_server_start(fx_redis_url(fx.redis),
+                                        FX_ARGS("--name", "box", "--item", "B1", "--stock", "1"));
+    unsetenv("FLASHSALE_ADMIN_TOKEN");
+    int fd = fx_raw_connect(fx_server_port(server), NULL);
+    size_t count = sizeof(exchanges) / sizeof(exchanges[0]);
+    for (size_t i = 0; i < count; i++) {
+        char got[4096];
+        if (i + 1 == count)
+            fx_redis_do(fx.redis, "DEL fs:{B1}:%s:stock", fx_current_sale("B1"));
+        assert_true(fx_raw_send(fd, exchanges[i].sent, strlen(exchanges[i].sent)));
+        read_answer(fd, got, sizeof(got));
+        mask(got, sizeof(got));
+        assert_string_equal(got, exchanges[i].answer);
+    }
+    close(fd);
+    fx_server_kill(server);
+}
+
+/* ---- the start ------------------------------------------------------------------------------- */
+
 /* Nor is there anything to stop of what did not start. */
 static void an_address_that_is_taken_is_said(void **state)
 {
@@ -166,6 +286,7 @@ int main(void)
         cmocka_unit_test(every_answer_tells_browsers_to_be_careful),
         cmocka_unit_test(no_answer_names_server_or_version),
         cmocka_unit_test(each_request_is_answered_once_and_whole),
+        cmocka_unit_test(answers_are_these_bytes),
         cmocka_unit_test(an_address_that_is_taken_is_said),
         cmocka_unit_test(no_other_site_may_read_the_answers),
     };

@@ -230,7 +230,8 @@ static void who_can_not_have_the_lock_is_told_so_in_time(void **state)
         for (int i = 0; s->locked && i < 2; i++) {
             buyer holder;
             char terms[128];
-            snprintf(terms, sizeof(terms), "'stock':8,'lease_ms':60000,'wait_ms':%d", waits_ms[i]);
+            snprintf(terms, sizeof(terms), "'stock':8,'lease_ms':60000,'wait_ms':%d,'hold_ms':1",
+                     waits_ms[i]);
             start_sale(s->name, terms);
             clear_files(dir_a);
             asked = "user=u1&request=k1";
@@ -266,7 +267,7 @@ static void a_sale_that_ends_meanwhile_sells_nothing_more(void **state)
         char old[64];
         buyer late;
         snprintf(old, sizeof(old), "%s",
-                 start_sale(s->name, "'stock':8,'lease_ms':60000,'wait_ms':8000"));
+                 start_sale(s->name, "'stock':8,'lease_ms':60000,'wait_ms':8000,'hold_ms':1"));
         clear_files(dir_a);
         start_buyer(&late, fx.server[A], dir_a);
         fx_start_sale(fx.server[B], item, "'stock':5,'strategy':'%s'", s->name);
@@ -314,7 +315,7 @@ static void closing_a_sale_keeps_no_other_waiting(void **state)
     (void)state;
     buyer stuck;
     fx_start_sale(fx.server[A], "other", "'stock':1");
-    start_sale("combined", ONE_UNIT);
+    start_sale("combined", ONE_UNIT ",'hold_ms':1"); /* a lone buyer without has no leader */
     clear_files(dir_a);
     start_buyer(&stuck, fx.server[A], dir_a); /* its leader stays in the section, */
     pthread_join(stuck.thread, NULL);

@@ -40,7 +40,7 @@ fx_server *fx_server_start(const char *redis_url, const char *const *extra_args)
     assert_non_null(s);
     s->process = launch(redis_url, extra_args);
     if (!fx_process_first_line(s->process, line, sizeof(line), START_MS) ||
-        sscanf(line, "flashsale listening on 127.0.0.1:%d", &s->port) != 1)
+        sscanf(line, "flashsale listening on %*[0-9.]:%d", &s->port) != 1)
         fail_msg("flashsale did not start (exit code %d): %s\n%s", fx_process_wait(s->process, 0),
                  line, fx_process_stderr(s->process));
     snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%d", s->port);

@@ -184,7 +184,8 @@ static void a_halt_tells_of_all_that_its_segments_tell_of(void **state)
     (void)state;
     char words[256], sale[64], why[16];
     long long known, found;
-    fx_start_sale(fx.server[0], "sums", "'stock':100,'strategy':'sharded','segments':%d", SEGMENTS);
+    fx_start_sale(fx.server[0], "sums", "'stock':100000,'strategy':'sharded','segments':%d",
+                  SEGMENTS);
     buy("sums", FX_INSTANCES);
     fx_redis_do(fx.redis, "DEL fs:{sums}:sale");
     assert_true(fx_wait_until(is_halted_on_all, (char *)"sums", WAIT_MS));

@@ -1,0 +1,73 @@
+/* http_client.c - what civetweb tells of a connection, and an answer past it. */
+#include "server/http_client.h"
+
+#include <civetweb.h>
+#include <stdlib.h>
+
+#include "server/framing.h"
+#include "server/response.h"
+
+http_client *http_client_new(void)
+{
+    http_client *client = calloc(1, sizeof(*client));
+    if (client)
+        client_socket_init(&client->socket);
+    return client;
+}
+
+void http_client_free(http_client *client)
+{
+    if (client)
+        client_socket_free(&client->socket);
+    free(client);
+}
+
+/* civetweb tells the address that the client has connected to in a link to what was asked for. (Not
+ * on the stack: it would stay that deep in each of a thousand threads.) */
+static void find_socket(const struct mg_connection *conn, client_socket *socket)
+{
+    enum { LINK_BYTES = FRAMING_HEAD_MAX + 64 };
+    const struct mg_request_info *info = mg_get_request_info(conn);
+    char host[64], *link = malloc(LINK_BYTES);
+    bool known = link && mg_get_request_link(conn, link, LINK_BYTES) >= 0 &&
+                 client_end_in_link(link, host, sizeof(host));
+    free(link);
+    if (!known)
+        return;
+    const client_end there = {info->remote_addr, info->remote_port};
+    const client_end here = {host, info->server_port};
+    client_socket_find(socket, &there, &here);
+}
+
+static bool is_ready(api_client *client)
+{
+    http_client *mine = (http_client *)client;
+    if (client_socket_sought(&mine->socket))
+        find_socket(mine->conn, &mine->socket);
+    client->socket = mine->socket.fd;
+    client->wakeup = mine->socket.wakeup;
+    return client_socket_ready(&mine->socket);
+}
+
+/* From another thread, while the connection's is in its handler. */
+static bool send_directly(api_client *client, const api_reply *reply)
+{
+    const http_client *mine = (const http_client *)client;
+    fs_text whole;
+    text_init(&whole);
+    response_write(&whole, reply, false);
+    bool sent = !whole.failed && client_socket_send(&mine->socket, text_bytes(&whole), whole.len);
+    text_free(&whole);
+    return sent;
+}
+
+api_client *http_client_count(http_client *client, const struct mg_connection *conn, size_t bytes)
+{
+    if (!client)
+        return NULL;
+    client_socket_count(&client->socket, bytes);
+    client->conn = conn;
+    client->client.ready = is_ready;
+    client->client.send = send_directly;
+    return &client->client;
+}
