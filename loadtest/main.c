@@ -3,6 +3,7 @@
  * run, what is written where, and the exit code. README.md says how the parts fit together.
  */
 #include "loadtest/cli/options.h"
+#include "loadtest/report/bench_file.h"
 #include "loadtest/report/report.h"
 #include "loadtest/run/run.h"
 
@@ -160,6 +161,32 @@ static int execute(const lt_options *options)
     return written || code != EXIT_SAFE ? (int)code : (int)EXIT_INVALID;
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat is_a, is_b;
+    return stat(a, &is_a) == 0 && stat(b, &is_b) == 0 && is_a.st_dev == is_b.st_dev &&
+           is_a.st_ino == is_b.st_ino;
+}
+
+/* The page of a bench file, which is read before anything is written. */
+static int chart(const lt_options *options)
+{
+    char err[512] = "";
+    cJSON *bench = bench_file_read(options->chart_path, err, sizeof(err));
+    if (bench && is_same_file(options->chart_path, options->html_path))
+        snprintf(err, sizeof(err), "--html %s would write over the bench file", options->html_path);
+    if (err[0] != '\0')
+        fprintf(stderr, "loadtest: %s\n", err);
+    bool good = err[0] == '\0' && can_write_all(options);
+    char *json = !good ? NULL : cJSON_Print(bench);
+    FILE *out = !good ? NULL : fopen(options->html_path, "w");
+    bool written =
+        good && finish(stdout, out, out && json && report_chart(out, json), options->html_path);
+    free(json);
+    cJSON_Delete(bench);
+    return written ? EXIT_SAFE : good ? EXIT_INVALID : EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     lt_options options;
@@ -180,6 +207,8 @@ int main(int argc, char **argv)
             return EXIT_SAFE;
         fprintf(stderr, "loadtest: %s\n", err);
         return EXIT_USAGE;
+    case COMMAND_CHART:
+        return chart(&options);
     default:
         return can_write_all(&options) ? execute(&options) : (int)EXIT_USAGE;
     }

@@ -7,6 +7,7 @@
 #include "loadtest/base/number.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,6 +111,19 @@ bool sale_spec_parse(const char *text, const lt_sale_spec *defaults, lt_sale_spe
     }
     *ret = spec;
     return true;
+}
+
+#define SOLD_SHARE 0.5 /* of the answers of a timed run */
+#define STOCK_MAX  1e9
+
+void plan_limit_time(lt_plan *plan, double throughput_rps)
+{
+    double units = throughput_rps * clock_seconds(plan->run_length) * (double)plan->quantity;
+    if (!(units > 0.0))
+        return;
+    plan->stock = lround(fmin(ceil(units * SOLD_SHARE), STOCK_MAX));
+    plan->requests = 0;
+    plan->duration = plan->run_length;
 }
 
 bool plan_replays(const lt_plan *plan, int64_t ticket)

@@ -48,7 +48,8 @@ const char *preset_name(lt_preset preset);
 typedef struct lt_plan {
     lt_sale_spec specs[PLAN_SALES_MAX]; /* they take turns, under the same load */
     int spec_count;
-    int runs; /* of each sale */
+    int runs;           /* of each sale */
+    mono_ns run_length; /* of each, see plan_turns(); 0: until the requests are used up */
     lt_preset preset;
     bool needs_control;     /* an unlocked run must go wrong, or the comparison proves nothing */
     const char *redis_info; /* address for INFO, or NULL */
@@ -78,6 +79,22 @@ typedef struct lt_plan {
     double replay;   /* share of sold requests that is sent again, 0..1 */
     int workers;     /* threads, when users do not get one each */
 } lt_plan;
+
+/*
+ * With a run length each sale is held once as planned, and then plan->runs times for that long:
+ * users ask until the time is over, without shares, for half as many units as there would be
+ * answers. So strategies that differ by a factor of twenty are measured for the same time under the
+ * same load, while they sell and while they refuse, and each run still shows whether the last unit
+ * was sold once. plan_turns() is how often that is in all.
+ */
+static inline int plan_turns(const lt_plan *plan)
+{
+    return plan->runs + (plan->run_length > 0);
+}
+
+/* Makes it the plan of a timed run, for a sale that, as planned, had so many answers a second.
+ * Where that was none it stays as it is. */
+void plan_limit_time(lt_plan *plan, double throughput_rps);
 
 /*
  * Tickets are the numbers of a run's requests. In a closed or flash model they belong to the users:

@@ -10,6 +10,7 @@ const char help_text[] =
     "  loadtest run     [options]           one strategy\n"
     "  loadtest compare [options]           several, taking turns, ranked\n"
     "  loadtest compare BEFORE.json AFTER.json   what changed between two result files\n"
+    "  loadtest chart BENCH.json --html FILE     the page of what make bench measured\n"
     "  loadtest -h | --help | --version\n"
     "\n"
     "A run creates a sale (POST /sales), lets users buy from it (POST /buy), and then compares\n"
@@ -41,6 +42,8 @@ const char help_text[] =
     "      starts them have threads for 1,488; more need more of them, or --threads there.)\n"
     "  loadtest run --strategy combined --fail-if 'p99>200ms' --fail-if 'fairness<0.2'\n"
     "      For a build server: exit 2 when a limit is broken.\n"
+    "  loadtest chart build/bench/bench.json --html bench.html\n"
+    "      Throughput over users, latency over offered rate, the ratios and their bars.\n"
     "\n"
     "The sale\n"
     "  --target URL          an instance; repeat it for several (default: 127.0.0.1, ports\n"
@@ -87,6 +90,9 @@ const char help_text[] =
     "of\n"
     "                        the article, whose own figures are printed beside ours\n"
     "  --runs N              runs of each strategy (default: 1, compare: 3)\n"
+    "  --run-length D        compare: each sale once as given; then the runs, for D each, with\n"
+    "                        stock to sell out about half-way. The speed is theirs, so that\n"
+    "                        quick strategies are not ranked by a moment\n"
     "\n"
     "The reports\n"
     "  --json FILE           the result file (- for standard output: all else goes to stderr)\n"
@@ -105,4 +111,4 @@ const char help_text[] =
     "was\n"
     "broken; 3 a run that says nothing, or was interrupted, or whose files could not be written; "
     "64 a\n"
-    "mistake on the command line, a file that can not be written among them.\n";
+    "mistake on the command line, a file that can not be read or written among them.\n";

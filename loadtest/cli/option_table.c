@@ -118,6 +118,7 @@ static const lt_option rows[] = {
     {"strategies", KIND_TEXT, AT(strategies), 0, 0, NULL},
     {"preset", KIND_SPECIAL, 0, 0, 0, read_preset},
     {"runs", KIND_LONG, AT(runs), 1, 99, NULL},
+    {"run-length", KIND_DURATION, PLAN(run_length), 0, 0, NULL},
     /* the sale */
     {"item", KIND_SPECIAL, 0, 0, 0, read_item},
     {"stock", KIND_LONG, AT(stock), 0, COUNT_MAX, NULL},

@@ -11,6 +11,7 @@ typedef enum lt_command {
     COMMAND_RUN,     /* one strategy */
     COMMAND_COMPARE, /* several, taking turns */
     COMMAND_DIFF,    /* two result files */
+    COMMAND_CHART,   /* a bench file's page */
     COMMAND_HELP,
     COMMAND_VERSION
 } lt_command;
@@ -21,7 +22,8 @@ typedef struct lt_options {
     lt_plan plan;
     const char *json_path; /* "-": standard output */
     const char *html_path, *hgrm_path, *log_path;
-    const char *diff[2]; /* the two files */
+    const char *diff[2];    /* the two files */
+    const char *chart_path; /* the bench file */
     bool quiet;
     lt_threshold thresholds[THRESHOLDS_MAX];
     int threshold_count;
@@ -36,7 +38,8 @@ typedef struct lt_parsing {
     long stock, requests, users, workers, runs; /* -1: not given */
     double think_ms;                            /* negative: not given */
     bool flash, help, version;
-    char *err; /* where a sentence goes */
+    const char *run_option; /* one that a run has and a chart has not, or NULL */
+    char *err;              /* where a sentence goes */
     size_t err_len;
 } lt_parsing;
 

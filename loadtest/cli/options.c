@@ -30,6 +30,8 @@ static bool parse_option(lt_parsing *parsing, char **argv, int *at)
     const lt_option *option = option_find(name, length);
     if (!option || (!option_has_value(option) && name[length] == '='))
         return option_fail(parsing, "no such option: %s (see loadtest --help)", argv[*at]);
+    if (length != strlen("html") || memcmp(name, "html", length) != 0)
+        parsing->run_option = argv[*at];
     if (name[length] == '=')
         value = name + length + 1;
     else if (option_has_value(option))
@@ -52,14 +54,22 @@ static bool parse_word(lt_parsing *parsing, const char *word, int position)
         options->command = COMMAND_COMPARE;
         return true;
     }
+    if (position == 0 && strcmp(word, "chart") == 0) {
+        options->command = COMMAND_CHART;
+        return true;
+    }
     if (position == 0 && strcmp(word, "help") == 0)
         return parsing->help = true;
     if (options->command == COMMAND_COMPARE && (position == 1 || position == 2)) {
         options->diff[position - 1] = word;
         return true;
     }
+    if (options->command == COMMAND_CHART && position == 1) {
+        options->chart_path = word;
+        return true;
+    }
     return option_fail(parsing, "\"%s\": expected %s", word,
-                       position == 0 ? "run, compare or --help" : "options");
+                       position == 0 ? "run, compare, chart or --help" : "options");
 }
 
 static bool parse_words(lt_parsing *parsing, int argc, char **argv)
@@ -73,7 +83,8 @@ static bool parse_words(lt_parsing *parsing, int argc, char **argv)
     }
     if (words > 0 || parsing->help || parsing->version)
         return true;
-    return option_fail(parsing, "the first word must be run or compare; loadtest --help explains");
+    return option_fail(parsing,
+                       "the first word must be run, compare or chart; loadtest --help explains");
 }
 
 /* ---- filling in ------------------------------------------------------------------------------ */
@@ -184,8 +195,23 @@ static bool check(lt_parsing *parsing)
         return option_fail(parsing, "--flash sends everything at once; it has no --rate");
     if (plan->poisson && plan->model != MODEL_OPEN)
         return option_fail(parsing, "--arrivals needs --rate");
+    if (plan->run_length > 0 &&
+        (options->command != COMMAND_COMPARE || plan->model != MODEL_CLOSED || plan->duration > 0 ||
+         plan->until_sold_out))
+        return option_fail(parsing, "--run-length is for compare, with users of a closed model who "
+                                    "have a number of requests");
     if (plan->think > 0 && plan->model != MODEL_CLOSED)
         return option_fail(parsing, "only users of a closed model think: no --think-ms here");
+    return true;
+}
+
+static bool check_chart(lt_parsing *parsing)
+{
+    const lt_options *options = &parsing->options;
+    if (!options->chart_path || !options->html_path)
+        return option_fail(parsing, "chart takes a bench file and --html FILE");
+    if (parsing->run_option)
+        return option_fail(parsing, "chart runs nothing: no %s here", parsing->run_option);
     return true;
 }
 
@@ -202,6 +228,8 @@ static bool finish(lt_parsing *parsing)
                option_fail(parsing,
                            "compare takes two result files, or strategies by --strategies");
     }
+    if (options->command == COMMAND_CHART)
+        return check_chart(parsing);
     apply_preset(parsing);
     fill_in_load(parsing);
     if (!fill_in_strategies(parsing) || !check(parsing))

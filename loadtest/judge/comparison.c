@@ -16,7 +16,8 @@ bool comparison_init(lt_comparison *comparison)
     for (int i = 0; i < plan->spec_count; i++) {
         lt_row *row = &comparison->rows[comparison->row_count++];
         row->spec = &plan->specs[i];
-        row->runs = calloc((size_t)plan->runs, sizeof(row->runs[0]));
+        row->timed_from = plan->run_length > 0 ? 1 : 0;
+        row->runs = calloc((size_t)plan_turns(plan), sizeof(row->runs[0]));
         if (!row->runs)
             return false;
     }
@@ -32,21 +33,31 @@ static int by_throughput(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void choose_shown(lt_row *row)
+/* Of the runs with the worst verdict, beginning with `first`, the one of median throughput. */
+static int median_of_worst(const lt_row *row, int first)
 {
-    lt_result *worst[99];
+    lt_result *worst[100];
     lt_verdict verdict = VERDICT_SAFE;
     int count = 0;
-    for (int i = 0; i < row->run_count; i++) {
+    for (int i = first; i < row->run_count; i++) {
         if (row->runs[i].verdict > verdict)
             verdict = row->runs[i].verdict;
     }
-    for (int i = 0; i < row->run_count; i++) {
+    for (int i = first; i < row->run_count; i++) {
         if (row->runs[i].verdict == verdict)
             worst[count++] = &row->runs[i];
     }
     qsort(worst, (size_t)count, sizeof(worst[0]), by_throughput);
-    row->shown = count == 0 ? 0 : (int)(worst[(count - 1) / 2] - row->runs);
+    return count == 0 ? first : (int)(worst[(count - 1) / 2] - row->runs);
+}
+
+static void choose_shown(lt_row *row)
+{
+    if (row->timed_from >= row->run_count) /* interrupted */
+        row->timed_from = 0;
+    row->shown = row->books = median_of_worst(row, row->timed_from);
+    if (row->timed_from > 0 && row->runs[0].verdict >= row_shown(row)->verdict)
+        row->books = 0;
 }
 
 /* NAN is no value: of that and another, fmin() and fmax() give the other. */
@@ -60,7 +71,7 @@ static void measure_ranges(lt_row *row)
 {
     const lt_range none = {NAN, NAN};
     row->throughput_rps = row->goodput_sps = row->p50_ms = row->p99_ms = none;
-    for (int i = 0; i < row->run_count; i++) {
+    for (int i = row->timed_from; i < row->run_count; i++) {
         const lt_result *result = &row->runs[i];
         lt_latency latency = result_latency(result, OUT_SOLD);
         widen(&row->throughput_rps, result_throughput(result));
@@ -86,8 +97,49 @@ static void relate_to_unlocked(lt_comparison *comparison)
 static int by_rank(const void *a, const void *b)
 {
     const lt_result *x = row_shown(a), *y = row_shown(b);
-    int broken = (x->verdict != VERDICT_SAFE) - (y->verdict != VERDICT_SAFE);
+    int broken = (row_verdict(a) != VERDICT_SAFE) - (row_verdict(b) != VERDICT_SAFE);
     return broken != 0 ? broken : -by_throughput(&x, &y);
+}
+
+static double fastest_from(const lt_comparison *comparison, int first, int end)
+{
+    double fastest = NAN;
+    for (int i = first; i < end; i++)
+        fastest = fmax(fastest, comparison->rows[i].throughput_rps.high);
+    return fastest;
+}
+
+/* The number of safe rows, which are the first ones; 0 when one of them has no range. */
+static int rankable_rows(const lt_comparison *comparison)
+{
+    int count = 0;
+    for (int i = 0; i < comparison->row_count; i++) {
+        const lt_row *row = &comparison->rows[i];
+        if (row_verdict(row) != VERDICT_SAFE)
+            break;
+        if (row_timed_runs(row) < 2)
+            return 0;
+        count++;
+    }
+    return count;
+}
+
+/* Rows are in order. A rank ends where no run of a later row reaches the slowest of those so far.
+ */
+static void assign_ranks(lt_comparison *comparison)
+{
+    int safe = rankable_rows(comparison), rank = 1;
+    double slowest = NAN;
+    for (int i = 0; i < safe; i++) {
+        lt_row *row = &comparison->rows[i];
+        bool shared = i > 0 && fastest_from(comparison, i, safe) >= slowest;
+        slowest = fmin(slowest, row->throughput_rps.low);
+        rank = shared ? rank : i + 1;
+        row->rank = rank;
+        row->shares_rank = shared;
+        if (shared)
+            row[-1].shares_rank = true;
+    }
 }
 
 void comparison_rank(lt_comparison *comparison)
@@ -106,6 +158,7 @@ void comparison_rank(lt_comparison *comparison)
     comparison->row_count = complete;
     relate_to_unlocked(comparison);
     qsort(comparison->rows, (size_t)complete, sizeof(comparison->rows[0]), by_rank);
+    assign_ranks(comparison);
 }
 
 void comparison_release(lt_comparison *comparison)
@@ -154,7 +207,7 @@ bool comparison_missed_control(const lt_comparison *comparison)
     /* To turn buyers away takes no more than being slow: sales must have gone wrong. */
     for (int i = 0; i < comparison->row_count; i++) {
         if (strcmp(comparison->rows[i].spec->strategy, "none") == 0 &&
-            row_shown(&comparison->rows[i])->verdict >= VERDICT_LOST)
+            row_verdict(&comparison->rows[i]) >= VERDICT_LOST)
             return false;
     }
     return true;

@@ -2,8 +2,14 @@
  * comparison.h - all runs of one or several strategies, and the row that stands for each.
  *
  * The row of a strategy shows one run in full, so that its figures agree with each other: the run
- * with the median throughput among those with the worst verdict. Rows are ranked: unsafe ones last,
- * whatever their speed.
+ * with the median throughput among those with the worst verdict. Rows are ordered by it: unsafe
+ * ones last, whatever their speed. With a run length (see plan.h) two runs stand for a row: the
+ * sale as planned tells what was sold, one of the timed ones how fast; all of them are judged, and
+ * the worst verdict is the row's.
+ *
+ * Safe rows also have a rank. Where the ranges of two rows overlap, their runs do not tell which is
+ * the faster, so they share one; so do two whose ranges are linked by those of others. The next
+ * rank counts all rows above it: 1, 2, 2, 4. One run has no range, and nobody is ranked by it.
  */
 #ifndef LOADTEST_COMPARISON_H
 #define LOADTEST_COMPARISON_H
@@ -19,9 +25,13 @@ typedef struct lt_row {
     const lt_sale_spec *spec; /* (borrowed) */
     lt_result *runs;
     int run_count;
-    int shown; /* index of the run that stands for the row */
+    int timed_from; /* index of the first run whose speed counts */
+    int books;      /* index of the run that tells what was sold, and has the row's verdict */
+    int shown;      /* index of the run that tells all else; mostly the same */
     lt_range throughput_rps, goodput_sps, p50_ms, p99_ms;
     double of_unlocked; /* throughput as a share of that of `none`; NAN without one */
+    int rank;           /* from 1; 0: none */
+    bool shares_rank;   /* with a row beside it */
 } lt_row;
 
 typedef struct lt_comparison {
@@ -50,10 +60,27 @@ void comparison_release(lt_comparison *comparison);
 /* After the runs: chooses what each row shows, drops rows without any run, ranks the others. */
 void comparison_rank(lt_comparison *comparison);
 
-/* The run that stands for a row. */
+/* The run that tells how fast a row was. */
 static inline const lt_result *row_shown(const lt_row *row)
 {
     return &row->runs[row->shown];
+}
+
+/* The run that tells what it sold. */
+static inline const lt_result *row_books(const lt_row *row)
+{
+    return &row->runs[row->books];
+}
+
+static inline lt_verdict row_verdict(const lt_row *row)
+{
+    return row_books(row)->verdict;
+}
+
+/* Runs whose speed counts. */
+static inline int row_timed_runs(const lt_row *row)
+{
+    return row->run_count - row->timed_from;
 }
 
 /*

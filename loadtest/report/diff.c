@@ -3,14 +3,12 @@
  *
  * A change smaller than the range of the runs on either side is noise, and is said to be.
  */
+#include "loadtest/report/json_file.h"
 #include "loadtest/report/report.h"
 #include "loadtest/report/style.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define FILE_LIMIT (256L * 1024 * 1024)
 
 typedef struct lt_metric {
     const char *title;
@@ -41,42 +39,17 @@ static const lt_metric metrics[] = {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static char *read_file(const char *path)
-{
-    FILE *in = fopen(path, "r");
-    char *text = NULL;
-    if (!in)
-        return NULL;
-    if (fseek(in, 0, SEEK_END) == 0) {
-        long length = ftell(in);
-        rewind(in);
-        text = length < 0 || length > FILE_LIMIT ? NULL : calloc(1, (size_t)length + 1);
-        if (text && fread(text, 1, (size_t)length, in) != (size_t)length) {
-            free(text);
-            text = NULL;
-        }
-    }
-    fclose(in);
-    return text;
-}
-
 /* The document of a result file, or NULL with a sentence. */
 static cJSON *read_result(const char *path, char *err, size_t err_len)
 {
-    char *text = read_file(path);
-    cJSON *json = !text ? NULL : cJSON_Parse(text);
-    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
-    bool good = cJSON_IsNumber(schema) && schema->valuedouble == 1.0 &&
-                cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "runs"));
-    if (!text)
-        snprintf(err, err_len, "%s can not be read", path);
-    else if (!good)
-        snprintf(err, err_len, "%s is not a result file of loadtest (schema 1)", path);
-    free(text);
-    if (good)
-        return json;
-    cJSON_Delete(json);
-    return NULL;
+    static const char kind[] = "a result file of loadtest (schema 1)";
+    cJSON *json = json_file_read(path, kind, err, err_len);
+    if (json && !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "runs"))) {
+        snprintf(err, err_len, "%s is not %s: it has no \"runs\"", path, kind);
+        cJSON_Delete(json);
+        return NULL;
+    }
+    return json;
 }
 
 static const char *text_of(const cJSON *row, const char *name)

@@ -1,10 +1,13 @@
 /*
- * Copies the page and puts style, data and scripts where it has its marks, in this order.
+ * Copies the page and puts title, style, data and scripts where it has its marks, in this order.
  */
 #include "loadtest/report/report.h"
 
+#include "loadtest/report/page/bench.js.h"
 #include "loadtest/report/page/charts.js.h"
+#include "loadtest/report/page/lines.js.h"
 #include "loadtest/report/page/page.html.h"
+#include "loadtest/report/page/page.js.h"
 #include "loadtest/report/page/report.js.h"
 #include "loadtest/report/page/style.css.h"
 
@@ -21,11 +24,13 @@ static void write_data(FILE *out, const char *json)
     }
 }
 
-bool report_html(FILE *out, const char *json)
+/* The page with its four parts where it has its marks. */
+static bool write_page(FILE *out, const char *title, const char *script, const char *json)
 {
-    static const struct {
+    const struct {
         const char *mark, *text; /* NULL: the data */
-    } parts[] = {{"@STYLE@", STYLE_CSS}, {"@DATA@", NULL}, {"@SCRIPT@", CHARTS_JS REPORT_JS}};
+    } parts[] = {
+        {"@TITLE@", title}, {"@STYLE@", STYLE_CSS}, {"@DATA@", NULL}, {"@SCRIPT@", script}};
     const char *at = PAGE_HTML;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         const char *mark = strstr(at, parts[i].mark);
@@ -38,4 +43,14 @@ bool report_html(FILE *out, const char *json)
     }
     fputs(at, out);
     return fflush(out) == 0 && !ferror(out);
+}
+
+bool report_html(FILE *out, const char *json)
+{
+    return write_page(out, "flashsale load test", CHARTS_JS PAGE_JS REPORT_JS, json);
+}
+
+bool report_chart(FILE *out, const char *json)
+{
+    return write_page(out, "flashsale bench", CHARTS_JS PAGE_JS LINES_JS BENCH_JS, json);
 }

@@ -1,36 +1,17 @@
 /*
  * The result file: where and under which load it was measured, then a row for each strategy. Every
- * run has a summary ("samples"); the one that stands for a row also the detail that charts need.
+ * run has a summary ("samples"); what stands for a row also the detail that charts need.
  */
 #include "loadtest/report/report.h"
 
-#include "loadtest/base/number.h"
+#include "loadtest/report/json_detail.h"
+#include "loadtest/report/json_figure.h"
 
 #include <curl/curl.h>
 #include <math.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
-
-#define USER_POINTS 100
-
-/* Adds a number with six significant digits (the others were not measured), or null for what is
- * none: NAN, or a division by nothing. */
-static void add_figure(cJSON *json, const char *name, double value)
-{
-    char text[40];
-    if (isnan(value) || isinf(value)) {
-        cJSON_AddNullToObject(json, name);
-        return;
-    }
-    snprintf(text, sizeof(text), fabs(value) < 1e6 ? "%.6g" : "%.0f", value);
-    cJSON_AddRawToObject(json, name, text);
-}
-
-static void add_count(cJSON *json, const char *name, int64_t value)
-{
-    cJSON_AddNumberToObject(json, name, (double)value);
-}
 
 /* ---- environment and load -------------------------------------------------------------------- */
 
@@ -65,6 +46,7 @@ static void add_load(cJSON *json, const lt_plan *plan)
     cJSON_AddNumberToObject(load, "think_ms", clock_ms(plan->think));
     cJSON_AddNumberToObject(load, "duration_s", clock_seconds(plan->duration));
     cJSON_AddBoolToObject(load, "until_sold_out", plan->until_sold_out);
+    cJSON_AddNumberToObject(load, "run_length_s", clock_seconds(plan->run_length));
     if (plan->model == MODEL_OPEN) {
         cJSON_AddNumberToObject(load, "rate_rps", plan->rate);
         cJSON_AddStringToObject(load, "arrivals", plan->poisson ? "poisson" : "constant");
@@ -127,7 +109,7 @@ static void add_latencies(cJSON *json, const lt_result *result)
     add_latency(json, "latency_from_send_ms", latency_of(from_send));
 }
 
-static void add_business(cJSON *json, const lt_result *result)
+static void add_books(cJSON *json, const lt_result *result)
 {
     add_count(json, "sold", result->sold);
     add_count(json, "sold_out", result_count(result, OUT_SOLD_OUT));
@@ -140,6 +122,10 @@ static void add_business(cJSON *json, const lt_result *result)
     add_count(json, "undersold", result->undersold);
     add_count(json, "lost_updates", result->lost_updates);
     add_count(json, "duplicates", result->duplicates);
+}
+
+static void add_speed(cJSON *json, const lt_result *result)
+{
     add_figure(json, "throughput_rps", result_throughput(result));
     add_figure(json, "goodput_sps", result_goodput(result));
     add_figure(json, "sellout_s", result->sellout_s);
@@ -178,163 +164,43 @@ static void add_generator(cJSON *json, const lt_result *result)
     add_figure(object, "lag_max_ms", lag.count > 0 ? lag.max : NAN);
 }
 
-static cJSON *run_summary(const lt_row *row, const lt_result *result, const lt_plan *plan)
+static void add_reasons(cJSON *list, const lt_result *result)
+{
+    for (int i = 0; i < result->reason_count; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateString(result->reasons[i]));
+}
+
+/* What was sold by the one run, how fast by the other. */
+static cJSON *run_summary(const lt_row *row, const lt_result *books, const lt_result *shown,
+                          const lt_plan *plan)
 {
     cJSON *json = cJSON_CreateObject();
-    bool ran = result->tally;
+    bool ran = books->tally;
     cJSON_AddStringToObject(json, "strategy", row->spec->label);
-    cJSON_AddStringToObject(json, "verdict", verdict_name(result->verdict));
+    cJSON_AddStringToObject(json, "verdict", verdict_name(books->verdict));
     cJSON_AddBoolToObject(json, "expect_unsafe", row->spec->expect_unsafe);
-    cJSON_AddBoolToObject(json, "partial", result->partial);
-    cJSON_AddStringToObject(json, "sale", result->sale);
-    add_count(json, "stock", plan->stock);
-    add_count(json, "requests", ran ? counter_get(&result->tally->issued) : 0);
+    cJSON_AddBoolToObject(json, "partial", books->partial || shown->partial);
+    cJSON_AddStringToObject(json, "sale", books->sale);
+    add_count(json, "stock", books->stock_asked);
+    add_count(json, "requests", ran ? counter_get(&books->tally->issued) : 0);
     add_count(json, "users", plan->users);
-    add_business(json, result);
-    add_latencies(json, result);
-    if (ran) {
-        add_accounts(json, result->tally);
-        add_generator(json, result);
+    add_books(json, books);
+    add_speed(json, shown);
+    add_latencies(json, shown);
+    if (shown->tally) {
+        add_accounts(json, shown->tally);
+        add_generator(json, shown);
     }
     cJSON *lock_wait = cJSON_AddObjectToObject(json, "lock_wait_ms");
-    add_figure(lock_wait, "p50", result->lock_wait_p50_ms);
-    add_figure(lock_wait, "p99", result->lock_wait_p99_ms);
-    add_figure(json, "redis_cmds_per_sale", result->redis_per_sale);
-    cJSON_AddStringToObject(json, "stopped_by", stop_reason_name(result->stop_reason));
+    add_figure(lock_wait, "p50", shown->lock_wait_p50_ms);
+    add_figure(lock_wait, "p99", shown->lock_wait_p99_ms);
+    add_figure(json, "redis_cmds_per_sale", shown->redis_per_sale);
+    cJSON_AddStringToObject(json, "stopped_by", stop_reason_name(books->stop_reason));
     cJSON *reasons = cJSON_AddArrayToObject(json, "invalid_because");
-    for (int i = 0; i < result->reason_count; i++)
-        cJSON_AddItemToArray(reasons, cJSON_CreateString(result->reasons[i]));
+    add_reasons(reasons, books);
+    if (shown != books)
+        add_reasons(reasons, shown);
     return json;
-}
-
-/* ---- the detail ------------------------------------------------------------------------------ */
-
-static void add_invariants(cJSON *json, const lt_result *result)
-{
-    cJSON *list = cJSON_AddArrayToObject(json, "invariants");
-    for (int i = 0; i < result->invariant_count; i++) {
-        const lt_invariant *invariant = &result->invariants[i];
-        cJSON *item = cJSON_CreateObject();
-        char name[96];
-        snprintf(name, sizeof(name), "%s%s%s", invariant->id, invariant->id[0] ? " " : "",
-                 invariant->name);
-        cJSON_AddStringToObject(item, "name", name);
-        add_count(item, "expected", invariant->expected);
-        cJSON_AddStringToObject(item, "relation", invariant->relation);
-        add_count(item, "observed", invariant->observed);
-        cJSON_AddBoolToObject(item, "ok", invariant->ok);
-        cJSON_AddStringToObject(item, "verdict", verdict_name(invariant->verdict));
-        if (invariant->check[0] != '\0')
-            cJSON_AddStringToObject(item, "check", invariant->check);
-        cJSON_AddItemToArray(list, item);
-    }
-}
-
-static void add_errors(cJSON *json, const lt_result *result, const lt_plan *plan)
-{
-    cJSON *list = cJSON_AddArrayToObject(json, "errors_by_kind");
-    for (int i = 0; i < result->error_count; i++) {
-        const lt_error_entry *entry = &result->errors[i];
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "phase", error_phase_name(entry->phase));
-        cJSON_AddStringToObject(item, "code", entry->code);
-        cJSON_AddStringToObject(item, "target", plan->targets[entry->target]);
-        add_count(item, "count", entry->count);
-        cJSON_AddStringToObject(item, "hint", error_hint(entry));
-        cJSON_AddItemToArray(list, item);
-    }
-}
-
-static void add_targets(cJSON *json, const lt_result *result, const lt_plan *plan)
-{
-    cJSON *list = cJSON_AddArrayToObject(json, "targets");
-    for (int i = 0; i < plan->target_count; i++) {
-        const lt_target_tally *target = &result->tally->targets[i];
-        lt_latency latency = latency_of(tally_histogram(&target->latency));
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "target", plan->targets[i]);
-        add_count(item, "answers", latency.count);
-        add_count(item, "sold", counter_get(&target->sold));
-        add_count(item, "failed", counter_get(&target->failed));
-        add_figure(item, "p50_ms", latency.at[P50]);
-        add_figure(item, "p99_ms", latency.at[P99]);
-        cJSON_AddItemToArray(list, item);
-    }
-}
-
-static void add_stock_curve(cJSON *json, const lt_result *result)
-{
-    cJSON *list = cJSON_AddArrayToObject(json, "stock_curve");
-    int step = result->watch.count / 500 + 1;
-    for (int i = 0; i < result->watch.count; i += step) {
-        const lt_stock_sample *sample = &result->watch.samples[i];
-        cJSON *item = cJSON_CreateObject();
-        add_figure(item, "t_s", sample->at_s);
-        add_count(item, "remaining", sample->remaining);
-        add_count(item, "units", sample->units);
-        cJSON_AddItemToArray(list, item);
-    }
-}
-
-static void add_timeline(cJSON *json, const lt_result *result)
-{
-    cJSON *timeline = cJSON_AddObjectToObject(json, "timeline");
-    add_figure(timeline, "width_s", result->bin_width_s);
-    cJSON *list = cJSON_AddArrayToObject(timeline, "bins");
-    for (int i = 0; result->bins && i < result->bin_count; i++) {
-        const lt_timeline_bin *bin = &result->bins[i];
-        cJSON *item = cJSON_CreateObject();
-        add_figure(item, "t_s", bin->start_s);
-        for (int j = 0; j < OUT_COUNT; j++) {
-            if (bin->outcomes[j] > 0)
-                add_count(item, outcome_name((lt_outcome)j), bin->outcomes[j]);
-        }
-        add_figure(item, "p50_ms", bin->p50_ms);
-        add_figure(item, "p99_ms", bin->p99_ms);
-        cJSON_AddItemToArray(list, item);
-    }
-}
-
-/* Latency at quantiles that get denser towards 1 (half the rest at every fourth step), up to where
- * samples end. */
-static void add_curve(cJSON *json, const char *name, const lt_histogram *h)
-{
-    cJSON *list = cJSON_AddArrayToObject(json, name);
-    int64_t count = !h ? 0 : histogram_count(h);
-    double quantile = 0.0;
-    for (int i = 1; latency_enough(count, quantile); i++) {
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddNumberToObject(item, "q", quantile);
-        add_figure(item, "ms", (double)histogram_at(h, quantile) / 1000.0);
-        cJSON_AddItemToArray(list, item);
-        quantile = 1.0 - pow(0.5, i / 4.0);
-    }
-}
-
-/* Sales per user from the fewest to the most, at most a hundred points. */
-static void add_users(cJSON *json, const lt_result *result)
-{
-    cJSON *list = cJSON_AddArrayToObject(json, "sales_per_user");
-    int users = !result->user_sales ? 0 : result->fairness.users;
-    int points = (int)number_smaller(users, USER_POINTS);
-    for (int i = 0; i < points; i++) {
-        int at = points == 1 ? 0 : (int)((int64_t)i * (users - 1) / (points - 1));
-        cJSON_AddItemToArray(list, cJSON_CreateNumber((double)result->user_sales[at]));
-    }
-}
-
-static void add_detail(cJSON *json, const lt_result *result, const lt_plan *plan)
-{
-    add_invariants(json, result);
-    if (!result->tally)
-        return;
-    add_errors(json, result, plan);
-    add_targets(json, result, plan);
-    add_stock_curve(json, result);
-    add_timeline(json, result);
-    add_curve(json, "percentiles", tally_histogram(&result->tally->from_due[OUT_SOLD]));
-    add_curve(json, "percentiles_all", result->all_due);
-    add_users(json, result);
 }
 
 /* ---- the document ---------------------------------------------------------------------------- */
@@ -364,17 +230,27 @@ static void add_thresholds(cJSON *json, const lt_comparison *comparison, const l
 
 static cJSON *row_json(const lt_comparison *comparison, const lt_row *row)
 {
-    const lt_result *shown = row_shown(row);
-    cJSON *json = run_summary(row, shown, comparison->plan);
-    cJSON_AddNumberToObject(json, "runs", row->run_count);
+    const lt_result *books = row_books(row), *shown = row_shown(row);
+    cJSON *json = run_summary(row, books, shown, comparison->plan);
+    cJSON_AddNumberToObject(json, "runs", row_timed_runs(row));
     cJSON *ranges = cJSON_AddObjectToObject(json, "range");
     add_range(ranges, "throughput_rps", row->throughput_rps);
     add_range(ranges, "goodput_sps", row->goodput_sps);
     add_range(ranges, "p50_ms", row->p50_ms);
     add_range(ranges, "p99_ms", row->p99_ms);
     add_figure(json, "of_unlocked", row->of_unlocked);
+    add_figure(json, "rank", row->rank > 0 ? row->rank : NAN);
+    cJSON_AddBoolToObject(json, "shares_rank", row->shares_rank);
     add_thresholds(json, comparison, shown);
-    add_detail(json, shown, comparison->plan);
+    json_add_detail(json, books, shown, comparison->plan);
+    return json;
+}
+
+static cJSON *sample_json(const lt_plan *plan, const lt_row *row, int number)
+{
+    const lt_result *result = &row->runs[number];
+    cJSON *json = run_summary(row, result, result, plan);
+    cJSON_AddBoolToObject(json, "timed", number >= row->timed_from);
     return json;
 }
 
@@ -393,7 +269,7 @@ cJSON *report_json(const lt_comparison *comparison)
         const lt_row *row = &comparison->rows[i];
         cJSON_AddItemToArray(rows, row_json(comparison, row));
         for (int j = 0; j < row->run_count; j++)
-            cJSON_AddItemToArray(samples, run_summary(row, &row->runs[j], comparison->plan));
+            cJSON_AddItemToArray(samples, sample_json(comparison->plan, row, j));
     }
     return json;
 }

@@ -31,6 +31,9 @@ cJSON *report_json(const lt_comparison *comparison);
  */
 bool report_html(FILE *out, const char *json);
 
+/* html.c: likewise a bench file (bench_file.h), with the same charts' code and style. */
+bool report_chart(FILE *out, const char *json);
+
 /* hgrm.c: a percentile distribution as HdrHistogram's plotter reads it (.hgrm), in ms. */
 bool report_hgrm(FILE *out, const lt_histogram *h);
 

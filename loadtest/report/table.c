@@ -15,52 +15,93 @@ static lt_figure range_text(lt_range range, int runs)
                                          : (lt_figure){.text = ""};
 }
 
+/* "2=": a rank that others have too. */
+static lt_figure rank_text(const lt_row *row)
+{
+    lt_figure figure = {.text = "-"};
+    if (row->rank > 0)
+        snprintf(figure.text, sizeof(figure.text), "%d%s", row->rank, row->shares_rank ? "=" : "");
+    return figure;
+}
+
 static void table_head(FILE *out)
 {
-    fprintf(out, "%s%-20s %-10s %6s %6s %6s %6s %6s  %9s %-15s %8s %8s %8s %8s %8s %9s%s\n",
-            style_bold(out), "strategy", "verdict", "sold", "over", "lost", "under", "dup.",
+    fprintf(out, "%s%-20s %-10s %6s %6s %6s %6s %6s %5s %10s %-15s %8s %8s %8s %8s %8s %9s%s\n",
+            style_bold(out), "strategy", "verdict", "sold", "over", "lost", "under", "dup.", "rank",
             "answers/s", "(range)", "p50 ms", "p99 ms", "fairness", "x none", "cmds/sale",
             "lock p99", style_end(out));
 }
 
 static void table_row(FILE *out, const lt_row *row)
 {
-    const lt_result *result = row_shown(row);
+    const lt_result *books = row_books(row), *result = row_shown(row);
     lt_latency latency = result_latency(result, OUT_SOLD);
     fprintf(out, "%-20.40s %s%-10s%s %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64,
-            row->spec->label, style_verdict(out, result->verdict), verdict_name(result->verdict),
-            style_end(out), result->sold, result->oversold, result->lost_updates, result->undersold,
-            result->duplicates);
-    fprintf(out, "  %9s %-15s %8s %8s %8s %8s %8s %9s\n", figure_of(result_throughput(result)).text,
-            range_text(row->throughput_rps, row->run_count).text, figure_of(latency.at[P50]).text,
-            figure_of(latency.at[P99]).text, figure_of(result->fairness.ratio).text,
-            figure_of(row->of_unlocked).text, figure_of(result->redis_per_sale).text,
-            figure_of(result->lock_wait_p99_ms).text);
+            row->spec->label, style_verdict(out, books->verdict), verdict_name(books->verdict),
+            style_end(out), books->sold, books->oversold, books->lost_updates, books->undersold,
+            books->duplicates);
+    fprintf(out, " %5s %10s %-15s %8s %8s %8s %8s %8s %9s\n", rank_text(row).text,
+            figure_of(result_throughput(result)).text,
+            range_text(row->throughput_rps, row_timed_runs(row)).text,
+            figure_of(latency.at[P50]).text, figure_of(latency.at[P99]).text,
+            figure_of(result->fairness.ratio).text, figure_of(row->of_unlocked).text,
+            figure_of(result->redis_per_sale).text, figure_of(result->lock_wait_p99_ms).text);
+}
+
+static void table_title(FILE *out, const lt_plan *plan)
+{
+    const char *runs = plan->runs == 1 ? "run" : "interleaved runs";
+    fprintf(out, "\n%s model, %d users, stock %ld, ", model_name(plan->model), plan->users,
+            plan->stock);
+    if (plan->run_length > 0)
+        fprintf(out, "%ld requests once; then %d %s of %s s each; ", (long)plan->requests,
+                plan->runs, runs, figure_of(clock_seconds(plan->run_length)).text);
+    else
+        fprintf(out, "%d %s each; ", plan->runs, runs);
+    fputs("safe ones first, by throughput\n\n", out);
+}
+
+static void table_notes(FILE *out, const lt_plan *plan)
+{
+    if (plan->run_length > 0)
+        fprintf(out,
+                "\n  sold to dup.: of the sale of %ld units. The rest: of the runs after it, the\n"
+                "  one with the median throughput. In them the users ask for %s s, whatever the\n"
+                "  strategy, and about half of that time there is stock left. Every run is judged\n"
+                "  in full, and the verdict is the worst of all.\n",
+                plan->stock, figure_of(clock_seconds(plan->run_length)).text);
+    else
+        fprintf(out, "\n  The row shows the run with the median throughput among those with the "
+                     "worst verdict.\n");
+    fprintf(out,
+            "  rank: among the safe ones. \"2=\" is shared by those whose ranges overlap, or\n"
+            "  are linked by others' that do: the runs do not tell which is the faster.\n"
+            "  x none: throughput as a share of the unlocked one's, the price of safety.\n"
+            "  cmds/sale: Redis commands per sale; lock p99: wait for the lock, in ms, as the\n"
+            "  instances count it. p50 and p99 are of sold requests.\n");
+}
+
+static void table_reasons(FILE *out, const char *label, const lt_result *result)
+{
+    for (int i = 0; i < result->reason_count; i++)
+        fprintf(out, "  %s is invalid: %s\n", label, result->reasons[i]);
 }
 
 void report_table(FILE *out, const lt_comparison *comparison)
 {
-    const lt_plan *plan = comparison->plan;
-    int runs = plan->runs;
-    fprintf(out, "\n%s model, %d users, stock %ld, %d %s each; safe ones first, by throughput\n\n",
-            model_name(plan->model), plan->users, plan->stock, runs,
-            runs == 1 ? "run" : "interleaved runs");
+    table_title(out, comparison->plan);
     table_head(out);
     for (int i = 0; i < comparison->row_count; i++)
         table_row(out, &comparison->rows[i]);
-    fprintf(
-        out,
-        "\n  The row shows the run with the median throughput among those with the worst verdict.\n"
-        "  x none: throughput as a share of the unlocked one's, the price of safety.\n"
-        "  cmds/sale: Redis commands per sale; lock p99: wait for the lock, in ms, as the\n"
-        "  instances count it. p50 and p99 are of sold requests.\n");
+    table_notes(out, comparison->plan);
     if (comparison_missed_control(comparison))
         fprintf(out, "  invalid: no unlocked run sold wrongly, so this load proves nothing "
                      "about the others\n");
     for (int i = 0; i < comparison->row_count; i++) {
         const lt_row *row = &comparison->rows[i];
-        for (int j = 0; j < row_shown(row)->reason_count; j++)
-            fprintf(out, "  %s is invalid: %s\n", row->spec->label, row_shown(row)->reasons[j]);
+        table_reasons(out, row->spec->label, row_books(row));
+        if (row->shown != row->books)
+            table_reasons(out, row->spec->label, row_shown(row));
     }
 }
 
@@ -79,8 +120,7 @@ static void report_reference(FILE *out, const lt_comparison *comparison)
         lt_latency latency = latency_of(row_shown(row)->all_due);
         fprintf(out, "  %-16s average %s ms   %s requests/s   %s\n", row->spec->label,
                 figure_of(latency.count > 0 ? latency.mean : NAN).text,
-                figure_of(result_throughput(row_shown(row))).text,
-                verdict_name(row_shown(row)->verdict));
+                figure_of(result_throughput(row_shown(row))).text, verdict_name(row_verdict(row)));
     }
 }
 

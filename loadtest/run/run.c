@@ -260,6 +260,7 @@ static void run_once(lt_run *run, FILE *log)
 {
     lt_result *result = run->result;
     *result = (lt_result){.spec = run->spec,
+                          .stock_asked = run->plan->stock,
                           .sellout_s = NAN,
                           .lock_wait_p50_ms = NAN,
                           .lock_wait_p99_ms = NAN,
@@ -285,17 +286,21 @@ void run_all(lt_comparison *comparison, bool quiet, FILE *log)
     const lt_plan *plan = comparison->plan;
     char label[192];
     catch_signals();
-    for (int i = 0; i < plan->runs * comparison->row_count && !interrupted; i++) {
+    for (int i = 0; i < plan_turns(plan) * comparison->row_count && !interrupted; i++) {
         lt_row *row = &comparison->rows[i % comparison->row_count];
-        lt_run run = {.plan = plan,
+        static lt_plan timed; /* 30 KB */
+        timed = *plan;
+        if (plan->run_length > 0 && row->run_count > 0)
+            plan_limit_time(&timed, result_throughput(&row->runs[0]));
+        lt_run run = {.plan = &timed,
                       .spec = row->spec,
                       .label = label,
                       .quiet = quiet,
                       .result = &row->runs[row->run_count++]};
         snprintf(label, sizeof(label), "%.64s", row->spec->label);
-        if (plan->runs > 1)
+        if (plan_turns(plan) > 1)
             snprintf(label, sizeof(label), "%.64s %d/%d", row->spec->label, row->run_count,
-                     plan->runs);
+                     plan_turns(plan));
         run_once(&run, log);
     }
     comparison->interrupted = interrupted != 0;

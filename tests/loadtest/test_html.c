@@ -3,6 +3,7 @@
  * without a script error and cut off no table, at the width of a desk and of a phone, by day and by
  * night, and ask nobody for anything. Skipped, and counted as skipped, where there is no chromium.
  */
+#include "tests/loadtest/report/browser.h"
 #include "tests/support/fixture.h"
 #include "tests/support/stub.h"
 
@@ -10,28 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ARGS(...)  ((const char *const[]){__VA_ARGS__, NULL})
-#define BROWSER_MS 60000
+#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static char dir[256], page[300], phone[300];
 static bool has_browser;
-
-/*
- * A page with the report in a frame of that width. chromium's window is never narrower than 500
- * pixels; a frame can be. When the report is there, the script looks at it as `report` and leaves
- * what it saw in attributes of its own page.
- */
-static void make_frame(const char *file, int width, const char *script)
-{
-    FILE *out = fopen(file, "w");
-    assert_non_null(out);
-    fprintf(out,
-            "<!DOCTYPE html><script>function look(report) { const own = document.documentElement;\n"
-            "%s }</script><iframe src=\"report.html\" width=\"%d\" height=\"800\" "
-            "style=\"border:0\" onload=\"look(this.contentDocument)\"></iframe>\n",
-            script, width);
-    fclose(out);
-}
 
 /* A report of three strategies, on a shop that oversells and breaks connections. */
 static int make_report(void **unused)
@@ -41,10 +24,10 @@ static int make_report(void **unused)
     snprintf(page, sizeof(page), "%s/report.html", dir);
     snprintf(phone, sizeof(phone), "%s/phone.html", dir);
     /* The report says in data-view how it fits. */
-    make_frame(phone, 375,
-               "own.setAttribute('data-view', "
-               "report.documentElement.getAttribute('data-view'));");
-    has_browser = fx_shell("command -v chromium >/dev/null", "", 10000) == 0;
+    browser_frame(phone, "report.html", 375,
+                  "own.setAttribute('data-view', "
+                  "report.documentElement.getAttribute('data-view'));");
+    has_browser = browser_is_there();
     fx_stub *stub = fx_stub_start(
         ARGS("--ports", "2", "--defect", "oversell", "--reset-every", "400", "--delay-us", "500"));
     fx_load *load = fx_load_run(stub, "compare",
@@ -64,36 +47,6 @@ static int remove_report(void **unused)
     return 0;
 }
 
-struct look {
-    char *dom;     /* after all scripts ran */
-    char *console; /* what scripts and the browser complained about */
-};
-
-static struct look look_at(const char *file, const char *colours)
-{
-    char url[400], profile[400], scheme[64];
-    snprintf(url, sizeof(url), "file://%s", file);
-    snprintf(profile, sizeof(profile), "--user-data-dir=%s/profile", dir);
-    snprintf(scheme, sizeof(scheme), "--blink-settings=preferredColorScheme=%s", colours);
-    fx_process *browser = fx_spawn(
-        ARGS("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             "--hide-scrollbars", "--enable-logging=stderr", "--allow-file-access-from-files",
-             "--window-size=1200,900", "--dump-dom", scheme, profile, url),
-        true);
-    if (fx_process_wait(browser, BROWSER_MS) != 0)
-        fail_msg("chromium did not end well: %s", fx_process_stderr(browser));
-    struct look look = {.dom = strdup(fx_process_stdout(browser)),
-                        .console = strdup(fx_process_stderr(browser))};
-    fx_process_free(browser);
-    return look;
-}
-
-static void look_away(struct look *look)
-{
-    free(look->dom);
-    free(look->console);
-}
-
 static void need_browser(void)
 {
     if (!has_browser)
@@ -110,8 +63,8 @@ static void all_is_drawn_at_every_width(void **unused)
                  {page, "0", "data-view=\"1200+0 7 charts\""}};
     need_browser();
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        struct look look = look_at(table[i].page, table[i].colours);
-        if (strstr(look.console, ":CONSOLE:") != NULL || strstr(look.console, ":CONSOLE(") != NULL)
+        struct look look = look_at(dir, table[i].page, table[i].colours);
+        if (!look_is_clean(&look))
             fail_msg("script trouble: %s", look.console);
         if (strstr(look.dom, table[i].view) == NULL)
             fail_msg("expected %s in %.200s", table[i].view, look.dom);
@@ -136,7 +89,7 @@ static void the_page_says_what_matters(void **unused)
         "aria-label=\"Latency: strategy\"",
     };
     need_browser();
-    struct look look = look_at(page, "1");
+    struct look look = look_at(dir, page, "1");
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (strcasestr(look.dom, words[i]) == NULL)
             fail_msg("the page does not say \"%s\"", words[i]);
@@ -154,7 +107,7 @@ static void a_broken_script_would_be_noticed(void **unused)
                               ">\"$1/broken.html\"",
                               dir, 10000),
                      0);
-    struct look look = look_at(broken, "1");
+    struct look look = look_at(dir, broken, "1");
     assert_non_null(strstr(look.console, "Uncaught TypeError"));
     assert_null(strstr(look.dom, "data-view="));
     look_away(&look);
@@ -171,7 +124,7 @@ static void a_page_too_wide_would_be_noticed(void **unused)
                               ">\"$1/wide.html\"",
                               dir, 10000),
                      0);
-    struct look look = look_at(wide, "1");
+    struct look look = look_at(dir, wide, "1");
     assert_non_null(strstr(look.dom, "data-view=\"1200+100 7 charts\""));
     look_away(&look);
 }
@@ -183,18 +136,18 @@ static void the_comparison_can_be_sorted(void **unused)
     char clicks[300];
     need_browser();
     snprintf(clicks, sizeof(clicks), "%s/clicks.html", dir);
-    make_frame(clicks, 375,
-               "const table = report.querySelector('table');\n"
-               "const column = name => Array.from(table.querySelectorAll('th')).find("
-               "cell => cell.textContent === name);\n"
-               "const first = () => Array.from(table.tBodies[0].rows).map("
-               "row => row.cells[0].textContent).join(' ');\n"
-               "const head = column('strategy');\n"
-               "head.firstChild.click();\n"
-               "own.setAttribute('data-down', head.getAttribute('aria-sort') + ' ' + first());\n"
-               "head.firstChild.click();\n"
-               "own.setAttribute('data-up', head.getAttribute('aria-sort') + ' ' + first());");
-    struct look look = look_at(clicks, "1");
+    browser_frame(clicks, "report.html", 375,
+                  "const table = report.querySelector('table');\n"
+                  "const column = name => Array.from(table.querySelectorAll('th')).find("
+                  "cell => cell.textContent === name);\n"
+                  "const first = () => Array.from(table.tBodies[0].rows).map("
+                  "row => row.cells[0].textContent).join(' ');\n"
+                  "const head = column('strategy');\n"
+                  "head.firstChild.click();\n"
+                  "own.setAttribute('data-down', head.getAttribute('aria-sort') + ' ' + first());\n"
+                  "head.firstChild.click();\n"
+                  "own.setAttribute('data-up', head.getAttribute('aria-sort') + ' ' + first());");
+    struct look look = look_at(dir, clicks, "1");
     assert_null(strstr(look.console, "Uncaught"));
     assert_non_null(strstr(look.dom, "data-down=\"descending setnx:wait_ms=0 none combined\""));
     assert_non_null(strstr(look.dom, "data-up=\"ascending combined none setnx:wait_ms=0\""));
@@ -222,8 +175,8 @@ static void every_table_fits(void **unused)
     need_browser();
     for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
         snprintf(file, sizeof(file), "%s/table-%d.html", dir, widths[i]);
-        make_frame(file, widths[i], script);
-        struct look look = look_at(file, "1");
+        browser_frame(file, "report.html", widths[i], script);
+        struct look look = look_at(dir, file, "1");
         assert_null(strstr(look.console, "Uncaught"));
         if (!strstr(look.dom, "data-cut=\"0 of many\"") || !strstr(look.dom, "data-named=\"true\""))
             fail_msg("at %d: %.200s", widths[i], look.dom);

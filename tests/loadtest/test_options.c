@@ -26,7 +26,7 @@ static void mistakes_on_the_command_line_are_named(void **unused)
     } table[] = {
         {"", "expected run, compare"},
         {"walk", "expected run, compare"},
-        {"--quiet", "the first word must be run or compare"},
+        {"--quiet", "the first word must be run, compare or chart"},
         {"--quiet --users", "--users needs a value"},
         {"run --nosuch 1", "no such option: --nosuch"},
         {"run --users", "--users needs a value"},
@@ -50,8 +50,20 @@ static void mistakes_on_the_command_line_are_named(void **unused)
         {"run --arrivals poisson", "needs --rate"},
         {"run --rate 10 --think-ms 5", "closed model"},
         {"run --rate 10 --flash", "no --rate"},
+        {"run --run-length 1s", "--run-length is for compare"},
+        {"compare --run-length 1s --rate 10", "closed model"},
+        {"compare --run-length 1s --flash", "closed model"},
+        {"compare --run-length 1s --duration 3s", "a number of requests"},
+        {"compare --run-length 1s --until-sold-out", "a number of requests"},
+        {"compare --run-length 0s", "--run-length can not be"},
         {"run --quiet=yes", "no such option"},
         {"compare a.json", "two result files"},
+        {"chart", "a bench file and --html FILE"},
+        {"chart a.json", "a bench file and --html FILE"},
+        {"chart --html a.html", "a bench file and --html FILE"},
+        {"chart a.json b.json --html a.html", "expected options"},
+        {"chart a.json --html a.html --users 5", "no --users here"},
+        {"--json=b.json chart a.json --html a.html", "no --json=b.json here"},
         {"compare a.json b.json c.json", "expected options"},
     };
     for (size_t i = 0; i < COUNT(table); i++) {
@@ -73,6 +85,7 @@ static void presets_fill_in_what_was_not_given(void **unused)
     assert_true(parse(first, &o, err, sizeof(err)));
     assert_int_equal(o.plan.stock, 1000);
     assert_int_equal(o.plan.requests, 5000);
+    assert_int_equal(o.plan.run_length, 0);
     assert_int_equal(o.plan.users, 100);
     assert_int_equal(o.plan.think, 0);
     char second[] = "compare --preset reference --users 7 --strategies none,setnx:wait_ms=0";

@@ -118,6 +118,35 @@ static void a_share_of_the_requests_is_sent_again(void **unused)
     assert_true(other > TICKETS / 10);
 }
 
+static void a_timed_run_sells_half_the_time(void **unused)
+{
+    (void)unused;
+    static const struct {
+        double rps;
+        long quantity, stock;
+    } table[] = {
+        {1000, 1, 750}, {999, 1, 750}, {1000, 3, 2250}, {0.1, 1, 1}, {1e300, 1, 1000000000}};
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        lt_plan plan = {.runs = 3,
+                        .run_length = 1500 * NS_PER_MS,
+                        .stock = 1000,
+                        .requests = 5000,
+                        .users = 100,
+                        .quantity = table[i].quantity};
+        plan_limit_time(&plan, table[i].rps);
+        assert_int_equal(plan.stock, table[i].stock);
+        assert_int_equal(plan.requests, 0);
+        assert_int_equal(plan.duration, plan.run_length);
+        assert_int_equal(plan.users, 100);
+    }
+    lt_plan without = {.runs = 3, .requests = 5000, .stock = 10}, with = without;
+    with.run_length = NS_PER_S;
+    assert_int_equal(plan_turns(&without), 3);
+    assert_int_equal(plan_turns(&with), 4);
+    plan_limit_time(&with, 0); /* a sale that came to nothing */
+    assert_true(with.stock == 10 && with.requests == 5000 && with.duration == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +155,7 @@ int main(void)
         cmocka_unit_test(nothing_of_a_sale_is_cut_off),
         cmocka_unit_test(a_name_is_a_requests_or_a_users),
         cmocka_unit_test(a_share_of_the_requests_is_sent_again),
+        cmocka_unit_test(a_timed_run_sells_half_the_time),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

@@ -478,6 +478,57 @@ static void strategies_take_turns_and_are_ranked(void **unused)
     fx_dir_remove(dir);
 }
 
+static double number_in(const cJSON *row, const char *name)
+{
+    return cJSON_GetObjectItem(row, name)->valuedouble;
+}
+
+/* Each sale is held once as planned, which tells what was sold; then for that long, which tells how
+ * fast, with stock in proportion to its speed. */
+static void runs_of_a_length_are_ranked(void **unused)
+{
+    (void)unused;
+    enum { TURNS = 3, STOCK = 90, REQUESTS = 300 };
+    stub = fx_stub_start(ARGS("--delay-us", "1000"));
+    fx_load *load =
+        fx_load_run(stub, "compare",
+                    ARGS("--strategies", "atomic,fair", "--runs", "2", "--run-length", "200ms",
+                         "--requests", "300", "--users", "5", "--stock", "90"));
+    assert_int_equal(load->exit_code, 0);
+    assert_non_null(strstr(load->text, "stock 90, 300 requests once; then 2 interleaved runs"));
+    const cJSON *samples = cJSON_GetObjectItem(load->json, "samples"), *sample, *row;
+    int number = 0;
+    cJSON_ArrayForEach(sample, samples)
+    {
+        bool timed = number++ % TURNS > 0;
+        assert_int_equal(cJSON_IsTrue(cJSON_GetObjectItem(sample, "timed")), timed);
+        if (timed) {
+            assert_string_equal(cJSON_GetObjectItem(sample, "stopped_by")->valuestring,
+                                "time over");
+            assert_true(number_in(sample, "elapsed_s") > 0.19);
+        } else {
+            assert_true(number_in(sample, "stock") == STOCK);
+            assert_true(number_in(sample, "requests") == REQUESTS);
+            double units = number_in(sample, "throughput_rps") * 0.2 / 2;
+            const cJSON *next = cJSON_GetArrayItem(samples, number);
+            assert_true(fabs(number_in(next, "stock") - units) <= 1);
+        }
+    }
+    assert_int_equal(number, 2 * TURNS);
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(load->json, "runs"))
+    {
+        const cJSON *range =
+            cJSON_GetObjectItem(cJSON_GetObjectItem(row, "range"), "throughput_rps");
+        assert_true(number_in(row, "stock") == STOCK && number_in(row, "sold") == STOCK);
+        assert_true(number_in(row, "requests") == REQUESTS && number_in(row, "runs") == 2);
+        assert_true(number_in(row, "elapsed_s") > 0.19);
+        assert_true(number_in(row, "throughput_rps") >= number_in(range, "low"));
+        assert_true(number_in(row, "throughput_rps") <= number_in(range, "high"));
+        assert_true(number_in(row, "rank") >= 1);
+    }
+    fx_load_free(load);
+}
+
 /* By preset, there must be an unlocked run, and it must sell wrongly, not just slowly; if it does
  * not, the load was too mild. */
 static void a_missed_negative_control_proves_nothing(void **unused)
@@ -537,6 +588,7 @@ int main(void)
         cmocka_unit_test_teardown(ten_thousand_users_press_the_button, stop_stub),
         cmocka_unit_test_teardown(too_few_descriptors_are_not_blamed_on_the_shop, stop_stub),
         cmocka_unit_test_teardown(strategies_take_turns_and_are_ranked, stop_stub),
+        cmocka_unit_test_teardown(runs_of_a_length_are_ranked, stop_stub),
         cmocka_unit_test_teardown(a_missed_negative_control_proves_nothing, stop_stub),
         cmocka_unit_test(help_and_mistakes_have_their_exit_codes),
     };

@@ -23,6 +23,7 @@ const Charts = (function () {
   function figure(value) {
     if (value === null || value === undefined || !isFinite(value)) return 'n/a';
     const size = Math.abs(value);
+    if (size >= 1e15) return value.toExponential(2);
     const digits = size >= 100 || value === Math.round(value) ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
     return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
   }
@@ -49,10 +50,10 @@ const Charts = (function () {
     return list;
   }
 
-  /* An empty chart: axes, grid, labels. x and y: {ticks, log, label, text}. */
-  function frame(figureElement, title, x, y, height) {
+  /* An empty chart: axes, grid, labels. x and y: {ticks, log, label, text}. `margin` is what stays free on the right. */
+  function frame(figureElement, title, x, y, height, margin) {
     const width = Math.max(280, figureElement.clientWidth || 640);
-    const box = { left: 52, right: width - 14, top: 24, bottom: (height || 260) - 38 };
+    const box = { left: 52, right: width - (margin || 14), top: 24, bottom: (height || 260) - 38 };
     const svg = node(null, 'svg', { viewBox: `0 0 ${width} ${height || 260}`, role: 'img' });
     node(svg, 'title', {}, title);
     const place = (axis, from, to) => {
@@ -247,5 +248,6 @@ const Charts = (function () {
     });
   }
 
-  return { figure, stock, throughput, latency, percentiles, bars };
+  const parts = { node, brief, frame, path, lineKey, drawMarker, COLOURS, MARKERS }; /* for other charts */
+  return { parts, figure, stock, throughput, latency, percentiles, bars };
 })();

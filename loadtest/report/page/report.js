@@ -1,30 +1,13 @@
 'use strict';
 /*
- * The page: what the data says, from the verdict down to the raw numbers.
+ * The page of a run or a comparison: what the data says, from the verdict down to the raw numbers.
  */
 (function () {
-  const data = JSON.parse(document.getElementById('data').textContent);
-  const main = document.getElementById('report');
+  const { data, main, redraws, add, section, emptyTable, addCell, plainTable } = Page;
   const runs = data.runs;
   const OUTCOMES = ['sold', 'sold_out', 'limit_reached', 'busy', 'unavailable', 'unknown', 'error'];
   const CONTROLS = ['atomic', 'batched']; /* safe without a lock; a locked one is shown first */
   const figure = Charts.figure;
-  const redraws = []; /* functions that draw the charts, called again when the width changes */
-
-  function add(parent, name, text, className) {
-    const made = document.createElement(name);
-    if (text !== undefined && text !== null) made.textContent = text;
-    if (className) made.className = className;
-    parent.appendChild(made);
-    return made;
-  }
-
-  function section(title, note) {
-    const made = add(main, 'section');
-    add(made, 'h2', title);
-    if (note) add(made, 'p', note, 'soft');
-    return made;
-  }
 
   function tone(verdict) {
     return verdict === 'SAFE' ? 'good' : verdict === 'INVALID' ? 'doubt' : 'bad';
@@ -93,7 +76,8 @@
       (load.think_ms ? `, ${figure(load.think_ms)} ms think time` : '') +
       (load.rate_rps ? `, ${figure(load.rate_rps)} requests/s (${load.arrivals})` : '') +
       `, ${load.targets.length} target${load.targets.length > 1 ? 's' : ''}` +
-      (load.runs > 1 ? `, ${load.runs} interleaved runs of each strategy` : ''), 'soft');
+      (load.runs > 1 ? `, ${load.runs} interleaved runs of each strategy` : '') +
+      (load.run_length_s ? `. What was sold is told of one sale as planned; how fast, of the runs after it, in which users ask for ${figure(load.run_length_s)} s, whatever the strategy, and about half of that time there is stock left. All are judged` : ''), 'soft');
     if (runs.length === 1 && measured(runs[0]) && verdict !== 'INVALID') keyFigures(runs[0]);
   }
 
@@ -169,23 +153,11 @@
 
   /* ---- tables ---- */
 
-  /* On a narrow page a row is a card, and each cell has its heading beside it: see style.css. */
-  function emptyTable(parent, className) {
-    const table = add(add(parent, 'div', null, 'scroll'), 'table', null, className);
-    return { head: add(add(table, 'thead'), 'tr'), body: add(table, 'tbody') };
-  }
-
-  function addCell(row, heading, text, className) {
-    const cell = add(row, 'td', text, className);
-    cell.dataset.heading = heading;
-    return cell;
-  }
-
   const COLUMNS = [
     ['strategy', run => run.strategy], ['verdict', run => run.verdict], ['sold', run => run.sold],
     ['over', run => run.oversold], ['lost', run => run.lost_updates], ['under', run => run.undersold],
     ['dup.', run => run.duplicates], ['busy', run => run.busy], ['errors', run => run.errors + run.unknown],
-    ['answers/s', run => run.throughput_rps], ['x unlocked', run => run.of_unlocked],
+    ['rank', run => run.rank], ['answers/s', run => run.throughput_rps], ['x unlocked', run => run.of_unlocked],
     ['p50 ms', run => run.latency_ms.p50], ['p99 ms', run => run.latency_ms.p99], ['fairness', run => run.fairness],
     ['sales/s', run => run.goodput_sps], ['sold out s', run => run.sellout_s],
     ['cmds/sale', run => run.redis_cmds_per_sale], ['lock wait p99 ms', run => run.lock_wait_ms.p99],
@@ -196,6 +168,7 @@
     COLUMNS.forEach(([name, value]) => {
       const content = value(run), cell = addCell(row, name);
       if (name === 'verdict') add(cell, 'span', verdictText(content), 'verdict ' + tone(content));
+      else if (name === 'rank') cell.textContent = content === null ? '–' : content + (run.shares_rank ? '=' : '');
       else cell.textContent = typeof content === 'string' ? content : figure(content);
       if (name === 'answers/s' && run.runs > 1)
         add(cell, 'span', `${figure(run.range.throughput_rps.low)}–${figure(run.range.throughput_rps.high)}`, 'range');
@@ -216,7 +189,7 @@
 
   function comparison() {
     const place = section('Comparison', 'Click a heading to sort; unsafe strategies stay last. "x unlocked" is the throughput as a share of the unlocked one\'s: the price of safety.' +
-      (runs.some(run => run.runs > 1) ? ' Below "answers/s" stands the range of all runs.' : '') + ' Units: sold over the stock, lost from it, left under it, sold twice (dup.). "cmds" are those of Redis.');
+      (runs.some(run => run.runs > 1) ? ' Below "answers/s" stands the range of all runs. A rank such as "2=" is shared by those whose ranges overlap, or are linked by others\' that do: the runs do not tell which is the faster.' : '') + ' Units: sold over the stock, lost from it, left under it, sold twice (dup.). "cmds" are those of Redis.');
     const { head, body } = emptyTable(place, 'sortable');
     COLUMNS.forEach(([name], i) => {
       const cell = add(head, 'th'), button = add(cell, 'button', name);
@@ -231,20 +204,6 @@
       });
     });
     runs.forEach(run => tableRow(body, run));
-  }
-
-  function plainTable(parent, headings, rows) {
-    const { head, body } = emptyTable(parent);
-    const kind = cell => cell && (cell.text || cell.code) ? 'text' : '';
-    headings.forEach((text, i) => { add(head, 'th', text, rows.some(cells => kind(cells[i])) ? 'text' : '').scope = 'col'; });
-    rows.forEach(cells => {
-      const row = add(body, 'tr');
-      cells.forEach((cell, i) => {
-        const made = addCell(row, headings[i], null, kind(cell));
-        if (cell && cell.code) add(made, 'code', cell.code);
-        else made.textContent = cell && cell.text !== undefined ? cell.text : typeof cell === 'number' || cell === null ? figure(cell) : cell;
-      });
-    });
   }
 
   function invariants() {
@@ -283,19 +242,6 @@
         .concat(runs.map(run => [run.strategy, run.latency_by_outcome.all.mean, run.throughput_rps])));
   }
 
-  function raw() {
-    const place = section('Data');
-    place.className = 'raw';
-    const environment = add(place, 'details');
-    add(environment, 'summary', 'Environment and load');
-    add(environment, 'pre', JSON.stringify({ environment: data.environment, load: data.load }, null, 2));
-    const all = add(place, 'details');
-    add(all, 'summary', 'Everything, as JSON');
-    const text = add(all, 'pre');
-    all.addEventListener('toggle', () => { if (all.open) text.textContent = JSON.stringify(data, null, 1); });
-  }
-
-  main.textContent = '';
   banner();
   charts();
   comparison();
@@ -303,17 +249,6 @@
   invariants();
   errors();
   health();
-  raw();
-
-  let width = 0;
-  function redraw() {
-    if (main.clientWidth === width) return;
-    width = main.clientWidth;
-    redraws.forEach(draw => draw());
-    /* For the test that looks at this page in a browser: how wide, how much too wide, how many charts. */
-    const root = document.documentElement;
-    root.setAttribute('data-view', `${window.innerWidth}+${root.scrollWidth - root.clientWidth} ${document.querySelectorAll('figure > svg').length} charts`);
-  }
-  redraw();
-  window.addEventListener('resize', redraw);
+  Page.raw('Environment and load', { environment: data.environment, load: data.load });
+  Page.start();
 })();

@@ -82,6 +82,7 @@ static inline void sound_make(sound *s)
         .spec = &s->spec,
         .sale = "s1",
         .segments = 1,
+        .stock_asked = STOCK,
         .stop_reason = STOP_REQUESTS,
         .elapsed_s = 2,
         .offered_s = 2,

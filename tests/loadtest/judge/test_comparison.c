@@ -151,6 +151,117 @@ static void rows_are_ranked(void **unused)
     comparison_release(&t.comparison);
 }
 
+/* With a run length the first run tells what was sold, unless a later one went wrong worse; the
+ * later ones, how fast. */
+static void timed_runs_tell_how_fast(void **unused)
+{
+    (void)unused;
+    static const struct {
+        run_case runs[RUNS];
+        lt_verdict verdict;
+        int books, shown;
+        double low, high;
+    } table[] = {
+        {{{VERDICT_SAFE, 99, 0},
+          {VERDICT_SAFE, 10, 0},
+          {VERDICT_SAFE, 30, 0},
+          {VERDICT_SAFE, 20, 0}},
+         VERDICT_SAFE,
+         0,
+         3,
+         10,
+         30},
+        {{{VERDICT_OVERSOLD, 99, 0}, {VERDICT_LOST, 10, 0}, {VERDICT_LOST, 30, 0}},
+         VERDICT_OVERSOLD,
+         0,
+         1,
+         10,
+         30},
+        {{{VERDICT_LOST, 99, 0}, {VERDICT_SAFE, 10, 0}}, VERDICT_LOST, 0, 1, 10, 10},
+        {{{VERDICT_SAFE, 5, 0},
+          {VERDICT_SAFE, 10, 0},
+          {VERDICT_LOST, 30, 0},
+          {VERDICT_SAFE, 20, 0}},
+         VERDICT_LOST,
+         2,
+         2,
+         10,
+         30},
+        {{{VERDICT_SAFE, 5, 0}}, VERDICT_SAFE, 0, 0, 5, 5}, /* interrupted */
+    };
+    for (size_t i = 0; i < COUNT(table); i++) {
+        together t;
+        row_case row = {.strategy = "fair"};
+        memcpy(row.runs, table[i].runs, sizeof(row.runs));
+        make(&t, &row, 1);
+        t.plan.run_length = NS_PER_S;
+        t.comparison.rows[0].timed_from = 1;
+        comparison_rank(&t.comparison);
+        const lt_row *found = &t.comparison.rows[0];
+        assert_int_equal(row_verdict(found), table[i].verdict);
+        assert_int_equal(found->books, table[i].books);
+        assert_int_equal(found->shown, table[i].shown);
+        assert_true(found->throughput_rps.low == table[i].low);
+        assert_true(found->throughput_rps.high == table[i].high);
+        bool ranked = table[i].verdict == VERDICT_SAFE && table[i].runs[2].throughput > 0;
+        assert_int_equal(found->rank, ranked);
+        assert_int_equal(comparison_exit_code(&t.comparison),
+                         table[i].verdict == VERDICT_SAFE ? EXIT_SAFE : EXIT_BROKEN);
+        comparison_release(&t.comparison);
+    }
+}
+
+/* Those whose ranges overlap, or are linked by others', share a rank; only safe ones have any. */
+static void overlapping_ranges_share_a_rank(void **unused)
+{
+    (void)unused;
+    enum { MOST = 5 };
+    static const struct {
+        int throughputs[MOST][3]; /* of the runs of each row; rows in order */
+        const char *ranks;
+    } table[] = {
+        {{{50, 52, 54}}, "1"},
+        {{{50, 52, 54}, {40, 42, 44}, {30, 32, 34}}, "1 2 3"},
+        {{{50, 52, 54}, {44, 48, 51}, {30, 32, 34}}, "1= 1= 3"},
+        {{{50, 52, 54}, {44, 48, 50}, {30, 32, 34}}, "1= 1= 3"}, /* they touch */
+        {{{50, 52, 54}, {44, 48, 49}, {40, 42, 44}}, "1 2= 2="},
+        {{{50, 52, 54}, {44, 48, 51}, {40, 42, 45}, {30, 32, 34}}, "1= 1= 1= 4"}, /* a chain */
+        {{{20, 52, 54}, {48, 49, 50}, {30, 31, 32}, {10, 12, 14}},
+         "1= 1= 1= 4"},                                           /* one spans all */
+        {{{50, 52, 54}, {47, 48, 49}, {30, 31, 60}}, "1= 1= 1="}, /* one run of the slowest */
+        {{{50, 52, 54}, {40, 42, 44}, {41, 41, 43}, {30, 32, 34}, {29, 30, 31}}, "1 2= 2= 4= 4="},
+        {{{50, 52, 54}, {40}}, "- -"},
+        {{{50}, {40}}, "- -"},
+    };
+    static const char *const names[MOST] = {"a", "b", "c", "d", "e"};
+    for (size_t i = 0; i < COUNT(table); i++) {
+        row_case rows[MOST + 1] = {
+            {"none", {{VERDICT_OVERSOLD, 49, 0}, {VERDICT_LOST, 48, 0}}, true}};
+        char ranks[64] = "";
+        together t;
+        int count = 1;
+        for (; count <= MOST && table[i].throughputs[count - 1][0] > 0; count++) {
+            rows[count].strategy = names[count - 1];
+            for (int n = 0; n < 3; n++)
+                rows[count].runs[n].throughput = table[i].throughputs[count - 1][n];
+        }
+        make(&t, rows, count);
+        comparison_rank(&t.comparison);
+        for (int n = 0; n < count - 1; n++) {
+            const lt_row *row = &t.comparison.rows[n];
+            size_t at = strlen(ranks);
+            assert_string_equal(row->spec->strategy, names[n]);
+            snprintf(ranks + at, sizeof(ranks) - at, row->rank > 0 ? "%s%d%s" : "%s-",
+                     n > 0 ? " " : "", row->rank, row->shares_rank ? "=" : "");
+        }
+        if (strcmp(ranks, table[i].ranks) != 0)
+            fail_msg("row %zu: %s", i, ranks);
+        assert_int_equal(t.comparison.rows[count - 1].rank, 0); /* none */
+        assert_false(t.comparison.rows[count - 1].shares_rank);
+        comparison_release(&t.comparison);
+    }
+}
+
 #define SAFE_ROW                                                                                   \
     {                                                                                              \
         "fair", {{VERDICT_SAFE, 100, 0}}, false                                                    \
@@ -256,6 +367,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_shown_run_is_the_median_of_the_worst),
         cmocka_unit_test(rows_are_ranked),
+        cmocka_unit_test(overlapping_ranges_share_a_rank),
+        cmocka_unit_test(timed_runs_tell_how_fast),
         cmocka_unit_test(the_memory_of_all_runs_is_given_back),
         cmocka_unit_test(the_exit_code_is_the_gravest),
     };

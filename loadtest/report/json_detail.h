@@ -1,0 +1,15 @@
+/*
+ * json_detail.h - the detail of a row in the result file: invariants, errors and the stock of the
+ * run that tells what was sold, targets, time and users of the one that tells how fast.
+ */
+#ifndef LOADTEST_JSON_DETAIL_H
+#define LOADTEST_JSON_DETAIL_H
+
+#include "loadtest/judge/result.h"
+
+#include <cjson/cJSON.h>
+
+void json_add_detail(cJSON *json, const lt_result *books, const lt_result *shown,
+                     const lt_plan *plan);
+
+#endif
