@@ -32,10 +32,11 @@ start_time() {
 
 # start NAME COMMAND...: in the background, in a session of its own (a Ctrl-C reaches only the
 # script, which then stops all of them in order); output in $run/NAME.out and $run/NAME.log.
+own_session=(setsid)
 start() {
     local name=$1
     shift
-    setsid "${launcher[@]}" "$@" </dev/null >"$run/$name.out" 2>"$run/$name.log" &
+    "${own_session[@]}" "${launcher[@]}" "$@" </dev/null >"$run/$name.out" 2>"$run/$name.log" &
     disown $! # or bash tells of its end
     start_time $!
     echo "$! $ticks $name" >>"$run/pids"
