@@ -76,7 +76,7 @@ TEST_LIBS   = -lcmocka -lcivetweb $(CURL_LIBS) $(CJSON_LIBS) $(HIREDIS_LIBS) -lm
 
 LUA := $(wildcard lock/*/*.lua server/*/*.lua)
 LUA_H := $(patsubst %.lua,$(GEN)/%.lua.h,$(LUA))
-PAGE_H := $(patsubst %,$(GEN)/%.h,$(wildcard loadtest/report/page/*))
+PAGE_H := $(patsubst %,$(GEN)/%.h,$(wildcard loadtest/report/page/* loadtest/report/parts/*))
 
 # The strategies are the files of their folder.
 STRATEGIES := $(filter-out registry,$(patsubst server/strategies/%.c,%,$(wildcard server/strategies/*.c)))
@@ -148,7 +148,7 @@ $(STRATEGY_LIST): FORCE
 		printf 'STRATEGY(%s)\n' $(STRATEGIES) >$@
 
 # The parts of the HTML report become string literals like the scripts.
-$(GEN)/loadtest/report/page/%.h: loadtest/report/page/% loadtest/embed.sh
+$(GEN)/loadtest/report/%.h: loadtest/report/% loadtest/embed.sh
 	$(call say,EMBED,$<)
 	$(Q)mkdir -p $(@D) && loadtest/embed.sh $< >$@.tmp && mv $@.tmp $@
 

@@ -103,7 +103,7 @@ static void a_broken_script_would_be_noticed(void **unused)
     char broken[400];
     need_browser();
     snprintf(broken, sizeof(broken), "%s/broken.html", dir);
-    assert_int_equal(fx_shell("sed 's|Charts.figure|Charts.nosuch.figure|' \"$1/report.html\" "
+    assert_int_equal(fx_shell("sed 's|runs = data.runs;|runs = data.nosuch.runs;|' \"$1/report.html\" "
                               ">\"$1/broken.html\"",
                               dir, 10000),
                      0);

@@ -2,7 +2,7 @@
  * report_html.c - matrix.html, in the style of the load test's report: the table, in which a cell
  * is a colour, a figure and a link; below, each cell with the command that repeats it alone.
  */
-#include "loadtest/report/page/style.css.h"
+#include "loadtest/report/parts/style.css.h"
 #include "tests/chaos/matrix/matrix.h"
 
 static const char own_style[] =

@@ -1,0 +1,85 @@
+/* charts.js - a sale over time: its stock, its answers, how long they took. */
+import { figure } from './numbers.js';
+import { COLOURS, drawMarker, frame, hatched, legend, lineKey, node, path, powersOfTen, ticks } from './svg.js';
+
+const HATCHES = { sold: [0, 40], sold_out: [45, 6], limit_reached: [0, 6], busy: [90, 5], unavailable: [135, 4], unknown: [45, 3], error: [0, 3] };
+
+function outcomeFill(svg, outcome) {
+  const [angle, gap] = HATCHES[outcome];
+  return hatched(svg, `var(--${outcome})`, angle, gap);
+}
+
+/* Units left, units sold; what was sold beyond the stock is filled, hatched and labelled. */
+export function stockChart(element, run) {
+  const curve = [{ t_s: 0, remaining: run.stock, units: 0 }].concat(run.stock_curve || []);
+  const end = curve[curve.length - 1].t_s || 1;
+  const most = Math.max(run.stock, ...curve.map(p => p.units));
+  const chart = frame(element, `Stock over time with ${run.strategy}: sold ${run.sold} of ${run.stock}`,
+    { ticks: ticks(end, 6), label: 'seconds since the start' }, { ticks: ticks(most, 5), label: 'units' });
+  const sold = curve.map(p => [chart.x(p.t_s), chart.y(p.units)]);
+  const limit = chart.y(run.stock);
+  const over = curve.map(p => [chart.x(p.t_s), chart.y(Math.max(p.units, run.stock))]);
+  if (most > run.stock) {
+    const fill = hatched(chart.svg, 'var(--over)', 45, 7);
+    const right = over[over.length - 1][0].toFixed(1);
+    node(chart.svg, 'path', { class: 'oversold', d: `${path(over, true)}L${right} ${limit}H${over[0][0]}Z`, fill, 'fill-opacity': 0.75 });
+  }
+  node(chart.svg, 'path', { class: 'mark', d: `M${chart.box.left} ${limit}H${chart.box.right}` });
+  node(chart.svg, 'path', { d: path(sold, true), fill: 'none', stroke: 'var(--over)', 'stroke-width': 2, 'stroke-dasharray': '7 3' });
+  node(chart.svg, 'path', { d: path(curve.map(p => [chart.x(p.t_s), chart.y(Math.max(0, p.remaining))]), true), fill: 'none', stroke: 'var(--sold)', 'stroke-width': 2.5 });
+  node(chart.svg, 'text', { class: 'haloed', x: chart.box.left + 6, y: limit - 5 }, `there were ${figure(run.stock)}`);
+  if (most > run.stock)
+    node(chart.svg, 'text', { class: 'haloed loud', x: chart.box.left + (chart.box.right - chart.box.left) * 0.55, y: chart.y((most + run.stock) / 2), 'text-anchor': 'middle' }, `oversold by ${figure(run.oversold)}`);
+  else if (run.lost_updates > 0)
+    node(chart.svg, 'text', { class: 'haloed loud', x: chart.box.right - 4, y: chart.y(Math.max(0, run.stock * 0.1)), 'text-anchor': 'end' }, `${figure(run.lost_updates)} sales are missing from the stock`);
+  legend(element, [lineKey('units left', 'var(--sold)', ''), lineKey('units sold', 'var(--over)', '7 3')]);
+}
+
+/* Answers a second, stacked by outcome. */
+export function throughputChart(element, run, outcomes) {
+  const { width_s: width, bins } = run.timeline;
+  const total = bin => outcomes.reduce((sum, o) => sum + (bin[o] || 0), 0);
+  const most = Math.max(1, ...bins.map(total)) / width, end = bins.length * width;
+  const chart = frame(element, `Answers a second by outcome with ${run.strategy}`,
+    { ticks: ticks(end, 6), label: 'seconds since the start' }, { ticks: ticks(most, 5), label: 'answers a second' });
+  const base = bins.map(() => 0);
+  const present = outcomes.filter(o => bins.some(bin => bin[o]));
+  present.forEach(outcome => {
+    const fill = outcomeFill(chart.svg, outcome);
+    let shape = '';
+    bins.forEach((bin, i) => {
+      if (!bin[outcome]) return;
+      const low = chart.y(base[i] / width), high = chart.y((base[i] += bin[outcome]) / width);
+      const left = chart.x(i * width), right = chart.x((i + 1) * width);
+      shape += `M${left.toFixed(1)} ${low.toFixed(1)}V${high.toFixed(1)}H${right.toFixed(1)}V${low.toFixed(1)}Z`;
+    });
+    node(chart.svg, 'path', { d: shape, fill });
+  });
+  legend(element, present.map(outcome => ({
+    text: outcome.replace('_', ' '),
+    draw: svg => node(svg, 'rect', { width: 28, height: 14, fill: outcomeFill(svg, outcome) })
+  })));
+}
+
+/* p50 and p99 over time on a log axis; a line where the stock was gone. */
+export function latencyChart(element, run) {
+  const width = run.timeline.width_s, bins = run.timeline.bins.filter(bin => bin.p99_ms > 0);
+  if (!bins.length) return;
+  const low = Math.min(...bins.map(bin => bin.p50_ms)), high = Math.max(...bins.map(bin => bin.p99_ms));
+  const chart = frame(element, `Latency over time with ${run.strategy}`,
+    { ticks: ticks(run.timeline.bins.length * width, 6), label: 'seconds since the start' },
+    { ticks: powersOfTen(low, high), log: true, label: 'ms, log scale' });
+  const line = (name, colour, dash) => {
+    const points = bins.map(bin => [chart.x(bin.t_s + width / 2), chart.y(bin[name])]);
+    node(chart.svg, 'path', { d: path(points), fill: 'none', stroke: colour, 'stroke-width': 2, 'stroke-dasharray': dash });
+    if (points.length === 1) drawMarker(chart.svg, 'circle', points[0][0], points[0][1], colour);
+  };
+  line('p50_ms', COLOURS[0], '');
+  line('p99_ms', COLOURS[1], '7 3');
+  if (run.sellout_s !== null) {
+    const at = chart.x(run.sellout_s), left = at > (chart.box.left + chart.box.right) / 2;
+    node(chart.svg, 'path', { class: 'mark', d: `M${at} ${chart.box.top}V${chart.box.bottom}` });
+    node(chart.svg, 'text', { class: 'haloed', x: at + (left ? -5 : 5), y: chart.box.top + 10, 'text-anchor': left ? 'end' : 'start' }, `sold out after ${figure(run.sellout_s)} s`);
+  }
+  legend(element, [lineKey('p50', COLOURS[0], ''), lineKey('p99', COLOURS[1], '7 3')]);
+}
