@@ -302,6 +302,12 @@ asan: ## `make test` under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: ## `make test` under ThreadSanitizer
 	$(Q)$(more) test SAN=thread
 
+.PHONY: stale
+stale: ## record the stale write that the live page shows: server/page/stale.json
+	$(Q)CC='$(CC)' scripts/deps test
+	$(Q)$(parallel) tested $(BUILD)/tests/browser/test_stale_write
+	$(Q)FLASHSALE_BUILD=$(BUILD) STALE_JSON=server/page/stale.json $(BUILD)/tests/browser/test_stale_write
+
 .PHONY: model
 model: ## every order of the steps of lock, fence and failover, by spin; ONLY="fence" for some variants
 	$(Q)CC='$(CC)' scripts/deps model

@@ -7,19 +7,18 @@
  * whoever checks at the moment of the write sells one. A is stopped with SIGSTOP, so that its
  * watchdog can not save it; both stop at the fail point "in-section" (server/base/fail_point.h).
  */
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lock/dlock_redis.h"
+#include "tests/support/sale/fail_point.h"
 #include "tests/support/service.h"
 
 #define ROUNDS 20
+#define POINT  "in-section"
 
 /* A request has 10 s: what is answered within this did not wait for them to pass. */
 enum { PROMPT_MS = 8000 };
@@ -32,25 +31,14 @@ enum { A, B }; /* the two instances */
 
 /* ---- instances that stop --------------------------------------------------------------------- */
 
-static fx_server *start_stoppable(const char *dir)
-{
-    setenv("FLASHSALE_FAIL_DIR", dir, 1);
-    fx_server *server = fx_server_start(fx_redis_url(fx.redis), NULL);
-    unsetenv("FLASHSALE_FAIL_DIR");
-    return server;
-}
-
 static int setup(void **state)
 {
-    char stoppable[512];
     (void)state;
-    setenv("FLASHSALE_PROGRAM", fx_build_path("failpoints/flashsale", stoppable, sizeof(stoppable)),
-           0);
     fx_dir_make(dir_a, sizeof(dir_a));
     fx_dir_make(dir_b, sizeof(dir_b));
     fx.redis = fx_redis_start(NULL);
-    fx.server[A] = start_stoppable(dir_a);
-    fx.server[B] = start_stoppable(dir_b);
+    fx.server[A] = fx_point_server(fx_redis_url(fx.redis), dir_a, NULL);
+    fx.server[B] = fx_point_server(fx_redis_url(fx.redis), dir_b, NULL);
     return 0;
 }
 
@@ -62,28 +50,9 @@ static int teardown(void **state)
     return 0;
 }
 
-static void put_file(const char *dir, const char *name)
+static void go_on(const char *dir)
 {
-    char path[512];
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-}
-
-static void clear_files(const char *dir)
-{
-    static const char *const names[] = {"in-section", "in-section.reached", "in-section.go"};
-    for (int i = 0; i < 3; i++) {
-        char path[512];
-        snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-        unlink(path);
-    }
-}
-
-static bool reached(void *dir)
-{
-    char path[512];
-    snprintf(path, sizeof(path), "%s/in-section.reached", (const char *)dir);
-    return access(path, F_OK) == 0;
+    fx_point_go_on(dir, POINT);
 }
 
 /* ---- buyers ---------------------------------------------------------------------------------- */
@@ -105,12 +74,12 @@ static void *buy(void *arg)
 
 static void start_buyer(buyer *mine, fx_server *server, const char *dir)
 {
-    put_file(dir, "in-section");
+    fx_point_arm(dir, POINT);
     mine->server = server;
     mine->status = 0;
     atomic_init(&mine->done, false);
     assert_int_equal(pthread_create(&mine->thread, NULL, buy, mine), 0);
-    assert_true(fx_wait_until(reached, (void *)dir, 10000));
+    assert_true(fx_point_reached(dir, POINT, 10000));
 }
 
 static bool is_done(void *arg)
@@ -146,17 +115,15 @@ static int run_schedule(const char *strategy, const char *terms)
 {
     buyer buyer_a, buyer_b;
     start_sale(strategy, terms);
-    clear_files(dir_a);
-    clear_files(dir_b);
 
     start_buyer(&buyer_a, fx.server[A], dir_a); /* A reads, */
     fx_server_signal(fx.server[A], SIGSTOP);
     assert_true(fx_wait_until(no_lock_is_held, NULL, 10000)); /* A's lease ends, */
     start_buyer(&buyer_b, fx.server[B], dir_b);               /* B reads, */
-    put_file(dir_a, "in-section.go");
+    go_on(dir_a);
     fx_server_signal(fx.server[A], SIGCONT);
     fx_wait_until(is_done, &buyer_a, 300); /* A writes (or is refused, and waits for B), */
-    put_file(dir_b, "in-section.go");      /* B writes */
+    go_on(dir_b);                          /* B writes */
     pthread_join(buyer_a.thread, NULL);
     pthread_join(buyer_b.thread, NULL);
 
@@ -233,13 +200,12 @@ static void who_can_not_have_the_lock_is_told_so_in_time(void **state)
             snprintf(terms, sizeof(terms), "'stock':8,'lease_ms':60000,'wait_ms':%d,'hold_ms':1",
                      waits_ms[i]);
             start_sale(s->name, terms);
-            clear_files(dir_a);
             asked = "user=u1&request=k1";
             start_buyer(&holder, fx.server[A], dir_a);
             assert_busy(s->name, asked, waits_ms[i]);
             if (!s->sharded) /* another segment has another lock */
                 assert_busy(s->name, "user=u2&request=k2", waits_ms[i]);
-            put_file(dir_a, "in-section.go");
+            go_on(dir_a);
             pthread_join(holder.thread, NULL);
             assert_int_equal(holder.status, 201);
             fx_expect(fx.server[B], 201, "POST /buy?item=%s&%s", item, asked);
@@ -268,10 +234,9 @@ static void a_sale_that_ends_meanwhile_sells_nothing_more(void **state)
         buyer late;
         snprintf(old, sizeof(old), "%s",
                  start_sale(s->name, "'stock':8,'lease_ms':60000,'wait_ms':8000,'hold_ms':1"));
-        clear_files(dir_a);
         start_buyer(&late, fx.server[A], dir_a);
         fx_start_sale(fx.server[B], item, "'stock':5,'strategy':'%s'", s->name);
-        put_file(dir_a, "in-section.go");
+        go_on(dir_a);
         pthread_join(late.thread, NULL);
         const char *stock = fx_expect(fx.server[B], 200, "GET /stock?item=%s", item);
         if (late.status != 201 || !strstr(stock, "\"initial\":5,\"remaining\":4,"))
@@ -288,10 +253,9 @@ static void a_late_write_does_not_bring_back_stock(void **state)
     (void)state;
     buyer late;
     const char *old = start_sale("setnx", ONE_UNIT);
-    clear_files(dir_a);
     start_buyer(&late, fx.server[A], dir_a);
     assert_int_equal(ask_stock(old, "DEL"), 1);
-    put_file(dir_a, "in-section.go");
+    go_on(dir_a);
     pthread_join(late.thread, NULL);
     assert_int_equal(late.status, 503);
     assert_int_equal(ask_stock(old, "EXISTS"), 0);
@@ -316,8 +280,7 @@ static void closing_a_sale_keeps_no_other_waiting(void **state)
     buyer stuck;
     fx_start_sale(fx.server[A], "other", "'stock':1");
     start_sale("combined", ONE_UNIT ",'hold_ms':1"); /* a lone buyer without has no leader */
-    clear_files(dir_a);
-    start_buyer(&stuck, fx.server[A], dir_a); /* its leader stays in the section, */
+    start_buyer(&stuck, fx.server[A], dir_a);        /* its leader stays in the section, */
     pthread_join(stuck.thread, NULL);
     assert_int_equal(stuck.status, 504);
     fx_start_sale(fx.server[A], item, "'stock':1"); /* so that this sale can not be closed */
@@ -327,7 +290,7 @@ static void closing_a_sale_keeps_no_other_waiting(void **state)
         fx_start_sale(fx.server[B], "other", "'stock':%d", stock);
         in_force = fx_wait_until(a_has_stock, &stock, 10000);
     }
-    put_file(dir_a, "in-section.go");
+    go_on(dir_a);
     assert_true(in_force);
 }
 

@@ -261,7 +261,7 @@ const fx_strategy *fx_strategies(void)
 
 /* ---- loadtest and JSON ----------------------------------------------------------------------- */
 
-static cJSON *read_json_file(const char *path)
+cJSON *fx_json_file(const char *path)
 {
     FILE *file = fopen(path, "r");
     if (file == NULL)
@@ -280,7 +280,7 @@ static cJSON *run_loadtest(const char *const *argv, const char *result_path, int
 {
     fx_process *load = fx_spawn(argv, true);
     *code = fx_process_wait(load, deadline_ms);
-    cJSON *result = read_json_file(result_path);
+    cJSON *result = fx_json_file(result_path);
     if (result == NULL)
         fail_msg("loadtest: exit code %d, no result\n%s\n%s", *code, fx_process_stdout(load),
                  fx_process_stderr(load));

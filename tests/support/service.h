@@ -126,6 +126,9 @@ cJSON *fx_loadtest(const char *const *args, int deadline_ms, int *code);
 /* The reply's body as JSON; fails the test when it is not. Free with cJSON_Delete(). */
 cJSON *fx_reply_json(const fx_reply *reply);
 
+/* A file as JSON; NULL when it is none. Free with cJSON_Delete(). */
+cJSON *fx_json_file(const char *path);
+
 /* A number or string in an object; fails the test, naming it, when it is not there. */
 double fx_json_number(const cJSON *object, const char *name);
 const char *fx_json_text(const cJSON *object, const char *name);

@@ -5,22 +5,18 @@
  * It stops at the fail point "written" (server/base/fail_point.h): the orders are in Redis, and
  * nobody has been told.
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 
 #include "tests/server/direct/wire.h"
+#include "tests/support/sale/fail_point.h"
 
 static char dir[256];
 
 static int setup(void **state)
 {
-    char stoppable[512];
     (void)state;
-    setenv("FLASHSALE_PROGRAM", fx_build_path("failpoints/flashsale", stoppable, sizeof(stoppable)),
-           0);
     fx_dir_make(dir, sizeof(dir));
-    setenv("FLASHSALE_FAIL_DIR", dir, 1);
     fx.redis = fx_redis_start(NULL);
     return 0;
 }
@@ -34,41 +30,20 @@ static int teardown(void **state)
 
 /* ---- the stop -------------------------------------------------------------------------------- */
 
-static void put_file(const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-}
-
-static bool has_stopped(void *arg)
-{
-    char path[512];
-    (void)arg;
-    snprintf(path, sizeof(path), "%s/written.reached", dir);
-    return access(path, F_OK) == 0;
-}
-
 /* The leader of the next batch is to stop. */
 static void arm(void)
 {
-    static const char *const left[] = {"written.reached", "written.go"};
-    for (int i = 0; i < 2; i++) {
-        char path[512];
-        snprintf(path, sizeof(path), "%s/%s", dir, left[i]);
-        unlink(path);
-    }
-    put_file("written");
+    fx_point_arm(dir, "written");
 }
 
 static void wait_for_stop(void)
 {
-    assert_true(fx_wait_until(has_stopped, NULL, WIRE_MS));
+    assert_true(fx_point_reached(dir, "written", WIRE_MS));
 }
 
 static void go_on(void)
 {
-    put_file("written.go");
+    fx_point_go_on(dir, "written");
 }
 
 /* ---- the service ----------------------------------------------------------------------------- */
@@ -77,7 +52,7 @@ static void go_on(void)
  * answer. */
 static void start(const char *strategy, wire *ret)
 {
-    fx.server[0] = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--drain-delay", "0"));
+    fx.server[0] = fx_point_server(fx_redis_url(fx.redis), dir, FX_ARGS("--drain-delay", "0"));
     fx_start_sale(fx.server[0], "P0001", "'stock':1000,'strategy':'%s','wait_ms':10000,'hold_ms':1",
                   strategy);
     assert_true(wire_open(ret, fx_server_port(fx.server[0])));
