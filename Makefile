@@ -77,6 +77,7 @@ TEST_LIBS   = -lcmocka -lcivetweb $(CURL_LIBS) $(CJSON_LIBS) $(HIREDIS_LIBS) -lm
 LUA := $(wildcard lock/*/*.lua server/*/*.lua)
 LUA_H := $(patsubst %.lua,$(GEN)/%.lua.h,$(LUA))
 PAGE_H := $(patsubst %,$(GEN)/%.h,$(wildcard loadtest/report/page/* loadtest/report/parts/*))
+OPENAPI_H := $(GEN)/server/api/openapi.json.h
 
 # The strategies are the files of their folder.
 STRATEGIES := $(filter-out registry,$(patsubst server/strategies/%.c,%,$(wildcard server/strategies/*.c)))
@@ -133,7 +134,7 @@ $(BUILD)/compiler: FORCE
 		echo '$(CC) $(CPPFLAGS) $(CFLAGS)' >$@
 .PHONY: FORCE
 
-$(BUILD)/obj/%.o: %.c Makefile $(BUILD)/compiler | $(LUA_H) $(PAGE_H) $(STRATEGY_LIST)
+$(BUILD)/obj/%.o: %.c Makefile $(BUILD)/compiler | $(LUA_H) $(PAGE_H) $(OPENAPI_H) $(STRATEGY_LIST)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
@@ -152,6 +153,11 @@ $(GEN)/loadtest/report/%.h: loadtest/report/% loadtest/embed.sh
 	$(call say,EMBED,$<)
 	$(Q)mkdir -p $(@D) && loadtest/embed.sh $< >$@.tmp && mv $@.tmp $@
 
+# So does the description of the API.
+$(OPENAPI_H): server/api/openapi.json loadtest/embed.sh
+	$(call say,EMBED,$<)
+	$(Q)mkdir -p $(@D) && loadtest/embed.sh $< >$@.tmp && mv $@.tmp $@
+
 # ---- tests' programs ----------------------------------------------------------------------------
 
 .PHONY: test-programs tested stoppable
@@ -161,7 +167,7 @@ test-programs: tested $(TESTS) $(EXAMPLES)
 tested: all $(TOOLS) $(MATRIX) $(SHIMS) $(if $(FAIL_POINTS),,stoppable)
 
 # The instances that a scripted schedule stops at named points.
-stoppable: | $(LUA_H) $(STRATEGY_LIST)
+stoppable: | $(LUA_H) $(OPENAPI_H) $(STRATEGY_LIST)
 	$(Q)$(MAKE) --no-print-directory FAIL_POINTS=1 $(BUILD)/failpoints/flashsale
 
 .SECONDEXPANSION:
@@ -293,7 +299,7 @@ soak: ## three instances under load and random faults; MINUTES=20, SEED=n, ROW=s
 		$(if $(ROW),--row $(ROW)) --out $(BUILD)/soak
 
 .PHONY: stack lint-only asan tsan
-lint-only: $(LUA_H) $(PAGE_H) $(STRATEGY_LIST)
+lint-only: $(LUA_H) $(PAGE_H) $(OPENAPI_H) $(STRATEGY_LIST)
 	$(Q)scripts/lint -std=c11 -D_GNU_SOURCE $(INCLUDES) -Itests $(PKG_CFLAGS) $(HIREDIS_TLS) \
 		-DFLASHSALE_VERSION='"$(VERSION)"' -DFAIL_POINTS
 

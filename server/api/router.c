@@ -41,6 +41,7 @@ static const api_route routes[] = {
     {"GET", "/livez", api_live, "GET /livez", NULL, false},
     {"GET", "/readyz", api_ready, "GET /readyz", NULL, false},
     {"GET", "/metrics", api_metrics, "GET /metrics", NULL, false},
+    {"GET", "/openapi.json", api_openapi, "GET /openapi.json", NULL, false},
     {"GET", "/", api_page, "GET /?item=P0001", item_params, false},
 };
 

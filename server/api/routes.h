@@ -19,6 +19,7 @@ api_endpoint api_strategies;  /* GET /strategies */
 api_endpoint api_live;        /* GET /livez */
 api_endpoint api_ready;       /* GET /readyz */
 api_endpoint api_metrics;     /* GET /metrics */
+api_endpoint api_openapi;     /* GET /openapi.json */
 api_endpoint api_page;        /* GET / */
 
 #define ORDERS_PATH "/orders/"

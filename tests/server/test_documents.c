@@ -1,4 +1,6 @@
-/* test_documents.c - what SECURITY.md and API.md say of tests, routes and codes is so, and is all.
+/*
+ * test_documents.c - what SECURITY.md, API.md and openapi.json say of tests, routes and codes is
+ * so, and is all. (What an instance answers is held to openapi.json in openapi/.)
  */
 #include "tests/support/fixture.h"
 
@@ -19,16 +21,21 @@ static void every_test_that_security_md_names_exists(void **state)
           "done");
 }
 
-/* The routes in router.c, and the headings in API.md: "POST /buy". */
-static void api_md_has_every_route_and_no_other(void **state)
+/* The routes in router.c, the headings in API.md, "POST /buy", and what openapi.json has. */
+static void every_route_is_documented_and_no_other(void **state)
 {
     (void)state;
-    check("routes=$(sed -nE 's/^    \\{\"([A-Z]+)\", (\"([^\"]+)\"|ORDERS_PATH),.*/\\1 \\3/p'"
-          "  server/api/router.c | sed 's/ $/ \\/orders\\/{request}/' | sort);"
-          "pages=$(sed -n 's/^### //p' server/API.md | sort);"
-          "[ $(echo \"$routes\" | wc -l) -ge 11 ] || exit 1;"
-          "[ \"$routes\" = \"$pages\" ] || {"
-          "  printf 'router.c:\\n%s\\nAPI.md:\\n%s\\n' \"$routes\" \"$pages\" >&2; exit 1; }");
+    check(
+        "routes=$(sed -nE 's/^    \\{\"([A-Z]+)\", (\"([^\"]+)\"|ORDERS_PATH),.*/\\1 \\3/p'"
+        "  server/api/router.c | sed 's/ $/ \\/orders\\/{request}/' | sort);"
+        "pages=$(sed -n 's/^### //p' server/API.md | sort);"
+        "tools=$(jq -r '.paths | to_entries[] | .key as $path | .value | keys[] |"
+        "  select(. == \"get\" or . == \"post\") | \"\\(ascii_upcase) \\($path)\"'"
+        "  server/api/openapi.json | sort);"
+        "[ $(echo \"$routes\" | wc -l) -ge 11 ] || exit 1;"
+        "[ \"$routes\" = \"$pages\" ] && [ \"$routes\" = \"$tools\" ] || {"
+        "  printf '%s:\\n%s\\n' router.c \"$routes\" API.md \"$pages\" openapi.json \"$tools\" >&2;"
+        "  exit 1; }");
 }
 
 /* A route's parameters: in router.c a list, in API.md in backquotes in its section. */
@@ -78,13 +85,49 @@ static void api_md_has_every_code_and_no_other(void **state)
           "[ -z \"$bad\" ]");
 }
 
+/* Which code comes with which status: of instances in openapi.json, of the proxy in haproxy.cfg. */
+static void api_md_has_every_status_of_a_code(void **state)
+{
+    (void)state;
+    check(
+        "documented=$({"
+        "  jq -r '. as $d | def at: if has(\"$ref\") then"
+        "    (.[\"$ref\"] | ltrimstr(\"#/\") | split(\"/\")) as $p | $d | getpath($p) else . end;"
+        "    (.paths[][] | objects | .responses), .[\"x-any-request\"].responses | to_entries[] |"
+        "    .key as $status | .value | at | .. | objects | .code? | objects |"
+        "    (.const // empty), (.enum // [])[] | \"\\(.) \\($status)\"' server/api/openapi.json;"
+        "  sed -nE 's/.*\"status\":([0-9]+),\"code\":\"([a-z_]+)\".*/\\2 \\1/p' docker/haproxy.cfg;"
+        "} | sort -u);"
+        "pages=$(sed -nE 's/^\\| `([a-z_]+)` \\| ([0-9, ]+) \\| .*/\\1 \\2/p' server/API.md |"
+        "  awk -F '[ ,]+' '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort -u);"
+        "[ $(echo \"$pages\" | wc -l) -ge 50 ] || exit 1;"
+        "[ \"$documented\" = \"$pages\" ] || {"
+        "  printf '%s:\\n%s\\n' openapi.json \"$documented\" API.md \"$pages\" >&2; exit 1; }");
+}
+
+/* What a code means stands in both, in the same words. */
+static void api_md_explains_codes_as_openapi_does(void **state)
+{
+    (void)state;
+    check(
+        "tools=$(jq -r '.components.schemas.Code.oneOf[] |"
+        "  \"\\(.const) | \\(.[\"x-again\"]) | \\(.description // \"\")\"' "
+        "server/api/openapi.json);"
+        "pages=$(sed -nE 's/^\\| `([a-z_]+)` \\| [0-9, ]+ (\\| .*) \\|$/\\1 \\2/p' server/API.md);"
+        "[ $(echo \"$tools\" | wc -l) -ge 40 ] || exit 1;"
+        "[ \"$tools\" = \"$pages\" ] || {"
+        "  printf '%s:\\n%s\\n' openapi.json \"$tools\" API.md \"$pages\" >&2; exit 1; }");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_test_that_security_md_names_exists),
-        cmocka_unit_test(api_md_has_every_route_and_no_other),
+        cmocka_unit_test(every_route_is_documented_and_no_other),
         cmocka_unit_test(api_md_has_every_parameter),
         cmocka_unit_test(api_md_has_every_code_and_no_other),
+        cmocka_unit_test(api_md_has_every_status_of_a_code),
+        cmocka_unit_test(api_md_explains_codes_as_openapi_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
