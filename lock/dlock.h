@@ -93,6 +93,33 @@
  *   A failover keeps a lock only if the replica had heard of it; see wait_replicas. Renewals are
  *   not waited for: a replica that was cut off after the grant, and is promoted then, may let the
  *   lock end while its hold still counts as valid, until the next renewal is refused.
+ *
+ * How this interface grows
+ *
+ *   A program goes on working with every later libdlock.so.0 without being compiled again, and one
+ *   that was compiled with a later header works with an earlier library unless it uses what is
+ *   new. What may come:
+ *
+ *   - Functions. None goes, none changes.
+ *   - Members, in the room that structs keep for them: no size changes. In a struct that callers
+ *     fill (dlock_options, dlock_client_options, dlock_wait, dlock_redis_options) `reserved` must
+ *     be zero, and zero is the default of whatever takes its place. That is checked: an option
+ *     that is newer than the library is DLOCK_INVALID, and never overlooked. In a struct that the
+ *     library fills (dlock_info, dlock_stats, dlock_histogram) it is set to zero.
+ *   - Values at the end of enums. An acquire that returns a status which the program does not know
+ *     gave it no hold; beyond that such a status says no more than DLOCK_UNKNOWN, and
+ *     dlock_status_text() has its words. Likewise a dlock_redis_outcome. A dlock_report that the
+ *     program does not know may be ignored.
+ *
+ *   So set the whole of a struct to zero, and then members by name: `= {.wait_ms = 500}` in C,
+ *   `= {}` and assignments in C++. dlock_args and dlock_script stand on stacks and in static
+ *   storage, and are public for that alone: their room is the library's own. dlock_time, which is
+ *   passed by value, and dlock_named_arg, of which callers make arrays, can not grow: what would
+ *   need more gets a type and a function of its own.
+ *
+ *   liburing decided so too (reserved members, refused unless zero). libgit2 begins each struct
+ *   with a version that a macro sets; with that, or a size, all-zero would not mean the defaults
+ *   any more, and each caller would have one more member to forget.
  */
 #ifndef DLOCK_H
 #define DLOCK_H
@@ -151,6 +178,7 @@ typedef struct dlock_client_options {
     bool check_order;   /* debugging: report locks taken in opposite orders */
     void (*report)(void *arg, dlock_report what, const char *text);
     void *report_arg;
+    uint64_t reserved[8]; /* must be zero */
 } dlock_client_options;
 
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_client_new(const dlock_client_options *options,
@@ -197,6 +225,7 @@ typedef struct dlock_options {
     const char *companion; /* base of the companion keys' names; NULL: see "Layout" */
     void (*lost)(void *arg, dlock_hold *hold); /* once, when a hold is lost. See "Threads" */
     void *lost_arg;
+    uint64_t reserved[8]; /* must be zero */
 } dlock_options;
 
 /* `options` may be NULL and is copied. The same name and options again give the same lock once
@@ -223,6 +252,7 @@ typedef struct dlock_wait {
     int64_t wait_ms;      /* 0: one try; DLOCK_FOREVER: until it is had, cancelled or invalid */
     uint64_t context;     /* who re-enters: 0 = the calling thread, otherwise the caller's own id */
     dlock_cancel *cancel; /* (borrowed) NULL: none */
+    uint64_t reserved[8]; /* must be zero */
 } dlock_wait;
 
 /*
@@ -235,6 +265,7 @@ typedef struct dlock_wait {
  * DLOCK_BUSY, _CANCELLED: nothing is held, the queue is left. DLOCK_UNAVAILABLE: Redis stayed out
  * of reach for the whole wait. DLOCK_UNKNOWN: a question stayed unanswered until the end; what it
  * may have acquired is released in the background. DLOCK_FAILED: Redis answered with an error.
+ * DLOCK_INVALID: wait_ms is below DLOCK_FOREVER, or `reserved` is not zero.
  * The wait may be outlasted by the questions under way: a Redis that falls silent costs io_ms more
  * for the last question, and once more for the listening before it.
  */
@@ -390,6 +421,7 @@ typedef struct dlock_info {
     int64_t ttl_ms;   /* -1: no expiry; -2: free */
     uint64_t fence;   /* last one issued; 0 = none */
     int64_t waiters;  /* entries in the fair queue; 0 for the other kinds */
+    uint64_t reserved[8];
 } dlock_info;
 
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_inspect(dlock_lock *lock, dlock_info *ret);
@@ -402,6 +434,7 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_force_release(dlock_lock *lock);
 #define DLOCK_HISTOGRAM_BUCKETS 28
 typedef struct dlock_histogram {
     uint64_t count, sum_us, bucket[DLOCK_HISTOGRAM_BUCKETS];
+    uint64_t reserved[2];
 } dlock_histogram;
 
 /* Counters since the client's start. */
@@ -412,6 +445,7 @@ typedef struct dlock_stats {
     uint64_t renewals, renewals_failed, lost;
     uint64_t guarded, stale;
     uint64_t held_now, waiting_now;
+    uint64_t reserved[16];
     dlock_histogram wait_us, hold_us;
 } dlock_stats;
 

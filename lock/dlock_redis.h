@@ -182,6 +182,8 @@ typedef struct dlock_redis_options {
      * admitted, and nobody is asked. */
     bool (*admit)(void *arg, int server, const char *run_id);
     void *admit_arg; /* (borrowed) */
+
+    uint64_t reserved[8]; /* must be zero. See "How this interface grows" in dlock.h */
 } dlock_redis_options;
 
 /* Reads the options; does not connect yet, or wait for the threads that do (sentinels, a cluster).
@@ -248,6 +250,7 @@ typedef struct dlock_args {
     size_t len, cap;
     int count;
     bool failed;
+    uint64_t reserved[4]; /* internal */
 } dlock_args;
 
 DLOCK_API void dlock_args_init(dlock_args *args);
@@ -274,11 +277,12 @@ typedef struct dlock_script {
     pthread_mutex_t lock; /* internal, as the rest */
     int ready;
     char sha[41];
+    void *reserved;
 } dlock_script;
 
 #define DLOCK_SCRIPT(script_name, script_body)                                                     \
     {                                                                                              \
-        .name = (script_name), .body = (script_body), .lock = PTHREAD_MUTEX_INITIALIZER            \
+        (script_name), (script_body), PTHREAD_MUTEX_INITIALIZER, 0, "", NULL                       \
     }
 
 /* ---- calls ----------------------------------------------------------------------------------- */

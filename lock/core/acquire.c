@@ -15,6 +15,7 @@
 #include "core/status.h"
 #include "core/waiting.h"
 #include "core/watchdog.h"
+#include "redis/reserved.h"
 
 /* ---- asking Redis until the wait is over ----------------------------------------------------- */
 
@@ -250,7 +251,7 @@ dlock_status dlock_acquire(dlock_lock *lock, const dlock_wait *wait, dlock_hold 
         return DLOCK_FORKED;
     if (!wait)
         wait = &no_wait;
-    if (wait->wait_ms < DLOCK_FOREVER)
+    if (wait->wait_ms < DLOCK_FOREVER || HAS_RESERVED(wait))
         return DLOCK_INVALID;
     bool of_thread = wait->context == 0;
     uint64_t context = of_thread ? dlock_registry_thread() : wait->context;

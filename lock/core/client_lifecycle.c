@@ -12,6 +12,7 @@
 #include "core/registry.h"
 #include "core/retried_release.h"
 #include "core/watchdog.h"
+#include "redis/reserved.h"
 
 #define IO_DEFAULT_MS      1000
 #define CLAIM_DEFAULT_MS   250
@@ -47,6 +48,8 @@ static const char *check(const dlock_client_options *o)
         return "recheck_ms must be at most 1,000: a process counts as dead after 2,000";
     if (o->io_ms > TIME_MAX_MS || o->claim_ms > TIME_MAX_MS)
         return "times must be at most a year, 31,536,000,000 ms";
+    if (HAS_RESERVED(o))
+        return "dlock_client_options: " RESERVED_IN_USE;
     return NULL;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/client.h"
+#include "redis/reserved.h"
 #include "redis/slots.h"
 
 enum { MULTI_MAX = 64 };
@@ -58,6 +59,8 @@ static const char *check_options(const dlock_client *client, const dlock_options
     if (o->lease_ms > TIME_MAX_MS || o->max_hold_ms > TIME_MAX_MS || o->poll_ms > TIME_MAX_MS ||
         o->cohort_ms > TIME_MAX_MS)
         return "times must be at most a year, 31,536,000,000 ms";
+    if (HAS_RESERVED(o))
+        return "dlock_options: " RESERVED_IN_USE;
     return NULL;
 }
 

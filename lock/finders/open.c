@@ -8,6 +8,7 @@
 #include "finders/sentinel.h"
 #include "redis/conn.h"
 #include "redis/pool.h"
+#include "redis/reserved.h"
 
 /* *ret: NULL where no TLS is wanted. */
 static bool prepare_tls(const address *url, tls_trust **ret, char *err, size_t err_len)
@@ -45,6 +46,10 @@ int dlock_redis_open(const dlock_redis_options *options, dlock_redis **ret, char
 {
     if (options->pool_max < 0 || options->pool_max > DLOCK_POOL_MAX || options->connect_ms < 0) {
         snprintf(err, err_len, "pool_max must be 1..%d and connect_ms positive", DLOCK_POOL_MAX);
+        return -1;
+    }
+    if (HAS_RESERVED(options)) {
+        snprintf(err, err_len, "dlock_redis_options: %s", RESERVED_IN_USE);
         return -1;
     }
     topology *t = options->beside ? dlock_topology_ref(options->beside->topology)
