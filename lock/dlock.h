@@ -24,19 +24,36 @@
  *
  * Life cycle
  *
- *     dlock_client *client;                     // one a process is enough
- *     dlock_client_new(&client_options, &client, err, sizeof(err));
- *     dlock_lock *lock;                         // one a name; cheap, keep it
- *     dlock_lock_new(client, "stock:42", &options, &lock, err, sizeof(err));
+ *     #include <dlock.h>
+ *     #include <signal.h>
+ *     #include <stdio.h>
  *
- *     dlock_hold *hold;
- *     if (dlock_acquire(lock, &(dlock_wait){.wait_ms = 500}, &hold) == DLOCK_OK) {
- *         ...                                   // dlock_held(hold) tells whether it still is ours
- *         dlock_release(hold);                  // always, whatever happened to the lock
+ *     int main(void)
+ *     {
+ *         const char *url = "redis://127.0.0.1:6379";
+ *         char err[256] = "";
+ *         dlock_client *client = NULL; // one a process is enough
+ *         dlock_lock *lock = NULL;     // one a name; cheap, keep it
+ *         dlock_hold *hold;
+ *         static dlock_wait wait; // all-zero: the defaults
+ *         wait.wait_ms = 500;
+ *
+ *         signal(SIGPIPE, SIG_IGN); // a connection that breaks must not end the program
+ *         dlock_status status = dlock_client_open(url, NULL, &client, err, sizeof(err));
+ *         if (status == DLOCK_OK)
+ *             status = dlock_lock_new(client, "stock:42", NULL, &lock, err, sizeof(err));
+ *         if (status == DLOCK_OK)
+ *             status = dlock_acquire(lock, &wait, &hold);
+ *         if (status == DLOCK_OK) {
+ *             puts("ours");        // dlock_held(hold) tells whether it still is
+ *             dlock_release(hold); // always, whatever happened to the lock
+ *         } else {
+ *             fprintf(stderr, "%s. %s\n", dlock_status_text(status), err);
+ *         }
+ *         dlock_lock_free(lock);
+ *         dlock_client_free(client);
+ *         return status == DLOCK_OK ? 0 : 1;
  *     }
- *
- *     dlock_lock_free(lock);
- *     dlock_client_free(client);
  *
  *   A hold belongs to the caller from DLOCK_OK until dlock_release(), which frees it, whatever it
  *   returns. A lock may be freed only when it has no holds and no waiters, a client only when it
@@ -164,8 +181,8 @@ typedef enum dlock_report {
     DLOCK_REPORT_RELEASE   /* a retried release was answered, or given up */
 } dlock_report;
 
-/* All-zero means the defaults; only `redis` (or `quorum`) must be given. No time is above a year,
- * 31,536,000,000 ms. */
+/* All-zero means the defaults; dlock_client_new() needs `redis` or `quorum`. No time is above a
+ * year, 31,536,000,000 ms. */
 typedef struct dlock_client_options {
     dlock_redis *redis; /* the server (borrowed; outlives the client) */
     dlock_redis *const
@@ -181,9 +198,22 @@ typedef struct dlock_client_options {
     uint64_t reserved[8]; /* must be zero */
 } dlock_client_options;
 
+/* A client of the server, or servers, at this URL (see dlock_redis.h), with connections of its own.
+ * It does not connect yet. `options` may be NULL; `redis` in it must be. DLOCK_INVALID with a
+ * sentence in err. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_client_open(const char *url,
+                                                          const dlock_client_options *options,
+                                                          dlock_client **ret, char *err,
+                                                          size_t err_len);
+
+/* The same, of servers that the caller has opened, and closes after the client. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_client_new(const dlock_client_options *options,
                                                          dlock_client **ret, char *err,
                                                          size_t err_len);
+
+/* The server, for commands and scripts of one's own; NULL where there are only those of a quorum.
+ * (borrowed) Valid until the client is freed. */
+DLOCK_API dlock_redis *dlock_client_redis(const dlock_client *client);
 
 /* Waits for background releases, and stops the threads; beside a silent server that takes about
  * three times io_ms. NULL is allowed. */

@@ -63,6 +63,11 @@ void dlock_last_error(dlock_client *client, char *buf, size_t buf_len)
     dlock_redis_last_error(redis, buf, buf_len);
 }
 
+dlock_redis *dlock_client_redis(const dlock_client *client)
+{
+    return client->options.redis;
+}
+
 const char *dlock_client_id(const dlock_client *client)
 {
     return client->id;

@@ -31,6 +31,7 @@ enum { CLIENT_ID_LEN = 128, QUORUM_MAX = 16 };
 
 struct dlock_client {
     dlock_client_options options; /* defaults filled in */
+    dlock_redis *opened;          /* its redis, when it is the client's own; else NULL */
     char id[CLIENT_ID_LEN];
     pid_t pid;
     atomic_uint_fast64_t next_number;       /* of the next token */

@@ -64,6 +64,7 @@ static void take_apart(dlock_client *client)
     dlock_lock_order_free(client->order);
     pthread_mutex_destroy(&client->locks_lock);
     pthread_mutex_destroy(&client->stats_lock);
+    dlock_redis_close(client->opened);
     free(client);
 }
 
@@ -97,6 +98,27 @@ dlock_status dlock_client_new(const dlock_client_options *options, dlock_client 
     }
     *ret = client;
     return DLOCK_OK;
+}
+
+dlock_status dlock_client_open(const char *url, const dlock_client_options *options,
+                               dlock_client **ret, char *err, size_t err_len)
+{
+    dlock_client_options o = options ? *options : (dlock_client_options){0};
+    const char *wrong = o.redis ? "dlock_client_open() opens `redis` itself" : NULL;
+    if (!wrong && !url)
+        wrong = "a client needs a URL";
+    if (wrong) {
+        snprintf(err, err_len, "%s", wrong);
+        return DLOCK_INVALID;
+    }
+    if (dlock_redis_open(&(dlock_redis_options){.url = url}, &o.redis, err, err_len) != 0)
+        return DLOCK_INVALID;
+    dlock_status status = dlock_client_new(&o, ret, err, err_len);
+    if (status == DLOCK_OK)
+        (*ret)->opened = o.redis;
+    else
+        dlock_redis_close(o.redis);
+    return status;
 }
 
 void dlock_client_free(dlock_client *client)

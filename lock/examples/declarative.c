@@ -26,16 +26,13 @@ static int restock(void *arg, dlock_hold *hold)
 int main(int argc, char **argv)
 {
     char err[256];
-    dlock_redis *redis;
     dlock_client *client;
     if (argc < 2)
         return fprintf(stderr, "usage: declarative ITEM [URL]\n"), 64;
 
     signal(SIGPIPE, SIG_IGN);
-    dlock_redis_options address = {.url = argc > 2 ? argv[2] : "redis://127.0.0.1:6379"};
-    if (dlock_redis_open(&address, &redis, err, sizeof(err)) != 0)
-        return fprintf(stderr, "%s\n", err), 1;
-    if (dlock_client_new(&(dlock_client_options){.redis = redis}, &client, err, sizeof(err)) != 0)
+    const char *url = argc > 2 ? argv[2] : "redis://127.0.0.1:6379";
+    if (dlock_client_open(url, NULL, &client, err, sizeof(err)) != DLOCK_OK)
         return fprintf(stderr, "%s\n", err), 1;
 
     int answer = 1;
@@ -46,6 +43,5 @@ int main(int argc, char **argv)
     printf("%s, body returned %d\n", dlock_status_text(status), answer);
 
     dlock_client_free(client);
-    dlock_redis_close(redis);
     return status == DLOCK_OK ? answer : 1;
 }

@@ -32,26 +32,24 @@ static int sell(dlock_hold *hold, dlock_guard *guard)
 int main(int argc, char **argv)
 {
     char err[256] = "";
-    dlock_redis *redis;
     dlock_client *client = NULL;
     dlock_lock *lock = NULL;
     dlock_hold *hold;
     int code = 1;
 
     signal(SIGPIPE, SIG_IGN);
-    dlock_redis_options address = {.url = argc > 1 ? argv[1] : "redis://127.0.0.1:6379"};
-    if (dlock_redis_open(&address, &redis, err, sizeof(err)) != 0)
-        return fprintf(stderr, "%s\n", err), 1;
+    const char *url = argc > 1 ? argv[1] : "redis://127.0.0.1:6379";
     dlock_guard *guard = dlock_guard_new("sell_one", sell_one);
-    if (guard && !dlock_client_new(&(dlock_client_options){.redis = redis}, &client, err, 256) &&
+    if (guard && !dlock_client_open(url, NULL, &client, err, sizeof(err)) &&
         !dlock_lock_new(client, "stock:{42}:lock", NULL, &lock, err, sizeof(err)) &&
         !dlock_acquire(lock, &(dlock_wait){.wait_ms = 2000}, &hold)) {
         code = sell(hold, guard);
         dlock_release(hold);
+    } else {
+        fprintf(stderr, "not obtained%s%s\n", err[0] ? ": " : "", err);
     }
     dlock_lock_free(lock);
     dlock_client_free(client);
     dlock_guard_free(guard);
-    dlock_redis_close(redis);
     return code;
 }

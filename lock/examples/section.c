@@ -30,26 +30,19 @@ static int work_under(dlock_lock *lock)
 int main(int argc, char **argv)
 {
     char err[256];
-    dlock_redis *redis;
     dlock_client *client = NULL;
     dlock_lock *lock = NULL;
     int code = 1;
 
     signal(SIGPIPE, SIG_IGN);
-    dlock_redis_options address = {.url = argc > 1 ? argv[1] : "redis://127.0.0.1:6379"};
-    if (dlock_redis_open(&address, &redis, err, sizeof(err)) != 0) {
-        fprintf(stderr, "%s\n", err);
-        return 1;
-    }
-    dlock_client_options who = {.redis = redis};
+    const char *url = argc > 1 ? argv[1] : "redis://127.0.0.1:6379";
     dlock_options how = {.kind = DLOCK_FAIR, .lease_ms = 5000};
-    if (dlock_client_new(&who, &client, err, sizeof(err)) != DLOCK_OK ||
+    if (dlock_client_open(url, NULL, &client, err, sizeof(err)) != DLOCK_OK ||
         dlock_lock_new(client, "report:daily", &how, &lock, err, sizeof(err)) != DLOCK_OK)
         fprintf(stderr, "%s\n", err);
     else
         code = work_under(lock);
     dlock_lock_free(lock);
     dlock_client_free(client);
-    dlock_redis_close(redis);
     return code;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What `make install` leaves behind, and what a stranger can do with it.
 #
-#   install_check.sh STEP DIR
+#   REDIS_URL=... install_check.sh STEP DIR
 #
 # DIR is an empty directory that the caller makes and removes; step `install` fills it, the others
 # use it. Run from the top of the repository. FLASHSALE_BUILD names the build to install. A step
@@ -115,29 +115,63 @@ step_static() {
     [ $code = 64 ] || fail "the example did not start: exit $code, $(cat "$dir/usage")"
 }
 
-# With the README's example.
-step_cplusplus() {
-    command -v "$cxx" >/dev/null || exit 77
+# Each compiler of a language that is here; with a sanitizer only the one that built the library.
+compilers() {
+    case $1 in
+    c) list="$cc gcc clang" ;;
+    cc) list="$cxx g++ clang++" ;;
+    esac
+    for compiler in $list; do
+        ! command -v "$compiler" >/dev/null || echo "$compiler"
+        [ -z "$san" ] || break
+    done
+}
+
+# The program in dlock.h, as C and as C++, by every compiler here, with the Redis at REDIS_URL.
+# lock/README.md shows the same one.
+step_lifecycle() {
+    program=$(sed -n '/^ \*     #include/,/^ \*     }$/ s/^ \*\( \{5\}\)\{0,1\}//p' \
+        "$prefix/include/dlock.h")
     # shellcheck disable=SC2016 # the backquotes are Markdown's
-    example=$(sed -n '/^```cpp$/,/^```$/{ /^```/!p }' lock/README.md)
-    [ -n "$example" ] || fail "lock/README.md has no example in C++"
-    cat >"$dir/use.cc" <<CC
-#include <dlock.h>
-#include <dlock_redis.h>
-void example(dlock_lock *lock);
-void example(dlock_lock *lock)
-{
-$example
+    shown=$(sed -n '/^```c$/,/^```$/{ /^```/!p }' lock/README.md)
+    [ "$program" = "$shown" ] || fail "lock/README.md shows another program than dlock.h"
+    placed=$(printf '%s\n' "$program" | sed "s|\"redis://127.0.0.1:6379\"|\"$REDIS_URL\"|")
+    [ "$placed" != "$program" ] || fail "the program in dlock.h names no server to replace"
+    for language in c cc; do
+        printf '%s\n' "$placed" >"$dir/lifecycle.$language"
+        for compiler in $(compilers $language); do
+            standard=c11
+            [ $language = c ] || standard=c++11
+            $compiler -std=$standard -pedantic -Wall -Wextra -Werror $sanitize \
+                "$dir/lifecycle.$language" -o "$dir/lifecycle" $(pkg-config --cflags --libs dlock) ||
+                fail "$compiler does not compile it"
+            said=$(LD_LIBRARY_PATH=$prefix/lib "$dir/lifecycle" 2>&1) || fail "$compiler: $said"
+            [ "$said" = ours ] || fail "compiled by $compiler it says: $said"
+        done
+    done
 }
-int main()
-{
-    dlock_options options = {};
-    return options.kind == DLOCK_STRING && *dlock_status_text(DLOCK_OK) ? 0 : 1;
-}
-CC
-    $cxx -std=c++11 -Wall -Wextra -Wpedantic -Werror $sanitize "$dir/use.cc" -o "$dir/use" \
-        $(pkg-config --cflags --libs dlock)
-    LD_LIBRARY_PATH=$prefix/lib "$dir/use" || fail "the C++ program failed"
+
+# What other programs include must do so in every dialect, each header by itself.
+step_headers() {
+    cat >"$dir/use.c" <<C
+HEADER
+static dlock_script script = DLOCK_SCRIPT("name", "return 1");
+int main(void) { return script.ready; }
+C
+    for header in dlock.h dlock_redis.h; do
+        for language in c cc; do
+            sed "s|^HEADER|#include <$header>|" "$dir/use.c" >"$dir/use_header.$language"
+            standards="c99 c11 c17"
+            [ $language = c ] || standards="c++11 c++17 c++20"
+            for standard in $standards; do
+                for compiler in $(compilers $language); do
+                    $compiler -std=$standard -pedantic -Wall -Wextra -Werror -fsyntax-only \
+                        $(pkg-config --cflags dlock) "$dir/use_header.$language" ||
+                        fail "$header: $compiler -std=$standard"
+                done
+            done
+        done
+    done
 }
 
 # lock/ as somebody copies it into a project of their own: libc and hiredis, no Makefile of ours, but

@@ -10,6 +10,7 @@
 #define CANNOT_CHECK 77
 
 static char dir[256];
+static fx_redis *server; /* for the step that runs a program */
 
 /* Runs one step. Returns its exit status, with what it printed in `output`. */
 static int run_step(const char *step, char *output, size_t output_len)
@@ -42,6 +43,8 @@ static int install(void **state)
     (void)state;
     char output[8192];
     fx_dir_make(dir, sizeof(dir));
+    server = fx_redis_start(NULL);
+    setenv("REDIS_URL", fx_redis_url(server), 1);
     int code = run_step("install", output, sizeof(output));
     if (code != 0)
         print_error("make install: exit %d\n%s\n", code, output);
@@ -51,6 +54,7 @@ static int install(void **state)
 static int clean_up(void **state)
 {
     (void)state;
+    fx_redis_stop(server);
     fx_dir_remove(dir);
     return 0;
 }
@@ -63,8 +67,8 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STEP(layout), STEP(symbols),   STEP(prefix), STEP(shared),
-        STEP(static), STEP(cplusplus), STEP(copied),
+        STEP(layout), STEP(symbols),   STEP(prefix),  STEP(shared),
+        STEP(static), STEP(lifecycle), STEP(headers), STEP(copied),
     };
     return cmocka_run_group_tests_name("install", tests, install, clean_up);
 }

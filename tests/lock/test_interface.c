@@ -1,5 +1,7 @@
-/* What dlock.h promises of its growth. */
+/* What dlock.h promises of its growth, and the client that opens its own server. */
 #include "tests/lock/rig.h"
+
+/* ---- room for members to come ---------------------------------------------------------------- */
 
 #define ROOM(s) (int)(sizeof((s).reserved) / sizeof((s).reserved[0]))
 
@@ -24,6 +26,10 @@ static void an_option_that_is_not_known_is_refused(void **state)
         with.reserved[i] = (uint64_t)1 << 63;
         assert_int_equal(dlock_client_new(&with, &client, err, sizeof(err)), DLOCK_INVALID);
         assert_non_null(strstr(err, "dlock_client_options: `reserved` must be zero"));
+        with.redis = NULL;
+        assert_int_equal(
+            dlock_client_open(fx_redis_url(r->server), &with, &client, err, sizeof(err)),
+            DLOCK_INVALID);
     }
     dlock_redis *redis;
     dlock_redis_options at = {0};
@@ -76,12 +82,112 @@ static void what_the_library_fills_is_zero_there(void **state)
     dlock_lock_free(lock);
 }
 
+/* ---- a client with a server of its own ------------------------------------------------------- */
+
+static void a_client_opens_its_server_by_its_url(void **state)
+{
+    rig *r = *state;
+    char err[256] = "";
+    dlock_client *client = NULL;
+    dlock_hold *hold;
+    dlock_client_options with = {.io_ms = 5000};
+    assert_int_equal(dlock_client_open(fx_redis_url(r->server), &with, &client, err, sizeof(err)),
+                     DLOCK_OK);
+    dlock_lock *lock = rig_lock(client, "opened", (dlock_options){.kind = DLOCK_FAIR});
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+
+    dlock_args args; /* a command of one's own, on the same server */
+    redisReply *reply = NULL;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "GET");
+    dlock_args_text(&args, "opened");
+    assert_int_equal(
+        dlock_redis_command(dlock_client_redis(client), "opened", &args, dlock_in_ms(5000), &reply),
+        DLOCK_REDIS_OK);
+    assert_string_equal(reply->str, dlock_owner(hold));
+    freeReplyObject(reply);
+    dlock_args_free(&args);
+
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    dlock_lock_free(lock);
+    dlock_client_free(client);
+    assert_ptr_equal(dlock_client_redis(r->client), r->redis);
+}
+
+static int connections(rig *r)
+{
+    char info[4096];
+    fx_redis_text(r->server, info, sizeof(info), "INFO clients");
+    const char *count = strstr(info, "connected_clients:");
+    assert_non_null(count);
+    return (int)strtol(count + strlen("connected_clients:"), NULL, 10);
+}
+
+typedef struct count {
+    rig *rig;
+    int connections;
+} count;
+
+static bool are_so_many(void *arg)
+{
+    const count *c = arg;
+    return connections(c->rig) == c->connections;
+}
+
+static void its_connections_end_with_it(void **state)
+{
+    rig *r = *state;
+    char err[256] = "";
+    dlock_client *client = NULL;
+    dlock_hold *hold;
+    fx_only_single("it counts one server's connections");
+    count before = {r, connections(r)};
+    assert_int_equal(dlock_client_open(fx_redis_url(r->server), NULL, &client, err, sizeof(err)),
+                     DLOCK_OK);
+    dlock_lock *lock = rig_lock(client, "closed", (dlock_options){0});
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    assert_true(connections(r) > before.connections);
+    dlock_lock_free(lock);
+    dlock_client_free(client);
+    assert_true(fx_wait_until(are_so_many, &before, 10000)); /* Redis sees each end in time */
+}
+
+static void what_can_not_be_opened_is_said(void **state)
+{
+    rig *r = *state;
+    dlock_client_options both = {.redis = r->redis}, bad = {.recheck_ms = 5000};
+    const struct {
+        const char *url;
+        const dlock_client_options *options;
+        const char *why;
+    } cases[] = {
+        {NULL, NULL, "needs a URL"},
+        {"", NULL, "bad Redis address"},
+        {"http://127.0.0.1/", NULL, "bad Redis address"},
+        {fx_redis_url(r->server), &both, "opens `redis` itself"},
+        {fx_redis_url(r->server), &bad, "recheck_ms"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char err[256] = "";
+        dlock_client *client = (dlock_client *)state;
+        assert_int_equal(
+            dlock_client_open(cases[i].url, cases[i].options, &client, err, sizeof(err)),
+            DLOCK_INVALID);
+        assert_ptr_equal(client, state); /* not written */
+        assert_non_null(strstr(err, cases[i].why));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_option_that_is_not_known_is_refused),
         cmocka_unit_test(a_wait_that_is_not_known_is_refused),
         cmocka_unit_test(what_the_library_fills_is_zero_there),
+        cmocka_unit_test(a_client_opens_its_server_by_its_url),
+        cmocka_unit_test(its_connections_end_with_it),
+        cmocka_unit_test(what_can_not_be_opened_is_said),
     };
     return cmocka_run_group_tests_name("interface", tests, rig_setup, rig_teardown);
 }
