@@ -1,32 +1,17 @@
 /* metrics.c - writing the counters by Prometheus's rules: base units, _total, _seconds. */
 #include "server/api/metrics.h"
 
+#include "server/api/metric_text.h"
+
 static uint64_t get(_Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-static void head(fs_text *out, const char *name, const char *type, const char *help)
-{
-    text_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void counter(fs_text *out, const char *name, const char *help, uint64_t value)
-{
-    head(out, name, "counter", help);
-    text_printf(out, "%s %llu\n", name, (unsigned long long)value);
-}
-
-static void gauge(fs_text *out, const char *name, const char *help, double value)
-{
-    head(out, name, "gauge", help);
-    text_printf(out, "%s %g\n", name, value);
-}
-
 static void write_buys(fs_metrics *metrics, fs_text *out)
 {
     const char *name = "flashsale_buy_duration_seconds";
-    head(out, name, "histogram", "Time to answer a buyer, by outcome.");
+    metric_head(out, name, "histogram", "Time to answer a buyer, by outcome.");
     for (int o = 0; o < BUY_OUTCOMES; o++) {
         const char *outcome = purchase_outcome_name((purchase_outcome)o);
         uint64_t count = 0;
@@ -43,18 +28,18 @@ static void write_buys(fs_metrics *metrics, fs_text *out)
         text_printf(out, "%s_count{outcome=\"%s\"} %llu\n", name, outcome,
                     (unsigned long long)count);
     }
-    counter(out, "flashsale_buys_replayed_total", "Buys answered with an earlier order.",
-            get(&metrics->replayed));
-    counter(out, "flashsale_buys_told_directly_total",
-            "Orders that whoever sold for a batch sent to the client itself.",
-            get(&metrics->told_directly));
-    counter(out, "flashsale_rate_limited_total", "Requests refused by the rate limit.",
-            get(&metrics->rate_limited));
+    metric_counter(out, "flashsale_buys_replayed_total", "Buys answered with an earlier order.",
+                   get(&metrics->replayed));
+    metric_counter(out, "flashsale_buys_told_directly_total",
+                   "Orders that whoever sold for a batch sent to the client itself.",
+                   get(&metrics->told_directly));
+    metric_counter(out, "flashsale_rate_limited_total", "Requests refused by the rate limit.",
+                   get(&metrics->rate_limited));
 }
 
 static void write_responses(fs_metrics *metrics, fs_text *out)
 {
-    head(out, "flashsale_http_responses_total", "counter", "Responses, by status code.");
+    metric_head(out, "flashsale_http_responses_total", "counter", "Responses, by status code.");
     for (int status = 0; status < METRICS_CODES; status++) {
         uint64_t count = get(&metrics->responses[status]);
         if (count > 0)
@@ -70,7 +55,7 @@ static void write_lock_times(fs_text *out, const char *name, const char *help,
 {
     enum { FIRST = 9, LAST = DLOCK_HISTOGRAM_BUCKETS - 1 };
     uint64_t count = 0;
-    head(out, name, "histogram", help);
+    metric_head(out, name, "histogram", help);
     for (int i = 0; i < LAST; i++) {
         count += times->bucket[i];
         if (i >= FIRST)
@@ -103,14 +88,14 @@ static void write_locks(dlock_client *locks, fs_text *out)
         {"flashsale_lock_unknown_total", "Questions about locks without an answer.", stats.unknown},
     };
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
-        counter(out, counters[i].name, counters[i].help, counters[i].value);
+        metric_counter(out, counters[i].name, counters[i].help, counters[i].value);
     write_lock_times(out, "flashsale_lock_wait_seconds",
                      "Time from asking for a lock to having it.", &stats.wait_us);
     write_lock_times(out, "flashsale_lock_hold_seconds", "Time from having a lock to its release.",
                      &stats.hold_us);
-    gauge(out, "flashsale_lock_held", "Locks held now.", (double)stats.held_now);
-    gauge(out, "flashsale_lock_waiting", "Threads waiting for a lock now.",
-          (double)stats.waiting_now);
+    metric_gauge(out, "flashsale_lock_held", "Locks held now.", (double)stats.held_now);
+    metric_gauge(out, "flashsale_lock_waiting", "Threads waiting for a lock now.",
+                 (double)stats.waiting_now);
 }
 
 /* By number where there are several; those that serve keys. */
@@ -118,7 +103,7 @@ static void write_servers(fs_store *store, fs_text *out)
 {
     const char *name = "flashsale_redis_up";
     int servers = dlock_redis_servers(store->redis);
-    head(out, name, "gauge", "Whether Redis answered the last question for its time.");
+    metric_head(out, name, "gauge", "Whether Redis answered the last question for its time.");
     for (int i = 0; i < servers; i++) {
         bool up = node_reachable(store_node_at(store, i));
         if (!dlock_redis_is_cluster(store->redis))
@@ -128,18 +113,18 @@ static void write_servers(fs_store *store, fs_text *out)
     }
 }
 
-void metrics_write(fs_metrics *metrics, fs_store *store, int in_flight, fs_text *out)
+void metrics_write(fs_metrics *metrics, fs_store *store, fs_text *out)
 {
     write_buys(metrics, out);
     write_responses(metrics, out);
     write_locks(store->locks, out);
-    gauge(out, "flashsale_requests_in_flight", "Requests being answered now.", in_flight);
     write_servers(store, out);
     if (store->quorum.len > 0) {
-        gauge(out, "flashsale_redlock_servers", "Servers of --redlock.", store->quorum.len);
-        gauge(out, "flashsale_redlock_servers_up", "Those of them that answered the last question.",
-              atomic_load(&store->quorum.answering));
+        metric_gauge(out, "flashsale_redlock_servers", "Servers of --redlock.", store->quorum.len);
+        metric_gauge(out, "flashsale_redlock_servers_up",
+                     "Those of them that answered the last question.",
+                     atomic_load(&store->quorum.answering));
     }
-    head(out, "flashsale_build_info", "gauge", "The version, as a label.");
+    metric_head(out, "flashsale_build_info", "gauge", "The version, as a label.");
     text_printf(out, "flashsale_build_info{version=\"%s\"} 1\n", FLASHSALE_VERSION);
 }

@@ -2,7 +2,7 @@
  * metrics.h - counters for Prometheus.
  *
  * Counting is one or two relaxed atomic additions, for it happens at every request. Labels are
- * bounded: outcomes and status codes, never items or users.
+ * bounded: outcomes and status codes, never users; items only as sale_metrics.h bounds them.
  */
 #ifndef FLASHSALE_METRICS_H
 #define FLASHSALE_METRICS_H
@@ -53,7 +53,7 @@ static inline void metrics_count_response(fs_metrics *metrics, int status)
         metrics_add(&metrics->responses[status], 1);
 }
 
-/* Everything in the text format, the lock client's counters and the gauges given included. */
-void metrics_write(fs_metrics *metrics, fs_store *store, int in_flight, fs_text *out);
+/* All of it in the text format, with the lock client's counters and how the servers are. */
+void metrics_write(fs_metrics *metrics, fs_store *store, fs_text *out);
 
 #endif

@@ -12,11 +12,6 @@
 
 #include "server/store/ledger.h"
 
-static int64_t at_least_0(int64_t value)
-{
-    return value > 0 ? value : 0;
-}
-
 /* All count units, so that they stay right for quantities above one. Units are unordered when they
  * have been taken from the stock and no order has them: on their way, or lost. */
 static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numbers *numbers,
@@ -32,11 +27,11 @@ static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numb
         api_halt_members(lost, halt);
         text_printf(out, "\"halted\":{\"why\":\"%s\"%s},", halt->why, lost);
     }
-    int64_t taken = terms->initial - numbers->remaining;
+    int64_t unordered = terms->initial - numbers->remaining - numbers->units;
     text_printf(out, "\"oversold\":%lld,\"lost_updates\":%lld,\"unordered\":%lld}\n",
-                (long long)at_least_0(numbers->units - terms->initial),
-                (long long)at_least_0(numbers->units - taken),
-                (long long)at_least_0(taken - numbers->units));
+                (long long)ledger_oversold(terms->initial, numbers),
+                (long long)ledger_lost(terms->initial, numbers),
+                (long long)(unordered > 0 ? unordered : 0));
 }
 
 /* The item's sale, named by the query; to be given back with sale_table_put(). NULL: refused. */

@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/api/metric_text.h"
+#include "server/api/process_metrics.h"
+#include "server/api/sale_metrics.h"
 #include "server/store/replicas.h"
 #include "server/strategies/registry.h"
 
@@ -159,13 +162,36 @@ void api_ready(fs_api *api, const api_request *request, api_reply *reply)
         put_items(api, reply);
 }
 
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static bool is_ready(fs_api *api)
+{
+    api_reply said;
+    reply_init(&said);
+    api_ready(api, NULL, &said);
+    bool ready = said.status == 200;
+    reply_free(&said);
+    return ready;
+}
+
 void api_metrics(fs_api *api, const api_request *request, api_reply *reply)
 {
     (void)request;
+    fs_text *out = &reply->body;
     reply->status = 200;
     reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
-    metrics_write(api->metrics, api->store, atomic_load(&api->in_flight), &reply->body);
+    metrics_write(api->metrics, api->store, out);
+    metric_gauge(out, "flashsale_requests_in_flight", "Requests being answered now.",
+                 atomic_load(&api->in_flight));
+    metric_gauge(out, "flashsale_ready", "Whether GET /readyz says that buys can be sent here.",
+                 is_ready(api));
+    metric_gauge(out, "flashsale_draining", "Whether this instance is going down.",
+                 atomic_load(&api->draining));
+    sale_metrics_write(api->sales, out);
+    process_metrics_write(out);
 }
+
+/* ---- strategies ------------------------------------------------------------------------------ */
 
 static void put_member(fs_text *out, const char *name, const char *value)
 {

@@ -19,7 +19,8 @@ static fs_sale *open_strategy(fs_store *store, const sale_terms *terms, const fs
     }
     for (int k = 0; k < count; k++)
         terms_keys(terms, k, &sale->keys[k]);
-    sale->open_sale = (open_sale){*terms, strategy, store, count, sale->keys, sale->known_number};
+    sale->open_sale =
+        (open_sale){*terms, strategy, store, count, sale->keys, sale->known_number, &sale->figures};
     if (strategy->open && strategy->open(&sale->open_sale, &sale->state, err, err_len) != 0) {
         free(sale);
         return NULL;

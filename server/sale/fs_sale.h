@@ -21,6 +21,7 @@ typedef struct fs_sale {
     atomic_int refs;
     struct fs_sale *next_retired; /* the table's */
     _Atomic int64_t known_number[SEGMENTS_MAX];
+    sale_figures figures;
     sale_keys keys[]; /* open_sale.key_sets of them */
 } fs_sale;
 

@@ -46,6 +46,26 @@ void sale_saw_number(const open_sale *sale, const sale_keys *keys, int64_t numbe
     }
 }
 
+void sale_saw_numbers(const open_sale *sale, const ledger_numbers *numbers)
+{
+    sale_figures *figures = sale->figures;
+    atomic_store(&figures->remaining, numbers->remaining); /* before the units: see the header */
+    atomic_store(&figures->units, numbers->units);
+    atomic_store(&figures->orders, numbers->orders);
+    atomic_store(&figures->seen, true);
+}
+
+bool sale_last_seen(const open_sale *sale, ledger_numbers *ret)
+{
+    sale_figures *figures = sale->figures;
+    if (!atomic_load(&figures->seen))
+        return false;
+    ret->orders = atomic_load(&figures->orders);
+    ret->units = atomic_load(&figures->units);
+    ret->remaining = atomic_load(&figures->remaining);
+    return true;
+}
+
 bool sale_may_tell(const open_sale *sale, const purchase_result *result)
 {
     return result->outcome == BUY_SOLD &&

@@ -4,8 +4,15 @@
 #ifndef FLASHSALE_OPEN_SALE_H
 #define FLASHSALE_OPEN_SALE_H
 
+#include "server/store/ledger.h"
 #include "server/store/purchase.h"
 #include "server/store/terms.h"
+
+/* What was seen of a sale's numbers at the last look at Redis. */
+typedef struct sale_figures {
+    _Atomic int64_t remaining, units, orders;
+    atomic_bool seen;
+} sale_figures;
 
 typedef struct open_sale {
     sale_terms terms;
@@ -14,6 +21,7 @@ typedef struct open_sale {
     int key_sets;          /* 1, or one a segment */
     const sale_keys *keys; /* so many; keys[0] is the only one of a sale that is not sharded */
     _Atomic int64_t *known_number; /* so many: the highest order number that was seen; 0 = none */
+    sale_figures *figures;
 } open_sale;
 
 /* Makes a lock for buyers of the sale, with the sale's lease. `companion` is what the names of its
@@ -33,6 +41,12 @@ purchase_outcome sale_missing_promise(const open_sale *sale, int k);
  * others, and nobody was told of them. */
 int64_t sale_known_number(const open_sale *sale, const sale_keys *keys);
 void sale_saw_number(const open_sale *sale, const sale_keys *keys, int64_t number);
+
+/* The numbers of the whole sale at the last look (sale/sale_check.h), which one thread at a time
+ * takes. False: there was none. Of two looks the earlier units and the later stock may come
+ * together, which never makes more updates lost than were. */
+void sale_saw_numbers(const open_sale *sale, const ledger_numbers *numbers);
+bool sale_last_seen(const open_sale *sale, ledger_numbers *ret);
 
 /* Whether the buyer may be told of this order: it is one, and in a replicated sale the replicas
  * have it. */

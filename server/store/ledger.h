@@ -31,6 +31,19 @@ typedef struct ledger_numbers {
     int64_t orders;    /* orders */
 } ledger_numbers;
 
+/* Units ordered beyond the sale's first ones; and units ordered that were not taken from the stock:
+ * updates of it that were lost. Neither is below 0. */
+static inline int64_t ledger_oversold(int64_t initial, const ledger_numbers *numbers)
+{
+    return numbers->units > initial ? numbers->units - initial : 0;
+}
+
+static inline int64_t ledger_lost(int64_t initial, const ledger_numbers *numbers)
+{
+    int64_t taken = initial - numbers->remaining;
+    return numbers->units > taken ? numbers->units - taken : 0;
+}
+
 /* From the surest to the least sure of those that found nothing. */
 typedef enum ledger_status {
     LEDGER_FOUND = 0,

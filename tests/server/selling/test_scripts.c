@@ -56,7 +56,7 @@ static void open_shop(const fs_strategy *strategy)
         fx_redis_do(fx.redis, "SET %s %lld", shop.keys[k].stock, terms_units(&terms, k));
         fx_redis_do(fx.redis, "SET %s 0", shop.keys[k].sold);
     }
-    shop.sale = (open_sale){terms, strategy, &store, sets, shop.keys, shop.known};
+    shop.sale = (open_sale){terms, strategy, &store, sets, shop.keys, shop.known, NULL};
     if (strategy->open && strategy->open(&shop.sale, &shop.state, err, sizeof(err)) != 0)
         fail_msg("%s: %s", strategy->name, err);
 }

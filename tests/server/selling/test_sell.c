@@ -36,7 +36,7 @@ static void open_sale_of(int64_t units, int64_t per_user_limit)
     fx_redis_do(fx.redis, "SET %s %lld", keys.stock, (long long)units);
     fx_redis_do(fx.redis, "SET %s 0", keys.sold);
     atomic_store(&known, 0);
-    sale = (open_sale){terms, strategy_find("atomic"), &store, 1, &keys, &known};
+    sale = (open_sale){terms, strategy_find("atomic"), &store, 1, &keys, &known, NULL};
 }
 
 static void ask_for(int place, int request, int64_t quantity)
