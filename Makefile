@@ -79,9 +79,16 @@ LUA_H := $(patsubst %.lua,$(GEN)/%.lua.h,$(LUA))
 PAGE_H := $(patsubst %,$(GEN)/%.h,$(wildcard loadtest/report/page/* loadtest/report/parts/*))
 OPENAPI_H := $(GEN)/server/api/openapi.json.h
 
+# What the live page is made of, the parts that it shares with the report included.
+PAGE_FOLDERS := server/page loadtest/report/parts
+PAGE_FILES   := $(wildcard $(addsuffix /*.[hcjs]*,$(PAGE_FOLDERS)))
+PAGE_ASSETS  := $(GEN)/server/page/assets.h
+
 # The strategies are the files of their folder.
 STRATEGIES := $(filter-out registry,$(patsubst server/strategies/%.c,%,$(wildcard server/strategies/*.c)))
 STRATEGY_LIST := $(GEN)/server/strategies/list.h
+
+GENERATED := $(LUA_H) $(PAGE_H) $(PAGE_ASSETS) $(OPENAPI_H) $(STRATEGY_LIST)
 
 PROGRAMS := $(if $(SERVER_SRC),$(BUILD)/flashsale) $(if $(LOAD_SRC),$(BUILD)/loadtest) \
 	$(if $(CMD_SRC),$(BUILD)/dlock)
@@ -134,7 +141,7 @@ $(BUILD)/compiler: FORCE
 		echo '$(CC) $(CPPFLAGS) $(CFLAGS)' >$@
 .PHONY: FORCE
 
-$(BUILD)/obj/%.o: %.c Makefile $(BUILD)/compiler | $(LUA_H) $(PAGE_H) $(OPENAPI_H) $(STRATEGY_LIST)
+$(BUILD)/obj/%.o: %.c Makefile $(BUILD)/compiler | $(GENERATED)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
@@ -158,6 +165,11 @@ $(OPENAPI_H): server/api/openapi.json loadtest/embed.sh
 	$(call say,EMBED,$<)
 	$(Q)mkdir -p $(@D) && loadtest/embed.sh $< >$@.tmp && mv $@.tmp $@
 
+# The live page becomes a table. A folder changes when a file comes or goes.
+$(PAGE_ASSETS): $(PAGE_FILES) $(PAGE_FOLDERS) server/embed.sh
+	$(call say,EMBED,$(PAGE_FOLDERS))
+	$(Q)mkdir -p $(@D) && server/embed.sh $(PAGE_FILES) >$@.tmp && mv $@.tmp $@
+
 # ---- tests' programs ----------------------------------------------------------------------------
 
 .PHONY: test-programs tested stoppable
@@ -167,7 +179,7 @@ test-programs: tested $(TESTS) $(EXAMPLES)
 tested: all $(TOOLS) $(MATRIX) $(SHIMS) $(if $(FAIL_POINTS),,stoppable)
 
 # The instances that a scripted schedule stops at named points.
-stoppable: | $(LUA_H) $(OPENAPI_H) $(STRATEGY_LIST)
+stoppable: | $(GENERATED)
 	$(Q)$(MAKE) --no-print-directory FAIL_POINTS=1 $(BUILD)/failpoints/flashsale
 
 .SECONDEXPANSION:
@@ -299,7 +311,7 @@ soak: ## three instances under load and random faults; MINUTES=20, SEED=n, ROW=s
 		$(if $(ROW),--row $(ROW)) --out $(BUILD)/soak
 
 .PHONY: stack lint-only asan tsan
-lint-only: $(LUA_H) $(PAGE_H) $(OPENAPI_H) $(STRATEGY_LIST)
+lint-only: $(GENERATED)
 	$(Q)scripts/lint -std=c11 -D_GNU_SOURCE $(INCLUDES) -Itests $(PKG_CFLAGS) $(HIREDIS_TLS) \
 		-DFLASHSALE_VERSION='"$(VERSION)"' -DFAIL_POINTS
 

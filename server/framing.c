@@ -9,7 +9,8 @@
 
 /* The headers that matter, as found; NULL = not sent. */
 typedef struct found {
-    const char *host, *length, *coding, *connection, *key, *proxy_request, *authorization, *type;
+    const char *host, *length, *coding, *connection, *key, *proxy_request, *authorization, *type,
+        *none_match;
     const char *twice; /* the name of one that came again */
 } found;
 
@@ -26,11 +27,13 @@ static void take(found *f, const http_header *header)
         {"Flashsale-Request-Id", &f->proxy_request},
         {"Authorization", &f->authorization},
         {"Content-Type", &f->type},
+        {"If-None-Match", &f->none_match},
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strcasecmp(header->name, wanted[i].name) != 0)
             continue;
-        if (*wanted[i].slot && wanted[i].slot != &f->connection) /* it is a list */
+        bool list = wanted[i].slot == &f->connection || wanted[i].slot == &f->none_match;
+        if (*wanted[i].slot && !list)
             f->twice = wanted[i].name;
         *wanted[i].slot = header->value;
     }
@@ -72,6 +75,7 @@ http_framing framing_read(const http_header *headers, int count, const char *ver
         .proxy_request = f.proxy_request,
         .authorization = f.authorization,
         .content_type = f.type,
+        .if_none_match = f.none_match,
     };
     if (!framing.fault && f.length)
         framing.length = strtol(f.length, NULL, 10);

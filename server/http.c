@@ -165,6 +165,7 @@ static int serve(struct mg_connection *conn)
             .proxy_request = framing.proxy_request,
             .authorization = framing.authorization,
             .content_type = framing.content_type,
+            .if_none_match = framing.if_none_match,
             .peer = info->remote_addr,
             .body = body,
             .body_len = (size_t)body_len,

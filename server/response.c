@@ -5,8 +5,8 @@
 
 /* What a browser may do with a page of ours, and with anything else: nothing. */
 #define PAGE_POLICY                                                                                \
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "                  \
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "              \
+    "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 #define DATA_POLICY "default-src 'none'; frame-ancestors 'none'"
 
 static void write_optional(fs_text *out, const api_reply *reply)
@@ -20,6 +20,8 @@ static void write_optional(fs_text *out, const api_reply *reply)
         text_add_all(out, "Location: ", text_bytes(&reply->location), "\r\n");
     if (reply->allow)
         text_add_all(out, "Allow: ", reply->allow, "\r\n");
+    if (reply->etag)
+        text_add_all(out, "ETag: \"", reply->etag, "\"\r\n");
     if (reply->status == 401)
         text_add(out, "WWW-Authenticate: Bearer\r\n");
     if (reply->replayed)
@@ -34,13 +36,13 @@ void response_write(fs_text *out, const api_reply *reply, bool head_only)
     text_add_all(out, " ", status_title(reply->status), "\r\nContent-Type: ", reply->content_type,
                  "\r\nContent-Length: ");
     text_add_int(out, (int64_t)reply->body.len);
-    text_add_all(out,
-                 "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+    text_add_all(out, "\r\nCache-Control: ", reply->etag ? "no-cache" : "no-store",
+                 "\r\nX-Content-Type-Options: nosniff\r\n"
                  "Referrer-Policy: no-referrer\r\nContent-Security-Policy: ",
                  page ? PAGE_POLICY : DATA_POLICY, "\r\n");
     write_optional(out, reply);
     text_add_all(out, "Connection: ", reply->close ? "close" : "keep-alive", "\r\n\r\n");
     out->failed = out->failed || reply->location.failed;
-    if (!head_only)
+    if (!head_only && reply->status != 304)
         text_add_bytes(out, text_bytes(&reply->body), reply->body.len);
 }

@@ -1,36 +1,66 @@
-/* page.c - GET /: a live page over the other endpoints. It is one text without other files, so that
- * its policy can forbid everything from elsewhere. */
+/*
+ * page.c - GET / and GET /page/{name}: the live page, whose files the build has put into this
+ * program. Nothing else is served from anywhere, so that the page's policy can forbid it.
+ *
+ * A browser keeps the files, and asks before each use whether they are still the same.
+ */
+#include <string.h>
+
 #include "server/api/routes.h"
 
-static const char page[] =
-    "<!doctype html><html lang=en><meta charset=utf-8><title>flashsale</title>\n"
-    "<meta name=viewport content='width=device-width'>\n"
-    "<style>body{font:16px/1.5 system-ui;max-width:44rem;margin:2rem auto;padding:0 1rem}\n"
-    "dl{display:grid;grid-template-columns:10rem 1fr}dd{margin:0}\n"
-    ".bad{color:#b00;font-weight:bold}progress{width:100%}</style>\n"
-    "<h1>flashsale</h1>\n"
-    "<form><label>Item <input name=item></label> <button>Show</button></form>\n"
-    "<progress value=0 max=1></progress><dl></dl><p id=said></p>\n"
-    "<p><button id=buy>Buy one</button></p>\n"
-    "<script>\n"
-    "const item=new URLSearchParams(location.search).get('item')||'P0001';\n"
-    "const $=s=>document.querySelector(s);$('input').value=item;\n"
-    "async function show(){try{const r=await fetch('/stock?item='+encodeURIComponent(item));\n"
-    " const s=await r.json();$('dl').replaceChildren();\n"
-    " for(const k in s){const t=document.createElement('dt'),d=document.createElement('dd');\n"
-    "  t.textContent=k;d.textContent=s[k];\n"
-    "  if((k=='oversold'||k=='lost_updates')&&s[k]>0)d.className='bad';\n"
-    "  $('dl').append(t,d)}\n"
-    " $('progress').max=s.initial||1;$('progress').value=s.remaining||0}\n"
-    " catch(e){$('#said').textContent=e}setTimeout(show,500)}\n"
-    "$('#buy').onclick=async()=>{const r=await fetch('/buy?user=page&item='+\n"
-    " encodeURIComponent(item),{method:'POST'});$('#said').textContent=await r.text()};\n"
-    "show()</script></html>\n";
+typedef struct page_file {
+    const char *name, *etag, *text;
+    size_t len;
+} page_file;
+
+static const page_file files[] = {
+#define ASSET(name, etag, text) {name, etag, text, sizeof(text) - 1},
+#include "server/page/assets.h"
+#undef ASSET
+};
+
+static const char *type_of(const char *name)
+{
+    static const char *const types[][2] = {
+        {".html", "text/html; charset=utf-8"},
+        {".css", "text/css; charset=utf-8"},
+        {".js", "text/javascript; charset=utf-8"},
+        {".svg", "image/svg+xml"},
+        {".json", "application/json"},
+    };
+    const char *ending = strrchr(name, '.');
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (strcmp(ending, types[i][0]) == 0)
+            return types[i][1];
+    return "text/plain; charset=utf-8";
+}
+
+static void send_file(const api_request *request, const char *name, api_reply *reply)
+{
+    const page_file *file = NULL;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (strcmp(files[i].name, name) == 0)
+            file = &files[i];
+    reply->close = true; /* a viewer keeps no thread */
+    if (!file) {
+        problem(reply, 404, "not_found", "the page has no such part");
+        return;
+    }
+    bool same = request->if_none_match && strstr(request->if_none_match, file->etag);
+    reply->status = same ? 304 : 200;
+    reply->content_type = type_of(name);
+    reply->etag = file->etag;
+    text_add_bytes(&reply->body, file->text, file->len);
+}
 
 void api_page(fs_api *api, const api_request *request, api_reply *reply)
 {
-    (void)api, (void)request;
-    reply->status = 200;
-    reply->content_type = "text/html; charset=utf-8";
-    text_add_bytes(&reply->body, page, sizeof(page) - 1);
+    (void)api;
+    send_file(request, "index.html", reply);
+}
+
+void api_page_part(fs_api *api, const api_request *request, api_reply *reply)
+{
+    (void)api;
+    send_file(request, request->path + strlen(PAGE_PATH), reply);
 }

@@ -11,6 +11,7 @@ void reply_init(api_reply *reply)
     reply->status = 500;
     reply->content_type = "text/plain; charset=utf-8";
     reply->allow = NULL;
+    reply->etag = NULL;
     text_init(&reply->location);
     reply->retry_after_s = 0;
     reply->replayed = false;
@@ -41,6 +42,7 @@ const char *status_title(int status)
     } titles[] = {
         {200, "OK"},
         {201, "Created"},
+        {304, "Not Modified"},
         {400, "Bad Request"},
         {401, "Unauthorized"},
         {403, "Forbidden"},

@@ -43,6 +43,7 @@ static const api_route routes[] = {
     {"GET", "/metrics", api_metrics, "GET /metrics", NULL, false},
     {"GET", "/openapi.json", api_openapi, "GET /openapi.json", NULL, false},
     {"GET", "/", api_page, "GET /?item=P0001", item_params, false},
+    {"GET", PAGE_PATH, api_page_part, "GET /page/page.js", NULL, false},
 };
 
 static bool matches(const api_route *route, const char *path)

@@ -21,8 +21,10 @@ api_endpoint api_ready;       /* GET /readyz */
 api_endpoint api_metrics;     /* GET /metrics */
 api_endpoint api_openapi;     /* GET /openapi.json */
 api_endpoint api_page;        /* GET / */
+api_endpoint api_page_part;   /* GET /page/{name} */
 
 #define ORDERS_PATH "/orders/"
+#define PAGE_PATH   "/page/"
 
 /* What an identifier is, for people. */
 #define IDENT_FORM "1 to 64 of [A-Za-z0-9_-]"

@@ -26,8 +26,9 @@ static void every_route_is_documented_and_no_other(void **state)
 {
     (void)state;
     check(
-        "routes=$(sed -nE 's/^    \\{\"([A-Z]+)\", (\"([^\"]+)\"|ORDERS_PATH),.*/\\1 \\3/p'"
-        "  server/api/router.c | sed 's/ $/ \\/orders\\/{request}/' | sort);"
+        "routes=$(sed -nE -e 's/ORDERS_PATH/\"\\/orders\\/{request}\"/'"
+        "  -e 's/PAGE_PATH/\"\\/page\\/{name}\"/'"
+        "  -e 's/^    \\{\"([A-Z]+)\", \"([^\"]+)\",.*/\\1 \\2/p' server/api/router.c | sort);"
         "pages=$(sed -n 's/^### //p' server/API.md | sort);"
         "tools=$(jq -r '.paths | to_entries[] | .key as $path | .value | keys[] |"
         "  select(. == \"get\" or . == \"post\") | \"\\(ascii_upcase) \\($path)\"'"

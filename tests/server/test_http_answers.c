@@ -44,7 +44,7 @@ static const struct {
     const char *method, *path, *header;
     int status;
 } answers[] = {
-    {"GET", "/", NULL, 200},
+    {"GET", "/strategies", NULL, 200},
     {"GET", "/stock?item=P0001", NULL, 200},
     {"GET", "/livez", NULL, 200},
     {"GET", "/nothing", NULL, 404},

@@ -2,7 +2,7 @@
 import { figure } from './numbers.js';
 import { COLOURS, drawMarker, frame, hatched, legend, lineKey, node, path, powersOfTen, ticks } from './svg.js';
 
-const HATCHES = { sold: [0, 40], sold_out: [45, 6], limit_reached: [0, 6], busy: [90, 5], unavailable: [135, 4], unknown: [45, 3], error: [0, 3] };
+const HATCHES = { sold: [0, 40], sold_out: [45, 6], refused: [45, 6], limit_reached: [0, 6], busy: [90, 5], unavailable: [135, 4], unknown: [45, 3], error: [0, 3] };
 
 function outcomeFill(svg, outcome) {
   const [angle, gap] = HATCHES[outcome];
@@ -35,13 +35,16 @@ export function stockChart(element, run) {
   legend(element, [lineKey('units left', 'var(--sold)', ''), lineKey('units sold', 'var(--over)', '7 3')]);
 }
 
+/* The axis of time: how it is labelled; `gaps`: a line ends where nothing was measured. */
+const SINCE = { label: 'seconds since the start' };
+
 /* Answers a second, stacked by outcome. */
-export function throughputChart(element, run, outcomes) {
+export function throughputChart(element, run, outcomes, time = SINCE) {
   const { width_s: width, bins } = run.timeline;
   const total = bin => outcomes.reduce((sum, o) => sum + (bin[o] || 0), 0);
   const most = Math.max(1, ...bins.map(total)) / width, end = bins.length * width;
   const chart = frame(element, `Answers a second by outcome with ${run.strategy}`,
-    { ticks: ticks(end, 6), label: 'seconds since the start' }, { ticks: ticks(most, 5), label: 'answers a second' });
+    { ticks: ticks(end, 6), ...time }, { ticks: ticks(most, 5), label: 'answers a second' });
   const base = bins.map(() => 0);
   const present = outcomes.filter(o => bins.some(bin => bin[o]));
   present.forEach(outcome => {
@@ -61,18 +64,30 @@ export function throughputChart(element, run, outcomes) {
   })));
 }
 
-/* p50 and p99 over time on a log axis; a line where the stock was gone. */
-export function latencyChart(element, run) {
+/* The bins in rows, parted where two lie further from each other than this. */
+function stretches(bins, most) {
+  const list = [];
+  bins.forEach((bin, i) => {
+    if (i === 0 || bin.t_s - bins[i - 1].t_s > most) list.push([]);
+    list[list.length - 1].push(bin);
+  });
+  return list;
+}
+
+/* p50 and p99 over time on a log axis; a line where the stock was gone. False: there is nothing to draw. */
+export function latencyChart(element, run, time = SINCE) {
   const width = run.timeline.width_s, bins = run.timeline.bins.filter(bin => bin.p99_ms > 0);
-  if (!bins.length) return;
+  if (!bins.length) return false;
   const low = Math.min(...bins.map(bin => bin.p50_ms)), high = Math.max(...bins.map(bin => bin.p99_ms));
   const chart = frame(element, `Latency over time with ${run.strategy}`,
-    { ticks: ticks(run.timeline.bins.length * width, 6), label: 'seconds since the start' },
+    { ticks: ticks(run.timeline.bins.length * width, 6), ...time },
     { ticks: powersOfTen(low, high), log: true, label: 'ms, log scale' });
   const line = (name, colour, dash) => {
-    const points = bins.map(bin => [chart.x(bin.t_s + width / 2), chart.y(bin[name])]);
-    node(chart.svg, 'path', { d: path(points), fill: 'none', stroke: colour, 'stroke-width': 2, 'stroke-dasharray': dash });
-    if (points.length === 1) drawMarker(chart.svg, 'circle', points[0][0], points[0][1], colour);
+    stretches(bins, time.gaps ? width * 1.5 : Infinity).forEach(some => {
+      const points = some.map(bin => [chart.x(bin.t_s + width / 2), chart.y(bin[name])]);
+      node(chart.svg, 'path', { d: path(points), fill: 'none', stroke: colour, 'stroke-width': 2, 'stroke-dasharray': dash });
+      if (points.length === 1) drawMarker(chart.svg, 'circle', points[0][0], points[0][1], colour);
+    });
   };
   line('p50_ms', COLOURS[0], '');
   line('p99_ms', COLOURS[1], '7 3');
@@ -82,4 +97,5 @@ export function latencyChart(element, run) {
     node(chart.svg, 'text', { class: 'haloed', x: at + (left ? -5 : 5), y: chart.box.top + 10, 'text-anchor': left ? 'end' : 'start' }, `sold out after ${figure(run.sellout_s)} s`);
   }
   legend(element, [lineKey('p50', COLOURS[0], ''), lineKey('p99', COLOURS[1], '7 3')]);
+  return true;
 }

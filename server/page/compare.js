@@ -1,0 +1,106 @@
+/*
+ * compare.js - "unlocked, then locked": the same buyers at a sale without a lock and at one with, of an
+ * item that nobody else sells. The verdict counts both: what buyers were told, and what the service
+ * has on its books (GET /stock).
+ */
+import { learn, setBusy, token } from './admin.js';
+import { stockChart } from './charts.js';
+import { figure } from './numbers.js';
+import { byId, say, show } from './dom.js';
+import { crowd, randomId, startSale, stock } from './service.js';
+import { summary } from './try.js';
+
+/* Five connections do not always meet in the gap between reading and writing. */
+const TRIES = 3;
+
+class NotStarted extends Error {}
+
+/* A sale and its crowd, as the chart wants it: {strategy, stock, sold, oversold, stock_curve, told, books}. */
+async function held(item, strategy, plan, step) {
+  const sale = await startSale({ item, stock: plan.stock, strategy, hold_ms: plan.hold }, token());
+  learn(sale.code);
+  if (!sale.sale) throw new NotStarted(`${strategy} could not be started (${sale.code}): ${sale.detail}.`);
+  const began = performance.now(), run = { strategy, stock: plan.stock, sold: 0, oversold: 0, lost_updates: 0, stock_curve: [] };
+  let remaining = plan.stock, answers = 0;
+  run.told = await crowd(item, sale.sale, plan.buyers, bought => {
+    answers++;
+    if (bought.outcome === 'sold') {
+      run.sold++;
+      remaining = Math.min(remaining, bought.remaining);
+      run.stock_curve.push({ t_s: (performance.now() - began) / 1000, units: run.sold, remaining });
+    }
+    if (answers % 50 === 0) step(`${strategy}: ${figure(answers)} of ${figure(plan.buyers)} buyers have an answer…`);
+  });
+  run.books = await stock(item);
+  run.sold = run.told.sold || 0;
+  run.oversold = Math.max(0, run.sold - plan.stock, run.books ? run.books.oversold : 0);
+  run.lost_updates = run.books ? run.books.lost_updates : 0;
+  return run;
+}
+
+/* ---- the verdict ----------------------------------------------------------------------------- */
+
+function onBooks({ books }) {
+  return books ? `on the books ${figure(books.units)} sold, oversold by ${figure(books.oversold)}` : 'the books could not be read';
+}
+
+function sentence(run) {
+  const { told, sold } = run, unknown = told.unknown || 0;
+  const verdict = run.oversold > 0 ? `OVERSOLD by ${figure(run.oversold)}` : run.lost_updates > 0 ? `${figure(run.lost_updates)} sales are missing from the stock` : !run.books || unknown > 0 ? 'not certain' : 'nothing oversold';
+  return `${run.strategy}: ${verdict}. ${figure(sold)} buyers were told "sold" of ${figure(run.stock)} there were, ${onBooks(run)}${unknown ? `; of ${figure(unknown)} buyers nobody could say` : ''}.`;
+}
+
+function verdict(unlocked, locked, tries) {
+  const luck = unlocked.oversold > 0 ? '' : `\nWithout a lock nobody was oversold in ${tries} sales: that is luck. Press again, or send more buyers.`;
+  const place = say('verdict', `${sentence(unlocked)}\n${sentence(locked)}${luck}`);
+  place.dataset.oversoldUnlocked = unlocked.oversold;
+  place.dataset.oversoldLocked = locked.oversold;
+  place.classList.toggle('bad', locked.oversold > 0);
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+const curves = {};
+
+function draw(which) {
+  const run = curves[which], place = byId(which + '-curve');
+  if (!run) return;
+  say(which + '-title', `${run.strategy}: ${summary(run.told)}`);
+  place.replaceChildren();
+  stockChart(place, run);
+}
+
+async function compare() {
+  const plan = { stock: byId('compare-stock').valueAsNumber, buyers: byId('compare-buyers').valueAsNumber, hold: byId('compare-hold').valueAsNumber };
+  const item = 'TRY-' + randomId(4), place = byId('verdict'), step = words => say('verdict', words);
+  let tries = 1;
+  delete place.dataset.oversoldUnlocked;
+  delete place.dataset.oversoldLocked;
+  place.classList.remove('bad');
+  show('curves', false);
+  step('Selling without a lock…');
+  let unlocked = await held(item, 'none', plan, step);
+  for (; unlocked.oversold === 0 && tries < TRIES; tries++) unlocked = await held(item, 'none', plan, step);
+  const locked = await held(item, byId('compare-strategy').value, plan, step);
+  Object.assign(curves, { unlocked, locked });
+  show('curves', true);
+  ['unlocked', 'locked'].forEach(draw);
+  verdict(unlocked, locked, tries);
+}
+
+export function setUpComparison() {
+  byId('compare-form').addEventListener('submit', async event => {
+    event.preventDefault();
+    setBusy('compare', true);
+    try {
+      await compare();
+    } catch (error) {
+      if (!(error instanceof NotStarted)) throw error;
+      say('verdict', error.message);
+    } finally {
+      setBusy('compare', false);
+      byId('compare').focus();
+    }
+  });
+  addEventListener('resize', () => ['unlocked', 'locked'].forEach(draw));
+}

@@ -1,0 +1,52 @@
+/* gauge.js - the sale: its stock as large numbers and as a bar, its strategy, and how it stands. */
+import { node, hatched } from './svg.js';
+import { byId, say } from './dom.js';
+
+const WIDTH = 1000, HEIGHT = 44;
+
+/* Digits alone up to 9999, in groups of three from there on. */
+export function count(number) {
+  return Number.isFinite(number) ? number.toLocaleString('en-US', { useGrouping: number >= 10000 }) : '–';
+}
+
+function tone(id, bad) {
+  byId(id).classList.toggle('bad', bad);
+}
+
+function units(sale) {
+  return sale.units !== undefined ? sale.units : sale.orders;
+}
+
+/* What was sold fills the bar up to its mark, where the stock ends; what is beyond was not there. */
+function bar(sale) {
+  const sold = units(sale), whole = Math.max(sale.initial, sold, 1), at = number => number / whole * WIDTH;
+  const svg = node(null, 'svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', role: 'img' });
+  node(svg, 'title', {}, `${sold} sold of ${sale.initial}` + (sale.oversold > 0 ? `, ${sale.oversold} more than there were` : ''));
+  node(svg, 'rect', { class: 'room', width: WIDTH, height: HEIGHT });
+  node(svg, 'rect', { class: 'sold', width: at(Math.min(sold, sale.initial)), height: HEIGHT });
+  if (sold > sale.initial) {
+    const left = at(sale.initial);
+    node(svg, 'rect', { class: 'over', x: left, width: WIDTH - left, height: HEIGHT, fill: hatched(svg, 'var(--over)', 45, 7) });
+    node(svg, 'path', { class: 'limit', d: `M${left} 0V${HEIGHT}` });
+  }
+  byId('gauge').replaceChildren(svg);
+}
+
+const drawn = {};
+
+export function drawSale({ sale }) {
+  const numbers = sale || {};
+  say('strategy-now', sale ? sale.strategy : '–');
+  say('sale-state', !sale ? '' : sale.state === 'halted' ? ' · halted: Redis has lost orders, and the admin must decide' : ` · sale ${sale.sale}`);
+  say('initial', count(numbers.initial));
+  say('remaining', count(numbers.remaining));
+  say('sold', count(sale ? units(sale) : undefined));
+  say('oversold', count(numbers.oversold));
+  say('lost', count(numbers.lost_updates));
+  tone('oversold', numbers.oversold > 0);
+  tone('lost', numbers.lost_updates > 0);
+  const bars = JSON.stringify([numbers.initial, numbers.orders, numbers.units, numbers.oversold]);
+  if (sale && drawn.bars !== bars) bar(sale);
+  if (!sale) byId('gauge').replaceChildren();
+  drawn.bars = sale ? bars : null;
+}

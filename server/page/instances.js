@@ -1,0 +1,83 @@
+/* instances.js - who sells: the instances, and which of them has the lock. */
+import { figure } from './numbers.js';
+import { add, plainTable } from './tables.js';
+import { byId, keyed, say } from './dom.js';
+
+const STATES = { up: '● up', draining: '◐ draining', down: '○ down' };
+
+/* An instance's own page, if its name is an address. */
+export function pageOf(name, item) {
+  if (!/^[A-Za-z0-9.-]+:\d+$|^\[[0-9a-f:]+\]:\d+$/i.test(name)) return null;
+  return `${location.protocol}//${name}/?item=${encodeURIComponent(item)}`;
+}
+
+function card(name) {
+  const made = document.createElement('li');
+  made.dataset.instance = name;
+  const head = add(made, 'p', null, 'head');
+  add(head, pageOf(name, '') ? 'a' : 'b', name, 'name');
+  add(head, 'span', '', 'state');
+  add(head, 'span', 'has the lock', 'holds');
+  const facts = add(made, 'dl', null, 'facts small');
+  ['in flight', 'waiting', 'mean batch', 'largest batch', 'sold'].forEach(title => {
+    const place = add(facts, 'div');
+    add(place, 'dt', title);
+    add(place, 'dd', '–');
+  });
+  return made;
+}
+
+function fill(made, instance, item) {
+  const { state, seen_ms: seen, batches, batched, outcomes } = instance;
+  const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
+  const link = made.querySelector('a.name');
+  if (link) link.href = pageOf(instance.name, item);
+  made.dataset.state = state;
+  put(made.querySelector('.state'), (STATES[state] || state) + (state === 'down' ? `, silent for ${figure(Math.round(seen / 1000))} s` : ''));
+  made.querySelector('.holds').hidden = !instance.holds;
+  const values = [instance.in_flight, instance.waiting, batches > 0 ? batched / batches : null, instance.largest_batch, (outcomes || {}).sold];
+  made.querySelectorAll('dd').forEach((place, i) => put(place, state === 'down' && i < 2 || !Number.isFinite(values[i]) ? '–' : figure(values[i])));
+}
+
+export function drawInstances({ instances, item }) {
+  const known = instances || [];
+  const cards = keyed(byId('instances'), known.map(instance => instance.name), card);
+  cards.forEach((made, i) => fill(made, known[i], item));
+}
+
+/* ---- the lock -------------------------------------------------------------------------------- */
+
+function lease(lock) {
+  return lock.held && lock.ttl_ms >= 0 ? `${figure(lock.ttl_ms)} ms left` : '–';
+}
+
+function holder(lock) {
+  return lock.held ? lock.instance || 'somebody else' : 'nobody';
+}
+
+function one(lock) {
+  say('lock-holder', holder(lock));
+  say('lock-fence', lock.fence || '–');
+  say('lock-waiting', lock.waiting);
+  say('lock-lease', lease(lock));
+}
+
+function several(locks) {
+  say('lock-holder', `${locks.filter(lock => lock.held).length} of ${locks.length} segments held`);
+  say('lock-fence', 'one a segment');
+  say('lock-waiting', locks.reduce((sum, lock) => sum + lock.waiting, 0));
+  say('lock-lease', 'one a segment');
+}
+
+export function drawLock({ locks, sale }) {
+  const known = locks || [], place = byId('segments');
+  if (known.length === 1) one(known[0]);
+  else if (known.length > 1) several(known);
+  else {
+    ['lock-fence', 'lock-waiting', 'lock-lease'].forEach(id => say(id, '–'));
+    say('lock-holder', sale ? 'this strategy has no lock' : '–');
+  }
+  place.replaceChildren();
+  if (known.length > 1)
+    plainTable(place, ['segment', 'held by', 'fence', 'waiting'], known.map(lock => [lock.segment, holder(lock), String(lock.fence || '–'), lock.waiting]));
+}
