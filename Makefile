@@ -85,7 +85,7 @@ PAGE_FILES   := $(wildcard $(addsuffix /*.[hcjs]*,$(PAGE_FOLDERS)))
 PAGE_ASSETS  := $(GEN)/server/page/assets.h
 
 # The strategies are the files of their folder.
-STRATEGIES := $(filter-out registry,$(patsubst server/strategies/%.c,%,$(wildcard server/strategies/*.c)))
+STRATEGIES := $(sort $(filter-out %/registry.c,$(wildcard server/strategies/*.c)))
 STRATEGY_LIST := $(GEN)/server/strategies/list.h
 
 GENERATED := $(LUA_H) $(PAGE_H) $(PAGE_ASSETS) $(OPENAPI_H) $(STRATEGY_LIST)
@@ -150,10 +150,9 @@ $(GEN)/%.lua.h: %.lua lock/embed.sh
 	$(call say,LUA,$<)
 	$(Q)mkdir -p $(@D) && lock/embed.sh $< >$@.tmp && mv $@.tmp $@
 
-# The list of strategies, made anew when one comes or goes.
+# The list of strategies, made anew when one comes or goes, or is explained otherwise.
 $(STRATEGY_LIST): FORCE
-	@mkdir -p $(@D); printf 'STRATEGY(%s)\n' $(STRATEGIES) | cmp -s - $@ || \
-		printf 'STRATEGY(%s)\n' $(STRATEGIES) >$@
+	@mkdir -p $(@D); server/strategies/list.sh $(STRATEGIES) >$@.tmp && cmp -s $@.tmp $@ || mv $@.tmp $@
 
 # The parts of the HTML report become string literals like the scripts.
 $(GEN)/loadtest/report/%.h: loadtest/report/% loadtest/embed.sh

@@ -214,6 +214,7 @@ void api_strategies(fs_api *api, const api_request *request, api_reply *reply)
         text_add(out, s == strategy_list() ? "{" : ",{");
         put_member(out, "name", (*s)->name);
         put_member(out, "summary", (*s)->summary);
+        put_member(out, "explanation", strategy_explanation(*s));
         put_member(out, "source", (*s)->source);
         put_member(out, "weakness", (*s)->weakness);
         put_flag(out, "locked", (*s)->locked);

@@ -1,5 +1,5 @@
 /* registry.c - the strategies in the order of their places: list.h, which the build makes, has a
- * line STRATEGY(name) for each other file of this folder. */
+ * line STRATEGY(name, "explanation") for each other file of this folder. */
 #include "server/strategies/registry.h"
 
 #include <limits.h>
@@ -9,15 +9,24 @@
 
 #include "server/base/text.h"
 
-#define STRATEGY(name) extern const fs_strategy strategy_##name;
+#define STRATEGY(name, text) extern const fs_strategy strategy_##name;
 #include "server/strategies/list.h"
 #undef STRATEGY
 
-#define STRATEGY(name) &strategy_##name,
+#define STRATEGY(name, text) &strategy_##name,
 static const fs_strategy *list[] = {
 #include "server/strategies/list.h"
     NULL};
 #undef STRATEGY
+
+static const struct {
+    const fs_strategy *strategy;
+    const char *text;
+} explanations[] = {
+#define STRATEGY(name, text) {&strategy_##name, text},
+#include "server/strategies/list.h"
+#undef STRATEGY
+};
 
 static int place_of(const fs_strategy *strategy)
 {
@@ -50,6 +59,14 @@ const fs_strategy *strategy_find(const char *name)
         if (strcmp((*s)->name, name) == 0)
             return *s;
     return NULL;
+}
+
+const char *strategy_explanation(const fs_strategy *strategy)
+{
+    size_t i = 0;
+    while (explanations[i].strategy != strategy)
+        i++;
+    return explanations[i].text;
 }
 
 const fs_strategy *strategy_standard(void)

@@ -13,6 +13,9 @@ const fs_strategy *const *strategy_list(void);
 /* NULL: no such strategy. */
 const fs_strategy *strategy_find(const char *name);
 
+/* One of these in a paragraph: what its file begins with. */
+const char *strategy_explanation(const fs_strategy *strategy);
+
 /* The one that sells when none is named. */
 const fs_strategy *strategy_standard(void);
 

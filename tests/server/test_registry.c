@@ -18,6 +18,7 @@ static void strategies_are_all_there_and_complete(void **state)
         assert_ptr_equal(strategy_find((*s)->name), *s);
         assert_true(strlen((*s)->summary) > 10 && strlen((*s)->source) > 2);
         assert_true(strlen((*s)->weakness) > 10);
+        assert_true(strlen(strategy_explanation(*s)) > 100);
         assert_non_null((*s)->buy);
         assert_int_equal((*s)->open != NULL, (*s)->close != NULL);
         assert_int_equal((*s)->locked, (*s)->lease_ms > 0);
