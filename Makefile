@@ -4,6 +4,7 @@
 #   SAN=address|thread  builds with a sanitizer, into build/address or build/thread
 #   CC=gcc|clang        the compiler
 #   WERROR=1            warnings are errors (developers and CI)
+#   SHARED=1            dlock and flashsale use libdlock.so instead of libdlock.a; in a clean tree
 #   FAIL_POINTS=1       compiles the named fail points in (tests only), into build/failpoints
 #   ONLY="lock e2e"     `make test` runs only the programs with one of these in their path
 #   REDIS=...           what test, demo and up run on: single (default), replicas, sentinel, cluster;
@@ -94,6 +95,7 @@ PROGRAMS := $(if $(SERVER_SRC),$(BUILD)/flashsale) $(if $(LOAD_SRC),$(BUILD)/loa
 	$(if $(CMD_SRC),$(BUILD)/dlock)
 LIBRARIES := $(BUILD)/libdlock.a $(BUILD)/libdlock.so
 SONAME := libdlock.so.0
+LIBDLOCK := $(BUILD)/libdlock.$(if $(SHARED),so,a)
 
 # The evidence matrix: strategies x faults.
 CHAOS_SRC := $(sort $(filter-out tests/chaos/test_%,$(wildcard tests/chaos/*.c tests/chaos/*/*.c)))
@@ -115,7 +117,7 @@ help: ## this list
 
 # ---- building -----------------------------------------------------------------------------------
 
-$(BUILD)/flashsale: $(SERVER_OBJ) $(BUILD)/libdlock.a
+$(BUILD)/flashsale: $(SERVER_OBJ) $(LIBDLOCK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
 
@@ -123,7 +125,7 @@ $(BUILD)/loadtest: $(LOAD_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LOAD_LIBS)
 
-$(BUILD)/dlock: $(CMD_OBJ) $(BUILD)/libdlock.a
+$(BUILD)/dlock: $(CMD_OBJ) $(LIBDLOCK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) -lm
 
@@ -134,6 +136,7 @@ $(BUILD)/libdlock.a: $(LOCK_OBJ)
 $(BUILD)/libdlock.so: $(LOCK_OBJ)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -shared -pthread $(HARDEN_LD) $(LDFLAGS) -Wl,-soname,$(SONAME) -o $@ $^ $(HIREDIS_LIBS)
+	$(Q)ln -sf $(@F) $(@D)/$(SONAME)
 
 # Changes when the compiler or the flags from outside do: gcc's and clang's objects do not mix.
 $(BUILD)/compiler: FORCE
@@ -225,17 +228,41 @@ $(EXAMPLES): $(BUILD)/examples/%: $(BUILD)/obj/lock/examples/%.o $(BUILD)/libdlo
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
 
+# ---- manual pages -------------------------------------------------------------------------------
+
+# From what the programs say to --help, and from the headers.
+MANUALS := $(patsubst %.in,$(BUILD)/man/%,$(notdir $(wildcard */man/*.in)))
+MANUAL_TOOLS := $(wildcard scripts/manual/*)
+
+.PHONY: man
+man: $(MANUALS) ## the manual pages, in build/man; man -l shows one
+
+$(BUILD)/man/%.1: $(BUILD)/% $$(wildcard */man/$$*.1.in) $(MANUAL_TOOLS)
+	$(call say,MAN,$@)
+	$(Q)mkdir -p $(@D) && LD_LIBRARY_PATH=$(BUILD) scripts/manual/page $(wildcard */man/$*.1.in) $(VERSION) $< \
+		>$@.tmp && mv $@.tmp $@
+
+$(BUILD)/man/%.3: lock/%.h lock/man/%.3.in $(MANUAL_TOOLS)
+	$(call say,MAN,$@)
+	$(Q)mkdir -p $(@D) && scripts/manual/page lock/man/$*.3.in $(VERSION) $< >$@.tmp && mv $@.tmp $@
+
 # ---- installing ---------------------------------------------------------------------------------
 
 INSTALL ?= install
 LIBDIR  ?= $(PREFIX)/lib
+MANDIR  ?= $(PREFIX)/share/man
 TO_BIN     = $(DESTDIR)$(PREFIX)/bin
 TO_INCLUDE = $(DESTDIR)$(PREFIX)/include
 TO_LIB     = $(DESTDIR)$(LIBDIR)
+TO_MAN     = $(DESTDIR)$(MANDIR)
+TO_UNITS   = $(DESTDIR)$(PREFIX)/lib/systemd/system
+TO_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 
-.PHONY: install
-install: $(LIBRARIES) $(if $(CMD_SRC),$(BUILD)/dlock) ## install libdlock, its headers and dlock (PREFIX, LIBDIR, DESTDIR)
-	$(Q)$(INSTALL) -d $(TO_INCLUDE) $(TO_LIB)/pkgconfig $(if $(CMD_SRC),$(TO_BIN))
+.PHONY: install uninstall
+install: all man ## install programs, libdlock, manual pages, completion, systemd unit (PREFIX, LIBDIR, MANDIR, DESTDIR)
+	$(Q)$(INSTALL) -d $(TO_BIN) $(TO_INCLUDE) $(TO_LIB)/pkgconfig $(TO_MAN)/man1 $(TO_MAN)/man3 \
+		$(TO_UNITS) $(TO_COMPLETIONS)
+	$(Q)$(INSTALL) -m 755 $(PROGRAMS) $(TO_BIN)
 	$(Q)$(INSTALL) -m 644 lock/dlock.h lock/dlock_redis.h $(TO_INCLUDE)
 	$(Q)$(INSTALL) -m 644 $(BUILD)/libdlock.a $(TO_LIB)
 	$(Q)$(INSTALL) -m 755 $(BUILD)/libdlock.so $(TO_LIB)/libdlock.so.$(VERSION)
@@ -244,7 +271,19 @@ install: $(LIBRARIES) $(if $(CMD_SRC),$(BUILD)/dlock) ## install libdlock, its h
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		-e 's|@TLS@|$(if $(HIREDIS_TLS),$(TLS_LIBRARIES))|' lock/dlock.pc.in >$(TO_LIB)/pkgconfig/dlock.pc
 	$(Q)chmod 644 $(TO_LIB)/pkgconfig/dlock.pc
-	$(Q)$(if $(CMD_SRC),$(INSTALL) -m 755 $(BUILD)/dlock $(TO_BIN))
+	$(Q)$(INSTALL) -m 644 $(filter %.1,$(MANUALS)) $(TO_MAN)/man1
+	$(Q)$(INSTALL) -m 644 $(filter %.3,$(MANUALS)) $(TO_MAN)/man3
+	$(Q)for page in $(patsubst $(BUILD)/man/%.3,%,$(filter %.3,$(MANUALS))); do \
+		awk -v part=names -f scripts/manual/header.awk lock/$$page.h | \
+		while read -r name; do ln -sf $$page.3 $(TO_MAN)/man3/$$name.3; done; done
+	$(Q)for program in $(notdir $(PROGRAMS)); do \
+		$(INSTALL) -m 644 scripts/manual/completion.bash $(TO_COMPLETIONS)/$$program; done
+	$(Q)sed 's|/usr/local/bin/|$(PREFIX)/bin/|' docker/flashsale@.service >$(TO_UNITS)/flashsale@.service
+	$(Q)chmod 644 $(TO_UNITS)/flashsale@.service
+
+uninstall: ## remove what install has installed; give it the same PREFIX, LIBDIR, MANDIR and DESTDIR
+	$(Q)stage=$$(mktemp -d) && $(MAKE) -s install DESTDIR="$$stage" && \
+		(cd "$$stage" && find . ! -type d -printf '$(DESTDIR)/%P\0') | xargs -0 rm -f; rm -r "$$stage"
 
 # ---- running ------------------------------------------------------------------------------------
 # Each of these first sees to the packages it needs; only then can make know what to build.

@@ -30,13 +30,14 @@
  *
  * Addresses
  *
- *   redis://[user:password@]host[:port][/db]
- *   unix://[user:password@]/path/to.sock[?db=N]
- *   redis+sentinel://[user:password@]host[:port],.../master[/db]
- *                    [?sentinel_user=user&sentinel_password=password]
- *   redis+cluster://[user:password@]host[:port],...
- *   rediss://, rediss+sentinel://, rediss+cluster://   the same through TLS, where the hiredis at
- *                    build time brings it (libhiredis_ssl)
+ *     redis://[user:password@]host[:port][/db]
+ *     unix://[user:password@]/path/to.sock[?db=N]
+ *     redis+sentinel://[user:password@]host[:port],.../master[/db]
+ *                      [?sentinel_user=user&sentinel_password=password]
+ *     redis+cluster://[user:password@]host[:port],...
+ *     rediss://, rediss+sentinel://, rediss+cluster://
+ *                      the same through TLS, where the hiredis at build time
+ *                      brings it (libhiredis_ssl)
  *
  *   Up to 16 hosts. User, password and master are percent-decoded; a password without a user is the
  *   default user's. No error text ever contains one.
@@ -70,8 +71,8 @@
  *   refuses each script with several keys, unless all of them exist and are together: such a call
  *   is repeated every 20 ms until its deadline, and then REFUSED. A call is sent elsewhere eight
  *   times at most. While the server of a key is down, and until a replica was promoted for it,
- * calls with that key end as they do where one server is down; those with other servers' keys go
- * on. The user needs the rights to asking, cluster|info and cluster|slots. Up to 64 servers.
+ *   calls with that key end as they do where one server is down; those with other servers' keys go
+ *   on. The user needs the rights to asking, cluster|info and cluster|slots. Up to 64 servers.
  *
  * TLS
  *
@@ -79,12 +80,16 @@
  *   the host as the address does: its name, or its IP address. (Sentinels and clusters give IP
  *   addresses, unless they announce names.) Nothing is sent before that has been checked, and never
  *   anything without TLS. From the environment, when a dlock_redis is opened:
- *     SSL_CERT_FILE, SSL_CERT_DIR    authorities to trust besides the system's
- *     DLOCK_TLS_CERT, DLOCK_TLS_KEY  files (PEM) with the certificate that is shown to servers that
- *                                    ask for one, as Redis does by default, and with its key
  *
- * Replies are hiredis's own redisReply trees; the caller frees them with freeReplyObject().
- * Needs Redis 7.0 or newer, or Valkey (scripts carry a "#!lua" line).
+ *     SSL_CERT_FILE, SSL_CERT_DIR    authorities to trust besides the system's
+ *     DLOCK_TLS_CERT, DLOCK_TLS_KEY  files (PEM) with the certificate that is shown
+ *                                    to servers that ask for one, as Redis does by
+ *                                    default, and with its key
+ *
+ * Replies and servers
+ *
+ *   Replies are hiredis's own redisReply trees; the caller frees them with freeReplyObject().
+ *   Needs Redis 7.0 or newer, or Valkey (scripts carry a "#!lua" line).
  */
 #ifndef DLOCK_REDIS_H
 #define DLOCK_REDIS_H

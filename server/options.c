@@ -69,9 +69,9 @@ static const option_spec specs[] = {
     {"wait-ms", "MS", SALE_INT(wait_ms), "how long a buyer waits for the lock",
      "the strategy's; of combined 5000"},
     {"hold-ms", "MS", SALE_INT(hold_ms), "how long the critical section lasts on purpose", "0"},
-    {"durability", "LEVEL", TEXT(sale.durability),
+    {"durability", "memory|replicated|disk", TEXT(sale.durability),
      "what has an order before its buyer is told: Redis's memory,\n"
-     "its replicas' too (replicated), or its disk",
+     "its replicas' too, or its disk",
      "memory"},
     {"min-replicas", "COUNT", SALE_INT(min_replicas),
      "with durability replicated: sells while so many are online", "1"},
@@ -118,6 +118,8 @@ static void print_option(const option_spec *spec, const fs_options *defaults)
 {
     const char *at = (const char *)defaults + spec->offset;
     int left = printf("  --%s %s", spec->name, spec->value);
+    if (left >= HELP_COLUMN)
+        left = printf("\n") - 1;
     for (const char *line = spec->help, *end; line; line = *end == '\0' ? NULL : end + 1) {
         end = line + strcspn(line, "\n");
         printf("%*s%.*s\n", HELP_COLUMN - left, "", (int)(end - line), line);
@@ -141,23 +143,27 @@ static void print_help(void)
 {
     fs_options defaults;
     set_defaults(&defaults);
-    printf("usage: flashsale [--OPTION VALUE] ...\n\n"
-           "Sells limited stock from Redis over HTTP. Every option is also read from the\n"
-           "environment, --lease-ms from " PREFIX "LEASE_MS and so on; the command line wins.\n\n"
-           "  flashsale --listen 127.0.0.1:7000 --item P0001 --stock 1000\n"
-           "  curl -X POST -H 'Idempotency-Key: cart-1' \\\n"
-           "      'http://127.0.0.1:7000/buy?item=P0001&user=u1'\n\n");
+    printf("flashsale - sells limited stock from Redis over HTTP\n\n"
+           "usage: flashsale [--OPTION VALUE] ...\n\n"
+           "Every option is also read from the environment, --lease-ms from " PREFIX "LEASE_MS\n"
+           "and so on; the command line wins.\n\n");
     for (size_t i = 0; i < SPECS; i++) {
         if (specs[i].offset == SALE_FIRST)
             printf("\nThe sale, as POST /sales names it too:\n");
         print_option(&specs[i], &defaults);
     }
     printf("\n  --list-strategies           the strategies, and what is wrong with each\n"
-           "  --version\n"
-           "  -h, --help\n\n"
-           "Exit codes: 0 stopped by SIGTERM or SIGINT, with nothing left undone; 1 could not\n"
-           "start: the address is taken, Redis did not answer, or the sale was refused; 64 a\n"
-           "mistake in options or environment.\n");
+           "  --version                   of this program\n"
+           "  -h, --help                  this\n\n"
+           "Exit codes:\n"
+           "  0   stopped by SIGTERM or SIGINT, with nothing left undone\n"
+           "  1   could not start: the address is taken, Redis did not answer, or the sale was\n"
+           "      refused\n"
+           "  64  a mistake in options or environment\n\n"
+           "Example, 1000 units for sale, and one of them bought:\n"
+           "  flashsale --listen 127.0.0.1:7000 --item P0001 --stock 1000\n"
+           "  curl -X POST -H 'Idempotency-Key: cart-1' \\\n"
+           "      'http://127.0.0.1:7000/buy?item=P0001&user=u1'\n");
 }
 
 static void print_strategies(void)

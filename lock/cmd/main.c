@@ -20,7 +20,10 @@ static const char help[] =
     "Each has its own manual: dlock run --help. The server is the one of --redis URL, else of the\n"
     "environment's DLOCK_REDIS, else redis://127.0.0.1:6379.\n"
     "\n"
-    "Exit codes that all share: 64 usage, 69 Redis not reached, 71 no process or memory.\n"
+    "Exit codes, which all share:\n"
+    "  64  usage\n"
+    "  69  Redis not reached\n"
+    "  71  no process or memory\n"
     "\n"
     "Example, one run at a time on all machines; it waits for the last one, 5 s at most:\n"
     "  dlock run --wait 5 nightly-report -- ./report.sh\n";

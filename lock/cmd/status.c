@@ -17,8 +17,11 @@ static const char status_help[] =
     "and\n"
     "                         _ms\n" COMMAND_REDIS_HELP "  -h, --help             this\n"
     "\n"
-    "Exit codes: 0 it is held, 1 it is free, 64 usage, 69 Redis not reached (asked once, for 3 s\n"
-    "at most).\n"
+    "Exit codes:\n"
+    "  0   it is held\n"
+    "  1   it is free\n"
+    "  64  usage\n"
+    "  69  Redis not reached; it is asked once, for 3 s at most\n"
     "\n"
     "Example: dlock status nightly-report\n";
 
@@ -33,9 +36,11 @@ static const char release_help[] =
     "  --force                must be given: a lock is released by its holder\n" COMMAND_REDIS_HELP
     "  -h, --help             this\n"
     "\n"
-    "Exit codes: 0 it was held, 1 it was free, 64 usage, 69 Redis not reached (asked once, for 3 "
-    "s\n"
-    "at most).\n"
+    "Exit codes:\n"
+    "  0   it was held\n"
+    "  1   it was free\n"
+    "  64  usage\n"
+    "  69  Redis not reached; it is asked once, for 3 s at most\n"
     "\n"
     "Example: dlock release --force nightly-report\n";
 

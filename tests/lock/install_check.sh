@@ -43,11 +43,19 @@ step_install() {
 }
 
 step_layout() {
-    found=$(cd "$stage" && find . ! -type d | sort | tr '\n' ' ')
+    # Each function has its page, a link to that of its header.
+    found=$(cd "$stage" && find . ! -type d \( ! -type l -o -path './usr/lib/*' \) | sort | tr '\n' ' ')
     version=$(sed -n 's/^Version: //p' "$stage/usr/lib/pkgconfig/dlock.pc")
-    expected="./usr/bin/dlock ./usr/include/dlock.h ./usr/include/dlock_redis.h \
+    expected="./usr/bin/dlock ./usr/bin/flashsale ./usr/bin/loadtest \
+./usr/include/dlock.h ./usr/include/dlock_redis.h \
 ./usr/lib/libdlock.a ./usr/lib/libdlock.so ./usr/lib/libdlock.so.0 \
-./usr/lib/libdlock.so.$version ./usr/lib/pkgconfig/dlock.pc "
+./usr/lib/libdlock.so.$version ./usr/lib/pkgconfig/dlock.pc \
+./usr/lib/systemd/system/flashsale@.service \
+./usr/share/bash-completion/completions/dlock \
+./usr/share/bash-completion/completions/flashsale \
+./usr/share/bash-completion/completions/loadtest \
+./usr/share/man/man1/dlock.1 ./usr/share/man/man1/flashsale.1 ./usr/share/man/man1/loadtest.1 \
+./usr/share/man/man3/dlock.3 ./usr/share/man/man3/dlock_redis.3 "
     [ "$found" = "$expected" ] || fail "installed: $found
 expected:  $expected"
     soname=$(readelf -d "$stage/usr/lib/libdlock.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
@@ -60,6 +68,32 @@ expected:  $expected"
     grep -q '^prefix=/usr$' "$stage/usr/lib/pkgconfig/dlock.pc" || fail "dlock.pc: wrong prefix"
     grep -q '^Requires: hiredis$' "$stage/usr/lib/pkgconfig/dlock.pc" ||
         fail "dlock.pc does not ask for hiredis"
+}
+
+# The programs run, the unit starts the one that was installed, and each page is found by its name.
+step_programs() {
+    for program in dlock flashsale loadtest; do
+        [ "$("$prefix/bin/$program" --version)" = "$program $(sed -n 's/^Version: //p' \
+            "$prefix/lib/pkgconfig/dlock.pc")" ] || fail "$program --version"
+    done
+    grep -q "^ExecStart=$prefix/bin/flashsale " "$prefix/lib/systemd/system/flashsale@.service" ||
+        fail "the unit starts another flashsale"
+    command -v man >/dev/null || exit 77
+    for page in dlock flashsale loadtest dlock_redis dlock_acquire dlock_redis_open; do
+        MANPATH=$prefix/share/man man -P cat "$page" >"$dir/page" 2>&1 || fail "man $page"
+        grep -q "^NAME" "$dir/page" || fail "man $page shows: $(cat "$dir/page")"
+    done
+    MANPATH=$prefix/share/man man -w dlock_acquire | grep -q "^$prefix/share/man/man3/dlock" ||
+        fail "man dlock_acquire shows another page"
+}
+
+# What is installed beside other files goes, and they stay.
+step_uninstall() {
+    make -s install SAN="$san" DESTDIR="$dir/removed" PREFIX=/usr
+    touch "$dir/removed/usr/bin/other"
+    make -s uninstall SAN="$san" DESTDIR="$dir/removed" PREFIX=/usr
+    left=$(cd "$dir/removed" && find . ! -type d)
+    [ "$left" = ./usr/bin/other ] || fail "left behind: $left"
 }
 
 step_symbols() {

@@ -67,8 +67,8 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STEP(layout), STEP(symbols),   STEP(prefix),  STEP(shared),
-        STEP(static), STEP(lifecycle), STEP(headers), STEP(copied),
+        STEP(layout), STEP(programs), STEP(uninstall), STEP(symbols), STEP(prefix),
+        STEP(shared), STEP(static),   STEP(lifecycle), STEP(headers), STEP(copied),
     };
     return cmocka_run_group_tests_name("install", tests, install, clean_up);
 }

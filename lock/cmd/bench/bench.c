@@ -60,8 +60,12 @@ static const char help[] =
     "virtual\n"
     "machines), compare the kinds on one CPU: start redis-server and this with taskset -c 0.\n"
     "\n"
-    "Exit codes: 0, 1 an increment was lost, 64 usage, 69 Redis not reached, 71 no process or\n"
-    "memory.\n"
+    "Exit codes:\n"
+    "  0   measured, and no increment was lost\n"
+    "  1   an increment was lost\n"
+    "  64  usage\n"
+    "  69  Redis not reached\n"
+    "  71  no process or memory\n"
     "\n"
     "Example: dlock bench --kinds hash,fair --processes 2 --duration-ms 3000\n";
 
