@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "server/api/routes.h"
 #include "server/base/log.h"
 #include "server/http.h"
 #include "server/options.h"
@@ -196,11 +197,37 @@ static bool redis_is_recent(fs_store *store)
     return recent;
 }
 
+static dashboard *start_dashboard(fs_api *api)
+{
+    const dashboard_options options = {
+        .store = api->store,
+        .sales = api->sales,
+        .bucket_us = metrics_bucket_us,
+        .buckets = METRICS_BUCKETS + 1,
+        .count = api_count,
+        .arg = api,
+    };
+    return dashboard_start(&options);
+}
+
+/* From here on it can be asked; ends by a signal. */
+static void serve_requests(const fs_options *options, fs_api *api, const fs_http *http,
+                           const sigset_t *signals)
+{
+    int signo;
+    atomic_store(&api->open, true);
+    log_event(LOG_INFO, "started", "version", FLASHSALE_VERSION, "listen", http_address(http),
+              "instance", api->store->instance, NULL);
+    printf("flashsale listening on %s\n", http_address(http));
+    fflush(stdout);
+    sigwait(signals, &signo);
+    drain(api, signals, options->drain_delay_s);
+}
+
 /* Serves until a signal comes, then drains. The exit code. */
 static int serve(const fs_options *options, fs_api *api, keeper *looking, const sigset_t *signals)
 {
     char err[512];
-    int signo;
     if (!redis_is_recent(api->store))
         return 1;
     fs_http *http = http_start(api, options->listen, (int)options->threads, err, sizeof(err));
@@ -212,21 +239,15 @@ static int serve(const fs_options *options, fs_api *api, keeper *looking, const 
     bool stopped = false;
     wait_for_admission(api->store, signals, &stopped);
     keeper_wait(looking, dlock_in_ms(FIRST_LOOK_MS));
-    if (stopped || !start_first_sale(options, api, signals, &stopped)) {
-        http_stop(http);
-        return stopped ? 0 : 1;
-    }
-    atomic_store(&api->open, true);
-    log_event(LOG_INFO, "started", "version", FLASHSALE_VERSION, "listen", http_address(http),
-              "instance", api->store->instance, NULL);
-    printf("flashsale listening on %s\n", http_address(http));
-    fflush(stdout);
-
-    sigwait(signals, &signo);
-    drain(api, signals, options->drain_delay_s);
+    bool ready = !stopped && start_first_sale(options, api, signals, &stopped) &&
+                 (api->dashboard = start_dashboard(api));
+    if (ready)
+        serve_requests(options, api, http, signals);
     http_stop(http);
-    log_event(LOG_INFO, "stopped", NULL);
-    return 0;
+    dashboard_stop(api->dashboard);
+    if (ready)
+        log_event(LOG_INFO, "stopped", NULL);
+    return ready || stopped ? 0 : 1;
 }
 
 static int run(const fs_options *options, const sigset_t *signals)
@@ -254,6 +275,7 @@ static int run(const fs_options *options, const sigset_t *signals)
                   .metrics = &metrics,
                   .auth = &auth,
                   .limit = limited ? &limit : NULL,
+                  .item = options->sale.item[0] != '\0' ? options->sale.item : "P0001",
                   .sales = sale_table_open(&store)};
     keeper *looking =
         api.sales && quorum_watch(&store.quorum) ? keeper_start(&store, api.sales) : NULL;

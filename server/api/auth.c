@@ -76,3 +76,10 @@ bool auth_admit(const fs_auth *auth, const char *authorization, api_reply *reply
         problem(reply, 403, "token_wrong", "this is not the admin token");
     return false;
 }
+
+const char *auth_needs(const fs_auth *auth)
+{
+    if (auth->open)
+        return "open";
+    return auth->token[0] != '\0' ? "token" : "closed";
+}

@@ -25,4 +25,7 @@ int auth_init(fs_auth *auth, const char *path, const char *token, bool loopback,
  * the header's value, "Bearer <token>"; NULL = none. */
 bool auth_admit(const fs_auth *auth, const char *authorization, api_reply *reply);
 
+/* What the admin needs here: "open", nothing; "token"; "closed", there is no way. */
+const char *auth_needs(const fs_auth *auth);
+
 #endif

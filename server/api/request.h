@@ -8,6 +8,7 @@
 #include "server/api/metrics.h"
 #include "server/api/query.h"
 #include "server/api/rate_limit.h"
+#include "server/dashboard/dashboard.h"
 #include "server/sale/sale_table.h"
 
 /* A client that another thread than the request's may be able to answer. */
@@ -44,6 +45,8 @@ typedef struct fs_api {
     fs_metrics *metrics;
     const fs_auth *auth;
     const fs_limit *limit; /* NULL = none */
+    dashboard *dashboard;  /* set before `open` is */
+    const char *item;      /* that the live page shows when none is named */
     atomic_bool open;      /* false until the start is complete: all but /livez refuses */
     atomic_bool draining;  /* not ready any more, but still selling */
     atomic_bool refusing;  /* not even selling */

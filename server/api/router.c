@@ -42,6 +42,7 @@ static const api_route routes[] = {
     {"GET", "/readyz", api_ready, "GET /readyz", NULL, false},
     {"GET", "/metrics", api_metrics, "GET /metrics", NULL, false},
     {"GET", "/openapi.json", api_openapi, "GET /openapi.json", NULL, false},
+    {"GET", "/dashboard", api_dashboard, "GET /dashboard?item=P0001", item_params, false},
     {"GET", "/", api_page, "GET /?item=P0001", item_params, false},
     {"GET", PAGE_PATH, api_page_part, "GET /page/page.js", NULL, false},
 };

@@ -22,6 +22,10 @@ api_endpoint api_metrics;     /* GET /metrics */
 api_endpoint api_openapi;     /* GET /openapi.json */
 api_endpoint api_page;        /* GET / */
 api_endpoint api_page_part;   /* GET /page/{name} */
+api_endpoint api_dashboard;   /* GET /dashboard */
+
+/* For dashboard_options.count; `arg` is the fs_api. */
+void api_count(void *arg, instance_record *ret);
 
 #define ORDERS_PATH "/orders/"
 #define PAGE_PATH   "/page/"

@@ -244,24 +244,16 @@ static void collect(void *arg, fs_sale *sale)
     }
 }
 
-static bool put_lock(fs_text *out, const char *comma, const open_sale *sale, const sale_keys *keys)
+static bool put_lock(fs_text *out, const char *comma, const open_sale *sale, int k)
 {
-    char err[128];
-    dlock_lock *lock;
     dlock_info info;
-    dlock_options options = {.kind = DLOCK_FAIR, .companion = keys->base};
-    if (dlock_lock_new(sale->store->locks, keys->lock, &options, &lock, err, sizeof(err)) !=
-        DLOCK_OK)
-        return false;
-    bool known = dlock_inspect(lock, &info) == DLOCK_OK;
-    dlock_lock_free(lock);
-    if (!known)
+    if (!sale_lock_look(sale, sale->strategy->lock.kind, k, &info))
         return false;
     text_printf(out, "%s{", comma);
     put_member(out, "item", sale->terms.item);
     put_member(out, "sale", sale->terms.id);
     put_member(out, "strategy", sale->terms.strategy);
-    put_member(out, "name", keys->lock);
+    put_member(out, "name", sale->keys[k].lock);
     put_member(out, "owner", info.owner);
     put_member(out, "host", info.host);
     text_printf(out, "\"held\":%s,\"pid\":%lld,\"since_us\":%lld,\"ttl_ms\":%lld,",
@@ -286,7 +278,7 @@ void api_locks(fs_api *api, const api_request *request, api_reply *reply)
     for (int i = 0; i < all.count; i++) {
         const open_sale *sale = &all.sales[i]->open_sale;
         for (int k = 0; known && k < sale->key_sets; k++) {
-            known = put_lock(out, comma, sale, &sale->keys[k]);
+            known = put_lock(out, comma, sale, k);
             comma = ",";
         }
         sale_table_put(all.sales[i]);

@@ -28,6 +28,7 @@
 #define QUEUE_MS 100
 
 struct fs_batch {
+    fs_batch *next_open;   /* in the list of all */
     const open_sale *sale; /* (borrowed) */
     batch_serve_one *serve_one;
     batch_serve *serve;
@@ -40,6 +41,53 @@ struct fs_batch {
     bool busy; /* the last to be served were several, or had to wait for the lock */
     leader_task leading;
 };
+
+/* ---- what is counted ------------------------------------------------------------------------- */
+
+static _Atomic int64_t batches, buyers, largest; /* as in batch_counts */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static fs_batch *all_open; /* guarded by all_lock */
+
+/* Once a batch, not once a buyer. */
+static void count_done(int count)
+{
+    int64_t most = atomic_load_explicit(&largest, memory_order_relaxed);
+    atomic_fetch_add_explicit(&batches, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&buyers, count, memory_order_relaxed);
+    while (count > most && !atomic_compare_exchange_weak(&largest, &most, count)) {
+    }
+}
+
+static void enlist(fs_batch *batch)
+{
+    pthread_mutex_lock(&all_lock);
+    batch->next_open = all_open;
+    all_open = batch;
+    pthread_mutex_unlock(&all_lock);
+}
+
+static void strike_off(const fs_batch *batch)
+{
+    pthread_mutex_lock(&all_lock);
+    fs_batch **link = &all_open;
+    while (*link != batch)
+        link = &(*link)->next_open;
+    *link = batch->next_open;
+    pthread_mutex_unlock(&all_lock);
+}
+
+void batch_count(batch_counts *ret)
+{
+    *ret = (batch_counts){batches, buyers, largest, 0};
+    pthread_mutex_lock(&all_lock);
+    for (fs_batch *batch = all_open; batch; batch = batch->next_open) {
+        pthread_mutex_lock(&batch->lock);
+        for (const batch_round *round = batch->first; round; round = round->next)
+            ret->waiting += round->count - round->gone;
+        pthread_mutex_unlock(&batch->lock);
+    }
+    pthread_mutex_unlock(&all_lock);
+}
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
@@ -177,6 +225,8 @@ static bool buy_alone(fs_batch *batch, const purchase *request, purchase_result 
     if (!alone)
         return false;
     bool served = batch->serve_one(batch->arg, request, result);
+    if (served)
+        count_done(1);
     hand_over(batch, !served);
     return served;
 }
@@ -270,13 +320,19 @@ void batch_put_back(fs_batch *batch, batch_taken *taken)
     pthread_mutex_unlock(&batch->lock);
 }
 
-void batch_answer(fs_batch *batch, batch_taken *taken)
+static void answer(fs_batch *batch, batch_round *round)
 {
-    batch_round *round = taken->round;
     if (!round)
         return;
     round_answer(round, batch->sale);
     let_go(batch, round);
+}
+
+void batch_answer(fs_batch *batch, batch_taken *taken)
+{
+    if (taken->count > 0)
+        count_done(taken->count);
+    answer(batch, taken->round);
 }
 
 void batch_refuse(fs_batch *batch, purchase_outcome outcome)
@@ -286,7 +342,7 @@ void batch_refuse(fs_batch *batch, purchase_outcome outcome)
         batch_take(batch, &taken);
         for (int i = 0; i < taken.count; i++)
             purchase_answer(taken.buyers[i].result, outcome);
-        batch_answer(batch, &taken);
+        answer(batch, taken.round);
     } while (taken.count == SELL_MAX); /* the next round may already have better luck */
 }
 
@@ -320,6 +376,7 @@ fs_batch *batch_open(const open_sale *sale, batch_serve_one *serve_one, batch_se
     batch->leading = (leader_task){.run = lead, .arg = batch};
     pthread_mutex_init(&batch->lock, NULL);
     pthread_cond_init(&batch->left, NULL);
+    enlist(batch);
     return batch;
 }
 
@@ -331,6 +388,7 @@ void batch_close(fs_batch *batch)
     while (batch->led)
         pthread_cond_wait(&batch->left, &batch->lock);
     pthread_mutex_unlock(&batch->lock);
+    strike_off(batch);
     free(atomic_load(&batch->spare));
     pthread_cond_destroy(&batch->left);
     pthread_mutex_destroy(&batch->lock);

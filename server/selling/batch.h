@@ -44,6 +44,17 @@ void batch_close(fs_batch *batch);
  * memory, or no thread for a leader. */
 void batch_buy(fs_batch *batch, int64_t wait_ms, const purchase *request, purchase_result *result);
 
+/* What all batches of this process have done since its start, and who waits now: for a leader to
+ * take them, or for its lock. */
+typedef struct batch_counts {
+    int64_t batches; /* calls to Redis that sold, or refused; a buyer alone is a batch of one */
+    int64_t buyers;  /* answered by them */
+    int64_t largest; /* buyers of one */
+    int64_t waiting;
+} batch_counts;
+
+void batch_count(batch_counts *ret);
+
 /* ---- for the leader -------------------------------------------------------------------------- */
 
 typedef struct batch_taken {

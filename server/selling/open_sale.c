@@ -14,6 +14,19 @@ dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, 
     return dlock_lock_new(sale->store->locks, name, &all, ret, err, err_len);
 }
 
+bool sale_lock_look(const open_sale *sale, dlock_kind kind, int k, dlock_info *ret)
+{
+    char err[128];
+    dlock_lock *lock;
+    const sale_keys *keys = &sale->keys[k];
+    dlock_options options = {.kind = kind};
+    if (sale_lock_new(sale, &options, keys->lock, keys->base, &lock, err, sizeof(err)) != DLOCK_OK)
+        return false;
+    bool known = dlock_inspect(lock, ret) == DLOCK_OK;
+    dlock_lock_free(lock);
+    return known;
+}
+
 fs_node *sale_node(const open_sale *sale, int k)
 {
     return store_node(sale->store, sale->keys[k].current);

@@ -295,13 +295,14 @@ ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const
 
 /* ---- all orders ------------------------------------------------------------------------------ */
 
-ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
-                               ledger_each *each, void *arg, int *ret)
+/* Those from place `first` to place `last`; both count from the end when they are below 0. */
+static ledger_status read_range(fs_store *store, const sale_terms *terms, int segment,
+                                int64_t first, int64_t last, ledger_each *each, void *arg, int *ret)
 {
     dlock_args args;
     put_state(&args, terms, segment);
     dlock_args_int(&args, first);
-    dlock_args_int(&args, first + LEDGER_PAGE - 1);
+    dlock_args_int(&args, last);
     redisReply *reply =
         store_read_script(store, dlock_in_ms(STORE_READ_MS), &page, STATE_KEYS, &args);
     if (!reply)
@@ -321,4 +322,17 @@ ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int seg
     *ret = (int)(reply->elements / 2);
     freeReplyObject(reply);
     return whole ? LEDGER_FOUND : LEDGER_DAMAGED;
+}
+
+ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
+                               ledger_each *each, void *arg, int *ret)
+{
+    return read_range(store, terms, segment, first, first + LEDGER_PAGE - 1, each, arg, ret);
+}
+
+ledger_status ledger_read_last(fs_store *store, const sale_terms *terms, int segment, int count,
+                               ledger_each *each, void *arg)
+{
+    int entries;
+    return read_range(store, terms, segment, -count, -1, each, arg, &entries);
 }

@@ -105,4 +105,8 @@ typedef void ledger_each(void *arg, int segment, const char *request, const fs_o
 ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
                                ledger_each *each, void *arg, int *ret);
 
+/* The last `count` orders of a segment likewise, the oldest of them first. */
+ledger_status ledger_read_last(fs_store *store, const sale_terms *terms, int segment, int count,
+                               ledger_each *each, void *arg);
+
 #endif

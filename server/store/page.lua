@@ -1,6 +1,6 @@
 -- One page of the ledger: request ids with their orders. Begins with state.lua, which tells KEYS and
 -- ARGV 1 to 3.
--- ARGV  4 first  5 last, counted from 0
+-- ARGV  4 first  5 last, counted from 0, or from -1 at the end
 -- Reply {request, record, request, record, ...}, or "damaged <key>"
 if denied then return denied end
 if damaged then return damaged end

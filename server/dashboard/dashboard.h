@@ -1,0 +1,43 @@
+/*
+ * dashboard.h - what the live page shows: a document for each item that somebody looks at, made by
+ * one thread in the background.
+ *
+ *     viewers ----- copy ---- document of P0001 <---.
+ *     viewers ----- copy ---- document of P0002 <----+-- the thread ---- Redis
+ *                                                   /       `---- tells the others of this instance
+ *
+ * However many look, Redis is asked twice a second for each item and instance, and no viewer waits
+ * for it, but for the first one. An item that nobody has asked for in a while costs nothing.
+ */
+#ifndef FLASHSALE_DASHBOARD_H
+#define FLASHSALE_DASHBOARD_H
+
+#include "server/dashboard/record.h"
+#include "server/sale/sale_table.h"
+
+typedef struct dashboard dashboard;
+
+typedef struct dashboard_options {
+    fs_store *store;          /* (borrowed, as all here) */
+    sale_table *sales;        /* */
+    const int64_t *bucket_us; /* upper ends of the buckets of instance_counts, but the last one */
+    int buckets;              /* RECORD_BUCKETS_MAX at most */
+
+    /* Fills in `draining`, `in_flight` and `counts`, but for the number of buckets. */
+    void (*count)(void *arg, instance_record *ret);
+    void *arg;
+} dashboard_options;
+
+/* Begins to tell the other instances of this one, whose name must be known. NULL: out of memory or
+ * threads. */
+dashboard *dashboard_start(const dashboard_options *options);
+
+/* Waits for what is under way at Redis. No dashboard_read() may be. NULL is allowed. */
+void dashboard_stop(dashboard *d);
+
+/* Appends the members of the document of an item that has a sale: its age, the others, and the
+ * brace that ends it. Whoever asks first waits for it to be made, until the deadline. False: it was
+ * not. */
+bool dashboard_read(dashboard *d, const char *item, dlock_time deadline, fs_text *out);
+
+#endif

@@ -1,0 +1,185 @@
+/* instances.c - one call to Redis, and what its answer says of each. */
+#include "server/dashboard/instances.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/base/log.h"
+#include "server/dashboard/heartbeat.lua.h"
+
+#define KEY     "fs:{flashsale}:instances"
+#define CALL_MS 1000          /* for the answer */
+#define DOWN_MS 2500          /* who has told nothing for so long is down */
+#define KEPT_MS (10 * 60000L) /* who has told nothing for so long is forgotten */
+
+/* A few hundred bytes an instance, in the place of those before: not refused for want of memory. */
+static dlock_script heartbeat = DLOCK_SCRIPT("heartbeat", "#!lua flags=allow-oom\n" HEARTBEAT_LUA);
+
+void instances_init(instances *in, fs_store *store, const int64_t *bucket_us, int buckets)
+{
+    memset(in, 0, sizeof(*in));
+    in->store = store;
+    in->minute.bucket_us = bucket_us;
+    in->minute.buckets = buckets;
+}
+
+int64_t instances_now_ms(const instances *in)
+{
+    return node_redis_us(store_node(in->store, KEY), dlock_now()) / 1000;
+}
+
+/* ---- what is known of each ------------------------------------------------------------------- */
+
+/* Where the name is, or would be. */
+static int place_of(const instances *in, const char *name, bool *ret_found)
+{
+    int i = 0;
+    while (i < in->count && strcmp(in->all[i].name, name) < 0)
+        i++;
+    *ret_found = i < in->count && strcmp(in->all[i].name, name) == 0;
+    return i;
+}
+
+/* The one of that name, perhaps a new one. NULL: there are too many. */
+static instance *find_or_add(instances *in, const char *name)
+{
+    bool found;
+    int i = place_of(in, name, &found);
+    instance *one = &in->all[i];
+    if (found)
+        return one;
+    if (in->count == INSTANCES_MAX)
+        return NULL;
+    memmove(one + 1, one, (size_t)(in->count++ - i) * sizeof(*one));
+    memset(one, 0, sizeof(*one));
+    snprintf(one->name, sizeof(one->name), "%s", name);
+    one->state = INSTANCE_DOWN; /* until its record is seen to be recent */
+    return one;
+}
+
+/* What it has done since the record before is put into the minute, if that was the same process. */
+static void take(instances *in, const char *name, int64_t told_ms, const instance_record *record)
+{
+    instance *one = find_or_add(in, name);
+    if (!one || told_ms == one->told_ms)
+        return;
+    if (strcmp(one->record.client, record->client) == 0)
+        minute_add(&in->minute, one->told_ms, &one->record.counts, told_ms, &record->counts);
+    one->told_ms = told_ms;
+    one->record = *record;
+}
+
+/* Nobody goes down who had no time to be heard of since Redis answers again. */
+static instance_state judge(const instances *in, const instance *one)
+{
+    if (in->heard_ms - one->told_ms <= DOWN_MS)
+        return one->record.draining ? INSTANCE_DRAINING : INSTANCE_UP;
+    return in->heard_ms - in->since_ms <= DOWN_MS ? one->state : INSTANCE_DOWN;
+}
+
+static void judge_all(instances *in)
+{
+    int kept = 0;
+    for (int i = 0; i < in->count; i++) {
+        in->all[i].state = judge(in, &in->all[i]);
+        if (in->heard_ms - in->all[i].told_ms <= KEPT_MS)
+            in->all[kept++] = in->all[i];
+    }
+    in->count = kept;
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+/* A user of Redis who may not do this, and a key of another type, are said once. */
+static void note_refusal(instances *in, const char *words)
+{
+    if (words && !in->refused)
+        log_event(LOG_WARN, "instances_unknown", "detail", words, NULL);
+    else if (!words && in->refused)
+        log_event(LOG_INFO, "instances_known", NULL);
+    in->refused = words;
+}
+
+/* The reply, which may be a refusal, is the caller's. True: it is the instances. */
+static bool call(const instances *in, const instance_record *mine, redisReply **ret)
+{
+    dlock_args args;
+    fs_text text;
+    text_init(&text);
+    record_write(&text, mine);
+    dlock_args_init(&args);
+    dlock_args_text(&args, KEY);
+    dlock_args_text(&args, in->store->instance);
+    dlock_args_text(&args, text_bytes(&text));
+    dlock_args_int(&args, KEPT_MS);
+    dlock_redis_outcome outcome =
+        dlock_redis_eval(in->store->redis, &heartbeat, 1, &args, dlock_in_ms(CALL_MS), ret);
+    dlock_args_free(&args);
+    text_free(&text);
+    return outcome == DLOCK_REDIS_OK;
+}
+
+static void hear(instances *in, const redisReply *reply)
+{
+    in->heard_ms = reply->element[0]->integer;
+    if (!in->heard)
+        in->since_ms = in->heard_ms;
+    for (size_t i = 1; i + 1 < reply->elements; i += 2) {
+        instance_record record;
+        const char *name = reply->element[i]->str, *value = reply->element[i + 1]->str;
+        int64_t told_ms;
+        size_t digits = strcspn(value, " ");
+        if (ident_ok(name, reply->element[i]->len) && value[digits] == ' ' &&
+            decimal_read(value, digits, &told_ms) && record_read(value + digits + 1, &record))
+            take(in, name, told_ms, &record);
+    }
+    judge_all(in);
+}
+
+/* Of itself an instance knows without asking. */
+static void take_mine(instances *in, const instance_record *mine)
+{
+    const fs_node *node = store_node(in->store, KEY);
+    if (!atomic_load(&node->clock.known))
+        return;
+    take(in, in->store->instance, instances_now_ms(in), mine);
+    for (int i = 0; i < in->count; i++)
+        if (strcmp(in->all[i].name, in->store->instance) == 0)
+            in->all[i].state = mine->draining ? INSTANCE_DRAINING : INSTANCE_UP;
+}
+
+void instances_call(instances *in, const instance_record *mine)
+{
+    redisReply *reply = NULL;
+    bool heard = node_reachable(store_node(in->store, KEY)) && call(in, mine, &reply);
+    if (heard)
+        hear(in, reply);
+    else
+        take_mine(in, mine);
+    in->heard = heard;
+    if (reply)
+        note_refusal(in, heard ? NULL : reply->str);
+    freeReplyObject(reply);
+}
+
+/* ---- what is asked of it --------------------------------------------------------------------- */
+
+bool instances_watched(const instances *in)
+{
+    bool watched = false;
+    for (int i = 0; i < in->count; i++)
+        watched = watched || (in->all[i].record.watched && in->all[i].state != INSTANCE_DOWN);
+    return watched;
+}
+
+const char *instances_owner(const instances *in, const char *owner)
+{
+    for (int i = 0; i < in->count; i++) {
+        const char *client = in->all[i].record.client;
+        size_t len = strlen(client);
+        if (strncmp(owner, client, len) == 0 && owner[len] == ':')
+            return in->all[i].name;
+    }
+    return "";
+}

@@ -1,0 +1,59 @@
+/*
+ * instances.h - the instances that sell from the same Redis: which of them live, and what each has
+ * done.
+ *
+ * Each tells the others of itself (record.h) once a second, or twice while somebody looks, in a
+ * hash of names in Redis, and hears them in the same call. Who has told nothing for a while is
+ * down; its last record is kept for ten minutes.
+ *
+ * While Redis does not answer nothing is heard, and everybody stays as it was; when it answers
+ * again they have some time to be heard of. For one thread.
+ */
+#ifndef FLASHSALE_INSTANCES_H
+#define FLASHSALE_INSTANCES_H
+
+#include "server/dashboard/minute.h"
+
+#define INSTANCES_MAX 64 /* more are left out */
+
+typedef enum instance_state {
+    INSTANCE_UP = 0,
+    INSTANCE_DRAINING,
+    INSTANCE_DOWN,
+} instance_state;
+
+typedef struct instance {
+    char name[IDENT_MAX + 1];
+    int64_t told_ms; /* when it told the record, in ms since 1970 by Redis's clock */
+    instance_state state;
+    instance_record record;
+} instance;
+
+typedef struct instances {
+    fs_store *store;            /* (borrowed) */
+    bool heard;                 /* the last call was answered */
+    bool refused;               /* the last call was refused, and the log says so */
+    int64_t heard_ms, since_ms; /* Redis's time at the last answer, and at the first one since the
+                                   last failure */
+    int count;
+    instance all[INSTANCES_MAX]; /* by name */
+    minute minute;
+} instances;
+
+/* `bucket_us` as in minute.h (borrowed), `buckets` with the last one. */
+void instances_init(instances *in, fs_store *store, const int64_t *bucket_us, int buckets);
+
+/* Tells the others `mine`, and hears them, within a second. A call that fails changes this
+ * instance's own record alone. */
+void instances_call(instances *in, const instance_record *mine);
+
+/* Redis's time now, in ms since 1970, as far as it is known here. */
+int64_t instances_now_ms(const instances *in);
+
+/* Whether one of them is looked at. */
+bool instances_watched(const instances *in);
+
+/* The name of the one that a lock's owner token is of; "" = of none that is known. (borrowed) */
+const char *instances_owner(const instances *in, const char *owner);
+
+#endif
