@@ -12,6 +12,7 @@ import { summary } from './try.js';
 
 /* Five connections do not always meet in the gap between reading and writing. */
 const TRIES = 3;
+const SPEAK_MS = 1000; /* no more often is it said how far it is */
 
 class NotStarted extends Error {}
 
@@ -21,7 +22,7 @@ async function held(item, strategy, plan, step) {
   learn(sale.code);
   if (!sale.sale) throw new NotStarted(`${strategy} could not be started (${sale.code}): ${sale.detail}.`);
   const began = performance.now(), run = { strategy, stock: plan.stock, sold: 0, oversold: 0, lost_updates: 0, stock_curve: [] };
-  let remaining = plan.stock, answers = 0;
+  let remaining = plan.stock, answers = 0, spoken = began;
   run.told = await crowd(item, sale.sale, plan.buyers, bought => {
     answers++;
     if (bought.outcome === 'sold') {
@@ -29,7 +30,9 @@ async function held(item, strategy, plan, step) {
       remaining = Math.min(remaining, bought.remaining);
       run.stock_curve.push({ t_s: (performance.now() - began) / 1000, units: run.sold, remaining });
     }
-    if (answers % 50 === 0) step(`${strategy}: ${figure(answers)} of ${figure(plan.buyers)} buyers have an answer…`);
+    if (performance.now() - spoken < SPEAK_MS) return;
+    spoken = performance.now();
+    step(`${strategy}: ${figure(answers)} of ${figure(plan.buyers)} buyers have an answer…`);
   });
   run.books = await stock(item);
   run.sold = run.told.sold || 0;

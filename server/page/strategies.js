@@ -13,13 +13,18 @@ function fill(id, some) {
   if (some.some(({ name }) => name === STANDARD)) select.value = STANDARD;
 }
 
+/* Words in backquotes are names of things. */
+function prose(place, text) {
+  text.split('`').forEach((words, i) => { add(place, i % 2 ? 'code' : 'span', words); });
+}
+
 function explain() {
   const place = byId('explain'), chosen = list.find(({ name }) => name === byId('sale-strategy').value);
   place.replaceChildren();
   if (!chosen) return;
   const facts = [chosen.locked ? 'Under a lock' : 'Without a lock', chosen.guarded ? 'the write is guarded' : 'the write is not guarded'];
   add(place, 'h4', chosen.name);
-  add(place, 'p', chosen.explanation || chosen.summary);
+  prose(add(place, 'p'), chosen.explanation);
   add(place, 'p', `Source: ${chosen.source}. ${facts.join('; ')}.`, 'soft');
   add(place, 'p', `Weakness: ${chosen.weakness}.`, 'weakness');
 }
