@@ -198,7 +198,11 @@ $(FUZZ_LIB): $(call objects,$(filter-out %/fuzz_main.c %/test_corpora.c %/test_d
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
 
+# What holds answers to openapi.json, and brings instances to give them.
+OPENAPI_PARTS := $(call objects,$(filter-out %/test_%,$(wildcard tests/server/openapi/*.c)))
+
 test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdlock.a) \
+	$(if $(filter tests/server/openapi/%,$(1)),$(OPENAPI_PARTS)) \
 	$(if $(filter tests/loadtest/%,$(1)),$(LOAD_PARTS)) \
 	$(if $(filter tests/fuzz/%,$(1)),$(FUZZ_LIB) $(SERVER_PARTS)) \
 	$(if $(filter tests/chaos/%,$(1)),$(call objects,$(filter-out %/main.c,$(CHAOS_SRC)))) \

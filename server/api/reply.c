@@ -121,12 +121,16 @@ void store_refusal(const char *redis, const char *so, char *detail, size_t detai
     snprintf(members, members_len, ",\"redis\":\"%s\"", silent ? "no_answer" : redis);
 }
 
-void problem_store_unavailable(api_reply *reply)
+void problem_redis(api_reply *reply, const char *redis, const char *so)
 {
     char detail[160], members[64];
-    store_refusal(dlock_redis_said(), "nothing was done", detail, sizeof(detail), members,
-                  sizeof(members));
+    store_refusal(redis, so, detail, sizeof(detail), members, sizeof(members));
     problem_with(reply, 503, "store_unavailable", detail, members);
+}
+
+void problem_store_unavailable(api_reply *reply)
+{
+    problem_redis(reply, dlock_redis_said(), "nothing was done");
 }
 
 void problem_sale_damaged(api_reply *reply)

@@ -45,6 +45,9 @@ void problem_later(api_reply *reply, const char *code, const char *detail);
 void store_refusal(const char *redis, const char *so, char *detail, size_t detail_len,
                    char *members, size_t members_len);
 
+/* A problem with status 503 of that; `redis` may be what Redis said to this thread. */
+void problem_redis(api_reply *reply, const char *redis, const char *so);
+
 /* "Redis did not answer, and nothing was done", or what it said to this thread instead. */
 void problem_store_unavailable(api_reply *reply);
 

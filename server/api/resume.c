@@ -78,6 +78,6 @@ void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
                 "another with 'replaces'");
         break;
     default:
-        problem_later(reply, "store_unavailable", "Redis did not answer; ask again");
+        problem_redis(reply, dlock_redis_said(), "ask again");
     }
 }

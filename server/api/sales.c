@@ -43,8 +43,9 @@ static void answer_unknown(const sale_terms *terms, api_reply *reply)
                  member);
 }
 
+/* `redis`: what Redis said last, when nothing was started. */
 static void answer_status(fs_api *api, start_status status, const sale_terms *terms,
-                          const char *err, api_reply *reply)
+                          const char *err, const char *redis, api_reply *reply)
 {
     switch (status) {
     case START_OK:
@@ -71,7 +72,10 @@ static void answer_status(fs_api *api, start_status status, const sale_terms *te
         answer_unknown(terms, reply);
         break;
     default:
-        problem_later(reply, "store_unavailable", err);
+        if (redis[0] != '\0')
+            problem_redis(reply, redis, "nothing was started");
+        else
+            problem_with(reply, 503, "store_unavailable", err, ",\"redis\":\"no_answer\"");
     }
 }
 
@@ -79,7 +83,7 @@ static void answer_status(fs_api *api, start_status status, const sale_terms *te
  * forgotten the item's sale is to be found out, and not to be given another. */
 void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
 {
-    char err[512];
+    char err[512], redis[32];
     sale_terms terms;
     if (!auth_admit(api->auth, request->authorization, reply))
         return;
@@ -89,6 +93,7 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
         return;
     sale_table_refresh(api->sales, terms.item, dlock_in_ms(STORE_READ_MS));
     start_status status = sale_start(api->store, &terms, false, err, sizeof(err));
+    snprintf(redis, sizeof(redis), "%s", dlock_redis_said());
     sale_table_refresh(api->sales, terms.item, dlock_in_ms(START_MS));
-    answer_status(api, status, &terms, err, reply);
+    answer_status(api, status, &terms, err, redis, reply);
 }

@@ -55,6 +55,8 @@ static int ask(fx_server *server, const char *request, fx_reply *ret)
     if (asprintf(&url, "%s%s", fx_server_url(server), path) < 0)
         abort();
     fx_http(method, url, body ? json : NULL, body, ANSWER_MS, ret);
+    if (fx.saw && ret->status != 0)
+        fx.saw(method, path, ret);
     free(url);
     free(method);
     return ret->status;

@@ -43,6 +43,9 @@ typedef struct fx_service {
     fx_plan plan;
     fx_redis *redis;
     fx_server *server[FX_INSTANCES]; /* NULL: not started */
+
+    /* Is shown each answer to fx_ask() and its kin, by the thread that asked. NULL = none. */
+    void (*saw)(const char *method, const char *target, const fx_reply *reply);
 } fx_service;
 
 extern fx_service fx;

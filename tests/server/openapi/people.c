@@ -1,0 +1,176 @@
+/* people.c - what buyers and admins hear from an instance that is well. */
+#include "tests/server/openapi/provoke.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/support/proxy.h"
+
+typedef struct asked {
+    const char *request;
+    int status;
+    const char *code; /* NULL: it is no refusal */
+} asked;
+
+static void ask_all(fx_server *server, const asked *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].code)
+            fx_refused(server, all[i].status, all[i].code, "%s", all[i].request);
+        else
+            fx_expect(server, all[i].status, "%s", all[i].request);
+    }
+}
+#define ASK_ALL(server, all) ask_all(server, all, sizeof(all) / sizeof((all)[0]))
+
+/* ---- buyers ---------------------------------------------------------------------------------- */
+
+static void ask_in_an_ended_sale(fx_server *server)
+{
+    char before[64];
+    snprintf(before, sizeof(before), "%s",
+             fx_start_sale(server, "Ended", "'stock':9,'strategy':'sharded'"));
+    fx_expect(server, 201, "POST /buy?item=Ended&user=u1&request=e1&sale=%s", before);
+    fx_expect(server, 200, "GET /orders?item=Ended");
+    fx_start_sale(server, "Ended", "'stock':9");
+    fx_refused(server, 409, "sale_closed", "POST /buy?item=Ended&user=u1&sale=%s", before);
+    fx_refused(server, 404, "no_such_order", "GET /orders/e2?item=Ended&sale=%s", before);
+}
+
+void what_buyers_hear(void **state)
+{
+    (void)state;
+    static const asked all[] = {
+        {"POST /buy?item=Well&user=u1&request=w1", 201, NULL},
+        {"POST /buy?item=Well&user=u1&request=w1", 201, NULL}, /* with Idempotency-Replayed */
+        {"POST /buy {'item':'Well','user':'u2'}", 201, NULL},
+        {"POST /buy?item=Well&user=u2&request=w1", 422, "request_reused"},
+        {"POST /buy?item=Well&user=u1&quantity=4", 409, "quantity_above_limit"},
+        {"POST /buy?item=Well&user=u1&quantity=3", 409, "limit_reached"},
+        {"POST /buy?item=Well&user=u3&quantity=3", 409, "sold_out"},
+        {"POST /buy?item=Well&user=u3&request=void", 409, "request_void"},
+        {"POST /buy?item=none&user=u1", 404, "no_such_item"},
+        {"POST /buy?item=Well&user=u1&sale=zzz", 404, "no_such_sale"},
+        {"POST /buy?item=Busy&user=u1", 503, "busy"},
+        {"GET /stock?item=Well", 200, NULL},
+        {"GET /stock?item=none", 404, "no_such_item"},
+        {"GET /orders/w1?item=Well", 200, NULL},
+        {"GET /orders/w2?item=Well", 404, "no_such_order"},
+        {"GET /orders/w2?item=Well&sale=zzz", 404, "no_such_sale"},
+        {"GET /orders/w1?item=none", 404, "no_such_item"},
+        {"GET /strategies", 200, NULL},
+        {"GET /livez", 200, NULL},
+        {"GET /readyz", 200, NULL},
+        {"GET /metrics", 200, NULL},
+        {"GET /openapi.json", 200, NULL},
+        {"GET /", 200, NULL},
+        {"GET /nothing", 404, "not_found"},
+        {"GET /buy", 405, "method_not_allowed"},
+        {"DELETE /stock", 405, "method_not_allowed"},
+    };
+    fx_server *server = fx.server[0];
+    fx_start_sale(server, "Well", "'stock':4,'per_user_limit':3");
+    fx_redis_do(fx.redis, "HSET fs:{Well}:%s:orders void -", fx_current_sale("Well"));
+    fx_start_sale(server, "Busy", "'stock':4,'strategy':'setnx','wait_ms':0");
+    fx_redis_do(fx.redis, "SET fs:{Busy}:%s:lock stranger PX 600000", fx_current_sale("Busy"));
+    ASK_ALL(server, all);
+    ask_in_an_ended_sale(server);
+}
+
+/* The query of each operation as it must not be, and bodies. */
+void what_is_malformed_is_told_how(void **state)
+{
+    (void)state;
+    static const asked all[] = {
+        {"POST /buy?user=u1", 400, "bad_item"},
+        {"POST /buy?item=a", 400, "bad_user"},
+        {"POST /buy?item=a&user=u&quantity=1001", 400, "bad_quantity"},
+        {"POST /buy?item=a&user=u&sale=%20", 400, "bad_sale"},
+        {"POST /buy?item=a&user=u&request=%20", 400, "bad_request_id"},
+        {"POST /buy?item=a&user=u&item=a", 400, "repeated_parameter"},
+        {"POST /buy [1]", 400, "bad_body"},
+        {"GET /stock?item=%20", 400, "bad_item"},
+        {"GET /stock?item=a&item=a", 400, "repeated_parameter"},
+        {"GET /orders/k1", 400, "bad_item"},
+        {"GET /orders/k1?item=a&sale=%20", 400, "bad_sale"},
+        {"GET /orders/a.b?item=a", 400, "bad_request_id"},
+        {"GET /orders/k1?item=a&item=a", 400, "repeated_parameter"},
+        {"GET /orders", 400, "bad_item"},
+        {"GET /orders?item=Page&cursor=x", 400, "bad_cursor"},
+        {"GET /orders?item=a&item=a", 400, "repeated_parameter"},
+        {"POST /sales {'item':'a'}", 400, "bad_sale"},
+        {"POST /sales [1]", 400, "bad_body"},
+        {"POST /sales {'item':'a','item':'a'}", 400, "repeated_parameter"},
+        {"POST /sales/resume {'item':'a'}", 400, "bad_sale"},
+        {"POST /sales/resume [1]", 400, "bad_body"},
+        {"POST /sales/resume {'item':'a','item':'a'}", 400, "repeated_parameter"},
+        {"GET /?item=a&item=a", 400, "repeated_parameter"},
+    };
+    fx_start_sale(fx.server[0], "Page", "'stock':4");
+    ASK_ALL(fx.server[0], all);
+    for (const walk_operation *o = walk_operations(); o->method[0] != '\0'; o++)
+        fx_refused(fx.server[0], 400, "unknown_parameter", "%s %s%cnonsense=1", o->method,
+                   o->target, strchr(o->target, '?') ? '&' : '?');
+    provoke_raw(fx_server_port(fx.server[0]), "POST", "/buy",
+                "Content-Type: text/plain\r\nContent-Length: 1\r\n\r\nx", "unsupported_media_type");
+}
+
+void a_head_is_answered_without_a_body(void **state)
+{
+    (void)state;
+    int count = 0;
+    fx_start_sale(fx.server[0], "P0001", "'stock':4");
+    for (const walk_operation *o = walk_operations(); o->method[0] != '\0'; o++) {
+        if (strcmp(o->method, "GET") != 0)
+            continue;
+        int status = fx_status(fx.server[0], "HEAD %s", o->target);
+        assert_int_equal(status, fx_status(fx.server[0], "GET %s", o->target));
+        count++;
+    }
+    assert_true(count >= 10);
+    fx_expect(fx.server[0], 405, "HEAD /buy");
+}
+
+/* ---- who is asking --------------------------------------------------------------------------- */
+
+void what_admins_hear(void **state)
+{
+    (void)state;
+    static const asked all[] = {
+        {"POST /sales {'item':'Admin','stock':9}", 201, NULL},
+        {"POST /buy?item=Admin&user=u1", 201, NULL},
+        {"GET /orders?item=Admin", 200, NULL},
+        {"GET /orders?item=none", 404, "no_such_item"},
+        {"GET /locks", 200, NULL},
+        {"POST /sales {'item':'Admin','stock':9,'durability':'disk'}", 409,
+         "durability_unavailable"},
+        {"POST /sales/resume {'item':'Admin','sale':'x','lost_orders':0}", 409, "sale_not_halted"},
+        {"POST /sales {'item':'Admin','stock':9,'replaces':'x'}", 409, "sale_not_halted"},
+    };
+    ASK_ALL(fx.server[0], all);
+}
+
+void who_is_no_admin_hears(void **state)
+{
+    (void)state;
+    setenv("FLASHSALE_ADMIN_TOKEN", "correct-horse", 1);
+    fx_server *server = fx_server_start(fx_redis_url(fx.redis), NULL);
+    unsetenv("FLASHSALE_ADMIN_TOKEN");
+    provoke_each(fx_server_port(server), "\r\n", "token_missing");
+    provoke_each(fx_server_port(server), "Authorization: Bearer wrong\r\n\r\n", "token_wrong");
+    fx_server_kill(server);
+
+    server = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--listen", "0.0.0.0:0"));
+    provoke_each(fx_server_port(server), "\r\n", "admin_disabled");
+    fx_server_kill(server);
+}
+
+void who_is_in_a_hurry_hears(void **state)
+{
+    (void)state;
+    fx_server *server = fx_server_start(fx_redis_url(fx.redis),
+                                        FX_ARGS("--rate-address", "1", "--rate-burst", "1"));
+    provoke_await(server, "rate_limited", "POST /buy?item=none&user=u1");
+    provoke_await(server, "rate_limited", "GET /orders/k1?item=none");
+    fx_server_kill(server);
+}

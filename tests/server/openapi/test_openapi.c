@@ -1,0 +1,269 @@
+/*
+ * test_openapi.c - openapi.json is sound, and says what instances answer: everything that it
+ * documents is had from a real instance, and everything that is answered meanwhile is documented.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/sale/sale_request.h"
+#include "server/strategies/registry.h"
+#include "tests/server/openapi/provoke.h"
+#include "tests/server/openapi/schema.h"
+
+/* What no test can bring about. */
+static const walk_excuse excuses[] = {
+    {"out_of_memory",
+     "no memory for an answer of a few kilobytes ends the rest of the machine too"},
+    {"no_random_bits", "the kernel has none before it has booted only"},
+    {NULL, NULL},
+};
+
+static int setup(void **state)
+{
+    fx.plan = (fx_plan){.instances = 1, .one_server = true};
+    int status = fx_service_start(state);
+    walk_begin(fx.server[0]);
+    return status;
+}
+
+static int teardown(void **state)
+{
+    walk_end();
+    return fx_service_stop(state);
+}
+
+static const cJSON *get(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+/* ---- the document ---------------------------------------------------------------------------- */
+
+/* Every $ref leads somewhere; its target is noted in `used`. */
+static void follow_all(const cJSON *node, cJSON *used)
+{
+    const cJSON *each;
+    const char *ref = cJSON_GetStringValue(get(node, "$ref"));
+    if (ref && !schema_follow(walk_document, node))
+        fail_msg("%s leads nowhere", ref);
+    if (ref && !get(used, ref))
+        cJSON_AddTrueToObject(used, ref);
+    cJSON_ArrayForEach(each, node)
+    {
+        follow_all(each, used);
+    }
+}
+
+static void every_reference_leads_somewhere_and_nothing_is_left_over(void **state)
+{
+    (void)state;
+    const cJSON *kind, *each;
+    cJSON *used = cJSON_CreateObject();
+    follow_all(walk_document, used);
+    cJSON_ArrayForEach(kind, get(walk_document, "components"))
+    {
+        cJSON_ArrayForEach(each, kind)
+        {
+            char ref[192];
+            snprintf(ref, sizeof(ref), "#/components/%s/%s", kind->string, each->string);
+            if (strcmp(kind->string, "securitySchemes") != 0 && !get(used, ref))
+                fail_msg("nothing uses %s", ref);
+        }
+    }
+    cJSON_Delete(used);
+}
+
+/* Examples are as their schema says, whose keywords are known, wherever they stand. */
+static void check_schemas(const cJSON *node)
+{
+    char err[1536] = "";
+    const cJSON *each, *schema = get(node, "schema"), *example = get(node, "example");
+    if (schema && !schema_is_known(schema, err, sizeof(err)))
+        fail_msg("%s: %s", node->string, err);
+    if (schema && example && !schema_accepts(walk_document, schema, example, err, sizeof(err)))
+        fail_msg("%s: the example: %s", node->string ? node->string : "", err);
+    cJSON_ArrayForEach(each, node)
+    {
+        check_schemas(each);
+    }
+}
+
+static void examples_are_as_their_schemas_say(void **state)
+{
+    (void)state;
+    char err[512] = "";
+    const cJSON *each;
+    check_schemas(walk_document);
+    cJSON_ArrayForEach(each, get(get(walk_document, "components"), "schemas"))
+    {
+        if (!schema_is_known(each, err, sizeof(err)))
+            fail_msg("%s: %s", each->string, err);
+    }
+}
+
+/* A name of its own, a summary, a tag that is explained; each answer has a description. */
+static void check_operation(const cJSON *path, const cJSON *operation, cJSON *ids)
+{
+    const cJSON *each;
+    const char *id = cJSON_GetStringValue(get(operation, "operationId"));
+    if (!id || get(ids, id) || !get(operation, "summary"))
+        fail_msg("%s %s has no name of its own, or no summary", operation->string, path->string);
+    cJSON_AddTrueToObject(ids, id);
+    assert_true(cJSON_GetArraySize(get(operation, "responses")) > 0);
+    cJSON_ArrayForEach(each, get(operation, "responses"))
+    {
+        if (!get(schema_follow(walk_document, each), "description"))
+            fail_msg("%s %s: %s has no description", id, path->string, each->string);
+    }
+    if (strchr(path->string, '{') && !get(operation, "parameters") && !get(path, "parameters") &&
+        strcmp(operation->string, "head") != 0)
+        fail_msg("%s does not say what stands in its path", id);
+}
+
+static void every_operation_is_told_from_the_others(void **state)
+{
+    (void)state;
+    const cJSON *path, *operation;
+    cJSON *ids = cJSON_CreateObject();
+    assert_string_equal(get(walk_document, "openapi")->valuestring, "3.1.0");
+    assert_string_equal(get(get(walk_document, "info"), "version")->valuestring, FLASHSALE_VERSION);
+    cJSON_ArrayForEach(path, get(walk_document, "paths"))
+    {
+        cJSON_ArrayForEach(operation, path)
+        {
+            check_operation(path, operation, ids);
+        }
+        if (get(path, "get") && !get(path, "head"))
+            fail_msg("%s has GET and no HEAD", path->string);
+    }
+    cJSON_Delete(ids);
+}
+
+/* The members of a sale, their limits and strategies are those of the program. */
+static void limits_are_the_program_s(void **state)
+{
+    (void)state;
+    const cJSON *each, *schemas = get(get(walk_document, "components"), "schemas");
+    int limits = 0, names = 0;
+    cJSON_ArrayForEach(each, get(get(schemas, "SaleRequest"), "properties"))
+    {
+        int64_t least, most;
+        if (!get(each, "minimum"))
+            continue;
+        assert_true(sale_request_limits(each->string, &least, &most));
+        assert_int_equal((int64_t)get(each, "minimum")->valuedouble, least);
+        assert_int_equal((int64_t)get(each, "maximum")->valuedouble, most);
+        limits++;
+    }
+    assert_int_equal(limits, 7);
+    cJSON_ArrayForEach(each, get(get(schemas, "StrategyName"), "enum"))
+    {
+        if (!strategy_find(each->valuestring))
+            fail_msg("there is no strategy %s", each->valuestring);
+        names++;
+    }
+    for (const fs_strategy *const *s = strategy_list(); *s; s++)
+        names--;
+    assert_int_equal(names, 0);
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+#define HEADERS                                                                                    \
+    "Content-Length: 0\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"          \
+    "Referrer-Policy: no-referrer\r\nContent-Security-Policy: default-src 'none'; x\r\n"           \
+    "Connection: close\r\n"
+#define JSON    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" HEADERS
+#define PROBLEM "HTTP/1.1 409 Conflict\r\nContent-Type: application/problem+json\r\n" HEADERS
+#define PLAIN   "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n" HEADERS
+#define CLOSED                                                                                     \
+    "{\"type\":\"about:blank\",\"title\":\"Conflict\",\"status\":409,\"code\":\"%s\",\"detail\":"  \
+    "\"x\"%s}"
+
+/* Answers that no instance gives, and which the document must not take for its own. */
+static void what_is_not_documented_is_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *target;
+        int status;
+        const char *headers, *code, *more;
+        bool ok;
+    } answers[] = {
+        {"POST", "/buy", 409, PROBLEM "\r\n", "sale_closed", "", true},
+        {"POST", "/buy", 409, PROBLEM "\r\n", "sale_closed", ",\"sale\":\"a\"", false},
+        {"POST", "/buy", 409, PROBLEM "\r\n", "sold_out", "", false},
+        {"POST", "/buy", 409, PROBLEM "\r\n", "sold_out", ",\"sale\":\"a\",\"request\":\"b\"",
+         true},
+        {"POST", "/buy", 409, PROBLEM "\r\n", "sale_gone", "", false},
+        {"POST", "/buy", 409, PROBLEM "X-New: 1\r\n\r\n", "sale_closed", "", false},
+        {"POST", "/buy", 409, JSON "\r\n", "sale_closed", "", false},
+        {"POST", "/buy", 404, PROBLEM "\r\n", "no_such_item", "", false}, /* it says 409 */
+        {"POST", "/buy", 410, PROBLEM "\r\n", "sale_closed", "", false},
+        {"POST", "/buy?a=b", 409, PROBLEM "\r\n", "sale_closed", "", true},
+        {"GET", "/buy", 409, PROBLEM "\r\n", "sale_closed", "", false},
+        {"GET", "/livez", 200, PLAIN "\r\n", NULL, "alive\n", true},
+        {"GET", "/livez", 200, PLAIN "\r\n", NULL, "dead\n", false},
+        {"GET", "/livez", 200, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n", NULL,
+         "alive\n", false},
+        {"HEAD", "/livez", 200, PLAIN "\r\n", NULL, "", true},
+        {"HEAD", "/livez", 200, PLAIN "\r\n", NULL, "alive\n", false},
+        {"HEAD", "/buy", 200, PLAIN "\r\n", NULL, "", false},
+        {"GET", "/locks", 200, JSON "\r\n", NULL, "{\"locks\":[]}", true},
+        {"GET", "/locks", 200, JSON "\r\n", NULL, "{\"locks\":[{}]}", false},
+        {"GET", "/locks", 200, JSON "\r\n", NULL, "{\"locks\":[]", false},
+    };
+    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        char body[512], headers[1024], err[1536] = "";
+        if (answers[i].code)
+            snprintf(body, sizeof(body), CLOSED, answers[i].code, answers[i].more);
+        else
+            snprintf(body, sizeof(body), "%s", answers[i].more);
+        snprintf(headers, sizeof(headers), "%s", answers[i].headers);
+        fx_reply reply = {.status = answers[i].status, .headers = headers, .body = body};
+        bool ok = walk_accepts(answers[i].method, answers[i].target, &reply, err, sizeof(err));
+        if (ok != answers[i].ok)
+            fail_msg("%zu: %s %s was %s", i, answers[i].target, body, ok ? "accepted" : err);
+    }
+    walk_forget();
+}
+
+static void all_that_is_documented_was_answered(void **state)
+{
+    (void)state;
+    if (walk_missing(excuses) > 0)
+        fail_msg("some of what is documented is never answered");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_reference_leads_somewhere_and_nothing_is_left_over),
+        cmocka_unit_test(examples_are_as_their_schemas_say),
+        cmocka_unit_test(every_operation_is_told_from_the_others),
+        cmocka_unit_test(limits_are_the_program_s),
+        cmocka_unit_test(what_is_not_documented_is_found),
+        cmocka_unit_test(what_buyers_hear),
+        cmocka_unit_test(what_is_malformed_is_told_how),
+        cmocka_unit_test(what_admins_hear),
+        cmocka_unit_test(who_is_no_admin_hears),
+        cmocka_unit_test(who_is_in_a_hurry_hears),
+        cmocka_unit_test(a_head_is_answered_without_a_body),
+        cmocka_unit_test(what_can_not_be_read_is_refused),
+        cmocka_unit_test(bodies_that_do_not_come_are_refused),
+        cmocka_unit_test(who_finds_no_thread_hears),
+        cmocka_unit_test(a_starting_instance_says_so),
+        cmocka_unit_test(a_draining_instance_says_so),
+        cmocka_unit_test(a_redis_that_is_away_is_named),
+        cmocka_unit_test(a_redis_that_is_full_is_named),
+        cmocka_unit_test(a_redis_that_forgets_halts_its_sales),
+        cmocka_unit_test(what_is_damaged_is_not_sold),
+        cmocka_unit_test(another_version_is_not_read),
+        cmocka_unit_test(a_redis_that_may_lose_orders_is_refused),
+        cmocka_unit_test(an_order_that_no_replica_has_is_not_told),
+        cmocka_unit_test(what_is_unanswered_is_unknown),
+        cmocka_unit_test(odd_requests_get_documented_answers),
+        cmocka_unit_test(all_that_is_documented_was_answered), /* the last: it needs the others */
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
