@@ -379,6 +379,12 @@ mutate: ## which of N one-token changes do the tests notice? (SEED=1 N=60 AREA="
 	$(Q)$(parallel) test-programs
 	$(Q)SEED='$(SEED)' N='$(N)' AREA='$(AREA)' AT='$(AT)' ONLY='$(ONLY)' scripts/mutate
 
+.PHONY: abi
+abi: ## does a program compiled with the last release go on working? RENEW=1 keeps this interface
+	$(Q)CC='$(CC)' scripts/deps abi
+	$(Q)$(parallel) $(BUILD)/libdlock.so
+	$(Q)tests/lock/abi/compare $(if $(RENEW),--renew) $(BUILD)/libdlock.so lock
+
 .PHONY: fuzz
 fuzz: ## random bytes for every parser, SECONDS=n each (default 30); KEEP=1 keeps what was new
 	$(Q)CC=clang scripts/deps fuzz
