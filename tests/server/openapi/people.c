@@ -63,7 +63,11 @@ void what_buyers_hear(void **state)
         {"GET /readyz", 200, NULL},
         {"GET /metrics", 200, NULL},
         {"GET /openapi.json", 200, NULL},
+        {"GET /dashboard?item=Well", 200, NULL},
+        {"GET /dashboard?item=none", 404, "no_such_item"},
         {"GET /", 200, NULL},
+        {"GET /page/page.js", 200, NULL},
+        {"GET /page/none", 404, "not_found"},
         {"GET /nothing", 404, "not_found"},
         {"GET /buy", 405, "method_not_allowed"},
         {"DELETE /stock", 405, "method_not_allowed"},
@@ -105,6 +109,8 @@ void what_is_malformed_is_told_how(void **state)
         {"POST /sales/resume [1]", 400, "bad_body"},
         {"POST /sales/resume {'item':'a','item':'a'}", 400, "repeated_parameter"},
         {"GET /?item=a&item=a", 400, "repeated_parameter"},
+        {"GET /dashboard?item=%20", 400, "bad_item"},
+        {"GET /dashboard?item=a&item=a", 400, "repeated_parameter"},
     };
     fx_start_sale(fx.server[0], "Page", "'stock':4");
     ASK_ALL(fx.server[0], all);
@@ -129,6 +135,25 @@ void a_head_is_answered_without_a_body(void **state)
     }
     assert_true(count >= 10);
     fx_expect(fx.server[0], 405, "HEAD /buy");
+}
+
+/* Who has a part of the page already. */
+void what_a_browser_has_is_not_sent_again(void **state)
+{
+    (void)state;
+    static const char *const targets[] = {"/", "/page/page.js"};
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        char url[128], etag[64], header[96];
+        fx_reply reply;
+        fx_ask(fx.server[0], &reply, "GET %s", targets[i]);
+        snprintf(header, sizeof(header), "If-None-Match: %s",
+                 fx_reply_header(&reply, "ETag", etag, sizeof(etag)));
+        fx_reply_free(&reply);
+        snprintf(url, sizeof(url), "%s%s", fx_server_url(fx.server[0]), targets[i]);
+        assert_int_equal(fx_http("GET", url, FX_ARGS(header), NULL, PROVOKE_MS, &reply), 304);
+        walk_saw("GET", targets[i], &reply);
+        fx_reply_free(&reply);
+    }
 }
 
 /* ---- who is asking --------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@ void what_is_malformed_is_told_how(void **state);
 void what_admins_hear(void **state);
 void who_is_no_admin_hears(void **state);
 void who_is_in_a_hurry_hears(void **state);
+void what_a_browser_has_is_not_sent_again(void **state);
 void a_head_is_answered_without_a_body(void **state);
 
 /* Requests that are none, and instances without room (transport.c). */

@@ -59,11 +59,8 @@ static bool keep_ref(look *at, const cJSON *schema, const cJSON *says)
     return target ? accepts(at, target) : wrong(at, "no such $ref", schema->child->valuestring);
 }
 
-static bool keep_type(look *at, const cJSON *schema, const cJSON *says)
+static bool is_type(const cJSON *v, const char *type)
 {
-    (void)schema;
-    const cJSON *v = at->value;
-    const char *type = cJSON_GetStringValue(says);
     const struct {
         const char *name;
         bool is;
@@ -76,10 +73,25 @@ static bool keep_type(look *at, const cJSON *schema, const cJSON *says)
         {"number", cJSON_IsNumber(v)},
         {"integer", cJSON_IsNumber(v) && v->valuedouble == (double)(int64_t)v->valuedouble},
     };
-    for (size_t i = 0; type && i < sizeof(types) / sizeof(types[0]); i++)
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (types[i].is && strcmp(types[i].name, type) == 0)
             return true;
-    return wrong(at, "not of type", type ? type : "?");
+    return false;
+}
+
+/* One type, or a list of them. */
+static bool keep_type(look *at, const cJSON *schema, const cJSON *says)
+{
+    const cJSON *each;
+    (void)schema;
+    if (cJSON_IsString(says))
+        return is_type(at->value, says->valuestring) || wrong(at, "not of type", says->valuestring);
+    cJSON_ArrayForEach(each, says)
+    {
+        if (is_type(at->value, each->valuestring))
+            return true;
+    }
+    return wrong(at, "of none of the", "types");
 }
 
 static bool keep_const(look *at, const cJSON *schema, const cJSON *says)
@@ -200,22 +212,24 @@ static const cJSON *members(const cJSON *value)
     return cJSON_IsObject(value) ? value : NULL;
 }
 
-/* Both forbid all members but some: those of "properties" beside it ... */
+/* What holds for all members but those of "properties" beside it: they are forbidden ... */
 static bool keep_additional(look *at, const cJSON *schema, const cJSON *says)
 {
     const cJSON *known = cJSON_GetObjectItemCaseSensitive(schema, "properties");
     const cJSON *member, *all = members(at->value);
-    if (!cJSON_IsFalse(says))
-        return wrong(at, "only false is known of", "additionalProperties");
     cJSON_ArrayForEach(member, all)
     {
-        if (!cJSON_GetObjectItemCaseSensitive(known, member->string))
+        if (cJSON_GetObjectItemCaseSensitive(known, member->string))
+            continue;
+        if (cJSON_IsFalse(says))
             return wrong(at, "has an undocumented", member->string);
+        if (!accepts_part(at, says, member))
+            return false;
     }
     return true;
 }
 
-/* ... and those that anything before it has looked at: it comes last. */
+/* ... and so are here those that nothing before it has looked at: it comes last. */
 static bool keep_unevaluated(look *at, const cJSON *schema, const cJSON *says)
 {
     const cJSON *member, *all = members(at->value);
@@ -341,7 +355,9 @@ bool schema_is_known(const cJSON *schema, char *err, size_t err_len)
             snprintf(err, err_len, "the keyword '%s' is not known", name);
             return false;
         }
-        if (strcmp(name, "items") == 0 && !schema_is_known(keyword, err, err_len))
+        bool one = strcmp(name, "items") == 0 ||
+                   (strcmp(name, "additionalProperties") == 0 && !cJSON_IsFalse(keyword));
+        if (one && !schema_is_known(keyword, err, err_len))
             return false;
         bool many = strcmp(name, "properties") == 0 || strcmp(name, "allOf") == 0 ||
                     strcmp(name, "oneOf") == 0;

@@ -248,6 +248,7 @@ int main(void)
         cmocka_unit_test(what_admins_hear),
         cmocka_unit_test(who_is_no_admin_hears),
         cmocka_unit_test(who_is_in_a_hurry_hears),
+        cmocka_unit_test(what_a_browser_has_is_not_sent_again),
         cmocka_unit_test(a_head_is_answered_without_a_body),
         cmocka_unit_test(what_can_not_be_read_is_refused),
         cmocka_unit_test(bodies_that_do_not_come_are_refused),

@@ -27,6 +27,7 @@ void a_redis_that_is_away_is_named(void **state)
         "POST /buy?item=Away&user=u2",
         "POST /buy?item=other&user=u2",
         "GET /stock?item=Away",
+        "GET /dashboard?item=other",
         "GET /orders/k1?item=Away",
         "GET /orders?item=Away",
         "GET /locks",
@@ -78,6 +79,14 @@ static void resume_what_is_left(fx_redis *redis, fx_server *server)
               lost);
 }
 
+/* An instance that never had the sale open has nothing to show of it. */
+static void ask_another_instance(fx_redis *redis)
+{
+    fx_server *other = fx_server_start(fx_redis_url(redis), NULL);
+    fx_refused(other, 503, "sale_rolled_back", "GET /dashboard?item=Gone");
+    fx_server_kill(other);
+}
+
 void a_redis_that_forgets_halts_its_sales(void **state)
 {
     (void)state;
@@ -91,6 +100,7 @@ void a_redis_that_forgets_halts_its_sales(void **state)
     fx_refused(server, 503, "sale_rolled_back", "GET /stock?item=Gone");
     fx_refused(server, 503, "sale_rolled_back", "GET /orders?item=Gone");
     fx_refused(server, 409, "sale_halted", "POST /sales {'item':'Gone','stock':9}");
+    ask_another_instance(redis);
     const char *body = fx_refused(server, 503, "sale_rolled_back", "GET /orders/k2?item=Gone");
     fx_copy_member(body, "sale", sale, sizeof(sale));
     fx_refused(server, 409, "sale_gone",
@@ -120,6 +130,7 @@ void what_is_damaged_is_not_sold(void **state)
     fx_refused(server, 503, "sale_damaged", "GET /orders?item=Hurt");
     provoke_await(server, "sale_damaged", "GET /readyz");
     fx_redis_do(redis, "SET fs:{Strange}:sale of.nobody");
+    fx_refused(server, 503, "sale_damaged", "GET /dashboard?item=Strange");
     fx_refused(server, 503, "sale_damaged", "POST /sales {'item':'Strange','stock':9}");
     fx_server_kill(server);
     fx_redis_stop(redis);
@@ -129,7 +140,8 @@ void another_version_is_not_read(void **state)
 {
     (void)state;
     static const char *const requests[] = {"POST /buy?item=Later&user=u", "GET /stock?item=Later",
-                                           "GET /orders/k1?item=Later", "GET /orders?item=Later"};
+                                           "GET /orders/k1?item=Later", "GET /orders?item=Later",
+                                           "GET /dashboard?item=Later"};
     fx_redis_do(fx.redis, "HSET fs:{Later}:06ffffffffffff:cfg schema 99");
     fx_redis_do(fx.redis, "SET fs:{Later}:sale 06ffffffffffff");
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
