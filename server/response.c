@@ -36,8 +36,9 @@ void response_write(fs_text *out, const api_reply *reply, bool head_only)
     text_add_all(out, " ", status_title(reply->status), "\r\nContent-Type: ", reply->content_type,
                  "\r\nContent-Length: ");
     text_add_int(out, (int64_t)reply->body.len);
-    text_add_all(out, "\r\nCache-Control: ", reply->etag ? "no-cache" : "no-store",
-                 "\r\nX-Content-Type-Options: nosniff\r\n"
+    text_add_all(out, "\r\nCache-Control: ", reply->etag ? "no-cache" : "no-store", "\r\n");
+    text_add_all(out,
+                 "X-Content-Type-Options: nosniff\r\n"
                  "Referrer-Policy: no-referrer\r\nContent-Security-Policy: ",
                  page ? PAGE_POLICY : DATA_POLICY, "\r\n");
     write_optional(out, reply);

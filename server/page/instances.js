@@ -5,17 +5,19 @@ import { byId, keyed, say } from './dom.js';
 
 const STATES = { up: '● up', draining: '◐ draining', down: '○ down' };
 
-/* An instance's own page, if its name is an address. */
-export function pageOf(name, item) {
-  if (!/^[A-Za-z0-9.-]+:\d+$|^\[[0-9a-f:]+\]:\d+$/i.test(name)) return null;
-  return `${location.protocol}//${name}/?item=${encodeURIComponent(item)}`;
+/* Instances are named HOST-PORT unless told otherwise. When the one that answers (`own`) has the port
+   of this page in its name, another of the same host is at the port in its own; else null. */
+export function pageOf(name, own, item) {
+  const host = name.replace(/\d+$/, ''), port = name.slice(host.length);
+  if (!host.endsWith('-') || !port || own !== host + location.port) return null;
+  return `${location.protocol}//${location.hostname}:${port}/?item=${encodeURIComponent(item)}`;
 }
 
-function card(name) {
+function card(name, linked) {
   const made = document.createElement('li');
   made.dataset.instance = name;
   const head = add(made, 'p', null, 'head');
-  add(head, pageOf(name, '') ? 'a' : 'b', name, 'name');
+  add(head, linked ? 'a' : 'b', name, 'name');
   add(head, 'span', '', 'state');
   add(head, 'span', 'has the lock', 'holds');
   const facts = add(made, 'dl', null, 'facts small');
@@ -27,11 +29,11 @@ function card(name) {
   return made;
 }
 
-function fill(made, instance, item) {
+function fill(made, instance, url) {
   const { state, seen_ms: seen, batches, batched, outcomes } = instance;
   const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
   const link = made.querySelector('a.name');
-  if (link) link.href = pageOf(instance.name, item);
+  if (link && url) link.href = url;
   made.dataset.state = state;
   put(made.querySelector('.state'), (STATES[state] || state) + (state === 'down' ? `, silent for ${figure(Math.round(seen / 1000))} s` : ''));
   made.querySelector('.holds').hidden = !instance.holds;
@@ -39,10 +41,10 @@ function fill(made, instance, item) {
   made.querySelectorAll('dd').forEach((place, i) => put(place, state === 'down' && i < 2 || !Number.isFinite(values[i]) ? '–' : figure(values[i])));
 }
 
-export function drawInstances({ instances, item }) {
-  const known = instances || [];
-  const cards = keyed(byId('instances'), known.map(instance => instance.name), card);
-  cards.forEach((made, i) => fill(made, known[i], item));
+export function drawInstances({ instances, instance, item }) {
+  const known = instances || [], url = name => pageOf(name, instance, item);
+  const cards = keyed(byId('instances'), known.map(({ name }) => name), name => card(name, url(name) !== null));
+  cards.forEach((made, i) => fill(made, known[i], url(known[i].name)));
 }
 
 /* ---- the lock -------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ function trouble(words, links = []) {
 
 function others() {
   const known = last ? last.instances || [] : [];
-  return known.filter(({ name, state }) => state !== 'down' && pageOf(name, item) && name !== last.instance).map(({ name }) => [name, pageOf(name, item)]);
+  return known.filter(({ name, state }) => state !== 'down' && name !== last.instance).map(({ name }) => [name, pageOf(name, last.instance, item)]).filter(([, url]) => url);
 }
 
 function silent(next) {

@@ -34,11 +34,8 @@ export async function loadStrategies() {
   if (!told) return setTimeout(loadStrategies, TRY_AGAIN_MS);
   list = told;
   fill('sale-strategy', list);
-  fill('compare-strategy', list.filter(({ name }) => name !== 'none'));
+  /* Of a stock in segments no answer says how much is left of all. */
+  fill('compare-strategy', list.filter(({ locked, sharded }) => locked && !sharded));
   byId('sale-strategy').addEventListener('change', explain);
   explain();
-}
-
-export function isLocked(name) {
-  return list.some(strategy => strategy.name === name && strategy.locked);
 }
