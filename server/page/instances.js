@@ -42,9 +42,9 @@ function fill(made, instance, url) {
 }
 
 export function drawInstances({ instances, instance, item }) {
-  const known = instances || [], url = name => pageOf(name, instance, item);
-  const cards = keyed(byId('instances'), known.map(({ name }) => name), name => card(name, url(name) !== null));
-  cards.forEach((made, i) => fill(made, known[i], url(known[i].name)));
+  const known = instances || [], address = name => pageOf(name, instance, item);
+  const cards = keyed(byId('instances'), known.map(({ name }) => name), name => card(name, address(name) !== null));
+  cards.forEach((made, i) => fill(made, known[i], address(known[i].name)));
 }
 
 /* ---- the lock -------------------------------------------------------------------------------- */
