@@ -289,6 +289,11 @@ uninstall: ## remove what install has installed; give it the same PREFIX, LIBDIR
 	$(Q)stage=$$(mktemp -d) && $(MAKE) -s install DESTDIR="$$stage" && \
 		(cd "$$stage" && find . ! -type d -printf '$(DESTDIR)/%P\0') | xargs -0 rm -f; rm -r "$$stage"
 
+.PHONY: deb
+deb: ## the Debian packages, in build/deb: libdlock0, libdlock-dev, dlock, flashsale, loadtest
+	$(Q)CC='$(CC)' scripts/deps deb
+	$(Q)scripts/deb
+
 # ---- running ------------------------------------------------------------------------------------
 # Each of these first sees to the packages it needs; only then can make know what to build.
 

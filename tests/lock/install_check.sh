@@ -107,6 +107,12 @@ step_symbols() {
             nm -D --defined-only "$prefix/lib/libdlock.so" | grep -q " T $name\$" || echo "$name"
         done)
     [ -z "$missing" ] || fail "declared and not exported:" $missing
+    # The package's list; dpkg-gensymbols refuses to build when it differs.
+    exported=$(nm -D --defined-only "$prefix/lib/libdlock.so" | awk '$2 == "T" { print $3 }' |
+        grep '^dlock_' | sort)
+    listed=$(sed -n 's/^ \(dlock_.*\)@.*/\1/p' scripts/debian/libdlock0.symbols | sort)
+    [ "$exported" = "$listed" ] ||
+        fail "scripts/debian/libdlock0.symbols lists others than libdlock.so exports"
 }
 
 # A static link has one name space: whatever the archive defines may collide with its user's own.
