@@ -67,7 +67,8 @@ static void each_compose_accepts_the_stack(void **state)
     (void)state;
     with_each_compose(
         "$compose -f docker/compose.yaml config -q &&"
-        "$compose -f docker/compose.yaml --profile cluster --profile loadtest config -q");
+        "$compose -f docker/compose.yaml --profile cluster --profile loadtest --profile observe "
+        "config -q");
 }
 
 /* Six nodes, their former and three instances; without the profile none of them is started. */
