@@ -72,7 +72,7 @@ static void a_type_that_changed_is_told(void **state)
     (void)state;
     static const char *const words[] = {
         "'struct dlock_options' changed",        /* a member in the middle */
-        "'struct dlock_wait' changed",           /* the room was used and kept */
+        "'struct dlock_wait' changed",           /* more than what was taken of the room */
         "'struct dlock_client_options' changed", /* a member in padding, beside one in the room */
         "'struct dlock_redis_options' changed",  /* a member's type, beside one in the room */
         "'enum dlock_status' changed",           /* a value in the middle */
