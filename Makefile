@@ -89,7 +89,7 @@ PAGE_ASSETS  := $(GEN)/server/page/assets.h
 STRATEGIES := $(sort $(filter-out %/registry.c,$(wildcard server/strategies/*.c)))
 STRATEGY_LIST := $(GEN)/server/strategies/list.h
 
-GENERATED := $(LUA_H) $(PAGE_H) $(PAGE_ASSETS) $(OPENAPI_H) $(STRATEGY_LIST)
+GENERATED := $(LUA_H) $(PAGE_H) $(if $(SERVER_SRC),$(PAGE_ASSETS) $(OPENAPI_H) $(STRATEGY_LIST))
 
 PROGRAMS := $(if $(SERVER_SRC),$(BUILD)/flashsale) $(if $(LOAD_SRC),$(BUILD)/loadtest) \
 	$(if $(CMD_SRC),$(BUILD)/dlock)

@@ -29,7 +29,7 @@ tests/lockload)
     ;;
 failpoints/flashsale)
     options=(FAIL_POINTS=1) at=$build/failpoints
-    take server "$at/obj/server"
+    take server loadtest/embed.sh loadtest/report/parts "$at/obj/server"
     ;;
 *)
     echo "build.sh: what is $program?" >&2
