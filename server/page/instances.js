@@ -37,7 +37,7 @@ function fill(made, instance, url) {
   made.dataset.state = state;
   put(made.querySelector('.state'), (STATES[state] || state) + (state === 'down' ? `, silent for ${figure(Math.round(seen / 1000))} s` : ''));
   made.querySelector('.holds').hidden = !instance.holds;
-  const values = [instance.in_flight, instance.waiting, batches > 0 ? batched / batches : null, instance.largest_batch, (outcomes || {}).sold];
+  const values = [instance.in_flight, instance.waiting, batches > 0 ? batched / batches : null, batches > 0 ? instance.largest_batch : null, (outcomes || {}).sold];
   made.querySelectorAll('dd').forEach((place, i) => put(place, state === 'down' && i < 2 || !Number.isFinite(values[i]) ? '–' : figure(values[i])));
 }
 
