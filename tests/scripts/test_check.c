@@ -71,7 +71,7 @@ static void a_file_asks_for_the_tests_of_what_it_touches(void **state)
     } cases[] = {
         {"lock/core/release.c", "run: docker/ e2e/ lock/ planted/ server/ tools/\n"},
         {"lock/cmd/status.c", "run: lock/\n"},
-        {"server/api/query.c", "run: docker/ e2e/ planted/ scripts/ server/\n"},
+        {"server/api/query.c", "run: browser/ docker/ e2e/ planted/ scripts/ server/\n"},
         {"loadtest/stats/tally.c", "run: e2e/test_sale loadtest/ scripts/\n"},
         {"docker/haproxy.cfg", "run: docker/\n"},
         {"scripts/demo", "run: scripts/\n"},
