@@ -7,6 +7,7 @@
 #include <dlock.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static int work_under(dlock_lock *lock)
 {
