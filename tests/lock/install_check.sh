@@ -29,12 +29,13 @@ fail() {
     exit 1
 }
 
-# Compiles and links an example as its user would; the rest of the words are passed on.
+# Compiles and links an example as its user would, without a word about dialects; the rest of the
+# words are passed on.
 build_example() {
     source=$1
     program=$2
     shift 2
-    $cc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror $sanitize "$source" -o "$program" "$@"
+    $cc -Wall -Wextra -Werror $sanitize "$source" -o "$program" "$@"
 }
 
 step_install() {
@@ -227,7 +228,7 @@ step_copied() {
     fi
     eval "$embed"
     for source in lock/examples/*.c; do
-        build_example "$source" "$(basename "$source" .c)" -Ilock -pthread $sources
+        build_example "$source" "$(basename "$source" .c)" -D_GNU_SOURCE -Ilock -pthread $sources
     done
 }
 
