@@ -202,8 +202,6 @@ static dashboard *start_dashboard(fs_api *api)
     const dashboard_options options = {
         .store = api->store,
         .sales = api->sales,
-        .bucket_us = metrics_bucket_us,
-        .buckets = METRICS_BUCKETS + 1,
         .count = api_count,
         .arg = api,
     };

@@ -12,13 +12,11 @@ void api_count(void *arg, instance_record *ret)
     ret->in_flight = atomic_load(&api->in_flight);
     for (int o = 0; o < BUY_OUTCOMES; o++) {
         ret->counts.outcomes[o] = 0;
-        for (int i = 0; i <= METRICS_BUCKETS; i++) {
-            int64_t count = (int64_t)atomic_load(&api->metrics->buys[o].bucket[i]);
-            ret->counts.outcomes[o] += count;
-            if (o == BUY_SOLD)
-                ret->counts.latency[i] = count;
-        }
+        for (int i = 0; i <= METRICS_BUCKETS; i++)
+            ret->counts.outcomes[o] += (int64_t)atomic_load(&api->metrics->buys[o].bucket[i]);
     }
+    for (int i = 0; i < LATENCY_BUCKETS; i++)
+        ret->counts.latency[i] = (int64_t)atomic_load(&api->metrics->sold_latency[i]);
 }
 
 void api_dashboard(fs_api *api, const api_request *request, api_reply *reply)
@@ -38,9 +36,8 @@ void api_dashboard(fs_api *api, const api_request *request, api_reply *reply)
     }
     sale_table_put(sale);
     fs_text *out = reply_json(reply, 200);
-    text_add_all(out, "{\"instance\":\"", api->store->instance,
-                 "\",\"version\":\"" FLASHSALE_VERSION "\",\"admin\":\"", auth_needs(api->auth),
-                 "\",");
+    text_add_all(out, "{\"instance\":\"", api->store->instance, "\",\"version\":\"",
+                 FLASHSALE_VERSION, "\",\"admin\":\"", auth_needs(api->auth), "\",");
     if (!dashboard_read(api->dashboard, item, dlock_in_ms(FIRST_MS), out))
         problem_with(reply, 503, "store_unavailable", "the document was not made in time",
                      ",\"redis\":\"no_answer\"");

@@ -7,6 +7,7 @@
 #ifndef FLASHSALE_METRICS_H
 #define FLASHSALE_METRICS_H
 
+#include "server/dashboard/latency.h"
 #include "server/store/purchase.h"
 
 #include <stdatomic.h>
@@ -19,6 +20,7 @@ typedef struct fs_metrics {
         _Atomic uint64_t bucket[METRICS_BUCKETS + 1]; /* not cumulative; the last: beyond all */
         _Atomic uint64_t sum_us;
     } buys[BUY_OUTCOMES];
+    _Atomic uint64_t sold_latency[LATENCY_BUCKETS]; /* of those sold, for the live page */
     _Atomic uint64_t replayed;
     _Atomic uint64_t told_directly; /* orders that were sent by another thread than the client's */
     _Atomic uint64_t rate_limited;
@@ -43,6 +45,8 @@ static inline void metrics_count_buy(fs_metrics *metrics, purchase_outcome outco
         i++;
     metrics_add(&metrics->buys[outcome].bucket[i], 1);
     metrics_add(&metrics->buys[outcome].sum_us, (uint64_t)us);
+    if (outcome == BUY_SOLD)
+        metrics_add(&metrics->sold_latency[latency_bucket(us)], 1);
     if (replayed)
         metrics_add(&metrics->replayed, 1);
 }

@@ -61,7 +61,7 @@ static bool is_watched(const dashboard *d)
 static void call_others(dashboard *d, bool watched)
 {
     const dashboard_options *o = &d->options;
-    instance_record mine = {.watched = watched, .counts.buckets = o->buckets};
+    instance_record mine = {.watched = watched};
     batch_counts batches;
     dlock_stats locks;
     o->count(o->arg, &mine);
@@ -219,7 +219,7 @@ dashboard *dashboard_start(const dashboard_options *options)
     for (int i = 0; i < ITEMS; i++)
         text_init(&d->documents[i].text);
     text_init(&d->draft);
-    instances_init(&d->others, options->store, options->bucket_us, options->buckets);
+    instances_init(&d->others, options->store);
     if (pthread_create(&d->thread, NULL, run, d) == 0)
         return d;
     free_all(d);

@@ -18,12 +18,10 @@
 typedef struct dashboard dashboard;
 
 typedef struct dashboard_options {
-    fs_store *store;          /* (borrowed, as all here) */
-    sale_table *sales;        /* */
-    const int64_t *bucket_us; /* upper ends of the buckets of instance_counts, but the last one */
-    int buckets;              /* RECORD_BUCKETS_MAX at most */
+    fs_store *store; /* (borrowed, as all here) */
+    sale_table *sales;
 
-    /* Fills in `draining`, `in_flight` and `counts`, but for the number of buckets. */
+    /* Fills in `draining`, `in_flight` and `counts`. */
     void (*count)(void *arg, instance_record *ret);
     void *arg;
 } dashboard_options;

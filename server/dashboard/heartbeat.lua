@@ -11,7 +11,7 @@ local all = redis.call('HGETALL', KEYS[1])
 local reply = {now}
 for i = 1, #all, 2 do
     local told = tonumber(string.match(all[i + 1], '^%d+'))
-    if told and now - told <= tonumber(ARGV[3]) then
+    if told and math.abs(now - told) <= tonumber(ARGV[3]) then
         reply[#reply + 1] = all[i]
         reply[#reply + 1] = all[i + 1]
     else

@@ -16,12 +16,10 @@
 /* A few hundred bytes an instance, in the place of those before: not refused for want of memory. */
 static dlock_script heartbeat = DLOCK_SCRIPT("heartbeat", "#!lua flags=allow-oom\n" HEARTBEAT_LUA);
 
-void instances_init(instances *in, fs_store *store, const int64_t *bucket_us, int buckets)
+void instances_init(instances *in, fs_store *store)
 {
     memset(in, 0, sizeof(*in));
     in->store = store;
-    in->minute.bucket_us = bucket_us;
-    in->minute.buckets = buckets;
 }
 
 int64_t instances_now_ms(const instances *in)

@@ -40,8 +40,7 @@ typedef struct instances {
     minute minute;
 } instances;
 
-/* `bucket_us` as in minute.h (borrowed), `buckets` with the last one. */
-void instances_init(instances *in, fs_store *store, const int64_t *bucket_us, int buckets);
+void instances_init(instances *in, fs_store *store);
 
 /* Tells the others `mine`, and hears them, within a second. A call that fails changes this
  * instance's own record alone. */

@@ -32,7 +32,7 @@ static void add_share(minute *m, int64_t second, double share, const instance_co
                                          : &step->refused;
         *sum += share * grown(before->outcomes[o], after->outcomes[o]);
     }
-    for (int b = 0; step && b < m->buckets && after->buckets == m->buckets; b++)
+    for (int b = 0; step && b < LATENCY_BUCKETS; b++)
         step->latency[b] += share * grown(before->latency[b], after->latency[b]);
 }
 
@@ -56,21 +56,20 @@ void minute_add(minute *m, int64_t from_ms, const instance_counts *before, int64
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* In ms; -1: nothing was sold. */
-static double percentile(const minute *m, const minute_step *step, double share)
+static double percentile(const minute_step *step, double share)
 {
     double total = 0, below = 0;
-    for (int b = 0; b < m->buckets; b++)
+    for (int b = 0; b < LATENCY_BUCKETS; b++)
         total += step->latency[b];
     if (total <= 0)
         return -1;
     int b = 0;
-    while (b < m->buckets - 1 && below + step->latency[b] < share * total)
+    while (b < LATENCY_BUCKETS - 1 && below + step->latency[b] < share * total)
         below += step->latency[b++];
-    double from = b > 0 ? (double)m->bucket_us[b - 1] : 0;
-    if (b == m->buckets - 1)
+    double from = (double)latency_from_us(b), to = (double)latency_from_us(b + 1);
+    if (b == LATENCY_BUCKETS - 1)
         return from / 1000;
-    return (from + ((double)m->bucket_us[b] - from) * (share * total - below) / step->latency[b]) /
-           1000;
+    return (from + (to - from) * (share * total - below) / step->latency[b]) / 1000;
 }
 
 /* Short: most are 0. */
@@ -84,39 +83,36 @@ static void put(fs_text *out, double value, int digits)
         text_printf(out, "%.*f", digits, value);
 }
 
-static double sold_of(const minute *m, const minute_step *step)
+static double sold_of(const minute_step *step)
 {
-    (void)m;
     return step->sold;
 }
 
-static double refused_of(const minute *m, const minute_step *step)
+static double refused_of(const minute_step *step)
 {
-    (void)m;
     return step->refused;
 }
 
-static double unknown_of(const minute *m, const minute_step *step)
+static double unknown_of(const minute_step *step)
 {
-    (void)m;
     return step->unknown;
 }
 
-static double p50_of(const minute *m, const minute_step *step)
+static double p50_of(const minute_step *step)
 {
-    return percentile(m, step, 0.5);
+    return percentile(step, 0.5);
 }
 
-static double p99_of(const minute *m, const minute_step *step)
+static double p99_of(const minute_step *step)
 {
-    return percentile(m, step, 0.99);
+    return percentile(step, 0.99);
 }
 
 void minute_write(const minute *m, int64_t now_ms, fs_text *out)
 {
     static const struct {
         const char *name;
-        double (*value)(const minute *m, const minute_step *step);
+        double (*value)(const minute_step *step);
         int digits;
     } rows[] = {{"sold_per_s", sold_of, 1},
                 {"refused_per_s", refused_of, 1},
@@ -132,7 +128,7 @@ void minute_write(const minute *m, int64_t now_ms, fs_text *out)
             const minute_step *step = &m->steps[second % MINUTE_KEPT];
             bool kept = second > 0 && step->second == second;
             text_add(out, second == last - MINUTE_STEPS + 1 ? "[" : ",");
-            put(out, rows[r].value(m, kept ? step : &idle), rows[r].digits);
+            put(out, rows[r].value(kept ? step : &idle), rows[r].digits);
         }
         text_add(out, "]");
     }

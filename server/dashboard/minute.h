@@ -18,12 +18,10 @@
 typedef struct minute_step {
     int64_t second; /* since 1970; 0 = unused */
     double sold, refused, unknown;
-    double latency[RECORD_BUCKETS_MAX];
+    double latency[LATENCY_BUCKETS];
 } minute_step;
 
 typedef struct minute {
-    const int64_t *bucket_us; /* upper ends of the buckets, but the last one (borrowed) */
-    int buckets;
     minute_step steps[MINUTE_KEPT];
 } minute;
 

@@ -9,9 +9,9 @@
 /* The numbers before the counts; the flags too. */
 enum { NUMBERS = 7 };
 
-static void name_form(char ret[32], int buckets)
+static void name_form(char ret[32])
 {
-    snprintf(ret, 32, "1.%d.%d", BUY_OUTCOMES, buckets);
+    snprintf(ret, 32, "1.%d.%d", BUY_OUTCOMES, LATENCY_BUCKETS);
 }
 
 static void put_numbers(fs_text *out, const int64_t *numbers, int count)
@@ -28,11 +28,11 @@ void record_write(fs_text *out, const instance_record *record)
     const int64_t numbers[NUMBERS] = {record->draining,     record->watched, record->in_flight,
                                       record->waiting,      record->batches, record->batched,
                                       record->largest_batch};
-    name_form(form, record->counts.buckets);
+    name_form(form);
     text_add_all(out, form, " ", record->client);
     put_numbers(out, numbers, NUMBERS);
     put_numbers(out, record->counts.outcomes, BUY_OUTCOMES);
-    put_numbers(out, record->counts.latency, record->counts.buckets);
+    put_numbers(out, record->counts.latency, LATENCY_BUCKETS);
 }
 
 /* The next word of *text, copied into `ret`. */
@@ -60,16 +60,11 @@ bool record_read(const char *text, instance_record *ret)
 {
     int64_t numbers[NUMBERS];
     char word[WORD_MAX + 1], form[32];
-    int buckets = 0;
-    if (!next_word(&text, word) || sscanf(word, "1.%*d.%d", &buckets) != 1 || buckets < 1 ||
-        buckets > RECORD_BUCKETS_MAX)
-        return false;
-    name_form(form, buckets);
-    ret->counts.buckets = buckets;
-    if (strcmp(word, form) != 0 || !next_word(&text, ret->client) ||
+    name_form(form);
+    if (!next_word(&text, word) || strcmp(word, form) != 0 || !next_word(&text, ret->client) ||
         !next_numbers(&text, numbers, NUMBERS) ||
         !next_numbers(&text, ret->counts.outcomes, BUY_OUTCOMES) ||
-        !next_numbers(&text, ret->counts.latency, buckets) || *text != '\0')
+        !next_numbers(&text, ret->counts.latency, LATENCY_BUCKETS) || *text != '\0')
         return false;
     ret->draining = numbers[0] != 0;
     ret->watched = numbers[1] != 0;

@@ -7,16 +7,15 @@
 #ifndef FLASHSALE_RECORD_H
 #define FLASHSALE_RECORD_H
 
+#include "server/dashboard/latency.h"
 #include "server/store/purchase.h"
 
-#define RECORD_BUCKETS_MAX 32
-#define RECORD_CLIENT_MAX  127
+#define RECORD_CLIENT_MAX 127
 
 /* Buys since the instance's start. */
 typedef struct instance_counts {
     int64_t outcomes[BUY_OUTCOMES];
-    int buckets;                         /* of `latency` */
-    int64_t latency[RECORD_BUCKETS_MAX]; /* of those sold, not cumulative; the last: beyond all */
+    int64_t latency[LATENCY_BUCKETS]; /* of those sold */
 } instance_counts;
 
 typedef struct instance_record {
