@@ -53,9 +53,15 @@ function sentence(run) {
   return `${run.strategy}: ${verdict}. ${figure(sold)} buyers were told "sold" of ${figure(run.stock)} there were, ${onBooks(run)}${unknown ? `; of ${figure(unknown)} buyers nobody could say` : ''}.`;
 }
 
+/* A sale that was tried until it failed is not told as if it had failed at once. */
+function onTries(unlocked, tries) {
+  if (unlocked.oversold === 0)
+    return `\nWithout a lock nobody was oversold in ${tries} sales: that is luck. Press again, or send more buyers.`;
+  return tries > 1 ? `\nThe one without a lock is number ${tries}: the ${tries - 1} before it oversold nothing, by luck.` : '';
+}
+
 function verdict(unlocked, locked, tries) {
-  const luck = unlocked.oversold > 0 ? '' : `\nWithout a lock nobody was oversold in ${tries} sales: that is luck. Press again, or send more buyers.`;
-  const place = say('verdict', `${sentence(unlocked)}\n${sentence(locked)}${luck}`);
+  const place = say('verdict', `${sentence(unlocked)}\n${sentence(locked)}${onTries(unlocked, tries)}`);
   place.dataset.oversoldUnlocked = unlocked.oversold;
   place.dataset.oversoldLocked = locked.oversold;
   place.classList.toggle('bad', locked.oversold > 0);
