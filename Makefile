@@ -199,7 +199,7 @@ $(FUZZ_LIB): $(call objects,$(filter-out %/fuzz_main.c %/test_corpora.c %/test_d
 	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
 
 # What holds answers to openapi.json, and brings instances to give them.
-OPENAPI_PARTS := $(call objects,$(filter-out %/test_%,$(wildcard tests/server/openapi/*.c)))
+OPENAPI_PARTS := $(call objects,$(filter-out tests/server/openapi/test_%,$(wildcard tests/server/openapi/*.c)))
 
 test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdlock.a) \
 	$(if $(filter tests/server/openapi/%,$(1)),$(OPENAPI_PARTS)) \

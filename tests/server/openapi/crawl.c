@@ -89,11 +89,11 @@ static void add_params(char *target, size_t len)
 /* An operation as the document has it, or something else. */
 static const char *put_target(char *target, size_t len)
 {
-    const walk_operation *all = walk_operations();
+    const document_operation *all = document_operations();
     size_t count = 0;
     while (all[count].method[0] != '\0')
         count++;
-    const walk_operation *one = &all[next_random() % count];
+    const document_operation *one = &all[next_random() % count];
     bool right = next_random() % 2 == 0;
     snprintf(target, len, "%s", right ? one->target : PICK(paths));
     add_params(target, len);

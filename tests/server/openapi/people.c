@@ -114,7 +114,7 @@ void what_is_malformed_is_told_how(void **state)
     };
     fx_start_sale(fx.server[0], "Page", "'stock':4");
     ASK_ALL(fx.server[0], all);
-    for (const walk_operation *o = walk_operations(); o->method[0] != '\0'; o++)
+    for (const document_operation *o = document_operations(); o->method[0] != '\0'; o++)
         fx_refused(fx.server[0], 400, "unknown_parameter", "%s %s%cnonsense=1", o->method,
                    o->target, strchr(o->target, '?') ? '&' : '?');
     provoke_raw(fx_server_port(fx.server[0]), "POST", "/buy",
@@ -126,7 +126,7 @@ void a_head_is_answered_without_a_body(void **state)
     (void)state;
     int count = 0;
     fx_start_sale(fx.server[0], "P0001", "'stock':4");
-    for (const walk_operation *o = walk_operations(); o->method[0] != '\0'; o++) {
+    for (const document_operation *o = document_operations(); o->method[0] != '\0'; o++) {
         if (strcmp(o->method, "GET") != 0)
             continue;
         int status = fx_status(fx.server[0], "HEAD %s", o->target);
@@ -135,6 +135,29 @@ void a_head_is_answered_without_a_body(void **state)
     }
     assert_true(count >= 10);
     fx_expect(fx.server[0], 405, "HEAD /buy");
+}
+
+/* Each name that any operation knows, asked of each: refused as unknown where it is not documented,
+ * and only there. */
+void each_parameter_is_taken_where_it_is_documented(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"item",    "user",   "quantity", "sale",
+                                        "request", "cursor", "stock",    "lost_orders"};
+    for (const document_operation *o = document_operations(); o->method[0] != '\0'; o++) {
+        bool in_body = strncmp(o->path, "/sales", 6) == 0; /* there a query has nothing */
+        char plain[128];
+        snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(o->target, "?"), o->target);
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+            fx_reply reply;
+            fx_ask(fx.server[0], &reply, in_body ? "%s %s {'%s':%s}" : "%s %s?%s=%s", o->method,
+                   plain, names[i], in_body ? "true" : "a");
+            bool unknown = strstr(reply.body, "\"unknown_parameter\"") != NULL;
+            if (unknown == document_takes(o, names[i]))
+                fail_msg("%s %s, %s: %s", o->method, o->path, names[i], reply.body);
+            fx_reply_free(&reply);
+        }
+    }
 }
 
 /* Who has a part of the page already. */

@@ -3,6 +3,7 @@
 #ifndef TESTS_SERVER_OPENAPI_PROVOKE_H
 #define TESTS_SERVER_OPENAPI_PROVOKE_H
 
+#include "tests/server/openapi/document.h"
 #include "tests/server/openapi/walk.h"
 
 enum { PROVOKE_MS = 60000 }; /* for what comes about by itself; the machine may be busy */
@@ -24,6 +25,7 @@ void what_is_malformed_is_told_how(void **state);
 void what_admins_hear(void **state);
 void who_is_no_admin_hears(void **state);
 void who_is_in_a_hurry_hears(void **state);
+void each_parameter_is_taken_where_it_is_documented(void **state);
 void what_a_browser_has_is_not_sent_again(void **state);
 void a_head_is_answered_without_a_body(void **state);
 
@@ -37,6 +39,8 @@ void a_draining_instance_says_so(void **state);
 /* Redis away, forgetful, or set as it must not be (troubles.c). */
 void a_redis_that_is_away_is_named(void **state);
 void a_redis_that_is_full_is_named(void **state);
+void locks_that_are_away_are_no_trouble_of_redis(void **state);
+void a_halt_that_can_not_be_read_is_said(void **state);
 void a_redis_that_forgets_halts_its_sales(void **state);
 void what_is_damaged_is_not_sold(void **state);
 void another_version_is_not_read(void **state);

@@ -44,7 +44,7 @@ static void follow_all(const cJSON *node, cJSON *used)
 {
     const cJSON *each;
     const char *ref = cJSON_GetStringValue(get(node, "$ref"));
-    if (ref && !schema_follow(walk_document, node))
+    if (ref && !schema_follow(document, node))
         fail_msg("%s leads nowhere", ref);
     if (ref && !get(used, ref))
         cJSON_AddTrueToObject(used, ref);
@@ -59,8 +59,8 @@ static void every_reference_leads_somewhere_and_nothing_is_left_over(void **stat
     (void)state;
     const cJSON *kind, *each;
     cJSON *used = cJSON_CreateObject();
-    follow_all(walk_document, used);
-    cJSON_ArrayForEach(kind, get(walk_document, "components"))
+    follow_all(document, used);
+    cJSON_ArrayForEach(kind, get(document, "components"))
     {
         cJSON_ArrayForEach(each, kind)
         {
@@ -80,7 +80,7 @@ static void check_schemas(const cJSON *node)
     const cJSON *each, *schema = get(node, "schema"), *example = get(node, "example");
     if (schema && !schema_is_known(schema, err, sizeof(err)))
         fail_msg("%s: %s", node->string, err);
-    if (schema && example && !schema_accepts(walk_document, schema, example, err, sizeof(err)))
+    if (schema && example && !schema_accepts(document, schema, example, err, sizeof(err)))
         fail_msg("%s: the example: %s", node->string ? node->string : "", err);
     cJSON_ArrayForEach(each, node)
     {
@@ -93,8 +93,8 @@ static void examples_are_as_their_schemas_say(void **state)
     (void)state;
     char err[512] = "";
     const cJSON *each;
-    check_schemas(walk_document);
-    cJSON_ArrayForEach(each, get(get(walk_document, "components"), "schemas"))
+    check_schemas(document);
+    cJSON_ArrayForEach(each, get(get(document, "components"), "schemas"))
     {
         if (!schema_is_known(each, err, sizeof(err)))
             fail_msg("%s: %s", each->string, err);
@@ -112,7 +112,7 @@ static void check_operation(const cJSON *path, const cJSON *operation, cJSON *id
     assert_true(cJSON_GetArraySize(get(operation, "responses")) > 0);
     cJSON_ArrayForEach(each, get(operation, "responses"))
     {
-        if (!get(schema_follow(walk_document, each), "description"))
+        if (!get(schema_follow(document, each), "description"))
             fail_msg("%s %s: %s has no description", id, path->string, each->string);
     }
     if (strchr(path->string, '{') && !get(operation, "parameters") && !get(path, "parameters") &&
@@ -125,9 +125,9 @@ static void every_operation_is_told_from_the_others(void **state)
     (void)state;
     const cJSON *path, *operation;
     cJSON *ids = cJSON_CreateObject();
-    assert_string_equal(get(walk_document, "openapi")->valuestring, "3.1.0");
-    assert_string_equal(get(get(walk_document, "info"), "version")->valuestring, FLASHSALE_VERSION);
-    cJSON_ArrayForEach(path, get(walk_document, "paths"))
+    assert_string_equal(get(document, "openapi")->valuestring, "3.1.0");
+    assert_string_equal(get(get(document, "info"), "version")->valuestring, FLASHSALE_VERSION);
+    cJSON_ArrayForEach(path, get(document, "paths"))
     {
         cJSON_ArrayForEach(operation, path)
         {
@@ -143,7 +143,7 @@ static void every_operation_is_told_from_the_others(void **state)
 static void limits_are_the_program_s(void **state)
 {
     (void)state;
-    const cJSON *each, *schemas = get(get(walk_document, "components"), "schemas");
+    const cJSON *each, *schemas = get(get(document, "components"), "schemas");
     int limits = 0, names = 0;
     cJSON_ArrayForEach(each, get(get(schemas, "SaleRequest"), "properties"))
     {
@@ -248,6 +248,7 @@ int main(void)
         cmocka_unit_test(what_admins_hear),
         cmocka_unit_test(who_is_no_admin_hears),
         cmocka_unit_test(who_is_in_a_hurry_hears),
+        cmocka_unit_test(each_parameter_is_taken_where_it_is_documented),
         cmocka_unit_test(what_a_browser_has_is_not_sent_again),
         cmocka_unit_test(a_head_is_answered_without_a_body),
         cmocka_unit_test(what_can_not_be_read_is_refused),
@@ -257,6 +258,8 @@ int main(void)
         cmocka_unit_test(a_draining_instance_says_so),
         cmocka_unit_test(a_redis_that_is_away_is_named),
         cmocka_unit_test(a_redis_that_is_full_is_named),
+        cmocka_unit_test(locks_that_are_away_are_no_trouble_of_redis),
+        cmocka_unit_test(a_halt_that_can_not_be_read_is_said),
         cmocka_unit_test(a_redis_that_forgets_halts_its_sales),
         cmocka_unit_test(what_is_damaged_is_not_sold),
         cmocka_unit_test(another_version_is_not_read),

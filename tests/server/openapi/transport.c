@@ -73,8 +73,8 @@ void provoke_raw(int port, const char *method, const char *target, const char *r
 void provoke_each(int port, const char *rest, const char *code)
 {
     int count = 0;
-    for (const walk_operation *o = walk_operations(); o->method[0] != '\0'; o++) {
-        if (!walk_documents(o, code))
+    for (const document_operation *o = document_operations(); o->method[0] != '\0'; o++) {
+        if (!document_has(o, code))
             continue;
         provoke_raw(port, o->method, o->target, rest, code);
         count++;
@@ -87,7 +87,7 @@ void provoke_each(int port, const char *rest, const char *code)
 
 static void ask_another_server(int port)
 {
-    for (const walk_operation *o = walk_operations(); o->method[0] != '\0'; o++) {
+    for (const document_operation *o = document_operations(); o->method[0] != '\0'; o++) {
         char url[256];
         snprintf(url, sizeof(url), "http://elsewhere.example:1%s", o->target);
         int fd = send_raw(port, o->method, url, "\r\n");
@@ -154,7 +154,7 @@ static int send_to_all(drip *all, const char *rest)
 {
     int port = fx_server_port(fx.server[0]);
     all->count = 0;
-    for (const walk_operation *o = walk_operations(); o->method[0] != '\0'; o++)
+    for (const document_operation *o = document_operations(); o->method[0] != '\0'; o++)
         all->fd[all->count++] = send_raw(port, o->method, o->target, rest);
     all->fd[all->count++] = send_raw(port, "GET", "/nothing", rest);
     return all->count - 1;
@@ -170,7 +170,7 @@ void bodies_that_do_not_come_are_refused(void **state)
     send_to_all(&slow, "Content-Length: 4000\r\n\r\n{");
     if (!fx_wait_until(all_are_answered, &slow, PROVOKE_MS))
         fail_msg("slow bodies are not refused");
-    const walk_operation *o = walk_operations();
+    const document_operation *o = document_operations();
     for (int i = 0; i < operations; i++) {
         read_refusal(cut.fd[i], o[i].method, o[i].target, "body_too_short");
         walk_saw_refusal(o[i].method, o[i].target, slow.got[i], "body_too_slow");
@@ -255,12 +255,12 @@ void a_draining_instance_says_so(void **state)
     (void)state;
     pthread_t buyer;
     fx_server *server = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--drain-delay", "0"));
-    fx_start_sale(server, "Drain", "'stock':9,'strategy':'setnx','hold_ms':3000");
+    fx_start_sale(server, "Drain", "'stock':9,'strategy':'setnx','hold_ms':9000");
     pthread_create(&buyer, NULL, buy, server);
     assert_true(fx_wait_until(a_lock_is_held, server, PROVOKE_MS));
     fx_server_signal(server, SIGTERM);
     provoke_await(server, "draining", "GET /readyz");
     provoke_await(server, "draining", "POST /buy?item=Drain&user=late");
+    fx_server_kill(server); /* it would end when the buyer has its answer */
     pthread_join(buyer, NULL);
-    assert_int_equal(fx_server_stop(server), 0);
 }

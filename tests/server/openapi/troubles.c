@@ -60,6 +60,21 @@ void a_redis_that_is_full_is_named(void **state)
     fx_redis_stop(redis);
 }
 
+/* The only item is of strategy redlock, whose servers are another one's affair than the sale's. */
+void locks_that_are_away_are_no_trouble_of_redis(void **state)
+{
+    (void)state;
+    fx_redis *redis = fx_redis_start_single(NULL), *locks = fx_redis_start_single(NULL);
+    fx_server *server =
+        fx_server_start(fx_redis_url(redis), FX_ARGS("--redlock", fx_redis_tcp_url(locks)));
+    fx_start_sale(server, "Locks", "'stock':9,'strategy':'redlock'");
+    fx_redis_kill(locks);
+    provoke_await(server, "store_unavailable", "GET /readyz");
+    fx_server_kill(server);
+    fx_redis_stop(locks);
+    fx_redis_stop(redis);
+}
+
 static void resume_what_is_left(fx_redis *redis, fx_server *server)
 {
     char sale[64];
@@ -79,11 +94,12 @@ static void resume_what_is_left(fx_redis *redis, fx_server *server)
               lost);
 }
 
-/* An instance that never had the sale open has nothing to show of it. */
+/* An instance that never had the sale open has nothing to show of it, nor a request to name. */
 static void ask_another_instance(fx_redis *redis)
 {
     fx_server *other = fx_server_start(fx_redis_url(redis), NULL);
     fx_refused(other, 503, "sale_rolled_back", "GET /dashboard?item=Gone");
+    fx_refused(other, 503, "sale_rolled_back", "POST /buy?item=Gone&user=u2");
     fx_server_kill(other);
 }
 
@@ -111,6 +127,34 @@ void a_redis_that_forgets_halts_its_sales(void **state)
     fx_redis_stop(redis);
 }
 
+#define LOOKS_AT_ITEM  "match script local cfg = redis.call('TYPE', KEYS[2])"
+#define LOOKS_AT_STOCK "match script pointer, damaged or ''"
+
+/* Redis has lost the sale's only order, and later halts it, but does not answer when it is asked
+ * what there is. */
+void a_halt_that_can_not_be_read_is_said(void **state)
+{
+    (void)state;
+    char sale[64], halt[128];
+    fx_redis *redis = fx_redis_start_single(NULL);
+    fx_proxy *proxy = fx_proxy_start(fx_redis_tcp_url(redis));
+    fx_server *server = fx_server_start(fx_proxy_url(proxy), NULL);
+    snprintf(sale, sizeof(sale), "%s",
+             fx_start_sale(server, "Blind", "'stock':9,'strategy':'atomic'"));
+    fx_expect(server, 201, "POST /buy?item=Blind&user=u1");
+    fx_proxy_say(proxy, "reset before " LOOKS_AT_ITEM);
+    fx_proxy_say(proxy, "reset before " LOOKS_AT_STOCK);
+    fx_redis_do(redis, "DEL fs:{Blind}:%s:orders fs:{Blind}:%s:ledger", sale, sale);
+    fx_redis_do(redis, "MSET fs:{Blind}:%s:stock 9 fs:{Blind}:%s:sold 0", sale, sale);
+    fx_refused(server, 503, "sale_rolled_back", "POST /buy?item=Blind&user=u2");
+    snprintf(halt, sizeof(halt), "%s rolled_back 1 0 other 1763773000123456", sale);
+    fx_redis_do(redis, "SET fs:{Blind}:sale %s", halt);
+    fx_refused(server, 409, "sale_halted", "POST /sales {'item':'Blind','stock':9}");
+    fx_server_kill(server);
+    fx_proxy_stop(proxy);
+    fx_redis_stop(redis);
+}
+
 /* ---- damaged, or strange --------------------------------------------------------------------- */
 
 void what_is_damaged_is_not_sold(void **state)
@@ -131,6 +175,7 @@ void what_is_damaged_is_not_sold(void **state)
     provoke_await(server, "sale_damaged", "GET /readyz");
     fx_redis_do(redis, "SET fs:{Strange}:sale of.nobody");
     fx_refused(server, 503, "sale_damaged", "GET /dashboard?item=Strange");
+    fx_refused(server, 503, "sale_damaged", "POST /buy?item=Strange&user=u2");
     fx_refused(server, 503, "sale_damaged", "POST /sales {'item':'Strange','stock':9}");
     fx_server_kill(server);
     fx_redis_stop(redis);
