@@ -5,10 +5,10 @@
 #define FLASHSALE_REQUEST_H
 
 #include "server/api/auth.h"
-#include "server/api/metrics.h"
 #include "server/api/query.h"
 #include "server/api/rate_limit.h"
 #include "server/dashboard/dashboard.h"
+#include "server/metrics/metrics.h"
 #include "server/sale/sale_table.h"
 
 /* A client that another thread than the request's may be able to answer. */

@@ -2,7 +2,7 @@
  * process_metrics.c - from /proc/self, which the systemd unit leaves visible; of the rest of /proc
  * (ProcSubset=pid) nothing is read, so the start is told from the clocks instead of from btime.
  */
-#include "server/api/process_metrics.h"
+#include "server/metrics/process_metrics.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/api/metric_text.h"
+#include "server/metrics/metric_text.h"
 
 static double seconds_of(clockid_t clock)
 {

@@ -1,7 +1,7 @@
 /* metrics.c - writing the counters by Prometheus's rules: base units, _total, _seconds. */
-#include "server/api/metrics.h"
+#include "server/metrics/metrics.h"
 
-#include "server/api/metric_text.h"
+#include "server/metrics/metric_text.h"
 
 static uint64_t get(_Atomic uint64_t *counter)
 {

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/api/metrics.h"
-#include "server/api/sale_metrics.h"
+#include "server/metrics/metrics.h"
+#include "server/metrics/sale_metrics.h"
 #include "tests/support/service.h"
 
 static void metrics_are_as_prometheus_wants_them(void **state)

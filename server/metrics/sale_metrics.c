@@ -1,9 +1,9 @@
 /* sale_metrics.c - the sales are copied under the table's lock, then written metric by metric. */
-#include "server/api/sale_metrics.h"
+#include "server/metrics/sale_metrics.h"
 
 #include <stdio.h>
 
-#include "server/api/metric_text.h"
+#include "server/metrics/metric_text.h"
 
 typedef struct sale_row {
     char item[IDENT_MAX + 1], sale[IDENT_MAX + 1];

@@ -1,5 +1,5 @@
 /* metric_text.c - metrics of one sample each, and the head of the others. */
-#include "server/api/metric_text.h"
+#include "server/metrics/metric_text.h"
 
 void metric_head(fs_text *out, const char *name, const char *type, const char *help)
 {
