@@ -182,6 +182,7 @@ static void the_proxy_refuses_what_is_not_for_the_public(void **state)
         {"GET", "/orders?item=P0001", NULL, 404},
         {"GET", "/orders/none?item=P0001", NULL, 404},
         {"GET", "/livez", NULL, 200},
+        {"GET", "/openapi.json", NULL, 200},
         {"GET", "/?item=P0001", NULL, 200},
         {"GET", "/page/page.js", NULL, 200},
         {"GET", "/dashboard?item=P0001", NULL, 200},

@@ -120,6 +120,21 @@ static void api_md_explains_codes_as_openapi_does(void **state)
         "  printf '%s:\\n%s\\n' openapi.json \"$tools\" API.md \"$pages\" >&2; exit 1; }");
 }
 
+/* The paths that openapi.json calls public, and those that the proxy lets pass; of those with a
+ * part that varies, how many there are. */
+static void what_is_public_passes_the_proxy_and_nothing_else(void **state)
+{
+    (void)state;
+    check(
+        "passed=$({ sed -n 's/^ *acl public path //p' docker/haproxy.cfg | tr ' ' '\\n';"
+        "  sed -n 's/^ *acl public path_reg .*/{}/p' docker/haproxy.cfg; } | sort);"
+        "public=$(jq -r '.paths | to_entries[] | select([.value[] | objects | .tags // [] | .[]] |"
+        "  index(\"public\")) | .key' server/api/openapi.json | sed 's/.*{.*/{}/' | sort);"
+        "[ $(echo \"$passed\" | wc -l) -ge 8 ] || exit 1;"
+        "[ \"$passed\" = \"$public\" ] || {"
+        "  printf '%s:\\n%s\\n' haproxy.cfg \"$passed\" openapi.json \"$public\" >&2; exit 1; }");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +144,7 @@ int main(void)
         cmocka_unit_test(api_md_has_every_code_and_no_other),
         cmocka_unit_test(api_md_has_every_status_of_a_code),
         cmocka_unit_test(api_md_explains_codes_as_openapi_does),
+        cmocka_unit_test(what_is_public_passes_the_proxy_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
