@@ -54,18 +54,15 @@ static const cJSON *find_path(const char *target)
 const cJSON *document_answers(const char *method, const char *target, char key[DOCUMENT_KEY_MAX])
 {
     char name[16];
-    const char *asked = strcmp(method, "HEAD") == 0 ? "get" : method;
+    bool head = strcmp(method, "HEAD") == 0;
     const cJSON *path = find_path(target);
-    snprintf(name, sizeof(name), "%s", asked);
+    snprintf(name, sizeof(name), "%s", head ? "get" : method);
     for (char *c = name; *c; c++)
         *c = (char)tolower(*c);
-    const cJSON *operation = get(path, name);
-    bool head = operation && asked != method && get(path, "head");
+    const cJSON *operation = !head || get(path, "head") ? get(path, name) : NULL;
     snprintf(key, DOCUMENT_KEY_MAX, "%s %s", operation ? method : "-",
              operation ? path->string : "-");
-    if (!operation || (asked != method && !head))
-        return get(get(document, "x-any-request"), "responses");
-    return get(operation, "responses");
+    return get(operation ? operation : get(document, "x-any-request"), "responses");
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */
