@@ -10,7 +10,7 @@ static char dir[256], url[300];
 static const char page[] =
     "<!DOCTYPE html><meta charset=utf-8><title>t</title><link rel=icon href='data:,'>\n"
     "<style>@media (prefers-color-scheme: dark) { body { color: rgb(1, 2, 3) } }</style>\n"
-    "<label>a <input id=a value=old></label> <select id=s><option value=x>x<option value=y>y\n"
+    "<label>a <input id=a value=old></label> <select id=s><option value=x>x<option>y\n"
     "</select> <button id=go onclick='document.title += \"!\"'>go</button>\n"
     "<p style='height:3000px'>tall</p>\n";
 

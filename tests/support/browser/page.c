@@ -7,7 +7,7 @@
 /* WebDriver's name for a reference to an element. */
 #define ELEMENT "element-6066-11e4-a52e-4f735466cecf"
 
-enum { PHONE_MOST = 500, SHOWN_MOST = 4000 };
+enum { PHONE_MOST = 500, SHOWN_MOST = 800 };
 
 static cJSON *object_with(const char *name, const char *value)
 {
@@ -121,9 +121,11 @@ void fx_browser_await(fx_browser *b, const char *condition, ...)
     va_start(args, condition);
     char *text = print(condition, args);
     va_end(args);
-    if (!fx_wait_until(comes_true, &(wish){b, text}, BROWSER_MS))
-        fail_msg("never: %s; the page says: %.*s", text, SHOWN_MOST,
-                 fx_browser_text(b, "return document.body.innerText;"));
+    if (!fx_wait_until(comes_true, &(wish){b, text}, BROWSER_MS)) {
+        char *console = cJSON_PrintUnformatted(fx_browser_console(b));
+        fail_msg("never: %s; the browser: %.*s; the page: %.*s", text, SHOWN_MOST, console,
+                 SHOWN_MOST, fx_browser_text(b, "return document.body.innerText;"));
+    }
     free(text);
 }
 
@@ -159,7 +161,15 @@ void fx_browser_type(fx_browser *b, const char *selector, const char *text)
 void fx_browser_choose(fx_browser *b, const char *selector, const char *value)
 {
     char option[256];
-    snprintf(option, sizeof(option), "%s option[value=\"%s\"]", selector, value);
+    static const char place[] =
+        "[...document.querySelector('%s').options].findIndex(o => o.value === '%s')";
+    char *found = NULL;
+    if (asprintf(&found, place, selector, value) < 0)
+        abort();
+    fx_browser_await(b, "%s >= 0", found);
+    int at = (int)fx_browser_number(b, "return %s;", found);
+    free(found);
+    snprintf(option, sizeof(option), "%s option:nth-of-type(%d)", selector, at + 1);
     fx_browser_click(b, option);
 }
 

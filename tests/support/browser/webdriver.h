@@ -76,7 +76,7 @@ void fx_browser_click(fx_browser *b, const char *selector);
 /* Types into an element what is to stand there instead of what does. */
 void fx_browser_type(fx_browser *b, const char *selector, const char *text);
 
-/* Chooses an option of a select element, by its value. */
+/* Waits until a select element has an option of that value, and chooses it. */
 void fx_browser_choose(fx_browser *b, const char *selector, const char *value);
 
 /* Presses keys, one after the other, wherever the focus is: letters, and the names below. */

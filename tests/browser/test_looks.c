@@ -1,0 +1,208 @@
+/*
+ * test_looks.c - the live page for everybody: wide and narrow, by day and by night, seen or read
+ * out. FX_PICTURES names a directory where its pictures are kept; `make pictures` sets it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/support/browser/live.h"
+
+static const struct {
+    const char *name, *colours;
+    int width, height;
+} looks[] = {
+    {"desktop", "light", 1280, 900},  {"dark", "dark", 1280, 900},    {"phone", "light", 375, 812},
+    {"phone-dark", "dark", 375, 812}, {"tablet", "light", 768, 1024}, {"wide", "light", 1920, 1080},
+};
+
+#define LOOKS (sizeof(looks) / sizeof(looks[0]))
+
+static void look(size_t i)
+{
+    fx_browser_resize(live_browser, looks[i].width, looks[i].height);
+    fx_browser_prefer(live_browser, looks[i].colours);
+}
+
+/* A sale that everything on the page has something to show of. */
+static void sell_something(void)
+{
+    int code;
+    cJSON_Delete(fx_loadtest(FX_ARGS("run", "--strategy", "combined", "--stock", "1000",
+                                     "--requests", "700", "--users", "50"),
+                             60000, &code));
+    assert_int_equal(code, 0);
+    live_await_number("sold", 700);
+}
+
+static void nothing_is_cut_off_at_any_width(void **state)
+{
+    (void)state;
+    live_open(fx.server[0], "/");
+    sell_something();
+    for (size_t i = 0; i < LOOKS; i++) {
+        look(i);
+        fx_browser_await(live_browser, "document.documentElement.clientWidth === %d",
+                         looks[i].width);
+        const char *wide = fx_browser_text(
+            live_browser,
+            "const edge = document.documentElement.clientWidth;"
+            "if (document.documentElement.scrollWidth > edge) return 'the page';"
+            "const out = [...document.body.querySelectorAll('main *, header *, footer *')].find(e "
+            "=>"
+            "  e.checkVisibility() && !e.closest('svg') && e.getBoundingClientRect().width > 0 &&"
+            "  e.getBoundingClientRect().right > edge + 1);"
+            "return out ? out.outerHTML.slice(0, 200) : '';");
+        if (wide[0] != '\0')
+            fail_msg("at %d: %s", looks[i].width, wide);
+    }
+    live_clean(NULL);
+}
+
+/* Fingers need room: WCAG 2.2's 24 pixels. */
+static void buttons_are_large_enough_for_a_finger(void **state)
+{
+    (void)state;
+    live_open(fx.server[0], "/");
+    look(2);
+    assert_string_equal(
+        fx_browser_text(live_browser,
+                        "return [...document.querySelectorAll('button, input, select')].filter(e =>"
+                        "  e.checkVisibility()).filter(e => { const r = e.getBoundingClientRect();"
+                        "  return r.height < 24 || r.width < 24; }).map(e => e.id).join(' ');"),
+        "");
+    live_clean(NULL);
+}
+
+/* Text against what is behind it, as WCAG reckons: 4.5, or 3 where it is large. What is off may be
+ * paler. */
+#define CONTRASTS                                                                                  \
+    "const rgb = c => (c.match(/[0-9.]+/g) || [0, 0, 0]).map(Number);"                             \
+    "const part = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;"          \
+    "const light = c => 0.2126 * part(c[0]) + 0.7152 * part(c[1]) + 0.0722 * part(c[2]);"          \
+    "const behind = e => { for (; e; e = e.parentElement) {"                                       \
+    "  const c = rgb(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return "  \
+    "c;}"                                                                                          \
+    "  return rgb(getComputedStyle(document.documentElement).backgroundColor); };"                 \
+    "const poor = [...document.body.querySelectorAll('*')].filter(e => e.checkVisibility() &&"     \
+    "  !e.closest('svg, option, [disabled], [aria-disabled=true], .skip') &&"                      \
+    "  [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())).filter(e => {"       \
+    "  const s = getComputedStyle(e), px = parseFloat(s.fontSize);"                                \
+    "  const a = light(rgb(s.color)), b = light(behind(e));"                                       \
+    "  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);"                           \
+    "  return ratio < (px >= 24 || px >= 18.66 && s.fontWeight >= 700 ? 3 : 4.5); });"             \
+    "return poor.slice(0, 3).map(e => e.outerHTML.slice(0, 150)).join('; ');"
+
+static void every_text_can_be_read(void **state)
+{
+    (void)state;
+    live_open(fx.server[0], "/");
+    for (size_t i = 0; i < 2; i++) {
+        look(i);
+        const char *poor = fx_browser_text(live_browser, CONTRASTS);
+        if (poor[0] != '\0')
+            fail_msg("%s: %s", looks[i].name, poor);
+    }
+    fx_browser_do(live_browser,
+                  "const s = document.createElement('p'); s.textContent = 'pale';"
+                  "s.style.color = '#999'; document.querySelector('main').append(s);");
+    look(0);
+    assert_non_null(strstr(fx_browser_text(live_browser, CONTRASTS), "pale")); /* it can fail */
+}
+
+/* ---- read out -------------------------------------------------------------------------------- */
+
+static const char *text_in(const cJSON *node, const char *member)
+{
+    const cJSON *object = cJSON_GetObjectItemCaseSensitive(node, member);
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, "value");
+    return cJSON_IsString(value) ? value->valuestring : "";
+}
+
+/* How many elements of a role a screen reader meets; one without a name fails the case. */
+static int count_named(const cJSON *nodes, const char *role)
+{
+    int count = 0;
+    const cJSON *node;
+    cJSON_ArrayForEach(node, nodes)
+    {
+        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(node, "ignored")) ||
+            strcmp(text_in(node, "role"), role) != 0)
+            continue;
+        count++;
+        if (text_in(node, "name")[0] == '\0' && strcmp(role, "main") != 0) {
+            char *text = cJSON_Print(node);
+            fail_msg("a %s without a name: %s", role, text);
+        }
+    }
+    return count;
+}
+
+static void everything_has_a_name_to_be_read_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *role;
+        int least, most;
+    } table[] = {
+        {"main", 1, 1},        {"button", 6, 99},   {"textbox", 1, 99},
+        {"spinbutton", 3, 99}, {"combobox", 2, 99}, {"heading", 5, 99},
+        {"link", 0, 99},       {"image", 1, 99},    {"columnheader", 2, 99},
+    };
+    live_open(fx.server[0], "/");
+    cJSON *tree = fx_browser_command(live_browser, "Accessibility.getFullAXTree", NULL);
+    const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(tree, "nodes");
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        int count = count_named(nodes, table[i].role);
+        if (count < table[i].least || count > table[i].most)
+            fail_msg("%d of the role %s", count, table[i].role);
+    }
+    cJSON_Delete(tree);
+    assert_true(fx_browser_holds(live_browser, "document.documentElement.lang === 'en' &&"
+                                               "document.title !== ''"));
+    assert_string_equal(
+        fx_browser_text(live_browser,
+                        "return [...document.querySelectorAll('input, select')].filter(e =>"
+                        "  !e.labels.length).map(e => e.id).join(' ');"),
+        "");
+    /* Nobody wants to hear numbers twice a second. */
+    assert_string_equal(
+        fx_browser_text(live_browser, "return ['sold', 'remaining', 'instances', 'latest'].filter("
+                                      "  id => document.getElementById(id).closest("
+                                      "  '[aria-live]:not([aria-live=off])')).join(' ');"),
+        "");
+    assert_true(fx_browser_holds(live_browser, "document.querySelector('#said').ariaLive"));
+    live_clean(NULL);
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+static void pictures_are_taken(void **state)
+{
+    (void)state;
+    char dir[256], path[512];
+    const char *to = getenv("FX_PICTURES");
+    fx_dir_make(dir, sizeof(dir));
+    live_open(fx.server[0], "/");
+    sell_something();
+    for (size_t i = 0; i < LOOKS; i++) {
+        look(i);
+        fx_browser_do(live_browser, "scrollTo(0, 0)");
+        snprintf(path, sizeof(path), "%s/%s.png", to ? to : dir, looks[i].name);
+        fx_browser_shoot(live_browser, path);
+        assert_int_equal(fx_shell("[ \"$(stat -c %s \"$1\")\" -gt 20000 ]", path, 10000), 0);
+    }
+    fx_dir_remove(dir);
+    live_clean(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_cut_off_at_any_width),
+        cmocka_unit_test(buttons_are_large_enough_for_a_finger),
+        cmocka_unit_test(every_text_can_be_read),
+        cmocka_unit_test(everything_has_a_name_to_be_read_out),
+        cmocka_unit_test(pictures_are_taken),
+    };
+    return live_run(tests, .instances = 3, .args = FX_ARGS(FX_P0001));
+}
