@@ -25,7 +25,7 @@ enum { BUILD_MS = 900000, COMPOSE_MS = 120000, RECOVERY_MS = 60000 };
     "  fi; };"
 
 static const char *missing; /* why nothing can be tested; NULL = all is there */
-static char proxy[64], instance[FX_INSTANCES][64], report_dir[256];
+static char proxy[64], instance[FX_INSTANCES][64], prometheus[64], report_dir[256];
 
 static int compose(const char *arguments, int deadline_ms)
 {
@@ -58,6 +58,7 @@ static void set_up_project(void)
     setenv("COMPOSE_PROJECT_NAME", project, 1);
     setenv("FLASHSALE_ADDRESS_REQUESTS", "1000000", 1); /* our crowd has one address */
     choose_port("FLASHSALE_PORT", proxy, sizeof(proxy));
+    choose_port("FLASHSALE_PROMETHEUS_PORT", prometheus, sizeof(prometheus));
     for (int i = 0; i < FX_INSTANCES; i++) {
         char variable[32];
         snprintf(variable, sizeof(variable), "FLASHSALE_PORT_%d", i + 1);
@@ -89,7 +90,7 @@ static int setup(void **state)
     if (missing)
         return 0;
     set_up_project();
-    return compose("--profile loadtest build", BUILD_MS) == 0 &&
+    return compose("--profile loadtest --profile observe build", BUILD_MS) == 0 &&
                    compose("up -d", COMPOSE_MS) == 0 && fx_wait_until(is_ready, proxy, 60000)
                ? 0
                : -1;
@@ -256,6 +257,30 @@ static void the_profile_leaves_its_report_in_the_folder(void **state)
                      0);
 }
 
+/* ---- Prometheus ------------------------------------------------------------------------------ */
+
+static bool sees_all_instances(void *arg)
+{
+    (void)arg;
+    char query[128];
+    fx_reply reply;
+    snprintf(query, sizeof(query), "%s/api/v1/query?query=sum(up)", prometheus);
+    fx_http("GET", query, NULL, NULL, 5000, &reply);
+    bool all = strstr(reply.body, ",\"3\"]") != NULL;
+    fx_reply_free(&reply);
+    return all;
+}
+
+static void prometheus_scrapes_the_instances(void **state)
+{
+    (void)state;
+    need_engine();
+    assert_int_equal(compose("--profile observe up -d prometheus", COMPOSE_MS), 0);
+    bool seen = fx_wait_until(sees_all_instances, NULL, RECOVERY_MS);
+    assert_int_equal(compose("--profile observe rm -sf prometheus", COMPOSE_MS), 0);
+    assert_true(seen);
+}
+
 /* ---- under load ------------------------------------------------------------------------------ */
 
 /* Whether buyers have come to this instance, through the proxy, since its start. */
@@ -356,6 +381,7 @@ int main(void)
         cmocka_unit_test(the_containers_are_confined),
         cmocka_unit_test(the_host_can_compare_strategies),
         cmocka_unit_test(the_profile_leaves_its_report_in_the_folder),
+        cmocka_unit_test(prometheus_scrapes_the_instances),
         cmocka_unit_test(a_rolling_restart_fails_no_buy),
         cmocka_unit_test(a_killed_instance_loses_no_order),
         cmocka_unit_test(a_killed_redis_loses_no_order),
