@@ -10,7 +10,7 @@
 /* The headers that matter, as found; NULL = not sent. */
 typedef struct found {
     const char *host, *length, *coding, *connection, *key, *proxy_request, *authorization, *type,
-        *none_match;
+        *none_match, *accept;
     const char *twice; /* the name of one that came again */
 } found;
 
@@ -28,11 +28,13 @@ static void take(found *f, const http_header *header)
         {"Authorization", &f->authorization},
         {"Content-Type", &f->type},
         {"If-None-Match", &f->none_match},
+        {"Accept", &f->accept},
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strcasecmp(header->name, wanted[i].name) != 0)
             continue;
-        bool list = wanted[i].slot == &f->connection || wanted[i].slot == &f->none_match;
+        bool list = wanted[i].slot == &f->connection || wanted[i].slot == &f->none_match ||
+                    wanted[i].slot == &f->accept;
         if (*wanted[i].slot && !list)
             f->twice = wanted[i].name;
         *wanted[i].slot = header->value;
@@ -76,6 +78,7 @@ http_framing framing_read(const http_header *headers, int count, const char *ver
         .authorization = f.authorization,
         .content_type = f.type,
         .if_none_match = f.none_match,
+        .accept = f.accept,
     };
     if (!framing.fault && f.length)
         framing.length = strtol(f.length, NULL, 10);

@@ -23,7 +23,8 @@ typedef struct http_framing {
     bool chunked;
     bool close; /* the client wants the connection closed after the reply */
     /* values, NULL = not sent (borrowed) */
-    const char *idempotency_key, *proxy_request, *authorization, *content_type, *if_none_match;
+    const char *idempotency_key, *proxy_request, *authorization, *content_type, *if_none_match,
+        *accept;
 } http_framing;
 
 /* `version` is "1.0" or "1.1". The values must outlive the result. */

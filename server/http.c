@@ -12,11 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "server/base/log.h"
 #include "server/framing.h"
 #include "server/http_client.h"
 #include "server/response.h"
+#include "server/streams.h"
 
 #define HEAD_DEADLINE_MS "5000" /* civetweb's; its waits within a body are as long */
 #define BODY_DEADLINE_MS 5000
@@ -30,6 +32,7 @@
 struct fs_http {
     fs_api *api;
     struct mg_context *context;
+    streams *streams;
     char address[128];
     int connections_max;
     atomic_int connections; /* that have a thread */
@@ -100,7 +103,8 @@ static int read_body(struct mg_connection *conn, const http_framing *framing, ch
 
 /* ---- what goes out --------------------------------------------------------------------------- */
 
-static void send_reply(struct mg_connection *conn, const api_reply *reply, bool head_only)
+/* False: not all of it was sent. */
+static bool send_reply(struct mg_connection *conn, const api_reply *reply, bool head_only)
 {
     fs_text whole;
     text_init(&whole);
@@ -109,6 +113,16 @@ static void send_reply(struct mg_connection *conn, const api_reply *reply, bool 
     if (reply->close || !sent) /* half an answer would take the next one for its other half */
         mg_disable_connection_keep_alive(conn);
     text_free(&whole);
+    return sent;
+}
+
+/* The client of a stream that has begun is told the rest without this thread. Where that can not be
+ * the stream ends here, and the client comes again. */
+static void go_on_streaming(const fs_http *http, struct mg_connection *conn, const char *item)
+{
+    int fd = http_client_take(mg_get_user_connection_data(conn));
+    if (fd >= 0 && !streams_add(http->streams, fd, item))
+        close(fd);
 }
 
 /* ---- one request ----------------------------------------------------------------------------- */
@@ -165,6 +179,7 @@ static int serve(struct mg_connection *conn)
             .proxy_request = framing.proxy_request,
             .authorization = framing.authorization,
             .content_type = framing.content_type,
+            .accept = framing.accept,
             .if_none_match = framing.if_none_match,
             .peer = info->remote_addr,
             .body = body,
@@ -178,8 +193,8 @@ static int serve(struct mg_connection *conn)
     }
     reply.close = reply.close || framing.close;
     int status = reply.status;
-    if (!reply.sent)
-        send_reply(conn, &reply, is_head);
+    if (!reply.sent && send_reply(conn, &reply, is_head) && reply.stream[0] != '\0' && !is_head)
+        go_on_streaming(http, conn, reply.stream);
     if (served && !reply.sent)
         api_done(http->api);
     reply_free(&reply);
@@ -309,6 +324,7 @@ fs_http *http_start(fs_api *api, const char *address, int threads, char *err, si
         return NULL;
     }
     http->api = api;
+    http->streams = streams_start(api);
     http->connections_max = threads > RESERVE * 4 ? threads - RESERVE : threads;
     struct mg_init_data init = {
         .callbacks = &callbacks, .user_data = http, .configuration_options = options};
@@ -316,7 +332,7 @@ fs_http *http_start(fs_api *api, const char *address, int threads, char *err, si
     struct mg_error_data error = {.text = why, .text_buffer_size = sizeof(why)};
     mg_init_library(0);
     http->context = mg_start2(&init, &error);
-    if (!http->context || !find_port(http, address)) {
+    if (!http->context || !http->streams || !find_port(http, address)) {
         snprintf(err, err_len, "can not listen on %s: %s", address, why);
         http_stop(http);
         return NULL;
@@ -335,6 +351,7 @@ void http_stop(fs_http *http)
         return;
     if (http->context)
         mg_stop(http->context);
+    streams_stop(http->streams);
     mg_exit_library();
     free(http);
 }

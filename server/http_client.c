@@ -2,7 +2,10 @@
 #include "server/http_client.h"
 
 #include <civetweb.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "server/framing.h"
 #include "server/response.h"
@@ -59,6 +62,34 @@ static bool send_directly(api_client *client, const api_reply *reply)
     bool sent = !whole.failed && client_socket_send(&mine->socket, text_bytes(&whole), whole.len);
     text_free(&whole);
     return sent;
+}
+
+/* A socket whose peer has gone. */
+static int closed_socket(void)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return -1;
+    close(ends[1]);
+    return ends[0];
+}
+
+int http_client_take(http_client *client)
+{
+    if (!client || !client->conn)
+        return -1;
+    if (client->socket.fd < 0)
+        find_socket(client->conn, &client->socket);
+    int fd = client->socket.fd, stand_in = fd >= 0 ? closed_socket() : -1;
+    int own = stand_in >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (own >= 0 && dup3(stand_in, fd, O_CLOEXEC) != fd) {
+        close(own);
+        own = -1;
+    }
+    if (stand_in >= 0)
+        close(stand_in);
+    client->socket.fd = own >= 0 ? -1 : fd;
+    return own;
 }
 
 api_client *http_client_count(http_client *client, const struct mg_connection *conn, size_t bytes)

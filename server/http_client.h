@@ -23,4 +23,9 @@ void http_client_free(http_client *client); /* NULL is allowed */
 /* The client, which has sent a request of so many bytes on this connection. NULL in, NULL out. */
 api_client *http_client_count(http_client *client, const struct mg_connection *conn, size_t bytes);
 
+/* Takes the socket away from civetweb, which goes on with one that is closed by its peer: so the
+ * connection ends there, and its thread is free. For the connection's thread, as the last it does.
+ * -1: the socket is not to be found, and all is as before. */
+int http_client_take(http_client *client);
+
 #endif

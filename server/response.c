@@ -33,9 +33,11 @@ void response_write(fs_text *out, const api_reply *reply, bool head_only)
     bool page = strncmp(reply->content_type, "text/html", 9) == 0;
     text_add(out, "HTTP/1.1 ");
     text_add_int(out, reply->status);
-    text_add_all(out, " ", status_title(reply->status), "\r\nContent-Type: ", reply->content_type,
-                 "\r\nContent-Length: ");
-    text_add_int(out, (int64_t)reply->body.len);
+    text_add_all(out, " ", status_title(reply->status), "\r\nContent-Type: ", reply->content_type);
+    if (reply->stream[0] == '\0') { /* else it ends with its connection */
+        text_add(out, "\r\nContent-Length: ");
+        text_add_int(out, (int64_t)reply->body.len);
+    }
     text_add_all(out, "\r\nCache-Control: ", reply->etag ? "no-cache" : "no-store", "\r\n");
     text_add_all(out,
                  "X-Content-Type-Options: nosniff\r\n"

@@ -1,7 +1,10 @@
-/* dashboard.c - GET /dashboard: the live document, and what this instance counts for it. */
+/* dashboard.c - GET /dashboard: the live document, once or again and again; and what this instance
+ * counts for it. */
+#include "server/api/router.h"
 #include "server/api/routes.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define FIRST_MS 2000 /* for the first document of an item */
 
@@ -19,26 +22,70 @@ void api_count(void *arg, instance_record *ret)
         ret->counts.latency[i] = (int64_t)atomic_load(&api->metrics->sold_latency[i]);
 }
 
+/* Whether there is something to show of the item that is asked for. Otherwise it is refused. */
+static bool find_item(fs_api *api, const api_request *request, char ret[IDENT_MAX + 1],
+                      api_reply *reply)
+{
+    fs_sale *sale;
+    query_status given = query_ident(request->query, "item", ret);
+    if (given == QUERY_ABSENT)
+        snprintf(ret, IDENT_MAX + 1, "%s", api->item);
+    else if (!api_param_ok(given, "bad_item", "item", IDENT_FORM, reply))
+        return false;
+    sale_status status = sale_table_get(api->sales, ret, dlock_in_ms(STORE_READ_MS), &sale);
+    if (status == SALE_OK)
+        sale_table_put(sale);
+    else
+        api_no_sale(api, reply, status, ret);
+    return status == SALE_OK;
+}
+
+static bool put_document(fs_api *api, const char *item, dlock_time deadline, fs_text *out)
+{
+    text_add_all(out, "{\"instance\":\"", api->store->instance, "\",\"version\":\"",
+                 FLASHSALE_VERSION, "\",\"admin\":\"", auth_needs(api->auth), "\",");
+    return dashboard_read(api->dashboard, item, deadline, out);
+}
+
+/* ---- as a stream of events ------------------------------------------------------------------- */
+
+/* A document has one line. Who is cut off comes again in a second, by itself. */
+#define STREAM        "text/event-stream"
+#define STREAM_BEGINS "retry: 1000\n"
+#define EVENT_BEGINS  "data: "
+#define EVENT_ENDS    "\n"
+
+static bool wants_stream(const api_request *request)
+{
+    return request->accept && strncmp(request->accept, STREAM, strlen(STREAM)) == 0;
+}
+
+bool api_stream_next(fs_api *api, const char *item, fs_text *out)
+{
+    text_add(out, EVENT_BEGINS);
+    bool made = put_document(api, item, dlock_now(), out);
+    text_add(out, EVENT_ENDS);
+    return made && !out->failed;
+}
+
+/* ---- GET /dashboard -------------------------------------------------------------------------- */
+
 void api_dashboard(fs_api *api, const api_request *request, api_reply *reply)
 {
     char item[IDENT_MAX + 1];
-    fs_sale *sale;
-    reply->close = true; /* a viewer comes again in half a second, and needs no thread meanwhile */
-    query_status given = query_ident(request->query, "item", item);
-    if (given == QUERY_ABSENT)
-        snprintf(item, sizeof(item), "%s", api->item);
-    else if (!api_param_ok(given, "bad_item", "item", IDENT_FORM, reply))
+    bool stream = wants_stream(request);
+    reply->close = true; /* who looks needs no thread until it looks again */
+    if (!find_item(api, request, item, reply))
         return;
-    sale_status status = sale_table_get(api->sales, item, dlock_in_ms(STORE_READ_MS), &sale);
-    if (status != SALE_OK) {
-        api_no_sale(api, reply, status, item);
-        return;
-    }
-    sale_table_put(sale);
     fs_text *out = reply_json(reply, 200);
-    text_add_all(out, "{\"instance\":\"", api->store->instance, "\",\"version\":\"",
-                 FLASHSALE_VERSION, "\",\"admin\":\"", auth_needs(api->auth), "\",");
-    if (!dashboard_read(api->dashboard, item, dlock_in_ms(FIRST_MS), out))
+    if (stream)
+        text_add(out, STREAM_BEGINS EVENT_BEGINS);
+    if (!put_document(api, item, dlock_in_ms(FIRST_MS), out)) {
         problem_with(reply, 503, "store_unavailable", "the document was not made in time",
                      ",\"redis\":\"no_answer\"");
+    } else if (stream) {
+        text_add(out, EVENT_ENDS);
+        reply->content_type = STREAM;
+        snprintf(reply->stream, sizeof(reply->stream), "%s", item);
+    }
 }

@@ -16,6 +16,7 @@ void reply_init(api_reply *reply)
     reply->retry_after_s = 0;
     reply->replayed = false;
     reply->close = false;
+    reply->stream[0] = '\0';
     reply->sent = false;
     text_init(&reply->body);
 }

@@ -12,14 +12,15 @@
 
 typedef struct api_reply {
     int status;
-    const char *content_type; /* static text */
-    const char *allow;        /* 405: the methods that there are; otherwise NULL */
-    const char *etag;         /* what may be kept, if this is asked before each use; else NULL */
-    fs_text location;         /* "" = no such header */
-    int retry_after_s;        /* 0 = no such header */
-    bool replayed;            /* Idempotency-Replayed: true */
-    bool close;               /* the connection is to end after this reply */
-    bool sent;                /* another thread has answered already, and called api_done() */
+    const char *content_type;   /* static text */
+    const char *allow;          /* 405: the methods that there are; otherwise NULL */
+    const char *etag;           /* what may be kept, if this is asked before each use; else NULL */
+    fs_text location;           /* "" = no such header */
+    int retry_after_s;          /* 0 = no such header */
+    bool replayed;              /* Idempotency-Replayed: true */
+    bool close;                 /* the connection is to end after this reply */
+    char stream[IDENT_MAX + 1]; /* not "": the answer goes on, with documents of this item */
+    bool sent;                  /* another thread has answered already, and called api_done() */
     fs_text body;
 } api_reply;
 

@@ -31,6 +31,7 @@ typedef struct api_request {
     const char *proxy_request;   /* likewise, of Flashsale-Request-Id */
     const char *authorization;   /* likewise */
     const char *content_type;    /* likewise */
+    const char *accept;          /* likewise; of several the last */
     const char *if_none_match;   /* likewise */
     const char *peer;            /* the client's address */
     const char *body;            /* NUL-terminated, but may contain NULs */

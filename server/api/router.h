@@ -14,4 +14,7 @@
 void api_handle(fs_api *api, const api_request *request, api_reply *reply);
 void api_done(fs_api *api);
 
+/* The next piece of a stream about an item; `out` is empty. False: there is none. Never waits. */
+bool api_stream_next(fs_api *api, const char *item, fs_text *out);
+
 #endif

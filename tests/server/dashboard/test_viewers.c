@@ -17,11 +17,11 @@ typedef struct crowd {
     pthread_t threads[VIEWERS];
     atomic_int looks, failed;
     atomic_bool stop;
+    bool paced; /* as the page does it, otherwise without a pause */
 } crowd;
 
 static crowd viewers;
 
-/* One viewer, at the instances in turn, without a pause between two looks. */
 static void *view(void *arg)
 {
     int at = (int)(intptr_t)arg;
@@ -29,20 +29,22 @@ static void *view(void *arg)
         if (fx_status(fx.server[at % FX_INSTANCES], "GET /dashboard?item=P0001") != 200)
             atomic_fetch_add(&viewers.failed, 1);
         atomic_fetch_add(&viewers.looks, 1);
-        at += FX_INSTANCES; /* each stays with one instance */
+        if (viewers.paced)
+            fx_let_pass(500);
     }
     return NULL;
 }
 
-/* `apart`: at all instances, otherwise all at the first. */
-static void start_viewers(bool apart)
+/* At all instances and twice a second, or all at the first as often as they can. */
+static void start_viewers(bool paced)
 {
+    viewers.paced = paced;
     atomic_store(&viewers.looks, 0);
     atomic_store(&viewers.failed, 0);
     atomic_store(&viewers.stop, false);
     for (int i = 0; i < VIEWERS; i++)
         assert_int_equal(
-            pthread_create(&viewers.threads[i], NULL, view, (void *)(intptr_t)(apart ? i : 0)), 0);
+            pthread_create(&viewers.threads[i], NULL, view, (void *)(intptr_t)(paced ? i : 0)), 0);
 }
 
 static void stop_viewers(void)

@@ -1,0 +1,111 @@
+/* streams.c - the sockets, in a list; every half second each is sent what is new of its item. */
+#include "server/streams.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/base/ticker.h"
+
+#define EVERY_MS    500
+#define STREAMS_MAX 512
+
+typedef struct stream {
+    int fd;
+    bool told; /* at this tick */
+    char item[IDENT_MAX + 1];
+} stream;
+
+struct streams {
+    fs_api *api;
+    ticker *telling;
+    pthread_mutex_t lock; /* guards the rest */
+    int count;
+    stream all[STREAMS_MAX];
+};
+
+/* All of it, or it is not worth waiting: who takes less than half a second brings in half a second
+ * has its connection ended, and may come again. */
+static bool tell(const stream *one, const fs_text *event)
+{
+    return send(one->fd, text_bytes(event), event->len, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+           (ssize_t)event->len;
+}
+
+/* Tells those who look at the same item as stream `first`; under the lock. */
+static void tell_all_of(streams *s, int first, const fs_text *event)
+{
+    for (int i = first; i < s->count; i++) {
+        stream *one = &s->all[i];
+        if (one->told || strcmp(one->item, s->all[first].item) != 0)
+            continue;
+        one->told = true;
+        if (!tell(one, event)) {
+            close(one->fd);
+            one->fd = -1;
+        }
+    }
+}
+
+static void tell_everybody(void *arg)
+{
+    streams *s = arg;
+    fs_text event;
+    text_init(&event);
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->count; i++)
+        s->all[i].told = false;
+    for (int i = 0; i < s->count; i++) {
+        text_clear(&event);
+        if (!s->all[i].told && api_stream_next(s->api, s->all[i].item, &event))
+            tell_all_of(s, i, &event);
+    }
+    int left = 0;
+    for (int i = 0; i < s->count; i++)
+        if (s->all[i].fd >= 0)
+            s->all[left++] = s->all[i];
+    s->count = left;
+    pthread_mutex_unlock(&s->lock);
+    text_free(&event);
+}
+
+bool streams_add(streams *s, int fd, const char *item)
+{
+    pthread_mutex_lock(&s->lock);
+    bool room = s->count < STREAMS_MAX;
+    if (room) {
+        stream *one = &s->all[s->count++];
+        one->fd = fd;
+        snprintf(one->item, sizeof(one->item), "%s", item);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return room;
+}
+
+streams *streams_start(fs_api *api)
+{
+    streams *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->api = api;
+    pthread_mutex_init(&s->lock, NULL);
+    s->telling = ticker_start(tell_everybody, s, EVERY_MS);
+    if (s->telling)
+        return s;
+    streams_stop(s);
+    return NULL;
+}
+
+void streams_stop(streams *s)
+{
+    if (!s)
+        return;
+    ticker_stop(s->telling);
+    for (int i = 0; i < s->count; i++)
+        close(s->all[i].fd);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
