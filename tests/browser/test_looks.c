@@ -174,27 +174,6 @@ static void everything_has_a_name_to_be_read_out(void **state)
     live_clean(NULL);
 }
 
-/* ---- pictures -------------------------------------------------------------------------------- */
-
-static void pictures_are_taken(void **state)
-{
-    (void)state;
-    char dir[256], path[512];
-    const char *to = getenv("FX_PICTURES");
-    fx_dir_make(dir, sizeof(dir));
-    live_open(fx.server[0], "/");
-    sell_something();
-    for (size_t i = 0; i < LOOKS; i++) {
-        look(i);
-        fx_browser_do(live_browser, "scrollTo(0, 0)");
-        snprintf(path, sizeof(path), "%s/%s.png", to ? to : dir, looks[i].name);
-        fx_browser_shoot(live_browser, path);
-        assert_int_equal(fx_shell("[ \"$(stat -c %s \"$1\")\" -gt 20000 ]", path, 10000), 0);
-    }
-    fx_dir_remove(dir);
-    live_clean(NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,7 +181,6 @@ int main(void)
         cmocka_unit_test(buttons_are_large_enough_for_a_finger),
         cmocka_unit_test(every_text_can_be_read),
         cmocka_unit_test(everything_has_a_name_to_be_read_out),
-        cmocka_unit_test(pictures_are_taken),
     };
     return live_run(tests, .instances = 3, .args = FX_ARGS(FX_P0001));
 }

@@ -249,10 +249,10 @@ static void write_base64(FILE *out, const char *text)
     }
 }
 
-void fx_browser_shoot(fx_browser *b, const char *path)
+static void shoot(fx_browser *b, const char *path, bool whole)
 {
     cJSON *params = cJSON_CreateObject();
-    cJSON_AddBoolToObject(params, "captureBeyondViewport", true);
+    cJSON_AddBoolToObject(params, "captureBeyondViewport", whole);
     cJSON *shot = fx_browser_command(b, "Page.captureScreenshot", params);
     const cJSON *data = cJSON_GetObjectItemCaseSensitive(shot, "data");
     assert_true(cJSON_IsString(data));
@@ -261,4 +261,14 @@ void fx_browser_shoot(fx_browser *b, const char *path)
     write_base64(out, data->valuestring);
     assert_int_equal(fclose(out), 0);
     cJSON_Delete(shot);
+}
+
+void fx_browser_shoot(fx_browser *b, const char *path)
+{
+    shoot(b, path, true);
+}
+
+void fx_browser_clip(fx_browser *b, const char *path)
+{
+    shoot(b, path, false);
 }

@@ -97,6 +97,9 @@ void fx_browser_prefer(fx_browser *b, const char *colours);
 /* The whole page as a picture (PNG), also what is below the window's edge. */
 void fx_browser_shoot(fx_browser *b, const char *path);
 
+/* What the window shows of it. */
+void fx_browser_clip(fx_browser *b, const char *path);
+
 /* One command of the browser's own (Chrome DevTools Protocol); params may be NULL, and is taken
  * over. Free the answer with cJSON_Delete(). */
 cJSON *fx_browser_command(fx_browser *b, const char *name, cJSON *params);

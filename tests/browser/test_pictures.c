@@ -1,0 +1,157 @@
+/*
+ * test_pictures.c - pictures of the live page and of the load test's report, as a browser shows
+ * them. $FX_PICTURES is the directory where they are kept; `make pictures` sets it, and has the
+ * sale go on for so long that the charts of a minute are full.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "tests/support/browser/live.h"
+
+enum { README_MOST = 200 * 1024, LEAST = 10 * 1024, WIDTH = 1280 };
+
+static char dir[256];
+static const char *kept; /* NULL: the pictures are only looked at */
+
+static const char *path_of(const char *name, char *buf, size_t len)
+{
+    snprintf(buf, len, "%s/%s", kept ? kept : dir, name);
+    return buf;
+}
+
+static long size_of(const char *path)
+{
+    struct stat file;
+    return stat(path, &file) == 0 ? (long)file.st_size : 0;
+}
+
+/* The whole page. */
+static void shoot(const char *name)
+{
+    char path[512];
+    fx_browser_do(live_browser, "scrollTo(0, 0)");
+    fx_browser_shoot(live_browser, path_of(name, path, sizeof(path)));
+    assert_true(size_of(path) > LEAST);
+}
+
+/* For README.md: what one sees first, so many pixels high. */
+static void shoot_top(const char *name, int height)
+{
+    char path[512];
+    fx_browser_resize(live_browser, WIDTH, height);
+    fx_browser_clip(live_browser, path_of(name, path, sizeof(path)));
+    assert_in_range(size_of(path), LEAST, README_MOST);
+}
+
+/* A crowd that goes on buying in the background. */
+static fx_process *start_crowd(const char *duration)
+{
+    char program[512];
+    const char *const words[] = {fx_build_path("loadtest", program, sizeof(program)),
+                                 "run",
+                                 "--strategy",
+                                 "combined",
+                                 "--stock",
+                                 "40000",
+                                 "--hold-ms",
+                                 "20",
+                                 "--users",
+                                 "120",
+                                 "--think-ms",
+                                 "250",
+                                 "--requests",
+                                 "1000000",
+                                 "--duration",
+                                 duration,
+                                 "--target",
+                                 fx_server_url(fx.server[0]),
+                                 "--target",
+                                 fx_server_url(fx.server[1]),
+                                 "--target",
+                                 fx_server_url(fx.server[2]),
+                                 NULL};
+    return fx_spawn(words, true);
+}
+
+static void of_the_live_page(void **state)
+{
+    (void)state;
+    live_open(fx.server[0], "/");
+    fx_process *crowd = start_crowd(kept ? "75s" : "20s");
+    live_await_number("initial", 40000);
+    fx_browser_await(live_browser, "document.querySelectorAll('#latest tbody tr').length === 10");
+    if (kept) /* until the charts of the last minute are full */
+        fx_let_pass(62000);
+    shoot_top("page.png", 1000);
+    live_open(fx.server[0], "/");
+    shoot("desktop.png");
+    fx_browser_prefer(live_browser, "dark");
+    shoot("dark.png");
+    fx_browser_resize(live_browser, 375, 812);
+    shoot("phone-dark.png");
+    fx_browser_prefer(live_browser, "light");
+    shoot("phone.png");
+    fx_process_free(crowd);
+    live_clean(NULL);
+}
+
+/* An unlocked and a locked sale, on the books of one page. */
+static void of_a_comparison(void **state)
+{
+    (void)state;
+    live_open(fx.server[0], "/?item=P0001");
+    fx_browser_click(live_browser, "#compare");
+    fx_browser_await(live_browser, "document.querySelector('#verdict').dataset.oversoldLocked");
+    for (int i = 0; i < 11; i++)
+        fx_browser_click(live_browser, "#stale-step");
+    shoot("compared.png");
+    live_clean(NULL);
+}
+
+static void of_a_report(void **state)
+{
+    (void)state;
+    int code;
+    char page[300], url[320];
+    fx_need_browser();
+    snprintf(page, sizeof(page), "%s/report.html", dir);
+    cJSON_Delete(
+        fx_loadtest(FX_ARGS("compare", "--strategies", "none,setnx,fair,combined,atomic", "--stock",
+                            kept ? "1000" : "100", "--requests", kept ? "5000" : "1000", "--users",
+                            "100", "--runs", kept ? "3" : "1", "--html", page),
+                    300000, &code));
+    assert_int_equal(code, 0);
+    snprintf(url, sizeof(url), "file://%s", page);
+    fx_browser_prefer(live_browser, "light");
+    fx_browser_resize(live_browser, WIDTH, 900);
+    fx_browser_open(live_browser, url);
+    fx_browser_await(live_browser, "document.documentElement.dataset.view");
+    shoot("report-whole.png");
+    shoot_top("report.png", 1000);
+}
+
+static int setup(void **state)
+{
+    const char *to = getenv("FX_PICTURES");
+    kept = to && *to ? to : NULL;
+    fx.plan = (fx_plan){.instances = 3, .args = FX_ARGS(FX_P0001)};
+    fx_dir_make(dir, sizeof(dir));
+    return live_start(state);
+}
+
+static int teardown(void **state)
+{
+    fx_dir_remove(dir);
+    return live_stop(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_the_live_page),
+        cmocka_unit_test(of_a_comparison),
+        cmocka_unit_test(of_a_report),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
