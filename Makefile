@@ -263,7 +263,7 @@ TO_UNITS   = $(DESTDIR)$(PREFIX)/lib/systemd/system
 TO_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 
 .PHONY: install uninstall
-install: all man ## install programs, libdlock, manual pages, completion, systemd unit (PREFIX, LIBDIR, MANDIR, DESTDIR)
+install: all man ## install programs, libdlock, manual pages, completion, unit (PREFIX, LIBDIR, DESTDIR)
 	$(Q)$(INSTALL) -d $(TO_BIN) $(TO_INCLUDE) $(TO_LIB)/pkgconfig $(TO_MAN)/man1 $(TO_MAN)/man3 \
 		$(TO_UNITS) $(TO_COMPLETIONS)
 	$(Q)$(INSTALL) -m 755 $(PROGRAMS) $(TO_BIN)
@@ -285,12 +285,12 @@ install: all man ## install programs, libdlock, manual pages, completion, system
 	$(Q)sed 's|/usr/local/bin/|$(PREFIX)/bin/|' docker/flashsale@.service >$(TO_UNITS)/flashsale@.service
 	$(Q)chmod 644 $(TO_UNITS)/flashsale@.service
 
-uninstall: ## remove what install has installed; give it the same PREFIX, LIBDIR, MANDIR and DESTDIR
+uninstall: ## remove what install installs with the same PREFIX, LIBDIR, DESTDIR
 	$(Q)stage=$$(mktemp -d) && $(MAKE) -s install DESTDIR="$$stage" && \
 		(cd "$$stage" && find . ! -type d -printf '$(DESTDIR)/%P\0') | xargs -0 rm -f; rm -r "$$stage"
 
 .PHONY: deb
-deb: ## the Debian packages, in build/deb: libdlock0, libdlock-dev, dlock, flashsale, loadtest
+deb: ## the Debian packages, looked at by lintian, in build/deb
 	$(Q)CC='$(CC)' scripts/deps deb
 	$(Q)scripts/deb
 
