@@ -103,10 +103,11 @@ static void a_broken_script_would_be_noticed(void **unused)
     char broken[400];
     need_browser();
     snprintf(broken, sizeof(broken), "%s/broken.html", dir);
-    assert_int_equal(fx_shell("sed 's|runs = data.runs;|runs = data.nosuch.runs;|' \"$1/report.html\" "
-                              ">\"$1/broken.html\"",
-                              dir, 10000),
-                     0);
+    assert_int_equal(
+        fx_shell("sed 's|runs = data.runs;|runs = data.nosuch.runs;|' \"$1/report.html\" "
+                 ">\"$1/broken.html\"",
+                 dir, 10000),
+        0);
     struct look look = look_at(dir, broken, "1");
     assert_non_null(strstr(look.console, "Uncaught TypeError"));
     assert_null(strstr(look.dom, "data-view="));
