@@ -309,7 +309,7 @@ demo: ## three instances, with and without a lock: who oversells?
 .PHONY: bench
 bench: ## what the strategies cost: build/bench/bench.json, bench.html; BENCH=quick, PEERS=1 (needs go)
 	$(Q)CC='$(CC)' scripts/deps bench
-	$(Q)$(parallel) all $(BUILD)/tests/faultproxy
+	$(Q)$(parallel) all $(BUILD)/tests/faultproxy $(BUILD)/tests/viewers
 	$(Q)FLASHSALE_BUILD=$(BUILD) BENCH='$(BENCH)' PEERS='$(PEERS)' scripts/bench
 
 .PHONY: instructions

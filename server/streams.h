@@ -15,11 +15,11 @@ typedef struct streams streams;
 streams *streams_start(fs_api *api);
 
 /* Ends all of them. NULL is allowed. */
-void streams_stop(streams *all);
+void streams_stop(streams *s);
 
 /* Goes on telling the client of this socket about an item, and closes it when the client has gone,
  * or takes nothing any more. False: there is no room; the socket is the caller's still. Any thread.
  */
-bool streams_add(streams *all, int fd, const char *item);
+bool streams_add(streams *s, int fd, const char *item);
 
 #endif

@@ -47,6 +47,7 @@ static const member row_members[] = {
     {"think_ms", KIND_NUMBER, NULL},
     {"rtt_ms", KIND_NUMBER, NULL},
     {"offered_rps", KIND_NUMBER, NULL},
+    {"viewers", KIND_NUMBER, NULL},
     {"throughput_rps", KIND_NUMBER, NULL},
     {"range_rps", KIND_PAIR, NULL},
     {"p50_ms", KIND_NUMBER, NULL},

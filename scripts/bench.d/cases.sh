@@ -5,7 +5,7 @@
 # The time that all of it takes is counted, not hoped for: `scripts/bench --plan`.
 
 all=$("$build/flashsale" --list-strategies | awk '/^[^ ]/ { print $1 }') # other lines explain
-all_cases="users disk items hold away think fairness open locks memory growth"
+all_cases="users disk items hold away think fairness open locks memory growth viewers"
 peers=
 
 # Full: "SECONDS ROUNDS" of the runs with so many users; what no ratio is made of, one round.
@@ -18,7 +18,7 @@ on_disk="none fenced combined atomic batched" away="$some_read combined atomic"
 held="reentrant pubsub fair fenced combined" many="none fenced combined atomic"
 watched="combined reentrant" opened="combined atomic none fenced"
 shares="10 25 40 60 80" # of what a closed loop reaches, in percent: the open model's rates
-few=2 short=1 growth_to=1000000 lock_ms=1000
+few=2 short=1 pairs=12 growth_to=1000000 lock_ms=1000
 if [ "$quick" = true ]; then
     length=([1]="1 1" [100]="1 1" [1000]="1 1")
     turns=([1]=1)
@@ -26,7 +26,7 @@ if [ "$quick" = true ]; then
     all="none reentrant fair fenced combined atomic batched"
     thinking="reentrant combined" on_disk="none combined" held="fair combined" many=combined
     watched=combined opened="combined" shares="10 25 50"
-    few=1 growth_to=200000 lock_ms=400
+    few=1 pairs=1 growth_to=200000 lock_ms=400
 fi
 [ "${PEERS:-}" != 1 ] || peers="go:/fairlua go:/rueidislua go:/lua go:/none go:/redsync \
     go:/redislock go:/rueidislock go:/livez"
@@ -53,6 +53,7 @@ rows_of() {
         ;;
     think) by "$thinking" think_ms "$thinks" ;;
     fairness) by "$watched" users 1000 2 ;;
+    viewers) by combined viewers "0 200" 2 ;;
     esac
 }
 
@@ -99,6 +100,7 @@ run_case() {
         ;;
     think) serve 0 && in_turns 1 sample_loadtest think ;;
     fairness) serve 0 && in_turns $few sample_loadtest fairness ;;
+    viewers) serve 0 && in_turns $pairs sample viewers ;;
     open) serve 0 && open_model ;; # one round: each rate is a row of its own
     locks) serve 0 && measure_locks ;;
     memory) measure_memory ;;
@@ -120,6 +122,7 @@ counted_seconds() {
     away) for value in "${!turns[@]}"; do seconds_of "${turns[$value]}" $run away "$value"; done ;;
     think) seconds_of 1 $loaded think ;;
     fairness) seconds_of $few $loaded fairness ;;
+    viewers) seconds_of $pairs $loaded viewers ;;
     open) echo $(($(wc -w <<<"$opened") * ($(wc -w <<<"$shares") * 2 + 1))) ;; # at most
     locks) echo $((few * 6 * (lock_ms + 200) / 1000)) ;;
     memory) echo 5 ;;

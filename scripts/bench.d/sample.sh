@@ -8,9 +8,11 @@
 terms() {
     jq -nc --arg case "$case" --arg strategy "$strategy" --argjson users "$users" \
         --argjson items "$items" --argjson hold "$hold_ms" --argjson think "$think_ms" \
-        --argjson rtt "$rtt_ms" --arg durability "$durability" --argjson offered "$offered_rps" '
+        --argjson rtt "$rtt_ms" --arg durability "$durability" --argjson offered "$offered_rps" \
+        --argjson viewers "$viewers" '
         {case: $case, strategy: $strategy, users: $users, items: $items, hold_ms: $hold,
-         think_ms: $think, rtt_ms: $rtt, durability: $durability, offered_rps: $offered}'
+         think_ms: $think, rtt_ms: $rtt, durability: $durability, offered_rps: $offered,
+         viewers: $viewers}'
 }
 
 # load USERS PATH PORT...: a wrk for each instance, or for the first alone when there is one user.
@@ -36,9 +38,23 @@ load() {
     return $failed
 }
 
+# Those who look at the first item of the run, all of them there before it begins.
+start_viewers() {
+    local item
+    printf -v item P%04d "$first_item"
+    start viewers "$build/tests/viewers" --viewers "$viewers" --item "$item" --seconds 60 "${ports[@]}"
+    sleep 1
+}
+
+stop_viewers() {
+    stop viewers
+    jq -e '.failed == 0 and .documents > 0' "$run/viewers.out" >/dev/null ||
+        die "viewers were not answered: $(cat "$run/viewers.out")"
+}
+
 sample() {
     local case=users strategy=combined users=100 items=1 hold_ms=0 think_ms=0 rtt_ms=0 \
-        durability=memory offered_rps=null seconds=1 "$@"
+        durability=memory offered_rps=null viewers=0 seconds=1 "$@"
     local path='/buy?item={item}&user={user}' service='flashsale-*' to=("${ports[@]}")
     local first_item=1 cpu redis_cpu cmds trips proxy TIMEFORMAT='%U %S'
     case $strategy in
@@ -50,6 +66,7 @@ sample() {
         ;;
     *) new_sales "$strategy" "$items" "$hold_ms" "$durability" ;;
     esac
+    [ "$viewers" = 0 ] || start_viewers
     cpu=$(cpu_us "$service") redis_cpu=$(cpu_us redis) proxy=$(cpu_us proxy)
     cmds=$(counted total_commands_processed) trips=$(counted total_reads_processed)
     load "$users" "$path" "${to[@]}" || { cat "$run/wrk.err" >&2 && die "wrk failed at $strategy"; }
@@ -57,6 +74,7 @@ sample() {
     proxy=$(($(cpu_us proxy) - proxy))
     cmds=$(($(counted total_commands_processed) - cmds))
     trips=$(($(counted total_reads_processed) - trips))
+    [ "$viewers" = 0 ] || stop_viewers
     cat "$run"/wrk.[0-9] | jq -Rsc --argjson terms "$(terms)" --argjson cmds $cmds \
         --argjson trips $trips --argjson service $cpu --argjson redis $redis_cpu \
         --argjson proxy $proxy --argjson seconds "$seconds" \
@@ -68,7 +86,7 @@ sample() {
 # in $run/loadtest.json.
 sample_loadtest() {
     local case=think strategy=combined users=100 items=1 hold_ms=0 think_ms=0 rtt_ms=0 \
-        durability=memory offered_rps=null seconds=1 item how=() "$@"
+        durability=memory offered_rps=null viewers=0 seconds=1 item how=() "$@"
     printf -v item P%04d "$next_item"
     next_item=$((next_item + 1))
     [ "$offered_rps" = null ] || how+=(--rate "$offered_rps")
@@ -99,6 +117,7 @@ keep() {
         [(select(.think_ms > 0) | "think \(.think_ms) ms"),
          (select(.hold_ms > 0) | "hold \(.hold_ms) ms"),
          (select(.rtt_ms > 0) | "\(.rtt_ms) ms away"), (select(.items > 1) | "\(.items) items"),
-         (select(.offered_rps) | "\(.offered_rps)/s offered")] | join(", "))\t\(
+         (select(.offered_rps) | "\(.offered_rps)/s offered"),
+         (select(.viewers > 0) | "\(.viewers) viewers")] | join(", "))\t\(
         .throughput_rps | round)/s\tp99 \(.p99_ms) ms"' | expand -t 12,30,42,60,72
 }

@@ -7,7 +7,8 @@ def median: map(select(. != null)) | sort
 def range_of: map(select(. != null)) | if . == [] then null else [min, max] end;
 
 def terms:
-    [.case, .strategy, .users, .items, .hold_ms, .think_ms, .rtt_ms, .durability, .offered_rps];
+    [.case, .strategy, .users, .items, .hold_ms, .think_ms, .rtt_ms, .durability, .offered_rps,
+     .viewers];
 
 def row: . as $samples
     | reduce ("throughput_rps", "p50_ms", "p99_ms", "p999_ms", "fairness", "slowest_of_median",
@@ -38,7 +39,8 @@ def lock_row: . as $rounds
 # Down, for what is below a bar is not to look as if it reached it.
 def down2: . * 100 + 1e-6 | floor / 100;
 
-(map(select(.case != "probe")) | group_by(terms) | map(row) | with_bases) as $rows
+. as $samples
+| (map(select(.case != "probe")) | group_by(terms) | map(row) | with_bases) as $rows
 | [$locks | group_by(.kind)[] | lock_row] as $lock_rows
 # figure(case; strategy; what; which): of the row of that case for which "which" is true; nothing,
 # and so no ratio, when it was not measured.
@@ -65,6 +67,10 @@ def down2: . * 100 + 1e-6 | floor / 100;
       ratio("p99, 100 users: a third of the best Go lock's / \($strategy)"; 1;
           (go_locks("p99_ms") | min) / 3 / users($strategy; 100; "p99_ms"));
   def disk($which): figure("disk"; "combined"; "throughput_rps"; .durability == $which);
+  # Two percent are less than the runs differ by: all of them count, not the one in the middle.
+  def viewed($count):
+      [$samples[] | select(.case == "viewers" and .viewers == $count) | .throughput_rps]
+      | select(. != []) | add / length;
   $about + {
     schema: 1,
     rows: $rows,
@@ -89,6 +95,8 @@ def down2: . * 100 + 1e-6 | floor / 100;
         away(100; "combined"; "reentrant"), away(100; "combined"; "pubsub"),
         ratio("resident memory, 1,000 connections: 64 MB / measured"; 1;
             64 / ($memory[0] // empty).rss_mb_1000),
+        ratio("throughput of combined: 200 viewers of live pages / none"; 0.98;
+            viewed(200) / viewed(0)),
         ratio("throughput of one sale: last 100,000 orders / first"; 0.9;
             $growth | select(length > 1) | .[-1].throughput_rps / .[0].throughput_rps)
     ],

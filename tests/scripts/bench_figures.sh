@@ -36,6 +36,8 @@ samples() {
     sample away combined 100 800 5 '{rtt_ms: 1}' && sample away reentrant 100 4 5 '{rtt_ms: 1}'
     sample away combined 100 300 5 '{rtt_ms: 5}'
     sample fairness combined 1000 900 5 '{slowest_of_median: 0.4}'
+    sample viewers combined 100 1000 9 '{viewers: 0}' && sample viewers combined 100 3000 9 '{viewers: 0}'
+    sample viewers combined 100 900 9 '{viewers: 200}' && sample viewers combined 100 3060 9 '{viewers: 200}'
     sample probe combined 100 1 1
 }
 
@@ -77,6 +79,7 @@ ratio "sales of combined's 1,000 users: slowest / median" 0.4 0.5
 ratio "throughput of combined: durability disk / memory" 0.5 0.5
 ratio "throughput, Redis 1 ms away: combined / reentrant" 200 100
 ratio "resident memory, 1,000 connections: 64 MB / measured" 1.6 1
+ratio "throughput of combined: 200 viewers of live pages / none" 0.99 0.98
 ratio "throughput of one sale: last 100,000 orders / first" 0.8 0.9
 expect "no ratio of what was not measured" '[.ratios[] | select(.name | test("batched|fenced|pubsub"))] == []' <<<"$summary"
 
