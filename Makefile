@@ -178,7 +178,7 @@ $(PAGE_ASSETS): $(PAGE_FILES) $(PAGE_FOLDERS) server/embed.sh
 test-programs: tested $(TESTS) $(EXAMPLES)
 
 # What the tests run.
-tested: all $(TOOLS) $(MATRIX) $(SHIMS) $(if $(FAIL_POINTS),,stoppable)
+tested: all man $(TOOLS) $(MATRIX) $(SHIMS) $(if $(FAIL_POINTS),,stoppable)
 
 # The instances that a scripted schedule stops at named points.
 stoppable: | $(GENERATED)
@@ -244,11 +244,11 @@ man: $(MANUALS) ## the manual pages, in build/man; man -l shows one
 $(BUILD)/man/%.1: $(BUILD)/% $$(wildcard */man/$$*.1.in) $(MANUAL_TOOLS)
 	$(call say,MAN,$@)
 	$(Q)mkdir -p $(@D) && LD_LIBRARY_PATH=$(BUILD) scripts/manual/page $(wildcard */man/$*.1.in) $(VERSION) $< \
-		>$@.tmp && mv $@.tmp $@
+		>$@.$$$$ && mv $@.$$$$ $@
 
 $(BUILD)/man/%.3: lock/%.h lock/man/%.3.in $(MANUAL_TOOLS)
 	$(call say,MAN,$@)
-	$(Q)mkdir -p $(@D) && scripts/manual/page lock/man/$*.3.in $(VERSION) $< >$@.tmp && mv $@.tmp $@
+	$(Q)mkdir -p $(@D) && scripts/manual/page lock/man/$*.3.in $(VERSION) $< >$@.$$$$ && mv $@.$$$$ $@
 
 # ---- installing ---------------------------------------------------------------------------------
 
