@@ -235,32 +235,63 @@ static void it_says_when_redis_is_gone(void **state)
 
 /* ---- what it asks ---------------------------------------------------------------------------- */
 
-static int polls_in(int ms)
+/* Counts what the page is told, on the stream and on question. */
+#define COUNTING                                                                                   \
+    "window.told = window.questions = 0;"                                                          \
+    "const Real = EventSource, real = fetch;"                                                      \
+    "window.EventSource = class extends Real { constructor(url) { super(url);"                     \
+    "  this.addEventListener('message', () => { window.told++; }); } };"                           \
+    "window.fetch = (url, more) => { window.questions += /^.dashboard/.test(url);"                 \
+    "  return real(url, more); };"
+
+static int told_in(int ms)
 {
-    int polls = 0;
-    free(fx_browser_asked(live_browser));
+    static const char so_far[] = "return window.told + window.questions";
+    int before = (int)fx_browser_number(live_browser, so_far);
     fx_let_pass(ms);
-    char *asked = fx_browser_asked(live_browser);
-    for (const char *at = asked; (at = strstr(at, "/dashboard")); at++)
-        polls++;
-    free(asked);
-    return polls;
+    return (int)fx_browser_number(live_browser, so_far) - before;
 }
 
-static void it_asks_twice_a_second_and_nothing_unseen(void **state)
+static void hide(bool hidden)
+{
+    fx_browser_do(live_browser,
+                  "Object.defineProperty(document, 'hidden', {value: %s, configurable: true});"
+                  "document.dispatchEvent(new Event('visibilitychange'));",
+                  hidden ? "true" : "false");
+}
+
+static void it_is_told_twice_a_second_and_nothing_unseen(void **state)
 {
     (void)state;
+    fx_need_browser();
+    cJSON *planted = fx_browser_plant(live_browser, COUNTING);
     live_open(fx.server[0], "/");
-    assert_in_range(polls_in(3000), 1, 8);
-    fx_browser_do(live_browser, "Object.defineProperty(document, 'hidden', {get: () => window.away,"
-                                "  configurable: true}); window.away = true;"
-                                "document.dispatchEvent(new Event('visibilitychange'));");
-    polls_in(1000); /* one may be under way */
-    assert_int_equal(polls_in(1500), 0);
-    fx_browser_do(live_browser, "window.away = false;"
-                                "document.dispatchEvent(new Event('visibilitychange'));");
-    assert_true(polls_in(3000) >= 1);
+    fx_browser_await(live_browser, "window.told >= 2");
+    assert_in_range(told_in(3000), 2, 8);
+    hide(true);
+    told_in(500); /* one may be under way */
+    assert_int_equal(told_in(1500), 0);
+    hide(false);
+    fx_browser_await(live_browser, "window.told >= 9");
+    assert_true(fx_browser_holds(live_browser, "window.questions <= 2")); /* once, and once again */
     live_clean(NULL);
+    fx_browser_weed(live_browser, planted);
+}
+
+/* Where nothing tells by itself it asks, as behind a proxy that keeps streams back. */
+static void it_asks_where_there_is_no_stream(void **state)
+{
+    (void)state;
+    fx_need_browser();
+    cJSON *planted =
+        fx_browser_plant(live_browser, COUNTING "window.EventSource = class { close() {} };");
+    live_open(fx.server[0], "/");
+    int sold = live_number("sold");
+    fx_expect(fx.server[1], 201, "POST /buy?item=P0001&user=u1");
+    live_await_number("sold", sold + 1);
+    fx_browser_await(live_browser, "window.questions >= 3 && window.told === 0");
+    live_clean(NULL);
+    fx_browser_weed(live_browser, planted);
 }
 
 static bool is_noticed(void *arg)
@@ -301,6 +332,7 @@ static void texts_are_shown_as_texts(void **state)
 {
     (void)state;
     static const char lie[] =
+        "window.EventSource = class { close() {} };" /* it asks, then */
         "const real = window.fetch, kept = ['state', 'redis', 'admin'];"
         "const each = (object, make) => Object.fromEntries(Object.entries(object).map(make));"
         "const plant = v => typeof v === 'string' ? v + '" MARKUP "' : Array.isArray(v) ?"
@@ -312,18 +344,14 @@ static void texts_are_shown_as_texts(void **state)
         "  if (!/dashboard|strategies|stale/.test(args[0])) return reply;"
         "  return new Response(JSON.stringify(plant(await reply.json())), {status: reply.status});"
         "};";
-    live_open(fx.server[0], "/");
-    cJSON *params = cJSON_CreateObject();
-    cJSON_AddStringToObject(params, "source", lie);
-    cJSON *added =
-        fx_browser_command(live_browser, "Page.addScriptToEvaluateOnNewDocument", params);
+    fx_need_browser();
+    cJSON *planted = fx_browser_plant(live_browser, lie);
     live_open(fx.server[0], "/");
     fx_browser_await(live_browser, "document.body.innerText.includes('" MARKUP "')");
     assert_true(
         fx_browser_holds(live_browser, "!document.querySelector('img') && !window.planted"));
     live_clean(NULL);
-    cJSON_Delete(
-        fx_browser_command(live_browser, "Page.removeScriptToEvaluateOnNewDocument", added));
+    fx_browser_weed(live_browser, planted);
     live_open(fx.server[0], "/?item=%3Cimg%20src=x%20onerror=window.planted=1%3E");
     fx_browser_await(live_browser, "document.body.innerText.includes('" MARKUP "')");
     assert_true(
@@ -343,7 +371,8 @@ int main(void)
         cmocka_unit_test(it_says_when_its_own_instance_is_gone),
         cmocka_unit_test(it_says_when_its_own_instance_hangs),
         cmocka_unit_test(it_says_when_redis_is_gone),
-        cmocka_unit_test(it_asks_twice_a_second_and_nothing_unseen),
+        cmocka_unit_test(it_is_told_twice_a_second_and_nothing_unseen),
+        cmocka_unit_test(it_asks_where_there_is_no_stream),
         cmocka_unit_test(what_is_not_its_own_is_noticed),
         cmocka_unit_test(texts_are_shown_as_texts),
     };

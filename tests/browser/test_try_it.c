@@ -50,19 +50,6 @@ static void the_button_buys_one(void **state)
     live_clean(NULL);
 }
 
-/* What the page's own requests meet: a script put before it, in force from the next page on. */
-static cJSON *meet(const char *script)
-{
-    cJSON *params = cJSON_CreateObject();
-    cJSON_AddStringToObject(params, "source", script);
-    return fx_browser_command(live_browser, "Page.addScriptToEvaluateOnNewDocument", params);
-}
-
-static void meet_no_more(cJSON *met)
-{
-    cJSON_Delete(fx_browser_command(live_browser, "Page.removeScriptToEvaluateOnNewDocument", met));
-}
-
 /* The answer to every buy is lost: on its way back, or the question on its way there. */
 static void an_answer_that_is_lost_is_neither_yes_nor_no(void **state)
 {
@@ -80,15 +67,15 @@ static void an_answer_that_is_lost_is_neither_yes_nor_no(void **state)
     };
     for (int i = 0; i < 2; i++) {
         fx_sell("'stock':5,'strategy':'combined','wait_ms':1000");
-        live_open(fx.server[0], "/");
-        cJSON *met = meet(table[i].script);
+        fx_need_browser();
+        cJSON *planted = fx_browser_plant(live_browser, table[i].script);
         live_open(fx.server[0], "/");
         fx_browser_click(live_browser, "#buy");
         await_saying("#said", table[i].first);
         await_saying("#said", table[i].then);
         assert_int_equal(fx_stock("orders"), table[i].orders);
         live_clean((const char *const[]){"/orders/", NULL}); /* 404: not yet */
-        meet_no_more(met);
+        fx_browser_weed(live_browser, planted);
     }
 }
 

@@ -215,6 +215,17 @@ cJSON *fx_browser_command(fx_browser *b, const char *name, cJSON *params)
     return session_command(b, "POST", "/goog/cdp/execute", body);
 }
 
+cJSON *fx_browser_plant(fx_browser *b, const char *script)
+{
+    return fx_browser_command(b, "Page.addScriptToEvaluateOnNewDocument",
+                              object_with("source", script));
+}
+
+void fx_browser_weed(fx_browser *b, cJSON *planted)
+{
+    cJSON_Delete(fx_browser_command(b, "Page.removeScriptToEvaluateOnNewDocument", planted));
+}
+
 void fx_browser_resize(fx_browser *b, int width, int height)
 {
     cJSON *size = cJSON_CreateObject();

@@ -100,6 +100,11 @@ void fx_browser_shoot(fx_browser *b, const char *path);
 /* What the window shows of it. */
 void fx_browser_clip(fx_browser *b, const char *path);
 
+/* Has a script run in every page that is opened from now on, before its own; until it is let go.
+ * The token is for that. */
+cJSON *fx_browser_plant(fx_browser *b, const char *script);
+void fx_browser_weed(fx_browser *b, cJSON *planted);
+
 /* One command of the browser's own (Chrome DevTools Protocol); params may be NULL, and is taken
  * over. Free the answer with cJSON_Delete(). */
 cJSON *fx_browser_command(fx_browser *b, const char *name, cJSON *params);
