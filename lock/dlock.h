@@ -117,7 +117,7 @@
  *   that was compiled with a later header works with an earlier library unless it uses what is
  *   new. What may come:
  *
- *   - Functions. None goes, none changes.
+ *   - Functions and macros. None goes, none changes.
  *   - Members, in the room that structs keep for them: no size changes. In a struct that callers
  *     fill (dlock_options, dlock_client_options, dlock_wait, dlock_redis_options) `reserved` must
  *     be zero, and zero is the default of whatever takes its place. That is checked: an option

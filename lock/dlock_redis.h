@@ -200,7 +200,7 @@ DLOCK_API DLOCK_MUST_CHECK int dlock_redis_open(const dlock_redis_options *optio
  * Sentinel, the master, whichever machine that is; in a cluster each server has its own. After 64
  * the next server gets the number of one that has served no keys for 10 s at least, as if that had
  * been replaced: `admit` hears of another run. How many numbers have been given so far: */
-enum { DLOCK_SERVERS_MAX = 64 };
+#define DLOCK_SERVERS_MAX 64
 DLOCK_API int dlock_redis_servers(dlock_redis *redis);
 
 /* The server that a key is routed to now; -1 = none is known. */

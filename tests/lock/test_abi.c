@@ -71,15 +71,28 @@ static void a_type_that_changed_is_told(void **state)
 {
     (void)state;
     static const char *const words[] = {
-        "'struct dlock_options' changed",        /* a member in the middle */
-        "'struct dlock_wait' changed",           /* more than what was taken of the room */
-        "'struct dlock_client_options' changed", /* a member in padding, beside one in the room */
-        "'struct dlock_redis_options' changed",  /* a member's type, beside one in the room */
-        "'enum dlock_status' changed",           /* a value in the middle */
-        "dlock_client_id",                       /* an argument more */
+        "'struct dlock_options' changed", /* a member in the middle */
+        "'struct dlock_wait' changed",    /* more than what was taken of the room */
+        "'enum dlock_status' changed",    /* a value in the middle */
+        "dlock_client_id",                /* an argument more */
         NULL,
     };
     assert_int_equal(compare_planted("broken"), 1);
+    expect_said(words);
+}
+
+/* abidiff itself finds nothing of this incompatible, and knows no macros. */
+static void what_is_not_in_the_room_is_told(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "'struct dlock_wait' changed",           /* less than what was taken of the room */
+        "'struct dlock_client_options' changed", /* a member in padding, beside one in the room */
+        "'struct dlock_redis_options' changed",  /* a member's type, beside one in the room */
+        "gone: DLOCK_FOREVER (-1)",
+        NULL,
+    };
+    assert_int_equal(compare_planted("misplaced"), 1);
     expect_said(words);
 }
 
@@ -104,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(this_library_is_compatible),
         cmocka_unit_test(a_type_that_changed_is_told),
+        cmocka_unit_test(what_is_not_in_the_room_is_told),
         cmocka_unit_test(a_function_that_has_gone_is_told),
         cmocka_unit_test(what_may_come_is_accepted),
     };
