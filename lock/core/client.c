@@ -65,7 +65,7 @@ void dlock_last_error(dlock_client *client, char *buf, size_t buf_len)
 
 dlock_redis *dlock_client_redis(const dlock_client *client)
 {
-    return client->options.redis;
+    return dlock_client_forked(client) ? NULL : client->options.redis;
 }
 
 const char *dlock_client_id(const dlock_client *client)

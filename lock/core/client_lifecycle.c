@@ -42,6 +42,9 @@ static const char *check(const dlock_client_options *o)
         return "a client needs a server: options.redis, or options.quorum";
     if (o->quorum_len < 0 || o->quorum_len > QUORUM_MAX || (o->quorum_len > 0 && !o->quorum))
         return "quorum_len must be 0..16";
+    for (int i = 0; i < o->quorum_len; i++)
+        if (!o->quorum[i])
+            return "a server of the quorum is NULL";
     if (o->io_ms < 0 || o->claim_ms < 0 || o->recheck_ms < 0)
         return "times must not be negative";
     if (o->recheck_ms > RECHECK_MAX_MS)
@@ -77,8 +80,10 @@ dlock_status dlock_client_new(const dlock_client_options *options, dlock_client 
         return DLOCK_INVALID;
     }
     dlock_client *client = calloc(1, sizeof(*client));
-    if (!client)
+    if (!client) {
+        snprintf(err, err_len, "out of memory");
         return DLOCK_NO_MEMORY;
+    }
     dlock_client_options *o = &client->options;
     *o = *options;
     o->io_ms = o->io_ms ? o->io_ms : IO_DEFAULT_MS;

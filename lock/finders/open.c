@@ -44,6 +44,10 @@ static topology *find_servers(const char *text, char *err, size_t err_len)
 int dlock_redis_open(const dlock_redis_options *options, dlock_redis **ret, char *err,
                      size_t err_len)
 {
+    if (!options) {
+        snprintf(err, err_len, "options are needed: a URL at least");
+        return -1;
+    }
     if (options->pool_max < 0 || options->pool_max > DLOCK_POOL_MAX || options->connect_ms < 0) {
         snprintf(err, err_len, "pool_max must be 1..%d and connect_ms positive", DLOCK_POOL_MAX);
         return -1;

@@ -1,6 +1,9 @@
 /* What dlock.h promises of its growth, and the client that opens its own server. */
 #include "tests/lock/rig.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 /* ---- room for members to come ---------------------------------------------------------------- */
 
 #define ROOM(s) (int)(sizeof((s).reserved) / sizeof((s).reserved[0]))
@@ -179,6 +182,32 @@ static void what_can_not_be_opened_is_said(void **state)
     }
 }
 
+static void what_is_missing_is_said(void **state)
+{
+    rig *r = *state;
+    char err[256] = "";
+    dlock_redis *redis;
+    dlock_client *client;
+    assert_int_equal(dlock_redis_open(NULL, &redis, err, sizeof(err)), -1);
+    assert_non_null(strstr(err, "a URL at least"));
+    dlock_redis *const votes[] = {r->redis, NULL, r->redis};
+    dlock_client_options of = {.quorum = votes, .quorum_len = 3};
+    assert_int_equal(dlock_client_new(&of, &client, err, sizeof(err)), DLOCK_INVALID);
+    assert_non_null(strstr(err, "a server of the quorum is NULL"));
+}
+
+/* The child's copy would share its parent's sockets. */
+static void a_forked_child_has_no_server(void **state)
+{
+    rig *r = *state;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(dlock_client_redis(r->client) ? 1 : 0);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +217,8 @@ int main(void)
         cmocka_unit_test(a_client_opens_its_server_by_its_url),
         cmocka_unit_test(its_connections_end_with_it),
         cmocka_unit_test(what_can_not_be_opened_is_said),
+        cmocka_unit_test(what_is_missing_is_said),
+        cmocka_unit_test(a_forked_child_has_no_server),
     };
     return cmocka_run_group_tests_name("interface", tests, rig_setup, rig_teardown);
 }
