@@ -50,7 +50,8 @@ static void the_button_buys_one(void **state)
     live_clean(NULL);
 }
 
-/* The answer to every buy is lost: on its way back, or the question on its way there. */
+/* The answer to every buy is lost: on its way back; or the question on its way there, or it comes
+ * there late, when the page has been told "no such order so far". */
 static void an_answer_that_is_lost_is_neither_yes_nor_no(void **state)
 {
     (void)state;
@@ -64,8 +65,11 @@ static void an_answer_that_is_lost_is_neither_yes_nor_no(void **state)
         {"const real = fetch; window.fetch = async (...a) => {"
          "if (/^.buy/.test(a[0])) throw new TypeError('lost'); return real(...a); }",
          "unknown", "^Not bought: no answer came", 0},
+        {"const real = fetch; window.fetch = async (...a) => { if (!/^.buy/.test(a[0]))"
+         "return real(...a); setTimeout(() => real(...a), 1500); throw new TypeError('lost'); }",
+         "unknown", "^Bought: order ", 1},
     };
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         fx_sell("'stock':5,'strategy':'combined','wait_ms':1000");
         fx_need_browser();
         cJSON *planted = fx_browser_plant(live_browser, table[i].script);
