@@ -501,6 +501,56 @@ static void who_can_not_be_served_alone_joins(void **state)
     batch_close(batch);
 }
 
+/* ---- what is counted ------------------------------------------------------------------------- */
+
+enum { QUEUE = 10 };
+
+static bool queue_is_seen(void *arg)
+{
+    batch_counts now;
+    (void)arg;
+    batch_count(&now);
+    return now.waiting == QUEUE;
+}
+
+/* One at the gate, and a queue behind it; then one alone; then one who is refused. */
+static void batches_and_who_waits_are_counted(void **state)
+{
+    (void)state;
+    batch_counts before, after;
+    test_shop shop = new_shop(false);
+    test_buyer first, queue[QUEUE];
+    batch_count(&before);
+    assert_int_equal(before.waiting, 0);
+    fs_batch *batch = batch_open(&sale, join, serve, &shop);
+    start_buyer(&first, batch, 60000, 60000);
+    wait_batches(&shop, 1);
+    for (int i = 0; i < QUEUE; i++)
+        start_buyer(&queue[i], batch, 60000, 60000);
+    assert_true(fx_wait_until(queue_is_seen, NULL, 60000));
+    set_gate(&shop, true);
+    pthread_join(first.thread, NULL);
+    for (int i = 0; i < QUEUE; i++)
+        pthread_join(queue[i].thread, NULL);
+    batch_close(batch);
+
+    batch = batch_open(&sale, serve_one, serve, &shop);
+    start_buyer(&first, batch, 60000, 60000);
+    pthread_join(first.thread, NULL);
+    batch_close(batch);
+    shop.refuses = true;
+    batch = batch_open(&sale, join, serve, &shop);
+    start_buyer(&first, batch, 60000, 60000);
+    pthread_join(first.thread, NULL);
+    batch_close(batch);
+
+    batch_count(&after); /* what was closed counts too */
+    assert_int_equal(after.buyers - before.buyers, 1 + QUEUE + 1);
+    assert_int_equal(after.batches - before.batches, 1 + 1 + 1);
+    assert_true(after.largest >= QUEUE);
+    assert_int_equal(after.waiting, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WITHOUT_THREADS) == 0)
@@ -513,6 +563,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_buyer_that_nobody_is_with_is_served_at_once),
         cmocka_unit_test(who_comes_meanwhile_gets_a_leader),
         cmocka_unit_test(who_can_not_be_served_alone_joins),
+        cmocka_unit_test(batches_and_who_waits_are_counted),
         cmocka_unit_test(who_waits_shares_a_batch),
         cmocka_unit_test(selling_goes_on_after_a_refusal),
         cmocka_unit_test(who_gives_up_in_the_queue_leaves_no_trace),
