@@ -211,6 +211,19 @@ static void an_oversold_sale_is_alerted(void **state)
     await("ALERTS{alertname=\"FlashsaleLostUpdates\",item=\"P0001\",strategy=\"none\"}");
 }
 
+/* Who gives up is in no time of a wait: no lock has been had. */
+static void a_lock_that_is_never_had_is_alerted(void **state)
+{
+    (void)state;
+    need_prometheus();
+    fx_sell("'stock':2,'strategy':'combined','wait_ms':1100");
+    fx_redis_do(fx.redis, "SET fs:{P0001}:%s:lock somebody", fx_current_sale("P0001"));
+    assert_true(isnan(ask("ALERTS{alertname=\"FlashsaleLockNotHad\"}")));
+    for (int i = 0; i < 2; i++)
+        fx_refused(fx.server[0], 503, "busy", "POST /buy?item=P0001&user=u1");
+    await("ALERTS{alertname=\"FlashsaleLockNotHad\"}");
+}
+
 static void a_killed_instance_is_a_target_that_is_down(void **state)
 {
     (void)state;
@@ -252,6 +265,7 @@ int main(void)
         cmocka_unit_test(each_metric_of_an_alert_is_told),
         cmocka_unit_test(nothing_is_wrong_with_a_sound_sale),
         cmocka_unit_test(an_oversold_sale_is_alerted),
+        cmocka_unit_test(a_lock_that_is_never_had_is_alerted),
         cmocka_unit_test(a_killed_instance_is_a_target_that_is_down),
         cmocka_unit_test(a_silent_redis_is_alerted),
     };
