@@ -75,6 +75,8 @@ export function teardown(data) {
 }
 
 export function handleSummary(data) {
+  if (!data.metrics.stock_orders) // nothing was started, or the stock can not be asked
+    return { stdout: `${strategy}: NOT CHECKED, as the stock is not known\n` };
   const value = (name, of) => (data.metrics[name] ? data.metrics[name].values[of] : 0);
   const told = value('told_sold', 'count'), open = value('told_unknown', 'count');
   const orders = value('stock_orders', 'value'), times = data.metrics.http_req_duration.values;

@@ -95,7 +95,7 @@ function done()
         for name in pairs(sum) do sum[name] = sum[name] + thread:get(name) end
     end
     local now = curl(string.format("'http://%s/stock?item=%s'", targets[1], item))
-    if now:match('"sale":"(%w+)"') ~= started then fail("another sale has begun", now) end
+    if now:match('"sale":"(%w+)"') ~= started then fail("GET /stock is not this sale's", now) end
     local open = sum.asked - sum.sold - sum.refused
     local verdict = judge(sum.sold, open, now)
     print(string.format("%s: told sold %d, unknown %d, cut off %d; stock: %d orders of %d, " ..

@@ -159,6 +159,22 @@ static void wrk_sees_orders_that_nobody_was_told_of(void **state)
     assert_true(s.orders >= s.sold + OTHERS);
 }
 
+/* The last: it kills the instance that is asked for the stock. */
+static void wrk_says_when_it_can_not_compare(void **state)
+{
+    (void)state;
+    need(&wrk);
+    fx_sell("'stock':1,'strategy':'fair'");
+    fx_process *process = start(&slow_wrk, "atomic", 100000000);
+    assert_true(fx_wait_until(has_begun, NULL, 60000));
+    fx_server_kill(fx.server[0]);
+    fx.server[0] = NULL;
+    assert_int_equal(fx_process_wait(process, RUN_MS), 2);
+    assert_null(strstr(fx_process_stdout(process), "told sold"));
+    assert_non_null(strstr(fx_process_stderr(process), "buy.lua: GET /stock"));
+    fx_process_free(process);
+}
+
 static void k6_agrees_with_the_stock(void **state)
 {
     (void)state;
@@ -183,6 +199,7 @@ int main(void)
         cmocka_unit_test(wrk_sees_orders_that_nobody_was_told_of),
         cmocka_unit_test(k6_agrees_with_the_stock),
         cmocka_unit_test(k6_tells_that_too_much_was_sold),
+        cmocka_unit_test(wrk_says_when_it_can_not_compare),
     };
     return fx_run(tests, .instances = FX_INSTANCES, .args = FX_ARGS(FX_P0001));
 }
