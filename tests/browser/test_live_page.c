@@ -10,7 +10,8 @@
 
 #include "tests/support/browser/live.h"
 
-static const char *const outage[] = {"net::ERR_", NULL};
+/* What the browser says of an instance that is away, or does not know its Redis yet. */
+static const char *const outage[] = {"net::ERR_", "status of 503", NULL};
 
 /* The instances: where they listen, also after they were started again, and what they call
  * themselves. */

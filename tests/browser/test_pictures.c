@@ -131,6 +131,17 @@ static void of_a_report(void **state)
     shoot_top("report.png", 1016);
 }
 
+static void of_the_readme_are_there_and_small(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"server/page/pictures/page.png",
+                                        "loadtest/report/pictures/report.png"};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fx_shell("grep -qF \"($1)\" README.md", names[i], 10000), 0);
+        assert_in_range(size_of(names[i]), LEAST, README_MOST);
+    }
+}
+
 static int setup(void **state)
 {
     const char *to = getenv("FX_PICTURES");
@@ -152,6 +163,7 @@ int main(void)
         cmocka_unit_test(of_the_live_page),
         cmocka_unit_test(of_a_comparison),
         cmocka_unit_test(of_a_report),
+        cmocka_unit_test(of_the_readme_are_there_and_small),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
