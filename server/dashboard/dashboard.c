@@ -21,6 +21,7 @@
 typedef struct item_document {
     char item[IDENT_MAX + 1]; /* "" = free */
     dlock_time asked, made;   /* when last; 0 = never */
+    dlock_time read;          /* when the numbers of its sale were read; likewise */
     bool wanted;              /* it is to be made at once: somebody waits for it */
     int readers;              /* who wait; its place is not given away meanwhile */
     fs_text text;
@@ -75,7 +76,20 @@ static void call_others(dashboard *d, bool watched)
     instances_call(&d->others, &mine);
 }
 
-/* Under the lock, which is let go of while Redis is asked. */
+/* If it is time to. Under the lock, which is let go of while Redis is asked. */
+static bool call_if_due(dashboard *d)
+{
+    bool due = dlock_passed(d->next), watched = is_watched(d);
+    if (!due)
+        return false;
+    pthread_mutex_unlock(&d->lock);
+    call_others(d, watched);
+    d->next = dlock_in_ms(watched || instances_watched(&d->others) ? LOOK_MS : IDLE_MS);
+    pthread_mutex_lock(&d->lock);
+    return true;
+}
+
+/* Likewise. */
 static void renew(dashboard *d, item_document *document)
 {
     char item[IDENT_MAX + 1];
@@ -94,18 +108,22 @@ static void renew(dashboard *d, item_document *document)
         text_clear(&document->text);
         text_add_bytes(&document->text, text_bytes(&d->draft), d->draft.len);
         document->made = dlock_now();
+        document->read = document->view.read;
     }
     pthread_cond_broadcast(&d->made);
 }
 
-/* Those that are looked at, or only those that somebody waits for. Under the lock. */
+/* Those that are looked at, or only those that somebody waits for. The others hear of this instance
+ * in between: they do not wait for its documents, and take it to be down. Under the lock. */
 static void renew_all(dashboard *d, bool looked_at)
 {
     dlock_time now = dlock_now();
     for (int i = 0; !d->stop && i < ITEMS; i++) {
         item_document *document = &d->documents[i];
-        if (document->wanted || (looked_at && !is_over(document->asked, ASKED_MS, now)))
-            renew(d, document);
+        if (!document->wanted && (!looked_at || is_over(document->asked, ASKED_MS, now)))
+            continue;
+        renew(d, document);
+        call_if_due(d);
     }
 }
 
@@ -122,15 +140,7 @@ static void *run(void *arg)
     dashboard *d = arg;
     pthread_mutex_lock(&d->lock);
     while (!d->stop) {
-        bool due = dlock_passed(d->next), watched = is_watched(d);
-        if (due) {
-            pthread_mutex_unlock(&d->lock);
-            call_others(d, watched);
-            bool often = watched || instances_watched(&d->others);
-            d->next = dlock_in_ms(often ? LOOK_MS : IDLE_MS);
-            pthread_mutex_lock(&d->lock);
-        }
-        renew_all(d, due);
+        renew_all(d, call_if_due(d));
         while (!d->stop && !is_wanted(d) && !dlock_passed(d->next))
             dlock_cond_wait(&d->wanted, &d->lock, d->next);
     }
@@ -175,6 +185,15 @@ static void await(dashboard *d, item_document *document, dlock_time deadline)
     document->readers--;
 }
 
+static void put_age(fs_text *out, const char *before, dlock_time since)
+{
+    text_add(out, before);
+    if (since.us > 0)
+        text_add_int(out, (dlock_now().us - since.us) / 1000);
+    else
+        text_add(out, "null");
+}
+
 bool dashboard_read(dashboard *d, const char *item, dlock_time deadline, fs_text *out)
 {
     item_document *document;
@@ -185,8 +204,8 @@ bool dashboard_read(dashboard *d, const char *item, dlock_time deadline, fs_text
         await(d, document, deadline);
     bool made = document && document->made.us > 0;
     if (made) {
-        text_add(out, "\"age_ms\":");
-        text_add_int(out, (dlock_now().us - document->made.us) / 1000);
+        put_age(out, "\"age_ms\":", document->made);
+        put_age(out, ",\"sale_age_ms\":", document->read);
         text_add(out, ",");
         text_add_bytes(out, text_bytes(&document->text), document->text.len);
     }

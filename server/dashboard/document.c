@@ -10,7 +10,7 @@ static void put_number(fs_text *out, const char *before, int64_t value)
 static void put_sale(fs_text *out, const item_view *view)
 {
     const sale_terms *terms = &view->terms;
-    if (!view->known) {
+    if (view->read.us == 0) {
         text_add(out, ",\"sale\":null");
         return;
     }
@@ -19,6 +19,7 @@ static void put_sale(fs_text *out, const item_view *view)
     put_number(out, ",\"initial\":", terms->initial);
     put_number(out, ",\"remaining\":", view->numbers.remaining);
     put_number(out, ",\"orders\":", view->numbers.orders);
+    put_number(out, ",\"units\":", view->numbers.units);
     put_number(out, ",\"oversold\":", ledger_oversold(terms->initial, &view->numbers));
     put_number(out, ",\"lost_updates\":", ledger_lost(terms->initial, &view->numbers));
     put_number(out, ",\"hold_ms\":", terms->hold_ms);

@@ -11,6 +11,7 @@
 #define KEY     "fs:{flashsale}:instances"
 #define CALL_MS 1000          /* for the answer */
 #define DOWN_MS 2500          /* who has told nothing for so long is down */
+#define SET_MS  1250          /* a clock that is off by more, for slow answers too, was set */
 #define KEPT_MS (10 * 60000L) /* who has told nothing for so long is forgotten */
 
 /* A few hundred bytes an instance, in the place of those before: not refused for want of memory. */
@@ -39,16 +40,36 @@ static int place_of(const instances *in, const char *name, bool *ret_found)
     return i;
 }
 
+/* Forgets the one that has been down for the longest, and since before then. */
+static void make_room(instances *in, int64_t told_ms)
+{
+    instance *oldest = NULL;
+    for (int i = 0; i < in->count; i++) {
+        instance *one = &in->all[i];
+        if (one->state == INSTANCE_DOWN && one->told_ms < told_ms &&
+            (!oldest || one->told_ms < oldest->told_ms))
+            oldest = one;
+    }
+    if (!oldest)
+        return;
+    size_t behind = (size_t)(&in->all[in->count] - oldest) - 1;
+    memmove(oldest, oldest + 1, behind * sizeof(*oldest));
+    in->count--;
+}
+
 /* The one of that name, perhaps a new one. NULL: there are too many. */
-static instance *find_or_add(instances *in, const char *name)
+static instance *find_or_add(instances *in, const char *name, int64_t told_ms)
 {
     bool found;
     int i = place_of(in, name, &found);
-    instance *one = &in->all[i];
     if (found)
-        return one;
+        return &in->all[i];
+    if (in->count == INSTANCES_MAX)
+        make_room(in, told_ms);
     if (in->count == INSTANCES_MAX)
         return NULL;
+    i = place_of(in, name, &found);
+    instance *one = &in->all[i];
     memmove(one + 1, one, (size_t)(in->count++ - i) * sizeof(*one));
     memset(one, 0, sizeof(*one));
     snprintf(one->name, sizeof(one->name), "%s", name);
@@ -59,7 +80,7 @@ static instance *find_or_add(instances *in, const char *name)
 /* What it has done since the record before is put into the minute, if that was the same process. */
 static void take(instances *in, const char *name, int64_t told_ms, const instance_record *record)
 {
-    instance *one = find_or_add(in, name);
+    instance *one = find_or_add(in, name, told_ms);
     if (!one || told_ms == one->told_ms)
         return;
     if (strcmp(one->record.client, record->client) == 0)
@@ -68,10 +89,11 @@ static void take(instances *in, const char *name, int64_t told_ms, const instanc
     one->record = *record;
 }
 
-/* Nobody goes down who had no time to be heard of since Redis answers again. */
+/* Nobody goes down who had no time to be heard of since Redis answers again. A record of a time to
+ * come is from before the clock was set, and as old as one of long ago. */
 static instance_state judge(const instances *in, const instance *one)
 {
-    if (in->heard_ms - one->told_ms <= DOWN_MS)
+    if (llabs(in->heard_ms - one->told_ms) <= DOWN_MS)
         return one->record.draining ? INSTANCE_DRAINING : INSTANCE_UP;
     return in->heard_ms - in->since_ms <= DOWN_MS ? one->state : INSTANCE_DOWN;
 }
@@ -81,7 +103,7 @@ static void judge_all(instances *in)
     int kept = 0;
     for (int i = 0; i < in->count; i++) {
         in->all[i].state = judge(in, &in->all[i]);
-        if (in->heard_ms - in->all[i].told_ms <= KEPT_MS)
+        if (llabs(in->heard_ms - in->all[i].told_ms) <= KEPT_MS)
             in->all[kept++] = in->all[i];
     }
     in->count = kept;
@@ -118,11 +140,24 @@ static bool call(const instances *in, const instance_record *mine, redisReply **
     return outcome == DLOCK_REDIS_OK;
 }
 
+/* Redis's time by its answer. When its clock was set, or that of another server is asked now, the
+ * times of the records say nothing until all have told of themselves again; and seconds that come
+ * for the second time are not added to what the minute has of them. */
+static void take_time(instances *in, int64_t now_ms)
+{
+    dlock_time now = dlock_now();
+    int64_t set_ms = now_ms - in->heard_ms - (now.us - in->heard_at.us) / 1000;
+    if (!in->heard || llabs(set_ms) > SET_MS)
+        in->since_ms = now_ms;
+    if (set_ms < -SET_MS)
+        memset(&in->minute, 0, sizeof(in->minute));
+    in->heard_ms = now_ms;
+    in->heard_at = now;
+}
+
 static void hear(instances *in, const redisReply *reply)
 {
-    in->heard_ms = reply->element[0]->integer;
-    if (!in->heard)
-        in->since_ms = in->heard_ms;
+    take_time(in, reply->element[0]->integer);
     for (size_t i = 1; i + 1 < reply->elements; i += 2) {
         instance_record record;
         const char *name = reply->element[i]->str, *value = reply->element[i + 1]->str;

@@ -6,15 +6,15 @@
  * hash of names in Redis, and hears them in the same call. Who has told nothing for a while is
  * down; its last record is kept for ten minutes.
  *
- * While Redis does not answer nothing is heard, and everybody stays as it was; when it answers
- * again they have some time to be heard of. For one thread.
+ * While Redis does not answer, or refuses, nothing is heard, and everybody stays as it was; when it
+ * answers again, or its clock was set, they have some time to be heard of. For one thread.
  */
 #ifndef FLASHSALE_INSTANCES_H
 #define FLASHSALE_INSTANCES_H
 
 #include "server/dashboard/minute.h"
 
-#define INSTANCES_MAX 64 /* more are left out */
+#define INSTANCES_MAX 64 /* more are left out, those that are down first */
 
 typedef enum instance_state {
     INSTANCE_UP = 0,
@@ -30,11 +30,13 @@ typedef struct instance {
 } instance;
 
 typedef struct instances {
-    fs_store *store;            /* (borrowed) */
-    bool heard;                 /* the last call was answered */
-    bool refused;               /* the last call was refused, and the log says so */
-    int64_t heard_ms, since_ms; /* Redis's time at the last answer, and at the first one since the
-                                   last failure */
+    fs_store *store;     /* (borrowed) */
+    bool heard;          /* the last call was answered */
+    bool refused;        /* the last call was refused, and the log says so */
+    int64_t heard_ms;    /* Redis's time at the last answer */
+    dlock_time heard_at; /* ours then */
+    int64_t since_ms; /* Redis's time at the first answer since the last failure, or since its clock
+                         was set */
     int count;
     instance all[INSTANCES_MAX]; /* by name */
     minute minute;

@@ -34,7 +34,7 @@ static bool read_numbers(item_view *view, const fs_sale *sale)
     view->state = state_of(sale, status);
     if (status == LEDGER_FOUND) {
         view->numbers = numbers;
-        view->known = true;
+        view->read = dlock_now();
     }
     return true;
 }

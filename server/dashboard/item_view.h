@@ -19,8 +19,8 @@ typedef struct latest_order {
 
 typedef struct item_view {
     char item[IDENT_MAX + 1];
-    bool up;    /* Redis has answered the last questions */
-    bool known; /* the numbers of the sale have been read */
+    bool up;         /* Redis has answered the last questions */
+    dlock_time read; /* when the numbers of the sale last were; 0 = they are not known */
     sale_terms terms;
     const char *state; /* of the sale: "open", "halted", "damaged" */
     ledger_numbers numbers;

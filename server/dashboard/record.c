@@ -6,6 +6,9 @@
 
 #define WORD_MAX RECORD_CLIENT_MAX
 
+/* No instance counts further. The sums of many records are numbers that JSON's readers take. */
+#define NUMBER_MOST 10000000000000
+
 /* The numbers before the counts; the flags too. */
 enum { NUMBERS = 7 };
 
@@ -51,7 +54,8 @@ static bool next_numbers(const char **text, int64_t *ret, int count)
 {
     char word[WORD_MAX + 1];
     for (int i = 0; i < count; i++)
-        if (!next_word(text, word) || !decimal_read(word, strlen(word), &ret[i]))
+        if (!next_word(text, word) || !decimal_read(word, strlen(word), &ret[i]) ||
+            ret[i] > NUMBER_MOST)
             return false;
     return true;
 }

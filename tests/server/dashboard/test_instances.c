@@ -275,15 +275,20 @@ static void set_silent(fs_store *store, bool silent)
         health_note(&store_node_at(store, i)->health, TROUBLE_SILENT, silent ? &why : NULL);
 }
 
+static void listen_to(fs_store *store)
+{
+    char err[256];
+    assert_int_equal(store_open(store, fx_redis_url(fx.redis), NULL, "me", err, sizeof(err)), 0);
+    nodes_make_well(store);
+    instances_init(&heard, store);
+}
+
 /* While nothing is heard nobody goes down; and nobody does at once when it is heard again. */
 static void nobody_is_down_for_having_had_no_time(void **state)
 {
     (void)state;
-    char err[256];
     static fs_store store;
-    assert_int_equal(store_open(&store, fx_redis_url(fx.redis), NULL, "me", err, sizeof(err)), 0);
-    nodes_make_well(&store);
-    instances_init(&heard, &store);
+    listen_to(&store);
     told("long-gone", 60000);
     told("lives", 0);
     assert_int_equal(state_of("long-gone"), INSTANCE_DOWN);
@@ -299,6 +304,73 @@ static void nobody_is_down_for_having_had_no_time(void **state)
     assert_int_equal(state_of("long-gone"), INSTANCE_DOWN);
     assert_true(fx_wait_until(other_is_down, NULL, LOOK_WAIT_MS));
     assert_int_equal(state_of("me"), INSTANCE_UP);
+    store_close(&store);
+}
+
+/* As if Redis's clock had been so far ahead until now. */
+static void set_clock_back(int ms)
+{
+    heard.heard_ms += ms;
+}
+
+static double sold_in_the_minute(void)
+{
+    double sold = 0;
+    for (int i = 0; i < MINUTE_KEPT; i++)
+        sold += heard.minute.steps[i].sold;
+    return sold;
+}
+
+/* Nor is anybody up whose record is of a time to come. */
+static void a_clock_that_is_set_makes_nobody_live_or_die(void **state)
+{
+    (void)state;
+    static fs_store store;
+    listen_to(&store);
+    told("dead", -60000);
+    assert_int_equal(state_of("dead"), INSTANCE_DOWN);
+    told("lives", 0);
+    assert_int_equal(state_of("lives"), INSTANCE_UP);
+    heard.minute.steps[0].sold = 7;
+    heard.since_ms -= 10000;
+    set_clock_back(60000);
+    told("lives", -60000);
+    assert_int_equal(state_of("lives"), INSTANCE_UP);
+    assert_true(sold_in_the_minute() == 0);
+    assert_true(fx_wait_until(other_is_down, NULL, LOOK_WAIT_MS)); /* it does not tell again */
+    assert_int_equal(state_of("dead"), INSTANCE_DOWN);
+
+    told("lives", 0);
+    assert_int_equal(state_of("lives"), INSTANCE_UP);
+    heard.minute.steps[0].sold = 7;
+    set_clock_back(-60000);
+    told("lives", 60000);
+    assert_int_equal(state_of("lives"), INSTANCE_UP);
+    assert_true(sold_in_the_minute() == 7);
+    store_close(&store);
+}
+
+/* Names that come and go, as containers have them, leave no room; who lives is shown. */
+static void those_that_are_down_make_room_for_one_that_lives(void **state)
+{
+    (void)state;
+    static fs_store store;
+    char name[16];
+    listen_to(&store);
+    for (int i = 0; i < INSTANCES_MAX + 10; i++) {
+        snprintf(name, sizeof(name), "gone%d", i);
+        told(name, 10000 + 1000 * i);
+    }
+    assert_int_equal(state_of("me"), INSTANCE_UP);
+    told("a-new", 0);
+    told("z-new", 0);
+    assert_int_equal(state_of("a-new"), INSTANCE_UP);
+    assert_int_equal(state_of("z-new"), INSTANCE_UP);
+    assert_int_equal(state_of("gone0"), INSTANCE_DOWN); /* the latest of them */
+    assert_int_equal(heard.count, INSTANCES_MAX);
+    for (int i = 1; i < heard.count; i++)
+        assert_true(strcmp(heard.all[i - 1].name, heard.all[i].name) < 0);
+    fx_redis_do(fx.redis, "DEL fs:{flashsale}:instances");
     store_close(&store);
 }
 
@@ -321,6 +393,8 @@ int main(void)
         cmocka_unit_test(a_full_redis_still_hears_them),
         cmocka_unit_test(nobody_is_down_for_having_had_no_time),
         cmocka_unit_test(what_is_left_in_redis_ends),
+        cmocka_unit_test(a_clock_that_is_set_makes_nobody_live_or_die),
+        cmocka_unit_test(those_that_are_down_make_room_for_one_that_lives),
     };
     fx.plan = (fx_plan){.instances = FX_INSTANCES, .args = FX_ARGS(FX_P0001)};
     return cmocka_run_group_tests(tests, start, fx_service_stop);

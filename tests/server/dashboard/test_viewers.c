@@ -10,6 +10,7 @@
 
 #include "lock/dlock_redis.h"
 #include "tests/server/dashboard/look.h"
+#include "tests/support/proxy.h"
 
 enum { VIEWERS = 100, LOOKS = 2000, DEADLINE_MS = 120000 };
 
@@ -142,14 +143,66 @@ static void more_items_than_there_is_room_for_are_all_shown(void **state)
     }
 }
 
+enum { WIDE_ITEMS = 6, WIDE_MS = 8000 };
+
+static fx_server *slow;
+
+static void *view_wide(void *arg)
+{
+    while (!atomic_load(&viewers.stop)) {
+        fx_status(slow, "GET /dashboard?item=wide%d", (int)(intptr_t)arg);
+        fx_let_pass(100);
+    }
+    return NULL;
+}
+
+/* How often the others are told that the slow one is not up, while its documents are looked at. */
+static int count_not_up(void)
+{
+    int not_up = 0;
+    pthread_t threads[WIDE_ITEMS];
+    atomic_store(&viewers.stop, false);
+    for (int i = 0; i < WIDE_ITEMS; i++)
+        pthread_create(&threads[i], NULL, view_wide, (void *)(intptr_t)i);
+    for (int64_t passed = 0; passed < WIDE_MS; passed += fx_let_pass(200)) {
+        cJSON *document = look(fx.server[0], "P0001");
+        not_up += strcmp(fx_json_text(find_instance(document, "slow"), "state"), "up") != 0;
+        cJSON_Delete(document);
+    }
+    atomic_store(&viewers.stop, true);
+    for (int i = 0; i < WIDE_ITEMS; i++)
+        pthread_join(threads[i], NULL);
+    return not_up;
+}
+
+/* An instance whose documents take longer to make than one may be silent. */
+static void who_makes_many_documents_is_not_taken_to_be_down(void **state)
+{
+    (void)state;
+    fx_only_single("it puts a proxy before Redis");
+    for (int i = 0; i < WIDE_ITEMS; i++) {
+        char item[16];
+        snprintf(item, sizeof(item), "wide%d", i);
+        fx_start_sale(fx.server[0], item, "'stock':160,'strategy':'sharded','segments':16");
+    }
+    fx_proxy *proxy = fx_proxy_start(fx_redis_url(fx.redis));
+    slow = fx_server_start(fx_proxy_url(proxy), FX_ARGS("--name", "slow"));
+    await_state(fx.server[0], "slow", "up");
+    fx_proxy_say(proxy, "delay 30ms");
+    int not_up = count_not_up();
+    fx_server_kill(slow);
+    fx_proxy_stop(proxy);
+    assert_int_equal(not_up, 0);
+}
+
 /* The document, at rest, says what GET /stock does. */
 static bool agrees_with_stock(const cJSON *document, const void *arg)
 {
     const cJSON *stock = arg, *sale = member(document, "sale");
-    static const char *const numbers[] = {"initial", "remaining", "orders", "oversold",
-                                          "lost_updates"};
+    static const char *const numbers[] = {"initial", "remaining", "orders",
+                                          "units",   "oversold",  "lost_updates"};
     bool agrees = cJSON_IsObject(sale);
-    for (int i = 0; agrees && i < 5; i++)
+    for (int i = 0; agrees && i < 6; i++)
         agrees = fx_json_number(sale, numbers[i]) == fx_json_number(stock, numbers[i]);
     return agrees;
 }
@@ -163,7 +216,7 @@ static void a_sale_is_none_the_worse_for_them(void **state)
         int code;
         cJSON *result =
             fx_loadtest(FX_ARGS("run", "--strategy", strategies[i], "--stock", "300", "--requests",
-                                "900", "--users", "30", "--item", "P0001"),
+                                "900", "--users", "30", "--item", "P0001", "--wait-ms", "60000"),
                         DEADLINE_MS, &code);
         const cJSON *run = cJSON_GetArrayItem(member(result, "runs"), 0);
         assert_string_equal(fx_json_text(run, "verdict"), "SAFE");
@@ -185,6 +238,7 @@ int main(void)
         cmocka_unit_test(a_hundred_viewers_cost_redis_as_much_as_one),
         cmocka_unit_test(items_that_do_not_exist_cost_no_more_than_their_stock),
         cmocka_unit_test(more_items_than_there_is_room_for_are_all_shown),
+        cmocka_unit_test(who_makes_many_documents_is_not_taken_to_be_down),
         cmocka_unit_test(a_sale_is_none_the_worse_for_them),
     };
     return fx_run(tests, .instances = 3, .args = FX_ARGS(FX_P0001));
