@@ -24,7 +24,9 @@ bool sale_lock_look(const open_sale *sale, dlock_kind kind, int k, dlock_info *r
         return false;
     bool known = dlock_inspect(lock, ret) == DLOCK_OK;
     dlock_lock_free(lock);
-    return known;
+    if (!known && kind == DLOCK_QUORUM)
+        *ret = (dlock_info){.ttl_ms = -2};
+    return known || kind == DLOCK_QUORUM;
 }
 
 fs_node *sale_node(const open_sale *sale, int k)

@@ -228,6 +228,19 @@ static void two_of_five_stand_still(void **state)
 
 /* ---- the list of servers --------------------------------------------------------------------- */
 
+/* Its keys are on the servers of the quorum, not where the sale is. */
+static void a_lock_is_shown_from_where_it_is(void **state)
+{
+    (void)state;
+    start(3);
+    assert_null(strstr(fx_expect(sellers[0], 200, "GET /locks"), "\"held\":true"));
+    fx_redis_do(votes[0], "SET fs:{P0001}:%s:lock stranger PX 600000", fx_current_sale("P0001"));
+    const char *locks = fx_expect(sellers[0], 200, "GET /locks");
+    assert_non_null(strstr(locks, "\"owner\":\"stranger\""));
+    assert_non_null(strstr(locks, "\"held\":true"));
+    stop(3);
+}
+
 /* What an instance with this list says, of its end (exit code 64) or of its start. */
 static void assert_says(const char *redlock, int code, const char *words)
 {
@@ -300,6 +313,7 @@ int main(void)
         cmocka_unit_test(one_of_three_stands_still),
         cmocka_unit_test(two_of_five_are_killed),
         cmocka_unit_test(two_of_five_stand_still),
+        cmocka_unit_test(a_lock_is_shown_from_where_it_is),
         cmocka_unit_test(a_list_that_can_not_be_meant_is_refused),
         cmocka_unit_test(a_list_that_is_weak_is_warned_of),
     };
