@@ -377,10 +377,10 @@ stale: ## record the stale write that the live page shows: server/page/stale.jso
 pictures: ## take pictures of the live page and a report: build/pictures, and those of README.md
 	$(Q)CC='$(CC)' scripts/deps test browser
 	$(Q)$(parallel) tested $(BUILD)/tests/browser/test_pictures
-	$(Q)mkdir -p build/pictures server/page/pictures loadtest/report/pictures
-	$(Q)FLASHSALE_BUILD=$(BUILD) FX_PICTURES=build/pictures $(BUILD)/tests/browser/test_pictures
-	$(Q)cp build/pictures/page.png server/page/pictures/
-	$(Q)cp build/pictures/report.png loadtest/report/pictures/
+	$(Q)mkdir -p server/page/pictures loadtest/report/pictures
+	$(Q)FLASHSALE_BUILD=$(BUILD) FX_PICTURES=1 $(BUILD)/tests/browser/test_pictures
+	$(Q)cp $(BUILD)/pictures/page.png server/page/pictures/
+	$(Q)cp $(BUILD)/pictures/report.png loadtest/report/pictures/
 
 .PHONY: model
 model: ## every order of the steps of lock, fence and failover, by spin; ONLY="fence" for some variants

@@ -1,7 +1,7 @@
 /*
  * test_pictures.c - pictures of the live page and of the load test's report, as a browser shows
- * them. $FX_PICTURES is the directory where they are kept; `make pictures` sets it, and has the
- * sale go on for so long that the charts of a minute are full.
+ * them; kept under the build, in pictures/. `make pictures` sets FX_PICTURES, so that the sale goes
+ * on until the charts of a minute are full.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 
 enum { README_MOST = 200 * 1024, LEAST = 10 * 1024, WIDTH = 1280 };
 
-static char dir[256];
-static const char *kept; /* NULL: the pictures are only looked at */
+static char dir[256], pictures[256];
+static bool with_care; /* not only to see that it can be done */
 
 static const char *path_of(const char *name, char *buf, size_t len)
 {
-    snprintf(buf, len, "%s/%s", kept ? kept : dir, name);
+    snprintf(buf, len, "%s/%s", pictures, name);
     return buf;
 }
 
@@ -76,10 +76,10 @@ static void of_the_live_page(void **state)
 {
     (void)state;
     live_open(fx.server[0], "/");
-    fx_process *crowd = start_crowd(kept ? "75s" : "20s");
+    fx_process *crowd = start_crowd(with_care ? "75s" : "20s");
     live_await_number("initial", 40000);
     fx_browser_await(live_browser, "document.querySelectorAll('#latest tbody tr').length === 10");
-    if (kept) /* until the charts of the last minute are full */
+    if (with_care) /* until the charts of the last minute are full */
         fx_let_pass(62000);
     fx_browser_resize(live_browser, WIDTH, 1016);
     fx_browser_await(live_browser, "document.querySelector('#instances .holds:not([hidden])')");
@@ -118,8 +118,8 @@ static void of_a_report(void **state)
     snprintf(page, sizeof(page), "%s/report.html", dir);
     cJSON_Delete(
         fx_loadtest(FX_ARGS("compare", "--strategies", "none,setnx,fair,combined,atomic", "--stock",
-                            kept ? "1000" : "100", "--requests", kept ? "5000" : "1000", "--users",
-                            "100", "--runs", kept ? "3" : "1", "--html", page),
+                            with_care ? "1000" : "100", "--requests", with_care ? "5000" : "1000",
+                            "--users", "100", "--runs", with_care ? "3" : "1", "--html", page),
                     300000, &code));
     assert_int_equal(code, 0);
     snprintf(url, sizeof(url), "file://%s", page);
@@ -144,8 +144,8 @@ static void of_the_readme_are_there_and_small(void **state)
 
 static int setup(void **state)
 {
-    const char *to = getenv("FX_PICTURES");
-    kept = to && *to ? to : NULL;
+    with_care = getenv("FX_PICTURES") != NULL;
+    mkdir(fx_build_path("pictures", pictures, sizeof(pictures)), 0755);
     fx.plan = (fx_plan){.instances = 3, .args = FX_ARGS(FX_P0001)};
     fx_dir_make(dir, sizeof(dir));
     return live_start(state);
