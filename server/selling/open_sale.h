@@ -29,8 +29,8 @@ typedef struct open_sale {
 dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
                            const char *companion, dlock_lock **ret, char *err, size_t err_len);
 
-/* Who has the lock of set k, which is of this kind, and how many wait for it. False: not answered.
- */
+/* Who has the lock of set k, which is of this kind, and how many wait for it. A quorum's is looked
+ * at on its first server, and counts as free while that one is away. False: not answered. */
 bool sale_lock_look(const open_sale *sale, dlock_kind kind, int k, dlock_info *ret);
 
 /* The server that has the sale's keys of set k. */

@@ -226,8 +226,6 @@ static void two_of_five_stand_still(void **state)
     servers_go_and_come_back(5, false);
 }
 
-/* ---- the list of servers --------------------------------------------------------------------- */
-
 /* Its keys are on the servers of the quorum, not where the sale is. */
 static void a_lock_is_shown_from_where_it_is(void **state)
 {
@@ -238,8 +236,15 @@ static void a_lock_is_shown_from_where_it_is(void **state)
     const char *locks = fx_expect(sellers[0], 200, "GET /locks");
     assert_non_null(strstr(locks, "\"owner\":\"stranger\""));
     assert_non_null(strstr(locks, "\"held\":true"));
+    /* It is no trouble of the server that has the sale. */
+    fx_redis_kill(votes[0]);
+    assert_null(strstr(fx_expect(sellers[0], 200, "GET /locks"), "stranger"));
+    const char *document = fx_expect(sellers[0], 200, "GET /dashboard?item=P0001");
+    assert_non_null(strstr(document, "\"redis\":\"up\""));
     stop(3);
 }
+
+/* ---- the list of servers --------------------------------------------------------------------- */
 
 /* What an instance with this list says, of its end (exit code 64) or of its start. */
 static void assert_says(const char *redlock, int code, const char *words)
