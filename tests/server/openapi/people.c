@@ -3,8 +3,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "tests/support/proxy.h"
+#include "tests/support/raw.h"
 
 typedef struct asked {
     const char *request;
@@ -179,6 +182,41 @@ void what_a_browser_has_is_not_sent_again(void **state)
     }
 }
 
+#define WATCH "GET /dashboard?item=P0001 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
+
+typedef struct watcher {
+    int fd;
+    size_t len;
+    char text[65536];
+} watcher;
+
+static bool has_an_event(void *arg)
+{
+    watcher *w = arg;
+    w->len += fx_raw_read(w->fd, w->text + w->len, sizeof(w->text) - w->len, 10, NULL);
+    return strstr(w->text, "}\n\n") != NULL;
+}
+
+void who_watches_hears_again_and_again(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"index.html", "page.css", "icon.svg", "stale.json"};
+    static watcher w;
+    fx_start_sale(fx.server[0], "P0001", "'stock':4");
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        fx_expect(fx.server[0], 200, "GET /page/%s", parts[i]);
+    w = (watcher){.fd = fx_raw_connect(fx_server_port(fx.server[0]), NULL)};
+    assert_true(w.fd >= 0 && fx_raw_send(w.fd, WATCH, strlen(WATCH)));
+    if (!fx_wait_until(has_an_event, &w, PROVOKE_MS))
+        fail_msg("no event: %s", w.text);
+    close(w.fd);
+    char *body = strstr(w.text, "\r\n\r\n") + 4;
+    fx_reply reply = {
+        .status = 200, .headers = strndup(w.text, (size_t)(body - w.text)), .body = strdup(body)};
+    walk_saw("GET", "/dashboard?item=P0001", &reply);
+    fx_reply_free(&reply);
+}
+
 /* ---- who is asking --------------------------------------------------------------------------- */
 
 void what_admins_hear(void **state)
@@ -206,10 +244,13 @@ void who_is_no_admin_hears(void **state)
     unsetenv("FLASHSALE_ADMIN_TOKEN");
     provoke_each(fx_server_port(server), "\r\n", "token_missing");
     provoke_each(fx_server_port(server), "Authorization: Bearer wrong\r\n\r\n", "token_wrong");
+    fx_start_sale(fx.server[0], "P0001", "'stock':4");
+    provoke_await_text(server, "\"admin\":\"token\"", "GET /dashboard?item=P0001");
     fx_server_kill(server);
 
     server = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--listen", "0.0.0.0:0"));
     provoke_each(fx_server_port(server), "\r\n", "admin_disabled");
+    provoke_await_text(server, "\"admin\":\"closed\"", "GET /dashboard?item=P0001");
     fx_server_kill(server);
 }
 

@@ -11,6 +11,9 @@ enum { PROVOKE_MS = 60000 }; /* for what comes about by itself; the machine may 
 /* Asks again and again until it is refused with this code. */
 void provoke_await(fx_server *server, const char *code, const char *request);
 
+/* Asks again and again until the answer has this text. */
+void provoke_await_text(fx_server *server, const char *text, const char *request);
+
 /* Sends "METHOD TARGET HTTP/1.1", Host, Connection: close, and `rest`, which ends the head and may
  * have a body; then reads the refusal and holds it to the document. */
 void provoke_raw(int port, const char *method, const char *target, const char *rest,
@@ -27,6 +30,7 @@ void who_is_no_admin_hears(void **state);
 void who_is_in_a_hurry_hears(void **state);
 void each_parameter_is_taken_where_it_is_documented(void **state);
 void what_a_browser_has_is_not_sent_again(void **state);
+void who_watches_hears_again_and_again(void **state);
 void a_head_is_answered_without_a_body(void **state);
 
 /* Requests that are none, and instances without room (transport.c). */

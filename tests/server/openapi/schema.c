@@ -19,9 +19,17 @@ typedef struct look {
     uint64_t seen; /* members of the value, by their order */
     char *err;
     size_t err_len;
+    void (*note)(const cJSON *part); /* NULL: nobody wants to know */
 } look;
 
 static bool accepts(look *at, const cJSON *schema);
+
+static bool chosen(const look *at, const cJSON *part)
+{
+    if (at->note)
+        at->note(part);
+    return true;
+}
 
 static bool wrong(const look *at, const char *what, const char *which)
 {
@@ -89,7 +97,7 @@ static bool keep_type(look *at, const cJSON *schema, const cJSON *says)
     cJSON_ArrayForEach(each, says)
     {
         if (is_type(at->value, each->valuestring))
-            return true;
+            return chosen(at, each);
     }
     return wrong(at, "of none of the", "types");
 }
@@ -107,7 +115,7 @@ static bool keep_enum(look *at, const cJSON *schema, const cJSON *says)
     cJSON_ArrayForEach(each, says)
     {
         if (cJSON_Compare(at->value, each, true))
-            return true;
+            return chosen(at, each);
     }
     return wrong(at, "not in", "enum");
 }
@@ -156,7 +164,7 @@ static bool keep_max_items(look *at, const cJSON *schema, const cJSON *says)
 /* A member or an element, by a schema of its own. */
 static bool accepts_part(const look *at, const cJSON *schema, const cJSON *part)
 {
-    look within = {at->document, part, 0, at->err, at->err_len};
+    look within = {at->document, part, 0, at->err, at->err_len, at->note};
     return accepts(&within, schema);
 }
 
@@ -198,7 +206,7 @@ static bool keep_properties(look *at, const cJSON *schema, const cJSON *says)
     cJSON_ArrayForEach(member, at->value)
     {
         const cJSON *known = cJSON_GetObjectItemCaseSensitive(says, member->string);
-        if (known && !accepts_part(at, known, member))
+        if (known && !(accepts_part(at, known, member) && chosen(at, known)))
             return false;
         at->seen |= known && i < MEMBERS_MAX ? UINT64_C(1) << i : 0;
         i++;
@@ -263,21 +271,24 @@ static bool keep_one_of(look *at, const cJSON *schema, const cJSON *says)
     char all[1024] = "";
     uint64_t seen = 0;
     int accepted = 0;
-    const cJSON *each;
+    const cJSON *each, *one = NULL;
     (void)schema;
     cJSON_ArrayForEach(each, says)
     {
         char why[256] = "";
-        look branch = {at->document, at->value, 0, why, sizeof(why)};
+        look branch = {at->document, at->value, 0, why, sizeof(why), NULL};
         size_t len = strlen(all);
         if (accepts(&branch, each)) {
             accepted++;
+            one = each;
             seen |= branch.seen;
         } else {
             snprintf(all + len, sizeof(all) - len, "%s; ", why);
         }
     }
     at->seen |= seen;
+    if (accepted == 1 && at->note)
+        return accepts_part(at, one, at->value) && chosen(at, one);
     return accepted == 1 || wrong(at, accepted > 1 ? "several" : "none", all);
 }
 
@@ -329,8 +340,16 @@ static bool accepts(look *at, const cJSON *schema)
 bool schema_accepts(const cJSON *document, const cJSON *schema, const cJSON *value, char *err,
                     size_t err_len)
 {
-    look at = {document, value, 0, err, err_len};
+    look at = {document, value, 0, err, err_len, NULL};
     return schema_is_known(schema, err, err_len) && accepts(&at, schema);
+}
+
+void schema_note(const cJSON *document, const cJSON *schema, const cJSON *value,
+                 void (*note)(const cJSON *part))
+{
+    char err[512];
+    look at = {document, value, 0, err, sizeof(err), note};
+    (void)accepts(&at, schema);
 }
 
 static bool is_keyword(const char *name)

@@ -18,6 +18,11 @@ const cJSON *schema_follow(const cJSON *document, const cJSON *object);
 bool schema_accepts(const cJSON *document, const cJSON *schema, const cJSON *value, char *err,
                     size_t err_len);
 
+/* Calls `note` with each part that the schema has chosen for a value which it accepts: a member's
+ * schema, a value of an enum, one schema of a oneOf, one type of several. */
+void schema_note(const cJSON *document, const cJSON *schema, const cJSON *value,
+                 void (*note)(const cJSON *part));
+
 /* Whether all keywords of the schema, and of those within it, are known here. */
 bool schema_is_known(const cJSON *schema, char *err, size_t err_len);
 

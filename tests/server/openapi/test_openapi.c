@@ -169,10 +169,13 @@ static void limits_are_the_program_s(void **state)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-#define HEADERS                                                                                    \
-    "Content-Length: 0\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"          \
+#define LENGTH "Content-Length: 0\r\n"
+#define REST                                                                                       \
+    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"                               \
     "Referrer-Policy: no-referrer\r\nContent-Security-Policy: default-src 'none'; x\r\n"           \
     "Connection: close\r\n"
+#define HEADERS LENGTH REST
+#define STREAM  "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" REST
 #define JSON    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" HEADERS
 #define PROBLEM "HTTP/1.1 409 Conflict\r\nContent-Type: application/problem+json\r\n" HEADERS
 #define PLAIN   "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n" HEADERS
@@ -204,6 +207,11 @@ static void what_is_not_documented_is_found(void **state)
         {"GET", "/buy", 409, PROBLEM "\r\n", "sale_closed", "", false},
         {"GET", "/livez", 200, PLAIN "\r\n", NULL, "alive\n", true},
         {"GET", "/livez", 200, PLAIN "\r\n", NULL, "dead\n", false},
+        {"GET", "/dashboard?item=a", 200, STREAM "\r\n", NULL, "retry: 1\ndata: {}\n\n", true},
+        {"GET", "/dashboard?item=a", 200, STREAM LENGTH "\r\n", NULL, "retry: 1\ndata: {}\n\n",
+         false},
+        {"GET", "/livez", 200, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n" REST "\r\n", NULL,
+         "alive\n", false},
         {"GET", "/livez", 200, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n", NULL,
          "alive\n", false},
         {"HEAD", "/livez", 200, PLAIN "\r\n", NULL, "", true},
@@ -250,6 +258,7 @@ int main(void)
         cmocka_unit_test(who_is_in_a_hurry_hears),
         cmocka_unit_test(each_parameter_is_taken_where_it_is_documented),
         cmocka_unit_test(what_a_browser_has_is_not_sent_again),
+        cmocka_unit_test(who_watches_hears_again_and_again),
         cmocka_unit_test(a_head_is_answered_without_a_body),
         cmocka_unit_test(what_can_not_be_read_is_refused),
         cmocka_unit_test(bodies_that_do_not_come_are_refused),

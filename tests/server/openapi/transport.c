@@ -17,28 +17,33 @@ enum { OPERATIONS_MAX = 64, SERVED = 64, THREADS = 80 }; /* see http.c: some onl
 
 typedef struct wanted {
     fx_server *server;
-    const char *code, *request;
+    const char *text, *request;
     char last[1024];
 } wanted;
 
-static bool is_refused(void *arg)
+static bool is_answered(void *arg)
 {
     wanted *w = arg;
-    char member[96];
     fx_reply reply;
     fx_ask(w->server, &reply, "%s", w->request);
-    snprintf(member, sizeof(member), "\"code\":\"%s\"", w->code);
     snprintf(w->last, sizeof(w->last), "%d %s", reply.status, reply.body);
-    bool is = strstr(reply.body, member) != NULL;
+    bool is = strstr(reply.body, w->text) != NULL;
     fx_reply_free(&reply);
     return is;
 }
 
+void provoke_await_text(fx_server *server, const char *text, const char *request)
+{
+    wanted w = {.server = server, .text = text, .request = request};
+    if (!fx_wait_until(is_answered, &w, PROVOKE_MS))
+        fail_msg("%s: expected %s, got %s", request, text, w.last);
+}
+
 void provoke_await(fx_server *server, const char *code, const char *request)
 {
-    wanted w = {.server = server, .code = code, .request = request};
-    if (!fx_wait_until(is_refused, &w, PROVOKE_MS))
-        fail_msg("%s: expected %s, got %s", request, code, w.last);
+    char member[96];
+    snprintf(member, sizeof(member), "\"code\":\"%s\"", code);
+    provoke_await_text(server, member, request);
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -261,6 +266,7 @@ void a_draining_instance_says_so(void **state)
     fx_server_signal(server, SIGTERM);
     provoke_await(server, "draining", "GET /readyz");
     provoke_await(server, "draining", "POST /buy?item=Drain&user=late");
+    provoke_await_text(fx.server[0], "\"state\":\"draining\"", "GET /dashboard?item=Drain");
     fx_server_kill(server); /* it would end when the buyer has its answer */
     pthread_join(buyer, NULL);
 }

@@ -22,6 +22,7 @@ void a_redis_that_is_away_is_named(void **state)
     fx_redis *redis = fx_redis_start_single(NULL);
     fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
     start_sale_and_buy(server, "Away");
+    fx_expect(server, 200, "GET /dashboard?item=Away");
     fx_redis_kill(redis);
     static const char *const requests[] = {
         "POST /buy?item=Away&user=u2",
@@ -36,6 +37,7 @@ void a_redis_that_is_away_is_named(void **state)
     };
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
         fx_refused(server, 503, "store_unavailable", "%s", requests[i]);
+    provoke_await_text(server, "\"redis\":\"down\"", "GET /dashboard?item=Away");
     provoke_await(server, "store_unavailable", "GET /readyz");
     fx_redis_restart(redis);
     provoke_await(server, "server_changed", "GET /readyz");
@@ -88,6 +90,7 @@ static void resume_what_is_left(fx_redis *redis, fx_server *server)
     lost = (int)fx_json_number(json, "lost_orders");
     cJSON_Delete(json);
     fx_status(server, "GET /stock?item=Left"); /* with "halted" */
+    provoke_await_text(server, "\"state\":\"halted\"", "GET /dashboard?item=Left");
     fx_refused(server, 409, "sale_halted",
                "POST /sales/resume {'item':'Left','sale':'%s','lost_orders':%d}", sale, lost + 1);
     fx_expect(server, 200, "POST /sales/resume {'item':'Left','sale':'%s','lost_orders':%d}", sale,
@@ -164,6 +167,7 @@ void what_is_damaged_is_not_sold(void **state)
     fx_redis *redis = fx_redis_start_single(NULL);
     fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
     start_sale_and_buy(server, "Hurt");
+    provoke_await_text(server, "\"state\":\"open\"", "GET /dashboard?item=Hurt");
     fx_redis_text(redis, sale, sizeof(sale), "GET fs:{Hurt}:sale");
     fx_redis_do(redis, "DEL fs:{Hurt}:%s:stock", sale);
     fx_redis_do(redis, "DEL fs:{Hurt}:%s:ledger", sale);
@@ -172,6 +176,9 @@ void what_is_damaged_is_not_sold(void **state)
     fx_refused(server, 503, "sale_damaged", "GET /stock?item=Hurt");
     fx_refused(server, 503, "sale_damaged", "GET /orders/k1?item=Hurt");
     fx_refused(server, 503, "sale_damaged", "GET /orders?item=Hurt");
+    provoke_await_text(server, "\"state\":\"damaged\"", "GET /dashboard?item=Hurt");
+    fx_redis_do(redis, "DEL fs:{Shy}:%s:stock", fx_start_sale(server, "Shy", "'stock':9"));
+    provoke_await_text(server, "\"sale\":null", "GET /dashboard?item=Shy");
     provoke_await(server, "sale_damaged", "GET /readyz");
     fx_redis_do(redis, "SET fs:{Strange}:sale of.nobody");
     fx_refused(server, 503, "sale_damaged", "GET /dashboard?item=Strange");

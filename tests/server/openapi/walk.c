@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tests/server/openapi/document.h"
+#include "tests/server/openapi/parts.h"
 #include "tests/server/openapi/schema.h"
 
 static cJSON *had; /* an object with a member for the key of each answer that was noted */
@@ -31,6 +32,7 @@ void walk_end(void)
 
 void walk_forget(void)
 {
+    parts_forget();
     cJSON_Delete(had);
     had = cJSON_CreateObject();
 }
@@ -40,8 +42,12 @@ void walk_forget(void)
 static bool header_is(const cJSON *header, const char *value, char *err, size_t err_len)
 {
     cJSON *text = cJSON_CreateString(value);
-    header = schema_follow(document, header);
-    bool ok = schema_accepts(document, get(header, "schema"), text, err, err_len);
+    const cJSON *schema = get(schema_follow(document, header), "schema");
+    bool ok = schema_accepts(document, schema, text, err, err_len);
+    if (ok) {
+        parts_note(header);
+        schema_note(document, schema, text, parts_note);
+    }
     cJSON_Delete(text);
     return ok;
 }
@@ -72,6 +78,16 @@ static bool sent_are_documented(const cJSON *answer, const fx_reply *reply, char
     return true;
 }
 
+/* Where a body ends: only a stream has none to tell. */
+static bool length_is_sent(const fx_reply *reply, char *err, size_t err_len)
+{
+    char type[64], length[32];
+    fx_reply_header(reply, "Content-Type", type, sizeof(type));
+    fx_reply_header(reply, "Content-Length", length, sizeof(length));
+    snprintf(err, err_len, "Content-Length is '%s' in an answer of type %s", length, type);
+    return (strcmp(type, "text/event-stream") == 0) == (length[0] == '\0');
+}
+
 static bool documented_are_sent(const cJSON *headers, const fx_reply *reply, char *err,
                                 size_t err_len)
 {
@@ -95,7 +111,7 @@ static bool body_is_documented(const cJSON *answer, const fx_reply *reply,
     char type[64];
     fx_reply_header(reply, "Content-Type", type, sizeof(type));
     type[strcspn(type, "; ")] = '\0';
-    const cJSON *schema = get(get(get(answer, "content"), type), "schema");
+    const cJSON *content = get(get(answer, "content"), type), *schema = get(content, "schema");
     if (!get(answer, "content") && reply->body[0] == '\0') {
         document_add_shape(key, reply->status, NULL, NULL);
         return true;
@@ -112,8 +128,11 @@ static bool body_is_documented(const cJSON *answer, const fx_reply *reply,
         snprintf(err, err_len, "the body has another status");
         ok = false;
     }
-    if (ok)
+    if (ok) {
         document_add_shape(key, reply->status, schema, problem ? body : NULL);
+        parts_note(content);
+        schema_note(document, schema, body, parts_note);
+    }
     cJSON_Delete(body);
     return ok;
 }
@@ -130,7 +149,7 @@ bool walk_accepts(const char *method, const char *target, const fx_reply *reply,
         snprintf(err, err_len, "this status is not documented");
         return false;
     }
-    if (!sent_are_documented(answer, reply, err, err_len) ||
+    if (!sent_are_documented(answer, reply, err, err_len) || !length_is_sent(reply, err, err_len) ||
         !documented_are_sent(every, reply, err, err_len) ||
         !documented_are_sent(get(answer, "headers"), reply, err, err_len))
         return false;
@@ -195,6 +214,7 @@ int walk_missing(const walk_excuse *excuses)
     cJSON_Delete(list);
     print_message("%d answers are documented, %d were had, %d are excused\n", all,
                   all - missing - excused, excused);
+    missing += parts_missing(excuses);
     for (; excuses->code; excuses++)
         print_message("excused: %s: %s\n", excuses->code, excuses->why);
     return missing;
