@@ -34,7 +34,8 @@ async function held(item, strategy, plan, step) {
     spoken = performance.now();
     step(`${strategy}: ${figure(answers)} of ${figure(plan.buyers)} buyers have an answer…`);
   });
-  run.books = await stock(item);
+  const books = await stock(item);
+  run.books = books && books.sale === sale.sale ? books : null;
   run.sold = run.told.sold || 0;
   run.oversold = Math.max(0, run.sold - plan.stock, run.books ? run.books.oversold : 0);
   run.lost_updates = run.books ? run.books.lost_updates : 0;
@@ -47,24 +48,42 @@ function onBooks({ books }) {
   return books ? `on the books ${figure(books.units)} sold, oversold by ${figure(books.oversold)}` : 'the books could not be read';
 }
 
+function isCertain({ told, books }) {
+  return books !== null && !told.unknown;
+}
+
+/* What is wrong with it for certain; '' = nothing that is known. */
+function fault({ oversold, lost_updates: missing, told, sold, books }) {
+  if (oversold > 0) return `OVERSOLD by ${figure(oversold)}`;
+  if (missing > 0) return `${figure(missing)} sales are missing from the stock`;
+  if (books && sold > books.units) return `${figure(sold - books.units)} that were told as sold are not on the books`;
+  const refused = Object.values(told).reduce((sum, number) => sum + number, 0) - sold - (told.unknown || 0);
+  return books && books.remaining > 0 && refused > 0 ? `${figure(books.remaining)} are left, though ${figure(refused)} buyers were refused` : '';
+}
+
 function sentence(run) {
   const { told, sold } = run, unknown = told.unknown || 0;
-  const verdict = run.oversold > 0 ? `OVERSOLD by ${figure(run.oversold)}` : run.lost_updates > 0 ? `${figure(run.lost_updates)} sales are missing from the stock` : !run.books || unknown > 0 ? 'not certain' : 'nothing oversold';
+  const verdict = fault(run) || (isCertain(run) ? 'nothing oversold' : 'not certain');
   return `${run.strategy}: ${verdict}. ${figure(sold)} buyers were told "sold" of ${figure(run.stock)} there were, ${onBooks(run)}${unknown ? `; of ${figure(unknown)} buyers nobody could say` : ''}.`;
 }
 
 /* A sale that was tried until it failed is not told as if it had failed at once. */
 function onTries(unlocked, tries) {
   if (unlocked.oversold === 0)
-    return `\nWithout a lock nobody was oversold in ${tries} sales: that is luck. Press again, or send more buyers.`;
+    return !isCertain(unlocked) ? '' : `\nWithout a lock nobody was oversold in ${tries} sales: that is luck. Press again, or send more buyers.`;
   return tries > 1 ? `\nThe one without a lock is number ${tries}: the ${tries - 1} before it oversold nothing, by luck.` : '';
+}
+
+/* For those who read it by a program: 0 only where it is certain. */
+function oversoldOf(run) {
+  return run.oversold > 0 || isCertain(run) ? run.oversold : 'unknown';
 }
 
 function verdict(unlocked, locked, tries) {
   const place = say('verdict', `${sentence(unlocked)}\n${sentence(locked)}${onTries(unlocked, tries)}`);
-  place.dataset.oversoldUnlocked = unlocked.oversold;
-  place.dataset.oversoldLocked = locked.oversold;
-  place.classList.toggle('bad', locked.oversold > 0);
+  place.dataset.oversoldUnlocked = oversoldOf(unlocked);
+  place.dataset.oversoldLocked = oversoldOf(locked);
+  place.classList.toggle('bad', fault(locked) !== '');
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */

@@ -32,12 +32,16 @@ function bar(sale) {
   byId('gauge').replaceChildren(svg);
 }
 
+const STATES = {
+  halted: ' · halted: Redis has lost orders, and the admin must decide',
+  damaged: ' · damaged: its data in Redis can not be read; the numbers are the last that were',
+};
 const drawn = {};
 
 export function drawSale({ sale }) {
   const numbers = sale || {};
   say('strategy-now', sale ? sale.strategy : '–');
-  say('sale-state', !sale ? '' : sale.state === 'halted' ? ' · halted: Redis has lost orders, and the admin must decide' : ` · sale ${sale.sale}`);
+  say('sale-state', sale ? STATES[sale.state] || ` · sale ${sale.sale}` : '');
   say('initial', count(numbers.initial));
   say('remaining', count(numbers.remaining));
   say('sold', count(sale ? units(sale) : undefined));

@@ -4,6 +4,7 @@ import { add, plainTable } from './tables.js';
 import { byId, keyed, say } from './dom.js';
 
 const STATES = { up: '● up', draining: '◐ draining', down: '○ down' };
+const SILENT_MS = 2500; /* who is silent for longer is down, or could not be heard of */
 
 /* Instances are named HOST-PORT unless told otherwise. When the one that answers (`own`) has the port
    of this page in its name, another of the same host is at the port in its own; else null. */
@@ -35,7 +36,7 @@ function fill(made, instance, url) {
   const link = made.querySelector('a.name');
   if (link && url) link.href = url;
   made.dataset.state = state;
-  put(made.querySelector('.state'), (STATES[state] || state) + (state === 'down' ? `, silent for ${figure(Math.round(seen / 1000))} s` : ''));
+  put(made.querySelector('.state'), (STATES[state] || state) + (seen > SILENT_MS ? `, silent for ${figure(Math.round(seen / 1000))} s` : ''));
   made.querySelector('.holds').hidden = !instance.holds;
   const values = [instance.in_flight, instance.waiting, batches > 0 ? batched / batches : null, batches > 0 ? instance.largest_batch : null, (outcomes || {}).sold];
   made.querySelectorAll('dd').forEach((place, i) => put(place, state === 'down' && i < 2 || !Number.isFinite(values[i]) ? '–' : figure(values[i])));
@@ -54,7 +55,7 @@ function lease(lock) {
 }
 
 function holder(lock) {
-  return lock.held ? lock.instance || 'somebody else' : 'nobody';
+  return lock.held ? lock.instance || 'not known by whom' : 'nobody';
 }
 
 function one(lock) {

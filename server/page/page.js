@@ -63,11 +63,16 @@ function draw(known) {
   root.dataset.ready = 'yes';
 }
 
+/* The document is made anew while Redis is away, too; its numbers are not. */
+function ageOf({ sale, sale_age_ms: age }) {
+  return sale ? `What is shown is ${figure(Math.round(age / 1000))} s old.` : `Nothing is known of the sale of ${item} as yet.`;
+}
+
 function told(known) {
   root.dataset.live = 'on';
   if (!asked && known.item && known.item !== item) setItem(known.item);
-  if (known.redis === 'down') trouble(`Redis does not answer. What is shown is ${figure(Math.round(known.age_ms / 1000))} s old.`);
-  else if (!known.sale) trouble(`There is no sale of ${item}. Start one below.`);
+  if (known.redis === 'down') trouble(`Redis does not answer. ${ageOf(known)}`);
+  else if (!known.sale) trouble(ageOf(known));
   else trouble('');
   draw(known);
 }

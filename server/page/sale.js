@@ -16,10 +16,12 @@ function forget() {
 async function mayClose(item) {
   if (sure === item) return true;
   const running = await stock(item);
-  if (!running || running.remaining <= 0) return true;
+  if (running && !(running.remaining > 0)) return true;
+  const left = running ? `${count(running.remaining)} left` : 'what is left is unknown';
   sure = item;
-  say('start-sale', `Close the running one (${count(running.remaining)} left), and start`);
-  say('sale-said', `The sale of ${item} has ${count(running.remaining)} left. Press again to close it and start the new one.`);
+  say('start-sale', `Close the running one (${left}), and start`);
+  say('sale-said', running ? `The sale of ${item} has ${left}. Press again to close it and start the new one.`
+    : `Whether there is a sale of ${item}, and what is left of it, could not be read. Press again to close it and start the new one.`);
   setTimeout(() => { if (sure === item) forget(); }, SURE_MS);
   return false;
 }

@@ -4,6 +4,7 @@
  * "Unknown" is an answer of its own: a buy of which no answer came was made or was not, and is asked
  * for by its request id until that is certain.
  */
+const PATIENCE_MS = { GET: 10000, POST: 90000 }; /* more than the service takes for an answer */
 const ASK_AGAIN_MS = 1000, ASK_FOR_MS = 30000, START_KNOWN_MS = 2500;
 export const TOGETHER = 5; /* a browser opens six connections to a host; one is for the numbers */
 
@@ -18,7 +19,7 @@ export function randomId(bytes = 16) {
 async function ask(method, path, params, more = {}) {
   const query = new URLSearchParams(Object.entries(params).filter(([, value]) => value));
   try {
-    const reply = await fetch(`${path}?${query}`, { method, cache: 'no-store', ...more });
+    const reply = await fetch(`${path}?${query}`, { method, cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS[method]), ...more });
     return { ...await reply.json(), status: reply.status };
   } catch (error) {
     return { status: 0, code: 'unknown', detail: 'no answer came' };
@@ -29,9 +30,10 @@ export async function strategies() {
   return (await ask('GET', '/strategies', {})).strategies || null;
 }
 
-/* GET /stock, or null. */
+/* GET /stock; {sale: null} where there is none; null: that could not be read. */
 export async function stock(item) {
   const answer = await ask('GET', '/stock', { item });
+  if (answer.code === 'no_such_item') return { sale: null };
   return answer.status === 200 ? answer : null;
 }
 

@@ -17,7 +17,7 @@ function told(bought) {
 /* Every buy names its sale, or a retry could buy in the next one. */
 async function currentSale(item) {
   const current = await stock(item);
-  return current ? current.sale : '';
+  return current && current.sale || '';
 }
 
 async function buyOne(item) {

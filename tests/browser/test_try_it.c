@@ -180,6 +180,63 @@ static void the_comparison_says_who_oversold(void **state)
     live_clean(NULL);
 }
 
+/* A comparison of five buyers of five units, in which the page meets something. */
+static void compare_meeting(const char *script, const char *says, const char *oversold_locked)
+{
+    fx_need_browser();
+    cJSON *planted = fx_browser_plant(live_browser, script);
+    live_open(fx.server[0], "/");
+    fx_browser_type(live_browser, "#compare-stock", "5");
+    fx_browser_type(live_browser, "#compare-buyers", "5");
+    fx_browser_click(live_browser, "#compare");
+    assert_true(fx_wait_until(is_compared, NULL, 3 * BROWSER_MS));
+    await_saying("#verdict", says);
+    assert_true(fx_browser_holds(
+        live_browser, "document.querySelector('#verdict').dataset.oversoldLocked === '%s'",
+        oversold_locked));
+    live_clean(NULL);
+    fx_browser_weed(live_browser, planted);
+}
+
+/* "Nothing oversold" takes books that can be read, that have what was told, and no stock left for
+ * those who were refused. */
+static void a_comparison_that_proves_nothing_says_so(void **state)
+{
+    (void)state;
+    fx_sell("'stock':5,'strategy':'atomic'");
+    compare_meeting("const real = fetch; window.fetch = async (...a) => {"
+                    "if (/^.stock/.test(a[0])) throw new TypeError('lost'); return real(...a); }",
+                    "combined: not certain", "unknown");
+    compare_meeting("const real = fetch; window.fetch = async (...a) => /^.buy/.test(a[0])"
+                    "? new Response('{\"code\":\"busy\"}', {status: 503}) : real(...a);",
+                    "combined: 5 are left, though 5 buyers were refused", "0");
+    compare_meeting("const real = fetch; window.fetch = async (...a) => /^.buy/.test(a[0])"
+                    "? new Response('{\"remaining\":1}', {status: 201}) : real(...a);",
+                    "combined: 5 that were told as sold are not on the books", "0");
+}
+
+/* Which may be running all the same: it takes the second press. */
+static void a_sale_that_can_not_be_read_is_not_closed_at_once(void **state)
+{
+    (void)state;
+    char before[64];
+    snprintf(before, sizeof(before), "%s", fx_sell("'stock':5,'strategy':'atomic'"));
+    fx_need_browser();
+    cJSON *planted = fx_browser_plant(
+        live_browser,
+        "const real = fetch; window.fetch = async (...a) => {"
+        "if (/^.stock/.test(a[0])) throw new TypeError('lost'); return real(...a); }");
+    live_open(fx.server[0], "/");
+    fx_browser_click(live_browser, "#start-sale");
+    await_saying("#sale-said", "could not be read. Press again");
+    assert_string_equal(fx_current_sale("P0001"), before);
+    fx_browser_await(live_browser, "!document.querySelector('#start-sale').disabled");
+    fx_browser_click(live_browser, "#start-sale");
+    await_saying("#sale-said", "^Started: sale ");
+    live_clean(NULL);
+    fx_browser_weed(live_browser, planted);
+}
+
 /* ---- what is explained ----------------------------------------------------------------------- */
 
 static void a_strategy_is_explained_as_the_service_does(void **state)
@@ -294,6 +351,8 @@ int main(void)
         cmocka_unit_test(an_answer_that_is_lost_is_neither_yes_nor_no),
         cmocka_unit_test(unlocked_it_oversells_and_locked_it_does_not),
         cmocka_unit_test(the_comparison_says_who_oversold),
+        cmocka_unit_test(a_comparison_that_proves_nothing_says_so),
+        cmocka_unit_test(a_sale_that_can_not_be_read_is_not_closed_at_once),
         cmocka_unit_test(a_strategy_is_explained_as_the_service_does),
         cmocka_unit_test(the_stale_write_is_shown_step_by_step),
         cmocka_unit_test(all_can_be_done_by_keys_alone),

@@ -109,6 +109,6 @@ void live_await_agreement(const char *item)
     live_await_number("initial", (int)fx_json_number(stock, "initial"));
     live_await_number("remaining", (int)fx_json_number(stock, "remaining"));
     live_await_number("oversold", (int)fx_json_number(stock, "oversold"));
-    live_await_number("sold", (int)fx_json_number(stock, "orders"));
+    live_await_number("sold", (int)fx_json_number(stock, "units"));
     cJSON_Delete(stock);
 }
