@@ -115,9 +115,23 @@ static void check_operation(const cJSON *path, const cJSON *operation, cJSON *id
         if (!get(schema_follow(document, each), "description"))
             fail_msg("%s %s: %s has no description", id, path->string, each->string);
     }
-    if (strchr(path->string, '{') && !get(operation, "parameters") && !get(path, "parameters") &&
-        strcmp(operation->string, "head") != 0)
+    if (strchr(path->string, '{') && !get(operation, "parameters"))
         fail_msg("%s does not say what stands in its path", id);
+    if (strcmp(operation->string, "head") != 0 &&
+        (get(operation, "security") != NULL) != (get(get(operation, "responses"), "401") != NULL))
+        fail_msg("%s: who needs a token is told so by 401, and nobody else", id);
+}
+
+/* Both take the same, of the same people. */
+static void compare_with_head(const cJSON *path)
+{
+    static const char *const same[] = {"parameters", "security"};
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+        const cJSON *of_get = get(get(path, "get"), same[i]);
+        const cJSON *of_head = get(get(path, "head"), same[i]);
+        if ((of_get || of_head) && !cJSON_Compare(of_get, of_head, true))
+            fail_msg("%s: HEAD has other %s than GET", path->string, same[i]);
+    }
 }
 
 static void every_operation_is_told_from_the_others(void **state)
@@ -135,6 +149,7 @@ static void every_operation_is_told_from_the_others(void **state)
         }
         if (get(path, "get") && !get(path, "head"))
             fail_msg("%s has GET and no HEAD", path->string);
+        compare_with_head(path);
     }
     cJSON_Delete(ids);
 }
@@ -165,6 +180,38 @@ static void limits_are_the_program_s(void **state)
     for (const fs_strategy *const *s = strategy_list(); *s; s++)
         names--;
     assert_int_equal(names, 0);
+}
+
+/* The terms of a sale of which only so much was said. */
+static cJSON *start_plainly(const char *more)
+{
+    cJSON *terms =
+        cJSON_Parse(fx_expect(fx.server[0], 201, "POST /sales {'item':'Plain','stock':9%s}", more));
+    assert_non_null(terms);
+    return terms;
+}
+
+/* What is not said is as the document has it; what has to be said is not guessed. */
+static void defaults_are_the_program_s(void **state)
+{
+    (void)state;
+    int defaults = 0;
+    const cJSON *each, *schema = get(get(get(document, "components"), "schemas"), "SaleRequest");
+    cJSON *plain = start_plainly(""), *sharded = start_plainly(",'strategy':'sharded'");
+    cJSON_ArrayForEach(each, get(schema, "properties"))
+    {
+        const cJSON *says = get(each, "default");
+        const cJSON *terms = strcmp(each->string, "segments") == 0 ? sharded : plain;
+        if (says && !cJSON_Compare(says, get(terms, each->string), true))
+            fail_msg("%s has another default", each->string);
+        defaults += says != NULL;
+    }
+    assert_int_equal(defaults, 5);
+    cJSON_Delete(plain);
+    cJSON_Delete(sharded);
+    assert_int_equal(cJSON_GetArraySize(get(schema, "required")), 2);
+    fx_refused(fx.server[0], 400, NULL, "POST /sales {'item':'Plain'}");
+    fx_refused(fx.server[0], 400, NULL, "POST /sales {'stock':9}");
 }
 
 /* ---- the walk -------------------------------------------------------------------------------- */
@@ -250,6 +297,7 @@ int main(void)
         cmocka_unit_test(examples_are_as_their_schemas_say),
         cmocka_unit_test(every_operation_is_told_from_the_others),
         cmocka_unit_test(limits_are_the_program_s),
+        cmocka_unit_test(defaults_are_the_program_s),
         cmocka_unit_test(what_is_not_documented_is_found),
         cmocka_unit_test(what_buyers_hear),
         cmocka_unit_test(what_is_malformed_is_told_how),
