@@ -119,19 +119,44 @@ const document_operation *document_operations(void)
     return all;
 }
 
-bool document_takes(const document_operation *operation, const char *name)
+static void add_name(cJSON *list, const char *name)
+{
+    if (!get(list, name))
+        cJSON_AddTrueToObject(list, name);
+}
+
+static void add_names(cJSON *list, const document_operation *operation)
 {
     const cJSON *each;
     cJSON_ArrayForEach(each, get(operation->json, "parameters"))
     {
         const cJSON *parameter = schema_follow(document, each);
-        if (strcmp(get(parameter, "in")->valuestring, "query") == 0 &&
-            strcmp(get(parameter, "name")->valuestring, name) == 0)
-            return true;
+        if (strcmp(get(parameter, "in")->valuestring, "query") == 0)
+            add_name(list, get(parameter, "name")->valuestring);
     }
     const cJSON *content = get(get(operation->json, "requestBody"), "content");
     const cJSON *schema = get(get(content, "application/json"), "schema");
-    return get(get(schema_follow(document, schema), "properties"), name) != NULL;
+    cJSON_ArrayForEach(each, get(schema_follow(document, schema), "properties"))
+    {
+        add_name(list, each->string);
+    }
+}
+
+bool document_takes(const document_operation *operation, const char *name)
+{
+    cJSON *list = cJSON_CreateObject();
+    add_names(list, operation);
+    bool takes = get(list, name) != NULL;
+    cJSON_Delete(list);
+    return takes;
+}
+
+cJSON *document_names(void)
+{
+    cJSON *list = cJSON_CreateObject();
+    for (const document_operation *o = document_operations(); o->method[0] != '\0'; o++)
+        add_names(list, o);
+    return list;
 }
 
 /* The last part of what a schema refers to, "HaltProblem" for one; "" of one that does not. */

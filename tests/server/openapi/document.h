@@ -32,6 +32,9 @@ bool document_has(const document_operation *operation, const char *code);
 /* Whether the operation has a parameter with this name in its query, or a member in its body. */
 bool document_takes(const document_operation *operation, const char *name);
 
+/* All names that any operation takes so, as an object's members. Free with cJSON_Delete(). */
+cJSON *document_names(void);
+
 /* The answers to a request, by status: of its operation, whose name goes into key, else those of
  * x-any-request, whose name is "- -". */
 const cJSON *document_answers(const char *method, const char *target, char key[DOCUMENT_KEY_MAX]);
