@@ -5,9 +5,10 @@ import { byId, say } from './dom.js';
 import { startSale, stock } from './service.js';
 
 const START = 'Start', SURE_MS = 8000;
-let sure = null; /* the item whose running sale may be closed */
+let sure = null, timer = null; /* the item whose running sale may be closed, and for how long */
 
 function forget() {
+  clearTimeout(timer);
   sure = null;
   say('start-sale', START);
 }
@@ -18,11 +19,12 @@ async function mayClose(item) {
   const running = await stock(item);
   if (running && !(running.remaining > 0)) return true;
   const left = running ? `${count(running.remaining)} left` : 'what is left is unknown';
+  forget();
   sure = item;
   say('start-sale', `Close the running one (${left}), and start`);
   say('sale-said', running ? `The sale of ${item} has ${left}. Press again to close it and start the new one.`
     : `Whether there is a sale of ${item}, and what is left of it, could not be read. Press again to close it and start the new one.`);
-  setTimeout(() => { if (sure === item) forget(); }, SURE_MS);
+  timer = setTimeout(forget, SURE_MS);
   return false;
 }
 
