@@ -7,6 +7,7 @@
  * All strategies with one script that decides and writes sell at once, each an item of its own.
  * The buyers ask two of the instances; the third is the one that is restarted.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -37,13 +38,21 @@ static shop shops[SHOPS_MAX];
 static int shop_count;
 static buyer buyers[SHOPS_MAX * BUYERS];
 static atomic_bool stop;
+static atomic_int
+    enough; /* of each item, until it is raised: a fast strategy sells out otherwise */
 
 /* ---- selling --------------------------------------------------------------------------------- */
+
+static bool may_buy(void *arg)
+{
+    const shop *each = arg;
+    return atomic_load(&stop) || atomic_load(&each->bought) < atomic_load(&enough);
+}
 
 static void *buy_on_and_on(void *arg)
 {
     buyer *me = arg;
-    for (int i = 0; !atomic_load(&stop); i++) {
+    for (int i = 0; fx_wait_until(may_buy, me->shop, WAIT_MS) && !atomic_load(&stop); i++) {
         char request[64];
         int number = atomic_fetch_add(&me->shop->asked, 1);
         snprintf(request, sizeof(request), "%s-%d", me->shop->item, number);
@@ -71,6 +80,7 @@ static void open_shops(const char *name)
 {
     shop_count = 0;
     atomic_store(&stop, false);
+    atomic_store(&enough, 0);
     memset(shops, 0, sizeof(shops));
     for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++) {
         if (!s->guarded)
@@ -104,8 +114,10 @@ static bool have_sold(void *count)
     return true;
 }
 
+/* Of each item so many are sold, and hardly more until `enough` is raised. */
 static void wait_until_sold(int count)
 {
+    atomic_store(&enough, count);
     if (fx_wait_until(have_sold, &count, WAIT_MS))
         return;
     end_buyers();
@@ -273,6 +285,7 @@ static void forget(const char *name, void (*how)(void))
 {
     open_shops(name);
     wait_until_sold(BEFORE);
+    atomic_store(&enough, INT_MAX);
     how();
     wait_until_all_refuse(HALTED);
     a_restart_starts_no_second_sale();
@@ -344,6 +357,7 @@ static void an_evicting_redis_sells_no_more_than_there_was(void **state)
     fx_only_single("it cuts the append-only file");
     open_shops("evicted");
     wait_until_sold(BEFORE);
+    atomic_store(&enough, INT_MAX);
     fx_redis_do(fx.redis, "CONFIG SET maxmemory-policy allkeys-lru");
     fx_redis_do(fx.redis, "CONFIG SET maxmemory 1");
     assert_true(fx_wait_until(is_evicted, NULL, WAIT_MS));
@@ -376,13 +390,22 @@ static void what_was_acknowledged_is_not_denied(const shop *each)
                            "\"halted\":{\"why\":\"rolled_back\""));
 }
 
+typedef struct first_sale {
+    const shop *shop;
+    bool sold[FX_INSTANCES];
+} first_sale;
+
+/* One unit of each instance, however often it is asked: there are not many left. */
 static bool all_sell(void *arg)
 {
-    shop *each = arg;
-    for (int at = 0; at < FX_INSTANCES; at++)
-        if (fx_status(fx.server[at], "POST /buy?item=%s&user=x", each->item) != 201)
-            return false;
-    return true;
+    first_sale *first = arg;
+    bool all = true;
+    for (int at = 0; at < FX_INSTANCES; at++) {
+        first->sold[at] = first->sold[at] || fx_status(fx.server[at], "POST /buy?item=%s&user=x",
+                                                       first->shop->item) == 201;
+        all = all && first->sold[at];
+    }
+    return all;
 }
 
 static void resume(shop *each)
@@ -400,7 +423,7 @@ static void resume(shop *each)
           "'sale' must name");
     fx_expect(fx.server[2], 200, "POST /sales/resume {'item':'%s','sale':'%s','lost_orders':%d}",
               each->item, sale, lost);
-    assert_true(fx_wait_until(all_sell, each, WAIT_MS));
+    assert_true(fx_wait_until(all_sell, &(first_sale){.shop = each}, WAIT_MS));
     fx_refused(fx.server[2], 409, "sale_not_halted",
                "POST /sales/resume {'item':'%s','sale':'%s','lost_orders':%d}", each->item, sale,
                lost);
@@ -417,7 +440,7 @@ static void start_another(shop *each)
           "'replaces' must name");
     fx_expect(fx.server[2], 201, "POST /sales {'item':'%s','stock':50,'replaces':'%s'}", each->item,
               sale);
-    assert_true(fx_wait_until(all_sell, each, WAIT_MS));
+    assert_true(fx_wait_until(all_sell, &(first_sale){.shop = each}, WAIT_MS));
     fx_refused(fx.server[2], 409, "sale_not_halted",
                "POST /sales {'item':'%s','stock':50,'replaces':'%s'}", each->item, sale);
 }
@@ -432,6 +455,7 @@ static void a_redis_that_is_older_sells_nothing_until_the_admin_says_so(void **s
     wait_until_sold(BEFORE);
     find_log(path, sizeof(path), &len);
     wait_until_sold(BEFORE + 20);
+    atomic_store(&enough, INT_MAX);
     restart_as_of(len);
     wait_until_all_refuse(HALTED);
     end_buyers();
@@ -455,6 +479,7 @@ static void a_redis_that_has_kept_all_sells_on(void **state)
     fx_only_single("it cuts the append-only file");
     open_shops("kept");
     wait_until_sold(BEFORE);
+    atomic_store(&enough, INT_MAX);
     fx_redis_restart(fx.redis);
     wait_until_sold(2 * BEFORE);
     end_buyers();
