@@ -3,6 +3,7 @@
  * documents is had from a real instance, and everything that is answered meanwhile is documented.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/sale/sale_request.h"
@@ -182,6 +183,43 @@ static void limits_are_the_program_s(void **state)
     assert_int_equal(names, 0);
 }
 
+/* Sends so many letters; whether they are refused with this code. */
+static bool is_too_long(const char *request, int len, const char *code)
+{
+    char letters[256], member[64];
+    fx_reply reply;
+    memset(letters, 'a', sizeof(letters));
+    fx_ask(fx.server[0], &reply, "%s%.*s", request, len, letters);
+    snprintf(member, sizeof(member), "\"code\":\"%s\"", code);
+    bool is = strstr(reply.body, member) != NULL;
+    fx_reply_free(&reply);
+    return is;
+}
+
+/* The longest that a pattern takes, the program takes too, and nothing longer. */
+static void lengths_are_the_program_s(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schema, *request, *code;
+    } names[] = {
+        {"Identifier", "GET /stock?item=", "bad_item"},
+        {"Identifier", "GET /orders/k1?item=P0001&sale=", "bad_sale"},
+        {"Identifier", "POST /buy?item=P0001&user=u&request=", "bad_request_id"},
+        {"User", "POST /buy?item=P0001&user=", "bad_user"},
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const cJSON *schema = get(get(get(document, "components"), "schemas"), names[i].schema);
+        const char *most = strrchr(get(schema, "pattern")->valuestring, ',');
+        assert_non_null(most);
+        int len = (int)strtol(most + 1, NULL, 10);
+        assert_in_range(len, 2, 200);
+        if (is_too_long(names[i].request, len, names[i].code) ||
+            !is_too_long(names[i].request, len + 1, names[i].code))
+            fail_msg("%s... takes another length than %d", names[i].request, len);
+    }
+}
+
 /* The terms of a sale of which only so much was said. */
 static cJSON *start_plainly(const char *more)
 {
@@ -297,6 +335,7 @@ int main(void)
         cmocka_unit_test(examples_are_as_their_schemas_say),
         cmocka_unit_test(every_operation_is_told_from_the_others),
         cmocka_unit_test(limits_are_the_program_s),
+        cmocka_unit_test(lengths_are_the_program_s),
         cmocka_unit_test(defaults_are_the_program_s),
         cmocka_unit_test(what_is_not_documented_is_found),
         cmocka_unit_test(what_buyers_hear),
