@@ -13,6 +13,10 @@
 #define EVERY_MS    500
 #define STREAMS_MAX 512
 
+/* Of a socket, for what its client has not taken: some documents. Otherwise Linux lets it grow to
+ * megabytes, and clients that take nothing would not be noticed for minutes. */
+#define UNTAKEN_BYTES 65536
+
 typedef struct stream {
     int fd;
     bool told; /* at this tick */
@@ -35,15 +39,15 @@ static bool tell(const stream *one, const fs_text *event)
            (ssize_t)event->len;
 }
 
-/* Tells those who look at the same item as stream `first`; under the lock. */
-static void tell_all_of(streams *s, int first, const fs_text *event)
+/* Tells those who look at the same item as stream `first`, or ends them; under the lock. */
+static void tell_all_of(streams *s, int first, bool last, const fs_text *event)
 {
     for (int i = first; i < s->count; i++) {
         stream *one = &s->all[i];
         if (one->told || strcmp(one->item, s->all[first].item) != 0)
             continue;
         one->told = true;
-        if (!tell(one, event)) {
+        if (last || !tell(one, event)) {
             close(one->fd);
             one->fd = -1;
         }
@@ -59,9 +63,12 @@ static void tell_everybody(void *arg)
     for (int i = 0; i < s->count; i++)
         s->all[i].told = false;
     for (int i = 0; i < s->count; i++) {
+        if (s->all[i].told)
+            continue;
         text_clear(&event);
-        if (!s->all[i].told && api_stream_next(s->api, s->all[i].item, &event))
-            tell_all_of(s, i, &event);
+        api_piece piece = api_stream_next(s->api, s->all[i].item, &event);
+        if (piece != PIECE_NONE)
+            tell_all_of(s, i, piece == PIECE_LAST, &event);
     }
     int left = 0;
     for (int i = 0; i < s->count; i++)
@@ -74,6 +81,8 @@ static void tell_everybody(void *arg)
 
 bool streams_add(streams *s, int fd, const char *item)
 {
+    const int untaken = UNTAKEN_BYTES;
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &untaken, sizeof(untaken));
     pthread_mutex_lock(&s->lock);
     bool room = s->count < STREAMS_MAX;
     if (room) {

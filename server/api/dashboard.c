@@ -40,7 +40,8 @@ static bool find_item(fs_api *api, const api_request *request, char ret[IDENT_MA
     return status == SALE_OK;
 }
 
-static bool put_document(fs_api *api, const char *item, dlock_time deadline, fs_text *out)
+static dashboard_answer put_document(fs_api *api, const char *item, dlock_time deadline,
+                                     fs_text *out)
 {
     text_add_all(out, "{\"instance\":\"", api->store->instance, "\",\"version\":\"",
                  FLASHSALE_VERSION, "\",\"admin\":\"", auth_needs(api->auth), "\",");
@@ -60,12 +61,14 @@ static bool wants_stream(const api_request *request)
     return request->accept && strncmp(request->accept, STREAM, strlen(STREAM)) == 0;
 }
 
-bool api_stream_next(fs_api *api, const char *item, fs_text *out)
+api_piece api_stream_next(fs_api *api, const char *item, fs_text *out)
 {
     text_add(out, EVENT_BEGINS);
-    bool made = put_document(api, item, dlock_now(), out);
+    dashboard_answer answer = put_document(api, item, dlock_now(), out);
     text_add(out, EVENT_ENDS);
-    return made && !out->failed;
+    if (answer == DASHBOARD_OVER)
+        return PIECE_LAST;
+    return answer == DASHBOARD_TOLD && !out->failed ? PIECE_NEXT : PIECE_NONE;
 }
 
 /* ---- GET /dashboard -------------------------------------------------------------------------- */
@@ -80,7 +83,7 @@ void api_dashboard(fs_api *api, const api_request *request, api_reply *reply)
     fs_text *out = reply_json(reply, 200);
     if (stream)
         text_add(out, STREAM_BEGINS EVENT_BEGINS);
-    if (!put_document(api, item, dlock_in_ms(FIRST_MS), out)) {
+    if (put_document(api, item, dlock_in_ms(FIRST_MS), out) != DASHBOARD_TOLD) {
         problem_with(reply, 503, "store_unavailable", "the document was not made in time",
                      ",\"redis\":\"no_answer\"");
     } else if (stream) {

@@ -22,6 +22,7 @@ typedef struct item_document {
     char item[IDENT_MAX + 1]; /* "" = free */
     dlock_time asked, made;   /* when last; 0 = never */
     dlock_time read;          /* when the numbers of its sale were read; likewise */
+    bool over;                /* as in its view */
     bool wanted;              /* it is to be made at once: somebody waits for it */
     int readers;              /* who wait; its place is not given away meanwhile */
     fs_text text;
@@ -109,6 +110,7 @@ static void renew(dashboard *d, item_document *document)
         text_add_bytes(&document->text, text_bytes(&d->draft), d->draft.len);
         document->made = dlock_now();
         document->read = document->view.read;
+        document->over = document->view.over;
     }
     pthread_cond_broadcast(&d->made);
 }
@@ -150,22 +152,24 @@ static void *run(void *arg)
 
 /* ---- the viewers ----------------------------------------------------------------------------- */
 
-/* The item's document, perhaps an empty one. NULL: somebody waits for every one that there is.
- * Under the lock. */
-static item_document *find_or_take(dashboard *d, const char *item)
+/* The item's document, perhaps an empty one. NULL: somebody waits for every one that there is, or,
+ * unless one may be `ousted`, looks at it. Under the lock. */
+static item_document *find_or_take(dashboard *d, const char *item, bool ousted)
 {
     item_document *oldest = NULL;
+    dlock_time now = dlock_now();
     for (int i = 0; i < ITEMS; i++) {
         item_document *document = &d->documents[i];
         if (strcmp(document->item, item) == 0)
             return document;
-        if (document->readers == 0 && (!oldest || document->asked.us < oldest->asked.us))
+        if (document->readers == 0 && (ousted || is_over(document->asked, ASKED_MS, now)) &&
+            (!oldest || document->asked.us < oldest->asked.us))
             oldest = document;
     }
     if (oldest) {
         snprintf(oldest->item, sizeof(oldest->item), "%s", item);
         oldest->asked = oldest->made = (dlock_time){0};
-        oldest->wanted = false;
+        oldest->wanted = oldest->over = false;
     }
     return oldest;
 }
@@ -174,7 +178,8 @@ static item_document *find_or_take(dashboard *d, const char *item)
 static void await(dashboard *d, item_document *document, dlock_time deadline)
 {
     dlock_time now = dlock_now();
-    if (is_over(document->asked, ASKED_MS, now) && is_over(document->made, LOOK_MS, now)) {
+    if (document->over ||
+        (is_over(document->asked, ASKED_MS, now) && is_over(document->made, LOOK_MS, now))) {
         document->wanted = true;
         pthread_cond_signal(&d->wanted);
     }
@@ -194,23 +199,26 @@ static void put_age(fs_text *out, const char *before, dlock_time since)
         text_add(out, "null");
 }
 
-bool dashboard_read(dashboard *d, const char *item, dlock_time deadline, fs_text *out)
+dashboard_answer dashboard_read(dashboard *d, const char *item, dlock_time deadline, fs_text *out)
 {
     item_document *document;
+    bool waits = !dlock_passed(deadline);
     pthread_mutex_lock(&d->lock);
-    while (!(document = find_or_take(d, item)) && !dlock_passed(deadline))
+    while (!(document = find_or_take(d, item, waits)) && !dlock_passed(deadline))
         dlock_cond_wait(&d->made, &d->lock, deadline);
     if (document)
         await(d, document, deadline);
-    bool made = document && document->made.us > 0;
-    if (made) {
+    dashboard_answer answer = !document || document->made.us == 0 ? DASHBOARD_LATE
+                              : document->over                    ? DASHBOARD_OVER
+                                                                  : DASHBOARD_TOLD;
+    if (answer == DASHBOARD_TOLD) {
         put_age(out, "\"age_ms\":", document->made);
         put_age(out, ",\"sale_age_ms\":", document->read);
         text_add(out, ",");
         text_add_bytes(out, text_bytes(&document->text), document->text.len);
     }
     pthread_mutex_unlock(&d->lock);
-    return made;
+    return answer;
 }
 
 /* ---- its life -------------------------------------------------------------------------------- */

@@ -100,7 +100,9 @@ void view_read(item_view *view, sale_table *sales)
 {
     fs_sale *sale;
     view->up = false;
-    if (sale_table_get(sales, view->item, dlock_in_ms(STORE_READ_MS), &sale) != SALE_OK)
+    sale_status status = sale_table_get(sales, view->item, dlock_in_ms(STORE_READ_MS), &sale);
+    view->over = status != SALE_OK && status != SALE_UNAVAILABLE;
+    if (status != SALE_OK)
         return;
     const open_sale *open = &sale->open_sale;
     view->up = answers(open) && read_numbers(view, sale) && read_locks(view, open) &&

@@ -20,6 +20,7 @@ typedef struct latest_order {
 typedef struct item_view {
     char item[IDENT_MAX + 1];
     bool up;         /* Redis has answered the last questions */
+    bool over;       /* the item has no sale any more, or none that can be shown */
     dlock_time read; /* when the numbers of the sale last were; 0 = they are not known */
     sale_terms terms;
     const char *state; /* of the sale: "open", "halted", "damaged" */

@@ -2,9 +2,11 @@
  * test_stream.c - GET /dashboard as a stream: one document after the other on one connection, that
  * needs no thread of the instance; and how it ends.
  */
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/server/dashboard/look.h"
@@ -13,16 +15,21 @@
 /* An instance of few threads: none of them is kept in reserve. */
 enum { THREADS = 8, VIEWERS = 40 };
 
-static int open_stream(fx_server *server, const char *more)
+static int open_stream_of(fx_server *server, const char *item, const char *more)
 {
     char request[256];
     int fd = fx_raw_connect(fx_server_port(server), NULL);
     assert_true(fd >= 0);
     snprintf(request, sizeof(request),
-             "GET /dashboard?item=P0001 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n%s\r\n",
-             more);
+             "GET /dashboard?item=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n%s\r\n",
+             item, more);
     assert_true(fx_raw_send(fd, request, strlen(request)));
     return fd;
+}
+
+static int open_stream(fx_server *server, const char *more)
+{
+    return open_stream_of(server, "P0001", more);
 }
 
 typedef struct stream {
@@ -151,6 +158,70 @@ static void who_has_gone_is_noticed(void **state)
     assert_true(fx_wait_until(has_few_descriptors, &most, LOOK_WAIT_MS));
 }
 
+/* Before minutes of documents have piled up for it. */
+static void who_takes_nothing_is_cut_off(void **state)
+{
+    (void)state;
+    enum { OPENED = 8 };
+    static stream s[OPENED];
+    const int little = 2048;
+    int most = descriptors(fx.server[1]) + OPENED / 2;
+    for (int i = 0; i < OPENED; i++) {
+        s[i] = (stream){.fd = open_stream(fx.server[1], "")};
+        setsockopt(s[i].fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
+        await_events(&s[i], 1);
+    }
+    assert_true(descriptors(fx.server[1]) > most);
+    assert_true(fx_wait_until(has_few_descriptors, &most, LOOK_WAIT_MS));
+    for (int i = 0; i < OPENED; i++)
+        close(s[i].fd);
+}
+
+/* More items are looked at than there is room for: most go on, instead of each ousting the next. */
+static void streams_do_not_oust_each_other(void **state)
+{
+    (void)state;
+    enum { ITEMS = 20, ROOM = 16, EVENTS = 20 };
+    static stream s[ITEMS], alone;
+    char item[16];
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(item, sizeof(item), "many%d", i);
+        fx_start_sale(fx.server[0], item, "'stock':1,'strategy':'atomic'");
+    }
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(item, sizeof(item), "many%d", i);
+        s[i] = (stream){.fd = open_stream_of(fx.server[0], item, "")};
+        await_events(&s[i], 1);
+    }
+    alone = (stream){.fd = open_stream(fx.server[1], "")};
+    await_events(&alone, EVENTS);
+    int going_on = 0;
+    for (int i = 0; i < ITEMS; i++) {
+        while (!s[i].closed && poll(&(struct pollfd){.fd = s[i].fd, .events = POLLIN}, 1, 0) > 0)
+            has_come(&s[i]);
+        going_on += events(&s[i]) > EVENTS / 2;
+        close(s[i].fd);
+    }
+    close(alone.fd);
+    assert_true(going_on >= ROOM);
+}
+
+/* Not "Redis is down": another question says why. */
+static void a_stream_ends_with_what_it_shows(void **state)
+{
+    (void)state;
+    static stream s;
+    fx_start_sale(fx.server[0], "Ends", "'stock':1,'strategy':'atomic'");
+    s = (stream){.fd = open_stream_of(fx.server[0], "Ends", "")};
+    await_events(&s, 2);
+    fx_redis_do(fx.redis, "SET fs:{Ends}:sale 0770000000000a");
+    fx_redis_do(fx.redis, "HSET fs:{Ends}:0770000000000a:cfg schema 99");
+    assert_true(fx_wait_until(has_ended, &s, LOOK_WAIT_MS));
+    assert_null(strstr(s.text, "\"redis\":\"down\""));
+    close(s.fd);
+    fx_refused(fx.server[0], 503, "sale_unreadable", "GET /dashboard?item=Ends");
+}
+
 static void who_wants_one_gets_one(void **state)
 {
     (void)state;
@@ -180,6 +251,9 @@ int main(void)
         cmocka_unit_test(what_is_sold_meanwhile_comes),
         cmocka_unit_test(a_stream_needs_no_thread),
         cmocka_unit_test(who_has_gone_is_noticed),
+        cmocka_unit_test(who_takes_nothing_is_cut_off),
+        cmocka_unit_test(streams_do_not_oust_each_other),
+        cmocka_unit_test(a_stream_ends_with_what_it_shows),
         cmocka_unit_test(who_wants_one_gets_one),
         cmocka_unit_test(a_stream_of_nothing_is_refused),
     };
