@@ -59,8 +59,10 @@ end
 
 -- ---- in each thread, which has variables of its own --------------------------------------------
 
+-- wrk takes one request of the first thread to look at it, and does not send it.
 function init()
-    asked, sold, refused, unknown, path = 0, 0, 0, 0, "/buy?item=" .. item .. "&sale=" .. sale
+    asked = turn == 1 and -1 or 0
+    sold, refused, unknown, path = 0, 0, 0, "/buy?item=" .. item .. "&sale=" .. sale
 end
 
 function request()

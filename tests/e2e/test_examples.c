@@ -159,6 +159,23 @@ static void wrk_sees_orders_that_nobody_was_told_of(void **state)
     assert_true(s.orders >= s.sold + OTHERS);
 }
 
+static bool are_so_many_orders(void *count)
+{
+    return fx_stock("orders") == *(long *)count;
+}
+
+/* There is enough for all: each request that was sent becomes an order, told or not. */
+static void wrk_counts_what_it_has_sent(void **state)
+{
+    (void)state;
+    need(&wrk);
+    summary s;
+    assert_int_equal(finish(start(&wrk, "atomic", 100000000), &s), 0);
+    long sent = s.sold + s.unknown + s.cut_off;
+    if (!fx_wait_until(are_so_many_orders, &sent, 20000))
+        fail_msg("%ld were sent, %d are there", sent, fx_stock("orders"));
+}
+
 /* The last: it kills the instance that is asked for the stock. */
 static void wrk_says_when_it_can_not_compare(void **state)
 {
@@ -197,6 +214,7 @@ int main(void)
         cmocka_unit_test(wrk_agrees_with_the_stock),
         cmocka_unit_test(wrk_tells_that_too_much_was_sold),
         cmocka_unit_test(wrk_sees_orders_that_nobody_was_told_of),
+        cmocka_unit_test(wrk_counts_what_it_has_sent),
         cmocka_unit_test(k6_agrees_with_the_stock),
         cmocka_unit_test(k6_tells_that_too_much_was_sold),
         cmocka_unit_test(wrk_says_when_it_can_not_compare),
