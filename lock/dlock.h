@@ -48,6 +48,8 @@
  *             puts("ours");        // dlock_held(hold) tells whether it still is
  *             dlock_release(hold); // always, whatever happened to the lock
  *         } else {
+ *             if (lock) // what Redis said, if it is Redis's fault
+ *                 dlock_last_error(client, err, sizeof(err));
  *             fprintf(stderr, "%s. %s\n", dlock_status_text(status), err);
  *         }
  *         dlock_lock_free(lock);
