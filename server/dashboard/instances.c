@@ -134,7 +134,7 @@ static bool call(const instances *in, const instance_record *mine, redisReply **
     dlock_args_text(&args, text_bytes(&text));
     dlock_args_int(&args, KEPT_MS);
     dlock_redis_outcome outcome =
-        dlock_redis_eval(in->store->redis, &heartbeat, 1, &args, dlock_in_ms(CALL_MS), ret);
+        dlock_redis_eval(in->store->telling, &heartbeat, 1, &args, dlock_in_ms(CALL_MS), ret);
     dlock_args_free(&args);
     text_free(&text);
     return outcome == DLOCK_REDIS_OK;

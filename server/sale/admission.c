@@ -140,6 +140,7 @@ static void begin(admission *a, fs_store *store, fs_node *node, sale_table *sale
     snprintf(a->seen, sizeof(a->seen), "%s", id);
     server_run_look_at(&node->run, id);
     dlock_redis_readmit(store->redis);
+    dlock_redis_readmit(store->telling);
     dlock_redis_readmit(store->looking);
     atomic_store(&node->run_changed, !first);
     if (!first)

@@ -177,6 +177,7 @@ static void leave(kept_node *n)
     node_forget(n->node);
     n->admission.seen[0] = '\0';
     dlock_redis_readmit(n->k->store->redis);
+    dlock_redis_readmit(n->k->store->telling);
     dlock_redis_readmit(n->k->store->looking);
     log_event(LOG_INFO, "server_left", "server", store_server_name(n->k->store, n->node, number),
               "detail", "keys are not routed to it any more", NULL);

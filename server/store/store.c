@@ -56,8 +56,14 @@ static bool open_redis(fs_store *store, const char *url, char *err, size_t err_l
                                    .admit = is_looked_at,
                                    .admit_arg = store};
     dlock_redis_options asking = {.beside = store->redis, .name = "flashsale"};
+    dlock_redis_options telling = {.beside = store->redis,
+                                   .name = "flashsale",
+                                   .pool_max = 1,
+                                   .admit = is_admitted,
+                                   .admit_arg = store};
     return dlock_redis_open(&looking, &store->looking, err, err_len) == 0 &&
-           dlock_redis_open(&asking, &store->asking, err, err_len) == 0;
+           dlock_redis_open(&asking, &store->asking, err, err_len) == 0 &&
+           dlock_redis_open(&telling, &store->telling, err, err_len) == 0;
 }
 
 int store_open(fs_store *store, const char *redis_url, const char *redlock_urls,
@@ -90,6 +96,7 @@ void store_close(fs_store *store)
     for (int i = 0; i < STORE_NODES; i++)
         node_free(&store->nodes[i]);
     dlock_redis_close(store->looking);
+    dlock_redis_close(store->telling);
     dlock_redis_close(store->asking);
     dlock_redis_close(store->redis);
     memset(store, 0, sizeof(*store));

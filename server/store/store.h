@@ -20,6 +20,7 @@ typedef struct fs_store {
     dlock_redis *redis;   /* pinned to a run of each server; see server_run.h */
     dlock_redis *looking; /* pinned to the run that is looked at: to compare, and to halt */
     dlock_redis *asking;  /* the same servers, whichever run each is: to ask which */
+    dlock_redis *telling; /* pinned as the first: for what waits behind no buyer */
     dlock_client *locks;
     redis_quorum quorum;        /* of strategy redlock; see quorum.h */
     char instance[65];          /* this process's name, in every order it sells */
