@@ -16,7 +16,7 @@
  *   A failover to a replica that had not yet heard of the lock gives it away twice. No lock
  *   service can prevent the first; Redis does not prevent the second.
  *   Therefore what matters must be checked where it is written: every hold carries a fence, a
- *   number that rises with every grant, and dlock_guard() runs a write only if, at that very
+ *   number that rises with every grant, and dlock_guard_call() runs a write only if, at that very
  *   moment, this hold is still the owner and its fence the last one issued. Use the lock to avoid
  *   wasted work; use the guard, or the fence at the resource, for safety.
  *   The fence itself goes back only if Redis loses the counter and its clock is set back as well;
