@@ -11,7 +11,7 @@
 #include "kinds/fair.lua.h"
 #include "kinds/fence.lua.h"
 
-static dlock_script look = DLOCK_SCRIPT("inspect", "#!lua flags=allow-oom\n" INSPECT_LUA);
+static dlock_script look = DLOCK_SCRIPT("inspect", "#!lua flags=no-writes\n" INSPECT_LUA);
 static dlock_script force =
     DLOCK_SCRIPT("force", "#!lua flags=allow-oom\n" FENCE_LUA FAIR_LUA FORCE_LUA);
 

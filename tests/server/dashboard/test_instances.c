@@ -230,6 +230,30 @@ static void a_full_redis_still_hears_them(void **state)
         assert_true(fx_wait_until(is_admitted, fx.server[at], LOOK_WAIT_MS));
 }
 
+static bool shows_the_lock(const cJSON *document, const void *arg)
+{
+    (void)arg;
+    return fx_json_number(document, "sale_age_ms") < 1500 &&
+           strcmp(fx_json_text(document, "redis"), "up") == 0 &&
+           cJSON_GetArraySize(member(document, "locks")) == 1;
+}
+
+/* As after a failover that has not ended: all can be read, and is shown. */
+static void a_redis_that_takes_no_writes_is_shown(void **state)
+{
+    (void)state;
+    fx_only_single("it makes a replica of Redis");
+    fx_sell("'stock':100,'strategy':'combined'");
+    await_document(fx.server[0], "P0001", shows_the_lock, NULL, "before");
+    fx_redis_do(fx.redis, "REPLICAOF 127.0.0.1 1");
+    fx_let_pass(2000);
+    await_document(fx.server[0], "P0001", shows_the_lock, NULL, "while it is read-only");
+    fx_redis_do(fx.redis, "REPLICAOF NO ONE");
+    for (int at = 0; at < FX_INSTANCES; at++)
+        assert_true(fx_wait_until(is_admitted, fx.server[at], LOOK_WAIT_MS));
+    await_all_up();
+}
+
 /* ---- who is down ----------------------------------------------------------------------------- */
 
 static instances heard;
@@ -391,6 +415,7 @@ int main(void)
         cmocka_unit_test(who_may_not_tell_of_itself_shows_the_sale),
         cmocka_unit_test(a_key_of_another_type_harms_nobody),
         cmocka_unit_test(a_full_redis_still_hears_them),
+        cmocka_unit_test(a_redis_that_takes_no_writes_is_shown),
         cmocka_unit_test(nobody_is_down_for_having_had_no_time),
         cmocka_unit_test(what_is_left_in_redis_ends),
         cmocka_unit_test(a_clock_that_is_set_makes_nobody_live_or_die),
