@@ -278,7 +278,7 @@ install: all man ## install programs, libdlock, manual pages, completion, unit (
 	$(Q)$(INSTALL) -m 644 $(filter %.1,$(MANUALS)) $(TO_MAN)/man1
 	$(Q)$(INSTALL) -m 644 $(filter %.3,$(MANUALS)) $(TO_MAN)/man3
 	$(Q)for page in $(patsubst $(BUILD)/man/%.3,%,$(filter %.3,$(MANUALS))); do \
-		awk -v part=names -f scripts/manual/header.awk lock/$$page.h | \
+		awk -v part=names -f scripts/manual/roff.awk -f scripts/manual/header.awk lock/$$page.h | \
 		while read -r name; do ln -sf $$page.3 $(TO_MAN)/man3/$$name.3; done; done
 	$(Q)for program in $(notdir $(PROGRAMS)); do \
 		$(INSTALL) -m 644 scripts/manual/completion.bash $(TO_COMPLETIONS)/$$program; done

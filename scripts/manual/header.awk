@@ -1,26 +1,11 @@
 # Turns a public header into the parts of a manual page, in the man(7) macros.
 #
-#   awk -v part=name|names|promise|functions -f header.awk HEADER
+#   awk -v part=name|names|promise|functions -f roff.awk -f header.awk HEADER
 #
 # How a header is read: its opening comment is "NAME.h - what it is.", then headings, each above
 # its indented text; "---- NAME ----" begins a section; a comment at the margin is about the
 # declarations right below it, one in a struct or enum about its member. Comments are paragraphs,
 # and code where they are indented.
-
-function roff(s) {
-    gsub(/\\/, "\\e", s)
-    gsub(/\^/, "\\(ha", s)
-    gsub(/~/, "\\(ti", s)
-    return s
-}
-
-function code(s) {
-    s = roff(s)
-    gsub(/-/, "\\-", s)
-    gsub(/'/, "\\(aq", s)
-    gsub(/`/, "\\(ga", s)
-    return s
-}
 
 # Functions and constants in bold, as is what stands between backquotes.
 function prose(s,    out, word) {

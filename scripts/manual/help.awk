@@ -1,28 +1,12 @@
 # Turns what a program says to --help into the parts of a manual page, in the man(7) macros.
 #
-#   PROGRAM --help | awk -v part=name|usage|text|exit|examples -f help.awk
+#   PROGRAM --help | awk -v part=name|usage|text|exit|examples -f roff.awk -f help.awk
 #
 # How a help text is read: "PROGRAM - what it is" is its name; "usage:" and what is indented behind
 # it the usage; paragraphs that begin with "Exit" and "Example" are what they say, each up to the
 # next blank line that no indented line follows; all else is the text. Lines at the margin are
 # filled to paragraphs; a short one without a full stop is a heading. Lines indented by two are a
 # list, if a description stands behind two spaces or below them, and otherwise code.
-
-function roff(s) {
-    gsub(/\\/, "\\e", s)
-    gsub(/\^/, "\\(ha", s)
-    gsub(/~/, "\\(ti", s)
-    return s
-}
-
-# Code as it is typed: no typographic quotes or hyphens.
-function code(s) {
-    s = roff(s)
-    gsub(/-/, "\\-", s)
-    gsub(/'/, "\\(aq", s)
-    gsub(/`/, "\\(ga", s)
-    return s
-}
 
 # Options and what stands between backquotes in bold.
 function prose(s,    out, word) {
