@@ -176,10 +176,11 @@ static void take_mine(instances *in, const instance_record *mine)
     const fs_node *node = store_node(in->store, KEY);
     if (!atomic_load(&node->clock.known))
         return;
+    bool found;
     take(in, in->store->instance, instances_now_ms(in), mine);
-    for (int i = 0; i < in->count; i++)
-        if (strcmp(in->all[i].name, in->store->instance) == 0)
-            in->all[i].state = mine->draining ? INSTANCE_DRAINING : INSTANCE_UP;
+    int i = place_of(in, in->store->instance, &found);
+    if (found)
+        in->all[i].state = mine->draining ? INSTANCE_DRAINING : INSTANCE_UP;
 }
 
 void instances_call(instances *in, const instance_record *mine)
