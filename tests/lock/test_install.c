@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #define CANNOT_CHECK 77
 
@@ -17,14 +16,7 @@ static int run_step(const char *step, char *output, size_t output_len)
 {
     char command[512];
     snprintf(command, sizeof(command), "sh tests/lock/install_check.sh %s %s 2>&1", step, dir);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    size_t len = fread(output, 1, output_len - 1, pipe);
-    output[len] = '\0';
-    while (fgetc(pipe) != EOF)
-        continue;
-    int status = pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return fx_shell_output(command, output, output_len);
 }
 
 static void step(void **state)

@@ -3,29 +3,15 @@
 #include "tests/support/fixture.h"
 
 #include <stdio.h>
-#include <sys/wait.h>
 
 #define CANNOT_CHECK 77
-
-/* Runs a command. Returns its exit status, with what it printed in `output`. */
-static int run(const char *command, char *output, size_t output_len)
-{
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    size_t len = fread(output, 1, output_len - 1, pipe);
-    output[len] = '\0';
-    while (fgetc(pipe) != EOF)
-        continue;
-    int status = pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 static void step(void **state)
 {
     char command[128], output[8192];
     const char *name = *state;
     snprintf(command, sizeof(command), "bash tests/scripts/manual_check.sh %s 2>&1", name);
-    int code = run(command, output, sizeof(output));
+    int code = fx_shell_output(command, output, sizeof(output));
     if (code == CANNOT_CHECK)
         fx_skip("%s", output);
     if (code != 0)
@@ -37,9 +23,9 @@ static int make_pages(void **state)
 {
     (void)state;
     char output[8192];
-    int code = run("build=${FLASHSALE_BUILD:-build}; san=${build#build};"
-                   "make -s man SAN=\"${san#/}\" 2>&1",
-                   output, sizeof(output));
+    int code = fx_shell_output("build=${FLASHSALE_BUILD:-build}; san=${build#build};"
+                               "make -s man SAN=\"${san#/}\" 2>&1",
+                               output, sizeof(output));
     if (code != 0)
         print_error("make man: exit %d\n%s\n", code, output);
     return code;

@@ -156,6 +156,18 @@ int fx_shell(const char *script, const char *arg, int deadline_ms)
     return code;
 }
 
+int fx_shell_output(const char *command, char *output, size_t output_len)
+{
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    size_t len = fread(output, 1, output_len - 1, pipe);
+    output[len] = '\0';
+    while (fgetc(pipe) != EOF)
+        continue;
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 void fx_process_signal(fx_process *p, int signo)
 {
     if (p->exit_code < 0)

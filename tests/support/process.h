@@ -39,6 +39,10 @@ int fx_process_wait(fx_process *process, int deadline_ms);
  * after deadline_ms. Its stdout is dropped; its stderr is shown when it fails. */
 int fx_shell(const char *script, const char *arg, int deadline_ms);
 
+/* Runs a shell command to its end: its exit code, or -1 when a signal ended it; `output` has what
+ * it wrote to stdout, as far as there is room. */
+int fx_shell_output(const char *command, char *output, size_t output_len);
+
 pid_t fx_process_pid(const fx_process *process);
 
 /* Everything written so far, NUL-terminated; valid until the next call for the same stream. */

@@ -471,11 +471,7 @@ static void logger_writes_what_the_checker_reads(void **state)
     hold_and_be_killed(dir);
     snprintf(command, sizeof(command), "%s --idle-ms 5000 %s/*.hist",
              fx_build_path("tests/histcheck", program, sizeof(program)), dir);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    size_t len = fread(answer, 1, sizeof(answer) - 1, pipe);
-    answer[len] = '\0';
-    pclose(pipe);
+    fx_shell_output(command, answer, sizeof(answer));
     char expected[128];
     snprintf(expected, sizeof(expected), "%d events, 2 locks, %d operations: %d grants",
              4 * THREADS * GRANTS_EACH + 1, THREADS * GRANTS_EACH + 1, THREADS * GRANTS_EACH);
