@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/ask.h"
 #include "core/client.h"
 #include "core/cohort.h"
 #include "core/lock_order.h"
@@ -43,7 +44,7 @@ static dlock_time next_question(const dlock_lock *lock, const answer *a, dlock_t
  * the caller has waited long enough: it is given back in the background. */
 static void leave(dlock_lock *lock, const char *token, dlock_status last)
 {
-    dlock_status status = dlock_status_open(last) ? last : lock->kind->leave(lock, token);
+    dlock_status status = dlock_status_open(last) ? last : dlock_ask_leave(lock, token);
     if (dlock_status_open(status))
         dlock_retried_releases_add(lock, token);
 }
@@ -107,7 +108,7 @@ static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_w
     int unanswered = 0; /* in a row */
     entry_mode entry = wait->wait_ms != 0 ? ENTRY_NEW : ENTRY_NONE;
     for (;;) {
-        dlock_status status = lock->kind->try(lock, w->token, entry, a);
+        dlock_status status = dlock_ask_acquire(lock, w->token, entry, a);
         if (status == DLOCK_OK)
             note_answer(lock, w, a);
         if (status == DLOCK_OK && a->granted)

@@ -26,24 +26,31 @@ typedef struct answer {
  * one unless there is one already (fair_acquire.lua knows the numbers). */
 typedef enum entry_mode { ENTRY_NONE, ENTRY_NEW, ENTRY_AGAIN } entry_mode;
 
-typedef struct kind {
-    bool queues;     /* a waiter leaves an entry in Redis, which leave() takes back */
-    bool everywhere; /* asks all servers of the client's quorum, of which a majority decides */
+/* A script of a kind, and what it is given: `args` adds the keys, and returns their number, and
+ * then the arguments. `entry` is an acquire's. */
+typedef struct kind_call {
+    dlock_script *script;
+    int (*args)(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args);
+} kind_call;
 
-    /* One question. DLOCK_OK (see answer.granted), UNAVAILABLE, UNKNOWN, FAILED. The token makes
-     * it idempotent: asked again after an unknown outcome it finds what it got. */
-    dlock_status (*try)(dlock_lock *lock, const char *token, entry_mode entry, answer *ret);
-
-    /* OK, EXPIRED, NOT_OWNER, UNAVAILABLE, UNKNOWN, FAILED. */
+/* How all servers of the client's quorum are asked, of which a majority decides; ask.h says what
+ * the questions come to. */
+typedef struct kind_everywhere {
+    dlock_status (*acquire)(dlock_lock *lock, const char *token, answer *ret);
     dlock_status (*release)(dlock_lock *lock, const char *token);
-
-    /* Takes back a waiter's entry and whatever it was granted meanwhile. Same answers, and
-     * UNAVAILABLE or UNKNOWN as long as one server did not answer. */
     dlock_status (*leave)(dlock_lock *lock, const char *token);
+} kind_everywhere;
 
-    /* The renewal as a script call for a pipeline, replying 1 = renewed, 0 = not ours. */
-    dlock_script *renew_script;
-    int (*renew_args)(dlock_lock *lock, const char *token, dlock_args *args); /* number of keys */
+typedef struct kind {
+    bool queues; /* a waiter leaves an entry in Redis, which `leave` takes back */
+
+    /* What the lock's server is asked; ask.c has the replies. An acquire's last argument, the
+     * moment after which it is to do nothing, is added there. A renewal replies 1: renewed, 0: not
+     * ours. */
+    kind_call acquire, release, leave, renew;
+
+    /* Not NULL: asks a quorum so, and the first three of the above not at all. */
+    const kind_everywhere *everywhere;
 
     /* Waits for wake-ups on the wait set's connection, until `until` at the latest, and passes
      * them to the set. On a new connection it first sees to what may have been missed. False: it

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/ask.h"
 #include "core/client.h"
 #include "core/cohort.h"
 #include "core/lock_order.h"
@@ -20,7 +21,7 @@ static dlock_status give_back(grant *g)
     bool was_ours = dlock_grant_end(g, GRANT_RELEASED);
     grant_state state = (grant_state)atomic_load(&g->state);
     dlock_watchdog_remove(lock->client->watchdog, g);
-    dlock_status status = lock->kind->release(lock, g->token);
+    dlock_status status = dlock_ask_release(lock, g->token);
     if (dlock_status_open(status))
         dlock_retried_releases_add(lock, g->token);
     if (state == GRANT_TAKEN) /* but if only the fence was, the lock still had our token */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/ask.h"
 #include "core/client.h"
 #include "core/status.h"
 
@@ -67,7 +68,7 @@ static bool retry_next(retried_releases *r)
     r->at_work = true;
     pthread_mutex_unlock(&r->lock);
     bool over = dlock_passed(open->until);
-    bool unanswered = over || dlock_status_open(open->lock->kind->leave(open->lock, open->token));
+    bool unanswered = over || dlock_status_open(dlock_ask_leave(open->lock, open->token));
     if (!unanswered || over)
         dlock_client_report(r->client, DLOCK_REPORT_RELEASE, "release of %s %s",
                             open->lock->names[0],
@@ -103,7 +104,7 @@ static void *run(void *arg)
 
 void dlock_retried_releases_add(dlock_lock *lock, const char *token)
 {
-    retried_releases *r = lock->client->retried[lock->kind->everywhere];
+    retried_releases *r = lock->client->retried[lock->kind->everywhere != NULL];
     open_release *open = calloc(1, sizeof(*open));
     if (!open)
         return;

@@ -153,8 +153,8 @@ static renewal *new_renewal(watchdog *w, grant *g)
     r->g = g;
     dlock_grant_ref(g);
     dlock_args_init(&r->call.args);
-    r->call.keys = how->renew_args(g->lock, g->token, &r->call.args);
-    r->call.script = how->renew_script;
+    r->call.keys = how->renew.args(g->lock, g->token, ENTRY_NONE, &r->call.args);
+    r->call.script = how->renew.script;
     r->call.servers = how->everywhere ? w->client->options.quorum_len : 1;
     r->call.need = r->call.servers / 2 + 1;
     r->call.decided = take_decided;

@@ -38,7 +38,6 @@
 #include "kinds/fair_release.lua.h"
 #include "kinds/fair_renew.lua.h"
 #include "kinds/fence.lua.h"
-#include "kinds/one_server.h"
 #include "kinds/owner.lua.h"
 
 #include <inttypes.h>
@@ -59,40 +58,30 @@ static dlock_script renew = DLOCK_SCRIPT(
 
 enum { FAIR_KEYS = 5 };
 
-static dlock_status fair_try(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
+static int acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
+                        dlock_args *args)
 {
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_lock_add_keys(lock, 0, FAIR_KEYS, &args);
-    dlock_args_text(&args, token);
-    dlock_args_int(&args, lock->options.lease_ms);
-    dlock_args_int(&args, lock->claim_ms);
-    dlock_args_int(&args, entry);
-    return dlock_one_server_acquire(lock, &acquire, FAIR_KEYS, &args, ret);
+    dlock_lock_add_keys(lock, 0, FAIR_KEYS, args);
+    dlock_args_text(args, token);
+    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_int(args, lock->claim_ms);
+    dlock_args_int(args, entry);
+    return FAIR_KEYS;
 }
 
-static dlock_status go(dlock_lock *lock, dlock_script *script, const char *token)
+/* Of whoever goes: a holder, a waiter, or one whose grant came too late. */
+static int go_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
 {
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_lock_add_keys(lock, 0, FAIR_KEYS, &args);
-    dlock_args_text(&args, token);
-    dlock_args_int(&args, lock->claim_ms);
-    return dlock_one_server_release(lock, script, FAIR_KEYS, &args);
+    (void)entry;
+    dlock_lock_add_keys(lock, 0, FAIR_KEYS, args);
+    dlock_args_text(args, token);
+    dlock_args_int(args, lock->claim_ms);
+    return FAIR_KEYS;
 }
 
-static dlock_status fair_release(dlock_lock *lock, const char *token)
+static int renew_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
 {
-    return go(lock, &release, token);
-}
-
-static dlock_status fair_leave(dlock_lock *lock, const char *token)
-{
-    return go(lock, &leave, token);
-}
-
-static int fair_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
-{
+    (void)entry;
     dlock_lock_add_keys(lock, 0, FAIR_KEYS - 1, args);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
@@ -139,7 +128,14 @@ static dlock_time give_sign_of_life(dlock_lock *lock)
  * leaving: the grant goes on at once, unless it was taken up after all. */
 static void decline_grant(dlock_lock *lock, const char *token)
 {
-    go(lock, &decline, token);
+    redisReply *reply = NULL;
+    dlock_args args;
+    dlock_args_init(&args);
+    int keys = go_args(lock, token, ENTRY_NONE, &args);
+    if (dlock_script_call(lock->client, lock->client->options.redis, &decline, keys, &args, 0,
+                          &reply) == DLOCK_OK)
+        freeReplyObject(reply);
+    dlock_args_free(&args);
 }
 
 /* "token fence clock-us waiters window-ms". An older version's script does not tell the window:
@@ -193,10 +189,9 @@ static bool fair_listen(dlock_lock *lock, dlock_time until)
 
 const kind dlock_kind_fair = {
     .queues = true,
-    .try = fair_try,
-    .release = fair_release,
-    .leave = fair_leave,
-    .renew_script = &renew,
-    .renew_args = fair_renew_args,
+    .acquire = {&acquire, acquire_args},
+    .release = {&release, go_args},
+    .leave = {&leave, go_args},
+    .renew = {&renew, renew_args},
     .listen = fair_listen,
 };

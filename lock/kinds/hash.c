@@ -20,7 +20,6 @@
 #include "kinds/hash_acquire.lua.h"
 #include "kinds/hash_release.lua.h"
 #include "kinds/hash_renew.lua.h"
-#include "kinds/one_server.h"
 
 static dlock_script acquire = DLOCK_SCRIPT("hash_acquire", "#!lua\n" FENCE_LUA HASH_ACQUIRE_LUA);
 static dlock_script release =
@@ -28,33 +27,22 @@ static dlock_script release =
 static dlock_script renew =
     DLOCK_SCRIPT("hash_renew", "#!lua flags=allow-oom\n" FENCE_LUA HASH_RENEW_LUA);
 
-static dlock_status hash_try(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
+static int owner_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
 {
     (void)entry; /* nothing queues */
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, lock->names[0]);
-    dlock_args_text(&args, lock->fences[0]);
-    dlock_args_text(&args, token);
-    dlock_args_int(&args, lock->options.lease_ms);
-    return dlock_one_server_acquire(lock, &acquire, 2, &args, ret);
-}
-
-static dlock_status hash_release(dlock_lock *lock, const char *token)
-{
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, lock->names[0]);
-    dlock_args_text(&args, lock->channel);
-    dlock_args_text(&args, token);
-    return dlock_one_server_release(lock, &release, 2, &args);
-}
-
-static int hash_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
-{
     dlock_lock_add_keys(lock, 0, 2, args);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
+    return 2;
+}
+
+static int release_args(const dlock_lock *lock, const char *token, entry_mode entry,
+                        dlock_args *args)
+{
+    (void)entry;
+    dlock_args_text(args, lock->names[0]);
+    dlock_args_text(args, lock->channel);
+    dlock_args_text(args, token);
     return 2;
 }
 
@@ -127,10 +115,9 @@ static bool hash_listen(dlock_lock *lock, dlock_time until)
 }
 
 const kind dlock_kind_hash = {
-    .try = hash_try,
-    .release = hash_release,
-    .leave = hash_release,
-    .renew_script = &renew,
-    .renew_args = hash_renew_args,
+    .acquire = {&acquire, owner_args},
+    .release = {&release, release_args},
+    .leave = {&release, release_args},
+    .renew = {&renew, owner_args},
     .listen = hash_listen,
 };

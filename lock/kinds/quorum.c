@@ -259,9 +259,8 @@ static dlock_status quorum_leave(dlock_lock *lock, const char *token)
     return v.told == all ? DLOCK_OK : silence(v);
 }
 
-static dlock_status quorum_try(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
+static dlock_status quorum_acquire(dlock_lock *lock, const char *token, answer *ret)
 {
-    (void)entry; /* nothing queues */
     const dlock_client *client = lock->client;
     *ret = (answer){.asked = dlock_now(), .retry_ms = -1};
     dlock_time end = {ret->asked.us + dlock_grant_validity_us(lock->options.lease_ms)};
@@ -279,8 +278,10 @@ static dlock_status quorum_try(dlock_lock *lock, const char *token, entry_mode e
     return v.yes + v.no >= majority(client) ? DLOCK_OK : silence(v);
 }
 
-static int quorum_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
+static int renew_args(const dlock_lock *lock, const char *token, entry_mode entry,
+                      dlock_args *args)
 {
+    (void)entry;
     dlock_args_text(args, lock->names[0]);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
@@ -288,11 +289,6 @@ static int quorum_renew_args(dlock_lock *lock, const char *token, dlock_args *ar
     return 1;
 }
 
-const kind dlock_kind_quorum = {
-    .everywhere = true,
-    .try = quorum_try,
-    .release = quorum_release,
-    .leave = quorum_leave,
-    .renew_script = &renew,
-    .renew_args = quorum_renew_args,
-};
+static const kind_everywhere everywhere = {quorum_acquire, quorum_release, quorum_leave};
+
+const kind dlock_kind_quorum = {.renew = {&renew, renew_args}, .everywhere = &everywhere};

@@ -7,7 +7,6 @@
  */
 #include "core/lock.h"
 #include "kinds/fence.lua.h"
-#include "kinds/one_server.h"
 #include "kinds/owner.lua.h"
 #include "kinds/string_acquire.lua.h"
 #include "kinds/string_release.lua.h"
@@ -33,29 +32,9 @@ static void add_names_and_fences(dlock_args *args, const dlock_lock *lock)
         dlock_args_text(args, lock->fences[i]);
 }
 
-static dlock_status string_try(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
+static int owner_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
 {
     (void)entry; /* nothing queues */
-    dlock_args args;
-    dlock_args_init(&args);
-    add_names_and_fences(&args, lock);
-    dlock_args_text(&args, token);
-    dlock_args_int(&args, lock->options.lease_ms);
-    dlock_args_int(&args, lock->names_len);
-    return dlock_one_server_acquire(lock, &acquire, 2 * lock->names_len, &args, ret);
-}
-
-static dlock_status string_release(dlock_lock *lock, const char *token)
-{
-    dlock_args args;
-    dlock_args_init(&args);
-    add_names(&args, lock);
-    dlock_args_text(&args, token);
-    return dlock_one_server_release(lock, &release, lock->names_len, &args);
-}
-
-static int string_renew_args(dlock_lock *lock, const char *token, dlock_args *args)
-{
     add_names_and_fences(args, lock);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
@@ -63,10 +42,18 @@ static int string_renew_args(dlock_lock *lock, const char *token, dlock_args *ar
     return 2 * lock->names_len;
 }
 
+static int release_args(const dlock_lock *lock, const char *token, entry_mode entry,
+                        dlock_args *args)
+{
+    (void)entry;
+    add_names(args, lock);
+    dlock_args_text(args, token);
+    return lock->names_len;
+}
+
 const kind dlock_kind_string = {
-    .try = string_try,
-    .release = string_release,
-    .leave = string_release,
-    .renew_script = &renew,
-    .renew_args = string_renew_args,
+    .acquire = {&acquire, owner_args},
+    .release = {&release, release_args},
+    .leave = {&release, release_args},
+    .renew = {&renew, owner_args},
 };

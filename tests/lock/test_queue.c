@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 
+#include "lock/core/ask.h"
 #include "lock/core/client.h"
 #include "lock/core/waiting.h"
 
@@ -35,13 +36,13 @@ static void whoever_comes_first_queues_a_waiter_once(void **state)
             if (*step == BEAT)
                 assert_true(lock->kind->listen(lock, dlock_now()));
             else
-                assert_int_equal(lock->kind->try(lock, w.token, entry, &a), DLOCK_OK);
+                assert_int_equal(dlock_ask_acquire(lock, w.token, entry, &a), DLOCK_OK);
             assert_false(a.granted);
             if (rig_ask(r, "LLEN %s", "{once}:queue") != 1)
                 fail_msg("%s: not queued once after \"%c\"", orders[i], *step);
         }
         dlock_wait_set_leave(&lock->wait_set, &w);
-        assert_int_equal(lock->kind->leave(lock, w.token), DLOCK_NOT_OWNER);
+        assert_int_equal(dlock_ask_leave(lock, w.token), DLOCK_NOT_OWNER);
         dlock_lock_free(lock);
     }
     fx_redis_do(r->server, "FLUSHALL");

@@ -1,4 +1,5 @@
 /* Waiting for a lock: who must be woken, by what, and what a wait must not do to Redis. */
+#include "lock/core/ask.h"
 #include "lock/core/client.h"
 #include "lock/core/waiting.h"
 #include "tests/lock/rig.h"
@@ -354,14 +355,14 @@ static void a_question_asked_twice_is_one_grant(void **state)
     for (int i = 0; i < 3; i++) {
         answer first, again, next;
         dlock_lock *lock = rig_lock(r->client, "twice", (dlock_options){.kind = kinds[i]});
-        assert_int_equal(lock->kind->try(lock, "x:1", ENTRY_NEW, &first), DLOCK_OK);
-        assert_int_equal(lock->kind->try(lock, "x:1", ENTRY_AGAIN, &again), DLOCK_OK);
+        assert_int_equal(dlock_ask_acquire(lock, "x:1", ENTRY_NEW, &first), DLOCK_OK);
+        assert_int_equal(dlock_ask_acquire(lock, "x:1", ENTRY_AGAIN, &again), DLOCK_OK);
         assert_true(first.granted && again.granted);
         assert_true(first.fence == again.fence);
-        assert_int_equal(lock->kind->release(lock, "x:1"), DLOCK_OK);
-        assert_int_equal(lock->kind->try(lock, "x:2", ENTRY_NEW, &next), DLOCK_OK);
+        assert_int_equal(dlock_ask_release(lock, "x:1"), DLOCK_OK);
+        assert_int_equal(dlock_ask_acquire(lock, "x:2", ENTRY_NEW, &next), DLOCK_OK);
         assert_true(next.granted && next.fence > again.fence);
-        assert_int_equal(lock->kind->release(lock, "x:2"), DLOCK_OK);
+        assert_int_equal(dlock_ask_release(lock, "x:2"), DLOCK_OK);
         dlock_lock_free(lock);
     }
 }

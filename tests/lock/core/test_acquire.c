@@ -3,8 +3,8 @@
  * later than the holder's lease may end. The answers are the test's own; what is counted is
  * questions.
  */
+#include "lock/core/ask.h"
 #include "lock/core/client.h"
-#include "lock/core/lock.h"
 #include "tests/lock/rig.h"
 
 enum { SOON_MS = 20000, LONG_MS = 600000, MANY = 6 };
@@ -13,17 +13,28 @@ static struct {
     dlock_status status;
     int64_t retry_ms;
     int asked;
+    const kind *kind;     /* the lock's own */
     dlock_cancel *cancel; /* fired by the question number MANY; NULL = none */
 } told;
 
-static dlock_status tell(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
+static dlock_status tell(dlock_lock *lock, const char *token, answer *ret)
 {
-    (void)lock, (void)token, (void)entry;
+    (void)lock, (void)token;
     *ret = (answer){.asked = dlock_now(), .retry_ms = told.retry_ms};
     told.asked++;
     if (told.cancel && told.asked == MANY)
         dlock_cancel_now(told.cancel);
     return told.status;
+}
+
+/* What a sign of life has queued is Redis's to take back. */
+static dlock_status leave(dlock_lock *lock, const char *token)
+{
+    const kind *asked = lock->kind;
+    lock->kind = told.kind;
+    dlock_status status = dlock_ask_leave(lock, token);
+    lock->kind = asked;
+    return status;
 }
 
 /* Far beyond what the options allow, so that nothing is asked again because of it. */
@@ -38,8 +49,10 @@ static dlock_status wait_for(dlock_client *client, dlock_options options, int64_
 {
     dlock_hold *none;
     dlock_lock *lock = rig_lock(client, "asked", options);
+    static const kind_everywhere answers = {.acquire = tell, .leave = leave};
     kind asked = *lock->kind;
-    asked.try = tell;
+    asked.everywhere = &answers;
+    told.kind = lock->kind;
     lock->kind = &asked;
     told.asked = 0;
     dlock_status status =
