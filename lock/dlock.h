@@ -8,6 +8,9 @@
  *   the lease runs out and somebody else gets the lock. Only the holder can release it.
  *   A waiter of the fair kind gets the lock in the order of arrival, is handed it directly, and
  *   costs Redis nothing while it sleeps but a heartbeat per process.
+ *   Some names have several holders by design: a read/write lock as many readers, or one writer; a
+ *   semaphore as many as there are permits. Each holder has a lease of its own, and all of them
+ *   wait in one queue.
  *
  * What a lease can not promise
  *
@@ -96,8 +99,12 @@
  *   NAME itself is the lock: a string with the owner's token (kinds STRING, FAIR, QUORUM; the
  *   layout of redis-py, redsync, node-redlock, so they exclude each other), or a hash with the
  *   field owner -> 1 (kind HASH; Redisson's layout and channel, so a Java RLock and this one
- *   exclude and wake each other). A key of another type at NAME counts as held by a stranger.
- *   Companion keys live in NAME's slot: <companion>:fence, :queue, :beats, :wake:<process>.
+ *   exclude and wake each other), or a sorted set with the token of each holder, scored with the
+ *   end of its lease in ms of Redis's clock (READ, WRITE, SEMAPHORE; a writer's token ends in "*w",
+ *   one of K permits in "*K"). A latch is a hash too. A key of another type at NAME counts as held
+ *   by a stranger.
+ *   Companion keys live in NAME's slot: <companion>:fence, :queue, :beats, :wake:<process>,
+ *   :permits.
  *   The companion is "{NAME}" unless NAME has a hash tag of its own, then NAME; options can set
  *   it. A NAME with a brace but without a hash tag is refused.
  *
@@ -168,7 +175,8 @@ typedef enum dlock_status {
     DLOCK_FAILED,      /* Redis answered with an error; dlock_last_error() has the sentence */
     DLOCK_INVALID,     /* bad argument: template, name, option */
     DLOCK_NO_MEMORY,
-    DLOCK_FORKED /* called in a forked child */
+    DLOCK_FORKED, /* called in a forked child */
+    DLOCK_PENDING /* ..._finish(): not decided as yet */
 } dlock_status;
 
 /* The status as words, "held by another" for one. Never NULL. */
@@ -233,13 +241,17 @@ typedef enum dlock_kind {
     DLOCK_STRING = 0, /* SET NX PX + token; waiters poll */
     DLOCK_HASH,       /* Redisson's hash; its broadcast wakes a waiter in each process */
     DLOCK_FAIR,       /* FIFO queue; waiters are handed the lock one by one */
-    DLOCK_QUORUM      /* Redlock: majority of independent servers; waiters poll; no fence, guard */
+    DLOCK_QUORUM,     /* Redlock: majority of independent servers; waiters poll; no fence, guard */
+    DLOCK_READ,       /* the two sides of a read/write lock: as many readers ... */
+    DLOCK_WRITE,      /* ... or one writer; one FIFO queue for both. See "read/write locks" */
+    DLOCK_SEMAPHORE   /* permits, with a FIFO queue. See "semaphores" */
 } dlock_kind;
 
 #define DLOCK_NEVER   (-1) /* for renew_ms */
 #define DLOCK_FOREVER (-1) /* for wait_ms */
 
-/* All-zero means the defaults. Every option goes with every kind. No time is above a year. */
+/* All-zero means the defaults. Every option goes with every kind, but for cohort_max, which kinds
+ * with several holders (READ, SEMAPHORE) refuse. No time is above a year. */
 typedef struct dlock_options {
     dlock_kind kind;
     int64_t lease_ms; /* 0 = 10,000; at least 10 */
@@ -257,7 +269,9 @@ typedef struct dlock_options {
     const char *companion; /* base of the companion keys' names; NULL: see "Layout" */
     void (*lost)(void *arg, dlock_hold *hold); /* once, when a hold is lost. See "Threads" */
     void *lost_arg;
-    uint64_t reserved[8]; /* must be zero */
+    int64_t permits;      /* SEMAPHORE: how many there are, where Redis has no number yet: 1 to
+                             1,000,000,000. Other kinds: 0 */
+    uint64_t reserved[7]; /* must be zero */
 } dlock_options;
 
 /* `options` may be NULL and is copied. The same name and options again give the same lock once
@@ -284,7 +298,8 @@ typedef struct dlock_wait {
     int64_t wait_ms;      /* 0: one try; DLOCK_FOREVER: until it is had, cancelled or invalid */
     uint64_t context;     /* who re-enters: 0 = the calling thread, otherwise the caller's own id */
     dlock_cancel *cancel; /* (borrowed) NULL: none */
-    uint64_t reserved[8]; /* must be zero */
+    int64_t permits;      /* SEMAPHORE: how many to take, all or none; 0 = 1. Other kinds: 0 */
+    uint64_t reserved[7]; /* must be zero */
 } dlock_wait;
 
 /*
@@ -336,7 +351,8 @@ DLOCK_API int64_t dlock_validity_ms(const dlock_hold *hold);
 
 /* The fence: strictly greater than that of every earlier grant of this name; the same for
  * re-entries and for hand-offs inside a cohort. max(last + 1, Redis's clock in us). 0: none
- * (QUORUM). Its counter lives for a day longer than the lease; every renewal sees to that. */
+ * (QUORUM). A reader's is the last writer's: what was read is at least as new. Its counter lives
+ * for a day longer than the lease; every renewal sees to that. */
 DLOCK_API uint64_t dlock_fence(const dlock_hold *hold);
 
 /* This grant's owner token, "<client id>:<number>", as it stands in Redis. */
@@ -345,6 +361,52 @@ DLOCK_API const char *dlock_owner(const dlock_hold *hold);
 /* An eventfd, readable once the hold is lost. (borrowed) Closed with the hold. -1: none to be had.
  */
 DLOCK_API int dlock_lost_fd(dlock_hold *hold);
+
+/* ---- read/write locks ------------------------------------------------------------------------ */
+
+/*
+ * Two locks of one name, of kind READ and of kind WRITE, are the two sides of one read/write lock:
+ * any number of readers hold it, or one writer. All wait in one queue, first come, first served: a
+ * writer that waits stops the readers that come after it, and the readers between two writers come
+ * in together. Each reader's lease is its own, so a dead one keeps a writer waiting for a lease at
+ * most.
+ *
+ * Only writers issue fences, and only a writer's hold can be guarded (not by a section). A context
+ * that holds the lock for writing and asks for reading gets its write hold again. One that holds it
+ * for reading and asks for writing would wait for itself: DLOCK_INVALID at once.
+ */
+
+/*
+ * Exchanges a write hold for a read hold: in one script, so that no writer comes between. `read` is
+ * the lock of kind READ with the same name, of the same client. Readers that wait come in as well,
+ * up to the next writer.
+ *
+ * DLOCK_OK: *ret is the read hold, in the same context, with the write hold's fence; `hold` is
+ * released. DLOCK_EXPIRED, _NOT_OWNER: the write hold's time was over; nothing is held.
+ * DLOCK_UNAVAILABLE, _UNKNOWN, _FAILED: nothing is held, and what may be left in Redis is given
+ * back in the background. In all these cases the caller is done with `hold`. DLOCK_INVALID: `hold`
+ * is not one of kind WRITE, or was re-entered, or `read` is not its other side; it stays as it is.
+ */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_downgrade(dlock_hold *hold, dlock_lock *read,
+                                                        dlock_hold **ret);
+
+/* ---- semaphores ------------------------------------------------------------------------------ */
+
+/*
+ * A lock of kind SEMAPHORE has options.permits permits; an acquire takes wait.permits of them at
+ * once, and waits in a queue, first come, first served, until there are as many: who wants fewer
+ * does not overtake. Each hold has a lease of its own; the permits of a dead holder come back with
+ * its end. It is not reentrant: each acquire takes more. There is a fence for each grant, and no
+ * guard, since the last one issued may be another holder's.
+ *
+ * The number is Redis's, once it has one: options.permits counts only where it has none, for it
+ * was never set or nobody has used the semaphore for a day.
+ */
+
+/* Sets the number of permits, 0 to 1,000,000,000, and hands new ones on. Those that are held stay
+ * held: below their number nobody gets one until enough have come back. A waiter that wants more
+ * than there are is passed over until there are as many. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_semaphore_set(dlock_lock *lock, int64_t permits);
 
 /* ---- guarded scripts ------------------------------------------------------------------------- */
 
@@ -374,7 +436,7 @@ DLOCK_API void dlock_guard_free(dlock_guard *guard);
  * lock may be free at any moment; the release is tried again in the background, which also keeps
  * the body from running later, and dlock_release() says DLOCK_UNKNOWN. DLOCK_FAILED: the body
  * raised an error, or returned one; the lock is then not released. DLOCK_INVALID: a lock of several
- * names (their fences are as many), kind QUORUM (it has none), or `release` of a hold that was
+ * names (their fences are as many), kind QUORUM, READ or SEMAPHORE, or `release` of a hold that was
  * re-entered.
  */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_call(dlock_hold *hold, dlock_guard *guard,
@@ -410,13 +472,100 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_finish(dlock_hold *hold, dlo
  * DLOCK_BUSY: somebody has the lock or waits for it; nothing was run. Acquire it, then, and wait
  * for your turn. (Waiters of the kinds that poll leave no trace: those are not seen.) DLOCK_UNKNOWN
  * without a reply: run or not, or later, whenever the lock is free by then; the body must bear
- * that, by a time limit of its own for one. DLOCK_INVALID: a lock of several names, or kind QUORUM.
+ * that, by a time limit of its own for one. DLOCK_INVALID: a lock of several names, or a kind other
+ * than STRING, HASH and FAIR.
  * Otherwise as dlock_guard_call_wait().
  */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_section(dlock_lock *lock, dlock_guard *guard,
                                                             int keys, const dlock_args *args,
                                                             int replicas, dlock_time deadline,
                                                             uint64_t *fence, redisReply **ret);
+
+/* ---- without a thread ------------------------------------------------------------------------ */
+
+/*
+ * For programs with an event loop: what is started here is worked on by the client's own threads,
+ * three and one for each server, however much is pending. A pending call has a file descriptor that
+ * becomes readable once it is decided; that and some memory is what it costs. It is used by one
+ * thread at a time.
+ *
+ *     dlock_acquire_start(lock, &wait, &pending);
+ *     ... add dlock_pending_fd(pending) to the loop; when it is readable:
+ *     status = dlock_acquire_finish(pending, &hold);
+ *
+ * Not for kind QUORUM, nor with wait_replicas: DLOCK_INVALID. A cohort's line is not entered.
+ */
+typedef struct dlock_pending dlock_pending;
+
+/* Starts an acquisition; never waits for Redis. As dlock_acquire(), except that with wait.context 0
+ * nothing is re-entered: each is a context of its own. DLOCK_OK and *ret, which must be finished;
+ * DLOCK_NO_MEMORY (of descriptors too), _INVALID, _FORKED. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_acquire_start(dlock_lock *lock,
+                                                            const dlock_wait *wait,
+                                                            dlock_pending **ret);
+
+/* DLOCK_PENDING as long as it is not decided. Otherwise what dlock_acquire() would have returned,
+ * with *ret as there; `pending` is freed and its descriptor closed. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_acquire_finish(dlock_pending *pending,
+                                                             dlock_hold **ret);
+
+/* Starts a release; never waits for Redis. From here on the hold is the library's. A hold that was
+ * re-entered goes one level down at once. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_release_start(dlock_hold *hold, dlock_pending **ret);
+
+/* DLOCK_PENDING as long as it is not decided. Otherwise what dlock_release() would have returned;
+ * `pending` is freed. */
+DLOCK_API dlock_status dlock_release_finish(dlock_pending *pending);
+
+/* Readable once it is decided. (borrowed) */
+DLOCK_API int dlock_pending_fd(const dlock_pending *pending);
+
+/* Has an acquisition end soon, in DLOCK_CANCELLED unless it is decided otherwise before. It must be
+ * finished still. Nothing happens to a release. */
+DLOCK_API void dlock_pending_cancel(dlock_pending *pending);
+
+/* ---- count-down latches ---------------------------------------------------------------------- */
+
+/*
+ * A latch opens when it has been counted down to zero, and stays open for the rest of its life.
+ * Waiters are told by a message, and look every recheck_ms whether one was lost. Each set is a
+ * round of its own: who waits in one whose latch was opened, and set anew before the waiter looked,
+ * is told that it has opened.
+ */
+typedef struct dlock_latch dlock_latch;
+
+/* DLOCK_INVALID with a sentence in err: names are those of locks, but of no lock in use. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_new(dlock_client *client, const char *name,
+                                                        dlock_latch **ret, char *err,
+                                                        size_t err_len);
+DLOCK_API void dlock_latch_free(dlock_latch *latch); /* no waiters may be left; NULL is allowed */
+
+/* Sets the count, 1 to 1,000,000,000. The latch lives for life_ms after that and after every
+ * count-down, 0 = a day. DLOCK_BUSY: it is set and has not opened yet. DLOCK_UNKNOWN: set or not;
+ * asked again, it is DLOCK_BUSY if it was. DLOCK_NOT_OWNER: NAME is no latch. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_set(dlock_latch *latch, int64_t count,
+                                                        int64_t life_ms);
+
+/*
+ * One less; what is left is in *left (which may be NULL). `who` names who counts down, 1 to 128
+ * bytes: once a round, so that it may be repeated after DLOCK_UNKNOWN, and by a worker that was
+ * started again. NULL: this very call. DLOCK_EXPIRED: the latch is not set, or its life was over.
+ * DLOCK_NOT_OWNER: NAME is no latch.
+ */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_count_down(dlock_latch *latch, const char *who,
+                                                               int64_t *left);
+
+/* What is left; 0: it is open. DLOCK_EXPIRED: it is not set. DLOCK_NOT_OWNER: NAME is no latch. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_left(dlock_latch *latch, int64_t *left);
+
+/*
+ * Waits until the latch is open; one that is not set is waited for as well. `wait` may be NULL; its
+ * context and permits are not used. DLOCK_OK: it has opened. DLOCK_BUSY: not by the end of the
+ * wait. DLOCK_EXPIRED: it was set, and its life was over before it opened. DLOCK_NOT_OWNER: NAME is
+ * no latch. DLOCK_CANCELLED; DLOCK_UNAVAILABLE, _UNKNOWN: Redis did not answer at the end.
+ */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_wait(dlock_latch *latch,
+                                                         const dlock_wait *wait);
 
 /* ---- declarative use ------------------------------------------------------------------------- */
 
@@ -452,11 +601,29 @@ typedef struct dlock_info {
     int64_t since_us; /* Unix time of the grant, from the fence; 0 = not known */
     int64_t ttl_ms;   /* -1: no expiry; -2: free */
     uint64_t fence;   /* last one issued; 0 = none */
-    int64_t waiters;  /* entries in the fair queue; 0 for the other kinds */
-    uint64_t reserved[8];
+    int64_t waiters;  /* entries in the queue; 0 for kinds that have none */
+    int64_t holders;  /* how many; the members above tell of the one that has it longest */
+    int64_t permits;  /* SEMAPHORE: how many there are ... */
+    int64_t taken;    /* ... and are taken; 0 for the other kinds */
+    uint64_t reserved[5];
 } dlock_info;
 
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_inspect(dlock_lock *lock, dlock_info *ret);
+
+/* One of the holders of a name. */
+typedef struct dlock_holder {
+    char owner[160];
+    char host[64];   /* as in dlock_info */
+    int64_t pid;     /* likewise */
+    int64_t ttl_ms;  /* likewise */
+    int64_t permits; /* SEMAPHORE: how many it has; a reader's 1; a writer's, or any other's, 0 */
+    uint64_t reserved[4];
+} dlock_holder;
+
+/* The holders, those first whose lease ends first: up to `max` of them in ret, and in *ret_len how
+ * many there are. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_holders(dlock_lock *lock, dlock_holder *ret, int max,
+                                                      int *ret_len);
 
 /* Takes the lock away from whoever has it, raises the fence so that the holder's guarded writes
  * are refused, and hands on or wakes. DLOCK_OK, or DLOCK_NOT_OWNER: it was free. */

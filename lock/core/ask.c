@@ -108,9 +108,7 @@ dlock_status dlock_ask_read_released(const redisReply *reply)
 {
     if (!reply || reply->type != REDIS_REPLY_INTEGER)
         return DLOCK_FAILED;
-    return reply->integer == 1   ? DLOCK_OK
-           : reply->integer == 0 ? DLOCK_EXPIRED
-                                 : DLOCK_NOT_OWNER;
+    return reply->integer == 1 ? DLOCK_OK : reply->integer == 0 ? DLOCK_EXPIRED : DLOCK_NOT_OWNER;
 }
 
 static dlock_status give_back(dlock_lock *lock, const kind_call *how, const char *token)

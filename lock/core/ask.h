@@ -1,6 +1,7 @@
 /*
- * Asking Redis for a lock: the questions of its kind, and what the replies mean. Kinds on one server
- * describe their scripts (kind.h), which all give the same replies; kind QUORUM asks by itself.
+ * Asking Redis for a lock: the questions of its kind, and what the replies mean. Kinds on one
+ * server describe their scripts (kind.h), which all give the same replies; kind QUORUM asks by
+ * itself.
  */
 #ifndef DLOCK_CORE_ASK_H
 #define DLOCK_CORE_ASK_H

@@ -18,6 +18,7 @@ const char *dlock_status_text(dlock_status status)
         [DLOCK_INVALID] = "bad argument",
         [DLOCK_NO_MEMORY] = "out of memory",
         [DLOCK_FORKED] = "called in a forked child",
+        [DLOCK_PENDING] = "not decided as yet",
     };
     size_t i = (size_t)status;
     return i < sizeof(texts) / sizeof(texts[0]) ? texts[i] : "no such status";

@@ -278,8 +278,7 @@ static dlock_status quorum_acquire(dlock_lock *lock, const char *token, answer *
     return v.yes + v.no >= majority(client) ? DLOCK_OK : silence(v);
 }
 
-static int renew_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                      dlock_args *args)
+static int renew_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
 {
     (void)entry;
     dlock_args_text(args, lock->names[0]);
