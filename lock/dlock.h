@@ -598,11 +598,11 @@ typedef struct dlock_info {
     char owner[160];  /* token, or Redisson's field; empty when free or of a strange type */
     char host[64];    /* from the owner, when it is one of this library's; otherwise empty */
     int64_t pid;      /* likewise; 0 = not known */
-    int64_t since_us; /* Unix time of the grant, from the fence; 0 = not known */
+    int64_t since_us; /* Unix time of the grant, from the fence; 0 = not known: READ, SEMAPHORE */
     int64_t ttl_ms;   /* -1: no expiry; -2: free */
     uint64_t fence;   /* last one issued; 0 = none */
     int64_t waiters;  /* entries in the queue; 0 for kinds that have none */
-    int64_t holders;  /* how many; the members above tell of the one that has it longest */
+    int64_t holders;  /* how many; the members above tell of the one whose lease ends first */
     int64_t permits;  /* SEMAPHORE: how many there are ... */
     int64_t taken;    /* ... and are taken; 0 for the other kinds */
     uint64_t reserved[5];

@@ -107,11 +107,12 @@ static bool make_names(dlock_lock *lock, const char *const *names)
         lock->queue = join(base, ":queue", "", "");
         lock->beats = join(base, ":beats", "", "");
         lock->wake = join(base, ":wake:", "", "");
+        lock->permits = join(base, ":permits", "", "");
     }
     free(base);
     lock->channel = has_hash_tag(names[0]) ? join("redisson_lock__channel:", names[0], "", "")
                                            : join("redisson_lock__channel:", "{", names[0], "}");
-    return lock->queue && lock->beats && lock->wake && lock->channel;
+    return lock->queue && lock->beats && lock->wake && lock->permits && lock->channel;
 }
 
 static void free_lock(dlock_lock *lock)
@@ -126,6 +127,7 @@ static void free_lock(dlock_lock *lock)
     free(lock->beats);
     free(lock->wake);
     free(lock->channel);
+    free(lock->permits);
     dlock_redis_hang_up(lock->wait_set.conn);
     pthread_mutex_destroy(&lock->wait_set.lock);
     pthread_mutex_destroy(&lock->cohort.lock);

@@ -62,7 +62,7 @@ struct dlock_lock {
     int names_len;
     char **names;  /* names[0] is the lock's name */
     char **fences; /* the fence counter of each */
-    char *queue, *beats, *wake, *channel;
+    char *queue, *beats, *wake, *channel, *permits;
     wait_set wait_set;
     cohort cohort;
     dlock_lock *next, *prev; /* among all locks of the client */

@@ -2,8 +2,19 @@
 -- KEYS  1..5 as in fair.lua, 6 channel
 -- ARGV  1 claim window in ms, 2 '1': the queue is a fair one
 -- Reply 1: done, 0: it was free
+-- Who waits for a share gets it at the next sign of life: the lock is free then, and what is in the
+-- queue of a shared lock must not be handed on as a fair one's.
+local shared = redis.call('TYPE', KEYS[1]).ok == 'zset'
+local holders = 1
+if shared then
+    holders = redis.call('ZCOUNT', KEYS[1], string.format('(%.0f', math.floor(clock() / 1000)), '+inf')
+    for _, token in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+        redis.call('HDEL', KEYS[4], '!' .. token) -- handed on, and not taken up
+    end
+end
 next_fence(2, 2, 0)
-if redis.call('DEL', KEYS[1]) == 0 then return 0 end
+if redis.call('DEL', KEYS[1]) == 0 or holders == 0 then return 0 end
+if shared then return 1 end
 redis.pcall('PUBLISH', KEYS[6], '0')
 redis.pcall('SPUBLISH', KEYS[6], '0')
 if ARGV[2] == '1' then hand_on(ARGV[1], '') end

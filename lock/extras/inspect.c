@@ -1,7 +1,8 @@
-/* Who holds a lock, and taking it away. Kind QUORUM is looked at on its first server, a multi-lock
- * at its first name; both are taken away everywhere. */
+/* Who holds a lock, and taking it away, of whatever kind it is. Kind QUORUM is looked at on its
+ * first server, a multi-lock at its first name; both are taken away everywhere. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/client.h"
 #include "core/lock.h"
@@ -15,17 +16,16 @@ static dlock_script look = DLOCK_SCRIPT("inspect", "#!lua flags=no-writes\n" INS
 static dlock_script force =
     DLOCK_SCRIPT("force", "#!lua flags=allow-oom\n" FENCE_LUA FAIR_LUA FORCE_LUA);
 
-/* "<host>/<pid>/<32 hex digits>:<number>", or somebody else's token. */
-static void read_owner(dlock_info *info)
+/* "<host>/<pid>/<32 hex digits>:<number>", perhaps with a letter before the number and with "*w" or
+ * "*K" behind it; or somebody else's token. */
+static void read_owner(const char *owner, char host[64], int64_t *pid)
 {
-    char host[sizeof(info->host)], random[33];
-    long pid;
-    unsigned long long number;
-    if (sscanf(info->owner, "%63[^/]/%ld/%32[0-9a-f]:%llu", host, &pid, random, &number) != 4)
+    char name[64], random[33], number[2];
+    long process;
+    if (sscanf(owner, "%63[^/]/%ld/%32[0-9a-f]:%1[0-9a-z]", name, &process, random, number) != 4)
         return;
-    snprintf(info->host, sizeof(info->host), "%s", host);
-    info->pid = pid;
-    info->since_us = (int64_t)info->fence;
+    snprintf(host, 64, "%s", name);
+    *pid = process;
 }
 
 static dlock_redis *server_of(const dlock_lock *lock)
@@ -34,32 +34,95 @@ static dlock_redis *server_of(const dlock_lock *lock)
     return lock->options.kind == DLOCK_QUORUM ? o->quorum[0] : o->redis;
 }
 
-dlock_status dlock_inspect(dlock_lock *lock, dlock_info *ret)
+/* A reply of another shape is not our script's. */
+static bool is_told(const redisReply *reply)
 {
-    redisReply *reply = NULL;
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 6)
+        return false;
+    const redisReply *told = reply->element[5];
+    bool good = reply->element[0]->type == REDIS_REPLY_STRING && told->type == REDIS_REPLY_ARRAY &&
+                told->elements % 3 == 0;
+    for (size_t i = 0; good && i < told->elements; i += 3)
+        good = told->element[i]->type == REDIS_REPLY_STRING;
+    return good;
+}
+
+/* Asks of up to `max` holders; told[] are then 3 elements of each. *reply is the caller's to free,
+ * with DLOCK_OK. */
+static dlock_status ask(dlock_lock *lock, int max, redisReply **reply, redisReply ***told,
+                        int *told_len)
+{
     if (dlock_client_forked(lock->client))
         return DLOCK_FORKED;
     dlock_args args;
     dlock_args_init(&args);
     dlock_lock_add_keys(lock, 0, 3, &args);
+    dlock_args_text(&args, lock->permits);
+    dlock_args_int(&args, max);
     dlock_status status =
-        dlock_script_call(lock->client, server_of(lock), &look, 3, &args, 0, &reply);
+        dlock_script_call(lock->client, server_of(lock), &look, 4, &args, 0, reply);
     dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;
-    *ret = (dlock_info){.ttl_ms = -2};
-    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 4) {
-        snprintf(ret->owner, sizeof(ret->owner), "%s", reply->element[0]->str);
-        ret->ttl_ms = reply->element[1]->integer;
-        ret->held = ret->ttl_ms != -2;
-        ret->fence = strtoull(reply->element[2]->str, NULL, 10);
-        ret->waiters = reply->element[3]->integer;
-        read_owner(ret);
-    } else {
-        status = DLOCK_FAILED;
+    if (!is_told(*reply)) {
+        freeReplyObject(*reply);
+        return DLOCK_FAILED;
+    }
+    *told = (*reply)->element[5]->element;
+    *told_len = (int)((*reply)->element[5]->elements / 3);
+    return DLOCK_OK;
+}
+
+static dlock_holder read_holder(redisReply **told)
+{
+    dlock_holder holder = {.ttl_ms = told[1]->integer, .permits = told[2]->integer};
+    snprintf(holder.owner, sizeof(holder.owner), "%s", told[0]->str);
+    read_owner(holder.owner, holder.host, &holder.pid);
+    return holder;
+}
+
+dlock_status dlock_inspect(dlock_lock *lock, dlock_info *ret)
+{
+    redisReply *reply, **told;
+    int told_len;
+    dlock_status status = ask(lock, 1, &reply, &told, &told_len);
+    if (status != DLOCK_OK)
+        return status;
+    redisReply **of = reply->element;
+    *ret = (dlock_info){.ttl_ms = -2,
+                        .held = told_len > 0,
+                        .fence = strtoull(of[0]->str, NULL, 10),
+                        .waiters = of[1]->integer,
+                        .permits = of[2]->integer,
+                        .taken = of[3]->integer,
+                        .holders = of[4]->integer};
+    if (ret->held) {
+        dlock_holder first = read_holder(told);
+        memcpy(ret->owner, first.owner, sizeof(ret->owner));
+        memcpy(ret->host, first.host, sizeof(ret->host));
+        ret->pid = first.pid;
+        ret->ttl_ms = first.ttl_ms;
+        bool alone = first.pid && first.permits == 0; /* the last fence issued is its */
+        ret->since_us = alone ? (int64_t)ret->fence : 0;
     }
     freeReplyObject(reply);
-    return status;
+    return DLOCK_OK;
+}
+
+dlock_status dlock_holders(dlock_lock *lock, dlock_holder *ret, int max, int *ret_len)
+{
+    redisReply *reply, **told;
+    int told_len;
+    if (max < 0 || (max > 0 && !ret))
+        return DLOCK_INVALID;
+    dlock_status status = ask(lock, max, &reply, &told, &told_len);
+    if (status != DLOCK_OK)
+        return status;
+    for (int i = 0; i < told_len; i++)
+        ret[i] = read_holder(told + 3 * (ptrdiff_t)i);
+    *ret_len = (int)reply->element[4]->integer;
+    freeReplyObject(reply);
+    return DLOCK_OK;
 }
 
 static dlock_status force_on(dlock_lock *lock, dlock_redis *redis, int name)
@@ -69,7 +132,7 @@ static dlock_status force_on(dlock_lock *lock, dlock_redis *redis, int name)
     dlock_args_init(&args);
     dlock_lock_add_keys(lock, name, 6, &args);
     dlock_args_int(&args, lock->claim_ms);
-    dlock_args_int(&args, lock->kind->queues);
+    dlock_args_int(&args, lock->options.kind == DLOCK_FAIR);
     dlock_status status = dlock_script_call(lock->client, redis, &force, 6, &args, 0, &reply);
     dlock_args_free(&args);
     if (status != DLOCK_OK)

@@ -23,6 +23,90 @@ static void tells_who_holds_it(void **state)
     dlock_lock_free(lock);
 }
 
+/* A share of Redis's own making, whose lease ends after so long. */
+static void add_share(rig *r, const char *token, long long lease_ms)
+{
+    fx_redis_number(r->server, "EVAL %s 1 shared %s %lld",
+                    "local t = redis.call('TIME') return redis.call('ZADD', KEYS[1], "
+                    "t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[2], ARGV[1])",
+                    token, lease_ms);
+}
+
+static const char id[] = "host-1/77/0123456789abcdef0123456789abcdef";
+
+static void tells_of_all_who_share(void **state)
+{
+    rig *r = *state;
+    dlock_lock *lock = rig_lock(r->client, "shared", (dlock_options){.kind = DLOCK_FAIR});
+    dlock_holder holders[4];
+    dlock_info info;
+    char tokens[3][160];
+    int len = -1;
+    assert_int_equal(dlock_holders(lock, holders, 4, &len), DLOCK_OK);
+    assert_int_equal(len, 0);
+    snprintf(tokens[0], sizeof(tokens[0]), "%s:1*3", id);
+    snprintf(tokens[1], sizeof(tokens[1]), "%s:a17", id);
+    rig_ask(r, "SET {shared}:permits %s", "5");
+    add_share(r, tokens[0], 900000);
+    add_share(r, tokens[1], 800000);
+    add_share(r, "stranger", 1000000);
+    add_share(r, "lapsed", -1);
+    assert_int_equal(dlock_holders(lock, holders, 4, &len), DLOCK_OK);
+    assert_int_equal(len, 3);
+    assert_string_equal(holders[0].owner, tokens[1]);
+    assert_int_equal(holders[0].permits, 1);
+    assert_in_range(holders[0].ttl_ms, 700000, 800000);
+    assert_string_equal(holders[1].owner, tokens[0]);
+    assert_string_equal(holders[1].host, "host-1");
+    assert_int_equal(holders[1].pid, 77);
+    assert_int_equal(holders[1].permits, 3);
+    assert_string_equal(holders[2].owner, "stranger");
+    assert_int_equal(holders[2].pid, 0);
+    assert_int_equal(dlock_holders(lock, holders, 1, &len), DLOCK_OK);
+    assert_int_equal(len, 3);
+    assert_int_equal(dlock_holders(lock, NULL, 0, &len), DLOCK_OK);
+    assert_int_equal(dlock_holders(lock, NULL, 1, &len), DLOCK_INVALID);
+    assert_int_equal(dlock_inspect(lock, &info), DLOCK_OK);
+    assert_true(info.held);
+    assert_string_equal(info.owner, tokens[1]);
+    assert_int_equal(info.pid, 77);
+    assert_int_equal(info.since_us, 0);
+    assert_int_equal(info.holders, 3);
+    assert_int_equal(info.permits, 5);
+    assert_int_equal(info.taken, 5);
+    rig_ask(r, "DEL shared %s", "{shared}:permits");
+    snprintf(tokens[2], sizeof(tokens[2]), "%s:4*w", id);
+    rig_ask(r, "SET {shared}:fence %s", "1000");
+    add_share(r, tokens[2], 900000);
+    assert_int_equal(dlock_inspect(lock, &info), DLOCK_OK);
+    assert_int_equal(info.since_us, 1000);
+    assert_int_equal(info.permits + info.taken, 0);
+    assert_int_equal(dlock_holders(lock, holders, 4, &len), DLOCK_OK);
+    assert_int_equal(holders[0].permits, 0);
+    rig_ask(r, "DEL %s", "shared");
+    dlock_lock_free(lock);
+}
+
+/* More than a script could return as values of their own. */
+static void tells_of_very_many(void **state)
+{
+    rig *r = *state;
+    enum { MANY = 9000 };
+    static dlock_holder holders[MANY];
+    dlock_lock *lock = rig_lock(r->client, "shared", (dlock_options){.kind = DLOCK_FAIR});
+    int len;
+    fx_redis_number(r->server, "EVAL %s 1 shared %d",
+                    "for i = 1, ARGV[1] do redis.call('ZADD', KEYS[1], 1e15 + i, i) end "
+                    "redis.call('PEXPIRE', KEYS[1], 600000) return 1",
+                    MANY);
+    assert_int_equal(dlock_holders(lock, holders, MANY, &len), DLOCK_OK);
+    assert_int_equal(len, MANY);
+    assert_string_equal(holders[0].owner, "1");
+    assert_string_equal(holders[MANY - 1].owner, "9000");
+    rig_ask(r, "DEL %s", "shared");
+    dlock_lock_free(lock);
+}
+
 static void force_raises_the_fence(void **state)
 {
     rig *r = *state;
@@ -65,8 +149,8 @@ static void force_takes_every_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_who_holds_it),
-        cmocka_unit_test(force_raises_the_fence),
+        cmocka_unit_test(tells_who_holds_it),     cmocka_unit_test(tells_of_all_who_share),
+        cmocka_unit_test(tells_of_very_many),     cmocka_unit_test(force_raises_the_fence),
         cmocka_unit_test(force_takes_every_name),
     };
     return cmocka_run_group_tests(tests, rig_setup, rig_teardown);

@@ -2,10 +2,10 @@
  * The lock's scripts one by one, as tables: what stands in Redis before, what the script is asked
  * and replies, and what stands there then. Each condition of a script is a row or two.
  *
- * In all words of a table L is the lock, F its fence counter, Q its queue, B the beats, W:process a
- * wake-up list; L2 and F2 belong to a second name. @N is the server's clock in ms plus N, $N the
- * same in microseconds. In answers * is anything, # a clock of now in microseconds, and ~N a time
- * in ms that began at N, or a little before.
+ * In all words of a table L is the lock, F its fence counter, Q its queue, B the beats, P the
+ * number of permits, W:process a wake-up list; L2 and F2 belong to a second name. @N is the
+ * server's clock in ms plus N, $N the same in microseconds. In answers * is anything, # a clock of
+ * now in microseconds, and ~N a time in ms that began at N, or a little before.
  */
 #ifndef TESTS_LOCK_KINDS_SCRIPT_CASES_H
 #define TESTS_LOCK_KINDS_SCRIPT_CASES_H
@@ -59,8 +59,8 @@ static inline void sc_expand(const char *word, int64_t now_us, char ret[WORD_LEN
 {
     static const struct {
         const char *word, *key;
-    } keys[] = {{"L", "{s}"},       {"F", "{s}:fence"}, {"Q", "{s}:queue"},
-                {"B", "{s}:beats"}, {"L2", "{s}2"},     {"F2", "{s}2:fence"}};
+    } keys[] = {{"L", "{s}"},         {"F", "{s}:fence"}, {"Q", "{s}:queue"},  {"B", "{s}:beats"},
+                {"P", "{s}:permits"}, {"L2", "{s}2"},     {"F2", "{s}2:fence"}};
     snprintf(ret, WORD_LEN, "%s", word);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (strcmp(word, keys[i].word) == 0)

@@ -181,6 +181,9 @@ static void force(void **state)
          "GET L = r:1; PTTL L = ~" CLAIM "; EXISTS Q = 0; LLEN W:r = 1"},
         {"SET L q:1; RPUSH Q r:1; HSET B r @0", CLAIM " 0", "1", "EXISTS L = 0; LLEN Q = 1"},
         {"RPUSH Q r:1; HSET B r @0", CLAIM " 1", "0", "EXISTS L = 0; LLEN Q = 1"},
+        {"ZADD L @900000 q:1 @900000 r:1; HSET B r @0 !r:1 1; SET F 8000000000000000; RPUSH Q r:2",
+         CLAIM " 1", "1", "EXISTS L = 0; GET F = 8000000000000001; LLEN Q = 1; HLEN B = 1"},
+        {"ZADD L @-1 q:1; RPUSH Q r:2", CLAIM " 0", "0", "EXISTS L = 0; LLEN Q = 1"},
     };
     sc_try_all(server, &TABLE("force", FAIR(FORCE_LUA), "L F Q B W: W:channel", cases));
 }
@@ -189,12 +192,25 @@ static void inspect(void **state)
 {
     (void)state;
     static const script_case cases[] = {
-        {"", "", "'' -2 0 0", "DBSIZE = 0"},
-        {"SET L p:1 PX " LEASE "; SET F 77; RPUSH Q a b", "", "p:1 ~" LEASE " 77 2", "DBSIZE = 3"},
-        {"HSET L p:1 1; SET F 77", "", "p:1 -1 77 0", "DBSIZE = 2"},
-        {"RPUSH L x; RPUSH F 7; SET Q x", "", "'' -1 0 0", "DBSIZE = 3"},
+        {"", "9", "0 0 0 0 0", "DBSIZE = 0"},
+        {"SET L p:1 PX " LEASE "; SET F 77; RPUSH Q a b", "1", "77 2 0 0 1 p:1 ~" LEASE " 0",
+         "DBSIZE = 3"},
+        {"SET L p:1", "0", "0 0 0 0 1", "DBSIZE = 1"},
+        {"HSET L p:1 1; SET F 77", "9", "77 0 0 0 1 p:1 -1 0", "DBSIZE = 2"},
+        {"HSET L left 2 round 7", "9", "0 0 0 0 1 '' -1 0", "DBSIZE = 1"},
+        {"RPUSH L x; RPUSH F 7; SET Q x; RPUSH P 5", "9", "0 0 0 0 1 '' -1 0", "DBSIZE = 4"},
+        {"ZADD L @1000000 p:1 @900000 q:1 @-1 r:1; SET F 77; RPUSH Q a", "9",
+         "77 1 0 0 2 q:1 ~900000 1 p:1 ~1000000 1", "ZCARD L = 3"},
+        {"ZADD L @1000000 p:1 @900000 q:1", "1", "0 0 0 0 2 q:1 ~900000 1", "ZCARD L = 2"},
+        {"ZADD L @900000 p:1*w; SET P 5", "9", "0 0 0 0 1 p:1*w ~900000 0", "ZCARD L = 1"},
+        {"ZADD L @1000000 p:1*12 @900000 q:1; SET P 15", "9",
+         "0 0 15 13 2 q:1 ~900000 1 p:1*12 ~1000000 12", "ZCARD L = 2"},
+        {"SET P 5", "9", "0 0 5 0 0", "DBSIZE = 1"},
+        {"SET P 5x; ZADD L @900000 p:1", "9", "0 0 0 0 1 p:1 ~900000 1", "DBSIZE = 2"},
+        {"SET L p:1; SET P 5", "9", "0 0 0 0 1 p:1 -1 0", "DBSIZE = 2"},
+        {"ZADD L @-1 p:1", "9", "0 0 0 0 0", "ZCARD L = 1"},
     };
-    sc_try_all(server, &TABLE("inspect", "#!lua flags=no-writes\n" INSPECT_LUA, "L F Q", cases));
+    sc_try_all(server, &TABLE("inspect", "#!lua flags=no-writes\n" INSPECT_LUA, "L F Q P", cases));
 }
 
 /* The caller's script writes one key and replies with what it was given. */
