@@ -24,7 +24,6 @@ grant *dlock_grant_new(dlock_lock *lock, const char *token)
     g->lock = lock;
     dlock_lock_ref(lock);
     snprintf(g->token, sizeof(g->token), "%s", token);
-    g->heap_at = -1;
     atomic_init(&g->state, GRANT_HELD);
     atomic_init(&g->refs, 1);
     pthread_mutex_init(&g->holder_lock, NULL);

@@ -9,6 +9,7 @@
 #define DLOCK_CORE_GRANT_H
 
 #include "core/lock.h"
+#include "core/timers.h"
 
 typedef enum grant_state {
     GRANT_HELD,
@@ -40,9 +41,8 @@ typedef struct grant {
                                     hold's life while it is told of a loss */
     dlock_hold *holder;
 
-    int heap_at; /* the watchdog's: place in its heap, -1 = not in it */
-    dlock_time due;
-    bool renewing; /* a renewal is not concluded */
+    timer event;   /* the watchdog's: the next renewal, or the end of validity */
+    bool renewing; /* likewise: a renewal is not concluded */
 } grant;
 
 struct dlock_hold {

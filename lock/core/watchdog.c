@@ -13,6 +13,7 @@
  */
 #include "core/watchdog.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "core/client.h"
@@ -37,8 +38,7 @@ struct watchdog {
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows, up to pipeline */
     pthread_cond_t changed;
-    grant **heap;
-    int len, cap;
+    timers events; /* of grants; each is a reference */
     dlock_time asleep_until;
     bool stop;
     renewal *decided;
@@ -47,57 +47,19 @@ struct watchdog {
     pipeline *of_quorum[QUORUM_MAX]; /* ... and to its quorum; NULL until needed */
 };
 
-/* ---- the heap -------------------------------------------------------------------------------- */
+/* ---- grants in the heap ---------------------------------------------------------------------- */
 
-static void put(watchdog *w, int at, grant *g)
+static grant *grant_of(timer *t)
 {
-    w->heap[at] = g;
-    g->heap_at = at;
-}
-
-static void sift(watchdog *w, int at)
-{
-    grant *g = w->heap[at];
-    for (int up = (at - 1) / 2; at > 0 && g->due.us < w->heap[up]->due.us; up = (at - 1) / 2) {
-        put(w, at, w->heap[up]);
-        at = up;
-    }
-    for (int down; (down = 2 * at + 1) < w->len; at = down) {
-        if (down + 1 < w->len && w->heap[down + 1]->due.us < w->heap[down]->due.us)
-            down++;
-        if (g->due.us <= w->heap[down]->due.us)
-            break;
-        put(w, at, w->heap[down]);
-    }
-    put(w, at, g);
+    return (grant *)((char *)t - offsetof(grant, event));
 }
 
 /* Takes over the caller's reference. Out of memory: the grant is not watched; its validity by the
  * clock still ends on time. */
-static void push(watchdog *w, grant *g)
+static void push(watchdog *w, grant *g, dlock_time due)
 {
-    if (w->len == w->cap) {
-        int cap = w->cap ? 2 * w->cap : 64;
-        grant **heap = realloc(w->heap, (size_t)cap * sizeof(*heap));
-        if (!heap) {
-            dlock_grant_unref(g);
-            return;
-        }
-        w->heap = heap;
-        w->cap = cap;
-    }
-    put(w, w->len++, g);
-    sift(w, w->len - 1);
-}
-
-static void take_out(watchdog *w, grant *g)
-{
-    int at = g->heap_at;
-    g->heap_at = -1;
-    if (at != --w->len) {
-        put(w, at, w->heap[w->len]);
-        sift(w, at);
-    }
+    if (!dlock_timers_set(&w->events, &g->event, due))
+        dlock_grant_unref(g);
 }
 
 /* ---- what is due ----------------------------------------------------------------------------- */
@@ -108,11 +70,11 @@ static bool renews(const grant *g)
     return (!g->claimed || g->lock->options.renew_ms > 0) && !atomic_load(&g->orphaned);
 }
 
-/* Its next event: in `ms`, or the end of validity if that comes first. */
-static void schedule(grant *g, int64_t ms)
+/* When its next event is due: in `ms`, or at the end of validity if that comes first. */
+static dlock_time next_event(const grant *g, int64_t ms)
 {
     dlock_time end = {atomic_load(&g->valid_until_us)};
-    g->due = renews(g) && !g->renewing ? dlock_sooner(dlock_in_ms(ms), end) : end;
+    return renews(g) && !g->renewing ? dlock_sooner(dlock_in_ms(ms), end) : end;
 }
 
 /* The lease ends by itself, but max_hold cuts it short: Redis must hear of that. */
@@ -197,10 +159,11 @@ static void start_renewal(watchdog *w, renewal *r)
 /* Under the mutex: has renewed what is due, and ends what is over. */
 static void see_to_due(watchdog *w)
 {
-    while (w->len > 0 && dlock_passed(w->heap[0]->due)) {
-        grant *g = w->heap[0];
+    timer *first;
+    while ((first = dlock_timers_first(&w->events)) && dlock_passed(first->due)) {
+        grant *g = grant_of(first);
         renewal *r = NULL;
-        take_out(w, g);
+        dlock_timers_unset(&w->events, first);
         if (atomic_load(&g->state) != GRANT_HELD) {
             dlock_grant_unref(g);
         } else if (!dlock_grant_alive(g)) {
@@ -211,8 +174,7 @@ static void see_to_due(watchdog *w)
             if (renews(g) && !g->renewing)
                 r = new_renewal(w, g);
             g->renewing = g->renewing || r;
-            schedule(g, RETRY_MS);
-            push(w, g);
+            push(w, g, next_event(g, RETRY_MS));
         }
         if (r)
             start_renewal(w, r);
@@ -222,11 +184,10 @@ static void see_to_due(watchdog *w)
 /* Under the mutex. */
 static void reschedule(watchdog *w, grant *g, int64_t ms)
 {
-    if (g->heap_at < 0) /* ended, or given back */
+    if (g->event.place == 0) /* ended, or given back */
         return;
-    take_out(w, g);
-    schedule(g, ms);
-    push(w, g);
+    dlock_timers_unset(&w->events, &g->event);
+    push(w, g, next_event(g, ms));
 }
 
 /* Whether it renewed the grant. What is over stays over. */
@@ -264,8 +225,10 @@ static void conclude(watchdog *w, renewal *r)
 
 static void sleep_until_due(watchdog *w)
 {
-    int64_t far = dlock_in_ms(60000).us;
-    w->asleep_until.us = w->len > 0 && w->heap[0]->due.us < far ? w->heap[0]->due.us : far;
+    const timer *first = dlock_timers_first(&w->events);
+    w->asleep_until = dlock_in_ms(60000);
+    if (first)
+        w->asleep_until = dlock_sooner(first->due, w->asleep_until);
     dlock_cond_wait(&w->changed, &w->lock, w->asleep_until);
     w->asleep_until.us = 0;
 }
@@ -328,27 +291,28 @@ void dlock_watchdog_free(watchdog *w)
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
     end_pipelines(w);
-    for (int i = 0; i < w->len; i++)
-        dlock_grant_unref(w->heap[i]);
+    for (timer *first; (first = dlock_timers_first(&w->events));) {
+        dlock_timers_unset(&w->events, first);
+        dlock_grant_unref(grant_of(first));
+    }
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
-    free(w->heap);
+    dlock_timers_free(&w->events);
     free(w);
 }
 
 /* Under the mutex. */
 static void wake_for(watchdog *w, const grant *g)
 {
-    if (g->due.us < w->asleep_until.us)
+    if (g->event.place > 0 && g->event.due.us < w->asleep_until.us)
         pthread_cond_signal(&w->changed);
 }
 
 void dlock_watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms)
 {
     dlock_grant_ref(g);
-    schedule(g, first_renewal_ms);
     pthread_mutex_lock(&w->lock);
-    push(w, g);
+    push(w, g, next_event(g, first_renewal_ms));
     wake_for(w, g);
     pthread_mutex_unlock(&w->lock);
 }
@@ -364,9 +328,8 @@ void dlock_watchdog_hurry(watchdog *w, grant *g)
 void dlock_watchdog_remove(watchdog *w, grant *g)
 {
     pthread_mutex_lock(&w->lock);
-    bool in_heap = g->heap_at >= 0;
-    if (in_heap)
-        take_out(w, g);
+    bool in_heap = g->event.place > 0;
+    dlock_timers_unset(&w->events, &g->event);
     pthread_mutex_unlock(&w->lock);
     if (in_heap)
         dlock_grant_unref(g);

@@ -18,8 +18,6 @@
 
 enum { BATCH_MAX = 512, HOPS_MAX = 8 };
 
-typedef enum vote { NO_ANSWER, YES, NO } vote;
-
 /* A call as it is put to one server. */
 typedef struct question {
     pipeline_call *call; /* NULL: it has gone to another lane */
@@ -27,7 +25,8 @@ typedef struct question {
     int hops;            /* how often it was sent elsewhere */
     bool asked;          /* in this batch */
     bool again;          /* the server does not know the script */
-    vote vote;
+    dlock_redis_outcome outcome;
+    redisReply *reply; /* NULL: none */
 } question;
 
 typedef struct lane {
@@ -66,23 +65,34 @@ void dlock_pipeline_call_unref(pipeline_call *call)
         return;
     pthread_mutex_destroy(&call->lock);
     dlock_args_free(&call->args);
+    if (call->reply)
+        freeReplyObject(call->reply);
     call->over(call);
 }
 
-/* A server's; its reference goes with it. */
-static void cast(pipeline_call *call, vote v)
+/* A server's answer, or that there is none; its reference to the call goes with it. */
+static void settle(question *q)
 {
+    pipeline_call *call = q->call;
+    bool votes = q->outcome == DLOCK_REDIS_OK && q->reply->type == REDIS_REPLY_INTEGER;
     bool decides = false;
     pthread_mutex_lock(&call->lock);
     call->answers++;
     if (!call->is_decided) {
-        call->yes += v == YES;
-        call->no += v == NO;
+        call->yes += votes && q->reply->integer == 1;
+        call->no += votes && q->reply->integer != 1;
         decides =
             call->yes >= call->need || call->no >= call->need || call->answers == call->servers;
         call->is_decided = decides;
     }
+    if (decides && call->keeps_answer) {
+        call->outcome = q->outcome;
+        call->reply = q->reply;
+        q->reply = NULL;
+    }
     pthread_mutex_unlock(&call->lock);
+    if (q->reply)
+        freeReplyObject(q->reply);
     if (decides)
         call->decided(call);
     dlock_pipeline_call_unref(call);
@@ -90,7 +100,7 @@ static void cast(pipeline_call *call, vote v)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static void put_to(pipeline *p, int server, const question *q);
+static void put_to(pipeline *p, int server, question *q);
 
 /* Whether the refused question belongs to another lane; it is there then. */
 static bool send_elsewhere(lane *l, question *q, const char *error)
@@ -101,24 +111,29 @@ static bool send_elsewhere(lane *l, question *q, const char *error)
     if (q->hops == HOPS_MAX || !how || !how->redirect || !how->redirect(t, l->server, error, &to) ||
         to.pause_ms > 0)
         return false;
-    question there = {.call = q->call, .asking = to.asking, .hops = q->hops + 1};
+    question there = {
+        .call = q->call, .asking = to.asking, .hops = q->hops + 1, .outcome = DLOCK_REDIS_NOT_SENT};
     q->call = NULL;
     put_to(l->pipeline, to.server, &there);
     return true;
 }
 
+/* What was sent before the connection broke may have been done. */
 static void read_answer(lane *l, question *q, dlock_time deadline)
 {
     redisReply *reply = NULL;
+    q->outcome = DLOCK_REDIS_UNKNOWN;
     if (q->asking && dlock_redis_read(l->conn, deadline, NULL) != DLOCK_REDIS_OK &&
         dlock_redis_broken(l->conn))
         return;
-    dlock_redis_outcome outcome = dlock_redis_read(l->conn, deadline, &reply);
-    if (outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_INTEGER)
-        q->vote = reply->integer == 1 ? YES : NO;
-    else if (outcome == DLOCK_REDIS_REFUSED && reply && !send_elsewhere(l, q, reply->str))
+    if (dlock_redis_broken(l->conn))
+        return;
+    q->outcome = dlock_redis_read(l->conn, deadline, &reply);
+    if (q->outcome == DLOCK_REDIS_REFUSED && reply && !send_elsewhere(l, q, reply->str))
         q->again = strncmp(reply->str, "NOSCRIPT", 8) == 0;
-    if (reply)
+    if (q->outcome == DLOCK_REDIS_OK)
+        q->reply = reply;
+    else if (reply)
         freeReplyObject(reply);
 }
 
@@ -177,11 +192,13 @@ static void ask(lane *l, bool by_text)
         if (q->asked)
             queue_question(l, q, by_text);
     }
-    if (dlock_redis_flush(l->conn, deadline) != DLOCK_REDIS_OK)
-        return;
-    for (int i = 0; i < l->batch_len; i++)
-        if (l->batch[i].asked)
+    dlock_redis_outcome sent = dlock_redis_flush(l->conn, deadline);
+    for (int i = 0; i < l->batch_len; i++) {
+        if (l->batch[i].asked && sent == DLOCK_REDIS_OK)
             read_answer(l, &l->batch[i], deadline);
+        else if (l->batch[i].asked)
+            l->batch[i].outcome = sent;
+    }
 }
 
 static void ask_batch(lane *l)
@@ -194,7 +211,7 @@ static void ask_batch(lane *l)
         ask(l, true);
     for (int i = 0; i < l->batch_len; i++)
         if (l->batch[i].call)
-            cast(l->batch[i].call, l->batch[i].vote);
+            settle(&l->batch[i]);
 }
 
 /* ---- a lane ---------------------------------------------------------------------------------- */
@@ -292,7 +309,7 @@ static void stop_lane(lane *l)
 static void free_lane(lane *l)
 {
     for (int i = 0; i < l->len; i++)
-        cast(l->queue[i].call, NO_ANSWER);
+        settle(&l->queue[i]);
     dlock_redis_hang_up(l->conn);
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
@@ -312,7 +329,7 @@ pipeline *dlock_pipeline_new(dlock_redis *redis)
     return p;
 }
 
-static void put_to(pipeline *p, int server, const question *q)
+static void put_to(pipeline *p, int server, question *q)
 {
     pthread_mutex_lock(&p->lock);
     lane **at = server != NO_SERVER && !p->stop ? &p->lanes[server] : NULL;
@@ -321,18 +338,19 @@ static void put_to(pipeline *p, int server, const question *q)
     bool queued = at && *at && enqueue(*at, q);
     pthread_mutex_unlock(&p->lock);
     if (!queued)
-        cast(q->call, NO_ANSWER);
+        settle(q);
 }
 
 void dlock_pipeline_put(pipeline *p, pipeline_call *call)
 {
     size_t len;
+    question q = {.call = call, .outcome = DLOCK_REDIS_NOT_SENT};
     if (!p || call->args.failed) {
-        cast(call, NO_ANSWER);
+        settle(&q);
         return;
     }
     const char *key = dlock_args_first(&call->args, &len);
-    put_to(p, dlock_topology_route(p->redis->topology, key, len), &(question){.call = call});
+    put_to(p, dlock_topology_route(p->redis->topology, key, len), &q);
 }
 
 void dlock_pipeline_stop(pipeline *p)

@@ -9,20 +9,23 @@
 
 #include "dlock_redis.h"
 
-/* A call of a script that replies 1 or 0, put to the server of its first key behind one
- * dlock_redis, or behind several at once. It is decided when `need` of them have replied the same,
- * or none is left to reply. */
+/* A call of a script, put to the server of its first key behind one dlock_redis, or behind several
+ * at once. A script that replies 1 or 0 is voted on: the call is decided when `need` of them have
+ * replied the same, or none is left to reply. One server's call may keep its answer as well. */
 typedef struct pipeline_call {
     dlock_script *script;
     dlock_args args;
     int keys;         /* at least one */
     dlock_time until; /* no answer is waited for after this, nor one sent */
     int servers, need;
+    bool keeps_answer;
     void (*decided)(struct pipeline_call *call); /* once, from any thread */
     void (*over)(struct pipeline_call *call);    /* the last one has let it go: free it */
 
     pthread_mutex_t lock; /* guards the rest until it is decided; yes and no are settled then */
     int yes, no, answers;
+    dlock_redis_outcome outcome; /* kept: what the last server's answer came to, ... */
+    redisReply *reply;           /* ... and it, or NULL; freed with the call */
     bool is_decided;
     atomic_int refs;
 } pipeline_call;
@@ -35,7 +38,8 @@ typedef struct pipeline pipeline;
 
 /* NULL: out of memory. */
 pipeline *dlock_pipeline_new(dlock_redis *redis);
-void dlock_pipeline_put(pipeline *p, pipeline_call *call); /* NULL: there is no answer */
+void dlock_pipeline_put(pipeline *p, pipeline_call *call); /* NULL: there is no answer. From any
+                                                              thread */
 void dlock_pipeline_stop(pipeline *p);                     /* asks it to end. NULL is allowed */
 void dlock_pipeline_free(pipeline *p); /* waits for that; what is left has no answer */
 
