@@ -46,11 +46,13 @@ static void write_again(const hc_history *history, FILE *out)
     for (size_t i = 0; i < history->events_len; i++) {
         const hc_event *event = &history->events[i];
         fprintf(out,
-                "%" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s %s %" PRIu64 " %d %" PRIu64
-                "\n",
+                "%" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s %s %" PRIu64 " %d %" PRIu64,
                 event->ns, event->process, event->context, event->op, kinds[event->kind],
                 event->lock < 0 ? "*" : history->locks[event->lock], event->fence, event->depth,
                 event->hold);
+        if (event->share.takes > 0)
+            fprintf(out, " %d/%d", event->share.takes, event->share.of);
+        fputc('\n', out);
     }
 }
 
@@ -58,7 +60,8 @@ static bool same(const hc_event *a, const hc_event *b)
 {
     return a->ns == b->ns && a->process == b->process && a->context == b->context &&
            a->op == b->op && a->kind == b->kind && a->lock == b->lock && a->fence == b->fence &&
-           a->depth == b->depth && a->hold == b->hold;
+           a->depth == b->depth && a->hold == b->hold && a->share.takes == b->share.takes &&
+           a->share.of == b->share.of;
 }
 
 static void hold_again(const hc_history *history)

@@ -105,15 +105,17 @@ static uint64_t this_thread(void)
 void hist_write(const hist_event *event)
 {
     static const char *const names[] = EVENT_NAMES;
-    char line[EVENT_LINE_MAX];
+    char line[EVENT_LINE_MAX], share[32] = "";
     if (!directory[0])
         return;
+    if (event->kind == EVENT_INVOKE && event->takes > 0)
+        snprintf(share, sizeof(share), " %d/%d", event->takes, event->of);
     int len = snprintf(
         line, sizeof(line),
-        "%" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s %s %" PRIu64 " %d %" PRIu64 "\n",
+        "%" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s %s %" PRIu64 " %d %" PRIu64 "%s\n",
         event->ns ? event->ns : hist_now_ns(), event->process ? event->process : (int64_t)getpid(),
         event->context ? event->context : this_thread(), event->op, names[event->kind],
-        event->lock ? event->lock : "*", event->fence, event->depth, event->hold);
+        event->lock ? event->lock : "*", event->fence, event->depth, event->hold, share);
     struct window *window = window_with_room((size_t)len);
     if (!window || (size_t)len >= sizeof(line)) {
         fprintf(stderr, "history: an event could not be written: %s\n", strerror(errno));

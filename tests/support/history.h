@@ -18,6 +18,7 @@ typedef struct hist_event {
     uint64_t context; /* 0: the calling thread */
     uint64_t op, hold, fence;
     int depth;
+    int takes, of; /* of an invoke; 0: all */
     const char *lock;
 } hist_event;
 

@@ -9,23 +9,7 @@
 
 #include "tests/support/fixture.h"
 #include "tests/support/history.h"
-
-/* Times are in ms here: the zeros make them ns. */
-#define MS "000000 "
-
-/* A whole grant of `fence` to process P, op OP: asked for at A, had from B to C. */
-#define GRANT(p, op, fence, a, b, c)                                                               \
-    a MS p " 1 " op " invoke L 0 0 0\n" b MS p " 1 " op " ok L " fence " 1 " op "\n" c MS p        \
-           " 1 " op " release-invoke L 0 0 " op "\n" c "500000 " p " 1 " op                        \
-           " release-ok L 0 0 " op "\n"
-
-struct history_case {
-    const char *name;
-    const char *options[4];
-    const char *lines;
-    const char *found;      /* the start of a line of the answer; NULL: nothing is wrong */
-    const char *parties[2]; /* stand in that line as well */
-};
+#include "tests/tools/history_cases.h"
 
 static const struct history_case cases[] = {
     {"two holders in turn",
@@ -291,71 +275,10 @@ static const struct history_case cases[] = {
      {0}},
 };
 
-/* ---- running it ------------------------------------------------------------------------------ */
-
-/* Runs histcheck; *ret_status is its exit code. The answer is freed with the process. */
-static fx_process *judge(const char *const *options, const char *const *files, int *ret_status)
-{
-    char program[256];
-    const char *argv[64] = {fx_build_path("tests/histcheck", program, sizeof(program))};
-    int argc = 1;
-    for (; *options; options++)
-        argv[argc++] = *options;
-    for (; *files && argc < 63; files++)
-        argv[argc++] = *files;
-    fx_process *process = fx_spawn(argv, true);
-    *ret_status = fx_process_wait(process, 20000);
-    return process;
-}
-
-static void write_file(const char *path, const char *text, size_t zeros)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    for (size_t i = 0; i < zeros; i++)
-        fputc('\0', file);
-    fclose(file);
-}
-
-/* The first line of the answer that begins with, or contains, `found`; copied. */
-static bool line_with(const char *answer, const char *found, char *ret, size_t len)
-{
-    const char *at = strstr(answer, found);
-    if (!at)
-        return false;
-    snprintf(ret, len, "%.*s", (int)strcspn(at, "\n"), at);
-    return true;
-}
-
-static void check_case(const struct history_case *history, const char *path)
-{
-    int status;
-    char line[512] = "";
-    write_file(path, history->lines, 100);
-    const char *options[5] = {history->options[0], history->options[1], history->options[2],
-                              history->options[3], NULL};
-    fx_process *process = judge(options, (const char *const[]){path, NULL}, &status);
-    const char *answer = fx_process_stdout(process);
-    bool found = history->found && line_with(answer, history->found, line, sizeof(line));
-    if (status != (history->found ? 1 : 0) || found != (history->found != NULL))
-        fail_msg("%s: exit %d, '%s%s'", history->name, status, answer, fx_process_stderr(process));
-    for (int i = 0; i < 2 && history->parties[i]; i++) {
-        if (!strstr(line, history->parties[i]))
-            fail_msg("%s: no '%s' in '%s'", history->name, history->parties[i], line);
-    }
-    fx_process_free(process);
-}
-
 static void violations_are_found_and_nothing_else(void **state)
 {
     (void)state;
-    char dir[128], path[160];
-    fx_dir_make(dir, sizeof(dir));
-    snprintf(path, sizeof(path), "%s/history", dir);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        check_case(&cases[i], path);
-    fx_dir_remove(dir);
+    hc_check_cases(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 static void nonsense_is_unreadable(void **state)
@@ -366,6 +289,11 @@ static void nonsense_is_unreadable(void **state)
                                         "1 1 1 1 dance L 0 0 0\n",
                                         "1 1 1 1 ok L 0\n",
                                         "1 1 1 1 ok L 0 0 0 0\n",
+                                        "1 1 1 1 invoke L 0 0 0 1\n",
+                                        "1 1 1 1 invoke L 0 0 0 0/1\n",
+                                        "1 1 1 1 invoke L 0 0 0 3/2\n",
+                                        "1 1 1 1 invoke L 0 0 0 1/2 3\n",
+                                        "1 1 1 1 ok L 0 0 0 1/2\n",
                                         "99999999999999999999 1 1 1 ok L 0 0 0\n",
                                         "1 1 1 1 ok L 0 9999999999 0\n"};
     char dir[128], path[160];
@@ -373,9 +301,9 @@ static void nonsense_is_unreadable(void **state)
     fx_dir_make(dir, sizeof(dir));
     snprintf(path, sizeof(path), "%s/history", dir);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        write_file(path, texts[i], 0);
+        hc_write_file(path, texts[i], 0);
         fx_process_free(
-            judge((const char *const[]){NULL}, (const char *const[]){path, NULL}, &status));
+            hc_judge((const char *const[]){NULL}, (const char *const[]){path, NULL}, &status));
         assert_int_equal(status, 2);
     }
     fx_dir_remove(dir);
@@ -398,13 +326,13 @@ static void nothing_goes_unread(void **state)
     fx_dir_make(dir, sizeof(dir));
     snprintf(path, sizeof(path), "%s/history", dir);
     for (size_t i = 0; i < sizeof(torn) / sizeof(torn[0]); i++) {
-        write_file(path, torn[i].text, 8);
+        hc_write_file(path, torn[i].text, 8);
         FILE *file = fopen(path, "a");
         assert_non_null(file);
         fputs(torn[i].behind, file);
         fclose(file);
         fx_process_free(
-            judge((const char *const[]){NULL}, (const char *const[]){path, NULL}, &status));
+            hc_judge((const char *const[]){NULL}, (const char *const[]){path, NULL}, &status));
         assert_int_equal(status, torn[i].status);
     }
     fx_dir_remove(dir);

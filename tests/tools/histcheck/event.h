@@ -1,7 +1,7 @@
 /*
  * event.h - one line of a history: something that happened to one operation on one lock.
  *
- *     NS PROCESS CONTEXT OP EVENT LOCK FENCE DEPTH HOLD
+ *     NS PROCESS CONTEXT OP EVENT LOCK FENCE DEPTH HOLD [TAKES/OF]
  *
  *   NS       CLOCK_MONOTONIC in ns, so all processes run on one machine
  *   PROCESS  a number, the pid for one
@@ -12,6 +12,8 @@
  *   FENCE    0: none
  *   DEPTH    with ok: the depth it brought; with release-*: the depth left behind; otherwise 0
  *   HOLD     the OP that opened the hold (the same as OP, but for a re-entry); 0: no hold yet
+ *   TAKES/OF with invoke, of a lock that several may hold: how much of how much is asked for, 2/5
+ *            for two of five permits. 1/0 is a reader's: of as many as like. Without it: all
  *
  * An operation is an invoke, then exactly one of ok, fail, unknown. Its line carries the time
  * right before the call for an invoke, and right after it for an outcome.

@@ -1,7 +1,8 @@
 /*
  * A fence counts as issued once acquire has returned it. A grant that was invoked later must have
  * a higher one, a guarded write that was begun later must not have a lower one. Grants under way at
- * the same time may return in any order, but never with the same fence.
+ * the same time may return in any order, but never with the same fence. A reader issues none: what
+ * it is told is no lower than what had been returned before it asked, or 0 where none is known.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,7 +68,9 @@ static void on_grant(struct fences *fences, const hc_event *event)
     struct issued *last = &fences->last[event->lock];
     if (operation->reentry || event->fence == 0)
         return;
-    if (!goes_on(fences, operation) && event->fence <= before->fence)
+    bool low = share_reads(operation->share) ? event->fence < before->fence
+                                             : event->fence <= before->fence;
+    if (!goes_on(fences, operation) && low)
         report(fences->report, VIOLATION_FENCE, event->lock,
                "%s, asked for at %.3f ms, does not rise above fence %" PRIu64 " of %s",
                report_name(operation), report_ms(fences->report, operation->invoke_ns),
@@ -117,7 +120,8 @@ static void check_unique(struct fences *fences)
     size_t len = 0, cap = 0;
     for (size_t i = 0; i < fences->history->operations_len; i++) {
         const hc_operation *operation = &fences->history->operations[i];
-        if (operation->outcome != OUTCOME_OK || operation->reentry || !operation->fence)
+        if (operation->outcome != OUTCOME_OK || operation->reentry || !operation->fence ||
+            share_reads(operation->share))
             continue;
         grants = hc_grown(grants, len, &cap, sizeof(*grants));
         grants[len++] = operation;

@@ -3,6 +3,8 @@
  * Each grant takes its operation out; if another that came more than the tolerance earlier still
  * stands in front, that one has been overtaken. The time of an invoke is not yet a place in the
  * queue, hence the tolerance.
+ * Two that may hold the lock together may also be given it together, and hear of it in any order:
+ * one that hears of it within the tolerance of the other has not been overtaken by it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +18,13 @@ struct line {
 };
 
 /* Whoever was stopped, or died, may be passed over. */
-static bool counts(const hc_history *history, const hc_operation *operation, const char *fair)
+static bool counts(const hc_history *history, const hc_operation *operation,
+                   const hc_options *options)
 {
-    if (fair && strcmp(history->locks[operation->lock], fair) != 0)
+    bool fair = !options->fair[0];
+    for (int i = 0; i < HC_FAIR_MAX && options->fair[i]; i++)
+        fair = fair || strcmp(history->locks[operation->lock], options->fair[i]) == 0;
+    if (!fair)
         return false;
     return operation->outcome == OUTCOME_OK && !operation->reentry && !operation->stopped;
 }
@@ -48,15 +54,26 @@ static void leave(struct line *line, size_t index)
         line->first[lock] = next;
 }
 
+/* Whether the first may have been given the lock together with the second, which heard sooner. */
+static bool together(const hc_operation *first, const hc_operation *second,
+                     const hc_options *options)
+{
+    hc_taken taken = {0};
+    taken_add(&taken, second->share);
+    return taken_fits(&taken, first->share) && first->end_ns - second->end_ns <= options->fifo_ns;
+}
+
 static void check_grant(struct line *line, size_t index, const hc_options *options,
                         hc_report *report_to)
 {
-    const hc_operation *granted = &line->history->operations[index - 1];
-    size_t first = line->first[granted->lock];
-    if (!first)
-        return;
-    const hc_operation *waiting = &line->history->operations[first - 1];
-    if (granted->invoke_ns - waiting->invoke_ns > options->fifo_ns)
+    const hc_operation *granted = &line->history->operations[index - 1], *waiting = NULL;
+    size_t at = line->first[granted->lock];
+    for (; at; at = line->next[at]) {
+        waiting = &line->history->operations[at - 1];
+        if (!together(waiting, granted, options))
+            break;
+    }
+    if (at && granted->invoke_ns - waiting->invoke_ns > options->fifo_ns)
         report(report_to, VIOLATION_FIFO, granted->lock,
                "%s came at %.3f ms and got it at %.3f ms, before %s, which waited since %.3f ms",
                report_name(granted), report_ms(report_to, granted->invoke_ns),
@@ -86,7 +103,7 @@ void check_fifo(const hc_history *history, const hc_options *options, hc_report 
     for (size_t i = 0; i < history->events_len; i++) {
         const hc_event *event = &history->events[i];
         if (event->target == NO_OPERATION ||
-            !counts(history, &history->operations[event->target], options->fair))
+            !counts(history, &history->operations[event->target], options))
             continue;
         if (event->kind == EVENT_INVOKE)
             join(&line, event->target + 1);

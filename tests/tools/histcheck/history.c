@@ -45,7 +45,20 @@ static event_kind kind_of(const char *word)
     return (event_kind)kind;
 }
 
-/* A line is the nine words and nothing else; a number that does not fit is none. */
+/* What may follow the nine words. */
+static bool read_share(const char *text, hc_event *event)
+{
+    hc_share *share = &event->share;
+    int end = 0;
+    if (strcmp(text, "\n") == 0)
+        return true;
+    return event->kind == EVENT_INVOKE &&
+           sscanf(text, " %9d/%9d%n", &share->takes, &share->of, &end) == 2 &&
+           strcmp(text + end, "\n") == 0 && share->takes > 0 && share->of >= 0 &&
+           (share->of == 0 || share->takes <= share->of);
+}
+
+/* A line is these words and nothing else; a number that does not fit is none. */
 static bool read_line(hc_history *history, const char *line, hc_event *event)
 {
     char kind[32], lock[EVENT_LOCK_MAX];
@@ -57,11 +70,12 @@ static bool read_line(hc_history *history, const char *line, hc_event *event)
                         " %" SCNd64 " %" SCNu64 "%n",
                         &event->ns, &event->process, &event->context, &event->op, kind, lock,
                         &event->fence, &depth, &event->hold, &end);
-    if (fields != 9 || errno == ERANGE || strcmp(line + end, "\n") != 0 || depth < INT_MIN ||
-        depth > INT_MAX)
+    if (fields != 9 || errno == ERANGE || depth < INT_MIN || depth > INT_MAX)
         return false;
     event->depth = (int)depth;
     event->kind = kind_of(kind);
+    if (!read_share(line + end, event))
+        return false;
     event->lock = lock_index(history, lock);
     return event->kind != EVENT_KINDS;
 }
@@ -133,6 +147,29 @@ void hc_history_free(hc_history *history)
     free(history->events);
     free(history->locks);
     free(history->operations);
+}
+
+bool share_reads(hc_share share)
+{
+    return share.takes > 0 && share.of == 0;
+}
+
+void taken_add(hc_taken *taken, hc_share share)
+{
+    taken->any = true;
+    taken->all = taken->all || share.takes == 0;
+    taken->takes += share.takes;
+    if (share.of > 0 && (taken->of == 0 || share.of < taken->of))
+        taken->of = share.of;
+}
+
+bool taken_fits(const hc_taken *taken, hc_share share)
+{
+    hc_taken both = *taken;
+    if (!taken->any)
+        return true;
+    taken_add(&both, share);
+    return !both.all && (both.of == 0 || both.takes <= both.of);
 }
 
 static int64_t sooner(int64_t a, int64_t b)

@@ -18,13 +18,19 @@
 #define NEVER        INT64_MAX
 #define NO_OPERATION SIZE_MAX
 
+/* How much of its lock an operation asks for. */
+typedef struct hc_share {
+    int takes, of; /* 0, 0: all of it; N, 0: there is no limit */
+} hc_share;
+
 typedef struct hc_event {
     int64_t ns, process;
     uint64_t context, op, hold, fence;
     event_kind kind;
     int depth;
-    int lock;      /* index into history.locks; -1: all */
-    size_t target; /* index of OP's operation once replayed; NO_OPERATION */
+    int lock;       /* index into history.locks; -1: all */
+    hc_share share; /* of an invoke */
+    size_t target;  /* index of OP's operation once replayed; NO_OPERATION */
     const char *file;
     long line;
 } hc_event;
@@ -35,6 +41,7 @@ typedef struct hc_operation {
     int64_t process;
     uint64_t context, op, fence;
     int lock;
+    hc_share share;
     int depth; /* now, while the events are replayed */
     hc_outcome outcome, release;
     bool reentry;
@@ -66,6 +73,21 @@ bool hc_history_read(hc_history *history, const char *path, char *err, size_t er
 /* To be called once all files are read. */
 void hc_history_sort(hc_history *history);
 void hc_history_free(hc_history *history);
+
+/* A reader's: it issues no fence, and is told the last writer's. */
+bool share_reads(hc_share share);
+
+/* What is taken by several together, beginning with nothing ({0}). */
+typedef struct hc_taken {
+    int64_t takes;
+    int of;        /* the smallest limit of them; 0: none */
+    bool any, all; /* somebody has some; somebody has all */
+} hc_taken;
+
+void taken_add(hc_taken *taken, hc_share share);
+
+/* Whether there is room for one more. */
+bool taken_fits(const hc_taken *taken, hc_share share);
 
 /* The time for which the hold was ours without any doubt; false: there is none such. */
 bool operation_certain(const hc_operation *hold, int64_t *ret_from, int64_t *ret_to);

@@ -19,7 +19,7 @@ static const char usage[] =
     "  --lease-ms  the longest lease in use (10,000): so long may an unknown outcome hold a lock\n"
     "  --idle-ms   a waiter gets a free lock within this time (not checked)\n"
     "  --fifo-ms   nobody is overtaken by who came so much later (not checked)\n"
-    "  --fair      only this lock is first in, first out (all)\n"
+    "  --fair      only this lock, and others so named, is first in, first out (all)\n"
     "  --cohort    this lock's hand-offs inside a process keep the fence (none)\n";
 
 static bool read_options(int argc, char **argv, hc_options *ret)
@@ -28,6 +28,7 @@ static bool read_options(int argc, char **argv, hc_options *ret)
         {"lease-ms", required_argument, NULL, 'l'}, {"idle-ms", required_argument, NULL, 'i'},
         {"fifo-ms", required_argument, NULL, 'f'},  {"fair", required_argument, NULL, 'q'},
         {"cohort", required_argument, NULL, 'c'},   {NULL, 0, NULL, 0}};
+    int fair = 0;
     for (int name; (name = getopt_long(argc, argv, "", names, NULL)) >= 0;) {
         int64_t ns = optarg ? strtoll(optarg, NULL, 10) * NS_A_MS : 0;
         if (name == 'l')
@@ -38,8 +39,8 @@ static bool read_options(int argc, char **argv, hc_options *ret)
             ret->fifo_ns = ns;
         else if (name == 'c')
             ret->cohort = optarg;
-        else if (name == 'q')
-            ret->fair = optarg;
+        else if (name == 'q' && fair < HC_FAIR_MAX)
+            ret->fair[fair++] = optarg;
         else
             return false;
     }

@@ -104,6 +104,7 @@ static void on_invoke(struct replay *replay, hc_event *event)
                                                         .context = event->context,
                                                         .op = event->op,
                                                         .lock = event->lock,
+                                                        .share = event->share,
                                                         .passed_on = event->lock == replay->cohort,
                                                         .invoke_ns = event->ns,
                                                         .end_ns = NEVER,
@@ -151,7 +152,8 @@ static void on_ok(struct replay *replay, const hc_event *event, hc_operation *op
         report(replay->report, VIOLATION_DEPTH, event->lock, "%s opened a hold with depth %d",
                report_name(operation), event->depth);
     struct removals *removals = &replay->removals[event->lock];
-    bool of_old_grant = event->fence && event->fence <= removals->last_fence; /* a cohort's */
+    bool of_old_grant = event->fence && event->fence <= removals->last_fence && /* a cohort's */
+                        !share_reads(operation->share);
     if ((removals->under_way > 0 || of_old_grant) && operation->void_ns == NEVER)
         operation->void_ns = operation->invoke_ns; /* before or after? nobody knows */
     if (operation->void_ns != NEVER && event->fence > removals->last_fence)

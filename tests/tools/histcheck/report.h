@@ -19,12 +19,14 @@ typedef enum violation {
     VIOLATIONS
 } violation;
 
+#define HC_FAIR_MAX 8
+
 typedef struct hc_options {
     int64_t lease_ns;   /* the longest lease in use */
     int64_t idle_ns;    /* 0: not checked */
     int64_t fifo_ns;    /* 0: not checked */
     const char *cohort; /* the lock whose hand-offs inside a process keep the fence; NULL: none */
-    const char *fair;   /* the lock that is first in, first out; NULL: all of them */
+    const char *fair[HC_FAIR_MAX]; /* the locks that are first in, first out; none: all are */
 } hc_options;
 
 typedef struct hc_report {
