@@ -56,6 +56,17 @@ typedef struct kind {
      * them to the set. On a new connection it first sees to what may have been missed. False: it
      * could not; not to be called again at once. NULL: waiters of this kind poll. */
     bool (*listen)(dlock_lock *lock, dlock_time until);
+
+    /* The same for waiters without a thread, of locks of one name. Their channel, in ret; NULL:
+     * they poll. And what a message there says is passed to the wait set. */
+    void (*channel)(const dlock_lock *lock, char *ret, size_t ret_len);
+    void (*heard)(dlock_lock *lock, const char *message);
+
+    /* A sign of life, of kinds that queue: `token` is the process, and the tokens of its waiters
+     * that sleep are to follow. Its reply, to what was asked at `asked`, is passed to the wait set;
+     * returned is in how many ms the next one is due. */
+    kind_call beat;
+    int64_t (*beaten)(dlock_lock *lock, dlock_time asked, const redisReply *reply);
 } kind;
 
 extern const kind dlock_kind_string, dlock_kind_hash, dlock_kind_fair, dlock_kind_quorum;

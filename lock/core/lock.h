@@ -12,11 +12,14 @@
 enum {
     TOKEN_LEN = 160, /* "<host>/<pid>/<random>:<number>" and its NUL */
     NAME_MAX_LEN = 512,
+    CHANNEL_LEN = NAME_MAX_LEN + 128, /* a name with prefix, or with a client id */
 };
 
-/* One waiting thread. Lives on its stack. */
+/* One waiting thread, on whose stack it lives; or a pending acquisition. */
 typedef struct waiter {
     char token[TOKEN_LEN];
+    void (*on_wake)(
+        struct waiter *w); /* pending: called in place of `cond`, under the set's lock */
     pthread_cond_t cond;
     bool asleep;            /* wait set: in dlock_wait_set_wait() */
     bool woken;             /* wait set: take `given`, or ask Redis now */

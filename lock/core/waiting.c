@@ -46,7 +46,10 @@ void dlock_wait_set_enter(wait_set *set, waiter *w)
 static void wake(waiter *w)
 {
     w->woken = true;
-    pthread_cond_signal(&w->cond);
+    if (w->on_wake)
+        w->on_wake(w);
+    else
+        pthread_cond_signal(&w->cond);
 }
 
 /* The first who sleeps; nobody, if one is chosen already and has yet to ask. One who is just asking
@@ -175,7 +178,7 @@ static void lead(dlock_lock *lock, waiter *w, dlock_time until)
 static void find_leader(wait_set *set)
 {
     for (waiter *w = set->waiters.first; w && !set->leader; w = w->next) {
-        if (w->asleep && !w->woken) {
+        if (w->asleep && !w->woken && !w->on_wake) {
             pthread_cond_signal(&w->cond);
             return;
         }

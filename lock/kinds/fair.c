@@ -14,6 +14,9 @@
  *      the state that counts.
  *   3. It also pushes the token onto the wake-up list of the waiter's process, where one thread
  *      blocks (BLPOP) for all waiters of the process. A list keeps the token until it is fetched.
+ *      Waiters without a thread (pending/) are told on a channel of the same name: their token says
+ *      so, by an "a" before its number. A channel keeps nothing, so that after each subscription
+ *      comes a sign of life.
  *   4. The wake-up brings the fence and the window, so the waiter holds the lock at once. How long
  *      it is sure to, follows from when the waiter was last known to be without it: the grant is
  *      younger, and lasts that window. A late wake-up of a grant that has lapsed is told by its
@@ -88,39 +91,51 @@ static int renew_args(const dlock_lock *lock, const char *token, entry_mode entr
     return FAIR_KEYS - 1;
 }
 
-/* Step 5. Returns when the next one is due: a re-check later, or as soon as the lease of the one
- * who has the lock may have ended. */
+/* Step 5: of this process, whose sleeping waiters are to follow. */
+static int beat_args(const dlock_lock *lock, const char *process, entry_mode entry,
+                     dlock_args *args)
+{
+    return go_args(lock, process, entry, args);
+}
+
+/* The next one is due a re-check later, or as soon as the lease of the one who has the lock may
+ * have ended. */
+static int64_t read_beat(dlock_lock *lock, dlock_time asked, const redisReply *reply)
+{
+    int64_t recheck_ms = lock->client->options.recheck_ms;
+    wait_set *set = &lock->wait_set;
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
+        reply->element[0]->type != REDIS_REPLY_STRING)
+        return recheck_ms;
+    const char *has = reply->element[0]->str;
+    int64_t left_ms = reply->element[2]->integer;
+    dlock_wait_set_without(set, has, asked, (uint64_t)reply->element[1]->integer);
+    dlock_wait_set_wake(set, has, NULL);
+    return left_ms >= 0 && left_ms < recheck_ms ? left_ms + 1 : recheck_ms;
+}
+
+/* For the threads of this process. Returns when the next one is due. */
 static dlock_time give_sign_of_life(dlock_lock *lock)
 {
-    int64_t recheck_ms = lock->client->options.recheck_ms, next_ms = recheck_ms;
+    int64_t next_ms = lock->client->options.recheck_ms;
     wait_set *set = &lock->wait_set;
     redisReply *reply = NULL;
     dlock_args args;
     dlock_args_init(&args);
-    dlock_lock_add_keys(lock, 0, FAIR_KEYS, &args);
-    dlock_args_text(&args, lock->client->id);
-    dlock_args_int(&args, lock->claim_ms);
+    int keys = beat_args(lock, lock->client->id, ENTRY_NONE, &args);
     pthread_mutex_lock(&set->lock);
     for (const waiter *w = set->waiters.first; w; w = w->next)
-        if (w->asleep && !w->woken) /* one who asks sees to its entry itself */
+        if (w->asleep && !w->woken && !w->on_wake) /* one who asks sees to its entry itself */
             dlock_args_text(&args, w->token);
     pthread_mutex_unlock(&set->lock);
     dlock_time asked = dlock_now();
-    dlock_status status = dlock_script_call(lock->client, lock->client->options.redis, &beat,
-                                            FAIR_KEYS, &args, 0, &reply);
+    dlock_status status =
+        dlock_script_call(lock->client, lock->client->options.redis, &beat, keys, &args, 0, &reply);
     dlock_args_free(&args);
-    if (status != DLOCK_OK)
-        return dlock_in_ms(recheck_ms);
-    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
-        reply->element[0]->type == REDIS_REPLY_STRING) {
-        const char *has = reply->element[0]->str;
-        int64_t left_ms = reply->element[2]->integer;
-        dlock_wait_set_without(set, has, asked, (uint64_t)reply->element[1]->integer);
-        dlock_wait_set_wake(set, has, NULL);
-        if (left_ms >= 0 && left_ms < recheck_ms)
-            next_ms = left_ms + 1;
+    if (status == DLOCK_OK) {
+        next_ms = read_beat(lock, asked, reply);
+        freeReplyObject(reply);
     }
-    freeReplyObject(reply);
     return dlock_in_ms(next_ms);
 }
 
@@ -150,15 +165,21 @@ static void take_message(dlock_lock *lock, const char *message)
         decline_grant(lock, token);
 }
 
+/* And the channel of those without a thread. */
+static void wake_list(const dlock_lock *lock, char *ret, size_t ret_len)
+{
+    snprintf(ret, ret_len, "%s%s", lock->wake, lock->client->id);
+}
+
 /* Step 3. A blocking command's reply may come late by the time of the way: `grace`. */
 static bool wait_for_token(dlock_lock *lock, dlock_time until)
 {
     wait_set *set = &lock->wait_set;
     redisReply *reply = NULL;
-    char key[NAME_MAX_LEN + CLIENT_ID_LEN], seconds[24];
+    char key[CHANNEL_LEN], seconds[24];
     int left = dlock_left_ms(until);
     left = left > 0 ? left : 1; /* 0 would be for ever */
-    snprintf(key, sizeof(key), "%s%s", lock->wake, lock->client->id);
+    wake_list(lock, key, sizeof(key));
     snprintf(seconds, sizeof(seconds), "%d.%03d", left / 1000, left % 1000);
     dlock_args args;
     dlock_args_init(&args);
@@ -194,4 +215,8 @@ const kind dlock_kind_fair = {
     .leave = {&leave, go_args},
     .renew = {&renew, renew_args},
     .listen = fair_listen,
+    .channel = wake_list,
+    .heard = take_message,
+    .beat = {&beat, beat_args},
+    .beaten = read_beat,
 };

@@ -2,7 +2,8 @@
 -- KEYS  1 lock, 2 fence counter, 3 queue (list of tokens, oldest first),
 --       4 beats (hash: process -> ms of its last sign of life; '!' -> token granted, not yet taken up;
 --         token -> ms at which it was queued again),
---       5 prefix of the wake-up lists, one a process
+--       5 prefix of the wake-up lists, one a process, and of the channels of those processes whose
+--         waiters have no thread: tokens "<process>:a<number>"
 -- Everything but the lock lives on while somebody beats, and is gone a minute after the last.
 local STALE_MS, SUSPECT_MS, KEEP_MS, WAKE_MAX = 2000, 400, 60000, 64
 
@@ -57,10 +58,15 @@ local function hand_on(claim_ms, asking, stale_ms)
             redis.call('HSET', KEYS[4], '!', token)
             if token ~= asking then
                 local wake = KEYS[5] .. who
-                local unread = redis.call('RPUSH', wake, string.format('%s %.0f %.0f %d %s', token,
-                    fence, us, redis.call('LLEN', KEYS[3]), claim_ms))
-                if unread > WAKE_MAX then redis.call('LPOP', wake) end -- a process that polls
-                redis.call('PEXPIRE', wake, KEEP_MS)
+                local message = string.format('%s %.0f %.0f %d %s', token, fence, us,
+                    redis.call('LLEN', KEYS[3]), claim_ms)
+                if string.byte(token, #who + 2) == 97 then -- 'a'; who may not publish leaves it to
+                    redis.pcall('PUBLISH', wake, message) -- the waiter's next sign of life
+                else
+                    local unread = redis.call('RPUSH', wake, message)
+                    if unread > WAKE_MAX then redis.call('LPOP', wake) end -- a process that polls
+                    redis.call('PEXPIRE', wake, KEEP_MS)
+                end
             end
             return token
         end

@@ -12,6 +12,7 @@
  *
  * Source: Redisson's RedissonLock (tryLockInnerAsync, unlockInnerAsync, LockPubSub).
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/client.h"
@@ -114,10 +115,23 @@ static bool hash_listen(dlock_lock *lock, dlock_time until)
     return works;
 }
 
+static void channel(const dlock_lock *lock, char *ret, size_t ret_len)
+{
+    snprintf(ret, ret_len, "%s", lock->channel);
+}
+
+static void heard(dlock_lock *lock, const char *message)
+{
+    (void)message;
+    dlock_wait_set_wake_one(&lock->wait_set);
+}
+
 const kind dlock_kind_hash = {
     .acquire = {&acquire, owner_args},
     .release = {&release, release_args},
     .leave = {&release, release_args},
     .renew = {&renew, owner_args},
     .listen = hash_listen,
+    .channel = channel,
+    .heard = heard,
 };
