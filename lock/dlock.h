@@ -549,8 +549,9 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_set(dlock_latch *latch, int6
 /*
  * One less; what is left is in *left (which may be NULL). `who` names who counts down, 1 to 128
  * bytes: once a round, so that it may be repeated after DLOCK_UNKNOWN, and by a worker that was
- * started again. NULL: this very call. DLOCK_EXPIRED: the latch is not set, or its life was over.
- * DLOCK_NOT_OWNER: NAME is no latch.
+ * started again. NULL: this very call. Without a reply it is asked again by itself until io_ms are
+ * over, once at least. DLOCK_EXPIRED: the latch is not set, or its life was over. DLOCK_NOT_OWNER:
+ * NAME is no latch.
  */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_count_down(dlock_latch *latch, const char *who,
                                                                int64_t *left);
@@ -561,8 +562,10 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_left(dlock_latch *latch, int
 /*
  * Waits until the latch is open; one that is not set is waited for as well. `wait` may be NULL; its
  * context and permits are not used. DLOCK_OK: it has opened. DLOCK_BUSY: not by the end of the
- * wait. DLOCK_EXPIRED: it was set, and its life was over before it opened. DLOCK_NOT_OWNER: NAME is
- * no latch. DLOCK_CANCELLED; DLOCK_UNAVAILABLE, _UNKNOWN: Redis did not answer at the end.
+ * wait. DLOCK_EXPIRED: it was set, and is gone: its life was over before it opened, or Redis has
+ * lost it. DLOCK_NOT_OWNER: NAME is no latch. DLOCK_CANCELLED; DLOCK_UNAVAILABLE, _UNKNOWN: Redis
+ * did not answer at the end. DLOCK_FAILED: Redis answered with an error. The threads that wait by
+ * one dlock_latch share a connection.
  */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_wait(dlock_latch *latch,
                                                          const dlock_wait *wait);

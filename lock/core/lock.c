@@ -26,7 +26,7 @@ static bool has_hash_tag(const char *name)
     return close && close > open + 1;
 }
 
-static const char *check_name(const char *name)
+const char *dlock_lock_check_name(const char *name)
 {
     if (!name || !*name)
         return "a lock needs a name";
@@ -79,8 +79,7 @@ static char *join(const char *a, const char *b, const char *c, const char *d)
     return asprintf(&text, "%s%s%s%s", a, b, c, d) < 0 ? NULL : text;
 }
 
-/* The base of the companion keys' names, in the slot of `name`. */
-static char *companion_of(const char *name, const char *chosen)
+char *dlock_lock_companion(const char *name, const char *chosen)
 {
     if (chosen)
         return join(chosen, "", "", "");
@@ -95,14 +94,14 @@ static bool make_names(dlock_lock *lock, const char *const *names)
     if (!lock->names || !lock->fences)
         return false;
     for (size_t i = 0; i < n; i++) {
-        char *base = companion_of(names[i], n == 1 ? lock->options.companion : NULL);
+        char *base = dlock_lock_companion(names[i], n == 1 ? lock->options.companion : NULL);
         lock->names[i] = strdup(names[i]);
         lock->fences[i] = base ? join(base, ":fence", "", "") : NULL;
         free(base);
         if (!lock->names[i] || !lock->fences[i])
             return false;
     }
-    char *base = companion_of(names[0], lock->options.companion);
+    char *base = dlock_lock_companion(names[0], lock->options.companion);
     if (base) {
         lock->queue = join(base, ":queue", "", "");
         lock->beats = join(base, ":beats", "", "");
@@ -214,9 +213,9 @@ dlock_status dlock_multi_new(dlock_client *client, const char *const *names, int
     dlock_options o = with_defaults(options);
     const char *wrong = check_options(client, &o, names_len);
     for (int i = 0; !wrong && i < names_len; i++)
-        wrong = check_name(names[i]);
+        wrong = dlock_lock_check_name(names[i]);
     if (!wrong && o.companion)
-        wrong = check_name(o.companion);
+        wrong = dlock_lock_check_name(o.companion);
     if (wrong) {
         snprintf(err, err_len, "%s", wrong);
         return DLOCK_INVALID;

@@ -74,6 +74,13 @@ struct dlock_lock {
 void dlock_lock_ref(dlock_lock *lock);
 void dlock_lock_unref(dlock_lock *lock); /* the last one frees it */
 
+/* What is wrong with a name; NULL: nothing. */
+const char *dlock_lock_check_name(const char *name);
+
+/* The base of the companion keys' names, in the slot of `name`: `chosen`, unless that is NULL. To
+ * be freed; NULL: out of memory. */
+char *dlock_lock_companion(const char *name, const char *chosen);
+
 /* Adds the first `keys` of: name number `name`, its fence counter, queue, beats, wake-up lists'
  * prefix, channel. Scripts know them in this order. */
 void dlock_lock_add_keys(const dlock_lock *lock, int name, int keys, dlock_args *args);

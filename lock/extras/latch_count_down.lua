@@ -1,0 +1,18 @@
+-- Counts a latch down, once for each WHO and round. The round that the caller knows keeps a call that
+-- comes late, after its repetition, from counting in the next round.
+-- KEYS  1 latch, 2 channel on which its opening is told
+-- ARGV  1 who, 2 the round
+-- Reply see latch.lua
+-- The latch is open even where this user may not publish; waiters then find it at their re-check.
+local latch, strange = read_latch()
+if not latch then return tell(strange and -2 or -1) end
+if latch.round ~= tonumber(ARGV[2]) then return tell(2, latch) end
+local by = 'by:' .. ARGV[1]
+if latch.left == 0 or redis.call('HEXISTS', KEYS[1], by) == 1 then return tell(1, latch) end
+local denied = may_not('PEXPIRE', KEYS[1], digits(latch.life))
+if denied then return denied end -- it would be counted, and called a failure
+latch.left = latch.left - 1
+redis.call('HSET', KEYS[1], 'left', digits(latch.left), by, 1)
+redis.call('PEXPIRE', KEYS[1], digits(latch.life))
+if latch.left == 0 then redis.pcall('PUBLISH', KEYS[2], digits(latch.round)) end
+return tell(1, latch)
