@@ -4,10 +4,13 @@
  * Whatever a wait without success may have left in Redis, an entry in the queue or a grant that was
  * not heard of, is taken back: at once if Redis answers, else in the background.
  */
+#include "core/acquire.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/ask.h"
+#include "core/attempt.h"
 #include "core/client.h"
 #include "core/cohort.h"
 #include "core/lock_order.h"
@@ -15,30 +18,9 @@
 #include "core/retried_release.h"
 #include "core/status.h"
 #include "core/waiting.h"
-#include "core/watchdog.h"
 #include "redis/reserved.h"
 
 /* ---- asking Redis until the wait is over ----------------------------------------------------- */
-
-/* How long to sleep before asking again without a wake-up. Kinds that listen sleep up to the
- * re-check; pollers their step, 10 to 40 ms at random unless told otherwise. None sleeps beyond
- * the holder's lease. */
-static dlock_time next_question(const dlock_lock *lock, const answer *a, dlock_time deadline)
-{
-    int64_t ms = lock->options.poll_ms;
-    if (lock->kind->queues && ms > lock->claim_ms / 2)
-        ms = lock->claim_ms / 2; /* or the grants of one who polls would lapse unseen */
-    if (ms == 0 && lock->kind->listen) {
-        /* A queue is watched over by its leader; a broadcast has to be doubted by everybody. */
-        ms = lock->kind->queues ? 10 * lock->client->options.recheck_ms
-                                : lock->client->options.recheck_ms;
-    } else if (ms == 0) {
-        ms = 10 + (int64_t)((uint64_t)dlock_now().us * 2654435761u >> 7) % 31;
-    }
-    if (!lock->kind->queues && lock->options.poll_ms == 0 && a->retry_ms >= 0 && a->retry_ms < ms)
-        ms = a->retry_ms + 1;
-    return dlock_sooner(dlock_in_ms(ms), deadline);
-}
 
 /* The lock may be ours without our knowing. When Redis did not answer the last question (`last`),
  * the caller has waited long enough: it is given back in the background. */
@@ -55,79 +37,16 @@ static void sleep_until_woken(dlock_lock *lock, waiter *w, const dlock_wait *wai
     dlock_wait_set_wait(lock, w, wait->cancel ? dlock_sooner(at, tick) : at);
 }
 
-/* A grant that came with the wake-up: ours at once, if enough of its claim window is left even if
- * it began right after the last "no". Our own window counts too: what is shorter wins. Where
- * replicas must have it, it must be asked for, since only an answer waits for them. */
-static bool given(dlock_lock *lock, waiter *w, answer *a)
-{
-    pthread_mutex_lock(&lock->wait_set.lock);
-    answer mine = w->given;
-    w->given.granted = false;
-    pthread_mutex_unlock(&lock->wait_set.lock);
-    if (mine.window_ms > lock->claim_ms)
-        mine.window_ms = lock->claim_ms;
-    int64_t left_us = mine.without.us + dlock_grant_validity_us(mine.window_ms) - dlock_now().us;
-    if (!mine.granted || left_us <= mine.window_ms * 1000 / 4 || lock->options.wait_replicas > 0)
-        return false;
-    *a = mine;
-    return true;
-}
-
-/* A question was answered. Woken since it was asked, the waiter is to ask again. */
-static void note_answer(dlock_lock *lock, waiter *w, const answer *a)
-{
-    pthread_mutex_lock(&lock->wait_set.lock);
-    if (!a->granted && w->without.us < a->asked.us) {
-        w->without = a->asked;
-        w->without_fence = a->fence;
-    }
-    w->chosen = w->chosen && w->woken;
-    pthread_mutex_unlock(&lock->wait_set.lock);
-}
-
-/* A question without an answer is asked again soon, for the lock may be ours by now: after 5, 10,
- * ... ms, so that a Redis that comes back is not met by everybody at once. */
-static dlock_time same_question(const dlock_lock *lock, int unanswered, dlock_time deadline)
-{
-    int64_t ms = unanswered < 6 ? 5 << (unanswered - 1) : INT64_MAX;
-    if (ms > lock->client->options.recheck_ms)
-        ms = lock->client->options.recheck_ms;
-    return dlock_sooner(dlock_in_ms(ms), deadline);
-}
-
-static bool hopeless(dlock_status status)
-{
-    return status == DLOCK_FAILED || status == DLOCK_INVALID || status == DLOCK_NO_MEMORY;
-}
-
-/* *left_over: something of this waiter may be left in Redis. */
 static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_wait *wait,
-                                      dlock_time deadline, answer *a, bool *left_over)
+                                      attempt *at, answer *a)
 {
-    bool unknown = false;
-    int unanswered = 0; /* in a row */
-    entry_mode entry = wait->wait_ms != 0 ? ENTRY_NEW : ENTRY_NONE;
     for (;;) {
-        dlock_status status = dlock_ask_acquire(lock, w->token, entry, a);
-        if (status == DLOCK_OK)
-            note_answer(lock, w, a);
-        if (status == DLOCK_OK && a->granted)
+        dlock_status status = dlock_ask_acquire(lock, w->token, at->entry, a);
+        status = dlock_attempt_judge(at, lock, w, status, a, dlock_cancelled(wait));
+        if (status != DLOCK_PENDING)
             return status;
-        unknown = status == DLOCK_UNKNOWN || (unknown && status != DLOCK_OK);
-        *left_over = *left_over || unknown || a->left_over || status == DLOCK_FAILED ||
-                     (lock->kind->queues && entry != ENTRY_NONE);
-        if (hopeless(status))
-            return status;
-        if (dlock_cancelled(wait))
-            return DLOCK_CANCELLED;
-        if (entry == ENTRY_NONE || dlock_passed(deadline))
-            return unknown ? DLOCK_UNKNOWN : status == DLOCK_OK ? DLOCK_BUSY : status;
-        entry = ENTRY_AGAIN;
-        unanswered = status == DLOCK_OK ? 0 : unanswered + 1;
-        sleep_until_woken(lock, w, wait,
-                          unanswered ? same_question(lock, unanswered, deadline)
-                                     : next_question(lock, a, deadline));
-        if (given(lock, w, a))
+        sleep_until_woken(lock, w, wait, dlock_attempt_next(at, lock, a));
+        if (dlock_attempt_given(lock, w, a))
             return DLOCK_OK;
     }
 }
@@ -135,61 +54,47 @@ static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_w
 /* The same in the wait set, which is entered before the first question: its wake-up may come before
  * its answer. Whoever goes without a grant takes back what may be left of it in Redis. */
 static dlock_status ask_in_wait_set(dlock_lock *lock, waiter *w, const dlock_wait *wait,
-                                    dlock_time deadline, answer *a)
+                                    attempt *at, answer *a)
 {
     dlock_wait_set_enter(&lock->wait_set, w);
-    bool left_over = false;
-    dlock_status status = ask_until_granted(lock, w, wait, deadline, a, &left_over);
+    dlock_status status = ask_until_granted(lock, w, wait, at, a);
     dlock_wait_set_leave(&lock->wait_set, w);
-    if (status != DLOCK_OK && left_over)
+    if (status != DLOCK_OK && at->left_over)
         leave(lock, w->token, status);
     return status;
 }
 
-static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wait,
-                              dlock_time deadline, grant **ret)
+static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wait, attempt *at,
+                              grant **ret)
 {
     answer a;
-    dlock_status status = ask_in_wait_set(lock, w, wait, deadline, &a);
+    dlock_status status = ask_in_wait_set(lock, w, wait, at, &a);
     if (status != DLOCK_OK)
         return status;
-    grant *g = dlock_grant_new(lock, w->token);
-    if (!g) {
+    *ret = dlock_attempt_grant(lock, w, &a);
+    if (!*ret) {
         leave(lock, w->token, DLOCK_OK);
         return DLOCK_NO_MEMORY;
     }
-    g->fence = a.fence;
-    g->since = a.asked;
-    int64_t max_hold = lock->options.max_hold_ms;
-    g->ends = (dlock_time){max_hold ? a.asked.us + max_hold * 1000 : INT64_MAX};
-    g->claimed = a.claimed;
-    if (a.claimed) {
-        dlock_grant_confirm(g, a.asked, lock->options.lease_ms);
-        dlock_watchdog_add(lock->client->watchdog, g, lock->options.renew_ms);
-    } else {
-        dlock_grant_confirm(g, a.without, a.window_ms);
-        dlock_watchdog_add(lock->client->watchdog, g, a.window_ms / 5);
-    }
-    *ret = g;
     return DLOCK_OK;
 }
 
 /* Through the cohort's line, if there is one: a grant from inside, or the turn to ask Redis. */
 static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **ret)
 {
-    dlock_time deadline = dlock_in_ms(wait->wait_ms);
+    attempt at;
     waiter w = {0};
-    snprintf(w.token, sizeof(w.token), "%s:%llu", lock->client->id,
-             (unsigned long long)atomic_fetch_add(&lock->client->next_number, 1));
+    dlock_attempt_begin(&at, wait);
+    dlock_acquire_token(lock, true, w.token);
     dlock_cond_init(&w.cond);
     dlock_status status = DLOCK_OK;
     if (lock->options.cohort_max > 0)
-        status = dlock_cohort_enter(lock, &w, wait, deadline);
+        status = dlock_cohort_enter(lock, &w, wait, at.deadline);
     if (status == DLOCK_OK && w.handed) {
         dlock_client_count(lock->client, &lock->client->stats.passed_on, 1);
         *ret = w.handed;
     } else if (status == DLOCK_OK) {
-        status = new_grant(lock, &w, wait, deadline, ret);
+        status = new_grant(lock, &w, wait, &at, ret);
         if (status != DLOCK_OK)
             dlock_cohort_next(lock);
     }
@@ -197,18 +102,13 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
     return status;
 }
 
-/* ---- the public call ------------------------------------------------------------------------- */
+/* ---- its beginning and end ------------------------------------------------------------------- */
 
-static void count_failure(dlock_client *client, dlock_status status)
+void dlock_acquire_token(const dlock_lock *lock, bool has_thread, char ret[TOKEN_LEN])
 {
-    if (status == DLOCK_BUSY)
-        dlock_client_count(client, &client->stats.busy, 1);
-    else if (status == DLOCK_CANCELLED)
-        dlock_client_count(client, &client->stats.cancelled, 1);
-    else if (status == DLOCK_UNKNOWN)
-        dlock_client_count(client, &client->stats.unknown, 1);
-    else
-        dlock_client_count(client, &client->stats.unavailable, 1);
+    dlock_client *client = lock->client;
+    snprintf(ret, TOKEN_LEN, "%s:%s%llu", client->id, has_thread ? "" : "a",
+             (unsigned long long)atomic_fetch_add(&client->next_number, 1));
 }
 
 static dlock_hold *new_hold(dlock_lock *lock, uint64_t context, bool of_thread)
@@ -224,16 +124,55 @@ static dlock_hold *new_hold(dlock_lock *lock, uint64_t context, bool of_thread)
     return hold;
 }
 
-static dlock_status acquire_anew(dlock_lock *lock, const dlock_wait *wait, dlock_hold *hold)
+dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint64_t of_thread,
+                                 dlock_hold **ret)
 {
     dlock_client *client = lock->client;
-    dlock_time since = dlock_now();
-    dlock_client_count(client, &client->stats.waiting_now, 1);
-    dlock_status status = get_grant(lock, wait, &hold->grant);
+    if (wait->wait_ms < DLOCK_FOREVER || HAS_RESERVED(wait))
+        return DLOCK_INVALID;
+    bool is_thread = wait->context == 0;
+    uint64_t context = is_thread ? of_thread : wait->context;
+    dlock_hold *hold = NULL;
+    if (!lock->options.not_reentrant && lock->names_len == 1)
+        hold = dlock_registry_reenter(client->registry, lock->names[0], context, is_thread);
+    if (hold) {
+        dlock_client_count(client, &client->stats.reentered, 1);
+        *ret = hold;
+        return DLOCK_OK;
+    }
+    hold = new_hold(lock, context, is_thread);
+    if (!hold)
+        return DLOCK_NO_MEMORY;
+    dlock_lock_order_acquiring(hold);
+    *ret = hold;
+    return DLOCK_OK;
+}
+
+void dlock_acquire_waits(dlock_lock *lock)
+{
+    dlock_client_count(lock->client, &lock->client->stats.waiting_now, 1);
+}
+
+static void count_failure(dlock_client *client, dlock_status status)
+{
+    if (status == DLOCK_BUSY)
+        dlock_client_count(client, &client->stats.busy, 1);
+    else if (status == DLOCK_CANCELLED)
+        dlock_client_count(client, &client->stats.cancelled, 1);
+    else if (status == DLOCK_UNKNOWN)
+        dlock_client_count(client, &client->stats.unknown, 1);
+    else
+        dlock_client_count(client, &client->stats.unavailable, 1);
+}
+
+void dlock_acquire_end(dlock_hold *hold, dlock_status status, dlock_time since)
+{
+    dlock_client *client = hold->lock->client;
     dlock_client_count(client, &client->stats.waiting_now, -1);
     if (status != DLOCK_OK) {
         count_failure(client, status);
-        return status;
+        free(hold);
+        return;
     }
     dlock_client_time(client, &client->stats.wait_us, since);
     hold->since = dlock_now();
@@ -241,40 +180,27 @@ static dlock_status acquire_anew(dlock_lock *lock, const dlock_wait *wait, dlock
     dlock_grant_set_holder(hold->grant, hold);
     dlock_client_count(client, &client->stats.acquired, 1);
     dlock_client_count(client, &client->stats.held_now, 1);
-    return DLOCK_OK;
+    dlock_lock_order_acquired(hold);
 }
+
+/* ---- the public call ------------------------------------------------------------------------- */
 
 dlock_status dlock_acquire(dlock_lock *lock, const dlock_wait *wait, dlock_hold **ret)
 {
     static const dlock_wait no_wait;
-    dlock_client *client = lock->client;
-    if (dlock_client_forked(client))
+    dlock_hold *hold;
+    if (dlock_client_forked(lock->client))
         return DLOCK_FORKED;
     if (!wait)
         wait = &no_wait;
-    if (wait->wait_ms < DLOCK_FOREVER || HAS_RESERVED(wait))
-        return DLOCK_INVALID;
-    bool of_thread = wait->context == 0;
-    uint64_t context = of_thread ? dlock_registry_thread() : wait->context;
-    const char *name = lock->names[0];
-    dlock_hold *hold = NULL;
-    if (!lock->options.not_reentrant && lock->names_len == 1)
-        hold = dlock_registry_reenter(client->registry, name, context, of_thread);
-    if (hold) {
-        dlock_client_count(client, &client->stats.reentered, 1);
+    dlock_status status = dlock_acquire_begin(lock, wait, dlock_registry_thread(), &hold);
+    if (status == DLOCK_OK && !hold->grant) {
+        dlock_time since = dlock_now();
+        dlock_acquire_waits(lock);
+        status = get_grant(lock, wait, &hold->grant);
+        dlock_acquire_end(hold, status, since);
+    }
+    if (status == DLOCK_OK)
         *ret = hold;
-        return DLOCK_OK;
-    }
-    hold = new_hold(lock, context, of_thread);
-    if (!hold)
-        return DLOCK_NO_MEMORY;
-    dlock_lock_order_acquiring(hold);
-    dlock_status status = acquire_anew(lock, wait, hold);
-    if (status != DLOCK_OK) {
-        free(hold);
-        return status;
-    }
-    dlock_lock_order_acquired(hold);
-    *ret = hold;
-    return DLOCK_OK;
+    return status;
 }

@@ -65,11 +65,16 @@ static void make_thread_key(void)
     pthread_key_create(&thread_key, thread_ended);
 }
 
-uint64_t dlock_registry_thread(void)
+uint64_t dlock_registry_nobody(void)
 {
     static atomic_uint_fast64_t last;
+    return atomic_fetch_add(&last, 1) + 1;
+}
+
+uint64_t dlock_registry_thread(void)
+{
     if (thread_number == 0) {
-        thread_number = atomic_fetch_add(&last, 1) + 1;
+        thread_number = dlock_registry_nobody();
         pthread_once(&thread_key_once, make_thread_key);
         pthread_setspecific(thread_key, (void *)(uintptr_t)thread_number);
     }

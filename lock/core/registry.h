@@ -16,6 +16,9 @@ void dlock_registry_free(registry *r);              /* and the holds that nobody
  * each lock that the thread still holds, and the renewal stops. */
 uint64_t dlock_registry_thread(void);
 
+/* A thread's number that no thread has. */
+uint64_t dlock_registry_nobody(void);
+
 /* The live hold of a context, re-entered (count + 1), or NULL. */
 dlock_hold *dlock_registry_reenter(registry *r, const char *name, uint64_t context, bool of_thread);
 

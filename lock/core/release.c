@@ -2,6 +2,8 @@
  * dlock_release(): the grant goes to the next in the cohort, or back to Redis; a release that Redis
  * does not answer is tried again in the background. In every case the hold is freed.
  */
+#include "core/release.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,23 +16,6 @@
 #include "core/status.h"
 #include "core/watchdog.h"
 
-/* Gives a grant back. Its state says what we knew before; Redis has the last word. */
-static dlock_status give_back(grant *g)
-{
-    dlock_lock *lock = g->lock;
-    bool was_ours = dlock_grant_end(g, GRANT_RELEASED);
-    grant_state state = (grant_state)atomic_load(&g->state);
-    dlock_watchdog_remove(lock->client->watchdog, g);
-    dlock_status status = dlock_ask_release(lock, g->token);
-    if (dlock_status_open(status))
-        dlock_retried_releases_add(lock, g->token);
-    if (state == GRANT_TAKEN) /* but if only the fence was, the lock still had our token */
-        return DLOCK_NOT_OWNER;
-    if (was_ours)
-        dlock_cohort_next(lock);
-    return status == DLOCK_OK && !was_ours ? DLOCK_EXPIRED : status;
-}
-
 /* To the next in the cohort, whose thread lives. */
 static bool pass_on(grant *g)
 {
@@ -40,26 +25,6 @@ static bool pass_on(grant *g)
     if (atomic_exchange(&g->orphaned, false))
         dlock_watchdog_hurry(lock->client->watchdog, g);
     return dlock_cohort_pass(lock, g);
-}
-
-/* The last level of a hold is gone; its reference to the grant goes with it, or on to the next. */
-static dlock_status end_hold(const dlock_hold *hold)
-{
-    dlock_lock *lock = hold->lock;
-    grant *g = hold->grant;
-    grant_state state = (grant_state)atomic_load(&g->state);
-    dlock_status status = DLOCK_OK;
-    if (state == GRANT_RELEASED || state == GRANT_UNSURE) {
-        /* By a guarded call, which has seen to the rest. */
-        dlock_watchdog_remove(lock->client->watchdog, g);
-        status = state == GRANT_UNSURE ? DLOCK_UNKNOWN : DLOCK_OK;
-    } else if (pass_on(g)) {
-        return DLOCK_OK;
-    } else {
-        status = give_back(g);
-    }
-    dlock_grant_unref(g);
-    return status;
 }
 
 static void count(dlock_client *client, dlock_status status)
@@ -74,21 +39,69 @@ static void count(dlock_client *client, dlock_status status)
         dlock_client_count(client, &client->stats.unknown, 1);
 }
 
-dlock_status dlock_release(dlock_hold *hold)
+/* The last level of a hold is gone; its reference to the grant goes with it, or on to the next, or
+ * to the release. */
+static release end_hold(const dlock_hold *hold)
 {
     dlock_client *client = hold->lock->client;
-    if (dlock_client_forked(client))
-        return DLOCK_FORKED;
+    grant *g = hold->grant;
+    grant_state state = (grant_state)atomic_load(&g->state);
+    release r = {.status = DLOCK_OK};
+    if (state == GRANT_RELEASED || state == GRANT_UNSURE) {
+        /* By a guarded call, which has seen to the rest. */
+        dlock_watchdog_remove(client->watchdog, g);
+        r.status = state == GRANT_UNSURE ? DLOCK_UNKNOWN : DLOCK_OK;
+        dlock_grant_unref(g);
+    } else if (!pass_on(g)) {
+        r.grant = g;
+        r.was_ours = dlock_grant_end(g, GRANT_RELEASED);
+        dlock_watchdog_remove(client->watchdog, g);
+    }
+    return r;
+}
+
+release dlock_release_begin(dlock_hold *hold)
+{
+    dlock_client *client = hold->lock->client;
     if (!dlock_registry_leave(client->registry, hold))
-        return dlock_grant_alive(hold->grant) ? DLOCK_OK : DLOCK_EXPIRED;
+        return (release){.status = dlock_grant_alive(hold->grant) ? DLOCK_OK : DLOCK_EXPIRED};
     dlock_client_time(client, &client->stats.hold_us, hold->since);
     dlock_client_count(client, &client->stats.held_now, -1);
     dlock_lock_order_released(hold);
     dlock_grant_set_holder(hold->grant, NULL);
-    dlock_status status = end_hold(hold);
-    count(client, status);
+    release r = end_hold(hold);
+    if (!r.grant)
+        count(client, r.status);
     if (atomic_load(&hold->lost_fd) >= 0)
         close(atomic_load(&hold->lost_fd));
     free(hold);
+    return r;
+}
+
+/* The grant's state says what we knew before; Redis has the last word. */
+dlock_status dlock_release_end(release *r, dlock_status status)
+{
+    grant *g = r->grant;
+    dlock_lock *lock = g->lock;
+    if (dlock_status_open(status))
+        dlock_retried_releases_add(lock, g->token);
+    if (atomic_load(&g->state) == GRANT_TAKEN) /* but if only the fence was, it had our token */
+        status = DLOCK_NOT_OWNER;
+    else if (r->was_ours)
+        dlock_cohort_next(lock);
+    else if (status == DLOCK_OK)
+        status = DLOCK_EXPIRED;
+    count(lock->client, status);
+    dlock_grant_unref(g);
     return status;
+}
+
+dlock_status dlock_release(dlock_hold *hold)
+{
+    if (dlock_client_forked(hold->lock->client))
+        return DLOCK_FORKED;
+    release r = dlock_release_begin(hold);
+    if (!r.grant)
+        return r.status;
+    return dlock_release_end(&r, dlock_ask_release(r.grant->lock, r.grant->token));
 }

@@ -1,0 +1,20 @@
+/* What blocking and pending acquisitions begin and end with. */
+#ifndef DLOCK_CORE_ACQUIRE_H
+#define DLOCK_CORE_ACQUIRE_H
+
+#include "core/grant.h"
+
+/* All that is looked at before Redis is asked. DLOCK_OK: *ret is the hold that was re-entered, or a
+ * new one without a grant. `of_thread` is the context's number where wait->context is 0. */
+dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint64_t of_thread,
+                                 dlock_hold **ret);
+
+/* The new hold's token, of a waiter with a thread or without. */
+void dlock_acquire_token(const dlock_lock *lock, bool has_thread, char ret[TOKEN_LEN]);
+
+/* It waits from `since` on; and waits no more: it has its grant with DLOCK_OK, and is freed
+ * otherwise. */
+void dlock_acquire_waits(dlock_lock *lock);
+void dlock_acquire_end(dlock_hold *hold, dlock_status status, dlock_time since);
+
+#endif

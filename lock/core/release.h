@@ -1,0 +1,20 @@
+/* What blocking and pending releases begin and end with. */
+#ifndef DLOCK_CORE_RELEASE_H
+#define DLOCK_CORE_RELEASE_H
+
+#include "core/grant.h"
+
+/* A hold that is gone; its grant is to be given back to Redis. */
+typedef struct release {
+    grant *grant; /* (a reference) NULL: nothing is to be asked, and `status` is the end */
+    bool was_ours;
+    dlock_status status;
+} release;
+
+/* One level less, and what can be done without Redis. The hold is freed at the last one. */
+release dlock_release_begin(dlock_hold *hold);
+
+/* Redis was asked to release the grant's token, with this outcome. Returns the release's. */
+dlock_status dlock_release_end(release *r, dlock_status status);
+
+#endif
