@@ -1,21 +1,22 @@
 /* dlock status and dlock release --force: who holds a lock, and taking it away from its holder. */
 #include "cmd/command.h"
-#include "cmd/json.h"
+#include "cmd/sight.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 static const char status_help[] =
     "usage: dlock status [options] NAME\n"
     "\n"
-    "Shows who holds the lock NAME, whatever its kind: owner, process and host, since when, for "
-    "how\n"
-    "long without a renewal, the last fence, how many wait in its queue.\n"
+    "Shows who holds the lock NAME, whatever its kind: owner, process and host, since when, for\n"
+    "how long without a renewal, the last fence, how many wait in its queue. Of readers, and of a\n"
+    "semaphore, a line for each holder, those first whose lease ends first, and how many of the\n"
+    "permits are taken.\n"
     "\n"
-    "  --json                 as one JSON object, \"schema\": 1; times in its _us (since 1970) "
-    "and\n"
-    "                         _ms\n" COMMAND_REDIS_HELP "  -h, --help             this\n"
+    "  --json                 as one JSON object, \"schema\": 1; times in its _us (since 1970)\n"
+    "                         and _ms. Its mode is free, exclusive, writer, readers, semaphore,\n"
+    "                         or other: a key that is no lock. Where there are several holders,\n"
+    "                         owner, host, pid and ttl_ms are the first one's\n" COMMAND_REDIS_HELP
+    "  -h, --help             this\n"
     "\n"
     "Exit codes:\n"
     "  0   it is held\n"
@@ -28,10 +29,10 @@ static const char status_help[] =
 static const char release_help[] =
     "usage: dlock release --force [options] NAME\n"
     "\n"
-    "Takes the lock NAME away from whoever has it, raises its fence, and hands it on or wakes who\n"
-    "waits. Its holder learns of that at its next renewal, after a third of its lease at most, "
-    "and\n"
-    "works on until then beside the next one, unless its writes are guarded or fenced.\n"
+    "Takes the lock NAME away from whoever has it, be it several, raises its fence, and hands it\n"
+    "on or wakes who waits. A holder learns of that at its next renewal, after a third of its\n"
+    "lease at most, and works on until then beside the next one, unless its writes are guarded or\n"
+    "fenced.\n"
     "\n"
     "  --force                must be given: a lock is released by its holder\n" COMMAND_REDIS_HELP
     "  -h, --help             this\n"
@@ -93,55 +94,6 @@ static int complain_of(lock_query *query, dlock_status status)
     return command_exit_code(status);
 }
 
-static void print_json(const char *name, const dlock_info *info)
-{
-    json_writer json = {.file = stdout};
-    json_open(&json, NULL, '{');
-    json_int(&json, "schema", 1);
-    json_text(&json, "name", name);
-    json_bool(&json, "held", info->held);
-    json_text(&json, "owner", info->owner);
-    json_text(&json, "host", info->host);
-    json_int(&json, "pid", info->pid);
-    json_int(&json, "since_us", info->since_us);
-    json_int(&json, "ttl_ms", info->ttl_ms);
-    json_int(&json, "fence", (int64_t)info->fence);
-    json_int(&json, "waiters", info->waiters);
-    json_close(&json, '}');
-}
-
-static void print_since(int64_t since_us)
-{
-    char text[64];
-    struct tm tm;
-    struct timespec now;
-    time_t since_s = since_us / 1000000;
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (localtime_r(&since_s, &tm) && strftime(text, sizeof(text), "%F %T", &tm))
-        printf("  since    %s (%.1f s ago)\n", text,
-               (double)now.tv_sec - (double)since_us / 1e6 + (double)now.tv_nsec / 1e9);
-}
-
-static void print_text(const char *name, const dlock_info *info)
-{
-    printf("%s is %s\n", name, info->held ? "held" : "free");
-    if (info->held) {
-        printf("  owner    %s\n", *info->owner ? info->owner : "a key of another kind");
-        if (info->pid)
-            printf("  process  %" PRId64 " on %s\n", info->pid, info->host);
-        if (info->since_us)
-            print_since(info->since_us);
-        if (info->ttl_ms >= 0)
-            printf("  expires  in %.1f s unless renewed\n", (double)info->ttl_ms / 1000);
-        else
-            printf("  expires  never\n");
-    }
-    if (info->fence)
-        printf("  fence    %" PRIu64 "\n", info->fence);
-    if (info->held || info->waiters)
-        printf("  waiting  %" PRId64 "\n", info->waiters);
-}
-
 int command_status(int argc, char **argv)
 {
     lock_query query = {0};
@@ -152,16 +104,17 @@ int command_status(int argc, char **argv)
     code = open_lock(&query);
     if (code)
         return code;
-    dlock_info info;
-    dlock_status status = dlock_inspect(query.session.lock, &info);
+    sight seen;
+    dlock_status status = sight_look(query.session.lock, &seen);
     if (status != DLOCK_OK) {
         code = complain_of(&query, status);
     } else {
-        code = info.held ? 0 : EXIT_FREE;
+        code = seen.info.held ? 0 : EXIT_FREE;
         if (query.json)
-            print_json(query.name, &info);
+            sight_print_json(&seen, query.name);
         else
-            print_text(query.name, &info);
+            sight_print_text(&seen, query.name);
+        sight_free(&seen);
     }
     command_session_close(&query.session);
     return code;

@@ -1,0 +1,167 @@
+/* What stands at a name: asked of Redis, and shown as text and as JSON. */
+#include "cmd/sight.h"
+#include "cmd/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+dlock_status sight_look(dlock_lock *lock, sight *ret)
+{
+    enum { NEWCOMERS = 16 }; /* between the two questions */
+    sight s = {0};
+    dlock_status status = dlock_inspect(lock, &s.info);
+    if (status != DLOCK_OK)
+        return status;
+    int room = (int)s.info.holders + NEWCOMERS;
+    s.holders = calloc((size_t)room, sizeof(*s.holders));
+    status = s.holders ? dlock_holders(lock, s.holders, room, &s.holders_len) : DLOCK_NO_MEMORY;
+    if (s.holders_len > room)
+        s.holders_len = room;
+    if (status == DLOCK_OK)
+        *ret = s;
+    else
+        free(s.holders);
+    return status;
+}
+
+void sight_free(sight *s)
+{
+    free(s->holders);
+}
+
+typedef enum lock_mode { FREE, EXCLUSIVE, WRITER, READERS, SEMAPHORE, OTHER } lock_mode;
+
+static lock_mode mode_of(const dlock_info *info, const dlock_holder *first)
+{
+    size_t len = strlen(info->owner);
+    if (info->permits > 0 || info->taken > 0)
+        return SEMAPHORE;
+    if (!info->held)
+        return FREE;
+    if (len == 0)
+        return OTHER;
+    if (first->permits > 0)
+        return READERS;
+    return len > 2 && strcmp(info->owner + len - 2, "*w") == 0 ? WRITER : EXCLUSIVE;
+}
+
+/* ---- as JSON --------------------------------------------------------------------------------- */
+
+static void print_holders(json_writer *json, const sight *s)
+{
+    json_open(json, "holders", '[');
+    for (int i = 0; i < s->holders_len; i++) {
+        const dlock_holder *holder = &s->holders[i];
+        json_open(json, NULL, '{');
+        json_text(json, "owner", holder->owner);
+        json_text(json, "host", holder->host);
+        json_int(json, "pid", holder->pid);
+        json_int(json, "ttl_ms", holder->ttl_ms);
+        json_int(json, "permits", holder->permits);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+void sight_print_json(const sight *s, const char *name)
+{
+    static const char *const modes[] = {
+        [FREE] = "free",       [EXCLUSIVE] = "exclusive", [WRITER] = "writer",
+        [READERS] = "readers", [SEMAPHORE] = "semaphore", [OTHER] = "other",
+    };
+    const dlock_info *info = &s->info;
+    json_writer json = {.file = stdout};
+    json_open(&json, NULL, '{');
+    json_int(&json, "schema", 1);
+    json_text(&json, "name", name);
+    json_bool(&json, "held", info->held);
+    json_text(&json, "owner", info->owner);
+    json_text(&json, "host", info->host);
+    json_int(&json, "pid", info->pid);
+    json_int(&json, "since_us", info->since_us);
+    json_int(&json, "ttl_ms", info->ttl_ms);
+    json_int(&json, "fence", (int64_t)info->fence);
+    json_int(&json, "waiters", info->waiters);
+    json_text(&json, "mode", modes[mode_of(info, s->holders)]);
+    json_int(&json, "permits", info->permits);
+    json_int(&json, "taken", info->taken);
+    print_holders(&json, s);
+    json_close(&json, '}');
+}
+
+/* ---- as text --------------------------------------------------------------------------------- */
+
+static void print_since(int64_t since_us)
+{
+    char text[64];
+    struct tm tm;
+    struct timespec now;
+    time_t since_s = since_us / 1000000;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (localtime_r(&since_s, &tm) && strftime(text, sizeof(text), "%F %T", &tm))
+        printf("  since    %s (%.1f s ago)\n", text,
+               (double)now.tv_sec - (double)since_us / 1e6 + (double)now.tv_nsec / 1e9);
+}
+
+static void print_expiry(int64_t ttl_ms)
+{
+    if (ttl_ms >= 0)
+        printf("in %.1f s unless renewed\n", (double)ttl_ms / 1000);
+    else
+        puts("never");
+}
+
+/* Of the only one. */
+static void print_holder(const dlock_info *info)
+{
+    printf("  owner    %s\n", *info->owner ? info->owner : "a key of another kind");
+    if (info->pid)
+        printf("  process  %" PRId64 " on %s\n", info->pid, info->host);
+    if (info->since_us)
+        print_since(info->since_us);
+    printf("  expires  ");
+    print_expiry(info->ttl_ms);
+}
+
+/* A line for each of several. */
+static void print_shares(const sight *s, lock_mode mode)
+{
+    for (int i = 0; i < s->holders_len; i++) {
+        const dlock_holder *holder = &s->holders[i];
+        if (mode == SEMAPHORE)
+            printf("  %" PRId64 " of them  ", holder->permits);
+        else
+            printf("  reader   ");
+        if (holder->pid)
+            printf("%" PRId64 " on %s", holder->pid, holder->host);
+        else
+            printf("%s", holder->owner);
+        printf(", expires ");
+        print_expiry(holder->ttl_ms);
+    }
+}
+
+void sight_print_text(const sight *s, const char *name)
+{
+    const dlock_info *info = &s->info;
+    lock_mode mode = mode_of(info, s->holders);
+    printf("%s is %s", name, info->held ? "held" : "free");
+    if (mode == SEMAPHORE)
+        printf(", %" PRId64 " of %" PRId64 " permits are taken", info->taken, info->permits);
+    else if (mode == READERS)
+        printf(" by %" PRId64 " reader%s", info->holders, info->holders == 1 ? "" : "s");
+    else if (mode == WRITER)
+        printf(" by a writer");
+    putchar('\n');
+    if (mode == SEMAPHORE || mode == READERS)
+        print_shares(s, mode);
+    else if (info->held)
+        print_holder(info);
+    if (info->fence)
+        printf("  fence    %" PRIu64 "\n", info->fence);
+    if (info->held || info->waiters)
+        printf("  waiting  %" PRId64 "\n", info->waiters);
+}
