@@ -31,7 +31,6 @@
  *      next sign of life queues its waiters again, at the end.
  */
 #include "core/client.h"
-#include "core/status.h"
 #include "core/waiting.h"
 #include "kinds/fair.lua.h"
 #include "kinds/fair_acquire.lua.h"
@@ -42,6 +41,7 @@
 #include "kinds/fair_renew.lua.h"
 #include "kinds/fence.lua.h"
 #include "kinds/owner.lua.h"
+#include "kinds/queue.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,7 +72,8 @@ static int acquire_args(const dlock_lock *lock, const char *token, entry_mode en
     return FAIR_KEYS;
 }
 
-/* Of whoever goes: a holder, a waiter, or one whose grant came too late. */
+/* Of whoever goes: a holder, a waiter, or one whose grant came too late. Of a sign of life: the
+ * process, whose sleeping waiters are to follow. */
 static int go_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
 {
     (void)entry;
@@ -91,70 +92,23 @@ static int renew_args(const dlock_lock *lock, const char *token, entry_mode entr
     return FAIR_KEYS - 1;
 }
 
-/* Step 5: of this process, whose sleeping waiters are to follow. */
-static int beat_args(const dlock_lock *lock, const char *process, entry_mode entry,
-                     dlock_args *args)
-{
-    return go_args(lock, process, entry, args);
-}
-
-/* The next one is due a re-check later, or as soon as the lease of the one who has the lock may
- * have ended. */
+/* Step 5. The one who has the lock may be one of ours. */
 static int64_t read_beat(dlock_lock *lock, dlock_time asked, const redisReply *reply)
 {
-    int64_t recheck_ms = lock->client->options.recheck_ms;
     wait_set *set = &lock->wait_set;
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
         reply->element[0]->type != REDIS_REPLY_STRING)
-        return recheck_ms;
+        return dlock_queue_next_beat(lock, -1);
     const char *has = reply->element[0]->str;
-    int64_t left_ms = reply->element[2]->integer;
     dlock_wait_set_without(set, has, asked, (uint64_t)reply->element[1]->integer);
     dlock_wait_set_wake(set, has, NULL);
-    return left_ms >= 0 && left_ms < recheck_ms ? left_ms + 1 : recheck_ms;
+    return dlock_queue_next_beat(lock, reply->element[2]->integer);
 }
 
-/* For the threads of this process. Returns when the next one is due. */
-static dlock_time give_sign_of_life(dlock_lock *lock)
-{
-    int64_t next_ms = lock->client->options.recheck_ms;
-    wait_set *set = &lock->wait_set;
-    redisReply *reply = NULL;
-    dlock_args args;
-    dlock_args_init(&args);
-    int keys = beat_args(lock, lock->client->id, ENTRY_NONE, &args);
-    pthread_mutex_lock(&set->lock);
-    for (const waiter *w = set->waiters.first; w; w = w->next)
-        if (w->asleep && !w->woken && !w->on_wake) /* one who asks sees to its entry itself */
-            dlock_args_text(&args, w->token);
-    pthread_mutex_unlock(&set->lock);
-    dlock_time asked = dlock_now();
-    dlock_status status =
-        dlock_script_call(lock->client, lock->client->options.redis, &beat, keys, &args, 0, &reply);
-    dlock_args_free(&args);
-    if (status == DLOCK_OK) {
-        next_ms = read_beat(lock, asked, reply);
-        freeReplyObject(reply);
-    }
-    return dlock_in_ms(next_ms);
-}
+static const kind_call decline_call = {&decline, go_args};
 
-/* A wake-up for somebody who does not wait any more, put back by a sign of life that crossed its
- * leaving: the grant goes on at once, unless it was taken up after all. */
-static void decline_grant(dlock_lock *lock, const char *token)
-{
-    redisReply *reply = NULL;
-    dlock_args args;
-    dlock_args_init(&args);
-    int keys = go_args(lock, token, ENTRY_NONE, &args);
-    if (dlock_script_call(lock->client, lock->client->options.redis, &decline, keys, &args, 0,
-                          &reply) == DLOCK_OK)
-        freeReplyObject(reply);
-    dlock_args_free(&args);
-}
-
-/* "token fence clock-us waiters window-ms". An older version's script does not tell the window:
- * then the waiter has to ask. */
+/* Step 4: "token fence clock-us waiters window-ms". An older version's script does not tell the
+ * window: then the waiter has to ask. */
 static void take_message(dlock_lock *lock, const char *message)
 {
     char token[TOKEN_LEN];
@@ -162,50 +116,7 @@ static void take_message(dlock_lock *lock, const char *message)
     int parts =
         sscanf(message, "%159s %" SCNu64 " %*s %*s %" SCNd64, token, &a.fence, &a.window_ms);
     if (parts >= 2 && !dlock_wait_set_wake_shared(lock, token, parts == 3 ? &a : NULL))
-        decline_grant(lock, token);
-}
-
-/* And the channel of those without a thread. */
-static void wake_list(const dlock_lock *lock, char *ret, size_t ret_len)
-{
-    snprintf(ret, ret_len, "%s%s", lock->wake, lock->client->id);
-}
-
-/* Step 3. A blocking command's reply may come late by the time of the way: `grace`. */
-static bool wait_for_token(dlock_lock *lock, dlock_time until)
-{
-    wait_set *set = &lock->wait_set;
-    redisReply *reply = NULL;
-    char key[CHANNEL_LEN], seconds[24];
-    int left = dlock_left_ms(until);
-    left = left > 0 ? left : 1; /* 0 would be for ever */
-    wake_list(lock, key, sizeof(key));
-    snprintf(seconds, sizeof(seconds), "%d.%03d", left / 1000, left % 1000);
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "BLPOP");
-    dlock_args_text(&args, key);
-    dlock_args_text(&args, seconds);
-    dlock_time grace = dlock_in_ms(left + lock->client->options.io_ms);
-    dlock_redis_outcome outcome = dlock_redis_call(set->conn, &args, grace, &reply);
-    dlock_args_free(&args);
-    if (outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-        reply->element[1]->type == REDIS_REPLY_STRING)
-        take_message(lock, reply->element[1]->str);
-    if (reply)
-        freeReplyObject(reply);
-    set->listened = set->listened || outcome == DLOCK_REDIS_OK;
-    return outcome == DLOCK_REDIS_OK;
-}
-
-static bool fair_listen(dlock_lock *lock, dlock_time until)
-{
-    wait_set *set = &lock->wait_set;
-    if (dlock_passed(set->beat_at)) {
-        set->beat_at = give_sign_of_life(lock);
-        return true;
-    }
-    return wait_for_token(lock, dlock_sooner(until, set->beat_at));
+        dlock_queue_decline(lock, &decline_call, token);
 }
 
 const kind dlock_kind_fair = {
@@ -214,9 +125,9 @@ const kind dlock_kind_fair = {
     .release = {&release, go_args},
     .leave = {&leave, go_args},
     .renew = {&renew, renew_args},
-    .listen = fair_listen,
-    .channel = wake_list,
+    .listen = dlock_queue_listen,
+    .channel = dlock_queue_wake_list,
     .heard = take_message,
-    .beat = {&beat, beat_args},
+    .beat = {&beat, go_args},
     .beaten = read_beat,
 };
