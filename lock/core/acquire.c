@@ -6,6 +6,7 @@
  */
 #include "core/acquire.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -85,7 +86,7 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
     attempt at;
     waiter w = {0};
     dlock_attempt_begin(&at, wait);
-    dlock_acquire_token(lock, true, w.token);
+    dlock_acquire_token(lock, wait, true, w.token);
     dlock_cond_init(&w.cond);
     dlock_status status = DLOCK_OK;
     if (lock->options.cohort_max > 0)
@@ -104,11 +105,16 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
 
 /* ---- its beginning and end ------------------------------------------------------------------- */
 
-void dlock_acquire_token(const dlock_lock *lock, bool has_thread, char ret[TOKEN_LEN])
+void dlock_acquire_token(const dlock_lock *lock, const dlock_wait *wait, bool has_thread,
+                         char ret[TOKEN_LEN])
 {
     dlock_client *client = lock->client;
-    snprintf(ret, TOKEN_LEN, "%s:%s%llu", client->id, has_thread ? "" : "a",
-             (unsigned long long)atomic_fetch_add(&client->next_number, 1));
+    const char *end = lock->kind->token_end ? lock->kind->token_end : "";
+    char many[24] = "";
+    if (wait->permits > 1)
+        snprintf(many, sizeof(many), "*%" PRId64, wait->permits);
+    snprintf(ret, TOKEN_LEN, "%s:%s%llu%s%s", client->id, has_thread ? "" : "a",
+             (unsigned long long)atomic_fetch_add(&client->next_number, 1), many, end);
 }
 
 static dlock_hold *new_hold(dlock_lock *lock, uint64_t context, bool of_thread)
@@ -124,17 +130,26 @@ static dlock_hold *new_hold(dlock_lock *lock, uint64_t context, bool of_thread)
     return hold;
 }
 
+/* More than there are is no mistake: there may be more by and by. */
+static bool permits_valid(const dlock_lock *lock, const dlock_wait *wait)
+{
+    return wait->permits >= 0 && wait->permits <= (lock->kind->permits ? PERMITS_MAX : 0);
+}
+
 dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint64_t of_thread,
                                  dlock_hold **ret)
 {
     dlock_client *client = lock->client;
-    if (wait->wait_ms < DLOCK_FOREVER || HAS_RESERVED(wait))
+    if (wait->wait_ms < DLOCK_FOREVER || HAS_RESERVED(wait) || !permits_valid(lock, wait))
         return DLOCK_INVALID;
     bool is_thread = wait->context == 0;
     uint64_t context = is_thread ? of_thread : wait->context;
     dlock_hold *hold = NULL;
-    if (!lock->options.not_reentrant && lock->names_len == 1)
-        hold = dlock_registry_reenter(client->registry, lock->names[0], context, is_thread);
+    if (!lock->options.not_reentrant && lock->names_len == 1) {
+        if (dlock_registry_in_own_way(client->registry, lock, context, is_thread))
+            return DLOCK_INVALID;
+        hold = dlock_registry_reenter(client->registry, lock, context, is_thread);
+    }
     if (hold) {
         dlock_client_count(client, &client->stats.reentered, 1);
         *ret = hold;

@@ -10,7 +10,8 @@ dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint6
                                  dlock_hold **ret);
 
 /* The new hold's token, of a waiter with a thread or without. */
-void dlock_acquire_token(const dlock_lock *lock, bool has_thread, char ret[TOKEN_LEN]);
+void dlock_acquire_token(const dlock_lock *lock, const dlock_wait *wait, bool has_thread,
+                         char ret[TOKEN_LEN]);
 
 /* It waits from `since` on; and waits no more: it has its grant with DLOCK_OK, and is freed
  * otherwise. */

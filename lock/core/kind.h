@@ -42,7 +42,9 @@ typedef struct kind_everywhere {
 } kind_everywhere;
 
 typedef struct kind {
-    bool queues; /* a waiter leaves an entry in Redis, which `leave` takes back */
+    bool queues;           /* a waiter leaves an entry in Redis, which `leave` takes back */
+    bool permits;          /* an acquire may take several permits: the token's end says how many */
+    const char *token_end; /* of every token; NULL: nothing */
 
     /* What the lock's server is asked; ask.c has the replies. An acquire's last argument, the
      * moment after which it is to do nothing, is added there. A renewal replies 1: renewed, 0: not
@@ -69,6 +71,7 @@ typedef struct kind {
     int64_t (*beaten)(dlock_lock *lock, dlock_time asked, const redisReply *reply);
 } kind;
 
-extern const kind dlock_kind_string, dlock_kind_hash, dlock_kind_fair, dlock_kind_quorum;
+extern const kind dlock_kind_string, dlock_kind_hash, dlock_kind_fair, dlock_kind_quorum,
+    dlock_kind_read, dlock_kind_write, dlock_kind_semaphore;
 
 #endif

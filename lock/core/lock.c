@@ -39,7 +39,7 @@ const char *dlock_lock_check_name(const char *name)
 
 static const char *check_options(const dlock_client *client, const dlock_options *o, int names)
 {
-    if (o->kind < DLOCK_STRING || o->kind > DLOCK_QUORUM)
+    if (o->kind < DLOCK_STRING || o->kind > DLOCK_SEMAPHORE)
         return "no such kind";
     if (o->kind == DLOCK_QUORUM && client->options.quorum_len == 0)
         return "kind QUORUM needs the client's quorum servers";
@@ -49,6 +49,12 @@ static const char *check_options(const dlock_client *client, const dlock_options
         return "several names go with kind STRING only";
     if (names < 1 || names > MULTI_MAX)
         return "a multi-lock has 1..64 names";
+    if (o->kind == DLOCK_SEMAPHORE && (o->permits < 1 || o->permits > PERMITS_MAX))
+        return "kind SEMAPHORE needs permits, 1 to 1,000,000,000";
+    if (o->kind != DLOCK_SEMAPHORE && o->permits != 0)
+        return "permits go with kind SEMAPHORE only";
+    if (o->cohort_max > 0 && (o->kind == DLOCK_READ || o->kind == DLOCK_SEMAPHORE))
+        return "cohort_max does not go with kinds that have several holders";
     if (o->lease_ms < LEASE_MIN_MS)
         return "lease_ms must be at least 10";
     if (o->renew_ms != DLOCK_NEVER && (o->renew_ms < 1 || o->renew_ms >= o->lease_ms))
@@ -154,8 +160,8 @@ static bool same_lock(const dlock_lock *a, const dlock_lock *b)
                 p->max_hold_ms == q->max_hold_ms && p->poll_ms == q->poll_ms &&
                 p->not_reentrant == q->not_reentrant && p->cohort_max == q->cohort_max &&
                 p->cohort_ms == q->cohort_ms && p->wait_replicas == q->wait_replicas &&
-                p->lost == q->lost && p->lost_arg == q->lost_arg && a->names_len == b->names_len &&
-                strcmp(a->wake, b->wake) == 0;
+                p->lost == q->lost && p->lost_arg == q->lost_arg && p->permits == q->permits &&
+                a->names_len == b->names_len && strcmp(a->wake, b->wake) == 0;
     for (int i = 0; same && i < a->names_len; i++)
         same = strcmp(a->names[i], b->names[i]) == 0;
     return same;
@@ -198,10 +204,10 @@ static void delist(dlock_client *client, dlock_lock *lock)
 }
 
 static const kind *const kinds[] = {
-    [DLOCK_STRING] = &dlock_kind_string,
-    [DLOCK_HASH] = &dlock_kind_hash,
-    [DLOCK_FAIR] = &dlock_kind_fair,
-    [DLOCK_QUORUM] = &dlock_kind_quorum,
+    [DLOCK_STRING] = &dlock_kind_string,       [DLOCK_HASH] = &dlock_kind_hash,
+    [DLOCK_FAIR] = &dlock_kind_fair,           [DLOCK_QUORUM] = &dlock_kind_quorum,
+    [DLOCK_READ] = &dlock_kind_read,           [DLOCK_WRITE] = &dlock_kind_write,
+    [DLOCK_SEMAPHORE] = &dlock_kind_semaphore,
 };
 
 dlock_status dlock_multi_new(dlock_client *client, const char *const *names, int names_len,

@@ -10,10 +10,12 @@
 #include "core/kind.h"
 
 enum {
-    TOKEN_LEN = 160, /* "<host>/<pid>/<random>:<number>" and its NUL */
+    TOKEN_LEN = 160, /* "<host>/<pid>/<random>:<number>", perhaps "*w" or "*<permits>", and NUL */
     NAME_MAX_LEN = 512,
     CHANNEL_LEN = NAME_MAX_LEN + 128, /* a name with prefix, or with a client id */
 };
+
+#define PERMITS_MAX INT64_C(1000000000)
 
 /* One waiting thread, on whose stack it lives; or a pending acquisition. */
 typedef struct waiter {

@@ -91,19 +91,61 @@ static bucket *bucket_of(registry *r, const char *name, uint64_t context)
     return &r->buckets[hash % BUCKETS];
 }
 
-dlock_hold *dlock_registry_reenter(registry *r, const char *name, uint64_t context, bool of_thread)
+typedef bool kind_test(dlock_kind wanted, dlock_kind held);
+
+static bool reenters(dlock_kind wanted, dlock_kind held)
 {
-    bucket *b = bucket_of(r, name, context);
-    pthread_mutex_lock(&b->lock);
+    switch (wanted) {
+    case DLOCK_READ:
+        return held == DLOCK_READ || held == DLOCK_WRITE;
+    case DLOCK_WRITE:
+        return held == DLOCK_WRITE;
+    case DLOCK_SEMAPHORE:
+        return false;
+    default:
+        return held != DLOCK_READ && held != DLOCK_WRITE && held != DLOCK_SEMAPHORE;
+    }
+}
+
+static bool blocks_itself(dlock_kind wanted, dlock_kind held)
+{
+    return wanted == DLOCK_WRITE && held == DLOCK_READ;
+}
+
+/* A live hold of the context, of the lock's name and of a kind that passes. Under the mutex. */
+static dlock_hold *find(const bucket *b, const dlock_lock *wanted, uint64_t context, bool of_thread,
+                        kind_test *test)
+{
     dlock_hold *hold = b->first;
-    while (hold && !(hold->context == context && hold->of_thread == of_thread &&
-                     strcmp(hold->lock->names[0], name) == 0 && hold->lock->names_len == 1 &&
-                     !atomic_load(&hold->grant->releasing) && dlock_grant_alive(hold->grant)))
+    while (hold &&
+           !(hold->context == context && hold->of_thread == of_thread &&
+             strcmp(hold->lock->names[0], wanted->names[0]) == 0 && hold->lock->names_len == 1 &&
+             test(wanted->options.kind, hold->lock->options.kind) &&
+             !atomic_load(&hold->grant->releasing) && dlock_grant_alive(hold->grant)))
         hold = hold->next;
+    return hold;
+}
+
+dlock_hold *dlock_registry_reenter(registry *r, const dlock_lock *wanted, uint64_t context,
+                                   bool of_thread)
+{
+    bucket *b = bucket_of(r, wanted->names[0], context);
+    pthread_mutex_lock(&b->lock);
+    dlock_hold *hold = find(b, wanted, context, of_thread, reenters);
     if (hold)
         hold->count++;
     pthread_mutex_unlock(&b->lock);
     return hold;
+}
+
+bool dlock_registry_in_own_way(registry *r, const dlock_lock *wanted, uint64_t context,
+                               bool of_thread)
+{
+    bucket *b = bucket_of(r, wanted->names[0], context);
+    pthread_mutex_lock(&b->lock);
+    bool found = find(b, wanted, context, of_thread, blocks_itself);
+    pthread_mutex_unlock(&b->lock);
+    return found;
 }
 
 void dlock_registry_add(registry *r, dlock_hold *hold)

@@ -19,8 +19,15 @@ uint64_t dlock_registry_thread(void);
 /* A thread's number that no thread has. */
 uint64_t dlock_registry_nobody(void);
 
-/* The live hold of a context, re-entered (count + 1), or NULL. */
-dlock_hold *dlock_registry_reenter(registry *r, const char *name, uint64_t context, bool of_thread);
+/* The live hold of a context that it gets again when it asks for this lock, re-entered (count + 1),
+ * or NULL: one of the same name; for READ a READ or WRITE one, for WRITE a WRITE one, for SEMAPHORE
+ * none, for any other kind one of those. */
+dlock_hold *dlock_registry_reenter(registry *r, const dlock_lock *wanted, uint64_t context,
+                                   bool of_thread);
+
+/* Whether the context would wait for itself: it reads alive, and wants to write. */
+bool dlock_registry_in_own_way(registry *r, const dlock_lock *wanted, uint64_t context,
+                               bool of_thread);
 
 void dlock_registry_add(registry *r, dlock_hold *hold);
 

@@ -1,0 +1,35 @@
+/* Kind SEMAPHORE: permits, in the protocol of shares.c. How many there are stands in a key of its
+ * own, which the first acquire sets, and dlock_semaphore_set(). */
+#include "core/client.h"
+#include "core/status.h"
+#include "kinds/fence.lua.h"
+#include "kinds/semaphore_set.lua.h"
+#include "kinds/shares.h"
+#include "kinds/shares.lua.h"
+
+const kind dlock_kind_semaphore = {DLOCK_SHARES_KIND, .permits = true};
+
+static dlock_script set =
+    DLOCK_SCRIPT("semaphore_set", "#!lua\n" FENCE_LUA SHARES_LUA SEMAPHORE_SET_LUA);
+
+dlock_status dlock_semaphore_set(dlock_lock *lock, int64_t permits)
+{
+    const dlock_client *client = lock->client;
+    redisReply *reply = NULL;
+    if (dlock_client_forked(client))
+        return DLOCK_FORKED;
+    if (!lock->kind->permits || permits < 0 || permits > PERMITS_MAX)
+        return DLOCK_INVALID;
+    dlock_args args;
+    dlock_args_init(&args);
+    int keys = dlock_shares_keys(lock, &args);
+    dlock_args_int(&args, permits);
+    dlock_args_int(&args, lock->options.lease_ms);
+    dlock_args_int(&args, lock->claim_ms);
+    dlock_status status = dlock_script_call(client, client->options.redis, &set, keys, &args,
+                                            lock->options.wait_replicas, &reply);
+    dlock_args_free(&args);
+    if (status == DLOCK_OK)
+        freeReplyObject(reply);
+    return status;
+}

@@ -1,0 +1,116 @@
+/*
+ * Kinds READ, WRITE and SEMAPHORE: a name with several holders, each of which has a lease of its
+ * own, and one first-in-first-out queue.
+ *
+ * The race is the one that fair.c tells of, and one more: two may be let in where there is room for
+ * one, or a writer beside a reader. So who holds, and how much, stands in one sorted set, and every
+ * script that changes it goes by its members alone:
+ *
+ *   1. A member is a holder's token, its score the end of the lease. How much it takes is part of
+ *      the token: "*w" everything, "*K" K permits, else one. Every question ends first what is
+ *      over by Redis's clock. A share is renewed only while it is there and not over.
+ *   2. A try takes a share if it fits and nobody queues. Otherwise, in the same script, the token
+ *      goes to the end of the queue. A writer fits when nobody holds; others when no writer does,
+ *      and as many permits are left as they want.
+ *   3. Whatever makes room (a release, a leaving, a lapse, more permits) hands on in the same
+ *      script: from the head of the queue to everybody whom it fits, up to the first whom it does
+ *      not. So the readers between two writers come in together, and a writer that waits stops
+ *      those behind it; one who wants many permits is not overtaken by those who want few.
+ *   4. Who was handed a share holds it from that instant on, for the claim window, and a mark says
+ *      that it has not taken it up. Its token is pushed onto the wake-up list of its process
+ *      (queue.c); woken, it asks again, finds its token a holder's, and takes the share up: the
+ *      lease begins, the fence is issued, the mark is gone.
+ *   5. Each process that waits gives a sign of life every re-check, and hears in the reply which of
+ *      its sleepers hold a share whose wake-up was lost; entries that are missing are put back.
+ *   6. What was not taken up ends with the claim window. Its process is then taken for dead, and
+ *      all its entries are passed over. If it was alive after all, its next sign of life queues its
+ *      waiters again, at the end. An entry of a process without a recent sign of life stops nobody.
+ */
+#include "kinds/shares.h"
+
+#include "core/waiting.h"
+#include "kinds/fence.lua.h"
+#include "kinds/shares.lua.h"
+#include "kinds/shares_acquire.lua.h"
+#include "kinds/shares_beat.lua.h"
+#include "kinds/shares_decline.lua.h"
+#include "kinds/shares_leave.lua.h"
+#include "kinds/shares_release.lua.h"
+#include "kinds/shares_renew.lua.h"
+
+#define GOING "#!lua flags=allow-oom\n" FENCE_LUA SHARES_LUA
+
+dlock_script dlock_shares_acquire =
+    DLOCK_SCRIPT("shares_acquire", "#!lua\n" FENCE_LUA SHARES_LUA SHARES_ACQUIRE_LUA);
+dlock_script dlock_shares_release = DLOCK_SCRIPT("shares_release", GOING SHARES_RELEASE_LUA);
+dlock_script dlock_shares_leave =
+    DLOCK_SCRIPT("shares_leave", GOING SHARES_LEAVE_LUA SHARES_RELEASE_LUA);
+dlock_script dlock_shares_renew = DLOCK_SCRIPT("shares_renew", GOING SHARES_RENEW_LUA);
+dlock_script dlock_shares_beat = DLOCK_SCRIPT("shares_beat", GOING SHARES_BEAT_LUA);
+static dlock_script decline = DLOCK_SCRIPT("shares_decline", GOING SHARES_DECLINE_LUA);
+
+enum { RW_KEYS = 5 };
+
+int dlock_shares_keys(const dlock_lock *lock, dlock_args *args)
+{
+    dlock_lock_add_keys(lock, 0, RW_KEYS, args);
+    if (lock->options.kind != DLOCK_SEMAPHORE)
+        return RW_KEYS;
+    dlock_args_text(args, lock->permits);
+    return RW_KEYS + 1;
+}
+
+int dlock_shares_acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
+                              dlock_args *args)
+{
+    int keys = dlock_shares_keys(lock, args);
+    dlock_args_text(args, token);
+    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_int(args, lock->claim_ms);
+    dlock_args_int(args, entry);
+    dlock_args_int(args, lock->options.permits);
+    return keys;
+}
+
+/* Of whoever goes: a holder, a waiter, or one who was handed a share too late. Of a sign of life:
+ * the process, whose sleeping waiters are to follow. */
+int dlock_shares_go_args(const dlock_lock *lock, const char *token, entry_mode entry,
+                         dlock_args *args)
+{
+    (void)entry;
+    int keys = dlock_shares_keys(lock, args);
+    dlock_args_text(args, token);
+    dlock_args_int(args, lock->claim_ms);
+    return keys;
+}
+
+int dlock_shares_renew_args(const dlock_lock *lock, const char *token, entry_mode entry,
+                            dlock_args *args)
+{
+    (void)entry;
+    int keys = dlock_shares_keys(lock, args);
+    dlock_args_text(args, token);
+    dlock_args_int(args, lock->options.lease_ms);
+    return keys;
+}
+
+/* Step 5. */
+int64_t dlock_shares_beaten(dlock_lock *lock, dlock_time asked, const redisReply *reply)
+{
+    (void)asked;
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
+        reply->element[0]->type != REDIS_REPLY_INTEGER)
+        return dlock_queue_next_beat(lock, -1);
+    for (size_t i = 1; i < reply->elements; i++)
+        if (reply->element[i]->type == REDIS_REPLY_STRING)
+            dlock_wait_set_wake(&lock->wait_set, reply->element[i]->str, NULL);
+    return dlock_queue_next_beat(lock, reply->element[0]->integer);
+}
+
+/* Step 4. */
+void dlock_shares_heard(dlock_lock *lock, const char *token)
+{
+    static const kind_call decline_call = {&decline, dlock_shares_go_args};
+    if (!dlock_wait_set_wake_shared(lock, token, NULL))
+        dlock_queue_decline(lock, &decline_call, token);
+}

@@ -1,0 +1,163 @@
+-- Fragment: a name with several holders (a read/write lock, a semaphore), and the queue for it. Comes
+-- after fence.lua.
+-- KEYS  1 lock (sorted set: token of a holder -> end of its lease in ms of this clock), 2 fence counter,
+--       3 queue (list of tokens, oldest first),
+--       4 beats (hash: process -> ms of its last sign of life; '!' and token -> 1: it was handed on to
+--         this token, which has not taken it up; token -> ms at which it was queued again),
+--       5 prefix of the wake-up lists, one a process, and of the channels of those processes whose
+--         waiters have no thread: tokens "<process>:a<number>",
+--       6 number of permits (a semaphore's; a read/write lock has no such key, and room for any number)
+-- Queue and beats live on while somebody beats, and are gone a minute after the last.
+local STALE_MS, SUSPECT_MS, KEEP_MS, WAKE_MAX, YEAR_MS = 2000, 400, 60000, 1024, 31536000000
+local now_ms = math.floor(clock() / 1000)
+
+-- Queue and beats are hints, which signs of life rebuild: what stands there of another type goes. At
+-- the lock's own key it is a stranger's, and stays.
+for i, kind in pairs({[3] = 'list', [4] = 'hash'}) do
+    local found = redis.call('TYPE', KEYS[i]).ok
+    if found ~= kind and found ~= 'none' then redis.call('DEL', KEYS[i]) end
+end
+local there = redis.call('TYPE', KEYS[1]).ok
+local stranger = there ~= 'zset' and there ~= 'none'
+
+-- nil: there is no number, or what stands there is none.
+local function permits()
+    local word = redis.call('MGET', KEYS[6])[1]
+    return word and string.find(word, '^%d+$') and tonumber(word)
+end
+local capacity = KEYS[6] and (permits() or 0) or math.huge
+
+local function process(token)
+    return string.match(token, '^(.*):') or ''
+end
+
+-- What a token takes: everything if it ends in '*w', K if it ends in '*K', else 1.
+local function weight(token)
+    if string.find(token, '%*w$') then return math.huge end
+    return tonumber(string.match(token, '%*(%d+)$') or 1)
+end
+
+local function keep()
+    redis.call('PEXPIRE', KEYS[3], KEEP_MS)
+    redis.call('PEXPIRE', KEYS[4], KEEP_MS)
+end
+
+local function beat(who)
+    if redis.call('HSET', KEYS[4], who, now_ms) == 1 then keep() end
+end
+
+local function enqueue(token)
+    if redis.call('RPUSH', KEYS[3], token) == 1 then keep() end
+end
+
+-- For whoever may queue a token before the waiter's first question comes: that one would not look
+-- through the queue, but it looks for this mark. In time the mark is forgotten like a beat.
+local function enqueue_again(token)
+    redis.call('HSET', KEYS[4], token, now_ms)
+    enqueue(token)
+end
+
+local function has(token)
+    return not stranger and redis.call('ZSCORE', KEYS[1], token)
+end
+
+-- The end of the lease that ends first (0) or last (-1); nil: nobody holds it. One without an end
+-- counts as a year's.
+local function lease_end(at)
+    local found = redis.call('ZRANGE', KEYS[1], at, at, 'WITHSCORES')[2]
+    return found and math.min(tonumber(found), now_ms + YEAR_MS)
+end
+
+-- In how many ms the next lease may end; -1: not known.
+local function next_end()
+    if stranger then return redis.call('PTTL', KEYS[1]) end
+    local first = lease_end(0)
+    return first and first - now_ms or -1
+end
+
+local function hold(token, ms)
+    redis.call('ZADD', KEYS[1], now_ms + ms, token)
+    redis.call('PEXPIREAT', KEYS[1], lease_end(-1))
+end
+
+-- What is taken of the capacity. A writer is alone.
+local function taken()
+    if stranger then return math.huge end
+    local sum = redis.call('ZCARD', KEYS[1])
+    if capacity < math.huge or sum == 1 then
+        sum = 0
+        for _, token in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do sum = sum + weight(token) end
+    end
+    return sum
+end
+
+local function fits(token, used)
+    local want = weight(token)
+    if want == math.huge then return used == 0 end
+    return used < math.huge and used + want <= capacity
+end
+
+-- To be called first: ends what is over. What was handed on and not taken up in time (its '!' is still
+-- there) shows a dead or stopped process: its beat is forgotten, so that all its entries are passed
+-- over. Unless it is the one that asks: that one lives. When the last lease ends Redis drops the key,
+-- so somebody who waits for no key has missed its end.
+local lapsed = false
+local function purge(asking)
+    local over = {}
+    if there == 'zset' then
+        over = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now_ms)
+        lapsed = #over > 0
+    elseif there == 'none' and redis.call('EXISTS', KEYS[3]) == 1 then
+        for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
+            if string.sub(field, 1, 1) == '!' then table.insert(over, string.sub(field, 2)) end
+        end
+        lapsed = true
+    end
+    for _, token in ipairs(over) do
+        local who = process(token)
+        redis.call('ZREM', KEYS[1], token)
+        if redis.call('HDEL', KEYS[4], '!' .. token) == 1 and who ~= process(asking) then
+            redis.call('HDEL', KEYS[4], who)
+        end
+    end
+end
+
+-- Gives to the waiters, in their order, what fits, up to the first whom it does not fit; one who wants
+-- more than there is at all is passed over, and keeps its place. Each holds it from now on for the
+-- claim window and is woken to ask, which takes it up; `asking` does so already. Who gave no sign of
+-- life is put out of the queue; after a lease that ended by itself, whose holder's process may be dead,
+-- it must be a fresh one.
+-- Returns whether somebody waits who is not to be overtaken.
+local function hand_on(claim_ms, asking)
+    local fresh_ms = lapsed and SUSPECT_MS or STALE_MS
+    local at, used = 0, nil
+    while true do
+        local token = redis.call('LINDEX', KEYS[3], at)
+        if not token then return false end
+        used = used or taken()
+        local who, want = process(token), weight(token)
+        local age_ms = math.abs(now_ms - (tonumber(redis.call('HGET', KEYS[4], who) or '') or 0))
+        if age_ms <= STALE_MS and want < math.huge and want > capacity then
+            at = at + 1
+        elseif age_ms <= STALE_MS and not fits(token, used) then
+            return true
+        else
+            redis.call('LREM', KEYS[3], 1, token)
+            if age_ms <= fresh_ms and not has(token) then
+                hold(token, claim_ms)
+                used = used + want
+                if token ~= asking then
+                    local wake = KEYS[5] .. who
+                    redis.call('HSET', KEYS[4], '!' .. token, 1)
+                    if string.byte(token, #who + 2) == 97 then -- 'a'; who may not publish leaves
+                        redis.pcall('PUBLISH', wake, token) -- it to the waiter's next sign of life
+                    else
+                        local unread = redis.call('RPUSH', wake, token)
+                        if unread > WAKE_MAX then redis.call('LPOP', wake) end -- a process that polls
+                        redis.call('PEXPIRE', wake, KEEP_MS)
+                    end
+                end
+            end
+        end
+    end
+end

@@ -1,0 +1,31 @@
+-- A process's sign of life, and the check that none of its waiters was forgotten: entries that
+-- are missing are queued again, what became free is handed on.
+-- KEYS  as in shares.lua
+-- ARGV  1 process, 2 claim window in ms, 3... tokens of its waiters that sleep
+-- Reply {ms until a share may end or -1, tokens that hold one by now: their wake-up may be lost...}
+local denied = may_not('PEXPIRE', KEYS[3], ARGV[2]) or may_not('PEXPIREAT', KEYS[1], ARGV[2])
+if denied then return denied end
+purge(ARGV[1] .. ':')
+beat(ARGV[1])
+keep()
+local some = redis.call('HRANDFIELD', KEYS[4]) -- in time all that are gone are forgotten
+local then_ms = tonumber(redis.call('HGET', KEYS[4], some)) or 0
+if string.sub(some, 1, 1) == '!' then
+    if not has(string.sub(some, 2)) then redis.call('HDEL', KEYS[4], some) end
+elseif now_ms - then_ms > KEEP_MS then
+    redis.call('HDEL', KEYS[4], some)
+end
+local queued, reply = {}, {0}
+for _, token in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do
+    queued[token] = true
+end
+for i = 3, #ARGV do
+    if has(ARGV[i]) then
+        table.insert(reply, ARGV[i])
+    elseif not queued[ARGV[i]] then
+        enqueue_again(ARGV[i])
+    end
+end
+hand_on(ARGV[2])
+reply[1] = next_end()
+return reply
