@@ -8,18 +8,52 @@
 #include <string.h>
 #include <time.h>
 
-dlock_status sight_look(dlock_lock *lock, sight *ret)
+static dlock_status look_at_holders(dlock_lock *lock, sight *s)
 {
     enum { NEWCOMERS = 16 }; /* between the two questions */
-    sight s = {0};
-    dlock_status status = dlock_inspect(lock, &s.info);
+    dlock_status status = dlock_inspect(lock, &s->info);
     if (status != DLOCK_OK)
         return status;
-    int room = (int)s.info.holders + NEWCOMERS;
-    s.holders = calloc((size_t)room, sizeof(*s.holders));
-    status = s.holders ? dlock_holders(lock, s.holders, room, &s.holders_len) : DLOCK_NO_MEMORY;
-    if (s.holders_len > room)
-        s.holders_len = room;
+    int room = (int)s->info.holders + NEWCOMERS;
+    s->holders = calloc((size_t)room, sizeof(*s->holders));
+    if (!s->holders)
+        return DLOCK_NO_MEMORY;
+    status = dlock_holders(lock, s->holders, room, &s->holders_len);
+    if (s->holders_len > room)
+        s->holders_len = room;
+    return status;
+}
+
+dlock_status sight_latch(const command_session *session, const char *name, int64_t *left)
+{
+    char err[128];
+    dlock_latch *latch;
+    dlock_status status = dlock_latch_new(session->client, name, &latch, err, sizeof(err));
+    if (status != DLOCK_OK)
+        return status;
+    status = dlock_latch_left(latch, left);
+    dlock_latch_free(latch);
+    return status;
+}
+
+/* What has no owner may be a latch, or gone by now. */
+static dlock_status look_at_latch(const command_session *session, const char *name, sight *s)
+{
+    dlock_status status = sight_latch(session, name, &s->left);
+    if (status == DLOCK_NOT_OWNER || status == DLOCK_EXPIRED)
+        return DLOCK_OK;
+    s->latch = status == DLOCK_OK;
+    s->info.held = s->left > 0;
+    s->info.holders = s->holders_len = 0;
+    return status;
+}
+
+dlock_status sight_look(const command_session *session, const char *name, sight *ret)
+{
+    sight s = {0};
+    dlock_status status = look_at_holders(session->lock, &s);
+    if (status == DLOCK_OK && s.info.held && !*s.info.owner)
+        status = look_at_latch(session, name, &s);
     if (status == DLOCK_OK)
         *ret = s;
     else
@@ -32,18 +66,21 @@ void sight_free(sight *s)
     free(s->holders);
 }
 
-typedef enum lock_mode { FREE, EXCLUSIVE, WRITER, READERS, SEMAPHORE, OTHER } lock_mode;
+typedef enum lock_mode { FREE, EXCLUSIVE, WRITER, READERS, SEMAPHORE, LATCH, OTHER } lock_mode;
 
-static lock_mode mode_of(const dlock_info *info, const dlock_holder *first)
+static lock_mode mode_of(const sight *s)
 {
+    const dlock_info *info = &s->info;
     size_t len = strlen(info->owner);
+    if (s->latch)
+        return LATCH;
     if (info->permits > 0 || info->taken > 0)
         return SEMAPHORE;
     if (!info->held)
         return FREE;
     if (len == 0)
         return OTHER;
-    if (first->permits > 0)
+    if (s->holders[0].permits > 0)
         return READERS;
     return len > 2 && strcmp(info->owner + len - 2, "*w") == 0 ? WRITER : EXCLUSIVE;
 }
@@ -70,7 +107,8 @@ void sight_print_json(const sight *s, const char *name)
 {
     static const char *const modes[] = {
         [FREE] = "free",       [EXCLUSIVE] = "exclusive", [WRITER] = "writer",
-        [READERS] = "readers", [SEMAPHORE] = "semaphore", [OTHER] = "other",
+        [READERS] = "readers", [SEMAPHORE] = "semaphore", [LATCH] = "latch",
+        [OTHER] = "other",
     };
     const dlock_info *info = &s->info;
     json_writer json = {.file = stdout};
@@ -85,9 +123,10 @@ void sight_print_json(const sight *s, const char *name)
     json_int(&json, "ttl_ms", info->ttl_ms);
     json_int(&json, "fence", (int64_t)info->fence);
     json_int(&json, "waiters", info->waiters);
-    json_text(&json, "mode", modes[mode_of(info, s->holders)]);
+    json_text(&json, "mode", modes[mode_of(s)]);
     json_int(&json, "permits", info->permits);
     json_int(&json, "taken", info->taken);
+    json_int(&json, "left", s->left);
     print_holders(&json, s);
     json_close(&json, '}');
 }
@@ -106,12 +145,22 @@ static void print_since(int64_t since_us)
                (double)now.tv_sec - (double)since_us / 1e6 + (double)now.tv_nsec / 1e9);
 }
 
-static void print_expiry(int64_t ttl_ms)
+static void print_expiry(int64_t ttl_ms, const char *unless)
 {
     if (ttl_ms >= 0)
-        printf("in %.1f s unless renewed\n", (double)ttl_ms / 1000);
+        printf("in %.1f s unless %s\n", (double)ttl_ms / 1000, unless);
     else
         puts("never");
+}
+
+static void print_latch(const sight *s, const char *name)
+{
+    if (s->left > 0)
+        printf("%s is a latch, %" PRId64 " left\n", name, s->left);
+    else
+        printf("%s is a latch, open\n", name);
+    printf("  expires  ");
+    print_expiry(s->info.ttl_ms, "counted down");
 }
 
 /* Of the only one. */
@@ -123,7 +172,7 @@ static void print_holder(const dlock_info *info)
     if (info->since_us)
         print_since(info->since_us);
     printf("  expires  ");
-    print_expiry(info->ttl_ms);
+    print_expiry(info->ttl_ms, "renewed");
 }
 
 /* A line for each of several. */
@@ -140,14 +189,18 @@ static void print_shares(const sight *s, lock_mode mode)
         else
             printf("%s", holder->owner);
         printf(", expires ");
-        print_expiry(holder->ttl_ms);
+        print_expiry(holder->ttl_ms, "renewed");
     }
 }
 
 void sight_print_text(const sight *s, const char *name)
 {
     const dlock_info *info = &s->info;
-    lock_mode mode = mode_of(info, s->holders);
+    lock_mode mode = mode_of(s);
+    if (mode == LATCH) {
+        print_latch(s, name);
+        return;
+    }
     printf("%s is %s", name, info->held ? "held" : "free");
     if (mode == SEMAPHORE)
         printf(", %" PRId64 " of %" PRId64 " permits are taken", info->taken, info->permits);

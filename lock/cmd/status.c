@@ -10,13 +10,13 @@ static const char status_help[] =
     "Shows who holds the lock NAME, whatever its kind: owner, process and host, since when, for\n"
     "how long without a renewal, the last fence, how many wait in its queue. Of readers, and of a\n"
     "semaphore, a line for each holder, those first whose lease ends first, and how many of the\n"
-    "permits are taken.\n"
+    "permits are taken. Of a latch how many are to count it down; it is free when it is open.\n"
     "\n"
     "  --json                 as one JSON object, \"schema\": 1; times in its _us (since 1970)\n"
     "                         and _ms. Its mode is free, exclusive, writer, readers, semaphore,\n"
-    "                         or other: a key that is no lock. Where there are several holders,\n"
-    "                         owner, host, pid and ttl_ms are the first one's\n" COMMAND_REDIS_HELP
-    "  -h, --help             this\n"
+    "                         latch, or other: a key that is none of these. Where there are\n"
+    "                         several holders, owner, host, pid and ttl_ms are the first "
+    "one's\n" COMMAND_REDIS_HELP "  -h, --help             this\n"
     "\n"
     "Exit codes:\n"
     "  0   it is held\n"
@@ -105,7 +105,7 @@ int command_status(int argc, char **argv)
     if (code)
         return code;
     sight seen;
-    dlock_status status = sight_look(query.session.lock, &seen);
+    dlock_status status = sight_look(&query.session, query.name, &seen);
     if (status != DLOCK_OK) {
         code = complain_of(&query, status);
     } else {
@@ -134,8 +134,15 @@ int command_release(int argc, char **argv)
     code = open_lock(&query);
     if (code)
         return code;
-    dlock_status status = dlock_force_release(query.session.lock);
-    if (status == DLOCK_OK) {
+    int64_t left;
+    dlock_status status = sight_latch(&query.session, query.name, &left);
+    bool latch = status == DLOCK_OK;
+    if (!latch)
+        status = dlock_force_release(query.session.lock);
+    if (latch) {
+        command_complain("\"%s\" is a latch: it is counted down, not released", query.name);
+        code = EXIT_USAGE;
+    } else if (status == DLOCK_OK) {
         printf("%s is released\n", query.name);
     } else if (status == DLOCK_NOT_OWNER) {
         printf("%s was free\n", query.name);

@@ -95,6 +95,8 @@ static const struct {
     {"permits", "  3 of them  77 on host-1, expires in ", "semaphore", 2},
     {"unused", "unused is free, 0 of 7 permits are taken\n", "semaphore", 0},
     {"nothing", "nothing is free\n", "free", 0},
+    {"closed", "closed is a latch, 2 left\n  expires  in ", "latch", 0},
+    {"open", "open is a latch, open\n  expires  in ", "latch", 0},
     {"list", "list is held\n  owner    a key of another kind\n", "other", 1},
     {"string", "string is held\n  owner    stranger\n", "exclusive", 1},
 };
@@ -110,11 +112,15 @@ static void status_shows_all_who_share(void **state)
     share("permits", ID ":6");
     ask("SET {permits}:permits 5");
     ask("SET {unused}:permits 7");
+    ask("HSET closed left 2 round 7 first 7 life 600000");
+    ask("PEXPIRE closed 600000");
+    ask("HSET open left 0 round 7 first 7 life 600000");
+    ask("PEXPIRE open 600000");
     ask("LPUSH list x");
     ask("SET string stranger");
     for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
         char words[64], out[4096];
-        bool held = shared[i].holders > 0;
+        bool held = shared[i].holders > 0 || strcmp(shared[i].name, "closed") == 0;
         snprintf(words, sizeof(words), "status %s", shared[i].name);
         assert_int_equal(run(words, out, sizeof(out)), held ? 0 : 1);
         if (!strstr(out, shared[i].says))
@@ -126,6 +132,8 @@ static void status_shows_all_who_share(void **state)
         assert_string_equal(cJSON_GetObjectItem(json, "mode")->valuestring, shared[i].mode);
         assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "holders")),
                          shared[i].holders);
+        assert_int_equal(cJSON_GetObjectItem(json, "left")->valueint,
+                         strcmp(shared[i].name, "closed") == 0 ? 2 : 0);
         cJSON_Delete(json);
     }
 }
@@ -150,12 +158,21 @@ static void status_as_json_tells_of_each_holder(void **state)
     cJSON_Delete(json);
 }
 
+static void a_latch_is_not_released(void **state)
+{
+    (void)state;
+    ask("HSET n left 2 round 7 first 7 life 600000");
+    assert_int_equal(run("release --force n", NULL, 0), 64);
+    assert_int_equal(ask("EXISTS n"), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, flush)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(status_shows_all_who_share),
+        TEST(a_latch_is_not_released),
         TEST(status_as_json_tells_of_each_holder),
     };
     return cmocka_run_group_tests_name("dlock on shares", tests, setup_group, teardown_group);
