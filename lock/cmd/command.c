@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #define DEFAULT_URL "redis://127.0.0.1:6379"
+#define YEAR_S      31536000
 
 void command_complain(const char *format, ...)
 {
@@ -89,17 +91,37 @@ int command_exit_code(dlock_status status)
     }
 }
 
-bool command_number(const char *option, const char *text, int64_t min, int64_t max, int64_t *ret)
+bool command_is_number(const char *text, int64_t min, int64_t max, int64_t *ret)
 {
     char *end;
     errno = 0;
     long long number = strtoll(text, &end, 10);
-    if (!isdigit((unsigned char)*text) || *end || errno || number < min || number > max) {
-        command_complain("--%s takes a whole number from %lld to %lld, not \"%s\"", option,
-                         (long long)min, (long long)max, text);
+    if (!isdigit((unsigned char)*text) || *end || errno || number < min || number > max)
+        return false;
+    *ret = number;
+    return true;
+}
+
+bool command_number(const char *option, const char *text, int64_t min, int64_t max, int64_t *ret)
+{
+    if (command_is_number(text, min, max, ret))
+        return true;
+    command_complain("--%s takes a whole number from %lld to %lld, not \"%s\"", option,
+                     (long long)min, (long long)max, text);
+    return false;
+}
+
+bool command_seconds(const char *option, const char *text, int64_t *ret_ms)
+{
+    char *end;
+    bool plain = *text && strspn(text, "0123456789.") == strlen(text);
+    double seconds = plain ? strtod(text, &end) : -1;
+    if (!plain || end == text || *end || seconds > YEAR_S) {
+        command_complain("--%s takes seconds from 0 to %d, such as 5 or 0.5, not \"%s\"", option,
+                         YEAR_S, text);
         return false;
     }
-    *ret = number;
+    *ret_ms = (int64_t)ceil(seconds * 1000);
     return true;
 }
 

@@ -27,6 +27,8 @@ int command_run(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_release(int argc, char **argv);
 int command_bench(int argc, char **argv);
+int command_latch(int argc, char **argv);
+int command_wait(int argc, char **argv);
 
 __attribute__((format(printf, 1, 2))) void command_complain(const char *format, ...);
 
@@ -55,9 +57,16 @@ int command_option(int argc, char **argv, const char *letters, const struct opti
 /* The exit code for an acquisition, or another question to Redis, that ended so. */
 int command_exit_code(dlock_status status);
 
-/* Reads a whole number within [min, max]. Complains, naming the option, and returns false. */
+/* Reads a whole number within [min, max]. */
+DLOCK_MUST_CHECK bool command_is_number(const char *text, int64_t min, int64_t max, int64_t *ret);
+
+/* The same of an option's; complains, naming it, before it returns false. */
 DLOCK_MUST_CHECK bool command_number(const char *option, const char *text, int64_t min, int64_t max,
                                      int64_t *ret);
+
+/* Reads an option's seconds, as in 2.5, up to a year; into ms, rounded up, so that a wait never
+ * becomes none. Complains and returns false. */
+DLOCK_MUST_CHECK bool command_seconds(const char *option, const char *text, int64_t *ret_ms);
 
 /* One server, the client on it, and a lock of that client, or none. */
 typedef struct command_session {

@@ -14,6 +14,8 @@ static const char help[] =
     "  dlock run [options] NAME -- COMMAND [ARG...]   run a command under the lock NAME\n"
     "  dlock status [options] NAME                    who holds it, since when, how many wait\n"
     "  dlock release --force [options] NAME           take it away from whoever has it\n"
+    "  dlock latch set|down|left [options] [N] NAME   a latch, open once counted down N times\n"
+    "  dlock wait [options] NAME                      wait until the latch NAME is open\n"
     "  dlock bench [options]                          measure the kinds of lock\n"
     "  dlock --help, --version\n"
     "\n"
@@ -36,6 +38,8 @@ static struct {
     {"run", "dlock: run", command_run},
     {"status", "dlock: status", command_status},
     {"release", "dlock: release", command_release},
+    {"latch", "dlock: latch", command_latch},
+    {"wait", "dlock: wait", command_wait},
     {"bench", "dlock: bench", command_bench},
 };
 

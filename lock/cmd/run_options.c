@@ -3,7 +3,6 @@
 #include "cmd/command.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,21 +80,6 @@ static const char help[] =
     "Example, one run at a time on all machines, none if the last one still runs:\n"
     "  */5 * * * * dlock run -n -E 0 nightly-report -- /usr/local/bin/report.sh\n";
 
-/* Seconds with a fraction, into ms, rounded up so that a wait never becomes none. */
-static bool read_seconds(const char *text, int64_t *ret_ms)
-{
-    char *end;
-    bool plain = *text && strspn(text, "0123456789.") == strlen(text);
-    double seconds = plain ? strtod(text, &end) : -1;
-    if (!plain || end == text || *end || seconds > YEAR_S) {
-        command_complain("--wait takes seconds from 0 to %d, such as 5 or 0.5, not \"%s\"", YEAR_S,
-                         text);
-        return false;
-    }
-    *ret_ms = (int64_t)ceil(seconds * 1000);
-    return true;
-}
-
 static bool take_option(run_options *ret, int c)
 {
     switch (c) {
@@ -103,7 +87,7 @@ static bool take_option(run_options *ret, int c)
         ret->url = optarg;
         return true;
     case 'w':
-        return read_seconds(optarg, &ret->wait_ms);
+        return command_seconds("wait", optarg, &ret->wait_ms);
     case 'm':
         return command_number("wait-ms", optarg, 0, (int64_t)YEAR_S * 1000, &ret->wait_ms);
     case 'n':
