@@ -19,11 +19,12 @@ enum {
     EXIT_USAGE = 64,
     EXIT_UNREACHABLE = 69,  /* Redis could not be asked */
     EXIT_SYSTEM = 71,       /* out of memory, of processes, ... */
-    EXIT_NOT_OBTAINED = 75, /* run: held by another for the whole wait */
-    EXIT_LOST = 76          /* run: the lock was lost, or about to be, before the command's end */
+    EXIT_NOT_OBTAINED = 75, /* run, semaphore: not to be had for the whole wait */
+    EXIT_LOST = 76 /* run, semaphore: the lock was lost, or about to be, before the command's end */
 };
 
 int command_run(int argc, char **argv);
+int command_semaphore(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_release(int argc, char **argv);
 int command_bench(int argc, char **argv);

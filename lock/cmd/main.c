@@ -12,6 +12,7 @@ static const char help[] =
     "\n"
     "usage:\n"
     "  dlock run [options] NAME -- COMMAND [ARG...]   run a command under the lock NAME\n"
+    "  dlock semaphore [options] N NAME -- COMMAND    run it with one of N permits\n"
     "  dlock status [options] NAME                    who holds it, since when, how many wait\n"
     "  dlock release --force [options] NAME           take it away from whoever has it\n"
     "  dlock latch set|down|left [options] [N] NAME   a latch, open once counted down N times\n"
@@ -32,10 +33,11 @@ static const char help[] =
 
 static struct {
     const char *name;
-    char title[16]; /* what getopt_long() puts before its complaints */
+    char title[20]; /* what getopt_long() puts before its complaints */
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"run", "dlock: run", command_run},
+    {"semaphore", "dlock: semaphore", command_semaphore},
     {"status", "dlock: status", command_status},
     {"release", "dlock: release", command_release},
     {"latch", "dlock: latch", command_latch},

@@ -1,4 +1,5 @@
-/* dlock run's manual and its options. The names of those that flock(1) has too are flock's. */
+/* The options that run and semaphore share, and their words. The names of those that flock(1) has
+ * too are flock's. */
 #include "cmd/run_options.h"
 #include "cmd/command.h"
 
@@ -13,78 +14,19 @@
 #define LEASE_MS     10000
 #define GRACE_PART   5 /* of the lease, unless given; at most a third of it */
 #define GRACE_MAX_MS LEASE_MAX_MS
-
-static const char help[] =
-    "usage: dlock run [options] NAME -- COMMAND [ARG...]\n"
-    "\n"
-    "Waits until the lock NAME is free, holds and renews it while COMMAND and all that it starts\n"
-    "run, then releases it. The \"--\" may be left out if no option stands behind NAME and "
-    "COMMAND\n"
-    "has no \"--\".\n"
-    "\n"
-    "  -w, --wait SECONDS     give up after so long, as in 2.5; 0 to 31536000 (a year).\n"
-    "                         Default: wait for ever\n"
-    "  --wait-ms N            the same in ms\n"
-    "  -n, --nonblock         one try only, as --wait 0\n"
-    "  -E, --conflict-exit-code N\n"
-    "                         exit code when another has the lock, 0 to 255. Default 75\n"
-    "  --lease-ms N           for how long the lock outlives a crash of this machine; it is\n"
-    "                         renewed every third of that. 100 to 86400000. Default 10000\n"
-    "  --grace-ms N           from SIGTERM to SIGKILL when COMMAND has to be ended; more than a\n"
-    "                         third of the lease counts as a third. Default: a fifth of "
-    "it\n" COMMAND_REDIS_HELP "  -h, --help             this\n"
-    "\n"
-    "Without a wait the lock is waited for for ever, a Redis that does not answer at the start "
-    "for\n"
-    "5 s; with a wait both until it is over, the first question to Redis for 1 s at least. One "
-    "that\n"
-    "refuses the user or the password is not waited for.\n"
-    "In a crontab give a wait, or -n: without one, runs pile up behind one that hangs.\n"
-    "\n"
-    "COMMAND finds in its environment DLOCK_FENCE, a number that rises with every grant, and\n"
-    "DLOCK_OWNER, the token in Redis. Pass the fence to what you write to, and refuse lower ones\n"
-    "there: that keeps out a holder whose machine stood still for longer than its lease.\n"
-    "\n"
-    "Nothing that COMMAND started, in whatever session, runs longer than the lock is held:\n"
-    "  COMMAND ends           what it left behind has the grace to end, then SIGTERM, after the\n"
-    "                         grace SIGKILL; then the lock is released. So a daemon is started\n"
-    "                         by its service manager, not here\n"
-    "  Redis is silent, or dlock is stopped (Ctrl-Z too)\n"
-    "                         SIGTERM in time, SIGKILL before the lease is over\n"
-    "  dlock is killed        SIGTERM at once, SIGKILL after the grace, before the lease is over\n"
-    "  the lock is taken away (dlock release --force)\n"
-    "                         SIGKILL at the next renewal; until then the next holder is not\n"
-    "                         alone\n"
-    "Not reached: what others run for COMMAND (service managers, docker, at, ssh); processes of\n"
-    "another user (sudo), for which the lock is kept while it can be renewed; processes that "
-    "/proc\n"
-    "hides (hidepid=2) or that fork and end so fast that none is met; COMMAND's descendants when\n"
-    "both dlock and the process lock-supervisor below it are killed or stopped; a process stuck "
-    "in\n"
-    "the kernel; a machine that stands still.\n"
-    "\n"
-    "Signals to dlock are passed on to COMMAND, without a terminal to all of its process group;\n"
-    "when it has ended, TERM, INT, HUP and QUIT end at once what it left behind. Signals ignored "
-    "at\n"
-    "the start (nohup) stay ignored.\n"
-    "\n"
-    "Exit codes:\n"
-    "  N        COMMAND's own; 126 or 127 when it can not be started\n"
-    "  64       usage\n"
-    "  69       Redis not reached\n"
-    "  71       no process or memory, no /proc, or the supervisor was killed\n"
-    "  75       the lock was not obtained\n"
-    "  76       it was lost, or about to be, before COMMAND's end\n"
-    "  128 + N  signal N ended COMMAND, or the wait\n"
-    "\n"
-    "Example, one run at a time on all machines, none if the last one still runs:\n"
-    "  */5 * * * * dlock run -n -E 0 nightly-report -- /usr/local/bin/report.sh\n";
+#define PERMITS_MAX  1000000000
 
 static bool take_option(run_options *ret, int c)
 {
     switch (c) {
     case 'r':
         ret->url = optarg;
+        return true;
+    case 's':
+        ret->kind = DLOCK_READ;
+        return true;
+    case 'x':
+        ret->kind = DLOCK_WRITE;
         return true;
     case 'w':
         return command_seconds("wait", optarg, &ret->wait_ms);
@@ -99,68 +41,139 @@ static bool take_option(run_options *ret, int c)
         return command_number("lease-ms", optarg, LEASE_MIN_MS, LEASE_MAX_MS, &ret->lease_ms);
     case 'g':
         return command_number("grace-ms", optarg, 0, GRACE_MAX_MS, &ret->grace_ms);
+    case 't':
+        return command_number("take", optarg, 1, PERMITS_MAX, &ret->take);
+    case 'z':
+        ret->resize = true;
+        return true;
     default:
         return false;
     }
 }
 
-/* NAME, and the command: behind "--", at words[dashes], or else right behind NAME. */
-static bool take_words(run_options *ret, char **words, int len, int dashes)
+/* ---- options --------------------------------------------------------------------------------- */
+
+#define COMMON_OPTIONS                                                                             \
+    {"redis", required_argument, NULL, 'r'}, {"wait", required_argument, NULL, 'w'},               \
+        {"wait-ms", required_argument, NULL, 'm'}, {"nonblock", no_argument, NULL, 'n'},           \
+        {"conflict-exit-code", required_argument, NULL, 'E'},                                      \
+        {"lease-ms", required_argument, NULL, 'l'}, {"grace-ms", required_argument, NULL, 'g'},    \
+        COMMAND_HELP
+
+static const struct option of_run[] = {{"shared", no_argument, NULL, 's'},
+                                       {"exclusive", no_argument, NULL, 'x'},
+                                       COMMON_OPTIONS,
+                                       {NULL, 0, NULL, 0}};
+static const struct option of_semaphore[] = {{"take", required_argument, NULL, 't'},
+                                             {"resize", no_argument, NULL, 'z'},
+                                             COMMON_OPTIONS,
+                                             {NULL, 0, NULL, 0}};
+
+/* Of those that exclude each other the letter is the same. */
+static unsigned char group_of(int c)
 {
-    bool good = dashes < len ? dashes == 1 && len > 2 : len > 1;
-    if (good) {
-        ret->name = words[0];
-        ret->command = words + (dashes < len ? 2 : 1);
-    } else {
-        command_complain("run: what is needed is NAME -- COMMAND");
+    return (unsigned char)(c == 'm' || c == 'n' ? 'w' : c == 'x' ? 's' : c);
+}
+
+/* Notes that the option was given. Complains if that was one too many. */
+static bool note_option(const run_form *form, bool *seen, int c)
+{
+    unsigned char group = group_of(c);
+    const char *names = group == 'w'   ? "only one of --wait, --wait-ms and --nonblock may be given"
+                        : group == 's' ? "only one of --shared and --exclusive may be given"
+                                       : NULL;
+    if (seen[group])
+        command_complain("%s: %s", form->name, names ? names : "an option is given twice");
+    bool first = !seen[group];
+    seen[group] = true;
+    return first;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/* N, the number of permits. */
+static bool take_permits(run_options *ret, const char *word)
+{
+    int64_t least = ret->command ? 1 : 0;
+    if (!command_is_number(word, least, PERMITS_MAX, &ret->permits)) {
+        command_complain("semaphore: N is a whole number from %d to %d, not \"%s\"", (int)least,
+                         PERMITS_MAX, word);
+        return false;
     }
-    return good;
+    if (ret->command && ret->take > ret->permits) {
+        command_complain("semaphore: of %lld permits %lld can not be taken",
+                         (long long)ret->permits, (long long)ret->take);
+        return false;
+    }
+    return true;
+}
+
+/* NAME, and the command: behind "--", at words[dashes], or else right behind NAME. Before NAME
+ * stands N, if it is a semaphore, which can do without a command. */
+static bool take_words(run_options *ret, const run_form *form, char **words, int len, int dashes)
+{
+    bool semaphore = form->kind == DLOCK_SEMAPHORE;
+    int name = semaphore ? 1 : 0, command = dashes < len ? dashes + 1 : name + 1;
+    bool alone = ret->resize && len == name + 1 && dashes == len;
+    if (!alone && (command >= len || (dashes < len && dashes != name + 1))) {
+        command_complain("%s: what is needed is %sNAME -- COMMAND", form->name,
+                         semaphore ? "N " : "");
+        return false;
+    }
+    ret->name = words[name];
+    ret->command = alone ? NULL : words + command;
+    return !semaphore || take_permits(ret, words[0]);
+}
+
+/* Without a command there is nothing to wait for. */
+static bool may_be_alone(const run_options *ret, const bool *seen)
+{
+    for (const char *letter = "wElgt"; !ret->command && *letter; letter++) {
+        if (seen[(unsigned char)*letter]) {
+            command_complain("semaphore: without a COMMAND there is nothing but --resize and "
+                             "--redis");
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Options may stand behind NAME as long as "--" tells them from the command's own. */
-static bool read_words(run_options *ret, int argc, char **argv, bool *help_wanted)
+static bool read_words(run_options *ret, int argc, char **argv, const run_form *form,
+                       bool *help_wanted)
 {
-    static const struct option options[] = {{"redis", required_argument, NULL, 'r'},
-                                            {"wait", required_argument, NULL, 'w'},
-                                            {"wait-ms", required_argument, NULL, 'm'},
-                                            {"nonblock", no_argument, NULL, 'n'},
-                                            {"conflict-exit-code", required_argument, NULL, 'E'},
-                                            {"lease-ms", required_argument, NULL, 'l'},
-                                            {"grace-ms", required_argument, NULL, 'g'},
-                                            COMMAND_HELP,
-                                            {NULL, 0, NULL, 0}};
+    bool semaphore = form->kind == DLOCK_SEMAPHORE, seen[UCHAR_MAX + 1] = {false};
     int dashes = 1;
-    bool seen[UCHAR_MAX + 1] = {false};
     while (dashes < argc && strcmp(argv[dashes], "--") != 0)
         dashes++;
-    const char *letters = dashes < argc ? "w:nE:h" : "+w:nE:h";
+    const char *letters = semaphore ? "+w:nE:h" : "+sxw:nE:h";
+    if (dashes < argc)
+        letters++;
+    const struct option *options = semaphore ? of_semaphore : of_run;
     for (int c; (c = command_option(dashes, argv, letters, options)) != -1;) {
         *help_wanted = c == 'h';
         if (*help_wanted || !take_option(ret, c))
             return *help_wanted;
-        bool *again = &seen[c == 'm' || c == 'n' ? 'w' : c];
-        if (*again) {
-            command_complain(again == &seen['w'] ? "run: only one of --wait, --wait-ms and "
-                                                   "--nonblock may be given, once"
-                                                 : "run: an option is given twice");
+        if (!note_option(form, seen, c))
             return false;
-        }
-        *again = true;
     }
-    return take_words(ret, argv + optind, argc - optind, dashes - optind);
+    return take_words(ret, form, argv + optind, argc - optind, dashes - optind) &&
+           may_be_alone(ret, seen);
 }
 
-int run_options_read(run_options *ret, int argc, char **argv)
+int run_options_read(run_options *ret, int argc, char **argv, const run_form *form)
 {
     bool help_wanted = false;
-    *ret = (run_options){.wait_ms = DLOCK_FOREVER,
+    *ret = (run_options){.kind = form->kind,
+                         .wait_ms = DLOCK_FOREVER,
                          .lease_ms = LEASE_MS,
                          .grace_ms = -1,
-                         .busy_code = EXIT_NOT_OBTAINED};
-    if (!read_words(ret, argc, argv, &help_wanted))
-        return command_usage("run");
+                         .busy_code = EXIT_NOT_OBTAINED,
+                         .take = form->kind == DLOCK_SEMAPHORE ? 1 : 0};
+    if (!read_words(ret, argc, argv, form, &help_wanted))
+        return command_usage(form->name);
     if (help_wanted) {
-        fputs(help, stdout);
+        fputs(form->help, stdout);
         return 0;
     }
     if (ret->grace_ms < 0)

@@ -1,18 +1,42 @@
-/* What `dlock run` is asked to do: its options, read and checked. */
+/* What dlock run and dlock semaphore are asked to do: their options, read and checked. */
 #ifndef DLOCK_CMD_RUN_OPTIONS_H
 #define DLOCK_CMD_RUN_OPTIONS_H
 
-#include <stdint.h>
+#include "dlock.h"
 
 typedef struct run_options {
     const char *url, *name; /* url NULL: not given */
-    char **command;
+    char **command;         /* NULL: none (semaphore --resize) */
+    dlock_kind kind;
     int64_t wait_ms; /* DLOCK_FOREVER: none was given */
     int64_t lease_ms, grace_ms;
-    int64_t busy_code; /* the exit code when another held the lock for the whole wait */
+    int64_t busy_code;     /* the exit code when the wait was over without the lock */
+    int64_t permits, take; /* semaphore: how many there are, and are taken; otherwise 0 */
+    bool resize;           /* semaphore: set their number */
 } run_options;
 
-/* Reads the words behind `dlock`. -1, or the exit code: help was shown, or an error. */
-int run_options_read(run_options *ret, int argc, char **argv);
+/* A subcommand that runs a command under a lock. */
+typedef struct run_form {
+    const char *name;
+    dlock_kind kind; /* SEMAPHORE: N stands before NAME */
+    const char *help;
+} run_form;
+
+/* Reads the words from the subcommand's name on. -1, or the exit code: help was shown, or an
+ * error. */
+int run_options_read(run_options *ret, int argc, char **argv, const run_form *form);
+
+/* The lines on the options that both have. */
+#define RUN_OPTIONS_HELP                                                                           \
+    "  -w, --wait SECONDS     give up after so long, as in 2.5; 0 to 31536000 (a year).\n"         \
+    "                         Default: wait for ever\n"                                            \
+    "  --wait-ms N            the same in ms\n"                                                    \
+    "  -n, --nonblock         one try only, as --wait 0\n"                                         \
+    "  -E, --conflict-exit-code N\n"                                                               \
+    "                         exit code when not obtained by then, 0 to 255. Default 75\n"         \
+    "  --lease-ms N           for how long the lock outlives a crash of this machine; it is\n"     \
+    "                         renewed every third of that. 100 to 86400000. Default 10000\n"       \
+    "  --grace-ms N           from SIGTERM to SIGKILL when COMMAND has to be ended; more than a\n" \
+    "                         third of the lease counts as a third. Default: a fifth of it\n"
 
 #endif

@@ -65,7 +65,10 @@ static bool start_command(family_watch *w, const order *first)
 {
     char fence[24];
     snprintf(fence, sizeof(fence), "%llu", (unsigned long long)first->fence);
-    setenv("DLOCK_FENCE", fence, 1);
+    if (first->fence)
+        setenv("DLOCK_FENCE", fence, 1);
+    else
+        unsetenv("DLOCK_FENCE"); /* a reader before the first writer; not that of a dlock around */
     setenv("DLOCK_OWNER", first->owner, 1);
     w->until = first->until;
     w->command = fork();

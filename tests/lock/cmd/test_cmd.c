@@ -202,7 +202,7 @@ static void complaints_name_dlock_and_what_was_wrong(void **state)
         const char *words, *says;
     } cases[] = {
         {"run --unknown n", "dlock: run: unrecognized option '--unknown'\n"},
-        {"run -x n -- true", "dlock: run: invalid option -- 'x'\n"},
+        {"run -y n -- true", "dlock: run: invalid option -- 'y'\n"},
         {"run --wait-m 5 n", "dlock: run: options are not abbreviated: is --wait-ms meant?\n"},
         {"run --redis '' n -- true", "dlock: --redis is empty\n"},
         {"run --wait soon n -- true", "dlock: --wait takes seconds from 0 to 31536000, such as"},
@@ -227,7 +227,8 @@ static void complaints_name_dlock_and_what_was_wrong(void **state)
 static void each_subcommand_has_its_own_help(void **state)
 {
     (void)state;
-    static const char *const subcommands[] = {"run", "status", "release", "latch", "wait", "bench"};
+    static const char *const subcommands[] = {"run",   "semaphore", "status", "release",
+                                              "latch", "wait",      "bench"};
     for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
         char words[64], usage[64], out[8192];
         snprintf(words, sizeof(words), "%s --help", subcommands[i]);

@@ -68,6 +68,273 @@ static int flush(void **state)
     return 0;
 }
 
+/* Starts one that prints a line under the lock, and waits for that. */
+static fx_process *start_running(const char *words, char *line, size_t len)
+{
+    char own[256];
+    fx_process *process = start(words);
+    assert_true(
+        fx_process_first_line(process, line ? line : own, line ? len : sizeof(own), SOON_MS));
+    return process;
+}
+
+static void end(fx_process *process)
+{
+    fx_process_signal(process, SIGTERM);
+    assert_int_equal(fx_process_wait(process, SOON_MS), 128 + SIGTERM);
+    fx_process_free(process);
+}
+
+static bool somebody_waits(void *name)
+{
+    return ask("LLEN {%s}:queue", (const char *)name) > 0;
+}
+
+#define STAYS "-- sh -c 'echo ${DLOCK_FENCE-unset}; exec sleep 60'"
+
+/* ---- readers and writers --------------------------------------------------------------------- */
+
+static void readers_share_and_a_writer_is_alone(void **state)
+{
+    (void)state;
+    fx_process *one = start_running("run --shared n " STAYS, NULL, 0);
+    fx_process *two = start_running("run -s n " STAYS, NULL, 0);
+    assert_int_equal(run("run -n --exclusive n -- true", NULL, 0), 75);
+    assert_int_equal(run("run -n -s n -- sh -c 'exit 7'", NULL, 0), 7);
+    assert_int_equal(run("run -n n -- true", NULL, 0), 75);
+    end(one);
+    end(two);
+    fx_process *writer = start_running("run -x n " STAYS, NULL, 0);
+    assert_int_equal(run("run -n -x n -- true", NULL, 0), 75);
+    assert_int_equal(run("run -n -s n -- true", NULL, 0), 75);
+    end(writer);
+    assert_int_equal(run("run -n -s n -- true", NULL, 0), 0);
+    assert_int_equal(ask("EXISTS n"), 0);
+}
+
+static void a_waiting_writer_stops_later_readers(void **state)
+{
+    (void)state;
+    char name[] = "n", out[64];
+    fx_process *reader = start_running("run -s n " STAYS, NULL, 0);
+    fx_process *writer = start("run -x n -- echo written");
+    assert_true(fx_wait_until(somebody_waits, name, SOON_MS));
+    assert_int_equal(run("run -n -s n -- true", NULL, 0), 75);
+    end(reader);
+    assert_int_equal(fx_process_wait(writer, SOON_MS), 0);
+    assert_string_equal(fx_process_stdout(writer), "written\n");
+    fx_process_free(writer);
+    assert_int_equal(run("run -n -s n -- echo read", out, sizeof(out)), 0);
+    assert_string_equal(out, "read\n");
+}
+
+static void a_readers_fence_is_the_last_writers(void **state)
+{
+    (void)state;
+    static const char tells[] = "-- sh -c 'echo ${DLOCK_FENCE-unset}'";
+    char words[160], first[64], second[64], read[64];
+    snprintf(words, sizeof(words), "run -s n %s", tells);
+    assert_int_equal(setenv("DLOCK_FENCE", "12", 1), 0); /* of one around it */
+    int code = run(words, read, sizeof(read));
+    unsetenv("DLOCK_FENCE");
+    assert_int_equal(code, 0);
+    assert_string_equal(read, "unset\n");
+    snprintf(words, sizeof(words), "run -x n %s", tells);
+    assert_int_equal(run(words, first, sizeof(first)), 0);
+    assert_int_equal(run(words, second, sizeof(second)), 0);
+    assert_true(strtoull(second, NULL, 10) > strtoull(first, NULL, 10));
+    snprintf(words, sizeof(words), "run -s n %s", tells);
+    assert_int_equal(run(words, read, sizeof(read)), 0);
+    assert_string_equal(read, second);
+}
+
+static void all_readers_lose_what_is_taken_away(void **state)
+{
+    (void)state;
+    char out[256];
+    fx_process *one = start_running("run -s --lease-ms 900 n " STAYS, NULL, 0);
+    fx_process *two = start_running("run -s --lease-ms 900 n " STAYS, NULL, 0);
+    assert_int_equal(run("release --force n", out, sizeof(out)), 0);
+    assert_string_equal(out, "n is released\n");
+    assert_int_equal(fx_process_wait(one, SOON_MS), 76);
+    assert_int_equal(fx_process_wait(two, SOON_MS), 76);
+    fx_process_free(one);
+    fx_process_free(two);
+    assert_int_equal(run("release --force n", out, sizeof(out)), 1);
+}
+
+/* ---- semaphores ------------------------------------------------------------------------------ */
+
+/* Each takes one of two places in a folder; a third at once would find none, and exit with 9. */
+static void a_semaphore_of_two_has_never_three(void **state)
+{
+    (void)state;
+    enum { RUNS = 8 };
+    char dir[256], words[700];
+    fx_process *processes[RUNS];
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(words, sizeof(words),
+             "semaphore 2 n -- sh -c 'cd %s; for p in 1 2; do mkdir $p 2>&- || continue; "
+             "sleep 0.1; rmdir $p; exit; done; exit 9'",
+             dir);
+    for (int i = 0; i < RUNS; i++)
+        processes[i] = start(words);
+    for (int i = 0; i < RUNS; i++) {
+        assert_int_equal(fx_process_wait(processes[i], SOON_MS), 0);
+        fx_process_free(processes[i]);
+    }
+    fx_dir_remove(dir);
+    assert_int_equal(ask("EXISTS n"), 0);
+}
+
+static void permits_are_taken_several_at_once(void **state)
+{
+    (void)state;
+    fx_process *two = start_running("semaphore --take 2 3 n " STAYS, NULL, 0);
+    assert_int_equal(run("semaphore -n --take 2 3 n -- true", NULL, 0), 75);
+    assert_int_equal(run("semaphore -n 3 n -- true", NULL, 0), 0);
+    assert_int_equal(run("semaphore -n -E 5 --take 2 3 n -- true", NULL, 0), 5);
+    end(two);
+    assert_int_equal(run("semaphore -n --take 3 3 n -- true", NULL, 0), 0);
+}
+
+static void the_permit_of_a_dead_holder_comes_back(void **state)
+{
+    (void)state;
+    fx_process *dead = start_running("semaphore --lease-ms 600 1 n " STAYS, NULL, 0);
+    assert_int_equal(run("semaphore -n 1 n -- true", NULL, 0), 75);
+    fx_process_signal(dead, SIGKILL);
+    fx_process_wait(dead, SOON_MS);
+    fx_process_free(dead);
+    assert_int_equal(run("semaphore --wait 25 1 n -- true", NULL, 0), 0);
+}
+
+static void one_more_permit_lets_the_next_in(void **state)
+{
+    (void)state;
+    char name[] = "n", out[64];
+    fx_process *first = start_running("semaphore 1 n " STAYS, NULL, 0);
+    fx_process *next = start("semaphore 1 n -- echo in");
+    assert_true(fx_wait_until(somebody_waits, name, SOON_MS));
+    assert_int_equal(run("semaphore --resize 2 n", out, sizeof(out)), 0);
+    assert_string_equal(out, "n has 2 permits\n");
+    assert_int_equal(fx_process_wait(next, SOON_MS), 0);
+    assert_string_equal(fx_process_stdout(next), "in\n");
+    fx_process_free(next);
+    end(first);
+}
+
+static void the_number_is_redis_own(void **state)
+{
+    (void)state;
+    char out[256];
+    assert_int_equal(run("semaphore 3 n -- true", NULL, 0), 0);
+    fx_process *other = start("semaphore 2 n -- echo ran");
+    assert_int_equal(fx_process_wait(other, SOON_MS), 64);
+    assert_string_equal(fx_process_stdout(other), "");
+    assert_string_equal(
+        fx_process_stderr(other),
+        "dlock: the semaphore \"n\" has 3 permits, not 2: --resize sets their number\n");
+    fx_process_free(other);
+    assert_int_equal(run("semaphore --resize 2 n -- echo ran", out, sizeof(out)), 0);
+    assert_string_equal(out, "ran\n");
+    assert_int_equal(run("semaphore 3 n -- true", NULL, 0), 64);
+    assert_int_equal(run("semaphore 2 n -- true", NULL, 0), 0);
+}
+
+static void without_permits_everybody_waits(void **state)
+{
+    (void)state;
+    char name[] = "n";
+    assert_int_equal(run("semaphore --resize 0 n", NULL, 0), 0);
+    assert_int_equal(run("semaphore -n 3 n -- true", NULL, 0), 75);
+    fx_process *waits = start("semaphore 3 n -- echo in");
+    assert_true(fx_wait_until(somebody_waits, name, SOON_MS));
+    assert_int_equal(run("semaphore --resize 3 n", NULL, 0), 0);
+    assert_int_equal(fx_process_wait(waits, SOON_MS), 0);
+    fx_process_free(waits);
+}
+
+static void what_is_no_semaphore_is_waited_for(void **state)
+{
+    (void)state;
+    ask("SET n stranger");
+    assert_int_equal(run("semaphore -n 3 n -- true", NULL, 0), 75);
+    assert_int_equal(run("run -n -s n -- true", NULL, 0), 75);
+    assert_int_equal(run("run -n -x n -- true", NULL, 0), 75);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *words, *says;
+} wrong[] = {
+    {"run -s -x n -- true", "run: only one of --shared and --exclusive may be given"},
+    {"run -s -s n -- true", "run: only one of --shared and --exclusive may be given"},
+    {"run --take 2 n -- true", "run: unrecognized option '--take'"},
+    {"semaphore -s 2 n -- true", "semaphore: invalid option -- 's'"},
+    {"semaphore 2 n", "semaphore: what is needed is N NAME -- COMMAND"},
+    {"semaphore n -- true", "semaphore: what is needed is N NAME -- COMMAND"},
+    {"semaphore 2 -- true", "semaphore: what is needed is N NAME -- COMMAND"},
+    {"semaphore 2 n m -- true", "semaphore: what is needed is N NAME -- COMMAND"},
+    {"semaphore 2 n --", "semaphore: what is needed is N NAME -- COMMAND"},
+    {"semaphore --resize 2 n --", "semaphore: what is needed is N NAME -- COMMAND"},
+    {"semaphore --resize 2", "semaphore: what is needed is N NAME -- COMMAND"},
+    {"semaphore two n -- true", "semaphore: N is a whole number from 1 to 1000000000, not \"two\""},
+    {"semaphore 0 n -- true", "semaphore: N is a whole number from 1 to 1000000000, not \"0\""},
+    {"semaphore 2x n -- true", "semaphore: N is a whole number from 1 to 1000000000, not \"2x\""},
+    {"semaphore 1000000001 n -- true", "semaphore: N is a whole number from 1 to 1000000000, not"},
+    {"semaphore --resize 0 n -- true", "semaphore: N is a whole number from 1 to 1000000000, not"},
+    {"semaphore --resize -- -1 n", "semaphore: what is needed is N NAME -- COMMAND"},
+    {"semaphore --resize x n", "semaphore: N is a whole number from 0 to 1000000000, not \"x\""},
+    {"semaphore --take 0 2 n -- true", "--take takes a whole number from 1 to 1000000000"},
+    {"semaphore --take 3 2 n -- true", "semaphore: of 2 permits 3 can not be taken"},
+    {"semaphore --take 1 --take 1 2 n -- true", "semaphore: an option is given twice"},
+    {"semaphore --resize -n 2 n", "semaphore: without a COMMAND there is nothing but --resize"},
+    {"semaphore --resize --take 2 2 n", "semaphore: without a COMMAND there is nothing but"},
+};
+
+static void wrong_words_are_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char says[256];
+        fx_process *process = start(wrong[i].words);
+        int code = fx_process_wait(process, SOON_MS);
+        snprintf(says, sizeof(says), "dlock: %s", wrong[i].says);
+        if (code != 64 || strncmp(fx_process_stderr(process), says, strlen(says)) != 0)
+            fail_msg("dlock %s: exit %d, %s", wrong[i].words, code, fx_process_stderr(process));
+        fx_process_free(process);
+    }
+    assert_int_equal(ask("EXISTS n {n}:permits"), 0);
+}
+
+static const struct {
+    const char *words;
+    int code;
+} right[] = {
+    {"semaphore 2 n true", 0},
+    {"semaphore 2 n -w 1 -- sh -c 'exit 5'", 5},
+    {"semaphore 2 n sh -c 'test $1 = -n' sh -n", 0},
+    {"semaphore --resize 2 n true", 0},
+    {"semaphore --redis redis://127.0.0.1:1 -n 2 n -- true", 69},
+    {"semaphore --redis redis://127.0.0.1:1 --resize 2 n", 69},
+    {"semaphore --redis '' --resize 2 n", 64},
+    {"semaphore 2 'n{' -- true", 64},
+    {"run n -x -- true", 0},
+    {"run --exclusive m true", 0},
+};
+
+static void words_come_in_any_order_that_is_clear(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+        int code = run(right[i].words, NULL, 0);
+        if (code != right[i].code)
+            fail_msg("dlock %s: exit %d, not %d", right[i].words, code, right[i].code);
+    }
+}
+
 /* ---- status ---------------------------------------------------------------------------------- */
 
 /* Shares of a lock, put there by hand. */
@@ -158,6 +425,41 @@ static void status_as_json_tells_of_each_holder(void **state)
     cJSON_Delete(json);
 }
 
+static void status_shows_what_runs(void **state)
+{
+    (void)state;
+    char out[1024], name[] = "n";
+    fx_process *one = start_running("run -s n " STAYS, NULL, 0);
+    fx_process *two = start_running("run -s n " STAYS, NULL, 0);
+    fx_process *writer = start("run -x n -- true");
+    assert_true(fx_wait_until(somebody_waits, name, SOON_MS));
+    assert_int_equal(run("status n", out, sizeof(out)), 0);
+    assert_non_null(strstr(out, "n is held by 2 readers\n"));
+    assert_non_null(strstr(out, "\n  waiting  1\n"));
+    end(one);
+    end(two);
+    assert_int_equal(fx_process_wait(writer, SOON_MS), 0);
+    fx_process_free(writer);
+
+    char pid[64];
+    writer = start_running("run -x n " STAYS, NULL, 0);
+    assert_int_equal(run("status n", out, sizeof(out)), 0);
+    snprintf(pid, sizeof(pid), "\n  process  %d on ", (int)fx_process_pid(writer));
+    assert_non_null(strstr(out, "n is held by a writer\n"));
+    assert_non_null(strstr(out, pid));
+    assert_non_null(strstr(out, "\n  since    "));
+    end(writer);
+
+    one = start_running("semaphore --take 2 5 m " STAYS, NULL, 0);
+    assert_int_equal(run("status m", out, sizeof(out)), 0);
+    snprintf(pid, sizeof(pid), "\n  2 of them  %d on ", (int)fx_process_pid(one));
+    assert_non_null(strstr(out, "m is held, 2 of 5 permits are taken\n"));
+    assert_non_null(strstr(out, pid));
+    end(one);
+    assert_int_equal(run("status m", out, sizeof(out)), 1);
+    assert_non_null(strstr(out, "m is free, 0 of 5 permits are taken\n"));
+}
+
 static void a_latch_is_not_released(void **state)
 {
     (void)state;
@@ -171,6 +473,20 @@ static void a_latch_is_not_released(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(readers_share_and_a_writer_is_alone),
+        TEST(a_waiting_writer_stops_later_readers),
+        TEST(a_readers_fence_is_the_last_writers),
+        TEST(all_readers_lose_what_is_taken_away),
+        TEST(a_semaphore_of_two_has_never_three),
+        TEST(permits_are_taken_several_at_once),
+        TEST(the_permit_of_a_dead_holder_comes_back),
+        TEST(one_more_permit_lets_the_next_in),
+        TEST(the_number_is_redis_own),
+        TEST(without_permits_everybody_waits),
+        TEST(what_is_no_semaphore_is_waited_for),
+        TEST(wrong_words_are_told),
+        TEST(words_come_in_any_order_that_is_clear),
+        TEST(status_shows_what_runs),
         TEST(status_shows_all_who_share),
         TEST(a_latch_is_not_released),
         TEST(status_as_json_tells_of_each_holder),

@@ -1,0 +1,93 @@
+/* dlock semaphore: a command with permits of a semaphore, and the number of these. */
+#include "cmd/under_lock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char help[] =
+    "usage: dlock semaphore [options] N NAME -- COMMAND [ARG...]\n"
+    "       dlock semaphore --resize [--redis URL] N NAME\n"
+    "\n"
+    "The semaphore NAME has N permits. Waits until one is free, holds and renews it while COMMAND\n"
+    "and all that it starts run, then gives it back: so at most N run at a time, on all machines.\n"
+    "Who waits comes in the order of arrival. The permit of one that died comes back with the end\n"
+    "of its lease. Everything else is as with `dlock run`.\n"
+    "\n"
+    "N counts where Redis has no number: nobody has used NAME for a day. Where it has another "
+    "one,\n"
+    "N is taken for a mistake, and COMMAND is not run. --resize sets it.\n"
+    "\n"
+    "  --take K               take K permits instead of one, all at once; who wants fewer does "
+    "not\n"
+    "                         overtake\n"
+    "  --resize               set the number in Redis to N. Permits that are held stay held. "
+    "Without\n"
+    "                         COMMAND N may be 0: nobody gets a permit until there are "
+    "more\n" RUN_OPTIONS_HELP COMMAND_REDIS_HELP "  -h, --help             this\n"
+    "\n"
+    "COMMAND finds in its environment DLOCK_FENCE, a number that rises with every grant of NAME, "
+    "and\n"
+    "DLOCK_OWNER, the token in Redis. The fence keeps nobody out who holds a permit too.\n"
+    "\n"
+    "Exit codes:\n"
+    "  N        COMMAND's own; 126 or 127 when it can not be started\n"
+    "  64       usage, or Redis has another number of permits\n"
+    "  69       Redis not reached\n"
+    "  71       no process or memory, no /proc, or the supervisor was killed\n"
+    "  75       no permit was obtained\n"
+    "  76       it was lost, or about to be, before COMMAND's end\n"
+    "  128 + N  signal N ended COMMAND, or the wait\n"
+    "\n"
+    "Example, three backups at a time on all machines; the others wait, two hours at most:\n"
+    "  0 2 * * * dlock semaphore -w 7200 3 backups -- /usr/local/bin/backup.sh\n";
+
+static int complain_of(const command_session *session, const run_options *options,
+                       dlock_status status)
+{
+    char err[256];
+    dlock_last_error(session->client, err, sizeof(err));
+    command_complain("the permits of \"%s\": %s: %s", options->name, dlock_status_text(status),
+                     err);
+    return command_exit_code(status);
+}
+
+/* Sets the number of permits, or sees to it that there is no other. 0, or the exit code after a
+ * complaint. */
+static int agree(const command_session *session, const run_options *options)
+{
+    dlock_info info = {.permits = 0};
+    dlock_status status = options->resize ? dlock_semaphore_set(session->lock, options->permits)
+                                          : dlock_inspect(session->lock, &info);
+    if (status != DLOCK_OK)
+        return complain_of(session, options, status);
+    if (info.permits == 0 || info.permits == options->permits)
+        return 0;
+    command_complain("the semaphore \"%s\" has %" PRId64 " permits, not %" PRId64
+                     ": --resize sets their number",
+                     options->name, info.permits, options->permits);
+    return EXIT_USAGE;
+}
+
+static int resize(const run_options *options)
+{
+    command_session session;
+    dlock_options semaphore = {.kind = DLOCK_SEMAPHORE, .permits = 1}; /* it has a number soon */
+    int code = command_session_open(options->url, options->name, &semaphore, &session);
+    if (code)
+        return code;
+    code = agree(&session, options);
+    if (code == 0)
+        printf("%s has %" PRId64 " permits\n", options->name, options->permits);
+    command_session_close(&session);
+    return code;
+}
+
+int command_semaphore(int argc, char **argv)
+{
+    static const run_form form = {.name = "semaphore", .kind = DLOCK_SEMAPHORE, .help = help};
+    run_options options;
+    int code = run_options_read(&options, argc, argv, &form);
+    if (code >= 0)
+        return code;
+    return options.command ? under_lock(&options, agree) : resize(&options);
+}

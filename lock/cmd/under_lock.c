@@ -1,0 +1,285 @@
+/*
+ * A command under a lock.
+ *
+ * The supervisor (supervisor.h), which will run the command and end its family in time, is forked
+ * first. All signals of interest are blocked before the library starts its threads and read from
+ * one signalfd, so the program is a sequence of three waits:
+ *
+ *   1. for Redis to answer at all, where nothing is held yet: a signal just ends the program;
+ *   2. for the lock, where a second thread reads the signals, because dlock_acquire() blocks; a
+ *      signal that would have ended the program cancels the wait;
+ *   3. for the supervisor's end, where poll() watches the signals, the hold's "lost" descriptor and
+ *      the hold's own deadline, so that a stalled watchdog can not hide the loss.
+ */
+#include "cmd/under_lock.h"
+#include "cmd/supervisor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define UNREACHED_MS 5000 /* patience with a server that never answered, where no wait is given */
+#define QUESTION_MS  1000 /* what the first question may take, however short the wait is */
+#define AGAIN_MS     100  /* pause before it is asked again */
+
+typedef struct run_job {
+    run_options options;
+    under_lock_prepare *prepare; /* NULL: none */
+    dlock_time deadline;         /* of the wait */
+    sigset_t mask; /* the signal mask that we were started with, and that the command gets */
+    sigset_t caught;
+    int signals; /* signalfd of `caught` */
+    supervisor supervisor;
+} run_job;
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static bool catch_signals(run_job *run)
+{
+    static const int caught[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+    sigemptyset(&run->caught);
+    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {
+        struct sigaction now;
+        if (sigaction(caught[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(&run->caught, caught[i]); /* who ignores one, as nohup, means it */
+    }
+    sigprocmask(SIG_BLOCK, &run->caught, &run->mask);
+    run->signals = signalfd(-1, &run->caught, SFD_CLOEXEC | SFD_NONBLOCK);
+    return run->signals >= 0;
+}
+
+/* The next signal that ends a wait, or 0. The others are meant for a command that does not run
+ * yet. */
+static int ending_signal(int signals)
+{
+    struct signalfd_siginfo info;
+    while (read(signals, &info, sizeof(info)) == sizeof(info)) {
+        if (info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2 && info.ssi_signo != SIGCHLD)
+            return (int)info.ssi_signo;
+    }
+    return 0;
+}
+
+static void pass_signals(const run_job *run)
+{
+    struct signalfd_siginfo info;
+    while (read(run->signals, &info, sizeof(info)) == sizeof(info)) {
+        if (info.ssi_signo != SIGCHLD)
+            supervisor_signal(&run->supervisor, (int)info.ssi_signo, info.ssi_code == SI_KERNEL);
+    }
+}
+
+/* ---- waiting for Redis ----------------------------------------------------------------------- */
+
+static void leave(int signo)
+{
+    _exit(128 + signo);
+}
+
+/* Whether a signal ends the program on the spot: as long as there is nothing to give back. */
+static void signals_end_us(const run_job *run, bool yes)
+{
+    static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+        if (sigismember(&run->caught, ending[i]) != 1)
+            continue;
+        sigaddset(&set, ending[i]);
+        if (yes)
+            signal(ending[i], leave);
+    }
+    sigprocmask(yes ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
+}
+
+/* A try again would be answered the same. */
+static bool refused_for_good(void)
+{
+    static const char *const words[] = {"NOAUTH", "NOPERM", "WRONGPASS"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(dlock_redis_said(), words[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Asks the server until it answers or the wait is over; but a question may always take a moment. 0,
+ * or the exit code. */
+static int reach(const run_job *run, const command_session *session)
+{
+    char err[256] = "";
+    bool waits = run->options.wait_ms != DLOCK_FOREVER;
+    dlock_time patience = waits ? run->deadline : dlock_in_ms(UNREACHED_MS);
+    dlock_time moment = dlock_in_ms(QUESTION_MS);
+    for (bool said = false;; said = true) {
+        dlock_time answer_by = dlock_sooner(dlock_in_ms(HELLO_MS), patience);
+        if (answer_by.us < moment.us)
+            answer_by = moment;
+        if (command_answers(session, answer_by, err, sizeof(err)))
+            return 0;
+        if (refused_for_good() || dlock_passed(patience)) {
+            command_complain("Redis can not be reached: %s", err);
+            return EXIT_UNREACHABLE;
+        }
+        if (!said)
+            command_complain("Redis can not be reached, trying again for %d s: %s",
+                             (dlock_left_ms(patience) + 999) / 1000, err);
+        dlock_sleep(dlock_sooner(patience, dlock_in_ms(AGAIN_MS)));
+    }
+}
+
+/* ---- waiting for the lock -------------------------------------------------------------------- */
+
+typedef struct run_interrupt {
+    int signals, stop; /* (borrowed) signalfd; eventfd */
+    dlock_cancel *cancel;
+    int signo; /* the signal that ended the wait; 0 = none */
+} run_interrupt;
+
+static void *cancel_on_signal(void *arg)
+{
+    run_interrupt *self = arg;
+    struct pollfd fds[] = {{.fd = self->signals, .events = POLLIN},
+                           {.fd = self->stop, .events = POLLIN}};
+    while (!self->signo && (poll(fds, 2, -1) < 0 || !fds[1].revents))
+        self->signo = ending_signal(self->signals);
+    if (self->signo)
+        dlock_cancel_now(self->cancel);
+    return NULL;
+}
+
+/* Acquires, until a signal ends the wait. *signo is that signal, or 0. */
+static dlock_status acquire(const run_job *run, dlock_lock *lock, dlock_hold **ret, int *signo)
+{
+    dlock_status status = DLOCK_NO_MEMORY;
+    pthread_t thread;
+    run_interrupt interrupt = {
+        .signals = run->signals, .stop = eventfd(0, EFD_CLOEXEC), .cancel = dlock_cancel_new()};
+    if (interrupt.stop >= 0 && interrupt.cancel &&
+        pthread_create(&thread, NULL, cancel_on_signal, &interrupt) == 0) {
+        dlock_wait wait = {
+            .wait_ms = DLOCK_FOREVER, .cancel = interrupt.cancel, .permits = run->options.take};
+        if (run->options.wait_ms != DLOCK_FOREVER)
+            wait.wait_ms = dlock_left_ms(run->deadline);
+        status = dlock_acquire(lock, &wait, ret);
+        eventfd_write(interrupt.stop, 1);
+        pthread_join(thread, NULL);
+    }
+    if (interrupt.stop >= 0)
+        close(interrupt.stop);
+    dlock_cancel_free(interrupt.cancel);
+    *signo = interrupt.signo;
+    return status;
+}
+
+/* ---- the command's time ---------------------------------------------------------------------- */
+
+/* Tells the supervisor of every renewal, until nobody of the command's family is left. The exit
+ * code. A lock that is lost (taken away, or the supervisor was too slow) may be another's already:
+ * no grace then. */
+static int watch(run_job *run, dlock_hold *hold)
+{
+    supervisor *s = &run->supervisor;
+    int64_t tick_ms = run->options.lease_ms / 10;
+    struct pollfd fds[] = {{.fd = run->signals, .events = POLLIN},
+                           {.fd = dlock_lost_fd(hold), .events = POLLIN}};
+    int code;
+    for (; !supervisor_ended(s, &code); poll(fds, 2, (int)tick_ms)) {
+        pass_signals(run);
+        if (!dlock_held(hold)) {
+            command_complain("the lock \"%s\" is lost: killing %s", run->options.name,
+                             run->options.command[0]);
+            supervisor_end(s);
+            return EXIT_LOST;
+        }
+        supervisor_extend(s, hold);
+    }
+    return code;
+}
+
+/* Runs the command under the hold, and releases. */
+static int run_under(run_job *run, dlock_hold *hold)
+{
+    const char *name = run->options.name;
+    int code = watch(run, hold);
+    dlock_status released = dlock_release(hold);
+    if (released == DLOCK_OK || code == EXIT_LOST)
+        return code;
+    if (released == DLOCK_EXPIRED || released == DLOCK_NOT_OWNER) {
+        command_complain("the lock \"%s\" was lost before %s ended", name, run->options.command[0]);
+        return EXIT_LOST;
+    }
+    command_complain("the lock \"%s\" may stay until its lease ends: %s", name,
+                     dlock_status_text(released));
+    return code;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static int acquire_and_run(run_job *run, command_session *session)
+{
+    dlock_hold *hold;
+    int signo;
+    dlock_status status = acquire(run, session->lock, &hold, &signo);
+    if (status == DLOCK_OK && !signo)
+        return run_under(run, hold);
+    if (status == DLOCK_OK)
+        dlock_release(hold);
+    if (signo)
+        return 128 + signo;
+    char err[256] = "";
+    if (status != DLOCK_BUSY)
+        dlock_last_error(session->client, err, sizeof(err));
+    command_complain("the lock \"%s\" was not obtained: %s%s%s", run->options.name,
+                     dlock_status_text(status), *err ? ": " : "", err);
+    return status == DLOCK_BUSY ? (int)run->options.busy_code : command_exit_code(status);
+}
+
+static int run_session(run_job *run)
+{
+    command_session session;
+    dlock_options options = {.kind = run->options.kind,
+                             .lease_ms = run->options.lease_ms,
+                             .permits = run->options.permits};
+    int code = command_session_make(run->options.url, run->options.name, &options, &session);
+    if (code)
+        return code;
+    signals_end_us(run, true);
+    code = reach(run, &session);
+    if (code == 0)
+        code = command_check_server(&session);
+    if (code == 0 && run->prepare)
+        code = run->prepare(&session, &run->options);
+    signals_end_us(run, false);
+    if (code == 0)
+        code = acquire_and_run(run, &session);
+    command_session_close(&session);
+    return code;
+}
+
+int under_lock(const run_options *options, under_lock_prepare *prepare)
+{
+    run_job run = {.options = *options, .prepare = prepare, .signals = -1};
+    run.deadline = dlock_in_ms(options->wait_ms);
+    supervisor_job job = {.name = options->name,
+                          .command = options->command,
+                          .lease_ms = options->lease_ms,
+                          .grace_ms = options->grace_ms,
+                          .mask = &run.mask,
+                          .signals = &run.caught};
+    if (!catch_signals(&run)) {
+        command_complain("no signalfd: %s", strerror(errno));
+        return EXIT_SYSTEM;
+    }
+    if (!supervisor_start(&job, &run.supervisor))
+        return EXIT_SYSTEM;
+    int code = run_session(&run);
+    supervisor_close(&run.supervisor);
+    close(run.signals);
+    return code;
+}

@@ -1,0 +1,15 @@
+/* A command under a lock: what dlock run and dlock semaphore do alike. */
+#ifndef DLOCK_CMD_UNDER_LOCK_H
+#define DLOCK_CMD_UNDER_LOCK_H
+
+#include "cmd/command.h"
+#include "cmd/run_options.h"
+
+/* What is to be done before the lock is waited for, once the server has answered. 0, or the exit
+ * code after a complaint. Signals may end the program meanwhile. */
+typedef int under_lock_prepare(const command_session *session, const run_options *options);
+
+/* Waits for the lock, and runs the command under it. The exit code. `prepare` may be NULL. */
+int under_lock(const run_options *options, under_lock_prepare *prepare);
+
+#endif
