@@ -383,9 +383,10 @@ DLOCK_API int dlock_lost_fd(dlock_hold *hold);
  *
  * DLOCK_OK: *ret is the read hold, in the same context, with the write hold's fence; `hold` is
  * released. DLOCK_EXPIRED, _NOT_OWNER: the write hold's time was over; nothing is held.
- * DLOCK_UNAVAILABLE, _UNKNOWN, _FAILED: nothing is held, and what may be left in Redis is given
- * back in the background. In all these cases the caller is done with `hold`. DLOCK_INVALID: `hold`
- * is not one of kind WRITE, or was re-entered, or `read` is not its other side; it stays as it is.
+ * DLOCK_UNAVAILABLE, _UNKNOWN, _FAILED, _NO_MEMORY: nothing is held, and what may be left in Redis
+ * is given back in the background. In all these cases the caller is done with `hold`.
+ * DLOCK_INVALID: `hold` is not one of kind WRITE, or was re-entered, or `read` is not its other
+ * side; it stays as it is.
  */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_downgrade(dlock_hold *hold, dlock_lock *read,
                                                         dlock_hold **ret);

@@ -117,7 +117,7 @@ void dlock_acquire_token(const dlock_lock *lock, const dlock_wait *wait, bool ha
              (unsigned long long)atomic_fetch_add(&client->next_number, 1), many, end);
 }
 
-static dlock_hold *new_hold(dlock_lock *lock, uint64_t context, bool of_thread)
+dlock_hold *dlock_acquire_hold(dlock_lock *lock, uint64_t context, bool of_thread)
 {
     dlock_hold *hold = calloc(1, sizeof(*hold));
     if (!hold)
@@ -155,7 +155,7 @@ dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint6
         *ret = hold;
         return DLOCK_OK;
     }
-    hold = new_hold(lock, context, is_thread);
+    hold = dlock_acquire_hold(lock, context, is_thread);
     if (!hold)
         return DLOCK_NO_MEMORY;
     dlock_lock_order_acquiring(hold);
@@ -190,6 +190,12 @@ void dlock_acquire_end(dlock_hold *hold, dlock_status status, dlock_time since)
         return;
     }
     dlock_client_time(client, &client->stats.wait_us, since);
+    dlock_acquire_has(hold);
+}
+
+void dlock_acquire_has(dlock_hold *hold)
+{
+    dlock_client *client = hold->lock->client;
     hold->since = dlock_now();
     dlock_registry_add(client->registry, hold);
     dlock_grant_set_holder(hold->grant, hold);

@@ -9,6 +9,9 @@
 dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint64_t of_thread,
                                  dlock_hold **ret);
 
+/* A hold without a grant. NULL: out of memory. */
+dlock_hold *dlock_acquire_hold(dlock_lock *lock, uint64_t context, bool of_thread);
+
 /* The new hold's token, of a waiter with a thread or without. */
 void dlock_acquire_token(const dlock_lock *lock, const dlock_wait *wait, bool has_thread,
                          char ret[TOKEN_LEN]);
@@ -17,5 +20,8 @@ void dlock_acquire_token(const dlock_lock *lock, const dlock_wait *wait, bool ha
  * otherwise. */
 void dlock_acquire_waits(dlock_lock *lock);
 void dlock_acquire_end(dlock_hold *hold, dlock_status status, dlock_time since);
+
+/* It has its grant: from here on it is the caller's. */
+void dlock_acquire_has(dlock_hold *hold);
 
 #endif

@@ -43,11 +43,16 @@ static int64_t not_after(const dlock_client *client, const server_clock *clock, 
 
 /* ---- acquiring ------------------------------------------------------------------------------- */
 
+void dlock_ask_add_limit(const dlock_lock *lock, dlock_time asked, dlock_args *args)
+{
+    dlock_args_int(args, not_after(lock->client, clock_of(lock), asked));
+}
+
 int dlock_ask_acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
                            dlock_time asked, dlock_args *args)
 {
     int keys = lock->kind->acquire.args(lock, token, entry, args);
-    dlock_args_int(args, not_after(lock->client, clock_of(lock), asked));
+    dlock_ask_add_limit(lock, asked, args);
     return keys;
 }
 

@@ -28,4 +28,7 @@ dlock_status dlock_ask_read_acquired(const dlock_lock *lock, dlock_time asked,
                                      const redisReply *reply, answer *ret);
 dlock_status dlock_ask_read_released(const redisReply *reply);
 
+/* Adds an acquire's last argument: the moment after which it is to do nothing. */
+void dlock_ask_add_limit(const dlock_lock *lock, dlock_time asked, dlock_args *args);
+
 #endif

@@ -41,7 +41,7 @@ static void count(dlock_client *client, dlock_status status)
 
 /* The last level of a hold is gone; its reference to the grant goes with it, or on to the next, or
  * to the release. */
-static release end_hold(const dlock_hold *hold)
+static release end_hold(const dlock_hold *hold, bool may_pass)
 {
     dlock_client *client = hold->lock->client;
     grant *g = hold->grant;
@@ -52,7 +52,7 @@ static release end_hold(const dlock_hold *hold)
         dlock_watchdog_remove(client->watchdog, g);
         r.status = state == GRANT_UNSURE ? DLOCK_UNKNOWN : DLOCK_OK;
         dlock_grant_unref(g);
-    } else if (!pass_on(g)) {
+    } else if (!may_pass || !pass_on(g)) {
         r.grant = g;
         r.was_ours = dlock_grant_end(g, GRANT_RELEASED);
         dlock_watchdog_remove(client->watchdog, g);
@@ -60,7 +60,7 @@ static release end_hold(const dlock_hold *hold)
     return r;
 }
 
-release dlock_release_begin(dlock_hold *hold)
+static release begin(dlock_hold *hold, bool may_pass)
 {
     dlock_client *client = hold->lock->client;
     if (!dlock_registry_leave(client->registry, hold))
@@ -69,13 +69,23 @@ release dlock_release_begin(dlock_hold *hold)
     dlock_client_count(client, &client->stats.held_now, -1);
     dlock_lock_order_released(hold);
     dlock_grant_set_holder(hold->grant, NULL);
-    release r = end_hold(hold);
+    release r = end_hold(hold, may_pass);
     if (!r.grant)
         count(client, r.status);
     if (atomic_load(&hold->lost_fd) >= 0)
         close(atomic_load(&hold->lost_fd));
     free(hold);
     return r;
+}
+
+release dlock_release_begin(dlock_hold *hold)
+{
+    return begin(hold, true);
+}
+
+release dlock_release_begin_exchange(dlock_hold *hold)
+{
+    return begin(hold, false);
 }
 
 /* The grant's state says what we knew before; Redis has the last word. */

@@ -14,6 +14,10 @@ typedef struct release {
 /* One level less, and what can be done without Redis. The hold is freed at the last one. */
 release dlock_release_begin(dlock_hold *hold);
 
+/* The same at the last level of a hold whose grant is exchanged for another: it is passed on to
+ * nobody of a cohort. */
+release dlock_release_begin_exchange(dlock_hold *hold);
+
 /* Redis was asked to release the grant's token, with this outcome. Returns the release's. */
 dlock_status dlock_release_end(release *r, dlock_status status);
 

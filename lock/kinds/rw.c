@@ -1,5 +1,120 @@
-/* Kinds READ and WRITE: the two sides of a read/write lock, in the protocol of shares.c. */
+/*
+ * Kinds READ and WRITE: the two sides of a read/write lock, in the protocol of shares.c; and the
+ * way from one to the other.
+ *
+ * A downgrade exchanges the writer's token for a reader's in one script. Without an answer both may
+ * be left in Redis, or the exchange be still to come: both are given back, the writer's first, for
+ * without it the exchange does nothing any more. A guarded script that comes late does not find the
+ * writer's token either.
+ */
 #include "kinds/shares.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/acquire.h"
+#include "core/ask.h"
+#include "core/attempt.h"
+#include "core/client.h"
+#include "core/release.h"
+#include "core/retried_release.h"
+#include "core/status.h"
+#include "kinds/fence.lua.h"
+#include "kinds/rw_downgrade.lua.h"
+#include "kinds/shares.lua.h"
 
 const kind dlock_kind_read = {DLOCK_SHARES_KIND};
 const kind dlock_kind_write = {DLOCK_SHARES_KIND, .token_end = "*w"};
+
+static dlock_script downgrade =
+    DLOCK_SCRIPT("rw_downgrade", "#!lua\n" FENCE_LUA SHARES_LUA RW_DOWNGRADE_LUA);
+
+/* OK: the reader's token is in, as `ret` says. EXPIRED, NOT_OWNER: the writer's was not; and else
+ * as dlock_ask_acquire(), whose reasons for a second try are these too. */
+static dlock_status ask_exchange(dlock_lock *read, const char *writer, const char *reader,
+                                 answer *ret)
+{
+    dlock_client *client = read->client;
+    dlock_status status = DLOCK_UNAVAILABLE;
+    for (int tries = 0; tries < 2 && status == DLOCK_UNAVAILABLE; tries++) {
+        redisReply *reply = NULL;
+        dlock_args args;
+        dlock_args_init(&args);
+        dlock_time asked = dlock_now();
+        int keys = dlock_shares_keys(read, &args);
+        dlock_args_text(&args, writer);
+        dlock_args_text(&args, reader);
+        dlock_args_int(&args, read->options.lease_ms);
+        dlock_args_int(&args, read->claim_ms);
+        dlock_ask_add_limit(read, asked, &args);
+        status = dlock_script_call(client, client->options.redis, &downgrade, keys, &args,
+                                   read->options.wait_replicas, &reply);
+        dlock_args_free(&args);
+        if (status != DLOCK_OK)
+            break;
+        status = dlock_ask_read_acquired(read, asked, reply, ret);
+        freeReplyObject(reply);
+    }
+    if (status == DLOCK_OK && !ret->granted)
+        status = ret->retry_ms > 0 ? DLOCK_NOT_OWNER : DLOCK_EXPIRED;
+    return status;
+}
+
+static bool other_side(const dlock_lock *write, const dlock_lock *read)
+{
+    return read->options.kind == DLOCK_READ && read->client == write->client &&
+           strcmp(read->names[0], write->names[0]) == 0 && strcmp(read->wake, write->wake) == 0;
+}
+
+/* The write grant is given back already as far as this process is concerned. */
+static dlock_status exchange(release *r, dlock_lock *read, grant **ret)
+{
+    answer a;
+    waiter w = {0};
+    grant *write = r->grant;
+    dlock_acquire_token(read, &(dlock_wait){0}, true, w.token);
+    dlock_status status = ask_exchange(read, write->token, w.token, &a);
+    if (status == DLOCK_OK) {
+        a.fence = write->fence;
+        *ret = dlock_attempt_grant(read, &w, &a);
+        if (!*ret)
+            status = DLOCK_NO_MEMORY;
+    }
+    if (dlock_status_open(status) || status == DLOCK_FAILED || status == DLOCK_NO_MEMORY)
+        dlock_retried_releases_add(read, w.token);
+    if (status == DLOCK_FAILED)
+        dlock_retried_releases_add(write->lock, write->token);
+    dlock_status ended = dlock_release_end(r, status == DLOCK_NO_MEMORY ? DLOCK_OK : status);
+    return status == DLOCK_NO_MEMORY ? status : ended;
+}
+
+/* The hold's time was over before: what is left of it is given back. */
+static dlock_status too_late(release *r)
+{
+    dlock_status status = r->status;
+    if (r->grant)
+        status = dlock_release_end(r, dlock_ask_release(r->grant->lock, r->grant->token));
+    return status == DLOCK_OK ? DLOCK_EXPIRED : status;
+}
+
+dlock_status dlock_downgrade(dlock_hold *hold, dlock_lock *read, dlock_hold **ret)
+{
+    if (dlock_client_forked(hold->lock->client))
+        return DLOCK_FORKED;
+    if (hold->lock->options.kind != DLOCK_WRITE || hold->count > 1 || !other_side(hold->lock, read))
+        return DLOCK_INVALID;
+    dlock_hold *reads = dlock_acquire_hold(read, hold->context, hold->of_thread);
+    if (!reads) {
+        dlock_release(hold);
+        return DLOCK_NO_MEMORY;
+    }
+    release r = dlock_release_begin_exchange(hold);
+    dlock_status status = r.grant && r.was_ours ? exchange(&r, read, &reads->grant) : too_late(&r);
+    if (status != DLOCK_OK) {
+        free(reads);
+        return status;
+    }
+    dlock_acquire_has(reads);
+    *ret = reads;
+    return DLOCK_OK;
+}
