@@ -3,8 +3,8 @@
 #
 #   tests/planted/build.sh PATCH DIR PROGRAM     leaves DIR/$FLASHSALE_BUILD/PROGRAM
 #
-#   PROGRAM   tests/lockload, or failpoints/flashsale: the service with fail points, which do
-#             nothing unless they are armed
+#   PROGRAM   tests/lockload, dlock, or failpoints/flashsale: the service with fail points, which
+#             do nothing unless they are armed
 #
 # Starts from this build's objects, so that only what the patch touches is compiled. A patch that no
 # longer fits fails: then the defect has to be planted anew.
@@ -26,6 +26,9 @@ case $program in
 tests/lockload)
     options=() at=$build
     take tests/tools tests/support "$at"/obj/tests/{support,tools/lockload}
+    ;;
+dlock)
+    options=() at=$build
     ;;
 failpoints/flashsale)
     options=(FAIL_POINTS=1) at=$build/failpoints
