@@ -53,7 +53,8 @@ void dlock_queue_decline(dlock_lock *lock, const kind_call *decline, const char 
 
 void dlock_queue_wake_list(const dlock_lock *lock, char *ret, size_t ret_len)
 {
-    snprintf(ret, ret_len, "%s%s", lock->wake, lock->client->id);
+    const char *end = lock->kind->token_end ? lock->kind->token_end : "";
+    snprintf(ret, ret_len, "%s%s%s", lock->wake, lock->client->id, end);
 }
 
 /* A blocking command's reply may come late by the time of the way: `grace`. */

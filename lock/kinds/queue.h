@@ -11,7 +11,8 @@
  * message on the wake-up list. */
 bool dlock_queue_listen(dlock_lock *lock, dlock_time until);
 
-/* A kind's channel(), for those without a thread: the wake-up list's name. */
+/* A kind's channel(), for those without a thread: the wake-up list's name. Locks of one name whose
+ * tokens end alike have it in common. */
 void dlock_queue_wake_list(const dlock_lock *lock, char *ret, size_t ret_len);
 
 /* In how many ms the next sign of life is due: a re-check later, or as soon as the lock may be

@@ -18,7 +18,8 @@
  *      those behind it; one who wants many permits is not overtaken by those who want few.
  *   4. Who was handed a share holds it from that instant on, for the claim window, and a mark says
  *      that it has not taken it up. Its token is pushed onto the wake-up list of its process
- *      (queue.c); woken, it asks again, finds its token a holder's, and takes the share up: the
+ *      (queue.c); readers and writers, whose locks are two here, have a list each, or the threads
+ *      that listen would take each other's messages. Woken, it asks again, finds its token a holder's, and takes the share up: the
  *      lease begins, the fence is issued, the mark is gone.
  *   5. Each process that waits gives a sign of life every re-check, and hears in the reply which of
  *      its sleepers hold a share whose wake-up was lost; entries that are missing are put back.

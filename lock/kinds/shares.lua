@@ -4,8 +4,9 @@
 --       3 queue (list of tokens, oldest first),
 --       4 beats (hash: process -> ms of its last sign of life; '!' and token -> 1: it was handed on to
 --         this token, which has not taken it up; token -> ms at which it was queued again),
---       5 prefix of the wake-up lists, one a process, and of the channels of those processes whose
---         waiters have no thread: tokens "<process>:a<number>",
+--       5 prefix of the wake-up lists, one a process for its writers ("<process>*w") and one for the
+--         others, and of the channels of those processes whose waiters have no thread: tokens
+--         "<process>:a<number>",
 --       6 number of permits (a semaphore's; a read/write lock has no such key, and room for any number)
 -- Queue and beats live on while somebody beats, and are gone a minute after the last.
 local STALE_MS, SUSPECT_MS, KEEP_MS, WAKE_MAX, YEAR_MS = 2000, 400, 60000, 1024, 31536000000
@@ -147,7 +148,7 @@ local function hand_on(claim_ms, asking)
                 hold(token, claim_ms)
                 used = used + want
                 if token ~= asking then
-                    local wake = KEYS[5] .. who
+                    local wake = KEYS[5] .. who .. (want == math.huge and '*w' or '')
                     redis.call('HSET', KEYS[4], '!' .. token, 1)
                     if string.byte(token, #who + 2) == 97 then -- 'a'; who may not publish leaves
                         redis.pcall('PUBLISH', wake, token) -- it to the waiter's next sign of life
