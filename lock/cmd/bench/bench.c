@@ -23,6 +23,8 @@ static const struct {
     {"fair", NULL, {.kind = DLOCK_FAIR}, false},
     {"cohort", NULL, {.kind = DLOCK_FAIR}, true},
     {"quorum", "redlock", {.kind = DLOCK_QUORUM}, false},
+    {"rw", NULL, {.kind = DLOCK_WRITE}, false},
+    {"semaphore", NULL, {.kind = DLOCK_SEMAPHORE}, false},
 };
 
 static const char help[] =
@@ -30,7 +32,10 @@ static const char help[] =
     "       dlock bench --renew N [options]\n"
     "\n"
     "P processes with T threads each take and release one lock as fast as they can. Under it each\n"
-    "reads and writes one counter with GET and SET; canary_lost is how many increments got lost.\n"
+    "reads and writes one counter with GET and SET, the canary; canary_lost is how many "
+    "increments\n"
+    "got lost. Who is not alone under it reads twice: \"canary broken\" in the table also counts\n"
+    "readers that saw it change, and holders of permits beside too many others.\n"
     "\n"
     "  --kinds LIST           configurations, measured one after another.\n"
     "                         Default poll50,hash,fair,cohort\n"
@@ -40,6 +45,8 @@ static const char help[] =
     "                           fair     FIFO queue, direct hand-off\n"
     "                           cohort   fair, and a grant is passed on inside the process\n"
     "                           quorum   Redlock over the servers of --quorum (or: redlock)\n"
+    "                           rw       read/write lock, --readers of 100 only read\n"
+    "                           semaphore  --permits, each takes --take of them\n"
     "  --processes P          default 3\n"
     "  --threads T            in each, default 16\n"
     "  --duration-ms D        of each measurement, default 5000\n"
@@ -49,8 +56,11 @@ static const char help[] =
     "  --cohort-max N, --cohort-ms N\n"
     "                         limits of a cohort, default 32 grants and 10 ms\n"
     "  --quorum URL,URL,...   independent servers for the kind quorum\n"
+    "  --readers N            of 100 acquisitions of kind rw, default 90\n"
+    "  --permits N, --take N  of kind semaphore, default 4 permits of which each takes 1\n"
     "  --kill holder|queued   kills one process halfway, while it holds or does not hold the\n"
-    "                         lock, and shows for how long nobody got it\n"
+    "                         lock, and shows for how long nobody got it; not with rw and\n"
+    "                         semaphore, which several may hold\n"
     "  --renew N              one client holds N locks for the duration; shows CPU time and late\n"
     "                         renewals\n"
     "  --json FILE            results, \"schema\": 1\n" COMMAND_REDIS_HELP
@@ -61,8 +71,8 @@ static const char help[] =
     "machines), compare the kinds on one CPU: start redis-server and this with taskset -c 0.\n"
     "\n"
     "Exit codes:\n"
-    "  0   measured, and no increment was lost\n"
-    "  1   an increment was lost\n"
+    "  0   measured, and the canary was not broken\n"
+    "  1   it was: the lock does not exclude as it must\n"
     "  64  usage\n"
     "  69  Redis not reached\n"
     "  71  no process or memory\n"
@@ -139,6 +149,9 @@ static const struct {
     {"cohort-max", offsetof(bench_options, cohort_max), 1, 1000000},
     {"cohort-ms", offsetof(bench_options, cohort_ms), 1, 3600000},
     {"renew", offsetof(bench_options, renew_locks), 1, 1000000},
+    {"readers", offsetof(bench_options, readers), 0, 100},
+    {"permits", offsetof(bench_options, permits), 1, 1000000000},
+    {"take", offsetof(bench_options, take), 1, 1000000000},
 };
 
 #define NUMBER 256 /* getopt values from here on are indices into numbers[] */
@@ -171,6 +184,18 @@ static bool take_option(bench_options *bench, int c)
     }
 }
 
+/* Whether the options can be followed together. False after a complaint. */
+static bool go_together(const bench_options *bench)
+{
+    if (bench->kill && bench->processes < 2)
+        command_complain("--kill needs two processes at least");
+    else if (bench->take > bench->permits)
+        command_complain("--take is more than --permits: nobody would get them");
+    else
+        return true;
+    return false;
+}
+
 /* -1, or the exit code: help was shown, or an error. */
 static int read_options(bench_options *bench, int argc, char **argv)
 {
@@ -198,9 +223,7 @@ static int read_options(bench_options *bench, int argc, char **argv)
     }
     if (optind < argc)
         command_complain("bench: what to do with \"%s\"?", argv[optind]);
-    if (bench->kill && bench->processes < 2)
-        command_complain("--kill needs two processes at least");
-    return optind == argc && !(bench->kill && bench->processes < 2) ? -1 : command_usage("bench");
+    return optind == argc && go_together(bench) ? -1 : command_usage("bench");
 }
 
 /* ---- measurements ---------------------------------------------------------------------------- */
@@ -230,8 +253,14 @@ static bool prepare(const bench_options *bench, const char *kind, bench_run *ret
         memcpy(ret->urls, bench->quorum, sizeof(ret->urls));
         ret->urls_len = bench->quorum_len;
     }
+    if (ret->options.kind == DLOCK_SEMAPHORE)
+        ret->options.permits = bench->permits;
     if (ret->urls_len == 0)
         command_complain("the kind quorum needs --quorum URL,URL,...");
+    if (bench->kill && bench_is_shared(ret)) {
+        command_complain("--kill goes with kinds that one holds alone, not with %s", kind);
+        return false;
+    }
     int pid = (int)getpid();
     snprintf(ret->name, sizeof(ret->name), "dlock:{bench-%d-%s}", pid, ret->kind);
     snprintf(ret->canary, sizeof(ret->canary), "dlock:{bench-%d-%s}:canary", pid, ret->kind);
@@ -263,7 +292,7 @@ static int measure_all(const bench_options *bench, const bench_run *runs, int ru
         bench_print_row(&row);
         if (bench->json_path)
             bench_json_row(&json, &row);
-        if (row.canary_lost > 0)
+        if (row.canary_lost > 0 || row.broken > 0)
             code = EXIT_BENCH_FAILED;
     }
     if (bench->json_path) {
@@ -296,7 +325,10 @@ int command_bench(int argc, char **argv)
                            .think_max_us = 3000,
                            .lease_ms = 10000,
                            .cohort_max = 32,
-                           .cohort_ms = 10};
+                           .cohort_ms = 10,
+                           .readers = 90,
+                           .permits = 4,
+                           .take = 1};
     int code = read_options(&bench, argc, argv);
     if (code >= 0)
         return code;

@@ -42,6 +42,8 @@ typedef struct bench_options {
     int64_t processes, threads, duration_ms;
     int64_t think_min_us, think_max_us, hold_us;
     int64_t lease_ms, cohort_max, cohort_ms, renew_locks;
+    int64_t readers;       /* rw: of 100 acquisitions, how many only read */
+    int64_t permits, take; /* semaphore: how many there are, and each takes */
     bench_victim kill;
 } bench_options;
 
@@ -57,11 +59,19 @@ typedef struct bench_run {
     char name[64], canary[80]; /* keys */
 } bench_run;
 
+/* Whether several may hold its lock at once. */
+static inline bool bench_is_shared(const bench_run *run)
+{
+    return run->options.kind == DLOCK_WRITE || run->options.kind == DLOCK_SEMAPHORE;
+}
+
 typedef struct bench_thread {
     _Alignas(64) uint64_t ops; /* acquired, worked and released within the time */
     uint64_t increments;       /* of the canary, confirmed */
     uint64_t errors;           /* acquisitions, canary steps or releases that failed */
+    uint64_t broken;           /* reads beside a write; sections beyond the permits */
     latency_histogram acquire; /* acquire called -> returned */
+    latency_histogram writing; /* the same, of rw's writers alone */
     latency_histogram handoff; /* a release called -> the next waiter's acquire returned */
 } bench_thread;
 
@@ -70,7 +80,9 @@ typedef struct bench_shared {
     atomic_bool go, failed; /* failed: a worker could not start, and said why */
     _Atomic int64_t start_ns, stop_ns;
 
-    /* Written by the lock's holder only. */
+    _Atomic int64_t taken; /* semaphore: permits of the sections that are running */
+
+    /* Written by the lock's holder only, and not where there may be several. */
     atomic_int holder; /* index of its process while it works; -1 = between two */
     _Atomic int64_t released_ns[BENCH_RELEASES_MAX]; /* releases were called then, oldest first */
     atomic_int released_len;
@@ -90,8 +102,8 @@ typedef struct bench_row {
     double round_trips_per_op; /* requests that Redis read; a pipeline is one */
     double takeover_ms, longest_gap_ms, stalled_ms; /* after the kill; NAN without one */
     int64_t canary_lost;
-    uint64_t ops, errors;
-    latency_histogram acquire, handoff;
+    uint64_t ops, errors, broken;
+    latency_histogram acquire, writing, handoff;
 } bench_row;
 
 /* Runs one measurement. 0, or the exit code after a complaint. */

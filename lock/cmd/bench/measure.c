@@ -139,7 +139,7 @@ static void count_work(measurement *self, int sign)
 
 static void remove_keys(measurement *self)
 {
-    static const char *const suffixes[] = {"", ":fence", ":queue", ":beats", ":canary"};
+    static const char *const suffixes[] = {"", ":fence", ":queue", ":beats", ":permits", ":canary"};
     char key[96];
     for (int i = 0; i < self->run->urls_len; i++) {
         for (size_t s = 0; s < sizeof(suffixes) / sizeof(suffixes[0]); s++) {
@@ -249,8 +249,10 @@ static void add_up(const measurement *self, bench_row *row)
         const bench_thread *thread = &shared->thread[i];
         row->ops += thread->ops;
         row->errors += thread->errors;
+        row->broken += thread->broken;
         increments += (int64_t)thread->increments;
         latency_add(&row->acquire, &thread->acquire);
+        latency_add(&row->writing, &thread->writing);
         latency_add(&row->handoff, &thread->handoff);
         if (i / bench->threads == self->victim) /* out of the race */
             continue;

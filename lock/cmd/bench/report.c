@@ -15,10 +15,10 @@
 
 void bench_print_head(void)
 {
-    printf("%-8s %8s  %24s  %24s  %8s  %7s%7s  %6s  %6s\n", "", "", "hand-off us", "acquire us",
-           "slowest/", "round", "redis", "client", "lost");
-    printf("%-8s %8s  %8s%8s%8s  %8s%8s%8s  %8s  %7s%7s  %6s  %6s  %6s\n", "kind", "ops/s", "p50",
-           "p99", "p99.9", "p50", "p99", "p99.9", "fastest", "trips", "cmds", "us", "writes",
+    printf("%-9s %8s  %24s  %24s  %8s  %7s%7s  %6s  %6s\n", "", "", "hand-off us", "acquire us",
+           "slowest/", "round", "redis", "client", "canary");
+    printf("%-9s %8s  %8s%8s%8s  %8s%8s%8s  %8s  %7s%7s  %6s  %6s  %6s\n", "kind", "ops/s", "p50",
+           "p99", "p99.9", "p50", "p99", "p99.9", "fastest", "trips", "cmds", "us", "broken",
            "errors");
 }
 
@@ -37,14 +37,21 @@ static void print_quantiles(const latency_histogram *latency)
 
 void bench_print_row(const bench_row *row)
 {
-    printf("%-8s %8.0f  ", row->run->kind, row->ops_per_s);
+    printf("%-9s %8.0f  ", row->run->kind, row->ops_per_s);
     print_quantiles(&row->handoff);
     print_quantiles(&row->acquire);
-    printf("%8.2f  %7.1f%7.1f  %6.0f  %6" PRId64 "  %6" PRIu64 "\n", row->fairness,
-           row->round_trips_per_op, row->redis_cmds_per_op, row->cpu_us_per_op, row->canary_lost,
-           row->errors);
+    printf("%8.2f  %7.1f%7.1f  %6.0f  %6" PRIu64 "  %6" PRIu64 "\n", row->fairness,
+           row->round_trips_per_op, row->redis_cmds_per_op, row->cpu_us_per_op,
+           (uint64_t)row->canary_lost + row->broken, row->errors);
+    if (row->run->options.kind == DLOCK_WRITE) {
+        char writers[64];
+        snprintf(writers, sizeof(writers), "  its %" PRIu64 " writers", row->writing.count);
+        printf("%-46s", writers);
+        print_quantiles(&row->writing);
+        putchar('\n');
+    }
     if (isfinite(row->longest_gap_ms))
-        printf("%-8s   killed: next grant after %.0f ms, longest gap between grants %.0f ms, "
+        printf("%-9s   killed: next grant after %.0f ms, longest gap between grants %.0f ms, "
                "all gaps over %d ms %.0f ms\n",
                "", row->takeover_ms, row->longest_gap_ms, BENCH_STALL_NS / BENCH_MS_NS,
                row->stalled_ms);
@@ -129,6 +136,16 @@ void bench_json_row(json_writer *json, const bench_row *row)
     json_number(json, "cpu_us_per_op", row->cpu_us_per_op, 1);
     json_int(json, "canary_lost", row->canary_lost);
     json_int(json, "errors", (int64_t)row->errors);
+    if (row->run->options.kind == DLOCK_WRITE) {
+        json_int(json, "readers_percent", bench->readers);
+        json_int(json, "torn_reads", (int64_t)row->broken);
+        write_quantiles(json, "write_acquire_us", &row->writing);
+    }
+    if (row->run->options.kind == DLOCK_SEMAPHORE) {
+        json_int(json, "permits", bench->permits);
+        json_int(json, "take", bench->take);
+        json_int(json, "above_permits", (int64_t)row->broken);
+    }
     if (bench->kill) {
         json_text(json, "killed", bench->kill == BENCH_KILL_HOLDER ? "holder" : "queued");
         json_number(json, "takeover_ms", row->takeover_ms, 1);

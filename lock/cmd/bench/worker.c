@@ -1,6 +1,8 @@
 /*
  * One worker process of the bench. Each of its threads thinks, takes the lock, reads and writes the
- * canary under it, releases it, and notes when each of this happened.
+ * canary under it, releases it, and notes when each of this happened. Whoever is not alone under
+ * it, a reader or the holder of permits, reads the canary twice, and looks for what must not be
+ * beside.
  */
 #include "cmd/bench/bench.h"
 #include "cmd/command.h"
@@ -18,7 +20,7 @@ typedef struct bench_worker {
     int index;
     dlock_redis *redis[BENCH_SERVERS_MAX];
     dlock_client *client;
-    dlock_lock *lock;
+    dlock_lock *lock, *reading; /* reading: rw's other side; NULL for other kinds */
     dlock_cancel *cancel;
 } bench_worker;
 
@@ -97,6 +99,30 @@ static void work(bench_worker_thread *self)
     pause_us(hold_us);
 }
 
+/* A reader's section: what it reads must not change meanwhile. */
+static void look(bench_worker_thread *self)
+{
+    bench_worker *worker = self->worker;
+    int64_t before, after;
+    bool good = canary_read(worker, &before);
+    pause_us(worker->run->bench->hold_us);
+    good = good && canary_read(worker, &after);
+    self->counters->errors += !good;
+    self->counters->broken += good && before != after;
+}
+
+/* A section under some of the permits: with those of all others they must not be too many. They are
+ * counted in the shared memory, which no fault of Redis or the way to it can make wrong. */
+static void share(bench_worker_thread *self)
+{
+    bench_shared *shared = self->worker->shared;
+    const bench_options *bench = self->worker->run->bench;
+    int64_t before = atomic_fetch_add(&shared->taken, bench->take);
+    self->counters->broken += before + bench->take > bench->permits;
+    look(self); /* nobody writes: two round trips, as many as the other kinds' sections have */
+    atomic_fetch_sub(&shared->taken, bench->take);
+}
+
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 /* Notes the gap since the last grant. Called by the holder, so nobody else writes. */
@@ -139,16 +165,32 @@ static void note_release(bench_shared *shared, int64_t now_ns)
     shared->released_len = len + 1;
 }
 
+/* The section of the only holder, with the notes that only one can make. */
+static void work_alone(bench_worker_thread *self, int64_t called_ns, int64_t got_ns)
+{
+    bench_shared *shared = self->worker->shared;
+    shared->holder = self->worker->index;
+    note_grant(shared, got_ns);
+    note_handoffs(self, called_ns, got_ns);
+    work(self);
+    shared->holder = -1;
+    note_release(shared, bench_now_ns());
+}
+
 static void take_once(bench_worker_thread *self)
 {
     bench_worker *worker = self->worker;
-    bench_shared *shared = worker->shared;
+    const bench_run *run = worker->run;
     bench_thread *counters = self->counters;
+    bool reads =
+        worker->reading && (int64_t)(next_random(&self->random) / 16 % 100) < run->bench->readers;
     dlock_wait wait = {.wait_ms = DLOCK_FOREVER, .cancel = worker->cancel};
+    if (run->options.kind == DLOCK_SEMAPHORE)
+        wait.permits = run->bench->take;
     dlock_hold *hold;
 
     int64_t called_ns = bench_now_ns();
-    dlock_status status = dlock_acquire(worker->lock, &wait, &hold);
+    dlock_status status = dlock_acquire(reads ? worker->reading : worker->lock, &wait, &hold);
     int64_t got_ns = bench_now_ns();
     if (status == DLOCK_CANCELLED)
         return;
@@ -157,19 +199,23 @@ static void take_once(bench_worker_thread *self)
         dlock_sleep(dlock_in_ms(AFTER_ERROR_MS));
         return;
     }
-    shared->holder = worker->index;
-    note_grant(shared, got_ns);
-    note_handoffs(self, called_ns, got_ns);
-    work(self);
-    shared->holder = -1;
-    note_release(shared, bench_now_ns());
+    if (!bench_is_shared(run))
+        work_alone(self, called_ns, got_ns);
+    else if (reads)
+        look(self);
+    else if (worker->reading)
+        work(self);
+    else
+        share(self);
     status = dlock_release(hold);
     counters->errors += status != DLOCK_OK;
 
-    if (bench_now_ns() > shared->stop_ns)
+    if (bench_now_ns() > worker->shared->stop_ns)
         return;
     counters->ops++;
     latency_record(&counters->acquire, got_ns - called_ns);
+    if (worker->reading && !reads)
+        latency_record(&counters->writing, got_ns - called_ns);
 }
 
 static void *run_thread(void *arg)
@@ -207,6 +253,19 @@ static bool run_threads(bench_worker *worker)
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
+/* The lock, and rw's other side. */
+static dlock_status make_locks(bench_worker *worker, char *err, size_t err_len)
+{
+    const bench_run *run = worker->run;
+    dlock_status status =
+        dlock_lock_new(worker->client, run->name, &run->options, &worker->lock, err, err_len);
+    if (status != DLOCK_OK || run->options.kind != DLOCK_WRITE)
+        return status;
+    dlock_options reads = run->options;
+    reads.kind = DLOCK_READ;
+    return dlock_lock_new(worker->client, run->name, &reads, &worker->reading, err, err_len);
+}
+
 static bool open_worker(bench_worker *worker)
 {
     const bench_run *run = worker->run;
@@ -221,8 +280,7 @@ static bool open_worker(bench_worker *worker)
     worker->cancel = dlock_cancel_new();
     if (worker->cancel &&
         dlock_client_new(&client, &worker->client, err, sizeof(err)) == DLOCK_OK &&
-        dlock_lock_new(worker->client, run->name, &run->options, &worker->lock, err, sizeof(err)) ==
-            DLOCK_OK)
+        make_locks(worker, err, sizeof(err)) == DLOCK_OK)
         return true;
     command_complain("%s", err);
     return false;
@@ -230,6 +288,7 @@ static bool open_worker(bench_worker *worker)
 
 static void close_worker(bench_worker *worker)
 {
+    dlock_lock_free(worker->reading);
     dlock_lock_free(worker->lock);
     dlock_client_free(worker->client);
     dlock_cancel_free(worker->cancel);

@@ -203,7 +203,7 @@ static void agrees_with_itself(const cJSON *row, double duration_ms)
     if (cJSON_IsNull(cJSON_GetObjectItem(handoff, "p50"))) /* too few on a busy machine */
         return;
     assert_true(number(acquire, "p50") > 0 && number(handoff, "samples") >= 10);
-    snprintf(line, sizeof(line), "\n%-8s ", cJSON_GetObjectItem(row, "kind")->valuestring);
+    snprintf(line, sizeof(line), "\n%-9s ", cJSON_GetObjectItem(row, "kind")->valuestring);
     const char *at = strstr(shown, line);
     double shown_ops, shown_p50;
     if (!at || sscanf(at + strlen(line), "%lf %lf", &shown_ops, &shown_p50) != 2)
@@ -269,12 +269,47 @@ static void measures_each_kind_and_cleans_up(void **state)
     nothing_is_left();
 }
 
+/* The two kinds that several hold at once, each with figures of its own. */
+static void measures_kinds_that_several_hold(void **state)
+{
+    (void)state;
+    cJSON *json;
+    assert_int_equal(
+        bench("--processes 2 --threads 4 --think-ms 0-1 --duration-ms 800 --readers 60 "
+              "--permits 3 --take 2 --kinds rw,semaphore",
+              &json),
+        0);
+    const cJSON *row;
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
+    {
+        agrees_with_itself(row, 800);
+        assert_true(number(row, "ops") > 0);
+        assert_int_equal(number(row, "canary_lost"), 0);
+        assert_int_equal(number(row, "errors"), 0);
+        assert_int_equal(number(cJSON_GetObjectItem(row, "handoff_us"), "samples"), 0);
+    }
+    const cJSON *rows = cJSON_GetObjectItem(json, "rows");
+    const cJSON *rw = cJSON_GetArrayItem(rows, 0), *semaphore = cJSON_GetArrayItem(rows, 1);
+    is_text(rw, "kind", "rw");
+    double writes = number(cJSON_GetObjectItem(rw, "write_acquire_us"), "samples");
+    assert_true(writes > 0 && writes < number(rw, "ops"));
+    assert_int_equal(number(rw, "readers_percent"), 60);
+    assert_int_equal(number(rw, "torn_reads"), 0);
+    assert_non_null(strstr(shown, " writers "));
+    is_text(semaphore, "kind", "semaphore");
+    assert_int_equal(number(semaphore, "permits"), 3);
+    assert_int_equal(number(semaphore, "take"), 2);
+    assert_int_equal(number(semaphore, "above_permits"), 0);
+    cJSON_Delete(json);
+    nothing_is_left();
+}
+
 static void one_alone_pays_two_round_trips(void **state)
 {
     (void)state;
     cJSON *json;
     assert_int_equal(bench("--processes 1 --threads 1 --think-ms 0 --duration-ms 500 "
-                           "--kinds string,hash,fair,cohort",
+                           "--kinds string,hash,fair,cohort,rw,semaphore",
                            &json),
                      0);
     const cJSON *row;
@@ -287,16 +322,16 @@ static void one_alone_pays_two_round_trips(void **state)
     cJSON_Delete(json);
 }
 
-/* Takes the lock away from its holders, again and again. */
+/* Takes the locks away from their holders, again and again. */
 static atomic_bool enough;
 static void *steal(void *arg)
 {
     redisContext *ctx = arg;
     while (!enough) {
-        redisReply *reply = redisCommand(ctx, "EVAL %s 0",
-                                         "for _, k in ipairs(redis.call('KEYS', "
-                                         "'dlock:{bench-*-string}')) do redis.call('DEL', k) "
-                                         "end");
+        redisReply *reply =
+            redisCommand(ctx, "EVAL %s 0",
+                         "for _, k in ipairs(redis.call('KEYS', 'dlock:{bench-*}')) do "
+                         "redis.call('DEL', k) end");
         assert_non_null(reply);
         freeReplyObject(reply);
     }
@@ -307,21 +342,33 @@ static void tells_when_a_lock_does_not_exclude(void **state)
 {
     (void)state;
     fx_only_single("a thief has one connection");
-    pthread_t thread;
-    cJSON *json;
-    redisContext *ctx = redisConnect("127.0.0.1", fx_redis_port(redis));
-    assert_int_equal(ctx->err, 0);
-    enough = false;
-    assert_int_equal(pthread_create(&thread, NULL, steal, ctx), 0);
-    int code =
-        bench("--processes 2 --threads 4 --think-ms 0 --duration-ms 1000 --kinds string", &json);
-    enough = true;
-    pthread_join(thread, NULL);
-    redisFree(ctx);
-    assert_int_equal(code, 1);
-    const cJSON *row = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "rows"), 0);
-    assert_true(number(row, "canary_lost") > 0);
-    cJSON_Delete(json);
+    static const struct {
+        const char *words, *figure;
+    } cases[] = {
+        {"--kinds string", "canary_lost"},
+        {"--kinds rw --readers 50 --hold-us 2000", "torn_reads"},
+        {"--kinds semaphore --permits 1", "above_permits"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        pthread_t thread;
+        cJSON *json;
+        char words[160];
+        redisContext *ctx = redisConnect("127.0.0.1", fx_redis_port(redis));
+        assert_int_equal(ctx->err, 0);
+        enough = false;
+        assert_int_equal(pthread_create(&thread, NULL, steal, ctx), 0);
+        snprintf(words, sizeof(words),
+                 "--processes 2 --threads 4 --think-ms 0 --duration-ms 1000 %s", cases[i].words);
+        int code = bench(words, &json);
+        enough = true;
+        pthread_join(thread, NULL);
+        redisFree(ctx);
+        assert_int_equal(code, 1);
+        const cJSON *row = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "rows"), 0);
+        if (number(row, cases[i].figure) <= 0)
+            fail_msg("%s: nothing broken, %s", words, shown);
+        cJSON_Delete(json);
+    }
 }
 
 /* Added to what the library promises, for a machine that runs other tests too. Still far from what
@@ -489,6 +536,26 @@ static void a_think_time_is_a_number_or_two_up_to_an_hour(void **state)
     }
 }
 
+static void options_that_contradict_each_other_are_refused(void **state)
+{
+    (void)state;
+    static const char *const words[][2] = {{"--take", "5"},
+                                           {"--kinds=rw", "--kill=holder"},
+                                           {"--kinds=fair,semaphore", "--kill=queued"},
+                                           {"--readers", "101"},
+                                           {"--permits", "0"}};
+    char path[256];
+    fx_build_path("dlock", path, sizeof(path));
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        fx_process *process =
+            fx_spawn((const char *const[]){path, "bench", words[i][0], words[i][1], NULL}, true);
+        int code = fx_process_wait(process, BENCH_MS);
+        if (code != 64 || !*fx_process_stderr(process))
+            fail_msg("%s %s: exit %d", words[i][0], words[i][1], code);
+        fx_process_free(process);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -497,6 +564,7 @@ int main(void)
         cmocka_unit_test(histograms_add_up),
         cmocka_unit_test(json_is_escaped_and_strict),
         cmocka_unit_test(measures_each_kind_and_cleans_up),
+        cmocka_unit_test(measures_kinds_that_several_hold),
         cmocka_unit_test(one_alone_pays_two_round_trips),
         cmocka_unit_test(tells_when_a_lock_does_not_exclude),
         cmocka_unit_test(a_killed_holder_is_followed_after_its_lease),
@@ -505,6 +573,7 @@ int main(void)
         cmocka_unit_test(holds_many_locks_and_renews_them_in_time),
         cmocka_unit_test(tells_when_a_lock_of_many_is_lost),
         cmocka_unit_test(a_think_time_is_a_number_or_two_up_to_an_hour),
+        cmocka_unit_test(options_that_contradict_each_other_are_refused),
     };
     return cmocka_run_group_tests_name("dlock bench", tests, setup_group, teardown_group);
 }
