@@ -4,8 +4,9 @@
  *
  *     dlock_client -- watchdog (thread, heap of grants) -- pipelines (thread, connection), one to
  *          |      |                                       each server
- *          |      `-- retried releases (thread); registry (context + name -> hold);
- *          |          lock order checker
+ *          |      |-- retried releases (thread); registry (context + name -> hold);
+ *          |      |   lock order checker
+ *          |      `-- engine (pending/engine.h): what is pending
  *     dlock_lock ---- kind (how Redis is asked), wait set (who waits here),
  *          |          cohort (who is next here)
  *     grant --------- one ownership in Redis: token, fence, validity; it outlives hand-offs
@@ -13,8 +14,8 @@
  *     dlock_hold ---- one context's use of a grant: count of re-entries, lost eventfd
  *
  * Order of mutexes, outer first: cohort of a lock, registry, grant, watchdog, pipeline or retried
- * releases, a client's list of locks, wait set of a lock, stats. The lock order checker's is taken
- * alone. None is held while Redis is asked.
+ * releases, a client's list of locks, wait set of a lock, engine, stats. The lock order checker's
+ * is taken alone. None is held while Redis is asked.
  */
 #ifndef DLOCK_CORE_CLIENT_H
 #define DLOCK_CORE_CLIENT_H
@@ -41,6 +42,8 @@ struct dlock_client {
     struct watchdog *watchdog;
     struct retried_releases *retried[2]; /* on the redis; on the quorum */
     struct lock_order *order;
+    _Atomic(struct engine *) engine; /* of what is pending (pending/); NULL until needed */
+    void (*end_engine)(struct engine *e);
     pthread_mutex_t locks_lock;
     dlock_lock *locks; /* all that are in use */
     pthread_mutex_t stats_lock;

@@ -59,6 +59,8 @@ static const char *check(const dlock_client_options *o)
 /* Stops and frees whatever parts there are. */
 static void take_apart(dlock_client *client)
 {
+    if (client->engine)
+        client->end_engine(client->engine);
     dlock_watchdog_free(client->watchdog); /* it may still leave a release to be tried again */
     dlock_time until = dlock_in_ms(client->options.io_ms);
     for (int i = 0; i < 2; i++)

@@ -70,6 +70,7 @@ struct dlock_lock {
     char *queue, *beats, *wake, *channel, *permits;
     wait_set wait_set;
     cohort cohort;
+    struct vigil *vigil;     /* of those that wait without a thread; the engine's alone */
     dlock_lock *next, *prev; /* among all locks of the client */
 };
 

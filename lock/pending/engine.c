@@ -1,0 +1,256 @@
+/*
+ * The engine's thread, and questions.
+ *
+ * Whatever happens to a task is told to it by having it run: what has happened it sees for itself.
+ * So nothing is lost when several things happen at once, and all that a task keeps is its own.
+ */
+#include "pending/engine.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "core/client.h"
+#include "core/status.h"
+#include "pending/ear.h"
+#include "pending/vigil.h"
+
+struct engine {
+    dlock_client *client; /* (borrowed) */
+    pipeline *pipeline;
+    ear *ear;
+    vigil *vigils; /* this and the next: the thread's alone */
+    timers timers;
+
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards the rest, and of each task next and noticed */
+    pthread_cond_t changed;
+    task *first, *last; /* to be run */
+    bool asleep, stop;
+};
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+void dlock_task_init(task *t, engine *e, void (*run)(task *t), void (*free)(task *t))
+{
+    *t = (task){.run = run, .free = free, .engine = e};
+    atomic_init(&t->refs, 1);
+}
+
+void dlock_task_ref(task *t)
+{
+    atomic_fetch_add(&t->refs, 1);
+}
+
+void dlock_task_unref(task *t)
+{
+    if (atomic_fetch_sub(&t->refs, 1) == 1)
+        t->free(t);
+}
+
+void dlock_task_notice(task *t)
+{
+    engine *e = t->engine;
+    pthread_mutex_lock(&e->lock);
+    if (!t->noticed) {
+        dlock_task_ref(t);
+        t->noticed = true;
+        t->next = NULL;
+        *(e->first ? &e->last->next : &e->first) = t;
+        e->last = t;
+        if (e->asleep)
+            pthread_cond_signal(&e->changed);
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+bool dlock_task_at(task *t, dlock_time due)
+{
+    timers *all = &t->engine->timers;
+    dlock_timers_unset(all, &t->timer);
+    return due.us == INT64_MAX || dlock_timers_set(all, &t->timer, due);
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+static void take_answer(pipeline_call *call)
+{
+    question *q = (question *)call;
+    task *t = q->task;
+    dlock_task_ref(t);
+    atomic_store(&q->answered, true);
+    dlock_task_notice(t);
+    dlock_task_unref(t);
+}
+
+static void free_question(pipeline_call *call)
+{
+    question *q = (question *)call;
+    dlock_task_unref(q->task);
+    free(q);
+}
+
+question *dlock_question_new(task *t)
+{
+    question *q = calloc(1, sizeof(*q));
+    if (!q)
+        return NULL;
+    q->task = t;
+    dlock_task_ref(t);
+    q->asked = dlock_now();
+    dlock_args_init(&q->call.args);
+    q->call.servers = q->call.need = 1;
+    q->call.keeps_answer = true;
+    q->call.decided = take_answer;
+    q->call.over = free_question;
+    dlock_pipeline_call_init(&q->call);
+    return q;
+}
+
+void dlock_question_put(question *q)
+{
+    engine *e = q->task->engine;
+    q->call.until = dlock_in_ms(e->client->options.io_ms);
+    dlock_pipeline_put(e->pipeline, &q->call);
+}
+
+dlock_status dlock_question_status(const question *q)
+{
+    return dlock_status_of(q->call.outcome);
+}
+
+void dlock_question_free(question *q)
+{
+    if (!atomic_load(&q->answered)) /* never put: the server's reference is nobody's */
+        atomic_fetch_sub(&q->call.refs, 1);
+    dlock_pipeline_call_unref(&q->call);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static task *task_of(timer *t)
+{
+    return (task *)((char *)t - offsetof(task, timer));
+}
+
+/* The next one to be run, which is a reference; NULL: none is now. Under the mutex. */
+static task *take_next(engine *e)
+{
+    timer *due = dlock_timers_first(&e->timers);
+    task *t = e->first;
+    if (due && dlock_passed(due->due)) {
+        dlock_timers_unset(&e->timers, due);
+        t = task_of(due);
+        dlock_task_ref(t);
+    } else if (t) {
+        e->first = t->next;
+        t->noticed = false;
+    }
+    return t;
+}
+
+static void sleep_until_due(engine *e)
+{
+    const timer *due = dlock_timers_first(&e->timers);
+    e->asleep = true;
+    dlock_cond_wait(&e->changed, &e->lock, due ? due->due : dlock_in_ms(60000));
+    e->asleep = false;
+}
+
+static void *run(void *arg)
+{
+    engine *e = arg;
+    pthread_mutex_lock(&e->lock);
+    while (!e->stop) {
+        task *t = take_next(e);
+        if (!t) {
+            sleep_until_due(e);
+            continue;
+        }
+        pthread_mutex_unlock(&e->lock);
+        t->run(t);
+        dlock_task_unref(t);
+        pthread_mutex_lock(&e->lock);
+    }
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void drop_what_is_left(engine *e)
+{
+    while (e->first) {
+        task *t = e->first;
+        e->first = t->next;
+        t->noticed = false;
+        dlock_task_unref(t);
+    }
+}
+
+static void end(engine *e)
+{
+    pthread_mutex_lock(&e->lock);
+    e->stop = true;
+    pthread_cond_signal(&e->changed);
+    pthread_mutex_unlock(&e->lock);
+    pthread_join(e->thread, NULL);
+    dlock_ear_free(e->ear);
+    dlock_pipeline_stop(e->pipeline);
+    dlock_pipeline_free(e->pipeline); /* which answers every question */
+    drop_what_is_left(e);
+    dlock_vigils_free(&e->vigils);
+    dlock_timers_free(&e->timers);
+    pthread_cond_destroy(&e->changed);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+static engine *start(dlock_client *client)
+{
+    engine *e = calloc(1, sizeof(*e));
+    if (!e)
+        return NULL;
+    e->client = client;
+    pthread_mutex_init(&e->lock, NULL);
+    dlock_cond_init(&e->changed);
+    e->pipeline = dlock_pipeline_new(client->options.redis);
+    e->ear = dlock_ear_new(client);
+    if (e->pipeline && e->ear && pthread_create(&e->thread, NULL, run, e) == 0)
+        return e;
+    dlock_ear_free(e->ear);
+    dlock_pipeline_free(e->pipeline);
+    pthread_cond_destroy(&e->changed);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+    return NULL;
+}
+
+engine *dlock_engine_of(dlock_client *client)
+{
+    engine *e = atomic_load(&client->engine);
+    if (e)
+        return e;
+    pthread_mutex_lock(&client->locks_lock);
+    e = atomic_load(&client->engine);
+    if (!e && (e = start(client))) {
+        client->end_engine = end;
+        atomic_store(&client->engine, e);
+    }
+    pthread_mutex_unlock(&client->locks_lock);
+    return e;
+}
+
+dlock_client *dlock_engine_client(const engine *e)
+{
+    return e->client;
+}
+
+ear *dlock_engine_ear(const engine *e)
+{
+    return e->ear;
+}
+
+vigil **dlock_engine_vigils(engine *e)
+{
+    return &e->vigils;
+}
