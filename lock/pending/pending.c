@@ -320,7 +320,7 @@ static void notice_wake_up(waiter *w)
 static void begin(dlock_pending *p, const dlock_wait *wait)
 {
     dlock_attempt_begin(&p->attempt, wait);
-    dlock_acquire_token(p->lock, false, p->waiter.token);
+    dlock_acquire_token(p->lock, wait, false, p->waiter.token);
     p->waiter.on_wake = notice_wake_up;
     p->cancel = wait->cancel;
     p->since = dlock_now();
