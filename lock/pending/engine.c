@@ -12,13 +12,12 @@
 #include "core/client.h"
 #include "core/status.h"
 #include "pending/ear.h"
-#include "pending/vigil.h"
 
 struct engine {
     dlock_client *client; /* (borrowed) */
     pipeline *pipeline;
     ear *ear;
-    vigil *vigils; /* this and the next: the thread's alone */
+    vigil_list vigils; /* this and the next: the thread's alone */
     timers timers;
 
     pthread_t thread;
@@ -198,7 +197,8 @@ static void end(engine *e)
     dlock_pipeline_stop(e->pipeline);
     dlock_pipeline_free(e->pipeline); /* which answers every question */
     drop_what_is_left(e);
-    dlock_vigils_free(&e->vigils);
+    if (e->vigils.first)
+        e->vigils.free(e->vigils.first);
     dlock_timers_free(&e->timers);
     pthread_cond_destroy(&e->changed);
     pthread_mutex_destroy(&e->lock);
@@ -250,7 +250,7 @@ ear *dlock_engine_ear(const engine *e)
     return e->ear;
 }
 
-vigil **dlock_engine_vigils(engine *e)
+vigil_list *dlock_engine_vigils(engine *e)
 {
     return &e->vigils;
 }

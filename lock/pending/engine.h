@@ -37,7 +37,13 @@ engine *dlock_engine_of(dlock_client *client);
 
 dlock_client *dlock_engine_client(const engine *e);
 struct ear *dlock_engine_ear(const engine *e);
-struct vigil **dlock_engine_vigils(engine *e); /* all of them; the engine's thread's alone */
+
+/* All vigils, and what is to free them with the engine; the engine's thread's alone. */
+typedef struct vigil_list {
+    struct vigil *first;
+    void (*free)(struct vigil *first);
+} vigil_list;
+vigil_list *dlock_engine_vigils(engine *e);
 
 /* With one reference, the caller's. */
 void dlock_task_init(task *t, engine *e, void (*run)(task *t), void (*free)(task *t));

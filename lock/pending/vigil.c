@@ -143,21 +143,34 @@ static void free_vigil(task *t)
     free(v);
 }
 
+/* The engine's thread has ended. */
+static void free_all(vigil *first)
+{
+    for (vigil *v = first, *next; v; v = next) {
+        next = v->next;
+        if (v->beat)
+            dlock_question_free(v->beat);
+        v->lock->vigil = NULL;
+        dlock_task_unref(&v->task);
+    }
+}
+
 static vigil *begin(engine *e, dlock_lock *lock)
 {
     vigil *v = calloc(1, sizeof(*v));
     if (!v)
         return NULL;
-    vigil **all = dlock_engine_vigils(e);
+    vigil_list *all = dlock_engine_vigils(e);
+    all->free = free_all;
     dlock_task_init(&v->task, e, run, free_vigil);
     v->lock = lock;
     dlock_lock_ref(lock);
     v->turn = OLDEST;
-    v->before = all;
-    v->next = *all;
+    v->before = &all->first;
+    v->next = all->first;
     if (v->next)
         v->next->before = &v->next;
-    *all = v;
+    all->first = v;
     lock->vigil = v;
     if (lock->kind->channel && lock->options.poll_ms == 0) {
         v->listens = true;
@@ -199,16 +212,4 @@ void dlock_vigil_hears(vigil *v, const answer *a)
         return;
     v->due = next;
     dlock_task_at(&v->task, next);
-}
-
-void dlock_vigils_free(vigil **all)
-{
-    while (*all) {
-        vigil *v = *all;
-        *all = v->next;
-        if (v->beat)
-            dlock_question_free(v->beat);
-        v->lock->vigil = NULL;
-        dlock_task_unref(&v->task);
-    }
 }

@@ -17,7 +17,4 @@ void dlock_vigil_leave(vigil *v);
 /* One sleeps that was told so. */
 void dlock_vigil_hears(vigil *v, const answer *a);
 
-/* When the thread has ended. */
-void dlock_vigils_free(vigil **all);
-
 #endif
