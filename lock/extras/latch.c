@@ -94,13 +94,13 @@ static dlock_status read_state(const redisReply *reply, latch_state *ret)
     return DLOCK_OK;
 }
 
-/* The keys, and then the arguments, are in `args`, which is freed. */
-static latch_state ask(dlock_latch *latch, dlock_script *script, int keys, dlock_args *args)
+/* The key, and then the arguments, are in `args`, which is freed. */
+static latch_state ask(dlock_latch *latch, dlock_script *script, dlock_args *args)
 {
     latch_state state = {.asked = dlock_now()};
     redisReply *reply = NULL;
-    state.status = dlock_script_call(latch->client, latch->client->options.redis, script, keys,
-                                     args, 0, &reply);
+    state.status =
+        dlock_script_call(latch->client, latch->client->options.redis, script, 1, args, 0, &reply);
     dlock_args_free(args);
     if (state.status == DLOCK_OK)
         state.status = read_state(reply, &state);
@@ -116,7 +116,7 @@ latch_state dlock_latch_look(dlock_latch *latch)
     dlock_args args;
     dlock_args_init(&args);
     dlock_args_text(&args, latch->name);
-    return ask(latch, &look, 1, &args);
+    return ask(latch, &look, &args);
 }
 
 static latch_state ask_set(dlock_latch *latch, int64_t count, int64_t life_ms, int64_t round)
@@ -127,7 +127,7 @@ static latch_state ask_set(dlock_latch *latch, int64_t count, int64_t life_ms, i
     dlock_args_int(&args, count);
     dlock_args_int(&args, life_ms);
     dlock_args_int(&args, round);
-    return ask(latch, &set, 1, &args);
+    return ask(latch, &set, &args);
 }
 
 static latch_state ask_count_down(dlock_latch *latch, const char *who, int64_t round)
@@ -135,10 +135,10 @@ static latch_state ask_count_down(dlock_latch *latch, const char *who, int64_t r
     dlock_args args;
     dlock_args_init(&args);
     dlock_args_text(&args, latch->name);
-    dlock_args_text(&args, latch->channel);
     dlock_args_text(&args, who);
     dlock_args_int(&args, round);
-    return ask(latch, &count_down, 2, &args);
+    dlock_args_text(&args, latch->channel);
+    return ask(latch, &count_down, &args);
 }
 
 dlock_status dlock_latch_status(const latch_state *state)

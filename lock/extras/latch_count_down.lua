@@ -1,7 +1,7 @@
 -- Counts a latch down, once for each WHO and round. The round that the caller knows keeps a call that
 -- comes late, after its repetition, from counting in the next round.
--- KEYS  1 latch, 2 channel on which its opening is told
--- ARGV  1 who, 2 the round
+-- KEYS  1 latch; no other, so that it can be counted down while its slot moves
+-- ARGV  1 who, 2 the round, 3 channel on which its opening is told
 -- Reply see latch.lua
 -- The latch is open even where this user may not publish; waiters then find it at their re-check.
 local latch, strange = read_latch()
@@ -14,5 +14,5 @@ if denied then return denied end -- it would be counted, and called a failure
 latch.left = latch.left - 1
 redis.call('HSET', KEYS[1], 'left', digits(latch.left), by, 1)
 redis.call('PEXPIRE', KEYS[1], digits(latch.life))
-if latch.left == 0 then redis.pcall('PUBLISH', KEYS[2], digits(latch.round)) end
+if latch.left == 0 then redis.pcall('PUBLISH', ARGV[3], digits(latch.round)) end
 return tell(1, latch)

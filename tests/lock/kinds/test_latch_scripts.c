@@ -103,36 +103,35 @@ static void count_down(void **state)
 {
     (void)state;
     static const script_case cases[] = {
-        {"", "a 0", "-1 0 0 0", "DBSIZE = 0"},
-        {"", "a 77", "-1 0 0 0", "DBSIZE = 0"},
-        {CLOSED, "a 77", "1 1 77 70",
+        {"", "a 0 {s}:open", "-1 0 0 0", "DBSIZE = 0"},
+        {"", "a 77 {s}:open", "-1 0 0 0", "DBSIZE = 0"},
+        {CLOSED, "a 77 {s}:open", "1 1 77 70",
          "HGET L left = 1; HGET L by:a = 1; HLEN L = 5; PTTL L = ~" LEASE},
-        {ALMOST, "a 77", "1 0 77 70", "HGET L left = 0; HGET L by:a = 1; PTTL L = ~" LEASE},
+        {ALMOST, "a 77 {s}:open", "1 0 77 70",
+         "HGET L left = 0; HGET L by:a = 1; PTTL L = ~" LEASE},
         /* Once. */
-        {CLOSED " by:a 1", "a 77", "1 2 77 70", "HGET L left = 2; PTTL L = -1"},
-        {ALMOST " by:a 1", "b 77", "1 0 77 70", "HGET L left = 0; HLEN L = 6"},
+        {CLOSED " by:a 1", "a 77 {s}:open", "1 2 77 70", "HGET L left = 2; PTTL L = -1"},
+        {ALMOST " by:a 1", "b 77 {s}:open", "1 0 77 70", "HGET L left = 0; HLEN L = 6"},
         /* Open already. */
-        {OPEN, "b 77", "1 0 77 70", "HGET L left = 0; HEXISTS L by:b = 0; PTTL L = -1"},
+        {OPEN, "b 77 {s}:open", "1 0 77 70", "HGET L left = 0; HEXISTS L by:b = 0; PTTL L = -1"},
         /* Meant for another round, or for none in particular. */
-        {CLOSED, "a 0", "2 2 77 70", "HGET L left = 2; HLEN L = 4"},
-        {CLOSED, "a 76", "2 2 77 70", "HGET L left = 2; HLEN L = 4"},
-        {OPEN, "b 78", "2 0 77 70", "HLEN L = 5"},
+        {CLOSED, "a 0 {s}:open", "2 2 77 70", "HGET L left = 2; HLEN L = 4"},
+        {CLOSED, "a 76 {s}:open", "2 2 77 70", "HGET L left = 2; HLEN L = 4"},
+        {OPEN, "b 78 {s}:open", "2 0 77 70", "HLEN L = 5"},
         /* No name is taken for a field of the latch's own. */
-        {CLOSED, "left 77", "1 1 77 70", "HGET L left = 1; HGET L by:left = 1"},
-        {CLOSED, "life 77", "1 1 77 70", "HGET L life = " LEASE},
-        {"HSET L left 1000000000 round 77 first 70 life 31536000000", "a 77", "1 999999999 77 70",
-         "HGET L left = 999999999; HGET L life = 31536000000"},
-        STRANGERS("a 77"),
+        {CLOSED, "left 77 {s}:open", "1 1 77 70", "HGET L left = 1; HGET L by:left = 1"},
+        {CLOSED, "life 77 {s}:open", "1 1 77 70", "HGET L life = " LEASE},
+        {"HSET L left 1000000000 round 77 first 70 life 31536000000", "a 77 {s}:open",
+         "1 999999999 77 70", "HGET L left = 999999999; HGET L life = 31536000000"},
+        STRANGERS("a 77 {s}:open"),
     };
     static const script_case denied[] = {
-        {ALMOST "; ACL SETUSER default -pexpire", "a 77", "NOPERM this user may not PEXPIRE",
-         "HGET L left = 1; HLEN L = 4"},
-        {ALMOST "; ACL SETUSER default -publish", "a 77", "1 0 77 70", "HGET L left = 0"},
+        {ALMOST "; ACL SETUSER default -pexpire", "a 77 {s}:open",
+         "NOPERM this user may not PEXPIRE", "HGET L left = 1; HLEN L = 4"},
+        {ALMOST "; ACL SETUSER default -publish", "a 77 {s}:open", "1 0 77 70", "HGET L left = 0"},
     };
-    sc_try_all(server,
-               &TABLE("latch_count_down", LATCH(LATCH_COUNT_DOWN_LUA), "L {s}:open", cases));
-    sc_try_all(server,
-               &TABLE("latch_count_down", LATCH(LATCH_COUNT_DOWN_LUA), "L {s}:open", denied));
+    sc_try_all(server, &TABLE("latch_count_down", LATCH(LATCH_COUNT_DOWN_LUA), "L", cases));
+    sc_try_all(server, &TABLE("latch_count_down", LATCH(LATCH_COUNT_DOWN_LUA), "L", denied));
     fx_redis_do(server, "ACL SETUSER default +@all");
 }
 
@@ -141,13 +140,13 @@ static void only_the_opening_is_told(void **state)
 {
     (void)state;
     static const script_case cases[] = {
-        {"HSET L left 2 round 78 first 70 life " LEASE, "a 78", "1 1 78 70", "DBSIZE = 1"},
-        {"HSET L left 0 round 78 first 70 life " LEASE, "b 78", "1 0 78 70", "DBSIZE = 1"},
-        {"HSET L left 1 round 78 first 70 life " LEASE " by:a 1", "a 78", "1 1 78 70",
+        {"HSET L left 2 round 78 first 70 life " LEASE, "a 78 {s}:open", "1 1 78 70", "DBSIZE = 1"},
+        {"HSET L left 0 round 78 first 70 life " LEASE, "b 78 {s}:open", "1 0 78 70", "DBSIZE = 1"},
+        {"HSET L left 1 round 78 first 70 life " LEASE " by:a 1", "a 78 {s}:open", "1 1 78 70",
          "DBSIZE = 1"},
-        {ALMOST, "a 77", "1 0 77 70", "DBSIZE = 1"},
+        {ALMOST, "a 77 {s}:open", "1 0 77 70", "DBSIZE = 1"},
     };
-    script_table t = TABLE("latch_count_down", LATCH(LATCH_COUNT_DOWN_LUA), "L {s}:open", cases);
+    script_table t = TABLE("latch_count_down", LATCH(LATCH_COUNT_DOWN_LUA), "L", cases);
     redisContext *listener =
         redisConnect("127.0.0.1", fx_redis_port(server)); /* one of its own, which only listens */
     assert_non_null(listener);
