@@ -24,9 +24,9 @@
 #define TWO     "p:1*2 " LEASE " " CLAIM
 #define THREE   "p:1*3 " LEASE " " CLAIM
 
-#define HELD    " PEXPIREAT L @1000000; SET F 77"
-#define READER  "ZADD L @1000000 q:9;" HELD
-#define WRITER  "ZADD L @1000000 q:9*w;" HELD
+#define HELD    " PEXPIREAT L @950000; SET F 77"
+#define READER  "ZADD L @950000 q:9;" HELD
+#define WRITER  "ZADD L @950000 q:9*w;" HELD
 #define HOLDERS "ZRANGE L 0 -1 = "
 #define TAKEN   "ZCOUNT L @999000 @1001000 = " /* for a lease from now on */
 #define HANDED  "ZCOUNT L @299000 @301000 = "  /* for the claim window */
@@ -69,7 +69,7 @@ static void acquire_a_side(void **state)
         {"", WRITES " 1 0 1", "2 #", "DBSIZE = 0"},
         {"", WRITES " 1 0 $60000000", "1 # # 0", HOLDERS "p:1*w"},
         /* Beside readers; the key ends with the last lease. */
-        {READER, READS " 1 0 0", "1 77 # 0", HOLDERS "p:1 q:9; EXISTS Q = 0"},
+        {READER, READS " 1 0 0", "1 77 # 0", HOLDERS "q:9 p:1; EXISTS Q = 0"},
         {"ZADD L @9000000 q:9; PEXPIREAT L @9000000", READS " 1 0 0", "1 0 # 0",
          HOLDERS "p:1 q:9; PTTL L = ~9000000"},
         {READER, WRITES " 0 0 0", "0 ~" LEASE " 77", HOLDERS "q:9; EXISTS Q B = 0; GET F = 77"},
@@ -85,10 +85,10 @@ static void acquire_a_side(void **state)
         {READER "; RPUSH Q q:5*w; " Q_QUIET, READS " 1 0 0", "0 ~" LEASE " 77",
          HOLDERS "q:9; LRANGE Q 0 -1 = q:5*w p:1"},
         {READER "; RPUSH Q q:5*w; " Q_DEAD, READS " 1 0 0", "1 77 # 0",
-         HOLDERS "p:1 q:9; EXISTS Q = 0; " TAKEN "2; HEXISTS B !p:1 = 0; EXISTS W:p = 0"},
+         HOLDERS "q:9 p:1; EXISTS Q = 0; " TAKEN "1; HEXISTS B !p:1 = 0; EXISTS W:p = 0"},
         {READER "; RPUSH Q q:5*w; HSET B q @3600000", READS " 0 0 0", "1 77 # 0",
-         HOLDERS "p:1 q:9; EXISTS Q = 0"}, /* the clock was set back */
-        {READER "; RPUSH Q q:5*w", READS " 0 0 0", "1 77 # 0", HOLDERS "p:1 q:9; EXISTS Q = 0"},
+         HOLDERS "q:9 p:1; EXISTS Q = 0"}, /* the clock was set back */
+        {READER "; RPUSH Q q:5*w", READS " 0 0 0", "1 77 # 0", HOLDERS "q:9 p:1; EXISTS Q = 0"},
         /* A share was handed on to it: taken up, or asked for again. */
         {"ZADD L @5000 p:1; HSET B !p:1 1; SET F 77", READS " 2 0 0", "1 77 # 0",
          HOLDERS "p:1; " TAKEN "1; HEXISTS B !p:1 = 0; PTTL L = ~" LEASE "; PTTL F = ~87400000"},
@@ -425,6 +425,7 @@ static void set_permits(void **state)
          HOLDERS "q:9*2 q:5*2; GET P = 4; LRANGE Q 0 -1 = q:6; LRANGE W:q 0 -1 = q:5*2"},
         {"SET P 5; ZADD L @5000 q:9*2; RPUSH Q q:5*9; " Q_QUIET, PERMITS("11"), "1",
          HOLDERS "q:9*2 q:5*9; EXISTS Q = 0"},
+        {"SET P 1; RPUSH Q q:5*2; " Q_QUIET, PERMITS("2"), "1", HOLDERS "q:5*2; EXISTS Q = 0"},
         {"SET P 5; ZADD L @5000 q:9*5", PERMITS("0"), "1", HOLDERS "q:9*5; GET P = 0"},
         {"HSET P f 1; SET L x", PERMITS("3"), "1", "GET P = 3; GET L = x"},
         {"SET P 5; ZADD L @-1 q:9*5", PERMITS("3"), "1", "EXISTS L = 0"},
