@@ -4,7 +4,8 @@
  *   - Kinds that queue: a message on the channel names the waiter that was granted the lock. The
  *     vigil gives the process's signs of life, which heal a message that was lost; so there is one
  *     question each re-check, however many wait. It tells of the oldest waiters, which come next,
- *     each time, and of the others in turn.
+ *     each time, and of the others in turn. Now and then one of them asks nevertheless, since an
+ *     acquire puts right what a sign of life does not: a semaphore's number of permits.
  *   - A kind with a broadcast: each message lets one of them ask; so does the vigil every re-check.
  *   - Kinds that poll: the vigil lets one of them ask at each step, the one that has waited
  * longest.
@@ -33,6 +34,7 @@ struct vigil {
     int members;
     dlock_time due;        /* the next sign of life or question; without members, its end */
     question *beat;        /* under way; NULL = none */
+    dlock_time ask_at;     /* a queue's: when one of them asks although nobody woke it */
     int turn;              /* the place, among those that sleep, of the next of the others */
     atomic_bool may_miss;  /* messages, until a subscription that was just confirmed */
     vigil *next, **before; /* among all of the engine */
@@ -87,11 +89,16 @@ static dlock_time next_question(const vigil *v, const answer *a)
 
 static void look(vigil *v)
 {
-    if (v->lock->kind->beat.script) {
-        v->due = dlock_in_ms(v->lock->client->options.recheck_ms);
+    int64_t recheck_ms = v->lock->client->options.recheck_ms;
+    bool queues = v->lock->kind->beat.script;
+    if (queues) {
+        v->due = dlock_in_ms(recheck_ms);
         give_sign_of_life(v);
     } else {
         v->due = next_question(v, &(answer){.retry_ms = -1});
+    }
+    if (!queues || dlock_passed(v->ask_at)) {
+        v->ask_at = dlock_in_ms(10 * recheck_ms);
         dlock_wait_set_wake_one(&v->lock->wait_set);
     }
 }
@@ -190,6 +197,7 @@ vigil *dlock_vigil_join(engine *e, dlock_lock *lock)
     if (v->members++ > 0)
         return v;
     v->due = dlock_in_ms(lock->client->options.recheck_ms);
+    v->ask_at = dlock_in_ms(10 * lock->client->options.recheck_ms);
     if (dlock_task_at(&v->task, v->due))
         return v;
     v->members--;
