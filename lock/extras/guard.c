@@ -1,6 +1,7 @@
 /*
  * Guarded scripts: the caller's write and the check that the lock still is ours are one script, so
- * nothing can come between them.
+ * nothing can come between them. A writer's hold has a script of its own, since its lock is a
+ * sorted set; readers and holders of permits have no fence that is the last one issued.
  *
  * Why owner AND fence. "Refuse a fence lower than the highest written" lets this pass: A reads, A's
  * lease ends, B reads, A writes, B writes; two units of one are sold. Here A's write is refused,
@@ -18,10 +19,12 @@
 #include "core/retried_release.h"
 #include "core/status.h"
 #include "extras/guard.lua.h"
+#include "extras/guard_write.lua.h"
 #include "extras/section.lua.h"
 #include "kinds/fair.lua.h"
 #include "kinds/fence.lua.h"
 #include "kinds/owner.lua.h"
+#include "kinds/shares.lua.h"
 #include "redis/call.h"
 
 enum { GUARD_KEYS = 5, SECTION_KEYS = 4 };
@@ -31,9 +34,12 @@ enum { GUARD_KEYS = 5, SECTION_KEYS = 4 };
 typedef enum guard_end { KEEP, RELEASE, FINISH } guard_end;
 
 struct dlock_guard {
-    char *name, *text, *section_text;
-    dlock_script script, section;
+    char *name, *text, *write_text, *section_text;
+    dlock_script script, write, section;
 };
+
+/* shares.lua takes a key behind its five for the number of permits. */
+#define FIVE_KEYS "local KEYS, body_keys = {unpack(KEYS, 1, 5)}, {unpack(KEYS, 6)}\n"
 
 static char *enclose(const char *body, const char *frame)
 {
@@ -50,12 +56,14 @@ dlock_guard *dlock_guard_new(const char *name, const char *body)
         return NULL;
     guard->name = strdup(name);
     guard->text = enclose(body, OWNER_LUA FENCE_LUA FAIR_LUA GUARD_LUA);
+    guard->write_text = enclose(body, FIVE_KEYS FENCE_LUA SHARES_LUA GUARD_WRITE_LUA);
     guard->section_text = enclose(body, FENCE_LUA SECTION_LUA);
-    if (!guard->name || !guard->text || !guard->section_text) {
+    if (!guard->name || !guard->text || !guard->write_text || !guard->section_text) {
         dlock_guard_free(guard);
         return NULL;
     }
     guard->script = (dlock_script)DLOCK_SCRIPT(guard->name, guard->text);
+    guard->write = (dlock_script)DLOCK_SCRIPT(guard->name, guard->write_text);
     guard->section = (dlock_script)DLOCK_SCRIPT(guard->name, guard->section_text);
     return guard;
 }
@@ -66,13 +74,15 @@ void dlock_guard_free(dlock_guard *guard)
         return;
     free(guard->name);
     free(guard->text);
+    free(guard->write_text);
     free(guard->section_text);
     free(guard);
 }
 
 static bool can_guard(const dlock_lock *lock, int keys, const dlock_args *args, int replicas)
 {
-    return lock->options.kind != DLOCK_QUORUM && lock->names_len == 1 && keys >= 0 &&
+    return lock->options.kind != DLOCK_QUORUM && lock->options.kind != DLOCK_READ &&
+           lock->options.kind != DLOCK_SEMAPHORE && lock->names_len == 1 && keys >= 0 &&
            keys <= args->count && replicas >= 0;
 }
 
@@ -199,10 +209,11 @@ static dlock_status call_guard(dlock_hold *hold, dlock_guard *guard, int keys,
         return DLOCK_INVALID;
     dlock_args all;
     guard_call call = {hold, release};
+    dlock_script *script = lock->options.kind == DLOCK_WRITE ? &guard->write : &guard->script;
     compose(hold, keys, args, end, &all);
     atomic_store(&hold->grant->releasing, release); /* from here on it may be somebody else's */
     dlock_redis_outcome outcome =
-        dlock_redis_eval_told(lock->client->options.redis, &guard->script, GUARD_KEYS + keys, &all,
+        dlock_redis_eval_told(lock->client->options.redis, script, GUARD_KEYS + keys, &all,
                               replicas, deadline, has_run, &call, &reply);
     dlock_args_free(&all);
     bool ran = outcome == DLOCK_REDIS_OK || (outcome == DLOCK_REDIS_UNKNOWN && reply);
@@ -277,7 +288,7 @@ dlock_status dlock_guard_section(dlock_lock *lock, dlock_guard *guard, int keys,
         *ret = NULL;
     if (dlock_client_forked(client))
         return DLOCK_FORKED;
-    if (!can_guard(lock, keys, args, replicas))
+    if (!can_guard(lock, keys, args, replicas) || lock->options.kind == DLOCK_WRITE)
         return DLOCK_INVALID;
     dlock_args all;
     dlock_time asked = dlock_now();

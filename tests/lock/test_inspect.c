@@ -110,9 +110,9 @@ static void tells_of_very_many(void **state)
 static void force_raises_the_fence(void **state)
 {
     rig *r = *state;
-    static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR};
+    static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR, DLOCK_WRITE};
     dlock_guard *guard = dlock_guard_new("any", "return 1");
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 4; k++) {
         dlock_lock *lock = rig_lock(r->client, "forced", (dlock_options){.kind = kinds[k]});
         dlock_hold *hold, *next;
         dlock_args none;

@@ -4,11 +4,13 @@
 
 #include "extras/force.lua.h"
 #include "extras/guard.lua.h"
+#include "extras/guard_write.lua.h"
 #include "extras/inspect.lua.h"
 #include "kinds/hash_acquire.lua.h"
 #include "kinds/hash_release.lua.h"
 #include "kinds/hash_renew.lua.h"
 #include "kinds/quorum_acquire.lua.h"
+#include "kinds/shares.lua.h"
 #include "kinds/string_acquire.lua.h"
 #include "kinds/string_release.lua.h"
 #include "kinds/string_renew.lua.h"
@@ -264,6 +266,50 @@ static void guard(void **state)
     sc_try_all(server, &TABLE("guard", GUARD("return redis.error_reply('ERR no')"), keys, error));
 }
 
+#define GUARD_WRITE(body)                                                                          \
+    "#!lua\nlocal function body(KEYS, ARGV)\n" body                                                \
+    "\nend\nlocal KEYS, body_keys = {unpack(KEYS, 1, 5)}, {unpack(KEYS, 6)}\n" FENCE_LUA           \
+        SHARES_LUA GUARD_WRITE_LUA
+
+/* The body's key, here a number, is not the one for permits. */
+static void guard_of_a_writer(void **state)
+{
+    (void)state;
+    static const script_case writes[] = {
+        {"ZADD L @900000 p:1*w; SET F 77; SET L2 0", "p:1*w 77 " CLAIM " w 0 v w", "1 1 2 {s}2",
+         "GET L2 = v; ZCARD L = 1"},
+        {"ZADD L @900000 p:1*w; SET F 77", "p:1*w 77 " CLAIM " w 1 v", "1 1 1 {s}2",
+         "GET L2 = v; EXISTS L = 0; GET F = 77"},
+        {"ZADD L @900000 p:1*w; SET F 77; SET L2 0; RPUSH Q r:1 r:2; HSET B r @0",
+         "p:1*w 77 " CLAIM " w 1 v", "1 1 1 {s}2",
+         "ZRANGE L 0 -1 = r:1 r:2; PTTL L = ~" CLAIM "; EXISTS Q = 0; LLEN W:r = 2"},
+        {"ZADD L @900000 p:1*w; SET F 77; RPUSH Q r:1; HSET B r @0", "p:1*w 77 " CLAIM " w 0 v",
+         "1 1 1 {s}2", "ZRANGE L 0 -1 = p:1*w; LLEN Q = 1"},
+        {"ZADD L @-1 p:1*w; SET F 77", "p:1*w 77 " CLAIM " w 1 v", "0", "EXISTS L2 = 0"},
+        {"ZADD L @900000 p:2*w; SET F 77", "p:1*w 77 " CLAIM " w 1 v", "0", "EXISTS L2 = 0"},
+        {"ZADD L @900000 p:1*w; SET F 78", "p:1*w 77 " CLAIM " w 1 v", "0",
+         "EXISTS L2 = 0; ZCARD L = 1"},
+        {"ZADD L @900000 p:1*w; RPUSH F 77", "p:1*w 77 " CLAIM " w 1 v", "0", "EXISTS L2 = 0"},
+        {"SET L p:1*w; SET F 77", "p:1*w 77 " CLAIM " w 1 v", "0", "EXISTS L2 = 0"},
+        {"SET F 77", "p:1*w 77 " CLAIM " w 1 v", "0", "EXISTS L2 = 0"},
+        {"ZADD L @900000 p:1*w; SET F 77", "p:1*w 77 " CLAIM " w 2 v", "1 1 1 {s}2",
+         "GET L2 = v; EXISTS L = 0"},
+        {"ZADD L @900000 p:2*w; SET F 78", "p:1*w 77 " CLAIM " w 2 v", "3 1 1 {s}2",
+         "GET L2 = v; ZCARD L = 1"},
+    };
+    static const script_case error[] = {
+        {"ZADD L @900000 p:1*w; SET F 77", "p:1*w 77 " CLAIM " w 1", "ERR no", "ZCARD L = 1"},
+    };
+    static const script_case nothing[] = {
+        {"ZADD L @900000 p:1*w; SET F 77", "p:1*w 77 " CLAIM " w 1", "1 nil", "EXISTS L = 0"},
+    };
+    static const char keys[] = "L F Q B W: L2";
+    sc_try_all(server, &TABLE("guard_write", GUARD_WRITE(WRITES), keys, writes));
+    sc_try_all(server, &TABLE("guard_write", GUARD_WRITE("return nil"), keys, nothing));
+    sc_try_all(server, &TABLE("guard_write", GUARD_WRITE("return redis.error_reply('ERR no')"),
+                              keys, error));
+}
+
 /* ---- who waits is told ----------------------------------------------------------------------- */
 
 static void is_told(redisContext *listener, const char *kind)
@@ -313,6 +359,7 @@ int main(void)
         cmocka_unit_test(force),
         cmocka_unit_test(inspect),
         cmocka_unit_test(guard),
+        cmocka_unit_test(guard_of_a_writer),
         cmocka_unit_test(a_hash_that_is_freed_is_published),
     };
     return cmocka_run_group_tests_name("scripts", tests, setup, teardown);
