@@ -20,6 +20,7 @@ typedef struct load {
     dlock_redis *redis[LOAD_SERVERS_MAX];
     dlock_client *client;
     dlock_lock *locks[LOAD_LOCKS_MAX];
+    dlock_lock *reads[LOAD_LOCKS_MAX]; /* of a read/write lock: its other side */
     dlock_guard *guard;
     int64_t end_ns;
     int process;
@@ -35,8 +36,9 @@ typedef struct worker {
 /* One hold under way. */
 typedef struct turn {
     worker *worker;
+    int which; /* of the locks */
     dlock_hold *hold;
-    hist_event event; /* op, hold, lock and fence filled in */
+    hist_event event; /* op, hold, lock, share and fence filled in */
     bool lost;
 } turn;
 
@@ -146,10 +148,30 @@ static event_kind outcome_of(dlock_status status)
     }
 }
 
-/* Acquires for `t`; the events of a re-entry carry an operation of their own. */
-static bool acquire(turn *t, dlock_lock *lock, dlock_hold **ret)
+static void set_share(turn *t, bool reads)
 {
-    dlock_wait wait = {.wait_ms = t->worker->load->options->wait_ms};
+    const load_options *o = t->worker->load->options;
+    t->event.takes = t->event.of = 0;
+    if (reads) {
+        t->event.takes = 1;
+    } else if (o->lock.kind == DLOCK_SEMAPHORE) {
+        t->event.of = (int)o->lock.permits;
+        t->event.takes = 1 + (int)below(t->worker, o->take);
+    }
+}
+
+static bool takes_all(const turn *t)
+{
+    return t->event.takes == 0;
+}
+
+/* Acquires for `t`; the events of a re-entry carry an operation of their own. */
+static bool acquire(turn *t, dlock_hold **ret)
+{
+    load *l = t->worker->load;
+    bool permits = t->event.of > 0;
+    dlock_wait wait = {.wait_ms = l->options->wait_ms, .permits = permits ? t->event.takes : 0};
+    dlock_lock *lock = permits || takes_all(t) ? l->locks[t->which] : l->reads[t->which];
     t->event.op = hist_op();
     t->event.hold = 0;
     note(t, EVENT_INVOKE, 0, 0);
@@ -164,12 +186,14 @@ static bool acquire(turn *t, dlock_lock *lock, dlock_hold **ret)
 static void use(turn *t);
 
 /* The same lock again, inside. When the hold was lost meanwhile, it is a new one beside it. */
-static void reenter(turn *t, dlock_lock *lock)
+static void reenter(turn *t)
 {
     turn inner = *t;
     dlock_hold *hold;
     inner.event.fence = 0;
-    if (!acquire(&inner, lock, &hold))
+    if (t->worker->load->reads[t->which] && chance(t->worker, 50))
+        set_share(&inner, true); /* who writes may read as well */
+    if (!acquire(&inner, &hold))
         return;
     if (hold != t->hold) {
         inner.event.hold = inner.event.op;
@@ -190,22 +214,24 @@ static void use(turn *t)
 {
     worker *w = t->worker;
     hold_for(t, some_ns(w, w->load->options->hold_ms));
-    if (w->load->guard && chance(w, w->load->options->guard))
+    if (w->load->guard && takes_all(t) && chance(w, w->load->options->guard))
         write_guarded(t);
 }
 
 static void take_turn(worker *w)
 {
-    load *l = w->load;
-    int which = (int)below(w, l->options->locks_len);
-    turn t = {.worker = w, .event = {.lock = l->options->locks[which]}};
-    if (!acquire(&t, l->locks[which], &t.hold))
+    const load_options *o = w->load->options;
+    turn t = {.worker = w, .which = (int)below(w, o->locks_len)};
+    t.event.lock = o->locks[t.which];
+    set_share(&t,
+              o->lock.kind == DLOCK_READ || (o->lock.kind == DLOCK_WRITE && chance(w, o->readers)));
+    if (!acquire(&t, &t.hold))
         return;
     t.event.hold = t.event.op;
     note(&t, EVENT_OK, 0, 1);
     use(&t);
-    if (chance(w, l->options->reenter))
-        reenter(&t, l->locks[which]);
+    if (o->lock.kind != DLOCK_SEMAPHORE && chance(w, o->reenter))
+        reenter(&t);
     release(&t, 0);
 }
 
@@ -243,15 +269,26 @@ static bool open_client(load *l)
     return true;
 }
 
-static bool open_locks(load *l)
+static bool open_lock(load *l, int which, const dlock_options *options, dlock_lock **ret)
 {
     char err[256];
+    if (dlock_lock_new(l->client, l->options->locks[which], options, ret, err, sizeof(err)) ==
+        DLOCK_OK)
+        return true;
+    fprintf(stderr, "lockload: %s\n", err);
+    return false;
+}
+
+static bool open_locks(load *l)
+{
+    dlock_options plain = l->options->lock, reads = plain;
+    bool sides = plain.kind == DLOCK_READ || plain.kind == DLOCK_WRITE;
+    reads.kind = DLOCK_READ;
+    reads.cohort_max = 0;
     for (int i = 0; i < l->options->locks_len; i++) {
-        if (dlock_lock_new(l->client, l->options->locks[i], &l->options->lock, &l->locks[i], err,
-                           sizeof(err)) != DLOCK_OK) {
-            fprintf(stderr, "lockload: %s\n", err);
+        if (!open_lock(l, i, &plain, &l->locks[i]) ||
+            (sides && !open_lock(l, i, &reads, &l->reads[i])))
             return false;
-        }
     }
     if (l->options->guard > 0)
         l->guard = dlock_guard_new("canary", "return redis.call('INCR', KEYS[1])");
@@ -260,8 +297,10 @@ static bool open_locks(load *l)
 
 static void close_all(load *l)
 {
-    for (int i = 0; i < l->options->locks_len; i++)
+    for (int i = 0; i < l->options->locks_len; i++) {
         dlock_lock_free(l->locks[i]);
+        dlock_lock_free(l->reads[i]);
+    }
     dlock_guard_free(l->guard);
     dlock_client_free(l->client);
     for (int i = 0; i < l->options->urls_len; i++)

@@ -20,7 +20,10 @@ typedef struct load_options {
     int64_t think_ms, hold_ms;
     int64_t fixed; /* think and hold for the limits themselves */
     int64_t wait_ms;
-    int64_t reenter, guard;    /* percent of the holds that do so */
+    int64_t reenter, guard; /* percent of the holds that do so */
+    int64_t readers,
+        downgrade;             /* WRITE: percent of the turns that read, of writers that go on so */
+    int64_t take;              /* SEMAPHORE: permits of one turn, from 1 up to so many */
     int64_t io_ms, recheck_ms; /* 0: the library's own */
     int64_t seed;
     dlock_options lock;

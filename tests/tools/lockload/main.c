@@ -33,6 +33,9 @@ static const struct number {
     {"wait-ms", offsetof(load_options, wait_ms), 2000, "limit of one wait, -1 none"},
     {"reenter", offsetof(load_options, reenter), 0, "percent of holds that re-enter"},
     {"guard", offsetof(load_options, guard), 0, "percent of holds that write guarded"},
+    {"readers", offsetof(load_options, readers), 0, "kind write: percent of turns that read"},
+    {"permits", offsetof(load_options, lock.permits), 0, "kind semaphore: how many there are"},
+    {"take", offsetof(load_options, take), 1, "and how many a turn takes, at most"},
     {"lease-ms", offsetof(load_options, lock.lease_ms), 1000, "lease"},
     {"renew-ms", offsetof(load_options, lock.renew_ms), 0, "renewal's period, -1 none"},
     {"max-hold-ms", offsetof(load_options, lock.max_hold_ms), 0, "cap on a grant's time"},
@@ -48,7 +51,8 @@ static const struct number {
 static int usage(void)
 {
     fputs("usage: lockload --redis URL [--redis URL ...] [--lock NAME ...] [--history DIR]\n"
-          "                [--kind string|hash|fair|quorum] [--cohort MAX] and, with numbers:\n",
+          "                [--kind string|hash|fair|quorum|read|write|semaphore] [--cohort MAX]\n"
+          "and, with numbers:\n",
           stderr);
     for (size_t i = 0; i < NUMBERS; i++)
         fprintf(stderr, "  --%-12s %s (%lld)\n", numbers[i].name, numbers[i].help,
@@ -58,8 +62,9 @@ static int usage(void)
 
 static bool read_kind(const char *text, dlock_kind *ret)
 {
-    static const char *const names[] = {"string", "hash", "fair", "quorum"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const names[] = {"string", "hash",  "fair",     "quorum",
+                                        "read",   "write", "semaphore"};
+    for (int i = 0; i < (int)(sizeof(names) / sizeof(names[0])); i++) {
         if (strcmp(text, names[i]) == 0) {
             *ret = (dlock_kind)i;
             return true;
