@@ -7,6 +7,7 @@
 #include "tests/support/proxy.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 enum { SOON_MS = 20000, IO_MS = 300, MANY = 20 };
 
