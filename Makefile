@@ -107,7 +107,9 @@ TOOLS := $(filter-out %/shims,$(patsubst tests/tools/%/,$(BUILD)/tests/%,$(sort 
 # ... but tests/tools/shims/X.c becomes build/tests/shims/X.so, to be preloaded into other programs.
 SHIMS := $(patsubst tests/tools/%.c,$(BUILD)/tests/%.so,$(wildcard tests/tools/shims/*.c))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/*/test_*.c tests/*/*/test_*.c)))
-EXAMPLES := $(patsubst lock/examples/%.c,$(BUILD)/examples/%,$(wildcard lock/examples/*.c))
+# libuv's needs libuv: tests/lock/install_check.sh builds it, where that is.
+EXAMPLES := $(patsubst lock/examples/%.c,$(BUILD)/examples/%, \
+	$(filter-out %/libuv.c,$(wildcard lock/examples/*.c)))
 
 .PHONY: all help
 all: $(PROGRAMS) $(LIBRARIES) ## build the programs and the library

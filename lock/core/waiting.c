@@ -110,23 +110,6 @@ bool dlock_wait_set_wake_shared(dlock_lock *lock, const char *token, const answe
     return found;
 }
 
-bool dlock_wait_set_leads_elsewhere(dlock_lock *lock, const char *token)
-{
-    bool found = false;
-    dlock_client *client = lock->client;
-    pthread_mutex_lock(&client->locks_lock);
-    for (dlock_lock *other = client->locks; other && !found; other = other->next) {
-        wait_set *set = &other->wait_set;
-        if (other == lock || strcmp(other->wake, lock->wake) != 0)
-            continue;
-        pthread_mutex_lock(&set->lock);
-        found = set->leader && strcmp(set->leader->token, token) == 0;
-        pthread_mutex_unlock(&set->lock);
-    }
-    pthread_mutex_unlock(&client->locks_lock);
-    return found;
-}
-
 void dlock_wait_set_wake_one(wait_set *set)
 {
     pthread_mutex_lock(&set->lock);

@@ -23,10 +23,6 @@ bool dlock_wait_set_wake(wait_set *set, const char *token, const answer *given);
 /* The same in the wait set of any lock of the client that has this lock's wake-up list. */
 bool dlock_wait_set_wake_shared(dlock_lock *lock, const char *token, const answer *given);
 
-/* Whether the waiter with this token listens for another lock of the client with the same wake-up
- * list. It does not see that it was woken before it has heard a message itself. */
-bool dlock_wait_set_leads_elsewhere(dlock_lock *lock, const char *token);
-
 /* The lock may be free: one of them is to ask. */
 void dlock_wait_set_wake_one(wait_set *set);
 

@@ -116,7 +116,7 @@ static void take_message(dlock_lock *lock, const char *message)
     int parts =
         sscanf(message, "%159s %" SCNu64 " %*s %*s %" SCNd64, token, &a.fence, &a.window_ms);
     if (parts >= 2 && !dlock_wait_set_wake_shared(lock, token, parts == 3 ? &a : NULL))
-        dlock_queue_tell(lock, &decline_call, token);
+        dlock_queue_decline(lock, &decline_call, token);
 }
 
 const kind dlock_kind_fair = {

@@ -39,14 +39,14 @@ static dlock_time give_sign_of_life(dlock_lock *lock)
     return dlock_in_ms(next_ms);
 }
 
-void dlock_queue_tell(dlock_lock *lock, const kind_call *what, const char *token)
+void dlock_queue_decline(dlock_lock *lock, const kind_call *decline, const char *token)
 {
     redisReply *reply = NULL;
     dlock_args args;
     dlock_args_init(&args);
-    int keys = what->args(lock, token, ENTRY_NONE, &args);
-    if (dlock_script_call(lock->client, lock->client->options.redis, what->script, keys, &args, 0,
-                          &reply) == DLOCK_OK)
+    int keys = decline->args(lock, token, ENTRY_NONE, &args);
+    if (dlock_script_call(lock->client, lock->client->options.redis, decline->script, keys, &args,
+                          0, &reply) == DLOCK_OK)
         freeReplyObject(reply);
     dlock_args_free(&args);
 }

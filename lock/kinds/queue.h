@@ -19,9 +19,8 @@ void dlock_queue_wake_list(const dlock_lock *lock, char *ret, size_t ret_len);
  * free, in `end_ms`; -1: not known. */
 int64_t dlock_queue_next_beat(const dlock_lock *lock, int64_t end_ms);
 
-/* What is to be done about a wake-up that was heard, where the answer does not matter. For one: it
- * is for somebody who does not wait any more, put back by a sign of life that crossed its leaving;
- * the grant goes on at once, unless it was taken up after all. */
-void dlock_queue_tell(dlock_lock *lock, const kind_call *what, const char *token);
+/* A wake-up for somebody who does not wait any more, put back by a sign of life that crossed its
+ * leaving: the grant goes on at once, unless it was taken up after all. */
+void dlock_queue_decline(dlock_lock *lock, const kind_call *decline, const char *token);
 
 #endif

@@ -19,8 +19,8 @@
  *   4. Who was handed a share holds it from that instant on, for the claim window, and a mark says
  *      that it has not taken it up. Its token is pushed onto the wake-up list of its process
  *      (queue.c); readers and writers, whose locks are two here, have a list each, or the threads
- *      that listen would take each other's messages. Woken, it asks again, finds its token a holder's, and takes the share up: the
- *      lease begins, the fence is issued, the mark is gone.
+ *      that listen would take each other's messages. Woken, it asks again, finds its token a
+ * holder's, and takes the share up: the lease begins, the fence is issued, the mark is gone.
  *   5. Each process that waits gives a sign of life every re-check, and hears in the reply which of
  *      its sleepers hold a share whose wake-up was lost; entries that are missing are put back.
  *   6. What was not taken up ends with the claim window. Its process is then taken for dead, and
@@ -33,7 +33,6 @@
 #include "kinds/fence.lua.h"
 #include "kinds/shares.lua.h"
 #include "kinds/shares_acquire.lua.h"
-#include "kinds/shares_again.lua.h"
 #include "kinds/shares_beat.lua.h"
 #include "kinds/shares_decline.lua.h"
 #include "kinds/shares_leave.lua.h"
@@ -50,8 +49,6 @@ dlock_script dlock_shares_leave =
 dlock_script dlock_shares_renew = DLOCK_SCRIPT("shares_renew", GOING SHARES_RENEW_LUA);
 dlock_script dlock_shares_beat = DLOCK_SCRIPT("shares_beat", GOING SHARES_BEAT_LUA);
 static dlock_script decline = DLOCK_SCRIPT("shares_decline", GOING SHARES_DECLINE_LUA);
-static dlock_script again =
-    DLOCK_SCRIPT("shares_again", "#!lua flags=allow-oom\n" SHARES_AGAIN_LUA);
 
 enum { RW_KEYS = 5 };
 
@@ -111,24 +108,10 @@ int64_t dlock_shares_beaten(dlock_lock *lock, dlock_time asked, const redisReply
     return dlock_queue_next_beat(lock, reply->element[0]->integer);
 }
 
-static int again_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
-{
-    char list[CHANNEL_LEN];
-    (void)entry;
-    dlock_queue_wake_list(lock, list, sizeof(list));
-    dlock_args_text(args, list);
-    dlock_args_text(args, token);
-    return 1;
-}
-
-/* Step 4. The two sides of a read/write lock have one wake-up list in a process, and may both
- * listen: one hears what the other waits for. */
+/* Step 4. */
 void dlock_shares_heard(dlock_lock *lock, const char *token)
 {
     static const kind_call decline_call = {&decline, dlock_shares_go_args};
-    static const kind_call again_call = {&again, again_args};
     if (!dlock_wait_set_wake_shared(lock, token, NULL))
-        dlock_queue_tell(lock, &decline_call, token);
-    else if (dlock_wait_set_leads_elsewhere(lock, token))
-        dlock_queue_tell(lock, &again_call, token);
+        dlock_queue_decline(lock, &decline_call, token);
 }

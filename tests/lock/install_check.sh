@@ -29,6 +29,11 @@ fail() {
     exit 1
 }
 
+# All but the one that needs another library: step_libuv builds that.
+examples() {
+    find lock/examples -name '*.c' ! -name libuv.c
+}
+
 # Compiles and links an example as its user would, without a word about dialects; the rest of the
 # words are passed on.
 build_example() {
@@ -129,7 +134,7 @@ step_prefix() {
 # Links with the shared library, runs against it, and says which one it was.
 step_shared() {
     flags=$(pkg-config --cflags --libs dlock)
-    for source in lock/examples/*.c; do
+    for source in $(examples); do
         program=$dir/shared_$(basename "$source" .c)
         build_example "$source" "$program" $flags
         readelf -d "$program" | grep -q 'NEEDED.*libdlock\.so\.0' ||
@@ -140,13 +145,28 @@ step_shared() {
     [ $code = 64 ] || fail "the example did not start: exit $code, $(cat "$dir/usage")"
 }
 
+# Pending acquisitions in an event loop, with the Redis at REDIS_URL.
+step_epoll() {
+    build_example lock/examples/epoll.c "$dir/epoll" $(pkg-config --cflags --libs dlock)
+    said=$(LD_LIBRARY_PATH=$prefix/lib "$dir/epoll" 300 "$REDIS_URL" 2>&1) || fail "epoll: $said"
+    [ "$said" = "300 of 300 worked under their lock" ] || fail "epoll says: $said"
+}
+
+step_libuv() {
+    pkg-config --exists libuv || exit 77
+    build_example lock/examples/libuv.c "$dir/libuv" $(pkg-config --cflags --libs dlock libuv)
+    said=$(LD_LIBRARY_PATH=$prefix/lib "$dir/libuv" "$REDIS_URL" 2>&1) || fail "libuv: $said"
+    [ "$said" = "acquire: ok
+release: ok" ] || fail "libuv says: $said"
+}
+
 # The linker takes the archive when there is no shared library beside it.
 step_static() {
     cp -R "$prefix" "$dir/archive"
     rm "$dir"/archive/lib/libdlock.so*
     sed -i "s|$prefix|$dir/archive|" "$dir/archive/lib/pkgconfig/dlock.pc"
     flags=$(PKG_CONFIG_PATH=$dir/archive/lib/pkgconfig pkg-config --static --cflags --libs dlock)
-    for source in lock/examples/*.c; do
+    for source in $(examples); do
         program=$dir/static_$(basename "$source" .c)
         build_example "$source" "$program" $flags
         ! readelf -d "$program" | grep -q 'NEEDED.*libdlock' || fail "$program is not static"
@@ -227,7 +247,7 @@ step_copied() {
         fail "lock/README.md does not tell how"
     fi
     eval "$embed"
-    for source in lock/examples/*.c; do
+    for source in $(examples); do
         build_example "$source" "$(basename "$source" .c)" -D_GNU_SOURCE -Ilock -pthread $sources
     done
 }

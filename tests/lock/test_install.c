@@ -24,8 +24,10 @@ static void step(void **state)
     char output[8192];
     const char *name = *state;
     int code = run_step(name, output, sizeof(output));
-    if (code == CANNOT_CHECK)
+    if (code == CANNOT_CHECK) {
+        print_message("%s: what it needs is not here\n", name);
         skip();
+    }
     if (code != 0)
         fail_msg("%s: exit %d\n%s", name, code, output);
 }
@@ -59,8 +61,8 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STEP(layout), STEP(programs), STEP(uninstall), STEP(symbols), STEP(prefix),
-        STEP(shared), STEP(static),   STEP(lifecycle), STEP(headers), STEP(copied),
+        STEP(layout), STEP(programs), STEP(uninstall), STEP(symbols),   STEP(prefix),  STEP(shared),
+        STEP(static), STEP(epoll),    STEP(libuv),     STEP(lifecycle), STEP(headers), STEP(copied),
     };
     return cmocka_run_group_tests_name("install", tests, install, clean_up);
 }

@@ -30,6 +30,7 @@ static const struct {
 static const char help[] =
     "usage: dlock bench [options]\n"
     "       dlock bench --renew N [options]\n"
+    "       dlock bench --pending N [options]\n"
     "\n"
     "P processes with T threads each take and release one lock as fast as they can. Under it each\n"
     "reads and writes one counter with GET and SET, the canary; canary_lost is how many "
@@ -39,14 +40,14 @@ static const char help[] =
     "\n"
     "  --kinds LIST           configurations, measured one after another.\n"
     "                         Default poll50,hash,fair,cohort\n"
-    "                           string   SET NX PX, waiters poll with jitter\n"
-    "                           hash     Redisson's layout, broadcast wake-up (or: pubsub)\n"
-    "                           poll50   the same, but waiters ask every 50 ms\n"
-    "                           fair     FIFO queue, direct hand-off\n"
-    "                           cohort   fair, and a grant is passed on inside the process\n"
-    "                           quorum   Redlock over the servers of --quorum (or: redlock)\n"
-    "                           rw       read/write lock, --readers of 100 only read\n"
-    "                           semaphore  --permits, each takes --take of them\n"
+    "                           string    SET NX PX, waiters poll with jitter\n"
+    "                           hash      Redisson's layout, broadcast wake-up (or: pubsub)\n"
+    "                           poll50    the same, but waiters ask every 50 ms\n"
+    "                           fair      FIFO queue, direct hand-off\n"
+    "                           cohort    fair, and a grant is passed on inside the process\n"
+    "                           quorum    Redlock over the servers of --quorum (or: redlock)\n"
+    "                           rw        read/write lock, --readers of 100 only read\n"
+    "                           semaphore --permits, each takes --take of them\n"
     "  --processes P          default 3\n"
     "  --threads T            in each, default 16\n"
     "  --duration-ms D        of each measurement, default 5000\n"
@@ -63,6 +64,11 @@ static const char help[] =
     "                         semaphore, which several may hold\n"
     "  --renew N              one client holds N locks for the duration; shows CPU time and late\n"
     "                         renewals\n"
+    "  --pending N            one process lets N acquisitions of kind fair wait at once, without "
+    "a\n"
+    "                         thread for each, on one lock and on N/100; shows memory, threads "
+    "and\n"
+    "                         connections, then grants, beside 64 and 1,000 threads that wait\n"
     "  --json FILE            results, \"schema\": 1\n" COMMAND_REDIS_HELP
     "  -h, --help             this\n"
     "\n"
@@ -149,6 +155,7 @@ static const struct {
     {"cohort-max", offsetof(bench_options, cohort_max), 1, 1000000},
     {"cohort-ms", offsetof(bench_options, cohort_ms), 1, 3600000},
     {"renew", offsetof(bench_options, renew_locks), 1, 1000000},
+    {"pending", offsetof(bench_options, pending), 1, 1000000},
     {"readers", offsetof(bench_options, readers), 0, 100},
     {"permits", offsetof(bench_options, permits), 1, 1000000000},
     {"take", offsetof(bench_options, take), 1, 1000000000},
@@ -191,6 +198,8 @@ static bool go_together(const bench_options *bench)
         command_complain("--kill needs two processes at least");
     else if (bench->take > bench->permits)
         command_complain("--take is more than --permits: nobody would get them");
+    else if (bench->pending && (bench->renew_locks || bench->kinds))
+        command_complain("--pending measures kind fair, and nothing else beside");
     else
         return true;
     return false;
@@ -336,7 +345,9 @@ int command_bench(int argc, char **argv)
     char list[256], version[32];
     const char *names[16];
     bench_run runs[16];
-    const char *fallback = bench.renew_locks ? "string" : "poll50,hash,fair,cohort";
+    const char *fallback = bench.renew_locks ? "string"
+                           : bench.pending   ? "fair"
+                                             : "poll50,hash,fair,cohort";
     snprintf(list, sizeof(list), "%s", bench.kinds ? bench.kinds : fallback);
     int len = split(list, names, LEN(names));
     if (len < 1)
@@ -351,5 +362,6 @@ int command_bench(int argc, char **argv)
     if (code)
         return code;
     return bench.renew_locks ? bench_renew(&runs[0], version)
+           : bench.pending   ? bench_pending(&runs[0], version)
                              : measure_all(&bench, runs, len, version);
 }

@@ -4,7 +4,9 @@
  *     bench.c     options; one measurement after another
  *     measure.c   one measurement: forks the workers, starts and stops them, adds up
  *     worker.c    one worker process: its threads take and release the lock
- *     renew.c     the other mode: one client holds many locks, and renews
+ *     renew.c     another mode: one client holds many locks, and renews
+ *     pending.c   the third one: what waiting costs, without a thread and with many
+ *     waiters.c   the process whose waiters are measured then
  *     report.c    the table and the result file
  *     latency.c   a histogram of durations
  *
@@ -41,7 +43,7 @@ typedef struct bench_options {
     const char *kinds, *json_path;
     int64_t processes, threads, duration_ms;
     int64_t think_min_us, think_max_us, hold_us;
-    int64_t lease_ms, cohort_max, cohort_ms, renew_locks;
+    int64_t lease_ms, cohort_max, cohort_ms, renew_locks, pending;
     int64_t readers;       /* rw: of 100 acquisitions, how many only read */
     int64_t permits, take; /* semaphore: how many there are, and each takes */
     bench_victim kill;
@@ -115,6 +117,9 @@ int bench_work(const bench_run *run, bench_shared *shared, int index);
 /* Holds many locks in one process, watches their leases, reports. Returns the exit code. */
 int bench_renew(const bench_run *run, const char *redis_version);
 
+/* Measures waiters without threads, and with. Returns the exit code. */
+int bench_pending(const bench_run *run, const char *redis_version);
+
 /* ---- what the measurements share ------------------------------------------------------------- */
 
 #define BENCH_MS_NS 1000000
@@ -131,6 +136,9 @@ void *bench_share(size_t len);
 /* Opens the run's servers. False after a complaint; what is open then is to be closed too. */
 bool bench_open_servers(const bench_run *run, dlock_redis **ret);
 void bench_close_servers(const bench_run *run, dlock_redis **servers);
+
+/* Removes a lock, its companions and the canary. */
+void bench_remove_keys(dlock_redis *redis, const char *name);
 
 /* ---- report ---------------------------------------------------------------------------------- */
 

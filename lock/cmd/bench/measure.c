@@ -137,15 +137,13 @@ static void count_work(measurement *self, int sign)
     self->reads += sign * count_all(self, "total_reads_processed");
 }
 
-static void remove_keys(measurement *self)
+void bench_remove_keys(dlock_redis *redis, const char *name)
 {
     static const char *const suffixes[] = {"", ":fence", ":queue", ":beats", ":permits", ":canary"};
-    char key[96];
-    for (int i = 0; i < self->run->urls_len; i++) {
-        for (size_t s = 0; s < sizeof(suffixes) / sizeof(suffixes[0]); s++) {
-            snprintf(key, sizeof(key), "%s%s", self->run->name, suffixes[s]);
-            freeReplyObject(ask(self->redis[i], key, "DEL", key));
-        }
+    char key[128];
+    for (size_t s = 0; s < sizeof(suffixes) / sizeof(suffixes[0]); s++) {
+        snprintf(key, sizeof(key), "%s%s", name, suffixes[s]);
+        freeReplyObject(ask(redis, key, "DEL", key));
     }
 }
 
@@ -319,7 +317,8 @@ int bench_measure(const bench_run *run, bench_row *ret)
     if (code == 0) {
         *ret = (bench_row){.run = run};
         add_up(&self, ret);
-        remove_keys(&self);
+        for (int i = 0; i < run->urls_len; i++)
+            bench_remove_keys(self.redis[i], run->name);
     }
     bench_close_servers(run, self.redis);
     munmap(self.shared, self.shared_len);

@@ -1,5 +1,5 @@
-/* The two sides of a read/write lock in one process: both listen on one wake-up list, and what one
- * hears may be what the other waits for. */
+/* The two sides of a read/write lock in one process, each with a thread that listens for all of its
+ * own: none may hear, and keep to itself, what the other side waits for. */
 #include "tests/lock/rig.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ static void *visit(void *arg)
     return NULL;
 }
 
-static void one_side_does_not_keep_what_it_hears_for_the_other(void **state)
+static void no_side_hears_what_is_for_the_other(void **state)
 {
     rig *r = *state;
     dlock_client_options options = {.redis = r->redis, .recheck_ms = RECHECK_MS};
@@ -63,7 +63,7 @@ static void one_side_does_not_keep_what_it_hears_for_the_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_side_does_not_keep_what_it_hears_for_the_other),
+        cmocka_unit_test(no_side_hears_what_is_for_the_other),
     };
     return cmocka_run_group_tests_name("two sides", tests, rig_setup, rig_teardown);
 }

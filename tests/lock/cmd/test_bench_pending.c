@@ -1,0 +1,120 @@
+/* dlock bench --pending: that it counts what it says, and leaves nothing behind. */
+#include "tests/support/fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#define BENCH_MS 60000 /* limit for one bench */
+#define WAITERS  300
+#define FEW      40 /* threads and connections that need not grow with the waiters */
+
+static fx_redis *redis;
+
+static int setup_group(void **state)
+{
+    (void)state;
+    redis = fx_redis_start(NULL);
+    return setenv("DLOCK_REDIS", fx_redis_url(redis), 1);
+}
+
+static int teardown_group(void **state)
+{
+    (void)state;
+    fx_redis_stop(redis);
+    return 0;
+}
+
+static int64_t number(const cJSON *row, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, name);
+    if (!cJSON_IsNumber(item))
+        fail_msg("no number \"%s\"", name);
+    return (int64_t)item->valuedouble;
+}
+
+static cJSON *bench_pending(const char *waiters)
+{
+    char path[256], dir[256], result[300], text[65536] = "";
+    fx_build_path("dlock", path, sizeof(path));
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(result, sizeof(result), "%s/bench.json", dir);
+    fx_process *process = fx_spawn(
+        (const char *const[]){path, "bench", "--pending", waiters, "--json", result, NULL}, true);
+    int code = fx_process_wait(process, BENCH_MS);
+    if (code != 0)
+        fail_msg("exit %d: %s", code, fx_process_stderr(process));
+    assert_non_null(strstr(fx_process_stdout(process), "\npending "));
+    fx_process_free(process);
+    FILE *file = fopen(result, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    fx_dir_remove(dir);
+    cJSON *json = cJSON_Parse(text);
+    assert_non_null(json);
+    return json;
+}
+
+static void waiters_without_threads_cost_no_threads(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *form;
+        int locks, waiting;
+    } expected[] = {
+        {"pending", 1, WAITERS}, {"threads", 1, 64}, {"threads", 1, WAITERS},
+        {"pending", 3, WAITERS}, {"threads", 3, 64}, {"threads", 3, WAITERS},
+    };
+    cJSON *json = bench_pending("300");
+    const cJSON *rows = cJSON_GetObjectItem(json, "pending"), *row;
+    int i = 0;
+    assert_int_equal(cJSON_GetArraySize(rows), sizeof(expected) / sizeof(expected[0]));
+    cJSON_ArrayForEach(row, rows)
+    {
+        bool threads = strcmp(expected[i].form, "threads") == 0;
+        assert_string_equal(cJSON_GetObjectItem(row, "form")->valuestring, expected[i].form);
+        assert_int_equal(number(row, "locks"), expected[i].locks);
+        assert_int_equal(number(row, "waiting"), expected[i].waiting);
+        assert_int_equal(number(row, "grants"), WAITERS);
+        assert_int_equal(number(row, "errors"), 0);
+        assert_true(number(row, "resident_bytes") > 0 && number(row, "connections") > 0);
+        if (threads)
+            assert_true(number(row, "threads") >= expected[i].waiting);
+        else
+            assert_true(number(row, "threads") < FEW && number(row, "connections") < FEW);
+        i++;
+    }
+    cJSON_Delete(json);
+    redisReply *reply = fx_redis_reply(redis, "KEYS *bench-*");
+    for (size_t k = 0; k < reply->elements; k++)
+        if (!strstr(reply->element[k]->str, ":wake:")) /* too late, these end by themselves */
+            fail_msg("%s is left", reply->element[k]->str);
+    freeReplyObject(reply);
+}
+
+static void other_modes_do_not_go_with_it(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"--renew=3", "--kinds=fair"};
+    char path[256];
+    fx_build_path("dlock", path, sizeof(path));
+    for (int i = 0; i < 2; i++) {
+        fx_process *process =
+            fx_spawn((const char *const[]){path, "bench", "--pending", "3", words[i], NULL}, true);
+        assert_int_equal(fx_process_wait(process, BENCH_MS), 64);
+        assert_non_null(strstr(fx_process_stderr(process), "--pending measures kind fair"));
+        fx_process_free(process);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waiters_without_threads_cost_no_threads),
+        cmocka_unit_test(other_modes_do_not_go_with_it),
+    };
+    return cmocka_run_group_tests_name("dlock bench --pending", tests, setup_group, teardown_group);
+}
