@@ -7,7 +7,9 @@
 
 enum { DEADLINE_MS = 20000 };
 
-static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR};
+static const dlock_options kinds[] = {
+    {.kind = DLOCK_STRING}, {.kind = DLOCK_HASH},  {.kind = DLOCK_FAIR},
+    {.kind = DLOCK_READ},   {.kind = DLOCK_WRITE}, {.kind = DLOCK_SEMAPHORE, .permits = 1}};
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -19,8 +21,9 @@ static void a_name_needs_no_hash_tag(void **state)
     cluster_rig *r = *state;
     for (size_t i = 0; i < KINDS * sizeof(names) / sizeof(names[0]); i++) {
         const char *name = names[i / KINDS];
-        dlock_lock *lock =
-            rig_lock(r->client, name, (dlock_options){.kind = kinds[i % KINDS], .lease_ms = 60000});
+        dlock_options options = kinds[i % KINDS];
+        options.lease_ms = 60000;
+        dlock_lock *lock = rig_lock(r->client, name, options);
         dlock_hold *hold;
         dlock_info info;
         assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
@@ -153,10 +156,14 @@ static void until_blocked(cluster_rig *r, int member)
 /* The waiter sleeps at the old server while the slot moves, and is woken at the new one. */
 static void waiters_move_with_their_slot(void **state)
 {
-    static const char *const names[] = {"string", "hash", "fair"};
+    static const char *const names[] = {"string", "hash", "fair", "read", "write", "semaphore"};
     cluster_rig *r = *state;
     for (int i = 0; i < KINDS; i++) {
-        dlock_options options = {.kind = kinds[i], .lease_ms = 60000};
+        if (kinds[i].kind == DLOCK_READ) /* readers do not wait for each other */
+            continue;
+        dlock_options options = kinds[i];
+        options.lease_ms = 60000;
+        bool queues = options.kind >= DLOCK_WRITE || options.kind == DLOCK_FAIR;
         dlock_lock *lock = rig_lock(r->client, names[i], options);
         dlock_hold *hold;
         other o;
@@ -164,11 +171,11 @@ static void waiters_move_with_their_slot(void **state)
         assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
         other_begin(&o, r, names[i], options);
         other_wait(&o);
-        if (kinds[i] == DLOCK_FAIR)
+        if (queues)
             until_blocked(r, from);
         cluster_move m = cluster_begin_move(r, names[i]);
         cluster_end_move(r, m);
-        if (kinds[i] == DLOCK_FAIR)
+        if (queues)
             until_blocked(r, m.to);
         assert_true(dlock_held(hold));
         dlock_time released = dlock_now();
@@ -220,9 +227,10 @@ static void acquire_many(cluster_rig *r, many *m, const char *prefix, int64_t le
     for (int i = 0; i < MANY; i++) {
         char name[64];
         snprintf(name, sizeof(name), "%s%d", prefix, i);
-        m->lock[i] = rig_lock(
-            r->client, name,
-            (dlock_options){.kind = kinds[i % KINDS], .lease_ms = lease_ms, .renew_ms = 200});
+        dlock_options options = kinds[i % KINDS];
+        options.lease_ms = lease_ms;
+        options.renew_ms = 200;
+        m->lock[i] = rig_lock(r->client, name, options);
         assert_int_equal(dlock_acquire(m->lock[i], NULL, &m->hold[i]), DLOCK_OK);
     }
 }
@@ -373,7 +381,7 @@ static void nothing_is_left_of_closed_ones(void **state)
     int threads = fx_threads_alive(), descriptors = fx_descriptors_open();
     for (int i = 0; i < 20; i++) {
         other o;
-        other_begin(&o, r, "short", (dlock_options){.kind = kinds[i % KINDS]});
+        other_begin(&o, r, "short", kinds[i % KINDS]);
         if (i % 2) {
             o.status = dlock_acquire(o.lock, &(dlock_wait){.wait_ms = DEADLINE_MS}, &o.hold);
             assert_int_equal(o.status, DLOCK_OK);

@@ -4,8 +4,14 @@
  */
 #include "tests/lock/rig.h"
 
-static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR};
+static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH,  DLOCK_FAIR,
+                                   DLOCK_READ,   DLOCK_WRITE, DLOCK_SEMAPHORE};
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static dlock_options options_of(dlock_kind kind)
+{
+    return (dlock_options){.kind = kind, .permits = kind == DLOCK_SEMAPHORE ? 1 : 0};
+}
 
 /* Every key of the server has an end. */
 static void check_ends(rig *r, const char *what)
@@ -30,7 +36,7 @@ static void a_user_who_may_not_set_an_end_leaves_no_key(void **state)
         dlock_hold *hold;
         char name[32];
         snprintf(name, sizeof(name), "rights%zu", i);
-        dlock_lock *lock = rig_lock(client, name, (dlock_options){.kind = kinds[i]});
+        dlock_lock *lock = rig_lock(client, name, options_of(kinds[i]));
         if (dlock_acquire(lock, &(dlock_wait){.wait_ms = 100}, &hold) == DLOCK_OK)
             dlock_release(hold);
         check_ends(r, name);
@@ -40,34 +46,69 @@ static void a_user_who_may_not_set_an_end_leaves_no_key(void **state)
     dlock_redis_close(redis);
 }
 
-/* The queue and the beats of a fair lock, of every other type: while it is taken, while it is held,
- * and when it is given back. */
-static void a_fair_lock_bears_keys_of_another_type(void **state)
+static void damage(rig *r, const char *key, const char *maker)
 {
-    rig *r = *state;
-    static const char *const keys[] = {"{other}:queue", "{other}:beats"};
+    rig_ask(r, "DEL %s", key);
+    rig_ask(r, maker, key);
+    rig_ask(r, "PEXPIRE %s 60000", key);
+}
+
+/* What stands beside a lock with a queue, of every other type: while it is taken, while it is held,
+ * and when it is given back. */
+static void bears_keys_of_another_type(rig *r, dlock_kind kind)
+{
+    static const char *const keys[] = {"{other}:queue", "{other}:beats", "{other}:permits"};
     static const char *const makers[] = {"SET %s text", "RPUSH %s a:b", "HSET %s f 1", "SADD %s x"};
-    dlock_options options = {.kind = DLOCK_FAIR, .lease_ms = 300};
+    dlock_options options = options_of(kind);
+    options.lease_ms = 300;
     dlock_lock *lock = rig_lock(r->client, "other", options);
-    for (size_t k = 0; k < 2; k++)
+    for (size_t k = 0; k < 3; k++)
         for (size_t m = 0; m < 4; m++) {
             dlock_hold *hold;
-            rig_ask(r, "DEL %s", keys[k]);
-            rig_ask(r, makers[m], keys[k]);
-            rig_ask(r, "PEXPIRE %s 60000", keys[k]);
+            damage(r, keys[k], makers[m]);
             dlock_status taken = dlock_acquire(lock, &(dlock_wait){.wait_ms = 5000}, &hold);
             if (taken != DLOCK_OK)
                 fail_msg("%s, %s: %s", keys[k], makers[m], dlock_status_text(taken));
-            rig_ask(r, "DEL %s", keys[k]);
-            rig_ask(r, makers[m], keys[k]);
-            rig_ask(r, "PEXPIRE %s 60000", keys[k]);
+            damage(r, keys[k], makers[m]);
             dlock_status released = dlock_release(hold);
             if (released != DLOCK_OK)
                 fail_msg("%s, %s: released: %s", keys[k], makers[m], dlock_status_text(released));
             assert_int_equal(rig_ask(r, "EXISTS %s", "other"), 0);
         }
     dlock_lock_free(lock);
-    check_ends(r, "fair");
+    check_ends(r, "other");
+}
+
+static void a_queue_bears_keys_of_another_type(void **state)
+{
+    static const dlock_kind queues[] = {DLOCK_FAIR, DLOCK_READ, DLOCK_WRITE, DLOCK_SEMAPHORE};
+    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++)
+        bears_keys_of_another_type(*state, queues[i]);
+}
+
+/* Whatever it is, and whoever's: it is not touched, and whoever waits gets the lock behind it. */
+static void a_name_of_another_type_is_a_strangers(void **state)
+{
+    rig *r = *state;
+    static const dlock_kind shared[] = {DLOCK_READ, DLOCK_WRITE, DLOCK_SEMAPHORE};
+    static const char *const makers[] = {"SET %s text", "RPUSH %s a:b", "HSET %s f 1", "SADD %s x"};
+    for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+        dlock_lock *lock = rig_lock(r->client, "strange", options_of(shared[i]));
+        for (size_t m = 0; m < 4; m++) {
+            dlock_hold *hold;
+            rig_ask(r, makers[m], "strange");
+            assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_BUSY);
+            assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 30}, &hold), DLOCK_BUSY);
+            assert_int_equal(rig_ask(r, "EXISTS %s", "strange"), 1);
+            rig_ask(r, "PEXPIRE %s 50", "strange");
+            assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 5000}, &hold), DLOCK_OK);
+            rig_ask(r, "DEL %s", "strange");
+            rig_ask(r, makers[m], "strange");
+            assert_int_equal(dlock_release(hold), DLOCK_NOT_OWNER);
+            assert_int_equal(rig_ask(r, "DEL %s", "strange"), 1);
+        }
+        dlock_lock_free(lock);
+    }
 }
 
 /* A section of its own, in a script that writes nothing. */
@@ -139,7 +180,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_user_who_may_not_set_an_end_leaves_no_key),
-        cmocka_unit_test(a_fair_lock_bears_keys_of_another_type),
+        cmocka_unit_test(a_queue_bears_keys_of_another_type),
+        cmocka_unit_test(a_name_of_another_type_is_a_strangers),
         cmocka_unit_test(a_section_bears_keys_of_another_type),
         cmocka_unit_test(a_section_without_a_right_that_it_needs_is_not_run),
     };
