@@ -9,7 +9,8 @@
 --         "<process>:a<number>",
 --       6 number of permits (a semaphore's; a read/write lock has no such key, and room for any number)
 -- Queue and beats live on while somebody beats, and are gone a minute after the last.
-local STALE_MS, SUSPECT_MS, KEEP_MS, WAKE_MAX, YEAR_MS = 2000, 400, 60000, 1024, 31536000000
+local STALE_MS, SUSPECT_MS, KEEP_MS, YEAR_MS = 2000, 400, 60000, 31536000000
+local WAKE_MAX, HAND_MAX = 256, 32
 local now_ms = math.floor(clock() / 1000)
 
 -- Queue and beats are hints, which signs of life rebuild: what stands there of another type goes. At
@@ -128,10 +129,12 @@ end
 -- claim window and is woken to ask, which takes it up; `asking` does so already. Who gave no sign of
 -- life is put out of the queue; after a lease that ended by itself, whose holder's process may be dead,
 -- it must be a fresh one.
+-- Not to more than `most` (nil: HAND_MAX) at a time, for the claim window must do for all to ask: each
+-- who takes up a share hands on to one more, and signs of life to more.
 -- Returns whether somebody waits who is not to be overtaken.
-local function hand_on(claim_ms, asking)
+local function hand_on(claim_ms, asking, most)
     local fresh_ms = lapsed and SUSPECT_MS or STALE_MS
-    local at, used = 0, nil
+    local at, used, left = 0, nil, most or HAND_MAX
     while true do
         local token = redis.call('LINDEX', KEYS[3], at)
         if not token then return false end
@@ -140,13 +143,13 @@ local function hand_on(claim_ms, asking)
         local age_ms = math.abs(now_ms - (tonumber(redis.call('HGET', KEYS[4], who) or '') or 0))
         if age_ms <= STALE_MS and want < math.huge and want > capacity then
             at = at + 1
-        elseif age_ms <= STALE_MS and not fits(token, used) then
+        elseif age_ms <= STALE_MS and (left == 0 or not fits(token, used)) then
             return true
         else
             redis.call('LREM', KEYS[3], 1, token)
             if age_ms <= fresh_ms and not has(token) then
                 hold(token, claim_ms)
-                used = used + want
+                used, left = used + want, left - 1
                 if token ~= asking then
                     local wake = KEYS[5] .. who .. (want == math.huge and '*w' or '')
                     redis.call('HSET', KEYS[4], '!' .. token, 1)

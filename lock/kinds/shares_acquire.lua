@@ -43,6 +43,7 @@ if not got then return {0, next_end(), issued(KEYS[2]) or 0} end
 local waiters = redis.call('LLEN', KEYS[3])
 if waiters > 0 then waiters = waiters - redis.call('LREM', KEYS[3], 0, token) end
 hold(token, ARGV[2])
+if handed and waiters > 0 then hand_on(ARGV[3], token, 1) end
 if writes or KEYS[6] then
     local fence, now = next_fence(2, 2, ARGV[2], writes and mine and not handed)
     return {1, fence, now, waiters}
