@@ -151,11 +151,16 @@ static void a_readers_fence_is_the_last_writers(void **state)
 static void all_readers_lose_what_is_taken_away(void **state)
 {
     (void)state;
-    char out[256];
+    char out[256], name[] = "n";
     fx_process *one = start_running("run -s --lease-ms 900 n " STAYS, NULL, 0);
     fx_process *two = start_running("run -s --lease-ms 900 n " STAYS, NULL, 0);
+    fx_process *writer = start("run -x n -- echo next");
+    assert_true(fx_wait_until(somebody_waits, name, SOON_MS));
     assert_int_equal(run("release --force n", out, sizeof(out)), 0);
     assert_string_equal(out, "n is released\n");
+    assert_int_equal(fx_process_wait(writer, SOON_MS), 0);
+    assert_string_equal(fx_process_stdout(writer), "next\n");
+    fx_process_free(writer);
     assert_int_equal(fx_process_wait(one, SOON_MS), 76);
     assert_int_equal(fx_process_wait(two, SOON_MS), 76);
     fx_process_free(one);
