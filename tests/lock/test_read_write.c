@@ -118,6 +118,24 @@ static void readers_between_two_writers_come_in_together(void **state)
     end(&s);
 }
 
+/* More than are let in by one script: each lets in another. */
+static void a_crowd_of_readers_comes_in_together(void **state)
+{
+    enum { CROWD = 100 };
+    static guest readers[CROWD];
+    sides s = begin(state);
+    dlock_hold *writer = take(s.write);
+    for (int i = 0; i < CROWD; i++)
+        guest_queue(&readers[i], i % 2 ? s.read : s.other_read, s.r, QUEUE, i + 1);
+    assert_int_equal(dlock_release(writer), DLOCK_OK);
+    for (int i = 0; i < CROWD; i++)
+        guest_until_in(&readers[i]);
+    assert_int_equal(rig_ask(s.r, "ZCARD %s", NAME), CROWD);
+    for (int i = 0; i < CROWD; i++)
+        assert_int_equal(guest_leave(&readers[i]), DLOCK_OK);
+    end(&s);
+}
+
 /* Who gives up makes room as one who goes. */
 static void a_writer_that_gives_up_lets_in_those_behind_it(void **state)
 {
@@ -400,6 +418,7 @@ int main(void)
         cmocka_unit_test(readers_read_together_and_writers_write_alone),
         cmocka_unit_test(a_waiting_writer_stops_later_readers),
         cmocka_unit_test(readers_between_two_writers_come_in_together),
+        cmocka_unit_test(a_crowd_of_readers_comes_in_together),
         cmocka_unit_test(a_writer_that_gives_up_lets_in_those_behind_it),
         cmocka_unit_test(a_dead_readers_share_ends_with_its_lease),
         cmocka_unit_test(waiters_survive_the_loss_of_every_key),
