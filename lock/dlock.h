@@ -532,6 +532,8 @@ DLOCK_API void dlock_pending_cancel(dlock_pending *pending);
  * Waiters are told by a message, and look every recheck_ms whether one was lost. Each set is a
  * round of its own: who waits in one whose latch was opened, and set anew before the waiter looked,
  * is told that it has opened.
+ * Whoever gives a latch up deletes NAME: its waiters are told DLOCK_EXPIRED. The message goes to
+ * the channel <companion>:open. dlock_client_stats() does not count latches.
  */
 typedef struct dlock_latch dlock_latch;
 

@@ -46,6 +46,38 @@ static void a_round_that_is_not_known_is_no_obstacle(void **state)
     dlock_latch_free(other);
 }
 
+enum { THREADS = 8, EACH = 50 };
+
+static void *count_each_twice(void *arg)
+{
+    static atomic_int threads;
+    int me = atomic_fetch_add(&threads, 1);
+    for (int i = 0; i < 2 * EACH; i++) {
+        char who[32];
+        snprintf(who, sizeof(who), "%d/%d", me, i / 2);
+        if (dlock_latch_count_down(arg, who, NULL) != DLOCK_OK)
+            return arg;
+    }
+    return NULL;
+}
+
+static void each_is_counted_once_however_many_count(void **state)
+{
+    rig *r = *state;
+    dlock_latch *latch = latch_of(r->client, "at-once");
+    pthread_t threads[THREADS];
+    assert_int_equal(dlock_latch_set(latch, THREADS * EACH + 1, 0), DLOCK_OK);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, count_each_twice, latch), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    assert_int_equal(left_of(latch), 1);
+    dlock_latch_free(latch);
+}
+
 static void it_lives_for_its_life_after_each_count_down(void **state)
 {
     rig *r = *state;
@@ -231,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_opens_at_zero_and_can_be_set_again),
         cmocka_unit_test(a_round_that_is_not_known_is_no_obstacle),
+        cmocka_unit_test(each_is_counted_once_however_many_count),
         cmocka_unit_test(it_lives_for_its_life_after_each_count_down),
         cmocka_unit_test(a_lost_reply_counts_once),
         cmocka_unit_test(without_any_reply_it_is_unknown_and_may_be_repeated),

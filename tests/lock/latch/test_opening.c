@@ -97,6 +97,30 @@ static void listening_goes_on_without_the_first(void **state)
     dlock_latch_free(latch);
 }
 
+/* Who comes, listens, is told and goes in whatever order; nobody is left behind. */
+static void nobody_is_left_behind_in_many_rounds(void **state)
+{
+    rig *r = *state;
+    enum { ROUNDS = 100, WAITERS = 8 };
+    dlock_latch *latch = latch_of(r->client, "rounds"), *other = latch_of(r->client, "rounds");
+    for (int round = 0; round < ROUNDS; round++) {
+        wish w[WAITERS];
+        assert_int_equal(dlock_latch_set(other, 2, 0), DLOCK_OK);
+        for (int i = 0; i < WAITERS; i++) {
+            w[i] = (wish){.latch = latch, .wait = {.wait_ms = DLOCK_FOREVER}};
+            wish_begin(&w[i]);
+            if (i == round % WAITERS)
+                down(other, "one", 1);
+        }
+        fx_let_pass(round % 5);
+        down(other, "two", 0);
+        for (int i = 0; i < WAITERS; i++)
+            assert_int_equal(wish_end(&w[i]), DLOCK_OK);
+    }
+    dlock_latch_free(other);
+    dlock_latch_free(latch);
+}
+
 static void a_wait_ends_at_its_deadline(void **state)
 {
     rig *r = *state;
@@ -266,6 +290,7 @@ int main(void)
         cmocka_unit_test(one_that_is_not_set_is_waited_for),
         cmocka_unit_test(many_wait_by_one_connection),
         cmocka_unit_test(listening_goes_on_without_the_first),
+        cmocka_unit_test(nobody_is_left_behind_in_many_rounds),
         cmocka_unit_test(a_wait_ends_at_its_deadline),
         cmocka_unit_test(a_wait_survives_what_breaks),
         cmocka_unit_test(an_opening_before_the_subscription_is_seen),
