@@ -1,6 +1,6 @@
 /*
- * Four loads, one of each kind, fight over their locks through the fault proxy, while one fault
- * after the other is made; then the history is judged.
+ * Six loads, of all kinds on one server, fight over their locks through the fault proxy, while one
+ * fault after the other is made; then the history is judged.
  */
 #include "tests/lock/rig.h"
 
@@ -22,8 +22,19 @@ enum {
     IDLE_MS = 1500, /* half a lease: a lock that waits for its lease's end is found out */
 };
 
-static const char *const names[] = {"string", "hash", "fair", "cohort"};
-enum { LOADS = sizeof(names) / sizeof(names[0]), PROCESSES = 2 };
+/* Each has a lock of its own, called as it is. */
+static const struct load {
+    const char *name, *kind;
+    const char *more[6]; /* of lockload's options */
+} loads[] = {
+    {"string", "string", {0}},
+    {"hash", "hash", {0}},
+    {"fair", "fair", {0}},
+    {"cohort", "fair", {"--cohort", "4"}},
+    {"sides", "write", {"--readers", "60"}},
+    {"permits", "semaphore", {"--permits", "3", "--take", "2"}},
+};
+enum { LOADS = sizeof(loads) / sizeof(loads[0]), PROCESSES = 2 };
 
 struct ground {
     fx_redis *redis;
@@ -37,7 +48,7 @@ struct fault {
     void (*tick)(struct ground *ground, int tick); /* from 0 to TICKS - 1 */
     const char *counter;                           /* of the proxy: shows that the fault landed */
     int lease_ms;                                  /* 0: LEASE_MS */
-    int fifo_ms;                                   /* tolerance of the fair lock; 0: no order */
+    int fifo_ms;                                   /* tolerance of fair locks; 0: no order */
     bool may_idle;
 };
 
@@ -104,10 +115,10 @@ static void delete_locks(struct ground *ground, int tick)
         return;
     for (int i = 0; i < LOADS; i++) {
         char command[64];
-        snprintf(command, sizeof(command), "DEL %s", names[i]);
-        campaign_note(EVENT_VOID_INVOKE, names[i]);
+        snprintf(command, sizeof(command), "DEL %s", loads[i].name);
+        campaign_note(EVENT_VOID_INVOKE, loads[i].name);
         ask(ground, command);
-        campaign_note(EVENT_VOID_OK, names[i]);
+        campaign_note(EVENT_VOID_OK, loads[i].name);
     }
 }
 
@@ -203,44 +214,35 @@ static const struct fault faults[] = {
 
 /* ---- one campaign ---------------------------------------------------------------------------- */
 
-static void start_load(struct ground *ground, int which, int lease_ms)
+/* Who downgrades reads on at once, whoever waits: there is no order then. */
+static void start_load(struct ground *ground, const struct load *load, const struct fault *fault,
+                       int lease_ms)
 {
     char lease[16], io[16], wait[16], duration[16], processes[16];
-    bool cohort = strcmp(names[which], "cohort") == 0;
     snprintf(lease, sizeof(lease), "%d", lease_ms);
     snprintf(io, sizeof(io), "%d", IO_MS);
     snprintf(wait, sizeof(wait), "%d", WAIT_MS);
     snprintf(duration, sizeof(duration), "%d", DURATION_MS);
     snprintf(processes, sizeof(processes), "%d", PROCESSES);
-    const char *const args[] = {"--redis",
-                                fx_proxy_url(ground->proxy),
-                                "--lock",
-                                names[which],
-                                "--kind",
-                                cohort ? "fair" : names[which],
-                                "--cohort",
-                                cohort ? "4" : "0",
-                                "--processes",
-                                processes,
-                                "--threads",
-                                "3",
-                                "--duration-ms",
-                                duration,
-                                "--hold-ms",
-                                "6",
-                                "--think-ms",
-                                "6",
-                                "--wait-ms",
-                                wait,
-                                "--reenter",
-                                "10",
-                                "--guard",
-                                "30",
-                                "--lease-ms",
-                                lease,
-                                "--io-ms",
-                                io,
-                                NULL};
+    const char *args[40] = {"--redis",       fx_proxy_url(ground->proxy),
+                            "--lock",        load->name,
+                            "--kind",        load->kind,
+                            "--downgrade",   fault->fifo_ms ? "0" : "20",
+                            "--processes",   processes,
+                            "--threads",     "3",
+                            "--duration-ms", duration,
+                            "--hold-ms",     "6",
+                            "--think-ms",    "6",
+                            "--wait-ms",     wait,
+                            "--reenter",     "10",
+                            "--guard",       "30",
+                            "--lease-ms",    lease,
+                            "--io-ms",       io};
+    int argc = 0;
+    while (args[argc])
+        argc++;
+    for (int i = 0; load->more[i]; i++)
+        args[argc++] = load->more[i];
     campaign_load(&ground->campaign, NULL, args);
 }
 
@@ -264,8 +266,9 @@ static int judge(struct ground *ground, const struct fault *fault, int lease_ms)
     snprintf(lease, sizeof(lease), "%d", lease_ms);
     snprintf(idle, sizeof(idle), "%d", fault->may_idle ? 0 : IDLE_MS);
     snprintf(fifo, sizeof(fifo), "%d", fault->fifo_ms);
-    const char *const options[] = {"--lease-ms", lease,  "--idle-ms", idle,     "--fifo-ms", fifo,
-                                   "--fair",     "fair", "--cohort",  "cohort", NULL};
+    const char *const options[] = {"--lease-ms", lease,     "--idle-ms", idle,     "--fifo-ms",
+                                   fifo,         "--fair",  "fair",      "--fair", "sides",
+                                   "--fair",     "permits", "--cohort",  "cohort", NULL};
     int status = campaign_judge(&ground->campaign, options);
     if (getenv("FAULTS_VERBOSE"))
         print_message("%s: %d stalls; %s", fault->name, ground->campaign.stalls,
@@ -281,7 +284,7 @@ static bool try_once(const struct fault *fault, struct ground *ground)
     ground->proxy = fx_proxy_start(fx_redis_tcp_url(ground->redis));
     campaign_begin(&ground->campaign);
     for (int i = 0; i < LOADS; i++)
-        start_load(ground, i, lease_ms);
+        start_load(ground, &loads[i], fault, lease_ms);
     make_fault(ground, fault);
     int status = judge(ground, fault, lease_ms);
     campaign_end(&ground->campaign);

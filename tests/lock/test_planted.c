@@ -1,7 +1,7 @@
 /*
- * Nine defects that lock libraries are known for, planted into a copy of ours, one at a time. Each
- * must be caught by the same campaign that the library itself withstands: what finds nothing wrong
- * with a broken lock proves nothing about a sound one.
+ * Fourteen defects that lock libraries are known for, planted into a copy of ours, one at a time.
+ * Each must be caught by the same campaign that the library itself withstands: what finds nothing
+ * wrong with a broken lock proves nothing about a sound one.
  */
 #include "tests/lock/rig.h"
 
@@ -86,6 +86,21 @@ static const struct defect defects[] = {
               "--hold-ms", "450"},
      .order = "delay reply 150ms 1 match script next_fence",
      .found = {"overlap"}},
+    {.name = "writer-beside-reader",
+     .load = {"--kind", "write", "--readers", "70"},
+     .found = {"overlap"}},
+    {.name = "permit-twice",
+     .load = {"--kind", "semaphore", "--permits", "3", "--take", "2"},
+     .found = {"overlap"}},
+    {.name = "reader-overtakes",
+     .load = {"--kind", "write", "--readers", "80", "--threads", "4", "--hold-ms", "20"},
+     .check = {"--fifo-ms", "150"},
+     .found = {"fifo"}},
+    {.name = "handed-on-fence", .load = {"--kind", "write", "--readers", "30"}, .found = {"fence"}},
+    {.name = "share-renewal-recreates",
+     .load = {"--kind", "write", "--readers", "50", "--renew-ms", "10", "--hold-ms", "100"},
+     .tick = delete_lock,
+     .found = {"re-created", "overlap"}},
 };
 
 /* ---- one campaign, on the library as it is and as it is planted -------------------------------

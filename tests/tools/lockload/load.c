@@ -218,6 +218,37 @@ static void use(turn *t)
         write_guarded(t);
 }
 
+/* What was held for writing is released, and what is held for reading is another hold. */
+static bool downgrade(turn *t)
+{
+    turn writer = *t;
+    dlock_hold *hold;
+    set_share(t, true);
+    t->event.op = hist_op();
+    t->event.hold = 0;
+    note(&writer, EVENT_RELEASE_INVOKE, 0, 0);
+    note(t, EVENT_INVOKE, 0, 0);
+    dlock_status status = dlock_downgrade(t->hold, t->worker->load->reads[t->which], &hold);
+    bool ours = status == DLOCK_OK, over = status == DLOCK_EXPIRED || status == DLOCK_NOT_OWNER;
+    if (status == DLOCK_INVALID) {
+        fprintf(stderr, "lockload: a hold could not be downgraded\n");
+        exit(EXIT_FAILURE);
+    }
+    if (ours) {
+        t->hold = hold;
+        t->lost = false;
+        t->event.hold = t->event.op;
+        t->event.fence = dlock_fence(hold);
+    }
+    note(t, ours ? EVENT_OK : over ? EVENT_FAIL : EVENT_UNKNOWN, 0, ours);
+    note(&writer,
+         ours   ? EVENT_RELEASE_OK
+         : over ? EVENT_RELEASE_FAIL
+                : EVENT_RELEASE_UNKNOWN,
+         0, 0);
+    return ours;
+}
+
 static void take_turn(worker *w)
 {
     const load_options *o = w->load->options;
@@ -232,6 +263,11 @@ static void take_turn(worker *w)
     use(&t);
     if (o->lock.kind != DLOCK_SEMAPHORE && chance(w, o->reenter))
         reenter(&t);
+    if (o->lock.kind == DLOCK_WRITE && takes_all(&t) && chance(w, o->downgrade)) {
+        if (!downgrade(&t))
+            return;
+        use(&t);
+    }
     release(&t, 0);
 }
 

@@ -34,6 +34,7 @@ static const struct number {
     {"reenter", offsetof(load_options, reenter), 0, "percent of holds that re-enter"},
     {"guard", offsetof(load_options, guard), 0, "percent of holds that write guarded"},
     {"readers", offsetof(load_options, readers), 0, "kind write: percent of turns that read"},
+    {"downgrade", offsetof(load_options, downgrade), 0, "percent of writers that read on"},
     {"permits", offsetof(load_options, lock.permits), 0, "kind semaphore: how many there are"},
     {"take", offsetof(load_options, take), 1, "and how many a turn takes, at most"},
     {"lease-ms", offsetof(load_options, lock.lease_ms), 1000, "lease"},
