@@ -109,6 +109,7 @@ void dlock_question_put(question *q)
 {
     engine *e = q->task->engine;
     q->call.until = dlock_in_ms(e->client->options.io_ms);
+    q->call.grace_ms = e->client->options.io_ms / 4;
     dlock_pipeline_put(e->pipeline, &q->call);
 }
 

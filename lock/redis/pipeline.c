@@ -158,14 +158,17 @@ static bool prepare(lane *l, dlock_time deadline)
 }
 
 /* The earliest limit of those that can still be answered: replies come in one line, and a
- * connection that is silent is to be replaced in time for the shortest lease. */
+ * connection that is silent is to be replaced in time for the shortest lease. INT64_MAX: none. */
 static dlock_time batch_deadline(const lane *l)
 {
-    dlock_time earliest = {INT64_MAX};
+    dlock_time now = dlock_now(), earliest = {INT64_MAX};
     for (int i = 0; i < l->batch_len; i++) {
         const pipeline_call *call = l->batch[i].call;
-        if (call && !dlock_passed(call->until))
-            earliest = dlock_sooner(earliest, call->until);
+        if (!call || call->until.us <= now.us)
+            continue;
+        int64_t graced = now.us + call->grace_ms * 1000;
+        dlock_time limit = {call->until.us > graced ? call->until.us : graced};
+        earliest = dlock_sooner(earliest, limit);
     }
     return earliest;
 }

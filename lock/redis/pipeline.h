@@ -16,7 +16,8 @@ typedef struct pipeline_call {
     dlock_script *script;
     dlock_args args;
     int keys;         /* at least one */
-    dlock_time until; /* no answer is waited for after this, nor one sent */
+    dlock_time until; /* it is not sent after this, nor an answer waited for, ... */
+    int64_t grace_ms; /* ... but so long from sending on, after a long time in line */
     int servers, need;
     bool keeps_answer;
     void (*decided)(struct pipeline_call *call); /* once, from any thread */
