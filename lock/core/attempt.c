@@ -111,6 +111,7 @@ grant *dlock_attempt_grant(dlock_lock *lock, const waiter *w, const answer *a)
     if (!g)
         return NULL;
     g->fence = a->fence;
+    g->apart = w->on_wake;
     g->since = a->asked;
     int64_t max_hold = lock->options.max_hold_ms;
     g->ends = (dlock_time){max_hold ? a->asked.us + max_hold * 1000 : INT64_MAX};

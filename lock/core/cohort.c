@@ -59,7 +59,7 @@ static waiter *take_first(cohort *c)
 bool dlock_cohort_pass(dlock_lock *lock, grant *g)
 {
     cohort *c = &lock->cohort;
-    if (lock->options.cohort_max == 0 || !budget_left(g))
+    if (lock->options.cohort_max == 0 || g->apart || !budget_left(g))
         return false;
     pthread_mutex_lock(&c->lock);
     waiter *w = take_first(c);
@@ -92,7 +92,7 @@ void dlock_cohort_next(dlock_lock *lock)
 bool dlock_cohort_end(grant *g, grant_state to)
 {
     bool changed = dlock_grant_end(g, to);
-    if (changed)
+    if (changed && !g->apart)
         dlock_cohort_next(g->lock);
     return changed;
 }

@@ -27,6 +27,7 @@ typedef struct grant {
     dlock_time since; /* before the acquiring question was sent */
     dlock_time ends;  /* max_hold */
     int passed;       /* hand-offs inside the cohort */
+    bool apart;       /* got without a thread, and so not in its lock's cohort */
     atomic_int state; /* grant_state; changed by dlock_grant_end() only */
     _Atomic int64_t valid_until_us;
     bool claimed; /* the lease runs; under the watchdog's mutex, once that knows the grant */

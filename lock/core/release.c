@@ -97,10 +97,10 @@ dlock_status dlock_release_end(release *r, dlock_status status)
         dlock_retried_releases_add(lock, g->token);
     if (atomic_load(&g->state) == GRANT_TAKEN) /* but if only the fence was, it had our token */
         status = DLOCK_NOT_OWNER;
-    else if (r->was_ours)
-        dlock_cohort_next(lock);
-    else if (status == DLOCK_OK)
+    else if (!r->was_ours && status == DLOCK_OK)
         status = DLOCK_EXPIRED;
+    if (r->was_ours && !g->apart)
+        dlock_cohort_next(lock);
     count(lock->client, status);
     dlock_grant_unref(g);
     return status;

@@ -45,10 +45,10 @@ struct ear {
     dlock_client *client; /* (borrowed) */
     int wake_fd;          /* eventfd */
     pthread_t thread;
+    atomic_bool stop;
     pthread_mutex_t lock; /* guards what follows, up to lines */
     ear_channel *buckets[BUCKETS];
     farewell *farewells;
-    bool stop;
 
     line lines[DLOCK_SERVERS_MAX]; /* this and the rest: the thread's alone */
     dlock_time tick_at;
@@ -74,8 +74,7 @@ static ear_channel *find(ear_channel *c, const char *name)
 
 static void wake_thread(ear *e)
 {
-    uint64_t one = 1;
-    if (write(e->wake_fd, &one, sizeof(one)) < 0)
+    if (eventfd_write(e->wake_fd, 1) != 0)
         return; /* it is awake */
 }
 
@@ -140,8 +139,7 @@ static void dial(ear *e, int server)
 
 static void queue_words(const line *l, const char *verb, const char *name)
 {
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     dlock_args_text(&args, verb);
     if (name)
         dlock_args_text(&args, name);
@@ -339,9 +337,9 @@ static void listen_once(ear *e)
         servers[n] = i;
         fds[n++] = (struct pollfd){.fd = dlock_redis_fd(e->lines[i].conn), .events = POLLIN};
     }
+    uint64_t woken;
     if (poll(fds, (nfds_t)n, dlock_left_ms(until)) < 0)
         return;
-    uint64_t woken;
     if (fds[0].revents && read(e->wake_fd, &woken, sizeof(woken)) > 0)
         e->tick_at = (dlock_time){0};
     for (int i = 1; i < n; i++) {
@@ -352,18 +350,10 @@ static void listen_once(ear *e)
     }
 }
 
-static bool is_stopped(ear *e)
-{
-    pthread_mutex_lock(&e->lock);
-    bool stop = e->stop;
-    pthread_mutex_unlock(&e->lock);
-    return stop;
-}
-
 static void *run(void *arg)
 {
     ear *e = arg;
-    while (!is_stopped(e)) {
+    while (!atomic_load(&e->stop)) {
         if (dlock_passed(e->tick_at))
             see_to_lines(e);
         listen_once(e);
@@ -394,9 +384,7 @@ void dlock_ear_free(ear *e)
 {
     if (!e)
         return;
-    pthread_mutex_lock(&e->lock);
-    e->stop = true;
-    pthread_mutex_unlock(&e->lock);
+    atomic_store(&e->stop, true);
     wake_thread(e);
     pthread_join(e->thread, NULL);
     for (int i = 0; i < DLOCK_SERVERS_MAX; i++)

@@ -1,58 +1,12 @@
-/*
- * Pending acquisitions and releases: the public calls.
- *
- * An acquisition is what a thread does in dlock_acquire(), cut where it waits:
- *
- *     ASKING --> ASLEEP --> ASKING ... --> DECIDED
- *        `---------+-----> LEAVING ----------^
- *
- * ASKING: a question is under way, always one at most. ASLEEP: in the lock's wait set, until its
- * vigil or a message wakes it, or its time is over. LEAVING: it ends without the lock, and Redis is
- * asked to take back what may be left of it there; what stays open is left to the retried releases.
- * A release is ASKING until it is DECIDED. All but the beginning happens on the engine's thread.
- *
- * The first question is put by the caller's own thread: that saves it a way through the engine.
- */
-#include <stddef.h>
+/* What pending calls have in common, and pending releases: a question to Redis, and its answer. */
+#include "pending/pending.h"
+
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/acquire.h"
 #include "core/ask.h"
-#include "core/attempt.h"
 #include "core/client.h"
-#include "core/registry.h"
-#include "core/release.h"
-#include "core/retried_release.h"
-#include "core/status.h"
-#include "core/waiting.h"
-#include "pending/vigil.h"
-
-typedef enum pending_state { ASKING, ASLEEP, LEAVING, DECIDED } pending_state;
-
-struct dlock_pending {
-    task task; /* first, so that the one is the other */
-    pending_state state;
-    dlock_lock *lock; /* (a reference) */
-    question *question;
-    dlock_hold *hold; /* acquisition: its own until it is decided, then the caller's */
-    release release;  /* release: of which grant */
-    bool of_release;
-
-    waiter waiter; /* acquisition: this and what follows */
-    attempt attempt;
-    dlock_cancel *cancel; /* (borrowed) NULL = none */
-    atomic_bool cancelled;
-    bool asked_late; /* the last question came too late by Redis's clock */
-    dlock_time since, due;
-    dlock_status ending; /* LEAVING: what it ends in */
-    vigil *vigil;        /* it waits for the lock; NULL = not */
-
-    int fd;                   /* eventfd */
-    pthread_mutex_t decision; /* guards status, and that the descriptor says the same */
-    dlock_status status;      /* DLOCK_PENDING until it is decided */
-};
 
 /* ---- its beginning and end ------------------------------------------------------------------- */
 
@@ -64,8 +18,7 @@ static void free_pending(task *t)
     free(p);
 }
 
-/* NULL: out of memory, descriptors or threads. */
-static dlock_pending *new_pending(dlock_lock *lock, void (*run)(task *t))
+dlock_pending *dlock_pending_new(dlock_lock *lock, void (*run)(task *t))
 {
     engine *e = dlock_engine_of(lock->client);
     dlock_pending *p = e ? calloc(1, sizeof(*p)) : NULL;
@@ -84,7 +37,7 @@ static dlock_pending *new_pending(dlock_lock *lock, void (*run)(task *t))
     return p;
 }
 
-static void decide(dlock_pending *p, dlock_status status)
+void dlock_pending_decide(dlock_pending *p, dlock_status status)
 {
     uint64_t one = 1;
     p->state = DECIDED;
@@ -94,7 +47,7 @@ static void decide(dlock_pending *p, dlock_status status)
     pthread_mutex_unlock(&p->decision);
 }
 
-static dlock_status status_of(dlock_pending *p)
+dlock_status dlock_pending_status(dlock_pending *p)
 {
     pthread_mutex_lock(&p->decision);
     dlock_status status = p->status;
@@ -102,276 +55,11 @@ static dlock_status status_of(dlock_pending *p)
     return status;
 }
 
-/* The caller is done with it. */
-static void dispose(dlock_pending *p)
+void dlock_pending_free(dlock_pending *p)
 {
     close(p->fd);
     p->fd = -1;
     dlock_task_unref(&p->task);
-}
-
-/* ---- an acquisition -------------------------------------------------------------------------- */
-
-static void sleep_on(dlock_pending *p, const answer *a);
-
-/* NULL: out of memory. */
-static question *new_question(dlock_pending *p, const kind_call *how)
-{
-    question *q = dlock_question_new(&p->task);
-    if (!q)
-        return NULL;
-    q->call.script = how->script;
-    if (how == &p->lock->kind->acquire)
-        q->call.keys = dlock_ask_acquire_args(p->lock, p->waiter.token, p->attempt.entry, q->asked,
-                                              &q->call.args);
-    else
-        q->call.keys = how->args(p->lock, p->waiter.token, ENTRY_NONE, &q->call.args);
-    return q;
-}
-
-static void finish(dlock_pending *p, dlock_status status)
-{
-    dlock_task_at(&p->task, (dlock_time){INT64_MAX});
-    dlock_acquire_end(p->hold, status, p->since);
-    decide(p, status);
-}
-
-/* What Redis did not answer stays to be tried again. */
-static void leave(dlock_pending *p, dlock_status status)
-{
-    question *q = dlock_status_open(status) ? NULL : new_question(p, &p->lock->kind->leave);
-    if (!q) {
-        dlock_retried_releases_add(p->lock, p->waiter.token);
-        finish(p, status);
-        return;
-    }
-    p->state = LEAVING;
-    p->ending = status;
-    p->question = q;
-    dlock_question_put(q);
-}
-
-static void conclude_leaving(dlock_pending *p)
-{
-    dlock_status left = dlock_question_status(p->question);
-    if (left == DLOCK_OK)
-        left = dlock_ask_read_released(p->question->call.reply);
-    dlock_question_free(p->question);
-    p->question = NULL;
-    if (dlock_status_open(left))
-        dlock_retried_releases_add(p->lock, p->waiter.token);
-    finish(p, p->ending);
-}
-
-/* `a` brought the grant, with DLOCK_OK. */
-static void conclude(dlock_pending *p, dlock_status status, const answer *a)
-{
-    if (status == DLOCK_OK && !(p->hold->grant = dlock_attempt_grant(p->lock, &p->waiter, a))) {
-        p->attempt.left_over = true;
-        status = DLOCK_NO_MEMORY;
-    }
-    dlock_wait_set_leave(&p->lock->wait_set, &p->waiter);
-    if (p->vigil)
-        dlock_vigil_leave(p->vigil);
-    p->vigil = NULL;
-    if (status != DLOCK_OK && p->attempt.left_over)
-        leave(p, status);
-    else
-        finish(p, status);
-}
-
-static void ask(dlock_pending *p)
-{
-    p->state = ASKING;
-    p->question = new_question(p, &p->lock->kind->acquire);
-    if (p->question)
-        dlock_question_put(p->question);
-    else
-        conclude(p, DLOCK_NO_MEMORY, NULL);
-}
-
-static bool is_cancelled(const dlock_pending *p)
-{
-    return atomic_load(&p->cancelled) || dlock_cancelled(&(dlock_wait){.cancel = p->cancel});
-}
-
-static void take_answer(dlock_pending *p)
-{
-    question *q = p->question;
-    answer a = {.asked = q->asked, .retry_ms = -1};
-    dlock_status status = dlock_question_status(q);
-    bool late = false;
-    if (status == DLOCK_OK) {
-        status = dlock_ask_read_acquired(p->lock, q->asked, q->call.reply, &a);
-        late = status == DLOCK_UNAVAILABLE && !p->asked_late;
-    }
-    dlock_question_free(q);
-    p->question = NULL;
-    p->asked_late = late;
-    if (late) { /* Redis's clock is known now */
-        ask(p);
-        return;
-    }
-    status = dlock_attempt_judge(&p->attempt, p->lock, &p->waiter, status, &a, is_cancelled(p));
-    if (status == DLOCK_PENDING)
-        sleep_on(p, &a);
-    else
-        conclude(p, status, &a);
-}
-
-/* ---- asleep ---------------------------------------------------------------------------------- */
-
-/* Who polls a queue sees to its own entry. */
-static bool has_watch_kept(const dlock_pending *p)
-{
-    return !p->lock->kind->queues || p->lock->options.poll_ms == 0;
-}
-
-/* Whether it was woken by now. It is not asleep any more then, or if it is to `get_up`. */
-static bool is_woken(dlock_pending *p, bool get_up)
-{
-    wait_set *set = &p->lock->wait_set;
-    pthread_mutex_lock(&set->lock);
-    bool woken = p->waiter.woken;
-    p->waiter.asleep = !woken && !get_up;
-    p->waiter.woken = false;
-    pthread_mutex_unlock(&set->lock);
-    return woken;
-}
-
-/* False: out of memory. */
-static bool set_timer(dlock_pending *p)
-{
-    dlock_time tick = dlock_in_ms(p->lock->client->options.recheck_ms);
-    return dlock_task_at(&p->task, p->cancel ? dlock_sooner(p->due, tick) : p->due);
-}
-
-static void wake_up(dlock_pending *p)
-{
-    answer a;
-    dlock_task_at(&p->task, (dlock_time){INT64_MAX});
-    if (dlock_attempt_given(p->lock, &p->waiter, &a))
-        conclude(p, DLOCK_OK, &a);
-    else
-        ask(p);
-}
-
-/* It waits no more. Of a queue its entry is taken back, or what it was granted this moment; others
- * ask once more. */
-static void give_up(dlock_pending *p, bool cancelled)
-{
-    if (p->attempt.unanswered == 0 && (cancelled || p->lock->kind->queues))
-        conclude(p, cancelled ? DLOCK_CANCELLED : DLOCK_BUSY, NULL);
-    else
-        ask(p);
-}
-
-static void look_up(dlock_pending *p)
-{
-    bool cancelled = is_cancelled(p), over = dlock_passed(p->due);
-    if (is_woken(p, cancelled || over)) {
-        wake_up(p);
-    } else if (cancelled || (over && p->due.us == p->attempt.deadline.us)) {
-        dlock_task_at(&p->task, (dlock_time){INT64_MAX});
-        give_up(p, cancelled);
-    } else if (over) {
-        ask(p);
-    } else if (!set_timer(p)) {
-        is_woken(p, true);
-        conclude(p, DLOCK_NO_MEMORY, NULL);
-    }
-}
-
-static void sleep_on(dlock_pending *p, const answer *a)
-{
-    if (!p->vigil && has_watch_kept(p))
-        p->vigil = dlock_vigil_join(p->task.engine, p->lock);
-    if (p->vigil && p->attempt.unanswered == 0) {
-        p->due = p->attempt.deadline;
-        dlock_vigil_hears(p->vigil, a);
-    } else {
-        p->due = dlock_attempt_next(&p->attempt, p->lock, a);
-    }
-    p->state = ASLEEP;
-    look_up(p);
-}
-
-/* ---- its steps ------------------------------------------------------------------------------- */
-
-static void run_acquisition(task *t)
-{
-    dlock_pending *p = (dlock_pending *)t;
-    if (p->state == ASLEEP)
-        look_up(p);
-    else if (p->state == DECIDED || !atomic_load(&p->question->answered))
-        return;
-    else if (p->state == ASKING)
-        take_answer(p);
-    else
-        conclude_leaving(p);
-}
-
-/* Under the wait set's mutex. */
-static void notice_wake_up(waiter *w)
-{
-    dlock_task_notice((task *)((char *)w - offsetof(dlock_pending, waiter)));
-}
-
-static void begin(dlock_pending *p, const dlock_wait *wait)
-{
-    dlock_attempt_begin(&p->attempt, wait);
-    dlock_acquire_token(p->lock, wait, false, p->waiter.token);
-    p->waiter.on_wake = notice_wake_up;
-    p->cancel = wait->cancel;
-    p->since = dlock_now();
-}
-
-dlock_status dlock_acquire_start(dlock_lock *lock, const dlock_wait *wait, dlock_pending **ret)
-{
-    static const dlock_wait no_wait;
-    if (dlock_client_forked(lock->client))
-        return DLOCK_FORKED;
-    if (lock->kind->everywhere || lock->options.wait_replicas > 0)
-        return DLOCK_INVALID;
-    if (!wait)
-        wait = &no_wait;
-    dlock_pending *p = new_pending(lock, run_acquisition);
-    if (!p)
-        return DLOCK_NO_MEMORY;
-    dlock_status status = dlock_acquire_begin(lock, wait, dlock_registry_nobody(), &p->hold);
-    if (status != DLOCK_OK) {
-        dispose(p);
-        return status;
-    }
-    *ret = p;
-    if (p->hold->grant) { /* re-entered */
-        decide(p, DLOCK_OK);
-        return DLOCK_OK;
-    }
-    begin(p, wait);
-    question *q = p->question = new_question(p, &lock->kind->acquire);
-    if (!q) {
-        free(p->hold);
-        dispose(p);
-        return DLOCK_NO_MEMORY;
-    }
-    dlock_acquire_waits(lock);
-    dlock_wait_set_enter(&lock->wait_set, &p->waiter);
-    dlock_question_put(q);
-    return DLOCK_OK;
-}
-
-dlock_status dlock_acquire_finish(dlock_pending *p, dlock_hold **ret)
-{
-    if (dlock_client_forked(p->lock->client))
-        return DLOCK_FORKED;
-    dlock_status status = p->of_release ? DLOCK_INVALID : status_of(p);
-    if (p->of_release || status == DLOCK_PENDING)
-        return status;
-    if (status == DLOCK_OK)
-        *ret = p->hold;
-    dispose(p);
-    return status;
 }
 
 /* ---- a release ------------------------------------------------------------------------------- */
@@ -386,7 +74,7 @@ static void run_release(task *t)
         status = dlock_ask_read_released(p->question->call.reply);
     dlock_question_free(p->question);
     p->question = NULL;
-    decide(p, dlock_release_end(&p->release, status));
+    dlock_pending_decide(p, dlock_release_end(&p->release, status));
 }
 
 dlock_status dlock_release_start(dlock_hold *hold, dlock_pending **ret)
@@ -396,11 +84,11 @@ dlock_status dlock_release_start(dlock_hold *hold, dlock_pending **ret)
         return DLOCK_FORKED;
     if (lock->kind->everywhere)
         return DLOCK_INVALID;
-    dlock_pending *p = new_pending(lock, run_release);
+    dlock_pending *p = dlock_pending_new(lock, run_release);
     question *q = p ? dlock_question_new(&p->task) : NULL;
     if (!q) {
         if (p)
-            dispose(p);
+            dlock_pending_free(p);
         return DLOCK_NO_MEMORY;
     }
     *ret = p;
@@ -408,7 +96,7 @@ dlock_status dlock_release_start(dlock_hold *hold, dlock_pending **ret)
     p->release = dlock_release_begin(hold);
     if (!p->release.grant) {
         dlock_question_free(q);
-        decide(p, p->release.status);
+        dlock_pending_decide(p, p->release.status);
         return DLOCK_OK;
     }
     p->question = q;
@@ -423,9 +111,9 @@ dlock_status dlock_release_finish(dlock_pending *p)
 {
     if (dlock_client_forked(p->lock->client))
         return DLOCK_FORKED;
-    dlock_status status = p->of_release ? status_of(p) : DLOCK_INVALID;
+    dlock_status status = p->of_release ? dlock_pending_status(p) : DLOCK_INVALID;
     if (p->of_release && status != DLOCK_PENDING)
-        dispose(p);
+        dlock_pending_free(p);
     return status;
 }
 

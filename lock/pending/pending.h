@@ -1,0 +1,44 @@
+/* A pending call: what acquisitions and releases have in common. */
+#ifndef DLOCK_PENDING_PENDING_H
+#define DLOCK_PENDING_PENDING_H
+
+#include "core/attempt.h"
+#include "core/release.h"
+#include "pending/engine.h"
+
+typedef enum pending_state { ASKING, ASLEEP, LEAVING, DECIDED } pending_state;
+
+struct dlock_pending {
+    task task; /* first, so that the one is the other */
+    pending_state state;
+    dlock_lock *lock; /* (a reference) */
+    question *question;
+    dlock_hold *hold; /* acquisition: its own until it is decided, then the caller's */
+    release release;  /* release: of which grant */
+    bool of_release;
+
+    waiter waiter; /* acquisition: this and what follows */
+    attempt attempt;
+    dlock_cancel *cancel; /* (borrowed) NULL = none */
+    atomic_bool cancelled;
+    bool asked_late; /* the last question came too late by Redis's clock */
+    dlock_time since, due;
+    dlock_status ending; /* LEAVING: what it ends in */
+    struct vigil *vigil; /* it waits for the lock; NULL = not */
+
+    int fd;                   /* eventfd */
+    pthread_mutex_t decision; /* guards status, and that the descriptor says the same */
+    dlock_status status;      /* DLOCK_PENDING until it is decided */
+};
+
+/* With the first reference, the caller's. NULL: out of memory, descriptors or threads. */
+dlock_pending *dlock_pending_new(dlock_lock *lock, void (*run)(task *t));
+
+/* Its end, told to the caller: nothing of it but its references is the engine's any more. */
+void dlock_pending_decide(dlock_pending *p, dlock_status status);
+dlock_status dlock_pending_status(dlock_pending *p); /* DLOCK_PENDING until then */
+
+/* The caller is done with it. */
+void dlock_pending_free(dlock_pending *p);
+
+#endif
