@@ -131,7 +131,7 @@
  *     fill (dlock_options, dlock_client_options, dlock_wait, dlock_redis_options) `reserved` must
  *     be zero, and zero is the default of whatever takes its place. That is checked: an option
  *     that is newer than the library is DLOCK_INVALID, and never overlooked. In a struct that the
- *     library fills (dlock_info, dlock_stats, dlock_histogram) it is set to zero.
+ *     library fills (dlock_info, dlock_holder, dlock_stats, dlock_histogram) it is set to zero.
  *   - Values at the end of enums. An acquire that returns a status which the program does not know
  *     gave it no hold; beyond that such a status says no more than DLOCK_UNKNOWN, and
  *     dlock_status_text() has its words. Likewise a dlock_redis_outcome. A dlock_report that the
