@@ -259,7 +259,7 @@ typedef struct dlock_options {
     int64_t
         max_hold_ms; /* cap on one grant's total time, renewals and hand-offs included; 0 = none */
     int64_t poll_ms; /* > 0: waiters ask every poll_ms instead of the kind's own way of waking;
-                        FAIR: every claim_ms / 2 at least */
+                        kinds with a queue: every claim_ms / 2 at least */
     bool not_reentrant;    /* default: a thread (or context) that holds the lock gets it again */
     int cohort_max;        /* > 0: one waiter in Redis for all threads of this client; a grant is
                               passed on inside the process up to so many times in a row ... */
@@ -401,7 +401,8 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_downgrade(dlock_hold *hold, dlock_
  * guard, since the last one issued may be another holder's.
  *
  * The number is Redis's, once it has one: options.permits counts only where it has none, for it
- * was never set or nobody has used the semaphore for a day.
+ * was never set or nobody has used the semaphore for a day. Permits are not counted where readers
+ * use the same name.
  */
 
 /* Sets the number of permits, 0 to 1,000,000,000, and hands new ones on. Those that are held stay

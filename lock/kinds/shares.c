@@ -15,12 +15,13 @@
  *   3. Whatever makes room (a release, a leaving, a lapse, more permits) hands on in the same
  *      script: from the head of the queue to everybody whom it fits, up to the first whom it does
  *      not. So the readers between two writers come in together, and a writer that waits stops
- *      those behind it; one who wants many permits is not overtaken by those who want few.
+ *      those behind it; one who wants many permits is not overtaken by those who want few. A crowd
+ *      comes in bit by bit: each who takes up a share hands on to one more.
  *   4. Who was handed a share holds it from that instant on, for the claim window, and a mark says
  *      that it has not taken it up. Its token is pushed onto the wake-up list of its process
  *      (queue.c); readers and writers, whose locks are two here, have a list each, or the threads
  *      that listen would take each other's messages. Woken, it asks again, finds its token a
- * holder's, and takes the share up: the lease begins, the fence is issued, the mark is gone.
+ *      holder's, and takes the share up: the lease begins, the fence is issued, the mark is gone.
  *   5. Each process that waits gives a sign of life every re-check, and hears in the reply which of
  *      its sleepers hold a share whose wake-up was lost; entries that are missing are put back.
  *   6. What was not taken up ends with the claim window. Its process is then taken for dead, and
