@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "kinds/fence.lua.h"
+#include "kinds/rw_downgrade.lua.h"
 #include "kinds/semaphore_set.lua.h"
 #include "kinds/shares.lua.h"
 #include "kinds/shares_acquire.lua.h"
@@ -41,6 +42,7 @@ static const struct {
     {"leave", FENCE_LUA SHARES_LUA SHARES_LEAVE_LUA SHARES_RELEASE_LUA},
     {"release", FENCE_LUA SHARES_LUA SHARES_RELEASE_LUA},
     {"renew", FENCE_LUA SHARES_LUA SHARES_RENEW_LUA},
+    {"downgrade", FENCE_LUA SHARES_LUA RW_DOWNGRADE_LUA},
     {"set", FENCE_LUA SHARES_LUA SEMAPHORE_SET_LUA},
 };
 #define SCRIPTS (sizeof(scripts) / sizeof(scripts[0]))
@@ -57,10 +59,13 @@ typedef struct small_world {
     const char *must[WITNESSES];
 } small_world;
 
-#define READERS     "\"tokens\":[\"p:1\",\"q:1\",\"p:2*w\"],"
-#define WRITERS     "\"tokens\":[\"p:1*w\",\"q:1*w\",\"q:2\"],"
-#define PERMITS     "\"permits\":2,\"tokens\":[\"p:1\",\"q:1*2\",\"q:2\"],"
+#define READERS     "\"reads\":{},\"tokens\":[\"p:1\",\"q:1\",\"p:2*w\"],"
+#define WRITERS     "\"reads\":{},\"tokens\":[\"p:1*w\",\"q:1*w\",\"q:2\"],"
+#define PERMITS     "\"reads\":{},\"permits\":2,\"tokens\":[\"p:1\",\"q:1*2\",\"q:2\"],"
 #define SETS        "\"sets\":[1,2],"
+#define DOWN        "\"reads\":{\"p:1*w\":\"p:9\"},"
+#define READS_ON    DOWN "\"tokens\":[\"p:1*w\",\"q:1\",\"q:2*w\",\"p:9\"],"
+#define BY_ONES     "\"by_ones\":true,"
 #define ORDERS      "\"late\":0,\"tries\":0,\"long\":0,\"dies\":false"
 #define FAULTS      "\"late\":1,\"tries\":1,\"long\":1,\"dies\":true"
 #define WORLD(what) "{" TIMES "\"processes\":[\"p\",\"q\"]," what "}"
@@ -79,6 +84,17 @@ static const small_world worlds[] = {
      0,
      {"handed on", "after a lapse", "queued again"}},
     {"two permits", WORLD(PERMITS ORDERS), 6, 3000, {"several hold", "handed on", "queued again"}},
+    {"two readers and a writer, let in one by one",
+     WORLD(READERS BY_ONES ORDERS),
+     5,
+     3000,
+     {"several hold", "handed on", "after a lapse", "queued again"}},
+    {"a writer that reads on", WORLD(READS_ON ORDERS), 5, 3000, {"several hold", "handed on"}},
+    {"a writer that reads on, faults",
+     WORLD(READS_ON FAULTS),
+     5,
+     1500,
+     {"several hold", "handed on"}},
     {"two readers and a writer, faults",
      WORLD(READERS FAULTS),
      5,
@@ -272,6 +288,13 @@ static char *replace(char *text, const char *plant, const char *with)
     return planted;
 }
 
+/* A crowd that is let in bit by bit is two of them where each bit is one. */
+static char *scripts_of(const small_world *world)
+{
+    bool by_ones = strstr(world->json, "by_ones");
+    return by_ones ? replace(compose(), "HAND_MAX = 256, 32", "HAND_MAX = 256, 1") : compose();
+}
+
 /* The scripts, and walk.lua behind them. */
 static char *with_walk(char *text)
 {
@@ -343,7 +366,7 @@ static void nothing_goes_wrong(void **state)
     for (size_t i = 0; i < WORLDS; i++) {
         walk w;
         double start = now_s();
-        begin(&w, &worlds[i], redis, compose());
+        begin(&w, &worlds[i], redis, scripts_of(&worlds[i]));
         walk_all(&w);
         print_message("%s: %zu states walked, %d steps deep, %zu known, %zu steps, %.1f s\n",
                       worlds[i].name, w.walked, w.places[w.walked - 1].depth, w.len, w.steps,
@@ -361,74 +384,86 @@ static void nothing_goes_wrong(void **state)
 
 /* Defects, each of which the walk must notice, and what it may say. */
 static const struct {
-    const char *what;
-    int world;
+    const char *what, *world;
     const char *plant, *with;
     const char *found[2];
 } defects[] = {
     {"a writer is let in beside readers",
-     0,
+     "two readers and a writer",
      "if want == math.huge then return used == 0 end",
      "if want == math.huge then return used < math.huge end",
      {"a writer beside another holder"}},
     {"a reader is let in beside a writer",
-     0,
+     "two readers and a writer",
      "return used < math.huge and used + want <= capacity",
      "return true",
      {"a writer beside another holder"}},
     {"who does not fit is overtaken by who does",
-     0,
+     "two readers and a writer",
      "return true\nelse",
      "at = at + 1\nelse",
      {"overtook"}},
     {"who comes overtakes those who wait",
-     0,
+     "two readers and a writer",
      "if not got and redis.call('EXISTS', KEYS[3]) == 0 then",
      "if not got then",
      {"overtook"}},
     {"what was not taken up does not end",
-     1,
+     "two writers and a reader",
      "redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now_ms)",
      "{}",
      {"was forgotten", "all wait for ever"}},
     {"permits are counted as one",
-     2,
+     "two permits",
      "return tonumber(string.match(token, '%*(%d+)$') or 1)",
      "return 1",
      {"more permits than there are"}},
     {"the lowered number is not looked at",
-     5,
+     "two permits, faults",
      "capacity = tonumber(ARGV[1])",
      "capacity = math.huge",
      {"more permits than there are"}},
     {"a question queues its token again",
-     3,
+     "two readers and a writer, faults",
      "if redis.call('HEXISTS', KEYS[4], token) == 0 then enqueue(token) end",
      "enqueue(token)",
      {"twice in the queue"}},
     {"a renewal creates the share",
-     3,
+     "two readers and a writer, faults",
      "if not ends or tonumber(ends) <= now_ms then return 0 end",
      "",
      {"a writer beside another holder", "a wrong fence"}},
     {"a writer gets the last one's fence",
-     1,
+     "two writers and a reader",
      "next_fence(2, 2, ARGV[2], writes and mine and not handed)",
      "next_fence(2, 2, ARGV[2], true)",
      {"a wrong fence"}},
     {"the last key's end is the first share's",
-     0,
+     "two readers and a writer",
      "redis.call('PEXPIREAT', KEYS[1], lease_end(-1))",
      "redis.call('PEXPIREAT', KEYS[1], lease_end(0))",
      {"the key does not end after the last share"}},
-    {"nobody is woken", 0, "redis.call('RPUSH', wake, token)", "1", {"was not woken"}},
+    {"nobody is woken",
+     "two readers and a writer",
+     "redis.call('RPUSH', wake, token)",
+     "1",
+     {"was not woken"}},
 };
+
+static const small_world *world_called(const char *name)
+{
+    size_t i = 0;
+    while (i < WORLDS - 1 && strcmp(worlds[i].name, name) != 0)
+        i++;
+    assert_string_equal(worlds[i].name, name);
+    return &worlds[i];
+}
 
 static void a_defect_is_noticed(void **state)
 {
     for (size_t i = 0; i < sizeof(defects) / sizeof(defects[0]); i++) {
         walk w;
-        begin(&w, &worlds[defects[i].world], *state,
+        begin(&w, world_called(defects[i].world), *state,
               replace(compose(), defects[i].plant, defects[i].with));
         walk_all(&w);
         bool named = false;

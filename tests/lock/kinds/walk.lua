@@ -45,7 +45,14 @@ local theirs = {call = call, pcall = call, error_reply = redis.error_reply,
 -- age}..., handed and again: tokens with such a mark, permits, clients: {state, ms left, late
 -- questions left, tries left, 1: the first question is under way still}..., dead: process, long:
 -- long times left.
--- A client is idle, waits, holds, or is done.
+-- A client is idle, waits, holds, is done, or gone with its process. What a writer gets by a
+-- downgrade, world.reads[token], is a client of its own that does nothing before: unborn.
+
+local function in_list(list, what)
+    for i, one in ipairs(list) do
+        if one == what then return i end
+    end
+end
 
 local function process(token) return string.match(token, '^(.*):') end
 
@@ -64,6 +71,7 @@ for _, token in ipairs(world.tokens) do table.insert(all_keys, wake_list(token))
 local function first_state()
     local clients = {}
     for i in ipairs(world.tokens) do clients[i] = {'idle', 0, world.late, world.tries, 0} end
+    for _, token in pairs(world.reads) do clients[in_list(world.tokens, token)][1] = 'unborn' end
     return {lock = {}, ends = false, fence = -2, queue = {}, beats = {}, handed = {}, again = {},
         permits = permits_key and world.permits or 0, clients = clients, dead = '',
         long = world.long}
@@ -172,12 +180,6 @@ end
 
 -- ---- looking at states --------------------------------------------------------------------------
 
-local function in_list(list, what)
-    for i, one in ipairs(list) do
-        if one == what then return i end
-    end
-end
-
 local function live(s)
     local ret = {}
     for _, m in ipairs(s.lock) do
@@ -245,6 +247,7 @@ end
 -- What went wrong from `old` to `new`; `own` is the token of whoever asked, `who` its process.
 local function misstep(old, new, own, who, name)
     local before, after = live(old), live(new)
+    local reads = string.find(name, 'downgrade') and world.reads[own] -- comes in without a queue
     local lapsing = #old.lock == 0
     for _, m in ipairs(old.lock) do lapsing = lapsing or m[2] <= 0 end
     local used = taken(after)
@@ -253,7 +256,7 @@ local function misstep(old, new, own, who, name)
             return token .. ' got more permits than there are'
         end
         local at = in_list(old.queue, token) or #old.queue + 1
-        for i = 1, before[token] and 0 or at - 1 do
+        for i = 1, (before[token] or token == reads) and 0 or at - 1 do
             local first = old.queue[i]
             local wants_too_much = permits_key and weight(first) > new.permits
             if first ~= own and not after[first] and not wants_too_much and
@@ -261,7 +264,7 @@ local function misstep(old, new, own, who, name)
                 return token .. ' overtook ' .. first
             end
         end
-        if not before[token] and token ~= own and
+        if not before[token] and token ~= own and token ~= reads and
             not in_list(redis.call('LRANGE', wake_list(token), 0, -1), token) then
             return token .. ' was not woken'
         end
@@ -275,7 +278,7 @@ local function misstep(old, new, own, who, name)
     for token, left in pairs(before) do
         if token ~= own and (after[token] or 0) < left then return token .. ' lost its share' end
     end
-    if string.find(name, 'renew') then return end -- it hands nothing on
+    if string.find(name, 'renew') or world.by_ones then return end -- nothing, or less, is handed on
     for _, token in ipairs(new.queue) do
         local want = weight(token)
         if want == math.huge or not permits_key or want <= new.permits then
@@ -290,10 +293,10 @@ local function misstep(old, new, own, who, name)
 end
 
 -- Whether the fence in the reply is the one that is due.
-local function wrong_fence(old, new, token, reply)
+local function wrong_fence(old, new, token, reply, name)
     local told = tonumber(reply[2]) - BASE * 1000
     local mine = live(old)[token] and not in_list(old.handed, token)
-    if weight(token) < math.huge and not permits_key then
+    if string.find(name, 'downgrade') or weight(token) < math.huge and not permits_key then
         if old.fence == -2 then return tonumber(reply[2]) ~= 0 end
         return math.max(told, -1) ~= old.fence
     end
@@ -340,6 +343,10 @@ local function sleepers(s, who)
     return ret
 end
 
+local function downgrade(s, token)
+    return ask(s, 'downgrade', token, world.reads[token], LEASE, CLAIM, 0)
+end
+
 function steps.of_client(list, s, i)
     local token, c = world.tokens[i], s.clients[i]
     local function asks(name, mode, waits)
@@ -377,7 +384,18 @@ function steps.of_client(list, s, i)
             if reply == 1 then new.clients[i][2] = LEASE end
             return new, reply
         end)
-    else
+        if world.reads[token] then
+            step(list, 'downgrade', i, function()
+                local new, reply = downgrade(s, token)
+                new.clients[i][1], new.clients[i][2] = 'done', 0
+                if reply[1] == 1 then
+                    local reader = new.clients[in_list(world.tokens, world.reads[token])]
+                    reader[1], reader[2] = 'holds', LEASE
+                end
+                return new, reply
+            end)
+        end
+    elseif c[1] == 'done' then
         goes('decline', 'decline')
     end
 end
@@ -400,9 +418,13 @@ function steps.late(list, s, i)
             return new, reply
         end)
     end
-    if c[3] == 0 or c[1] == 'idle' then return end
+    if c[3] == 0 or c[1] == 'idle' or c[1] == 'unborn' then return end
     comes('late again', function() return acquire(s, i, 2) end)
     if c[1] == 'done' then
+        local reader = world.reads[token] and in_list(world.tokens, world.reads[token])
+        if reader and s.clients[reader][1] ~= 'unborn' then
+            comes('late downgrade', function() return downgrade(s, token) end)
+        end
         comes('late renewal', function() return ask(s, 'renew', token, LEASE) end)
         comes('late release', function() return ask(s, 'release', token, CLAIM) end)
         comes('late beat', function() return ask(s, 'beat', process(token), CLAIM, token) end)
@@ -427,8 +449,10 @@ local function all_steps(s)
                 new.dead = who
                 for i, token in ipairs(world.tokens) do -- what was sent may come yet
                     local c = new.clients[i]
-                    if process(token) == who and c[1] == 'idle' then c[3] = 0 end
-                    if process(token) == who then c[1], c[2] = 'gone', 0 end
+                    if process(token) == who then
+                        if c[1] == 'idle' or c[1] == 'unborn' then c[3] = 0 end
+                        c[1], c[2] = 'gone', 0
+                    end
                 end
                 return new
             end)
@@ -515,7 +539,7 @@ for _, one in ipairs(all_steps(s)) do
         wrong = misstep(s, new, token, process(token or string.match(one.name, ' (.*)$') .. ':'),
             one.name) or wrong
         if type(reply) == 'table' and token and reply[1] == 1 and
-            wrong_fence(s, new, token, reply) then
+            wrong_fence(s, new, token, reply, one.name) then
             wrong = 'a wrong fence'
         end
     end
