@@ -1,7 +1,8 @@
 /*
  * Many acquisitions at once on one thread: each is a descriptor in an epoll loop, and costs no
- * thread of its own. Whoever gets the lock of its item works on it for a moment, on a timer, and
- * gives it back, without waiting for Redis either. Ctrl-C cancels what still waits.
+ * thread of its own. Whoever gets the lock of its item works on it, and
+ * gives it back, without waiting for Redis either. Ctrl-C cancels what still waits. There may be as
+ * many as ulimit -n allows descriptors.
  *
  *     epoll [ACQUISITIONS [redis://127.0.0.1:6379]]
  */
@@ -29,10 +30,13 @@ typedef struct program {
     long started, ended, worked;
 } program;
 
-static bool listen_to(program *self, job *one)
+static void listen_to(const program *self, int fd, job *one)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = one};
-    return epoll_ctl(self->loop, EPOLL_CTL_ADD, dlock_pending_fd(one->pending), &event) == 0;
+    if (epoll_ctl(self->loop, EPOLL_CTL_ADD, fd, &event) != 0) {
+        perror("epoll");
+        exit(1); /* the leases end by themselves */
+    }
 }
 
 /* A job's descriptor is readable. Each call closes its own, so the loop forgets it by itself. */
@@ -48,8 +52,10 @@ static void go_on(program *self, job *one)
         self->worked++; /* the work under the lock would be here */
         one->releases = true;
         status = dlock_release_start(hold, &one->pending);
-        if (status == DLOCK_OK && listen_to(self, one))
+        if (status == DLOCK_OK) {
+            listen_to(self, dlock_pending_fd(one->pending), one);
             return;
+        }
     }
     if (status != DLOCK_OK && status != DLOCK_CANCELLED)
         fprintf(stderr, "%s: %s\n", one->releases ? "release" : "acquire",
@@ -82,33 +88,44 @@ static bool start(program *self, dlock_lock *const *locks, long many)
         job *one = &self->jobs[self->started];
         dlock_status status =
             dlock_acquire_start(locks[self->started % ITEMS], &wait, &one->pending);
-        if (status != DLOCK_OK || !listen_to(self, one)) {
+        if (status != DLOCK_OK) {
             fprintf(stderr, "start: %s\n", dlock_status_text(status));
             return false;
         }
+        listen_to(self, dlock_pending_fd(one->pending), one);
     }
     return true;
 }
 
-/* Ctrl-C as a descriptor. */
-static int watch_interrupts(int loop)
+/* Ctrl-C as a descriptor. Before threads are started, which inherit that it is blocked. */
+static int watch_interrupts(const program *self)
 {
     sigset_t signals;
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int fd = signalfd(-1, &signals, SFD_NONBLOCK);
-    epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event);
+    listen_to(self, fd, NULL);
     return fd;
+}
+
+static bool open_locks(dlock_client *client, dlock_lock **locks, char *err, size_t err_len)
+{
+    dlock_options how = {.kind = DLOCK_FAIR};
+    for (int i = 0; i < ITEMS; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "stock:%d", i);
+        if (dlock_lock_new(client, name, &how, &locks[i], err, err_len) != DLOCK_OK)
+            return false;
+    }
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    char err[256] = "", name[32];
+    char err[256] = "out of memory";
     dlock_client *client = NULL;
     dlock_lock *locks[ITEMS] = {NULL};
-    dlock_options how = {.kind = DLOCK_FAIR};
     long many = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
     if (many < 1 || many > MANY)
         return fprintf(stderr, "usage: epoll [1..%d [URL]]\n", MANY), 64;
@@ -116,20 +133,18 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     const char *url = argc > 2 ? argv[2] : "redis://127.0.0.1:6379";
     program self = {.loop = epoll_create1(0), .jobs = calloc((size_t)many, sizeof(job))};
-    int interrupts = watch_interrupts(self.loop); /* before threads are started: they inherit it */
-    bool good = self.jobs && dlock_client_open(url, NULL, &client, err, sizeof(err)) == DLOCK_OK;
-    for (int i = 0; good && i < ITEMS; i++) {
-        snprintf(name, sizeof(name), "stock:%d", i);
-        good = dlock_lock_new(client, name, &how, &locks[i], err, sizeof(err)) == DLOCK_OK;
+    int interrupts = watch_interrupts(&self);
+    bool good = self.jobs && dlock_client_open(url, NULL, &client, err, sizeof(err)) == DLOCK_OK &&
+                open_locks(client, locks, err, sizeof(err));
+    if (!good) {
+        fprintf(stderr, "%s\n", err);
+    } else {
+        good = start(&self, locks, many);
+        if (!good)
+            raise(SIGINT); /* what was started must be finished: cancel it */
+        run(&self, interrupts);
+        printf("%ld of %ld worked under their lock\n", self.worked, many);
     }
-    if (!good)
-        return fprintf(stderr, "%s\n", err), 1;
-
-    good = start(&self, locks, many);
-    if (!good)
-        raise(SIGINT); /* what was started must be finished: cancel it */
-    run(&self, interrupts);
-    printf("%ld of %ld worked under their lock\n", self.worked, many);
 
     for (int i = 0; i < ITEMS; i++)
         dlock_lock_free(locks[i]);

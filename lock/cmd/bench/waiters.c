@@ -182,8 +182,11 @@ static bool go_on(waiters *self, int loop, pending_call *call)
         self->cost->grants++;
         call->releases = true;
         status = dlock_release_start(hold, &call->pending);
-        if (status == DLOCK_OK && listen_to(loop, call))
-            return false;
+        if (status == DLOCK_OK) {
+            if (listen_to(loop, call))
+                return false;
+            self->cost->errors++;
+        }
     }
     self->cost->errors += status != DLOCK_OK;
     return true;
