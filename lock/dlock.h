@@ -103,8 +103,8 @@
  *   end of its lease in ms of Redis's clock (READ, WRITE, SEMAPHORE; a writer's token ends in "*w",
  *   one of K permits in "*K"). A latch is a hash too. A key of another type at NAME counts as held
  *   by a stranger.
- *   Companion keys live in NAME's slot: <companion>:fence, :queue, :beats, :wake:<process>,
- *   :permits.
+ *   Companion keys live in NAME's slot: <companion>:fence, :queue, :beats, :wake:<process> (a
+ *   list, and a channel), :permits.
  *   The companion is "{NAME}" unless NAME has a hash tag of its own, then NAME; options can set
  *   it. A NAME with a brace but without a hash tag is refused.
  *
@@ -355,7 +355,8 @@ DLOCK_API int64_t dlock_validity_ms(const dlock_hold *hold);
  * for a day longer than the lease; every renewal sees to that. */
 DLOCK_API uint64_t dlock_fence(const dlock_hold *hold);
 
-/* This grant's owner token, "<client id>:<number>", as it stands in Redis. */
+/* This grant's owner token as it stands in Redis: "<client id>:<number>", with an "a" before the
+ * number if it was got without a thread. */
 DLOCK_API const char *dlock_owner(const dlock_hold *hold);
 
 /* An eventfd, readable once the hold is lost. (borrowed) Closed with the hold. -1: none to be had.
@@ -487,9 +488,9 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_section(dlock_lock *lock, dl
 
 /*
  * For programs with an event loop: what is started here is worked on by the client's own threads,
- * three and one for each server, however much is pending. A pending call has a file descriptor that
- * becomes readable once it is decided; that and some memory is what it costs. It is used by one
- * thread at a time.
+ * two and one for each server beside those that it has anyhow, however much is pending. A pending
+ * call has a file descriptor that becomes readable once it is decided; that and some memory is what
+ * it costs. It is used by one thread at a time. A client may be freed only when nothing is pending.
  *
  *     dlock_acquire_start(lock, &wait, &pending);
  *     ... add dlock_pending_fd(pending) to the loop; when it is readable:
@@ -500,8 +501,10 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_section(dlock_lock *lock, dl
 typedef struct dlock_pending dlock_pending;
 
 /* Starts an acquisition; never waits for Redis. As dlock_acquire(), except that with wait.context 0
- * nothing is re-entered: each is a context of its own. DLOCK_OK and *ret, which must be finished;
- * DLOCK_NO_MEMORY (of descriptors too), _INVALID, _FORKED. */
+ * nothing is re-entered: each is a context of its own. What is decided DLOCK_OK is held from that
+ * moment on, and renewed, finished or not. Where a user may not publish or subscribe, a hand-on
+ * takes up to a re-check. DLOCK_OK and *ret, which must be finished; DLOCK_NO_MEMORY (of
+ * descriptors too), _INVALID, _FORKED. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_acquire_start(dlock_lock *lock,
                                                             const dlock_wait *wait,
                                                             dlock_pending **ret);
@@ -511,8 +514,9 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_acquire_start(dlock_lock *lock,
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_acquire_finish(dlock_pending *pending,
                                                              dlock_hold **ret);
 
-/* Starts a release; never waits for Redis. From here on the hold is the library's. A hold that was
- * re-entered goes one level down at once. */
+/* Starts a release; never waits for Redis. From DLOCK_OK on the hold is the library's. A hold that
+ * was re-entered goes one level down at once. DLOCK_INVALID (kind QUORUM), _NO_MEMORY, _FORKED: it
+ * is the caller's still. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_release_start(dlock_hold *hold, dlock_pending **ret);
 
 /* DLOCK_PENDING as long as it is not decided. Otherwise what dlock_release() would have returned;
