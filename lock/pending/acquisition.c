@@ -24,7 +24,10 @@
 #include "pending/pending.h"
 #include "pending/vigil.h"
 
+#define EARLY_MS 5 /* until a server that was not known is looked for again */
+
 static void sleep_on(dlock_pending *p, const answer *a);
+static void look_up(dlock_pending *p);
 
 /* NULL: out of memory. */
 static question *new_question(dlock_pending *p, const kind_call *how)
@@ -107,9 +110,18 @@ static bool is_cancelled(const dlock_pending *p)
     return atomic_load(&p->cancelled) || dlock_cancelled(&(dlock_wait){.cancel = p->cancel});
 }
 
+/* One try waits until its server is known, as long as for an answer. */
+static bool is_too_early(const dlock_pending *p)
+{
+    dlock_time until = {p->since.us + p->lock->client->options.io_ms * 1000};
+    return p->question->call.nowhere && p->attempt.entry == ENTRY_NONE && !dlock_passed(until) &&
+           !is_cancelled(p);
+}
+
 static void take_answer(dlock_pending *p)
 {
     question *q = p->question;
+    bool early = is_too_early(p);
     answer a = {.asked = q->asked, .retry_ms = -1};
     dlock_status status = dlock_question_status(q);
     bool late = false;
@@ -120,6 +132,12 @@ static void take_answer(dlock_pending *p)
     dlock_question_free(q);
     p->question = NULL;
     p->asked_late = late;
+    if (early) {
+        p->state = ASLEEP;
+        p->due = dlock_in_ms(EARLY_MS);
+        look_up(p);
+        return;
+    }
     if (late) { /* Redis's clock is known now */
         ask(p);
         return;

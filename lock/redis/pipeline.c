@@ -353,7 +353,9 @@ void dlock_pipeline_put(pipeline *p, pipeline_call *call)
         return;
     }
     const char *key = dlock_args_first(&call->args, &len);
-    put_to(p, dlock_topology_route(p->redis->topology, key, len), &q);
+    int server = dlock_topology_route(p->redis->topology, key, len);
+    call->nowhere = server == NO_SERVER;
+    put_to(p, server, &q);
 }
 
 void dlock_pipeline_stop(pipeline *p)

@@ -20,6 +20,7 @@ typedef struct pipeline_call {
     int64_t grace_ms; /* ... but so long from sending on, after a long time in line */
     int servers, need;
     bool keeps_answer;
+    bool nowhere; /* no server of its key was known when it was put */
     void (*decided)(struct pipeline_call *call); /* once, from any thread */
     void (*over)(struct pipeline_call *call);    /* the last one has let it go: free it */
 
