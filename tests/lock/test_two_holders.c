@@ -126,10 +126,13 @@ static bool is_in_line(void *arg)
 
 static void owner_of(rig *r, const char *name, char *ret, size_t len)
 {
-    redisReply *reply = fx_redis_reply(r->server, "GET %s", name);
-    if (reply && reply->type == REDIS_REPLY_ERROR) { /* a hash */
-        freeReplyObject(reply);
-        reply = fx_redis_reply(r->server, "HKEYS %s", name);
+    /* a string, a hash, or a sorted set */
+    static const char *const ways[] = {"GET %s", "HKEYS %s", "ZRANGE %s 0 -1"};
+    redisReply *reply = NULL;
+    for (int i = 0; i < 3 && (!reply || reply->type == REDIS_REPLY_ERROR); i++) {
+        if (reply)
+            freeReplyObject(reply);
+        reply = fx_redis_reply(r->server, ways[i], name);
     }
     assert_non_null(reply);
     const redisReply *owner = reply->elements == 1 ? reply->element[0] : reply;
@@ -167,6 +170,7 @@ static const struct {
     {"{g}string", {.kind = DLOCK_STRING, .cohort_max = 8}},
     {"{g}hash", {.kind = DLOCK_HASH, .cohort_max = 8}},
     {"{g}fair", {.kind = DLOCK_FAIR, .cohort_max = 8}},
+    {"{g}write", {.kind = DLOCK_WRITE, .cohort_max = 8}},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

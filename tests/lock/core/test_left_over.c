@@ -12,10 +12,9 @@ static const struct {
     const char *name;
     dlock_options options;
 } kinds[] = {
-    {"{m}string", {.kind = DLOCK_STRING}},
-    {"{m}hash", {.kind = DLOCK_HASH}},
-    {"{m}fair", {.kind = DLOCK_FAIR}},
-    {"{m}cohort", {.kind = DLOCK_FAIR, .cohort_max = 4}},
+    {"{m}string", {.kind = DLOCK_STRING}}, {"{m}hash", {.kind = DLOCK_HASH}},
+    {"{m}fair", {.kind = DLOCK_FAIR}},     {"{m}cohort", {.kind = DLOCK_FAIR, .cohort_max = 4}},
+    {"{m}write", {.kind = DLOCK_WRITE}},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -104,6 +103,31 @@ static void guard_it(rig *r, size_t kind)
     dlock_lock_free(lock);
 }
 
+/* A writer that reads on beside another reader, and permits beside a waiter for too many. */
+static void share_it(rig *r, size_t kind)
+{
+    (void)kind;
+    dlock_lock *write = rig_lock(r->client, "{m}sides", (dlock_options){.kind = DLOCK_WRITE});
+    dlock_lock *read = rig_lock(r->client, "{m}sides", (dlock_options){.kind = DLOCK_READ});
+    dlock_lock *some =
+        rig_lock(r->client, "{m}some", (dlock_options){.kind = DLOCK_SEMAPHORE, .permits = 3});
+    dlock_hold *writer, *reader, *other, *two, *none;
+    dlock_wait beside = {.context = 2}, take = {.context = 2, .permits = 2};
+    assert_int_equal(dlock_acquire(write, NULL, &writer), DLOCK_OK);
+    assert_int_equal(dlock_acquire(read, &beside, &none), DLOCK_BUSY);
+    assert_int_equal(dlock_downgrade(writer, read, &reader), DLOCK_OK);
+    assert_int_equal(dlock_acquire(read, &beside, &other), DLOCK_OK);
+    assert_int_equal(dlock_acquire(some, &take, &two), DLOCK_OK);
+    assert_int_equal(dlock_acquire(some, &take, &none), DLOCK_BUSY);
+    assert_int_equal(dlock_semaphore_set(some, 3), DLOCK_OK);
+    assert_int_equal(dlock_release(two), DLOCK_OK);
+    assert_int_equal(dlock_release(other), DLOCK_OK);
+    assert_int_equal(dlock_release(reader), DLOCK_OK);
+    dlock_lock_free(some);
+    dlock_lock_free(read);
+    dlock_lock_free(write);
+}
+
 static void be_refused(rig *r, size_t kind)
 {
     char err[256];
@@ -123,6 +147,7 @@ static void locks_and_holds_leave_nothing(void **state)
     leaves_nothing(*state, "lost", lose_it);
     leaves_nothing(*state, "guarded", guard_it);
     leaves_nothing(*state, "refused", be_refused);
+    leaves_nothing(*state, "shared", share_it);
 }
 
 static bool are_as_many(void *threads)
