@@ -25,6 +25,7 @@ struct engine {
     pthread_cond_t changed;
     task *first, *last; /* to be run */
     bool asleep, stop;
+    bool after_notice; /* the last one run was told of something; the thread's alone */
 };
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
@@ -132,18 +133,22 @@ static task *task_of(timer *t)
     return (task *)((char *)t - offsetof(task, timer));
 }
 
-/* The next one to be run, which is a reference; NULL: none is now. Under the mutex. */
+/* The next one to be run, which is a reference; NULL: none is now. Those that are due and those
+ * that something has happened to take turns, or many of the ones would hold up the others for good.
+ * Under the mutex. */
 static task *take_next(engine *e)
 {
     timer *due = dlock_timers_first(&e->timers);
     task *t = e->first;
-    if (due && dlock_passed(due->due)) {
+    bool is_due = due && dlock_passed(due->due);
+    e->after_notice = t && !(is_due && e->after_notice);
+    if (e->after_notice) {
+        e->first = t->next;
+        t->noticed = false;
+    } else if (is_due) {
         dlock_timers_unset(&e->timers, due);
         t = task_of(due);
         dlock_task_ref(t);
-    } else if (t) {
-        e->first = t->next;
-        t->noticed = false;
     }
     return t;
 }

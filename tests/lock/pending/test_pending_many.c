@@ -187,6 +187,34 @@ static void ten_thousand_give_up(void **state)
     dlock_lock_free(lock);
 }
 
+/* Whoever looks after a dlock_cancel every re-check keeps the engine as busy as can be; what has
+ * happened to others is seen to nevertheless. */
+static void who_looks_often_holds_up_nobody(void **state)
+{
+    static dlock_pending *all[MANY];
+    rig *r = *state;
+    allow_descriptors(MANY + 500);
+    dlock_client *client =
+        rig_client(&(dlock_client_options){.redis = r->redis, .io_ms = 20000, .recheck_ms = 1});
+    dlock_lock *lock = rig_lock(client, "often", (dlock_options){.kind = DLOCK_FAIR});
+    dlock_lock *other = rig_lock(client, "other", (dlock_options){.kind = DLOCK_FAIR});
+    dlock_cancel *cancel = dlock_cancel_new();
+    dlock_hold *hold = pd_get(pd_start(lock, 0));
+    for (int i = 0; i < MANY; i++)
+        all[i] = pd_start_as(lock, (dlock_wait){.wait_ms = DLOCK_FOREVER, .cancel = cancel});
+    pd_await_queue(r, "often", MANY);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pd_release(pd_get(pd_start(other, 0))), DLOCK_OK);
+    dlock_cancel_now(cancel);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(pd_finish(all[i], NULL), DLOCK_CANCELLED);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    dlock_lock_free(lock);
+    dlock_lock_free(other);
+    dlock_cancel_free(cancel);
+    dlock_client_free(client);
+}
+
 /* Times that a slow machine keeps to. */
 static int setup(void **state)
 {
@@ -204,6 +232,7 @@ int main(void)
         cmocka_unit_test(ten_thousand_wait_for_one_lock),
         cmocka_unit_test(thousands_of_locks_are_waited_for),
         cmocka_unit_test(ten_thousand_give_up),
+        cmocka_unit_test(who_looks_often_holds_up_nobody),
     };
     return cmocka_run_group_tests_name("pending_many", tests, setup, rig_teardown);
 }
