@@ -4,12 +4,12 @@
  * A message tells of the opening, but may be lost, and the latch may be set anew before anybody has
  * looked. Therefore:
  *
- *   1. A waiter looks, and remembers the first round that it sees.
+ *   1. A waiter looks, and remembers the first round that it sees; or that there was none.
  *   2. Of all who wait for one dlock_latch one listens: it subscribes, looks, sleeps until a
  * message or the re-check, and looks again. What it saw is news for all. So threads that wait cost
  * one connection and one question a re-check, however many they are.
  *   3. A later round without the end of a life in between (`first`) shows that the remembered one
- *      has opened.
+ *      has opened; where there was none, one that was set anew shows that the first one has.
  */
 #include "core/client.h"
 #include "core/status.h"
@@ -110,15 +110,21 @@ static bool next_state(dlock_latch *latch, dlock_time until, dlock_time *asked_a
     return news;
 }
 
-/* What a state means to one who has waited for *round, 0: for any. DLOCK_BUSY: to wait on. */
+enum { NOT_SEEN = -1, NOT_SET };
+
+/* What a state means to one who has waited for *round. DLOCK_BUSY: to wait on. */
 static dlock_status judge(const latch_state *state, int64_t *round)
 {
     dlock_status status = dlock_latch_status(state);
-    if (status == DLOCK_EXPIRED && *round == 0)
-        return DLOCK_BUSY; /* it will be set */
+    if (status == DLOCK_EXPIRED && *round <= NOT_SET) {
+        *round = NOT_SET; /* it will be */
+        return DLOCK_BUSY;
+    }
     if (status != DLOCK_OK)
         return status;
-    if (*round != 0 && *round != state->round)
+    if (*round == NOT_SET && state->first < state->round)
+        return DLOCK_OK;
+    if (*round > NOT_SET && *round != state->round)
         return *round < state->round && state->first <= *round ? DLOCK_OK : DLOCK_EXPIRED;
     *round = state->round;
     return state->left == 0 ? DLOCK_OK : DLOCK_BUSY;
@@ -127,7 +133,7 @@ static dlock_status judge(const latch_state *state, int64_t *round)
 static dlock_status wait_until_open(dlock_latch *latch, const dlock_wait *wait)
 {
     dlock_time deadline = dlock_in_ms(wait->wait_ms);
-    int64_t round = 0;
+    int64_t round = NOT_SEEN;
     latch_state state = dlock_latch_look(latch);
     dlock_time asked_after = dlock_now();
     for (;;) {
