@@ -273,9 +273,9 @@ dlock_status dlock_acquire_start(dlock_lock *lock, const dlock_wait *wait, dlock
         dlock_pending_free(p);
         return status;
     }
-    *ret = p;
     if (p->hold->grant) { /* re-entered */
         dlock_pending_decide(p, DLOCK_OK);
+        *ret = p;
         return DLOCK_OK;
     }
     begin(p, wait);
@@ -285,6 +285,7 @@ dlock_status dlock_acquire_start(dlock_lock *lock, const dlock_wait *wait, dlock
         dlock_pending_free(p);
         return DLOCK_NO_MEMORY;
     }
+    *ret = p;
     dlock_acquire_waits(lock);
     dlock_wait_set_enter(&lock->wait_set, &p->waiter);
     dlock_question_put(q);
