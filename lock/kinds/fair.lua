@@ -38,6 +38,17 @@ local function enqueue_again(token)
     enqueue(token)
 end
 
+-- A wake-up is a hint, too. Where it can not be left, the next sign of life tells of the grant.
+local function wake_up(list, message)
+    local unread = redis.pcall('RPUSH', list, message)
+    if type(unread) == 'table' then
+        redis.pcall('DEL', list) -- of another type
+        return
+    end
+    if unread > WAKE_MAX then redis.call('LPOP', list) end -- a process that polls
+    redis.call('PEXPIRE', list, KEEP_MS)
+end
+
 -- Gives the lock, which is free or the caller's to give, to the first waiter whose process lives,
 -- for the claim window, and wakes it with "token fence clock-us waiters window-ms": whoever gets the
 -- lock can not know otherwise what expiry it was given. `asking` needs no waking.
@@ -63,9 +74,7 @@ local function hand_on(claim_ms, asking, stale_ms)
                 if string.byte(token, #who + 2) == 97 then -- 'a'; who may not publish leaves it to
                     redis.pcall('PUBLISH', wake, message) -- the waiter's next sign of life
                 else
-                    local unread = redis.call('RPUSH', wake, message)
-                    if unread > WAKE_MAX then redis.call('LPOP', wake) end -- a process that polls
-                    redis.call('PEXPIRE', wake, KEEP_MS)
+                    wake_up(wake, message)
                 end
             end
             return token

@@ -124,6 +124,17 @@ local function purge(asking)
     end
 end
 
+-- A wake-up is a hint, too. Where it can not be left, the next sign of life tells of the share.
+local function wake_up(list, token)
+    local unread = redis.pcall('RPUSH', list, token)
+    if type(unread) == 'table' then
+        redis.pcall('DEL', list) -- of another type
+        return
+    end
+    if unread > WAKE_MAX then redis.call('LPOP', list) end -- a process that polls
+    redis.call('PEXPIRE', list, KEEP_MS)
+end
+
 -- Gives to the waiters, in their order, what fits, up to the first whom it does not fit; one who wants
 -- more than there is at all is passed over, and keeps its place. Each holds it from now on for the
 -- claim window and is woken to ask, which takes it up; `asking` does so already. Who gave no sign of
@@ -141,7 +152,7 @@ local function hand_on(claim_ms, asking, most)
         used = used or taken()
         local who, want = process(token), weight(token)
         local age_ms = math.abs(now_ms - (tonumber(redis.call('HGET', KEYS[4], who) or '') or 0))
-        if age_ms <= STALE_MS and want < math.huge and want > capacity then
+        if age_ms <= STALE_MS and want < math.huge and want > capacity and used < capacity then
             at = at + 1
         elseif age_ms <= STALE_MS and (left == 0 or not fits(token, used)) then
             return true
@@ -156,9 +167,7 @@ local function hand_on(claim_ms, asking, most)
                     if string.byte(token, #who + 2) == 97 then -- 'a'; who may not publish leaves
                         redis.pcall('PUBLISH', wake, token) -- it to the waiter's next sign of life
                     else
-                        local unread = redis.call('RPUSH', wake, token)
-                        if unread > WAKE_MAX then redis.call('LPOP', wake) end -- a process that polls
-                        redis.call('PEXPIRE', wake, KEEP_MS)
+                        wake_up(wake, token)
                     end
                 end
             end

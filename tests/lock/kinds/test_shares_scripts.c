@@ -382,6 +382,13 @@ static void release(void **state)
          HOLDERS "q:5 q:9; " TAKEN "1; EXISTS Q = 0; LRANGE W:q 0 -1 = q:5"},
         {OURS "; RPUSH Q odd q:a:5; HSET B odd @0 q:a @0", BRIEFLY, "1",
          HOLDERS "q:a:5; LLEN W:q:a = 1; EXISTS Q = 0"},
+        /* Whom it can not wake gets it nevertheless, and so does the next one. */
+        {W_OURS "; SET W:q x; RPUSH Q q:5 r:6; HSET B q @0 r @0", W_BRIEF, "1",
+         HOLDERS "q:5 r:6; HEXISTS B !q:5 = 1; EXISTS W:q Q = 0; LRANGE W:r 0 -1 = r:6"},
+        {W_OURS "; HSET W:q*w f 1; RPUSH Q q:5*w; HSET B q @0", W_BRIEF, "1",
+         HOLDERS "q:5*w; PTTL L = ~" CLAIM "; HEXISTS B !q:5*w = 1; EXISTS W:q*w = 0"},
+        {W_OURS "; RPUSH Q q:5; " Q_LIVES "; ACL SETUSER default -rpush", W_BRIEF, "1",
+         HOLDERS "q:5; HEXISTS B !q:5 = 1"},
     };
     static const script_case permits[] = {
         {FIVE "; ZADD L @5000 p:1*3 @6000 q:8; RPUSH Q q:5*5 q:6; " Q_LIVES, "p:1*3 " CLAIM, "1",
@@ -394,6 +401,9 @@ static void release(void **state)
          "1", "ZCARD L = 2; LRANGE Q 0 -1 = q:3*9 q:4*9; LRANGE W:q 0 -1 = q:5*2 q:6*3"},
         {"SET P 2; ZADD L @5000 p:1*2 @6000 q:9*2; RPUSH Q q:5; " Q_LIVES, "p:1*2 " CLAIM, "1",
          HOLDERS "q:9*2; LLEN Q = 1"},
+        /* Where nobody gets any, not even one is passed over. */
+        {"SET P 0; RPUSH Q q:5 r:6; HSET B q @-10 r @-3000", BRIEFLY, "0",
+         "LRANGE Q 0 -1 = q:5 r:6"},
         /* Without a number nobody gets any, until somebody asks who knows one. */
         {"ZADD L @5000 p:1*2; RPUSH Q q:5; " Q_LIVES, "p:1*2 " CLAIM, "1",
          "EXISTS L P = 0; LRANGE Q 0 -1 = q:5"},

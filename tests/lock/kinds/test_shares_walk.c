@@ -450,8 +450,8 @@ static const struct {
      {"a writer beside another holder"}},
     {"nobody is woken",
      "two readers and a writer",
-     "redis.call('RPUSH', wake, token)",
-     "1",
+     "wake_up(wake, token)",
+     "",
      {"was not woken"}},
 };
 
