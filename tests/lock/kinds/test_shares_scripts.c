@@ -179,6 +179,8 @@ static void acquire_permits(void **state)
         /* Asked again: a number of its own, since the last one may be another's. */
         {FIVE "; ZADD L @5000 p:1*2; SET F 8000000000000000", TWO " 2 5 0",
          "1 8000000000000001 # 0", TAKEN "1"},
+        /* The number outlives a longer lease than this one. */
+        {"SET P 5 PX 900000000", READS " 1 5 0", "1 # # 0", "PTTL P = ~900000000"},
         /* No number. */
         {"SET P junk", TWO " 1 5 0", "1 # # 0", "GET P = 5"},
         {"SET P -1", TWO " 1 5 0", "1 # # 0", "GET P = 5"},
@@ -419,6 +421,7 @@ static void renew(void **state)
         {OURS " @2000000 q:9; SET F 77 PX 5000; SET P 5 PX 5000", "p:1 " LEASE, "1",
          TAKEN "1; PTTL L = ~2000000; PTTL F = ~87400000; PTTL P = ~87400000"},
         {OURS, "p:1 " LEASE, "1", TAKEN "1; PTTL L = ~" LEASE "; EXISTS F P = 0"},
+        {OURS "; SET P 5 PX 900000000", "p:1 " LEASE, "1", "PTTL P = ~900000000"},
         {"ZADD L @-1 p:1 @5000 q:9; SET F 77", "p:1 " LEASE, "0", TAKEN "0; PTTL F = -1"},
         {READER, "p:1 " LEASE, "0", HOLDERS "q:9"},
         {"SET L p:1", "p:1 " LEASE, "0", "GET L = p:1; PTTL L = -1"},
@@ -442,6 +445,7 @@ static void set_permits(void **state)
          HOLDERS "q:9*2 q:5*9; EXISTS Q = 0"},
         {"SET P 1; RPUSH Q q:5*2; " Q_QUIET, PERMITS("2"), "1", HOLDERS "q:5*2; EXISTS Q = 0"},
         {"SET P 5; ZADD L @5000 q:9*5", PERMITS("0"), "1", HOLDERS "q:9*5; GET P = 0"},
+        {"SET P 2 PX 900000000", PERMITS("7"), "1", "GET P = 7; PTTL P = ~900000000"},
         {"HSET P f 1; SET L x", PERMITS("3"), "1", "GET P = 3; GET L = x"},
         {"SET P 5; ZADD L @-1 q:9*5", PERMITS("3"), "1", "EXISTS L = 0"},
     };
