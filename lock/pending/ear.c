@@ -176,18 +176,19 @@ static void find_servers(ear *e, bool wanted[DLOCK_SERVERS_MAX], bool left[DLOCK
 
 static void queue_farewells(ear *e)
 {
+    bool cluster = dlock_redis_is_cluster(e->client->options.redis);
     pthread_mutex_lock(&e->lock);
-    farewell *first = e->farewells;
-    e->farewells = NULL;
-    for (farewell *f = first; f; f = f->next)
-        if (f->server >= 0 && e->lines[f->server].conn && !find(*bucket_of(e, f->name), f->name))
-            queue_words(&e->lines[f->server], "UNSUBSCRIBE", f->name);
-    pthread_mutex_unlock(&e->lock);
-    while (first) {
-        farewell *next = first->next;
-        free(first);
-        first = next;
+    for (farewell *f = e->farewells; f; f = e->farewells) {
+        const line *l = f->server >= 0 ? &e->lines[f->server] : NULL;
+        if (l && l->conn && !find(*bucket_of(e, f->name), f->name)) {
+            queue_words(l, "UNSUBSCRIBE", f->name);
+            if (cluster)
+                queue_words(l, "SUNSUBSCRIBE", f->name);
+        }
+        e->farewells = f->next;
+        free(f);
     }
+    pthread_mutex_unlock(&e->lock);
 }
 
 static void queue_subscriptions(ear *e)
@@ -233,12 +234,15 @@ static void see_to_lines(ear *e)
 
 /* ---- hearing --------------------------------------------------------------------------------- */
 
-static void confirm(ear *e, const char *name)
+/* Something has changed for those who listen to this channel. False: nobody does. */
+static bool confirm(ear *e, const char *name)
 {
     pthread_mutex_lock(&e->lock);
-    for (ear_channel *c = find(*bucket_of(e, name), name); c; c = find(c->next, name))
+    ear_channel *first = find(*bucket_of(e, name), name);
+    for (ear_channel *c = first; c; c = find(c->next, name))
         c->subscribed(c);
     pthread_mutex_unlock(&e->lock);
+    return first;
 }
 
 enum { SHARING_MAX = 16 };
@@ -284,8 +288,8 @@ static bool take_message(ear *e, const redisReply *reply)
     const char *what = reply->element[0]->str, *name = reply->element[1]->str;
     if (strcmp(what, "subscribe") == 0 || strcmp(what, "ssubscribe") == 0)
         confirm(e, name);
-    else if (strcmp(what, "sunsubscribe") == 0) /* its slot has moved */
-        return false;
+    else if (strcmp(what, "sunsubscribe") == 0) /* its slot has moved, or nobody listens any more */
+        return !confirm(e, name);
     else if (is_text(reply->element[2]))
         pass_on(e, name, reply->element[2]->str);
     return true;
@@ -299,9 +303,8 @@ static void hear(ear *e, int server)
     while (l->conn && dlock_redis_wait(l->conn, dlock_now())) {
         redisReply *reply;
         dlock_time until = dlock_in_ms(e->client->options.io_ms);
-        dlock_redis_outcome outcome = dlock_redis_read(l->conn, until, &reply);
-        bool goes_on =
-            !dlock_redis_broken(l->conn) && (outcome != DLOCK_REDIS_OK || take_message(e, reply));
+        bool read = dlock_redis_read(l->conn, until, &reply) == DLOCK_REDIS_OK;
+        bool goes_on = !dlock_redis_broken(l->conn) && (!read || take_message(e, reply));
         if (reply)
             freeReplyObject(reply);
         if (!goes_on)
@@ -337,10 +340,9 @@ static void listen_once(ear *e)
         servers[n] = i;
         fds[n++] = (struct pollfd){.fd = dlock_redis_fd(e->lines[i].conn), .events = POLLIN};
     }
-    uint64_t woken;
     if (poll(fds, (nfds_t)n, dlock_left_ms(until)) < 0)
         return;
-    if (fds[0].revents && read(e->wake_fd, &woken, sizeof(woken)) > 0)
+    if (fds[0].revents && eventfd_read(e->wake_fd, &(eventfd_t){0}) == 0)
         e->tick_at = (dlock_time){0};
     for (int i = 1; i < n; i++) {
         if (fds[i].revents)
@@ -387,13 +389,11 @@ void dlock_ear_free(ear *e)
     atomic_store(&e->stop, true);
     wake_thread(e);
     pthread_join(e->thread, NULL);
-    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
         dlock_redis_hang_up(e->lines[i].conn);
-    while (e->farewells) {
-        farewell *next = e->farewells->next;
-        free(e->farewells);
-        e->farewells = next;
+        e->lines[i].conn = NULL;
     }
+    queue_farewells(e); /* to nobody: frees them */
     close(e->wake_fd);
     pthread_mutex_destroy(&e->lock);
     free(e);
