@@ -119,10 +119,10 @@ static void end(vigil *v)
 static void run(task *t)
 {
     vigil *v = (vigil *)t;
-    if (v->over)
-        return;
     if (v->beat && atomic_load(&v->beat->answered))
         take_answer(v);
+    if (v->over)
+        return;
     bool may_miss = atomic_exchange(&v->may_miss, false);
     if (v->members > 0 && (may_miss || dlock_passed(v->due))) {
         look(v);
@@ -130,8 +130,11 @@ static void run(task *t)
         end(v);
         return;
     }
-    dlock_time soon = dlock_in_ms(1); /* a last answer is due */
-    dlock_task_at(t, v->due.us > soon.us ? v->due : soon);
+    dlock_time soon = dlock_in_ms(1);
+    if (v->members == 0 && v->beat) /* whose answer has it run */
+        return;
+    if (!dlock_task_at(t, v->due.us > soon.us ? v->due : soon))
+        dlock_task_notice(t); /* until there is memory */
 }
 
 static void take_subscription(ear_channel *c)
