@@ -174,9 +174,9 @@ typedef enum dlock_status {
     DLOCK_UNKNOWN,     /* asked, no reply: done or not. See "Errors" above. */
     DLOCK_FAILED,      /* Redis answered with an error; dlock_last_error() has the sentence */
     DLOCK_INVALID,     /* bad argument: template, name, option */
-    DLOCK_NO_MEMORY,
-    DLOCK_FORKED, /* called in a forked child */
-    DLOCK_PENDING /* ..._finish(): not decided as yet */
+    DLOCK_NO_MEMORY,   /* or no descriptor to be had */
+    DLOCK_FORKED,      /* called in a forked child */
+    DLOCK_PENDING      /* ..._finish(): not decided as yet */
 } dlock_status;
 
 /* The status as words, "held by another" for one. Never NULL. */
@@ -312,7 +312,8 @@ typedef struct dlock_wait {
  * DLOCK_BUSY, _CANCELLED: nothing is held, the queue is left. DLOCK_UNAVAILABLE: Redis stayed out
  * of reach for the whole wait. DLOCK_UNKNOWN: a question stayed unanswered until the end; what it
  * may have acquired is released in the background. DLOCK_FAILED: Redis answered with an error.
- * DLOCK_INVALID: wait_ms is below DLOCK_FOREVER, or `reserved` is not zero.
+ * DLOCK_INVALID: wait_ms is below DLOCK_FOREVER, `reserved` is not zero, permits are out of range
+ * or asked of another kind than SEMAPHORE, or a reader asks for writing (see "read/write locks").
  * The wait may be outlasted by the questions under way: a Redis that falls silent costs io_ms more
  * for the last question, and once more for the listening before it.
  */
@@ -356,7 +357,7 @@ DLOCK_API int64_t dlock_validity_ms(const dlock_hold *hold);
 DLOCK_API uint64_t dlock_fence(const dlock_hold *hold);
 
 /* This grant's owner token as it stands in Redis: "<client id>:<number>", with an "a" before the
- * number if it was got without a thread. */
+ * number if it was got without a thread, and "*w" or "*K" behind it as "Layout" says. */
 DLOCK_API const char *dlock_owner(const dlock_hold *hold);
 
 /* An eventfd, readable once the hold is lost. (borrowed) Closed with the hold. -1: none to be had.
@@ -397,9 +398,10 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_downgrade(dlock_hold *hold, dlock_
 /*
  * A lock of kind SEMAPHORE has options.permits permits; an acquire takes wait.permits of them at
  * once, and waits in a queue, first come, first served, until there are as many: who wants fewer
- * does not overtake. Each hold has a lease of its own; the permits of a dead holder come back with
- * its end. It is not reentrant: each acquire takes more. There is a fence for each grant, and no
- * guard, since the last one issued may be another holder's.
+ * does not overtake, except those who want more than there are at all. Each hold has a lease
+ * of its own; the permits of a dead holder come back with its end. It is not reentrant: each
+ * acquire takes more. There is a fence for each grant, and no guard, since the last one issued may
+ * be another holder's.
  *
  * The number is Redis's, once it has one: options.permits counts only where it has none, for it
  * was never set or nobody has used the semaphore for a day. Permits are not counted where readers
@@ -490,7 +492,9 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_section(dlock_lock *lock, dl
  * For programs with an event loop: what is started here is worked on by the client's own threads,
  * two and one for each server beside those that it has anyhow, however much is pending. A pending
  * call has a file descriptor that becomes readable once it is decided; that and some memory is what
- * it costs. It is used by one thread at a time. A client may be freed only when nothing is pending.
+ * it costs. It is used by one thread at a time. A lock or client may be freed only when nothing of
+ * it is pending. Whatever else asks Redis (downgrades, latches, guarded calls) has no such form,
+ * and is waited for by the calling thread.
  *
  *     dlock_acquire_start(lock, &wait, &pending);
  *     ... add dlock_pending_fd(pending) to the loop; when it is readable:
@@ -549,17 +553,17 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_new(dlock_client *client, co
 DLOCK_API void dlock_latch_free(dlock_latch *latch); /* no waiters may be left; NULL is allowed */
 
 /* Sets the count, 1 to 1,000,000,000. The latch lives for life_ms after that and after every
- * count-down, 0 = a day. DLOCK_BUSY: it is set and has not opened yet. DLOCK_UNKNOWN: set or not;
- * asked again, it is DLOCK_BUSY if it was. DLOCK_NOT_OWNER: NAME is no latch. */
+ * count-down that counted, 0 = a day. DLOCK_BUSY: it is set and has not opened yet. DLOCK_UNKNOWN:
+ * set or not; asked again, it is DLOCK_BUSY if it was. DLOCK_NOT_OWNER: NAME is no latch. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_set(dlock_latch *latch, int64_t count,
                                                         int64_t life_ms);
 
 /*
- * One less; what is left is in *left (which may be NULL). `who` names who counts down, 1 to 128
- * bytes: once a round, so that it may be repeated after DLOCK_UNKNOWN, and by a worker that was
- * started again. NULL: this very call. Without a reply it is asked again by itself until io_ms are
- * over, once at least. DLOCK_EXPIRED: the latch is not set, or its life was over. DLOCK_NOT_OWNER:
- * NAME is no latch.
+ * One less, of an open one nothing; what is left is in *left (which may be NULL). `who` names who
+ * counts down, 1 to 128 bytes: once a round, so that it may be repeated after DLOCK_UNKNOWN, and by
+ * a worker that was started again. NULL: this very call. Without a reply it is asked again by
+ * itself until io_ms are over, once at least. DLOCK_EXPIRED: the latch is not set, or its life was
+ * over. DLOCK_NOT_OWNER: NAME is no latch.
  */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_count_down(dlock_latch *latch, const char *who,
                                                                int64_t *left);

@@ -25,8 +25,8 @@ static const char latch_help[] =
     "  left                   prints what is left; 0: it is open\n"
     "\n"
     "  --life-ms N            set: how long the latch lives after that, and after each "
-    "count-down,\n"
-    "                         1 to 31536000000 (a year). Default: a day\n"
+    "count-down\n"
+    "                         that counted, 1 to 31536000000 (a year). Default: a day\n"
     "  --who WORD             down: counts only once for this WORD, until the latch is set again.\n"
     "                         So a worker that was started again may repeat it, or one that has\n"
     "                         got no answer (69). Default: each call counts\n"
@@ -35,7 +35,7 @@ static const char latch_help[] =
     "\n"
     "Exit codes:\n"
     "  0   done; of left: it is set\n"
-    "  64  usage, or NAME is no latch, but a lock for one\n"
+    "  64  usage, or NAME is no latch but something else, such as a lock\n"
     "  69  Redis not reached, which is asked once, for 3 s at most, or it did not answer then: "
     "the\n"
     "      latch may be set, or counted down, or not\n"
@@ -63,7 +63,7 @@ static const char wait_help[] =
     "\n"
     "Exit codes:\n"
     "  0   it is open, or has been since the wait began\n"
-    "  64  usage, or NAME is no latch, but a lock for one\n"
+    "  64  usage, or NAME is no latch but something else, such as a lock\n"
     "  69  Redis not reached, which is asked once at the start, for 3 s at most, or it did not\n"
     "      answer at the end of the wait\n"
     "  75  it was not open by the end of the wait\n"
@@ -107,7 +107,7 @@ static int complain_of(const latch_query *query, dlock_status status)
 {
     char err[256] = "";
     if (status == DLOCK_NOT_OWNER) {
-        command_complain("%s is no latch: something else stands there, a lock for one",
+        command_complain("%s is no latch: something else stands there, such as a lock",
                          query->name);
         return EXIT_USAGE;
     }
@@ -195,7 +195,7 @@ static bool take_option(latch_query *query, int c)
         query->who = optarg;
         if (*optarg && strlen(optarg) <= WHO_MAX)
             return true;
-        command_complain("--who takes 1 to %d bytes", WHO_MAX);
+        command_complain("latch: --who takes 1 to %d bytes", WHO_MAX);
         return false;
     case 'j':
         query->json = true;

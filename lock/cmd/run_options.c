@@ -101,8 +101,8 @@ static bool take_permits(run_options *ret, const char *word)
         return false;
     }
     if (ret->command && ret->take > ret->permits) {
-        command_complain("semaphore: of %lld permits %lld can not be taken",
-                         (long long)ret->permits, (long long)ret->take);
+        command_complain("semaphore: --take %lld is more than all permits, %lld",
+                         (long long)ret->take, (long long)ret->permits);
         return false;
     }
     return true;

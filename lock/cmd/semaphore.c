@@ -15,7 +15,8 @@ static const char help[] =
     "\n"
     "N counts where Redis has no number: nobody has used NAME for a day. Where it has another "
     "one,\n"
-    "N is taken for a mistake, and COMMAND is not run. --resize sets it.\n"
+    "N is taken for a mistake, and COMMAND is not run; where it has 0 COMMAND waits for more.\n"
+    "--resize sets it.\n"
     "\n"
     "  --take K               take K permits instead of one, all at once; who wants fewer does "
     "not\n"
@@ -62,9 +63,9 @@ static int agree(const command_session *session, const run_options *options)
         return complain_of(session, options, status);
     if (info.permits == 0 || info.permits == options->permits)
         return 0;
-    command_complain("the semaphore \"%s\" has %" PRId64 " permits, not %" PRId64
+    command_complain("the semaphore \"%s\" has %" PRId64 " permit%s, not %" PRId64
                      ": --resize sets their number",
-                     options->name, info.permits, options->permits);
+                     options->name, info.permits, info.permits == 1 ? "" : "s", options->permits);
     return EXIT_USAGE;
 }
 
@@ -77,7 +78,8 @@ static int resize(const run_options *options)
         return code;
     code = agree(&session, options);
     if (code == 0)
-        printf("%s has %" PRId64 " permits\n", options->name, options->permits);
+        printf("%s has %" PRId64 " permit%s\n", options->name, options->permits,
+               options->permits == 1 ? "" : "s");
     command_session_close(&session);
     return code;
 }

@@ -160,7 +160,7 @@ static void print_latch(const sight *s, const char *name)
     else
         printf("%s is a latch, open\n", name);
     printf("  expires  ");
-    print_expiry(s->info.ttl_ms, "counted down");
+    print_expiry(s->info.ttl_ms, s->left > 0 ? "counted down" : "set again");
 }
 
 /* Of the only one. */

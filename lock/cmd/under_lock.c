@@ -233,10 +233,14 @@ static int acquire_and_run(run_job *run, command_session *session)
     if (signo)
         return 128 + signo;
     char err[256] = "";
+    const char *why = dlock_status_text(status);
+    bool permits = run->options.kind == DLOCK_SEMAPHORE;
     if (status != DLOCK_BUSY)
         dlock_last_error(session->client, err, sizeof(err));
-    command_complain("the lock \"%s\" was not obtained: %s%s%s", run->options.name,
-                     dlock_status_text(status), *err ? ": " : "", err);
+    else if (permits)
+        why = "not as many are free, or others wait for them";
+    command_complain("the %s \"%s\" %s not obtained: %s%s%s", permits ? "permits of" : "lock",
+                     run->options.name, permits ? "were" : "was", why, *err ? ": " : "", err);
     return status == DLOCK_BUSY ? (int)run->options.busy_code : command_exit_code(status);
 }
 

@@ -16,7 +16,7 @@ const char *dlock_status_text(dlock_status status)
         [DLOCK_UNKNOWN] = "unknown: asked, but no reply",
         [DLOCK_FAILED] = "Redis answered with an error",
         [DLOCK_INVALID] = "bad argument",
-        [DLOCK_NO_MEMORY] = "out of memory",
+        [DLOCK_NO_MEMORY] = "out of memory or descriptors",
         [DLOCK_FORKED] = "called in a forked child",
         [DLOCK_PENDING] = "not decided as yet",
     };

@@ -31,6 +31,11 @@ _flashsale_strategies() {
     "$program" --list-strategies 2>/dev/null | sed -n 's/^\([a-z]*\) .*/\1/p'
 }
 
+# The words that a subcommand takes first, "latch set" for one: the third words of its usage.
+_flashsale_verbs() {
+    sed -n "/usage:/,/^\$/s/.*${1##*/} $2 \\([a-z][a-z]*\\) .*/\\1/p" <<<"$3"
+}
+
 # What may follow an option, in one word a line; "FILE" for names of files.
 _flashsale_values() {
     local program=$1 help=$2 option=$3
@@ -44,7 +49,7 @@ _flashsale_values() {
 
 _flashsale_complete() {
     local program=$1 current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local command='' i help commands values list=''
+    local command='' at=0 i help commands values list=''
     commands=$(_flashsale_commands "$program")
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [[ ${COMP_WORDS[i]} == -- ]]; then # from here on it is another program's
@@ -56,7 +61,7 @@ _flashsale_complete() {
             return
         fi
         [[ -n $command ]] || ! grep -qxF -- "${COMP_WORDS[i]}" <<<"$commands" ||
-            command=${COMP_WORDS[i]}
+            command=${COMP_WORDS[i]} at=$i
     done
     help=$(_flashsale_help "$program" "$command")
 
@@ -84,6 +89,9 @@ _flashsale_complete() {
         mapfile -t COMPREPLY < <(compgen -W "$(_flashsale_options "$program" "$help")" -- "$current")
     elif [[ -z $command && -n $commands ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
+    elif [[ -n $command && $COMP_CWORD -eq $((at + 1)) ]] &&
+        values=$(_flashsale_verbs "$program" "$command" "$help") && [[ -n $values ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
     elif [[ ${program##*/} == loadtest && $command != run ]]; then # result files
         mapfile -t COMPREPLY < <(compgen -f -- "$current") && compopt -o filenames 2>/dev/null
     fi

@@ -125,6 +125,11 @@ step_completion() {
     expect "" "$build/dlock" run --force
     expect "--force" "$build/dlock" release --f
     expect "fair,cohort" "$build/dlock" bench --kinds fair,c
+    expect "rw,string rw,semaphore" "$build/dlock" bench --kinds rw,s
+    expect "set down left" "$build/dlock" latch ""
+    expect "down" "$build/dlock" latch d
+    expect "" "$build/dlock" latch down d
+    expect "" "$build/dlock" semaphore ""
     expect "holder queued" "$build/dlock" bench --kill ""
     expect "setnx" "$build/flashsale" --strategy se
     expect "setnx" "$build/flashsale" --strategy = se

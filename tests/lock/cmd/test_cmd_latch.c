@@ -87,13 +87,13 @@ static void they_say_what_came_of_it(void **state)
         {"latch down none", 76, "", "dlock: none is not set, or its life is over\n"},
         {"wait -n none", 75, "", "dlock: none is not open\n"},
         {"wait taken", 64, "",
-         "dlock: taken is no latch: something else stands there, a lock for one\n"},
+         "dlock: taken is no latch: something else stands there, such as a lock\n"},
         {"latch set 1 taken", 64, "",
-         "dlock: taken is no latch: something else stands there, a lock for one\n"},
+         "dlock: taken is no latch: something else stands there, such as a lock\n"},
         {"latch down taken", 64, "",
-         "dlock: taken is no latch: something else stands there, a lock for one\n"},
+         "dlock: taken is no latch: something else stands there, such as a lock\n"},
         {"latch left taken", 64, "",
-         "dlock: taken is no latch: something else stands there, a lock for one\n"},
+         "dlock: taken is no latch: something else stands there, such as a lock\n"},
     };
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         char out[512], err[512];

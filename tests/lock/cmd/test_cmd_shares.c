@@ -245,6 +245,8 @@ static void the_number_is_redis_own(void **state)
     assert_string_equal(out, "ran\n");
     assert_int_equal(run("semaphore 3 n -- true", NULL, 0), 64);
     assert_int_equal(run("semaphore 2 n -- true", NULL, 0), 0);
+    assert_int_equal(run("semaphore --resize 1 n", out, sizeof(out)), 0);
+    assert_string_equal(out, "n has 1 permit\n");
 }
 
 static void without_permits_everybody_waits(void **state)
@@ -252,7 +254,12 @@ static void without_permits_everybody_waits(void **state)
     (void)state;
     char name[] = "n";
     assert_int_equal(run("semaphore --resize 0 n", NULL, 0), 0);
-    assert_int_equal(run("semaphore -n 3 n -- true", NULL, 0), 75);
+    fx_process *refused = start("semaphore -n 3 n -- true");
+    assert_int_equal(fx_process_wait(refused, SOON_MS), 75);
+    assert_string_equal(fx_process_stderr(refused),
+                        "dlock: the permits of \"n\" were not obtained: not as many are free, or "
+                        "others wait for them\n");
+    fx_process_free(refused);
     fx_process *waits = start("semaphore 3 n -- echo in");
     assert_true(fx_wait_until(somebody_waits, name, SOON_MS));
     assert_int_equal(run("semaphore --resize 3 n", NULL, 0), 0);
@@ -293,7 +300,7 @@ static const struct {
     {"semaphore --resize -- -1 n", "semaphore: what is needed is N NAME -- COMMAND"},
     {"semaphore --resize x n", "semaphore: N is a whole number from 0 to 1000000000, not \"x\""},
     {"semaphore --take 0 2 n -- true", "--take takes a whole number from 1 to 1000000000"},
-    {"semaphore --take 3 2 n -- true", "semaphore: of 2 permits 3 can not be taken"},
+    {"semaphore --take 3 2 n -- true", "semaphore: --take 3 is more than all permits, 2"},
     {"semaphore --take 1 --take 1 2 n -- true", "semaphore: an option is given twice"},
     {"semaphore --resize -n 2 n", "semaphore: without a COMMAND there is nothing but --resize"},
     {"semaphore --resize --take 2 2 n", "semaphore: without a COMMAND there is nothing but"},
@@ -369,6 +376,8 @@ static const struct {
     {"nothing", "nothing is free\n", "free", 0},
     {"closed", "closed is a latch, 2 left\n  expires  in ", "latch", 0},
     {"open", "open is a latch, open\n  expires  in ", "latch", 0},
+    {"closed", " s unless counted down\n", "latch", 0},
+    {"open", " s unless set again\n", "latch", 0},
     {"list", "list is held\n  owner    a key of another kind\n", "other", 1},
     {"string", "string is held\n  owner    stranger\n", "exclusive", 1},
 };
