@@ -72,12 +72,6 @@ static ear_channel *find(ear_channel *c, const char *name)
     return c;
 }
 
-static void wake_thread(ear *e)
-{
-    if (eventfd_write(e->wake_fd, 1) != 0)
-        return; /* it is awake */
-}
-
 void dlock_ear_listen(ear *e, ear_channel *c)
 {
     ear_channel **bucket = bucket_of(e, c->name);
@@ -87,7 +81,7 @@ void dlock_ear_listen(ear *e, ear_channel *c)
     c->next = *bucket;
     *bucket = c;
     pthread_mutex_unlock(&e->lock);
-    wake_thread(e);
+    (void)eventfd_write(e->wake_fd, 1);
 }
 
 void dlock_ear_forget(ear *e, ear_channel *c)
@@ -106,7 +100,7 @@ void dlock_ear_forget(ear *e, ear_channel *c)
         e->farewells = f;
     }
     pthread_mutex_unlock(&e->lock);
-    wake_thread(e);
+    (void)eventfd_write(e->wake_fd, 1);
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
@@ -147,20 +141,16 @@ static void queue_words(const line *l, const char *verb, const char *name)
     dlock_args_free(&args);
 }
 
-/* Of a kind that queues this library alone tells, in the cluster's whole. */
-static bool is_sharded(const ear *e, const ear_channel *c)
-{
-    return !c->lock->kind->queues && dlock_redis_is_cluster(e->client->options.redis);
-}
-
-/* Notes where the channels are by now: `wanted` servers have some, `left` ones have lost some. */
+/* Notes where the channels are by now, those of one name at one server: `wanted` servers have some,
+ * `left` ones have lost some, or may still tell of one that is listened to elsewhere again. */
 static void find_servers(ear *e, bool wanted[DLOCK_SERVERS_MAX], bool left[DLOCK_SERVERS_MAX])
 {
     dlock_redis *redis = e->client->options.redis;
     pthread_mutex_lock(&e->lock);
     for (int i = 0; i < BUCKETS; i++) {
         for (ear_channel *c = e->buckets[i]; c; c = c->next) {
-            int server = dlock_redis_server_of(redis, c->lock->names[0]);
+            const ear_channel *twin = find(e->buckets[i], c->name);
+            int server = twin != c ? twin->server : dlock_redis_server_of(redis, c->lock->names[0]);
             if (server >= 0 && server != c->server) {
                 if (c->sent)
                     left[c->server] = true;
@@ -170,6 +160,11 @@ static void find_servers(ear *e, bool wanted[DLOCK_SERVERS_MAX], bool left[DLOCK
             if (c->server >= 0)
                 wanted[c->server] = true;
         }
+    }
+    for (const farewell *f = e->farewells; f; f = f->next) {
+        const ear_channel *next = find(*bucket_of(e, f->name), f->name);
+        if (next && f->server >= 0 && next->server != f->server)
+            left[f->server] = true;
     }
     pthread_mutex_unlock(&e->lock);
 }
@@ -191,8 +186,10 @@ static void queue_farewells(ear *e)
     pthread_mutex_unlock(&e->lock);
 }
 
+/* Of a kind that queues this library alone tells, in the cluster's whole. */
 static void queue_subscriptions(ear *e)
 {
+    bool cluster = dlock_redis_is_cluster(e->client->options.redis);
     pthread_mutex_lock(&e->lock);
     for (int i = 0; i < BUCKETS; i++) {
         for (ear_channel *c = e->buckets[i]; c; c = c->next) {
@@ -200,7 +197,7 @@ static void queue_subscriptions(ear *e)
             if (c->sent || !l || !l->conn)
                 continue;
             queue_words(l, "SUBSCRIBE", c->name);
-            if (is_sharded(e, c))
+            if (cluster && !c->lock->kind->queues)
                 queue_words(l, "SSUBSCRIBE", c->name);
             c->sent = true;
         }
@@ -387,7 +384,7 @@ void dlock_ear_free(ear *e)
     if (!e)
         return;
     atomic_store(&e->stop, true);
-    wake_thread(e);
+    (void)eventfd_write(e->wake_fd, 1);
     pthread_join(e->thread, NULL);
     for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
         dlock_redis_hang_up(e->lines[i].conn);
