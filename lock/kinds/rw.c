@@ -27,7 +27,7 @@ const kind dlock_kind_read = {DLOCK_SHARES_KIND};
 const kind dlock_kind_write = {DLOCK_SHARES_KIND, .token_end = "*w"};
 
 static dlock_script downgrade =
-    DLOCK_SCRIPT("rw_downgrade", "#!lua\n" FENCE_LUA SHARES_LUA RW_DOWNGRADE_LUA);
+    DLOCK_SCRIPT("rw_downgrade", "#!lua flags=allow-oom\n" FENCE_LUA SHARES_LUA RW_DOWNGRADE_LUA);
 
 /* OK: the reader's token is in, as `ret` says. EXPIRED, NOT_OWNER: the writer's was not; and else
  * as dlock_ask_acquire(), whose reasons for a second try are these too. */

@@ -385,6 +385,19 @@ static void a_downgrade_without_an_answer_is_given_back(void **state)
     end(&s);
 }
 
+/* It needs no more memory than the write hold had. */
+static void a_downgrade_needs_no_memory(void **state)
+{
+    sides s = begin(state);
+    dlock_hold *hold = take(s.write), *reads = NULL;
+    fx_redis_do(s.r->server, "CONFIG SET maxmemory 1");
+    dlock_status status = dlock_downgrade(hold, s.read, &reads);
+    fx_redis_do(s.r->server, "CONFIG SET maxmemory 0");
+    assert_int_equal(status, DLOCK_OK);
+    assert_int_equal(dlock_release(reads), DLOCK_OK);
+    end(&s);
+}
+
 /* Nobody of the cohort gets the grant that is exchanged; they ask Redis, and wait there. */
 static void a_downgrade_passes_its_cohort_nothing(void **state)
 {
@@ -430,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_downgrade_of_something_else_is_refused),
         cmocka_unit_test(a_downgrade_that_comes_too_late_gives_nothing),
         cmocka_unit_test(a_downgrade_without_an_answer_is_given_back),
+        cmocka_unit_test(a_downgrade_needs_no_memory),
         cmocka_unit_test(a_downgrade_passes_its_cohort_nothing),
     };
     return cmocka_run_group_tests_name("read_write", tests, rig_setup, rig_teardown);
