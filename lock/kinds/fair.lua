@@ -38,14 +38,12 @@ local function enqueue_again(token)
     enqueue(token)
 end
 
--- A wake-up is a hint, too. Where it can not be left, the next sign of life tells of the grant.
+-- A wake-up is a hint, too: where it can not be left, the next sign of life tells of the grant. What
+-- is no list goes; that of a process that polls loses its oldest.
 local function wake_up(list, message)
     local unread = redis.pcall('RPUSH', list, message)
-    if type(unread) == 'table' then
-        redis.pcall('DEL', list) -- of another type
-        return
-    end
-    if unread > WAKE_MAX then redis.call('LPOP', list) end -- a process that polls
+    if type(unread) == 'table' then return redis.pcall('DEL', list) end
+    if unread > WAKE_MAX then redis.call('LPOP', list) end
     redis.call('PEXPIRE', list, KEEP_MS)
 end
 

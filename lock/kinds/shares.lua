@@ -7,7 +7,9 @@
 --       5 prefix of the wake-up lists, one a process for its writers ("<process>*w") and one for the
 --         others, and of the channels of those processes whose waiters have no thread: tokens
 --         "<process>:a<number>",
---       6 number of permits (a semaphore's; a read/write lock has no such key, and room for any number)
+--       6 number of permits (a semaphore's; a read/write lock has no such key, and room for any number).
+--         It lives a day longer than the longest lease that anybody has asked for: forgotten while
+--         permits are out, it would be another one's idea of it
 -- Queue and beats live on while somebody beats, and are gone a minute after the last.
 local STALE_MS, SUSPECT_MS, KEEP_MS, YEAR_MS = 2000, 400, 60000, 31536000000
 local WAKE_MAX, HAND_MAX = 256, 32
@@ -28,12 +30,6 @@ local function permits()
     return word and string.find(word, '^%d+$') and tonumber(word)
 end
 local capacity = KEYS[6] and (permits() or 0) or math.huge
-
--- In how many ms it may end: a day after the longest lease that anybody has asked for, as a counter
--- of fences. Forgotten while permits are out, it would be another one's idea of it.
-local function permits_end(lease_ms)
-    return math.max(FENCE_MS + lease_ms, redis.call('PTTL', KEYS[6]))
-end
 
 local function process(token)
     return string.match(token, '^(.*):') or ''
@@ -130,14 +126,12 @@ local function purge(asking)
     end
 end
 
--- A wake-up is a hint, too. Where it can not be left, the next sign of life tells of the share.
+-- A wake-up is a hint, too: where it can not be left, the next sign of life tells of the share. What
+-- is no list goes; that of a process that polls loses its oldest.
 local function wake_up(list, token)
     local unread = redis.pcall('RPUSH', list, token)
-    if type(unread) == 'table' then
-        redis.pcall('DEL', list) -- of another type
-        return
-    end
-    if unread > WAKE_MAX then redis.call('LPOP', list) end -- a process that polls
+    if type(unread) == 'table' then return redis.pcall('DEL', list) end
+    if unread > WAKE_MAX then redis.call('LPOP', list) end
     redis.call('PEXPIRE', list, KEEP_MS)
 end
 
@@ -170,8 +164,9 @@ local function hand_on(claim_ms, asking, most)
                 if token ~= asking then
                     local wake = KEYS[5] .. who .. (want == math.huge and '*w' or '')
                     redis.call('HSET', KEYS[4], '!' .. token, 1)
-                    if string.byte(token, #who + 2) == 97 then -- 'a'; who may not publish leaves
-                        redis.pcall('PUBLISH', wake, token) -- it to the waiter's next sign of life
+                    -- 'a': who may not publish leaves it to the waiter's next sign of life.
+                    if string.byte(token, #who + 2) == 97 then
+                        redis.pcall('PUBLISH', wake, token)
                     else
                         wake_up(wake, token)
                     end

@@ -15,7 +15,7 @@ local token, queue = ARGV[1], ARGV[4] ~= '0'
 local writes = weight(token) == math.huge
 if KEYS[6] then
     if permits() then
-        redis.call('PEXPIRE', KEYS[6], permits_end(ARGV[2]))
+        redis.call('PEXPIRE', KEYS[6], math.max(FENCE_MS + ARGV[2], redis.call('PTTL', KEYS[6])))
     else
         redis.call('SET', KEYS[6], ARGV[5], 'PX', FENCE_MS + ARGV[2])
         capacity = tonumber(ARGV[5])
