@@ -448,11 +448,7 @@ static const struct {
      "redis.call('ZREM', KEYS[1], ARGV[1]) == 0",
      "not has(ARGV[1])",
      {"a writer beside another holder"}},
-    {"nobody is woken",
-     "two readers and a writer",
-     "wake_up(wake, token)",
-     "",
-     {"was not woken"}},
+    {"nobody is woken", "two readers and a writer", "wake_up(wake, token)", "", {"was not woken"}},
 };
 
 static const small_world *world_called(const char *name)
