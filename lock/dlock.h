@@ -275,8 +275,9 @@ typedef struct dlock_options {
 } dlock_options;
 
 /* `options` may be NULL and is copied. The same name and options again give the same lock once
- * more: its waiters share one queue and one connection, whoever made it. DLOCK_INVALID with a
- * sentence in err. */
+ * more: its waiters share one queue and one connection, whoever made it. Of a kind that queues, one
+ * with other options (lost_arg for one) is slower: a wake-up may be heard by the wrong one's
+ * waiters first, and then takes up to recheck_ms. DLOCK_INVALID with a sentence in err. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_lock_new(dlock_client *client, const char *name,
                                                        const dlock_options *options,
                                                        dlock_lock **ret, char *err, size_t err_len);
