@@ -92,7 +92,7 @@ static void who_gives_up_is_not_listened_for(void **state)
         for (int i = 0; i < 2; i++) {
             char command[128];
             long long n = -1;
-            dlock_time until = dlock_in_ms(PATIENCE_MS);
+            dlock_time until = dlock_in_ms(SOON_MS);
             snprintf(command, sizeof(command), "%s redisson_lock__channel:{left}:more", all[i]);
             while (n != step && !dlock_passed(until)) {
                 redisReply *reply = fx_topology_ask(r->topology, member, command);
