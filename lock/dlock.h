@@ -619,8 +619,8 @@ typedef struct dlock_info {
     uint64_t fence;   /* last one issued; 0 = none */
     int64_t waiters;  /* entries in the queue; 0 for kinds that have none */
     int64_t holders;  /* how many; the members above tell of the one whose lease ends first */
-    int64_t permits;  /* SEMAPHORE: how many there are ... */
-    int64_t taken;    /* ... and are taken; 0 for the other kinds */
+    int64_t permits;  /* SEMAPHORE: how many there are; -1: it has no number yet, or is none */
+    int64_t taken;    /* SEMAPHORE: how many of them are; 0 for the other kinds */
     uint64_t reserved[5];
 } dlock_info;
 

@@ -56,12 +56,12 @@ static int complain_of(const command_session *session, const run_options *option
  * complaint. */
 static int agree(const command_session *session, const run_options *options)
 {
-    dlock_info info = {.permits = 0};
+    dlock_info info = {.permits = -1};
     dlock_status status = options->resize ? dlock_semaphore_set(session->lock, options->permits)
                                           : dlock_inspect(session->lock, &info);
     if (status != DLOCK_OK)
         return complain_of(session, options, status);
-    if (info.permits == 0 || info.permits == options->permits)
+    if (info.permits <= 0 || info.permits == options->permits)
         return 0;
     command_complain("the semaphore \"%s\" has %" PRId64 " permit%s, not %" PRId64
                      ": --resize sets their number",

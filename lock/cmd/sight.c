@@ -74,7 +74,7 @@ static lock_mode mode_of(const sight *s)
     size_t len = strlen(info->owner);
     if (s->latch)
         return LATCH;
-    if (info->permits > 0 || info->taken > 0)
+    if (info->permits >= 0)
         return SEMAPHORE;
     if (!info->held)
         return FREE;
@@ -83,6 +83,11 @@ static lock_mode mode_of(const sight *s)
     if (s->holders[0].permits > 0)
         return READERS;
     return len > 2 && strcmp(info->owner + len - 2, "*w") == 0 ? WRITER : EXCLUSIVE;
+}
+
+bool sight_is_free(const sight *s)
+{
+    return !s->info.held && s->info.permits != 0;
 }
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
@@ -124,7 +129,7 @@ void sight_print_json(const sight *s, const char *name)
     json_int(&json, "fence", (int64_t)info->fence);
     json_int(&json, "waiters", info->waiters);
     json_text(&json, "mode", modes[mode_of(s)]);
-    json_int(&json, "permits", info->permits);
+    json_int(&json, "permits", info->permits > 0 ? info->permits : 0);
     json_int(&json, "taken", info->taken);
     json_int(&json, "left", s->left);
     print_holders(&json, s);
@@ -201,7 +206,7 @@ void sight_print_text(const sight *s, const char *name)
         print_latch(s, name);
         return;
     }
-    printf("%s is %s", name, info->held ? "held" : "free");
+    printf("%s is %s", name, info->held ? "held" : sight_is_free(s) ? "free" : "closed");
     if (mode == SEMAPHORE)
         printf(", %" PRId64 " of %" PRId64 " permits are taken", info->taken, info->permits);
     else if (mode == READERS)

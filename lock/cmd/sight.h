@@ -17,6 +17,9 @@ DLOCK_MUST_CHECK dlock_status sight_look(const command_session *session, const c
                                          sight *ret);
 void sight_free(sight *s);
 
+/* Nobody has it, and it is no semaphore without permits. */
+bool sight_is_free(const sight *s);
+
 /* How many count-downs the latch at this name waits for. DLOCK_NOT_OWNER, _EXPIRED: it is none. */
 DLOCK_MUST_CHECK dlock_status sight_latch(const command_session *session, const char *name,
                                           int64_t *left);

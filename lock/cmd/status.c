@@ -10,9 +10,8 @@ static const char status_help[] =
     "Shows who holds the lock NAME, whatever its kind: owner, process and host, since when, for\n"
     "how long without a renewal, the last fence, how many wait in its queue. Of readers, and of a\n"
     "semaphore, a line for each holder, those first whose lease ends first, and how many of the\n"
-    "permits are taken; one that was set to 0 permits is shown as free once nobody holds any. Of "
-    "a\n"
-    "latch how many are to count it down; it is free when it is open.\n"
+    "permits are taken; one that was set to 0 permits is closed. Of a latch how many are to count\n"
+    "it down; it is free when it is open.\n"
     "\n"
     "  --json                 as one JSON object, \"schema\": 1; times in its _us (since 1970)\n"
     "                         and _ms. Its mode is free, exclusive, writer, readers, semaphore,\n"
@@ -21,7 +20,7 @@ static const char status_help[] =
     "one's\n" COMMAND_REDIS_HELP "  -h, --help             this\n"
     "\n"
     "Exit codes:\n"
-    "  0   it is held\n"
+    "  0   it is held, or closed\n"
     "  1   it is free\n"
     "  64  usage\n"
     "  69  Redis not reached; it is asked once, for 3 s at most\n"
@@ -111,7 +110,7 @@ int command_status(int argc, char **argv)
     if (status != DLOCK_OK) {
         code = complain_of(&query, status);
     } else {
-        code = seen.info.held ? 0 : EXIT_FREE;
+        code = sight_is_free(&seen) ? EXIT_FREE : 0;
         if (query.json)
             sight_print_json(&seen, query.name);
         else

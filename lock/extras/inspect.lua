@@ -1,7 +1,7 @@
 -- Who has a lock, whatever its kind. Shares whose lease has ended do not count.
 -- KEYS  1..3 as in fair.lua, 4 number of permits
 -- ARGV  1 how many holders to tell of at most
--- Reply {last fence issued or '0', waiters, permits, taken, holders, {of each its token or '', ms to
+-- Reply {last fence issued or '0', waiters, permits or -1, taken, holders, {of each its token or '', ms to
 --       live (-1: no end) and permits; those first whose lease ends first}}
 local key = KEYS[1]
 local kind = redis.call('TYPE', key).ok
@@ -40,4 +40,4 @@ elseif kind ~= 'none' then
 end
 local waiters = redis.pcall('LLEN', KEYS[3]) -- another type is as good as nothing
 return {redis.call('MGET', KEYS[2])[1] or '0', type(waiters) == 'number' and waiters or 0,
-    permits or 0, permits and taken or 0, count, told}
+    permits or -1, permits and taken or 0, count, told}

@@ -373,6 +373,7 @@ static const struct {
     {"permits", "permits is held, 4 of 5 permits are taken\n", "semaphore", 2},
     {"permits", "  3 of them  77 on host-1, expires in ", "semaphore", 2},
     {"unused", "unused is free, 0 of 7 permits are taken\n", "semaphore", 0},
+    {"none", "none is closed, 0 of 0 permits are taken\n", "semaphore", 0},
     {"nothing", "nothing is free\n", "free", 0},
     {"closed", "closed is a latch, 2 left\n  expires  in ", "latch", 0},
     {"open", "open is a latch, open\n  expires  in ", "latch", 0},
@@ -393,6 +394,7 @@ static void status_shows_all_who_share(void **state)
     share("permits", ID ":6");
     ask("SET {permits}:permits 5");
     ask("SET {unused}:permits 7");
+    ask("SET {none}:permits 0");
     ask("HSET closed left 2 round 7 first 7 life 600000");
     ask("PEXPIRE closed 600000");
     ask("HSET open left 0 round 7 first 7 life 600000");
@@ -401,7 +403,8 @@ static void status_shows_all_who_share(void **state)
     ask("SET string stranger");
     for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
         char words[64], out[4096];
-        bool held = shared[i].holders > 0 || strcmp(shared[i].name, "closed") == 0;
+        bool held = shared[i].holders > 0 || strcmp(shared[i].name, "closed") == 0 ||
+                    strcmp(shared[i].name, "none") == 0;
         snprintf(words, sizeof(words), "status %s", shared[i].name);
         assert_int_equal(run(words, out, sizeof(out)), held ? 0 : 1);
         if (!strstr(out, shared[i].says))

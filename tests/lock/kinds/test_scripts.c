@@ -10,7 +10,7 @@
 #include "kinds/hash_release.lua.h"
 #include "kinds/hash_renew.lua.h"
 #include "kinds/quorum_acquire.lua.h"
-#include "kinds/shares.lua.h"
+#include "shares/shares.lua.h"
 #include "kinds/string_acquire.lua.h"
 #include "kinds/string_release.lua.h"
 #include "kinds/string_renew.lua.h"
@@ -194,23 +194,23 @@ static void inspect(void **state)
 {
     (void)state;
     static const script_case cases[] = {
-        {"", "9", "0 0 0 0 0", "DBSIZE = 0"},
-        {"SET L p:1 PX " LEASE "; SET F 77; RPUSH Q a b", "1", "77 2 0 0 1 p:1 ~" LEASE " 0",
+        {"", "9", "0 0 -1 0 0", "DBSIZE = 0"},
+        {"SET L p:1 PX " LEASE "; SET F 77; RPUSH Q a b", "1", "77 2 -1 0 1 p:1 ~" LEASE " 0",
          "DBSIZE = 3"},
-        {"SET L p:1", "0", "0 0 0 0 1", "DBSIZE = 1"},
-        {"HSET L p:1 1; SET F 77", "9", "77 0 0 0 1 p:1 -1 0", "DBSIZE = 2"},
-        {"HSET L left 2 round 7", "9", "0 0 0 0 1 '' -1 0", "DBSIZE = 1"},
-        {"RPUSH L x; RPUSH F 7; SET Q x; RPUSH P 5", "9", "0 0 0 0 1 '' -1 0", "DBSIZE = 4"},
+        {"SET L p:1", "0", "0 0 -1 0 1", "DBSIZE = 1"},
+        {"HSET L p:1 1; SET F 77", "9", "77 0 -1 0 1 p:1 -1 0", "DBSIZE = 2"},
+        {"HSET L left 2 round 7", "9", "0 0 -1 0 1 '' -1 0", "DBSIZE = 1"},
+        {"RPUSH L x; RPUSH F 7; SET Q x; RPUSH P 5", "9", "0 0 -1 0 1 '' -1 0", "DBSIZE = 4"},
         {"ZADD L @1000000 p:1 @900000 q:1 @-1 r:1; SET F 77; RPUSH Q a", "9",
-         "77 1 0 0 2 q:1 ~900000 1 p:1 ~1000000 1", "ZCARD L = 3"},
-        {"ZADD L @1000000 p:1 @900000 q:1", "1", "0 0 0 0 2 q:1 ~900000 1", "ZCARD L = 2"},
-        {"ZADD L @900000 p:1*w; SET P 5", "9", "0 0 0 0 1 p:1*w ~900000 0", "ZCARD L = 1"},
+         "77 1 -1 0 2 q:1 ~900000 1 p:1 ~1000000 1", "ZCARD L = 3"},
+        {"ZADD L @1000000 p:1 @900000 q:1", "1", "0 0 -1 0 2 q:1 ~900000 1", "ZCARD L = 2"},
+        {"ZADD L @900000 p:1*w; SET P 5", "9", "0 0 -1 0 1 p:1*w ~900000 0", "ZCARD L = 1"},
         {"ZADD L @1000000 p:1*12 @900000 q:1; SET P 15", "9",
          "0 0 15 13 2 q:1 ~900000 1 p:1*12 ~1000000 12", "ZCARD L = 2"},
         {"SET P 5", "9", "0 0 5 0 0", "DBSIZE = 1"},
-        {"SET P 5x; ZADD L @900000 p:1", "9", "0 0 0 0 1 p:1 ~900000 1", "DBSIZE = 2"},
-        {"SET L p:1; SET P 5", "9", "0 0 0 0 1 p:1 -1 0", "DBSIZE = 2"},
-        {"ZADD L @-1 p:1", "9", "0 0 0 0 0", "ZCARD L = 1"},
+        {"SET P 5x; ZADD L @900000 p:1", "9", "0 0 -1 0 1 p:1 ~900000 1", "DBSIZE = 2"},
+        {"SET L p:1; SET P 5", "9", "0 0 -1 0 1 p:1 -1 0", "DBSIZE = 2"},
+        {"ZADD L @-1 p:1", "9", "0 0 -1 0 0", "ZCARD L = 1"},
     };
     sc_try_all(server, &TABLE("inspect", "#!lua flags=no-writes\n" INSPECT_LUA, "L F Q P", cases));
 }
