@@ -56,7 +56,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-LOCK_SRC   := $(sort $(wildcard lock/core/*.c lock/pending/*.c lock/kinds/*.c lock/extras/*.c lock/finders/*.c \
+LOCK_SRC   := $(sort $(wildcard lock/core/*.c lock/pending/*.c lock/kinds/*.c lock/shares/*.c lock/extras/*.c lock/finders/*.c \
                            lock/redis/*.c))
 CMD_SRC    := $(sort $(wildcard lock/cmd/*.c lock/cmd/*/*.c))
 SERVER_SRC := $(sort $(wildcard server/*.c server/*/*.c))

@@ -24,8 +24,8 @@
 #include "kinds/fair.lua.h"
 #include "kinds/fence.lua.h"
 #include "kinds/owner.lua.h"
-#include "kinds/shares.lua.h"
 #include "redis/call.h"
+#include "shares/shares.lua.h"
 
 enum { GUARD_KEYS = 5, SECTION_KEYS = 4 };
 

@@ -7,7 +7,7 @@
  * without it the exchange does nothing any more. A guarded script that comes late does not find the
  * writer's token either.
  */
-#include "kinds/shares.h"
+#include "shares/shares.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@
 #include "core/retried_release.h"
 #include "core/status.h"
 #include "kinds/fence.lua.h"
-#include "kinds/rw_downgrade.lua.h"
-#include "kinds/shares.lua.h"
+#include "shares/rw_downgrade.lua.h"
+#include "shares/shares.lua.h"
 
 const kind dlock_kind_read = {DLOCK_SHARES_KIND};
 const kind dlock_kind_write = {DLOCK_SHARES_KIND, .token_end = "*w"};

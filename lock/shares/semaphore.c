@@ -3,9 +3,9 @@
 #include "core/client.h"
 #include "core/status.h"
 #include "kinds/fence.lua.h"
-#include "kinds/semaphore_set.lua.h"
-#include "kinds/shares.h"
-#include "kinds/shares.lua.h"
+#include "shares/semaphore_set.lua.h"
+#include "shares/shares.h"
+#include "shares/shares.lua.h"
 
 const kind dlock_kind_semaphore = {DLOCK_SHARES_KIND, .permits = true};
 

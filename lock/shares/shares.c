@@ -28,17 +28,17 @@
  *      all its entries are passed over. If it was alive after all, its next sign of life queues its
  *      waiters again, at the end. An entry of a process without a recent sign of life stops nobody.
  */
-#include "kinds/shares.h"
+#include "shares/shares.h"
 
 #include "core/waiting.h"
 #include "kinds/fence.lua.h"
-#include "kinds/shares.lua.h"
-#include "kinds/shares_acquire.lua.h"
-#include "kinds/shares_beat.lua.h"
-#include "kinds/shares_decline.lua.h"
-#include "kinds/shares_leave.lua.h"
-#include "kinds/shares_release.lua.h"
-#include "kinds/shares_renew.lua.h"
+#include "shares/shares.lua.h"
+#include "shares/shares_acquire.lua.h"
+#include "shares/shares_beat.lua.h"
+#include "shares/shares_decline.lua.h"
+#include "shares/shares_leave.lua.h"
+#include "shares/shares_release.lua.h"
+#include "shares/shares_renew.lua.h"
 
 #define GOING "#!lua flags=allow-oom\n" FENCE_LUA SHARES_LUA
 

@@ -2,15 +2,15 @@
  * after. */
 #include "tests/lock/kinds/script_cases.h"
 
-#include "kinds/rw_downgrade.lua.h"
-#include "kinds/semaphore_set.lua.h"
-#include "kinds/shares.lua.h"
-#include "kinds/shares_acquire.lua.h"
-#include "kinds/shares_beat.lua.h"
-#include "kinds/shares_decline.lua.h"
-#include "kinds/shares_leave.lua.h"
-#include "kinds/shares_release.lua.h"
-#include "kinds/shares_renew.lua.h"
+#include "shares/rw_downgrade.lua.h"
+#include "shares/semaphore_set.lua.h"
+#include "shares/shares.lua.h"
+#include "shares/shares_acquire.lua.h"
+#include "shares/shares_beat.lua.h"
+#include "shares/shares_decline.lua.h"
+#include "shares/shares_leave.lua.h"
+#include "shares/shares_release.lua.h"
+#include "shares/shares_renew.lua.h"
 
 #define SHARES(text) "#!lua\n" FENCE_LUA SHARES_LUA text
 

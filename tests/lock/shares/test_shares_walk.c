@@ -21,15 +21,15 @@
 #include <time.h>
 
 #include "kinds/fence.lua.h"
-#include "kinds/rw_downgrade.lua.h"
-#include "kinds/semaphore_set.lua.h"
-#include "kinds/shares.lua.h"
-#include "kinds/shares_acquire.lua.h"
-#include "kinds/shares_beat.lua.h"
-#include "kinds/shares_decline.lua.h"
-#include "kinds/shares_leave.lua.h"
-#include "kinds/shares_release.lua.h"
-#include "kinds/shares_renew.lua.h"
+#include "shares/rw_downgrade.lua.h"
+#include "shares/semaphore_set.lua.h"
+#include "shares/shares.lua.h"
+#include "shares/shares_acquire.lua.h"
+#include "shares/shares_beat.lua.h"
+#include "shares/shares_decline.lua.h"
+#include "shares/shares_leave.lua.h"
+#include "shares/shares_release.lua.h"
+#include "shares/shares_renew.lua.h"
 
 enum { AT_A_TIME = 16, WITNESSES = 16 };
 
@@ -300,7 +300,7 @@ static char *with_walk(char *text)
 {
     char *all = NULL;
     size_t len;
-    FILE *out = open_memstream(&all, &len), *rest = fopen("tests/lock/kinds/walk.lua", "r");
+    FILE *out = open_memstream(&all, &len), *rest = fopen("tests/lock/shares/walk.lua", "r");
     assert_true(out && rest);
     fputs(text, out);
     for (int c; (c = fgetc(rest)) != EOF;)

@@ -241,10 +241,11 @@ static void a_right_that_only_some_need_is_missed(void **state)
     }
 }
 
-/* What only starts, halts and reads orders, or is a hint that may be lost. */
+/* What only starts, halts and reads orders, is a hint that may be lost, or concerns locks of
+ * several holders, which nothing is sold under. */
 static const char *const excused[] = {
-    "EXPIRE", "HGETALL", "HKEYS",       "PUBLISH",          "SPUBLISH", "TYPE",
-    "ZADD",   "ZCARD",   "ZRANDMEMBER", "ZREMRANGEBYSCORE", "ZSCORE"};
+    "EXPIRE", "HGETALL",     "HKEYS",  "PUBLISH", "SPUBLISH",         "TYPE",   "ZADD",
+    "ZCARD",  "ZRANDMEMBER", "ZCOUNT", "ZRANGE",  "ZREMRANGEBYSCORE", "ZSCORE", "ZREM"};
 
 static void the_probe_knows_what_the_scripts_use(void **state)
 {
@@ -254,8 +255,9 @@ static void the_probe_knows_what_the_scripts_use(void **state)
     assert_non_null(file);
     assert_true(fread(probe, 1, sizeof(probe) - 1, file) > 0);
     pclose(file);
-    file = popen("cat server/*/*.lua lock/*/*.lua | grep -o \"call('[A-Z]*'\\|ask('[a-z]*', "
-                 "'[A-Z]*'\\|may('[A-Z]*'\" | grep -o \"[A-Z][A-Z]*\" | sort -u",
+    file = popen("cat server/*/*.lua lock/kinds/*.lua lock/extras/*.lua | "
+                 "grep -o \"call('[A-Z]*'\\|ask('[a-z]*', '[A-Z]*'\\|may('[A-Z]*'\" | grep -o "
+                 "\"[A-Z][A-Z]*\" | sort -u",
                  "r");
     assert_non_null(file);
     int count = 0;
