@@ -10,10 +10,10 @@
 #include "kinds/hash_release.lua.h"
 #include "kinds/hash_renew.lua.h"
 #include "kinds/quorum_acquire.lua.h"
-#include "shares/shares.lua.h"
 #include "kinds/string_acquire.lua.h"
 #include "kinds/string_release.lua.h"
 #include "kinds/string_renew.lua.h"
+#include "shares/shares.lua.h"
 
 #define FENCED(text) "#!lua\n" OWNER_LUA FENCE_LUA text
 #define LATE         "$-1000000"
