@@ -1,25 +1,15 @@
 /* dlock latch and dlock wait on a real Redis: one program waits for others. */
-#include "tests/support/fixture.h"
+#include "tests/lock/cmd/by_shell.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOON_MS = 30000, WORKERS = 3 };
-
-static fx_redis *redis;
-
-/* Starts "dlock WORDS" by the shell; its server is the fixture's. */
-static fx_process *start(const char *words)
-{
-    char line[1024], path[256];
-    snprintf(line, sizeof(line), "exec %s %s </dev/null", fx_build_path("dlock", path, 256), words);
-    return fx_spawn((const char *const[]){"sh", "-c", line, NULL}, true);
-}
+enum { WORKERS = 3 };
 
 /* Runs it to its end: the exit code, and what it said in `out` and `err`. */
-static int run(const char *words, char out[512], char err[512])
+static int run_to_end(const char *words, char out[512], char err[512])
 {
     fx_process *process = start(words);
     int code = fx_process_wait(process, SOON_MS);
@@ -29,20 +19,6 @@ static int run(const char *words, char out[512], char err[512])
         snprintf(err, 512, "%s", fx_process_stderr(process));
     fx_process_free(process);
     return code;
-}
-
-static int setup_group(void **state)
-{
-    (void)state;
-    redis = fx_redis_start(NULL);
-    return setenv("DLOCK_REDIS", fx_redis_url(redis), 1);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    fx_redis_stop(redis);
-    return 0;
 }
 
 static int prepare(void **state)
@@ -97,7 +73,7 @@ static void they_say_what_came_of_it(void **state)
     };
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         char out[512], err[512];
-        int code = run(steps[i].words, out, err);
+        int code = run_to_end(steps[i].words, out, err);
         if (code != steps[i].code || strcmp(out, steps[i].out) != 0 ||
             strcmp(err, steps[i].err) != 0)
             fail_msg("dlock %s: exit %d, stdout \"%s\", stderr \"%s\"", steps[i].words, code, out,
@@ -140,12 +116,12 @@ static void wrong_words_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char err[512];
-        int code = run(cases[i].words, NULL, err);
+        int code = run_to_end(cases[i].words, NULL, err);
         if (code != 64 || !strstr(err, cases[i].says))
             fail_msg("dlock %s: exit %d, stderr \"%s\"", cases[i].words, code, err);
     }
-    assert_int_equal(run("latch left --redis redis://127.0.0.1:1 l", NULL, NULL), 69);
-    assert_int_equal(run("wait --redis redis://127.0.0.1:1 l", NULL, NULL), 69);
+    assert_int_equal(run_to_end("latch left --redis redis://127.0.0.1:1 l", NULL, NULL), 69);
+    assert_int_equal(run_to_end("wait --redis redis://127.0.0.1:1 l", NULL, NULL), 69);
     assert_int_equal(fx_redis_number(redis, "EXISTS l"), 0);
 }
 
@@ -166,10 +142,10 @@ static void several_wait_for_several(void **state)
     fx_process *waiters[] = {start("wait jobs"), start("wait -w 60 jobs")};
     fx_process *workers[WORKERS];
     assert_true(fx_wait_until(are_waiting, &two, SOON_MS));
-    assert_int_equal(run("latch set 3 jobs", NULL, NULL), 0);
+    assert_int_equal(run_to_end("latch set 3 jobs", NULL, NULL), 0);
     for (int i = 0; i < WORKERS; i++) {
         char words[64];
-        assert_int_equal(run("wait -n jobs", NULL, NULL), 75);
+        assert_int_equal(run_to_end("wait -n jobs", NULL, NULL), 75);
         assert_int_equal(fx_process_wait(waiters[i % 2], 0), -1);
         snprintf(words, sizeof(words), "latch down --who worker%d jobs", i);
         workers[i] = start(words);

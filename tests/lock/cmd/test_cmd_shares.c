@@ -1,5 +1,5 @@
 /* The dlock command on locks that several hold: run --shared and --exclusive, semaphore, status. */
-#include "tests/support/fixture.h"
+#include "tests/lock/cmd/by_shell.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,65 +8,6 @@
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
-
-#define SOON_MS 30000 /* limit for what should take a moment */
-
-static fx_redis *redis;
-
-/* ---- helpers --------------------------------------------------------------------------------- */
-
-/* Starts "dlock WORDS" by the shell, its stdin not a terminal, its server the fixture's. */
-static fx_process *start(const char *words)
-{
-    char line[1024], path[256];
-    snprintf(line, sizeof(line), "exec %s %s </dev/null", fx_build_path("dlock", path, 256), words);
-    return fx_spawn((const char *const[]){"sh", "-c", line, NULL}, true);
-}
-
-/* Runs it to its end and returns the exit code; what it printed goes to `out`, if given. */
-static int run(const char *words, char *out, size_t out_len)
-{
-    fx_process *process = start(words);
-    int code = fx_process_wait(process, SOON_MS);
-    if (out)
-        snprintf(out, out_len, "%s", fx_process_stdout(process));
-    fx_process_free(process);
-    return code;
-}
-
-__attribute__((format(printf, 1, 2))) static long long ask(const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    redisReply *reply = fx_redis_vreply(redis, format, ap);
-    va_end(ap);
-    assert_non_null(reply);
-    assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
-    long long number = reply->integer;
-    freeReplyObject(reply);
-    return number;
-}
-
-static int setup_group(void **state)
-{
-    (void)state;
-    redis = fx_redis_start(NULL);
-    return setenv("DLOCK_REDIS", fx_redis_url(redis), 1);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    fx_redis_stop(redis);
-    return 0;
-}
-
-static int flush(void **state)
-{
-    (void)state;
-    ask("FLUSHALL");
-    return 0;
-}
 
 /* Starts one that prints a line under the lock, and waits for that. */
 static fx_process *start_running(const char *words, char *line, size_t len)

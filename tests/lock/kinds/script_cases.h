@@ -229,4 +229,20 @@ static inline void sc_try_all(fx_redis *server, const script_table *t)
 #define TABLE(title, text, key_words, rows)                                                        \
     ((script_table){title, text, key_words, rows, sizeof(rows) / sizeof((rows)[0])})
 
+static fx_redis *server;
+
+static inline int sc_setup(void **state)
+{
+    (void)state;
+    server = fx_redis_start_single(NULL);
+    return 0;
+}
+
+static inline int sc_teardown(void **state)
+{
+    (void)state;
+    fx_redis_stop(server);
+    return 0;
+}
+
 #endif

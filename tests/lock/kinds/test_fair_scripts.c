@@ -18,22 +18,6 @@
 #define WAITS         "RPUSH Q q:5; HSET B q @-10"
 #define DEAD          "RPUSH Q q:5; HSET B q @-3000"
 
-static fx_redis *server;
-
-static int setup(void **state)
-{
-    (void)state;
-    server = fx_redis_start_single(NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_redis_stop(server);
-    return 0;
-}
-
 /* ---- taking it ------------------------------------------------------------------------------- */
 
 static void acquire(void **state)
@@ -289,5 +273,5 @@ int main(void)
         cmocka_unit_test(renew),
         cmocka_unit_test(wake_ups_that_nobody_reads_do_not_pile_up),
     };
-    return cmocka_run_group_tests_name("fair_scripts", tests, setup, teardown);
+    return cmocka_run_group_tests_name("fair_scripts", tests, sc_setup, sc_teardown);
 }

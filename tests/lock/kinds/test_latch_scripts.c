@@ -35,22 +35,6 @@
         OPEN "; HSET L life 1e3", argv, "-2 0 0 0", "HLEN L = 5"                                   \
     }
 
-static fx_redis *server;
-
-static int setup(void **state)
-{
-    (void)state;
-    server = fx_redis_start_single(NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_redis_stop(server);
-    return 0;
-}
-
 static void look(void **state)
 {
     (void)state;
@@ -175,5 +159,5 @@ int main(void)
         cmocka_unit_test(count_down),
         cmocka_unit_test(only_the_opening_is_told),
     };
-    return cmocka_run_group_tests_name("latch scripts", tests, setup, teardown);
+    return cmocka_run_group_tests_name("latch scripts", tests, sc_setup, sc_teardown);
 }

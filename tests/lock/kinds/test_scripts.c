@@ -19,22 +19,6 @@
 #define LATE         "$-1000000"
 #define IN_TIME      "$60000000"
 
-static fx_redis *server;
-
-static int setup(void **state)
-{
-    (void)state;
-    server = fx_redis_start_single(NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_redis_stop(server);
-    return 0;
-}
-
 /* ---- string ---------------------------------------------------------------------------------- */
 
 static void string_of_one_name(void **state)
@@ -362,5 +346,5 @@ int main(void)
         cmocka_unit_test(guard_of_a_writer),
         cmocka_unit_test(a_hash_that_is_freed_is_published),
     };
-    return cmocka_run_group_tests_name("scripts", tests, setup, teardown);
+    return cmocka_run_group_tests_name("scripts", tests, sc_setup, sc_teardown);
 }

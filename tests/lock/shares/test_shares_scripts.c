@@ -35,22 +35,6 @@
 #define Q_LIVES "HSET B q @-10"
 #define Q_DEAD  "HSET B q @-3000"
 
-static fx_redis *server;
-
-static int setup(void **state)
-{
-    (void)state;
-    server = fx_redis_start_single(NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_redis_stop(server);
-    return 0;
-}
-
 /* ---- taking a share -------------------------------------------------------------------------- */
 
 static void acquire_a_side(void **state)
@@ -554,5 +538,5 @@ int main(void)
         cmocka_unit_test(a_crowd_is_let_in_bit_by_bit),
         cmocka_unit_test(wake_ups_that_nobody_reads_do_not_pile_up),
     };
-    return cmocka_run_group_tests_name("shares_scripts", tests, setup, teardown);
+    return cmocka_run_group_tests_name("shares_scripts", tests, sc_setup, sc_teardown);
 }
