@@ -5,7 +5,7 @@
 #define LOADTEST_OPTION_TABLE_H
 
 #include "loadtest/base/plan.h"
-#include "loadtest/judge/threshold.h"
+#include "loadtest/result/threshold.h"
 
 typedef enum lt_command {
     COMMAND_RUN,     /* one strategy */

@@ -5,7 +5,7 @@
 #ifndef LOADTEST_JSON_DETAIL_H
 #define LOADTEST_JSON_DETAIL_H
 
-#include "loadtest/judge/result.h"
+#include "loadtest/result/result.h"
 
 #include <cjson/cJSON.h>
 

@@ -7,7 +7,7 @@
 #ifndef LOADTEST_REPORT_H
 #define LOADTEST_REPORT_H
 
-#include "loadtest/judge/comparison.h"
+#include "loadtest/result/comparison.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

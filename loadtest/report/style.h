@@ -7,7 +7,7 @@
 #ifndef LOADTEST_STYLE_H
 #define LOADTEST_STYLE_H
 
-#include "loadtest/judge/result.h"
+#include "loadtest/result/result.h"
 
 #include <stdio.h>
 

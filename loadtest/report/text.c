@@ -3,8 +3,8 @@
  * explains it; sections with nothing to say are left out.
  */
 #include "loadtest/base/number.h"
-#include "loadtest/judge/invariants.h"
-#include "loadtest/judge/verdict.h"
+#include "loadtest/result/invariants.h"
+#include "loadtest/result/verdict.h"
 #include "loadtest/report/report.h"
 #include "loadtest/report/style.h"
 

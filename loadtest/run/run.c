@@ -6,8 +6,8 @@
  */
 #include "loadtest/run/run.h"
 
-#include "loadtest/judge/fairness.h"
-#include "loadtest/judge/verdict.h"
+#include "loadtest/result/fairness.h"
+#include "loadtest/result/verdict.h"
 #include "loadtest/load/engine.h"
 #include "loadtest/run/progress.h"
 #include "loadtest/service/lock_metrics.h"

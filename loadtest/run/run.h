@@ -8,7 +8,7 @@
 #ifndef LOADTEST_RUN_H
 #define LOADTEST_RUN_H
 
-#include "loadtest/judge/comparison.h"
+#include "loadtest/result/comparison.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  */
 #include "tests/support/fixture.h"
 
-#include "loadtest/judge/threshold.h"
+#include "loadtest/result/threshold.h"
 
 #include <math.h>
 

@@ -2,9 +2,9 @@
  * The reports of three runs whose figures are known, word by word: known.txt and known.json beside
  * this file were looked through by hand. Whoever changes a report changes them.
  */
-#include "tests/loadtest/judge/sound_result.h"
+#include "tests/loadtest/result/sound_result.h"
 
-#include "loadtest/judge/comparison.h"
+#include "loadtest/result/comparison.h"
 #include "loadtest/report/report.h"
 #include "loadtest/report/style.h"
 

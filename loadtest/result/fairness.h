@@ -8,7 +8,7 @@
 #ifndef LOADTEST_FAIRNESS_H
 #define LOADTEST_FAIRNESS_H
 
-#include "loadtest/judge/result.h"
+#include "loadtest/result/result.h"
 
 /*
  * Fills the result's fairness and user_sales. A user is starved when its first answer came only

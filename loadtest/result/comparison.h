@@ -14,8 +14,8 @@
 #ifndef LOADTEST_COMPARISON_H
 #define LOADTEST_COMPARISON_H
 
-#include "loadtest/judge/result.h"
-#include "loadtest/judge/threshold.h"
+#include "loadtest/result/result.h"
+#include "loadtest/result/threshold.h"
 
 typedef struct lt_range {
     double low, high; /* NAN: no values */

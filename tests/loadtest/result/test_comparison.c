@@ -3,7 +3,7 @@
  */
 #include "tests/support/fixture.h"
 
-#include "loadtest/judge/comparison.h"
+#include "loadtest/result/comparison.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef LOADTEST_VALIDITY_H
 #define LOADTEST_VALIDITY_H
 
-#include "loadtest/judge/result.h"
+#include "loadtest/result/result.h"
 
 /* Notes every reason why the run can not be judged. */
 void validity_check(lt_result *result, const lt_plan *plan);

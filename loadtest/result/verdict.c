@@ -2,11 +2,11 @@
  * Three steps: the figures, the invariants that they must satisfy, and the reasons not to believe a
  * run at all. Only then the verdict: the worst that any of these stands for.
  */
-#include "loadtest/judge/verdict.h"
+#include "loadtest/result/verdict.h"
 
 #include "loadtest/base/number.h"
-#include "loadtest/judge/invariants.h"
-#include "loadtest/judge/validity.h"
+#include "loadtest/result/invariants.h"
+#include "loadtest/result/validity.h"
 
 bool verdict_is_broken(lt_verdict verdict)
 {

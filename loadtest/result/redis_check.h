@@ -10,7 +10,7 @@
 #define LOADTEST_REDIS_CHECK_H
 
 #include "loadtest/base/plan.h"
-#include "loadtest/judge/result.h"
+#include "loadtest/result/result.h"
 
 typedef enum lt_redis_check {
     CHECK_REMAINING,  /* units left */

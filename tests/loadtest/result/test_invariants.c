@@ -2,7 +2,7 @@
  * What must hold, figure by figure: a sound run with one of them changed by one comes to exactly
  * the verdict that the broken invariant stands for.
  */
-#include "tests/loadtest/judge/sound_result.h"
+#include "tests/loadtest/result/sound_result.h"
 
 static void the_stock(void **unused)
 {

@@ -1,7 +1,7 @@
 /*
  * Figures that several reports derive from a result in the same way.
  */
-#include "loadtest/judge/result.h"
+#include "loadtest/result/result.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -2,9 +2,9 @@
  * What several runs say together: which of them stands for its strategy, how far they range, who
  * ranks before whom, and the exit code.
  */
-#include "loadtest/judge/comparison.h"
+#include "loadtest/result/comparison.h"
 
-#include "loadtest/judge/verdict.h"
+#include "loadtest/result/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * When a run can not be judged: each limit just kept, and just not.
  */
-#include "tests/loadtest/judge/sound_result.h"
+#include "tests/loadtest/result/sound_result.h"
 
 #define OPEN PLAN(model, MODEL_OPEN), PLAN(rate, 150) /* for two seconds: 300 are asked for */
 

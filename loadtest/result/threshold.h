@@ -7,7 +7,7 @@
 #ifndef LOADTEST_THRESHOLD_H
 #define LOADTEST_THRESHOLD_H
 
-#include "loadtest/judge/result.h"
+#include "loadtest/result/result.h"
 
 #define THRESHOLDS_MAX 16
 

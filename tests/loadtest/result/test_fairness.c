@@ -3,7 +3,7 @@
  */
 #include "tests/support/fixture.h"
 
-#include "loadtest/judge/fairness.h"
+#include "loadtest/result/fairness.h"
 
 #include <math.h>
 #include <stdlib.h>

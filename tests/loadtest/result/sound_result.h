@@ -7,9 +7,9 @@
 
 #include "tests/support/fixture.h"
 
-#include "loadtest/judge/invariants.h"
-#include "loadtest/judge/validity.h"
-#include "loadtest/judge/verdict.h"
+#include "loadtest/result/invariants.h"
+#include "loadtest/result/validity.h"
+#include "loadtest/result/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * The only place that knows the names of the service's keys, for people to type; loadtest itself
  * never reads them.
  */
-#include "loadtest/judge/redis_check.h"
+#include "loadtest/result/redis_check.h"
 
 #include <stdio.h>
 #include <string.h>

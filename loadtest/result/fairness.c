@@ -2,7 +2,7 @@
  * Counted from the users' records when the run is over. With few sales or answers each, who got how
  * many is luck; then no figure is given.
  */
-#include "loadtest/judge/fairness.h"
+#include "loadtest/result/fairness.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
  * Four sources, one after the other: what the buyers were told, GET /stock, the ledger, and the
  * replays. What a source does not tell is not a row: that it is missing is for validity.c to say.
  */
-#include "loadtest/judge/invariants.h"
+#include "loadtest/result/invariants.h"
 
 #include "loadtest/base/number.h"
-#include "loadtest/judge/redis_check.h"
+#include "loadtest/result/redis_check.h"
 
 #include <inttypes.h>
 

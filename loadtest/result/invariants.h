@@ -4,7 +4,7 @@
 #ifndef LOADTEST_INVARIANTS_H
 #define LOADTEST_INVARIANTS_H
 
-#include "loadtest/judge/result.h"
+#include "loadtest/result/result.h"
 
 /* Adds all rows that there is evidence for. The result's figures are computed already. One that
  * stands for INVALID, and fails, becomes a reason too. */

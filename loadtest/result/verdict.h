@@ -23,7 +23,7 @@
 #ifndef LOADTEST_VERDICT_H
 #define LOADTEST_VERDICT_H
 
-#include "loadtest/judge/result.h"
+#include "loadtest/result/result.h"
 
 /* Judges a finished run: fills the last part of the result. */
 void verdict_reach(lt_result *result, const lt_plan *plan);

@@ -2,7 +2,7 @@
  * A run can fail by the generator, by the way to the service, by its users, and by evidence that is
  * not to be had. The limits below say what is too much for a run to count.
  */
-#include "loadtest/judge/validity.h"
+#include "loadtest/result/validity.h"
 
 #include <inttypes.h>
 #include <math.h>

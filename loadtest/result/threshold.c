@@ -2,7 +2,7 @@
  * One table of metrics serves both to read a limit (name and unit) and to compare (value). It is
  * built from a result; for the reading, from an empty one.
  */
-#include "loadtest/judge/threshold.h"
+#include "loadtest/result/threshold.h"
 
 #include "loadtest/base/number.h"
 
