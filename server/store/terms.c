@@ -127,11 +127,14 @@ static bool read_chunk(dlock_redis_conn *conn, sale_pointer *pointers, int count
         dlock_redis_queue(conn, &args);
     }
     dlock_args_free(&args);
-    bool good = dlock_redis_flush(conn, deadline) == DLOCK_REDIS_OK;
-    for (int i = 0; good && i < count; i++) {
+    bool good = dlock_redis_flush(conn, deadline) == DLOCK_REDIS_OK, told = good;
+    /* Also behind a refusal: what is left unread would answer the connection's next question. */
+    for (int i = 0; told && i < count; i++) {
         redisReply *reply = NULL;
         dlock_redis_outcome outcome = dlock_redis_read(conn, deadline, &reply);
-        good = outcome == DLOCK_REDIS_OK || outcome == DLOCK_REDIS_ERROR; /* of another type */
+        bool refused = outcome == DLOCK_REDIS_REFUSED; /* an error may be of another type */
+        told = reply != NULL;
+        good = good && told && !refused;
         sale_current current;
         if (good) {
             pointers[i].status = read_pointer(reply, &current);

@@ -205,7 +205,8 @@ static void a_durability_has_one_name(void **state)
     assert_false(durability_find("Disk", &found));
 }
 
-/* More items than are asked for in one go, each with another pointer than the next. */
+/* More items than are asked for in one go, each with another pointer than the next; and what was
+ * refused before does not answer for them. */
 static void the_pointers_of_many_items_are_read(void **state)
 {
     (void)state;
@@ -229,6 +230,9 @@ static void the_pointers_of_many_items_are_read(void **state)
             fx_redis_do(redis, "RPUSH fs:{M%d}:sale x", i);
     }
     assert_true(node_connect(store_node_at(&store, 0), store.redis, &conn, dlock_in_ms(30000)));
+    fx_redis_do(redis, "ACL SETUSER default -get");
+    assert_false(terms_in_force_all(conn, pointers, ITEMS, dlock_in_ms(30000)));
+    fx_redis_do(redis, "ACL SETUSER default +get");
     assert_true(terms_in_force_all(conn, pointers, ITEMS, dlock_in_ms(30000)));
     for (int i = 0; i < ITEMS; i++) {
         snprintf(id, sizeof(id), "%014d", i);
