@@ -187,16 +187,18 @@ stoppable: | $(GENERATED)
 	$(Q)$(MAKE) --no-print-directory FAIL_POINTS=1 $(BUILD)/failpoints/flashsale
 
 .SECONDEXPANSION:
+TOOL_LIBS = $(HIREDIS_LIBS) -lm
+$(BUILD)/tests/curlloop: TOOL_LIBS = $(CURL_LIBS)
 $(TOOLS): $(BUILD)/tests/%: $$(call objects,$$(wildcard tests/tools/$$*/*.c)) \
 		$(BUILD)/obj/tests/support/history.o $(BUILD)/libdlock.a
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) -lm
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TOOL_LIBS)
 
 # The parsers that are fuzzed, and what feeds them; an archive, so that a program takes what it uses.
 FUZZ_LIB := $(BUILD)/tests/fuzz/parts.a
 $(FUZZ_LIB): $(call objects,$(filter-out %/fuzz_main.c %/test_corpora.c %/test_differential.c, \
 		$(wildcard tests/fuzz/*.c)) tests/tools/histcheck/history.c \
-		$(filter-out %/main.c,$(wildcard tests/tools/buycheck/*.c)))
+		$(wildcard loadtest/history/*.c loadtest/judge/*.c) loadtest/base/outcome.c)
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
 

@@ -3,6 +3,7 @@
  * run, what is written where, and the exit code. README.md says how the parts fit together.
  */
 #include "loadtest/cli/options.h"
+#include "loadtest/cli/verify.h"
 #include "loadtest/report/bench_file.h"
 #include "loadtest/report/report.h"
 #include "loadtest/run/run.h"
@@ -61,6 +62,7 @@ static bool can_write_all(const lt_options *options)
         {"--html", options->html_path},
         {"--hgrm", options->hgrm_path},
         {"--log", options->log_path},
+        {"--history", options->history_path},
     };
     bool good = true;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -95,10 +97,9 @@ static bool write_hgrm(FILE *say, const char *path, const lt_comparison *compari
 
 /* Writes the files, and closes the log, which has been written all the time. */
 static bool write_files(FILE *say, const lt_options *options, const lt_comparison *comparison,
-                        FILE *log)
+                        const cJSON *document, FILE *log)
 {
     bool good = true;
-    cJSON *document = report_json(comparison);
     char *json = !document ? NULL : cJSON_Print(document);
     if (options->json_path) {
         FILE *out = to_stdout(options->json_path) ? stdout : fopen(options->json_path, "w");
@@ -113,20 +114,20 @@ static bool write_files(FILE *say, const lt_options *options, const lt_compariso
     if (options->log_path)
         good = finish(say, log, log && !ferror(log), options->log_path) && good;
     free(json);
-    cJSON_Delete(document);
     return good;
 }
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
-static void write_text(FILE *out, const lt_options *options, const lt_comparison *comparison)
+static void write_text(FILE *out, const lt_options *options, const cJSON *document)
 {
-    if (options->command == COMMAND_RUN && comparison->row_count > 0)
-        report_text(out, comparison->plan, &comparison->rows[0]);
+    const cJSON *runs = cJSON_GetObjectItemCaseSensitive(document, "runs");
+    if (options->details)
+        report_details(out, document);
+    if (options->command == COMMAND_RUN && cJSON_GetArraySize(runs) > 0)
+        report_text(out, document);
     else
-        report_table(out, comparison);
-    report_closing(out, comparison);
-    fputc('\n', out);
+        report_table(out, document);
     fflush(out);
 }
 
@@ -143,7 +144,8 @@ static int execute(const lt_options *options)
 {
     lt_comparison comparison = {.plan = &options->plan,
                                 .thresholds = options->thresholds,
-                                .threshold_count = options->threshold_count};
+                                .threshold_count = options->threshold_count,
+                                .history = options->history_path};
     if (!comparison_init(&comparison)) {
         fprintf(stderr, "loadtest: out of memory\n");
         return EXIT_INVALID;
@@ -153,8 +155,10 @@ static int execute(const lt_options *options)
     FILE *say = to_stdout(options->json_path) ? stderr : stdout;
     FILE *log = open_log(options->log_path);
     run_all(&comparison, options->quiet, log);
-    write_text(say, options, &comparison);
-    bool written = write_files(say, options, &comparison, log);
+    cJSON *document = report_json(&comparison);
+    bool written = write_files(say, options, &comparison, document, log);
+    write_text(say, options, document);
+    cJSON_Delete(document);
     lt_exit_code code = comparison_exit_code(&comparison);
     comparison_release(&comparison);
     curl_global_cleanup();
@@ -166,6 +170,16 @@ static bool is_same_file(const char *a, const char *b)
     struct stat is_a, is_b;
     return stat(a, &is_a) == 0 && stat(b, &is_b) == 0 && is_a.st_dev == is_b.st_dev &&
            is_a.st_ino == is_b.st_ino;
+}
+
+static int diff(const lt_options *options)
+{
+    char err[512] = "";
+    lt_exit_code code = report_diff(stdout, options->diff, options->thresholds,
+                                    options->threshold_count, err, sizeof(err));
+    if (code == EXIT_USAGE)
+        fprintf(stderr, "loadtest: %s\n", err);
+    return (int)code;
 }
 
 /* The page of a bench file, which is read before anything is written. */
@@ -191,6 +205,8 @@ int main(int argc, char **argv)
 {
     lt_options options;
     char err[512] = "";
+    if (argc > 1 && strcmp(argv[1], "verify") == 0)
+        return verify_files(argc - 1, argv + 1);
     if (!options_parse(argc, argv, &options, err, sizeof(err))) {
         fprintf(stderr, "loadtest: %s\n", err);
         return EXIT_USAGE;
@@ -203,10 +219,7 @@ int main(int argc, char **argv)
         puts("loadtest " FLASHSALE_VERSION);
         return EXIT_SAFE;
     case COMMAND_DIFF:
-        if (report_diff(stdout, options.diff[0], options.diff[1], err, sizeof(err)))
-            return EXIT_SAFE;
-        fprintf(stderr, "loadtest: %s\n", err);
-        return EXIT_USAGE;
+        return diff(&options);
     case COMMAND_CHART:
         return chart(&options);
     default:

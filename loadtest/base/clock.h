@@ -13,9 +13,11 @@
 /* An instant of CLOCK_MONOTONIC, or a difference of two, in nanoseconds. */
 typedef int64_t mono_ns;
 
-#define NS_PER_US INT64_C(1000)
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S  INT64_C(1000000000)
+#define NS_PER_US  INT64_C(1000)
+#define NS_PER_MS  INT64_C(1000000)
+#define NS_PER_S   INT64_C(1000000000)
+
+#define MONO_NEVER INT64_MAX
 
 mono_ns clock_now(void);
 

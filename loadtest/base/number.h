@@ -1,6 +1,6 @@
 /*
- * number.h - numbers: those that people write on the command line, parsed strictly; and the smaller
- * and the larger of two.
+ * number.h - numbers: those that people write on the command line, parsed strictly; the smaller and
+ * the larger of two; and texts that are printed.
  */
 #ifndef LOADTEST_NUMBER_H
 #define LOADTEST_NUMBER_H
@@ -25,6 +25,14 @@ static inline int64_t number_smaller(int64_t a, int64_t b)
 static inline int64_t number_larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+/* Makes it a line that a terminal shows as it is: what is no printable ASCII becomes "?". For
+ * whatever a service has written. */
+static inline void text_make_printable(char *text)
+{
+    for (; *text != '\0'; text++)
+        *text = *text < ' ' || *text > '~' ? '?' : *text;
 }
 
 #endif

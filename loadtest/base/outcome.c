@@ -15,6 +15,11 @@ const char *outcome_name(lt_outcome outcome)
     return names[outcome];
 }
 
+const char *series_name(int series)
+{
+    return series == SERIES_UNANSWERED ? "unanswered" : outcome_name((lt_outcome)series);
+}
+
 /*
  * What the service's contract calls a definite no. A status alone says little: a 503 may come from
  * a proxy in front that had passed the request on, and so may an answer without the service's code.
@@ -35,7 +40,19 @@ static const struct {
     {503, "sale_unreadable", OUT_ERROR},
     {503, "no_random_bits", OUT_ERROR},
     {503, "too_many_connections", OUT_ERROR},
+    {503, "durability_lost", OUT_ERROR},
+    {503, "store_may_evict", OUT_ERROR},
+    {503, "server_changed", OUT_ERROR},
 };
+
+const char *outcome_code_of_503(size_t i)
+{
+    for (size_t k = 0; k < sizeof(definite) / sizeof(definite[0]); k++) {
+        if (definite[k].status == 503 && i-- == 0)
+            return definite[k].code;
+    }
+    return NULL;
+}
 
 /* Whoever says 4xx has refused the request itself; but for a proxy's word that time ran out, or
  * that the client went away, which says nothing about what stands behind it. */

@@ -9,6 +9,7 @@
 #define LOADTEST_OUTCOME_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef enum lt_outcome {
     OUT_SOLD,        /* 201 */
@@ -24,12 +25,23 @@ typedef enum lt_outcome {
 /* The name in reports and JSON: "sold", "sold_out", ... */
 const char *outcome_name(lt_outcome outcome);
 
+/* What latencies and the timeline keep apart: the outcomes of answers, and, as one more, requests
+ * that got no answer: failed, timed out, cut off. */
+#define SERIES_UNANSWERED OUT_COUNT
+#define SERIES_COUNT      (OUT_COUNT + 1)
+
+/* An outcome's name, or "unanswered". */
+const char *series_name(int series);
+
 /*
  * Classifies an answer by its HTTP status and the "code" of its problem body ("" when none). Only
  * what the service's contract calls a definite no is one; every other answer to a request that was
  * sent is UNKNOWN.
  */
 lt_outcome outcome_of_response(long status, const char *code);
+
+/* The codes that make a 503 a definite no, by number; NULL behind the last. */
+const char *outcome_code_of_503(size_t i);
 
 /*
  * Whether the service did its work for the buyer: a sale, or the final word that there is none.

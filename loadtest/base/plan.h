@@ -12,11 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PLAN_TARGETS_MAX  64
-#define PLAN_TARGET_MAX   256 /* letters of a target */
-#define PLAN_SALES_MAX    32
-#define PLAN_USERS_MAX    60000
-#define PLAN_THREADED_MAX 1000 /* users that get a thread each; more share a few workers */
+#define PLAN_TARGETS_MAX 64
+#define PLAN_TARGET_MAX  256 /* letters of a target */
+#define PLAN_SALES_MAX   32
+#define PLAN_USERS_MAX   60000
 
 typedef enum lt_model {
     MODEL_CLOSED, /* each user: think, buy, wait for the answer, again */
@@ -51,8 +50,10 @@ typedef struct lt_plan {
     int runs;           /* of each sale */
     mono_ns run_length; /* of each, see plan_turns(); 0: until the requests are used up */
     lt_preset preset;
-    bool needs_control;     /* an unlocked run must go wrong, or the comparison proves nothing */
-    const char *redis_info; /* address for INFO, or NULL */
+    bool accept_counts; /* a service without a ledger may be judged by its counts */
+    bool needs_control; /* an unlocked run must go wrong, or the comparison proves nothing */
+    const char *redis_info[PLAN_TARGETS_MAX]; /* addresses for INFO */
+    int redis_count;
 
     char targets[PLAN_TARGETS_MAX][PLAN_TARGET_MAX + 1]; /* base URLs without a trailing slash */
     int target_count;
@@ -77,7 +78,8 @@ typedef struct lt_plan {
     long timeout_ms; /* of one attempt */
     long retries;    /* further attempts after an unknown outcome, with the same key */
     double replay;   /* share of sold requests that is sent again, 0..1 */
-    int workers;     /* threads, when users do not get one each */
+    bool expect_failover; /* the service may fail over meanwhile: what was read may grow older */
+    int workers;          /* threads that the users share */
 } lt_plan;
 
 /*

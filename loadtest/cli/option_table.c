@@ -61,6 +61,15 @@ static bool read_target(lt_parsing *parsing, const char *value)
     return true;
 }
 
+static bool read_redis_info(lt_parsing *parsing, const char *value)
+{
+    lt_plan *plan = &parsing->options.plan;
+    if (plan->redis_count == PLAN_TARGETS_MAX)
+        return option_fail(parsing, "too many --redis-info");
+    plan->redis_info[plan->redis_count++] = value;
+    return value[0] != '\0';
+}
+
 static bool read_item(lt_parsing *parsing, const char *value)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -145,15 +154,19 @@ static const lt_option rows[] = {
     {"timeout-ms", KIND_LONG, PLAN(timeout_ms), 1, 3600000, NULL},
     {"retry", KIND_LONG, PLAN(retries), 0, 100, NULL},
     {"replay", KIND_DOUBLE, PLAN(replay), 0, 1, NULL},
+    {"expect-failover", KIND_FLAG, PLAN(expect_failover), 0, 0, NULL},
     {"workers", KIND_LONG, AT(workers), 1, WORKERS_MAX, NULL},
     /* the reports */
     {"json", KIND_TEXT, AT(options.json_path), 0, 0, NULL},
     {"html", KIND_TEXT, AT(options.html_path), 0, 0, NULL},
     {"hgrm", KIND_TEXT, AT(options.hgrm_path), 0, 0, NULL},
     {"log", KIND_TEXT, AT(options.log_path), 0, 0, NULL},
-    {"redis-info", KIND_TEXT, PLAN(redis_info), 0, 0, NULL},
+    {"history", KIND_TEXT, AT(options.history_path), 0, 0, NULL},
+    {"redis-info", KIND_SPECIAL, 0, 0, 0, read_redis_info},
+    {"accept-counts", KIND_FLAG, PLAN(accept_counts), 0, 0, NULL},
     {"expect-unsafe", KIND_TEXT, AT(expect_unsafe), 0, 0, NULL},
     {"fail-if", KIND_SPECIAL, 0, 0, 0, read_fail_if},
+    {"details", KIND_FLAG, AT(options.details), 0, 0, NULL},
     {"quiet", KIND_FLAG, AT(options.quiet), 0, 0, NULL},
     {"help", KIND_FLAG, AT(help), 0, 0, NULL},
     {"version", KIND_FLAG, AT(version), 0, 0, NULL},

@@ -21,10 +21,10 @@ typedef struct lt_options {
     lt_command command;
     lt_plan plan;
     const char *json_path; /* "-": standard output */
-    const char *html_path, *hgrm_path, *log_path;
+    const char *html_path, *hgrm_path, *log_path, *history_path;
     const char *diff[2];    /* the two files */
     const char *chart_path; /* the bench file */
-    bool quiet;
+    bool quiet, details;
     lt_threshold thresholds[THRESHOLDS_MAX];
     int threshold_count;
 } lt_options;
@@ -38,8 +38,8 @@ typedef struct lt_parsing {
     long stock, requests, users, workers, runs; /* -1: not given */
     double think_ms;                            /* negative: not given */
     bool flash, help, version;
-    const char *run_option; /* one that a run has and a chart has not, or NULL */
-    char *err;              /* where a sentence goes */
+    const char *not_chart, *not_diff; /* an option that the command has not, or NULL */
+    char *err;                        /* where a sentence goes */
     size_t err_len;
 } lt_parsing;
 

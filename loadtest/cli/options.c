@@ -30,8 +30,10 @@ static bool parse_option(lt_parsing *parsing, char **argv, int *at)
     const lt_option *option = option_find(name, length);
     if (!option || (!option_has_value(option) && name[length] == '='))
         return option_fail(parsing, "no such option: %s (see loadtest --help)", argv[*at]);
-    if (length != strlen("html") || memcmp(name, "html", length) != 0)
-        parsing->run_option = argv[*at];
+    if (option != option_find("html", strlen("html")))
+        parsing->not_chart = argv[*at];
+    if (option != option_find("fail-if", strlen("fail-if")))
+        parsing->not_diff = argv[*at];
     if (name[length] == '=')
         value = name + length + 1;
     else if (option_has_value(option))
@@ -110,7 +112,7 @@ static void apply_preset(lt_parsing *parsing)
 static void fill_in_load(lt_parsing *parsing)
 {
     lt_plan *plan = &parsing->options.plan;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
     plan->model = parsing->flash ? MODEL_FLASH : plan->rate > 0.0 ? MODEL_OPEN : MODEL_CLOSED;
     plan->users =
         (int)given_or(parsing->users, plan->model == MODEL_OPEN ? OPEN_USERS : CLOSED_USERS);
@@ -119,7 +121,7 @@ static void fill_in_load(lt_parsing *parsing)
     plan->requests = given_or(parsing->requests, requests);
     plan->stock = given_or(parsing->stock, 1000);
     plan->think = parsing->think_ms > 0.0 ? (mono_ns)(parsing->think_ms * (double)NS_PER_MS) : 0;
-    plan->workers = (int)given_or(parsing->workers, cores < 1 ? 1 : cores > 64 ? 64 : cores);
+    plan->workers = (int)given_or(parsing->workers, half < 1 ? 1 : half > 64 ? 64 : half);
     if (plan->target_count > 0)
         return;
     for (int port = 7000; port <= 7002; port++)
@@ -200,6 +202,11 @@ static bool check(lt_parsing *parsing)
          plan->until_sold_out))
         return option_fail(parsing, "--run-length is for compare, with users of a closed model who "
                                     "have a number of requests");
+    for (int i = 0; i < options->threshold_count; i++) {
+        if (options->thresholds[i].relative)
+            return option_fail(parsing, "--fail-if %s is a change: it is for compare BEFORE AFTER",
+                               options->thresholds[i].text);
+    }
     if (plan->think > 0 && plan->model != MODEL_CLOSED)
         return option_fail(parsing, "only users of a closed model think: no --think-ms here");
     return true;
@@ -210,8 +217,19 @@ static bool check_chart(lt_parsing *parsing)
     const lt_options *options = &parsing->options;
     if (!options->chart_path || !options->html_path)
         return option_fail(parsing, "chart takes a bench file and --html FILE");
-    if (parsing->run_option)
-        return option_fail(parsing, "chart runs nothing: no %s here", parsing->run_option);
+    if (parsing->not_chart)
+        return option_fail(parsing, "chart runs nothing: no %s here", parsing->not_chart);
+    return true;
+}
+
+static bool check_diff(lt_parsing *parsing)
+{
+    if (!parsing->options.diff[1])
+        return option_fail(parsing,
+                           "compare takes two result files, or strategies by --strategies");
+    if (parsing->not_diff)
+        return option_fail(parsing, "compare of two files runs nothing: no %s here",
+                           parsing->not_diff);
     return true;
 }
 
@@ -224,9 +242,7 @@ static bool finish(lt_parsing *parsing)
     }
     if (options->diff[0]) {
         options->command = COMMAND_DIFF;
-        return options->diff[1] ||
-               option_fail(parsing,
-                           "compare takes two result files, or strategies by --strategies");
+        return check_diff(parsing);
     }
     if (options->command == COMMAND_CHART)
         return check_chart(parsing);

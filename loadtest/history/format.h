@@ -17,8 +17,8 @@
  * skipped. A line, word or member that is not described here makes the history unreadable, and so
  * do a missing required member, a number that is none or out of range, and a second `sale`.
  *
- * A history without `end` was cut off. A recorder that lost lines says so: `end truncated=WHY`.
- * What such a history proves stays proven; everything else in it is unchecked.
+ * A history without `end` was cut off: what it proves stays proven, everything else in it is
+ * unchecked. So it is after `end truncated=WHY`, with which a recorder says that it lost lines.
  *
  * Values. Times are us of CLOCK_MONOTONIC, so one history is of one machine. Numbers are decimal.
  * A text is written as it is, but blanks, control characters, DEL and % as %HH, and the text "-" as
@@ -37,17 +37,19 @@
  *
  * ask from to request user target status [quantity] [asked] [sent] [code] [replayed] [location]
  *     [body] [unread] and what was told: [order] [told_request] [told_item] [told_user]
- *     [told_quantity] [sale] [remaining] [fence] [instance]
+ *     [told_quantity] [sale] [remaining] [fence] [instance] [time_us]
  *
  *     One HTTP attempt to buy; a retry is another one with the same request. to=-: it never ended.
  *     target: who was asked (a number or a name). quantity: 1 unless said. asked: the `sale=` that
  *     was sent, if it is not this sale; "asked=" = none was sent. status=0: no answer came; sent=0:
- *     and nothing had been sent. code: the problem's. replayed=1: Idempotency-Replayed was true.
+ *     and nothing had been sent. code: the problem's. replayed: whether
+ *     Idempotency-Replayed was true.
  *     location: the header. body: a hash of the body's bytes. unread: why the answer could not be
- *     read, in one word (no-json, twice, cut, redirect, compressed). instance: who sold it, as told.
+ *     read, in one word (no-json, twice, cut, redirect, compressed). instance: who sold it, as it
+ *     was told.
  *
  * look from to request target status [asked] [code] [final] [body] [unread] and what was told, as
- *     above, and [time_us]
+ *     above
  *
  *     GET /orders/{request}. 200: the order is there. 404: it is not; final=1: and never will be.
  *
@@ -89,9 +91,9 @@
  *
  * rest remaining [segment]
  *
- *     The units left there at rest, "-" = the stock can not be read. Of a ledger that is read out of
- *     Redis it also says that all orders of the segment have their lines (audit 1), so it takes the
- *     place of `audit`.
+ *     The units left there at rest, "-" = the stock can not be read. Where there is no `audit`, the
+ *     ledger was read out of Redis, and it also says that all orders of the segment have their
+ *     lines (audit 1). Of a sharded sale, one line for each segment, or one without for the whole.
  *
  * left [locks] [waiters] [threads] [descriptors]
  *
@@ -99,8 +101,8 @@
  *
  * doubt why
  *
- *     A reason not to believe the run: the load generator was saturated, a target was down. INVALID,
- *     unless something worse is proven.
+ *     A reason not to believe the run: the load generator was saturated, a target was down. Makes
+ *     it INVALID, unless something worse is proven.
  *
  * end [truncated]
  *

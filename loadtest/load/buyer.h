@@ -1,17 +1,16 @@
 /*
  * buyer.h - one user: a connection (a reused libcurl easy handle) and the request it is in.
  *
- * The engine's threads move buyers; a buyer knows nothing of threads or event loops:
+ * Workers move buyers; a buyer knows nothing of event loops:
  *
  *     buyer_take(buyer, ticket, due);             // prepares the easy handle for a new request
  *     do
- *         code = ...perform buyer_easy(buyer)...  // blocking, or through a multi handle
+ *         code = ...perform buyer_easy(buyer)...
  *     while (buyer_settle(buyer, code));          // true: prepared for one more attempt
  *
  * Several attempts make one request when its outcome stays unknown (--retry), all with the same
- * Idempotency-Key. A share of the sold requests is sent once more afterwards (--replay) and must
- * not be answered with another order, or as if nothing had been sold; "busy" is no answer to that.
- * The latency of a request runs from its first attempt to the answer that settles it.
+ * Idempotency-Key, each at the next target. The latency of a request runs from its first attempt to
+ * the answer that settles it.
  *
  * libcurl re-sends a request by itself when a kept-alive connection dies under it. A load
  * generator must not: the buyer refuses the second connection, so that the loss is counted, and
@@ -27,17 +26,14 @@
 
 typedef struct lt_buyer lt_buyer;
 
-/*
- * A buyer for user number `user`, to be performed by `transfers`, or by blocking calls when that is
- * NULL. NULL when memory is short. Keeps the pointers (borrowed).
- */
-lt_buyer *buyer_new(lt_run_state *state, lt_tally *tally, lt_transfers *transfers, int user);
+/* A buyer for user number `user`, who records with `pen`, to be performed by `transfers`. NULL when
+ * memory is short. Keeps the pointers (borrowed). */
+lt_buyer *buyer_new(lt_run_state *state, lt_tally *tally, lt_pen *pen, lt_transfers *transfers,
+                    int user);
 void buyer_free(lt_buyer *buyer);
 
 /* The handle to perform. Its CURLOPT_PRIVATE is the caller's. */
 CURL *buyer_easy(lt_buyer *buyer);
-
-lt_run_state *buyer_state(const lt_buyer *buyer);
 
 /* Its number. */
 int buyer_user(const lt_buyer *buyer);
@@ -64,10 +60,7 @@ bool buyer_settle(lt_buyer *buyer, CURLcode code);
 void buyer_abandon(lt_buyer *buyer);
 
 /* Closes the connection of a user who is through, so that the server's thread is free for others.
- * Nothing else may follow but buyer_break() and buyer_free(). */
+ * Nothing else may follow but buyer_free(). */
 void buyer_leave(lt_buyer *buyer);
-
-/* From any thread: breaks the connection, so that a blocking perform returns at once. */
-void buyer_break(lt_buyer *buyer);
 
 #endif

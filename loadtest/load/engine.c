@@ -1,38 +1,30 @@
 /*
- * Starts, wakes and joins the threads of a run, whatever they do: that is the driver's. Before that
- * it sees to it that there are descriptors for all of them, because users who find none would look
- * like a service that does not answer.
+ * Starts, wakes and joins the workers of a run. Before that it sees to it that there are
+ * descriptors for all users, because those who find none would look like a service that does not
+ * answer.
  */
 #include "loadtest/load/engine.h"
 
-#include "loadtest/load/driver.h"
+#include "loadtest/load/worker.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #define STACK_BYTES    (512 * 1024)
 #define FDS_OF_PROGRAM 64 /* files, the stock sampler, requests around the run */
-#define FDS_OF_THREAD  5  /* libcurl's wake-up pair; of a worker also epoll, timer, wake-up */
+#define FDS_OF_WORKER  5  /* epoll, timer, wake-up; libcurl's own wake-up pair */
 
 struct lt_engine {
     lt_run_state *state;
-    const lt_driver *driver;
-    int count; /* threads that run */
+    int count; /* workers that run */
     struct {
         pthread_t thread;
-        void *work;
+        lt_worker *worker;
     } threads[];
 };
 
-static bool is_threaded(const lt_plan *plan)
+int engine_workers(const lt_plan *plan)
 {
-    return plan->model != MODEL_OPEN && plan->users <= PLAN_THREADED_MAX;
-}
-
-int engine_threads(const lt_plan *plan)
-{
-    if (is_threaded(plan))
-        return plan->users;
     return plan->workers < plan->users ? plan->workers : plan->users;
 }
 
@@ -41,7 +33,7 @@ static bool enough_descriptors(const lt_plan *plan, char *err, size_t err_len)
 {
     struct rlimit limit;
     rlim_t connections = (rlim_t)plan->users * (plan->rotate ? (rlim_t)plan->target_count : 1);
-    rlim_t needed = connections + (rlim_t)engine_threads(plan) * FDS_OF_THREAD + FDS_OF_PROGRAM;
+    rlim_t needed = connections + (rlim_t)engine_workers(plan) * FDS_OF_WORKER + FDS_OF_PROGRAM;
     if (plan->model == MODEL_OPEN || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
         limit.rlim_cur >= needed)
         return true;
@@ -55,13 +47,12 @@ static bool enough_descriptors(const lt_plan *plan, char *err, size_t err_len)
 static bool start_thread(lt_engine *engine, const pthread_attr_t *attributes)
 {
     int number = engine->count;
-    void *work = engine->driver->make(engine->state, number, engine->state->tallies.count);
-    if (!work)
+    lt_worker *worker = worker_new(engine->state, number, engine->state->tallies.count);
+    if (!worker)
         return false;
-    engine->threads[number].work = work;
-    if (pthread_create(&engine->threads[number].thread, attributes, engine->driver->main, work) !=
-        0) {
-        engine->driver->free(work);
+    engine->threads[number].worker = worker;
+    if (pthread_create(&engine->threads[number].thread, attributes, worker_main, worker) != 0) {
+        worker_free(worker);
         return false;
     }
     engine->count++;
@@ -80,7 +71,6 @@ lt_engine *engine_start(lt_run_state *state, char *err, size_t err_len)
         return NULL;
     }
     engine->state = state;
-    engine->driver = is_threaded(plan) ? &driver_user_thread : &driver_worker;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -89,11 +79,7 @@ lt_engine *engine_start(lt_run_state *state, char *err, size_t err_len)
     pthread_attr_destroy(&attributes);
     if (engine->count == wanted)
         return engine;
-    if (is_threaded(plan))
-        snprintf(err, err_len, "only %d of %d user threads could be started", engine->count,
-                 wanted);
-    else
-        snprintf(err, err_len, "%d users need more memory than there is", plan->users);
+    snprintf(err, err_len, "%d users need more memory, or threads, than there are", plan->users);
     /* Those that did start go through a run without tickets. */
     run_state_stop(state, STOP_INTERRUPTED);
     run_state_start(state, engine->count);
@@ -105,7 +91,7 @@ void engine_cut(lt_engine *engine)
 {
     atomic_store(&engine->state->cut, true);
     for (int i = 0; i < engine->count; i++)
-        engine->driver->wake(engine->threads[i].work);
+        worker_wake(engine->threads[i].worker);
 }
 
 void engine_join(lt_engine *engine)
@@ -113,6 +99,6 @@ void engine_join(lt_engine *engine)
     for (int i = 0; i < engine->count; i++)
         pthread_join(engine->threads[i].thread, NULL);
     for (int i = 0; i < engine->count; i++)
-        engine->driver->free(engine->threads[i].work);
+        worker_free(engine->threads[i].worker);
     free(engine);
 }

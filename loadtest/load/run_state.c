@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#define PAUSE_NS (100 * NS_PER_MS) /* without any open request: it ends a silence */
+
 const char *stop_reason_name(lt_stop_reason reason)
 {
     static const char *const names[] = {
@@ -31,7 +33,9 @@ bool run_state_init(lt_run_state *state, int threads)
     state->timeline = timeline_new();
     pthread_mutex_init(&state->errors.mutex, NULL);
     state->users = calloc((size_t)state->plan->users, sizeof(state->users[0]));
-    return tallies_init(&state->tallies, threads) && state->timeline && state->users;
+    state->followups = followups_new(state->plan);
+    return tallies_init(&state->tallies, threads) && state->timeline && state->users &&
+           state->followups;
 }
 
 void run_state_release(lt_run_state *state)
@@ -40,6 +44,7 @@ void run_state_release(lt_run_state *state)
     pthread_cond_destroy(&state->reported);
     pthread_mutex_destroy(&state->mutex);
     tallies_release(&state->tallies);
+    followups_free(state->followups);
     timeline_free(state->timeline);
     pthread_mutex_destroy(&state->errors.mutex);
     free(state->users);
@@ -104,6 +109,13 @@ static void keep_first(_Atomic mono_ns *mark)
     atomic_compare_exchange_strong(mark, &none, clock_now());
 }
 
+static void keep_latest(_Atomic mono_ns *mark, mono_ns when)
+{
+    mono_ns seen = atomic_load_explicit(mark, memory_order_relaxed);
+    while (when > seen && !atomic_compare_exchange_weak(mark, &seen, when))
+        ;
+}
+
 /* The ticket that nobody else can take. False: the user has used up its share. */
 static bool own_ticket(lt_run_state *state, int user, int64_t *ret)
 {
@@ -129,6 +141,14 @@ static bool next_ticket(lt_run_state *state, int64_t *ret)
     return false;
 }
 
+/* Requests are open again. When the last one was answered, or a while ago, a new span begins; else
+ * the silence that it met goes on. */
+static void note_reopened(lt_run_state *state, mono_ns now)
+{
+    if (state->last_done >= state->last_ended || now - state->last_ended > PAUSE_NS)
+        keep_latest(&state->open_since, now);
+}
+
 bool run_state_ticket(lt_run_state *state, int user, int64_t *ret)
 {
     const lt_plan *plan = state->plan;
@@ -136,7 +156,11 @@ bool run_state_ticket(lt_run_state *state, int user, int64_t *ret)
         run_state_stop(state, STOP_DURATION);
     if (run_state_stopped(state))
         return false;
-    return plan->model == MODEL_OPEN ? next_ticket(state, ret) : own_ticket(state, user, ret);
+    if (!(plan->model == MODEL_OPEN ? next_ticket(state, ret) : own_ticket(state, user, ret)))
+        return false;
+    if (atomic_fetch_add(&state->underway, 1) == 0)
+        note_reopened(state, clock_now());
+    return true;
 }
 
 void run_state_stop(lt_run_state *state, lt_stop_reason reason)
@@ -144,13 +168,6 @@ void run_state_stop(lt_run_state *state, lt_stop_reason reason)
     int running = STOP_NOT_YET;
     if (atomic_compare_exchange_strong(&state->stop_reason, &running, (int)reason))
         atomic_store(&state->stopped_at, clock_now());
-}
-
-static void keep_latest(_Atomic mono_ns *mark, mono_ns when)
-{
-    mono_ns seen = atomic_load_explicit(mark, memory_order_relaxed);
-    while (when > seen && !atomic_compare_exchange_weak(mark, &seen, when))
-        ;
 }
 
 static void note_user(lt_run_state *state, lt_user_record *user, const lt_settled *settled)
@@ -178,16 +195,38 @@ static void write_log(lt_run_state *state, int user, int64_t ticket, const lt_se
             s->target, s->due, s->sent, s->done, endings[s->ending], outcome_name(s->outcome));
 }
 
+/* The service was silent from its last answer, or from the moment when somebody asked again, until
+ * a request ended. */
+static void note_silence(lt_run_state *state, mono_ns until)
+{
+    mono_ns from = state->last_done;
+    if (state->open_since > from)
+        from = state->open_since;
+    if (from > 0 && until - from > state->silence) {
+        pthread_mutex_lock(&state->mutex);
+        if (until - from > state->silence) {
+            state->silence = until - from;
+            state->silence_from = from;
+        }
+        pthread_mutex_unlock(&state->mutex);
+    }
+}
+
 void run_state_note(lt_run_state *state, int user, int64_t ticket, const lt_settled *settled)
 {
     note_user(state, &state->users[user], settled);
+    followups_note(state->followups, ticket, settled->outcome, settled->target);
     if (state->log)
         write_log(state, user, ticket, settled);
+    timeline_record(state->timeline, settled_series(settled), settled->done - state->started_at,
+                    settled->done - settled->due);
+    note_silence(state, settled->done);
+    keep_latest(&state->last_ended, settled->done);
+    if (settled->ending == END_COMPLETED)
+        keep_latest(&state->last_done, settled->done);
+    atomic_fetch_sub(&state->underway, 1);
     if (settled->ending != END_COMPLETED)
         return;
-    timeline_record(state->timeline, settled->outcome, settled->done - state->started_at,
-                    settled->done - settled->due);
-    keep_latest(&state->last_done, settled->done);
     if (settled->outcome == OUT_SOLD)
         keep_latest(&state->last_sold, settled->done);
     if (settled->outcome == OUT_SOLD_OUT && state->plan->until_sold_out)

@@ -11,6 +11,8 @@
 
 #include "loadtest/base/clock.h"
 #include "loadtest/base/plan.h"
+#include "loadtest/history/recorder.h"
+#include "loadtest/load/followups.h"
 #include "loadtest/stats/errors.h"
 #include "loadtest/stats/tally.h"
 #include "loadtest/stats/timeline.h"
@@ -41,9 +43,11 @@ typedef struct lt_run_state {
     const lt_plan *plan;
     const char *key_prefix; /* of every Idempotency-Key of the run */
     const char *sale;       /* the only one to buy in */
-    FILE *log;              /* one line a settled request, or NULL */
+    lt_recorder *recorder;
+    FILE *log; /* one line a settled request, or NULL */
 
     lt_tallies tallies; /* one for each thread of the engine */
+    lt_followups *followups;
     lt_timeline *timeline;
     lt_errors errors;
     lt_user_record *users; /* plan->users of them */
@@ -56,6 +60,13 @@ typedef struct lt_run_state {
     _Atomic mono_ns first_through; /* the first user's share was used up; 0: nobody's yet */
     _Atomic mono_ns last_done;     /* the last answer */
     _Atomic mono_ns last_sold;     /* the last 201 */
+    _Atomic mono_ns last_ended;    /* the last request that was settled, answered or not */
+
+    /* The longest span without any answer while requests were open. */
+    _Atomic int64_t underway;   /* tickets that are not settled */
+    _Atomic mono_ns open_since; /* when there was one again after there was none */
+    _Atomic mono_ns silence;    /* its length; 0: nothing was settled */
+    mono_ns silence_from;       /* guarded by mutex */
 
     pthread_mutex_t mutex;
     pthread_cond_t opened;   /* wakes the engine's threads */
@@ -107,7 +118,8 @@ static inline bool run_state_is_cut(lt_run_state *state)
     return atomic_load_explicit(&state->cut, memory_order_relaxed);
 }
 
-/* Notes a settled request: the timeline, the marks above, the user's record, the log. */
+/* Notes a settled request: the timeline, the marks above, the user's record, the log, and what is
+ * asked about it again. */
 void run_state_note(lt_run_state *state, int user, int64_t ticket, const lt_settled *settled);
 
 #endif

@@ -13,15 +13,22 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 256
-#define NEVER      INT64_MAX
+#define NOW        0
+#define LOOK_MS    50
+
+typedef struct lt_watched {
+    uint32_t events; /* of this descriptor in the epoll set, 0: not in it */
+    bool idle;       /* no transfer waits for it */
+} lt_watched;
 
 struct lt_transfers {
     CURLM *multi;
+    int handles; /* that the multi handle has */
     int epoll, timer, wake;
-    mono_ns curl_due;  /* when libcurl wants to be called; NEVER: not */
-    mono_ns armed_for; /* what the timer is set to; NEVER: not set */
-    uint32_t *wanted;  /* by descriptor: its events in the epoll set, 0: not in it */
-    int wanted_room;
+    mono_ns curl_due;    /* when libcurl wants to be called; NOW: at once; MONO_NEVER: not */
+    mono_ns armed_for;   /* what the timer is set to; MONO_NEVER: not set */
+    lt_watched *watched; /* by descriptor */
+    int watched_room;
 };
 
 /* ---- what libcurl asks for ------------------------------------------------------------------- */
@@ -31,18 +38,19 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *s
     lt_transfers *transfers = user;
     (void)easy;
     (void)socket_user;
-    if (what == CURL_POLL_REMOVE || fd >= transfers->wanted_room)
+    if (fd >= transfers->watched_room)
         return 0;
+    lt_watched *watched = &transfers->watched[fd];
+    watched->idle = what == CURL_POLL_REMOVE;
     uint32_t events =
-        EPOLLET | ((what & CURL_POLL_IN) ? EPOLLIN : 0u) | ((what & CURL_POLL_OUT) ? EPOLLOUT : 0u);
-    /* Wanting to read only, while registered for more, costs nothing but a spare event. */
-    if ((transfers->wanted[fd] & events) == events)
+        ((what & CURL_POLL_IN) ? EPOLLIN : 0u) | ((what & CURL_POLL_OUT) ? EPOLLOUT : 0u);
+    if (watched->idle || watched->events == events)
         return 0;
     struct epoll_event event = {.events = events, .data.fd = fd};
-    int operation = transfers->wanted[fd] == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    int operation = watched->events == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
     if (epoll_ctl(transfers->epoll, operation, fd, &event) != 0)
         return -1;
-    transfers->wanted[fd] = events;
+    watched->events = events;
     return 0;
 }
 
@@ -50,14 +58,16 @@ static int on_timer(CURLM *multi, long timeout_ms, void *user)
 {
     lt_transfers *transfers = user;
     (void)multi;
-    transfers->curl_due = timeout_ms < 0 ? NEVER : clock_now() + timeout_ms * NS_PER_MS;
+    transfers->curl_due = timeout_ms < 0    ? MONO_NEVER
+                          : timeout_ms == 0 ? NOW
+                                            : clock_now() + timeout_ms * NS_PER_MS;
     return 0;
 }
 
 void transfers_forget(lt_transfers *transfers, int fd)
 {
-    if (fd < transfers->wanted_room)
-        transfers->wanted[fd] = 0; /* closing it takes it out of the epoll set */
+    if (fd < transfers->watched_room)
+        transfers->watched[fd] = (lt_watched){0}; /* closing it takes it out of the epoll set */
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -81,14 +91,14 @@ lt_transfers *transfers_new(int handles_max)
     lt_transfers *transfers = calloc(1, sizeof(*transfers));
     if (!transfers)
         return NULL;
-    transfers->curl_due = transfers->armed_for = NEVER;
-    transfers->wanted_room = descriptor_limit();
-    transfers->wanted = calloc((size_t)transfers->wanted_room, sizeof(transfers->wanted[0]));
+    transfers->curl_due = transfers->armed_for = MONO_NEVER;
+    transfers->watched_room = descriptor_limit();
+    transfers->watched = calloc((size_t)transfers->watched_room, sizeof(transfers->watched[0]));
     transfers->multi = curl_multi_init();
     transfers->epoll = epoll_create1(EPOLL_CLOEXEC);
     transfers->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     transfers->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (!transfers->wanted || !transfers->multi || transfers->epoll < 0 ||
+    if (!transfers->watched || !transfers->multi || transfers->epoll < 0 ||
         !watch(transfers, transfers->timer) || !watch(transfers, transfers->wake)) {
         transfers_free(transfers);
         return NULL;
@@ -109,7 +119,7 @@ void transfers_free(lt_transfers *transfers)
     close(transfers->epoll);
     close(transfers->timer);
     close(transfers->wake);
-    free(transfers->wanted);
+    free(transfers->watched);
     free(transfers);
 }
 
@@ -119,23 +129,16 @@ void transfers_free(lt_transfers *transfers)
 void transfers_start(lt_transfers *transfers, CURL *easy)
 {
     curl_multi_add_handle(transfers->multi, easy);
+    transfers->handles++;
 }
 
 void transfers_abort(lt_transfers *transfers, CURL *easy)
 {
     curl_multi_remove_handle(transfers->multi, easy);
+    transfers->handles--;
 }
 
-static void run_timeouts(lt_transfers *transfers)
-{
-    int running;
-    if (transfers->curl_due > clock_now())
-        return;
-    transfers->curl_due = NEVER;
-    curl_multi_socket_action(transfers->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-}
-
-/* epoll counts in ms; a timer descriptor in the set makes it wake to the microsecond. */
+/* What is due to the microsecond, which epoll can not count, is a timer's in the set. */
 static void arm_timer(lt_transfers *transfers, mono_ns when)
 {
     if (when == transfers->armed_for)
@@ -157,8 +160,13 @@ static void on_event(lt_transfers *transfers, const struct epoll_event *event)
     int running, fd = event->data.fd, flags = 0;
     if (fd == transfers->timer || fd == transfers->wake) {
         if (fd == transfers->timer)
-            transfers->armed_for = NEVER;
+            transfers->armed_for = MONO_NEVER;
         drain(fd);
+        return;
+    }
+    if (transfers->watched[fd].idle) {
+        epoll_ctl(transfers->epoll, EPOLL_CTL_DEL, fd, NULL);
+        transfers_forget(transfers, fd);
         return;
     }
     if (event->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
@@ -168,19 +176,34 @@ static void on_event(lt_transfers *transfers, const struct epoll_event *event)
     curl_multi_socket_action(transfers->multi, fd, flags, &running);
 }
 
+/* How long to sleep; libcurl's own timeouts need no more than milliseconds. */
+static int sleep_ms(lt_transfers *transfers, mono_ns until)
+{
+    mono_ns now = clock_now();
+    mono_ns end = now + LOOK_MS * NS_PER_MS;
+    if (transfers->curl_due < end)
+        end = transfers->curl_due;
+    if (end <= now || until <= now)
+        return 0;
+    if (until < end)
+        arm_timer(transfers, until);
+    return (int)((end - now + NS_PER_MS - 1) / NS_PER_MS);
+}
+
 void transfers_wait(lt_transfers *transfers, mono_ns until)
 {
     struct epoll_event events[EVENTS_MAX];
-    run_timeouts(transfers);
-    if (transfers->curl_due < until)
-        until = transfers->curl_due;
-    bool may_sleep = until > clock_now();
-    if (may_sleep)
-        arm_timer(transfers, until);
-    int count = epoll_wait(transfers->epoll, events, EVENTS_MAX, may_sleep ? -1 : 0);
+    int running = transfers->handles;
+    if (transfers->curl_due == NOW || transfers->curl_due <= clock_now()) {
+        transfers->curl_due = MONO_NEVER;
+        curl_multi_socket_action(transfers->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    }
+    /* An answer may come while its request is sent; then the set has no event of it any more. */
+    bool ended = running < transfers->handles;
+    int count =
+        epoll_wait(transfers->epoll, events, EVENTS_MAX, ended ? 0 : sleep_ms(transfers, until));
     for (int i = 0; i < count; i++)
         on_event(transfers, &events[i]);
-    run_timeouts(transfers);
 }
 
 CURL *transfers_done(lt_transfers *transfers, CURLcode *ret)
@@ -192,7 +215,7 @@ CURL *transfers_done(lt_transfers *transfers, CURLcode *ret)
             continue;
         CURL *easy = message->easy_handle;
         *ret = message->data.result;
-        curl_multi_remove_handle(transfers->multi, easy);
+        transfers_abort(transfers, easy);
         return easy;
     }
     return NULL;

@@ -7,7 +7,7 @@
  *
  * A descriptor stays in the epoll set for as long as its connection lives. libcurl asks for it
  * to be taken out and put in again with every request; that would cost two calls to the kernel for
- * each. Edge-triggered events make it safe to leave an idle one in.
+ * each. An idle one is taken out when it has an event, which is its end.
  *
  * Each easy handle keeps its connection in a cache of its own (a CURLSH), because libcurl searches
  * the common one from end to end for every request: with 10,000 connections that is all it does.
@@ -34,7 +34,8 @@ void transfers_start(lt_transfers *transfers, CURL *easy);
 /* Ends a transfer, whatever it was doing. */
 void transfers_abort(lt_transfers *transfers, CURL *easy);
 
-/* Waits until something happens, until `until`, or until transfers_wake(), whichever is first. */
+/* Waits until something happens, until `until` (MONO_NEVER: nothing is due), until
+ * transfers_wake(), or for 50 ms, whichever is first. */
 void transfers_wait(lt_transfers *transfers, mono_ns until);
 
 /* A transfer that ended, its handle free again; NULL when there is none (any more). */

@@ -1,19 +1,18 @@
 /*
- * A thread with many users, or with many connections of an open model: an event loop. Each turn
- * starts what is due, waits for the network, and settles what has ended. See driver.h for what a
- * slot is.
+ * An event loop. Each turn starts what is due, waits for the network, and settles what has ended,
+ * in the order in which it did; so no user comes before one who has waited for longer.
  */
+#include "loadtest/load/worker.h"
+
 #include "loadtest/load/arrivals.h"
 #include "loadtest/load/buyer.h"
-#include "loadtest/load/driver.h"
 #include "loadtest/load/transfers.h"
 
 #include <stdlib.h>
 
-#define LOOK_NS      (50 * NS_PER_MS) /* how long a stopped run may stay unnoticed */
-#define WARM_UPS_MAX 128              /* connections that are opened at the same time */
-#define WARM_UPS_NS  (30 * NS_PER_S)  /* after which no more are opened before the start */
-#define ARRIVALS_MAX 64               /* that are started before the network is looked at again */
+#define WARM_UPS_MAX 128             /* connections that are opened at the same time */
+#define WARM_UPS_NS  (30 * NS_PER_S) /* after which no more are opened before the start */
+#define ARRIVALS_MAX 64              /* that are started before the network is looked at again */
 
 typedef struct lt_slot {
     lt_buyer *buyer;
@@ -22,9 +21,10 @@ typedef struct lt_slot {
     struct lt_slot *next; /* in the queue, or on the stack */
 } lt_slot;
 
-typedef struct lt_worker {
+struct lt_worker {
     lt_run_state *state;
     lt_tally *tally;
+    lt_pen *pen;
     lt_transfers *transfers;
     lt_slot *slots;
     int slot_count, busy;
@@ -33,39 +33,40 @@ typedef struct lt_worker {
     int next_target;                 /* whose turn it is */
     lt_arrivals arrivals;
     lt_backlog backlog;
-} lt_worker;
+};
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void worker_free(void *work)
+void worker_free(lt_worker *worker)
 {
-    lt_worker *worker = work;
     for (int i = 0; i < worker->slot_count; i++)
         buyer_free(worker->slots[i].buyer);
     transfers_free(worker->transfers);
     backlog_release(&worker->backlog);
+    pen_free(worker->pen);
     free(worker->slots);
     free(worker);
 }
 
-static void *worker_make(lt_run_state *state, int number, int count)
+lt_worker *worker_new(lt_run_state *state, int number, int count)
 {
-    int users = state->plan->users;
+    int first = (int)((int64_t)state->plan->users * number / count);
+    int slots = (int)((int64_t)state->plan->users * (number + 1) / count) - first;
     lt_worker *worker = calloc(1, sizeof(*worker));
     if (!worker)
         return NULL;
     worker->state = state;
     worker->tally = &state->tallies.items[number];
-    int slots = (users - number + count - 1) / count;
     worker->slots = calloc((size_t)slots, sizeof(worker->slots[0]));
     worker->transfers = transfers_new(slots);
+    worker->pen = pen_new(state->recorder);
     if (state->plan->model == MODEL_OPEN)
         worker->arrivals = arrivals_of(state->plan, number, count);
-    bool complete = worker->slots && worker->transfers;
+    bool complete = worker->slots && worker->transfers && worker->pen;
     while (complete && worker->slot_count < slots) {
         lt_slot *slot = &worker->slots[worker->slot_count];
-        slot->buyer =
-            buyer_new(state, worker->tally, worker->transfers, number + worker->slot_count * count);
+        slot->buyer = buyer_new(state, worker->tally, worker->pen, worker->transfers,
+                                first + worker->slot_count);
         complete = slot->buyer;
         if (!complete)
             break;
@@ -78,9 +79,8 @@ static void *worker_make(lt_run_state *state, int number, int count)
     return NULL;
 }
 
-static void worker_wake(void *work)
+void worker_wake(lt_worker *worker)
 {
-    lt_worker *worker = work;
     transfers_wake(worker->transfers);
 }
 
@@ -164,7 +164,7 @@ static void warm_up_all(lt_worker *worker)
             buyer_warm_up(slot->buyer);
             start_transfer(worker, slot);
         }
-        transfers_wait(worker->transfers, clock_now() + LOOK_NS);
+        transfers_wait(worker->transfers, MONO_NEVER);
         while ((slot = next_done(worker, &code)))
             buyer_warmed_up(slot->buyer, code);
     }
@@ -223,7 +223,7 @@ static void send_arrivals(lt_worker *worker)
         }
         counter_add(&worker->tally->waited, 1);
         if (!backlog_push(&worker->backlog, request))
-            counter_add(&worker->tally->unsent, 1);
+            tally_unsent(worker->tally, request.due);
     }
 }
 
@@ -250,17 +250,14 @@ static void settle_done(lt_worker *worker)
     }
 }
 
-/* When something is to be sent next; LOOK_NS from now at the latest. */
+/* When something is to be sent next. */
 static mono_ns next_due(const lt_worker *worker)
 {
-    mono_ns next = clock_now() + LOOK_NS, due = next;
     if (run_state_stopped(worker->state))
-        return next;
+        return MONO_NEVER;
     if (is_open(worker))
-        due = worker->state->started_at + arrivals_next(&worker->arrivals);
-    else if (worker->first)
-        due = worker->first->due;
-    return due < next ? due : next;
+        return worker->state->started_at + arrivals_next(&worker->arrivals);
+    return worker->first ? worker->first->due : MONO_NEVER;
 }
 
 static void abandon_busy(lt_worker *worker)
@@ -282,17 +279,18 @@ static bool is_done(lt_worker *worker)
         return false;
     /* Every ticket of a run of N requests is used, however late; of another, only until its end. */
     if (worker->state->stop_reason != STOP_REQUESTS || run_state_is_cut(worker->state)) {
-        counter_add(&worker->tally->unsent, (int64_t)worker->backlog.count);
-        worker->backlog.count = 0;
+        lt_due_request request;
+        while (backlog_pop(&worker->backlog, &request))
+            tally_unsent(worker->tally, request.due);
     }
     if (run_state_is_cut(worker->state))
         abandon_busy(worker);
     return worker->busy == 0 && worker->backlog.count == 0;
 }
 
-static void *worker_main(void *work)
+void *worker_main(void *self)
 {
-    lt_worker *worker = work;
+    lt_worker *worker = self;
     if (!is_open(worker))
         warm_up_all(worker);
     run_state_wait_for_start(worker->state);
@@ -308,5 +306,3 @@ static void *worker_main(void *work)
     run_state_finish(worker->state);
     return NULL;
 }
-
-const lt_driver driver_worker = {worker_make, worker_free, worker_main, worker_wake};

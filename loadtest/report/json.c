@@ -6,6 +6,7 @@
 
 #include "loadtest/report/json_detail.h"
 #include "loadtest/report/json_figure.h"
+#include "loadtest/report/sentence.h"
 
 #include <curl/curl.h>
 #include <math.h>
@@ -96,32 +97,39 @@ static void add_latency(cJSON *json, const char *name, lt_latency latency)
 
 static void add_latencies(cJSON *json, const lt_result *result)
 {
-    add_latency(json, "latency_ms", result_latency(result, OUT_SOLD));
+    add_latency(json, "latency_ms", result_headline(result));
+    add_latency(json, "latency_sold_ms", result_latency(result, OUT_SOLD));
     cJSON *by_outcome = cJSON_AddObjectToObject(json, "latency_by_outcome");
-    for (int i = 0; i < OUT_COUNT; i++) {
-        lt_latency latency = result_latency(result, (lt_outcome)i);
+    for (int i = 0; i < SERIES_COUNT; i++) {
+        lt_latency latency = result_latency(result, i);
         if (latency.count > 0)
-            add_latency(by_outcome, outcome_name((lt_outcome)i), latency);
+            add_latency(by_outcome, series_name(i), latency);
     }
     add_latency(by_outcome, "all", latency_of(result->all_due));
     const lt_histogram *from_send =
         !result->tally ? NULL : tally_histogram(&result->tally->from_send);
     add_latency(json, "latency_from_send_ms", latency_of(from_send));
+    cJSON *silence = cJSON_AddObjectToObject(json, "silence_s");
+    add_figure(silence, "from", result->silent_from_s);
+    add_figure(silence, "length", result->silence_s);
 }
 
 static void add_books(cJSON *json, const lt_result *result)
 {
     add_count(json, "sold", result->sold);
+    add_count(json, "sold_units", result->sold_units);
     add_count(json, "sold_out", result_count(result, OUT_SOLD_OUT));
     add_count(json, "limit_reached", result_count(result, OUT_LIMIT));
     add_count(json, "busy", result_count(result, OUT_BUSY));
     add_count(json, "errors", result_errors(result));
     add_count(json, "unavailable", result_count(result, OUT_UNAVAILABLE));
     add_count(json, "unknown", result_count(result, OUT_UNKNOWN));
+    add_figure(json, "error_rate", result_error_rate(result));
     add_count(json, "oversold", result->oversold);
     add_count(json, "undersold", result->undersold);
     add_count(json, "lost_updates", result->lost_updates);
     add_count(json, "duplicates", result->duplicates);
+    add_count(json, "replays", result->retries_probed);
 }
 
 static void add_speed(cJSON *json, const lt_result *result)
@@ -145,7 +153,6 @@ static void add_accounts(cJSON *json, const lt_tally *tally)
     add_count(json, "failed", counter_get(&tally->failed));
     add_count(json, "unfinished", counter_get(&tally->unfinished));
     add_count(json, "retries", counter_get(&tally->retries));
-    add_count(json, "replays", counter_get(&tally->replays));
     add_count(json, "waited_for_connection", counter_get(&tally->waited));
     add_count(json, "unsent", counter_get(&tally->unsent));
     add_count(json, "connections", counter_get(&tally->connects));
@@ -164,6 +171,14 @@ static void add_generator(cJSON *json, const lt_result *result)
     add_figure(object, "lag_max_ms", lag.count > 0 ? lag.max : NAN);
 }
 
+static void add_cpu(cJSON *json, const char *name, const lt_cost *cost)
+{
+    cJSON *object = cJSON_AddObjectToObject(json, name);
+    add_figure(object, "service", cost->service_us);
+    add_figure(object, "redis", cost->redis_us);
+    add_figure(object, "total", cost_cpu_us(cost));
+}
+
 static void add_reasons(cJSON *list, const lt_result *result)
 {
     for (int i = 0; i < result->reason_count; i++)
@@ -178,6 +193,10 @@ static cJSON *run_summary(const lt_row *row, const lt_result *books, const lt_re
     bool ran = books->tally;
     cJSON_AddStringToObject(json, "strategy", row->spec->label);
     cJSON_AddStringToObject(json, "verdict", verdict_name(books->verdict));
+    cJSON_AddStringToObject(json, "ledger",
+                            books->evidence.ledger == LEDGER_NONE    ? "none"
+                            : books->evidence.ledger == LEDGER_WHOLE ? "whole"
+                                                                     : "broken");
     cJSON_AddBoolToObject(json, "expect_unsafe", row->spec->expect_unsafe);
     cJSON_AddBoolToObject(json, "partial", books->partial || shown->partial);
     cJSON_AddStringToObject(json, "sale", books->sale);
@@ -192,9 +211,11 @@ static cJSON *run_summary(const lt_row *row, const lt_result *books, const lt_re
         add_generator(json, shown);
     }
     cJSON *lock_wait = cJSON_AddObjectToObject(json, "lock_wait_ms");
-    add_figure(lock_wait, "p50", shown->lock_wait_p50_ms);
-    add_figure(lock_wait, "p99", shown->lock_wait_p99_ms);
-    add_figure(json, "redis_cmds_per_sale", shown->redis_per_sale);
+    add_figure(lock_wait, "p50", shown->costs.lock_wait_p50_ms);
+    add_figure(lock_wait, "p99", shown->costs.lock_wait_p99_ms);
+    add_figure(json, "redis_cmds_per_sale", shown->costs.sale.redis_commands);
+    add_cpu(json, "cpu_us_per_sale", &shown->costs.sale);
+    add_cpu(json, "cpu_us_per_request", &shown->costs.request);
     cJSON_AddStringToObject(json, "stopped_by", stop_reason_name(books->stop_reason));
     cJSON *reasons = cJSON_AddArrayToObject(json, "invalid_because");
     add_reasons(reasons, books);
@@ -238,9 +259,14 @@ static cJSON *row_json(const lt_comparison *comparison, const lt_row *row)
     add_range(ranges, "goodput_sps", row->goodput_sps);
     add_range(ranges, "p50_ms", row->p50_ms);
     add_range(ranges, "p99_ms", row->p99_ms);
+    add_range(ranges, "cpu_us_per_sale", row->cpu_us_per_sale);
     add_figure(json, "of_unlocked", row->of_unlocked);
     add_figure(json, "rank", row->rank > 0 ? row->rank : NAN);
     cJSON_AddBoolToObject(json, "shares_rank", row->shares_rank);
+    if (row->rank > 0)
+        cJSON_AddStringToObject(json, "rank_by", row->ranked_by_cost ? "cost" : "throughput");
+    else
+        cJSON_AddNullToObject(json, "rank_by");
     add_thresholds(json, comparison, shown);
     json_add_detail(json, books, shown, comparison->plan);
     return json;
@@ -263,6 +289,7 @@ cJSON *report_json(const lt_comparison *comparison)
     if (comparison->plan->preset == PRESET_REFERENCE)
         add_reference(json);
     cJSON_AddNumberToObject(json, "exit_code", comparison_exit_code(comparison));
+    cJSON_AddBoolToObject(json, "control_missed", comparison_missed_control(comparison));
     cJSON *rows = cJSON_AddArrayToObject(json, "runs");
     cJSON *samples = cJSON_AddArrayToObject(json, "samples");
     for (int i = 0; i < comparison->row_count; i++) {
@@ -271,5 +298,6 @@ cJSON *report_json(const lt_comparison *comparison)
         for (int j = 0; j < row->run_count; j++)
             cJSON_AddItemToArray(samples, sample_json(comparison->plan, row, j));
     }
+    sentence_add_all(json);
     return json;
 }

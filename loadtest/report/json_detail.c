@@ -16,16 +16,19 @@ static void add_invariants(cJSON *json, const lt_result *result)
     cJSON *list = cJSON_AddArrayToObject(json, "invariants");
     for (int i = 0; i < result->invariant_count; i++) {
         const lt_invariant *invariant = &result->invariants[i];
+        const lt_guarantee *guarantee = invariant->guarantee;
         cJSON *item = cJSON_CreateObject();
-        char name[96];
-        snprintf(name, sizeof(name), "%s%s%s", invariant->id, invariant->id[0] ? " " : "",
-                 invariant->name);
+        char name[160];
+        snprintf(name, sizeof(name), "%s%s%s%s", invariant->of_old_sale ? "old sale: " : "",
+                 guarantee->id, guarantee->id[0] ? " " : "", guarantee->sentence);
         cJSON_AddStringToObject(item, "name", name);
-        add_count(item, "expected", invariant->expected);
-        cJSON_AddStringToObject(item, "relation", invariant->relation);
-        add_count(item, "observed", invariant->observed);
+        cJSON_AddStringToObject(item, "guarantee", guarantee->name);
+        cJSON_AddStringToObject(item, "state", state_name(invariant->finding.state));
+        add_count(item, "expected", 0);
+        add_count(item, "observed", invariant->finding.count);
         cJSON_AddBoolToObject(item, "ok", invariant->ok);
-        cJSON_AddStringToObject(item, "verdict", verdict_name(invariant->verdict));
+        cJSON_AddStringToObject(item, "first", invariant->finding.first);
+        cJSON_AddStringToObject(item, "verdict", verdict_name(guarantee->verdict));
         if (invariant->check[0] != '\0')
             cJSON_AddStringToObject(item, "check", invariant->check);
         cJSON_AddItemToArray(list, item);
@@ -55,7 +58,7 @@ static void add_targets(cJSON *json, const lt_result *result, const lt_plan *pla
         lt_latency latency = latency_of(tally_histogram(&target->latency));
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "target", plan->targets[i]);
-        add_count(item, "answers", latency.count);
+        add_count(item, "answers", target_answers(target));
         add_count(item, "sold", counter_get(&target->sold));
         add_count(item, "failed", counter_get(&target->failed));
         add_figure(item, "p50_ms", latency.at[P50]);
@@ -87,9 +90,9 @@ static void add_timeline(cJSON *json, const lt_result *result)
         const lt_timeline_bin *bin = &result->bins[i];
         cJSON *item = cJSON_CreateObject();
         add_figure(item, "t_s", bin->start_s);
-        for (int j = 0; j < OUT_COUNT; j++) {
+        for (int j = 0; j < SERIES_COUNT; j++) {
             if (bin->outcomes[j] > 0)
-                add_count(item, outcome_name((lt_outcome)j), bin->outcomes[j]);
+                add_count(item, series_name(j), bin->outcomes[j]);
         }
         add_figure(item, "p50_ms", bin->p50_ms);
         add_figure(item, "p99_ms", bin->p99_ms);
@@ -135,7 +138,9 @@ void json_add_detail(cJSON *json, const lt_result *books, const lt_result *shown
     add_targets(json, shown, plan);
     add_stock_curve(json, books);
     add_timeline(json, shown);
-    add_curve(json, "percentiles", tally_histogram(&shown->tally->from_due[OUT_SOLD]));
+    lt_histogram *headline = tally_headline(shown->tally);
+    add_curve(json, "percentiles", headline);
+    histogram_free(headline);
     add_curve(json, "percentiles_all", shown->all_due);
     add_users(json, shown);
 }

@@ -12,14 +12,19 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
-/* text.c: one run, in full; the verdict first, then what explains it. */
-void report_text(FILE *out, const lt_plan *plan, const lt_row *row);
+/* text.c: one run on a screen of 24 lines and 80 columns, the verdict last. Like all that people
+ * read it is made of `document`, the result file. */
+void report_text(FILE *out, const cJSON *document);
 
-/* table.c: several strategies. */
-void report_table(FILE *out, const lt_comparison *comparison);
+/* table.c: several strategies, likewise, with up to 14 rows. */
+void report_table(FILE *out, const cJSON *document);
 
-/* table.c: what stands below both. The article's figures, for the reference preset; thresholds. */
-void report_closing(FILE *out, const lt_comparison *comparison);
+/* table.c: parts of both: the thresholds, if any; the last line. */
+void report_limits(FILE *out, const cJSON *document);
+void report_verdict(FILE *out, const char *verdict, const char *sentence);
+
+/* details.c: the rest, in as many lines as it takes. */
+void report_details(FILE *out, const cJSON *document);
 
 /* json.c: the result file, "schema": 1. The caller deletes it. NULL when memory is short. */
 cJSON *report_json(const lt_comparison *comparison);
@@ -38,9 +43,12 @@ bool report_chart(FILE *out, const char *json);
 bool report_hgrm(FILE *out, const lt_histogram *h);
 
 /*
- * diff.c: what changed between two result files, per strategy and metric. False, with a sentence in
- * `err`, when one of them is not a result file.
+ * diff.c: what changed between two result files, per strategy and metric, and whether it may. The
+ * code is what the process shall end with: broken, when a strategy's verdict became worse;
+ * threshold, when a limit is; invalid, when a limit has no value, or a strategy is gone. Declared
+ * negative controls can not fail. EXIT_USAGE, with a sentence in `err`: one is not a result file.
  */
-bool report_diff(FILE *out, const char *before, const char *after, char *err, size_t err_len);
+lt_exit_code report_diff(FILE *out, const char *const files[2], const lt_threshold *thresholds,
+                         int threshold_count, char *err, size_t err_len);
 
 #endif

@@ -4,10 +4,14 @@
  */
 #include "loadtest/report/style.h"
 
-#include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#define NAME_WIDTH 13
 
 static bool has_colour(FILE *out)
 {
@@ -15,13 +19,14 @@ static bool has_colour(FILE *out)
     return (!refused || refused[0] == '\0') && isatty(fileno(out));
 }
 
-const char *style_verdict(FILE *out, lt_verdict verdict)
+const char *style_verdict(FILE *out, const char *verdict)
 {
     if (!has_colour(out))
         return "";
-    if (verdict == VERDICT_SAFE)
+    if (strcmp(verdict, "SAFE") == 0)
         return "\033[1;32m";
-    return verdict == VERDICT_INVALID ? "\033[1;33m" : "\033[1;31m";
+    bool doubt = strcmp(verdict, "INVALID") == 0 || strcmp(verdict, "COUNTS_ONLY") == 0;
+    return doubt ? "\033[1;33m" : "\033[1;31m";
 }
 
 const char *style_bold(FILE *out)
@@ -46,17 +51,71 @@ lt_figure figure_of(double value)
     return figure;
 }
 
-lt_figure figure_latency(double ms, int64_t count)
+lt_figure figure_short(double value, int width)
 {
-    lt_figure figure = figure_of(ms);
-    if (isnan(ms))
-        snprintf(figure.text, sizeof(figure.text), "n/a (n=%" PRId64 ")", count);
+    static const char units[] = "kMGTP";
+    lt_figure figure = figure_of(value);
+    size_t unit = 0;
+    if (value == round(value))
+        snprintf(figure.text, sizeof(figure.text), "%.0f", value);
+    if ((int)strlen(figure.text) <= width)
+        return figure;
+    for (value /= 1000.0; fabs(value) >= 999.5 && unit + 2 < sizeof(units); unit++)
+        value /= 1000.0;
+    int digits = fabs(value) >= 99.95 ? 0 : fabs(value) >= 9.995 ? 1 : 2;
+    snprintf(figure.text, sizeof(figure.text), "%.*f%c", digits, value, units[unit]);
     return figure;
 }
 
-lt_figure figure_range(double low, double high)
+lt_figure figure_count(double count)
 {
-    lt_figure figure, from = figure_of(low), to = figure_of(high);
-    snprintf(figure.text, sizeof(figure.text), "%.38s..%.38s", from.text, to.text);
+    lt_figure figure;
+    char digits[32];
+    if (isnan(count))
+        return figure_of(count);
+    snprintf(digits, sizeof(digits), "%.0f", count);
+    size_t length = strlen(digits), to = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (i > 0 && digits[i - 1] != '-' && (length - i) % 3 == 0)
+            figure.text[to++] = ',';
+        figure.text[to++] = digits[i];
+    }
+    figure.text[to] = '\0';
     return figure;
+}
+
+lt_figure figure_name(const char *name, int width)
+{
+    lt_figure figure;
+    int length = (int)strlen(name), head = width / 2;
+    if (length <= width)
+        snprintf(figure.text, sizeof(figure.text), "%s", name);
+    else
+        snprintf(figure.text, sizeof(figure.text), "%.*s~%s", head, name,
+                 name + length - (width - head - 1));
+    return figure;
+}
+
+void style_wrap(FILE *out, const char *name, int lines, const char *format, ...)
+{
+    char text[1024], *at = text;
+    int indent = name ? NAME_WIDTH : 0;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    for (int line = 0; line < lines && (line == 0 || *at != '\0'); line++) {
+        size_t room = (size_t)(STYLE_COLUMNS - indent), length = strlen(at);
+        bool cut = length > room && line == lines - 1;
+        if (length > room) {
+            length = cut ? room - 3 : room;
+            while (!cut && length > 0 && at[length] != ' ')
+                length--;
+            length = length == 0 ? room : length; /* one long word */
+        }
+        fprintf(out, "%-*s%.*s%s\n", indent, line == 0 && name ? name : "", (int)length, at,
+                cut ? "..." : "");
+        at += length;
+        at += strspn(at, " ");
+    }
 }

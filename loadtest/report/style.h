@@ -7,12 +7,12 @@
 #ifndef LOADTEST_STYLE_H
 #define LOADTEST_STYLE_H
 
-#include "loadtest/result/result.h"
-
 #include <stdio.h>
 
-/* Starts bold red, green or yellow for a verdict; "" without colour. */
-const char *style_verdict(FILE *out, lt_verdict verdict);
+#define STYLE_COLUMNS 80 /* of a terminal */
+
+/* Starts bold red, green or yellow for a verdict, by its name; "" without colour. */
+const char *style_verdict(FILE *out, const char *verdict);
 const char *style_bold(FILE *out);
 const char *style_end(FILE *out);
 
@@ -23,10 +23,20 @@ typedef struct lt_figure {
 /* A number with about three digits that matter: "0.183", "12.4", "1250"; "n/a" for NAN. */
 lt_figure figure_of(double value);
 
-/* "120..135" */
-lt_figure figure_range(double low, double high);
+/* In so many characters, at least 5: whole numbers as they are, large ones as "100k", "1.23M". */
+lt_figure figure_short(double value, int width);
 
-/* A latency in ms; where too few samples make it NAN, "n/a (n=812)". */
-lt_figure figure_latency(double ms, int64_t count);
+/* A whole number for a sentence: "4,000". */
+lt_figure figure_count(double count);
+
+/* A name in so many columns: of a longer one the middle is left out, as "setnx:wa~ms=500". */
+lt_figure figure_name(const char *name, int width);
+
+/*
+ * Writes a text in at most so many lines of STYLE_COLUMNS; what does not fit ends in "...". With a
+ * name, which stands before the first line, the others are indented.
+ */
+void style_wrap(FILE *out, const char *name, int lines, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif

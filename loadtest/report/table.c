@@ -1,149 +1,144 @@
 /*
- * The table of several strategies, and what stands below every report: the article's figures and
- * the thresholds.
+ * Several strategies on a screen: a row of 80 columns for each and eight lines beside them, the
+ * verdict last; and the limits and the verdict of any report. Made of the result file.
  */
+#include "loadtest/report/json_figure.h"
 #include "loadtest/report/report.h"
 #include "loadtest/report/style.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
-static lt_figure range_text(lt_range range, int runs)
-{
-    return runs > 1 && !isnan(range.low) ? figure_range(range.low, range.high)
-                                         : (lt_figure){.text = ""};
-}
+#define DOUBTS_SHOWN 2
 
-/* "2=": a rank that others have too. */
-static lt_figure rank_text(const lt_row *row)
+/* Whether a row's rank is by what a sale costs. */
+static bool by_cost(const cJSON *runs)
 {
-    lt_figure figure = {.text = "-"};
-    if (row->rank > 0)
-        snprintf(figure.text, sizeof(figure.text), "%d%s", row->rank, row->shares_rank ? "=" : "");
-    return figure;
-}
-
-static void table_head(FILE *out)
-{
-    fprintf(out, "%s%-20s %-10s %6s %6s %6s %6s %6s %5s %10s %-15s %8s %8s %8s %8s %8s %9s%s\n",
-            style_bold(out), "strategy", "verdict", "sold", "over", "lost", "under", "dup.", "rank",
-            "answers/s", "(range)", "p50 ms", "p99 ms", "fairness", "x none", "cmds/sale",
-            "lock p99", style_end(out));
-}
-
-static void table_row(FILE *out, const lt_row *row)
-{
-    const lt_result *books = row_books(row), *result = row_shown(row);
-    lt_latency latency = result_latency(result, OUT_SOLD);
-    fprintf(out, "%-20.40s %s%-10s%s %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64,
-            row->spec->label, style_verdict(out, books->verdict), verdict_name(books->verdict),
-            style_end(out), books->sold, books->oversold, books->lost_updates, books->undersold,
-            books->duplicates);
-    fprintf(out, " %5s %10s %-15s %8s %8s %8s %8s %8s %9s\n", rank_text(row).text,
-            figure_of(result_throughput(result)).text,
-            range_text(row->throughput_rps, row_timed_runs(row)).text,
-            figure_of(latency.at[P50]).text, figure_of(latency.at[P99]).text,
-            figure_of(result->fairness.ratio).text, figure_of(row->of_unlocked).text,
-            figure_of(result->redis_per_sale).text, figure_of(result->lock_wait_p99_ms).text);
-}
-
-static void table_title(FILE *out, const lt_plan *plan)
-{
-    const char *runs = plan->runs == 1 ? "run" : "interleaved runs";
-    fprintf(out, "\n%s model, %d users, stock %ld, ", model_name(plan->model), plan->users,
-            plan->stock);
-    if (plan->run_length > 0)
-        fprintf(out, "%ld requests once; then %d %s of %s s each; ", (long)plan->requests,
-                plan->runs, runs, figure_of(clock_seconds(plan->run_length)).text);
-    else
-        fprintf(out, "%d %s each; ", plan->runs, runs);
-    fputs("safe ones first, by throughput\n\n", out);
-}
-
-static void table_notes(FILE *out, const lt_plan *plan)
-{
-    if (plan->run_length > 0)
-        fprintf(out,
-                "\n  sold to dup.: of the sale of %ld units. The rest: of the runs after it, the\n"
-                "  one with the median throughput. In them the users ask for %s s, whatever the\n"
-                "  strategy, and about half of that time there is stock left. Every run is judged\n"
-                "  in full, and the verdict is the worst of all.\n",
-                plan->stock, figure_of(clock_seconds(plan->run_length)).text);
-    else
-        fprintf(out, "\n  The row shows the run with the median throughput among those with the "
-                     "worst verdict.\n");
-    fprintf(out,
-            "  rank: among the safe ones. \"2=\" is shared by those whose ranges overlap, or\n"
-            "  are linked by others' that do: the runs do not tell which is the faster.\n"
-            "  x none: throughput as a share of the unlocked one's, the price of safety.\n"
-            "  cmds/sale: Redis commands per sale; lock p99: wait for the lock, in ms, as the\n"
-            "  instances count it. p50 and p99 are of sold requests.\n");
-}
-
-static void table_reasons(FILE *out, const char *label, const lt_result *result)
-{
-    for (int i = 0; i < result->reason_count; i++)
-        fprintf(out, "  %s is invalid: %s\n", label, result->reasons[i]);
-}
-
-void report_table(FILE *out, const lt_comparison *comparison)
-{
-    table_title(out, comparison->plan);
-    table_head(out);
-    for (int i = 0; i < comparison->row_count; i++)
-        table_row(out, &comparison->rows[i]);
-    table_notes(out, comparison->plan);
-    if (comparison_missed_control(comparison))
-        fprintf(out, "  invalid: no unlocked run sold wrongly, so this load proves nothing "
-                     "about the others\n");
-    for (int i = 0; i < comparison->row_count; i++) {
-        const lt_row *row = &comparison->rows[i];
-        table_reasons(out, row->spec->label, row_books(row));
-        if (row->shown != row->books)
-            table_reasons(out, row->spec->label, row_shown(row));
+    const cJSON *run;
+    cJSON_ArrayForEach(run, runs)
+    {
+        if (strcmp(json_text(run, "rank_by"), "cost") == 0)
+            return true;
     }
+    return false;
 }
 
-static void report_reference(FILE *out, const lt_comparison *comparison)
+static void table_title(FILE *out, const cJSON *document)
 {
-    if (comparison->plan->preset != PRESET_REFERENCE)
+    const cJSON *load = json_member(document, "load");
+    double runs = json_number(load, "runs"), length = json_number(load, "run_length_s");
+    char each[64] = "";
+    if (length > 0.0)
+        snprintf(each, sizeof(each), " of %.40s s", figure_of(length).text);
+    style_wrap(out, NULL, 1, "%s model, %s users, stock %s, %.0f run%s%s; by %s",
+               json_text(load, "model"), figure_count(json_number(load, "users")).text,
+               figure_count(json_number(load, "stock")).text, runs, runs == 1.0 ? "" : "s", each,
+               by_cost(json_member(document, "runs")) ? "throughput, CPU" : "throughput");
+    fprintf(out, "%s%-16s %-11s %6s %5s %4s %9s %6s %5s %5s %4s%s\n", style_bold(out), "strategy",
+            "verdict", "sold", "wrong", "rank", "answers/s", "CPU us", "p50", "p99", "fair",
+            style_end(out));
+}
+
+static void table_row(FILE *out, const cJSON *row)
+{
+    char rank[16] = "-", fair[16] = "n/a";
+    double fairness = json_number(row, "fairness");
+    const char *verdict = json_text(row, "verdict");
+    if (!isnan(json_number(row, "rank")))
+        snprintf(rank, sizeof(rank), "%.0f%s", json_number(row, "rank"),
+                 json_true(row, "shares_rank") ? "=" : "");
+    if (!isnan(fairness))
+        snprintf(fair, sizeof(fair), "%.2f", fairness);
+    fprintf(out, "%-16s %s%-11s%s %6s %5s %4s %9s %6s %5s %5s %4s\n",
+            figure_name(json_text(row, "strategy"), 16).text, style_verdict(out, verdict), verdict,
+            style_end(out), figure_short(json_number(row, "sold_units"), 6).text,
+            figure_short(json_number(row, "wrong"), 5).text, rank,
+            figure_short(json_number(row, "throughput_rps"), 5).text,
+            figure_short(json_number(row, "cpu_us_per_sale.total"), 5).text,
+            figure_short(json_number(row, "latency_ms.p50"), 5).text,
+            figure_short(json_number(row, "latency_ms.p99"), 5).text, fair);
+}
+
+/* What the first one that is expected to sell wrongly did. */
+static void table_control(FILE *out, const cJSON *runs)
+{
+    const cJSON *run;
+    cJSON_ArrayForEach(run, runs)
+    {
+        if (!json_true(run, "expect_unsafe"))
+            continue;
+        style_wrap(out, NULL, 1, "%s%s: %s", figure_name(json_text(run, "strategy"), 16).text,
+                   strstr(json_text(run, "sentence"), "as expected") ? ""
+                                                                     : ", expected to be unsafe",
+                   json_text(run, "sentence"));
         return;
-    fprintf(out,
-            "\nThe article's own figures (measured elsewhere, on another machine, over a network: "
-            "compare ratios, not figures):\n"
-            "  hand-made lock   average 362 ms   246 requests/s\n"
-            "  Redisson         average 222 ms   384 requests/s\n"
-            "Ours:\n");
-    for (int i = 0; i < comparison->row_count; i++) {
-        const lt_row *row = &comparison->rows[i];
-        lt_latency latency = latency_of(row_shown(row)->all_due);
-        fprintf(out, "  %-16s average %s ms   %s requests/s   %s\n", row->spec->label,
-                figure_of(latency.count > 0 ? latency.mean : NAN).text,
-                figure_of(result_throughput(row_shown(row))).text, verdict_name(row_verdict(row)));
     }
 }
 
-static void report_thresholds(FILE *out, const lt_comparison *comparison, const lt_row *row)
+static void table_doubts(FILE *out, const cJSON *runs)
 {
-    static const char *const words[] = {
-        [THRESHOLD_HOLDS] = "ok", [THRESHOLD_BROKEN] = "BROKEN", [THRESHOLD_NO_VALUE] = "NO VALUE"};
-    for (int i = 0; i < comparison->threshold_count; i++) {
-        const lt_threshold *threshold = &comparison->thresholds[i];
-        double observed;
-        lt_threshold_state state = threshold_check(threshold, row_shown(row), &observed);
-        fprintf(out, "  %-8s fail if %-20s observed %s (%s)\n", words[state], threshold->text,
-                figure_of(observed).text, row->spec->label);
+    int count = 0;
+    const cJSON *run, *reason;
+    cJSON_ArrayForEach(run, runs)
+    {
+        cJSON_ArrayForEach(reason, json_member(run, "invalid_because"))
+        {
+            if (++count < DOUBTS_SHOWN)
+                style_wrap(out, NULL, 1, "doubt, %s: %s",
+                           figure_name(json_text(run, "strategy"), 16).text, reason->valuestring);
+        }
     }
+    if (count >= DOUBTS_SHOWN)
+        style_wrap(out, NULL, 1, "doubts in all: %d, see --details", count);
 }
 
-void report_closing(FILE *out, const lt_comparison *comparison)
+void report_table(FILE *out, const cJSON *document)
 {
-    report_reference(out, comparison);
-    if (comparison->threshold_count > 0)
-        fprintf(out, "\n%sThresholds%s\n", style_bold(out), style_end(out));
-    for (int i = 0; i < comparison->row_count; i++) {
-        if (!comparison->rows[i].spec->expect_unsafe)
-            report_thresholds(out, comparison, &comparison->rows[i]);
+    const cJSON *runs = json_member(document, "runs"), *run;
+    const char *verdict = json_text(document, "verdict");
+    table_title(out, document);
+    cJSON_ArrayForEach(run, runs)
+    {
+        table_row(out, run);
     }
+    fputs("wrong: by the verdict. CPU: of service and Redis, us a sale. p50, p99: ms.\n"
+          "fair: fewest sales of a user by most. rank 2=: runs do not tell which is first.\n",
+          out);
+    table_doubts(out, runs);
+    report_limits(out, document);
+    table_control(out, runs);
+    report_verdict(out, strcmp(verdict, "SAFE") == 0 ? "" : verdict,
+                   json_text(document, "headline"));
+}
+
+void report_limits(FILE *out, const cJSON *document)
+{
+    char text[1000] = "";
+    int kept = 0;
+    const cJSON *run, *limit;
+    cJSON_ArrayForEach(run, json_member(document, "runs"))
+    {
+        bool counts = !json_true(run, "expect_unsafe");
+        cJSON_ArrayForEach(limit, json_member(run, "thresholds"))
+        {
+            size_t at = strlen(text);
+            bool ok = strcmp(json_text(limit, "state"), "ok") == 0;
+            kept += counts && ok;
+            if (counts && !ok)
+                snprintf(text + at, sizeof(text) - at, "%s %s: %s (%s); ",
+                         json_text(limit, "state"), json_text(limit, "fail_if"),
+                         figure_of(json_number(limit, "observed")).text,
+                         json_text(run, "strategy"));
+        }
+    }
+    if (kept > 0 || text[0] != '\0')
+        style_wrap(out, "limits", 1, "%s%d kept", text, kept);
+}
+
+void report_verdict(FILE *out, const char *verdict, const char *sentence)
+{
+    const char *gap = verdict[0] == '\0' ? "" : "  ";
+    int room = STYLE_COLUMNS - (int)(strlen(verdict) + strlen(gap));
+    bool cut = (int)strlen(sentence) > room;
+    fprintf(out, "%s%s%s%s%.*s%s\n", style_verdict(out, verdict), verdict, style_end(out), gap,
+            cut ? room - 3 : room, sentence, cut ? "..." : "");
 }

@@ -71,13 +71,15 @@ static void measure_ranges(lt_row *row)
 {
     const lt_range none = {NAN, NAN};
     row->throughput_rps = row->goodput_sps = row->p50_ms = row->p99_ms = none;
+    row->cpu_us_per_sale = none;
     for (int i = row->timed_from; i < row->run_count; i++) {
         const lt_result *result = &row->runs[i];
-        lt_latency latency = result_latency(result, OUT_SOLD);
+        lt_latency latency = result_headline(result);
         widen(&row->throughput_rps, result_throughput(result));
         widen(&row->goodput_sps, result_goodput(result));
         widen(&row->p50_ms, latency.at[P50]);
         widen(&row->p99_ms, latency.at[P99]);
+        widen(&row->cpu_us_per_sale, cost_cpu_us(&result->costs.sale));
     }
 }
 
@@ -94,11 +96,17 @@ static void relate_to_unlocked(lt_comparison *comparison)
     }
 }
 
+/* Whether nothing speaks against it. */
+static bool is_sound(const lt_row *row)
+{
+    return row_verdict(row) <= VERDICT_COUNTS_ONLY;
+}
+
 static int by_rank(const void *a, const void *b)
 {
     const lt_result *x = row_shown(a), *y = row_shown(b);
-    int broken = (row_verdict(a) != VERDICT_SAFE) - (row_verdict(b) != VERDICT_SAFE);
-    return broken != 0 ? broken : -by_throughput(&x, &y);
+    int sound = is_sound(b) - is_sound(a);
+    return sound != 0 ? sound : -by_throughput(&x, &y);
 }
 
 static double fastest_from(const lt_comparison *comparison, int first, int end)
@@ -109,13 +117,13 @@ static double fastest_from(const lt_comparison *comparison, int first, int end)
     return fastest;
 }
 
-/* The number of safe rows, which are the first ones; 0 when one of them has no range. */
+/* The number of sound rows, which are the first ones; 0 when one of them has no range. */
 static int rankable_rows(const lt_comparison *comparison)
 {
     int count = 0;
     for (int i = 0; i < comparison->row_count; i++) {
         const lt_row *row = &comparison->rows[i];
-        if (row_verdict(row) != VERDICT_SAFE)
+        if (!is_sound(row))
             break;
         if (row_timed_runs(row) < 2)
             return 0;
@@ -124,21 +132,76 @@ static int rankable_rows(const lt_comparison *comparison)
     return count;
 }
 
-/* Rows are in order. A rank ends where no run of a later row reaches the slowest of those so far.
- */
+/* Where the rank of row `first` ends: no run of a later row reaches the slowest of those before. */
+static int end_of_rank(const lt_comparison *comparison, int first, int safe)
+{
+    double slowest = NAN;
+    int i = first;
+    do {
+        slowest = fmin(slowest, comparison->rows[i++].throughput_rps.low);
+    } while (i < safe && fastest_from(comparison, i, safe) >= slowest);
+    return i;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    double x = ((const lt_row *)a)->cpu_us_per_sale.low;
+    double y = ((const lt_row *)b)->cpu_us_per_sale.low;
+    return (x > y) - (x < y);
+}
+
+static int by_rank_alone(const void *a, const void *b)
+{
+    const lt_row *x = a, *y = b;
+    return x->rank != y->rank ? x->rank - y->rank : by_rank(x, y);
+}
+
+/* Whether rows[0..at) are all cheaper than the others, of which none is surely faster. */
+static bool is_cheaper(const lt_row *rows, int at, int count)
+{
+    for (int i = 0; i < at; i++) {
+        for (int j = at; j < count; j++) {
+            if (!(rows[i].cpu_us_per_sale.high < rows[j].cpu_us_per_sale.low) ||
+                rows[j].throughput_rps.low > rows[i].throughput_rps.high)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Tells apart rows that throughput does not. */
+static void rank_by_cost(lt_row *rows, int count, int rank)
+{
+    bool known = true, apart = false;
+    for (int i = 0; i < count; i++) {
+        rows[i].rank = rank;
+        known = known && !isnan(rows[i].cpu_us_per_sale.low);
+    }
+    if (!known)
+        return;
+    qsort(rows, (size_t)count, sizeof(rows[0]), by_cost);
+    for (int i = 1; i < count; i++) {
+        bool ends = is_cheaper(rows, i, count);
+        rows[i].rank = ends ? rank + i : rows[i - 1].rank;
+        apart = apart || ends;
+    }
+    for (int i = 0; i < count; i++)
+        rows[i].ranked_by_cost = apart;
+    qsort(rows, (size_t)count, sizeof(rows[0]), by_rank_alone);
+}
+
+/* Rows are in order of throughput. */
 static void assign_ranks(lt_comparison *comparison)
 {
-    int safe = rankable_rows(comparison), rank = 1;
-    double slowest = NAN;
-    for (int i = 0; i < safe; i++) {
-        lt_row *row = &comparison->rows[i];
-        bool shared = i > 0 && fastest_from(comparison, i, safe) >= slowest;
-        slowest = fmin(slowest, row->throughput_rps.low);
-        rank = shared ? rank : i + 1;
-        row->rank = rank;
-        row->shares_rank = shared;
-        if (shared)
-            row[-1].shares_rank = true;
+    lt_row *rows = comparison->rows;
+    int safe = rankable_rows(comparison);
+    for (int first = 0, end; first < safe; first = end) {
+        end = end_of_rank(comparison, first, safe);
+        rank_by_cost(&rows[first], end - first, first + 1);
+    }
+    for (int i = 1; i < safe; i++) {
+        if (rows[i].rank == rows[i - 1].rank)
+            rows[i].shares_rank = rows[i - 1].shares_rank = true;
     }
 }
 
@@ -181,7 +244,8 @@ static lt_exit_code row_exit_code(const lt_comparison *comparison, const lt_row 
         const lt_result *result = &row->runs[i];
         if (verdict_is_broken(result->verdict) && !row->spec->expect_unsafe)
             return EXIT_BROKEN;
-        if (result->reason_count > 0 || result->verdict == VERDICT_INVALID)
+        if (result->reason_count > 0 || result->verdict == VERDICT_INVALID ||
+            (result->verdict == VERDICT_COUNTS_ONLY && !comparison->plan->accept_counts))
             code = EXIT_INVALID;
     }
     for (int i = 0; i < comparison->threshold_count && !row->spec->expect_unsafe; i++) {

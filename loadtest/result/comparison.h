@@ -7,9 +7,14 @@
  * sale as planned tells what was sold, one of the timed ones how fast; all of them are judged, and
  * the worst verdict is the row's.
  *
- * Safe rows also have a rank. Where the ranges of two rows overlap, their runs do not tell which is
- * the faster, so they share one; so do two whose ranges are linked by those of others. The next
- * rank counts all rows above it: 1, 2, 2, 4. One run has no range, and nobody is ranked by it.
+ * Safe rows, and those of COUNTS_ONLY, also have a rank. Where the ranges of two rows overlap,
+ * their runs do not tell which is the faster, so they share one; so do two whose ranges are linked
+ * by those of others. The next rank counts all rows above it: 1, 2, 2, 4. One run has no range, and
+ * nobody is ranked by it.
+ *
+ * Rows that share a rank are then told apart by the processor time of a sale (see cost.h), the
+ * cheaper first: a rank ends where every run of every later row cost more, unless one of those is
+ * the faster in every run. They are not where the cost of one is unknown.
  */
 #ifndef LOADTEST_COMPARISON_H
 #define LOADTEST_COMPARISON_H
@@ -28,10 +33,11 @@ typedef struct lt_row {
     int timed_from; /* index of the first run whose speed counts */
     int books;      /* index of the run that tells what was sold, and has the row's verdict */
     int shown;      /* index of the run that tells all else; mostly the same */
-    lt_range throughput_rps, goodput_sps, p50_ms, p99_ms;
-    double of_unlocked; /* throughput as a share of that of `none`; NAN without one */
-    int rank;           /* from 1; 0: none */
-    bool shares_rank;   /* with a row beside it */
+    lt_range throughput_rps, goodput_sps, p50_ms, p99_ms, cpu_us_per_sale;
+    double of_unlocked;  /* throughput as a share of that of `none`; NAN without one */
+    int rank;            /* from 1; 0: none */
+    bool shares_rank;    /* with a row beside it */
+    bool ranked_by_cost; /* told from rows as fast as it is, to the best of our knowledge */
 } lt_row;
 
 typedef struct lt_comparison {
@@ -39,6 +45,7 @@ typedef struct lt_comparison {
     const lt_plan *plan;
     const lt_threshold *thresholds;
     int threshold_count;
+    const char *history; /* --history, or NULL */
 
     lt_row rows[PLAN_SALES_MAX];
     int row_count;

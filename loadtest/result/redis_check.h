@@ -12,16 +12,7 @@
 #include "loadtest/base/plan.h"
 #include "loadtest/result/result.h"
 
-typedef enum lt_redis_check {
-    CHECK_REMAINING,  /* units left */
-    CHECK_SUM,        /* units left, and units ordered */
-    CHECK_ORDERED,    /* units ordered */
-    CHECK_REPEATED,   /* requests that the ledger has more than once */
-    CHECK_FIRST_ORDER /* the order of the run's first request */
-} lt_redis_check;
-
-/* Adds the command that shows `what` to an invariant. */
-void redis_check(lt_invariant *invariant, const lt_result *result, const lt_plan *plan,
-                 lt_redis_check what);
+/* Adds the command that shows what a guarantee is about, where there is one. */
+void redis_check(lt_invariant *invariant, const lt_result *result, const lt_plan *plan);
 
 #endif

@@ -3,23 +3,12 @@
  */
 #include "loadtest/result/result.h"
 
+#include "loadtest/base/number.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-const char *verdict_name(lt_verdict verdict)
-{
-    static const char *const names[] = {
-        [VERDICT_SAFE] = "SAFE",
-        [VERDICT_UNDERSOLD] = "UNDERSOLD",
-        [VERDICT_INVALID] = "INVALID",
-        [VERDICT_LOST] = "LOST",
-        [VERDICT_DUPLICATED] = "DUPLICATED",
-        [VERDICT_OVERSOLD] = "OVERSOLD",
-    };
-    return names[verdict];
-}
 
 void result_invalid(lt_result *result, const char *format, ...)
 {
@@ -30,6 +19,7 @@ void result_invalid(lt_result *result, const char *format, ...)
     char *reason = result->reasons[result->reason_count++];
     vsnprintf(reason, sizeof(result->reasons[0]), format, args);
     va_end(args);
+    text_make_printable(reason);
 }
 
 void result_free(lt_result *result)
@@ -55,14 +45,28 @@ double result_goodput(const lt_result *result)
     return span_s > 0.0 ? (double)result->sold / span_s : 0.0;
 }
 
-lt_latency result_latency(const lt_result *result, lt_outcome outcome)
+lt_latency result_latency(const lt_result *result, int series)
 {
     if (!result->tally)
         return latency_of(NULL);
-    return latency_of(tally_histogram(&result->tally->from_due[outcome]));
+    return latency_of(tally_histogram(&result->tally->from_due[series]));
+}
+
+lt_latency result_headline(const lt_result *result)
+{
+    lt_histogram *h = !result->tally ? NULL : tally_headline(result->tally);
+    lt_latency latency = latency_of(h);
+    histogram_free(h);
+    return latency;
 }
 
 int64_t result_errors(const lt_result *result)
 {
     return result_count(result, OUT_ERROR) + result_count(result, OUT_UNAVAILABLE);
+}
+
+double result_error_rate(const lt_result *result)
+{
+    double issued = !result->tally ? 0.0 : (double)counter_get(&result->tally->issued);
+    return (double)(result_errors(result) + result_count(result, OUT_UNKNOWN)) / issued;
 }

@@ -4,33 +4,23 @@
 #ifndef LOADTEST_RESULT_H
 #define LOADTEST_RESULT_H
 
+#include "loadtest/judge/judge.h"
 #include "loadtest/load/run_state.h"
-#include "loadtest/service/audit.h"
+#include "loadtest/service/cost.h"
+#include "loadtest/service/evidence.h"
 #include "loadtest/service/sale_api.h"
 #include "loadtest/service/stock_sampler.h"
 #include "loadtest/stats/tally.h"
 
-#define INVARIANTS_MAX 32
+#define INVARIANTS_MAX (2 * GUARANTEES_MAX)
 #define REASONS_MAX    8
 
-/* From the best to the worst; verdict.h says why in this order. */
-typedef enum lt_verdict {
-    VERDICT_SAFE,
-    VERDICT_UNDERSOLD,  /* stock left although somebody was refused, or failed */
-    VERDICT_INVALID,    /* the run can not be judged; the reasons are listed */
-    VERDICT_LOST,       /* sales that the stock, or the ledger, knows nothing of, or otherwise */
-    VERDICT_DUPLICATED, /* a request has two orders */
-    VERDICT_OVERSOLD
-} lt_verdict;
-
+/* A guarantee, and what became of it in this run. */
 typedef struct lt_invariant {
-    const char *id;   /* "I1" */
-    const char *name; /* "stock adds up" */
-    int64_t observed;
-    const char *relation; /* that is asked for: "=", ">=" or "<=" */
-    int64_t expected;
-    lt_verdict verdict; /* of a run in which it fails, or worse */
-    bool ok;
+    const lt_guarantee *guarantee;
+    bool of_old_sale; /* not of the run's own */
+    lt_finding finding;
+    bool ok;         /* not violated, and not unchecked */
     char check[640]; /* a redis-cli command that shows it, see redis_check.h, or "" */
 } lt_invariant;
 
@@ -65,33 +55,31 @@ typedef struct lt_result {
     char reasons[REASONS_MAX][256]; /* why INVALID */
     int reason_count;
 
-    double elapsed_s; /* start to last answer */
-    double offered_s; /* start to the moment when nobody could get a ticket any more */
-    double sellout_s; /* start to last sale, when the stock went to 0; else NAN */
+    double elapsed_s;     /* start to last answer, or to the moment when the users were stopped */
+    double silence_s;     /* the longest span without any answer while requests were open; or NAN */
+    double silent_from_s; /* when it began, after the start */
+    double offered_s;     /* start to the moment when nobody could get a ticket any more */
+    double sellout_s;     /* start to last sale, when the stock went to 0; else NAN */
     lt_tally *tally;
-    lt_histogram *all_due; /* latencies of all outcomes */
+    lt_histogram *all_due; /* latencies of all requests, answered or not */
     lt_timeline_bin *bins;
     int bin_count;
     double bin_width_s;
-    lt_stock stock; /* at rest, after the run, when it is known */
-    bool stock_known;
     lt_stock_watch watch; /* while it lasted */
     int64_t *user_sales;  /* sales of each user that issued requests, rising; fairness.users */
     lt_fairness fairness;
     lt_error_entry errors[ERRORS_MAX];
     int error_count;
-    lt_audit audit;
+    lt_evidence evidence;
+    int64_t retries_probed; /* sold requests that were sent again */
     lt_generator_health health;
-    double lock_wait_p50_ms, lock_wait_p99_ms; /* NAN: unknown */
-    double redis_per_sale;                     /* NAN: unknown */
+    lt_costs costs;
 
-    /* the judgement, by verdict.c */
+    /* The judgement, by verdict.c. */
     int64_t sold, sold_units, oversold, lost_updates, undersold, duplicates;
     lt_invariant invariants[INVARIANTS_MAX];
     int invariant_count;
 } lt_result;
-
-const char *verdict_name(lt_verdict verdict);
 
 /* Notes a reason why the run can not be judged. */
 void result_invalid(lt_result *result, const char *format, ...)
@@ -109,10 +97,16 @@ static inline int64_t result_count(const lt_result *result, lt_outcome outcome)
 double result_throughput(const lt_result *result);
 double result_goodput(const lt_result *result);
 
-/* Latency from the scheduled start, of one outcome. */
-lt_latency result_latency(const lt_result *result, lt_outcome outcome);
+/* Latency from the scheduled start, of one series (outcome.h). */
+lt_latency result_latency(const lt_result *result, int series);
+
+/* Likewise, the one that a run is known by: of requests that sold, or failed in any way. */
+lt_latency result_headline(const lt_result *result);
 
 /* Errors for reports: everything that is neither sold, refused for good, busy nor unknown. */
 int64_t result_errors(const lt_result *result);
+
+/* The share of requests that were such, or whose outcome is unknown. NAN without any request. */
+double result_error_rate(const lt_result *result);
 
 #endif

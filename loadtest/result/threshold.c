@@ -1,6 +1,6 @@
 /*
- * One table of metrics serves both to read a limit (name and unit) and to compare (value). It is
- * built from a result; for the reading, from an empty one.
+ * One table of metrics serves to read a limit (name and unit), to find the figure in a result file
+ * (member), and to compare (value). It is built from a result; all but the value from an empty one.
  */
 #include "loadtest/result/threshold.h"
 
@@ -14,45 +14,39 @@ typedef enum lt_unit { UNIT_MS, UNIT_S, UNIT_PLAIN, UNIT_SHARE } lt_unit;
 
 typedef struct lt_metric {
     const char *name;
+    const char *member; /* of a row of the result file */
     lt_unit unit;
     double value; /* NAN: the run does not have it */
 } lt_metric;
 
 #define METRICS 21
 
-static double share_of_errors(const lt_result *result)
-{
-    double issued = !result->tally ? 0.0 : (double)counter_get(&result->tally->issued);
-    double bad = (double)(result_errors(result) + result_count(result, OUT_UNKNOWN));
-    return bad / issued; /* NAN without any */
-}
-
 static void list_metrics(const lt_result *result, lt_metric ret[METRICS])
 {
-    lt_latency latency = result_latency(result, OUT_SOLD);
+    lt_latency latency = result_headline(result);
     bool any = latency.count > 0;
     const lt_metric metrics[] = {
-        {"p50", UNIT_MS, latency.at[P50]},
-        {"p90", UNIT_MS, latency.at[P90]},
-        {"p95", UNIT_MS, latency.at[P95]},
-        {"p99", UNIT_MS, latency.at[P99]},
-        {"p99.9", UNIT_MS, latency.at[P999]},
-        {"mean", UNIT_MS, any ? latency.mean : NAN},
-        {"max", UNIT_MS, any ? latency.max : NAN},
-        {"throughput", UNIT_PLAIN, result_throughput(result)},
-        {"goodput", UNIT_PLAIN, result_goodput(result)},
-        {"sellout", UNIT_S, result->sellout_s},
-        {"fairness", UNIT_PLAIN, result->fairness.ratio},
-        {"sold", UNIT_PLAIN, (double)result->sold},
-        {"sold_out", UNIT_PLAIN, (double)result_count(result, OUT_SOLD_OUT)},
-        {"busy", UNIT_PLAIN, (double)result_count(result, OUT_BUSY)},
-        {"unknown", UNIT_PLAIN, (double)result_count(result, OUT_UNKNOWN)},
-        {"errors", UNIT_PLAIN, (double)result_errors(result)},
-        {"error_rate", UNIT_SHARE, share_of_errors(result)},
-        {"oversold", UNIT_PLAIN, (double)result->oversold},
-        {"undersold", UNIT_PLAIN, (double)result->undersold},
-        {"lost_updates", UNIT_PLAIN, (double)result->lost_updates},
-        {"duplicates", UNIT_PLAIN, (double)result->duplicates},
+        {"p50", "latency_ms.p50", UNIT_MS, latency.at[P50]},
+        {"p90", "latency_ms.p90", UNIT_MS, latency.at[P90]},
+        {"p95", "latency_ms.p95", UNIT_MS, latency.at[P95]},
+        {"p99", "latency_ms.p99", UNIT_MS, latency.at[P99]},
+        {"p99.9", "latency_ms.p999", UNIT_MS, latency.at[P999]},
+        {"mean", "latency_ms.mean", UNIT_MS, any ? latency.mean : NAN},
+        {"max", "latency_ms.max", UNIT_MS, any ? latency.max : NAN},
+        {"throughput", "throughput_rps", UNIT_PLAIN, result_throughput(result)},
+        {"goodput", "goodput_sps", UNIT_PLAIN, result_goodput(result)},
+        {"sellout", "sellout_s", UNIT_S, result->sellout_s},
+        {"fairness", "fairness", UNIT_PLAIN, result->fairness.ratio},
+        {"sold", "sold", UNIT_PLAIN, (double)result->sold},
+        {"sold_out", "sold_out", UNIT_PLAIN, (double)result_count(result, OUT_SOLD_OUT)},
+        {"busy", "busy", UNIT_PLAIN, (double)result_count(result, OUT_BUSY)},
+        {"unknown", "unknown", UNIT_PLAIN, (double)result_count(result, OUT_UNKNOWN)},
+        {"errors", "errors", UNIT_PLAIN, (double)result_errors(result)},
+        {"error_rate", "error_rate", UNIT_SHARE, result_error_rate(result)},
+        {"oversold", "oversold", UNIT_PLAIN, (double)result->oversold},
+        {"undersold", "undersold", UNIT_PLAIN, (double)result->undersold},
+        {"lost_updates", "lost_updates", UNIT_PLAIN, (double)result->lost_updates},
+        {"duplicates", "duplicates", UNIT_PLAIN, (double)result->duplicates},
     };
     _Static_assert(sizeof(metrics) == METRICS * sizeof(metrics[0]), "METRICS counts them");
     memcpy(ret, metrics, sizeof(metrics));
@@ -101,6 +95,21 @@ static bool parse_limit(const char *text, lt_unit unit, double *ret_limit)
     return true;
 }
 
+/* "+10%" or "-5%": a change between two result files. */
+static bool parse_change(const char *text, double *ret_limit)
+{
+    char number[32];
+    size_t length = strlen(text);
+    if ((text[0] != '+' && text[0] != '-') || text[length - 1] != '%' ||
+        length - 1 > sizeof(number))
+        return false;
+    snprintf(number, sizeof(number), "%.*s", (int)length - 2, text + 1);
+    if (!number_parse_double(number, 0.0, 1e6, ret_limit))
+        return false;
+    *ret_limit *= text[0] == '-' ? -1.0 : 1.0;
+    return true;
+}
+
 bool threshold_parse(const char *text, lt_threshold *ret, char *err, size_t err_len)
 {
     static const lt_result nothing;
@@ -123,11 +132,14 @@ bool threshold_parse(const char *text, lt_threshold *ret, char *err, size_t err_
         return fail_unknown(metrics, text, err, err_len);
     snprintf(threshold.compare, sizeof(threshold.compare), "%.*s", (int)compare_length,
              squeezed + name_length);
+    const char *limit = squeezed + name_length + compare_length;
+    threshold.relative = parse_change(limit, &threshold.limit);
     if (*at != '\0' || compare_length < 1 || compare_length > 2 ||
         strspn(threshold.compare, "<>") != 1 ||
-        !parse_limit(squeezed + name_length + compare_length, metrics[threshold.metric].unit,
-                     &threshold.limit)) {
-        snprintf(err, err_len, "\"%s\" is not of the form METRIC>NUMBER, as in p99>200ms", text);
+        (!threshold.relative &&
+         !parse_limit(limit, metrics[threshold.metric].unit, &threshold.limit))) {
+        snprintf(err, err_len,
+                 "\"%s\" is not of the form METRIC>NUMBER, as in p99>200ms, or METRIC>+N%%", text);
         return false;
     }
     *ret = threshold;
@@ -136,19 +148,38 @@ bool threshold_parse(const char *text, lt_threshold *ret, char *err, size_t err_
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
+const char *threshold_state_name(lt_threshold_state state)
+{
+    static const char *const names[] = {
+        [THRESHOLD_HOLDS] = "ok", [THRESHOLD_BROKEN] = "BROKEN", [THRESHOLD_NO_VALUE] = "NO VALUE"};
+    return names[state];
+}
+
+lt_threshold_state threshold_state(const lt_threshold *threshold, double observed)
+{
+    bool or_equal = threshold->compare[1] == '=';
+    if (isnan(observed))
+        return THRESHOLD_NO_VALUE;
+    bool beyond =
+        threshold->compare[0] == '>' ? observed > threshold->limit : observed < threshold->limit;
+    if (or_equal && observed == threshold->limit)
+        beyond = true;
+    return beyond ? THRESHOLD_BROKEN : THRESHOLD_HOLDS;
+}
+
 lt_threshold_state threshold_check(const lt_threshold *threshold, const lt_result *result,
                                    double *ret)
 {
     lt_metric metrics[METRICS];
     list_metrics(result, metrics);
-    double observed = !result->tally ? NAN : metrics[threshold->metric].value;
-    double limit = threshold->limit;
-    bool or_equal = threshold->compare[1] == '=';
-    *ret = observed;
-    if (isnan(observed))
-        return THRESHOLD_NO_VALUE;
-    bool beyond = threshold->compare[0] == '>' ? observed > limit : observed < limit;
-    if (or_equal && observed == limit)
-        beyond = true;
-    return beyond ? THRESHOLD_BROKEN : THRESHOLD_HOLDS;
+    *ret = !result->tally ? NAN : metrics[threshold->metric].value;
+    return threshold_state(threshold, *ret);
+}
+
+const char *threshold_member(const lt_threshold *threshold)
+{
+    static const lt_result nothing;
+    lt_metric metrics[METRICS];
+    list_metrics(&nothing, metrics);
+    return metrics[threshold->metric].member;
 }

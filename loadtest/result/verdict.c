@@ -1,82 +1,90 @@
-/*
- * Three steps: the figures, the invariants that they must satisfy, and the reasons not to believe a
- * run at all. Only then the verdict: the worst that any of these stands for.
- */
+/* Copies figures, guarantees and reasons; the judgement itself is the judge's. */
 #include "loadtest/result/verdict.h"
 
 #include "loadtest/base/number.h"
-#include "loadtest/result/invariants.h"
-#include "loadtest/result/validity.h"
+#include "loadtest/result/redis_check.h"
 
-bool verdict_is_broken(lt_verdict verdict)
+static void add_findings(lt_result *result, const lt_plan *plan, const lt_judgement *judgement,
+                         bool of_old_sale)
 {
-    return verdict != VERDICT_SAFE && verdict != VERDICT_INVALID;
-}
-
-static int64_t at_least_zero(int64_t value)
-{
-    return number_larger(value, 0);
-}
-
-/* Requests that got nothing, and not because their user had all that a limit allows. */
-static int64_t turned_away(const lt_result *result)
-{
-    int64_t count = counter_get(&result->tally->unfinished);
-    for (int i = 0; i < OUT_COUNT; i++) {
-        if (i != OUT_SOLD && i != OUT_LIMIT)
-            count += result_count(result, (lt_outcome)i);
+    for (int i = 0; i < guarantee_count && result->invariant_count < INVARIANTS_MAX; i++) {
+        const lt_finding *finding = &judgement->findings[i];
+        if (of_old_sale && finding->state != STATE_VIOLATED)
+            continue;
+        lt_invariant *invariant = &result->invariants[result->invariant_count++];
+        *invariant =
+            (lt_invariant){.guarantee = &guarantees[i],
+                           .of_old_sale = of_old_sale,
+                           .finding = *finding,
+                           .ok = finding->state == STATE_OK || finding->state == STATE_NOTHING};
+        redis_check(invariant, result, plan);
     }
-    return at_least_zero(count - result->audit.unknown_sold);
 }
 
-/*
- * Units that buyers went without. Stock only ever falls, so what is left at rest was there when
- * they asked: a refusal as sold out was wrong too, provided that there were enough units for a
- * request. Of a stock in segments one of them has enough if there are more than all can hold too
- * few of.
- */
-static int64_t units_undersold(const lt_result *result, const lt_plan *plan)
+static int64_t known(int64_t figure)
 {
-    int64_t left = at_least_zero(result->stock.remaining);
-    if (left <= result->segments * (plan->quantity - 1))
-        return 0;
-    left = number_smaller(left, turned_away(result) * plan->quantity);
-    /* Units that no longer belong to a lost update are no longer for sale either. */
-    return number_smaller(left, at_least_zero(plan->stock - result->sold_units));
+    return figure == JUDGE_UNKNOWN ? 0 : figure;
 }
 
-static void compute_figures(lt_result *result, const lt_plan *plan)
+static void take_figures(lt_result *result, const lt_figures *figures)
 {
-    result->sold = result_count(result, OUT_SOLD);
-    result->sold_units = (result->sold + result->audit.unknown_sold) * plan->quantity;
-    result->oversold = at_least_zero(result->sold_units - plan->stock);
-    result->duplicates = result->audit.duplicates + counter_get(&result->tally->replays_other);
-    if (!result->stock_known)
+    result->sold_units = known(figures->sold);
+    result->oversold = known(figures->oversold);
+    result->lost_updates = known(figures->lost_updates);
+    result->undersold = known(figures->undersold);
+    result->duplicates = known(figures->duplicates);
+}
+
+/* The doubts are known already: they are lines of the history. */
+static void take_reasons(lt_result *result, const lt_judgement *judgement)
+{
+    result->reason_count = 0;
+    for (int i = 0; i < judgement->reason_count; i++)
+        result_invalid(result, "%s", judgement->reasons[i]);
+}
+
+static void judge_old_sale(lt_result *result, const lt_plan *plan, const char *path)
+{
+    char err[256];
+    lt_judgement *judgement = judge_file(path, NULL, err, sizeof(err));
+    if (!judgement)
         return;
-    result->lost_updates =
-        at_least_zero(result->sold_units - (plan->stock - result->stock.remaining));
-    result->undersold = units_undersold(result, plan);
+    /* That some of its few units were left tells nothing. */
+    if (judgement->verdict >= VERDICT_BROKEN) {
+        add_findings(result, plan, judgement, true);
+        if (judgement->verdict > result->verdict)
+            result->verdict = judgement->verdict;
+    }
+    judgement_free(judgement);
 }
 
-static lt_verdict worst(const lt_result *result)
+void verdict_reach(lt_result *result, const lt_plan *plan, const char *path, const char *old_path)
 {
-    lt_verdict verdict = result->reason_count > 0 ? VERDICT_INVALID : VERDICT_SAFE;
+    char err[256] = "the history could not be written";
+    lt_judgement *judgement = path ? judge_file(path, NULL, err, sizeof(err)) : NULL;
+    result->sold = result_count(result, OUT_SOLD);
+    result->verdict = VERDICT_INVALID;
+    if (!judgement || !result->tally) {
+        if (result->tally || result->reason_count == 0)
+            result_invalid(result, "%s", err);
+        judgement_free(judgement);
+        return;
+    }
+    result->verdict = judgement->verdict;
+    take_figures(result, &judgement->figures);
+    take_reasons(result, judgement);
+    add_findings(result, plan, judgement, false);
+    judgement_free(judgement);
+    if (old_path)
+        judge_old_sale(result, plan, old_path);
+}
+
+const lt_invariant *verdict_cause(const lt_result *result, lt_verdict verdict)
+{
     for (int i = 0; i < result->invariant_count; i++) {
         const lt_invariant *invariant = &result->invariants[i];
-        if (!invariant->ok && invariant->verdict > verdict)
-            verdict = invariant->verdict;
+        if (invariant->finding.state == STATE_VIOLATED && invariant->guarantee->verdict == verdict)
+            return invariant;
     }
-    return verdict;
-}
-
-void verdict_reach(lt_result *result, const lt_plan *plan)
-{
-    if (!result->tally) {
-        result->verdict = VERDICT_INVALID;
-        return;
-    }
-    compute_figures(result, plan);
-    invariants_check(result, plan);
-    validity_check(result, plan);
-    result->verdict = worst(result);
+    return NULL;
 }

@@ -1,34 +1,24 @@
 /*
- * verdict.h - the business result: did the service sell what it had, once, to those it told so?
+ * verdict.h - the judge's word (judge/judge.h) on a run's histories, put into its result.
  *
  *     oversold      = max(0, units sold - stock)
  *     lost updates  = max(0, units sold - (stock - remaining)): sales that the stock forgot
- *     undersold     = units left, at most as many as buyers were turned away for: as busy, as
- *                     failed, or as sold out, which was not true then
+ *     undersold     = units left although a buyer who could have had them was turned away
  *     duplicates    = orders beyond the first of a request, and replays answered with another
  *
  * "Units sold" is what the buyers were told, plus the orders that unknown outcomes turned out to
  * have.
- *
- * Each invariant stands for one verdict, and each reason not to believe the run for INVALID; the
- * run's verdict is the worst of those that it earned. From the worst:
- *
- *     OVERSOLD, DUPLICATED, LOST   proven by what was seen: that something else could not be seen
- *                                  takes nothing back. In the order of what they cost a seller
- *     INVALID                      something could not be checked, so the run may be any of these
- *     UNDERSOLD                    a loss of sales, not of trust; and one that a run which is to be
- *                                  doubted (users starved, targets down) brings about by itself
- *     SAFE                         all was checked, and all held
  */
 #ifndef LOADTEST_VERDICT_H
 #define LOADTEST_VERDICT_H
 
 #include "loadtest/result/result.h"
 
-/* Judges a finished run: fills the last part of the result. */
-void verdict_reach(lt_result *result, const lt_plan *plan);
+/* Judges the history of the run, and that of the sale before it where that was held: the worse of
+ * the two verdicts counts. `old_path` may be NULL. */
+void verdict_reach(lt_result *result, const lt_plan *plan, const char *path, const char *old_path);
 
-/* Whether the verdict says that the service broke its promise. */
-bool verdict_is_broken(lt_verdict verdict);
+/* The first invariant that is violated and stands for this verdict, or NULL. */
+const lt_invariant *verdict_cause(const lt_result *result, lt_verdict verdict);
 
 #endif

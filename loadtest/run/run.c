@@ -1,17 +1,19 @@
 /*
- * The steps of a run, and what it collects on the way. Figures that only make sense as a
- * difference (processor time, Redis commands, lock waits) are read before and after; unknown
- * outcomes are resolved before the stock is read, because while one is open the stock may still
- * change.
+ * The steps of a run, and what it collects on the way. What it costs is metered from before the
+ * load to its end; unknown outcomes are resolved before the stock is read, because while one is
+ * open the stock may still change.
  */
 #include "loadtest/run/run.h"
 
-#include "loadtest/result/fairness.h"
-#include "loadtest/result/verdict.h"
+#include "loadtest/base/number.h"
 #include "loadtest/load/engine.h"
+#include "loadtest/result/fairness.h"
+#include "loadtest/result/validity.h"
+#include "loadtest/result/verdict.h"
+#include "loadtest/run/old_sale.h"
 #include "loadtest/run/progress.h"
-#include "loadtest/service/lock_metrics.h"
-#include "loadtest/service/redis_info.h"
+#include "loadtest/service/cost.h"
+#include "loadtest/service/prober.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -25,6 +27,7 @@
 #define DRAIN_INT    (2 * NS_PER_S)  /* after Ctrl-C */
 #define PATIENCE_NS  (10 * NS_PER_S) /* for unknown outcomes, beyond the time they become final */
 #define PATIENCE_INT NS_PER_S        /* for them, after Ctrl-C */
+#define PROBES_NS    (20 * NS_PER_S) /* after the load: for what is still to be sent again */
 
 static volatile sig_atomic_t interrupted;
 
@@ -33,6 +36,7 @@ static void on_signal(int signo)
     if (interrupted)
         _exit(128 + signo);
     interrupted = 1;
+    asker_interrupted = 1;
 }
 
 static void catch_signals(void)
@@ -51,9 +55,11 @@ typedef struct lt_run {
     bool quiet;
     lt_result *result;
     lt_http *http;
+    lt_recorder *recorder;
+    lt_asker *asker;
+    bool holds_old_sale;   /* before its own; see old_sale.h */
+    lt_old_sale *old_sale; /* NULL: none */
     lt_run_state state;
-    lt_lock_metrics lock_before;
-    double commands_before; /* of Redis; NAN: unknown */
     lt_sale sale;
 } lt_run;
 
@@ -66,19 +72,6 @@ static void make_key_prefix(char *prefix, size_t size)
     snprintf(prefix, size, "lt%012" PRIx64, mixed >> 16);
 }
 
-/* NAN: unknown. */
-static double redis_commands(const lt_run *run)
-{
-    int64_t commands;
-    char err[256];
-    if (!run->plan->redis_info)
-        return NAN;
-    if (redis_info_commands(run->plan->redis_info, &commands, err, sizeof(err)))
-        return (double)commands;
-    fprintf(stderr, "loadtest: %s\n", err);
-    return NAN;
-}
-
 static bool open_sale(lt_run *run)
 {
     char err[768] = "";
@@ -88,7 +81,10 @@ static bool open_sale(lt_run *run)
         sale_wait_everywhere(run->http, run->plan, run->sale.id, err, sizeof(err))) {
         memcpy(result->sale, run->sale.id, sizeof(result->sale));
         result->segments = run->sale.segments;
-        return true;
+        run->asker = asker_new(run->plan, result->sale, run->recorder);
+        if (run->asker)
+            evidence_terms(asker_pen(run->asker), run->plan, run->spec, &run->sale);
+        return run->asker;
     }
     result_invalid(result, "%.250s", err);
     return false;
@@ -148,7 +144,8 @@ static bool put_load(lt_run *run)
     mono_ns wall = clock_now(), cpu = cpu_now();
     run_state_start(state, state->tallies.count);
     lt_stock_sampler *sampler =
-        stock_sampler_start(run->plan, run->spec, result->sale, state->started_at);
+        stock_sampler_start(run->plan, result->sale, run->recorder, state->started_at);
+    lt_prober *prober = prober_start(state);
     lt_progress *progress = run->quiet ? NULL : progress_new(run->label, state, sampler);
     while (!run_state_wait_finished(state, clock_now() + TICK_NS)) {
         stop_when_due(state);
@@ -161,9 +158,11 @@ static bool put_load(lt_run *run)
     engine_join(engine);
     if (sampler)
         result->watch = stock_sampler_stop(sampler);
-    else
-        result_invalid(result, "the stock was not watched: out of memory, or of threads");
-    return true;
+    if (prober)
+        result->retries_probed = prober_stop(prober, clock_now() + (interrupted ? 0 : PROBES_NS));
+    if (!sampler || !prober)
+        result_invalid(result, "nobody watched: out of memory, or of threads");
+    return sampler && prober;
 }
 
 /* ---- after ----------------------------------------------------------------------------------- */
@@ -172,15 +171,21 @@ static void collect_counts(lt_run *run)
 {
     lt_run_state *state = &run->state;
     lt_result *result = run->result;
-    mono_ns last = state->last_done;
+    mono_ns last = state->last_done, stopped = state->stopped_at;
+    mono_ns end = number_larger(state->last_ended, stopped);
     result->stop_reason = (lt_stop_reason)state->stop_reason;
     result->partial = result->stop_reason == STOP_INTERRUPTED;
     result->tally = tallies_sum(&state->tallies);
     result->all_due = tally_all(result->tally);
-    result->elapsed_s = last > 0 ? clock_seconds(last - state->started_at) : 0.0;
-    if (state->stopped_at > 0)
-        result->offered_s = clock_seconds(state->stopped_at - state->started_at);
-    result->bins = timeline_bins(state->timeline, last > 0 ? last - state->started_at : 0,
+    if (last > 0)
+        result->elapsed_s = clock_seconds(number_larger(last, stopped) - state->started_at);
+    if (stopped > 0)
+        result->offered_s = clock_seconds(stopped - state->started_at);
+    if (state->silence > 0) {
+        result->silence_s = clock_seconds(state->silence);
+        result->silent_from_s = clock_seconds(state->silence_from - state->started_at);
+    }
+    result->bins = timeline_bins(state->timeline, end > 0 ? end - state->started_at : 0,
                                  &result->bin_count, &result->bin_width_s);
     errors_sort(&state->errors);
     result->error_count = state->errors.count;
@@ -188,103 +193,112 @@ static void collect_counts(lt_run *run)
     fairness_measure(result, state);
 }
 
-/*
- * Whether the stock is the one that this run is about. Of a stranger's sale nothing can be judged,
- * neither its stock nor its ledger.
- */
-static bool is_ours(const lt_run *run, const lt_stock *stock)
-{
-    lt_result *result = run->result;
-    if (strcmp(stock->sale, result->sale) != 0) {
-        result->audit.ledger = LEDGER_BROKEN;
-        result_invalid(result, "another sale (%s) replaced this run's: somebody else uses the item",
-                       stock->sale);
-    } else if (stock->initial != run->plan->stock) {
-        result_invalid(result, "the sale has %" PRId64 " units, and not the %ld asked for",
-                       stock->initial, run->plan->stock);
-    } else if (strcmp(stock->strategy, run->spec->strategy) != 0) {
-        result_invalid(result, "the sale is sold by strategy %s, and not by %s", stock->strategy,
-                       run->spec->strategy);
-    } else {
-        return true;
-    }
-    return false;
-}
-
 static void collect_evidence(lt_run *run)
 {
-    char err[768];
     lt_result *result = run->result;
     lt_run_state *state = &run->state;
-    lt_stock stock;
-    /* Unknown outcomes first: while one is open, the stock may still change. */
     mono_ns patience = result->partial ? PATIENCE_INT : sale_final_after(&run->sale) + PATIENCE_NS;
-    result->audit = audit_check(run->http, state, run->spec, patience);
-    if (!sale_stock_at_rest(run->http, run->plan, &stock, err, sizeof(err)))
-        result_invalid(result, "no stock after the run: %.220s", err);
-    else if (is_ours(run, &stock))
-        result->stock_known = true;
-    if (!result->stock_known)
-        return;
-    result->stock = stock;
-    if (stock.remaining <= 0 && state->last_sold > 0)
+    evidence_after(run->asker, run->http, state, patience, &result->evidence);
+    const lt_stock *stock = &result->evidence.stock;
+    if (result->evidence.stock_known && stock->remaining <= 0 && state->last_sold > 0)
         result->sellout_s = clock_seconds(state->last_sold - state->started_at);
-}
-
-static void collect_costs(lt_run *run, double commands_after)
-{
-    lt_result *result = run->result;
-    lt_lock_metrics after = lock_metrics_read(run->http, run->plan);
-    int64_t sold = result_count(result, OUT_SOLD);
-    lock_metrics_quantile(&run->lock_before, &after, 0.50, &result->lock_wait_p50_ms);
-    lock_metrics_quantile(&run->lock_before, &after, 0.99, &result->lock_wait_p99_ms);
-    if (sold > 0)
-        result->redis_per_sale = (commands_after - run->commands_before) / (double)sold;
 }
 
 static void run_sale(lt_run *run)
 {
+    if (run->holds_old_sale)
+        run->old_sale = old_sale_hold(run->http, run->plan, run->spec, run->result->key_prefix);
     if (!open_sale(run))
         return;
-    run->lock_before = lock_metrics_read(run->http, run->plan);
-    run->commands_before = redis_commands(run);
-    if (!put_load(run))
+    evidence_before(run->asker, &run->state, &run->sale);
+    lt_cost_meter *meter = cost_meter_start(&run->state, run->http);
+    bool loaded = put_load(run);
+    run->result->costs = cost_meter_stop(meter);
+    if (!loaded)
         return;
-    double commands_after = redis_commands(run);
     collect_counts(run);
-    collect_costs(run, commands_after);
+    if (run->old_sale)
+        old_sale_ask(run->old_sale);
     collect_evidence(run);
 }
 
-static void run_once(lt_run *run, FILE *log)
+/* Reasons not to believe the run are lines of its history, so that whoever verifies it later knows
+ * them too. */
+static void write_doubts(lt_run *run)
+{
+    lt_result *result = run->result;
+    lt_pen *pen = result->tally ? pen_new(run->recorder) : NULL;
+    if (result->tally)
+        validity_check(result, run->plan);
+    for (int i = 0; pen && i < result->reason_count; i++) {
+        pen_word(pen, "doubt");
+        pen_text(pen, "why", result->reasons[i]);
+        pen_line(pen);
+    }
+    pen_free(pen);
+}
+
+/* Has the histories judged: the run's, and the old sale's. */
+static void judge(lt_run *run)
+{
+    asker_free(run->asker);
+    if (run->recorder) {
+        write_doubts(run);
+        recorder_end(run->recorder);
+    }
+    verdict_reach(run->result, run->plan, run->recorder ? recorder_path(run->recorder) : NULL,
+                  run->old_sale ? old_sale_end(run->old_sale) : NULL);
+    old_sale_free(run->old_sale);
+    recorder_free(run->recorder);
+}
+
+static void run_once(lt_run *run, FILE *log, const char *history)
 {
     lt_result *result = run->result;
     *result = (lt_result){.spec = run->spec,
                           .stock_asked = run->plan->stock,
                           .sellout_s = NAN,
-                          .lock_wait_p50_ms = NAN,
-                          .lock_wait_p99_ms = NAN,
-                          .redis_per_sale = NAN,
+                          .silence_s = NAN,
+                          .silent_from_s = NAN,
+                          .costs = cost_meter_stop(NULL),
                           .fairness = {.ratio = NAN, .jain = NAN}};
+    char err[256];
     make_key_prefix(result->key_prefix, sizeof(result->key_prefix));
-    run->state = (lt_run_state){
-        .plan = run->plan, .key_prefix = result->key_prefix, .sale = result->sale, .log = log};
+    run->recorder = recorder_open(history, err, sizeof(err));
+    run->state = (lt_run_state){.plan = run->plan,
+                                .key_prefix = result->key_prefix,
+                                .sale = result->sale,
+                                .recorder = run->recorder,
+                                .log = log};
     run->http = http_new(run->plan->admin_token);
-    if (!run_state_init(&run->state, engine_threads(run->plan)) || !run->http)
+    if (!run->recorder)
+        result_invalid(result, "%s", err);
+    else if (!run_state_init(&run->state, engine_workers(run->plan)) || !run->http)
         result_invalid(result, "out of memory");
     else
         run_sale(run);
-    verdict_reach(result, run->plan);
+    judge(run);
     http_free(run->http);
     run_state_release(&run->state);
 }
 
 /* ---- all runs -------------------------------------------------------------------------------- */
 
+/* FILE, or, when there are several runs, FILE.LABEL.NUMBER. */
+static void history_name(const lt_comparison *comparison, const lt_row *row, char *named,
+                         size_t size)
+{
+    const char *path = comparison->history ? comparison->history : "";
+    if (plan_turns(comparison->plan) * comparison->row_count == 1)
+        snprintf(named, size, "%s", path);
+    else
+        snprintf(named, size, "%s.%s.%d", path, row->spec->label, row->run_count);
+}
+
 void run_all(lt_comparison *comparison, bool quiet, FILE *log)
 {
     const lt_plan *plan = comparison->plan;
-    char label[192];
+    char label[192], named[4096];
     catch_signals();
     for (int i = 0; i < plan_turns(plan) * comparison->row_count && !interrupted; i++) {
         lt_row *row = &comparison->rows[i % comparison->row_count];
@@ -292,16 +306,19 @@ void run_all(lt_comparison *comparison, bool quiet, FILE *log)
         timed = *plan;
         if (plan->run_length > 0 && row->run_count > 0)
             plan_limit_time(&timed, result_throughput(&row->runs[0]));
+        bool first = row->run_count == 0;
         lt_run run = {.plan = &timed,
                       .spec = row->spec,
                       .label = label,
                       .quiet = quiet,
+                      .holds_old_sale = first && !row->spec->expect_unsafe,
                       .result = &row->runs[row->run_count++]};
         snprintf(label, sizeof(label), "%.64s", row->spec->label);
         if (plan_turns(plan) > 1)
             snprintf(label, sizeof(label), "%.64s %d/%d", row->spec->label, row->run_count,
                      plan_turns(plan));
-        run_once(&run, log);
+        history_name(comparison, row, named, sizeof(named));
+        run_once(&run, log, comparison->history ? named : NULL);
     }
     comparison->interrupted = interrupted != 0;
     comparison_rank(comparison);

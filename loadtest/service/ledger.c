@@ -4,8 +4,7 @@
  */
 #include "loadtest/service/ledger.h"
 
-#include "loadtest/stats/tally.h"
-
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +15,13 @@
 
 typedef struct lt_walk {
     const char *sale, *item;
-    char cursor[CURSOR_MAX]; /* of the next page; "" at the start and at the end */
-    uint64_t *seen;          /* hashes of the cursors of the pages asked for */
-    size_t pages;            /* asked for */
+    char cursor[CURSOR_MAX];  /* of the next page; "" at the start and at the end */
+    char (*seen)[CURSOR_MAX]; /* the cursors of the pages asked for */
+    size_t pages;             /* asked for */
     size_t room;
     int64_t orders, orders_most;
-    lt_ledger_entry *entry;
-    void *arg;
+    lt_pen *pen;
+    int n;
     char *err;
     size_t err_len;
 } lt_walk;
@@ -36,107 +35,126 @@ static bool fail(lt_walk *walk, const char *what)
 /* Notes the cursor of the page that was read. False: it was there before, or there are too many. */
 static bool note_cursor(lt_walk *walk)
 {
-    uint64_t cursor = receipt_hash(walk->cursor);
     size_t before = walk->pages - 1;
     for (size_t i = 0; i < before; i++) {
-        if (walk->seen[i] == cursor)
+        if (strcmp(walk->seen[i], walk->cursor) == 0)
             return fail(walk, "its cursor leads back to an earlier page");
     }
     if ((int64_t)walk->pages > walk->orders_most + PAGES_MORE)
         return fail(walk, "it has no end");
     if (before == walk->room) {
         size_t room = walk->room == 0 ? 64 : walk->room * 2;
-        uint64_t *seen = realloc(walk->seen, room * sizeof(*seen));
+        void *seen = realloc(walk->seen, room * sizeof(walk->seen[0]));
         if (!seen)
             return fail(walk, "out of memory");
         walk->seen = seen;
         walk->room = room;
     }
-    walk->seen[before] = cursor;
+    memcpy(walk->seen[before], walk->cursor, sizeof(walk->seen[before]));
     return true;
 }
 
 /* Reads the next page's cursor out of this one; "" when it is the last. */
 static bool read_cursor(lt_walk *walk, const cJSON *page)
 {
-    const cJSON *next = cJSON_GetObjectItemCaseSensitive(page, "cursor");
-    int length = 0;
-    walk->cursor[0] = '\0';
-    if (cJSON_IsString(next))
-        length = snprintf(walk->cursor, CURSOR_MAX, "%s", next->valuestring);
-    else if (cJSON_IsNumber(next))
-        length = snprintf(walk->cursor, CURSOR_MAX, "%.0f", next->valuedouble);
-    else if (next && !cJSON_IsNull(next))
+    lt_text next = json_read_id(page, "cursor");
+    if (next.form == FORM_OTHER || next.form == FORM_TWICE || strlen(next.text) >= CURSOR_MAX)
         return fail(walk, "its cursor is none");
-    if (length >= CURSOR_MAX)
-        return fail(walk, "its cursor is too long");
+    snprintf(walk->cursor, CURSOR_MAX, "%.*s", CURSOR_MAX - 1, next.text);
     if (strcmp(walk->cursor, "0") == 0)
         walk->cursor[0] = '\0';
     return true;
 }
 
 /* Whether a page names this, or leaves it to its entries. */
-static bool is_or_absent(const cJSON *page, const char *name, const char *value)
+static bool is_or_absent(const lt_text *text, const char *value)
 {
-    const cJSON *member = cJSON_GetObjectItemCaseSensitive(page, name);
-    return !member || (cJSON_IsString(member) && strcmp(member->valuestring, value) == 0);
+    return text->form == FORM_ABSENT || (text->form == FORM_GOOD && strcmp(text->text, value) == 0);
 }
 
-static bool take_page(lt_walk *walk, const cJSON *page)
+static bool write_entry(lt_walk *walk, const cJSON *json, const lt_order *page)
 {
-    const cJSON *orders = cJSON_GetObjectItemCaseSensitive(page, "orders"), *order;
+    lt_order order;
+    order_from_json(json, &order);
+    if (order.request.form != FORM_GOOD)
+        return fail(walk, "an entry is no order");
+    pen_word(walk->pen, "order");
+    pen_number(walk->pen, "audit", walk->n);
+    order_write_listed(walk->pen, &order, page);
+    pen_line(walk->pen);
+    return true;
+}
+
+static bool take_page(lt_walk *walk, const cJSON *json)
+{
+    const cJSON *orders = cJSON_GetObjectItemCaseSensitive(json, "orders"), *order;
+    lt_order page;
+    order_from_json(json, &page);
     if (!cJSON_IsArray(orders))
         return fail(walk, "not a page of orders");
-    if (!is_or_absent(page, "sale", walk->sale))
+    if (!is_or_absent(&page.sale, walk->sale))
         return fail(walk, "it is another sale's");
-    if (!is_or_absent(page, "item", walk->item))
+    if (!is_or_absent(&page.item, walk->item))
         return fail(walk, "it is another item's");
     cJSON_ArrayForEach(order, orders)
     {
         if (++walk->orders > walk->orders_most)
             return fail(walk, "it has no end");
-        if (!walk->entry(walk->arg, page, order))
-            return fail(walk, "an entry is no order");
+        if (!write_entry(walk, order, &page))
+            return false;
     }
-    return read_cursor(walk, page);
+    return read_cursor(walk, json);
 }
 
-static lt_ledger read_pages(lt_walk *walk, lt_http *http, const lt_plan *plan)
+/* The status of the reading: 200 when all pages were read; 0 when one makes no sense. */
+static long read_pages(lt_walk *walk, lt_http *http, const lt_plan *plan, int target)
 {
-    char url[768];
     do {
+        char url[768];
         lt_http_reply reply;
-        snprintf(url, sizeof(url), "%s/orders?item=%s%s%s", plan->targets[0], plan->item,
+        snprintf(url, sizeof(url), "%s/orders?item=%s%s%s", plan->targets[target], plan->item,
                  walk->cursor[0] == '\0' ? "" : "&cursor=", walk->cursor);
         http_read(http, url, PAGE_MS, &reply);
         walk->pages++;
-        if (walk->pages == 1 && (reply.status == 404 || reply.status == 405))
-            return LEDGER_NONE;
+        bool none = reply.status == 404 || reply.status == 405;
         if (reply.status != 200) {
             snprintf(walk->err, walk->err_len, "page %zu: status %ld %s", walk->pages, reply.status,
                      reply.error);
-            return LEDGER_BROKEN;
+            return none && walk->pages > 1 ? 0 : reply.status;
         }
-        cJSON *page = cJSON_ParseWithOpts(reply.body, NULL, 1);
+        cJSON *page = json_parse(reply.body, strlen(reply.body));
         bool good = note_cursor(walk) && take_page(walk, page);
         cJSON_Delete(page);
         if (!good)
-            return LEDGER_BROKEN;
+            return 0;
     } while (walk->cursor[0] != '\0');
-    return LEDGER_WHOLE;
+    return 200;
 }
 
-lt_ledger ledger_read(lt_http *http, const lt_plan *plan, const char *sale, int64_t orders_most,
-                      lt_ledger_entry *entry, void *arg, char *err, size_t err_len)
+lt_ledger ledger_read(lt_http *http, lt_pen *pen, const lt_plan *plan, const char *sale, int target,
+                      int n, int64_t orders_most, char *err, size_t err_len)
 {
     lt_walk walk = {.sale = sale,
                     .item = plan->item,
                     .orders_most = orders_most,
-                    .entry = entry,
-                    .arg = arg,
+                    .pen = pen,
+                    .n = n,
                     .err = err,
                     .err_len = err_len};
-    lt_ledger ledger = read_pages(&walk, http, plan);
+    mono_ns from = clock_now();
+    err[0] = '\0';
+    long status = read_pages(&walk, http, plan, target);
     free(walk.seen);
-    return ledger;
+    pen_word(pen, "audit");
+    pen_number(pen, "n", n);
+    pen_time(pen, "from", from);
+    pen_time(pen, "to", clock_now());
+    pen_number(pen, "target", target);
+    pen_number(pen, "status", status);
+    if (err[0] != '\0')
+        pen_text(pen, "why", err);
+    pen_line(pen);
+    if (status == 404 || status == 405)
+        return LEDGER_NONE;
+    return status == 200 ? LEDGER_WHOLE : LEDGER_BROKEN;
 }

@@ -9,9 +9,8 @@
 #define LOADTEST_LEDGER_H
 
 #include "loadtest/base/plan.h"
+#include "loadtest/history/order.h"
 #include "loadtest/service/http_client.h"
-
-#include <cjson/cJSON.h>
 
 typedef enum lt_ledger {
     LEDGER_NONE,  /* the service has none to show: the first page is answered 404 or 405 */
@@ -19,12 +18,10 @@ typedef enum lt_ledger {
     LEDGER_BROKEN /* anything else: what it says can not be relied upon */
 } lt_ledger;
 
-/* Takes an entry. The page's own members stand for what the entry leaves out. False: it is no
- * order, and the reading ends. */
-typedef bool lt_ledger_entry(void *arg, const cJSON *page, const cJSON *order);
-
-/* Reads the ledger of `sale`, which may have `orders_most` entries at the most. */
-lt_ledger ledger_read(lt_http *http, const lt_plan *plan, const char *sale, int64_t orders_most,
-                      lt_ledger_entry *entry, void *arg, char *err, size_t err_len);
+/* Reads the ledger of `sale` at a target, which may have `orders_most` entries at the most; each is
+ * a line of the history, and the reading one more, number `n`. The sentence says why it is broken.
+ */
+lt_ledger ledger_read(lt_http *http, lt_pen *pen, const lt_plan *plan, const char *sale, int target,
+                      int n, int64_t orders_most, char *err, size_t err_len);
 
 #endif

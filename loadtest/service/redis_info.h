@@ -1,5 +1,5 @@
 /*
- * redis_info.h - how many commands a Redis server has processed, from its INFO command.
+ * redis_info.h - how much a Redis server has worked, from its INFO command.
  *
  * The only thing that loadtest ever asks a Redis, and only when given --redis-info: an address of
  * the form "unix:///path/redis.sock" or "host:port".
@@ -9,9 +9,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-/* total_commands_processed. False, with a sentence in `err`, when it can not be had. */
-bool redis_info_commands(const char *address, int64_t *ret, char *err, size_t err_len);
+/* Since the server was started. */
+typedef struct lt_redis_info {
+    double commands; /* total_commands_processed */
+    double cpu_s;    /* used_cpu_user + used_cpu_sys: all threads, but no child that saves */
+} lt_redis_info;
+
+/* Adds what a server has done. False, with a sentence in `err`, when it can not be had. */
+bool redis_info_add(const char *address, lt_redis_info *sum, char *err, size_t err_len);
 
 #endif

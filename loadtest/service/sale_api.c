@@ -4,8 +4,8 @@
  */
 #include "loadtest/service/sale_api.h"
 
-#include <cjson/cJSON.h>
-#include <math.h>
+#include "loadtest/base/json.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,96 +20,6 @@
 #define MARGIN_MS    1000 /* beyond it, until "no order" is final */
 #define WAIT_MAX_MS  60000 /* the longest wait that a sale can have */
 #define SEGMENTS_MAX 1024  /* that a stock can be split into */
-
-static bool whole_number(const cJSON *object, const char *name, int64_t *ret)
-{
-    const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
-    if (!cJSON_IsNumber(member) || member->valuedouble != floor(member->valuedouble) ||
-        fabs(member->valuedouble) > 0x1p53)
-        return false;
-    *ret = (int64_t)member->valuedouble;
-    return true;
-}
-
-static bool text(const cJSON *object, const char *name, char *value, size_t size)
-{
-    const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
-    if (!cJSON_IsString(member) || strlen(member->valuestring) >= size)
-        return false;
-    snprintf(value, size, "%s", member->valuestring);
-    return true;
-}
-
-static bool read_stock(const cJSON *json, const char *item, lt_stock *stock)
-{
-    char of[72];
-    return text(json, "item", of, sizeof(of)) && strcmp(of, item) == 0 &&
-           text(json, "sale", stock->sale, sizeof(stock->sale)) &&
-           text(json, "strategy", stock->strategy, sizeof(stock->strategy)) &&
-           whole_number(json, "initial", &stock->initial) &&
-           whole_number(json, "remaining", &stock->remaining) &&
-           whole_number(json, "orders", &stock->orders) &&
-           whole_number(json, "units", &stock->units) &&
-           whole_number(json, "oversold", &stock->oversold) &&
-           whole_number(json, "lost_updates", &stock->lost_updates);
-}
-
-/* A sentence about an answer that was not the one hoped for: what is `wrong` with it. Of a page
- * that is not the service's own nothing is repeated. */
-static void describe(const char *what, const char *url, const lt_http_reply *reply,
-                     const char *wrong, char *err, size_t err_len)
-{
-    size_t line = strcspn(reply->body, "\r\n");
-    if (reply->status == 0)
-        snprintf(err, err_len, "%s %s: %s", what, url, reply->error);
-    else if (strstr(reply->type, "json"))
-        snprintf(err, err_len, "%s %s: %s: HTTP %ld: %.*s", what, url, wrong, reply->status,
-                 line < 200 ? (int)line : 200, reply->body);
-    else
-        snprintf(err, err_len, "%s %s: %s: HTTP %ld, %s", what, url,
-                 reply->status >= 502 ? "no flashsale service answers there"
-                                      : "not a flashsale service",
-                 reply->status, reply->type[0] != '\0' ? reply->type : "of no type");
-}
-
-/* The stock in an answer to GET `url`. */
-static bool take_stock(const lt_http_reply *reply, const char *url, const char *item, lt_stock *ret,
-                       char *err, size_t err_len)
-{
-    lt_stock stock = {.remaining = 0};
-    if (reply->status != 200) {
-        describe("GET", url, reply, "no stock", err, err_len);
-        return false;
-    }
-    cJSON *json = cJSON_ParseWithOpts(reply->body, NULL, 1);
-    bool good = read_stock(json, item, &stock);
-    cJSON_Delete(json);
-    if (good)
-        *ret = stock;
-    else
-        describe("GET", url, reply, "not a stock of that item", err, err_len);
-    return good;
-}
-
-bool sale_stock(lt_http *http, const char *target, const char *item, lt_stock *ret, char *err,
-                size_t err_len)
-{
-    char url[512];
-    lt_http_reply reply;
-    snprintf(url, sizeof(url), "%s/stock?item=%s", target, item);
-    http_call(http, "GET", url, NULL, ANSWER_MS, &reply);
-    return take_stock(&reply, url, item, ret, err, err_len);
-}
-
-bool sale_stock_at_rest(lt_http *http, const lt_plan *plan, lt_stock *ret, char *err,
-                        size_t err_len)
-{
-    char url[512];
-    lt_http_reply reply;
-    snprintf(url, sizeof(url), "%s/stock?item=%s", plan->targets[0], plan->item);
-    http_read(http, url, ANSWER_MS, &reply);
-    return take_stock(&reply, url, plan->item, ret, err, err_len);
-}
 
 static void add_given(cJSON *json, const char *name, long value)
 {
@@ -150,9 +60,9 @@ static lt_sale terms_asked(const lt_sale_spec *spec)
 static bool keeps_number(const cJSON *json, const char *name, int64_t asked, char *err,
                          size_t err_len)
 {
-    int64_t told = asked;
-    if (asked == SALE_NOT_GIVEN || !cJSON_GetObjectItemCaseSensitive(json, name) ||
-        (whole_number(json, name, &told) && told == asked))
+    lt_whole told = json_read_whole(json, name);
+    if (asked == SALE_NOT_GIVEN || told.form == FORM_ABSENT ||
+        (told.form == FORM_GOOD && told.value == asked))
         return true;
     snprintf(err, err_len, "POST /sales: the sale has another %s than the %lld asked for", name,
              (long long)asked);
@@ -162,9 +72,9 @@ static bool keeps_number(const cJSON *json, const char *name, int64_t asked, cha
 static bool keeps_text(const cJSON *json, const char *name, const char *asked, char *err,
                        size_t err_len)
 {
-    const cJSON *told = cJSON_GetObjectItemCaseSensitive(json, name);
-    if (asked[0] == '\0' || !told ||
-        (cJSON_IsString(told) && strcmp(told->valuestring, asked) == 0))
+    lt_text told = json_read_text(json, name);
+    if (asked[0] == '\0' || told.form == FORM_ABSENT ||
+        (told.form == FORM_GOOD && strcmp(told.text, asked) == 0))
         return true;
     snprintf(err, err_len, "POST /sales: the sale has another %s than the \"%s\" asked for", name,
              asked);
@@ -191,9 +101,11 @@ static bool keeps_terms(const cJSON *json, const lt_plan *plan, const lt_sale_sp
 /* The wait and the segments that the answer names: of a stock that is not split, one. */
 static bool take_terms(const cJSON *json, bool sharded, lt_sale *sale, char *err, size_t err_len)
 {
-    int64_t segments = sale->segments;
-    whole_number(json, "wait_ms", &sale->wait_ms);
-    whole_number(json, "segments", &segments);
+    lt_whole told = json_read_whole(json, "segments"), wait_ms = json_read_whole(json, "wait_ms");
+    int64_t segments = told.form == FORM_GOOD ? told.value : sale->segments;
+    sale->wait_ms = wait_ms.form == FORM_GOOD ? wait_ms.value : sale->wait_ms;
+    sale->lease_ms = json_read_whole(json, "lease_ms").value;
+    snprintf(sale->previous, sizeof(sale->previous), "%s", json_read_id(json, "previous").text);
     if (segments > SEGMENTS_MAX || segments < sharded || (!sharded && segments > 1)) {
         snprintf(err, err_len, "POST /sales: a stock in %lld segments", (long long)segments);
         return false;
@@ -212,14 +124,15 @@ bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec, l
     http_call(http, "POST", url, body, ANSWER_MS, &reply);
     free(body);
     if (reply.status != 201) {
-        describe("POST", url, &reply, "no sale", err, err_len);
+        describe_reply("POST", url, &reply, "no sale", err, err_len);
         return false;
     }
     lt_sale sale = terms_asked(spec);
-    cJSON *json = cJSON_ParseWithOpts(reply.body, NULL, 1);
-    bool named = text(json, "sale", sale.id, sizeof(sale.id));
+    cJSON *json = json_parse(reply.body, strlen(reply.body));
+    snprintf(sale.id, sizeof(sale.id), "%s", json_read_id(json, "sale").text);
+    bool named = sale.id[0] != '\0';
     if (!named)
-        describe("POST", url, &reply, "no sale id in the answer", err, err_len);
+        describe_reply("POST", url, &reply, "no sale id in the answer", err, err_len);
     bool good = named && keeps_terms(json, plan, spec, err, err_len) &&
                 take_terms(json, strcmp(spec->strategy, "sharded") == 0, &sale, err, err_len);
     cJSON_Delete(json);
@@ -241,7 +154,7 @@ bool sale_wait_everywhere(lt_http *http, const lt_plan *plan, const char *sale, 
     mono_ns deadline = clock_now() + EVERYWHERE_NS;
     for (int i = 0; i < plan->target_count;) {
         lt_stock stock;
-        bool read = sale_stock(http, plan->targets[i], plan->item, &stock, err, err_len);
+        bool read = stock_read(http, NULL, plan, i, false, &stock, err, err_len);
         if (read && strcmp(stock.sale, sale) == 0) {
             i++;
             continue;
@@ -269,39 +182,8 @@ bool sale_targets_alive(lt_http *http, const lt_plan *plan, char *err, size_t er
         if (reply.status == 0)
             snprintf(err, err_len, "target %s is down: %s", plan->targets[i], reply.error);
         else
-            describe("GET", url, &reply, "not alive", err, err_len);
+            describe_reply("GET", url, &reply, "not alive", err, err_len);
         return false;
     }
     return true;
-}
-
-/* Whether the order in the answer is this request's, by all that the answer names. */
-static bool is_order_of(const cJSON *json, const lt_plan *plan, const char *sale, const char *user)
-{
-    char err[256];
-    return keeps_text(json, "item", plan->item, err, sizeof(err)) &&
-           keeps_text(json, "sale", sale, err, sizeof(err)) &&
-           keeps_text(json, "user", user, err, sizeof(err)) &&
-           keeps_number(json, "quantity", plan->quantity, err, sizeof(err));
-}
-
-lt_fate sale_fate(lt_http *http, const lt_plan *plan, const char *sale, const char *request,
-                  const char *user)
-{
-    char url[512];
-    lt_http_reply reply;
-    snprintf(url, sizeof(url), "%s/orders/%s?item=%s&sale=%s", plan->targets[0], request,
-             plan->item, sale);
-    http_call(http, "GET", url, NULL, ANSWER_MS, &reply);
-    if (reply.status != 200 && reply.status != 404)
-        return FATE_OPEN;
-    char named[80];
-    cJSON *json = cJSON_ParseWithOpts(reply.body, NULL, 1);
-    bool sold = text(json, "request", named, sizeof(named)) && strcmp(named, request) == 0;
-    bool other = sold && !is_order_of(json, plan, sale, user);
-    bool never = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "final"));
-    cJSON_Delete(json);
-    if (reply.status == 200)
-        return other ? FATE_OTHER : sold ? FATE_SOLD : FATE_OPEN;
-    return never ? FATE_NEVER : FATE_OPEN;
 }

@@ -13,13 +13,12 @@ lt_tally *tally_new(void)
 
 static void release(lt_tally *tally)
 {
-    for (int i = 0; i < OUT_COUNT; i++)
+    for (int i = 0; i < SERIES_COUNT; i++)
         histogram_free(tally->from_due[i]);
     histogram_free(tally->from_send);
     for (int i = 0; i < PLAN_TARGETS_MAX; i++)
         histogram_free(tally->targets[i].latency);
     histogram_free(tally->lag);
-    free(tally->receipts);
 }
 
 void tally_free(lt_tally *tally)
@@ -59,6 +58,9 @@ void tally_settle(lt_tally *tally, const lt_settled *settled)
 {
     lt_target_tally *target = &tally->targets[settled->target];
     slot_record(&tally->lag, settled->sent - settled->due);
+    slot_record(&tally->from_due[settled_series(settled)], settled->done - settled->due);
+    slot_record(&tally->from_send, settled->done - settled->sent);
+    slot_record(&target->latency, settled->done - settled->sent);
     if (settled->ending == END_UNFINISHED) {
         counter_add(&tally->unfinished, 1);
         counter_add(&target->unfinished, 1);
@@ -66,15 +68,16 @@ void tally_settle(lt_tally *tally, const lt_settled *settled)
     }
     counter_add(&tally->outcomes[settled->outcome], 1);
     counter_add(&target->sold, settled->outcome == OUT_SOLD);
-    if (settled->ending == END_FAILED) {
-        counter_add(&tally->failed, 1);
-        counter_add(&target->failed, 1);
-        return;
-    }
-    counter_add(&tally->completed, 1);
-    slot_record(&tally->from_due[settled->outcome], settled->done - settled->due);
-    slot_record(&tally->from_send, settled->done - settled->sent);
-    slot_record(&target->latency, settled->done - settled->sent);
+    bool failed = settled->ending == END_FAILED;
+    counter_add(&tally->completed, !failed);
+    counter_add(&tally->failed, failed);
+    counter_add(&target->failed, failed);
+}
+
+void tally_unsent(lt_tally *tally, mono_ns due)
+{
+    counter_add(&tally->unsent, 1);
+    slot_record(&tally->from_due[SERIES_UNANSWERED], clock_now() - due);
 }
 
 static void merge(lt_tally *into, const lt_tally *from)
@@ -84,22 +87,15 @@ static void merge(lt_tally *into, const lt_tally *from)
     counter_add(&into->failed, counter_get(&from->failed));
     counter_add(&into->unfinished, counter_get(&from->unfinished));
     counter_add(&into->retries, counter_get(&from->retries));
-    counter_add(&into->replays, counter_get(&from->replays));
-    counter_add(&into->told_less, counter_get(&from->told_less));
-    counter_add(&into->told_other, counter_get(&from->told_other));
-    counter_add(&into->replays_same, counter_get(&from->replays_same));
-    counter_add(&into->replays_other, counter_get(&from->replays_other));
-    counter_add(&into->replays_refused, counter_get(&from->replays_refused));
-    counter_add(&into->receipts_lost, counter_get(&from->receipts_lost));
     counter_add(&into->connects, counter_get(&from->connects));
     counter_add(&into->waited, counter_get(&from->waited));
     counter_add(&into->unsent, counter_get(&from->unsent));
     counter_add(&into->bytes_received, counter_get(&from->bytes_received));
     counter_add(&into->bytes_sent, counter_get(&from->bytes_sent));
-    for (int i = 0; i < OUT_COUNT; i++) {
+    for (int i = 0; i < OUT_COUNT; i++)
         counter_add(&into->outcomes[i], counter_get(&from->outcomes[i]));
+    for (int i = 0; i < SERIES_COUNT; i++)
         slot_merge(&into->from_due[i], &from->from_due[i]);
-    }
     slot_merge(&into->from_send, &from->from_send);
     slot_merge(&into->lag, &from->lag);
     for (int i = 0; i < PLAN_TARGETS_MAX; i++) {
@@ -110,15 +106,26 @@ static void merge(lt_tally *into, const lt_tally *from)
     }
 }
 
+static lt_histogram *together(const lt_tally *tally, bool refusals)
+{
+    lt_histogram *sum = histogram_new();
+    for (int i = 0; sum && i < SERIES_COUNT; i++) {
+        const lt_histogram *h = tally_histogram(&tally->from_due[i]);
+        bool is_refusal = i == OUT_SOLD_OUT || i == OUT_LIMIT || i == OUT_BUSY;
+        if (h && (refusals || !is_refusal))
+            histogram_merge(sum, h);
+    }
+    return sum;
+}
+
 lt_histogram *tally_all(const lt_tally *tally)
 {
-    lt_histogram *all = histogram_new();
-    for (int i = 0; all && i < OUT_COUNT; i++) {
-        const lt_histogram *h = tally_histogram(&tally->from_due[i]);
-        if (h)
-            histogram_merge(all, h);
-    }
-    return all;
+    return together(tally, true);
+}
+
+lt_histogram *tally_headline(const lt_tally *tally)
+{
+    return together(tally, false);
 }
 
 bool tallies_init(lt_tallies *tallies, int count)
@@ -141,27 +148,4 @@ lt_tally *tallies_sum(const lt_tallies *tallies)
     for (int i = 0; sum && i < tallies->count; i++)
         merge(sum, &tallies->items[i]);
     return sum;
-}
-
-void tally_keep_receipt(lt_tally *tally, lt_receipt receipt)
-{
-    if (tally->receipt_count == tally->receipt_room) {
-        size_t room = tally->receipt_room == 0 ? 64 : tally->receipt_room * 2;
-        lt_receipt *receipts = realloc(tally->receipts, room * sizeof(*receipts));
-        if (!receipts) {
-            counter_add(&tally->receipts_lost, 1);
-            return;
-        }
-        tally->receipts = receipts;
-        tally->receipt_room = room;
-    }
-    tally->receipts[tally->receipt_count++] = receipt;
-}
-
-uint64_t receipt_hash(const char *order)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (; *order != '\0'; order++)
-        hash = (hash ^ (unsigned char)*order) * UINT64_C(1099511628211);
-    return hash;
 }

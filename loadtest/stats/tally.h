@@ -1,5 +1,8 @@
 /*
- * tally.h - what one thread counted and was told: outcomes, latencies, bytes, receipts.
+ * tally.h - what one thread counted and was told: outcomes, latencies, bytes.
+ *
+ * A request without an answer counts with its age: when it failed or timed out, or when the run was
+ * cut off. Left out, the slowest requests of all would make a service look quick.
  *
  * Each thread of the engine has its own; they are added up for the progress display (while they
  * grow) and at the end. Every latency is counted twice: from the moment the request was due, and
@@ -33,56 +36,30 @@ typedef struct lt_settled {
     mono_ns done;
 } lt_settled;
 
-/*
- * What a buyer was told, kept to be compared with the service's ledger afterwards: of sales, of
- * requests whose outcome is unknown, and of those refused by a limit. Every other request was
- * refused for certain too; all that were must have no order at all.
- */
-typedef enum lt_receipt_kind {
-    RECEIPT_NONE, /* refused, or never issued */
-    RECEIPT_SOLD,
-    RECEIPT_UNKNOWN,
-    RECEIPT_LIMITED /* refused, because the user has all that the sale allows */
-} lt_receipt_kind;
-
-typedef struct lt_receipt {
-    int64_t ticket;      /* number of the request within the run */
-    uint64_t order_hash; /* of the order's id; 0 when it was told none */
-    int64_t remaining;   /* units left, as it was told; -1 when it was not */
-    lt_receipt_kind kind;
-} lt_receipt;
+static inline int settled_series(const lt_settled *settled)
+{
+    return settled->ending == END_COMPLETED ? (int)settled->outcome : SERIES_UNANSWERED;
+}
 
 typedef _Atomic(lt_histogram *) lt_histogram_slot; /* made when first needed */
 
 typedef struct lt_target_tally {
     lt_counter sold, failed, unfinished;
-    lt_histogram_slot latency; /* from send, all answers */
+    lt_histogram_slot latency; /* from send, of all */
 } lt_target_tally;
 
 typedef struct lt_tally {
     lt_counter issued, completed, failed, unfinished;
     lt_counter outcomes[OUT_COUNT];
-    lt_counter retries;    /* attempts beyond a request's first */
-    lt_counter told_less;  /* 201 without all that the contract lists */
-    lt_counter told_other; /* 201 that contradict what was asked for */
-    lt_counter replays;    /* sold requests sent again */
-    /* Of these (the others were answered with nothing that tells, such as "busy"): */
-    lt_counter replays_same;    /* with the same order */
-    lt_counter replays_other;   /* with another one */
-    lt_counter replays_refused; /* refused for good, as if nothing had been sold */
-    lt_counter connects;        /* connections opened */
-    lt_counter receipts_lost;   /* memory was short */
-    lt_counter waited;          /* open model: were due while all connections were busy */
-    lt_counter unsent;          /* of these, never sent, because the run was over */
+    lt_counter retries;  /* attempts beyond a request's first */
+    lt_counter connects; /* connections opened */
+    lt_counter waited;   /* open model: were due while all connections were busy */
+    lt_counter unsent;   /* of these, never sent, because the run was over */
     lt_counter bytes_received, bytes_sent;
-    lt_histogram_slot from_due[OUT_COUNT]; /* of completed requests */
-    lt_histogram_slot from_send;           /* likewise, all outcomes together */
-    lt_histogram_slot lag;                 /* sent - due, of all */
+    lt_histogram_slot from_due[SERIES_COUNT]; /* of all that were issued, and the unsent */
+    lt_histogram_slot from_send;              /* of all that were issued, together */
+    lt_histogram_slot lag;                    /* sent - due, likewise */
     lt_target_tally targets[PLAN_TARGETS_MAX];
-
-    /* Not added up, and not to be read before the thread was joined. */
-    lt_receipt *receipts;
-    size_t receipt_count, receipt_room;
 } lt_tally;
 
 lt_tally *tally_new(void);
@@ -104,13 +81,25 @@ lt_tally *tallies_sum(const lt_tallies *tallies);
 /* Counts a settled request. `issued` was counted when it was taken up. */
 void tally_settle(lt_tally *tally, const lt_settled *settled);
 
-void tally_keep_receipt(lt_tally *tally, lt_receipt receipt);
+/* Counts a request that was due and is never sent, because the run is over: unanswered. */
+void tally_unsent(lt_tally *tally, mono_ns due);
 
-/* FNV-1a of an order's id, to compare ids without keeping them. */
-uint64_t receipt_hash(const char *order);
-
-/* Latencies from due, of all outcomes, in one new histogram. NULL when memory is short. */
+/*
+ * Latencies from due in one new histogram, NULL when memory is short: of all requests; and the
+ * headline, which leaves out refusals (sold out, limit, busy), because they are quick and would
+ * hide the slowness of the others.
+ */
 lt_histogram *tally_all(const lt_tally *tally);
+lt_histogram *tally_headline(const lt_tally *tally);
+
+/* How many answers came from a target. */
+static inline int64_t target_answers(const lt_target_tally *target)
+{
+    lt_histogram *h =
+        atomic_load_explicit((lt_histogram_slot *)&target->latency, memory_order_acquire);
+    return (!h ? 0 : histogram_count(h)) - counter_get(&target->failed) -
+           counter_get(&target->unfinished);
+}
 
 /* The histogram in a slot, or NULL while nothing was recorded there. */
 static inline const lt_histogram *tally_histogram(const lt_histogram_slot *slot)

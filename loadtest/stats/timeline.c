@@ -1,5 +1,5 @@
 /*
- * The levels are a table of bins each, 400 bins wide; a bin counts answers by outcome, and
+ * The levels are a table of bins each, 400 bins wide; a bin counts requests by series, and
  * latencies in buckets of a quarter of a doubling. All buyers' threads add to the same bins, so
  * unlike the counters of a tally these are atomically incremented.
  */
@@ -11,15 +11,15 @@
 
 #define LEVELS          4
 #define BINS            400
-#define LATENCY_BUCKETS 72 /* four to each doubling, from 16 us to about 4 s */
-#define LATENCY_FIRST   16 /* us */
+#define LATENCY_BUCKETS 112 /* four to each doubling, from 16 us to 71 minutes */
+#define LATENCY_FIRST   16  /* us */
 
-/* These cover 8 s, 40 s, 400 s and 3 hours; later answers are left out. */
+/* These cover 8 s, 40 s, 400 s and 3 hours; later ones are left out. */
 static const mono_ns level_width[LEVELS] = {20 * NS_PER_MS, 100 * NS_PER_MS, NS_PER_S,
                                             30 * NS_PER_S};
 
 typedef struct lt_bin {
-    _Atomic uint32_t outcomes[OUT_COUNT];
+    _Atomic uint32_t outcomes[SERIES_COUNT];
     _Atomic uint32_t latency[LATENCY_BUCKETS];
 } lt_bin;
 
@@ -55,7 +55,7 @@ static double bucket_ms(int bucket)
     return (low + ldexp(0.125, bucket / 4 + 4)) / 1000.0;
 }
 
-void timeline_record(lt_timeline *timeline, lt_outcome outcome, mono_ns at, mono_ns latency)
+void timeline_record(lt_timeline *timeline, int series, mono_ns at, mono_ns latency)
 {
     int bucket = latency_bucket(latency);
     for (int level = 0; level < LEVELS; level++) {
@@ -63,7 +63,7 @@ void timeline_record(lt_timeline *timeline, lt_outcome outcome, mono_ns at, mono
         if (number < 0 || number >= BINS)
             continue;
         lt_bin *bin = &timeline->bins[level][number];
-        atomic_fetch_add_explicit(&bin->outcomes[outcome], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&bin->outcomes[series], 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&bin->latency[bucket], 1, memory_order_relaxed);
     }
 }
@@ -85,7 +85,7 @@ static lt_timeline_bin bin_summary(const lt_bin *bin, double start_s)
 {
     lt_timeline_bin summary = {.start_s = start_s};
     uint32_t latency[LATENCY_BUCKETS];
-    for (int i = 0; i < OUT_COUNT; i++)
+    for (int i = 0; i < SERIES_COUNT; i++)
         summary.outcomes[i] = bin->outcomes[i];
     for (int i = 0; i < LATENCY_BUCKETS; i++)
         latency[i] = bin->latency[i];

@@ -1,9 +1,11 @@
 /*
- * timeline.h - the run over time: answers by outcome, and their latency, in bins of equal width.
+ * timeline.h - the run over time: requests by how they ended, and their latency, in bins of equal
+ * width.
  *
- * Nobody knows beforehand how long a run of N requests takes, so every answer is counted at four
- * zoom levels at once; the report uses the finest that covers the whole run. All counters may be
- * added to by any thread.
+ * Every request is counted when it ended: at its answer, or, without one, when it failed, timed out
+ * or was cut off. Its latency, the age it had then, tells when it was due. Nobody knows beforehand
+ * how long a run of N requests takes, so it is counted at four zoom levels at once; the report uses
+ * the finest that covers the whole run. All counters may be added to by any thread.
  */
 #ifndef LOADTEST_TIMELINE_H
 #define LOADTEST_TIMELINE_H
@@ -18,12 +20,12 @@ typedef struct lt_timeline lt_timeline;
 lt_timeline *timeline_new(void);
 void timeline_free(lt_timeline *timeline);
 
-/* Counts an answer that came `at` after the start and took `latency`. */
-void timeline_record(lt_timeline *timeline, lt_outcome outcome, mono_ns at, mono_ns latency);
+/* Counts a request of a series (outcome.h) that ended `at` after the start and took `latency`. */
+void timeline_record(lt_timeline *timeline, int series, mono_ns at, mono_ns latency);
 
 typedef struct lt_timeline_bin {
     double start_s;
-    int64_t outcomes[OUT_COUNT];
+    int64_t outcomes[SERIES_COUNT];
     double p50_ms; /* to about 20 %: for a chart, not for a table; 0 when the bin is empty */
     double p99_ms;
 } lt_timeline_bin;

@@ -119,7 +119,8 @@ static void of_a_report(void **state)
     cJSON_Delete(
         fx_loadtest(FX_ARGS("compare", "--strategies", "none,setnx,fair,combined,atomic", "--stock",
                             with_care ? "1000" : "100", "--requests", with_care ? "5000" : "1000",
-                            "--users", "100", "--runs", with_care ? "3" : "1", "--html", page),
+                            "--users", "100", "--runs", with_care ? "3" : "1", "--redis-info",
+                            fx_redis_url(fx.redis), "--html", page),
                     300000, &code));
     assert_int_equal(code, 0);
     snprintf(url, sizeof(url), "file://%s", page);

@@ -6,24 +6,21 @@
 #include <stdlib.h>
 
 #include "tests/chaos/faults/fault.h"
-#include "tests/chaos/journal.h"
-#include "tests/chaos/rest.h"
 #include "tests/chaos/sampler.h"
 #include "tests/chaos/stage.h"
-
-enum { SOLD_OUT_ENOUGH = 2 * CREW_BUYERS, ANSWER_MS = 15000 };
+#include "tests/support/sale/rest.h"
 
 /* ---- for faults ------------------------------------------------------------------------------ */
 
 void cell_begin_fault(cell *c)
 {
-    journal("fault at=%lld name=%s", (long long)journal_now_us(), c->fault->name);
+    crew_write("fault at=%lld name=%s", (long long)journal_now_us(), c->fault->name);
 }
 
 void cell_healed(cell *c)
 {
     (void)c;
-    journal("heal at=%lld", (long long)journal_now_us());
+    crew_write("heal at=%lld", (long long)journal_now_us());
 }
 
 void cell_landed(cell *c, long long more)
@@ -71,25 +68,10 @@ void cell_name_request(const cell *c, const char *word, int number, char *buf, s
     } while (row_is_sharded(&c->row) && !begins_in_segment_0(buf));
 }
 
-static const char *tag(const cell *c)
-{
-    static char buf[64];
-    snprintf(buf, sizeof(buf), row_is_sharded(&c->row) ? "{%s#0}" : "{%s}", c->item);
-    return buf;
-}
-
-const char *cell_key(const cell *c, const char *name)
+const char *cell_key(const char *name)
 {
     static char key[192];
-    snprintf(key, sizeof(key), "fs:%s:%s:%s", tag(c), c->sale, name);
-    return key;
-}
-
-const char *cell_pointer(const cell *c)
-{
-    static char key[96];
-    snprintf(key, sizeof(key), "fs:%s:sale", tag(c));
-    return key;
+    return fx_sale_key(crew_sale(0), 0, name, key, sizeof(key));
 }
 
 fx_redis *cell_lock_server(const cell *c, int k)
@@ -101,54 +83,118 @@ fx_redis *cell_lock_server(const cell *c, int k)
 
 bool cell_lock_is_held(cell *c)
 {
-    return fx_redis_number(cell_lock_server(c, 0), "EXISTS %s", cell_key(c, "lock")) > 0;
+    return fx_redis_number(cell_lock_server(c, 0), "EXISTS %s", cell_key("lock")) > 0;
+}
+
+/* ---- the sales ------------------------------------------------------------------------------- */
+
+fx_terms cell_terms(const cell *c)
+{
+    return (fx_terms){
+        .item = CELL_ITEM,
+        .strategy = c->row.strategy,
+        .durability = durability_word(c->row.durability),
+        .stock = c->stock,
+        .limit = row_is_sharded(&c->row) ? 0 : c->limit,
+        .segments = row_is_sharded(&c->row) ? CELL_SEGMENTS : 0,
+        .lease_ms = c->lease_ms,
+        .wait_ms = 8000,
+        /* A section that lasts, so that whoever is stopped in it has a lock that others see. */
+        .hold_ms = c->fault->needs & NEEDS_FAIL_POINTS ? 1 : 0,
+    };
+}
+
+static void start_sale(cell *c, const fx_terms *terms, int buyers)
+{
+    char *path = c->histories[c->history_count];
+    if (c->history_count++ > 0)
+        snprintf(path, sizeof(c->histories[0]), "%.500s.%c", c->histories[0],
+                 '0' + c->history_count);
+    crew_come(fx_sale_start(terms, path), buyers);
+}
+
+void cell_start_sales(cell *c, int buyers)
+{
+    char item[16];
+    fx_terms terms = cell_terms(c);
+    c->history_count = 0;
+    crew_begin(&c->habits);
+    crew_quick(CELL_BEFORE);
+    crew_pace(CELL_PACE_MS);
+    start_sale(c, &terms, buyers);
+    terms.stock = CELL_STOCK_MORE;
+    for (int k = 1; k < c->items; k++) {
+        snprintf(item, sizeof(item), "P%04d", k + 1);
+        terms.item = item;
+        start_sale(c, &terms, CELL_BUYERS_MORE);
+    }
+}
+
+/* The admin starts another sale of the second item. Some go on asking in the one before. */
+static void change_sale(cell *c)
+{
+    fx_terms terms = crew_sale(1)->terms;
+    if (!crew_until(&crew_counts_of(1)->bought, CELL_BEFORE / 4, CELL_PATIENCE_MS))
+        fail_msg("nothing is sold of %s", terms.item);
+    start_sale(c, &terms, CELL_BUYERS_MORE);
+}
+
+void cell_rest(cell *c)
+{
+    rest_plan plan = {.more_buyers = c->fault->buyers, .over = c->over};
+    if (c->fault->needs & NEEDS_CLUSTER)
+        plan.servers = fx_topology_size(fx_redis_topology(fx.redis));
+    for (int k = 0; k < CELL_LOCK_SERVERS; k++)
+        plan.lock_servers[k] = c->lock_servers[k];
+    rest_after(&plan);
+    for (int k = 0; crew_sale(k); k++)
+        journal_write(crew_sale(k)->history, "landed count=%lld", c->landed);
+    crew_close();
 }
 
 /* ---- the course ------------------------------------------------------------------------------ */
 
-void cell_start_sale(cell *c)
-{
-    bool sharded = row_is_sharded(&c->row);
-    char segments[32] = "";
-    if (sharded)
-        snprintf(segments, sizeof(segments), ",'segments':%d", CELL_SEGMENTS);
-    /* A section that lasts, so that whoever is stopped in it has a lock that others see. */
-    const char *hold = c->fault->needs & NEEDS_FAIL_POINTS ? ",'hold_ms':1" : "";
-    snprintf(
-        c->sale, sizeof(c->sale), "%s",
-        fx_sell("'stock':%d,'strategy':'%s','durability':'%s','lease_ms':%d,'wait_ms':8000%s%s",
-                c->stock, c->row.strategy, durability_word(c->row.durability), c->lease_ms,
-                segments, hold));
-    journal("sale id=%s item=%s strategy=%s durability=%s stock=%d limit=0 segments=%d lease_us=%d "
-            "fences=%s",
-            c->sale, c->item, c->row.strategy, durability_word(c->row.durability), c->stock,
-            sharded ? CELL_SEGMENTS : 0, c->lease_ms * 1000,
-            row_is_locked(&c->row) && row_is_guarded(&c->row) ? "1" : "-");
-}
+typedef struct last {
+    fx_sale *sale;
+    int at;
+} last;
 
 /* Whether an instance says for certain what became of a buy. */
 static bool answers(void *arg)
 {
-    int at = *(int *)arg;
+    const last *l = arg;
     char request[32];
-    snprintf(request, sizeof(request), "last-%d", at);
-    int status = crew_ask(request, 0, 1, at);
+    snprintf(request, sizeof(request), "last-%d", l->at);
+    int status = fx_sale_ask(l->sale, request, 0, 1, l->at).status;
     return status == 201 || status == 409;
 }
 
-/* Buyers, the fault, buyers until all is sold, and one more at each instance. */
+/* One more at each instance, of each sale. If there never is an answer, the judge says so. */
+static void ask_all(void)
+{
+    for (int k = 0; crew_sale(k); k++) {
+        for (int i = 0; i < FX_INSTANCES; i++)
+            fx_wait_until(answers, &(last){crew_sale(k), i}, FX_ANSWER_MS);
+    }
+}
+
+static void sell_out(const cell *c)
+{
+    for (int k = c->fault->alone ? 1 : 0; crew_sale(k); k++) {
+        if (!atomic_load(&crew_sale(k)->replaced))
+            crew_sell_out(k, CELL_PATIENCE_MS);
+    }
+}
+
+/* Buyers, the fault, buyers until all is sold. */
 static void sell(cell *c)
 {
-    crew_quick(CELL_BEFORE);
-    crew_pace(CELL_PACE_MS);
-    crew_start(c->item, c->sale, c->fault->alone);
+    cell_start_sales(c, c->fault->alone ? 0 : CREW_BUYERS);
     sampler_start(c);
-    if (c->fault->alone) {
-        c->fault->inject(c);
-        return;
-    }
-    if (!crew_until(&crew.bought, CELL_BEFORE, CELL_PATIENCE_MS))
+    if (!c->fault->alone && !crew_until(&crew.bought, CELL_BEFORE, CELL_PATIENCE_MS))
         fail_msg("only %d were bought before the fault", atomic_load(&crew.bought));
+    if (c->changes)
+        change_sale(c);
     c->fault->inject(c);
     if (!c->over && atomic_load(&crew.sold_out) > 0) {
         c->missed = true;
@@ -157,10 +203,11 @@ static void sell(cell *c)
     crew_go_on();
     crew_pace(0);
     if (!c->over)
-        crew_more(&crew.sold_out, SOLD_OUT_ENOUGH, CELL_PATIENCE_MS);
+        sell_out(c);
     crew_end();
-    for (int i = 0; !c->over && i < FX_INSTANCES; i++)
-        fx_wait_until(answers, &i, ANSWER_MS); /* if it never does, buycheck says so */
+    if (!c->over)
+        ask_all();
+    sampler_end();
 }
 
 static void course(void **state)
@@ -171,16 +218,18 @@ static void course(void **state)
     const char *unfit = c->fault->unfit ? c->fault->unfit(c) : NULL;
     if (!unfit && (c->fault->needs & NEEDS_LOCK) && !row_is_locked(&c->row))
         unfit = "it has no lock";
+    if (!unfit && c->row.durability == ON_REPLICAS &&
+        !(c->fault->needs & (NEEDS_SENTINEL | NEEDS_CLUSTER)))
+        unfit = "it happens to one server, and a replicated sale has three";
     if (unfit) {
         c->skipped = true;
         cell_note(c, "%s", unfit);
         return;
     }
-    rest_before(c);
-    cell_start_sale(c);
+    fx_terms terms = cell_terms(c);
+    rest_before(&terms);
     sell(c);
-    sampler_end();
-    rest_after(c);
+    cell_rest(c);
 }
 
 static int end(void **state)
@@ -194,19 +243,30 @@ static int end(void **state)
     return 0;
 }
 
-int cell_run(cell *c, const char *history)
+/* Who lost orders without the sale's fault would buy anew when he repeats his request. */
+static void draw_habits(cell *c)
+{
+    bool covered = (c->fault->covered & c->row.durability) != 0;
+    c->habits = (crew_habits){.seed = c->seed,
+                              .several = true,
+                              .looks = true,
+                              .repeats = covered,
+                              .long_names = cell_random(c, 2) == 0};
+    c->limit = cell_random(c, 3) == 0 ? 5 + (int)cell_random(c, 3) : 0;
+    c->changes = cell_random(c, 2) == 0;
+}
+
+int cell_run(cell *c)
 {
     const struct CMUnitTest tests[] = {
         {.name = c->fault->name, .test_func = course, .teardown_func = end, .initial_state = c}};
     c->random = c->seed;
-    snprintf(c->item, sizeof(c->item), "P0001");
+    c->items = CELL_ITEMS;
     c->stock = CELL_STOCK;
+    draw_habits(c);
     c->lease_ms = c->fault->lease_ms > 0 ? c->fault->lease_ms : CELL_LEASE_MS;
     c->over = c->fault->final;
-    journal_open(history);
     cmocka_set_test_filter(NULL); /* FX_CASE is for whoever started us */
     int failed = cmocka_run_group_tests_name(c->row.name, tests, NULL, NULL);
-    journal("landed count=%lld", c->landed);
-    journal_close();
     return failed > 0;
 }

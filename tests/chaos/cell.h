@@ -1,11 +1,17 @@
 /*
  * cell.h - one cell, once: a row under a fault, on servers of its own.
  *
- *     Redis <- (fault proxy) <- three instances <- crew            a sale begins
- *     some hundred units are bought at full speed                  "before"
- *     fault->inject(): the crew is slow meanwhile                  cell_begin_fault(),
- * cell_healed() the crew hurries until all is sold                           "after" doubt is
- * resolved, all comes to rest and is written down     rest.h buycheck judges the history judge.h
+ *     Redis <- (fault proxy) <- three instances <- crew     three items are sold
+ *     some units are bought at full speed                   in some cells P0002's sale is replaced
+ *     fault->inject(): the crew is slow meanwhile           cell_begin_fault(), cell_healed()
+ *     the crew hurries until all is sold, on each instance
+ *     doubt is resolved, all comes to rest                  rest.h
+ *     each sale's history is judged                         judge.h
+ *
+ * What a fault does by script (fail points, a buyer held back, a lock taken away) is done to the
+ * first item. The two others are sold along, also where the fault is `alone`: their buyers keep
+ * away from instances with an armed fail point. How many units a buyer takes, limits, long names of
+ * requests and the change of a sale are drawn by the seed.
  *
  * Runs in a process of its own as one cmocka test, so that whatever fails in it ends with it, and
  * any number of cells can run at a time. Its directory is the process's.
@@ -17,12 +23,16 @@
 
 #include "tests/chaos/row.h"
 #include "tests/support/proxy.h"
+#include "tests/support/sale/crew.h"
 #include "tests/support/service.h"
 
 struct fault;
 
 enum {
-    CELL_STOCK = 300,
+    CELL_ITEMS = 3,
+    CELL_STOCK = 360,      /* of the first item */
+    CELL_STOCK_MORE = 120, /* of each other */
+    CELL_BUYERS_MORE = 3,
     CELL_LEASE_MS = 500,
     CELL_BEFORE = 60,         /* units bought before the fault */
     CELL_PACE_MS = 100,       /* pause of a buyer during the fault */
@@ -30,6 +40,9 @@ enum {
     CELL_PATIENCE_MS = 30000, /* deadline of whatever is waited for */
     CELL_LOCK_SERVERS = 3     /* of redlock */
 };
+
+/* The first item, which faults are about. */
+#define CELL_ITEM "P0001"
 
 /* The value of a lock that is not the service's. */
 #define CELL_STRANGER "9000000000000000"
@@ -42,26 +55,34 @@ typedef struct cell {
     fx_proxy *proxy; /* NULL: none */
     fx_redis *lock_servers[CELL_LOCK_SERVERS];
     char fail_dir[FX_INSTANCES][256]; /* "" = no fail points */
-    char item[32], sale[64];
-    int stock, lease_ms;
+    int items;                        /* that are sold: P0001, P0002, ... */
+    int stock, lease_ms, limit;
+    crew_habits habits;
+    bool changes;                    /* the second item's sale is replaced while it is on */
+    char histories[CREW_SALES][512]; /* of each sale; the first name is given, further ones end
+                                        on .2, .3 */
+    int history_count;
     bool instances_preload; /* LD_PRELOAD is for them, too */
     long long landed;
-    bool missed;    /* a part of the fault did not land */
-    bool over;      /* what was done can not be undone: the sale is over, as of a `final` fault */
-    bool skipped;   /* does not fit; the reason is the note */
-    char note[256]; /* what its reader should know */
-
-    int threads, descriptors; /* of all instances before the sale's first buyer; see rest.h */
+    bool missed;      /* a part of the fault did not land */
+    bool over;        /* what was done can not be undone: the sale is over, as of a `final` fault */
+    bool failed_over; /* and since then ... */
+    long long told_lost[CREW_SALES]; /* ... the instances say that so many orders were lost */
+    bool skipped;                    /* does not fit; the reason is the note */
+    char note[256];                  /* what its reader should know */
 } cell;
 
 /* ---- the life of a cell ---------------------------------------------------------------------- */
 
-/* Runs it, and leaves its history in `history`. 0, or 1 when something in it could not be done: the
- * words are on stderr, and the history says what was seen until then. */
-int cell_run(cell *c, const char *history);
+/* Runs it, and leaves its histories. 0, or 1 when something in it could not be done: the words are
+ * on stderr, and the histories say what was seen until then. */
+int cell_run(cell *c);
 
-/* Its sale, on its item; for who has a course of his own. */
-void cell_start_sale(cell *c);
+/* For who has a course of his own: the terms of its sales; the sales, whose buyers begin, the first
+ * one's if there are to be any; all is brought to rest and written down. */
+fx_terms cell_terms(const cell *c);
+void cell_start_sales(cell *c, int buyers);
+void cell_rest(cell *c);
 
 /* ---- for faults ------------------------------------------------------------------------------ */
 
@@ -75,13 +96,10 @@ void cell_note(cell *c, const char *format, ...) __attribute__((format(printf, 2
 unsigned cell_random(cell *c, unsigned below);
 
 /* A key of the sale (of segment 0), "lock" for fs:{P0001}:<id>:lock; valid until the next call. */
-const char *cell_key(const cell *c, const char *name);
+const char *cell_key(const char *name);
 
 /* A name for a request, "WORD-NUMBER-…". In a sharded sale its way begins at segment 0. */
 void cell_name_request(const cell *c, const char *word, int number, char *buf, size_t len);
-
-/* "fs:{P0001}:sale" (of segment 0). */
-const char *cell_pointer(const cell *c);
 
 /* The k-th server that has the strategy's lock, from 0 on; NULL behind the last. */
 fx_redis *cell_lock_server(const cell *c, int k);
@@ -102,6 +120,5 @@ void cell_kill_instance(cell *c, int i);
 void cell_arm(cell *c, int i, const char *point);
 bool cell_reached(cell *c, int i, const char *point, int deadline_ms);
 void cell_let_go(cell *c, int i, const char *point);
-void cell_disarm(cell *c, int i, const char *point);
 
 #endif

@@ -1,69 +1,18 @@
-/* judge.c - asks buycheck, and puts its answer beside what the cell knows. */
+/* judge.c - asks the judge of each history, and puts the answers beside what the cell knows. */
 #include "tests/chaos/judge.h"
 
 #include <stdio.h>
 
 #include "tests/chaos/faults/fault.h"
-
-enum { JUDGED_MS = 60000, UNKNOWN = -1 };
-
-/* buycheck's answer as JSON; NULL when it could not read the history. */
-static cJSON *ask_buycheck(const char *history)
-{
-    char program[512];
-    const char *argv[] = {fx_build_path("tests/buycheck", program, sizeof(program)), "--json",
-                          history, NULL};
-    fx_process *process = fx_spawn(argv, true);
-    int code = fx_process_wait(process, JUDGED_MS);
-    bool judged = code == 0 || code == 1 || code == 3; /* held, violated, not all checked */
-    cJSON *answer = judged ? cJSON_Parse(fx_process_stdout(process)) : NULL;
-    if (!answer)
-        fprintf(stderr, "buycheck %s: exit code %d: %s\n", history, code,
-                fx_process_stderr(process));
-    fx_process_free(process);
-    return answer;
-}
-
-static int count_states(const cJSON *answer, const char *state)
-{
-    int count = 0;
-    const cJSON *invariant;
-    cJSON_ArrayForEach(invariant, cJSON_GetObjectItemCaseSensitive(answer, "invariants"))
-    {
-        const cJSON *has = cJSON_GetObjectItemCaseSensitive(invariant, "state");
-        count += cJSON_IsString(has) && strcmp(has->valuestring, state) == 0;
-    }
-    return count;
-}
-
-static bool is_violated(const cJSON *answer, const char *wanted)
-{
-    const cJSON *invariant;
-    cJSON_ArrayForEach(invariant, cJSON_GetObjectItemCaseSensitive(answer, "invariants"))
-    {
-        const cJSON *name = cJSON_GetObjectItemCaseSensitive(invariant, "name");
-        const cJSON *state = cJSON_GetObjectItemCaseSensitive(invariant, "state");
-        if (cJSON_IsString(name) && strcmp(name->valuestring, wanted) == 0)
-            return cJSON_IsString(state) && strcmp(state->valuestring, "violated") == 0;
-    }
-    return false;
-}
-
-/* UNKNOWN: buycheck could not say it. */
-static long long figure_of(const cJSON *answer, const char *name)
-{
-    const cJSON *figures = cJSON_GetObjectItemCaseSensitive(answer, "figures");
-    const cJSON *figure = cJSON_GetObjectItemCaseSensitive(figures, name);
-    return cJSON_IsNumber(figure) ? (long long)figure->valuedouble : UNKNOWN;
-}
+#include "tests/support/sale/verdict.h"
 
 /* Orders beyond the stock, or beyond one a request: losing orders does not excuse that. What was
  * lost counts as oversold, too, once its units are sold again. */
 static bool sold_too_much(const cJSON *answer)
 {
-    long long lost = figure_of(answer, "acked_lost");
-    return (lost != UNKNOWN && figure_of(answer, "oversold") > lost) ||
-           figure_of(answer, "duplicates") > 0;
+    long long lost = verdict_figure(answer, "acked_lost");
+    return (lost != VERDICT_UNKNOWN && verdict_figure(answer, "oversold") > lost) ||
+           verdict_figure(answer, "duplicates") > 0;
 }
 
 static bool has_landed(const cell *c)
@@ -71,87 +20,167 @@ static bool has_landed(const cell *c)
     return c->landed > 0 && !c->missed;
 }
 
-/* Of a row whose durability does not cover the fault. What it lost has to be known. */
-static const char *verdict_of_uncovered(const cell *c, const cJSON *answer)
+/* Orders of sale k may be lost behind a failover, but not without a word. */
+static bool lost_silently(const cell *c, int k, const cJSON *answer)
 {
-    if (row_is_guarded(&c->row) && sold_too_much(answer))
+    return c->failed_over && verdict_violations(answer, "acknowledged") > c->told_lost[k];
+}
+
+/* Of a row whose durability does not cover the fault. What it lost has to be known. */
+static const char *verdict_of_uncovered(const cell *c, int k, const cJSON *answer)
+{
+    if ((row_is_guarded(&c->row) && sold_too_much(answer)) || lost_silently(c, k, answer))
         return "BROKEN";
-    return has_landed(c) && figure_of(answer, "acked_lost") != UNKNOWN ? "NOT_COVERED"
-                                                                       : "INCONCLUSIVE";
+    return has_landed(c) && verdict_figure(answer, "acked_lost") != VERDICT_UNKNOWN
+               ? "NOT_COVERED"
+               : "INCONCLUSIVE";
 }
 
 /* What stays true however the cell ended: what buyers were told, and what was seen meanwhile. */
 static bool was_broken_before_it_failed(const cJSON *answer)
 {
-    return figure_of(answer, "oversold") > 0 || is_violated(answer, "I2") ||
-           is_violated(answer, "I3") || is_violated(answer, "I6");
+    return verdict_figure(answer, "oversold") > 0 || verdict_count(answer, "I2", "violated") > 0 ||
+           verdict_count(answer, "I3", "violated") > 0 ||
+           verdict_count(answer, "I6", "violated") > 0;
 }
 
-static const char *verdict_of(const cell *c, const cJSON *answer, int failed)
+/* From the best to the worst. */
+static const char *const verdicts[] = {"SKIPPED", "HELD", "NOT_COVERED", "INCONCLUSIVE", "BROKEN"};
+
+static int rank_of(const char *verdict)
 {
-    if (c->skipped)
-        return "SKIPPED";
-    bool covered = (c->fault->covered & c->row.durability) != 0;
-    if (!answer || (failed && !covered))
+    int rank = 0;
+    while (strcmp(verdicts[rank], verdict) != 0)
+        rank++;
+    return rank;
+}
+
+static bool is_covered(const cell *c)
+{
+    return (c->fault->covered & c->row.durability) != 0;
+}
+
+/* Of one history; `answer` NULL: it could not be read. */
+static const char *verdict_of(const cell *c, int k, const cJSON *answer, int failed)
+{
+    if (!answer || (failed && !is_covered(c)))
         return "INCONCLUSIVE";
     if (failed)
         return was_broken_before_it_failed(answer) ? "BROKEN" : "INCONCLUSIVE";
-    if (!covered)
-        return verdict_of_uncovered(c, answer);
-    if (count_states(answer, "violated") > 0)
+    if (!is_covered(c))
+        return verdict_of_uncovered(c, k, answer);
+    if (verdict_count(answer, NULL, "violated") > 0)
         return "BROKEN";
-    return has_landed(c) && count_states(answer, "unchecked") == 0 ? "HELD" : "INCONCLUSIVE";
+    return has_landed(c) && verdict_count(answer, NULL, "unchecked") == 0 ? "HELD" : "INCONCLUSIVE";
 }
 
-static const char *why(const cell *c, const cJSON *answer, int failed)
+/* Of the history that the verdict is of. */
+static const char *why(const cell *c, int k, const cJSON *answer, int failed)
 {
-    if (c->skipped)
-        return c->note;
     if (failed)
         return "the cell could not be run to its end";
     if (!answer)
-        return "buycheck could not read the history";
-    bool covered = (c->fault->covered & c->row.durability) != 0;
-    if (!covered && row_is_guarded(&c->row) && sold_too_much(answer))
+        return "the judge could not read the history";
+    if (!is_covered(c) && row_is_guarded(&c->row) && sold_too_much(answer))
         return "it has orders that no loss explains";
+    if (!is_covered(c) && lost_silently(c, k, answer))
+        return "orders were lost, and no instance says so of all of them";
+    if (is_covered(c) && verdict_count(answer, NULL, "violated") > 0)
+        return "";
     if (!has_landed(c))
         return c->landed ? "a part of the fault did not land" : "the fault did not land";
-    if (!covered) {
-        if (figure_of(answer, "acked_lost") == UNKNOWN)
+    if (!is_covered(c)) {
+        if (verdict_figure(answer, "acked_lost") == VERDICT_UNKNOWN)
             return "nobody knows what was lost";
         return c->fault->cover ? c->fault->cover : "";
     }
-    return count_states(answer, "unchecked") > 0 ? "not all of it could be checked" : "";
+    return verdict_count(answer, NULL, "unchecked") > 0 ? "not all of it could be checked" : "";
 }
 
-/* All figures but `landed`, which the cell knows itself. */
-static void copy_figures(cJSON *to, const cJSON *from)
+/* ---- the sum --------------------------------------------------------------------------------- */
+
+/* Adds all figures but `landed`, which the cell knows itself. What one history does not tell (null)
+ * the sum does not tell either. */
+static void add_figures(cJSON *to, const cJSON *from)
 {
     const cJSON *figure;
     cJSON_ArrayForEach(figure, from)
     {
-        if (strcmp(figure->string, "landed") != 0)
+        cJSON *sum = cJSON_GetObjectItemCaseSensitive(to, figure->string);
+        if (strcmp(figure->string, "landed") == 0)
+            continue;
+        if (!sum)
             cJSON_AddItemToObject(to, figure->string, cJSON_Duplicate(figure, true));
+        else if (cJSON_IsNumber(sum) && cJSON_IsNumber(figure))
+            cJSON_SetNumberValue(sum, sum->valuedouble + figure->valuedouble);
+        else
+            cJSON_ReplaceItemInObjectCaseSensitive(to, figure->string, cJSON_CreateNull());
     }
 }
 
-cJSON *judge_cell(const cell *c, const char *history, int failed)
+static int rank_of_state(const cJSON *guarantee)
 {
-    cJSON *answer = c->skipped ? NULL : ask_buycheck(history);
-    cJSON *cell_json = cJSON_CreateObject();
-    cJSON_AddStringToObject(cell_json, "row", c->row.name);
-    cJSON_AddStringToObject(cell_json, "strategy", c->row.strategy);
-    cJSON_AddStringToObject(cell_json, "durability", durability_word(c->row.durability));
-    cJSON_AddStringToObject(cell_json, "fault", c->fault->name);
-    cJSON_AddNumberToObject(cell_json, "seed", (double)c->seed);
-    cJSON_AddNumberToObject(cell_json, "landed", (double)c->landed);
-    cJSON_AddStringToObject(cell_json, "counts", c->fault->counts);
-    cJSON_AddStringToObject(cell_json, "verdict", verdict_of(c, answer, failed));
-    cJSON_AddStringToObject(cell_json, "why", why(c, answer, failed));
-    cJSON_AddStringToObject(cell_json, "note", c->note);
-    copy_figures(cell_json, cJSON_GetObjectItemCaseSensitive(answer, "figures"));
-    cJSON_AddItemToObject(cell_json, "invariants",
-                          cJSON_DetachItemFromObjectCaseSensitive(answer, "invariants"));
-    cJSON_Delete(answer);
-    return cell_json;
+    static const char *const states[] = {"violated", "unchecked", "ok"};
+    const cJSON *state = cJSON_GetObjectItemCaseSensitive(guarantee, "state");
+    int rank = 0;
+    while (rank < 3 && strcmp(states[rank], state->valuestring) != 0)
+        rank++;
+    return rank;
+}
+
+/* Of each guarantee the worst, of whichever history. */
+static void merge_guarantees(cJSON *to, const cJSON *from)
+{
+    const cJSON *guarantee;
+    int i = 0;
+    cJSON_ArrayForEach(guarantee, from)
+    {
+        const cJSON *has = cJSON_GetArrayItem(to, i);
+        if (!has)
+            cJSON_AddItemToArray(to, cJSON_Duplicate(guarantee, true));
+        else if (rank_of_state(guarantee) < rank_of_state(has))
+            cJSON_ReplaceItemInArray(to, i, cJSON_Duplicate(guarantee, true));
+        i++;
+    }
+}
+
+/* The verdict and why, figures and guarantees. */
+static void judge_histories(const cell *c, int failed, cJSON *sum)
+{
+    const char *worst = "HELD", *reason = "";
+    cJSON *guarantees = cJSON_CreateArray();
+    for (int k = 0; k < c->history_count || k == 0; k++) {
+        cJSON *answer = verdict_ask(c->histories[k], c->fault->recovery_ms);
+        const char *verdict = verdict_of(c, k, answer, failed);
+        if (k == 0 || rank_of(verdict) > rank_of(worst)) {
+            worst = verdict;
+            reason = why(c, k, answer, failed);
+        }
+        add_figures(sum, cJSON_GetObjectItemCaseSensitive(answer, "figures"));
+        merge_guarantees(guarantees, cJSON_GetObjectItemCaseSensitive(answer, "guarantees"));
+        cJSON_Delete(answer);
+    }
+    cJSON_AddStringToObject(sum, "verdict", worst);
+    cJSON_AddStringToObject(sum, "why", reason);
+    cJSON_AddItemToObject(sum, "guarantees", guarantees);
+}
+
+cJSON *judge_cell(const cell *c, int failed)
+{
+    cJSON *sum = cJSON_CreateObject();
+    cJSON_AddStringToObject(sum, "row", c->row.name);
+    cJSON_AddStringToObject(sum, "strategy", c->row.strategy);
+    cJSON_AddStringToObject(sum, "durability", durability_word(c->row.durability));
+    cJSON_AddStringToObject(sum, "fault", c->fault->name);
+    cJSON_AddNumberToObject(sum, "seed", (double)c->seed);
+    cJSON_AddNumberToObject(sum, "landed", (double)c->landed);
+    cJSON_AddStringToObject(sum, "counts", c->fault->counts);
+    cJSON_AddStringToObject(sum, "note", c->note);
+    if (!c->skipped) {
+        judge_histories(c, failed, sum);
+    } else {
+        cJSON_AddStringToObject(sum, "verdict", "SKIPPED");
+        cJSON_AddStringToObject(sum, "why", c->note);
+    }
+    return sum;
 }

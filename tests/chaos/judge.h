@@ -1,5 +1,5 @@
 /*
- * judge.h - what a cell's history says, by buycheck, and the cell's verdict.
+ * judge.h - what a cell's histories say, by loadtest verify, and the cell's verdict.
  */
 #ifndef TESTS_CHAOS_JUDGE_H
 #define TESTS_CHAOS_JUDGE_H
@@ -9,14 +9,15 @@
 #include "tests/chaos/cell.h"
 
 /*
- * The verdict of one cell, as JSON:
+ * The verdict of one cell, as JSON: the worst of its histories, whose figures are added up.
  *
  *     {"row","strategy","durability","fault","seed","landed","counts","verdict","why","note",
- *      ... buycheck's figures ..., "invariants":[{"name","state","count","first"}]}
+ *      ... the judge's figures ..., "guarantees":[{"id","name","state", ...}]}
  *
- *   HELD          the fault landed, and every invariant was checked and holds
+ *   HELD          the fault landed, and every guarantee was checked and holds
  *   BROKEN        one was violated, and the row's durability covers the fault; or a guarded row
  *                 has orders beyond the stock or two for a request, which no loss excuses;
+ *                 or orders were lost behind a failover, and no instance says so;
  *                 also in a cell that failed behind it
  *   NOT_COVERED   the row's durability does not cover the fault; the figures say what was lost
  *   INCONCLUSIVE  the fault did not land, or something could not be checked
@@ -24,6 +25,6 @@
  *
  * `failed`: what cell_run() returned. Free with cJSON_Delete().
  */
-cJSON *judge_cell(const cell *c, const char *history, int failed);
+cJSON *judge_cell(const cell *c, int failed);
 
 #endif

@@ -4,7 +4,7 @@
  *     matrix run [--quick | --selection] [--seed N] [--runs N] [--jobs N] [--out DIR]
  *                [--rows ROW,...] [--faults FAULT,...] [--planted PLANTED,CAUGHT]
  *     matrix cell --row ROW --fault FAULT [--seed N] [--out DIR]
- *     matrix soak --minutes N [--seed N] [--row ROW] [--out DIR]
+ *     matrix soak [--minutes N] [--seed N] [--row ROW] [--out DIR]
  *     matrix list
  *
  * Start with README.md in this folder.
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/judge.h"
@@ -31,7 +32,7 @@ static int usage(const char *why)
             "                   [--planted PLANTED,CAUGHT]\n"
             "       matrix cell --row ROW --fault FAULT [--seed N] [--out DIR]\n"
             "       matrix list\n"
-            "       matrix soak --minutes N [--seed N] [--row ROW] [--out DIR]\n",
+            "       matrix soak [--minutes N] [--seed N] [--row ROW] [--out DIR]\n",
             why);
     return USAGE;
 }
@@ -55,17 +56,17 @@ static bool write_text(const char *path, const char *text)
 static int run_cell(const matrix_options *options)
 {
     static cell c;
-    char history[512], path[512];
+    char path[512];
     c.fault = fault_find(options->faults);
     c.seed = options->seed;
     if (!c.fault || !row_read(options->rows, &c.row))
         return usage("no such row or fault: see `matrix list`");
-    snprintf(history, sizeof(history), "%s/%s.%s.%llu.buys", options->out, c.row.name,
+    snprintf(c.histories[0], sizeof(c.histories[0]), "%s/%s.%s.%llu.buys", options->out, c.row.name,
              c.fault->name, (unsigned long long)c.seed);
     snprintf(path, sizeof(path), "%s/%s.%s.%llu.json", options->out, c.row.name, c.fault->name,
              (unsigned long long)c.seed);
-    int failed = cell_run(&c, history);
-    cJSON *verdict = judge_cell(&c, history, failed);
+    int failed = cell_run(&c);
+    cJSON *verdict = judge_cell(&c, failed);
     char *text = cJSON_Print(verdict);
     bool written = write_text(path, text);
     puts(text);
@@ -84,16 +85,22 @@ static bool read_number(const char *text, unsigned long long *ret)
 /* False when an option is wrong. */
 static bool read_options(int argc, char **argv, matrix_options *o)
 {
-    static const struct option known[] = {
-        {"quick", no_argument, NULL, 'q'},        {"selection", no_argument, NULL, 'e'},
-        {"seed", required_argument, NULL, 's'},   {"runs", required_argument, NULL, 'n'},
-        {"jobs", required_argument, NULL, 'j'},   {"rows", required_argument, NULL, 'r'},
-        {"row", required_argument, NULL, 'r'},    {"planted", required_argument, NULL, 'p'},
-        {"faults", required_argument, NULL, 'f'}, {"fault", required_argument, NULL, 'f'},
-        {"out", required_argument, NULL, 'o'},    {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"quick", no_argument, NULL, 'q'},
+                                          {"selection", no_argument, NULL, 'e'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {"runs", required_argument, NULL, 'n'},
+                                          {"jobs", required_argument, NULL, 'j'},
+                                          {"rows", required_argument, NULL, 'r'},
+                                          {"row", required_argument, NULL, 'r'},
+                                          {"planted", required_argument, NULL, 'p'},
+                                          {"faults", required_argument, NULL, 'f'},
+                                          {"fault", required_argument, NULL, 'f'},
+                                          {"out", required_argument, NULL, 'o'},
+                                          {"minutes", required_argument, NULL, 'm'},
+                                          {NULL, 0, NULL, 0}};
     unsigned long long number = 0;
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-        if (strchr("snj", option) && !read_number(optarg, &number))
+        if (strchr("snjm", option) && !read_number(optarg, &number))
             return false;
         switch (option) {
         case 'q':
@@ -110,6 +117,9 @@ static bool read_options(int argc, char **argv, matrix_options *o)
             break;
         case 'j':
             o->jobs = (int)number;
+            break;
+        case 'm':
+            o->minutes = (int)number;
             break;
         case 'r':
             o->rows = optarg;
@@ -134,15 +144,19 @@ static bool read_options(int argc, char **argv, matrix_options *o)
 
 int main(int argc, char **argv)
 {
-    matrix_options options = {.seed = 1, .out = "build/chaos"};
+    matrix_options options = {.seed = 1, .out = "build/chaos", .minutes = 20};
     const char *what = argc > 1 ? argv[1] : "";
+    bool soaks = strcmp(what, "soak") == 0;
+    if (soaks)
+        options =
+            (matrix_options){.seed = (uint64_t)time(NULL), .out = "build/soak", .minutes = 20};
     signal(SIGPIPE, SIG_IGN); /* servers that are killed close the connections that we have */
-    if (strcmp(what, "soak") == 0)
-        return soak_main(argc - 1, argv + 1);
     if (argc < 2 || !read_options(argc - 1, argv + 1, &options))
         return usage("what is to be done?");
     if (strcmp(what, "list") == 0)
         return list();
+    if (soaks && plan_knows(options.rows, options.faults))
+        return soak_run(&options);
     if (strcmp(what, "cell") == 0 && options.rows && options.faults)
         return run_cell(&options);
     if (strcmp(what, "run") == 0 && plan_knows(options.rows, options.faults))

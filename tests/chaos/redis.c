@@ -133,9 +133,8 @@ long long redis_errors(const char *word)
     long long count = 0;
     snprintf(text, sizeof(text), "errorstat_%s:count=", word);
     redisReply *info = fx_redis_reply(fx.redis, "INFO errorstats");
-    const char *at = info->str ? strstr(info->str, text) : NULL;
-    if (at)
-        count = strtoll(at + strlen(text), NULL, 10);
+    for (const char *at = info->str; at && (at = strstr(at, text)); at += strlen(text))
+        count += strtoll(at + strlen(text), NULL, 10); /* of each server */
     freeReplyObject(info);
     return count;
 }
@@ -147,9 +146,11 @@ int redis_refusals(void)
     return atomic_load(&crew.busy) + atomic_load(&crew.unknown);
 }
 
+/* A sale, and its orders as far as all instances together remember. */
 typedef struct halt {
-    const cell *c;
-    long long known, lost; /* orders, as far as all instances together remember */
+    int number;
+    const fx_sale *sale;
+    long long known, lost;
 } halt;
 
 static bool number_in(const fx_reply *reply, const char *name, long long *ret)
@@ -168,8 +169,8 @@ static bool all_are_halted(void *arg)
     bool all = true;
     for (int i = 0; all && i < FX_INSTANCES; i++) {
         fx_reply reply;
-        int status = fx_ask(fx.server[i], &reply, "GET /orders/nobody?item=%s&sale=%s", h->c->item,
-                            h->c->sale);
+        int status = fx_ask(fx.server[i], &reply, "GET /orders/nobody?item=%s&sale=%s",
+                            h->sale->item, h->sale->id);
         all = status == 503 && number_in(&reply, "known", &h->known) &&
               number_in(&reply, "lost_orders", &h->lost);
         fx_reply_free(&reply);
@@ -181,12 +182,12 @@ static bool all_are_halted(void *arg)
 static bool all_orders_are_known(void *arg)
 {
     halt *h = arg;
-    return all_are_halted(h) && h->known >= atomic_load(&crew.bought);
+    return all_are_halted(h) && h->known >= atomic_load(&crew_counts_of(h->number)->bought);
 }
 
 void redis_has_forgotten(cell *c)
 {
-    halt h = {.c = c};
+    halt h = {.sale = crew_sale(0)};
     c->over = true;
     if (!fx_wait_until(all_orders_are_known, &h, CELL_PATIENCE_MS))
         fail_msg("the instances do not say that orders were lost, or say it of %lld of %d only",
@@ -199,18 +200,89 @@ void redis_has_forgotten(cell *c)
               sold_on ? "and the sale went on" : "nothing more was sold");
 }
 
+typedef struct change {
+    fx_topology *topology;
+    const char *key;
+    int old;
+} change;
+
+static bool has_changed(void *arg)
+{
+    const change *ch = arg;
+    int now = fx_topology_primary(ch->topology, ch->key);
+    return now >= 0 && now != ch->old;
+}
+
+bool redis_is_replaced(fx_topology *t, const char *key, int old, int deadline_ms)
+{
+    return fx_wait_until(has_changed, &(change){t, key, old}, deadline_ms);
+}
+
+enum { TOLD_MS = 3000 }; /* each instance looks four times a second */
+
+typedef struct aftermath {
+    halt halt;
+    int failover;
+    bool halted, sells[FX_INSTANCES];
+} aftermath;
+
+static bool sells_or_is_halted(void *arg)
+{
+    aftermath *a = arg;
+    int selling = 0;
+    a->halted = all_are_halted(&a->halt);
+    for (int i = 0; !a->halted && i < FX_INSTANCES; i++) {
+        char request[32];
+        snprintf(request, sizeof(request), "after-%d-%d", a->failover, i);
+        fx_sale *s = crew_sale(a->halt.number);
+        int status = a->sells[i] ? 201 : fx_sale_ask(s, request, i, 1, i).status;
+        a->sells[i] = status == 201 || status == 409;
+        selling += a->sells[i];
+    }
+    return a->halted || selling == FX_INSTANCES;
+}
+
+/* How many orders of a sale are said to be lost, and whether it is halted. */
+static long long lost_of(int number, int failover, bool *halted)
+{
+    aftermath a = {.halt = {.number = number, .sale = crew_sale(number)}, .failover = failover};
+    if (atomic_load(&a.halt.sale->replaced))
+        return LLONG_MAX; /* it is over, and nobody looks after it any more */
+    if (!fx_wait_until(sells_or_is_halted, &a, CELL_PATIENCE_MS))
+        fail_msg("the instances neither sell again nor say that orders were lost");
+    if (!a.halted)
+        return 0;
+    fx_wait_until(all_orders_are_known, &a.halt, TOLD_MS);
+    *halted = true;
+    return a.halt.lost;
+}
+
+void redis_after_failover(cell *c)
+{
+    static int failovers;
+    failovers++;
+    for (int k = 0; crew_sale(k); k++) {
+        c->told_lost[k] = lost_of(k, failovers, &c->over);
+        if (c->told_lost[k] > 0 && c->told_lost[k] < LLONG_MAX)
+            cell_note(c, "%s is halted, and says that %lld orders were lost", crew_sale(k)->item,
+                      c->told_lost[k]);
+    }
+    c->failed_over = true;
+}
+
 static bool is_resumed(void *arg)
 {
     halt *h = arg;
     return all_are_halted(h) &&
            fx_status(fx.server[0],
-                     "POST /sales/resume {'item':'%s','sale':'%s','lost_orders':%lld}", h->c->item,
-                     h->c->sale, h->lost) == 200;
+                     "POST /sales/resume {'item':'%s','sale':'%s','lost_orders':%lld}",
+                     h->sale->item, h->sale->id, h->lost) == 200;
 }
 
 void redis_resume(cell *c)
 {
-    halt h = {.c = c};
+    (void)c;
+    halt h = {.sale = crew_sale(0)};
     if (!fx_wait_until(is_resumed, &h, CELL_PATIENCE_MS))
         fail_msg("the sale can not be resumed, of which %lld orders are lost", h.lost);
 }

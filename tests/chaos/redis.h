@@ -6,6 +6,7 @@
 #define TESTS_CHAOS_REDIS_H
 
 #include "tests/chaos/cell.h"
+#include "tests/support/topology.h"
 
 /* SIGKILL, and the same server again, on what it has written. One server, no topology. */
 void redis_kill(cell *c);
@@ -47,6 +48,13 @@ int redis_refusals(void);
  * undone: the sale is over, its note says how many orders are lost. The refusals that then follow
  * have landed; none when an order was sold in between. */
 void redis_has_forgotten(cell *c);
+
+/* Waits until another member than `old` is the primary (of the key, in a cluster). */
+bool redis_is_replaced(fx_topology *t, const char *key, int old, int deadline_ms);
+
+/* Behind a failover: waits until every instance sells again, or all say that orders were lost. Then
+ * the sale is over. */
+void redis_after_failover(cell *c);
 
 /* Waits until the sale is halted, and lets it go on as the admin does. */
 void redis_resume(cell *c);

@@ -5,9 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "tests/chaos/crew.h"
 #include "tests/chaos/faults/fault.h"
-#include "tests/chaos/journal.h"
 
 enum { EVERY_MS = 20 };
 
@@ -23,7 +21,7 @@ static const char look[] = "local kind, owner = redis.call('TYPE', KEYS[1]).ok, 
 static pthread_t thread;
 static bool present;
 static atomic_bool over;
-static char url[256], lock_key[192], fence_key[192];
+static char url[256];
 static bool looks_at_lock, looks_at_stock;
 
 static redisContext *connect_to_redis(void)
@@ -40,7 +38,7 @@ static redisContext *connect_to_redis(void)
 
 /* Only a lock that is held under a fence: a stranger's has none, and the counter may be away. A
  * lock's value may have blanks; one who holds it is told from another by the rest, too. */
-static void write_lock(const redisReply *seen)
+static void write_lock(fx_sale *s, const redisReply *seen)
 {
     char owner[128];
     if (seen->type != REDIS_REPLY_ARRAY || seen->elements != 2 || !seen->element[0]->str ||
@@ -51,12 +49,13 @@ static void write_lock(const redisReply *seen)
     snprintf(owner, sizeof(owner), "%s", seen->element[0]->str);
     for (char *at = owner; *at; at++)
         *at = *at == ' ' ? '_' : *at;
-    journal("lock at=%lld key=lock owner=%s fence=%s", (long long)journal_now_us(), owner,
-            seen->element[1]->str);
+    journal_write(s->history, "lock at=%lld key=lock owner=%s fence=%s",
+                  (long long)journal_now_us(), owner, seen->element[1]->str);
 }
 
-static void look_at_lock(redisContext **ctx)
+static void look_at_lock(fx_sale *s, redisContext **ctx)
 {
+    char lock[192], fence[192];
     if (*ctx && (*ctx)->err) {
         redisFree(*ctx);
         *ctx = NULL;
@@ -65,9 +64,11 @@ static void look_at_lock(redisContext **ctx)
         *ctx = connect_to_redis();
     if (!*ctx || (*ctx)->err)
         return;
-    redisReply *seen = redisCommand(*ctx, "EVAL %s 2 %s %s", look, lock_key, fence_key);
+    redisReply *seen =
+        redisCommand(*ctx, "EVAL %s 2 %s %s", look, fx_sale_key(s, 0, "lock", lock, sizeof(lock)),
+                     fx_sale_key(s, 0, "fence", fence, sizeof(fence)));
     if (seen)
-        write_lock(seen);
+        write_lock(s, seen);
     freeReplyObject(seen);
 }
 
@@ -76,10 +77,12 @@ static void *sample(void *arg)
     redisContext *ctx = NULL;
     (void)arg;
     for (int turn = 0; !atomic_load(&over); turn++) {
-        if (looks_at_stock)
-            crew_look_at_stock(turn);
-        if (looks_at_lock)
-            look_at_lock(&ctx);
+        for (int k = 0; crew_sale(k) && !atomic_load(&over); k++) {
+            if (looks_at_stock && !atomic_load(&crew_sale(k)->replaced))
+                fx_sale_look_at_stock(crew_sale(k), crew_instance(turn));
+            if (looks_at_lock)
+                look_at_lock(crew_sale(k), &ctx);
+        }
         fx_let_pass(EVERY_MS);
     }
     redisFree(ctx);
@@ -89,8 +92,6 @@ static void *sample(void *arg)
 void sampler_start(cell *c)
 {
     snprintf(url, sizeof(url), "%s", fx_redis_url(fx.redis));
-    snprintf(lock_key, sizeof(lock_key), "%s", cell_key(c, "lock"));
-    snprintf(fence_key, sizeof(fence_key), "%s", cell_key(c, "fence"));
     /* what Redis forgets, it may show once more; also what no buyer has been told of yet */
     looks_at_lock = (c->fault->covered & IN_MEMORY) != 0;
     looks_at_stock = looks_at_lock || c->row.durability != ON_REPLICAS;

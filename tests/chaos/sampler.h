@@ -1,7 +1,7 @@
 /*
- * sampler.h - looks at the sale while it is on, many times a second, and writes down what it sees:
- * the units left and ordered, as an instance tells them; who holds the lock, and the fence issued
- * last, as Redis has them in one moment.
+ * sampler.h - looks at the sales while they are on, many times a second, and writes down what it
+ * sees: the units left and ordered, as an instance tells them; who holds the lock, and the fence
+ * issued last, as Redis has them in one moment.
  */
 #ifndef TESTS_CHAOS_SAMPLER_H
 #define TESTS_CHAOS_SAMPLER_H

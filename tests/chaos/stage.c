@@ -1,13 +1,12 @@
 /* stage.c - starts and stops the servers of a cell. */
 #include "tests/chaos/stage.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "tests/chaos/faults/fault.h"
+#include "tests/support/sale/fail_point.h"
 
 enum { ARGS_MAX = 24 };
 
@@ -22,6 +21,8 @@ static const char *form_of_redis(const cell *c)
 {
     if (needs(c, NEEDS_SENTINEL))
         return "sentinel";
+    if (needs(c, NEEDS_CLUSTER))
+        return "cluster";
     return c->row.durability == ON_REPLICAS ? "replicas" : "single";
 }
 
@@ -35,7 +36,7 @@ static fx_redis *start_redis(const cell *c)
     for (int i = 0; c->row.durability == ON_DISK && disk[i]; i++)
         args[n++] = disk[i];
     setenv("FX_REDIS", form_of_redis(c), 1);
-    if (needs(c, NEEDS_SENTINEL))
+    if (needs(c, NEEDS_SENTINEL | NEEDS_CLUSTER) && !needs(c, NEEDS_STEADY))
         setenv("FX_FAILOVER", "1", 1);
     return fx_redis_start(args);
 }
@@ -47,16 +48,6 @@ static void start_lock_servers(cell *c)
 }
 
 /* ---- instances ------------------------------------------------------------------------------- */
-
-/* Instances with fail points are another program, unless we were told of one (which has them). */
-static fx_server *start_instance(const cell *c, const char *redis_url, const char *const *args)
-{
-    char stoppable[512];
-    if (needs(c, NEEDS_FAIL_POINTS))
-        setenv("FLASHSALE_PROGRAM",
-               fx_build_path("failpoints/flashsale", stoppable, sizeof(stoppable)), 0);
-    return fx_server_start(redis_url, args);
-}
 
 static const char *redis_url_for(const cell *c, int i)
 {
@@ -77,11 +68,15 @@ void cell_start_instance(cell *c, int i)
         args[n++] = "--redlock";
         args[n++] = quorum;
     }
+    if (c->fault->listen) {
+        args[n++] = "--listen";
+        args[n++] = c->fault->listen(c, i);
+    }
     args[n] = NULL;
-    if (c->fail_dir[i][0] != '\0')
-        setenv("FLASHSALE_FAIL_DIR", c->fail_dir[i], 1);
-    fx.server[i] = start_instance(c, redis_url_for(c, i), args);
-    unsetenv("FLASHSALE_FAIL_DIR");
+    const char *url = redis_url_for(c, i);
+    fx.server[i] = needs(c, NEEDS_FAIL_POINTS) ? fx_point_server(url, c->fail_dir[i], args)
+                                               : fx_server_start(url, args);
+    crew_release(i);
     crew_avoid(-1);
 }
 
@@ -95,44 +90,22 @@ void cell_kill_instance(cell *c, int i)
 
 /* ---- fail points ----------------------------------------------------------------------------- */
 
-static const char *point_file(const cell *c, int i, const char *point, const char *suffix)
-{
-    static char path[512];
-    snprintf(path, sizeof(path), "%s/%s%s", c->fail_dir[i], point, suffix);
-    return path;
-}
-
-static void touch(const char *path)
-{
-    close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-}
-
-void cell_disarm(cell *c, int i, const char *point)
-{
-    unlink(point_file(c, i, point, ""));
-    unlink(point_file(c, i, point, ".reached"));
-    unlink(point_file(c, i, point, ".go"));
-}
-
 void cell_arm(cell *c, int i, const char *point)
 {
-    cell_disarm(c, i, point);
-    touch(point_file(c, i, point, ""));
-}
-
-static bool is_there(void *path)
-{
-    return access(path, F_OK) == 0;
+    fx_point_forget(c->fail_dir[i], point);
+    crew_reserve(i);
+    fx_point_arm(c->fail_dir[i], point);
 }
 
 bool cell_reached(cell *c, int i, const char *point, int deadline_ms)
 {
-    return fx_wait_until(is_there, (void *)point_file(c, i, point, ".reached"), deadline_ms);
+    return fx_point_reached(c->fail_dir[i], point, deadline_ms);
 }
 
 void cell_let_go(cell *c, int i, const char *point)
 {
-    touch(point_file(c, i, point, ".go"));
+    fx_point_go_on(c->fail_dir[i], point);
+    crew_release(i);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

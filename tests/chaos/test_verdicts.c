@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "tests/chaos/faults/fault.h"
-#include "tests/chaos/journal.h"
 #include "tests/chaos/judge.h"
 #include "tests/chaos/matrix/matrix.h"
-#include "tests/chaos/rest.h"
+#include "tests/support/sale/rest.h"
 
 static char dir[200], history[256];
 
@@ -30,16 +29,17 @@ static int teardown(void **state)
 
 static cell cell_of(const char *row_name, const char *fault_name)
 {
-    cell c = {.item = "P0001", .stock = 3, .lease_ms = CELL_LEASE_MS, .landed = 1};
+    cell c = {.items = 1, .stock = 3, .lease_ms = CELL_LEASE_MS, .landed = 1};
     assert_true(row_read(row_name, &c.row));
     c.fault = fault_find(fault_name);
+    snprintf(c.histories[0], sizeof(c.histories[0]), "%s", history);
     assert_non_null(c.fault);
     return c;
 }
 
 static void expect(const char *what, const cell *c, int failed, const char *expected)
 {
-    cJSON *said = judge_cell(c, history, failed);
+    cJSON *said = judge_cell(c, failed);
     if (strcmp(fx_json_text(said, "verdict"), expected) != 0)
         fail_msg("%s: %s, not %s (%s)", what, fx_json_text(said, "verdict"), expected,
                  fx_json_text(said, "why"));
@@ -52,19 +52,20 @@ static void expect(const char *what, const cell *c, int failed, const char *expe
  * known. */
 static void write_history(int told, int ordered)
 {
-    journal_open(history);
-    journal("sale id=5f item=P0001 strategy=atomic durability=memory stock=2 limit=0 segments=0 "
-            "lease_us=0");
-    journal("stock at=1 remaining=2 units=0");
+    journal *j = journal_open(history);
+    journal_write(
+        j, "sale id=5f item=P0001 strategy=atomic durability=memory stock=2 limit=0 segments=0 "
+           "lease_us=0");
+    journal_write(j, "stock at=1 remaining=2 units=0");
     for (int i = 1; i <= told; i++)
-        journal("ask from=%d to=%d request=r%d user=u1 quantity=1 status=201 order=5f-%d", i * 10,
-                i * 10 + 5, i, i);
+        journal_write(j, "ask from=%d to=%d request=r%d user=u1 target=0 status=201 order=5f-%d",
+                      i * 10, i * 10 + 5, i, i);
     for (int i = 1; i <= ordered; i++)
-        journal("order number=%d request=r%d user=u1 quantity=1 fence=0", i, i);
+        journal_write(j, "order number=%d request=r%d user=u1 quantity=1 fence=0", i, i);
     if (ordered >= 0)
-        journal("rest remaining=0");
-    journal("left locks=0 waiters=0 threads=0 descriptors=0");
-    journal_close();
+        journal_write(j, "rest remaining=0");
+    journal_write(j, "left locks=0 waiters=0 threads=0 descriptors=0");
+    journal_close(j);
 }
 
 static void harm_is_not_excused(void **state)
@@ -86,12 +87,16 @@ static void harm_is_not_excused(void **state)
         {"flushall", 0, 0, 3, 3, "BROKEN"}, /* no loss: it sold on */
         {"flushall", 1, 0, 2, LEDGER_UNKNOWN, "INCONCLUSIVE"},
         {"flushall", 1, 0, 3, LEDGER_UNKNOWN, "INCONCLUSIVE"}, /* sold again, perhaps */
+        {"planned-failover", 1, 0, 2, 2, "NOT_COVERED"},
+        {"planned-failover", 1, 0, 2, 0, "BROKEN"}, /* one of two is said to be lost */
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         cell c = cell_of("atomic", cases[i].fault);
         char what[64];
         c.landed = cases[i].landed;
+        c.failed_over = strcmp(cases[i].fault, "planned-failover") == 0;
+        c.told_lost[0] = 1;
         snprintf(what, sizeof(what), "%s, case %zu", cases[i].fault, i);
         write_history(cases[i].told, cases[i].ordered);
         expect(what, &c, cases[i].failed, cases[i].verdict);
@@ -104,19 +109,17 @@ static void harm_is_not_excused(void **state)
 static void sell_all(cell *c, bool lose_record)
 {
     char request[16];
-    journal_open(history);
-    rest_before(c);
-    cell_start_sale(c);
-    crew_start(c->item, c->sale, true);
+    fx_terms terms = cell_terms(c);
+    rest_before(&terms);
+    cell_start_sales(c, 0);
     for (int i = 0; i < c->stock; i++) {
         snprintf(request, sizeof(request), "r-%d", i);
         assert_int_equal(crew_ask(request, i, 1, i % FX_INSTANCES), 201);
     }
     if (lose_record)
-        assert_int_equal(fx_redis_number(fx.redis, "HDEL %s r-1", cell_key(c, "orders")), 1);
+        assert_int_equal(fx_redis_number(fx.redis, "HDEL %s r-1", cell_key("orders")), 1);
     c->over = true; /* nobody could close a sale that is damaged */
-    rest_after(c);
-    journal_close();
+    cell_rest(c);
 }
 
 static void an_order_without_its_record_is_none(void **state)
@@ -156,12 +159,31 @@ static void a_loss_that_is_expected_excuses_nothing_else(void **state)
     }
 }
 
+static void a_cell_is_known_to_be_broken_in_one_way(void **state)
+{
+    static const struct {
+        const char *violated;
+        bool as_expected;
+    } runs[] = {{"found-stays", true}, {"oversold", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        matrix_cell cells[1] = {{.fault = fault_find("split-brain"), .verdict = BROKEN}};
+        matrix m = {.cells = cells, .len = 1};
+        assert_true(row_read("atomic:durability=replicated", &cells[0].row));
+        snprintf(cells[0].violated, sizeof(cells[0].violated), "%s", runs[i].violated);
+        matrix_sum_up(&m);
+        assert_int_equal(m.unexpected, !runs[i].as_expected);
+        assert_true((cells[0].issue != NULL) == runs[i].as_expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(harm_is_not_excused, setup, teardown),
         cmocka_unit_test_setup_teardown(an_order_without_its_record_is_none, setup, teardown),
         cmocka_unit_test(a_loss_that_is_expected_excuses_nothing_else),
+        cmocka_unit_test(a_cell_is_known_to_be_broken_in_one_way),
     };
     return fx_run(tests, .instances = FX_INSTANCES, .one_server = true);
 }

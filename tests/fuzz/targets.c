@@ -7,7 +7,7 @@
 
 const fuzz_target fuzz_targets[] = {
     {"address", NULL, fuzz_address, 20000},
-    {"buys", "tests/tools/histories", fuzz_buys, 5000},
+    {"buys", "tests/loadtest/judge/histories", fuzz_buys, 5000},
     {"history", NULL, fuzz_history, 5000},
     {"key", NULL, fuzz_key, 20000},
     {"order", NULL, fuzz_order, 20000},

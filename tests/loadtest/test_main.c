@@ -121,7 +121,7 @@ static void a_foreign_server_is_told_in_a_line(void **unused)
     };
     for (size_t i = 0; i < COUNT(says); i++) {
         assert_int_equal(fx_shell(says[i][0], dir, 5000), 0);
-        int code = run(url, ARGS("--stock", "1"), said, sizeof(said));
+        int code = run(url, ARGS("--stock", "1", "--details"), said, sizeof(said));
         if (code != 3 || !strstr(said, says[i][1]) || strcasestr(said, "<html") ||
             strcasestr(said, "<!doctype"))
             fail_msg("%d: %s", code, said);

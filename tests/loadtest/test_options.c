@@ -65,6 +65,10 @@ static void mistakes_on_the_command_line_are_named(void **unused)
         {"chart a.json --html a.html --users 5", "no --users here"},
         {"--json=b.json chart a.json --html a.html", "no --json=b.json here"},
         {"compare a.json b.json c.json", "expected options"},
+        {"compare a.json b.json --users 5", "runs nothing: no --users here"},
+        {"--quiet compare a.json b.json --fail-if p99>1", "no --quiet here"},
+        {"compare --fail-if p99>+10%", "--fail-if p99>+10% is a change"},
+        {"run --fail-if throughput<-5%", "for compare BEFORE AFTER"},
     };
     for (size_t i = 0; i < COUNT(table); i++) {
         lt_options options;

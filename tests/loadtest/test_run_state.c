@@ -114,7 +114,7 @@ static void no_ticket_is_given_when_the_time_is_over(void **unused)
     assert_true(state.stopped_at == stopped);
 }
 
-static void note(lt_outcome outcome, lt_ending ending, int after)
+static void note(lt_outcome outcome, lt_ending ending, mono_ns after)
 {
     lt_settled settled = {.outcome = outcome,
                           .ending = ending,
@@ -163,20 +163,57 @@ static void a_user_is_what_it_was_answered(void **unused)
     is_noted(7, 6, 4, 3);
 }
 
-/* In bins of 20 ms, its latency to a quarter of a doubling. */
-static void an_answer_is_on_the_timeline(void **unused)
+/* In bins of 20 ms, by when it ended; its latency to a quarter of a doubling. */
+static void a_request_is_on_the_timeline(void **unused)
 {
     (void)unused;
     int count;
     double width_s;
     note(OUT_SOLD, END_COMPLETED, 50 * NS_PER_MS);
-    note(OUT_UNKNOWN, END_FAILED, 50 * NS_PER_MS);
-    lt_timeline_bin *bins = timeline_bins(state.timeline, 50 * NS_PER_MS, &count, &width_s);
-    assert_int_equal(count, 3);
+    note(OUT_UNKNOWN, END_COMPLETED, 50 * NS_PER_MS);
+    note(OUT_UNKNOWN, END_FAILED, 90 * NS_PER_MS);
+    note(OUT_UNKNOWN, END_UNFINISHED, 90 * NS_PER_MS);
+    assert_int_equal(state.last_done, state.started_at + 50 * NS_PER_MS);
+    mono_ns length = state.last_ended - state.started_at;
+    lt_timeline_bin *bins = timeline_bins(state.timeline, length, &count, &width_s);
+    assert_int_equal(count, 5);
     assert_int_equal(bins[2].outcomes[OUT_SOLD], 1);
-    assert_int_equal(bins[2].outcomes[OUT_UNKNOWN], 0);
+    assert_int_equal(bins[2].outcomes[OUT_UNKNOWN], 1);
+    assert_int_equal(bins[2].outcomes[SERIES_UNANSWERED], 0);
     assert_true(bins[2].p50_ms > 40 && bins[2].p50_ms < 60);
+    assert_int_equal(bins[4].outcomes[SERIES_UNANSWERED], 2);
+    assert_int_equal(bins[4].outcomes[OUT_UNKNOWN], 0);
+    assert_true(bins[4].p50_ms > 80 && bins[4].p50_ms < 110);
     free(bins);
+}
+
+static void silence_is(int64_t from_s, int64_t length_s)
+{
+    assert_int_equal((state.silence_from - state.started_at) / NS_PER_S, from_s);
+    assert_int_equal((state.silence + NS_PER_MS) / NS_PER_S, length_s);
+}
+
+/* What is said of the future is put into the past: the run began a minute ago. */
+static void the_longest_silence_is_kept(void **unused)
+{
+    (void)unused;
+    state.started_at = clock_now() - 60 * NS_PER_S;
+    state.open_since = state.started_at;
+    state.underway = 3; /* open from the start */
+    note(OUT_SOLD, END_COMPLETED, NS_PER_S);
+    silence_is(0, 1);
+    note(OUT_UNKNOWN, END_FAILED, 3 * NS_PER_S);
+    silence_is(1, 2);
+    note(OUT_BUSY, END_COMPLETED, 6 * NS_PER_S); /* the failure before was no answer */
+    silence_is(1, 5);
+    assert_int_equal(take(0), 0); /* nobody asked for 54 s */
+    note(OUT_SOLD, END_COMPLETED, 61 * NS_PER_S);
+    silence_is(1, 5);
+    state.last_ended = clock_now(); /* without an answer, a moment ago: the silence goes on */
+    state.last_done = state.open_since = state.started_at + 50 * NS_PER_S;
+    assert_int_equal(take(1), 1);
+    note(OUT_UNKNOWN, END_UNFINISHED, 62 * NS_PER_S);
+    silence_is(50, 12);
 }
 
 static void sold_out_ends_the_run_if_that_was_asked_for(void **unused)
@@ -213,7 +250,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(every_user_has_its_own_tickets),
         CASE(the_only_request_is_the_first_users),
-        CASE(an_answer_is_on_the_timeline),
+        CASE(a_request_is_on_the_timeline),
+        CASE(the_longest_silence_is_kept),
         CASE(without_a_number_of_requests_there_is_no_last),
         CASE(an_open_models_tickets_are_nobodys),
         CASE(no_ticket_is_given_when_the_time_is_over),

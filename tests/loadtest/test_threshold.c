@@ -9,6 +9,15 @@
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
+/* What a limit, which is well written, says of a result, and the figure that it sees. */
+static lt_threshold_state state_of(const char *text, const lt_result *result, double *seen)
+{
+    lt_threshold threshold;
+    char err[256];
+    assert_true(threshold_parse(text, &threshold, err, sizeof(err)));
+    return threshold_check(&threshold, result, seen);
+}
+
 static void thresholds_know_their_units(void **unused)
 {
     (void)unused;
@@ -39,6 +48,16 @@ static void thresholds_know_their_units(void **unused)
         {"sold>5ms", NAN},
         {"nosuch>1", NAN},
         {"p99>-1", NAN},
+        {"p99>+1", NAN},
+        {"p99>+10%", 10},
+        {"p99 > + 1.5 %", 1.5},
+        {"throughput<-5%", -5},
+        {"sold>=+0%", 0},
+        {"p99>+%", NAN},
+        {"p99>+", NAN},
+        {"p99>--1%", NAN},
+        {"p99>+1ms%", NAN},
+        {"p99>+100000000000000000000000000000001%", NAN},
         /* As long as it may be, and one longer: its unit is not cut off. */
         {"p99>1.000000000000000000000000000000000000000000000000000000000000000000000000s", 1000},
         {"p99>1.0000000000000000000000000000000000000000000000000000000000000000000000000s", NAN}};
@@ -48,6 +67,7 @@ static void thresholds_know_their_units(void **unused)
         bool good = threshold_parse(table[i].text, &threshold, err, sizeof(err));
         assert_int_equal(good, !isnan(table[i].limit));
         assert_true(!good || fabs(threshold.limit - table[i].limit) < 1e-9);
+        assert_true(!good || threshold.relative == (strpbrk(table[i].text, "+-") != NULL));
     }
 }
 
@@ -64,14 +84,11 @@ static void a_limit_breaks_where_it_says(void **unused)
                  {"oversold<=5", true, true, false}};
     lt_result result = {.tally = tally_new()};
     for (size_t i = 0; i < COUNT(table); i++) {
-        lt_threshold threshold;
-        char err[256];
         double seen;
-        assert_true(threshold_parse(table[i].text, &threshold, err, sizeof(err)));
         const bool broken[] = {table[i].below, table[i].at, table[i].above};
         for (int n = 0; n < 3; n++) {
             result.oversold = 4 + n;
-            assert_int_equal(threshold_check(&threshold, &result, &seen),
+            assert_int_equal(state_of(table[i].text, &result, &seen),
                              broken[n] ? THRESHOLD_BROKEN : THRESHOLD_HOLDS);
             assert_true(seen == 4 + n);
         }
@@ -116,16 +133,37 @@ static void each_metric_is_its_own_figure(void **unused)
     for (int i = 0; i < SAMPLES; i++)
         histogram_record(tally->from_due[OUT_SOLD], 10000);
     for (size_t i = 0; i < COUNT(table); i++) {
-        lt_threshold threshold;
-        char text[64], err[256];
+        char text[64];
         double seen;
         snprintf(text, sizeof(text), "%s>1000", table[i].name);
-        assert_true(threshold_parse(text, &threshold, err, sizeof(err)));
-        assert_int_equal(threshold_check(&threshold, &result, &seen), THRESHOLD_HOLDS);
+        assert_int_equal(state_of(text, &result, &seen), THRESHOLD_HOLDS);
         if (fabs(seen - table[i].value) > 0.01 * table[i].value)
             fail_msg("%s is %g", table[i].name, seen);
-        assert_int_equal(threshold_check(&threshold, &nothing, &seen), THRESHOLD_NO_VALUE);
+        assert_int_equal(state_of(text, &nothing, &seen), THRESHOLD_NO_VALUE);
     }
+    result_free(&result);
+}
+
+/* What failed counts at its age, and what was refused does not make it less. */
+static void latencies_are_of_what_sold_or_failed(void **unused)
+{
+    (void)unused;
+    static const struct {
+        int series, ms, count;
+    } parts[] = {{OUT_SOLD, 10, 9000},   {SERIES_UNANSWERED, 2000, 100}, {OUT_UNKNOWN, 1900, 100},
+                 {OUT_ERROR, 1800, 100}, {OUT_UNAVAILABLE, 1700, 100},   {OUT_SOLD_OUT, 1, 50000},
+                 {OUT_BUSY, 1, 50000},   {OUT_LIMIT, 1, 50000}};
+    lt_result result = {.tally = tally_new()};
+    for (size_t i = 0; i < COUNT(parts); i++) {
+        lt_histogram *h = histogram_new();
+        for (int n = 0; n < parts[i].count; n++)
+            histogram_record(h, parts[i].ms * 1000);
+        result.tally->from_due[parts[i].series] = h;
+    }
+    lt_latency latency = result_headline(&result);
+    assert_int_equal(latency.count, 9400);
+    assert_true(latency.at[P95] < 11 && fabs(latency.at[P99] - 2000) < 3);
+    assert_true(result_latency(&result, OUT_SOLD).at[P99] < 11);
     result_free(&result);
 }
 
@@ -136,11 +174,8 @@ static void a_figure_that_a_run_does_not_have_is_no_value(void **unused)
     static const char *const texts[] = {"p50>1", "p99.9>1", "mean>1", "max>1", "error_rate>0"};
     lt_result result = {.tally = tally_new()};
     for (size_t i = 0; i < COUNT(texts); i++) {
-        lt_threshold threshold;
-        char err[256];
         double seen;
-        assert_true(threshold_parse(texts[i], &threshold, err, sizeof(err)));
-        assert_int_equal(threshold_check(&threshold, &result, &seen), THRESHOLD_NO_VALUE);
+        assert_int_equal(state_of(texts[i], &result, &seen), THRESHOLD_NO_VALUE);
         assert_true(isnan(seen));
     }
     result_free(&result);
@@ -155,11 +190,8 @@ static void a_run_that_took_no_time_has_no_speed(void **unused)
         result.sold = sold;
         result.tally->completed = sold;
         for (size_t i = 0; i < COUNT(texts); i++) {
-            lt_threshold threshold;
-            char err[256];
             double seen;
-            assert_true(threshold_parse(texts[i], &threshold, err, sizeof(err)));
-            assert_int_equal(threshold_check(&threshold, &result, &seen), THRESHOLD_BROKEN);
+            assert_int_equal(state_of(texts[i], &result, &seen), THRESHOLD_BROKEN);
             assert_true(seen == 0.0);
         }
     }
@@ -192,6 +224,7 @@ int main(void)
         cmocka_unit_test(what_is_no_limit_is_refused_with_words),
         cmocka_unit_test(a_limit_breaks_where_it_says),
         cmocka_unit_test(each_metric_is_its_own_figure),
+        cmocka_unit_test(latencies_are_of_what_sold_or_failed),
         cmocka_unit_test(a_run_that_took_no_time_has_no_speed),
         cmocka_unit_test(a_figure_that_a_run_does_not_have_is_no_value),
     };

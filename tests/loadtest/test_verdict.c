@@ -31,48 +31,20 @@ static void assert_accounts_balance(const fx_load *load)
     assert_true(fx_load_number(load, "issued") == sum);
 }
 
-static bool invariant_holds(const fx_load *load, const char *name)
-{
-    const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItem(load->row, "invariants"))
-    {
-        if (strncmp(cJSON_GetStringValue(cJSON_GetObjectItem(item, "name")), name, strlen(name)) ==
-            0)
-            return cJSON_IsTrue(cJSON_GetObjectItem(item, "ok"));
-    }
-    fail_msg("no invariant %s", name);
-    return false;
-}
-
 static void a_sound_shop_is_safe(void **unused)
 {
     (void)unused;
     static const char *const members[] = {"stock",
-                                          "requests",
                                           "users",
-                                          "sold",
-                                          "sold_out",
-                                          "busy",
-                                          "errors",
-                                          "unknown",
-                                          "oversold",
-                                          "undersold",
-                                          "lost_updates",
-                                          "duplicates",
-                                          "throughput_rps",
-                                          "goodput_sps",
-                                          "sellout_s",
-                                          "fairness",
+                                          "limit_reached",
+                                          "unavailable",
                                           "latency_ms.mean",
-                                          "latency_ms.p50",
-                                          "latency_ms.p90",
-                                          "latency_ms.p95",
-                                          "latency_ms.p99",
-                                          "latency_ms.max",
                                           "latency_by_outcome.sold.p99",
                                           "latency_by_outcome.sold_out.p99",
                                           "latency_by_outcome.all.p999",
-                                          "lock_wait_ms.p99"};
+                                          "lock_wait_ms.p99",
+                                          "sellout_s",
+                                          "fairness"};
     stub = fx_stub_start(ARGS("--ports", "3", "--delay-us", "2000"));
     fx_load *load =
         fx_load_run(stub, "run", ARGS("--preset", "contended", "--users", "50", "--replay", "0.2"));
@@ -92,9 +64,7 @@ static void a_sound_shop_is_safe(void **unused)
     assert_non_null(cJSON_GetObjectItem(load->json, "environment"));
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(load->json, "samples")), 1);
     assert_accounts_balance(load);
-    assert_non_null(strstr(load->text, "SAFE"));
-    assert_non_null(strstr(load->text, "n/a (n=1000)"));
-    assert_non_null(strstr(load->text, "# Samples"));
+    assert_non_null(strstr(load->text, "\nSAFE  sold 1,000 of 1,000, each to one buyer"));
     assert_null(strstr(load->text, "\033"));
     /* Users are sticky and evenly spread: each target answered a good part. */
     const cJSON *target;
@@ -103,38 +73,6 @@ static void a_sound_shop_is_safe(void **unused)
         assert_true(cJSON_GetObjectItem(target, "answers")->valuedouble > 1000);
     }
     fx_load_free(load);
-}
-
-static void each_planted_defect_is_caught(void **unused)
-{
-    (void)unused;
-    static const struct {
-        const char *defect, *verdict, *broken, *figure;
-    } table[] = {
-        {"oversell", "OVERSOLD", "I2 units", "oversold"},
-        {"lose", "LOST", "I1", "lost_updates"},
-        {"duplicate", "DUPLICATED", "I3 orders", "duplicates"},
-        {"forget", "LOST", "I4", NULL},
-        {"unannounced", "LOST", "I5 refused", NULL},
-        {"amnesia", "DUPLICATED", "I3 replays", "duplicates"},
-    };
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        bool replays = strcmp(table[i].defect, "amnesia") == 0;
-        bool enough = strcmp(table[i].defect, "oversell") != 0;
-        stub = fx_stub_start(ARGS("--defect", table[i].defect));
-        fx_load *load =
-            fx_load_run(stub, "run",
-                        ARGS("--requests", "600", "--users", "8", "--stock",
-                             enough ? "1000" : "100", "--replay", replays ? "0.1" : "0"));
-        assert_string_equal(fx_load_text(load, "verdict"), table[i].verdict);
-        assert_int_equal(load->exit_code, 1);
-        assert_false(invariant_holds(load, table[i].broken));
-        if (table[i].figure != NULL)
-            assert_true(fx_load_number(load, table[i].figure) > 0);
-        assert_accounts_balance(load);
-        fx_load_free(load);
-        stop_stub(NULL);
-    }
 }
 
 static void declared_negative_controls_may_break(void **unused)
@@ -167,38 +105,7 @@ static void refusals_with_stock_left_undersell(void **unused)
     assert_string_equal(fx_load_text(load, "strategy"), "setnx:wait_ms=0");
     assert_int_equal(load->exit_code, 1);
     assert_true(fx_load_number(load, "busy") == 300);
-    assert_true(fx_load_number(load, "undersold") == 300); /* of the 400 left */
-    fx_load_free(load);
-}
-
-static void unknown_outcomes_are_looked_up(void **unused)
-{
-    (void)unused;
-    stub = fx_stub_start(ARGS("--unknown-every", "10"));
-    fx_load *load =
-        fx_load_run(stub, "run", ARGS("--stock", "100", "--requests", "1000", "--users", "10"));
-    assert_string_equal(fx_load_text(load, "verdict"), "SAFE");
-    assert_true(fx_load_number(load, "unknown") == 100);
-    assert_true(fx_load_number(load, "sold") < 100); /* some of the unknown ones had bought */
-    assert_true(invariant_holds(load, "I5 unknown"));
-    assert_int_equal(fx_load_errors(load, "answer", "unknown"), 100);
-    assert_accounts_balance(load);
-    fx_load_free(load);
-}
-
-static void retries_settle_unknown_outcomes(void **unused)
-{
-    (void)unused;
-    stub = fx_stub_start(ARGS("--unknown-every", "10", "--reset-every", "77"));
-    fx_load *load =
-        fx_load_run(stub, "run",
-                    ARGS("--stock", "1000", "--requests", "1000", "--users", "10", "--retry", "5"));
-    assert_string_equal(fx_load_text(load, "verdict"), "SAFE");
-    assert_int_equal(load->exit_code, 0);
-    assert_true(fx_load_number(load, "unknown") == 0);
-    assert_true(fx_load_number(load, "sold") == 1000);
-    assert_true(fx_load_number(load, "retries") >= 100);
-    assert_accounts_balance(load);
+    assert_true(fx_load_number(load, "undersold") == 400);
     fx_load_free(load);
 }
 
@@ -208,9 +115,9 @@ static void a_resetting_server_gives_named_errors(void **unused)
     static const char *const engines[][2] = {{"--users", "20"}, {"--rate", "2000"}};
     for (int i = 0; i < 2; i++) {
         stub = fx_stub_start(ARGS("--reset-every", "50"));
-        fx_load *load =
-            fx_load_run(stub, "run",
-                        ARGS("--stock", "100", "--requests", "1000", engines[i][0], engines[i][1]));
+        fx_load *load = fx_load_run(stub, "run",
+                                    ARGS("--stock", "100", "--requests", "1000", engines[i][0],
+                                         engines[i][1], "--details"));
         assert_int_equal(fx_load_errors(load, "wait", "reset"), 20);
         assert_true(fx_load_number(load, "failed") == 20);
         assert_true(fx_load_number(load, "unknown") == 20);
@@ -219,19 +126,6 @@ static void a_resetting_server_gives_named_errors(void **unused)
         fx_load_free(load);
         stop_stub(NULL);
     }
-}
-
-static void a_server_that_only_resets_is_no_measurement(void **unused)
-{
-    (void)unused;
-    stub = fx_stub_start(ARGS("--reset-every", "2"));
-    fx_load *load =
-        fx_load_run(stub, "run", ARGS("--stock", "0", "--requests", "200", "--users", "5"));
-    assert_int_equal(load->exit_code, 3);
-    assert_string_equal(fx_load_text(load, "verdict"), "INVALID");
-    assert_true(fx_load_invalid_because(load, "requests got no answer"));
-    assert_accounts_balance(load);
-    fx_load_free(load);
 }
 
 static void a_dead_target_is_named(void **unused)
@@ -276,6 +170,22 @@ static void a_saturated_generator_is_no_measurement(void **unused)
     assert_string_equal(fx_load_text(load, "verdict"), "INVALID");
     assert_accounts_balance(load);
     fx_load_free(load);
+}
+
+/* An answer may come while libcurl still sends: then it may not wait for another event. */
+static void a_quick_answer_is_noticed_at_once(void **unused)
+{
+    (void)unused;
+    enum { TRIES = 5, LOOK_MS = 50 };
+    double p90_ms = LOOK_MS;
+    stub = fx_stub_start(NULL);
+    for (int i = 0; i < TRIES && p90_ms >= LOOK_MS; i++) { /* or the machine was busy */
+        fx_load *load =
+            fx_load_run(stub, "run", ARGS("--users", "1", "--requests", "200", "--stock", "200"));
+        p90_ms = fx_load_number(load, "latency_ms.p90");
+        fx_load_free(load);
+    }
+    assert_true(p90_ms < LOOK_MS);
 }
 
 /* ---- limits, interruption, engines ----------------------------------------------------------- */
@@ -327,9 +237,9 @@ static void ctrl_c_gives_a_partial_report(void **unused)
     static const char *const engines[][2] = {{"--users", "10"}, {"--rate", "100"}};
     for (int i = 0; i < 2; i++) {
         stub = fx_stub_start(ARGS("--delay-us", "20000"));
-        fx_process *process = fx_load_spawn(
-            stub, "run",
-            ARGS("--requests", "1000000", "--stock", "100000", engines[i][0], engines[i][1]));
+        fx_process *process = fx_load_spawn(stub, "run",
+                                            ARGS("--requests", "1000000", "--stock", "100000",
+                                                 engines[i][0], engines[i][1], "--details"));
         assert_true(fx_wait_until(has_sold, NULL, 20000));
         fx_process_signal(process, SIGINT);
         fx_load *load = fx_load_finish(process);
@@ -348,12 +258,12 @@ static void what_hangs_at_the_end_is_unfinished(void **unused)
     (void)unused;
     static const char *const engines[][2] = {{"--users", "200"}, {"--rate", "200"}};
     for (int i = 0; i < 2; i++) {
-        /* Every second answer comes only after two minutes. */
-        stub = fx_stub_start(ARGS("--delay-us", "0,120000000"));
+        /* Some answers come only after two minutes: not those of the sale that is held before. */
+        stub = fx_stub_start(ARGS("--delay-us", "0x40,120000000x5"));
         fx_process *process =
             fx_load_spawn(stub, "run",
                           ARGS("--duration", "60s", "--timeout-ms", "60000", "--stock", "100000",
-                               engines[i][0], engines[i][1]));
+                               engines[i][0], engines[i][1], "--details"));
         assert_true(fx_wait_until(has_sold, NULL, 20000));
         fx_process_signal(process, SIGTERM);
         fx_load *load = fx_load_finish(process);
@@ -449,12 +359,12 @@ static void strategies_take_turns_and_are_ranked(void **unused)
     fx_load *load =
         fx_load_run(stub, "compare",
                     ARGS("--strategies", "none,atomic,setnx:wait_ms=0", "--runs", "2", "--requests",
-                         "300", "--users", "5", "--stock", "100", "--html", html));
+                         "300", "--users", "5", "--stock", "100", "--html", html, "--details"));
     assert_int_equal(load->exit_code, 0);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(load->json, "runs")), 3);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(load->json, "samples")), 6);
     assert_non_null(cJSON_GetObjectItem(load->row, "range"));
-    assert_non_null(strstr(load->text, "x none"));
+    assert_non_null(strstr(load->text, "x none")); /* --details */
 
     /* The same result file twice: nothing changed. */
     FILE *out = fopen(json, "w");
@@ -495,7 +405,7 @@ static void runs_of_a_length_are_ranked(void **unused)
                     ARGS("--strategies", "atomic,fair", "--runs", "2", "--run-length", "200ms",
                          "--requests", "300", "--users", "5", "--stock", "90"));
     assert_int_equal(load->exit_code, 0);
-    assert_non_null(strstr(load->text, "stock 90, 300 requests once; then 2 interleaved runs"));
+    assert_non_null(strstr(load->text, "stock 90, 2 runs of 0.200 s; by throughput"));
     const cJSON *samples = cJSON_GetObjectItem(load->json, "samples"), *sample, *row;
     int number = 0;
     cJSON_ArrayForEach(sample, samples)
@@ -571,16 +481,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_sound_shop_is_safe, stop_stub),
-        cmocka_unit_test_teardown(each_planted_defect_is_caught, stop_stub),
         cmocka_unit_test_teardown(declared_negative_controls_may_break, stop_stub),
         cmocka_unit_test_teardown(refusals_with_stock_left_undersell, stop_stub),
-        cmocka_unit_test_teardown(unknown_outcomes_are_looked_up, stop_stub),
-        cmocka_unit_test_teardown(retries_settle_unknown_outcomes, stop_stub),
         cmocka_unit_test_teardown(a_resetting_server_gives_named_errors, stop_stub),
-        cmocka_unit_test_teardown(a_server_that_only_resets_is_no_measurement, stop_stub),
         cmocka_unit_test_teardown(a_dead_target_is_named, stop_stub),
         cmocka_unit_test_teardown(more_users_than_server_threads_are_no_measurement, stop_stub),
         cmocka_unit_test_teardown(a_saturated_generator_is_no_measurement, stop_stub),
+        cmocka_unit_test_teardown(a_quick_answer_is_noticed_at_once, stop_stub),
         cmocka_unit_test_teardown(thresholds_decide_the_exit_code, stop_stub),
         cmocka_unit_test_teardown(ctrl_c_gives_a_partial_report, stop_stub),
         cmocka_unit_test_teardown(what_hangs_at_the_end_is_unfinished, stop_stub),

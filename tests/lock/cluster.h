@@ -89,19 +89,6 @@ static inline bool cluster_is_primary(cluster_rig *r, int member)
     return is;
 }
 
-/* Opens the way of the key's slot to this primary. */
-static inline cluster_move cluster_begin_move_to(cluster_rig *r, const char *key, int to)
-{
-    char id[64];
-    cluster_move m = {
-        .slot = cluster_slot(key), .from = fx_topology_primary(r->topology, key), .to = to};
-    cluster_id(r, m.from, id, sizeof(id));
-    cluster_tell(r, m.to, "CLUSTER SETSLOT %d IMPORTING %s", m.slot, id);
-    cluster_id(r, m.to, id, sizeof(id));
-    cluster_tell(r, m.from, "CLUSTER SETSLOT %d MIGRATING %s", m.slot, id);
-    return m;
-}
-
 /* Another primary than that of the key. */
 static inline int cluster_other_primary(cluster_rig *r, const char *key)
 {
@@ -114,7 +101,15 @@ static inline int cluster_other_primary(cluster_rig *r, const char *key)
 /* Opens the way of the key's slot to another primary. */
 static inline cluster_move cluster_begin_move(cluster_rig *r, const char *key)
 {
-    return cluster_begin_move_to(r, key, cluster_other_primary(r, key));
+    char id[64];
+    cluster_move m = {.slot = cluster_slot(key),
+                      .from = fx_topology_primary(r->topology, key),
+                      .to = cluster_other_primary(r, key)};
+    cluster_id(r, m.from, id, sizeof(id));
+    cluster_tell(r, m.to, "CLUSTER SETSLOT %d IMPORTING %s", m.slot, id);
+    cluster_id(r, m.to, id, sizeof(id));
+    cluster_tell(r, m.from, "CLUSTER SETSLOT %d MIGRATING %s", m.slot, id);
+    return m;
 }
 
 static inline void cluster_move_key(cluster_rig *r, cluster_move m, const char *key)

@@ -137,10 +137,11 @@ static verdict judge_test(const trial *t, int code)
 static bool is_violated(const cJSON *cell, const char *wanted)
 {
     const cJSON *one;
-    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(cell, "invariants"))
+    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(cell, "guarantees"))
     {
-        if (strcmp(fx_json_text(one, "name"), wanted) == 0)
-            return strcmp(fx_json_text(one, "state"), "violated") == 0;
+        if (strcmp(fx_json_text(one, "id"), wanted) == 0 &&
+            strcmp(fx_json_text(one, "state"), "violated") == 0)
+            return true;
     }
     return false;
 }

@@ -134,7 +134,7 @@ step_completion() {
     expect "setnx" "$build/flashsale" --strategy se
     expect "setnx" "$build/flashsale" --strategy = se
     expect "memory replicated disk" "$build/flashsale" --durability ""
-    expect "run compare chart" "$build/loadtest" ""
+    expect "run compare chart verify" "$build/loadtest" ""
     expect "none,combined" "$build/loadtest" compare --strategies none,co
     expect "constant poisson" "$build/loadtest" run --arrivals ""
     expect "CHANGELOG.md" "$build/loadtest" run --json CHANGE

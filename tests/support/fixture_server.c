@@ -35,15 +35,16 @@ static fx_process *launch(const char *redis_url, const char *const *extra)
 
 fx_server *fx_server_start(const char *redis_url, const char *const *extra_args)
 {
-    char line[256] = "";
+    char line[256] = "", host[16];
     fx_server *s = calloc(1, sizeof(*s));
     assert_non_null(s);
     s->process = launch(redis_url, extra_args);
     if (!fx_process_first_line(s->process, line, sizeof(line), START_MS) ||
-        sscanf(line, "flashsale listening on %*[0-9.]:%d", &s->port) != 1)
+        sscanf(line, "flashsale listening on %15[0-9.]:%d", host, &s->port) != 2)
         fail_msg("flashsale did not start (exit code %d): %s\n%s", fx_process_wait(s->process, 0),
                  line, fx_process_stderr(s->process));
-    snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%d", s->port);
+    snprintf(s->url, sizeof(s->url), "http://%s:%d",
+             strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1" : host, s->port);
     return s;
 }
 

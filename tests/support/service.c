@@ -189,17 +189,28 @@ const char *fx_start_sale(fx_server *server, const char *item, const char *terms
     return id;
 }
 
-/* Whether every instance has the sale with this id in force. */
-static bool is_in_force(void *id)
+typedef struct current {
+    const char *item, *id;
+} current;
+
+static bool is_in_force(void *arg)
 {
+    const current *sale = arg;
     bool all = true;
     for (int i = 0; i < FX_INSTANCES && fx.server[i]; i++) {
         fx_reply reply;
-        fx_ask(fx.server[i], &reply, "GET /stock?item=P0001");
-        all = all && strstr(reply.body, id);
+        fx_ask(fx.server[i], &reply, "GET /stock?item=%s", sale->item);
+        all = all && strstr(reply.body, sale->id);
         fx_reply_free(&reply);
     }
     return all;
+}
+
+void fx_wait_in_force(const char *item, const char *id)
+{
+    current sale = {item, id};
+    if (!fx_wait_until(is_in_force, &sale, IN_FORCE_MS))
+        fail_msg("the sale %s of %s is not in force on every instance", id, item);
 }
 
 const char *fx_sell(const char *terms, ...)
@@ -208,8 +219,7 @@ const char *fx_sell(const char *terms, ...)
     va_start(args, terms);
     const char *id = start_sale(fx.server[0], "P0001", terms, args);
     va_end(args);
-    if (!fx_wait_until(is_in_force, (void *)id, IN_FORCE_MS))
-        fail_msg("the sale %s is not in force on every instance", id);
+    fx_wait_in_force("P0001", id);
     return id;
 }
 

@@ -93,6 +93,9 @@ void fx_assert_problem(const char *what, const fx_reply *reply, int status, cons
 const char *fx_start_sale(fx_server *server, const char *item, const char *terms, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Waits until every instance has this sale of the item in force. */
+void fx_wait_in_force(const char *item, const char *id);
+
 /* Starts a sale of P0001 at the first instance, and waits until it is in force on all. */
 const char *fx_sell(const char *terms, ...) __attribute__((format(printf, 1, 2)));
 

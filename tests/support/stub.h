@@ -62,10 +62,10 @@ int fx_load_errors(const fx_load *load, const char *phase, const char *code);
 /* A stub, a run against it (of 100 units, 300 requests, 10 users, if it does not say otherwise),
  * and the verdict that it must come to. */
 typedef struct fx_case {
-    const char *stub; /* its options, a space between words */
-    const char *run;  /* the run's options, likewise */
-    const char *verdict;
-    const char *words; /* in a reason, or in an invariant that fails; NULL: none is asked for */
+    const char *stub;    /* its options, a space between words */
+    const char *run;     /* the run's options, likewise */
+    const char *verdict; /* or several that will do: "LOST|BROKEN" */
+    const char *words;   /* in a reason, or in an invariant that fails; NULL: none is asked for */
 } fx_case;
 
 /* Runs them all; fails, after the last, when one came to another verdict, or exit code, or was

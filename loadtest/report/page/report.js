@@ -1,94 +1,66 @@
 /*
- * The page of a run or a comparison: what the data says, from the verdict down to the raw numbers.
+ * The page of a run or a comparison: what the data says, from the verdict down to the raw numbers. What is
+ * said of a verdict stands in the data.
  */
-import { latencyChart, stockChart, throughputChart } from '../parts/charts.js';
+import { LATENCY_KEYS, latencyChart, STOCK_KEYS, stockChart, throughputChart, UNANSWERED_KEY } from '../parts/charts.js';
 import { figure } from '../parts/numbers.js';
+import { legend } from '../parts/svg.js';
 import { add, addCell, emptyTable, plainTable } from '../parts/tables.js';
 import { data, main, raw, redraws, section, start } from './page.js';
-import { barsChart, percentilesChart } from './spread.js';
+import { barsChart, percentilesChart, priceChart } from './spread.js';
 
-const runs = data.runs;
-const OUTCOMES = ['sold', 'sold_out', 'limit_reached', 'busy', 'unavailable', 'unknown', 'error'];
-const CONTROLS = ['atomic', 'batched']; /* safe without a lock; a locked one is shown first */
+const runs = data.runs, several = runs.length > 1;
+const OUTCOMES = ['sold', 'sold_out', 'limit_reached', 'busy', 'unavailable', 'unknown', 'error', 'unanswered'];
+const STATES = { ok: '✓ yes', violated: '✗ NO', unchecked: '? unchecked', nothing: '– nothing to check' };
+const SMALL = 170; /* high is one of many charts */
 
 function tone(verdict) {
-  return verdict === 'SAFE' ? 'good' : verdict === 'INVALID' ? 'doubt' : 'bad';
+  return verdict === 'SAFE' ? 'good' : verdict === 'INVALID' || verdict === 'COUNTS_ONLY' ? 'doubt' : 'bad';
 }
 
-/* A symbol beside the word, for those who do not see the colour. */
-function verdictText(verdict) {
-  return { good: '✓ ', doubt: '? ', bad: '✗ ' }[tone(verdict)] + verdict;
-}
-
-function isUnlocked(run) {
-  return run.strategy.split(':')[0] === 'none';
+/* A symbol for those who do not see the colour. */
+function symbol(verdict) {
+  return { good: '✓ ', doubt: '? ', bad: '✗ ' }[tone(verdict)];
 }
 
 function measured(run) {
   return run.timeline && run.timeline.bins.length > 0;
 }
 
+/* A member of a member, or null. */
+function at(run, ...names) {
+  const found = names.reduce((value, name) => value === null || value === undefined ? null : value[name], run);
+  return found === undefined ? null : found;
+}
+
 /* ---- the banner ---- */
-
-/* When another invariant is broken than the one that a verdict's figure counts. */
-function brokenSentence(run) {
-  const broken = (run.invariants || []).find(i => !i.ok && i.verdict === run.verdict);
-  return broken ? `${broken.name}: ${figure(broken.observed)}, expected ${broken.relation} ${figure(broken.expected)}` : run.verdict;
-}
-
-function sentence(run) {
-  const counted = { OVERSOLD: run.oversold, LOST: run.lost_updates, DUPLICATED: run.duplicates, UNDERSOLD: run.undersold }[run.verdict];
-  if (counted === 0) return brokenSentence(run);
-  const sold = figure(run.sold), stock = figure(run.stock);
-  switch (run.verdict) {
-    case 'SAFE': return `sold ${sold} of ${stock}, each to one buyer, each on the books`;
-    case 'OVERSOLD': return `sold ${sold} of ${stock}: ${figure(run.oversold)} buyers were sold what is not there`;
-    case 'LOST': return `${figure(run.lost_updates)} units sold are missing from the stock`;
-    case 'DUPLICATED': return `${figure(run.duplicates)} requests ended in more than one order`;
-    case 'UNDERSOLD': return `${figure(run.undersold)} units were left although buyers were turned away`;
-    default: return 'can not be judged: ' + run.invalid_because.join('; ');
-  }
-}
-
-function overall() {
-  if (runs.length === 1) return runs[0].verdict;
-  const surprising = runs.filter(run => run.verdict !== 'SAFE' && !run.expect_unsafe);
-  const broken = surprising.find(run => run.verdict !== 'INVALID');
-  return (broken || surprising[0] || { verdict: 'SAFE' }).verdict;
-}
-
-function headline() {
-  const unlocked = runs.find(isUnlocked), safe = runs.filter(run => run.verdict === 'SAFE');
-  if (runs.length === 1) return `${runs[0].strategy}: ${sentence(runs[0])}`;
-  const names = safe.map(run => run.strategy).join(', ');
-  const others = `${safe.length} of ${runs.length} strategies kept the service's word${names ? ': ' + names : ''}`;
-  return unlocked ? `${others}. Without a lock: ${sentence(unlocked)}.` : others + '.';
-}
 
 function banner() {
   add(main, 'h1', 'flashsale load test · ' + (data.environment.date || ''));
-  const verdict = overall(), box = add(main, 'div', null, 'banner ' + tone(verdict));
-  add(box, 'div', verdictText(verdict), 'word');
-  add(box, 'p', headline());
+  const verdict = several ? data.verdict : (runs[0] || data).verdict, box = add(main, 'div', null, 'banner ' + tone(verdict));
+  add(box, 'div', symbol(verdict) + (several || !runs.length ? data.headline : verdict), 'word');
+  if (runs.length === 1) add(box, 'p', `${runs[0].strategy}: ${runs[0].sentence}`);
   if (runs.some(run => run.partial)) add(box, 'p', 'PARTIAL REPORT: the run was interrupted.', 'verdict doubt');
-  runs.filter(run => run.verdict !== 'INVALID').forEach(run =>
-    run.invalid_because.forEach(reason => add(box, 'p', `${run.strategy}: ${reason}`, 'verdict doubt')));
+  runs.forEach(run => run.invalid_because.slice(several ? 0 : run.verdict === 'INVALID').forEach(reason =>
+    add(box, 'p', `${run.strategy}: ${reason}`, 'verdict doubt')));
   const load = data.load;
   add(box, 'p', `${load.model} model, ${figure(load.users)} users, stock ${figure(load.stock)}` +
     (load.think_ms ? `, ${figure(load.think_ms)} ms think time` : '') +
     (load.rate_rps ? `, ${figure(load.rate_rps)} requests/s (${load.arrivals})` : '') +
     `, ${load.targets.length} target${load.targets.length > 1 ? 's' : ''}` +
     (load.runs > 1 ? `, ${load.runs} interleaved runs of each strategy` : '') +
-    (load.run_length_s ? `. What was sold is told of one sale as planned; how fast, of the runs after it, in which users ask for ${figure(load.run_length_s)} s, whatever the strategy, and about half of that time there is stock left. All are judged` : ''), 'soft');
-  if (runs.length === 1 && measured(runs[0]) && verdict !== 'INVALID') keyFigures(runs[0]);
+    (load.run_length_s ? `. One sale as planned tells what was sold; the runs after it tell how fast: users ask for ${figure(load.run_length_s)} s, and about half of that time there is stock left. All are judged` : '') + '.', 'soft');
+  if (runs.length === 1 && measured(runs[0])) keyFigures(runs[0]);
 }
 
 function keyFigures(run) {
-  const list = add(main, 'ul', null, 'figures');
-  [['sold out after', run.sellout_s === null ? 'n/a' : figure(run.sellout_s) + ' s'],
-  ['answers a second', figure(run.throughput_rps)], ['sales a second', figure(run.goodput_sps)],
-  ['p50 of sold', figure(run.latency_ms.p50) + ' ms'], ['p99 of sold', figure(run.latency_ms.p99) + ' ms'],
-  ['fairness', figure(run.fairness)]].forEach(([name, value]) => {
+  const list = add(main, 'ul', null, 'figures'), unanswered = at(run, 'latency_by_outcome', 'unanswered', 'n');
+  [['sold out after', figure(run.sellout_s) + (run.sellout_s === null ? '' : ' s')],
+  ['answers/s', figure(run.throughput_rps)], ['sales/s', figure(run.goodput_sps)],
+  ['p50', figure(run.latency_ms.p50) + ' ms'], ['p99', figure(run.latency_ms.p99) + ' ms'],
+  ['unanswered', unanswered && figure(unanswered)], ['longest silence', at(run, 'silence_s', 'length') && figure(run.silence_s.length) + ' s'],
+  ['CPU a sale', at(run, 'cpu_us_per_sale', 'total') && figure(run.cpu_us_per_sale.total) + ' µs'],
+  ['fairness', figure(run.fairness)]].filter(([, value]) => value).forEach(([name, value]) => {
     const item = add(list, 'li');
     add(item, 'b', value);
     add(item, 'span', name);
@@ -97,83 +69,99 @@ function keyFigures(run) {
 
 /* ---- charts ---- */
 
-/* A figure whose strategy can be chosen; `draw` is called with the figure and the run. */
-function chooser(parent, title, candidates, first, draw) {
-  const element = add(parent, 'figure'), caption = add(element, 'figcaption', title + ' ');
-  let chosen = first, select = null;
-  if (candidates.length > 1) {
-    select = add(caption, 'select');
-    select.setAttribute('aria-label', title + ': strategy');
-    candidates.forEach((run, i) => {
-      const option = add(select, 'option', run.strategy);
-      option.value = i;
-      option.selected = run === first;
-    });
-  } else {
-    caption.textContent = `${title}: ${first.strategy}`;
-  }
+/* A figure that is drawn anew when the width changes, or by what is returned. */
+function drawn(parent, caption, draw, shown) {
+  const element = add(parent, 'figure'), title = add(element, 'figcaption', caption);
+  if (shown) add(title, 'span', symbol(shown) + shown, 'verdict ' + tone(shown));
   const redraw = () => {
-    while (element.lastChild !== caption) element.removeChild(element.lastChild);
-    draw(element, chosen);
+    while (element.lastChild !== title) element.removeChild(element.lastChild);
+    if (draw(element) === false) add(element, 'p', 'Too few samples.', 'soft');
   };
-  if (select) select.addEventListener('change', () => { chosen = candidates[select.value]; redraw(); });
   redraws.push(redraw);
+  return redraw;
+}
+
+/* What each strategy does a second, and what a sale costs it. */
+function price() {
+  if (!several) return;
+  const row = (run, value, range) => ({ name: run.strategy, value, low: at(range, 'low'), high: at(range, 'high'), unsafe: tone(run.verdict) === 'good' ? '' : run.verdict });
+  const pair = add(section('The price of safety', 'A bar is the run that stands for its strategy, the line across its end the range of all of them. What is not safe has no price: it stands apart.'), 'div', null, 'pair');
+  drawn(pair, 'Answers a second: more is better', element => priceChart(element, 'Answers a second by strategy', runs.map(run => row(run, run.throughput_rps, run.range.throughput_rps))));
+  if (runs.some(run => at(run, 'cpu_us_per_sale', 'total') !== null))
+    drawn(pair, 'CPU of service and Redis, µs a sale: less is better', element => priceChart(element, 'CPU a sale by strategy', runs.map(run => row(run, at(run, 'cpu_us_per_sale', 'total'), at(run, 'range', 'cpu_us_per_sale')))));
+}
+
+/* One chart for each strategy, those that are not safe first; a run alone has it in full. */
+function multiples(title, note, keys, shown, draw) {
+  const place = section(title, note + (several ? ' Each has its own axis of time.' : ''));
+  if (several) legend(place, keys);
+  const grid = add(place, 'div', null, several ? 'multiples' : '');
+  const safe = run => tone(run.verdict) === 'good';
+  shown.filter(run => !safe(run)).concat(shown.filter(safe)).forEach(run => drawn(grid, several ? run.strategy + ' ' : '', element => draw(element, run), several ? run.verdict : ''));
+}
+
+function overTime(shown) {
+  multiples('Stock over time', 'Units left, and units sold. The hatched area is what was sold without being there.', STOCK_KEYS, shown,
+    (element, run) => stockChart(element, run, several && { height: SMALL }));
+  const bins = [].concat(...shown.map(run => run.timeline.bins.filter(bin => bin.p99_ms > 0)));
+  const small = several && { height: SMALL, low: Math.min(...bins.map(bin => bin.p50_ms)), high: Math.max(...bins.map(bin => bin.p99_ms)) };
+  const lost = shown.some(run => run.timeline.bins.some(bin => bin.unanswered));
+  multiples('Latency over time', 'From the moment a request was due.' + (lost ? ' Red bars: requests that got no answer.' : '') + (shown.some(run => run.silence_s) ? ' Grey: the longest time in which nobody got an answer.' : ''),
+    lost ? LATENCY_KEYS.concat(UNANSWERED_KEY) : LATENCY_KEYS, shown,
+    (element, run) => latencyChart(element, run, undefined, small));
+}
+
+/* One run in full; which one can be chosen. */
+function oneRun(shown) {
+  let run = shown.find(other => other.verdict === 'SAFE') || shown[0];
+  const place = section(several ? 'One strategy in full ' : 'In full'), pair = add(place, 'div', null, 'pair');
+  const draws = [
+    drawn(pair, 'Answers a second by outcome', element => throughputChart(element, run, OUTCOMES)),
+    drawn(pair, 'Latency by percentile', element => percentilesChart(element, run)),
+    drawn(pair, 'Answers per target', element => barsChart(element, 'Answers per target', run.targets.map(t => ({ label: t.target.replace(/^https?:\/\//, ''), value: t.answers })), 'targets', 'answers')),
+    drawn(pair, 'Sales per user', element => run.sales_per_user.length > 0 && barsChart(element, 'Sales per user, from the fewest to the most', run.sales_per_user.map((value, i) => ({ label: `user ${i + 1}`, value })), 'users, from the fewest sales to the most', 'sales')),
+  ];
+  if (shown.length < 2) return;
+  const select = add(place.querySelector('h2'), 'select');
+  select.setAttribute('aria-label', 'Strategy shown in full');
+  shown.forEach((other, i) => {
+    const option = add(select, 'option', other.strategy);
+    option.value = i;
+    option.selected = other === run;
+  });
+  select.addEventListener('change', () => { run = shown[select.value]; draws.forEach(draw => draw()); });
 }
 
 function charts() {
   const shown = runs.filter(measured);
+  price();
   if (!shown.length) return;
-  const unlocked = shown.find(isUnlocked);
-  const others = shown.filter(run => run !== unlocked), safe = others.filter(run => run.verdict === 'SAFE');
-  const locked = safe.find(run => !CONTROLS.includes(run.strategy)) || safe[0] || others[0];
-  const best = locked || shown[0];
-  const stock = add(section('Stock', 'Units left, and units sold. The hatched area is what was sold without being there.'), 'div', null, 'pair');
-  if (unlocked) chooser(stock, 'Without a lock', [unlocked], unlocked, stockChart);
-  if (locked) chooser(stock, 'With', others, locked, stockChart);
-  const time = add(section('Over time'), 'div', null, 'pair');
-  chooser(time, 'Throughput by outcome', shown, best, (element, run) => throughputChart(element, run, OUTCOMES));
-  chooser(time, 'Latency', shown, best, latencyChart);
-  percentileSection(shown);
-  const spread = add(section('Fairness', 'How evenly targets and users were served.'), 'div', null, 'pair');
-  chooser(spread, 'Answers per target', shown, best, (element, run) =>
-    barsChart(element, 'Answers per target', run.targets.map(t => ({ label: t.target.replace(/^https?:\/\//, ''), value: t.answers })), 'targets', 'answers'));
-  const withUsers = shown.filter(run => run.sales_per_user.length > 0);
-  if (withUsers.length)
-    chooser(spread, 'Sales per user', withUsers, withUsers.includes(best) ? best : withUsers[0], (element, run) =>
-      barsChart(element, 'Sales per user, from the fewest to the most', run.sales_per_user.map((value, i) => ({ label: `user ${i + 1}`, value })), 'users, from the fewest sales to the most', 'sales'));
-}
-
-function percentileSection(shown) {
-  const place = section('Latency by percentile', 'Of sold requests, from the moment they were due to the answer; the lower, the better. A curve ends where fewer than five samples are left beyond it.');
-  const element = add(place, 'figure');
-  redraws.push(() => {
-    element.textContent = '';
-    if (!percentilesChart(element, shown, 'percentiles') && !percentilesChart(element, shown, 'percentiles_all'))
-      add(element, 'p', 'Too few samples for a curve.', 'soft');
-  });
+  overTime(shown);
+  oneRun(shown);
 }
 
 /* ---- tables ---- */
 
 const COLUMNS = [
-  ['strategy', run => run.strategy], ['verdict', run => run.verdict], ['sold', run => run.sold],
+  ['strategy', run => run.strategy], ['verdict', run => run.verdict], ['sold', run => run.sold_units],
   ['over', run => run.oversold], ['lost', run => run.lost_updates], ['under', run => run.undersold],
-  ['dup.', run => run.duplicates], ['busy', run => run.busy], ['errors', run => run.errors + run.unknown],
+  ['dup.', run => run.duplicates], ['errors', run => run.errors + run.unknown],
   ['rank', run => run.rank], ['answers/s', run => run.throughput_rps], ['x unlocked', run => run.of_unlocked],
-  ['p50 ms', run => run.latency_ms.p50], ['p99 ms', run => run.latency_ms.p99], ['fairness', run => run.fairness],
-  ['sales/s', run => run.goodput_sps], ['sold out s', run => run.sellout_s],
-  ['cmds/sale', run => run.redis_cmds_per_sale], ['lock wait p99 ms', run => run.lock_wait_ms.p99],
+  ['CPU µs/sale', run => at(run, 'cpu_us_per_sale', 'total')], ['p50 ms', run => run.latency_ms.p50], ['p99 ms', run => run.latency_ms.p99], ['fairness', run => run.fairness],
+  ['sold out s', run => run.sellout_s],
+  ['cmds/sale', run => run.redis_cmds_per_sale], ['lock p99 ms', run => run.lock_wait_ms.p99],
 ];
 
 function tableRow(body, run) {
   const row = add(body, 'tr');
   COLUMNS.forEach(([name, value]) => {
     const content = value(run), cell = addCell(row, name);
-    if (name === 'verdict') add(cell, 'span', verdictText(content), 'verdict ' + tone(content));
+    if (name === 'verdict') add(cell, 'span', symbol(content) + content, 'verdict ' + tone(content));
     else if (name === 'rank') cell.textContent = content === null ? '–' : content + (run.shares_rank ? '=' : '');
     else cell.textContent = typeof content === 'string' ? content : figure(content);
-    if (name === 'answers/s' && run.runs > 1)
-      add(cell, 'span', `${figure(run.range.throughput_rps.low)}–${figure(run.range.throughput_rps.high)}`, 'range');
+    const range = at(run, 'range', { 'answers/s': 'throughput_rps', 'CPU µs/sale': 'cpu_us_per_sale' }[name]);
+    if (range && run.runs > 1 && range.low !== null)
+      add(cell, 'span', `${figure(range.low)}–${figure(range.high)}`, 'range');
   });
 }
 
@@ -190,8 +178,8 @@ function sorted(column, descending) {
 }
 
 function comparison() {
-  const place = section('Comparison', 'Click a heading to sort; unsafe strategies stay last. "x unlocked" is the throughput as a share of the unlocked one\'s: the price of safety.' +
-    (runs.some(run => run.runs > 1) ? ' Below "answers/s" stands the range of all runs. A rank such as "2=" is shared by those whose ranges overlap, or are linked by others\' that do: the runs do not tell which is the faster.' : '') + ' Units: sold over the stock, lost from it, left under it, sold twice (dup.). "cmds" are those of Redis.');
+  const place = section(several ? 'Comparison' : 'Figures', 'Click a heading to sort; unsafe strategies stay last. over, lost, under, dup.: units sold over the stock, lost from it, left under it, orders beyond one a request. "x unlocked": throughput as a share of the unlocked one\'s.' +
+    (runs.some(run => run.runs > 1) ? ' Below a figure stands the range of all runs. A rank such as "2=" is shared: the runs do not tell which is first, neither by throughput nor by CPU.' : ''));
   const { head, body } = emptyTable(place, 'sortable');
   COLUMNS.forEach(([name], i) => {
     const cell = add(head, 'th'), button = add(cell, 'button', name);
@@ -208,16 +196,16 @@ function comparison() {
   runs.forEach(run => tableRow(body, run));
 }
 
-function invariants() {
-  const place = section('Invariants', 'What must hold, what was seen, and how to look for yourself while the sale\'s keys live (24 hours); redis-cli needs -s or -p where Redis is not on its usual port.');
+function guarantees() {
+  const place = section('Guarantees', 'What must hold, what was seen, and how to look for yourself while the sale\'s keys live (24 hours); redis-cli needs -s or -p where Redis is not on its usual port.');
   runs.forEach(run => {
     const block = add(place, 'details');
-    block.open = runs.length === 1 || run.verdict !== 'SAFE';
+    block.open = !several || run.verdict !== 'SAFE';
     const summary = add(block, 'summary', run.strategy + ' ');
-    add(summary, 'span', verdictText(run.verdict), 'verdict ' + tone(run.verdict));
-    add(block, 'p', sentence(run));
-    plainTable(block, ['invariant', 'expected', 'observed', 'holds', 'check'], (run.invariants || []).map(i =>
-      [i.name, (i.relation === '=' ? '' : i.relation + ' ') + figure(i.expected), i.observed, i.ok ? '✓ yes' : '✗ NO', i.check ? { code: i.check } : '']));
+    add(summary, 'span', symbol(run.verdict) + run.verdict, 'verdict ' + tone(run.verdict));
+    add(block, 'p', run.sentence);
+    plainTable(block, ['guarantee', 'holds', 'violations', 'the first, or why it is unchecked', 'check'], (run.invariants || []).map(i =>
+      [i.name, STATES[i.state], i.observed, i.first ? { text: i.first } : '', i.check ? { code: i.check } : '']));
   });
 }
 
@@ -248,7 +236,7 @@ banner();
 charts();
 comparison();
 reference();
-invariants();
+guarantees();
 errors();
 health();
 raw('Environment and load', { environment: data.environment, load: data.load });

@@ -130,7 +130,7 @@ static bool steps(int i, int ahead_s)
 {
     atomic_store(&clocks->of[i].told, 0);
     atomic_store(&clocks->of[i].ahead_s, ahead_s);
-    fx_start_sale(fx.server[i], "P0002", "'stock':1,'strategy':'atomic'");
+    fx_start_sale(fx.server[i], "P0009", "'stock':1,'strategy':'atomic'");
     return ahead_s == 0 || fx_wait_until(was_told, &clocks->of[i].told, CELL_PATIENCE_MS);
 }
 

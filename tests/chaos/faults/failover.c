@@ -1,5 +1,6 @@
 /*
- * failover.c - the primary dies and sentinels promote a replica that is behind.
+ * failover.c - the primary dies and sentinels promote a replica that is behind; or they are told to
+ * promote one while all are well.
  *
  * It is made sure of that they are behind: the replicas are stopped and their links closed, so that
  * what is sold from then on is on the primary alone. They go on once it is dead. (How soon it can
@@ -10,28 +11,31 @@
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/redis.h"
 
-enum { PRIMARY, REPLICAS = 2, SURELY = CREW_BUYERS + 1, LEASE_MS = 2000 };
+enum {
+    PRIMARY,
+    REPLICAS = 2,
+    A_SENTINEL,
+    SURELY = CREW_BUYERS + 1,
+    LEASE_MS = 2000,
+    PLANNED = 2,
+    TRIES = 2,
+    PLANNED_PACE_MS = 1000
+};
 
 /* Orders that the primary of now has. */
-static long long count_orders(const cell *c)
+static long long count_orders(void)
 {
-    if (!row_is_sharded(&c->row))
-        return fx_redis_number(fx.redis, "LLEN %s", cell_key(c, "ledger"));
+    char key[192];
     long long count = 0;
-    for (int k = 0; k < CELL_SEGMENTS; k++)
-        count += fx_redis_number(fx.redis, "LLEN fs:{%s#%d}:%s:ledger", c->item, k, c->sale);
+    for (int k = 0; k < fx_sale_key_sets(crew_sale(0)); k++)
+        count += fx_redis_number(fx.redis, "LLEN %s",
+                                 fx_sale_key(crew_sale(0), k, "ledger", key, sizeof(key)));
     return count;
 }
 
-typedef struct goal {
-    const cell *c;
-    long long orders;
-} goal;
-
-static bool are_there(void *arg)
+static bool are_there(void *orders)
 {
-    goal *g = arg;
-    return count_orders(g->c) >= g->orders;
+    return count_orders() >= *(long long *)orders;
 }
 
 /* From now on the replicas hear of nothing. */
@@ -53,21 +57,21 @@ static bool sells_alone(cell *c)
     cell_arm(c, 0, "in-section");
     bool inside = cell_reached(c, 0, "in-section", CELL_PATIENCE_MS);
     cut_replicas_off(fx_redis_topology(fx.redis));
-    goal g = {c, count_orders(c) + 1};
+    long long orders = count_orders() + 1;
     cell_let_go(c, 0, "in-section");
-    return inside && fx_wait_until(are_there, &g, CELL_PATIENCE_MS) &&
+    return inside && fx_wait_until(are_there, &orders, CELL_PATIENCE_MS) &&
            (!acknowledges || crew_more(&crew.bought, SURELY, CELL_PATIENCE_MS));
 }
 
 /* How many orders the new primary does not have. */
-static long long fail_over(const cell *c, fx_topology *t)
+static long long fail_over(fx_topology *t)
 {
-    long long sold = count_orders(c);
+    long long sold = count_orders();
     fx_topology_kill(t, PRIMARY);
     for (int i = 1; i <= REPLICAS; i++)
         fx_topology_signal(t, i, SIGCONT);
     fx_topology_next_primary(t, NULL, PRIMARY, CELL_PATIENCE_MS);
-    return sold - count_orders(c);
+    return sold - count_orders();
 }
 
 static void failover(cell *c)
@@ -76,7 +80,7 @@ static void failover(cell *c)
     cell_begin_fault(c);
     if (!sells_alone(c))
         fail_msg("nothing is sold on a primary alone");
-    long long behind = fail_over(c, t);
+    long long behind = fail_over(t);
     if (c->row.durability == ON_REPLICAS) {
         fx_topology_settle(t, CELL_PATIENCE_MS);
         cell_healed(c);
@@ -97,4 +101,51 @@ const fault fault_failover = {
     .covered = ON_REPLICAS,
     .cover = "durability=replicated",
     .inject = failover,
+};
+
+/* ---- planned-failover ------------------------------------------------------------------------ */
+
+/* A sentinel refuses while it has not seen the end of the failover before. */
+static bool begins_failover(void *topology)
+{
+    redisReply *reply = fx_topology_ask(topology, A_SENTINEL, "SENTINEL FAILOVER mymaster");
+    bool begun = reply && reply->type == REDIS_REPLY_STATUS;
+    freeReplyObject(reply);
+    return begun;
+}
+
+/* A sentinel may give up what it has begun, on a busy machine. */
+static bool is_replaced(fx_topology *t)
+{
+    int old = fx_topology_primary(t, NULL);
+    bool replaced = false;
+    for (int i = 0; i < TRIES && !replaced; i++)
+        replaced = fx_wait_until(begins_failover, t, CELL_PATIENCE_MS) &&
+                   redis_is_replaced(t, NULL, old, CELL_PATIENCE_MS);
+    return replaced;
+}
+
+/* A sentinel promotes a replica first and tells the old primary last, which goes on selling. */
+static void planned_failover(cell *c)
+{
+    fx_topology *t = fx_redis_topology(fx.redis);
+    crew_pace(PLANNED_PACE_MS);
+    cell_begin_fault(c);
+    for (int i = 0; i < PLANNED && !c->over; i++) {
+        cell_met(c, is_replaced(t));
+        fx_topology_settle(t, CELL_PATIENCE_MS);
+        cell_healed(c);
+        redis_after_failover(c);
+    }
+}
+
+const fault fault_planned_failover = {
+    .name = "planned-failover",
+    .says = "SENTINEL FAILOVER under load, twice",
+    .counts = "primaries replaced",
+    .needs = NEEDS_SENTINEL | NEEDS_STEADY,
+    .lease_ms = LEASE_MS,
+    .covered = ON_REPLICAS,
+    .cover = "durability=replicated",
+    .inject = planned_failover,
 };

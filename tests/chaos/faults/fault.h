@@ -27,7 +27,7 @@
 #include <stdatomic.h>
 
 #include "tests/chaos/cell.h"
-#include "tests/chaos/crew.h"
+#include "tests/support/sale/crew.h"
 #include "tests/support/service.h"
 #include "tests/support/topology.h"
 
@@ -35,7 +35,9 @@ typedef enum fault_needs {
     NEEDS_PROXY = 1,       /* cell.proxy between the instances and Redis */
     NEEDS_FAIL_POINTS = 2, /* instances that stop at named points: cell_arm() */
     NEEDS_SENTINEL = 4,    /* a primary, two replicas, three sentinels that fail over quickly */
-    NEEDS_LOCK = 8         /* nothing to do to a strategy without one */
+    NEEDS_LOCK = 8,        /* nothing to do to a strategy without one */
+    NEEDS_CLUSTER = 16,    /* three primaries with a replica each, likewise */
+    NEEDS_STEADY = 32      /* ... but neither of them because a member is silent */
 } fault_needs;
 
 typedef struct fault {
@@ -46,18 +48,23 @@ typedef struct fault {
     bool alone;         /* no crew: inject() does its own buys, by crew_ask() */
     bool final;         /* nothing can be undone: the sale is over, and nobody is healed */
 
-    int lease_ms; /* of the sale, and so how soon it must sell again; 0 = CELL_LEASE_MS */
+    int lease_ms; /* of the sales, and so how soon they must sell again; 0 = CELL_LEASE_MS */
+
+    int recovery_ms; /* how soon they must sell again where that is later than the lease and a
+                        second; the reason stands beside it. 0: it is not */
 
     int buyers; /* of its own, at once at one instance */
 
     unsigned covered;  /* the durabilities with which every acknowledged order survives it, or-ed;
                           0 = none does */
+    unsigned also;     /* durabilities that have rows, too, where memory covers it */
     const char *cover; /* what covers it where the durability does not: a setting, in words */
 
     const char *const *redis_args; /* further settings of Redis, ending with NULL; NULL = none */
     const char *(*unfit)(const cell *c); /* why not here or not with this row; NULL = it fits */
     void (*prepare)(cell *c);            /* before Redis and the instances are started */
     const char *(*redis_url)(const cell *c, int instance); /* where an instance looks for Redis */
+    const char *(*listen)(const cell *c, int instance);    /* and where it listens */
     void (*inject)(cell *c);
     void (*clean_up)(cell *c); /* whatever became of the cell */
 } fault;

@@ -13,7 +13,10 @@ extern const fault fault_oom, fault_readonly, fault_busy, fault_loading;
 extern const fault fault_restart_everysec, fault_restart_always, fault_power_loss,
     fault_restart_in_sync, fault_slow_fsync, fault_restart_empty;
 extern const fault fault_deleted, fault_overwritten, fault_evicted, fault_flushall;
-extern const fault fault_failover;
+extern const fault fault_failover, fault_planned_failover, fault_primary_stopped, fault_split_brain;
+extern const fault fault_script_flush, fault_hang_up, fault_redis_stopped, fault_pause_writes;
+extern const fault fault_busy_short, fault_loading_short, fault_noperm;
+extern const fault fault_cluster_failover, fault_clusterdown, fault_resharding, fault_replicas_cut;
 
 const fault *const faults[] = {
     &fault_load,
@@ -23,17 +26,28 @@ const fault *const faults[] = {
     &fault_kill,
     &fault_foreign_release,
     &fault_herd,
+    &fault_hang_up,
     &fault_sigterm,
     &fault_redis_clock,
     &fault_instance_clock,
     &fault_lost_reply,
     &fault_late_command,
     &fault_client_kill,
+    &fault_script_flush,
+    &fault_redis_stopped,
+    &fault_pause_writes,
     &fault_partition,
     &fault_oom,
     &fault_readonly,
     &fault_busy,
+    &fault_busy_short,
     &fault_loading,
+    &fault_loading_short,
+    &fault_noperm,
+    &fault_resharding,
+    &fault_cluster_failover,
+    &fault_clusterdown,
+    &fault_replicas_cut,
     &fault_restart_everysec,
     &fault_restart_always,
     &fault_restart_in_sync,
@@ -44,7 +58,10 @@ const fault *const faults[] = {
     &fault_overwritten,
     &fault_evicted,
     &fault_flushall,
+    &fault_planned_failover,
+    &fault_primary_stopped,
     &fault_failover,
+    &fault_split_brain,
     NULL,
 };
 /* clang-format on */

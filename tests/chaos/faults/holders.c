@@ -5,12 +5,10 @@
  * By script, with a buyer A at one instance and a buyer B at another: random pauses
  * almost never hit the interesting moment.
  */
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 
 #include "tests/chaos/faults/fault.h"
-#include "tests/chaos/journal.h"
 
 enum {
     A,
@@ -22,40 +20,34 @@ enum {
     WRITES_MS = 400,
 };
 
-typedef struct buyer {
-    int at, user, status;
-    char request[40];
-    atomic_bool done;
-    pthread_t thread;
-} buyer;
-
 /* A new buyer at instance `at`, whose request no other has. */
-static void come(buyer *ret, const cell *c, int at)
+static void come(crew_buyer *ret, const cell *c, int at)
 {
     static int number;
-    *ret = (buyer){.at = at, .user = ++number};
-    cell_name_request(c, "holder", number, ret->request, sizeof(ret->request));
+    char request[32];
+    cell_name_request(c, "holder", ++number, request, sizeof(request));
+    crew_send(ret, request, number, at);
 }
 
-static void *buy(void *arg)
+/* Lets one come and buy as far as `point`. */
+static bool stops_at(crew_buyer *ret, cell *c, int at, const char *point)
 {
-    buyer *mine = arg;
-    mine->status = crew_ask(mine->request, mine->user, 1, mine->at);
-    atomic_store(&mine->done, true);
-    return NULL;
+    cell_arm(c, at, point);
+    come(ret, c, at);
+    return cell_reached(c, at, point, CELL_PATIENCE_MS);
 }
 
-/* Lets it buy as far as `point`. */
-static bool stops_at(buyer *b, cell *c, const char *point)
+/* B buys, from the first step to the last. */
+static bool b_buys(const cell *c)
 {
-    cell_arm(c, b->at, point);
-    assert_int_equal(pthread_create(&b->thread, NULL, buy, b), 0);
-    return cell_reached(c, b->at, point, CELL_PATIENCE_MS);
+    crew_buyer b;
+    come(&b, c, B);
+    return crew_answer(&b) == 201;
 }
 
-static bool is_done(void *arg)
+static bool is_done(void *buyer)
 {
-    return atomic_load(&((buyer *)arg)->done);
+    return atomic_load(&((crew_buyer *)buyer)->done);
 }
 
 static bool lease_has_ended(void *arg)
@@ -90,18 +82,16 @@ static bool sleeps_through_its_lease(cell *c)
 
 static void schedule(cell *c)
 {
-    buyer a, b;
-    come(&a, c, A);
-    come(&b, c, B);
-    bool both = stops_at(&a, c, "in-section");
+    crew_buyer a, b;
+    bool both = stops_at(&a, c, A, "in-section");
     both = sleeps_through_its_lease(c) && both;
-    both = stops_at(&b, c, "in-section") && both;
+    both = stops_at(&b, c, B, "in-section") && both;
     cell_let_go(c, A, "in-section");
     fx_server_signal(fx.server[A], SIGCONT);
     fx_wait_until(is_done, &a, WRITES_MS); /* or A is refused, and waits for B */
     cell_let_go(c, B, "in-section");
-    pthread_join(a.thread, NULL);
-    pthread_join(b.thread, NULL);
+    crew_answer(&a);
+    crew_answer(&b);
     cell_met(c, both);
 }
 
@@ -129,16 +119,14 @@ const fault fault_stale_write = {
 
 static bool is_overtaken_at(cell *c, const char *point)
 {
-    buyer a, b;
-    come(&a, c, A);
-    come(&b, c, B);
-    bool stopped = stops_at(&a, c, point);
+    crew_buyer a;
+    bool stopped = stops_at(&a, c, A, point);
     stopped = sleeps_through_its_lease(c) && stopped;
-    buy(&b);
+    bool bought = b_buys(c);
     cell_let_go(c, A, point);
     fx_server_signal(fx.server[A], SIGCONT);
-    pthread_join(a.thread, NULL);
-    return stopped && b.status == 201;
+    crew_answer(&a);
+    return stopped && bought;
 }
 
 static void pause_at_each_point(cell *c)
@@ -205,7 +193,7 @@ const fault fault_kill = {
 
 static bool lock_is_hash(const cell *c)
 {
-    redisReply *type = fx_redis_reply(cell_lock_server(c, 0), "TYPE %s", cell_key(c, "lock"));
+    redisReply *type = fx_redis_reply(cell_lock_server(c, 0), "TYPE %s", cell_key("lock"));
     bool hash = strcmp(type->str, "hash") == 0;
     freeReplyObject(type);
     return hash;
@@ -215,7 +203,7 @@ static bool delete_lock(const cell *c)
 {
     long long deleted = 0;
     for (int k = 0; cell_lock_server(c, k); k++)
-        deleted += fx_redis_number(cell_lock_server(c, k), "DEL %s", cell_key(c, "lock"));
+        deleted += fx_redis_number(cell_lock_server(c, k), "DEL %s", cell_key("lock"));
     return deleted > 0;
 }
 
@@ -224,10 +212,10 @@ static void put_strangers_lock(const cell *c, bool hash)
 {
     for (int k = 0; cell_lock_server(c, k); k++) {
         if (hash)
-            fx_redis_do(cell_lock_server(c, k), "HSET %s " CELL_STRANGER " 1", cell_key(c, "lock"));
+            fx_redis_do(cell_lock_server(c, k), "HSET %s " CELL_STRANGER " 1", cell_key("lock"));
         else
-            fx_redis_do(cell_lock_server(c, k), "SET %s " CELL_STRANGER, cell_key(c, "lock"));
-        fx_redis_do(cell_lock_server(c, k), "PEXPIRE %s %d", cell_key(c, "lock"), CELL_PATIENCE_MS);
+            fx_redis_do(cell_lock_server(c, k), "SET %s " CELL_STRANGER, cell_key("lock"));
+        fx_redis_do(cell_lock_server(c, k), "PEXPIRE %s %d", cell_key("lock"), CELL_PATIENCE_MS);
     }
 }
 
@@ -237,7 +225,7 @@ static bool strangers_lock_is_there(const cell *c, bool hash)
     for (int k = 0; cell_lock_server(c, k); k++) {
         char value[64] = "";
         fx_redis_text(cell_lock_server(c, k), value, sizeof(value),
-                      hash ? "HGET %s " CELL_STRANGER : "GET %s", cell_key(c, "lock"));
+                      hash ? "HGET %s " CELL_STRANGER : "GET %s", cell_key("lock"));
         there = there && strcmp(value, hash ? "1" : CELL_STRANGER) == 0;
     }
     return there;
@@ -245,22 +233,20 @@ static bool strangers_lock_is_there(const cell *c, bool hash)
 
 static void rob(cell *c)
 {
-    buyer a, b;
-    come(&a, c, A);
-    come(&b, c, B);
-    bool robbed = stops_at(&a, c, "in-section");
+    crew_buyer a;
+    bool robbed = stops_at(&a, c, A, "in-section");
     bool hash = lock_is_hash(c);
-    robbed = delete_lock(c) && robbed;
-    buy(&b);
+    robbed = delete_lock(c) && robbed && b_buys(c);
     long long from = (long long)journal_now_us();
     put_strangers_lock(c, hash);
     cell_let_go(c, A, "in-section");
     fx_wait_until(is_done, &a, WRITES_MS); /* or A is refused, and waits for the stranger */
     bool kept = strangers_lock_is_there(c, hash);
-    journal("stranger from=%lld to=%lld kept=%d", from, (long long)journal_now_us(), kept);
+    journal_write(crew_sale(0)->history, "stranger from=%lld to=%lld kept=%d", from,
+                  (long long)journal_now_us(), kept);
     delete_lock(c);
-    pthread_join(a.thread, NULL);
-    cell_met(c, robbed && b.status == 201);
+    crew_answer(&a);
+    cell_met(c, robbed);
 }
 
 static void release_by_others(cell *c)

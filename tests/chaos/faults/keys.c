@@ -24,14 +24,13 @@ static void prepare(cell *c)
 }
 
 /* The terms of a sharded sale are the item's, not a segment's. */
-static void name_key(const cell *c, const char *name, char *buf)
+static void name_key(const char *name, char *buf)
 {
-    if (strcmp(name, "sale") == 0)
-        snprintf(buf, KEY_MAX, "%s", cell_pointer(c));
-    else if (strcmp(name, "cfg") == 0)
-        snprintf(buf, KEY_MAX, "fs:{%s}:%s:cfg", c->item, c->sale);
+    const fx_sale *s = crew_sale(0);
+    if (strcmp(name, "cfg") == 0)
+        snprintf(buf, KEY_MAX, "fs:{%s}:%s:cfg", s->item, s->id);
     else
-        snprintf(buf, KEY_MAX, "%s", cell_key(c, name));
+        fx_sale_key(s, 0, name, buf, KEY_MAX);
 }
 
 static void put_back(const char *key, const redisReply *kept)
@@ -43,7 +42,7 @@ static void put_back(const char *key, const redisReply *kept)
 static void harm_one(cell *c, const harm *h)
 {
     char key[KEY_MAX];
-    name_key(c, h->name, key);
+    name_key(h->name, key);
     crew_pause();
     redisReply *kept = fx_redis_reply(fx.redis, "DUMP %s", key);
     assert_int_equal(kept->type, REDIS_REPLY_STRING);
@@ -82,7 +81,7 @@ static void delete_it(cell *c, const char *key)
 static void delete_under_load(cell *c, const char *name)
 {
     char key[KEY_MAX];
-    name_key(c, name, key);
+    name_key(name, key);
     cell_begin_fault(c);
     for (int i = 0; i < TIMES; i++) {
         cell_landed(c, fx_redis_number(fx.redis, "DEL %s", key));
@@ -140,9 +139,10 @@ static void point_nowhere(cell *c, const char *key)
 /* To the sale before, as whoever restores an old copy does. */
 static void point_back(cell *c, const char *key)
 {
+    (void)c;
     char before[64];
     assert_true(fx_redis_text(fx.redis, before, sizeof(before), "HGET fs:{%s}:%s:cfg previous",
-                              c->item, c->sale));
+                              crew_sale(0)->item, crew_sale(0)->id));
     fx_redis_do(fx.redis, "SET %s %s", key, before);
 }
 
@@ -191,7 +191,8 @@ const fault fault_flushall = {
 
 static bool stock_is_evicted(void *arg)
 {
-    return fx_redis_number(fx.redis, "EXISTS %s", cell_key(arg, "stock")) == 0;
+    (void)arg;
+    return fx_redis_number(fx.redis, "EXISTS %s", cell_key("stock")) == 0;
 }
 
 static void evicted(cell *c)
@@ -200,7 +201,7 @@ static void evicted(cell *c)
     cell_begin_fault(c);
     fx_redis_do(fx.redis, "CONFIG SET maxmemory-policy %s maxmemory 1",
                 policies[cell_random(c, 3)]);
-    if (!fx_wait_until(stock_is_evicted, c, CELL_PATIENCE_MS))
+    if (!fx_wait_until(stock_is_evicted, NULL, CELL_PATIENCE_MS))
         fail_msg("the stock was not evicted");
     fx_redis_do(fx.redis, "CONFIG SET maxmemory-policy noeviction maxmemory 0");
     redis_has_forgotten(c);

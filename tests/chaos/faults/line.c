@@ -12,7 +12,9 @@ enum {
     LOST = 5,       /* replies of a kind */
     LATE = 3,       /* commands */
     MEANWHILE = 10, /* units that others buy */
-    STORMS = 10
+    STORMS = 10,
+    FLUSHES = 20,
+    FLUSH_PACE_MS = 500
 };
 
 /* The lock's keys are where the proxy is: not those of redlock, which has servers of its own. */
@@ -51,7 +53,7 @@ static void lose(cell *c, const char *how, const char *match)
 static void lost_reply(cell *c)
 {
     char lock[256];
-    snprintf(lock, sizeof(lock), "match %s", cell_key(c, "lock"));
+    snprintf(lock, sizeof(lock), "match %s", cell_key("lock"));
     cell_begin_fault(c);
     lose(c, "reset after", write_of_stock(c));
     lose(c, "truncate 2", write_of_order(c));
@@ -103,7 +105,7 @@ static void deliver_late(cell *c, int at, const char *match)
 static void late_command(cell *c)
 {
     char lock[256];
-    snprintf(lock, sizeof(lock), "match %s", cell_key(c, "lock"));
+    snprintf(lock, sizeof(lock), "match %s", cell_key("lock"));
     cell_begin_fault(c);
     for (int i = 0; i < LATE; i++) {
         bool is_lock = i == 1 && lock_is_behind_proxy(c);
@@ -156,4 +158,29 @@ const fault fault_client_kill = {
     .needs = NEEDS_PROXY,
     .covered = EVERYWHERE,
     .inject = client_kill,
+};
+
+/* ---- script-flush: Redis forgets all scripts, again and again ---------------------------------
+ */
+
+static void script_flush(cell *c)
+{
+    long long before = redis_errors("NOSCRIPT");
+    bool met = true;
+    crew_pace(FLUSH_PACE_MS);
+    cell_begin_fault(c);
+    for (int i = 0; i < FLUSHES && met; i++) {
+        fx_redis_do(fx.redis, "SCRIPT FLUSH");
+        met = crew_more(&crew.ended, 2, CELL_PATIENCE_MS);
+    }
+    cell_healed(c);
+    cell_landed(c, redis_errors("NOSCRIPT") - before);
+}
+
+const fault fault_script_flush = {
+    .name = "script-flush",
+    .says = "SCRIPT FLUSH again and again under load",
+    .counts = "calls of scripts that were not known any more",
+    .covered = EVERYWHERE,
+    .inject = script_flush,
 };

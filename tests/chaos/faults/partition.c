@@ -11,18 +11,13 @@
  * of it belongs to the cell's processes and is gone with them. The test itself asks Redis through
  * its Unix socket, which no network reaches.
  */
-#include <fcntl.h>
-#include <net/if.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "tests/chaos/faults/fault.h"
+#include "tests/chaos/faults/network.h"
 
-enum { CUTS = 2, MEANWHILE = 10, SHELL_MS = 20000 };
+enum { CUTS = 2, MEANWHILE = 10 };
 
 static const char lay_lines[] =
     "PATH=$PATH:/usr/sbin:/sbin; set -e\n"
@@ -40,41 +35,11 @@ static char redis_pid[16];
 
 /* ---- the network ----------------------------------------------------------------------------- */
 
-static bool write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-    close(fd);
-    return written;
-}
-
-/* Who is not allowed to make a network may be in a user namespace of their own. */
-static bool become_root_inside(void)
-{
-    char uids[64], gids[64];
-    snprintf(uids, sizeof(uids), "0 %u 1", (unsigned)geteuid());
-    snprintf(gids, sizeof(gids), "0 %u 1", (unsigned)getegid());
-    return unshare(CLONE_NEWUSER) == 0 && write_file("/proc/self/setgroups", "deny") &&
-           write_file("/proc/self/uid_map", uids) && write_file("/proc/self/gid_map", gids);
-}
-
-/* From here on this thread, and all that it starts, is in a network without any lines. */
-static bool leave_network(void)
-{
-    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-    if (unshare(CLONE_NEWNET) != 0)
-        return false;
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool up = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &lo) == 0;
-    close(fd);
-    return up;
-}
-
 /* Redis is started behind this, the instances behind lay(). */
 static void prepare(cell *c)
 {
     (void)c;
-    if (!leave_network() && !(become_root_inside() && leave_network()))
+    if (!network_leave())
         forbidden = "network namespaces are not permitted here";
 }
 
@@ -87,7 +52,7 @@ static void lay(void)
     const char *at = strstr(info->str, "process_id:");
     snprintf(redis_pid, sizeof(redis_pid), "%ld", at ? strtol(at + 11, NULL, 10) : 0);
     freeReplyObject(info);
-    if (!leave_network() || fx_shell(lay_lines, redis_pid, SHELL_MS) != 0)
+    if (!network_leave() || fx_shell(lay_lines, redis_pid, NETWORK_MS) != 0)
         forbidden = "no virtual Ethernet devices can be made here";
 }
 
@@ -113,7 +78,7 @@ static void set_line(int instance, const char *state)
     snprintf(script, sizeof(script),
              "PATH=$PATH:/usr/sbin:/sbin; nsenter -t \"$1\" -n ip link set redis%d %s", instance,
              state);
-    if (fx_shell(script, redis_pid, SHELL_MS) != 0)
+    if (fx_shell(script, redis_pid, NETWORK_MS) != 0)
         fail_msg("the line of instance %d can not be set %s", instance, state);
 }
 

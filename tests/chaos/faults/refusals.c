@@ -1,5 +1,6 @@
 /*
- * refusals.c - a Redis that refuses: full, a replica, busy with a script, loading its data.
+ * refusals.c - a Redis that refuses: full, a replica, busy with a script, loading its data, or the
+ * service's user may not do what it needs.
  *
  * One buyer is held back before the write that records its order, and meets the refusal there: who
  * takes the unit in a step of its own can then neither record nor put back. All the others meet it
@@ -13,7 +14,8 @@
 #include "tests/chaos/redis.h"
 
 enum {
-    ANSWERS = 150 /* of Redis, before it is undone */
+    ANSWERS = 150, /* of Redis, before it is undone */
+    SHORT_MS = 500 /* of one that is over before most have asked again */
 };
 
 typedef struct goal {
@@ -140,6 +142,25 @@ static void await_answer(const char *word)
         fail_msg("Redis does not come to answer %s", word);
 }
 
+/* From `begin` to `end`, a moment later, Redis refuses with `word`. Whoever meets it may be sold to
+ * in the end, by a retry of the instance's. */
+static void refuse_shortly(cell *c, const char *word, void (*begin)(cell *), void (*end)(cell *))
+{
+    crew_buyer victim;
+    long long before = redis_errors(word);
+    bool held = victim_hold(c, &victim, (int)cell_random(c, FX_INSTANCES), write_of_order(c));
+    cell_begin_fault(c);
+    begin(c);
+    victim_let_go(c);
+    crew_go_on();
+    fx_let_pass(SHORT_MS);
+    end(c);
+    cell_healed(c);
+    crew_answer(&victim);
+    cell_landed(c, held ? redis_errors(word) - before : 0);
+    crew_settle(&victim, 0, CELL_PATIENCE_MS);
+}
+
 static redisContext *lasting;
 
 static void loop_for_ever(cell *c)
@@ -172,6 +193,21 @@ const fault fault_busy = {
     .inject = busy,
 };
 
+static void busy_short(cell *c)
+{
+    refuse_shortly(c, "BUSY", loop_for_ever, stop_loop);
+}
+
+const fault fault_busy_short = {
+    .name = "busy-short",
+    .says = "a script keeps Redis busy for half a second",
+    .counts = "commands refused with BUSY",
+    .needs = NEEDS_PROXY,
+    .covered = EVERYWHERE,
+    .redis_args = FX_ARGS("--lua-time-limit", "100"),
+    .inject = busy_short,
+};
+
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* Enough to be loading for long, with a look at the clients between any two keys. */
@@ -198,14 +234,63 @@ static void loading(cell *c)
     refuse(c, "LOADING", reload, end_reload);
 }
 
+static void loading_short(cell *c)
+{
+    fx_redis_do(fx.redis, "EVAL %s 0", FILL);
+    refuse_shortly(c, "LOADING", reload, end_reload);
+}
+
+#define LOADS_SLOWLY                                                                               \
+    FX_ARGS("--enable-debug-command", "yes", "--key-load-delay", "3000", "--rdbcompression", "no", \
+            "--loading-process-events-interval-bytes", "1024")
+
 const fault fault_loading = {
     .name = "loading",
     .says = "Redis saves its data, empties itself, and takes a while to load them again",
     .counts = "commands refused with LOADING",
     .needs = NEEDS_PROXY,
     .covered = EVERYWHERE,
-    .redis_args =
-        FX_ARGS("--enable-debug-command", "yes", "--key-load-delay", "3000", "--rdbcompression",
-                "no", "--loading-process-events-interval-bytes", "1024"),
+    .redis_args = LOADS_SLOWLY,
     .inject = loading,
+};
+
+const fault fault_loading_short = {
+    .name = "loading-short",
+    .says = "Redis saves its data, empties itself, and loads them again in half a second",
+    .counts = "commands refused with LOADING",
+    .needs = NEEDS_PROXY,
+    .covered = EVERYWHERE,
+    .redis_args = LOADS_SLOWLY,
+    .inject = loading_short,
+};
+
+/* ---- noperm: of the command that appends an order to the ledger -------------------------------
+ */
+
+static void forbid(cell *c)
+{
+    (void)c;
+    fx_redis_do(fx.redis, "ACL SETUSER default -rpush");
+}
+
+static void permit(cell *c)
+{
+    (void)c;
+    fx_redis_do(fx.redis, "ACL SETUSER default +rpush");
+}
+
+static void noperm(cell *c)
+{
+    int before = redis_refusals();
+    refuse_shortly(c, "NOPERM", forbid, permit);
+    cell_landed(c, redis_refusals() - before); /* a script asks first, and is refused nothing */
+}
+
+const fault fault_noperm = {
+    .name = "noperm",
+    .says = "the service's user may not append to the ledger for half a second",
+    .counts = "commands refused with NOPERM, and buyers refused meanwhile",
+    .needs = NEEDS_PROXY,
+    .covered = EVERYWHERE,
+    .inject = noperm,
 };

@@ -4,7 +4,6 @@
  *
  * Where stock and order are two writes, one buyer stands between them when it goes.
  */
-#include <pthread.h>
 #include <signal.h>
 
 #include "tests/chaos/faults/fault.h"
@@ -17,6 +16,7 @@ enum {
     SYNC_MS = 10000,
     SLOW_MS = 300,
     SLOW_SYNCS = 6,
+    RECOVERY_MS = 3000, /* those who waited meanwhile come first, and each of them needs syncs */
     SOME = 2 * CREW_BUYERS
 };
 
@@ -212,12 +212,6 @@ const fault fault_restart_in_sync = {
 
 /* ---- slow-fsync ------------------------------------------------------------------------------ */
 
-static void *buy(void *request)
-{
-    crew_ask(request, 1, 1, 0);
-    return NULL;
-}
-
 static bool lock_is_free(void *arg)
 {
     return !cell_lock_is_held(arg);
@@ -228,11 +222,11 @@ static bool lock_is_free(void *arg)
 static bool is_overtaken(cell *c)
 {
     char slow[40], quick[40];
-    pthread_t thread;
+    crew_buyer sleeper;
     cell_name_request(c, "slow", 1, slow, sizeof(slow));
     cell_name_request(c, "quick", 1, quick, sizeof(quick));
     cell_arm(c, 0, "in-section");
-    assert_int_equal(pthread_create(&thread, NULL, buy, slow), 0);
+    crew_send(&sleeper, slow, 1, 0);
     bool reached = cell_reached(c, 0, "in-section", CELL_PATIENCE_MS);
     long long before = redis_disk_delayed();
     redis_disk_slow(STALL_MS);
@@ -242,7 +236,7 @@ static bool is_overtaken(cell *c)
     fx_wait_until(lock_is_free, c, CELL_PATIENCE_MS);
     bool bought = crew_ask(quick, 2, 1, 1) == 201;
     cell_let_go(c, 0, "in-section");
-    pthread_join(thread, NULL);
+    crew_answer(&sleeper);
     return reached && stalled && bought;
 }
 
@@ -271,6 +265,7 @@ const fault fault_slow_fsync = {
     .says = "each write waits for a disk that is slow, and once for longer than a lease",
     .counts = "syncs that were slow, and holders overtaken",
     .needs = NEEDS_FAIL_POINTS,
+    .recovery_ms = RECOVERY_MS,
     .covered = EVERYWHERE,
     .redis_args = (const char *const[]){"--appendonly", "yes", "--appendfsync", "always", NULL},
     .prepare = redis_disk_put,

@@ -1,12 +1,15 @@
 /*
  * traffic.c - what buyers themselves bring about: plain load, the same request twice, all at once
- * after a stall; and instances that are ended in the ordinary way while they buy.
+ * after a stall; buyers who hang up; and instances that are ended in the ordinary way while they
+ * buy.
  */
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "tests/chaos/faults/fault.h"
+#include "tests/chaos/redis.h"
+#include "tests/support/raw.h"
 
 /* A lease that does not end while a busy machine lets a holder wait: it is not about leases here.
  */
@@ -38,32 +41,16 @@ const fault fault_load = {
 
 enum { REQUESTS = 40, COPIES = 3, COPIES_PACE_MS = 2000 };
 
-typedef struct copy {
-    char request[32];
-    int at, status;
-    pthread_t thread;
-} copy;
-
-static void *send_copy(void *arg)
-{
-    copy *mine = arg;
-    mine->status = crew_ask(mine->request, 7, 1, mine->at);
-    return NULL;
-}
-
 static int send_copies(int number)
 {
-    copy copies[COPIES];
+    crew_buyer copies[COPIES];
+    char request[32];
     int bought = 0;
-    for (int i = 0; i < COPIES; i++) {
-        snprintf(copies[i].request, sizeof(copies[i].request), "twice-%d", number);
-        copies[i].at = i % FX_INSTANCES;
-        assert_int_equal(pthread_create(&copies[i].thread, NULL, send_copy, &copies[i]), 0);
-    }
-    for (int i = 0; i < COPIES; i++) {
-        pthread_join(copies[i].thread, NULL);
-        bought += copies[i].status == 201;
-    }
+    snprintf(request, sizeof(request), "twice-%d", number);
+    for (int i = 0; i < COPIES; i++)
+        crew_send(&copies[i], request, number, i % FX_INSTANCES);
+    for (int i = 0; i < COPIES; i++)
+        bought += crew_answer(&copies[i]) == 201;
     return bought;
 }
 
@@ -96,27 +83,7 @@ const fault fault_retries = {
 /* ---- herd: everybody waits for a stopped server, and goes on at once --------------------------
  */
 
-enum { HERD = 36, STALL_MS = 300, TRIES = 5, AGAIN_MS = 25 };
-
-typedef struct member {
-    int number;
-    char request[40];
-    atomic_bool answered;
-    pthread_t thread;
-} member;
-
-static void *buy_in_herd(void *arg)
-{
-    member *mine = arg;
-    int status = 0;
-    for (int i = 0; i < TRIES && status != 201; i++) {
-        if (i > 0)
-            fx_let_pass(AGAIN_MS);
-        status = crew_ask(mine->request, mine->number, 1, (mine->number + i) % FX_INSTANCES);
-    }
-    atomic_store(&mine->answered, true);
-    return NULL;
-}
+enum { HERD = 36, STALL_MS = 300 };
 
 static void signal_redis(const cell *c, int signo)
 {
@@ -136,23 +103,25 @@ static void signal_instances(const cell *c, int signo)
  * were waiting at its end: on a busy machine the stall is longer, and some have been refused. */
 static int stampede(cell *c, void (*signal_to)(const cell *, int), int first)
 {
-    static member herd[HERD];
+    static crew_buyer herd[HERD];
     int waiting = 0;
     crew_pause();
     cell_begin_fault(c);
     signal_to(c, SIGSTOP);
     for (int i = 0; i < HERD; i++) {
-        herd[i] = (member){.number = first + i};
-        cell_name_request(c, "herd", first + i, herd[i].request, sizeof(herd[i].request));
-        assert_int_equal(pthread_create(&herd[i].thread, NULL, buy_in_herd, &herd[i]), 0);
+        char request[32];
+        cell_name_request(c, "herd", first + i, request, sizeof(request));
+        crew_send(&herd[i], request, first + i, i % FX_INSTANCES);
     }
     fx_let_pass(STALL_MS);
     for (int i = 0; i < HERD; i++)
-        waiting += !atomic_load(&herd[i].answered);
+        waiting += !atomic_load(&herd[i].done);
     signal_to(c, SIGCONT);
     cell_healed(c);
     for (int i = 0; i < HERD; i++)
-        pthread_join(herd[i].thread, NULL);
+        crew_answer(&herd[i]);
+    for (int i = 0; i < HERD; i++)
+        crew_settle(&herd[i], (i + 1) % FX_INSTANCES, CELL_PATIENCE_MS);
     crew_go_on();
     return waiting;
 }
@@ -174,6 +143,59 @@ const fault fault_herd = {
     .inject = herd,
 };
 
+/* ---- hang-up: nobody is there to take the answer -----------------------------------------------
+ */
+
+enum { HANG_UPS = 6, HANG_UP_PACE_MS = 500 };
+
+/* Sends its request, hangs up while it is in the section, and asks again elsewhere while it still
+ * is. */
+static void hang_up(cell *c, int at, int number)
+{
+    crew_buyer again;
+    char request[32], text[256];
+    cell_name_request(c, "gone", number, request, sizeof(request));
+    int len = snprintf(text, sizeof(text),
+                       "POST /buy?item=%s&user=u%d&quantity=1&request=%s&sale=%s HTTP/1.1\r\n"
+                       "Host: 127.0.0.1\r\nContent-Length: 0\r\n\r\n",
+                       crew_sale(0)->item, number, request, crew_sale(0)->id);
+    crew_pause();
+    cell_arm(c, at, "in-section");
+    int64_t from = journal_now_us();
+    int fd = fx_raw_connect(fx_server_port(fx.server[at]), NULL);
+    bool sent = fd >= 0 && fx_raw_send(fd, text, (size_t)len);
+    bool inside = cell_reached(c, at, "in-section", CELL_PATIENCE_MS);
+    close(fd);
+    journal_write(crew_sale(0)->history,
+                  "ask from=%lld to=%lld request=%s user=u%d quantity=1 target=%d status=0",
+                  (long long)from, (long long)journal_now_us(), request, number, at);
+    crew_send(&again, request, number, (at + 1) % FX_INSTANCES);
+    crew_go_on();
+    cell_let_go(c, at, "in-section");
+    crew_answer(&again);
+    cell_met(c, sent && inside && crew_settle(&again, (at + 2) % FX_INSTANCES, CELL_PATIENCE_MS));
+}
+
+static void hang_ups(cell *c)
+{
+    int first = (int)cell_random(c, FX_INSTANCES);
+    crew_pace(HANG_UP_PACE_MS);
+    cell_begin_fault(c);
+    for (int i = 0; i < HANG_UPS; i++)
+        hang_up(c, (first + i) % FX_INSTANCES, i);
+    cell_healed(c);
+}
+
+const fault fault_hang_up = {
+    .name = "hang-up",
+    .says = "a buyer hangs up while its request is in the section, and asks again elsewhere",
+    .counts = "buyers who had hung up, and got a definite answer by asking again",
+    .needs = NEEDS_FAIL_POINTS,
+    .lease_ms = LEASE_MS,
+    .covered = EVERYWHERE,
+    .inject = hang_ups,
+};
+
 /* ---- sigterm: instances are ended in turn -----------------------------------------------------
  */
 
@@ -181,13 +203,13 @@ enum { STOPPED_BUYS = 3, ENDING_PACE_MS = 500 };
 
 static bool met_it(void *refusals)
 {
-    return atomic_load(&crew.busy) + atomic_load(&crew.unknown) > *(int *)refusals;
+    return redis_refusals() > *(int *)refusals;
 }
 
 /* Nobody is told to go elsewhere: buyers find out. */
 static bool ends_orderly(cell *c, int i)
 {
-    int refusals = atomic_load(&crew.busy) + atomic_load(&crew.unknown);
+    int refusals = redis_refusals();
     fx_process *process = fx_server_process(fx.server[i]);
     fx_server_signal(fx.server[i], SIGTERM);
     int code = fx_process_wait(process, CELL_PATIENCE_MS);

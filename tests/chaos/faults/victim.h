@@ -10,7 +10,7 @@
 #define TESTS_CHAOS_FAULTS_VICTIM_H
 
 #include "tests/chaos/cell.h"
-#include "tests/chaos/crew.h"
+#include "tests/support/sale/crew.h"
 
 /* The proxy's words for the write that takes the unit, and for the one that records the order:
  * both are the selling script, where there is one. */

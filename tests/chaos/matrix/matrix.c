@@ -42,16 +42,16 @@ static const char *text_in(const cJSON *object, const char *name)
     return cJSON_IsString(text) ? text->valuestring : "";
 }
 
-/* The invariants that are not what they should be. */
+/* The guarantees that are not kept. */
 static void name_violated(const cJSON *run, char *buf, size_t len)
 {
-    const cJSON *invariant;
+    const cJSON *guarantee;
     buf[0] = '\0';
-    cJSON_ArrayForEach(invariant, cJSON_GetObjectItemCaseSensitive(run, "invariants"))
+    cJSON_ArrayForEach(guarantee, cJSON_GetObjectItemCaseSensitive(run, "guarantees"))
     {
         size_t used = strlen(buf);
-        if (strcmp(text_in(invariant, "state"), "violated") == 0)
-            snprintf(buf + used, len - used, "%s%s", used ? " " : "", text_in(invariant, "name"));
+        if (strcmp(text_in(guarantee, "state"), "violated") == 0)
+            snprintf(buf + used, len - used, "%s%s", used ? " " : "", text_in(guarantee, "name"));
     }
 }
 
@@ -87,6 +87,8 @@ static bool is_as_expected(const matrix_cell *c)
         return c->verdict == BROKEN;
     case EXPECT_LOSS:
         return c->verdict == NOT_COVERED && c->figures[ACKED_LOST] > 0;
+    case EXPECT_KNOWN_BROKEN:
+        return c->verdict != BROKEN || plan_issue(&c->row, c->fault, c->violated);
     default:
         return true;
     }
@@ -99,6 +101,7 @@ void matrix_sum_up(matrix *m)
     for (int i = 0; i < m->len; i++) {
         matrix_cell *c = &m->cells[i];
         c->as_expected = is_as_expected(c);
+        c->issue = plan_issue(&c->row, c->fault, c->violated);
         m->counts[c->verdict]++;
         m->unexpected += !c->as_expected;
     }

@@ -38,8 +38,9 @@ typedef struct matrix_cell {
     long long landed, figures[FIGURES];
     bool untold[FIGURES]; /* a run could not say it: what is summed up is the least that it is */
     verdict verdict;
-    char why[256], violated[128]; /* the invariants, "I1 I4" */
+    char why[256], violated[128]; /* the guarantees, "units falling" */
     bool as_expected;
+    const char *issue; /* that a cell known to be broken waits for; NULL = none */
     double seconds;
 } matrix_cell;
 

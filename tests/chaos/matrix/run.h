@@ -16,6 +16,7 @@ typedef struct matrix_options {
     const char *rows;    /* "a,b"; NULL = all of the size */
     const char *faults;  /* likewise */
     const char *out;     /* the directory for all that is written */
+    int minutes;         /* of a soak */
     int planted, caught; /* defects that were tried before, for the report */
 } matrix_options;
 

@@ -1,5 +1,5 @@
 /*
- * soak.c - a sale a minute, each judged by buycheck when it is at rest.
+ * soak.c - a sale a minute, each judged when it is at rest.
  *
  * Buyers buy slowly enough that a sale lasts for most of its minute, and every minute sells the
  * same number, so that Redis has the same to keep. When a sale has been judged its keys are
@@ -9,23 +9,19 @@
 #include "tests/chaos/soak/soak.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "tests/chaos/crew.h"
 #include "tests/chaos/faults/fault.h"
-#include "tests/chaos/journal.h"
 #include "tests/chaos/judge.h"
-#include "tests/chaos/rest.h"
 #include "tests/chaos/sampler.h"
 #include "tests/chaos/soak/trouble.h"
 #include "tests/chaos/soak/usage.h"
 #include "tests/chaos/stage.h"
 #include "tests/support/crowd.h"
+#include "tests/support/sale/rest.h"
 
 enum {
     MINUTE_MS = 60000,
@@ -39,8 +35,7 @@ enum {
     HERD_MS = 700, /* Redis stands still for so long */
     FILL_SALES = 90,
     SOLD_OUT_ENOUGH = CREW_BUYERS,
-    GROWTH_PERCENT = 5,
-    USAGE = 64
+    GROWTH_PERCENT = 5
 };
 
 typedef struct soak {
@@ -89,11 +84,11 @@ static int sell(soak *s, usage *highest)
 }
 
 /* Deletes what all sales but the current one have left in Redis. */
-static void forget_old_sales(const cell *c)
+static void forget_old_sales(void)
 {
     char current[64];
-    snprintf(current, sizeof(current), ":%s:", fx_current_sale(c->item));
-    redisReply *keys = fx_redis_reply(fx.redis, "KEYS fs:{%s*}:*:*", c->item);
+    snprintf(current, sizeof(current), ":%s:", fx_current_sale(CELL_ITEM));
+    redisReply *keys = fx_redis_reply(fx.redis, "KEYS fs:{%s*}:*:*", CELL_ITEM);
     for (size_t i = 0; i < keys->elements; i++) {
         if (!strstr(keys->element[i]->str, current))
             fx_redis_do(fx.redis, "DEL %s", keys->element[i]->str);
@@ -111,7 +106,7 @@ static long long figure_of(const cJSON *verdict, const char *name)
 static void print_findings(const cJSON *verdict)
 {
     const cJSON *check;
-    cJSON_ArrayForEach(check, cJSON_GetObjectItemCaseSensitive(verdict, "invariants"))
+    cJSON_ArrayForEach(check, cJSON_GetObjectItemCaseSensitive(verdict, "guarantees"))
     {
         const char *state = cJSON_GetObjectItemCaseSensitive(check, "state")->valuestring;
         if (strcmp(state, "violated") == 0 || strcmp(state, "unchecked") == 0)
@@ -120,10 +115,9 @@ static void print_findings(const cJSON *verdict)
     }
 }
 
-static bool judge(const cell *c, const char *history, int minute, int troubles,
-                  const usage *highest)
+static bool judge(const cell *c, int minute, int troubles, const usage *highest)
 {
-    cJSON *verdict = judge_cell(c, history, 0);
+    cJSON *verdict = judge_cell(c, 0);
     const char *word = cJSON_GetObjectItemCaseSensitive(verdict, "verdict")->valuestring;
     bool held = strcmp(word, "HELD") == 0;
     printf("minute %d: %s, %lld units sold in %lld attempts, %d faults, %lld took effect; %s\n",
@@ -138,23 +132,19 @@ static bool judge(const cell *c, const char *history, int minute, int troubles,
 static void pass_minute(soak *s, int minute)
 {
     cell *c = &s->cell;
-    char history[512];
     usage highest = {0};
-    snprintf(history, sizeof(history), "%s/minute-%d.buys", s->out, minute);
-    journal_open(history);
+    snprintf(c->histories[0], sizeof(c->histories[0]), "%s/minute-%d.buys", s->out, minute);
     c->landed = 0;
-    cell_start_sale(c);
-    crew_start(c->item, c->sale, false);
+    cell_start_sales(c, CREW_BUYERS);
+    crew_quick(0);
     crew_pace(PACE_MS);
     sampler_start(c);
     int troubles = sell(s, &highest);
     crew_end();
     sampler_end();
-    rest_after(c);
-    journal("landed count=%lld", c->landed);
-    journal_close();
-    s->bad += !judge(c, history, minute, troubles, &highest);
-    forget_old_sales(c);
+    cell_rest(c);
+    s->bad += !judge(c, minute, troubles, &highest);
+    forget_old_sales();
     s->last = highest;
     if (minute == 1)
         s->first = highest;
@@ -169,8 +159,8 @@ static void fill_up(const cell *c)
 {
     fx_crowd *herds[FX_INSTANCES];
     for (int turn = 0; turn < FILL_SALES; turn++) {
-        fx_start_sale(fx.server[0], c->item, "'stock':%d,'strategy':'%s','durability':'%s'", STOCK,
-                      c->row.strategy, durability_word(c->row.durability));
+        fx_start_sale(fx.server[0], CELL_ITEM, "'stock':%d,'strategy':'%s','durability':'%s'",
+                      STOCK, c->row.strategy, durability_word(c->row.durability));
         for (int i = 0; i < FX_INSTANCES; i++) {
             if (turn == 0)
                 herds[i] = fx_crowd_start(fx_server_url(fx.server[i]), HERD);
@@ -193,8 +183,9 @@ static void course(void **state)
     stage_up(&s->cell);
     fx.plan.instances = FX_INSTANCES;
     fill_up(&s->cell);
-    rest_before(&s->cell);
-    forget_old_sales(&s->cell);
+    fx_terms terms = cell_terms(&s->cell);
+    rest_before(&terms);
+    forget_old_sales();
     for (int minute = 1; minute <= s->minutes; minute++)
         pass_minute(s, minute);
     bool grown = s->minutes > 1 && !usage_compare(&s->first, &s->last, GROWTH_PERCENT);
@@ -212,67 +203,23 @@ static int end(void **state)
     return 0;
 }
 
-static int usage_error(void)
+int soak_run(const matrix_options *options)
 {
-    fputs("usage: matrix soak --minutes N [--seed N] [--row ROW] [--out DIR]\n"
-          "  --minutes  1 to 10000\n"
-          "  --seed     the same faults again (a new one, which is printed)\n"
-          "  --row      what sells (combined:durability=disk)\n"
-          "  --out      a directory for the histories (build/soak)\n",
-          stderr);
-    return USAGE;
-}
-
-static bool read_number(const char *text, unsigned long long most, unsigned long long *ret)
-{
-    char *end_of;
-    errno = 0;
-    *ret = strtoull(text, &end_of, 10);
-    return text[0] >= '0' && text[0] <= '9' && *end_of == '\0' && errno == 0 && *ret <= most;
-}
-
-static bool read_options(int argc, char **argv, soak *s)
-{
-    static const struct option known[] = {{"minutes", required_argument, NULL, 'm'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"row", required_argument, NULL, 'r'},
-                                          {"out", required_argument, NULL, 'o'},
-                                          {NULL, 0, NULL, 0}};
-    bool ok = true;
-    unsigned long long number = 0;
-    for (int option; ok && (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-        if (option == 'm' && (ok = read_number(optarg, 10000, &number)))
-            s->minutes = (int)number;
-        else if (option == 's' && (ok = read_number(optarg, UINT64_MAX, &number)))
-            s->cell.seed = number;
-        else if (option == 'r')
-            ok = row_read(optarg, &s->cell.row);
-        else if (option == 'o')
-            s->out = optarg;
-        else
-            ok = ok && false;
-    }
-    return ok && optind == argc && s->minutes > 0;
-}
-
-int soak_main(int argc, char **argv)
-{
-    static soak s = {.out = "build/soak"};
+    static soak s;
     const struct CMUnitTest tests[] = {
         {.name = "soak", .test_func = course, .teardown_func = end, .initial_state = &s}};
+    s.minutes = options->minutes;
+    s.out = options->out;
     s.cell.fault = &fault_soak;
-    s.cell.seed = (uint64_t)time(NULL);
-    row_read("combined:durability=disk", &s.cell.row);
-    if (!read_options(argc, argv, &s))
-        return usage_error();
+    s.cell.seed = s.cell.random = options->seed;
+    s.cell.items = 1;
+    s.cell.stock = STOCK;
+    s.cell.lease_ms = LEASE_MS;
+    row_read(options->rows ? options->rows : "combined:durability=disk", &s.cell.row);
     if (mkdir(s.out, 0777) != 0 && errno != EEXIST) {
         perror(s.out);
         return 1;
     }
-    s.cell.random = s.cell.seed;
-    s.cell.stock = STOCK;
-    s.cell.lease_ms = LEASE_MS;
-    snprintf(s.cell.item, sizeof(s.cell.item), "P0001");
     printf("soak: %s, %d minutes, --seed %llu\n", s.cell.row.name, s.minutes,
            (unsigned long long)s.cell.seed);
     fflush(stdout);

@@ -5,8 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "tests/chaos/crew.h"
-#include "tests/chaos/journal.h"
 #include "tests/chaos/redis.h"
 #include "tests/chaos/stage.h"
 
@@ -123,7 +121,8 @@ static bool cut_clients_off(cell *c)
 
 static bool is_taken_away(void *arg)
 {
-    return fx_redis_number(fx.redis, "DEL %s", cell_key(arg, "lock")) == 1;
+    (void)arg;
+    return fx_redis_number(fx.redis, "DEL %s", cell_key("lock")) == 1;
 }
 
 static bool take_lock_away(cell *c)
@@ -225,7 +224,7 @@ static const struct trouble *draw(cell *c)
 const char *trouble_make(cell *c)
 {
     const struct trouble *t = draw(c);
-    journal("fault at=%lld name=%s", (long long)journal_now_us(), t->name);
+    crew_write("fault at=%lld name=%s", (long long)journal_now_us(), t->name);
     cell_landed(c, t->make(c));
     cell_healed(c);
     return t->name;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/chaos/rest.h"
+#include "tests/support/sale/rest.h"
 
 /* Connections come and go: of two dozen one is 4 %. */
 enum { COUNTS_VARY = 2 };

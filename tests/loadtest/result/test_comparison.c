@@ -12,18 +12,6 @@
 
 enum { RUNS = 5, ROWS = 3 };
 
-typedef struct run_case {
-    lt_verdict verdict;
-    int throughput; /* answers in a second; 0: the row has no such run */
-    int reasons;
-} run_case;
-
-typedef struct row_case {
-    const char *strategy;
-    run_case runs[RUNS];
-    bool expect_unsafe;
-} row_case;
-
 typedef struct together {
     lt_plan plan;
     lt_comparison comparison;
@@ -44,32 +32,43 @@ static void is_range(lt_range found, double low, double high)
     assert_true(fabs(found.low - low) < 0.01 * low && fabs(found.high - high) < 0.01 * high);
 }
 
-static void make(together *t, const row_case *rows, int count)
+/* A row of one run each word: "fair S100 L90?" is safe with 100 answers a second, then LOST with 90
+ * and a reason against it. "!": it is expected to be unsafe. */
+static void make_row(lt_row *row, const char *words)
+{
+    static const char verdicts[] = "SCUIBLDO"; /* by the letters that they begin with */
+    char verdict, doubt[2];
+    int throughput, length;
+    for (words += strcspn(words, " "); row->run_count < RUNS; words += length) {
+        doubt[0] = '\0';
+        if (sscanf(words, " %c%d%n%1[?]%n", &verdict, &throughput, &length, doubt, &length) < 2)
+            break;
+        lt_result *run = &row->runs[row->run_count++];
+        *run = (lt_result){.spec = row->spec,
+                           .verdict = (lt_verdict)(strchr(verdicts, verdict) - verdicts),
+                           .reason_count = doubt[0] == '?',
+                           .elapsed_s = 1,
+                           .sellout_s = 0.5,
+                           .sold = throughput / 2,
+                           .tally = tally_new()};
+        run->tally->completed = throughput;
+        run->tally->from_due[OUT_SOLD] = latencies(throughput);
+    }
+}
+
+static void make(together *t, const char *const *rows, int count)
 {
     *t = (together){.plan = {.runs = RUNS, .spec_count = count}};
     for (int i = 0; i < count; i++) {
-        snprintf(t->plan.specs[i].strategy, sizeof(t->plan.specs[i].strategy), "%s",
-                 rows[i].strategy);
-        t->plan.specs[i].expect_unsafe = rows[i].expect_unsafe;
+        lt_sale_spec *spec = &t->plan.specs[i];
+        spec->expect_unsafe = rows[i][0] == '!';
+        assert_int_equal(sscanf(rows[i] + spec->expect_unsafe, "%15s", spec->strategy), 1);
     }
     t->comparison.plan = &t->plan;
     assert_true(comparison_init(&t->comparison));
     assert_int_equal(t->comparison.row_count, count);
-    for (int i = 0; i < count; i++) {
-        lt_row *row = &t->comparison.rows[i];
-        for (int n = 0; n < RUNS && rows[i].runs[n].throughput > 0; n++) {
-            const run_case *run = &rows[i].runs[n];
-            row->runs[row->run_count++] = (lt_result){.spec = row->spec,
-                                                      .verdict = run->verdict,
-                                                      .reason_count = run->reasons,
-                                                      .elapsed_s = 1,
-                                                      .sellout_s = 0.5,
-                                                      .sold = run->throughput / 2,
-                                                      .tally = tally_new()};
-            row->runs[n].tally->completed = run->throughput;
-            row->runs[n].tally->from_due[OUT_SOLD] = latencies(run->throughput);
-        }
-    }
+    for (int i = 0; i < count; i++)
+        make_row(&t->comparison.rows[i], rows[i]);
 }
 
 /* Among the worst, the one with the median throughput; of two, the slower. */
@@ -77,29 +76,15 @@ static void the_shown_run_is_the_median_of_the_worst(void **unused)
 {
     (void)unused;
     static const struct {
-        run_case runs[RUNS];
+        const char *row;
         int shown;
         double low, high;
-    } table[] = {
-        {{{VERDICT_SAFE, 30, 0}}, 0, 30, 30},
-        {{{VERDICT_SAFE, 30, 0}, {VERDICT_SAFE, 10, 0}, {VERDICT_SAFE, 20, 0}}, 2, 10, 30},
-        {{{VERDICT_SAFE, 30, 0}, {VERDICT_SAFE, 10, 0}}, 1, 10, 30},
-        {{{VERDICT_SAFE, 30, 0}, {VERDICT_LOST, 10, 0}, {VERDICT_SAFE, 20, 0}}, 1, 10, 30},
-        {{{VERDICT_LOST, 10, 0}, {VERDICT_SAFE, 20, 0}, {VERDICT_SAFE, 30, 0}}, 0, 10, 30},
-        {{{VERDICT_LOST, 40, 0},
-          {VERDICT_OVERSOLD, 30, 0},
-          {VERDICT_OVERSOLD, 10, 0},
-          {VERDICT_OVERSOLD, 20, 0},
-          {VERDICT_SAFE, 50, 0}},
-         3,
-         10,
-         50},
-    };
+    } table[] = {{"fair S30", 0, 30, 30},         {"fair S30 S10 S20", 2, 10, 30},
+                 {"fair S30 S10", 1, 10, 30},     {"fair S30 L10 S20", 1, 10, 30},
+                 {"fair L10 S20 S30", 0, 10, 30}, {"fair L40 O30 O10 O20 S50", 3, 10, 50}};
     for (size_t i = 0; i < COUNT(table); i++) {
         together t;
-        row_case row = {.strategy = "fair"};
-        memcpy(row.runs, table[i].runs, sizeof(row.runs));
-        make(&t, &row, 1);
+        make(&t, &table[i].row, 1);
         comparison_rank(&t.comparison);
         const lt_row *found = &t.comparison.rows[0];
         assert_int_equal(found->shown, table[i].shown);
@@ -117,16 +102,8 @@ static void the_shown_run_is_the_median_of_the_worst(void **unused)
 static void rows_are_ranked(void **unused)
 {
     (void)unused;
-    static const row_case rows[] = {
-        {"none", {{VERDICT_OVERSOLD, 400, 0}}, false},
-        {"slow", {{VERDICT_SAFE, 100, 0}}, false},
-        {"quick", {{VERDICT_SAFE, 200, 0}}, false},
-    };
-    static const row_case with_a_gap[] = {
-        {"never", {{VERDICT_SAFE, 0, 0}}, false},
-        {"doubted", {{VERDICT_INVALID, 300, 1}}, false},
-        {"slow", {{VERDICT_SAFE, 100, 0}}, false},
-    };
+    static const char *const rows[] = {"none O400", "slow S100", "quick S200"};
+    static const char *const with_a_gap[] = {"never", "doubted I300?", "slow S100"};
     together t;
     make(&t, rows, 3);
     comparison_rank(&t.comparison);
@@ -157,43 +134,18 @@ static void timed_runs_tell_how_fast(void **unused)
 {
     (void)unused;
     static const struct {
-        run_case runs[RUNS];
+        const char *row;
         lt_verdict verdict;
         int books, shown;
         double low, high;
-    } table[] = {
-        {{{VERDICT_SAFE, 99, 0},
-          {VERDICT_SAFE, 10, 0},
-          {VERDICT_SAFE, 30, 0},
-          {VERDICT_SAFE, 20, 0}},
-         VERDICT_SAFE,
-         0,
-         3,
-         10,
-         30},
-        {{{VERDICT_OVERSOLD, 99, 0}, {VERDICT_LOST, 10, 0}, {VERDICT_LOST, 30, 0}},
-         VERDICT_OVERSOLD,
-         0,
-         1,
-         10,
-         30},
-        {{{VERDICT_LOST, 99, 0}, {VERDICT_SAFE, 10, 0}}, VERDICT_LOST, 0, 1, 10, 10},
-        {{{VERDICT_SAFE, 5, 0},
-          {VERDICT_SAFE, 10, 0},
-          {VERDICT_LOST, 30, 0},
-          {VERDICT_SAFE, 20, 0}},
-         VERDICT_LOST,
-         2,
-         2,
-         10,
-         30},
-        {{{VERDICT_SAFE, 5, 0}}, VERDICT_SAFE, 0, 0, 5, 5}, /* interrupted */
-    };
+    } table[] = {{"fair S99 S10 S30 S20", VERDICT_SAFE, 0, 3, 10, 30},
+                 {"fair O99 L10 L30", VERDICT_OVERSOLD, 0, 1, 10, 30},
+                 {"fair L99 S10", VERDICT_LOST, 0, 1, 10, 10},
+                 {"fair S5 S10 L30 S20", VERDICT_LOST, 2, 2, 10, 30},
+                 {"fair S5", VERDICT_SAFE, 0, 0, 5, 5}}; /* interrupted */
     for (size_t i = 0; i < COUNT(table); i++) {
         together t;
-        row_case row = {.strategy = "fair"};
-        memcpy(row.runs, table[i].runs, sizeof(row.runs));
-        make(&t, &row, 1);
+        make(&t, &table[i].row, 1);
         t.plan.run_length = NS_PER_S;
         t.comparison.rows[0].timed_from = 1;
         comparison_rank(&t.comparison);
@@ -203,7 +155,7 @@ static void timed_runs_tell_how_fast(void **unused)
         assert_int_equal(found->shown, table[i].shown);
         assert_true(found->throughput_rps.low == table[i].low);
         assert_true(found->throughput_rps.high == table[i].high);
-        bool ranked = table[i].verdict == VERDICT_SAFE && table[i].runs[2].throughput > 0;
+        bool ranked = table[i].verdict == VERDICT_SAFE && found->run_count > 2;
         assert_int_equal(found->rank, ranked);
         assert_int_equal(comparison_exit_code(&t.comparison),
                          table[i].verdict == VERDICT_SAFE ? EXIT_SAFE : EXIT_BROKEN);
@@ -215,42 +167,40 @@ static void timed_runs_tell_how_fast(void **unused)
 static void overlapping_ranges_share_a_rank(void **unused)
 {
     (void)unused;
-    enum { MOST = 5 };
+    enum { MOST = 6 };
     static const struct {
-        int throughputs[MOST][3]; /* of the runs of each row; rows in order */
+        const char *rows[MOST]; /* in order */
         const char *ranks;
     } table[] = {
-        {{{50, 52, 54}}, "1"},
-        {{{50, 52, 54}, {40, 42, 44}, {30, 32, 34}}, "1 2 3"},
-        {{{50, 52, 54}, {44, 48, 51}, {30, 32, 34}}, "1= 1= 3"},
-        {{{50, 52, 54}, {44, 48, 50}, {30, 32, 34}}, "1= 1= 3"}, /* they touch */
-        {{{50, 52, 54}, {44, 48, 49}, {40, 42, 44}}, "1 2= 2="},
-        {{{50, 52, 54}, {44, 48, 51}, {40, 42, 45}, {30, 32, 34}}, "1= 1= 1= 4"}, /* a chain */
-        {{{20, 52, 54}, {48, 49, 50}, {30, 31, 32}, {10, 12, 14}},
-         "1= 1= 1= 4"},                                           /* one spans all */
-        {{{50, 52, 54}, {47, 48, 49}, {30, 31, 60}}, "1= 1= 1="}, /* one run of the slowest */
-        {{{50, 52, 54}, {40, 42, 44}, {41, 41, 43}, {30, 32, 34}, {29, 30, 31}}, "1 2= 2= 4= 4="},
-        {{{50, 52, 54}, {40}}, "- -"},
-        {{{50}, {40}}, "- -"},
+        {{"a S50 S52 S54"}, "1"},
+        {{"a S50 S52 S54", "b S40 S42 S44", "c S30 S32 S34"}, "1 2 3"},
+        {{"a S50 S52 S54", "b S44 S48 S51", "c S30 S32 S34"}, "1= 1= 3"},
+        {{"a S50 S52 S54", "b S44 S48 S50", "c S30 S32 S34"}, "1= 1= 3"}, /* they touch */
+        {{"a S50 S52 S54", "b S44 S48 S49", "c S40 S42 S44"}, "1 2= 2="},
+        {{"a S50 S52 S54", "b S44 S48 S51", "c S40 S42 S45", "d S30 S32 S34"},
+         "1= 1= 1= 4"}, /* a chain */
+        {{"a S20 S52 S54", "b S48 S49 S50", "c S30 S31 S32", "d S10 S12 S14"},
+         "1= 1= 1= 4"}, /* one spans all */
+        {{"a S50 S52 S54", "b S47 S48 S49", "c S30 S31 S60"},
+         "1= 1= 1="}, /* one run of the slowest */
+        {{"a S50 S52 S54", "b S40 S42 S44", "c S41 S41 S43", "d S30 S32 S34", "e S29 S30 S31"},
+         "1 2= 2= 4= 4="},
+        {{"a S50 S52 S54", "b S40"}, "- -"},
+        {{"a S50", "b S40"}, "- -"},
     };
-    static const char *const names[MOST] = {"a", "b", "c", "d", "e"};
     for (size_t i = 0; i < COUNT(table); i++) {
-        row_case rows[MOST + 1] = {
-            {"none", {{VERDICT_OVERSOLD, 49, 0}, {VERDICT_LOST, 48, 0}}, true}};
+        const char *rows[MOST + 1] = {"!none O49 L48"};
         char ranks[64] = "";
         together t;
         int count = 1;
-        for (; count <= MOST && table[i].throughputs[count - 1][0] > 0; count++) {
-            rows[count].strategy = names[count - 1];
-            for (int n = 0; n < 3; n++)
-                rows[count].runs[n].throughput = table[i].throughputs[count - 1][n];
-        }
+        for (; table[i].rows[count - 1]; count++)
+            rows[count] = table[i].rows[count - 1];
         make(&t, rows, count);
         comparison_rank(&t.comparison);
         for (int n = 0; n < count - 1; n++) {
             const lt_row *row = &t.comparison.rows[n];
             size_t at = strlen(ranks);
-            assert_string_equal(row->spec->strategy, names[n]);
+            assert_int_equal(row->spec->strategy[0], 'a' + n);
             snprintf(ranks + at, sizeof(ranks) - at, row->rank > 0 ? "%s%d%s" : "%s-",
                      n > 0 ? " " : "", row->rank, row->shares_rank ? "=" : "");
         }
@@ -262,28 +212,61 @@ static void overlapping_ranges_share_a_rank(void **unused)
     }
 }
 
-#define SAFE_ROW                                                                                   \
-    {                                                                                              \
-        "fair", {{VERDICT_SAFE, 100, 0}}, false                                                    \
+#define LINKED     "a S50 S54", "b S44 S51", "c S30 S34"
+#define ALL_LINKED "a S50 S54", "b S44 S52", "c S43 S51"
+
+/* What throughput does not tell apart the cost of a sale does: the cheaper first. */
+static void as_quick_and_cheaper_is_ranked_first(void **unused)
+{
+    (void)unused;
+    static const struct {
+        double costs[ROWS][2]; /* of a sale of a, b, c, in us; NAN: unknown */
+        const char *ranks;     /* "*": by cost */
+        const char *rows[ROWS];
+    } table[] = {
+        {{{90, 99}, {40, 45}, {20, 25}}, "b1* a2* c3", {LINKED}},
+        {{{40, 45}, {90, 99}, {20, 25}}, "a1* b2* c3", {LINKED}},
+        {{{44, 99}, {40, 45}, {20, 25}}, "a1= b1= c3", {LINKED}},
+        {{{45, 99}, {40, 45}, {20, 25}}, "a1= b1= c3", {LINKED}},
+        {{{NAN, NAN}, {40, 45}, {20, 25}}, "a1= b1= c3", {LINKED}},
+        {{{90, NAN}, {40, 45}, {20, 25}}, "b1* a2* c3", {LINKED}},
+        {{{90, 99}, {60, 70}, {20, 25}}, "c1* b2* a3*", {ALL_LINKED}},
+        {{{90, 99}, {60, 70}, {65, 80}}, "b1=* c1=* a3*", {ALL_LINKED}},
+        {{{60, 70}, {20, 25}, {65, 80}}, "b1* a2=* c2=*", {ALL_LINKED}},
+        /* Linked by b, but a is faster than c for sure. */
+        {{{90, 99}, {60, 70}, {20, 25}}, "a1= b1= c1=", {"a S50 S54", "b S44 S51", "c S40 S45"}},
+        {{{60, 70}, {20, 25}, {90, 99}}, "b1* a2* c3*", {"a S50 S54", "b S44 S51", "c S40 S45"}},
+    };
+    for (size_t i = 0; i < COUNT(table); i++) {
+        char ranks[64] = "";
+        FILE *out = fmemopen(ranks, sizeof(ranks), "w");
+        together t;
+        make(&t, table[i].rows, ROWS);
+        for (int n = 0; n < 2 * ROWS; n++)
+            t.comparison.rows[n / 2].runs[n % 2].costs.sale.redis_us = table[i].costs[n / 2][n % 2];
+        comparison_rank(&t.comparison);
+        for (int n = 0; n < ROWS; n++) {
+            const lt_row *row = &t.comparison.rows[n];
+            fprintf(out, "%s%s%d%s%s", n > 0 ? " " : "", row->spec->strategy, row->rank,
+                    row->shares_rank ? "=" : "", row->ranked_by_cost ? "*" : "");
+        }
+        fclose(out);
+        if (strcmp(ranks, table[i].ranks) != 0)
+            fail_msg("row %zu: %s", i, ranks);
+        comparison_release(&t.comparison);
     }
-#define BROKEN_ROW                                                                                 \
-    {                                                                                              \
-        "fair", {{VERDICT_SAFE, 100, 0}, {VERDICT_LOST, 90, 0}}, false                             \
-    }
-#define CONTROL_ROW                                                                                \
-    {                                                                                              \
-        "none", {{VERDICT_OVERSOLD, 100, 0}}, true                                                 \
-    }
-#define INVALID_ROW                                                                                \
-    {                                                                                              \
-        "fair", {{VERDICT_SAFE, 100, 0}, {VERDICT_INVALID, 90, 1}}, false                          \
-    }
+}
+
+#define SAFE_ROW    "fair S100"
+#define BROKEN_ROW  "fair S100 L90"
+#define CONTROL_ROW "!none O100"
+#define INVALID_ROW "fair S100 I90?"
 
 static void the_exit_code_is_the_gravest(void **unused)
 {
     (void)unused;
     static const struct {
-        row_case rows[2];
+        const char *rows[2];
         int count;
         const char *limit; /* for --fail-if, or NULL */
         bool needs_control, interrupted;
@@ -295,12 +278,12 @@ static void the_exit_code_is_the_gravest(void **unused)
         {{BROKEN_ROW}, 1, NULL, false, false, EXIT_BROKEN},
         {{SAFE_ROW, BROKEN_ROW}, 2, NULL, false, false, EXIT_BROKEN},
         {{INVALID_ROW, BROKEN_ROW}, 2, NULL, false, false, EXIT_BROKEN},
-        {{{"fair", {{VERDICT_UNDERSOLD, 100, 0}}, false}}, 1, NULL, false, false, EXIT_BROKEN},
+        {{"fair U100"}, 1, NULL, false, false, EXIT_BROKEN},
         {{CONTROL_ROW, SAFE_ROW}, 2, NULL, false, false, EXIT_SAFE},
         {{INVALID_ROW}, 1, NULL, false, false, EXIT_INVALID},
-        {{{"fair", {{VERDICT_INVALID, 100, 0}}, false}}, 1, NULL, false, false, EXIT_INVALID},
+        {{"fair I100"}, 1, NULL, false, false, EXIT_INVALID},
         /* Broken or not is what it expects; a reason against it counts all the same. */
-        {{{"none", {{VERDICT_OVERSOLD, 100, 1}}, true}}, 1, NULL, false, false, EXIT_INVALID},
+        {{"!none O100?"}, 1, NULL, false, false, EXIT_INVALID},
         {{SAFE_ROW}, 1, "throughput>99", false, false, EXIT_THRESHOLD},
         {{SAFE_ROW}, 1, "throughput>100", false, false, EXIT_SAFE},
         {{SAFE_ROW}, 1, "p99.9>1", false, false, EXIT_INVALID},
@@ -309,9 +292,9 @@ static void the_exit_code_is_the_gravest(void **unused)
         {{BROKEN_ROW}, 1, "throughput>1", false, false, EXIT_BROKEN},
         {{SAFE_ROW}, 1, NULL, true, false, EXIT_INVALID},
         {{CONTROL_ROW, SAFE_ROW}, 2, NULL, true, false, EXIT_SAFE},
-        {{{"none", {{VERDICT_LOST, 100, 0}}, true}}, 1, NULL, true, false, EXIT_SAFE},
-        {{{"none", {{VERDICT_UNDERSOLD, 100, 0}}, true}}, 1, NULL, true, false, EXIT_INVALID},
-        {{{"fair", {{VERDICT_OVERSOLD, 100, 0}}, true}}, 1, NULL, true, false, EXIT_INVALID},
+        {{"!none L100"}, 1, NULL, true, false, EXIT_SAFE},
+        {{"!none U100"}, 1, NULL, true, false, EXIT_INVALID},
+        {{"!fair O100"}, 1, NULL, true, false, EXIT_INVALID},
     };
     for (size_t i = 0; i < COUNT(table); i++) {
         together t;
@@ -333,16 +316,30 @@ static void the_exit_code_is_the_gravest(void **unused)
     }
 }
 
+/* Where there is no ledger the rows are ranked; whether that will do is for the caller to say. */
+static void counts_alone_must_be_accepted(void **unused)
+{
+    (void)unused;
+    static const char *const rows[] = {"a C50 C52", "b C60 S62", "!c U70 S72"};
+    together t;
+    make(&t, rows, ROWS);
+    comparison_rank(&t.comparison);
+    assert_string_equal(t.comparison.rows[0].spec->strategy, "b");
+    assert_int_equal(t.comparison.rows[0].rank, 1);
+    assert_int_equal(t.comparison.rows[1].rank, 2);
+    assert_int_equal(t.comparison.rows[2].rank, 0);
+    assert_int_equal(comparison_exit_code(&t.comparison), EXIT_INVALID);
+    t.plan.accept_counts = true;
+    assert_int_equal(comparison_exit_code(&t.comparison), EXIT_SAFE);
+    comparison_release(&t.comparison);
+}
+
 /* Often, since malloc() keeps a little of what is freed for the next one. */
 static void the_memory_of_all_runs_is_given_back(void **unused)
 {
     (void)unused;
     enum { WARM_UPS = 5, TIMES = 300, SPARE_BYTES = 16 * 1024 };
-    static const row_case rows[] = {
-        {"none", {{VERDICT_OVERSOLD, 400, 0}, {VERDICT_SAFE, 300, 0}}, false},
-        {"never", {{VERDICT_SAFE, 0, 0}}, false},
-        {"fair", {{VERDICT_SAFE, 100, 0}}, false},
-    };
+    static const char *const rows[] = {"none O400 S300", "never", "fair S100"};
     size_t before = 0;
     for (int n = 0; n < WARM_UPS + TIMES; n++) {
         together t;
@@ -368,9 +365,11 @@ int main(void)
         cmocka_unit_test(the_shown_run_is_the_median_of_the_worst),
         cmocka_unit_test(rows_are_ranked),
         cmocka_unit_test(overlapping_ranges_share_a_rank),
+        cmocka_unit_test(as_quick_and_cheaper_is_ranked_first),
         cmocka_unit_test(timed_runs_tell_how_fast),
         cmocka_unit_test(the_memory_of_all_runs_is_given_back),
         cmocka_unit_test(the_exit_code_is_the_gravest),
+        cmocka_unit_test(counts_alone_must_be_accepted),
     };
     return cmocka_run_group_tests_name("comparison", tests, NULL, NULL);
 }

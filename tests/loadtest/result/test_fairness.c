@@ -13,88 +13,52 @@
 enum { USERS_MOST = 6 };
 
 typedef struct users_case {
-    lt_model model;
-    mono_ns first_through, stopped_at;
     lt_user_record users[USERS_MOST]; /* issued, answered, served, sold, sold_early, first_answer */
     int count;
-    lt_fairness expected; /* ratio and jain: -1 for none */
+    /* asked, never asked, never served, starved, unanswered; least, most sales; -1: no ratio */
+    lt_fairness expected;
+    lt_model model;
+    bool nobody_through, nobody_stopped; /* else at 50, and at 90 */
 } users_case;
+
+#define LIKE_4_TO_6                                                                                \
+    {                                                                                              \
+        2, 0, 0, 0, 0, 4, 6, 4.0 / 6, 100.0 / 104                                                  \
+    }
 
 static const users_case cases[] = {
     /* Ten sales in all, the early ones of 2 users: 5 on average, which is enough. */
-    {MODEL_CLOSED,
-     50,
-     90,
-     {{9, 9, 9, 4, 4, 10}, {9, 9, 9, 6, 6, 20}},
-     2,
-     {.users = 2, .least = 4, .most = 6, .ratio = 4.0 / 6, .jain = 100.0 / (2 * 52)}},
-    {MODEL_CLOSED,
-     50,
-     90,
-     {{9, 9, 9, 6, 6, 10}, {9, 9, 9, 4, 4, 20}},
-     2,
-     {.users = 2, .least = 4, .most = 6, .ratio = 4.0 / 6, .jain = 100.0 / (2 * 52)}},
-    {MODEL_CLOSED,
-     50,
-     90,
-     {{9, 9, 9, 4, 4, 10}, {9, 9, 9, 6, 5, 20}},
-     2,
-     {.users = 2, .least = 4, .most = 6, .ratio = -1, .jain = -1}},
-    {MODEL_CLOSED,
-     50,
-     90,
-     {{9, 9, 9, 0, 0, 10}, {9, 9, 9, 10, 10, 20}},
-     2,
-     {.users = 2, .most = 10, .ratio = 0, .jain = 0.5}},
-    {MODEL_FLASH,
-     50,
-     90,
-     {{9, 9, 9, 5, 5, 10}, {9, 9, 9, 5, 5, 20}, {9, 9, 9, 5, 5, 20}},
+    {{{9, 9, 9, 4, 4, 10}, {9, 9, 9, 6, 6, 20}}, 2, .expected = LIKE_4_TO_6},
+    {{{9, 9, 9, 6, 6, 10}, {9, 9, 9, 4, 4, 20}}, 2, .expected = LIKE_4_TO_6},
+    {{{9, 9, 9, 4, 4, 10}, {9, 9, 9, 6, 5, 20}}, 2, .expected = {2, 0, 0, 0, 0, 4, 6, -1, -1}},
+    {{{9, 9, 9, 0, 0, 10}, {9, 9, 9, 10, 10, 20}}, 2, .expected = {2, 0, 0, 0, 0, 0, 10, 0, 0.5}},
+    {{{9, 9, 9, 5, 5, 10}, {9, 9, 9, 5, 5, 20}, {9, 9, 9, 5, 5, 20}},
      3,
-     {.users = 3, .least = 5, .most = 5, .ratio = 1, .jain = 1}},
+     .expected = {3, 0, 0, 0, 0, 5, 5, 1, 1},
+     .model = MODEL_FLASH},
     /* Of an open model's connections nobody is told. */
-    {MODEL_OPEN, 50, 90, {{9, 9, 9, 4, 4, 10}, {9, 9, 9, 6, 6, 20}}, 2, {.ratio = -1, .jain = -1}},
+    {{{9, 9, 9, 4, 4, 10}, {9, 9, 9, 6, 6, 20}},
+     2,
+     .expected = {.ratio = -1, .jain = -1},
+     .model = MODEL_OPEN},
     /* Never asked, never served, never answered. */
-    {MODEL_CLOSED,
-     50,
-     90,
-     {{0}, {9, 9, 0, 0, 0, 10}, {9, 9, 9, 1, 1, 10}, {9, 0, 0, 0, 0, 0}},
+    {{{0}, {9, 9, 0, 0, 0, 10}, {9, 9, 9, 1, 1, 10}, {9, 0, 0, 0, 0, 0}},
      4,
-     {.users = 3,
-      .never_asked = 1,
-      .never_served = 2,
-      .unanswered = 1,
-      .starved = 1,
-      .most = 1,
-      .ratio = -1,
-      .jain = -1}},
-    {MODEL_CLOSED, 50, 90, {{0}, {0}}, 2, {.never_asked = 2, .ratio = -1, .jain = -1}},
+     .expected = {3, 1, 2, 1, 1, 0, 1, -1, -1}},
+    {{{0}, {0}}, 2, .expected = {.never_asked = 2, .ratio = -1, .jain = -1}},
     /* Starved: the first answer after another was through, or the run was over. Five answers each,
      * on average, or it says nothing. */
-    {MODEL_CLOSED,
-     50,
-     90,
-     {{9, 5, 5, 1, 1, 50}, {9, 5, 5, 1, 1, 51}},
+    {{{9, 5, 5, 1, 1, 50}, {9, 5, 5, 1, 1, 51}}, 2, .expected = {2, 0, 0, 1, 0, 1, 1, -1, -1}},
+    {{{9, 5, 5, 1, 1, 50}, {9, 4, 4, 1, 1, 51}}, 2, .expected = {2, 0, 0, 0, 0, 1, 1, -1, -1}},
+    {{{9, 5, 5, 1, 1, 90}, {9, 5, 5, 1, 1, 91}},
      2,
-     {.users = 2, .starved = 1, .least = 1, .most = 1, .ratio = -1, .jain = -1}},
-    {MODEL_CLOSED,
-     50,
-     90,
-     {{9, 5, 5, 1, 1, 50}, {9, 4, 4, 1, 1, 51}},
+     .expected = {2, 0, 0, 1, 0, 1, 1, -1, -1},
+     .nobody_through = true},
+    {{{9, 5, 5, 1, 1, 90}, {9, 5, 5, 1, 1, 91}},
      2,
-     {.users = 2, .least = 1, .most = 1, .ratio = -1, .jain = -1}},
-    {MODEL_CLOSED,
-     0,
-     90,
-     {{9, 5, 5, 1, 1, 90}, {9, 5, 5, 1, 1, 91}},
-     2,
-     {.users = 2, .starved = 1, .least = 1, .most = 1, .ratio = -1, .jain = -1}},
-    {MODEL_CLOSED,
-     0,
-     0,
-     {{9, 5, 5, 1, 1, 90}, {9, 5, 5, 1, 1, 91}},
-     2,
-     {.users = 2, .least = 1, .most = 1, .ratio = -1, .jain = -1}},
+     .expected = {2, 0, 0, 0, 0, 1, 1, -1, -1},
+     .nobody_through = true,
+     .nobody_stopped = true},
 };
 
 static bool is_ratio(double found, double expected)
@@ -113,8 +77,8 @@ static void users_are_counted_by_their_records(void **unused)
         memcpy(users, c->users, sizeof(users));
         lt_run_state state = {.plan = &plan,
                               .users = users,
-                              .first_through = c->first_through,
-                              .stopped_at = c->stopped_at};
+                              .first_through = c->nobody_through ? 0 : 50,
+                              .stopped_at = c->nobody_stopped ? 0 : 90};
         fairness_measure(&result, &state);
         const lt_fairness *found = &result.fairness, *wanted = &c->expected;
         if (found->users != wanted->users || found->never_asked != wanted->never_asked ||

@@ -111,6 +111,10 @@ static fx_topology *start(const char *kind, const char *patience, const char *co
         argv[n++] = "--down-after";
         argv[n++] = patience;
     }
+    if (getenv("FX_APART")) { /* tests/chaos/faults/split.c */
+        argv[n++] = "--apart";
+        argv[n++] = getenv("FX_APART");
+    }
     argv[n++] = "--";
     for (size_t i = 0; server_args && server_args[i]; i++) {
         assert_true(n + 1 < ARGS_MAX);

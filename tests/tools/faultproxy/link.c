@@ -302,8 +302,9 @@ static void way_read(struct way *way)
     struct side *source = source_of(way);
     ssize_t len = read(source->watch.fd, flow_room(&way->flow, READ_BYTES), READ_BYTES);
     if (len < 0) {
+        /* A client that is reset takes nothing back that it has sent, and Redis has not read. */
         if (errno != EAGAIN && errno != EINTR)
-            link_close(link, errno == ECONNRESET);
+            link_close(link, errno == ECONNRESET && source == &link->server);
         return;
     }
     if (len == 0) {

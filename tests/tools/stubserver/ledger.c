@@ -59,7 +59,7 @@ void ledger_add(struct ledger *ledger, const struct order *order)
     enter(ledger, ledger->count++);
 }
 
-const struct order *ledger_find(const struct ledger *ledger, const char *request)
+struct order *ledger_find(const struct ledger *ledger, const char *request)
 {
     if (ledger->slot_count == 0)
         return NULL;

@@ -4,6 +4,7 @@
 #ifndef STUBSERVER_LEDGER_H
 #define STUBSERVER_LEDGER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,9 +12,15 @@
 
 struct order {
     char request[REQUEST_MAX], user[REQUEST_MAX];
-    int64_t number;
+    int64_t sequence; /* of the sale, from 1 */
+    int64_t number;   /* in its id: of its segment */
     int64_t quantity;
-    int64_t remaining; /* units left after it */
+    int64_t remaining; /* units left after it, in its segment */
+    int64_t fence;
+    int64_t made_ms; /* CLOCK_MONOTONIC */
+    int64_t time_us; /* since 1970 */
+    int segment, target;
+    bool hidden; /* nobody but its buyer is shown it */
 };
 
 struct ledger {
@@ -26,8 +33,8 @@ struct ledger {
 /* Writes an order down. Ends the process when memory is short: this is a test's tool. */
 void ledger_add(struct ledger *ledger, const struct order *order);
 
-/* The first order of a request, or NULL. */
-const struct order *ledger_find(const struct ledger *ledger, const char *request);
+/* The first order of a request, or NULL. Valid until the next is added. */
+struct order *ledger_find(const struct ledger *ledger, const char *request);
 
 void ledger_clear(struct ledger *ledger);
 

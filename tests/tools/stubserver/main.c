@@ -13,18 +13,23 @@
  *   --drop-pages N         the first N requests for a page of the ledger are reset
  *   --empty-pages N        the ledger goes on for N pages without orders, as with empty segments
  *   --final-after-ms N     "no such order" becomes final so long after the first question
- *   --defect NAME          what the service does wrong: service.h lists the names' meanings
- *   --lie PLACE.FIELD=V    what it says wrong (lies.h); may be repeated. Places: told (a 201),
- *                          replayed, stock (mid, before the 200th buy), ledger (its entries), page,
- * page2, found, missing, sale
+ *   --page-orders N        entries on a page of the ledger (default 40)
+ *   --page-delay-ms N      before each page
+ *   --earlier-sale         the item had a sale before the first
+ *   --ids plain|big|uuid|gaps  what order ids look like: service.h
+ *   --style NAME,...       how answers are written: wire.h; backwards: the members of orders
+ *   --defect NAME          a lie that has a name (service.c)
+ *   --lie [WHEN:]PLACE.FIELD=V   what it says or does wrong (lies.h, service.h); may be repeated
  *   --log FILE             each buy: request,received_ns,replied_ns (CLOCK_MONOTONIC)
  *
  * The log is the truth that tests hold loadtest's figures against.
  */
 #include "tests/tools/stubserver/server.h"
+#include "tests/tools/stubserver/wire.h"
 
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 struct setup {
@@ -33,9 +38,47 @@ struct setup {
     struct script script;
 };
 
+static bool read_ids(struct setup *setup, const char *value)
+{
+    static const char *const names[] = {"sale", "plain", "big", "uuid", "gaps"};
+    for (int i = 0; i < 5; i++) {
+        setup->service.ids = (enum ids)i;
+        if (strcmp(value, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where an option goes that is but a number; NULL: it is not. */
+static unsigned *number_of(struct setup *setup, int option)
+{
+    switch (option) {
+    case 'r':
+        return &setup->script.reset_every;
+    case 'b':
+        return &setup->service.busy_every;
+    case 'u':
+        return &setup->service.unknown_every;
+    case 'R':
+        return &setup->service.replay_busy;
+    case 'P':
+        return &setup->server.drop_pages;
+    case 'e':
+        return &setup->service.empty_pages;
+    case 'o':
+        return &setup->service.page_orders;
+    default:
+        return NULL;
+    }
+}
+
 static bool read_option(struct setup *setup, int option, const char *value)
 {
-    unsigned number = (unsigned)strtoul(value, NULL, 10);
+    unsigned number = (unsigned)strtoul(value, NULL, 10), *plain = number_of(setup, option);
+    if (plain != NULL) {
+        *plain = number;
+        return number > 0;
+    }
     switch (option) {
     case 'p':
         setup->server.ports = (int)number;
@@ -44,37 +87,30 @@ static bool read_option(struct setup *setup, int option, const char *value)
         return script_delays(&setup->script, value);
     case 's':
         return script_stall(&setup->script, value);
-    case 'r':
-        setup->script.reset_every = number;
-        return number > 0;
-    case 'b':
-        setup->service.busy_every = number;
-        return number > 0;
-    case 'u':
-        setup->service.unknown_every = number;
-        return number > 0;
     case 'c':
         setup->server.serve_connections = (int)number;
-        return number > 0;
-    case 'R':
-        setup->service.replay_busy = number;
         return number > 0;
     case 'h':
         setup->server.hang_last = true;
         return true;
-    case 'P':
-        setup->server.drop_pages = number;
-        return number > 0;
-    case 'e':
-        setup->service.empty_pages = number;
-        return number > 0;
     case 'f':
         setup->service.final_after_ms = number;
         return number > 0;
+    case 'D':
+        setup->server.page_delay_ns = number * INT64_C(1000000);
+        return number > 0;
+    case 'E':
+        setup->service.earlier_sale = true;
+        return true;
+    case 'i':
+        return read_ids(setup, value);
+    case 'S':
+        setup->service.backwards = strcmp(value, "backwards") == 0;
+        return setup->service.backwards || wire_style_parse(value, &setup->server.style);
     case 'L':
         return lies_add(&setup->service.lies, value);
     case 'x':
-        return defect_parse(value, &setup->service.defect);
+        return defect_add(&setup->service.lies, value);
     case 'l':
         setup->server.log = fopen(value, "w");
         return setup->server.log != NULL;
@@ -107,12 +143,17 @@ int main(int argc, char **argv)
         {"drop-pages", required_argument, NULL, 'P'},
         {"empty-pages", required_argument, NULL, 'e'},
         {"final-after-ms", required_argument, NULL, 'f'},
+        {"page-orders", required_argument, NULL, 'o'},
+        {"page-delay-ms", required_argument, NULL, 'D'},
+        {"earlier-sale", no_argument, NULL, 'E'},
+        {"ids", required_argument, NULL, 'i'},
+        {"style", required_argument, NULL, 'S'},
         {"lie", required_argument, NULL, 'L'},
         {"defect", required_argument, NULL, 'x'},
         {"log", required_argument, NULL, 'l'},
         {NULL, 0, NULL, 0},
     };
-    static struct setup setup = {.server = {.ports = 1}};
+    static struct setup setup = {.server = {.ports = 1}, .service = {.page_orders = 40}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (!read_option(&setup, option, optarg == NULL ? "" : optarg)) {
@@ -121,7 +162,7 @@ int main(int argc, char **argv)
         }
     }
     raise_descriptor_limit();
-    struct service *service = service_new(setup.service);
+    struct service *service = service_new(&setup.service);
     if (service == NULL)
         return 1;
     int code = server_run(&setup.server, service, &setup.script);

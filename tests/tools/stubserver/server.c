@@ -6,6 +6,7 @@
 
 #include "tests/tools/stubserver/request.h"
 #include "tests/tools/stubserver/waiting.h"
+#include "tests/tools/stubserver/wire.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,7 +31,7 @@
 struct connection {
     int fd;
     bool listening, is_timer;
-    bool hangs;              /* a buy never gets an answer */
+    int target;              /* which of the ports, from 1 */
     bool served;             /* counts among serve_connections */
     bool pending;            /* a delayed reply is on its way */
     struct connection *next; /* in the queue of those not served yet, or in the list of the dead */
@@ -117,10 +118,10 @@ static void reset_connection(struct server *server, struct connection *connectio
     close_connection(server, connection);
 }
 
-static void accept_all(struct server *server, int listener)
+static void accept_all(struct server *server, const struct connection *listener)
 {
     for (;;) {
-        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0)
             return;
         int on = 1;
@@ -130,8 +131,7 @@ static void accept_all(struct server *server, int listener)
             close(fd);
             continue;
         }
-        connection->hangs = server->options->hang_last &&
-                            listener == server->listeners[server->options->ports - 1].fd;
+        connection->target = listener->target;
         connection->fd = fd;
         *server->queue_tail = connection;
         server->queue_tail = &connection->next;
@@ -141,50 +141,16 @@ static void accept_all(struct server *server, int listener)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static const char *reason(int status)
-{
-    return status < 300 ? "OK" : status < 500 ? "Refused" : "Failed";
-}
-
-/* Whole replies are small, or read at once by the tests: a blocking tail is good enough. */
-static bool send_all(int fd, const char *data, size_t length)
-{
-    while (length > 0) {
-        ssize_t sent = send(fd, data, length, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EAGAIN) {
-            struct timespec moment = {.tv_nsec = 100000};
-            nanosleep(&moment, NULL);
-            continue;
-        }
-        if (sent < 0)
-            return false;
-        data += sent;
-        length -= (size_t)sent;
-    }
-    return true;
-}
-
-static bool send_reply(int fd, const struct service_reply *reply)
-{
-    char text[2048];
-    int head = snprintf(text, sizeof(text),
-                        "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n"
-                        "Content-Length: %zu\r\n\r\n",
-                        reply->status, reason(reply->status), reply->length);
-    size_t length = (size_t)head;
-    if (length + reply->length > sizeof(text))
-        return send_all(fd, text, length) && send_all(fd, reply->body, reply->length);
-    memcpy(text + length, reply->body, reply->length);
-    return send_all(fd, text, length + reply->length);
-}
-
 /* Answers now and writes the buy down in the log. */
 static bool answer(struct server *server, int fd, const struct service_request *request,
                    int64_t received)
 {
     bool is_buy = strcmp(request->path, "/buy") == 0;
     struct service_reply reply = service_answer(server->service, request);
-    bool good = send_reply(fd, &reply);
+    struct linger hard = {.l_onoff = 1, .l_linger = 0};
+    if (reply.reset)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+    bool good = !reply.reset && wire_send(fd, &reply, server->options->style);
     if (is_buy && server->options->log != NULL)
         fprintf(server->options->log, "%s,%" PRId64 ",%" PRId64 "\n", request->key, received,
                 now_ns());
@@ -231,9 +197,11 @@ static bool handle(struct server *server, struct connection *connection,
             return false;
         }
         delay = script_delay(server->script, server->buys);
+        if (server->options->hang_last && connection->target == server->options->ports)
+            delay = HANG_NS;
     }
-    if (connection->hangs && strcmp(request->path, "/buy") == 0)
-        delay = HANG_NS;
+    if (strcmp(request->path, "/orders") == 0)
+        delay = server->options->page_delay_ns;
     if (delay > 0) {
         struct waiting_reply reply = {.due = received + delay,
                                       .received = received,
@@ -265,6 +233,7 @@ static void read_connection(struct server *server, struct connection *connection
     struct service_request request;
     long whole;
     while ((whole = request_read(connection->buffer, connection->length, &request)) > 0) {
+        request.target = connection->target;
         if (!handle(server, connection, &request))
             return;
         connection->length -= (size_t)whole;
@@ -297,7 +266,7 @@ static void dispatch(struct server *server, struct connection *connection)
     if (connection->fd < 0)
         return;
     if (connection->listening)
-        accept_all(server, connection->fd);
+        accept_all(server, connection);
     else if (connection->is_timer)
         answer_due(server);
     else
@@ -333,6 +302,7 @@ int server_run(const struct server_options *options, struct service *service, st
     server->timer.is_timer = true;
     watch(server, &server->timer);
     for (int i = 0; i < options->ports; i++) {
+        server->listeners[i].target = i + 1;
         if (!listen_on(server, &server->listeners[i])) {
             perror("stubserver: listen");
             free(server);

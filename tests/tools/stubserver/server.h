@@ -14,6 +14,8 @@ struct server_options {
     int serve_connections; /* only so many at a time are read; the others wait. 0: no limit */
     bool hang_last;        /* buys at the last of the ports are never answered */
     unsigned drop_pages;   /* the first so many requests for GET /orders are reset */
+    unsigned style;        /* of all answers: wire.h */
+    int64_t page_delay_ns; /* of GET /orders */
     FILE *log;             /* of every buy: request, received_ns, replied_ns; or NULL */
 };
 

@@ -1,6 +1,25 @@
 /*
- * service.h - a flash sale in memory: the HTTP contract of flashsale, as little of it as a load
- * generator needs, with planted defects that it must catch.
+ * service.h - a flash sale in memory: the HTTP contract of flashsale (server/API.md), as much of it
+ * as a load generator can see, told truthfully, but for its lies.
+ *
+ * Places of lies (lies.h), and what else they may have as a field:
+ *
+ *   sale      the 201 of POST /sales           strategies  GET /strategies
+ *   stock     GET /stock; "mid" before the 200th buy, "stock before" before the first
+ *   told      a 201; location, replayed        replayed    a 201 of a request that has an order;
+ *             (headers)                                    forget=1: the key is not known
+ *   found     GET /orders/{request}, 200;      missing     likewise, 404; found=1: the first order
+ *             missing=1: no such order                     that there is is shown instead
+ *   ledger    an entry of it; times=N: it      page        a page of it; extra=REQUEST: one entry
+ *             stands there N times                         more, of that request (-N: one of this
+ *                                                          run); endless=1; reversed=1
+ *   refused   what is no                       reused      another payload; told=1: the order
+ *                                                          again; sell=1: it buys
+ *   closed    sale= of another sale;           buy         before it is sold; as=CODE: refused;
+ *             ignore=1: it buys in this one                sold_out=never, limit=never,
+ *                                                          redirect=1: 307 first
+ *   sell      record=0: it is forgotten, =hidden: only its buyer is told, =2: it has two orders;
+ *             take=0: not from the stock; skip=N: so many numbers; quantity=N
  */
 #ifndef STUBSERVER_SERVICE_H
 #define STUBSERVER_SERVICE_H
@@ -11,45 +30,27 @@
 
 #include "tests/tools/stubserver/lies.h"
 
-/* What the service does wrong. */
-enum defect {
-    DEFECT_NONE,
-    DEFECT_OVERSELL,    /* never says sold out */
-    DEFECT_LOSE,        /* every second sale is forgotten by the stock */
-    DEFECT_DUPLICATE,   /* every tenth sale has two orders in the ledger */
-    DEFECT_FORGET,      /* every tenth 201 has no order in the ledger */
-    DEFECT_UNANNOUNCED, /* every tenth sale is answered "busy" */
-    DEFECT_AMNESIA,     /* a replayed request gets another order */
-    DEFECT_DENY,        /* a replayed request is told "sold out" */
-    DEFECT_BUSY_AGAIN,  /* every replayed request is told "busy" */
-    DEFECT_TWICE,       /* every tenth entry of the ledger is listed twice */
-    DEFECT_STRANGER,    /* the ledger has an order that nobody of this run made */
-    DEFECT_INVENTED,    /* the ledger has an order of a request of this run that was never made */
-    DEFECT_EARLY,       /* "sold out" when half of the stock is left */
-    DEFECT_LIMIT,       /* "limit reached" when half of the stock is left */
-    DEFECT_LOOP,        /* the ledger's second page leads back to the first */
-    DEFECT_ENDLESS,     /* after the ledger's last page there is always another */
-    DEFECT_ZEROES,      /* the ledger writes the number in a request's id with a zero before it */
-    DEFECT_COUNT
-};
-
-struct service;
+enum ids { IDS_OF_SALE, IDS_PLAIN, IDS_BIG, IDS_UUID, IDS_GAPS };
 
 struct service_options {
-    enum defect defect;
+    enum ids ids;           /* what order ids look like: s1-7, 7, 9007199254740992007, a UUID, 70 */
+    unsigned page_orders;   /* on a page of the ledger */
     unsigned busy_every;    /* every Nth buy is refused as busy; 0: none */
     unsigned unknown_every; /* every Nth buy is answered 504, every second of them has bought */
     unsigned replay_busy;   /* every Nth replay is refused as busy; 0: none */
     unsigned empty_pages;   /* at the end of the ledger */
+    bool earlier_sale;      /* the item had a sale before the first POST /sales */
+    bool backwards;         /* members of an order stand in the opposite order */
     int64_t wait_ms;        /* of the sale, when POST /sales does not say */
     int64_t final_after_ms; /* "no such order" is final so long after the first question */
     struct lies lies;
 };
 
-struct service *service_new(struct service_options options);
+struct service *service_new(const struct service_options *options);
 void service_free(struct service *service);
 
 struct service_request {
+    int target; /* the port it came to, from 1 */
     char method[8];
     char path[128];  /* without the query */
     char query[256]; /* without '?' */
@@ -60,13 +61,15 @@ struct service_request {
 
 struct service_reply {
     int status;
+    bool reset; /* the connection, instead of an answer */
     char *body; /* belongs to the service; valid until the next request */
     size_t length;
+    char location[256], replayed[16]; /* headers; "" when there is none */
 };
 
 struct service_reply service_answer(struct service *service, const struct service_request *request);
 
-/* The defect of that name. False when there is none. */
-bool defect_parse(const char *name, enum defect *ret_defect);
+/* Adds the lies that are a defect of that name (service.c). False when there is none. */
+bool defect_add(struct lies *lies, const char *name);
 
 #endif

@@ -1,0 +1,152 @@
+/*
+ * judging.h - one history while it is judged: what its lines say together, and what the checks of
+ * the guarantees write their findings with.
+ */
+#ifndef LOADTEST_JUDGING_H
+#define LOADTEST_JUDGING_H
+
+#include "loadtest/history/history.h"
+#include "loadtest/judge/judge.h"
+
+#define NO_ELEMENT UINT32_MAX
+
+typedef enum lt_answer {
+    ANSWER_YES,
+    ANSWER_NEVER, /* no, for good */
+    ANSWER_NO,    /* no, of this attempt */
+    ANSWER_UNKNOWN,
+    ANSWER_ELSEWHERE /* of another sale */
+} lt_answer;
+
+typedef enum lt_bought {
+    BOUGHT_UNRESOLVED,
+    BOUGHT_YES,
+    BOUGHT_NO,
+    BOUGHT_ELSEWHERE, /* it was asked for in other sales only */
+    BOUGHT_NOBODY     /* nobody asked for it */
+} lt_bought;
+
+/* What all attempts, looks and orders of one request id come to. Elements: NO_ELEMENT = none. */
+typedef struct lt_request {
+    lt_text name;
+    lt_bought bought;
+    uint32_t attempts;     /* to buy in this sale */
+    uint32_t unknown;      /* of these: nobody knows */
+    uint32_t ask;          /* the first in time */
+    uint32_t yes, never;   /* the first ask that was told so; never: with the request's payload */
+    uint32_t found, final; /* the first look that said so */
+    uint32_t order;        /* its first in the ledger */
+    uint32_t orders;
+    bool voided;        /* told that its id is void */
+    bool mixed;         /* attempts had different users, or quantities */
+    bool refused;       /* an attempt failed, or there were too few units, or the lock was busy */
+    int64_t first_us;   /* its first attempt began; 0: perhaps before all that was seen */
+    int64_t second_us;  /* the second began; NEVER */
+    int64_t known_us;   /* the first yes was there, by an ask or a look; NEVER */
+    int64_t looked_us;  /* the first look began; NEVER */
+    int64_t not_yet_us; /* the last look that said "not yet" began; UNKNOWN */
+    lt_text user;       /* of the yes, else of the first ask: the request's payload */
+    int64_t quantity;
+} lt_request;
+
+/* An order's place in the sequence of its segment. UNKNOWN: its id does not tell. */
+typedef struct lt_place {
+    int64_t segment, number;
+} lt_place;
+
+struct lt_judging {
+    lt_history *history;
+    lt_judge_options options;
+    lt_judgement *judgement;
+    int row; /* the guarantee that is checked */
+    lt_request *requests;
+    uint32_t requests_len;
+    uint32_t *request_of;            /* by the name's number */
+    bool whole;                      /* the recorder lost nothing */
+    bool ledger;                     /* all orders are there, in the audit `books` */
+    bool counts_only;                /* the service shows no ledger */
+    char no_ledger[160];             /* why it is not there */
+    int64_t books;                   /* the audit whose orders are the ledger */
+    int64_t current_us;              /* the latest reading of the stock that was the sale's */
+    int64_t rest_us;                 /* what begins from here on sees the sale at rest; NEVER */
+    int64_t ledger_units, remaining; /* at rest; UNKNOWN */
+};
+
+/* Judges what was read. Free with judgement_free(). */
+lt_judgement *judge_history(lt_history *history, const lt_judge_options *options);
+
+/* Counts a violation of the row; keeps the sentence on the first. */
+void violated(lt_judging *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What the row came to if nothing violates it; called behind it. `why` it is unchecked. */
+void settle(lt_judging *j, lt_state state, const char *why);
+
+/* The same of a row that needs the ledger. */
+void settle_by_ledger(lt_judging *j, lt_state state);
+
+/* ---- what the lines say together ---- */
+
+/* Finds it out; release frees what it took. */
+void requests_collect(lt_judging *j);
+void requests_release(lt_judging *j);
+
+/* Whether the look is of this sale. */
+bool look_is_here(const lt_judging *j, const lt_look *look);
+bool look_found(const lt_judging *j, const lt_look *look);
+
+/* Whether the attempt asked for what the request is for. */
+bool has_payload(const lt_request *request, const lt_ask *ask);
+
+/* Whether a sample is of the sale, and was read. */
+bool stock_is_ours(const lt_judging *j, const lt_stock_line *stock);
+
+lt_place place_of_id(const lt_history *history, lt_text order);
+lt_place place_of_order(const lt_history *history, const lt_order *order);
+
+/* What was told first of a request's order, by an ask or else by a look; NULL. */
+const lt_told *first_told(const lt_judging *j, const lt_request *request);
+
+/* The first member that both tell, and that differs, but for the order's id; NULL. */
+const char *told_difference(const lt_told *told, const lt_told *is);
+
+/* The place of a request's order, as it was told, or found, or else stands in the ledger. */
+lt_place place_of_request(const lt_judging *j, const lt_request *request);
+
+/* The figures. The rows need them. */
+void count_figures(lt_judging *j);
+
+/* Units that are left in one segment, at least. */
+int64_t most_left(const lt_judging *j);
+
+/* By the number of the user's name: the units in orders, and in those that were acknowledged and
+ * are in no order. Free it. `open`: those of requests that may have had units for a while, too. */
+int64_t *units_of_users(const lt_judging *j, bool open);
+
+/* ---- helpers ---- */
+
+static inline const char *text_of(const lt_judging *j, lt_text text)
+{
+    return history_text(j->history, text);
+}
+
+static inline int compare(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static inline int64_t beyond(int64_t units, int64_t most)
+{
+    return units > most ? units - most : 0;
+}
+
+static inline bool differ(int64_t a, int64_t b)
+{
+    return known(a) && known(b) && a != b;
+}
+
+static inline bool texts_differ(lt_text a, lt_text b)
+{
+    return text_told(a) && text_told(b) && a != b;
+}
+
+#endif

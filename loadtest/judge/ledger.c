@@ -1,0 +1,322 @@
+/*
+ * ledger.c - what was told of orders, beside what the ledger has of them.
+ *
+ * What was told is held to the ledger's entry, whoever is to blame for a difference. Where a
+ * request has two orders, that is a violation of its own, and what was told may be either.
+ */
+#include "loadtest/judge/checks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether what was told is the entry's id. Of a ledger that is read out of Redis the number stands
+ * for the id. */
+static bool is_of_entry(const lt_judging *j, lt_text told, const lt_order *order)
+{
+    char digits[24];
+    if (text_told(order->told.order) || !text_told(told))
+        return !texts_differ(told, order->told.order);
+    lt_place place = place_of_id(j->history, told);
+    snprintf(digits, sizeof(digits), "%" PRId64, order->number);
+    return place.number == UNKNOWN
+               ? strcmp(text_of(j, told), digits) == 0
+               : place.number == order->number && place.segment == order->segment;
+}
+
+const char *told_difference(const lt_told *told, const lt_told *is)
+{
+    const struct {
+        const char *name;
+        bool differs;
+    } members[] = {{"user", texts_differ(told->user, is->user)},
+                   {"quantity", differ(told->quantity, is->quantity)},
+                   {"item", texts_differ(told->item, is->item)},
+                   {"sale", texts_differ(told->sale, is->sale)},
+                   {"remaining", differ(told->remaining, is->remaining)},
+                   {"fence", differ(told->fence, is->fence)},
+                   {"instance", texts_differ(told->instance, is->instance)},
+                   {"time", differ(told->time_us, is->time_us)}};
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        if (members[i].differs)
+            return members[i].name;
+    }
+    return NULL;
+}
+
+/* ---- one order a request, one request an order ----------------------------------------------- */
+
+/* Whether an answer told another order than the first one did. */
+static bool tells_other(lt_judging *j, const lt_request *request, const lt_told *told, int64_t line)
+{
+    const lt_told *before = first_told(j, request);
+    if (!texts_differ(told->order, before->order))
+        return false;
+    violated(j, "%s was told of order %s, and of %s (line %" PRId64 ")", text_of(j, request->name),
+             text_of(j, before->order), text_of(j, told->order), line);
+    return true;
+}
+
+void check_one_order(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    int64_t other = 0;
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        if (request->orders > 1)
+            violated(j, "%s has %" PRIu32 " orders (line %" PRId64 " and after)",
+                     text_of(j, request->name), request->orders, h->orders[request->order].line);
+    }
+    for (size_t i = 0; i < h->asks_len; i++) {
+        if (h->asks[i].answer == ANSWER_YES)
+            other +=
+                tells_other(j, &j->requests[h->asks[i].request], &h->asks[i].told, h->asks[i].line);
+    }
+    for (size_t i = 0; i < h->looks_len; i++) {
+        if (look_found(j, &h->looks[i]))
+            other += tells_other(j, &j->requests[h->looks[i].request], &h->looks[i].told,
+                                 h->looks[i].line);
+    }
+    lt_figures *figures = &j->judgement->figures;
+    if (other > 0)
+        figures->duplicates = other + (figures->duplicates != UNKNOWN ? figures->duplicates : 0);
+    settle_by_ledger(j, STATE_OK);
+}
+
+/* An order, by its id or by its number, and whose it is. */
+typedef struct lt_owned {
+    lt_place place;
+    uint32_t request;
+} lt_owned;
+
+static int by_place(const void *left, const void *right)
+{
+    const lt_owned *a = left, *b = right;
+    if (a->place.segment != b->place.segment)
+        return compare(a->place.segment, b->place.segment);
+    return a->place.number != b->place.number ? compare(a->place.number, b->place.number)
+                                              : compare(a->request, b->request);
+}
+
+/* Of ids that tell nothing, the id's own number is the place. */
+static void own(const lt_judging *j, lt_owned *owned, size_t *len, lt_text order, lt_place place,
+                uint32_t request)
+{
+    if (place.number == UNKNOWN && !text_told(order))
+        return;
+    if (place.number == UNKNOWN)
+        place = (lt_place){(int64_t)history_segments(j->history), order};
+    owned[(*len)++] = (lt_owned){place, request};
+}
+
+void check_one_request(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    lt_owned *owned = zeroed(h->asks_len + h->looks_len + h->orders_len, sizeof(*owned));
+    size_t len = 0;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        lt_text order = h->asks[i].told.order;
+        if (h->asks[i].answer == ANSWER_YES)
+            own(j, owned, &len, order, place_of_id(h, order), h->asks[i].request);
+    }
+    for (size_t i = 0; i < h->looks_len; i++) {
+        lt_text order = h->looks[i].told.order;
+        if (look_found(j, &h->looks[i]))
+            own(j, owned, &len, order, place_of_id(h, order), h->looks[i].request);
+    }
+    for (size_t i = 0; i < h->orders_len; i++) {
+        if (h->orders[i].audit == j->books)
+            own(j, owned, &len, h->orders[i].told.order, place_of_order(h, &h->orders[i]),
+                h->orders[i].request);
+    }
+    qsort(owned, len, sizeof(*owned), by_place);
+    for (size_t i = 1; i < len; i++) {
+        const lt_owned *a = &owned[i - 1], *b = &owned[i];
+        bool by_id = a->place.segment == (int64_t)history_segments(h);
+        char number[24];
+        snprintf(number, sizeof(number), "%" PRId64, a->place.number);
+        if (a->request != b->request && a->place.segment == b->place.segment &&
+            a->place.number == b->place.number)
+            violated(j, "%s and %s both have order %s", text_of(j, j->requests[a->request].name),
+                     text_of(j, j->requests[b->request].name),
+                     by_id ? text_of(j, (lt_text)a->place.number) : number);
+    }
+    free(owned);
+    settle(j, STATE_OK, "");
+}
+
+/* ---- what was told, in the ledger ------------------------------------------------------------ */
+
+/* NULL, or in what the request's entries differ from it. */
+static const char *difference_in_books(const lt_judging *j, const lt_request *request,
+                                       const lt_told *told, int64_t *ret_line)
+{
+    const char *last = NULL;
+    for (uint32_t k = request->order; k != NO_ELEMENT; k = j->history->orders[k].next) {
+        const lt_order *order = &j->history->orders[k];
+        last = is_of_entry(j, told->order, order) ? told_difference(told, &order->told) : "id";
+        *ret_line = order->line;
+        if (!last)
+            return NULL;
+    }
+    return last;
+}
+
+/* What was not told must be as it was asked for; user NONE: it is not known what that was. */
+static void hold_to_books(lt_judging *j, const lt_request *request, lt_told told, lt_text user,
+                          int64_t quantity, int64_t line)
+{
+    const lt_sale_line *sale = &j->history->sale;
+    int64_t at = 0;
+    told.user = told.user != TEXT_NONE ? told.user : user;
+    told.quantity = told.quantity != UNKNOWN ? told.quantity : quantity;
+    told.item = told.item != TEXT_NONE ? told.item : sale->item;
+    told.sale = told.sale != TEXT_NONE ? told.sale : sale->id;
+    const char *what = difference_in_books(j, request, &told, &at);
+    if (what)
+        violated(j,
+                 "%s was told another %s (line %" PRId64 ") than its order has (line %" PRId64 ")",
+                 text_of(j, request->name), what, line, at);
+}
+
+void check_agrees(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; j->ledger && i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        if (ask->answer == ANSWER_YES)
+            hold_to_books(j, &j->requests[ask->request], ask->told, ask->user, ask->quantity,
+                          ask->line);
+    }
+    for (size_t i = 0; j->ledger && i < h->looks_len; i++) {
+        const lt_look *look = &h->looks[i];
+        const lt_request *request = &j->requests[look->request];
+        bool certain = request->attempts > 0 && !request->mixed;
+        if (look_found(j, look))
+            hold_to_books(j, request, look->told, certain ? request->user : TEXT_NONE,
+                          certain ? request->quantity : UNKNOWN, look->line);
+    }
+    settle_by_ledger(j, STATE_OK);
+}
+
+void check_acknowledged(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (uint32_t i = 0; j->ledger && i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        bool told = request->yes != NO_ELEMENT || request->found != NO_ELEMENT;
+        if (told && request->order == NO_ELEMENT)
+            violated(j, "%s was told that it has bought (line %" PRId64 "), and has no order",
+                     text_of(j, request->name),
+                     request->yes != NO_ELEMENT ? h->asks[request->yes].line
+                                                : h->looks[request->found].line);
+    }
+    settle_by_ledger(j, STATE_OK);
+}
+
+/* ---- the ledger by itself -------------------------------------------------------------------- */
+
+/* Numbers of a segment are counted, without a gap. */
+void check_gaps(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    lt_owned *owned = zeroed(h->orders_len, sizeof(*owned));
+    size_t len = 0, expected = 0;
+    for (size_t i = 0; j->ledger && i < h->orders_len; i++) {
+        lt_place place = place_of_order(h, &h->orders[i]);
+        if (h->orders[i].audit != j->books)
+            continue;
+        expected++;
+        if (place.number != UNKNOWN)
+            owned[len++] = (lt_owned){place, h->orders[i].request};
+    }
+    bool numbered = len > 0 && len == expected && h->sale.failovers != 1;
+    qsort(owned, len, sizeof(*owned), by_place);
+    for (size_t i = 0; numbered && i < len; i++) {
+        bool goes_on = i > 0 && owned[i - 1].place.segment == owned[i].place.segment;
+        int64_t before = goes_on ? owned[i - 1].place.number : 0;
+        if (owned[i].place.number > before + 1)
+            violated(j, "there is no order %" PRId64 " of segment %" PRId64 ", but %" PRId64,
+                     before + 1, owned[i].place.segment, owned[i].place.number);
+    }
+    free(owned);
+    settle_by_ledger(j, numbered ? STATE_OK : STATE_NOTHING);
+}
+
+/* The texts' numbers depend on the order of the lines, the texts do not. */
+static int by_name(const lt_judging *j, lt_text a, lt_text b)
+{
+    return strcmp(text_of(j, a), text_of(j, b));
+}
+
+/* By what is the same in two audits of one ledger. */
+static int by_request(const void *left, const void *right, void *judging)
+{
+    const lt_order *a = *(const lt_order *const *)left, *b = *(const lt_order *const *)right;
+    if (a->audit != b->audit)
+        return compare(a->audit, b->audit);
+    if (a->told.request != b->told.request)
+        return by_name(judging, a->told.request, b->told.request);
+    return a->number != b->number ? compare(a->number, b->number)
+                                  : by_name(judging, a->told.order, b->told.order);
+}
+
+static void compare_audits(lt_judging *j, const lt_order *const *a, size_t a_len,
+                           const lt_order *const *b, size_t b_len)
+{
+    size_t i = 0, k = 0;
+    while (i < a_len || k < b_len) {
+        int order = i == a_len   ? 1
+                    : k == b_len ? -1
+                                 : by_name(j, a[i]->told.request, b[k]->told.request);
+        if (order != 0) {
+            const lt_order *alone = order < 0 ? a[i++] : b[k++];
+            violated(j, "an audit has an order of %s (line %" PRId64 "), another has none",
+                     text_of(j, alone->told.request), alone->line);
+            continue;
+        }
+        const char *what = told_difference(&a[i]->told, &b[k]->told);
+        if (texts_differ(a[i]->told.order, b[k]->told.order))
+            what = "id";
+        if (what)
+            violated(j,
+                     "%s's order has another %s in another audit (lines %" PRId64 ", %" PRId64 ")",
+                     text_of(j, a[i]->told.request), what, a[i]->line, b[k]->line);
+        i++;
+        k++;
+    }
+}
+
+/* The orders of an audit; they are sorted by its number. */
+static const lt_order *const *orders_of(const lt_order *const *orders, size_t len, int64_t n,
+                                        size_t *ret_len)
+{
+    size_t from = 0, to;
+    while (from < len && orders[from]->audit < n)
+        from++;
+    for (to = from; to < len && orders[to]->audit == n;)
+        to++;
+    *ret_len = to - from;
+    return orders + from;
+}
+
+void check_audits(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    const lt_order **orders = zeroed(h->orders_len, sizeof(*orders));
+    size_t read = 0, books_len, len;
+    for (size_t i = 0; i < h->orders_len; i++)
+        orders[i] = &h->orders[i];
+    qsort_r(orders, h->orders_len, sizeof(*orders), by_request, j);
+    const lt_order *const *books = orders_of(orders, h->orders_len, j->books, &books_len);
+    for (size_t i = 0; j->ledger && i < h->audits_len; i++) {
+        const lt_audit_line *audit = &h->audits[i];
+        read += audit->status == 200;
+        if (audit->status != 200 || audit->n == j->books)
+            continue;
+        const lt_order *const *others = orders_of(orders, h->orders_len, audit->n, &len);
+        compare_audits(j, books, books_len, others, len);
+    }
+    free(orders);
+    settle_by_ledger(j, read > 1 ? STATE_OK : STATE_NOTHING);
+}

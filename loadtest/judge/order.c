@@ -1,0 +1,140 @@
+/*
+ * order.c - orders are numbered in the order of real time: who had bought before another one asked
+ * for the first time has the smaller number, within a segment. And their times are true.
+ *
+ * With that, the ledger is a true sequence: each buy took effect at one moment between its first
+ * try and its first answer. It holds for every strategy, for a script gives the number.
+ */
+#include "loadtest/judge/checks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { SLACK_US = 2000000 };
+#define DAY_US INT64_C(86400000000)
+
+/* A request whose order's number is known. */
+typedef struct lt_sold {
+    lt_place place;
+    int64_t from_us, known_us;
+    uint32_t request;
+} lt_sold;
+
+static int by_segment(const lt_sold *a, const lt_sold *b)
+{
+    return compare(a->place.segment, b->place.segment);
+}
+
+static int by_begin(const void *left, const void *right)
+{
+    const lt_sold *a = left, *b = right;
+    return by_segment(a, b) ? by_segment(a, b) : compare(a->from_us, b->from_us);
+}
+
+static int by_known(const void *left, const void *right)
+{
+    const lt_sold *a = left, *b = right;
+    return by_segment(a, b) ? by_segment(a, b) : compare(a->known_us, b->known_us);
+}
+
+static size_t collect(const lt_judging *j, lt_sold *ret)
+{
+    size_t len = 0;
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        lt_place place = place_of_request(j, request);
+        if (request->attempts > 0 && place.number != UNKNOWN)
+            ret[len++] = (lt_sold){place, request->first_us, request->known_us, i};
+    }
+    return len;
+}
+
+/* Each against the highest number that was known before it began. */
+static void check_times(lt_judging *j, const lt_sold *begins, const lt_sold *knowns, size_t len)
+{
+    const lt_sold *highest = NULL;
+    for (size_t i = 0, k = 0; i < len; i++) {
+        const lt_sold *now = &begins[i];
+        if (highest && by_segment(highest, now) != 0)
+            highest = NULL;
+        for (; k < len && (by_segment(&knowns[k], now) < 0 ||
+                           (by_segment(&knowns[k], now) == 0 && knowns[k].known_us < now->from_us));
+             k++) {
+            if (by_segment(&knowns[k], now) == 0 &&
+                (!highest || knowns[k].place.number > highest->place.number))
+                highest = &knowns[k];
+        }
+        if (highest && now->place.number < highest->place.number)
+            violated(j, "%s has order %" PRId64 ", and began after %s knew of order %" PRId64,
+                     text_of(j, j->requests[now->request].name), now->place.number,
+                     text_of(j, j->requests[highest->request].name), highest->place.number);
+    }
+}
+
+void check_order(lt_judging *j)
+{
+    lt_sold *begins = zeroed(j->requests_len, sizeof(*begins));
+    lt_sold *knowns = zeroed(j->requests_len, sizeof(*knowns));
+    size_t len = collect(j, begins);
+    for (size_t i = 0; i < len; i++)
+        knowns[i] = begins[i];
+    qsort(begins, len, sizeof(*begins), by_begin);
+    qsort(knowns, len, sizeof(*knowns), by_known);
+    check_times(j, begins, knowns, len);
+    free(begins);
+    free(knowns);
+    settle(j, len > 0 ? STATE_OK : STATE_NOTHING, "");
+}
+
+/* ---- the times of orders --------------------------------------------------------------------- */
+
+/* The time by which the service's clock is before the monotonic one lies between these. */
+typedef struct lt_offset {
+    int64_t least, most;
+    int64_t least_line, most_line; /* of the orders that say so */
+} lt_offset;
+
+static void check_time(lt_judging *j, const lt_order *order, lt_offset *offset)
+{
+    const lt_sale_line *sale = &j->history->sale;
+    const lt_request *request = &j->requests[order->request];
+    int64_t time_us = order->told.time_us;
+    if (sale->wall_us != UNKNOWN &&
+        (time_us < sale->wall_us - DAY_US || time_us > sale->wall_us + DAY_US))
+        violated(j, "the order of %s is more than a day away from the sale (line %" PRId64 ")",
+                 text_of(j, request->name), order->line);
+    if (request->attempts == 0 || sale->failovers == 1 || j->history->turns_len > 0 || !j->whole)
+        return;
+    int64_t most = time_us - request->first_us;
+    if (most < offset->most) {
+        offset->most = most;
+        offset->most_line = order->line;
+    }
+    if (request->known_us != NEVER && time_us - request->known_us > offset->least) {
+        offset->least = time_us - request->known_us;
+        offset->least_line = order->line;
+    }
+}
+
+/* Of one clock, which may be ahead of ours, but not now more and now less; unless a fault may have
+ * moved it. */
+void check_clock(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    lt_offset offset = {.least = INT64_MIN, .most = INT64_MAX};
+    bool seen = false;
+    for (size_t i = 0; i < h->orders_len; i++) {
+        const lt_order *order = &h->orders[i];
+        if (order->audit != j->books || !known(order->told.time_us))
+            continue;
+        seen = true;
+        check_time(j, order, &offset);
+    }
+    if (offset.least != INT64_MIN && offset.most != INT64_MAX &&
+        offset.least - SLACK_US > offset.most)
+        violated(j,
+                 "the times of the orders of lines %" PRId64 " and %" PRId64 " are %" PRId64
+                 " ms apart from what their buyers saw",
+                 offset.most_line, offset.least_line, (offset.least - offset.most) / 1000);
+    settle_by_ledger(j, seen ? STATE_OK : STATE_NOTHING);
+}

@@ -1,0 +1,269 @@
+/*
+ * refusals.c - who was told "no" has no order, what was found stays found, nobody has an order who
+ * did not ask, and what nobody knew is known in the end.
+ *
+ * What is still open because nobody looked leaves a guarantee unchecked; what stays open although
+ * somebody looks again and again violates it.
+ */
+#include "loadtest/judge/checks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void check_refused(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; i < h->orders_len; i++) {
+        const lt_request *request = &j->requests[h->orders[i].request];
+        if (request->bought == BOUGHT_NO)
+            violated(j, "%s was told no, and has an order (line %" PRId64 ")",
+                     text_of(j, request->name), h->orders[i].line);
+    }
+    settle_by_ledger(j, STATE_OK);
+}
+
+/* Told yes and no: both are for good. */
+void check_no_stays(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        bool never = request->never != NO_ELEMENT, told = request->yes != NO_ELEMENT;
+        if (!told && request->found == NO_ELEMENT)
+            continue;
+        if (never || request->final != NO_ELEMENT)
+            violated(j, "%s was told yes (line %" PRId64 ") and, for good, no (line %" PRId64 ")",
+                     text_of(j, request->name),
+                     told ? h->asks[request->yes].line : h->looks[request->found].line,
+                     never ? h->asks[request->never].line : h->looks[request->final].line);
+    }
+    settle(j, STATE_OK, "");
+}
+
+void check_found_stays(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; i < h->looks_len; i++) {
+        const lt_look *look = &h->looks[i];
+        const lt_request *request = &j->requests[look->request];
+        if (look->status == 404 && look_is_here(j, look) && look->from_us > request->known_us)
+            violated(j, "%s has an order, and was not found afterwards (line %" PRId64 ")",
+                     text_of(j, look->request_name), look->line);
+    }
+    settle(j, STATE_OK, "");
+}
+
+void check_resolved(lt_judging *j)
+{
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        if (request->bought == BOUGHT_UNRESOLVED && request->not_yet_us != UNKNOWN &&
+            request->not_yet_us - request->looked_us >= j->options.final_us)
+            violated(j, "%s is not resolved %" PRId64 " ms after it was first looked for",
+                     text_of(j, request->name), (request->not_yet_us - request->looked_us) / 1000);
+    }
+    settle(j, j->judgement->figures.unresolved == 0 ? STATE_OK : STATE_UNCHECKED,
+           "some requests are not resolved");
+}
+
+/* ---- nobody asked ---------------------------------------------------------------------------- */
+
+/* The name without the number at its end. */
+static lt_text stem_of(lt_texts *stems, const char *name)
+{
+    char stem[256];
+    size_t len = strlen(name);
+    while (len > 0 && name[len - 1] >= '0' && name[len - 1] <= '9')
+        len--;
+    snprintf(stem, sizeof(stem), "%.*s", (int)len, name);
+    return texts_add(stems, stem);
+}
+
+/* An order whose request has a name as ours have them, but for the number, is the service's own
+ * invention; another one is a stranger's. */
+void check_nobody_asked(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    lt_texts stems = {0};
+    char why[160] = "";
+    texts_init(&stems);
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        if (j->requests[i].ask != NO_ELEMENT)
+            stem_of(&stems, text_of(j, j->requests[i].name));
+    }
+    size_t ours = stems.len;
+    for (size_t i = 0; j->whole && i < h->orders_len; i++) {
+        const lt_request *request = &j->requests[h->orders[i].request];
+        const char *name = text_of(j, request->name);
+        if (request->bought == BOUGHT_ELSEWHERE)
+            violated(j, "%s has an order (line %" PRId64 "), and asked another sale for it", name,
+                     h->orders[i].line);
+        else if (request->bought == BOUGHT_NOBODY && stem_of(&stems, name) < ours)
+            violated(j, "%s has an order (line %" PRId64 "), and nobody asked for it", name,
+                     h->orders[i].line);
+        else if (request->bought == BOUGHT_NOBODY && why[0] == '\0')
+            snprintf(why, sizeof(why), "others bought: an order is %.64s's (line %" PRId64 ")",
+                     name, h->orders[i].line);
+    }
+    texts_release(&stems);
+    if (why[0] != '\0')
+        settle(j, STATE_UNCHECKED, why);
+    else
+        settle_by_ledger(j, STATE_OK);
+}
+
+/* ---- refused although it was there ----------------------------------------------------------- */
+
+static bool is_refusal(const lt_judging *j, const lt_ask *ask, const char *code)
+{
+    return ask->answer == ANSWER_NEVER && strcmp(text_of(j, ask->code), code) == 0;
+}
+
+/* By the end of the refusal, and the fewest units of all up to it. */
+typedef struct lt_refused {
+    int64_t to_us, quantity, line;
+} lt_refused;
+
+static int by_end(const void *left, const void *right)
+{
+    const lt_refused *a = left, *b = right;
+    return a->to_us != b->to_us ? compare(a->to_us, b->to_us) : compare(a->line, b->line);
+}
+
+/* Who began when somebody had been told "sold out", and found so many units still there: stock only
+ * falls, so they had been there before. */
+static void check_later_sales(lt_judging *j, const lt_refused *refused, size_t len)
+{
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        const lt_told *told = first_told(j, request);
+        size_t low = 0, high = len;
+        if (!told || request->attempts == 0 || !known(told->remaining))
+            continue;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (refused[middle].to_us < request->first_us)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        int64_t were_there = told->remaining + request->quantity;
+        if (low > 0 && refused[low - 1].quantity <= were_there)
+            violated(j,
+                     "%" PRId64 " were said to be sold out (line %" PRId64
+                     "), and %s found %" PRId64 " later",
+                     refused[low - 1].quantity, refused[low - 1].line, text_of(j, request->name),
+                     were_there);
+    }
+}
+
+void check_sold_out(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    const lt_sale_line *sale = &h->sale;
+    lt_refused *refused = zeroed(h->asks_len, sizeof(*refused));
+    int64_t most = most_left(j);
+    bool rest = j->remaining != UNKNOWN;
+    size_t len = 0;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        if (!is_refusal(j, ask, "sold_out"))
+            continue;
+        refused[len++] = (lt_refused){ask->to_us, ask->quantity, ask->line};
+        if (rest && ask->quantity <= most)
+            violated(j,
+                     "%s was told that %" PRId64 " are sold out (line %" PRId64 "), and %" PRId64
+                     " are left",
+                     text_of(j, ask->request_name), ask->quantity, ask->line, most);
+    }
+    qsort(refused, len, sizeof(*refused), by_end);
+    for (size_t i = 1; i < len; i++) {
+        if (refused[i].quantity >= refused[i - 1].quantity) {
+            refused[i].quantity = refused[i - 1].quantity;
+            refused[i].line = refused[i - 1].line;
+        }
+    }
+    if (sale->segments == 0 && sale->guarded == 1 && sale->failovers != 1)
+        check_later_sales(j, refused, len);
+    free(refused);
+    settle(j, rest ? STATE_OK : STATE_UNCHECKED, "the stock at rest is not known");
+}
+
+/* ---- the limit ------------------------------------------------------------------------------- */
+
+/* A user has what the ledger lists for him; or what he asked for and was told of, of which some may
+ * be listed under a request that nobody made. The larger counts: added up, one order is two. */
+int64_t *units_of_users(const lt_judging *j, bool open)
+{
+    const lt_history *h = j->history;
+    int64_t *listed = zeroed(h->texts.len, sizeof(*listed));
+    int64_t *has = zeroed(h->texts.len, sizeof(*has));
+    for (size_t i = 0; i < h->orders_len; i++) {
+        const lt_told *told = &h->orders[i].told;
+        if (h->orders[i].audit != j->books || !known(told->quantity))
+            continue;
+        listed[told->user] += told->quantity;
+        if (j->requests[h->orders[i].request].bought != BOUGHT_NOBODY)
+            has[told->user] += told->quantity;
+    }
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        bool owed = request->bought == BOUGHT_YES && request->order == NO_ELEMENT;
+        bool for_a_while = open && request->attempts > 0 && request->order == NO_ELEMENT &&
+                           (request->bought == BOUGHT_UNRESOLVED ||
+                            (h->sale.guarded == 0 && request->never == NO_ELEMENT));
+        if (owed || for_a_while)
+            has[request->user] += request->quantity;
+    }
+    for (size_t i = 0; i < h->texts.len; i++)
+        has[i] = listed[i] > has[i] ? listed[i] : has[i];
+    free(listed);
+    return has;
+}
+
+void check_limit(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    int64_t limit = h->sale.limit;
+    int64_t *has = units_of_users(j, false);
+    for (size_t i = TEXT_UNFIT + 1; limit > 0 && i < h->texts.len; i++) {
+        if (has[i] > limit)
+            violated(j, "%s has %" PRId64 " units, not %" PRId64, text_of(j, (lt_text)i), has[i],
+                     limit);
+    }
+    free(has);
+    if (limit == 0)
+        settle(j, STATE_NOTHING, "");
+    else if (j->counts_only)
+        settle(j, STATE_OK, "");
+    else
+        settle_by_ledger(j, STATE_OK);
+}
+
+/* What a user has at rest he had not more of before. */
+void check_limit_refusals(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    int64_t limit = h->sale.limit;
+    int64_t *has = units_of_users(j, true);
+    bool certain = (j->ledger || j->counts_only) && j->whole && h->sale.failovers != 1;
+    for (size_t i = 0; certain && i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        bool reached =
+            !is_refusal(j, ask, "limit_reached") || has[ask->user] + ask->quantity > limit;
+        bool above = !is_refusal(j, ask, "quantity_above_limit") || ask->quantity > limit;
+        if (limit == 0 ? is_refusal(j, ask, "limit_reached") : !reached || !above)
+            violated(j,
+                     "%s was refused %" PRId64 " units by the limit of %" PRId64
+                     ", and has %" PRId64 " (line %" PRId64 ")",
+                     text_of(j, ask->user), ask->quantity, limit, has[ask->user], ask->line);
+    }
+    free(has);
+    if (limit == 0)
+        settle(j, STATE_NOTHING, "");
+    else if (j->counts_only || h->sale.failovers == 1)
+        settle(j, STATE_OK, "");
+    else
+        settle_by_ledger(j, STATE_OK);
+}

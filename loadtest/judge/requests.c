@@ -1,0 +1,319 @@
+/*
+ * requests.c - what attempts, looks and orders say together of each request; by the rules at the
+ * end of format.h.
+ *
+ * None of it depends on the order of a request's attempts. A "sold out" is for good, for stock only
+ * falls: a write that is still under way is refused like the try that was told so. A "no" to an
+ * attempt with another payload says nothing of the first one.
+ */
+#include "loadtest/judge/judging.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadtest/base/outcome.h"
+
+static bool is_one_of(const char *code, const char *const *codes)
+{
+    while (*codes && strcmp(code, *codes) != 0)
+        codes++;
+    return *codes;
+}
+
+static const char *code_of(const lt_judging *j, const lt_ask *ask)
+{
+    return text_told(ask->code) ? text_of(j, ask->code) : "";
+}
+
+/* Asked in another sale, or without one and answered by another. */
+static bool is_elsewhere(const lt_judging *j, const lt_ask *ask)
+{
+    lt_text here = j->history->sale.id;
+    bool told_other = texts_differ(ask->told.sale, here);
+    if (!text_told(ask->asked))
+        return told_other && ask->status != 201; /* a yes counts, whichever sale it names */
+    return told_other || text_of(j, ask->asked)[0] != '\0';
+}
+
+static lt_answer answer_of(const lt_judging *j, const lt_ask *ask)
+{
+    static const char *const for_good[] = {"sold_out",     "limit_reached", "quantity_above_limit",
+                                           "request_void", "sale_closed",   NULL};
+    const char *code = code_of(j, ask);
+    if (is_elsewhere(j, ask))
+        return ANSWER_ELSEWHERE;
+    if (ask->status == 409 && is_one_of(code, for_good))
+        return ANSWER_NEVER;
+    if (ask->status == 0)
+        return ask->sent == 0 ? ANSWER_NO : ANSWER_UNKNOWN;
+    lt_outcome outcome = outcome_of_response((long)ask->status, code);
+    return outcome == OUT_SOLD ? ANSWER_YES : outcome == OUT_UNKNOWN ? ANSWER_UNKNOWN : ANSWER_NO;
+}
+
+bool has_payload(const lt_request *request, const lt_ask *ask)
+{
+    return ask->user == request->user && ask->quantity == request->quantity;
+}
+
+bool look_is_here(const lt_judging *j, const lt_look *look)
+{
+    if (!text_told(look->asked))
+        return true;
+    return text_of(j, look->asked)[0] == '\0' &&
+           !texts_differ(look->told.sale, j->history->sale.id);
+}
+
+bool look_found(const lt_judging *j, const lt_look *look)
+{
+    return look->status == 200 && look_is_here(j, look);
+}
+
+bool stock_is_ours(const lt_judging *j, const lt_stock_line *stock)
+{
+    return stock->status == 200 && !texts_differ(stock->sale, j->history->sale.id);
+}
+
+/* ---- the order's id -------------------------------------------------------------------------- */
+
+/* A number of digits alone, which `end` follows; UNKNOWN. */
+static int64_t digits_of(const char *text, const char **end)
+{
+    size_t len = strspn(text, "0123456789");
+    *end = text + len;
+    return len > 0 && len < 17 && text[0] != '0' ? strtoll(text, NULL, 10) : len == 1 ? 0 : UNKNOWN;
+}
+
+/* SALE-NUMBER, or SALE-SEGMENT-NUMBER. */
+lt_place place_of_id(const lt_history *h, lt_text order)
+{
+    const lt_place unknown = {UNKNOWN, UNKNOWN};
+    const char *sale = history_text(h, h->sale.id), *id = history_text(h, order), *end;
+    size_t sale_len = strlen(sale);
+    lt_place place = {0, UNKNOWN};
+    if (!text_told(order) || strncmp(id, sale, sale_len) != 0 || id[sale_len] != '-')
+        return unknown;
+    place.number = digits_of(id + sale_len + 1, &end);
+    if (h->sale.segments > 0) {
+        place.segment = place.number;
+        place.number = *end == '-' ? digits_of(end + 1, &end) : UNKNOWN;
+    }
+    bool is_place = *end == '\0' && place.number > 0 && place.segment >= 0 &&
+                    place.segment < (int64_t)history_segments(h);
+    return is_place ? place : unknown;
+}
+
+lt_place place_of_order(const lt_history *h, const lt_order *order)
+{
+    return order->number != UNKNOWN ? (lt_place){order->segment, order->number}
+                                    : place_of_id(h, order->told.order);
+}
+
+const lt_told *first_told(const lt_judging *j, const lt_request *request)
+{
+    if (request->yes != NO_ELEMENT)
+        return &j->history->asks[request->yes].told;
+    return request->found != NO_ELEMENT ? &j->history->looks[request->found].told : NULL;
+}
+
+lt_place place_of_request(const lt_judging *j, const lt_request *request)
+{
+    const lt_told *told = first_told(j, request);
+    lt_place place = {UNKNOWN, UNKNOWN};
+    if (told)
+        place = place_of_id(j->history, told->order);
+    if (place.number == UNKNOWN && request->order != NO_ELEMENT && request->bought != BOUGHT_NO)
+        place = place_of_order(j->history, &j->history->orders[request->order]);
+    return place;
+}
+
+/* ---- numbers for requests -------------------------------------------------------------------- */
+
+static uint32_t number_of(lt_judging *j, lt_text name)
+{
+    if (j->request_of[name] == 0)
+        j->request_of[name] = ++j->requests_len;
+    return j->request_of[name] - 1;
+}
+
+static void give_numbers(lt_judging *j)
+{
+    lt_history *h = j->history;
+    j->request_of = zeroed(h->texts.len, sizeof(j->request_of[0]));
+    for (size_t i = 0; i < h->asks_len; i++)
+        h->asks[i].request = number_of(j, h->asks[i].request_name);
+    for (size_t i = 0; i < h->looks_len; i++)
+        h->looks[i].request = number_of(j, h->looks[i].request_name);
+    for (size_t i = 0; i < h->orders_len; i++)
+        h->orders[i].request = number_of(j, h->orders[i].told.request);
+    j->requests = zeroed(j->requests_len, sizeof(lt_request));
+    for (size_t i = 0; i < h->texts.len; i++) {
+        if (j->request_of[i] == 0)
+            continue;
+        j->requests[j->request_of[i] - 1] = (lt_request){.name = (lt_text)i,
+                                                         .ask = NO_ELEMENT,
+                                                         .yes = NO_ELEMENT,
+                                                         .never = NO_ELEMENT,
+                                                         .found = NO_ELEMENT,
+                                                         .final = NO_ELEMENT,
+                                                         .order = NO_ELEMENT,
+                                                         .first_us = NEVER,
+                                                         .second_us = NEVER,
+                                                         .known_us = NEVER,
+                                                         .looked_us = NEVER,
+                                                         .not_yet_us = UNKNOWN};
+    }
+}
+
+/* ---- collecting ------------------------------------------------------------------------------ */
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The first in time; of two at once, that of the first line. */
+static void take_ask(const lt_history *h, uint32_t *place, size_t i, bool by_end)
+{
+    const lt_ask *now = &h->asks[i], *then = *place == NO_ELEMENT ? NULL : &h->asks[*place];
+    if (!then || (by_end ? now->to_us < then->to_us : now->from_us < then->from_us))
+        *place = (uint32_t)i;
+}
+
+static void take_look(const lt_history *h, uint32_t *place, size_t i)
+{
+    if (*place == NO_ELEMENT || h->looks[i].to_us < h->looks[*place].to_us)
+        *place = (uint32_t)i;
+}
+
+/* Whether who was told this went without a unit that he might have had. A limit, and what is wrong
+ * with the request id, keep him from it; so does the sale's end, once it may have ended. */
+static bool is_turned_away(const lt_judging *j, const lt_ask *ask)
+{
+    const char *code = code_of(j, ask);
+    if (ask->answer == ANSWER_UNKNOWN || ask->status == 503 || ask->status == 429 ||
+        strcmp(code, "sold_out") == 0)
+        return true;
+    bool refused = ask->answer == ANSWER_NO && ask->status != 422;
+    return (refused || strcmp(code, "sale_closed") == 0) && ask->to_us < j->current_us;
+}
+
+/* What does not depend on the payload. */
+static void note_ask(lt_judging *j, size_t i)
+{
+    lt_history *h = j->history;
+    lt_ask *ask = &h->asks[i];
+    lt_request *request = &j->requests[ask->request];
+    ask->answer = answer_of(j, ask);
+    if (ask->answer == ANSWER_ELSEWHERE) {
+        request->bought = BOUGHT_ELSEWHERE;
+        return;
+    }
+    request->attempts++;
+    take_ask(h, &request->ask, i, false);
+    request->second_us = sooner(request->second_us, later(request->first_us, ask->from_us));
+    request->first_us = sooner(request->first_us, ask->from_us);
+    if (ask->answer == ANSWER_YES) {
+        take_ask(h, &request->yes, i, true);
+        request->known_us = sooner(request->known_us, ask->to_us);
+    }
+    request->unknown += ask->answer == ANSWER_UNKNOWN;
+    request->refused = request->refused || is_turned_away(j, ask);
+    request->voided = request->voided || strcmp(code_of(j, ask), "request_void") == 0;
+}
+
+static void note_payload(lt_judging *j, size_t i)
+{
+    const lt_ask *ask = &j->history->asks[i];
+    lt_request *request = &j->requests[ask->request];
+    if (ask->answer == ANSWER_ELSEWHERE)
+        return;
+    if (!has_payload(request, ask))
+        request->mixed = true;
+    else if (ask->answer == ANSWER_NEVER)
+        take_ask(j->history, &request->never, i, true);
+}
+
+static void note_look(lt_judging *j, size_t i)
+{
+    const lt_look *look = &j->history->looks[i];
+    lt_request *request = &j->requests[look->request];
+    if (!look_is_here(j, look))
+        return;
+    request->looked_us = sooner(request->looked_us, look->from_us);
+    if (look->status == 200) {
+        take_look(j->history, &request->found, i);
+        request->known_us = sooner(request->known_us, look->to_us);
+    } else if (look->status == 404 && look->final == 1) {
+        take_look(j->history, &request->final, i);
+    } else if (look->status == 404 && look->from_us > request->not_yet_us) {
+        request->not_yet_us = look->from_us;
+    }
+}
+
+/* From the last to the first, so that chains are in the order of lines. */
+static void note_orders(lt_judging *j)
+{
+    lt_history *h = j->history;
+    for (size_t i = h->orders_len; i-- > 0;) {
+        lt_order *order = &h->orders[i];
+        lt_request *request = &j->requests[order->request];
+        if (order->audit != j->books)
+            continue;
+        order->next = request->order;
+        request->order = (uint32_t)i;
+        request->orders++;
+    }
+}
+
+static lt_bought sum_up(const lt_judging *j, const lt_request *request)
+{
+    if (request->attempts == 0)
+        return request->bought == BOUGHT_ELSEWHERE ? BOUGHT_ELSEWHERE : BOUGHT_NOBODY;
+    if (request->yes != NO_ELEMENT || request->found != NO_ELEMENT)
+        return BOUGHT_YES;
+    if (request->never != NO_ELEMENT || request->final != NO_ELEMENT)
+        return BOUGHT_NO;
+    return request->unknown == 0 && j->whole ? BOUGHT_NO : BOUGHT_UNRESOLVED;
+}
+
+void requests_collect(lt_judging *j)
+{
+    for (size_t i = 0; i < j->history->stocks_len; i++) {
+        const lt_stock_line *stock = &j->history->stocks[i];
+        if (stock_is_ours(j, stock) && stock->from_us > j->current_us)
+            j->current_us = stock->from_us;
+    }
+    lt_history *h = j->history;
+    give_numbers(j);
+    for (size_t i = 0; i < h->asks_len; i++)
+        note_ask(j, i);
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        lt_request *request = &j->requests[i];
+        uint32_t ask = request->yes != NO_ELEMENT ? request->yes : request->ask;
+        if (ask != NO_ELEMENT) {
+            request->user = h->asks[ask].user;
+            request->quantity = h->asks[ask].quantity;
+        }
+    }
+    for (size_t i = 0; i < h->asks_len; i++)
+        note_payload(j, i);
+    for (size_t i = 0; i < h->looks_len; i++)
+        note_look(j, i);
+    note_orders(j);
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        j->requests[i].bought = sum_up(j, &j->requests[i]);
+        if (!j->whole)
+            j->requests[i].first_us = 0;
+    }
+}
+
+void requests_release(lt_judging *j)
+{
+    free(j->requests);
+    free(j->request_of);
+}

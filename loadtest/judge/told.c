@@ -1,0 +1,307 @@
+/*
+ * told.c - what one answer says, beside the question and beside other answers to the same request.
+ */
+#include "loadtest/judge/checks.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- what was asked for ---------------------------------------------------------------------- */
+
+static const char *misses(const lt_judging *j, const lt_told *told, lt_text request)
+{
+    const lt_sale_line *sale = &j->history->sale;
+    return texts_differ(told->request, request)   ? "request"
+           : texts_differ(told->item, sale->item) ? "item"
+           : texts_differ(told->sale, sale->id)   ? "sale"
+                                                  : NULL;
+}
+
+static const char *misses_payload(const lt_told *told, lt_text user, int64_t quantity)
+{
+    return texts_differ(told->user, user)     ? "user"
+           : differ(told->quantity, quantity) ? "quantity"
+                                              : NULL;
+}
+
+static bool is_unfit(const lt_told *told)
+{
+    return told->order == TEXT_UNFIT || told->request == TEXT_UNFIT || told->item == TEXT_UNFIT ||
+           told->user == TEXT_UNFIT || told->sale == TEXT_UNFIT || told->instance == TEXT_UNFIT ||
+           told->quantity == UNFIT || told->remaining == UNFIT || told->fence == UNFIT ||
+           told->time_us == UNFIT;
+}
+
+/* `all`: the recorder writes down every member. */
+static bool is_readable(const lt_told *told, lt_text unread, bool all)
+{
+    bool named = told->order != TEXT_NONE;
+    if (all)
+        named = named && told->request != TEXT_NONE && told->item != TEXT_NONE &&
+                told->user != TEXT_NONE && told->sale != TEXT_NONE && told->quantity != UNKNOWN &&
+                told->remaining != UNKNOWN;
+    return named && unread == TEXT_NONE && !is_unfit(told);
+}
+
+static void say_other(lt_judging *j, lt_text request, const char *what, int64_t line)
+{
+    if (what)
+        violated(j, "%s was told of another %s than it asked for (line %" PRId64 ")",
+                 text_of(j, request), what, line);
+}
+
+/* A recorder that keeps whole answers has hashed them, or has read the request's name. */
+static bool records_all(const lt_history *h)
+{
+    for (size_t i = 0; i < h->asks_len; i++) {
+        if (h->asks[i].answer == ANSWER_YES &&
+            (h->asks[i].body != TEXT_NONE || h->asks[i].told.request != TEXT_NONE))
+            return true;
+    }
+    return false;
+}
+
+void check_told_as_asked(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    bool all = records_all(h);
+    char why[128] = "";
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        if (ask->answer != ANSWER_YES)
+            continue;
+        const char *what = misses(j, &ask->told, ask->request_name);
+        say_other(j, ask->request_name,
+                  what ? what : misses_payload(&ask->told, ask->user, ask->quantity), ask->line);
+        if (why[0] == '\0' && !is_readable(&ask->told, ask->unread, all))
+            snprintf(why, sizeof(why),
+                     "a 201 lacks what it must tell, or is not as it must be "
+                     "(line %" PRId64 ")",
+                     ask->line);
+    }
+    for (size_t i = 0; i < h->looks_len; i++) {
+        const lt_look *look = &h->looks[i];
+        const lt_request *request = &j->requests[look->request];
+        if (!look_found(j, look))
+            continue;
+        const char *what = misses(j, &look->told, look->request_name);
+        if (!what && !request->mixed && request->attempts > 0)
+            what = misses_payload(&look->told, request->user, request->quantity);
+        say_other(j, look->request_name, what, look->line);
+        if (why[0] == '\0' && (look->unread != TEXT_NONE || is_unfit(&look->told)))
+            snprintf(why, sizeof(why), "a 200 is not as it must be (line %" PRId64 ")", look->line);
+    }
+    settle(j, why[0] == '\0' ? STATE_OK : STATE_UNCHECKED, why);
+}
+
+/* ---- the same again -------------------------------------------------------------------------- */
+
+static void say_varies(lt_judging *j, const lt_request *request, const char *what, int64_t line)
+{
+    if (what)
+        violated(j, "%s was told another %s of its order than before (line %" PRId64 ")",
+                 text_of(j, request->name), what, line);
+}
+
+/* Another order is a violation of its own. */
+void check_same_again(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        const lt_request *request = &j->requests[ask->request];
+        if (ask->answer != ANSWER_YES || request->yes == i || !has_payload(request, ask))
+            continue;
+        const lt_ask *before = &h->asks[request->yes];
+        if (texts_differ(ask->told.order, before->told.order))
+            continue;
+        const char *what = told_difference(&ask->told, &before->told);
+        if (!what && texts_differ(ask->body, before->body))
+            what = "body";
+        say_varies(j, request, what, ask->line);
+    }
+    for (size_t i = 0; i < h->looks_len; i++) {
+        const lt_look *look = &h->looks[i];
+        const lt_request *request = &j->requests[look->request];
+        if (!look_found(j, look))
+            continue;
+        const lt_told *before = first_told(j, request), *first = &h->looks[request->found].told;
+        if (!texts_differ(look->told.order, before->order)) {
+            const char *what = told_difference(&look->told, before);
+            say_varies(j, request, what ? what : told_difference(&look->told, first), look->line);
+        }
+    }
+    settle(j, STATE_OK, "");
+}
+
+/* Whether the answer refuses the request for good. */
+static bool refuses(const lt_ask *ask)
+{
+    bool later =
+        ask->status == 408 || ask->status == 425 || ask->status == 429 || ask->status == 499;
+    if (ask->status < 400 || ask->status > 499 || later)
+        return false;
+    return ask->answer == ANSWER_NEVER || ask->answer == ANSWER_NO;
+}
+
+#define RETRIES_SURE 10 /* that none tells is no chance any more */
+
+void check_retry_refused(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    int64_t retries = 0, told = 0;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        const lt_request *request = &j->requests[ask->request];
+        bool certain = request->yes != NO_ELEMENT || !request->mixed;
+        if (!certain || !has_payload(request, ask) || ask->from_us <= request->known_us ||
+            text_told(ask->asked))
+            continue;
+        retries++;
+        told += refuses(ask) || ask->answer == ANSWER_YES;
+        if (refuses(ask))
+            violated(j, "%s has an order, and was refused for good afterwards (line %" PRId64 ")",
+                     text_of(j, ask->request_name), ask->line);
+    }
+    settle(j, retries >= RETRIES_SURE && told == 0 ? STATE_UNCHECKED : STATE_OK,
+           "no retry got an answer that tells");
+}
+
+void check_other_payload(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        const lt_request *request = &j->requests[ask->request];
+        if (ask->answer == ANSWER_YES && request->yes != i && !has_payload(request, ask))
+            violated(j,
+                     "%s bought for another user, or another quantity, than before (lines %" PRId64
+                     ", %" PRId64 ")",
+                     text_of(j, ask->request_name), h->asks[request->yes].line, ask->line);
+    }
+    settle(j, STATE_OK, "");
+}
+
+/* "Sold out" is no answer to who takes another's request: it names what is wrong with the shop, and
+ * not with the question. */
+void check_reused(lt_judging *j)
+{
+    static const char *const of_the_sale[] = {"sold_out", "limit_reached", "quantity_above_limit"};
+    const lt_history *h = j->history;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        const lt_request *request = &j->requests[ask->request];
+        if (has_payload(request, ask) || ask->from_us <= request->known_us ||
+            ask->answer != ANSWER_NEVER)
+            continue;
+        for (size_t k = 0; k < sizeof(of_the_sale) / sizeof(of_the_sale[0]); k++) {
+            if (strcmp(text_of(j, ask->code), of_the_sale[k]) == 0)
+                violated(j, "%s has an order of another, and was told %s (line %" PRId64 ")",
+                         text_of(j, ask->request_name), of_the_sale[k], ask->line);
+        }
+    }
+    settle(j, STATE_OK, "");
+}
+
+/* ---- of the answer's headers ----------------------------------------------------------------- */
+
+void check_replayed(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; j->whole && i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        const lt_request *request = &j->requests[ask->request];
+        bool first = ask->from_us == request->first_us && request->second_us >= ask->to_us;
+        if (ask->answer == ANSWER_YES && ask->replayed == 1 && first)
+            violated(j, "the first attempt of %s was answered as a repetition (line %" PRId64 ")",
+                     text_of(j, ask->request_name), ask->line);
+        if (ask->answer == ANSWER_YES && ask->replayed == 0 && ask->from_us > request->known_us &&
+            has_payload(request, ask))
+            violated(j, "a repetition of %s was not answered as one (line %" PRId64 ")",
+                     text_of(j, ask->request_name), ask->line);
+    }
+    settle(j, STATE_OK, "");
+}
+
+/* The value of a member of a query, which may not be there: `len` characters. */
+static const char *query_value(const char *query, const char *name, size_t *len)
+{
+    size_t name_len = strlen(name);
+    for (; query; query = strchr(query, '&')) {
+        query++;
+        if (strncmp(query, name, name_len) == 0 && query[name_len] == '=') {
+            *len = strcspn(query + name_len + 1, "&#");
+            return query + name_len + 1;
+        }
+    }
+    return NULL;
+}
+
+/* Escapes are not undone: a value that has one is not held to anything. */
+static bool is_other(const char *value, size_t len, const char *is)
+{
+    return value && !memchr(value, '%', len) && !memchr(value, '+', len) &&
+           (strlen(is) != len || strncmp(value, is, len) != 0);
+}
+
+/* "/orders/REQUEST?item=ITEM&sale=SALE", perhaps behind the server's name. */
+static bool names_other(const lt_judging *j, const lt_ask *ask)
+{
+    static const char path[] = "/orders/";
+    const lt_sale_line *sale = &j->history->sale;
+    const char *at = strstr(text_of(j, ask->location), path);
+    if (!at)
+        return false;
+    at += strlen(path);
+    const char *query = strchr(at, '?');
+    size_t len = strcspn(at, "?#"), item_len = 0, sale_len = 0;
+    const char *item_at = query_value(query, "item", &item_len);
+    const char *sale_at = query_value(query, "sale", &sale_len);
+    return is_other(at, len, text_of(j, ask->request_name)) ||
+           is_other(item_at, item_len, text_of(j, sale->item)) ||
+           is_other(sale_at, sale_len, text_of(j, sale->id));
+}
+
+void check_location(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    bool seen = false;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        if (ask->answer != ANSWER_YES || !text_told(ask->location))
+            continue;
+        seen = true;
+        if (names_other(j, ask))
+            violated(j, "%s was sent to another order (line %" PRId64 ")",
+                     text_of(j, ask->request_name), ask->line);
+    }
+    settle(j, seen ? STATE_OK : STATE_NOTHING, "");
+}
+
+/* ---- the sale that was asked for ------------------------------------------------------------- */
+
+/* A refusal for good that speaks of another sale than was asked for. */
+static bool refuses_elsewhere(const lt_judging *j, const lt_ask *ask)
+{
+    return ask->asked == TEXT_NONE && ask->status == 409 &&
+           texts_differ(ask->told.sale, j->history->sale.id);
+}
+
+void check_sale_obeyed(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    bool seen = false;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        if (refuses_elsewhere(j, ask))
+            violated(j, "%s asked for this sale, and was refused by sale %s (line %" PRId64 ")",
+                     text_of(j, ask->request_name), text_of(j, ask->told.sale), ask->line);
+        if (!text_told(ask->asked) || text_of(j, ask->asked)[0] == '\0')
+            continue;
+        seen = true;
+        if (ask->status == 201 && ask->told.sale == h->sale.id)
+            violated(j, "%s asked for sale %s, and bought in this one (line %" PRId64 ")",
+                     text_of(j, ask->request_name), text_of(j, ask->asked), ask->line);
+    }
+    settle(j, seen ? STATE_OK : STATE_NOTHING, "");
+}

@@ -1,0 +1,155 @@
+/*
+ * Two buyers, one after the other; then two clicks at once with one key, and two at once of one
+ * user who may have one unit. What a race in the service sells twice, it sells here.
+ */
+#include "loadtest/run/old_sale.h"
+
+#include "loadtest/service/evidence.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUYERS 2
+#define SHARES (BUYERS + 4) /* of the stock: for two pairs of clicks, and one is left */
+
+struct lt_old_sale {
+    lt_plan plan;      /* the run's, with another stock */
+    lt_sale_spec spec; /* likewise, with a limit where there may be one */
+    lt_sale sale;
+    const char *key_prefix; /* (borrowed) */
+    lt_recorder *recorder;
+    lt_asker *asker;
+};
+
+/* The request of this number, for a user. False: no answer came. */
+static bool ask(lt_old_sale *old, lt_asker *asker, int number, const char *user, int target)
+{
+    char request[80];
+    lt_answer answer;
+    snprintf(request, sizeof(request), "%s-old-%d", old->key_prefix, number);
+    asker_buy(asker,
+              (lt_question){.request = request,
+                            .user = user,
+                            .quantity = old->plan.quantity,
+                            .target = target % old->plan.target_count},
+              &answer);
+    return answer.came;
+}
+
+/* For its own user. */
+static bool buy(lt_old_sale *old, int number, int target)
+{
+    char user[32];
+    snprintf(user, sizeof(user), "old-%d", number);
+    return ask(old, old->asker, number, user, target);
+}
+
+typedef struct lt_click {
+    lt_old_sale *old;
+    int number, target;
+    const char *user;
+} lt_click;
+
+static void *click(void *arg)
+{
+    lt_click *c = arg;
+    lt_asker *asker = asker_new(&c->old->plan, c->old->sale.id, c->old->recorder);
+    if (asker)
+        ask(c->old, asker, c->number, c->user, c->target);
+    asker_free(asker);
+    return NULL;
+}
+
+/* Two requests of one user at once, at two targets; with one number it is the same twice. */
+static void click_twice(lt_old_sale *old, int one, int other, const char *user)
+{
+    lt_click clicks[2] = {{old, one, 0, user}, {old, other, 1, user}};
+    pthread_t thread;
+    bool started = pthread_create(&thread, NULL, click, &clicks[0]) == 0;
+    click(&clicks[1]);
+    if (started)
+        pthread_join(thread, NULL);
+}
+
+static void look(lt_old_sale *old, int number, int target)
+{
+    char request[80];
+    lt_answer answer;
+    snprintf(request, sizeof(request), "%s-old-%d", old->key_prefix, number);
+    asker_look(old->asker, request, target % old->plan.target_count, &answer);
+}
+
+static bool hold(lt_old_sale *old, lt_http *http)
+{
+    char err[768];
+    lt_stock stock;
+    if (!sale_create(http, &old->plan, &old->spec, &old->sale, err, sizeof(err)) ||
+        !sale_wait_everywhere(http, &old->plan, old->sale.id, err, sizeof(err)))
+        return false;
+    old->asker = asker_new(&old->plan, old->sale.id, old->recorder);
+    if (!old->asker)
+        return false;
+    evidence_terms(asker_pen(old->asker), &old->plan, &old->spec, &old->sale);
+    for (int i = 0; i < BUYERS; i++) {
+        if (!buy(old, i, 0) || !ask(old, old->asker, i, "other", i)) /* the other: 422 */
+            return false;
+    }
+    click_twice(old, BUYERS, BUYERS, "twice");
+    click_twice(old, BUYERS + 1, BUYERS + 2, "pair");
+    ledger_read(http, asker_pen(old->asker), &old->plan, old->sale.id, 0, 1, 1000, err,
+                sizeof(err));
+    if (stock_read(http, asker_pen(old->asker), &old->plan, 0, true, &stock, err, sizeof(err))) {
+        pen_word(asker_pen(old->asker), "rest");
+        pen_number(asker_pen(old->asker), "remaining", stock.remaining);
+        pen_line(asker_pen(old->asker));
+    }
+    return true;
+}
+
+lt_old_sale *old_sale_hold(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec,
+                           const char *key_prefix)
+{
+    char err[256];
+    lt_old_sale *old = calloc(1, sizeof(*old));
+    if (!old)
+        return NULL;
+    old->plan = *plan;
+    old->plan.stock = SHARES * plan->quantity;
+    old->spec = *spec;
+    if (spec->per_user_limit == SALE_NOT_GIVEN && strcmp(spec->strategy, "sharded") != 0)
+        old->spec.per_user_limit = plan->quantity;
+    old->key_prefix = key_prefix;
+    old->recorder = recorder_open(NULL, err, sizeof(err));
+    if (old->recorder && hold(old, http))
+        return old;
+    old_sale_free(old);
+    return NULL;
+}
+
+void old_sale_ask(lt_old_sale *old)
+{
+    for (int i = 0; i < BUYERS; i++) {
+        look(old, i, i + 1);
+        buy(old, i, i + 1);
+    }
+    for (int i = 0; i < 2; i++)
+        buy(old, SHARES + i, i); /* 409 sale_closed */
+}
+
+const char *old_sale_end(lt_old_sale *old)
+{
+    asker_free(old->asker);
+    old->asker = NULL;
+    recorder_end(old->recorder);
+    return recorder_path(old->recorder);
+}
+
+void old_sale_free(lt_old_sale *old)
+{
+    if (!old)
+        return;
+    asker_free(old->asker);
+    recorder_free(old->recorder);
+    free(old);
+}

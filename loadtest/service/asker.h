@@ -1,0 +1,37 @@
+/*
+ * asker.h - one question to one target, recorded: a buy, or a look at an order. For everything that
+ * is asked besides the load: what follows up on it, and what the evidence needs. A question takes
+ * 5 s at most, or --timeout-ms if that is less.
+ */
+#ifndef LOADTEST_ASKER_H
+#define LOADTEST_ASKER_H
+
+#include "loadtest/base/plan.h"
+#include "loadtest/load/answer.h"
+
+#include <signal.h>
+
+typedef struct lt_asker lt_asker; /* used by one thread at a time */
+
+/* Set when the run is interrupted: then no question takes much longer than a second. */
+extern volatile sig_atomic_t asker_interrupted;
+
+/* Of this item's sale (borrowed, like the plan); each question is a line of the history. NULL when
+ * memory is short. */
+lt_asker *asker_new(const lt_plan *plan, const char *sale, lt_recorder *recorder);
+void asker_free(lt_asker *asker);
+
+/* `POST /buy`, by the question's request, user, quantity, asked and target. */
+void asker_buy(lt_asker *asker, lt_question question, lt_answer *ret);
+
+/* `GET /orders/{request}`, by its request and target. */
+void asker_look(lt_asker *asker, const char *request, int target, lt_answer *ret);
+
+/* From now on nothing is asked beyond this instant: an answer that is not there by then is none. */
+void asker_limit(lt_asker *asker, mono_ns deadline);
+bool asker_is_late(const lt_asker *asker);
+
+/* Its pen, for other lines. */
+lt_pen *asker_pen(lt_asker *asker);
+
+#endif
