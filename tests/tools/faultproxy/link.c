@@ -301,8 +301,7 @@ static void way_read(struct way *way)
     fp_link *link = way->link;
     struct side *source = source_of(way);
     ssize_t len = read(source->watch.fd, flow_room(&way->flow, READ_BYTES), READ_BYTES);
-    if (len < 0) {
-        /* A client that is reset takes nothing back that it has sent, and Redis has not read. */
+    if (len < 0) { /* a client that is reset takes nothing back that Redis has not read yet */
         if (errno != EAGAIN && errno != EINTR)
             link_close(link, errno == ECONNRESET && source == &link->server);
         return;
