@@ -26,6 +26,19 @@ static const lt_field sale_fields[] = {
     FIELD(sale_line, "at", at_us, TIME, NONE),
 };
 
+/* What an answer tells of an order. */
+#define TOLD_FIELDS(structure)                                                                     \
+    FIELD(structure, "order", told.order, TEXT, TOLD),                                             \
+        FIELD(structure, "told_request", told.request, TEXT, TOLD),                                \
+        FIELD(structure, "told_item", told.item, TEXT, TOLD),                                      \
+        FIELD(structure, "told_user", told.user, TEXT, TOLD),                                      \
+        FIELD(structure, "told_quantity", told.quantity, NUMBER, TOLD),                            \
+        FIELD(structure, "sale", told.sale, TEXT, TOLD),                                           \
+        FIELD(structure, "remaining", told.remaining, SIGNED, TOLD),                               \
+        FIELD(structure, "fence", told.fence, NUMBER, TOLD),                                       \
+        FIELD(structure, "instance", told.instance, TEXT, TOLD),                                   \
+        FIELD(structure, "time_us", told.time_us, TIME, TOLD)
+
 static const lt_field ask_fields[] = {
     FIELD(ask, "from", from_us, TIME, VALUE),
     FIELD(ask, "to", to_us, TIME, MEMBER),
@@ -41,16 +54,7 @@ static const lt_field ask_fields[] = {
     FIELD(ask, "location", location, TEXT, NONE),
     FIELD(ask, "body", body, TEXT, NONE),
     FIELD(ask, "unread", unread, TEXT, NONE),
-    FIELD(ask, "order", told.order, TEXT, TOLD),
-    FIELD(ask, "told_request", told.request, TEXT, TOLD),
-    FIELD(ask, "told_item", told.item, TEXT, TOLD),
-    FIELD(ask, "told_user", told.user, TEXT, TOLD),
-    FIELD(ask, "told_quantity", told.quantity, NUMBER, TOLD),
-    FIELD(ask, "sale", told.sale, TEXT, TOLD),
-    FIELD(ask, "remaining", told.remaining, SIGNED, TOLD),
-    FIELD(ask, "fence", told.fence, NUMBER, TOLD),
-    FIELD(ask, "instance", told.instance, TEXT, TOLD),
-    FIELD(ask, "time_us", told.time_us, TIME, TOLD),
+    TOLD_FIELDS(ask),
 };
 
 static const lt_field look_fields[] = {
@@ -64,16 +68,7 @@ static const lt_field look_fields[] = {
     FIELD(look, "final", final, FLAG, TOLD),
     FIELD(look, "body", body, TEXT, NONE),
     FIELD(look, "unread", unread, TEXT, NONE),
-    FIELD(look, "order", told.order, TEXT, TOLD),
-    FIELD(look, "told_request", told.request, TEXT, TOLD),
-    FIELD(look, "told_item", told.item, TEXT, TOLD),
-    FIELD(look, "told_user", told.user, TEXT, TOLD),
-    FIELD(look, "told_quantity", told.quantity, NUMBER, TOLD),
-    FIELD(look, "sale", told.sale, TEXT, TOLD),
-    FIELD(look, "remaining", told.remaining, SIGNED, TOLD),
-    FIELD(look, "fence", told.fence, NUMBER, TOLD),
-    FIELD(look, "instance", told.instance, TEXT, TOLD),
-    FIELD(look, "time_us", told.time_us, TIME, TOLD),
+    TOLD_FIELDS(look),
 };
 
 static const lt_field stock_fields[] = {

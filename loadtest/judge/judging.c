@@ -89,6 +89,7 @@ static void add_reason(lt_judgement *judgement, const char *name, const char *wh
     if (name)
         used = (size_t)snprintf(reason, sizeof(reason), "%s: ", name);
     snprintf(reason + used, sizeof(reason) - used, "%s", why);
+    text_make_printable(reason);
     memcpy(judgement->reasons[judgement->reason_count++], reason, sizeof(reason));
 }
 
@@ -186,6 +187,8 @@ static void judge(lt_judging *j)
     snprintf(judgement->strategy, sizeof(judgement->strategy), "%s", text_of(j, sale->strategy));
     snprintf(judgement->durability, sizeof(judgement->durability), "%s",
              text_of(j, sale->durability));
+    text_make_printable(judgement->strategy);
+    text_make_printable(judgement->durability);
 }
 
 lt_judgement *judge_history(lt_history *history, const lt_judge_options *options)

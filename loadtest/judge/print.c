@@ -1,7 +1,9 @@
 /* print.c - a judgement as text for people and as one JSON object. */
 #include "loadtest/judge/judge.h"
 
+#include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FIGURES = 13, WIDTH = 80, LINES = 24, FINDING_LINES = 3 };
@@ -157,70 +159,50 @@ void judgement_print(const char *path, const lt_judgement *judgement, FILE *to)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* A string; what is not printable ASCII becomes "?". */
-static void put_text(FILE *to, const char *text)
+static cJSON *figures_json(const lt_figures *figures)
 {
-    fputc('"', to);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fputc('\\', to);
-        fputc(c < 32 || c > 126 ? '?' : c, to);
-    }
-    fputc('"', to);
-}
-
-static void put_member(FILE *to, const char *name, const char *text)
-{
-    fprintf(to, "\"%s\":", name);
-    put_text(to, text);
-    fputc(',', to);
-}
-
-static void put_json_figures(FILE *to, const lt_figures *figures)
-{
+    cJSON *json = cJSON_CreateObject();
     lt_named named[FIGURES];
     name_figures(figures, named);
-    for (int i = 0; i < FIGURES; i++) {
-        fprintf(to, "%s\"%s\":", i ? "," : "", named[i].name);
-        if (named[i].value == JUDGE_UNKNOWN)
-            fputs("null", to);
-        else
-            fprintf(to, "%" PRId64, named[i].value);
-    }
+    for (int i = 0; i < FIGURES; i++)
+        cJSON_AddItemToObject(json, named[i].name,
+                              named[i].value == JUDGE_UNKNOWN
+                                  ? cJSON_CreateNull()
+                                  : cJSON_CreateNumber((double)named[i].value));
+    return json;
 }
 
-static void put_guarantee(FILE *to, const lt_guarantee *guarantee, const lt_finding *finding)
+static cJSON *guarantee_json(const lt_guarantee *guarantee, const lt_finding *finding)
 {
-    fputc('{', to);
-    put_member(to, "id", guarantee->id);
-    put_member(to, "name", guarantee->name);
-    put_member(to, "sentence", guarantee->sentence);
-    put_member(to, "state", state_name(finding->state));
-    fprintf(to, "\"count\":%" PRId64 ",", finding->count);
-    put_member(to, "first", finding->first);
-    fprintf(to, "\"verdict\":\"%s\"}", verdict_name(guarantee->verdict));
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "id", guarantee->id);
+    cJSON_AddStringToObject(json, "name", guarantee->name);
+    cJSON_AddStringToObject(json, "sentence", guarantee->sentence);
+    cJSON_AddStringToObject(json, "state", state_name(finding->state));
+    cJSON_AddNumberToObject(json, "count", (double)finding->count);
+    cJSON_AddStringToObject(json, "first", finding->first);
+    cJSON_AddStringToObject(json, "verdict", verdict_name(guarantee->verdict));
+    return json;
 }
 
 void judgement_print_json(const char *path, const lt_judgement *judgement, FILE *to)
 {
-    fputc('{', to);
-    put_member(to, "file", path);
-    put_member(to, "strategy", judgement->strategy);
-    put_member(to, "durability", judgement->durability);
-    fprintf(to, "\"stock\":%" PRId64 ",", judgement->stock);
-    put_member(to, "verdict", verdict_name(judgement->verdict));
-    fputs("\"reasons\":[", to);
-    for (int i = 0; i < judgement->reason_count; i++) {
-        fputs(i ? "," : "", to);
-        put_text(to, judgement->reasons[i]);
-    }
-    fputs("],\"figures\":{", to);
-    put_json_figures(to, &judgement->figures);
-    fputs("},\"guarantees\":[", to);
-    for (int i = 0; i < guarantee_count; i++) {
-        fputs(i ? "," : "", to);
-        put_guarantee(to, &guarantees[i], &judgement->findings[i]);
-    }
-    fputs("]}\n", to);
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "file", path);
+    cJSON_AddStringToObject(json, "strategy", judgement->strategy);
+    cJSON_AddStringToObject(json, "durability", judgement->durability);
+    cJSON_AddNumberToObject(json, "stock", (double)judgement->stock);
+    cJSON_AddStringToObject(json, "verdict", verdict_name(judgement->verdict));
+    cJSON *reasons = cJSON_AddArrayToObject(json, "reasons");
+    for (int i = 0; i < judgement->reason_count; i++)
+        cJSON_AddItemToArray(reasons, cJSON_CreateString(judgement->reasons[i]));
+    cJSON_AddItemToObject(json, "figures", figures_json(&judgement->figures));
+    cJSON *rows = cJSON_AddArrayToObject(json, "guarantees");
+    for (int i = 0; i < guarantee_count; i++)
+        cJSON_AddItemToArray(rows, guarantee_json(&guarantees[i], &judgement->findings[i]));
+    char *text = cJSON_PrintUnformatted(json);
+    if (text)
+        fprintf(to, "%s\n", text);
+    free(text);
+    cJSON_Delete(json);
 }

@@ -33,14 +33,14 @@ static bool is_unfit(const lt_told *told)
 }
 
 /* `all`: the recorder writes down every member. */
-static bool is_readable(const lt_told *told, lt_text unread, bool all)
+static bool is_readable(const lt_told *told, bool all)
 {
     bool named = told->order != TEXT_NONE;
     if (all)
         named = named && told->request != TEXT_NONE && told->item != TEXT_NONE &&
                 told->user != TEXT_NONE && told->sale != TEXT_NONE && told->quantity != UNKNOWN &&
                 told->remaining != UNKNOWN;
-    return named && unread == TEXT_NONE && !is_unfit(told);
+    return named && !is_unfit(told);
 }
 
 static void say_other(lt_judging *j, lt_text request, const char *what, int64_t line)
@@ -68,12 +68,15 @@ void check_told_as_asked(lt_judging *j)
     char why[128] = "";
     for (size_t i = 0; i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
+        if (why[0] == '\0' && ask->unread != TEXT_NONE)
+            snprintf(why, sizeof(why), "an answer could not be read: %.32s (line %" PRId64 ")",
+                     text_of(j, ask->unread), ask->line);
         if (ask->answer != ANSWER_YES)
             continue;
         const char *what = misses(j, &ask->told, ask->request_name);
         say_other(j, ask->request_name,
                   what ? what : misses_payload(&ask->told, ask->user, ask->quantity), ask->line);
-        if (why[0] == '\0' && !is_readable(&ask->told, ask->unread, all))
+        if (why[0] == '\0' && !is_readable(&ask->told, all))
             snprintf(why, sizeof(why),
                      "a 201 lacks what it must tell, or is not as it must be "
                      "(line %" PRId64 ")",

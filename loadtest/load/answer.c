@@ -136,13 +136,13 @@ static void read_body(CURL *easy, const lt_body *body, lt_answer *answer)
         answer->unread = "no-json";
     lt_text code = json_read_text(json, "code");
     memcpy(answer->code, code.text, sizeof(answer->code) - 1);
-    lt_text sale = json_read_id(json, "sale");
-    if (has_order)
+    if (has_order) {
         read_order(easy, answer, json);
-    else
-        answer->told.sale = sale; /* of which a refusal speaks */
+        answer->body_hash = hash_of(body);
+    } else {
+        answer->told.sale = json_read_id(json, "sale"); /* of which a refusal speaks */
+    }
     answer->final = json_is_true(json, "final");
-    answer->body_hash = hash_of(body);
     cJSON_Delete(json);
 }
 

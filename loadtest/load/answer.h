@@ -34,7 +34,7 @@ typedef struct lt_answer {
     lt_order told;      /* by a 201 or 200 */
     bool final, replayed;
     char location[300]; /* "" = none */
-    uint64_t body_hash; /* of the bytes */
+    uint64_t body_hash; /* of the bytes of a 201 or 200 */
     bool is_error;      /* counted among the errors, with `phase` and `code` */
     lt_error_phase phase;
     long bytes_received, bytes_sent;

@@ -249,25 +249,25 @@ void buyer_take(lt_buyer *buyer, int64_t ticket, mono_ns due)
 }
 
 /* Writes the attempt that has just ended into the history. */
-static void record(lt_buyer *buyer, const lt_answer *answer)
+static void record(lt_buyer *buyer, const lt_answer *answer, mono_ns ended)
 {
     const lt_question question = {.request = buyer->key_header + sizeof(KEY_HEADER) - 1,
                                   .user = buyer->path + buyer->prefix,
                                   .quantity = buyer->state->plan->quantity,
                                   .target = buyer->target,
                                   .from = buyer->request.attempted,
-                                  .to = clock_now()};
+                                  .to = ended};
     answer_write(buyer->pen, &question, answer);
 }
 
-static void settle_as(lt_buyer *buyer, const lt_answer *answer, lt_ending ending)
+static void settle_as(lt_buyer *buyer, const lt_answer *answer, lt_ending ending, mono_ns ended)
 {
     lt_settled settled = {.outcome = answer->outcome,
                           .ending = ending,
                           .target = buyer->target,
                           .due = buyer->request.due,
                           .sent = buyer->request.sent,
-                          .done = clock_now()};
+                          .done = ended};
     buyer->request.is_open = false;
     tally_settle(buyer->tally, &settled);
     run_state_note(buyer->state, buyer->user, buyer->request.ticket, &settled);
@@ -311,25 +311,27 @@ static void count_attempt(lt_buyer *buyer, const lt_answer *answer)
 bool buyer_settle(lt_buyer *buyer, CURLcode code)
 {
     lt_answer answer;
+    mono_ns ended = clock_now();
     answer_read(buyer->easy, code, &buyer->body, &answer);
     if (!answer.came && run_state_is_cut(buyer->state)) {
         buyer_abandon(buyer);
         return false;
     }
-    record(buyer, &answer);
+    record(buyer, &answer, ended);
     count_attempt(buyer, &answer);
     respect_earlier_attempts(buyer, &answer);
     if (retry_wanted(buyer, &answer))
         return prepare_retry(buyer);
-    settle_as(buyer, &answer, answer.came ? END_COMPLETED : END_FAILED);
+    settle_as(buyer, &answer, answer.came ? END_COMPLETED : END_FAILED, ended);
     return false;
 }
 
 void buyer_abandon(lt_buyer *buyer)
 {
     lt_answer none = {.outcome = OUT_UNKNOWN, .sent = true};
+    mono_ns ended = clock_now();
     if (!buyer->request.is_open)
         return;
-    record(buyer, &none);
-    settle_as(buyer, &none, END_UNFINISHED);
+    record(buyer, &none, ended);
+    settle_as(buyer, &none, END_UNFINISHED, ended);
 }

@@ -28,7 +28,6 @@ struct lt_followups {
     lt_reservoir sold, refused;
     int64_t *unknown;
     size_t unknown_count, unknown_room;
-    int64_t lost;
     mono_ns last; /* when the latest one by chance was noted */
     size_t turn;  /* of those that bought */
 };
@@ -86,13 +85,12 @@ static void sample(lt_reservoir *reservoir, int64_t ticket)
         reservoir->items[at] = ticket;
 }
 
+/* One that finds no room is not looked up, and the judge finds it unresolved. */
 static void note_unknown(lt_followups *followups, int64_t ticket)
 {
     if (grow((void **)&followups->unknown, followups->unknown_count, &followups->unknown_room,
              sizeof(ticket)))
         followups->unknown[followups->unknown_count++] = ticket;
-    else
-        followups->lost++;
 }
 
 /* What was sold is asked for in these ways in turns, what was refused is looked up. */
@@ -117,9 +115,10 @@ static void note_by_chance(lt_followups *followups, lt_followup item, bool sold)
         followups->turn = (followups->turn + 1) % (sizeof(ways) / sizeof(ways[0]));
 }
 
-void followups_note(lt_followups *followups, int64_t ticket, lt_outcome outcome, int target)
+void followups_note(lt_followups *followups, int64_t ticket, lt_outcome outcome, int target,
+                    mono_ns done)
 {
-    lt_followup item = {.ticket = ticket, .target = target, .due = clock_now()};
+    lt_followup item = {.ticket = ticket, .target = target, .due = done};
     bool sold = outcome == OUT_SOLD;
     pthread_mutex_lock(&followups->mutex);
     if (outcome == OUT_UNKNOWN) {
@@ -167,9 +166,4 @@ lt_tickets followups_refused(const lt_followups *followups)
 lt_tickets followups_unknown(const lt_followups *followups)
 {
     return (lt_tickets){followups->unknown, followups->unknown_count};
-}
-
-int64_t followups_lost(const lt_followups *followups)
-{
-    return followups->lost;
 }

@@ -36,8 +36,9 @@ typedef struct lt_tickets {
 lt_followups *followups_new(const lt_plan *plan); /* NULL when memory is short */
 void followups_free(lt_followups *followups);
 
-/* Notes a settled request. Any thread. */
-void followups_note(lt_followups *followups, int64_t ticket, lt_outcome outcome, int target);
+/* Notes a request that was settled at `done`. Any thread. */
+void followups_note(lt_followups *followups, int64_t ticket, lt_outcome outcome, int target,
+                    mono_ns done);
 
 /* Takes one that is due; or, with `all`, any. False: there is none. */
 bool followups_take(lt_followups *followups, bool all, lt_followup *ret);
@@ -47,8 +48,5 @@ bool followups_take(lt_followups *followups, bool all, lt_followup *ret);
 lt_tickets followups_sold(const lt_followups *followups);
 lt_tickets followups_refused(const lt_followups *followups);
 lt_tickets followups_unknown(const lt_followups *followups);
-
-/* Unknown outcomes that found no room in memory. */
-int64_t followups_lost(const lt_followups *followups);
 
 #endif

@@ -215,7 +215,7 @@ static void note_silence(lt_run_state *state, mono_ns until)
 void run_state_note(lt_run_state *state, int user, int64_t ticket, const lt_settled *settled)
 {
     note_user(state, &state->users[user], settled);
-    followups_note(state->followups, ticket, settled->outcome, settled->target);
+    followups_note(state->followups, ticket, settled->outcome, settled->target, settled->done);
     if (state->log)
         write_log(state, user, ticket, settled);
     timeline_record(state->timeline, settled_series(settled), settled->done - state->started_at,

@@ -46,7 +46,6 @@ typedef struct lt_generator_health {
 typedef struct lt_result {
     const lt_sale_spec *spec; /* (borrowed) */
     char sale[SALE_ID_MAX];   /* "" when none was created */
-    int64_t segments;         /* of its stock */
     int64_t stock_asked;      /* units that it was to begin with */
     char key_prefix[32];
     lt_verdict verdict;

@@ -78,13 +78,3 @@ void verdict_reach(lt_result *result, const lt_plan *plan, const char *path, con
     if (old_path)
         judge_old_sale(result, plan, old_path);
 }
-
-const lt_invariant *verdict_cause(const lt_result *result, lt_verdict verdict)
-{
-    for (int i = 0; i < result->invariant_count; i++) {
-        const lt_invariant *invariant = &result->invariants[i];
-        if (invariant->finding.state == STATE_VIOLATED && invariant->guarantee->verdict == verdict)
-            return invariant;
-    }
-    return NULL;
-}

@@ -18,7 +18,4 @@
  * the two verdicts counts. `old_path` may be NULL. */
 void verdict_reach(lt_result *result, const lt_plan *plan, const char *path, const char *old_path);
 
-/* The first invariant that is violated and stands for this verdict, or NULL. */
-const lt_invariant *verdict_cause(const lt_result *result, lt_verdict verdict);
-
 #endif

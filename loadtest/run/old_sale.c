@@ -22,12 +22,17 @@ struct lt_old_sale {
     lt_asker *asker;
 };
 
+static void name_request(const lt_old_sale *old, int number, char ret[REQUEST_ID_MAX])
+{
+    snprintf(ret, REQUEST_ID_MAX, "%s-old-%d", old->key_prefix, number);
+}
+
 /* The request of this number, for a user. False: no answer came. */
 static bool ask(lt_old_sale *old, lt_asker *asker, int number, const char *user, int target)
 {
-    char request[80];
+    char request[REQUEST_ID_MAX];
     lt_answer answer;
-    snprintf(request, sizeof(request), "%s-old-%d", old->key_prefix, number);
+    name_request(old, number, request);
     asker_buy(asker,
               (lt_question){.request = request,
                             .user = user,
@@ -74,9 +79,9 @@ static void click_twice(lt_old_sale *old, int one, int other, const char *user)
 
 static void look(lt_old_sale *old, int number, int target)
 {
-    char request[80];
+    char request[REQUEST_ID_MAX];
     lt_answer answer;
-    snprintf(request, sizeof(request), "%s-old-%d", old->key_prefix, number);
+    name_request(old, number, request);
     asker_look(old->asker, request, target % old->plan.target_count, &answer);
 }
 
@@ -99,11 +104,8 @@ static bool hold(lt_old_sale *old, lt_http *http)
     click_twice(old, BUYERS + 1, BUYERS + 2, "pair");
     ledger_read(http, asker_pen(old->asker), &old->plan, old->sale.id, 0, 1, 1000, err,
                 sizeof(err));
-    if (stock_read(http, asker_pen(old->asker), &old->plan, 0, true, &stock, err, sizeof(err))) {
-        pen_word(asker_pen(old->asker), "rest");
-        pen_number(asker_pen(old->asker), "remaining", stock.remaining);
-        pen_line(asker_pen(old->asker));
-    }
+    if (stock_read(http, asker_pen(old->asker), &old->plan, 0, true, &stock, err, sizeof(err)))
+        stock_write_rest(asker_pen(old->asker), &stock);
     return true;
 }
 

@@ -29,13 +29,10 @@
 #define PATIENCE_INT NS_PER_S        /* for them, after Ctrl-C */
 #define PROBES_NS    (20 * NS_PER_S) /* after the load: for what is still to be sent again */
 
-static volatile sig_atomic_t interrupted;
-
 static void on_signal(int signo)
 {
-    if (interrupted)
+    if (asker_interrupted)
         _exit(128 + signo);
-    interrupted = 1;
     asker_interrupted = 1;
 }
 
@@ -80,7 +77,6 @@ static bool open_sale(lt_run *run)
         sale_create(run->http, run->plan, run->spec, &run->sale, err, sizeof(err)) &&
         sale_wait_everywhere(run->http, run->plan, run->sale.id, err, sizeof(err))) {
         memcpy(result->sale, run->sale.id, sizeof(result->sale));
-        result->segments = run->sale.segments;
         run->asker = asker_new(run->plan, result->sale, run->recorder);
         if (run->asker)
             evidence_terms(asker_pen(run->asker), run->plan, run->spec, &run->sale);
@@ -114,7 +110,7 @@ static lt_generator_health health_of(mono_ns wall, mono_ns cpu)
 static void stop_when_due(lt_run_state *state)
 {
     const lt_plan *plan = state->plan;
-    if (interrupted)
+    if (asker_interrupted)
         run_state_stop(state, STOP_INTERRUPTED);
     if (plan->duration > 0 && clock_now() - state->started_at >= plan->duration)
         run_state_stop(state, STOP_DURATION);
@@ -126,7 +122,7 @@ static bool patience_over(lt_run_state *state)
     if (!run_state_stopped(state) || run_state_is_cut(state))
         return false;
     mono_ns waited = clock_now() - state->stopped_at;
-    if (interrupted)
+    if (asker_interrupted)
         return waited > DRAIN_INT;
     return state->stop_reason == STOP_DURATION && waited > DRAIN_NS;
 }
@@ -159,7 +155,8 @@ static bool put_load(lt_run *run)
     if (sampler)
         result->watch = stock_sampler_stop(sampler);
     if (prober)
-        result->retries_probed = prober_stop(prober, clock_now() + (interrupted ? 0 : PROBES_NS));
+        result->retries_probed =
+            prober_stop(prober, clock_now() + (asker_interrupted ? 0 : PROBES_NS));
     if (!sampler || !prober)
         result_invalid(result, "nobody watched: out of memory, or of threads");
     return sampler && prober;
@@ -300,7 +297,7 @@ void run_all(lt_comparison *comparison, bool quiet, FILE *log)
     const lt_plan *plan = comparison->plan;
     char label[192], named[4096];
     catch_signals();
-    for (int i = 0; i < plan_turns(plan) * comparison->row_count && !interrupted; i++) {
+    for (int i = 0; i < plan_turns(plan) * comparison->row_count && !asker_interrupted; i++) {
         lt_row *row = &comparison->rows[i % comparison->row_count];
         static lt_plan timed; /* 30 KB */
         timed = *plan;
@@ -320,6 +317,6 @@ void run_all(lt_comparison *comparison, bool quiet, FILE *log)
         history_name(comparison, row, named, sizeof(named));
         run_once(&run, log, comparison->history ? named : NULL);
     }
-    comparison->interrupted = interrupted != 0;
+    comparison->interrupted = asker_interrupted != 0;
     comparison_rank(comparison);
 }

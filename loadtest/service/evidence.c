@@ -119,11 +119,11 @@ static void look_up_all(lt_lookup *lookup)
         pthread_join(threads[i], NULL);
 }
 
-static int64_t count_fates(const lt_lookup *lookup, lt_fate fate)
+static int64_t count_open(const lt_lookup *lookup)
 {
     int64_t count = 0;
     for (size_t i = 0; i < lookup->tickets.count; i++)
-        count += lookup->is[i] == fate;
+        count += lookup->is[i] == FATE_OPEN;
     return count;
 }
 
@@ -140,26 +140,22 @@ static void ask_for_void(lt_asker *asker, const lt_run_state *state, const lt_lo
     }
 }
 
-static void resolve_unknowns(lt_asker *asker, const lt_run_state *state, mono_ns patience,
-                             lt_evidence *ret)
+static void resolve_unknowns(lt_asker *asker, const lt_run_state *state, mono_ns patience)
 {
     lt_lookup lookup = {.state = state,
                         .tickets = followups_unknown(state->followups),
                         .deadline = clock_now() + patience};
-    ret->unknown = (int64_t)lookup.tickets.count + followups_lost(state->followups);
     if (lookup.tickets.count > UNKNOWN_MOST)
         lookup.tickets.count = UNKNOWN_MOST;
     lookup.is = calloc(lookup.tickets.count + 1, sizeof(lookup.is[0]));
     if (!lookup.is)
         return;
-    while (count_fates(&lookup, FATE_OPEN) > 0 && clock_now() < lookup.deadline) {
+    while (count_open(&lookup) > 0 && clock_now() < lookup.deadline) {
         look_up_all(&lookup);
-        if (count_fates(&lookup, FATE_OPEN) > 0)
+        if (count_open(&lookup) > 0)
             clock_sleep_until(clock_now() + AGAIN_NS);
     }
     ask_for_void(asker, state, &lookup);
-    ret->unknown_sold = count_fates(&lookup, FATE_SOLD);
-    ret->unknown_not_sold = count_fates(&lookup, FATE_NEVER);
     free((void *)lookup.is);
 }
 
@@ -200,9 +196,7 @@ static void read_stocks(lt_asker *asker, lt_http *http, const lt_run_state *stat
         snprintf(ret->why, sizeof(ret->why), "no stock after the run: %.170s", err);
         return;
     }
-    pen_word(asker_pen(asker), "rest");
-    pen_number(asker_pen(asker), "remaining", ret->stock.remaining);
-    pen_line(asker_pen(asker));
+    stock_write_rest(asker_pen(asker), &ret->stock);
 }
 
 /* Reading number `n`. */
@@ -223,7 +217,7 @@ void evidence_after(lt_asker *asker, lt_http *http, const lt_run_state *state, m
                     lt_evidence *ret)
 {
     *ret = (lt_evidence){.ledger = LEDGER_BROKEN};
-    resolve_unknowns(asker, state, patience, ret);
+    resolve_unknowns(asker, state, patience);
     ask_samples(asker, state);
     ret->ledger = read_ledger(asker, http, state, 1, 0, ret);
     read_stocks(asker, http, state, ret);

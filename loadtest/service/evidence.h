@@ -15,9 +15,8 @@
 typedef struct lt_evidence {
     lt_ledger ledger; /* of the first reading */
     bool stock_known;
-    lt_stock stock;                                  /* at rest, of the first target */
-    int64_t unknown, unknown_sold, unknown_not_sold; /* requests; looked up */
-    char why[200];                                   /* something is missing: a sentence; "" */
+    lt_stock stock; /* at rest, of the first target */
+    char why[200];  /* something is missing: a sentence; "" */
 } lt_evidence;
 
 /* Writes the line "sale". */

@@ -102,6 +102,13 @@ static void record(lt_pen *pen, int target, mono_ns from, long status, const lt_
     pen_line(pen);
 }
 
+void stock_write_rest(lt_pen *pen, const lt_stock *stock)
+{
+    pen_word(pen, "rest");
+    pen_number(pen, "remaining", stock->remaining);
+    pen_line(pen);
+}
+
 bool stock_read(lt_http *http, lt_pen *pen, const lt_plan *plan, int target, bool patient,
                 lt_stock *ret, char *err, size_t err_len)
 {

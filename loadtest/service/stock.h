@@ -25,6 +25,9 @@ typedef struct lt_stock {
 bool stock_read(lt_http *http, lt_pen *pen, const lt_plan *plan, int target, bool patient,
                 lt_stock *ret, char *err, size_t err_len);
 
+/* Writes a line "rest": these are the units left at rest. */
+void stock_write_rest(lt_pen *pen, const lt_stock *stock);
+
 /* A sentence about an answer that was not the one hoped for: what is `wrong` with it. Of a page
  * that is not the service's own nothing is repeated. */
 void describe_reply(const char *what, const char *url, const lt_http_reply *reply,

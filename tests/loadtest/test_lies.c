@@ -30,7 +30,7 @@ static void orders_that_are_gone(void **unused)
         {"--lie every=20:sell.record=hidden", "", WRONG, NULL},
         {"--ports 2 --lie target=2,every=20:sell.record=hidden", "", WRONG, NULL},
         {"--lie left=10,every=3:sell.record=hidden", "", WRONG, NULL}, /* the last ones */
-        {"--defect forget", "", WRONG, NULL},
+        {"--defect forget", "", TWICE, NULL},
         {"--defect lose", "--requests 60", "LOST", NULL},
         {"--lie nth=20:ledger.times=0", "", WRONG, NULL},
         {"--lie page=2,nth=13:ledger.times=0", "", WRONG, NULL},

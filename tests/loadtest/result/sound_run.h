@@ -78,7 +78,6 @@ static inline void sound_make(sound *s)
     s->result = (lt_result){
         .spec = &s->spec,
         .sale = "s1",
-        .segments = 1,
         .stock_asked = STOCK,
         .stop_reason = STOP_REQUESTS,
         .elapsed_s = 2,
