@@ -27,7 +27,7 @@
 #define DRAIN_INT    (2 * NS_PER_S)  /* after Ctrl-C */
 #define PATIENCE_NS  (10 * NS_PER_S) /* for unknown outcomes, beyond the time they become final */
 #define PATIENCE_INT NS_PER_S        /* for them, after Ctrl-C */
-#define PROBES_NS    (20 * NS_PER_S) /* after the load: for what is still to be sent again */
+#define PROBES_NS    (5 * NS_PER_S)  /* after the load: for what is still to be sent again */
 
 static void on_signal(int signo)
 {

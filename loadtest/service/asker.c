@@ -2,16 +2,19 @@
 #include "loadtest/service/asker.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define URL_MAX     1024
-#define QUESTION_MS 5000     /* an answer that is not there by then is none */
+#define QUESTION_MS 5000 /* an answer that is not there by then is none */
+#define SHARES_MAX  15
 #define LAST_NS     NS_PER_S /* likewise, when the run is interrupted */
 
 struct lt_asker {
     const lt_plan *plan;
     const char *sale;
+    lt_recorder *recorder;
     CURL *easy;
     lt_pen *pen;
     lt_body body;
@@ -25,6 +28,7 @@ lt_asker *asker_new(const lt_plan *plan, const char *sale, lt_recorder *recorder
         return NULL;
     *asker = (lt_asker){.plan = plan,
                         .sale = sale,
+                        .recorder = recorder,
                         .easy = curl_easy_init(),
                         .pen = pen_new(recorder),
                         .deadline = INT64_MAX};
@@ -126,4 +130,37 @@ void asker_look(lt_asker *asker, const char *request, int target, lt_answer *ret
     snprintf(url, sizeof(url), "%s/orders/%s?item=%s&sale=%s", asker->plan->targets[target],
              request, asker->plan->item, asker->sale);
     perform(asker, url, &question, NULL, ret);
+}
+
+/* ---- several at once ------------------------------------------------------------------------- */
+
+typedef struct lt_share {
+    const lt_asker *like;
+    void (*work)(lt_asker *asker, void *arg);
+    void *arg;
+} lt_share;
+
+static void *take_share(void *arg)
+{
+    const lt_share *share = arg;
+    lt_asker *asker = asker_new(share->like->plan, share->like->sale, share->like->recorder);
+    if (asker) {
+        asker->deadline = share->like->deadline;
+        share->work(asker, share->arg);
+    }
+    asker_free(asker);
+    return NULL;
+}
+
+void asker_share(lt_asker *asker, int threads, void (*work)(lt_asker *asker, void *arg), void *arg)
+{
+    lt_share share = {asker, work, arg};
+    pthread_t others[SHARES_MAX];
+    int started = 0;
+    while (started < threads - 1 && started < SHARES_MAX &&
+           pthread_create(&others[started], NULL, take_share, &share) == 0)
+        started++;
+    work(asker, arg);
+    for (int i = 0; i < started; i++)
+        pthread_join(others[i], NULL);
 }

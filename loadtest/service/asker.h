@@ -31,6 +31,10 @@ void asker_look(lt_asker *asker, const char *request, int target, lt_answer *ret
 void asker_limit(lt_asker *asker, mono_ns deadline);
 bool asker_is_late(const lt_asker *asker);
 
+/* Runs `work` on this thread, with this asker, and on others, with askers like it: `threads` in all
+ * at most. Returns when all have returned. */
+void asker_share(lt_asker *asker, int threads, void (*work)(lt_asker *asker, void *arg), void *arg);
+
 /* Its pen, for other lines. */
 lt_pen *asker_pen(lt_asker *asker);
 

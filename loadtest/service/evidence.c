@@ -7,17 +7,16 @@
 #include "loadtest/service/prober.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define LOOKERS 16 /* that look up unknown outcomes at a time */
+#define ASKERS 16 /* questions at a time */
 #define UNKNOWN_MOST                                                                               \
     20000 /* that are looked up: the service can say of so many that they are final */
 #define AGAIN_NS    (200 * NS_PER_MS)
-#define SAMPLES_NS  (10 * NS_PER_S)
+#define SAMPLES_NS  (4 * NS_PER_S)
 #define VOIDS       10   /* of the final ones, sent again */
 #define OTHERS      20   /* of the sold ones, sent again for somebody else */
 #define ORDERS_MORE 1000 /* that a ledger may list, beyond four for each request */
@@ -85,12 +84,12 @@ typedef struct lt_lookup {
 
 typedef enum lt_fate { FATE_OPEN, FATE_SOLD, FATE_NEVER } lt_fate;
 
-static void *look_up(void *arg)
+/* All that are open, once. */
+static void look_up(lt_asker *asker, void *arg)
 {
     lt_lookup *lookup = arg;
     lt_answer answer;
-    lt_asker *asker = asker_new(lookup->state->plan, lookup->state->sale, lookup->state->recorder);
-    for (size_t i; asker && (i = lookup->next++) < lookup->tickets.count;) {
+    for (size_t i; (i = lookup->next++) < lookup->tickets.count;) {
         if (lookup->is[i] != FATE_OPEN || clock_now() > lookup->deadline)
             continue;
         probe_ask(asker, lookup->state, FOLLOW_LOOK, lookup->tickets.items[i], (int)(i % 64),
@@ -100,23 +99,6 @@ static void *look_up(void *arg)
         else if (answer.status == 404 && answer.final)
             lookup->is[i] = FATE_NEVER;
     }
-    asker_free(asker);
-    return NULL;
-}
-
-/* All that are open once, several at a time. */
-static void look_up_all(lt_lookup *lookup)
-{
-    pthread_t threads[LOOKERS];
-    int started = 0;
-    lookup->next = 0;
-    while (started < LOOKERS && (size_t)started * 4 < lookup->tickets.count &&
-           pthread_create(&threads[started], NULL, look_up, lookup) == 0)
-        started++;
-    if (started == 0)
-        look_up(lookup);
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
 }
 
 static int64_t count_open(const lt_lookup *lookup)
@@ -151,7 +133,8 @@ static void resolve_unknowns(lt_asker *asker, const lt_run_state *state, mono_ns
     if (!lookup.is)
         return;
     while (count_open(&lookup) > 0 && clock_now() < lookup.deadline) {
-        look_up_all(&lookup);
+        lookup.next = 0;
+        asker_share(asker, ASKERS, look_up, &lookup);
         if (count_open(&lookup) > 0)
             clock_sleep_until(clock_now() + AGAIN_NS);
     }
@@ -161,21 +144,36 @@ static void resolve_unknowns(lt_asker *asker, const lt_run_state *state, mono_ns
 
 /* ---- at rest --------------------------------------------------------------------------------- */
 
+typedef struct lt_samples {
+    const lt_run_state *state;
+    lt_tickets sold, refused;
+    _Atomic size_t next_sold, next_refused;
+} lt_samples;
+
+static void ask_share_of_samples(lt_asker *asker, void *arg)
+{
+    lt_samples *samples = arg;
+    lt_answer answer;
+    for (size_t i; !asker_is_late(asker) && (i = samples->next_sold++) < samples->sold.count;) {
+        lt_followup_kind kind = i % 2 == 0 ? FOLLOW_LOOK : FOLLOW_RETRY;
+        probe_ask(asker, samples->state, kind, samples->sold.items[i], (int)(i / 2), &answer);
+        if (i < OTHERS)
+            probe_ask(asker, samples->state, FOLLOW_OTHER, samples->sold.items[i], (int)i, &answer);
+    }
+    for (size_t i;
+         !asker_is_late(asker) && (i = 4 * samples->next_refused++) < samples->refused.count;)
+        probe_ask(asker, samples->state, FOLLOW_LOOK, samples->refused.items[i], (int)(i / 4),
+                  &answer);
+}
+
 /* A sample of what was sold and refused, for a while; each target has its part of it. */
 static void ask_samples(lt_asker *asker, const lt_run_state *state)
 {
-    lt_tickets sold = followups_sold(state->followups),
-               refused = followups_refused(state->followups);
-    lt_answer answer;
+    lt_samples samples = {.state = state,
+                          .sold = followups_sold(state->followups),
+                          .refused = followups_refused(state->followups)};
     asker_limit(asker, clock_now() + SAMPLES_NS);
-    for (size_t i = 0; i < sold.count && !asker_is_late(asker); i++) {
-        lt_followup_kind kind = i % 2 == 0 ? FOLLOW_LOOK : FOLLOW_RETRY;
-        probe_ask(asker, state, kind, sold.items[i], (int)(i / 2), &answer);
-        if (i < OTHERS)
-            probe_ask(asker, state, FOLLOW_OTHER, sold.items[i], (int)i, &answer);
-    }
-    for (size_t i = 0; i < refused.count && !asker_is_late(asker); i += 4)
-        probe_ask(asker, state, FOLLOW_LOOK, refused.items[i], (int)(i / 4), &answer);
+    asker_share(asker, ASKERS, ask_share_of_samples, &samples);
     asker_limit(asker, INT64_MAX);
 }
 

@@ -1,4 +1,4 @@
-/* One thread with one question at a time: some 200 a second are no load. */
+/* One thread with one question at a time while the load lasts: some 200 a second are no load. */
 #include "loadtest/service/prober.h"
 
 #include "loadtest/load/followups.h"
@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#define REST_ASKERS  16 /* for what is left when the load is over */
 #define PAUSE_NS     (2 * NS_PER_MS)
 #define TRIES        50
 #define TRY_AGAIN    (2 * NS_PER_MS) /* behind a try that said nothing of the order */
@@ -18,8 +19,7 @@ struct lt_prober {
     lt_asker *asker;
     pthread_t thread;
     _Atomic int stop;
-    _Atomic mono_ns deadline;
-    int64_t retries;
+    _Atomic int64_t retries;
 };
 
 static int other_target(const lt_plan *plan, int target)
@@ -61,26 +61,33 @@ void probe_ask(lt_asker *asker, const lt_run_state *state, lt_followup_kind kind
     }
 }
 
+static void follow_up(lt_prober *prober, lt_asker *asker, const lt_followup *item)
+{
+    lt_answer answer;
+    probe_ask(asker, prober->state, item->kind, item->ticket, item->target, &answer);
+    prober->retries += item->kind == FOLLOW_RETRY;
+}
+
 static void *prober_main(void *arg)
 {
     lt_prober *prober = arg;
     lt_followup item;
-    lt_answer answer;
-    for (;;) {
-        bool over = prober->stop;
-        asker_limit(prober->asker, prober->deadline);
-        if (over && asker_is_late(prober->asker))
-            break;
-        if (followups_take(prober->state->followups, over, &item)) {
-            probe_ask(prober->asker, prober->state, item.kind, item.ticket, item.target, &answer);
-            prober->retries += item.kind == FOLLOW_RETRY;
-        } else if (over) {
-            break;
-        } else {
+    while (!prober->stop) {
+        if (followups_take(prober->state->followups, false, &item))
+            follow_up(prober, prober->asker, &item);
+        else
             clock_sleep_until(clock_now() + PAUSE_NS);
-        }
     }
     return NULL;
+}
+
+/* What is left when the load is over. */
+static void work_off(lt_asker *asker, void *arg)
+{
+    lt_prober *prober = arg;
+    lt_followup item;
+    while (!asker_is_late(asker) && followups_take(prober->state->followups, true, &item))
+        follow_up(prober, asker, &item);
 }
 
 lt_prober *prober_start(const lt_run_state *state)
@@ -89,7 +96,6 @@ lt_prober *prober_start(const lt_run_state *state)
     if (!prober)
         return NULL;
     prober->state = state;
-    prober->deadline = INT64_MAX;
     prober->asker = asker_new(state->plan, state->sale, state->recorder);
     if (prober->asker && pthread_create(&prober->thread, NULL, prober_main, prober) == 0)
         return prober;
@@ -100,9 +106,10 @@ lt_prober *prober_start(const lt_run_state *state)
 
 int64_t prober_stop(lt_prober *prober, mono_ns deadline)
 {
-    prober->deadline = deadline;
     prober->stop = 1;
     pthread_join(prober->thread, NULL);
+    asker_limit(prober->asker, deadline);
+    asker_share(prober->asker, REST_ASKERS, work_off, prober);
     int64_t retries = prober->retries;
     asker_free(prober->asker);
     free(prober);

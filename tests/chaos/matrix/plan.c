@@ -35,7 +35,7 @@ const char *const plan_rows[] = {
 #define GUARDED "fenced,combined,atomic,batched,sharded"
 
 /* One of each kind: no lock, a lock alone, a lock and a guarded write, the same by batches. */
-static const char quick_rows[] = "none,setnx,fair,fenced,combined,sharded";
+static const char quick_rows[] = "none,fair,fenced,sharded";
 
 static const struct {
     const char *row, *fault;

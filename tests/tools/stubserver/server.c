@@ -196,7 +196,8 @@ static bool handle(struct server *server, struct connection *connection,
             reset_connection(server, connection);
             return false;
         }
-        delay = script_delay(server->script, server->buys);
+        if (!strstr(request->key, "-old-")) /* of the sale before the one that is measured */
+            delay = script_delay(server->script, server->buys);
         if (server->options->hang_last && connection->target == server->options->ports)
             delay = HANG_NS;
     }
