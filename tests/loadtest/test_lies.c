@@ -360,7 +360,8 @@ static void too_much_and_too_little(void **unused)
         {"--ports 2 --lie target=2:buy.as=sold_out", "--strategy atomic --users 20",
          "UNDERSOLD|BROKEN|LOST", NULL},
         {"--busy-every 3", "--stock 300", "UNDERSOLD", NULL},
-        {"--ports 2 --hang-last", "--rate 100 --users 20 --duration 1s --timeout-ms 1000", "INVALID", NULL},
+        {"--ports 2 --hang-last", "--rate 100 --users 20 --duration 1s --timeout-ms 1000",
+         "INVALID", NULL},
     };
     fx_judge_all(lies, COUNT(lies));
 }

@@ -54,8 +54,8 @@ const char *fx_load_text(const fx_load *load, const char *name);
 /* Whether one of the reasons in "invalid_because" contains the words. */
 bool fx_load_invalid_because(const fx_load *load, const char *words);
 
-/* Whether a row holds every guarantee, and what it is INVALID for, if at all, is the generator alone:
- * a machine that was busy with other things. */
+/* Whether every guarantee holds in a row. It may be INVALID for the generator alone: a machine that
+ * was busy with other things. */
 bool fx_row_is_sound(const cJSON *row);
 
 /* How many errors of that phase and code "errors_by_kind" counts. */
