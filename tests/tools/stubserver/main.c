@@ -4,7 +4,8 @@
  *   --ports N              listen on N free ports (default 1); one line of output for each
  *   --delay-us A,BxN,...   delays of the buys, in turn, in microseconds
  *   --stall EVERY:LENGTH   the whole process sleeps for LENGTH ms after every EVERY ms
- *   --reset-every N        every Nth buy: the connection is reset
+ *   --reset-every N        every Nth request of the load, when it comes first: the connection is
+ *                          reset
  *   --busy-every N         every Nth buy is refused as busy
  *   --unknown-every N      every Nth buy is answered 504; every second of them has not bought
  *   --serve-connections N  as a server with N threads: further connections wait for one to close

@@ -15,7 +15,7 @@
 struct script {
     int64_t delays_us[SCRIPT_DELAYS_MAX]; /* of the 1st, 2nd, ... buy; then again from the start */
     int delay_count;
-    unsigned reset_every;   /* every Nth buy: the connection is reset instead of an answer */
+    unsigned reset_every;   /* every Nth request of the load gets a reset instead of an answer */
     int64_t stall_every_ns; /* the whole process sleeps after so long ... */
     int64_t stall_ns;       /* ... for so long; 0: never */
     int64_t next_stall;     /* when; 0 until the first buy */

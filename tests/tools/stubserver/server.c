@@ -21,11 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUFFER_MAX 8192
-#define EVENTS_MAX 256
-#define PORTS_MAX  64
-#define NS_PER_S   INT64_C(1000000000)
-#define HANG_NS    (3600 * NS_PER_S) /* longer than any test */
+#define BUFFER_MAX  8192
+#define EVENTS_MAX  256
+#define PORTS_MAX   64
+#define TICKETS_MAX 65536
+#define NS_PER_S    INT64_C(1000000000)
+#define HANG_NS     (3600 * NS_PER_S) /* longer than any test */
 
 /* What an epoll event points to. */
 struct connection {
@@ -50,7 +51,8 @@ struct server {
     struct connection *queue_head, **queue_tail;
     struct connection *dead; /* closed, but perhaps still in this batch of events */
     int served;
-    int64_t buys;
+    int64_t buys, first_buys; /* all; those of the load, each once */
+    bool seen[TICKETS_MAX];   /* by ticket */
     unsigned pages_dropped;
 };
 
@@ -179,6 +181,19 @@ static void answer_due(struct server *server)
     arm_timer(server);
 }
 
+/* Whether the load asks for the first time with this key, KEY-TICKET: probes repeat, and others of
+ * loadtest's requests have keys of another form. */
+static bool is_first_of_load(struct server *server, const char *key)
+{
+    const char *ticket = strchr(key, '-');
+    if (!ticket || ticket != strrchr(key, '-'))
+        return false;
+    size_t number = strtoul(ticket + 1, NULL, 10) % TICKETS_MAX;
+    bool first = !server->seen[number];
+    server->seen[number] = true;
+    return first;
+}
+
 /* Handles one request; false when the connection is gone. */
 static bool handle(struct server *server, struct connection *connection,
                    const struct service_request *request)
@@ -192,7 +207,10 @@ static bool handle(struct server *server, struct connection *connection,
     }
     if (strcmp(request->path, "/buy") == 0) {
         server->buys++;
-        if (server->script->reset_every > 0 && server->buys % server->script->reset_every == 0) {
+        bool first = is_first_of_load(server, request->key);
+        server->first_buys += first;
+        if (first && server->script->reset_every > 0 &&
+            server->first_buys % server->script->reset_every == 0) {
             reset_connection(server, connection);
             return false;
         }
