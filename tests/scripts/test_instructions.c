@@ -59,19 +59,19 @@ static void figures_are_held_against_those_on_file(void **state)
         fail_msg("%d: %s%s", code, fx_process_stdout(p), fx_process_stderr(p));
     fx_process_free(p);
 
-    /* One was a fifth less, one is gone, one was a fifth more. */
-    assert_int_equal(
-        fx_shell("awk '/^flashsale combined/ { $3 = int($3 / 1.2) }"
-                 "     /^flashsale livez/ { next }"
-                 "     /^flashsale atomic/ { $3 = int($3 * 1.2) } 1' \"$1\" >\"$1.new\""
-                 " && mv \"$1.new\" \"$1\"",
-                 file, 5000),
-        0);
+    /* One was half, one is gone, one was twice as much. So few requests on a busy machine vary by a
+     * tenth and more, Redis's, whose clock ticks on, most; so no more than that is asked. */
+    assert_int_equal(fx_shell("awk '/^flashsale combined/ { $3 = int($3 / 2) }"
+                              "     /^flashsale livez/ { next }"
+                              "     /^flashsale atomic/ { $3 = int($3 * 2) } 1' \"$1\" >\"$1.new\""
+                              " && mv \"$1.new\" \"$1\"",
+                              file, 5000),
+                     0);
     p = run(NULL, &code);
     const char *out = fx_process_stdout(p);
     const char *failed = strstr(out, "FAILED");
     if (code != 1 || !failed || !strstr(failed, "flashsale combined: ") ||
-        !strstr(failed, "flashsale livez is not in ") || strstr(failed, "atomic") ||
+        !strstr(failed, "flashsale livez is not in ") || strstr(failed, "flashsale atomic") ||
         !strstr(out, "flashsale atomic is more than 10 % below"))
         fail_msg("%d: %s%s", code, out, fx_process_stderr(p));
     fx_process_free(p);
