@@ -254,6 +254,7 @@ static int run(const fs_options *options, const sigset_t *signals)
     static fs_store store;
     static fs_metrics metrics;
     static fs_auth auth;
+    static question_rate questions;
     const char *file = options->admin_token_file[0] != '\0' ? options->admin_token_file : NULL;
     const char *token = options->admin_token[0] != '\0' ? options->admin_token : NULL;
     if (auth_init(&auth, file, token, options_is_loopback(options->listen), err, sizeof(err)) !=
@@ -267,12 +268,14 @@ static int run(const fs_options *options, const sigset_t *signals)
         return 64;
     }
     store.allow_eviction = strcmp(options->allow_eviction, "yes") == 0;
+    questions.rate = options->rate_question;
     fs_limit limit = {&store, options->rate_user, options->rate_address, options->rate_burst};
     bool limited = limit.user_rate > 0 || limit.address_rate > 0;
     fs_api api = {.store = &store,
                   .metrics = &metrics,
                   .auth = &auth,
                   .limit = limited ? &limit : NULL,
+                  .questions = &questions,
                   .item = options->sale.item[0] != '\0' ? options->sale.item : "P0001",
                   .sales = sale_table_open(&store)};
     keeper *looking =

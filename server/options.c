@@ -55,6 +55,8 @@ static const option_spec specs[] = {
     {"rate-address", "COUNT", INT(rate_address, 0, 1000000),
      "tries to buy a second and address, 0 = any", NULL},
     {"rate-burst", "COUNT", INT(rate_burst, 1, 1000000), "tries at once within those rates", NULL},
+    {"rate-question", "COUNT", INT(rate_question, 0, 1000000),
+     "public questions a second and address, 0 = any", NULL},
     {"allow-eviction", "yes|no", TEXT(allow_eviction),
      "sells even where Redis's maxmemory-policy may throw\n"
      "a sale's keys away: more than the stock may be sold",
@@ -88,6 +90,7 @@ static void set_defaults(fs_options *options)
     options->threads = 512;
     options->drain_delay_s = 2;
     options->rate_burst = 10;
+    options->rate_question = 1000;
     snprintf(options->allow_eviction, sizeof(options->allow_eviction), "no");
 }
 

@@ -20,6 +20,7 @@ typedef struct fs_options {
     int64_t threads;
     int64_t drain_delay_s;
     int64_t rate_user, rate_address, rate_burst; /* tries a second; 0 = no limit */
+    int64_t rate_question;
 } fs_options;
 
 typedef enum options_answer {

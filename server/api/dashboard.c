@@ -26,18 +26,15 @@ void api_count(void *arg, instance_record *ret)
 static bool find_item(fs_api *api, const api_request *request, char ret[IDENT_MAX + 1],
                       api_reply *reply)
 {
-    fs_sale *sale;
     query_status given = query_ident(request->query, "item", ret);
     if (given == QUERY_ABSENT)
         snprintf(ret, IDENT_MAX + 1, "%s", api->item);
     else if (!api_param_ok(given, "bad_item", "item", IDENT_FORM, reply))
         return false;
-    sale_status status = sale_table_get(api->sales, ret, dlock_in_ms(STORE_READ_MS), &sale);
-    if (status == SALE_OK)
+    fs_sale *sale = api_find_sale(api, ret, reply);
+    if (sale)
         sale_table_put(sale);
-    else
-        api_no_sale(api, reply, status, ret);
-    return status == SALE_OK;
+    return sale;
 }
 
 static dashboard_answer put_document(fs_api *api, const char *item, dlock_time deadline,

@@ -38,15 +38,10 @@ static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numb
 static fs_sale *find_sale(fs_api *api, const api_request *request, api_reply *reply)
 {
     char item[IDENT_MAX + 1];
-    fs_sale *sale;
     if (!api_param_ok(query_ident(request->query, "item", item), "bad_item", "item", IDENT_FORM,
                       reply))
         return NULL;
-    sale_status status = sale_table_get(api->sales, item, dlock_in_ms(STORE_READ_MS), &sale);
-    if (status == SALE_OK)
-        return sale;
-    api_no_sale(api, reply, status, item);
-    return NULL;
+    return api_find_sale(api, item, reply);
 }
 
 static bool is_halted(fs_api *api, const fs_sale *sale, sale_halt *ret)
@@ -108,13 +103,13 @@ static void put_missing(api_reply *reply, ledger_status status, const char *sale
     problem_with(reply, 404, "no_such_order",
                  final ? "this request did not become an order in this sale, and will not"
                  : status == LEDGER_OLDER
-                     ? "no order, but not all sales of the item can be asked: one is beyond the "
-                       "last eight, older than 24 h, or lost; only with sale= this becomes final"
+                     ? "no order in the item's current sale and the one before, but it had others; "
+                       "only with sale= this becomes final"
                      : "no order yet; ask again until this is final",
                  members);
 }
 
-/* Looks for the order in sale `wanted`, "" = in the last ones. */
+/* Looks for the order in sale `wanted`, "" = in the current one and the one before. */
 static ledger_status find_order(const open_sale *now, const char *wanted, const char *request,
                                 ledger_entry *ret)
 {
@@ -122,7 +117,7 @@ static ledger_status find_order(const open_sale *now, const char *wanted, const 
     sale_terms terms = now->terms;
     dlock_time deadline = dlock_in_ms(terms_request_ms(&terms));
     if (wanted[0] == '\0')
-        return ledger_find_in_all(now->store, &terms, request, ret);
+        return ledger_find_recent(now->store, &terms, request, deadline, ret);
     sale_status status = SALE_OK;
     if (strcmp(wanted, terms.id) != 0)
         status =
@@ -170,8 +165,6 @@ void api_order(fs_api *api, const api_request *request, api_reply *reply)
     if (status == QUERY_ABSENT)
         wanted[0] = '\0';
     else if (!api_param_ok(status, "bad_sale", "sale", IDENT_FORM, reply))
-        return;
-    if (!api_within_rate(api, request, NULL, reply))
         return;
     fs_sale *sale = find_sale(api, request, reply);
     if (!sale)

@@ -31,5 +31,5 @@ static int check_key(const fs_limit *limit, const char *kind, const char *who, i
 int limit_check(const fs_limit *limit, const char *user, const char *address)
 {
     int wait_s = check_key(limit, "address", address, limit->address_rate);
-    return wait_s > 0 || !user ? wait_s : check_key(limit, "user", user, limit->user_rate);
+    return wait_s > 0 ? wait_s : check_key(limit, "user", user, limit->user_rate);
 }

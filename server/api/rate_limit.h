@@ -1,5 +1,5 @@
 /*
- * rate_limit.h - how often one user, or one address, may try to buy, or ask for an order.
+ * rate_limit.h - how often one user, or one address, may try to buy.
  *
  * The generic cell rate algorithm (ITU-T I.371): per key one number in Redis, the moment at which
  * the bucket would be empty again. It is asked before the lock, so that a user in a hurry costs
@@ -18,7 +18,7 @@ typedef struct fs_limit {
     int64_t burst;        /* tries at once */
 } fs_limit;
 
-/* 0: go on. Otherwise the seconds after which a try can succeed. `user` NULL: only the address. */
+/* 0: go on. Otherwise the seconds after which a try can succeed. */
 int limit_check(const fs_limit *limit, const char *user, const char *address);
 
 #endif

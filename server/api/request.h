@@ -6,6 +6,7 @@
 
 #include "server/api/auth.h"
 #include "server/api/query.h"
+#include "server/api/question_rate.h"
 #include "server/api/rate_limit.h"
 #include "server/dashboard/dashboard.h"
 #include "server/metrics/metrics.h"
@@ -46,12 +47,13 @@ typedef struct fs_api {
     fs_metrics *metrics;
     const fs_auth *auth;
     const fs_limit *limit; /* NULL = none */
-    dashboard *dashboard;  /* set before `open` is */
-    const char *item;      /* that the live page shows when none is named */
-    atomic_bool open;      /* false until the start is complete: all but /livez refuses */
-    atomic_bool draining;  /* not ready any more, but still selling */
-    atomic_bool refusing;  /* not even selling */
-    atomic_int in_flight;  /* requests being answered */
+    question_rate *questions;
+    dashboard *dashboard; /* set before `open` is */
+    const char *item;     /* that the live page shows when none is named */
+    atomic_bool open;     /* false until the start is complete: all but /livez refuses */
+    atomic_bool draining; /* not ready any more, but still selling */
+    atomic_bool refusing; /* not even selling */
+    atomic_int in_flight; /* requests being answered */
 } fs_api;
 
 #endif

@@ -17,7 +17,11 @@ typedef struct api_route {
     api_endpoint *endpoint;
     const char *hint;          /* how to ask, for those who asked in another way */
     const char *const *params; /* those of the query, ending with NULL; NULL = none */
-    bool takes_form;           /* the parameters may come in a body too */
+    enum {
+        PLAIN,
+        FORM,    /* the parameters may come in a body too */
+        QUESTION /* everybody may ask, and Redis is asked: so often an address */
+    } kind;
 } api_route;
 
 static const char *const buy_params[] = {"item", "user", "quantity", "sale", "request", NULL};
@@ -26,25 +30,25 @@ static const char *const order_params[] = {"item", "sale", NULL};
 static const char *const item_params[] = {"item", NULL};
 
 static const api_route routes[] = {
-    {"POST", "/buy", api_buy, "POST /buy?item=P0001&user=u1", buy_params, true},
-    {"GET", "/stock", api_stock, "GET /stock?item=P0001", item_params, false},
+    {"POST", "/buy", api_buy, "POST /buy?item=P0001&user=u1", buy_params, FORM},
+    {"GET", "/stock", api_stock, "GET /stock?item=P0001", item_params, QUESTION},
     {"GET", ORDERS_PATH, api_order, "GET /orders/{request}?item=P0001&sale=...", order_params,
-     false},
-    {"GET", "/orders", api_orders, "GET /orders?item=P0001", ledger_params, false},
+     QUESTION},
+    {"GET", "/orders", api_orders, "GET /orders?item=P0001", ledger_params, PLAIN},
     {"POST", "/sales", api_start_sale,
-     "POST /sales with {\"item\":\"P0001\",\"stock\":1000,\"strategy\":\"combined\"}", NULL, false},
+     "POST /sales with {\"item\":\"P0001\",\"stock\":1000,\"strategy\":\"combined\"}", NULL, PLAIN},
     {"POST", "/sales/resume", api_resume_sale,
      "POST /sales/resume with {\"item\":\"P0001\",\"sale\":\"...\",\"lost_orders\":5}", NULL,
-     false},
-    {"GET", "/locks", api_locks, "GET /locks", NULL, false},
-    {"GET", "/strategies", api_strategies, "GET /strategies", NULL, false},
-    {"GET", "/livez", api_live, "GET /livez", NULL, false},
-    {"GET", "/readyz", api_ready, "GET /readyz", NULL, false},
-    {"GET", "/metrics", api_metrics, "GET /metrics", NULL, false},
-    {"GET", "/openapi.json", api_openapi, "GET /openapi.json", NULL, false},
-    {"GET", "/dashboard", api_dashboard, "GET /dashboard?item=P0001", item_params, false},
-    {"GET", "/", api_page, "GET /?item=P0001", item_params, false},
-    {"GET", PAGE_PATH, api_page_part, "GET /page/page.js", NULL, false},
+     PLAIN},
+    {"GET", "/locks", api_locks, "GET /locks", NULL, PLAIN},
+    {"GET", "/strategies", api_strategies, "GET /strategies", NULL, PLAIN},
+    {"GET", "/livez", api_live, "GET /livez", NULL, PLAIN},
+    {"GET", "/readyz", api_ready, "GET /readyz", NULL, PLAIN},
+    {"GET", "/metrics", api_metrics, "GET /metrics", NULL, PLAIN},
+    {"GET", "/openapi.json", api_openapi, "GET /openapi.json", NULL, PLAIN},
+    {"GET", "/dashboard", api_dashboard, "GET /dashboard?item=P0001", item_params, QUESTION},
+    {"GET", "/", api_page, "GET /?item=P0001", item_params, PLAIN},
+    {"GET", PAGE_PATH, api_page_part, "GET /page/page.js", NULL, PLAIN},
 };
 
 static bool matches(const api_route *route, const char *path)
@@ -119,10 +123,21 @@ static bool read_params(const api_route *route, const api_request *request, fs_q
     query_fault fault = query_add_words(query, request->query_string, strlen(request->query_string),
                                         what, sizeof(what));
     return refuse_params(route, fault, what, reply) &&
-           (!route->takes_form || read_form(route, request, query, reply));
+           (route->kind != FORM || read_form(route, request, query, reply));
 }
 
 /* ---- one request ----------------------------------------------------------------------------- */
+
+/* Whether it may go on: it need not wait. */
+static bool may_go_on(fs_api *api, int wait_s, api_reply *reply)
+{
+    if (wait_s == 0)
+        return true;
+    problem(reply, 429, "rate_limited", "too many requests; see Retry-After");
+    reply->retry_after_s = wait_s;
+    metrics_add(&api->metrics->rate_limited, 1);
+    return false;
+}
 
 static void ask_endpoint(const api_route *route, fs_api *api, const api_request *request,
                          api_reply *reply)
@@ -130,7 +145,8 @@ static void ask_endpoint(const api_route *route, fs_api *api, const api_request 
     fs_query query;
     api_request asked = *request;
     asked.query = &query;
-    if (read_params(route, request, &query, reply))
+    int wait_s = route->kind == QUESTION ? question_wait_s(api->questions, request->peer) : 0;
+    if (may_go_on(api, wait_s, reply) && read_params(route, request, &query, reply))
         route->endpoint(api, &asked, reply);
 }
 
@@ -236,13 +252,20 @@ bool api_body_ok(json_fault fault, const char *what, api_reply *reply)
 
 bool api_within_rate(fs_api *api, const api_request *request, const char *user, api_reply *reply)
 {
-    int wait_s = api->limit ? limit_check(api->limit, user, request->peer) : 0;
-    if (wait_s == 0)
-        return true;
-    problem(reply, 429, "rate_limited", "too many requests; see Retry-After");
-    reply->retry_after_s = wait_s;
-    metrics_add(&api->metrics->rate_limited, 1);
-    return false;
+    return may_go_on(api, api->limit ? limit_check(api->limit, user, request->peer) : 0, reply);
+}
+
+fs_sale *api_find_sale(fs_api *api, const char *item, api_reply *reply)
+{
+    fs_sale *sale;
+    int wait_s = sale_table_knows(api->sales, item) ? 0 : question_wait_unknown_s(api->questions);
+    if (!may_go_on(api, wait_s, reply))
+        return NULL;
+    sale_status status = sale_table_get(api->sales, item, dlock_in_ms(STORE_READ_MS), &sale);
+    if (status == SALE_OK)
+        return sale;
+    api_no_sale(api, reply, status, item);
+    return NULL;
 }
 
 void api_put_order(fs_text *out, const char *item, const char *sale, bool sharded, int segment,

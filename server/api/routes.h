@@ -55,7 +55,11 @@ void api_halt_members(char ret[HALT_MEMBERS_MAX], const sale_halt *halt);
 #define HALTED_DETAIL                                                                              \
     "Redis has lost something of this sale; nothing is sold until the admin has decided"
 
-/* False: refused; the address, or the user (NULL: there is none), has asked too often. */
+/* The item's sale, for a question about it; to be given back with sale_table_put(). NULL: refused.
+ */
+fs_sale *api_find_sale(fs_api *api, const char *item, api_reply *reply);
+
+/* False: refused; the address or the user has tried to buy too often. */
 bool api_within_rate(fs_api *api, const api_request *request, const char *user, api_reply *reply);
 
 /* One order as JSON, without its closing brace. A function of the order alone, so that a replay

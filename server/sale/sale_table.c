@@ -78,6 +78,16 @@ void sale_table_put(fs_sale *sale)
     atomic_fetch_sub(&sale->refs, 1);
 }
 
+bool sale_table_knows(sale_table *table, const char *item)
+{
+    pthread_rwlock_rdlock(&table->lock);
+    const table_entry *entry = find(table, item);
+    bool known =
+        entry && (entry->halt.sale[0] != '\0' || (entry->current && !is_over(entry->current)));
+    pthread_rwlock_unlock(&table->lock);
+    return known;
+}
+
 /* Under `lock`. NULL: out of memory. */
 static table_entry *find_or_add(sale_table *table, const char *item)
 {

@@ -27,6 +27,9 @@ void sale_table_close(sale_table *table);
 sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret);
 void sale_table_put(fs_sale *sale);
 
+/* Whether sale_table_get() answers without Redis. */
+bool sale_table_knows(sale_table *table, const char *item);
+
 /* Compares what is remembered of the item with what Redis has now (sale_check.h), and takes up the
  * sale that is in force. How it stands with that sale then. */
 sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline);

@@ -13,7 +13,7 @@
  * request times only and are bounded in number: beyond it a new one takes the place of any, whose
  * asker begins anew. So are the markers: beyond their bound, or when it asks more seldom than notes
  * are kept, somebody hears "not yet" until the sale is over. And questions cost commands: without
- * the sale's id the LEDGER_SALES last sales are asked.
+ * the sale's id only the current sale and the one before are asked.
  *
  * Whoever tells of an order acknowledges it. In a replicated sale (replicas.h) an order that was
  * found, or a marker, is therefore written once more as it is, and waited for until the replicas
@@ -52,9 +52,9 @@ typedef enum ledger_status {
     LEDGER_NEVER,       /* no order, and a marker sees to it that there will be none */
     LEDGER_OVER,        /* no order, and none will be written: the sale is not the current one */
     LEDGER_NOT_YET,     /* no order, but there could still be one */
-    LEDGER_OLDER,      /* no order in the sales that were asked, but there are or were older ones */
-    LEDGER_DAMAGED,    /* what Redis has of the sale can not be read, or does not fit together */
-    LEDGER_UNAVAILABLE /* Redis did not answer */
+    LEDGER_OLDER,       /* no order in the sales that were asked, but there were older ones */
+    LEDGER_DAMAGED,     /* what Redis has of the sale can not be read, or does not fit together */
+    LEDGER_UNAVAILABLE  /* Redis did not answer */
 } ledger_status;
 
 /* The sum over the sale's segments; one moment for each of them. With `exact` a segment is damaged
@@ -85,14 +85,13 @@ ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *
 bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
                     dlock_time deadline);
 
-/* Sales that are asked, the current one among them, when the request's own is not known. */
-#define LEDGER_SALES 8
-
-/* Asks for the order in the item's current sale (these terms) and in those before it that are still
- * kept. LEDGER_NEVER: in none of them, and none of them is gone. Never LEDGER_OVER. Within the time
- * of a request. */
-ledger_status ledger_find_in_all(fs_store *store, const sale_terms *terms, const char *request,
-                                 ledger_entry *ret);
+/* Asks for the order in the item's current sale (these terms) and in the one before it.
+ * LEDGER_NEVER: in neither of them, and there was no other. LEDGER_OLDER: in neither of them, and
+ * the item had others. Never LEDGER_OVER. Where there is no order, Redis executes one command a
+ * segment of the current sale, two a segment of the one before, and some ten more; eight a segment
+ * once, when the request is declared void. */
+ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const char *request,
+                                 dlock_time deadline, ledger_entry *ret);
 
 #define LEDGER_PAGE 100
 

@@ -39,11 +39,12 @@ typedef struct purchase {
  *     <number> <user> <quantity> <remaining> <fence> <instance> <time_us>
  *
  * Two markers can stand in a record's place. ORDER_VOID: somebody was told that this request never
- * became an order, so now it must not; "#void", which is no request's id, counts them. ">": this
- * segment of a sharded sale had too little for the request, which went on to the next; it must not
- * come back for less.
+ * became an order, so now it must not; "#void", which is no request's id, counts them.
+ * ORDER_ELSEWHERE: this segment of a sharded sale had too little for the request, which went on to
+ * the next; it must not come back for less.
  */
-#define ORDER_VOID "-"
+#define ORDER_VOID      "-"
+#define ORDER_ELSEWHERE ">"
 
 typedef struct fs_order {
     int64_t number; /* 1, 2, 3 ... in the ledger of its segment */

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/log.h"
+
 #define SCHEMA          "2"
 #define REQUEST_MS      10000
 #define WAIT_RESERVE_MS 1000 /* beyond the longest wait, for the write itself */
@@ -194,6 +196,20 @@ void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys 
         dlock_args_text(args, words[i]);
     dlock_args_int(args, terms->per_user_limit);
     dlock_args_int(args, known);
+}
+
+void terms_put_segment(dlock_args *args, const sale_terms *terms, int k)
+{
+    sale_keys keys;
+    terms_keys(terms, k, &keys);
+    dlock_args_init(args);
+    terms_put_state(args, terms, &keys, 0);
+}
+
+void terms_log_damage(const sale_terms *terms, const char *what)
+{
+    LOG_SOME(LOG_ERROR, "sale_damaged", "item", terms->item, "sale", terms->id, "detail", what,
+             NULL);
 }
 
 /* False: not a number as terms_put() writes it, or not one from `least` to `most`. */

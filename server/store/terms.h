@@ -129,6 +129,12 @@ void terms_put(dlock_args *args, const sale_terms *terms);
 void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys,
                      int64_t known);
 
+/* Begins the words of such a script for segment k, by somebody who has seen no order. */
+void terms_put_segment(dlock_args *args, const sale_terms *terms, int k);
+
+/* Logs that the sale's data in Redis are damaged: which key, or what stands there. */
+void terms_log_damage(const sale_terms *terms, const char *what);
+
 /* Whether there was a sale before that is kept still. */
 bool terms_keep_previous(const sale_terms *terms, fs_store *store);
 

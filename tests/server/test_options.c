@@ -176,6 +176,7 @@ static void help_tells_units_limits_and_defaults(void **state)
         {"admin-token-file", {"FILE", "FLASHSALE_ADMIN_TOKEN", "default: none"}},
         {"rate-user", {"a second", "default: 0"}},
         {"rate-address", {"a second", "default: 0"}},
+        {"rate-question", {"a second", "default: 1000"}},
         {"rate-burst", {"1 to", "default: 10"}},
         {"item", {"default: no sale"}},
         {"stock", {"UNITS", "0 to 1000000000"}},

@@ -260,9 +260,12 @@ void who_is_no_admin_hears(void **state)
 void who_is_in_a_hurry_hears(void **state)
 {
     (void)state;
-    fx_server *server = fx_server_start(fx_redis_url(fx.redis),
-                                        FX_ARGS("--rate-address", "1", "--rate-burst", "1"));
+    fx_server *server =
+        fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--rate-address", "1", "--rate-burst", "1",
+                                                        "--rate-question", "1"));
     provoke_await(server, "rate_limited", "POST /buy?item=none&user=u1");
     provoke_await(server, "rate_limited", "GET /orders/k1?item=none");
+    provoke_await(server, "rate_limited", "GET /stock?item=none");
+    provoke_await(server, "rate_limited", "GET /dashboard?item=none");
     fx_server_kill(server);
 }

@@ -1,0 +1,272 @@
+/*
+ * ledger_find.c - what became of one request.
+ *
+ * Its order may lie in any segment of the sale, so what is found nowhere is only as sure as the
+ * least sure of all answers.
+ */
+#include "server/store/ledger.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/store/ask.lua.h"
+#include "server/store/confirm.lua.h"
+#include "server/store/replicas.h"
+#include "server/store/resolve.lua.h"
+#include "server/store/state.lua.h"
+
+/* Beyond the longest a request may be under way: clocks that differ, a reply that was late. */
+#define FINAL_MARGIN_MS 1000
+
+/* What questions may cost. A note is kept for so many times as long as a request may be under way;
+ * there are so many of them in a sale at once (1.3 MB), and one more takes the place of any; and so
+ * many requests without an order are declared void by questions (2 MB), beyond which a question
+ * stays open. */
+#define NOTE_REQUESTS 10
+#define NOTES_MAX     10000
+#define VOIDS_MAX     20000
+
+static dlock_script look =
+    DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA RESOLVE_LUA); /* "" = only look */
+static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" STATE_LUA RESOLVE_LUA);
+static dlock_script confirm = /* a Redis that is full tells of what it has */
+    DLOCK_SCRIPT("confirm", "#!lua flags=allow-oom\n" CONFIRM_LUA);
+static dlock_script ask = DLOCK_SCRIPT("ask", "#!lua\n" ASK_LUA);
+
+typedef struct search {
+    fs_store *store;
+    const sale_terms *terms;
+    const char *request;
+    dlock_time deadline;
+    const char *voids; /* "": only look, which a Redis that takes no writes answers too; otherwise
+                          how many requests without an order there may be */
+} search;
+
+/* How one segment is asked. */
+typedef ledger_status search_segment(const search *s, int k, fs_order *ret);
+
+/* Found in one of the segments, or the least sure of their answers. A server that did not answer is
+ * not asked again; and where one segment took no mark the others need none. */
+static ledger_status search_all(const search *s, search_segment *in_segment, ledger_entry *ret)
+{
+    ledger_status all = LEDGER_NEVER;
+    const fs_node *silent = NULL;
+    snprintf(ret->sale, sizeof(ret->sale), "%s", s->terms->id);
+    ret->sharded = s->terms->segments > 0;
+    bool marks = s->voids[0] != '\0';
+    for (int k = 0; k < terms_key_sets(s->terms) && !(marks && all == LEDGER_NOT_YET); k++) {
+        sale_keys keys;
+        terms_keys(s->terms, k, &keys);
+        const fs_node *node = store_node(s->store, keys.current);
+        if (node == silent)
+            continue;
+        ledger_status status = in_segment(s, k, &ret->order);
+        ret->segment = k;
+        if (status == LEDGER_FOUND)
+            return status;
+        if (status == LEDGER_UNAVAILABLE)
+            silent = node;
+        if (status > all)
+            all = status;
+    }
+    return all;
+}
+
+/* ---- by script ------------------------------------------------------------------------------- */
+
+static ledger_status read_resolved(const sale_terms *terms, const redisReply *reply, fs_order *ret)
+{
+    if (reply->len == 0)
+        return LEDGER_NOT_YET;
+    if (strcmp(reply->str, ORDER_VOID) == 0)
+        return LEDGER_NEVER;
+    if (strcmp(reply->str, "closed") == 0)
+        return LEDGER_OVER;
+    if (order_read(reply->str, reply->len, ret))
+        return LEDGER_FOUND;
+    terms_log_damage(terms, reply->str);
+    return LEDGER_DAMAGED;
+}
+
+static ledger_status ask_script(const search *s, int k, fs_order *ret)
+{
+    dlock_args args;
+    terms_put_segment(&args, s->terms, k);
+    dlock_args_text(&args, s->request);
+    dlock_args_text(&args, s->voids);
+    redisReply *reply = store_read_script(
+        s->store, s->deadline, s->voids[0] == '\0' ? &look : &resolve, STATE_KEYS, &args);
+    if (!reply)
+        return LEDGER_UNAVAILABLE;
+    ledger_status status = read_resolved(s->terms, reply, ret);
+    freeReplyObject(reply);
+    return status;
+}
+
+/* Declares the request void, unless it has an order, or `most` others are void. */
+static ledger_status make_void(const search *s, int64_t most, ledger_entry *ret)
+{
+    char voids[24];
+    search marking = *s;
+    marking.voids = voids;
+    snprintf(voids, sizeof(voids), "%lld", (long long)most);
+    return search_all(&marking, ask_script, ret);
+}
+
+/* Whether every request that was under way at the first question has run out; notes the question
+ * if it is the first. The notes are the sale's, not a segment's: they lie under the item's tag. */
+static bool was_asked_before(const search *s)
+{
+    sale_keys keys;
+    char notes[KEY_MAX + 8];
+    int64_t under_way_ms = terms_request_ms(s->terms) + FINAL_MARGIN_MS;
+    keys_name(&keys, s->terms->item, SEGMENT_NONE, s->terms->id);
+    snprintf(notes, sizeof(notes), "%s:asked", keys.base);
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, notes);
+    dlock_args_text(&args, s->request);
+    dlock_args_int(&args, under_way_ms * 1000);
+    dlock_args_int(&args, under_way_ms * NOTE_REQUESTS);
+    dlock_args_int(&args, NOTES_MAX);
+    redisReply *reply = store_read_script(s->store, s->deadline, &ask, 1, &args);
+    bool before = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    freeReplyObject(reply);
+    return before;
+}
+
+static ledger_status find(const search *s, ledger_how how, ledger_entry *ret)
+{
+    if (how != LEDGER_VOID || s->terms->segments > 1) {
+        ledger_status seen = search_all(s, ask_script, ret);
+        if (seen != LEDGER_NOT_YET || how == LEDGER_LOOK)
+            return seen;
+    }
+    if (how == LEDGER_ASK && !was_asked_before(s))
+        return LEDGER_NOT_YET;
+    return make_void(s, how == LEDGER_ASK ? VOIDS_MAX : INT64_MAX, ret);
+}
+
+/* ---- what replicas have ---------------------------------------------------------------------- */
+
+bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
+                    dlock_time deadline)
+{
+    sale_keys keys;
+    dlock_args args;
+    redisReply *reply = NULL;
+    terms_keys(terms, k, &keys);
+    int needed = replicas_needed(store, terms, &keys);
+    if (replicas_missing(store, terms, &keys)) /* so there is no sense in waiting */
+        return false;
+    dlock_args_init(&args);
+    dlock_args_text(&args, keys.orders);
+    dlock_args_text(&args, request);
+    dlock_redis_outcome outcome = dlock_redis_eval_wait(
+        store->redis, &confirm, 1, &args, needed, replicas_deadline(needed, deadline), &reply);
+    bool there = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    if (outcome != DLOCK_REDIS_OK)
+        store_log_failure(store, "confirm",
+                          there ? "too few replicas have it" : dlock_redis_outcome_text(outcome));
+    freeReplyObject(reply);
+    dlock_args_free(&args);
+    return outcome == DLOCK_REDIS_OK && there;
+}
+
+static bool is_confirmed(const search *s, int k)
+{
+    return ledger_confirm(s->store, s->terms, k, s->request, s->deadline);
+}
+
+/* What may be told of what was found: a failover may undo it in a replicated sale. A marker is in
+ * every segment. */
+static ledger_status to_tell(const search *s, ledger_status found, const ledger_entry *entry)
+{
+    if (s->terms->durability != DURABILITY_REPLICATED)
+        return found;
+    if (found == LEDGER_FOUND && !is_confirmed(s, entry->segment))
+        return LEDGER_UNCONFIRMED;
+    for (int k = 0; found == LEDGER_NEVER && k < terms_key_sets(s->terms); k++)
+        if (!is_confirmed(s, k))
+            found = LEDGER_NOT_YET;
+    return found;
+}
+
+ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
+                          ledger_how how, dlock_time deadline, ledger_entry *ret)
+{
+    const search s = {store, terms, request, deadline, ""};
+    return to_tell(&s, find(&s, how, ret), ret);
+}
+
+/* ---- by glances: where the asker does not know the sale -------------------------------------- */
+
+/* As ask_script() that only looks, with one command where there is no order. */
+static ledger_status glance_in(const search *s, int k, fs_order *ret)
+{
+    sale_keys keys;
+    redisReply *reply = NULL;
+    ledger_status status = LEDGER_NOT_YET;
+    terms_keys(s->terms, k, &keys);
+    dlock_redis_outcome outcome = store_command(s->store, store_read_deadline(s->deadline),
+                                                WORDS("HGET", keys.orders, s->request), &reply);
+    if (outcome == DLOCK_REDIS_ERROR) /* a key of another type */
+        status = LEDGER_DAMAGED;
+    else if (outcome != DLOCK_REDIS_OK)
+        status = LEDGER_UNAVAILABLE;
+    else if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, ORDER_VOID) == 0)
+        status = LEDGER_NEVER;
+    else if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, ORDER_ELSEWHERE) != 0)
+        status = ask_script(s, k, ret);
+    freeReplyObject(reply);
+    return status;
+}
+
+/* The same in a sale that is over, with one command more: first whether it is, for then no order
+ * comes behind the glance. */
+static ledger_status glance_in_ended(const search *s, int k, fs_order *ret)
+{
+    sale_current now;
+    int segment = s->terms->segments > 0 ? k : SEGMENT_NONE;
+    bool over = terms_in_force(s->store, s->terms->item, segment, s->deadline, &now) == SALE_OK &&
+                strcmp(now.id, s->terms->id) > 0;
+    ledger_status status = glance_in(s, k, ret);
+    return status == LEDGER_NOT_YET && over ? LEDGER_OVER : status;
+}
+
+/* What the sale before has of the request. LEDGER_NEVER, _OVER: nothing, and no sale was before
+ * that one. */
+static ledger_status glance_before(const search *now, ledger_entry *ret)
+{
+    char err[256];
+    sale_terms before;
+    const search s = {now->store, &before, now->request, now->deadline, ""};
+    if (now->terms->previous[0] == '\0')
+        return LEDGER_NEVER;
+    sale_status status = terms_read(s.store, now->terms->item, now->terms->previous, s.deadline,
+                                    &before, err, sizeof(err));
+    if (status != SALE_OK)
+        return status == SALE_UNAVAILABLE ? LEDGER_UNAVAILABLE : LEDGER_OLDER;
+    ledger_status found = to_tell(&s, search_all(&s, glance_in_ended, ret), ret);
+    bool nothing = found > LEDGER_UNCONFIRMED && found < LEDGER_OLDER;
+    return nothing && before.previous[0] != '\0' ? LEDGER_OLDER : found;
+}
+
+/* Nothing is declared void in the current sale that has its order in the one before, and nothing at
+ * all when that could not make the answer final. */
+ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const char *request,
+                                 dlock_time deadline, ledger_entry *ret)
+{
+    const search s = {store, terms, request, deadline, ""};
+    ledger_status now = to_tell(&s, search_all(&s, glance_in, ret), ret);
+    if (now <= LEDGER_UNCONFIRMED || now == LEDGER_UNAVAILABLE)
+        return now;
+    ledger_status before = glance_before(&s, ret);
+    if (before <= LEDGER_UNCONFIRMED)
+        return before;
+    if (before > LEDGER_OVER)
+        return before > now ? before : now;
+    if (now == LEDGER_NOT_YET && was_asked_before(&s))
+        now = to_tell(&s, make_void(&s, VOIDS_MAX, ret), ret);
+    return now == LEDGER_OVER ? LEDGER_NOT_YET : now; /* a newer one, unknown here as yet */
+}
