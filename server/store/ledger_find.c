@@ -222,8 +222,8 @@ static ledger_status glance_in(const search *s, int k, fs_order *ret)
     return status;
 }
 
-/* The same in a sale that is over, with one command more: first whether it is, for then no order
- * comes behind the glance. */
+/* The same with one command more, which tells LEDGER_OVER apart: first whether the sale is, for
+ * then no order comes behind the glance. */
 static ledger_status glance_in_ended(const search *s, int k, fs_order *ret)
 {
     sale_current now;
@@ -234,9 +234,9 @@ static ledger_status glance_in_ended(const search *s, int k, fs_order *ret)
     return status == LEDGER_NOT_YET && over ? LEDGER_OVER : status;
 }
 
-/* What the sale before has of the request. LEDGER_NEVER, _OVER: nothing, and no sale was before
+/* What the sale before has of the request. Up to LEDGER_NOT_YET: nothing, and no sale was before
  * that one. */
-static ledger_status glance_before(const search *now, ledger_entry *ret)
+static ledger_status glance_before(const search *now, search_segment *in_segment, ledger_entry *ret)
 {
     char err[256];
     sale_terms before;
@@ -247,13 +247,13 @@ static ledger_status glance_before(const search *now, ledger_entry *ret)
                                     &before, err, sizeof(err));
     if (status != SALE_OK)
         return status == SALE_UNAVAILABLE ? LEDGER_UNAVAILABLE : LEDGER_OLDER;
-    ledger_status found = to_tell(&s, search_all(&s, glance_in_ended, ret), ret);
+    ledger_status found = to_tell(&s, search_all(&s, in_segment, ret), ret);
     bool nothing = found > LEDGER_UNCONFIRMED && found < LEDGER_OLDER;
     return nothing && before.previous[0] != '\0' ? LEDGER_OLDER : found;
 }
 
-/* Nothing is declared void in the current sale that has its order in the one before, and nothing at
- * all when that could not make the answer final. */
+/* Nothing is declared void in the current sale that has its order in the one before, or may come to
+ * have one; and nothing at all when that could not make the answer final. */
 ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const char *request,
                                  dlock_time deadline, ledger_entry *ret)
 {
@@ -261,12 +261,15 @@ ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const
     ledger_status now = to_tell(&s, search_all(&s, glance_in, ret), ret);
     if (now <= LEDGER_UNCONFIRMED || now == LEDGER_UNAVAILABLE)
         return now;
-    ledger_status before = glance_before(&s, ret);
-    if (before <= LEDGER_UNCONFIRMED)
-        return before;
-    if (before > LEDGER_OVER)
-        return before > now ? before : now;
-    if (now == LEDGER_NOT_YET && was_asked_before(&s))
+    ledger_status before = glance_before(&s, glance_in, ret);
+    bool nothing = before > LEDGER_UNCONFIRMED && before < LEDGER_OLDER;
+    if (nothing && now == LEDGER_NOT_YET && !was_asked_before(&s))
+        return now;
+    if (nothing && now < LEDGER_OLDER)
+        before = glance_before(&s, glance_in_ended, ret);
+    if (before != LEDGER_NEVER && before != LEDGER_OVER)
+        return before <= LEDGER_UNCONFIRMED || before > now ? before : now;
+    if (now == LEDGER_NOT_YET)
         now = to_tell(&s, make_void(&s, VOIDS_MAX, ret), ret);
     return now == LEDGER_OVER ? LEDGER_NOT_YET : now; /* a newer one, unknown here as yet */
 }
