@@ -20,7 +20,7 @@ static json_fault read_request(const api_request *http, resume_request *ret, cha
     json_field fields[] = {
         {.name = "item", .text = ret->item, .text_len = sizeof(ret->item)},
         {.name = "sale", .text = ret->sale, .text_len = sizeof(ret->sale)},
-        {.name = "lost_orders", .number = &ret->lost_orders, .least = 0, .most = INT32_MAX},
+        {.name = "lost_orders", .number = &ret->lost_orders, .least = 0, .most = JSON_INT_MAX},
         {.name = NULL},
     };
     json_fault fault = json_read(http->body, http->body_len, fields, err, err_len);

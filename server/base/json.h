@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The largest integer that every JSON program reads as it is written: 2^53 - 1. */
+#define JSON_INT_MAX INT64_C(9007199254740991)
+
 typedef struct json_field {
     const char *name;
     char *text;          /* a string goes here ... */
