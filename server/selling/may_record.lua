@@ -23,7 +23,7 @@ if limit then may('HSET', KEYS[6], ARGV[6], units) end
 
 local refused
 if had == '-' then refused = 'void'
-elseif had then refused = '=' .. had
+elseif had then refused = misplaced(ARGV[5], had) or '=' .. had
 elseif denied then return denied
 elseif refusal() then refused = refusal()
 elseif now > tonumber(ARGV[8]) then refused = 'late'

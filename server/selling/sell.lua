@@ -63,7 +63,8 @@ for i = 1, count do
     local record = known[i] or fresh[request]
     local answer, new
     if record == '-' then answer = 'void'
-    elseif record and record ~= '>' then answer = '=' .. record
+    elseif record and record ~= '>' then
+        answer = known[i] and misplaced(request, record) or '=' .. record
     elseif refused then answer = refused
     elseif record then answer = 'sold_out'
     elseif limit and not has[user] then answer = 'damaged users'

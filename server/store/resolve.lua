@@ -12,7 +12,9 @@ if ARGV[5] ~= '' then
     voids = number_of(ask('orders', try('HGET', KEYS[4], '#void')) or '0', 'orders')
     may('HSET', KEYS[4], ARGV[4], '-')
 end
+local wrong = record and record ~= '-' and record ~= '>' and misplaced(ARGV[4], record)
 if denied then return denied end
+if wrong then return wrong end
 if record and record ~= '>' then return record end
 if damaged then return damaged end
 if current ~= ARGV[1] then -- a sale that is halted, "<sale> <why> ...", may go on

@@ -50,6 +50,17 @@ if sold and (number > sold or sold > 0 and number == 0) then fault('ledger') end
 if orders < number then fault('orders') end
 if limit and ask('users', try('HLEN', KEYS[6])) == 0 and number > 0 then fault('users') end
 
+-- What is wrong with a record that was found; nil = the ledger has this request at its number. The
+-- number is told to a buyer and remembered by the caller, so one that the ledger does not have is
+-- neither: what outlives the damage would halt the sale.
+local function misplaced(request, record)
+    local place = canonical(string.match(record, '^%d+'))
+    local entry = place and place > 0
+        and ask('ledger', try('LRANGE', KEYS[5], place - 1, place - 1))
+    if entry and entry[1] == request then return nil end
+    return denied and denied.err or 'damaged orders'
+end
+
 -- Why nobody can be sold anything; nil = somebody can.
 local function refusal()
     if ended then return 'closed' end

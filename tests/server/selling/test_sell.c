@@ -188,12 +188,36 @@ static int teardown(void **state)
     return fx_service_stop(state);
 }
 
+/* A record with a number that is not its own stops no other buyer of the call, and nothing of it is
+ * remembered. Who asks twice in the call that sells to it has its order twice. */
+static void a_false_number_is_one_buyers_damage(void **state)
+{
+    (void)state;
+    open_sale_of(100, 0);
+    for (int i = 0; i < 3; i++)
+        ask_for(i, i, 1);
+    sell_to(3);
+    freeReplyObject(
+        fx_redis_reply(fx.redis, "HSET %s r1 %s", keys.orders, "999999999999 u+1@shop 1 98 0 i 1"));
+    ask_for(3, 3, 1);
+    ask_for(4, 3, 1);
+    sell_to(5);
+    check_told(0, 1, 99);
+    assert_int_equal(results[1].outcome, BUY_DAMAGED);
+    check_told(2, 3, 97);
+    check_told(3, 4, 96);
+    check_told(4, 4, 96);
+    assert_true(results[4].replayed);
+    assert_int_equal(atomic_load(&known), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_order_is_told_as_it_was_recorded),
         cmocka_unit_test(buyers_of_one_call_are_told_apart),
         cmocka_unit_test(one_user_has_no_more_than_the_limit_in_one_call),
+        cmocka_unit_test(a_false_number_is_one_buyers_damage),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

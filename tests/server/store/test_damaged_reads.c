@@ -99,6 +99,30 @@ static void no_damage_is_counted_listed_or_declared_void(void **state)
     }
 }
 
+/* Nor is an order told or listed by a number that the ledger does not have under its request. */
+static void a_number_that_the_ledger_has_not_is_damage(void **state)
+{
+    (void)state;
+    char record[256];
+    static const char *const numbers[] = {
+        "0", "2", "01", "-1", "999999999999", "999999999999999999"};
+    assert_true(fx_redis_text(fx.redis, record, sizeof(record), "HGET %s bought", keys.orders));
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        char other[300];
+        snprintf(other, sizeof(other), "%s%s", numbers[i], strchr(record, ' '));
+        freeReplyObject(fx_redis_reply(fx.redis, "HSET %s bought %s", keys.orders, other));
+        ledger_status looked = find("bought", LEDGER_LOOK), page = read_page();
+        if (looked != LEDGER_DAMAGED || page != LEDGER_DAMAGED ||
+            ledger_read_last(&store, &terms, 0, 5, ignore, NULL) != LEDGER_DAMAGED)
+            fail_msg("number %s: found %d, listed %d", numbers[i], looked, page);
+        assert_int_equal(find("bought", LEDGER_VOID), LEDGER_DAMAGED);
+        assert_int_equal(find("nobody", LEDGER_LOOK), LEDGER_NOT_YET);
+    }
+    freeReplyObject(fx_redis_reply(fx.redis, "HSET %s bought %s", keys.orders, record));
+    assert_int_equal(find("bought", LEDGER_LOOK), LEDGER_FOUND);
+    assert_int_equal(read_page(), LEDGER_FOUND);
+}
+
 /* A note that is none was not taken: the question is the first one again. */
 static void a_damaged_note_makes_nothing_final(void **state)
 {
@@ -231,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_damage_is_counted_listed_or_declared_void),
+        cmocka_unit_test(a_number_that_the_ledger_has_not_is_damage),
         cmocka_unit_test(a_damaged_note_makes_nothing_final),
         cmocka_unit_test(a_damaged_bucket_is_an_empty_one),
         cmocka_unit_test(no_right_that_is_missing_makes_an_answer),
