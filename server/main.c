@@ -129,16 +129,17 @@ static bool start_first_sale(const fs_options *options, const fs_api *api, const
 
     if (status == START_JOINED)
         compare(&terms, store);
-    if (status == START_HALTED) /* so that this instance is not ready before it is asked to sell */
-        sale_table_refresh(api->sales, terms.item, dlock_in_ms(STORE_READ_MS));
     bool good = status == START_OK || status == START_JOINED;
+    /* What is halted or damaged is the admin's affair, who may reach it through this instance. */
+    bool there = good || status == START_HALTED || status == START_DAMAGED;
+    if (there) /* so that it is a witness, and not ready if need be, before it is asked to sell */
+        sale_table_watch(api->sales, terms.item, dlock_in_ms(STORE_READ_MS));
     log_event(good ? LOG_INFO : LOG_ERROR,
               status == START_JOINED ? "sale_joined"
               : good                 ? "sale_started"
                                      : "sale_not_started",
               "item", terms.item, "sale", terms.id, "detail", good ? NULL : err, NULL);
-    /* What is halted or damaged is the admin's affair, who may reach it through this instance. */
-    return good || status == START_HALTED || status == START_DAMAGED;
+    return there;
 }
 
 /* Whether a server answers that may not be written to as yet; or none has been met. */

@@ -94,6 +94,9 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
     sale_table_refresh(api->sales, terms.item, dlock_in_ms(STORE_READ_MS));
     start_status status = sale_start(api->store, &terms, false, err, sizeof(err));
     snprintf(redis, sizeof(redis), "%s", dlock_redis_said());
-    sale_table_refresh(api->sales, terms.item, dlock_in_ms(START_MS));
+    if (status == START_OK || status == START_UNKNOWN)
+        sale_table_watch(api->sales, terms.item, dlock_in_ms(START_MS));
+    else
+        sale_table_refresh(api->sales, terms.item, dlock_in_ms(START_MS));
     answer_status(api, status, &terms, err, redis, reply);
 }

@@ -101,6 +101,13 @@ static table_entry *find_or_add(sale_table *table, const char *item)
     return entry;
 }
 
+void sale_table_add(sale_table *table, const char *item)
+{
+    pthread_rwlock_wrlock(&table->lock);
+    find_or_add(table, item);
+    pthread_rwlock_unlock(&table->lock);
+}
+
 void sale_table_replace(sale_table *table, const char *item, fs_sale *now)
 {
     pthread_rwlock_wrlock(&table->lock);

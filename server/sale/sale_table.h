@@ -34,8 +34,13 @@ bool sale_table_knows(sale_table *table, const char *item);
  * sale that is in force. How it stands with that sale then. */
 sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline);
 
-/* The same, for a server that may not be written to as yet (fs_node.run_changed), when no other
- * sale is taken up. True: compared, and halted if need be. */
+/* The same for an item that is known to have a sale, also when Redis does not answer by the
+ * deadline: then the keeper takes it up at its next look. So whoever has started or joined a sale
+ * remembers it before anybody buys from it here, and is a witness when Redis forgets it. */
+sale_status sale_table_watch(sale_table *table, const char *item, dlock_time deadline);
+
+/* The same as a refresh, for a server that may not be written to as yet (fs_node.run_changed), when
+ * no other sale is taken up. True: compared, and halted if need be. */
 bool sale_table_compare(sale_table *table, const char *item, dlock_time deadline);
 
 /* Whether the item, or a segment of its sale, has its keys on the server now. */
@@ -63,6 +68,9 @@ single_flight *sale_table_flights(sale_table *table); /* one look at an item at 
 /* The item's sale as the table has it, for use until sale_table_put(). Redis is not asked. With
  * `over_too` also one that stands as SALE_UNREADABLE. */
 bool sale_table_take(sale_table *table, const char *item, bool over_too, fs_sale **ret);
+
+/* The item is the table's from now on, and the keeper looks at it. */
+void sale_table_add(sale_table *table, const char *item);
 
 /* Puts `now` in the place of the item's sale. */
 void sale_table_replace(sale_table *table, const char *item, fs_sale *now);

@@ -196,6 +196,12 @@ sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time d
     return (sale_status)(fly(table, item, FLIGHT_FRESH, deadline) & ~COMPARED);
 }
 
+sale_status sale_table_watch(sale_table *table, const char *item, dlock_time deadline)
+{
+    sale_table_add(table, item);
+    return sale_table_refresh(table, item, deadline);
+}
+
 sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret)
 {
     sale_halt halt;
