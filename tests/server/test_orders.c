@@ -224,7 +224,8 @@ static int segment_of(const char *request, int segments)
     return -1;
 }
 
-/* Puts a request's order from one segment's keys to another's, as if its own had been sold out. */
+/* Puts a request's order of one unit, the only one, from one segment to another, as if its own had
+ * been sold out. */
 static void move_order(const char *request, int from, int to)
 {
     char old[128], now[128], record[256];
@@ -233,6 +234,12 @@ static void move_order(const char *request, int from, int to)
     assert_true(fx_redis_text(fx.redis, record, sizeof(record), "HGET %s:orders %s", old, request));
     fx_redis_do(fx.redis, "HSET %s:orders %s %s", now, request, record);
     fx_redis_do(fx.redis, "HDEL %s:orders %s", old, request);
+    fx_redis_do(fx.redis, "LREM %s:ledger 0 %s", old, request);
+    fx_redis_do(fx.redis, "RPUSH %s:ledger %s", now, request);
+    fx_redis_do(fx.redis, "DECR %s:sold", old);
+    fx_redis_do(fx.redis, "INCR %s:stock", old);
+    fx_redis_do(fx.redis, "INCR %s:sold", now);
+    fx_redis_do(fx.redis, "DECR %s:stock", now);
 }
 
 /* Leaves a sale of three segments with one order, on the segment after the one that its request
