@@ -78,8 +78,8 @@ static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
     if (good) {
         copy_pointer(ret->pointer, reply->element[0]);
         ret->looked_us = reply->element[2]->integer;
-        ret->terms_status =
-            terms_from(reply->element[1], terms->item, terms->id, &ret->terms, err, sizeof(err));
+        ret->terms_status = terms_from(reply->element[1], terms->item, terms->id, ret->looked_us,
+                                       &ret->terms, err, sizeof(err));
     }
     freeReplyObject(reply);
     return good;

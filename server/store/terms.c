@@ -18,6 +18,10 @@
 #define CHUNK           256  /* questions sent in one go */
 #define HOLD_RESERVE_MS 500  /* beyond the section, for the lock and the write */
 
+/* What the admin has accepted is dated by the server's clock, after the sale's start and not in the
+ * future, give or take so much for clocks that were set and servers that differ. */
+#define ACCEPTED_SLACK_US (24 * 3600 * INT64_C(1000000))
+
 static const char *const durability_names[DURABILITY_LEVELS] = {"memory", "replicated", "disk"};
 
 const char *durability_name(durability level)
@@ -250,7 +254,17 @@ static bool read_replicas(const redisReply *hash, sale_terms *ret)
     return good;
 }
 
-static sale_status read_fields(const redisReply *hash, sale_terms *ret, char *err, size_t err_len)
+/* A moment that no admin can have accepted anything at is damage: remembered, it would halt the
+ * sale when it is mended. */
+static bool accepted_ok(const sale_terms *terms, int64_t now_us)
+{
+    int64_t started_us = strtoll(terms->id, NULL, 16);
+    return terms->accepted == 0 || (terms->accepted >= started_us - ACCEPTED_SLACK_US &&
+                                    terms->accepted - ACCEPTED_SLACK_US <= now_us);
+}
+
+static sale_status read_fields(const redisReply *hash, int64_t now_us, sale_terms *ret, char *err,
+                               size_t err_len)
 {
     const char *schema = store_field(hash, "schema"), *strategy = store_field(hash, "strategy");
     const char *level = store_field(hash, "durability"), *previous = store_field(hash, "previous");
@@ -259,6 +273,7 @@ static sale_status read_fields(const redisReply *hash, sale_terms *ret, char *er
         return SALE_UNREADABLE;
     }
     if (schema[0] == '\0' || strategy[0] == '\0' || !read_numbers(hash, ret) ||
+        !accepted_ok(ret, now_us) ||
         (previous[0] != '\0' && !ident_ok(previous, strlen(previous)))) {
         snprintf(err, err_len, "the sale's terms are missing or damaged");
         return SALE_DAMAGED;
@@ -276,13 +291,13 @@ static sale_status read_fields(const redisReply *hash, sale_terms *ret, char *er
     return SALE_OK;
 }
 
-sale_status terms_from(const redisReply *hash, const char *item, const char *id, sale_terms *ret,
-                       char *err, size_t err_len)
+sale_status terms_from(const redisReply *hash, const char *item, const char *id, int64_t now_us,
+                       sale_terms *ret, char *err, size_t err_len)
 {
     memset(ret, 0, sizeof(*ret));
     snprintf(ret->item, sizeof(ret->item), "%s", item);
     snprintf(ret->id, sizeof(ret->id), "%s", id);
-    return read_fields(hash, ret, err, err_len);
+    return read_fields(hash, now_us, ret, err, err_len);
 }
 
 bool terms_same(const sale_terms *a, const sale_terms *b)
@@ -300,15 +315,14 @@ sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_
 {
     sale_keys keys;
     keys_name(&keys, item, SEGMENT_NONE, id);
-    memset(ret, 0, sizeof(*ret));
-    snprintf(ret->item, sizeof(ret->item), "%s", item);
-    snprintf(ret->id, sizeof(ret->id), "%s", id);
-
+    const fs_node *node = terms_node(store, item);
+    bool timed = atomic_load(&node->clock.known);
     redisReply *reply = store_read(store, deadline, WORDS("HGETALL", keys.cfg));
     sale_status status = SALE_UNAVAILABLE;
     snprintf(err, err_len, "Redis did not answer");
     if (reply && reply->type == REDIS_REPLY_ARRAY)
-        status = read_fields(reply, ret, err, err_len);
+        status = terms_from(reply, item, id, timed ? node_redis_us(node, dlock_now()) : INT64_MAX,
+                            ret, err, err_len);
     freeReplyObject(reply);
     return status;
 }

@@ -113,9 +113,10 @@ bool terms_in_force_all(dlock_redis_conn *conn, sale_pointer *pointers, int coun
 sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_time deadline,
                        sale_terms *ret, char *err, size_t err_len);
 
-/* The same from the hash's fields and values: SALE_OK, _DAMAGED, _UNREADABLE. */
-sale_status terms_from(const redisReply *hash, const char *item, const char *id, sale_terms *ret,
-                       char *err, size_t err_len);
+/* The same from the hash's fields and values, as they were at that time by its server's clock:
+ * SALE_OK, _DAMAGED, _UNREADABLE. */
+sale_status terms_from(const redisReply *hash, const char *item, const char *id, int64_t now_us,
+                       sale_terms *ret, char *err, size_t err_len);
 
 /* Whether two are the same terms of the same sale, whatever the admin has accepted. */
 bool terms_same(const sale_terms *a, const sale_terms *b);

@@ -104,6 +104,43 @@ static void a_false_number_is_damage_until_it_is_mended(void **state)
     }
 }
 
+/* ---- what the admin has accepted ------------------------------------------------------------- */
+
+typedef struct wanted {
+    int status;
+    const char *item;
+} wanted;
+
+static bool both_answer(void *arg)
+{
+    const wanted *w = arg;
+    bool all = true;
+    for (int at = 0; at < 2; at++)
+        all = fx_status(fx.server[at], "POST /buy?item=%s&user=u", w->item) == w->status && all;
+    return all;
+}
+
+/* The second instance is asked for the item for the first time while the moment is a false one. */
+static void a_moment_that_can_not_be_is_damage_until_it_is_mended(void **state)
+{
+    (void)state;
+    static const char *const moments[] = {"1", "999999999999", "9999999999999999"};
+    for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); i++) {
+        char item[16], cfg[128];
+        snprintf(item, sizeof(item), "M%zu", i);
+        snprintf(cfg, sizeof(cfg), "fs:{%s}:%s:cfg", item,
+                 fx_start_sale(fx.server[0], item, "'stock':900000,'strategy':'combined'"));
+        fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u", item);
+        fx_redis_do(fx.redis, "HSET %s accepted %s", cfg, moments[i]);
+        if (!fx_wait_until(both_answer, &(wanted){503, item}, WAIT_MS))
+            fail_msg("accepted at %s: it sells", moments[i]);
+        fx_refused(fx.server[0], 503, "sale_damaged", "POST /buy?item=%s&user=u", item);
+        fx_redis_do(fx.redis, "HSET %s accepted 0", cfg);
+        if (!fx_wait_until(both_answer, &(wanted){201, item}, WAIT_MS))
+            fail_msg("accepted at %s: it does not heal", moments[i]);
+    }
+}
+
 /* ---- how many may be lost -------------------------------------------------------------------- */
 
 typedef struct lost_count {
@@ -154,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_false_number_is_damage_until_it_is_mended),
+        cmocka_unit_test(a_moment_that_can_not_be_is_damage_until_it_is_mended),
         cmocka_unit_test(any_count_of_lost_orders_can_be_accepted),
     };
     return fx_run(tests, .instances = 2);

@@ -7,6 +7,9 @@
 #include "server/store/terms.h"
 #include "tests/support/fixture.h"
 
+#define DAY_US INT64_C(86400000000)
+#define NOW_US INT64_C(1700000000000000)
+
 static const sale_terms usual = {.item = "P1",
                                  .id = "0123456789abcd",
                                  .strategy = "combined",
@@ -60,7 +63,7 @@ static sale_status read_back(const sale_terms *terms, const char *field, const c
 {
     char err[256] = "";
     redisReply *hash = answer(terms, field, value);
-    sale_status status = terms_from(hash, terms->item, terms->id, ret, err, sizeof(err));
+    sale_status status = terms_from(hash, terms->item, terms->id, NOW_US, ret, err, sizeof(err));
     freeReplyObject(hash);
     assert_true((status == SALE_OK) == (err[0] == '\0'));
     return status;
@@ -116,6 +119,11 @@ static void what_is_damaged_is_no_terms(void **state)
         {"wait_ms", "-1", SALE_DAMAGED},
         {"hold_ms", "-1", SALE_DAMAGED},
         {"accepted", "-1", SALE_DAMAGED},
+        {"accepted", "1", SALE_DAMAGED},
+        {"accepted", "999999999999", SALE_DAMAGED},
+        {"accepted", "9999999999999999", SALE_DAMAGED},
+        {"accepted", "9223372036854775807", SALE_DAMAGED},
+        {"accepted", "0", SALE_OK},
         {"segments", "16", SALE_OK},
         {"segments", "17", SALE_DAMAGED},
         {"previous_segments", "17", SALE_DAMAGED},
@@ -130,6 +138,29 @@ static void what_is_damaged_is_no_terms(void **state)
         if (status != cases[i].status)
             fail_msg("%s '%s': %d", cases[i].field, cases[i].value ? cases[i].value : "(none)",
                      (int)status);
+    }
+}
+
+/* Up to a day before the sale's start, and a day after now: clocks are set. */
+static void what_is_accepted_is_of_the_sales_time(void **state)
+{
+    (void)state;
+    int64_t started_us = strtoll(usual.id, NULL, 16);
+    const struct {
+        int64_t accepted;
+        sale_status status;
+    } cases[] = {
+        {started_us - DAY_US - 1, SALE_DAMAGED},
+        {started_us - DAY_US, SALE_OK},
+        {NOW_US + DAY_US, SALE_OK},
+        {NOW_US + DAY_US + 1, SALE_DAMAGED},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char value[24];
+        sale_terms read;
+        snprintf(value, sizeof(value), "%lld", (long long)cases[i].accepted);
+        if (read_back(&usual, "accepted", value, &read) != cases[i].status)
+            fail_msg("accepted at %s", value);
     }
 }
 
@@ -249,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(what_is_damaged_is_no_terms),
+        cmocka_unit_test(what_is_accepted_is_of_the_sales_time),
         cmocka_unit_test(another_term_makes_other_terms),
         cmocka_unit_test(segments_share_the_stock),
         cmocka_unit_test(a_long_wait_makes_a_long_request),
