@@ -13,7 +13,8 @@
 --
 -- Reply {units left, -1 = not known; us of Redis's clock; one answer a buyer ...}. An answer is the new
 -- order's number; the caller knows the rest of its record. Or it is "=" and the record it had before, or
--- "closed", "damaged <key>", "rolled_back <highest order number>", "sold_out", "limit", "late", "void",
+-- "closed", "damaged <key>" ("orders" also for a record whose number is not its place in the ledger),
+-- "rolled_back <highest order number>", "sold_out", "limit", "late", "void",
 -- "NOPERM <what>".
 --
 -- What a number costs as text, and a text as a number, is a good part of what a buyer costs. So moments

@@ -15,8 +15,9 @@
 #define SCHEMA          "2"
 #define REQUEST_MS      10000
 #define WAIT_RESERVE_MS 1000 /* beyond the longest wait, for the write itself */
-#define CHUNK           256  /* questions sent in one go */
-#define HOLD_RESERVE_MS 500  /* beyond the section, for the lock and the write */
+#define DIGEST_LEN      16
+#define CHUNK           256 /* questions sent in one go */
+#define HOLD_RESERVE_MS 500 /* beyond the section, for the lock and the write */
 
 /* What the admin has accepted is dated by the server's clock, after the sale's start and not in the
  * future, give or take so much for clocks that were set and servers that differ. */
@@ -172,8 +173,30 @@ static void put_number(dlock_args *args, const char *name, int64_t value)
     dlock_args_int(args, value);
 }
 
+/* FNV-1a over all that never changes. Whoever takes a sale up while one of its terms is damaged has
+ * nothing else to hold it to: it would sell by it, and take the mended terms for the damaged ones.
+ */
+static void make_digest(const sale_terms *terms, char ret[DIGEST_LEN + 1])
+{
+    char text[512];
+    bool replicated = terms->durability == DURABILITY_REPLICATED;
+    uint64_t hash = UINT64_C(14695981039346656037);
+    snprintf(text, sizeof(text), "%s %s %s %d %lld %lld %lld %lld %lld %d %d", terms->strategy,
+             durability_name(terms->durability), terms->previous,
+             replicated ? terms->min_replicas : 0, (long long)terms->initial,
+             (long long)terms->per_user_limit, (long long)terms->lease_ms,
+             (long long)terms->wait_ms, (long long)terms->hold_ms, terms->segments,
+             terms->previous_segments);
+    for (const char *c = text; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    snprintf(ret, DIGEST_LEN + 1, "%016llx", (unsigned long long)hash);
+}
+
 void terms_put(dlock_args *args, const sale_terms *terms)
 {
+    char digest[DIGEST_LEN + 1];
+    make_digest(terms, digest);
+    put_text(args, "digest", digest);
     put_text(args, "schema", SCHEMA);
     put_text(args, "strategy", terms->strategy);
     put_text(args, "durability", durability_name(terms->durability));
@@ -268,6 +291,8 @@ static sale_status read_fields(const redisReply *hash, int64_t now_us, sale_term
 {
     const char *schema = store_field(hash, "schema"), *strategy = store_field(hash, "strategy");
     const char *level = store_field(hash, "durability"), *previous = store_field(hash, "previous");
+    const char *written = store_field(hash, "digest"); /* "" = by a program that wrote none */
+    char digest[DIGEST_LEN + 1];
     if (schema[0] != '\0' && strcmp(schema, SCHEMA) != 0) {
         snprintf(err, err_len, "the sale has schema '%s', this program knows " SCHEMA, schema);
         return SALE_UNREADABLE;
@@ -288,6 +313,11 @@ static sale_status read_fields(const redisReply *hash, int64_t now_us, sale_term
     }
     memcpy(ret->strategy, strategy, strlen(strategy) + 1);
     snprintf(ret->previous, sizeof(ret->previous), "%s", previous);
+    make_digest(ret, digest);
+    if (written[0] != '\0' && strcmp(written, digest) != 0) {
+        snprintf(err, err_len, "the sale's terms are not those that it was started with");
+        return SALE_DAMAGED;
+    }
     return SALE_OK;
 }
 

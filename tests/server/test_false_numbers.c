@@ -104,7 +104,7 @@ static void a_false_number_is_damage_until_it_is_mended(void **state)
     }
 }
 
-/* ---- what the admin has accepted ------------------------------------------------------------- */
+/* ---- terms ----------------------------------------------------------------------------------- */
 
 typedef struct wanted {
     int status;
@@ -120,25 +120,48 @@ static bool both_answer(void *arg)
     return all;
 }
 
-/* The second instance is asked for the item for the first time while the moment is a false one. */
-static void a_moment_that_can_not_be_is_damage_until_it_is_mended(void **state)
+/* The second instance is asked for the item for the first time while the term is a false one: it
+ * neither sells by it nor holds the true one to it later. */
+static void try_term(const char *field, const char *value)
+{
+    static int count;
+    char item[16], cfg[128], before[64] = "";
+    snprintf(item, sizeof(item), "T%03d", ++count);
+    snprintf(cfg, sizeof(cfg), "fs:{%s}:%s:cfg", item,
+             fx_start_sale(fx.server[0], item, "'stock':900000,'strategy':'combined'"));
+    fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u", item);
+    assert_true(fx_redis_text(fx.redis, before, sizeof(before), "HGET %s %s", cfg, field));
+    fx_redis_do(fx.redis, "HSET %s %s %s", cfg, field, value);
+    fx_refused(fx.server[1], 503, "sale_damaged", "POST /buy?item=%s&user=u", item);
+    if (!fx_wait_until(both_answer, &(wanted){503, item}, WAIT_MS))
+        fail_msg("%s %s: it sells", field, value);
+    fx_refused(fx.server[0], 503, "sale_damaged", "POST /buy?item=%s&user=u", item);
+    freeReplyObject(fx_redis_reply(fx.redis, "HSET %s %s %s", cfg, field, before));
+    if (!fx_wait_until(both_answer, &(wanted){201, item}, WAIT_MS))
+        fail_msg("%s %s: it does not heal", field, value);
+}
+
+static void a_false_term_is_damage_until_it_is_mended(void **state)
 {
     (void)state;
-    static const char *const moments[] = {"1", "999999999999", "9999999999999999"};
-    for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); i++) {
-        char item[16], cfg[128];
-        snprintf(item, sizeof(item), "M%zu", i);
-        snprintf(cfg, sizeof(cfg), "fs:{%s}:%s:cfg", item,
-                 fx_start_sale(fx.server[0], item, "'stock':900000,'strategy':'combined'"));
-        fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u", item);
-        fx_redis_do(fx.redis, "HSET %s accepted %s", cfg, moments[i]);
-        if (!fx_wait_until(both_answer, &(wanted){503, item}, WAIT_MS))
-            fail_msg("accepted at %s: it sells", moments[i]);
-        fx_refused(fx.server[0], 503, "sale_damaged", "POST /buy?item=%s&user=u", item);
-        fx_redis_do(fx.redis, "HSET %s accepted 0", cfg);
-        if (!fx_wait_until(both_answer, &(wanted){201, item}, WAIT_MS))
-            fail_msg("accepted at %s: it does not heal", moments[i]);
-    }
+    static const char *const terms[][2] = {
+        {"accepted", "1"},
+        {"accepted", "999999999999"},
+        {"accepted", "9999999999999999"},
+        {"initial", "900001"},
+        {"per_user_limit", "1"},
+        {"lease_ms", "2999"},
+        {"wait_ms", "0"},
+        {"hold_ms", "100"},
+        {"strategy", "none"},
+        {"durability", "replicated"},
+        {"previous", "00000000000001"},
+        {"segments", "3"},
+        {"previous_segments", "3"},
+        {"digest", "0123456789abcdef"},
+    };
+    for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++)
+        try_term(terms[i][0], terms[i][1]);
 }
 
 /* ---- how many may be lost -------------------------------------------------------------------- */
@@ -191,7 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_false_number_is_damage_until_it_is_mended),
-        cmocka_unit_test(a_moment_that_can_not_be_is_damage_until_it_is_mended),
+        cmocka_unit_test(a_false_term_is_damage_until_it_is_mended),
         cmocka_unit_test(any_count_of_lost_orders_can_be_accepted),
     };
     return fx_run(tests, .instances = 2);

@@ -126,6 +126,7 @@ static void age_sale(fx_redis *redis, const char *before, const char *now)
         fx_redis_do(redis, "DEL fs:{F7}:%s:%s", before, keys[i]);
     }
     fx_redis_do(redis, "HSET fs:{F7}:%s:cfg previous %s", old, older);
+    fx_redis_do(redis, "HDEL fs:{F7}:%s:cfg digest", old); /* it was of the other terms */
     fx_redis_do(redis, "SET fs:{F7}:sale %s", old);
     fx_redis_do(redis, "ZADD fs:{F7}:%s:asked 1 early", old); /* asked long ago */
 }

@@ -26,9 +26,24 @@ static const sale_terms usual = {.item = "P1",
                                  .segments_started = true,
                                  .accepted = 1700000000000001};
 
+static void change(redisReply *hash, const char *field, const char *value)
+{
+    bool found = false;
+    for (size_t i = 0; i < hash->elements; i += 2) {
+        if (strcmp(hash->element[i]->str, field) != 0)
+            continue;
+        redisReply *place = hash->element[i + (value ? 1 : 0)];
+        free(place->str);
+        place->str = strdup(value ? value : "another");
+        found = true;
+    }
+    assert_true(found);
+}
+
 /* The terms as Redis would answer them, with `field` changed to `value`; a NULL value: without it.
- * Free the reply. */
-static redisReply *answer(const sale_terms *terms, const char *field, const char *value)
+ * Without the digest, too, unless `digested`. Free the reply. */
+static redisReply *answer(const sale_terms *terms, const char *field, const char *value,
+                          bool digested)
 {
     dlock_args args;
     dlock_args_init(&args);
@@ -45,28 +60,28 @@ static redisReply *answer(const sale_terms *terms, const char *field, const char
     assert_non_null(reply);
 
     redisReply *hash = reply;
-    bool found = !field;
-    for (size_t i = 0; field && i < hash->elements; i += 2) {
-        if (strcmp(hash->element[i]->str, field) != 0)
-            continue;
-        redisReply *place = hash->element[i + (value ? 1 : 0)];
-        free(place->str);
-        place->str = strdup(value ? value : "another");
-        found = true;
-    }
-    assert_true(found);
+    if (!digested)
+        change(hash, "digest", NULL);
+    if (field)
+        change(hash, field, value);
     return hash;
+}
+
+static sale_status read_so(const sale_terms *terms, const char *field, const char *value,
+                           bool digested, sale_terms *ret)
+{
+    char err[256] = "";
+    redisReply *hash = answer(terms, field, value, digested);
+    sale_status status = terms_from(hash, terms->item, terms->id, NOW_US, ret, err, sizeof(err));
+    freeReplyObject(hash);
+    assert_true((status == SALE_OK) == (err[0] == '\0'));
+    return status;
 }
 
 static sale_status read_back(const sale_terms *terms, const char *field, const char *value,
                              sale_terms *ret)
 {
-    char err[256] = "";
-    redisReply *hash = answer(terms, field, value);
-    sale_status status = terms_from(hash, terms->item, terms->id, NOW_US, ret, err, sizeof(err));
-    freeReplyObject(hash);
-    assert_true((status == SALE_OK) == (err[0] == '\0'));
-    return status;
+    return read_so(terms, field, value, !field, ret);
 }
 
 static void what_is_written_is_read(void **state)
@@ -138,6 +153,39 @@ static void what_is_damaged_is_no_terms(void **state)
         if (status != cases[i].status)
             fail_msg("%s '%s': %d", cases[i].field, cases[i].value ? cases[i].value : "(none)",
                      (int)status);
+    }
+}
+
+/* Each of them is another number or word that would do, if it were not for the digest. What changes
+ * in a sale has none. */
+static void no_term_is_taken_for_another(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *field, *value;
+        sale_status status;
+    } cases[] = {
+        {"strategy", "none", SALE_DAMAGED},
+        {"durability", "memory", SALE_DAMAGED},
+        {"previous", "", SALE_DAMAGED},
+        {"previous", "0123456789abcb", SALE_DAMAGED},
+        {"min_replicas", "1", SALE_DAMAGED},
+        {"initial", "11", SALE_DAMAGED},
+        {"per_user_limit", "0", SALE_DAMAGED},
+        {"lease_ms", "1", SALE_DAMAGED},
+        {"wait_ms", "0", SALE_DAMAGED},
+        {"hold_ms", "0", SALE_DAMAGED},
+        {"segments", "3", SALE_DAMAGED},
+        {"previous_segments", "0", SALE_DAMAGED},
+        {"digest", "0123456789abcdef", SALE_DAMAGED},
+        {"digest", "", SALE_OK},
+        {"segments_started", "0", SALE_OK},
+        {"accepted", "0", SALE_OK},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        sale_terms read;
+        if (read_so(&usual, cases[i].field, cases[i].value, true, &read) != cases[i].status)
+            fail_msg("%s '%s'", cases[i].field, cases[i].value);
     }
 }
 
@@ -280,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(what_is_damaged_is_no_terms),
+        cmocka_unit_test(no_term_is_taken_for_another),
         cmocka_unit_test(what_is_accepted_is_of_the_sales_time),
         cmocka_unit_test(another_term_makes_other_terms),
         cmocka_unit_test(segments_share_the_stock),
