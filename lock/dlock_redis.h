@@ -8,7 +8,8 @@
  *   - Every call ends with an outcome that says whether the command was executed. In particular
  *     DLOCK_REDIS_UNKNOWN means: it was sent, no reply came, so it may have been executed, may
  *     still be executed later, or may be lost. Callers must never read it as yes or no.
- *   - A connection is dropped on any error. A reply can not reach the wrong caller.
+ *   - A connection is dropped on any error, and when an answer on it was left unread. A reply can
+ *     not reach the wrong caller.
  *   - Signals end no wait.
  *
  * What it does not do
@@ -357,8 +358,13 @@ DLOCK_API void dlock_redis_hang_up(dlock_redis_conn *conn); /* NULL is allowed *
 DLOCK_API bool dlock_redis_broken(const dlock_redis_conn *conn);
 DLOCK_API int dlock_redis_fd(const dlock_redis_conn *conn); /* for poll(); (borrowed) */
 
-/* Puts one command, or one script call, behind those already queued. Nothing is sent yet. A
- * script goes by its hash when that is known, by its text otherwise; after a NOSCRIPT reply the
+/* Puts one command, or one script call, behind those already queued. Nothing is sent yet.
+ *
+ * As many answers are to be read as commands were sent, errors too, before the next is queued: a
+ * connection with an unread answer is broken then. (Not one that has subscribed; it hears messages,
+ * which are not counted.)
+ *
+ * A script goes by its hash when that is known, by its text otherwise; after a NOSCRIPT reply the
  * caller repeats it with `by_text`. */
 DLOCK_API void dlock_redis_queue(dlock_redis_conn *conn, const dlock_args *args);
 DLOCK_API void dlock_redis_queue_script(dlock_redis_conn *conn, dlock_script *script, int keys,
@@ -379,6 +385,24 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_flush(dlock_redis_con
 DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn,
                                                                 dlock_time deadline,
                                                                 redisReply **ret);
+
+/* Flush, and a read for each of the `count` commands that are queued. An error is an answer too,
+ * and ends nothing. True: all answers are there, for the caller to free. False: ret[] is all NULL;
+ * the connection is broken. */
+DLOCK_API DLOCK_MUST_CHECK bool dlock_redis_answers(dlock_redis_conn *conn, dlock_time deadline,
+                                                    int count, redisReply **ret);
+
+/* Returns `fits`: whether the answer has a form that `command` can be answered in, as its type and
+ * the number of its elements tell. Where it has not, and is no error, it may be another command's,
+ * and so may the next one be: the connection is broken, and dlock_redis_last_error() tells of
+ * `command`, which is a name and nothing secret. */
+DLOCK_API DLOCK_MUST_CHECK bool dlock_redis_conn_check(dlock_redis_conn *conn, const char *command,
+                                                       const redisReply *reply, bool fits);
+
+/* Likewise of a call on a pooled connection. Which one it was is not known any more, so each that
+ * is open now is closed when it comes back, or before it is lent. */
+DLOCK_API DLOCK_MUST_CHECK bool dlock_redis_check(dlock_redis *redis, const char *command,
+                                                  const redisReply *reply, bool fits);
 
 /* Waits until a reply is there to read, or the connection's end: true. False: neither came by the
  * deadline. Breaks nothing. */

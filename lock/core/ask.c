@@ -101,8 +101,10 @@ dlock_status dlock_ask_acquire(dlock_lock *lock, const char *token, entry_mode e
         if (status != DLOCK_OK)
             break;
         status = dlock_ask_read_acquired(lock, asked, reply, ret);
-        if (reply)
-            freeReplyObject(reply);
+        if (!dlock_redis_check(client->options.redis, lock->kind->acquire.script->name, reply,
+                               status != DLOCK_FAILED))
+            status = DLOCK_FAILED;
+        freeReplyObject(reply);
     }
     return status;
 }

@@ -152,6 +152,21 @@ static bool is_wrapped(const redisReply *reply)
            reply->element[0]->type == REDIS_REPLY_INTEGER;
 }
 
+/* Whether the script has run, and this is its answer. One of another form tells nothing: it is
+ * freed, and unknown. */
+static bool has_answer(dlock_redis *redis, const dlock_script *script, dlock_redis_outcome *outcome,
+                       redisReply **reply)
+{
+    if (*outcome != DLOCK_REDIS_OK && !(*outcome == DLOCK_REDIS_UNKNOWN && *reply))
+        return false;
+    if (dlock_redis_check(redis, script->name, *reply, is_wrapped(*reply)))
+        return true;
+    freeReplyObject(*reply);
+    *reply = NULL;
+    *outcome = DLOCK_REDIS_UNKNOWN;
+    return false;
+}
+
 typedef struct guard_call {
     dlock_hold *hold;
     bool release;
@@ -168,17 +183,13 @@ static void has_run(void *arg, const redisReply *reply)
 /* The body's reply is taken out of its wrapping. `enough`: the replicas have what it wrote. */
 static dlock_status unwrap(redisReply *reply, bool enough, redisReply **ret)
 {
-    dlock_status status = DLOCK_FAILED;
-    if (is_wrapped(reply)) {
-        bool stale = reply->element[0]->integer == 0;
-        status = stale ? DLOCK_STALE : enough ? DLOCK_OK : DLOCK_UNKNOWN;
-        if (!stale && reply->elements >= 2 && ret) {
-            *ret = reply->element[1];
-            reply->element[1] = NULL; /* what is left is freed */
-        }
+    bool stale = reply->element[0]->integer == 0;
+    if (!stale && reply->elements >= 2 && ret) {
+        *ret = reply->element[1];
+        reply->element[1] = NULL; /* what is left is freed */
     }
     freeReplyObject(reply);
-    return status;
+    return stale ? DLOCK_STALE : enough ? DLOCK_OK : DLOCK_UNKNOWN;
 }
 
 /* The call was not answered, or with an error. */
@@ -216,8 +227,7 @@ static dlock_status call_guard(dlock_hold *hold, dlock_guard *guard, int keys,
         dlock_redis_eval_told(lock->client->options.redis, script, GUARD_KEYS + keys, &all,
                               replicas, deadline, has_run, &call, &reply);
     dlock_args_free(&all);
-    bool ran = outcome == DLOCK_REDIS_OK || (outcome == DLOCK_REDIS_UNKNOWN && reply);
-    if (ran)
+    if (has_answer(lock->client->options.redis, script, &outcome, &reply))
         return unwrap(reply, outcome == DLOCK_REDIS_OK, ret);
     fail(hold, outcome, release);
     if (ret)
@@ -297,8 +307,8 @@ dlock_status dlock_guard_section(dlock_lock *lock, dlock_guard *guard, int keys,
         dlock_redis_eval_wait(client->options.redis, &guard->section, SECTION_KEYS + keys, &all,
                               replicas, deadline, &reply);
     dlock_args_free(&all);
+    bool ran = has_answer(client->options.redis, &guard->section, &outcome, &reply);
     dlock_status status = dlock_status_of(outcome);
-    bool ran = outcome == DLOCK_REDIS_OK || (outcome == DLOCK_REDIS_UNKNOWN && reply);
     if (ran && fence)
         *fence = read_fence(reply);
     if (ran)

@@ -64,7 +64,7 @@ static dlock_status ask(dlock_lock *lock, int max, redisReply **reply, redisRepl
     dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;
-    if (!is_told(*reply)) {
+    if (!dlock_redis_check(server_of(lock), look.name, *reply, is_told(*reply))) {
         freeReplyObject(*reply);
         return DLOCK_FAILED;
     }

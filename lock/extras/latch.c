@@ -80,18 +80,18 @@ void dlock_latch_free(dlock_latch *latch)
 
 /* ---- one question ---------------------------------------------------------------------------- */
 
-static dlock_status read_state(const redisReply *reply, latch_state *ret)
+static bool read_state(const redisReply *reply, latch_state *ret)
 {
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4)
-        return DLOCK_FAILED;
+        return false;
     for (size_t i = 0; i < reply->elements; i++)
         if (reply->element[i]->type != REDIS_REPLY_INTEGER)
-            return DLOCK_FAILED;
+            return false;
     ret->answer = (latch_answer)reply->element[0]->integer;
     ret->left = reply->element[1]->integer;
     ret->round = reply->element[2]->integer;
     ret->first = reply->element[3]->integer;
-    return DLOCK_OK;
+    return true;
 }
 
 /* The key, and then the arguments, are in `args`, which is freed. */
@@ -102,8 +102,9 @@ static latch_state ask(dlock_latch *latch, dlock_script *script, dlock_args *arg
     state.status =
         dlock_script_call(latch->client, latch->client->options.redis, script, 1, args, 0, &reply);
     dlock_args_free(args);
-    if (state.status == DLOCK_OK)
-        state.status = read_state(reply, &state);
+    if (state.status == DLOCK_OK && !dlock_redis_check(latch->client->options.redis, script->name,
+                                                       reply, read_state(reply, &state)))
+        state.status = DLOCK_FAILED;
     if (reply)
         freeReplyObject(reply);
     if (state.status == DLOCK_OK)

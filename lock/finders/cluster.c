@@ -157,23 +157,23 @@ static void queue_question(cluster *c, const char *what)
 /* Asks the node that is connected. */
 static bool ask(cluster *c, dlock_time deadline, map *ret)
 {
-    redisReply *info = NULL, *slots = NULL;
+    redisReply *answers[2];
     queue_question(c, "INFO");
     queue_question(c, "SLOTS");
-    bool answered = dlock_redis_flush(c->conn, deadline) == DLOCK_REDIS_OK &&
-                    dlock_redis_read(c->conn, deadline, &info) == DLOCK_REDIS_OK &&
-                    dlock_redis_read(c->conn, deadline, &slots) == DLOCK_REDIS_OK &&
-                    info->type == REDIS_REPLY_STRING && slots->type == REDIS_REPLY_ARRAY;
-    if (answered) {
+    if (!dlock_redis_answers(c->conn, deadline, 2, answers))
+        return false;
+    bool told = dlock_redis_conn_check(c->conn, "CLUSTER INFO", answers[0],
+                                       answers[0]->type == REDIS_REPLY_STRING) &&
+                dlock_redis_conn_check(c->conn, "CLUSTER SLOTS", answers[1],
+                                       answers[1]->type == REDIS_REPLY_ARRAY);
+    if (told) {
         ret->told = c->asked_at;
-        read_info(info->str, ret);
-        read_slots(slots, ret);
+        read_info(answers[0]->str, ret);
+        read_slots(answers[1], ret);
     }
-    if (info)
-        freeReplyObject(info);
-    if (slots)
-        freeReplyObject(slots);
-    return answered;
+    freeReplyObject(answers[0]);
+    freeReplyObject(answers[1]);
+    return told;
 }
 
 static bool ask_at(topology *t, cluster *c, const address_host *at, map *ret)

@@ -96,8 +96,9 @@ static int renew_args(const dlock_lock *lock, const char *token, entry_mode entr
 static int64_t read_beat(dlock_lock *lock, dlock_time asked, const redisReply *reply)
 {
     wait_set *set = &lock->wait_set;
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
-        reply->element[0]->type != REDIS_REPLY_STRING)
+    bool fits = reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
+                reply->element[0]->type == REDIS_REPLY_STRING;
+    if (!dlock_redis_check(lock->client->options.redis, beat.name, reply, fits))
         return dlock_queue_next_beat(lock, -1);
     const char *has = reply->element[0]->str;
     dlock_wait_set_without(set, has, asked, (uint64_t)reply->element[1]->integer);

@@ -147,13 +147,15 @@ static void hear(question *q, int i, dlock_time deadline)
 {
     struct ballot *b = &q->ballots[i];
     redisReply *reply;
-    int64_t vote;
+    int64_t vote = 0;
     dlock_redis_outcome outcome = dlock_redis_eval_finish(b->pending, deadline, &reply);
     b->pending = NULL;
     if (outcome == DLOCK_REDIS_UNKNOWN) {
         q->votes.unknown++;
         q->votes.given |= 1u << i;
-    } else if (outcome == DLOCK_REDIS_OK && read_vote(q, i, reply, &vote)) {
+    } else if (outcome == DLOCK_REDIS_OK &&
+               dlock_redis_check(q->lock->client->options.quorum[i], "a vote", reply,
+                                 read_vote(q, i, reply, &vote))) {
         if (q->acquires && vote == LATE && !b->repeated) {
             b->repeated = true;
             put(q, i);

@@ -115,8 +115,10 @@ static void send_half(dlock_redis_pending *p, dlock_time deadline)
 static bool read_wait(dlock_redis_pending *p, dlock_time deadline)
 {
     redisReply *reply = NULL;
-    bool enough = dlock_redis_read(p->conn, deadline, &reply) == DLOCK_REDIS_OK &&
-                  reply->type == REDIS_REPLY_INTEGER && reply->integer >= p->replicas;
+    bool enough =
+        dlock_redis_read(p->conn, deadline, &reply) == DLOCK_REDIS_OK &&
+        dlock_redis_conn_check(p->conn, "WAIT", reply, reply->type == REDIS_REPLY_INTEGER) &&
+        reply->integer >= p->replicas;
     if (reply)
         freeReplyObject(reply);
     return enough;

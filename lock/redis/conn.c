@@ -4,6 +4,9 @@
  *
  * Why "broken" is sticky: after a missing reply the next one to arrive belongs to an earlier
  * command. The connection must never be read again, so every failure marks it.
+ *
+ * The same would happen behind a caller that leaves an answer unread. So the connection counts what
+ * it is owed: n commands have n answers, or it is broken when the next question begins.
  */
 #include "redis/conn.h"
 
@@ -13,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -32,30 +36,6 @@ void dlock_redis_last_error(dlock_redis *redis, char *buf, size_t buf_len)
     pthread_mutex_lock(&redis->lock);
     snprintf(buf, buf_len, "%s", redis->error);
     pthread_mutex_unlock(&redis->lock);
-}
-
-/* ---- what Redis said to this thread ---------------------------------------------------------- */
-
-static _Thread_local char said[24];
-
-/* Redis 7.0 and later ones say so with the code ERR. */
-static bool is_denied_to_script(const char *answer)
-{
-    return strstr(answer, "user executing the script can't") ||
-           strstr(answer, "ACL failure in script");
-}
-
-void dlock_redis_hear(const char *answer)
-{
-    if (answer && is_denied_to_script(answer))
-        answer = "NOPERM";
-    size_t word = answer ? strspn(answer, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") : 0;
-    snprintf(said, sizeof(said), "%.*s", word > 1 ? (int)word : 0, answer ? answer : "");
-}
-
-const char *dlock_redis_said(void)
-{
-    return said;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -150,6 +130,49 @@ int dlock_redis_conn_server(const dlock_redis_conn *conn)
     return conn->server;
 }
 
+/* ---- as many answers as commands ------------------------------------------------------------- */
+
+static bool is_even(const dlock_redis_conn *conn)
+{
+    const redisReader *reader = conn->ctx->reader;
+    return conn->queued == 0 && conn->owed == 0 && !conn->listens && reader->pos == reader->len;
+}
+
+bool dlock_redis_is_fit(const dlock_redis_conn *conn)
+{
+    return !dlock_redis_broken(conn) && is_even(conn) &&
+           conn->misread == atomic_load(&conn->redis->misread);
+}
+
+static void break_uneven(dlock_redis_conn *conn)
+{
+    if (conn->broken)
+        return;
+    conn->broken = true;
+    dlock_redis_hear(NULL);
+    dlock_redis_note(conn->redis, "connection to Redis given up: answers of the question before "
+                                  "were left unread");
+}
+
+/* Makes room for a command behind those that are queued. False: it is not to be sent. */
+static bool begin(dlock_redis_conn *conn, const dlock_args *args)
+{
+    if (!conn->listens && conn->queued == 0 && !is_even(conn))
+        break_uneven(conn);
+    conn->broken = conn->broken || args->failed;
+    conn->queued++;
+    return !conn->broken;
+}
+
+/* SUBSCRIBE and its kin. */
+static bool is_subscription(const dlock_args *args)
+{
+    static const char end[] = "SUBSCRIBE";
+    size_t len = 0, end_len = sizeof(end) - 1;
+    const char *word = args->count > 0 && !args->failed ? dlock_args_first(args, &len) : "";
+    return len >= end_len && strncasecmp(word + len - end_len, end, end_len) == 0;
+}
+
 /* ---- sending --------------------------------------------------------------------------------- */
 
 static void append(dlock_redis_conn *conn, const char *bytes, size_t len)
@@ -162,10 +185,9 @@ void dlock_redis_queue(dlock_redis_conn *conn, const dlock_args *args)
 {
     char head[24];
     int len = snprintf(head, sizeof(head), "*%d\r\n", args->count);
-    if (conn->broken || args->failed) {
-        conn->broken = true;
+    if (!begin(conn, args))
         return;
-    }
+    conn->listens = conn->listens || is_subscription(args);
     append(conn, head, (size_t)len);
     append(conn, args->buf, args->len);
 }
@@ -189,10 +211,8 @@ void dlock_redis_queue_script(dlock_redis_conn *conn, dlock_script *script, int 
     int head_len = snprintf(head, sizeof(head), "*%d\r\n%s\r\n$%zu\r\n", args->count + 3,
                             by_text ? "$4\r\nEVAL" : "$7\r\nEVALSHA", strlen(what));
     int tail_len = snprintf(tail, sizeof(tail), "\r\n$%d\r\n%s\r\n", keys_len, keys_text);
-    if (conn->broken || args->failed) {
-        conn->broken = true;
+    if (!begin(conn, args))
         return;
-    }
     append(conn, head, (size_t)head_len);
     append(conn, what, strlen(what));
     append(conn, tail, (size_t)tail_len);
@@ -224,6 +244,8 @@ dlock_redis_outcome dlock_redis_flush(dlock_redis_conn *conn, dlock_time deadlin
         if (!done && !dlock_redis_wait_fd(conn->ctx->fd, POLLOUT, deadline))
             return fail(conn, if_it_fails);
     }
+    conn->owed += conn->listens ? 0 : conn->queued;
+    conn->queued = 0;
     return DLOCK_REDIS_OK;
 }
 
@@ -289,10 +311,19 @@ static void heed(dlock_redis_conn *conn)
     static const char *const doubts[] = {"MOVED",      "CLUSTERDOWN", "READONLY", "LOADING",
                                          "MASTERDOWN", "UNBLOCKED",   NULL};
     static const char *const elsewhere[] = {"MOVED", "ASK", "UNBLOCKED", NULL};
+    const char *said = dlock_redis_said();
     if (is_among(said, doubts))
         dlock_topology_doubt(conn->redis->topology);
     if (strcmp(said, "READONLY") == 0 || (!conn->follows && is_among(said, elsewhere)))
-        conn->broken = true;
+        conn->ends = true;
+}
+
+/* One answer less is owed. False: nobody has asked for it. */
+static bool settle(dlock_redis_conn *conn)
+{
+    if (conn->listens)
+        return true;
+    return conn->owed-- > 0;
 }
 
 dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline, redisReply **ret)
@@ -314,14 +345,20 @@ dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline
         freeReplyObject(reply);
         return DLOCK_REDIS_UNKNOWN;
     }
+    if (!settle(conn)) {
+        freeReplyObject(reply);
+        break_uneven(conn);
+        return DLOCK_REDIS_UNKNOWN;
+    }
     dlock_redis_outcome outcome = DLOCK_REDIS_OK;
-    said[0] = '\0';
+    dlock_redis_hear(NULL);
     if (reply->type == REDIS_REPLY_ERROR) {
         dlock_redis_hear(reply->str);
         outcome = dlock_redis_classify(reply->str);
         note_answer(conn->redis, reply->str);
         heed(conn);
     }
+    conn->broken = conn->ends && conn->owed == 0;
     if (ret)
         *ret = reply;
     else
@@ -346,6 +383,8 @@ dlock_redis_outcome dlock_redis_call(dlock_redis_conn *conn, const dlock_args *a
 {
     if (ret)
         *ret = NULL;
+    if (conn->queued > 0 && !conn->listens)
+        break_uneven(conn);
     dlock_redis_queue(conn, args);
     dlock_redis_outcome outcome = dlock_redis_flush(conn, deadline);
     return outcome == DLOCK_REDIS_OK ? dlock_redis_read(conn, deadline, ret) : outcome;

@@ -20,9 +20,14 @@ struct dlock_redis_conn {
     redisContext *ctx;   /* non-blocking */
     tls_link *tls;       /* (borrowed from ctx) NULL = none */
     bool broken;
-    bool follows;                  /* whoever uses it repeats calls where a redirection says */
-    char run_id[RUN_ID_LEN];       /* of the server; "" = not asked as yet */
-    unsigned round;                /* of admission, in which `admit` was asked about it last */
+    bool ends;               /* broken as soon as nothing more is owed */
+    bool listens;            /* it has subscribed: messages come unasked, and nobody counts them */
+    int queued;              /* commands that are not sent as yet, and ... */
+    int owed;                /* ... answers that are not read as yet */
+    unsigned misread;        /* redis->misread when it was opened */
+    bool follows;            /* whoever uses it repeats calls where a redirection says */
+    char run_id[RUN_ID_LEN]; /* of the server; "" = not asked as yet */
+    unsigned round;          /* of admission, in which `admit` was asked about it last */
     struct dlock_redis_conn *next; /* in the pool's list of idle ones */
 };
 
@@ -43,7 +48,8 @@ struct dlock_redis {
     int pool_max;
     bool (*admit)(void *arg, int server, const char *run_id); /* NULL = any run of a server */
     void *admit_arg;
-    atomic_uint round; /* of admission: each dlock_redis_readmit() begins another */
+    atomic_uint round;   /* of admission: each dlock_redis_readmit() begins another */
+    atomic_uint misread; /* answers of a wrong form; see dlock_redis_check() */
 
     pthread_mutex_t lock; /* guards everything below */
     char error[ERROR_LEN];
@@ -56,6 +62,10 @@ const char *dlock_args_first(const dlock_args *args, size_t *ret_len);
 
 /* Puts ASKING behind what is queued; it has a reply of its own. */
 void dlock_redis_queue_asking(dlock_redis_conn *conn);
+
+/* Whether another question may begin on it, another caller's too: it is not broken, every command
+ * is answered, nothing else has come, and no answer of a wrong form was met since it was opened. */
+bool dlock_redis_is_fit(const dlock_redis_conn *conn);
 
 /* Keeps the sentence for dlock_redis_last_error(). */
 __attribute__((format(printf, 2, 3))) void dlock_redis_note(dlock_redis *redis, const char *format,

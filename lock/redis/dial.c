@@ -173,6 +173,7 @@ dlock_redis_outcome dlock_redis_dial_server(dlock_redis *redis, int server, dloc
         return DLOCK_REDIS_NOT_SENT;
     conn->redis = redis;
     conn->server = server;
+    conn->misread = atomic_load(&redis->misread);
     deadline = dlock_sooner(deadline, dlock_in_ms(redis->connect_ms));
     bool well = false;
     if (connect_to(conn, deadline) && dlock_redis_introduce(conn, deadline, &well)) {

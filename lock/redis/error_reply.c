@@ -1,13 +1,14 @@
 /*
- * What an error reply says about execution; outcomes in words.
+ * What an error reply says about execution, and its first word; outcomes in words.
  *
  * Redis answers some errors before it runs a command: those leave nothing behind and the command
  * may be tried again. All others are definite errors of the command. The table is by the reply's
  * first word; the codes are those of Redis 7 and Valkey 8 (src/server.c, cluster.c, script.c).
  */
+#include <stdio.h>
 #include <string.h>
 
-#include "dlock_redis.h"
+#include "redis/conn.h"
 
 static const char *const refused_before_execution[] = {
     "ASK",         /* cluster: slot is migrating */
@@ -49,6 +50,35 @@ dlock_redis_outcome dlock_redis_classify(const char *text)
             return DLOCK_REDIS_REFUSED;
     return DLOCK_REDIS_ERROR;
 }
+
+/* ---- what Redis said to this thread ---------------------------------------------------------- */
+
+static _Thread_local char said[24];
+
+/* Redis 7.0 and later ones say so with the code ERR. */
+static bool is_denied_to_script(const char *answer)
+{
+    return strstr(answer, "user executing the script can't") ||
+           strstr(answer, "ACL failure in script");
+}
+
+void dlock_redis_hear(const char *answer)
+{
+    said[0] = '\0';
+    if (!answer)
+        return;
+    if (is_denied_to_script(answer))
+        answer = "NOPERM";
+    size_t word = strspn(answer, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    snprintf(said, sizeof(said), "%.*s", word > 1 ? (int)word : 0, answer);
+}
+
+const char *dlock_redis_said(void)
+{
+    return said;
+}
+
+/* ---- in words -------------------------------------------------------------------------------- */
 
 const char *dlock_redis_outcome_text(dlock_redis_outcome outcome)
 {

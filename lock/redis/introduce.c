@@ -51,16 +51,21 @@ static bool greet(dlock_redis_conn *conn, dlock_time deadline)
     return ok;
 }
 
+static bool is_role(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 && reply->element[0]->str;
+}
+
 bool dlock_redis_ask_role(dlock_redis_conn *conn, dlock_time deadline, bool *ret_primary)
 {
     redisReply *reply = NULL;
     dlock_args args;
     dlock_args_init(&args);
     dlock_args_text(&args, "ROLE");
-    bool answered = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK;
+    bool answered = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
+                    dlock_redis_conn_check(conn, "ROLE", reply, is_role(reply));
     dlock_args_free(&args);
-    *ret_primary = answered && reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
-                   reply->element[0]->str && strcmp(reply->element[0]->str, "master") == 0;
+    *ret_primary = answered && strcmp(reply->element[0]->str, "master") == 0;
     if (reply)
         freeReplyObject(reply);
     return answered;
@@ -131,10 +136,12 @@ static bool admitted(dlock_redis_conn *conn, dlock_time deadline, bool *asked)
     dlock_args_init(&args);
     dlock_args_text(&args, "INFO");
     dlock_args_text(&args, "server");
-    bool answered = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK;
+    bool answered =
+        dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
+        dlock_redis_conn_check(conn, "INFO server", reply, reply->type == REDIS_REPLY_STRING);
     dlock_args_free(&args);
     if (answered)
-        *asked = understand(redis, reply->str ? reply->str : "", run_id);
+        *asked = understand(redis, reply->str, run_id);
     if (reply)
         freeReplyObject(reply);
     conn->round = atomic_load(&redis->round);

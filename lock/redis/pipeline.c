@@ -118,6 +118,13 @@ static bool send_elsewhere(lane *l, question *q, const char *error)
     return true;
 }
 
+/* Whether it can be the call's answer; a kept one is looked at by whoever keeps it. */
+static bool is_its(const lane *l, const question *q, const redisReply *reply)
+{
+    bool fits = q->call->keeps_answer || reply->type == REDIS_REPLY_INTEGER;
+    return dlock_redis_conn_check(l->conn, q->call->script->name, reply, fits);
+}
+
 /* What was sent before the connection broke may have been done. */
 static void read_answer(lane *l, question *q, dlock_time deadline)
 {
@@ -131,6 +138,8 @@ static void read_answer(lane *l, question *q, dlock_time deadline)
     q->outcome = dlock_redis_read(l->conn, deadline, &reply);
     if (q->outcome == DLOCK_REDIS_REFUSED && reply && !send_elsewhere(l, q, reply->str))
         q->again = strncmp(reply->str, "NOSCRIPT", 8) == 0;
+    if (q->outcome == DLOCK_REDIS_OK && !is_its(l, q, reply))
+        q->outcome = DLOCK_REDIS_UNKNOWN;
     if (q->outcome == DLOCK_REDIS_OK)
         q->reply = reply;
     else if (reply)
@@ -141,7 +150,7 @@ static void read_answer(lane *l, question *q, dlock_time deadline)
  * queued: the question for a hash has a reply too. */
 static bool prepare(lane *l, dlock_time deadline)
 {
-    if (l->conn && dlock_redis_broken(l->conn)) {
+    if (l->conn && !dlock_redis_is_fit(l->conn)) {
         dlock_redis_hang_up(l->conn);
         l->conn = NULL;
     }

@@ -125,7 +125,7 @@ static void sweep(dlock_redis *redis)
 /* An idle connection has nothing to say. One that is readable has been closed. */
 static bool looks_dead(dlock_redis_conn *conn)
 {
-    return dlock_redis_broken(conn) || dlock_redis_wait(conn, (dlock_time){0});
+    return !dlock_redis_is_fit(conn) || dlock_redis_wait(conn, (dlock_time){0});
 }
 
 /* Under the lock: an idle connection, or NULL with the right to open one (open counts it), or
@@ -182,7 +182,7 @@ dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, int server, dlock_time
 void dlock_pool_return(dlock_redis *redis, dlock_redis_conn *conn)
 {
     int server = conn->server;
-    if (dlock_redis_broken(conn)) {
+    if (!dlock_redis_is_fit(conn)) {
         dlock_redis_hang_up(conn);
         give_place_back(redis, server);
         return;

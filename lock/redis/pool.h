@@ -26,7 +26,7 @@ dlock_redis *dlock_pool_aside(const topology *t, const address_host *at, const c
 dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, int server, dlock_time deadline,
                                       dlock_redis_conn **ret);
 
-/* Takes it back; a broken one is closed. */
+/* Takes it back; one that is broken, or has answers that nobody has read, is closed. */
 void dlock_pool_return(dlock_redis *redis, dlock_redis_conn *conn);
 
 #endif

@@ -30,6 +30,7 @@
  */
 #include "shares/shares.h"
 
+#include "core/client.h"
 #include "core/waiting.h"
 #include "kinds/fence.lua.h"
 #include "shares/shares.lua.h"
@@ -100,8 +101,9 @@ int dlock_shares_renew_args(const dlock_lock *lock, const char *token, entry_mod
 int64_t dlock_shares_beaten(dlock_lock *lock, dlock_time asked, const redisReply *reply)
 {
     (void)asked;
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
-        reply->element[0]->type != REDIS_REPLY_INTEGER)
+    bool fits = reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+                reply->element[0]->type == REDIS_REPLY_INTEGER;
+    if (!dlock_redis_check(lock->client->options.redis, dlock_shares_beat.name, reply, fits))
         return dlock_queue_next_beat(lock, -1);
     for (size_t i = 1; i < reply->elements; i++)
         if (reply->element[i]->type == REDIS_REPLY_STRING)

@@ -70,7 +70,8 @@ bool node_connect(const fs_node *node, dlock_redis *redis, dlock_redis_conn **co
 
 bool node_read_time(const redisReply *reply, int64_t *ret)
 {
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 || !reply->element[0]->str ||
+        !reply->element[1]->str)
         return false;
     *ret = strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
            strtoll(reply->element[1]->str, NULL, 10);
@@ -88,7 +89,9 @@ static bool sample_clock(fs_node *node, dlock_time deadline)
     dlock_redis_outcome outcome = dlock_redis_call(node->clock_conn, &args, deadline, &reply);
     dlock_time received = dlock_now();
     dlock_args_free(&args);
-    bool told = outcome == DLOCK_REDIS_OK && node_read_time(reply, &redis_us);
+    bool told =
+        outcome == DLOCK_REDIS_OK &&
+        dlock_redis_conn_check(node->clock_conn, "TIME", reply, node_read_time(reply, &redis_us));
     if (told)
         clock_take(&node->clock, sent, received, redis_us);
     freeReplyObject(reply);

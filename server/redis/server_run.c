@@ -101,9 +101,11 @@ bool server_run_ask(dlock_redis *redis, int server, dlock_time deadline, server_
     dlock_args_text(&args, "INFO");
     dlock_args_text(&args, "server");
     dlock_args_text(&args, "persistence");
-    bool good = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK && reply->str &&
-                field(reply->str, "\nrun_id:", ret->run_id, sizeof(ret->run_id)) &&
-                field(reply->str, "\nloading:", loading, sizeof(loading));
+    bool good =
+        dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
+        dlock_redis_conn_check(conn, "INFO server", reply, reply->type == REDIS_REPLY_STRING) &&
+        field(reply->str, "\nrun_id:", ret->run_id, sizeof(ret->run_id)) &&
+        field(reply->str, "\nloading:", loading, sizeof(loading));
     ret->loading = strcmp(loading, "0") != 0;
     freeReplyObject(reply);
     dlock_args_free(&args);

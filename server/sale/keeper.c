@@ -134,8 +134,10 @@ static bool check_server(kept_node *n, dlock_redis_conn *conn, const wishes *all
     server_wish wish = {.had_disk = !health_has(health, TROUBLE_NO_DISK),
                         .min_replicas = all->replicas > 0 ? all->replicas : 1};
     find_probe_key(n, key);
-    if (!server_ask(conn, key, &wish, dlock_in_ms(LOOK_MOST_MS), &check))
+    if (!server_ask(conn, key, &wish, dlock_in_ms(LOOK_MOST_MS), &check)) {
+        store_log_failure(n->k->store, "look at the server", "not answered");
         return false;
+    }
     if (n->k->store->allow_eviction)
         allow_eviction(n, &check);
     note_trouble(health, &check, TROUBLE_REFUSES);

@@ -50,7 +50,8 @@ static redisReply *ask(const open_sale *sale, dlock_script *script, int keys, dl
     dlock_redis_outcome outcome =
         dlock_redis_eval(sale->store->looking, script, keys, args, deadline, &reply);
     dlock_args_free(args);
-    if (outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_ARRAY)
+    if (outcome == DLOCK_REDIS_OK && dlock_redis_check(sale->store->looking, script->name, reply,
+                                                       reply->type == REDIS_REPLY_ARRAY))
         return reply;
     freeReplyObject(reply);
     return NULL;

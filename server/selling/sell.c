@@ -150,7 +150,7 @@ static void read_answers(const sell_call *call, const redisReply *reply, const s
                  reply->elements == (size_t)count + 2 &&
                  reply->element[0]->type == REDIS_REPLY_INTEGER &&
                  reply->element[1]->type == REDIS_REPLY_STRING;
-    if (!whole) {
+    if (!reply || !dlock_redis_check(call->sale->store->redis, plain.name, reply, whole)) {
         answer_all(buyers, count, BUY_UNKNOWN);
         return;
     }

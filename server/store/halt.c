@@ -41,7 +41,8 @@ static bool call(dlock_redis *redis, dlock_script *script, int keys, dlock_args 
     redisReply *reply = NULL;
     dlock_redis_outcome outcome =
         dlock_redis_eval(redis, script, keys, args, dlock_in_ms(WRITE_MS), &reply);
-    bool good = outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_STRING;
+    bool good = outcome == DLOCK_REDIS_OK &&
+                dlock_redis_check(redis, script->name, reply, reply->type == REDIS_REPLY_STRING);
     if (good)
         snprintf(pointer, POINTER_MAX + 1, "%s", reply->str);
     freeReplyObject(reply);

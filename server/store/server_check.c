@@ -169,13 +169,12 @@ static void judge_probe(server_check *check, const redisReply *reply)
         return;
     if (reply->type == REDIS_REPLY_ERROR) {
         find(check, TROUBLE_REFUSES, reply, "");
-    } else if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, "WAIT") == 0) {
+    } else if (strcmp(reply->str, "WAIT") == 0) {
         judge_wait(check);
-    } else if (reply->type != REDIS_REPLY_STRING || reply->len > 0) {
+    } else if (reply->len > 0) {
         char detail[100];
         snprintf(detail, sizeof(detail),
-                 "NOPERM this user may not %.20s: grant it what docker/users.acl does",
-                 reply->str ? reply->str : "");
+                 "NOPERM this user may not %.20s: grant it what docker/users.acl does", reply->str);
         check->found[TROUBLE_REFUSES] = true;
         complain(&check->why[TROUBLE_REFUSES], detail);
     }
@@ -203,26 +202,39 @@ static void queue_probe(dlock_redis_conn *conn, const char *key)
     dlock_args_free(&args);
 }
 
-/* An error is an answer, too. */
-static bool read_all(dlock_redis_conn *conn, dlock_time deadline, redisReply *answers[QUESTIONS])
+/* Whether each answer is one that its command can have. An error is, too. */
+static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS])
 {
-    bool good = dlock_redis_flush(conn, deadline) == DLOCK_REDIS_OK;
-    for (int i = 0; good && i < QUESTIONS; i++)
-        good = dlock_redis_read(conn, deadline, &answers[i]) != DLOCK_REDIS_UNKNOWN && answers[i];
+    static const struct {
+        const char *command;
+        int type;
+    } each[QUESTIONS] = {
+        [CONFIG] = {"CONFIG GET", REDIS_REPLY_ARRAY},
+        [PERSISTENCE] = {"INFO persistence", REDIS_REPLY_STRING},
+        [MEMORY] = {"INFO memory", REDIS_REPLY_STRING},
+        [REPLICATION] = {"INFO replication", REDIS_REPLY_STRING},
+        [PROBE] = {"the script probe", REDIS_REPLY_STRING},
+    };
+    bool good = true;
+    for (int i = 0; good && i < QUESTIONS; i++) {
+        int type = answers[i]->type;
+        good = dlock_redis_conn_check(conn, each[i].command, answers[i],
+                                      type == each[i].type || type == REDIS_REPLY_ERROR);
+    }
     return good;
 }
 
 bool server_ask(dlock_redis_conn *conn, const char *key, const server_wish *wish,
                 dlock_time deadline, server_check *ret)
 {
-    redisReply *answers[QUESTIONS] = {NULL};
+    redisReply *answers[QUESTIONS];
     memset(ret, 0, sizeof(*ret));
     queue(conn, settings);
     queue(conn, persistence);
     queue(conn, memory);
     queue(conn, replication);
-    queue_probe(conn, key); /* the last: after READONLY a connection is not read any more */
-    bool told = read_all(conn, deadline, answers);
+    queue_probe(conn, key);
+    bool told = dlock_redis_answers(conn, deadline, QUESTIONS, answers) && are_ours(conn, answers);
     for (int i = 0; told && i < QUESTIONS; i++)
         ret->busy = ret->busy || is_busy(answers[i]);
     if (told && !ret->busy)

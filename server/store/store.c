@@ -194,7 +194,7 @@ bool store_time(fs_store *store, const char *key, dlock_time deadline, int64_t *
     dlock_args_init(&args);
     dlock_args_text(&args, "TIME");
     bool good = dlock_redis_command(store->redis, key, &args, deadline, &reply) == DLOCK_REDIS_OK &&
-                node_read_time(reply, ret);
+                dlock_redis_check(store->redis, "TIME", reply, node_read_time(reply, ret));
     dlock_args_free(&args);
     freeReplyObject(reply);
     return good;

@@ -87,10 +87,26 @@ bool terms_keep_previous(const sale_terms *terms, fs_store *store)
 
 /* ---- in Redis -------------------------------------------------------------------------------- */
 
-/* SALE_OK, _HALTED, _NONE, _DAMAGED; and what goes with it. */
+/* Whether GET can be answered so. */
+static bool is_of_get(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_NIL ||
+           reply->type == REDIS_REPLY_ERROR;
+}
+
+/* Refused: nothing is known. Any other error: the key is of another type. */
+static bool is_refused(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR &&
+           dlock_redis_classify(reply->str) == DLOCK_REDIS_REFUSED;
+}
+
+/* SALE_OK, _HALTED, _NONE, _DAMAGED; and what goes with it. _UNAVAILABLE: it is not told. */
 static sale_status read_pointer(const redisReply *reply, sale_current *ret)
 {
     memset(ret, 0, sizeof(*ret));
+    if (!is_of_get(reply) || is_refused(reply))
+        return SALE_UNAVAILABLE;
     if (reply->type == REDIS_REPLY_NIL)
         return SALE_NONE;
     if (reply->type != REDIS_REPLY_STRING || reply->len > POINTER_MAX)
@@ -111,10 +127,9 @@ sale_status terms_in_force(fs_store *store, const char *item, int segment, dlock
     keys_name(&keys, item, segment, "");
     dlock_redis_outcome outcome =
         store_command(store, store_read_deadline(deadline), WORDS("GET", keys.current), &reply);
-    sale_status status = SALE_UNAVAILABLE;
-    if (outcome == DLOCK_REDIS_OK || outcome == DLOCK_REDIS_ERROR) /* of another type */
-        status = read_pointer(reply, ret);
-    else
+    bool told = reply && dlock_redis_check(store->redis, "GET", reply, is_of_get(reply));
+    sale_status status = told ? read_pointer(reply, ret) : SALE_UNAVAILABLE;
+    if (status == SALE_UNAVAILABLE)
         store_log_failure(store, "read", dlock_redis_outcome_text(outcome));
     freeReplyObject(reply);
     return status;
@@ -134,21 +149,17 @@ static bool read_chunk(dlock_redis_conn *conn, sale_pointer *pointers, int count
         dlock_redis_queue(conn, &args);
     }
     dlock_args_free(&args);
-    bool good = dlock_redis_flush(conn, deadline) == DLOCK_REDIS_OK, told = good;
-    /* Also behind a refusal: what is left unread would answer the connection's next question. */
-    for (int i = 0; told && i < count; i++) {
-        redisReply *reply = NULL;
-        dlock_redis_outcome outcome = dlock_redis_read(conn, deadline, &reply);
-        bool refused = outcome == DLOCK_REDIS_REFUSED; /* an error may be of another type */
-        told = reply != NULL;
-        good = good && told && !refused;
+    redisReply *answers[CHUNK];
+    bool good = dlock_redis_answers(conn, deadline, count, answers);
+    for (int i = 0; good && i < count; i++) {
         sale_current current;
-        if (good) {
-            pointers[i].status = read_pointer(reply, &current);
-            memcpy(pointers[i].id, current.id, sizeof(current.id));
-        }
-        freeReplyObject(reply);
+        pointers[i].status = read_pointer(answers[i], &current);
+        memcpy(pointers[i].id, current.id, sizeof(current.id));
+        good = dlock_redis_conn_check(conn, "GET", answers[i], is_of_get(answers[i])) &&
+               pointers[i].status != SALE_UNAVAILABLE;
     }
+    for (int i = 0; i < count; i++)
+        freeReplyObject(answers[i]);
     return good;
 }
 
@@ -340,6 +351,11 @@ bool terms_same(const sale_terms *a, const sale_terms *b)
            a->segments == b->segments && a->previous_segments == b->previous_segments;
 }
 
+static bool is_pairs(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 0;
+}
+
 sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_time deadline,
                        sale_terms *ret, char *err, size_t err_len)
 {
@@ -350,7 +366,7 @@ sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_
     redisReply *reply = store_read(store, deadline, WORDS("HGETALL", keys.cfg));
     sale_status status = SALE_UNAVAILABLE;
     snprintf(err, err_len, "Redis did not answer");
-    if (reply && reply->type == REDIS_REPLY_ARRAY)
+    if (reply && dlock_redis_check(store->redis, "HGETALL", reply, is_pairs(reply)))
         status = terms_from(reply, item, id, timed ? node_redis_us(node, dlock_now()) : INT64_MAX,
                             ret, err, err_len);
     freeReplyObject(reply);

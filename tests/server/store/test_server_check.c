@@ -17,12 +17,12 @@ enum { SOON_MS = 20000, REPLY_MAX = 2048 };
 #define REFUSAL "-NOPERM this user has no permissions"
 #define BUSY    "-BUSY Redis is busy running a script"
 
-/* What it answers; NULL = as a good server does. One that begins with "-" is an error. */
+/* What it answers; NULL = as a good server does. One that begins with "-" is an error, with ":" an
+ * integer. */
 typedef struct story {
     const char *appendonly, *appendfsync, *on_rewrite, *policy, *least;
     const char *config; /* instead of these */
     const char *persistence, *memory, *replication, *probe;
-    const char *raw_probe; /* as it goes over the line */
 } story;
 
 static const story *told; /* by the server, to one connection after the other */
@@ -33,7 +33,7 @@ static char url[64];
 
 static int put_text(char *to, const char *text)
 {
-    if (text[0] == '-')
+    if (text[0] == '-' || text[0] == ':')
         return snprintf(to, REPLY_MAX, "%s\r\n", text);
     return snprintf(to, REPLY_MAX, "$%zu\r\n%s\r\n", strlen(text), text);
 }
@@ -82,8 +82,6 @@ static int put_answer(const redisReply *asked, char *to)
                                     "lag=0\r\n"));
     if (strncmp(command, "EVAL", 4) != 0)
         return snprintf(to, REPLY_MAX, "+OK\r\n");
-    if (told->raw_probe)
-        return snprintf(to, REPLY_MAX, "%s", told->raw_probe);
     return put_text(to, or_good(told->probe, ""));
 }
 
@@ -224,7 +222,6 @@ static const struct {
     {"no wait", {.probe = "WAIT"}, false, 1, NO_REPLICAS, 0, "+wait"},
     {"no right", {.probe = "HSET"}, false, 1, REFUSES, 1, "may not HSET"},
     {"refuses", {.probe = "-READONLY a replica"}, false, 1, REFUSES, 1, ""},
-    {"no text", {.raw_probe = ":1\r\n"}, false, 1, REFUSES, 1, "may not "},
     {"busy",
      {.config = BUSY, .persistence = BUSY, .memory = BUSY, .replication = BUSY, .probe = BUSY},
      false,
@@ -269,11 +266,45 @@ static void what_takes_writes_alone_is_told(void **state)
         assert_int_equal(check(&servers[i].story, false, 1).accepts_alone, servers[i].alone);
 }
 
+/* It may be another command's answer, and says nothing of the server. */
+static void an_answer_of_a_wrong_form_is_no_finding(void **state)
+{
+    (void)state;
+    static const struct {
+        story story;
+        const char *command;
+    } cases_of_it[] = {{{.config = ":1"}, "CONFIG GET"},
+                       {{.persistence = ":1"}, "INFO persistence"},
+                       {{.memory = ":1"}, "INFO memory"},
+                       {{.replication = ":1"}, "INFO replication"},
+                       {{.probe = ":1"}, "the script probe"}};
+    for (size_t i = 0; i < sizeof(cases_of_it) / sizeof(cases_of_it[0]); i++) {
+        char err[256], expected[96];
+        server_check found;
+        dlock_redis *redis;
+        dlock_redis_conn *conn;
+        server_wish wish = {.min_replicas = 1};
+        told = &cases_of_it[i].story;
+        assert_int_equal(
+            dlock_redis_open(&(dlock_redis_options){.url = url}, &redis, err, sizeof(err)), 0);
+        assert_int_equal(dlock_redis_dial(redis, "k", dlock_in_ms(SOON_MS), &conn), DLOCK_REDIS_OK);
+        assert_false(server_ask(conn, "k", &wish, dlock_in_ms(SOON_MS), &found));
+        assert_true(dlock_redis_broken(conn));
+        dlock_redis_last_error(redis, err, sizeof(err));
+        snprintf(expected, sizeof(expected), "%s was answered with an integer",
+                 cases_of_it[i].command);
+        assert_non_null(strstr(err, expected));
+        dlock_redis_hang_up(conn);
+        dlock_redis_close(redis);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fault_is_found_and_no_other),
         cmocka_unit_test(what_takes_writes_alone_is_told),
+        cmocka_unit_test(an_answer_of_a_wrong_form_is_no_finding),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
