@@ -29,8 +29,9 @@ static const char *form_of_redis(const cell *c)
 static fx_redis *start_redis(const cell *c)
 {
     static const char *const disk[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
-    const char *args[ARGS_MAX] = {NULL};
-    int n = 0;
+    /* Redis's default: one that was cut off takes writes, and the service alone must see to it. */
+    const char *args[ARGS_MAX] = {"--min-replicas-to-write", "0"};
+    int n = 2;
     for (int i = 0; c->fault->redis_args && c->fault->redis_args[i]; i++)
         args[n++] = c->fault->redis_args[i];
     for (int i = 0; c->row.durability == ON_DISK && disk[i]; i++)

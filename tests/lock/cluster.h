@@ -50,6 +50,14 @@ cluster_tell(cluster_rig *r, int member, const char *format, ...)
     return n;
 }
 
+/* "no": the slots that have a server are served while others have none; "yes", Redis's default:
+ * then none is. */
+static inline void cluster_require_coverage(cluster_rig *r, const char *full)
+{
+    for (int i = 0; i < fx_topology_size(r->topology); i++)
+        cluster_tell(r, i, "CONFIG SET cluster-require-full-coverage %s", full);
+}
+
 /* How many errors of this kind a member has answered with: "ASK" for one. */
 static inline long cluster_errors(cluster_rig *r, int member, const char *kind)
 {

@@ -434,6 +434,7 @@ static void a_killed_primary_is_followed_by_its_replica(void **state)
         spared++;
     cluster_tag_on(r, old, tag, sizeof(tag));
     cluster_tag_on(r, spared, other_tag, sizeof(other_tag));
+    cluster_require_coverage(r, "no");
     caller *hit = start_callers(1, r->redis, tag, 500);
     caller *other = start_callers(1, r->redis, other_tag, DEADLINE_MS);
     let_count(hit, 1, 20);
@@ -450,6 +451,7 @@ static void a_killed_primary_is_followed_by_its_replica(void **state)
     assert_int_equal(atomic_load(&hit->wrong) + atomic_load(&other->wrong), 0);
     fx_topology_restart(r->topology, old);
     fx_topology_settle(r->topology, 30000);
+    cluster_require_coverage(r, "yes");
 }
 
 typedef struct route_wait {

@@ -295,6 +295,7 @@ static void locks_outlast_a_failover(void **state)
         old++;
     char tag[32];
     cluster_tag_on(r, old, tag, sizeof(tag));
+    cluster_require_coverage(r, "no");
     acquire_many(r, &m, "kept", 60000);
     until_renewed(r, MANY);
     for (int i = 0; i < 6; i++) /* the replicas have them */
@@ -307,6 +308,7 @@ static void locks_outlast_a_failover(void **state)
     release_many(&m);
     fx_topology_restart(r->topology, old);
     fx_topology_settle(r->topology, 30000);
+    cluster_require_coverage(r, "yes");
 }
 
 /* Who releases may not have heard of the successor yet, and asks the old server: a dead one can not

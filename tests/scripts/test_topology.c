@@ -164,6 +164,38 @@ static void a_cluster_goes_on_with_a_replica(void **state)
     assert_nothing_is_left();
 }
 
+static void expect_setting(fx_topology *t, int member, const char *name, const char *value)
+{
+    redisReply *reply = fx_topology_ask(t, member, "CONFIG GET %s", name);
+    assert_non_null(reply);
+    assert_string_equal(reply->element[1]->str, value);
+    freeReplyObject(reply);
+}
+
+/* As the script forms it where nothing else is said: after a failover a replica is left, so that
+ * writes are taken still. */
+static void a_cluster_has_two_replicas_a_primary_and_serves_all_or_nothing(void **state)
+{
+    (void)state;
+    setenv("FX_REPLICAS", "2", 1);
+    fx_topology *t = fx_topology_start("cluster", NULL);
+    unsetenv("FX_REPLICAS");
+    assert_int_equal(fx_topology_size(t), 9);
+    for (int i = 0; i < 9; i++) {
+        expect_setting(t, i, "cluster-require-full-coverage", "yes");
+        expect_setting(t, i, "min-replicas-to-write", "1");
+        expect_setting(t, i, "min-replicas-max-lag", "3");
+    }
+    expect_replicated(t, 2, "{a}1", 2);
+    fx_topology_kill(t, 2);
+    int next = fx_topology_next_primary(t, "{a}1", 2, MS);
+    assert_true(next == 5 || next == 8);
+    fx_topology_settle(t, MS);
+    expect_replicated(t, next, "{a}1", 1);
+    fx_topology_stop(t);
+    assert_nothing_is_left();
+}
+
 static void quorum_servers_are_strangers(void **state)
 {
     (void)state;
@@ -299,6 +331,7 @@ int main(void)
         cmocka_unit_test(sentinels_make_another_the_primary),
         cmocka_unit_test(a_cluster_serves_every_slot),
         cmocka_unit_test(a_cluster_goes_on_with_a_replica),
+        cmocka_unit_test(a_cluster_has_two_replicas_a_primary_and_serves_all_or_nothing),
         cmocka_unit_test(quorum_servers_are_strangers),
         cmocka_unit_test(settings_reach_every_server_and_a_restart_keeps_the_data),
         cmocka_unit_test(two_run_at_once),

@@ -13,7 +13,9 @@
  * Its members have the script's numbers, from 0 on, for as long as it is there, whatever part they
  * take now: replicas: 0 is the first primary, 1 and 2 its replicas. sentinel: likewise, and 3 to 5
  * are the sentinels. cluster: 0 to 2 are the first primaries, 3 to 5 their replicas, in that
- * order. quorum: 0 is the sale's server, 1 to 3 those of the locks.
+ * order; with FX_REPLICAS=2 in the environment 6 to 8 are further ones, as the script has it by
+ * default (they cost time and memory, and most tests need none). quorum: 0 is the sale's server, 1
+ * to 3 those of the locks.
  *
  * Like all fixtures: for the main thread, what goes wrong fails the running test, and all of it
  * ends with the test program.

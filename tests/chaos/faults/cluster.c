@@ -13,8 +13,6 @@
 
 enum { TIMES = 2, TRIES = 4, MEANWHILE = 10, LEASE_MS = 2000, SLOW_PACE_MS = 2000, KEYS_MAX = 64 };
 
-#define FULL_COVERAGE FX_ARGS("--cluster-require-full-coverage", "yes")
-
 /* So often, at the same server or at each that has a segment. */
 static int times(const cell *c)
 {
@@ -79,7 +77,6 @@ const fault fault_cluster_failover = {
     .needs = NEEDS_CLUSTER | NEEDS_STEADY,
     .lease_ms = LEASE_MS,
     .covered = EVERYWHERE,
-    .redis_args = FULL_COVERAGE,
     .inject = cluster_failover,
 };
 
@@ -132,7 +129,6 @@ const fault fault_clusterdown = {
     .needs = NEEDS_CLUSTER,
     .lease_ms = LEASE_MS,
     .covered = EVERYWHERE,
-    .redis_args = FULL_COVERAGE,
     .inject = clusterdown,
 };
 
@@ -195,6 +191,5 @@ const fault fault_resharding = {
     .lease_ms = LEASE_MS,
     .covered = EVERYWHERE,
     .also = ON_REPLICAS,
-    .redis_args = FULL_COVERAGE,
     .inject = resharding,
 };

@@ -111,6 +111,10 @@ static fx_topology *start(const char *kind, const char *patience, const char *co
         argv[n++] = "--down-after";
         argv[n++] = patience;
     }
+    if (strcmp(kind, "cluster") == 0) {
+        argv[n++] = "--replicas";
+        argv[n++] = getenv("FX_REPLICAS") ? getenv("FX_REPLICAS") : "1";
+    }
     if (getenv("FX_APART")) { /* tests/chaos/faults/split.c */
         argv[n++] = "--apart";
         argv[n++] = getenv("FX_APART");
