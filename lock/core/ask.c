@@ -131,6 +131,8 @@ static dlock_status give_back(dlock_lock *lock, const kind_call *how, const char
     if (status != DLOCK_OK)
         return status;
     status = dlock_ask_read_released(reply);
+    if (!dlock_redis_check(client->options.redis, how->script->name, reply, status != DLOCK_FAILED))
+        status = DLOCK_FAILED;
     freeReplyObject(reply);
     return status;
 }

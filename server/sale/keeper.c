@@ -226,8 +226,7 @@ static void meet_servers(keeper *k)
         ask_for_servers(k);
     while (k->count < dlock_redis_servers(k->store->redis)) {
         kept_node *n = &k->nodes[k->count];
-        n->k = k;
-        n->node = store_node_at(k->store, k->count);
+        *n = (kept_node){.k = k, .node = store_node_at(k->store, k->count)};
         n->pulse = ticker_start(feel_pulse, n, LOOK_MS);
         if (!n->pulse)
             return;

@@ -86,6 +86,10 @@ static bool write_stock(const open_sale *sale, const purchase *request, int64_t 
     dlock_redis_outcome outcome =
         store_command(sale->store, request->deadline,
                       WORDS("SET", sale->keys->stock, number, "XX", "KEEPTTL"), &reply);
+    if (outcome == DLOCK_REDIS_OK &&
+        !dlock_redis_check(sale->store->redis, "SET", reply,
+                           reply->type == REDIS_REPLY_STATUS || reply->type == REDIS_REPLY_NIL))
+        outcome = DLOCK_REDIS_UNKNOWN;
     bool written = outcome == DLOCK_REDIS_OK && reply->type != REDIS_REPLY_NIL;
     if (outcome != DLOCK_REDIS_OK)
         purchase_answer(result, purchase_write_failed(sale->store, outcome));

@@ -12,6 +12,16 @@ static dlock_script numbers =
     DLOCK_SCRIPT("numbers", "#!lua flags=no-writes\n" STATE_LUA NUMBERS_LUA);
 static dlock_script page = DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" STATE_LUA PAGE_LUA);
 
+/* Three numbers, or one text. */
+static bool is_count(const redisReply *reply)
+{
+    int type = reply->elements == 1 ? REDIS_REPLY_STRING : REDIS_REPLY_INTEGER;
+    bool good = reply->type == REDIS_REPLY_ARRAY && (reply->elements == 3 || reply->elements == 1);
+    for (size_t i = 0; good && i < reply->elements; i++)
+        good = reply->element[i]->type == type;
+    return good;
+}
+
 static ledger_status count_segment(fs_store *store, const sale_terms *terms, int k, bool exact,
                                    ledger_numbers *ret)
 {
@@ -22,7 +32,7 @@ static ledger_status count_segment(fs_store *store, const sale_terms *terms, int
     else
         dlock_args_text(&args, "");
     redisReply *reply =
-        store_read_script(store, dlock_in_ms(STORE_READ_MS), &numbers, STATE_KEYS, &args);
+        store_read_script(store, dlock_in_ms(STORE_READ_MS), &numbers, STATE_KEYS, &args, is_count);
     ledger_status status = LEDGER_UNAVAILABLE;
     if (reply && reply->elements == 3) {
         ret->remaining += reply->element[0]->integer;
@@ -49,6 +59,15 @@ ledger_status ledger_count(fs_store *store, const sale_terms *terms, bool exact,
 
 /* ---- all orders ------------------------------------------------------------------------------ */
 
+static bool is_page(const redisReply *reply)
+{
+    bool good = reply->type == REDIS_REPLY_STRING ||
+                (reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 0);
+    for (size_t i = 0; good && i < reply->elements; i++)
+        good = reply->element[i]->type == REDIS_REPLY_STRING;
+    return good;
+}
+
 /* Those from place `first` to place `last`; both count from the end when they are below 0. */
 static ledger_status read_range(fs_store *store, const sale_terms *terms, int segment,
                                 int64_t first, int64_t last, ledger_each *each, void *arg, int *ret)
@@ -58,7 +77,7 @@ static ledger_status read_range(fs_store *store, const sale_terms *terms, int se
     dlock_args_int(&args, first);
     dlock_args_int(&args, last);
     redisReply *reply =
-        store_read_script(store, dlock_in_ms(STORE_READ_MS), &page, STATE_KEYS, &args);
+        store_read_script(store, dlock_in_ms(STORE_READ_MS), &page, STATE_KEYS, &args, is_page);
     if (!reply)
         return LEDGER_UNAVAILABLE;
     bool whole = reply->type == REDIS_REPLY_ARRAY;

@@ -94,8 +94,9 @@ static ledger_status ask_script(const search *s, int k, fs_order *ret)
     terms_put_segment(&args, s->terms, k);
     dlock_args_text(&args, s->request);
     dlock_args_text(&args, s->voids);
-    redisReply *reply = store_read_script(
-        s->store, s->deadline, s->voids[0] == '\0' ? &look : &resolve, STATE_KEYS, &args);
+    redisReply *reply =
+        store_read_script(s->store, s->deadline, s->voids[0] == '\0' ? &look : &resolve, STATE_KEYS,
+                          &args, store_is_text);
     if (!reply)
         return LEDGER_UNAVAILABLE;
     ledger_status status = read_resolved(s->terms, reply, ret);
@@ -129,8 +130,8 @@ static bool was_asked_before(const search *s)
     dlock_args_int(&args, under_way_ms * 1000);
     dlock_args_int(&args, under_way_ms * NOTE_REQUESTS);
     dlock_args_int(&args, NOTES_MAX);
-    redisReply *reply = store_read_script(s->store, s->deadline, &ask, 1, &args);
-    bool before = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    redisReply *reply = store_read_script(s->store, s->deadline, &ask, 1, &args, store_is_number);
+    bool before = reply && reply->integer == 1;
     freeReplyObject(reply);
     return before;
 }
@@ -164,7 +165,9 @@ bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char 
     dlock_args_text(&args, request);
     dlock_redis_outcome outcome = dlock_redis_eval_wait(
         store->redis, &confirm, 1, &args, needed, replicas_deadline(needed, deadline), &reply);
-    bool there = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    bool there = reply &&
+                 dlock_redis_check(store->redis, confirm.name, reply, store_is_number(reply)) &&
+                 reply->integer == 1;
     if (outcome != DLOCK_REDIS_OK)
         store_log_failure(store, "confirm",
                           there ? "too few replicas have it" : dlock_redis_outcome_text(outcome));
@@ -201,6 +204,11 @@ ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *
 
 /* ---- by glances: where the asker does not know the sale -------------------------------------- */
 
+static bool is_text_or_nil(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_NIL;
+}
+
 /* As ask_script() that only looks, with one command where there is no order. */
 static ledger_status glance_in(const search *s, int k, fs_order *ret)
 {
@@ -212,7 +220,8 @@ static ledger_status glance_in(const search *s, int k, fs_order *ret)
                                                 WORDS("HGET", keys.orders, s->request), &reply);
     if (outcome == DLOCK_REDIS_ERROR) /* a key of another type */
         status = LEDGER_DAMAGED;
-    else if (outcome != DLOCK_REDIS_OK)
+    else if (outcome != DLOCK_REDIS_OK ||
+             !dlock_redis_check(s->store->redis, "HGET", reply, is_text_or_nil(reply)))
         status = LEDGER_UNAVAILABLE;
     else if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, ORDER_VOID) == 0)
         status = LEDGER_NEVER;

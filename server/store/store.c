@@ -157,13 +157,26 @@ redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *
     return answered(store, outcome, reply);
 }
 
+bool store_is_number(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_INTEGER;
+}
+
+bool store_is_text(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_STRING;
+}
+
 redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script *script, int keys,
-                              dlock_args *args)
+                              dlock_args *args, store_fits *fits)
 {
     redisReply *reply = NULL;
     dlock_redis_outcome outcome =
         dlock_redis_eval(store->redis, script, keys, args, store_read_deadline(deadline), &reply);
     dlock_args_free(args);
+    if (outcome == DLOCK_REDIS_OK &&
+        !dlock_redis_check(store->redis, script->name, reply, fits(reply)))
+        outcome = DLOCK_REDIS_UNKNOWN;
     return answered(store, outcome, reply);
 }
 

@@ -83,9 +83,15 @@ dlock_time store_read_deadline(dlock_time deadline);
 /* Runs a command that only reads. NULL: not answered by the deadline of a read; logged. */
 redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *words);
 
-/* The same for a script; frees `args`. */
+/* Whether a script can answer so. */
+typedef bool store_fits(const redisReply *reply);
+
+/* The same for a script, which answers as `fits` says; frees `args`. */
 redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script *script, int keys,
-                              dlock_args *args);
+                              dlock_args *args, store_fits *fits);
+
+/* An integer; a text. */
+store_fits store_is_number, store_is_text;
 
 /* The value behind a name in a reply of names and values; "" = there is none. */
 const char *store_field(const redisReply *pairs, const char *name);
