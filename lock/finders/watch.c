@@ -89,6 +89,13 @@ static void take_others(const redisReply *list, sentinel_answer *ret)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
+/* A sentinel tells lists and texts; nil of a master that it does not know. */
+static bool is_told(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ARRAY || reply->type == REDIS_REPLY_STRING ||
+           reply->type == REDIS_REPLY_NIL;
+}
+
 /* SENTINEL `what`, of our master unless `what` is about the sentinel itself. NULL: no good answer;
  * the caller frees it otherwise. */
 static redisReply *ask_for(watch *w, const char *what, bool of_master, dlock_time deadline)
@@ -102,7 +109,7 @@ static redisReply *ask_for(watch *w, const char *what, bool of_master, dlock_tim
         dlock_args_text(&args, w->service);
     dlock_redis_outcome outcome = dlock_redis_command(w->redis, NULL, &args, deadline, &reply);
     dlock_args_free(&args);
-    if (outcome == DLOCK_REDIS_OK)
+    if (outcome == DLOCK_REDIS_OK && dlock_redis_check(w->redis, what, reply, is_told(reply)))
         return reply;
     if (reply)
         freeReplyObject(reply);
