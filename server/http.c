@@ -74,11 +74,11 @@ static bool read_path(const struct mg_request_info *info, char ret[PATH_BYTES])
 
 /* Reads the body, at most BODY_MAX bytes and by a deadline. Returns its length, or -1 and the
  * refusal in the reply. */
-static int read_body(struct mg_connection *conn, const http_framing *framing, char *body,
-                     api_reply *reply)
+static int read_body(struct mg_connection *conn, const http_framing *framing, dlock_time received,
+                     char *body, api_reply *reply)
 {
     int len = 0;
-    dlock_time deadline = dlock_in_ms(BODY_DEADLINE_MS);
+    dlock_time deadline = {received.us + BODY_DEADLINE_MS * 1000};
     if (framing->length > BODY_MAX) {
         problem(reply, 413, "body_too_long", "a body may have 4096 bytes");
         return -1;
@@ -151,8 +151,10 @@ static bool refused(fs_http *http, const struct mg_request_info *info, const htt
     return true;
 }
 
+/* civetweb shows a request first when its head is whole: that is when its time begins. */
 static int serve(struct mg_connection *conn)
 {
+    dlock_time received = dlock_now();
     fs_http *http = mg_get_user_data(mg_get_context(conn));
     const struct mg_request_info *info = mg_get_request_info(conn);
     size_t head_bytes = 0;
@@ -166,12 +168,13 @@ static int serve(struct mg_connection *conn)
 
     if (refused(http, info, &framing, &reply)) {
         served = false;
-    } else if ((body_len = read_body(conn, &framing, body, &reply)) < 0) {
+    } else if ((body_len = read_body(conn, &framing, received, body, &reply)) < 0) {
         reply.close = true;
         metrics_count_response(http->api->metrics, reply.status);
     } else {
         body[body_len] = '\0';
         api_request request = {
+            .received = received,
             .method = is_head ? "GET" : info->request_method,
             .path = read_path(info, path) ? path : "",
             .query_string = info->query_string ? info->query_string : "",

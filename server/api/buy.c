@@ -238,12 +238,11 @@ typedef struct direct_buy {
     fs_api *api;
     api_client *client;
     const buy_query *query;
-    dlock_time begin;
 } direct_buy;
 
-static void count(fs_api *api, const purchase_result *result, bool replayed, dlock_time begin)
+static void count(fs_api *api, const purchase_result *result, bool replayed, dlock_time received)
 {
-    metrics_count_buy(api->metrics, result->outcome, replayed, dlock_now().us - begin.us);
+    metrics_count_buy(api->metrics, result->outcome, replayed, dlock_now().us - received.us);
 }
 
 static bool is_ready(direct_answer *direct)
@@ -267,7 +266,7 @@ static bool tell_sold(direct_answer *direct, const sale_terms *terms, const purc
     bool sent = !reply.body.failed && buy->client->send(buy->client, &reply);
     reply_free(&reply);
     if (sent) {
-        count(buy->api, result, reply.replayed, buy->begin);
+        count(buy->api, result, reply.replayed, buy->query->request.received);
         metrics_add(&buy->api->metrics->told_directly, 1);
         metrics_count_response(buy->api->metrics, reply.status);
         api_done(buy->api);
@@ -282,14 +281,15 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
     direct_buy direct = {.direct = {.ready = is_ready, .tell = tell_sold},
                          .api = api,
                          .client = http->client,
-                         .query = &query,
-                         .begin = dlock_now()};
+                         .query = &query};
     if (atomic_load_explicit(&api->refusing, memory_order_relaxed)) {
         problem_later(reply, "draining", "this instance is going down; nothing was bought");
         return;
     }
     if (!read_query(http, &query, reply) || !api_within_rate(api, http, query.request.user, reply))
         return;
+    query.request.received = http->received;
+    query.request.deadline = api_deadline(http);
     query.request.direct = http->client ? &direct.direct : NULL;
 
     sale_status status = checkout(api->sales, query.item, query.sale, &query.request, &bought);
@@ -303,5 +303,5 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
         return;
     }
     answer(api, &query, &bought, reply);
-    count(api, &bought.result, bought.result.replayed, direct.begin);
+    count(api, &bought.result, bought.result.replayed, http->received);
 }

@@ -31,7 +31,7 @@ static bool find_item(fs_api *api, const api_request *request, char ret[IDENT_MA
         snprintf(ret, IDENT_MAX + 1, "%s", api->item);
     else if (!api_param_ok(given, "bad_item", "item", IDENT_FORM, reply))
         return false;
-    fs_sale *sale = api_find_sale(api, ret, reply);
+    fs_sale *sale = api_find_sale(api, request, ret, reply);
     if (sale)
         sale_table_put(sale);
     return sale;
@@ -80,7 +80,8 @@ void api_dashboard(fs_api *api, const api_request *request, api_reply *reply)
     fs_text *out = reply_json(reply, 200);
     if (stream)
         text_add(out, STREAM_BEGINS EVENT_BEGINS);
-    if (put_document(api, item, dlock_in_ms(FIRST_MS), out) != DASHBOARD_TOLD) {
+    dlock_time soon = dlock_sooner(api_deadline(request), dlock_in_ms(FIRST_MS));
+    if (put_document(api, item, soon, out) != DASHBOARD_TOLD) {
         problem_with(reply, 503, "store_unavailable", "the document was not made in time",
                      ",\"redis\":\"no_answer\"");
     } else if (stream) {

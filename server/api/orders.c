@@ -41,7 +41,7 @@ static fs_sale *find_sale(fs_api *api, const api_request *request, api_reply *re
     if (!api_param_ok(query_ident(request->query, "item", item), "bad_item", "item", IDENT_FORM,
                       reply))
         return NULL;
-    return api_find_sale(api, item, reply);
+    return api_find_sale(api, request, item, reply);
 }
 
 static bool is_halted(fs_api *api, const fs_sale *sale, sale_halt *ret)
@@ -52,11 +52,12 @@ static bool is_halted(fs_api *api, const fs_sale *sale, sale_halt *ret)
 
 /* LEDGER_DAMAGED, _UNAVAILABLE. What is damaged may be what Redis has lost, and the keeper not have
  * looked since. */
-static void put_failure(fs_api *api, const fs_sale *sale, ledger_status status, api_reply *reply)
+static void put_failure(fs_api *api, const fs_sale *sale, ledger_status status, dlock_time deadline,
+                        api_reply *reply)
 {
     sale_halt halt;
     if (status == LEDGER_DAMAGED)
-        sale_table_refresh(api->sales, sale->open_sale.terms.item, dlock_in_ms(STORE_READ_MS));
+        sale_table_refresh(api->sales, sale->open_sale.terms.item, store_read_deadline(deadline));
     if (is_halted(api, sale, &halt))
         api_halted(reply, 503, "sale_rolled_back", HALTED_DETAIL, &halt);
     else if (status == LEDGER_DAMAGED)
@@ -72,14 +73,15 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
     fs_sale *sale = find_sale(api, request, reply);
     if (!sale)
         return;
-    const sale_terms *terms = &sale->open_sale.terms;
+    const open_sale *open = &sale->open_sale;
+    dlock_time deadline = api_deadline(request);
     ledger_status status =
-        ledger_count(sale->open_sale.store, terms, sale->open_sale.strategy->guarded, &numbers);
+        ledger_count(open->store, &open->terms, open->strategy->guarded, deadline, &numbers);
     bool halted = is_halted(api, sale, &halt);
     if (status == LEDGER_FOUND)
-        put_numbers(reply_json(reply, 200), terms, &numbers, halted ? &halt : NULL);
+        put_numbers(reply_json(reply, 200), &open->terms, &numbers, halted ? &halt : NULL);
     else
-        put_failure(api, sale, status, reply);
+        put_failure(api, sale, status, deadline, reply);
     sale_table_put(sale);
 }
 
@@ -111,11 +113,10 @@ static void put_missing(api_reply *reply, ledger_status status, const char *sale
 
 /* Looks for the order in sale `wanted`, "" = in the current one and the one before. */
 static ledger_status find_order(const open_sale *now, const char *wanted, const char *request,
-                                ledger_entry *ret)
+                                dlock_time deadline, ledger_entry *ret)
 {
     char err[256];
     sale_terms terms = now->terms;
-    dlock_time deadline = dlock_in_ms(terms_request_ms(&terms));
     if (wanted[0] == '\0')
         return ledger_find_recent(now->store, &terms, request, deadline, ret);
     sale_status status = SALE_OK;
@@ -130,13 +131,13 @@ static ledger_status find_order(const open_sale *now, const char *wanted, const 
 /* What a halted sale has lost may have been acknowledged: no "no" is final before the admin has
  * said that it goes on. */
 static void resolve(fs_api *api, const fs_sale *sale, const char *wanted, const char *request,
-                    api_reply *reply)
+                    dlock_time deadline, api_reply *reply)
 {
     ledger_entry entry;
     sale_halt halt;
     const open_sale *now = &sale->open_sale;
     bool halted = is_halted(api, sale, &halt);
-    ledger_status status = find_order(now, wanted, request, &entry);
+    ledger_status status = find_order(now, wanted, request, deadline, &entry);
     if (status == LEDGER_FOUND)
         put_found(reply, now->terms.item, request, &entry);
     else if (status == LEDGER_UNCONFIRMED)
@@ -146,7 +147,7 @@ static void resolve(fs_api *api, const fs_sale *sale, const char *wanted, const 
         api_halted(reply, 503, "sale_rolled_back",
                    HALTED_DETAIL "; this request has no order now, but may have lost one", &halt);
     else if (status == LEDGER_DAMAGED || status == LEDGER_UNAVAILABLE)
-        put_failure(api, sale, status, reply);
+        put_failure(api, sale, status, deadline, reply);
     else if (status == LEDGER_OLDER && wanted[0] != '\0')
         problem(reply, 404, "no_such_sale", "there is no such sale, or it is not kept any more");
     else
@@ -169,7 +170,8 @@ void api_order(fs_api *api, const api_request *request, api_reply *reply)
     fs_sale *sale = find_sale(api, request, reply);
     if (!sale)
         return;
-    resolve(api, sale, wanted, id, reply);
+    resolve(api, sale, wanted, id, terms_deadline(&sale->open_sale.terms, request->received),
+            reply);
     sale_table_put(sale);
 }
 
@@ -210,17 +212,18 @@ static bool read_cursor(const fs_query *query, int segments, int *segment, int64
     return *end == '\0' && *first < INT64_MAX / 2;
 }
 
-static void put_page(fs_api *api, const fs_sale *sale, int segment, int64_t first, api_reply *reply)
+static void put_page(fs_api *api, const fs_sale *sale, int segment, int64_t first,
+                     dlock_time deadline, api_reply *reply)
 {
     const sale_terms *terms = &sale->open_sale.terms;
     fs_text *out = reply_json(reply, 200);
     orders_page page = {terms, out, ""};
     text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"orders\":[", terms->item, terms->id);
     int entries;
-    ledger_status status =
-        ledger_read_page(sale->open_sale.store, terms, segment, first, put_entry, &page, &entries);
+    ledger_status status = ledger_read_page(sale->open_sale.store, terms, segment, first, deadline,
+                                            put_entry, &page, &entries);
     if (status != LEDGER_FOUND) {
-        put_failure(api, sale, status, reply);
+        put_failure(api, sale, status, deadline, reply);
         return;
     }
     bool more_here = entries == LEDGER_PAGE;
@@ -242,7 +245,7 @@ void api_orders(fs_api *api, const api_request *request, api_reply *reply)
     if (!sale)
         return;
     if (read_cursor(request->query, sale->open_sale.key_sets, &segment, &first))
-        put_page(api, sale, segment, first, reply);
+        put_page(api, sale, segment, first, api_deadline(request), reply);
     else
         problem(reply, 400, "bad_cursor", "cursor= must come from the page before");
     sale_table_put(sale);

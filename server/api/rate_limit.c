@@ -8,7 +8,8 @@
 
 static dlock_script take = DLOCK_SCRIPT("limit", "#!lua\n" RATE_LIMIT_LUA);
 
-static int check_key(const fs_limit *limit, const char *kind, const char *who, int64_t rate)
+static int check_key(const fs_limit *limit, const char *kind, const char *who, int64_t rate,
+                     dlock_time deadline)
 {
     char key[192];
     if (rate == 0)
@@ -21,15 +22,16 @@ static int check_key(const fs_limit *limit, const char *kind, const char *who, i
     dlock_args_text(&args, key);
     dlock_args_int(&args, 1000000 / rate);
     dlock_args_int(&args, limit->burst);
-    redisReply *reply = store_read_script(limit->store, dlock_in_ms(STORE_READ_MS), &take, 1, &args,
-                                          store_is_number);
+    redisReply *reply =
+        store_read_script(limit->store, deadline, &take, 1, &args, store_is_number);
     int64_t wait_us = reply ? reply->integer : 0;
     freeReplyObject(reply);
     return (int)((wait_us + 999999) / 1000000);
 }
 
-int limit_check(const fs_limit *limit, const char *user, const char *address)
+int limit_check(const fs_limit *limit, const char *user, const char *address, dlock_time deadline)
 {
-    int wait_s = check_key(limit, "address", address, limit->address_rate);
-    return wait_s > 0 ? wait_s : check_key(limit, "user", user, limit->user_rate);
+    dlock_time until = dlock_sooner(deadline, dlock_in_ms(LIMIT_MS));
+    int wait_s = check_key(limit, "address", address, limit->address_rate, until);
+    return wait_s > 0 ? wait_s : check_key(limit, "user", user, limit->user_rate, until);
 }

@@ -24,6 +24,7 @@ typedef struct api_client {
 } api_client;
 
 typedef struct api_request {
+    dlock_time received;         /* the one moment that every deadline of the request counts from */
     const char *method;          /* HEAD comes as GET */
     const char *path;            /* percent-decoded */
     const char *query_string;    /* as sent, without '?'; "" = none */
@@ -39,6 +40,12 @@ typedef struct api_request {
     size_t body_len;
     api_client *client; /* NULL: only this thread can answer */
 } api_request;
+
+/* By then a request is answered of which no sale says otherwise (terms_deadline()). */
+static inline dlock_time api_deadline(const api_request *request)
+{
+    return (dlock_time){request->received.us + REQUEST_MS * 1000};
+}
 
 /* The service, made in main.c and shared by all requests. Everything is borrowed. */
 typedef struct fs_api {

@@ -57,9 +57,11 @@ void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
         return;
     if (!api_body_ok(read_request(http, &request, err, sizeof(err)), err, reply))
         return;
-    switch (sale_resume(api->store, request.item, request.sale, request.lost_orders, &halt)) {
+    dlock_time deadline = api_deadline(http);
+    switch (
+        sale_resume(api->store, request.item, request.sale, request.lost_orders, deadline, &halt)) {
     case RESUME_OK:
-        sale_table_refresh(api->sales, request.item, dlock_in_ms(RESUME_MS));
+        sale_table_refresh(api->sales, request.item, deadline);
         answer_resumed(&request, &halt, reply);
         break;
     case RESUME_NOT_HALTED:

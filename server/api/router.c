@@ -252,16 +252,19 @@ bool api_body_ok(json_fault fault, const char *what, api_reply *reply)
 
 bool api_within_rate(fs_api *api, const api_request *request, const char *user, api_reply *reply)
 {
-    return may_go_on(api, api->limit ? limit_check(api->limit, user, request->peer) : 0, reply);
+    int wait_s =
+        api->limit ? limit_check(api->limit, user, request->peer, api_deadline(request)) : 0;
+    return may_go_on(api, wait_s, reply);
 }
 
-fs_sale *api_find_sale(fs_api *api, const char *item, api_reply *reply)
+fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *item, api_reply *reply)
 {
     fs_sale *sale;
     int wait_s = sale_table_knows(api->sales, item) ? 0 : question_wait_unknown_s(api->questions);
     if (!may_go_on(api, wait_s, reply))
         return NULL;
-    sale_status status = sale_table_get(api->sales, item, dlock_in_ms(STORE_READ_MS), &sale);
+    sale_status status =
+        sale_table_get(api->sales, item, store_read_deadline(api_deadline(request)), &sale);
     if (status == SALE_OK)
         return sale;
     api_no_sale(api, reply, status, item);

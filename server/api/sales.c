@@ -91,12 +91,14 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
         sale_request_read(request->body, request->body_len, &terms, err, sizeof(err));
     if (!api_body_ok(fault, err, reply))
         return;
-    sale_table_refresh(api->sales, terms.item, dlock_in_ms(STORE_READ_MS));
-    start_status status = sale_start(api->store, &terms, false, err, sizeof(err));
+    dlock_time deadline = api_deadline(request);
+    sale_table_refresh(api->sales, terms.item, store_read_deadline(deadline));
+    start_status status = sale_start(api->store, &terms, false, deadline, err, sizeof(err));
     snprintf(redis, sizeof(redis), "%s", dlock_redis_said());
+    dlock_time until = dlock_sooner(deadline, dlock_in_ms(START_MS));
     if (status == START_OK || status == START_UNKNOWN)
-        sale_table_watch(api->sales, terms.item, dlock_in_ms(START_MS));
+        sale_table_watch(api->sales, terms.item, until);
     else
-        sale_table_refresh(api->sales, terms.item, dlock_in_ms(START_MS));
+        sale_table_refresh(api->sales, terms.item, until);
     answer_status(api, status, &terms, err, redis, reply);
 }

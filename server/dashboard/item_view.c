@@ -20,12 +20,12 @@ static const char *state_of(const fs_sale *sale, ledger_status status)
 }
 
 /* What is damaged has no numbers. */
-static bool read_numbers(item_view *view, const fs_sale *sale)
+static bool read_numbers(item_view *view, const fs_sale *sale, dlock_time deadline)
 {
     ledger_numbers numbers;
     const open_sale *open = &sale->open_sale;
     ledger_status status =
-        ledger_count(open->store, &open->terms, open->strategy->guarded, &numbers);
+        ledger_count(open->store, &open->terms, open->strategy->guarded, deadline, &numbers);
     if (status == LEDGER_UNAVAILABLE)
         return false;
     if (strcmp(view->terms.id, open->terms.id) != 0)
@@ -74,12 +74,12 @@ static void keep_latest(void *arg, int segment, const char *request, const fs_or
     kept->all[i] = (latest_order){segment, *order};
 }
 
-static bool read_latest(item_view *view, const open_sale *sale)
+static bool read_latest(item_view *view, const open_sale *sale, dlock_time deadline)
 {
     latest_orders kept = {.count = 0};
     for (int k = 0; k < sale->key_sets; k++)
-        if (ledger_read_last(sale->store, &sale->terms, k, VIEW_ORDERS, keep_latest, &kept) ==
-            LEDGER_UNAVAILABLE)
+        if (ledger_read_last(sale->store, &sale->terms, k, VIEW_ORDERS, deadline, keep_latest,
+                             &kept) == LEDGER_UNAVAILABLE)
             return false;
     view->orders = kept.count;
     memcpy(view->latest, kept.all, sizeof(kept.all));
@@ -99,13 +99,14 @@ static bool answers(const open_sale *sale)
 void view_read(item_view *view, sale_table *sales)
 {
     fs_sale *sale;
+    dlock_time deadline = dlock_in_ms(STORE_READ_MS);
     view->up = false;
-    sale_status status = sale_table_get(sales, view->item, dlock_in_ms(STORE_READ_MS), &sale);
+    sale_status status = sale_table_get(sales, view->item, deadline, &sale);
     view->over = status != SALE_OK && status != SALE_UNAVAILABLE;
     if (status != SALE_OK)
         return;
     const open_sale *open = &sale->open_sale;
-    view->up = answers(open) && read_numbers(view, sale) && read_locks(view, open) &&
-               read_latest(view, open);
+    view->up = answers(open) && read_numbers(view, sale, deadline) && read_locks(view, open) &&
+               read_latest(view, open, deadline);
     sale_table_put(sale);
 }

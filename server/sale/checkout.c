@@ -312,15 +312,15 @@ sale_status checkout(sale_table *table, const char *item, const char *wanted, pu
                      checkout_answer *ret)
 {
     bool done = false;
-    dlock_time asked = dlock_now(), since = {0};
-    request->deadline = dlock_in_ms(STORE_READ_MS); /* to find the sale, which says how long */
+    dlock_time since = {0};
+    request->deadline = store_read_deadline(request->deadline); /* to find the sale */
     for (bool first = true; !done; first = false) {
         fs_sale *sale;
         sale_status status = sale_table_get(table, item, request->deadline, &sale);
         if (status != SALE_OK)
             return status;
         if (first)
-            request->deadline.us = asked.us + terms_request_ms(&sale->open_sale.terms) * 1000;
+            request->deadline = terms_deadline(&sale->open_sale.terms, request->received);
         done = buy_in(table, sale, wanted, request, ret);
         if (!done && dlock_passed(request->deadline)) {
             purchase_answer(&ret->result, BUY_BUSY);

@@ -29,7 +29,8 @@ typedef struct checkout_answer {
 } checkout_answer;
 
 /*
- * Sets the request's deadline and not_after_us, and buys. `wanted` is the only sale to buy in; "" =
+ * Sets the request's deadline, by the sale's terms and from when it was received, and its
+ * not_after_us, and buys. `wanted` is the only sale to buy in; "" =
  * the current one.
  *
  * SALE_OK: *ret says what happened, and in which sale. BUY_CLOSED there: the wanted sale is not

@@ -24,9 +24,10 @@ static resume_status read_halt(fs_store *store, const char *item, int segment, d
     }
 }
 
-static resume_status lift(fs_store *store, const char *item, int segment, const sale_current *found)
+static resume_status lift(fs_store *store, const char *item, int segment, dlock_time deadline,
+                          const sale_current *found)
 {
-    switch (halt_lift(store, item, segment, found->text, found->id)) {
+    switch (halt_lift(store, item, segment, found->text, found->id, deadline)) {
     case HALT_OVER:
         return RESUME_OK;
     case HALT_GONE:
@@ -45,7 +46,7 @@ static resume_status lift_segment(fs_store *store, const sale_terms *terms, int 
         return RESUME_OK; /* lifted by one who was interrupted */
     if (status == RESUME_NOT_HALTED || (status == RESUME_OK && strcmp(found.id, terms->id) != 0))
         return RESUME_GONE;
-    return status == RESUME_OK ? lift(store, terms->item, k, &found) : status;
+    return status == RESUME_OK ? lift(store, terms->item, k, deadline, &found) : status;
 }
 
 /* Who had looked at a segment before it was lifted may have halted it since. */
@@ -66,18 +67,17 @@ static resume_status read_sale(fs_store *store, const char *item, const char *sa
     sale_status status = terms_read(store, item, sale, deadline, ret, err, sizeof(err));
     if (status != SALE_OK)
         return status == SALE_UNAVAILABLE ? RESUME_UNAVAILABLE : RESUME_GONE;
-    ledger_status counted = ledger_count(store, ret, false, &numbers);
+    ledger_status counted = ledger_count(store, ret, false, deadline, &numbers);
     return counted == LEDGER_FOUND         ? RESUME_OK
            : counted == LEDGER_UNAVAILABLE ? RESUME_UNAVAILABLE
                                            : RESUME_GONE;
 }
 
 resume_status sale_resume(fs_store *store, const char *item, const char *sale, int64_t lost_orders,
-                          sale_halt *halt)
+                          dlock_time deadline, sale_halt *halt)
 {
     sale_current found;
     sale_terms terms;
-    dlock_time deadline = dlock_in_ms(RESUME_MS);
     resume_status status = read_halt(store, item, SEGMENT_NONE, deadline, &found);
     if (status != RESUME_OK)
         return status;
@@ -88,7 +88,7 @@ resume_status sale_resume(fs_store *store, const char *item, const char *sale, i
     for (int k = 0; status == RESUME_OK && k < terms.segments; k++)
         status = lift_segment(store, &terms, k, deadline);
     if (status == RESUME_OK)
-        status = lift(store, item, SEGMENT_NONE, &found);
+        status = lift(store, item, SEGMENT_NONE, deadline, &found);
     for (int k = 0; status == RESUME_OK && k < terms.segments; k++)
         status = verify_segment(store, &terms, k, deadline);
     return status;

@@ -9,8 +9,6 @@
 
 #include "server/store/terms.h"
 
-#define RESUME_MS 4000 /* it is answered in this time */
-
 typedef enum resume_status {
     RESUME_OK = 0,
     RESUME_NOT_HALTED, /* the item's sale is not halted, or has none */
@@ -19,9 +17,9 @@ typedef enum resume_status {
     RESUME_UNAVAILABLE, /* Redis did not answer; perhaps resumed in part: ask again */
 } resume_status;
 
-/* Lets the item's halted sale go on, if it has this id and has lost so many orders. *halt is what
- * stood there, with RESUME_OK and RESUME_OTHER. */
+/* By the deadline lets the item's halted sale go on, if it has this id and has lost so many orders.
+ * *halt is what stood there, with RESUME_OK and RESUME_OTHER. */
 resume_status sale_resume(fs_store *store, const char *item, const char *sale, int64_t lost_orders,
-                          sale_halt *halt);
+                          dlock_time deadline, sale_halt *halt);
 
 #endif

@@ -28,11 +28,11 @@ static dlock_script started = DLOCK_SCRIPT("segments_started", "#!lua\n" SEGMENT
 /* Whether the one that has the key is one to sell from on these terms. The keeper goes on looking
  * while it sells. */
 static start_status check_server(fs_store *store, const char *key, const sale_terms *terms,
-                                 char *err, size_t err_len)
+                                 dlock_time deadline, char *err, size_t err_len)
 {
     server_check check;
     dlock_redis_conn *conn = NULL;
-    dlock_time deadline = dlock_in_ms(STORE_READ_MS);
+    deadline = store_read_deadline(deadline);
     store_health *health = &store_node(store, key)->health;
     server_wish wish = {.had_disk = !health_has(health, TROUBLE_NO_DISK),
                         .min_replicas = terms->min_replicas > 0 ? terms->min_replicas : 1};
@@ -58,8 +58,8 @@ static start_status check_server(fs_store *store, const char *key, const sale_te
 }
 
 /* The item's own server, and those of the segments: each once. */
-static start_status check_servers(fs_store *store, const sale_terms *terms, char *err,
-                                  size_t err_len)
+static start_status check_servers(fs_store *store, const sale_terms *terms, dlock_time deadline,
+                                  char *err, size_t err_len)
 {
     bool checked[STORE_NODES] = {false};
     start_status status = START_OK;
@@ -68,7 +68,7 @@ static start_status check_servers(fs_store *store, const sale_terms *terms, char
         keys_name(&keys, terms->item, k, "");
         int node = store_node(store, keys.current)->server + 1;
         if (!checked[node])
-            status = check_server(store, keys.current, terms, err, err_len);
+            status = check_server(store, keys.current, terms, deadline, err, err_len);
         checked[node] = true;
     }
     return status;
@@ -236,9 +236,8 @@ static start_status follow(fs_store *store, const char *id, dlock_time deadline,
 
 /* Lets the terms follow what stands in the item's place. START_OK, or why it can not be started. */
 static start_status follow_current(fs_store *store, sale_terms *terms, bool only_if_none,
-                                   sale_current *found)
+                                   dlock_time deadline, sale_current *found)
 {
-    dlock_time deadline = dlock_in_ms(START_MS);
     terms->previous[0] = '\0';
     terms->previous_segments = 0;
     terms->accepted = 0;
@@ -282,28 +281,29 @@ static void explain(start_status status, const sale_terms *terms, const sale_cur
             "what stands in the place of the item's current sale is none; nothing was started");
 }
 
-start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, char *err,
-                        size_t err_len)
+start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, dlock_time deadline,
+                        char *err, size_t err_len)
 {
     snprintf(err, err_len, "Redis did not answer in time; nothing was started");
     if (!atomic_load(&terms_node(store, terms->item)->clock.known))
         return START_UNAVAILABLE;
-    start_status status = check_servers(store, terms, err, err_len);
+    start_status status = check_servers(store, terms, deadline, err, err_len);
     if (status != START_OK)
         return status;
 
     for (int i = 0; i < TRIES; i++) {
         sale_current found;
         char in_force[POINTER_MAX + 1];
-        status = follow_current(store, terms, only_if_none, &found);
+        dlock_time soon = dlock_sooner(deadline, dlock_in_ms(START_MS));
+        status = follow_current(store, terms, only_if_none, soon, &found);
         if (status != START_OK) {
             explain(status, terms, &found, err, err_len);
             return status;
         }
         make_id(store, terms);
         int64_t units = terms->segments > 0 ? -1 : terms->initial;
-        status =
-            start_tag(store, terms, SEGMENT_NONE, &found, units, dlock_in_ms(START_MS), in_force);
+        soon = dlock_sooner(deadline, dlock_in_ms(START_MS));
+        status = start_tag(store, terms, SEGMENT_NONE, &found, units, soon, in_force);
         if (status == START_HALTED)
             explain(status, terms, &found, err, err_len);
         if (status != START_OK || strcmp(in_force, terms->id) == 0)

@@ -9,7 +9,9 @@
 
 #include "server/store/terms.h"
 
-#define START_MS 2000 /* a start is answered in this time, and writes nothing after it */
+#define START_MS                                                                                   \
+    2000 /* for one question or one write of a start, which writes nothing after it                \
+          */
 
 typedef enum start_status {
     START_OK = 0,
@@ -23,11 +25,12 @@ typedef enum start_status {
     START_UNKNOWN      /* perhaps started; but if not within START_MS, then never */
 } start_status;
 
-/* Starts a sale on these terms in place of the current one, and writes its id and the previous
- * sale into them. With `only_if_none`: START_JOINED, and the current sale's id in terms->id, when
- * the item has a sale already. A halted one is only replaced by terms that name it (`replaces`). */
-start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, char *err,
-                        size_t err_len);
+/* By the deadline starts a sale on these terms in place of the current one, and writes its id and
+ * the previous sale into them. With `only_if_none`: START_JOINED, and the current sale's id in
+ * terms->id, when the item has a sale already. A halted one is only replaced by terms that name it
+ * (`replaces`). */
+start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, dlock_time deadline,
+                        char *err, size_t err_len);
 
 /* Starts the sale of these terms, which were read, in each of its segments where it is not yet
  * started, and closes what other sales have there: SALE_OK; SALE_HALTED, a segment has lost the

@@ -36,11 +36,11 @@ int64_t halt_lost_orders(const sale_halt *halt)
 
 /* The reply's text into `pointer`. False: not answered as it should be. */
 static bool call(dlock_redis *redis, dlock_script *script, int keys, dlock_args *args,
-                 char pointer[POINTER_MAX + 1])
+                 dlock_time deadline, char pointer[POINTER_MAX + 1])
 {
     redisReply *reply = NULL;
-    dlock_redis_outcome outcome =
-        dlock_redis_eval(redis, script, keys, args, dlock_in_ms(WRITE_MS), &reply);
+    dlock_redis_outcome outcome = dlock_redis_eval(
+        redis, script, keys, args, dlock_sooner(deadline, dlock_in_ms(WRITE_MS)), &reply);
     bool good = outcome == DLOCK_REDIS_OK &&
                 dlock_redis_check(redis, script->name, reply, reply->type == REDIS_REPLY_STRING);
     if (good)
@@ -88,11 +88,11 @@ bool halt_write(dlock_redis *redis, const char *item, int segment, const halt_re
         dlock_args_text(&args, "");
     else
         dlock_args_int(&args, seen->accepted);
-    return call(redis, &halt_script, count, &args, pointer);
+    return call(redis, &halt_script, count, &args, dlock_in_ms(WRITE_MS), pointer);
 }
 
 halt_end halt_lift(fs_store *store, const char *item, int segment, const char *expected,
-                   const char *sale)
+                   const char *sale, dlock_time deadline)
 {
     char pointer[POINTER_MAX + 1];
     sale_keys keys;
@@ -104,7 +104,7 @@ halt_end halt_lift(fs_store *store, const char *item, int segment, const char *e
     dlock_args_text(&args, expected);
     dlock_args_text(&args, sale);
     dlock_args_text(&args, segment == SEGMENT_NONE ? "1" : "0");
-    if (!call(store->redis, &resume_script, 2, &args, pointer))
+    if (!call(store->redis, &resume_script, 2, &args, deadline, pointer))
         return HALT_UNAVAILABLE;
     if (strcmp(pointer, "gone") == 0)
         return HALT_GONE;

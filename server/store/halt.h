@@ -61,7 +61,7 @@ typedef enum halt_end {
 
 /* Puts the sale in the halt's place, provided that `expected` stands there. */
 halt_end halt_lift(fs_store *store, const char *item, int segment, const char *expected,
-                   const char *sale);
+                   const char *sale, dlock_time deadline);
 
 /* The latest sale ever started under the item's own tag, as Redis has it. SALE ids only rise, and
  * this one stays when the pointer is lost. False: none, or not answered. */

@@ -23,7 +23,7 @@ static bool is_count(const redisReply *reply)
 }
 
 static ledger_status count_segment(fs_store *store, const sale_terms *terms, int k, bool exact,
-                                   ledger_numbers *ret)
+                                   dlock_time deadline, ledger_numbers *ret)
 {
     dlock_args args;
     terms_put_segment(&args, terms, k);
@@ -31,8 +31,7 @@ static ledger_status count_segment(fs_store *store, const sale_terms *terms, int
         dlock_args_int(&args, terms_units(terms, k));
     else
         dlock_args_text(&args, "");
-    redisReply *reply =
-        store_read_script(store, dlock_in_ms(STORE_READ_MS), &numbers, STATE_KEYS, &args, is_count);
+    redisReply *reply = store_read_script(store, deadline, &numbers, STATE_KEYS, &args, is_count);
     ledger_status status = LEDGER_UNAVAILABLE;
     if (reply && reply->elements == 3) {
         ret->remaining += reply->element[0]->integer;
@@ -48,12 +47,12 @@ static ledger_status count_segment(fs_store *store, const sale_terms *terms, int
 }
 
 ledger_status ledger_count(fs_store *store, const sale_terms *terms, bool exact,
-                           ledger_numbers *ret)
+                           dlock_time deadline, ledger_numbers *ret)
 {
     ledger_status status = LEDGER_FOUND;
     memset(ret, 0, sizeof(*ret));
     for (int k = 0; status == LEDGER_FOUND && k < terms_key_sets(terms); k++)
-        status = count_segment(store, terms, k, exact, ret);
+        status = count_segment(store, terms, k, exact, deadline, ret);
     return status;
 }
 
@@ -70,14 +69,14 @@ static bool is_page(const redisReply *reply)
 
 /* Those from place `first` to place `last`; both count from the end when they are below 0. */
 static ledger_status read_range(fs_store *store, const sale_terms *terms, int segment,
-                                int64_t first, int64_t last, ledger_each *each, void *arg, int *ret)
+                                int64_t first, int64_t last, dlock_time deadline, ledger_each *each,
+                                void *arg, int *ret)
 {
     dlock_args args;
     terms_put_segment(&args, terms, segment);
     dlock_args_int(&args, first);
     dlock_args_int(&args, last);
-    redisReply *reply =
-        store_read_script(store, dlock_in_ms(STORE_READ_MS), &page, STATE_KEYS, &args, is_page);
+    redisReply *reply = store_read_script(store, deadline, &page, STATE_KEYS, &args, is_page);
     if (!reply)
         return LEDGER_UNAVAILABLE;
     bool whole = reply->type == REDIS_REPLY_ARRAY;
@@ -98,14 +97,15 @@ static ledger_status read_range(fs_store *store, const sale_terms *terms, int se
 }
 
 ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
-                               ledger_each *each, void *arg, int *ret)
+                               dlock_time deadline, ledger_each *each, void *arg, int *ret)
 {
-    return read_range(store, terms, segment, first, first + LEDGER_PAGE - 1, each, arg, ret);
+    return read_range(store, terms, segment, first, first + LEDGER_PAGE - 1, deadline, each, arg,
+                      ret);
 }
 
 ledger_status ledger_read_last(fs_store *store, const sale_terms *terms, int segment, int count,
-                               ledger_each *each, void *arg)
+                               dlock_time deadline, ledger_each *each, void *arg)
 {
     int entries;
-    return read_range(store, terms, segment, -count, -1, each, arg, &entries);
+    return read_range(store, terms, segment, -count, -1, deadline, each, arg, &entries);
 }

@@ -57,10 +57,13 @@ typedef enum ledger_status {
     LEDGER_UNAVAILABLE  /* Redis did not answer */
 } ledger_status;
 
-/* The sum over the sale's segments; one moment for each of them. With `exact` a segment is damaged
+/* All questions end by the deadline that they are given, and the answer is LEDGER_UNAVAILABLE then;
+ * each question to Redis has the time of a read at most (store.h).
+ *
+ * The sum over the sale's segments; one moment for each of them. With `exact` a segment is damaged
  * whose stock and orders are not what it began with. LEDGER_FOUND, _DAMAGED, _UNAVAILABLE. */
 ledger_status ledger_count(fs_store *store, const sale_terms *terms, bool exact,
-                           ledger_numbers *ret);
+                           dlock_time deadline, ledger_numbers *ret);
 
 typedef enum ledger_how {
     LEDGER_LOOK, /* changes nothing */
@@ -76,7 +79,7 @@ typedef struct ledger_entry {
 } ledger_entry;
 
 /* The order of a request in one sale, current or not. All segments are looked at before the request
- * is declared void in any. LEDGER_UNAVAILABLE at the deadline. */
+ * is declared void in any. */
 ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
                           ledger_how how, dlock_time deadline, ledger_entry *ret);
 
@@ -102,10 +105,10 @@ typedef void ledger_each(void *arg, int segment, const char *request, const fs_o
  * They are what stands there now, and are not confirmed: a failover may still undo some.
  * LEDGER_FOUND, _DAMAGED, _UNAVAILABLE. */
 ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
-                               ledger_each *each, void *arg, int *ret);
+                               dlock_time deadline, ledger_each *each, void *arg, int *ret);
 
 /* The last `count` orders of a segment likewise, the oldest of them first. */
 ledger_status ledger_read_last(fs_store *store, const sale_terms *terms, int segment, int count,
-                               ledger_each *each, void *arg);
+                               dlock_time deadline, ledger_each *each, void *arg);
 
 #endif

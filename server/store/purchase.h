@@ -25,7 +25,8 @@ typedef struct purchase {
     char request[IDENT_MAX + 1];
     int64_t quantity;
     bool keyed;                   /* the client gave the request id, so this may be a retry */
-    dlock_time deadline;          /* by then the buyer is answered */
+    dlock_time received;          /* when it came: its time counts from here */
+    dlock_time deadline;          /* by then the buyer is answered; see terms_deadline() */
     int64_t not_after_us;         /* the same moment by Redis's clock: no script writes beyond it */
     struct direct_answer *direct; /* NULL: only the buyer's own thread can answer the client */
 } purchase;

@@ -13,7 +13,6 @@
 #include "server/base/log.h"
 
 #define SCHEMA          "2"
-#define REQUEST_MS      10000
 #define WAIT_RESERVE_MS 1000 /* beyond the longest wait, for the write itself */
 #define DIGEST_LEN      16
 #define CHUNK           256 /* questions sent in one go */
@@ -46,6 +45,11 @@ bool durability_find(const char *name, durability *ret)
 int64_t terms_request_ms(const sale_terms *terms)
 {
     return terms->wait_ms <= REQUEST_MS ? REQUEST_MS : terms->wait_ms + WAIT_RESERVE_MS;
+}
+
+dlock_time terms_deadline(const sale_terms *terms, dlock_time received)
+{
+    return (dlock_time){received.us + terms_request_ms(terms) * 1000};
 }
 
 int64_t terms_hold_most_ms(const sale_terms *terms)

@@ -75,7 +75,8 @@ static bool is_whole(const open_sale *sale, sharded_state *state, const purchase
     ledger_numbers numbers;
     if (!atomic_load(&state->damaged))
         return true;
-    if (ledger_count(sale->store, &sale->terms, true, &numbers) == LEDGER_FOUND) {
+    if (ledger_count(sale->store, &sale->terms, true, request->deadline, &numbers) ==
+        LEDGER_FOUND) {
         atomic_store(&state->damaged, false);
         return true;
     }

@@ -60,14 +60,15 @@ static void ignore(void *arg, int segment, const char *request, const fs_order *
 static ledger_status read_page(void)
 {
     int entries;
-    return ledger_read_page(&store, &terms, 0, 0, ignore, NULL, &entries);
+    return ledger_read_page(&store, &terms, 0, 0, dlock_in_ms(5000), ignore, NULL, &entries);
 }
 
 /* What each of them says; `what` is wrong with the key. */
 static void check_reads(const char *key, const char *what)
 {
     ledger_numbers numbers;
-    ledger_status count = ledger_count(&store, &terms, true, &numbers), page = read_page();
+    ledger_status count = ledger_count(&store, &terms, true, dlock_in_ms(5000), &numbers),
+                  page = read_page();
     if (count != LEDGER_DAMAGED || page != LEDGER_DAMAGED)
         fail_msg("%s '%s': counted %d, listed %d", key, what, count, page);
     ledger_status bought = find("bought", LEDGER_VOID), nobody = find("nobody", LEDGER_VOID);
@@ -113,7 +114,8 @@ static void a_number_that_the_ledger_has_not_is_damage(void **state)
         freeReplyObject(fx_redis_reply(fx.redis, "HSET %s bought %s", keys.orders, other));
         ledger_status looked = find("bought", LEDGER_LOOK), page = read_page();
         if (looked != LEDGER_DAMAGED || page != LEDGER_DAMAGED ||
-            ledger_read_last(&store, &terms, 0, 5, ignore, NULL) != LEDGER_DAMAGED)
+            ledger_read_last(&store, &terms, 0, 5, dlock_in_ms(5000), ignore, NULL) !=
+                LEDGER_DAMAGED)
             fail_msg("number %s: found %d, listed %d", numbers[i], looked, page);
         assert_int_equal(find("bought", LEDGER_VOID), LEDGER_DAMAGED);
         assert_int_equal(find("nobody", LEDGER_LOOK), LEDGER_NOT_YET);
@@ -146,10 +148,10 @@ static void a_damaged_bucket_is_an_empty_one(void **state)
     const char *key = "fs:rate:address:{10.0.0.1}";
     for (size_t i = 0; i < MAKERS + VALUES; i++) {
         const char *what = plant(key, i);
-        if (limit_check(&limit, NULL, "10.0.0.1") != 0)
+        if (limit_check(&limit, NULL, "10.0.0.1", dlock_in_ms(5000)) != 0)
             fail_msg("'%s': shut out", what);
-        limit_check(&limit, NULL, "10.0.0.1");
-        if (limit_check(&limit, NULL, "10.0.0.1") == 0)
+        limit_check(&limit, NULL, "10.0.0.1", dlock_in_ms(5000));
+        if (limit_check(&limit, NULL, "10.0.0.1", dlock_in_ms(5000)) == 0)
             fail_msg("'%s': no limit", what);
         fx_redis_do(fx.redis, "DEL %s %s:saved", key, key);
     }
@@ -202,7 +204,8 @@ static void no_right_that_is_missing_makes_an_answer(void **state)
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         fx_redis_do(fx.redis, "ACL SETUSER service -%s", commands[i]);
         ledger_status bought = find("bought", LEDGER_ASK), nobody = find("nobody", LEDGER_ASK);
-        ledger_status count = ledger_count(&store, &terms, true, &numbers), page = read_page();
+        ledger_status count = ledger_count(&store, &terms, true, dlock_in_ms(5000), &numbers),
+                      page = read_page();
         fx_redis_do(fx.redis, "ACL SETUSER service +%s", commands[i]);
         if ((bought != LEDGER_FOUND && bought != LEDGER_UNAVAILABLE) ||
             (nobody != LEDGER_NOT_YET && nobody != LEDGER_UNAVAILABLE))
