@@ -121,7 +121,7 @@ static bool start_first_sale(const fs_options *options, const fs_api *api, const
         if (!sale_request_finish(&options->sale, &terms, err, sizeof(err)))
             return false;
         status = sale_start(store, &terms, true, deadline, err, sizeof(err));
-        again = status == START_UNAVAILABLE || status == START_UNKNOWN;
+        again = status == START_UNAVAILABLE || status == START_PAUSED || status == START_UNKNOWN;
         *stopped = again && wait_signal(signals, 200);
     } while (again && !*stopped && !dlock_passed(deadline));
     if (*stopped)

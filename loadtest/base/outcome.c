@@ -33,6 +33,7 @@ static const struct {
     {409, "limit_reached", OUT_LIMIT},
     {503, "busy", OUT_BUSY},
     {503, "store_unavailable", OUT_UNAVAILABLE},
+    {503, "writes_paused", OUT_UNAVAILABLE},
     {503, "draining", OUT_ERROR},
     {503, "sale_damaged", OUT_ERROR},
     {503, "sale_rolled_back", OUT_ERROR},

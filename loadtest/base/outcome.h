@@ -16,7 +16,7 @@ typedef enum lt_outcome {
     OUT_SOLD_OUT,    /* 409 sold_out */
     OUT_LIMIT,       /* 409 limit_reached */
     OUT_BUSY,        /* 503 busy: definitely not bought */
-    OUT_UNAVAILABLE, /* 503 store_unavailable: definitely not bought */
+    OUT_UNAVAILABLE, /* 503 store_unavailable, writes_paused: definitely not bought */
     OUT_UNKNOWN,     /* sent, and nothing definite came back: no answer, or one like 502 or 504 */
     OUT_ERROR,       /* any other definite refusal (4xx, ...), or the request never left */
     OUT_COUNT

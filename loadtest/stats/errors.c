@@ -67,6 +67,7 @@ const char *error_hint(const lt_error_entry *entry)
         {"timeout", "no answer in time: more users than server threads, or a lock that waits "
                     "longer than --timeout-ms"},
         {"store_unavailable", "the instance could not reach Redis"},
+        {"writes_paused", "Redis took no writes: CLIENT PAUSE ... WRITE, or a failover"},
         {"sale_damaged", "keys of the sale in Redis are missing or not what they were"},
         {"sale_rolled_back", "Redis came back without orders that it had acknowledged"},
         {"unknown", "the write was sent to Redis and its reply was lost: is Redis stalled?"},

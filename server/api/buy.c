@@ -207,6 +207,9 @@ static void answer(fs_api *api, const buy_query *query, const checkout_answer *b
         [BUY_NOT_DURABLE] = {503, "durability_lost",
                              "Redis does not keep orders now as this sale promises, on disk or on "
                              "its replicas; this try bought nothing"},
+        [BUY_WRITES_PAUSED] = {503, "writes_paused",
+                               "Redis answers, and takes no writes at present; this try bought "
+                               "nothing"},
         [BUY_UNKNOWN] =
             {504, "unknown",
              "bought or not: ask GET /orders/{request} with item= and sale=, or repeat with "

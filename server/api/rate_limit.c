@@ -15,7 +15,8 @@ static int check_key(const fs_limit *limit, const char *kind, const char *who, i
     if (rate == 0)
         return 0;
     snprintf(key, sizeof(key), "fs:rate:%s:{%.128s}", kind, who);
-    if (!node_reachable(store_node(limit->store, key))) /* no item waits for another one's server */
+    if (!node_takes_writes(
+            store_node(limit->store, key))) /* no item waits for another one's server */
         return 0;
     dlock_args args;
     dlock_args_init(&args);

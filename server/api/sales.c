@@ -65,6 +65,9 @@ static void answer_status(fs_api *api, start_status status, const sale_terms *te
     case START_REFUSED:
         problem(reply, 409, "durability_unavailable", err);
         break;
+    case START_PAUSED:
+        problem_later(reply, "writes_paused", err);
+        break;
     case START_MAY_EVICT:
         problem(reply, 409, "store_may_evict", err);
         break;

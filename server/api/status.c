@@ -38,6 +38,7 @@ static const char *find_trouble(fs_node *node, store_complaint *why)
         const char *code;
     } troubles[] = {{TROUBLE_SILENT, "store_unavailable"},
                     {TROUBLE_REFUSES, "store_unavailable"},
+                    {TROUBLE_WRITES_PAUSED, "writes_paused"},
                     {TROUBLE_MAY_EVICT, "store_may_evict"}};
     if (atomic_load(&node->run_changed)) {
         *why = (store_complaint){.detail = "Redis is another run than before, and is compared "

@@ -99,17 +99,27 @@ static void write_locks(dlock_client *locks, fs_text *out)
 }
 
 /* By number where there are several; those that serve keys. */
+static void write_server(fs_store *store, int server, const char *name, bool value, fs_text *out)
+{
+    if (!dlock_redis_is_cluster(store->redis))
+        text_printf(out, "%s %d\n", name, value);
+    else if (store_serves(store, server))
+        text_printf(out, "%s{server=\"%d\"} %d\n", name, server, value);
+}
+
 static void write_servers(fs_store *store, fs_text *out)
 {
-    const char *name = "flashsale_redis_up";
+    static const char up[] = "flashsale_redis_up", paused[] = "flashsale_redis_writes_paused";
     int servers = dlock_redis_servers(store->redis);
-    metric_head(out, name, "gauge", "Whether Redis answered the last question for its time.");
+    metric_head(out, up, "gauge", "Whether Redis answered the last question for its time.");
+    for (int i = 0; i < servers; i++)
+        write_server(store, i, up, node_reachable(store_node_at(store, i)), out);
+    metric_head(
+        out, paused, "gauge",
+        "Whether Redis answers, and has not answered a script that may write for a second.");
     for (int i = 0; i < servers; i++) {
-        bool up = node_reachable(store_node_at(store, i));
-        if (!dlock_redis_is_cluster(store->redis))
-            text_printf(out, "%s %d\n", name, up);
-        else if (store_serves(store, i))
-            text_printf(out, "%s{server=\"%d\"} %d\n", name, i, up);
+        const fs_node *node = store_node_at(store, i);
+        write_server(store, i, paused, node_reachable(node) && !node_takes_writes(node), out);
     }
 }
 

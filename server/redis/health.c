@@ -1,4 +1,4 @@
-/* health.c - the five troubles, and Redis's words. */
+/* health.c - the troubles, and Redis's words. */
 #include "server/redis/health.h"
 
 #include <stdio.h>

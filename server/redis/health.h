@@ -1,7 +1,7 @@
 /*
  * health.h - what is wrong with the server at present, as the keeper last found it.
  *
- * Five things can be, and each has its own consequence for the buyers. A server that nobody has
+ * Six things can be, and each has its own consequence for the buyers. A server that nobody has
  * looked at yet has all of them, and no replica.
  */
 #ifndef FLASHSALE_HEALTH_H
@@ -12,12 +12,13 @@
 #include <stdbool.h>
 
 typedef enum store_trouble {
-    TROUBLE_SILENT,      /* it does not answer, or not to this user */
-    TROUBLE_REFUSES,     /* it refuses the scripts that sell */
-    TROUBLE_MAY_EVICT,   /* its maxmemory-policy throws keys away */
-    TROUBLE_NO_DISK,     /* it does not put every write on disk before it answers */
-    TROUBLE_NO_REPLICAS, /* it has fewer replicas online than a sale here asks for */
-    TROUBLES             /* how many there are */
+    TROUBLE_SILENT,        /* it does not answer, or not to this user */
+    TROUBLE_REFUSES,       /* it refuses the scripts that sell */
+    TROUBLE_WRITES_PAUSED, /* it answers what only reads, and no script that sells */
+    TROUBLE_MAY_EVICT,     /* its maxmemory-policy throws keys away */
+    TROUBLE_NO_DISK,       /* it does not put every write on disk before it answers */
+    TROUBLE_NO_REPLICAS,   /* it has fewer replicas online than a sale here asks for */
+    TROUBLES               /* how many there are */
 } store_trouble;
 
 typedef struct store_complaint {

@@ -1,8 +1,8 @@
 /*
  * node.c - keeping a server's time, and what its silence ends.
  *
- * Whoever waits for a lock when the server falls silent would wait in vain, so one cancellation,
- * given to every wait there, ends them all; the next outage gets a new one.
+ * Whoever waits for a lock when the server falls silent, or takes no writes, would wait in vain, so
+ * one cancellation, given to every wait there, ends them all; the next outage gets a new one.
  */
 #include "server/redis/node.h"
 
@@ -98,23 +98,35 @@ static bool sample_clock(fs_node *node, dlock_time deadline)
     return told;
 }
 
+/* Notes one of the two troubles that make up an outage; NULL: that one is over. */
+static void note(fs_node *node, store_trouble trouble, const store_complaint *why)
+{
+    bool was_out = !node_takes_writes(node);
+    health_note(&node->health, trouble, why);
+    if (!node_takes_writes(node))
+        dlock_cancel_now(node_outage_cancel(node));
+    else if (was_out)
+        next_outage(node);
+}
+
 static void fall_silent(fs_node *node, const char *answer)
 {
     store_complaint why;
     complain(&why, answer);
-    health_note(&node->health, TROUBLE_SILENT, &why);
-    dlock_cancel_now(node_outage_cancel(node));
+    note(node, TROUBLE_SILENT, &why);
+}
+
+void node_note_pause(fs_node *node, const store_complaint *why)
+{
+    note(node, TROUBLE_WRITES_PAUSED, why);
 }
 
 void node_sync_clock(fs_node *node, dlock_redis *redis)
 {
     char answer[256];
     dlock_time deadline = dlock_in_ms(SYNC_MS);
-    bool was = node_reachable(node);
     if (node_connect(node, redis, &node->clock_conn, deadline) && sample_clock(node, deadline)) {
-        health_note(&node->health, TROUBLE_SILENT, NULL);
-        if (!was)
-            next_outage(node);
+        note(node, TROUBLE_SILENT, NULL);
         return;
     }
     dlock_redis_last_error(redis, answer, sizeof(answer));

@@ -40,6 +40,10 @@ bool node_connect(const fs_node *node, dlock_redis *redis, dlock_redis_conn **co
  * tells whether the server answers (TROUBLE_SILENT) however busy the others are. For one thread. */
 void node_sync_clock(fs_node *node, dlock_redis *redis);
 
+/* Notes that it takes no writes (TROUBLE_WRITES_PAUSED), and why; NULL: it does. For the same
+ * thread. */
+void node_note_pause(fs_node *node, const store_complaint *why);
+
 /* It serves no keys any more: no run of it is admitted, and if it ever comes back it is looked at
  * as a new one. For the thread of node_sync_clock(). */
 void node_forget(fs_node *node);
@@ -49,6 +53,12 @@ static inline bool node_reachable(const fs_node *node)
     return !health_has(&node->health, TROUBLE_SILENT);
 }
 
+/* It answers, and takes writes. */
+static inline bool node_takes_writes(const fs_node *node)
+{
+    return node_reachable(node) && !health_has(&node->health, TROUBLE_WRITES_PAUSED);
+}
+
 /* The moment by the server's clock, in Unix microseconds; never later than it is, and earlier by
  * one round trip at most (clock.h). */
 static inline int64_t node_redis_us(const fs_node *node, dlock_time moment)
@@ -56,8 +66,8 @@ static inline int64_t node_redis_us(const fs_node *node, dlock_time moment)
     return moment.us + atomic_load_explicit(&node->clock.offset_us, memory_order_relaxed);
 }
 
-/* Ends every wait for a lock there once the server is found not to answer: for dlock_wait.
- * (borrowed) */
+/* Ends every wait for a lock there once the server is found not to answer, or to take no writes:
+ * for dlock_wait. (borrowed) */
 static inline dlock_cancel *node_outage_cancel(const fs_node *node)
 {
     return atomic_load(&node->outage_cancel);

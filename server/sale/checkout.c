@@ -40,7 +40,8 @@ static bool is_definite(purchase_outcome outcome)
 {
     return outcome != BUY_BUSY && outcome != BUY_UNAVAILABLE && outcome != BUY_STALE &&
            outcome != BUY_CLOSED && outcome != BUY_UNKNOWN && outcome != BUY_DAMAGED &&
-           outcome != BUY_ROLLED_BACK && outcome != BUY_MAY_EVICT && outcome != BUY_NOT_DURABLE;
+           outcome != BUY_ROLLED_BACK && outcome != BUY_MAY_EVICT && outcome != BUY_NOT_DURABLE &&
+           outcome != BUY_WRITES_PAUSED;
 }
 
 /* "Sold out" to a retry, from a strategy that writes in steps: an earlier try may have taken its
@@ -97,6 +98,17 @@ static void add_reason(fs_node *node, purchase_result *result)
         memcpy(result->redis, why.redis, sizeof(result->redis));
 }
 
+/* A lock that was not to be had, or whose wait was ended: the server may be why. */
+static void blame_server(const fs_node *node, purchase_result *result)
+{
+    bool ended = result->outcome == BUY_UNAVAILABLE && result->redis[0] == '\0';
+    if (result->outcome == BUY_BUSY && !node_reachable(node))
+        purchase_answer(result, BUY_UNAVAILABLE);
+    else if ((result->outcome == BUY_BUSY || ended) && node_reachable(node) &&
+             !node_takes_writes(node))
+        purchase_answer(result, BUY_WRITES_PAUSED);
+}
+
 /* A Redis that takes no writes, being full or a replica, may still tell of an order that there is;
  * and so may one whose lock was not to be had in time, or that does not keep what it is to. */
 static void look_behind_refusal(const open_sale *sale, const purchase *request, const fs_node *node,
@@ -105,7 +117,7 @@ static void look_behind_refusal(const open_sale *sale, const purchase *request, 
     purchase_result refused = *result;
     bool refused_by_redis = result->outcome == BUY_UNAVAILABLE && result->redis[0] != '\0';
     bool refused_here = result->outcome == BUY_BUSY || result->outcome == BUY_MAY_EVICT ||
-                        result->outcome == BUY_NOT_DURABLE;
+                        result->outcome == BUY_NOT_DURABLE || result->outcome == BUY_WRITES_PAUSED;
     if (!request->keyed || !(refused_by_redis || refused_here) || !node_reachable(node))
         return;
     answer_without_selling(sale, request, refused.outcome, result);
@@ -162,8 +174,7 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
         purchase_answer(result, BUY_UNKNOWN);
     else if (result->outcome == BUY_STALE)
         purchase_answer(result, BUY_BUSY);
-    if (result->outcome == BUY_BUSY && !node_reachable(node))
-        purchase_answer(result, BUY_UNAVAILABLE); /* that is why nobody gave the lock back */
+    blame_server(node, result);
     add_reason(node, result);
     if (!request->keyed)
         result->replayed = false;

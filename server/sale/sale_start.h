@@ -20,6 +20,7 @@ typedef enum start_status {
     START_NOT_HALTED,  /* a sale that is halted was to be replaced, and it is not; likewise */
     START_DAMAGED,     /* what stands in the current sale's place is no sale; likewise */
     START_REFUSED,     /* the server does not keep the durability that was asked; see err */
+    START_PAUSED,      /* the server takes no writes at present; nothing was started */
     START_MAY_EVICT,   /* the server may throw keys away; see err */
     START_UNAVAILABLE, /* Redis did not answer, or too late; nothing was started */
     START_UNKNOWN      /* perhaps started; but if not within START_MS, then never */

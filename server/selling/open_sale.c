@@ -40,7 +40,9 @@ purchase_outcome sale_missing_promise(const open_sale *sale, int k)
     const store_health *health = &node->health;
     bool disk = sale->terms.durability == DURABILITY_DISK;
     purchase_outcome missing = BUY_SOLD;
-    if (health_has(health, TROUBLE_MAY_EVICT))
+    if (health_has(health, TROUBLE_WRITES_PAUSED))
+        missing = BUY_WRITES_PAUSED;
+    else if (health_has(health, TROUBLE_MAY_EVICT))
         missing = BUY_MAY_EVICT;
     else if ((disk && health_has(health, TROUBLE_NO_DISK)) ||
              replicas_missing(sale->store, &sale->terms, &sale->keys[k]))

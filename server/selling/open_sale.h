@@ -36,8 +36,9 @@ bool sale_lock_look(const open_sale *sale, dlock_kind kind, int k, dlock_info *r
 /* The server that has the sale's keys of set k. */
 fs_node *sale_node(const open_sale *sale, int k);
 
-/* What that server does not keep at present of what the sale needs: BUY_MAY_EVICT, _NOT_DURABLE;
- * BUY_UNAVAILABLE = it does not answer, so nobody knows; BUY_SOLD = nothing. */
+/* Why that server is not to be sold from at present: BUY_WRITES_PAUSED, or what it does not keep of
+ * what the sale needs: BUY_MAY_EVICT, _NOT_DURABLE; BUY_UNAVAILABLE = it does not answer, so nobody
+ * knows; BUY_SOLD = nothing. */
 purchase_outcome sale_missing_promise(const open_sale *sale, int k);
 
 /* What this process remembers of the orders under `keys`: a Redis that has fewer has forgotten. Of

@@ -1,6 +1,7 @@
 -- Asks whether the scripts that sell would run, and writes nothing. Redis refuses a script without
 -- the flag no-writes before its first line wherever it refuses writes: out of memory, read-only, after
--- a failed save, with too few replicas. So no key is needed, and nothing to replicate or to sync.
+-- a failed save, with too few replicas; and holds it back while writes are paused. So no key is
+-- needed, nothing to replicate or to sync, and a probe that runs late does no harm.
 --
 -- KEYS  1 any key of the service's
 -- Reply "", or the first command that they use and this user may not
@@ -13,7 +14,6 @@ local used = {
     {'EVALSHA', '', 1, key}, {'DEL', key}, {'EXISTS', key}, {'PEXPIRE', key, 1}, {'PTTL', key},
     {'HDEL', key, ''}, {'HEXISTS', key, ''}, {'HRANDFIELD', key}, {'LPOP', key},
     {'LPOS', key, ''}, {'LRANGE', key, 0, 0}, {'LREM', key, 0, ''},
-    {'WAIT', 0, 1}, -- the last: only durability `replicated` needs it
 }
 for _, command in ipairs(used) do
     if redis.acl_check_cmd and not redis.acl_check_cmd(unpack(command)) then return command[1] end

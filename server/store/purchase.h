@@ -77,6 +77,7 @@ typedef enum purchase_outcome {
     BUY_ROLLED_BACK,   /* Redis has lost orders that it had acknowledged; this try bought nothing */
     BUY_MAY_EVICT,     /* the server may throw the sale's keys away; this try bought nothing */
     BUY_NOT_DURABLE,   /* it does not keep the sale's durability; this try bought nothing */
+    BUY_WRITES_PAUSED, /* the server answers, and takes no writes; nothing was written */
     BUY_STALE,         /* the guard refused the holder; worth a new grant */
     BUY_CLOSED,        /* the sale is not the item's current one any more */
     BUY_UNKNOWN,       /* written or not, or later */

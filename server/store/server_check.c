@@ -8,10 +8,17 @@
 #include "server/store/probe.lua.h"
 #include "server/store/store.h"
 
-enum { CONFIG, PERSISTENCE, MEMORY, REPLICATION, PROBE, QUESTIONS };
+enum { CONFIG, PERSISTENCE, MEMORY, REPLICATION, WAIT, QUESTIONS };
 enum { VALUE_MAX = 32 };
 
-static dlock_script probe = DLOCK_SCRIPT("probe", "#!lua\n" PROBE_LUA);
+#define PROBE_SEND_MS 1000 /* for a connection, and for what there is to read */
+#define PROBE_WAIT_MS 50   /* at each look: a server that takes writes answers by then mostly */
+
+#define PAUSED_DETAIL                                                                              \
+    "Redis answers questions, and no write for a second: CLIENT PAUSE ... WRITE, or a failover "   \
+    "that is under way; CLIENT UNPAUSE ends it"
+
+static dlock_script script = DLOCK_SCRIPT("probe", "#!lua\n" PROBE_LUA);
 
 static const char *const settings[] = {"CONFIG",
                                        "GET",
@@ -24,6 +31,7 @@ static const char *const settings[] = {"CONFIG",
 static const char *const persistence[] = {"INFO", "persistence", NULL};
 static const char *const memory[] = {"INFO", "memory", NULL};
 static const char *const replication[] = {"INFO", "replication", NULL};
+static const char *const waiting[] = {"WAIT", "0", "1", NULL}; /* for nobody */
 
 /* ---- complaints ------------------------------------------------------------------------------ */
 
@@ -37,7 +45,7 @@ static void find(server_check *check, store_trouble trouble, const redisReply *a
     snprintf(why->detail, sizeof(why->detail), "%s", what);
     if (refused)
         complain(why, answer->str);
-    if (refused && trouble != TROUBLE_REFUSES)
+    if (refused)
         snprintf(why->detail, sizeof(why->detail), "the server does not tell its settings: %.150s",
                  answer->str);
 }
@@ -128,6 +136,17 @@ static void judge_replicas(server_check *check, const redisReply *config, const 
     find(check, TROUBLE_NO_REPLICAS, info, detail);
 }
 
+/* Only durability `replicated` needs it. */
+static void judge_wait(server_check *check, const redisReply *answer)
+{
+    if (answer->type != REDIS_REPLY_ERROR || strncmp(answer->str, "NOPERM ", 7) != 0)
+        return;
+    check->replicas = 0;
+    check->found[TROUBLE_NO_REPLICAS] = true;
+    complain(&check->why[TROUBLE_NO_REPLICAS],
+             "NOPERM this user may not WAIT, which durability 'replicated' needs: grant it +wait");
+}
+
 static void judge_settings(server_check *check, redisReply *const answers[QUESTIONS],
                            const server_wish *wish)
 {
@@ -139,45 +158,13 @@ static void judge_settings(server_check *check, redisReply *const answers[QUESTI
                  tells ? store_field(config, "maxmemory-policy")
                        : info_value(memory_info, "maxmemory_policy", policy));
     judge_replicas(check, config, answers[REPLICATION], wish->min_replicas);
+    judge_wait(check, answers[WAIT]);
 }
 
 /* While a script runs without end everything is answered so, the settings too. */
 static bool is_busy(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "BUSY ", 5) == 0;
-}
-
-/* WAIT is the last command that the probe tries, and only durability `replicated` needs it. */
-static void judge_wait(server_check *check)
-{
-    check->replicas = 0;
-    check->found[TROUBLE_NO_REPLICAS] = true;
-    complain(&check->why[TROUBLE_NO_REPLICAS],
-             "NOPERM this user may not WAIT, which durability 'replicated' needs: grant it +wait");
-}
-
-/* In a cluster: the key is elsewhere, which says nothing against the server. */
-static bool is_redirection(const redisReply *reply)
-{
-    return reply->type == REDIS_REPLY_ERROR &&
-           (strncmp(reply->str, "MOVED ", 6) == 0 || strncmp(reply->str, "ASK ", 4) == 0);
-}
-
-static void judge_probe(server_check *check, const redisReply *reply)
-{
-    if (is_redirection(reply))
-        return;
-    if (reply->type == REDIS_REPLY_ERROR) {
-        find(check, TROUBLE_REFUSES, reply, "");
-    } else if (strcmp(reply->str, "WAIT") == 0) {
-        judge_wait(check);
-    } else if (reply->len > 0) {
-        char detail[100];
-        snprintf(detail, sizeof(detail),
-                 "NOPERM this user may not %.20s: grant it what docker/users.acl does", reply->str);
-        check->found[TROUBLE_REFUSES] = true;
-        complain(&check->why[TROUBLE_REFUSES], detail);
-    }
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -192,16 +179,6 @@ static void queue(dlock_redis_conn *conn, const char *const *words)
     dlock_args_free(&args);
 }
 
-/* By its text, so that it works whatever scripts the server knows. */
-static void queue_probe(dlock_redis_conn *conn, const char *key)
-{
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, key);
-    dlock_redis_queue_script(conn, &probe, 1, &args, true);
-    dlock_args_free(&args);
-}
-
 /* Whether each answer is one that its command can have. An error is, too. */
 static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS])
 {
@@ -213,7 +190,7 @@ static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS
         [PERSISTENCE] = {"INFO persistence", REDIS_REPLY_STRING},
         [MEMORY] = {"INFO memory", REDIS_REPLY_STRING},
         [REPLICATION] = {"INFO replication", REDIS_REPLY_STRING},
-        [PROBE] = {"the script probe", REDIS_REPLY_STRING},
+        [WAIT] = {"WAIT", REDIS_REPLY_INTEGER},
     };
     bool good = true;
     for (int i = 0; good && i < QUESTIONS; i++) {
@@ -224,8 +201,8 @@ static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS
     return good;
 }
 
-bool server_ask(dlock_redis_conn *conn, const char *key, const server_wish *wish,
-                dlock_time deadline, server_check *ret)
+bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
+                server_check *ret)
 {
     redisReply *answers[QUESTIONS];
     memset(ret, 0, sizeof(*ret));
@@ -233,15 +210,94 @@ bool server_ask(dlock_redis_conn *conn, const char *key, const server_wish *wish
     queue(conn, persistence);
     queue(conn, memory);
     queue(conn, replication);
-    queue_probe(conn, key);
+    queue(conn, waiting);
     bool told = dlock_redis_answers(conn, deadline, QUESTIONS, answers) && are_ours(conn, answers);
     for (int i = 0; told && i < QUESTIONS; i++)
         ret->busy = ret->busy || is_busy(answers[i]);
     if (told && !ret->busy)
         judge_settings(ret, answers, wish);
-    if (told)
-        judge_probe(ret, answers[PROBE]);
     for (int i = 0; i < QUESTIONS; i++)
         freeReplyObject(answers[i]);
     return told;
+}
+
+/* ---- whether it takes writes ----------------------------------------------------------------- */
+
+/* In a cluster: the key is elsewhere, which says nothing against the server. */
+static bool is_redirection(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR &&
+           (strncmp(reply->str, "MOVED ", 6) == 0 || strncmp(reply->str, "ASK ", 4) == 0);
+}
+
+/* What the answer, a text or an error, says against the scripts that sell. False: nothing. */
+static bool judge_probe(const redisReply *reply, store_complaint *why)
+{
+    char detail[100];
+    if (is_redirection(reply) || reply->len == 0)
+        return false;
+    snprintf(detail, sizeof(detail),
+             "NOPERM this user may not %.20s: grant it what docker/users.acl does", reply->str);
+    complain(why, reply->type == REDIS_REPLY_ERROR ? reply->str : detail);
+    return true;
+}
+
+static bool is_text_or_error(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_ERROR;
+}
+
+void write_probe_drop(write_probe *probe)
+{
+    dlock_redis_hang_up(probe->conn);
+    *probe = (write_probe){.conn = NULL};
+}
+
+/* By its text, so that it works whatever scripts the server knows. */
+static bool send_probe(write_probe *probe, dlock_redis *redis, const fs_node *node, const char *key)
+{
+    dlock_args args;
+    dlock_time deadline = dlock_in_ms(PROBE_SEND_MS);
+    if (!node_connect(node, redis, &probe->conn, deadline))
+        return false;
+    dlock_args_init(&args);
+    dlock_args_text(&args, key);
+    dlock_redis_queue_script(probe->conn, &script, 1, &args, true);
+    dlock_args_free(&args);
+    probe->sent = dlock_now();
+    probe->out = dlock_redis_flush(probe->conn, deadline) == DLOCK_REDIS_OK;
+    return probe->out;
+}
+
+/* What there is to read, an answer or the connection's end. False: that says nothing. */
+static bool read_probe(write_probe *probe, fs_node *node)
+{
+    store_complaint why;
+    redisReply *reply = NULL;
+    probe->out = false;
+    dlock_redis_outcome outcome = dlock_redis_read(probe->conn, dlock_in_ms(PROBE_SEND_MS), &reply);
+    bool told = outcome != DLOCK_REDIS_UNKNOWN && reply &&
+                dlock_redis_conn_check(probe->conn, "the script probe", reply,
+                                       is_text_or_error(reply));
+    if (told) {
+        node_note_pause(node, NULL);
+        health_note(&node->health, TROUBLE_REFUSES, judge_probe(reply, &why) ? &why : NULL);
+    }
+    freeReplyObject(reply);
+    return told;
+}
+
+bool write_probe_look(write_probe *probe, dlock_redis *redis, fs_node *node, const char *key)
+{
+    if (probe->out && dlock_redis_broken(probe->conn))
+        write_probe_drop(probe);
+    if (!probe->out && !send_probe(probe, redis, node, key))
+        return false;
+    if (dlock_redis_wait(probe->conn, dlock_in_ms(PROBE_WAIT_MS)))
+        return read_probe(probe, node);
+    if (!node_reachable(node) || dlock_now().us - probe->sent.us < PROBE_MS * 1000)
+        return false;
+    write_probe_drop(probe); /* the next one has a new connection: this one may be dead */
+    node_note_pause(node, &(store_complaint){.detail = PAUSED_DETAIL});
+    return true;
 }

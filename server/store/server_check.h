@@ -21,14 +21,13 @@
 #ifndef FLASHSALE_SERVER_CHECK_H
 #define FLASHSALE_SERVER_CHECK_H
 
-#include "lock/dlock_redis.h"
-#include "server/redis/health.h"
+#include "server/redis/node.h"
 
 #define REPLICA_LAG_S 3
 
 typedef struct server_check {
-    bool busy; /* a script runs without end: of what is below only TROUBLE_REFUSES is known */
-    bool found[TROUBLES]; /* all but TROUBLE_SILENT */
+    bool busy;            /* a script runs without end: nothing of what is below is known */
+    bool found[TROUBLES]; /* of its settings: TROUBLE_MAY_EVICT, _NO_DISK, _NO_REPLICAS */
     store_complaint why[TROUBLES];
     int replicas;       /* that count */
     bool accepts_alone; /* cut off from all of them it goes on taking writes, which a failover then
@@ -40,10 +39,33 @@ typedef struct server_wish {
     int min_replicas; /* that are wanted; at least 1, for it is a trouble to have none */
 } server_wish;
 
-/* Asks, on a connection of the caller's. `key`: any of the service's that is routed to this server,
- * which nothing is done with. What Redis refuses to tell counts as found. False: it did not answer,
- * and nothing is known. */
-bool server_ask(dlock_redis_conn *conn, const char *key, const server_wish *wish,
-                dlock_time deadline, server_check *ret);
+/* Asks for its settings, on a connection of the caller's; all of it only reads. What Redis refuses
+ * to tell counts as found. False: it did not answer, and nothing is known. */
+bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
+                server_check *ret);
+
+/* ---- whether it takes writes ----------------------------------------------------------------- */
+
+/*
+ * Asked by a script that could write and does not: whatever refuses the scripts that sell refuses
+ * it, and whatever holds writes back (CLIENT PAUSE ... WRITE, Redis's own FAILOVER) holds it back,
+ * while the server answers all that only reads. So it has a connection of its own, nobody waits
+ * for it, and one that stays out for PROBE_MS is a trouble.
+ */
+#define PROBE_MS 1000
+
+typedef struct write_probe {
+    dlock_redis_conn *conn; /* its own; NULL: none as yet */
+    bool out;               /* it was sent, and not answered */
+    dlock_time sent;
+} write_probe;
+
+/* Sends it unless it is out, waits for its answer for a moment, and notes in the node what follows:
+ * TROUBLE_REFUSES and TROUBLE_WRITES_PAUSED. No server is called paused that does not answer
+ * otherwise, so node_sync_clock() comes before. `key`: any of the service's that is routed to this
+ * server, which nothing is done with. False: nothing was noted. For the thread of
+ * node_sync_clock(). */
+bool write_probe_look(write_probe *probe, dlock_redis *redis, fs_node *node, const char *key);
+void write_probe_drop(write_probe *probe);
 
 #endif

@@ -5,14 +5,60 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lock/dlock_redis.h"
 #include "tests/support/service.h"
 
 /* PROMISE_MS is what an answer takes at most; a busy machine may add LATE_MS. */
-enum { PROMISE_MS = 10000, LATE_MS = 2000 };
+enum { PAUSE_MS = 60000, NOTICED_MS = 30000, PROMISE_MS = 10000, LATE_MS = 2000, BACK_MS = 60000 };
 
 static const char *const pauses[] = {"CLIENT PAUSE 60000 WRITE", "CLIENT PAUSE 60000 ALL"};
+
+/* ---- waiting for an answer ------------------------------------------------------------------- */
+
+typedef struct wanted {
+    const char *request;
+    int status;
+    const char *part; /* of the body */
+    char body[512];   /* the last */
+} wanted;
+
+static bool is_answered(void *arg)
+{
+    wanted *w = arg;
+    fx_reply reply;
+    bool good = fx_ask(fx.server[0], &reply, "%s", w->request) == w->status &&
+                strstr(reply.body, w->part) != NULL;
+    snprintf(w->body, sizeof(w->body), "%d %s", reply.status, reply.body);
+    fx_reply_free(&reply);
+    return good;
+}
+
+static void await(const char *request, int status, const char *part)
+{
+    wanted w = {.request = request, .status = status, .part = part};
+    if (!fx_wait_until(is_answered, &w, NOTICED_MS))
+        fail_msg("%s: expected %d %s, got %s", request, status, part, w.body);
+}
+
+static void has(const char *body, const char *part)
+{
+    if (strstr(body, part) == NULL)
+        fail_msg("expected %s in %s", part, body);
+}
+
+/* Lines of the first instance's log with this event. */
+static int logged(const char *event)
+{
+    char text[64];
+    int count = 0;
+    snprintf(text, sizeof(text), "\"event\":\"%s\"", event);
+    for (const char *at = fx_process_stderr(fx_server_process(fx.server[0]));
+         (at = strstr(at, text)); at += strlen(text))
+        count++;
+    return count;
+}
 
 /* ---- one buyer in the background ------------------------------------------------------------- */
 
@@ -46,6 +92,118 @@ static void await_buyer(buyer *b)
     if (b->reply.status == 0 || b->took_ms > PROMISE_MS + LATE_MS)
         fail_msg("%s: %d after %lld ms, and %d are promised", b->request, b->reply.status,
                  (long long)b->took_ms, PROMISE_MS);
+}
+
+static void check_numbers(const char *item)
+{
+    const char *stock = fx_expect(fx.server[0], 200, "GET /stock?item=%s", item);
+    has(stock, "\"oversold\":0,");
+    has(stock, "\"lost_updates\":0");
+}
+
+/* ---- the cases ------------------------------------------------------------------------------- */
+
+static void all_say_and_none_sells(void)
+{
+    for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++) {
+        dlock_time begin = dlock_now();
+        fx_refused(fx.server[0], 503, "writes_paused", "POST /buy?item=%s&user=u1", s->name);
+        assert_true(dlock_now().us - begin.us < PROMISE_MS * 1000); /* nobody waited it out */
+        fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1&request=early", s->name);
+        fx_expect(fx.server[0], 200, "GET /orders/early?item=%s", s->name);
+    }
+    fx_refused(fx.server[0], 503, "writes_paused", "POST /sales {'item':'other','stock':5}");
+    const char *metrics = fx_expect(fx.server[0], 200, "GET /metrics");
+    has(metrics, "\nflashsale_ready 0\n");
+    has(metrics, "\nflashsale_redis_up 1\n");
+    has(metrics, "\nflashsale_redis_writes_paused 1\n");
+}
+
+static void paused_writes_are_said_and_nothing_is_sold_until_they_are_over(void **state)
+{
+    (void)state;
+    fx_only_single("one pause is to stop all strategies");
+    for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++) {
+        fx_start_sale(fx.server[0], s->name, "'stock':1000,'strategy':'%s'", s->name);
+        fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1&request=early", s->name);
+    }
+    int begun = logged("writes_paused"), ended = logged("writes_resumed");
+    fx_redis_do(fx.redis, "CLIENT PAUSE %d WRITE", PAUSE_MS);
+    await("GET /readyz", 503, "\"code\":\"writes_paused\"");
+    all_say_and_none_sells();
+    assert_int_equal(logged("writes_paused"), begun + 1);
+    assert_int_equal(logged("redis_lost"), 0);
+
+    fx_redis_do(fx.redis, "CLIENT UNPAUSE");
+    await("GET /readyz", 200, "ready\n");
+    assert_int_equal(logged("writes_resumed"), ended + 1);
+    has(fx_expect(fx.server[0], 200, "GET /metrics"), "\nflashsale_redis_writes_paused 0\n");
+    for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++) {
+        fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1", s->name);
+        check_numbers(s->name);
+    }
+}
+
+/* What the ledger says of the buyer's order: 200, 404 once that is final, 0 = not known yet. */
+static int look_up(const char *item)
+{
+    fx_reply reply;
+    int status = fx_ask(fx.server[0], &reply, "GET /orders/mine?item=%s", item);
+    bool final = status == 200 || (status == 404 && strstr(reply.body, "\"final\":true"));
+    fx_reply_free(&reply);
+    return final ? status : 0;
+}
+
+/* Asks for all of them, so that all become final at the same time. */
+static bool are_resolved(void *arg)
+{
+    int *found = arg, open = 0;
+    for (int i = 0; fx_strategies()[i].name[0] != '\0'; i++) {
+        found[i] = found[i] > 0 ? found[i] : look_up(fx_strategies()[i].name);
+        open += found[i] == 0;
+    }
+    return open == 0;
+}
+
+/* Whatever the buyer was told is what the ledger says, by the key, when the pause is over. */
+static void check_told(const buyer *b, const char *item, int found)
+{
+    char part[64];
+    if (b->reply.status == 201 && found != 200)
+        fail_msg("%s: sold, and there is no order", item);
+    if (b->reply.status == 503 && found != 404)
+        fail_msg("%s: not bought, and there is an order", item);
+    if (b->reply.status != 201 && b->reply.status != 503)
+        fx_assert_problem(item, &b->reply, 504, "unknown");
+    snprintf(part, sizeof(part), "\"orders\":%d,", found == 200);
+    has(fx_expect(fx.server[0], 200, "GET /stock?item=%s", item), part);
+    check_numbers(item);
+}
+
+/* A buyer of each strategy, sent before anybody can know of the pause, which outlasts them all. */
+static void what_was_sent_into_a_pause_is_unknown_and_resolved_by_its_key(void **state)
+{
+    (void)state;
+    enum { STRATEGIES = 32 };
+    int count = 0, found[STRATEGIES] = {0};
+    buyer buyers[STRATEGIES];
+    fx_only_single("one pause is to stop all strategies");
+    for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++, count++)
+        fx_start_sale(fx.server[0], s->name, "'stock':1000,'strategy':'%s'", s->name);
+    assert_true(count <= STRATEGIES);
+    fx_redis_do(fx.redis, "CLIENT PAUSE %d WRITE", PAUSE_MS);
+    for (int i = 0; i < count; i++)
+        send_buyer(&buyers[i], fx.server[0], fx_strategies()[i].name, "&request=mine");
+    for (int i = 0; i < count; i++)
+        await_buyer(&buyers[i]);
+    fx_redis_do(fx.redis, "CLIENT UNPAUSE");
+    await("GET /readyz", 200, "ready\n");
+    if (!fx_wait_until(are_resolved, found, BACK_MS))
+        fail_msg("not all orders are resolved");
+    for (int i = 0; i < count; i++) {
+        check_told(&buyers[i], fx_strategies()[i].name, found[i]);
+        fx_reply_free(&buyers[i].reply);
+    }
 }
 
 /* Where limits are set, Redis is asked before the sale is: that is part of the request's time. */
@@ -82,7 +240,9 @@ static void limits_take_their_time_out_of_the_promised(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paused_writes_are_said_and_nothing_is_sold_until_they_are_over),
+        cmocka_unit_test(what_was_sent_into_a_pause_is_unknown_and_resolved_by_its_key),
         cmocka_unit_test(limits_take_their_time_out_of_the_promised),
     };
-    return fx_run(tests, .instances = 0);
+    return fx_run(tests, .instances = 1);
 }

@@ -158,6 +158,7 @@ static void not_now(void **unused)
         /* A failover, a restart. */
         {"--lie from=40,to=70:buy.as=durability_lost", "", "SAFE", NULL},
         {"--lie from=40,to=70:buy.as=store_may_evict", "", "SAFE", NULL},
+        {"--lie from=40,to=70:buy.as=writes_paused", "", "SAFE", NULL},
         {"--lie from=10,to=40:buy.as=starting --ports 2", "", "SAFE", NULL},
         {"--lie from=40,to=70:buy.as=store_unavailable --lie from=60,to=80:buy.as=unknown", "",
          "SAFE", NULL},

@@ -37,6 +37,7 @@ static void outcomes_need_status_and_code(void **unused)
         {499, "", OUT_UNKNOWN},
         {503, "busy", OUT_BUSY},
         {503, "store_unavailable", OUT_UNAVAILABLE},
+        {503, "writes_paused", OUT_UNAVAILABLE},
         {503, "sale_damaged", OUT_ERROR},
         {503, "sale_rolled_back", OUT_ERROR},
         {503, "draining", OUT_ERROR},

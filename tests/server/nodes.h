@@ -18,6 +18,7 @@ static inline void nodes_make_well(fs_store *store)
     assert_true(fx_wait_until(nodes_are_met, store, 30000));
     for (int i = 0; i < dlock_redis_servers(store->redis); i++) {
         fs_node *node = store_node_at(store, i);
+        node_note_pause(node, NULL);
         node_sync_clock(node, store->redis);
         for (store_trouble t = TROUBLE_SILENT; t < TROUBLES; t++)
             health_note(&node->health, t, NULL);

@@ -217,6 +217,11 @@ void a_redis_that_may_lose_orders_is_refused(void **state)
     fx_refused(server, 409, "store_may_evict", "POST /sales {'item':'Other','stock':5}");
     provoke_await(server, "store_may_evict", "POST /buy?item=Disk&user=u1");
     provoke_await(server, "store_may_evict", "GET /readyz");
+    fx_redis_do(redis, "CONFIG SET maxmemory-policy noeviction");
+    fx_redis_do(redis, "CLIENT PAUSE 600000 WRITE");
+    provoke_await(server, "writes_paused", "GET /readyz");
+    fx_refused(server, 503, "writes_paused", "POST /buy?item=Disk&user=u1");
+    fx_refused(server, 503, "writes_paused", "POST /sales {'item':'Other','stock':5}");
     fx_server_kill(server);
     fx_redis_stop(redis);
 }

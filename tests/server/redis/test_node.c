@@ -61,6 +61,7 @@ static void a_silent_server_ends_no_wait_on_another(void **state)
     assert_true(node_init(&dead, 0));
     dlock_cancel *of_dead = node_outage_cancel(&dead);
 
+    node_note_pause(well, NULL);
     node_sync_clock(well, store.redis);
     dlock_cancel *of_well = node_outage_cancel(well);
     node_sync_clock(&dead, nobody);
@@ -87,6 +88,42 @@ static void a_silent_server_ends_no_wait_on_another(void **state)
     assert_true(node_redis_us(well, dlock_now()) + CLOCK_ROUND_MAX_US >= now_us);
     node_free(&dead);
     dlock_redis_close(nobody);
+}
+
+/* Silence and a pause are one outage where they overlap: the next cancellation comes when both are
+ * over. */
+static void a_wait_ends_where_no_writes_are_taken(void **state)
+{
+    (void)state;
+    store_complaint why;
+    fs_node *node = store_node_at(&store, 0);
+    complain(&why, NULL);
+    node_note_pause(node, NULL);
+    node_sync_clock(node, store.redis);
+    assert_true(node_takes_writes(node));
+    dlock_cancel *before = node_outage_cancel(node);
+    dlock_wait wait = {.wait_ms = 60000, .cancel = before};
+
+    node_note_pause(node, &why);
+    assert_true(node_reachable(node));
+    assert_false(node_takes_writes(node));
+    node_sync_clock(node, store.redis); /* that it answers ends no pause */
+    assert_ptr_equal(node_outage_cancel(node), before);
+
+    dlock_hold *hold, *second;
+    dlock_lock *lock;
+    char err[256];
+    dlock_options once = {.not_reentrant = true};
+    assert_int_equal(dlock_lock_new(store.locks, "{p}:lock", &once, &lock, err, sizeof(err)),
+                     DLOCK_OK);
+    assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 100}, &hold), DLOCK_OK);
+    assert_int_equal(dlock_acquire(lock, &wait, &second), DLOCK_CANCELLED);
+    dlock_release(hold);
+    dlock_lock_free(lock);
+
+    node_note_pause(node, NULL);
+    assert_true(node_takes_writes(node));
+    assert_ptr_not_equal(node_outage_cancel(node), before);
 }
 
 /* Its run was admitted, and is not any more; any other may be looked at. */
@@ -117,6 +154,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_server_that_nobody_has_looked_at_has_every_trouble, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_silent_server_ends_no_wait_on_another, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_wait_ends_where_no_writes_are_taken, setup, teardown),
         cmocka_unit_test_setup_teardown(a_server_that_was_left_is_as_one_never_met, setup,
                                         teardown),
     };

@@ -22,7 +22,7 @@ enum { SOON_MS = 20000, REPLY_MAX = 2048 };
 typedef struct story {
     const char *appendonly, *appendfsync, *on_rewrite, *policy, *least;
     const char *config; /* instead of these */
-    const char *persistence, *memory, *replication, *probe;
+    const char *persistence, *memory, *replication, *wait, *probe;
 } story;
 
 static const story *told; /* by the server, to one connection after the other */
@@ -80,6 +80,8 @@ static int put_answer(const redisReply *asked, char *to)
         return put_text(to, or_good(told->replication,
                                     "role:master\r\nslave0:ip=a,port=1,state=online,offset=7,"
                                     "lag=0\r\n"));
+    if (strcmp(command, "WAIT") == 0)
+        return snprintf(to, REPLY_MAX, "%s\r\n", or_good(told->wait, ":1"));
     if (strncmp(command, "EVAL", 4) != 0)
         return snprintf(to, REPLY_MAX, "+OK\r\n");
     return put_text(to, or_good(told->probe, ""));
@@ -135,9 +137,11 @@ static int teardown(void **state)
     return 0;
 }
 
-/* What is found of a server with this story. */
+/* What is found of a server with this story: by its settings, and by the probe. */
 static server_check check(const story *says, bool had_disk, int min_replicas)
 {
+    fs_node node;
+    write_probe probe = {.conn = NULL};
     char err[256];
     dlock_redis *redis = NULL;
     dlock_redis_conn *conn = NULL;
@@ -147,8 +151,16 @@ static server_check check(const story *says, bool had_disk, int min_replicas)
     assert_int_equal(dlock_redis_open(&(dlock_redis_options){.url = url}, &redis, err, sizeof(err)),
                      0);
     assert_int_equal(dlock_redis_dial(redis, "k", dlock_in_ms(SOON_MS), &conn), DLOCK_REDIS_OK);
-    assert_true(server_ask(conn, "k", &wish, dlock_in_ms(SOON_MS), &found));
+    assert_true(server_ask(conn, &wish, dlock_in_ms(SOON_MS), &found));
     dlock_redis_hang_up(conn);
+    assert_true(node_init(&node, 0));
+    while (!write_probe_look(&probe, redis, &node, "k"))
+        assert_false(node_reachable(&node));
+    assert_false(health_has(&node.health, TROUBLE_WRITES_PAUSED));
+    found.found[TROUBLE_REFUSES] =
+        health_why(&node.health, TROUBLE_REFUSES, &found.why[TROUBLE_REFUSES]);
+    write_probe_drop(&probe);
+    node_free(&node);
     dlock_redis_close(redis);
     return found;
 }
@@ -219,11 +231,17 @@ static const struct {
      1,
      "needs 2 of the server's replicas online, and it has 1"},
     {"no replication", {.replication = REFUSAL}, false, 1, NO_REPLICAS, 0, "does not tell"},
-    {"no wait", {.probe = "WAIT"}, false, 1, NO_REPLICAS, 0, "+wait"},
+    {"no wait", {.wait = REFUSAL}, false, 1, NO_REPLICAS, 0, "+wait"},
+    {"a replica waits for none", {.wait = "-ERR WAIT cannot be used"}, false, 1, 0, 1, ""},
     {"no right", {.probe = "HSET"}, false, 1, REFUSES, 1, "may not HSET"},
     {"refuses", {.probe = "-READONLY a replica"}, false, 1, REFUSES, 1, ""},
     {"busy",
-     {.config = BUSY, .persistence = BUSY, .memory = BUSY, .replication = BUSY, .probe = BUSY},
+     {.config = BUSY,
+      .persistence = BUSY,
+      .memory = BUSY,
+      .replication = BUSY,
+      .wait = BUSY,
+      .probe = BUSY},
      false,
      1,
      REFUSES,
@@ -267,36 +285,46 @@ static void what_takes_writes_alone_is_told(void **state)
 }
 
 /* It may be another command's answer, and says nothing of the server. */
+static void assert_no_finding(const story *of, const char *command)
+{
+    char err[256], expected[96];
+    server_check found;
+    fs_node node;
+    dlock_redis *redis;
+    write_probe probe = {.conn = NULL};
+    server_wish wish = {.min_replicas = 1};
+    told = of;
+    assert_int_equal(dlock_redis_open(&(dlock_redis_options){.url = url}, &redis, err, sizeof(err)),
+                     0);
+    assert_true(node_init(&node, 0));
+    bool refuses = health_has(&node.health, TROUBLE_REFUSES); /* as long as nothing is known */
+    if (of->probe) {
+        do
+            assert_false(write_probe_look(&probe, redis, &node, "k"));
+        while (!dlock_redis_broken(probe.conn));
+    } else {
+        assert_int_equal(dlock_redis_dial(redis, "k", dlock_in_ms(SOON_MS), &probe.conn),
+                         DLOCK_REDIS_OK);
+        assert_false(server_ask(probe.conn, &wish, dlock_in_ms(SOON_MS), &found));
+        assert_true(dlock_redis_broken(probe.conn));
+    }
+    assert_true(health_has(&node.health, TROUBLE_REFUSES) == refuses);
+    dlock_redis_last_error(redis, err, sizeof(err));
+    snprintf(expected, sizeof(expected), "%s was answered with an integer", command);
+    assert_non_null(strstr(err, expected));
+    write_probe_drop(&probe);
+    node_free(&node);
+    dlock_redis_close(redis);
+}
+
 static void an_answer_of_a_wrong_form_is_no_finding(void **state)
 {
     (void)state;
-    static const struct {
-        story story;
-        const char *command;
-    } cases_of_it[] = {{{.config = ":1"}, "CONFIG GET"},
-                       {{.persistence = ":1"}, "INFO persistence"},
-                       {{.memory = ":1"}, "INFO memory"},
-                       {{.replication = ":1"}, "INFO replication"},
-                       {{.probe = ":1"}, "the script probe"}};
-    for (size_t i = 0; i < sizeof(cases_of_it) / sizeof(cases_of_it[0]); i++) {
-        char err[256], expected[96];
-        server_check found;
-        dlock_redis *redis;
-        dlock_redis_conn *conn;
-        server_wish wish = {.min_replicas = 1};
-        told = &cases_of_it[i].story;
-        assert_int_equal(
-            dlock_redis_open(&(dlock_redis_options){.url = url}, &redis, err, sizeof(err)), 0);
-        assert_int_equal(dlock_redis_dial(redis, "k", dlock_in_ms(SOON_MS), &conn), DLOCK_REDIS_OK);
-        assert_false(server_ask(conn, "k", &wish, dlock_in_ms(SOON_MS), &found));
-        assert_true(dlock_redis_broken(conn));
-        dlock_redis_last_error(redis, err, sizeof(err));
-        snprintf(expected, sizeof(expected), "%s was answered with an integer",
-                 cases_of_it[i].command);
-        assert_non_null(strstr(err, expected));
-        dlock_redis_hang_up(conn);
-        dlock_redis_close(redis);
-    }
+    assert_no_finding(&(story){.config = ":1"}, "CONFIG GET");
+    assert_no_finding(&(story){.persistence = ":1"}, "INFO persistence");
+    assert_no_finding(&(story){.memory = ":1"}, "INFO memory");
+    assert_no_finding(&(story){.replication = ":1"}, "INFO replication");
+    assert_no_finding(&(story){.probe = ":1"}, "the script probe");
 }
 
 int main(void)

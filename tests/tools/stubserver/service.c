@@ -98,7 +98,7 @@ static int status_of(const char *code)
         {422, " request_reused "},
         {429, " rate_limited "},
         {503, " busy store_unavailable store_may_evict durability_lost starting draining "
-              "sale_rolled_back sale_damaged too_many_connections "},
+              "sale_rolled_back sale_damaged too_many_connections writes_paused "},
         {504, " unknown "},
     };
     char word[64];
