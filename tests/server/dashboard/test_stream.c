@@ -36,7 +36,7 @@ typedef struct stream {
     int fd;
     bool closed;
     size_t len;
-    char text[65536];
+    char text[131072];
     int wanted; /* events */
 } stream;
 
