@@ -10,7 +10,7 @@
 /* The headers that matter, as found; NULL = not sent. */
 typedef struct found {
     const char *host, *length, *coding, *connection, *key, *proxy_request, *authorization, *type,
-        *none_match, *accept;
+        *none_match, *accept, *expect;
     const char *twice; /* the name of one that came again */
 } found;
 
@@ -29,6 +29,7 @@ static void take(found *f, const http_header *header)
         {"Content-Type", &f->type},
         {"If-None-Match", &f->none_match},
         {"Accept", &f->accept},
+        {"Expect", &f->expect},
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strcasecmp(header->name, wanted[i].name) != 0)
@@ -79,6 +80,7 @@ http_framing framing_read(const http_header *headers, int count, const char *ver
         .content_type = f.type,
         .if_none_match = f.none_match,
         .accept = f.accept,
+        .expect = old ? NULL : f.expect,
     };
     if (!framing.fault && f.length)
         framing.length = strtol(f.length, NULL, 10);

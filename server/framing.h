@@ -25,6 +25,7 @@ typedef struct http_framing {
     /* values, NULL = not sent (borrowed) */
     const char *idempotency_key, *proxy_request, *authorization, *content_type, *if_none_match,
         *accept;
+    const char *expect; /* likewise; of HTTP/1.0 never, which has no such header */
 } http_framing;
 
 /* `version` is "1.0" or "1.1". The values must outlive the result. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "server/base/log.h"
@@ -25,8 +26,8 @@
 #define BODY_MAX         4096
 #define PATH_BYTES       256 /* no route is as long */
 
-/* Threads that only say "no thread free": without them, a client beyond the last thread would wait
- * unseen until somebody else hangs up. */
+/* Threads beyond --threads that only say "no thread free": without them, a client beyond the last
+ * thread would wait unseen until somebody else hangs up. */
 #define RESERVE 16
 
 struct fs_http {
@@ -72,6 +73,14 @@ static bool read_path(const struct mg_request_info *info, char ret[PATH_BYTES])
     return text_percent_decode(path, strlen(path), false, ret, PATH_BYTES);
 }
 
+/* A client that waits for this word sends its body then. */
+static void ask_for_body(struct mg_connection *conn, const http_framing *framing)
+{
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    if (framing->expect && framing->length > 0)
+        mg_write(conn, go_on, sizeof(go_on) - 1);
+}
+
 /* Reads the body, at most BODY_MAX bytes and by a deadline. Returns its length, or -1 and the
  * refusal in the reply. */
 static int read_body(struct mg_connection *conn, const http_framing *framing, dlock_time received,
@@ -83,6 +92,7 @@ static int read_body(struct mg_connection *conn, const http_framing *framing, dl
         problem(reply, 413, "body_too_long", "a body may have 4096 bytes");
         return -1;
     }
+    ask_for_body(conn, framing);
     /* Byte by byte, because mg_read() waits for all that it was asked for, with a limit for each
      * wait only: somebody who sends a byte a second would keep this thread for an hour. */
     while (len < framing->length) {
@@ -144,11 +154,19 @@ static bool refused(fs_http *http, const struct mg_request_info *info, const htt
         refuse(http->api, reply, 400, "bad_framing", framing->fault);
     else if (framing->chunked) /* civetweb has no deadline for the lines between the chunks */
         refuse(http->api, reply, 411, "length_required", "a body needs a Content-Length");
-    else if (atomic_load(&http->connections) > http->connections_max) {
+    else if (framing->expect && strcasecmp(framing->expect, "100-continue") != 0)
+        refuse(http->api, reply, 417, "expectation_failed", "only 100-continue may be expected");
+    else if (atomic_load(&http->connections) > http->connections_max)
         refuse(http->api, reply, 503, "too_many_connections", "this instance has no thread free");
-    } else
+    else
         return false;
     return true;
+}
+
+/* Of a request that civetweb has not read as far as its method, nobody knows. */
+static bool is_head(const struct mg_request_info *info)
+{
+    return info && info->request_method && strcmp(info->request_method, "HEAD") == 0;
 }
 
 /* civetweb shows a request first when its head is whole: that is when its time begins. */
@@ -162,7 +180,7 @@ static int serve(struct mg_connection *conn)
     char body[BODY_MAX + 1], path[PATH_BYTES];
     api_reply reply;
     reply_init(&reply);
-    bool is_head = strcmp(info->request_method, "HEAD") == 0;
+    bool head_only = is_head(info);
     bool served = false;
     int body_len = 0;
 
@@ -175,7 +193,7 @@ static int serve(struct mg_connection *conn)
         body[body_len] = '\0';
         api_request request = {
             .received = received,
-            .method = is_head ? "GET" : info->request_method,
+            .method = head_only ? "GET" : info->request_method,
             .path = read_path(info, path) ? path : "",
             .query_string = info->query_string ? info->query_string : "",
             .idempotency_key = framing.idempotency_key,
@@ -196,7 +214,7 @@ static int serve(struct mg_connection *conn)
     }
     reply.close = reply.close || framing.close;
     int status = reply.status;
-    if (!reply.sent && send_reply(conn, &reply, is_head) && reply.stream[0] != '\0' && !is_head)
+    if (!reply.sent && send_reply(conn, &reply, head_only) && reply.stream[0] != '\0' && !head_only)
         go_on_streaming(http, conn, reply.stream);
     if (served && !reply.sent)
         api_done(http->api);
@@ -222,7 +240,7 @@ static int answer_fault(struct mg_connection *conn, int status, const char *mess
     reply_init(&reply);
     refuse(http->api, &reply, 400, "malformed",
            "not HTTP/1.1, not here in time, or a head of more than 8 KiB");
-    send_reply(conn, &reply, false);
+    send_reply(conn, &reply, is_head(mg_get_request_info(conn)));
     reply_free(&reply);
     http_client *client = mg_get_user_connection_data(conn);
     if (client)
@@ -242,7 +260,7 @@ static void answer_unanswered(const struct mg_connection *conn)
     reply_init(&reply);
     refuse(http->api, &reply, 421, "other_server",
            "the URL in the request line is not of this server; a path alone is enough");
-    send_reply((struct mg_connection *)conn, &reply, false);
+    send_reply((struct mg_connection *)conn, &reply, is_head(info));
     reply_free(&reply);
 }
 
@@ -290,7 +308,7 @@ static const struct mg_callbacks callbacks = {
 fs_http *http_start(fs_api *api, const char *address, int threads, char *err, size_t err_len)
 {
     char count[16], head_max[16], listen[128];
-    snprintf(count, sizeof(count), "%d", threads);
+    snprintf(count, sizeof(count), "%d", threads + RESERVE);
     snprintf(head_max, sizeof(head_max), "%d", FRAMING_HEAD_MAX);
     /* "*:80" is an address to people and a bare port to civetweb. */
     snprintf(listen, sizeof(listen), "%s", strncmp(address, "*:", 2) == 0 ? address + 2 : address);
@@ -328,7 +346,7 @@ fs_http *http_start(fs_api *api, const char *address, int threads, char *err, si
     }
     http->api = api;
     http->streams = streams_start(api);
-    http->connections_max = threads > RESERVE * 4 ? threads - RESERVE : threads;
+    http->connections_max = threads;
     struct mg_init_data init = {
         .callbacks = &callbacks, .user_data = http, .configuration_options = options};
     char why[256] = "";

@@ -43,7 +43,7 @@ const char help_text[] =
     "      An open model: 2,000 requests start every second, whether or not answers come.\n"
     "  loadtest run --strategy combined --flash --users 1000 --stock 500\n"
     "      A thousand users press the button in the same moment. (Three instances as `make up`\n"
-    "      starts them have threads for 1,488; more need more of them, or --threads there.)\n"
+    "      starts them have threads for 1,536; more need more of them, or --threads there.)\n"
     "  loadtest run --strategy combined --fail-if 'p99>200ms' --fail-if 'fairness<0.2'\n"
     "      For a build server: exit 2 when a limit is broken.\n"
     "  loadtest compare main.json this.json --fail-if 'p99>+10%' --fail-if 'throughput<-5%'\n"

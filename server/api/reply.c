@@ -54,6 +54,7 @@ const char *status_title(int status)
         {411, "Length Required"},
         {413, "Content Too Large"},
         {415, "Unsupported Media Type"},
+        {417, "Expectation Failed"},
         {421, "Misdirected Request"},
         {422, "Unprocessable Content"},
         {429, "Too Many Requests"},

@@ -353,6 +353,97 @@ static void the_answer_says_whether_the_connection_goes_on(void **state)
     }
 }
 
+/* ---- HEAD, and who waits to be asked for the body
+ * ------------------------------------------------ */
+
+/* Whoever answers, the service or civetweb: of each request that civetweb has read as far as its
+ * method. */
+static void head_never_has_a_body(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        int status;
+    } cases[] = {
+        {"HEAD /livez HTTP/1.1\r\n" HOST CLOSE "\r\n", 200},
+        {"HEAD /nothing HTTP/1.1\r\n" HOST CLOSE "\r\n", 404},
+        {"HEAD * HTTP/1.1\r\n" HOST "\r\n", 421},
+        {"HEAD http://elsewhere.example:1/livez HTTP/1.1\r\n" HOST "\r\n", 421},
+        {"HEAD /livez HTTP/1.1\r\n" HOST "Content-Length: five\r\n\r\n", 400},
+        {"HEAD /livez HTTP/1.1\r\n" HOST "no colon\r\n\r\n", 400},
+        {"HEAD /livez HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411},
+        {"HEAD /livez HTTP/9.9\r\n" HOST "\r\n", 400},
+        {"HEAD /livez HTTP/1.1\r\n" HOST "Expect: tea\r\n\r\n", 417},
+        {"HEAD livez HTTP/1.1\r\n" HOST "\r\n", 400},
+        {"HEAD /livez HTTP/1.1\r\n\r\n", 400},
+    };
+    char reply[REPLY_MAX];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int status = exchange(cases[i].bytes, cases[i].bytes, strlen(cases[i].bytes), reply);
+        const char *body = strstr(reply, "\r\n\r\n");
+        if (status != cases[i].status || !body || body[4] != '\0')
+            fail_msg("%s was answered:\n%s", cases[i].bytes, reply);
+    }
+}
+
+/* Reads up to an empty line, or the end. */
+static void read_head(int fd, char *reply)
+{
+    size_t got = 0;
+    bool closed = false;
+    reply[0] = '\0';
+    for (int tries = 0; tries < ANSWER_MS / 10 && !closed && !strstr(reply, "\r\n\r\n"); tries++)
+        got += fx_raw_read(fd, reply + got, REPLY_MAX - got, 10, &closed);
+}
+
+static void who_waits_to_send_the_body_is_asked_for_it(void **state)
+{
+    (void)state;
+    static const char *const expectations[] = {"100-continue", "100-Continue"};
+    static const char body[] = "item=P0001&user=waits";
+    char reply[REPLY_MAX], head[512];
+    int fd = fx_raw_connect(fx_server_port(fx.server[0]), NULL);
+    for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); i++) {
+        int len = snprintf(head, sizeof(head),
+                           "POST /buy HTTP/1.1\r\n" HOST
+                           "Content-Type: application/x-www-form-urlencoded\r\n"
+                           "Content-Length: %zu\r\nExpect: %s\r\n\r\n",
+                           strlen(body), expectations[i]);
+        assert_true(fx_raw_send(fd, head, (size_t)len));
+        read_head(fd, reply);
+        assert_string_equal(reply, "HTTP/1.1 100 Continue\r\n\r\n");
+        assert_true(fx_raw_send(fd, body, strlen(body)));
+        read_head(fd, reply);
+        assert_memory_equal(reply, "HTTP/1.1 201 ", 13);
+    }
+    close(fd);
+}
+
+/* Its body is not wanted, or there is none, or it is of a time before such things. */
+static void who_is_not_asked_for_the_body_gets_one_answer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        int status;
+    } cases[] = {
+        {BUY HOST CLOSE "Expect: 100-continue\r\nContent-Length: 5000\r\n\r\n", 413},
+        {BUY CLOSE "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n", 400},
+        {BUY HOST CLOSE "Expect: 100-continue\r\n\r\n", 201},
+        {BUY HOST CLOSE "Expect: 100-continue\r\nContent-Length: 0\r\n\r\n", 201},
+        {BUY HOST "Expect: 100-continue, tea\r\nContent-Length: 5\r\n\r\n", 417},
+        {BUY HOST "Expect: tea\r\nContent-Length: 5\r\n\r\n", 417},
+        {BUY HOST "Expect:\r\nContent-Length: 5\r\n\r\n", 417},
+        {"POST /sales HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n ", 400},
+    };
+    char reply[REPLY_MAX];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int status = exchange(cases[i].bytes, cases[i].bytes, strlen(cases[i].bytes), reply);
+        if (status != cases[i].status || count(reply, "HTTP/1.1 ") != 1)
+            fail_msg("%s was answered:\n%s", cases[i].bytes, reply);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +461,9 @@ int main(void)
         cmocka_unit_test(requests_can_follow_one_another),
         cmocka_unit_test(a_head_has_8_kib),
         cmocka_unit_test(the_answer_says_whether_the_connection_goes_on),
+        cmocka_unit_test(head_never_has_a_body),
+        cmocka_unit_test(who_waits_to_send_the_body_is_asked_for_it),
+        cmocka_unit_test(who_is_not_asked_for_the_body_gets_one_answer),
     };
     return fx_run(tests, .instances = 1, .args = FX_ARGS(FX_P0001, "--strategy", "atomic"));
 }
