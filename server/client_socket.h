@@ -18,13 +18,26 @@ typedef struct client_socket {
     int wakeup;   /* an eventfd for the connection's thread; -1 = none */
     int requests; /* that have come */
     bool searched;
-    uint64_t consumed; /* bytes of them, heads and bodies */
+    _Atomic uint64_t consumed; /* bytes of them, heads and bodies */
 } client_socket;
 
 typedef struct client_end {
     const char *host; /* its address, in numbers */
     int port;
 } client_end;
+
+/* One of several sockets that are looked for at once. */
+typedef struct client_sought {
+    client_end there; /* the client's */
+    int port;         /* ours */
+    void *owner;      /* the caller's */
+    int fd;           /* found; -1 = none, or more than one */
+} client_sought;
+
+typedef struct client_look {
+    uint64_t received; /* bytes, since it was opened */
+    int64_t silent_ms; /* since something came or went last */
+} client_look;
 
 /* The address in a link like "http://127.0.0.1:7000/buy". False: not in that form, or too long. */
 bool client_end_in_link(const char *link, char *ret, size_t ret_len);
@@ -41,6 +54,12 @@ bool client_socket_sought(const client_socket *client);
 
 /* Looks for the socket by the connection's two ends, the client's and ours. */
 void client_socket_find(client_socket *client, const client_end *there, const client_end *here);
+
+/* Looks for all of these, and puts them into another order. */
+void client_sockets_find(client_sought *sought, int count);
+
+/* What the kernel knows of a connection. False: nothing. */
+bool client_socket_look(int fd, client_look *ret);
 
 /* Whether the client can be answered from another thread: the socket is known, and nothing has come
  * behind the request that was counted last, which civetweb may hold in its buffer where no poll

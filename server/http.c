@@ -3,7 +3,7 @@
  *
  * Why one write a response: headers and body in two writes meet Nagle's algorithm and the other
  * side's delayed ACK, and each response takes 40 ms. Why so many threads: civetweb gives every
- * keep-alive connection a thread of its own until it ends; those beyond wait unseen.
+ * keep-alive connection a thread of its own until it ends; see connections.h for those beyond.
  */
 #include "server/http.h"
 
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "server/base/log.h"
+#include "server/connections.h"
 #include "server/framing.h"
 #include "server/http_client.h"
 #include "server/response.h"
@@ -26,8 +27,8 @@
 #define BODY_MAX         4096
 #define PATH_BYTES       256 /* no route is as long */
 
-/* Threads beyond --threads that only say "no thread free": without them, a client beyond the last
- * thread would wait unseen until somebody else hangs up. */
+/* Threads beyond --threads, for newcomers: they are served when others are closed for them, or told
+ * at once that as many requests as --threads are being answered. */
 #define RESERVE 16
 
 struct fs_http {
@@ -35,8 +36,7 @@ struct fs_http {
     struct mg_context *context;
     streams *streams;
     char address[128];
-    int connections_max;
-    atomic_int connections; /* that have a thread */
+    connections *connections;
 };
 
 /* ---- what comes in --------------------------------------------------------------------------- */
@@ -104,11 +104,13 @@ static int read_body(struct mg_connection *conn, const http_framing *framing, dl
             return -1;
         }
     }
-    if (len < framing->length) {
+    if (len == framing->length)
+        return len;
+    if (http_client_is_leaving(mg_get_user_connection_data(conn)))
+        problem(reply, 408, "body_too_slow", "the body did not come, and others need the thread");
+    else
         problem(reply, 408, "body_too_short", "the body ended before its length");
-        return -1;
-    }
-    return len;
+    return -1;
 }
 
 /* ---- what goes out --------------------------------------------------------------------------- */
@@ -128,9 +130,12 @@ static bool send_reply(struct mg_connection *conn, const api_reply *reply, bool 
 
 /* The client of a stream that has begun is told the rest without this thread. Where that can not be
  * the stream ends here, and the client comes again. */
-static void go_on_streaming(const fs_http *http, struct mg_connection *conn, const char *item)
+static void go_on_streaming(fs_http *http, struct mg_connection *conn, const char *item)
 {
-    int fd = http_client_take(mg_get_user_connection_data(conn));
+    http_client *client = mg_get_user_connection_data(conn);
+    if (client)
+        connections_remove(http->connections, client);
+    int fd = http_client_take(client);
     if (fd >= 0 && !streams_add(http->streams, fd, item))
         close(fd);
 }
@@ -156,7 +161,7 @@ static bool refused(fs_http *http, const struct mg_request_info *info, const htt
         refuse(http->api, reply, 411, "length_required", "a body needs a Content-Length");
     else if (framing->expect && strcasecmp(framing->expect, "100-continue") != 0)
         refuse(http->api, reply, 417, "expectation_failed", "only 100-continue may be expected");
-    else if (atomic_load(&http->connections) > http->connections_max)
+    else if (!connections_have_room(http->connections))
         refuse(http->api, reply, 503, "too_many_connections", "this instance has no thread free");
     else
         return false;
@@ -180,10 +185,13 @@ static int serve(struct mg_connection *conn)
     char body[BODY_MAX + 1], path[PATH_BYTES];
     api_reply reply;
     reply_init(&reply);
+    http_client *client = mg_get_user_connection_data(conn);
     bool head_only = is_head(info);
     bool served = false;
     int body_len = 0;
 
+    bool last =
+        framing.close || connections_crowded(http->connections) || http_client_is_leaving(client);
     if (refused(http, info, &framing, &reply)) {
         served = false;
     } else if ((body_len = read_body(conn, &framing, received, body, &reply)) < 0) {
@@ -191,6 +199,7 @@ static int serve(struct mg_connection *conn)
         metrics_count_response(http->api->metrics, reply.status);
     } else {
         body[body_len] = '\0';
+        http_client_set_busy(client, true);
         api_request request = {
             .received = received,
             .method = head_only ? "GET" : info->request_method,
@@ -205,19 +214,19 @@ static int serve(struct mg_connection *conn)
             .peer = info->remote_addr,
             .body = body,
             .body_len = (size_t)body_len,
-            .client = framing.close ? NULL
-                                    : http_client_count(mg_get_user_connection_data(conn), conn,
-                                                        head_bytes + (size_t)body_len),
+            .client = last ? NULL : http_client_count(client, head_bytes + (size_t)body_len),
         };
         api_handle(http->api, &request, &reply);
         served = true;
     }
-    reply.close = reply.close || framing.close;
+    reply.close = reply.close || last;
     int status = reply.status;
-    if (!reply.sent && send_reply(conn, &reply, head_only) && reply.stream[0] != '\0' && !head_only)
+    bool sent = reply.sent || send_reply(conn, &reply, head_only);
+    if (sent && reply.stream[0] != '\0' && !framing.close && !head_only)
         go_on_streaming(http, conn, reply.stream);
     if (served && !reply.sent)
         api_done(http->api);
+    http_client_set_busy(client, false);
     reply_free(&reply);
     return status;
 }
@@ -235,14 +244,18 @@ static int log_civetweb(const struct mg_connection *conn, const char *message)
 static int answer_fault(struct mg_connection *conn, int status, const char *message)
 {
     fs_http *http = mg_get_user_data(mg_get_context(conn));
+    http_client *client = mg_get_user_connection_data(conn);
     api_reply reply;
     (void)status, (void)message; /* of many kinds, and not always true */
     reply_init(&reply);
-    refuse(http->api, &reply, 400, "malformed",
-           "not HTTP/1.1, not here in time, or a head of more than 8 KiB");
+    if (http_client_is_leaving(client))
+        refuse(http->api, &reply, 408, "head_too_slow",
+               "the head did not come, and others need the thread");
+    else
+        refuse(http->api, &reply, 400, "malformed",
+               "not HTTP/1.1, not here in time, or a head of more than 8 KiB");
     send_reply(conn, &reply, is_head(mg_get_request_info(conn)));
     reply_free(&reply);
-    http_client *client = mg_get_user_connection_data(conn);
     if (client)
         client->answered = true;
     return 0;
@@ -267,22 +280,22 @@ static void answer_unanswered(const struct mg_connection *conn)
 static int connection_opened(const struct mg_connection *conn, void **conn_data)
 {
     fs_http *http = mg_get_user_data(mg_get_context(conn));
-    *conn_data = http_client_new();
-    atomic_fetch_add(&http->connections, 1);
+    http_client *client = http_client_new(conn);
+    if (client)
+        connections_add(http->connections, client);
+    *conn_data = client;
     return 0;
 }
 
 /* Before the socket is closed: later civetweb has forgotten the client. */
 static void connection_ends(const struct mg_connection *conn)
 {
-    answer_unanswered(conn);
-    http_client_free(mg_get_user_connection_data(conn));
-}
-
-static void connection_closed(const struct mg_connection *conn)
-{
     fs_http *http = mg_get_user_data(mg_get_context(conn));
-    atomic_fetch_sub(&http->connections, 1);
+    http_client *client = mg_get_user_connection_data(conn);
+    answer_unanswered(conn);
+    if (client)
+        connections_remove(http->connections, client);
+    http_client_free(client);
 }
 
 static bool find_port(fs_http *http, const char *address)
@@ -301,7 +314,6 @@ static const struct mg_callbacks callbacks = {
     .http_error = answer_fault,
     .init_connection = connection_opened,
     .connection_close = connection_ends,
-    .connection_closed = connection_closed,
     .log_message = log_civetweb,
 };
 
@@ -346,14 +358,15 @@ fs_http *http_start(fs_api *api, const char *address, int threads, char *err, si
     }
     http->api = api;
     http->streams = streams_start(api);
-    http->connections_max = threads;
+    http->connections = connections_start(api, threads, threads + RESERVE);
     struct mg_init_data init = {
         .callbacks = &callbacks, .user_data = http, .configuration_options = options};
-    char why[256] = "";
+    char why[256] = "out of memory, or of threads";
     struct mg_error_data error = {.text = why, .text_buffer_size = sizeof(why)};
     mg_init_library(0);
-    http->context = mg_start2(&init, &error);
-    if (!http->context || !http->streams || !find_port(http, address)) {
+    if (http->streams && http->connections)
+        http->context = mg_start2(&init, &error);
+    if (!http->context || !find_port(http, address)) {
         snprintf(err, err_len, "can not listen on %s: %s", address, why);
         http_stop(http);
         return NULL;
@@ -372,6 +385,7 @@ void http_stop(fs_http *http)
         return;
     if (http->context)
         mg_stop(http->context);
+    connections_stop(http->connections);
     streams_stop(http->streams);
     mg_exit_library();
     free(http);

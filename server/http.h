@@ -3,8 +3,8 @@
  *
  * Every response leaves in one write. What the transport can see to be wrong (a body framed in
  * two ways, a missing Host, too many headers, too long or too slow a body) never reaches the
- * service. A keep-alive connection owns a thread, so `threads` bounds the connections served at
- * once.
+ * service. `threads` bounds the requests that are answered at once. Connections without a request
+ * are kept open up to that number; with more of them the longest idle ones are closed.
  */
 #ifndef FLASHSALE_HTTP_H
 #define FLASHSALE_HTTP_H

@@ -10,11 +10,14 @@
 #include "server/framing.h"
 #include "server/response.h"
 
-http_client *http_client_new(void)
+http_client *http_client_new(const struct mg_connection *conn)
 {
     http_client *client = calloc(1, sizeof(*client));
-    if (client)
+    if (client) {
         client_socket_init(&client->socket);
+        client->conn = conn;
+        client->fd = -1;
+    }
     return client;
 }
 
@@ -42,6 +45,16 @@ static void find_socket(const struct mg_connection *conn, client_socket *socket)
     client_socket_find(socket, &there, &here);
 }
 
+bool http_client_ends(const http_client *client, client_sought *ret)
+{
+    const struct mg_request_info *info = mg_get_request_info(client->conn);
+    if (!info)
+        return false;
+    ret->there = (client_end){info->remote_addr, info->remote_port};
+    ret->port = info->server_port;
+    return true;
+}
+
 static bool is_ready(api_client *client)
 {
     http_client *mine = (http_client *)client;
@@ -52,14 +65,18 @@ static bool is_ready(api_client *client)
     return client_socket_ready(&mine->socket);
 }
 
-/* From another thread, while the connection's is in its handler. */
+/* From another thread, while the connection's is in its handler. The client may have sent its next
+ * request before send() is back, so it is not said to be idle after that. */
 static bool send_directly(api_client *client, const api_reply *reply)
 {
-    const http_client *mine = (const http_client *)client;
+    http_client *mine = (http_client *)client;
     fs_text whole;
     text_init(&whole);
     response_write(&whole, reply, false);
+    http_client_set_busy(mine, false);
     bool sent = !whole.failed && client_socket_send(&mine->socket, text_bytes(&whole), whole.len);
+    if (!sent)
+        http_client_set_busy(mine, true);
     text_free(&whole);
     return sent;
 }
@@ -76,7 +93,7 @@ static int closed_socket(void)
 
 int http_client_take(http_client *client)
 {
-    if (!client || !client->conn)
+    if (!client)
         return -1;
     if (client->socket.fd < 0)
         find_socket(client->conn, &client->socket);
@@ -92,12 +109,11 @@ int http_client_take(http_client *client)
     return own;
 }
 
-api_client *http_client_count(http_client *client, const struct mg_connection *conn, size_t bytes)
+api_client *http_client_count(http_client *client, size_t bytes)
 {
     if (!client)
         return NULL;
     client_socket_count(&client->socket, bytes);
-    client->conn = conn;
     client->client.ready = is_ready;
     client->client.send = send_directly;
     return &client->client;

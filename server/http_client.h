@@ -14,14 +14,39 @@ typedef struct http_client {
     api_client client; /* first: its functions are given it */
     const struct mg_connection *conn;
     client_socket socket;
-    bool answered; /* a refusal of civetweb's own */
+    bool answered;       /* a refusal of civetweb's own */
+    atomic_bool busy;    /* its request has come as a whole, and is not answered */
+    atomic_bool leaving; /* nothing is read from it any more, as others need its thread */
+
+    /* of connections.c, under its lock */
+    struct http_client *next, *before;
+    bool listed;
+    int fd;                   /* -1 = not known */
+    bool partial;             /* a part of a request has been seen */
+    uint64_t partial_behind;  /* how many bytes of others */
+    int64_t partial_since_us; /* by dlock_now() */
 } http_client;
 
-http_client *http_client_new(void);         /* NULL: out of memory */
-void http_client_free(http_client *client); /* NULL is allowed */
+http_client *http_client_new(const struct mg_connection *conn); /* NULL: out of memory */
+void http_client_free(http_client *client);                     /* NULL is allowed */
 
-/* The client, which has sent a request of so many bytes on this connection. NULL in, NULL out. */
-api_client *http_client_count(http_client *client, const struct mg_connection *conn, size_t bytes);
+/* From when its request has come until it is answered. NULL is allowed, here and below. */
+static inline void http_client_set_busy(http_client *client, bool busy)
+{
+    if (client)
+        atomic_store_explicit(&client->busy, busy, memory_order_release);
+}
+
+static inline bool http_client_is_leaving(const http_client *client)
+{
+    return client && atomic_load(&client->leaving);
+}
+
+/* The connection's ends; any thread. False: it has no request yet, and is about to wait for one. */
+bool http_client_ends(const http_client *client, client_sought *ret);
+
+/* The client, which has sent a request of so many bytes. NULL in, NULL out. */
+api_client *http_client_count(http_client *client, size_t bytes);
 
 /* Takes the socket away from civetweb, which goes on with one that is closed by its peer: so the
  * connection ends there, and its thread is free. For the connection's thread, as the last it does.

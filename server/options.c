@@ -45,7 +45,7 @@ static const option_spec specs[] = {
      "3 bear the loss of one, 5 of two",
      "--redis alone"},
     {"name", "NAME", TEXT(name), "of this instance, in its orders", "made of host name and port"},
-    {"threads", "COUNT", INT(threads, 4, 16384), "connections served at once", NULL},
+    {"threads", "COUNT", INT(threads, 4, 16384), "requests answered at once, and connections kept open", NULL},
     {"drain-delay", "SECONDS", INT(drain_delay_s, 0, 600), "to sell on after SIGTERM", NULL},
     {"admin-token-file", "FILE", TEXT(admin_token_file),
      "with the admin's token; else " PREFIX "ADMIN_TOKEN holds it",

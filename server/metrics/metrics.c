@@ -39,6 +39,9 @@ static void write_buys(fs_metrics *metrics, fs_text *out)
 
 static void write_responses(fs_metrics *metrics, fs_text *out)
 {
+    metric_counter(out, "flashsale_connections_ended_total",
+                   "Idle or slow connections that were ended because others needed their threads.",
+                   get(&metrics->connections_ended));
     metric_head(out, "flashsale_http_responses_total", "counter", "Responses, by status code.");
     for (int status = 0; status < METRICS_CODES; status++) {
         uint64_t count = get(&metrics->responses[status]);

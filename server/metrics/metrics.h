@@ -24,6 +24,7 @@ typedef struct fs_metrics {
     _Atomic uint64_t replayed;
     _Atomic uint64_t told_directly; /* orders that were sent by another thread than the client's */
     _Atomic uint64_t rate_limited;
+    _Atomic uint64_t connections_ended; /* idle or slow ones, as others needed their threads */
     _Atomic uint64_t responses[METRICS_CODES]; /* by HTTP status */
 } fs_metrics;
 

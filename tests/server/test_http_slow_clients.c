@@ -1,6 +1,6 @@
 /*
  * test_http_slow_clients.c - slow clients straight at an instance, without a proxy: they may occupy
- * all its threads, but not for long; and who finds no thread free is told so.
+ * all its threads, but not for long.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,6 @@ enum {
     SLOW = 500,
     LIMIT_MS = 5000,     /* the instance's, for headers and for a body */
     PATIENCE_MS = 30000, /* ours: this machine may be busy, a client's patience has no end */
-    SERVED = 8,          /* connections that are served at once, where few are wanted */
 };
 
 static fx_server *start_server(int threads)
@@ -105,41 +104,10 @@ static void threads_are_freed_within_twice_the_limit(void **state)
     fx_server_kill(server);
 }
 
-/* ---- all threads taken -------------------------------------------------------------------------
- */
-
-static void who_finds_no_thread_free_is_told(void **state)
-{
-    (void)state;
-    static const char request[] = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    fx_server *server = start_server(SERVED);
-    int fd[SERVED];
-    for (int i = 0; i < SERVED; i++) { /* kept alive, idle */
-        char answer[1024] = "";
-        fd[i] = fx_raw_connect(fx_server_port(server), NULL);
-        assert_true(fx_raw_send(fd[i], request, strlen(request)));
-        for (int tries = 0; tries < 100 && strstr(answer, "alive\n") == NULL; tries++) {
-            size_t have = strlen(answer);
-            fx_raw_read(fd[i], answer + have, sizeof(answer) - have, 50, NULL);
-        }
-        assert_memory_equal(answer, "HTTP/1.1 200", 12);
-    }
-    fx_reply reply;
-    char retry[16];
-    assert_int_equal(status_of_stock(server, PATIENCE_MS, &reply), 503);
-    assert_non_null(strstr(reply.body, "too_many_connections"));
-    assert_string_equal(fx_reply_header(&reply, "Retry-After", retry, sizeof(retry)), "1");
-    fx_reply_free(&reply);
-    for (int i = 0; i < SERVED; i++)
-        close(fd[i]);
-    fx_server_kill(server);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_are_freed_within_twice_the_limit),
-        cmocka_unit_test(who_finds_no_thread_free_is_told),
     };
     return fx_run(tests, .instances = 0);
 }

@@ -36,6 +36,7 @@ void a_head_is_answered_without_a_body(void **state);
 /* Requests that are none, and instances without room (transport.c). */
 void what_can_not_be_read_is_refused(void **state);
 void bodies_that_do_not_come_are_refused(void **state);
+void heads_that_come_slowly_are_refused(void **state);
 void who_finds_no_thread_hears(void **state);
 void a_starting_instance_says_so(void **state);
 void a_draining_instance_says_so(void **state);

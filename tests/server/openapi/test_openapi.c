@@ -349,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_head_is_answered_without_a_body),
         cmocka_unit_test(what_can_not_be_read_is_refused),
         cmocka_unit_test(bodies_that_do_not_come_are_refused),
+        cmocka_unit_test(heads_that_come_slowly_are_refused),
         cmocka_unit_test(who_finds_no_thread_hears),
         cmocka_unit_test(a_starting_instance_says_so),
         cmocka_unit_test(a_draining_instance_says_so),

@@ -13,7 +13,9 @@
 #include "tests/support/proxy.h"
 #include "tests/support/raw.h"
 
-enum { OPERATIONS_MAX = 64, THREADS = 4 };
+enum { OPERATIONS_MAX = 64, THREADS = 4, HEADS = 32 };
+
+static const char *const few_threads[] = {"--threads", "4", NULL};
 
 typedef struct wanted {
     fx_server *server;
@@ -187,20 +189,37 @@ void bodies_that_do_not_come_are_refused(void **state)
 
 /* ---- no room, no time ------------------------------------------------------------------------ */
 
+/* Heads that have begun, more than there can be threads: those that came first go. */
+static void provoke_slow_head(int port, const char *method, const char *target)
+{
+    int fd[HEADS];
+    for (int i = 0; i < HEADS; i++)
+        fd[i] = send_raw(port, method, target, "X-Slow: ");
+    read_refusal(fd[0], method, target, "head_too_slow");
+    for (int i = 1; i < HEADS; i++)
+        close(fd[i]);
+}
+
+void heads_that_come_slowly_are_refused(void **state)
+{
+    (void)state;
+    fx_server *server = fx_server_start(fx_redis_url(fx.redis), few_threads);
+    for (const document_operation *o = document_operations(); o->method[0] != '\0'; o++)
+        provoke_slow_head(fx_server_port(server), o->method, o->target);
+    provoke_slow_head(fx_server_port(server), "GET", "/nothing");
+    fx_server_kill(server);
+}
+
+/* Those that there are, are with buyers who wait for each other. */
 void who_finds_no_thread_hears(void **state)
 {
     (void)state;
-    static const char request[] = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n";
-    char threads[16];
     int fd[THREADS];
-    snprintf(threads, sizeof(threads), "%d", THREADS);
-    fx_server *server = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--threads", threads));
-    for (int i = 0; i < THREADS; i++) { /* kept alive, idle */
-        char answer[64];
-        fd[i] = fx_raw_connect(fx_server_port(server), NULL);
-        assert_true(fd[i] >= 0 && fx_raw_send(fd[i], request, strlen(request)));
-        fx_raw_read(fd[i], answer, sizeof(answer), PROVOKE_MS, NULL);
-    }
+    fx_server *server = fx_server_start(fx_redis_url(fx.redis), few_threads);
+    fx_start_sale(server, "Held", "'stock':9,'strategy':'setnx','hold_ms':9000,'wait_ms':60000");
+    for (int i = 0; i < THREADS; i++)
+        fd[i] = send_raw(fx_server_port(server), "POST", "/buy?item=Held&user=u", "\r\n");
+    provoke_await(server, "too_many_connections", "GET /livez");
     provoke_each(fx_server_port(server), "\r\n", "too_many_connections");
     provoke_raw(fx_server_port(server), "GET", "/nothing", "\r\n", "too_many_connections");
     for (int i = 0; i < THREADS; i++)
