@@ -5,7 +5,7 @@
 # The time that all of it takes is counted, not hoped for: `scripts/bench --plan`.
 
 all=$("$build/flashsale" --list-strategies | awk '/^[^ ]/ { print $1 }') # other lines explain
-all_cases="users disk items hold away think fairness open locks memory growth viewers"
+all_cases="users disk items hold away think fairness open locks memory growth viewers storm"
 peers=
 
 # Full: "SECONDS ROUNDS" of the runs with so many users; what no ratio is made of, one round.
@@ -105,6 +105,7 @@ run_case() {
     locks) serve 0 && measure_locks ;;
     memory) measure_memory ;;
     growth) serve 0 && measure_growth ;;
+    storm) serve 0 && measure_storm ;;
     *) die "no such case: $1 (there are $all_cases)" ;;
     esac
 }
@@ -126,6 +127,7 @@ counted_seconds() {
     open) echo $(($(wc -w <<<"$opened") * ($(wc -w <<<"$shares") * 2 + 1))) ;; # at most
     locks) echo $((few * 6 * (lock_ms + 200) / 1000)) ;;
     memory) echo 5 ;;
+    storm) echo 10 ;;
     growth) echo $((growth_to / 35000)) ;;
     *) seconds_of 1 $run "$1" ;;
     esac | awk -v s=$serving '{ sum += $1 + s } END { print sum }' # a line for each set of servers

@@ -85,3 +85,28 @@ measure_growth() {
     stop 'wrk-*' INT
     jq -Rsc -f scripts/bench.d/growth.jq "$run/growth" | tee "$out/growth.jsonl"
 }
+
+# buy_calmly WHEN: 50 buyers for 3 s at the first instance alone, who pause between their buys. Sets
+# p99 and refused, the requests that were not answered as they should.
+p99='' refused=''
+buy_calmly() {
+    "$build/loadtest" run --strategy combined --users 50 --think-ms 10 --item "Storm-$1" \
+        --stock 1000000 --duration 3s --target "http://127.0.0.1:${ports[0]}" --quiet \
+        --json "$run/loadtest.json" >"$run/loadtest.txt" || true
+    read -r p99 refused < <(jq -r '.runs[0] | "\(.latency_ms.p99) \(
+        .issued - .sold - .sold_out)"' "$run/loadtest.json")
+}
+
+# Buyers at an instance that more idle connections come to than it has threads, and slow ones.
+measure_storm() {
+    local idle=600 slow=40 calm=''
+    buy_calmly calm
+    calm=$p99
+    start storm scripts/bench.d/storm.sh "${ports[0]}" $idle $slow
+    wait_for storm grep -q ready "$run/storm.out"
+    buy_calmly storm
+    stop storm
+    jq -nc --argjson idle $idle --argjson slow $slow --argjson calm "$calm" --argjson p99 "$p99" \
+        --argjson refused "$refused" '{idle: $idle, slow: $slow, calm_p99_ms: $calm,
+        p99_ms: $p99, refused: $refused}' | tee "$out/storm.json"
+}

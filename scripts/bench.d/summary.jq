@@ -1,6 +1,6 @@
 # From the samples of all rounds to bench.json: the median and the range of every figure, and the
-# ratios. Input: the samples, an array. $about: what this run is; $locks, $growth: arrays; $memory:
-# an array of one.
+# ratios. Input: the samples, an array. $about: what this run is; $locks, $growth: arrays; $memory,
+# $storm: arrays of one.
 
 def median: map(select(. != null)) | sort
     | if . == [] then null else .[(length - 1) / 2 | floor] end;
@@ -42,6 +42,7 @@ def down2: . * 100 + 1e-6 | floor / 100;
 . as $samples
 | (map(select(.case != "probe")) | group_by(terms) | map(row) | with_bases) as $rows
 | [$locks | group_by(.kind)[] | lock_row] as $lock_rows
+| (($ARGS.named.storm // []) | .[0]) as $storm
 # figure(case; strategy; what; which): of the row of that case for which "which" is true; nothing,
 # and so no ratio, when it was not measured.
 | def figure($case; $strategy; $name; which):
@@ -97,10 +98,14 @@ def down2: . * 100 + 1e-6 | floor / 100;
             64 / ($memory[0] // empty).rss_mb_1000),
         ratio("throughput of combined: 200 viewers of live pages / none"; 0.98;
             viewed(200) / viewed(0)),
+        ratio("p99 beside idle and slow connections, none refused: 100 ms / what they add"; 1;
+            $storm | select(. != null)
+            | if .refused > 0 then 0 else 100 / ([.p99_ms - .calm_p99_ms, 1] | max) end),
         ratio("throughput of one sale: last 100,000 orders / first"; 0.9;
             $growth | select(length > 1) | .[-1].throughput_rps / .[0].throughput_rps)
     ],
     locks: $lock_rows,
     memory: $memory[0],
+    storm: $storm,
     growth: $growth
   }

@@ -45,6 +45,7 @@ summary=$(samples | jq -s --argjson about '{"quick": true,
     "environment": {"date": "2026-11-22T00:00:00Z", "version": "1", "redis": "7", "peers": true},
     "machine": {"cpus": 2, "cpu": "x"}}' \
     --argjson memory '[{"rss_mb_0": 9, "rss_mb_1000": 40}]' \
+    --argjson storm '[{"p99_ms": 60, "calm_p99_ms": 10, "refused": 0}]' \
     --argjson growth '[{"throughput_rps": 100}, {"throughput_rps": 50}, {"throughput_rps": 80}]' \
     --argjson locks '[{"kind": "fair", "ops_per_s": 9, "canary_lost": 1}, {"kind": "fair", "ops_per_s": 7, "canary_lost": 0},
         {"kind": "fair", "ops_per_s": 8, "canary_lost": 0}]' -f $programs/summary.jq) || exit 1
@@ -80,6 +81,7 @@ ratio "throughput of combined: durability disk / memory" 0.5 0.5
 ratio "throughput, Redis 1 ms away: combined / reentrant" 200 100
 ratio "resident memory, 1,000 connections: 64 MB / measured" 1.6 1
 ratio "throughput of combined: 200 viewers of live pages / none" 0.99 0.98
+ratio "p99 beside idle and slow connections, none refused: 100 ms / what they add" 2 1
 ratio "throughput of one sale: last 100,000 orders / first" 0.8 0.9
 expect "no ratio of what was not measured" '[.ratios[] | select(.name | test("batched|fenced|pubsub"))] == []' <<<"$summary"
 

@@ -129,6 +129,33 @@ static void a_stream_needs_no_thread(void **state)
     close(s[0].fd);
 }
 
+/* More connections than threads, that send nothing: neither who is told already is closed for them,
+ * nor does who comes then have to go. */
+static void streams_outlive_a_crowd(void **state)
+{
+    (void)state;
+    enum { CROWD = 60 };
+    static stream s[2];
+    int crowd[CROWD];
+    char threads[12];
+    snprintf(threads, sizeof(threads), "%d", THREADS);
+    fx_server *small = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--threads", threads));
+    s[0] = (stream){.fd = open_stream(small, "")};
+    await_events(&s[0], 1);
+    for (int i = 0; i < CROWD; i++)
+        crowd[i] = fx_raw_connect(fx_server_port(small), NULL);
+    s[1] = (stream){.fd = open_stream(small, "")};
+    await_events(&s[1], 3);
+    await_events(&s[0], events(&s[0]) + 3);
+    assert_null(
+        strstr(fx_expect(small, 200, "GET /metrics"), "\nflashsale_connections_ended_total 0\n"));
+    for (int i = 0; i < CROWD; i++)
+        close(crowd[i]);
+    for (int i = 0; i < 2; i++)
+        close(s[i].fd);
+    fx_server_kill(small);
+}
+
 static int descriptors(fx_server *server)
 {
     char path[64];
@@ -250,6 +277,7 @@ int main(void)
         cmocka_unit_test(documents_come_one_after_the_other),
         cmocka_unit_test(what_is_sold_meanwhile_comes),
         cmocka_unit_test(a_stream_needs_no_thread),
+        cmocka_unit_test(streams_outlive_a_crowd),
         cmocka_unit_test(who_has_gone_is_noticed),
         cmocka_unit_test(who_takes_nothing_is_cut_off),
         cmocka_unit_test(streams_do_not_oust_each_other),

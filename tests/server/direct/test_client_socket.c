@@ -110,6 +110,43 @@ static void a_socket_is_found_by_both_its_ends(void **state)
     close(listener);
 }
 
+static client_sought sought(int peer_port, int own_port)
+{
+    return (client_sought){.there = {"127.0.0.1", peer_port}, .port = own_port};
+}
+
+/* Our own address is not known then: two connections from one port to two addresses of ours are
+ * both left alone, and the one that is left when the other has ended is found. */
+static void several_are_found_at_once(void **state)
+{
+    (void)state;
+    int listener = new_listener();
+    pair p[PAIRS];
+    p[0] = connect_pair(listener, 0, 1);
+    p[1] = connect_pair(listener, p[0].client_port, 2);
+    p[2] = connect_pair(listener, 0, 1);
+    for (int twins = 1; twins >= 0; twins--) {
+        client_sought all[] = {sought(p[0].client_port, p[0].server_port),
+                               sought(p[2].client_port, p[2].server_port),
+                               sought(p[2].client_port, p[2].server_port + 1), sought(1, 1)};
+        size_t count = sizeof(all) / sizeof(all[0]);
+        client_sockets_find(all, (int)count);
+        for (size_t i = 0; i < count; i++) {
+            int expected = -1;
+            if (all[i].there.port == p[0].client_port && !twins)
+                expected = p[0].server;
+            else if (all[i].there.port == p[2].client_port && all[i].port == p[2].server_port)
+                expected = p[2].server;
+            assert_int_equal(all[i].fd, expected);
+        }
+        if (twins)
+            close_pair(&p[1]);
+    }
+    close_pair(&p[0]);
+    close_pair(&p[2]);
+    close(listener);
+}
+
 /* To look at all that there could be costs milliseconds. */
 static void the_search_ends_behind_many_unused_descriptors(void **state)
 {
@@ -329,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_socket_is_found_by_both_its_ends),
+        cmocka_unit_test(several_are_found_at_once),
         cmocka_unit_test(the_search_ends_behind_many_unused_descriptors),
         cmocka_unit_test(the_address_is_read_out_of_a_link),
         cmocka_unit_test(the_socket_is_looked_for_once_from_the_second_request_on),
