@@ -89,7 +89,8 @@ static bool is_definite_503(const char *code)
 static void codes_are_those_of_the_api(void **unused)
 {
     (void)unused;
-    static const char *const of_others[] = {"rate_limited", "body_too_slow", "body_too_short"};
+    static const char *const of_others[] = {"rate_limited", "head_too_slow", "body_too_slow",
+                                            "body_too_short"};
     static char text[1 << 18];
     FILE *file = fopen("server/api/openapi.json", "r");
     assert_non_null(file);
