@@ -455,5 +455,5 @@ int main(void)
         cmocka_unit_test(connections_to_two_addresses_are_not_confused),
         cmocka_unit_test(who_does_not_read_is_cut_off_and_keeps_nobody_waiting),
     };
-    return fx_run(tests, .instances = 1);
+    return fx_run(tests, .instances = 1, .args = FX_ARGS("--rate-question", "0"));
 }
