@@ -124,7 +124,7 @@ static ledger_status find_order(const open_sale *now, const char *wanted, const 
         status =
             terms_read(now->store, now->terms.item, wanted, deadline, &terms, err, sizeof(err));
     if (status != SALE_OK)
-        return status == SALE_UNAVAILABLE ? LEDGER_UNAVAILABLE : LEDGER_OLDER;
+        return ledger_of_sale(status);
     return ledger_find(now->store, &terms, request, LEDGER_ASK, deadline, ret);
 }
 

@@ -23,8 +23,7 @@ static int check_key(const fs_limit *limit, const char *kind, const char *who, i
     dlock_args_text(&args, key);
     dlock_args_int(&args, 1000000 / rate);
     dlock_args_int(&args, limit->burst);
-    redisReply *reply =
-        store_read_script(limit->store, deadline, &take, 1, &args, store_is_number);
+    redisReply *reply = store_read_script(limit->store, deadline, &take, 1, &args, store_is_number);
     int64_t wait_us = reply ? reply->integer : 0;
     freeReplyObject(reply);
     return (int)((wait_us + 999999) / 1000000);

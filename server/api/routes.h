@@ -57,8 +57,7 @@ void api_halt_members(char ret[HALT_MEMBERS_MAX], const sale_halt *halt);
 
 /* The item's sale, for a question about it; to be given back with sale_table_put(). NULL: refused.
  */
-fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *item,
-                       api_reply *reply);
+fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *item, api_reply *reply);
 
 /* False: refused; the address or the user has tried to buy too often. */
 bool api_within_rate(fs_api *api, const api_request *request, const char *user, api_reply *reply);

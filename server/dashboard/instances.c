@@ -121,6 +121,15 @@ static void note_refusal(instances *in, const char *words)
     in->refused = words;
 }
 
+/* A number, and pairs of texts. */
+static bool is_heard(const redisReply *reply)
+{
+    bool good = reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 1;
+    for (size_t i = 0; good && i < reply->elements; i++)
+        good = reply->element[i]->type == (i == 0 ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING);
+    return good;
+}
+
 /* The reply, which may be a refusal, is the caller's. True: it is the instances. */
 static bool call(const instances *in, const instance_record *mine, redisReply **ret)
 {
@@ -137,7 +146,8 @@ static bool call(const instances *in, const instance_record *mine, redisReply **
         dlock_redis_eval(in->store->telling, &heartbeat, 1, &args, dlock_in_ms(CALL_MS), ret);
     dlock_args_free(&args);
     text_free(&text);
-    return outcome == DLOCK_REDIS_OK;
+    return outcome == DLOCK_REDIS_OK &&
+           dlock_redis_check(in->store->telling, heartbeat.name, *ret, is_heard(*ret));
 }
 
 /* Redis's time by its answer. When its clock was set, or that of another server is asked now, the

@@ -80,7 +80,7 @@ bool node_read_time(const redisReply *reply, int64_t *ret)
 
 static bool sample_clock(fs_node *node, dlock_time deadline)
 {
-    int64_t redis_us;
+    int64_t redis_us = 0;
     redisReply *reply = NULL;
     dlock_args args;
     dlock_args_init(&args);

@@ -39,6 +39,14 @@ static void name_myself(admission *a)
     snprintf(a->name, sizeof(a->name), "%016llx", (unsigned long long)bits);
 }
 
+/* How many object, and the run that was admitted. */
+static bool is_said(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+           reply->element[0]->type == REDIS_REPLY_INTEGER &&
+           reply->element[1]->type == REDIS_REPLY_STRING;
+}
+
 /* Objects for so long from now on, and hears the others. A server that refuses that, for more than
  * a moment, is not written to by anybody: nobody objects. False: not answered. */
 static bool say(const admission *a, fs_store *store, int64_t object_ms, const char *admit,
@@ -58,14 +66,17 @@ static bool say(const admission *a, fs_store *store, int64_t object_ms, const ch
         dlock_redis_eval(store->looking, &say_script, 2, &args, dlock_in_ms(ASK_MS), &reply);
     dlock_args_free(&args);
     *ret = (others){0};
-    if (outcome == DLOCK_REDIS_OK) {
+    bool said = outcome == DLOCK_REDIS_OK &&
+                dlock_redis_check(store->looking, say_script.name, reply, is_said(reply));
+    if (said) {
         ret->objections = reply->element[0]->integer;
         ret->admitted =
             !dlock_redis_is_cluster(store->redis) && strcmp(reply->element[1]->str, a->seen) == 0;
-    } else if (reply) {
+    } else if (reply && reply->type == REDIS_REPLY_ERROR) {
         LOG_SOME(LOG_WARN, "admission_refused", "detail", reply->str, NULL);
     }
-    bool answered = reply && strcmp(dlock_redis_said(), "BUSY") != 0;
+    bool answered = said || (reply && reply->type == REDIS_REPLY_ERROR &&
+                             strcmp(dlock_redis_said(), "BUSY") != 0);
     freeReplyObject(reply);
     return answered;
 }

@@ -244,6 +244,8 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
         return false; /* the next sale, not in force here yet */
     if (status == SALE_UNAVAILABLE)
         purchase_answer(&ret->result, BUY_UNAVAILABLE);
+    else if (request->keyed && status != SALE_OK && status != SALE_NONE) /* it may have an order */
+        purchase_answer(&ret->result, BUY_DAMAGED);
     if (status != SALE_OK || !request->keyed)
         return true;
     return ask_ended(now->store, &other, request, ret);

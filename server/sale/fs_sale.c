@@ -40,7 +40,7 @@ sale_status fs_sale_open(fs_store *store, const char *item, const char *id, dloc
         status = SALE_UNREADABLE;
     }
     if (status != SALE_OK)
-        return status;
+        return status == SALE_NONE ? SALE_DAMAGED : status;
     *ret = open_strategy(store, &terms, strategy, err, err_len);
     return *ret ? SALE_OK : SALE_UNREADABLE;
 }

@@ -75,7 +75,7 @@ static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
     dlock_args_text(&args, keys.cfg);
     redisReply *reply = ask(sale, &look_item, 2, &args, deadline);
     bool good = reply && reply->elements == 3 && reply->element[0]->type == REDIS_REPLY_STRING &&
-                reply->element[1]->type == REDIS_REPLY_ARRAY;
+                store_is_pairs(reply->element[1]);
     if (good) {
         copy_pointer(ret->pointer, reply->element[0]);
         ret->looked_us = reply->element[2]->integer;

@@ -43,7 +43,7 @@ purchase_outcome sale_missing_promise(const open_sale *sale, int k)
     if (health_has(health, TROUBLE_WRITES_PAUSED))
         missing = BUY_WRITES_PAUSED;
     else if (health_has(health, TROUBLE_MAY_EVICT))
-        missing = BUY_MAY_EVICT;
+        missing = health_has(health, TROUBLE_REFUSES) ? BUY_UNAVAILABLE : BUY_MAY_EVICT;
     else if ((disk && health_has(health, TROUBLE_NO_DISK)) ||
              replicas_missing(sale->store, &sale->terms, &sale->keys[k]))
         missing = BUY_NOT_DURABLE;

@@ -88,11 +88,15 @@ ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *
 bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
                     dlock_time deadline);
 
+/* What is known of the orders of a sale whose terms could not be read: LEDGER_OLDER, it is not kept
+ * any more; _DAMAGED, there may be one; _UNAVAILABLE. */
+ledger_status ledger_of_sale(sale_status status);
+
 /* Asks for the order in the item's current sale (these terms) and in the one before it.
  * LEDGER_NEVER: in neither of them, and there was no other. LEDGER_OLDER: in neither of them, and
  * the item had others. Never LEDGER_OVER. Where there is no order, Redis executes one command a
- * segment of the current sale, two a segment of the one before, and some ten more; eight a segment
- * once, when the request is declared void. */
+ * segment of both, and some ten more; and once, when the request is declared void, eight more a
+ * segment. */
 ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const char *request,
                                  dlock_time deadline, ledger_entry *ret);
 

@@ -231,16 +231,11 @@ static ledger_status glance_in(const search *s, int k, fs_order *ret)
     return status;
 }
 
-/* The same with one command more, which tells LEDGER_OVER apart: first whether the sale is, for
- * then no order comes behind the glance. */
-static ledger_status glance_in_ended(const search *s, int k, fs_order *ret)
+ledger_status ledger_of_sale(sale_status status)
 {
-    sale_current now;
-    int segment = s->terms->segments > 0 ? k : SEGMENT_NONE;
-    bool over = terms_in_force(s->store, s->terms->item, segment, s->deadline, &now) == SALE_OK &&
-                strcmp(now.id, s->terms->id) > 0;
-    ledger_status status = glance_in(s, k, ret);
-    return status == LEDGER_NOT_YET && over ? LEDGER_OVER : status;
+    return status == SALE_UNAVAILABLE ? LEDGER_UNAVAILABLE
+           : status == SALE_NONE      ? LEDGER_OLDER
+                                      : LEDGER_DAMAGED;
 }
 
 /* What the sale before has of the request. Up to LEDGER_NOT_YET: nothing, and no sale was before
@@ -255,7 +250,7 @@ static ledger_status glance_before(const search *now, search_segment *in_segment
     sale_status status = terms_read(s.store, now->terms->item, now->terms->previous, s.deadline,
                                     &before, err, sizeof(err));
     if (status != SALE_OK)
-        return status == SALE_UNAVAILABLE ? LEDGER_UNAVAILABLE : LEDGER_OLDER;
+        return ledger_of_sale(status);
     ledger_status found = to_tell(&s, search_all(&s, in_segment, ret), ret);
     bool nothing = found > LEDGER_UNCONFIRMED && found < LEDGER_OLDER;
     return nothing && before.previous[0] != '\0' ? LEDGER_OLDER : found;
@@ -275,7 +270,7 @@ ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const
     if (nothing && now == LEDGER_NOT_YET && !was_asked_before(&s))
         return now;
     if (nothing && now < LEDGER_OLDER)
-        before = glance_before(&s, glance_in_ended, ret);
+        before = glance_before(&s, ask_script, ret);
     if (before != LEDGER_NEVER && before != LEDGER_OVER)
         return before <= LEDGER_UNCONFIRMED || before > now ? before : now;
     if (now == LEDGER_NOT_YET)

@@ -39,8 +39,8 @@ typedef struct purchase {
  *
  *     <number> <user> <quantity> <remaining> <fence> <instance> <time_us>
  *
- * The ledger has the request at place <number>. A script that finds a record looks there, and answers
- * "damaged" when the two do not agree (state.lua).
+ * The ledger has the request at place <number>. A script that finds a record looks there, and
+ * answers "damaged" when the two do not agree (state.lua).
  *
  * Two markers can stand in a record's place. ORDER_VOID: somebody was told that this request never
  * became an order, so now it must not; "#void", which is no request's id, counts them.

@@ -195,8 +195,9 @@ static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS
     bool good = true;
     for (int i = 0; good && i < QUESTIONS; i++) {
         int type = answers[i]->type;
-        good = dlock_redis_conn_check(conn, each[i].command, answers[i],
-                                      type == each[i].type || type == REDIS_REPLY_ERROR);
+        bool fits = type == REDIS_REPLY_ERROR ||
+                    (type == each[i].type && (i != CONFIG || store_is_pairs(answers[i])));
+        good = dlock_redis_conn_check(conn, each[i].command, answers[i], fits);
     }
     return good;
 }
@@ -242,9 +243,12 @@ static bool judge_probe(const redisReply *reply, store_complaint *why)
     return true;
 }
 
-static bool is_text_or_error(const redisReply *reply)
+/* An error, or the name of a command, or nothing. */
+static bool is_probed(const redisReply *reply)
 {
-    return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_ERROR;
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return reply->type == REDIS_REPLY_ERROR ||
+           (reply->type == REDIS_REPLY_STRING && strspn(reply->str, letters) == reply->len);
 }
 
 void write_probe_drop(write_probe *probe)
@@ -277,8 +281,7 @@ static bool read_probe(write_probe *probe, fs_node *node)
     probe->out = false;
     dlock_redis_outcome outcome = dlock_redis_read(probe->conn, dlock_in_ms(PROBE_SEND_MS), &reply);
     bool told = outcome != DLOCK_REDIS_UNKNOWN && reply &&
-                dlock_redis_conn_check(probe->conn, "the script probe", reply,
-                                       is_text_or_error(reply));
+                dlock_redis_conn_check(probe->conn, "the script probe", reply, is_probed(reply));
     if (told) {
         node_note_pause(node, NULL);
         health_note(&node->health, TROUBLE_REFUSES, judge_probe(reply, &why) ? &why : NULL);

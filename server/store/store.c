@@ -180,6 +180,14 @@ redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script
     return answered(store, outcome, reply);
 }
 
+bool store_is_pairs(const redisReply *reply)
+{
+    bool good = reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 0;
+    for (size_t i = 0; good && i < reply->elements; i++)
+        good = reply->element[i]->type == REDIS_REPLY_STRING;
+    return good;
+}
+
 const char *store_field(const redisReply *pairs, const char *name)
 {
     for (size_t i = 0; i + 1 < pairs->elements; i += 2)

@@ -93,6 +93,9 @@ redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script
 /* An integer; a text. */
 store_fits store_is_number, store_is_text;
 
+/* Names and values, all of them texts. */
+bool store_is_pairs(const redisReply *reply);
+
 /* The value behind a name in a reply of names and values; "" = there is none. */
 const char *store_field(const redisReply *pairs, const char *name);
 

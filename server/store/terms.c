@@ -355,11 +355,6 @@ bool terms_same(const sale_terms *a, const sale_terms *b)
            a->segments == b->segments && a->previous_segments == b->previous_segments;
 }
 
-static bool is_pairs(const redisReply *reply)
-{
-    return reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 0;
-}
-
 sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_time deadline,
                        sale_terms *ret, char *err, size_t err_len)
 {
@@ -370,9 +365,12 @@ sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_
     redisReply *reply = store_read(store, deadline, WORDS("HGETALL", keys.cfg));
     sale_status status = SALE_UNAVAILABLE;
     snprintf(err, err_len, "Redis did not answer");
-    if (reply && dlock_redis_check(store->redis, "HGETALL", reply, is_pairs(reply)))
-        status = terms_from(reply, item, id, timed ? node_redis_us(node, dlock_now()) : INT64_MAX,
-                            ret, err, err_len);
+    if (reply && dlock_redis_check(store->redis, "HGETALL", reply, store_is_pairs(reply)))
+        status =
+            reply->elements == 0
+                ? SALE_NONE
+                : terms_from(reply, item, id, timed ? node_redis_us(node, dlock_now()) : INT64_MAX,
+                             ret, err, err_len);
     freeReplyObject(reply);
     return status;
 }

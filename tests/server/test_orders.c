@@ -212,6 +212,38 @@ static void a_sale_that_can_not_be_read_leaves_it_open(void **state)
     assert_false(is_final((void *)"ghost"));
 }
 
+/* Who has an order in the sale before hears no "no" while that sale's data are damaged, however
+ * they ask; and all of it when they are mended. */
+static void damage_of_the_sale_before_is_no_answer(void **state)
+{
+    (void)state;
+    char base[128], first[64], record[256];
+    snprintf(item, sizeof(item), "F5");
+    start_sale("'stock':10,'strategy':'atomic'");
+    snprintf(first, sizeof(first), "%s", fx_current_sale(item));
+    name_base(-1, base);
+    buy("mine", 201);
+    start_sale("'stock':10,'strategy':'atomic'");
+    assert_true(fx_redis_text(fx.redis, record, sizeof(record), "HGET %s:orders mine", base));
+    for (int i = 0; i < 2; i++) {
+        if (i == 0)
+            fx_redis_do(fx.redis, "HSET %s:cfg per_user_limit 7", base);
+        else
+            fx_redis_do(fx.redis, "HDEL %s:orders mine", base);
+        find("mine", i == 0 ? 503 : 404);
+        if (i == 1)
+            age_note("mine"); /* it would be final now */
+        fx_refused(fx.server[0], 503, "sale_damaged", "GET /orders/mine?item=F5");
+        fx_refused(fx.server[0], 503, "sale_damaged", "GET /orders/mine?item=F5&sale=%s", first);
+        fx_refused(fx.server[0], 503, "sale_damaged",
+                   "POST /buy?item=F5&user=u1&request=mine&sale=%s", first);
+        fx_redis_do(fx.redis, "HSET %s:cfg per_user_limit 0", base);
+        freeReplyObject(fx_redis_reply(fx.redis, "HSET %s:orders mine %s", base, record));
+        find("mine", 200);
+        fx_expect(fx.server[0], 201, "POST /buy?item=F5&user=u1&request=mine&sale=%s", first);
+    }
+}
+
 /* Which segment has the request's order. */
 static int segment_of(const char *request, int segments)
 {
@@ -282,6 +314,7 @@ int main(void)
         cmocka_unit_test(what_is_older_than_sales_are_kept_is_not_final),
         cmocka_unit_test(an_order_is_found_after_any_number_of_sales),
         cmocka_unit_test(a_sale_that_can_not_be_read_leaves_it_open),
+        cmocka_unit_test(damage_of_the_sale_before_is_no_answer),
         cmocka_unit_test(what_is_found_on_any_segment_is_not_void),
     };
     return fx_run(tests, .instances = 3);
