@@ -133,7 +133,7 @@ static ledger_status find_order(const open_sale *now, const char *wanted, const 
 static void resolve(fs_api *api, const fs_sale *sale, const char *wanted, const char *request,
                     dlock_time deadline, api_reply *reply)
 {
-    ledger_entry entry;
+    ledger_entry entry = {.segment = 0};
     sale_halt halt;
     const open_sale *now = &sale->open_sale;
     bool halted = is_halted(api, sale, &halt);
