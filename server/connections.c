@@ -26,6 +26,9 @@
  * sent may be on its way. */
 #define GRACE_MS 50
 
+/* So long a client may take for its answer, whose thread waits for it meanwhile. */
+#define TELL_MS 500
+
 /* So long a request waits for others to be answered. */
 #define MOMENT_US 50000
 
@@ -34,14 +37,14 @@
 
 typedef struct candidate {
     http_client *client;
-    bool partial; /* a part of a request has come */
+    bool slow; /* a part of a request has come, or of the answer gone */
     int64_t since_ms;
 } candidate;
 
 struct connections {
     fs_api *api;
     int most, threads;
-    atomic_int count;
+    atomic_int count, telling;     /* all, and those whose clients take their answers now */
     _Atomic int64_t full_since_us; /* by dlock_now(); 0 = there was room for the last who asked */
     pthread_mutex_t lock;          /* guards the rest, and the clients' links */
     pthread_cond_t changed;
@@ -57,7 +60,7 @@ struct connections {
 
 static bool may_go(const http_client *client)
 {
-    return !atomic_load(&client->busy) && !atomic_load(&client->leaving);
+    return atomic_load(&client->state) != CLIENT_IS_SERVED && !atomic_load(&client->leaving);
 }
 
 /* Finds the sockets that are not known, all of them in one search. */
@@ -77,38 +80,37 @@ static void find_sockets(connections *c)
         ((http_client *)c->sought[i].owner)->fd = c->sought[i].fd;
 }
 
-/* Since when there has been a part of a request, the same one: since it was first seen. */
-static int64_t partial_for_ms(http_client *client, uint64_t consumed)
+/* Since when it has been the same part, of a request or an answer: since it was first seen. */
+static int64_t slow_for_ms(http_client *client, client_state state, uint64_t consumed)
 {
     int64_t now_us = dlock_now().us;
-    if (!client->partial || client->partial_behind != consumed) {
-        client->partial = true;
-        client->partial_behind = consumed;
-        client->partial_since_us = now_us;
+    if (client->slow_since_us == 0 || client->slow_in != state || client->slow_behind != consumed) {
+        client->slow_in = state;
+        client->slow_behind = consumed;
+        client->slow_since_us = now_us;
     }
-    return (now_us - client->partial_since_us) / 1000;
+    return (now_us - client->slow_since_us) / 1000;
 }
 
 /* False: it is not to be ended now. */
 static bool judge(http_client *client, candidate *ret)
 {
     client_look look;
+    client_state state = (client_state)atomic_load(&client->state);
     uint64_t consumed = atomic_load(&client->socket.consumed);
     if (!may_go(client) || client->fd < 0 || !client_socket_look(client->fd, &look))
         return false;
-    *ret = (candidate){.client = client, .partial = look.received != consumed};
-    if (ret->partial)
-        ret->since_ms = partial_for_ms(client, consumed);
-    else
-        ret->since_ms = look.silent_ms;
-    return ret->since_ms >= GRACE_MS;
+    bool tells = state == CLIENT_IS_TOLD;
+    *ret = (candidate){.client = client, .slow = tells || look.received != consumed};
+    ret->since_ms = ret->slow ? slow_for_ms(client, state, consumed) : look.silent_ms;
+    return ret->since_ms >= (tells ? TELL_MS : GRACE_MS);
 }
 
 static int compare(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
-    if (x->partial != y->partial)
-        return x->partial ? 1 : -1;
+    if (x->slow != y->slow)
+        return x->slow ? 1 : -1;
     return x->since_ms < y->since_ms ? 1 : x->since_ms > y->since_ms ? -1 : 0;
 }
 
@@ -125,8 +127,9 @@ static void send_away(connections *c)
         found += judge(client, &c->candidates[found]);
     qsort(c->candidates, (size_t)found, sizeof(c->candidates[0]), compare);
     for (int i = 0; i < found && i < excess; i++) {
-        atomic_store(&c->candidates[i].client->leaving, true);
-        shutdown(c->candidates[i].client->fd, SHUT_RD);
+        http_client *client = c->candidates[i].client;
+        atomic_store(&client->leaving, true);
+        shutdown(client->fd, atomic_load(&client->state) == CLIENT_IS_TOLD ? SHUT_RDWR : SHUT_RD);
         c->leaving++;
         metrics_add(&c->api->metrics->connections_ended, 1);
         LOG_SOME(LOG_WARN, "connections_crowded", "detail",
@@ -188,7 +191,14 @@ void connections_remove(connections *c, http_client *client)
 
 static bool is_full(const connections *c)
 {
-    return atomic_load_explicit(&c->api->in_flight, memory_order_relaxed) >= c->most;
+    int in_flight = atomic_load_explicit(&c->api->in_flight, memory_order_relaxed);
+    return in_flight - atomic_load_explicit(&c->telling, memory_order_relaxed) >= c->most;
+}
+
+void connections_tell(connections *c, http_client *client, bool begins)
+{
+    http_client_set(client, begins ? CLIENT_IS_TOLD : CLIENT_IS_SERVED);
+    atomic_fetch_add_explicit(&c->telling, begins ? 1 : -1, memory_order_relaxed);
 }
 
 /* Once it has been full for so long everybody is refused at once, for the threads that wait here

@@ -4,8 +4,9 @@
  * civetweb gives every connection a thread until it ends, and newcomers beyond the last thread wait
  * where nobody sees them. So when more connections are open than are to have threads, those without
  * a request are closed, those first that have been silent for the longest time; then those whose
- * request does not come to its end. The threads beyond that number are for newcomers meanwhile.
- * A connection whose request has come as a whole is never closed before its answer.
+ * request does not come to its end, or who do not take their answer. The threads beyond that number
+ * are for newcomers meanwhile. A connection whose request has come as a whole is never closed
+ * before its answer begins.
  */
 #ifndef FLASHSALE_CONNECTIONS_H
 #define FLASHSALE_CONNECTIONS_H
@@ -31,7 +32,11 @@ void connections_remove(connections *c, http_client *client);
 bool connections_crowded(const connections *c);
 
 /* Whether another request can be answered, beside fewer than `most`; asked by its thread. A moment
- * is waited for that, for most requests are answered in less. */
+ * is waited for that, for most requests are answered in less. Requests whose answers are there, and
+ * only have to be taken, do not count. */
 bool connections_have_room(connections *c);
+
+/* The answer to a request in flight begins to be written, or has been. */
+void connections_tell(connections *c, http_client *client, bool begins);
 
 #endif

@@ -199,7 +199,7 @@ static int serve(struct mg_connection *conn)
         metrics_count_response(http->api->metrics, reply.status);
     } else {
         body[body_len] = '\0';
-        http_client_set_busy(client, true);
+        http_client_set(client, CLIENT_IS_SERVED);
         api_request request = {
             .received = received,
             .method = head_only ? "GET" : info->request_method,
@@ -221,12 +221,16 @@ static int serve(struct mg_connection *conn)
     }
     reply.close = reply.close || last;
     int status = reply.status;
+    if (served && !reply.sent)
+        connections_tell(http->connections, client, true);
     bool sent = reply.sent || send_reply(conn, &reply, head_only);
+    if (served && !reply.sent)
+        connections_tell(http->connections, client, false);
     if (sent && reply.stream[0] != '\0' && !framing.close && !head_only)
         go_on_streaming(http, conn, reply.stream);
     if (served && !reply.sent)
         api_done(http->api);
-    http_client_set_busy(client, false);
+    http_client_set(client, CLIENT_IS_READ);
     reply_free(&reply);
     return status;
 }

@@ -73,10 +73,10 @@ static bool send_directly(api_client *client, const api_reply *reply)
     fs_text whole;
     text_init(&whole);
     response_write(&whole, reply, false);
-    http_client_set_busy(mine, false);
+    http_client_set(mine, CLIENT_IS_READ);
     bool sent = !whole.failed && client_socket_send(&mine->socket, text_bytes(&whole), whole.len);
     if (!sent)
-        http_client_set_busy(mine, true);
+        http_client_set(mine, CLIENT_IS_SERVED);
     text_free(&whole);
     return sent;
 }

@@ -9,32 +9,38 @@
 
 struct mg_connection;
 
+typedef enum client_state {
+    CLIENT_IS_READ = 0, /* its next request is waited for, or comes */
+    CLIENT_IS_SERVED,   /* its request has come as a whole */
+    CLIENT_IS_TOLD      /* the answer is written, as fast as it is taken */
+} client_state;
+
 /* As long as the connection has a thread. */
 typedef struct http_client {
     api_client client; /* first: its functions are given it */
     const struct mg_connection *conn;
     client_socket socket;
     bool answered;       /* a refusal of civetweb's own */
-    atomic_bool busy;    /* its request has come as a whole, and is not answered */
+    atomic_int state;    /* a client_state */
     atomic_bool leaving; /* nothing is read from it any more, as others need its thread */
 
     /* of connections.c, under its lock */
     struct http_client *next, *before;
     bool listed;
-    int fd;                   /* -1 = not known */
-    bool partial;             /* a part of a request has been seen */
-    uint64_t partial_behind;  /* how many bytes of others */
-    int64_t partial_since_us; /* by dlock_now() */
+    int fd;                /* -1 = not known */
+    client_state slow_in;  /* of a slow request or answer that was seen: the state, ... */
+    uint64_t slow_behind;  /* how many bytes of requests were read before, ... */
+    int64_t slow_since_us; /* and since when, by dlock_now(); 0 = none was seen */
 } http_client;
 
 http_client *http_client_new(const struct mg_connection *conn); /* NULL: out of memory */
 void http_client_free(http_client *client);                     /* NULL is allowed */
 
-/* From when its request has come until it is answered. NULL is allowed, here and below. */
-static inline void http_client_set_busy(http_client *client, bool busy)
+/* NULL is allowed, here and below. */
+static inline void http_client_set(http_client *client, client_state state)
 {
     if (client)
-        atomic_store_explicit(&client->busy, busy, memory_order_release);
+        atomic_store_explicit(&client->state, (int)state, memory_order_release);
 }
 
 static inline bool http_client_is_leaving(const http_client *client)

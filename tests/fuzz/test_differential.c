@@ -270,14 +270,14 @@ static int sale_with(const char *request, int from, int to)
 }
 
 /* There is no order. That is final in a sale that is over, and when it was said before; in another
- * it may become so, but not soon. */
-static void hold_missing(int at, int key, const attempt *a, int64_t begun_ms)
+ * it may become so, but not soon; and it never is where there were sales that were not asked. */
+static void hold_missing(int at, bool all, int key, const attempt *a, int64_t begun_ms)
 {
     model_sale *sale = &now.sales[at];
-    model_note *note = key >= 0 ? &sale->notes[key] : NULL;
+    model_note *note = all && key >= 0 ? &sale->notes[key] : NULL;
     cJSON *json = cJSON_Parse(a->reply.body);
     bool final = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "final"));
-    bool sure = sale->closed || (note && note->never);
+    bool sure = all && (sale->closed || (note && note->never));
     bool may = note && note->asked && dlock_now().us / 1000 - now.asked_ms[at][key] >= FINAL_MS;
     if (a->reply.status != 404 || !is_text(json, "code", "no_such_order") ||
         !is_text(json, "sale", sale->id) || (sure && !final) || (final && !sure && !may))
@@ -318,12 +318,12 @@ static void step_question(void)
     int64_t begun_ms = dlock_now().us / 1000;
     note_step("GET %s", path);
     ask(&a);
-    int last = now.count - 1;
-    int found = said ? sale_with(request, at, at) : sale_with(request, last, 0);
+    int last = now.count - 1, before = last > 0 ? last - 1 : 0;
+    int found = said ? sale_with(request, at, at) : sale_with(request, last, before);
     if (found >= 0)
         hold_found(found, request, &a);
     else
-        hold_missing(said ? at : last, key, &a, begun_ms);
+        hold_missing(said ? at : last, said || before == 0, key, &a, begun_ms);
     fx_reply_free(&a.reply);
 }
 

@@ -3,6 +3,7 @@
  * and however slow, buyers are served. Who has sent a request keeps the connection until it is
  * answered; and what is cut off before was not executed.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -297,6 +298,77 @@ static void who_is_cut_off_has_bought_nothing(void **state)
     fx_server_kill(server);
 }
 
+/* ---- who does not take the answers ----------------------------------------------------------- */
+
+enum { UNREAD = 3000 /* requests sent at once, whose answers are more than sockets hold */ };
+
+/* Sends as many requests as the connection takes, without reading an answer. */
+static int open_unread(const fx_server *server)
+{
+    static const char request[] = "GET /strategies HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    int bytes = 2048, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in there = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)fx_server_port(server)),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)); /* before it is connected */
+    assert_int_equal(connect(fd, (struct sockaddr *)&there, sizeof(there)), 0);
+    for (int i = 0; i < UNREAD; i++)
+        if (send(fd, request, strlen(request), MSG_DONTWAIT | MSG_NOSIGNAL) <= 0)
+            break;
+    return fd;
+}
+
+/* Bytes that the server has for its clients, and they do not take. */
+static unsigned long unsent(const fx_server *server)
+{
+    char line[256];
+    unsigned long sum = 0;
+    FILE *sockets = fopen("/proc/net/tcp", "r");
+    assert_non_null(sockets);
+    while (fgets(line, sizeof(line), sockets)) {
+        unsigned port;
+        unsigned long queue;
+        if (sscanf(line, " %*d: %*8x:%x %*x:%*x %*x %lx:", &port, &queue) == 2 &&
+            port == (unsigned)fx_server_port(server))
+            sum += queue;
+    }
+    fclose(sockets);
+    return sum;
+}
+
+typedef struct flood {
+    const fx_server *server;
+    unsigned long unsent;
+} flood;
+
+static bool is_stuck(void *arg)
+{
+    flood *f = arg;
+    unsigned long before = f->unsent;
+    f->unsent = unsent(f->server);
+    return f->unsent > 0 && f->unsent == before;
+}
+
+/* As many as there are threads. Their answers are there, so they keep nobody from being served. */
+static void who_takes_no_answer_costs_no_buyer(void **state)
+{
+    (void)state;
+    int fds[FEW];
+    fx_server *server = start_server(FEW);
+    flood all = {.server = server};
+    for (int i = 0; i < FEW; i++)
+        fds[i] = open_unread(server);
+    assert_true(fx_wait_until(is_stuck, &all, PATIENCE_MS));
+    for (int i = 0; i < BUYERS; i++) {
+        fx_reply reply;
+        if (fx_ask(server, &reply, "POST /buy?item=P0001&user=u%d", i) != 201)
+            fail_msg("buyer %d: %d %s%s", i, reply.status, reply.body, reply.error);
+        fx_reply_free(&reply);
+    }
+    close_all(fds, FEW);
+    fx_server_kill(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +378,7 @@ int main(void)
         cmocka_unit_test(slow_requests_are_told_why_they_end),
         cmocka_unit_test(when_all_threads_answer_the_next_is_told),
         cmocka_unit_test(who_is_cut_off_has_bought_nothing),
+        cmocka_unit_test(who_takes_no_answer_costs_no_buyer),
     };
     return fx_run(tests, .instances = 0);
 }

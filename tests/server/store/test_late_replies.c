@@ -14,6 +14,7 @@ enum {
 };
 
 static fx_proxy *proxy;
+static char sale[64]; /* said with each question, which one script answers then */
 
 static int start(void **state)
 {
@@ -36,7 +37,7 @@ static void expect_own(const char *user)
 {
     fx_reply reply;
     char own[64];
-    int status = fx_ask(fx.server[0], &reply, "GET /orders/of-%s?item=L1", user);
+    int status = fx_ask(fx.server[0], &reply, "GET /orders/of-%s?item=L1&sale=%s", user, sale);
     snprintf(own, sizeof(own), "\"user\":\"%s\"", user);
     if (status != 503 && (status != 200 || !strstr(reply.body, own)))
         fail_msg("of %s: %d %s", user, status, reply.body);
@@ -46,18 +47,18 @@ static void expect_own(const char *user)
 static void a_late_reply_is_nobodys(void **state)
 {
     (void)state;
-    fx_start_sale(fx.server[0], "L1", "'stock':5");
+    snprintf(sale, sizeof(sale), "%s", fx_start_sale(fx.server[0], "L1", "'stock':5"));
     fx_expect(fx.server[0], 201, "POST /buy?item=L1&user=ann&request=of-ann");
     fx_expect(fx.server[0], 201, "POST /buy?item=L1&user=bob&request=of-bob");
     for (int i = 0; i < ROUNDS; i++) {
         int64_t before = fx_proxy_count(proxy, "delayed");
         fx_proxy_say(proxy, "delay reply %dms 1 match of-ann", LATE_MS);
-        fx_refused(fx.server[0], 503, NULL, "GET /orders/of-ann?item=L1");
+        fx_refused(fx.server[0], 503, NULL, "GET /orders/of-ann?item=L1&sale=%s", sale);
         expect_own("bob");
         fx_proxy_say(proxy, "heal");
         assert_int_equal(fx_proxy_count(proxy, "delayed"), before + 1);
     }
-    fx_expect(fx.server[0], 200, "GET /orders/of-ann?item=L1");
+    fx_expect(fx.server[0], 200, "GET /orders/of-ann?item=L1&sale=%s", sale);
 }
 
 int main(void)

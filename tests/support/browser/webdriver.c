@@ -13,7 +13,7 @@
 #include "tests/support/browser/session.h"
 #include "tests/support/http.h"
 
-enum { START_MS = 60000 };
+enum { START_MS = 60000, DRIVER_TRIES = 5 };
 
 bool fx_browser_is_there(void)
 {
@@ -48,6 +48,27 @@ static bool driver_listens(void *browser)
     return true;
 }
 
+static bool driver_said(void *browser)
+{
+    fx_browser *b = browser;
+    return driver_listens(b) || strstr(fx_process_stderr(b->driver), "bind() failed") ||
+           strstr(fx_process_stdout(b->driver), "bind() failed");
+}
+
+/* The free port that it takes with one family of addresses may be taken with the other: then it
+ * ends, and another one takes another port. */
+static void start_driver(fx_browser *b)
+{
+    for (int tries = 0; tries < DRIVER_TRIES; tries++) {
+        b->driver = fx_spawn((const char *const[]){"chromedriver", "--port=0", NULL}, true);
+        if (fx_wait_until(driver_said, b, START_MS) && driver_listens(b))
+            return;
+        if (tries + 1 < DRIVER_TRIES)
+            fx_process_free(b->driver);
+    }
+    fail_msg("chromedriver does not listen: %s", fx_process_stderr(b->driver));
+}
+
 static void start_programs(fx_browser *b)
 {
     char profile[300];
@@ -67,11 +88,9 @@ static void start_programs(fx_browser *b)
                                  "about:blank",
                                  NULL};
     b->browser = fx_spawn(words, false);
-    b->driver = fx_spawn((const char *const[]){"chromedriver", "--port=0", NULL}, true);
     if (!fx_wait_until(browser_listens, b, START_MS))
         fail_msg("chromium does not listen: %s", fx_process_stderr(b->browser));
-    if (!fx_wait_until(driver_listens, b, START_MS))
-        fail_msg("chromedriver does not listen: %s", fx_process_stderr(b->driver));
+    start_driver(b);
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */

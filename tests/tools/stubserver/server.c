@@ -52,6 +52,7 @@ struct server {
     struct connection *dead; /* closed, but perhaps still in this batch of events */
     int served;
     int64_t buys, first_buys; /* all; those of the load, each once */
+    char run[64];             /* whose requests came last */
     bool seen[TICKETS_MAX];   /* by ticket */
     unsigned pages_dropped;
 };
@@ -181,13 +182,18 @@ static void answer_due(struct server *server)
     arm_timer(server);
 }
 
-/* Whether the load asks for the first time with this key, KEY-TICKET: probes repeat, and others of
- * loadtest's requests have keys of another form. */
+/* Whether a run's load asks for the first time with this key, RUN-TICKET: probes repeat, and others
+ * of loadtest's requests have keys of another form. */
 static bool is_first_of_load(struct server *server, const char *key)
 {
     const char *ticket = strchr(key, '-');
-    if (!ticket || ticket != strrchr(key, '-'))
+    size_t run = ticket ? (size_t)(ticket - key) : sizeof(server->run);
+    if (run >= sizeof(server->run) || ticket != strrchr(key, '-'))
         return false;
+    if (strncmp(server->run, key, run) != 0 || server->run[run] != '\0') {
+        snprintf(server->run, sizeof(server->run), "%.*s", (int)run, key);
+        memset(server->seen, 0, sizeof(server->seen));
+    }
     size_t number = strtoul(ticket + 1, NULL, 10) % TICKETS_MAX;
     bool first = !server->seen[number];
     server->seen[number] = true;
