@@ -267,6 +267,7 @@ static void up_tells_what_is_down(void **state)
     assert_told(name, "is not ready: HTTP/1.1 503");
     kill(redis, SIGCONT);
     kill(redis, SIGKILL);
+    assert_true(fx_wait_until(has_ended, &redis, SCRIPT_MS));
     assert_told("redis", "has ended");
     assert_int_equal(fx_shell("scripts/down", NULL, SCRIPT_MS), 0);
     assert_true(nothing_is_left());
