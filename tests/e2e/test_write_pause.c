@@ -17,35 +17,9 @@ static const char *const pauses[] = {"CLIENT PAUSE 60000 WRITE", "CLIENT PAUSE 6
 
 /* ---- waiting for an answer ------------------------------------------------------------------- */
 
-typedef struct wanted {
-    const char *request;
-    int status;
-    const char *part; /* of the body */
-    char body[512];   /* the last */
-} wanted;
-
-static bool is_answered(void *arg)
-{
-    wanted *w = arg;
-    fx_reply reply;
-    bool good = fx_ask(fx.server[0], &reply, "%s", w->request) == w->status &&
-                strstr(reply.body, w->part) != NULL;
-    snprintf(w->body, sizeof(w->body), "%d %s", reply.status, reply.body);
-    fx_reply_free(&reply);
-    return good;
-}
-
 static void await(const char *request, int status, const char *part)
 {
-    wanted w = {.request = request, .status = status, .part = part};
-    if (!fx_wait_until(is_answered, &w, NOTICED_MS))
-        fail_msg("%s: expected %d %s, got %s", request, status, part, w.body);
-}
-
-static void has(const char *body, const char *part)
-{
-    if (strstr(body, part) == NULL)
-        fail_msg("expected %s in %s", part, body);
+    fx_await(fx.server[0], request, status, part, NOTICED_MS);
 }
 
 /* Lines of the first instance's log with this event. */
@@ -97,8 +71,8 @@ static void await_buyer(buyer *b)
 static void check_numbers(const char *item)
 {
     const char *stock = fx_expect(fx.server[0], 200, "GET /stock?item=%s", item);
-    has(stock, "\"oversold\":0,");
-    has(stock, "\"lost_updates\":0");
+    fx_has(stock, "\"oversold\":0,");
+    fx_has(stock, "\"lost_updates\":0");
 }
 
 /* ---- the cases ------------------------------------------------------------------------------- */
@@ -114,9 +88,9 @@ static void all_say_and_none_sells(void)
     }
     fx_refused(fx.server[0], 503, "writes_paused", "POST /sales {'item':'other','stock':5}");
     const char *metrics = fx_expect(fx.server[0], 200, "GET /metrics");
-    has(metrics, "\nflashsale_ready 0\n");
-    has(metrics, "\nflashsale_redis_up 1\n");
-    has(metrics, "\nflashsale_redis_writes_paused 1\n");
+    fx_has(metrics, "\nflashsale_ready 0\n");
+    fx_has(metrics, "\nflashsale_redis_up 1\n");
+    fx_has(metrics, "\nflashsale_redis_writes_paused 1\n");
 }
 
 static void paused_writes_are_said_and_nothing_is_sold_until_they_are_over(void **state)
@@ -137,7 +111,7 @@ static void paused_writes_are_said_and_nothing_is_sold_until_they_are_over(void 
     fx_redis_do(fx.redis, "CLIENT UNPAUSE");
     await("GET /readyz", 200, "ready\n");
     assert_int_equal(logged("writes_resumed"), ended + 1);
-    has(fx_expect(fx.server[0], 200, "GET /metrics"), "\nflashsale_redis_writes_paused 0\n");
+    fx_has(fx_expect(fx.server[0], 200, "GET /metrics"), "\nflashsale_redis_writes_paused 0\n");
     for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++) {
         fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1", s->name);
         check_numbers(s->name);
@@ -176,7 +150,7 @@ static void check_told(const buyer *b, const char *item, int found)
     if (b->reply.status != 201 && b->reply.status != 503)
         fx_assert_problem(item, &b->reply, 504, "unknown");
     snprintf(part, sizeof(part), "\"orders\":%d,", found == 200);
-    has(fx_expect(fx.server[0], 200, "GET /stock?item=%s", item), part);
+    fx_has(fx_expect(fx.server[0], 200, "GET /stock?item=%s", item), part);
     check_numbers(item);
 }
 

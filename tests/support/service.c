@@ -117,6 +117,37 @@ const char *fx_expect(fx_server *server, int status, const char *request, ...)
     return expect(server, status, text);
 }
 
+typedef struct wanted {
+    fx_server *server;
+    const char *request, *part;
+    int status;
+    char last[1024]; /* answer */
+} wanted;
+
+static bool is_answered(void *arg)
+{
+    wanted *w = arg;
+    fx_reply reply;
+    bool good = fx_ask(w->server, &reply, "%s", w->request) == w->status &&
+                strstr(reply.body, w->part) != NULL;
+    snprintf(w->last, sizeof(w->last), "%d %s", reply.status, reply.body);
+    fx_reply_free(&reply);
+    return good;
+}
+
+void fx_await(fx_server *server, const char *request, int status, const char *part, int wait_ms)
+{
+    wanted w = {.server = server, .request = request, .part = part, .status = status};
+    if (!fx_wait_until(is_answered, &w, wait_ms))
+        fail_msg("%s: expected %d %s, got %s", request, status, part, w.last);
+}
+
+void fx_has(const char *body, const char *part)
+{
+    if (strstr(body, part) == NULL)
+        fail_msg("expected %s in %s", part, body);
+}
+
 void fx_assert_problem(const char *what, const fx_reply *reply, int status, const char *code)
 {
     char type[128];

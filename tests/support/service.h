@@ -77,6 +77,14 @@ int fx_status(fx_server *server, const char *request, ...) __attribute__((format
 const char *fx_expect(fx_server *server, int status, const char *request, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Asks until the answer has this status and this part in its body; fails if none has within so
+ * long.
+ */
+void fx_await(fx_server *server, const char *request, int status, const char *part, int wait_ms);
+
+/* Fails unless the body has this part. */
+void fx_has(const char *body, const char *part);
+
 /* Asks, and fails unless it is refused with this status and code, as application/problem+json.
  * NULL: any code. The body, as of fx_expect(). */
 const char *fx_refused(fx_server *server, int status, const char *code, const char *request, ...)

@@ -21,41 +21,14 @@ enum {
 
 /* ---- waiting for an answer ------------------------------------------------------------------- */
 
-typedef struct wanted {
-    fx_server *server;
-    const char *request;
-    int status;
-    const char *part; /* of the body */
-    char body[1024];  /* the last */
-} wanted;
-
-static bool is_answered(void *arg)
-{
-    wanted *w = arg;
-    fx_reply reply;
-    bool good = fx_ask(w->server, &reply, "%s", w->request) == w->status &&
-                strstr(reply.body, w->part) != NULL;
-    snprintf(w->body, sizeof(w->body), "%d %s", reply.status, reply.body);
-    fx_reply_free(&reply);
-    return good;
-}
-
 static void await(fx_server *server, const char *request, int status, const char *part)
 {
-    wanted w = {.server = server, .request = request, .status = status, .part = part};
-    if (!fx_wait_until(is_answered, &w, NOTICED_MS))
-        fail_msg("%s: expected %d %s, got %s", request, status, part, w.body);
+    fx_await(server, request, status, part, NOTICED_MS);
 }
 
 static void await_ready(fx_server *server)
 {
     await(server, "GET /readyz", 200, "ready\n");
-}
-
-static void has(const char *body, const char *part)
-{
-    if (strstr(body, part) == NULL)
-        fail_msg("expected %s in %s", part, body);
 }
 
 /* Lines of the instance's log with this event. */
@@ -91,7 +64,7 @@ static void nothing_is_started_or_sold_where_keys_may_be_evicted(void **state)
         fx_refused(server, 409, "store_may_evict", "POST /sales {'item':'E2','stock':5}");
         await(server, "POST /buy?item=E1&user=u1", 503, "\"code\":\"store_may_evict\"");
         await(server, "GET /readyz", 503, "\"code\":\"store_may_evict\"");
-        has(fx_expect(server, 503, "GET /readyz"), evicting[i]);
+        fx_has(fx_expect(server, 503, "GET /readyz"), evicting[i]);
         fx_expect(server, 201, "POST /buy?item=E1&user=u1&request=e1"); /* it has its order */
         fx_redis_do(fx.redis, "CONFIG SET maxmemory-policy noeviction");
         await(server, "POST /buy?item=E1&user=u1", 201, "");
@@ -111,7 +84,7 @@ static void a_sale_is_not_joined_where_keys_may_be_evicted(void **state)
                                            fx_redis_url(fx.redis), "--item", "E1", "--stock", "50"),
                                    true);
     int code = fx_process_wait(process, 20000);
-    has(fx_process_stderr(process), "maxmemory-policy is 'allkeys-random'");
+    fx_has(fx_process_stderr(process), "maxmemory-policy is 'allkeys-random'");
     fx_process_free(process);
     assert_int_equal(code, 1);
 
@@ -157,7 +130,7 @@ static void disk_is_kept_or_not_sold_from(void **state)
          */
         fx_start_sale(server, "D2", "'stock':5");
         fx_expect(server, 201, "POST /buy?item=D2&user=u1");
-        has(fx_expect(server, 200, "GET /readyz"), "not sold: D1 durability_lost");
+        fx_has(fx_expect(server, 200, "GET /readyz"), "not sold: D1 durability_lost");
         fx_redis_do(durable, "CONFIG SET %s %s", s[0], s[2]);
         await(server, buy, 201, "");
         fx_start_sale(server, "D2", "'stock':5,'durability':'disk'"); /* nothing is sold again */
@@ -196,9 +169,11 @@ static void what_redis_refuses_is_said_in_its_words(void **state)
         snprintf(word, sizeof(word), "\"redis\":\"%s\"", r->word);
         fx_redis_do(fx.redis, r->begin);
         await(fx.server[0], "GET /readyz", 503, word);
-        has(fx_expect(fx.server[0], 503, "GET /readyz"), "\"code\":\"store_unavailable\"");
-        has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=R1&user=u1"), word);
-        has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=R2&user=u1"), word);
+        fx_has(fx_expect(fx.server[0], 503, "GET /readyz"), "\"code\":\"store_unavailable\"");
+        fx_has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=R1&user=u1"),
+               word);
+        fx_has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=R2&user=u1"),
+               word);
         fx_redis_do(fx.redis, r->end);
         await_ready(fx.server[0]);
         await(fx.server[0], "POST /buy?item=R1&user=u1", 201, "");
@@ -219,7 +194,7 @@ static void a_busy_redis_is_not_taken_for_one_that_evicts(void **state)
     while (!sent)
         assert_int_equal(redisBufferWrite(busy, &sent), REDIS_OK);
     await(fx.server[0], "GET /readyz", 503, "\"redis\":\"BUSY\"");
-    has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=B1&user=u1"), "BUSY");
+    fx_has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=B1&user=u1"), "BUSY");
     fx_redis_do(fx.redis, "SCRIPT KILL");
     await_ready(fx.server[0]);
     redisFree(busy);
@@ -360,7 +335,7 @@ static int buy_until_sold(fx_server *server)
         if (says) {
             fx_assert_problem("POST /buy", &reply, 503, "store_unavailable");
             assert_null(strstr(reply.body, "did not answer"));
-            has(reply.body, "nothing was bought");
+            fx_has(reply.body, "nothing was bought");
             declined++;
         }
         fx_reply_free(&reply);
@@ -407,8 +382,8 @@ static void a_wrong_password_is_said(void **state)
     while (fx_http("GET", url, NULL, NULL, 5000, &reply) != 503 && !dlock_passed(deadline))
         fx_reply_free(&reply);
     fx_assert_problem("GET /readyz", &reply, 503, "store_unavailable");
-    has(reply.body, "\"redis\":\"WRONGPASS\"");
-    has(reply.body, "WRONGPASS invalid username-password pair");
+    fx_has(reply.body, "\"redis\":\"WRONGPASS\"");
+    fx_has(reply.body, "WRONGPASS invalid username-password pair");
     assert_true(fx_wait_until(password_is_logged, process, NOTICED_MS)); /* a moment later */
     fx_reply_free(&reply);
     fx_process_free(process);
@@ -419,8 +394,8 @@ static void silence_is_said_soon(void **state)
     (void)state;
     fx_redis_signal(fx.redis, SIGSTOP);
     await(fx.server[0], "GET /readyz", 503, "\"redis\":\"no_answer\"");
-    has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=silent&user=u1"),
-        "\"redis\":\"no_answer\"");
+    fx_has(fx_refused(fx.server[0], 503, "store_unavailable", "POST /buy?item=silent&user=u1"),
+           "\"redis\":\"no_answer\"");
     fx_redis_signal(fx.redis, SIGCONT);
     await_ready(fx.server[0]);
 }

@@ -30,26 +30,11 @@ static void set(const char *key, const char *value)
     freeReplyObject(reply);
 }
 
-typedef struct wanted {
-    const char *item, *answer;
-    int status;
-} wanted;
-
-static bool is_answered(void *arg)
-{
-    const wanted *w = arg;
-    fx_reply reply;
-    int status = fx_ask(fx.server[0], &reply, "POST /buy?item=%s&user=u1", w->item);
-    bool good = status == w->status && strstr(reply.body, w->answer) != NULL;
-    fx_reply_free(&reply);
-    return good;
-}
-
 static void await(const char *item, int status, const char *answer)
 {
-    wanted w = {item, answer, status};
-    if (!fx_wait_until(is_answered, &w, WAIT_MS))
-        fail_msg("%s: %d %s is not answered", item, status, answer);
+    char request[96];
+    snprintf(request, sizeof(request), "POST /buy?item=%s&user=u1", item);
+    fx_await(fx.server[0], request, status, answer, WAIT_MS);
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */

@@ -74,40 +74,14 @@ static int end_stage(void **state)
 
 /* ---- waiting for an answer ------------------------------------------------------------------- */
 
-typedef struct wanted {
-    const char *request;
-    int status;
-    const char *part; /* of the body */
-    char body[1024];  /* the last */
-} wanted;
-
-static bool is_answered(void *arg)
-{
-    wanted *w = arg;
-    fx_reply reply;
-    bool good = fx_ask(fx.server[0], &reply, "%s", w->request) == w->status &&
-                strstr(reply.body, w->part) != NULL;
-    snprintf(w->body, sizeof(w->body), "%d %s", reply.status, reply.body);
-    fx_reply_free(&reply);
-    return good;
-}
-
 static void await(const char *request, int status, const char *part)
 {
-    wanted w = {.request = request, .status = status, .part = part};
-    if (!fx_wait_until(is_answered, &w, NOTICED_MS))
-        fail_msg("%s: expected %d %s, got %s", request, status, part, w.body);
+    fx_await(fx.server[0], request, status, part, NOTICED_MS);
 }
 
 static bool is_logged(void *event)
 {
     return strstr(fx_process_stderr(fx_server_process(fx.server[0])), event) != NULL;
-}
-
-static void has(const char *body, const char *part)
-{
-    if (strstr(body, part) == NULL)
-        fail_msg("expected %s in %s", part, body);
 }
 
 static long long orders_of(fx_redis *redis, const char *item, const char *sale)
@@ -130,7 +104,7 @@ static void every_strategy_tells_what_the_replica_has(void **state)
                            "POST /sales {'item':'S1','stock':30,'strategy':'%s',"
                            "'durability':'replicated'}",
                            s->name));
-        has(body, "\"durability\":\"replicated\",\"min_replicas\":1,");
+        fx_has(body, "\"durability\":\"replicated\",\"min_replicas\":1,");
         fx_copy_member(body, "sale", sale, sizeof(sale));
         for (int i = 0; i < 10; i++) {
             fx_expect(fx.server[0], 201, "POST /buy?item=S1&user=u%d&request=s%d", i, i);
@@ -139,7 +113,7 @@ static void every_strategy_tells_what_the_replica_has(void **state)
             fx_expect(fx.server[1], 201, "POST /buy?item=S1&user=u%d&request=s%d", i, i);
             fx_expect(fx.server[0], 200, "GET /orders/s%d?item=S1", i);
         }
-        has(fx_expect(fx.server[0], 200, "GET /stock?item=S1"), "\"remaining\":20,");
+        fx_has(fx_expect(fx.server[0], 200, "GET /stock?item=S1"), "\"remaining\":20,");
     }
 }
 
@@ -255,7 +229,7 @@ static void what_a_stopped_replica_lacks_is_unknown_until_it_has_it(void **state
     await("POST /buy?item=T0&user=u&request=new", 503, "\"code\":\"durability_lost\"");
     fx_expect(fx.server[0], 504, "POST /buy?item=T0&user=u&request=t0");
     fx_expect(fx.server[0], 201, "POST /buy?item=M1&user=u");
-    has(fx_expect(fx.server[0], 200, "GET /readyz"), "not sold: T0 durability_lost");
+    fx_has(fx_expect(fx.server[0], 200, "GET /readyz"), "not sold: T0 durability_lost");
     fx_refused(fx.server[0], 409, "durability_unavailable",
                "POST /sales {'item':'T9','stock':5,'durability':'replicated'}");
 
@@ -266,7 +240,7 @@ static void what_a_stopped_replica_lacks_is_unknown_until_it_has_it(void **state
         fx_expect(fx.server[0], 201, "POST /buy?item=T%d&user=u&request=t%d", i, i);
         fx_expect(fx.server[0], 201, "POST /buy?item=T%d&user=v", i); /* 2 units, 2 orders */
         fx_refused(fx.server[0], 409, "sold_out", "POST /buy?item=T%d&user=w", i);
-        has(fx_expect(fx.server[0], 200, "GET /stock?item=T%d", i), "\"orders\":2,");
+        fx_has(fx_expect(fx.server[0], 200, "GET /stock?item=T%d", i), "\"orders\":2,");
     }
 }
 
@@ -299,7 +273,7 @@ static void one_of_two_is_not_enough_while_both_are_online(void **state)
     assert_int_equal(orders_of(replicas[1], "O1", sale), 2);
     await("POST /buy?item=O1&user=u&request=o1", 201, "o1"); /* the first counts no longer */
     fx_redis_signal(replicas[0], SIGCONT);
-    has(fx_expect(fx.server[0], 200, "GET /stock?item=O1"), "\"orders\":2,");
+    fx_has(fx_expect(fx.server[0], 200, "GET /stock?item=O1"), "\"orders\":2,");
 }
 
 /* ---- too few --------------------------------------------------------------------------------- */
@@ -311,8 +285,8 @@ static void without_its_replicas_nothing_is_sold(void **state)
         "POST /sales {'item':'G2','stock':5,'durability':'replicated','min_replicas':2}";
     fx_start_sale(fx.server[0], "G1", "'stock':5,'durability':'replicated'");
     fx_expect(fx.server[0], 201, "POST /buy?item=G1&user=u&request=g1");
-    has(fx_refused(fx.server[0], 409, "durability_unavailable", start),
-        "needs 2 of the server's replicas online, and it has 1 ");
+    fx_has(fx_refused(fx.server[0], 409, "durability_unavailable", start),
+           "needs 2 of the server's replicas online, and it has 1 ");
     assert_true(fx_wait_until(is_logged, (void *)"replicas_not_required", NOTICED_MS));
 
     fx_redis_kill(replicas[0]);
@@ -339,9 +313,9 @@ static void the_right_to_wait_is_missed_only_by_replicated_sales(void **state)
     fx_start_sale(fx.server[0], "N2", "'stock':5");
     fx_redis_do(fx.redis, "ACL SETUSER default -wait");
     await("POST /buy?item=N1&user=u", 503, "\"code\":\"durability_lost\"");
-    has(fx_refused(fx.server[0], 409, "durability_unavailable",
-                   "POST /sales {'item':'N3','stock':5,'durability':'replicated'}"),
-        "NOPERM this user may not WAIT");
+    fx_has(fx_refused(fx.server[0], 409, "durability_unavailable",
+                      "POST /sales {'item':'N3','stock':5,'durability':'replicated'}"),
+           "NOPERM this user may not WAIT");
     fx_expect(fx.server[0], 201, "POST /buy?item=N2&user=u");
     fx_redis_do(fx.redis, "ACL SETUSER default +wait");
     await("POST /buy?item=N1&user=u", 201, "");
@@ -462,7 +436,7 @@ static void an_order_that_nobody_was_told_of_is_not_missed(void **state)
     fx_server_signal(fx.server[1], SIGCONT);
     await("POST /buy?item=U1&user=u&request=u1", 201, "u1");
     await("POST /buy?item=U1&user=u&request=u2", 201, "u2");
-    has(fx_expect(fx.server[0], 200, "GET /stock?item=U1"), "\"orders\":2,");
+    fx_has(fx_expect(fx.server[0], 200, "GET /stock?item=U1"), "\"orders\":2,");
 }
 
 int main(void)
