@@ -2,6 +2,7 @@
 #include "server/api/question_rate.h"
 
 #include "lock/dlock_redis.h"
+#include "server/base/text.h"
 
 #define US_PER_S 1000000
 
@@ -19,12 +20,9 @@ static int take(_Atomic int64_t *empty_us, int64_t rate)
 
 int question_wait_s(question_rate *questions, const char *address)
 {
-    unsigned hash = 5381;
     if (questions->rate == 0)
         return 0;
-    for (const char *c = address; *c != '\0'; c++)
-        hash = hash * 33 + (unsigned char)*c;
-    return take(&questions->empty_us[hash % QUESTION_BUCKETS], questions->rate);
+    return take(&questions->empty_us[text_hash(address) % QUESTION_BUCKETS], questions->rate);
 }
 
 int question_wait_unknown_s(question_rate *questions)

@@ -201,6 +201,15 @@ static bool consists_of(const char *text, size_t len, size_t most, const char *m
     return len > 0 && len <= most;
 }
 
+/* Bernstein's. */
+unsigned text_hash(const char *text)
+{
+    unsigned hash = 5381;
+    for (const char *c = text; *c != '\0'; c++)
+        hash = hash * 33 + (unsigned char)*c;
+    return hash;
+}
+
 bool ident_ok(const char *text, size_t len)
 {
     return consists_of(text, len, IDENT_MAX, "_-");

@@ -49,6 +49,9 @@ bool text_percent_decode(const char *from, size_t len, bool plus_is_blank, char 
  * leading zero or point. */
 bool decimal_read(const char *text, size_t len, int64_t *ret);
 
+/* For tables in memory: who picks the texts can make their hashes agree. */
+unsigned text_hash(const char *text);
+
 /* Identifiers (items, request ids, sale ids) are 1..64 of [A-Za-z0-9_-]. */
 #define IDENT_MAX 64
 

@@ -124,10 +124,8 @@ static void note_refusal(instances *in, const char *words)
 /* A number, and pairs of texts. */
 static bool is_heard(const redisReply *reply)
 {
-    bool good = reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 1;
-    for (size_t i = 0; good && i < reply->elements; i++)
-        good = reply->element[i]->type == (i == 0 ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING);
-    return good;
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 1 &&
+           store_is_number(reply->element[0]) && store_all_are(reply, 1, REDIS_REPLY_STRING);
 }
 
 /* The reply, which may be a refusal, is the caller's. True: it is the instances. */

@@ -29,9 +29,8 @@ typedef struct checkout_answer {
 } checkout_answer;
 
 /*
- * Sets the request's deadline, by the sale's terms and from when it was received, and its
- * not_after_us, and buys. `wanted` is the only sale to buy in; "" =
- * the current one.
+ * Buys. Sets the request's deadline, which counts from when it was received, by the sale's terms,
+ * and its not_after_us. `wanted` is the only sale to buy in; "" = the current one.
  *
  * SALE_OK: *ret says what happened, and in which sale. BUY_CLOSED there: the wanted sale is not
  * the current one, which ret->sale names, and has no order for the request. Otherwise there is no

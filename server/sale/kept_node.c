@@ -104,18 +104,20 @@ bool kept_node_check(kept_node *n, dlock_redis_conn *conn, const server_wishes *
 /* ---- whether it takes writes ----------------------------------------------------------------- */
 
 /* A key that is the server's; if none is found, one that is not, of which it says so. */
-static void find_probe_key(const kept_node *n, char ret[32])
+static void find_probe_key(kept_node *n)
 {
-    snprintf(ret, 32, "fs:{probe}:sale");
-    for (int i = 0; i < PROBE_TAGS && store_node(n->store, ret) != n->node; i++)
-        snprintf(ret, 32, "fs:{probe%d}:sale", i);
+    char *key = n->probe_key;
+    if (key[0] != '\0' && store_node(n->store, key) == n->node) /* mostly it still is */
+        return;
+    snprintf(key, sizeof(n->probe_key), "fs:{probe}:sale");
+    for (int i = 0; i < PROBE_TAGS && store_node(n->store, key) != n->node; i++)
+        snprintf(key, sizeof(n->probe_key), "fs:{probe%d}:sale", i);
 }
 
 void kept_node_probe(kept_node *n)
 {
-    char key[32];
-    find_probe_key(n, key);
-    if (!write_probe_look(&n->probe, n->store->redis, n->node, key))
+    find_probe_key(n);
+    if (!write_probe_look(&n->probe, n->store->redis, n->node, n->probe_key))
         return;
     kept_node_log(n, TROUBLE_REFUSES);
     kept_node_log(n, TROUBLE_WRITES_PAUSED);

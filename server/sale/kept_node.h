@@ -20,6 +20,7 @@ typedef struct kept_node {
     bool serves; /* when the pulse was last felt */
     admission admission;
     write_probe probe;      /* of the pulse */
+    char probe_key[32];     /* that is routed to the server, as far as one was found */
     dlock_redis_conn *conn; /* of the looks; NULL: none as yet */
     bool logged[TROUBLES];
     atomic_bool warned;       /* of a policy that may evict, and is allowed to */

@@ -9,9 +9,8 @@
 
 #include "server/store/terms.h"
 
-#define START_MS                                                                                   \
-    2000 /* for one question or one write of a start, which writes nothing after it                \
-          */
+/* One question or one write of a start has so long; a write that comes later writes nothing. */
+#define START_MS 2000
 
 typedef enum start_status {
     START_OK = 0,

@@ -39,10 +39,7 @@ struct sale_table {
 
 static table_entry **bucket_of(sale_table *table, const char *item)
 {
-    unsigned hash = 5381;
-    for (const char *c = item; *c != '\0'; c++)
-        hash = hash * 33 + (unsigned char)*c;
-    return &table->buckets[hash % BUCKETS];
+    return &table->buckets[text_hash(item) % BUCKETS];
 }
 
 /* Under `lock`. */

@@ -16,10 +16,8 @@ static dlock_script page = DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" STATE_
 static bool is_count(const redisReply *reply)
 {
     int type = reply->elements == 1 ? REDIS_REPLY_STRING : REDIS_REPLY_INTEGER;
-    bool good = reply->type == REDIS_REPLY_ARRAY && (reply->elements == 3 || reply->elements == 1);
-    for (size_t i = 0; good && i < reply->elements; i++)
-        good = reply->element[i]->type == type;
-    return good;
+    return reply->type == REDIS_REPLY_ARRAY && (reply->elements == 3 || reply->elements == 1) &&
+           store_all_are(reply, 0, type);
 }
 
 static ledger_status count_segment(fs_store *store, const sale_terms *terms, int k, bool exact,
@@ -60,11 +58,7 @@ ledger_status ledger_count(fs_store *store, const sale_terms *terms, bool exact,
 
 static bool is_page(const redisReply *reply)
 {
-    bool good = reply->type == REDIS_REPLY_STRING ||
-                (reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 0);
-    for (size_t i = 0; good && i < reply->elements; i++)
-        good = reply->element[i]->type == REDIS_REPLY_STRING;
-    return good;
+    return reply->type == REDIS_REPLY_STRING || store_is_pairs(reply);
 }
 
 /* Those from place `first` to place `last`; both count from the end when they are below 0. */

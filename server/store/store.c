@@ -180,12 +180,18 @@ redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script
     return answered(store, outcome, reply);
 }
 
+bool store_all_are(const redisReply *reply, size_t from, int type)
+{
+    size_t i = from;
+    while (i < reply->elements && reply->element[i]->type == type)
+        i++;
+    return i >= reply->elements;
+}
+
 bool store_is_pairs(const redisReply *reply)
 {
-    bool good = reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 0;
-    for (size_t i = 0; good && i < reply->elements; i++)
-        good = reply->element[i]->type == REDIS_REPLY_STRING;
-    return good;
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 0 &&
+           store_all_are(reply, 0, REDIS_REPLY_STRING);
 }
 
 const char *store_field(const redisReply *pairs, const char *name)

@@ -93,6 +93,9 @@ redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script
 /* An integer; a text. */
 store_fits store_is_number, store_is_text;
 
+/* Whether the elements of a list are of this type, REDIS_REPLY_..., those before `from` apart. */
+bool store_all_are(const redisReply *reply, size_t from, int type);
+
 /* Names and values, all of them texts. */
 bool store_is_pairs(const redisReply *reply);
 
