@@ -28,6 +28,7 @@ HAS_TLS := pkg-config --exists $(TLS_LIBRARIES)
 PKG_CFLAGS   = $(call once,PKG_CFLAGS,pkg-config --cflags hiredis libcjson libcurl)
 HIREDIS_TLS  = $(call once,HIREDIS_TLS,$(HAS_TLS) && echo -DDLOCK_TLS)
 HIREDIS_LIBS = $(call once,HIREDIS_LIBS,pkg-config --libs $$($(HAS_TLS) && echo $(TLS_LIBRARIES)) hiredis)
+CRYPTO_LIBS  = $(call once,CRYPTO_LIBS,pkg-config --libs libcrypto)
 CJSON_LIBS   = $(call once,CJSON_LIBS,pkg-config --libs libcjson)
 CURL_LIBS    = $(call once,CURL_LIBS,pkg-config --libs libcurl)
 
@@ -71,9 +72,9 @@ SUPPORT_OBJ := $(call objects,$(SUPPORT_SRC))
 SERVER_PARTS := $(filter-out $(BUILD)/obj/server/main.o,$(SERVER_OBJ))
 LOAD_PARTS   := $(filter-out $(BUILD)/obj/loadtest/main.o,$(LOAD_OBJ))
 
-SERVER_LIBS = -lcivetweb $(CJSON_LIBS) $(HIREDIS_LIBS) -lm
+SERVER_LIBS = -lcivetweb $(CJSON_LIBS) $(HIREDIS_LIBS) $(CRYPTO_LIBS) -lm
 LOAD_LIBS   = $(CURL_LIBS) $(CJSON_LIBS) -lhiredis -lm
-TEST_LIBS   = -lcmocka -lcivetweb $(CURL_LIBS) $(CJSON_LIBS) $(HIREDIS_LIBS) -lm
+TEST_LIBS   = -lcmocka -lcivetweb $(CURL_LIBS) $(CJSON_LIBS) $(HIREDIS_LIBS) $(CRYPTO_LIBS) -lm
 
 LUA := $(wildcard lock/*/*.lua server/*/*.lua)
 LUA_H := $(patsubst %.lua,$(GEN)/%.lua.h,$(LUA))

@@ -10,7 +10,7 @@
 /* The headers that matter, as found; NULL = not sent. */
 typedef struct found {
     const char *host, *length, *coding, *connection, *key, *proxy_request, *authorization, *type,
-        *none_match, *accept, *expect;
+        *none_match, *accept, *expect, *origin, *fetch_site, *buyer_token;
     const char *twice; /* the name of one that came again */
 } found;
 
@@ -30,6 +30,9 @@ static void take(found *f, const http_header *header)
         {"If-None-Match", &f->none_match},
         {"Accept", &f->accept},
         {"Expect", &f->expect},
+        {"Origin", &f->origin},
+        {"Sec-Fetch-Site", &f->fetch_site},
+        {"Buyer-Token", &f->buyer_token},
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strcasecmp(header->name, wanted[i].name) != 0)
@@ -74,6 +77,10 @@ http_framing framing_read(const http_header *headers, int count, const char *ver
     http_framing framing = {
         .fault = find_fault(&f, old),
         .chunked = f.coding,
+        .host = f.host,
+        .origin = f.origin,
+        .fetch_site = f.fetch_site,
+        .buyer_token = f.buyer_token,
         .idempotency_key = f.key,
         .proxy_request = f.proxy_request,
         .authorization = f.authorization,

@@ -24,7 +24,7 @@ typedef struct http_framing {
     bool close; /* the client wants the connection closed after the reply */
     /* values, NULL = not sent (borrowed) */
     const char *idempotency_key, *proxy_request, *authorization, *content_type, *if_none_match,
-        *accept;
+        *accept, *host, *origin, *fetch_site, *buyer_token;
     const char *expect; /* likewise; of HTTP/1.0 never, which has no such header */
 } http_framing;
 

@@ -215,8 +215,9 @@ static void serve_requests(const fs_options *options, fs_api *api, const fs_http
 {
     int signo;
     atomic_store(&api->open, true);
-    log_event(LOG_INFO, "started", "version", FLASHSALE_VERSION, "listen", http_address(http),
-              "instance", api->store->instance, NULL);
+    log_event(api->auth->open ? LOG_WARN : LOG_INFO, "started", "version", FLASHSALE_VERSION,
+              "listen", http_address(http), "instance", api->store->instance, "admin",
+              auth_needs(api->auth), NULL);
     printf("flashsale listening on %s\n", http_address(http));
     fflush(stdout);
     sigwait(signals, &signo);
@@ -249,6 +250,25 @@ static int serve(const fs_options *options, fs_api *api, keeper *looking, const 
     return ready || stopped ? 0 : 1;
 }
 
+/* False: what is wrong with a token or key was said. */
+static bool read_secrets(const fs_options *options, fs_auth *auth)
+{
+    char err[768];
+    const char *file = options->admin_token_file[0] != '\0' ? options->admin_token_file : NULL;
+    const char *token = options->admin_token[0] != '\0' ? options->admin_token : NULL;
+    const char *which = file ? "--admin-token-file" : "FLASHSALE_ADMIN_TOKEN";
+    bool may_be_open =
+        options_is_loopback(options->listen) && strcmp(options->require_token, "yes") != 0;
+    bool good = auth_init(auth, file, token, may_be_open, err, sizeof(err)) == 0;
+    if (good && options->buyer_key_file[0] != '\0') {
+        which = "--buyer-key-file";
+        good = auth_read_buyer_key(auth, options->buyer_key_file, err, sizeof(err)) == 0;
+    }
+    if (!good)
+        fprintf(stderr, "flashsale: %s: %s\n", which, err);
+    return good;
+}
+
 static int run(const fs_options *options, const sigset_t *signals)
 {
     char err[512];
@@ -256,14 +276,8 @@ static int run(const fs_options *options, const sigset_t *signals)
     static fs_metrics metrics;
     static fs_auth auth;
     static question_rate questions;
-    const char *file = options->admin_token_file[0] != '\0' ? options->admin_token_file : NULL;
-    const char *token = options->admin_token[0] != '\0' ? options->admin_token : NULL;
-    if (auth_init(&auth, file, token, options_is_loopback(options->listen), err, sizeof(err)) !=
-        0) {
-        fprintf(stderr, "flashsale: %s: %s\n",
-                file ? "--admin-token-file" : "FLASHSALE_ADMIN_TOKEN", err);
+    if (!read_secrets(options, &auth))
         return 64;
-    }
     if (store_open(&store, options->redis, options->redlock, "", err, sizeof(err)) != 0) {
         fprintf(stderr, "flashsale: --redis or --redlock: %s\n", err);
         return 64;
@@ -277,6 +291,7 @@ static int run(const fs_options *options, const sigset_t *signals)
                   .auth = &auth,
                   .limit = limited ? &limit : NULL,
                   .questions = &questions,
+                  .max_quantity = options->max_quantity,
                   .item = options->sale.item[0] != '\0' ? options->sale.item : "P0001",
                   .sales = sale_table_open(&store)};
     keeper *looking =

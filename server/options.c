@@ -6,12 +6,12 @@
  */
 #include "server/options.h"
 
-#include <arpa/inet.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/authority.h"
 #include "server/strategies/registry.h"
 
 #define PREFIX       "FLASHSALE_"
@@ -51,6 +51,13 @@ static const option_spec specs[] = {
     {"admin-token-file", "FILE", TEXT(admin_token_file),
      "with the admin's token; else " PREFIX "ADMIN_TOKEN holds it",
      "none: on loopback everybody is the admin, elsewhere nobody"},
+    {"require-token", "yes|no", TEXT(require_token),
+     "without a token nobody is the admin, not even on loopback", NULL},
+    {"buyer-key-file", "FILE", TEXT(buyer_key_file),
+     "with the key, 32 to 256 characters, that signs the\n"
+     "Buyer-Token which each buy then needs",
+     "none: whoever sends a buy is taken for its user"},
+    {"max-quantity", "COUNT", INT(max_quantity, 1, 1000), "units that one buy may ask for", NULL},
     {"rate-user", "COUNT", INT(rate_user, 0, 1000000), "tries to buy a second and user, 0 = any",
      NULL},
     {"rate-address", "COUNT", INT(rate_address, 0, 1000000),
@@ -90,9 +97,11 @@ static void set_defaults(fs_options *options)
     sale_request_init(&options->sale);
     options->threads = 512;
     options->drain_delay_s = 2;
+    options->max_quantity = 1000;
     options->rate_burst = 10;
     options->rate_question = 1000;
     snprintf(options->allow_eviction, sizeof(options->allow_eviction), "no");
+    snprintf(options->require_token, sizeof(options->require_token), "no");
 }
 
 static void find_limits(const option_spec *spec, int64_t *ret_least, int64_t *ret_most)
@@ -228,7 +237,7 @@ static bool set(fs_options *options, const option_spec *spec, const char *from, 
         return false;
     }
     memcpy(target, value, strlen(value) + 1);
-    return target != options->admin_token_file ||
+    return (target != options->admin_token_file && target != options->buyer_key_file) ||
            is_not_empty(from, value, "the name of a file, or not given");
 }
 
@@ -322,6 +331,8 @@ static bool check(fs_options *options)
         return bad("--listen", options->listen, "one HOST:PORT with a port from 0 to 65535");
     if (options->name[0] != '\0' && !ident_ok(options->name, strlen(options->name)))
         return bad("--name", options->name, "1 to 64 of [A-Za-z0-9_-]");
+    if (strcmp(options->require_token, "yes") != 0 && strcmp(options->require_token, "no") != 0)
+        return bad("--require-token", options->require_token, "yes or no");
     if (options->redis[0] == '\0')
         return bad("--redis", "", "a URL");
     if (options->sale.item[0] == '\0')
@@ -356,12 +367,6 @@ options_answer options_read(fs_options *options, int argc, char **argv)
 
 bool options_is_loopback(const char *listen)
 {
-    char host[128];
     size_t host_len;
-    unsigned char ip[4];
-    if (!is_address(listen, &host_len) || host_len >= sizeof(host))
-        return false;
-    snprintf(host, sizeof(host), "%.*s", (int)host_len, listen);
-    return (inet_pton(AF_INET, host, ip) == 1 && ip[0] == 127) || strcmp(host, "localhost") == 0 ||
-           strcmp(host, "[::1]") == 0;
+    return is_address(listen, &host_len) && authority_is_loopback(listen);
 }

@@ -14,11 +14,14 @@ typedef struct fs_options {
     char redlock[2048];       /* URLs, comma-separated; "" = none */
     char name[IDENT_MAX + 1]; /* of this instance, in its orders; "" = made from host and port */
     char admin_token_file[512];
-    char admin_token[512];  /* from the environment only */
+    char admin_token[512]; /* from the environment only */
+    char buyer_key_file[512];
+    char require_token[4];  /* "yes" or "no" */
     sale_request sale;      /* to be started if its item has none; no item: none */
     char allow_eviction[4]; /* "yes" or "no" */
     int64_t threads;
     int64_t drain_delay_s;
+    int64_t max_quantity;
     int64_t rate_user, rate_address, rate_burst; /* tries a second; 0 = no limit */
     int64_t rate_question;
 } fs_options;

@@ -22,8 +22,8 @@ static void write_optional(fs_text *out, const api_reply *reply)
         text_add_all(out, "Allow: ", reply->allow, "\r\n");
     if (reply->etag)
         text_add_all(out, "ETag: \"", reply->etag, "\"\r\n");
-    if (reply->status == 401)
-        text_add(out, "WWW-Authenticate: Bearer\r\n");
+    if (reply->challenge)
+        text_add_all(out, "WWW-Authenticate: ", reply->challenge, "\r\n");
     if (reply->replayed)
         text_add(out, "Idempotency-Replayed: true\r\n");
 }

@@ -1,8 +1,10 @@
 /*
- * auth.h - who may start sales, look at locks and read the ledger: whoever knows the token.
+ * auth.h - who may start sales, look at locks and read the ledger: whoever knows the admin's token;
+ * and who may buy for a user: whoever has a token of that user's, where there is a key for those.
  *
- * Without a token configured, everybody may on a server that only listens on loopback, and nobody
- * may on any other. The token is never logged, and compared in constant time.
+ * Without a token configured, everybody may be the admin on a server that only listens on loopback,
+ * if it is not told otherwise, and nobody may on any other. Neither token nor key is ever logged,
+ * and both tokens are compared in constant time.
  */
 #ifndef FLASHSALE_AUTH_H
 #define FLASHSALE_AUTH_H
@@ -12,18 +14,28 @@
 #define TOKEN_MAX 256
 
 typedef struct fs_auth {
-    char token[TOKEN_MAX + 1]; /* empty = none */
-    bool open;                 /* no token needed */
+    char token[TOKEN_MAX + 1];     /* empty = none */
+    bool open;                     /* no token needed */
+    char buyer_key[TOKEN_MAX + 1]; /* empty = none: buyers need no token */
 } fs_auth;
 
-/* Takes the token from the file `path`, else from `token`; both may be NULL. -1 and a sentence in
- * err when the file can not be read or the token is too short or long. */
-int auth_init(fs_auth *auth, const char *path, const char *token, bool loopback, char *err,
+/* Takes the token from the file `path`, else from `token`; both may be NULL. `may_be_open`: without
+ * one everybody is the admin. -1 and a sentence in err when the file can not be read or the token
+ * is too short or long. */
+int auth_init(fs_auth *auth, const char *path, const char *token, bool may_be_open, char *err,
               size_t err_len);
+
+/* Takes the key of the buyers' tokens from the first line of a file. -1 and a sentence in err. */
+int auth_read_buyer_key(fs_auth *auth, const char *path, char *err, size_t err_len);
 
 /* Whether the request comes from the admin; if not, it is refused in the reply. `authorization` is
  * the header's value, "Bearer <token>"; NULL = none. */
 bool auth_admit(const fs_auth *auth, const char *authorization, api_reply *reply);
+
+/* Whether a buy for this user may go on; if not, it is refused in the reply. `token` is the value
+ * of Buyer-Token, "EXPIRES.HEX": seconds since 1970, and in lower case the HMAC-SHA256 of "USER
+ * EXPIRES" under the key; NULL = none. */
+bool auth_admit_buyer(const fs_auth *auth, const char *user, const char *token, api_reply *reply);
 
 /* What the admin needs here: "open", nothing; "token"; "closed", there is no way. */
 const char *auth_needs(const fs_auth *auth);

@@ -12,8 +12,6 @@
 #include "server/sale/checkout.h"
 #include "server/store/direct_answer.h"
 
-#define QUANTITY_MAX 1000
-
 typedef struct buy_query {
     char item[IDENT_MAX + 1];
     char sale[IDENT_MAX + 1]; /* the only one to buy in; "" = the current one */
@@ -91,13 +89,23 @@ static bool read_request_id(const api_request *http, purchase *request, api_repl
     return request->keyed || give_request_id(http, request, reply);
 }
 
-static bool read_query(const api_request *http, buy_query *query, api_reply *reply)
+static bool quantity_ok(query_status status, int64_t most, api_reply *reply)
+{
+    char form[48] = "";
+    if (status != QUERY_OK)
+        snprintf(form, sizeof(form), "a number from 1 to %lld", (long long)most);
+    return api_param_ok(status, "bad_quantity", "quantity", form, reply);
+}
+
+static bool read_query(const fs_api *api, const api_request *http, buy_query *query,
+                       api_reply *reply)
 {
     purchase *request = &query->request;
     query_status item = query_ident(http->query, "item", query->item);
     query_status user = query_user(http->query, "user", request->user);
     query_status sale = query_ident(http->query, "sale", query->sale);
-    query_status quantity = query_int(http->query, "quantity", 1, QUANTITY_MAX, &request->quantity);
+    query_status quantity =
+        query_int(http->query, "quantity", 1, api->max_quantity, &request->quantity);
     if (sale == QUERY_ABSENT)
         query->sale[0] = '\0';
     if (quantity == QUERY_ABSENT)
@@ -106,8 +114,7 @@ static bool read_query(const api_request *http, buy_query *query, api_reply *rep
            api_param_ok(user, "bad_user", "user",
                         "1 to 128 of [A-Za-z0-9._%+@-]; mind that a query has + as %2B", reply) &&
            (sale == QUERY_ABSENT || api_param_ok(sale, "bad_sale", "sale", IDENT_FORM, reply)) &&
-           (quantity == QUERY_ABSENT ||
-            api_param_ok(quantity, "bad_quantity", "quantity", "a number from 1 to 1000", reply)) &&
+           (quantity == QUERY_ABSENT || quantity_ok(quantity, api->max_quantity, reply)) &&
            read_request_id(http, request, reply);
 }
 
@@ -289,7 +296,9 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
         problem_later(reply, "draining", "this instance is going down; nothing was bought");
         return;
     }
-    if (!read_query(http, &query, reply) || !api_within_rate(api, http, query.request.user, reply))
+    if (!read_query(api, http, &query, reply) ||
+        !auth_admit_buyer(api->auth, query.request.user, http->buyer_token, reply) ||
+        !api_within_rate(api, http, query.request.user, reply))
         return;
     query.request.received = http->received;
     query.request.deadline = api_deadline(http);

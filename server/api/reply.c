@@ -11,6 +11,7 @@ void reply_init(api_reply *reply)
     reply->status = 500;
     reply->content_type = "text/plain; charset=utf-8";
     reply->allow = NULL;
+    reply->challenge = NULL;
     reply->etag = NULL;
     text_init(&reply->location);
     reply->retry_after_s = 0;

@@ -14,6 +14,7 @@ typedef struct api_reply {
     int status;
     const char *content_type;   /* static text */
     const char *allow;          /* 405: the methods that there are; otherwise NULL */
+    const char *challenge;      /* 401: what is asked for, as WWW-Authenticate says it; else NULL */
     const char *etag;           /* what may be kept, if this is asked before each use; else NULL */
     fs_text location;           /* "" = no such header */
     int retry_after_s;          /* 0 = no such header */

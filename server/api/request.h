@@ -32,6 +32,10 @@ typedef struct api_request {
     const char *idempotency_key; /* the header's value; NULL = none */
     const char *proxy_request;   /* likewise, of Flashsale-Request-Id */
     const char *authorization;   /* likewise */
+    const char *buyer_token;     /* likewise */
+    const char *host;            /* likewise */
+    const char *origin;          /* likewise */
+    const char *fetch_site;      /* likewise, of Sec-Fetch-Site */
     const char *content_type;    /* likewise */
     const char *accept;          /* likewise; of several the last */
     const char *if_none_match;   /* likewise */
@@ -57,6 +61,7 @@ typedef struct fs_api {
     question_rate *questions;
     dashboard *dashboard; /* set before `open` is */
     const char *item;     /* that the live page shows when none is named */
+    int64_t max_quantity; /* units that one buy may ask for */
     atomic_bool open;     /* false until the start is complete: all but /livez refuses */
     atomic_bool draining; /* not ready any more, but still selling */
     atomic_bool refusing; /* not even selling */

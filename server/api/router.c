@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "server/api/routes.h"
+#include "server/base/authority.h"
 
 typedef struct api_route {
     const char *method;
@@ -165,14 +166,40 @@ static void dispatch(fs_api *api, const api_request *request, api_reply *reply)
     problem(reply, 404, "not_found", "there is nothing at this path");
 }
 
+/* Whether a page of another site has had a browser send it. */
+static bool is_cross_site(const api_request *request)
+{
+    if (request->fetch_site && strcasecmp(request->fetch_site, "cross-site") == 0)
+        return true;
+    return request->origin &&
+           !(request->host && authority_is_of_origin(request->host, request->origin));
+}
+
+/* Whether it may be looked at. Where the admin is open, a page that has its own name lead to this
+ * machine (DNS rebinding) is of the same site, and only the name tells. */
+static bool may_come(const fs_api *api, const api_request *request, bool probe, api_reply *reply)
+{
+    if (!probe && api->auth->open && request->host && !authority_is_loopback(request->host)) {
+        problem(reply, 421, "other_server",
+                "without an admin token this server goes by localhost, 127.0.0.1 and [::1] only");
+        reply->close = true;
+        return false;
+    }
+    if (strcmp(request->method, "POST") != 0 || !is_cross_site(request))
+        return true;
+    problem(reply, 403, "cross_site",
+            "a page of another site may not ask for this; nothing was done");
+    return false;
+}
+
 void api_handle(fs_api *api, const api_request *request, api_reply *reply)
 {
+    bool probe = strcmp(request->path, "/livez") == 0 || strcmp(request->path, "/readyz") == 0;
     atomic_fetch_add(&api->in_flight, 1);
-    if (atomic_load(&api->open) || strcmp(request->path, "/livez") == 0 ||
-        strcmp(request->path, "/readyz") == 0)
-        dispatch(api, request, reply);
-    else
+    if (!atomic_load(&api->open) && !probe)
         problem_later(reply, "starting", "this instance is still starting; nothing was done");
+    else if (may_come(api, request, probe, reply))
+        dispatch(api, request, reply);
     if (reply->sent)
         return;
     if (reply->body.failed)

@@ -5,7 +5,7 @@ const KEPT = 'flashsale-admin-token';
 const SAID = {
   open: '',
   token: 'Starting a sale takes the admin token.',
-  closed: 'Sales can not be started here: this instance listens beyond loopback and has no admin token. Start it with --admin-token-file.',
+  closed: 'Sales can not be started here: this instance has no admin token. Start it with --admin-token-file.',
 };
 
 function kept() {

@@ -101,6 +101,22 @@ static int orders(void)
     return n;
 }
 
+/* It passes Host on as it came, so an instance knows its own pages' Origin from others'. */
+static void only_its_own_pages_may_buy(void **state)
+{
+    (void)state;
+    need_proxy();
+    char url[128], own[96];
+    fx_reply reply;
+    snprintf(url, sizeof(url), "%s/buy?item=P0001&user=page", front_url);
+    snprintf(own, sizeof(own), "Origin: %s", front_url);
+    assert_int_equal(fx_http("POST", url, FX_ARGS(own), NULL, 15000, &reply), 201);
+    fx_reply_free(&reply);
+    fx_http("POST", url, FX_ARGS("Origin: http://evil.example"), NULL, 15000, &reply);
+    fx_assert_problem(url, &reply, 403, "cross_site");
+    fx_reply_free(&reply);
+}
+
 /* ---- slow clients ---------------------------------------------------------------------------- */
 
 enum { SLOW = 500, PROBES = 100 };
@@ -563,6 +579,7 @@ int main(void)
         cmocka_unit_test(the_proxy_refuses_what_is_not_for_the_public),
         cmocka_unit_test(no_spelling_gets_past_the_proxy),
         cmocka_unit_test(one_address_has_not_all_the_requests),
+        cmocka_unit_test(only_its_own_pages_may_buy),
         cmocka_unit_test(slow_clients_do_not_slow_the_others),
         cmocka_unit_test(one_address_has_not_all_the_connections),
         cmocka_unit_test(a_502_tells_the_request_id_to_ask_with),

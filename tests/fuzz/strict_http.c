@@ -132,7 +132,8 @@ static bool read_header(words line, head *ret)
     while (value.len > 0 && strchr(" \t", value.text[value.len - 1]))
         value.len--;
     static const char *const once[] = {"Idempotency-Key", "Flashsale-Request-Id", "Authorization",
-                                       "Content-Type", "Connection"};
+                                       "Content-Type",    "Connection",           "Origin",
+                                       "Sec-Fetch-Site",  "Buyer-Token"};
     for (size_t i = 0; i < sizeof(once) / sizeof(once[0]); i++)
         ret->plain = ret->plain && !equal(name, once[i]);
     if (equal(name, "Connection"))

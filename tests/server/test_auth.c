@@ -1,4 +1,4 @@
-/* test_auth.c - the admin's token: where it comes from, and what it opens. */
+/* test_auth.c - the admin's token and the buyers': where they come from, and what they open. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,6 +150,160 @@ static void without_a_token_only_loopback_is_open(void **state)
     fx_process_free(server);
 }
 
+/* As the installed unit starts them. */
+static void a_token_may_be_required(void **state)
+{
+    (void)state;
+    fx_server *server = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--require-token", "yes"));
+    fx_refused(server, 403, "admin_disabled", "POST /sales {'item':'T1','stock':5}");
+    fx_refused(server, 403, "admin_disabled", "GET /locks");
+    fx_start_sale(fx.server[0], "T1", "'stock':5");
+    fx_await(server, "GET /dashboard?item=T1", 200, "\"admin\":\"closed\"", 15000);
+    fx_server_kill(server);
+}
+
+/* ---- buyers ---------------------------------------------------------------------------------- */
+
+#define KEY "0123456789abcdef0123456789abcdef"
+
+/* Makes a Buyer-Token by the line in API.md; it expires `from_now` seconds from now. */
+static void sign(const char *key, const char *user, int from_now, char *ret, size_t ret_len)
+{
+    char command[512];
+    snprintf(command, sizeof(command),
+             "USER='%s' KEY='%s' EXPIRES=$(($(date +%%s) + %d));"
+             "eval \"$(grep '^ *HEX=' server/API.md)\"; printf %%s \"$EXPIRES.$HEX\"",
+             user, key, from_now);
+    assert_int_equal(fx_shell_output(command, ret, ret_len), 0);
+}
+
+static fx_server *start_with_key(const char *path)
+{
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, KEY "\nanother line\n", 46), 46);
+    close(fd);
+    return fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--buyer-key-file", path));
+}
+
+/* Buys with this value of Buyer-Token, NULL: without; the status and code must be these. */
+static void buy(fx_server *server, const char *path, const char *token, int status,
+                const char *code)
+{
+    char url[256], header[320];
+    fx_reply reply;
+    snprintf(url, sizeof(url), "%s%s", fx_server_url(server), path);
+    snprintf(header, sizeof(header), "Buyer-Token: %s", token ? token : "");
+    fx_http("POST", url, token ? FX_ARGS(header) : NULL, NULL, 15000, &reply);
+    if (reply.status != status || (code && !strstr(reply.body, code)))
+        fail_msg("%s with '%s': %d %s, not %d", path, token ? token : "none", reply.status,
+                 reply.body, status);
+    if (status == 401)
+        assert_string_equal(fx_reply_header(&reply, "WWW-Authenticate", header, sizeof(header)),
+                            "Buyer-Token");
+    fx_reply_free(&reply);
+}
+
+#define BUY_ANN "/buy?item=Signed&user=ann%2Bshop@mail.example"
+#define ANN     "ann+shop@mail.example"
+
+static void a_key_binds_buys_to_their_user(void **state)
+{
+    (void)state;
+    char dir[256], path[300], right[128], other[256];
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(path, sizeof(path), "%s/key", dir);
+    fx_server *server = start_with_key(path);
+    fx_start_sale(server, "Signed", "'stock':100,'per_user_limit':3");
+    sign(KEY, ANN, 3600, right, sizeof(right));
+    buy(server, BUY_ANN "&request=once", right, 201, NULL);
+    buy(server, BUY_ANN "&quantity=2", right, 201, NULL);
+    buy(server, BUY_ANN, right, 409, "limit_reached");
+    buy(server, "/buy?item=Signed&user=bob", right, 403, "buyer_token_wrong");
+    buy(server, BUY_ANN, NULL, 401, "buyer_token_missing");
+    sign(KEY, ANN, -1, other, sizeof(other));
+    buy(server, BUY_ANN, other, 403, "expired");
+    sign(KEY "0", ANN, 3600, other, sizeof(other));
+    buy(server, BUY_ANN, other, 403, "buyer_token_wrong");
+    snprintf(other, sizeof(other), "9%s", right); /* later than was signed */
+    buy(server, BUY_ANN, other, 403, "buyer_token_wrong");
+
+    fx_expect(server, 200, "GET /orders/once?item=Signed");       /* asking takes none */
+    buy(fx.server[0], BUY_ANN, "nonsense", 409, "limit_reached"); /* nor do those without a key */
+    fx_server_kill(server);
+    fx_dir_remove(dir);
+}
+
+static void malformed_buyer_tokens_are_refused(void **state)
+{
+    (void)state;
+    char dir[256], path[300], right[128], odd[10][256];
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(path, sizeof(path), "%s/key", dir);
+    fx_server *server = start_with_key(path);
+    fx_start_sale(server, "Signed", "'stock':100");
+    sign(KEY, ANN, 3600, right, sizeof(right));
+    const char *hex = strchr(right, '.') + 1;
+    int point = (int)(hex - right) - 1;
+    snprintf(odd[0], sizeof(odd[0]), "%s0", right);
+    snprintf(odd[1], sizeof(odd[1]), "%.*s", (int)strlen(right) - 1, right);
+    snprintf(odd[2], sizeof(odd[2]), "%s", hex);
+    snprintf(odd[3], sizeof(odd[3]), ".%s", hex);
+    snprintf(odd[4], sizeof(odd[4]), "%.*s", point, right);
+    snprintf(odd[5], sizeof(odd[5]), "0%s", right);
+    snprintf(odd[6], sizeof(odd[6]), "-%s", right);
+    snprintf(odd[7], sizeof(odd[7]), "99999999999999999999.%s", hex);
+    snprintf(odd[8], sizeof(odd[8]), "%.*s,%s", point, right, hex);
+    snprintf(odd[9], sizeof(odd[9]), "%s", right);
+    for (char *c = odd[9]; *c != '\0'; c++)
+        *c = *c >= 'a' && *c <= 'f' ? (char)(*c - 'a' + 'A') : *c;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+        buy(server, BUY_ANN, odd[i], 403, "buyer_token_wrong");
+    cJSON *stock = cJSON_Parse(fx_expect(server, 200, "GET /stock?item=Signed"));
+    assert_int_equal((int)fx_json_number(stock, "orders"), 0);
+    cJSON_Delete(stock);
+    assert_null(strstr(fx_process_stderr(fx_server_process(server)), KEY));
+    fx_server_kill(server);
+    fx_dir_remove(dir);
+}
+
+static void a_bad_key_file_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *content, *says;
+    } cases[] = {
+        {NULL, "No such file"},
+        {"", "32 to 256 characters"},
+        {"\n" KEY KEY "\n", "32 to 256 characters"},
+        {"0123456789abcdef0123456789abcde\n", "32 to 256 characters"},
+    };
+    char dir[256], path[300], program[512], longer[258 + 1];
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(path, sizeof(path), "%s/key", dir);
+    fx_build_path("flashsale", program, sizeof(program));
+    memset(longer, 'x', 257);
+    memcpy(longer + 257, "\n", 2);
+    for (size_t i = 0; i <= sizeof(cases) / sizeof(cases[0]); i++) {
+        bool last = i == sizeof(cases) / sizeof(cases[0]);
+        const char *content = last ? longer : cases[i].content;
+        int fd = content ? open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600) : -1;
+        if (content)
+            assert_int_equal(write(fd, content, strlen(content)), strlen(content));
+        if (content)
+            close(fd);
+        fx_process *process = fx_spawn(FX_ARGS(program, "--listen", "127.0.0.1:0", "--redis",
+                                               fx_redis_url(fx.redis), "--buyer-key-file", path),
+                                       true);
+        assert_int_equal(fx_process_wait(process, 20000), 64);
+        const char *said = fx_process_stderr(process);
+        if (!strstr(said, "--buyer-key-file") || !strstr(said, path) ||
+            !strstr(said, last ? "32 to 256 characters" : cases[i].says) || strstr(said, KEY))
+            fail_msg("%zu: %s", i, said);
+        fx_process_free(process);
+    }
+    fx_dir_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +312,10 @@ int main(void)
         cmocka_unit_test(sales_need_the_token_where_there_is_one),
         cmocka_unit_test(orders_are_shown_by_request_id_only),
         cmocka_unit_test(without_a_token_only_loopback_is_open),
+        cmocka_unit_test(a_token_may_be_required),
+        cmocka_unit_test(a_key_binds_buys_to_their_user),
+        cmocka_unit_test(malformed_buyer_tokens_are_refused),
+        cmocka_unit_test(a_bad_key_file_is_refused),
     };
-    return fx_run(tests, .instances = 0);
+    return fx_run(tests, .instances = 1);
 }

@@ -106,6 +106,12 @@ static const struct {
      "bad_framing"},
     {"no Host", BUY "Content-Length: 0\r\n\r\n", "bad_framing"},
     {"two Hosts", BUY HOST "Host: elsewhere\r\nContent-Length: 0\r\n\r\n", "bad_framing"},
+    {"two Origins", BUY HOST "Origin: http://localhost\r\nOrigin: http://localhost\r\n\r\n" HIDDEN,
+     "bad_framing"},
+    {"two Sec-Fetch-Sites",
+     BUY HOST "Sec-Fetch-Site: none\r\nsec-fetch-site: cross-site\r\n\r\n" HIDDEN, "bad_framing"},
+    {"two Buyer-Tokens", BUY HOST "Buyer-Token: 1.a\r\nBuyer-Token: 2.b\r\n\r\n" HIDDEN,
+     "bad_framing"},
     {"no version", "POST /buy?item=P0001&user=u1\r\n" HOST "\r\n", "malformed"},
     {"a version from the future", "POST /buy?item=P0001&user=u1 HTTP/9.9\r\n" HOST "\r\n",
      "malformed"},
@@ -207,7 +213,7 @@ static void a_body_is_bounded(void **state)
     (void)state;
     char sent[8192], reply[REPLY_MAX];
     int len = snprintf(sent, sizeof(sent),
-                       "POST /sales HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n");
+                       "POST /sales HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n");
     memset(sent + len, ' ', 5000);
     assert_int_equal(exchange("a long body", sent, (size_t)len + 5000, reply), 413);
     assert_non_null(strstr(reply, "body_too_long"));
@@ -217,7 +223,8 @@ static void a_body_is_bounded(void **state)
 static void a_slow_body_is_cut_off(void **state)
 {
     (void)state;
-    static const char head[] = "POST /sales HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\n\r\n";
+    static const char head[] =
+        "POST /sales HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n";
     char reply[REPLY_MAX];
     bool closed = false;
     size_t got = 0;
@@ -287,11 +294,11 @@ static void requests_can_follow_one_another(void **state)
 {
     (void)state;
     char reply[REPLY_MAX];
-    const char *both = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
-                       "HEAD /livez HTTP/1.1\r\nHost: a\r\n\r\n"
-                       "POST /buy?item=P0001 HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n"
+    const char *both = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                       "HEAD /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                       "POST /buy?item=P0001 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 7\r\n"
                        "Content-Type: application/x-www-form-urlencoded\r\n\r\nuser=u1"
-                       "GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+                       "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     exchange("four requests", both, strlen(both), reply);
     int answers = 0, bodies = 0;
     for (const char *at = reply; (at = strstr(at, "HTTP/1.1 20")) != NULL; at++)

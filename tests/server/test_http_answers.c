@@ -110,15 +110,16 @@ static const struct {
     const char *sent, *line; /* the answer's first */
     int answers;
 } connections[] = {
-    {"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 ", 1},
-    {"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
-     "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    {"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 ", 1},
+    {"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+     "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
      "HTTP/1.1 200 ", 2},
-    {"GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 ", 1},
+    {"GET /nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 ", 1},
     {"POST /buy HTTP/1.1\r\nContent-Length: 5x\r\n\r\n", "HTTP/1.1 400 ", 1},
     {"\r\rnothing like it\r\n\r\n", "HTTP/1.1 400 ", 1},
-    {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 421 ", 1},
-    {"GET http://elsewhere.example:1/livez HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 421 ", 1},
+    {"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 421 ", 1},
+    {"GET http://elsewhere.example:1/livez HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 421 ",
+     1},
 };
 
 static void each_request_is_answered_once_and_whole(void **state)
@@ -155,7 +156,7 @@ static void each_request_is_answered_once_and_whole(void **state)
     "frame-ancestors 'none'\r\n"
 #define JSON_HEADERS    "Content-Type: application/json\r\n" OTHER_HEADERS
 #define PROBLEM_HEADERS "Content-Type: application/problem+json\r\n" OTHER_HEADERS
-#define BUY_B1          "POST /buy?item=B1&user=u1&request=b1 HTTP/1.1\r\nHost: x\r\n"
+#define BUY_B1          "POST /buy?item=B1&user=u1&request=b1 HTTP/1.1\r\nHost: localhost\r\n"
 #define ORDER_B1                                                                                   \
     "{\"order\":\"SALE-1\",\"request\":\"b1\",\"item\":\"B1\",\"sale\":\"SALE\",\"user\":\"u1\","  \
     "\"quantity\":1,\"remaining\":0,\"fence\":FENCE,\"instance\":\"box\"}\n"
@@ -171,23 +172,24 @@ static const struct {
     {BUY_B1 "\r\n", "HTTP/1.1 201 Created\r\n" JSON_HEADERS
                     "Location: /orders/b1?item=B1&sale=SALE\r\nIdempotency-Replayed: true\r\n"
                     "Connection: keep-alive\r\n\r\n" ORDER_B1},
-    {"POST /buy?item=B1&user=u2&request=b2 HTTP/1.1\r\nHost: x\r\n\r\n",
+    {"POST /buy?item=B1&user=u2&request=b2 HTTP/1.1\r\nHost: localhost\r\n\r\n",
      "HTTP/1.1 409 Conflict\r\n" PROBLEM_HEADERS "Connection: keep-alive\r\n\r\n"
      "{\"type\":\"about:blank\",\"title\":\"Conflict\",\"status\":409,\"code\":\"sold_out\","
      "\"detail\":\"fewer units are left than asked for\",\"request\":\"b2\",\"sale\":\"SALE\"}\n"},
-    {"GET /buy HTTP/1.1\r\nHost: x\r\n\r\n",
+    {"GET /buy HTTP/1.1\r\nHost: localhost\r\n\r\n",
      "HTTP/1.1 405 Method Not Allowed\r\n" PROBLEM_HEADERS "Allow: POST\r\n"
      "Connection: keep-alive\r\n\r\n"
      "{\"type\":\"about:blank\",\"title\":\"Method Not Allowed\",\"status\":405"
      ",\"code\":\"method_not_allowed\","
      "\"detail\":\"GET is not possible here; try: POST /buy?item=P0001&user=u1\"}\n"},
-    {"POST /sales HTTP/1.1\r\nHost: x\r\n\r\n",
+    {"POST /sales HTTP/1.1\r\nHost: localhost\r\n\r\n",
      "HTTP/1.1 401 Unauthorized\r\n" PROBLEM_HEADERS "WWW-Authenticate: Bearer\r\n"
      "Connection: keep-alive\r\n\r\n"
      "{\"type\":\"about:blank\",\"title\":\"Unauthorized\",\"status\":401"
      ",\"code\":\"token_missing\","
      "\"detail\":\"an admin token is needed: Authorization: Bearer ...\"}\n"},
-    {"POST /buy?item=B1&user=u3&request=b3 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    {"POST /buy?item=B1&user=u3&request=b3 HTTP/1.1\r\nHost: localhost\r\nConnection: "
+     "close\r\n\r\n",
      "HTTP/1.1 503 Service Unavailable\r\n" PROBLEM_HEADERS "Retry-After: 1\r\n"
      "Connection: close\r\n\r\n"
      "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503"

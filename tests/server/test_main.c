@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/service.h"
@@ -127,6 +128,33 @@ static void a_restart_never_refills_stock(void **state)
     }
 }
 
+/* Nobody overlooks an instance whose admin is whoever asks. */
+static void the_start_event_tells_who_is_the_admin(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *token, *args[3], *level, *admin;
+    } cases[] = {
+        {NULL, {NULL}, "warn", "open"},
+        {"correct-horse", {NULL}, "info", "token"},
+        {NULL, {"--require-token", "yes"}, "info", "closed"},
+        {NULL, {"--listen", "0.0.0.0:0"}, "info", "closed"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char begins[64], ends[64];
+        if (cases[i].token)
+            setenv("FLASHSALE_ADMIN_TOKEN", cases[i].token, 1);
+        fx_server *server = fx_server_start(fx_redis_url(fx.redis), cases[i].args);
+        unsetenv("FLASHSALE_ADMIN_TOKEN");
+        snprintf(begins, sizeof(begins), "\"level\":\"%s\",\"event\":\"started\"", cases[i].level);
+        snprintf(ends, sizeof(ends), "\"admin\":\"%s\"}\n", cases[i].admin);
+        const char *log = fx_process_stderr(fx_server_process(server)), *at = strstr(log, begins);
+        if (!at || strncmp(strchr(at, '\n') + 1 - strlen(ends), ends, strlen(ends)) != 0)
+            fail_msg("no %s with %s in: %s", begins, ends, log);
+        fx_server_kill(server);
+    }
+}
+
 static bool is_alive(void *url)
 {
     fx_reply reply;
@@ -157,6 +185,7 @@ int main(void)
         cmocka_unit_test(a_draining_instance_sells_on_and_ends_with_exit_0),
         cmocka_unit_test(what_is_in_flight_ends_before_the_exit),
         cmocka_unit_test(a_restart_never_refills_stock),
+        cmocka_unit_test(the_start_event_tells_who_is_the_admin),
         cmocka_unit_test(a_signal_ends_the_wait_for_the_first_redis),
     };
     return fx_run(tests, .instances = 0);

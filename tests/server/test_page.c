@@ -191,7 +191,7 @@ static void other_names_and_methods_are_refused(void **state)
 static void head_has_all_but_the_body(void **state)
 {
     (void)state;
-    static const char asked[] = "HEAD /page/page.js HTTP/1.1\r\nHost: x\r\n\r\n";
+    static const char asked[] = "HEAD /page/page.js HTTP/1.1\r\nHost: localhost\r\n\r\n";
     char got[4096], length[64];
     bool closed;
     fx_reply reply;

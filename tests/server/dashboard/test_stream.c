@@ -20,9 +20,10 @@ static int open_stream_of(fx_server *server, const char *item, const char *more)
     char request[256];
     int fd = fx_raw_connect(fx_server_port(server), NULL);
     assert_true(fd >= 0);
-    snprintf(request, sizeof(request),
-             "GET /dashboard?item=%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n%s\r\n",
-             item, more);
+    snprintf(
+        request, sizeof(request),
+        "GET /dashboard?item=%s HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n%s\r\n",
+        item, more);
     assert_true(fx_raw_send(fd, request, strlen(request)));
     return fd;
 }

@@ -148,27 +148,29 @@ static const struct {
     const char *sent, *line, *has;
     bool head_only;
 } shapes[] = {
-    {"POST /buy?item=P0001&user=u1&request=s1 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 201 ",
+    {"POST /buy?item=P0001&user=u1&request=s1 HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 201 ",
      "\"request\":\"s1\"", false},
-    {"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 ", "alive\n", false},
-    {"POST /buy HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    {"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 200 ", "alive\n", false},
+    {"POST /buy HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
      "Content-Length: 31\r\n\r\nitem=P0001&user=u1&request=form",
      "HTTP/1.1 201 ", "\"request\":\"form\"", false},
-    {"HEAD /stock?item=P0001 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 ",
+    {"HEAD /stock?item=P0001 HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 200 ",
      "Connection: keep-alive", true},
-    {"POST /buy HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 47\r\n\r\n"
+    {"POST /buy HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+     "47\r\n\r\n"
      "{\"item\":\"P0001\",\"user\":\"u1\",\"request\":\"json\"  }",
      "HTTP/1.1 201 ", "\"request\":\"json\"", false},
-    {"\r\nPOST /buy?item=P0001&user=u1&request=s2 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 201 ",
-     "\"request\":\"s2\"", false},
-    {"GET /buy HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 405 ", "Allow: POST", false},
-    {"POST /buy?item=P0001&user=u1&request=s1&quantity=2 HTTP/1.1\r\nHost: x\r\n\r\n",
+    {"\r\nPOST /buy?item=P0001&user=u1&request=s2 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+     "HTTP/1.1 201 ", "\"request\":\"s2\"", false},
+    {"GET /buy HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 405 ", "Allow: POST", false},
+    {"POST /buy?item=P0001&user=u1&request=s1&quantity=2 HTTP/1.1\r\nHost: localhost\r\n\r\n",
      "HTTP/1.1 422 ", "request_reused", false},
-    {"POST /buy?item=P0001&user=u1&quantity=0 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 400 ",
+    {"POST /buy?item=P0001&user=u1&quantity=0 HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 400 ",
      "bad_quantity", false},
     {"POST /buy?item=P0001&user=u1&request=s3 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
      "HTTP/1.1 201 ", "\"request\":\"s3\"", false},
-    {"POST /buy?item=P0001&user=u1&request=s4 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    {"POST /buy?item=P0001&user=u1&request=s4 HTTP/1.1\r\nHost: localhost\r\nConnection: "
+     "close\r\n\r\n",
      "HTTP/1.1 201 ", "Connection: close", false},
 };
 
@@ -213,8 +215,8 @@ static void expect_refusal(wire *w, const char *query, const char *line, const c
 {
     char bytes[256];
     wire_answer answer;
-    int len = snprintf(bytes, sizeof(bytes), "POST /buy?item=P0001&%s HTTP/1.1\r\nHost: x\r\n\r\n",
-                       query);
+    int len = snprintf(bytes, sizeof(bytes),
+                       "POST /buy?item=P0001&%s HTTP/1.1\r\nHost: localhost\r\n\r\n", query);
     assert_true(fx_raw_send(w->fd, bytes, (size_t)len));
     wire_next(w, &answer, false);
     if (strncmp(answer.head, line, strlen(line)) != 0 || !strstr(answer.body, code) ||

@@ -30,9 +30,9 @@ typedef struct wire_answer {
  * bytes; its length. */
 static inline size_t wire_buy(char *buf, size_t len, const char *request, const char *more)
 {
-    return (size_t)snprintf(buf, len,
-                            "POST /buy?item=P0001&user=u1&request=%s HTTP/1.1\r\nHost: x\r\n%s\r\n",
-                            request, more);
+    return (size_t)snprintf(
+        buf, len, "POST /buy?item=P0001&user=u1&request=%s HTTP/1.1\r\nHost: localhost\r\n%s\r\n",
+        request, more);
 }
 
 static inline bool wire_open(wire *w, int port)

@@ -185,7 +185,8 @@ void what_a_browser_has_is_not_sent_again(void **state)
     }
 }
 
-#define WATCH "GET /dashboard?item=P0001 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
+#define WATCH                                                                                      \
+    "GET /dashboard?item=P0001 HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
 
 typedef struct watcher {
     int fd;
@@ -255,6 +256,30 @@ void who_is_no_admin_hears(void **state)
     provoke_each(fx_server_port(server), "\r\n", "admin_disabled");
     provoke_await_text(server, "\"admin\":\"closed\"", "GET /dashboard?item=P0001");
     fx_server_kill(server);
+}
+
+void what_another_site_asks_is_refused(void **state)
+{
+    (void)state;
+    static const char foreign[] = "Origin: http://elsewhere.example\r\n\r\n";
+    provoke_each(fx_server_port(fx.server[0]), foreign, "cross_site");
+    provoke_raw(fx_server_port(fx.server[0]), "POST", "/nothing", foreign, "cross_site");
+}
+
+void who_has_no_token_of_the_user_hears(void **state)
+{
+    (void)state;
+    static const char path[] = "/buy?item=P0001&user=u1";
+    char dir[256], file[300];
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(file, sizeof(file), "%s/key", dir);
+    assert_int_equal(fx_shell("echo 0123456789abcdef0123456789abcdef >\"$1\"", file, 5000), 0);
+    fx_server *server = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--buyer-key-file", file));
+    provoke_raw(fx_server_port(server), "POST", path, "\r\n", "buyer_token_missing");
+    provoke_raw(fx_server_port(server), "POST", path, "Buyer-Token: 1.0\r\n\r\n",
+                "buyer_token_wrong");
+    fx_server_kill(server);
+    fx_dir_remove(dir);
 }
 
 void who_is_in_a_hurry_hears(void **state)

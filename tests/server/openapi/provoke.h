@@ -27,6 +27,8 @@ void what_buyers_hear(void **state);
 void what_is_malformed_is_told_how(void **state);
 void what_admins_hear(void **state);
 void who_is_no_admin_hears(void **state);
+void what_another_site_asks_is_refused(void **state);
+void who_has_no_token_of_the_user_hears(void **state);
 void who_is_in_a_hurry_hears(void **state);
 void each_parameter_is_taken_where_it_is_documented(void **state);
 void what_a_browser_has_is_not_sent_again(void **state);

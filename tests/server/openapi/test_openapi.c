@@ -342,6 +342,8 @@ int main(void)
         cmocka_unit_test(what_is_malformed_is_told_how),
         cmocka_unit_test(what_admins_hear),
         cmocka_unit_test(who_is_no_admin_hears),
+        cmocka_unit_test(what_another_site_asks_is_refused),
+        cmocka_unit_test(who_has_no_token_of_the_user_hears),
         cmocka_unit_test(who_is_in_a_hurry_hears),
         cmocka_unit_test(each_parameter_is_taken_where_it_is_documented),
         cmocka_unit_test(what_a_browser_has_is_not_sent_again),

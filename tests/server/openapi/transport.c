@@ -55,8 +55,8 @@ static int send_raw(int port, const char *method, const char *target, const char
     char *bytes;
     int fd = fx_raw_connect(port, NULL);
     assert_true(fd >= 0);
-    if (asprintf(&bytes, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s", method, target,
-                 rest) < 0)
+    if (asprintf(&bytes, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s", method,
+                 target, rest) < 0)
         abort();
     fx_raw_send(fd, bytes, strlen(bytes)); /* it may be refused before it is sent */
     free(bytes);
