@@ -115,6 +115,7 @@ static bool read_query(const fs_api *api, const api_request *http, buy_query *qu
                         "1 to 128 of [A-Za-z0-9._%+@-]; mind that a query has + as %2B", reply) &&
            (sale == QUERY_ABSENT || api_param_ok(sale, "bad_sale", "sale", IDENT_FORM, reply)) &&
            (quantity == QUERY_ABSENT || quantity_ok(quantity, api->max_quantity, reply)) &&
+           api_read_not_after(http->query, &request->wanted_by_us, reply) &&
            read_request_id(http, request, reply);
 }
 
@@ -203,6 +204,7 @@ static void answer(fs_api *api, const buy_query *query, const checkout_answer *b
                           "this request id has an order with another user or quantity"},
         [BUY_VOID] = {409, "request_void",
                       "this request id was declared final as not bought; use a new one"},
+        [BUY_TOO_LATE] = {409, "too_late", "not_after has passed; this try bought nothing"},
         [BUY_BUSY] = {503, "busy", "the lock was not to be had in time; nothing was bought"},
         [BUY_STALE] = {503, "busy", "the lock was lost; nothing was bought"},
         [BUY_DAMAGED] = {503, "sale_damaged",

@@ -28,10 +28,11 @@ static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numb
         text_printf(out, "\"halted\":{\"why\":\"%s\"%s},", halt->why, lost);
     }
     int64_t unordered = terms->initial - numbers->remaining - numbers->units;
-    text_printf(out, "\"oversold\":%lld,\"lost_updates\":%lld,\"unordered\":%lld}\n",
+    text_printf(out,
+                "\"oversold\":%lld,\"lost_updates\":%lld,\"unordered\":%lld,\"time_us\":%lld}\n",
                 (long long)ledger_oversold(terms->initial, numbers),
                 (long long)ledger_lost(terms->initial, numbers),
-                (long long)(unordered > 0 ? unordered : 0));
+                (long long)(unordered > 0 ? unordered : 0), (long long)numbers->time_us);
 }
 
 /* The item's sale, named by the query; to be given back with sale_table_put(). NULL: refused. */
@@ -95,15 +96,32 @@ static void put_found(api_reply *reply, const char *item, const char *request,
     text_printf(out, ",\"time_us\":%lld}\n", (long long)entry->order.time_us);
 }
 
+/* From 2001 to 2255: any other unit of time has another number of digits, but for 2^53 and beyond,
+ * which not every JSON keeps. */
+#define NOT_AFTER_LEAST 1000000000000000
+#define NOT_AFTER_MOST  9007199254740991
+
+bool api_read_not_after(const fs_query *query, int64_t *ret, api_reply *reply)
+{
+    query_status status = query_int(query, "not_after", NOT_AFTER_LEAST, NOT_AFTER_MOST, ret);
+    if (status == QUERY_ABSENT)
+        *ret = 0;
+    return status == QUERY_ABSENT ||
+           api_param_ok(status, "bad_not_after", "not_after",
+                        "microseconds since 1970, a number of 16 digits", reply);
+}
+
 /* `sale` is the one that was asked for, or the current one. What is final is so there. */
 static void put_missing(api_reply *reply, ledger_status status, const char *sale)
 {
     char members[IDENT_MAX + 40];
-    bool final = status == LEDGER_NEVER || status == LEDGER_OVER;
+    bool final = status >= LEDGER_NEVER && status <= LEDGER_OVER;
     snprintf(members, sizeof(members), ",\"sale\":\"%s\",\"final\":%s", sale,
              final ? "true" : "false");
     problem_with(reply, 404, "no_such_order",
-                 final ? "this request did not become an order in this sale, and will not"
+                 status == LEDGER_PAST
+                     ? "no try up to this not_after became an order in this sale, and none will"
+                 : final ? "this request did not become an order in this sale, and will not"
                  : status == LEDGER_OLDER
                      ? "no order in the item's current sale and the one before, but it had others; "
                        "only with sale= this becomes final"
@@ -111,35 +129,46 @@ static void put_missing(api_reply *reply, ledger_status status, const char *sale
                  members);
 }
 
-/* Looks for the order in sale `wanted`, "" = in the current one and the one before. */
-static ledger_status find_order(const open_sale *now, const char *wanted, const char *request,
-                                dlock_time deadline, ledger_entry *ret)
+typedef struct order_query {
+    const char *request;
+    char sale[IDENT_MAX + 1]; /* "" = the current one and the one before */
+    int64_t not_after_us;     /* none of the asker's tries has a later one; 0 = not said */
+} order_query;
+
+static ledger_status find_order(const open_sale *now, const order_query *query, dlock_time deadline,
+                                ledger_entry *ret)
 {
+    const char *wanted = query->sale;
     char err[256];
     sale_terms terms = now->terms;
     if (wanted[0] == '\0')
-        return ledger_find_recent(now->store, &terms, request, deadline, ret);
+        return ledger_find_recent(now->store, &terms, query->request, query->not_after_us, deadline,
+                                  ret);
     sale_status status = SALE_OK;
     if (strcmp(wanted, terms.id) != 0)
         status =
             terms_read(now->store, now->terms.item, wanted, deadline, &terms, err, sizeof(err));
     if (status != SALE_OK)
         return ledger_of_sale(status);
-    return ledger_find(now->store, &terms, request, LEDGER_ASK, deadline, ret);
+    if (query->not_after_us != 0)
+        return ledger_find_until(now->store, &terms, query->request, query->not_after_us, deadline,
+                                 ret);
+    return ledger_find(now->store, &terms, query->request, LEDGER_ASK, deadline, ret);
 }
 
 /* What a halted sale has lost may have been acknowledged: no "no" is final before the admin has
  * said that it goes on. */
-static void resolve(fs_api *api, const fs_sale *sale, const char *wanted, const char *request,
-                    dlock_time deadline, api_reply *reply)
+static void resolve(fs_api *api, const fs_sale *sale, const order_query *query, dlock_time deadline,
+                    api_reply *reply)
 {
+    const char *wanted = query->sale;
     ledger_entry entry = {.segment = 0};
     sale_halt halt;
     const open_sale *now = &sale->open_sale;
     bool halted = is_halted(api, sale, &halt);
-    ledger_status status = find_order(now, wanted, request, deadline, &entry);
+    ledger_status status = find_order(now, query, deadline, &entry);
     if (status == LEDGER_FOUND)
-        put_found(reply, now->terms.item, request, &entry);
+        put_found(reply, now->terms.item, query->request, &entry);
     else if (status == LEDGER_UNCONFIRMED)
         problem_later(reply, "durability_lost",
                       "there is an order, but too few replicas of Redis have it as yet; ask again");
@@ -156,22 +185,22 @@ static void resolve(fs_api *api, const fs_sale *sale, const char *wanted, const 
 
 void api_order(fs_api *api, const api_request *request, api_reply *reply)
 {
-    const char *id = request->path + strlen(ORDERS_PATH);
-    char wanted[IDENT_MAX + 1];
-    if (!ident_ok(id, strlen(id))) {
+    order_query query = {.request = request->path + strlen(ORDERS_PATH)};
+    if (!ident_ok(query.request, strlen(query.request))) {
         problem(reply, 400, "bad_request_id", "a request id is " IDENT_FORM);
         return;
     }
-    query_status status = query_ident(request->query, "sale", wanted);
+    query_status status = query_ident(request->query, "sale", query.sale);
     if (status == QUERY_ABSENT)
-        wanted[0] = '\0';
+        query.sale[0] = '\0';
     else if (!api_param_ok(status, "bad_sale", "sale", IDENT_FORM, reply))
+        return;
+    if (!api_read_not_after(request->query, &query.not_after_us, reply))
         return;
     fs_sale *sale = find_sale(api, request, reply);
     if (!sale)
         return;
-    resolve(api, sale, wanted, id, terms_deadline(&sale->open_sale.terms, request->received),
-            reply);
+    resolve(api, sale, &query, terms_deadline(&sale->open_sale.terms, request->received), reply);
     sale_table_put(sale);
 }
 

@@ -13,7 +13,7 @@
 
 #include "server/base/text.h"
 
-enum { QUERY_PARAMS = 5, QUERY_VALUE_MAX = USER_MAX };
+enum { QUERY_PARAMS = 6, QUERY_VALUE_MAX = USER_MAX };
 
 typedef enum query_status {
     QUERY_OK = 0,

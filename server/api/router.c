@@ -25,9 +25,10 @@ typedef struct api_route {
     } kind;
 } api_route;
 
-static const char *const buy_params[] = {"item", "user", "quantity", "sale", "request", NULL};
+static const char *const buy_params[] = {"item",    "user",      "quantity", "sale",
+                                         "request", "not_after", NULL};
 static const char *const ledger_params[] = {"item", "cursor", NULL};
-static const char *const order_params[] = {"item", "sale", NULL};
+static const char *const order_params[] = {"item", "sale", "not_after", NULL};
 static const char *const item_params[] = {"item", NULL};
 
 static const api_route routes[] = {

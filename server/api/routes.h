@@ -38,6 +38,9 @@ void api_count(void *arg, instance_record *ret);
 bool api_param_ok(query_status status, const char *code, const char *name, const char *form,
                   api_reply *reply);
 
+/* Reads `not_after`, 0 = none. False: refused. */
+bool api_read_not_after(const fs_query *query, int64_t *ret, api_reply *reply);
+
 /* Whether the JSON body of a sale was read. Otherwise it is refused with 400 and `what`. */
 bool api_body_ok(json_fault fault, const char *what, api_reply *reply);
 

@@ -41,7 +41,7 @@ static bool is_definite(purchase_outcome outcome)
     return outcome != BUY_BUSY && outcome != BUY_UNAVAILABLE && outcome != BUY_STALE &&
            outcome != BUY_CLOSED && outcome != BUY_UNKNOWN && outcome != BUY_DAMAGED &&
            outcome != BUY_ROLLED_BACK && outcome != BUY_MAY_EVICT && outcome != BUY_NOT_DURABLE &&
-           outcome != BUY_WRITES_PAUSED;
+           outcome != BUY_WRITES_PAUSED && outcome != BUY_TOO_LATE;
 }
 
 /* "Sold out" to a retry, from a strategy that writes in steps: an earlier try may have taken its
@@ -82,6 +82,26 @@ static void answer_without_selling(const open_sale *sale, const purchase *reques
         purchase_answer_earlier(result, &entry.order, entry.segment, request);
     else
         purchase_answer(result, status == LEDGER_UNCONFIRMED ? BUY_UNKNOWN : why);
+}
+
+/* Nothing is bought any more, by what the client has said; but a retry hears of the order that it
+ * has, in whichever segment. */
+static void answer_too_late(const open_sale *sale, const purchase *request, purchase_result *result)
+{
+    ledger_entry entry;
+    ledger_status status = LEDGER_NOT_YET;
+    if (request->keyed)
+        status = ledger_find(sale->store, &sale->terms, request->request, LEDGER_LOOK,
+                             request->deadline, &entry);
+    if (status == LEDGER_FOUND)
+        purchase_answer_earlier(result, &entry.order, entry.segment, request);
+    else
+        purchase_answer(result, status == LEDGER_UNCONFIRMED   ? BUY_UNKNOWN
+                                : status == LEDGER_NEVER       ? BUY_VOID
+                                : status == LEDGER_OVER        ? BUY_CLOSED
+                                : status == LEDGER_DAMAGED     ? BUY_DAMAGED
+                                : status == LEDGER_UNAVAILABLE ? BUY_UNAVAILABLE
+                                                               : BUY_TOO_LATE);
 }
 
 /* Nothing was said to the thread that asked, as when the wait for a lock was ended by another one's
@@ -158,7 +178,12 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
         add_reason(node, result);
         return;
     }
-    request->not_after_us = node_redis_us(node, request->deadline);
+    if (purchase_has_own_time(request) &&
+        request->not_after_us < node_redis_us(node, dlock_now())) {
+        answer_too_late(open, request, result); /* no lock is taken for it */
+        add_reason(node, result);
+        return;
+    }
     do {
         open->strategy->buy(open, sale->state, request, result);
         doubt = doubt || result->outcome == BUY_UNKNOWN;
@@ -167,6 +192,8 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
     confirm_order(open, request, result);
     node = sale_node(open, result->segment);
     add_reason(node, result);
+    if (result->outcome == BUY_TOO_LATE) /* in one segment */
+        answer_too_late(open, request, result);
     look_behind_refusal(open, request, node, result);
     if (request->keyed && !replayable && result->outcome == BUY_SOLD_OUT)
         resolve_earlier_try(open, request, result);
@@ -294,6 +321,8 @@ static bool buy_in(sale_table *table, fs_sale *sale, const char *wanted, purchas
 {
     const sale_terms *terms = &sale->open_sale.terms;
     name_sale(ret, terms);
+    purchase_set_not_after(request,
+                           node_redis_us(sale_node(&sale->open_sale, 0), request->deadline));
     purchase_answer(&ret->result, BUY_CLOSED);
     if (wanted[0] != '\0' && strcmp(wanted, terms->id) != 0)
         return ask_wanted(&sale->open_sale, wanted, request, ret);

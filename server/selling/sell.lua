@@ -5,7 +5,7 @@
 -- Begins with state.lua, which tells KEYS and ARGV 1 to 3.
 -- ARGV  4 the instance, for the records; `fence` is the lock's, "0" = none
 --       5 units of the largest segment: a buyer refused here asks the next one, so leave a mark if
---       any could have sold it. Marks are bounded; beyond that "late". "0": there is no next
+--       any could have sold it. Marks are bounded; beyond that "busy". "0": there is no next
 --       6 units there were at first
 --       7 units that each wants: one number for all, or a number a buyer, with blanks between
 --       8 the earliest not_after, in us of Redis's clock  9 all of them, with blanks between
@@ -14,7 +14,7 @@
 -- Reply {units left, -1 = not known; us of Redis's clock; one answer a buyer ...}. An answer is the new
 -- order's number; the caller knows the rest of its record. Or it is "=" and the record it had before, or
 -- "closed", "damaged <key>" ("orders" also for a record whose number is not its place in the ledger),
--- "rolled_back <highest order number>", "sold_out", "limit", "late", "void",
+-- "rolled_back <highest order number>", "sold_out", "limit", "late", "busy", "void",
 -- "NOPERM <what>".
 --
 -- What a number costs as text, and a text as a number, is a good part of what a buyer costs. So moments
@@ -54,6 +54,13 @@ local digit = count > 1 and {[0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', 
 local function tens_of(n) return n > 9 and string.format('%d', n / 10) or '' end
 local number_tens, left_tens
 
+local voids -- marks of requests that are void have a bound of their own (resolve.lua)
+local function has_room(marks)
+    if marks < 40000 then return true end
+    voids = voids or canonical(ask('orders', try('HGET', KEYS[4], '#void'))) or 0
+    return marks - voids < 40000
+end
+
 local before, fresh, written, taken = left, {}, 0, 0
 local records, ids = {unpack(ARGV, FIRST)}, {unpack(ARGV, FIRST, last)}
 local answers = {left or -1, now, unpack(ids)}
@@ -74,7 +81,7 @@ for i = 1, count do
     elseif units > left then
         answer = 'sold_out'
         if left > 0 and units <= tonumber(ARGV[5]) then
-            if orders - number + written < 40000 then new = '>' else answer = 'late' end
+            if has_room(orders - number + written) then new = '>' else answer = 'busy' end
         end
     else
         left = left - units

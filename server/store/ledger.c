@@ -12,11 +12,11 @@ static dlock_script numbers =
     DLOCK_SCRIPT("numbers", "#!lua flags=no-writes\n" STATE_LUA NUMBERS_LUA);
 static dlock_script page = DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" STATE_LUA PAGE_LUA);
 
-/* Three numbers, or one text. */
+/* Four numbers, or one text. */
 static bool is_count(const redisReply *reply)
 {
     int type = reply->elements == 1 ? REDIS_REPLY_STRING : REDIS_REPLY_INTEGER;
-    return reply->type == REDIS_REPLY_ARRAY && (reply->elements == 3 || reply->elements == 1) &&
+    return reply->type == REDIS_REPLY_ARRAY && (reply->elements == 4 || reply->elements == 1) &&
            store_all_are(reply, 0, type);
 }
 
@@ -31,10 +31,11 @@ static ledger_status count_segment(fs_store *store, const sale_terms *terms, int
         dlock_args_text(&args, "");
     redisReply *reply = store_read_script(store, deadline, &numbers, STATE_KEYS, &args, is_count);
     ledger_status status = LEDGER_UNAVAILABLE;
-    if (reply && reply->elements == 3) {
+    if (reply && reply->elements == 4) {
         ret->remaining += reply->element[0]->integer;
         ret->units += reply->element[1]->integer;
         ret->orders += reply->element[2]->integer;
+        ret->time_us = reply->element[3]->integer;
         status = LEDGER_FOUND;
     } else if (reply && reply->elements == 1) {
         terms_log_damage(terms, reply->element[0]->str);

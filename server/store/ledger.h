@@ -29,6 +29,7 @@ typedef struct ledger_numbers {
     int64_t remaining; /* units left */
     int64_t units;     /* units ordered */
     int64_t orders;    /* orders */
+    int64_t time_us;   /* by Redis's clock, when they were read */
 } ledger_numbers;
 
 /* Units ordered beyond the sale's first ones; and units ordered that were not taken from the stock:
@@ -50,6 +51,7 @@ typedef enum ledger_status {
     LEDGER_UNCONFIRMED, /* an order, but a failover may undo it: nobody is to be told of it as yet
                          */
     LEDGER_NEVER,       /* no order, and a marker sees to it that there will be none */
+    LEDGER_PAST,        /* no order, and the asker's tries will make none */
     LEDGER_OVER,        /* no order, and none will be written: the sale is not the current one */
     LEDGER_NOT_YET,     /* no order, but there could still be one */
     LEDGER_OLDER,       /* no order in the sales that were asked, but there were older ones */
@@ -83,6 +85,11 @@ typedef struct ledger_entry {
 ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
                           ledger_how how, dlock_time deadline, ledger_entry *ret);
 
+/* The same for an asker none of whose tries makes an order after this moment of Redis's clock.
+ * Notes nothing, and leaves no marker. */
+ledger_status ledger_find_until(fs_store *store, const sale_terms *terms, const char *request,
+                                int64_t not_after_us, dlock_time deadline, ledger_entry *ret);
+
 /* Whether the replicas have what stands in the request's place in segment k (0 unless sharded).
  * False: too few have it, or it was not to be found out by the deadline of a read. */
 bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
@@ -92,13 +99,14 @@ bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char 
  * any more; _DAMAGED, there may be one; _UNAVAILABLE. */
 ledger_status ledger_of_sale(sale_status status);
 
-/* Asks for the order in the item's current sale (these terms) and in the one before it.
- * LEDGER_NEVER: in neither of them, and there was no other. LEDGER_OLDER: in neither of them, and
- * the item had others. Never LEDGER_OVER. Where there is no order, Redis executes one command a
- * segment of both, and some ten more; and once, when the request is declared void, eight more a
- * segment. */
+/* Asks for the order in the item's current sale (these terms) and in the one before it, as
+ * LEDGER_ASK, or, if not_after_us is not 0, as ledger_find_until().
+ * LEDGER_NEVER, _PAST: in neither of them, and there was no other. LEDGER_OLDER: in neither of
+ * them, and the item had others. Never LEDGER_OVER. Where there is no order, Redis executes one
+ * command a segment of both, and some ten more; and once, when the request is declared void, eight
+ * more a segment. */
 ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const char *request,
-                                 dlock_time deadline, ledger_entry *ret);
+                                 int64_t not_after_us, dlock_time deadline, ledger_entry *ret);
 
 #define LEDGER_PAGE 100
 

@@ -18,16 +18,18 @@
 /* Beyond the longest a request may be under way: clocks that differ, a reply that was late. */
 #define FINAL_MARGIN_MS 1000
 
-/* What questions may cost. A note is kept for so many times as long as a request may be under way;
- * there are so many of them in a sale at once (1.3 MB), and one more takes the place of any; and so
- * many requests without an order are declared void by questions (2 MB), beyond which a question
- * stays open. */
+/* What questions without a time may cost. A note is kept for so many times as long as a request may
+ * be under way; there are so many of them in a sale at once, and one more takes the place of any;
+ * and questions leave so many marks in a sale, one for each request that is void and segment,
+ * beyond which they stay open. */
 #define NOTE_REQUESTS 10
-#define NOTES_MAX     10000
-#define VOIDS_MAX     20000
+#define NOTES_MAX     100000
+#define VOIDS_MAX     100000
 
 static dlock_script look =
     DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA RESOLVE_LUA); /* "" = only look */
+static dlock_script past = /* like `look`, and yet refused by who is not in charge; see ledger.h */
+    DLOCK_SCRIPT("past", "#!lua flags=allow-oom\n" STATE_LUA RESOLVE_LUA);
 static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" STATE_LUA RESOLVE_LUA);
 static dlock_script confirm = /* a Redis that is full tells of what it has */
     DLOCK_SCRIPT("confirm", "#!lua flags=allow-oom\n" CONFIRM_LUA);
@@ -40,6 +42,8 @@ typedef struct search {
     dlock_time deadline;
     const char *voids; /* "": only look, which a Redis that takes no writes answers too; otherwise
                           how many requests without an order there may be */
+    int64_t past_us; /* by Redis's clock: afterwards nobody makes an order of the request, so there
+                        is none for good; 0 = not known */
 } search;
 
 /* How one segment is asked. */
@@ -80,6 +84,8 @@ static ledger_status read_resolved(const sale_terms *terms, const redisReply *re
         return LEDGER_NOT_YET;
     if (strcmp(reply->str, ORDER_VOID) == 0)
         return LEDGER_NEVER;
+    if (strcmp(reply->str, "past") == 0)
+        return LEDGER_PAST;
     if (strcmp(reply->str, "closed") == 0)
         return LEDGER_OVER;
     if (order_read(reply->str, reply->len, ret))
@@ -94,9 +100,13 @@ static ledger_status ask_script(const search *s, int k, fs_order *ret)
     terms_put_segment(&args, s->terms, k);
     dlock_args_text(&args, s->request);
     dlock_args_text(&args, s->voids);
+    if (s->past_us == 0)
+        dlock_args_text(&args, "");
+    else
+        dlock_args_int(&args, s->past_us);
+    dlock_script *script = s->voids[0] != '\0' ? &resolve : s->past_us != 0 ? &past : &look;
     redisReply *reply =
-        store_read_script(s->store, s->deadline, s->voids[0] == '\0' ? &look : &resolve, STATE_KEYS,
-                          &args, store_is_text);
+        store_read_script(s->store, s->deadline, script, STATE_KEYS, &args, store_is_text);
     if (!reply)
         return LEDGER_UNAVAILABLE;
     ledger_status status = read_resolved(s->terms, reply, ret);
@@ -104,10 +114,21 @@ static ledger_status ask_script(const search *s, int k, fs_order *ret)
     return status;
 }
 
-/* Declares the request void, unless it has an order, or `most` others are void. */
-static ledger_status make_void(const search *s, int64_t most, ledger_entry *ret)
+/* LEDGER_PAST once the time is over: the asker's tries make no order after it. A Redis that takes
+ * no writes tells of an order all the same. */
+static ledger_status look_until(const search *s, int64_t not_after_us, ledger_entry *ret)
+{
+    search dated = *s;
+    dated.past_us = not_after_us + FINAL_MARGIN_MS * 1000;
+    ledger_status status = search_all(&dated, ask_script, ret);
+    return status == LEDGER_UNAVAILABLE ? search_all(s, ask_script, ret) : status;
+}
+
+/* Declares the request void, unless it has an order, or too many others are void by questions. */
+static ledger_status make_void(const search *s, bool asked, ledger_entry *ret)
 {
     char voids[24];
+    int64_t most = asked ? VOIDS_MAX / terms_key_sets(s->terms) : INT64_MAX;
     search marking = *s;
     marking.voids = voids;
     snprintf(voids, sizeof(voids), "%lld", (long long)most);
@@ -145,13 +166,15 @@ static ledger_status find(const search *s, ledger_how how, ledger_entry *ret)
     }
     if (how == LEDGER_ASK && !was_asked_before(s))
         return LEDGER_NOT_YET;
-    return make_void(s, how == LEDGER_ASK ? VOIDS_MAX : INT64_MAX, ret);
+    return make_void(s, how == LEDGER_ASK, ret);
 }
 
 /* ---- what replicas have ---------------------------------------------------------------------- */
 
-bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
-                    dlock_time deadline)
+/* Whether the replicas have what stands in the request's place in segment k; NULL: whether they
+ * follow its server still. */
+static bool replicas_have(fs_store *store, const sale_terms *terms, int k, const char *request,
+                          dlock_time deadline)
 {
     sale_keys keys;
     dlock_args args;
@@ -161,8 +184,9 @@ bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char 
     if (replicas_missing(store, terms, &keys)) /* so there is no sense in waiting */
         return false;
     dlock_args_init(&args);
-    dlock_args_text(&args, keys.orders);
-    dlock_args_text(&args, request);
+    dlock_args_text(&args, request ? keys.orders : keys.stock);
+    if (request)
+        dlock_args_text(&args, request);
     dlock_redis_outcome outcome = dlock_redis_eval_wait(
         store->redis, &confirm, 1, &args, needed, replicas_deadline(needed, deadline), &reply);
     bool there = reply &&
@@ -176,30 +200,45 @@ bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char 
     return outcome == DLOCK_REDIS_OK && there;
 }
 
-static bool is_confirmed(const search *s, int k)
+bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
+                    dlock_time deadline)
 {
-    return ledger_confirm(s->store, s->terms, k, s->request, s->deadline);
+    return replicas_have(store, terms, k, request, deadline);
+}
+
+static bool is_confirmed(const search *s, int k, ledger_status found)
+{
+    const char *request = found == LEDGER_PAST ? NULL : s->request;
+    return replicas_have(s->store, s->terms, k, request, s->deadline);
 }
 
 /* What may be told of what was found: a failover may undo it in a replicated sale. A marker is in
- * every segment. */
+ * every segment. Of a time that is over there is nothing to undo, but the server may have been cut
+ * off, and another one have sold since: not if its replicas follow it still. */
 static ledger_status to_tell(const search *s, ledger_status found, const ledger_entry *entry)
 {
     if (s->terms->durability != DURABILITY_REPLICATED)
         return found;
-    if (found == LEDGER_FOUND && !is_confirmed(s, entry->segment))
+    if (found == LEDGER_FOUND && !is_confirmed(s, entry->segment, found))
         return LEDGER_UNCONFIRMED;
-    for (int k = 0; found == LEDGER_NEVER && k < terms_key_sets(s->terms); k++)
-        if (!is_confirmed(s, k))
-            found = LEDGER_NOT_YET;
-    return found;
+    bool for_good = found == LEDGER_NEVER || found == LEDGER_PAST;
+    for (int k = 0; for_good && k < terms_key_sets(s->terms); k++)
+        for_good = is_confirmed(s, k, found);
+    return (found == LEDGER_NEVER || found == LEDGER_PAST) && !for_good ? LEDGER_NOT_YET : found;
 }
 
 ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
                           ledger_how how, dlock_time deadline, ledger_entry *ret)
 {
-    const search s = {store, terms, request, deadline, ""};
+    const search s = {store, terms, request, deadline, "", 0};
     return to_tell(&s, find(&s, how, ret), ret);
+}
+
+ledger_status ledger_find_until(fs_store *store, const sale_terms *terms, const char *request,
+                                int64_t not_after_us, dlock_time deadline, ledger_entry *ret)
+{
+    const search s = {store, terms, request, deadline, "", 0};
+    return to_tell(&s, look_until(&s, not_after_us, ret), ret);
 }
 
 /* ---- by glances: where the asker does not know the sale -------------------------------------- */
@@ -244,7 +283,7 @@ static ledger_status glance_before(const search *now, search_segment *in_segment
 {
     char err[256];
     sale_terms before;
-    const search s = {now->store, &before, now->request, now->deadline, ""};
+    const search s = {now->store, &before, now->request, now->deadline, "", 0};
     if (now->terms->previous[0] == '\0')
         return LEDGER_NEVER;
     sale_status status = terms_read(s.store, now->terms->item, now->terms->previous, s.deadline,
@@ -259,21 +298,23 @@ static ledger_status glance_before(const search *now, search_segment *in_segment
 /* Nothing is declared void in the current sale that has its order in the one before, or may come to
  * have one; and nothing at all when that could not make the answer final. */
 ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const char *request,
-                                 dlock_time deadline, ledger_entry *ret)
+                                 int64_t not_after_us, dlock_time deadline, ledger_entry *ret)
 {
-    const search s = {store, terms, request, deadline, ""};
+    const search s = {store, terms, request, deadline, "", 0};
     ledger_status now = to_tell(&s, search_all(&s, glance_in, ret), ret);
     if (now <= LEDGER_UNCONFIRMED || now == LEDGER_UNAVAILABLE)
         return now;
     ledger_status before = glance_before(&s, glance_in, ret);
     bool nothing = before > LEDGER_UNCONFIRMED && before < LEDGER_OLDER;
-    if (nothing && now == LEDGER_NOT_YET && !was_asked_before(&s))
+    if (nothing && now == LEDGER_NOT_YET && not_after_us == 0 && !was_asked_before(&s))
         return now;
     if (nothing && now < LEDGER_OLDER)
         before = glance_before(&s, ask_script, ret);
     if (before != LEDGER_NEVER && before != LEDGER_OVER)
         return before <= LEDGER_UNCONFIRMED || before > now ? before : now;
     if (now == LEDGER_NOT_YET)
-        now = to_tell(&s, make_void(&s, VOIDS_MAX, ret), ret);
+        now = to_tell(
+            &s, not_after_us != 0 ? look_until(&s, not_after_us, ret) : make_void(&s, true, ret),
+            ret);
     return now == LEDGER_OVER ? LEDGER_NOT_YET : now; /* a newer one, unknown here as yet */
 }

@@ -11,6 +11,19 @@
 
 #include "server/base/log.h"
 
+/* ---- its time -------------------------------------------------------------------------------- */
+
+void purchase_set_not_after(purchase *request, int64_t deadline_us)
+{
+    int64_t wanted_us = request->wanted_by_us;
+    request->not_after_us = wanted_us != 0 && wanted_us < deadline_us ? wanted_us : deadline_us;
+}
+
+bool purchase_has_own_time(const purchase *request)
+{
+    return request->wanted_by_us != 0 && request->not_after_us == request->wanted_by_us;
+}
+
 /* ---- the order ------------------------------------------------------------------------------- */
 
 /* The next word of *text, up to a blank or the end, copied into word. */
@@ -59,6 +72,7 @@ const char *purchase_outcome_name(purchase_outcome outcome)
         [BUY_CONFLICT] = "conflict",
         [BUY_LIMIT_REACHED] = "limit_reached",
         [BUY_VOID] = "void",
+        [BUY_TOO_LATE] = "too_late",
         [BUY_BUSY] = "busy",
         [BUY_STALE] = "stale",
         [BUY_UNAVAILABLE] = "store_unavailable",
@@ -88,7 +102,7 @@ void purchase_answer(purchase_result *result, purchase_outcome outcome)
 }
 
 /* A refusal, by its first word; "=" is an earlier record that can not be read. */
-static void answer_refusal(purchase_result *result, const char *answer)
+static void answer_refusal(purchase_result *result, const char *answer, const purchase *asked)
 {
     static const struct {
         const char *word;
@@ -96,15 +110,17 @@ static void answer_refusal(purchase_result *result, const char *answer)
     } refusals[] = {
         {"=", BUY_DAMAGED},           {"closed", BUY_CLOSED},
         {"damaged", BUY_DAMAGED},     {"rolled_back", BUY_ROLLED_BACK},
-        {"void", BUY_VOID},           {"late", BUY_BUSY},
+        {"void", BUY_VOID},           {"late", BUY_TOO_LATE},
         {"limit", BUY_LIMIT_REACHED}, {"sold_out", BUY_SOLD_OUT},
-        {"NOPERM", BUY_UNAVAILABLE},
+        {"NOPERM", BUY_UNAVAILABLE},  {"busy", BUY_BUSY},
     };
     size_t word = answer[0] == '=' ? 1 : strcspn(answer, " ");
     purchase_answer(result, BUY_UNKNOWN);
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
         if (strlen(refusals[i].word) == word && memcmp(refusals[i].word, answer, word) == 0)
             result->outcome = refusals[i].outcome;
+    if (result->outcome == BUY_TOO_LATE && !purchase_has_own_time(asked))
+        result->outcome = BUY_BUSY;
     if (result->outcome == BUY_ROLLED_BACK)
         result->found = strtoll(answer + word, NULL, 10);
     if (result->outcome == BUY_UNAVAILABLE)
@@ -127,7 +143,7 @@ void purchase_answer_script(purchase_result *result, const char *answer, size_t 
     if (order_read(answer + replayed, len - replayed, &result->order))
         answer_order(result, replayed, asked);
     else
-        answer_refusal(result, answer);
+        answer_refusal(result, answer, asked);
 }
 
 void purchase_answer_earlier(purchase_result *result, const fs_order *order, int segment,

@@ -24,12 +24,20 @@ typedef struct purchase {
     char user[USER_MAX + 1];
     char request[IDENT_MAX + 1];
     int64_t quantity;
-    bool keyed;                   /* the client gave the request id, so this may be a retry */
-    dlock_time received;          /* when it came: its time counts from here */
-    dlock_time deadline;          /* by then the buyer is answered; see terms_deadline() */
-    int64_t not_after_us;         /* the same moment by Redis's clock: no script writes beyond it */
+    bool keyed;           /* the client gave the request id, so this may be a retry */
+    dlock_time received;  /* when it came: its time counts from here */
+    dlock_time deadline;  /* by then the buyer is answered; see terms_deadline() */
+    int64_t wanted_by_us; /* no order is to be made after this; 0 = the client sets no time */
+    int64_t not_after_us; /* by Redis's clock: no script writes beyond it */
     struct direct_answer *direct; /* NULL: only the buyer's own thread can answer the client */
 } purchase;
+
+/* Sets not_after_us: its deadline by Redis's clock, or what the client asks for if that is sooner.
+ */
+void purchase_set_not_after(purchase *request, int64_t deadline_us);
+
+/* Whether the client has set it, so that "late" is what it asked for. */
+bool purchase_has_own_time(const purchase *request);
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
@@ -71,6 +79,7 @@ typedef enum purchase_outcome {
     BUY_LIMIT_REACHED, /* the user would have more than the sale allows */
     BUY_CONFLICT,      /* the request id has an order of another user or quantity */
     BUY_VOID,          /* the request id was declared dead by GET /orders; see ledger.h */
+    BUY_TOO_LATE,      /* the time that the client had set has passed */
     BUY_BUSY,          /* the lock was not to be had in time, or the deadline came first */
     BUY_UNAVAILABLE,   /* Redis could not be asked, or refused; nothing was written */
     BUY_DAMAGED,       /* the sale's keys are not what they were; this try bought nothing */

@@ -4,8 +4,9 @@
 -- Begins with state.lua, which tells KEYS and ARGV 1 to 3.
 -- ARGV  4 request  5 "" = only look, or how many requests may be void. They are counted in
 --       the field "#void", apart from the marks of buyers who went on to another segment
--- Reply the record, "-" = void, "" = no order (yet), "closed" = none, and the sale is not the current
--- one, or "damaged <key>"
+--       6 "" = not known, or the us of Redis's clock behind which nobody makes an order of it
+-- Reply the record, "-" = void, "past" = no order, and that time is over, "" = no order (yet), "closed"
+-- = none, and the sale is not the current one, or "damaged <key>"
 local record = ask('orders', try('HGET', KEYS[4], ARGV[4]))
 local voids = 0
 if ARGV[5] ~= '' then
@@ -19,6 +20,11 @@ if record and record ~= '>' then return record end
 if damaged then return damaged end
 if current ~= ARGV[1] then -- a sale that is halted, "<sale> <why> ...", may go on
     return string.find(current, ARGV[1] .. ' ', 1, true) == 1 and '' or 'closed'
+end
+if ARGV[6] ~= '' then
+    local time = ask('time', try('TIME'))
+    if denied then return denied end
+    return time[1] * 1000000 + time[2] > tonumber(ARGV[6]) and 'past' or ''
 end
 if ARGV[5] == '' or not record and voids >= tonumber(ARGV[5]) then return '' end
 redis.call('HSET', KEYS[4], ARGV[4], '-', '#void', string.format('%.0f', voids + 1))

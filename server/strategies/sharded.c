@@ -107,7 +107,7 @@ static bool sold_out_in(const open_sale *sale, sharded_state *state, int k, cons
 {
     purchase there = *request;
     purchase_outcome missing = sale_missing_promise(sale, k);
-    there.not_after_us = node_redis_us(sale_node(sale, k), request->deadline);
+    purchase_set_not_after(&there, node_redis_us(sale_node(sale, k), request->deadline));
     if (missing == BUY_SOLD)
         batch_section_buy_in(sale, state->batches, k, &there, result);
     else

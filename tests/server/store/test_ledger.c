@@ -43,7 +43,7 @@ static void questions_do_not_fill_redis(void **state)
     for (int i = 0; i < QUESTIONS; i++) {
         char request[IDENT_MAX + 1];
         snprintf(request, sizeof(request), "random-%032d", i);
-        assert_int_equal(ledger_find_recent(&store, &terms, request, dlock_in_ms(5000), &entry),
+        assert_int_equal(ledger_find_recent(&store, &terms, request, 0, dlock_in_ms(5000), &entry),
                          LEDGER_NOT_YET);
     }
     fx_expect(server, 201, "POST /buy?item=M1&user=u1");
@@ -128,11 +128,11 @@ static void notes_are_bounded(void **state)
     fx_start_sale(fx.server[0], item, "'stock':10,'strategy':'atomic'");
     name_base(base);
     snprintf(notes, sizeof(notes), "%s:asked", base);
-    run_lua("local t = redis.call('TIME') for i = 1, 10000 do "
+    run_lua("local t = redis.call('TIME') for i = 1, 100000 do "
             "redis.call('ZADD', KEYS[1], t[1] * 1000000 + t[2] - i, i) end",
             notes);
     assert_false(is_final("late"));
-    assert_int_equal(fx_redis_number(fx.redis, "ZCARD %s", notes), 10000);
+    assert_int_equal(fx_redis_number(fx.redis, "ZCARD %s", notes), 100000);
     long long asked_us = fx_redis_number(fx.redis, "ZSCORE %s late", notes);
     assert_true(asked_us > 0);
     fx_redis_do(fx.redis, "ZADD %s %lld late", notes, asked_us - 60 * 1000000LL);
