@@ -154,7 +154,7 @@ bool json_each(const char *body, size_t len, json_member *each, void *arg)
     {
         char digits[24];
         const char *value = cJSON_IsString(member) ? member->valuestring : NULL;
-        if (cJSON_IsNumber(member) && integers && fabs(member->valuedouble) < 1e15 &&
+        if (cJSON_IsNumber(member) && integers && fabs(member->valuedouble) < 0x1p53 &&
             member->valuedouble == floor(member->valuedouble)) {
             snprintf(digits, sizeof(digits), "%.0f", member->valuedouble);
             value = digits;
