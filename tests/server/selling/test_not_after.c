@@ -1,6 +1,8 @@
 /*
  * test_not_after.c - a write that comes too late: whoever was told 504 hears a time behind which no
  * write of that try can follow, so a command that was held up on its way until then does nothing.
+ * Likewise behind the time that the client has set, although the instance still has time: so "no
+ * such order" stays true, which others were told meanwhile.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -10,14 +12,16 @@
 #include "tests/support/proxy.h"
 #include "tests/support/service.h"
 
-enum { STOCK = 5, BUYERS_MAX = 32, PATIENCE_MS = 60000 };
+enum { STOCK = 5, BUYERS_MAX = 32, PATIENCE_MS = 60000, SOON_US = 2000000, MARGIN_US = 1000000 };
 
 static fx_proxy *proxy;
 
 typedef struct buyer {
     int number;
     char tag[24], sale[64]; /* of the keys */
+    long long wanted_by_us; /* 0: the buyer sets no time */
     long long not_after_us; /* 0: the answer was another one */
+    int status;
     char answer[512];
     pthread_t thread;
 } buyer;
@@ -31,6 +35,7 @@ static int start(void **state)
     fx.redis = fx_redis_start_single(NULL);
     proxy = fx_proxy_start(fx_redis_url(fx.redis));
     fx.server[0] = fx_server_start(fx_proxy_url(proxy), FX_ARGS("--drain-delay", "0"));
+    fx.server[1] = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--drain-delay", "0"));
     return 0;
 }
 
@@ -42,18 +47,19 @@ static int stop(void **state)
 }
 
 /* A sale of each strategy, and a buyer for it. */
-static void start_sales(void)
+static void start_sales(const char *terms)
 {
+    count = 0;
     for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++) {
         buyer *b = &buyers[count];
         assert_in_range(count, 0, BUYERS_MAX - 1);
-        b->number = count++;
+        *b = (buyer){.number = count++};
         char item[16];
         snprintf(item, sizeof(item), "N%d", b->number);
         snprintf(b->tag, sizeof(b->tag), s->sharded ? "{%s#0}" : "{%s}", item);
         snprintf(b->sale, sizeof(b->sale), "%s",
-                 fx_start_sale(fx.server[0], item, "'stock':%d,'strategy':'%s'%s", STOCK, s->name,
-                               s->sharded ? ",'segments':1" : ""));
+                 fx_start_sale(fx.server[0], item, "'stock':%d,'strategy':'%s'%s%s", STOCK, s->name,
+                               s->sharded ? ",'segments':1" : "", terms));
     }
 }
 
@@ -61,8 +67,12 @@ static void *buy(void *arg)
 {
     buyer *b = arg;
     fx_reply reply;
-    int status = fx_ask(fx.server[0], &reply, "POST /buy?item=N%d&user=u&request=late-%d",
-                        b->number, b->number);
+    char more[48] = "";
+    if (b->wanted_by_us != 0)
+        snprintf(more, sizeof(more), "&not_after=%lld", b->wanted_by_us);
+    int status = fx_ask(fx.server[0], &reply, "POST /buy?item=N%d&user=u&request=late-%d%s",
+                        b->number, b->number, more);
+    b->status = status;
     const char *at = reply.body ? strstr(reply.body, "\"not_after\":") : NULL;
     snprintf(b->answer, sizeof(b->answer), "%d %s", status, reply.body ? reply.body : "");
     if (status == 504 && at)
@@ -71,13 +81,18 @@ static void *buy(void *arg)
     return NULL;
 }
 
-static bool has_passed(void *arg)
+static long long redis_us(void)
 {
     redisReply *time = fx_redis_reply(fx.redis, "TIME");
     long long now = strtoll(time->element[0]->str, NULL, 10) * 1000000 +
                     strtoll(time->element[1]->str, NULL, 10);
     freeReplyObject(time);
-    return now > *(long long *)arg;
+    return now;
+}
+
+static bool has_passed(void *arg)
+{
+    return redis_us() > *(long long *)arg;
 }
 
 /* What was held up goes on, and Redis executes it: nobody else names these requests by now. */
@@ -104,21 +119,17 @@ static void let_it_come(void)
     redisFree(monitor);
 }
 
-static void what_comes_too_late_writes_nothing(void **state)
+static void send_buyers(long long wanted_by_us)
 {
-    (void)state;
-    start_sales();
     fx_proxy_say(proxy, "halfopen match script redis.call('RPUSH', KEYS[5]");
-    for (int i = 0; i < count; i++)
-        assert_int_equal(pthread_create(&buyers[i].thread, NULL, buy, &buyers[i]), 0);
-    for (int i = 0; i < count; i++)
-        pthread_join(buyers[i].thread, NULL);
     for (int i = 0; i < count; i++) {
-        if (buyers[i].not_after_us == 0)
-            fail_msg("N%d: expected 504, got %s", i, buyers[i].answer);
-        assert_true(fx_wait_until(has_passed, &buyers[i].not_after_us, PATIENCE_MS));
+        buyers[i].wanted_by_us = wanted_by_us;
+        assert_int_equal(pthread_create(&buyers[i].thread, NULL, buy, &buyers[i]), 0);
     }
-    let_it_come();
+}
+
+static void nothing_was_written(void)
+{
     for (int i = 0; i < count; i++) {
         const buyer *b = &buyers[i];
         long long late = fx_redis_number(fx.redis, "LLEN fs:%s:%s:ledger", b->tag, b->sale);
@@ -129,8 +140,48 @@ static void what_comes_too_late_writes_nothing(void **state)
     }
 }
 
+static void what_comes_too_late_writes_nothing(void **state)
+{
+    (void)state;
+    start_sales("");
+    send_buyers(0);
+    for (int i = 0; i < count; i++)
+        pthread_join(buyers[i].thread, NULL);
+    for (int i = 0; i < count; i++) {
+        if (buyers[i].not_after_us == 0)
+            fail_msg("N%d: expected 504, got %s", i, buyers[i].answer);
+        assert_true(fx_wait_until(has_passed, &buyers[i].not_after_us, PATIENCE_MS));
+    }
+    let_it_come();
+    nothing_was_written();
+}
+
+/* Told by an instance that reaches Redis, while the other has time left to wait for it. */
+static void what_was_told_final_stays_so(void **state)
+{
+    (void)state;
+    start_sales(",'wait_ms':30000");
+    long long until = redis_us() + SOON_US, told = until + MARGIN_US;
+    send_buyers(until);
+    assert_true(fx_wait_until(has_passed, &told, PATIENCE_MS));
+    for (int i = 0; i < count; i++)
+        fx_has(fx_expect(fx.server[1], 404, "GET /orders/late-%d?item=N%d&not_after=%lld", i, i,
+                         until),
+               "\"final\":true");
+    let_it_come();
+    for (int i = 0; i < count; i++) {
+        const buyer *b = &buyers[i];
+        pthread_join(b->thread, NULL);
+        bool told_so = b->status == 409 && strstr(b->answer, "\"too_late\"");
+        if (!told_so && b->not_after_us != until)
+            fail_msg("N%d: neither too late, nor unknown until then: %s", i, b->answer);
+    }
+    nothing_was_written();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_comes_too_late_writes_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_comes_too_late_writes_nothing),
+                                       cmocka_unit_test(what_was_told_final_stays_so)};
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -191,6 +191,26 @@ static void marks_are_bounded_and_no_voids(void **state)
     fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1&quantity=1", item);
 }
 
+/* Nor do final answers turn buyers away who go on to another segment. */
+static void voids_leave_room_for_marks(void **state)
+{
+    (void)state;
+    char orders[2][140];
+    snprintf(item, sizeof(item), "F10");
+    fx_start_sale(fx.server[0], item, "'stock':20,'strategy':'sharded','segments':2");
+    name_orders(orders);
+    fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1&quantity=5&request=a", item);
+    fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1&quantity=5&request=b", item);
+    for (int k = 0; k < 2; k++)
+        run_lua("for i = 1, 50000 do redis.call('HSET', KEYS[1], 'v' .. i, '-', '#void', i) end",
+                orders[k]);
+    int before = has_marks(orders[0]) + has_marks(orders[1]);
+    for (int i = 0; i < 4; i++)
+        fx_refused(fx.server[0], 409, "sold_out",
+                   "POST /buy?item=%s&user=u1&quantity=10&request=x%d", item, i);
+    assert_int_equal(has_marks(orders[0]) + has_marks(orders[1]), before + 2 * 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +219,7 @@ int main(void)
         cmocka_unit_test(notes_are_bounded),
         cmocka_unit_test(what_no_segment_ever_had_leaves_no_mark),
         cmocka_unit_test(marks_are_bounded_and_no_voids),
+        cmocka_unit_test(voids_leave_room_for_marks),
     };
     return fx_run(tests, .instances = 1);
 }

@@ -406,6 +406,31 @@ static void without_waiting_it_has_not(void **state)
 }
 
 /* What a failover undoes was told to nobody, so nothing is rolled back: the sale goes on. */
+/* A primary that is cut off does not know what the one in its place has sold. */
+static void no_is_final_while_the_replica_follows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *item, *terms;
+    } sales[] = {{"V0", "'strategy':'combined'"}, {"V1", "'strategy':'sharded','segments':3"}};
+    for (int i = 0; i < 2; i++) {
+        char question[80];
+        snprintf(question, sizeof(question), "GET /orders/g?item=%s&not_after=1000000000000000",
+                 sales[i].item);
+        fx_start_sale(fx.server[0], sales[i].item, "'stock':9,'durability':'replicated',%s",
+                      sales[i].terms);
+        await("GET /readyz", 200, "ready");
+        fx_has(fx_expect(fx.server[0], 404, "%s", question), "\"final\":true");
+        fx_redis_signal(replicas[0], SIGSTOP);
+        fx_has(fx_expect(fx.server[0], 404, "%s", question), "\"final\":false");
+        fx_redis_signal(replicas[0], SIGCONT);
+        await(question, 404, "\"final\":true");
+        fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u&request=g", sales[i].item);
+        fx_has(fx_expect(fx.server[0], 200, "GET /stock?item=%s", sales[i].item),
+               "\"remaining\":8,");
+    }
+}
+
 static void an_order_that_nobody_was_told_of_is_not_missed(void **state)
 {
     (void)state;
@@ -450,6 +475,7 @@ int main(void)
         STAGE(a_sharded_sale_is_in_force_when_the_replica_has_all_of_it, one_replica),
         STAGE(one_of_two_is_not_enough_while_both_are_online, two_replicas),
         STAGE(without_its_replicas_nothing_is_sold, one_replica),
+        STAGE(no_is_final_while_the_replica_follows, one_replica),
         STAGE(the_right_to_wait_is_missed_only_by_replicated_sales, one_replica),
         cmocka_unit_test(the_promoted_replica_has_what_was_told),
         cmocka_unit_test(without_waiting_it_has_not),
