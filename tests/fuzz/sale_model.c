@@ -69,7 +69,7 @@ static model_answer sell(model_sale *sale, int k, const char *request, const cha
 }
 
 model_answer model_buy(model_sale *sale, model_note *note, const char *request, const char *user,
-                       int quantity)
+                       int quantity, bool late)
 {
     const model_order *earlier = model_find(sale, request);
     if (earlier && earlier->quantity == quantity && strcmp(earlier->user, user) == 0)
@@ -80,6 +80,8 @@ model_answer model_buy(model_sale *sale, model_note *note, const char *request, 
         return refused(409, "request_void");
     if (sale->closed)
         return refused(409, "sale_closed");
+    if (late)
+        return refused(409, "too_late");
     if (sale->limit > 0 && units_of(sale, user) + quantity > sale->limit)
         return refused(409, quantity > sale->limit ? "quantity_above_limit" : "limit_reached");
     for (int i = 0; i < sale->segments; i++) {

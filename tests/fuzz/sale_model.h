@@ -51,8 +51,9 @@ int model_left(const model_sale *sale);
 /* The order of a request; NULL = none. */
 const model_order *model_find(const model_sale *sale, const char *request);
 
-/* A buy. `note` is the request's, NULL = its id was made by the service. */
+/* A buy. `note` is the request's, NULL = its id was made by the service. `late`: its not_after has
+ * passed. */
 model_answer model_buy(model_sale *sale, model_note *note, const char *request, const char *user,
-                       int quantity);
+                       int quantity, bool late);
 
 #endif

@@ -164,8 +164,12 @@ typedef struct buy {
     int sale;  /* -1 = not said */
     int owner; /* of the item's sales: in which it is made */
     int quantity;
+    bool late; /* by its not_after */
     char user[16], path[512], header[64];
 } buy;
+
+#define PAST   "1000000000000000" /* us: 2001 */
+#define FUTURE "9007199254740991" /* 2255 */
 
 static buy think_of_buy(void)
 {
@@ -182,6 +186,11 @@ static buy think_of_buy(void)
     if (b.sale >= 0)
         len +=
             snprintf(b.path + len, sizeof(b.path) - (size_t)len, "&sale=%s", now.sales[b.sale].id);
+    if (chance(20)) {
+        b.late = chance(30);
+        len += snprintf(b.path + len, sizeof(b.path) - (size_t)len, "&not_after=%s",
+                        b.late ? PAST : FUTURE);
+    }
     if (b.key >= 0 && chance(50))
         snprintf(b.header, sizeof(b.header), "Idempotency-Key: k%d", b.key);
     else if (b.key >= 0)
@@ -204,7 +213,7 @@ static void hold_buy(const buy *b, const attempt *a)
     if (b->key >= 0)
         snprintf(request, sizeof(request), "k%d", b->key);
     model_note *note = b->key >= 0 ? &sale->notes[b->key] : NULL;
-    model_answer wanted = model_buy(sale, note, request, b->user, b->quantity);
+    model_answer wanted = model_buy(sale, note, request, b->user, b->quantity, b->late);
     fx_reply_header(&a->reply, "Idempotency-Replayed", replayed, sizeof(replayed));
     bool good = a->reply.status == wanted.status;
     if (wanted.order)
@@ -242,6 +251,7 @@ static void step_nonsense(void)
     } asked[] = {
         {"quantity=0", "bad_quantity", 400},          {"quantity=1001", "bad_quantity", 400},
         {"quantity=1.5", "bad_quantity", 400},        {"request=a%20b", "bad_request_id", 400},
+        {"not_after=1e15", "bad_not_after", 400},     {"not_after=1", "bad_not_after", 400},
         {"user=u2", "repeated_parameter", 400},       {"price=1", "unknown_parameter", 400},
         {"sale=ffffffffffffff", "no_such_sale", 404}, {"sale=00000000000000", "sale_closed", 409},
     };
@@ -269,20 +279,24 @@ static int sale_with(const char *request, int from, int to)
     return -1;
 }
 
-/* There is no order. That is final in a sale that is over, and when it was said before; in another
- * it may become so, but not soon; and it never is where there were sales that were not asked. */
-static void hold_missing(int at, bool all, int key, const attempt *a, int64_t begun_ms)
+typedef enum dated { NO_TIME, TIME_TO_COME, TIME_OVER } dated; /* what not_after says */
+
+/* There is no order. That is final in a sale that is over, when it was said before, and when the
+ * time is over; in another it may become so, but not soon, and not before a time; and it never is
+ * where there were sales that were not asked. */
+static void hold_missing(int at, bool all, int key, dated time, const attempt *a, int64_t begun_ms)
 {
     model_sale *sale = &now.sales[at];
     model_note *note = all && key >= 0 ? &sale->notes[key] : NULL;
     cJSON *json = cJSON_Parse(a->reply.body);
     bool final = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "final"));
-    bool sure = all && (sale->closed || (note && note->never));
-    bool may = note && note->asked && dlock_now().us / 1000 - now.asked_ms[at][key] >= FINAL_MS;
+    bool sure = all && (sale->closed || (note && note->never) || time == TIME_OVER);
+    bool may = note && note->asked && time == NO_TIME &&
+               dlock_now().us / 1000 - now.asked_ms[at][key] >= FINAL_MS;
     if (a->reply.status != 404 || !is_text(json, "code", "no_such_order") ||
         !is_text(json, "sale", sale->id) || (sure && !final) || (final && !sure && !may))
         differ(sure ? "404, final" : "404, not final", &a->reply);
-    if (note && !sure) {
+    if (note && !sure && time == NO_TIME) {
         if (!note->asked)
             now.asked_ms[at][key] = begun_ms;
         note->asked = true;
@@ -313,7 +327,11 @@ static void step_question(void)
     bool said = chance(60);
     int len = snprintf(path, sizeof(path), "/orders/%s?item=%s", request, now.item);
     if (said)
-        snprintf(path + len, sizeof(path) - (size_t)len, "&sale=%s", any->id);
+        len += snprintf(path + len, sizeof(path) - (size_t)len, "&sale=%s", any->id);
+    dated time = chance(60) ? NO_TIME : chance(50) ? TIME_TO_COME : TIME_OVER;
+    if (time != NO_TIME)
+        snprintf(path + len, sizeof(path) - (size_t)len, "&not_after=%s",
+                 time == TIME_OVER ? PAST : FUTURE);
     attempt a = {.server = fx.server[0], .method = "GET", .path = path};
     int64_t begun_ms = dlock_now().us / 1000;
     note_step("GET %s", path);
@@ -323,7 +341,7 @@ static void step_question(void)
     if (found >= 0)
         hold_found(found, request, &a);
     else
-        hold_missing(said ? at : last, said || before == 0, key, &a, begun_ms);
+        hold_missing(said ? at : last, said || before == 0, key, time, &a, begun_ms);
     fx_reply_free(&a.reply);
 }
 
