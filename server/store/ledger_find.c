@@ -19,12 +19,13 @@
 #define FINAL_MARGIN_MS 1000
 
 /* What questions without a time may cost. A note is kept for so many times as long as a request may
- * be under way; there are so many of them in a sale at once, and one more takes the place of any;
- * and questions leave so many marks in a sale, one for each request that is void and segment,
- * beyond which they stay open. */
+ * be under way; there are so many of them in a sale at once, and one more takes the place of any.
+ * So many requests can be void, fewer in a sale of many segments, as each has a mark in all of
+ * them. Beyond that questions stay open. */
 #define NOTE_REQUESTS 10
-#define NOTES_MAX     100000
-#define VOIDS_MAX     100000
+#define NOTES_MAX     30000
+#define VOIDS_MAX     60000
+#define MARKS_MAX     240000
 
 static dlock_script look =
     DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA RESOLVE_LUA); /* "" = only look */
@@ -128,7 +129,8 @@ static ledger_status look_until(const search *s, int64_t not_after_us, ledger_en
 static ledger_status make_void(const search *s, bool asked, ledger_entry *ret)
 {
     char voids[24];
-    int64_t most = asked ? VOIDS_MAX / terms_key_sets(s->terms) : INT64_MAX;
+    int64_t room = MARKS_MAX / terms_key_sets(s->terms);
+    int64_t most = !asked ? INT64_MAX : room < VOIDS_MAX ? room : VOIDS_MAX;
     search marking = *s;
     marking.voids = voids;
     snprintf(voids, sizeof(voids), "%lld", (long long)most);
