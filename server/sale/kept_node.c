@@ -46,7 +46,7 @@ static void warn_of_alone(kept_node *n, const server_check *check, const server_
         log_event(LOG_WARN, "replicas_not_required", "detail",
                   "a sale is 'replicated', but the server takes writes without its replicas; its "
                   "buyers would hear 504 unknown: set min-replicas-to-write 1 and "
-                  "min-replicas-max-lag 3 on every server, or let the service's user CONFIG GET",
+                  "min-replicas-max-lag 3 on every server",
                   "server", store_server_name(n->store, n->node, number), NULL);
 }
 

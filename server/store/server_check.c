@@ -8,7 +8,8 @@
 #include "server/store/probe.lua.h"
 #include "server/store/store.h"
 
-enum { CONFIG, PERSISTENCE, MEMORY, REPLICATION, WAIT, QUESTIONS };
+enum { RIGHT, PERSISTENCE, MEMORY, REPLICATION, WAIT, CONFIG, QUESTIONS };
+enum { FIRST = CONFIG }; /* so many at once; CONFIG GET follows where this user may */
 enum { VALUE_MAX = 32 };
 
 #define PROBE_SEND_MS 1000 /* for a connection, and for what there is to read */
@@ -20,14 +21,14 @@ enum { VALUE_MAX = 32 };
 
 static dlock_script script = DLOCK_SCRIPT("probe", "#!lua\n" PROBE_LUA);
 
-static const char *const settings[] = {"CONFIG",
-                                       "GET",
-                                       "appendonly",
-                                       "appendfsync",
-                                       "no-appendfsync-on-rewrite",
-                                       "maxmemory-policy",
-                                       "min-replicas-to-write",
-                                       NULL};
+/* Rather than to try: Redis would log each refusal. */
+static dlock_script right =
+    DLOCK_SCRIPT("right", "#!lua flags=no-writes\n"
+                          "local may = redis.acl_check_cmd\n"
+                          "return (not may or may('CONFIG', 'GET', 'appendfsync')) and 1 or 0");
+
+static const char *const settings[] = {
+    "CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", NULL};
 static const char *const persistence[] = {"INFO", "persistence", NULL};
 static const char *const memory[] = {"INFO", "memory", NULL};
 static const char *const replication[] = {"INFO", "replication", NULL};
@@ -65,14 +66,23 @@ static const char *info_value(const redisReply *info, const char *name, char ret
     return ret;
 }
 
+/* This user may not CONFIG GET, or the server does not say whether. */
+static void find_untold(server_check *check, const redisReply *answer)
+{
+    if (answer->type == REDIS_REPLY_ERROR) {
+        find(check, TROUBLE_NO_DISK, answer, "");
+        return;
+    }
+    check->found[TROUBLE_NO_DISK] = true;
+    complain(&check->why[TROUBLE_NO_DISK],
+             "NOPERM this user may not CONFIG GET, which durability 'disk' needs to see "
+             "appendfsync: grant it +config|get where the server's settings hold no password");
+}
+
 static void judge_disk(server_check *check, const redisReply *config, const redisReply *info,
                        bool had_disk)
 {
     char value[VALUE_MAX];
-    if (config->type != REDIS_REPLY_ARRAY) {
-        find(check, TROUBLE_NO_DISK, config, "");
-        return;
-    }
     bool set = strcmp(store_field(config, "appendonly"), "yes") == 0 &&
                strcmp(store_field(config, "appendfsync"), "always") == 0 &&
                strcmp(store_field(config, "no-appendfsync-on-rewrite"), "no") == 0;
@@ -91,9 +101,10 @@ static void judge_disk(server_check *check, const redisReply *config, const redi
         find(check, TROUBLE_NO_DISK, config, "the server's append-only file is not whole yet");
 }
 
-static void judge_policy(server_check *check, const redisReply *answer, const char *policy)
+static void judge_policy(server_check *check, const redisReply *info)
 {
-    char detail[200];
+    char detail[200], policy[VALUE_MAX];
+    info_value(info, "maxmemory_policy", policy);
     if (strcmp(policy, "noeviction") == 0)
         return;
     snprintf(
@@ -101,7 +112,7 @@ static void judge_policy(server_check *check, const redisReply *answer, const ch
         "the server's maxmemory-policy is '%.30s', which may throw a sale's keys away; it must "
         "be noeviction, or --allow-eviction given",
         policy);
-    find(check, TROUBLE_MAY_EVICT, answer, detail);
+    find(check, TROUBLE_MAY_EVICT, info, detail);
 }
 
 /* The replicas in "slaveN:ip=A,port=P,state=online,offset=O,lag=S" that count. */
@@ -119,13 +130,12 @@ static int count_replicas(const char *info)
     return count;
 }
 
-static void judge_replicas(server_check *check, const redisReply *config, const redisReply *info,
-                           int wanted)
+/* INFO counts the good replicas only where some are required: min-replicas-to-write and -max-lag.
+ */
+static void judge_replicas(server_check *check, const redisReply *info, int wanted)
 {
-    char detail[200];
-    const char *least =
-        config->type == REDIS_REPLY_ARRAY ? store_field(config, "min-replicas-to-write") : "";
-    check->accepts_alone = least[0] == '\0' || strcmp(least, "0") == 0;
+    char detail[200], good[VALUE_MAX];
+    check->accepts_alone = info_value(info, "min_slaves_good_slaves", good)[0] == '\0';
     check->replicas = info->type == REDIS_REPLY_STRING ? count_replicas(info->str) : 0;
     if (check->replicas >= wanted)
         return;
@@ -150,14 +160,13 @@ static void judge_wait(server_check *check, const redisReply *answer)
 static void judge_settings(server_check *check, redisReply *const answers[QUESTIONS],
                            const server_wish *wish)
 {
-    char policy[VALUE_MAX];
-    const redisReply *config = answers[CONFIG], *memory_info = answers[MEMORY];
-    bool tells = config->type == REDIS_REPLY_ARRAY;
-    judge_disk(check, config, answers[PERSISTENCE], wish->had_disk);
-    judge_policy(check, tells ? config : memory_info,
-                 tells ? store_field(config, "maxmemory-policy")
-                       : info_value(memory_info, "maxmemory_policy", policy));
-    judge_replicas(check, config, answers[REPLICATION], wish->min_replicas);
+    const redisReply *config = answers[CONFIG];
+    if (!config || config->type == REDIS_REPLY_ERROR)
+        find_untold(check, config ? config : answers[RIGHT]);
+    else
+        judge_disk(check, config, answers[PERSISTENCE], wish->had_disk);
+    judge_policy(check, answers[MEMORY]);
+    judge_replicas(check, answers[REPLICATION], wish->min_replicas);
     judge_wait(check, answers[WAIT]);
 }
 
@@ -180,20 +189,22 @@ static void queue(dlock_redis_conn *conn, const char *const *words)
 }
 
 /* Whether each answer is one that its command can have. An error is, too. */
-static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS])
+static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS], int first,
+                     int end)
 {
     static const struct {
         const char *command;
         int type;
     } each[QUESTIONS] = {
-        [CONFIG] = {"CONFIG GET", REDIS_REPLY_ARRAY},
+        [RIGHT] = {"the script right", REDIS_REPLY_INTEGER},
         [PERSISTENCE] = {"INFO persistence", REDIS_REPLY_STRING},
         [MEMORY] = {"INFO memory", REDIS_REPLY_STRING},
         [REPLICATION] = {"INFO replication", REDIS_REPLY_STRING},
         [WAIT] = {"WAIT", REDIS_REPLY_INTEGER},
+        [CONFIG] = {"CONFIG GET", REDIS_REPLY_ARRAY},
     };
     bool good = true;
-    for (int i = 0; good && i < QUESTIONS; i++) {
+    for (int i = first; good && i < end; i++) {
         int type = answers[i]->type;
         bool fits = type == REDIS_REPLY_ERROR ||
                     (type == each[i].type && (i != CONFIG || store_is_pairs(answers[i])));
@@ -202,19 +213,38 @@ static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS
     return good;
 }
 
-bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
-                server_check *ret)
+/* All but CONFIG GET, which is asked next. */
+static bool ask_first(dlock_redis_conn *conn, dlock_time deadline, redisReply *answers[QUESTIONS])
 {
-    redisReply *answers[QUESTIONS];
-    memset(ret, 0, sizeof(*ret));
-    queue(conn, settings);
+    dlock_args none;
+    dlock_args_init(&none);
+    dlock_redis_queue_script(conn, &right, 0, &none, true);
+    dlock_args_free(&none);
     queue(conn, persistence);
     queue(conn, memory);
     queue(conn, replication);
     queue(conn, waiting);
-    bool told = dlock_redis_answers(conn, deadline, QUESTIONS, answers) && are_ours(conn, answers);
+    return dlock_redis_answers(conn, deadline, FIRST, answers) && are_ours(conn, answers, 0, FIRST);
+}
+
+static bool ask_settings(dlock_redis_conn *conn, dlock_time deadline,
+                         redisReply *answers[QUESTIONS])
+{
+    if (answers[RIGHT]->type != REDIS_REPLY_INTEGER || answers[RIGHT]->integer == 0)
+        return true;
+    queue(conn, settings);
+    return dlock_redis_answers(conn, deadline, 1, &answers[CONFIG]) &&
+           are_ours(conn, answers, CONFIG, QUESTIONS);
+}
+
+bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
+                server_check *ret)
+{
+    redisReply *answers[QUESTIONS] = {NULL};
+    memset(ret, 0, sizeof(*ret));
+    bool told = ask_first(conn, deadline, answers) && ask_settings(conn, deadline, answers);
     for (int i = 0; told && i < QUESTIONS; i++)
-        ret->busy = ret->busy || is_busy(answers[i]);
+        ret->busy = ret->busy || (answers[i] && is_busy(answers[i]));
     if (told && !ret->busy)
         judge_settings(ret, answers, wish);
     for (int i = 0; i < QUESTIONS; i++)

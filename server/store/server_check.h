@@ -11,12 +11,13 @@
  *
  * Which replicas count: those that INFO calls online and that have acknowledged something within
  * the last REPLICA_LAG_S seconds, as they do once a second. Whether the server takes writes when it
- * has none is a setting, min-replicas-to-write; see accepts_alone.
+ * has none is a setting, min-replicas-to-write, and shows in INFO; see accepts_alone.
  *
  * What is on disk: appendonly yes, appendfsync always, no-appendfsync-on-rewrite no (with yes
- * nothing is synced while the file is rewritten). appendfsync is not in INFO, so the right to
- * CONFIG GET is needed; where INFO may be asked it must agree. A file that is only now switched on
- * is of use when its first rewrite has ended.
+ * nothing is synced while the file is rewritten). These alone are not in INFO and need the right to
+ * CONFIG GET, which reads the server's passwords, too. So a user without it is one that no sale
+ * on disk is sold with, and all else works; where INFO may be asked it must agree. A file that is
+ * only now switched on is of use when its first rewrite has ended.
  */
 #ifndef FLASHSALE_SERVER_CHECK_H
 #define FLASHSALE_SERVER_CHECK_H

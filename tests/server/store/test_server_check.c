@@ -20,8 +20,9 @@ enum { SOON_MS = 20000, REPLY_MAX = 2048 };
 /* What it answers; NULL = as a good server does. One that begins with "-" is an error, with ":" an
  * integer. */
 typedef struct story {
-    const char *appendonly, *appendfsync, *on_rewrite, *policy, *least;
+    const char *appendonly, *appendfsync, *on_rewrite;
     const char *config; /* instead of these */
+    const char *right;  /* to CONFIG GET */
     const char *persistence, *memory, *replication, *wait, *probe;
 } story;
 
@@ -50,15 +51,11 @@ static int put_config(char *to)
                                  "appendfsync",
                                  or_good(told->appendfsync, "always"),
                                  "no-appendfsync-on-rewrite",
-                                 or_good(told->on_rewrite, "no"),
-                                 "maxmemory-policy",
-                                 or_good(told->policy, "noeviction"),
-                                 "min-replicas-to-write",
-                                 or_good(told->least, "1")};
+                                 or_good(told->on_rewrite, "no")};
     if (told->config)
         return put_text(to, told->config);
-    int len = snprintf(to, REPLY_MAX, "*10\r\n");
-    for (int i = 0; i < 10; i++)
+    int len = snprintf(to, REPLY_MAX, "*6\r\n");
+    for (int i = 0; i < 6; i++)
         len += put_text(to + len, pairs[i]);
     return len;
 }
@@ -84,6 +81,8 @@ static int put_answer(const redisReply *asked, char *to)
         return snprintf(to, REPLY_MAX, "%s\r\n", or_good(told->wait, ":1"));
     if (strncmp(command, "EVAL", 4) != 0)
         return snprintf(to, REPLY_MAX, "+OK\r\n");
+    if (strcmp(asked->element[2]->str, "0") == 0) /* keys */
+        return put_text(to, or_good(told->right, ":1"));
     return put_text(to, or_good(told->probe, ""));
 }
 
@@ -177,6 +176,7 @@ static server_check check(const story *says, bool had_disk, int min_replicas)
     "aof_enabled:" enabled "\r\nno_aof_last_write_status:err\r\naof_last_write_status_:err\r\n"    \
     "aof_last_write_status:" status "\r\naof_rewrite_in_progress:" in_progress                     \
     "\r\naof_rewrite_scheduled:" scheduled "\r\n"
+#define POLICY(name) "x:1\r\nmaxmemory_policy:" name "\r\n"
 #define SLAVE(number, state, lag)                                                                  \
     "slave" number ":ip=127.0.0.1,port=1,state=" state ",offset=9,lag=" lag "\r\n"
 
@@ -197,18 +197,20 @@ static const struct {
     {"rewrite to come", {.persistence = AOF("1", "ok", "0", "1")}, false, 1, NO_DISK, 1, "whole"},
     {"another rewrite", {.persistence = AOF("1", "ok", "1", "0")}, true, 1, 0, 1, ""},
     {"nothing of the file", {.persistence = "-NOPERM info"}, true, 1, 0, 1, ""},
-    {"evicts", {.policy = "allkeys-lru"}, false, 1, MAY_EVICT, 1, "'allkeys-lru'"},
-    {"evicts what expires", {.policy = "volatile-ttl"}, false, 1, MAY_EVICT, 1, "'volatile-ttl'"},
-    {"no settings", {.config = REFUSAL}, false, 1, NO_DISK, 1, "does not tell its settings: NOP"},
-    {"no settings, but evicts",
-     {.config = REFUSAL, .memory = "x:1\r\nmaxmemory_policy:allkeys-lfu\r\n"},
+    {"evicts", {.memory = POLICY("allkeys-lru")}, false, 1, MAY_EVICT, 1, "'allkeys-lru'"},
+    {"evicts what expires",
+     {.memory = POLICY("volatile-ttl")},
      false,
      1,
-     NO_DISK | MAY_EVICT,
+     MAY_EVICT,
      1,
-     ""},
-    {"no memory either",
-     {.config = REFUSAL, .memory = REFUSAL},
+     "'volatile-ttl'"},
+    {"no memory", {.memory = REFUSAL}, false, 1, MAY_EVICT, 1, "does not tell its settings: NOP"},
+    {"no right to the settings", {.right = ":0"}, true, 1, NO_DISK, 1, "grant it +config|get"},
+    {"no settings", {.config = REFUSAL}, true, 1, NO_DISK, 1, "does not tell its settings: NOP"},
+    {"no word of the right", {.right = REFUSAL}, true, 1, NO_DISK, 1, "does not tell its settings"},
+    {"no right, and evicts",
+     {.right = ":0", .memory = POLICY("allkeys-lfu")},
      false,
      1,
      NO_DISK | MAY_EVICT,
@@ -236,7 +238,8 @@ static const struct {
     {"no right", {.probe = "HSET"}, false, 1, REFUSES, 1, "may not HSET"},
     {"refuses", {.probe = "-READONLY a replica"}, false, 1, REFUSES, 1, ""},
     {"busy",
-     {.config = BUSY,
+     {.right = BUSY,
+      .config = BUSY,
       .persistence = BUSY,
       .memory = BUSY,
       .replication = BUSY,
@@ -268,18 +271,18 @@ static void each_fault_is_found_and_no_other(void **state)
     }
 }
 
-/* Only a number above 0 keeps a server that was cut off from taking writes. */
+/* Only where INFO counts the good replicas a server that was cut off takes no writes. */
 static void what_takes_writes_alone_is_told(void **state)
 {
     (void)state;
     static const struct {
         story story;
         bool alone;
-    } servers[] = {{{.least = "0"}, true},
-                   {{.least = "1"}, false},
-                   {{.least = "2"}, false},
-                   {{.least = ""}, true},
-                   {{.config = REFUSAL}, true}};
+    } servers[] = {{{NULL}, true},
+                   {{.replication = "role:master\r\nmin_slaves_good_slaves:0\r\n"}, false},
+                   {{.replication = "role:master\r\nmin_slaves_good_slaves:2\r\n"}, false},
+                   {{.right = ":0", .replication = "min_slaves_good_slaves:1\r\n"}, false},
+                   {{.replication = REFUSAL}, true}};
     for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
         assert_int_equal(check(&servers[i].story, false, 1).accepts_alone, servers[i].alone);
 }
@@ -326,6 +329,7 @@ static void assert_no_finding(const story *of, const char *command)
 static void an_answer_of_a_wrong_form_is_no_finding(void **state)
 {
     (void)state;
+    assert_no_finding_but(&(story){.right = "yes"}, "the script right was answered with a text");
     assert_no_finding(&(story){.config = ":1"}, "CONFIG GET");
     assert_no_finding(&(story){.persistence = ":1"}, "INFO persistence");
     assert_no_finding(&(story){.memory = ":1"}, "INFO memory");
