@@ -45,7 +45,7 @@ static const char *const generations[][2] = {
 /* Runs a shell script that calls $compose with each generation that is here. */
 static void with_each_compose(const char *script)
 {
-    char whole[1024];
+    char whole[2048];
     int here = 0;
     for (size_t i = 0; i < 2; i++) {
         if (fx_shell(generations[i][1], NULL, 20000) != 0) {
@@ -82,6 +82,27 @@ static void the_cluster_is_a_profile(void **state)
                       "list == \"profiles:\" && $2 == \"cluster\" { marked += is_of(service) }"
                       "function is_of(name) { return name ~ /^(redis|flashsale-cluster)-/ }"
                       "END { exit all != 13 || marked != 13 }'");
+}
+
+/* Proxy and Prometheus, which meet strangers' bytes, have none; nor has an instance the password of
+ * the cluster's nodes, nor loadtest, which is root, any of Redis's. */
+static void each_container_has_the_secrets_that_it_uses(void **state)
+{
+    (void)state;
+    with_each_compose(
+        "test \"$($compose -f docker/compose.yaml --profile cluster --profile loadtest"
+        " --profile observe config | awk '"
+        "/^[a-z]/ { part = $1 }"
+        "part == \"services:\" && /^  [a-z]/ { service = $1 }"
+        "part == \"services:\" && match($0, /^ *(- |source: )secret/) {"
+        "  sub(/^ *(- |source: )/, \"\"); sub(/:.*/, \"\"); print service, $0 }"
+        "' | sed 's/-[0-9]:/-N:/' | LC_ALL=C sort | uniq -c | awk '{ print $2, $3, $1 }')\" = \""
+        "flashsale-N: secret-admin 3\nflashsale-N: secret-redis 3\n"
+        "flashsale-cluster-N: secret-admin 3\nflashsale-cluster-N: secret-redis 3\n"
+        "loadtest: secret-admin 1\n"
+        "redis-N: secret-cluster 9\nredis-N: secret-redis 9\n"
+        "redis-form: secret-cluster 1\n"
+        "redis: secret-admin 1\nredis: secret-redis 1\"");
 }
 
 /* But for the proxy: on a laptop in a strange network nobody else gets at the rest. */
@@ -140,6 +161,7 @@ int main(void)
         cmocka_unit_test(haproxy_accepts_the_configuration),
         cmocka_unit_test(each_compose_accepts_the_stack),
         cmocka_unit_test(the_cluster_is_a_profile),
+        cmocka_unit_test(each_container_has_the_secrets_that_it_uses),
         cmocka_unit_test(ports_are_published_on_loopback_only),
         cmocka_unit_test(the_project_is_named),
         cmocka_unit_test(secrets_come_from_their_files),

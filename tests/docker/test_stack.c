@@ -116,7 +116,7 @@ static void token(char *buf, size_t len)
 {
     fx_process *p = fx_spawn((const char *const[]){"sh", "-c",
                                                    COMPOSE "docker exec $(compose ps -q redis)"
-                                                           " cat /run/flashsale/admin-token",
+                                                           " cat /run/flashsale/admin/token",
                                                    NULL},
                              true);
     assert_int_equal(fx_process_wait(p, 20000), 0);
