@@ -1,6 +1,6 @@
 /*
  * test_acl.c - docker/users.acl: the service's Redis user may do what the service needs, and
- * nothing else.
+ * nothing else. Only durability 'disk' needs one right more, which reads Redis's passwords, too.
  *
  *   enough       every strategy and every page works, and Redis has logged no denial
  *   necessary    every command that is granted was called meanwhile: one that is not fails the test
@@ -201,6 +201,62 @@ static void sell_with_a_replica(void)
     fx_redis_stop(replica);
 }
 
+#define DISK_SALE "POST /sales {'item':'D1','stock':40,'durability':'disk'}"
+
+static bool is_on_disk(void *arg)
+{
+    (void)arg;
+    return fx_status(fx.server[0], DISK_SALE) == 201;
+}
+
+static bool is_lost(void *arg)
+{
+    (void)arg;
+    return fx_status(fx.server[1], "POST /buy?item=D1&user=u2") == 503;
+}
+
+static bool is_refused(void *policy)
+{
+    fx_reply reply;
+    int status = fx_ask(fx.server[0], &reply, "POST /sales {'item':'E1','stock':5}");
+    bool refused = status == 409 && strstr(reply.body, "\"code\":\"store_may_evict\"") &&
+                   strstr(reply.body, policy);
+    fx_reply_free(&reply);
+    return refused;
+}
+
+static bool is_sold_again(void *arg)
+{
+    (void)arg;
+    return fx_status(fx.server[1], "POST /sales {'item':'E1','stock':5}") == 201;
+}
+
+static bool sells(void *item)
+{
+    return fx_status(fx.server[1], "POST /buy?item=%s&user=u1", (const char *)item) == 201;
+}
+
+/* What may evict is found without the right to CONFIG GET, and sold from again afterwards. */
+static void find_what_evicts(void)
+{
+    freeReplyObject(ask("CONFIG SET maxmemory-policy volatile-ttl"));
+    assert_true(fx_wait_until(is_refused, (void *)"volatile-ttl", 20000));
+    freeReplyObject(ask("CONFIG SET maxmemory-policy noeviction"));
+    assert_true(fx_wait_until(is_sold_again, NULL, 20000));
+}
+
+/* Without the right it is refused, and says which; with it, it sells at every instance at once. */
+static void sell_on_disk_with_one_right_more(void)
+{
+    fx_has(fx_expect(fx.server[0], 409, DISK_SALE), "\"code\":\"durability_unavailable\"");
+    fx_has(fx_expect(fx.server[0], 409, DISK_SALE), "grant it +config|get");
+    freeReplyObject(ask("ACL SETUSER flashsale +config|get"));
+    assert_true(fx_wait_until(is_on_disk, NULL, 20000));
+    assert_true(fx_wait_until(sells, (void *)"D1", 20000));
+    freeReplyObject(ask("ACL SETUSER flashsale -config|get"));
+    assert_true(fx_wait_until(is_lost, NULL, 20000));
+}
+
 static void every_strategy_works_with_these_rights(void **state)
 {
     (void)state;
@@ -212,11 +268,13 @@ static void every_strategy_works_with_these_rights(void **state)
             fail_msg("%s sold nothing", each->name);
     }
     meet_the_rare_cases();
-    start_sale("fenced", ",'durability':'disk','per_user_limit':1");
+    start_sale("fenced", ",'per_user_limit':1");
     freeReplyObject(ask("SCRIPT FLUSH"));
     buy_in_a_crowd();
     look_around();
     sell_with_a_replica();
+    find_what_evicts();
+    sell_on_disk_with_one_right_more();
     assert_nothing_was_denied();
 }
 
@@ -278,6 +336,7 @@ static void what_is_not_the_service_s_is_refused(void **state)
         "GET other",
         "SET other 1",
         "DEL other:fs:{P0001}:stock",
+        "CONFIG GET masterauth",
         "CONFIG SET maxmemory 1",
         "KEYS *",
         "SCAN 0",

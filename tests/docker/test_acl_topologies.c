@@ -176,6 +176,79 @@ static void a_cluster_needs_these_rights(void **state)
     fx_topology_stop(servers);
 }
 
+/* docker/redis-start with the container's files in `dir`, as a node on this port. */
+static fx_process *start_node(const char *dir, int port)
+{
+    char script[2048];
+    snprintf(script, sizeof(script),
+             "cd \"$1\" && mkdir run own data etc run/redis run/cluster && here=$OLDPWD/docker &&"
+             "for file in redis-start redis.conf users.acl; do"
+             "  sed \"s#/run/flashsale#$1/run#; s#/run/redis#$1/own#; s#/etc/flashsale#$1/etc#;"
+             "    s#^dir .*#dir $1/data#; s#^bind .*#bind 127.0.0.1#; s#^port .*#port %d#\""
+             "    $here/$file >etc/$file || exit 1;"
+             "done; exec sh etc/redis-start cluster",
+             port);
+    return fx_spawn((const char *const[]){"sh", "-c", script, "sh", dir, NULL}, true);
+}
+
+static redisContext *log_in(int port, const char *dir, const char *user, const char *file)
+{
+    char path[300], password[128] = "";
+    snprintf(path, sizeof(path), "%s/run/%s/password", dir, file);
+    FILE *from = fopen(path, "r");
+    redisContext *conn = redisConnect("127.0.0.1", port);
+    redisReply *reply = NULL;
+    if (from && fgets(password, sizeof(password), from) && conn && !conn->err)
+        reply = redisCommand(conn, "AUTH %s %s", user, password);
+    bool in = reply && reply->type != REDIS_REPLY_ERROR;
+    freeReplyObject(reply);
+    if (from)
+        fclose(from);
+    if (in)
+        return conn;
+    if (conn)
+        redisFree(conn);
+    return NULL;
+}
+
+typedef struct stack_node {
+    int port;
+    char dir[256];
+    redisContext *conn; /* of the service's user */
+} stack_node;
+
+static bool is_logged_in(void *arg)
+{
+    stack_node *node = arg;
+    node->conn = log_in(node->port, node->dir, "flashsale", "redis");
+    return node->conn != NULL;
+}
+
+/* A node has the password of all nodes in its settings, which the service must not read. */
+static void the_service_does_not_read_the_password_of_the_nodes(void **state)
+{
+    (void)state;
+    static const char *const questions[] = {"CONFIG GET masterauth", "CONFIG GET *",
+                                            "CONFIG GET appendfsync"};
+    stack_node node = {.port = fx_free_port()};
+    fx_dir_make(node.dir, sizeof(node.dir));
+    fx_process *redis = start_node(node.dir, node.port);
+    if (!fx_wait_until(is_logged_in, &node, SOON_MS))
+        fail_msg("%s%s", fx_process_stdout(redis), fx_process_stderr(redis));
+    for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+        redisReply *reply = redisCommand(node.conn, questions[i]);
+        if (reply->type != REDIS_REPLY_ERROR || strncmp(reply->str, "NOPERM", 6) != 0)
+            fail_msg("%s is answered", questions[i]);
+        freeReplyObject(reply);
+    }
+    redisFree(node.conn);
+    redisContext *other = log_in(node.port, node.dir, "cluster", "cluster");
+    assert_non_null(other); /* the password is there */
+    redisFree(other);
+    fx_process_free(redis);
+    fx_dir_remove(node.dir);
+}
+
 /* ---- sentinels ------------------------------------------------------------------------------- */
 
 static bool is_denied(void *member)
@@ -237,6 +310,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cluster_needs_these_rights),
+        cmocka_unit_test(the_service_does_not_read_the_password_of_the_nodes),
         cmocka_unit_test(sentinels_need_these_rights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
