@@ -167,30 +167,6 @@ static void a_port_in_use_is_named(void **state)
     assert_true(nothing_is_left());
 }
 
-static void up_sells_until_down(void **state)
-{
-    (void)state;
-    char url[128];
-    fx_reply reply;
-    fx_process *up = run("up", NULL);
-    assert_int_equal(fx_process_wait(up, SCRIPT_MS), 0);
-    fx_process_free(up);
-
-    snprintf(url, sizeof(url), "http://127.0.0.1:%d/buy?item=P0001&user=u1", port[1]);
-    assert_int_equal(fx_http("POST", url, NULL, NULL, 5000, &reply), 201);
-    fx_reply_free(&reply);
-
-    fx_process *again = run("up", NULL);
-    assert_int_equal(fx_process_wait(again, SCRIPT_MS), 0);
-    assert_non_null(strstr(fx_process_stdout(again), "Already up"));
-    fx_process_free(again);
-
-    fx_process *down = run("down", NULL);
-    assert_int_equal(fx_process_wait(down, SCRIPT_MS), 0);
-    fx_process_free(down);
-    assert_true(nothing_is_left());
-}
-
 /* The pid of a program that up has started. */
 static pid_t pid_of(const char *name)
 {
@@ -203,6 +179,44 @@ static pid_t pid_of(const char *name)
     fx_process_free(p);
     assert_true(pid > 1);
     return (pid_t)pid;
+}
+
+/* On any TCP port. */
+static bool pid_listens(const char *name)
+{
+    char pid[16];
+    snprintf(pid, sizeof(pid), "%d", (int)pid_of(name));
+    return fx_shell("all=$(awk '$4 == \"0A\" { print \"socket:[\" $10 \"]\" }' /proc/net/tcp*)\n"
+                    "readlink /proc/$1/fd/* | grep -qxF \"$all\"",
+                    pid, 5000) == 0;
+}
+
+static void up_sells_until_down(void **state)
+{
+    (void)state;
+    char url[128], name[32];
+    fx_reply reply;
+    fx_process *up = run("up", NULL);
+    assert_int_equal(fx_process_wait(up, SCRIPT_MS), 0);
+    fx_process_free(up);
+
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/buy?item=P0001&user=u1", port[1]);
+    assert_int_equal(fx_http("POST", url, NULL, NULL, 5000, &reply), 201);
+    fx_reply_free(&reply);
+
+    snprintf(name, sizeof(name), "flashsale-%d", port[1]);
+    assert_true(pid_listens(name));
+    assert_false(pid_listens("redis-0")); /* on a Unix socket, where this user alone gets at it */
+
+    fx_process *again = run("up", NULL);
+    assert_int_equal(fx_process_wait(again, SCRIPT_MS), 0);
+    assert_non_null(strstr(fx_process_stdout(again), "Already up"));
+    fx_process_free(again);
+
+    fx_process *down = run("down", NULL);
+    assert_int_equal(fx_process_wait(down, SCRIPT_MS), 0);
+    fx_process_free(down);
+    assert_true(nothing_is_left());
 }
 
 static bool is_not_ready(void *arg)

@@ -81,6 +81,7 @@ static void one_server_alone(void **state)
     fx_topology *t = fx_topology_start("single", NULL);
     assert_int_equal(fx_topology_size(t), 1);
     assert_ptr_equal(strstr(fx_topology_url(t), "unix://"), fx_topology_url(t));
+    assert_int_equal(fx_topology_port(t, 0), 0); /* none */
     expect(t, 0, "SET k v", "OK");
     fx_topology_stop(t);
     assert_nothing_is_left();
