@@ -135,6 +135,15 @@ static void what_is_public_passes_the_proxy_and_nothing_else(void **state)
         "  printf '%s:\\n%s\\n' haproxy.cfg \"$passed\" openapi.json \"$public\" >&2; exit 1; }");
 }
 
+/* The page is mostly seen through the proxy. */
+static void the_page_links_to_what_passes_the_proxy(void **state)
+{
+    (void)state;
+    check("public=$(sed -n 's/^ *acl public path //p' docker/haproxy.cfg | tr ' ' '\\n');"
+          "links=$(grep -o '<a href=\"/[^\"]*' server/page/index.html | cut -d '\"' -f 2);"
+          "[ -n \"$links\" ] && ! echo \"$links\" | grep -vxF \"$public\" >&2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +154,7 @@ int main(void)
         cmocka_unit_test(api_md_has_every_status_of_a_code),
         cmocka_unit_test(api_md_explains_codes_as_openapi_does),
         cmocka_unit_test(what_is_public_passes_the_proxy_and_nothing_else),
+        cmocka_unit_test(the_page_links_to_what_passes_the_proxy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
