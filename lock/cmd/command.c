@@ -1,5 +1,6 @@
 /* What every subcommand does alike: complain, read a number, find the server and reach it. */
 #include "cmd/command.h"
+#include "cmd/plain.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -23,7 +24,9 @@ void command_complain(const char *format, ...)
     if (len < 0)
         return;
     dlock_redis_hide(text);
-    fprintf(stderr, "dlock: %s\n", text);
+    char *plain = plain_text(text);
+    fprintf(stderr, "dlock: %s\n", plain ? plain : "out of memory");
+    free(plain);
     free(text);
 }
 

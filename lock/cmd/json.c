@@ -1,19 +1,25 @@
 /* Writing JSON: what stands before a value, and escapes. */
 #include "cmd/json.h"
+#include "cmd/plain.h"
 
 #include <inttypes.h>
 #include <math.h>
 
+/* What is no UTF-8 is told as U+FFFD, a replacement for each byte. */
 static void escape(FILE *file, const char *text)
 {
     fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+    for (size_t len; *text; text += len) {
+        const unsigned char *c = (const unsigned char *)text;
+        len = plain_len(text);
+        bool control = len == 0 && (*c < 0x80 || (*c == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0));
         if (*c == '"' || *c == '\\')
-            fprintf(file, "\\%c", *c);
-        else if (*c < 0x20)
-            fprintf(file, "\\u%04x", *c);
+            fputc('\\', file);
+        if (len > 0)
+            fwrite(text, 1, len, file);
         else
-            fputc(*c, file);
+            fprintf(file, "\\u%04x", !control ? 0xFFFDu : *c < 0x80 ? *c : c[1]);
+        len = len > 0 ? len : control && *c >= 0x80 ? 2 : 1;
     }
     fputc('"', file);
 }

@@ -1,6 +1,7 @@
 /* What stands at a name: asked of Redis, and shown as text and as JSON. */
 #include "cmd/sight.h"
 #include "cmd/json.h"
+#include "cmd/plain.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -168,12 +169,23 @@ static void print_latch(const sight *s, const char *name)
     print_expiry(s->info.ttl_ms, s->left > 0 ? "counted down" : "set again");
 }
 
+static void print_process(int64_t pid, const char *host)
+{
+    printf("%" PRId64 " on ", pid);
+    plain_put(stdout, host);
+}
+
 /* Of the only one. */
 static void print_holder(const dlock_info *info)
 {
-    printf("  owner    %s\n", *info->owner ? info->owner : "a key of another kind");
-    if (info->pid)
-        printf("  process  %" PRId64 " on %s\n", info->pid, info->host);
+    printf("  owner    ");
+    plain_put(stdout, *info->owner ? info->owner : "a key of another kind");
+    putchar('\n');
+    if (info->pid) {
+        printf("  process  ");
+        print_process(info->pid, info->host);
+        putchar('\n');
+    }
     if (info->since_us)
         print_since(info->since_us);
     printf("  expires  ");
@@ -190,9 +202,9 @@ static void print_shares(const sight *s, lock_mode mode)
         else
             printf("  reader   ");
         if (holder->pid)
-            printf("%" PRId64 " on %s", holder->pid, holder->host);
+            print_process(holder->pid, holder->host);
         else
-            printf("%s", holder->owner);
+            plain_put(stdout, holder->owner);
         printf(", expires ");
         print_expiry(holder->ttl_ms, "renewed");
     }

@@ -4,6 +4,7 @@
  */
 #include "cmd/bench/bench.h"
 #include "cmd/command.h"
+#include "cmd/plain.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -285,11 +286,12 @@ static int measure_all(const bench_options *bench, const bench_run *runs, int ru
         return EXIT_USAGE;
     if (bench->json_path)
         json_open(&json, "rows", '[');
-    printf(
-        "%d processes x %d threads on one lock, think %g-%g ms, hold %g ms, %g s each, Redis %s\n",
-        (int)bench->processes, (int)bench->threads, (double)bench->think_min_us / 1000,
-        (double)bench->think_max_us / 1000, (double)bench->hold_us / 1000,
-        (double)bench->duration_ms / 1000, redis_version);
+    printf("%d processes x %d threads on one lock, think %g-%g ms, hold %g ms, %g s each, Redis ",
+           (int)bench->processes, (int)bench->threads, (double)bench->think_min_us / 1000,
+           (double)bench->think_max_us / 1000, (double)bench->hold_us / 1000,
+           (double)bench->duration_ms / 1000);
+    plain_put(stdout, redis_version);
+    putchar('\n');
     bench_print_head();
     for (int i = 0; i < runs_len && code != EXIT_SYSTEM; i++) {
         bench_row row;

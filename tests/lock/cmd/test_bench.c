@@ -15,6 +15,7 @@
 /* The command's parts are no library: their tests take them in whole. */
 #include "lock/cmd/bench/latency.c" // NOLINT(bugprone-suspicious-include)
 #include "lock/cmd/json.c"          // NOLINT(bugprone-suspicious-include)
+#include "lock/cmd/plain.c"         // NOLINT(bugprone-suspicious-include)
 
 #define BENCH_MS 30000 /* limit for one bench */
 

@@ -363,6 +363,44 @@ static void status_shows_all_who_share(void **state)
     }
 }
 
+#define UGLY                                                                                       \
+    "a\x1b]0;b\x07\r\xc2\x9b"                                                                      \
+    "31m\x7f\xff\xc3\xbc"
+
+/* What Redis has may be anybody's, and the terminal obeys what it is sent. */
+static void status_shows_no_control_characters(void **state)
+{
+    (void)state;
+    static const char plain[] = "a\\x1b]0;b\\x07\\x0d\\xc2\\x9b31m\\x7f\\xff\xc3\xbc";
+    static const char *const names[] = {"text", "process", "hash", "readers", "permits"};
+    ask("SET text %s", UGLY);
+    ask("SET process %s", UGLY "/7/0123456789abcdef0123456789abcdef:1");
+    ask("HSET hash %s 1", UGLY);
+    share("readers", UGLY);
+    share("readers", UGLY "/7/0123456789abcdef0123456789abcdef:1");
+    share("permits", UGLY "*3");
+    ask("SET {permits}:permits 5");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char words[64], out[4096];
+        snprintf(words, sizeof(words), "status %s", names[i]);
+        assert_int_equal(run(words, out, sizeof(out)), 0);
+        if (strpbrk(out, "\x1b\x07\r\x7f\xff\x9b") || !strstr(out, plain))
+            fail_msg("%s: %s", words, out);
+        snprintf(words, sizeof(words), "status --json %s", names[i]);
+        assert_int_equal(run(words, out, sizeof(out)), 0);
+        if (strpbrk(out, "\x1b\x07\r\x7f\xff\x9b") ||
+            !strstr(out, "a\\u001b]0;b\\u0007\\u000d\\u009b31m\\u007f\\ufffd\xc3\xbc"))
+            fail_msg("%s: %s", words, out);
+        cJSON *json = cJSON_Parse(out);
+        assert_non_null(json);
+        cJSON_Delete(json);
+    }
+    fx_process *process = start("latch down 'n" UGLY "'"); /* a complaint */
+    assert_int_not_equal(fx_process_wait(process, SOON_MS), 0);
+    assert_non_null(strstr(fx_process_stderr(process), plain));
+    fx_process_free(process);
+}
+
 static void status_as_json_tells_of_each_holder(void **state)
 {
     (void)state;
@@ -447,6 +485,7 @@ int main(void)
         TEST(status_shows_what_runs),
         TEST(status_shows_all_who_share),
         TEST(a_latch_is_not_released),
+        TEST(status_shows_no_control_characters),
         TEST(status_as_json_tells_of_each_holder),
     };
     return cmocka_run_group_tests_name("dlock on shares", tests, setup_group, teardown_group);
