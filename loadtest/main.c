@@ -2,6 +2,7 @@
  * loadtest - puts buyers on a flash sale and says whether the service kept its word. Here: what is
  * run, what is written where, and the exit code. README.md says how the parts fit together.
  */
+#include "loadtest/base/plain.h"
 #include "loadtest/cli/options.h"
 #include "loadtest/cli/verify.h"
 #include "loadtest/report/bench_file.h"
@@ -51,7 +52,7 @@ static bool can_write(const char *option, const char *path)
             unlink(path);
     }
     if (!good)
-        fprintf(stderr, "loadtest: %s %s: %s\n", option, path, strerror(errno));
+        plain_complain("%s %s: %s", option, path, strerror(errno));
     return good;
 }
 
@@ -77,7 +78,7 @@ static bool finish(FILE *say, FILE *out, bool good, const char *path)
     if (out)
         good = (out == stdout ? fflush(out) : fclose(out)) == 0 && good;
     if (!good)
-        fprintf(stderr, "loadtest: %s could not be written\n", path);
+        plain_complain("%s could not be written", path);
     else if (out != stdout)
         fprintf(say, "written: %s\n", path);
     return good;
@@ -147,7 +148,7 @@ static int execute(const lt_options *options)
                                 .threshold_count = options->threshold_count,
                                 .history = options->history_path};
     if (!comparison_init(&comparison)) {
-        fprintf(stderr, "loadtest: out of memory\n");
+        plain_complain("out of memory");
         return EXIT_INVALID;
     }
     raise_descriptor_limit();
@@ -157,6 +158,7 @@ static int execute(const lt_options *options)
     run_all(&comparison, options->quiet, log);
     cJSON *document = report_json(&comparison);
     bool written = write_files(say, options, &comparison, document, log);
+    plain_json(document);
     write_text(say, options, document);
     cJSON_Delete(document);
     lt_exit_code code = comparison_exit_code(&comparison);
@@ -178,7 +180,7 @@ static int diff(const lt_options *options)
     lt_exit_code code = report_diff(stdout, options->diff, options->thresholds,
                                     options->threshold_count, err, sizeof(err));
     if (code == EXIT_USAGE)
-        fprintf(stderr, "loadtest: %s\n", err);
+        plain_complain("%s", err);
     return (int)code;
 }
 
@@ -190,7 +192,7 @@ static int chart(const lt_options *options)
     if (bench && is_same_file(options->chart_path, options->html_path))
         snprintf(err, sizeof(err), "--html %s would write over the bench file", options->html_path);
     if (err[0] != '\0')
-        fprintf(stderr, "loadtest: %s\n", err);
+        plain_complain("%s", err);
     bool good = err[0] == '\0' && can_write_all(options);
     char *json = !good ? NULL : cJSON_Print(bench);
     FILE *out = !good ? NULL : fopen(options->html_path, "w");
@@ -208,7 +210,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "verify") == 0)
         return verify_files(argc - 1, argv + 1);
     if (!options_parse(argc, argv, &options, err, sizeof(err))) {
-        fprintf(stderr, "loadtest: %s\n", err);
+        plain_complain("%s", err);
         return EXIT_USAGE;
     }
     switch (options.command) {

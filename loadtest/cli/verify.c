@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "loadtest/base/number.h"
+#include "loadtest/base/plain.h"
 #include "loadtest/base/plan.h"
 #include "loadtest/judge/judge.h"
 #include "loadtest/result/comparison.h"
@@ -22,7 +23,7 @@ static bool read_us(const char *text, int64_t *ret)
     if (good)
         *ret = us;
     else
-        fprintf(stderr, "loadtest: \"%s\" is not a number of us\n", text);
+        plain_complain("\"%s\" is not a number of us", text);
     return good;
 }
 
@@ -40,7 +41,7 @@ static bool read_options(int argc, char **argv, lt_verify *ret)
             return false;
     }
     if (optind == argc)
-        fprintf(stderr, "loadtest: verify takes histories; loadtest --help explains\n");
+        plain_complain("verify takes histories; loadtest --help explains");
     return optind < argc;
 }
 
@@ -49,7 +50,7 @@ static lt_exit_code verify_file(const char *path, const lt_verify *verify)
     char err[512];
     lt_judgement *judgement = judge_file(path, &verify->options, err, sizeof(err));
     if (!judgement) {
-        fprintf(stderr, "loadtest: %s\n", err);
+        plain_complain("%s", err);
         return EXIT_INVALID;
     }
     lt_verdict verdict = judgement->verdict;

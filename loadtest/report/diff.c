@@ -4,6 +4,7 @@
  * A change smaller than the range of the runs on either side is noise, and is said to be. Without
  * a range on both sides nobody knows, so it is called neither better nor worse.
  */
+#include "loadtest/base/plain.h"
 #include "loadtest/report/json_file.h"
 #include "loadtest/report/report.h"
 #include "loadtest/report/style.h"
@@ -50,6 +51,7 @@ static cJSON *read_result(const char *path, char *err, size_t err_len)
         cJSON_Delete(json);
         return NULL;
     }
+    plain_json(json);
     return json;
 }
 

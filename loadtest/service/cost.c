@@ -4,6 +4,7 @@
  */
 #include "loadtest/service/cost.h"
 
+#include "loadtest/base/plain.h"
 #include "loadtest/service/metrics.h"
 #include "loadtest/service/redis_info.h"
 
@@ -44,7 +45,7 @@ static lt_redis_info read_redis(const lt_plan *plan)
     char err[256];
     for (int i = 0; i < plan->redis_count; i++) {
         if (!redis_info_add(plan->redis_info[i], &sum, err, sizeof(err))) {
-            fprintf(stderr, "loadtest: %s\n", err);
+            plain_complain("%s", err);
             return unknown;
         }
     }

@@ -244,6 +244,26 @@ static void what_is_no_result_file_is_named(void **unused)
     }
 }
 
+/* A file may be anybody's, and a terminal obeys what it is sent. */
+static void control_characters_are_not_shown(void **unused)
+{
+    (void)unused;
+    static const char ugly[] = "{\"schema\":1,\"runs\":[{\"strategy\":\"a\\u001b]0;b\\u0007\\u009b"
+                               "31m\\u007f\\u00fc\",\"verdict\":\"SAFE\"}]}";
+    static const char plain[] = "a\\x1b]0;b\\x07\\xc2\\x9b31m\\x7f\xc3\xbc";
+    char *text = NULL, command[1024], program[512];
+    diff(ugly, ugly, "", &text);
+    if (strpbrk(text, "\x1b\x07\x9b\x7f") || !strstr(text, plain))
+        fail_msg("%s", text);
+    free(text);
+
+    snprintf(command, sizeof(command),
+             "{ \"%s\" compare \"$(printf '\\033[2J.json')\" \"$1\" 2>&1 || true; } |"
+             "grep -qF '\\x1b[2J.json'",
+             fx_build_path("loadtest", program, sizeof(program)));
+    assert_int_equal(fx_shell(command, after, 20000), 0); /* a complaint */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_change_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_gate_ends_with_the_gravest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_result_file_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(control_characters_are_not_shown, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
