@@ -57,7 +57,9 @@ static curl_socket_t open_connection(void *user, curlsocktype purpose, struct cu
     if (sent > 0 || run_state_is_cut(buyer->state))
         return CURL_SOCKET_BAD; /* libcurl's own second try, see buyer.h */
     counter_add(&buyer->tally->connects, 1);
-    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    transfers_remember(buyer->transfers, fd);
+    return fd;
 }
 
 static int close_connection(void *user, curl_socket_t fd)

@@ -19,6 +19,7 @@
 typedef struct lt_watched {
     uint32_t events; /* of this descriptor in the epoll set, 0: not in it */
     bool idle;       /* no transfer waits for it */
+    bool connection; /* its end will be told */
 } lt_watched;
 
 struct lt_transfers {
@@ -33,6 +34,25 @@ struct lt_transfers {
 
 /* ---- what libcurl asks for ------------------------------------------------------------------- */
 
+void transfers_remember(lt_transfers *transfers, int fd)
+{
+    if (fd >= 0 && fd < transfers->watched_room)
+        transfers->watched[fd] = (lt_watched){.connection = true};
+}
+
+void transfers_forget(lt_transfers *transfers, int fd)
+{
+    if (fd < transfers->watched_room)
+        transfers->watched[fd] = (lt_watched){0}; /* closing it takes it out of the epoll set */
+}
+
+static void take_out(lt_transfers *transfers, int fd)
+{
+    if (transfers->watched[fd].events != 0)
+        epoll_ctl(transfers->epoll, EPOLL_CTL_DEL, fd, NULL);
+    transfers->watched[fd].events = 0;
+}
+
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
 {
     lt_transfers *transfers = user;
@@ -41,6 +61,10 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *s
     if (fd >= transfers->watched_room)
         return 0;
     lt_watched *watched = &transfers->watched[fd];
+    if (what == CURL_POLL_REMOVE && !watched->connection) {
+        take_out(transfers, fd);
+        return 0;
+    }
     watched->idle = what == CURL_POLL_REMOVE;
     uint32_t events =
         ((what & CURL_POLL_IN) ? EPOLLIN : 0u) | ((what & CURL_POLL_OUT) ? EPOLLOUT : 0u);
@@ -62,12 +86,6 @@ static int on_timer(CURLM *multi, long timeout_ms, void *user)
                           : timeout_ms == 0 ? NOW
                                             : clock_now() + timeout_ms * NS_PER_MS;
     return 0;
-}
-
-void transfers_forget(lt_transfers *transfers, int fd)
-{
-    if (fd < transfers->watched_room)
-        transfers->watched[fd] = (lt_watched){0}; /* closing it takes it out of the epoll set */
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -165,8 +183,7 @@ static void on_event(lt_transfers *transfers, const struct epoll_event *event)
         return;
     }
     if (transfers->watched[fd].idle) {
-        epoll_ctl(transfers->epoll, EPOLL_CTL_DEL, fd, NULL);
-        transfers_forget(transfers, fd);
+        take_out(transfers, fd);
         return;
     }
     if (event->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
