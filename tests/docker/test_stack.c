@@ -259,24 +259,24 @@ static void the_profile_leaves_its_report_in_the_folder(void **state)
 
 /* ---- Prometheus ------------------------------------------------------------------------------ */
 
-static bool sees_all_instances(void *arg)
+static bool sees_all_targets(void *arg)
 {
     (void)arg;
     char query[128];
     fx_reply reply;
     snprintf(query, sizeof(query), "%s/api/v1/query?query=sum(up)", prometheus);
     fx_http("GET", query, NULL, NULL, 5000, &reply);
-    bool all = strstr(reply.body, ",\"3\"]") != NULL;
+    bool all = strstr(reply.body, ",\"4\"]") != NULL; /* and the proxy */
     fx_reply_free(&reply);
     return all;
 }
 
-static void prometheus_scrapes_the_instances(void **state)
+static void prometheus_scrapes_the_instances_and_the_proxy(void **state)
 {
     (void)state;
     need_engine();
     assert_int_equal(compose("--profile observe up -d prometheus", COMPOSE_MS), 0);
-    bool seen = fx_wait_until(sees_all_instances, NULL, RECOVERY_MS);
+    bool seen = fx_wait_until(sees_all_targets, NULL, RECOVERY_MS);
     assert_int_equal(compose("--profile observe rm -sf prometheus", COMPOSE_MS), 0);
     assert_true(seen);
 }
@@ -381,7 +381,7 @@ int main(void)
         cmocka_unit_test(the_containers_are_confined),
         cmocka_unit_test(the_host_can_compare_strategies),
         cmocka_unit_test(the_profile_leaves_its_report_in_the_folder),
-        cmocka_unit_test(prometheus_scrapes_the_instances),
+        cmocka_unit_test(prometheus_scrapes_the_instances_and_the_proxy),
         cmocka_unit_test(a_rolling_restart_fails_no_buy),
         cmocka_unit_test(a_killed_instance_loses_no_order),
         cmocka_unit_test(a_killed_redis_loses_no_order),
