@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-int fx_raw_connect(int port, const char *from)
+/* room: bytes for what is not read, 0 = as the kernel likes */
+static int connect_with(int port, const char *from, int room)
 {
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)port),
@@ -19,12 +20,24 @@ int fx_raw_connect(int port, const char *from)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
+    if (room > 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
     if (bind(fd, (struct sockaddr *)&own, sizeof(own)) != 0 ||
         connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
         close(fd);
         return -1;
     }
     return fd;
+}
+
+int fx_raw_connect(int port, const char *from)
+{
+    return connect_with(port, from, 0);
+}
+
+int fx_raw_connect_small(int port, const char *from)
+{
+    return connect_with(port, from, 4096);
 }
 
 bool fx_raw_send(int fd, const char *bytes, size_t len)

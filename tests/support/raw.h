@@ -10,6 +10,9 @@
 /* Connects from an address of 127.0.0.0/8 (NULL: the usual one). The socket, or -1. */
 int fx_raw_connect(int port, const char *from);
 
+/* Likewise, with so little room for what is not read that the peer soon can send no more. */
+int fx_raw_connect_small(int port, const char *from);
+
 /* Sends all of it; false when the peer does not take it any more. */
 bool fx_raw_send(int fd, const char *bytes, size_t len);
 
