@@ -301,6 +301,9 @@ static void one_address_has_not_all_the_connections(void **state)
         fd[i] = fx_raw_connect(fx_front_port, "127.0.7.7");
     assert_true(fx_wait_until(are_too_many_rejected, fd, 60000));
     assert_int_equal(rejected(fd), CONNECTIONS - CONNECTIONS_MOST);
+    assert_int_equal(
+        (int)fx_front_metric("haproxy_frontend_denied_connections_total{proxy=\"public\"}"),
+        CONNECTIONS - CONNECTIONS_MOST);
     for (int i = 0; i < CONNECTIONS; i++)
         if (fd[i] >= 0)
             close(fd[i]);
