@@ -159,8 +159,9 @@ static void its_memory_is_bounded_when_every_limit_is_reached(void **state)
     fx_front_need();
     static int fd[CONNECTIONS + BEYOND], fd2[MULTIPLEXED];
     static char answers[12000];
-    while (strlen(answers) + 64 < sizeof(answers))
-        strcat(answers, "GET /page/page.css HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    for (size_t len = 0; len + 64 < sizeof(answers); len = strlen(answers))
+        snprintf(answers + len, sizeof(answers) - len,
+                 "GET /page/page.css HTTP/1.1\r\nHost: localhost\r\n\r\n");
     multiplex(fd2);
     fill(fd, 0, 1500, answers);
     fill(fd, 1500, 2300,

@@ -184,9 +184,10 @@ static void buy_in_vain(bool closes, const char *status, const char *line)
     if (strncmp(reply + 9, status, 3) != 0 || !strstr(reply, "\"request\":\"lost-buy_1\""))
         fail_msg("not a %s with the id: %s", status, reply);
     expect_line(door, line);
+    /* haproxy 3.0 counts a closed connection twice */
     assert_int_equal(
         fx_shell("curl -sf \"http://$FLASHSALE_PROXY_METRICS/metrics\" |"
-                 "grep -qxF 'haproxy_backend_response_errors_total{proxy=\"instances\"} 1'",
+                 "grep -qx 'haproxy_backend_response_errors_total{proxy=\"instances\"} [12]'",
                  "", 20000),
         0);
     fx_process_free(door);
