@@ -7,8 +7,8 @@
  *
  * A descriptor stays in the epoll set for as long as its connection lives. libcurl asks for it
  * to be taken out and put in again with every request; that would cost two calls to the kernel for
- * each. An idle one is taken out when it has an event, which is its end. Other descriptors, as those
- * of libcurl's resolver, are taken out when it asks: nobody tells when they are closed.
+ * each. An idle one is taken out when it has an event, which is its end. Other descriptors, as
+ * those of libcurl's resolver, are taken out when it asks: nobody tells when they are closed.
  *
  * Each easy handle keeps its connection in a cache of its own (a CURLSH), because libcurl searches
  * the common one from end to end for every request: with 10,000 connections that is all it does.

@@ -23,8 +23,8 @@
  * over.
  *
  * In memory, with the longest ids: 30,000 notes 5 MB, and 60,000 marks 8 MB, four times that in a
- * sale of four segments or more. And questions cost commands: without the sale's id only the current sale and the
- * one before are asked.
+ * sale of four segments or more. And questions cost commands: without the sale's id only the
+ * current sale and the one before are asked.
  *
  * Whoever tells of an order acknowledges it. In a replicated sale (replicas.h) an order that was
  * found, or a mark, is therefore written once more as it is, and waited for until the replicas

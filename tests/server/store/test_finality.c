@@ -19,8 +19,8 @@ enum {
     FLOODERS = 4,
     WAVE = 10000, /* invented ids, each of them asked for twice */
     WAVES = 5,
-    AT_ONCE = 50,   /* questions on their way on a connection */
-    MARKS = 60000,  /* that questions leave in a segment */
+    AT_ONCE = 50,  /* questions on their way on a connection */
+    MARKS = 60000, /* that questions leave in a segment */
     SOON_US = 300000,
     MARGIN_US = 1000000,
     PATIENCE_MS = 60000
@@ -113,7 +113,8 @@ static void *flood(void *arg)
         for (int k = i; k < WAVE && count < AT_ONCE; k += FLOODERS, count++)
             len += (size_t)snprintf(
                 bytes + len, sizeof(bytes) - len,
-                "GET /orders/invented-%d-%d?item=%s HTTP/1.1\r\nHost: localhost\r\n\r\n", f->wave, k, item);
+                "GET /orders/invented-%d-%d?item=%s HTTP/1.1\r\nHost: localhost\r\n\r\n", f->wave,
+                k, item);
         f->answered = fx_raw_send(fd, bytes, len) && read_answers(fd, count);
     }
     close(fd);
