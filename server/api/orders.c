@@ -156,6 +156,17 @@ static ledger_status find_order(const open_sale *now, const order_query *query, 
     return ledger_find(now->store, &terms, query->request, LEDGER_ASK, deadline, ret);
 }
 
+/* A Redis that has just lost orders says "no", too. So a "no" about the current sale is final only
+ * if this server still has all orders that this process has seen there. */
+static ledger_status confirm_no(fs_api *api, const open_sale *now, ledger_status no,
+                                dlock_time deadline)
+{
+    if (no != LEDGER_NEVER && no != LEDGER_PAST)
+        return no;
+    sale_status is = sale_table_refresh(api->sales, now->terms.item, store_read_deadline(deadline));
+    return is == SALE_OK ? no : LEDGER_NOT_YET;
+}
+
 /* What a halted sale has lost may have been acknowledged: no "no" is final before the admin has
  * said that it goes on. */
 static void resolve(fs_api *api, const fs_sale *sale, const order_query *query, dlock_time deadline,
@@ -165,8 +176,9 @@ static void resolve(fs_api *api, const fs_sale *sale, const order_query *query, 
     ledger_entry entry = {.segment = 0};
     sale_halt halt;
     const open_sale *now = &sale->open_sale;
-    bool halted = is_halted(api, sale, &halt);
     ledger_status status = find_order(now, query, deadline, &entry);
+    status = confirm_no(api, now, status, deadline);
+    bool halted = is_halted(api, sale, &halt);
     if (status == LEDGER_FOUND)
         put_found(reply, now->terms.item, query->request, &entry);
     else if (status == LEDGER_UNCONFIRMED)

@@ -170,7 +170,11 @@ static void dispatch(fs_api *api, const api_request *request, api_reply *reply)
 /* Whether a page of another site has had a browser send it. */
 static bool is_cross_site(const api_request *request)
 {
-    if (request->fetch_site && strcasecmp(request->fetch_site, "cross-site") == 0)
+    static const char *const ours[] = {"same-origin", "same-site", "none"};
+    bool known = !request->fetch_site;
+    for (size_t i = 0; !known && i < sizeof(ours) / sizeof(ours[0]); i++)
+        known = strcasecmp(request->fetch_site, ours[i]) == 0;
+    if (!known)
         return true;
     return request->origin &&
            !(request->host && authority_is_of_origin(request->host, request->origin));

@@ -8,7 +8,7 @@
 #include "server/store/probe.lua.h"
 #include "server/store/store.h"
 
-enum { RIGHT, PERSISTENCE, MEMORY, REPLICATION, WAIT, CONFIG, QUESTIONS };
+enum { RIGHTS, PERSISTENCE, MEMORY, REPLICATION, CONFIG, QUESTIONS };
 enum { FIRST = CONFIG }; /* so many at once; CONFIG GET follows where this user may */
 enum { VALUE_MAX = 32 };
 
@@ -21,18 +21,20 @@ enum { VALUE_MAX = 32 };
 
 static dlock_script script = DLOCK_SCRIPT("probe", "#!lua\n" PROBE_LUA);
 
-/* Rather than to try: Redis would log each refusal. */
-static dlock_script right =
-    DLOCK_SCRIPT("right", "#!lua flags=no-writes\n"
-                          "local may = redis.acl_check_cmd\n"
-                          "return (not may or may('CONFIG', 'GET', 'appendfsync')) and 1 or 0");
+/* What this user may; a Redis before 7 does not say, and is tried. Rather than to try everywhere:
+ * Redis would log each refusal. */
+enum { MAY_CONFIG_GET = 1, MAY_WAIT = 2 };
+static dlock_script rights =
+    DLOCK_SCRIPT("rights", "#!lua flags=no-writes\n"
+                           "local may = redis.acl_check_cmd or function() return true end\n"
+                           "return (may('CONFIG', 'GET', 'appendfsync') and 1 or 0)\n"
+                           "    + (may('WAIT', 0, 0) and 2 or 0)");
 
 static const char *const settings[] = {
     "CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", NULL};
 static const char *const persistence[] = {"INFO", "persistence", NULL};
 static const char *const memory[] = {"INFO", "memory", NULL};
 static const char *const replication[] = {"INFO", "replication", NULL};
-static const char *const waiting[] = {"WAIT", "0", "1", NULL}; /* for nobody */
 
 /* ---- complaints ------------------------------------------------------------------------------ */
 
@@ -146,10 +148,15 @@ static void judge_replicas(server_check *check, const redisReply *info, int want
     find(check, TROUBLE_NO_REPLICAS, info, detail);
 }
 
+static bool may(const redisReply *answer, int right)
+{
+    return answer->type != REDIS_REPLY_INTEGER || (answer->integer & right) != 0;
+}
+
 /* Only durability `replicated` needs it. */
 static void judge_wait(server_check *check, const redisReply *answer)
 {
-    if (answer->type != REDIS_REPLY_ERROR || strncmp(answer->str, "NOPERM ", 7) != 0)
+    if (may(answer, MAY_WAIT))
         return;
     check->replicas = 0;
     check->found[TROUBLE_NO_REPLICAS] = true;
@@ -162,12 +169,12 @@ static void judge_settings(server_check *check, redisReply *const answers[QUESTI
 {
     const redisReply *config = answers[CONFIG];
     if (!config || config->type == REDIS_REPLY_ERROR)
-        find_untold(check, config ? config : answers[RIGHT]);
+        find_untold(check, config ? config : answers[RIGHTS]);
     else
         judge_disk(check, config, answers[PERSISTENCE], wish->had_disk);
     judge_policy(check, answers[MEMORY]);
     judge_replicas(check, answers[REPLICATION], wish->min_replicas);
-    judge_wait(check, answers[WAIT]);
+    judge_wait(check, answers[RIGHTS]);
 }
 
 /* While a script runs without end everything is answered so, the settings too. */
@@ -196,11 +203,10 @@ static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS
         const char *command;
         int type;
     } each[QUESTIONS] = {
-        [RIGHT] = {"the script right", REDIS_REPLY_INTEGER},
+        [RIGHTS] = {"the script rights", REDIS_REPLY_INTEGER},
         [PERSISTENCE] = {"INFO persistence", REDIS_REPLY_STRING},
         [MEMORY] = {"INFO memory", REDIS_REPLY_STRING},
         [REPLICATION] = {"INFO replication", REDIS_REPLY_STRING},
-        [WAIT] = {"WAIT", REDIS_REPLY_INTEGER},
         [CONFIG] = {"CONFIG GET", REDIS_REPLY_ARRAY},
     };
     bool good = true;
@@ -218,19 +224,18 @@ static bool ask_first(dlock_redis_conn *conn, dlock_time deadline, redisReply *a
 {
     dlock_args none;
     dlock_args_init(&none);
-    dlock_redis_queue_script(conn, &right, 0, &none, true);
+    dlock_redis_queue_script(conn, &rights, 0, &none, true);
     dlock_args_free(&none);
     queue(conn, persistence);
     queue(conn, memory);
     queue(conn, replication);
-    queue(conn, waiting);
     return dlock_redis_answers(conn, deadline, FIRST, answers) && are_ours(conn, answers, 0, FIRST);
 }
 
 static bool ask_settings(dlock_redis_conn *conn, dlock_time deadline,
                          redisReply *answers[QUESTIONS])
 {
-    if (answers[RIGHT]->type != REDIS_REPLY_INTEGER || answers[RIGHT]->integer == 0)
+    if (answers[RIGHTS]->type == REDIS_REPLY_ERROR || !may(answers[RIGHTS], MAY_CONFIG_GET))
         return true;
     queue(conn, settings);
     return dlock_redis_answers(conn, deadline, 1, &answers[CONFIG]) &&

@@ -284,6 +284,33 @@ static void it_is_final_where_redis_is_in_charge(void **state)
     fx_redis_stop(redis);
 }
 
+/* It has what it had at the snapshot, without a restart that would be noticed: what was told is
+ * gone. The first to be asked is the one who knows. */
+static void nothing_is_final_in_what_redis_has_lost(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {"setnx", "combined", "sharded"};
+    fx_redis *redis = fx_redis_start_single(FX_ARGS("--enable-debug-command", "yes"));
+    fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
+    for (size_t i = 0; i < sizeof(strategies) / sizeof(strategies[0]); i++) {
+        char terms[64], name[16];
+        snprintf(terms, sizeof(terms), "'stock':10,'strategy':'%s'", strategies[i]);
+        snprintf(name, sizeof(name), "L%zu", i);
+        start_sale(server, name, terms);
+        fx_redis_do(redis, "SAVE");
+        fx_expect(server, 201, "POST /buy?item=%s&user=u1&request=mine", item);
+        fx_redis_do(redis, "DEBUG RELOAD NOSAVE");
+        char path[128];
+        fx_reply reply;
+        snprintf(path, sizeof(path), "GET /orders/mine?item=%s%s", item, not_after(LONG_AGO));
+        if (fx_ask(server, &reply, path) != 503 && !strstr(reply.body, "\"final\":false"))
+            fail_msg("%s: %d %s", strategies[i], reply.status, reply.body);
+        fx_reply_free(&reply);
+    }
+    fx_server_kill(server);
+    fx_redis_stop(redis);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_time_says_nothing_of_sales_that_were_not_asked),
         cmocka_unit_test(a_time_is_microseconds),
         cmocka_unit_test(it_is_final_where_redis_is_in_charge),
+        cmocka_unit_test(nothing_is_final_in_what_redis_has_lost),
     };
     return fx_run(tests, .instances = 1, .args = FX_ARGS("--rate-question", "0"));
 }
