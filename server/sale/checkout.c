@@ -69,35 +69,37 @@ static bool known_sold_out(fs_sale *sale, const purchase *request)
     return !request->keyed && seen != 0 && dlock_now().us - seen < SOLD_OUT_MS * 1000;
 }
 
-/* Nothing is sold, but a retry hears of the order that it has. */
+/* A retry hears of the order that it has, in whichever segment, or that it may have one. Else the
+ * result is left as it was. */
+static ledger_status tell_earlier(const open_sale *sale, const purchase *request,
+                                  purchase_result *result)
+{
+    ledger_entry entry;
+    ledger_status status = LEDGER_NOT_YET;
+    if (request->keyed)
+        status = ledger_find(sale->store, &sale->terms, request->request, LEDGER_LOOK,
+                             request->deadline, &entry);
+    if (status == LEDGER_FOUND)
+        purchase_answer_earlier(result, &entry.order, entry.segment, request);
+    else if (status == LEDGER_UNCONFIRMED)
+        purchase_answer(result, BUY_UNKNOWN);
+    return status;
+}
+
+/* Nothing is sold: why. */
 static void answer_without_selling(const open_sale *sale, const purchase *request,
                                    purchase_outcome why, purchase_result *result)
 {
-    ledger_entry entry;
-    ledger_status status = LEDGER_NOT_YET;
-    if (request->keyed)
-        status = ledger_find(sale->store, &sale->terms, request->request, LEDGER_LOOK,
-                             request->deadline, &entry);
-    if (status == LEDGER_FOUND)
-        purchase_answer_earlier(result, &entry.order, entry.segment, request);
-    else
-        purchase_answer(result, status == LEDGER_UNCONFIRMED ? BUY_UNKNOWN : why);
+    if (tell_earlier(sale, request, result) > LEDGER_UNCONFIRMED)
+        purchase_answer(result, why);
 }
 
-/* Nothing is bought any more, by what the client has said; but a retry hears of the order that it
- * has, in whichever segment. */
+/* Nothing is bought any more, by what the client has said. */
 static void answer_too_late(const open_sale *sale, const purchase *request, purchase_result *result)
 {
-    ledger_entry entry;
-    ledger_status status = LEDGER_NOT_YET;
-    if (request->keyed)
-        status = ledger_find(sale->store, &sale->terms, request->request, LEDGER_LOOK,
-                             request->deadline, &entry);
-    if (status == LEDGER_FOUND)
-        purchase_answer_earlier(result, &entry.order, entry.segment, request);
-    else
-        purchase_answer(result, status == LEDGER_UNCONFIRMED   ? BUY_UNKNOWN
-                                : status == LEDGER_NEVER       ? BUY_VOID
+    ledger_status status = tell_earlier(sale, request, result);
+    if (status > LEDGER_UNCONFIRMED)
+        purchase_answer(result, status == LEDGER_NEVER         ? BUY_VOID
                                 : status == LEDGER_OVER        ? BUY_CLOSED
                                 : status == LEDGER_DAMAGED     ? BUY_DAMAGED
                                 : status == LEDGER_UNAVAILABLE ? BUY_UNAVAILABLE
@@ -282,17 +284,9 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
 static void answer_standing(const open_sale *sale, sale_status standing, const purchase *request,
                             purchase_result *result)
 {
-    ledger_entry entry;
-    ledger_status status = LEDGER_OVER;
-    if (request->keyed)
-        status = ledger_find(sale->store, &sale->terms, request->request, LEDGER_LOOK,
-                             request->deadline, &entry);
     purchase_answer(result, standing == SALE_HALTED ? BUY_ROLLED_BACK : BUY_DAMAGED);
-    if (status == LEDGER_FOUND)
-        purchase_answer_earlier(result, &entry.order, entry.segment, request);
-    else if (status == LEDGER_UNCONFIRMED)
-        purchase_answer(result, BUY_UNKNOWN);
-    else if (status == LEDGER_NEVER)
+    ledger_status status = tell_earlier(sale, request, result);
+    if (status == LEDGER_NEVER)
         purchase_answer(result, BUY_VOID);
     else if (status == LEDGER_UNAVAILABLE && standing == SALE_HALTED)
         purchase_answer(result, BUY_UNAVAILABLE);
