@@ -458,7 +458,7 @@ static void expect_no_look_without(const char *what)
 static void who_waits_for_a_look_waits_until_all_was_answered(void **state)
 {
     (void)state;
-    expect_no_look_without("maxmemory-policy");
+    expect_no_look_without("persistence");
     expect_no_look_without("fs:{K1}:sale");
 }
 
