@@ -82,6 +82,8 @@ static void refusals_are_logged_and_nothing_else(void **state)
          TIME "408 cR--" TIMES "public/<NOSRV> - POST \"/buy\"$"},
         {"POST /buy?item=P0001&user=secret" END "Idempotency-Key: two words\r\n" EMPTY, "400",
          TIME "400 ----" TIMES "instances/[a-z]+ - POST \"/buy\"$"},
+        {"POST /buy?item=P0001&user=secret&request=abc%0A" END EMPTY, "400",
+         TIME "400 ----" TIMES "instances/[a-z]+ - POST \"/buy\"$"},
         {"GET /buy" END "\r\n", "405", TIME "405 ----" TIMES "instances/[a-z]+ [A-Za-z0-9]+ GET "},
     };
     int lines = 0;
@@ -99,7 +101,7 @@ static void refusals_are_logged_and_nothing_else(void **state)
         fail_msg("too much in %s", log);
     for (const char *at = log; (at = strstr(at, "public/<NOSRV>")) != NULL; at++)
         lines--;
-    assert_int_equal(lines, 2); /* those of an instance */
+    assert_int_equal(lines, 3); /* those of an instance */
 }
 
 /* ---- 502 and 504 ----------------------------------------------------------------------------- */

@@ -230,8 +230,9 @@ static void hostile_viewers_do_not_keep_buyers_away(void **state)
     send_home(&a);
 }
 
-/* A page is longer than the proxy's buffers: who does not read it keeps a place, but no buyer's. */
-static void unread_pages_do_not_keep_buyers_away(void **state)
+/* What is longer than the proxy's buffers keeps a place while it is not read, but no buyer's and no
+ * page's. */
+static void unread_pages_keep_nobody_away(void **state)
 {
     (void)state;
     fx_front_need();
@@ -246,7 +247,62 @@ static void unread_pages_do_not_keep_buyers_away(void **state)
         assert_true(fx_raw_send(fd[i], request, strlen(request)));
     }
     buy_often("beside 1,500 unread pages", "127.0.9.1");
+    for (int i = 0; i < 5; i++) {
+        fx_reply reply;
+        assert_int_equal(fx_front_ask("GET", "/?item=P0001", NULL, &reply), 200);
+        fx_reply_free(&reply);
+    }
     for (int i = 0; i < UNREAD; i++)
+        close(fd[i]);
+}
+
+static int count_kept(const int *fd, int count)
+{
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        char answer[2048] = "";
+        bool here = recv(fd[i], answer, sizeof(answer) - 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+        kept += here && strcasestr(answer, "connection: close") == NULL;
+    }
+    return kept;
+}
+
+typedef struct holders {
+    const int *fd;
+    int count;
+} holders;
+
+static bool are_all_told(void *arg)
+{
+    const holders *h = arg;
+    for (int i = 0; i < h->count; i++) {
+        char byte;
+        if (recv(h->fd[i], &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
+            return false;
+    }
+    return true;
+}
+
+/* With a request now and then they could keep all connections for good. */
+static void few_addresses_keep_no_connections_when_they_are_scarce(void **state)
+{
+    (void)state;
+    fx_front_need();
+    enum { HELD = 2700, KEPT_MOST = 2400 };
+    static const char request[] = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static int fd[HELD];
+    for (int i = 0; i < HELD; i++) {
+        char from[32];
+        snprintf(from, sizeof(from), "127.0.14.%d", 1 + i % 10);
+        fd[i] = fx_raw_connect(fx_front_port, from);
+        assert_true(fd[i] >= 0);
+    }
+    for (int i = 0; i < HELD; i++)
+        assert_true(fx_raw_send(fd[i], request, strlen(request)));
+    assert_true(fx_wait_until(are_all_told, &(holders){fd, HELD}, WAIT_MS));
+    assert_in_range(count_kept(fd, HELD), 1, KEPT_MOST + 10);
+    buy_often("beside 2,700 connections", "127.0.9.1");
+    for (int i = 0; i < HELD; i++)
         close(fd[i]);
 }
 
@@ -376,7 +432,8 @@ int main(void)
         cmocka_unit_test(a_stream_goes_on),
         cmocka_unit_test(many_viewers_leave_room_for_a_buyer_at_their_address),
         cmocka_unit_test(hostile_viewers_do_not_keep_buyers_away),
-        cmocka_unit_test(unread_pages_do_not_keep_buyers_away),
+        cmocka_unit_test(unread_pages_keep_nobody_away),
+        cmocka_unit_test(few_addresses_keep_no_connections_when_they_are_scarce),
         cmocka_unit_test(each_buy_has_a_connection_of_its_own),
         cmocka_unit_test(one_address_has_not_all_the_streams),
         cmocka_unit_test(looking_and_asking_cost_no_buy),
