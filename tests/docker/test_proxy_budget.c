@@ -11,7 +11,7 @@
 #include "tests/support/docker/front.h"
 #include "tests/support/raw.h"
 
-enum { WAIT_MS = 60000, CONNECTIONS = 3000, STREAMS = 750, BEYOND = 100 };
+enum { WAIT_MS = 60000, FILL_MS = 3000, CONNECTIONS = 3000, STREAMS = 750, BEYOND = 100 };
 
 /* An entry of a stick-table: 256 to 290 bytes. */
 enum { ENTRY_BYTES = 320 };
@@ -153,32 +153,42 @@ static long half_of_the_limit_kib(void)
     return strtol(limit, NULL, 10) * 1024 / 2;
 }
 
-static void its_memory_is_bounded_when_every_limit_is_reached(void **state)
+/* Once; the proxy lets go of what takes longer than 5 s to be made here. */
+static bool fill_all(void)
 {
-    (void)state;
-    fx_front_need();
-    static int fd[CONNECTIONS + BEYOND], fd2[MULTIPLEXED];
+    static int fd[CONNECTIONS + BEYOND];
     static char answers[12000];
     for (size_t len = 0; len + 64 < sizeof(answers); len = strlen(answers))
         snprintf(answers + len, sizeof(answers) - len,
                  "GET /page/page.css HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    multiplex(fd2);
     fill(fd, 0, 1500, answers);
     fill(fd, 1500, 2300,
          "GET /dashboard?item=P0001 HTTP/1.1\r\nHost: localhost\r\n"
          "Accept: text/event-stream\r\n\r\n");
     fill(fd, 2300, CONNECTIONS + BEYOND, "");
-    bool full = fx_wait_until(is_full, NULL, WAIT_MS);
+    bool full = fx_wait_until(is_full, NULL, FILL_MS);
+    for (int i = 0; i < CONNECTIONS + BEYOND; i++)
+        close(fd[i]);
+    return full;
+}
+
+static void its_memory_is_bounded_when_every_limit_is_reached(void **state)
+{
+    (void)state;
+    fx_front_need();
+    static int fd[MULTIPLEXED];
+    multiplex(fd);
+    bool full = false;
+    for (int i = 0; i < WAIT_MS / FILL_MS && !full; i++)
+        full = fill_all();
     long peak = peak_kib(), left = tables_left_kib(), most = half_of_the_limit_kib();
     print_message("at most %ld MiB, %ld MiB more with full tables; allowed %ld MiB\n", peak / 1024,
                   left / 1024, most / 1024);
     assert_true(peak > 30 * 1024); /* it is the right process */
     assert_true(peak + left <= most);
     assert_true(full);
-    for (int i = 0; i < CONNECTIONS + BEYOND; i++)
-        close(fd[i]);
     for (int i = 0; i < MULTIPLEXED; i++)
-        close(fd2[i]);
+        close(fd[i]);
     assert_true(fx_wait_until(fx_front_is_ready, NULL, WAIT_MS));
 }
 

@@ -22,8 +22,8 @@ enum { SOON_MS = 20000, REPLY_MAX = 2048 };
 typedef struct story {
     const char *appendonly, *appendfsync, *on_rewrite;
     const char *config; /* instead of these */
-    const char *right;  /* to CONFIG GET */
-    const char *persistence, *memory, *replication, *wait, *probe;
+    const char *rights; /* 1 CONFIG GET, 2 WAIT */
+    const char *persistence, *memory, *replication, *probe;
 } story;
 
 static const story *told; /* by the server, to one connection after the other */
@@ -77,12 +77,10 @@ static int put_answer(const redisReply *asked, char *to)
         return put_text(to, or_good(told->replication,
                                     "role:master\r\nslave0:ip=a,port=1,state=online,offset=7,"
                                     "lag=0\r\n"));
-    if (strcmp(command, "WAIT") == 0)
-        return snprintf(to, REPLY_MAX, "%s\r\n", or_good(told->wait, ":1"));
     if (strncmp(command, "EVAL", 4) != 0)
         return snprintf(to, REPLY_MAX, "+OK\r\n");
     if (strcmp(asked->element[2]->str, "0") == 0) /* keys */
-        return put_text(to, or_good(told->right, ":1"));
+        return put_text(to, or_good(told->rights, ":3"));
     return put_text(to, or_good(told->probe, ""));
 }
 
@@ -206,11 +204,17 @@ static const struct {
      1,
      "'volatile-ttl'"},
     {"no memory", {.memory = REFUSAL}, false, 1, MAY_EVICT, 1, "does not tell its settings: NOP"},
-    {"no right to the settings", {.right = ":0"}, true, 1, NO_DISK, 1, "grant it +config|get"},
+    {"no right to the settings", {.rights = ":2"}, true, 1, NO_DISK, 1, "grant it +config|get"},
     {"no settings", {.config = REFUSAL}, true, 1, NO_DISK, 1, "does not tell its settings: NOP"},
-    {"no word of the right", {.right = REFUSAL}, true, 1, NO_DISK, 1, "does not tell its settings"},
+    {"no word of the right",
+     {.rights = REFUSAL},
+     true,
+     1,
+     NO_DISK,
+     1,
+     "does not tell its settings"},
     {"no right, and evicts",
-     {.right = ":0", .memory = POLICY("allkeys-lfu")},
+     {.rights = ":2", .memory = POLICY("allkeys-lfu")},
      false,
      1,
      NO_DISK | MAY_EVICT,
@@ -233,17 +237,15 @@ static const struct {
      1,
      "needs 2 of the server's replicas online, and it has 1"},
     {"no replication", {.replication = REFUSAL}, false, 1, NO_REPLICAS, 0, "does not tell"},
-    {"no wait", {.wait = REFUSAL}, false, 1, NO_REPLICAS, 0, "+wait"},
-    {"a replica waits for none", {.wait = "-ERR WAIT cannot be used"}, false, 1, 0, 1, ""},
+    {"no wait", {.rights = ":1"}, true, 1, NO_REPLICAS, 0, "+wait"},
     {"no right", {.probe = "HSET"}, false, 1, REFUSES, 1, "may not HSET"},
     {"refuses", {.probe = "-READONLY a replica"}, false, 1, REFUSES, 1, ""},
     {"busy",
-     {.right = BUSY,
+     {.rights = BUSY,
       .config = BUSY,
       .persistence = BUSY,
       .memory = BUSY,
       .replication = BUSY,
-      .wait = BUSY,
       .probe = BUSY},
      false,
      1,
@@ -281,7 +283,7 @@ static void what_takes_writes_alone_is_told(void **state)
     } servers[] = {{{NULL}, true},
                    {{.replication = "role:master\r\nmin_slaves_good_slaves:0\r\n"}, false},
                    {{.replication = "role:master\r\nmin_slaves_good_slaves:2\r\n"}, false},
-                   {{.right = ":0", .replication = "min_slaves_good_slaves:1\r\n"}, false},
+                   {{.rights = ":2", .replication = "min_slaves_good_slaves:1\r\n"}, false},
                    {{.replication = REFUSAL}, true}};
     for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
         assert_int_equal(check(&servers[i].story, false, 1).accepts_alone, servers[i].alone);
@@ -329,7 +331,7 @@ static void assert_no_finding(const story *of, const char *command)
 static void an_answer_of_a_wrong_form_is_no_finding(void **state)
 {
     (void)state;
-    assert_no_finding_but(&(story){.right = "yes"}, "the script right was answered with a text");
+    assert_no_finding_but(&(story){.rights = "yes"}, "the script rights was answered with a text");
     assert_no_finding(&(story){.config = ":1"}, "CONFIG GET");
     assert_no_finding(&(story){.persistence = ":1"}, "INFO persistence");
     assert_no_finding(&(story){.memory = ":1"}, "INFO memory");
