@@ -253,8 +253,10 @@ static void sell_on_disk_with_one_right_more(void)
     freeReplyObject(ask("ACL SETUSER flashsale +config|get"));
     assert_true(fx_wait_until(is_on_disk, NULL, 20000));
     assert_true(fx_wait_until(sells, (void *)"D1", 20000));
+    assert_nothing_was_denied();
     freeReplyObject(ask("ACL SETUSER flashsale -config|get"));
     assert_true(fx_wait_until(is_lost, NULL, 20000));
+    freeReplyObject(ask("ACL LOG RESET")); /* of who had been told just before that it may */
 }
 
 static void every_strategy_works_with_these_rights(void **state)
