@@ -9,39 +9,44 @@
 
 /* The headers that matter, as found; NULL = not sent. */
 typedef struct found {
-    const char *host, *length, *coding, *connection, *key, *proxy_request, *authorization, *type,
-        *none_match, *accept, *expect, *origin, *fetch_site, *buyer_token;
+    api_headers headers;
+    const char *length, *coding, *connection, *expect;
     const char *twice; /* the name of one that came again */
 } found;
 
+#define SLOT(field) offsetof(found, field)
+
+static const struct {
+    const char *name;
+    size_t slot;
+    bool list; /* may come again */
+} wanted[] = {
+    {"Host", SLOT(headers.host), false},
+    {"Content-Length", SLOT(length), false},
+    {"Transfer-Encoding", SLOT(coding), false},
+    {"Connection", SLOT(connection), true},
+    {"Idempotency-Key", SLOT(headers.idempotency_key), false},
+    {"Flashsale-Request-Id", SLOT(headers.proxy_request), false},
+    {"Authorization", SLOT(headers.authorization), false},
+    {"Content-Type", SLOT(headers.content_type), false},
+    {"If-None-Match", SLOT(headers.if_none_match), true},
+    {"Accept", SLOT(headers.accept), true},
+    {"Expect", SLOT(expect), false},
+    {"Origin", SLOT(headers.origin), false},
+    {"Sec-Fetch-Site", SLOT(headers.fetch_site), false},
+    {"Buyer-Token", SLOT(headers.buyer_token), false},
+};
+
 static void take(found *f, const http_header *header)
 {
-    const struct {
-        const char *name, **slot;
-    } wanted[] = {
-        {"Host", &f->host},
-        {"Content-Length", &f->length},
-        {"Transfer-Encoding", &f->coding},
-        {"Connection", &f->connection},
-        {"Idempotency-Key", &f->key},
-        {"Flashsale-Request-Id", &f->proxy_request},
-        {"Authorization", &f->authorization},
-        {"Content-Type", &f->type},
-        {"If-None-Match", &f->none_match},
-        {"Accept", &f->accept},
-        {"Expect", &f->expect},
-        {"Origin", &f->origin},
-        {"Sec-Fetch-Site", &f->fetch_site},
-        {"Buyer-Token", &f->buyer_token},
-    };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strcasecmp(header->name, wanted[i].name) != 0)
             continue;
-        bool list = wanted[i].slot == &f->connection || wanted[i].slot == &f->none_match ||
-                    wanted[i].slot == &f->accept;
-        if (*wanted[i].slot && !list)
+        const char **slot = (const char **)((char *)f + wanted[i].slot);
+        if (*slot && !wanted[i].list)
             f->twice = wanted[i].name;
-        *wanted[i].slot = header->value;
+        *slot = header->value;
+        return;
     }
 }
 
@@ -56,7 +61,7 @@ static const char *find_fault(const found *f, bool old)
 {
     if (f->twice)
         return "a header that must be unique came twice";
-    if (!f->host && !old)
+    if (!f->headers.host && !old)
         return "no Host header";
     if (f->length && f->coding)
         return "Content-Length and Transfer-Encoding together";
@@ -77,17 +82,8 @@ http_framing framing_read(const http_header *headers, int count, const char *ver
     http_framing framing = {
         .fault = find_fault(&f, old),
         .chunked = f.coding,
-        .host = f.host,
-        .origin = f.origin,
-        .fetch_site = f.fetch_site,
-        .buyer_token = f.buyer_token,
-        .idempotency_key = f.key,
-        .proxy_request = f.proxy_request,
-        .authorization = f.authorization,
-        .content_type = f.type,
-        .if_none_match = f.none_match,
-        .accept = f.accept,
         .expect = old ? NULL : f.expect,
+        .headers = f.headers,
     };
     if (!framing.fault && f.length)
         framing.length = strtol(f.length, NULL, 10);

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "server/api/headers.h"
+
 #define FRAMING_HEAD_MAX 8192 /* bytes that civetweb's buffer has for a head */
 
 typedef struct http_header {
@@ -22,10 +24,9 @@ typedef struct http_framing {
     long length;       /* of the body, 0 = none is said, too */
     bool chunked;
     bool close; /* the client wants the connection closed after the reply */
-    /* values, NULL = not sent (borrowed) */
-    const char *idempotency_key, *proxy_request, *authorization, *content_type, *if_none_match,
-        *accept, *host, *origin, *fetch_site, *buyer_token;
-    const char *expect; /* likewise; of HTTP/1.0 never, which has no such header */
+    const char
+        *expect; /* NULL = not sent; of HTTP/1.0 never, which has no such header (borrowed) */
+    api_headers headers;
 } http_framing;
 
 /* `version` is "1.0" or "1.1". The values must outlive the result. */

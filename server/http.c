@@ -186,7 +186,8 @@ static int serve(struct mg_connection *conn)
     api_reply reply;
     reply_init(&reply);
     http_client *client = mg_get_user_connection_data(conn);
-    bool head_only = is_head(info), served = false;
+    bool head_only = is_head(info);
+    bool served = false;
     int body_len = 0;
 
     bool last =
@@ -204,16 +205,7 @@ static int serve(struct mg_connection *conn)
             .method = head_only ? "GET" : info->request_method,
             .path = read_path(info, path) ? path : "",
             .query_string = info->query_string ? info->query_string : "",
-            .idempotency_key = framing.idempotency_key,
-            .proxy_request = framing.proxy_request,
-            .authorization = framing.authorization,
-            .buyer_token = framing.buyer_token,
-            .host = framing.host,
-            .origin = framing.origin,
-            .fetch_site = framing.fetch_site,
-            .content_type = framing.content_type,
-            .accept = framing.accept,
-            .if_none_match = framing.if_none_match,
+            .headers = framing.headers,
             .peer = info->remote_addr,
             .body = body,
             .body_len = (size_t)body_len,

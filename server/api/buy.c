@@ -58,7 +58,7 @@ static bool refuse(api_reply *reply, const char *code, const char *detail)
  * from here, or one made here. Neither makes it a retry: the proxy sends a buy once. */
 static bool give_request_id(const api_request *http, purchase *request, api_reply *reply)
 {
-    const char *given = http->proxy_request;
+    const char *given = http->headers.proxy_request;
     if (given && ident_ok(given, strlen(given))) {
         memcpy(request->request, given, strlen(given) + 1);
         return true;
@@ -73,7 +73,7 @@ static bool give_request_id(const api_request *http, purchase *request, api_repl
 static bool read_request_id(const api_request *http, purchase *request, api_reply *reply)
 {
     char key[IDENT_MAX + 1];
-    const char *header = http->idempotency_key;
+    const char *header = http->headers.idempotency_key;
     query_status status = query_ident(http->query, "request", request->request);
     if (status == QUERY_BAD)
         return api_param_ok(status, "bad_request_id", "request", IDENT_FORM, reply);
@@ -299,7 +299,7 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
         return;
     }
     if (!read_query(api, http, &query, reply) ||
-        !auth_admit_buyer(api->auth, query.request.user, http->buyer_token, reply) ||
+        !auth_admit_buyer(api->auth, query.request.user, http->headers.buyer_token, reply) ||
         !api_within_rate(api, http, query.request.user, reply))
         return;
     query.request.received = http->received;

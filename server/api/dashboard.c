@@ -55,7 +55,7 @@ static dashboard_answer put_document(fs_api *api, const char *item, dlock_time d
 
 static bool wants_stream(const api_request *request)
 {
-    return request->accept && strncmp(request->accept, STREAM, strlen(STREAM)) == 0;
+    return request->headers.accept && strncmp(request->headers.accept, STREAM, strlen(STREAM)) == 0;
 }
 
 api_piece api_stream_next(fs_api *api, const char *item, fs_text *out)

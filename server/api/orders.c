@@ -280,7 +280,7 @@ void api_orders(fs_api *api, const api_request *request, api_reply *reply)
     int segment;
     int64_t first;
     /* The ledger names every request id, and every user. */
-    if (!auth_admit(api->auth, request->authorization, reply))
+    if (!auth_admit(api->auth, request->headers.authorization, reply))
         return;
     fs_sale *sale = find_sale(api, request, reply);
     if (!sale)

@@ -46,7 +46,8 @@ static void send_file(const api_request *request, const char *name, api_reply *r
         problem(reply, 404, "not_found", "the page has no such part");
         return;
     }
-    bool same = request->if_none_match && strstr(request->if_none_match, file->etag);
+    bool same =
+        request->headers.if_none_match && strstr(request->headers.if_none_match, file->etag);
     reply->status = same ? 304 : 200;
     reply->content_type = type_of(name);
     reply->etag = file->etag;

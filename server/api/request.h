@@ -5,6 +5,7 @@
 #define FLASHSALE_REQUEST_H
 
 #include "server/api/auth.h"
+#include "server/api/headers.h"
 #include "server/api/query.h"
 #include "server/api/question_rate.h"
 #include "server/api/rate_limit.h"
@@ -24,23 +25,14 @@ typedef struct api_client {
 } api_client;
 
 typedef struct api_request {
-    dlock_time received;         /* the one moment that every deadline of the request counts from */
-    const char *method;          /* HEAD comes as GET */
-    const char *path;            /* percent-decoded */
-    const char *query_string;    /* as sent, without '?'; "" = none */
-    const fs_query *query;       /* the parameters that the route knows; set by the router */
-    const char *idempotency_key; /* the header's value; NULL = none */
-    const char *proxy_request;   /* likewise, of Flashsale-Request-Id */
-    const char *authorization;   /* likewise */
-    const char *buyer_token;     /* likewise */
-    const char *host;            /* likewise */
-    const char *origin;          /* likewise */
-    const char *fetch_site;      /* likewise, of Sec-Fetch-Site */
-    const char *content_type;    /* likewise */
-    const char *accept;          /* likewise; of several the last */
-    const char *if_none_match;   /* likewise */
-    const char *peer;            /* the client's address */
-    const char *body;            /* NUL-terminated, but may contain NULs */
+    dlock_time received;      /* the one moment that every deadline of the request counts from */
+    const char *method;       /* HEAD comes as GET */
+    const char *path;         /* percent-decoded */
+    const char *query_string; /* as sent, without '?'; "" = none */
+    const fs_query *query;    /* the parameters that the route knows; set by the router */
+    api_headers headers;
+    const char *peer; /* the client's address */
+    const char *body; /* NUL-terminated, but may contain NULs */
     size_t body_len;
     api_client *client; /* NULL: only this thread can answer */
 } api_request;

@@ -53,7 +53,7 @@ void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
     char err[256];
     resume_request request;
     sale_halt halt;
-    if (!auth_admit(api->auth, http->authorization, reply))
+    if (!auth_admit(api->auth, http->headers.authorization, reply))
         return;
     if (!api_body_ok(read_request(http, &request, err, sizeof(err)), err, reply))
         return;

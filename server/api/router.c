@@ -102,7 +102,7 @@ static bool read_form(const api_route *route, const api_request *request, fs_que
 {
     char what[160];
     query_fault fault;
-    const char *type = request->content_type ? request->content_type : "";
+    const char *type = request->headers.content_type ? request->headers.content_type : "";
     if (request->body_len == 0)
         return true;
     if (is_type(type, "application/x-www-form-urlencoded")) {
@@ -171,20 +171,22 @@ static void dispatch(fs_api *api, const api_request *request, api_reply *reply)
 static bool is_cross_site(const api_request *request)
 {
     static const char *const ours[] = {"same-origin", "same-site", "none"};
-    bool known = !request->fetch_site;
+    bool known = !request->headers.fetch_site;
     for (size_t i = 0; !known && i < sizeof(ours) / sizeof(ours[0]); i++)
-        known = strcasecmp(request->fetch_site, ours[i]) == 0;
+        known = strcasecmp(request->headers.fetch_site, ours[i]) == 0;
     if (!known)
         return true;
-    return request->origin &&
-           !(request->host && authority_is_of_origin(request->host, request->origin));
+    return request->headers.origin &&
+           !(request->headers.host &&
+             authority_is_of_origin(request->headers.host, request->headers.origin));
 }
 
 /* Whether it may be looked at. Where the admin is open, a page that has its own name lead to this
  * machine (DNS rebinding) is of the same site, and only the name tells. */
 static bool may_come(const fs_api *api, const api_request *request, bool probe, api_reply *reply)
 {
-    if (!probe && api->auth->open && request->host && !authority_is_loopback(request->host)) {
+    if (!probe && api->auth->open && request->headers.host &&
+        !authority_is_loopback(request->headers.host)) {
         problem(reply, 421, "other_server",
                 "without an admin token this server goes by localhost, 127.0.0.1 and [::1] only");
         reply->close = true;

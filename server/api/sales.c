@@ -88,7 +88,7 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
 {
     char err[512], redis[32];
     sale_terms terms;
-    if (!auth_admit(api->auth, request->authorization, reply))
+    if (!auth_admit(api->auth, request->headers.authorization, reply))
         return;
     json_fault fault =
         sale_request_read(request->body, request->body_len, &terms, err, sizeof(err));

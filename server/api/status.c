@@ -267,7 +267,7 @@ static bool put_lock(fs_text *out, const char *comma, const open_sale *sale, int
 
 void api_locks(fs_api *api, const api_request *request, api_reply *reply)
 {
-    if (!auth_admit(api->auth, request->authorization, reply))
+    if (!auth_admit(api->auth, request->headers.authorization, reply))
         return;
     locks_seen all = {.count = 0};
     sale_table_each(api->sales, collect, &all);

@@ -105,8 +105,9 @@ ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *
 ledger_status ledger_find_until(fs_store *store, const sale_terms *terms, const char *request,
                                 int64_t not_after_us, dlock_time deadline, ledger_entry *ret);
 
-/* Whether the replicas have what stands in the request's place in segment k (0 unless sharded).
- * False: too few have it, or it was not to be found out by the deadline of a read. */
+/* Whether the replicas have what stands in the request's place in segment k (0 unless sharded);
+ * request NULL: whether they still follow its server. False: too few have it, or it was not to be
+ * found out by the deadline of a read. */
 bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
                     dlock_time deadline);
 

@@ -41,8 +41,8 @@ typedef struct search {
     const sale_terms *terms;
     const char *request;
     dlock_time deadline;
-    const char *voids; /* "": only look, which a Redis that takes no writes answers too; otherwise
-                          how many requests without an order there may be */
+    int64_t voids;   /* 0: only look, which a Redis that takes no writes answers too; otherwise how
+                        many requests without an order there may be */
     int64_t past_us; /* by Redis's clock: afterwards nobody makes an order of the request, so there
                         is none for good; 0 = not known */
 } search;
@@ -58,7 +58,7 @@ static ledger_status search_all(const search *s, search_segment *in_segment, led
     const fs_node *silent = NULL;
     snprintf(ret->sale, sizeof(ret->sale), "%s", s->terms->id);
     ret->sharded = s->terms->segments > 0;
-    bool marks = s->voids[0] != '\0';
+    bool marks = s->voids != 0;
     for (int k = 0; k < terms_key_sets(s->terms) && !(marks && all == LEDGER_NOT_YET); k++) {
         sale_keys keys;
         terms_keys(s->terms, k, &keys);
@@ -95,17 +95,22 @@ static ledger_status read_resolved(const sale_terms *terms, const redisReply *re
     return LEDGER_DAMAGED;
 }
 
+static void put_or_none(dlock_args *args, int64_t number)
+{
+    if (number == 0)
+        dlock_args_text(args, "");
+    else
+        dlock_args_int(args, number);
+}
+
 static ledger_status ask_script(const search *s, int k, fs_order *ret)
 {
     dlock_args args;
     terms_put_segment(&args, s->terms, k);
     dlock_args_text(&args, s->request);
-    dlock_args_text(&args, s->voids);
-    if (s->past_us == 0)
-        dlock_args_text(&args, "");
-    else
-        dlock_args_int(&args, s->past_us);
-    dlock_script *script = s->voids[0] != '\0' ? &resolve : s->past_us != 0 ? &past : &look;
+    put_or_none(&args, s->voids);
+    put_or_none(&args, s->past_us);
+    dlock_script *script = s->voids != 0 ? &resolve : s->past_us != 0 ? &past : &look;
     redisReply *reply =
         store_read_script(s->store, s->deadline, script, STATE_KEYS, &args, store_is_text);
     if (!reply)
@@ -128,12 +133,9 @@ static ledger_status look_until(const search *s, int64_t not_after_us, ledger_en
 /* Declares the request void, unless it has an order, or too many others are void by questions. */
 static ledger_status make_void(const search *s, bool asked, ledger_entry *ret)
 {
-    char voids[24];
     int64_t room = MARKS_MAX / terms_key_sets(s->terms);
-    int64_t most = !asked ? INT64_MAX : room < VOIDS_MAX ? room : VOIDS_MAX;
     search marking = *s;
-    marking.voids = voids;
-    snprintf(voids, sizeof(voids), "%lld", (long long)most);
+    marking.voids = !asked ? INT64_MAX : room < VOIDS_MAX ? room : VOIDS_MAX;
     return search_all(&marking, ask_script, ret);
 }
 
@@ -173,10 +175,8 @@ static ledger_status find(const search *s, ledger_how how, ledger_entry *ret)
 
 /* ---- what replicas have ---------------------------------------------------------------------- */
 
-/* Whether the replicas have what stands in the request's place in segment k; NULL: whether they
- * follow its server still. */
-static bool replicas_have(fs_store *store, const sale_terms *terms, int k, const char *request,
-                          dlock_time deadline)
+bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
+                    dlock_time deadline)
 {
     sale_keys keys;
     dlock_args args;
@@ -202,16 +202,10 @@ static bool replicas_have(fs_store *store, const sale_terms *terms, int k, const
     return outcome == DLOCK_REDIS_OK && there;
 }
 
-bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
-                    dlock_time deadline)
-{
-    return replicas_have(store, terms, k, request, deadline);
-}
-
 static bool is_confirmed(const search *s, int k, ledger_status found)
 {
     const char *request = found == LEDGER_PAST ? NULL : s->request;
-    return replicas_have(s->store, s->terms, k, request, s->deadline);
+    return ledger_confirm(s->store, s->terms, k, request, s->deadline);
 }
 
 /* What may be told of what was found: a failover may undo it in a replicated sale. A marker is in
@@ -221,25 +215,27 @@ static ledger_status to_tell(const search *s, ledger_status found, const ledger_
 {
     if (s->terms->durability != DURABILITY_REPLICATED)
         return found;
-    if (found == LEDGER_FOUND && !is_confirmed(s, entry->segment, found))
-        return LEDGER_UNCONFIRMED;
-    bool for_good = found == LEDGER_NEVER || found == LEDGER_PAST;
-    for (int k = 0; for_good && k < terms_key_sets(s->terms); k++)
-        for_good = is_confirmed(s, k, found);
-    return (found == LEDGER_NEVER || found == LEDGER_PAST) && !for_good ? LEDGER_NOT_YET : found;
+    if (found == LEDGER_FOUND)
+        return is_confirmed(s, entry->segment, found) ? found : LEDGER_UNCONFIRMED;
+    if (found != LEDGER_NEVER && found != LEDGER_PAST)
+        return found;
+    for (int k = 0; k < terms_key_sets(s->terms); k++)
+        if (!is_confirmed(s, k, found))
+            return LEDGER_NOT_YET;
+    return found;
 }
 
 ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
                           ledger_how how, dlock_time deadline, ledger_entry *ret)
 {
-    const search s = {store, terms, request, deadline, "", 0};
+    const search s = {store, terms, request, deadline, 0, 0};
     return to_tell(&s, find(&s, how, ret), ret);
 }
 
 ledger_status ledger_find_until(fs_store *store, const sale_terms *terms, const char *request,
                                 int64_t not_after_us, dlock_time deadline, ledger_entry *ret)
 {
-    const search s = {store, terms, request, deadline, "", 0};
+    const search s = {store, terms, request, deadline, 0, 0};
     return to_tell(&s, look_until(&s, not_after_us, ret), ret);
 }
 
@@ -285,7 +281,7 @@ static ledger_status glance_before(const search *now, search_segment *in_segment
 {
     char err[256];
     sale_terms before;
-    const search s = {now->store, &before, now->request, now->deadline, "", 0};
+    const search s = {now->store, &before, now->request, now->deadline, 0, 0};
     if (now->terms->previous[0] == '\0')
         return LEDGER_NEVER;
     sale_status status = terms_read(s.store, now->terms->item, now->terms->previous, s.deadline,
@@ -302,7 +298,7 @@ static ledger_status glance_before(const search *now, search_segment *in_segment
 ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const char *request,
                                  int64_t not_after_us, dlock_time deadline, ledger_entry *ret)
 {
-    const search s = {store, terms, request, deadline, "", 0};
+    const search s = {store, terms, request, deadline, 0, 0};
     ledger_status now = to_tell(&s, search_all(&s, glance_in, ret), ret);
     if (now <= LEDGER_UNCONFIRMED || now == LEDGER_UNAVAILABLE)
         return now;
