@@ -57,7 +57,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-LOCK_SRC   := $(sort $(wildcard lock/core/*.c lock/pending/*.c lock/kinds/*.c lock/shares/*.c lock/extras/*.c lock/finders/*.c \
+LOCK_SRC   := $(sort $(wildcard lock/core/*.c lock/pending/*.c lock/kinds/*.c lock/shares/*.c lock/extras/*.c \
                            lock/redis/*.c))
 CMD_SRC    := $(sort $(wildcard lock/cmd/*.c lock/cmd/*/*.c))
 SERVER_SRC := $(sort $(wildcard server/*.c server/*/*.c))
@@ -214,7 +214,7 @@ test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdloc
 	$(if $(filter-out tests/server/% tests/loadtest/%,$(1)),$(BUILD)/libdlock.a)
 $(BUILD)/obj/tests/%.o: INCLUDES += -Itests
 # This one stops a waiter at its last step in the wait set.
-$(BUILD)/tests/lock/test_two_holders: ALL_LDFLAGS += -Wl,--wrap=dlock_wait_set_leave
+$(BUILD)/tests/lock/test_two_holders: ALL_LDFLAGS += -Wl,--wrap=dlock_attempt_grant
 $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT_OBJ) $$(call test_parts,$$*)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS)

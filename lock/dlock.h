@@ -91,7 +91,11 @@
  *   QUORUM it keeps one server, of which there are others; there the clock of each server is
  *   learned before its first vote.
  *   In kind QUORUM a server that comes back empty must stay away for one lease first, or write its
- *   votes to disk (appendfsync always): it gives a lock again that somebody still has.
+ *   votes to disk (appendfsync always): it gives a lock again that somebody still has. A renewal
+ *   takes the vote of a server again that has lost it or never gave it, the second one after that
+ *   server is back, if nobody has the lock there; so a hold outlives restarts of all servers in
+ *   turn. One that is overtaken by the release, and still comes in time, keeps that server for one
+ *   lease.
  *   The library never logs, exits or aborts.
  *
  * Layout in Redis
@@ -103,16 +107,22 @@
  *   end of its lease in ms of Redis's clock (READ, WRITE, SEMAPHORE; a writer's token ends in "*w",
  *   one of K permits in "*K"). A latch is a hash too. A key of another type at NAME counts as held
  *   by a stranger.
- *   Companion keys live in NAME's slot: <companion>:fence, :queue, :beats, :wake:<process> (a
- *   list, and a channel), :permits.
- *   The companion is "{NAME}" unless NAME has a hash tag of its own, then NAME; options can set
- *   it. A NAME with a brace but without a hash tag is refused.
+ *   A lock's companion keys are dlock:{NAME}:ROLE, or dlock:{TAG}:ROLE:NAME where NAME has the hash
+ *   tag TAG. So they live in NAME's slot, and belong to one lock alone; names that begin with
+ *   "dlock:" are DLOCK_INVALID. Roles: fence, queue, beats, wake (a channel for each process, whose
+ *   id is appended), permits, open (a latch's channel). A NAME with a brace but without a hash tag
+ *   is DLOCK_INVALID.
+ *   The fence is stored with the token that it was issued to, and with the family of kinds: STRING
+ *   and FAIR, HASH, READ and WRITE, or SEMAPHORE. While one family holds a name the others are
+ *   refused with DLOCK_FAILED, and dlock_last_error() says what the name is in use as; families
+ *   with a queue are refused, too, while another one waits in it. Kind QUORUM and other libraries
+ *   have no such companions: what they hold is held by another.
  *
  * In a cluster
  *
  *   A name needs no hash tag: the companion keys follow it to its slot. What a script is given
- *   together must share a slot: the names of a multi-lock, a companion of one's own choice, and the
- *   keys of a guarded call, all by the hash tag of the lock's name. Waiters listen at the lock's
+ *   together must share a slot: the names of a multi-lock, and the keys of a guarded call, all by
+ *   the hash tag of the lock's name. Waiters listen at the lock's
  *   server, and move along with its slot and to its successor. While the slot moves key by key, the
  *   lock can be neither taken nor given back, and a lease may end that could not be renewed.
  *
@@ -200,7 +210,8 @@ typedef struct dlock_client_options {
     int quorum_len;     /* 0..16 */
     int64_t io_ms;      /* limit of one question to Redis, 0 = 1,000 */
     int64_t claim_ms;   /* fair: a grant given by this client and not taken up in this time goes
-                           on, 0 = 250; who gets it goes by the shorter one of both clients' */
+                           and four round trips, as measured, goes on, 0 = 250; who gets it goes
+                           by the shorter one of both clients' */
     int64_t recheck_ms; /* no wait sleeps longer without asking Redis, 0 = 100; at most 1,000 */
     bool check_order;   /* debugging: report locks taken in opposite orders */
     void (*report)(void *arg, dlock_report what, const char *text);
@@ -260,24 +271,21 @@ typedef struct dlock_options {
         max_hold_ms; /* cap on one grant's total time, renewals and hand-offs included; 0 = none */
     int64_t poll_ms; /* > 0: waiters ask every poll_ms instead of the kind's own way of waking;
                         kinds with a queue: every claim_ms / 2 at least */
-    bool not_reentrant;    /* default: a thread (or context) that holds the lock gets it again */
-    int cohort_max;        /* > 0: one waiter in Redis for all threads of this client; a grant is
-                              passed on inside the process up to so many times in a row ... */
-    int64_t cohort_ms;     /* ... and so long; 0 = 10 */
-    int wait_replicas;     /* > 0: a grant (not a renewal) counts only after so many replicas
-                              have it (WAIT) */
-    const char *companion; /* base of the companion keys' names; NULL: see "Layout" */
+    bool not_reentrant; /* default: a thread (or context) that holds the lock gets it again */
+    int cohort_max;     /* > 0: one waiter in Redis for all threads of this client; a grant is
+                           passed on inside the process up to so many times in a row ... */
+    int64_t cohort_ms;  /* ... and so long; 0 = 10 */
+    int wait_replicas;  /* > 0: a grant (not a renewal) counts only after so many replicas
+                           have it (WAIT) */
     void (*lost)(void *arg, dlock_hold *hold); /* once, when a hold is lost. See "Threads" */
     void *lost_arg;
     int64_t permits;      /* SEMAPHORE: how many there are, where Redis has no number yet: 1 to
                              1,000,000,000. Other kinds: 0 */
-    uint64_t reserved[7]; /* must be zero */
+    uint64_t reserved[8]; /* must be zero */
 } dlock_options;
 
 /* `options` may be NULL and is copied. The same name and options again give the same lock once
- * more: its waiters share one queue and one connection, whoever made it. Of a kind that queues, one
- * with other options (lost_arg for one) is slower: a wake-up may be heard by the wrong one's
- * waiters first, and then takes up to recheck_ms. DLOCK_INVALID with a sentence in err. */
+ * more: its waiters share one queue, whoever made it. DLOCK_INVALID with a sentence in err. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_lock_new(dlock_client *client, const char *name,
                                                        const dlock_options *options,
                                                        dlock_lock **ret, char *err, size_t err_len);
@@ -307,14 +315,19 @@ typedef struct dlock_wait {
  * Acquires the lock. `wait` may be NULL (all-zero). *ret is written only with DLOCK_OK.
  *
  * A context that holds the lock alive gets it again at once, without a word to Redis: the same
- * dlock_hold, to be released as often, in any order with other locks (A, B, A). A hold whose time
- * is over never counts: then this is a new acquisition.
+ * dlock_hold, to be released as often, in any order with other locks (A, B, A). "The lock" is a
+ * name on the same servers in kinds of one family; so a QUORUM lock and one on the client's redis
+ * do not re-enter each other. A hold whose time is over, or whose lock is not_reentrant, never
+ * counts: then this is a new acquisition.
  *
  * DLOCK_BUSY, _CANCELLED: nothing is held, the queue is left. DLOCK_UNAVAILABLE: Redis stayed out
  * of reach for the whole wait. DLOCK_UNKNOWN: a question stayed unanswered until the end; what it
- * may have acquired is released in the background. DLOCK_FAILED: Redis answered with an error.
- * DLOCK_INVALID: wait_ms is below DLOCK_FOREVER, `reserved` is not zero, permits are out of range
- * or asked of another kind than SEMAPHORE, or a reader asks for writing (see "read/write locks").
+ * may have acquired is released in the background. DLOCK_FAILED: Redis answered with an error, or
+ * the name is in use by kinds of another family. DLOCK_INVALID: wait_ms is below DLOCK_FOREVER,
+ * `reserved` is not zero, permits are out of range or asked of another kind than SEMAPHORE; or the
+ * context would wait for itself, since it holds less than it asks for: it reads and wants to write
+ * (see "read/write locks"), or its grant has waited for fewer replicas than this lock's
+ * wait_replicas.
  * The wait may be outlasted by the questions under way: a Redis that falls silent costs io_ms more
  * for the last question, and once more for the listening before it.
  */
@@ -333,8 +346,8 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_acquire(dlock_lock *lock, const dl
  */
 DLOCK_API dlock_status dlock_release(dlock_hold *hold);
 
-/* A way to end waits from another thread; takes effect within recheck_ms. May be used for many
- * waits; once fired it stays so. */
+/* A way to end waits from another thread: it wakes them at once. May be used for many waits; once
+ * fired it stays so. Freed when all waits that use it have ended. */
 DLOCK_API dlock_cancel *dlock_cancel_new(void); /* NULL: out of memory */
 DLOCK_API void dlock_cancel_now(dlock_cancel *cancel);
 DLOCK_API void dlock_cancel_free(dlock_cancel *cancel);
@@ -347,8 +360,9 @@ DLOCK_API bool dlock_held(const dlock_hold *hold);
 
 /* Milliseconds for which the hold is sure to be ours, counted from before the last confirmed
  * question was sent, less the allowance for clock drift (1 % + 2 ms). 0 when lost. No I/O. A hold
- * of kind FAIR that was waited for has what is left of the claim window until its first renewal,
- * a fifth of the window later. */
+ * of kind FAIR that was handed over has what is left of the claim window until the answer to its
+ * first renewal has come. That renewal, for the whole lease, was given to the kernel before the
+ * acquire returned: so in Redis the lease is whole, unless the message is lost. */
 DLOCK_API int64_t dlock_validity_ms(const dlock_hold *hold);
 
 /* The fence: strictly greater than that of every earlier grant of this name; the same for
@@ -357,8 +371,8 @@ DLOCK_API int64_t dlock_validity_ms(const dlock_hold *hold);
  * for a day longer than the lease; every renewal sees to that. */
 DLOCK_API uint64_t dlock_fence(const dlock_hold *hold);
 
-/* This grant's owner token as it stands in Redis: "<client id>:<number>", with an "a" before the
- * number if it was got without a thread, and "*w" or "*K" behind it as "Layout" says. */
+/* This grant's owner token as it stands in Redis: "<client id>:<number>", with "*w" or "*K" behind
+ * it as "Layout" says. */
 DLOCK_API const char *dlock_owner(const dlock_hold *hold);
 
 /* An eventfd, readable once the hold is lost. (borrowed) Closed with the hold. -1: none to be had.
@@ -543,7 +557,7 @@ DLOCK_API void dlock_pending_cancel(dlock_pending *pending);
  * round of its own: who waits in one whose latch was opened, and set anew before the waiter looked,
  * is told that it has opened.
  * Whoever gives a latch up deletes NAME: its waiters are told DLOCK_EXPIRED. The message goes to
- * the channel <companion>:open. dlock_client_stats() does not count latches.
+ * the channel dlock:{NAME}:open. dlock_client_stats() does not count latches.
  */
 typedef struct dlock_latch dlock_latch;
 

@@ -161,7 +161,8 @@ typedef enum dlock_redis_outcome {
 DLOCK_API const char *dlock_redis_outcome_text(dlock_redis_outcome outcome);
 
 /* The outcome that an error reply's text stands for: REFUSED or ERROR. An error raised inside a
- * script counts as ERROR whatever its code, since earlier lines of the script have run. */
+ * script counts as ERROR whatever its code, since earlier lines of the script have run. One that a
+ * script returns by itself is told by its first word: it must not be one of those above. */
 DLOCK_API dlock_redis_outcome dlock_redis_classify(const char *error_text);
 
 /* ---- the servers behind a URL, and the pools of connections to them -------------------------- */
@@ -170,8 +171,10 @@ typedef struct dlock_redis dlock_redis;
 
 /* All-zero means the defaults. */
 typedef struct dlock_redis_options {
-    const char *url;    /* required, unless `beside` is given */
-    int pool_max;       /* connections to one server, 1..32; 0 = 32. Callers beyond them queue. */
+    const char *url; /* required, unless `beside` is given */
+    int pool_max;    /* connections to one server for calls that have one to themselves (commands,
+                        scripts with WAIT), 1..32; 0 = 32. Callers beyond them queue. The
+                        other scripts share one more, on which 64 at most are under way. */
     int64_t connect_ms; /* limit for one connect, 0 = 1,000 */
     const char *name;   /* CLIENT SETNAME of every connection; NULL = none */
 
@@ -212,7 +215,7 @@ DLOCK_API bool dlock_redis_serves(const dlock_redis *redis, int server);
 
 DLOCK_API bool dlock_redis_is_cluster(const dlock_redis *redis);
 
-/* Closes all pooled connections. No call may be under way. NULL is allowed. */
+/* Closes all connections but one's own. No call may be under way. NULL is allowed. */
 DLOCK_API void dlock_redis_close(dlock_redis *redis);
 
 /* To be called when `admit` may say "no" where it said "yes": a server that was left may be there
@@ -280,15 +283,14 @@ DLOCK_API void dlock_args_int(dlock_args *args, int64_t number);
 typedef struct dlock_script {
     const char *name;
     const char *body;
-    pthread_mutex_t lock; /* internal, as the rest */
-    int ready;
+    int ready; /* internal, as the rest */
     char sha[41];
     void *reserved;
 } dlock_script;
 
 #define DLOCK_SCRIPT(script_name, script_body)                                                     \
     {                                                                                              \
-        (script_name), (script_body), PTHREAD_MUTEX_INITIALIZER, 0, "", NULL                       \
+        (script_name), (script_body), 0, "", NULL                                                  \
     }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -306,7 +308,9 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_command(dlock_redis *
                                                                    dlock_time deadline,
                                                                    redisReply **ret);
 
-/* The same for a script. `args` holds the keys, `keys` of them, then the arguments. */
+/* The same for a script, on the connection that all threads share. `args` holds the keys, `keys` of
+ * them, then the arguments. A call that is not answered in time takes few others with it: those
+ * sent behind it on the connection have the rest of their own time, and no more calls follow. */
 DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_eval(dlock_redis *redis,
                                                                 dlock_script *script, int keys,
                                                                 const dlock_args *args,
@@ -320,18 +324,6 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_eval(dlock_redis *red
 DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome
 dlock_redis_eval_wait(dlock_redis *redis, dlock_script *script, int keys, const dlock_args *args,
                       int replicas, dlock_time deadline, redisReply **ret);
-
-/* A script call in two halves, to ask several servers at the same time: start on each, then finish
- * each. Every start needs its finish, whatever it returned; `script` and `args` must live until
- * then. NULL means that nothing was sent. */
-typedef struct dlock_redis_pending dlock_redis_pending;
-DLOCK_API DLOCK_MUST_CHECK dlock_redis_pending *
-dlock_redis_eval_start(dlock_redis *redis, dlock_script *script, int keys, const dlock_args *args,
-                       dlock_time deadline);
-DLOCK_API int dlock_redis_eval_fd(const dlock_redis_pending *pending); /* for poll(); NULL: -1 */
-DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_eval_finish(dlock_redis_pending *pending,
-                                                                       dlock_time deadline,
-                                                                       redisReply **ret);
 
 /* ---- a connection of one's own --------------------------------------------------------------- */
 
@@ -399,8 +391,8 @@ DLOCK_API DLOCK_MUST_CHECK bool dlock_redis_answers(dlock_redis_conn *conn, dloc
 DLOCK_API DLOCK_MUST_CHECK bool dlock_redis_conn_check(dlock_redis_conn *conn, const char *command,
                                                        const redisReply *reply, bool fits);
 
-/* Likewise of a call on a pooled connection. Which one it was is not known any more, so each that
- * is open now is closed when it comes back, or before it is lent. */
+/* Likewise of a call on a connection that is not one's own. Which one it was is not known any more,
+ * so each that is open now is closed when it comes back, or before it is lent. */
 DLOCK_API DLOCK_MUST_CHECK bool dlock_redis_check(dlock_redis *redis, const char *command,
                                                   const redisReply *reply, bool fits);
 

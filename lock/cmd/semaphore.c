@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char help[] =
     "usage: dlock semaphore [options] N NAME -- COMMAND [ARG...]\n"
@@ -49,7 +50,7 @@ static int complain_of(const command_session *session, const run_options *option
     dlock_last_error(session->client, err, sizeof(err));
     command_complain("the permits of \"%s\": %s: %s", options->name, dlock_status_text(status),
                      err);
-    return command_exit_code(status);
+    return strstr(err, "WRONGKIND") ? EXIT_USAGE : command_exit_code(status);
 }
 
 /* Sets the number of permits, or sees to it that there is no other. 0, or the exit code after a
@@ -61,6 +62,8 @@ static int agree(const command_session *session, const run_options *options)
                                           : dlock_inspect(session->lock, &info);
     if (status != DLOCK_OK)
         return complain_of(session, options, status);
+    if (info.permits < 0 && !options->resize) /* the first acquire sets it */
+        return UNDER_LOCK_UNSETTLED;
     if (info.permits <= 0 || info.permits == options->permits)
         return 0;
     command_complain("the semaphore \"%s\" has %" PRId64 " permit%s, not %" PRId64

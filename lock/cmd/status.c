@@ -1,6 +1,6 @@
 /* dlock status and dlock release --force: who holds a lock, and taking it away from its holder. */
 #include "cmd/command.h"
-#include "cmd/sight.h"
+#include "cmd/inspection.h"
 
 #include <stdio.h>
 
@@ -105,17 +105,17 @@ int command_status(int argc, char **argv)
     code = open_lock(&query);
     if (code)
         return code;
-    sight seen;
-    dlock_status status = sight_look(&query.session, query.name, &seen);
+    inspection seen;
+    dlock_status status = inspection_look(&query.session, query.name, &seen);
     if (status != DLOCK_OK) {
         code = complain_of(&query, status);
     } else {
-        code = sight_is_free(&seen) ? EXIT_FREE : 0;
+        code = inspection_is_free(&seen) ? EXIT_FREE : 0;
         if (query.json)
-            sight_print_json(&seen, query.name);
+            inspection_print_json(&seen, query.name);
         else
-            sight_print_text(&seen, query.name);
-        sight_free(&seen);
+            inspection_print_text(&seen, query.name);
+        inspection_free(&seen);
     }
     command_session_close(&query.session);
     return code;
@@ -136,7 +136,7 @@ int command_release(int argc, char **argv)
     if (code)
         return code;
     int64_t left;
-    dlock_status status = sight_latch(&query.session, query.name, &left);
+    dlock_status status = inspection_latch(&query.session, query.name, &left);
     bool latch = status == DLOCK_OK;
     if (!latch)
         status = dlock_force_release(query.session.lock);

@@ -1,4 +1,5 @@
-/* The supervisor: forked, it keeps the family's time; the handle is what dlock sees of it. */
+/* The supervisor: forked, it keeps the time of the descendants; the handle is what dlock sees of
+ * it. */
 #include "cmd/supervisor.h"
 #include "cmd/command.h"
 #include "cmd/title.h"
@@ -24,12 +25,12 @@ typedef struct order {
     char owner[160];
 } order;
 
-typedef struct family_watch {
+typedef struct supervision {
     supervisor_job job;
     int orders, signals;
     bool own_group;
     pid_t holder, holders_group;
-    family family;           /* of this process */
+    descendants descendants; /* of this process */
     void (*on_sigpipe)(int); /* the disposition that we were started with */
     pid_t command;           /* 0: has ended, with `code` */
     int code;
@@ -37,7 +38,7 @@ typedef struct family_watch {
     dlock_time left_alone; /* the command has ended: what it left may run so long */
     dlock_time kill_at;
     bool holder_gone, ending, lost;
-} family_watch;
+} supervision;
 
 static int exit_code_of(int status)
 {
@@ -46,11 +47,11 @@ static int exit_code_of(int status)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void become_command(const family_watch *w)
+static void become_command(const supervision *w)
 {
     char **argv = w->job.command;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != w->family.root) /* it died before the line above */
+    if (getppid() != w->descendants.root) /* it died before the line above */
         _exit(EXIT_NOT_EXECUTABLE);
     setpgid(0, w->own_group ? 0 : w->holders_group);
     signal(SIGPIPE, w->on_sigpipe);
@@ -61,7 +62,7 @@ static void become_command(const family_watch *w)
     _exit(code);
 }
 
-static bool start_command(family_watch *w, const order *first)
+static bool start_command(supervision *w, const order *first)
 {
     char fence[24];
     snprintf(fence, sizeof(fence), "%llu", (unsigned long long)first->fence);
@@ -89,17 +90,17 @@ static int64_t margin_ms(const supervisor_job *job)
     return ms > 2000 ? 2000 : ms;
 }
 
-static dlock_time last_moment(const family_watch *w)
+static dlock_time last_moment(const supervision *w)
 {
     return (dlock_time){w->until.us - margin_ms(&w->job) * 1000};
 }
 
-static dlock_time last_warning(const family_watch *w)
+static dlock_time last_warning(const supervision *w)
 {
     return (dlock_time){last_moment(w).us - w->job.grace_ms * 1000};
 }
 
-static void read_orders(family_watch *w)
+static void read_orders(supervision *w)
 {
     order o;
     ssize_t len;
@@ -109,7 +110,7 @@ static void read_orders(family_watch *w)
 }
 
 /* The command, with its group if that is its own. */
-static void signal_group(const family_watch *w, int signo)
+static void signal_group(const supervision *w, int signo)
 {
     if (w->command)
         kill(w->own_group ? -w->command : w->command, signo);
@@ -117,7 +118,7 @@ static void signal_group(const family_watch *w, int signo)
 
 /* Those that dlock passed on, and no other: the whole group of processes may have got them. When
  * the command has ended they hurry what it left. */
-static void pass_signals(family_watch *w)
+static void pass_signals(supervision *w)
 {
     struct signalfd_siginfo info;
     while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
@@ -132,8 +133,8 @@ static void pass_signals(family_watch *w)
     }
 }
 
-/* False when nobody of the family is left. */
-static bool reap(family_watch *w)
+/* False when nobody of the descendants is left. */
+static bool reap(supervision *w)
 {
     int status;
     pid_t pid;
@@ -147,20 +148,20 @@ static bool reap(family_watch *w)
     return pid == 0;
 }
 
-static void begin_to_end(family_watch *w)
+static void begin_to_end(supervision *w)
 {
     static const int polite[] = {SIGTERM, SIGCONT}; /* who is stopped does not hear SIGTERM */
     pid_t one;
     w->ending = true;
     w->kill_at = dlock_in_ms(w->job.grace_ms);
     for (size_t i = 0; i < sizeof(polite) / sizeof(polite[0]); i++) {
-        if (family_signal(&w->family, polite[i], &one) < 0)
+        if (descendants_signal(&w->descendants, polite[i], &one) < 0)
             signal_group(w, polite[i]); /* without /proc nobody else is found */
     }
 }
 
-/* Why the family must end now, or that it need not yet. */
-static void end_in_time(family_watch *w)
+/* Why the descendants must end now, or that it need not yet. */
+static void end_in_time(supervision *w)
 {
     const char *command = w->job.command[0];
     if (w->holder_gone && !w->ending) {
@@ -171,7 +172,7 @@ static void end_in_time(family_watch *w)
         w->lost = true;
     } else if (!w->ending && !w->command && dlock_passed(w->left_alone)) {
         pid_t one = 0;
-        int found = family_signal(&w->family, 0, &one);
+        int found = descendants_signal(&w->descendants, 0, &one);
         if (found > 0)
             command_complain("%s has ended: ending what it left behind, %d processes, one is %d",
                              command, found, (int)one);
@@ -182,7 +183,7 @@ static void end_in_time(family_watch *w)
         begin_to_end(w);
 }
 
-static int keep_time(family_watch *w)
+static int keep_time(supervision *w)
 {
     while (reap(w)) {
         read_orders(w);
@@ -197,7 +198,7 @@ static int keep_time(family_watch *w)
         int64_t left_ms = dlock_left_ms(next), tick_ms = w->job.lease_ms / 10;
         if (w->ending && left_ms == 0) {
             int pause_ms;
-            if (family_kill(&w->family, &pause_ms) < 0)
+            if (descendants_kill(&w->descendants, &pause_ms) < 0)
                 signal_group(w, SIGKILL);
             left_ms = pause_ms;
         }
@@ -224,7 +225,7 @@ static bool own_words(supervisor_job *job)
 
 /* What kills dlock, by its name or its process group, or the command's group, does not kill this.
  * Out of the terminal's foreground it still may complain. */
-static bool stand_apart(family_watch *w)
+static bool stand_apart(supervision *w)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -232,11 +233,11 @@ static bool stand_apart(family_watch *w)
     sigprocmask(SIG_BLOCK, &set, NULL);
     w->on_sigpipe = signal(SIGPIPE, SIG_IGN);
     setpgid(0, 0);
-    return own_words(&w->job) && title_set("lock-supervisor") && family_begin(&w->family);
+    return own_words(&w->job) && title_set("lock-supervisor") && descendants_begin(&w->descendants);
 }
 
 /* Waits for the first order and does it. Returns the exit code. */
-static int supervise(family_watch *w)
+static int supervise(supervision *w)
 {
     order first;
     if (!stand_apart(w) || read(w->orders, &first, sizeof(first)) != sizeof(first))
@@ -268,12 +269,12 @@ bool supervisor_start(const supervisor_job *job, supervisor *ret)
 {
     int ends[2];
     supervisor s;
-    family_watch watch = {.job = *job,
-                          .own_group = !has_terminal(),
-                          .holder = getpid(),
-                          .holders_group = getpgrp(),
-                          .code = EXIT_SYSTEM};
-    if (!family_begin(&s.family))
+    supervision watch = {.job = *job,
+                         .own_group = !has_terminal(),
+                         .holder = getpid(),
+                         .holders_group = getpgrp(),
+                         .code = EXIT_SYSTEM};
+    if (!descendants_begin(&s.descendants))
         return false;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         command_complain("no process: %s", strerror(errno));
@@ -309,7 +310,7 @@ void supervisor_signal(const supervisor *self, int signo, bool from_terminal)
 
 void supervisor_end(supervisor *self)
 {
-    family_end(&self->family);
+    descendants_end(&self->descendants);
 }
 
 bool supervisor_ended(supervisor *self, int *ret)
@@ -322,7 +323,7 @@ bool supervisor_ended(supervisor *self, int *ret)
     if (pid < 0 || WIFSIGNALED(status)) {
         *ret = EXIT_SYSTEM;
         command_complain("the command's supervisor was killed: ending the command");
-        family_end(&self->family); /* what it left is ours */
+        descendants_end(&self->descendants); /* what it left is ours */
     }
     return true;
 }
@@ -330,5 +331,5 @@ bool supervisor_ended(supervisor *self, int *ret)
 void supervisor_close(supervisor *self)
 {
     close(self->orders);
-    family_free(&self->family);
+    descendants_free(&self->descendants);
 }

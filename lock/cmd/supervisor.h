@@ -1,6 +1,6 @@
 /*
- * The process between dlock and its command, which sees to it that nobody of the command's family
- * runs longer than the lock is held.
+ * The process between dlock and its command, which sees to it that nobody of the command's
+ * descendants runs longer than the lock is held.
  *
  *     dlock ─ holds and renews the lock; says again and again until when it is sure
  *       └ supervisor ─ a subreaper: all that the command starts stays below it
@@ -8,10 +8,10 @@
  *               └ ...
  *
  * The supervisor trusts nobody to tell it of a loss. It knows a time until which the lock is
- * surely ours; unless dlock moves that on, because it renewed, the family is ended before: SIGTERM,
- * and after the grace, or shortly before that time, SIGKILL. So it makes no difference whether
- * Redis is silent or dlock stopped. When dlock has died, SIGTERM comes at once. What the command
- * leaves behind gets the grace to end by itself, then the same.
+ * surely ours; unless dlock moves that on, because it renewed, the descendants is ended before:
+ * SIGTERM, and after the grace, or shortly before that time, SIGKILL. So it makes no difference
+ * whether Redis is silent or dlock stopped. When dlock has died, SIGTERM comes at once. What the
+ * command leaves behind gets the grace to end by itself, then the same.
  *
  * Should the supervisor itself be killed, its descendants become dlock's, which ends them, and the
  * kernel ends the command (PR_SET_PDEATHSIG). When both dlock and the supervisor are killed or
@@ -23,7 +23,7 @@
 #ifndef DLOCK_CMD_SUPERVISOR_H
 #define DLOCK_CMD_SUPERVISOR_H
 
-#include "cmd/family.h"
+#include "cmd/descendants.h"
 #include "dlock.h"
 
 #include <signal.h>
@@ -40,7 +40,7 @@ typedef struct supervisor_job {
 typedef struct supervisor {
     pid_t pid;
     int orders; /* a pipe's writing end; its end tells the supervisor of ours */
-    family family;
+    descendants descendants;
 } supervisor;
 
 /* Forks the supervisor, which starts nothing yet. Complains and returns false. */
@@ -55,12 +55,12 @@ void supervisor_extend(const supervisor *self, dlock_hold *hold);
  * ended, a signal that ends programs ends what it left behind. */
 void supervisor_signal(const supervisor *self, int signo, bool from_terminal);
 
-/* For a lock that is lost already: SIGKILL to the supervisor and the command's family, until nobody
- * is left. */
+/* For a lock that is lost already: SIGKILL to the supervisor and the command's descendants, until
+ * nobody is left. */
 void supervisor_end(supervisor *self);
 
 /* Whether nobody is left. Then *ret is the command's exit code, 128 + N after signal N; EXIT_LOST
- * when the family had to be ended before the lease was; EXIT_SYSTEM when that could not be
+ * when the descendants had to be ended before the lease was; EXIT_SYSTEM when that could not be
  * known. */
 bool supervisor_ended(supervisor *self, int *ret);
 

@@ -1,9 +1,9 @@
 /*
  * A command under a lock.
  *
- * The supervisor (supervisor.h), which will run the command and end its family in time, is forked
- * first. All signals of interest are blocked before the library starts its threads and read from
- * one signalfd, so the program is a sequence of three waits:
+ * The supervisor (supervisor.h), which will run the command and end its descendants in time, is
+ * forked first. All signals of interest are blocked before the library starts its threads and read
+ * from one signalfd, so the program is a sequence of three waits:
  *
  *   1. for Redis to answer at all, where nothing is held yet: a signal just ends the program;
  *   2. for the lock, where a second thread reads the signals, because dlock_acquire() blocks; a
@@ -30,6 +30,7 @@
 typedef struct run_job {
     run_options options;
     under_lock_prepare *prepare; /* NULL: none */
+    bool unsettled;              /* it is to be asked again */
     dlock_time deadline;         /* of the wait */
     sigset_t mask; /* the signal mask that we were started with, and that the command gets */
     sigset_t caught;
@@ -179,9 +180,9 @@ static dlock_status acquire(const run_job *run, dlock_lock *lock, dlock_hold **r
 
 /* ---- the command's time ---------------------------------------------------------------------- */
 
-/* Tells the supervisor of every renewal, until nobody of the command's family is left. The exit
- * code. A lock that is lost (taken away, or the supervisor was too slow) may be another's already:
- * no grace then. */
+/* Tells the supervisor of every renewal, until nobody of the command's descendants is left. The
+ * exit code. A lock that is lost (taken away, or the supervisor was too slow) may be another's
+ * already: no grace then. */
 static int watch(run_job *run, dlock_hold *hold)
 {
     supervisor *s = &run->supervisor;
@@ -226,12 +227,15 @@ static int acquire_and_run(run_job *run, command_session *session)
     dlock_hold *hold;
     int signo;
     dlock_status status = acquire(run, session->lock, &hold, &signo);
-    if (status == DLOCK_OK && !signo)
+    int code = signo ? 128 + signo : 0;
+    if (status == DLOCK_OK && !signo && run->unsettled)
+        code = run->prepare(session, &run->options);
+    if (status == DLOCK_OK && code == 0)
         return run_under(run, hold);
     if (status == DLOCK_OK)
         dlock_release(hold);
-    if (signo)
-        return 128 + signo;
+    if (code)
+        return code;
     char err[256] = "";
     const char *why = dlock_status_text(status);
     bool permits = run->options.kind == DLOCK_SEMAPHORE;
@@ -241,6 +245,8 @@ static int acquire_and_run(run_job *run, command_session *session)
         why = "not as many are free, or others wait for them";
     command_complain("the %s \"%s\" %s not obtained: %s%s%s", permits ? "permits of" : "lock",
                      run->options.name, permits ? "were" : "was", why, *err ? ": " : "", err);
+    if (strstr(err, "WRONGKIND"))
+        return EXIT_USAGE;
     return status == DLOCK_BUSY ? (int)run->options.busy_code : command_exit_code(status);
 }
 
@@ -259,6 +265,9 @@ static int run_session(run_job *run)
         code = command_check_server(&session);
     if (code == 0 && run->prepare)
         code = run->prepare(&session, &run->options);
+    run->unsettled = code == UNDER_LOCK_UNSETTLED;
+    if (run->unsettled)
+        code = 0;
     signals_end_us(run, false);
     if (code == 0)
         code = acquire_and_run(run, &session);

@@ -5,8 +5,11 @@
 #include "cmd/command.h"
 #include "cmd/run_options.h"
 
+enum { UNDER_LOCK_UNSETTLED = -1 };
+
 /* What is to be done before the lock is waited for, once the server has answered. 0, or the exit
- * code after a complaint. Signals may end the program meanwhile. */
+ * code after a complaint; UNDER_LOCK_UNSETTLED: to be asked again under the lock. Signals may end
+ * the program meanwhile. */
 typedef int under_lock_prepare(const command_session *session, const run_options *options);
 
 /* Waits for the lock, and runs the command under it. The exit code. `prepare` may be NULL. */

@@ -17,8 +17,9 @@
 #include "core/lock_order.h"
 #include "core/registry.h"
 #include "core/retried_release.h"
-#include "core/status.h"
 #include "core/waiting.h"
+#include "core/watch.h"
+#include "core/watchdog.h"
 #include "redis/reserved.h"
 
 /* ---- asking Redis until the wait is over ----------------------------------------------------- */
@@ -32,52 +33,83 @@ static void leave(dlock_lock *lock, const char *token, dlock_status last)
         dlock_retried_releases_add(lock, token);
 }
 
-static void sleep_until_woken(dlock_lock *lock, waiter *w, const dlock_wait *wait, dlock_time at)
+/* The grant that came with the wake-up, once its lease is on its way. NULL: it must be asked for.
+ */
+static grant *take_given(dlock_lock *lock, waiter *w)
 {
-    dlock_time tick = dlock_in_ms(lock->client->options.recheck_ms);
-    dlock_wait_set_wait(lock, w, wait->cancel ? dlock_sooner(at, tick) : at);
+    answer a;
+    watchdog *keeper = lock->client->watchdog;
+    grant *g = dlock_attempt_given(lock, w, &a) ? dlock_attempt_grant(lock, w, &a) : NULL;
+    if (!g || dlock_watchdog_extend(keeper, g))
+        return g;
+    dlock_grant_end(g, GRANT_RELEASED);
+    dlock_watchdog_remove(keeper, g);
+    dlock_grant_unref(g);
+    return NULL;
 }
 
 static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_wait *wait,
-                                      attempt *at, answer *a)
+                                      attempt *at, grant **ret)
 {
     for (;;) {
-        dlock_status status = dlock_ask_acquire(lock, w->token, at->entry, a);
-        status = dlock_attempt_judge(at, lock, w, status, a, dlock_cancelled(wait));
+        answer a;
+        dlock_status status = dlock_ask_acquire(lock, w->token, at->entry, &a);
+        status = dlock_attempt_judge(at, lock, w, status, &a, dlock_cancelled(wait));
+        if (status == DLOCK_OK && !(*ret = dlock_attempt_grant(lock, w, &a))) {
+            at->left_over = true;
+            return DLOCK_NO_MEMORY;
+        }
         if (status != DLOCK_PENDING)
             return status;
-        sleep_until_woken(lock, w, wait, dlock_attempt_next(at, lock, a));
-        if (dlock_attempt_given(lock, w, a))
+        bool woken = dlock_wait_set_wait(lock, w, wait, dlock_lock_watch_sleep(at, lock, w, &a));
+        if ((*ret = take_given(lock, w)))
             return DLOCK_OK;
+        if (!woken && (dlock_cancelled(wait) || dlock_passed(at->deadline)))
+            status = dlock_attempt_give_up(at, lock, dlock_cancelled(wait));
+        if (status != DLOCK_PENDING)
+            return status;
     }
 }
 
 /* The same in the wait set, which is entered before the first question: its wake-up may come before
  * its answer. Whoever goes without a grant takes back what may be left of it in Redis. */
-static dlock_status ask_in_wait_set(dlock_lock *lock, waiter *w, const dlock_wait *wait,
-                                    attempt *at, answer *a)
+static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wait, attempt *at,
+                              grant **ret)
 {
     dlock_wait_set_enter(&lock->wait_set, w);
-    dlock_status status = ask_until_granted(lock, w, wait, at, a);
+    dlock_status status = ask_until_granted(lock, w, wait, at, ret);
     dlock_wait_set_leave(&lock->wait_set, w);
+    dlock_lock_watch_leave(lock, w);
     if (status != DLOCK_OK && at->left_over)
         leave(lock, w->token, status);
     return status;
 }
 
-static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wait, attempt *at,
-                              grant **ret)
+/* What a cancelled thread may sleep on. */
+typedef struct sleep_end {
+    cancel_listener listener; /* first, so that the one is the other */
+    dlock_lock *lock;
+    waiter *w;
+} sleep_end;
+
+static void end_sleep(cancel_listener *l)
 {
-    answer a;
-    dlock_status status = ask_in_wait_set(lock, w, wait, at, &a);
-    if (status != DLOCK_OK)
-        return status;
-    *ret = dlock_attempt_grant(lock, w, &a);
-    if (!*ret) {
-        leave(lock, w->token, DLOCK_OK);
-        return DLOCK_NO_MEMORY;
+    sleep_end *end = (sleep_end *)l;
+    pthread_mutex_t *both[] = {&end->lock->cohort.lock, &end->lock->wait_set.lock};
+    for (int i = 0; i < 2; i++) {
+        pthread_mutex_lock(both[i]);
+        pthread_cond_signal(&end->w->cond);
+        pthread_mutex_unlock(both[i]);
     }
-    return DLOCK_OK;
+}
+
+/* A grant from inside the cohort has a whole lease before it, but for a twentieth; or what is left
+ * of it, where Redis can not be reached. */
+static void extend_old(grant *g)
+{
+    int64_t age_us = dlock_now().us - atomic_load(&g->extended_us);
+    if (age_us > g->lock->options.lease_ms * 1000 / 20)
+        (void)dlock_watchdog_extend(g->lock->client->watchdog, g);
 }
 
 /* Through the cohort's line, if there is one: a grant from inside, or the turn to ask Redis. */
@@ -86,34 +118,39 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
     attempt at;
     waiter w = {0};
     dlock_attempt_begin(&at, wait);
-    dlock_acquire_token(lock, wait, true, w.token);
+    dlock_acquire_token(lock, wait, w.token);
     dlock_cond_init(&w.cond);
+    sleep_end end = {.listener = {.fired = end_sleep}, .lock = lock, .w = &w};
+    if (wait->cancel)
+        dlock_cancel_listen(wait->cancel, &end.listener);
     dlock_status status = DLOCK_OK;
     if (lock->options.cohort_max > 0)
         status = dlock_cohort_enter(lock, &w, wait, at.deadline);
     if (status == DLOCK_OK && w.handed) {
         dlock_client_count(lock->client, &lock->client->stats.passed_on, 1);
         *ret = w.handed;
+        extend_old(*ret);
     } else if (status == DLOCK_OK) {
         status = new_grant(lock, &w, wait, &at, ret);
         if (status != DLOCK_OK)
             dlock_cohort_next(lock);
     }
+    if (wait->cancel)
+        dlock_cancel_forget(wait->cancel, &end.listener);
     pthread_cond_destroy(&w.cond);
     return status;
 }
 
 /* ---- its beginning and end ------------------------------------------------------------------- */
 
-void dlock_acquire_token(const dlock_lock *lock, const dlock_wait *wait, bool has_thread,
-                         char ret[TOKEN_LEN])
+void dlock_acquire_token(const dlock_lock *lock, const dlock_wait *wait, char ret[TOKEN_LEN])
 {
     dlock_client *client = lock->client;
     const char *end = lock->kind->token_end ? lock->kind->token_end : "";
     char many[24] = "";
     if (wait->permits > 1)
         snprintf(many, sizeof(many), "*%" PRId64, wait->permits);
-    snprintf(ret, TOKEN_LEN, "%s:%s%llu%s%s", client->id, has_thread ? "" : "a",
+    snprintf(ret, TOKEN_LEN, "%s:%llu%s%s", client->id,
              (unsigned long long)atomic_fetch_add(&client->next_number, 1), many, end);
 }
 
@@ -145,11 +182,9 @@ dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint6
     bool is_thread = wait->context == 0;
     uint64_t context = is_thread ? of_thread : wait->context;
     dlock_hold *hold = NULL;
-    if (!lock->options.not_reentrant && lock->names_len == 1) {
-        if (dlock_registry_in_own_way(client->registry, lock, context, is_thread))
-            return DLOCK_INVALID;
-        hold = dlock_registry_reenter(client->registry, lock, context, is_thread);
-    }
+    if (!lock->options.not_reentrant && lock->ids_len == 1 &&
+        dlock_registry_reenter(client->registry, lock, context, is_thread, &hold) != DLOCK_OK)
+        return DLOCK_INVALID;
     if (hold) {
         dlock_client_count(client, &client->stats.reentered, 1);
         *ret = hold;
@@ -158,14 +193,10 @@ dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint6
     hold = dlock_acquire_hold(lock, context, is_thread);
     if (!hold)
         return DLOCK_NO_MEMORY;
-    dlock_lock_order_acquiring(hold);
+    if (client->order)
+        dlock_lock_order_acquiring(hold);
     *ret = hold;
     return DLOCK_OK;
-}
-
-void dlock_acquire_waits(dlock_lock *lock)
-{
-    dlock_client_count(lock->client, &lock->client->stats.waiting_now, 1);
 }
 
 static void count_failure(dlock_client *client, dlock_status status)
@@ -201,7 +232,8 @@ void dlock_acquire_has(dlock_hold *hold)
     dlock_grant_set_holder(hold->grant, hold);
     dlock_client_count(client, &client->stats.acquired, 1);
     dlock_client_count(client, &client->stats.held_now, 1);
-    dlock_lock_order_acquired(hold);
+    if (client->order)
+        dlock_lock_order_acquired(hold);
 }
 
 /* ---- the public call ------------------------------------------------------------------------- */
@@ -217,7 +249,7 @@ dlock_status dlock_acquire(dlock_lock *lock, const dlock_wait *wait, dlock_hold 
     dlock_status status = dlock_acquire_begin(lock, wait, dlock_registry_thread(), &hold);
     if (status == DLOCK_OK && !hold->grant) {
         dlock_time since = dlock_now();
-        dlock_acquire_waits(lock);
+        dlock_client_count(lock->client, &lock->client->stats.waiting_now, 1);
         status = get_grant(lock, wait, &hold->grant);
         dlock_acquire_end(hold, status, since);
     }

@@ -12,13 +12,11 @@ dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint6
 /* A hold without a grant. NULL: out of memory. */
 dlock_hold *dlock_acquire_hold(dlock_lock *lock, uint64_t context, bool of_thread);
 
-/* The new hold's token, of a waiter with a thread or without. */
-void dlock_acquire_token(const dlock_lock *lock, const dlock_wait *wait, bool has_thread,
-                         char ret[TOKEN_LEN]);
+/* The new hold's token. */
+void dlock_acquire_token(const dlock_lock *lock, const dlock_wait *wait, char ret[TOKEN_LEN]);
 
-/* It waits from `since` on; and waits no more: it has its grant with DLOCK_OK, and is freed
- * otherwise. */
-void dlock_acquire_waits(dlock_lock *lock);
+/* It has waited since `since`, and been counted among stats.waiting_now: it has its grant with
+ * DLOCK_OK, and is freed otherwise. */
 void dlock_acquire_end(dlock_hold *hold, dlock_status status, dlock_time since);
 
 /* It has its grant: from here on it is the caller's. */

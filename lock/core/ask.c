@@ -2,7 +2,7 @@
  * Acquire and release scripts on the client's server, and what their replies mean.
  *
  * An acquire carries the moment, by Redis's clock, after which nobody waits for its reply
- * (server_clock.h). What that clock says is learned from each reply.
+ * (client.h). What that clock says is learned from each reply.
  *
  * An acquire replies {1, fence, clock us, waiters}; {0, ms left}, and behind that perhaps the last
  * fence issued; or {2, clock us} when it came too late. A release replies 1: released, 0: free
@@ -12,7 +12,6 @@
 
 #include "core/client.h"
 #include "core/grant.h"
-#include "core/status.h"
 
 /* A reply of another shape means that something between us and Redis is not what it seems. */
 static bool all_integers(const redisReply *reply, size_t n)
@@ -29,23 +28,29 @@ static bool all_integers(const redisReply *reply, size_t n)
 static server_clock *clock_of(const dlock_lock *lock)
 {
     dlock_client *client = lock->client;
-    int server = dlock_redis_server_of(client->options.redis, lock->names[0]);
+    int server = dlock_redis_server_of(client->options.redis, dlock_lock_name(lock, 0));
     return &client->clocks[server < 0 ? 0 : server];
 }
 
-/* The moment by Redis's clock after which nobody here waits for the answer. 0: its clock is not
- * known yet. */
-static int64_t not_after(const dlock_client *client, const server_clock *clock, dlock_time asked)
+dlock_status dlock_ask_script(const dlock_client *client, dlock_redis *redis, dlock_script *script,
+                              int keys, const dlock_args *args, int replicas, redisReply **ret)
 {
-    dlock_time moment = {asked.us + client->options.io_ms * 1000};
-    return dlock_server_clock_at(clock, moment);
+    dlock_time deadline = dlock_in_ms(client->options.io_ms);
+    dlock_status status =
+        dlock_status_of(dlock_redis_eval_wait(redis, script, keys, args, replicas, deadline, ret));
+    if (status != DLOCK_OK && *ret) {
+        freeReplyObject(*ret);
+        *ret = NULL;
+    }
+    return status;
 }
 
 /* ---- acquiring ------------------------------------------------------------------------------- */
 
 void dlock_ask_add_limit(const dlock_lock *lock, dlock_time asked, dlock_args *args)
 {
-    dlock_args_int(args, not_after(lock->client, clock_of(lock), asked));
+    dlock_time moment = {asked.us + lock->client->options.io_ms * 1000};
+    dlock_args_int(args, dlock_server_clock_at(clock_of(lock), moment)); /* 0: it is not known */
 }
 
 int dlock_ask_acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
@@ -71,6 +76,7 @@ dlock_status dlock_ask_read_acquired(const dlock_lock *lock, dlock_time asked,
     if (reply && all_integers(reply, 2) && reply->element[0]->integer == 0) {
         ret->retry_ms = reply->element[1]->integer;
         ret->fence = all_integers(reply, 3) ? (uint64_t)reply->element[2]->integer : 0;
+        ret->foreign = all_integers(reply, 4) && reply->element[3]->integer == 1;
         return DLOCK_OK;
     }
     if (reply && all_integers(reply, 2) && reply->element[0]->integer == 2) {
@@ -95,8 +101,8 @@ dlock_status dlock_ask_acquire(dlock_lock *lock, const char *token, entry_mode e
         dlock_args_init(&args);
         int keys = dlock_ask_acquire_args(lock, token, entry, asked, &args);
         *ret = (answer){.asked = asked, .retry_ms = -1};
-        status = dlock_script_call(client, client->options.redis, lock->kind->acquire.script, keys,
-                                   &args, lock->options.wait_replicas, &reply);
+        status = dlock_ask_script(client, client->options.redis, lock->kind->acquire.script, keys,
+                                  &args, lock->options.wait_replicas, &reply);
         dlock_args_free(&args);
         if (status != DLOCK_OK)
             break;
@@ -126,7 +132,7 @@ static dlock_status give_back(dlock_lock *lock, const kind_call *how, const char
     dlock_args_init(&args);
     int keys = how->args(lock, token, ENTRY_NONE, &args);
     dlock_status status =
-        dlock_script_call(client, client->options.redis, how->script, keys, &args, 0, &reply);
+        dlock_ask_script(client, client->options.redis, how->script, keys, &args, 0, &reply);
     dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;

@@ -2,6 +2,7 @@
 #include "core/attempt.h"
 
 #include "core/client.h"
+#include "core/waiting.h"
 #include "core/watchdog.h"
 
 void dlock_attempt_begin(attempt *at, const dlock_wait *wait)
@@ -10,22 +11,25 @@ void dlock_attempt_begin(attempt *at, const dlock_wait *wait)
                     .entry = wait->wait_ms != 0 ? ENTRY_NEW : ENTRY_NONE};
 }
 
+#define POLL_MAX_MS 40
+
 /* ---- when to ask again ----------------------------------------------------------------------- */
 
-/* How long to sleep before asking again without a wake-up. Kinds that listen sleep up to the
+/* How long to sleep before asking again without a wake-up. Kinds with a channel sleep up to the
  * re-check; pollers their step, 10 to 40 ms at random unless told otherwise. None sleeps beyond
  * the holder's lease. */
-static int64_t next_question_ms(const dlock_lock *lock, const answer *a)
+static int64_t next_question_ms(const attempt *at, const dlock_lock *lock, const answer *a)
 {
     int64_t ms = lock->options.poll_ms;
-    if (lock->kind->queues && ms > lock->claim_ms / 2)
-        ms = lock->claim_ms / 2; /* or the grants of one who polls would lapse unseen */
-    if (ms == 0 && lock->kind->listen) {
-        /* A queue is watched over by its leader; a broadcast has to be doubted by everybody. */
-        ms = lock->kind->queues ? 10 * lock->client->options.recheck_ms
-                                : lock->client->options.recheck_ms;
+    int64_t claim_ms = dlock_lock_claim_ms(lock);
+    if (lock->kind->queues && ms > claim_ms / 2)
+        ms = claim_ms / 2; /* or the grants of one who polls would lapse unseen */
+    if (ms == 0 && lock->kind->channel) {
+        ms = lock->client->options.recheck_ms;
     } else if (ms == 0) {
         ms = 10 + (int64_t)((uint64_t)dlock_now().us * 2654435761u >> 7) % 31;
+        if (at->foreign_ms > 0 && at->foreign_ms < ms)
+            ms = at->foreign_ms;
     }
     if (!lock->kind->queues && lock->options.poll_ms == 0 && a->retry_ms >= 0 && a->retry_ms < ms)
         ms = a->retry_ms + 1;
@@ -43,8 +47,15 @@ static int64_t same_question_ms(const dlock_lock *lock, int unanswered)
 dlock_time dlock_attempt_next(const attempt *at, const dlock_lock *lock, const answer *a)
 {
     int64_t ms =
-        at->unanswered ? same_question_ms(lock, at->unanswered) : next_question_ms(lock, a);
+        at->unanswered ? same_question_ms(lock, at->unanswered) : next_question_ms(at, lock, a);
     return dlock_sooner(dlock_in_ms(ms), at->deadline);
+}
+
+dlock_status dlock_attempt_give_up(const attempt *at, const dlock_lock *lock, bool cancelled)
+{
+    if (at->unanswered > 0 || (!cancelled && !lock->kind->queues))
+        return DLOCK_PENDING;
+    return cancelled ? DLOCK_CANCELLED : DLOCK_BUSY;
 }
 
 /* ---- what came ------------------------------------------------------------------------------- */
@@ -71,6 +82,10 @@ dlock_status dlock_attempt_judge(attempt *at, dlock_lock *lock, waiter *w, dlock
 {
     if (status == DLOCK_OK)
         note_answer(lock, w, a);
+    if (status == DLOCK_OK && a->foreign)
+        at->foreign_ms = dlock_lock_foreign_step(&at->pace, a->retry_ms, POLL_MAX_MS);
+    else
+        at->foreign_ms = 0;
     if (status == DLOCK_OK && a->granted)
         return status;
     at->unknown = status == DLOCK_UNKNOWN || (at->unknown && status != DLOCK_OK);
@@ -96,8 +111,9 @@ bool dlock_attempt_given(dlock_lock *lock, waiter *w, answer *a)
     answer mine = w->given;
     w->given.granted = false;
     pthread_mutex_unlock(&lock->wait_set.lock);
-    if (mine.window_ms > lock->claim_ms)
-        mine.window_ms = lock->claim_ms;
+    int64_t claim_ms = dlock_lock_claim_ms(lock);
+    if (mine.window_ms > claim_ms)
+        mine.window_ms = claim_ms;
     int64_t left_us = mine.without.us + dlock_grant_validity_us(mine.window_ms) - dlock_now().us;
     if (!mine.granted || left_us <= mine.window_ms * 1000 / 4 || lock->options.wait_replicas > 0)
         return false;
@@ -118,6 +134,7 @@ grant *dlock_attempt_grant(dlock_lock *lock, const waiter *w, const answer *a)
     g->claimed = a->claimed;
     if (a->claimed) {
         dlock_grant_confirm(g, a->asked, lock->options.lease_ms);
+        atomic_store(&g->extended_us, a->asked.us);
         dlock_watchdog_add(lock->client->watchdog, g, lock->options.renew_ms);
     } else {
         dlock_grant_confirm(g, a->without, a->window_ms);

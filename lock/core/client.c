@@ -1,9 +1,12 @@
-/* What all parts need of their client: the check for a fork, reports, counters, the last error. */
+/* What all parts need of their client: the check for a fork, reports, counters, its servers'
+ * clocks, and statuses in words. */
 #include "core/client.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
+
+/* ---- what it counts and reports -------------------------------------------------------------- */
 
 enum { REPORT_LEN = 1152 }; /* two names of locks, and words */
 
@@ -71,4 +74,68 @@ dlock_redis *dlock_client_redis(const dlock_client *client)
 const char *dlock_client_id(const dlock_client *client)
 {
     return client->id;
+}
+
+/* ---- its servers' clocks --------------------------------------------------------------------- */
+
+int64_t dlock_server_clock_at(const server_clock *clock, dlock_time moment)
+{
+    int64_t offset_us = atomic_load(&clock->offset_us);
+    return offset_us ? moment.us + offset_us : 0;
+}
+
+/* The offset is at most `most`, and at least `least`. What was known is kept while it lies in
+ * between, since a smaller one is the better one: `most` is too large by the way there, and by
+ * however long this process stood still before it sent. What lies outside shows that a clock was
+ * set, or runs otherwise. */
+void dlock_server_clock_learn(server_clock *clock, int64_t server_us, dlock_time asked)
+{
+    int64_t most = server_us - asked.us, least = server_us - dlock_now().us;
+    int64_t known = atomic_load(&clock->offset_us);
+    if (known == 0 || known > most || known < least)
+        atomic_store(&clock->offset_us, most);
+}
+
+/* ---- statuses -------------------------------------------------------------------------------- */
+
+const char *dlock_status_text(dlock_status status)
+{
+    static const char *const texts[] = {
+        [DLOCK_OK] = "ok",
+        [DLOCK_BUSY] = "held by another",
+        [DLOCK_CANCELLED] = "cancelled",
+        [DLOCK_EXPIRED] = "its time was over",
+        [DLOCK_NOT_OWNER] = "not the owner",
+        [DLOCK_STALE] = "stale: not the owner, or a later fence was issued",
+        [DLOCK_UNAVAILABLE] = "Redis could not be asked",
+        [DLOCK_UNKNOWN] = "unknown: asked, but no reply",
+        [DLOCK_FAILED] = "Redis answered with an error",
+        [DLOCK_INVALID] = "bad argument",
+        [DLOCK_NO_MEMORY] = "out of memory or descriptors",
+        [DLOCK_FORKED] = "called in a forked child",
+        [DLOCK_PENDING] = "not decided as yet",
+    };
+    size_t i = (size_t)status;
+    return i < sizeof(texts) / sizeof(texts[0]) ? texts[i] : "no such status";
+}
+
+dlock_status dlock_status_of(dlock_redis_outcome outcome)
+{
+    switch (outcome) {
+    case DLOCK_REDIS_OK:
+        return DLOCK_OK;
+    case DLOCK_REDIS_NOT_SENT:
+    case DLOCK_REDIS_REFUSED:
+        return DLOCK_UNAVAILABLE;
+    case DLOCK_REDIS_ERROR:
+        return DLOCK_FAILED;
+    case DLOCK_REDIS_UNKNOWN:
+        break;
+    }
+    return DLOCK_UNKNOWN;
+}
+
+bool dlock_status_open(dlock_status status)
+{
+    return status == DLOCK_UNAVAILABLE || status == DLOCK_UNKNOWN;
 }

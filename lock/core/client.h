@@ -1,12 +1,11 @@
 /*
  * A client: its options, its identity, what it counts and reports. The lowest of the core's parts;
- * what is built on it is put together in client_lifecycle.c:
+ * what is built on it:
  *
- *     dlock_client -- watchdog (thread, heap of grants) -- pipelines (thread, connection), one to
- *          |      |                                       each server
+ *     dlock_client -- watchdog (thread, heap of grants) -- pipelines: asynchronous script calls
  *          |      |-- retried releases (thread); registry (context + name -> hold);
  *          |      |   lock order checker
- *          |      `-- engine (pending/engine.h): what is pending
+ *          |      `-- engine (core/engine.h): what is pending
  *     dlock_lock ---- kind (how Redis is asked), wait set (who waits here),
  *          |          cohort (who is next here)
  *     grant --------- one ownership in Redis: token, fence, validity; it outlives hand-offs
@@ -23,8 +22,18 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "core/server_clock.h"
 #include "dlock.h"
+#include "dlock_redis.h"
+
+typedef struct server_clock {
+    _Atomic int64_t offset_us; /* the server's clock less ours; 0 = not known */
+} server_clock;
+
+/* A moment by the server's clock, in us. 0: that is not known yet. */
+int64_t dlock_server_clock_at(const server_clock *clock, dlock_time moment);
+
+/* The server's clock showed `server_us` after the question was asked and before now. */
+void dlock_server_clock_learn(server_clock *clock, int64_t server_us, dlock_time asked);
 
 enum { CLIENT_ID_LEN = 128, QUORUM_MAX = 16 };
 
@@ -60,5 +69,11 @@ dlock_client_report(dlock_client *client, dlock_report what, const char *format,
 /* Adds to a counter of client->stats, and the time since then to one of its histograms. */
 void dlock_client_count(dlock_client *client, uint64_t *counter, int more);
 void dlock_client_time(dlock_client *client, dlock_histogram *histogram, dlock_time since);
+
+/* The status that an outcome of the connection stands for. */
+dlock_status dlock_status_of(dlock_redis_outcome outcome);
+
+/* Whether it leaves open what Redis did, or will do: UNAVAILABLE and UNKNOWN. */
+bool dlock_status_open(dlock_status status);
 
 #endif

@@ -95,7 +95,7 @@ dlock_status dlock_client_new(const dlock_client_options *options, dlock_client 
     pthread_mutex_init(&client->locks_lock, NULL);
     pthread_mutex_init(&client->stats_lock, NULL);
     if (!make_id(client) || !(client->registry = dlock_registry_new(client)) ||
-        !(client->order = dlock_lock_order_new()) ||
+        (o->check_order && !(client->order = dlock_lock_order_new())) ||
         !(client->retried[0] = dlock_retried_releases_new(client)) ||
         !(client->retried[1] = dlock_retried_releases_new(client)) ||
         !(client->watchdog = dlock_watchdog_new(client))) {

@@ -24,7 +24,6 @@ dlock_status dlock_cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *w
     }
     dlock_waiter_append(&c->line, w);
     while (!w->handed && !w->your_turn) {
-        dlock_time tick = dlock_in_ms(lock->client->options.recheck_ms);
         status = dlock_cancelled(wait) ? DLOCK_CANCELLED
                  : dlock_passed(until) ? DLOCK_BUSY
                                        : DLOCK_OK;
@@ -32,7 +31,7 @@ dlock_status dlock_cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *w
             dlock_waiter_unlink(&c->line, w);
             break;
         }
-        dlock_cond_wait(&w->cond, &c->lock, wait->cancel ? dlock_sooner(until, tick) : until);
+        dlock_cond_wait(&w->cond, &c->lock, until);
     }
     pthread_mutex_unlock(&c->lock);
     return status;
@@ -42,7 +41,7 @@ static bool budget_left(const grant *g)
 {
     const dlock_options *o = &g->lock->options;
     int64_t used_us = dlock_now().us - g->since.us;
-    if (dlock_grant_left_ms(g) <= g->lock->claim_ms / 4 || dlock_passed(g->ends) ||
+    if (dlock_grant_left_ms(g) <= dlock_lock_claim_ms(g->lock) / 4 || dlock_passed(g->ends) ||
         atomic_load(&g->doubtful))
         return false;
     return g->passed < o->cohort_max && used_us < o->cohort_ms * 1000;

@@ -101,7 +101,7 @@ static void tell_loss(grant *g, grant_state why)
     dlock_client_count(client, &client->stats.lost, 1);
     if (g->holder)
         tell_holder(g->holder);
-    dlock_client_report(client, DLOCK_REPORT_LOST, "lock %s lost: %s", g->lock->names[0],
+    dlock_client_report(client, DLOCK_REPORT_LOST, "lock %s lost: %s", dlock_lock_name(g->lock, 0),
                         why == GRANT_TAKEN    ? "Redis says it is not ours"
                         : why == GRANT_UNSURE ? "the script that was to release it got no reply"
                                               : "its time ran out without a confirmed renewal");

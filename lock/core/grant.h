@@ -30,6 +30,7 @@ typedef struct grant {
     bool apart;       /* got without a thread, and so not in its lock's cohort */
     atomic_int state; /* grant_state; changed by dlock_grant_end() only */
     _Atomic int64_t valid_until_us;
+    _Atomic int64_t extended_us; /* the last question that sets the whole lease was sent then */
     bool claimed; /* the lease runs; under the watchdog's mutex, once that knows the grant */
     atomic_bool orphaned;  /* not renewed any more: its thread has ended */
     atomic_bool releasing; /* a guarded call is under way that releases it: not held any more,
@@ -42,8 +43,9 @@ typedef struct grant {
                                     hold's life while it is told of a loss */
     dlock_hold *holder;
 
-    timer event;   /* the watchdog's: the next renewal, or the end of validity */
-    bool renewing; /* likewise: a renewal is not concluded */
+    timer event;    /* the watchdog's: the next renewal, or the end of validity */
+    bool renewing;  /* likewise: a renewal is not concluded */
+    uint32_t lacks; /* likewise: which servers of the quorum refused the last one, a bit each */
 } grant;
 
 struct dlock_hold {

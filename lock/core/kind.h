@@ -5,12 +5,13 @@
 #ifndef DLOCK_CORE_KIND_H
 #define DLOCK_CORE_KIND_H
 
-#include "dlock.h"
+#include "core/identity.h"
 
 /* What a try brought. */
 typedef struct answer {
     bool granted;
     bool claimed;     /* the lease runs; else the claim window does, until the first renewal */
+    bool foreign;     /* not granted: another library has it */
     bool left_over;   /* not granted: a server may have the token nevertheless */
     uint64_t fence;   /* the grant's; without one the last issued, 0 = not told */
     dlock_time asked; /* before the question was sent; of a wake-up: when it was read */
@@ -39,9 +40,18 @@ typedef struct kind_everywhere {
     dlock_status (*acquire)(dlock_lock *lock, const char *token, answer *ret);
     dlock_status (*release)(dlock_lock *lock, const char *token);
     dlock_status (*leave)(dlock_lock *lock, const char *token);
+
+    /* What one server is asked by a renewal, which may take a vote that is not there until `takes`,
+     * 0 = it may not; the number of keys. And its answer to what was asked at `asked`, 1: renewed,
+     * 0: not ours. False: it is of another shape. */
+    int (*renew_args)(const dlock_lock *lock, const char *token, int server, dlock_time takes,
+                      dlock_args *args);
+    bool (*read_vote)(const dlock_lock *lock, int server, dlock_time asked, const redisReply *reply,
+                      int64_t *ret);
 } kind_everywhere;
 
 typedef struct kind {
+    kind_family family;
     bool queues;           /* a waiter leaves an entry in Redis, which `leave` takes back */
     bool permits;          /* an acquire may take several permits: the token's end says how many */
     const char *token_end; /* of every token; NULL: nothing */
@@ -51,20 +61,15 @@ typedef struct kind {
      * ours. */
     kind_call acquire, release, leave, renew;
 
-    /* Not NULL: asks a quorum so, and the first three of the above not at all. */
+    /* Not NULL: asks a quorum so, and of the above by the script of `renew` alone. */
     const kind_everywhere *everywhere;
 
-    /* Waits for wake-ups on the wait set's connection, until `until` at the latest, and passes
-     * them to the set. On a new connection it first sees to what may have been missed. False: it
-     * could not; not to be called again at once. NULL: waiters of this kind poll. */
-    bool (*listen)(dlock_lock *lock, dlock_time until);
-
-    /* The same for waiters without a thread, of locks of one name. Their channel, in ret; NULL:
-     * they poll. And what a message there says is passed to the wait set. */
+    /* The channel on which waiters are told, in ret; NULL: they poll. What a message there says is
+     * passed to the wait set; called under the subscriber's mutex. */
     void (*channel)(const dlock_lock *lock, char *ret, size_t ret_len);
     void (*heard)(dlock_lock *lock, const char *message);
 
-    /* A sign of life, of kinds that queue: `token` is the process, and the tokens of its waiters
+    /* A heartbeat, of kinds that queue: `token` is the process, and the tokens of its waiters
      * that sleep are to follow. Its reply, to what was asked at `asked`, is passed to the wait set;
      * returned is in how many ms the next one is due. */
     kind_call beat;

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "core/client.h"
+#include "redis/conn.h"
 #include "redis/reserved.h"
+#include "redis/shared.h"
 #include "redis/slots.h"
 
 enum { MULTI_MAX = 64 };
@@ -17,25 +19,6 @@ enum { MULTI_MAX = 64 };
 #define LEASE_DEFAULT_MS  10000
 #define LEASE_MIN_MS      10
 #define COHORT_DEFAULT_MS 10
-
-/* Redis Cluster hashes what stands between the first '{' and the next '}', if that is not empty. */
-static bool has_hash_tag(const char *name)
-{
-    const char *open = strchr(name, '{');
-    const char *close = open ? strchr(open, '}') : NULL;
-    return close && close > open + 1;
-}
-
-const char *dlock_lock_check_name(const char *name)
-{
-    if (!name || !*name)
-        return "a lock needs a name";
-    if (strlen(name) > NAME_MAX_LEN - 64)
-        return "the lock's name is too long";
-    if (!has_hash_tag(name) && strpbrk(name, "{}"))
-        return "a name with braces needs a hash tag, as in stock:{42}";
-    return NULL;
-}
 
 static const char *check_options(const dlock_client *client, const dlock_options *o, int names)
 {
@@ -79,80 +62,52 @@ static dlock_options with_defaults(const dlock_options *options)
     return o;
 }
 
-static char *join(const char *a, const char *b, const char *c, const char *d)
+int64_t dlock_lock_claim_ms(const dlock_lock *lock)
 {
-    char *text = NULL;
-    return asprintf(&text, "%s%s%s%s", a, b, c, d) < 0 ? NULL : text;
+    const dlock_client_options *o = &lock->client->options;
+    int64_t rtt_us = o->redis ? dlock_shared_rtt_us(o->redis->shared) : 0;
+    int64_t ms = o->claim_ms + 4 * rtt_us / 1000;
+    return ms < lock->options.lease_ms ? ms : lock->options.lease_ms;
 }
 
-char *dlock_lock_companion(const char *name, const char *chosen)
+static bool make_ids(dlock_lock *lock, const char *const *names, int names_len)
 {
-    if (chosen)
-        return join(chosen, "", "", "");
-    return has_hash_tag(name) ? join(name, "", "", "") : join("{", name, "}", "");
-}
-
-static bool make_names(dlock_lock *lock, const char *const *names)
-{
-    size_t n = (size_t)lock->names_len;
-    lock->names = calloc(n, sizeof(char *));
-    lock->fences = calloc(n, sizeof(char *));
-    if (!lock->names || !lock->fences)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        char *base = dlock_lock_companion(names[i], n == 1 ? lock->options.companion : NULL);
-        lock->names[i] = strdup(names[i]);
-        lock->fences[i] = base ? join(base, ":fence", "", "") : NULL;
-        free(base);
-        if (!lock->names[i] || !lock->fences[i])
-            return false;
+    const kind *how = lock->kind;
+    bool good = (lock->ids = calloc((size_t)names_len, sizeof(*lock->ids)));
+    for (int i = 0; good && i < names_len; i++) {
+        good = dlock_identity_init(&lock->ids[i], names[i], how->family, how->everywhere);
+        lock->ids_len = i + 1;
     }
-    char *base = dlock_lock_companion(names[0], lock->options.companion);
-    if (base) {
-        lock->queue = join(base, ":queue", "", "");
-        lock->beats = join(base, ":beats", "", "");
-        lock->wake = join(base, ":wake:", "", "");
-        lock->permits = join(base, ":permits", "", "");
-    }
-    free(base);
-    lock->channel = has_hash_tag(names[0]) ? join("redisson_lock__channel:", names[0], "", "")
-                                           : join("redisson_lock__channel:", "{", names[0], "}");
-    return lock->queue && lock->beats && lock->wake && lock->permits && lock->channel;
+    return good;
 }
 
 static void free_lock(dlock_lock *lock)
 {
-    for (int i = 0; i < lock->names_len; i++) {
-        free(lock->names ? lock->names[i] : NULL);
-        free(lock->fences ? lock->fences[i] : NULL);
-    }
-    free(lock->names);
-    free(lock->fences);
-    free(lock->queue);
-    free(lock->beats);
-    free(lock->wake);
-    free(lock->channel);
-    free(lock->permits);
-    dlock_redis_hang_up(lock->wait_set.conn);
+    for (int i = 0; i < lock->ids_len; i++)
+        dlock_identity_free(&lock->ids[i]);
+    free(lock->ids);
     pthread_mutex_destroy(&lock->wait_set.lock);
     pthread_mutex_destroy(&lock->cohort.lock);
     free(lock);
 }
 
-/* A script's keys must be on one server. What stands in `lock` is what scripts are given. */
+static int slot_of(const dlock_lock *lock, int i)
+{
+    return dlock_slot_of(dlock_lock_name(lock, i), strlen(dlock_lock_name(lock, i)));
+}
+
+/* A script's keys must be on one server; the companions of a name are where it is. */
 static const char *check_slots(const dlock_lock *lock)
 {
     if (lock->kind->everywhere || !dlock_redis_is_cluster(lock->client->options.redis))
         return NULL;
-    int slot = dlock_slot_of(lock->wake, strlen(lock->wake));
-    for (int i = 0; i < lock->names_len; i++)
-        if (dlock_slot_of(lock->names[i], strlen(lock->names[i])) != slot)
-            return "in a cluster the names of a multi-lock, and a companion, need the same hash "
-                   "tag, as in {order:42}:a and {order:42}:b";
+    for (int i = 1; i < lock->ids_len; i++)
+        if (slot_of(lock, i) != slot_of(lock, 0))
+            return "in a cluster the names of a multi-lock need the same hash tag, as in "
+                   "{order:42}:a and {order:42}:b";
     return NULL;
 }
 
-/* The wake-up list's name stands for the other companion keys. */
 static bool same_lock(const dlock_lock *a, const dlock_lock *b)
 {
     const dlock_options *p = &a->options, *q = &b->options;
@@ -161,9 +116,9 @@ static bool same_lock(const dlock_lock *a, const dlock_lock *b)
                 p->not_reentrant == q->not_reentrant && p->cohort_max == q->cohort_max &&
                 p->cohort_ms == q->cohort_ms && p->wait_replicas == q->wait_replicas &&
                 p->lost == q->lost && p->lost_arg == q->lost_arg && p->permits == q->permits &&
-                a->names_len == b->names_len && strcmp(a->wake, b->wake) == 0;
-    for (int i = 0; same && i < a->names_len; i++)
-        same = strcmp(a->names[i], b->names[i]) == 0;
+                a->ids_len == b->ids_len;
+    for (int i = 0; same && i < a->ids_len; i++)
+        same = dlock_identity_same(&a->ids[i], &b->ids[i]);
     return same;
 }
 
@@ -177,7 +132,7 @@ static bool ref_again(dlock_lock *lock)
 }
 
 /* Lists the lock, unless the client has the same one already. Returns the one to use: those who
- * wait for it then share a wait set, with one connection and one leader, and a cohort. */
+ * wait for it then share a wait set, with one watch, and a cohort. */
 static dlock_lock *enlist(dlock_client *client, dlock_lock *lock)
 {
     pthread_mutex_lock(&client->locks_lock);
@@ -219,9 +174,7 @@ dlock_status dlock_multi_new(dlock_client *client, const char *const *names, int
     dlock_options o = with_defaults(options);
     const char *wrong = check_options(client, &o, names_len);
     for (int i = 0; !wrong && i < names_len; i++)
-        wrong = dlock_lock_check_name(names[i]);
-    if (!wrong && o.companion)
-        wrong = dlock_lock_check_name(o.companion);
+        wrong = dlock_identity_check_name(names[i]);
     if (wrong) {
         snprintf(err, err_len, "%s", wrong);
         return DLOCK_INVALID;
@@ -232,14 +185,10 @@ dlock_status dlock_multi_new(dlock_client *client, const char *const *names, int
     lock->client = client;
     lock->kind = kinds[o.kind];
     lock->options = o;
-    lock->claim_ms = client->options.claim_ms;
-    if (lock->claim_ms > o.lease_ms)
-        lock->claim_ms = o.lease_ms;
-    lock->names_len = names_len;
     atomic_init(&lock->refs, 1);
     pthread_mutex_init(&lock->wait_set.lock, NULL);
     pthread_mutex_init(&lock->cohort.lock, NULL);
-    if (!make_names(lock, names)) {
+    if (!make_ids(lock, names, names_len)) {
         snprintf(err, err_len, "out of memory");
         free_lock(lock);
         return DLOCK_NO_MEMORY;
@@ -250,7 +199,6 @@ dlock_status dlock_multi_new(dlock_client *client, const char *const *names, int
         free_lock(lock);
         return DLOCK_INVALID;
     }
-    lock->options.companion = NULL; /* the caller's; its use is over */
     *ret = enlist(client, lock);
     if (*ret != lock)
         free_lock(lock);
@@ -277,16 +225,24 @@ void dlock_lock_unref(dlock_lock *lock)
     free_lock(lock);
 }
 
-void dlock_lock_add_keys(const dlock_lock *lock, int name, int keys, dlock_args *args)
+const char *dlock_lock_name(const dlock_lock *lock, int i)
 {
-    const char *all[] = {lock->names[name], lock->fences[name], lock->queue,
-                         lock->beats,       lock->wake,         lock->channel};
-    for (int i = 0; i < keys; i++)
-        dlock_args_text(args, all[i]);
+    return lock->ids[i].keys[KEY_NAME];
 }
 
 void dlock_lock_free(dlock_lock *lock)
 {
     if (lock && !dlock_client_forked(lock->client))
         dlock_lock_unref(lock);
+}
+
+/* A lease that has grown is another grant's. */
+int64_t dlock_lock_foreign_step(foreign_pace *pace, int64_t left_ms, int64_t most)
+{
+    bool another = pace->step_ms == 0 || left_ms > pace->left_ms;
+    pace->step_ms = another ? 1 : 2 * pace->step_ms;
+    if (pace->step_ms > most)
+        pace->step_ms = most;
+    pace->left_ms = left_ms;
+    return pace->step_ms;
 }

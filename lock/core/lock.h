@@ -1,6 +1,6 @@
 /*
- * A lock: one name (or several at once) with its options, the names of its keys, and who of this
- * process waits for it. What waiters do is in waiting.h and cohort.h.
+ * A lock: one identity (or several at once) with its options, and who of this process waits for it.
+ * What waiters do is in waiting.h and cohort.h.
  */
 #ifndef DLOCK_CORE_LOCK_H
 #define DLOCK_CORE_LOCK_H
@@ -11,8 +11,7 @@
 
 enum {
     TOKEN_LEN = 160, /* "<host>/<pid>/<random>:<number>", perhaps "*w" or "*<permits>", and NUL */
-    NAME_MAX_LEN = 512,
-    CHANNEL_LEN = NAME_MAX_LEN + 128, /* a name with prefix, or with a client id */
+    CHANNEL_LEN = 2 * NAME_MAX_LEN + 192, /* a name, its tag, a client id, and words */
 };
 
 #define PERMITS_MAX INT64_C(1000000000)
@@ -23,14 +22,15 @@ typedef struct waiter {
     void (*on_wake)(
         struct waiter *w); /* pending: called in place of `cond`, under the set's lock */
     pthread_cond_t cond;
-    bool asleep;            /* wait set: in dlock_wait_set_wait() */
-    bool woken;             /* wait set: take `given`, or ask Redis now */
-    bool chosen;            /* wait set: to ask for all who wait; until it has an answer */
-    answer given;           /* wait set: the grant that the wake-up brought, if granted */
-    dlock_time without;     /* wait set: last known to be without the lock when this was asked; */
-    uint64_t without_fence; /* ... this was the last fence issued then */
-    bool your_turn;         /* cohort: go and ask Redis */
-    struct grant *handed;   /* cohort: yours */
+    bool asleep;              /* wait set: in dlock_wait_set_wait() */
+    bool woken;               /* wait set: take `given`, or ask Redis now */
+    struct lock_watch *watch; /* wait set: wakes it; NULL = none */
+    bool chosen;              /* wait set: to ask for all who wait; until it has an answer */
+    answer given;             /* wait set: the grant that the wake-up brought, if granted */
+    dlock_time without;       /* wait set: last known to be without the lock when this was asked; */
+    uint64_t without_fence;   /* ... this was the last fence issued then */
+    bool your_turn;           /* cohort: go and ask Redis */
+    struct grant *handed;     /* cohort: yours */
     struct waiter *next, *prev;
 } waiter;
 
@@ -39,16 +39,22 @@ typedef struct waiter_list {
     waiter *first, *last;
 } waiter_list;
 
-/* Waiting threads of this process that ask Redis for one lock. One of them, the leader, listens
- * for all. */
+/* How soon to look again beside a holder of another library, who wakes nobody: soon after each of
+ * its grants, and ever less often as it keeps the lock. */
+typedef struct foreign_pace {
+    int64_t left_ms, step_ms; /* of its lease, when it was looked at last; until the next look */
+} foreign_pace;
+
+/* The next step, when so much of the holder's lease is left; at most `most`. */
+int64_t dlock_lock_foreign_step(foreign_pace *pace, int64_t left_ms, int64_t most);
+
+/* The waiters of this process that ask Redis for one lock. */
 typedef struct wait_set {
-    pthread_mutex_t lock; /* guards waiters, leader, and the waiters' marks */
+    pthread_mutex_t lock; /* guards the rest, and the waiters' marks */
     waiter_list waiters;
-    waiter *leader;
-    dlock_redis_conn *conn; /* this and the rest: the leader's alone */
-    bool listened;          /* listen() has heard something, or silence, on conn */
-    bool subscribed;        /* hash: conn is subscribed */
-    dlock_time beat_at;     /* fair: next heartbeat */
+    waiter *called;           /* chosen and woken, but not up yet */
+    struct lock_watch *watch; /* NULL = none */
+    foreign_pace pace;        /* the watch's alone */
 } wait_set;
 
 /* Threads of this process in line behind the one that holds the lock or asks Redis for it. */
@@ -63,29 +69,21 @@ struct dlock_lock {
     atomic_int refs;      /* the caller's, and those of grants and retried releases */
     const kind *kind;
     dlock_options options; /* defaults filled in */
-    int64_t claim_ms;      /* the client's claim window, or the lease if that is shorter */
-    int names_len;
-    char **names;  /* names[0] is the lock's name */
-    char **fences; /* the fence counter of each */
-    char *queue, *beats, *wake, *channel, *permits;
+    int ids_len;           /* more than one: a multi-lock */
+    lock_identity *ids;
     wait_set wait_set;
     cohort cohort;
-    struct vigil *vigil;     /* of those that wait without a thread; the engine's alone */
     dlock_lock *next, *prev; /* among all locks of the client */
 };
 
 void dlock_lock_ref(dlock_lock *lock);
 void dlock_lock_unref(dlock_lock *lock); /* the last one frees it */
 
-/* What is wrong with a name; NULL: nothing. */
-const char *dlock_lock_check_name(const char *name);
+/* The claim window of a grant that is given now: the client's and four round trips, so that it can
+ * be taken up from afar, or the lease if that is shorter. */
+int64_t dlock_lock_claim_ms(const dlock_lock *lock);
 
-/* The base of the companion keys' names, in the slot of `name`: `chosen`, unless that is NULL. To
- * be freed; NULL: out of memory. */
-char *dlock_lock_companion(const char *name, const char *chosen);
-
-/* Adds the first `keys` of: name number `name`, its fence counter, queue, beats, wake-up lists'
- * prefix, channel. Scripts know them in this order. */
-void dlock_lock_add_keys(const dlock_lock *lock, int name, int keys, dlock_args *args);
+/* Name number i; 0 is the lock's. */
+const char *dlock_lock_name(const dlock_lock *lock, int i);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * It remembers for each context what it holds, and for all contexts which lock was asked for while
  * which other was held. A new pair whose reverse is known, directly or over other locks, is
- * reported once. Off unless options.check_order; then it costs a mutex and a search per acquire.
+ * reported once. It costs a mutex and a search per acquire.
  */
 #include "core/lock_order.h"
 
@@ -101,10 +101,8 @@ static bool same_context(const held *h, const dlock_hold *hold)
 void dlock_lock_order_acquiring(const dlock_hold *wanted)
 {
     dlock_client *client = wanted->lock->client;
-    const char *name = wanted->lock->names[0];
+    const char *name = dlock_lock_name(wanted->lock, 0);
     lock_order *order = client->order;
-    if (!client->options.check_order)
-        return;
     pthread_mutex_lock(&order->lock);
     for (size_t i = 0; i < order->held_len; i++) {
         const held *h = &order->held[i];
@@ -126,10 +124,8 @@ void dlock_lock_order_acquiring(const dlock_hold *wanted)
 void dlock_lock_order_acquired(const dlock_hold *hold)
 {
     dlock_client *client = hold->lock->client;
-    const char *name = hold->lock->names[0];
+    const char *name = dlock_lock_name(hold->lock, 0);
     lock_order *order = client->order;
-    if (!client->options.check_order)
-        return;
     pthread_mutex_lock(&order->lock);
     held *more = realloc(order->held, (order->held_len + 1) * sizeof(*more));
     char *copy = strdup(name);
@@ -145,10 +141,8 @@ void dlock_lock_order_acquired(const dlock_hold *hold)
 void dlock_lock_order_released(const dlock_hold *hold)
 {
     dlock_client *client = hold->lock->client;
-    const char *name = hold->lock->names[0];
+    const char *name = dlock_lock_name(hold->lock, 0);
     lock_order *order = client->order;
-    if (!client->options.check_order)
-        return;
     pthread_mutex_lock(&order->lock);
     for (size_t i = 0; i < order->held_len; i++) {
         if (!same_context(&order->held[i], hold) || strcmp(order->held[i].name, name) != 0)

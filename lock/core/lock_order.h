@@ -1,6 +1,6 @@
 /*
- * The lock order checker, a debugging aid: reports locks that are taken in opposite orders. Does
- * nothing unless options.check_order.
+ * The lock order checker, a debugging aid: reports locks that are taken in opposite orders. A
+ * client has one only with options.check_order.
  */
 #ifndef DLOCK_CORE_LOCK_ORDER_H
 #define DLOCK_CORE_LOCK_ORDER_H

@@ -8,7 +8,6 @@
 #include "core/registry.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/client.h"
@@ -31,7 +30,7 @@ struct registry {
 static pthread_mutex_t registries_lock = PTHREAD_MUTEX_INITIALIZER;
 static registry *registries; /* all, so that a thread's end can be told to them */
 static pthread_key_t thread_key;
-static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
+static pthread_once_t process_once = PTHREAD_ONCE_INIT;
 static _Thread_local uint64_t thread_number;
 
 static void let_expire(registry *r, uint64_t thread)
@@ -45,7 +44,7 @@ static void let_expire(registry *r, uint64_t thread)
             atomic_store(&hold->grant->orphaned, true);
             dlock_client_report(r->client, DLOCK_REPORT_ORPHANED,
                                 "a thread ended while it held lock %s; it is not renewed any more",
-                                hold->lock->names[0]);
+                                dlock_lock_name(hold->lock, 0));
         }
         pthread_mutex_unlock(&b->lock);
     }
@@ -60,9 +59,21 @@ static void thread_ended(void *number)
     pthread_mutex_unlock(&registries_lock);
 }
 
-static void make_thread_key(void)
+/* A child of fork() may open clients of its own: no other thread may have the mutex at the fork. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&registries_lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&registries_lock);
+}
+
+static void begin_process(void)
 {
     pthread_key_create(&thread_key, thread_ended);
+    pthread_atfork(before_fork, after_fork, after_fork);
 }
 
 uint64_t dlock_registry_nobody(void)
@@ -75,7 +86,7 @@ uint64_t dlock_registry_thread(void)
 {
     if (thread_number == 0) {
         thread_number = dlock_registry_nobody();
-        pthread_once(&thread_key_once, make_thread_key);
+        pthread_once(&process_once, begin_process);
         pthread_setspecific(thread_key, (void *)(uintptr_t)thread_number);
     }
     return thread_number;
@@ -91,82 +102,82 @@ static bucket *bucket_of(registry *r, const char *name, uint64_t context)
     return &r->buckets[hash % BUCKETS];
 }
 
-typedef bool kind_test(dlock_kind wanted, dlock_kind held);
+/* What a context that holds a lock gets when it asks for one. */
+typedef enum again { ANEW, REENTERED, IN_ITS_OWN_WAY } again;
 
-static bool reenters(dlock_kind wanted, dlock_kind held)
+static again judge(const dlock_lock *wanted, const dlock_lock *held)
 {
-    switch (wanted) {
-    case DLOCK_READ:
-        return held == DLOCK_READ || held == DLOCK_WRITE;
-    case DLOCK_WRITE:
-        return held == DLOCK_WRITE;
-    case DLOCK_SEMAPHORE:
-        return false;
-    default:
-        return held != DLOCK_READ && held != DLOCK_WRITE && held != DLOCK_SEMAPHORE;
+    if (held->ids_len > 1 || !dlock_identity_same(&held->ids[0], &wanted->ids[0]) ||
+        held->options.not_reentrant || wanted->kind->permits)
+        return ANEW;
+    bool weaker = held->options.wait_replicas < wanted->options.wait_replicas ||
+                  (wanted->options.kind == DLOCK_WRITE && held->options.kind == DLOCK_READ);
+    return weaker ? IN_ITS_OWN_WAY : REENTERED;
+}
+
+static bool is_live(const dlock_hold *hold)
+{
+    return !atomic_load(&hold->grant->releasing) && dlock_grant_alive(hold->grant);
+}
+
+dlock_status dlock_registry_reenter(registry *r, const dlock_lock *wanted, uint64_t context,
+                                    bool of_thread, dlock_hold **ret)
+{
+    bucket *b = bucket_of(r, dlock_lock_name(wanted, 0), context);
+    again found = ANEW;
+    *ret = NULL;
+    pthread_mutex_lock(&b->lock);
+    for (dlock_hold *hold = b->first; hold && !*ret; hold = hold->next) {
+        if (hold->context != context || hold->of_thread != of_thread || !is_live(hold))
+            continue;
+        again here = judge(wanted, hold->lock);
+        found = here == ANEW ? found : here;
+        if (here == REENTERED)
+            *ret = hold;
     }
-}
-
-static bool blocks_itself(dlock_kind wanted, dlock_kind held)
-{
-    return wanted == DLOCK_WRITE && held == DLOCK_READ;
-}
-
-/* A live hold of the context, of the lock's name and of a kind that passes. Under the mutex. */
-static dlock_hold *find(const bucket *b, const dlock_lock *wanted, uint64_t context, bool of_thread,
-                        kind_test *test)
-{
-    dlock_hold *hold = b->first;
-    while (hold &&
-           !(hold->context == context && hold->of_thread == of_thread &&
-             strcmp(hold->lock->names[0], wanted->names[0]) == 0 && hold->lock->names_len == 1 &&
-             test(wanted->options.kind, hold->lock->options.kind) &&
-             !atomic_load(&hold->grant->releasing) && dlock_grant_alive(hold->grant)))
-        hold = hold->next;
-    return hold;
-}
-
-dlock_hold *dlock_registry_reenter(registry *r, const dlock_lock *wanted, uint64_t context,
-                                   bool of_thread)
-{
-    bucket *b = bucket_of(r, wanted->names[0], context);
-    pthread_mutex_lock(&b->lock);
-    dlock_hold *hold = find(b, wanted, context, of_thread, reenters);
-    if (hold)
-        hold->count++;
+    if (*ret)
+        (*ret)->count++;
     pthread_mutex_unlock(&b->lock);
-    return hold;
-}
-
-bool dlock_registry_in_own_way(registry *r, const dlock_lock *wanted, uint64_t context,
-                               bool of_thread)
-{
-    bucket *b = bucket_of(r, wanted->names[0], context);
-    pthread_mutex_lock(&b->lock);
-    bool found = find(b, wanted, context, of_thread, blocks_itself);
-    pthread_mutex_unlock(&b->lock);
-    return found;
+    return !*ret && found == IN_ITS_OWN_WAY ? DLOCK_INVALID : DLOCK_OK;
 }
 
 void dlock_registry_add(registry *r, dlock_hold *hold)
 {
-    bucket *b = bucket_of(r, hold->lock->names[0], hold->context);
+    bucket *b = bucket_of(r, dlock_lock_name(hold->lock, 0), hold->context);
     pthread_mutex_lock(&b->lock);
     hold->next = b->first;
     b->first = hold;
     pthread_mutex_unlock(&b->lock);
 }
 
+/* Under the mutex. */
+static void take_out(bucket *b, dlock_hold *hold)
+{
+    dlock_hold **at = &b->first;
+    while (*at != hold)
+        at = &(*at)->next;
+    *at = hold->next;
+}
+
 bool dlock_registry_leave(registry *r, dlock_hold *hold)
 {
-    bucket *b = bucket_of(r, hold->lock->names[0], hold->context);
+    bucket *b = bucket_of(r, dlock_lock_name(hold->lock, 0), hold->context);
     pthread_mutex_lock(&b->lock);
     bool last = --hold->count == 0;
-    for (dlock_hold **at = &b->first; last && *at; at = &(*at)->next) {
-        if (*at == hold) {
-            *at = hold->next;
-            break;
-        }
+    if (last)
+        take_out(b, hold);
+    pthread_mutex_unlock(&b->lock);
+    return last;
+}
+
+bool dlock_registry_leave_last(registry *r, dlock_hold *hold)
+{
+    bucket *b = bucket_of(r, dlock_lock_name(hold->lock, 0), hold->context);
+    pthread_mutex_lock(&b->lock);
+    bool last = hold->count == 1;
+    if (last) {
+        hold->count = 0;
+        take_out(b, hold);
     }
     pthread_mutex_unlock(&b->lock);
     return last;
@@ -180,6 +191,7 @@ registry *dlock_registry_new(dlock_client *client)
     if (!r)
         return NULL;
     r->client = client;
+    pthread_once(&process_once, begin_process);
     for (int i = 0; i < BUCKETS; i++)
         pthread_mutex_init(&r->buckets[i].lock, NULL);
     pthread_mutex_lock(&registries_lock);

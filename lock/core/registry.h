@@ -19,19 +19,19 @@ uint64_t dlock_registry_thread(void);
 /* A thread's number that no thread has. */
 uint64_t dlock_registry_nobody(void);
 
-/* The live hold of a context that it gets again when it asks for this lock, re-entered (count + 1),
- * or NULL: one of the same name; for READ a READ or WRITE one, for WRITE a WRITE one, for SEMAPHORE
- * none, for any other kind one of those. */
-dlock_hold *dlock_registry_reenter(registry *r, const dlock_lock *wanted, uint64_t context,
-                                   bool of_thread);
-
-/* Whether the context would wait for itself: it reads alive, and wants to write. */
-bool dlock_registry_in_own_way(registry *r, const dlock_lock *wanted, uint64_t context,
-                               bool of_thread);
+/* The live hold that a context gets again when it asks for this lock, re-entered (count + 1); *ret
+ * is NULL where it holds none, or one that can not be re-entered. DLOCK_INVALID: it would wait for
+ * itself, since what it holds is less than what it asks for: it reads and wants to write, or its
+ * grant has waited for fewer replicas. */
+dlock_status dlock_registry_reenter(registry *r, const dlock_lock *wanted, uint64_t context,
+                                    bool of_thread, dlock_hold **ret);
 
 void dlock_registry_add(registry *r, dlock_hold *hold);
 
 /* One level less; true and out of the registry at the last one. */
 bool dlock_registry_leave(registry *r, dlock_hold *hold);
+
+/* The same if this is the last level; false: it was re-entered, and stays as it is. */
+bool dlock_registry_leave_last(registry *r, dlock_hold *hold);
 
 #endif

@@ -13,7 +13,6 @@
 #include "core/lock_order.h"
 #include "core/registry.h"
 #include "core/retried_release.h"
-#include "core/status.h"
 #include "core/watchdog.h"
 
 /* To the next in the cohort, whose thread lives. */
@@ -41,12 +40,12 @@ static void count(dlock_client *client, dlock_status status)
 
 /* The last level of a hold is gone; its reference to the grant goes with it, or on to the next, or
  * to the release. */
-static release end_hold(const dlock_hold *hold, bool may_pass)
+static grant_release end_hold(const dlock_hold *hold, bool may_pass)
 {
     dlock_client *client = hold->lock->client;
     grant *g = hold->grant;
     grant_state state = (grant_state)atomic_load(&g->state);
-    release r = {.status = DLOCK_OK};
+    grant_release r = {.status = DLOCK_OK};
     if (state == GRANT_RELEASED || state == GRANT_UNSURE) {
         /* By a guarded call, which has seen to the rest. */
         dlock_watchdog_remove(client->watchdog, g);
@@ -60,16 +59,16 @@ static release end_hold(const dlock_hold *hold, bool may_pass)
     return r;
 }
 
-static release begin(dlock_hold *hold, bool may_pass)
+/* The hold is out of the registry. */
+static grant_release begin(dlock_hold *hold, bool may_pass)
 {
     dlock_client *client = hold->lock->client;
-    if (!dlock_registry_leave(client->registry, hold))
-        return (release){.status = dlock_grant_alive(hold->grant) ? DLOCK_OK : DLOCK_EXPIRED};
     dlock_client_time(client, &client->stats.hold_us, hold->since);
     dlock_client_count(client, &client->stats.held_now, -1);
-    dlock_lock_order_released(hold);
+    if (client->order)
+        dlock_lock_order_released(hold);
     dlock_grant_set_holder(hold->grant, NULL);
-    release r = end_hold(hold, may_pass);
+    grant_release r = end_hold(hold, may_pass);
     if (!r.grant)
         count(client, r.status);
     if (atomic_load(&hold->lost_fd) >= 0)
@@ -78,18 +77,23 @@ static release begin(dlock_hold *hold, bool may_pass)
     return r;
 }
 
-release dlock_release_begin(dlock_hold *hold)
+grant_release dlock_release_begin(dlock_hold *hold)
 {
+    if (!dlock_registry_leave(hold->lock->client->registry, hold))
+        return (grant_release){.status = dlock_grant_alive(hold->grant) ? DLOCK_OK : DLOCK_EXPIRED};
     return begin(hold, true);
 }
 
-release dlock_release_begin_exchange(dlock_hold *hold)
+bool dlock_release_begin_exchange(dlock_hold *hold, grant_release *ret)
 {
-    return begin(hold, false);
+    if (!dlock_registry_leave_last(hold->lock->client->registry, hold))
+        return false;
+    *ret = begin(hold, false);
+    return true;
 }
 
 /* The grant's state says what we knew before; Redis has the last word. */
-dlock_status dlock_release_end(release *r, dlock_status status)
+dlock_status dlock_release_end(grant_release *r, dlock_status status)
 {
     grant *g = r->grant;
     dlock_lock *lock = g->lock;
@@ -110,7 +114,7 @@ dlock_status dlock_release(dlock_hold *hold)
 {
     if (dlock_client_forked(hold->lock->client))
         return DLOCK_FORKED;
-    release r = dlock_release_begin(hold);
+    grant_release r = dlock_release_begin(hold);
     if (!r.grant)
         return r.status;
     return dlock_release_end(&r, dlock_ask_release(r.grant->lock, r.grant->token));

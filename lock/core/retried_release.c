@@ -10,7 +10,7 @@
 
 #include "core/ask.h"
 #include "core/client.h"
-#include "core/status.h"
+#include "redis/thread.h"
 
 #define RETRY_MS 100
 
@@ -71,7 +71,7 @@ static bool retry_next(retried_releases *r)
     bool unanswered = over || dlock_status_open(dlock_ask_leave(open->lock, open->token));
     if (!unanswered || over)
         dlock_client_report(r->client, DLOCK_REPORT_RELEASE, "release of %s %s",
-                            open->lock->names[0],
+                            dlock_lock_name(open->lock, 0),
                             over ? "given up: its lease must have ended" : "settled");
     pthread_mutex_lock(&r->lock);
     r->at_work = false;
@@ -116,7 +116,7 @@ void dlock_retried_releases_add(dlock_lock *lock, const char *token)
     open->next = r->first;
     r->first = open;
     if (!r->started)
-        r->started = pthread_create(&r->thread, NULL, run, r) == 0;
+        r->started = dlock_thread_start(&r->thread, run, r);
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
 }

@@ -1,10 +1,6 @@
 /*
- * The wait set: this process's threads that wait for one lock which is held elsewhere.
- *
- * One of them is the leader: it listens on the set's connection for all and wakes whom a message
- * names. When it is woken itself it leaves, and the next one in the set leads. So there is one
- * blocked connection a lock, however many threads wait. Locks whose kind does not listen have no
- * leader: their waiters just sleep.
+ * The wait set: this process's waiters for one lock that is held elsewhere, threads and pending
+ * calls alike. The lock's watch (core/watch.h) wakes whom a message or a heartbeat names.
  *
  * A message that names nobody says that the lock is free, and wakes one: whoever has waited
  * longest. All the others would ask in vain. When the one that asks gets the lock, its release is
@@ -15,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/client.h"
 
@@ -56,18 +53,17 @@ static void wake(waiter *w)
  * may have done so before the lock was free, and asks again if there is nobody else. */
 static void choose(wait_set *set)
 {
-    waiter *chosen = NULL;
-    for (waiter *w = set->waiters.first; w; w = w->next) {
-        if (w->chosen && w->woken)
-            return;
-        if (!chosen && w->asleep && !w->woken)
-            chosen = w;
-    }
+    if (set->called)
+        return;
+    waiter *chosen = set->waiters.first;
+    while (chosen && (!chosen->asleep || chosen->woken))
+        chosen = chosen->next;
     if (!chosen)
         chosen = set->waiters.first;
     if (!chosen)
         return;
     chosen->chosen = true;
+    set->called = chosen;
     wake(chosen);
 }
 
@@ -75,6 +71,8 @@ void dlock_wait_set_leave(wait_set *set, waiter *w)
 {
     pthread_mutex_lock(&set->lock);
     dlock_waiter_unlink(&set->waiters, w);
+    if (set->called == w)
+        set->called = NULL;
     if (w->chosen)
         choose(set);
     pthread_mutex_unlock(&set->lock);
@@ -104,7 +102,7 @@ bool dlock_wait_set_wake_shared(dlock_lock *lock, const char *token, const answe
     dlock_client *client = lock->client;
     pthread_mutex_lock(&client->locks_lock);
     for (dlock_lock *other = client->locks; other && !found; other = other->next)
-        if (other != lock && strcmp(other->wake, lock->wake) == 0)
+        if (other != lock && dlock_identity_same(&other->ids[0], &lock->ids[0]))
             found = dlock_wait_set_wake(&other->wait_set, token, given);
     pthread_mutex_unlock(&client->locks_lock);
     return found;
@@ -129,99 +127,87 @@ void dlock_wait_set_without(wait_set *set, const char *token, dlock_time asked, 
     pthread_mutex_unlock(&set->lock);
 }
 
-/* In a cluster the lock may be on another server by now, and this one have died in silence. */
-static bool leads_to_lock(const dlock_lock *lock, const dlock_redis_conn *conn)
+bool dlock_wait_set_rise(wait_set *set, waiter *w, bool get_up)
 {
-    int server = dlock_redis_server_of(lock->client->options.redis, lock->names[0]);
-    return server < 0 || server == dlock_redis_conn_server(conn);
+    bool woken = w->woken;
+    w->asleep = !woken && !get_up;
+    w->woken = false;
+    if (set->called == w && woken)
+        set->called = NULL;
+    return woken;
 }
 
-/* Called by the leader without the lock. A message may have been lost with a connection: the first
- * that listen() does on a new one is to make up for it. False: there is no connection, or it can
- * not listen; not to be tried again at once. */
-static bool listen_once(dlock_lock *lock, dlock_time until)
+bool dlock_wait_set_wait(dlock_lock *lock, waiter *w, const dlock_wait *wait, dlock_time until)
 {
     wait_set *set = &lock->wait_set;
-    if (set->conn && (dlock_redis_broken(set->conn) || !leads_to_lock(lock, set->conn))) {
-        dlock_redis_hang_up(set->conn);
-        set->conn = NULL;
-    }
-    if (!set->conn) {
-        dlock_time deadline = dlock_in_ms(lock->client->options.io_ms);
-        set->subscribed = set->listened = false;
-        set->beat_at = (dlock_time){0};
-        if (dlock_redis_dial(lock->client->options.redis, lock->names[0], deadline, &set->conn) !=
-            DLOCK_REDIS_OK)
-            return false;
-    }
-    bool listened = lock->kind->listen(lock, until);
-    return listened || (set->listened && dlock_redis_broken(set->conn));
-}
-
-static void lead(dlock_lock *lock, waiter *w, dlock_time until)
-{
-    wait_set *set = &lock->wait_set;
-    set->leader = w;
-    while (!w->woken && !dlock_passed(until)) {
-        pthread_mutex_unlock(&set->lock);
-        bool listened = listen_once(lock, until);
-        dlock_time tick = dlock_in_ms(lock->client->options.recheck_ms);
-        pthread_mutex_lock(&set->lock);
-        if (!listened && !w->woken)
-            dlock_cond_wait(&w->cond, &set->lock, dlock_sooner(until, tick));
-    }
-    set->leader = NULL;
-}
-
-/* Whoever sleeps without a leader is woken to lead. One who is just asking Redis would not hear it
- * and may go without coming back to sleep. */
-static void find_leader(wait_set *set)
-{
-    for (waiter *w = set->waiters.first; w && !set->leader; w = w->next) {
-        if (w->asleep && !w->woken && !w->on_wake) {
-            pthread_cond_signal(&w->cond);
-            return;
-        }
-    }
-}
-
-void dlock_wait_set_wait(dlock_lock *lock, waiter *w, dlock_time until)
-{
-    wait_set *set = &lock->wait_set;
-    bool listens = lock->kind->listen && lock->options.poll_ms == 0;
     pthread_mutex_lock(&set->lock);
     w->asleep = true;
-    while (!w->woken && !dlock_passed(until)) {
-        if (listens && !set->leader)
-            lead(lock, w, until);
-        else
-            dlock_cond_wait(&w->cond, &set->lock, until);
-    }
-    w->asleep = w->woken = false;
-    if (listens)
-        find_leader(set);
+    while (!w->woken && !dlock_cancelled(wait) && !dlock_passed(until))
+        dlock_cond_wait(&w->cond, &set->lock, until);
+    bool woken = dlock_wait_set_rise(set, w, true);
     pthread_mutex_unlock(&set->lock);
+    return woken;
 }
 
 /* ---- cancellation ---------------------------------------------------------------------------- */
 
+/* A waiter looks at `fired` under the mutex of whatever it sleeps on, before it sleeps; `fired` is
+ * set before the listeners are called, who take that mutex to wake it. So none is missed. */
 struct dlock_cancel {
     atomic_bool fired;
+    pid_t pid;            /* in a child of fork() nobody listens, and the mutex may be locked */
+    pthread_mutex_t lock; /* guards the list; held while its members are called */
+    cancel_listener *first;
 };
 
 dlock_cancel *dlock_cancel_new(void)
 {
-    return calloc(1, sizeof(dlock_cancel));
+    dlock_cancel *cancel = calloc(1, sizeof(*cancel));
+    if (!cancel)
+        return NULL;
+    cancel->pid = getpid();
+    pthread_mutex_init(&cancel->lock, NULL);
+    return cancel;
 }
 
 void dlock_cancel_now(dlock_cancel *cancel)
 {
+    if (cancel->pid != getpid()) {
+        atomic_store(&cancel->fired, true);
+        return;
+    }
+    pthread_mutex_lock(&cancel->lock); /* before it shows: who sees it forgets, and may free it */
     atomic_store(&cancel->fired, true);
+    for (cancel_listener *l = cancel->first; l; l = l->next)
+        l->fired(l);
+    pthread_mutex_unlock(&cancel->lock);
 }
 
 void dlock_cancel_free(dlock_cancel *cancel)
 {
+    if (cancel)
+        pthread_mutex_destroy(&cancel->lock);
     free(cancel);
+}
+
+void dlock_cancel_listen(dlock_cancel *cancel, cancel_listener *l)
+{
+    pthread_mutex_lock(&cancel->lock);
+    l->before = &cancel->first;
+    l->next = cancel->first;
+    if (l->next)
+        l->next->before = &l->next;
+    cancel->first = l;
+    pthread_mutex_unlock(&cancel->lock);
+}
+
+void dlock_cancel_forget(dlock_cancel *cancel, cancel_listener *l)
+{
+    pthread_mutex_lock(&cancel->lock);
+    *l->before = l->next;
+    if (l->next)
+        l->next->before = l->before;
+    pthread_mutex_unlock(&cancel->lock);
 }
 
 bool dlock_cancelled(const dlock_wait *wait)

@@ -17,6 +17,10 @@ void dlock_watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms);
 
 /* Has it renewed at once, if it is watched: it was not renewed for some time. */
 void dlock_watchdog_hurry(watchdog *w, grant *g);
+
+/* Has the whole lease renewed now. True: the question was given to the kernel, on its way to as
+ * many servers as it needs; its answer is not waited for. */
+bool dlock_watchdog_extend(watchdog *w, grant *g);
 void dlock_watchdog_remove(watchdog *w, grant *g);
 
 #endif

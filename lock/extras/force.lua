@@ -2,7 +2,7 @@
 -- KEYS  1..5 as in fair.lua, 6 channel
 -- ARGV  1 claim window in ms, 2 '1': the queue is a fair one
 -- Reply 1: done, 0: it was free
--- Who waits for a share gets it at the next sign of life: the lock is free then, and what is in the
+-- Who waits for a share gets it at the next heartbeat: the lock is free then, and what is in the
 -- queue of a shared lock must not be handed on as a fair one's.
 local shared = redis.call('TYPE', KEYS[1]).ok == 'zset'
 local holders = 1
@@ -12,7 +12,8 @@ if shared then
         redis.call('HDEL', KEYS[4], '!' .. token) -- handed on, and not taken up
     end
 end
-next_fence(2, 2, 0)
+local last = record(KEYS[2])
+next_fence(2, 2, 0, last and last.family or 's', '-')
 if redis.call('DEL', KEYS[1]) == 0 or holders == 0 then return 0 end
 if shared then return 1 end
 redis.pcall('PUBLISH', KEYS[6], '0')

@@ -17,10 +17,10 @@
 #include "core/client.h"
 #include "core/cohort.h"
 #include "core/retried_release.h"
-#include "core/status.h"
 #include "extras/guard.lua.h"
 #include "extras/guard_write.lua.h"
 #include "extras/section.lua.h"
+#include "extras/tail.lua.h"
 #include "kinds/fair.lua.h"
 #include "kinds/fence.lua.h"
 #include "kinds/owner.lua.h"
@@ -39,13 +39,14 @@ struct dlock_guard {
 };
 
 /* shares.lua takes a key behind its five for the number of permits. */
-#define FIVE_KEYS "local KEYS, body_keys = {unpack(KEYS, 1, 5)}, {unpack(KEYS, 6)}\n"
+#define FIVE_KEYS "local KEYS, body_keys = {unpack(KEYS, 1, 5)}, tail(KEYS, 6)\n"
 
 static char *enclose(const char *body, const char *frame)
 {
     char *text;
-    bool whole = asprintf(&text, "#!lua\nlocal function body(KEYS, ARGV, fence)\n%s\nend\n%s", body,
-                          frame) >= 0;
+    bool whole =
+        asprintf(&text, "#!lua\nlocal function body(KEYS, ARGV, fence)\n%s\nend\n" TAIL_LUA "%s",
+                 body, frame) >= 0;
     return whole ? text : NULL;
 }
 
@@ -82,7 +83,7 @@ void dlock_guard_free(dlock_guard *guard)
 static bool can_guard(const dlock_lock *lock, int keys, const dlock_args *args, int replicas)
 {
     return lock->options.kind != DLOCK_QUORUM && lock->options.kind != DLOCK_READ &&
-           lock->options.kind != DLOCK_SEMAPHORE && lock->names_len == 1 && keys >= 0 &&
+           lock->options.kind != DLOCK_SEMAPHORE && lock->ids_len == 1 && keys >= 0 &&
            keys <= args->count && replicas >= 0;
 }
 
@@ -110,12 +111,13 @@ static void compose(const dlock_hold *hold, int keys, const dlock_args *args, gu
     size_t border = end_of_keys(args, keys);
     snprintf(fence, sizeof(fence), "%" PRIu64, hold->grant->fence);
     dlock_args_init(all);
-    dlock_lock_add_keys(lock, 0, GUARD_KEYS - 1, all);
-    dlock_args_text(all, *letter == 'h' ? lock->channel : lock->wake);
+    dlock_identity_add_keys(&lock->ids[0], GUARD_KEYS - 1, all);
+    dlock_args_text(all,
+                    *letter == 'h' ? lock->ids[0].keys[KEY_CHANNEL] : lock->ids[0].keys[KEY_WAKE]);
     dlock_args_wire(all, args->buf, border, keys);
     dlock_args_text(all, hold->grant->token);
     dlock_args_text(all, fence);
-    dlock_args_int(all, lock->claim_ms);
+    dlock_args_int(all, dlock_lock_claim_ms(lock));
     dlock_args_text(all, letter);
     dlock_args_int(all, end);
     dlock_args_wire(all, args->buf + border, args->len - border, args->count - keys);
@@ -224,8 +226,8 @@ static dlock_status call_guard(dlock_hold *hold, dlock_guard *guard, int keys,
     compose(hold, keys, args, end, &all);
     atomic_store(&hold->grant->releasing, release); /* from here on it may be somebody else's */
     dlock_redis_outcome outcome =
-        dlock_redis_eval_told(lock->client->options.redis, script, GUARD_KEYS + keys, &all,
-                              replicas, deadline, has_run, &call, &reply);
+        dlock_redis_eval_notify(lock->client->options.redis, script, GUARD_KEYS + keys, &all,
+                                replicas, deadline, has_run, &call, &reply);
     dlock_args_free(&all);
     if (has_answer(lock->client->options.redis, script, &outcome, &reply))
         return unwrap(reply, outcome == DLOCK_REDIS_OK, ret);
@@ -264,7 +266,7 @@ static void compose_section(const dlock_lock *lock, int keys, const dlock_args *
 {
     size_t border = end_of_keys(args, keys);
     dlock_args_init(all);
-    dlock_lock_add_keys(lock, 0, SECTION_KEYS, all);
+    dlock_identity_add_keys(&lock->ids[0], SECTION_KEYS, all);
     dlock_args_wire(all, args->buf, border, keys);
     dlock_args_int(all, lock->options.lease_ms);
     dlock_args_wire(all, args->buf + border, args->len - border, args->count - keys);

@@ -10,9 +10,10 @@ local seen = redis.pcall('MGET', KEYS[1], KEYS[2]) -- another type is as good as
 if seen.err then return redis.error_reply('NOPERM ' .. seen.err) end
 local has, fence = unpack(seen)
 if kind == 'h' then has = redis.pcall('HEXISTS', KEYS[1], token) == 1 and token end
-local ours = has == token and fence == ARGV[2]
+local issued_to = string.format('%s %s %s', ARGV[2], kind == 'h' and 'h' or 's', token)
+local ours = has == token and fence == issued_to
 if not ours and ARGV[5] ~= '2' then return {0} end
-local reply = body({unpack(KEYS, 6)}, {unpack(ARGV, 6)}, ARGV[2])
+local reply = body(tail(KEYS, 6), tail(ARGV, 6), ARGV[2])
 if type(reply) == 'table' and reply.err then return reply end
 local released = ARGV[5] == '0' or not ours or pcall(function()
     if kind == 'f' then return hand_on(ARGV[3], '') end

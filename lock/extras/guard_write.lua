@@ -7,9 +7,9 @@ local token = ARGV[1]
 local seen = redis.pcall('MGET', KEYS[2])
 if seen.err then return redis.error_reply('NOPERM ' .. seen.err) end
 local ends = has(token)
-local ours = ends and tonumber(ends) > now_ms and seen[1] == ARGV[2]
+local ours = ends and tonumber(ends) > now_ms and seen[1] == ARGV[2] .. ' r ' .. token
 if not ours and ARGV[5] ~= '2' then return {0} end
-local reply = body(body_keys, {unpack(ARGV, 6)}, ARGV[2])
+local reply = body(body_keys, tail(ARGV, 6), ARGV[2])
 if type(reply) == 'table' and reply.err then return reply end
 local released = ARGV[5] == '0' or not ours or pcall(function()
     purge(token)

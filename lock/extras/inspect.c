@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ask.h"
 #include "core/client.h"
 #include "core/lock.h"
-#include "core/status.h"
 #include "extras/force.lua.h"
 #include "extras/inspect.lua.h"
 #include "kinds/fair.lua.h"
@@ -31,7 +31,7 @@ static void read_owner(const char *owner, char host[64], int64_t *pid)
 static dlock_redis *server_of(const dlock_lock *lock)
 {
     const dlock_client_options *o = &lock->client->options;
-    return lock->options.kind == DLOCK_QUORUM ? o->quorum[0] : o->redis;
+    return lock->ids[0].everywhere ? o->quorum[0] : o->redis;
 }
 
 /* A reply of another shape is not our script's. */
@@ -56,11 +56,11 @@ static dlock_status ask(dlock_lock *lock, int max, redisReply **reply, redisRepl
         return DLOCK_FORKED;
     dlock_args args;
     dlock_args_init(&args);
-    dlock_lock_add_keys(lock, 0, 3, &args);
-    dlock_args_text(&args, lock->permits);
+    dlock_identity_add_keys(&lock->ids[0], 3, &args);
+    dlock_args_text(&args, lock->ids[0].keys[KEY_PERMITS]);
     dlock_args_int(&args, max);
     dlock_status status =
-        dlock_script_call(lock->client, server_of(lock), &look, 4, &args, 0, reply);
+        dlock_ask_script(lock->client, server_of(lock), &look, 4, &args, 0, reply);
     dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;
@@ -130,10 +130,10 @@ static dlock_status force_on(dlock_lock *lock, dlock_redis *redis, int name)
     redisReply *reply = NULL;
     dlock_args args;
     dlock_args_init(&args);
-    dlock_lock_add_keys(lock, name, 6, &args);
-    dlock_args_int(&args, lock->claim_ms);
+    dlock_identity_add_keys(&lock->ids[name], 6, &args);
+    dlock_args_int(&args, dlock_lock_claim_ms(lock));
     dlock_args_int(&args, lock->options.kind == DLOCK_FAIR);
-    dlock_status status = dlock_script_call(lock->client, redis, &force, 6, &args, 0, &reply);
+    dlock_status status = dlock_ask_script(lock->client, redis, &force, 6, &args, 0, &reply);
     dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;
@@ -147,8 +147,8 @@ dlock_status dlock_force_release(dlock_lock *lock)
     const dlock_client_options *o = &lock->client->options;
     if (dlock_client_forked(lock->client))
         return DLOCK_FORKED;
-    bool quorum = lock->options.kind == DLOCK_QUORUM;
-    int places = quorum ? o->quorum_len : lock->names_len;
+    bool quorum = lock->ids[0].everywhere;
+    int places = quorum ? o->quorum_len : lock->ids_len;
     dlock_status sum = DLOCK_NOT_OWNER; /* a failure counts most, then a lock taken away */
     for (int i = 0; i < places; i++) {
         dlock_status status =

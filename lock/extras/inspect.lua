@@ -39,5 +39,6 @@ elseif kind ~= 'none' then
     tell(token, redis.call('PTTL', key), 0)
 end
 local waiters = redis.pcall('LLEN', KEYS[3]) -- another type is as good as nothing
-return {redis.call('MGET', KEYS[2])[1] or '0', type(waiters) == 'number' and waiters or 0,
+local word = redis.call('MGET', KEYS[2])[1] or ''
+return {string.match(word, '^(%d+) ') or '0', type(waiters) == 'number' and waiters or 0,
     permits or -1, permits and taken or 0, count, told}

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ask.h"
 #include "core/client.h"
-#include "core/status.h"
+#include "core/engine.h"
 #include "extras/latch.h"
 #include "extras/latch.lua.h"
 #include "extras/latch_count_down.lua.h"
@@ -42,26 +43,24 @@ dlock_status dlock_latch_new(dlock_client *client, const char *name, dlock_latch
 {
     if (dlock_client_forked(client))
         return DLOCK_FORKED;
-    const char *wrong = dlock_lock_check_name(name);
+    const char *wrong = dlock_identity_check_name(name);
     if (!wrong && !client->options.redis)
         wrong = "a latch needs the client's redis";
     if (wrong)
         return refuse(wrong, err, err_len);
     dlock_latch *latch = calloc(1, sizeof(*latch));
-    char *base = dlock_lock_companion(name, NULL);
-    if (latch && base && (latch->name = strdup(name)) &&
-        asprintf(&latch->channel, "%s:open", base) >= 0) {
+    char *opened = dlock_identity_companion(name, "open");
+    if (latch && opened && (latch->name = strdup(name))) {
+        snprintf(latch->channel.name, sizeof(latch->channel.name), "%s", opened);
+        free(opened);
         latch->client = client;
         pthread_mutex_init(&latch->lock, NULL);
         dlock_cond_init(&latch->news);
-        free(base);
         *ret = latch;
         return DLOCK_OK;
     }
-    if (latch)
-        free(latch->name);
+    free(opened);
     free(latch);
-    free(base);
     snprintf(err, err_len, "out of memory");
     return DLOCK_NO_MEMORY;
 }
@@ -70,10 +69,11 @@ void dlock_latch_free(dlock_latch *latch)
 {
     if (!latch || dlock_client_forked(latch->client))
         return;
-    dlock_redis_hang_up(latch->conn);
+    if (latch->listens)
+        dlock_subscriber_forget(dlock_engine_subscriber(dlock_engine_of(latch->client)),
+                                &latch->channel);
     pthread_cond_destroy(&latch->news);
     pthread_mutex_destroy(&latch->lock);
-    free(latch->channel);
     free(latch->name);
     free(latch);
 }
@@ -100,7 +100,7 @@ static latch_state ask(dlock_latch *latch, dlock_script *script, dlock_args *arg
     latch_state state = {.asked = dlock_now()};
     redisReply *reply = NULL;
     state.status =
-        dlock_script_call(latch->client, latch->client->options.redis, script, 1, args, 0, &reply);
+        dlock_ask_script(latch->client, latch->client->options.redis, script, 1, args, 0, &reply);
     dlock_args_free(args);
     if (state.status == DLOCK_OK && !dlock_redis_check(latch->client->options.redis, script->name,
                                                        reply, read_state(reply, &state)))
@@ -138,7 +138,7 @@ static latch_state ask_count_down(dlock_latch *latch, const char *who, int64_t r
     dlock_args_text(&args, latch->name);
     dlock_args_text(&args, who);
     dlock_args_int(&args, round);
-    dlock_args_text(&args, latch->channel);
+    dlock_args_text(&args, latch->channel.name);
     return ask(latch, &count_down, &args);
 }
 

@@ -5,7 +5,7 @@
 #ifndef DLOCK_EXTRAS_LATCH_H
 #define DLOCK_EXTRAS_LATCH_H
 
-#include "core/lock.h"
+#include "core/subscriber.h"
 
 /* The first number of a reply. */
 typedef enum latch_answer {
@@ -26,16 +26,16 @@ typedef struct latch_state {
 
 struct dlock_latch {
     dlock_client *client; /* (borrowed) */
-    char *name, *channel;
+    char *name;
+    channel channel;       /* on which openings are told */
     _Atomic int64_t round; /* told last; 0 = none as yet */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t news;
-    bool listening;     /* one of those who wait listens for all */
-    latch_state latest; /* what one who listened has seen last */
-
-    dlock_redis_conn *conn; /* these two: the listener's alone */
-    bool heard;             /* a message, or silence, on conn */
+    bool listens;       /* to the channel */
+    bool told;          /* something, or may have missed it: somebody is to look */
+    bool led;           /* one of those who wait looks for all */
+    latch_state latest; /* the last one that any of them has seen */
 };
 
 /* How the latch stands. */

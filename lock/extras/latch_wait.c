@@ -5,110 +5,135 @@
  * looked. Therefore:
  *
  *   1. A waiter looks, and remembers the first round that it sees; or that there was none.
- *   2. Of all who wait for one dlock_latch one listens: it subscribes, looks, sleeps until a
- * message or the re-check, and looks again. What it saw is news for all. So threads that wait cost
- * one connection and one question a re-check, however many they are.
+ *   2. Of all who wait for one dlock_latch one leads: it sleeps until a message, a subscription
+ *      before which one may be lost, or the re-check, and looks. What it saw is news for all. So
+ *      threads that wait cost one question a re-check, however many they are. Whoever leaves while
+ *      nobody leads wakes another.
  *   3. A later round without the end of a life in between (`first`) shows that the remembered one
  *      has opened; where there was none, one that was set anew shows that the first one has.
  */
+#include <stddef.h>
+
 #include "core/client.h"
-#include "core/status.h"
+#include "core/engine.h"
 #include "core/waiting.h"
 #include "extras/latch.h"
 #include "redis/reserved.h"
 
-/* Connects and subscribes. True: what was told before has to be looked for. */
-static bool subscribe(dlock_latch *latch)
-{
-    dlock_redis *redis = latch->client->options.redis;
-    dlock_time deadline = dlock_in_ms(latch->client->options.io_ms);
-    latch->heard = false;
-    if (dlock_redis_dial(redis, latch->name, deadline, &latch->conn) != DLOCK_REDIS_OK)
-        return false;
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "SUBSCRIBE");
-    dlock_args_text(&args, latch->channel);
-    bool done = dlock_redis_call(latch->conn, &args, deadline, NULL) == DLOCK_REDIS_OK;
-    dlock_args_free(&args);
-    if (!done) {
-        dlock_redis_hang_up(latch->conn);
-        latch->conn = NULL;
-    }
-    return done;
-}
+/* ---- what is heard --------------------------------------------------------------------------- */
 
-static bool read_message(dlock_redis_conn *conn)
+/* An opening, perhaps: a message, or a subscription before which one may be lost. */
+static void note_news(channel *c)
 {
-    redisReply *message = NULL;
-    dlock_time deadline = dlock_in_ms(1000); /* it is there, or the connection's end */
-    bool read = dlock_redis_read(conn, deadline, &message) == DLOCK_REDIS_OK;
-    if (message)
-        freeReplyObject(message);
-    return read;
-}
-
-/* In a cluster the latch may be on another server by now, and this one have died in silence. */
-static bool leads_to_latch(const dlock_latch *latch)
-{
-    int server = dlock_redis_server_of(latch->client->options.redis, latch->name);
-    return server < 0 || server == dlock_redis_conn_server(latch->conn);
-}
-
-/* Until there is a reason to look, or `until`. False: it can not listen; not to be tried again at
- * once. */
-static bool listen_until(dlock_latch *latch, dlock_time until)
-{
-    if (latch->conn && (dlock_redis_broken(latch->conn) || !leads_to_latch(latch))) {
-        dlock_redis_hang_up(latch->conn);
-        latch->conn = NULL;
-    }
-    if (!latch->conn)
-        return subscribe(latch);
-    bool told = false;
-    while (dlock_redis_wait(latch->conn, told ? dlock_now() : until) && read_message(latch->conn))
-        told = true;
-    bool works = told || !dlock_redis_broken(latch->conn);
-    bool worked = latch->heard;
-    latch->heard = worked || works;
-    return works || worked;
-}
-
-/* Called with the lock. */
-static void listen_for_all(dlock_latch *latch, dlock_time until)
-{
-    latch->listening = true;
+    dlock_latch *latch = (dlock_latch *)((char *)c - offsetof(dlock_latch, channel));
+    pthread_mutex_lock(&latch->lock);
+    latch->told = true;
+    pthread_cond_broadcast(&latch->news);
     pthread_mutex_unlock(&latch->lock);
-    dlock_time tick = dlock_sooner(until, dlock_in_ms(latch->client->options.recheck_ms));
-    if (!listen_until(latch, tick))
-        dlock_sleep(tick);
+}
+
+static void note_message(channel *c, const char *message)
+{
+    (void)message;
+    note_news(c);
+}
+
+/* From the first wait on, as long as the latch lives. Out of memory: the re-check has to do. */
+static void listen(dlock_latch *latch)
+{
+    engine *e = dlock_engine_of(latch->client);
+    pthread_mutex_lock(&latch->lock);
+    bool begin = e && !latch->listens;
+    latch->listens = latch->listens || begin;
+    pthread_mutex_unlock(&latch->lock);
+    if (!begin)
+        return;
+    latch->channel.key = latch->name;
+    latch->channel.for_each = true;
+    latch->channel.subscribed = note_news;
+    latch->channel.heard = note_message;
+    dlock_subscriber_listen(dlock_engine_subscriber(e), &latch->channel);
+}
+
+/* What a cancelled thread sleeps on. */
+typedef struct sleep_end {
+    cancel_listener listener; /* first, so that the one is the other */
+    dlock_latch *latch;
+} sleep_end;
+
+static void end_sleep(cancel_listener *l)
+{
+    dlock_latch *latch = ((sleep_end *)l)->latch;
+    pthread_mutex_lock(&latch->lock);
+    pthread_cond_broadcast(&latch->news);
+    pthread_mutex_unlock(&latch->lock);
+}
+
+/* ---- what is seen ---------------------------------------------------------------------------- */
+
+static bool same_state(const latch_state *a, const latch_state *b)
+{
+    return a->status == b->status && a->answer == b->answer && a->left == b->left &&
+           a->round == b->round && a->first == b->first;
+}
+
+/* What one sees is news for all, if it is another state than the last one seen. */
+static latch_state look(dlock_latch *latch)
+{
     latch_state state = dlock_latch_look(latch);
     pthread_mutex_lock(&latch->lock);
-    latch->latest = state;
-    latch->listening = false;
-    pthread_cond_broadcast(&latch->news);
-}
-
-/* Sleeps until there is news: what was asked after *asked_after, which becomes when this was.
- * False: none came. */
-static bool next_state(dlock_latch *latch, dlock_time until, dlock_time *asked_after,
-                       latch_state *ret)
-{
-    pthread_mutex_lock(&latch->lock);
-    while (latch->latest.asked.us <= asked_after->us && !dlock_passed(until)) {
-        if (latch->listening)
-            dlock_cond_wait(&latch->news, &latch->lock, until);
-        else
-            listen_for_all(latch, until);
-    }
-    bool news = latch->latest.asked.us > asked_after->us;
-    if (news) {
-        *ret = latch->latest;
-        *asked_after = ret->asked;
+    if (state.asked.us > latch->latest.asked.us) {
+        if (!same_state(&state, &latch->latest))
+            pthread_cond_broadcast(&latch->news);
+        latch->latest = state;
     }
     pthread_mutex_unlock(&latch->lock);
-    return news;
+    return state;
 }
+
+/* Called with the lock, which is left meanwhile. */
+static void lead(dlock_latch *latch, const dlock_wait *wait, dlock_time until)
+{
+    dlock_time tick = dlock_sooner(until, dlock_in_ms(latch->client->options.recheck_ms));
+    latch->led = true;
+    while (!latch->told && !dlock_passed(tick) && !dlock_cancelled(wait))
+        dlock_cond_wait(&latch->news, &latch->lock, tick);
+    if (!dlock_cancelled(wait)) {
+        latch->told = false;
+        pthread_mutex_unlock(&latch->lock);
+        look(latch);
+        pthread_mutex_lock(&latch->lock);
+    }
+    latch->led = false;
+    pthread_cond_signal(&latch->news);
+}
+
+/* Sleeps until somebody has looked after `after`, it is cancelled, or its time is over: then it
+ * looks itself. */
+static latch_state next_state(dlock_latch *latch, const dlock_wait *wait, dlock_time until,
+                              dlock_time after)
+{
+    pthread_mutex_lock(&latch->lock);
+    while (latch->latest.asked.us <= after.us && !dlock_passed(until) && !dlock_cancelled(wait)) {
+        if (latch->led)
+            dlock_cond_wait(&latch->news, &latch->lock, until);
+        else
+            lead(latch, wait, until);
+    }
+    latch_state state = latch->latest;
+    pthread_mutex_unlock(&latch->lock);
+    return state.asked.us > after.us || dlock_cancelled(wait) ? state : look(latch);
+}
+
+static void leave(dlock_latch *latch)
+{
+    pthread_mutex_lock(&latch->lock);
+    if (!latch->led)
+        pthread_cond_signal(&latch->news);
+    pthread_mutex_unlock(&latch->lock);
+}
+
+/* ---- what it means --------------------------------------------------------------------------- */
 
 enum { NOT_SEEN = -1, NOT_SET };
 
@@ -134,22 +159,17 @@ static dlock_status wait_until_open(dlock_latch *latch, const dlock_wait *wait)
 {
     dlock_time deadline = dlock_in_ms(wait->wait_ms);
     int64_t round = NOT_SEEN;
-    latch_state state = dlock_latch_look(latch);
-    dlock_time asked_after = dlock_now();
+    latch_state state = look(latch);
     for (;;) {
         dlock_status status = judge(&state, &round);
         if (status != DLOCK_BUSY && !dlock_status_open(status))
             return status;
+        if (state.asked.us >= deadline.us)
+            return dlock_cancelled(wait) ? DLOCK_CANCELLED : status;
+        listen(latch);
+        state = next_state(latch, wait, deadline, state.asked);
         if (dlock_cancelled(wait))
             return DLOCK_CANCELLED;
-        if (state.asked.us >= deadline.us)
-            return status;
-        dlock_time tick = dlock_in_ms(latch->client->options.recheck_ms);
-        dlock_time until = wait->cancel ? dlock_sooner(deadline, tick) : deadline;
-        if (!next_state(latch, until, &asked_after, &state) && dlock_passed(deadline)) {
-            state = dlock_latch_look(latch);
-            asked_after = dlock_now();
-        }
     }
 }
 
@@ -162,5 +182,12 @@ dlock_status dlock_latch_wait(dlock_latch *latch, const dlock_wait *wait)
         wait = &no_wait;
     if (wait->wait_ms < DLOCK_FOREVER || HAS_RESERVED(wait))
         return DLOCK_INVALID;
-    return wait_until_open(latch, wait);
+    sleep_end end = {.listener = {.fired = end_sleep}, .latch = latch};
+    if (wait->cancel)
+        dlock_cancel_listen(wait->cancel, &end.listener);
+    dlock_status status = wait_until_open(latch, wait);
+    if (wait->cancel)
+        dlock_cancel_forget(wait->cancel, &end.listener);
+    leave(latch);
+    return status;
 }

@@ -7,7 +7,7 @@
 local fence
 local looked, why = pcall(function() -- the fence is the first write
     if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 and redis.call('HEXISTS', KEYS[4], '!') == 0 then
-        fence = string.format('%.0f', (next_fence(2, 2, ARGV[1])))
+        fence = string.format('%.0f', (next_fence(2, 2, ARGV[1], 's', '-')))
     end
 end)
 if not looked then
@@ -16,7 +16,7 @@ if not looked then
     return redis.error_reply('NOPERM ' .. why)
 end
 if not fence then return {0} end
-local reply = body({unpack(KEYS, 5)}, {unpack(ARGV, 2)}, fence)
+local reply = body(tail(KEYS, 5), tail(ARGV, 2), fence)
 if type(reply) == 'table' and reply.err then return reply end
 if reply == nil then reply = false end -- as Redis has it: no value ends the list of values
 return {1, reply, fence}

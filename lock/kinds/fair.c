@@ -8,27 +8,25 @@
  *
  *   1. A try takes the lock if it is free and nobody queues. Otherwise, in the same script, the
  *      token goes to the end of the queue. Nothing queues it twice, in whatever order a waiter's
- *      questions and its process's signs of life arrive.
+ *      questions and its process's heartbeats arrive.
  *   2. Release gives the lock to the first in the queue in the same script: the lock's value is the
  *      waiter's token from that instant on, for the claim window of the one who releases. That is
  *      the state that counts.
- *   3. It also pushes the token onto the wake-up list of the waiter's process, where one thread
- *      blocks (BLPOP) for all waiters of the process. A list keeps the token until it is fetched.
- *      Waiters without a thread (pending/) are told on a channel of the same name: their token says
- *      so, by an "a" before its number. A channel keeps nothing, so that after each subscription
- *      comes a sign of life.
+ *   3. It also publishes the token on the channel of the waiter's process, whose subscriber
+ *      (core/subscriber.h) wakes the waiter. A channel keeps nothing, so that after each
+ *      subscription comes a heartbeat.
  *   4. The wake-up brings the fence and the window, so the waiter holds the lock at once. How long
  *      it is sure to, follows from when the waiter was last known to be without it: the grant is
  *      younger, and lasts that window. A late wake-up of a grant that has lapsed is told by its
  *      fence: not above the last one issued when the waiter was without. Both are settled when the
- *      wake-up is read, since what is learned later says nothing about this grant. The first
- *      renewal takes the grant up: the lease begins. A short hold needs none.
- *   5. Each process that waits gives a sign of life every re-check and, in the same script, sees
+ *      wake-up is read, since what is learned later says nothing about this grant. The renewal that
+ *      takes it up is written before the caller is told, and not waited for: the lease begins.
+ *   5. Each process that waits sends a heartbeat every re-check and, in the same script, sees
  *      whether one of its waiters was granted the lock without hearing of it, puts back entries
  *      that are missing, and hands a free lock on. So every loss heals within one re-check.
  *   6. A grant not taken up ends with the claim window. Its process is then taken for dead and all
  *      its entries are passed over: one window, not one a thread. If it was alive after all, its
- *      next sign of life queues its waiters again, at the end.
+ *      next heartbeat queues its waiters again, at the end.
  */
 #include "core/client.h"
 #include "core/waiting.h"
@@ -64,29 +62,29 @@ enum { FAIR_KEYS = 5 };
 static int acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
                         dlock_args *args)
 {
-    dlock_lock_add_keys(lock, 0, FAIR_KEYS, args);
+    dlock_identity_add_keys(&lock->ids[0], FAIR_KEYS, args);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
-    dlock_args_int(args, lock->claim_ms);
+    dlock_args_int(args, dlock_lock_claim_ms(lock));
     dlock_args_int(args, entry);
     return FAIR_KEYS;
 }
 
-/* Of whoever goes: a holder, a waiter, or one whose grant came too late. Of a sign of life: the
+/* Of whoever goes: a holder, a waiter, or one whose grant came too late. Of a heartbeat: the
  * process, whose sleeping waiters are to follow. */
 static int go_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
 {
     (void)entry;
-    dlock_lock_add_keys(lock, 0, FAIR_KEYS, args);
+    dlock_identity_add_keys(&lock->ids[0], FAIR_KEYS, args);
     dlock_args_text(args, token);
-    dlock_args_int(args, lock->claim_ms);
+    dlock_args_int(args, dlock_lock_claim_ms(lock));
     return FAIR_KEYS;
 }
 
 static int renew_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
 {
     (void)entry;
-    dlock_lock_add_keys(lock, 0, FAIR_KEYS - 1, args);
+    dlock_identity_add_keys(&lock->ids[0], FAIR_KEYS - 1, args);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
     return FAIR_KEYS - 1;
@@ -96,14 +94,17 @@ static int renew_args(const dlock_lock *lock, const char *token, entry_mode entr
 static int64_t read_beat(dlock_lock *lock, dlock_time asked, const redisReply *reply)
 {
     wait_set *set = &lock->wait_set;
-    bool fits = reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
+    bool fits = reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 &&
                 reply->element[0]->type == REDIS_REPLY_STRING;
     if (!dlock_redis_check(lock->client->options.redis, beat.name, reply, fits))
         return dlock_queue_next_beat(lock, -1);
     const char *has = reply->element[0]->str;
     dlock_wait_set_without(set, has, asked, (uint64_t)reply->element[1]->integer);
     dlock_wait_set_wake(set, has, NULL);
-    return dlock_queue_next_beat(lock, reply->element[2]->integer);
+    int64_t left_ms = reply->element[2]->integer, next_ms = dlock_queue_next_beat(lock, left_ms);
+    if (reply->element[3]->integer != 1)
+        return next_ms;
+    return dlock_lock_foreign_step(&set->pace, left_ms, next_ms); /* it hands nothing on */
 }
 
 static const kind_call decline_call = {&decline, go_args};
@@ -126,8 +127,7 @@ const kind dlock_kind_fair = {
     .release = {&release, go_args},
     .leave = {&leave, go_args},
     .renew = {&renew, renew_args},
-    .listen = dlock_queue_listen,
-    .channel = dlock_queue_wake_list,
+    .channel = dlock_queue_channel,
     .heard = take_message,
     .beat = {&beat, go_args},
     .beaten = read_beat,

@@ -1,13 +1,12 @@
 -- Fragment: the fair queue. Comes after fence.lua.
 -- KEYS  1 lock, 2 fence counter, 3 queue (list of tokens, oldest first),
---       4 beats (hash: process -> ms of its last sign of life; '!' -> token granted, not yet taken up;
+--       4 beats (hash: process -> ms of its last heartbeat; '!' -> token granted, not yet taken up;
 --         token -> ms at which it was queued again),
---       5 prefix of the wake-up lists, one a process, and of the channels of those processes whose
---         waiters have no thread: tokens "<process>:a<number>"
+--       5 prefix of the channels on which processes are woken, one each
 -- Everything but the lock lives on while somebody beats, and is gone a minute after the last.
-local STALE_MS, SUSPECT_MS, KEEP_MS, WAKE_MAX = 2000, 400, 60000, 64
+local STALE_MS, SUSPECT_MS, KEEP_MS = 2000, 400, 60000
 
--- Queue and beats are hints, which signs of life rebuild: what stands there of another type goes.
+-- Queue and beats are hints, which heartbeats rebuild: what stands there of another type goes.
 for i, kind in pairs({[3] = 'list', [4] = 'hash'}) do
     local found = redis.call('TYPE', KEYS[i]).ok
     if found ~= kind and found ~= 'none' then redis.call('DEL', KEYS[i]) end
@@ -31,20 +30,18 @@ local function enqueue(token)
     if redis.call('RPUSH', KEYS[3], token) == 1 then keep() end
 end
 
+-- The tokens in the queue, as a set.
+local function queued()
+    local ret = {}
+    for _, token in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do ret[token] = true end
+    return ret
+end
+
 -- For whoever may queue a token before the waiter's first question comes: that one would not look
 -- through the queue, but it looks for this mark. In time the mark is forgotten like a beat.
 local function enqueue_again(token)
     redis.call('HSET', KEYS[4], token, math.floor(clock() / 1000))
     enqueue(token)
-end
-
--- A wake-up is a hint, too: where it can not be left, the next sign of life tells of the grant. What
--- is no list goes; that of a process that polls loses its oldest.
-local function wake_up(list, message)
-    local unread = redis.pcall('RPUSH', list, message)
-    if type(unread) == 'table' then return redis.pcall('DEL', list) end
-    if unread > WAKE_MAX then redis.call('LPOP', list) end
-    redis.call('PEXPIRE', list, KEEP_MS)
 end
 
 -- Gives the lock, which is free or the caller's to give, to the first waiter whose process lives,
@@ -61,19 +58,14 @@ local function hand_on(claim_ms, asking, stale_ms)
         end
         local who = process(token)
         local beaten = tonumber(redis.call('HGET', KEYS[4], who) or '')
-        local fence, us = next_fence(2, 2, claim_ms)
+        local fence, us = next_fence(2, 2, claim_ms, 's', token)
         if beaten and us / 1000 - beaten <= (stale_ms or STALE_MS) then
             redis.call('SET', KEYS[1], token, 'PX', claim_ms)
             redis.call('HSET', KEYS[4], '!', token)
             if token ~= asking then
-                local wake = KEYS[5] .. who
-                local message = string.format('%s %.0f %.0f %d %s', token, fence, us,
-                    redis.call('LLEN', KEYS[3]), claim_ms)
-                if string.byte(token, #who + 2) == 97 then -- 'a'; who may not publish leaves it to
-                    redis.pcall('PUBLISH', wake, message) -- the waiter's next sign of life
-                else
-                    wake_up(wake, message)
-                end
+                -- A hint: where it is lost, the next heartbeat tells of the grant.
+                redis.pcall('PUBLISH', KEYS[5] .. who, string.format('%s %.0f %.0f %d %s', token,
+                    fence, us, redis.call('LLEN', KEYS[3]), claim_ms))
             end
             return token
         end
@@ -85,6 +77,7 @@ end
 -- passed over at once. Unless it is the one that asks: that one lives. After a lease that ended by
 -- itself the holder's process may be dead; waiters count as alive only if they beat just now.
 local function recover(claim_ms, asking)
+    if not may_be_of(KEYS[2], 's') then return nil end
     local lapsed = redis.call('HGET', KEYS[4], '!')
     if lapsed and process(lapsed) ~= process(asking) then
         redis.call('HDEL', KEYS[4], process(lapsed))

@@ -3,8 +3,7 @@
 -- ARGV  1 token, 2 lease in ms, 3 claim window in ms,
 --       4 if it can not be had: '0': leave it, '1': queue, '2': queue unless we do already,
 --       5 not after, see late()
--- Reply {1, fence, clock us, waiters}, {0, ms left to the one who has it, last fence issued}, or
---       {2, clock us}: too late
+-- Reply {1, fence, clock us, waiters}, refusal()'s, or {2, clock us}: too late
 -- Idempotent: a token is queued once, and finds a grant whose reply was lost.
 if late() then return {2, clock()} end
 local denied = may_not('PEXPIRE', KEYS[3], ARGV[2])
@@ -12,28 +11,29 @@ if denied then return denied end
 local token, queue = ARGV[1], ARGV[4] ~= '0'
 local has = owner(KEYS[1])
 local mine = has == token
-if not has and redis.call('LLEN', KEYS[3]) == 0 and redis.call('HEXISTS', KEYS[4], '!') == 0 then
-    has = token
-end
+local waiters = redis.call('LLEN', KEYS[3])
+local refused = not mine and (has or waiters > 0) and refusal(KEYS[1], KEYS[2], 's', KEYS[3], nil, has)
+if refused and refused.err then return refused end
+if not has and waiters == 0 and redis.call('HEXISTS', KEYS[4], '!') == 0 then has = token end
 if has ~= token and queue then
+    claim(KEYS[2], 's', ARGV[2])
     beat(process(token))
     if ARGV[4] == '1' then
         if redis.call('HEXISTS', KEYS[4], token) == 0 then enqueue(token) end
     else
         keep()
-        if not redis.call('LPOS', KEYS[3], token) then enqueue_again(token) end
+        if not queued()[token] then enqueue_again(token) end
     end
 end
 if not has then
     has = recover(ARGV[3], token)
     if not has and not queue then has = token end
+    refused = nil
 end
-if has ~= token then
-    return {0, redis.call('PTTL', KEYS[1]), issued(KEYS[2]) or 0}
-end
-local waiters = redis.call('LLEN', KEYS[3])
+if has ~= token then return refused or refusal(KEYS[1], KEYS[2], 's', nil, nil, has) end
+waiters = redis.call('LLEN', KEYS[3])
 if waiters > 0 then waiters = waiters - redis.call('LREM', KEYS[3], 1, token) end
-local fence, now = next_fence(2, 2, ARGV[2], mine)
+local fence, now = next_fence(2, 2, ARGV[2], 's', token, mine)
 redis.call('HDEL', KEYS[4], '!')
 redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return {1, fence, now, waiters}

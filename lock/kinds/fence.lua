@@ -34,32 +34,84 @@ local function keep_fences(first, last, lease_ms)
     end
 end
 
--- The fence that was issued last. nil: none was, or what stands there is none; both count as lost.
--- (Lua's numbers are exact up to 2^53.)
+-- What stands at a fence counter: "NUMBER FAMILY TOKEN": the fence that was issued last, the family of
+-- kinds, and the token it was issued to. nil: nothing, or something else; both count as lost. (Lua's
+-- numbers are exact up to 2^53.)
+-- FAMILY  s: STRING and FAIR, h: HASH, r: READ and WRITE, p: SEMAPHORE
+local words = {} -- as far as they were read, or written, in this script
+local function word_of(key)
+    local word = words[key] or redis.call('MGET', key)[1] or ''
+    words[key] = word
+    return word
+end
+
+local function record(key)
+    local number, family, token = string.match(word_of(key), '^(%d+) (%l) (.*)$')
+    number = tonumber(number)
+    return number and number < 9e15 and {number = number, family = family, token = token} or nil
+end
+
+-- The fence that was issued last. nil: none was.
 local function issued(key)
-    local word = redis.call('MGET', key)[1]
-    local fence = word and string.find(word, '^[1-9]%d*$') and tonumber(word)
-    return fence and fence < 9e15 and fence or nil
+    local number = tonumber((string.match(word_of(key), '^(%d+) %l ')))
+    return number and number > 0 and number < 9e15 and number or nil
+end
+
+local function keep_record(key, number, family, token, lease_ms)
+    words[key] = string.format('%.0f %s %s', number, family, token)
+    redis.call('SET', key, words[key], 'PX', FENCE_MS + lease_ms)
 end
 
 -- Issues the next fence into the keys named, the same to all: above every earlier one, and never
 -- below the server's clock, so that a lost counter does not start again at 1.
--- To one who has the lock already (`mine`) the last one is told again: a question that comes twice,
--- the second time late, must not make the fence stale that was given to the first.
+-- A token that has the lock already (`mine`) is told the fence that was issued to it: a question that
+-- comes twice, the second time late, must not make the fence stale that was given to the first.
 -- Returns fence and clock.
-local function next_fence(first, last, lease_ms, mine)
-    local again = mine and first <= last and issued(KEYS[first])
-    if again then
+local function next_fence(first, last, lease_ms, family, token, mine)
+    local known = mine and first <= last and record(KEYS[first])
+    if known and known.token == token then
         keep_fences(first, last, lease_ms)
-        return again, clock()
+        return known.number, clock()
     end
     local fence = clock()
     for i = first, last do
         local stored = issued(KEYS[i]) or 0
         if stored >= fence then fence = stored + 1 end
     end
-    for i = first, last do
-        redis.call('SET', KEYS[i], string.format('%.0f', fence), 'PX', FENCE_MS + lease_ms)
-    end
+    for i = first, last do keep_record(KEYS[i], fence, family, token, lease_ms) end
     return fence, clock()
+end
+
+-- Whether who waits for the name may be of this family; false: others do, and their queue is theirs.
+local function may_be_of(counter, family)
+    local last = record(counter)
+    return not last or last.family == family
+end
+
+-- Marks the name as the family's, before a token of it is queued or holds without a fence of its own.
+local function claim(counter, family, lease_ms)
+    local last = record(counter)
+    if last and last.family == family then return end
+    keep_record(counter, last and last.number or 0, family, '-', lease_ms)
+end
+
+-- The reply to an acquire that finds the lock taken: {0, ms left, last fence issued, 1: the holder is
+-- of another library}; or the error that another family of kinds holds it, or waits in the queue.
+-- `has` is the token at the name, where the caller knows it.
+local function refusal(name, counter, family, queue, ms_left, has)
+    local last = record(counter) or {number = 0, family = family}
+    if has and has == last.token and last.family == family then
+        return {0, redis.call('PTTL', name), last.number, 0}
+    end
+    local kind = redis.call('TYPE', name).ok
+    local known = kind == 'zset' and (last.family == 'r' or last.family == 'p')
+        or kind == 'string' and redis.call('GET', name) == last.token
+        or kind == 'hash' and last.token and redis.call('HEXISTS', name, last.token) == 1
+    if last.family ~= family and (known or queue and redis.call('EXISTS', queue) == 1) then
+        local uses = {s = 'a lock of kind STRING or FAIR', h = 'a lock of kind HASH',
+            r = 'a read/write lock', p = 'a semaphore'}
+        return redis.error_reply('WRONGKIND this name is in use as ' .. (uses[last.family] or '?'))
+    end
+    local foreign = not known and kind ~= 'none'
+    return {0, ms_left or redis.call('PTTL', name), last.number, foreign and 1 or 0}
 end

@@ -2,12 +2,12 @@
  * Kind QUORUM: Redlock. The lock counts as taken when a majority of N independent servers gave it
  * and enough of the lease is left after the last reply.
  *
- * All servers are asked at the same time: send to each, then read whoever answers. Once it is
- * decided, the others have as long again as that took: a silent server must not cost each call its
- * whole limit, nor may one that can not be reached use up the time of the others.
- * A server that does not answer counts as a refusal. Whatever the result of a failed try, the
- * token is taken back from all that gave their vote, or may have; a waiter that goes without the
- * lock sees to that until every server has answered. Who releases is content with a majority.
+ * All servers are asked at the same time, and heard as they answer. Once it is decided, the others
+ * have as long again as that took: a silent server must not cost each call its whole limit, nor may
+ * one that can not be reached use up the time of the others. A server that does not answer counts
+ * as a refusal. Whatever the result of a failed try, the token is taken back from all that gave
+ * their vote, or may have; a waiter that goes without the lock sees to that until every server has
+ * answered. Who releases is content with a majority.
  *
  * A vote must not come after its time. Ours ends with the validity, counted from before the first
  * server was asked: what is read later lengthens nothing. The server's ends with the moment that
@@ -16,6 +16,14 @@
  * time, and the question is repeated. So no vote is given when nobody counts it any more, but one
  * that arrives before its moment and after the release: that server is lost to the lock for one
  * lease, as one that has crashed.
+ *
+ * A renewal takes a vote again that a server has lost with its memory, or never gave: else a hold
+ * would lose one for good with each restart. It does so only where nobody has the lock, only until
+ * its own limit or the end of the validity that it is to lengthen, whichever is sooner, by that
+ * server's clock; and it is only asked of servers that refused the renewal before it. So it too
+ * leaves something behind only where a release overtakes it and it still comes in time: that server
+ * is lost for one lease, and never a majority of them, for a majority has the votes and is not
+ * asked. tests/model/quorum.pml has what goes wrong without each of these.
  *
  * What it can not do: a server that comes back empty within the lease of a lock that it has given,
  * or whose clock jumps ahead by as much, gives it once more, and its vote may make a second
@@ -27,25 +35,24 @@
  *
  * Source: "Distributed Locks with Redis", the Redlock algorithm, in the Redis documentation.
  */
-#include <errno.h>
-#include <poll.h>
+#include <stdlib.h>
 
 #include "core/client.h"
 #include "core/grant.h"
-#include "core/status.h"
 #include "kinds/fence.lua.h"
 #include "kinds/owner.lua.h"
+#include "redis/pipeline.h"
 
 #include "kinds/quorum_acquire.lua.h"
+#include "kinds/quorum_renew.lua.h"
 #include "kinds/string_release.lua.h"
-#include "kinds/string_renew.lua.h"
 
 static dlock_script acquire =
     DLOCK_SCRIPT("quorum_acquire", "#!lua\n" OWNER_LUA FENCE_LUA QUORUM_ACQUIRE_LUA);
 static dlock_script release =
     DLOCK_SCRIPT("quorum_release", "#!lua flags=allow-oom\n" OWNER_LUA STRING_RELEASE_LUA);
 static dlock_script renew =
-    DLOCK_SCRIPT("quorum_renew", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA STRING_RENEW_LUA);
+    DLOCK_SCRIPT("quorum_renew", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA QUORUM_RENEW_LUA);
 
 #define LAGGARD_MS 20 /* at least, for those who answer after it is decided */
 #define LONG_AGO   1  /* by any clock */
@@ -64,20 +71,27 @@ typedef struct votes {
     servers told;  /* yes and no */
 } votes;
 
-typedef struct question {
+/* Shared with the answers that may still come when nobody waits for them any more. */
+typedef struct ballot_round {
+    pthread_mutex_t mutex; /* guards each ballot's `answered` */
+    pthread_cond_t heard;
+    atomic_int refs; /* the caller's, and each ballot's */
     dlock_lock *lock;
     const char *token;
     bool acquires; /* else it releases */
     int enough;    /* so many yes decide; of a release, answers */
     dlock_time deadline;
     votes votes;
-    struct ballot {
-        dlock_redis_pending *pending; /* NULL: nothing is open */
-        dlock_args args;
-        dlock_time asked;
-        bool repeated;
-    } ballots[QUORUM_MAX];
-} question;
+    struct ballot *ballots[QUORUM_MAX]; /* NULL: nothing is open */
+} ballot_round;
+
+/* The question to one server. */
+typedef struct ballot {
+    pipeline_call call; /* first, so that the one is the other */
+    ballot_round *round;
+    dlock_time asked;
+    bool repeated, answered;
+} ballot;
 
 static int majority(const dlock_client *client)
 {
@@ -89,7 +103,7 @@ static servers all_of(const dlock_client *client)
     return (1u << client->options.quorum_len) - 1;
 }
 
-static bool is_decided(const question *q)
+static bool is_decided(const ballot_round *q)
 {
     const votes *v = &q->votes;
     int most = q->lock->client->options.quorum_len;
@@ -97,40 +111,75 @@ static bool is_decided(const question *q)
                        : v->yes + v->no >= q->enough;
 }
 
-/* Puts the question to one server, on a pooled connection. */
-static void put(question *q, int i)
+static void unref(ballot_round *q)
 {
-    dlock_client *client = q->lock->client;
-    struct ballot *b = &q->ballots[i];
-    b->asked = dlock_now();
-    dlock_args_clear(&b->args);
-    dlock_args_text(&b->args, q->lock->names[0]);
-    dlock_args_text(&b->args, q->token);
-    if (q->acquires) {
-        int64_t not_after = dlock_server_clock_at(&client->of_quorum[i], q->deadline);
-        dlock_args_int(&b->args, q->lock->options.lease_ms);
-        dlock_args_int(&b->args, not_after ? not_after : LONG_AGO);
-    }
-    dlock_time start_by = dlock_in_ms(client->options.io_ms / (2 * client->options.quorum_len) + 1);
-    b->pending =
-        dlock_redis_eval_start(client->options.quorum[i], q->acquires ? &acquire : &release, 1,
-                               &b->args, dlock_sooner(start_by, q->deadline));
+    if (atomic_fetch_sub(&q->refs, 1) != 1)
+        return;
+    pthread_cond_destroy(&q->heard);
+    pthread_mutex_destroy(&q->mutex);
+    free(q);
 }
 
-/* An acquire's reply also tells the server's clock. False: a reply of another shape. */
-static bool read_vote(question *q, int i, const redisReply *reply, int64_t *ret)
+static void take_answer(pipeline_call *call)
 {
-    const redisReply *vote = reply;
+    ballot *b = (ballot *)call;
+    pthread_mutex_lock(&b->round->mutex);
+    b->answered = true;
+    pthread_cond_signal(&b->round->heard);
+    pthread_mutex_unlock(&b->round->mutex);
+}
+
+static void free_ballot(pipeline_call *call)
+{
+    ballot *b = (ballot *)call;
+    unref(b->round);
+    free(b);
+}
+
+/* Puts the question to one server. Out of memory: that has not answered. */
+static void put(ballot_round *q, int i, bool repeated)
+{
+    dlock_client *client = q->lock->client;
+    ballot *b = q->ballots[i] = calloc(1, sizeof(*b));
+    if (!b)
+        return;
+    atomic_fetch_add(&q->refs, 1);
+    *b = (ballot){.round = q, .asked = dlock_now(), .repeated = repeated};
+    b->call = (pipeline_call){.script = q->acquires ? &acquire : &release,
+                              .keys = 1,
+                              .until = q->deadline,
+                              .decided = take_answer,
+                              .over = free_ballot};
+    dlock_pipeline_call_init(&b->call);
+    dlock_args_text(&b->call.args, dlock_lock_name(q->lock, 0));
+    dlock_args_text(&b->call.args, q->token);
     if (q->acquires) {
-        if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-            reply->element[1]->type != REDIS_REPLY_INTEGER)
-            return false;
-        dlock_server_clock_learn(&q->lock->client->of_quorum[i], reply->element[1]->integer,
-                                 q->ballots[i].asked);
-        vote = reply->element[0];
+        int64_t not_after = dlock_server_clock_at(&client->of_quorum[i], q->deadline);
+        dlock_args_int(&b->call.args, q->lock->options.lease_ms);
+        dlock_args_int(&b->call.args, not_after ? not_after : LONG_AGO);
     }
-    *ret = vote->integer;
-    return vote->type == REDIS_REPLY_INTEGER;
+    dlock_pipeline_ask(client->options.quorum[i], &b->call);
+}
+
+/* A vote is told with the server's clock. False: a reply of another shape. */
+static bool read_vote(const dlock_lock *lock, int i, dlock_time asked, const redisReply *reply,
+                      int64_t *ret)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+        reply->element[0]->type != REDIS_REPLY_INTEGER ||
+        reply->element[1]->type != REDIS_REPLY_INTEGER)
+        return false;
+    dlock_server_clock_learn(&lock->client->of_quorum[i], reply->element[1]->integer, asked);
+    *ret = reply->element[0]->integer;
+    return true;
+}
+
+static bool read_answer(const ballot_round *q, int i, const redisReply *reply, int64_t *ret)
+{
+    if (q->acquires)
+        return read_vote(q->lock, i, q->ballots[i]->asked, reply, ret);
+    *ret = reply->integer;
+    return reply->type == REDIS_REPLY_INTEGER;
 }
 
 static void count(votes *v, int i, int64_t vote)
@@ -141,100 +190,102 @@ static void count(votes *v, int i, int64_t vote)
     v->given |= (vote == GIVEN ? 1u : 0u) << i;
 }
 
-/* Ends the question to one server, if it is open; or repeats it, once, where it came too late: the
- * clock is known now. */
-static void hear(question *q, int i, dlock_time deadline)
+/* Ends the question to one server, where none is open either; or repeats it, once, where it came
+ * too late: the clock is known now. */
+static void hear(ballot_round *q, int i, bool last)
 {
-    struct ballot *b = &q->ballots[i];
-    redisReply *reply;
+    ballot *b = q->ballots[i];
     int64_t vote = 0;
-    dlock_redis_outcome outcome = dlock_redis_eval_finish(b->pending, deadline, &reply);
-    b->pending = NULL;
+    if (!b)
+        return;
+    bool open = !b->answered && !dlock_pipeline_withdraw(&b->call);
+    dlock_redis_outcome outcome = open          ? DLOCK_REDIS_UNKNOWN
+                                  : b->answered ? b->call.outcome
+                                                : DLOCK_REDIS_NOT_SENT;
+    bool again = false;
     if (outcome == DLOCK_REDIS_UNKNOWN) {
         q->votes.unknown++;
         q->votes.given |= 1u << i;
     } else if (outcome == DLOCK_REDIS_OK &&
-               dlock_redis_check(q->lock->client->options.quorum[i], "a vote", reply,
-                                 read_vote(q, i, reply, &vote))) {
-        if (q->acquires && vote == LATE && !b->repeated) {
-            b->repeated = true;
-            put(q, i);
-        } else if (!q->acquires || vote != LATE) {
+               dlock_redis_check(q->lock->client->options.quorum[i], "a vote", b->call.reply,
+                                 read_answer(q, i, b->call.reply, &vote))) {
+        again = q->acquires && vote == LATE && !b->repeated && !last;
+        if (!q->acquires || vote != LATE)
             count(&q->votes, i, vote);
-        }
     }
-    if (reply)
-        freeReplyObject(reply);
+    q->ballots[i] = NULL;
+    dlock_pipeline_call_unref(&b->call);
+    if (again)
+        put(q, i, true);
 }
 
-/* Whoever has something to read. How many questions are open then. */
-static int hear_some(question *q, struct pollfd *fds, int len)
+/* Under the mutex, which is left meanwhile. Whether any question is still open. */
+static bool hear_some(ballot_round *q, int len)
 {
-    int open = 0;
+    bool open = false;
     for (int i = 0; i < len; i++) {
-        if (fds[i].fd >= 0 && fds[i].revents) {
-            hear(q, i, q->deadline);
-            fds[i].fd = dlock_redis_eval_fd(q->ballots[i].pending);
+        if (q->ballots[i] && q->ballots[i]->answered) {
+            pthread_mutex_unlock(&q->mutex);
+            hear(q, i, false);
+            pthread_mutex_lock(&q->mutex);
         }
-        open += fds[i].fd >= 0;
+        open = open || q->ballots[i];
     }
     return open;
 }
 
-/* Reads the answers as they come, until all are there, or it is decided and the others have had
+/* Hears the answers as they come, until all are there, or it is decided and the others have had
  * their time. The servers that are left count as silent. */
-static void gather(question *q)
+static void gather(ballot_round *q, int len)
 {
-    struct pollfd fds[QUORUM_MAX];
-    int len = q->lock->client->options.quorum_len, open = 0;
     dlock_time start = dlock_now(), until = q->deadline;
     bool decided = false;
-    for (int i = 0; i < len; i++) {
-        fds[i] =
-            (struct pollfd){.fd = dlock_redis_eval_fd(q->ballots[i].pending), .events = POLLIN};
-        open += fds[i].fd >= 0;
-    }
-    while (open > 0) {
+    pthread_mutex_lock(&q->mutex);
+    while (hear_some(q, len) && !dlock_passed(until)) {
         if (!decided && is_decided(q)) {
             int64_t grace_ms = (dlock_now().us - start.us) / 1000 + LAGGARD_MS;
             until = dlock_sooner(until, dlock_in_ms(grace_ms));
             decided = true;
         }
-        int n = poll(fds, (nfds_t)len, dlock_left_ms(until));
-        if (n == 0 || (n < 0 && errno != EINTR))
-            break;
-        if (n > 0)
-            open = hear_some(q, fds, len);
+        bool any = false;
+        for (int i = 0; i < len; i++)
+            any = any || (q->ballots[i] && q->ballots[i]->answered);
+        if (!any)
+            dlock_cond_wait(&q->heard, &q->mutex, until);
     }
-    for (int i = 0; i < len; i++) {
-        q->ballots[i].repeated = true;
-        hear(q, i, dlock_now());
-    }
+    for (int i = 0; i < len; i++)
+        hear(q, i, true);
+    pthread_mutex_unlock(&q->mutex);
 }
 
 /* Asks these servers at once. */
-static votes ask(question *q, servers whom)
+static votes ask(ballot_round round, servers whom)
 {
-    int len = q->lock->client->options.quorum_len;
-    for (int i = 0; i < len; i++) {
-        dlock_args_init(&q->ballots[i].args);
-        if (whom >> i & 1)
-            put(q, i);
-    }
-    gather(q);
+    int len = round.lock->client->options.quorum_len;
+    ballot_round *q = malloc(sizeof(*q));
+    if (!q)
+        return (votes){0};
+    *q = round;
+    atomic_init(&q->refs, 1);
+    pthread_mutex_init(&q->mutex, NULL);
+    dlock_cond_init(&q->heard);
     for (int i = 0; i < len; i++)
-        dlock_args_free(&q->ballots[i].args);
-    return q->votes;
+        if (whom >> i & 1)
+            put(q, i, false);
+    gather(q, len);
+    votes result = q->votes;
+    unref(q);
+    return result;
 }
 
 /* Takes the token back from these servers. */
 static votes take_back(dlock_lock *lock, const char *token, servers whom, int enough)
 {
-    question q = {.lock = lock,
-                  .token = token,
-                  .enough = enough,
-                  .deadline = dlock_in_ms(lock->client->options.io_ms)};
-    return ask(&q, whom);
+    return ask((ballot_round){.lock = lock,
+                              .token = token,
+                              .enough = enough,
+                              .deadline = dlock_in_ms(lock->client->options.io_ms)},
+               whom);
 }
 
 static dlock_status silence(votes v)
@@ -266,12 +317,12 @@ static dlock_status quorum_acquire(dlock_lock *lock, const char *token, answer *
     const dlock_client *client = lock->client;
     *ret = (answer){.asked = dlock_now(), .retry_ms = -1};
     dlock_time end = {ret->asked.us + dlock_grant_validity_us(lock->options.lease_ms)};
-    question q = {.lock = lock,
-                  .token = token,
-                  .acquires = true,
-                  .enough = majority(client),
-                  .deadline = dlock_sooner(end, dlock_in_ms(client->options.io_ms))};
-    votes v = ask(&q, all_of(client));
+    ballot_round q = {.lock = lock,
+                      .token = token,
+                      .acquires = true,
+                      .enough = majority(client),
+                      .deadline = dlock_sooner(end, dlock_in_ms(client->options.io_ms))};
+    votes v = ask(q, all_of(client));
     ret->granted = ret->claimed = v.yes >= majority(client) && !dlock_passed(end);
     if (ret->granted)
         return DLOCK_OK;
@@ -280,16 +331,18 @@ static dlock_status quorum_acquire(dlock_lock *lock, const char *token, answer *
     return v.yes + v.no >= majority(client) ? DLOCK_OK : silence(v);
 }
 
-static int renew_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
+/* A server whose clock is not known is asked for its vote with the next renewal. */
+static int renew_args(const dlock_lock *lock, const char *token, int i, dlock_time takes,
+                      dlock_args *args)
 {
-    (void)entry;
-    dlock_args_text(args, lock->names[0]);
+    dlock_args_text(args, dlock_lock_name(lock, 0));
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
-    dlock_args_int(args, 1); /* one name, no fence counter */
+    dlock_args_int(args, takes.us ? dlock_server_clock_at(&lock->client->of_quorum[i], takes) : 0);
     return 1;
 }
 
-static const kind_everywhere everywhere = {quorum_acquire, quorum_release, quorum_leave};
+static const kind_everywhere everywhere = {quorum_acquire, quorum_release, quorum_leave, renew_args,
+                                           read_vote};
 
-const kind dlock_kind_quorum = {.renew = {&renew, renew_args}, .everywhere = &everywhere};
+const kind dlock_kind_quorum = {.renew = {&renew, NULL}, .everywhere = &everywhere};

@@ -21,25 +21,38 @@ static dlock_script renew =
 
 static void add_names(dlock_args *args, const dlock_lock *lock)
 {
-    for (int i = 0; i < lock->names_len; i++)
-        dlock_args_text(args, lock->names[i]);
+    for (int i = 0; i < lock->ids_len; i++)
+        dlock_args_text(args, dlock_lock_name(lock, i));
 }
 
 static void add_names_and_fences(dlock_args *args, const dlock_lock *lock)
 {
     add_names(args, lock);
-    for (int i = 0; i < lock->names_len; i++)
-        dlock_args_text(args, lock->fences[i]);
+    for (int i = 0; i < lock->ids_len; i++)
+        dlock_args_text(args, lock->ids[i].keys[KEY_FENCE]);
 }
 
-static int owner_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
+static int acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
+                        dlock_args *args)
 {
     (void)entry; /* nothing queues */
     add_names_and_fences(args, lock);
+    for (int i = 0; i < lock->ids_len; i++)
+        dlock_args_text(args, lock->ids[i].keys[KEY_QUEUE]);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
-    dlock_args_int(args, lock->names_len);
-    return 2 * lock->names_len;
+    dlock_args_int(args, lock->ids_len);
+    return 3 * lock->ids_len;
+}
+
+static int renew_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
+{
+    (void)entry;
+    add_names_and_fences(args, lock);
+    dlock_args_text(args, token);
+    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_int(args, lock->ids_len);
+    return 2 * lock->ids_len;
 }
 
 static int release_args(const dlock_lock *lock, const char *token, entry_mode entry,
@@ -48,12 +61,12 @@ static int release_args(const dlock_lock *lock, const char *token, entry_mode en
     (void)entry;
     add_names(args, lock);
     dlock_args_text(args, token);
-    return lock->names_len;
+    return lock->ids_len;
 }
 
 const kind dlock_kind_string = {
-    .acquire = {&acquire, owner_args},
+    .acquire = {&acquire, acquire_args},
     .release = {&release, release_args},
     .leave = {&release, release_args},
-    .renew = {&renew, owner_args},
+    .renew = {&renew, renew_args},
 };

@@ -1,5 +1,5 @@
 -- Sets the lease anew where the lock still is ours. Never creates it.
--- KEYS  names, then as many fence counters (none: there are none)
+-- KEYS  names, then as many fence counters
 -- ARGV  1 token, 2 lease in ms, 3 number of names
 -- Reply 1: renewed, 0: not ours
 local names = tonumber(ARGV[3])

@@ -4,8 +4,8 @@
  *     ASKING --> ASLEEP --> ASKING ... --> DECIDED
  *        `---------+-----> LEAVING ----------^
  *
- * ASKING: a question is under way, always one at most. ASLEEP: in the lock's wait set, until its
- * vigil or a message wakes it, or its time is over. LEAVING: it ends without the lock, and Redis is
+ * ASKING: a question is under way, always one at most. ASLEEP: in the lock's wait set, until it is
+ * woken (core/watch.c), or its time is over. LEAVING: it ends without the lock, and Redis is
  * asked to take back what may be left of it there; what stays open is left to the retried releases.
  * All but the beginning happens on the engine's thread.
  *
@@ -19,10 +19,9 @@
 #include "core/client.h"
 #include "core/registry.h"
 #include "core/retried_release.h"
-#include "core/status.h"
 #include "core/waiting.h"
+#include "core/watch.h"
 #include "pending/pending.h"
-#include "pending/vigil.h"
 
 #define EARLY_MS 5 /* until a server that was not known is looked for again */
 
@@ -46,6 +45,8 @@ static question *new_question(dlock_pending *p, const kind_call *how)
 
 static void finish(dlock_pending *p, dlock_status status)
 {
+    if (p->cancel)
+        dlock_cancel_forget(p->cancel, &p->cancel_listener);
     dlock_task_at(&p->task, (dlock_time){INT64_MAX});
     dlock_acquire_end(p->hold, status, p->since);
     dlock_pending_decide(p, status);
@@ -86,9 +87,7 @@ static void conclude(dlock_pending *p, dlock_status status, const answer *a)
         status = DLOCK_NO_MEMORY;
     }
     dlock_wait_set_leave(&p->lock->wait_set, &p->waiter);
-    if (p->vigil)
-        dlock_vigil_leave(p->vigil);
-    p->vigil = NULL;
+    dlock_lock_watch_leave(p->lock, &p->waiter);
     if (status != DLOCK_OK && p->attempt.left_over)
         leave(p, status);
     else
@@ -151,49 +150,30 @@ static void take_answer(dlock_pending *p)
 
 /* ---- asleep ---------------------------------------------------------------------------------- */
 
-/* Who polls a queue sees to its own entry. */
-static bool has_watch_kept(const dlock_pending *p)
-{
-    return !p->lock->kind->queues || p->lock->options.poll_ms == 0;
-}
-
 /* Whether it was woken by now. It is not asleep any more then, or if it is to `get_up`. */
 static bool is_woken(dlock_pending *p, bool get_up)
 {
     wait_set *set = &p->lock->wait_set;
     pthread_mutex_lock(&set->lock);
-    bool woken = p->waiter.woken;
-    p->waiter.asleep = !woken && !get_up;
-    p->waiter.woken = false;
+    bool woken = dlock_wait_set_rise(set, &p->waiter, get_up);
     pthread_mutex_unlock(&set->lock);
     return woken;
 }
 
-/* False: out of memory. */
-static bool set_timer(dlock_pending *p)
-{
-    dlock_time tick = dlock_in_ms(p->lock->client->options.recheck_ms);
-    return dlock_task_at(&p->task, p->cancel ? dlock_sooner(p->due, tick) : p->due);
-}
-
+/* Whatever the wake-up brought: so the whole lease has begun when it is decided. */
 static void wake_up(dlock_pending *p)
 {
-    answer a;
     dlock_task_at(&p->task, (dlock_time){INT64_MAX});
-    if (dlock_attempt_given(p->lock, &p->waiter, &a))
-        conclude(p, DLOCK_OK, &a);
-    else
-        ask(p);
+    ask(p);
 }
 
-/* It waits no more. Of a queue its entry is taken back, or what it was granted this moment; others
- * ask once more. */
 static void give_up(dlock_pending *p, bool cancelled)
 {
-    if (p->attempt.unanswered == 0 && (cancelled || p->lock->kind->queues))
-        conclude(p, cancelled ? DLOCK_CANCELLED : DLOCK_BUSY, NULL);
-    else
+    dlock_status status = dlock_attempt_give_up(&p->attempt, p->lock, cancelled);
+    if (status == DLOCK_PENDING)
         ask(p);
+    else
+        conclude(p, status, NULL);
 }
 
 static void look_up(dlock_pending *p)
@@ -206,7 +186,7 @@ static void look_up(dlock_pending *p)
         give_up(p, cancelled);
     } else if (over) {
         ask(p);
-    } else if (!set_timer(p)) {
+    } else if (!dlock_task_at(&p->task, p->due)) {
         is_woken(p, true);
         conclude(p, DLOCK_NO_MEMORY, NULL);
     }
@@ -214,14 +194,7 @@ static void look_up(dlock_pending *p)
 
 static void sleep_on(dlock_pending *p, const answer *a)
 {
-    if (!p->vigil && has_watch_kept(p))
-        p->vigil = dlock_vigil_join(p->task.engine, p->lock);
-    if (p->vigil && p->attempt.unanswered == 0) {
-        p->due = p->attempt.deadline;
-        dlock_vigil_hears(p->vigil, a);
-    } else {
-        p->due = dlock_attempt_next(&p->attempt, p->lock, a);
-    }
+    p->due = dlock_lock_watch_sleep(&p->attempt, p->lock, &p->waiter, a);
     p->state = ASLEEP;
     look_up(p);
 }
@@ -247,10 +220,15 @@ static void notice_wake_up(waiter *w)
     dlock_task_notice((task *)((char *)w - offsetof(dlock_pending, waiter)));
 }
 
+static void notice_cancel(cancel_listener *l)
+{
+    dlock_task_notice((task *)((char *)l - offsetof(dlock_pending, cancel_listener)));
+}
+
 static void begin(dlock_pending *p, const dlock_wait *wait)
 {
     dlock_attempt_begin(&p->attempt, wait);
-    dlock_acquire_token(p->lock, wait, false, p->waiter.token);
+    dlock_acquire_token(p->lock, wait, p->waiter.token);
     p->waiter.on_wake = notice_wake_up;
     p->cancel = wait->cancel;
     p->since = dlock_now();
@@ -286,8 +264,11 @@ dlock_status dlock_acquire_start(dlock_lock *lock, const dlock_wait *wait, dlock
         return DLOCK_NO_MEMORY;
     }
     *ret = p;
-    dlock_acquire_waits(lock);
+    dlock_client_count(lock->client, &lock->client->stats.waiting_now, 1);
     dlock_wait_set_enter(&lock->wait_set, &p->waiter);
+    p->cancel_listener.fired = notice_cancel;
+    if (p->cancel)
+        dlock_cancel_listen(p->cancel, &p->cancel_listener);
     dlock_question_put(q);
     return DLOCK_OK;
 }

@@ -3,8 +3,9 @@
 #define DLOCK_PENDING_PENDING_H
 
 #include "core/attempt.h"
+#include "core/engine.h"
 #include "core/release.h"
-#include "pending/engine.h"
+#include "core/waiting.h"
 
 typedef enum pending_state { ASKING, ASLEEP, LEAVING, DECIDED } pending_state;
 
@@ -13,18 +14,18 @@ struct dlock_pending {
     pending_state state;
     dlock_lock *lock; /* (a reference) */
     question *question;
-    dlock_hold *hold; /* acquisition: its own until it is decided, then the caller's */
-    release release;  /* release: of which grant */
+    dlock_hold *hold;      /* acquisition: its own until it is decided, then the caller's */
+    grant_release release; /* release: of which grant */
     bool of_release;
 
     waiter waiter; /* acquisition: this and what follows */
     attempt attempt;
     dlock_cancel *cancel; /* (borrowed) NULL = none */
+    cancel_listener cancel_listener;
     atomic_bool cancelled;
     bool asked_late; /* the last question came too late by Redis's clock */
     dlock_time since, due;
     dlock_status ending; /* LEAVING: what it ends in */
-    struct vigil *vigil; /* it waits for the lock; NULL = not */
 
     int fd;                   /* eventfd */
     pthread_mutex_t decision; /* guards status, and that the descriptor says the same */

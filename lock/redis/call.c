@@ -1,90 +1,44 @@
 /*
- * Commands and scripts on pooled connections.
+ * Commands and scripts, one call at a time.
+ *
+ * A script goes over the connection that all threads share (shared.c). A command may block, or have
+ * a long answer, so it goes over a connection of the pool. So does a script with WAIT behind it,
+ * which counts what its own connection has written: both go out in the same flush. WAIT has an
+ * answer of its own whatever became of the script, which is read in every case, and means something
+ * only if the script was executed.
  *
  * A script goes by its hash. The hash is asked of the server once a process (SCRIPT LOAD); when a
- * server does not know it, it says NOSCRIPT before anything was executed, and the text follows on
- * the same connection.
+ * server does not know it, it says NOSCRIPT before anything was executed, and the text follows.
  *
  * In a cluster a server may say, before anything was executed, that the key is elsewhere or on its
  * way. The call is then repeated there, a few times at most.
- *
- * WAIT counts what its own connection has written, so it goes out with the script, on the same
- * connection and in the same flush. It has an answer of its own whatever became of the script,
- * which is read in every case, and means something only if the script was executed.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "redis/call.h"
 #include "redis/conn.h"
 #include "redis/pool.h"
+#include "redis/script.h"
+#include "redis/shared.h"
 
 #define REDIRECTIONS_MAX 8   /* at once */
 #define PAUSES_MAX       250 /* the same with a pause before each */
 
-/* ---- scripts' hashes --------------------------------------------------------------------------
+/* ---- one call ---------------------------------------------------------------------------------
  */
 
-static void keep_hash(dlock_script *script, const redisReply *reply)
-{
-    if (reply->type != REDIS_REPLY_STRING || reply->len != sizeof(script->sha) - 1)
-        return;
-    pthread_mutex_lock(&script->lock);
-    if (!script->ready) {
-        memcpy(script->sha, reply->str, sizeof(script->sha));
-        __atomic_store_n(&script->ready, 1, __ATOMIC_RELEASE);
-    }
-    pthread_mutex_unlock(&script->lock);
-}
-
-/* *error is the reply that says why not. Whatever goes wrong, the script itself was not sent. */
-static dlock_redis_outcome learn_hash(dlock_redis_conn *conn, dlock_script *script,
-                                      dlock_time deadline, redisReply **error)
-{
-    dlock_args args;
-    redisReply *reply;
-    *error = NULL;
-    if (__atomic_load_n(&script->ready, __ATOMIC_ACQUIRE))
-        return DLOCK_REDIS_OK;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "SCRIPT");
-    dlock_args_text(&args, "LOAD");
-    dlock_args_text(&args, script->body);
-    dlock_redis_outcome outcome = dlock_redis_call(conn, &args, deadline, &reply);
-    dlock_args_free(&args);
-    if (outcome == DLOCK_REDIS_OK) {
-        keep_hash(script, reply);
-        freeReplyObject(reply);
-    } else {
-        *error = reply;
-    }
-    return outcome == DLOCK_REDIS_UNKNOWN ? DLOCK_REDIS_NOT_SENT : outcome;
-}
-
-dlock_redis_outcome dlock_redis_learn(dlock_redis_conn *conn, dlock_script *script,
-                                      dlock_time deadline)
-{
-    redisReply *error;
-    dlock_redis_outcome outcome = learn_hash(conn, script, deadline, &error);
-    if (error)
-        freeReplyObject(error);
-    return outcome;
-}
-
-/* ---- one call, in two halves ----------------------------------------------------------------- */
-
-struct dlock_redis_pending {
+typedef struct call {
     dlock_redis *redis;
-    dlock_redis_conn *conn; /* NULL: there was none to be had */
-    dlock_script *script;   /* NULL: `args` are a whole command */
+    dlock_script *script; /* NULL: `args` are a whole command */
     const dlock_args *args;
     int keys;
     int replicas; /* to wait for behind the script; 0 = none */
+    dlock_time deadline;
+    int server;
     bool by_text, asking;
-    int hops, pauses;            /* so far */
-    dlock_redis_outcome outcome; /* so far */
-    redisReply *error;
-};
+    int hops, pauses;       /* so far */
+    dlock_redis_conn *conn; /* of the pool; NULL: none, or the shared one */
+} call;
 
 /* Its answer comes in time for this deadline, with how many replicas it will be. */
 static void queue_wait(dlock_redis_conn *conn, int replicas, dlock_time deadline)
@@ -98,154 +52,141 @@ static void queue_wait(dlock_redis_conn *conn, int replicas, dlock_time deadline
     dlock_args_free(&args);
 }
 
-static void send_half(dlock_redis_pending *p, dlock_time deadline)
-{
-    if (p->asking)
-        dlock_redis_queue_asking(p->conn);
-    if (p->script)
-        dlock_redis_queue_script(p->conn, p->script, p->keys, p->args, p->by_text);
-    else
-        dlock_redis_queue(p->conn, p->args);
-    if (p->replicas > 0)
-        queue_wait(p->conn, p->replicas, deadline);
-    p->outcome = dlock_redis_flush(p->conn, deadline);
-}
-
 /* Reads WAIT's answer: whether it was enough. */
-static bool read_wait(dlock_redis_pending *p, dlock_time deadline)
+static bool read_wait(call *c)
 {
     redisReply *reply = NULL;
     bool enough =
-        dlock_redis_read(p->conn, deadline, &reply) == DLOCK_REDIS_OK &&
-        dlock_redis_conn_check(p->conn, "WAIT", reply, reply->type == REDIS_REPLY_INTEGER) &&
-        reply->integer >= p->replicas;
+        dlock_redis_read(c->conn, c->deadline, &reply) == DLOCK_REDIS_OK &&
+        dlock_redis_conn_check(c->conn, "WAIT", reply, reply->type == REDIS_REPLY_INTEGER) &&
+        reply->integer >= c->replicas;
     if (reply)
         freeReplyObject(reply);
     return enough;
 }
 
-static void borrow(dlock_redis_pending *p, int server, dlock_time deadline)
+static void give_back(call *c)
 {
-    p->outcome = dlock_pool_borrow(p->redis, server, deadline, &p->conn);
+    if (c->conn)
+        dlock_pool_return(c->redis, c->conn);
+    c->conn = NULL;
 }
 
-static void give_back(dlock_redis_pending *p)
+static dlock_redis_outcome ask_pooled(call *c, redisReply **ret)
 {
-    if (p->conn)
-        dlock_pool_return(p->redis, p->conn);
-    p->conn = NULL;
-}
-
-/* `key`: of a command; a script's is its first. */
-static void start(dlock_redis_pending *p, const char *key, dlock_time deadline)
-{
-    size_t len = key ? strlen(key) : 0;
-    if (p->script && p->keys > 0 && !p->args->failed)
-        key = dlock_args_first(p->args, &len);
-    borrow(p, dlock_redis_route(p->redis, key, len, deadline), deadline);
-    if (p->outcome == DLOCK_REDIS_OK && p->script)
-        p->outcome = learn_hash(p->conn, p->script, deadline, &p->error);
-    if (p->outcome == DLOCK_REDIS_OK)
-        send_half(p, deadline);
-}
-
-static void read_half(dlock_redis_pending *p, dlock_time deadline, redisReply **ret)
-{
-    *ret = NULL;
-    if (p->asking) { /* refused or not, the next reply is the call's */
-        p->outcome = dlock_redis_read(p->conn, deadline, NULL);
-        if (p->conn->broken)
-            return;
+    if (c->asking)
+        dlock_redis_queue_asking(c->conn);
+    if (c->script)
+        dlock_redis_queue_script(c->conn, c->script, c->keys, c->args, c->by_text);
+    else
+        dlock_redis_queue(c->conn, c->args);
+    if (c->replicas > 0)
+        queue_wait(c->conn, c->replicas, c->deadline);
+    dlock_redis_outcome outcome = dlock_redis_flush(c->conn, c->deadline);
+    if (outcome == DLOCK_REDIS_OK && c->asking) { /* refused or not, the next one is the call's */
+        outcome = dlock_redis_read(c->conn, c->deadline, NULL);
+        if (c->conn->broken)
+            return outcome;
+        outcome = DLOCK_REDIS_OK;
     }
-    p->outcome = dlock_redis_read(p->conn, deadline, ret);
-    if (p->outcome != DLOCK_REDIS_OK && p->replicas > 0 && *ret) {
-        read_wait(p, deadline); /* for nothing */
+    if (outcome == DLOCK_REDIS_OK)
+        outcome = dlock_redis_read(c->conn, c->deadline, ret);
+    if (outcome != DLOCK_REDIS_OK && c->replicas > 0 && *ret) {
+        read_wait(c); /* for nothing */
         dlock_redis_hear((*ret)->str);
     }
-}
-
-/* Whether the refused call is to be repeated elsewhere; then its connection leads there, or
- * p->outcome says why not. */
-static bool follow(dlock_redis_pending *p, const char *error, dlock_time deadline)
-{
-    redirection to = {.asking = p->asking};
-    const finder *how = dlock_topology_finder(p->redis->topology);
-    if (!how || !how->redirect || !how->redirect(p->redis->topology, p->conn->server, error, &to))
-        return false;
-    int *count = to.pause_ms > 0 ? &p->pauses : &p->hops;
-    if (++*count > (to.pause_ms > 0 ? PAUSES_MAX : REDIRECTIONS_MAX))
-        return false;
-    /* After a pause there must be time left for an answer: it would end as unknown. */
-    if (dlock_in_ms(3 * to.pause_ms).us >= deadline.us)
-        return false;
-    give_back(p);
-    if (to.pause_ms > 0)
-        dlock_sleep(dlock_in_ms(to.pause_ms));
-    p->asking = to.asking;
-    borrow(p, to.server, deadline);
-    return true;
-}
-
-static bool is_noscript(const redisReply *reply)
-{
-    return reply && strncmp(reply->str, "NOSCRIPT", 8) == 0;
-}
-
-/* *ret is written; the connection still is ours. */
-static void finish(dlock_redis_pending *p, dlock_time deadline, redisReply **ret)
-{
-    *ret = p->error;
-    while (p->outcome == DLOCK_REDIS_OK) {
-        read_half(p, deadline, ret);
-        if (p->outcome != DLOCK_REDIS_REFUSED || !*ret)
-            return;
-        bool again = is_noscript(*ret) && p->script && !p->by_text;
-        if (again) {
-            p->by_text = true;
-            p->outcome = DLOCK_REDIS_OK;
-        } else if (!follow(p, (*ret)->str, deadline)) {
-            return;
-        }
-        freeReplyObject(*ret);
-        *ret = NULL;
-        if (p->outcome == DLOCK_REDIS_OK)
-            send_half(p, deadline);
-    }
-}
-
-dlock_redis_pending *dlock_redis_eval_start(dlock_redis *redis, dlock_script *script, int keys,
-                                            const dlock_args *args, dlock_time deadline)
-{
-    dlock_redis_pending *p = malloc(sizeof(*p));
-    if (!p)
-        return NULL;
-    *p = (dlock_redis_pending){.redis = redis, .script = script, .args = args, .keys = keys};
-    start(p, NULL, deadline);
-    if (p->conn)
-        return p;
-    free(p);
-    return NULL;
-}
-
-int dlock_redis_eval_fd(const dlock_redis_pending *pending)
-{
-    return pending ? dlock_redis_fd(pending->conn) : -1;
-}
-
-dlock_redis_outcome dlock_redis_eval_finish(dlock_redis_pending *pending, dlock_time deadline,
-                                            redisReply **ret)
-{
-    *ret = NULL;
-    if (!pending)
-        return DLOCK_REDIS_NOT_SENT;
-    finish(pending, deadline, ret);
-    dlock_redis_outcome outcome = pending->outcome;
-    give_back(pending);
-    free(pending);
     return outcome;
 }
 
-/* ---- one call at a time ---------------------------------------------------------------------- */
+static dlock_redis_outcome ask_shared(const call *c, dlock_script *script, const dlock_args *args,
+                                      redisReply **ret)
+{
+    shared_call a = {.script = script,
+                     .args = args,
+                     .keys = c->keys,
+                     .by_text = c->by_text,
+                     .asking = script && c->asking,
+                     .deadline = c->deadline};
+    dlock_shared_ask(c->redis->shared, c->server, &a);
+    *ret = a.reply;
+    return a.outcome;
+}
+
+/* Whatever goes wrong, the script itself was not sent. */
+static dlock_redis_outcome learn(call *c, redisReply **ret)
+{
+    dlock_args args;
+    if (!c->script || dlock_redis_knows_hash(c->script))
+        return DLOCK_REDIS_OK;
+    dlock_redis_load_args(c->script, &args);
+    dlock_redis_outcome outcome = ask_shared(c, NULL, &args, ret);
+    dlock_args_free(&args);
+    if (outcome == DLOCK_REDIS_OK) {
+        dlock_redis_keep_hash(c->script, *ret);
+        freeReplyObject(*ret);
+        *ret = NULL;
+    }
+    return outcome == DLOCK_REDIS_UNKNOWN ? DLOCK_REDIS_NOT_SENT : outcome;
+}
+
+static dlock_redis_outcome ask_once(call *c, redisReply **ret)
+{
+    bool pooled = !c->script || c->replicas > 0;
+    dlock_redis_outcome outcome = DLOCK_REDIS_OK;
+    if (pooled && !c->conn)
+        outcome = dlock_pool_borrow(c->redis, c->server, c->deadline, &c->conn);
+    if (outcome == DLOCK_REDIS_OK)
+        outcome = learn(c, ret);
+    if (!pooled && c->redis->is_cluster)
+        dlock_pool_sweep(c->redis);
+    if (outcome != DLOCK_REDIS_OK)
+        return outcome;
+    return pooled ? ask_pooled(c, ret) : ask_shared(c, c->script, c->args, ret);
+}
+
+/* Whether the refused call is to be repeated elsewhere; then it leads there. */
+static bool follow(call *c, const char *error)
+{
+    redirection to = {.asking = c->asking};
+    const finder *how = dlock_topology_finder(c->redis->topology);
+    if (!how || !how->redirect || !how->redirect(c->redis->topology, c->server, error, &to))
+        return false;
+    int *count = to.pause_ms > 0 ? &c->pauses : &c->hops;
+    if (++*count > (to.pause_ms > 0 ? PAUSES_MAX : REDIRECTIONS_MAX))
+        return false;
+    /* After a pause there must be time left for an answer: it would end as unknown. */
+    if (dlock_in_ms(3 * to.pause_ms).us >= c->deadline.us)
+        return false;
+    give_back(c);
+    if (to.pause_ms > 0)
+        dlock_sleep(dlock_in_ms(to.pause_ms));
+    c->asking = to.asking;
+    c->server = to.server;
+    return true;
+}
+
+/* `key`: of a command; a script's is its first. The connection still is ours. */
+static dlock_redis_outcome run(call *c, const char *key, redisReply **ret)
+{
+    size_t len = key ? strlen(key) : 0;
+    *ret = NULL;
+    if (c->script && c->keys > 0 && !c->args->failed)
+        key = dlock_args_first(c->args, &len);
+    c->server = dlock_redis_route(c->redis, key, len, c->deadline);
+    if (c->server == NO_SERVER)
+        return DLOCK_REDIS_NOT_SENT;
+    for (;;) {
+        dlock_redis_outcome outcome = ask_once(c, ret);
+        if (outcome != DLOCK_REDIS_REFUSED || !*ret)
+            return outcome;
+        if (dlock_redis_is_unknown_hash((*ret)->str) && c->script && !c->by_text)
+            c->by_text = true;
+        else if (!follow(c, (*ret)->str))
+            return outcome;
+        freeReplyObject(*ret);
+        *ret = NULL;
+    }
+}
 
 static void hand_over(redisReply *reply, redisReply **ret)
 {
@@ -255,41 +196,47 @@ static void hand_over(redisReply *reply, redisReply **ret)
         freeReplyObject(reply);
 }
 
+/* ---- the public calls -------------------------------------------------------------------------
+ */
+
 dlock_redis_outcome dlock_redis_command(dlock_redis *redis, const char *key, const dlock_args *args,
                                         dlock_time deadline, redisReply **ret)
 {
-    dlock_redis_pending p = {.redis = redis, .args = args};
+    call c = {.redis = redis, .args = args, .deadline = deadline};
     redisReply *reply;
-    start(&p, key, deadline);
-    finish(&p, deadline, &reply);
-    give_back(&p);
+    dlock_redis_outcome outcome = run(&c, key, &reply);
+    give_back(&c);
     hand_over(reply, ret);
-    return p.outcome;
+    return outcome;
 }
 
-dlock_redis_outcome dlock_redis_eval_told(dlock_redis *redis, dlock_script *script, int keys,
-                                          const dlock_args *args, int replicas, dlock_time deadline,
-                                          dlock_redis_ran *ran, void *arg, redisReply **ret)
+dlock_redis_outcome dlock_redis_eval_notify(dlock_redis *redis, dlock_script *script, int keys,
+                                            const dlock_args *args, int replicas,
+                                            dlock_time deadline, dlock_redis_ran *ran, void *arg,
+                                            redisReply **ret)
 {
-    dlock_redis_pending p = {
-        .redis = redis, .script = script, .args = args, .keys = keys, .replicas = replicas};
+    call c = {.redis = redis,
+              .script = script,
+              .args = args,
+              .keys = keys,
+              .replicas = replicas,
+              .deadline = deadline};
     redisReply *reply;
-    start(&p, NULL, deadline);
-    finish(&p, deadline, &reply);
-    if (p.outcome == DLOCK_REDIS_OK && ran)
+    dlock_redis_outcome outcome = run(&c, NULL, &reply);
+    if (outcome == DLOCK_REDIS_OK && ran)
         ran(arg, reply);
-    if (p.outcome == DLOCK_REDIS_OK && replicas > 0 && !read_wait(&p, deadline))
-        p.outcome = DLOCK_REDIS_UNKNOWN;
-    give_back(&p);
+    if (outcome == DLOCK_REDIS_OK && replicas > 0 && !read_wait(&c))
+        outcome = DLOCK_REDIS_UNKNOWN;
+    give_back(&c);
     hand_over(reply, ret);
-    return p.outcome;
+    return outcome;
 }
 
 dlock_redis_outcome dlock_redis_eval_wait(dlock_redis *redis, dlock_script *script, int keys,
                                           const dlock_args *args, int replicas, dlock_time deadline,
                                           redisReply **ret)
 {
-    return dlock_redis_eval_told(redis, script, keys, args, replicas, deadline, NULL, NULL, ret);
+    return dlock_redis_eval_notify(redis, script, keys, args, replicas, deadline, NULL, NULL, ret);
 }
 
 dlock_redis_outcome dlock_redis_eval(dlock_redis *redis, dlock_script *script, int keys,

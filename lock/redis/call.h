@@ -9,8 +9,9 @@ typedef void dlock_redis_ran(void *arg, const redisReply *reply);
 
 /* As dlock_redis_eval_wait(). `ran` is called at most once, before the wait; NULL = nobody is told.
  */
-dlock_redis_outcome dlock_redis_eval_told(dlock_redis *redis, dlock_script *script, int keys,
-                                          const dlock_args *args, int replicas, dlock_time deadline,
-                                          dlock_redis_ran *ran, void *arg, redisReply **ret);
+dlock_redis_outcome dlock_redis_eval_notify(dlock_redis *redis, dlock_script *script, int keys,
+                                            const dlock_args *args, int replicas,
+                                            dlock_time deadline, dlock_redis_ran *ran, void *arg,
+                                            redisReply **ret);
 
 #endif

@@ -19,24 +19,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-/* ---- errors ---------------------------------------------------------------------------------- */
-
-void dlock_redis_note(dlock_redis *redis, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    pthread_mutex_lock(&redis->lock);
-    vsnprintf(redis->error, sizeof(redis->error), format, ap);
-    pthread_mutex_unlock(&redis->lock);
-    va_end(ap);
-}
-
-void dlock_redis_last_error(dlock_redis *redis, char *buf, size_t buf_len)
-{
-    pthread_mutex_lock(&redis->lock);
-    snprintf(buf, buf_len, "%s", redis->error);
-    pthread_mutex_unlock(&redis->lock);
-}
+#include "redis/script.h"
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
@@ -80,23 +63,20 @@ void dlock_redis_hang_up(dlock_redis_conn *conn)
 
 /* ---- whether it may be used ------------------------------------------------------------------ */
 
-/* Whether the run of the server that it leads to is admitted still. */
-static bool is_admitted(const dlock_redis_conn *conn)
-{
-    const dlock_redis *redis = conn->redis;
-    return conn->run_id[0] == '\0' || conn->round == atomic_load(&redis->round) ||
-           redis->admit(redis->admit_arg, conn->server, conn->run_id);
-}
-
 /* Whether its server still is where it leads to. */
 static bool is_there(const dlock_redis_conn *conn)
 {
     return conn->generation == dlock_topology_generation(conn->redis->topology, conn->server);
 }
 
+/* Nor is it, when the run of the server that it leads to is no longer admitted. */
 bool dlock_redis_broken(const dlock_redis_conn *conn)
 {
-    return conn->broken || !is_there(conn) || !is_admitted(conn);
+    const dlock_redis *redis = conn->redis;
+    if (conn->broken || !is_there(conn))
+        return true;
+    return conn->run_id[0] != '\0' && conn->round != atomic_load(&redis->round) &&
+           !redis->admit(redis->admit_arg, conn->server, conn->run_id);
 }
 
 /* The same, for use in this round. */
@@ -105,14 +85,13 @@ static bool use(dlock_redis_conn *conn)
     unsigned round = atomic_load(&conn->redis->round);
     if (conn->broken)
         return false;
-    bool there = is_there(conn);
-    if (there && is_admitted(conn)) {
+    if (!dlock_redis_broken(conn)) {
         conn->round = round;
         return true;
     }
     conn->broken = true;
     dlock_redis_hear(NULL);
-    if (there)
+    if (is_there(conn))
         dlock_redis_note(conn->redis, "another run of the server: %.16s... is no longer admitted",
                          conn->run_id);
     else
@@ -157,7 +136,7 @@ static void break_uneven(dlock_redis_conn *conn)
 /* Makes room for a command behind those that are queued. False: it is not to be sent. */
 static bool begin(dlock_redis_conn *conn, const dlock_args *args)
 {
-    if (!conn->listens && conn->queued == 0 && !is_even(conn))
+    if (!conn->listens && !conn->shared && conn->queued == 0 && !is_even(conn))
         break_uneven(conn);
     conn->broken = conn->broken || args->failed;
     conn->queued++;
@@ -205,7 +184,7 @@ void dlock_redis_queue_script(dlock_redis_conn *conn, dlock_script *script, int 
                               const dlock_args *args, bool by_text)
 {
     char head[64], tail[48], keys_text[12];
-    by_text = by_text || !__atomic_load_n(&script->ready, __ATOMIC_ACQUIRE);
+    by_text = by_text || !dlock_redis_knows_hash(script);
     const char *what = by_text ? script->body : script->sha;
     int keys_len = snprintf(keys_text, sizeof(keys_text), "%d", keys);
     int head_len = snprintf(head, sizeof(head), "*%d\r\n%s\r\n$%zu\r\n", args->count + 3,
@@ -231,29 +210,46 @@ static dlock_redis_outcome fail(dlock_redis_conn *conn, dlock_redis_outcome outc
     return outcome;
 }
 
-dlock_redis_outcome dlock_redis_flush(dlock_redis_conn *conn, dlock_time deadline)
+static void count_owed(dlock_redis_conn *conn)
 {
-    if (!use(conn))
-        return DLOCK_REDIS_NOT_SENT;
-    dlock_redis_outcome if_it_fails = DLOCK_REDIS_NOT_SENT;
-    for (int done = 0; !done;) {
-        dlock_tls_begin(conn->tls);
-        if (redisBufferWrite(conn->ctx, &done) != REDIS_OK)
-            return fail(conn, if_it_fails);
-        if_it_fails = DLOCK_REDIS_UNKNOWN;
-        if (!done && !dlock_redis_wait_fd(conn->ctx->fd, POLLOUT, deadline))
-            return fail(conn, if_it_fails);
-    }
     conn->owed += conn->listens ? 0 : conn->queued;
     conn->queued = 0;
+}
+
+dlock_redis_outcome dlock_redis_push(dlock_redis_conn *conn, bool *whole)
+{
+    int done = 0;
+    *whole = false;
+    if (!use(conn))
+        return DLOCK_REDIS_NOT_SENT;
+    if (conn->tls)
+        dlock_tls_begin();
+    if (redisBufferWrite(conn->ctx, &done) != REDIS_OK)
+        return fail(conn, DLOCK_REDIS_NOT_SENT);
+    *whole = done;
+    count_owed(conn);
     return DLOCK_REDIS_OK;
+}
+
+dlock_redis_outcome dlock_redis_flush(dlock_redis_conn *conn, dlock_time deadline)
+{
+    bool whole;
+    dlock_redis_outcome outcome = dlock_redis_push(conn, &whole);
+    while (outcome == DLOCK_REDIS_OK && !whole) {
+        if (!dlock_redis_wait_fd(conn->ctx->fd, POLLOUT, deadline))
+            return fail(conn, DLOCK_REDIS_UNKNOWN);
+        if (dlock_redis_push(conn, &whole) != DLOCK_REDIS_OK)
+            return DLOCK_REDIS_UNKNOWN;
+    }
+    return outcome;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static bool take_bytes(dlock_redis_conn *conn)
 {
-    dlock_tls_begin(conn->tls);
+    if (conn->tls)
+        dlock_tls_begin();
     return redisBufferRead(conn->ctx) == REDIS_OK;
 }
 
@@ -263,39 +259,12 @@ static bool take_reply(dlock_redis_conn *conn, redisReply **ret)
     void *reply = NULL;
     if (redisGetReplyFromReader(conn->ctx, &reply) != REDIS_OK)
         return false;
-    while (!reply && dlock_tls_pending(conn->tls)) { /* poll() can not see these */
+    while (!reply && conn->tls && dlock_tls_pending(conn->tls)) { /* poll() can not see these */
         if (!take_bytes(conn) || redisGetReplyFromReader(conn->ctx, &reply) != REDIS_OK)
             return false;
     }
     *ret = reply;
     return true;
-}
-
-static size_t secret_at(const char *text, const char *secret)
-{
-    size_t len = strlen(secret);
-    return strncmp(text, secret, len) == 0 ? len : 0;
-}
-
-/* "ERR unknown command 'AUTH', with args beginning with: 'PASSWORD'" must not be repeated, nor a
- * password wherever else the answer has it. */
-static void note_answer(dlock_redis *redis, const char *text)
-{
-    char shown[ERROR_LEN];
-    size_t len = 0;
-    const address *url = dlock_topology_url(redis->topology);
-    const char *end = strstr(text, ", with args");
-    while (*text && text != end && len < sizeof(shown) - 4) {
-        size_t secret = secret_at(text, url->password);
-        if (secret == 0)
-            secret = secret_at(text, url->sentinel_password);
-        if (secret == 0)
-            shown[len++] = *text++;
-        else
-            len += (size_t)snprintf(shown + len, 4, "***");
-        text += secret;
-    }
-    dlock_redis_note(redis, "Redis answered: %.*s", (int)len, shown);
 }
 
 static bool is_among(const char *word, const char *const *words)
@@ -326,39 +295,57 @@ static bool settle(dlock_redis_conn *conn)
     return conn->owed-- > 0;
 }
 
+bool dlock_redis_receive(dlock_redis_conn *conn)
+{
+    if (!conn->broken && !take_bytes(conn))
+        fail(conn, DLOCK_REDIS_UNKNOWN);
+    return !conn->broken;
+}
+
+bool dlock_redis_take(dlock_redis_conn *conn, dlock_redis_outcome *ret_outcome, redisReply **ret)
+{
+    redisReply *reply = NULL;
+    if (conn->broken)
+        return false;
+    if (!take_reply(conn, &reply))
+        fail(conn, DLOCK_REDIS_UNKNOWN);
+    if (!reply)
+        return false;
+    if (!use(conn) || !settle(conn)) { /* of a server that has been left, or not asked for */
+        freeReplyObject(reply);
+        break_uneven(conn);
+        return false;
+    }
+    *ret_outcome = DLOCK_REDIS_OK;
+    *ret = reply;
+    dlock_redis_hear(NULL);
+    if (reply->type == REDIS_REPLY_ERROR) {
+        dlock_redis_hear(reply->str);
+        *ret_outcome = dlock_redis_classify(reply->str);
+        if (!dlock_redis_is_unknown_hash(reply->str)) /* the text follows */
+            dlock_redis_note_answer(conn->redis, reply->str);
+        heed(conn);
+    }
+    conn->broken = conn->ends && conn->owed == 0;
+    return true;
+}
+
 dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline, redisReply **ret)
 {
+    dlock_redis_outcome outcome;
     redisReply *reply = NULL;
     if (ret)
         *ret = NULL;
     if (conn->broken)
         return DLOCK_REDIS_NOT_SENT;
-    for (;;) {
-        if (!take_reply(conn, &reply))
+    while (!dlock_redis_take(conn, &outcome, &reply)) {
+        if (conn->broken)
+            return DLOCK_REDIS_UNKNOWN;
+        if (!dlock_redis_wait_fd(conn->ctx->fd, POLLIN, deadline))
             return fail(conn, DLOCK_REDIS_UNKNOWN);
-        if (reply)
-            break;
-        if (!dlock_redis_wait_fd(conn->ctx->fd, POLLIN, deadline) || !take_bytes(conn))
-            return fail(conn, DLOCK_REDIS_UNKNOWN);
+        if (!dlock_redis_receive(conn))
+            return DLOCK_REDIS_UNKNOWN;
     }
-    if (!use(conn)) { /* an answer of a server that has been left */
-        freeReplyObject(reply);
-        return DLOCK_REDIS_UNKNOWN;
-    }
-    if (!settle(conn)) {
-        freeReplyObject(reply);
-        break_uneven(conn);
-        return DLOCK_REDIS_UNKNOWN;
-    }
-    dlock_redis_outcome outcome = DLOCK_REDIS_OK;
-    dlock_redis_hear(NULL);
-    if (reply->type == REDIS_REPLY_ERROR) {
-        dlock_redis_hear(reply->str);
-        outcome = dlock_redis_classify(reply->str);
-        note_answer(conn->redis, reply->str);
-        heed(conn);
-    }
-    conn->broken = conn->ends && conn->owed == 0;
     if (ret)
         *ret = reply;
     else
@@ -369,10 +356,10 @@ dlock_redis_outcome dlock_redis_read(dlock_redis_conn *conn, dlock_time deadline
 bool dlock_redis_wait(dlock_redis_conn *conn, dlock_time deadline)
 {
     const redisReader *reader = conn->ctx->reader;
-    if (reader->pos < reader->len || dlock_tls_pending(conn->tls))
+    if (reader->pos < reader->len || (conn->tls && dlock_tls_pending(conn->tls)))
         return true;
     while (dlock_redis_wait_fd(conn->ctx->fd, POLLIN, deadline)) {
-        if (dlock_tls_readable(conn->tls))
+        if (!conn->tls || dlock_tls_readable(conn->tls))
             return true;
     }
     return false;

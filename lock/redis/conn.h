@@ -24,6 +24,7 @@ struct dlock_redis_conn {
     bool listens;            /* it has subscribed: messages come unasked, and nobody counts them */
     int queued;              /* commands that are not sent as yet, and ... */
     int owed;                /* ... answers that are not read as yet */
+    bool shared;             /* commands are queued before those in front are answered */
     unsigned misread;        /* redis->misread when it was opened */
     bool follows;            /* whoever uses it repeats calls where a redirection says */
     char run_id[RUN_ID_LEN]; /* of the server; "" = not asked as yet */
@@ -43,6 +44,8 @@ typedef struct server_link {
 
 struct dlock_redis {
     topology *topology;
+    bool is_cluster;
+    struct shared *shared;
     int64_t connect_ms;
     char name[64];
     int pool_max;
@@ -63,6 +66,14 @@ const char *dlock_args_first(const dlock_args *args, size_t *ret_len);
 /* Puts ASKING behind what is queued; it has a reply of its own. */
 void dlock_redis_queue_asking(dlock_redis_conn *conn);
 
+/* For a connection that several calls are under way on (shared.c): the steps of flushing and
+ * reading that do not wait. `push` writes what the kernel takes; *whole: that was all. `receive`
+ * takes what has arrived; false: it is broken. `take` then gives one reply as dlock_redis_read()
+ * does, if a whole one is there. */
+dlock_redis_outcome dlock_redis_push(dlock_redis_conn *conn, bool *whole);
+bool dlock_redis_receive(dlock_redis_conn *conn);
+bool dlock_redis_take(dlock_redis_conn *conn, dlock_redis_outcome *ret_outcome, redisReply **ret);
+
 /* Whether another question may begin on it, another caller's too: it is not broken, every command
  * is answered, nothing else has come, and no answer of a wrong form was met since it was opened. */
 bool dlock_redis_is_fit(const dlock_redis_conn *conn);
@@ -71,8 +82,14 @@ bool dlock_redis_is_fit(const dlock_redis_conn *conn);
 __attribute__((format(printf, 2, 3))) void dlock_redis_note(dlock_redis *redis, const char *format,
                                                             ...);
 
+/* Keeps an error reply for it, without a password that it may repeat. */
+void dlock_redis_note_answer(dlock_redis *redis, const char *text);
+
 /* Keeps the first word of an error reply for dlock_redis_said(); NULL: there was no answer. */
 void dlock_redis_hear(const char *answer);
+
+/* The same of the sentence that was kept last: nothing was asked, for what that says. */
+void dlock_redis_hear_again(dlock_redis *redis);
 
 /* Until the descriptor is ready, or the deadline: false. A signal does not end it. */
 bool dlock_redis_wait_fd(int fd, short events, dlock_time deadline);

@@ -103,18 +103,6 @@ static const char *start_tls(dlock_redis_conn *conn, const char *host, dlock_tim
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* A connect that is held back fails for what the last one failed for. */
-static void hear_again(dlock_redis *redis)
-{
-    static const char answered[] = "Redis answered: ";
-    char error[ERROR_LEN];
-    dlock_redis_last_error(redis, error, sizeof(error));
-    if (strncmp(error, answered, strlen(answered)) == 0)
-        dlock_redis_hear(error + strlen(answered));
-    else if (strncmp(error, DLOCK_NOT_ADMITTED, strlen(DLOCK_NOT_ADMITTED)) == 0)
-        dlock_redis_hear(DLOCK_NOT_ADMITTED);
-}
-
 /* Notes why there is no connection, and why the finder, where there is one, knows of no better
  * server. */
 static void note_failure(dlock_redis *redis, const char *wrong)
@@ -163,7 +151,7 @@ dlock_redis_outcome dlock_redis_dial_server(dlock_redis *redis, int server, dloc
         return DLOCK_REDIS_NOT_SENT;
     }
     if (held_back(redis, server)) {
-        hear_again(redis);
+        dlock_redis_hear_again(redis);
         return DLOCK_REDIS_NOT_SENT;
     }
     if (dlock_passed(deadline))
@@ -187,21 +175,6 @@ dlock_redis_outcome dlock_redis_dial_server(dlock_redis *redis, int server, dloc
         back_off(redis, server);
     dlock_redis_hang_up(conn);
     return DLOCK_REDIS_NOT_SENT;
-}
-
-int dlock_redis_route(dlock_redis *redis, const char *key, size_t key_len, dlock_time deadline)
-{
-    deadline = dlock_sooner(deadline, dlock_in_ms(redis->connect_ms));
-    int server = dlock_topology_await(redis->topology, key, key_len, deadline);
-    if (server != NO_SERVER)
-        return server;
-    char why[ERROR_LEN];
-    dlock_topology_complaint(redis->topology, why, sizeof(why));
-    dlock_redis_note(redis, "%s", why[0] ? why : "no server of this key is known at present");
-    dlock_redis_hear(NULL);
-    hear_again(redis);
-    dlock_topology_doubt(redis->topology);
-    return NO_SERVER;
 }
 
 dlock_redis_outcome dlock_redis_dial(dlock_redis *redis, const char *key, dlock_time deadline,

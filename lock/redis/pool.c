@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "redis/conn.h"
+#include "redis/shared.h"
 
 #define CONNECT_DEFAULT_MS 1000
 #define SWEEP_MS           1000
@@ -27,7 +28,14 @@ dlock_redis *dlock_pool_new(topology *t, const dlock_redis_options *options)
     dlock_redis *redis = calloc(1, sizeof(*redis));
     if (!redis)
         return NULL;
+    redis->shared = dlock_shared_new(redis);
+    if (!redis->shared) {
+        free(redis);
+        return NULL;
+    }
     redis->topology = t;
+    const finder *how = dlock_topology_finder(t);
+    redis->is_cluster = how && how->cluster;
     redis->pool_max = options->pool_max ? options->pool_max : DLOCK_POOL_MAX;
     redis->connect_ms = options->connect_ms ? options->connect_ms : CONNECT_DEFAULT_MS;
     snprintf(redis->name, sizeof(redis->name), "%s", options->name ? options->name : "");
@@ -43,6 +51,7 @@ void *dlock_pool_free(dlock_redis *redis)
 {
     if (!redis)
         return NULL;
+    dlock_shared_free(redis->shared);
     for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
         server_link *link = &redis->links[i];
         while (link->idle) {
@@ -58,8 +67,8 @@ void *dlock_pool_free(dlock_redis *redis)
     return tls;
 }
 
-dlock_redis *dlock_pool_aside(const topology *t, const address_host *at, const char *user,
-                              const char *password)
+dlock_redis *dlock_pool_for_server(const topology *t, const address_host *at, const char *user,
+                                   const char *password)
 {
     address url = {.kind = ADDRESS_ONE, .port = at->port, .tls = dlock_topology_url(t)->tls};
     snprintf(url.host, sizeof(url.host), "%s", at->host);
@@ -103,12 +112,8 @@ static void close_idle(dlock_redis *redis, int server)
     }
 }
 
-/* One that only answers ASK as yet may lose some with it, which are made anew. */
-static void sweep(dlock_redis *redis)
+void dlock_pool_sweep(dlock_redis *redis)
 {
-    const finder *how = dlock_topology_finder(redis->topology);
-    if (!how || !how->cluster)
-        return;
     pthread_mutex_lock(&redis->lock);
     bool due = dlock_passed(redis->sweep_at);
     if (due)
@@ -116,8 +121,10 @@ static void sweep(dlock_redis *redis)
     pthread_mutex_unlock(&redis->lock);
     int servers = due ? dlock_redis_servers(redis) : 0;
     for (int i = 0; i < servers; i++)
-        if (!dlock_topology_serves(redis->topology, i))
+        if (!dlock_topology_serves(redis->topology, i)) {
             close_idle(redis, i);
+            dlock_shared_leave(redis->shared, i);
+        }
 }
 
 /* ---- lending --------------------------------------------------------------------------------- */
@@ -153,7 +160,8 @@ dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, int server, dlock_time
                                       dlock_redis_conn **ret)
 {
     *ret = NULL;
-    sweep(redis);
+    if (redis->is_cluster)
+        dlock_pool_sweep(redis);
     if (server == NO_SERVER)
         return DLOCK_REDIS_NOT_SENT;
     for (;;) {
@@ -211,4 +219,5 @@ void dlock_redis_readmit(dlock_redis *redis)
     int servers = dlock_redis_servers(redis);
     for (int i = 0; i < servers; i++)
         judge_idle(redis, i);
+    dlock_shared_readmit(redis->shared);
 }

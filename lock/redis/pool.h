@@ -18,8 +18,8 @@ void *dlock_pool_free(dlock_redis *redis);
 /* Of one connection to the server at this address, for a finder: over TLS as `t` has it, but with
  * these credentials ("": none). It may not outlive `t`, to which what dlock_pool_free() returns of
  * it belongs. NULL: out of memory. */
-dlock_redis *dlock_pool_aside(const topology *t, const address_host *at, const char *user,
-                              const char *password);
+dlock_redis *dlock_pool_for_server(const topology *t, const address_host *at, const char *user,
+                                   const char *password);
 
 /* Lends a connection that is not known to be dead. NOT_SENT when none can be had in time, and for
  * NO_SERVER. */
@@ -28,5 +28,9 @@ dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, int server, dlock_time
 
 /* Takes it back; one that is broken, or has answers that nobody has read, is closed. */
 void dlock_pool_return(dlock_redis *redis, dlock_redis_conn *conn);
+
+/* Of a cluster, once a second: closes idle connections, shared ones too, to servers that serve no
+ * keys. One that only answers ASK as yet may lose some with it, which are made anew. */
+void dlock_pool_sweep(dlock_redis *redis);
 
 #endif

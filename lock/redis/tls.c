@@ -152,10 +152,9 @@ int dlock_tls_step(tls_link *link, char *err, size_t err_len)
 
 /* ---- afterwards ------------------------------------------------------------------------------ */
 
-void dlock_tls_begin(const tls_link *link)
+void dlock_tls_begin(void)
 {
-    if (link)
-        ERR_clear_error();
+    ERR_clear_error();
 }
 
 const char *dlock_tls_error(const tls_link *link)
@@ -165,14 +164,12 @@ const char *dlock_tls_error(const tls_link *link)
 
 bool dlock_tls_pending(const tls_link *link)
 {
-    return link && SSL_pending(link) > 0;
+    return SSL_pending(link) > 0;
 }
 
 bool dlock_tls_readable(tls_link *link)
 {
     char byte;
-    if (!link)
-        return true;
     ERR_clear_error();
     int rv = SSL_peek(link, &byte, 1);
     int error = SSL_get_error(link, rv);
@@ -207,9 +204,8 @@ int dlock_tls_step(tls_link *link, char *err, size_t err_len)
     return -1;
 }
 
-void dlock_tls_begin(const tls_link *link)
+void dlock_tls_begin(void)
 {
-    (void)link;
 }
 
 const char *dlock_tls_error(const tls_link *link)

@@ -31,17 +31,17 @@ tls_link *dlock_tls_start(tls_trust *trust, redisContext *ctx, const char *host,
 int dlock_tls_step(tls_link *link, char *err, size_t err_len);
 
 /* To be called before the context reads or writes: OpenSSL takes an older error of this thread for
- * one of this connection. NULL: no TLS, and nothing to do. */
-void dlock_tls_begin(const tls_link *link);
+ * one of this connection. */
+void dlock_tls_begin(void);
 
 /* Why reading or writing failed just now, in a form that lives on; NULL: hiredis knows better. */
 const char *dlock_tls_error(const tls_link *link);
 
-/* Whether bytes have been taken from the socket already, and decrypted. NULL: false. */
+/* Whether bytes have been taken from the socket already, and decrypted. */
 bool dlock_tls_pending(const tls_link *link);
 
 /* Asked when the socket is readable: whether a byte for the application is there, or the end. What
- * TLS had to say for itself, a session ticket for one, is taken in. NULL: true. */
+ * TLS had to say for itself, a session ticket for one, is taken in. */
 bool dlock_tls_readable(tls_link *link);
 
 #endif

@@ -14,6 +14,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "redis/thread.h"
+
 #define FORGET_MS 10000 /* until the number of a server that serves no keys may be another's */
 
 typedef struct server {
@@ -96,7 +98,7 @@ static bool start_finder(topology *t)
     }
     t->doubt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     t->found = t->doubt_fd >= 0 ? t->finder->start(t) : NULL;
-    return t->found && pthread_create(&t->thread, NULL, keep_looking, t) == 0;
+    return t->found && dlock_thread_start(&t->thread, keep_looking, t);
 }
 
 topology *dlock_topology_new(const address *url, void *tls, const finder *how)

@@ -10,7 +10,6 @@
 #include "shares/shares.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/acquire.h"
 #include "core/ask.h"
@@ -18,13 +17,12 @@
 #include "core/client.h"
 #include "core/release.h"
 #include "core/retried_release.h"
-#include "core/status.h"
 #include "kinds/fence.lua.h"
 #include "shares/rw_downgrade.lua.h"
 #include "shares/shares.lua.h"
 
-const kind dlock_kind_read = {DLOCK_SHARES_KIND};
-const kind dlock_kind_write = {DLOCK_SHARES_KIND, .token_end = "*w"};
+const kind dlock_kind_read = {.family = FAMILY_RW, DLOCK_SHARES_KIND};
+const kind dlock_kind_write = {.family = FAMILY_RW, DLOCK_SHARES_KIND, .token_end = "*w"};
 
 static dlock_script downgrade =
     DLOCK_SCRIPT("rw_downgrade", "#!lua flags=allow-oom\n" FENCE_LUA SHARES_LUA RW_DOWNGRADE_LUA);
@@ -45,10 +43,10 @@ static dlock_status ask_exchange(dlock_lock *read, const char *writer, const cha
         dlock_args_text(&args, writer);
         dlock_args_text(&args, reader);
         dlock_args_int(&args, read->options.lease_ms);
-        dlock_args_int(&args, read->claim_ms);
+        dlock_args_int(&args, dlock_lock_claim_ms(read));
         dlock_ask_add_limit(read, asked, &args);
-        status = dlock_script_call(client, client->options.redis, &downgrade, keys, &args,
-                                   read->options.wait_replicas, &reply);
+        status = dlock_ask_script(client, client->options.redis, &downgrade, keys, &args,
+                                  read->options.wait_replicas, &reply);
         dlock_args_free(&args);
         if (status != DLOCK_OK)
             break;
@@ -63,16 +61,16 @@ static dlock_status ask_exchange(dlock_lock *read, const char *writer, const cha
 static bool other_side(const dlock_lock *write, const dlock_lock *read)
 {
     return read->options.kind == DLOCK_READ && read->client == write->client &&
-           strcmp(read->names[0], write->names[0]) == 0 && strcmp(read->wake, write->wake) == 0;
+           dlock_identity_same(&read->ids[0], &write->ids[0]);
 }
 
 /* The write grant is given back already as far as this process is concerned. */
-static dlock_status exchange(release *r, dlock_lock *read, grant **ret)
+static dlock_status exchange(grant_release *r, dlock_lock *read, grant **ret)
 {
     answer a;
     waiter w = {0};
     grant *write = r->grant;
-    dlock_acquire_token(read, &(dlock_wait){0}, true, w.token);
+    dlock_acquire_token(read, &(dlock_wait){0}, w.token);
     dlock_status status = ask_exchange(read, write->token, w.token, &a);
     if (status == DLOCK_OK) {
         a.fence = write->fence;
@@ -88,8 +86,8 @@ static dlock_status exchange(release *r, dlock_lock *read, grant **ret)
     return status == DLOCK_NO_MEMORY ? status : ended;
 }
 
-/* The hold's time was over before: what is left of it is given back. */
-static dlock_status too_late(release *r)
+/* There is nothing to exchange, or nothing to exchange it for: what is left is given back. */
+static dlock_status give_back(grant_release *r)
 {
     dlock_status status = r->status;
     if (r->grant)
@@ -101,15 +99,19 @@ dlock_status dlock_downgrade(dlock_hold *hold, dlock_lock *read, dlock_hold **re
 {
     if (dlock_client_forked(hold->lock->client))
         return DLOCK_FORKED;
-    if (hold->lock->options.kind != DLOCK_WRITE || hold->count > 1 || !other_side(hold->lock, read))
+    if (hold->lock->options.kind != DLOCK_WRITE || !other_side(hold->lock, read))
         return DLOCK_INVALID;
-    dlock_hold *reads = dlock_acquire_hold(read, hold->context, hold->of_thread);
+    grant_release r;
+    uint64_t context = hold->context;
+    bool of_thread = hold->of_thread;
+    if (!dlock_release_begin_exchange(hold, &r))
+        return DLOCK_INVALID;
+    dlock_hold *reads = dlock_acquire_hold(read, context, of_thread);
     if (!reads) {
-        dlock_release(hold);
+        give_back(&r);
         return DLOCK_NO_MEMORY;
     }
-    release r = dlock_release_begin_exchange(hold);
-    dlock_status status = r.grant && r.was_ours ? exchange(&r, read, &reads->grant) : too_late(&r);
+    dlock_status status = r.grant && r.was_ours ? exchange(&r, read, &reads->grant) : give_back(&r);
     if (status != DLOCK_OK) {
         free(reads);
         return status;

@@ -1,13 +1,13 @@
 /* Kind SEMAPHORE: permits, in the protocol of shares.c. How many there are stands in a key of its
  * own, which the first acquire sets, and dlock_semaphore_set(). */
+#include "core/ask.h"
 #include "core/client.h"
-#include "core/status.h"
 #include "kinds/fence.lua.h"
 #include "shares/semaphore_set.lua.h"
 #include "shares/shares.h"
 #include "shares/shares.lua.h"
 
-const kind dlock_kind_semaphore = {DLOCK_SHARES_KIND, .permits = true};
+const kind dlock_kind_semaphore = {.family = FAMILY_SEMAPHORE, DLOCK_SHARES_KIND, .permits = true};
 
 static dlock_script set =
     DLOCK_SCRIPT("semaphore_set", "#!lua\n" FENCE_LUA SHARES_LUA SEMAPHORE_SET_LUA);
@@ -25,9 +25,9 @@ dlock_status dlock_semaphore_set(dlock_lock *lock, int64_t permits)
     int keys = dlock_shares_keys(lock, &args);
     dlock_args_int(&args, permits);
     dlock_args_int(&args, lock->options.lease_ms);
-    dlock_args_int(&args, lock->claim_ms);
-    dlock_status status = dlock_script_call(client, client->options.redis, &set, keys, &args,
-                                            lock->options.wait_replicas, &reply);
+    dlock_args_int(&args, dlock_lock_claim_ms(lock));
+    dlock_status status = dlock_ask_script(client, client->options.redis, &set, keys, &args,
+                                           lock->options.wait_replicas, &reply);
     dlock_args_free(&args);
     if (status == DLOCK_OK)
         freeReplyObject(reply);

@@ -3,6 +3,7 @@
 -- ARGV  1 number of permits, 2 lease in ms, 3 claim window in ms
 -- Reply 1
 local denied = may_not('PEXPIRE', KEYS[3], ARGV[2]) or may_not('PEXPIREAT', KEYS[1], ARGV[2])
+denied = denied or other_family()
 if denied then return denied end
 purge('')
 lapsed = false -- who is let in now has waited for permits

@@ -18,15 +18,14 @@
  *      those behind it; one who wants many permits is not overtaken by those who want few. A crowd
  *      comes in bit by bit: each who takes up a share hands on to one more.
  *   4. Who was handed a share holds it from that instant on, for the claim window, and a mark says
- *      that it has not taken it up. Its token is pushed onto the wake-up list of its process
- *      (queue.c); readers and writers, whose locks are two here, have a list each, or the threads
- *      that listen would take each other's messages. Woken, it asks again, finds its token a
- *      holder's, and takes the share up: the lease begins, the fence is issued, the mark is gone.
- *   5. Each process that waits gives a sign of life every re-check, and hears in the reply which of
+ *      that it has not taken it up. Its token is published on the channel of its process. Woken, it
+ *      asks again, finds its token a holder's, and takes the share up: the lease begins, the fence
+ *      is issued, the mark is gone.
+ *   5. Each process that waits sends a heartbeat every re-check, and hears in the reply which of
  *      its sleepers hold a share whose wake-up was lost; entries that are missing are put back.
  *   6. What was not taken up ends with the claim window. Its process is then taken for dead, and
- *      all its entries are passed over. If it was alive after all, its next sign of life queues its
- *      waiters again, at the end. An entry of a process without a recent sign of life stops nobody.
+ *      all its entries are passed over. If it was alive after all, its next heartbeat queues its
+ *      waiters again, at the end. An entry of a process without a recent heartbeat stops nobody.
  */
 #include "shares/shares.h"
 
@@ -56,10 +55,10 @@ enum { RW_KEYS = 5 };
 
 int dlock_shares_keys(const dlock_lock *lock, dlock_args *args)
 {
-    dlock_lock_add_keys(lock, 0, RW_KEYS, args);
+    dlock_identity_add_keys(&lock->ids[0], RW_KEYS, args);
     if (lock->options.kind != DLOCK_SEMAPHORE)
         return RW_KEYS;
-    dlock_args_text(args, lock->permits);
+    dlock_args_text(args, lock->ids[0].keys[KEY_PERMITS]);
     return RW_KEYS + 1;
 }
 
@@ -69,13 +68,13 @@ int dlock_shares_acquire_args(const dlock_lock *lock, const char *token, entry_m
     int keys = dlock_shares_keys(lock, args);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
-    dlock_args_int(args, lock->claim_ms);
+    dlock_args_int(args, dlock_lock_claim_ms(lock));
     dlock_args_int(args, entry);
     dlock_args_int(args, lock->options.permits);
     return keys;
 }
 
-/* Of whoever goes: a holder, a waiter, or one who was handed a share too late. Of a sign of life:
+/* Of whoever goes: a holder, a waiter, or one who was handed a share too late. Of a heartbeat:
  * the process, whose sleeping waiters are to follow. */
 int dlock_shares_go_args(const dlock_lock *lock, const char *token, entry_mode entry,
                          dlock_args *args)
@@ -83,7 +82,7 @@ int dlock_shares_go_args(const dlock_lock *lock, const char *token, entry_mode e
     (void)entry;
     int keys = dlock_shares_keys(lock, args);
     dlock_args_text(args, token);
-    dlock_args_int(args, lock->claim_ms);
+    dlock_args_int(args, dlock_lock_claim_ms(lock));
     return keys;
 }
 

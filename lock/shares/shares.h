@@ -27,8 +27,8 @@ void dlock_shares_heard(dlock_lock *lock, const char *token);
     .queues = true, .acquire = {&dlock_shares_acquire, dlock_shares_acquire_args},                 \
     .release = {&dlock_shares_release, dlock_shares_go_args},                                      \
     .leave = {&dlock_shares_leave, dlock_shares_go_args},                                          \
-    .renew = {&dlock_shares_renew, dlock_shares_renew_args}, .listen = dlock_queue_listen,         \
-    .channel = dlock_queue_wake_list, .heard = dlock_shares_heard,                                 \
-    .beat = {&dlock_shares_beat, dlock_shares_go_args}, .beaten = dlock_shares_beaten
+    .renew = {&dlock_shares_renew, dlock_shares_renew_args}, .channel = dlock_queue_channel,       \
+    .heard = dlock_shares_heard, .beat = {&dlock_shares_beat, dlock_shares_go_args},               \
+    .beaten = dlock_shares_beaten
 
 #endif

@@ -2,20 +2,18 @@
 -- after fence.lua.
 -- KEYS  1 lock (sorted set: token of a holder -> end of its lease in ms of this clock), 2 fence counter,
 --       3 queue (list of tokens, oldest first),
---       4 beats (hash: process -> ms of its last sign of life; '!' and token -> 1: it was handed on to
+--       4 beats (hash: process -> ms of its last heartbeat; '!' and token -> 1: it was handed on to
 --         this token, which has not taken it up; token -> ms at which it was queued again),
---       5 prefix of the wake-up lists, one a process for its writers ("<process>*w") and one for the
---         others, and of the channels of those processes whose waiters have no thread: tokens
---         "<process>:a<number>",
+--       5 prefix of the channels on which processes are woken, one each,
 --       6 number of permits (a semaphore's; a read/write lock has no such key, and room for any number).
 --         It lives a day longer than the longest lease that anybody has asked for: forgotten while
 --         permits are out, it would be another one's idea of it
 -- Queue and beats live on while somebody beats, and are gone a minute after the last.
 local STALE_MS, SUSPECT_MS, KEEP_MS, YEAR_MS = 2000, 400, 60000, 31536000000
-local WAKE_MAX, HAND_MAX = 256, 32
+local HAND_MAX = 32
 local now_ms = math.floor(clock() / 1000)
 
--- Queue and beats are hints, which signs of life rebuild: what stands there of another type goes. At
+-- Queue and beats are hints, which heartbeats rebuild: what stands there of another type goes. At
 -- the lock's own key it is a stranger's, and stays.
 for i, kind in pairs({[3] = 'list', [4] = 'hash'}) do
     local found = redis.call('TYPE', KEYS[i]).ok
@@ -23,6 +21,13 @@ for i, kind in pairs({[3] = 'list', [4] = 'hash'}) do
 end
 local there = redis.call('TYPE', KEYS[1]).ok
 local stranger = there ~= 'zset' and there ~= 'none'
+local family = KEYS[6] and 'p' or 'r'
+
+-- The error that another family holds the name or waits for it; nil: none does.
+local function other_family()
+    local refused = refusal(KEYS[1], KEYS[2], family, KEYS[3], 0)
+    return refused.err and refused or nil
+end
 
 -- nil: there is no number, or what stands there is none.
 local function permits()
@@ -52,6 +57,13 @@ end
 
 local function enqueue(token)
     if redis.call('RPUSH', KEYS[3], token) == 1 then keep() end
+end
+
+-- The tokens in the queue, as a set.
+local function queued()
+    local ret = {}
+    for _, token in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do ret[token] = true end
+    return ret
 end
 
 -- For whoever may queue a token before the waiter's first question comes: that one would not look
@@ -111,7 +123,7 @@ local function purge(asking)
     if there == 'zset' then
         over = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now_ms)
         lapsed = #over > 0
-    elseif there == 'none' and redis.call('EXISTS', KEYS[3]) == 1 then
+    elseif there == 'none' and redis.call('EXISTS', KEYS[3]) == 1 and may_be_of(KEYS[2], family) then
         for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
             if string.sub(field, 1, 1) == '!' then table.insert(over, string.sub(field, 2)) end
         end
@@ -126,29 +138,20 @@ local function purge(asking)
     end
 end
 
--- A wake-up is a hint, too: where it can not be left, the next sign of life tells of the share. What
--- is no list goes; that of a process that polls loses its oldest.
-local function wake_up(list, token)
-    local unread = redis.pcall('RPUSH', list, token)
-    if type(unread) == 'table' then return redis.pcall('DEL', list) end
-    if unread > WAKE_MAX then redis.call('LPOP', list) end
-    redis.call('PEXPIRE', list, KEEP_MS)
-end
-
 -- Gives to the waiters, in their order, what fits, up to the first whom it does not fit; one who wants
 -- more than there is at all is passed over, and keeps its place. Each holds it from now on for the
 -- claim window and is woken to ask, which takes it up; `asking` does so already. Who gave no sign of
 -- life is put out of the queue; after a lease that ended by itself, whose holder's process may be dead,
 -- it must be a fresh one.
 -- Not to more than `most` (nil: HAND_MAX) at a time, for the claim window must do for all to ask: each
--- who takes up a share hands on to one more, and signs of life to more.
+-- who takes up a share hands on to one more, and heartbeats to more.
 -- Returns whether somebody waits who is not to be overtaken.
 local function hand_on(claim_ms, asking, most)
     local fresh_ms = lapsed and SUSPECT_MS or STALE_MS
     local at, used, left = 0, nil, most or HAND_MAX
     while true do
         local token = redis.call('LINDEX', KEYS[3], at)
-        if not token then return false end
+        if not token or not used and not may_be_of(KEYS[2], family) then return false end
         used = used or taken()
         local who, want = process(token), weight(token)
         local age_ms = math.abs(now_ms - (tonumber(redis.call('HGET', KEYS[4], who) or '') or 0))
@@ -162,14 +165,9 @@ local function hand_on(claim_ms, asking, most)
                 hold(token, claim_ms)
                 used, left = used + want, left - 1
                 if token ~= asking then
-                    local wake = KEYS[5] .. who .. (want == math.huge and '*w' or '')
                     redis.call('HSET', KEYS[4], '!' .. token, 1)
-                    -- 'a': who may not publish leaves it to the waiter's next sign of life.
-                    if string.byte(token, #who + 2) == 97 then
-                        redis.pcall('PUBLISH', wake, token)
-                    else
-                        wake_up(wake, token)
-                    end
+                    -- A hint: where it is lost, the next heartbeat tells of the share.
+                    redis.pcall('PUBLISH', KEYS[5] .. who, token)
                 end
             end
         end

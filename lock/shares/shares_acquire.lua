@@ -4,7 +4,7 @@
 -- ARGV  1 token, 2 lease in ms, 3 claim window in ms,
 --       4 if it can not be had: '0': leave it, '1': queue, '2': queue unless we do already,
 --       5 number of permits where Redis has none, 6 not after, see late()
--- Reply {1, fence, clock us, waiters}, {0, ms until a share may end or -1, last fence issued}, or
+-- Reply {1, fence, clock us, waiters}, refusal()'s with the ms until a share may end or -1, or
 --       {2, clock us}: too late
 -- Idempotent: a token is queued once, and finds what it got when the reply was lost. A writer and a
 -- holder of permits are told a fence of their own; a reader the last one issued.
@@ -12,6 +12,8 @@ if late() then return {2, clock()} end
 local denied = may_not('PEXPIRE', KEYS[3], ARGV[2]) or may_not('PEXPIREAT', KEYS[1], ARGV[2])
 if denied then return denied end
 local token, queue = ARGV[1], ARGV[4] ~= '0'
+denied = other_family()
+if denied then return denied end
 local writes = weight(token) == math.huge
 if KEYS[6] then
     if permits() then
@@ -28,25 +30,27 @@ local got = mine
 if not got and redis.call('EXISTS', KEYS[3]) == 0 then got = fits(token, taken()) end
 if not got then
     if queue then
+        claim(KEYS[2], family, ARGV[2])
         beat(process(token))
         if ARGV[4] == '1' then
             if redis.call('HEXISTS', KEYS[4], token) == 0 then enqueue(token) end
         else
             keep()
-            if not redis.call('LPOS', KEYS[3], token) then enqueue_again(token) end
+            if not queued()[token] then enqueue_again(token) end
         end
     end
     local stopped = hand_on(ARGV[3], token)
     got = has(token) or (not queue and not stopped and fits(token, taken()))
 end
-if not got then return {0, next_end(), issued(KEYS[2]) or 0} end
+if not got then return refusal(KEYS[1], KEYS[2], family, nil, next_end()) end
 local waiters = redis.call('LLEN', KEYS[3])
 if waiters > 0 then waiters = waiters - redis.call('LREM', KEYS[3], 0, token) end
 hold(token, ARGV[2])
 if handed and waiters > 0 then hand_on(ARGV[3], token, 1) end
 if writes or KEYS[6] then
-    local fence, now = next_fence(2, 2, ARGV[2], writes and mine and not handed)
+    local fence, now = next_fence(2, 2, ARGV[2], family, token, mine)
     return {1, fence, now, waiters}
 end
+claim(KEYS[2], family, ARGV[2])
 keep_fences(2, 2, ARGV[2])
 return {1, issued(KEYS[2]) or 0, clock(), waiters}

@@ -1,10 +1,12 @@
--- A process's sign of life, and the check that none of its waiters was forgotten: entries that
+-- A process's heartbeat, and the check that none of its waiters was forgotten: entries that
 -- are missing are queued again, what became free is handed on.
 -- KEYS  as in shares.lua
 -- ARGV  1 process, 2 claim window in ms, 3... tokens of its waiters that sleep
 -- Reply {ms until a share may end or -1, tokens that hold one by now: their wake-up may be lost...}
 local denied = may_not('PEXPIRE', KEYS[3], ARGV[2]) or may_not('PEXPIREAT', KEYS[1], ARGV[2])
+denied = denied or other_family()
 if denied then return denied end
+claim(KEYS[2], family, 0)
 purge(ARGV[1] .. ':')
 beat(ARGV[1])
 keep()
@@ -15,14 +17,11 @@ if string.sub(some, 1, 1) == '!' then
 elseif now_ms - then_ms > KEEP_MS then
     redis.call('HDEL', KEYS[4], some)
 end
-local queued, reply = {}, {0}
-for _, token in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do
-    queued[token] = true
-end
+local waiting, reply = queued(), {0}
 for i = 3, #ARGV do
     if has(ARGV[i]) then
         table.insert(reply, ARGV[i])
-    elseif not queued[ARGV[i]] then
+    elseif not waiting[ARGV[i]] then
         enqueue_again(ARGV[i])
     end
 end

@@ -57,6 +57,12 @@ def down2: . * 100 + 1e-6 | floor / 100;
       ratio("throughput, Redis 1 ms away: \($strategy) / \($other)"; $bar;
           figure("away"; $strategy; "throughput_rps"; .rtt_ms == 1)
           / figure("away"; $other; "throughput_rps"; .rtt_ms == 1));
+  # Nothing, where somebody was refused.
+  def crowd($strategy):
+      ratio("throughput of \($strategy), none refused: 1,000 users / 100"; 0.8;
+          $rows[] | select(.case == "users" and .strategy == $strategy and .users == 1000)
+          | if .refused > 0 or .errors > 0 then 0
+            else .throughput_rps / users($strategy; 100; "throughput_rps") end);
   # Of the libraries' locks: the fastest, and the one with the shortest tail.
   def go_locks($name):
       [users("go:/redsync", "go:/redislock", "go:/rueidislock"; 100; $name)] | select(. != []);
@@ -88,6 +94,7 @@ def down2: . * 100 + 1e-6 | floor / 100;
             users("atomic"; 1; "p50_ms") * 1.25 / users("combined"; 1; "p50_ms")),
         ratio("throughput of combined: 1,000 users / 100"; 0.8;
             users("combined"; 1000; "throughput_rps") / users("combined"; 100; "throughput_rps")),
+        crowd("fair"), crowd("pubsub"),
         ratio("sales of combined's 1,000 users: slowest / median"; 0.5;
             figure("fairness"; "combined"; "slowest_of_median"; true)),
         ratio("throughput of combined: durability disk / memory"; 0.5;

@@ -113,9 +113,8 @@ static bool open_segment(batch_segment *segment, const open_sale *sale, int k, c
 {
     segment->sale = sale;
     segment->keys = &sale->keys[k];
-    if (sale->strategy->locked &&
-        sale_lock_new(sale, &sale->strategy->lock, segment->keys->lock, segment->keys->base,
-                      &segment->lock, err, err_len) != DLOCK_OK)
+    if (sale->strategy->locked && sale_lock_new(sale, &sale->strategy->lock, segment->keys->lock,
+                                                &segment->lock, err, err_len) != DLOCK_OK)
         return false;
     segment->batch = batch_open(sale, serve_one, serve, segment);
     return segment->batch;

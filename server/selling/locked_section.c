@@ -15,8 +15,8 @@
 int locked_section_open(const open_sale *sale, void **ret, char *err, size_t err_len)
 {
     dlock_lock *lock;
-    if (sale_lock_new(sale, &sale->strategy->lock, sale->keys->lock, sale->keys->base, &lock, err,
-                      err_len) != DLOCK_OK)
+    if (sale_lock_new(sale, &sale->strategy->lock, sale->keys->lock, &lock, err, err_len) !=
+        DLOCK_OK)
         return -1;
     *ret = lock;
     return 0;

@@ -6,11 +6,10 @@
 #include "server/store/replicas.h"
 
 dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
-                           const char *companion, dlock_lock **ret, char *err, size_t err_len)
+                           dlock_lock **ret, char *err, size_t err_len)
 {
     dlock_options all = *options;
     all.lease_ms = sale->terms.lease_ms;
-    all.companion = companion;
     return dlock_lock_new(sale->store->locks, name, &all, ret, err, err_len);
 }
 
@@ -20,7 +19,7 @@ bool sale_lock_look(const open_sale *sale, dlock_kind kind, int k, dlock_info *r
     dlock_lock *lock;
     const sale_keys *keys = &sale->keys[k];
     dlock_options options = {.kind = kind};
-    if (sale_lock_new(sale, &options, keys->lock, keys->base, &lock, err, sizeof(err)) != DLOCK_OK)
+    if (sale_lock_new(sale, &options, keys->lock, &lock, err, sizeof(err)) != DLOCK_OK)
         return false;
     bool known = dlock_inspect(lock, ret) == DLOCK_OK;
     dlock_lock_free(lock);

@@ -24,10 +24,9 @@ typedef struct open_sale {
     sale_figures *figures;
 } open_sale;
 
-/* Makes a lock for buyers of the sale, with the sale's lease. `companion` is what the names of its
- * further keys start with. */
+/* Makes a lock for buyers of the sale, with the sale's lease. */
 dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
-                           const char *companion, dlock_lock **ret, char *err, size_t err_len);
+                           dlock_lock **ret, char *err, size_t err_len);
 
 /* Who has the lock of set k, which is of this kind, and how many wait for it. A quorum's is looked
  * at on its first server, and counts as free while that one is away. False: not answered. */

@@ -22,6 +22,8 @@
  * the stock has already fallen. */
 #define WRITE_RESERVE_MS 20
 
+#define PUT_BACK_MS 200 /* to put units back, though the buyer has no time left */
+
 static dlock_script look = DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA MAY_RECORD_LUA
                                                 "return refused or left\n");
 static dlock_script record = DLOCK_SCRIPT("record", "#!lua\n" STATE_LUA MAY_RECORD_LUA RECORD_LUA);
@@ -99,14 +101,18 @@ static bool write_stock(const open_sale *sale, const purchase *request, int64_t 
     return written;
 }
 
-/* Redis was not asked to record the order, or would not: the units go back. */
+/* Redis was not asked to record the order, or would not: the units go back. That it was not asked
+ * may be because the time was over. */
 static void put_back(const open_sale *sale, const purchase *request)
 {
     char units[24];
     snprintf(units, sizeof(units), "%lld", (long long)request->quantity);
+    dlock_time until = dlock_in_ms(PUT_BACK_MS);
+    if (until.us < request->deadline.us)
+        until = request->deadline;
     redisReply *reply = NULL;
-    dlock_redis_outcome outcome = store_command(sale->store, request->deadline,
-                                                WORDS("INCRBY", sale->keys->stock, units), &reply);
+    dlock_redis_outcome outcome =
+        store_command(sale->store, until, WORDS("INCRBY", sale->keys->stock, units), &reply);
     if (outcome != DLOCK_REDIS_OK)
         store_log_failure(sale->store, "put back", dlock_redis_outcome_text(outcome));
     freeReplyObject(reply);

@@ -35,8 +35,8 @@ typedef struct fs_strategy {
     int64_t lease_ms; /* defaults; the sale's own terms override them */
     int64_t wait_ms;
 
-    dlock_options lock;             /* for a frame with a lock of libdlock; lease and companion are
-                                       the frame's to fill in */
+    dlock_options lock;             /* for a frame with a lock of libdlock; the lease is the frame's
+                                       to fill in */
     const struct timed_lock *timed; /* for timed_section.h: the lock's own steps */
 
     /* 0 and *ret, or -1 and a sentence in err. NULL: there is no state. */

@@ -40,10 +40,8 @@ bool sale_id_ok(const char *text, size_t len)
 
 int keys_put_leftovers(dlock_args *args, const sale_keys *old)
 {
-    char fence[KEY_MAX + 8];
-    snprintf(fence, sizeof(fence), "%s:fence", old->base);
-    const char *const keys[] = {old->cfg,    old->stock, old->sold, old->orders,
-                                old->ledger, old->users, fence};
+    const char *const keys[] = {old->cfg,    old->stock,  old->sold,
+                                old->orders, old->ledger, old->users};
     int count = (int)(sizeof(keys) / sizeof(keys[0]));
     for (int i = 0; i < count; i++)
         dlock_args_text(args, keys[i]);

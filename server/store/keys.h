@@ -23,7 +23,7 @@ typedef struct sale_keys {
     int segment;           /* 0 unless the sale is sharded */
     char current[KEY_MAX]; /* fs:{tag}:sale          string: the sale in force, or a halt's words */
     char latest[KEY_MAX];  /* fs:{tag}:latest        string: the latest sale ever started */
-    char base[KEY_MAX];    /* fs:{tag}:<sale>        what the lock's companion keys start with */
+    char base[KEY_MAX];    /* fs:{tag}:<sale> */
     char cfg[KEY_MAX];     /* fs:{tag}:<sale>:cfg    hash: the sale's terms */
     char stock[KEY_MAX];   /* fs:{tag}:<sale>:stock  string: units left */
     char sold[KEY_MAX];    /* fs:{tag}:<sale>:sold   string: units ordered */

@@ -13,7 +13,7 @@ local used = {
     -- to run a script by its hash, and what the kinds of locks use beyond that
     {'EVALSHA', '', 1, key}, {'DEL', key}, {'EXISTS', key}, {'PEXPIRE', key, 1}, {'PTTL', key},
     {'HDEL', key, ''}, {'HEXISTS', key, ''}, {'HRANDFIELD', key}, {'LPOP', key},
-    {'LPOS', key, ''}, {'LRANGE', key, 0, 0}, {'LREM', key, 0, ''},
+    {'LRANGE', key, 0, 0}, {'LREM', key, 0, ''},
 }
 for _, command in ipairs(used) do
     if redis.acl_check_cmd and not redis.acl_check_cmd(unpack(command)) then return command[1] end

@@ -14,12 +14,10 @@
 /* The buyer's own lock, in the item's slot. NULL: out of memory. */
 static dlock_lock *buyer_lock(const open_sale *sale, const char *user)
 {
-    char name[KEY_MAX + USER_MAX + 16], companion[KEY_MAX + USER_MAX + 8], err[128];
+    char name[KEY_MAX + USER_MAX + 16], err[128];
     dlock_lock *lock = NULL;
-    snprintf(companion, sizeof(companion), "%s:buyer:%s", sale->keys->base, user);
-    snprintf(name, sizeof(name), "%s:lock", companion);
-    if (sale_lock_new(sale, &sale->strategy->lock, name, companion, &lock, err, sizeof(err)) !=
-        DLOCK_OK)
+    snprintf(name, sizeof(name), "%s:buyer:%s:lock", sale->keys->base, user);
+    if (sale_lock_new(sale, &sale->strategy->lock, name, &lock, err, sizeof(err)) != DLOCK_OK)
         return NULL;
     return lock;
 }

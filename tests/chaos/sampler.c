@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/chaos/faults/fault.h"
 
@@ -49,8 +50,9 @@ static void write_lock(fx_sale *s, const redisReply *seen)
     snprintf(owner, sizeof(owner), "%s", seen->element[0]->str);
     for (char *at = owner; *at; at++)
         *at = *at == ' ' ? '_' : *at;
-    journal_write(s->history, "lock at=%lld key=lock owner=%s fence=%s",
-                  (long long)journal_now_us(), owner, seen->element[1]->str);
+    long long fence = strtoll(seen->element[1]->str, NULL, 10); /* its token stands behind it */
+    journal_write(s->history, "lock at=%lld key=lock owner=%s fence=%lld",
+                  (long long)journal_now_us(), owner, fence);
 }
 
 static void look_at_lock(fx_sale *s, redisContext **ctx)

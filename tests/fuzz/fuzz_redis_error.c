@@ -15,8 +15,8 @@ static bool is_refusal(const char *word)
 {
     static const char *const words[] = {
         "ASK",      "BUSY",     "CLUSTERDOWN", "LOADING",   "MASTERDOWN", "MISCONF",
-        "MOVED",    "NOAUTH",   "NOPERM",      "NOSCRIPT",  "NOREPLICAS", "OOM",
-        "READONLY", "TRYAGAIN", "UNBLOCKED",   "WRONGPASS",
+        "MOVED",    "NOAUTH",   "NOPERM",      "NOREPLICAS", "OOM",        "READONLY",
+        "TRYAGAIN", "UNBLOCKED", "WRONGPASS",
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(words[i], word) == 0)
@@ -63,7 +63,8 @@ void fuzz_redis_error(const uint8_t *data, size_t len)
     FUZZ_HOLDS(outcome == DLOCK_REDIS_REFUSED || outcome == DLOCK_REDIS_ERROR,
                "an error is one or the other");
     bool known = is_refusal(word) || begins(text, "ERR unknown command") ||
-                 begins(text, "ERR max number of clients reached");
+                 begins(text, "ERR max number of clients reached") ||
+                 begins(text, "NOSCRIPT No matching script");
     bool script = strstr(text, "user_script") != NULL;
     FUZZ_HOLDS(outcome == DLOCK_REDIS_ERROR || (known && !strstr(text, "@user_script")),
                "nothing else is a refusal");

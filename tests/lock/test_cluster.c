@@ -313,6 +313,27 @@ static void nodes_may_not_know_their_host(void **state)
         cluster_tell(r, i, "CONFIG SET cluster-preferred-endpoint-type ip");
 }
 
+/* "?": it has not heard its name yet. */
+static bool has_nameless(const redisReply *part)
+{
+    bool any = part->type == REDIS_REPLY_STRING && strcmp(part->str, "?") == 0;
+    for (size_t i = 0; part->type == REDIS_REPLY_ARRAY && i < part->elements; i++)
+        any = any || has_nameless(part->element[i]);
+    return any;
+}
+
+static bool all_are_named(void *arg)
+{
+    cluster_rig *r = arg;
+    bool all = true;
+    for (int i = 0; i < 6 && all; i++) {
+        redisReply *slots = fx_topology_ask(r->topology, i, "CLUSTER SLOTS");
+        all = slots && slots->type == REDIS_REPLY_ARRAY && !has_nameless(slots);
+        freeReplyObject(slots);
+    }
+    return all;
+}
+
 static void nodes_may_be_told_by_name(void **state)
 {
     cluster_rig *r = *state;
@@ -320,6 +341,7 @@ static void nodes_may_be_told_by_name(void **state)
         cluster_tell(r, i, "CONFIG SET cluster-announce-hostname localhost");
         cluster_tell(r, i, "CONFIG SET cluster-preferred-endpoint-type hostname");
     }
+    assert_true(fx_wait_until(all_are_named, r, 10000));
     dlock_redis *redis = rig_redis(fx_topology_url(r->topology));
     caller c = {.redis = redis, .tag = "named", .ms = DEADLINE_MS};
     for (int i = 0; i < 3; i++) {

@@ -57,7 +57,8 @@ static void damage(rig *r, const char *key, const char *maker)
  * and when it is given back. */
 static void bears_keys_of_another_type(rig *r, dlock_kind kind)
 {
-    static const char *const keys[] = {"{other}:queue", "{other}:beats", "{other}:permits"};
+    static const char *const keys[] = {"dlock:{other}:queue", "dlock:{other}:beats",
+                                       "dlock:{other}:permits"};
     static const char *const makers[] = {"SET %s text", "RPUSH %s a:b", "HSET %s f 1", "SADD %s x"};
     dlock_options options = options_of(kind);
     options.lease_ms = 300;
@@ -84,34 +85,6 @@ static void a_queue_bears_keys_of_another_type(void **state)
     static const dlock_kind queues[] = {DLOCK_FAIR, DLOCK_READ, DLOCK_WRITE, DLOCK_SEMAPHORE};
     for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++)
         bears_keys_of_another_type(*state, queues[i]);
-}
-
-/* A wake-up can not be left there: whoever gives back has given back, and the waiter gets it. */
-static void a_wake_up_list_of_another_type_stops_nobody(void **state)
-{
-    rig *r = *state;
-    static const dlock_kind queues[] = {DLOCK_FAIR, DLOCK_READ, DLOCK_WRITE, DLOCK_SEMAPHORE};
-    dlock_client *other = rig_client(&(dlock_client_options){.redis = r->redis});
-    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
-        guest next = {0};
-        dlock_hold *hold;
-        char list[256];
-        bool reads = queues[i] == DLOCK_READ;
-        snprintf(list, sizeof(list), "{deaf}:wake:%s%s", dlock_client_id(other),
-                 queues[i] == DLOCK_WRITE ? "*w" : "");
-        dlock_lock *held = rig_lock(r->client, "deaf", options_of(reads ? DLOCK_WRITE : queues[i]));
-        dlock_lock *waits = rig_lock(other, "deaf", options_of(queues[i]));
-        assert_int_equal(dlock_acquire(held, NULL, &hold), DLOCK_OK);
-        guest_queue(&next, waits, r, "{deaf}:queue", 1);
-        damage(r, list, "SET %s text");
-        assert_int_equal(dlock_release(hold), DLOCK_OK);
-        guest_until_in(&next);
-        assert_int_equal(guest_leave(&next), DLOCK_OK);
-        dlock_lock_free(held);
-        dlock_lock_free(waits);
-    }
-    dlock_client_free(other);
-    check_ends(r, "deaf");
 }
 
 /* Whatever it is, and whoever's: it is not touched, and whoever waits gets the lock behind it. */
@@ -155,8 +128,8 @@ static dlock_status run_section(dlock_lock *lock)
 static void a_section_bears_keys_of_another_type(void **state)
 {
     rig *r = *state;
-    static const char *const keys[] = {"{mended}:queue", "{mended}:beats", "{mended}:fence",
-                                       "mended"};
+    static const char *const keys[] = {"dlock:{mended}:queue", "dlock:{mended}:beats",
+                                       "dlock:{mended}:fence", "mended"};
     static const char *const makers[] = {"SET %s text", "RPUSH %s a:b", "HSET %s f 1", "SADD %s x"};
     dlock_lock *lock = rig_lock(r->client, "mended", (dlock_options){.kind = DLOCK_FAIR});
     for (size_t k = 0; k < 4; k++)
@@ -209,7 +182,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_user_who_may_not_set_an_end_leaves_no_key),
         cmocka_unit_test(a_queue_bears_keys_of_another_type),
-        cmocka_unit_test(a_wake_up_list_of_another_type_stops_nobody),
         cmocka_unit_test(a_name_of_another_type_is_a_strangers),
         cmocka_unit_test(a_section_bears_keys_of_another_type),
         cmocka_unit_test(a_section_without_a_right_that_it_needs_is_not_run),

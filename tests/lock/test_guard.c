@@ -151,12 +151,12 @@ static void a_section_of_its_own_does_not_jump_the_queue(void **state)
     rig *r = *state;
     dlock_guard *guard = dlock_guard_new("section", section_body);
     dlock_lock *lock = rig_lock(r->client, "{g}fair", (dlock_options){.kind = DLOCK_FAIR});
-    rig_ask(r, "RPUSH {g}fair:queue %s", "other/1:2");
+    rig_ask(r, "RPUSH dlock:{g}:queue:{g}fair %s", "other/1:2");
     assert_int_equal(sell_in_section(lock, guard, NULL, NULL), DLOCK_BUSY);
-    rig_ask(r, "DEL %s", "{g}fair:queue");
-    rig_ask(r, "HSET {g}fair:beats ! %s", "other/1:2");
+    rig_ask(r, "DEL %s", "dlock:{g}:queue:{g}fair");
+    rig_ask(r, "HSET dlock:{g}:beats:{g}fair ! %s", "other/1:2");
     assert_int_equal(sell_in_section(lock, guard, NULL, NULL), DLOCK_BUSY);
-    rig_ask(r, "DEL %s", "{g}fair:beats");
+    rig_ask(r, "DEL %s", "dlock:{g}:beats:{g}fair");
     rig_ask(r, "SET %s 5", "{g}stock");
     assert_int_equal(sell_in_section(lock, guard, NULL, NULL), DLOCK_OK);
     dlock_lock_free(lock);
@@ -310,9 +310,9 @@ static void a_later_fence_refuses_the_owner(void **state)
         dlock_lock *lock = rig_lock(r->client, kinds[k].name, kinds[k].options);
         dlock_hold *hold;
         rig_ask(r, "SET %s 1", "{g}stock");
-        snprintf(fence, sizeof(fence), "%s:fence", kinds[k].name);
+        snprintf(fence, sizeof(fence), "dlock:{g}:fence:%s", kinds[k].name);
         assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
-        rig_ask(r, "INCR %s", fence);
+        rig_ask(r, "APPEND %s 1", fence); /* to another token */
         assert_int_equal(sell(hold, guard, false, NULL), DLOCK_STALE);
         assert_false(dlock_held(hold));
         assert_int_equal(dlock_release(hold), DLOCK_NOT_OWNER);
@@ -450,7 +450,7 @@ static void a_renewed_holds_counter_is_kept(void **state)
         dlock_lock *lock = rig_lock(r->client, kinds[k].name, renewed);
         dlock_hold *hold;
         rig_ask(r, "SET %s 5", "{g}stock");
-        snprintf(counter, sizeof(counter), "%s:fence", kinds[k].name);
+        snprintf(counter, sizeof(counter), "dlock:{g}:fence:%s", kinds[k].name);
         assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
         rig_ask(r, "PEXPIRE %s 3000", counter);
         assert_true(fx_wait_until(lives_long, &(life){r, counter}, 10000));
@@ -491,6 +491,44 @@ static void costs_two_round_trips(void **state)
     dlock_guard_free(guard);
 }
 
+/* More than Lua's unpack() can take at once. */
+static void many_words_reach_the_body(void **state)
+{
+    enum { MANY = 10000 };
+    rig *r = *state;
+    static const char count[] = "return {#KEYS, #ARGV, KEYS[#KEYS], ARGV[#ARGV]}";
+    dlock_guard *guard = dlock_guard_new("count", count);
+    dlock_args args;
+    dlock_args_init(&args);
+    for (int i = 0; i < MANY; i++)
+        dlock_args_text(&args, "{g}key");
+    for (int i = 0; i < MANY; i++)
+        dlock_args_int(&args, i);
+    for (size_t k = 0; k < KINDS; k++) {
+        dlock_lock *lock = rig_lock(r->client, kinds[k].name, kinds[k].options);
+        dlock_hold *hold;
+        redisReply *reply;
+        dlock_time deadline = dlock_in_ms(10000);
+        assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+        assert_int_equal(dlock_guard_call(hold, guard, MANY, &args, true, deadline, &reply),
+                         DLOCK_OK);
+        assert_int_equal(reply->element[0]->integer, MANY);
+        assert_int_equal(reply->element[1]->integer, MANY);
+        assert_string_equal(reply->element[3]->str, "9999");
+        freeReplyObject(reply);
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        if (k < KINDS_WITH_SECTION) {
+            assert_int_equal(
+                dlock_guard_section(lock, guard, MANY, &args, 0, deadline, NULL, &reply), DLOCK_OK);
+            assert_int_equal(reply->element[0]->integer, MANY);
+            freeReplyObject(reply);
+        }
+        dlock_lock_free(lock);
+    }
+    dlock_args_free(&args);
+    dlock_guard_free(guard);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -510,6 +548,7 @@ int main(void)
         cmocka_unit_test(an_error_in_the_body_keeps_the_lock),
         cmocka_unit_test(what_can_not_be_guarded_is_refused),
         cmocka_unit_test(a_renewed_holds_counter_is_kept),
+        cmocka_unit_test(many_words_reach_the_body),
         cmocka_unit_test(costs_two_round_trips),
     };
     return cmocka_run_group_tests(tests, rig_setup, rig_teardown);

@@ -46,7 +46,7 @@ static void tells_of_all_who_share(void **state)
     assert_int_equal(len, 0);
     snprintf(tokens[0], sizeof(tokens[0]), "%s:1*3", id);
     snprintf(tokens[1], sizeof(tokens[1]), "%s:a17", id);
-    rig_ask(r, "SET {shared}:permits %s", "5");
+    rig_ask(r, "SET dlock:{shared}:permits %s", "5");
     add_share(r, tokens[0], 900000);
     add_share(r, tokens[1], 800000);
     add_share(r, "stranger", 1000000);
@@ -74,9 +74,9 @@ static void tells_of_all_who_share(void **state)
     assert_int_equal(info.holders, 3);
     assert_int_equal(info.permits, 5);
     assert_int_equal(info.taken, 5);
-    rig_ask(r, "DEL shared %s", "{shared}:permits");
+    rig_ask(r, "DEL shared %s", "dlock:{shared}:permits");
     snprintf(tokens[2], sizeof(tokens[2]), "%s:4*w", id);
-    rig_ask(r, "SET {shared}:fence %s", "1000");
+    rig_ask(r, "SET dlock:{shared}:fence %s", "1000 p -");
     add_share(r, tokens[2], 900000);
     assert_int_equal(dlock_inspect(lock, &info), DLOCK_OK);
     assert_int_equal(info.since_us, 1000);

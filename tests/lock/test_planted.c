@@ -42,11 +42,14 @@ static void delete_lock(struct ground *ground)
 /* What a grant does that is lost at once. */
 static void raise_fence(struct ground *ground)
 {
-    redisReply *reply = fx_redis_reply(ground->redis, "INCRBY {planted}:fence 1000");
+    redisReply *reply = fx_redis_reply(ground->redis, "GET dlock:{planted}:fence");
     assert_non_null(reply);
-    hist_write(&(hist_event){
-        .kind = EVENT_FENCE_SET, .lock = "planted", .fence = (uint64_t)reply->integer});
+    uint64_t fence = reply->str ? strtoull(reply->str, NULL, 10) + 1000 : 1000;
+    char issued[64];
+    snprintf(issued, sizeof(issued), "%llu s -", (unsigned long long)fence);
+    fx_redis_do(ground->redis, "SET dlock:{planted}:fence %s", issued);
     freeReplyObject(reply);
+    hist_write(&(hist_event){.kind = EVENT_FENCE_SET, .lock = "planted", .fence = fence});
 }
 
 static const struct defect defects[] = {

@@ -7,7 +7,6 @@
 
 #include "lock/core/ask.h"
 #include "lock/core/client.h"
-#include "lock/core/waiting.h"
 
 static void until_queued(rig *r, const char *queue, long long n)
 {
@@ -17,7 +16,21 @@ static void until_queued(rig *r, const char *queue, long long n)
     assert_int_equal(rig_ask(r, "LLEN %s", queue), n);
 }
 
-/* A process's sign of life, a waiter's first question and its later ones, in every order: one
+static void beat(dlock_lock *lock, const char *token)
+{
+    redisReply *reply = NULL;
+    dlock_args args;
+    dlock_args_init(&args);
+    int keys = lock->kind->beat.args(lock, lock->client->id, ENTRY_NONE, &args);
+    dlock_args_text(&args, token);
+    assert_int_equal(dlock_ask_script(lock->client, lock->client->options.redis,
+                                      lock->kind->beat.script, keys, &args, 0, &reply),
+                     DLOCK_OK);
+    dlock_args_free(&args);
+    freeReplyObject(reply);
+}
+
+/* A process's heartbeat, a waiter's first question and its later ones, in every order: one
  * entry, as long as the lock is another's. */
 static void whoever_comes_first_queues_a_waiter_once(void **state)
 {
@@ -27,21 +40,19 @@ static void whoever_comes_first_queues_a_waiter_once(void **state)
     fx_redis_do(r->server, "SET once stranger PX 60000");
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
         dlock_lock *lock = rig_lock(r->client, "once", (dlock_options){.kind = DLOCK_FAIR});
-        waiter w = {.asleep = true};
+        waiter w = {0};
         snprintf(w.token, sizeof(w.token), "%s:%zu", dlock_client_id(r->client), i);
-        dlock_wait_set_enter(&lock->wait_set, &w);
         for (const char *step = orders[i]; *step; step++) {
             answer a = {0};
             entry_mode entry = *step == FIRST ? ENTRY_NEW : ENTRY_AGAIN;
             if (*step == BEAT)
-                assert_true(lock->kind->listen(lock, dlock_now()));
+                beat(lock, w.token);
             else
                 assert_int_equal(dlock_ask_acquire(lock, w.token, entry, &a), DLOCK_OK);
             assert_false(a.granted);
-            if (rig_ask(r, "LLEN %s", "{once}:queue") != 1)
+            if (rig_ask(r, "LLEN %s", "dlock:{once}:queue") != 1)
                 fail_msg("%s: not queued once after \"%c\"", orders[i], *step);
         }
-        dlock_wait_set_leave(&lock->wait_set, &w);
         assert_int_equal(dlock_ask_leave(lock, w.token), DLOCK_NOT_OWNER);
         dlock_lock_free(lock);
     }
@@ -70,11 +81,11 @@ static void a_wake_up_of_an_older_version_is_asked_about(void **state)
     pthread_t thread;
     fx_redis_do(r->server, "SET older stranger PX 60000");
     pthread_create(&thread, NULL, come_true, &heir);
-    until_queued(r, "{older}:queue", 1);
-    assert_true(fx_redis_text(r->server, token, sizeof(token), "LPOP {older}:queue"));
-    snprintf(list, sizeof(list), "{older}:wake:%s", dlock_client_id(r->client));
+    until_queued(r, "dlock:{older}:queue", 1);
+    assert_true(fx_redis_text(r->server, token, sizeof(token), "LPOP dlock:{older}:queue"));
+    snprintf(list, sizeof(list), "dlock:{older}:wake:%s", dlock_client_id(r->client));
     fx_redis_do(r->server, "SET older %s PX 250", token);
-    fx_redis_do(r->server, "RPUSH %s %s%s", list, token, " 9999999999999999 0 0");
+    fx_redis_do(r->server, "PUBLISH %s %s%s", list, token, " 9999999999999999 0 0");
     pthread_join(thread, NULL);
     assert_non_null(heir.hold);
     assert_true(fx_redis_number(r->server, "PTTL older") > 1000); /* an answer: the lease runs */
@@ -83,11 +94,15 @@ static void a_wake_up_of_an_older_version_is_asked_about(void **state)
     fx_redis_do(r->server, "FLUSHALL");
 }
 
+/* The subscription, and the heartbeat after it. */
 static bool is_listened_for(void *server)
 {
-    char clients[4096];
-    return fx_redis_text(server, clients, sizeof(clients), "INFO clients") &&
-           strstr(clients, "blocked_clients:1\r");
+    redisReply *channels = fx_redis_reply(server, "PUBSUB CHANNELS dlock:{woken}:wake:*");
+    redisReply *queued = fx_redis_reply(server, "LLEN dlock:{woken}:queue");
+    bool both = channels->elements == 1 && queued->integer == 1;
+    freeReplyObject(channels);
+    freeReplyObject(queued);
+    return both;
 }
 
 /* Nothing else would wake it: it looks again after ten minutes. A machine so slow that the waiter

@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #define NAME  "seats"
-#define QUEUE "{seats}:queue"
+#define QUEUE "dlock:{seats}:queue"
 
 typedef struct house {
     rig *r;
@@ -17,7 +17,7 @@ static house begin(void **state, int64_t permits)
 {
     house h = {.r = *state};
     dlock_options options = {.kind = DLOCK_SEMAPHORE, .permits = permits};
-    rig_ask(h.r, "DEL %s", "{seats}:permits");
+    rig_ask(h.r, "DEL %s", "dlock:{seats}:permits");
     h.other = rig_client(&(dlock_client_options){.redis = h.r->redis});
     h.seats = rig_lock(h.r->client, NAME, options);
     h.other_seats = rig_lock(h.other, NAME, options);
@@ -218,11 +218,11 @@ static void the_number_is_what_redis_says(void **state)
     dlock_options ten = {.kind = DLOCK_SEMAPHORE, .permits = 10};
     dlock_lock *thinks_ten = rig_lock(h.other, NAME, ten);
     dlock_hold *hold = take(h.seats, 1);
-    assert_true(rig_ask(h.r, "PTTL %s", "{seats}:permits") > 86400000);
+    assert_true(rig_ask(h.r, "PTTL %s", "dlock:{seats}:permits") > 86400000);
     check_busy(thinks_ten, 2);
     assert_int_equal(dlock_release(take(thinks_ten, 1)), DLOCK_OK);
     assert_int_equal(dlock_release(hold), DLOCK_OK);
-    rig_ask(h.r, "DEL %s", "{seats}:permits"); /* as after a day without a use */
+    rig_ask(h.r, "DEL %s", "dlock:{seats}:permits"); /* as after a day without a use */
     assert_int_equal(dlock_release(take(thinks_ten, 10)), DLOCK_OK);
     check_busy(h.seats, 11);
     assert_int_equal(dlock_semaphore_set(h.seats, 0), DLOCK_OK);
@@ -234,19 +234,19 @@ static void the_number_is_what_redis_says(void **state)
 /* Whoever waits knows a number, and sets it again; so it is with all keys and scripts. */
 static void a_lost_number_is_set_again(void **state)
 {
-    static const char *const losses[] = {"PING", "SET {seats}:permits many",
-                                         "HSET {seats}:permits f 1", "FLUSHALL"};
+    static const char *const losses[] = {"PING", "SET dlock:{seats}:permits many",
+                                         "HSET dlock:{seats}:permits f 1", "FLUSHALL"};
     house h = begin(state, 1);
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
         guest next = {0};
         dlock_hold *hold = take(h.seats, 1);
         guest_queue(&next, h.other_seats, h.r, QUEUE, 1);
         fx_redis_do(h.r->server, "SCRIPT FLUSH");
-        fx_redis_do(h.r->server, "DEL {seats}:permits");
+        fx_redis_do(h.r->server, "DEL dlock:{seats}:permits");
         fx_redis_do(h.r->server, losses[i]);
         dlock_release(hold);
         guest_until_in(&next);
-        assert_int_equal(fx_redis_number(h.r->server, "GET {seats}:permits"), 1);
+        assert_int_equal(fx_redis_number(h.r->server, "GET dlock:{seats}:permits"), 1);
         assert_int_equal(guest_leave(&next), DLOCK_OK);
     }
     end(&h);

@@ -13,8 +13,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "lock/core/attempt.h"
 #include "lock/core/client.h"
-#include "lock/core/waiting.h"
 #include "tests/support/proxy.h"
 
 enum { LIMIT_MS = 10000 };
@@ -31,7 +31,7 @@ static int rounds(int otherwise)
 typedef struct wish {
     dlock_lock *lock;
     uint64_t context;
-    bool stops; /* see __wrap_dlock_wait_set_leave() */
+    bool stops; /* see __wrap_dlock_attempt_grant() */
     pthread_t thread;
     dlock_status status;
     _Atomic(dlock_hold *) hold;
@@ -42,17 +42,18 @@ typedef struct wish {
 static _Thread_local bool stops_here;
 static sem_t stopped, go_on;
 
-/* A waiter's last step in the wait set: whoever `stops` has been given the lock, or not, and does
- * not know it yet. (The Makefile puts this in the place of the library's.) */
-void __real_dlock_wait_set_leave(wait_set *set, waiter *w);
-void __wrap_dlock_wait_set_leave(wait_set *set, waiter *w);
-void __wrap_dlock_wait_set_leave(wait_set *set, waiter *w)
+/* Whoever `stops` has been given the lock, and nobody but Redis knows. (The Makefile puts this in
+ * the place of the library's.) */
+grant *__real_dlock_attempt_grant(dlock_lock *lock, const waiter *w, const answer *a);
+grant *__wrap_dlock_attempt_grant(dlock_lock *lock, const waiter *w, const answer *a);
+grant *__wrap_dlock_attempt_grant(dlock_lock *lock, const waiter *w, const answer *a)
 {
     if (stops_here) {
         sem_post(&stopped);
         sem_wait(&go_on);
+        stops_here = false;
     }
-    __real_dlock_wait_set_leave(set, w);
+    return __real_dlock_attempt_grant(lock, w, a);
 }
 
 static void *come_true(void *arg)
@@ -326,7 +327,7 @@ static void who_gives_says_for_how_long(void **state)
         dlock_hold *hold, *mine = NULL;
         assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
         start(&heir); /* on a machine that stands still it gets the lock without a queue */
-        while (rig_ask(r, "LLEN %s", "{given}:queue") < 1 && !is_over(&heir))
+        while (rig_ask(r, "LLEN %s", "dlock:{given}:queue") < 1 && !is_over(&heir))
             fx_let_pass(1);
         dlock_release(hold);
         until_over(&heir);
@@ -370,9 +371,9 @@ static void what_was_given_is_not_made_younger(void **state)
         sem_init(&stopped, 0, 0);
         sem_init(&go_on, 0, 0);
         start(&slow);
-        until_queued(r, "{late}:queue", 1);
+        until_queued(r, "dlock:{late}:queue", 1);
         start(&quicker);
-        until_queued(r, "{late}:queue", 2);
+        until_queued(r, "dlock:{late}:queue", 2);
         assert_int_equal(dlock_release(hold), DLOCK_OK);
         sem_wait(&stopped);
         if (rig_ask(r, "PTTL %s", "late") <= quick.claim_ms) { /* else it has asked and been told */
@@ -380,11 +381,14 @@ static void what_was_given_is_not_made_younger(void **state)
             met++;
         }
         sem_post(&go_on);
-        until_over(&slow);
-        dlock_hold *holds[] = {atomic_load(&slow.hold), atomic_load(&quicker.hold)};
-        look_at(r, "late", holds, 2);
-        let_go(&slow);
-        let_go(&quicker);
+        watch(r, "late", (wish *const[]){&slow, &quicker}, 2, 100);
+        wish *first = atomic_load(&quicker.over) ? &quicker : &slow; /* the other may wait for it */
+        wish *then = first == &slow ? &quicker : &slow;
+        until_over(first);
+        let_go(first);
+        until_over(then);
+        look_at(r, "late", (dlock_hold *const[]){atomic_load(&then->hold)}, 1);
+        let_go(then);
     }
     assert_true(met > 0);
     dlock_lock_free(theirs);

@@ -73,7 +73,7 @@ static void two_locks_of_one_name_wake_each_their_own(void **state)
         assert_int_equal(dlock_acquire(lock[0], NULL, &hold), DLOCK_OK);
         for (int i = 0; i < 2; i++) {
             pthread_create(&threads[i], NULL, come_true, &w[i]);
-            until_queued(r, "{twin}:queue", i + 1);
+            until_queued(r, "dlock:{twin}:queue", i + 1);
         }
         fx_let_pass(round * 7);
         dlock_release(hold);
@@ -97,7 +97,7 @@ static void a_slow_poller_is_not_starved(void **state)
     dlock_hold *hold;
     assert_int_equal(dlock_acquire(w.lock, NULL, &hold), DLOCK_OK);
     pthread_create(&thread, NULL, come_true, &w);
-    until_queued(r, "{slow}:queue", 1);
+    until_queued(r, "dlock:{slow}:queue", 1);
     dlock_time start = dlock_now();
     dlock_release(hold);
     pthread_join(thread, NULL);
@@ -117,13 +117,13 @@ static void what_is_left_has_an_end(void **state)
     dlock_hold *hold;
     assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
     pthread_create(&thread, NULL, come_true, &w);
-    until_queued(r, "{left}:queue", 1);
-    rig_ask(r, "DEL %s", "{left}:beats"); /* the waiter's next sign of life makes it anew */
+    until_queued(r, "dlock:{left}:queue", 1);
+    rig_ask(r, "DEL %s", "dlock:{left}:beats"); /* the waiter's next sign of life makes it anew */
     pthread_join(thread, NULL);
     assert_int_equal(w.status, DLOCK_BUSY);
-    assert_int_equal(rig_ask(r, "EXISTS %s", "{left}:queue"), 0);
-    assert_true(rig_ask(r, "PTTL %s", "{left}:beats") != -1);
-    assert_true(rig_ask(r, "PTTL %s", "{left}:fence") > 0);
+    assert_int_equal(rig_ask(r, "EXISTS %s", "dlock:{left}:queue"), 0);
+    assert_true(rig_ask(r, "PTTL %s", "dlock:{left}:beats") != -1);
+    assert_true(rig_ask(r, "PTTL %s", "dlock:{left}:fence") > 0);
     assert_int_equal(dlock_release(hold), DLOCK_OK);
     assert_int_equal(rig_ask(r, "EXISTS %s", "left"), 0);
     dlock_lock_free(lock);
@@ -145,8 +145,7 @@ static long calls(fx_redis *server, const char *command)
 static void a_refused_wait_is_no_busy_loop(void **state)
 {
     (void)state;
-    const char *args[] = {"--rename-command", "BLPOP", "",  "--rename-command",
-                          "SUBSCRIBE",        "",      NULL};
+    const char *args[] = {"--rename-command", "SUBSCRIBE", "", NULL};
     rig r = {.server = fx_redis_start_single(args)}; /* sentinels need SUBSCRIBE */
     r.redis = rig_redis(fx_redis_url(r.server));
     r.client = rig_client(&(dlock_client_options){.redis = r.redis});
@@ -174,9 +173,10 @@ static void a_refused_wait_is_no_busy_loop(void **state)
 
 static bool is_listened_for(void *server)
 {
-    char clients[4096];
-    return fx_redis_text(server, clients, sizeof(clients), "INFO clients") &&
-           strstr(clients, "blocked_clients:1\r");
+    redisReply *reply = fx_redis_reply(server, "PUBSUB CHANNELS dlock:{refused}:wake:*");
+    bool some = reply->elements == 1;
+    freeReplyObject(reply);
+    return some;
 }
 
 /* Likewise where it is refused from some time on. */
@@ -194,9 +194,9 @@ static void a_wait_that_is_refused_later_is_no_busy_loop(void **state)
     assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
     pthread_create(&thread, NULL, come_true, &w);
     assert_true(fx_wait_until(is_listened_for, r.server, 20000));
-    fx_redis_do(r.server, "ACL SETUSER default -blpop");
+    fx_redis_do(r.server, "ACL SETUSER default -subscribe");
     fx_redis_do(r.server, "CONFIG RESETSTAT");
-    fx_redis_do(r.server, "RPUSH %s%s no-message", lock->wake, r.client->id);
+    fx_redis_do(r.server, "CLIENT KILL TYPE pubsub");
     fx_let_pass(500); /* a loop would be in its thousands */
     dlock_cancel_now(cancel);
     pthread_join(thread, NULL);
@@ -227,7 +227,7 @@ static void a_hand_off_waits_for_replicas_too(void **state)
     wish w = {.lock = careful, .wait = {.wait_ms = 1500}};
     pthread_t thread;
     pthread_create(&thread, NULL, come_true, &w);
-    until_queued(r, "{replicas}:queue", 1);
+    until_queued(r, "dlock:{replicas}:queue", 1);
     fx_let_pass(1000); /* the first question, with its own WAIT, is over */
     dlock_release(hold);
     pthread_join(thread, NULL);
@@ -367,54 +367,6 @@ static void a_question_asked_twice_is_one_grant(void **state)
     }
 }
 
-/* The leader's place goes to one who sleeps. Whoever is just asking Redis may leave without. */
-static void *wait_in_set(void *arg)
-{
-    void **both = arg;
-    dlock_wait_set_wait(both[0], both[1], dlock_in_ms(5000));
-    return NULL;
-}
-
-static waiter *until_led_by(wait_set *set, const waiter *w)
-{
-    dlock_time give_up = dlock_in_ms(2000);
-    waiter *leader;
-    do {
-        pthread_mutex_lock(&set->lock);
-        leader = set->leader;
-        pthread_mutex_unlock(&set->lock);
-        fx_let_pass(1);
-    } while (leader != w && !dlock_passed(give_up));
-    return leader;
-}
-
-static void the_leaders_place_goes_to_a_sleeper(void **state)
-{
-    rig *r = *state;
-    dlock_lock *lock = rig_lock(r->client, "lead", (dlock_options){.kind = DLOCK_FAIR});
-    waiter w[3] = {{.token = "x:1"}, {.token = "x:2"}, {.token = "x:3"}};
-    pthread_t threads[3];
-    for (int i = 0; i < 3; i++) {
-        dlock_cond_init(&w[i].cond);
-        dlock_wait_set_enter(&lock->wait_set, &w[i]);
-    }
-    void *first[] = {lock, &w[0]}, *last[] = {lock, &w[2]}; /* w[1] is asking Redis */
-    pthread_create(&threads[0], NULL, wait_in_set, first);
-    assert_ptr_equal(until_led_by(&lock->wait_set, &w[0]), &w[0]);
-    pthread_create(&threads[2], NULL, wait_in_set, last);
-    fx_let_pass(50); /* it sleeps; were it not asleep yet, it would lead by itself */
-    dlock_wait_set_wake(&lock->wait_set, "x:1", NULL);
-    pthread_join(threads[0], NULL);
-    assert_ptr_equal(until_led_by(&lock->wait_set, &w[2]), &w[2]);
-    dlock_wait_set_wake(&lock->wait_set, "x:3", NULL);
-    pthread_join(threads[2], NULL);
-    for (int i = 0; i < 3; i++) {
-        dlock_wait_set_leave(&lock->wait_set, &w[i]);
-        pthread_cond_destroy(&w[i].cond);
-    }
-    dlock_lock_free(lock);
-}
-
 /* A broadcast is for one of those who wait. The others would ask in vain; but it must not die with
  * the one that was chosen. */
 typedef struct sleeper {
@@ -427,7 +379,7 @@ typedef struct sleeper {
 static void *sleep_in_set(void *arg)
 {
     sleeper *s = arg;
-    dlock_wait_set_wait(s->lock, &s->w, dlock_in_ms(10000));
+    dlock_wait_set_wait(s->lock, &s->w, &(dlock_wait){0}, dlock_in_ms(10000));
     atomic_store(&s->up, true);
     return NULL;
 }
@@ -461,7 +413,7 @@ static void until_asleep(sleeper *s)
 static void a_broadcast_wakes_one_and_is_passed_on(void **state)
 {
     rig *r = *state;
-    dlock_options polls = {.poll_ms = 10000}; /* no leader: only what the test says wakes */
+    dlock_options polls = {.poll_ms = 10000}; /* no watch: only what the test says wakes */
     sleeper s[3] = {0};
     dlock_lock *lock = rig_lock(r->client, "one", polls);
     for (int i = 0; i < 3; i++) {
@@ -556,6 +508,70 @@ static void who_has_an_answer_wakes_nobody_in_its_place(void **state)
     dlock_lock_free(lock);
 }
 
+/* Cancelling is an event: in a wait that would look again after ten minutes, and in the cohort's
+ * line behind it. */
+static void a_cancelled_thread_wakes_at_once(void **state)
+{
+    rig *r = *state;
+    enum { LONG_MS = 600000 };
+    dlock_client *client = rig_client(&(dlock_client_options){.redis = r->redis});
+    client->options.recheck_ms = LONG_MS;
+    dlock_cancel *cancel = dlock_cancel_new();
+    wish w[2];
+    pthread_t threads[2];
+    fx_redis_do(r->server, "SET stop stranger PX 600000");
+    dlock_lock *lock =
+        rig_lock(client, "stop", (dlock_options){.kind = DLOCK_FAIR, .cohort_max = 8});
+    for (int i = 0; i < 2; i++) {
+        w[i] = (wish){.lock = lock, .wait = {.wait_ms = DLOCK_FOREVER, .cancel = cancel}};
+        pthread_create(&threads[i], NULL, come_true, &w[i]);
+        until_queued(r, "dlock:{stop}:queue", 1);
+    }
+    fx_let_pass(20); /* no matter whether both sleep by now */
+    dlock_cancel_now(cancel);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(w[i].status, DLOCK_CANCELLED);
+    }
+    dlock_cancel_free(cancel);
+    dlock_lock_free(lock);
+    dlock_client_free(client);
+    fx_redis_do(r->server, "DEL stop");
+}
+
+/* Threads that sleep, each with a cancellation, cost Redis one heartbeat a re-check in all. */
+static void sleepers_send_heartbeats_only(void **state)
+{
+    fx_only_single("its commands are counted");
+    rig *r = *state;
+    enum { SLEEPERS = 40, BEATS = 10 };
+    wish w[SLEEPERS];
+    pthread_t threads[SLEEPERS];
+    dlock_cancel *cancel = dlock_cancel_new();
+    dlock_lock *lock = rig_lock(r->client, "calm", (dlock_options){.kind = DLOCK_FAIR});
+    fx_redis_do(r->server, "SET calm stranger PX 600000");
+    for (int i = 0; i < SLEEPERS; i++) {
+        w[i] = (wish){.lock = lock, .wait = {.wait_ms = DLOCK_FOREVER, .cancel = cancel}};
+        pthread_create(&threads[i], NULL, come_true, &w[i]);
+    }
+    until_queued(r, "dlock:{calm}:queue", SLEEPERS);
+    fx_let_pass(200); /* the first heartbeat's script may have to be sent */
+    long before = calls(r->server, "evalsha"), others = calls(r->server, "lpos");
+    dlock_time since = dlock_now();
+    fx_let_pass(BEATS * 100);
+    int64_t beats = (dlock_now().us - since.us) / 100000 + 1;
+    assert_true(calls(r->server, "evalsha") - before <= beats);
+    assert_int_equal(calls(r->server, "lpos"), others); /* which a repeated question does */
+    dlock_cancel_now(cancel);
+    for (int i = 0; i < SLEEPERS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(w[i].status, DLOCK_CANCELLED);
+    }
+    dlock_cancel_free(cancel);
+    dlock_lock_free(lock);
+    fx_redis_do(r->server, "DEL calm");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -572,7 +588,8 @@ int main(void)
         cmocka_unit_test(a_clock_that_was_set_is_learned),
         cmocka_unit_test(a_slow_question_does_not_move_the_clock),
         cmocka_unit_test(a_question_asked_twice_is_one_grant),
-        cmocka_unit_test(the_leaders_place_goes_to_a_sleeper),
+        cmocka_unit_test(a_cancelled_thread_wakes_at_once),
+        cmocka_unit_test(sleepers_send_heartbeats_only),
         cmocka_unit_test(a_broadcast_wakes_one_and_is_passed_on),
         cmocka_unit_test(who_has_an_answer_wakes_nobody_in_its_place),
     };

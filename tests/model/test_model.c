@@ -47,12 +47,12 @@ static void every_variant_ends_as_expected(void **state)
 {
     (void)state;
     need_spin();
-    char said[8192];
+    char said[16384];
     int code = run(".", NULL, ALL_MS, said, sizeof(said));
     if (code != 0)
         fail_msg("exit code %d: %s", code, said);
-    static const char *const seen[] = {"held",        "deadlock",   "two_holders", "oversold",
-                                       "lost_update", "acked_lost", "refused_sold"};
+    static const char *const seen[] = {"held",        "deadlock",   "two_holders",  "oversold",
+                                       "lost_update", "acked_lost", "refused_sold", "blocked"};
     for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++)
         if (!strstr(said, seen[i]))
             fail_msg("no variant ends as %s: %s", seen[i], said);
@@ -72,6 +72,11 @@ static void a_difference_is_noticed(void **state)
          "last-issued-and-owner", "held          held          no "},
         {"a fence that is checked", "s/^#define not_below .*/#define not_below both/",
          "highest-written", "oversold      held "},
+        {"a quorum of one", "s/^#define majority(m) .*/#define majority(m) ((m) > 0)/",
+         "quorum-heals-not", "held          two_holders "},
+        {"a healing renewal that is never in time",
+         "s/^#define in_time(ticks) .*/#define in_time(ticks) false/", "quorum-no-not-after",
+         "blocked       held "},
         {"no model at all", "s/^init {/init {{/", "no-fence", "oversold      no verdict "},
         {"the model as it is, but no such variant", "", "no-such-variant", "no variant"},
     };
@@ -80,7 +85,7 @@ static void a_difference_is_noticed(void **state)
         fx_dir_make(dir, sizeof(dir));
         snprintf(script, sizeof(script),
                  "mkdir \"$1/tests\" && cp -a tests/model \"$1/tests\" && "
-                 "sed -i '%s' \"$1/tests/model/sale.pml\"",
+                 "sed -i '%s' \"$1/tests/model/\"*.pml",
                  cases[i].edit);
         assert_int_equal(fx_shell(script, dir, ONE_MS), 0);
         int code = run(dir, cases[i].word, ONE_MS, said, sizeof(said));

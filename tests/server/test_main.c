@@ -75,7 +75,7 @@ static void a_draining_instance_sells_on_and_ends_with_exit_0(void **state)
 static bool no_lock_is_left(void *arg)
 {
     (void)arg;
-    redisReply *keys = fx_redis_reply(fx.redis, "KEYS *:lock");
+    redisReply *keys = fx_redis_reply(fx.redis, "KEYS fs:*:lock");
     bool none = keys != NULL && keys->elements == 0;
     freeReplyObject(keys);
     return none;

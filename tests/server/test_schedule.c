@@ -92,7 +92,7 @@ static bool is_done(void *arg)
 static bool no_lock_is_held(void *arg)
 {
     (void)arg;
-    redisReply *keys = fx_redis_reply(fx.redis, "KEYS *:lock");
+    redisReply *keys = fx_redis_reply(fx.redis, "KEYS fs:*:lock");
     assert_non_null(keys);
     size_t held = keys->elements;
     freeReplyObject(keys);

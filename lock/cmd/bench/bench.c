@@ -272,8 +272,8 @@ static bool prepare(const bench_options *bench, const char *kind, bench_run *ret
         return false;
     }
     int pid = (int)getpid();
-    snprintf(ret->name, sizeof(ret->name), "dlock:{bench-%d-%s}", pid, ret->kind);
-    snprintf(ret->canary, sizeof(ret->canary), "dlock:{bench-%d-%s}:canary", pid, ret->kind);
+    snprintf(ret->name, sizeof(ret->name), "bench:{%d-%s}", pid, ret->kind);
+    snprintf(ret->canary, sizeof(ret->canary), "bench:{%d-%s}:canary", pid, ret->kind);
     return ret->urls_len > 0;
 }
 

@@ -139,10 +139,15 @@ static void count_work(measurement *self, int sign)
 
 void bench_remove_keys(dlock_redis *redis, const char *name)
 {
-    static const char *const suffixes[] = {"", ":fence", ":queue", ":beats", ":permits", ":canary"};
-    char key[128];
-    for (size_t s = 0; s < sizeof(suffixes) / sizeof(suffixes[0]); s++) {
-        snprintf(key, sizeof(key), "%s%s", name, suffixes[s]);
+    static const char *const roles[] = {"fence", "queue", "beats", "permits"};
+    const char *tag = strchr(name, '{');
+    char key[256];
+    freeReplyObject(ask(redis, name, "DEL", name));
+    snprintf(key, sizeof(key), "%s:canary", name);
+    freeReplyObject(ask(redis, key, "DEL", key));
+    for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+        snprintf(key, sizeof(key), "dlock:%.*s:%s:%s", (int)strcspn(tag, "}") + 1, tag, roles[i],
+                 name);
         freeReplyObject(ask(redis, key, "DEL", key));
     }
 }

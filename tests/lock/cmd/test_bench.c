@@ -217,7 +217,7 @@ static void agrees_with_itself(const cJSON *row, double duration_ms)
 /* Wake-ups that came too late end by themselves. */
 static void nothing_is_left(void)
 {
-    redisReply *reply = fx_redis_reply(redis, "KEYS *bench-*");
+    redisReply *reply = fx_redis_reply(redis, "KEYS *bench:{*");
     for (size_t i = 0; i < reply->elements; i++)
         if (!strstr(reply->element[i]->str, ":wake:"))
             fail_msg("%s is left", reply->element[i]->str);
@@ -329,10 +329,9 @@ static void *steal(void *arg)
 {
     redisContext *ctx = arg;
     while (!enough) {
-        redisReply *reply =
-            redisCommand(ctx, "EVAL %s 0",
-                         "for _, k in ipairs(redis.call('KEYS', 'dlock:{bench-*}')) do "
-                         "redis.call('DEL', k) end");
+        redisReply *reply = redisCommand(ctx, "EVAL %s 0",
+                                         "for _, k in ipairs(redis.call('KEYS', 'bench:{*}')) do "
+                                         "redis.call('DEL', k) end");
         assert_non_null(reply);
         freeReplyObject(reply);
     }
@@ -457,7 +456,7 @@ static void holds_many_locks_and_renews_them_in_time(void **state)
     is_true_of_here(cJSON_GetObjectItem(json, "environment"));
     assert_non_null(strstr(shown, "500 locks of kind string held for "));
     cJSON_Delete(json);
-    redisReply *reply = fx_redis_reply(redis, "KEYS dlock:*:1"); /* the first ones */
+    redisReply *reply = fx_redis_reply(redis, "KEYS bench:{*:1"); /* the first ones */
     assert_int_equal(reply->elements, 0);
     freeReplyObject(reply);
 }
@@ -469,7 +468,7 @@ static void *steal_one(void *arg)
     redisContext *ctx = arg;
     char script[256];
     snprintf(script, sizeof(script),
-             "local n = 0 for _, k in ipairs(redis.call('KEYS', 'dlock:*bench*:19')) do "
+             "local n = 0 for _, k in ipairs(redis.call('KEYS', 'bench:{*:19')) do "
              "%s n = n + 1 end return n",
              theft);
     long long stolen = 0;

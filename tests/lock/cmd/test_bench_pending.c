@@ -88,7 +88,7 @@ static void waiters_without_threads_cost_no_threads(void **state)
         i++;
     }
     cJSON_Delete(json);
-    redisReply *reply = fx_redis_reply(redis, "KEYS *bench-*");
+    redisReply *reply = fx_redis_reply(redis, "KEYS *bench:{*");
     for (size_t k = 0; k < reply->elements; k++)
         if (!strstr(reply->element[k]->str, ":wake:")) /* too late, these end by themselves */
             fail_msg("%s is left", reply->element[k]->str);

@@ -127,7 +127,7 @@ static void wrong_words_are_refused(void **state)
 
 static bool are_waiting(void *count)
 {
-    redisReply *reply = fx_redis_reply(redis, "PUBSUB NUMSUB {jobs}:open");
+    redisReply *reply = fx_redis_reply(redis, "PUBSUB NUMSUB dlock:{jobs}:open");
     bool all = reply->elements == 2 && reply->element[1]->integer == *(const long long *)count;
     freeReplyObject(reply);
     return all;

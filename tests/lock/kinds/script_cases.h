@@ -3,9 +3,10 @@
  * and replies, and what stands there then. Each condition of a script is a row or two.
  *
  * In all words of a table L is the lock, F its fence counter, Q its queue, B the beats, P the
- * number of permits, W:process a wake-up list; L2 and F2 belong to a second name. @N is the
- * server's clock in ms plus N, $N the same in microseconds. In answers * is anything, # a clock of
- * now in microseconds, and ~N a time in ms that began at N, or a little before.
+ * number of permits, W:process what the process was told on its channel, in order; L2 and F2 belong
+ * to a second name. @N is the server's clock in ms plus N, $N the same in microseconds, %N,s,p:1
+ * the fence N of family s, issued to p:1. In answers * is anything, # a clock of now in
+ * microseconds, and ~N a time in ms that began at N, or a little before.
  */
 #ifndef TESTS_LOCK_KINDS_SCRIPT_CASES_H
 #define TESTS_LOCK_KINDS_SCRIPT_CASES_H
@@ -17,10 +18,17 @@
 #include "kinds/owner.lua.h"
 
 /* A lease, and a claim window: so long that no stop of the machine makes a difference. */
-#define LEASE      "1000000"
-#define CLAIM      "300000"
+#define LEASE "1000000"
+#define CLAIM "300000"
 
-#define FAIR(text) "#!lua\n" OWNER_LUA FENCE_LUA FAIR_LUA text
+/* Keeps what is published on the processes' channels, in a list of the channel's name. */
+#define HEARD                                                                                      \
+    "local real = redis\nlocal redis = setmetatable({pcall = function(command, channel, ...)\n"    \
+    "if command == 'PUBLISH' and string.find(channel, ':wake:', 1, true) then\n"                   \
+    "real.call('RPUSH', channel, ...) end\n"                                                       \
+    "return real.pcall(command, channel, ...) end}, {__index = real})\n"
+
+#define FAIR(text) "#!lua\n" HEARD OWNER_LUA FENCE_LUA FAIR_LUA text
 
 typedef struct script_case {
     const char *given; /* commands, "; " between them */
@@ -67,6 +75,11 @@ static inline void sc_expand(const char *word, int64_t now_us, char ret[WORD_LEN
             snprintf(ret, WORD_LEN, "%s", keys[i].key);
     if (strncmp(word, "W:", 2) == 0)
         snprintf(ret, WORD_LEN, "{s}:wake:%.40s", word + 2);
+    if (word[0] == '%') {
+        snprintf(ret, WORD_LEN, "%s", word + 1);
+        for (char *comma = ret; (comma = strchr(comma, ','));)
+            *comma = ' ';
+    }
     if (word[0] == '@')
         snprintf(ret, WORD_LEN, "%lld", (long long)(now_us / 1000) + strtoll(word + 1, NULL, 10));
     if (word[0] == '$')

@@ -10,7 +10,7 @@
 
 #define KEYS    "L F Q B W:"
 
-#define OTHERS  "SET L q:9 PX " LEASE "; SET F 77"
+#define OTHERS  "SET L q:9 PX " LEASE "; SET F %77,s,q:9"
 #define TAKE    "p:1 " LEASE " " CLAIM
 #define BRIEFLY "p:1 " CLAIM /* what gives the lock away: a token, and the claim window */
 /* Alive for one who releases, but not for one who finds the lock lapsed. */
@@ -25,47 +25,48 @@ static void acquire(void **state)
     (void)state;
     static const script_case cases[] = {
         {"", TAKE " 1 0", "1 # # 0",
-         "GET L = p:1; PTTL L = ~" LEASE "; GET F = #; PTTL F = ~87400000; EXISTS Q B W:p = 0"},
+         "GET L = p:1; PTTL L = ~" LEASE
+         "; GET F = # s p:1; PTTL F = ~87400000; EXISTS Q B W:p = 0"},
         {"", TAKE " 0 0", "1 # # 0", "GET L = p:1; EXISTS Q B W:p = 0"},
         /* Too late, and in time. */
         {"", TAKE " 1 $-1000000", "2 #", "DBSIZE = 0"},
         {"", TAKE " 1 $60000000", "1 # # 0", "GET L = p:1"},
         {"", TAKE " 1 1", "2 #", "DBSIZE = 0"},
         /* It is ours: taken up, or asked for again. */
-        {"SET L p:1 PX 5000; SET F 77; HSET B ! p:1", TAKE " 2 0", "1 77 # 0",
+        {"SET L p:1 PX 5000; SET F %77,s,p:1; HSET B ! p:1", TAKE " 2 0", "1 77 # 0",
          "PTTL L = ~" LEASE "; HEXISTS B ! = 0; PTTL F = ~87400000; EXISTS Q = 0"},
-        {"SET L p:1; SET F 77; RPUSH Q p:1 q:2 p:3", TAKE " 1 0", "1 77 # 2",
+        {"SET L p:1; SET F %77,s,p:1; RPUSH Q p:1 q:2 p:3", TAKE " 1 0", "1 77 # 2",
          "LRANGE Q 0 -1 = q:2 p:3"},
-        {"SET L p:1; SET F 77; RPUSH Q p:1", TAKE " 2 0", "1 77 # 0", "EXISTS Q = 0"},
-        {"SET L p:1; SET F 77; RPUSH Q q:2 p:3", TAKE " 0 0", "1 77 # 2",
+        {"SET L p:1; SET F %77,s,p:1; RPUSH Q p:1", TAKE " 2 0", "1 77 # 0", "EXISTS Q = 0"},
+        {"SET L p:1; SET F %77,s,p:1; RPUSH Q q:2 p:3", TAKE " 0 0", "1 77 # 2",
          "LRANGE Q 0 -1 = q:2 p:3"},
         /* It is another's: left, queued, queued once. */
-        {OTHERS, TAKE " 0 0", "0 ~" LEASE " 77", "GET L = q:9; EXISTS Q B = 0; GET F = 77"},
-        {OTHERS, TAKE " 1 0", "0 ~" LEASE " 77",
+        {OTHERS, TAKE " 0 0", "0 ~" LEASE " 77 0", "GET L = q:9; EXISTS Q B = 0; GET F = 77 s q:9"},
+        {OTHERS, TAKE " 1 0", "0 ~" LEASE " 77 0",
          "GET L = q:9; LRANGE Q 0 -1 = p:1; HLEN B = 1; HEXISTS B p = 1; PTTL Q = ~60000; PTTL B = "
          "~60000"},
-        {OTHERS "; HSET B p:1 5", TAKE " 1 0", "0 ~" LEASE " 77", "EXISTS Q = 0; HGET B p:1 = 5"},
-        {OTHERS "; RPUSH Q p:2", TAKE " 1 0", "0 ~" LEASE " 77",
+        {OTHERS "; HSET B p:1 5", TAKE " 1 0", "0 ~" LEASE " 77 0", "EXISTS Q = 0; HGET B p:1 = 5"},
+        {OTHERS "; RPUSH Q p:2", TAKE " 1 0", "0 ~" LEASE " 77 0",
          "LRANGE Q 0 -1 = p:2 p:1; PTTL B = ~60000"},
-        {OTHERS, TAKE " 2 0", "0 ~" LEASE " 77",
+        {OTHERS, TAKE " 2 0", "0 ~" LEASE " 77 0",
          "LRANGE Q 0 -1 = p:1; HEXISTS B p:1 = 1; HEXISTS B p = 1; PTTL Q = ~60000"},
-        {OTHERS "; RPUSH Q q:2 p:1; HSET B p 5", TAKE " 2 0", "0 ~" LEASE " 77",
+        {OTHERS "; RPUSH Q q:2 p:1; HSET B p 5", TAKE " 2 0", "0 ~" LEASE " 77 0",
          "LRANGE Q 0 -1 = q:2 p:1; HEXISTS B p:1 = 0; PTTL Q = ~60000; PTTL B = ~60000"},
-        {"SET L q:9", TAKE " 0 0", "0 -1 0", "EXISTS F = 0"},
+        {"SET L q:9", TAKE " 0 0", "0 -1 0 1", "EXISTS F = 0"},
         /* It is free, but others were there before: who lives gets it. */
-        {WAITS, TAKE " 1 0", "0 ~" CLAIM " #",
+        {WAITS, TAKE " 1 0", "0 ~" CLAIM " # 0",
          "GET L = q:5; HGET B ! = q:5; LRANGE Q 0 -1 = p:1; LRANGE W:q 0 -1 = q:5 # # 1 " CLAIM
-         "; PTTL W:q = ~60000; PTTL F = ~86700000; EXISTS W:p = 0"},
-        {WAITS, TAKE " 0 0", "0 ~" CLAIM " #",
+         "; PTTL F = ~86700000; EXISTS W:p = 0"},
+        {WAITS, TAKE " 0 0", "0 ~" CLAIM " # 0",
          "GET L = q:5; EXISTS Q = 0; LRANGE W:q 0 -1 = q:5 # # 0 " CLAIM},
-        {WAITS, TAKE " 2 0", "0 ~" CLAIM " #", "GET L = q:5; LRANGE Q 0 -1 = p:1"},
+        {WAITS, TAKE " 2 0", "0 ~" CLAIM " # 0", "GET L = q:5; LRANGE Q 0 -1 = p:1"},
         {WAITS_QUIETLY, TAKE " 1 0", "1 # # 0",
          "GET L = p:1; PTTL L = ~" LEASE "; EXISTS Q W:q W:p = 0"},
         {WAITS_QUIETLY, TAKE " 0 0", "1 # # 0", "GET L = p:1; EXISTS Q W:q = 0; HEXISTS B ! = 0"},
         {"RPUSH Q q:5", TAKE " 0 0", "1 # # 0", "GET L = p:1; EXISTS Q W:q = 0"},
         {"RPUSH Q p:1 q:5; HSET B q @-10", TAKE " 2 0", "1 # # 1",
          "GET L = p:1; LRANGE Q 0 -1 = q:5; EXISTS W:p W:q = 0"},
-        {"RPUSH Q q:4 r:5; HSET B q @-1000 r @-10", TAKE " 1 0", "0 ~" CLAIM " #",
+        {"RPUSH Q q:4 r:5; HSET B q @-1000 r @-10", TAKE " 1 0", "0 ~" CLAIM " # 0",
          "GET L = r:5; EXISTS W:q = 0; LRANGE Q 0 -1 = p:1"},
         /* A grant that nobody took up: its process is passed over, unless it asks itself. */
         {WAITS "; HSET B ! q:4", TAKE " 1 0", "1 # # 0",
@@ -73,7 +74,7 @@ static void acquire(void **state)
         {"HSET B ! q:4 q @-10", TAKE " 1 0", "1 # # 0",
          "GET L = p:1; HEXISTS B q = 0; HEXISTS B ! = 0; EXISTS Q = 0"},
         {"HSET B ! q:4 q @-10", TAKE " 0 0", "1 # # 0", "HEXISTS B q = 0; HEXISTS B ! = 0"},
-        {"RPUSH Q p:5; HSET B ! p:4 p @-10", TAKE " 1 0", "0 ~" CLAIM " #",
+        {"RPUSH Q p:5; HSET B ! p:4 p @-10", TAKE " 1 0", "0 ~" CLAIM " # 0",
          "GET L = p:5; HGET B ! = p:5; LRANGE Q 0 -1 = p:1"},
     };
     sc_try_all(server, &TABLE("fair_acquire", FAIR(FAIR_ACQUIRE_LUA), KEYS, cases));
@@ -85,18 +86,18 @@ static void acquire_among_damaged_keys(void **state)
     (void)state;
     static const script_case cases[] = {
         {"SET Q x; RPUSH B y", TAKE " 1 0", "1 # # 0", "GET L = p:1; EXISTS Q B = 0"},
-        {OTHERS "; SET Q x; RPUSH B y", TAKE " 1 0", "0 ~" LEASE " 77",
+        {OTHERS "; SET Q x; RPUSH B y", TAKE " 1 0", "0 ~" LEASE " 77 0",
          "LRANGE Q 0 -1 = p:1; HEXISTS B p = 1"},
-        {"LPUSH L x", TAKE " 1 0", "0 -1 0", "LRANGE L 0 -1 = x; LRANGE Q 0 -1 = p:1"},
-        {"SET F junk", TAKE " 1 0", "1 # # 0", "GET F = #"},
-        {"SET F 007", TAKE " 1 0", "1 # # 0", "GET F = #"},
-        {"RPUSH F 7", TAKE " 1 0", "1 # # 0", "GET F = #"},
-        {"SET F 8000000000000000", TAKE " 1 0", "1 8000000000000001 # 0",
-         "GET F = 8000000000000001"},
-        {"SET F 9000000000000000", TAKE " 1 0", "1 # # 0", "GET F = #"},
-        {"SET F 5", TAKE " 1 0", "1 # # 0", "GET F = #"},
-        {"SET L p:1; SET F junk", TAKE " 1 0", "1 # # 0", "GET F = #"},
-        {"SET L q:1; SET F junk", TAKE " 0 0", "0 -1 0", "GET F = junk"},
+        {"LPUSH L x", TAKE " 1 0", "0 -1 0 1", "LRANGE L 0 -1 = x; LRANGE Q 0 -1 = p:1"},
+        {"SET F junk", TAKE " 1 0", "1 # # 0", "GET F = # s p:1"},
+        {"SET F %007,s,-", TAKE " 1 0", "1 # # 0", "GET F = # s p:1"},
+        {"RPUSH F 7", TAKE " 1 0", "1 # # 0", "GET F = # s p:1"},
+        {"SET F %8000000000000000,s,-", TAKE " 1 0", "1 8000000000000001 # 0",
+         "GET F = 8000000000000001 s p:1"},
+        {"SET F %9000000000000000,s,-", TAKE " 1 0", "1 # # 0", "GET F = # s p:1"},
+        {"SET F %5,s,-", TAKE " 1 0", "1 # # 0", "GET F = # s p:1"},
+        {"SET L p:1; SET F junk", TAKE " 1 0", "1 # # 0", "GET F = # s p:1"},
+        {"SET L q:1; SET F junk", TAKE " 0 0", "0 -1 0 1", "GET F = junk"},
     };
     sc_try_all(server, &TABLE("fair_acquire", FAIR(FAIR_ACQUIRE_LUA), KEYS, cases));
 }
@@ -125,23 +126,24 @@ static void beat(void **state)
 {
     (void)state;
     static const script_case cases[] = {
-        {"", "p " CLAIM, "'' 0 -2",
-         "HLEN B = 1; HEXISTS B p = 1; PTTL B = ~60000; EXISTS L Q F = 0"},
-        {OTHERS, "p " CLAIM, "q:9 77 ~" LEASE, "EXISTS Q = 0"},
-        {OTHERS "; RPUSH Q p:2; HSET B p 5", "p " CLAIM " p:1 p:2 p:3", "q:9 77 ~" LEASE,
+        {"", "p " CLAIM, "'' 0 -2 0",
+         "HLEN B = 1; HEXISTS B p = 1; PTTL B = ~60000; EXISTS L Q = 0; GET F = 0 s -"},
+        {OTHERS, "p " CLAIM, "q:9 77 ~" LEASE " 0", "EXISTS Q = 0"},
+        {OTHERS "; RPUSH Q p:2; HSET B p 5", "p " CLAIM " p:1 p:2 p:3", "q:9 77 ~" LEASE " 0",
          "LRANGE Q 0 -1 = p:2 p:1 p:3; HEXISTS B p:1 = 1; HEXISTS B p:2 = 0; HEXISTS B p:3 = 1; "
          "PTTL Q = ~60000; PTTL B = ~60000"},
-        {"SET L p:1 PX " LEASE "; SET F 77", "p " CLAIM " p:1", "p:1 77 ~" LEASE, "EXISTS Q = 0"},
+        {"SET L p:1 PX " LEASE "; SET F %77,s,p:1", "p " CLAIM " p:1", "p:1 77 ~" LEASE " 0",
+         "EXISTS Q = 0"},
         /* It is free: handed on, to one of ours too, who hears of it as the others do. */
-        {"RPUSH Q p:1", "p " CLAIM " p:1", "p:1 # ~" CLAIM,
+        {"RPUSH Q p:1", "p " CLAIM " p:1", "p:1 # ~" CLAIM " 0",
          "GET L = p:1; HGET B ! = p:1; LRANGE W:p 0 -1 = p:1 # # 0 " CLAIM},
-        {WAITS, "p " CLAIM " p:1", "q:5 # ~" CLAIM, "GET L = q:5; LRANGE Q 0 -1 = p:1"},
-        {WAITS_QUIETLY, "p " CLAIM " p:1", "p:1 # ~" CLAIM, "GET L = p:1; EXISTS Q W:q = 0"},
-        {WAITS_QUIETLY, "p " CLAIM, "'' # -2", "EXISTS L Q W:q = 0"},
-        {WAITS "; HSET B ! q:4", "p " CLAIM " p:1", "p:1 # ~" CLAIM,
+        {WAITS, "p " CLAIM " p:1", "q:5 # ~" CLAIM " 0", "GET L = q:5; LRANGE Q 0 -1 = p:1"},
+        {WAITS_QUIETLY, "p " CLAIM " p:1", "p:1 # ~" CLAIM " 0", "GET L = p:1; EXISTS Q W:q = 0"},
+        {WAITS_QUIETLY, "p " CLAIM, "'' # -2 0", "EXISTS L Q W:q = 0"},
+        {WAITS "; HSET B ! q:4", "p " CLAIM " p:1", "p:1 # ~" CLAIM " 0",
          "GET L = p:1; HEXISTS B q = 0"},
-        {"RPUSH Q p:2; HSET B ! p:4", "p " CLAIM, "p:2 # ~" CLAIM, "HEXISTS B p = 1"},
-        {"LPUSH L x", "p " CLAIM, "'' 0 -1", "LRANGE L 0 -1 = x"},
+        {"RPUSH Q p:2; HSET B ! p:4", "p " CLAIM, "p:2 # ~" CLAIM " 0", "HEXISTS B p = 1"},
+        {"LPUSH L x", "p " CLAIM, "'' 0 -1 1", "LRANGE L 0 -1 = x"},
     };
     sc_try_all(server, &TABLE("fair_beat", FAIR(FAIR_BEAT_LUA), KEYS, cases));
 }
@@ -210,9 +212,10 @@ static void release(void **state)
         {"", BRIEFLY, "0", "DBSIZE = 0"},
         {WAITS, BRIEFLY, "0", "EXISTS L = 0; LLEN Q = 1"},
         {"SET L q:9; " WAITS, BRIEFLY, "-1", "GET L = q:9; LLEN Q = 1"},
-        {"SET L p:1; SET F 8000000000000000; " WAITS_QUIETLY "; RPUSH Q r:6 r:7", BRIEFLY, "1",
+        {"SET L p:1; SET F %8000000000000000,s,p:1; " WAITS_QUIETLY "; RPUSH Q r:6 r:7", BRIEFLY,
+         "1",
          "GET L = q:5; PTTL L = ~" CLAIM "; HGET B ! = q:5; LRANGE Q 0 -1 = r:6 r:7; "
-         "LRANGE W:q 0 -1 = q:5 8000000000000001 # 2 " CLAIM "; GET F = 8000000000000001"},
+         "LRANGE W:q 0 -1 = q:5 8000000000000001 # 2 " CLAIM "; GET F = 8000000000000001 s q:5"},
         {"SET L p:1; " DEAD "; RPUSH Q r:6; HSET B r @-10", BRIEFLY, "1",
          "GET L = r:6; EXISTS Q W:q = 0"},
         {"SET L p:1; HSET B ! p:1; " DEAD, BRIEFLY, "1", "EXISTS L Q W:q = 0; HEXISTS B ! = 0"},
@@ -226,37 +229,14 @@ static void renew(void **state)
 {
     (void)state;
     static const script_case cases[] = {
-        {"SET L p:1 PX 5000; SET F 77 PX 5000; HSET B ! p:1", "p:1 " LEASE, "1",
+        {"SET L p:1 PX 5000; SET F %77,s,p:1 PX 5000; HSET B ! p:1", "p:1 " LEASE, "1",
          "GET L = p:1; PTTL L = ~" LEASE "; PTTL F = ~87400000; HEXISTS B ! = 0"},
         {"SET L p:1", "p:1 " LEASE, "1", "PTTL L = ~" LEASE "; EXISTS F = 0"},
-        {"SET L q:9; SET F 77; HSET B ! q:9", "p:1 " LEASE, "0",
+        {"SET L q:9; SET F %77,s,-; HSET B ! q:9", "p:1 " LEASE, "0",
          "PTTL L = -1; PTTL F = -1; HGET B ! = q:9"},
-        {"SET F 77", "p:1 " LEASE, "0", "EXISTS L = 0; PTTL F = -1"},
+        {"SET F %77,s,-", "p:1 " LEASE, "0", "EXISTS L = 0; PTTL F = -1"},
     };
     sc_try_all(server, &TABLE("fair_renew", FAIR(FAIR_RENEW_LUA), KEYS, cases));
-}
-
-/* Whoever polls reads no wake-ups: the list does not grow, and loses the oldest. */
-static void wake_ups_that_nobody_reads_do_not_pile_up(void **state)
-{
-    (void)state;
-    static const script_table table = {
-        .name = "fair_release", .script = FAIR(FAIR_RELEASE_LUA), .keys = KEYS};
-    enum { KEPT = 64, GRANTS = KEPT + 3 };
-    char line[LINE_LEN];
-    fx_redis_do(server, "FLUSHALL");
-    for (int i = 1; i <= GRANTS; i++) {
-        int64_t now_us = sc_clock_us(server);
-        char given[128], argv[64];
-        snprintf(given, sizeof(given), "SET L q:%d; RPUSH Q q:%d; HSET B q @60000", i - 1, i);
-        snprintf(argv, sizeof(argv), "q:%d " CLAIM, i - 1);
-        sc_prepare(server, given, now_us);
-        sc_run(server, &table, argv, now_us, line);
-        assert_string_equal(line, "1");
-        assert_int_equal(fx_redis_number(server, "LLEN {s}:wake:q"), i < KEPT ? i : KEPT);
-    }
-    assert_true(fx_redis_text(server, line, sizeof(line), "LINDEX {s}:wake:q -1"));
-    assert_ptr_equal(strstr(line, "q:67 "), line);
 }
 
 int main(void)
@@ -271,7 +251,6 @@ int main(void)
         cmocka_unit_test(decline),
         cmocka_unit_test(release),
         cmocka_unit_test(renew),
-        cmocka_unit_test(wake_ups_that_nobody_reads_do_not_pile_up),
     };
     return cmocka_run_group_tests_name("fair_scripts", tests, sc_setup, sc_teardown);
 }

@@ -66,7 +66,7 @@ static void it_moves_with_its_slot(void **state)
     int from = fx_topology_primary(r->topology, "moved");
     assert_int_equal(dlock_latch_set(latch, 4, 0), DLOCK_OK);
     pthread_create(&w.thread, NULL, come_true, &w);
-    until_listened_for(r, from, "{moved}:open");
+    until_listened_for(r, from, "dlock:{moved}:open");
     cluster_move m = cluster_begin_move(r, "moved");
     down(other, 3);
     cluster_move_key(r, m, "moved");
@@ -74,7 +74,7 @@ static void it_moves_with_its_slot(void **state)
     assert_int_equal(dlock_latch_set(other, 1, 0), DLOCK_BUSY);
     cluster_end_move(r, m);
     down(other, 1);
-    until_listened_for(r, m.to, "{moved}:open");
+    until_listened_for(r, m.to, "dlock:{moved}:open");
     down(other, 0);
     pthread_join(w.thread, NULL);
     assert_int_equal(w.status, DLOCK_OK);

@@ -39,7 +39,7 @@ static void one_that_is_not_set_is_waited_for(void **state)
     wish w = {.latch = latch, .wait = {.wait_ms = DLOCK_FOREVER}};
     assert_int_equal(dlock_latch_wait(latch, NULL), DLOCK_BUSY);
     wish_begin(&w);
-    until_listened_for(r, "{unset}:open", 1);
+    until_listened_for(r, "dlock:{unset}:open", 1);
     assert_int_equal(dlock_latch_set(latch, 1, 0), DLOCK_OK);
     down(latch, NULL, 0);
     assert_int_equal(wish_end(&w), DLOCK_OK);
@@ -59,7 +59,7 @@ static void many_wait_by_one_connection(void **state)
         w[i] = (wish){.latch = i % 2 ? latch : others, .wait = {.wait_ms = DLOCK_FOREVER}};
         wish_begin(&w[i]);
     }
-    until_listened_for(r, "{many}:open", 2);
+    until_listened_for(r, "dlock:{many}:open", 2);
     /* However many they are, they ask twice a re-check. */
     fx_redis_do(r->server, "CONFIG RESETSTAT");
     int64_t passed = fx_let_pass(500);
@@ -70,7 +70,7 @@ static void many_wait_by_one_connection(void **state)
     dlock_latch_free(others);
     dlock_client_free(client);
     dlock_latch_free(latch);
-    until_listened_for(r, "{many}:open", 0);
+    until_listened_for(r, "dlock:{many}:open", 0);
 }
 
 /* The one that listens for all goes first: another one takes its place. */
@@ -83,7 +83,7 @@ static void listening_goes_on_without_the_first(void **state)
     wish w[3];
     assert_int_equal(dlock_latch_set(latch, 1, 0), DLOCK_OK);
     wish_begin(&first);
-    until_listened_for(r, "{relay}:open", 1);
+    until_listened_for(r, "dlock:{relay}:open", 1);
     for (int i = 0; i < 3; i++) {
         w[i] = (wish){.latch = latch, .wait = {.wait_ms = DLOCK_FOREVER}};
         wish_begin(&w[i]);
@@ -142,7 +142,7 @@ static void open_despite(rig *r, const char *fault, const char *command)
     rig_ask(r, "DEL %s", "despite");
     assert_int_equal(dlock_latch_set(latch, 1, 0), DLOCK_OK);
     wish_begin(&w);
-    until_listened_for(r, "{despite}:open", 1);
+    until_listened_for(r, "dlock:{despite}:open", 1);
     if (fault)
         fx_proxy_say(far.proxy, "%s", fault);
     if (command)
@@ -197,7 +197,7 @@ static dlock_status cut_off_while(rig *r, const char *command, bool is_set)
     if (is_set)
         assert_int_equal(dlock_latch_set(latch, 1, 0), DLOCK_OK);
     wish_begin(&w);
-    until_listened_for(r, "{round}:open", 1);
+    until_listened_for(r, "dlock:{round}:open", 1);
     fx_proxy_say(far.proxy, "blackhole");
     if (!is_set)
         assert_int_equal(dlock_latch_set(latch, 1, 0), DLOCK_OK);
@@ -230,7 +230,7 @@ static void a_life_that_is_over_ends_the_wait(void **state)
     wish w = {.latch = latch, .wait = {.wait_ms = DLOCK_FOREVER}};
     assert_int_equal(dlock_latch_set(latch, 1, 0), DLOCK_OK);
     wish_begin(&w);
-    until_listened_for(r, "{over}:open", 1);
+    until_listened_for(r, "dlock:{over}:open", 1);
     rig_ask(r, "PEXPIRE %s 20", "over");
     assert_int_equal(wish_end(&w), DLOCK_EXPIRED);
     dlock_latch_free(latch);
@@ -248,7 +248,7 @@ static dlock_status over_a_restart(const char *const *args, bool opens)
     assert_int_equal(dlock_latch_set(latch, 2, 0), DLOCK_OK);
     down(latch, "a", 1);
     wish_begin(&w);
-    until_listened_for(&r, "{restart}:open", 1);
+    until_listened_for(&r, "dlock:{restart}:open", 1);
     fx_redis_kill(r.server);
     assert_int_equal(dlock_latch_wait(latch, &(dlock_wait){.wait_ms = 50}), DLOCK_UNAVAILABLE);
     fx_redis_restart(r.server);

@@ -53,7 +53,7 @@ static int end_of(fx_process *process)
 static bool sleeps(void *arg)
 {
     fx_redis *redis = arg;
-    redisReply *subscribers = fx_redis_reply(redis, "PUBSUB NUMSUB {planted}:open");
+    redisReply *subscribers = fx_redis_reply(redis, "PUBSUB NUMSUB dlock:{planted}:open");
     redisReply *calls = fx_redis_reply(redis, "INFO commandstats");
     const char *at = strstr(calls->str, "cmdstat_evalsha:calls=");
     bool both = subscribers->elements == 2 && subscribers->element[1]->integer == 1 && at &&

@@ -69,7 +69,7 @@ static inline void pd_await_queue(rig *r, const char *name, long long entries)
 {
     dlock_time until = dlock_in_ms(PATIENCE_MS);
     char key[128];
-    snprintf(key, sizeof(key), "{%s}:queue", name);
+    snprintf(key, sizeof(key), "dlock:{%s}:queue", name);
     while (rig_ask(r, "LLEN %s", key) != entries && !dlock_passed(until))
         dlock_sleep(dlock_in_ms(2));
     assert_int_equal(rig_ask(r, "LLEN %s", key), entries);

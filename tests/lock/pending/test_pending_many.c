@@ -119,7 +119,7 @@ static void ten_thousand_wait_for_one_lock(void **state)
     assert_int_equal(threads(), with);
     assert_true(connections(r) <= open + 1);
     dlock_sleep(dlock_in_ms(300)); /* signs of life leave them where they are */
-    assert_int_equal(rig_ask(r, "LLEN %s", "{one}:queue"), MANY);
+    assert_int_equal(rig_ask(r, "LLEN %s", "dlock:{one}:queue"), MANY);
     assert_int_equal(pd_release(hold), DLOCK_OK);
     run_loop();
     assert_int_equal(the_loop.granted, MANY);

@@ -48,7 +48,7 @@ static void an_error_was_executed_or_refused_before(void **state)
         "NOAUTH x",
         "NOPERM x",
         "NOREPLICAS x",
-        "NOSCRIPT x",
+        "NOSCRIPT No matching script. Please use EVAL.",
         "OOM x",
         "READONLY x",
         "TRYAGAIN x",
@@ -68,6 +68,7 @@ static void an_error_was_executed_or_refused_before(void **state)
         "OOM x script: f, on @user_script:1.",
         "READONLY x user_script:3: y",
         "EXECABORT x",
+        "NOSCRIPT x", /* of a script */
     };
     for (size_t i = 0; i < COUNT(refused); i++)
         if (dlock_redis_classify(refused[i]) != DLOCK_REDIS_REFUSED)

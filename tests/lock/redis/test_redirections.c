@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock/finders/cluster.h"
+#include "lock/redis/cluster.h"
 #include "tests/lock/redis/blind_finder.h"
 #include "tests/support/process.h"
 

@@ -12,7 +12,7 @@
 #include "shares/shares_release.lua.h"
 #include "shares/shares_renew.lua.h"
 
-#define SHARES(text) "#!lua\n" FENCE_LUA SHARES_LUA text
+#define SHARES(text) "#!lua\n" HEARD FENCE_LUA SHARES_LUA text
 
 #define RW           "L F Q B W:"
 #define SEMAPHORE    "L F Q B W: P"
@@ -24,7 +24,7 @@
 #define TWO     "p:1*2 " LEASE " " CLAIM
 #define THREE   "p:1*3 " LEASE " " CLAIM
 
-#define HELD    " PEXPIREAT L @950000; SET F 77"
+#define HELD    " PEXPIREAT L @950000; SET F %77,r,-"
 #define READER  "ZADD L @950000 q:9;" HELD
 #define WRITER  "ZADD L @950000 q:9*w;" HELD
 #define HOLDERS "ZRANGE L 0 -1 = "
@@ -42,12 +42,14 @@ static void acquire_a_side(void **state)
     (void)state;
     static const script_case cases[] = {
         {"", READS " 1 0 0", "1 0 # 0",
-         HOLDERS "p:1; PTTL L = ~" LEASE "; " TAKEN "1; EXISTS F Q B W:p = 0"},
-        {"SET F 77", READS " 0 0 0", "1 77 # 0", HOLDERS "p:1; GET F = 77; PTTL F = ~87400000"},
+         HOLDERS "p:1; PTTL L = ~" LEASE "; " TAKEN "1; GET F = 0 r -; EXISTS Q B W:p = 0"},
+        {"SET F %77,r,-", READS " 0 0 0", "1 77 # 0",
+         HOLDERS "p:1; GET F = 77 r -; PTTL F = ~87400000"},
         {"", WRITES " 1 0 0", "1 # # 0",
-         HOLDERS "p:1*w; PTTL L = ~" LEASE "; GET F = #; PTTL F = ~87400000; EXISTS Q B = 0"},
-        {"SET F 8000000000000000", WRITES " 0 0 0", "1 8000000000000001 # 0",
-         HOLDERS "p:1*w; GET F = 8000000000000001"},
+         HOLDERS "p:1*w; PTTL L = ~" LEASE
+                 "; GET F = # r p:1*w; PTTL F = ~87400000; EXISTS Q B = 0"},
+        {"SET F %8000000000000000,r,-", WRITES " 0 0 0", "1 8000000000000001 # 0",
+         HOLDERS "p:1*w; GET F = 8000000000000001 r p:1*w"},
         /* Too late, and in time. */
         {"", READS " 1 0 $-1000000", "2 #", "DBSIZE = 0"},
         {"", WRITES " 1 0 1", "2 #", "DBSIZE = 0"},
@@ -56,17 +58,18 @@ static void acquire_a_side(void **state)
         {READER, READS " 1 0 0", "1 77 # 0", HOLDERS "q:9 p:1; EXISTS Q = 0"},
         {"ZADD L @9000000 q:9; PEXPIREAT L @9000000", READS " 1 0 0", "1 0 # 0",
          HOLDERS "p:1 q:9; PTTL L = ~9000000"},
-        {READER, WRITES " 0 0 0", "0 ~" LEASE " 77", HOLDERS "q:9; EXISTS Q B = 0; GET F = 77"},
-        {READER, WRITES " 1 0 0", "0 ~" LEASE " 77",
+        {READER, WRITES " 0 0 0", "0 ~" LEASE " 77 0",
+         HOLDERS "q:9; EXISTS Q B = 0; GET F = 77 r -"},
+        {READER, WRITES " 1 0 0", "0 ~" LEASE " 77 0",
          HOLDERS "q:9; LRANGE Q 0 -1 = p:1*w; HEXISTS B p = 1; PTTL Q = ~60000; PTTL B = ~60000"},
-        {WRITER, READS " 0 0 0", "0 ~" LEASE " 77", HOLDERS "q:9*w; EXISTS Q B = 0"},
-        {WRITER, READS " 1 0 0", "0 ~" LEASE " 77", HOLDERS "q:9*w; LRANGE Q 0 -1 = p:1"},
-        {WRITER, WRITES " 1 0 0", "0 ~" LEASE " 77", HOLDERS "q:9*w; LRANGE Q 0 -1 = p:1*w"},
-        {"ZADD L @5000 q:8 @1000000 q:9", WRITES " 0 0 0", "0 ~5000 0", HOLDERS "q:8 q:9"},
+        {WRITER, READS " 0 0 0", "0 ~" LEASE " 77 0", HOLDERS "q:9*w; EXISTS Q B = 0"},
+        {WRITER, READS " 1 0 0", "0 ~" LEASE " 77 0", HOLDERS "q:9*w; LRANGE Q 0 -1 = p:1"},
+        {WRITER, WRITES " 1 0 0", "0 ~" LEASE " 77 0", HOLDERS "q:9*w; LRANGE Q 0 -1 = p:1*w"},
+        {"ZADD L @5000 q:8 @1000000 q:9", WRITES " 0 0 0", "0 ~5000 0 0", HOLDERS "q:8 q:9"},
         /* Behind a writer that waits, whether they wait too or not; unless that one is gone. */
-        {READER "; RPUSH Q q:5*w; " Q_LIVES, READS " 0 0 0", "0 ~" LEASE " 77",
+        {READER "; RPUSH Q q:5*w; " Q_LIVES, READS " 0 0 0", "0 ~" LEASE " 77 0",
          HOLDERS "q:9; LRANGE Q 0 -1 = q:5*w"},
-        {READER "; RPUSH Q q:5*w; " Q_QUIET, READS " 1 0 0", "0 ~" LEASE " 77",
+        {READER "; RPUSH Q q:5*w; " Q_QUIET, READS " 1 0 0", "0 ~" LEASE " 77 0",
          HOLDERS "q:9; LRANGE Q 0 -1 = q:5*w p:1"},
         {READER "; RPUSH Q q:5*w; " Q_DEAD, READS " 1 0 0", "1 77 # 0",
          HOLDERS "q:9 p:1; EXISTS Q = 0; " TAKEN "1; HEXISTS B !p:1 = 0; EXISTS W:p = 0"},
@@ -74,18 +77,18 @@ static void acquire_a_side(void **state)
          HOLDERS "q:9 p:1; EXISTS Q = 0"}, /* the clock was set back */
         {READER "; RPUSH Q q:5*w", READS " 0 0 0", "1 77 # 0", HOLDERS "q:9 p:1; EXISTS Q = 0"},
         /* A share was handed on to it: taken up, or asked for again. */
-        {"ZADD L @5000 p:1; HSET B !p:1 1; SET F 77", READS " 2 0 0", "1 77 # 0",
+        {"ZADD L @5000 p:1; HSET B !p:1 1; SET F %77,r,-", READS " 2 0 0", "1 77 # 0",
          HOLDERS "p:1; " TAKEN "1; HEXISTS B !p:1 = 0; PTTL L = ~" LEASE "; PTTL F = ~87400000"},
-        {"ZADD L @5000 p:1*w; HSET B !p:1*w 1; SET F 77", WRITES " 2 0 0", "1 # # 0",
-         TAKEN "1; HEXISTS B !p:1*w = 0; GET F = #"},
-        {"ZADD L @5000 p:1*w; SET F 77; RPUSH Q p:1*w q:2 p:3 p:1*w", WRITES " 1 0 0", "1 77 # 2",
-         TAKEN "1; GET F = 77; LRANGE Q 0 -1 = q:2 p:3"},
-        {"ZADD L @5000 p:1*w; SET F junk", WRITES " 2 0 0", "1 # # 0", "GET F = #"},
+        {"ZADD L @5000 p:1*w; HSET B !p:1*w 1; SET F %77,r,-", WRITES " 2 0 0", "1 # # 0",
+         TAKEN "1; HEXISTS B !p:1*w = 0; GET F = # r p:1*w"},
+        {"ZADD L @5000 p:1*w; SET F %77,r,p:1*w; RPUSH Q p:1*w q:2 p:3 p:1*w", WRITES " 1 0 0",
+         "1 77 # 2", TAKEN "1; GET F = 77 r p:1*w; LRANGE Q 0 -1 = q:2 p:3"},
+        {"ZADD L @5000 p:1*w; SET F junk", WRITES " 2 0 0", "1 # # 0", "GET F = # r p:1*w"},
         /* Queued once. */
-        {WRITER "; HSET B p:1 5", READS " 1 0 0", "0 ~" LEASE " 77", "EXISTS Q = 0"},
-        {WRITER "; RPUSH Q q:2 p:1; HSET B p @-10 q @-10", READS " 2 0 0", "0 ~" LEASE " 77",
+        {WRITER "; HSET B p:1 5", READS " 1 0 0", "0 ~" LEASE " 77 0", "EXISTS Q = 0"},
+        {WRITER "; RPUSH Q q:2 p:1; HSET B p @-10 q @-10", READS " 2 0 0", "0 ~" LEASE " 77 0",
          "LRANGE Q 0 -1 = q:2 p:1; HEXISTS B p:1 = 0; PTTL Q = ~60000; PTTL B = ~60000"},
-        {WRITER, READS " 2 0 0", "0 ~" LEASE " 77", "LRANGE Q 0 -1 = p:1; HEXISTS B p:1 = 1"},
+        {WRITER, READS " 2 0 0", "0 ~" LEASE " 77 0", "LRANGE Q 0 -1 = p:1; HEXISTS B p:1 = 1"},
     };
     sc_try_all(server, &TABLE("shares_acquire", SHARES(SHARES_ACQUIRE_LUA), RW, cases));
 }
@@ -96,33 +99,33 @@ static void acquire_after_a_lapse(void **state)
     (void)state;
     static const script_case cases[] = {
         {"ZADD L @-1 q:9*w", READS " 0 0 0", "1 0 # 0", HOLDERS "p:1"},
-        {"ZADD L @-1 q:8 @5000 q:9", WRITES " 0 0 0", "0 ~5000 0", HOLDERS "q:9"},
-        {"ZADD L @-1 p:1*w; SET F 77", WRITES " 2 0 0", "1 # # 0", "GET F = #; " TAKEN "1"},
+        {"ZADD L @-1 q:8 @5000 q:9", WRITES " 0 0 0", "0 ~5000 0 0", HOLDERS "q:9"},
+        {"ZADD L @-1 p:1*w; SET F %77,r,-", WRITES " 2 0 0", "1 # # 0",
+         "GET F = # r p:1*w; " TAKEN "1"},
         {"ZADD L @-1 q:9*w; RPUSH Q q:5 r:6; HSET B q @-10 r @-10", READS " 1 0 0", "1 0 # 0",
          HOLDERS "q:5 r:6 p:1; " HANDED "2; " TAKEN "1; LRANGE W:q 0 -1 = q:5; LRANGE W:r 0 -1 = "
-                 "r:6; HEXISTS B !q:5 = 1; HEXISTS B !r:6 = 1; EXISTS Q W:p = 0; PTTL W:q = "
-                 "~60000; PTTL L = ~" LEASE},
+                 "r:6; HEXISTS B !q:5 = 1; HEXISTS B !r:6 = 1; EXISTS Q W:p = 0; PTTL L = ~" LEASE},
         {"ZADD L @-1 q:9*w; RPUSH Q q:5 r:6*w; HSET B q @-10 r @-10", READS " 1 0 0",
-         "0 ~" CLAIM " 0", HOLDERS "q:5; LRANGE Q 0 -1 = r:6*w p:1; EXISTS W:r = 0"},
-        {"ZADD L @-1 q:9*w; RPUSH Q q:5*w; " Q_LIVES, READS " 0 0 0", "0 ~" CLAIM " 0",
-         HOLDERS "q:5*w; HEXISTS B !q:5*w = 1; EXISTS Q F = 0; LRANGE W:q*w 0 -1 = q:5*w"},
+         "0 ~" CLAIM " 0 0", HOLDERS "q:5; LRANGE Q 0 -1 = r:6*w p:1; EXISTS W:r = 0"},
+        {"ZADD L @-1 q:9*w; RPUSH Q q:5*w; " Q_LIVES, READS " 0 0 0", "0 ~" CLAIM " 0 0",
+         HOLDERS "q:5*w; HEXISTS B !q:5*w = 1; EXISTS Q F = 0; LRANGE W:q 0 -1 = q:5*w"},
         {"ZADD L @-1 q:9*w; RPUSH Q q:5*w; " Q_QUIET, READS " 0 0 0", "1 0 # 0",
-         HOLDERS "p:1; EXISTS Q W:q W:q*w = 0"},
-        {"RPUSH Q q:5*w; " Q_QUIET, READS " 1 0 0", "1 0 # 0",
-         HOLDERS "p:1; EXISTS Q W:q W:q*w = 0"},
+         HOLDERS "p:1; EXISTS Q W:q = 0"},
+        {"RPUSH Q q:5*w; " Q_QUIET, READS " 1 0 0", "1 0 # 0", HOLDERS "p:1; EXISTS Q W:q = 0"},
         {"RPUSH Q p:1 q:5; " Q_LIVES, READS " 2 0 0", "1 0 # 0",
          HOLDERS "q:5 p:1; EXISTS Q W:p = 0; LLEN W:q = 1"},
         /* What nobody took up shows a process that is gone, unless it asks itself. */
         {"ZADD L @-1 q:4*w; HSET B !q:4*w 1 q @-10; RPUSH Q q:5", READS " 1 0 0", "1 0 # 0",
-         HOLDERS "p:1; HEXISTS B q = 0; HEXISTS B !q:4*w = 0; EXISTS Q W:q W:q*w = 0"},
+         HOLDERS "p:1; HEXISTS B q = 0; HEXISTS B !q:4*w = 0; EXISTS Q W:q = 0"},
         {"HSET B !q:4*w 1 q @-10; RPUSH Q q:5", READS " 1 0 0", "1 0 # 0",
-         HOLDERS "p:1; HEXISTS B q = 0; HEXISTS B !q:4*w = 0; EXISTS Q W:q W:q*w = 0"},
+         HOLDERS "p:1; HEXISTS B q = 0; HEXISTS B !q:4*w = 0; EXISTS Q W:q = 0"},
         {"ZADD L @-1 p:4*w; HSET B !p:4*w 1 p @-10; RPUSH Q p:5", READS " 1 0 0", "1 0 # 0",
          HOLDERS "p:5 p:1; HEXISTS B p = 1; LLEN W:p = 1"},
         {"ZADD L @-1 p:4*w; HSET B !p:4*w 1 p @-10; RPUSH Q p:5", READS " 0 0 0", "1 0 # 0",
          HOLDERS "p:5 p:1; HEXISTS B p = 1"},
         {"ZADD L @-1 p:1 @5000 q:9; HSET B !p:1 1 p @-10; RPUSH Q q:5*w; HSET B q @-10",
-         READS " 2 0 0", "0 ~5000 0", HOLDERS "q:9; LRANGE Q 0 -1 = q:5*w p:1; HEXISTS B !p:1 = 0"},
+         READS " 2 0 0", "0 ~5000 0 0",
+         HOLDERS "q:9; LRANGE Q 0 -1 = q:5*w p:1; HEXISTS B !p:1 = 0"},
     };
     sc_try_all(server, &TABLE("shares_acquire", SHARES(SHARES_ACQUIRE_LUA), RW, cases));
 }
@@ -134,34 +137,35 @@ static void acquire_permits(void **state)
     (void)state;
     static const script_case cases[] = {
         {"", READS " 1 5 0", "1 # # 0",
-         HOLDERS "p:1; GET F = #; GET P = 5; PTTL P = ~87400000; EXISTS Q B = 0"},
+         HOLDERS "p:1; GET F = # p p:1; GET P = 5; PTTL P = ~87400000; EXISTS Q B = 0"},
         {FIVE, THREE " 0 9 0", "1 # # 0", HOLDERS "p:1*3; GET P = 5; PTTL P = ~87400000"},
         {FIVE "; ZADD L @5000 q:8*2 @6000 q:9", TWO " 0 5 0", "1 # # 0", HOLDERS "q:8*2 q:9 p:1*2"},
-        {FIVE "; ZADD L @5000 q:8*2 @6000 q:9", THREE " 1 5 0", "0 ~5000 0",
+        {FIVE "; ZADD L @5000 q:8*2 @6000 q:9", THREE " 1 5 0", "0 ~5000 0 0",
          HOLDERS "q:8*2 q:9; LRANGE Q 0 -1 = p:1*3"},
-        {FIVE "; ZADD L @5000 q:8*2 @6000 q:9*2", TWO " 0 5 0", "0 ~5000 0",
+        {FIVE "; ZADD L @5000 q:8*2 @6000 q:9*2", TWO " 0 5 0", "0 ~5000 0 0",
          HOLDERS "q:8*2 q:9*2; EXISTS Q = 0"},
         {FIVE "; ZADD L @-1 q:8*2 @6000 q:9*2", THREE " 0 5 0", "1 # # 0", HOLDERS "q:9*2 p:1*3"},
         /* Who wants few does not overtake who wants many. */
-        {FIVE "; ZADD L @5000 q:9*4; RPUSH Q q:5*2; " Q_LIVES, READS " 1 5 0", "0 ~5000 0",
+        {FIVE "; ZADD L @5000 q:9*4; RPUSH Q q:5*2; " Q_LIVES, READS " 1 5 0", "0 ~5000 0 0",
          HOLDERS "q:9*4; LRANGE Q 0 -1 = q:5*2 p:1"},
-        {FIVE "; ZADD L @5000 q:9*4; RPUSH Q q:5*2; " Q_LIVES, READS " 0 5 0", "0 ~5000 0",
+        {FIVE "; ZADD L @5000 q:9*4; RPUSH Q q:5*2; " Q_LIVES, READS " 0 5 0", "0 ~5000 0 0",
          HOLDERS "q:9*4; LRANGE Q 0 -1 = q:5*2"},
         /* Who wants more than there are is passed over, and keeps its place. */
-        {FIVE, "p:1*6 " LEASE " " CLAIM " 1 5 0", "0 -1 0", "LRANGE Q 0 -1 = p:1*6; EXISTS L = 0"},
-        {FIVE, "p:1*6 " LEASE " " CLAIM " 0 5 0", "0 -1 0", "EXISTS Q L = 0"},
+        {FIVE, "p:1*6 " LEASE " " CLAIM " 1 5 0", "0 -1 0 0",
+         "LRANGE Q 0 -1 = p:1*6; EXISTS L = 0"},
+        {FIVE, "p:1*6 " LEASE " " CLAIM " 0 5 0", "0 -1 0 0", "EXISTS Q L = 0"},
         {FIVE "; RPUSH Q q:5*6; " Q_LIVES, READS " 0 5 0", "1 # # 1",
          HOLDERS "p:1; LRANGE Q 0 -1 = q:5*6"},
         {FIVE "; RPUSH Q q:5*6; " Q_LIVES, READS " 1 5 0", "1 # # 1",
          HOLDERS "p:1; LRANGE Q 0 -1 = q:5*6; " TAKEN "1; HEXISTS B !p:1 = 0"},
-        {FIVE "; RPUSH Q q:5*6 q:6*5; " Q_LIVES, READS " 1 5 0", "0 ~" CLAIM " 0",
+        {FIVE "; RPUSH Q q:5*6 q:6*5; " Q_LIVES, READS " 1 5 0", "0 ~" CLAIM " 0 0",
          HOLDERS "q:6*5; LRANGE Q 0 -1 = q:5*6 p:1; LRANGE W:q 0 -1 = q:6*5"},
         {FIVE "; RPUSH Q q:5*6; " Q_DEAD, READS " 1 5 0", "1 # # 0", "EXISTS Q = 0"},
         /* Lowered below what is held. */
-        {"SET P 2; ZADD L @5000 q:9*3", READS " 1 5 0", "0 ~5000 0", "LRANGE Q 0 -1 = p:1"},
-        {"SET P 0", READS " 1 5 0", "0 -1 0", "LRANGE Q 0 -1 = p:1; EXISTS L = 0"},
+        {"SET P 2; ZADD L @5000 q:9*3", READS " 1 5 0", "0 ~5000 0 0", "LRANGE Q 0 -1 = p:1"},
+        {"SET P 0", READS " 1 5 0", "0 -1 0 0", "LRANGE Q 0 -1 = p:1; EXISTS L = 0"},
         /* Asked again: a number of its own, since the last one may be another's. */
-        {FIVE "; ZADD L @5000 p:1*2; SET F 8000000000000000", TWO " 2 5 0",
+        {FIVE "; ZADD L @5000 p:1*2; SET F %8000000000000000,p,-", TWO " 2 5 0",
          "1 8000000000000001 # 0", TAKEN "1"},
         /* The number outlives a longer lease than this one. */
         {"SET P 5 PX 900000000", READS " 1 5 0", "1 # # 0", "PTTL P = ~900000000"},
@@ -180,18 +184,18 @@ static void acquire_among_damaged_keys(void **state)
     (void)state;
     static const script_case cases[] = {
         {"SET Q x; RPUSH B y", READS " 1 0 0", "1 0 # 0", HOLDERS "p:1; EXISTS Q B = 0"},
-        {WRITER "; SET Q x; RPUSH B y", READS " 1 0 0", "0 ~" LEASE " 77",
+        {WRITER "; SET Q x; RPUSH B y", READS " 1 0 0", "0 ~" LEASE " 77 0",
          "LRANGE Q 0 -1 = p:1; HEXISTS B p = 1"},
-        {"SET L q:9 PX " LEASE, READS " 0 0 0", "0 ~" LEASE " 0", "GET L = q:9; EXISTS Q = 0"},
-        {"SET L p:1", READS " 1 0 0", "0 -1 0", "GET L = p:1; LRANGE Q 0 -1 = p:1"},
-        {"HSET L left 1; RPUSH Q q:5; " Q_LIVES, WRITES " 1 0 0", "0 -1 0",
-         "HGET L left = 1; LRANGE Q 0 -1 = q:5 p:1*w; EXISTS W:q W:q*w = 0"},
-        {"HSET L left 1; RPUSH Q q:5; " Q_DEAD, READS " 2 0 0", "0 -1 0", "LRANGE Q 0 -1 = p:1"},
-        {"RPUSH F 7", WRITES " 1 0 0", "1 # # 0", "GET F = #"},
-        {"RPUSH F 7", READS " 1 0 0", "1 0 # 0", "LRANGE F 0 -1 = 7"},
+        {"SET L q:9 PX " LEASE, READS " 0 0 0", "0 ~" LEASE " 0 1", "GET L = q:9; EXISTS Q = 0"},
+        {"SET L p:1", READS " 1 0 0", "0 -1 0 1", "GET L = p:1; LRANGE Q 0 -1 = p:1"},
+        {"HSET L left 1; RPUSH Q q:5; " Q_LIVES, WRITES " 1 0 0", "0 -1 0 1",
+         "HGET L left = 1; LRANGE Q 0 -1 = q:5 p:1*w; EXISTS W:q = 0"},
+        {"HSET L left 1; RPUSH Q q:5; " Q_DEAD, READS " 2 0 0", "0 -1 0 1", "LRANGE Q 0 -1 = p:1"},
+        {"RPUSH F 7", WRITES " 1 0 0", "1 # # 0", "GET F = # r p:1*w"},
+        {"RPUSH F 7", READS " 1 0 0", "1 0 # 0", "GET F = 0 r -"},
         /* A share without an end ends with the key, in a year. */
         {"ZADD L inf q:9", READS " 1 0 0", "1 0 # 0", "PTTL L = ~31536000000"},
-        {"ZADD L inf q:9", WRITES " 0 0 0", "0 31536000000 0", HOLDERS "q:9"},
+        {"ZADD L inf q:9", WRITES " 0 0 0", "0 31536000000 0 0", HOLDERS "q:9"},
         {"ZADD L -inf q:9", WRITES " 0 0 0", "1 # # 0", HOLDERS "p:1*w"},
     };
     sc_try_all(server, &TABLE("shares_acquire", SHARES(SHARES_ACQUIRE_LUA), RW, cases));
@@ -229,7 +233,8 @@ static void beat(void **state)
 {
     (void)state;
     static const script_case cases[] = {
-        {"", "p " CLAIM, "-1", "HLEN B = 1; HEXISTS B p = 1; PTTL B = ~60000; EXISTS L Q F = 0"},
+        {"", "p " CLAIM, "-1",
+         "HLEN B = 1; HEXISTS B p = 1; PTTL B = ~60000; EXISTS L Q = 0; GET F = 0 r -"},
         {READER, "p " CLAIM, "~" LEASE, "EXISTS Q = 0; " HOLDERS "q:9"},
         {WRITER "; RPUSH Q p:2; HSET B p 5", "p " CLAIM " p:1 p:2 p:3", "~" LEASE,
          "LRANGE Q 0 -1 = p:2 p:1 p:3; HEXISTS B p:1 = 1; HEXISTS B p:2 = 0; HEXISTS B p:3 = 1; "
@@ -242,21 +247,20 @@ static void beat(void **state)
         /* What is free is handed on, to ours too, who hear of it as the others do. */
         {"RPUSH Q p:1*w", "p " CLAIM " p:1*w", "~" CLAIM,
          HOLDERS "p:1*w; " HANDED
-                 "1; HEXISTS B !p:1*w = 1; LRANGE W:p*w 0 -1 = p:1*w; EXISTS F = 0"},
+                 "1; HEXISTS B !p:1*w = 1; LRANGE W:p 0 -1 = p:1*w; GET F = 0 r -"},
         {"ZADD L @-1 q:9*w; RPUSH Q q:5 q:6; " Q_LIVES, "p " CLAIM " p:1", "~" CLAIM,
          "ZCARD L = 3; " HANDED "3; EXISTS Q = 0; LRANGE W:q 0 -1 = q:5 q:6; LRANGE W:p 0 -1 = "
          "p:1"},
-        {"RPUSH Q q:5; " Q_QUIET, "p " CLAIM " p:1", "~" CLAIM,
-         HOLDERS "p:1; EXISTS Q W:q W:q*w = 0"},
+        {"RPUSH Q q:5; " Q_QUIET, "p " CLAIM " p:1", "~" CLAIM, HOLDERS "p:1; EXISTS Q W:q = 0"},
         {"ZADD L @-1 q:4; HSET B !q:4 1 q @-10; RPUSH Q q:5", "p " CLAIM " p:1", "~" CLAIM,
          HOLDERS "p:1; HEXISTS B q = 0; HEXISTS B !q:4 = 0"},
         {"ZADD L @-1 p:4; HSET B !p:4 1; RPUSH Q p:5", "p " CLAIM, "~" CLAIM,
          HOLDERS "p:5; HEXISTS B p = 1"},
         {READER "; RPUSH Q q:5*w r:6; HSET B q @-3000 r @-10", "p " CLAIM, "~" CLAIM,
-         HOLDERS "r:6 q:9; EXISTS Q W:q W:q*w = 0; LRANGE W:r 0 -1 = r:6"},
+         HOLDERS "r:6 q:9; EXISTS Q W:q = 0; LRANGE W:r 0 -1 = r:6"},
         /* Waiters without a thread hear of it on a channel. */
-        {"RPUSH Q p:a1 p:2; HSET B p @-10", "q " CLAIM, "~" CLAIM,
-         "ZCARD L = 2; LRANGE W:p 0 -1 = p:2; HEXISTS B !p:a1 = 1"},
+        {"RPUSH Q p:1 p:2; HSET B p @-10", "q " CLAIM, "~" CLAIM,
+         "ZCARD L = 2; LRANGE W:p 0 -1 = p:1 p:2; HEXISTS B !p:1 = 1"},
         {"LPUSH L x", "p " CLAIM " p:1", "-1", "LRANGE L 0 -1 = x; LRANGE Q 0 -1 = p:1"},
     };
     sc_try_all(server, &TABLE("shares_beat", SHARES(SHARES_BEAT_LUA), RW, cases));
@@ -306,13 +310,12 @@ static void leave(void **state)
          "ZCARD L = 3; EXISTS Q = 0; LRANGE W:q 0 -1 = q:2 q:3"},
         /* It was handed a share meanwhile. */
         {OURS OUR_MARK "; RPUSH Q q:5*w; " Q_QUIET, BRIEFLY, "1",
-         HOLDERS "q:5*w; " HANDED
-                 "1; HEXISTS B !q:5*w = 1; LRANGE W:q*w 0 -1 = q:5*w; EXISTS Q = 0"},
-        {OURS OUR_MARK "; RPUSH Q q:5*w; " Q_DEAD, BRIEFLY, "1", "EXISTS L Q W:q W:q*w = 0"},
+         HOLDERS "q:5*w; " HANDED "1; HEXISTS B !q:5*w = 1; LRANGE W:q 0 -1 = q:5*w; EXISTS Q = 0"},
+        {OURS OUR_MARK "; RPUSH Q q:5*w; " Q_DEAD, BRIEFLY, "1", "EXISTS L Q W:q = 0"},
         /* It lapsed without a word, and that blames nobody. */
         {"ZADD L @-1 p:1; RPUSH Q p:1 q:5; HSET B !p:1 1 p @-10 q @-10", BRIEFLY, "0",
          HOLDERS "q:5; HEXISTS B p = 1; EXISTS Q = 0"},
-        {"ZADD L @-1 p:1; RPUSH Q q:5; " Q_QUIET, BRIEFLY, "0", "EXISTS L Q W:q W:q*w = 0"},
+        {"ZADD L @-1 p:1; RPUSH Q q:5; " Q_QUIET, BRIEFLY, "0", "EXISTS L Q W:q = 0"},
         {"SET L p:1; RPUSH Q p:1", BRIEFLY, "-1", "GET L = p:1; EXISTS Q = 0"},
     };
     sc_try_all(server, &TABLE("shares_leave", SHARES(LEAVE_LUA), RW, cases));
@@ -351,16 +354,15 @@ static void release(void **state)
         /* One reader of several; the last one lets the writer in, and nobody behind it. */
         {"ZADD L @5000 p:1 @6000 q:9; RPUSH Q q:5*w r:6; HSET B q @-10 r @-10", BRIEFLY, "1",
          HOLDERS "q:9; LRANGE Q 0 -1 = q:5*w r:6"},
-        {OURS "; SET F 77; RPUSH Q q:5*w r:6; HSET B q @-1000 r @-10", BRIEFLY, "1",
-         HOLDERS "q:5*w; " HANDED "1; PTTL L = ~" CLAIM
-                 "; LRANGE Q 0 -1 = r:6; LRANGE W:q*w 0 -1 = "
-                 "q:5*w; EXISTS W:r = 0; GET F = 77"},
+        {OURS "; SET F %77,r,-; RPUSH Q q:5*w r:6; HSET B q @-1000 r @-10", BRIEFLY, "1",
+         HOLDERS "q:5*w; " HANDED "1; PTTL L = ~" CLAIM "; LRANGE Q 0 -1 = r:6; LRANGE W:q 0 -1 = "
+                 "q:5*w; EXISTS W:r = 0; GET F = 77 r -"},
         /* A writer lets in the readers up to the next writer. */
         {W_OURS "; RPUSH Q q:5 r:6 q:7*w r:8; HSET B q @-1000 r @-1000", W_BRIEF, "1",
          HOLDERS "q:5 r:6; LRANGE Q 0 -1 = q:7*w r:8; LRANGE W:q 0 -1 = q:5; LRANGE W:r 0 -1 = "
                  "r:6; HEXISTS B !q:5 = 1; HEXISTS B !r:6 = 1"},
         {W_OURS "; RPUSH Q q:5 r:6 q:7; HSET B q @-3000 r @-10", W_BRIEF, "1",
-         HOLDERS "r:6; EXISTS Q W:q W:q*w = 0"},
+         HOLDERS "r:6; EXISTS Q W:q = 0"},
         /* One that is queued twice does not get twice, nor anything else than it has. */
         {W_OURS "; RPUSH Q q:5 q:5; " Q_LIVES, W_BRIEF, "1",
          HOLDERS "q:5; EXISTS Q = 0; LLEN W:q = 1"},
@@ -368,12 +370,7 @@ static void release(void **state)
          HOLDERS "q:5 q:9; " TAKEN "1; EXISTS Q = 0; LRANGE W:q 0 -1 = q:5"},
         {OURS "; RPUSH Q odd q:a:5; HSET B odd @0 q:a @0", BRIEFLY, "1",
          HOLDERS "q:a:5; LLEN W:q:a = 1; EXISTS Q = 0"},
-        /* Whom it can not wake gets it nevertheless, and so does the next one. */
-        {W_OURS "; SET W:q x; RPUSH Q q:5 r:6; HSET B q @0 r @0", W_BRIEF, "1",
-         HOLDERS "q:5 r:6; HEXISTS B !q:5 = 1; EXISTS W:q Q = 0; LRANGE W:r 0 -1 = r:6"},
-        {W_OURS "; HSET W:q*w f 1; RPUSH Q q:5*w; HSET B q @0", W_BRIEF, "1",
-         HOLDERS "q:5*w; PTTL L = ~" CLAIM "; HEXISTS B !q:5*w = 1; EXISTS W:q*w = 0"},
-        {W_OURS "; RPUSH Q q:5; " Q_LIVES "; ACL SETUSER default -rpush", W_BRIEF, "1",
+        {W_OURS "; RPUSH Q q:5; " Q_LIVES "; ACL SETUSER default -publish", W_BRIEF, "1",
          HOLDERS "q:5; HEXISTS B !q:5 = 1"},
     };
     static const script_case permits[] = {
@@ -402,14 +399,14 @@ static void renew(void **state)
 {
     (void)state;
     static const script_case cases[] = {
-        {OURS " @2000000 q:9; SET F 77 PX 5000; SET P 5 PX 5000", "p:1 " LEASE, "1",
+        {OURS " @2000000 q:9; SET F %77,r,- PX 5000; SET P 5 PX 5000", "p:1 " LEASE, "1",
          TAKEN "1; PTTL L = ~2000000; PTTL F = ~87400000; PTTL P = ~87400000"},
         {OURS, "p:1 " LEASE, "1", TAKEN "1; PTTL L = ~" LEASE "; EXISTS F P = 0"},
         {OURS "; SET P 5 PX 900000000", "p:1 " LEASE, "1", "PTTL P = ~900000000"},
-        {"ZADD L @-1 p:1 @5000 q:9; SET F 77", "p:1 " LEASE, "0", TAKEN "0; PTTL F = -1"},
+        {"ZADD L @-1 p:1 @5000 q:9; SET F %77,r,-", "p:1 " LEASE, "0", TAKEN "0; PTTL F = -1"},
         {READER, "p:1 " LEASE, "0", HOLDERS "q:9"},
         {"SET L p:1", "p:1 " LEASE, "0", "GET L = p:1; PTTL L = -1"},
-        {"SET F 77", "p:1 " LEASE, "0", "EXISTS L = 0; PTTL F = -1"},
+        {"SET F %77,r,-", "p:1 " LEASE, "0", "EXISTS L = 0; PTTL F = -1"},
     };
     sc_try_all(server, &TABLE("shares_renew", SHARES(SHARES_RENEW_LUA), SEMAPHORE, cases));
 }
@@ -442,16 +439,16 @@ static void downgrade(void **state)
 {
     (void)state;
     static const script_case cases[] = {
-        {W_OURS "; SET F 77", EXCHANGE " 0", "1 77 # 0",
-         HOLDERS "p:2; " TAKEN "1; PTTL L = ~" LEASE "; PTTL F = ~87400000; GET F = 77"},
+        {W_OURS "; SET F %77,r,-", EXCHANGE " 0", "1 77 # 0",
+         HOLDERS "p:2; " TAKEN "1; PTTL L = ~" LEASE "; PTTL F = ~87400000; GET F = 77 r -"},
         /* The readers that wait come in, up to the next writer. */
-        {W_OURS "; SET F 77; RPUSH Q q:5 q:6*w q:7; " Q_QUIET, EXCHANGE " 0", "1 77 # 2",
+        {W_OURS "; SET F %77,r,-; RPUSH Q q:5 q:6*w q:7; " Q_QUIET, EXCHANGE " 0", "1 77 # 2",
          HOLDERS "q:5 p:2; " HANDED "1; LRANGE Q 0 -1 = q:6*w q:7; LRANGE W:q 0 -1 = q:5"},
         {W_OURS "; RPUSH Q q:6*w q:7; " Q_QUIET, EXCHANGE " 0", "1 0 # 2",
          HOLDERS "p:2; LRANGE Q 0 -1 = q:6*w q:7"},
         {W_OURS, EXCHANGE " $-1000000", "2 #", HOLDERS "p:1*w"},
         /* Asked again. */
-        {"ZADD L @5000 p:2; SET F 77", EXCHANGE " 0", "1 77 # 0", HOLDERS "p:2; " TAKEN "1"},
+        {"ZADD L @5000 p:2; SET F %77,r,-", EXCHANGE " 0", "1 77 # 0", HOLDERS "p:2; " TAKEN "1"},
         /* Over before: nobody's, or others'. */
         {"", EXCHANGE " 0", "0 0", "DBSIZE = 0"},
         {"ZADD L @-1 p:1*w", EXCHANGE " 0", "0 0", "EXISTS L = 0"},
@@ -497,28 +494,6 @@ static void a_crowd_is_let_in_bit_by_bit(void **state)
     assert_int_equal(fx_redis_number(server, "EXISTS {s}:queue"), 0);
 }
 
-/* Whoever polls reads no wake-ups: the list does not grow, and loses the oldest. */
-static void wake_ups_that_nobody_reads_do_not_pile_up(void **state)
-{
-    (void)state;
-    static const script_table table = {
-        .name = "shares_beat", .script = SHARES(SHARES_BEAT_LUA), .keys = RW};
-    enum { KEPT = 256, GRANTS = KEPT + 3 };
-    char line[LINE_LEN];
-    fx_redis_do(server, "FLUSHALL");
-    int64_t now_us = sc_clock_us(server);
-    for (int i = 1; i <= GRANTS; i++) {
-        snprintf(line, sizeof(line), "RPUSH {s}:queue q:%d", i);
-        fx_redis_do(server, line);
-    }
-    while (fx_redis_number(server, "EXISTS {s}:queue"))
-        sc_run(server, &table, "q " CLAIM, now_us, line);
-    assert_int_equal(fx_redis_number(server, "ZCARD {s}"), GRANTS);
-    assert_int_equal(fx_redis_number(server, "LLEN {s}:wake:q"), KEPT);
-    assert_true(fx_redis_text(server, line, sizeof(line), "LINDEX {s}:wake:q -1"));
-    assert_string_equal(line, "q:259");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,7 +511,6 @@ int main(void)
         cmocka_unit_test(set_permits),
         cmocka_unit_test(downgrade),
         cmocka_unit_test(a_crowd_is_let_in_bit_by_bit),
-        cmocka_unit_test(wake_ups_that_nobody_reads_do_not_pile_up),
     };
     return cmocka_run_group_tests_name("shares_scripts", tests, sc_setup, sc_teardown);
 }

@@ -66,6 +66,7 @@ typedef struct small_world {
 #define DOWN        "\"reads\":{\"p:1*w\":\"p:9\"},"
 #define READS_ON    DOWN "\"tokens\":[\"p:1*w\",\"q:1\",\"q:2*w\",\"p:9\"],"
 #define BY_ONES     "\"by_ones\":true,"
+#define LOSSES      "\"losses\":1,"
 #define ORDERS      "\"late\":0,\"tries\":0,\"long\":0,\"dies\":false"
 #define FAULTS      "\"late\":1,\"tries\":1,\"long\":1,\"dies\":true"
 #define WORLD(what) "{" TIMES "\"processes\":[\"p\",\"q\"]," what "}"
@@ -100,6 +101,11 @@ static const small_world worlds[] = {
      5,
      1500,
      {"several hold", "handed on", "after a lapse", "dead skipped", "queued again"}},
+    {"two writers and a reader, keys that vanish",
+     WORLD(WRITERS LOSSES ORDERS),
+     5,
+     1500,
+     {"handed on", "after a lapse", "queued again"}},
     {"two writers and a reader, faults",
      WORLD(WRITERS FAULTS),
      5,
@@ -222,8 +228,12 @@ static void read_steps(walk *w, size_t at, const redisReply *reply)
 
 static void send_state(walk *w, const char *text)
 {
-    static const char *const keys[] = {"{w}",       "{w}:fence", "{w}:queue",
-                                       "{w}:beats", "{w}:wake:", "{w}:permits"};
+    static const char *const keys[] = {"{w}",
+                                       "dlock:{w}:fence",
+                                       "dlock:{w}:queue",
+                                       "dlock:{w}:beats",
+                                       "dlock:{w}:wake:",
+                                       "dlock:{w}:permits"};
     const char *argv[12] = {"EVALSHA", w->sha, w->world->keys == 6 ? "6" : "5"};
     int argc = 3;
     for (int i = 0; i < w->world->keys; i++)
@@ -292,7 +302,7 @@ static char *replace(char *text, const char *plant, const char *with)
 static char *scripts_of(const small_world *world)
 {
     bool by_ones = strstr(world->json, "by_ones");
-    return by_ones ? replace(compose(), "HAND_MAX = 256, 32", "HAND_MAX = 256, 1") : compose();
+    return by_ones ? replace(compose(), "HAND_MAX = 32", "HAND_MAX = 1") : compose();
 }
 
 /* The scripts, and walk.lua behind them. */
@@ -432,11 +442,11 @@ static const struct {
      "two readers and a writer, faults",
      "if not ends or tonumber(ends) <= now_ms then return 0 end",
      "",
-     {"a writer beside another holder", "a wrong fence"}},
+     {"a writer beside another holder", "overtook"}},
     {"a writer gets the last one's fence",
      "two writers and a reader",
-     "next_fence(2, 2, ARGV[2], writes and mine and not handed)",
-     "next_fence(2, 2, ARGV[2], true)",
+     "if known and known.token == token then",
+     "if known then",
      {"a wrong fence"}},
     {"the last key's end is the first share's",
      "two readers and a writer",
@@ -448,7 +458,11 @@ static const struct {
      "redis.call('ZREM', KEYS[1], ARGV[1]) == 0",
      "not has(ARGV[1])",
      {"a writer beside another holder"}},
-    {"nobody is woken", "two readers and a writer", "wake_up(wake, token)", "", {"was not woken"}},
+    {"nobody is woken",
+     "two readers and a writer",
+     "redis.pcall('PUBLISH', KEYS[5] .. who, token)",
+     "",
+     {"was not woken"}},
 };
 
 static const small_world *world_called(const char *name)

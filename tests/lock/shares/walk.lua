@@ -14,7 +14,13 @@ local lock, fence_key, queue_key, beats_key, wake, permits_key = unpack(KEYS)
 
 -- ---- the scripts' redis -------------------------------------------------------------------------
 
+local told = {} -- channel -> messages
+
 local timed = {
+    PUBLISH = function(channel, message)
+        told[channel] = told[channel] or {}
+        table.insert(told[channel], message)
+    end,
     TIME = function() return {tostring(BASE / 1000), '0'} end,
     PEXPIRE = function(key, ms) return redis.call('PEXPIREAT', key, BASE + ms) end,
     PTTL = function(key)
@@ -41,10 +47,10 @@ local theirs = {call = call, pcall = call, error_reply = redis.error_reply,
 -- ---- states -------------------------------------------------------------------------------------
 
 -- A state: lock: {token, ms left}..., ends: ms left to the key itself (false: none), fence: how far
--- the last one is ahead of the clock (-1: behind it, -2: none), queue: tokens, beats: {process,
+-- the last one is ahead of the clock (-1: behind it, -2: none), issued: to which token, queue: tokens, beats: {process,
 -- age}..., handed and again: tokens with such a mark, permits, clients: {state, ms left, late
 -- questions left, tries left, 1: the first question is under way still}..., dead: process, long:
--- long times left.
+-- long times left, losses: so often a companion key vanishes yet.
 -- A client is idle, waits, holds, is done, or gone with its process. What a writer gets by a
 -- downgrade, world.reads[token], is a client of its own that does nothing before: unborn.
 
@@ -61,32 +67,28 @@ local function weight(token)
     return tonumber(string.match(token, '%*(%d+)$') or 1)
 end
 
-local function wake_list(token)
-    return wake .. process(token) .. (weight(token) == math.huge and '*w' or '')
-end
-
 local all_keys = {lock, fence_key, queue_key, beats_key, permits_key}
-for _, token in ipairs(world.tokens) do table.insert(all_keys, wake_list(token)) end
 
 local function first_state()
     local clients = {}
     for i in ipairs(world.tokens) do clients[i] = {'idle', 0, world.late, world.tries, 0} end
     for _, token in pairs(world.reads) do clients[in_list(world.tokens, token)][1] = 'unborn' end
-    return {lock = {}, ends = false, fence = -2, queue = {}, beats = {}, handed = {}, again = {},
+    return {lock = {}, ends = false, fence = -2, issued = '-', queue = {}, beats = {}, handed = {}, again = {},
         permits = permits_key and world.permits or 0, clients = clients, dead = '',
-        long = world.long}
+        long = world.long, losses = world.losses or 0}
 end
 
 -- Always the same text for the same state.
 local function text_of(s)
     return cjson.encode({s.lock, s.ends, s.fence, s.queue, s.beats, s.handed, s.again, s.permits,
-        s.clients, s.dead, s.long})
+        s.clients, s.dead, s.long, s.issued, s.losses})
 end
 
 local function state_of(text)
     local t = cjson.decode(text)
     return {lock = t[1], ends = t[2], fence = t[3], queue = t[4], beats = t[5], handed = t[6],
-        again = t[7], permits = t[8], clients = t[9], dead = t[10], long = t[11]}
+        again = t[7], permits = t[8], clients = t[9], dead = t[10], long = t[11], issued = t[12],
+        losses = t[13]}
 end
 
 -- A sign of life that is not fresh grows old at once: how long that takes makes no other states.
@@ -102,7 +104,8 @@ end
 
 -- The same state, to be changed.
 local function copy(s)
-    return {lock = copied(s.lock), ends = s.ends, fence = s.fence, queue = copied(s.queue),
+    return {lock = copied(s.lock), ends = s.ends, fence = s.fence, issued = s.issued, losses = s.losses,
+        queue = copied(s.queue),
         beats = copied(s.beats), handed = s.handed, again = s.again, permits = s.permits,
         clients = copied(s.clients), dead = s.dead, long = s.long}
 end
@@ -118,6 +121,7 @@ local function put(s)
         table.insert(fields, value)
     end
     redis.call('DEL', unpack(all_keys))
+    told = {}
     for _, m in ipairs(s.lock) do
         table.insert(members, BASE + m[2])
         table.insert(members, m[1])
@@ -130,7 +134,8 @@ local function put(s)
     put_all('HSET', beats_key, fields)
     if s.ends then redis.call('PEXPIREAT', lock, BASE + s.ends) end
     if s.fence > -2 then
-        local fence = string.format('%.0f', BASE * 1000 + s.fence)
+        local fence = string.format('%.0f %s %s', BASE * 1000 + s.fence, permits_key and 'p' or 'r',
+            s.issued)
         redis.call('SET', fence_key, fence, 'PXAT', BASE + LEASE)
     end
     if #s.queue > 0 then redis.call('PEXPIREAT', queue_key, BASE + KEEP) end
@@ -141,13 +146,15 @@ end
 -- What the step left in Redis; the rest stays as `s` has it.
 local function take(s)
     local new = {lock = {}, queue = redis.call('LRANGE', queue_key, 0, -1), beats = {}, handed = {},
-        again = {}, permits = s.permits, clients = copied(s.clients), dead = s.dead, long = s.long}
+        again = {}, permits = s.permits, clients = copied(s.clients), dead = s.dead, long = s.long,
+        losses = s.losses, issued = '-'}
     local members = redis.call('ZRANGE', lock, 0, -1, 'WITHSCORES')
     for i = 1, #members, 2 do table.insert(new.lock, {members[i], members[i + 1] - BASE}) end
     local ends = redis.call('PEXPIRETIME', lock)
     new.ends = ends > 0 and ends - BASE
-    local fence = redis.call('GET', fence_key)
+    local fence, _, token = string.match(redis.call('GET', fence_key) or '', '^(%d+) (%l) (.*)$')
     new.fence = fence and math.max(fence - BASE * 1000, -1) or -2
+    new.issued = token or '-'
     local fields = redis.call('HGETALL', beats_key)
     local found = {}
     for i = 1, #fields, 2 do found[fields[i]] = fields[i + 1] end
@@ -265,7 +272,7 @@ local function misstep(old, new, own, who, name)
             end
         end
         if not before[token] and token ~= own and token ~= reads and
-            not in_list(redis.call('LRANGE', wake_list(token), 0, -1), token) then
+            not in_list(told[wake .. process(token)] or {}, token) then
             return token .. ' was not woken'
         end
     end
@@ -295,12 +302,12 @@ end
 -- Whether the fence in the reply is the one that is due.
 local function wrong_fence(old, new, token, reply, name)
     local told = tonumber(reply[2]) - BASE * 1000
-    local mine = live(old)[token] and not in_list(old.handed, token)
+    local mine = live(old)[token] and old.issued == token
     if string.find(name, 'downgrade') or weight(token) < math.huge and not permits_key then
         if old.fence == -2 then return tonumber(reply[2]) ~= 0 end
         return math.max(told, -1) ~= old.fence
     end
-    if mine and not permits_key then return math.max(told, -1) ~= old.fence end
+    if mine then return math.max(told, -1) ~= old.fence end
     return told <= old.fence or told ~= new.fence
 end
 
@@ -464,6 +471,15 @@ local function all_steps(s)
                 return ask(s, 'set', number, LEASE, CLAIM)
             end)
         end
+    end
+    for _, what in ipairs(s.losses > 0 and {'beats', 'queue'} or {}) do
+        step(list, what .. ' vanish', nil, function()
+            local new = copy(s)
+            new.losses = s.losses - 1
+            new.queue = what == 'queue' and {} or new.queue
+            if what == 'beats' then new.beats, new.handed, new.again = {}, {}, {} end
+            return new
+        end)
     end
     step(list, 'time', nil, function() return passed(s, world.tick) end)
     if s.long > 0 then

@@ -56,8 +56,10 @@ static void nobody_takes_a_lock_too_late_to_use_it(void **state)
                                      "'stock':9,'strategy':'fenced','wait_ms':8000,'hold_ms':9000");
     fx_redis_do(fx.redis, "SET fs:{H3}:%s:lock a-stranger PX 6000", sale);
     fx_refused(fx.server[0], 503, "busy", "POST /buy?item=H3&user=u1");
-    assert_int_equal(fx_redis_number(fx.redis, "EXISTS fs:{H3}:%s:fence", sale),
-                     0); /* it was not granted */
+    char issued[64];
+    assert_true(fx_redis_text(fx.redis, issued, sizeof(issued),
+                              "GET dlock:{H3}:fence:fs:{H3}:%s:lock", sale));
+    assert_string_equal(issued, "0 s -"); /* it was not granted */
 }
 
 static void disk_is_promised_only_where_it_is_kept(void **state)

@@ -62,11 +62,7 @@ static void nothing_is_sold_of_another(fx_server *server, const char *sale)
 /* What a sale's lock leaves: a holder, or who waits, may be gone at any time. */
 static bool belongs_to_a_lock(const char *key)
 {
-    static const char *const parts[] = {":lock", ":queue", ":beats", ":fence"};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (strstr(key, parts[i]))
-            return true;
-    return false;
+    return strstr(key, ":lock");
 }
 
 /* Of the sale's own keys, of the pointers to it, none will expire. */

@@ -117,8 +117,7 @@ static dlock_lock *open_lock(void)
 {
     char err[256];
     dlock_lock *lock = NULL;
-    if (sale_lock_new(&sale, &sale.strategy->lock, keys.lock, keys.base, &lock, err, sizeof(err)) !=
-        DLOCK_OK)
+    if (sale_lock_new(&sale, &sale.strategy->lock, keys.lock, &lock, err, sizeof(err)) != DLOCK_OK)
         fail_msg("%s", err);
     return lock;
 }

@@ -106,10 +106,10 @@ static int servers(const rest_plan *plan)
 }
 
 /* Threads that come when they are first needed, and stay: an instance has one that repeats failed
- * releases, and one for each server that it renews locks on. */
+ * releases, two for its waiters, and one that reads answers for each server that it asks. */
 static int late_threads(const rest_plan *plan)
 {
-    return FX_INSTANCES * (1 + servers(plan));
+    return FX_INSTANCES * (4 + servers(plan));
 }
 
 /* An instance keeps a connection to each server for each buyer that it has ever had at once, which

@@ -89,7 +89,11 @@ const char *fx_sale_key(const fx_sale *s, int segment, const char *name, char *b
         snprintf(tag, sizeof(tag), "{%s#%d}", s->item, segment);
     else
         snprintf(tag, sizeof(tag), "{%s}", s->item);
-    if (strcmp(name, "sale") == 0)
+    bool of_lock =
+        strcmp(name, "queue") == 0 || strcmp(name, "fence") == 0 || strcmp(name, "beats") == 0;
+    if (of_lock)
+        snprintf(buf, len, "dlock:%s:%s:fs:%s:%s:lock", tag, name, tag, s->id);
+    else if (strcmp(name, "sale") == 0)
         snprintf(buf, len, "fs:%s:sale", tag);
     else
         snprintf(buf, len, "fs:%s:%s:%s", tag, s->id, name);

@@ -1,0 +1,36 @@
+/*
+ * The subscriber of a client: one thread that listens to the channels on which waiters are told, on
+ * one connection to each server.
+ */
+#ifndef DLOCK_CORE_SUBSCRIBER_H
+#define DLOCK_CORE_SUBSCRIBER_H
+
+#include "core/lock.h"
+
+typedef struct subscriber subscriber;
+
+/* A member of what listens. Its functions are called on the subscriber's thread, under its mutex:
+ * none is running once the channel is forgotten. They must not wait. */
+typedef struct channel {
+    char name[CHANNEL_LEN];
+    const char *key; /* (borrowed) it is subscribed to at this key's server, in a cluster too */
+    bool sharded;    /* in a cluster it is told to the slot only, perhaps */
+    bool for_each;   /* each channel of this name hears a message; otherwise one for all */
+    /* It is subscribed to from now on; whatever was said before may be missed. */
+    void (*subscribed)(struct channel *c);
+    void (*heard)(struct channel *c, const char *message);
+
+    int server; /* the subscriber's: where it is subscribed to, or is to be; NO_SERVER: not known */
+    bool sent;  /* likewise: it was told to subscribe */
+    struct channel *next;
+} channel;
+
+subscriber *dlock_subscriber_new(dlock_client *client); /* NULL: out of memory, descriptors or
+                                                           threads */
+void dlock_subscriber_free(subscriber *s);              /* NULL is allowed */
+
+void dlock_subscriber_listen(subscriber *s,
+                             channel *c); /* with all but its own members filled in */
+void dlock_subscriber_forget(subscriber *s, channel *c);
+
+#endif

@@ -1,9 +1,0 @@
-/* The servers of a cluster, see topology.h. */
-#ifndef DLOCK_FINDERS_CLUSTER_H
-#define DLOCK_FINDERS_CLUSTER_H
-
-#include "redis/topology.h"
-
-extern const finder dlock_cluster;
-
-#endif

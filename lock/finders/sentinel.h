@@ -1,9 +1,0 @@
-/* Finds the master that sentinels name. */
-#ifndef DLOCK_FINDERS_SENTINEL_H
-#define DLOCK_FINDERS_SENTINEL_H
-
-#include "redis/topology.h"
-
-extern const finder dlock_sentinel;
-
-#endif

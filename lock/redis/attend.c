@@ -1,0 +1,118 @@
+/*
+ * The thread that reads where nobody waits for an answer, and ends asynchronous calls whose time is
+ * over. It sleeps in poll() on all lines that it leads.
+ */
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include "redis/line.h"
+
+/* Ends those whose time is over. Under the lock. */
+static void expire(shared *s, station *k, dlock_time now)
+{
+    shared_call *next;
+    for (shared_call *a = k->first; a; a = next) {
+        next = a->next;
+        if (a->done && a->deadline.us <= now.us)
+            dlock_line_give_up(s, a);
+        else if (a->done)
+            s->earliest = dlock_sooner(s->earliest, a->deadline);
+    }
+    for (int n = 0; n < LINES_MAX; n++) {
+        line *l = k->lines[n];
+        for (unsigned i = l ? l->head : 0; l && i != l->tail; i++) {
+            shared_call *a = l->slots[i % SLOTS_MAX].who;
+            bool over = a && a->done && a->deadline.us <= now.us;
+            if (over && dlock_line_give_up(s, a)) {
+                if (l != k->lines[n]) /* that was the last one, and the line went with it */
+                    break;
+            } else if (a && a->done) {
+                s->earliest = dlock_sooner(s->earliest, over ? dlock_in_ms(1) : a->deadline);
+            }
+        }
+    }
+}
+
+/* Whether the thread is to read: calls are in flight, and none of their owners waits. */
+static bool needs_thread(const line *l)
+{
+    if (l->led || l->failed || l->waited == 0)
+        return false;
+    for (unsigned i = l->head; i != l->tail; i++) {
+        const shared_call *a = l->slots[i % SLOTS_MAX].who;
+        if (a && !a->done)
+            return false;
+    }
+    return true;
+}
+
+typedef struct attended {
+    line *line;
+    station *station;
+} attended;
+
+enum { ATTENDED_MAX = DLOCK_SERVERS_MAX * LINES_MAX };
+
+/* Sends what waits, and takes the lead where nobody else does. How many lines; *until: when to look
+ * again. */
+static int take_lead(shared *s, attended *led, struct pollfd *fds, dlock_time *until)
+{
+    int len = 0;
+    bool due = dlock_passed(s->earliest);
+    if (due)
+        s->earliest.us = INT64_MAX;
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
+        station *k = &s->stations[i];
+        if (due)
+            expire(s, k, dlock_now());
+        while (dlock_shared_push(s, k))
+            continue;
+        if (k->first)
+            *until = dlock_sooner(*until, dlock_in_ms(STALL_MS));
+        for (int n = 0; n < LINES_MAX; n++) {
+            line *l = k->lines[n];
+            if (!l || !needs_thread(l))
+                continue;
+            l->led = true;
+            led[len] = (attended){l, k};
+            fds[len++] = (struct pollfd){
+                .fd = l->conn->ctx->fd,
+                .events = (short)(POLLIN | (l->unwritten ? POLLOUT : 0)),
+            };
+        }
+    }
+    *until = dlock_sooner(*until, s->earliest);
+    return len;
+}
+
+void *dlock_shared_attend(void *arg)
+{
+    shared *s = arg;
+    attended led[ATTENDED_MAX];
+    struct pollfd fds[ATTENDED_MAX + 1];
+    pthread_mutex_lock(&s->lock);
+    while (!s->stop) {
+        eventfd_t poked;
+        dlock_time until = dlock_in_ms(60000);
+        int len = take_lead(s, led, fds, &until);
+        fds[len] = (struct pollfd){.fd = s->wake_fd, .events = POLLIN};
+        dlock_line_tell_finished(s);
+        pthread_mutex_unlock(&s->lock);
+        poll(fds, (nfds_t)len + 1, dlock_left_ms(until));
+        pthread_mutex_lock(&s->lock);
+        if (s->poked)
+            eventfd_read(s->wake_fd, &poked);
+        s->poked = false;
+        for (int i = 0; i < len; i++) {
+            line *l = led[i].line;
+            if (fds[i].revents && !l->busy && !l->failed)
+                dlock_line_step(s, led[i].station, l);
+            l->led = false;
+            if (!needs_thread(l))
+                dlock_line_pass_on(s, led[i].station, l);
+        }
+        dlock_line_tell_finished(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}

@@ -1,0 +1,313 @@
+/*
+ * Calls of all threads on one connection to a server, a line.
+ *
+ *     queue of a server: calls that are not sent --> line: calls in flight, in the order sent
+ *
+ * A caller that finds nobody at a line's connection writes all that is queued. Of the callers whose
+ * calls are in flight one leads: it reads, and hands the answers out; once it has its own, another
+ * one leads. Where nobody waits, but calls with a callback are in flight, a thread leads: there is
+ * one for all servers, which also sees to the limits of such calls.
+ *
+ * What was given to the kernel and is not answered in time is UNKNOWN, and its answer, should it
+ * come, is counted and thrown away. Nothing more is sent on such a line, nor on one that is silent
+ * for STALL_MS: the next call opens another, while those in flight keep the rest of their time. A
+ * line ends with the last of them. One that is lost takes all in flight with it, so after a loss
+ * few calls may be in flight, and more as answers come.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "redis/shared.h"
+
+#include "redis/line.h"
+#include "redis/thread.h"
+
+/* ---- a new line ------------------------------------------------------------------------------ */
+
+static int free_place(const station *k)
+{
+    for (int i = 0; i < LINES_MAX; i++)
+        if (!k->lines[i])
+            return i;
+    return -1;
+}
+
+typedef struct dialler {
+    shared *s;
+    station *k;
+} dialler;
+
+static void *dial(void *arg)
+{
+    dialler d = *(dialler *)arg;
+    shared *s = d.s;
+    station *k = d.k;
+    dlock_redis_conn *conn = NULL;
+    dlock_time connect_ms_ends_it = {INT64_MAX};
+    line *l = calloc(1, sizeof(*l));
+    free(arg);
+    if (l && dlock_redis_dial_server(s->redis, (int)(k - s->stations), connect_ms_ends_it, &conn) ==
+                 DLOCK_REDIS_OK)
+        conn->follows = conn->shared = true;
+    pthread_mutex_lock(&s->lock);
+    k->dialling = false;
+    if (conn) {
+        l->conn = conn;
+        k->lines[free_place(k)] = k->current = l;
+    } else {
+        free(l);
+        dlock_line_fail_queue(s, k, dlock_redis_said());
+    }
+    while (dlock_shared_push(s, k))
+        continue;
+    dlock_line_tell_finished(s);
+    s->dialling--;
+    pthread_cond_signal(&s->idle);
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static void start_dialling(shared *s, station *k)
+{
+    pthread_t thread;
+    dialler *d = malloc(sizeof(*d));
+    if (d)
+        *d = (dialler){s, k};
+    if (!d || s->stop || !dlock_thread_start(&thread, dial, d)) {
+        free(d);
+        dlock_line_fail_queue(s, k, "");
+        return;
+    }
+    pthread_detach(thread);
+    k->dialling = true;
+    s->dialling++;
+}
+
+/* A line that must not be used for another call is left, if there may be another. */
+static bool leave(shared *s, station *k, line *l)
+{
+    if (l->calls > 0 && free_place(k) < 0)
+        return false;
+    dlock_line_retire(k, l);
+    if (l->calls > 0 && (dlock_redis_broken(l->conn) || dlock_line_is_misread(l)))
+        dlock_line_fail(s, k, l);
+    dlock_line_let_go(k, l);
+    return true;
+}
+
+bool dlock_shared_push(shared *s, station *k)
+{
+    line *l = k->current;
+    if (!k->first || (!l && (k->dialling || free_place(k) < 0)) || (l && l->busy))
+        return false;
+    if (!l) {
+        start_dialling(s, k);
+        return false;
+    }
+    if (!dlock_line_is_usable(k, l))
+        return leave(s, k, l);
+    if (l->calls >= k->window)
+        return false;
+    dlock_line_write(s, k, l);
+    if (l == k->current)
+        dlock_line_pass_on(s, k, l);
+    return true;
+}
+
+/* ---- leading --------------------------------------------------------------------------------- */
+
+/* Under the lock, which is left meanwhile: until answers may be there to read. */
+static bool await(shared *s, line *l, dlock_time until)
+{
+    int fd = l->conn->ctx->fd;
+    short events = (short)(POLLIN | (l->unwritten ? POLLOUT : 0));
+    pthread_mutex_unlock(&s->lock);
+    bool ready = dlock_redis_wait_fd(fd, events, until);
+    pthread_mutex_lock(&s->lock);
+    return ready;
+}
+
+/* Reads until its own answer is there, or its deadline. Under the lock, which is left meanwhile. */
+static void lead(shared *s, shared_call *a)
+{
+    line *l = a->line;
+    station *k = &s->stations[a->server];
+    l->led = true;
+    while (!a->is_done && !dlock_passed(a->deadline)) {
+        if (l->busy) {
+            l->leader = a;
+            dlock_cond_wait(&a->wake, &s->lock, a->deadline);
+            l->leader = NULL;
+        } else if (await(s, l, a->deadline) && !l->busy && !l->failed) {
+            dlock_line_step(s, k, l);
+            dlock_line_tell_finished(s);
+        }
+    }
+    while (!a->is_done && !dlock_line_give_up(s, a)) /* it is being written or read */
+        dlock_cond_wait(&a->wake, &s->lock, dlock_in_ms(1));
+    l->led = false;
+    dlock_line_pass_on(s, k, l);
+}
+
+static void enqueue(station *k, int server, shared_call *a)
+{
+    a->server = server;
+    a->next = NULL;
+    *k->end = a;
+    k->end = &a->next;
+}
+
+void dlock_shared_ask(shared *s, int server, shared_call *a)
+{
+    station *k = &s->stations[server];
+    a->outcome = DLOCK_REDIS_NOT_SENT;
+    if (a->args->failed)
+        return;
+    dlock_cond_init(&a->wake);
+    pthread_mutex_lock(&s->lock);
+    enqueue(k, server, a);
+    while (!a->is_done) {
+        if (a->line && !a->line->led)
+            lead(s, a);
+        else if (dlock_passed(a->deadline) && dlock_line_give_up(s, a))
+            break;
+        else if (a->line)
+            dlock_cond_wait(&a->wake, &s->lock, dlock_sooner(a->deadline, dlock_in_ms(60000)));
+        else if (!dlock_shared_push(s, k))
+            dlock_cond_wait(&a->wake, &s->lock, dlock_sooner(a->deadline, dlock_in_ms(STALL_MS)));
+    }
+    dlock_line_tell_finished(s);
+    pthread_mutex_unlock(&s->lock);
+    pthread_cond_destroy(&a->wake);
+    dlock_redis_hear(a->reply && a->reply->type == REDIS_REPLY_ERROR ? a->reply->str
+                     : a->said[0]                                    ? a->said
+                                                                     : NULL);
+}
+
+/* ---- asynchronous calls ---------------------------------------------------------------------- */
+
+static bool start_thread(shared *s)
+{
+    if (!s->has_thread && s->wake_fd < 0)
+        s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!s->has_thread && s->wake_fd >= 0)
+        s->has_thread = dlock_thread_start(&s->thread, dlock_shared_attend, s);
+    return s->has_thread;
+}
+
+void dlock_shared_put(shared *s, int server, shared_call *a)
+{
+    station *k = &s->stations[server];
+    pthread_mutex_lock(&s->lock);
+    if (a->args->failed || s->stop || dlock_passed(a->deadline) || !start_thread(s)) {
+        dlock_line_settle(s, a, DLOCK_REDIS_NOT_SENT, NULL);
+    } else {
+        if (a->deadline.us < s->earliest.us) {
+            s->earliest = a->deadline;
+            dlock_line_poke(s);
+        }
+        enqueue(k, server, a);
+        while (dlock_shared_push(s, k))
+            continue;
+    }
+    dlock_line_tell_finished(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static void close_unfit(station *k, bool left)
+{
+    line *l = k->current;
+    if (!l || l->busy || l->calls > 0 || (!left && dlock_redis_is_fit(l->conn)))
+        return;
+    dlock_line_retire(k, l);
+    dlock_line_let_go(k, l);
+}
+
+void dlock_shared_readmit(shared *s)
+{
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
+        close_unfit(&s->stations[i], false);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void dlock_shared_leave(shared *s, int server)
+{
+    pthread_mutex_lock(&s->lock);
+    close_unfit(&s->stations[server], true);
+    pthread_mutex_unlock(&s->lock);
+}
+
+int dlock_shared_in_flight(shared *s, int server)
+{
+    pthread_mutex_lock(&s->lock);
+    const line *l = s->stations[server].current;
+    int calls = l ? l->calls : 0;
+    pthread_mutex_unlock(&s->lock);
+    return calls;
+}
+
+int64_t dlock_shared_rtt_us(const shared *s)
+{
+    return atomic_load_explicit(&s->rtt_us, memory_order_relaxed);
+}
+
+shared *dlock_shared_new(dlock_redis *redis)
+{
+    shared *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->redis = redis;
+    s->wake_fd = -1;
+    s->earliest.us = INT64_MAX;
+    pthread_mutex_init(&s->lock, NULL);
+    dlock_cond_init(&s->idle);
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
+        s->stations[i].end = &s->stations[i].first;
+        s->stations[i].window = CALLS_MAX;
+    }
+    return s;
+}
+
+/* What is under way has no answer. */
+static void end_calls(shared *s)
+{
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
+        station *k = &s->stations[i];
+        dlock_line_fail_queue(s, k, "");
+        for (int n = 0; n < LINES_MAX; n++) {
+            if (!k->lines[n])
+                continue;
+            dlock_line_fail(s, k, k->lines[n]);
+            dlock_line_let_go(k, k->lines[n]);
+        }
+    }
+    dlock_line_tell_finished(s);
+}
+
+void dlock_shared_free(shared *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    dlock_line_poke(s);
+    while (s->dialling > 0)
+        pthread_cond_wait(&s->idle, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+    if (s->has_thread)
+        pthread_join(s->thread, NULL);
+    s->has_thread = false;
+    pthread_mutex_lock(&s->lock);
+    end_calls(s);
+    pthread_mutex_unlock(&s->lock);
+    if (s->wake_fd >= 0)
+        close(s->wake_fd);
+    pthread_cond_destroy(&s->idle);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
