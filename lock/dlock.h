@@ -262,7 +262,7 @@ typedef enum dlock_kind {
 #define DLOCK_FOREVER (-1) /* for wait_ms */
 
 /* All-zero means the defaults. Every option goes with every kind, but for cohort_max, which kinds
- * with several holders (READ, SEMAPHORE) refuse. No time is above a year. */
+ * with several holders (READ, SEMAPHORE) refuse, and wait_replicas, which QUORUM refuses. No time is above a year. */
 typedef struct dlock_options {
     dlock_kind kind;
     int64_t lease_ms; /* 0 = 10,000; at least 10 */
@@ -270,13 +270,14 @@ typedef struct dlock_options {
     int64_t
         max_hold_ms; /* cap on one grant's total time, renewals and hand-offs included; 0 = none */
     int64_t poll_ms; /* > 0: waiters ask every poll_ms instead of the kind's own way of waking;
-                        kinds with a queue: every claim_ms / 2 at least */
+                        kinds with a queue: every claim_ms / 2 and
+                        every second at least */
     bool not_reentrant; /* default: a thread (or context) that holds the lock gets it again */
     int cohort_max;     /* > 0: one waiter in Redis for all threads of this client; a grant is
                            passed on inside the process up to so many times in a row ... */
     int64_t cohort_ms;  /* ... and so long; 0 = 10 */
     int wait_replicas;  /* > 0: a grant (not a renewal) counts only after so many replicas
-                           have it (WAIT) */
+                           have it (WAIT). Not for kind QUORUM */
     void (*lost)(void *arg, dlock_hold *hold); /* once, when a hold is lost. See "Threads" */
     void *lost_arg;
     int64_t permits;      /* SEMAPHORE: how many there are, where Redis has no number yet: 1 to
@@ -291,7 +292,8 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_lock_new(dlock_client *client, con
                                                        dlock_lock **ret, char *err, size_t err_len);
 
 /* One lock made of several names, in a cluster of one slot: all or nothing, in one script. Kind
- * STRING only; 1..64 names. It excludes holders of each single name. */
+ * STRING only; 1..64 names. It excludes holders of each single name, of the same context too: neither
+ * a multi-lock nor one of its names is re-entered. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_multi_new(dlock_client *client,
                                                         const char *const *names, int names_len,
                                                         const dlock_options *options,
@@ -362,7 +364,8 @@ DLOCK_API bool dlock_held(const dlock_hold *hold);
  * question was sent, less the allowance for clock drift (1 % + 2 ms). 0 when lost. No I/O. A hold
  * of kind FAIR that was handed over has what is left of the claim window until the answer to its
  * first renewal has come. That renewal, for the whole lease, was given to the kernel before the
- * acquire returned: so in Redis the lease is whole, unless the message is lost. */
+ * acquire returned: so in Redis the lease is whole, unless the message is lost, or Redis has forgotten
+ * its scripts since (SCRIPT FLUSH, another server) and this process stops before it has repeated it. */
 DLOCK_API int64_t dlock_validity_ms(const dlock_hold *hold);
 
 /* The fence: strictly greater than that of every earlier grant of this name; the same for

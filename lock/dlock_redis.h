@@ -187,8 +187,9 @@ typedef struct dlock_redis_options {
      * before it is used, and `admit` says whether it may be: if not, connecting fails with NOT_SENT
      * and "another run of the server". It is asked again soon, so that whoever lets the new run in
      * need not tell. About the connections that are there already it is asked again after
-     * dlock_redis_readmit(). Called from any thread, and from several at once. NULL = any run is
-     * admitted, and nobody is asked. */
+     * dlock_redis_readmit(). Called from any thread, and from several at once, also while calls are
+     * held up: it must not wait for anybody who calls this library. NULL = any run is admitted, and
+     * nobody is asked. */
     bool (*admit)(void *arg, int server, const char *run_id);
     void *admit_arg; /* (borrowed) */
 

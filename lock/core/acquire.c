@@ -25,12 +25,14 @@
 /* ---- asking Redis until the wait is over ----------------------------------------------------- */
 
 /* The lock may be ours without our knowing. When Redis did not answer the last question (`last`),
- * the caller has waited long enough: it is given back in the background. */
-static void leave(dlock_lock *lock, const char *token, dlock_status last)
+ * the caller has waited long enough: it is given back in the background. Returns what the
+ * acquisition ends in; a vote that one server of a quorum may have is no hold. */
+static dlock_status leave(dlock_lock *lock, const char *token, dlock_status last)
 {
-    dlock_status status = dlock_status_open(last) ? last : dlock_ask_leave(lock, token);
-    if (dlock_status_open(status))
-        dlock_retried_releases_add(lock, token);
+    if (!dlock_status_open(last) && !dlock_status_open(dlock_ask_leave(lock, token)))
+        return last;
+    dlock_retried_releases_add(lock, token);
+    return lock->kind->everywhere ? last : DLOCK_UNKNOWN;
 }
 
 /* The grant that came with the wake-up, once its lease is on its way. NULL: it must be asked for.
@@ -42,7 +44,8 @@ static grant *take_given(dlock_lock *lock, waiter *w)
     grant *g = dlock_attempt_given(lock, w, &a) ? dlock_attempt_grant(lock, w, &a) : NULL;
     if (!g || dlock_watchdog_extend(keeper, g))
         return g;
-    dlock_grant_end(g, GRANT_RELEASED);
+    if (!dlock_grant_end(g, GRANT_RELEASED)) /* it is lost, and with it the turn in the cohort */
+        return g;
     dlock_watchdog_remove(keeper, g);
     dlock_grant_unref(g);
     return NULL;
@@ -80,9 +83,7 @@ static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wai
     dlock_status status = ask_until_granted(lock, w, wait, at, ret);
     dlock_wait_set_leave(&lock->wait_set, w);
     dlock_lock_watch_leave(lock, w);
-    if (status != DLOCK_OK && at->left_over)
-        leave(lock, w->token, status);
-    return status;
+    return status != DLOCK_OK && at->left_over ? leave(lock, w->token, status) : status;
 }
 
 /* What a cancelled thread may sleep on. */
@@ -182,7 +183,7 @@ dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint6
     bool is_thread = wait->context == 0;
     uint64_t context = is_thread ? of_thread : wait->context;
     dlock_hold *hold = NULL;
-    if (!lock->options.not_reentrant && lock->ids_len == 1 &&
+    if (lock->ids_len == 1 &&
         dlock_registry_reenter(client->registry, lock, context, is_thread, &hold) != DLOCK_OK)
         return DLOCK_INVALID;
     if (hold) {

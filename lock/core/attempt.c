@@ -13,6 +13,9 @@ void dlock_attempt_begin(attempt *at, const dlock_wait *wait)
 
 #define POLL_MAX_MS 40
 
+/* Of kinds that queue, where a question is a sign of life too. */
+#define QUEUED_POLL_MAX_MS 1000
+
 /* ---- when to ask again ----------------------------------------------------------------------- */
 
 /* How long to sleep before asking again without a wake-up. Kinds with a channel sleep up to the
@@ -21,9 +24,10 @@ void dlock_attempt_begin(attempt *at, const dlock_wait *wait)
 static int64_t next_question_ms(const attempt *at, const dlock_lock *lock, const answer *a)
 {
     int64_t ms = lock->options.poll_ms;
-    int64_t claim_ms = dlock_lock_claim_ms(lock);
-    if (lock->kind->queues && ms > claim_ms / 2)
-        ms = claim_ms / 2; /* or the grants of one who polls would lapse unseen */
+    if (lock->kind->queues && ms > dlock_lock_claim_ms(lock) / 2)
+        ms = dlock_lock_claim_ms(lock) / 2; /* or the grants of one who polls would lapse unseen */
+    if (lock->kind->queues && ms > QUEUED_POLL_MAX_MS)
+        ms = QUEUED_POLL_MAX_MS;
     if (ms == 0 && lock->kind->channel) {
         ms = lock->client->options.recheck_ms;
     } else if (ms == 0) {
@@ -94,7 +98,7 @@ dlock_status dlock_attempt_judge(attempt *at, dlock_lock *lock, waiter *w, dlock
     if (hopeless(status))
         return status;
     if (cancelled)
-        return DLOCK_CANCELLED;
+        return at->unknown ? DLOCK_UNKNOWN : DLOCK_CANCELLED;
     if (at->entry == ENTRY_NONE || dlock_passed(at->deadline))
         return at->unknown ? DLOCK_UNKNOWN : status == DLOCK_OK ? DLOCK_BUSY : status;
     at->entry = ENTRY_AGAIN;
@@ -133,11 +137,11 @@ grant *dlock_attempt_grant(dlock_lock *lock, const waiter *w, const answer *a)
     g->ends = (dlock_time){max_hold ? a->asked.us + max_hold * 1000 : INT64_MAX};
     g->claimed = a->claimed;
     if (a->claimed) {
-        dlock_grant_confirm(g, a->asked, lock->options.lease_ms);
+        dlock_grant_begin(g, a->asked, lock->options.lease_ms);
         atomic_store(&g->extended_us, a->asked.us);
         dlock_watchdog_add(lock->client->watchdog, g, lock->options.renew_ms);
     } else {
-        dlock_grant_confirm(g, a->without, a->window_ms);
+        dlock_grant_begin(g, a->without, a->window_ms);
         dlock_watchdog_add(lock->client->watchdog, g, a->window_ms / 5);
     }
     return g;

@@ -118,7 +118,9 @@ dlock_status dlock_client_open(const char *url, const dlock_client_options *opti
         snprintf(err, err_len, "%s", wrong);
         return DLOCK_INVALID;
     }
-    if (dlock_redis_open(&(dlock_redis_options){.url = url}, &o.redis, err, err_len) != 0)
+    bool sooner = o.io_ms > 0 && o.io_ms < IO_DEFAULT_MS; /* a connect is part of a question */
+    dlock_redis_options of_redis = {.url = url, .connect_ms = sooner ? o.io_ms : 0};
+    if (dlock_redis_open(&of_redis, &o.redis, err, err_len) != 0)
         return DLOCK_INVALID;
     dlock_status status = dlock_client_new(&o, ret, err, err_len);
     if (status == DLOCK_OK)

@@ -49,15 +49,33 @@ int64_t dlock_grant_validity_us(int64_t lease_ms)
     return lease_ms * 1000 - lease_ms * 1000 / 100 - 2000;
 }
 
-void dlock_grant_confirm(grant *g, dlock_time asked, int64_t lease_ms)
+static int64_t end_of(const grant *g, dlock_time asked, int64_t lease_ms)
 {
     int64_t until = asked.us + dlock_grant_validity_us(lease_ms);
-    atomic_store(&g->valid_until_us, until < g->ends.us ? until : g->ends.us);
+    return until < g->ends.us ? until : g->ends.us;
 }
 
-bool dlock_grant_alive(const grant *g)
+void dlock_grant_begin(grant *g, dlock_time asked, int64_t lease_ms)
 {
-    return atomic_load(&g->state) == GRANT_HELD && dlock_now().us < atomic_load(&g->valid_until_us);
+    atomic_store(&g->valid_until_us, end_of(g, asked, lease_ms));
+}
+
+bool dlock_grant_confirm(grant *g, dlock_time asked, int64_t lease_ms)
+{
+    int64_t until = atomic_load(&g->valid_until_us);
+    return dlock_grant_alive(g) &&
+           atomic_compare_exchange_strong(&g->valid_until_us, &until, end_of(g, asked, lease_ms));
+}
+
+/* Once it was seen to be over nothing lengthens it any more. */
+bool dlock_grant_alive(grant *g)
+{
+    int64_t until = atomic_load(&g->valid_until_us);
+    if (atomic_load(&g->state) != GRANT_HELD)
+        return false;
+    return dlock_now().us < until ||
+           (!atomic_compare_exchange_strong(&g->valid_until_us, &until, GRANT_IS_OVER) &&
+            dlock_now().us < until);
 }
 
 int64_t dlock_grant_left_ms(const grant *g)

@@ -20,17 +20,19 @@ typedef enum grant_state {
     GRANT_RELEASED, /* given back, or being given back */
 } grant_state;
 
+#define GRANT_IS_OVER 0
+
 typedef struct grant {
     dlock_lock *lock; /* (a reference) */
     char token[TOKEN_LEN];
     uint64_t fence;
-    dlock_time since; /* before the acquiring question was sent */
-    dlock_time ends;  /* max_hold */
-    int passed;       /* hand-offs inside the cohort */
-    bool apart;       /* got without a thread, and so not in its lock's cohort */
-    atomic_int state; /* grant_state; changed by dlock_grant_end() only */
-    _Atomic int64_t valid_until_us;
-    _Atomic int64_t extended_us; /* the last question that sets the whole lease was sent then */
+    dlock_time since;               /* before the acquiring question was sent */
+    dlock_time ends;                /* max_hold */
+    int passed;                     /* hand-offs inside the cohort */
+    bool apart;                     /* got without a thread, and so not in its lock's cohort */
+    atomic_int state;               /* grant_state; changed by dlock_grant_end() only */
+    _Atomic int64_t valid_until_us; /* GRANT_IS_OVER: it was seen to be over */
+    _Atomic int64_t extended_us;    /* the last question that sets the whole lease was sent then */
     bool claimed; /* the lease runs; under the watchdog's mutex, once that knows the grant */
     atomic_bool orphaned;  /* not renewed any more: its thread has ended */
     atomic_bool releasing; /* a guarded call is under way that releases it: not held any more,
@@ -70,11 +72,13 @@ void dlock_grant_unref(grant *g);
  * since the holder may never come back; after RELEASED when Redis has been told. */
 bool dlock_grant_end(grant *g, grant_state to);
 
-/* Confirmed at `asked` (taken before the question was sent): valid for `lease_ms` from then on,
- * less the allowance for drift, and not beyond max_hold. */
-void dlock_grant_confirm(grant *g, dlock_time asked, int64_t lease_ms);
+/* Got, or confirmed, by a question that was asked at `asked` (taken before it was sent): valid for
+ * `lease_ms` from then on, less the allowance for drift, and not beyond max_hold. False: it was
+ * over before it was confirmed, and stays so. */
+void dlock_grant_begin(grant *g, dlock_time asked, int64_t lease_ms);
+bool dlock_grant_confirm(grant *g, dlock_time asked, int64_t lease_ms);
 int64_t dlock_grant_validity_us(int64_t lease_ms); /* a lease less 1 % + 2 ms for drift */
-bool dlock_grant_alive(const grant *g);
+bool dlock_grant_alive(grant *g);
 int64_t dlock_grant_left_ms(const grant *g);
 void dlock_grant_set_holder(grant *g, dlock_hold *holder);
 

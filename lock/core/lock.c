@@ -28,6 +28,8 @@ static const char *check_options(const dlock_client *client, const dlock_options
         return "kind QUORUM needs the client's quorum servers";
     if (o->kind != DLOCK_QUORUM && !client->options.redis)
         return "this kind needs the client's redis";
+    if (o->kind == DLOCK_QUORUM && o->wait_replicas > 0)
+        return "wait_replicas does not go with kind QUORUM, whose servers have no replicas";
     if (names > 1 && o->kind != DLOCK_STRING)
         return "several names go with kind STRING only";
     if (names < 1 || names > MULTI_MAX)

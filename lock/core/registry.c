@@ -112,7 +112,9 @@ static again judge(const dlock_lock *wanted, const dlock_lock *held)
         return ANEW;
     bool weaker = held->options.wait_replicas < wanted->options.wait_replicas ||
                   (wanted->options.kind == DLOCK_WRITE && held->options.kind == DLOCK_READ);
-    return weaker ? IN_ITS_OWN_WAY : REENTERED;
+    if (weaker)
+        return IN_ITS_OWN_WAY;
+    return wanted->options.not_reentrant ? ANEW : REENTERED;
 }
 
 static bool is_live(const dlock_hold *hold)

@@ -24,6 +24,7 @@
 #include "kinds/fair.lua.h"
 #include "kinds/fence.lua.h"
 #include "kinds/owner.lua.h"
+#include "kinds/queue.lua.h"
 #include "redis/call.h"
 #include "shares/shares.lua.h"
 
@@ -56,8 +57,8 @@ dlock_guard *dlock_guard_new(const char *name, const char *body)
     if (!guard)
         return NULL;
     guard->name = strdup(name);
-    guard->text = enclose(body, OWNER_LUA FENCE_LUA FAIR_LUA GUARD_LUA);
-    guard->write_text = enclose(body, FIVE_KEYS FENCE_LUA SHARES_LUA GUARD_WRITE_LUA);
+    guard->text = enclose(body, OWNER_LUA FENCE_LUA QUEUE_LUA FAIR_LUA GUARD_LUA);
+    guard->write_text = enclose(body, FIVE_KEYS FENCE_LUA QUEUE_LUA SHARES_LUA GUARD_WRITE_LUA);
     guard->section_text = enclose(body, FENCE_LUA SECTION_LUA);
     if (!guard->name || !guard->text || !guard->write_text || !guard->section_text) {
         dlock_guard_free(guard);

@@ -11,10 +11,11 @@
 #include "extras/inspect.lua.h"
 #include "kinds/fair.lua.h"
 #include "kinds/fence.lua.h"
+#include "kinds/queue.lua.h"
 
 static dlock_script look = DLOCK_SCRIPT("inspect", "#!lua flags=no-writes\n" INSPECT_LUA);
 static dlock_script force =
-    DLOCK_SCRIPT("force", "#!lua flags=allow-oom\n" FENCE_LUA FAIR_LUA FORCE_LUA);
+    DLOCK_SCRIPT("force", "#!lua flags=allow-oom\n" FENCE_LUA QUEUE_LUA FAIR_LUA FORCE_LUA);
 
 /* "<host>/<pid>/<32 hex digits>:<number>", perhaps with a letter before the number and with "*w" or
  * "*K" behind it; or somebody else's token. */

@@ -40,22 +40,25 @@
 #include "kinds/fence.lua.h"
 #include "kinds/owner.lua.h"
 #include "kinds/queue.h"
+#include "kinds/queue.lua.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 static dlock_script acquire =
-    DLOCK_SCRIPT("fair_acquire", "#!lua\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_ACQUIRE_LUA);
-static dlock_script beat =
-    DLOCK_SCRIPT("fair_beat", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_BEAT_LUA);
+    DLOCK_SCRIPT("fair_acquire", "#!lua\n" OWNER_LUA FENCE_LUA QUEUE_LUA FAIR_LUA FAIR_ACQUIRE_LUA);
+static dlock_script beat = DLOCK_SCRIPT(
+    "fair_beat", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA QUEUE_LUA FAIR_LUA FAIR_BEAT_LUA);
 static dlock_script leave = DLOCK_SCRIPT(
-    "fair_leave", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_LEAVE_LUA);
-static dlock_script decline = DLOCK_SCRIPT(
-    "fair_decline", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_DECLINE_LUA);
-static dlock_script release = DLOCK_SCRIPT(
-    "fair_release", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_RELEASE_LUA);
-static dlock_script renew = DLOCK_SCRIPT(
-    "fair_renew", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_LUA FAIR_RENEW_LUA);
+    "fair_leave", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA QUEUE_LUA FAIR_LUA FAIR_LEAVE_LUA);
+static dlock_script decline =
+    DLOCK_SCRIPT("fair_decline",
+                 "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA QUEUE_LUA FAIR_LUA FAIR_DECLINE_LUA);
+static dlock_script release =
+    DLOCK_SCRIPT("fair_release",
+                 "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA QUEUE_LUA FAIR_LUA FAIR_RELEASE_LUA);
+static dlock_script renew =
+    DLOCK_SCRIPT("fair_renew", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA FAIR_RENEW_LUA);
 
 enum { FAIR_KEYS = 5 };
 

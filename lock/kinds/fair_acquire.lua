@@ -12,7 +12,8 @@ local token, queue = ARGV[1], ARGV[4] ~= '0'
 local has = owner(KEYS[1])
 local mine = has == token
 local waiters = redis.call('LLEN', KEYS[3])
-local refused = not mine and (has or waiters > 0) and refusal(KEYS[1], KEYS[2], 's', KEYS[3], nil, has)
+local refused = not mine and (has or waiters > 0)
+    and refusal(KEYS[1], KEYS[2], 's', KEYS[3], KEYS[4], nil, has)
 if refused and refused.err then return refused end
 if not has and waiters == 0 and redis.call('HEXISTS', KEYS[4], '!') == 0 then has = token end
 if has ~= token and queue then
@@ -30,7 +31,7 @@ if not has then
     if not has and not queue then has = token end
     refused = nil
 end
-if has ~= token then return refused or refusal(KEYS[1], KEYS[2], 's', nil, nil, has) end
+if has ~= token then return refused or refusal(KEYS[1], KEYS[2], 's', nil, nil, nil, has) end
 waiters = redis.call('LLEN', KEYS[3])
 if waiters > 0 then waiters = waiters - redis.call('LREM', KEYS[3], 1, token) end
 local fence, now = next_fence(2, 2, ARGV[2], 's', token, mine)

@@ -6,7 +6,7 @@
 --       last fence issued, ms left to the one who has the lock, 1: that is another library's}
 local denied = may_not('PEXPIRE', KEYS[3], ARGV[2])
 if denied then return denied end
-local refused = refusal(KEYS[1], KEYS[2], 's', KEYS[3], nil, owner(KEYS[1]))
+local refused = refusal(KEYS[1], KEYS[2], 's', KEYS[3], KEYS[4], nil, owner(KEYS[1]))
 if refused.err then return refused end
 claim(KEYS[2], 's', 0)
 beat(ARGV[1])

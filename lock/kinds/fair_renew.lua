@@ -5,5 +5,5 @@
 if owner(KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 keep_fences(2, 2, ARGV[2])
-redis.call('HDEL', KEYS[4], '!')
+redis.pcall('HDEL', KEYS[4], '!') -- unless it is of another type
 return 1

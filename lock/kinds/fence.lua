@@ -95,10 +95,21 @@ local function claim(counter, family, lease_ms)
     keep_record(counter, last and last.number or 0, family, '-', lease_ms)
 end
 
+-- Whether somebody waits in a queue: it is there, and one of its processes beats. Dead ones keep a
+-- name from no other family.
+local WAITS_MS = 2000
+local function waits(queue, beats)
+    if redis.call('EXISTS', queue) == 0 then return false end
+    for _, word in ipairs(redis.pcall('HGETALL', beats)) do
+        if (tonumber(word) or 0) >= clock() / 1000 - WAITS_MS then return true end
+    end
+    return false
+end
+
 -- The reply to an acquire that finds the lock taken: {0, ms left, last fence issued, 1: the holder is
--- of another library}; or the error that another family of kinds holds it, or waits in the queue.
--- `has` is the token at the name, where the caller knows it.
-local function refusal(name, counter, family, queue, ms_left, has)
+-- of another library}; or the error that another family of kinds holds it, or waits in the queue (nil:
+-- no matter who waits). `has` is the token at the name, where the caller knows it.
+local function refusal(name, counter, family, queue, beats, ms_left, has)
     local last = record(counter) or {number = 0, family = family}
     if has and has == last.token and last.family == family then
         return {0, redis.call('PTTL', name), last.number, 0}
@@ -107,7 +118,7 @@ local function refusal(name, counter, family, queue, ms_left, has)
     local known = kind == 'zset' and (last.family == 'r' or last.family == 'p')
         or kind == 'string' and redis.call('GET', name) == last.token
         or kind == 'hash' and last.token and redis.call('HEXISTS', name, last.token) == 1
-    if last.family ~= family and (known or queue and redis.call('EXISTS', queue) == 1) then
+    if last.family ~= family and (known or queue and waits(queue, beats)) then
         local uses = {s = 'a lock of kind STRING or FAIR', h = 'a lock of kind HASH',
             r = 'a read/write lock', p = 'a semaphore'}
         return redis.error_reply('WRONGKIND this name is in use as ' .. (uses[last.family] or '?'))

@@ -30,10 +30,10 @@ static dlock_script renew =
 static int owner_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
 {
     (void)entry; /* nothing queues */
-    dlock_identity_add_keys(&lock->ids[0], 3, args);
+    dlock_identity_add_keys(&lock->ids[0], 4, args);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
-    return 3;
+    return 4;
 }
 
 static int release_args(const dlock_lock *lock, const char *token, entry_mode entry,

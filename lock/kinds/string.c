@@ -19,36 +19,32 @@ static dlock_script release =
 static dlock_script renew =
     DLOCK_SCRIPT("string_renew", "#!lua flags=allow-oom\n" OWNER_LUA FENCE_LUA STRING_RENEW_LUA);
 
-static void add_names(dlock_args *args, const dlock_lock *lock)
+/* One of each name. */
+static void add_keys(dlock_args *args, const dlock_lock *lock, lock_key key)
 {
     for (int i = 0; i < lock->ids_len; i++)
-        dlock_args_text(args, dlock_lock_name(lock, i));
-}
-
-static void add_names_and_fences(dlock_args *args, const dlock_lock *lock)
-{
-    add_names(args, lock);
-    for (int i = 0; i < lock->ids_len; i++)
-        dlock_args_text(args, lock->ids[i].keys[KEY_FENCE]);
+        dlock_args_text(args, lock->ids[i].keys[key]);
 }
 
 static int acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
                         dlock_args *args)
 {
     (void)entry; /* nothing queues */
-    add_names_and_fences(args, lock);
-    for (int i = 0; i < lock->ids_len; i++)
-        dlock_args_text(args, lock->ids[i].keys[KEY_QUEUE]);
+    add_keys(args, lock, KEY_NAME);
+    add_keys(args, lock, KEY_FENCE);
+    add_keys(args, lock, KEY_QUEUE);
+    add_keys(args, lock, KEY_BEATS);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
     dlock_args_int(args, lock->ids_len);
-    return 3 * lock->ids_len;
+    return 4 * lock->ids_len;
 }
 
 static int renew_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
 {
     (void)entry;
-    add_names_and_fences(args, lock);
+    add_keys(args, lock, KEY_NAME);
+    add_keys(args, lock, KEY_FENCE);
     dlock_args_text(args, token);
     dlock_args_int(args, lock->options.lease_ms);
     dlock_args_int(args, lock->ids_len);
@@ -59,7 +55,7 @@ static int release_args(const dlock_lock *lock, const char *token, entry_mode en
                         dlock_args *args)
 {
     (void)entry;
-    add_names(args, lock);
+    add_keys(args, lock, KEY_NAME);
     dlock_args_text(args, token);
     return lock->ids_len;
 }

@@ -1,5 +1,5 @@
 -- Takes all names or none.
--- KEYS  names, then as many fence counters, then as many queues
+-- KEYS  names, then as many fence counters, then as many queues, then as many beats
 -- ARGV  1 token, 2 lease in ms, 3 number of names, 4 not after, see late()
 -- Reply {1, fence, clock us, 0}, refusal()'s, or {2, clock us}: too late
 -- A name that already has this token counts as free: an earlier reply was lost.
@@ -8,7 +8,8 @@ local names, mine = tonumber(ARGV[3]), true
 for i = 1, names do
     local has, counter = owner(KEYS[i]), KEYS[names + i]
     if has ~= ARGV[1] and (has or not may_be_of(counter, 's')) then
-        local refused = refusal(KEYS[i], counter, 's', KEYS[2 * names + i], nil, has)
+        local refused = refusal(KEYS[i], counter, 's', KEYS[2 * names + i],
+            KEYS[3 * names + i], nil, has)
         if has or refused.err then return refused end
     end
     mine = mine and has == ARGV[1]

@@ -58,7 +58,7 @@ static void leave(dlock_pending *p, dlock_status status)
     question *q = dlock_status_open(status) ? NULL : new_question(p, &p->lock->kind->leave);
     if (!q) {
         dlock_retried_releases_add(p->lock, p->waiter.token);
-        finish(p, status);
+        finish(p, DLOCK_UNKNOWN);
         return;
     }
     p->state = LEAVING;
@@ -76,7 +76,7 @@ static void conclude_leaving(dlock_pending *p)
     p->question = NULL;
     if (dlock_status_open(left))
         dlock_retried_releases_add(p->lock, p->waiter.token);
-    finish(p, p->ending);
+    finish(p, dlock_status_open(left) ? DLOCK_UNKNOWN : p->ending);
 }
 
 /* `a` brought the grant, with DLOCK_OK. */

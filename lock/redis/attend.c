@@ -33,10 +33,10 @@ static void expire(shared *s, station *k, dlock_time now)
     }
 }
 
-/* Whether the thread is to read: calls are in flight, and none of their owners waits. */
+/* Whether the thread is to read: calls are in flight, and no thread waits for its own. */
 static bool needs_thread(const line *l)
 {
-    if (l->led || l->failed || l->waited == 0)
+    if (l->led || l->failed || l->calls == 0)
         return false;
     for (unsigned i = l->head; i != l->tail; i++) {
         const shared_call *a = l->slots[i % SLOTS_MAX].who;

@@ -63,6 +63,9 @@ struct dlock_redis {
 /* The first word; there must be one. (borrowed) */
 const char *dlock_args_first(const dlock_args *args, size_t *ret_len);
 
+/* Whether connecting is put off after a failure; dlock_redis_said() is what that was for. */
+bool dlock_redis_held_back(dlock_redis *redis, int server);
+
 /* Puts ASKING behind what is queued; it has a reply of its own. */
 void dlock_redis_queue_asking(dlock_redis_conn *conn);
 

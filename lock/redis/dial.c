@@ -44,13 +44,15 @@ static void back_off_over(dlock_redis *redis, int server, int in_ms)
     pthread_mutex_unlock(&redis->lock);
 }
 
-static bool held_back(dlock_redis *redis, int server)
+bool dlock_redis_held_back(dlock_redis *redis, int server)
 {
     const server_link *link = &redis->links[server];
     pthread_mutex_lock(&redis->lock);
     bool back = !dlock_passed(link->retry_at) &&
                 link->retry_generation == dlock_topology_generation(redis->topology, server);
     pthread_mutex_unlock(&redis->lock);
+    if (back)
+        dlock_redis_hear_again(redis);
     return back;
 }
 
@@ -150,11 +152,7 @@ dlock_redis_outcome dlock_redis_dial_server(dlock_redis *redis, int server, dloc
         dlock_redis_note(redis, "there is no server %d", server);
         return DLOCK_REDIS_NOT_SENT;
     }
-    if (held_back(redis, server)) {
-        dlock_redis_hear_again(redis);
-        return DLOCK_REDIS_NOT_SENT;
-    }
-    if (dlock_passed(deadline))
+    if (dlock_redis_held_back(redis, server) || dlock_passed(deadline))
         return DLOCK_REDIS_NOT_SENT;
     dlock_redis_conn *conn = calloc(1, sizeof(*conn));
     if (!conn)

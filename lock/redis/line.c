@@ -122,6 +122,24 @@ void dlock_line_fail(shared *s, station *k, line *l)
     nudge(s, k);
 }
 
+/* A line that nothing more is sent on, and that nobody waits for an answer on. */
+static void end_unless_waited_for(shared *s, station *k, line *l)
+{
+    if (l->waited == 0 && l->calls > 0 && l != k->current && !l->failed)
+        dlock_line_fail(s, k, l);
+}
+
+static bool is_long(const station *k, dlock_time since, int64_t ms)
+{
+    return dlock_now().us - since.us > ms * 1000 + 4 * k->rtt_us;
+}
+
+/* Silent, with questions open. */
+static bool is_stalled(const station *k, const line *l)
+{
+    return l->calls > 0 && is_long(k, l->heard, STALL_MS);
+}
+
 bool dlock_line_give_up(shared *s, shared_call *a)
 {
     station *k = &s->stations[a->server];
@@ -134,26 +152,28 @@ bool dlock_line_give_up(shared *s, shared_call *a)
     }
     if (l->busy)
         return false;
-    for (unsigned i = l->head; i != l->tail; i++)
-        if (l->slots[i % SLOTS_MAX].who == a)
-            l->slots[i % SLOTS_MAX].who = NULL;
+    bool silent = false;
+    for (unsigned i = l->head; i != l->tail; i++) {
+        slot *owed = &l->slots[i % SLOTS_MAX];
+        if (owed->who != a)
+            continue;
+        owed->who = NULL;
+        silent = l->heard.us <= owed->sent.us && is_long(k, owed->sent, GIVEN_UP_MS);
+    }
     dlock_redis_note(s->redis, "connection to Redis lost: no reply in time");
     dlock_line_settle(s, a, DLOCK_REDIS_UNKNOWN, NULL);
-    note_loss(k);
-    dlock_line_retire(k, l);
-    if (--l->waited == 0)
-        dlock_line_fail(s, k, l);
+    l->waited--;
+    if (l != k->current || l->unwritten || silent) {
+        note_loss(k);
+        dlock_line_retire(k, l);
+    }
+    end_unless_waited_for(s, k, l);
     dlock_line_let_go(k, l);
     nudge(s, k);
     return true;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
-
-static bool is_stalled(const station *k, const line *l)
-{
-    return l->calls > 0 && dlock_now().us - l->heard.us > STALL_MS * 1000 + 4 * k->rtt_us;
-}
 
 bool dlock_line_is_misread(const line *l)
 {
@@ -170,7 +190,7 @@ bool dlock_line_is_usable(const station *k, const line *l)
 
 static void owe(line *l, shared_call *who, dlock_script *learns)
 {
-    l->slots[l->tail++ % SLOTS_MAX] = (slot){who, who != NULL, learns};
+    l->slots[l->tail++ % SLOTS_MAX] = (slot){who, who != NULL, learns, dlock_now()};
 }
 
 static void queue_load(line *l, dlock_script *script)
@@ -191,12 +211,12 @@ static void add(line *l, shared_call *a)
         l->heard = dlock_now();
         l->timed = true;
     }
-    if (a->asking) {
+    if (a->script && a->done && !dlock_redis_knows_hash(a->script))
+        queue_load(l, a->script);
+    if (a->asking) { /* goes for the next command alone */
         dlock_redis_queue_asking(l->conn);
         owe(l, NULL, NULL);
     }
-    if (a->script && a->done && !dlock_redis_knows_hash(a->script))
-        queue_load(l, a->script);
     if (a->script)
         dlock_redis_queue_script(l->conn, a->script, a->keys, a->args, a->by_text);
     else
@@ -209,38 +229,47 @@ static void add(line *l, shared_call *a)
     l->waited++;
 }
 
-/* All that is owed has been given to the kernel. Nobody settles it meanwhile: the line is busy. */
-static void tell_written(line *l)
+/* What the first `end` slots are owed has been given to the kernel. Nobody settles it meanwhile:
+ * the line is busy. */
+static void tell_written(line *l, unsigned end)
 {
-    if ((int)(l->announced - l->head) < 0) /* these have been answered */
-        l->announced = l->head;
-    for (; l->announced != l->tail; l->announced++) {
+    for (; (int)(l->announced - end) < 0; l->announced++) {
         shared_call *a = l->slots[l->announced % SLOTS_MAX].who;
         if (a && a->written)
             a->written(a);
     }
 }
 
-static bool may_send(const shared_call *a)
+/* With less than a round trip left it would end as unknown, and hold up others. But where nothing
+ * is in flight it is tried: the round trip may be shorter than it was. */
+static bool may_send(const station *k, const line *l, const shared_call *a)
 {
     int fate = CALL_OPEN;
-    if (dlock_passed(a->deadline))
+    int64_t least_us = l->calls > 0 && a->grace_ms == 0 ? k->rtt_us : 0;
+    if (dlock_now().us + least_us >= a->deadline.us)
         return false;
     return !a->fate || atomic_compare_exchange_strong(a->fate, &fate, CALL_SENT) ||
            fate == CALL_SENT;
+}
+
+/* Behind a call that the kernel has not taken whole nothing is added: it could not be withdrawn. */
+static bool may_add(const station *k, const line *l)
+{
+    return !l->unwritten && k->first && l->calls < k->window && l == k->current;
 }
 
 /* Writes what is queued. Under the lock, which is left meanwhile; the line is busy, and this
  * thread's. */
 static void write_queued(shared *s, station *k, line *l)
 {
-    while (!l->failed && (l->unwritten || (k->first && l->calls < k->window && l == k->current))) {
-        bool whole = false, before = l->unwritten;
+    while (!l->failed && (l->unwritten || may_add(k, l))) {
+        bool whole = false;
         unsigned from = l->tail;
-        while (k->first && l->calls < k->window && l == k->current) {
+        for (size_t bytes = 0; bytes < BATCH_BYTES && may_add(k, l);) {
             shared_call *a = k->first;
             unqueue(k, a);
-            if (may_send(a))
+            bytes += a->args->len;
+            if (may_send(k, l, a))
                 add(l, a);
             else
                 dlock_line_settle(s, a, DLOCK_REDIS_NOT_SENT, NULL);
@@ -248,10 +277,10 @@ static void write_queued(shared *s, station *k, line *l)
         pthread_mutex_unlock(&s->lock);
         dlock_redis_outcome sent = dlock_redis_push(l->conn, &whole);
         if (whole && sent == DLOCK_REDIS_OK)
-            tell_written(l);
+            tell_written(l, l->tail);
         pthread_mutex_lock(&s->lock);
         if (sent != DLOCK_REDIS_OK) {
-            for (; !before && sent == DLOCK_REDIS_NOT_SENT && l->tail != from; l->tail--) {
+            for (; sent == DLOCK_REDIS_NOT_SENT && l->tail != from; l->tail--) {
                 shared_call *a = l->slots[(l->tail - 1) % SLOTS_MAX].who;
                 l->calls -= a != NULL;
                 l->waited -= a != NULL;
@@ -305,21 +334,24 @@ static void take(shared *s, station *k, line *l, dlock_redis_outcome outcome, re
     }
 }
 
-/* Something was answered. A slow answer counts little: it may have waited for anything. */
+/* Something was answered. A slow answer counts little: it may have waited for anything; and nothing
+ * where others were in flight before it. */
 static void hear(shared *s, station *k, line *l)
 {
     dlock_time now = dlock_now();
-    int64_t took_us = now.us - l->heard.us;
-    if (l->timed && (k->rtt_us == 0 || took_us < k->rtt_us))
-        k->rtt_us = took_us;
-    else if (l->timed)
-        k->rtt_us += (took_us - k->rtt_us) / 16;
-    int64_t more_us = k->rtt_us - atomic_load_explicit(&s->rtt_us, memory_order_relaxed);
-    if (l->timed)
-        atomic_fetch_add_explicit(&s->rtt_us, more_us > 0 ? more_us : more_us / 64,
-                                  memory_order_relaxed);
+    int64_t took_us = now.us - l->slots[(l->head - 1) % SLOTS_MAX].sent.us, most_us = 0;
+    bool timed = l->timed;
     l->timed = false;
     l->heard = now;
+    if (k->rtt_us == 0 || took_us < k->rtt_us)
+        k->rtt_us = took_us;
+    else if (timed)
+        k->rtt_us += (took_us - k->rtt_us) / 16;
+    else
+        return;
+    for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
+        most_us = s->stations[i].rtt_us > most_us ? s->stations[i].rtt_us : most_us;
+    atomic_store_explicit(&s->rtt_us, most_us, memory_order_relaxed);
 }
 
 void dlock_line_step(shared *s, station *k, line *l)
@@ -336,6 +368,7 @@ void dlock_line_step(shared *s, station *k, line *l)
         if (more || dlock_redis_receive(l->conn))
             while (n < MOST && dlock_redis_take(l->conn, &outcomes[n], &replies[n]))
                 n++;
+        tell_written(l, l->head + (unsigned)n); /* what is answered was written */
         pthread_mutex_lock(&s->lock);
         any = any || n > 0;
         for (int i = 0; i < n; i++)
@@ -343,8 +376,13 @@ void dlock_line_step(shared *s, station *k, line *l)
     }
     if (any)
         hear(s, k, l);
+    if (l == k->current && (l->conn->ends || dlock_line_is_misread(l))) {
+        dlock_line_retire(k, l);
+        nudge(s, k);
+    }
     if (l->conn->broken)
         dlock_line_fail(s, k, l);
+    end_unless_waited_for(s, k, l);
     write_queued(s, k, l);
     unbusy(k, l);
 }
@@ -354,16 +392,14 @@ void dlock_line_step(shared *s, station *k, line *l)
 
 void dlock_line_pass_on(shared *s, station *k, line *l)
 {
-    bool any = false;
     for (unsigned i = l->tail; !l->led && i != l->head; i--) {
         shared_call *a = l->slots[(i - 1) % SLOTS_MAX].who;
         if (a && !a->done) {
             pthread_cond_signal(&a->wake);
             return;
         }
-        any = any || a;
     }
-    if (any && !l->led)
+    if (l->calls > 0 && !l->led)
         dlock_line_poke(s);
     dlock_line_let_go(k, l);
 }

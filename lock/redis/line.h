@@ -8,16 +8,18 @@
 
 #include "redis/shared_call.h"
 
-#define STALL_MS                                                                                   \
-    100 /* and four round trips without an answer: the next call opens another line                \
-         */
+/* And four round trips without an answer: the next call opens another line. The second: where one
+ * has been given up, that nothing was heard after. */
+#define STALL_MS    100
+#define GIVEN_UP_MS 10
 
 enum {
     LINES_MAX = 4, /* to one server: the one in use, and those that are silent */
     CALLS_MAX = 64,
-    WINDOW_MIN = 2,   /* calls in flight after a loss, ... */
-    WINDOW_STEP = 32, /* ... doubled after so many answers */
-    SLOTS_MAX = 256   /* a power of two: a call may have two answers before its own */
+    WINDOW_MIN = 2,     /* calls in flight after a loss, ... */
+    WINDOW_STEP = 32,   /* ... doubled after so many answers */
+    SLOTS_MAX = 256,    /* a power of two: a call may have two answers before its own */
+    BATCH_BYTES = 16384 /* of one write, and the call that goes beyond; the kernel takes as much */
 };
 
 /* An answer that is owed. */
@@ -25,6 +27,7 @@ typedef struct slot {
     shared_call *who;     /* NULL: nobody waits for it (any more) */
     bool ends;            /* the last one of a call */
     dlock_script *learns; /* the answer is this script's hash */
+    dlock_time sent;      /* or queued behind what was not written yet */
 } slot;
 
 struct line {
@@ -56,7 +59,7 @@ struct shared {
     dlock_redis *redis;     /* (borrowed) */
     pthread_mutex_t lock;   /* guards everything, but a line's conn while that is busy */
     pthread_cond_t idle;    /* a dialling thread ended */
-    _Atomic int64_t rtt_us; /* to the farthest server: rises at once, and falls slowly */
+    _Atomic int64_t rtt_us; /* to the farthest server */
     shared_call *finished;  /* asynchronous calls that are done, but nobody is told as yet */
     station stations[DLOCK_SERVERS_MAX];
     pthread_t thread;

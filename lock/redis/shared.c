@@ -9,10 +9,12 @@
  * one for all servers, which also sees to the limits of such calls.
  *
  * What was given to the kernel and is not answered in time is UNKNOWN, and its answer, should it
- * come, is counted and thrown away. Nothing more is sent on such a line, nor on one that is silent
- * for STALL_MS: the next call opens another, while those in flight keep the rest of their time. A
- * line ends with the last of them. One that is lost takes all in flight with it, so after a loss
- * few calls may be in flight, and more as answers come.
+ * come, is counted and thrown away. On a line that is silent for STALL_MS nothing more is sent: the
+ * next call opens another, while those in flight keep the rest of their time. Such a line ends with
+ * the last of them, or when there are LINES_MAX: then the one that has been silent for longest
+ * does. One that is lost takes all in flight with it, so after a loss few calls may be in flight,
+ * and more as answers come. A call that has less than a round trip left is not sent: it would be
+ * unknown, and the calls behind it late.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -72,6 +74,10 @@ static void *dial(void *arg)
 static void start_dialling(shared *s, station *k)
 {
     pthread_t thread;
+    if (dlock_redis_held_back(s->redis, (int)(k - s->stations))) {
+        dlock_line_fail_queue(s, k, dlock_redis_said());
+        return;
+    }
     dialler *d = malloc(sizeof(*d));
     if (d)
         *d = (dialler){s, k};
@@ -85,13 +91,37 @@ static void start_dialling(shared *s, station *k)
     s->dialling++;
 }
 
+/* Ends a line that is left: one that is broken, or else the one that has been silent for longest.
+ * Its place is free when the last thread has let go of it. */
+static void make_place(shared *s, station *k)
+{
+    line *oldest = NULL;
+    for (int i = 0; i < LINES_MAX; i++) {
+        line *l = k->lines[i];
+        if (l == k->current || l->failed || l->busy)
+            continue;
+        bool broken = dlock_redis_broken(l->conn);
+        if (broken || !oldest || l->heard.us < oldest->heard.us)
+            oldest = l;
+        if (broken)
+            break;
+    }
+    if (!oldest)
+        return;
+    dlock_line_fail(s, k, oldest);
+    dlock_line_let_go(k, oldest);
+}
+
 /* A line that must not be used for another call is left, if there may be another. */
 static bool leave(shared *s, station *k, line *l)
 {
     if (l->calls > 0 && free_place(k) < 0)
+        make_place(s, k);
+    if (l->calls > 0 && free_place(k) < 0)
         return false;
     dlock_line_retire(k, l);
-    if (l->calls > 0 && (dlock_redis_broken(l->conn) || dlock_line_is_misread(l)))
+    bool over = l->waited == 0 || dlock_redis_broken(l->conn) || dlock_line_is_misread(l);
+    if (l->calls > 0 && over)
         dlock_line_fail(s, k, l);
     dlock_line_let_go(k, l);
     return true;
@@ -100,7 +130,11 @@ static bool leave(shared *s, station *k, line *l)
 bool dlock_shared_push(shared *s, station *k)
 {
     line *l = k->current;
-    if (!k->first || (!l && (k->dialling || free_place(k) < 0)) || (l && l->busy))
+    if (!k->first || (!l && k->dialling) || (l && l->busy))
+        return false;
+    if (!l && free_place(k) < 0)
+        make_place(s, k);
+    if (!l && free_place(k) < 0)
         return false;
     if (!l) {
         start_dialling(s, k);
@@ -239,6 +273,7 @@ void dlock_shared_leave(shared *s, int server)
 {
     pthread_mutex_lock(&s->lock);
     close_unfit(&s->stations[server], true);
+    s->stations[server].rtt_us = 0;
     pthread_mutex_unlock(&s->lock);
 }
 

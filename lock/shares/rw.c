@@ -18,14 +18,15 @@
 #include "core/release.h"
 #include "core/retried_release.h"
 #include "kinds/fence.lua.h"
+#include "kinds/queue.lua.h"
 #include "shares/rw_downgrade.lua.h"
 #include "shares/shares.lua.h"
 
 const kind dlock_kind_read = {.family = FAMILY_RW, DLOCK_SHARES_KIND};
 const kind dlock_kind_write = {.family = FAMILY_RW, DLOCK_SHARES_KIND, .token_end = "*w"};
 
-static dlock_script downgrade =
-    DLOCK_SCRIPT("rw_downgrade", "#!lua flags=allow-oom\n" FENCE_LUA SHARES_LUA RW_DOWNGRADE_LUA);
+static dlock_script downgrade = DLOCK_SCRIPT(
+    "rw_downgrade", "#!lua flags=allow-oom\n" FENCE_LUA QUEUE_LUA SHARES_LUA RW_DOWNGRADE_LUA);
 
 /* OK: the reader's token is in, as `ret` says. EXPIRED, NOT_OWNER: the writer's was not; and else
  * as dlock_ask_acquire(), whose reasons for a second try are these too. */

@@ -3,6 +3,7 @@
 #include "core/ask.h"
 #include "core/client.h"
 #include "kinds/fence.lua.h"
+#include "kinds/queue.lua.h"
 #include "shares/semaphore_set.lua.h"
 #include "shares/shares.h"
 #include "shares/shares.lua.h"
@@ -10,7 +11,7 @@
 const kind dlock_kind_semaphore = {.family = FAMILY_SEMAPHORE, DLOCK_SHARES_KIND, .permits = true};
 
 static dlock_script set =
-    DLOCK_SCRIPT("semaphore_set", "#!lua\n" FENCE_LUA SHARES_LUA SEMAPHORE_SET_LUA);
+    DLOCK_SCRIPT("semaphore_set", "#!lua\n" FENCE_LUA QUEUE_LUA SHARES_LUA SEMAPHORE_SET_LUA);
 
 dlock_status dlock_semaphore_set(dlock_lock *lock, int64_t permits)
 {

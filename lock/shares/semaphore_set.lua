@@ -6,7 +6,6 @@ local denied = may_not('PEXPIRE', KEYS[3], ARGV[2]) or may_not('PEXPIREAT', KEYS
 denied = denied or other_family()
 if denied then return denied end
 purge('')
-lapsed = false -- who is let in now has waited for permits
 redis.call('SET', KEYS[6], ARGV[1], 'PX', math.max(FENCE_MS + ARGV[2], redis.call('PTTL', KEYS[6])))
 capacity = tonumber(ARGV[1])
 hand_on(ARGV[3])

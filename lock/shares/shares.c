@@ -32,6 +32,7 @@
 #include "core/client.h"
 #include "core/waiting.h"
 #include "kinds/fence.lua.h"
+#include "kinds/queue.lua.h"
 #include "shares/shares.lua.h"
 #include "shares/shares_acquire.lua.h"
 #include "shares/shares_beat.lua.h"
@@ -40,10 +41,10 @@
 #include "shares/shares_release.lua.h"
 #include "shares/shares_renew.lua.h"
 
-#define GOING "#!lua flags=allow-oom\n" FENCE_LUA SHARES_LUA
+#define GOING "#!lua flags=allow-oom\n" FENCE_LUA QUEUE_LUA SHARES_LUA
 
 dlock_script dlock_shares_acquire =
-    DLOCK_SCRIPT("shares_acquire", "#!lua\n" FENCE_LUA SHARES_LUA SHARES_ACQUIRE_LUA);
+    DLOCK_SCRIPT("shares_acquire", "#!lua\n" FENCE_LUA QUEUE_LUA SHARES_LUA SHARES_ACQUIRE_LUA);
 dlock_script dlock_shares_release = DLOCK_SCRIPT("shares_release", GOING SHARES_RELEASE_LUA);
 dlock_script dlock_shares_leave =
     DLOCK_SCRIPT("shares_leave", GOING SHARES_LEAVE_LUA SHARES_RELEASE_LUA);

@@ -1,31 +1,23 @@
 -- Fragment: a name with several holders (a read/write lock, a semaphore), and the queue for it. Comes
--- after fence.lua.
+-- after fence.lua and queue.lua.
 -- KEYS  1 lock (sorted set: token of a holder -> end of its lease in ms of this clock), 2 fence counter,
---       3 queue (list of tokens, oldest first),
---       4 beats (hash: process -> ms of its last heartbeat; '!' and token -> 1: it was handed on to
---         this token, which has not taken it up; token -> ms at which it was queued again),
+--       3 queue, 4 beats (and '!' and token -> 1: it was handed on to this token, which has not taken it
+--         up),
 --       5 prefix of the channels on which processes are woken, one each,
 --       6 number of permits (a semaphore's; a read/write lock has no such key, and room for any number).
 --         It lives a day longer than the longest lease that anybody has asked for: forgotten while
 --         permits are out, it would be another one's idea of it
--- Queue and beats live on while somebody beats, and are gone a minute after the last.
-local STALE_MS, SUSPECT_MS, KEEP_MS, YEAR_MS = 2000, 400, 60000, 31536000000
+local YEAR_MS = 31536000000
 local HAND_MAX = 32
-local now_ms = math.floor(clock() / 1000)
 
--- Queue and beats are hints, which heartbeats rebuild: what stands there of another type goes. At
--- the lock's own key it is a stranger's, and stays.
-for i, kind in pairs({[3] = 'list', [4] = 'hash'}) do
-    local found = redis.call('TYPE', KEYS[i]).ok
-    if found ~= kind and found ~= 'none' then redis.call('DEL', KEYS[i]) end
-end
+-- What is of another type at the lock's own key is a stranger's, and stays.
 local there = redis.call('TYPE', KEYS[1]).ok
 local stranger = there ~= 'zset' and there ~= 'none'
 local family = KEYS[6] and 'p' or 'r'
 
 -- The error that another family holds the name or waits for it; nil: none does.
 local function other_family()
-    local refused = refusal(KEYS[1], KEYS[2], family, KEYS[3], 0)
+    local refused = refusal(KEYS[1], KEYS[2], family, KEYS[3], KEYS[4], 0)
     return refused.err and refused or nil
 end
 
@@ -36,41 +28,10 @@ local function permits()
 end
 local capacity = KEYS[6] and (permits() or 0) or math.huge
 
-local function process(token)
-    return string.match(token, '^(.*):') or ''
-end
-
 -- What a token takes: everything if it ends in '*w', K if it ends in '*K', else 1.
 local function weight(token)
     if string.find(token, '%*w$') then return math.huge end
     return tonumber(string.match(token, '%*(%d+)$') or 1)
-end
-
-local function keep()
-    redis.call('PEXPIRE', KEYS[3], KEEP_MS)
-    redis.call('PEXPIRE', KEYS[4], KEEP_MS)
-end
-
-local function beat(who)
-    if redis.call('HSET', KEYS[4], who, now_ms) == 1 then keep() end
-end
-
-local function enqueue(token)
-    if redis.call('RPUSH', KEYS[3], token) == 1 then keep() end
-end
-
--- The tokens in the queue, as a set.
-local function queued()
-    local ret = {}
-    for _, token in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do ret[token] = true end
-    return ret
-end
-
--- For whoever may queue a token before the waiter's first question comes: that one would not look
--- through the queue, but it looks for this mark. In time the mark is forgotten like a beat.
-local function enqueue_again(token)
-    redis.call('HSET', KEYS[4], token, now_ms)
-    enqueue(token)
 end
 
 local function has(token)
@@ -117,17 +78,14 @@ end
 -- there) shows a dead or stopped process: its beat is forgotten, so that all its entries are passed
 -- over. Unless it is the one that asks: that one lives. When the last lease ends Redis drops the key,
 -- so somebody who waits for no key has missed its end.
-local lapsed = false
 local function purge(asking)
     local over = {}
     if there == 'zset' then
         over = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now_ms)
-        lapsed = #over > 0
     elseif there == 'none' and redis.call('EXISTS', KEYS[3]) == 1 and may_be_of(KEYS[2], family) then
         for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
             if string.sub(field, 1, 1) == '!' then table.insert(over, string.sub(field, 2)) end
         end
-        lapsed = true
     end
     for _, token in ipairs(over) do
         local who = process(token)
@@ -140,28 +98,25 @@ end
 
 -- Gives to the waiters, in their order, what fits, up to the first whom it does not fit; one who wants
 -- more than there is at all is passed over, and keeps its place. Each holds it from now on for the
--- claim window and is woken to ask, which takes it up; `asking` does so already. Who gave no sign of
--- life is put out of the queue; after a lease that ended by itself, whose holder's process may be dead,
--- it must be a fresh one.
+-- claim window and is woken to ask, which takes it up; `asking` does so already. Whose process does not
+-- live is put out of the queue.
 -- Not to more than `most` (nil: HAND_MAX) at a time, for the claim window must do for all to ask: each
 -- who takes up a share hands on to one more, and heartbeats to more.
 -- Returns whether somebody waits who is not to be overtaken.
 local function hand_on(claim_ms, asking, most)
-    local fresh_ms = lapsed and SUSPECT_MS or STALE_MS
     local at, used, left = 0, nil, most or HAND_MAX
     while true do
         local token = redis.call('LINDEX', KEYS[3], at)
         if not token or not used and not may_be_of(KEYS[2], family) then return false end
         used = used or taken()
-        local who, want = process(token), weight(token)
-        local age_ms = math.abs(now_ms - (tonumber(redis.call('HGET', KEYS[4], who) or '') or 0))
-        if age_ms <= STALE_MS and want < math.huge and want > capacity and used < capacity then
+        local who, want, alive = process(token), weight(token), lives(token, asking or '')
+        if alive and want < math.huge and want > capacity and used < capacity then
             at = at + 1
-        elseif age_ms <= STALE_MS and (left == 0 or not fits(token, used)) then
+        elseif alive and (left == 0 or not fits(token, used)) then
             return true
         else
             redis.call('LREM', KEYS[3], 1, token)
-            if age_ms <= fresh_ms and not has(token) then
+            if alive and not has(token) then
                 hold(token, claim_ms)
                 used, left = used + want, left - 1
                 if token ~= asking then

@@ -42,7 +42,7 @@ if not got then
     local stopped = hand_on(ARGV[3], token)
     got = has(token) or (not queue and not stopped and fits(token, taken()))
 end
-if not got then return refusal(KEYS[1], KEYS[2], family, nil, next_end()) end
+if not got then return refusal(KEYS[1], KEYS[2], family, nil, nil, next_end()) end
 local waiters = redis.call('LLEN', KEYS[3])
 if waiters > 0 then waiters = waiters - redis.call('LREM', KEYS[3], 0, token) end
 hold(token, ARGV[2])

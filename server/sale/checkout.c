@@ -160,6 +160,15 @@ static void confirm_order(const open_sale *sale, const purchase *request, purcha
         purchase_answer(result, BUY_UNKNOWN);
 }
 
+/* Whether the order that was met by a later attempt of this try is an earlier one's: not older than
+ * the try, as far as Redis's clock is known. */
+static bool is_of_this_try(fs_node *node, const purchase *request, const purchase_result *result)
+{
+    enum { CLOCK_ERROR_US = 5000 };
+    return result->outcome == BUY_SOLD &&
+           result->order.time_us + CLOCK_ERROR_US >= node_redis_us(node, request->received);
+}
+
 /* Sells, or says why not. */
 static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
 {
@@ -205,7 +214,7 @@ static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
         purchase_answer(result, BUY_BUSY);
     blame_server(node, result);
     add_reason(node, result);
-    if (!request->keyed)
+    if (!request->keyed || (doubt && is_of_this_try(node, request, result)))
         result->replayed = false;
     if (result->outcome == BUY_SOLD_OUT && result->remaining == 0)
         atomic_store_explicit(&sale->sold_out_us, dlock_now().us, memory_order_relaxed);

@@ -93,12 +93,12 @@ void store_close(fs_store *store)
 {
     dlock_client_free(store->locks);
     quorum_close(&store->quorum);
-    for (int i = 0; i < STORE_NODES; i++)
-        node_free(&store->nodes[i]);
     dlock_redis_close(store->looking);
     dlock_redis_close(store->telling);
     dlock_redis_close(store->asking);
     dlock_redis_close(store->redis);
+    for (int i = 0; i < STORE_NODES; i++) /* which connecting has asked for until now */
+        node_free(&store->nodes[i]);
     memset(store, 0, sizeof(*store));
 }
 

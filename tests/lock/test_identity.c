@@ -2,6 +2,7 @@
 #include "tests/lock/rig.h"
 
 #include <poll.h>
+#include <pthread.h>
 
 enum { SERVERS = 3 };
 
@@ -137,6 +138,35 @@ static void a_hold_that_replicas_need_not_have_is_not_entered(void **state)
     dlock_lock_free(strong);
 }
 
+/* Nor does a lock enter that is not reentrant; but it does not wait for itself either. */
+static void who_reads_and_wants_to_write_is_told_so_at_once(void **state)
+{
+    rig *r = *state;
+    dlock_options writes = {.kind = DLOCK_WRITE, .not_reentrant = true};
+    dlock_lock *read = rig_lock(r->client, "both", (dlock_options){.kind = DLOCK_READ});
+    dlock_lock *write = rig_lock(r->client, "both", writes);
+    dlock_hold *hold = take(read);
+    try_it(write, DLOCK_INVALID);
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    dlock_lock_free(read);
+    dlock_lock_free(write);
+}
+
+static void a_quorum_waits_for_no_replicas(void **state)
+{
+    char err[256] = "";
+    many m = start_many();
+    dlock_client *client = client_of(&m, m.redis[0]);
+    dlock_options options = {.kind = DLOCK_QUORUM, .wait_replicas = 1};
+    dlock_lock *lock;
+    (void)state;
+    assert_int_equal(dlock_lock_new(client, "no", &options, &lock, err, sizeof(err)),
+                     DLOCK_INVALID);
+    assert_non_null(strstr(err, "wait_replicas"));
+    dlock_client_free(client);
+    stop_many(&m);
+}
+
 /* ---- companion keys -------------------------------------------------------------------------- */
 
 /* Whatever a lock is called, another one's companions leave it alone. */
@@ -163,6 +193,42 @@ static void no_companion_has_the_name_of_a_lock(void **state)
     }
     assert_int_equal(dlock_release(hold), DLOCK_OK);
     dlock_lock_free(fair);
+}
+
+static bool has_subscribers(void *server)
+{
+    redisReply *channels = fx_redis_reply(server, "PUBSUB CHANNELS dlock:{t*");
+    bool any = channels->elements == 1 && strlen(channels->element[0]->str) > 900;
+    freeReplyObject(channels);
+    return any;
+}
+
+static void *take_in_time(void *lock)
+{
+    dlock_hold *hold;
+    if (dlock_acquire(lock, &(dlock_wait){.wait_ms = 20000}, &hold) == DLOCK_OK)
+        dlock_release(hold);
+    return NULL;
+}
+
+/* The channel's name contains the lock's and its tag. */
+static void a_long_name_is_heard_of(void **state)
+{
+    fx_only_single("its channels are counted");
+    rig *r = *state;
+    char name[448];
+    memset(name, 't', sizeof(name));
+    name[0] = '{';
+    name[sizeof(name) - 2] = '}';
+    name[sizeof(name) - 1] = '\0';
+    pthread_t thread;
+    dlock_lock *lock = rig_lock(r->client, name, (dlock_options){.kind = DLOCK_FAIR});
+    dlock_hold *hold = take(lock);
+    pthread_create(&thread, NULL, take_in_time, lock);
+    assert_true(fx_wait_until(has_subscribers, r->server, 20000));
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    pthread_join(thread, NULL);
+    dlock_lock_free(lock);
 }
 
 static void a_name_among_the_companions_is_refused(void **state)
@@ -225,7 +291,10 @@ int main(void)
         cmocka_unit_test(a_quorum_and_one_of_its_servers_exclude_each_other),
         cmocka_unit_test(a_hold_that_is_not_reentrant_is_not_entered),
         cmocka_unit_test(a_hold_that_replicas_need_not_have_is_not_entered),
+        cmocka_unit_test(who_reads_and_wants_to_write_is_told_so_at_once),
+        cmocka_unit_test(a_quorum_waits_for_no_replicas),
         cmocka_unit_test(no_companion_has_the_name_of_a_lock),
+        cmocka_unit_test(a_long_name_is_heard_of),
         cmocka_unit_test(a_name_among_the_companions_is_refused),
         cmocka_unit_test(who_waits_is_not_overtaken_by_another_kind),
     };

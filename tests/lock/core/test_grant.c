@@ -9,7 +9,7 @@ static grant confirmed(int64_t ago_ms, int64_t lease_ms, dlock_time ends)
 {
     grant g = {.ends = ends};
     atomic_init(&g.state, GRANT_HELD);
-    dlock_grant_confirm(&g, (dlock_time){dlock_now().us - ago_ms * 1000}, lease_ms);
+    dlock_grant_begin(&g, (dlock_time){dlock_now().us - ago_ms * 1000}, lease_ms);
     return g;
 }
 
@@ -24,7 +24,7 @@ static void a_lease_counts_from_the_question_less_what_clocks_may_drift(void **s
     assert_true(dlock_grant_alive(&g));
     assert_in_range(dlock_grant_left_ms(&g), 1, LONG_MS / 2 - LONG_MS / 100 - 2);
     int64_t asked_us = dlock_now().us;
-    dlock_grant_confirm(&g, (dlock_time){asked_us}, LONG_MS);
+    assert_true(dlock_grant_confirm(&g, (dlock_time){asked_us}, LONG_MS));
     assert_int_equal(atomic_load(&g.valid_until_us), asked_us + (LONG_MS * 99 / 100 - 2) * 1000);
 }
 
@@ -37,6 +37,8 @@ static void what_has_lapsed_has_nothing_left(void **state)
         grant g = confirmed(ago_ms[i], LONG_MS, never);
         assert_false(dlock_grant_alive(&g));
         assert_int_equal(dlock_grant_left_ms(&g), 0);
+        assert_false(dlock_grant_confirm(&g, dlock_now(), LONG_MS)); /* what is over stays over */
+        assert_false(dlock_grant_alive(&g));
     }
 }
 

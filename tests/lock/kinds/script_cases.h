@@ -16,6 +16,7 @@
 #include "kinds/fair.lua.h"
 #include "kinds/fence.lua.h"
 #include "kinds/owner.lua.h"
+#include "kinds/queue.lua.h"
 
 /* A lease, and a claim window: so long that no stop of the machine makes a difference. */
 #define LEASE "1000000"
@@ -28,7 +29,7 @@
     "real.call('RPUSH', channel, ...) end\n"                                                       \
     "return real.pcall(command, channel, ...) end}, {__index = real})\n"
 
-#define FAIR(text) "#!lua\n" HEARD OWNER_LUA FENCE_LUA FAIR_LUA text
+#define FAIR(text) "#!lua\n" HEARD OWNER_LUA FENCE_LUA QUEUE_LUA FAIR_LUA text
 
 typedef struct script_case {
     const char *given; /* commands, "; " between them */

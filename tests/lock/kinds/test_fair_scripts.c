@@ -13,10 +13,11 @@
 #define OTHERS  "SET L q:9 PX " LEASE "; SET F %77,s,q:9"
 #define TAKE    "p:1 " LEASE " " CLAIM
 #define BRIEFLY "p:1 " CLAIM /* what gives the lock away: a token, and the claim window */
-/* Alive for one who releases, but not for one who finds the lock lapsed. */
-#define WAITS_QUIETLY "RPUSH Q q:5; HSET B q @-1000"
-#define WAITS         "RPUSH Q q:5; HSET B q @-10"
-#define DEAD          "RPUSH Q q:5; HSET B q @-3000"
+#define WAITS   "RPUSH Q q:5; HSET B q @-10"
+/* Its heartbeat is old, and another one's is not. */
+#define DEAD "RPUSH Q q:5; HSET B q @-3000 r @-10"
+/* All are old: Redis stood still. */
+#define STOOD_STILL "RPUSH Q q:5; HSET B q @-3000 r @-2500"
 
 /* ---- taking it ------------------------------------------------------------------------------- */
 
@@ -60,13 +61,15 @@ static void acquire(void **state)
         {WAITS, TAKE " 0 0", "0 ~" CLAIM " # 0",
          "GET L = q:5; EXISTS Q = 0; LRANGE W:q 0 -1 = q:5 # # 0 " CLAIM},
         {WAITS, TAKE " 2 0", "0 ~" CLAIM " # 0", "GET L = q:5; LRANGE Q 0 -1 = p:1"},
-        {WAITS_QUIETLY, TAKE " 1 0", "1 # # 0",
-         "GET L = p:1; PTTL L = ~" LEASE "; EXISTS Q W:q W:p = 0"},
-        {WAITS_QUIETLY, TAKE " 0 0", "1 # # 0", "GET L = p:1; EXISTS Q W:q = 0; HEXISTS B ! = 0"},
+        {DEAD, TAKE " 1 0", "1 # # 0", "GET L = p:1; PTTL L = ~" LEASE "; EXISTS Q W:q W:p = 0"},
+        {DEAD, TAKE " 0 0", "1 # # 0", "GET L = p:1; EXISTS Q W:q = 0; HEXISTS B ! = 0"},
+        {STOOD_STILL, TAKE " 1 0", "0 ~" CLAIM " # 0", "GET L = q:5; LRANGE Q 0 -1 = p:1"},
+        {"RPUSH Q q:5; HSET B q @-3000", TAKE " 1 0", "0 ~" CLAIM " # 0",
+         "GET L = q:5; LRANGE Q 0 -1 = p:1"},
         {"RPUSH Q q:5", TAKE " 0 0", "1 # # 0", "GET L = p:1; EXISTS Q W:q = 0"},
         {"RPUSH Q p:1 q:5; HSET B q @-10", TAKE " 2 0", "1 # # 1",
          "GET L = p:1; LRANGE Q 0 -1 = q:5; EXISTS W:p W:q = 0"},
-        {"RPUSH Q q:4 r:5; HSET B q @-1000 r @-10", TAKE " 1 0", "0 ~" CLAIM " # 0",
+        {"RPUSH Q q:4 r:5; HSET B q @-3000 r @-10", TAKE " 1 0", "0 ~" CLAIM " # 0",
          "GET L = r:5; EXISTS W:q = 0; LRANGE Q 0 -1 = p:1"},
         /* A grant that nobody took up: its process is passed over, unless it asks itself. */
         {WAITS "; HSET B ! q:4", TAKE " 1 0", "1 # # 0",
@@ -138,8 +141,8 @@ static void beat(void **state)
         {"RPUSH Q p:1", "p " CLAIM " p:1", "p:1 # ~" CLAIM " 0",
          "GET L = p:1; HGET B ! = p:1; LRANGE W:p 0 -1 = p:1 # # 0 " CLAIM},
         {WAITS, "p " CLAIM " p:1", "q:5 # ~" CLAIM " 0", "GET L = q:5; LRANGE Q 0 -1 = p:1"},
-        {WAITS_QUIETLY, "p " CLAIM " p:1", "p:1 # ~" CLAIM " 0", "GET L = p:1; EXISTS Q W:q = 0"},
-        {WAITS_QUIETLY, "p " CLAIM, "'' # -2 0", "EXISTS L Q W:q = 0"},
+        {DEAD, "p " CLAIM " p:1", "p:1 # ~" CLAIM " 0", "GET L = p:1; EXISTS Q W:q = 0"},
+        {DEAD, "p " CLAIM, "'' 0 -2 0", "EXISTS L Q W:q = 0"},
         {WAITS "; HSET B ! q:4", "p " CLAIM " p:1", "p:1 # ~" CLAIM " 0",
          "GET L = p:1; HEXISTS B q = 0"},
         {"RPUSH Q p:2; HSET B ! p:4", "p " CLAIM, "p:2 # ~" CLAIM " 0", "HEXISTS B p = 1"},
@@ -178,12 +181,12 @@ static void leave(void **state)
         {"RPUSH Q p:1", BRIEFLY, "0", "EXISTS L Q = 0"},
         {"SET L p:1", BRIEFLY, "1", "EXISTS L = 0"},
         /* The lock was granted to it meanwhile: to the next who lives. */
-        {"SET L p:1; HSET B ! p:1; " WAITS_QUIETLY, BRIEFLY, "1",
+        {"SET L p:1; HSET B ! p:1; " STOOD_STILL, BRIEFLY, "1",
          "GET L = q:5; PTTL L = ~" CLAIM "; HGET B ! = q:5; LRANGE W:q 0 -1 = q:5 # # 0 " CLAIM},
         {"SET L p:1; HSET B ! p:1; " DEAD, BRIEFLY, "1", "EXISTS L Q W:q = 0; HEXISTS B ! = 0"},
         /* It lapsed without a word. */
         {"RPUSH Q p:1; " WAITS, BRIEFLY, "0", "GET L = q:5; EXISTS Q = 0"},
-        {"RPUSH Q p:1; " WAITS_QUIETLY, BRIEFLY, "0", "EXISTS L Q W:q = 0"},
+        {"RPUSH Q p:1; " DEAD, BRIEFLY, "0", "EXISTS L Q W:q = 0"},
         {WAITS "; HSET B ! q:4", BRIEFLY, "0", "EXISTS L Q W:q = 0; HEXISTS B q = 0"},
         {"RPUSH Q p:5; HSET B ! p:1 p @-10", BRIEFLY, "0", "GET L = p:5; HEXISTS B p = 1"},
     };
@@ -194,7 +197,7 @@ static void decline(void **state)
 {
     (void)state;
     static const script_case cases[] = {
-        {"SET L p:1; HSET B ! p:1; " WAITS_QUIETLY, BRIEFLY, "1", "GET L = q:5; HGET B ! = q:5"},
+        {"SET L p:1; HSET B ! p:1; " STOOD_STILL, BRIEFLY, "1", "GET L = q:5; HGET B ! = q:5"},
         {"SET L p:1; HSET B ! p:1", BRIEFLY, "1", "EXISTS L = 0; HEXISTS B ! = 0"},
         {"SET L p:1; " WAITS, BRIEFLY, "0", "GET L = p:1; LLEN Q = 1"}, /* it was taken up */
         {"SET L q:9; HSET B ! p:1; " WAITS, BRIEFLY, "0", "GET L = q:9; LLEN Q = 1"},
@@ -212,12 +215,10 @@ static void release(void **state)
         {"", BRIEFLY, "0", "DBSIZE = 0"},
         {WAITS, BRIEFLY, "0", "EXISTS L = 0; LLEN Q = 1"},
         {"SET L q:9; " WAITS, BRIEFLY, "-1", "GET L = q:9; LLEN Q = 1"},
-        {"SET L p:1; SET F %8000000000000000,s,p:1; " WAITS_QUIETLY "; RPUSH Q r:6 r:7", BRIEFLY,
-         "1",
+        {"SET L p:1; SET F %8000000000000000,s,p:1; " STOOD_STILL "; RPUSH Q r:6 r:7", BRIEFLY, "1",
          "GET L = q:5; PTTL L = ~" CLAIM "; HGET B ! = q:5; LRANGE Q 0 -1 = r:6 r:7; "
          "LRANGE W:q 0 -1 = q:5 8000000000000001 # 2 " CLAIM "; GET F = 8000000000000001 s q:5"},
-        {"SET L p:1; " DEAD "; RPUSH Q r:6; HSET B r @-10", BRIEFLY, "1",
-         "GET L = r:6; EXISTS Q W:q = 0"},
+        {"SET L p:1; " DEAD "; RPUSH Q r:6", BRIEFLY, "1", "GET L = r:6; EXISTS Q W:q = 0"},
         {"SET L p:1; HSET B ! p:1; " DEAD, BRIEFLY, "1", "EXISTS L Q W:q = 0; HEXISTS B ! = 0"},
         {"SET L p:1; RPUSH Q odd; HSET B odd @0", BRIEFLY, "1", "EXISTS L Q = 0"},
         {"SET L p:1; RPUSH Q q:a:5; HSET B q:a @0", BRIEFLY, "1", "GET L = q:a:5; LLEN W:q:a = 1"},

@@ -40,7 +40,7 @@ static void string_of_one_name(void **state)
         {"HSET L q:1 1; SET F %77,h,q:1", "p:1 " LEASE " 1 0",
          "WRONGKIND this name is in use as a lock of kind HASH", "HLEN L = 1"},
         {"SET F %77,r,q:1", "p:1 " LEASE " 1 0", "1 # # 0", "GET L = p:1; GET F = # s p:1"},
-        {"SET F %77,r,q:1; RPUSH Q q:2*w", "p:1 " LEASE " 1 0",
+        {"SET F %77,r,q:1; RPUSH Q q:2*w; HSET B q @-10", "p:1 " LEASE " 1 0",
          "WRONGKIND this name is in use as a read/write lock", "EXISTS L = 0; GET F = 77 r q:1"},
         {"SET F %77,s,q:1; RPUSH Q q:2", "p:1 " LEASE " 1 0", "1 # # 0", "GET L = p:1; LLEN Q = 1"},
         {"RPUSH L x", "p:1 " LEASE " 1 0", "0 -1 0 1", "EXISTS F = 0"},
@@ -59,7 +59,7 @@ static void string_of_one_name(void **state)
         {"SET L q:1", "p:1", "-1", "GET L = q:1"},
         {"RPUSH L x", "p:1", "-1", "EXISTS L = 1"},
     };
-    sc_try_all(server, &TABLE("string_acquire", FENCED(STRING_ACQUIRE_LUA), "L F Q", acquire));
+    sc_try_all(server, &TABLE("string_acquire", FENCED(STRING_ACQUIRE_LUA), "L F Q B", acquire));
     sc_try_all(server, &TABLE("string_renew", FENCED(STRING_RENEW_LUA), "L F", renew));
     sc_try_all(server,
                &TABLE("string_release", "#!lua\n" OWNER_LUA STRING_RELEASE_LUA, "L", release));
@@ -105,7 +105,7 @@ static void string_of_two_names(void **state)
         {"", "p:1", "0", "EXISTS L L2 = 0"},
     };
     sc_try_all(server,
-               &TABLE("string_acquire", FENCED(STRING_ACQUIRE_LUA), "L L2 F F2 Q Q", acquire));
+               &TABLE("string_acquire", FENCED(STRING_ACQUIRE_LUA), "L L2 F F2 Q Q B B", acquire));
     sc_try_all(server, &TABLE("string_renew", FENCED(STRING_RENEW_LUA), "L L2 F F2", renew));
     sc_try_all(server,
                &TABLE("string_release", "#!lua\n" OWNER_LUA STRING_RELEASE_LUA, "L L2", release));
@@ -147,7 +147,9 @@ static void hash(void **state)
         {"SET L p:1", "p:1 " LEASE " 0", "0 -1 0 1", "GET L = p:1; EXISTS F = 0"},
         {"SET L q:1; SET F %77,s,q:1", "p:1 " LEASE " 0",
          "WRONGKIND this name is in use as a lock of kind STRING or FAIR", "GET L = q:1"},
-        {"SET F %77,s,q:1; RPUSH Q q:2", "p:1 " LEASE " 0",
+        {"SET F %77,s,q:1; RPUSH Q q:2; HSET B q @-3000", "p:1 " LEASE " 0", "1 # # 0",
+         "HGET L p:1 = 1"}, /* who waits is dead */
+        {"SET F %77,s,q:1; RPUSH Q q:2; HSET B q @-10", "p:1 " LEASE " 0",
          "WRONGKIND this name is in use as a lock of kind STRING or FAIR", "EXISTS L = 0"},
     };
     static const script_case denied[] = {
@@ -168,8 +170,8 @@ static void hash(void **state)
         {"HSET L q:1 1", "p:1", "-1", "HGETALL L = q:1 1"},
         {"SET L p:1", "p:1", "-1", "GET L = p:1"},
     };
-    sc_try_all(server, &TABLE("hash_acquire", FENCED(HASH_ACQUIRE_LUA), "L F Q", acquire));
-    sc_try_all(server, &TABLE("hash_acquire", FENCED(HASH_ACQUIRE_LUA), "L F Q", denied));
+    sc_try_all(server, &TABLE("hash_acquire", FENCED(HASH_ACQUIRE_LUA), "L F Q B", acquire));
+    sc_try_all(server, &TABLE("hash_acquire", FENCED(HASH_ACQUIRE_LUA), "L F Q B", denied));
     sc_try_all(server, &TABLE("hash_renew", FENCED(HASH_RENEW_LUA), "L F", renew));
     sc_try_all(server, &TABLE("hash_release", "#!lua\n" HASH_RELEASE_LUA, "L W:channel", release));
 }
@@ -279,8 +281,8 @@ static void guard(void **state)
 
 #define GUARD_WRITE(body)                                                                          \
     "#!lua\nlocal function body(KEYS, ARGV)\n" body "\nend\n" TAIL_LUA                             \
-    "local KEYS, body_keys = {unpack(KEYS, 1, 5)}, tail(KEYS, 6)\n" FENCE_LUA HEARD SHARES_LUA     \
-        GUARD_WRITE_LUA
+    "local KEYS, body_keys = {unpack(KEYS, 1, 5)}, tail(KEYS, 6)\n" FENCE_LUA QUEUE_LUA HEARD      \
+        SHARES_LUA GUARD_WRITE_LUA
 
 /* The body's key, here a number, is not the one for permits. */
 static void guard_of_a_writer(void **state)

@@ -1,5 +1,6 @@
 /* Waiting for a latch: what must not keep a waiter from its opening, and what must not pass for it.
  */
+#include "lock/core/client.h"
 #include "tests/lock/latch/latch_rig.h"
 
 static void what_a_user_may_not_do_is_told(void **state)
@@ -77,7 +78,9 @@ static void many_wait_by_one_connection(void **state)
 static void listening_goes_on_without_the_first(void **state)
 {
     rig *r = *state;
-    dlock_latch *latch = latch_of(r->client, "relay");
+    dlock_client *client = rig_client(&(dlock_client_options){.redis = r->redis});
+    client->options.recheck_ms = 600000; /* nobody looks but for a message */
+    dlock_latch *latch = latch_of(client, "relay");
     dlock_cancel *cancel = dlock_cancel_new();
     wish first = {.latch = latch, .wait = {.wait_ms = DLOCK_FOREVER, .cancel = cancel}};
     wish w[3];
@@ -95,6 +98,7 @@ static void listening_goes_on_without_the_first(void **state)
         assert_int_equal(wish_end(&w[i]), DLOCK_OK);
     dlock_cancel_free(cancel);
     dlock_latch_free(latch);
+    dlock_client_free(client);
 }
 
 /* Who comes, listens, is told and goes in whatever order; nobody is left behind. */

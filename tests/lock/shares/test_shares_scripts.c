@@ -12,7 +12,7 @@
 #include "shares/shares_release.lua.h"
 #include "shares/shares_renew.lua.h"
 
-#define SHARES(text) "#!lua\n" HEARD FENCE_LUA SHARES_LUA text
+#define SHARES(text) "#!lua\n" HEARD FENCE_LUA QUEUE_LUA SHARES_LUA text
 
 #define RW           "L F Q B W:"
 #define SEMAPHORE    "L F Q B W: P"
@@ -30,10 +30,10 @@
 #define HOLDERS "ZRANGE L 0 -1 = "
 #define TAKEN   "ZCOUNT L @999000 @1001000 = " /* for a lease from now on */
 #define HANDED  "ZCOUNT L @299000 @301000 = "  /* for the claim window */
-/* Alive for one who releases, but not for one who finds a share lapsed. */
-#define Q_QUIET "HSET B q @-1000"
 #define Q_LIVES "HSET B q @-10"
-#define Q_DEAD  "HSET B q @-3000"
+/* Its heartbeat is old, and another one's is not; or all are, since Redis stood still. */
+#define Q_DEAD  "HSET B q @-3000 z @-10"
+#define Q_STILL "HSET B q @-3000 z @-2500"
 
 /* ---- taking a share -------------------------------------------------------------------------- */
 
@@ -69,11 +69,11 @@ static void acquire_a_side(void **state)
         /* Behind a writer that waits, whether they wait too or not; unless that one is gone. */
         {READER "; RPUSH Q q:5*w; " Q_LIVES, READS " 0 0 0", "0 ~" LEASE " 77 0",
          HOLDERS "q:9; LRANGE Q 0 -1 = q:5*w"},
-        {READER "; RPUSH Q q:5*w; " Q_QUIET, READS " 1 0 0", "0 ~" LEASE " 77 0",
+        {READER "; RPUSH Q q:5*w; " Q_STILL, READS " 1 0 0", "0 ~" LEASE " 77 0",
          HOLDERS "q:9; LRANGE Q 0 -1 = q:5*w p:1"},
         {READER "; RPUSH Q q:5*w; " Q_DEAD, READS " 1 0 0", "1 77 # 0",
          HOLDERS "q:9 p:1; EXISTS Q = 0; " TAKEN "1; HEXISTS B !p:1 = 0; EXISTS W:p = 0"},
-        {READER "; RPUSH Q q:5*w; HSET B q @3600000", READS " 0 0 0", "1 77 # 0",
+        {READER "; RPUSH Q q:5*w; HSET B q @3600000 z @-10", READS " 0 0 0", "1 77 # 0",
          HOLDERS "q:9 p:1; EXISTS Q = 0"}, /* the clock was set back */
         {READER "; RPUSH Q q:5*w", READS " 0 0 0", "1 77 # 0", HOLDERS "q:9 p:1; EXISTS Q = 0"},
         /* A share was handed on to it: taken up, or asked for again. */
@@ -109,9 +109,9 @@ static void acquire_after_a_lapse(void **state)
          "0 ~" CLAIM " 0 0", HOLDERS "q:5; LRANGE Q 0 -1 = r:6*w p:1; EXISTS W:r = 0"},
         {"ZADD L @-1 q:9*w; RPUSH Q q:5*w; " Q_LIVES, READS " 0 0 0", "0 ~" CLAIM " 0 0",
          HOLDERS "q:5*w; HEXISTS B !q:5*w = 1; EXISTS Q F = 0; LRANGE W:q 0 -1 = q:5*w"},
-        {"ZADD L @-1 q:9*w; RPUSH Q q:5*w; " Q_QUIET, READS " 0 0 0", "1 0 # 0",
+        {"ZADD L @-1 q:9*w; RPUSH Q q:5*w; " Q_DEAD, READS " 0 0 0", "1 0 # 0",
          HOLDERS "p:1; EXISTS Q W:q = 0"},
-        {"RPUSH Q q:5*w; " Q_QUIET, READS " 1 0 0", "1 0 # 0", HOLDERS "p:1; EXISTS Q W:q = 0"},
+        {"RPUSH Q q:5*w; " Q_DEAD, READS " 1 0 0", "1 0 # 0", HOLDERS "p:1; EXISTS Q W:q = 0"},
         {"RPUSH Q p:1 q:5; " Q_LIVES, READS " 2 0 0", "1 0 # 0",
          HOLDERS "q:5 p:1; EXISTS Q W:p = 0; LLEN W:q = 1"},
         /* What nobody took up shows a process that is gone, unless it asks itself. */
@@ -251,7 +251,7 @@ static void beat(void **state)
         {"ZADD L @-1 q:9*w; RPUSH Q q:5 q:6; " Q_LIVES, "p " CLAIM " p:1", "~" CLAIM,
          "ZCARD L = 3; " HANDED "3; EXISTS Q = 0; LRANGE W:q 0 -1 = q:5 q:6; LRANGE W:p 0 -1 = "
          "p:1"},
-        {"RPUSH Q q:5; " Q_QUIET, "p " CLAIM " p:1", "~" CLAIM, HOLDERS "p:1; EXISTS Q W:q = 0"},
+        {"RPUSH Q q:5; " Q_DEAD, "p " CLAIM " p:1", "~" CLAIM, HOLDERS "p:1; EXISTS Q W:q = 0"},
         {"ZADD L @-1 q:4; HSET B !q:4 1 q @-10; RPUSH Q q:5", "p " CLAIM " p:1", "~" CLAIM,
          HOLDERS "p:1; HEXISTS B q = 0; HEXISTS B !q:4 = 0"},
         {"ZADD L @-1 p:4; HSET B !p:4 1; RPUSH Q p:5", "p " CLAIM, "~" CLAIM,
@@ -306,16 +306,16 @@ static void leave(void **state)
         {"RPUSH Q p:1", BRIEFLY, "0", "DBSIZE = 0"},
         {OURS OUR_MARK, BRIEFLY, "1", "EXISTS L = 0; HEXISTS B !p:1 = 0"},
         /* A writer that waits no more lets in those behind it. */
-        {READER "; RPUSH Q p:1*w q:2 q:3; " Q_QUIET, W_BRIEF, "-1",
+        {READER "; RPUSH Q p:1*w q:2 q:3; " Q_STILL, W_BRIEF, "-1",
          "ZCARD L = 3; EXISTS Q = 0; LRANGE W:q 0 -1 = q:2 q:3"},
         /* It was handed a share meanwhile. */
-        {OURS OUR_MARK "; RPUSH Q q:5*w; " Q_QUIET, BRIEFLY, "1",
+        {OURS OUR_MARK "; RPUSH Q q:5*w; " Q_STILL, BRIEFLY, "1",
          HOLDERS "q:5*w; " HANDED "1; HEXISTS B !q:5*w = 1; LRANGE W:q 0 -1 = q:5*w; EXISTS Q = 0"},
         {OURS OUR_MARK "; RPUSH Q q:5*w; " Q_DEAD, BRIEFLY, "1", "EXISTS L Q W:q = 0"},
         /* It lapsed without a word, and that blames nobody. */
         {"ZADD L @-1 p:1; RPUSH Q p:1 q:5; HSET B !p:1 1 p @-10 q @-10", BRIEFLY, "0",
          HOLDERS "q:5; HEXISTS B p = 1; EXISTS Q = 0"},
-        {"ZADD L @-1 p:1; RPUSH Q q:5; " Q_QUIET, BRIEFLY, "0", "EXISTS L Q W:q = 0"},
+        {"ZADD L @-1 p:1; RPUSH Q q:5; " Q_DEAD, BRIEFLY, "0", "EXISTS L Q W:q = 0"},
         {"SET L p:1; RPUSH Q p:1", BRIEFLY, "-1", "GET L = p:1; EXISTS Q = 0"},
     };
     sc_try_all(server, &TABLE("shares_leave", SHARES(LEAVE_LUA), RW, cases));
@@ -325,7 +325,7 @@ static void decline(void **state)
 {
     (void)state;
     static const script_case cases[] = {
-        {OURS OUR_MARK "; RPUSH Q q:5*w; " Q_QUIET, BRIEFLY, "1",
+        {OURS OUR_MARK "; RPUSH Q q:5*w; " Q_STILL, BRIEFLY, "1",
          HOLDERS "q:5*w; HEXISTS B !p:1 = 0; HEXISTS B !q:5*w = 1"},
         {OURS OUR_MARK, BRIEFLY, "1", "EXISTS L = 0; HEXISTS B !p:1 = 0"},
         {OURS "; RPUSH Q q:5*w; " Q_LIVES, BRIEFLY, "0", HOLDERS "p:1; LLEN Q = 1"}, /* taken up */
@@ -420,11 +420,11 @@ static void set_permits(void **state)
     (void)state;
     static const script_case cases[] = {
         {"", PERMITS("7"), "1", "GET P = 7; PTTL P = ~87400000; DBSIZE = 1"},
-        {"SET P 2; ZADD L @5000 q:9*2; RPUSH Q q:5*2 q:6; " Q_QUIET, PERMITS("4"), "1",
+        {"SET P 2; ZADD L @5000 q:9*2; RPUSH Q q:5*2 q:6; " Q_STILL, PERMITS("4"), "1",
          HOLDERS "q:9*2 q:5*2; GET P = 4; LRANGE Q 0 -1 = q:6; LRANGE W:q 0 -1 = q:5*2"},
-        {"SET P 5; ZADD L @5000 q:9*2; RPUSH Q q:5*9; " Q_QUIET, PERMITS("11"), "1",
+        {"SET P 5; ZADD L @5000 q:9*2; RPUSH Q q:5*9; " Q_STILL, PERMITS("11"), "1",
          HOLDERS "q:9*2 q:5*9; EXISTS Q = 0"},
-        {"SET P 1; RPUSH Q q:5*2; " Q_QUIET, PERMITS("2"), "1", HOLDERS "q:5*2; EXISTS Q = 0"},
+        {"SET P 1; RPUSH Q q:5*2; " Q_STILL, PERMITS("2"), "1", HOLDERS "q:5*2; EXISTS Q = 0"},
         {"SET P 5; ZADD L @5000 q:9*5", PERMITS("0"), "1", HOLDERS "q:9*5; GET P = 0"},
         {"SET P 2 PX 900000000", PERMITS("7"), "1", "GET P = 7; PTTL P = ~900000000"},
         {"HSET P f 1; SET L x", PERMITS("3"), "1", "GET P = 3; GET L = x"},
@@ -442,9 +442,9 @@ static void downgrade(void **state)
         {W_OURS "; SET F %77,r,-", EXCHANGE " 0", "1 77 # 0",
          HOLDERS "p:2; " TAKEN "1; PTTL L = ~" LEASE "; PTTL F = ~87400000; GET F = 77 r -"},
         /* The readers that wait come in, up to the next writer. */
-        {W_OURS "; SET F %77,r,-; RPUSH Q q:5 q:6*w q:7; " Q_QUIET, EXCHANGE " 0", "1 77 # 2",
+        {W_OURS "; SET F %77,r,-; RPUSH Q q:5 q:6*w q:7; " Q_STILL, EXCHANGE " 0", "1 77 # 2",
          HOLDERS "q:5 p:2; " HANDED "1; LRANGE Q 0 -1 = q:6*w q:7; LRANGE W:q 0 -1 = q:5"},
-        {W_OURS "; RPUSH Q q:6*w q:7; " Q_QUIET, EXCHANGE " 0", "1 0 # 2",
+        {W_OURS "; RPUSH Q q:6*w q:7; " Q_STILL, EXCHANGE " 0", "1 0 # 2",
          HOLDERS "p:2; LRANGE Q 0 -1 = q:6*w q:7"},
         {W_OURS, EXCHANGE " $-1000000", "2 #", HOLDERS "p:1*w"},
         /* Asked again. */

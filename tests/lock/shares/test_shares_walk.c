@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "kinds/fence.lua.h"
+#include "kinds/queue.lua.h"
 #include "shares/rw_downgrade.lua.h"
 #include "shares/semaphore_set.lua.h"
 #include "shares/shares.lua.h"
@@ -36,14 +37,14 @@ enum { AT_A_TIME = 16, WITNESSES = 16 };
 static const struct {
     const char *name, *text;
 } scripts[] = {
-    {"acquire", FENCE_LUA SHARES_LUA SHARES_ACQUIRE_LUA},
-    {"beat", FENCE_LUA SHARES_LUA SHARES_BEAT_LUA},
-    {"decline", FENCE_LUA SHARES_LUA SHARES_DECLINE_LUA},
-    {"leave", FENCE_LUA SHARES_LUA SHARES_LEAVE_LUA SHARES_RELEASE_LUA},
-    {"release", FENCE_LUA SHARES_LUA SHARES_RELEASE_LUA},
-    {"renew", FENCE_LUA SHARES_LUA SHARES_RENEW_LUA},
-    {"downgrade", FENCE_LUA SHARES_LUA RW_DOWNGRADE_LUA},
-    {"set", FENCE_LUA SHARES_LUA SEMAPHORE_SET_LUA},
+    {"acquire", FENCE_LUA QUEUE_LUA SHARES_LUA SHARES_ACQUIRE_LUA},
+    {"beat", FENCE_LUA QUEUE_LUA SHARES_LUA SHARES_BEAT_LUA},
+    {"decline", FENCE_LUA QUEUE_LUA SHARES_LUA SHARES_DECLINE_LUA},
+    {"leave", FENCE_LUA QUEUE_LUA SHARES_LUA SHARES_LEAVE_LUA SHARES_RELEASE_LUA},
+    {"release", FENCE_LUA QUEUE_LUA SHARES_LUA SHARES_RELEASE_LUA},
+    {"renew", FENCE_LUA QUEUE_LUA SHARES_LUA SHARES_RENEW_LUA},
+    {"downgrade", FENCE_LUA QUEUE_LUA SHARES_LUA RW_DOWNGRADE_LUA},
+    {"set", FENCE_LUA QUEUE_LUA SHARES_LUA SEMAPHORE_SET_LUA},
 };
 #define SCRIPTS (sizeof(scripts) / sizeof(scripts[0]))
 
@@ -99,7 +100,7 @@ static const small_world worlds[] = {
     {"two readers and a writer, faults",
      WORLD(READERS FAULTS),
      5,
-     1500,
+     4000,
      {"several hold", "handed on", "after a lapse", "dead skipped", "queued again"}},
     {"two writers and a reader, keys that vanish",
      WORLD(WRITERS LOSSES ORDERS),
@@ -109,7 +110,7 @@ static const small_world worlds[] = {
     {"two writers and a reader, faults",
      WORLD(WRITERS FAULTS),
      5,
-     1500,
+     4000,
      {"handed on", "after a lapse", "dead skipped", "queued again"}},
     {"two permits, faults",
      WORLD(PERMITS SETS FAULTS),

@@ -7,7 +7,7 @@
 -- Time is the walk's own: the scripts are given a `redis` whose clock stands still through a step,
 -- at BASE, and whose expiries count from there. That lies so far ahead that Redis ends nothing by
 -- itself; what has ended in the walk's time is taken away before each step.
-local BASE, KEEP, SUSPECT, STALE = 4102444800000, 60000, 400, 2000
+local BASE, KEEP, STALE = 4102444800000, 60000, 2000
 local world = cjson.decode(ARGV[1])
 local LEASE, CLAIM = world.lease, world.claim
 local lock, fence_key, queue_key, beats_key, wake, permits_key = unpack(KEYS)
@@ -243,10 +243,9 @@ local function found_dead(s, token, asking)
     end
 end
 
--- Whether a waiter must be taken for alive. Without `lapsing` nothing lapses in this step.
-local function counts(s, token, asking, lapsing)
-    return age(s, process(token)) <= (lapsing and SUSPECT or STALE) and
-        not found_dead(s, token, asking)
+-- Whether a waiter must be taken for alive.
+local function counts(s, token, asking)
+    return age(s, process(token)) <= STALE and not found_dead(s, token, asking)
 end
 
 -- ---- one step -----------------------------------------------------------------------------------
@@ -255,8 +254,6 @@ end
 local function misstep(old, new, own, who, name)
     local before, after = live(old), live(new)
     local reads = string.find(name, 'downgrade') and world.reads[own] -- comes in without a queue
-    local lapsing = #old.lock == 0
-    for _, m in ipairs(old.lock) do lapsing = lapsing or m[2] <= 0 end
     local used = taken(after)
     for token in pairs(after) do
         if not before[token] and permits_key and used > new.permits then
@@ -267,7 +264,7 @@ local function misstep(old, new, own, who, name)
             local first = old.queue[i]
             local wants_too_much = permits_key and weight(first) > new.permits
             if first ~= own and not after[first] and not wants_too_much and
-                counts(old, first, who, lapsing) then
+                counts(old, first, who) then
                 return token .. ' overtook ' .. first
             end
         end
@@ -278,7 +275,7 @@ local function misstep(old, new, own, who, name)
     end
     for _, token in ipairs(old.queue) do
         if token ~= own and not in_list(new.queue, token) and not after[token] and
-            counts(old, token, who, lapsing) then
+            counts(old, token, who) then
             return token .. ' was put out of the queue'
         end
     end
@@ -291,7 +288,7 @@ local function misstep(old, new, own, who, name)
         if want == math.huge or not permits_key or want <= new.permits then
             local fits = want == math.huge and next(after) == nil or want < math.huge and
                 used < math.huge and (not permits_key or used + want <= new.permits)
-            if fits and age(new, process(token)) <= SUSPECT then
+            if fits and age(new, process(token)) <= STALE then
                 return token .. ' was forgotten'
             end
             return

@@ -1,0 +1,68 @@
+-- Fragment: a queue of waiters, and the heartbeats of their processes. Comes after fence.lua.
+-- KEYS  3 queue (list of tokens, oldest first),
+--       4 beats (hash: process -> ms of its last heartbeat; token -> ms at which it was queued again;
+--         and what the fragment behind this one keeps there, under names that begin with '!')
+-- Both live on while somebody beats, and are gone a minute after the last.
+local STALE_MS, KEEP_MS = 2000, 60000
+local now_ms = math.floor(clock() / 1000)
+
+-- They are hints, which heartbeats rebuild: what stands there of another type goes.
+for i, kind in pairs({[3] = 'list', [4] = 'hash'}) do
+    local found = redis.call('TYPE', KEYS[i]).ok
+    if found ~= kind and found ~= 'none' then redis.call('DEL', KEYS[i]) end
+end
+
+local function process(token)
+    return string.match(token, '^(.*):') or ''
+end
+
+local function keep()
+    redis.call('PEXPIRE', KEYS[3], KEEP_MS)
+    redis.call('PEXPIRE', KEYS[4], KEEP_MS)
+end
+
+local function beat(who)
+    if redis.call('HSET', KEYS[4], who, now_ms) == 1 then keep() end
+end
+
+local function enqueue(token)
+    if redis.call('RPUSH', KEYS[3], token) == 1 then keep() end
+end
+
+-- The tokens in the queue, as a set.
+local function queued()
+    local ret = {}
+    for _, token in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do ret[token] = true end
+    return ret
+end
+
+-- For whoever may queue a token before the waiter's first question comes: that one would not look
+-- through the queue, but it looks for this mark. In time the mark is forgotten like a beat.
+local function enqueue_again(token)
+    redis.call('HSET', KEYS[4], token, now_ms)
+    enqueue(token)
+end
+
+local function is_fresh(ms)
+    return ms and math.abs(now_ms - ms) <= STALE_MS
+end
+
+-- Whether any process but the one that asks beats.
+local others_beat
+local function do_others_beat(asking)
+    if others_beat ~= nil then return others_beat end
+    local all = redis.call('HGETALL', KEYS[4])
+    others_beat = false
+    for i = 1, #all, 2 do
+        local who = string.match(all[i], '^(.*):') or all[i]
+        others_beat = others_beat or who ~= process(asking) and is_fresh(tonumber(all[i + 1])) or false
+    end
+    return others_beat
+end
+
+-- Whether a waiter's process lives: it beats, or did and the others do not either, since Redis stood
+-- still or its clock was set.
+local function lives(token, asking)
+    local beaten = tonumber(redis.call('HGET', KEYS[4], process(token)) or '')
+    return beaten and (is_fresh(beaten) or not do_others_beat(asking))
+end
