@@ -7,7 +7,8 @@
  *   Redis. Its holder has it for a lease, which a watchdog thread renews. When the holder dies,
  *   the lease runs out and somebody else gets the lock. Only the holder can release it.
  *   A waiter of the fair kind gets the lock in the order of arrival, is handed it directly, and
- *   costs Redis nothing while it sleeps but a heartbeat per process.
+ *   costs Redis nothing while it sleeps but a heartbeat per process and lock. (A process that is
+ *   silent for two seconds while others are not loses its places.)
  *   Some names have several holders by design: a read/write lock as many readers, or one writer; a
  *   semaphore as many as there are permits. Each holder has a lease of its own, and all of them
  *   wait in one queue.
@@ -262,7 +263,8 @@ typedef enum dlock_kind {
 #define DLOCK_FOREVER (-1) /* for wait_ms */
 
 /* All-zero means the defaults. Every option goes with every kind, but for cohort_max, which kinds
- * with several holders (READ, SEMAPHORE) refuse, and wait_replicas, which QUORUM refuses. No time is above a year. */
+ * with several holders (READ, SEMAPHORE) refuse, and wait_replicas, which QUORUM refuses. No time
+ * is above a year. */
 typedef struct dlock_options {
     dlock_kind kind;
     int64_t lease_ms; /* 0 = 10,000; at least 10 */
@@ -292,8 +294,8 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_lock_new(dlock_client *client, con
                                                        dlock_lock **ret, char *err, size_t err_len);
 
 /* One lock made of several names, in a cluster of one slot: all or nothing, in one script. Kind
- * STRING only; 1..64 names. It excludes holders of each single name, of the same context too: neither
- * a multi-lock nor one of its names is re-entered. */
+ * STRING only; 1..64 names. It excludes holders of each single name, of the same context too:
+ * neither a multi-lock nor one of its names is re-entered. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_multi_new(dlock_client *client,
                                                         const char *const *names, int names_len,
                                                         const dlock_options *options,
@@ -323,15 +325,15 @@ typedef struct dlock_wait {
  * counts: then this is a new acquisition.
  *
  * DLOCK_BUSY, _CANCELLED: nothing is held, the queue is left. DLOCK_UNAVAILABLE: Redis stayed out
- * of reach for the whole wait. DLOCK_UNKNOWN: a question stayed unanswered until the end; what it
- * may have acquired is released in the background. DLOCK_FAILED: Redis answered with an error, or
- * the name is in use by kinds of another family. DLOCK_INVALID: wait_ms is below DLOCK_FOREVER,
- * `reserved` is not zero, permits are out of range or asked of another kind than SEMAPHORE; or the
- * context would wait for itself, since it holds less than it asks for: it reads and wants to write
- * (see "read/write locks"), or its grant has waited for fewer replicas than this lock's
- * wait_replicas.
- * The wait may be outlasted by the questions under way: a Redis that falls silent costs io_ms more
- * for the last question, and once more for the listening before it.
+ * of reach for the whole wait. DLOCK_UNKNOWN: a question stayed unanswered until the end, be it the
+ * one that leaves the queue; what may have been acquired is released in the background.
+ * DLOCK_FAILED: Redis answered with an error, or the name is in use by kinds of another family.
+ * DLOCK_INVALID: wait_ms is below DLOCK_FOREVER, `reserved` is not zero, permits are out of range
+ * or asked of another kind than SEMAPHORE; or the context would wait for itself, since it holds
+ * less than it asks for: it reads and wants to write (see "read/write locks"), or its grant has
+ * waited for fewer replicas than this lock's wait_replicas. The wait may be outlasted by the
+ * questions under way: a Redis that falls silent costs io_ms more for the last question, and once
+ * more for the listening before it.
  */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_acquire(dlock_lock *lock, const dlock_wait *wait,
                                                       dlock_hold **ret);
@@ -364,8 +366,9 @@ DLOCK_API bool dlock_held(const dlock_hold *hold);
  * question was sent, less the allowance for clock drift (1 % + 2 ms). 0 when lost. No I/O. A hold
  * of kind FAIR that was handed over has what is left of the claim window until the answer to its
  * first renewal has come. That renewal, for the whole lease, was given to the kernel before the
- * acquire returned: so in Redis the lease is whole, unless the message is lost, or Redis has forgotten
- * its scripts since (SCRIPT FLUSH, another server) and this process stops before it has repeated it. */
+ * acquire returned: so in Redis the lease is whole, unless the message is lost, or Redis has
+ * forgotten its scripts since (SCRIPT FLUSH, another server) and this process stops before it has
+ * repeated it. */
 DLOCK_API int64_t dlock_validity_ms(const dlock_hold *hold);
 
 /* The fence: strictly greater than that of every earlier grant of this name; the same for

@@ -82,15 +82,19 @@ static void take_answer(pipeline_call *call)
     r->answers++;
     if (answered)
         count(r, server, yes);
-    if (!r->is_decided && (r->yes >= r->need || r->no >= r->need || r->answers == r->servers)) {
-        r->is_decided = true;
+    bool granted = !r->is_decided && r->yes >= r->need;
+    bool ended = !r->is_decided && (r->no >= r->need || r->answers == r->servers);
+    r->is_decided = r->is_decided || granted || ended;
+    if (ended && !granted) {
         r->next = r->all->decided;
         r->all->decided = r;
         pthread_cond_signal(&r->all->changed);
-        if (r->written < r->need)
-            pthread_cond_broadcast(&r->all->written);
     }
+    if ((granted || ended) && r->written < r->need)
+        pthread_cond_broadcast(&r->all->written);
     pthread_mutex_unlock(&r->all->lock);
+    if (granted)
+        r->all->granted(r->all, r);
 }
 
 static void note_written(pipeline_call *call)
@@ -137,6 +141,7 @@ static void prepare(renewal *r, int server)
         call->keys = how->renew.args(g->lock, g->token, ENTRY_NONE, &call->args);
     call->script = how->renew.script;
     call->until = r->until;
+    call->lazy = true;
     call->written = note_written;
     call->decided = take_answer;
     call->over = let_go;
@@ -232,9 +237,11 @@ bool dlock_renewal_conclude(const renewal *r)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-void dlock_renewals_init(renewals *all, dlock_client *client)
+void dlock_renewals_init(renewals *all, dlock_client *client,
+                         void (*granted)(renewals *all, renewal *r))
 {
     all->client = client;
+    all->granted = granted;
     pthread_mutex_init(&all->lock, NULL);
     dlock_cond_init(&all->changed);
     dlock_cond_init(&all->written);

@@ -13,7 +13,10 @@ typedef struct renewal renewal;
 
 /* Those of a client. */
 typedef struct renewals {
-    dlock_client *client;   /* (borrowed) */
+    dlock_client *client; /* (borrowed) */
+    /* It was granted; from any thread. With the reference of the list of those that are decided,
+     * which has the others. */
+    void (*granted)(struct renewals *all, renewal *r);
     pthread_mutex_t lock;   /* guards the rest, and what of a grant is the watchdog's */
     pthread_cond_t changed; /* one is decided */
     pthread_cond_t written; /* one was written, or is decided without that */
@@ -22,8 +25,9 @@ typedef struct renewals {
     pipeline *to_quorum[QUORUM_MAX]; /* ... and to its quorum; NULL until needed, set once */
 } renewals;
 
-void dlock_renewals_init(renewals *all, dlock_client *client); /* zeroed */
-void dlock_renewals_free(renewals *all);                       /* waits for those under way */
+void dlock_renewals_init(renewals *all, dlock_client *client,
+                         void (*granted)(renewals *all, renewal *r)); /* zeroed */
+void dlock_renewals_free(renewals *all); /* waits for those under way */
 
 /* With a reference of the caller's. It is decided at its limit at the latest. NULL: out of memory.
  */

@@ -129,6 +129,12 @@ static void conclude(watchdog *w, renewal *r)
     dlock_renewal_unref(r);
 }
 
+/* Its end is later than it was: the thread need not be woken. */
+static void conclude_granted(renewals *all, renewal *r)
+{
+    conclude((watchdog *)((char *)all - offsetof(watchdog, renewals)), r);
+}
+
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 /* Not past `look_at`: holds that come and go within a lease, as most do, wake it once a lease. */
@@ -168,7 +174,7 @@ watchdog *dlock_watchdog_new(dlock_client *client)
     watchdog *w = calloc(1, sizeof(*w));
     if (!w)
         return NULL;
-    dlock_renewals_init(&w->renewals, client);
+    dlock_renewals_init(&w->renewals, client, conclude_granted);
     if (!dlock_thread_start(&w->thread, watch, w)) {
         dlock_renewals_free(&w->renewals);
         free(w);

@@ -9,7 +9,7 @@ local holders = 1
 if shared then
     holders = redis.call('ZCOUNT', KEYS[1], string.format('(%.0f', math.floor(clock() / 1000)), '+inf')
     for _, token in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-        redis.call('HDEL', KEYS[4], '!' .. token) -- handed on, and not taken up
+        in_beats('HDEL', '!' .. token) -- handed on, and not taken up
     end
 end
 local last = record(KEYS[2])

@@ -112,15 +112,13 @@ static int64_t read_beat(dlock_lock *lock, dlock_time asked, const redisReply *r
 
 static const kind_call decline_call = {&decline, go_args};
 
-/* Step 4: "token fence clock-us waiters window-ms". An older version's script does not tell the
- * window: then the waiter has to ask. */
+/* Step 4: "token fence window-ms". */
 static void take_message(dlock_lock *lock, const char *message)
 {
     char token[TOKEN_LEN];
     answer a = {.granted = true, .asked = dlock_now()};
-    int parts =
-        sscanf(message, "%159s %" SCNu64 " %*s %*s %" SCNd64, token, &a.fence, &a.window_ms);
-    if (parts >= 2 && !dlock_wait_set_wake_shared(lock, token, parts == 3 ? &a : NULL))
+    int parts = sscanf(message, "%159s %" SCNu64 " %" SCNd64, token, &a.fence, &a.window_ms);
+    if (parts >= 1 && !dlock_wait_set_wake_shared(lock, token, parts == 3 ? &a : NULL))
         dlock_queue_decline(lock, &decline_call, token);
 }
 

@@ -3,25 +3,25 @@
 --       5 prefix of the channels on which processes are woken, one each
 
 -- Gives the lock, which is free or the caller's to give, to the first waiter whose process lives,
--- for the claim window, and wakes it with "token fence clock-us waiters window-ms": whoever gets the
+-- for the claim window, and wakes it with "token fence window-ms": whoever gets the
 -- lock can not know otherwise what expiry it was given. `asking` needs no waking.
 -- Returns the token granted; nil when nobody waits, and the lock is then free.
 local function hand_on(claim_ms, asking)
     while true do
-        local token = redis.call('LPOP', KEYS[3])
+        local token = in_queue('LPOP')
         if not token then
             redis.call('DEL', KEYS[1])
-            redis.call('HDEL', KEYS[4], '!')
+            in_beats('HDEL', '!')
             return nil
         end
         if lives(token, asking) then
-            local fence, us = next_fence(2, 2, claim_ms, 's', token)
+            local fence = next_fence(2, 2, claim_ms, 's', token)
             redis.call('SET', KEYS[1], token, 'PX', claim_ms)
-            redis.call('HSET', KEYS[4], '!', token)
+            in_beats('HSET', '!', token)
             if token ~= asking then
                 -- A hint: where it is lost, the next heartbeat tells of the grant.
-                redis.pcall('PUBLISH', KEYS[5] .. process(token), string.format('%s %.0f %.0f %d %s',
-                    token, fence, us, redis.call('LLEN', KEYS[3]), claim_ms))
+                redis.pcall('PUBLISH', KEYS[5] .. process(token),
+                    string.format('%s %.0f %s', token, fence, claim_ms))
             end
             return token
         end
@@ -33,9 +33,9 @@ end
 -- passed over at once. Unless it is the one that asks: that one lives.
 local function recover(claim_ms, asking)
     if not may_be_of(KEYS[2], 's') then return nil end
-    local lapsed = redis.call('HGET', KEYS[4], '!')
+    local lapsed = in_beats('HGET', '!')
     if lapsed and process(lapsed) ~= process(asking) then
-        redis.call('HDEL', KEYS[4], process(lapsed))
+        in_beats('HDEL', process(lapsed))
     end
     return hand_on(claim_ms, asking)
 end

@@ -11,16 +11,16 @@ if denied then return denied end
 local token, queue = ARGV[1], ARGV[4] ~= '0'
 local has = owner(KEYS[1])
 local mine = has == token
-local waiters = redis.call('LLEN', KEYS[3])
+local waiters = in_queue('LLEN')
 local refused = not mine and (has or waiters > 0)
     and refusal(KEYS[1], KEYS[2], 's', KEYS[3], KEYS[4], nil, has)
 if refused and refused.err then return refused end
-if not has and waiters == 0 and redis.call('HEXISTS', KEYS[4], '!') == 0 then has = token end
+if not has and waiters == 0 and in_beats('HEXISTS', '!') == 0 then has = token end
 if has ~= token and queue then
     claim(KEYS[2], 's', ARGV[2])
     beat(process(token))
     if ARGV[4] == '1' then
-        if redis.call('HEXISTS', KEYS[4], token) == 0 then enqueue(token) end
+        if in_beats('HEXISTS', token) == 0 then enqueue(token) end
     else
         keep()
         if not queued()[token] then enqueue_again(token) end
@@ -32,9 +32,9 @@ if not has then
     refused = nil
 end
 if has ~= token then return refused or refusal(KEYS[1], KEYS[2], 's', nil, nil, nil, has) end
-waiters = redis.call('LLEN', KEYS[3])
-if waiters > 0 then waiters = waiters - redis.call('LREM', KEYS[3], 1, token) end
+waiters = in_queue('LLEN')
+if waiters > 0 then waiters = waiters - in_queue('LREM', 1, token) end
 local fence, now = next_fence(2, 2, ARGV[2], 's', token, mine)
-redis.call('HDEL', KEYS[4], '!')
+in_beats('HDEL', '!')
 redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return {1, fence, now, waiters}

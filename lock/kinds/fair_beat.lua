@@ -11,10 +11,10 @@ if refused.err then return refused end
 claim(KEYS[2], 's', 0)
 beat(ARGV[1])
 keep()
-local some = redis.call('HRANDFIELD', KEYS[4]) -- in time all that are gone are forgotten
-local then_ms = tonumber(redis.call('HGET', KEYS[4], some)) or 0
-if some ~= '!' and redis.call('HGET', KEYS[4], ARGV[1]) - then_ms > KEEP_MS then
-    redis.call('HDEL', KEYS[4], some)
+local some = in_beats('HRANDFIELD') -- in time all that are gone are forgotten
+local then_ms = tonumber(in_beats('HGET', some)) or 0
+if some ~= '!' and in_beats('HGET', ARGV[1]) - then_ms > KEEP_MS then
+    in_beats('HDEL', some)
 end
 local waiting = queued()
 local has = owner(KEYS[1])

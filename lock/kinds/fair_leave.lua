@@ -2,7 +2,7 @@
 -- KEYS  as in fair.lua
 -- ARGV  1 token, 2 claim window in ms
 -- Reply 1: released, 0: free already, -1: somebody else's
-redis.call('LREM', KEYS[3], 0, ARGV[1])
+in_queue('LREM', 0, ARGV[1])
 local has = owner(KEYS[1])
 if has and has ~= ARGV[1] then return -1 end
 if not has then

@@ -107,18 +107,19 @@ local function waits(queue, beats)
 end
 
 -- The reply to an acquire that finds the lock taken: {0, ms left, last fence issued, 1: the holder is
--- of another library}; or the error that another family of kinds holds it, or waits in the queue (nil:
+-- of another library, as far as that matters to the family}; or the error that another family of kinds holds it, or waits in the queue (nil:
 -- no matter who waits). `has` is the token at the name, where the caller knows it.
 local function refusal(name, counter, family, queue, beats, ms_left, has)
     local last = record(counter) or {number = 0, family = family}
-    if has and has == last.token and last.family == family then
-        return {0, redis.call('PTTL', name), last.number, 0}
+    local same = last.family == family
+    if same and (family ~= 's' or has and has == last.token) then
+        return {0, ms_left or redis.call('PTTL', name), last.number, 0}
     end
     local kind = redis.call('TYPE', name).ok
     local known = kind == 'zset' and (last.family == 'r' or last.family == 'p')
         or kind == 'string' and redis.call('GET', name) == last.token
         or kind == 'hash' and last.token and redis.call('HEXISTS', name, last.token) == 1
-    if last.family ~= family and (known or queue and waits(queue, beats)) then
+    if not same and (known or queue and waits(queue, beats)) then
         local uses = {s = 'a lock of kind STRING or FAIR', h = 'a lock of kind HASH',
             r = 'a read/write lock', p = 'a semaphore'}
         return redis.error_reply('WRONGKIND this name is in use as ' .. (uses[last.family] or '?'))

@@ -5,9 +5,10 @@
 -- Reply {1, fence, clock us, 0}, refusal()'s, or {2, clock us}: too late
 if late() then return {2, clock()} end
 local mine = redis.pcall('HEXISTS', KEYS[1], ARGV[1]) == 1
-local taken = not mine and redis.call('EXISTS', KEYS[1]) == 1
+local left = mine and -2 or redis.call('PTTL', KEYS[1])
+local taken = left ~= -2
 if not mine and (taken or not may_be_of(KEYS[2], 'h')) then
-    local refused = refusal(KEYS[1], KEYS[2], 'h', KEYS[3], KEYS[4])
+    local refused = refusal(KEYS[1], KEYS[2], 'h', KEYS[3], KEYS[4], left)
     if taken or refused.err then return refused end
 end
 local denied = may_not('PEXPIRE', KEYS[1], ARGV[2]) -- a lock without an end is nobody's

@@ -7,9 +7,19 @@ local STALE_MS, KEEP_MS = 2000, 60000
 local now_ms = math.floor(clock() / 1000)
 
 -- They are hints, which heartbeats rebuild: what stands there of another type goes.
-for i, kind in pairs({[3] = 'list', [4] = 'hash'}) do
-    local found = redis.call('TYPE', KEYS[i]).ok
-    if found ~= kind and found ~= 'none' then redis.call('DEL', KEYS[i]) end
+local function at_hint(key, command, ...)
+    local reply = redis.pcall(command, key, ...)
+    if type(reply) ~= 'table' or not reply.err then return reply end
+    if string.find(reply.err, 'WRONGTYPE') then redis.call('DEL', key) end
+    return redis.call(command, key, ...)
+end
+
+local function in_queue(command, ...)
+    return at_hint(KEYS[3], command, ...)
+end
+
+local function in_beats(command, ...)
+    return at_hint(KEYS[4], command, ...)
 end
 
 local function process(token)
@@ -22,24 +32,24 @@ local function keep()
 end
 
 local function beat(who)
-    if redis.call('HSET', KEYS[4], who, now_ms) == 1 then keep() end
+    if in_beats('HSET', who, now_ms) == 1 then keep() end
 end
 
 local function enqueue(token)
-    if redis.call('RPUSH', KEYS[3], token) == 1 then keep() end
+    if in_queue('RPUSH', token) == 1 then keep() end
 end
 
 -- The tokens in the queue, as a set.
 local function queued()
     local ret = {}
-    for _, token in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do ret[token] = true end
+    for _, token in ipairs(in_queue('LRANGE', 0, -1)) do ret[token] = true end
     return ret
 end
 
 -- For whoever may queue a token before the waiter's first question comes: that one would not look
 -- through the queue, but it looks for this mark. In time the mark is forgotten like a beat.
 local function enqueue_again(token)
-    redis.call('HSET', KEYS[4], token, now_ms)
+    in_beats('HSET', token, now_ms)
     enqueue(token)
 end
 
@@ -51,7 +61,7 @@ end
 local others_beat
 local function do_others_beat(asking)
     if others_beat ~= nil then return others_beat end
-    local all = redis.call('HGETALL', KEYS[4])
+    local all = in_beats('HGETALL')
     others_beat = false
     for i = 1, #all, 2 do
         local who = string.match(all[i], '^(.*):') or all[i]
@@ -63,6 +73,6 @@ end
 -- Whether a waiter's process lives: it beats, or did and the others do not either, since Redis stood
 -- still or its clock was set.
 local function lives(token, asking)
-    local beaten = tonumber(redis.call('HGET', KEYS[4], process(token)) or '')
+    local beaten = tonumber(in_beats('HGET', process(token)) or '')
     return beaten and (is_fresh(beaten) or not do_others_beat(asking))
 end

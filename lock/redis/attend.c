@@ -1,11 +1,32 @@
 /*
- * The thread that reads where nobody waits for an answer, and ends asynchronous calls whose time is
- * over. It sleeps in poll() on all lines that it leads.
+ * Who reads: one of the threads that wait for an answer; where none does, the thread here, which
+ * also ends asynchronous calls whose time is over. It sleeps in poll() on all lines that it leads.
+ * Where all calls are lazy it comes a little later, since others may have read by then.
  */
 #include <poll.h>
 #include <sys/eventfd.h>
 
 #include "redis/line.h"
+
+void dlock_line_pass_on(shared *s, station *k, line *l)
+{
+    bool lazy = true;
+    for (unsigned i = l->tail; !l->led && i != l->head; i--) {
+        shared_call *a = l->slots[(i - 1) % SLOTS_MAX].who;
+        lazy = lazy && (!a || a->lazy);
+        if (a && !a->done) {
+            pthread_cond_signal(&a->wake);
+            return;
+        }
+    }
+    bool awaited = lazy && !dlock_passed(s->lazy_at);
+    if (l->calls > 0 && !l->led && !awaited) {
+        if (lazy)
+            s->lazy_at = dlock_in_ms(LAZY_MS);
+        dlock_line_poke(s);
+    }
+    dlock_line_let_go(k, l);
+}
 
 /* Ends those whose time is over. Under the lock. */
 static void expire(shared *s, station *k, dlock_time now)
@@ -34,16 +55,18 @@ static void expire(shared *s, station *k, dlock_time now)
 }
 
 /* Whether the thread is to read: calls are in flight, and no thread waits for its own. */
-static bool needs_thread(const line *l)
+static bool needs_thread(const shared *s, const line *l)
 {
+    bool lazy = true;
     if (l->led || l->failed || l->calls == 0)
         return false;
     for (unsigned i = l->head; i != l->tail; i++) {
         const shared_call *a = l->slots[i % SLOTS_MAX].who;
         if (a && !a->done)
             return false;
+        lazy = lazy && (!a || a->lazy);
     }
-    return true;
+    return !lazy || dlock_passed(s->lazy_at);
 }
 
 typedef struct attended {
@@ -71,7 +94,7 @@ static int take_lead(shared *s, attended *led, struct pollfd *fds, dlock_time *u
             *until = dlock_sooner(*until, dlock_in_ms(STALL_MS));
         for (int n = 0; n < LINES_MAX; n++) {
             line *l = k->lines[n];
-            if (!l || !needs_thread(l))
+            if (!l || !needs_thread(s, l))
                 continue;
             l->led = true;
             led[len] = (attended){l, k};
@@ -82,6 +105,8 @@ static int take_lead(shared *s, attended *led, struct pollfd *fds, dlock_time *u
         }
     }
     *until = dlock_sooner(*until, s->earliest);
+    if (!dlock_passed(s->lazy_at))
+        *until = dlock_sooner(*until, s->lazy_at);
     return len;
 }
 
@@ -108,7 +133,7 @@ void *dlock_shared_attend(void *arg)
             if (fds[i].revents && !l->busy && !l->failed)
                 dlock_line_step(s, led[i].station, l);
             l->led = false;
-            if (!needs_thread(l))
+            if (!needs_thread(s, l))
                 dlock_line_pass_on(s, led[i].station, l);
         }
         dlock_line_tell_finished(s);

@@ -386,20 +386,3 @@ void dlock_line_step(shared *s, station *k, line *l)
     write_queued(s, k, l);
     unbusy(k, l);
 }
-
-/* ---- who reads next ----------------------------------------------------------------------------
- */
-
-void dlock_line_pass_on(shared *s, station *k, line *l)
-{
-    for (unsigned i = l->tail; !l->led && i != l->head; i--) {
-        shared_call *a = l->slots[(i - 1) % SLOTS_MAX].who;
-        if (a && !a->done) {
-            pthread_cond_signal(&a->wake);
-            return;
-        }
-    }
-    if (l->calls > 0 && !l->led)
-        dlock_line_poke(s);
-    dlock_line_let_go(k, l);
-}

@@ -13,6 +13,8 @@
 #define STALL_MS    100
 #define GIVEN_UP_MS 10
 
+#define LAZY_MS     5 /* until the thread reads where nobody hurries, and others may have read */
+
 enum {
     LINES_MAX = 4, /* to one server: the one in use, and those that are silent */
     CALLS_MAX = 64,
@@ -66,6 +68,7 @@ struct shared {
     bool has_thread, stop, poked;
     int wake_fd, dialling;
     dlock_time earliest; /* no asynchronous call has a limit before this */
+    dlock_time lazy_at;  /* the thread reads for those who do not hurry; may have passed */
 };
 
 /* ---- line.c ---- */
@@ -90,9 +93,6 @@ void dlock_line_let_go(station *k, line *l); /* frees it, if nobody uses it any 
 void dlock_line_write(shared *s, station *k, line *l);
 void dlock_line_step(shared *s, station *k, line *l);
 
-/* Somebody who waits for an answer is to read now. */
-void dlock_line_pass_on(shared *s, station *k, line *l);
-
 /* ---- shared.c ---- */
 
 /* Sends what is queued, or makes a step to that. False: there is nothing to do but to wait, for a
@@ -100,6 +100,9 @@ void dlock_line_pass_on(shared *s, station *k, line *l);
 bool dlock_shared_push(shared *s, station *k);
 
 /* ---- attend.c ---- */
+
+/* Somebody who waits for an answer is to read now. */
+void dlock_line_pass_on(shared *s, station *k, line *l);
 
 void *dlock_shared_attend(void *arg); /* the thread */
 

@@ -155,6 +155,7 @@ static sent_call *new_sent_call(dlock_redis *redis, pipeline *p, pipeline_call *
                               .keys = call->keys,
                               .deadline = call->until,
                               .grace_ms = call->grace_ms,
+                              .lazy = call->lazy,
                               .fate = &call->fate,
                               .written = tell_written,
                               .done = take_answer};

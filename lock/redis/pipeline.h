@@ -17,6 +17,7 @@ typedef struct pipeline_call {
     int keys;         /* at least one */
     dlock_time until; /* it is not sent after this, nor an answer waited for, ... */
     int64_t grace_ms; /* ... but so long from sending on, after a long time in line */
+    bool lazy;        /* nobody hurries for the answer */
     bool nowhere;     /* no server of its key was known when it was put */
     void (*written)(
         struct pipeline_call *call); /* before `decided`, from any thread: its bytes were

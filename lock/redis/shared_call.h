@@ -19,6 +19,7 @@ struct shared_call {
     bool by_text, asking; /* ASKING precedes it */
     dlock_time deadline;  /* it is not sent after this, nor an answer waited for, ... */
     int64_t grace_ms;     /* ... but so long from sending on */
+    bool lazy;            /* asynchronous: nobody hurries for the answer */
     atomic_int *fate;     /* an call_fate; NULL: nobody withdraws it */
     void (*written)(
         shared_call *a); /* once: its bytes were given to the kernel. NULL: nobody is told */

@@ -15,4 +15,4 @@ end
 hold(ARGV[2], ARGV[3])
 keep_fences(2, 2, ARGV[3])
 hand_on(ARGV[4])
-return {1, issued(KEYS[2]) or 0, clock(), redis.call('LLEN', KEYS[3])}
+return {1, issued(KEYS[2]) or 0, clock(), in_queue('LLEN')}

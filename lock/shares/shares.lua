@@ -83,15 +83,15 @@ local function purge(asking)
     if there == 'zset' then
         over = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now_ms)
     elseif there == 'none' and redis.call('EXISTS', KEYS[3]) == 1 and may_be_of(KEYS[2], family) then
-        for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
+        for _, field in ipairs(in_beats('HKEYS')) do
             if string.sub(field, 1, 1) == '!' then table.insert(over, string.sub(field, 2)) end
         end
     end
     for _, token in ipairs(over) do
         local who = process(token)
         redis.call('ZREM', KEYS[1], token)
-        if redis.call('HDEL', KEYS[4], '!' .. token) == 1 and who ~= process(asking) then
-            redis.call('HDEL', KEYS[4], who)
+        if in_beats('HDEL', '!' .. token) == 1 and who ~= process(asking) then
+            in_beats('HDEL', who)
         end
     end
 end
@@ -106,7 +106,7 @@ end
 local function hand_on(claim_ms, asking, most)
     local at, used, left = 0, nil, most or HAND_MAX
     while true do
-        local token = redis.call('LINDEX', KEYS[3], at)
+        local token = in_queue('LINDEX', at)
         if not token or not used and not may_be_of(KEYS[2], family) then return false end
         used = used or taken()
         local who, want, alive = process(token), weight(token), lives(token, asking or '')
@@ -115,12 +115,12 @@ local function hand_on(claim_ms, asking, most)
         elseif alive and (left == 0 or not fits(token, used)) then
             return true
         else
-            redis.call('LREM', KEYS[3], 1, token)
+            in_queue('LREM', 1, token)
             if alive and not has(token) then
                 hold(token, claim_ms)
                 used, left = used + want, left - 1
                 if token ~= asking then
-                    redis.call('HSET', KEYS[4], '!' .. token, 1)
+                    in_beats('HSET', '!' .. token, 1)
                     -- A hint: where it is lost, the next heartbeat tells of the share.
                     redis.pcall('PUBLISH', KEYS[5] .. who, token)
                 end

@@ -25,15 +25,15 @@ if KEYS[6] then
 end
 purge(token)
 local mine = has(token)
-local handed = redis.call('HDEL', KEYS[4], '!' .. token) == 1
+local handed = in_beats('HDEL', '!' .. token) == 1
 local got = mine
-if not got and redis.call('EXISTS', KEYS[3]) == 0 then got = fits(token, taken()) end
+if not got and in_queue('LLEN') == 0 then got = fits(token, taken()) end
 if not got then
     if queue then
         claim(KEYS[2], family, ARGV[2])
         beat(process(token))
         if ARGV[4] == '1' then
-            if redis.call('HEXISTS', KEYS[4], token) == 0 then enqueue(token) end
+            if in_beats('HEXISTS', token) == 0 then enqueue(token) end
         else
             keep()
             if not queued()[token] then enqueue_again(token) end
@@ -43,8 +43,8 @@ if not got then
     got = has(token) or (not queue and not stopped and fits(token, taken()))
 end
 if not got then return refusal(KEYS[1], KEYS[2], family, nil, nil, next_end()) end
-local waiters = redis.call('LLEN', KEYS[3])
-if waiters > 0 then waiters = waiters - redis.call('LREM', KEYS[3], 0, token) end
+local waiters = in_queue('LLEN')
+if waiters > 0 then waiters = waiters - in_queue('LREM', 0, token) end
 hold(token, ARGV[2])
 if handed and waiters > 0 then hand_on(ARGV[3], token, 1) end
 if writes or KEYS[6] then

@@ -10,12 +10,12 @@ claim(KEYS[2], family, 0)
 purge(ARGV[1] .. ':')
 beat(ARGV[1])
 keep()
-local some = redis.call('HRANDFIELD', KEYS[4]) -- in time all that are gone are forgotten
-local then_ms = tonumber(redis.call('HGET', KEYS[4], some)) or 0
+local some = in_beats('HRANDFIELD') -- in time all that are gone are forgotten
+local then_ms = tonumber(in_beats('HGET', some)) or 0
 if string.sub(some, 1, 1) == '!' then
-    if not has(string.sub(some, 2)) then redis.call('HDEL', KEYS[4], some) end
+    if not has(string.sub(some, 2)) then in_beats('HDEL', some) end
 elseif now_ms - then_ms > KEEP_MS then
-    redis.call('HDEL', KEYS[4], some)
+    in_beats('HDEL', some)
 end
 local waiting, reply = queued(), {0}
 for i = 3, #ARGV do

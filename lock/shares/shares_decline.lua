@@ -4,7 +4,7 @@
 -- Reply 1: handed on, 0: nothing to do
 purge(ARGV[1])
 local was = 0
-if redis.call('HDEL', KEYS[4], '!' .. ARGV[1]) == 1 and not stranger then
+if in_beats('HDEL', '!' .. ARGV[1]) == 1 and not stranger then
     was = redis.call('ZREM', KEYS[1], ARGV[1])
 end
 hand_on(ARGV[2])

@@ -3,5 +3,5 @@
 -- KEYS  as in shares.lua
 -- ARGV  1 token, 2 claim window in ms
 -- Reply as shares_release.lua's
-redis.call('LREM', KEYS[3], 0, ARGV[1])
-redis.call('HDEL', KEYS[4], '!' .. ARGV[1])
+in_queue('LREM', 0, ARGV[1])
+in_beats('HDEL', '!' .. ARGV[1])

@@ -22,7 +22,7 @@
  * the stock has already fallen. */
 #define WRITE_RESERVE_MS 20
 
-#define PUT_BACK_MS 200 /* to put units back, though the buyer has no time left */
+#define PUT_BACK_MS      200 /* to put units back, though the buyer has no time left */
 
 static dlock_script look = DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA MAY_RECORD_LUA
                                                 "return refused or left\n");

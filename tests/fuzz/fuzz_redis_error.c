@@ -14,9 +14,9 @@
 static bool is_refusal(const char *word)
 {
     static const char *const words[] = {
-        "ASK",      "BUSY",     "CLUSTERDOWN", "LOADING",   "MASTERDOWN", "MISCONF",
-        "MOVED",    "NOAUTH",   "NOPERM",      "NOREPLICAS", "OOM",        "READONLY",
-        "TRYAGAIN", "UNBLOCKED", "WRONGPASS",
+        "ASK",     "BUSY",     "CLUSTERDOWN", "LOADING",   "MASTERDOWN",
+        "MISCONF", "MOVED",    "NOAUTH",      "NOPERM",    "NOREPLICAS",
+        "OOM",     "READONLY", "TRYAGAIN",    "UNBLOCKED", "WRONGPASS",
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(words[i], word) == 0)

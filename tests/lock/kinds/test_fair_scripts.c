@@ -56,10 +56,10 @@ static void acquire(void **state)
         {"SET L q:9", TAKE " 0 0", "0 -1 0 1", "EXISTS F = 0"},
         /* It is free, but others were there before: who lives gets it. */
         {WAITS, TAKE " 1 0", "0 ~" CLAIM " # 0",
-         "GET L = q:5; HGET B ! = q:5; LRANGE Q 0 -1 = p:1; LRANGE W:q 0 -1 = q:5 # # 1 " CLAIM
+         "GET L = q:5; HGET B ! = q:5; LRANGE Q 0 -1 = p:1; LRANGE W:q 0 -1 = q:5 # " CLAIM
          "; PTTL F = ~86700000; EXISTS W:p = 0"},
         {WAITS, TAKE " 0 0", "0 ~" CLAIM " # 0",
-         "GET L = q:5; EXISTS Q = 0; LRANGE W:q 0 -1 = q:5 # # 0 " CLAIM},
+         "GET L = q:5; EXISTS Q = 0; LRANGE W:q 0 -1 = q:5 # " CLAIM},
         {WAITS, TAKE " 2 0", "0 ~" CLAIM " # 0", "GET L = q:5; LRANGE Q 0 -1 = p:1"},
         {DEAD, TAKE " 1 0", "1 # # 0", "GET L = p:1; PTTL L = ~" LEASE "; EXISTS Q W:q W:p = 0"},
         {DEAD, TAKE " 0 0", "1 # # 0", "GET L = p:1; EXISTS Q W:q = 0; HEXISTS B ! = 0"},
@@ -139,7 +139,7 @@ static void beat(void **state)
          "EXISTS Q = 0"},
         /* It is free: handed on, to one of ours too, who hears of it as the others do. */
         {"RPUSH Q p:1", "p " CLAIM " p:1", "p:1 # ~" CLAIM " 0",
-         "GET L = p:1; HGET B ! = p:1; LRANGE W:p 0 -1 = p:1 # # 0 " CLAIM},
+         "GET L = p:1; HGET B ! = p:1; LRANGE W:p 0 -1 = p:1 # " CLAIM},
         {WAITS, "p " CLAIM " p:1", "q:5 # ~" CLAIM " 0", "GET L = q:5; LRANGE Q 0 -1 = p:1"},
         {DEAD, "p " CLAIM " p:1", "p:1 # ~" CLAIM " 0", "GET L = p:1; EXISTS Q W:q = 0"},
         {DEAD, "p " CLAIM, "'' 0 -2 0", "EXISTS L Q W:q = 0"},
@@ -182,7 +182,7 @@ static void leave(void **state)
         {"SET L p:1", BRIEFLY, "1", "EXISTS L = 0"},
         /* The lock was granted to it meanwhile: to the next who lives. */
         {"SET L p:1; HSET B ! p:1; " STOOD_STILL, BRIEFLY, "1",
-         "GET L = q:5; PTTL L = ~" CLAIM "; HGET B ! = q:5; LRANGE W:q 0 -1 = q:5 # # 0 " CLAIM},
+         "GET L = q:5; PTTL L = ~" CLAIM "; HGET B ! = q:5; LRANGE W:q 0 -1 = q:5 # " CLAIM},
         {"SET L p:1; HSET B ! p:1; " DEAD, BRIEFLY, "1", "EXISTS L Q W:q = 0; HEXISTS B ! = 0"},
         /* It lapsed without a word. */
         {"RPUSH Q p:1; " WAITS, BRIEFLY, "0", "GET L = q:5; EXISTS Q = 0"},
@@ -217,7 +217,7 @@ static void release(void **state)
         {"SET L q:9; " WAITS, BRIEFLY, "-1", "GET L = q:9; LLEN Q = 1"},
         {"SET L p:1; SET F %8000000000000000,s,p:1; " STOOD_STILL "; RPUSH Q r:6 r:7", BRIEFLY, "1",
          "GET L = q:5; PTTL L = ~" CLAIM "; HGET B ! = q:5; LRANGE Q 0 -1 = r:6 r:7; "
-         "LRANGE W:q 0 -1 = q:5 8000000000000001 # 2 " CLAIM "; GET F = 8000000000000001 s q:5"},
+         "LRANGE W:q 0 -1 = q:5 8000000000000001 " CLAIM "; GET F = 8000000000000001 s q:5"},
         {"SET L p:1; " DEAD "; RPUSH Q r:6", BRIEFLY, "1", "GET L = r:6; EXISTS Q W:q = 0"},
         {"SET L p:1; HSET B ! p:1; " DEAD, BRIEFLY, "1", "EXISTS L Q W:q = 0; HEXISTS B ! = 0"},
         {"SET L p:1; RPUSH Q odd; HSET B odd @0", BRIEFLY, "1", "EXISTS L Q = 0"},
