@@ -7,6 +7,9 @@ if late() then return {2, clock()} end
 local names, mine = tonumber(ARGV[3]), true
 for i = 1, names do
     local has, counter = owner(KEYS[i]), KEYS[names + i]
+    if has and has ~= ARGV[1] and string.find(has, '^[^/]*/%d+/%x+:%d+$') then -- this library's
+        return {0, redis.call('PTTL', KEYS[i]), 0, 0}
+    end
     if has ~= ARGV[1] and (has or not may_be_of(counter, 's')) then
         local refused = refusal(KEYS[i], counter, 's', KEYS[2 * names + i],
             KEYS[3 * names + i], nil, has)

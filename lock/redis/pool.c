@@ -23,13 +23,24 @@
 
 /* ---- their life ------------------------------------------------------------------------------ */
 
+static void free_shared(dlock_redis *redis)
+{
+    for (int i = 0; i < DLOCK_BESIDE; i++)
+        dlock_shared_free(redis->beside[i]);
+    dlock_shared_free(redis->shared);
+}
+
 dlock_redis *dlock_pool_new(topology *t, const dlock_redis_options *options)
 {
     dlock_redis *redis = calloc(1, sizeof(*redis));
     if (!redis)
         return NULL;
     redis->shared = dlock_shared_new(redis);
-    if (!redis->shared) {
+    bool good = redis->shared;
+    for (int i = 0; i < DLOCK_BESIDE; i++)
+        good = good && (redis->beside[i] = dlock_shared_new(redis));
+    if (!good) {
+        free_shared(redis);
         free(redis);
         return NULL;
     }
@@ -51,7 +62,7 @@ void *dlock_pool_free(dlock_redis *redis)
 {
     if (!redis)
         return NULL;
-    dlock_shared_free(redis->shared);
+    free_shared(redis);
     for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
         server_link *link = &redis->links[i];
         while (link->idle) {
@@ -124,6 +135,8 @@ void dlock_pool_sweep(dlock_redis *redis)
         if (!dlock_topology_serves(redis->topology, i)) {
             close_idle(redis, i);
             dlock_shared_leave(redis->shared, i);
+            for (int n = 0; n < DLOCK_BESIDE; n++)
+                dlock_shared_leave(redis->beside[n], i);
         }
 }
 
@@ -220,4 +233,6 @@ void dlock_redis_readmit(dlock_redis *redis)
     for (int i = 0; i < servers; i++)
         judge_idle(redis, i);
     dlock_shared_readmit(redis->shared);
+    for (int i = 0; i < DLOCK_BESIDE; i++)
+        dlock_shared_readmit(redis->beside[i]);
 }

@@ -1,5 +1,6 @@
 /*
- * Calls of all threads on one connection to a server, a line.
+ * Calls of many threads on one connection to a server, a line. A dlock_redis has three such
+ * (call.c).
  *
  *     queue of a server: calls that are not sent --> line: calls in flight, in the order sent
  *
@@ -185,9 +186,14 @@ static void lead(shared *s, shared_call *a)
     dlock_line_pass_on(s, k, l);
 }
 
-static void enqueue(station *k, int server, shared_call *a)
+static void begin(shared *s, int server, shared_call *a)
 {
     a->server = server;
+    atomic_fetch_add_explicit(&s->stations[server].calls, 1, memory_order_relaxed);
+}
+
+static void enqueue(station *k, shared_call *a)
+{
     a->next = NULL;
     *k->end = a;
     k->end = &a->next;
@@ -199,9 +205,10 @@ void dlock_shared_ask(shared *s, int server, shared_call *a)
     a->outcome = DLOCK_REDIS_NOT_SENT;
     if (a->args->failed)
         return;
+    begin(s, server, a);
     dlock_cond_init(&a->wake);
     pthread_mutex_lock(&s->lock);
-    enqueue(k, server, a);
+    enqueue(k, a);
     while (!a->is_done) {
         if (a->line && !a->line->led)
             lead(s, a);
@@ -234,6 +241,7 @@ static bool start_thread(shared *s)
 void dlock_shared_put(shared *s, int server, shared_call *a)
 {
     station *k = &s->stations[server];
+    begin(s, server, a);
     pthread_mutex_lock(&s->lock);
     if (a->args->failed || s->stop || dlock_passed(a->deadline) || !start_thread(s)) {
         dlock_line_settle(s, a, DLOCK_REDIS_NOT_SENT, NULL);
@@ -242,7 +250,7 @@ void dlock_shared_put(shared *s, int server, shared_call *a)
             s->earliest = a->deadline;
             dlock_line_poke(s);
         }
-        enqueue(k, server, a);
+        enqueue(k, a);
         while (dlock_shared_push(s, k))
             continue;
     }
@@ -275,6 +283,11 @@ void dlock_shared_leave(shared *s, int server)
     close_unfit(&s->stations[server], true);
     s->stations[server].rtt_us = 0;
     pthread_mutex_unlock(&s->lock);
+}
+
+int dlock_shared_calls(const shared *s, int server)
+{
+    return atomic_load_explicit(&s->stations[server].calls, memory_order_relaxed);
 }
 
 int dlock_shared_in_flight(shared *s, int server)

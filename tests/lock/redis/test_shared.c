@@ -2,127 +2,34 @@
  * Calls of many threads on one connection: under faults each answer is its own, and what is said of
  * a call that has none is true.
  */
-#include "tests/lock/rig.h"
+#include "tests/lock/redis/shared_rig.h"
 
-#include "lock/redis/conn.h"
-#include "lock/redis/shared.h"
-#include "tests/support/proxy.h"
-
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-
-enum { THREADS = 24, SOON_MS = 20000 };
-
-static dlock_script add = DLOCK_SCRIPT("add", "#!lua\n"
-                                              "redis.call('SADD', KEYS[1], ARGV[1])\n"
-                                              "return ARGV[1]");
 static dlock_script one = DLOCK_SCRIPT("one", "#!lua\nreturn 1");
 
-static fx_redis *server;
-
-static dlock_redis *open_named(const char *url)
-{
-    char err[256];
-    dlock_redis *redis;
-    dlock_redis_options options = {.url = url, .name = "shared"};
-    assert_int_equal(dlock_redis_open(&options, &redis, err, sizeof(err)), 0);
-    return redis;
-}
-
-static int connections(void)
-{
-    char list[65536];
-    int n = 0;
-    assert_true(fx_redis_text(server, list, sizeof(list), "CLIENT LIST TYPE normal"));
-    for (const char *at = list; (at = strstr(at, "name=shared")); at++)
-        n++;
-    return n;
-}
-
-/* ---- many callers ---------------------------------------------------------------------------- */
-
-typedef struct caller {
-    pthread_t thread;
-    dlock_redis *redis;
-    int number, calls, ms;
-    int counts[DLOCK_REDIS_UNKNOWN + 1];
-    bool wrong; /* an answer that is another call's */
-    bool late;
-    char sent[2000]; /* outcome of each call */
-} caller;
-
-static dlock_redis_outcome call_add(dlock_redis *redis, const char *word, int ms, bool *wrong)
-{
-    dlock_args args;
-    redisReply *reply = NULL;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "words");
-    dlock_args_text(&args, word);
-    dlock_redis_outcome outcome = dlock_redis_eval(redis, &add, 1, &args, dlock_in_ms(ms), &reply);
-    if (outcome == DLOCK_REDIS_OK)
-        *wrong = *wrong || reply->type != REDIS_REPLY_STRING || strcmp(reply->str, word) != 0;
-    if (reply)
-        freeReplyObject(reply);
-    dlock_args_free(&args);
-    return outcome;
-}
-
-static void *call_often(void *arg)
-{
-    caller *c = arg;
-    for (int i = 0; i < c->calls; i++) {
-        char word[32];
-        dlock_time start = dlock_now();
-        snprintf(word, sizeof(word), "%d:%d", c->number, i);
-        dlock_redis_outcome outcome = call_add(c->redis, word, c->ms, &c->wrong);
-        c->counts[outcome]++;
-        c->sent[i] = (char)outcome;
-        c->late = c->late || dlock_now().us - start.us > (c->ms + 5000) * 1000;
-    }
-    return NULL;
-}
-
-/* Every OK was executed, and nothing that was not sent. Adds up the outcomes. */
-static void judge(caller *callers, int counts[DLOCK_REDIS_UNKNOWN + 1])
-{
-    memset(counts, 0, (DLOCK_REDIS_UNKNOWN + 1) * sizeof(*counts));
-    for (int t = 0; t < THREADS; t++) {
-        caller *c = &callers[t];
-        assert_false(c->wrong);
-        assert_false(c->late);
-        for (int i = 0; i <= DLOCK_REDIS_UNKNOWN; i++)
-            counts[i] += c->counts[i];
-        for (int i = 0; i < c->calls; i++) {
-            char command[64];
-            snprintf(command, sizeof(command), "SISMEMBER words %d:%d", t, i);
-            long long is = fx_redis_number(server, command);
-            if (c->sent[i] != DLOCK_REDIS_UNKNOWN)
-                assert_int_equal(is, c->sent[i] == DLOCK_REDIS_OK);
-        }
-    }
-}
-
-static void run_callers(dlock_redis *redis, int calls, int ms, int counts[DLOCK_REDIS_UNKNOWN + 1])
-{
-    static caller callers[THREADS];
-    fx_redis_do(server, "DEL words");
-    for (int t = 0; t < THREADS; t++) {
-        callers[t] = (caller){.redis = redis, .number = t, .calls = calls, .ms = ms};
-        pthread_create(&callers[t].thread, NULL, call_often, &callers[t]);
-    }
-    for (int t = 0; t < THREADS; t++)
-        pthread_join(callers[t].thread, NULL);
-    judge(callers, counts);
-}
-
-static void many_threads_share_one_connection(void **state)
+static void many_threads_share_few_connections(void **state)
 {
     (void)state;
     int counts[DLOCK_REDIS_UNKNOWN + 1];
     dlock_redis *redis = open_named(fx_redis_url(server));
     run_callers(redis, 100, SOON_MS, counts);
     assert_int_equal(counts[DLOCK_REDIS_OK], THREADS * 100);
+    assert_in_range(connections(), 1, 1 + DLOCK_BESIDE);
+    dlock_redis_close(redis);
+    redis = use_one(open_named(fx_redis_url(server)));
+    run_callers(redis, 100, SOON_MS, counts);
+    assert_int_equal(counts[DLOCK_REDIS_OK], THREADS * 100);
+    assert_int_equal(connections(), 1);
+    dlock_redis_close(redis);
+}
+
+/* One caller alone needs one connection. */
+static void a_lone_caller_keeps_to_one_connection(void **state)
+{
+    (void)state;
+    bool wrong = false;
+    dlock_redis *redis = open_named(fx_redis_url(server));
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(call_add(redis, "lone", SOON_MS, &wrong), DLOCK_REDIS_OK);
     assert_int_equal(connections(), 1);
     dlock_redis_close(redis);
 }
@@ -141,7 +48,7 @@ static void faults_leave_every_definite_answer_right(void **state)
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         int counts[DLOCK_REDIS_UNKNOWN + 1];
         fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
-        dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
+        dlock_redis *redis = use_one(rig_redis(fx_proxy_url(proxy)));
         run_callers(redis, 1, SOON_MS, counts); /* the hash is known */
         fx_proxy_say(proxy, "%s", faults[i].order);
         run_callers(redis, CALLS, MS, counts);
@@ -162,7 +69,7 @@ static void a_script_that_is_forgotten_meanwhile_is_sent_again(void **state)
 {
     (void)state;
     int counts[DLOCK_REDIS_UNKNOWN + 1];
-    dlock_redis *redis = open_named(fx_redis_url(server));
+    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
     for (int i = 0; i < 20; i++) {
         fx_redis_do(server, "SCRIPT FLUSH");
         run_callers(redis, 5, SOON_MS, counts);
@@ -173,32 +80,12 @@ static void a_script_that_is_forgotten_meanwhile_is_sent_again(void **state)
 
 /* ---- deadlines ------------------------------------------------------------------------------- */
 
-static void *call_once(void *arg)
-{
-    caller *c = arg;
-    char word[32];
-    snprintf(word, sizeof(word), "once:%d", c->number);
-    c->counts[call_add(c->redis, word, c->ms, &c->wrong)]++;
-    return NULL;
-}
-
-static bool has_in_flight(void *arg)
-{
-    const caller *c = arg;
-    return dlock_shared_in_flight(c->redis->shared, 0) >= c->calls;
-}
-
-static void until_in_flight(dlock_redis *redis, int calls)
-{
-    assert_true(fx_wait_until(has_in_flight, &(caller){.redis = redis, .calls = calls}, SOON_MS));
-}
-
 /* The leader's call gives up; those behind it keep their time, and get their answers. */
 static void a_short_deadline_costs_no_other_call(void **state)
 {
     (void)state;
     bool wrong = false;
-    dlock_redis *redis = open_named(fx_redis_url(server));
+    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
     assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
     caller shorter = {.redis = redis, .number = 1, .ms = 200};
     caller longer = {.redis = redis, .number = 2, .ms = SOON_MS};
@@ -222,7 +109,7 @@ static void a_short_deadline_costs_no_other_call(void **state)
 static void a_short_deadline_while_connecting_costs_no_other_call(void **state)
 {
     (void)state;
-    dlock_redis *redis = open_named(fx_redis_url(server));
+    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
     caller shorter = {.redis = redis, .number = 1, .ms = 300};
     caller longer = {.redis = redis, .number = 2, .ms = SOON_MS};
     fx_redis_signal(server, SIGSTOP);
@@ -258,7 +145,7 @@ static void an_answer_is_told_while_the_reader_waits_for_its_own(void **state)
     (void)state;
     bool wrong = false;
     fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
-    dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
+    dlock_redis *redis = use_one(rig_redis(fx_proxy_url(proxy)));
     assert_int_equal(call_add(redis, "zeroth", SOON_MS, &wrong), DLOCK_REDIS_OK);
     fx_proxy_say(proxy, "delay reply 1s match once:1");
     fx_proxy_say(proxy, "delay reply 2s match between");
@@ -299,7 +186,7 @@ static void a_script_that_says_noscript_itself_ran_once(void **state)
         DLOCK_SCRIPT("liar", "#!lua\n"
                              "redis.call('INCR', KEYS[1])\n"
                              "return redis.error_reply('NOSCRIPT of the script itself')");
-    dlock_redis *redis = open_named(fx_redis_url(server));
+    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
     dlock_args args;
     redisReply *reply = NULL;
     dlock_args_init(&args);
@@ -327,7 +214,7 @@ static void a_silent_server_gets_no_more_than_64_calls_a_connection(void **state
     static caller callers[CALLERS];
     int unknown = 0, not_sent = 0;
     bool wrong = false;
-    dlock_redis *redis = open_named(fx_redis_url(server));
+    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
     assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
     fx_redis_do(server, "DEL words");
     fx_redis_signal(server, SIGSTOP);
@@ -358,7 +245,7 @@ static void an_answer_of_a_wrong_form_ends_the_connection(void **state)
 {
     (void)state;
     bool wrong = false;
-    dlock_redis *redis = open_named(fx_redis_url(server));
+    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
     dlock_args none;
     redisReply *reply;
     dlock_args_init(&none);
@@ -380,195 +267,11 @@ static void an_answer_of_a_wrong_form_ends_the_connection(void **state)
     dlock_redis_close(redis);
 }
 
-/* ---- what one call costs the others ---------------------------------------------------------- */
-
-static dlock_script slow = DLOCK_SCRIPT("slow", "#!lua\n"
-                                                "local function us() local t = redis.call('TIME')\n"
-                                                "    return t[1] * 1000000 + t[2] end\n"
-                                                "local till = us() + 60000\n"
-                                                "repeat until us() >= till\n"
-                                                "return 1");
-
-static void *call_slow(void *arg)
-{
-    caller *c = arg;
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "words");
-    c->counts[dlock_redis_eval(c->redis, &slow, 1, &args, dlock_in_ms(c->ms), NULL)]++;
-    dlock_args_free(&args);
-    return NULL;
-}
-
-/* The last one to wait on a connection has its answer, while one behind it is not waited for any
- * more. */
-static void an_answer_that_nobody_waits_for_keeps_no_connection(void **state)
-{
-    (void)state;
-    bool wrong = false;
-    dlock_redis *redis = open_named(fx_redis_url(server));
-    call_slow(&(caller){.redis = redis, .ms = SOON_MS});
-    for (int i = 0; i < 12; i++) {
-        caller longer = {.redis = redis, .ms = SOON_MS}, shorter = {.redis = redis, .ms = 20};
-        pthread_create(&longer.thread, NULL, call_slow, &longer);
-        until_in_flight(redis, 1);
-        pthread_create(&shorter.thread, NULL, call_slow, &shorter);
-        pthread_join(shorter.thread, NULL);
-        pthread_join(longer.thread, NULL);
-        assert_int_equal(longer.counts[DLOCK_REDIS_OK], 1);
-    }
-    assert_int_equal(call_add(redis, "last", SOON_MS, &wrong), DLOCK_REDIS_OK);
-    assert_in_range(connections(), 1, 4);
-    dlock_redis_close(redis);
-}
-
-typedef struct hasty {
-    dlock_redis *redis;
-    atomic_bool stop;
-} hasty;
-
-static void *call_hastily(void *arg)
-{
-    hasty *h = arg;
-    bool wrong = false;
-    while (!atomic_load(&h->stop))
-        if (call_add(h->redis, "hasty", 5, &wrong) == DLOCK_REDIS_NOT_SENT)
-            dlock_sleep(dlock_in_ms(1));
-    return NULL;
-}
-
-/* One thread's deadlines are below the round trip. */
-static void deadlines_that_can_not_be_kept_cost_nobody_else(void **state)
-{
-    (void)state;
-    int counts[DLOCK_REDIS_UNKNOWN + 1];
-    fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
-    dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
-    hasty h = {.redis = redis};
-    pthread_t thread;
-    run_callers(redis, 1, SOON_MS, counts);
-    fx_proxy_say(proxy, "delay reply 20ms");
-    pthread_create(&thread, NULL, call_hastily, &h);
-    run_callers(redis, 50, SOON_MS, counts);
-    atomic_store(&h.stop, true);
-    pthread_join(thread, NULL);
-    assert_int_equal(counts[DLOCK_REDIS_OK], THREADS * 50);
-    dlock_redis_close(redis);
-    fx_proxy_stop(proxy);
-}
-
-/* A server far away stood still for longer than the callers wait, who ask again at once. */
-static void callers_recover_from_an_outage(void **state)
-{
-    (void)state;
-    enum { MS = 300 };
-    int counts[DLOCK_REDIS_UNKNOWN + 1] = {0};
-    fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
-    dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
-    run_callers(redis, 1, SOON_MS, counts);
-    fx_proxy_say(proxy, "delay reply 20ms");
-    fx_redis_signal(server, SIGSTOP);
-    static caller callers[THREADS];
-    for (int t = 0; t < THREADS; t++) {
-        callers[t] = (caller){.redis = redis, .number = t, .calls = 200, .ms = MS};
-        pthread_create(&callers[t].thread, NULL, call_often, &callers[t]);
-    }
-    fx_let_pass(2 * MS);
-    fx_redis_signal(server, SIGCONT);
-    int last = 0;
-    for (int t = 0; t < THREADS; t++) {
-        pthread_join(callers[t].thread, NULL);
-        last += callers[t].sent[199] == DLOCK_REDIS_OK;
-    }
-    assert_true(last >= THREADS / 2); /* without recovery: one in fifty */
-    dlock_redis_close(redis);
-    fx_proxy_stop(proxy);
-}
-
-/* Each has a connection that says nothing; the server is well. */
-static void long_waits_for_nothing_block_nobody(void **state)
-{
-    (void)state;
-    enum { LONG = 6 };
-    bool wrong = false;
-    fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
-    dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
-    caller callers[LONG];
-    assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
-    fx_proxy_say(proxy, "drop reply match once:");
-    for (int i = 0; i < LONG; i++) {
-        char word[16];
-        callers[i] = (caller){.redis = redis, .number = i, .ms = 5000};
-        pthread_create(&callers[i].thread, NULL, call_once, &callers[i]);
-        until_in_flight(redis, 1);
-        fx_let_pass(200); /* it is silent for too long to be used */
-        snprintf(word, sizeof(word), "well:%d", i);
-        assert_int_equal(call_add(redis, word, SOON_MS, &wrong), DLOCK_REDIS_OK);
-    }
-    for (int i = 0; i < LONG; i++) {
-        pthread_join(callers[i].thread, NULL);
-        assert_int_equal(callers[i].counts[DLOCK_REDIS_UNKNOWN], 1);
-    }
-    assert_false(wrong);
-    dlock_redis_close(redis);
-    fx_proxy_stop(proxy);
-}
-
-static void *call_big(void *arg)
-{
-    enum { BIG = 16 * 1024 * 1024 };
-    caller *c = arg;
-    char *bytes = calloc(1, BIG);
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "words");
-    dlock_args_bytes(&args, bytes, BIG);
-    c->counts[dlock_redis_eval(c->redis, &one, 1, &args, dlock_in_ms(c->ms), NULL)]++;
-    dlock_args_free(&args);
-    free(bytes);
-    return NULL;
-}
-
-/* Behind a call that the kernel has not taken as yet. */
-static void what_was_not_given_to_the_kernel_was_not_sent(void **state)
-{
-    (void)state;
-    bool wrong = false;
-    dlock_redis *redis = open_named(fx_redis_url(server));
-    caller big = {.redis = redis, .ms = SOON_MS};
-    assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
-    call_big(&(caller){.redis = redis, .ms = SOON_MS});
-    fx_redis_signal(server, SIGSTOP);
-    pthread_create(&big.thread, NULL, call_big, &big);
-    until_in_flight(redis, 1);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(call_add(redis, "small", 20, &wrong), DLOCK_REDIS_NOT_SENT);
-    fx_redis_signal(server, SIGCONT);
-    pthread_join(big.thread, NULL);
-    assert_int_equal(big.counts[DLOCK_REDIS_OK], 1);
-    assert_int_equal(fx_redis_number(server, "SISMEMBER words small"), 0);
-    dlock_redis_close(redis);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    signal(SIGPIPE, SIG_IGN);
-    server = fx_redis_start_single(NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_redis_stop(server);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_threads_share_one_connection),
+        cmocka_unit_test(many_threads_share_few_connections),
+        cmocka_unit_test(a_lone_caller_keeps_to_one_connection),
         cmocka_unit_test(faults_leave_every_definite_answer_right),
         cmocka_unit_test(a_script_that_is_forgotten_meanwhile_is_sent_again),
         cmocka_unit_test(a_short_deadline_costs_no_other_call),
@@ -577,11 +280,6 @@ int main(void)
         cmocka_unit_test(a_script_that_says_noscript_itself_ran_once),
         cmocka_unit_test(a_silent_server_gets_no_more_than_64_calls_a_connection),
         cmocka_unit_test(an_answer_of_a_wrong_form_ends_the_connection),
-        cmocka_unit_test(an_answer_that_nobody_waits_for_keeps_no_connection),
-        cmocka_unit_test(deadlines_that_can_not_be_kept_cost_nobody_else),
-        cmocka_unit_test(callers_recover_from_an_outage),
-        cmocka_unit_test(long_waits_for_nothing_block_nobody),
-        cmocka_unit_test(what_was_not_given_to_the_kernel_was_not_sent),
     };
     return cmocka_run_group_tests_name("shared", tests, setup, teardown);
 }
