@@ -2,38 +2,10 @@
 #include "lock/core/ask.h"
 #include "lock/core/client.h"
 #include "lock/core/waiting.h"
-#include "tests/lock/rig.h"
+#include "tests/lock/wish.h"
 #include "tests/support/proxy.h"
 
 #include <poll.h>
-#include <pthread.h>
-
-typedef struct wish {
-    dlock_lock *lock;
-    dlock_wait wait;
-    dlock_status status;
-    uint64_t fence;
-} wish;
-
-static void *come_true(void *arg)
-{
-    wish *w = arg;
-    dlock_hold *hold;
-    w->status = dlock_acquire(w->lock, &w->wait, &hold);
-    if (w->status == DLOCK_OK) {
-        w->fence = dlock_fence(hold);
-        dlock_release(hold);
-    }
-    return NULL;
-}
-
-static void until_queued(rig *r, const char *queue, long long n)
-{
-    dlock_time give_up = dlock_in_ms(5000);
-    while (rig_ask(r, "LLEN %s", queue) < n && !dlock_passed(give_up))
-        fx_let_pass(1);
-    assert_int_equal(rig_ask(r, "LLEN %s", queue), n);
-}
 
 /* A holder that never comes back must not keep its cohort from the lock that it has lost. */
 static void a_lost_grant_does_not_hold_up_its_cohort(void **state)
@@ -127,18 +99,6 @@ static void what_is_left_has_an_end(void **state)
     assert_int_equal(dlock_release(hold), DLOCK_OK);
     assert_int_equal(rig_ask(r, "EXISTS %s", "left"), 0);
     dlock_lock_free(lock);
-}
-
-static long calls(fx_redis *server, const char *command)
-{
-    redisReply *reply = fx_redis_reply(server, "INFO commandstats");
-    char word[64];
-    snprintf(word, sizeof(word), "cmdstat_%s:calls=", command);
-    long n = 0;
-    for (const char *at = reply->str; (at = strstr(at, word)); at++)
-        n += strtol(at + strlen(word), NULL, 10);
-    freeReplyObject(reply);
-    return n;
 }
 
 /* A server, or its ACL, that refuses the waiting itself must not be asked in a busy loop. */
@@ -253,57 +213,6 @@ static void a_grant_that_comes_too_late_is_none(void **state)
     dlock_client_free(client);
     dlock_redis_close(redis);
     fx_proxy_stop(proxy);
-}
-
-static bool is_dropped(void *proxy)
-{
-    return fx_proxy_count(proxy, "dropped") > 0;
-}
-
-/* Who is told that nothing is held must not have it. */
-static void a_cancelled_wait_with_an_open_question_is_unknown(void **state)
-{
-    fx_only_single("a proxy is before Redis");
-    rig *r = *state;
-    static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_FAIR};
-    for (int i = 0; i < 4; i++) {
-        fx_proxy *proxy = fx_proxy_start(fx_redis_url(r->server));
-        dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
-        dlock_client *client = rig_client(&(dlock_client_options){.redis = redis, .io_ms = 300});
-        dlock_cancel *cancel = dlock_cancel_new();
-        dlock_lock *lock = rig_lock(client, "doubt", (dlock_options){.kind = kinds[i % 2]});
-        dlock_wait wait = {.wait_ms = DLOCK_FOREVER, .cancel = cancel};
-        dlock_hold *none;
-        fx_proxy_say(proxy, "drop reply match script next_fence");
-        fx_proxy_say(proxy, "drop reply match EVALSHA");
-        if (i < 2) {
-            wish w = {.lock = lock, .wait = wait};
-            pthread_t thread;
-            pthread_create(&thread, NULL, come_true, &w);
-            assert_true(fx_wait_until(is_dropped, proxy, 20000));
-            dlock_cancel_now(cancel);
-            pthread_join(thread, NULL);
-            assert_int_equal(w.status, DLOCK_UNKNOWN);
-        } else {
-            dlock_pending *pending;
-            dlock_status status;
-            assert_int_equal(dlock_acquire_start(lock, &wait, &pending), DLOCK_OK);
-            assert_true(fx_wait_until(is_dropped, proxy, 20000));
-            dlock_pending_cancel(pending);
-            dlock_time give_up = dlock_in_ms(20000);
-            while ((status = dlock_acquire_finish(pending, &none)) == DLOCK_PENDING &&
-                   !dlock_passed(give_up))
-                fx_let_pass(1);
-            assert_int_equal(status, DLOCK_UNKNOWN);
-        }
-        fx_proxy_say(proxy, "heal");
-        dlock_lock_free(lock);
-        dlock_client_free(client); /* which takes back what may have been acquired */
-        dlock_cancel_free(cancel);
-        dlock_redis_close(redis);
-        fx_proxy_stop(proxy);
-        assert_int_equal(rig_ask(r, "EXISTS %s", "doubt"), 0);
-    }
 }
 
 /* Scripts do not roll back: one that fails, here at the fence, must not have taken the lock before.
@@ -559,69 +468,6 @@ static void who_has_an_answer_wakes_nobody_in_its_place(void **state)
     dlock_lock_free(lock);
 }
 
-/* Cancelling is an event: in a wait that would look again after ten minutes, and in the cohort's
- * line behind it. */
-static void a_cancelled_thread_wakes_at_once(void **state)
-{
-    rig *r = *state;
-    enum { LONG_MS = 600000 };
-    dlock_client *client = rig_client(&(dlock_client_options){.redis = r->redis});
-    client->options.recheck_ms = LONG_MS;
-    dlock_cancel *cancel = dlock_cancel_new();
-    wish w[2];
-    pthread_t threads[2];
-    fx_redis_do(r->server, "SET stop stranger PX 600000");
-    dlock_lock *lock =
-        rig_lock(client, "stop", (dlock_options){.kind = DLOCK_FAIR, .cohort_max = 8});
-    for (int i = 0; i < 2; i++) {
-        w[i] = (wish){.lock = lock, .wait = {.wait_ms = DLOCK_FOREVER, .cancel = cancel}};
-        pthread_create(&threads[i], NULL, come_true, &w[i]);
-        until_queued(r, "dlock:{stop}:queue", 1);
-    }
-    fx_let_pass(20); /* no matter whether both sleep by now */
-    dlock_cancel_now(cancel);
-    for (int i = 0; i < 2; i++) {
-        pthread_join(threads[i], NULL);
-        assert_int_equal(w[i].status, DLOCK_CANCELLED);
-    }
-    dlock_cancel_free(cancel);
-    dlock_lock_free(lock);
-    dlock_client_free(client);
-    fx_redis_do(r->server, "DEL stop");
-}
-
-/* Threads that sleep, each with a cancellation, cost Redis one heartbeat a re-check in all. */
-static void sleepers_send_heartbeats_only(void **state)
-{
-    fx_only_single("its commands are counted");
-    rig *r = *state;
-    enum { SLEEPERS = 40, BEATS = 10 };
-    wish w[SLEEPERS];
-    pthread_t threads[SLEEPERS];
-    dlock_cancel *cancel = dlock_cancel_new();
-    dlock_lock *lock = rig_lock(r->client, "calm", (dlock_options){.kind = DLOCK_FAIR});
-    fx_redis_do(r->server, "SET calm stranger PX 600000");
-    for (int i = 0; i < SLEEPERS; i++) {
-        w[i] = (wish){.lock = lock, .wait = {.wait_ms = DLOCK_FOREVER, .cancel = cancel}};
-        pthread_create(&threads[i], NULL, come_true, &w[i]);
-    }
-    until_queued(r, "dlock:{calm}:queue", SLEEPERS);
-    fx_let_pass(200); /* the first heartbeat's script may have to be sent */
-    long before = calls(r->server, "evalsha");
-    dlock_time since = dlock_now();
-    fx_let_pass(BEATS * 100);
-    int64_t beats = (dlock_now().us - since.us) / 100000 + 1;
-    assert_true(calls(r->server, "evalsha") - before <= beats);
-    dlock_cancel_now(cancel);
-    for (int i = 0; i < SLEEPERS; i++) {
-        pthread_join(threads[i], NULL);
-        assert_int_equal(w[i].status, DLOCK_CANCELLED);
-    }
-    dlock_cancel_free(cancel);
-    dlock_lock_free(lock);
-    fx_redis_do(r->server, "DEL calm");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -633,14 +479,11 @@ int main(void)
         cmocka_unit_test(a_wait_that_is_refused_later_is_no_busy_loop),
         cmocka_unit_test(a_hand_off_waits_for_replicas_too),
         cmocka_unit_test(a_grant_that_comes_too_late_is_none),
-        cmocka_unit_test(a_cancelled_wait_with_an_open_question_is_unknown),
         cmocka_unit_test(a_failed_question_takes_nothing),
         cmocka_unit_test(a_question_that_comes_too_late_takes_nothing),
         cmocka_unit_test(a_clock_that_was_set_is_learned),
         cmocka_unit_test(a_slow_question_does_not_move_the_clock),
         cmocka_unit_test(a_question_asked_twice_is_one_grant),
-        cmocka_unit_test(a_cancelled_thread_wakes_at_once),
-        cmocka_unit_test(sleepers_send_heartbeats_only),
         cmocka_unit_test(a_broadcast_wakes_one_and_is_passed_on),
         cmocka_unit_test(who_has_an_answer_wakes_nobody_in_its_place),
     };
