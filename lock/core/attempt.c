@@ -94,7 +94,7 @@ dlock_status dlock_attempt_judge(attempt *at, dlock_lock *lock, waiter *w, dlock
         return status;
     at->unknown = status == DLOCK_UNKNOWN || (at->unknown && status != DLOCK_OK);
     at->left_over = at->left_over || at->unknown || a->left_over || status == DLOCK_FAILED ||
-                    (lock->kind->queues && at->entry != ENTRY_NONE);
+                    (lock->kind->queues && at->entry != ENTRY_NONE && status != DLOCK_UNAVAILABLE);
     if (hopeless(status))
         return status;
     if (cancelled)

@@ -12,6 +12,7 @@
 #include "core/cohort.h"
 
 #define PATIENCE_MIN_MS 100
+#define LAZY_FROM_MS    100 /* so much of the validity is left when the answer may be read later */
 
 struct renewal {
     renewals *all;
@@ -141,7 +142,7 @@ static void prepare(renewal *r, int server)
         call->keys = how->renew.args(g->lock, g->token, ENTRY_NONE, &call->args);
     call->script = how->renew.script;
     call->until = r->until;
-    call->lazy = true;
+    call->lazy = end.us - dlock_now().us > LAZY_FROM_MS * 1000;
     call->written = note_written;
     call->decided = take_answer;
     call->over = let_go;

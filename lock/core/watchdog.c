@@ -111,6 +111,15 @@ static void see_to_due(watchdog *w)
     }
 }
 
+/* Under the mutex. */
+static void wake_for(watchdog *w, const grant *g)
+{
+    if (g->event.place > 0 && g->event.due.us < w->asleep_until.us) {
+        w->look_at = g->event.due;
+        pthread_cond_signal(&w->renewals.changed);
+    }
+}
+
 /* A renewal is decided. */
 static void conclude(watchdog *w, renewal *r)
 {
@@ -125,11 +134,11 @@ static void conclude(watchdog *w, renewal *r)
     g->claimed = g->claimed || good;
     g->renewing = false;
     reschedule(w, g, next_ms);
+    wake_for(w, g);
     pthread_mutex_unlock(&w->renewals.lock);
     dlock_renewal_unref(r);
 }
 
-/* Its end is later than it was: the thread need not be woken. */
 static void conclude_granted(renewals *all, renewal *r)
 {
     conclude((watchdog *)((char *)all - offsetof(watchdog, renewals)), r);
@@ -199,15 +208,6 @@ void dlock_watchdog_free(watchdog *w)
     }
     dlock_timers_free(&w->events);
     free(w);
-}
-
-/* Under the mutex. */
-static void wake_for(watchdog *w, const grant *g)
-{
-    if (g->event.place > 0 && g->event.due.us < w->asleep_until.us) {
-        w->look_at = g->event.due;
-        pthread_cond_signal(&w->renewals.changed);
-    }
 }
 
 void dlock_watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms)

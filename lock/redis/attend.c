@@ -55,7 +55,7 @@ static void expire(shared *s, station *k, dlock_time now)
 }
 
 /* Whether the thread is to read: calls are in flight, and no thread waits for its own. */
-static bool needs_thread(const shared *s, const line *l)
+static bool needs_thread(const line *l, bool lazy_too)
 {
     bool lazy = true;
     if (l->led || l->failed || l->calls == 0)
@@ -66,7 +66,7 @@ static bool needs_thread(const shared *s, const line *l)
             return false;
         lazy = lazy && (!a || a->lazy);
     }
-    return !lazy || dlock_passed(s->lazy_at);
+    return !lazy || lazy_too;
 }
 
 typedef struct attended {
@@ -81,7 +81,7 @@ enum { ATTENDED_MAX = DLOCK_SERVERS_MAX * LINES_MAX };
 static int take_lead(shared *s, attended *led, struct pollfd *fds, dlock_time *until)
 {
     int len = 0;
-    bool due = dlock_passed(s->earliest);
+    bool due = dlock_passed(s->earliest), lazy_due = dlock_passed(s->lazy_at);
     if (due)
         s->earliest.us = INT64_MAX;
     for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
@@ -94,7 +94,7 @@ static int take_lead(shared *s, attended *led, struct pollfd *fds, dlock_time *u
             *until = dlock_sooner(*until, dlock_in_ms(STALL_MS));
         for (int n = 0; n < LINES_MAX; n++) {
             line *l = k->lines[n];
-            if (!l || !needs_thread(s, l))
+            if (!l || !needs_thread(l, lazy_due))
                 continue;
             l->led = true;
             led[len] = (attended){l, k};
@@ -105,7 +105,7 @@ static int take_lead(shared *s, attended *led, struct pollfd *fds, dlock_time *u
         }
     }
     *until = dlock_sooner(*until, s->earliest);
-    if (!dlock_passed(s->lazy_at))
+    if (!lazy_due)
         *until = dlock_sooner(*until, s->lazy_at);
     return len;
 }
@@ -133,7 +133,7 @@ void *dlock_shared_attend(void *arg)
             if (fds[i].revents && !l->busy && !l->failed)
                 dlock_line_step(s, led[i].station, l);
             l->led = false;
-            if (!needs_thread(s, l))
+            if (!needs_thread(l, true))
                 dlock_line_pass_on(s, led[i].station, l);
         }
         dlock_line_tell_finished(s);

@@ -117,13 +117,19 @@ static shared *least_busy(const dlock_redis *redis, int server)
 static dlock_redis_outcome ask_shared(const call *c, dlock_script *script, const dlock_args *args,
                                       redisReply **ret)
 {
-    shared_call a = {.script = script,
-                     .args = args,
-                     .keys = c->keys,
-                     .by_text = c->by_text,
-                     .asking = script && c->asking,
-                     .deadline = c->deadline};
-    dlock_shared_ask(least_busy(c->redis, c->server), c->server, &a);
+    shared *by = least_busy(c->redis, c->server);
+    const shared_call question = {.script = script,
+                                  .args = args,
+                                  .keys = c->keys,
+                                  .by_text = c->by_text,
+                                  .asking = script && c->asking,
+                                  .deadline = c->deadline};
+    shared_call a = question;
+    dlock_shared_ask(by, c->server, &a);
+    if (a.outcome == DLOCK_REDIS_NOT_SENT && by != c->redis->shared && !dlock_passed(c->deadline)) {
+        a = question; /* another connection is not to be had, perhaps */
+        dlock_shared_ask(c->redis->shared, c->server, &a);
+    }
     *ret = a.reply;
     return a.outcome;
 }

@@ -99,7 +99,9 @@ static void make_place(shared *s, station *k)
     line *oldest = NULL;
     for (int i = 0; i < LINES_MAX; i++) {
         line *l = k->lines[i];
-        if (l == k->current || l->failed || l->busy)
+        if (l && l->failed) /* its place will be free */
+            return;
+        if (l == k->current || l->busy)
             continue;
         bool broken = dlock_redis_broken(l->conn);
         if (broken || !oldest || l->heard.us < oldest->heard.us)
@@ -143,12 +145,13 @@ bool dlock_shared_push(shared *s, station *k)
     }
     if (!dlock_line_is_usable(k, l))
         return leave(s, k, l);
-    if (l->calls >= k->window)
+    if (l->calls >= k->window || l->unwritten)
         return false;
     dlock_line_write(s, k, l);
-    if (l == k->current)
-        dlock_line_pass_on(s, k, l);
-    return true;
+    if (l != k->current)
+        return true;
+    dlock_line_pass_on(s, k, l);
+    return !l->unwritten;
 }
 
 /* ---- leading --------------------------------------------------------------------------------- */
@@ -186,6 +189,18 @@ static void lead(shared *s, shared_call *a)
     dlock_line_pass_on(s, k, l);
 }
 
+/* Writes what the kernel did not take at once, while another thread waits for answers. Under the
+ * lock, which is left meanwhile. */
+static void go_on_writing(shared *s, shared_call *a)
+{
+    int fd = a->line->conn->ctx->fd; /* if it is closed meanwhile, this was for nothing */
+    pthread_mutex_unlock(&s->lock);
+    dlock_redis_wait_fd(fd, POLLOUT, dlock_sooner(a->deadline, dlock_in_ms(STALL_MS)));
+    pthread_mutex_lock(&s->lock);
+    if (a->line && a->line->unwritten && !a->line->busy)
+        dlock_line_write(s, &s->stations[a->server], a->line);
+}
+
 static void begin(shared *s, int server, shared_call *a)
 {
     a->server = server;
@@ -214,6 +229,10 @@ void dlock_shared_ask(shared *s, int server, shared_call *a)
             lead(s, a);
         else if (dlock_passed(a->deadline) && dlock_line_give_up(s, a))
             break;
+        else if (s->finished)
+            dlock_line_tell_finished(s);
+        else if (a->line && a->line->unwritten && !a->line->busy)
+            go_on_writing(s, a);
         else if (a->line)
             dlock_cond_wait(&a->wake, &s->lock, dlock_sooner(a->deadline, dlock_in_ms(60000)));
         else if (!dlock_shared_push(s, k))

@@ -117,12 +117,31 @@ static void sleepers_send_heartbeats_only(void **state)
     fx_redis_do(r->server, "DEL calm");
 }
 
+/* Nothing was sent, so nothing is open. */
+static void a_redis_that_was_never_there_is_unavailable(void **state)
+{
+    (void)state;
+    static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_FAIR, DLOCK_WRITE};
+    dlock_redis *redis = rig_redis("unix:///nonexistent/redis.sock");
+    dlock_client *client = rig_client(&(dlock_client_options){.redis = redis});
+    for (int i = 0; i < 3; i++) {
+        dlock_lock *lock = rig_lock(client, "nowhere", (dlock_options){.kind = kinds[i]});
+        dlock_hold *none;
+        assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 50}, &none),
+                         DLOCK_UNAVAILABLE);
+        dlock_lock_free(lock);
+    }
+    dlock_client_free(client);
+    dlock_redis_close(redis);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cancelled_wait_with_an_open_question_is_unknown),
         cmocka_unit_test(a_cancelled_thread_wakes_at_once),
         cmocka_unit_test(sleepers_send_heartbeats_only),
+        cmocka_unit_test(a_redis_that_was_never_there_is_unavailable),
     };
     return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }

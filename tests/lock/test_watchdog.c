@@ -263,9 +263,31 @@ static void an_orphans_heir_is_renewed(void **state)
     dlock_client_free(client);
 }
 
+static bool is_renewed_often(void *client)
+{
+    dlock_stats stats;
+    dlock_client_stats(client, &stats);
+    return stats.renewals >= 4;
+}
+
+/* Nothing else is due before the end of the lease, a minute away. */
+static void a_lone_hold_is_renewed_all_along(void **state)
+{
+    rig *r = *state;
+    dlock_client *client = rig_client(&(dlock_client_options){.redis = r->redis});
+    dlock_lock *lock = rig_lock(client, "lone", (dlock_options){.lease_ms = 60000, .renew_ms = 50});
+    dlock_hold *hold;
+    assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
+    assert_true(fx_wait_until(is_renewed_often, client, 20000));
+    assert_int_equal(dlock_release(hold), DLOCK_OK);
+    dlock_lock_free(lock);
+    dlock_client_free(client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lone_hold_is_renewed_all_along),
         cmocka_unit_test(replies_reach_the_right_lock),
         cmocka_unit_test(a_loss_is_told_on_time_though_redis_is_silent),
         cmocka_unit_test(what_is_over_stays_over),

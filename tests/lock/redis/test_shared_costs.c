@@ -173,9 +173,32 @@ static void what_was_not_given_to_the_kernel_was_not_sent(void **state)
     dlock_redis_close(redis);
 }
 
+/* The connection that is there carries them all. */
+static void no_call_fails_for_want_of_another_connection(void **state)
+{
+    (void)state;
+    char info[4096];
+    int counts[DLOCK_REDIS_UNKNOWN + 1];
+    bool wrong = false;
+    dlock_redis *redis = open_named(fx_redis_url(server));
+    assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
+    assert_true(fx_redis_text(server, info, sizeof(info), "INFO clients"));
+    const char *clients = strstr(info, "connected_clients:");
+    assert_non_null(clients);
+    char command[64];
+    snprintf(command, sizeof(command), "CONFIG SET maxclients %ld",
+             strtol(strchr(clients, ':') + 1, NULL, 10));
+    fx_redis_do(server, command);
+    run_callers(redis, 20, SOON_MS, counts);
+    fx_redis_do(server, "CONFIG SET maxclients 10000");
+    assert_int_equal(counts[DLOCK_REDIS_OK], THREADS * 20);
+    dlock_redis_close(redis);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_call_fails_for_want_of_another_connection),
         cmocka_unit_test(an_answer_that_nobody_waits_for_keeps_no_connection),
         cmocka_unit_test(deadlines_that_can_not_be_kept_cost_nobody_else),
         cmocka_unit_test(callers_recover_from_an_outage),
