@@ -101,7 +101,7 @@ static void make_place(shared *s, station *k)
         line *l = k->lines[i];
         if (l && l->failed) /* its place will be free */
             return;
-        if (l == k->current || l->busy)
+        if (!l || l == k->current || l->busy)
             continue;
         bool broken = dlock_redis_broken(l->conn);
         if (broken || !oldest || l->heard.us < oldest->heard.us)
