@@ -174,7 +174,7 @@ typedef struct dlock_redis_options {
     const char *url; /* required, unless `beside` is given */
     int pool_max;    /* connections to one server for calls that have one to themselves (commands,
                         scripts with WAIT), 1..32; 0 = 32. Callers beyond them queue. The
-                        other scripts share three more at most, 64 under way on each. */
+                        other scripts share one more, on which 64 at most are under way. */
     int64_t connect_ms; /* limit for one connect, 0 = 1,000 */
     const char *name;   /* CLIENT SETNAME of every connection; NULL = none */
 
@@ -309,10 +309,10 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_command(dlock_redis *
                                                                    dlock_time deadline,
                                                                    redisReply **ret);
 
-/* The same for a script, on one of three connections that all threads share. `args` holds the keys,
- * `keys` of them, then the arguments. A call that is not answered in time takes few others with it:
- * those sent behind it on the connection have the rest of their own time, and no more calls follow.
- */
+/* The same for a script, on the connection that all threads share. `args` holds the keys, `keys` of
+ * them, then the arguments. A call that is not answered in time takes few others with it: those
+ * sent behind it on the connection have the rest of their own time, and where the server stays
+ * silent no more calls follow. */
 DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_eval(dlock_redis *redis,
                                                                 dlock_script *script, int keys,
                                                                 const dlock_args *args,

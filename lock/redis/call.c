@@ -1,8 +1,7 @@
 /*
  * Commands and scripts, one call at a time.
  *
- * A script goes over a connection that all threads share (shared.c), one of three: the one with the
- * fewest calls. A command may block, or have
+ * A script goes over the connection that all threads share (shared.c). A command may block, or have
  * a long answer, so it goes over a connection of the pool. So does a script with WAIT behind it,
  * which counts what its own connection has written: both go out in the same flush. WAIT has an
  * answer of its own whatever became of the script, which is read in every case, and means something
@@ -99,37 +98,16 @@ static dlock_redis_outcome ask_pooled(call *c, redisReply **ret)
     return outcome;
 }
 
-/* Who has a connection to itself leads it; who shares one is woken by who leads. */
-static shared *least_busy(const dlock_redis *redis, int server)
-{
-    shared *least = redis->shared;
-    int calls = dlock_shared_calls(least, server);
-    for (int i = 0; i < DLOCK_BESIDE && calls > 0; i++) {
-        int more = dlock_shared_calls(redis->beside[i], server);
-        if (more < calls) {
-            least = redis->beside[i];
-            calls = more;
-        }
-    }
-    return least;
-}
-
 static dlock_redis_outcome ask_shared(const call *c, dlock_script *script, const dlock_args *args,
                                       redisReply **ret)
 {
-    shared *by = least_busy(c->redis, c->server);
-    const shared_call question = {.script = script,
-                                  .args = args,
-                                  .keys = c->keys,
-                                  .by_text = c->by_text,
-                                  .asking = script && c->asking,
-                                  .deadline = c->deadline};
-    shared_call a = question;
-    dlock_shared_ask(by, c->server, &a);
-    if (a.outcome == DLOCK_REDIS_NOT_SENT && by != c->redis->shared && !dlock_passed(c->deadline)) {
-        a = question; /* another connection is not to be had, perhaps */
-        dlock_shared_ask(c->redis->shared, c->server, &a);
-    }
+    shared_call a = {.script = script,
+                     .args = args,
+                     .keys = c->keys,
+                     .by_text = c->by_text,
+                     .asking = script && c->asking,
+                     .deadline = c->deadline};
+    dlock_shared_ask(c->redis->shared, c->server, &a);
     *ret = a.reply;
     return a.outcome;
 }

@@ -11,7 +11,7 @@
 #include "redis/tls.h"
 #include "redis/topology.h"
 
-enum { ERROR_LEN = 256, RUN_ID_LEN = 64, DLOCK_BESIDE = 2 };
+enum { ERROR_LEN = 256, RUN_ID_LEN = 64 };
 
 struct dlock_redis_conn {
     dlock_redis *redis;  /* (borrowed) */
@@ -45,8 +45,7 @@ typedef struct server_link {
 struct dlock_redis {
     topology *topology;
     bool is_cluster;
-    struct shared *shared;               /* of all threads, and of asynchronous calls */
-    struct shared *beside[DLOCK_BESIDE]; /* for callers who would find that busy */
+    struct shared *shared;
     int64_t connect_ms;
     char name[64];
     int pool_max;

@@ -26,7 +26,6 @@ void dlock_line_settle(shared *s, shared_call *a, dlock_redis_outcome outcome, r
     a->outcome = outcome;
     a->reply = reply;
     a->line = NULL;
-    atomic_fetch_sub_explicit(&s->stations[a->server].calls, 1, memory_order_relaxed);
     if (a->done) {
         a->next = s->finished;
         s->finished = a;

@@ -55,7 +55,6 @@ typedef struct station {
     bool dialling;
     int window, answers;
     int64_t rtt_us; /* the round trip, as measured; 0 = not yet */
-    atomic_int calls;
 } station;
 
 struct shared {

@@ -23,24 +23,13 @@
 
 /* ---- their life ------------------------------------------------------------------------------ */
 
-static void free_shared(dlock_redis *redis)
-{
-    for (int i = 0; i < DLOCK_BESIDE; i++)
-        dlock_shared_free(redis->beside[i]);
-    dlock_shared_free(redis->shared);
-}
-
 dlock_redis *dlock_pool_new(topology *t, const dlock_redis_options *options)
 {
     dlock_redis *redis = calloc(1, sizeof(*redis));
     if (!redis)
         return NULL;
     redis->shared = dlock_shared_new(redis);
-    bool good = redis->shared;
-    for (int i = 0; i < DLOCK_BESIDE; i++)
-        good = good && (redis->beside[i] = dlock_shared_new(redis));
-    if (!good) {
-        free_shared(redis);
+    if (!redis->shared) {
         free(redis);
         return NULL;
     }
@@ -62,7 +51,7 @@ void *dlock_pool_free(dlock_redis *redis)
 {
     if (!redis)
         return NULL;
-    free_shared(redis);
+    dlock_shared_free(redis->shared);
     for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {
         server_link *link = &redis->links[i];
         while (link->idle) {
@@ -135,8 +124,6 @@ void dlock_pool_sweep(dlock_redis *redis)
         if (!dlock_topology_serves(redis->topology, i)) {
             close_idle(redis, i);
             dlock_shared_leave(redis->shared, i);
-            for (int n = 0; n < DLOCK_BESIDE; n++)
-                dlock_shared_leave(redis->beside[n], i);
         }
 }
 
@@ -233,6 +220,4 @@ void dlock_redis_readmit(dlock_redis *redis)
     for (int i = 0; i < servers; i++)
         judge_idle(redis, i);
     dlock_shared_readmit(redis->shared);
-    for (int i = 0; i < DLOCK_BESIDE; i++)
-        dlock_shared_readmit(redis->beside[i]);
 }

@@ -201,12 +201,6 @@ static void go_on_writing(shared *s, shared_call *a)
         dlock_line_write(s, &s->stations[a->server], a->line);
 }
 
-static void begin(shared *s, int server, shared_call *a)
-{
-    a->server = server;
-    atomic_fetch_add_explicit(&s->stations[server].calls, 1, memory_order_relaxed);
-}
-
 static void enqueue(station *k, shared_call *a)
 {
     a->next = NULL;
@@ -220,7 +214,7 @@ void dlock_shared_ask(shared *s, int server, shared_call *a)
     a->outcome = DLOCK_REDIS_NOT_SENT;
     if (a->args->failed)
         return;
-    begin(s, server, a);
+    a->server = server;
     dlock_cond_init(&a->wake);
     pthread_mutex_lock(&s->lock);
     enqueue(k, a);
@@ -260,7 +254,7 @@ static bool start_thread(shared *s)
 void dlock_shared_put(shared *s, int server, shared_call *a)
 {
     station *k = &s->stations[server];
-    begin(s, server, a);
+    a->server = server;
     pthread_mutex_lock(&s->lock);
     if (a->args->failed || s->stop || dlock_passed(a->deadline) || !start_thread(s)) {
         dlock_line_settle(s, a, DLOCK_REDIS_NOT_SENT, NULL);
@@ -302,11 +296,6 @@ void dlock_shared_leave(shared *s, int server)
     close_unfit(&s->stations[server], true);
     s->stations[server].rtt_us = 0;
     pthread_mutex_unlock(&s->lock);
-}
-
-int dlock_shared_calls(const shared *s, int server)
-{
-    return atomic_load_explicit(&s->stations[server].calls, memory_order_relaxed);
 }
 
 int dlock_shared_in_flight(shared *s, int server)

@@ -22,9 +22,6 @@ void dlock_shared_put(shared *s, int server, shared_call *a);
 void dlock_shared_readmit(shared *s);
 void dlock_shared_leave(shared *s, int server);
 
-/* Calls that are not done. */
-int dlock_shared_calls(const shared *s, int server);
-
 /* Calls that are sent and not answered, on the connection in use. */
 int dlock_shared_in_flight(shared *s, int server);
 

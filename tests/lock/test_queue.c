@@ -136,9 +136,61 @@ static void a_release_wakes_the_next_waiter(void **state)
     fx_redis_do(r->server, "FLUSHALL");
 }
 
+typedef struct crowd {
+    dlock_lock **locks;
+    unsigned seed;
+    int failed;
+} crowd;
+
+enum { CROWD_LOCKS = 40, CROWD_THREADS = 32, CROWD_TURNS = 100 };
+
+static void *take_some(void *arg)
+{
+    crowd *c = arg;
+    for (int i = 0; i < CROWD_TURNS; i++) {
+        dlock_hold *hold;
+        dlock_lock *lock = c->locks[rand_r(&c->seed) % CROWD_LOCKS];
+        if (dlock_acquire(lock, &(dlock_wait){.wait_ms = 20000}, &hold) == DLOCK_OK)
+            dlock_release(hold);
+        else
+            c->failed++;
+    }
+    return NULL;
+}
+
+/* What a process sends is executed in that order: a heartbeat behind the release of a waiter that
+ * it names would queue that once more, and its renewal keep the lock for a lease. */
+static void nobody_who_has_left_holds_a_lock(void **state)
+{
+    rig *r = *state;
+    static dlock_lock *locks[CROWD_LOCKS];
+    static crowd crowds[CROWD_THREADS];
+    pthread_t threads[CROWD_THREADS];
+    char name[32];
+    for (int i = 0; i < CROWD_LOCKS; i++) {
+        snprintf(name, sizeof(name), "crowd:%d", i);
+        locks[i] =
+            rig_lock(r->client, name, (dlock_options){.kind = DLOCK_FAIR, .lease_ms = 60000});
+    }
+    for (int i = 0; i < CROWD_THREADS; i++) {
+        crowds[i] = (crowd){.locks = locks, .seed = (unsigned)i};
+        pthread_create(&threads[i], NULL, take_some, &crowds[i]);
+    }
+    for (int i = 0; i < CROWD_THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(crowds[i].failed, 0);
+    }
+    for (int i = 0; i < CROWD_LOCKS; i++) {
+        snprintf(name, sizeof(name), "crowd:%d", i);
+        assert_true(rig_ask(r, "PTTL %s", name) < 1000); /* at most a claim window's */
+        dlock_lock_free(locks[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_who_has_left_holds_a_lock),
         cmocka_unit_test(whoever_comes_first_queues_a_waiter_once),
         cmocka_unit_test(a_wake_up_of_an_older_version_is_asked_about),
         cmocka_unit_test(a_release_wakes_the_next_waiter),

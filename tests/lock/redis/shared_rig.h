@@ -30,14 +30,6 @@ static inline dlock_redis *open_named(const char *url)
     return redis;
 }
 
-/* All calls go on one connection: the others count as busy. */
-static inline dlock_redis *use_one(dlock_redis *redis)
-{
-    for (int i = 0; i < DLOCK_BESIDE; i++)
-        atomic_store(&redis->beside[i]->stations[0].calls, 1000000);
-    return redis;
-}
-
 static inline int connections(void)
 {
     char list[65536];

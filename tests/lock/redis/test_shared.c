@@ -6,30 +6,13 @@
 
 static dlock_script one = DLOCK_SCRIPT("one", "#!lua\nreturn 1");
 
-static void many_threads_share_few_connections(void **state)
+static void many_threads_share_one_connection(void **state)
 {
     (void)state;
     int counts[DLOCK_REDIS_UNKNOWN + 1];
     dlock_redis *redis = open_named(fx_redis_url(server));
     run_callers(redis, 100, SOON_MS, counts);
     assert_int_equal(counts[DLOCK_REDIS_OK], THREADS * 100);
-    assert_in_range(connections(), 1, 1 + DLOCK_BESIDE);
-    dlock_redis_close(redis);
-    redis = use_one(open_named(fx_redis_url(server)));
-    run_callers(redis, 100, SOON_MS, counts);
-    assert_int_equal(counts[DLOCK_REDIS_OK], THREADS * 100);
-    assert_int_equal(connections(), 1);
-    dlock_redis_close(redis);
-}
-
-/* One caller alone needs one connection. */
-static void a_lone_caller_keeps_to_one_connection(void **state)
-{
-    (void)state;
-    bool wrong = false;
-    dlock_redis *redis = open_named(fx_redis_url(server));
-    for (int i = 0; i < 20; i++)
-        assert_int_equal(call_add(redis, "lone", SOON_MS, &wrong), DLOCK_REDIS_OK);
     assert_int_equal(connections(), 1);
     dlock_redis_close(redis);
 }
@@ -48,7 +31,7 @@ static void faults_leave_every_definite_answer_right(void **state)
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         int counts[DLOCK_REDIS_UNKNOWN + 1];
         fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
-        dlock_redis *redis = use_one(rig_redis(fx_proxy_url(proxy)));
+        dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
         run_callers(redis, 1, SOON_MS, counts); /* the hash is known */
         fx_proxy_say(proxy, "%s", faults[i].order);
         run_callers(redis, CALLS, MS, counts);
@@ -69,7 +52,7 @@ static void a_script_that_is_forgotten_meanwhile_is_sent_again(void **state)
 {
     (void)state;
     int counts[DLOCK_REDIS_UNKNOWN + 1];
-    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
+    dlock_redis *redis = open_named(fx_redis_url(server));
     for (int i = 0; i < 20; i++) {
         fx_redis_do(server, "SCRIPT FLUSH");
         run_callers(redis, 5, SOON_MS, counts);
@@ -85,7 +68,7 @@ static void a_short_deadline_costs_no_other_call(void **state)
 {
     (void)state;
     bool wrong = false;
-    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
+    dlock_redis *redis = open_named(fx_redis_url(server));
     assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
     caller shorter = {.redis = redis, .number = 1, .ms = 200};
     caller longer = {.redis = redis, .number = 2, .ms = SOON_MS};
@@ -109,7 +92,7 @@ static void a_short_deadline_costs_no_other_call(void **state)
 static void a_short_deadline_while_connecting_costs_no_other_call(void **state)
 {
     (void)state;
-    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
+    dlock_redis *redis = open_named(fx_redis_url(server));
     caller shorter = {.redis = redis, .number = 1, .ms = 300};
     caller longer = {.redis = redis, .number = 2, .ms = SOON_MS};
     fx_redis_signal(server, SIGSTOP);
@@ -145,7 +128,7 @@ static void an_answer_is_told_while_the_reader_waits_for_its_own(void **state)
     (void)state;
     bool wrong = false;
     fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
-    dlock_redis *redis = use_one(rig_redis(fx_proxy_url(proxy)));
+    dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
     assert_int_equal(call_add(redis, "zeroth", SOON_MS, &wrong), DLOCK_REDIS_OK);
     fx_proxy_say(proxy, "delay reply 1s match once:1");
     fx_proxy_say(proxy, "delay reply 2s match between");
@@ -186,7 +169,7 @@ static void a_script_that_says_noscript_itself_ran_once(void **state)
         DLOCK_SCRIPT("liar", "#!lua\n"
                              "redis.call('INCR', KEYS[1])\n"
                              "return redis.error_reply('NOSCRIPT of the script itself')");
-    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
+    dlock_redis *redis = open_named(fx_redis_url(server));
     dlock_args args;
     redisReply *reply = NULL;
     dlock_args_init(&args);
@@ -214,7 +197,7 @@ static void a_silent_server_gets_no_more_than_64_calls_a_connection(void **state
     static caller callers[CALLERS];
     int unknown = 0, not_sent = 0;
     bool wrong = false;
-    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
+    dlock_redis *redis = open_named(fx_redis_url(server));
     assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
     fx_redis_do(server, "DEL words");
     fx_redis_signal(server, SIGSTOP);
@@ -245,7 +228,7 @@ static void an_answer_of_a_wrong_form_ends_the_connection(void **state)
 {
     (void)state;
     bool wrong = false;
-    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
+    dlock_redis *redis = open_named(fx_redis_url(server));
     dlock_args none;
     redisReply *reply;
     dlock_args_init(&none);
@@ -270,8 +253,7 @@ static void an_answer_of_a_wrong_form_ends_the_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_threads_share_few_connections),
-        cmocka_unit_test(a_lone_caller_keeps_to_one_connection),
+        cmocka_unit_test(many_threads_share_one_connection),
         cmocka_unit_test(faults_leave_every_definite_answer_right),
         cmocka_unit_test(a_script_that_is_forgotten_meanwhile_is_sent_again),
         cmocka_unit_test(a_short_deadline_costs_no_other_call),

@@ -29,7 +29,7 @@ static void an_answer_that_nobody_waits_for_keeps_no_connection(void **state)
 {
     (void)state;
     bool wrong = false;
-    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
+    dlock_redis *redis = open_named(fx_redis_url(server));
     call_slow(&(caller){.redis = redis, .ms = SOON_MS});
     for (int i = 0; i < 12; i++) {
         caller longer = {.redis = redis, .ms = SOON_MS}, shorter = {.redis = redis, .ms = 20};
@@ -66,7 +66,7 @@ static void deadlines_that_can_not_be_kept_cost_nobody_else(void **state)
     (void)state;
     int counts[DLOCK_REDIS_UNKNOWN + 1];
     fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
-    dlock_redis *redis = use_one(rig_redis(fx_proxy_url(proxy)));
+    dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
     hasty h = {.redis = redis};
     pthread_t thread;
     run_callers(redis, 1, SOON_MS, counts);
@@ -87,7 +87,7 @@ static void callers_recover_from_an_outage(void **state)
     enum { MS = 300 };
     int counts[DLOCK_REDIS_UNKNOWN + 1] = {0};
     fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
-    dlock_redis *redis = use_one(rig_redis(fx_proxy_url(proxy)));
+    dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
     run_callers(redis, 1, SOON_MS, counts);
     fx_proxy_say(proxy, "delay reply 20ms");
     fx_redis_signal(server, SIGSTOP);
@@ -115,7 +115,7 @@ static void long_waits_for_nothing_block_nobody(void **state)
     enum { LONG = 6 };
     bool wrong = false;
     fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
-    dlock_redis *redis = use_one(rig_redis(fx_proxy_url(proxy)));
+    dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
     caller callers[LONG];
     assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
     fx_proxy_say(proxy, "drop reply match once:");
@@ -157,7 +157,7 @@ static void what_was_not_given_to_the_kernel_was_not_sent(void **state)
 {
     (void)state;
     bool wrong = false;
-    dlock_redis *redis = use_one(open_named(fx_redis_url(server)));
+    dlock_redis *redis = open_named(fx_redis_url(server));
     caller big = {.redis = redis, .ms = SOON_MS};
     assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
     call_big(&(caller){.redis = redis, .ms = SOON_MS});
@@ -173,32 +173,9 @@ static void what_was_not_given_to_the_kernel_was_not_sent(void **state)
     dlock_redis_close(redis);
 }
 
-/* The connection that is there carries them all. */
-static void no_call_fails_for_want_of_another_connection(void **state)
-{
-    (void)state;
-    char info[4096];
-    int counts[DLOCK_REDIS_UNKNOWN + 1];
-    bool wrong = false;
-    dlock_redis *redis = open_named(fx_redis_url(server));
-    assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
-    assert_true(fx_redis_text(server, info, sizeof(info), "INFO clients"));
-    const char *clients = strstr(info, "connected_clients:");
-    assert_non_null(clients);
-    char command[64];
-    snprintf(command, sizeof(command), "CONFIG SET maxclients %ld",
-             strtol(strchr(clients, ':') + 1, NULL, 10));
-    fx_redis_do(server, command);
-    run_callers(redis, 20, SOON_MS, counts);
-    fx_redis_do(server, "CONFIG SET maxclients 10000");
-    assert_int_equal(counts[DLOCK_REDIS_OK], THREADS * 20);
-    dlock_redis_close(redis);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_call_fails_for_want_of_another_connection),
         cmocka_unit_test(an_answer_that_nobody_waits_for_keeps_no_connection),
         cmocka_unit_test(deadlines_that_can_not_be_kept_cost_nobody_else),
         cmocka_unit_test(callers_recover_from_an_outage),
