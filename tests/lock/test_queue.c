@@ -142,7 +142,7 @@ typedef struct crowd {
     int failed;
 } crowd;
 
-enum { CROWD_LOCKS = 40, CROWD_THREADS = 32, CROWD_TURNS = 100 };
+enum { CROWD_LOCKS = 100, CROWD_CLIENTS = 3, CROWD_THREADS = 96, CROWD_TURNS = 300 };
 
 static void *take_some(void *arg)
 {
@@ -152,8 +152,8 @@ static void *take_some(void *arg)
         dlock_lock *lock = c->locks[rand_r(&c->seed) % CROWD_LOCKS];
         if (dlock_acquire(lock, &(dlock_wait){.wait_ms = 20000}, &hold) == DLOCK_OK)
             dlock_release(hold);
-        else
-            c->failed++;
+        else if (++c->failed)
+            break;
     }
     return NULL;
 }
@@ -163,17 +163,24 @@ static void *take_some(void *arg)
 static void nobody_who_has_left_holds_a_lock(void **state)
 {
     rig *r = *state;
-    static dlock_lock *locks[CROWD_LOCKS];
+    static dlock_lock *locks[CROWD_CLIENTS][CROWD_LOCKS];
     static crowd crowds[CROWD_THREADS];
+    dlock_client *clients[CROWD_CLIENTS];
     pthread_t threads[CROWD_THREADS];
     char name[32];
-    for (int i = 0; i < CROWD_LOCKS; i++) {
-        snprintf(name, sizeof(name), "crowd:%d", i);
-        locks[i] =
-            rig_lock(r->client, name, (dlock_options){.kind = DLOCK_FAIR, .lease_ms = 60000});
+    for (int k = 0; k < CROWD_CLIENTS; k++) {
+        char err[256];
+        assert_int_equal(
+            dlock_client_open(fx_redis_url(r->server), NULL, &clients[k], err, sizeof(err)),
+            DLOCK_OK);
+        for (int i = 0; i < CROWD_LOCKS; i++) {
+            snprintf(name, sizeof(name), "crowd:%d", i);
+            locks[k][i] =
+                rig_lock(clients[k], name, (dlock_options){.kind = DLOCK_FAIR, .lease_ms = 60000});
+        }
     }
     for (int i = 0; i < CROWD_THREADS; i++) {
-        crowds[i] = (crowd){.locks = locks, .seed = (unsigned)i};
+        crowds[i] = (crowd){.locks = locks[i % CROWD_CLIENTS], .seed = (unsigned)i};
         pthread_create(&threads[i], NULL, take_some, &crowds[i]);
     }
     for (int i = 0; i < CROWD_THREADS; i++) {
@@ -183,8 +190,11 @@ static void nobody_who_has_left_holds_a_lock(void **state)
     for (int i = 0; i < CROWD_LOCKS; i++) {
         snprintf(name, sizeof(name), "crowd:%d", i);
         assert_true(rig_ask(r, "PTTL %s", name) < 1000); /* at most a claim window's */
-        dlock_lock_free(locks[i]);
+        for (int k = 0; k < CROWD_CLIENTS; k++)
+            dlock_lock_free(locks[k][i]);
     }
+    for (int k = 0; k < CROWD_CLIENTS; k++)
+        dlock_client_free(clients[k]);
 }
 
 int main(void)
