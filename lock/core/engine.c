@@ -273,11 +273,6 @@ engine *dlock_engine_of(dlock_client *client)
     return e;
 }
 
-dlock_client *dlock_engine_client(const engine *e)
-{
-    return e->client;
-}
-
 subscriber *dlock_engine_subscriber(const engine *e)
 {
     return e->subscriber;

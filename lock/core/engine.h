@@ -37,7 +37,6 @@ typedef struct task {
 /* The client's engine, made with the first need. NULL: out of memory, or of threads. */
 engine *dlock_engine_of(dlock_client *client);
 
-dlock_client *dlock_engine_client(const engine *e);
 struct subscriber *dlock_engine_subscriber(const engine *e);
 
 /* All watches, and what is to free them when the engine's thread has ended. */

@@ -97,11 +97,11 @@ end
 
 -- Whether somebody waits in a queue: it is there, and one of its processes beats. Dead ones keep a
 -- name from no other family.
-local WAITS_MS = 2000
+local STALE_MS = 2000 -- without a heartbeat
 local function waits(queue, beats)
     if redis.call('EXISTS', queue) == 0 then return false end
     for _, word in ipairs(redis.pcall('HGETALL', beats)) do
-        if (tonumber(word) or 0) >= clock() / 1000 - WAITS_MS then return true end
+        if (tonumber(word) or 0) >= clock() / 1000 - STALE_MS then return true end
     end
     return false
 end

@@ -3,7 +3,7 @@
 --       4 beats (hash: process -> ms of its last heartbeat; token -> ms at which it was queued again;
 --         and what the fragment behind this one keeps there, under names that begin with '!')
 -- Both live on while somebody beats, and are gone a minute after the last.
-local STALE_MS, KEEP_MS = 2000, 60000
+local KEEP_MS = 60000
 local now_ms = math.floor(clock() / 1000)
 
 -- They are hints, which heartbeats rebuild: what stands there of another type goes.

@@ -8,16 +8,26 @@
 
 #include "redis/line.h"
 
+/* The last call whose thread waits for its answer; NULL: none does. *lazy: nobody else hurries. */
+static shared_call *last_of_a_thread(const line *l, bool *lazy)
+{
+    *lazy = true;
+    for (unsigned i = l->tail; i != l->head; i--) {
+        shared_call *a = l->slots[(i - 1) % SLOTS_MAX].who;
+        if (a && !a->done)
+            return a;
+        *lazy = *lazy && (!a || a->lazy);
+    }
+    return NULL;
+}
+
 void dlock_line_pass_on(shared *s, station *k, line *l)
 {
     bool lazy = true;
-    for (unsigned i = l->tail; !l->led && i != l->head; i--) {
-        shared_call *a = l->slots[(i - 1) % SLOTS_MAX].who;
-        lazy = lazy && (!a || a->lazy);
-        if (a && !a->done) {
-            pthread_cond_signal(&a->wake);
-            return;
-        }
+    shared_call *next = l->led ? NULL : last_of_a_thread(l, &lazy);
+    if (next) {
+        pthread_cond_signal(&next->wake);
+        return;
     }
     bool awaited = lazy && !dlock_passed(s->lazy_at);
     if (l->calls > 0 && !l->led && !awaited) {
@@ -57,16 +67,9 @@ static void expire(shared *s, station *k, dlock_time now)
 /* Whether the thread is to read: calls are in flight, and no thread waits for its own. */
 static bool needs_thread(const line *l, bool lazy_too)
 {
-    bool lazy = true;
-    if (l->led || l->failed || l->calls == 0)
-        return false;
-    for (unsigned i = l->head; i != l->tail; i++) {
-        const shared_call *a = l->slots[i % SLOTS_MAX].who;
-        if (a && !a->done)
-            return false;
-        lazy = lazy && (!a || a->lazy);
-    }
-    return !lazy || lazy_too;
+    bool lazy;
+    return !l->led && !l->failed && l->calls > 0 && !last_of_a_thread(l, &lazy) &&
+           (!lazy || lazy_too);
 }
 
 typedef struct attended {

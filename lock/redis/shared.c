@@ -115,12 +115,17 @@ static void make_place(shared *s, station *k)
     dlock_line_let_go(k, oldest);
 }
 
+static bool find_place(shared *s, station *k)
+{
+    if (free_place(k) < 0)
+        make_place(s, k);
+    return free_place(k) >= 0;
+}
+
 /* A line that must not be used for another call is left, if there may be another. */
 static bool leave(shared *s, station *k, line *l)
 {
-    if (l->calls > 0 && free_place(k) < 0)
-        make_place(s, k);
-    if (l->calls > 0 && free_place(k) < 0)
+    if (l->calls > 0 && !find_place(s, k))
         return false;
     dlock_line_retire(k, l);
     bool over = l->waited == 0 || dlock_redis_broken(l->conn) || dlock_line_is_misread(l);
@@ -135,12 +140,9 @@ bool dlock_shared_push(shared *s, station *k)
     line *l = k->current;
     if (!k->first || (!l && k->dialling) || (l && l->busy))
         return false;
-    if (!l && free_place(k) < 0)
-        make_place(s, k);
-    if (!l && free_place(k) < 0)
-        return false;
     if (!l) {
-        start_dialling(s, k);
+        if (find_place(s, k))
+            start_dialling(s, k);
         return false;
     }
     if (!dlock_line_is_usable(k, l))
