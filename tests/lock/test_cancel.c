@@ -85,14 +85,14 @@ static void a_cancelled_thread_wakes_at_once(void **state)
     fx_redis_do(r->server, "DEL stop");
 }
 
-/* Threads that sleep, each with a cancellation, cost Redis one heartbeat a re-check in all. */
+/* A thousand threads that sleep, each with a cancellation, cost Redis one heartbeat a re-check. */
 static void sleepers_send_heartbeats_only(void **state)
 {
     fx_only_single("its commands are counted");
     rig *r = *state;
-    enum { SLEEPERS = 40, BEATS = 10 };
-    wish w[SLEEPERS];
-    pthread_t threads[SLEEPERS];
+    enum { SLEEPERS = 1000, BEATS = 10 };
+    static wish w[SLEEPERS];
+    static pthread_t threads[SLEEPERS];
     dlock_cancel *cancel = dlock_cancel_new();
     dlock_lock *lock = rig_lock(r->client, "calm", (dlock_options){.kind = DLOCK_FAIR});
     fx_redis_do(r->server, "SET calm stranger PX 600000");
