@@ -53,7 +53,7 @@ static const char help[] =
     "\n"
     "Exit codes:\n"
     "  N        COMMAND's own; 126 or 127 when it can not be started\n"
-    "  64       usage\n"
+    "  64       usage, or NAME is in use with another kind of lock\n"
     "  69       Redis not reached\n"
     "  71       no process or memory, no /proc, or the supervisor was killed\n"
     "  75       the lock was not obtained\n"

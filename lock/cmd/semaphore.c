@@ -33,7 +33,7 @@ static const char help[] =
     "\n"
     "Exit codes:\n"
     "  N        COMMAND's own; 126 or 127 when it can not be started\n"
-    "  64       usage, or Redis has another number of permits\n"
+    "  64       usage, or Redis has another number of permits, or another kind of lock\n"
     "  69       Redis not reached\n"
     "  71       no process or memory, no /proc, or the supervisor was killed\n"
     "  75       no permit was obtained\n"
