@@ -181,15 +181,15 @@ typedef struct dlock_redis_options {
     dlock_redis *beside; /* not NULL: the same servers as this one's, with the same numbers, over
                             connections of its own; `url` is not read */
 
-    /* Pins the connections to a run of the server. A server that was restarted, or another that
-     * has taken over its address, has another run id, and may have forgotten what was written. With
-     * this, every new connection, pooled or one's own, asks the server for its run id (INFO server)
-     * before it is used, and `admit` says whether it may be: if not, connecting fails with NOT_SENT
-     * and "another run of the server". It is asked again soon, so that whoever lets the new run in
-     * need not tell. About the connections that are there already it is asked again after
-     * dlock_redis_readmit(). Called from any thread, and from several at once, also while calls are
-     * held up: it must not wait for anybody who calls this library. NULL = any run is admitted, and
-     * nobody is asked. */
+    /* Pins the connections to a run of the server. A server that was restarted or promoted, or
+     * another that has taken over its address, is another run, and may have forgotten what was
+     * written. With this, every new connection, pooled or one's own, asks the server for its run
+     * (INFO server replication; see dlock_redis_run_of()) before it is used, and `admit` says
+     * whether it may be: if not, connecting fails with NOT_SENT and "another run of the server". It
+     * is asked again soon, so that whoever lets the new run in need not tell. About the connections
+     * that are there already it is asked again after dlock_redis_readmit(). Called from any thread,
+     * and from several at once, also while calls are held up: it must not wait for anybody who
+     * calls this library. NULL = any run is admitted, and nobody is asked. */
     bool (*admit)(void *arg, int server, const char *run_id);
     void *admit_arg; /* (borrowed) */
 
@@ -240,6 +240,13 @@ DLOCK_API void dlock_redis_hide_words(int argc, char **argv);
 /* Whether the text that INFO (or INFO server) answered is that of a server this library works with:
  * Redis 7.0 or newer, or Valkey. False and a sentence in err. */
 DLOCK_API DLOCK_MUST_CHECK bool dlock_redis_is_recent(const char *info, char *err, size_t err_len);
+
+/* Which run of a server INFO server replication tells of, as `admit` hears it:
+ * "<run id>", and of a server that was promoted "<run id>.<id of the replication that it took
+ * over>" (master_replid2). The first changes when the server restarts, the second with each
+ * promotion, so a primary that became a replica and is primary again is another run. False: it does
+ * not tell, or `ret` is too short; 96 characters are enough. */
+DLOCK_API DLOCK_MUST_CHECK bool dlock_redis_run_of(const char *info, char *ret, size_t ret_len);
 
 /* What dlock_redis_said() says where a server is older than that. */
 #define DLOCK_TOO_OLD "TOOOLD"

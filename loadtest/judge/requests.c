@@ -83,7 +83,15 @@ static int64_t digits_of(const char *text, const char **end)
     return len > 0 && len < 17 && text[0] != '0' ? strtoll(text, NULL, 10) : len == 1 ? 0 : UNKNOWN;
 }
 
-/* SALE-NUMBER, or SALE-SEGMENT-NUMBER. */
+/* What stands behind a word of 12 hexadecimal digits and a "-": the epoch, in which a number is
+ * given once. The text itself if it has none. */
+static const char *behind_epoch(const char *text)
+{
+    bool has = strspn(text, "0123456789abcdef") == 12 && text[12] == '-';
+    return has ? text + 13 : text;
+}
+
+/* SALE-[SEGMENT-][EPOCH-]NUMBER, with a segment in a sharded sale. */
 lt_place place_of_id(const lt_history *h, lt_text order)
 {
     const lt_place unknown = {UNKNOWN, UNKNOWN};
@@ -92,11 +100,12 @@ lt_place place_of_id(const lt_history *h, lt_text order)
     lt_place place = {0, UNKNOWN};
     if (!text_told(order) || strncmp(id, sale, sale_len) != 0 || id[sale_len] != '-')
         return unknown;
-    place.number = digits_of(id + sale_len + 1, &end);
+    id += sale_len + 1;
     if (h->sale.segments > 0) {
-        place.segment = place.number;
-        place.number = *end == '-' ? digits_of(end + 1, &end) : UNKNOWN;
+        place.segment = digits_of(id, &end);
+        id = *end == '-' ? end + 1 : "";
     }
+    place.number = digits_of(behind_epoch(id), &end);
     bool is_place = *end == '\0' && place.number > 0 && place.segment >= 0 &&
                     place.segment < (int64_t)history_segments(h);
     return is_place ? place : unknown;

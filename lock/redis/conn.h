@@ -11,7 +11,7 @@
 #include "redis/tls.h"
 #include "redis/topology.h"
 
-enum { ERROR_LEN = 256, RUN_ID_LEN = 64 };
+enum { ERROR_LEN = 256, RUN_ID_LEN = 96 };
 
 struct dlock_redis_conn {
     dlock_redis *redis;  /* (borrowed) */
@@ -27,7 +27,7 @@ struct dlock_redis_conn {
     bool shared;             /* commands are queued before those in front are answered */
     unsigned misread;        /* redis->misread when it was opened */
     bool follows;            /* whoever uses it repeats calls where a redirection says */
-    char run_id[RUN_ID_LEN]; /* of the server; "" = not asked as yet */
+    char run_id[RUN_ID_LEN]; /* dlock_redis_run_of() the server; "" = not asked as yet */
     unsigned round;          /* of admission, in which `admit` was asked about it last */
     struct dlock_redis_conn *next; /* in the pool's list of idle ones */
 };

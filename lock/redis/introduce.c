@@ -95,20 +95,26 @@ bool dlock_redis_is_recent(const char *info, char *err, size_t err_len)
     return false;
 }
 
-/* The run id in what INFO says; false: there is none. */
-static bool find_run_id(const char *info, char *ret, size_t ret_len)
+/* A field of INFO's text; "" = it has none, or a longer one. */
+static void find_field(const char *info, const char *name, char ret[RUN_ID_LEN / 2])
 {
-    static const char name[] = "\nrun_id:";
     const char *at = strstr(info, name);
     size_t len = at ? strcspn(at + strlen(name), "\r\n") : 0;
-    if (len == 0 || len >= ret_len)
-        return false;
-    memcpy(ret, at + strlen(name), len);
-    ret[len] = '\0';
-    return true;
+    snprintf(ret, RUN_ID_LEN / 2, "%.*s", len < RUN_ID_LEN / 2 ? (int)len : 0,
+             at ? at + strlen(name) : "");
 }
 
-/* What INFO server says. False: noted why it will not do. */
+bool dlock_redis_run_of(const char *info, char *ret, size_t ret_len)
+{
+    char run[RUN_ID_LEN / 2], before[RUN_ID_LEN / 2];
+    find_field(info, "\nrun_id:", run);
+    find_field(info, "\nmaster_replid2:", before); /* all zeros: it has taken over nothing */
+    bool promoted = before[strspn(before, "0")] != '\0';
+    int len = snprintf(ret, ret_len, "%s%s%s", run, promoted ? "." : "", promoted ? before : "");
+    return run[0] != '\0' && (size_t)len < ret_len;
+}
+
+/* What INFO says. False: noted why it will not do. */
 static bool understand(dlock_redis *redis, const char *info, char run_id[RUN_ID_LEN])
 {
     char err[ERROR_LEN];
@@ -117,9 +123,9 @@ static bool understand(dlock_redis *redis, const char *info, char run_id[RUN_ID_
         dlock_redis_hear(DLOCK_TOO_OLD);
         return false;
     }
-    if (find_run_id(info, run_id, RUN_ID_LEN))
+    if (dlock_redis_run_of(info, run_id, RUN_ID_LEN))
         return true;
-    dlock_redis_note(redis, "the server does not say its run id");
+    dlock_redis_note(redis, "the server does not say which run it is");
     return false;
 }
 
@@ -136,6 +142,7 @@ static bool admitted(dlock_redis_conn *conn, dlock_time deadline, bool *asked)
     dlock_args_init(&args);
     dlock_args_text(&args, "INFO");
     dlock_args_text(&args, "server");
+    dlock_args_text(&args, "replication");
     bool answered =
         dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
         dlock_redis_conn_check(conn, "INFO server", reply, reply->type == REDIS_REPLY_STRING);

@@ -308,12 +308,8 @@ fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *item
 void api_put_order(fs_text *out, const char *item, const char *sale, bool sharded, int segment,
                    const char *request, const fs_order *order)
 {
-    text_add_all(out, "{\"order\":\"", sale, "-");
-    if (sharded) {
-        text_add_int(out, segment);
-        text_add(out, "-");
-    }
-    text_add_int(out, order->number);
+    text_add(out, "{\"order\":\"");
+    order_put_id(out, sale, sharded ? segment : -1, order);
     text_add_all(out, "\",\"request\":\"", request, "\",\"item\":\"", item, "\",\"sale\":\"", sale,
                  "\",\"user\":\"", order->user, "\",\"quantity\":");
     text_add_int(out, order->quantity);

@@ -99,14 +99,11 @@ static void put_instances(fs_text *out, const item_view *view, const instances *
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-/* The order's number as a buyer is told it. */
 static void put_order(fs_text *out, const sale_terms *terms, const latest_order *latest)
 {
     const fs_order *order = &latest->order;
-    text_add_all(out, "{\"order\":\"", terms->id);
-    if (terms->segments > 0)
-        put_number(out, "-", latest->segment);
-    put_number(out, "-", order->number);
+    text_add(out, "{\"order\":\"");
+    order_put_id(out, terms->id, terms->segments > 0 ? latest->segment : -1, order);
     put_number(out, "\",\"quantity\":", order->quantity);
     put_number(out, ",\"remaining\":", order->remaining);
     put_number(out, ",\"fence\":", (int64_t)order->fence);

@@ -98,6 +98,28 @@ static bool sample_clock(fs_node *node, dlock_time deadline)
     return told;
 }
 
+/* Whether the connection leads to another run than it was made to: a promotion does not close it.
+ */
+static bool is_other_run(fs_node *node, dlock_time deadline)
+{
+    char admitted[RUN_NAME_MAX + 1], id[RUN_ID_MAX + 1];
+    redisReply *reply = NULL;
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "INFO");
+    dlock_args_text(&args, "server");
+    dlock_args_text(&args, "replication");
+    bool told =
+        dlock_redis_call(node->clock_conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
+        dlock_redis_conn_check(node->clock_conn, "INFO", reply, reply->type == REDIS_REPLY_STRING);
+    dlock_args_free(&args);
+    server_run_name(&node->run, admitted);
+    bool other = told && dlock_redis_run_of(reply->str, id, sizeof(id)) &&
+                 !server_run_is_called(id, admitted);
+    freeReplyObject(reply);
+    return other;
+}
+
 /* Notes one of the two troubles that make up an outage; NULL: that one is over. */
 static void note(fs_node *node, store_trouble trouble, const store_complaint *why)
 {
@@ -126,8 +148,12 @@ void node_sync_clock(fs_node *node, dlock_redis *redis)
     char answer[256];
     dlock_time deadline = dlock_in_ms(SYNC_MS);
     if (node_connect(node, redis, &node->clock_conn, deadline) && sample_clock(node, deadline)) {
-        note(node, TROUBLE_SILENT, NULL);
-        return;
+        if (!is_other_run(node, deadline)) {
+            note(node, TROUBLE_SILENT, NULL);
+            return;
+        }
+        server_run_forget(&node->run);
+        dlock_redis_readmit(redis);
     }
     dlock_redis_last_error(redis, answer, sizeof(answer));
     fall_silent(node, answer);

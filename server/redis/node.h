@@ -37,7 +37,9 @@ bool node_connect(const fs_node *node, dlock_redis *redis, dlock_redis_conn **co
                   dlock_time deadline);
 
 /* Renews the estimate of the server's time, within a second, on a connection of its own: so it
- * tells whether the server answers (TROUBLE_SILENT) however busy the others are. For one thread. */
+ * tells whether the server answers (TROUBLE_SILENT) however busy the others are. A server that is
+ * another run by now, though the connection has held, counts as silent: it was promoted. For one
+ * thread. */
 void node_sync_clock(fs_node *node, dlock_redis *redis);
 
 /* Notes that it takes no writes (TROUBLE_WRITES_PAUSED), and why; NULL: it does. For the same

@@ -35,6 +35,8 @@ bool server_run_admits(server_run *run, const char *id)
 bool server_run_looks_at(server_run *run, const char *id)
 {
     pthread_mutex_lock(&run->lock);
+    if (!run->guarded && run->admitted[0] == '\0')
+        admit(run, id);
     bool good = run->looked_at[0] == '\0' || strcmp(run->looked_at, id) == 0;
     pthread_mutex_unlock(&run->lock);
     return good;
@@ -69,6 +71,28 @@ void server_run_forget(server_run *run)
     pthread_mutex_unlock(&run->lock);
 }
 
+/* Eight characters of each part (dlock_redis_run_of()). */
+static void name(const char *id, char ret[RUN_NAME_MAX + 1])
+{
+    const char *dot = strchr(id, '.');
+    snprintf(ret, RUN_NAME_MAX + 1, "%.8s%.9s", id, dot ? dot : "");
+}
+
+void server_run_name(server_run *run, char ret[RUN_NAME_MAX + 1])
+{
+    pthread_mutex_lock(&run->lock);
+    const char *id = run->looked_at[0] != '\0' ? run->looked_at : run->admitted;
+    name(id, ret);
+    pthread_mutex_unlock(&run->lock);
+}
+
+bool server_run_is_called(const char *id, const char *other)
+{
+    char own[RUN_NAME_MAX + 1];
+    name(id, own);
+    return strcmp(own, other) == 0;
+}
+
 bool server_run_is_first(server_run *run)
 {
     pthread_mutex_lock(&run->lock);
@@ -101,10 +125,11 @@ bool server_run_ask(dlock_redis *redis, int server, dlock_time deadline, server_
     dlock_args_text(&args, "INFO");
     dlock_args_text(&args, "server");
     dlock_args_text(&args, "persistence");
+    dlock_args_text(&args, "replication");
     bool good =
         dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
         dlock_redis_conn_check(conn, "INFO server", reply, reply->type == REDIS_REPLY_STRING) &&
-        field(reply->str, "\nrun_id:", ret->run_id, sizeof(ret->run_id)) &&
+        dlock_redis_run_of(reply->str, ret->run_id, sizeof(ret->run_id)) &&
         field(reply->str, "\nloading:", loading, sizeof(loading));
     ret->loading = strcmp(loading, "0") != 0;
     freeReplyObject(reply);

@@ -17,7 +17,7 @@
 
 #include "lock/dlock_redis.h"
 
-#define RUN_ID_MAX 63
+#define RUN_ID_MAX 95
 
 typedef struct server_run {
     pthread_mutex_t lock;
@@ -43,6 +43,13 @@ void server_run_admit(server_run *run, const char *id);
  * server_run_look_at(), when there is none to look at. */
 void server_run_forget(server_run *run);
 
+/* A short name of the run that is looked at, or of the admitted one. "" = there is none. */
+#define RUN_NAME_MAX 17
+void server_run_name(server_run *run, char ret[RUN_NAME_MAX + 1]);
+
+/* Whether the run with this id has that name. */
+bool server_run_is_called(const char *id, const char *other);
+
 /* Whether no run has been admitted so far. */
 bool server_run_is_first(server_run *run);
 
@@ -51,8 +58,8 @@ typedef struct server_answer {
     bool loading; /* its data: it has less than it will have */
 } server_answer;
 
-/* Asks whoever is the server with this number now, on a new connection. False: not answered by the
- * deadline. */
+/* Asks (INFO) whoever is the server with this number now, on a new connection. False: not answered
+ * by the deadline. */
 bool server_run_ask(dlock_redis *redis, int server, dlock_time deadline, server_answer *ret);
 
 #endif

@@ -155,7 +155,7 @@ static void confirm_order(const open_sale *sale, const purchase *request, purcha
         return;
     int k = result->segment;
     if (ledger_confirm(sale->store, &sale->terms, k, request->request, request->deadline))
-        sale_saw_number(sale, &sale->keys[k], result->order.number);
+        sale_saw_order(sale, &sale->keys[k], &result->order);
     else
         purchase_answer(result, BUY_UNKNOWN);
 }

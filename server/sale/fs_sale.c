@@ -20,7 +20,7 @@ static fs_sale *open_strategy(fs_store *store, const sale_terms *terms, const fs
     for (int k = 0; k < count; k++)
         terms_keys(terms, k, &sale->keys[k]);
     sale->open_sale =
-        (open_sale){*terms, strategy, store, count, sale->keys, sale->known_number, &sale->figures};
+        (open_sale){*terms, strategy, store, count, sale->keys, sale->known, &sale->figures};
     if (strategy->open && strategy->open(&sale->open_sale, &sale->state, err, err_len) != 0) {
         free(sale);
         return NULL;
@@ -49,6 +49,8 @@ void fs_sale_close(fs_sale *sale)
 {
     if (sale->open_sale.strategy->close)
         sale->open_sale.strategy->close(sale->state);
+    for (int k = 0; k < sale->open_sale.key_sets; k++)
+        known_ledger_free(&sale->known[k]);
     free(sale);
 }
 

@@ -20,7 +20,7 @@ typedef struct fs_sale {
                                       SALE_UNREADABLE: it is over, and only remembered */
     atomic_int refs;
     struct fs_sale *next_retired; /* the table's */
-    _Atomic int64_t known_number[SEGMENTS_MAX];
+    known_ledger known[SEGMENTS_MAX];
     sale_figures figures;
     sale_keys keys[]; /* open_sale.key_sets of them */
 } fs_sale;

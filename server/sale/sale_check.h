@@ -1,10 +1,10 @@
 /*
  * sale_check.h - comparing what this process remembers of a sale with what Redis has of it.
  *
- * A process remembers which sale is the item's current one, its terms, and the highest order number
- * that it has seen in each segment. A Redis that came back empty or older, or lost the pointer to
- * the sale, has less than that; then the sale is halted (store/halt.h). What is damaged heals when
- * it is mended, and halts nothing.
+ * A process remembers which sale is the item's current one, its terms, and the orders that it has
+ * seen in each segment, by epoch (store/epochs.h). A Redis that came back empty or older, that sold
+ * on without the others, or lost the pointer to the sale, does not have all of that; then the sale
+ * is halted (store/halt.h). What is damaged heals when it is mended, and halts nothing.
  *
  * Looking and halting go through the store's connection that is not pinned to a run of the server
  * (redis/server_run.h): who must not write to a server before it has compared, compares by it.
@@ -33,13 +33,20 @@ typedef struct sale_checked {
     sale_halt halt;
 } sale_checked;
 
-/* Compares, halts what is behind, and remembers the orders found where nothing is amiss. */
+/* Compares, and halts what is behind. Where nothing is amiss, the orders found are remembered, and
+ * the epoch is one that this run of the server has begun: if need be it begins here. */
 void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret);
 
-/* Halts a sale for which the pointer is lost, or that does not belong to the one remembered; `lost`
- * orders are known to be gone with that one. CHECK_HALTED or CHECK_UNAVAILABLE. */
-void sale_halt_foreign(const open_sale *sale, const char *why, int64_t lost, dlock_time deadline,
-                       sale_checked *ret);
+/* A sale that is remembered, and gone. */
+typedef struct sale_gone {
+    const char *id;
+    int64_t orders;
+} sale_gone;
+
+/* Halts a sale that does not descend from the one that is remembered. CHECK_HALTED or
+ * CHECK_UNAVAILABLE. */
+void sale_halt_foreign(const open_sale *sale, const char *why, const sale_gone *gone,
+                       dlock_time deadline, sale_checked *ret);
 
 /* All orders that this process has seen in the sale. */
 int64_t sale_known_orders(const open_sale *sale);

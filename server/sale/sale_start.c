@@ -112,13 +112,16 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
                               char in_force[POINTER_MAX + 1])
 {
     sale_keys now, old;
+    char epochs[EPOCHS_FIRST_MAX];
     keys_name(&now, terms->item, segment, terms->id);
     keys_name(&old, terms->item, segment, follows->id);
+    if (!epochs_first(store, now.current, epochs))
+        return START_UNAVAILABLE;
 
     dlock_args args;
     dlock_args_init(&args);
-    const char *const names[] = {now.current, now.cfg,    now.stock, now.sold,
-                                 now.orders,  now.ledger, now.users, now.latest};
+    const char *const names[] = {now.current, now.cfg,   now.stock,  now.sold,  now.orders,
+                                 now.ledger,  now.users, now.epochs, now.latest};
     int keys = (int)(sizeof(names) / sizeof(names[0]));
     for (int i = 0; i < keys; i++)
         dlock_args_text(&args, names[i]);
@@ -132,6 +135,7 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
     dlock_args_int(&args, TERMS_KEPT_S);
     dlock_args_int(&args, node_redis_us(store_node(store, now.current), deadline));
     dlock_args_text(&args, terms->accepted > 0 ? "1" : "0");
+    dlock_args_text(&args, epochs);
     terms_put(&args, terms);
     int replicas = replicas_needed(store, terms, &now);
     return call_start(store, keys, &args, replicas, deadline, in_force);

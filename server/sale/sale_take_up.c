@@ -43,8 +43,8 @@ static sale_status take_up_foreign(sale_table *table, fs_sale *now, const open_s
                                    dlock_time deadline)
 {
     sale_checked checked;
-    sale_halt_foreign(&now->open_sale, HALT_ROLLED_BACK, sale_known_orders(remembered), deadline,
-                      &checked);
+    const sale_gone gone = {remembered->terms.id, sale_known_orders(remembered)};
+    sale_halt_foreign(&now->open_sale, HALT_ROLLED_BACK, &gone, deadline, &checked);
     if (checked.verdict != CHECK_HALTED) {
         fs_sale_close(now);
         return SALE_UNAVAILABLE;
@@ -108,7 +108,7 @@ static sale_status take_up_lost(sale_table *table, const char *item, sale_halt *
     sale_status status = load(table, item, halt->sale, true, NULL, deadline);
     if (status != SALE_DAMAGED && status != SALE_UNREADABLE)
         return status;
-    const halt_reason nothing = {.pointer = "", .accepted = -1};
+    const halt_reason nothing = {.pointer = ""};
     if (!halt_write(sale_table_store(table)->redis, item, SEGMENT_NONE, &nothing, halt, pointer) ||
         !halt_read(pointer, halt))
         return SALE_UNAVAILABLE;

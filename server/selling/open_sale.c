@@ -49,17 +49,17 @@ purchase_outcome sale_missing_promise(const open_sale *sale, int k)
     return missing != BUY_SOLD && !node_reachable(node) ? BUY_UNAVAILABLE : missing;
 }
 
-int64_t sale_known_number(const open_sale *sale, const sale_keys *keys)
+const char *sale_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys)
 {
-    return atomic_load(&sale->known_number[keys->segment]);
+    int64_t number;
+    const char *epoch = known_ledger_epoch(&sale->known[keys->segment], &number);
+    terms_put_state(args, &sale->terms, keys, epoch, number);
+    return epoch;
 }
 
-void sale_saw_number(const open_sale *sale, const sale_keys *keys, int64_t number)
+void sale_saw_order(const open_sale *sale, const sale_keys *keys, const fs_order *order)
 {
-    _Atomic int64_t *known = &sale->known_number[keys->segment];
-    int64_t before = atomic_load(known);
-    while (before < number && !atomic_compare_exchange_weak(known, &before, number)) {
-    }
+    known_ledger_saw(&sale->known[keys->segment], order->epoch, order->number);
 }
 
 void sale_saw_numbers(const open_sale *sale, const ledger_numbers *numbers)
@@ -92,7 +92,7 @@ bool sale_may_tell(const open_sale *sale, const purchase_result *result)
 static void saw_order(const open_sale *sale, const sale_keys *keys, const purchase_result *result)
 {
     if (sale->terms.durability != DURABILITY_REPLICATED)
-        sale_saw_number(sale, keys, result->order.number);
+        sale_saw_order(sale, keys, &result->order);
 }
 
 void sale_sold(const open_sale *sale, const sale_keys *keys, purchase_result *result)

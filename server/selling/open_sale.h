@@ -4,6 +4,7 @@
 #ifndef FLASHSALE_OPEN_SALE_H
 #define FLASHSALE_OPEN_SALE_H
 
+#include "server/store/known_ledger.h"
 #include "server/store/ledger.h"
 #include "server/store/purchase.h"
 #include "server/store/terms.h"
@@ -20,7 +21,7 @@ typedef struct open_sale {
     fs_store *store;       /* (borrowed) */
     int key_sets;          /* 1, or one a segment */
     const sale_keys *keys; /* so many; keys[0] is the only one of a sale that is not sharded */
-    _Atomic int64_t *known_number; /* so many: the highest order number that was seen; 0 = none */
+    known_ledger *known;   /* so many */
     sale_figures *figures;
 } open_sale;
 
@@ -40,11 +41,14 @@ fs_node *sale_node(const open_sale *sale, int k);
  * knows; BUY_SOLD = nothing. */
 purchase_outcome sale_missing_promise(const open_sale *sale, int k);
 
-/* What this process remembers of the orders under `keys`: a Redis that has fewer has forgotten. Of
- * a replicated sale only orders that the replicas have are remembered: a failover may undo the
- * others, and nobody was told of them. */
-int64_t sale_known_number(const open_sale *sale, const sale_keys *keys);
-void sale_saw_number(const open_sale *sale, const sale_keys *keys, int64_t number);
+/* Appends the keys and the first arguments of a script that begins with state.lua and writes. The
+ * epoch that it writes under. (borrowed) */
+const char *sale_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys);
+
+/* Remembers an order under `keys`: a Redis that does not have it has forgotten. Of a replicated
+ * sale only orders that the replicas have are to be remembered: a failover may undo the others, and
+ * nobody was told of them. */
+void sale_saw_order(const open_sale *sale, const sale_keys *keys, const fs_order *order);
 
 /* The numbers of the whole sale at the last look (sale/sale_check.h), which one thread at a time
  * takes. False: there was none. Of two looks the earlier units and the later stock may come

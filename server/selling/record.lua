@@ -3,8 +3,8 @@
 -- put back when this refuses, by the caller when this replies an error, and is lost when this never
 -- runs.
 --
--- Begins with state.lua and may_record.lua, which tell KEYS and ARGV 1 to 8.
--- ARGV  9 units left
+-- Begins with state.lua and may_record.lua, which tell KEYS and ARGV 1 to 9.
+-- ARGV  10 units left
 --
 -- Reply the order's record, or why not as may_record.lua has it.
 if refused then
@@ -12,10 +12,10 @@ if refused then
     return refused
 end
 
-local record = number + 1 .. ' ' .. ARGV[6] .. ' ' .. ARGV[7] .. ' ' .. ARGV[9] .. ' ' .. ARGV[4]
-    .. ' ' .. string.format('%.0f', now)
-redis.call('HSET', KEYS[4], ARGV[5], record)
+local record = number + 1 .. ' ' .. ARGV[7] .. ' ' .. ARGV[8] .. ' ' .. ARGV[10] .. ' ' .. ARGV[5]
+    .. ' ' .. string.format('%.0f', now) .. ' ' .. ARGV[4] .. ' sold'
+redis.call('HSET', KEYS[4], ARGV[6], record)
 redis.call('INCRBY', KEYS[3], units)
-redis.call('RPUSH', KEYS[5], ARGV[5])
-if limit then redis.call('HSET', KEYS[6], ARGV[6], has + units) end
+redis.call('RPUSH', KEYS[5], ARGV[6])
+if limit then redis.call('HSET', KEYS[6], ARGV[7], has + units) end
 return record

@@ -40,7 +40,7 @@ void sell_put_state(dlock_args *args, const open_sale *sale, const sale_keys *ke
 {
     char by[IDENT_MAX + 32];
     snprintf(by, sizeof(by), "%llu %s", (unsigned long long)fence, sale->store->instance);
-    terms_put_state(args, &sale->terms, keys, sale_known_number(sale, keys));
+    sale_put_state(args, sale, keys);
     dlock_args_text(args, by);
 }
 
@@ -78,11 +78,12 @@ static void put_not_after(dlock_args *args, const sell_buyer *buyers, int count)
     text_free(&all);
 }
 
-static void put_words(dlock_args *args, const open_sale *sale, const sale_keys *keys,
-                      const sell_buyer *buyers, int count)
+/* The epoch that the orders are made in. */
+static const char *put_words(dlock_args *args, const open_sale *sale, const sale_keys *keys,
+                             const sell_buyer *buyers, int count)
 {
     dlock_args_init(args);
-    terms_put_state(args, &sale->terms, keys, sale_known_number(sale, keys));
+    const char *epoch = sale_put_state(args, sale, keys);
     dlock_args_text(args, sale->store->instance);
     dlock_args_int(args, sale->key_sets > 1 ? terms_units(&sale->terms, 0) : 0);
     dlock_args_int(args, terms_units(&sale->terms, keys->segment));
@@ -99,6 +100,7 @@ static void put_words(dlock_args *args, const open_sale *sale, const sale_keys *
         dlock_args_text(args, text_bytes(&order));
     }
     text_free(&order);
+    return epoch;
 }
 
 static void answer_all(const sell_buyer *buyers, int count, purchase_outcome outcome)
@@ -117,13 +119,14 @@ static void note_replicated(const open_sale *sale, const sale_keys *keys, bool g
     result->replicated = (result->outcome == BUY_SOLD && !result->replayed) ||
                          (result->outcome == BUY_SOLD_OUT && given_back);
     if (result->replicated && result->outcome == BUY_SOLD)
-        sale_saw_number(sale, keys, result->order.number);
+        sale_saw_order(sale, keys, &result->order);
 }
 
 /* What all the records of a call have alike, and what was left behind them. */
 typedef struct sell_call {
     const open_sale *sale;
     const sale_keys *keys;
+    const char *epoch;
     uint64_t fence;
     bool replicated, given_back;
 } sell_call;
@@ -139,6 +142,7 @@ static void read_order(const sell_call *call, const purchase *request, int64_t n
     ret->fence = call->fence;
     snprintf(ret->instance, sizeof(ret->instance), "%s", call->sale->store->instance);
     ret->time_us = time_us;
+    memcpy(ret->epoch, call->epoch, sizeof(ret->epoch));
 }
 
 /* From the last buyer to the first, for what is left is known from the end. */
@@ -179,7 +183,7 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
           dlock_time deadline)
 {
     dlock_args args;
-    put_words(&args, sale, keys, buyers, count);
+    const char *epoch = put_words(&args, sale, keys, buyers, count);
     redisReply *reply = NULL;
     int needed = replicas_needed(sale->store, &sale->terms, keys);
     dlock_redis_outcome outcome =
@@ -187,7 +191,7 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
                               replicas_deadline(needed, deadline), &reply);
     bool enough = outcome == DLOCK_REDIS_OK;
     if (enough || (outcome == DLOCK_REDIS_UNKNOWN && reply))
-        read_answers(&(sell_call){sale, keys, 0, enough && needed > 0, false}, reply, buyers,
+        read_answers(&(sell_call){sale, keys, epoch, 0, enough && needed > 0, false}, reply, buyers,
                      count);
     else
         answer_all(buyers, count, purchase_write_failed(sale->store, outcome));
@@ -199,7 +203,7 @@ void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold
                   const sell_buyer *buyers, int count, dlock_time deadline)
 {
     dlock_args args;
-    put_words(&args, sale, keys, buyers, count);
+    const char *epoch = put_words(&args, sale, keys, buyers, count);
     redisReply *reply = NULL;
     int needed = release ? replicas_needed(sale->store, &sale->terms, keys) : 0;
     dlock_status status =
@@ -207,8 +211,9 @@ void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold
                               replicas_deadline(needed, deadline), &reply);
     bool enough = status == DLOCK_OK;
     if (enough || (status == DLOCK_UNKNOWN && reply))
-        read_answers(&(sell_call){sale, keys, dlock_fence(hold), enough && needed > 0, release},
-                     reply, buyers, count);
+        read_answers(
+            &(sell_call){sale, keys, epoch, dlock_fence(hold), enough && needed > 0, release},
+            reply, buyers, count);
     else
         answer_all(buyers, count, purchase_guard_failed(sale->store, status));
     freeReplyObject(reply);
@@ -219,7 +224,7 @@ bool sell_in_section(const open_sale *sale, const sale_keys *keys, dlock_lock *l
                      const sell_buyer *buyers, int count, dlock_time deadline)
 {
     dlock_args args;
-    put_words(&args, sale, keys, buyers, count);
+    const char *epoch = put_words(&args, sale, keys, buyers, count);
     redisReply *reply = NULL;
     uint64_t fence = 0;
     int needed = replicas_needed(sale->store, &sale->terms, keys);
@@ -227,8 +232,8 @@ bool sell_in_section(const open_sale *sale, const sale_keys *keys, dlock_lock *l
                                               replicas_deadline(needed, deadline), &fence, &reply);
     bool enough = status == DLOCK_OK;
     if (enough || (status == DLOCK_UNKNOWN && reply))
-        read_answers(&(sell_call){sale, keys, fence, enough && needed > 0, true}, reply, buyers,
-                     count);
+        read_answers(&(sell_call){sale, keys, epoch, fence, enough && needed > 0, true}, reply,
+                     buyers, count);
     else if (status != DLOCK_BUSY)
         answer_all(buyers, count, purchase_guard_failed(sale->store, status));
     freeReplyObject(reply);

@@ -2,25 +2,25 @@
 -- A request that has an order is answered with it, also when the sale is over. Everything is decided
 -- before the first write; what this user may not do is known before the first that can not be undone.
 --
--- Begins with state.lua, which tells KEYS and ARGV 1 to 3.
--- ARGV  4 the instance, for the records; `fence` is the lock's, "0" = none
---       5 units of the largest segment: a buyer refused here asks the next one, so leave a mark if
+-- Begins with state.lua, which tells KEYS and ARGV 1 to 4.
+-- ARGV  5 the instance, for the records; `fence` is the lock's, "0" = none
+--       6 units of the largest segment: a buyer refused here asks the next one, so leave a mark if
 --       any could have sold it. Marks are bounded; beyond that "busy". "0": there is no next
---       6 units there were at first
---       7 units that each wants: one number for all, or a number a buyer, with blanks between
---       8 the earliest not_after, in us of Redis's clock  9 all of them, with blanks between
+--       7 units there were at first
+--       8 units that each wants: one number for all, or a number a buyer, with blanks between
+--       9 the earliest not_after, in us of Redis's clock  10 all of them, with blanks between
 --       then the requests, and then as many "<user> <units>"
 --
 -- Reply {units left, -1 = not known; us of Redis's clock; one answer a buyer ...}. An answer is the new
 -- order's number; the caller knows the rest of its record. Or it is "=" and the record it had before, or
--- "closed", "damaged <key>" ("orders" also for a record whose number is not its place in the ledger),
+-- "closed", "epoch", "damaged <key>" ("orders" also for a record whose number is not its place in the ledger),
 -- "rolled_back <highest order number>", "sold_out", "limit", "late", "busy", "void",
 -- "NOPERM <what>".
 --
 -- What a number costs as text, and a text as a number, is a good part of what a buyer costs. So moments
 -- stay texts, of orders' numbers and units left only the last digit is put together anew, and a
 -- table that is going to be filled begins at its size: with as many words of ARGV.
-local FIRST = 10
+local FIRST = 11
 local count = (#ARGV - FIRST + 1) / 2
 local last = FIRST + count - 1
 
@@ -33,9 +33,9 @@ local function split(words)
     for word in string.gmatch(words, '%d+') do each[#each + 1] = word end
     return each
 end
-local wants = tonumber(ARGV[7])
-local each_wants = not wants and split(ARGV[7])
-local not_after = passed(ARGV[8]) and split(ARGV[9]) -- false: nobody is late
+local wants = tonumber(ARGV[8])
+local each_wants = not wants and split(ARGV[8])
+local not_after = passed(ARGV[9]) and split(ARGV[10]) -- false: nobody is late
 
 local known = ask('orders', try('HMGET', KEYS[4], unpack(ARGV, FIRST, last))) or {}
 local users, has = {}, nil
@@ -46,10 +46,10 @@ if limit then
         has[users[i]] = not units and 0 or canonical(units) or false -- one user's, nobody else's
     end
 end
-if left and sold and left + sold ~= tonumber(ARGV[6]) then fault('stock') end
+if left and sold and left + sold ~= tonumber(ARGV[7]) then fault('stock') end
 local refused = denied and denied.err or refusal()
 
-local tail = ' ' .. fence .. ' ' .. ARGV[4] .. ' ' .. now
+local tail = ' ' .. fence .. ' ' .. ARGV[5] .. ' ' .. now .. ' ' .. ARGV[4] .. ' sold'
 local digit = count > 1 and {[0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'}
 local function tens_of(n) return n > 9 and string.format('%d', n / 10) or '' end
 local number_tens, left_tens
@@ -80,7 +80,7 @@ for i = 1, count do
     elseif limit and has[user] + units > limit then answer = 'limit'
     elseif units > left then
         answer = 'sold_out'
-        if left > 0 and units <= tonumber(ARGV[5]) then
+        if left > 0 and units <= tonumber(ARGV[6]) then
             if has_room(orders - number + written) then new = '>' else answer = 'busy' end
         end
     else
@@ -112,7 +112,7 @@ if written == 0 then return answers end
 
 -- To ask for a right costs as much as a command. So it is asked for only where what was done could not
 -- be undone; a number can, by the command that was allowed a moment ago.
-local units = taken > 0 and (taken == 1 and wants and ARGV[7] or string.format('%d', before - left))
+local units = taken > 0 and (taken == 1 and wants and ARGV[8] or string.format('%d', before - left))
 if units then may('RPUSH', KEYS[5], '') end
 if units and limit then may('HSET', KEYS[6], '', '') end
 local counted = units and not denied and ask('sold', try('INCRBY', KEYS[3], units))

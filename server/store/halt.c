@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/store/epochs.h"
 #include "server/store/halt.lua.h"
 #include "server/store/resume.lua.h"
 
-#define WRITE_MS  1000 /* for one tag */
-#define WITHIN_MS 3000 /* of the look at it */
+#define WRITE_MS 1000 /* for one tag */
 
 /* Halting makes a sale safe, so it is not refused for want of memory. */
 static dlock_script halt_script = DLOCK_SCRIPT("halt", "#!lua flags=allow-oom\n" HALT_LUA);
@@ -70,8 +70,9 @@ bool halt_write(dlock_redis *redis, const char *item, int segment, const halt_re
     dlock_args_text(&args, keys.current);
     dlock_args_text(&args, keys.latest);
     dlock_args_text(&args, keys.ledger);
-    dlock_args_text(&args, keys.cfg);
-    int count = 4;
+    dlock_args_text(&args, keys.epochs);
+    dlock_args_text(&args, keys.lost);
+    int count = 5;
     if (find_older(seen->pointer, halt->sale, older)) {
         keys_name(&old, item, segment, older);
         count += keys_put_leftovers(&args, &old);
@@ -79,15 +80,12 @@ bool halt_write(dlock_redis *redis, const char *item, int segment, const halt_re
     dlock_args_text(&args, seen->pointer);
     dlock_args_text(&args, halt->sale);
     dlock_args_text(&args, halt->why);
-    dlock_args_int(&args, halt->known);
+    dlock_args_text(&args, seen->epochs ? seen->epochs : "*");
     dlock_args_int(&args, halt->found);
     dlock_args_text(&args, halt->instance);
     dlock_args_int(&args, TERMS_KEPT_S);
-    dlock_args_int(&args, seen->looked_us > 0 ? seen->looked_us + WITHIN_MS * 1000 : INT64_MAX);
-    if (seen->accepted < 0)
-        dlock_args_text(&args, "");
-    else
-        dlock_args_int(&args, seen->accepted);
+    if (seen->lost)
+        dlock_args_wire(&args, seen->lost->buf, seen->lost->len, seen->lost->count);
     return call(redis, &halt_script, count, &args, dlock_in_ms(WRITE_MS), pointer);
 }
 
@@ -97,14 +95,17 @@ halt_end halt_lift(fs_store *store, const char *item, int segment, const char *e
     char pointer[POINTER_MAX + 1];
     sale_keys keys;
     dlock_args args;
+    char epoch[EPOCH_LEN + 1];
     keys_name(&keys, item, segment, sale);
+    if (!epoch_make(epoch))
+        return HALT_UNAVAILABLE;
     dlock_args_init(&args);
-    dlock_args_text(&args, keys.current);
-    dlock_args_text(&args, keys.cfg);
-    dlock_args_text(&args, expected);
-    dlock_args_text(&args, sale);
-    dlock_args_text(&args, segment == SEGMENT_NONE ? "1" : "0");
-    if (!call(store->redis, &resume_script, 2, &args, deadline, pointer))
+    const char *const words[] = {keys.current, keys.cfg,  keys.ledger,
+                                 keys.epochs,  keys.lost, expected,
+                                 sale,         epoch,     segment == SEGMENT_NONE ? "1" : "0"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        dlock_args_text(&args, words[i]);
+    if (!call(store->redis, &resume_script, 5, &args, deadline, pointer))
         return HALT_UNAVAILABLE;
     if (strcmp(pointer, "gone") == 0)
         return HALT_GONE;

@@ -9,6 +9,16 @@
  *
  * which no selling script takes for the id of its sale, so each of them answers "closed" with
  * nothing written. Of a sharded sale every segment's pointer says so, the item's own last.
+ *
+ * <known> is <found> and the lost orders. Each process adds what it knows, so these are counted by
+ * epoch, in the hash `fs:{tag}:<sale>:lost`:
+ *
+ *     <epoch> -> <last number that the admin has accepted to be lost, or that is left> <last number
+ * seen>
+ *
+ * Under a sharded item's own tag a field "#k" counts those of segment k; and the id of a sale that
+ * is gone, where this one does not descend from it, counts that one's. After a resumption the hash
+ * says what has been accepted: who comes later and knows no more than that halts nothing.
  */
 #ifndef FLASHSALE_HALT_H
 #define FLASHSALE_HALT_H
@@ -39,16 +49,17 @@ int64_t halt_lost_orders(const sale_halt *halt);
 
 /* What was seen under a tag, by which it is to be halted. */
 typedef struct halt_reason {
-    const char *pointer; /* what stood there, "" = nothing */
-    int64_t looked_us;   /* when, by that server's clock; 0 = any time */
-    int64_t accepted;    /* sale_terms.accepted; -1 = not known, or not kept under this tag */
+    const char *pointer;    /* what stood there, "" = nothing */
+    const char *epochs;     /* of the sale's ledger, "" = none; NULL = whatever they are */
+    const dlock_args *lost; /* of each epoch: its name, the last number left, the last one seen;
+                               NULL = none */
 } halt_reason;
 
-/* Writes the words under the tag, provided that it is as it was seen, which was not long ago: else
- * who stood still meanwhile would halt a sale that the admin has let go on. The orders in the tag's
- * own ledger are added to halt->found, and `known` is at least as much; the time is Redis's. The
- * keys of an older sale that stood there expire then. What stands there then goes into `pointer`.
- * False: not answered, or not to be written. */
+/* Writes the words under the tag, provided that it is as it was seen: else who stood still
+ * meanwhile would halt a sale that the admin has let go on. The orders in the tag's own ledger are
+ * added to halt->found, which are in other tags; the rest of the numbers is Redis's. The keys of an
+ * older sale that stood there expire then. The words go into `pointer`, or others that say that
+ * something has changed. False: not answered, or not to be written. */
 bool halt_write(dlock_redis *redis, const char *item, int segment, const halt_reason *seen,
                 const sale_halt *halt, char pointer[POINTER_MAX + 1]);
 

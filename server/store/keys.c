@@ -27,7 +27,7 @@ void keys_name(sale_keys *keys, const char *item, int segment, const char *sale)
     } names[] = {
         {keys->cfg, "cfg"},       {keys->stock, "stock"},   {keys->sold, "sold"},
         {keys->orders, "orders"}, {keys->ledger, "ledger"}, {keys->users, "users"},
-        {keys->lock, "lock"},
+        {keys->epochs, "epochs"}, {keys->lost, "lost"},     {keys->lock, "lock"},
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         snprintf(names[i].name, KEY_MAX, "fs:{%s}:%.*s:%s", tag, IDENT_MAX, sale, names[i].suffix);
@@ -40,8 +40,8 @@ bool sale_id_ok(const char *text, size_t len)
 
 int keys_put_leftovers(dlock_args *args, const sale_keys *old)
 {
-    const char *const keys[] = {old->cfg,    old->stock,  old->sold,
-                                old->orders, old->ledger, old->users};
+    const char *const keys[] = {old->cfg,    old->stock, old->sold,   old->orders,
+                                old->ledger, old->users, old->epochs, old->lost};
     int count = (int)(sizeof(keys) / sizeof(keys[0]));
     for (int i = 0; i < count; i++)
         dlock_args_text(args, keys[i]);

@@ -30,7 +30,9 @@ typedef struct sale_keys {
     char orders[KEY_MAX];  /* fs:{tag}:<sale>:orders hash: request id -> record (purchase.h) */
     char ledger[KEY_MAX];  /* fs:{tag}:<sale>:ledger list: request ids, in the order of sale */
     char users[KEY_MAX];   /* fs:{tag}:<sale>:users  hash: user -> units, if there is a limit */
-    char lock[KEY_MAX];    /* fs:{tag}:<sale>:lock   the lock; its kind is the strategy's affair */
+    char epochs[KEY_MAX];  /* fs:{tag}:<sale>:epochs string: the ledger's history (epochs.h) */
+    char lost[KEY_MAX]; /* fs:{tag}:<sale>:lost   hash: orders that Redis has forgotten (halt.h) */
+    char lock[KEY_MAX]; /* fs:{tag}:<sale>:lock   the lock; its kind is the strategy's affair */
 } sale_keys;
 
 /* Fills in the names. `segment`: 0, 1, ... or SEGMENT_NONE. */

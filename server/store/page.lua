@@ -1,14 +1,14 @@
 -- One page of the ledger: request ids with their orders. Begins with state.lua, which tells KEYS and
--- ARGV 1 to 3.
--- ARGV  4 first  5 last, counted from 0, or from -1 at the end
+-- ARGV 1 to 4.
+-- ARGV  5 first  6 last, counted from 0, or from -1 at the end
 -- Reply {request, record, request, record, ...}, or "damaged <key>": also when a record does not have
 --       the number of its place
 if denied then return denied end
 if damaged then return damaged end
-local requests = redis.call('LRANGE', KEYS[5], ARGV[4], ARGV[5])
+local requests = redis.call('LRANGE', KEYS[5], ARGV[5], ARGV[6])
 if #requests == 0 then return {} end
 local records = redis.call('HMGET', KEYS[4], unpack(requests))
-local page, first = {}, tonumber(ARGV[4])
+local page, first = {}, tonumber(ARGV[5])
 if first < 0 then first = math.max(number + first, 0) end
 for i, request in ipairs(requests) do
     local place = string.match(records[i] or '', '^%d+')

@@ -48,18 +48,34 @@ static bool next_number(const char **text, const char *end, int64_t *ret)
     return next_word(text, end, word, sizeof(word)) && decimal_read(word, strlen(word), ret);
 }
 
+/* The only one there is so far. */
+#define STATE_SOLD "sold"
+
 bool order_read(const char *record, size_t len, fs_order *ret)
 {
     const char *text = record, *end = record + len;
     int64_t fence;
+    char state[sizeof(STATE_SOLD)];
     bool whole = next_number(&text, end, &ret->number) &&
                  next_word(&text, end, ret->user, sizeof(ret->user)) &&
                  next_number(&text, end, &ret->quantity) &&
                  next_number(&text, end, &ret->remaining) && next_number(&text, end, &fence) &&
                  next_word(&text, end, ret->instance, sizeof(ret->instance)) &&
-                 next_number(&text, end, &ret->time_us) && text == end && end[-1] != ' ';
+                 next_number(&text, end, &ret->time_us) &&
+                 next_word(&text, end, ret->epoch, sizeof(ret->epoch)) &&
+                 next_word(&text, end, state, sizeof(state)) && strcmp(state, STATE_SOLD) == 0 &&
+                 text == end && end[-1] != ' ';
     ret->fence = whole ? (uint64_t)fence : 0;
     return whole;
+}
+
+void order_put_id(fs_text *out, const char *sale, int segment, const fs_order *order)
+{
+    text_add_all(out, sale, "-");
+    if (segment >= 0)
+        text_printf(out, "%d-", segment);
+    text_add_all(out, order->epoch, "-");
+    text_add_int(out, order->number);
 }
 
 /* ---- what a buyer is told -------------------------------------------------------------------- */
@@ -108,11 +124,12 @@ static void answer_refusal(purchase_result *result, const char *answer, const pu
         const char *word;
         purchase_outcome outcome;
     } refusals[] = {
-        {"=", BUY_DAMAGED},           {"closed", BUY_CLOSED},
-        {"damaged", BUY_DAMAGED},     {"rolled_back", BUY_ROLLED_BACK},
-        {"void", BUY_VOID},           {"late", BUY_TOO_LATE},
-        {"limit", BUY_LIMIT_REACHED}, {"sold_out", BUY_SOLD_OUT},
-        {"NOPERM", BUY_UNAVAILABLE},  {"busy", BUY_BUSY},
+        {"=", BUY_DAMAGED},         {"closed", BUY_CLOSED},
+        {"damaged", BUY_DAMAGED},   {"rolled_back", BUY_ROLLED_BACK},
+        {"epoch", BUY_CLOSED},      {"void", BUY_VOID},
+        {"late", BUY_TOO_LATE},     {"limit", BUY_LIMIT_REACHED},
+        {"sold_out", BUY_SOLD_OUT}, {"NOPERM", BUY_UNAVAILABLE},
+        {"busy", BUY_BUSY},
     };
     size_t word = answer[0] == '=' ? 1 : strcspn(answer, " ");
     purchase_answer(result, BUY_UNKNOWN);

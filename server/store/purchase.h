@@ -14,6 +14,7 @@
 #define FLASHSALE_PURCHASE_H
 
 #include "server/base/text.h"
+#include "server/store/epochs.h"
 #include "server/store/store.h"
 
 /* ---- what a buyer asks ----------------------------------------------------------------------- */
@@ -45,10 +46,11 @@ bool purchase_has_own_time(const purchase *request);
  * Its record in Redis is one line of words under the request's id in the hash of orders. It holds
  * everything that the buyer was told, so that a retry is answered with the very same body:
  *
- *     <number> <user> <quantity> <remaining> <fence> <instance> <time_us>
+ *     <number> <user> <quantity> <remaining> <fence> <instance> <time_us> <epoch> <state>
  *
- * The ledger has the request at place <number>. A script that finds a record looks there, and
- * answers "damaged" when the two do not agree (state.lua).
+ * A number is given once in an epoch (epochs.h): the two name the order. The state is "sold". The
+ * ledger has the request at place <number>; an entry of one word says that it was sold. A script
+ * that finds a record looks there, and answers "damaged" when the two do not agree (state.lua).
  *
  * Two markers can stand in a record's place. ORDER_VOID: somebody was told that this request never
  * became an order, so now it must not; "#void", which is no request's id, counts them.
@@ -66,10 +68,15 @@ typedef struct fs_order {
     uint64_t fence;    /* of the lock it was sold under; 0 = none */
     char instance[IDENT_MAX + 1];
     int64_t time_us; /* Unix time by Redis's clock */
+    char epoch[EPOCH_LEN + 1];
 } fs_order;
 
 /* Reads a record; false when it is none (a marker, or damaged). */
 bool order_read(const char *record, size_t len, fs_order *ret);
+
+/* Appends the order's id as a buyer is told it: no two orders have the same one, also where a
+ * failover has undone one of them. `segment` < 0: the sale is not sharded. */
+void order_put_id(fs_text *out, const char *sale, int segment, const fs_order *order);
 
 /* ---- what a buyer is told -------------------------------------------------------------------- */
 

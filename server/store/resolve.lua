@@ -1,19 +1,19 @@
 -- Finds the order of a request in one segment; or, where it has none, declares the request void there:
 -- the selling scripts refuse it from then on. In a sale that is over, or damaged, nothing is written.
 --
--- Begins with state.lua, which tells KEYS and ARGV 1 to 3.
--- ARGV  4 request  5 "" = only look, or how many requests may be void. They are counted in
+-- Begins with state.lua, which tells KEYS and ARGV 1 to 4.
+-- ARGV  5 request  6 "" = only look, or how many requests may be void. They are counted in
 --       the field "#void", apart from the marks of buyers who went on to another segment
---       6 "" = not known, or the us of Redis's clock behind which nobody makes an order of it
+--       7 "" = not known, or the us of Redis's clock behind which nobody makes an order of it
 -- Reply the record, "-" = void, "past" = no order, and that time is over, "" = no order (yet), "closed"
 -- = none, and the sale is not the current one, or "damaged <key>"
-local record = ask('orders', try('HGET', KEYS[4], ARGV[4]))
+local record = ask('orders', try('HGET', KEYS[4], ARGV[5]))
 local voids = 0
-if ARGV[5] ~= '' then
+if ARGV[6] ~= '' then
     voids = number_of(ask('orders', try('HGET', KEYS[4], '#void')) or '0', 'orders')
-    may('HSET', KEYS[4], ARGV[4], '-')
+    may('HSET', KEYS[4], ARGV[5], '-')
 end
-local wrong = record and record ~= '-' and record ~= '>' and misplaced(ARGV[4], record)
+local wrong = record and record ~= '-' and record ~= '>' and misplaced(ARGV[5], record)
 if denied then return denied end
 if wrong then return wrong end
 if record and record ~= '>' then return record end
@@ -21,11 +21,11 @@ if damaged then return damaged end
 if current ~= ARGV[1] then -- a sale that is halted, "<sale> <why> ...", may go on
     return string.find(current, ARGV[1] .. ' ', 1, true) == 1 and '' or 'closed'
 end
-if ARGV[6] ~= '' then
+if ARGV[7] ~= '' then
     local time = ask('time', try('TIME'))
     if denied then return denied end
-    return time[1] * 1000000 + time[2] > tonumber(ARGV[6]) and 'past' or ''
+    return time[1] * 1000000 + time[2] > tonumber(ARGV[7]) and 'past' or ''
 end
-if ARGV[5] == '' or not record and voids >= tonumber(ARGV[5]) then return '' end
-redis.call('HSET', KEYS[4], ARGV[4], '-', '#void', string.format('%.0f', voids + 1))
+if ARGV[6] == '' or not record and voids >= tonumber(ARGV[6]) then return '' end
+redis.call('HSET', KEYS[4], ARGV[5], '-', '#void', string.format('%.0f', voids + 1))
 return '-'

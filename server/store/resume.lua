@@ -1,17 +1,31 @@
--- Lets the halted sale of one tag go on.
+-- Lets the halted sale of one tag go on, in a new epoch. What was lost is accepted, and counted no more.
 --
--- KEYS  1 current sale  2 cfg
--- ARGV  1 what stands there: otherwise nothing is done  2 the sale
---       3 "1": the item's own tag, whose cfg says when the admin has said so
--- Reply what stands there then; "gone": the sale's terms are not there, and nothing was done
+-- KEYS  1 current sale  2 cfg  3 ledger  4 epochs  5 lost orders
+-- ARGV  1 what stands there: otherwise nothing is done  2 the sale  3 the new epoch
+--       4 "1": the item's own tag, whose cfg says when the admin has said so
+-- Reply what stands there then; "gone": the sale's terms or epochs are not there, and nothing was done
 local current = redis.call('GET', KEYS[1]) or ''
 if current ~= ARGV[1] then return current end
-if ARGV[3] == '1' then
+local epochs = redis.call('GET', KEYS[4]) or ''
+local epoch, first, older = string.match(epochs, '^(%x+) (%d+)(.*)$')
+local next = redis.call('LLEN', KEYS[3]) + 1
+if not epoch or tonumber(first) > next then return 'gone' end
+if ARGV[4] == '1' then
     if redis.call('EXISTS', KEYS[2]) == 0 then return 'gone' end
     local time = redis.call('TIME')
     local before = tonumber(redis.call('HGET', KEYS[2], 'accepted') or 0) or 0
     local accepted = math.max(time[1] * 1000000 + time[2], before + 1)
     redis.call('HSET', KEYS[2], 'accepted', string.format('%.0f', accepted))
 end
+for _, name in ipairs(redis.call('HKEYS', KEYS[5])) do
+    if string.sub(name, 1, 1) == '#' then
+        redis.call('HDEL', KEYS[5], name) -- a segment's, which has accepted it by itself
+    else
+        local last = string.match(redis.call('HGET', KEYS[5], name), '%d+$') or '0'
+        redis.call('HSET', KEYS[5], name, last .. ' ' .. last)
+    end
+end
+if tonumber(first) < next then older = ' ' .. epoch .. ' ' .. first .. older end
+redis.call('SET', KEYS[4], ARGV[3] .. ' ' .. string.format('%.0f', next) .. older)
 redis.call('SET', KEYS[1], ARGV[2])
 return ARGV[2]

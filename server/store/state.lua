@@ -4,9 +4,10 @@
 --
 -- A number is what INCRBY writes. Lua takes "90.0", "9e1", " 90" and "0x5a" for numbers too.
 --
--- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users
+-- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users  7 epochs (epochs.h)
 -- ARGV  1 the sale  2 units a user may have, 0 = any  3 the highest order number that the caller has
---       seen: a ledger that is shorter belongs to a Redis that has forgotten
+--       seen: a ledger that is shorter belongs to a Redis that has forgotten  4 the epoch that the
+--       caller writes under, "" = it only reads
 local KEYS, ARGV, redis, string = KEYS, ARGV, redis, string -- locals cost less
 local denied, damaged
 local function fault(what) damaged = damaged or 'damaged ' .. what end
@@ -33,7 +34,7 @@ end
 
 local function number_of(word, what) return canonical(word) or fault(what) end
 
-local texts = ask('sale', try('MGET', KEYS[1], KEYS[2], KEYS[3])) or {}
+local texts = ask('sale', try('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[7])) or {}
 local current, left, sold = texts[1], number_of(texts[2], 'stock'), number_of(texts[3], 'sold')
 local limit = ARGV[2] ~= '0' and tonumber(ARGV[2]) -- of units a user may have; false: none
 local number = ask('ledger', try('LLEN', KEYS[5])) or 0
@@ -46,6 +47,8 @@ if current ~= ARGV[1] then
         and (words == '' and id > ARGV[1] or string.sub(words, 1, 1) == ' ')
     if not ended then fault('sale') end
 end
+local epochs = texts[4]
+if not epochs then fault('epochs') end
 if sold and (number > sold or sold > 0 and number == 0) then fault('ledger') end
 if orders < number then fault('orders') end
 if limit and ask('users', try('HLEN', KEYS[6])) == 0 and number > 0 then fault('users') end
@@ -64,5 +67,9 @@ end
 -- Why nobody can be sold anything; nil = somebody can.
 local function refusal()
     if ended then return 'closed' end
-    return damaged or tonumber(ARGV[3]) > number and 'rolled_back ' .. number or nil
+    if damaged then return damaged end
+    if string.find(epochs, ARGV[4], 1, true) ~= 1 then
+        return string.find(epochs, '^%x+ [1-9]') and 'epoch' or 'damaged epochs'
+    end
+    return tonumber(ARGV[3]) > number and 'rolled_back ' .. number or nil
 end

@@ -12,7 +12,7 @@
 
 #include "server/base/log.h"
 
-#define SCHEMA          "2"
+#define SCHEMA          "3"
 #define WAIT_RESERVE_MS 1000 /* beyond the longest wait, for the write itself */
 #define DIGEST_LEN      16
 #define CHUNK           256 /* questions sent in one go */
@@ -229,15 +229,27 @@ void terms_put(dlock_args *args, const sale_terms *terms)
     put_number(args, "accepted", terms->accepted);
 }
 
-void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys,
-                     int64_t known)
+void terms_put_keys(dlock_args *args, const sale_keys *keys)
 {
-    const char *const words[] = {keys->current, keys->stock, keys->sold, keys->orders,
-                                 keys->ledger,  keys->users, terms->id};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        dlock_args_text(args, words[i]);
+    const char *const names[STATE_KEYS] = {keys->current, keys->stock, keys->sold,  keys->orders,
+                                           keys->ledger,  keys->users, keys->epochs};
+    for (int i = 0; i < STATE_KEYS; i++)
+        dlock_args_text(args, names[i]);
+}
+
+void terms_put_caller(dlock_args *args, const sale_terms *terms, const char *epoch, int64_t known)
+{
+    dlock_args_text(args, terms->id);
     dlock_args_int(args, terms->per_user_limit);
     dlock_args_int(args, known);
+    dlock_args_text(args, epoch);
+}
+
+void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys,
+                     const char *epoch, int64_t known)
+{
+    terms_put_keys(args, keys);
+    terms_put_caller(args, terms, epoch, known);
 }
 
 void terms_put_segment(dlock_args *args, const sale_terms *terms, int k)
@@ -245,7 +257,7 @@ void terms_put_segment(dlock_args *args, const sale_terms *terms, int k)
     sale_keys keys;
     terms_keys(terms, k, &keys);
     dlock_args_init(args);
-    terms_put_state(args, terms, &keys, 0);
+    terms_put_state(args, terms, &keys, "", 0);
 }
 
 void terms_log_damage(const sale_terms *terms, const char *what)

@@ -16,9 +16,9 @@ static void hold_record(const char *text, size_t len, const fs_order *order)
 {
     char record[512];
     int size = snprintf(record, sizeof(record),
-                        "%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRIu64 " %s %" PRId64,
+                        "%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRIu64 " %s %" PRId64 " %s sold",
                         order->number, order->user, order->quantity, order->remaining, order->fence,
-                        order->instance, order->time_us);
+                        order->instance, order->time_us, order->epoch);
     FUZZ_HOLDS(order->user[0] != '\0' && order->instance[0] != '\0', "no word of it is empty");
     FUZZ_HOLDS((size_t)size == len && memcmp(record, text, len) == 0,
                "a record is written as it was read");
@@ -26,8 +26,8 @@ static void hold_record(const char *text, size_t len, const fs_order *order)
 
 static bool is_refusal(const char *answer)
 {
-    static const char *const words[] = {"closed", "damaged", "rolled_back", "void",
-                                        "late",   "limit",   "sold_out",    "NOPERM"};
+    static const char *const words[] = {"closed", "epoch", "damaged",  "rolled_back", "void",
+                                        "late",   "limit", "sold_out", "NOPERM"};
     size_t len = strcspn(answer, " ");
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strlen(words[i]) == len && strncmp(words[i], answer, len) == 0)

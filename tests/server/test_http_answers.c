@@ -158,7 +158,8 @@ static void each_request_is_answered_once_and_whole(void **state)
 #define PROBLEM_HEADERS "Content-Type: application/problem+json\r\n" OTHER_HEADERS
 #define BUY_B1          "POST /buy?item=B1&user=u1&request=b1 HTTP/1.1\r\nHost: localhost\r\n"
 #define ORDER_B1                                                                                   \
-    "{\"order\":\"SALE-1\",\"request\":\"b1\",\"item\":\"B1\",\"sale\":\"SALE\",\"user\":\"u1\","  \
+    "{\"order\":\"SALE-EPOCH-1\",\"request\":\"b1\",\"item\":\"B1\",\"sale\":\"SALE\",\"user\":"   \
+    "\"u1\","                                                                                      \
     "\"quantity\":1,\"remaining\":0,\"fence\":FENCE,\"instance\":\"box\"}\n"
 
 /* In this order on one connection, each once the answer before is there: so the leader of the batch
@@ -219,6 +220,14 @@ static void replace_number(char *text, size_t len, const char *behind, const cha
     replace(text, len, number, by);
 }
 
+static void mask_epoch(char *text, size_t len)
+{
+    char epochs[64], epoch[16];
+    fx_redis_text(fx.redis, epochs, sizeof(epochs), "GET fs:{B1}:%s:epochs", fx_current_sale("B1"));
+    snprintf(epoch, sizeof(epoch), "-%.12s-", epochs);
+    replace(text, len, epoch, "-EPOCH-");
+}
+
 /* What differs from run to run, as words. */
 static void mask(char *text, size_t len)
 {
@@ -227,6 +236,7 @@ static void mask(char *text, size_t len)
     assert_non_null(body);
     snprintf(length, sizeof(length), "Content-Length: %zu\r\n", strlen(body + 4));
     replace(text, len, length, "Content-Length: LEN\r\n");
+    mask_epoch(text, len);
     replace(text, len, fx_current_sale("B1"), "SALE");
     replace_number(text, len, "\"fence\":", "\"fence\":FENCE");
 }

@@ -13,10 +13,10 @@ static void answers_of_scripts_are_understood(void **state)
         purchase_outcome outcome;
         bool replayed;
     } cases[] = {
-        {"7 u1 2 93 1700000000000000 i-1 1700000000000001", BUY_SOLD, false},
-        {"=7 u1 2 93 0 i-1 1700000000000001", BUY_SOLD, true},
-        {"=7 u2 2 93 0 i-1 1700000000000001", BUY_CONFLICT, false},
-        {"=7 u1 1 93 0 i-1 1700000000000001", BUY_CONFLICT, false},
+        {"7 u1 2 93 1700000000000000 i-1 1700000000000001 0123456789ab sold", BUY_SOLD, false},
+        {"=7 u1 2 93 0 i-1 1700000000000001 0123456789ab sold", BUY_SOLD, true},
+        {"=7 u2 2 93 0 i-1 1700000000000001 0123456789ab sold", BUY_CONFLICT, false},
+        {"=7 u1 1 93 0 i-1 1700000000000001 0123456789ab sold", BUY_CONFLICT, false},
         {"sold_out", BUY_SOLD_OUT, false},
         {"limit", BUY_LIMIT_REACHED, false},
         {"void", BUY_VOID, false},
@@ -24,7 +24,10 @@ static void answers_of_scripts_are_understood(void **state)
         {"closed", BUY_CLOSED, false},
         {"damaged stock", BUY_DAMAGED, false},
         {"rolled_back 7", BUY_ROLLED_BACK, false},
+        {"epoch", BUY_CLOSED, false},
         {"=7 u1 2", BUY_DAMAGED, false},
+        {"=7 u1 2 93 0 i-1 1700000000000001", BUY_DAMAGED, false},
+        {"=7 u1 2 93 0 i-1 1700000000000001 0123456789ab lent", BUY_DAMAGED, false},
         {"=", BUY_DAMAGED, false},
         {"7 u1 2", BUY_UNKNOWN, false},
         {"rubbish", BUY_UNKNOWN, false},
@@ -40,6 +43,7 @@ static void answers_of_scripts_are_understood(void **state)
             assert_int_equal(result.order.number, 7);
             assert_int_equal(result.order.remaining, 93);
             assert_string_equal(result.order.instance, "i-1");
+            assert_string_equal(result.order.epoch, "0123456789ab");
         }
     }
 }

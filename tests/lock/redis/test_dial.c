@@ -291,8 +291,7 @@ static bool admit_all(void *arg, int number, const char *run_id)
 static void a_server_that_hides_its_run_is_not_used(void **state)
 {
     (void)state;
-    const char *words[] = {
-        "--rename-command", "INFO", "", "--rename-command", "ECHO", "INFO", NULL};
+    const char *words[] = {"--rename-command", "INFO", "", "--rename-command", "LCS", "INFO", NULL};
     fx_redis *silent = fx_redis_start_single(words);
     char url[64], error[ERROR_LEN];
     dlock_redis *redis;
@@ -304,7 +303,7 @@ static void a_server_that_hides_its_run_is_not_used(void **state)
     assert_int_equal(knock(redis, &conn), DLOCK_REDIS_NOT_SENT);
     assert_null(conn);
     dlock_redis_last_error(redis, error, sizeof(error));
-    if (!strstr(error, "run id"))
+    if (!strstr(error, "which run it is"))
         fail_msg("%s", error);
     dlock_redis_close(redis);
     fx_redis_stop(silent);

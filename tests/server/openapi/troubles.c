@@ -257,7 +257,7 @@ void an_order_that_no_replica_has_is_not_told(void **state)
 /* ---- no answer ------------------------------------------------------------------------------- */
 
 #define SELL  "match script redis.call('RPUSH', KEYS[5]"
-#define START "match script unpack(ARGV, 7)"
+#define START "match script unpack(ARGV, 8)"
 
 void what_is_unanswered_is_unknown(void **state)
 {

@@ -238,7 +238,7 @@ static void a_server_that_was_left_and_comes_back_is_compared(void **state)
     assert_non_null(id);
     snprintf(run, sizeof(run), "%.40s", id + strlen("\nrun_id:"));
     freeReplyObject(info);
-    snprintf(line, sizeof(line), "\"redis_changed\",\"run\":\"%s\"", run);
+    snprintf(line, sizeof(line), "\"redis_changed\",\"run\":\"%s", run);
 
     hand_over(victim, victim + PRIMARIES);
     for (int i = 0; i < INSTANCES; i++)

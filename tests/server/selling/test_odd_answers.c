@@ -24,8 +24,8 @@ enum { BUYERS = 2, PATIENCE_MS = 20000 };
 
 static fs_store store;
 static sale_keys keys;
-static _Atomic int64_t known;
-static open_sale sale = {.store = &store, .key_sets = 1, .keys = &keys, .known_number = &known};
+static known_ledger known;
+static open_sale sale = {.store = &store, .key_sets = 1, .keys = &keys, .known = &known};
 static purchase asked[BUYERS];
 static purchase_result results[BUYERS];
 static sell_buyer buyers[BUYERS];

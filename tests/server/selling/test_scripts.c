@@ -16,10 +16,11 @@
 #include "server/selling/sell.h"
 #include "server/selling/strategy.h"
 #include "server/strategies/registry.h"
+#include "tests/server/ledger.h"
 #include "tests/server/nodes.h"
 #include "tests/support/service.h"
 
-enum { UNITS = 1000000, REQUESTS_MAX = 4096, SEGMENTS = 2, HEAL_MS = 10000 };
+enum { UNITS = 1000000, REQUESTS_MAX = 65536, SEGMENTS = 2, HEAL_MS = 10000 };
 
 static fs_store store; /* as the service's user */
 
@@ -28,7 +29,7 @@ static fs_store store; /* as the service's user */
 static struct {
     open_sale sale;
     sale_keys keys[SEGMENTS];
-    _Atomic int64_t known[SEGMENTS];
+    known_ledger known[SEGMENTS];
     void *state; /* of the strategy */
     const fs_strategy *strategy;
     purchase_outcome outcomes[REQUESTS_MAX]; /* of request r0, r1, ... */
@@ -55,6 +56,7 @@ static void open_shop(const fs_strategy *strategy)
         fx_redis_do(fx.redis, "SET %s %s", shop.keys[k].current, terms.id);
         fx_redis_do(fx.redis, "SET %s %lld", shop.keys[k].stock, terms_units(&terms, k));
         fx_redis_do(fx.redis, "SET %s 0", shop.keys[k].sold);
+        ledger_make(&shop.keys[k], &shop.known[k]);
     }
     shop.sale = (open_sale){terms, strategy, &store, sets, shop.keys, shop.known, NULL};
     if (strategy->open && strategy->open(&shop.sale, &shop.state, err, sizeof(err)) != 0)
@@ -65,6 +67,8 @@ static void close_shop(void)
 {
     if (shop.strategy->close)
         shop.strategy->close(shop.state);
+    for (int k = 0; k < SEGMENTS; k++)
+        known_ledger_free(&shop.known[k]);
 }
 
 /* One unit for user u<i>, request r<i>. */
@@ -297,6 +301,13 @@ static void no_key_of_a_sale_misleads_a_strategy(void **state)
         put_aside(keys->sold);
         fx_redis_do(fx.redis, "SET %s 999999999999999", keys->sold); /* INCRBY would make it none */
         buy_meanwhile(keys->sold, "is as large as it may be", BUY_DAMAGED);
+        try_types(keys->epochs, "string", BUY_DAMAGED);
+        try_values(keys->epochs, BUY_DAMAGED);
+        put_aside(keys->epochs);
+        redisReply *other =
+            fx_redis_reply(fx.redis, "SET %s %s", keys->epochs, "ba9876543210 9 " LEDGER_EPOCHS);
+        freeReplyObject(other);
+        buy_meanwhile(keys->epochs, "begins with another epoch", BUY_CLOSED);
         try_types(keys->orders, "hash", BUY_DAMAGED);
         try_types(keys->ledger, "list", BUY_DAMAGED);
         if (!(*s)->sharded)
@@ -347,12 +358,12 @@ static void a_ledger_that_is_too_short_sells_nothing(void **state)
         snprintf(context, sizeof(context), "%s, too short a ledger", (*s)->name);
         int from = shop.requests;
         for (int k = 0; k < shop.sale.key_sets; k++)
-            atomic_store(&shop.known[k], UNITS);
+            ledger_know(&shop.known[k], UNITS);
         assert_int_equal(buy(), BUY_ROLLED_BACK);
         check_all(from);
         check_stock(from);
         for (int k = 0; k < shop.sale.key_sets; k++)
-            atomic_store(&shop.known[k], 0);
+            ledger_know(&shop.known[k], 0);
         check_healed();
         close_shop();
     }
@@ -541,6 +552,15 @@ static void redis_do(const char *command)
     freeReplyObject(reply);
 }
 
+/* Who was a replica is another run. */
+static void admit_again(void)
+{
+    server_run *run = &sale_node(&shop.sale, 0)->run;
+    server_run_admit(run, "none");
+    dlock_redis_readmit(store.redis);
+    server_run_forget(run);
+}
+
 static void nothing_is_written_half_where_writes_are_refused(void **state)
 {
     (void)state;
@@ -555,6 +575,7 @@ static void nothing_is_written_half_where_writes_are_refused(void **state)
             redis_do(refusing[i].begins);
             purchase_outcome outcome = buy();
             redis_do(refusing[i].ends);
+            admit_again();
             if (outcome == BUY_SOLD || outcome == BUY_UNKNOWN || outcome == BUY_SOLD_OUT)
                 fail_msg("%s: %s", context, purchase_outcome_name(outcome));
             check_all(from);

@@ -10,6 +10,7 @@
 
 #include "server/selling/sell.h"
 #include "server/strategies/registry.h"
+#include "tests/server/ledger.h"
 #include "tests/server/nodes.h"
 #include "tests/support/service.h"
 
@@ -18,7 +19,7 @@ enum { BUYERS = 23, CALLS = 6 };
 static fs_store store;
 static open_sale sale;
 static sale_keys keys;
-static _Atomic int64_t known;
+static known_ledger known;
 
 static purchase asked[BUYERS];
 static purchase_result results[BUYERS];
@@ -35,7 +36,7 @@ static void open_sale_of(int64_t units, int64_t per_user_limit)
     fx_redis_do(fx.redis, "SET %s %s", keys.current, terms.id);
     fx_redis_do(fx.redis, "SET %s %lld", keys.stock, (long long)units);
     fx_redis_do(fx.redis, "SET %s 0", keys.sold);
-    atomic_store(&known, 0);
+    ledger_make(&keys, &known);
     sale = (open_sale){terms, strategy_find("atomic"), &store, 1, &keys, &known, NULL};
 }
 
@@ -197,8 +198,8 @@ static void a_false_number_is_one_buyers_damage(void **state)
     for (int i = 0; i < 3; i++)
         ask_for(i, i, 1);
     sell_to(3);
-    freeReplyObject(
-        fx_redis_reply(fx.redis, "HSET %s r1 %s", keys.orders, "999999999999 u+1@shop 1 98 0 i 1"));
+    freeReplyObject(fx_redis_reply(fx.redis, "HSET %s r1 %s", keys.orders,
+                                   "999999999999 u+1@shop 1 98 0 i 1 " LEDGER_EPOCH " sold"));
     ask_for(3, 3, 1);
     ask_for(4, 3, 1);
     sell_to(5);
@@ -208,7 +209,9 @@ static void a_false_number_is_one_buyers_damage(void **state)
     check_told(3, 4, 96);
     check_told(4, 4, 96);
     assert_true(results[4].replayed);
-    assert_int_equal(atomic_load(&known), 4);
+    int64_t number;
+    known_ledger_epoch(&known, &number);
+    assert_int_equal(number, 4);
 }
 
 int main(void)

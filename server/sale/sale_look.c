@@ -1,0 +1,142 @@
+/* sale_look.c - two scripts, one for the item's own tag and one for each segment. */
+#include "server/sale/sale_look.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/sale/look_item.lua.h"
+#include "server/sale/look_stock.lua.h"
+#include "server/selling/strategy.h"
+#include "server/store/state.lua.h"
+
+static dlock_script look_item = DLOCK_SCRIPT("look_item", "#!lua flags=no-writes\n" LOOK_ITEM_LUA);
+static dlock_script look_stock =
+    DLOCK_SCRIPT("look_stock", "#!lua flags=no-writes\n" STATE_LUA LOOK_STOCK_LUA);
+
+static redisReply *ask(const open_sale *sale, dlock_script *script, int keys, dlock_args *args,
+                       dlock_time deadline)
+{
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome =
+        dlock_redis_eval(sale->store->looking, script, keys, args, deadline, &reply);
+    dlock_args_free(args);
+    if (outcome == DLOCK_REDIS_OK && dlock_redis_check(sale->store->looking, script->name, reply,
+                                                       reply->type == REDIS_REPLY_ARRAY))
+        return reply;
+    freeReplyObject(reply);
+    return NULL;
+}
+
+/* Longer ones are nobody's. */
+static void copy_pointer(char ret[POINTER_MAX + 1], const redisReply *text)
+{
+    snprintf(ret, POINTER_MAX + 1, "%s", text->len <= POINTER_MAX ? text->str : NO_TEXT);
+}
+
+static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
+{
+    char err[256];
+    sale_keys keys;
+    dlock_args args;
+    const sale_terms *terms = &sale->terms;
+    keys_name(&keys, terms->item, SEGMENT_NONE, terms->id);
+    dlock_args_init(&args);
+    dlock_args_text(&args, keys.current);
+    dlock_args_text(&args, keys.cfg);
+    dlock_args_text(&args, keys.epochs);
+    redisReply *reply = ask(sale, &look_item, 3, &args, deadline);
+    bool good = reply && reply->elements == 4 && reply->element[0]->type == REDIS_REPLY_STRING &&
+                store_is_pairs(reply->element[1]) && reply->element[3]->type == REDIS_REPLY_STRING;
+    ret->reply = reply;
+    if (good) {
+        copy_pointer(ret->pointer, reply->element[0]);
+        ret->epochs = reply->element[3]->str;
+        ret->terms_status = terms_from(reply->element[1], terms->item, terms->id,
+                                       reply->element[2]->integer, &ret->terms, err, sizeof(err));
+    }
+    return good;
+}
+
+static bool is_stock(const redisReply *reply)
+{
+    static const int types[] = {REDIS_REPLY_STRING,  REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER,
+                                REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_STRING};
+    size_t len = sizeof(types) / sizeof(types[0]);
+    bool good = reply->elements == len + 1 && store_is_pairs(reply->element[len]);
+    for (size_t i = 0; good && i < len; i++)
+        good = reply->element[i]->type == types[i];
+    return good;
+}
+
+static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_seen *ret)
+{
+    dlock_args args;
+    server_run_name(&sale_node(sale, k)->run, ret->run);
+    known_ledger_mark(&sale->known[k], ret->run); /* what is sold from now on is more */
+    dlock_args_init(&args);
+    terms_put_keys(&args, &sale->keys[k]);
+    dlock_args_text(&args, sale->keys[k].lost);
+    terms_put_caller(&args, &sale->terms, "", 0);
+    if (sale->strategy->guarded)
+        dlock_args_int(&args, terms_units(&sale->terms, k));
+    else
+        dlock_args_text(&args, "");
+    redisReply *reply = ask(sale, &look_stock, STATE_KEYS + 1, &args, deadline);
+    bool good = reply && is_stock(reply);
+    ret->reply = reply;
+    if (good) {
+        copy_pointer(ret->pointer, reply->element[0]);
+        snprintf(ret->damaged, sizeof(ret->damaged), "%s", reply->element[1]->str);
+        ret->number = reply->element[2]->integer;
+        ret->remaining = reply->element[3]->integer;
+        ret->units = reply->element[4]->integer;
+        ret->epochs = reply->element[5]->str;
+        ret->lost = reply->element[6];
+    }
+    return good;
+}
+
+bool sale_look_is_halt(const sale_terms *terms, const char *pointer, sale_halt *ret)
+{
+    return halt_read(pointer, ret) && strcmp(ret->sale, terms->id) == 0;
+}
+
+seen_ledger sale_look_ledger(const open_sale *sale, const stock_seen *stock)
+{
+    sale_halt halt;
+    return (seen_ledger){stock->epochs, stock->number, stock->lost,
+                         sale_look_is_halt(&sale->terms, stock->pointer, &halt)};
+}
+
+static bool see(const open_sale *sale, dlock_time deadline, sale_seen *ret)
+{
+    bool good = see_item(sale, deadline, ret);
+    for (int k = 0; good && k < sale->key_sets; k++)
+        good = see_stock(sale, k, deadline, &ret->stock[k]);
+    if (good && sale->terms.segments == 0) { /* the same tag: as it stood beside the stock */
+        memcpy(ret->pointer, ret->stock[0].pointer, sizeof(ret->pointer));
+        ret->epochs = ret->stock[0].epochs;
+    }
+    return good;
+}
+
+void sale_look_free(sale_seen *seen)
+{
+    if (!seen)
+        return;
+    freeReplyObject(seen->reply);
+    for (int k = 0; k < SEGMENTS_MAX; k++)
+        freeReplyObject(seen->stock[k].reply);
+    free(seen);
+}
+
+/* It is too large for the stack of a buyer's thread. */
+sale_seen *sale_look(const open_sale *sale, dlock_time deadline)
+{
+    sale_seen *seen = calloc(1, sizeof(*seen));
+    if (!seen || see(sale, deadline, seen))
+        return seen;
+    sale_look_free(seen);
+    return NULL;
+}

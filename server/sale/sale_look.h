@@ -1,0 +1,51 @@
+/*
+ * sale_look.h - what Redis has of a sale: its pointer and terms, and each segment's numbers,
+ * history and lost orders.
+ *
+ * Looking goes through the store's connection that is not pinned to a run of the server that was
+ * admitted (redis/server_run.h): who must not write to a server before it has compared, looks by
+ * it.
+ */
+#ifndef FLASHSALE_SALE_LOOK_H
+#define FLASHSALE_SALE_LOOK_H
+
+#include "server/selling/open_sale.h"
+#include "server/store/halt.h"
+
+#define NO_TEXT "?" /* a pointer that is no text, or not one of ours */
+
+typedef struct stock_seen {
+    char pointer[POINTER_MAX + 1];
+    char damaged[64];         /* "" = nothing */
+    int64_t number;           /* of orders */
+    int64_t remaining, units; /* -1 = no number */
+    char run[RUN_NAME_MAX + 1];
+    redisReply *reply;
+    const char *epochs;     /* the ledger's, "" = none (of the reply) */
+    const redisReply *lost; /* what is known to be lost (of the reply) */
+} stock_seen;
+
+/* What Redis has of a sale. */
+typedef struct sale_seen {
+    char pointer[POINTER_MAX + 1];
+    sale_status terms_status;
+    sale_terms terms;
+    redisReply *reply;
+    const char *epochs; /* under the item's own tag (of the reply) */
+    stock_seen stock[SEGMENTS_MAX];
+} sale_seen;
+
+/* By the deadline looks at a sale, and marks what is known of it here (store/known_ledger.h). NULL:
+ * not answered. */
+sale_seen *sale_look(const open_sale *sale, dlock_time deadline);
+
+/* NULL is allowed. */
+void sale_look_free(sale_seen *seen);
+
+/* The ledger of one segment, as it was seen. */
+seen_ledger sale_look_ledger(const open_sale *sale, const stock_seen *stock);
+
+/* Whether these are the words of this sale's halt, which are read into *ret. */
+bool sale_look_is_halt(const sale_terms *terms, const char *pointer, sale_halt *ret);
+
+#endif

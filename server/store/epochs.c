@@ -1,0 +1,92 @@
+/* epochs.c - reading the epochs of a ledger, and beginning one. */
+#include "server/store/epochs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "server/store/epoch.lua.h"
+
+/* It makes a sale safe, so it is not refused for want of memory. */
+static dlock_script begin = DLOCK_SCRIPT("epoch", "#!lua flags=allow-oom\n" EPOCH_LUA);
+
+const char *epochs_next(const char *at, epoch_row *ret)
+{
+    int read = 0;
+    if (sscanf(at, "%12[0-9a-f] %" SCNd64 " %n", ret->name, &ret->first, &read) != 2 || read == 0 ||
+        at[read - 1] != ' ' || at[EPOCH_LEN] != ' ')
+        return NULL;
+    return at + read;
+}
+
+bool epochs_ok(const char *text, int64_t orders)
+{
+    epoch_row row;
+    const char *at = text;
+    int64_t end = orders + 1;
+    bool good = epochs_next(text, &row);
+    for (const char *next; good && (next = epochs_next(at, &row)); at = next) {
+        good = row.first >= 1 && row.first <= end;
+        end = row.first - 1;
+    }
+    return good && at[0] != '\0' && !strchr(at, ' ');
+}
+
+int64_t epochs_last(const char *text, int64_t orders, const char *epoch)
+{
+    epoch_row row;
+    int64_t last = orders;
+    for (const char *at = text; (at = epochs_next(at, &row)); last = row.first - 1)
+        if (strcmp(row.name, epoch) == 0)
+            return last;
+    return -1;
+}
+
+bool epochs_are_of(const char *text, const char *run)
+{
+    const char *last = strrchr(text, ' ');
+    return run[0] != '\0' && last && strcmp(last + 1, run) == 0;
+}
+
+bool epoch_make(char ret[EPOCH_LEN + 1])
+{
+    uint64_t bits;
+    if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
+        return false;
+    snprintf(ret, EPOCH_LEN + 1, "%012" PRIx64, bits >> 16);
+    return true;
+}
+
+bool epochs_first(fs_store *store, const char *key, char ret[EPOCHS_FIRST_MAX])
+{
+    char name[EPOCH_LEN + 1], run[RUN_NAME_MAX + 1];
+    server_run_name(&store_node(store, key)->run, run);
+    if (!epoch_make(name))
+        return false;
+    snprintf(ret, EPOCHS_FIRST_MAX, "%s 1 %s", name, run[0] != '\0' ? run : "-");
+    return true;
+}
+
+redisReply *epochs_begin(fs_store *store, const sale_keys *keys, const char *sale, const char *seen,
+                         const char *run, dlock_time deadline)
+{
+    char name[EPOCH_LEN + 1];
+    dlock_args args;
+    redisReply *reply = NULL;
+    if (!epoch_make(name))
+        return NULL;
+    dlock_args_init(&args);
+    const char *const words[] = {keys->current, keys->ledger, keys->epochs, sale, seen, name, run};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        dlock_args_text(&args, words[i]);
+    dlock_redis_outcome outcome =
+        dlock_redis_eval(store->looking, &begin, 3, &args, deadline, &reply);
+    dlock_args_free(&args);
+    if (outcome == DLOCK_REDIS_OK &&
+        dlock_redis_check(store->looking, begin.name, reply, store_is_text(reply)) &&
+        reply->len > 0)
+        return reply;
+    freeReplyObject(reply);
+    return NULL;
+}

@@ -1,0 +1,60 @@
+/*
+ * known_ledger.h - what this process knows of one ledger: under which epochs it has seen orders,
+ * and up to which number.
+ *
+ * Any number of threads may read it and say what they saw. One at a time compares it and adopts
+ * (sale/sale_check.c). What was known once stays until the ledger is freed: an answer that comes
+ * late says of a run of the server that was left what it had.
+ */
+#ifndef FLASHSALE_KNOWN_LEDGER_H
+#define FLASHSALE_KNOWN_LEDGER_H
+
+#include "server/store/epochs.h"
+
+#include <stdatomic.h>
+
+typedef struct known_epoch known_epoch;
+
+/* All-zero: nothing is known, and nothing can be written as yet. */
+typedef struct known_ledger {
+    _Atomic(known_epoch *) now; /* under which this process writes; NULL = none */
+    _Atomic(known_epoch *) all;
+    char run[RUN_NAME_MAX + 1]; /* of the server that began `now`; for who compares */
+} known_ledger;
+
+void known_ledger_free(known_ledger *known);
+
+/* The epoch to write under, and the highest number seen in it; "-" and 0: there is none. (borrowed)
+ */
+const char *known_ledger_epoch(const known_ledger *known, int64_t *ret_number);
+
+/* An order of this epoch was seen. */
+void known_ledger_saw(known_ledger *known, const char *epoch, int64_t number);
+
+/* The orders that were seen. */
+int64_t known_ledger_orders(const known_ledger *known);
+
+/* ---- for who compares ------------------------------------------------------------------------ */
+
+/* To be called before the server is asked: what is compared then. If its run is not the one that
+ * began `now`, nothing is written under that any more. */
+void known_ledger_mark(known_ledger *known, const char *run);
+
+/* What was seen of a ledger in Redis. (borrowed) */
+typedef struct seen_ledger {
+    const char *epochs;
+    int64_t orders;
+    const redisReply *lost; /* names and values of its lost orders (halt.h) */
+    bool halted;            /* for them */
+} seen_ledger;
+
+/* How many of the marked orders are lost: they are not in the ledger, nor has the admin accepted
+ * that; nor are they noted as lost, where the sale is halted. With `ret` appends what halt.lua asks
+ * for. */
+int64_t known_ledger_lost(const known_ledger *known, const seen_ledger *seen, dlock_args *ret);
+
+/* Takes over the epochs; writes go under the newest from now on. With `all_seen` its orders are
+ * known from now on. What has been accepted as lost is missed no more. False: out of memory. */
+bool known_ledger_adopt(known_ledger *known, const seen_ledger *seen, bool all_seen);
+
+#endif
