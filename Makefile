@@ -112,8 +112,11 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/*/test_*.c tests/*/*/
 EXAMPLES := $(patsubst lock/examples/%.c,$(BUILD)/examples/%, \
 	$(filter-out %/libuv.c,$(wildcard lock/examples/*.c)))
 
+# scripts/failover is installed under a name that tells whose it is.
+COMMANDS := $(BUILD)/flashsale-failover
+
 .PHONY: all help
-all: $(PROGRAMS) $(LIBRARIES) ## build the programs and the library
+all: $(PROGRAMS) $(COMMANDS) $(LIBRARIES) ## build the programs and the library
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -131,6 +134,10 @@ $(BUILD)/loadtest: $(LOAD_OBJ)
 $(BUILD)/dlock: $(CMD_OBJ) $(LIBDLOCK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS) -lm
+
+$(BUILD)/flashsale-failover: scripts/failover
+	$(call say,COPY,$@)
+	$(Q)mkdir -p $(@D) && $(INSTALL) -m 755 $< $@
 
 $(BUILD)/libdlock.a: $(LOCK_OBJ)
 	$(call say,AR,$@)
@@ -271,7 +278,7 @@ TO_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 install: all man ## install programs, libdlock, manual pages, completion, unit (PREFIX, LIBDIR, DESTDIR)
 	$(Q)$(INSTALL) -d $(TO_BIN) $(TO_INCLUDE) $(TO_LIB)/pkgconfig $(TO_MAN)/man1 $(TO_MAN)/man3 \
 		$(TO_UNITS) $(TO_COMPLETIONS)
-	$(Q)$(INSTALL) -m 755 $(PROGRAMS) $(TO_BIN)
+	$(Q)$(INSTALL) -m 755 $(PROGRAMS) $(COMMANDS) $(TO_BIN)
 	$(Q)$(INSTALL) -m 644 lock/dlock.h lock/dlock_redis.h $(TO_INCLUDE)
 	$(Q)$(INSTALL) -m 644 $(BUILD)/libdlock.a $(TO_LIB)
 	$(Q)$(INSTALL) -m 755 $(BUILD)/libdlock.so $(TO_LIB)/libdlock.so.$(VERSION)

@@ -170,7 +170,7 @@ function put_usage(from, to,    i, s) {
 
 # Which part a line begins; "" when it goes on with the one before.
 function part_at(i) {
-    if (i == 1 && lines[i] ~ /^[a-z]+ - /)
+    if (i == 1 && lines[i] ~ /^[a-z-]+ - /)
         return "name"
     if (lines[i] ~ /^usage:/)
         return "usage"
@@ -208,7 +208,7 @@ function put_part(from, to,    s) {
 END {
     for (i = 1; i <= NR && program == ""; i++) {
         split(lines[i], words, " ")
-        program = words[1] == "usage:" ? words[2] : lines[i] ~ /^[a-z]+ - / ? words[1] : ""
+        program = words[1] == "usage:" ? words[2] : lines[i] ~ /^[a-z-]+ - / ? words[1] : ""
     }
     lines[NR + 1] = ""
     start = 1

@@ -52,7 +52,7 @@ step_layout() {
     # Each function has its page, a link to that of its header.
     found=$(cd "$stage" && find . ! -type d \( ! -type l -o -path './usr/lib/*' \) | sort | tr '\n' ' ')
     version=$(sed -n 's/^Version: //p' "$stage/usr/lib/pkgconfig/dlock.pc")
-    expected="./usr/bin/dlock ./usr/bin/flashsale ./usr/bin/loadtest \
+    expected="./usr/bin/dlock ./usr/bin/flashsale ./usr/bin/flashsale-failover ./usr/bin/loadtest \
 ./usr/include/dlock.h ./usr/include/dlock_redis.h \
 ./usr/lib/libdlock.a ./usr/lib/libdlock.so ./usr/lib/libdlock.so.0 \
 ./usr/lib/libdlock.so.$version ./usr/lib/pkgconfig/dlock.pc \
@@ -60,7 +60,8 @@ step_layout() {
 ./usr/share/bash-completion/completions/dlock \
 ./usr/share/bash-completion/completions/flashsale \
 ./usr/share/bash-completion/completions/loadtest \
-./usr/share/man/man1/dlock.1 ./usr/share/man/man1/flashsale.1 ./usr/share/man/man1/loadtest.1 \
+./usr/share/man/man1/dlock.1 ./usr/share/man/man1/flashsale-failover.1 \
+./usr/share/man/man1/flashsale.1 ./usr/share/man/man1/loadtest.1 \
 ./usr/share/man/man3/dlock.3 ./usr/share/man/man3/dlock_redis.3 "
     [ "$found" = "$expected" ] || fail "installed: $found
 expected:  $expected"
