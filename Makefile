@@ -369,6 +369,11 @@ soak: ## three instances under load and random faults; MINUTES=20, SEED=n, ROW=s
 	$(Q)FLASHSALE_BUILD=$(BUILD) $(MATRIX) soak --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED)) \
 		$(if $(ROW),--row $(ROW)) --out $(BUILD)/soak
 
+.PHONY: failovers
+failovers: all ## cuts and failovers on real servers, as root; SCENARIO="planned 10", see tests/chaos/failovers
+	$(Q)FLASHSALE_BUILD=$(BUILD) tests/chaos/failovers/failovers \
+		$(or $(SCENARIO),split 14 combined memory) $(if $(SEED),--seed $(SEED))
+
 .PHONY: stack lint-only asan tsan
 lint-only: $(GENERATED)
 	$(Q)scripts/lint -std=c11 -D_GNU_SOURCE $(INCLUDES) -Itests $(PKG_CFLAGS) $(HIREDIS_TLS) \
