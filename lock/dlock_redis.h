@@ -60,7 +60,9 @@
  *   with its clients goes on accepting their writes, which are lost when it comes back:
  *   dlock_redis_eval_wait() tells them from those that replicas have. Users need the right to role
  *   on the servers; on sentinels to sentinel|get-master-addr-by-name, and should have those to
- *   sentinel|myid, sentinel|master, sentinel|sentinels and to subscribe to +switch-master.
+ *   sentinel|myid, sentinel|master, sentinel|sentinels, sentinel|replicas and to subscribe to
+ *   +switch-master. Without sentinel|myid, sentinel|master and sentinel|replicas the sentinels do
+ *   not tell which replicas they never promote; see dlock_redis_replicas().
  *   Closing waits for a silent sentinel for 0.8 s at most, and a silent master for 1 s.
  *
  * A cluster
@@ -193,7 +195,18 @@ typedef struct dlock_redis_options {
     bool (*admit)(void *arg, int server, const char *run_id);
     void *admit_arg; /* (borrowed) */
 
-    uint64_t reserved[8]; /* must be zero. See "How this interface grows" in dlock.h */
+    /* Judges who acknowledged a script's writes. With this, ROLE goes out behind each WAIT
+     * (dlock_redis_eval_wait() and the guards of dlock.h), on the same connection, in the same
+     * round trip. `acknowledged` is what WAIT answered, `role` the answer to ROLE: a list whose
+     * first element is a text. It is a master's list of its replicas and of the offset that each
+     * has acknowledged. False: the call ends with DLOCK_REDIS_UNKNOWN and the script's reply, as
+     * when too few acknowledged. Called from any thread, and from several at once. It must not
+     * call this library. NULL = WAIT's number alone counts, and no ROLE is sent. The user needs the
+     * right to role. */
+    bool (*followed)(void *arg, int server, int acknowledged, const redisReply *role);
+    void *followed_arg; /* (borrowed) */
+
+    uint64_t reserved[6]; /* must be zero. See "How this interface grows" in dlock.h */
 } dlock_redis_options;
 
 /* Reads the options; does not connect yet, or wait for the threads that do (sentinels, a cluster).
@@ -215,6 +228,52 @@ DLOCK_API int dlock_redis_server_of(dlock_redis *redis, const char *key);
 DLOCK_API bool dlock_redis_serves(const dlock_redis *redis, int server);
 
 DLOCK_API bool dlock_redis_is_cluster(const dlock_redis *redis);
+
+/* ---- the replicas that sentinels could promote ----------------------------------------------- */
+
+/* One of the master's replicas. */
+typedef struct dlock_replica {
+    char host[256]; /* as the sentinels have it: an address, or a name where they announce names */
+    int port;
+    int listed; /* sentinels that know of it; those that still call it the master count too */
+    int barred; /* of those that agree (below): its priority is 0, they never promote it */
+    int fit;    /* of those that agree: they might promote it now. It is neither barred nor down nor
+                   disconnected, and had no link to its master for DLOCK_PROMOTED_WITHIN times
+                   down-after at most, as it says itself */
+    uint64_t reserved[2];
+} dlock_replica;
+
+#define DLOCK_REPLICAS_MAX 32
+
+/* A sentinel promotes no replica whose link to the master was down for longer than so many times
+ * down-after-milliseconds, and the time that the master itself is down. */
+#define DLOCK_PROMOTED_WITHIN 10
+
+/* What the sentinels say. Nothing in it is older than 3 s at the moment `at`. */
+typedef struct dlock_replicas {
+    dlock_time at;
+    int sentinels; /* how many there are, by the one that knows of the most */
+    int telling;   /* those that have listed the replicas */
+    int agreeing;  /* those of them, told apart by their ids, that name the master that is used, see
+                      it up, and fail over nothing at present */
+    int64_t down_after_ms; /* the longest down-after-milliseconds of those */
+    char master_host[256]; /* that is used */
+    int master_port;
+    char denied[40]; /* a right that a sentinel's user lacks, "sentinel|replicas" for one; "" */
+    bool more;       /* there are more replicas than fit */
+    int count;
+    dlock_replica replicas[DLOCK_REPLICAS_MAX];
+    uint64_t reserved[8];
+} dlock_replicas;
+
+/* What was last heard of the replicas. Does not wait: the sentinels are asked anew, about once a
+ * second, when this is called that often. While they have named no master all of it is zero. False:
+ * the URL names no sentinels. The rule by which a sentinel promotes is that of
+ * sentinelSelectReplica() in Redis's sentinel.c. It takes a majority of the sentinels to begin a
+ * failover: nothing is sure of a replica unless more than half of `sentinels` are `agreeing`. */
+DLOCK_API bool dlock_redis_replicas(dlock_redis *redis, dlock_replicas *ret);
+
+/* ---- closing, and what went wrong ------------------------------------------------------------ */
 
 /* Closes all connections but one's own. No call may be under way. NULL is allowed. */
 DLOCK_API void dlock_redis_close(dlock_redis *redis);
@@ -329,7 +388,8 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_eval(dlock_redis *red
 /* The same, and behind it WAIT on the same connection, in the same round trip: OK only if at least
  * `replicas` replicas have acknowledged the script's writes by the deadline; 0: without WAIT.
  * UNKNOWN, with the script's reply in *ret, when fewer did: it was executed, but a failover may
- * undo it. A script that wrote nothing waits for what its connection wrote before. */
+ * undo it; also when `followed` of the options says no. A script that wrote nothing waits for what
+ * its connection wrote before. */
 DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome
 dlock_redis_eval_wait(dlock_redis *redis, dlock_script *script, int keys, const dlock_args *args,
                       int replicas, dlock_time deadline, redisReply **ret);

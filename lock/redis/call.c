@@ -5,7 +5,8 @@
  * a long answer, so it goes over a connection of the pool. So does a script with WAIT behind it,
  * which counts what its own connection has written: both go out in the same flush. WAIT has an
  * answer of its own whatever became of the script, which is read in every case, and means something
- * only if the script was executed.
+ * only if the script was executed. WAIT counts replicas and does not name them; ROLE, behind it,
+ * does. Whether the right ones have acknowledged is for the caller's `followed` to say.
  *
  * A script goes by its hash. The hash is asked of the server once a process (SCRIPT LOAD); when a
  * server does not know it, it says NOSCRIPT before anything was executed, and the text follows.
@@ -40,7 +41,8 @@ typedef struct call {
     dlock_redis_conn *conn; /* of the pool; NULL: none, or the shared one */
 } call;
 
-/* Its answer comes in time for this deadline, with how many replicas it will be. */
+/* WAIT, whose answer comes in time for this deadline, with how many replicas it will be; and ROLE,
+ * where somebody judges it. */
 static void queue_wait(dlock_redis_conn *conn, int replicas, dlock_time deadline)
 {
     dlock_args args;
@@ -49,20 +51,58 @@ static void queue_wait(dlock_redis_conn *conn, int replicas, dlock_time deadline
     dlock_args_int(&args, replicas);
     dlock_args_int(&args, (int64_t)dlock_left_ms(deadline) * 9 / 10 + 1); /* 0 would be for ever */
     dlock_redis_queue(conn, &args);
+    if (conn->redis->followed) {
+        dlock_args_clear(&args);
+        dlock_args_text(&args, "ROLE");
+        dlock_redis_queue(conn, &args);
+    }
     dlock_args_free(&args);
 }
 
-/* Reads WAIT's answer: whether it was enough. */
-static bool read_wait(call *c)
+/* How many replicas WAIT says have acknowledged; -1: it does not say. */
+static int read_acknowledged(call *c)
 {
     redisReply *reply = NULL;
-    bool enough =
-        dlock_redis_read(c->conn, c->deadline, &reply) == DLOCK_REDIS_OK &&
-        dlock_redis_conn_check(c->conn, "WAIT", reply, reply->type == REDIS_REPLY_INTEGER) &&
-        reply->integer >= c->replicas;
+    bool told = dlock_redis_read(c->conn, c->deadline, &reply) == DLOCK_REDIS_OK &&
+                dlock_redis_conn_check(c->conn, "WAIT", reply, reply->type == REDIS_REPLY_INTEGER);
+    int acknowledged = told ? (int)reply->integer : -1;
     if (reply)
         freeReplyObject(reply);
-    return enough;
+    return acknowledged;
+}
+
+static bool is_role(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 && reply->element[0]->str;
+}
+
+/* Whether those that acknowledged are the right ones, as ROLE's answer shows. */
+static bool read_followed(call *c, int acknowledged)
+{
+    redisReply *role = NULL;
+    const dlock_redis *redis = c->redis;
+    bool told = dlock_redis_read(c->conn, c->deadline, &role) == DLOCK_REDIS_OK &&
+                dlock_redis_conn_check(c->conn, "ROLE", role, is_role(role));
+    bool followed = told && acknowledged >= c->replicas &&
+                    redis->followed(redis->followed_arg, c->conn->server, acknowledged, role);
+    if (role)
+        freeReplyObject(role);
+    return followed;
+}
+
+/* Reads the answers behind the script's: whether the replicas have what it wrote. */
+static bool read_wait(call *c)
+{
+    int acknowledged = read_acknowledged(c);
+    return c->redis->followed ? read_followed(c, acknowledged) : acknowledged >= c->replicas;
+}
+
+/* The same where the script was not executed: they say nothing. */
+static void skip_wait(call *c)
+{
+    read_acknowledged(c);
+    if (c->redis->followed)
+        read_followed(c, -1);
 }
 
 static void give_back(call *c)
@@ -92,7 +132,7 @@ static dlock_redis_outcome ask_pooled(call *c, redisReply **ret)
     if (outcome == DLOCK_REDIS_OK)
         outcome = dlock_redis_read(c->conn, c->deadline, ret);
     if (outcome != DLOCK_REDIS_OK && c->replicas > 0 && *ret) {
-        read_wait(c); /* for nothing */
+        skip_wait(c);
         dlock_redis_hear((*ret)->str);
     }
     return outcome;

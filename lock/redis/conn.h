@@ -51,6 +51,9 @@ struct dlock_redis {
     int pool_max;
     bool (*admit)(void *arg, int server, const char *run_id); /* NULL = any run of a server */
     void *admit_arg;
+    bool (*followed)(void *arg, int server, int acknowledged, const redisReply *role); /* NULL = no
+                                                                        ROLE goes out with WAIT */
+    void *followed_arg;
     atomic_uint round;   /* of admission: each dlock_redis_readmit() begins another */
     atomic_uint misread; /* answers of a wrong form; see dlock_redis_check() */
 

@@ -41,6 +41,8 @@ dlock_redis *dlock_pool_new(topology *t, const dlock_redis_options *options)
     snprintf(redis->name, sizeof(redis->name), "%s", options->name ? options->name : "");
     redis->admit = options->admit;
     redis->admit_arg = options->admit_arg;
+    redis->followed = options->followed;
+    redis->followed_arg = options->followed_arg;
     pthread_mutex_init(&redis->lock, NULL);
     for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
         dlock_cond_init(&redis->links[i].freed);

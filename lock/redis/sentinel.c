@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #include "redis/pool.h"
-#include "redis/sentinel_watch.h"
+#include "redis/sentinel_replicas.h"
 
 #define OTHERS_MS  250  /* how much longer than for the first answer the others are waited for */
 #define PROBE_MS   1000 /* for a server to say whether it is master */
@@ -53,8 +53,9 @@ typedef struct sentinels {
     watch_board board;
     watch *watches[WATCHES_MAX];
     int count;
-    candidate followed; /* votes 0: none as yet */
-    dlock_time next;    /* no look before this */
+    candidate followed;      /* votes 0: none as yet */
+    dlock_replicas replicas; /* under the board's lock; `at` 0: none was heard of */
+    dlock_time next;         /* no look before this */
 } sentinels;
 
 /* What a look has found. */
@@ -281,6 +282,23 @@ static void complain(topology *t, const tally *found)
 
 /* ---- the finder ------------------------------------------------------------------------------ */
 
+/* Only of a master that is followed is it known whose replicas they are. */
+static void keep_replicas(sentinels *s)
+{
+    pthread_mutex_lock(&s->board.lock);
+    if (s->followed.votes > 0)
+        dlock_sentinel_count_replicas(s->watches, s->count, &s->followed.at, &s->replicas);
+    pthread_mutex_unlock(&s->board.lock);
+}
+
+static void replicas(void *state, dlock_replicas *ret)
+{
+    sentinels *s = state;
+    pthread_mutex_lock(&s->board.lock);
+    *ret = s->replicas;
+    pthread_mutex_unlock(&s->board.lock);
+}
+
 static int64_t look(topology *t, void *state)
 {
     sentinels *s = state;
@@ -289,10 +307,11 @@ static int64_t look(topology *t, void *state)
     s->next = dlock_in_ms(PACE_MS);
     hear(s, &found);
     meet(t, s, &found);
-    if (found.candidates_len > 0)
-        return choose(t, s, &found) ? SETTLED_MS : AGAIN_MS;
-    complain(t, &found);
-    return AGAIN_MS;
+    bool chosen = found.candidates_len > 0 && choose(t, s, &found);
+    keep_replicas(s);
+    if (found.candidates_len == 0)
+        complain(t, &found);
+    return chosen ? SETTLED_MS : AGAIN_MS;
 }
 
 static int news_fd(const topology *t, void *state)
@@ -343,4 +362,5 @@ const finder dlock_sentinel = {
     .look = look,
     .news_fd = news_fd,
     .stop = stop,
+    .replicas = replicas,
 };

@@ -88,6 +88,56 @@ static void take_others(const redisReply *list, sentinel_answer *ret)
     }
 }
 
+/* Whether one of the words "a,b,c" is this one. */
+static bool has_flag(const redisReply *flags, const char *flag)
+{
+    size_t len = strlen(flag);
+    const char *at = is_text(flags) ? flags->str : NULL;
+    for (; at; at = strchr(at, ','), at += at != NULL)
+        if (strncmp(at, flag, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+            return true;
+    return false;
+}
+
+static bool is_down(const redisReply *flags)
+{
+    return has_flag(flags, "s_down") || has_flag(flags, "o_down") ||
+           has_flag(flags, "disconnected");
+}
+
+static void take_master(const redisReply *master, sentinel_answer *ret)
+{
+    const redisReply *flags = value_of(master, "flags");
+    int64_t others = number_in(value_of(master, "num-other-sentinels"));
+    ret->epoch = number_in(value_of(master, "config-epoch"));
+    ret->sees_master =
+        is_text(flags) && !is_down(flags) && !has_flag(flags, "failover_in_progress");
+    ret->sentinels = others >= 0 ? others + 1 : 0;
+    ret->down_after_ms = number_in(value_of(master, "down-after-milliseconds"));
+}
+
+/* As sentinelSelectReplica() has it in Redis's sentinel.c. */
+static void take_replicas(const redisReply *list, sentinel_answer *ret)
+{
+    for (size_t i = 0; list->type == REDIS_REPLY_ARRAY && i < list->elements; i++) {
+        const redisReply *one = list->element[i];
+        if (ret->replicas_len == REPLICAS_TOLD_MAX) {
+            ret->more_replicas = true;
+            return;
+        }
+        told_replica *to = &ret->replicas[ret->replicas_len];
+        if (!take_host(value_of(one, "ip"), value_of(one, "port"), &to->at))
+            continue;
+        int64_t limit_ms = DLOCK_PROMOTED_WITHIN * ret->down_after_ms;
+        int64_t away_ms = number_in(value_of(one, "master-link-down-time"));
+        to->barred = number_in(value_of(one, "slave-priority")) == 0 ||
+                     number_in(value_of(one, "replica-priority")) == 0;
+        to->lost = is_down(value_of(one, "flags")) || (limit_ms > 0 && away_ms > limit_ms);
+        ret->replicas_len++;
+    }
+    ret->lists_replicas = list->type == REDIS_REPLY_ARRAY;
+}
+
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 /* A sentinel tells lists and texts; nil of a master that it does not know. */
@@ -133,18 +183,33 @@ static void ask_for_master(watch *w, dlock_time deadline, sentinel_answer *ret)
         freeReplyObject(reply);
 }
 
+/* The same; notes the right that the user lacks, unless one is noted already. */
+static redisReply *ask_by_right(watch *w, const char *what, const char *right, dlock_time deadline,
+                                sentinel_answer *ret)
+{
+    redisReply *reply = ask_for(w, what, strcmp(what, "MYID") != 0, deadline);
+    if (!reply && ret->denied[0] == '\0' && strcmp(dlock_redis_said(), "NOPERM") == 0)
+        snprintf(ret->denied, sizeof(ret->denied), "%s", right);
+    return reply;
+}
+
 /* What a sentinel's user may be forbidden to ask; without it the address still counts. */
 static void ask_for_more(watch *w, dlock_time deadline, sentinel_answer *ret)
 {
-    redisReply *id = ask_for(w, "MYID", false, deadline);
+    redisReply *id = ask_by_right(w, "MYID", "sentinel|myid", deadline, ret);
     if (id) {
         take_text(id, ret->id, sizeof(ret->id));
         freeReplyObject(id);
     }
-    redisReply *master = ask_for(w, "MASTER", true, deadline);
+    redisReply *master = ask_by_right(w, "MASTER", "sentinel|master", deadline, ret);
     if (master) {
-        ret->epoch = number_in(value_of(master, "config-epoch"));
+        take_master(master, ret);
         freeReplyObject(master);
+    }
+    redisReply *replicas = ask_by_right(w, "REPLICAS", "sentinel|replicas", deadline, ret);
+    if (replicas) {
+        take_replicas(replicas, ret);
+        freeReplyObject(replicas);
     }
     redisReply *others = ask_for(w, "SENTINELS", true, deadline);
     if (others) {
@@ -228,7 +293,7 @@ static void *keep_watching(void *arg)
     watch *w = arg;
     for (unsigned question; next_question(w, &question); await_reason(w)) {
         dlock_time deadline = dlock_in_ms(SENTINEL_ANSWER_MS);
-        sentinel_answer answer = {.epoch = -1};
+        sentinel_answer answer = {.epoch = -1, .down_after_ms = -1, .asked = dlock_now()};
         read_news(w);
         subscribe(w, deadline);
         ask_for_master(w, deadline, &answer);
@@ -286,6 +351,11 @@ const sentinel_answer *dlock_watch_answer(const watch *w)
 {
     bool is_silent = w->answered > 0 && w->answer.kind == SAYS_NOTHING;
     return w->answered == w->asked || is_silent ? &w->answer : NULL;
+}
+
+const sentinel_answer *dlock_watch_latest(const watch *w)
+{
+    return w->answered > 0 ? &w->answer : NULL;
 }
 
 void dlock_watch_stop(watch *w)

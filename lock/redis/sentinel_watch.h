@@ -11,7 +11,12 @@
  * Redis, so that the first one hears why there is no answer. */
 #define SENTINEL_ANSWER_MS 800
 
-enum { SENTINEL_ID_LEN = 48, SENTINELS_TOLD_MAX = 16 };
+enum {
+    SENTINEL_ID_LEN = 48,
+    SENTINELS_TOLD_MAX = 16,
+    REPLICAS_TOLD_MAX = DLOCK_REPLICAS_MAX,
+    RIGHT_LEN = 40
+};
 
 typedef enum said_kind {
     SAYS_NOTHING, /* not reached, silent, or what it says makes no sense: `wrong` tells */
@@ -24,6 +29,12 @@ typedef struct told_sentinel {
     address_host at;
 } told_sentinel;
 
+typedef struct told_replica {
+    address_host at;
+    bool barred; /* its priority is 0 */
+    bool lost; /* down, or without a link to its master for longer than it may be promoted after */
+} told_replica;
+
 /* What a sentinel says. Nothing of it need be true. */
 typedef struct sentinel_answer {
     said_kind kind;
@@ -33,6 +44,16 @@ typedef struct sentinel_answer {
     told_sentinel others[SENTINELS_TOLD_MAX];
     int others_len;
     char wrong[ERROR_LEN];
+
+    dlock_time asked;      /* when; the replicas are no newer */
+    bool sees_master;      /* the master is up, and nothing is failed over at present */
+    int64_t sentinels;     /* how many there are, itself included; 0: it did not say */
+    int64_t down_after_ms; /* -1: it did not say */
+    bool lists_replicas;   /* those below are told; there may be none */
+    bool more_replicas;    /* than fit */
+    told_replica replicas[REPLICAS_TOLD_MAX];
+    int replicas_len;
+    char denied[RIGHT_LEN]; /* the first right that its user lacks for them; "" = none */
 } sentinel_answer;
 
 /* Where all watches of one topology put their answers. */
@@ -56,6 +77,10 @@ void dlock_watch_ask(watch *w);
  * nothing until it answers, so that nobody waits for it time and again. Under the board's lock, and
  * valid as long. */
 const sentinel_answer *dlock_watch_answer(const watch *w);
+
+/* The last answer, to whichever question; NULL: there was none yet. Under the board's lock, and
+ * valid as long. */
+const sentinel_answer *dlock_watch_latest(const watch *w);
 
 /* Asks it to end; free waits for that, for SENTINEL_ANSWER_MS at most and the system's resolver. */
 void dlock_watch_stop(watch *w);

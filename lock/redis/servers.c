@@ -1,7 +1,9 @@
-/* The servers behind a dlock_redis, and which of them a key is at. */
+/* The servers behind a dlock_redis, which of them a key is at, and their replicas. */
 #include <string.h>
 
 #include "redis/conn.h"
+
+#define REPLICAS_MS 1000 /* what was heard of the replicas is asked anew after it */
 
 int dlock_redis_servers(dlock_redis *redis)
 {
@@ -36,4 +38,13 @@ int dlock_redis_route(dlock_redis *redis, const char *key, size_t key_len, dlock
     dlock_redis_hear_again(redis);
     dlock_topology_doubt(redis->topology);
     return NO_SERVER;
+}
+
+bool dlock_redis_replicas(dlock_redis *redis, dlock_replicas *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    bool told = dlock_topology_replicas(redis->topology, ret);
+    if (told && dlock_now().us - ret->at.us >= REPLICAS_MS * 1000)
+        dlock_topology_doubt(redis->topology);
+    return told;
 }

@@ -231,6 +231,14 @@ void dlock_topology_complaint(topology *t, char *buf, size_t buf_len)
     pthread_mutex_unlock(&t->lock);
 }
 
+bool dlock_topology_replicas(topology *t, dlock_replicas *ret)
+{
+    if (!t->finder || !t->finder->replicas)
+        return false;
+    t->finder->replicas(t->found, ret);
+    return true;
+}
+
 /* ---- what finders find ----------------------------------------------------------------------- */
 
 bool dlock_topology_stopped(const topology *t)

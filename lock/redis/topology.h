@@ -67,6 +67,9 @@ void dlock_topology_doubt(topology *t);
 /* Why the finder could not look last; empty if it could. Copied into buf. */
 void dlock_topology_complaint(topology *t, char *buf, size_t buf_len);
 
+/* What the finder has heard of the replicas; as dlock_redis_replicas(), without asking. */
+bool dlock_topology_replicas(topology *t, dlock_replicas *ret);
+
 /* ---- finders --------------------------------------------------------------------------------- */
 
 /* Where a refused call is to be repeated. */
@@ -76,8 +79,8 @@ typedef struct redirection {
     int64_t pause_ms; /* before it */
 } redirection;
 
-/* How the servers behind a URL are found. Its functions but redirect() run on the topology's
- * thread. */
+/* How the servers behind a URL are found. Its functions but redirect() and replicas() run on the
+ * topology's thread. */
 struct finder {
     bool cluster;       /* keys are routed by their slot */
     bool wants_primary; /* a server that says in reply to ROLE that it is none must not be used */
@@ -90,6 +93,10 @@ struct finder {
     /* What an error reply of the server `from` says about where to ask instead. *io says how that
      * was asked. False: nothing. NULL: never does. From any thread. */
     bool (*redirect)(topology *t, int from, const char *error, redirection *io);
+
+    /* What was last heard of the replicas of server 0. NULL: there is nobody to hear it from. From
+     * any thread. */
+    void (*replicas)(void *state, dlock_replicas *ret);
 };
 
 /* Whether a look is to end, since nobody needs its outcome any more. */

@@ -23,6 +23,7 @@ void health_init(store_health *health)
 {
     memset(health, 0, sizeof(*health));
     pthread_mutex_init(&health->lock, NULL);
+    replica_set_init(&health->replicas);
     for (int i = 0; i < TROUBLES; i++) {
         complain(&health->why[i], NULL);
         atomic_store(&health->found[i], true);
@@ -32,6 +33,7 @@ void health_init(store_health *health)
 void health_free(store_health *health)
 {
     pthread_mutex_destroy(&health->lock);
+    replica_set_free(&health->replicas);
 }
 
 void health_note(store_health *health, store_trouble trouble, const store_complaint *why)

@@ -2,7 +2,7 @@
  * health.h - what is wrong with the server at present, as the keeper last found it.
  *
  * Six things can be, and each has its own consequence for the buyers. A server that nobody has
- * looked at yet has all of them, and no replica.
+ * looked at yet has all of them, and misses replicas.
  */
 #ifndef FLASHSALE_HEALTH_H
 #define FLASHSALE_HEALTH_H
@@ -11,13 +11,15 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "server/redis/replica_set.h"
+
 typedef enum store_trouble {
     TROUBLE_SILENT,        /* it does not answer, or not to this user */
     TROUBLE_REFUSES,       /* it refuses the scripts that sell */
     TROUBLE_WRITES_PAUSED, /* it answers what only reads, and no script that sells */
     TROUBLE_MAY_EVICT,     /* its maxmemory-policy throws keys away */
     TROUBLE_NO_DISK,       /* it does not put every write on disk before it answers */
-    TROUBLE_NO_REPLICAS,   /* it has fewer replicas online than a sale here asks for */
+    TROUBLE_NO_REPLICAS,   /* a replica that may be promoted is missing, or too few are online */
     TROUBLES               /* how many there are */
 } store_trouble;
 
@@ -33,7 +35,7 @@ typedef struct store_health {
     pthread_mutex_t lock; /* guards why */
     atomic_bool found[TROUBLES];
     store_complaint why[TROUBLES];
-    atomic_int replicas; /* that are online, and not behind */
+    replica_set replicas;
 } store_health;
 
 void health_init(store_health *health);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/base/log.h"
+#include "server/store/replicas.h"
 
 #define PROBE_TAGS 20000 /* tried until one is found that is the server's */
 
@@ -50,6 +51,22 @@ static void warn_of_alone(kept_node *n, const server_check *check, const server_
                   "server", store_server_name(n->store, n->node, number), NULL);
 }
 
+/* Nobody tells which replicas could not be promoted any more, so none ever leaves the set. Said
+ * once. */
+static void warn_of_denied(kept_node *n, const char *right, const server_wishes *all)
+{
+    char number[12], detail[200];
+    bool warn = all->replicas > 0 && right[0] != '\0';
+    if (atomic_exchange(&n->warned_denied, warn) || !warn)
+        return;
+    snprintf(detail, sizeof(detail),
+             "a sale is 'replicated', and this user lacks the right %s: a replica that is lost is "
+             "waited for until it is back; grant +%s",
+             right, right);
+    log_event(LOG_WARN, "promotions_untold", "detail", detail, "server",
+              store_server_name(n->store, n->node, number), NULL);
+}
+
 /* A policy that may evict, and is allowed to, is said once. */
 static void allow_eviction(kept_node *n, server_check *check)
 {
@@ -85,7 +102,8 @@ bool kept_node_check(kept_node *n, dlock_redis_conn *conn, const server_wishes *
     server_check check;
     store_health *health = &n->node->health;
     server_wish wish = {.had_disk = !health_has(health, TROUBLE_NO_DISK),
-                        .min_replicas = all->replicas > 0 ? all->replicas : 1};
+                        .min_replicas = all->replicas > 0 ? all->replicas : 1,
+                        .cluster = dlock_redis_is_cluster(n->store->redis)};
     if (!server_ask(conn, &wish, deadline, &check)) {
         store_log_failure(n->store, "look at the server", "not answered");
         return false;
@@ -94,10 +112,11 @@ bool kept_node_check(kept_node *n, dlock_redis_conn *conn, const server_wishes *
         return true;
     if (n->store->allow_eviction)
         allow_eviction(n, &check);
+    replicas_note(n->store, n->node, &check);
     for (store_trouble t = TROUBLE_MAY_EVICT; t < TROUBLES; t++)
         health_note(health, t, check.found[t] ? &check.why[t] : NULL);
-    atomic_store(&health->replicas, check.replicas);
     warn_of_alone(n, &check, all);
+    warn_of_denied(n, check.denied, all);
     return true;
 }
 

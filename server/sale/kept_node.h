@@ -23,8 +23,9 @@ typedef struct kept_node {
     char probe_key[32];     /* that is routed to the server, as far as one was found */
     dlock_redis_conn *conn; /* of the looks; NULL: none as yet */
     bool logged[TROUBLES];
-    atomic_bool warned;       /* of a policy that may evict, and is allowed to */
-    atomic_bool warned_alone; /* of a server that takes writes without its replicas */
+    atomic_bool warned;        /* of a policy that may evict, and is allowed to */
+    atomic_bool warned_alone;  /* of a server that takes writes without its replicas */
+    atomic_bool warned_denied; /* of a right that is missing to hear who could be promoted */
 } kept_node;
 
 /* What the sales here ask of a server. */

@@ -36,7 +36,8 @@ static start_status check_server(fs_store *store, const char *key, const sale_te
     fs_node *node = store_node(store, key);
     store_health *health = &node->health;
     server_wish wish = {.had_disk = !health_has(health, TROUBLE_NO_DISK),
-                        .min_replicas = terms->min_replicas > 0 ? terms->min_replicas : 1};
+                        .min_replicas = terms->min_replicas > 0 ? terms->min_replicas : 1,
+                        .cluster = dlock_redis_is_cluster(store->redis)};
     bool told = dlock_redis_dial(store->redis, key, deadline, &conn) == DLOCK_REDIS_OK &&
                 server_ask(conn, &wish, deadline, &check);
     dlock_redis_hang_up(conn);
@@ -46,7 +47,7 @@ static start_status check_server(fs_store *store, const char *key, const sale_te
         snprintf(err, err_len, "Redis takes no writes at present; nothing was started");
         return START_PAUSED;
     }
-    atomic_store(&health->replicas, check.replicas); /* so that it can be sold from at once */
+    replicas_note(store, node, &check); /* so that it can be sold from at once */
     if (check.found[TROUBLE_MAY_EVICT] && !store->allow_eviction) {
         snprintf(err, err_len, "%s", check.why[TROUBLE_MAY_EVICT].detail);
         return START_MAY_EVICT;

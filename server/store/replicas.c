@@ -1,27 +1,134 @@
-/* replicas.c - the terms of a sale against the replicas that were last seen. */
+/* replicas.c - the terms of a sale against the replicas that were last seen, and who could promote
+ * them. */
 #include "server/store/replicas.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "server/base/log.h"
+
+#define HEARD_MS 3000 /* what the sentinels said longer ago says nothing of the present */
+
 /* Of the server that has these keys. */
-static int online(fs_store *store, const sale_keys *keys)
+static replica_set *set_of(fs_store *store, const sale_keys *keys)
 {
-    return atomic_load_explicit(&store_node(store, keys->current)->health.replicas,
-                                memory_order_acquire);
+    return &store_node(store, keys->current)->health.replicas;
+}
+
+static int in_step(const replica_set *set)
+{
+    return atomic_load_explicit(&set->in_step, memory_order_acquire);
 }
 
 int replicas_needed(fs_store *store, const sale_terms *terms, const sale_keys *keys)
 {
     if (terms->durability != DURABILITY_REPLICATED)
         return 0;
-    int all = online(store, keys);
+    int all = in_step(set_of(store, keys));
     return all > terms->min_replicas ? all : terms->min_replicas;
 }
 
 bool replicas_missing(fs_store *store, const sale_terms *terms, const sale_keys *keys)
 {
-    return terms->durability == DURABILITY_REPLICATED && online(store, keys) < terms->min_replicas;
+    if (terms->durability != DURABILITY_REPLICATED)
+        return false;
+    const replica_set *set = set_of(store, keys);
+    return in_step(set) < terms->min_replicas ||
+           atomic_load_explicit(&set->missing, memory_order_acquire);
 }
 
 dlock_time replicas_deadline(int needed, dlock_time deadline)
 {
     return needed > 0 ? store_read_deadline(deadline) : deadline;
+}
+
+/* ---- who could promote ----------------------------------------------------------------------- */
+
+/* By a majority of all sentinels, not only of those that answer: the others may hold an election of
+ * their own. */
+static void claim(const dlock_replicas *told, bool sure, replica_claims *ret)
+{
+    for (int i = 0; i < told->count; i++) {
+        const dlock_replica *one = &told->replicas[i];
+        replica_claim *to = &ret->of[ret->count];
+        if (ret->count == REPLICA_SET_MAX || !replica_name(one->host, one->port, to->name)) {
+            ret->more = true;
+            return;
+        }
+        to->barred = 2 * one->barred > told->sentinels;
+        to->lost = sure && one->fit == 0;
+        ret->count++;
+    }
+}
+
+/* Nothing is written where there are none. */
+static void ask_sentinels(fs_store *store, replica_claims *ret, char denied[RIGHT_LEN])
+{
+    dlock_replicas told;
+    if (!dlock_redis_replicas(store->redis, &told))
+        return;
+    bool fresh = dlock_now().us - told.at.us < HEARD_MS * 1000;
+    ret->by = PROMOTER_SENTINEL;
+    ret->sure = fresh && 2 * told.agreeing > told.sentinels && !told.more;
+    ret->told = fresh && told.telling > 0;
+    ret->more = told.more;
+    ret->untold = !ret->sure && told.denied[0] != '\0';
+    ret->rule_ms = DLOCK_PROMOTED_WITHIN * told.down_after_ms;
+    if (ret->untold)
+        snprintf(denied, RIGHT_LEN, "%s", told.denied);
+    if (told.master_port > 0 && !replica_name(told.master_host, told.master_port, ret->primary))
+        ret->more = true;
+    if (ret->told)
+        claim(&told, ret->sure, ret);
+}
+
+/* ---- a look ---------------------------------------------------------------------------------- */
+
+static void log_changes(const fs_store *store, const fs_node *node, const replica_changes *changes)
+{
+    char number[12];
+    for (int i = 0; i < changes->count; i++) {
+        const replica_change *c = &changes->of[i];
+        log_event(c->joined ? LOG_INFO : LOG_WARN,
+                  c->joined ? "replica_joined" : "replica_left_set", "replica", c->name, "detail",
+                  c->why, "server", store_server_name(store, node, number), NULL);
+    }
+}
+
+/* Names those that are missing, unless it was found already that none may be waited for. */
+static void name_missing(replica_set *set, server_check *check)
+{
+    char names[160], before[256];
+    store_complaint *why = &check->why[TROUBLE_NO_REPLICAS];
+    bool found = check->found[TROUBLE_NO_REPLICAS];
+    if (!atomic_load(&set->missing) || (found && why->redis[0] != '\0'))
+        return;
+    replica_set_name_missing(set, dlock_now(), names, sizeof(names));
+    memcpy(before, why->detail, sizeof(before));
+    if (found)
+        snprintf(why->detail, sizeof(why->detail), "%.150s; missing: %.90s", before, names);
+    else
+        snprintf(why->detail, sizeof(why->detail),
+                 "durability 'replicated' needs each replica that may be promoted; missing: %s",
+                 names);
+    check->found[TROUBLE_NO_REPLICAS] = true;
+}
+
+void replicas_note(fs_store *store, fs_node *node, server_check *check)
+{
+    replica_changes changes;
+    replica_claims claims = {.by = PROMOTER_NONE};
+    replica_set *set = &node->health.replicas;
+    if (check->busy)
+        return;
+    if (check->cluster.by == PROMOTER_CLUSTER) {
+        claims = check->cluster;
+        if (claims.untold)
+            snprintf(check->denied, sizeof(check->denied), "cluster|nodes");
+    } else {
+        ask_sentinels(store, &claims, check->denied);
+    }
+    replica_set_note(set, &check->seen, &claims, dlock_now(), &changes);
+    log_changes(store, node, &changes);
+    name_missing(set, check);
 }

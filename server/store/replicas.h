@@ -1,38 +1,71 @@
 /*
- * replicas.h - durability `replicated`: an order is acknowledged when the server's replicas have
- * it.
+ * replicas.h - durability `replicated`: an order is acknowledged when every replica that could be
+ * promoted has it.
  *
- * The promise: what a buyer was told survives the failure of one server. A failover may promote any
- * replica that is online, also one that was behind; so all that are online must have the order, and
- * min_replicas of them in any case:
+ * The promise: what a buyer was told survives any failover that Sentinel or the cluster makes by
+ * itself or is told to make (SENTINEL FAILOVER, CLUSTER FAILOVER): after a crash, as planned, and
+ * while any part of the servers and sentinels is cut off from the others. A failover may promote
+ * any replica that has followed the primary lately, also one that is cut off from the primary and
+ * from us by now, also one that is behind. So each has to have the order:
  *
- *     needed = max(min_replicas, those online when the keeper last looked)
+ *   1. The set (replica_set.h) has the replicas that could be promoted: behind Sentinel those that
+ *      any sentinel lists, in a cluster those of CLUSTER NODES, and all that are in step. While one
+ *      of them is missing, or fewer than min_replicas are online, nothing is sold.
+ *   2. WAIT goes out with the script that sells, on the same connection, for all that are online:
  *
- * They are counted by WAIT, which goes out with the script that sells, on the same connection, and
- * costs no round trip of its own. When fewer have it in time, the order is there and a failover may
+ *          needed = max(min_replicas, those in step when the keeper last looked)
+ *
+ *   3. WAIT counts replicas, whichever they are. ROLE, behind it, names them with what each has
+ *      acknowledged. The order is acknowledged only if the server is the primary still, and each
+ *      replica of the set is among those that WAIT counted: a replica that was just promoted has
+ *      left the list, and another can not count in its place.
+ *
+ * Both cost no round trip of their own. When either says no, the order is there and a failover may
  * undo it: nobody knows, so the buyer hears "unknown". Whoever tells of an order later, to a retry
- * or to a question, makes sure anew (ledger_confirm()). While fewer than min_replicas are online
- * nothing is sold.
+ * or to a question, makes sure anew (ledger_confirm()).
  *
- * What it does not cover: the loss of the server and of all replicas that had the order; a replica
- * that is promoted although it was not online, or is behind; and a refusal, which needs no copies.
+ * A replica leaves the set once nobody promotes it, and joins again when it is in step:
+ *
+ *     behind Sentinel  its priority is 0, or it was out of step for longer than 10 x
+ *                      down-after-milliseconds, and most of all sentinels are heard, see the
+ *                      primary up, and each of these sees the replica down, or without a link for
+ *                      as long; or they do not know of it any more (SENTINEL RESET)
+ *     in a cluster     it was out of step for longer than its data may be old for an election
+ *                      (replication.h), or has the flag nofailover, or is no replica of the primary
+ *                      any more
+ *     otherwise        at once: behind a plain URL nobody promotes by itself
+ *
+ * While the majority of the sentinels can not be heard, or this user lacks the right to hear them,
+ * nobody leaves.
+ *
+ * What it does not cover: the loss of the primary and of all replicas of the set; a replica that
+ * has left the set and is promoted before it is in step again; one that is promoted past them
+ * (REPLICAOF NO ONE, CLUSTER FAILOVER FORCE or TAKEOVER) or hidden from them (replica-announced no)
+ * while it is not in step; and a refusal, which needs no copies.
  *
  * A write waits for the replicas no longer than a read waits for Redis (STORE_READ_MS).
  */
 #ifndef FLASHSALE_REPLICAS_H
 #define FLASHSALE_REPLICAS_H
 
+#include "server/store/server_check.h"
 #include "server/store/terms.h"
 
 /* How many replicas must have what is written under `keys` before anybody is told of it; 0 unless
  * the terms ask for replicas. */
 int replicas_needed(fs_store *store, const sale_terms *terms, const sale_keys *keys);
 
-/* Whether so few are online that nothing is to be sold under `keys`. */
+/* Whether one that could be promoted is missing under `keys`, or too few are online: then nothing
+ * is to be sold. */
 bool replicas_missing(fs_store *store, const sale_terms *terms, const sale_keys *keys);
 
 /* The deadline of a write for which the replicas are waited for, made for a request with
  * `deadline`; the same one when `needed` is 0. */
 dlock_time replicas_deadline(int needed, dlock_time deadline);
+
+/* Takes what server_ask() found of the node's replicas, and what the sentinels say of them, into
+ * the node's set; logs who joins and leaves. Adds to the check that replicas are missing, and which
+ * (TROUBLE_NO_REPLICAS), and the right that is missing to hear of them. */
+void replicas_note(fs_store *store, fs_node *node, server_check *check);
 
 #endif

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "server/store/probe.lua.h"
+#include "server/store/replication.h"
 #include "server/store/store.h"
 
-enum { RIGHTS, PERSISTENCE, MEMORY, REPLICATION, CONFIG, QUESTIONS };
-enum { FIRST = CONFIG }; /* so many at once; CONFIG GET follows where this user may */
+enum { RIGHTS, PERSISTENCE, MEMORY, REPLICATION, CONFIG, NODES, QUESTIONS };
+enum { FIRST = CONFIG }; /* so many at once; the others follow where this user may */
 enum { VALUE_MAX = 32 };
 
 #define PROBE_SEND_MS 1000 /* for a connection, and for what there is to read */
@@ -23,18 +24,22 @@ static dlock_script script = DLOCK_SCRIPT("probe", "#!lua\n" PROBE_LUA);
 
 /* What this user may; a Redis before 7 does not say, and is tried. Rather than to try everywhere:
  * Redis would log each refusal. */
-enum { MAY_CONFIG_GET = 1, MAY_WAIT = 2 };
+enum { MAY_CONFIG_GET = 1, MAY_WAIT = 2, MAY_ROLE = 4, MAY_CLUSTER_NODES = 8 };
 static dlock_script rights =
     DLOCK_SCRIPT("rights", "#!lua flags=no-writes\n"
                            "local may = redis.acl_check_cmd or function() return true end\n"
                            "return (may('CONFIG', 'GET', 'appendfsync') and 1 or 0)\n"
-                           "    + (may('WAIT', 0, 0) and 2 or 0)");
+                           "    + (may('WAIT', 0, 0) and 2 or 0)\n"
+                           "    + (may('ROLE') and 4 or 0)\n"
+                           "    + (may('CLUSTER', 'NODES') and 8 or 0)");
 
 static const char *const settings[] = {
-    "CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", NULL};
+    "CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", REPLICATION_SETTINGS,
+    NULL};
 static const char *const persistence[] = {"INFO", "persistence", NULL};
 static const char *const memory[] = {"INFO", "memory", NULL};
 static const char *const replication[] = {"INFO", "replication", NULL};
+static const char *const nodes[] = {"CLUSTER", "NODES", NULL};
 
 /* ---- complaints ------------------------------------------------------------------------------ */
 
@@ -117,28 +122,14 @@ static void judge_policy(server_check *check, const redisReply *info)
     find(check, TROUBLE_MAY_EVICT, info, detail);
 }
 
-/* The replicas in "slaveN:ip=A,port=P,state=online,offset=O,lag=S" that count. */
-static int count_replicas(const char *info)
-{
-    int count = 0;
-    for (const char *at = info; (at = strstr(at, "\nslave")); at++) {
-        size_t len = strcspn(at + 1, "\r\n");
-        char line[256];
-        snprintf(line, sizeof(line), "%.*s", (int)len, at + 1);
-        const char *lag = strstr(line, ",lag=");
-        bool online = strstr(line, ",state=online,") && lag;
-        count += online && strtol(lag + strlen(",lag="), NULL, 10) <= REPLICA_LAG_S;
-    }
-    return count;
-}
-
 /* INFO counts the good replicas only where some are required: min-replicas-to-write and -max-lag.
  */
 static void judge_replicas(server_check *check, const redisReply *info, int wanted)
 {
     char detail[200], good[VALUE_MAX];
     check->accepts_alone = info_value(info, "min_slaves_good_slaves", good)[0] == '\0';
-    check->replicas = info->type == REDIS_REPLY_STRING ? count_replicas(info->str) : 0;
+    replication_read_info(info, &check->seen);
+    check->replicas = replication_in_step(&check->seen);
     if (check->replicas >= wanted)
         return;
     snprintf(detail, sizeof(detail),
@@ -153,15 +144,20 @@ static bool may(const redisReply *answer, int right)
     return answer->type != REDIS_REPLY_INTEGER || (answer->integer & right) != 0;
 }
 
-/* Only durability `replicated` needs it. */
+/* Only durability `replicated` needs them. */
 static void judge_wait(server_check *check, const redisReply *answer)
 {
-    if (may(answer, MAY_WAIT))
+    if (may(answer, MAY_WAIT) && may(answer, MAY_ROLE))
         return;
     check->replicas = 0;
+    check->seen.count = 0;
     check->found[TROUBLE_NO_REPLICAS] = true;
-    complain(&check->why[TROUBLE_NO_REPLICAS],
-             "NOPERM this user may not WAIT, which durability 'replicated' needs: grant it +wait");
+    complain(
+        &check->why[TROUBLE_NO_REPLICAS],
+        may(answer, MAY_WAIT)
+            ? "NOPERM this user may not ask for the ROLE, which durability 'replicated' needs: "
+              "grant it +role"
+            : "NOPERM this user may not WAIT, which durability 'replicated' needs: grant it +wait");
 }
 
 static void judge_settings(server_check *check, redisReply *const answers[QUESTIONS],
@@ -175,6 +171,8 @@ static void judge_settings(server_check *check, redisReply *const answers[QUESTI
     judge_policy(check, answers[MEMORY]);
     judge_replicas(check, answers[REPLICATION], wish->min_replicas);
     judge_wait(check, answers[RIGHTS]);
+    if (wish->cluster)
+        replication_read_nodes(answers[NODES], config, &check->cluster);
 }
 
 /* While a script runs without end everything is answered so, the settings too. */
@@ -208,9 +206,12 @@ static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS
         [MEMORY] = {"INFO memory", REDIS_REPLY_STRING},
         [REPLICATION] = {"INFO replication", REDIS_REPLY_STRING},
         [CONFIG] = {"CONFIG GET", REDIS_REPLY_ARRAY},
+        [NODES] = {"CLUSTER NODES", REDIS_REPLY_STRING},
     };
     bool good = true;
     for (int i = first; good && i < end; i++) {
+        if (!answers[i])
+            continue;
         int type = answers[i]->type;
         bool fits = type == REDIS_REPLY_ERROR ||
                     (type == each[i].type && (i != CONFIG || store_is_pairs(answers[i])));
@@ -219,7 +220,7 @@ static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS
     return good;
 }
 
-/* All but CONFIG GET, which is asked next. */
+/* What every user may ask. */
 static bool ask_first(dlock_redis_conn *conn, dlock_time deadline, redisReply *answers[QUESTIONS])
 {
     dlock_args none;
@@ -232,14 +233,25 @@ static bool ask_first(dlock_redis_conn *conn, dlock_time deadline, redisReply *a
     return dlock_redis_answers(conn, deadline, FIRST, answers) && are_ours(conn, answers, 0, FIRST);
 }
 
-static bool ask_settings(dlock_redis_conn *conn, dlock_time deadline,
+/* The rest, as far as this user may. */
+static bool ask_settings(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
                          redisReply *answers[QUESTIONS])
 {
-    if (answers[RIGHTS]->type == REDIS_REPLY_ERROR || !may(answers[RIGHTS], MAY_CONFIG_GET))
-        return true;
-    queue(conn, settings);
-    return dlock_redis_answers(conn, deadline, 1, &answers[CONFIG]) &&
-           are_ours(conn, answers, CONFIG, QUESTIONS);
+    const redisReply *mine = answers[RIGHTS];
+    bool told = mine->type != REDIS_REPLY_ERROR;
+    bool ask_config = told && may(mine, MAY_CONFIG_GET);
+    bool ask_nodes = told && wish->cluster && may(mine, MAY_CLUSTER_NODES);
+    redisReply *asked[2] = {NULL};
+    int count = ask_config + ask_nodes;
+    if (ask_config)
+        queue(conn, settings);
+    if (ask_nodes)
+        queue(conn, nodes);
+    if (count > 0 && !dlock_redis_answers(conn, deadline, count, asked))
+        return false;
+    answers[CONFIG] = ask_config ? asked[0] : NULL;
+    answers[NODES] = ask_nodes ? asked[count - 1] : NULL;
+    return are_ours(conn, answers, CONFIG, QUESTIONS);
 }
 
 bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
@@ -247,7 +259,7 @@ bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time dead
 {
     redisReply *answers[QUESTIONS] = {NULL};
     memset(ret, 0, sizeof(*ret));
-    bool told = ask_first(conn, deadline, answers) && ask_settings(conn, deadline, answers);
+    bool told = ask_first(conn, deadline, answers) && ask_settings(conn, wish, deadline, answers);
     for (int i = 0; told && i < QUESTIONS; i++)
         ret->busy = ret->busy || (answers[i] && is_busy(answers[i]));
     if (told && !ret->busy)

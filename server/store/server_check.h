@@ -24,20 +24,24 @@
 
 #include "server/redis/node.h"
 
-#define REPLICA_LAG_S 3
+enum { RIGHT_LEN = 40 };
 
 typedef struct server_check {
     bool busy;            /* a script runs without end: nothing of what is below is known */
     bool found[TROUBLES]; /* of its settings: TROUBLE_MAY_EVICT, _NO_DISK, _NO_REPLICAS */
     store_complaint why[TROUBLES];
-    int replicas;       /* that count */
+    int replicas;           /* that count */
+    replicas_seen seen;     /* all that it has, by name; see replicas_note() */
+    replica_claims cluster; /* those that its cluster could promote; by PROMOTER_NONE: not asked */
+    char denied[RIGHT_LEN]; /* a right that is missing to hear who could be promoted; "" = none */
     bool accepts_alone; /* cut off from all of them it goes on taking writes, which a failover then
-                           undoes: min-replicas-to-write is 0, or it does not tell */
+                       undoes: min-replicas-to-write is 0, or it does not tell */
 } server_check;
 
 typedef struct server_wish {
     bool had_disk;    /* the last check found every write on disk */
     int min_replicas; /* that are wanted; at least 1, for it is a trouble to have none */
+    bool cluster;     /* it is one of a cluster, and is asked for its nodes */
 } server_wish;
 
 /* Asks for its settings, on a connection of the caller's; all of it only reads. What Redis refuses

@@ -44,10 +44,19 @@ static bool is_looked_at(void *store, int server, const char *run_id)
     return server_run_looks_at(&store_node_at(store, server)->run, run_id);
 }
 
+static bool is_followed(void *store, int server, int acknowledged, const redisReply *role)
+{
+    return replica_set_followed(&store_node_at(store, server)->health.replicas, acknowledged, role);
+}
+
 static bool open_redis(fs_store *store, const char *url, char *err, size_t err_len)
 {
-    dlock_redis_options redis = {
-        .url = url, .name = "flashsale", .admit = is_admitted, .admit_arg = store};
+    dlock_redis_options redis = {.url = url,
+                                 .name = "flashsale",
+                                 .admit = is_admitted,
+                                 .admit_arg = store,
+                                 .followed = is_followed,
+                                 .followed_arg = store};
     if (dlock_redis_open(&redis, &store->redis, err, err_len) != 0)
         return false;
     dlock_redis_options looking = {.beside = store->redis,

@@ -296,8 +296,9 @@ static long calls_of(const char *stats, const char *command)
 /* Those that only a cluster or sentinels need: test_acl_topologies.c counts them. */
 static bool is_of_a_topology(const char *right)
 {
-    static const char *const rights[] = {"+role",          "+asking",     "+cluster|info",
-                                         "+cluster|slots", "+ssubscribe", "+sunsubscribe"};
+    static const char *const rights[] = {"+role",          "+asking",        "+cluster|info",
+                                         "+cluster|nodes", "+cluster|slots", "+ssubscribe",
+                                         "+sunsubscribe"};
     for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
         if (strcmp(right, rights[i]) == 0)
             return true;

@@ -156,7 +156,8 @@ static bool was_called(const char *command)
 static void a_cluster_needs_these_rights(void **state)
 {
     (void)state;
-    static const char *const needed[] = {"asking", "cluster|info", "cluster|slots", "ssubscribe"};
+    static const char *const needed[] = {"asking", "cluster|info", "cluster|nodes", "cluster|slots",
+                                         "ssubscribe"};
     char user[2048], url[512];
     servers = fx_topology_start("cluster", NULL);
     read_user("users.acl", SECRET, user, sizeof(user));

@@ -7,6 +7,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tests/support/proxy.h"
 
@@ -150,6 +153,75 @@ static void both_are_sent_before_either_is_answered(void **state)
     fx_proxy_stop(proxy);
 }
 
+/* ---- who has acknowledged ----------------------------------------------------------------------
+ */
+
+/* What `followed` was asked last, and what it says. */
+static struct judge {
+    bool says;
+    int asked, server, acknowledged;
+    size_t listed;
+} judge;
+
+static bool judge_role(void *arg, int server, int acknowledged, const redisReply *role)
+{
+    struct judge *j = arg;
+    j->asked++;
+    j->server = server;
+    j->acknowledged = acknowledged;
+    j->listed = strcmp(role->element[0]->str, "master") == 0 ? role->element[2]->elements : 0;
+    return j->says;
+}
+
+static long roles(void)
+{
+    char stats[8192];
+    assert_true(fx_redis_text(s.primary, stats, sizeof(stats), "INFO commandstats"));
+    const char *calls = strstr(stats, "cmdstat_role:calls=");
+    return calls ? strtol(calls + strlen("cmdstat_role:calls="), NULL, 10) : 0;
+}
+
+static void who_acknowledged_is_judged_by_role(void **state)
+{
+    (void)state;
+    char err[256] = "";
+    dlock_redis *judged;
+    dlock_redis_options options = {.url = fx_redis_url(s.primary),
+                                   .pool_max = 1,
+                                   .followed = judge_role,
+                                   .followed_arg = &judge};
+    if (dlock_redis_open(&options, &judged, err, sizeof(err)) != 0)
+        fail_msg("%s", err);
+    judge = (struct judge){.says = true, .server = -1};
+    fx_redis_do(s.primary, "CONFIG RESETSTAT");
+    call(s.redis, "unjudged", 1, LONG_MS, DLOCK_REDIS_OK, "unjudged");
+    call(judged, "none", 0, LONG_MS, DLOCK_REDIS_OK, "none");
+    assert_int_equal(roles(), 0);
+    assert_int_equal(judge.asked, 0);
+    call(judged, "yes", 1, LONG_MS, DLOCK_REDIS_OK, "yes");
+    assert_int_equal(judge.asked, 1);
+    assert_int_equal(judge.server, 0);
+    assert_int_equal(judge.acknowledged, 1);
+    assert_int_equal(judge.listed, 1);
+    judge.says = false;
+    call(judged, "no", 1, LONG_MS, DLOCK_REDIS_UNKNOWN, "no");
+    assert_int_equal(judge.asked, 2);
+    judge.says = true; /* nobody asks it where too few acknowledged, or ROLE is refused */
+    call(judged, "few", 2, SOON_MS, DLOCK_REDIS_UNKNOWN, "few");
+    fx_redis_do(s.primary, "ACL SETUSER default -role");
+    call(judged, "denied", 1, LONG_MS, DLOCK_REDIS_UNKNOWN, "denied");
+    fx_redis_do(s.primary, "ACL SETUSER default +role");
+    assert_int_equal(judge.asked, 2);
+    fx_redis_do(s.primary, "SCRIPT FLUSH");
+    call(judged, "again", 1, LONG_MS, DLOCK_REDIS_OK, "again");
+    fx_redis_do(s.primary, "CONFIG SET maxmemory 1");
+    call(judged, "full", 1, LONG_MS, DLOCK_REDIS_REFUSED, "OOM");
+    fx_redis_do(s.primary, "CONFIG SET maxmemory 0");
+    call(judged, "well", 1, LONG_MS, DLOCK_REDIS_OK, "well");
+    assert_int_equal(judge.asked, 4);
+    dlock_redis_close(judged);
+}
+
 /* ---- the lock -------------------------------------------------------------------------------- */
 
 typedef struct guarded {
@@ -257,6 +329,7 @@ int main(void)
         STAGE(too_few_are_unknown_with_the_reply),
         STAGE(a_refusal_stays_one),
         STAGE(both_are_sent_before_either_is_answered),
+        STAGE(who_acknowledged_is_judged_by_role),
         STAGE(the_lock_is_free_before_replicas_are_waited_for),
         STAGE(a_guarded_write_that_too_few_have_has_run),
     };

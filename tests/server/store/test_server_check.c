@@ -22,7 +22,7 @@ enum { SOON_MS = 20000, REPLY_MAX = 2048 };
 typedef struct story {
     const char *appendonly, *appendfsync, *on_rewrite;
     const char *config; /* instead of these */
-    const char *rights; /* 1 CONFIG GET, 2 WAIT */
+    const char *rights; /* 1 CONFIG GET, 2 WAIT, 4 ROLE */
     const char *persistence, *memory, *replication, *probe;
 } story;
 
@@ -80,7 +80,7 @@ static int put_answer(const redisReply *asked, char *to)
     if (strncmp(command, "EVAL", 4) != 0)
         return snprintf(to, REPLY_MAX, "+OK\r\n");
     if (strcmp(asked->element[2]->str, "0") == 0) /* keys */
-        return put_text(to, or_good(told->rights, ":3"));
+        return put_text(to, or_good(told->rights, ":7"));
     return put_text(to, or_good(told->probe, ""));
 }
 
@@ -143,7 +143,7 @@ static server_check check(const story *says, bool had_disk, int min_replicas)
     dlock_redis *redis = NULL;
     dlock_redis_conn *conn = NULL;
     server_check found;
-    server_wish wish = {had_disk, min_replicas};
+    server_wish wish = {.had_disk = had_disk, .min_replicas = min_replicas};
     told = says;
     assert_int_equal(dlock_redis_open(&(dlock_redis_options){.url = url}, &redis, err, sizeof(err)),
                      0);
@@ -204,7 +204,7 @@ static const struct {
      1,
      "'volatile-ttl'"},
     {"no memory", {.memory = REFUSAL}, false, 1, MAY_EVICT, 1, "does not tell its settings: NOP"},
-    {"no right to the settings", {.rights = ":2"}, true, 1, NO_DISK, 1, "grant it +config|get"},
+    {"no right to the settings", {.rights = ":6"}, true, 1, NO_DISK, 1, "grant it +config|get"},
     {"no settings", {.config = REFUSAL}, true, 1, NO_DISK, 1, "does not tell its settings: NOP"},
     {"no word of the right",
      {.rights = REFUSAL},
@@ -214,7 +214,7 @@ static const struct {
      1,
      "does not tell its settings"},
     {"no right, and evicts",
-     {.rights = ":2", .memory = POLICY("allkeys-lfu")},
+     {.rights = ":6", .memory = POLICY("allkeys-lfu")},
      false,
      1,
      NO_DISK | MAY_EVICT,
@@ -237,7 +237,8 @@ static const struct {
      1,
      "needs 2 of the server's replicas online, and it has 1"},
     {"no replication", {.replication = REFUSAL}, false, 1, NO_REPLICAS, 0, "does not tell"},
-    {"no wait", {.rights = ":1"}, true, 1, NO_REPLICAS, 0, "+wait"},
+    {"no wait", {.rights = ":5"}, true, 1, NO_REPLICAS, 0, "+wait"},
+    {"no role", {.rights = ":3"}, true, 1, NO_REPLICAS, 0, "+role"},
     {"no right", {.probe = "HSET"}, false, 1, REFUSES, 1, "may not HSET"},
     {"refuses", {.probe = "-READONLY a replica"}, false, 1, REFUSES, 1, ""},
     {"busy",
@@ -283,7 +284,7 @@ static void what_takes_writes_alone_is_told(void **state)
     } servers[] = {{{NULL}, true},
                    {{.replication = "role:master\r\nmin_slaves_good_slaves:0\r\n"}, false},
                    {{.replication = "role:master\r\nmin_slaves_good_slaves:2\r\n"}, false},
-                   {{.rights = ":2", .replication = "min_slaves_good_slaves:1\r\n"}, false},
+                   {{.rights = ":6", .replication = "min_slaves_good_slaves:1\r\n"}, false},
                    {{.replication = REFUSAL}, true}};
     for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
         assert_int_equal(check(&servers[i].story, false, 1).accepts_alone, servers[i].alone);

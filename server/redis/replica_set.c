@@ -1,0 +1,317 @@
+/* replica_set.c - who joins the set, who leaves it, and whether a ROLE shows all of it. */
+#include "server/redis/replica_set.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define FORGOTTEN_MS 3000 /* so old may the list be in which it is missing */
+#define SLACK_MS     500  /* beyond the rule's time: two clocks, and the way of an answer */
+
+bool replica_name(const char *host, int port, char ret[REPLICA_NAME_LEN])
+{
+    const char *format = strchr(host, ':') ? "[%s]:%d" : "%s:%d";
+    return snprintf(ret, REPLICA_NAME_LEN, format, host, port) < REPLICA_NAME_LEN;
+}
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+/* Names of hosts do not tell upper from lower case. */
+static bool is_named(const char *a, const char *b)
+{
+    return strcasecmp(a, b) == 0;
+}
+
+static replica_member *find(replica_set *set, const char *name)
+{
+    for (int i = 0; i < set->count; i++)
+        if (is_named(set->members[i].name, name))
+            return &set->members[i];
+    return NULL;
+}
+
+/* The member of this name; made now if there is none. NULL: there are too many, which is noted. */
+static replica_member *meet(replica_set *set, const char *name, dlock_time now, bool required)
+{
+    replica_member *m = find(set, name);
+    if (m)
+        return m;
+    if (set->count == REPLICA_SET_MAX) {
+        set->more = true;
+        return NULL;
+    }
+    m = &set->members[set->count++];
+    *m = (replica_member){.since = now, .required = required};
+    snprintf(m->name, sizeof(m->name), "%s", name);
+    return m;
+}
+
+static void drop(replica_set *set, replica_member *m)
+{
+    *m = set->members[--set->count];
+}
+
+/* ---- its life -------------------------------------------------------------------------------- */
+
+void replica_set_init(replica_set *set)
+{
+    memset(set, 0, sizeof(*set));
+    pthread_mutex_init(&set->lock, NULL);
+    atomic_store(&set->missing, true);
+}
+
+void replica_set_free(replica_set *set)
+{
+    pthread_mutex_destroy(&set->lock);
+}
+
+void replica_set_forget(replica_set *set)
+{
+    pthread_mutex_lock(&set->lock);
+    set->known = false;
+    set->count = 0;
+    set->primary[0] = '\0';
+    atomic_store(&set->in_step, 0);
+    atomic_store(&set->missing, true);
+    pthread_mutex_unlock(&set->lock);
+}
+
+/* ---- a look ---------------------------------------------------------------------------------- */
+
+static void note_change(replica_changes *changes, const replica_member *m, const char *why)
+{
+    if (changes->count == REPLICA_SET_MAX)
+        return;
+    replica_change *c = &changes->of[changes->count++];
+    *c = (replica_change){.joined = m->required, .why = why};
+    snprintf(c->name, sizeof(c->name), "%s", m->name);
+}
+
+static void require(replica_member *m, bool required, const char *why, replica_changes *changes)
+{
+    if (m->required == required)
+        return;
+    m->required = required;
+    note_change(changes, m, why);
+}
+
+/* After a failover the primary before is a replica, or will be when it is back. Whom it had as
+ * excused may have followed another one since. */
+static void note_primary(replica_set *set, const replica_claims *claims, dlock_time now,
+                         replica_changes *changes)
+{
+    char before[REPLICA_NAME_LEN];
+    if (claims->primary[0] == '\0' || is_named(claims->primary, set->primary))
+        return;
+    memcpy(before, set->primary, sizeof(before));
+    memcpy(set->primary, claims->primary, sizeof(set->primary));
+    replica_member *m = find(set, set->primary);
+    if (m)
+        drop(set, m);
+    if (before[0] == '\0' || claims->by != PROMOTER_SENTINEL)
+        return;
+    m = meet(set, before, now, false);
+    if (m)
+        m->since = now;
+    for (int i = 0; i < set->count; i++)
+        require(&set->members[i], true, "the primary is another one", changes);
+}
+
+/* The last acknowledgement is lag_s old, rounded. */
+static void note_seen(replica_set *set, const replicas_seen *seen, dlock_time now)
+{
+    for (int i = 0; i < set->count; i++)
+        set->members[i].in_step = set->members[i].connected = false;
+    for (int i = 0; i < seen->count; i++) {
+        const replica_seen *one = &seen->of[i];
+        replica_member *m = meet(set, one->name, now, false);
+        if (!m)
+            continue;
+        m->connected = true;
+        m->in_step = one->in_step;
+        int64_t ago_us = one->lag_s > 0 ? (one->lag_s - 1) * INT64_C(1000000) : 0;
+        if (one->in_step)
+            m->since.us = now.us - ago_us;
+    }
+}
+
+/* At the first look all are required; later a new one is when it is in step. */
+static void note_listed(replica_set *set, const replica_claims *claims, dlock_time now)
+{
+    if (!claims->told)
+        return;
+    for (int i = 0; i < set->count; i++)
+        set->members[i].listed = set->members[i].barred = false;
+    for (int i = 0; i < claims->count; i++) {
+        const replica_claim *one = &claims->of[i];
+        if (is_named(one->name, set->primary))
+            continue;
+        replica_member *m = meet(set, one->name, now, false);
+        if (!m)
+            continue;
+        m->required = m->required || !set->known;
+        m->listed = true;
+        m->barred = one->barred;
+    }
+}
+
+static bool is_claimed_lost(const replica_claims *claims, const char *name)
+{
+    for (int i = 0; claims->told && i < claims->count; i++)
+        if (is_named(claims->of[i].name, name))
+            return claims->of[i].lost;
+    return false;
+}
+
+/* Why a required member that is out of step leaves the set; NULL: it stays. */
+static const char *may_leave(const replica_member *m, const replica_claims *claims, dlock_time now)
+{
+    int64_t away_ms = (now.us - m->since.us) / 1000;
+    if (claims->by == PROMOTER_NONE)
+        return "it is out of step, and nobody promotes it by itself";
+    if (!claims->told || claims->untold)
+        return NULL;
+    if (claims->sure && !m->listed && !m->connected && away_ms > FORGOTTEN_MS)
+        return "it is gone, and whoever promotes does not know of it";
+    if (claims->rule_ms > 0 && away_ms > claims->rule_ms + SLACK_MS &&
+        is_claimed_lost(claims, m->name))
+        return "it was away for so long that nobody promotes it";
+    return NULL;
+}
+
+static void judge_member(replica_member *m, const replica_claims *claims, dlock_time now,
+                         replica_changes *changes)
+{
+    const char *leaves = m->in_step ? NULL : may_leave(m, claims, now);
+    if (m->barred)
+        require(m, false, "its priority is 0: nobody promotes it", changes);
+    else if (m->in_step)
+        require(m, true, "it is in step", changes);
+    else if (leaves)
+        require(m, false, leaves, changes);
+}
+
+static void judge(replica_set *set, const replica_claims *claims, dlock_time now,
+                  replica_changes *changes)
+{
+    int in_step = 0;
+    bool missing = !set->known || set->more;
+    for (int i = set->count - 1; i >= 0; i--) {
+        replica_member *m = &set->members[i];
+        judge_member(m, claims, now, changes);
+        in_step += m->in_step;
+        missing = missing || (m->required && !m->in_step);
+        if (!m->required && !m->connected && !m->listed)
+            drop(set, m);
+    }
+    atomic_store_explicit(&set->in_step, in_step, memory_order_release);
+    atomic_store_explicit(&set->missing, missing, memory_order_release);
+}
+
+void replica_set_note(replica_set *set, const replicas_seen *seen, const replica_claims *claims,
+                      dlock_time now, replica_changes *ret)
+{
+    ret->count = 0;
+    pthread_mutex_lock(&set->lock);
+    set->more = seen->more || claims->more;
+    if (claims->told && claims->sure)
+        set->rule_ms = claims->rule_ms;
+    note_primary(set, claims, now, ret);
+    note_seen(set, seen, now);
+    note_listed(set, claims, now);
+    set->known = set->known || claims->by == PROMOTER_NONE || claims->told || claims->untold;
+    judge(set, claims, now, ret);
+    pthread_mutex_unlock(&set->lock);
+}
+
+void replica_set_name_missing(replica_set *set, dlock_time now, char *buf, size_t buf_len)
+{
+    size_t len = 0;
+    buf[0] = '\0';
+    pthread_mutex_lock(&set->lock);
+    if (set->more)
+        snprintf(buf, buf_len, "of more than %d replicas, or of too long names", REPLICA_SET_MAX);
+    else if (!set->known)
+        snprintf(buf, buf_len, "nobody has told yet which replicas may be promoted");
+    for (int i = 0; !set->more && i < set->count && len < buf_len; i++) {
+        const replica_member *m = &set->members[i];
+        char until[48] = "";
+        if (!m->required || m->in_step)
+            continue;
+        if (set->rule_ms > 0)
+            snprintf(until, sizeof(until), " until away for %lld s",
+                     (long long)(set->rule_ms + 999) / 1000);
+        len += (size_t)snprintf(buf + len, buf_len - len,
+                                "%s%s (away for %lld s; may be promoted%s)", len > 0 ? ", " : "",
+                                m->name, (long long)(now.us - m->since.us) / 1000000, until);
+    }
+    pthread_mutex_unlock(&set->lock);
+}
+
+/* ---- ROLE ------------------------------------------------------------------------------------ */
+
+/* The server's list, as ROLE gives it. */
+typedef struct followers {
+    int count;
+    char names[REPLICA_SET_MAX][REPLICA_NAME_LEN];
+    long long offsets[REPLICA_SET_MAX];
+} followers;
+
+static bool read_number(const redisReply *reply, long long *ret)
+{
+    char *end = NULL;
+    if (reply->type == REDIS_REPLY_STRING)
+        *ret = strtoll(reply->str, &end, 10);
+    return end && end != reply->str && *end == '\0';
+}
+
+/* {"master", offset, {{host, port, offset}, ...}}, all of them texts. */
+static bool read_role(const redisReply *role, followers *ret)
+{
+    ret->count = 0;
+    if (role->type != REDIS_REPLY_ARRAY || role->elements != 3 || !role->element[0]->str ||
+        strcmp(role->element[0]->str, "master") != 0 ||
+        role->element[2]->type != REDIS_REPLY_ARRAY || role->element[2]->elements > REPLICA_SET_MAX)
+        return false;
+    for (size_t i = 0; i < role->element[2]->elements; i++) {
+        const redisReply *one = role->element[2]->element[i];
+        long long port;
+        if (one->type != REDIS_REPLY_ARRAY || one->elements != 3 ||
+            one->element[0]->type != REDIS_REPLY_STRING || !read_number(one->element[1], &port) ||
+            !read_number(one->element[2], &ret->offsets[i]) ||
+            !replica_name(one->element[0]->str, (int)port, ret->names[i]))
+            return false;
+        ret->count++;
+    }
+    return true;
+}
+
+/* Whether number i of the list is among the `acknowledged` with the highest offsets. */
+static bool is_sure(const followers *list, int i, int acknowledged)
+{
+    int above = 0;
+    for (int k = 0; k < list->count; k++)
+        above += list->offsets[k] > list->offsets[i];
+    return above < acknowledged;
+}
+
+bool replica_set_followed(replica_set *set, int acknowledged, const redisReply *role)
+{
+    followers list;
+    if (!read_role(role, &list))
+        return false;
+    int required = 0, found = 0;
+    bool sure = true;
+    pthread_mutex_lock(&set->lock);
+    for (int i = 0; i < set->count; i++)
+        required += set->members[i].required;
+    for (int i = 0; sure && i < list.count; i++) {
+        const replica_member *m = find(set, list.names[i]);
+        found += m && m->required;
+        sure = (m && !m->required) || is_sure(&list, i, acknowledged);
+    }
+    sure = sure && found == required && set->known && !set->more;
+    pthread_mutex_unlock(&set->lock);
+    return sure;
+}

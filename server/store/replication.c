@@ -1,0 +1,155 @@
+/* replication.c - the lines of INFO replication and of CLUSTER NODES. */
+#include "server/store/replication.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/store/store.h"
+
+enum { LINE_MAX_LEN = 512, WORD_LEN = 320 };
+
+/* ---- INFO replication ------------------------------------------------------------------------ */
+
+/* "slaveN:ip=A,port=P,state=online,offset=O,lag=S", and no more. False: it is another line. */
+static bool read_line(const char *line, char host[WORD_LEN], replica_seen *ret, bool *ret_fits)
+{
+    const char *ip = strstr(line, ":ip="), *port = strstr(line, ",port=");
+    const char *lag = strstr(line, ",lag=");
+    if (!ip || !port || port < ip)
+        return false;
+    ip += strlen(":ip=");
+    snprintf(host, WORD_LEN, "%.*s", (int)(port - ip), ip);
+    long number = strtol(port + strlen(",port="), NULL, 10);
+    long seconds = lag ? strtol(lag + strlen(",lag="), NULL, 10) : -1;
+    *ret_fits = port - ip < WORD_LEN && replica_name(host, (int)number, ret->name);
+    ret->in_step = strstr(line, ",state=online,") && seconds >= 0 && seconds <= REPLICA_LAG_S;
+    ret->lag_s = (int)seconds;
+    return true;
+}
+
+void replication_read_info(const redisReply *info, replicas_seen *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    if (info->type != REDIS_REPLY_STRING)
+        return;
+    for (const char *at = info->str; (at = strstr(at, "\nslave")); at++) {
+        char line[LINE_MAX_LEN], host[WORD_LEN];
+        replica_seen one;
+        bool fits;
+        snprintf(line, sizeof(line), "%.*s", (int)strcspn(at + 1, "\r\n"), at + 1);
+        if (!read_line(line, host, &one, &fits))
+            continue;
+        if (fits && ret->count < REPLICA_SET_MAX)
+            ret->of[ret->count++] = one;
+        else
+            ret->more = true;
+    }
+}
+
+int replication_in_step(const replicas_seen *seen)
+{
+    int count = 0;
+    for (int i = 0; i < seen->count; i++)
+        count += seen->of[i].in_step;
+    return count;
+}
+
+/* ---- CLUSTER NODES --------------------------------------------------------------------------- */
+
+/* "ID HOST:PORT@BUS[,NAME...] FLAG,FLAG... MASTER ..." */
+typedef struct row {
+    char id[64], at[WORD_LEN], flags[128], master[64];
+} row;
+
+static bool read_row(const char *line, row *ret)
+{
+    return sscanf(line, "%63s %319s %127s %63s", ret->id, ret->at, ret->flags, ret->master) == 4;
+}
+
+static bool has_flag(const row *r, const char *flag)
+{
+    size_t len = strlen(flag);
+    for (const char *at = r->flags; at; at = strchr(at, ','), at += at != NULL)
+        if (strncmp(at, flag, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+            return true;
+    return false;
+}
+
+/* The last colon before the bus's port is the port's: IPv6 addresses come without brackets.
+ * *ret_fits is false where the name is too long. False: the row has no address. */
+static bool name_row(row *r, char ret[REPLICA_NAME_LEN], bool *ret_fits)
+{
+    r->at[strcspn(r->at, "@,")] = '\0';
+    char *colon = strrchr(r->at, ':');
+    long port = colon ? strtol(colon + 1, NULL, 10) : 0;
+    if (port <= 0 || port > 65535 || colon == r->at)
+        return false;
+    *colon = '\0';
+    *ret_fits = replica_name(r->at, (int)port, ret);
+    return true;
+}
+
+/* The next line of the text; NULL behind the last. */
+static const char *next_line(const char *at)
+{
+    at = strchr(at, '\n');
+    return at && at[1] != '\0' ? at + 1 : NULL;
+}
+
+/* The row of the server that was asked. */
+static bool find_myself(const char *text, row *ret)
+{
+    for (const char *at = text; at; at = next_line(at))
+        if (read_row(at, ret) && has_flag(ret, "myself"))
+            return true;
+    return false;
+}
+
+static void note_row(row *r, replica_claims *ret)
+{
+    bool fits = true;
+    replica_claim one = {.barred = has_flag(r, "nofailover"), .lost = true};
+    if (!name_row(r, one.name, &fits))
+        return;
+    if (fits && ret->count < REPLICA_SET_MAX)
+        ret->of[ret->count++] = one;
+    else
+        ret->more = true;
+}
+
+static int64_t setting(const redisReply *settings, const char *name, int64_t otherwise)
+{
+    const char *value =
+        settings && settings->type == REDIS_REPLY_ARRAY ? store_field(settings, name) : "";
+    char *end;
+    long long number = strtoll(value, &end, 10);
+    return end != value && *end == '\0' && number >= 0 ? number : otherwise;
+}
+
+static int64_t rule_ms(const redisReply *settings)
+{
+    int64_t ping_s = setting(settings, "repl-ping-replica-period", 10);
+    int64_t timeout_ms = setting(settings, "cluster-node-timeout", 15000);
+    int64_t factor = setting(settings, "cluster-replica-validity-factor", 10);
+    return factor > 0 ? ping_s * 1000 + timeout_ms * (1 + factor) : 0;
+}
+
+void replication_read_nodes(const redisReply *nodes, const redisReply *settings,
+                            replica_claims *ret)
+{
+    row me, r;
+    bool fits = true;
+    memset(ret, 0, sizeof(*ret));
+    ret->by = PROMOTER_CLUSTER;
+    ret->untold = !nodes || nodes->type == REDIS_REPLY_ERROR;
+    if (ret->untold || nodes->type != REDIS_REPLY_STRING || !find_myself(nodes->str, &me))
+        return;
+    ret->told = ret->sure = true;
+    ret->rule_ms = rule_ms(settings);
+    for (const char *at = nodes->str; at; at = next_line(at))
+        if (read_row(at, &r) && has_flag(&r, "slave") && strcmp(r.master, me.id) == 0)
+            note_row(&r, ret);
+    if (!name_row(&me, ret->primary, &fits) || !fits)
+        ret->primary[0] = '\0';
+}

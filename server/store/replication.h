@@ -1,0 +1,30 @@
+/* replication.h - what a server says of its replicas, and of those that its cluster could promote.
+ */
+#ifndef FLASHSALE_REPLICATION_H
+#define FLASHSALE_REPLICATION_H
+
+#include "server/redis/replica_set.h"
+
+/* Those of CONFIG GET that replication_read_nodes() reads. */
+#define REPLICATION_SETTINGS                                                                       \
+    "repl-ping-replica-period", "cluster-node-timeout", "cluster-replica-validity-factor"
+
+/* From the answer to INFO replication; an error has none. */
+void replication_read_info(const redisReply *info, replicas_seen *ret);
+
+/* How many are in step. */
+int replication_in_step(const replicas_seen *seen);
+
+/*
+ * From the answer to CLUSTER NODES: the replicas of the server that was asked, as it has them. None
+ * is elected whose data is older than (clusterHandleSlaveFailover in Redis's cluster.c)
+ *
+ *     repl-ping-replica-period + cluster-node-timeout x (1 + cluster-replica-validity-factor)
+ *
+ * and with a factor of 0 any is. `settings`: the answer to CONFIG GET; without it (NULL or an
+ * error) Redis's defaults count. `nodes`: NULL or an error = it was not told.
+ */
+void replication_read_nodes(const redisReply *nodes, const redisReply *settings,
+                            replica_claims *ret);
+
+#endif
