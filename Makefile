@@ -371,6 +371,7 @@ soak: ## three instances under load and random faults; MINUTES=20, SEED=n, ROW=s
 
 .PHONY: failovers
 failovers: all ## cuts and failovers on real servers, as root; SCENARIO="planned 10", see tests/chaos/failovers
+	$(Q)CC='$(CC)' scripts/deps test
 	$(Q)FLASHSALE_BUILD=$(BUILD) tests/chaos/failovers/failovers \
 		$(or $(SCENARIO),split 14 combined memory) $(if $(SEED),--seed $(SEED))
 

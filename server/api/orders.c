@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "server/store/ledger.h"
+#include "server/store/replicas.h"
 
 /* All count units, so that they stay right for quantities above one. Units are unordered when they
  * have been taken from the stock and no order has them: on their way, or lost. */
@@ -167,6 +168,15 @@ static ledger_status confirm_no(fs_api *api, const open_sale *now, ledger_status
     return is == SALE_OK ? no : LEDGER_NOT_YET;
 }
 
+/* Another server may have been promoted in its place, and know of an order. */
+static bool may_be_replaced(const open_sale *sale)
+{
+    bool missing = false;
+    for (int k = 0; !missing && k < sale->key_sets; k++)
+        missing = replicas_missing(sale->store, &sale->terms, &sale->keys[k]);
+    return missing;
+}
+
 /* What a halted sale has lost may have been acknowledged: no "no" is final before the admin has
  * said that it goes on. */
 static void resolve(fs_api *api, const fs_sale *sale, const order_query *query, dlock_time deadline,
@@ -189,6 +199,9 @@ static void resolve(fs_api *api, const fs_sale *sale, const order_query *query, 
                    HALTED_DETAIL "; this request has no order now, but may have lost one", &halt);
     else if (status == LEDGER_DAMAGED || status == LEDGER_UNAVAILABLE)
         put_failure(api, sale, status, deadline, reply);
+    else if (status == LEDGER_NOT_YET && may_be_replaced(now))
+        problem_later(reply, "durability_lost",
+                      "no order here, but a replica is missing that may know of one; ask again");
     else if (status == LEDGER_OLDER && wanted[0] != '\0')
         problem(reply, 404, "no_such_sale", "there is no such sale, or it is not kept any more");
     else

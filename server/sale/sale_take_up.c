@@ -53,6 +53,20 @@ static sale_status take_up_foreign(sale_table *table, fs_sale *now, const open_s
     return sale_table_stands(table, now, SALE_HALTED, &checked.halt);
 }
 
+/* Where replicas are promoted, whoever sells without waiting for them is told what that costs. */
+static void log_in_force(const fs_store *store, const sale_terms *terms)
+{
+    log_event(LOG_INFO, "sale_in_force", "item", terms->item, "sale", terms->id, "strategy",
+              terms->strategy, NULL);
+    if (store->fails_over && terms->durability != DURABILITY_REPLICATED)
+        log_event(
+            LOG_WARN, "failover_loses_orders", "item", terms->item, "durability",
+            durability_name(terms->durability), "detail",
+            "a failover loses the orders that the promoted replica has not received, and halts "
+            "the sale; flashsale-failover loses none, nor does durability 'replicated'",
+            NULL);
+}
+
 /* Takes up the item's sale `id`: the one in force, or a halted one. */
 static sale_status load(sale_table *table, const char *item, const char *id, bool halted,
                         const open_sale *remembered, dlock_time deadline)
@@ -84,8 +98,7 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
         return SALE_UNAVAILABLE;
     }
     sale_table_replace(table, item, now);
-    log_event(LOG_INFO, "sale_in_force", "item", item, "sale", id, "strategy",
-              now->open_sale.terms.strategy, NULL);
+    log_in_force(sale_table_store(table), &now->open_sale.terms);
     status = conclude(table, now, &checked);
     return checked.verdict == CHECK_NEXT ? SALE_OK : status;
 }

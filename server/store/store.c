@@ -80,6 +80,7 @@ int store_open(fs_store *store, const char *redis_url, const char *redlock_urls,
 {
     memset(store, 0, sizeof(*store));
     snprintf(store->instance, sizeof(store->instance), "%s", instance);
+    store->fails_over = strstr(redis_url, "+sentinel://") || strstr(redis_url, "+cluster://");
     if (!init_nodes(store, err, err_len) || !open_redis(store, redis_url, err, err_len) ||
         quorum_open(&store->quorum, redlock_urls, redis_url, err, err_len) != 0) {
         store_close(store);

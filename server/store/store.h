@@ -25,6 +25,7 @@ typedef struct fs_store {
     redis_quorum quorum;        /* of strategy redlock; see quorum.h */
     char instance[65];          /* this process's name, in every order it sells */
     bool allow_eviction;        /* sell even where the policy may evict */
+    bool fails_over;            /* Sentinel or a cluster promotes a replica by itself */
     fs_node nodes[STORE_NODES]; /* by server; see store_node() */
 } fs_store;
 

@@ -159,31 +159,12 @@ static void a_loss_that_is_expected_excuses_nothing_else(void **state)
     }
 }
 
-static void a_cell_is_known_to_be_broken_in_one_way(void **state)
-{
-    static const struct {
-        const char *violated;
-        bool as_expected;
-    } runs[] = {{"found-stays", true}, {"oversold", false}};
-    (void)state;
-    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
-        matrix_cell cells[1] = {{.fault = fault_find("split-brain"), .verdict = BROKEN}};
-        matrix m = {.cells = cells, .len = 1};
-        assert_true(row_read("atomic:durability=replicated", &cells[0].row));
-        snprintf(cells[0].violated, sizeof(cells[0].violated), "%s", runs[i].violated);
-        matrix_sum_up(&m);
-        assert_int_equal(m.unexpected, !runs[i].as_expected);
-        assert_true((cells[0].issue != NULL) == runs[i].as_expected);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(harm_is_not_excused, setup, teardown),
         cmocka_unit_test_setup_teardown(an_order_without_its_record_is_none, setup, teardown),
         cmocka_unit_test(a_loss_that_is_expected_excuses_nothing_else),
-        cmocka_unit_test(a_cell_is_known_to_be_broken_in_one_way),
     };
     return fx_run(tests, .instances = FX_INSTANCES, .one_server = true);
 }

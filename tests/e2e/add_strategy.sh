@@ -10,7 +10,7 @@ dir=$1
 build=${FLASHSALE_BUILD:-build}
 
 mkdir -p "$dir/$build/obj"
-cp -a Makefile CONTRIBUTING.md lock server loadtest "$dir"
+cp -a Makefile CONTRIBUTING.md lock server loadtest scripts "$dir"
 cp -a "$build/compiler" "$build/gen" "$dir/$build"
 cp -a "$build/obj/lock" "$build/obj/server" "$build/obj/loadtest" "$dir/$build/obj"
 

@@ -19,7 +19,8 @@ enum {
     LEASE_MS = 2000,
     PLANNED = 2,
     TRIES = 2,
-    PLANNED_PACE_MS = 1000
+    PLANNED_PACE_MS = 1000,
+    LET_GO_MS = 25000 /* the dead primary is waited for so long: 10 x down-after, and 5 s */
 };
 
 /* Orders that the primary of now has. */
@@ -98,6 +99,7 @@ const fault fault_failover = {
         "orders that the new primary does not have, and refusals where they were acknowledged",
     .needs = NEEDS_SENTINEL | NEEDS_FAIL_POINTS,
     .lease_ms = LEASE_MS,
+    .recovery_ms = LET_GO_MS,
     .covered = ON_REPLICAS,
     .cover = "durability=replicated",
     .inject = failover,

@@ -126,7 +126,7 @@ const fault fault_primary_stopped = {
 
 /* ---- replicas-cut ---------------------------------------------------------------------------- */
 
-/* With one of them a replicated sale goes on; without both it stops, and one in memory does not
+/* Either of them could be promoted, so a replicated sale stops without one; one in memory does not
  * care. */
 static void replicas_cut(cell *c)
 {
@@ -137,9 +137,7 @@ static void replicas_cut(cell *c)
     cell_begin_fault(c);
     for (int i = 1; i <= REPLICAS; i++) {
         fx_topology_signal(t, i, SIGSTOP);
-        cell_met(c, i == REPLICAS && !goes_on
-                        ? crew_more(&crew.busy, MEANWHILE, CELL_PATIENCE_MS)
-                        : crew_more(&crew.bought, MEANWHILE, CELL_PATIENCE_MS));
+        cell_met(c, crew_more(goes_on ? &crew.bought : &crew.busy, MEANWHILE, CELL_PATIENCE_MS));
     }
     for (int i = 1; i <= REPLICAS; i++)
         fx_topology_signal(t, i, SIGCONT);

@@ -87,8 +87,6 @@ static bool is_as_expected(const matrix_cell *c)
         return c->verdict == BROKEN;
     case EXPECT_LOSS:
         return c->verdict == NOT_COVERED && c->figures[ACKED_LOST] > 0;
-    case EXPECT_KNOWN_BROKEN:
-        return c->verdict != BROKEN || plan_issue(&c->row, c->fault, c->violated);
     default:
         return true;
     }
@@ -101,7 +99,6 @@ void matrix_sum_up(matrix *m)
     for (int i = 0; i < m->len; i++) {
         matrix_cell *c = &m->cells[i];
         c->as_expected = is_as_expected(c);
-        c->issue = plan_issue(&c->row, c->fault, c->violated);
         m->counts[c->verdict]++;
         m->unexpected += !c->as_expected;
     }

@@ -40,7 +40,6 @@ typedef struct matrix_cell {
     verdict verdict;
     char why[256], violated[128]; /* the guarantees, "units falling" */
     bool as_expected;
-    const char *issue; /* that a cell known to be broken waits for; NULL = none */
     double seconds;
 } matrix_cell;
 

@@ -58,21 +58,6 @@ static const struct {
     {"watchdog,getset,reentrant,nested,pubsub,fair,redlock", "stale-write"},
 };
 
-/* Seen broken, and to be mended: it is reported as it comes out, also where it holds. */
-static const struct {
-    const char *strategies;
-    durability durability;
-    const char *fault, *issue;
-    const char *violated; /* these guarantees, and no other; NULL = any */
-} known_broken[] = {
-    {GUARDED, IN_MEMORY, "split-brain", "the ledger is known by its length", NULL},
-    {GUARDED, ON_REPLICAS, "split-brain",
-     "a primary that has been replaced still answers looks for orders", "found-stays"},
-    {GUARDED, ON_REPLICAS, "planned-failover",
-     "an order is acknowledged by a replica that then follows another primary",
-     "units,acknowledged,heals,all-sold"},
-};
-
 /* Whether `name` is one of "a,b,c". */
 static bool is_one_of(const char *name, const char *list)
 {
@@ -150,31 +135,6 @@ int plan_runs(matrix_size size)
     return size == MATRIX_WHOLE ? 2 : 1;
 }
 
-/* Whether each word of "a b" is one of "x,y"; NULL: any is. */
-static bool are_among(const char *words, const char *list)
-{
-    char word[64];
-    for (const char *at = words; list && *at; at += strspn(at, " ")) {
-        snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, " "), at);
-        if (!is_one_of(word, list))
-            return false;
-        at += strcspn(at, " ");
-    }
-    return true;
-}
-
-const char *plan_issue(const row *r, const fault *f, const char *violated)
-{
-    for (size_t i = 0; i < sizeof(known_broken) / sizeof(known_broken[0]); i++) {
-        if (strcmp(known_broken[i].fault, f->name) == 0 &&
-            known_broken[i].durability == r->durability &&
-            is_one_of(r->strategy, known_broken[i].strategies) &&
-            are_among(violated, known_broken[i].violated))
-            return known_broken[i].issue;
-    }
-    return NULL;
-}
-
 expectation plan_expects(const row *r, const fault *f)
 {
     for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++) {
@@ -183,8 +143,6 @@ expectation plan_expects(const row *r, const fault *f)
     }
     if (!is_one_of(r->strategy, GUARDED))
         return EXPECT_NOTHING;
-    if (plan_issue(r, f, ""))
-        return EXPECT_KNOWN_BROKEN;
     if (strcmp(f->name, "failover") == 0 && r->durability == IN_MEMORY)
         return EXPECT_LOSS;
     return EXPECT_HELD;

@@ -19,8 +19,7 @@ typedef enum expectation {
     EXPECT_NOTHING,
     EXPECT_HELD,   /* where the row's durability covers the fault; not to be BROKEN elsewhere */
     EXPECT_BROKEN, /* a negative control: what is seen to be safe here was not tested */
-    EXPECT_LOSS,   /* likewise, of acknowledged orders, with a durability that does not cover it */
-    EXPECT_KNOWN_BROKEN /* may be BROKEN: plan_issue() says what is to be mended */
+    EXPECT_LOSS    /* likewise, of acknowledged orders, with a durability that does not cover it */
 } expectation;
 
 /* The names of all rows, ending with NULL: the strategies in the service's order, then those with
@@ -38,9 +37,5 @@ bool plan_knows(const char *rows, const char *columns);
 int plan_runs(matrix_size size);
 
 expectation plan_expects(const row *r, const fault *f);
-
-/* What a cell waits for that is known to violate these guarantees ("units falling", or "" of
- * none); NULL = it is not known to. */
-const char *plan_issue(const row *r, const fault *f, const char *violated);
 
 #endif

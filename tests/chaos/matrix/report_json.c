@@ -40,8 +40,6 @@ static cJSON *cell_json(const matrix_cell *c)
     cJSON_AddStringToObject(json, "violated", c->violated);
     cJSON_AddStringToObject(json, "why", c->why);
     cJSON_AddBoolToObject(json, "as_expected", c->as_expected);
-    if (c->issue)
-        cJSON_AddStringToObject(json, "issue", c->issue);
     cJSON_AddStringToObject(json, "command", matrix_command(c));
     return json;
 }

@@ -249,9 +249,6 @@ static int sum_up(runner *r)
             printf("NOT AS EXPECTED: %s under %s: %s %s\n  %s\n", m->cells[i].row.name,
                    m->cells[i].fault->name, verdict_word(m->cells[i].verdict), m->cells[i].violated,
                    matrix_command(&m->cells[i]));
-        else if (m->cells[i].issue)
-            printf("known: %s under %s: %s; %s\n", m->cells[i].row.name, m->cells[i].fault->name,
-                   verdict_word(m->cells[i].verdict), m->cells[i].issue);
     }
     printf("%d cells, seed %llu: %d held, %d broken, %d not covered, %d inconclusive, %d skipped; "
            "%.0f s\n%d runs were made again\n%d not as expected\nReport: %s/matrix.html\n",

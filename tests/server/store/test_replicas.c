@@ -295,7 +295,7 @@ static void without_its_replicas_nothing_is_sold(void **state)
     fx_expect(fx.server[0], 504, "POST /buy?item=G1&user=u&request=g1"); /* it has its order */
     await("GET /readyz", 503, "needs 1 of the server's replicas online, and it has 0 ");
     assert_true(fx_wait_until(is_logged, (void *)"replicas_lost", NOTICED_MS));
-    fx_refused(fx.server[0], 404, "no_such_order", "GET /orders/g2?item=G1");
+    fx_refused(fx.server[0], 503, "durability_lost", "GET /orders/g2?item=G1");
 
     fx_redis_restart(replicas[0]);
     await("POST /buy?item=G1&user=u&request=g1", 201, "g1");
