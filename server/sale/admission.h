@@ -1,16 +1,16 @@
 /*
  * admission.h - a server that is another run than before, and when it may be written to.
  *
- * Redis restarted, or another took its place: it may be empty, or older. Once that is seen nothing
- * is sent to the run before any more (see redis/server_run.h), nor to this one until it has loaded
- * its data, and
+ * Redis restarted, or another was promoted in its place: it may be empty, or older. Once that is
+ * seen nothing is sent to the run before any more (see redis/server_run.h), nor to this one until
+ * it has loaded its data, and
  *
- *   1. this process has compared its sales with it, those that have keys there, and halted those
- * that are behind. While it does so it objects, in a key of that run's that all processes read;
+ *   1. this process has compared its sales with it, those that have keys there, halted those that
+ * are behind, and begun an epoch of this run in the others (sale_check.h). While it does so it
+ * objects, in a key of that run's that all processes read;
  *   2. OBJECT_MS have passed since, in a cluster OBJECT_CLUSTER_MS, so that each of the others
  * could begin to object: one may have seen orders that this one has not. Or one of them has
- * admitted this run already, where there is one server: in a cluster a server may be left and taken
- * up again in the same run, and know less than the one in between;
+ * admitted this run already, where there is one server: of a cluster only the last one is told;
  *   3. this process has compared once more, found the same run, and nobody objects.
  *
  * A process that has just been started has nothing to compare, and waits like the others.

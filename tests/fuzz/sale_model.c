@@ -24,6 +24,17 @@ int model_left(const model_sale *sale)
     return left;
 }
 
+bool model_is_id(const model_sale *sale, const model_order *order, const char *id)
+{
+    char wanted[MODEL_ID + 40], part[16] = "";
+    if (sale->sharded)
+        snprintf(part, sizeof(part), "%d-", order->segment);
+    size_t before = strlen(sale->id) + 1 + strlen(part);
+    const char *epoch = strlen(id) > before + 12 ? id + before : "";
+    snprintf(wanted, sizeof(wanted), "%s-%s%.12s-%d", sale->id, part, epoch, order->number);
+    return strcmp(id, wanted) == 0;
+}
+
 const model_order *model_find(const model_sale *sale, const char *request)
 {
     for (int i = 0; i < sale->orders_len; i++)

@@ -48,6 +48,9 @@ void model_open(model_sale *sale);
 int model_units(const model_sale *sale, int k);
 int model_left(const model_sale *sale);
 
+/* Whether a text is the order's id; its epoch may be any. */
+bool model_is_id(const model_sale *sale, const model_order *order, const char *id);
+
 /* The order of a request; NULL = none. */
 const model_order *model_find(const model_sale *sale, const char *request);
 

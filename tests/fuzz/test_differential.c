@@ -19,6 +19,7 @@
 #include "lock/dlock_redis.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/sale_model.h"
+#include "tests/server/ledger.h"
 #include "tests/support/redis/scripts_seen.h"
 #include "tests/support/service.h"
 #include "tests/support/topology.h"
@@ -143,25 +144,13 @@ static bool is_text(const cJSON *json, const char *name, const char *wanted)
     return strcmp(text_of(json, name), wanted) == 0;
 }
 
-/* Behind the sale and the segment; the model has none. */
-static const char *epoch_of(const cJSON *json, const model_sale *sale, const char *part)
-{
-    size_t before = strlen(sale->id) + 1 + strlen(part);
-    const char *id = text_of(json, "order");
-    return strlen(id) > before + 12 ? id + before : "";
-}
-
 /* Whether the JSON is the order. */
 static bool is_order(const cJSON *json, const model_sale *sale, const model_order *order)
 {
-    char id[MODEL_ID + 32], part[16] = "";
-    if (sale->sharded)
-        snprintf(part, sizeof(part), "%d-", order->segment);
-    snprintf(id, sizeof(id), "%s-%s%.12s-%d", sale->id, part, epoch_of(json, sale, part),
-             order->number);
-    return is_text(json, "order", id) && is_text(json, "request", order->request) &&
-           is_text(json, "user", order->user) && is_text(json, "sale", sale->id) &&
-           is_text(json, "item", now.item) && is_number(json, "quantity", order->quantity) &&
+    return model_is_id(sale, order, text_of(json, "order")) &&
+           is_text(json, "request", order->request) && is_text(json, "user", order->user) &&
+           is_text(json, "sale", sale->id) && is_text(json, "item", now.item) &&
+           is_number(json, "quantity", order->quantity) &&
            is_number(json, "remaining", order->remaining);
 }
 
@@ -546,15 +535,6 @@ static bool all_are_called(void *arg)
     return !fx_scripts_missing(scripts);
 }
 
-/* As if another run of the server had begun the present one. */
-static void begin_epoch(const char *item)
-{
-    char key[128], epochs[128];
-    snprintf(key, sizeof(key), "fs:{%s}:%s:epochs", item, fx_current_sale(item));
-    assert_true(fx_redis_text(fx.redis, epochs, sizeof(epochs), "GET %s", key));
-    freeReplyObject(fx_redis_reply(fx.redis, "SET %s %s-before", key, epochs));
-}
-
 static void every_script_was_called(void **state)
 {
     (void)state;
@@ -566,7 +546,7 @@ static void every_script_was_called(void **state)
         snprintf(item, sizeof(item), "long-%s", renewing[i]);
         fx_start_sale(fx.server[0], item,
                       "'stock':1000,'strategy':'%s','lease_ms':300,'hold_ms':500", renewing[i]);
-        begin_epoch(item);
+        ledger_make_older(item);
     }
     if (!fx_wait_until(all_are_called, NULL, WAIT_MS))
         fail_msg("%s was never called", fx_scripts_missing(scripts));

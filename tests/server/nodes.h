@@ -25,4 +25,15 @@ static inline void nodes_make_well(fs_store *store)
     }
 }
 
+/* A server that was a replica is another run: it is admitted, whichever it is. */
+static inline void nodes_admit_again(fs_store *store)
+{
+    server_answer now;
+    for (int i = 0; i < dlock_redis_servers(store->redis); i++) {
+        assert_true(server_run_ask(store->asking, i, dlock_in_ms(30000), &now));
+        server_run_admit(&store_node_at(store, i)->run, now.run_id);
+    }
+    dlock_redis_readmit(store->redis);
+}
+
 #endif

@@ -18,6 +18,7 @@
 #include "server/strategies/registry.h"
 #include "tests/server/ledger.h"
 #include "tests/server/nodes.h"
+#include "tests/server/selling/odd_keys.h"
 #include "tests/support/service.h"
 
 enum { UNITS = 1000000, REQUESTS_MAX = 65536, SEGMENTS = 2, HEAL_MS = 10000 };
@@ -206,39 +207,6 @@ static void check_stock(int from)
 
 /* ---- keys that are not what they should be --------------------------------------------------- */
 
-static const struct {
-    const char *type;
-    const char *make; /* NULL: the key is missing */
-} types[] = {
-    {"list", "RPUSH %s x"},  {"hash", "HSET %s f 1"},     {"set", "SADD %s x"},
-    {"zset", "ZADD %s 1 x"}, {"stream", "XADD %s * f 1"}, {"string", "SET %s text"},
-    {"none", NULL},
-};
-
-static const char *const values[] = {
-    "",   "abc", "90.0", "9e1", " 90", "0x5a", "12.5", "99999999999999999999",
-    "-1", "+5",  "007",  "nan", "inf",
-};
-
-static char saved[KEY_MAX + 8];
-
-static void put_aside(const char *key)
-{
-    snprintf(saved, sizeof(saved), "%s:saved", key);
-    redisReply *reply = look("TYPE %s", key);
-    bool there = strcmp(reply->str, "none") != 0;
-    freeReplyObject(reply);
-    if (there)
-        fx_redis_do(fx.redis, "RENAME %s %s", key, saved);
-}
-
-static void put_back(const char *key)
-{
-    fx_redis_do(fx.redis, "DEL %s", key);
-    if (fx_redis_number(fx.redis, "EXISTS %s", saved) == 1)
-        fx_redis_do(fx.redis, "RENAME %s %s", saved, key);
-}
-
 /* The key is put aside. All segments are met: requests start in different ones. */
 static void buy_meanwhile(const char *key, const char *what, purchase_outcome expected)
 {
@@ -304,9 +272,8 @@ static void no_key_of_a_sale_misleads_a_strategy(void **state)
         try_types(keys->epochs, "string", BUY_DAMAGED);
         try_values(keys->epochs, BUY_DAMAGED);
         put_aside(keys->epochs);
-        redisReply *other =
-            fx_redis_reply(fx.redis, "SET %s %s", keys->epochs, "ba9876543210 9 " LEDGER_EPOCHS);
-        freeReplyObject(other);
+        freeReplyObject(
+            fx_redis_reply(fx.redis, "SET %s %s", keys->epochs, "ba9876543210 9 " LEDGER_EPOCHS));
         buy_meanwhile(keys->epochs, "begins with another epoch", BUY_CLOSED);
         try_types(keys->orders, "hash", BUY_DAMAGED);
         try_types(keys->ledger, "list", BUY_DAMAGED);
@@ -552,15 +519,6 @@ static void redis_do(const char *command)
     freeReplyObject(reply);
 }
 
-/* Who was a replica is another run. */
-static void admit_again(void)
-{
-    server_run *run = &sale_node(&shop.sale, 0)->run;
-    server_run_admit(run, "none");
-    dlock_redis_readmit(store.redis);
-    server_run_forget(run);
-}
-
 static void nothing_is_written_half_where_writes_are_refused(void **state)
 {
     (void)state;
@@ -575,7 +533,7 @@ static void nothing_is_written_half_where_writes_are_refused(void **state)
             redis_do(refusing[i].begins);
             purchase_outcome outcome = buy();
             redis_do(refusing[i].ends);
-            admit_again();
+            nodes_admit_again(&store);
             if (outcome == BUY_SOLD || outcome == BUY_UNKNOWN || outcome == BUY_SOLD_OUT)
                 fail_msg("%s: %s", context, purchase_outcome_name(outcome));
             check_all(from);
