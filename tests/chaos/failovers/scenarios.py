@@ -49,7 +49,9 @@ def split(run):
         "halted_after_heal_ms": ms(min(halts) - healed) if halts else None,
         "halted_on_all_after_heal_ms": halted_on_all(run.told.halts, healed, len(place.services)),
     })
-    if not promoted_at or not others:
+    if not promoted_at:
+        run.doubts.append("no replica was promoted during the cut")
+    elif o.durability == "memory" and not others: # replicated, it waits for the old primary
         run.doubts.append("the other side did not sell during the cut")
     if o.durability == "memory":
         judge_split_memory(run, cut_off)
