@@ -102,7 +102,7 @@ static bool sample_clock(fs_node *node, dlock_time deadline)
  */
 static bool is_other_run(fs_node *node, dlock_time deadline)
 {
-    char admitted[RUN_NAME_MAX + 1], id[RUN_ID_MAX + 1];
+    char id[RUN_ID_MAX + 1];
     redisReply *reply = NULL;
     dlock_args args;
     dlock_args_init(&args);
@@ -113,9 +113,11 @@ static bool is_other_run(fs_node *node, dlock_time deadline)
         dlock_redis_call(node->clock_conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
         dlock_redis_conn_check(node->clock_conn, "INFO", reply, reply->type == REDIS_REPLY_STRING);
     dlock_args_free(&args);
-    server_run_name(&node->run, admitted);
-    bool other = told && dlock_redis_run_of(reply->str, id, sizeof(id)) &&
-                 !server_run_is_called(id, admitted);
+    bool replica = told && strstr(reply->str, "\nrole:slave");
+    bool other = told && !replica && dlock_redis_run_of(reply->str, id, sizeof(id)) &&
+                 !server_run_keep(&node->run, id);
+    if (told)
+        atomic_store(&node->is_replica, replica);
     freeReplyObject(reply);
     return other;
 }
@@ -165,5 +167,6 @@ void node_forget(fs_node *node)
     node->clock_conn = NULL;
     server_run_forget(&node->run);
     atomic_store(&node->run_changed, false);
+    atomic_store(&node->is_replica, false);
     fall_silent(node, "the server serves no keys any more");
 }

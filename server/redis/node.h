@@ -23,6 +23,7 @@ typedef struct fs_node {
     store_health health;
     server_run run;
     atomic_bool run_changed; /* another run is being compared, and is not written to as yet */
+    atomic_bool is_replica;  /* at the last look: when it is promoted it will be another run */
     _Atomic(dlock_cancel *) outage_cancel; /* of the next outage, or the present one */
     struct node_outage *outages;           /* all so far */
 } fs_node;

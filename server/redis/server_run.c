@@ -22,12 +22,30 @@ void server_run_free(server_run *run)
     pthread_mutex_destroy(&run->lock);
 }
 
+bool server_run_goes_on(const char *before, const char *now)
+{
+    size_t len = strlen(now);
+    return strncmp(before, now, len) == 0 && (before[len] == '\0' || before[len] == '.');
+}
+
+bool server_run_keep(server_run *run, const char *id)
+{
+    pthread_mutex_lock(&run->lock);
+    bool same = run->admitted[0] != '\0' && server_run_goes_on(run->admitted, id);
+    if (same)
+        admit(run, id);
+    if (same && run->looked_at[0] != '\0')
+        snprintf(run->looked_at, sizeof(run->looked_at), "%s", id);
+    pthread_mutex_unlock(&run->lock);
+    return same;
+}
+
 bool server_run_admits(server_run *run, const char *id)
 {
     pthread_mutex_lock(&run->lock);
     if (!run->guarded && run->admitted[0] == '\0')
         admit(run, id);
-    bool good = strcmp(run->admitted, id) == 0;
+    bool good = run->admitted[0] != '\0' && server_run_goes_on(run->admitted, id);
     pthread_mutex_unlock(&run->lock);
     return good;
 }
@@ -37,7 +55,7 @@ bool server_run_looks_at(server_run *run, const char *id)
     pthread_mutex_lock(&run->lock);
     if (!run->guarded && run->admitted[0] == '\0')
         admit(run, id);
-    bool good = run->looked_at[0] == '\0' || strcmp(run->looked_at, id) == 0;
+    bool good = run->looked_at[0] == '\0' || server_run_goes_on(run->looked_at, id);
     pthread_mutex_unlock(&run->lock);
     return good;
 }
@@ -84,13 +102,6 @@ void server_run_name(server_run *run, char ret[RUN_NAME_MAX + 1])
     const char *id = run->looked_at[0] != '\0' ? run->looked_at : run->admitted;
     name(id, ret);
     pthread_mutex_unlock(&run->lock);
-}
-
-bool server_run_is_called(const char *id, const char *other)
-{
-    char own[RUN_NAME_MAX + 1];
-    name(id, own);
-    return strcmp(own, other) == 0;
 }
 
 bool server_run_is_first(server_run *run)

@@ -47,8 +47,13 @@ void server_run_forget(server_run *run);
 #define RUN_NAME_MAX 17
 void server_run_name(server_run *run, char ret[RUN_NAME_MAX + 1]);
 
-/* Whether the run with this id has that name. */
-bool server_run_is_called(const char *id, const char *other);
+/* Whether `now` is `before`, by their ids or their names. A promoted server forgets what it has
+ * taken over when its first replica comes or its last one has been gone for long: so "X" goes on as
+ * "X.Y" did, but "X.Y" is not "X", which was promoted since. */
+bool server_run_goes_on(const char *before, const char *now);
+
+/* The admitted run, if it goes on as that one, is called so from now on. False: it is another. */
+bool server_run_keep(server_run *run, const char *id);
 
 /* Whether no run has been admitted so far. */
 bool server_run_is_first(server_run *run);

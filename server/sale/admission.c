@@ -154,6 +154,7 @@ static void begin(admission *a, fs_store *store, fs_node *node, sale_table *sale
     dlock_redis_readmit(store->telling);
     dlock_redis_readmit(store->looking);
     atomic_store(&node->run_changed, !first);
+    atomic_store(&node->is_replica, false);
     if (!first)
         log_event(LOG_WARN, "redis_changed", "run", id, "detail",
                   "another run of the server: nothing is written to it before it was compared",

@@ -5,5 +5,5 @@
 if denied then return denied end
 if ARGV[5] ~= '' and left and sold and left + sold ~= tonumber(ARGV[5]) then fault('stock') end
 local pointer = current ~= '' and current or redis.call('EXISTS', KEYS[1]) == 1 and '?' or ''
-local lost = ask('lost', try('HGETALL', KEYS[8])) or {}
+local lost = redis.call('TYPE', KEYS[8]).ok == 'hash' and redis.call('HGETALL', KEYS[8]) or {}
 return {pointer, damaged or '', number, left or -1, sold or -1, epochs or '', lost}

@@ -185,12 +185,27 @@ static const char *judge(const open_sale *sale, const sale_seen *seen, sale_chec
         why = judge_pointer(&sale->terms, stock->pointer, ret);
         if (!why && ret->verdict == CHECK_SOUND && stock->damaged[0] != '\0')
             is_damaged(ret, stock->damaged);
-        else if (!why && ret->verdict == CHECK_SOUND && !epochs_ok(stock->epochs, stock->number))
-            is_damaged(ret, "damaged epochs");
+        else if (!why && ret->verdict == CHECK_SOUND &&
+                 (!epochs_ok(stock->epochs, stock->number) ||
+                  known_ledger_contradicts(&sale->known[k], stock->epochs)))
+            is_damaged(ret, EPOCHS_DAMAGED);
         else if (!why && ret->verdict == CHECK_SOUND && lost_in(sale, seen, k) > 0)
             why = HALT_ROLLED_BACK;
     }
     return why;
+}
+
+/* Of a sale that is over, as long as it is kept. Who replaced it was told of those that are noted.
+ */
+static int64_t count_lost(const open_sale *sale, const sale_seen *seen)
+{
+    int64_t lost = 0;
+    for (int k = 0; seen->terms_status == SALE_OK && k < sale->key_sets; k++) {
+        seen_ledger ledger = sale_look_ledger(sale, &seen->stock[k]);
+        ledger.halted = true;
+        lost += known_ledger_lost(&sale->known[k], &ledger, NULL);
+    }
+    return lost;
 }
 
 /* ---- taking over ----------------------------------------------------------------------------- */
@@ -223,6 +238,8 @@ void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret)
     }
     remember_numbers(sale, seen);
     const char *why = judge(sale, seen, ret);
+    if (ret->verdict == CHECK_NEXT)
+        ret->lost = count_lost(sale, seen);
     if (why)
         halt_all(sale, seen, why, NULL, ret);
     else if (ret->verdict == CHECK_DAMAGED)
@@ -240,7 +257,9 @@ void sale_halt_foreign(const open_sale *sale, const char *why, const sale_gone *
     sale_seen *seen = sale_look(sale, deadline);
     memset(ret, 0, sizeof(*ret));
     ret->verdict = CHECK_UNAVAILABLE;
-    if (seen)
+    if (seen && known_ledger_accepted(seen->lost, gone->id) >= gone->orders)
+        ret->verdict = CHECK_SOUND;
+    else if (seen)
         halt_all(sale, seen, why, gone, ret);
     sale_look_free(seen);
 }

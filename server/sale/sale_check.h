@@ -29,6 +29,7 @@ typedef enum sale_verdict {
 typedef struct sale_checked {
     sale_verdict verdict;
     char next[IDENT_MAX + 1];
+    int64_t lost; /* CHECK_NEXT: orders of this sale that are gone, though it is over */
     char detail[96];
     sale_halt halt;
 } sale_checked;
@@ -43,8 +44,8 @@ typedef struct sale_gone {
     int64_t orders;
 } sale_gone;
 
-/* Halts a sale that does not descend from the one that is remembered. CHECK_HALTED or
- * CHECK_UNAVAILABLE. */
+/* Halts a sale that does not descend from the one that is remembered, or in whose time orders of
+ * that one were lost. CHECK_HALTED or _UNAVAILABLE; _SOUND: the admin has accepted that. */
 void sale_halt_foreign(const open_sale *sale, const char *why, const sale_gone *gone,
                        dlock_time deadline, sale_checked *ret);
 

@@ -45,13 +45,16 @@ static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
     dlock_args_text(&args, keys.current);
     dlock_args_text(&args, keys.cfg);
     dlock_args_text(&args, keys.epochs);
-    redisReply *reply = ask(sale, &look_item, 3, &args, deadline);
-    bool good = reply && reply->elements == 4 && reply->element[0]->type == REDIS_REPLY_STRING &&
-                store_is_pairs(reply->element[1]) && reply->element[3]->type == REDIS_REPLY_STRING;
+    dlock_args_text(&args, keys.lost);
+    redisReply *reply = ask(sale, &look_item, 4, &args, deadline);
+    bool good = reply && reply->elements == 5 && reply->element[0]->type == REDIS_REPLY_STRING &&
+                store_is_pairs(reply->element[1]) &&
+                reply->element[3]->type == REDIS_REPLY_STRING && store_is_pairs(reply->element[4]);
     ret->reply = reply;
     if (good) {
         copy_pointer(ret->pointer, reply->element[0]);
         ret->epochs = reply->element[3]->str;
+        ret->lost = reply->element[4];
         ret->terms_status = terms_from(reply->element[1], terms->item, terms->id,
                                        reply->element[2]->integer, &ret->terms, err, sizeof(err));
     }
@@ -72,7 +75,10 @@ static bool is_stock(const redisReply *reply)
 static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_seen *ret)
 {
     dlock_args args;
-    server_run_name(&sale_node(sale, k)->run, ret->run);
+    fs_node *node = sale_node(sale, k);
+    server_run_name(&node->run, ret->run);
+    if (atomic_load(&node->is_replica)) /* nothing is written under what is known, or comes of it */
+        ret->run[0] = '\0';
     known_ledger_mark(&sale->known[k], ret->run); /* what is sold from now on is more */
     dlock_args_init(&args);
     terms_put_keys(&args, &sale->keys[k]);
@@ -92,6 +98,8 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
         ret->remaining = reply->element[3]->integer;
         ret->units = reply->element[4]->integer;
         ret->epochs = reply->element[5]->str;
+        if (strlen(ret->epochs) != reply->element[5]->len)
+            snprintf(ret->damaged, sizeof(ret->damaged), EPOCHS_DAMAGED);
         ret->lost = reply->element[6];
     }
     return good;

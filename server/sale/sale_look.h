@@ -31,7 +31,8 @@ typedef struct sale_seen {
     sale_status terms_status;
     sale_terms terms;
     redisReply *reply;
-    const char *epochs; /* under the item's own tag (of the reply) */
+    const char *epochs;     /* under the item's own tag, as the next (of the reply) */
+    const redisReply *lost; /* also of sales that it does not descend from */
     stock_seen stock[SEGMENTS_MAX];
 } sale_seen;
 

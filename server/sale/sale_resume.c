@@ -5,6 +5,7 @@
  */
 #include "server/sale/sale_resume.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/store/ledger.h"
@@ -37,16 +38,39 @@ static resume_status lift(fs_store *store, const char *item, int segment, dlock_
     }
 }
 
-static resume_status lift_segment(fs_store *store, const sale_terms *terms, int k,
-                                  dlock_time deadline)
+/* What stands under segment k. RESUME_NOT_HALTED: it was lifted by one who was interrupted. */
+static resume_status read_segment(fs_store *store, const sale_terms *terms, int k,
+                                  dlock_time deadline, sale_current *ret)
 {
-    sale_current found;
-    resume_status status = read_halt(store, terms->item, k, deadline, &found);
-    if (status == RESUME_NOT_HALTED && strcmp(found.id, terms->id) == 0)
-        return RESUME_OK; /* lifted by one who was interrupted */
-    if (status == RESUME_NOT_HALTED || (status == RESUME_OK && strcmp(found.id, terms->id) != 0))
-        return RESUME_GONE;
-    return status == RESUME_OK ? lift(store, terms->item, k, deadline, &found) : status;
+    resume_status status = read_halt(store, terms->item, k, deadline, ret);
+    bool ours = strcmp(ret->id, terms->id) == 0;
+    return (status == RESUME_OK || status == RESUME_NOT_HALTED) && !ours ? RESUME_GONE : status;
+}
+
+/* Lifts the segments' halts, which together tell of no more lost orders than the item's: that is
+ * what the admin was told. */
+static resume_status lift_segments(fs_store *store, const sale_terms *terms, const sale_halt *item,
+                                   dlock_time deadline)
+{
+    int64_t lost = 0;
+    bool halted[SEGMENTS_MAX] = {false};
+    resume_status status = RESUME_OK;
+    sale_current *found = calloc(SEGMENTS_MAX, sizeof(*found));
+    if (!found)
+        return RESUME_UNAVAILABLE;
+    for (int k = 0; status == RESUME_OK && k < terms->segments; k++) {
+        status = read_segment(store, terms, k, deadline, &found[k]);
+        halted[k] = status == RESUME_OK;
+        lost += halted[k] ? halt_lost_orders(&found[k].halt) : 0;
+        status = status == RESUME_NOT_HALTED ? RESUME_OK : status;
+    }
+    if (status == RESUME_OK && lost > halt_lost_orders(item)) /* an instance is about to add it */
+        status = RESUME_UNAVAILABLE;
+    for (int k = 0; status == RESUME_OK && k < terms->segments; k++)
+        if (halted[k])
+            status = lift(store, terms->item, k, deadline, &found[k]);
+    free(found);
+    return status;
 }
 
 /* Who had looked at a segment before it was lifted may have halted it since. */
@@ -85,8 +109,8 @@ resume_status sale_resume(fs_store *store, const char *item, const char *sale, i
     if (strcmp(found.id, sale) != 0 || halt_lost_orders(halt) != lost_orders)
         return RESUME_OTHER;
     status = read_sale(store, item, sale, deadline, &terms);
-    for (int k = 0; status == RESUME_OK && k < terms.segments; k++)
-        status = lift_segment(store, &terms, k, deadline);
+    if (status == RESUME_OK)
+        status = lift_segments(store, &terms, halt, deadline);
     if (status == RESUME_OK)
         status = lift(store, item, SEGMENT_NONE, deadline, &found);
     for (int k = 0; status == RESUME_OK && k < terms.segments; k++)

@@ -16,7 +16,8 @@
  * is sold at once. They do not see the terms, nor another segment. */
 static bool is_seen_by_scripts(const fs_sale *sale, const sale_checked *checked)
 {
-    return sale->open_sale.terms.segments == 0 && strcmp(checked->detail, CHECK_CFG) != 0;
+    return sale->open_sale.terms.segments == 0 && strcmp(checked->detail, CHECK_CFG) != 0 &&
+           strcmp(checked->detail, EPOCHS_DAMAGED) != 0;
 }
 
 static sale_status conclude(sale_table *table, fs_sale *sale, const sale_checked *checked)
@@ -37,14 +38,16 @@ static sale_status conclude(sale_table *table, fs_sale *sale, const sale_checked
     }
 }
 
-/* A sale that is not the one to come after the one remembered: it is halted before anybody here has
- * sold in it. */
+/* A sale that is not the one to come after the one remembered, or by whose start orders of that one
+ * were lost: it is halted before anybody here has sold in it. */
 static sale_status take_up_foreign(sale_table *table, fs_sale *now, const open_sale *remembered,
-                                   dlock_time deadline)
+                                   int64_t lost, dlock_time deadline)
 {
     sale_checked checked;
-    const sale_gone gone = {remembered->terms.id, sale_known_orders(remembered)};
+    const sale_gone gone = {remembered->terms.id, lost};
     sale_halt_foreign(&now->open_sale, HALT_ROLLED_BACK, &gone, deadline, &checked);
+    if (checked.verdict == CHECK_SOUND)
+        return SALE_OK;
     if (checked.verdict != CHECK_HALTED) {
         fs_sale_close(now);
         return SALE_UNAVAILABLE;
@@ -67,9 +70,10 @@ static void log_in_force(const fs_store *store, const sale_terms *terms)
             NULL);
 }
 
-/* Takes up the item's sale `id`: the one in force, or a halted one. */
+/* Takes up the item's sale `id`: the one in force, or a halted one. `lost` orders are missing of
+ * the remembered one, which is over. */
 static sale_status load(sale_table *table, const char *item, const char *id, bool halted,
-                        const open_sale *remembered, dlock_time deadline)
+                        const open_sale *remembered, int64_t lost, dlock_time deadline)
 {
     char err[256] = "";
     fs_sale *now = NULL;
@@ -83,7 +87,12 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
     if (remembered && !halted && strcmp(remembered->terms.id, id) != 0)
         status = fs_sale_descends(now, &remembered->terms, deadline);
     if (status == SALE_NONE)
-        return take_up_foreign(table, now, remembered, deadline);
+        lost = sale_known_orders(remembered);
+    if (status == SALE_NONE || (status == SALE_OK && !halted && lost > 0)) {
+        status = take_up_foreign(table, now, remembered, lost, deadline);
+        if (status != SALE_OK)
+            return status;
+    }
     if (status == SALE_OK && !halted)
         status = sale_start_segments(sale_table_store(table), &now->open_sale.terms, deadline);
     if (status == SALE_UNAVAILABLE) {
@@ -106,7 +115,7 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
 static sale_status load_halted(sale_table *table, const char *item, const sale_halt *halt,
                                const open_sale *remembered, dlock_time deadline)
 {
-    sale_status status = load(table, item, halt->sale, true, remembered, deadline);
+    sale_status status = load(table, item, halt->sale, true, remembered, 0, deadline);
     return status == SALE_DAMAGED || status == SALE_UNREADABLE
                ? sale_table_remember_halt(table, item, halt)
                : status;
@@ -118,7 +127,7 @@ static sale_status take_up_lost(sale_table *table, const char *item, sale_halt *
                                 dlock_time deadline)
 {
     char pointer[POINTER_MAX + 1];
-    sale_status status = load(table, item, halt->sale, true, NULL, deadline);
+    sale_status status = load(table, item, halt->sale, true, NULL, 0, deadline);
     if (status != SALE_DAMAGED && status != SALE_UNREADABLE)
         return status;
     const halt_reason nothing = {.pointer = ""};
@@ -144,7 +153,7 @@ static sale_status find_out(sale_table *table, const char *item, dlock_time dead
     if (status == SALE_OK && sale_table_halt(table, item, &halt))
         sale_table_replace(table, item, NULL); /* halted no more, whether it can be opened or not */
     if (status == SALE_OK)
-        return load(table, item, found.id, false, NULL, deadline);
+        return load(table, item, found.id, false, NULL, 0, deadline);
     if (status == SALE_HALTED)
         return load_halted(table, item, &found.halt, NULL, deadline);
     return status == SALE_NONE && lost ? take_up_lost(table, item, &halt, deadline) : status;
@@ -184,7 +193,7 @@ static int look(void *arg, const char *item, dlock_time deadline)
     else if (checked.halt.sale[0] != '\0')
         status = load_halted(table, item, &checked.halt, open, deadline);
     else
-        status = load(table, item, checked.next, false, open, deadline);
+        status = load(table, item, checked.next, false, open, checked.lost, deadline);
     if (checked.verdict == CHECK_NEXT && (status == SALE_DAMAGED || status == SALE_UNREADABLE))
         sale_table_stands(table, sale, status, NULL);
     sale_table_put(sale);

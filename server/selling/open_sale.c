@@ -52,9 +52,9 @@ purchase_outcome sale_missing_promise(const open_sale *sale, int k)
 const char *sale_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys)
 {
     int64_t number;
-    const char *epoch = known_ledger_epoch(&sale->known[keys->segment], &number);
-    terms_put_state(args, &sale->terms, keys, epoch, number);
-    return epoch;
+    const char *epochs = known_ledger_epochs(&sale->known[keys->segment], &number);
+    terms_put_state(args, &sale->terms, keys, epochs, number);
+    return epochs;
 }
 
 void sale_saw_order(const open_sale *sale, const sale_keys *keys, const fs_order *order)

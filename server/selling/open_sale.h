@@ -42,7 +42,7 @@ fs_node *sale_node(const open_sale *sale, int k);
 purchase_outcome sale_missing_promise(const open_sale *sale, int k);
 
 /* Appends the keys and the first arguments of a script that begins with state.lua and writes. The
- * epoch that it writes under. (borrowed) */
+ * epochs, the newest first, that it writes under. (borrowed) */
 const char *sale_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys);
 
 /* Remembers an order under `keys`: a Redis that does not have it has forgotten. Of a replicated

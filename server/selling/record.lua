@@ -13,7 +13,7 @@ if refused then
 end
 
 local record = number + 1 .. ' ' .. ARGV[7] .. ' ' .. ARGV[8] .. ' ' .. ARGV[10] .. ' ' .. ARGV[5]
-    .. ' ' .. string.format('%.0f', now) .. ' ' .. ARGV[4] .. ' sold'
+    .. ' ' .. string.format('%.0f', now) .. ' ' .. string.sub(ARGV[4], 1, 12) .. ' sold'
 redis.call('HSET', KEYS[4], ARGV[6], record)
 redis.call('INCRBY', KEYS[3], units)
 redis.call('RPUSH', KEYS[5], ARGV[6])

@@ -78,12 +78,12 @@ static void put_not_after(dlock_args *args, const sell_buyer *buyers, int count)
     text_free(&all);
 }
 
-/* The epoch that the orders are made in. */
+/* The epochs, of which the orders are made in the first. */
 static const char *put_words(dlock_args *args, const open_sale *sale, const sale_keys *keys,
                              const sell_buyer *buyers, int count)
 {
     dlock_args_init(args);
-    const char *epoch = sale_put_state(args, sale, keys);
+    const char *epochs = sale_put_state(args, sale, keys);
     dlock_args_text(args, sale->store->instance);
     dlock_args_int(args, sale->key_sets > 1 ? terms_units(&sale->terms, 0) : 0);
     dlock_args_int(args, terms_units(&sale->terms, keys->segment));
@@ -100,7 +100,7 @@ static const char *put_words(dlock_args *args, const open_sale *sale, const sale
         dlock_args_text(args, text_bytes(&order));
     }
     text_free(&order);
-    return epoch;
+    return epochs;
 }
 
 static void answer_all(const sell_buyer *buyers, int count, purchase_outcome outcome)
@@ -126,7 +126,7 @@ static void note_replicated(const open_sale *sale, const sale_keys *keys, bool g
 typedef struct sell_call {
     const open_sale *sale;
     const sale_keys *keys;
-    const char *epoch;
+    const char *epochs;
     uint64_t fence;
     bool replicated, given_back;
 } sell_call;
@@ -142,7 +142,7 @@ static void read_order(const sell_call *call, const purchase *request, int64_t n
     ret->fence = call->fence;
     snprintf(ret->instance, sizeof(ret->instance), "%s", call->sale->store->instance);
     ret->time_us = time_us;
-    memcpy(ret->epoch, call->epoch, sizeof(ret->epoch));
+    snprintf(ret->epoch, sizeof(ret->epoch), "%.*s", EPOCH_LEN, call->epochs);
 }
 
 /* From the last buyer to the first, for what is left is known from the end. */
@@ -183,7 +183,7 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
           dlock_time deadline)
 {
     dlock_args args;
-    const char *epoch = put_words(&args, sale, keys, buyers, count);
+    const char *epochs = put_words(&args, sale, keys, buyers, count);
     redisReply *reply = NULL;
     int needed = replicas_needed(sale->store, &sale->terms, keys);
     dlock_redis_outcome outcome =
@@ -191,8 +191,8 @@ void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers
                               replicas_deadline(needed, deadline), &reply);
     bool enough = outcome == DLOCK_REDIS_OK;
     if (enough || (outcome == DLOCK_REDIS_UNKNOWN && reply))
-        read_answers(&(sell_call){sale, keys, epoch, 0, enough && needed > 0, false}, reply, buyers,
-                     count);
+        read_answers(&(sell_call){sale, keys, epochs, 0, enough && needed > 0, false}, reply,
+                     buyers, count);
     else
         answer_all(buyers, count, purchase_write_failed(sale->store, outcome));
     freeReplyObject(reply);
@@ -203,7 +203,7 @@ void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold
                   const sell_buyer *buyers, int count, dlock_time deadline)
 {
     dlock_args args;
-    const char *epoch = put_words(&args, sale, keys, buyers, count);
+    const char *epochs = put_words(&args, sale, keys, buyers, count);
     redisReply *reply = NULL;
     int needed = release ? replicas_needed(sale->store, &sale->terms, keys) : 0;
     dlock_status status =
@@ -212,7 +212,7 @@ void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold
     bool enough = status == DLOCK_OK;
     if (enough || (status == DLOCK_UNKNOWN && reply))
         read_answers(
-            &(sell_call){sale, keys, epoch, dlock_fence(hold), enough && needed > 0, release},
+            &(sell_call){sale, keys, epochs, dlock_fence(hold), enough && needed > 0, release},
             reply, buyers, count);
     else
         answer_all(buyers, count, purchase_guard_failed(sale->store, status));
@@ -224,7 +224,7 @@ bool sell_in_section(const open_sale *sale, const sale_keys *keys, dlock_lock *l
                      const sell_buyer *buyers, int count, dlock_time deadline)
 {
     dlock_args args;
-    const char *epoch = put_words(&args, sale, keys, buyers, count);
+    const char *epochs = put_words(&args, sale, keys, buyers, count);
     redisReply *reply = NULL;
     uint64_t fence = 0;
     int needed = replicas_needed(sale->store, &sale->terms, keys);
@@ -232,7 +232,7 @@ bool sell_in_section(const open_sale *sale, const sale_keys *keys, dlock_lock *l
                                               replicas_deadline(needed, deadline), &fence, &reply);
     bool enough = status == DLOCK_OK;
     if (enough || (status == DLOCK_UNKNOWN && reply))
-        read_answers(&(sell_call){sale, keys, epoch, fence, enough && needed > 0, true}, reply,
+        read_answers(&(sell_call){sale, keys, epochs, fence, enough && needed > 0, true}, reply,
                      buyers, count);
     else if (status != DLOCK_BUSY)
         answer_all(buyers, count, purchase_guard_failed(sale->store, status));

@@ -49,7 +49,7 @@ end
 if left and sold and left + sold ~= tonumber(ARGV[7]) then fault('stock') end
 local refused = denied and denied.err or refusal()
 
-local tail = ' ' .. fence .. ' ' .. ARGV[5] .. ' ' .. now .. ' ' .. ARGV[4] .. ' sold'
+local tail = ' ' .. fence .. ' ' .. ARGV[5] .. ' ' .. now .. ' ' .. string.sub(ARGV[4], 1, 12) .. ' sold'
 local digit = count > 1 and {[0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'}
 local function tens_of(n) return n > 9 and string.format('%d', n / 10) or '' end
 local number_tens, left_tens

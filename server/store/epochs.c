@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -11,13 +12,20 @@
 /* It makes a sale safe, so it is not refused for want of memory. */
 static dlock_script begin = DLOCK_SCRIPT("epoch", "#!lua flags=allow-oom\n" EPOCH_LUA);
 
+/* As strict as the scripts are, so that both find the same damage. */
 const char *epochs_next(const char *at, epoch_row *ret)
 {
-    int read = 0;
-    if (sscanf(at, "%12[0-9a-f] %" SCNd64 " %n", ret->name, &ret->first, &read) != 2 || read == 0 ||
-        at[read - 1] != ' ' || at[EPOCH_LEN] != ' ')
+    static const char hex[] = "0123456789abcdef";
+    if (strspn(at, hex) != EPOCH_LEN || at[EPOCH_LEN] != ' ')
         return NULL;
-    return at + read;
+    const char *first = at + EPOCH_LEN + 1;
+    size_t digits = strspn(first, "0123456789");
+    if (digits == 0 || digits > 15 || first[0] == '0' || first[digits] != ' ')
+        return NULL;
+    memcpy(ret->name, at, EPOCH_LEN);
+    ret->name[EPOCH_LEN] = '\0';
+    ret->first = strtoll(first, NULL, 10);
+    return first + digits + 1;
 }
 
 bool epochs_ok(const char *text, int64_t orders)
@@ -46,7 +54,7 @@ int64_t epochs_last(const char *text, int64_t orders, const char *epoch)
 bool epochs_are_of(const char *text, const char *run)
 {
     const char *last = strrchr(text, ' ');
-    return run[0] != '\0' && last && strcmp(last + 1, run) == 0;
+    return run[0] != '\0' && last && server_run_goes_on(last + 1, run);
 }
 
 bool epoch_make(char ret[EPOCH_LEN + 1])

@@ -28,7 +28,8 @@
 #include "server/store/keys.h"
 #include "server/store/store.h"
 
-#define EPOCH_LEN 12
+#define EPOCH_LEN      12
+#define EPOCHS_DAMAGED "damaged epochs" /* as the scripts say it */
 
 typedef struct epoch_row {
     char name[EPOCH_LEN + 1];

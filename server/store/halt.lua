@@ -27,9 +27,9 @@ if redis.call('TYPE', KEYS[5]).ok ~= 'hash' then redis.call('DEL', KEYS[5]) end
 local function range(words) return string.match(words or '', '^(%d+) (%d+)$') end
 for i = 8, #ARGV, 3 do
     local accepted, last = range(redis.call('HGET', KEYS[5], ARGV[i]))
-    if not last or tonumber(ARGV[i + 2]) > tonumber(last) then
-        redis.call('HSET', KEYS[5], ARGV[i], (accepted or ARGV[i + 1]) .. ' ' .. ARGV[i + 2])
-    end
+    accepted = math.max(accepted or 0, ARGV[i + 1])
+    last = math.max(last or 0, ARGV[i + 2])
+    redis.call('HSET', KEYS[5], ARGV[i], string.format('%.0f %.0f', accepted, last))
 end
 local all, lost = redis.call('HGETALL', KEYS[5]), 0
 for i = 2, #all, 2 do

@@ -1,4 +1,12 @@
-/* known_ledger.c - the known epochs, as a list that only grows. */
+/*
+ * known_ledger.c - the known epochs, as a list that only grows.
+ *
+ * Of one epoch this process knows the orders up to `kept`, which were in the ledger when it was
+ * compared last, and those behind `accepted` that it has seen since. In between lie those that the
+ * admin has accepted as lost. So when more is lost later, each order is counted once:
+ *
+ *     first ......... kept |  accepted as lost  | accepted ......... number
+ */
 #include "server/store/known_ledger.h"
 
 #include <inttypes.h>
@@ -9,10 +17,12 @@
 struct known_epoch {
     known_epoch *next;
     char name[EPOCH_LEN + 1];
+    char *epochs;           /* the text of which it is the newest; NULL = it never was */
     int64_t first;          /* the order number that it begins with */
     _Atomic int64_t number; /* the highest that was seen; below `first`: none */
     int64_t marked;         /* the same, when it was marked */
-    int64_t accepted;       /* up to here the admin has accepted that they are lost */
+    int64_t kept;           /* the last one in the ledger that was adopted last */
+    int64_t accepted;       /* up to here the admin has accepted that they are lost; 0 = none are */
 };
 
 static int64_t most(int64_t a, int64_t b)
@@ -20,21 +30,27 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 void known_ledger_free(known_ledger *known)
 {
     known_epoch *next;
     for (known_epoch *each = atomic_load(&known->all); each; each = next) {
         next = each->next;
+        free(each->epochs);
         free(each);
     }
     memset(known, 0, sizeof(*known));
 }
 
-const char *known_ledger_epoch(const known_ledger *known, int64_t *ret_number)
+const char *known_ledger_epochs(const known_ledger *known, int64_t *ret_number)
 {
     const known_epoch *now = atomic_load(&known->now);
     *ret_number = now ? atomic_load(&now->number) : 0;
-    return now ? now->name : "-";
+    return now ? now->epochs : "-";
 }
 
 static known_epoch *find(const known_ledger *known, const char *epoch)
@@ -64,19 +80,49 @@ void known_ledger_saw(known_ledger *known, const char *epoch, int64_t number)
 int64_t known_ledger_orders(const known_ledger *known)
 {
     int64_t orders = 0;
-    for (const known_epoch *each = atomic_load(&known->all); each; each = each->next)
-        orders = most(orders, atomic_load(&each->number));
+    for (const known_epoch *each = atomic_load(&known->all); each; each = each->next) {
+        int64_t number = atomic_load(&each->number);
+        orders = most(orders, number > each->accepted ? number : least(number, each->kept));
+    }
     return orders;
 }
 
 /* ---- for who compares ------------------------------------------------------------------------ */
 
+/* Who has seen an order of an epoch knows that what came before it was there. */
+static void mark_before(const known_ledger *known, const known_epoch *later)
+{
+    epoch_row row;
+    int64_t last = later->first - 1;
+    const char *at = epochs_next(later->epochs, &row);
+    for (; at && (at = epochs_next(at, &row)); last = row.first - 1) {
+        known_epoch *each = find(known, row.name);
+        if (each)
+            each->marked = most(each->marked, last);
+    }
+}
+
 void known_ledger_mark(known_ledger *known, const char *run)
 {
-    if (strcmp(known->run, run) != 0)
+    if (!server_run_goes_on(known->run, run))
         atomic_store(&known->now, NULL);
     for (known_epoch *each = atomic_load(&known->all); each; each = each->next)
         each->marked = atomic_load(&each->number);
+    for (known_epoch *each = atomic_load(&known->all); each; each = each->next)
+        if (each->epochs && each->marked >= each->first)
+            mark_before(known, each);
+}
+
+bool known_ledger_contradicts(const known_ledger *known, const char *epochs)
+{
+    epoch_row row;
+    const known_epoch *newest = epochs_next(epochs, &row) ? find(known, row.name) : NULL;
+    bool differs = newest && newest->epochs && strcmp(newest->epochs, epochs) != 0;
+    for (const char *at = epochs; !differs && (at = epochs_next(at, &row));) {
+        const known_epoch *same = find(known, row.name);
+        differs = same && same->first != row.first;
+    }
+    return differs;
 }
 
 /* Up to which number the orders of this name have been accepted as lost, and noted; -1: they are
@@ -88,22 +134,42 @@ static void read_lost(const redisReply *lost, const char *name, int64_t *accepte
         *accepted = *noted = -1;
 }
 
+int64_t known_ledger_accepted(const redisReply *lost, const char *name)
+{
+    int64_t accepted, noted;
+    read_lost(lost, name, &accepted, &noted);
+    return accepted;
+}
+
+/* How many orders of this name are lost, of those behind `left` up to `last`. */
+static int64_t count_lost(const seen_ledger *seen, const char *name, int64_t left, int64_t last,
+                          dlock_args *ret)
+{
+    int64_t accepted, noted;
+    read_lost(seen->lost, name, &accepted, &noted);
+    int64_t told = most(left, seen->halted ? noted : accepted);
+    if (last <= told)
+        return 0;
+    if (ret) {
+        dlock_args_text(ret, name);
+        dlock_args_int(ret, left);
+        dlock_args_int(ret, last);
+    }
+    return last - told;
+}
+
 int64_t known_ledger_lost(const known_ledger *known, const seen_ledger *seen, dlock_args *ret)
 {
     int64_t sum = 0;
     for (const known_epoch *each = atomic_load(&known->all); each; each = each->next) {
-        int64_t accepted, noted, last = epochs_last(seen->epochs, seen->orders, each->name);
-        int64_t left = most(last >= 0 ? last : each->first - 1, each->accepted);
-        read_lost(seen->lost, each->name, &accepted, &noted);
-        int64_t told = most(left, seen->halted ? noted : accepted);
-        if (each->marked <= told)
-            continue;
-        sum += each->marked - told;
-        if (!ret)
-            continue;
-        dlock_args_text(ret, each->name);
-        dlock_args_int(ret, left);
-        dlock_args_int(ret, each->marked);
+        char kept[EPOCH_LEN + 2];
+        int64_t last = epochs_last(seen->epochs, seen->orders, each->name);
+        int64_t here = last >= 0 ? last : each->first - 1;
+        int64_t accepted = each->accepted > each->kept ? each->accepted : 0;
+        snprintf(kept, sizeof(kept), "%s-", each->name);
+        if (accepted > 0)
+            sum += count_lost(seen, kept, here, least(each->marked, each->kept), ret);
+        sum += count_lost(seen, each->name, most(here, accepted), each->marked, ret);
     }
     return sum;
 }
@@ -121,6 +187,18 @@ static known_epoch *find_or_add(known_ledger *known, const epoch_row *row)
     return epoch;
 }
 
+/* What was accepted as lost stays so, until a ledger has it again. */
+static void settle(known_epoch *epoch, const seen_ledger *seen)
+{
+    int64_t accepted, noted;
+    int64_t last = epochs_last(seen->epochs, seen->orders, epoch->name);
+    read_lost(seen->lost, epoch->name, &accepted, &noted);
+    epoch->kept = last >= 0 ? last : epoch->first - 1;
+    epoch->accepted = most(epoch->accepted, accepted);
+    if (epoch->kept >= epoch->accepted)
+        epoch->accepted = 0;
+}
+
 bool known_ledger_adopt(known_ledger *known, const seen_ledger *seen, bool all_seen)
 {
     epoch_row row;
@@ -135,12 +213,13 @@ bool known_ledger_adopt(known_ledger *known, const seen_ledger *seen, bool all_s
             raise_to(epoch, last);
         newest = newest ? newest : epoch;
     }
-    for (known_epoch *each = atomic_load(&known->all); each; each = each->next) {
-        int64_t accepted, noted;
-        read_lost(seen->lost, each->name, &accepted, &noted);
-        each->accepted = most(each->accepted, accepted);
-    }
+    if (newest && !newest->epochs)
+        newest->epochs = strdup(seen->epochs);
+    if (!newest || !newest->epochs)
+        return false;
+    for (known_epoch *each = atomic_load(&known->all); each; each = each->next)
+        settle(each, seen);
     snprintf(known->run, sizeof(known->run), "%s", at);
     atomic_store(&known->now, newest);
-    return newest;
+    return true;
 }

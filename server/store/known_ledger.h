@@ -24,9 +24,9 @@ typedef struct known_ledger {
 
 void known_ledger_free(known_ledger *known);
 
-/* The epoch to write under, and the highest number seen in it; "-" and 0: there is none. (borrowed)
- */
-const char *known_ledger_epoch(const known_ledger *known, int64_t *ret_number);
+/* The epochs, whose newest is to be written under, and the highest number seen in that one; "-" and
+ * 0: there is none. (borrowed) */
+const char *known_ledger_epochs(const known_ledger *known, int64_t *ret_number);
 
 /* An order of this epoch was seen. */
 void known_ledger_saw(known_ledger *known, const char *epoch, int64_t number);
@@ -40,6 +40,9 @@ int64_t known_ledger_orders(const known_ledger *known);
  * began `now`, nothing is written under that any more. */
 void known_ledger_mark(known_ledger *known, const char *run);
 
+/* Whether these epochs are damaged: those of this name were others. They never change. */
+bool known_ledger_contradicts(const known_ledger *known, const char *epochs);
+
 /* What was seen of a ledger in Redis. (borrowed) */
 typedef struct seen_ledger {
     const char *epochs;
@@ -47,6 +50,9 @@ typedef struct seen_ledger {
     const redisReply *lost; /* names and values of its lost orders (halt.h) */
     bool halted;            /* for them */
 } seen_ledger;
+
+/* Up to which number the orders of this name have been accepted as lost; -1: none are noted. */
+int64_t known_ledger_accepted(const redisReply *lost, const char *name);
 
 /* How many of the marked orders are lost: they are not in the ledger, nor has the admin accepted
  * that; nor are they noted as lost, where the sale is halted. With `ret` appends what halt.lua asks

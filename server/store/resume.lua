@@ -10,8 +10,14 @@ local epochs = redis.call('GET', KEYS[4]) or ''
 local epoch, first, older = string.match(epochs, '^(%x+) (%d+)(.*)$')
 local next = redis.call('LLEN', KEYS[3]) + 1
 if not epoch or tonumber(first) > next then return 'gone' end
+if ARGV[4] == '1' and redis.call('EXISTS', KEYS[2]) == 0 then return 'gone' end
+for _, command in ipairs({{'HSET', KEYS[2], '', ''}, {'HDEL', KEYS[5], ''}, {'DEL', KEYS[5]}}) do
+    if redis.acl_check_cmd and not redis.acl_check_cmd(unpack(command)) then
+        return redis.error_reply('NOPERM this user may not resume a sale')
+    end
+end
+if redis.call('TYPE', KEYS[5]).ok ~= 'hash' then redis.call('DEL', KEYS[5]) end
 if ARGV[4] == '1' then
-    if redis.call('EXISTS', KEYS[2]) == 0 then return 'gone' end
     local time = redis.call('TIME')
     local before = tonumber(redis.call('HGET', KEYS[2], 'accepted') or 0) or 0
     local accepted = math.max(time[1] * 1000000 + time[2], before + 1)

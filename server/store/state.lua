@@ -6,8 +6,8 @@
 --
 -- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users  7 epochs (epochs.h)
 -- ARGV  1 the sale  2 units a user may have, 0 = any  3 the highest order number that the caller has
---       seen: a ledger that is shorter belongs to a Redis that has forgotten  4 the epoch that the
---       caller writes under, "" = it only reads
+--       seen: a ledger that is shorter belongs to a Redis that has forgotten  4 the epochs that the
+--       caller knows, whose newest it writes under, "" = it only reads
 local KEYS, ARGV, redis, string = KEYS, ARGV, redis, string -- locals cost less
 local denied, damaged
 local function fault(what) damaged = damaged or 'damaged ' .. what end
@@ -53,6 +53,15 @@ if sold and (number > sold or sold > 0 and number == 0) then fault('ledger') end
 if orders < number then fault('orders') end
 if limit and ask('users', try('HLEN', KEYS[6])) == 0 and number > 0 then fault('users') end
 
+-- Whether a record says the epoch that the ledger has at this place, as far as the epochs can be read.
+local function is_of_epoch(record, place)
+    local said = string.match(record, ' (%x+) %a+$')
+    for epoch, first in string.gmatch(epochs or '', '(%x+) (%d+) ') do
+        if tonumber(first) <= place then return epoch == said end
+    end
+    return not epochs
+end
+
 -- What is wrong with a record that was found; nil = the ledger has this request at its number. The
 -- number is told to a buyer and remembered by the caller, so one that the ledger does not have is
 -- neither: what outlives the damage would halt the sale.
@@ -60,7 +69,7 @@ local function misplaced(request, record)
     local place = canonical(string.match(record, '^%d+'))
     local entry = place and place > 0
         and ask('ledger', try('LRANGE', KEYS[5], place - 1, place - 1))
-    if entry and entry[1] == request then return nil end
+    if entry and entry[1] == request and is_of_epoch(record, place) then return nil end
     return denied and denied.err or 'damaged orders'
 end
 
@@ -68,7 +77,7 @@ end
 local function refusal()
     if ended then return 'closed' end
     if damaged then return damaged end
-    if string.find(epochs, ARGV[4], 1, true) ~= 1 then
+    if epochs ~= ARGV[4] and ARGV[4] ~= '' then
         return string.find(epochs, '^%x+ [1-9]') and 'epoch' or 'damaged epochs'
     end
     return tonumber(ARGV[3]) > number and 'rolled_back ' .. number or nil

@@ -237,19 +237,19 @@ void terms_put_keys(dlock_args *args, const sale_keys *keys)
         dlock_args_text(args, names[i]);
 }
 
-void terms_put_caller(dlock_args *args, const sale_terms *terms, const char *epoch, int64_t known)
+void terms_put_caller(dlock_args *args, const sale_terms *terms, const char *epochs, int64_t known)
 {
     dlock_args_text(args, terms->id);
     dlock_args_int(args, terms->per_user_limit);
     dlock_args_int(args, known);
-    dlock_args_text(args, epoch);
+    dlock_args_text(args, epochs);
 }
 
 void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys,
-                     const char *epoch, int64_t known)
+                     const char *epochs, int64_t known)
 {
     terms_put_keys(args, keys);
-    terms_put_caller(args, terms, epoch, known);
+    terms_put_caller(args, terms, epochs, known);
 }
 
 void terms_put_segment(dlock_args *args, const sale_terms *terms, int k)

@@ -322,7 +322,7 @@ static void what_each_one_knows_is_in_the_halt(void **state)
         assert_int_equal(all[i].checked.verdict, CHECK_SOUND);
         fs_order seen = {.number = all[i].known = 5 + i};
         int64_t none;
-        snprintf(seen.epoch, sizeof(seen.epoch), "%s", known_ledger_epoch(sale->known, &none));
+        snprintf(seen.epoch, sizeof(seen.epoch), "%.12s", known_ledger_epochs(sale->known, &none));
         sale_saw_order(sale, &sale->keys[0], &seen);
     }
     for (int round = 0; round < ROUNDS; round++) {

@@ -210,7 +210,7 @@ static void a_false_number_is_one_buyers_damage(void **state)
     check_told(4, 4, 96);
     assert_true(results[4].replayed);
     int64_t number;
-    known_ledger_epoch(&known, &number);
+    known_ledger_epochs(&known, &number);
     assert_int_equal(number, 4);
 }
 
