@@ -261,10 +261,12 @@ static int segment_of(const char *request, int segments)
  * been sold out. */
 static void move_order(const char *request, int from, int to)
 {
-    char old[128], now[128], record[256];
+    char old[128], now[128], record[256], epochs[128];
     name_base(from, old);
     name_base(to, now);
     assert_true(fx_redis_text(fx.redis, record, sizeof(record), "HGET %s:orders %s", old, request));
+    assert_true(fx_redis_text(fx.redis, epochs, sizeof(epochs), "GET %s:epochs", now));
+    memcpy(strrchr(record, ' ') - 12, epochs, 12); /* its epoch */
     fx_redis_do(fx.redis, "HSET %s:orders %s %s", now, request, record);
     fx_redis_do(fx.redis, "HDEL %s:orders %s", old, request);
     fx_redis_do(fx.redis, "LREM %s:ledger 0 %s", old, request);
