@@ -337,6 +337,61 @@ static void what_each_one_knows_is_in_the_halt(void **state)
     store_close(&store);
 }
 
+/* ---- the sale before ------------------------------------------------------------------------- */
+
+static fs_sale *open_as_witness(fs_store *store, const char *item, const char *id)
+{
+    fs_sale *sale;
+    char err[256];
+    sale_checked checked;
+    assert_int_equal(fs_sale_open(store, item, id, dlock_in_ms(WAIT_MS), &sale, err, sizeof(err)),
+                     SALE_OK);
+    sale_check(&sale->open_sale, dlock_in_ms(WAIT_MS), &checked);
+    assert_int_equal(checked.verdict, CHECK_SOUND);
+    return sale;
+}
+
+static void see_order(const fs_sale *sale, int64_t number)
+{
+    int64_t none;
+    fs_order order = {.number = number};
+    snprintf(order.epoch, sizeof(order.epoch), "%.12s", known_ledger_epochs(sale->known, &none));
+    sale_saw_order(&sale->open_sale, &sale->keys[0], &order);
+}
+
+/* Whoever knows more orders of it than there are is told that another sale has begun. */
+static void what_is_lost_of_the_sale_before_halts_the_next_one_once(void **state)
+{
+    (void)state;
+    enum { LOST = 5 };
+    fs_store store;
+    sale_checked checked;
+    char err[256], before[IDENT_MAX + 1], now[IDENT_MAX + 1];
+    assert_int_equal(store_open(&store, fx_redis_url(fx.redis), NULL, "test", err, sizeof(err)), 0);
+    snprintf(before, sizeof(before), "%s", fx_start_sale(fx.server[0], "next", "'stock':100000"));
+    fs_sale *old = open_as_witness(&store, "next", before);
+    snprintf(now, sizeof(now), "%s", fx_start_sale(fx.server[0], "next", "'stock':100000"));
+    sale_check(&old->open_sale, dlock_in_ms(WAIT_MS), &checked);
+    assert_int_equal(checked.verdict, CHECK_NEXT);
+    assert_int_equal(checked.lost, 0);
+    see_order(old, LOST);
+    sale_check(&old->open_sale, dlock_in_ms(WAIT_MS), &checked);
+    assert_int_equal(checked.verdict, CHECK_NEXT);
+    assert_int_equal(checked.lost, LOST);
+
+    fs_sale *next = open_as_witness(&store, "next", now);
+    const sale_gone gone = {before, checked.lost};
+    sale_halt_foreign(&next->open_sale, HALT_ROLLED_BACK, &gone, dlock_in_ms(WAIT_MS), &checked);
+    assert_int_equal(checked.verdict, CHECK_HALTED);
+    assert_true(fx_wait_until(is_halted_on_all, (void *)"next", WAIT_MS));
+    assert_int_equal(resume("next"), LOST);
+    sale_halt_foreign(&next->open_sale, HALT_ROLLED_BACK, &gone, dlock_in_ms(WAIT_MS), &checked);
+    assert_int_equal(checked.verdict, CHECK_SOUND);
+    fs_sale_close(next);
+    fs_sale_close(old);
+    store_close(&store);
+}
+
 /* ---- descent --------------------------------------------------------------------------------- */
 
 static void only_what_was_accepted_after_it_excuses_a_sale_that_does_not_follow(void **state)
@@ -358,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_halt_tells_of_all_that_its_segments_tell_of),
         cmocka_unit_test(who_looks_remembers_the_orders_of_all_segments),
         cmocka_unit_test(what_each_one_knows_is_in_the_halt),
+        cmocka_unit_test(what_is_lost_of_the_sale_before_halts_the_next_one_once),
         cmocka_unit_test(what_has_changed_since_it_was_seen_is_not_halted),
         cmocka_unit_test(what_an_older_sale_leaves_behind_expires),
         cmocka_unit_test(only_what_was_accepted_after_it_excuses_a_sale_that_does_not_follow),
