@@ -142,7 +142,8 @@ static void read_order(const sell_call *call, const purchase *request, int64_t n
     ret->fence = call->fence;
     snprintf(ret->instance, sizeof(ret->instance), "%s", call->sale->store->instance);
     ret->time_us = time_us;
-    snprintf(ret->epoch, sizeof(ret->epoch), "%.*s", EPOCH_LEN, call->epochs);
+    memcpy(ret->epoch, call->epochs, EPOCH_LEN);
+    ret->epoch[EPOCH_LEN] = '\0';
 }
 
 /* From the last buyer to the first, for what is left is known from the end. */

@@ -29,7 +29,8 @@
 #include "server/store/store.h"
 
 #define EPOCH_LEN      12
-#define EPOCHS_DAMAGED "damaged epochs" /* as the scripts say it */
+#define EPOCHS_NONE    "------------ 0 -" /* under which nothing is written */
+#define EPOCHS_DAMAGED "damaged epochs"   /* as the scripts say it */
 
 typedef struct epoch_row {
     char name[EPOCH_LEN + 1];

@@ -50,7 +50,7 @@ const char *known_ledger_epochs(const known_ledger *known, int64_t *ret_number)
 {
     const known_epoch *now = atomic_load(&known->now);
     *ret_number = now ? atomic_load(&now->number) : 0;
-    return now ? now->epochs : "-";
+    return now ? now->epochs : EPOCHS_NONE;
 }
 
 static known_epoch *find(const known_ledger *known, const char *epoch)

@@ -24,8 +24,8 @@ typedef struct known_ledger {
 
 void known_ledger_free(known_ledger *known);
 
-/* The epochs, whose newest is to be written under, and the highest number seen in that one; "-" and
- * 0: there is none. (borrowed) */
+/* The epochs, whose newest is to be written under, and the highest number seen in that one;
+ * EPOCHS_NONE and 0: there is none. (borrowed) */
 const char *known_ledger_epochs(const known_ledger *known, int64_t *ret_number);
 
 /* An order of this epoch was seen. */

@@ -71,10 +71,10 @@ bool order_read(const char *record, size_t len, fs_order *ret)
 
 void order_put_id(fs_text *out, const char *sale, int segment, const fs_order *order)
 {
-    text_add_all(out, sale, "-");
+    char part[16] = "-";
     if (segment >= 0)
-        text_printf(out, "%d-", segment);
-    text_add_all(out, order->epoch, "-");
+        snprintf(part, sizeof(part), "-%d-", segment);
+    text_add_all(out, sale, part, order->epoch, "-");
     text_add_int(out, order->number);
 }
 

@@ -204,14 +204,14 @@ static void nothing_is_written_under_the_epoch_of_another_run(void **state)
 {
     (void)state;
     int64_t number;
-    assert_string_equal(known_ledger_epochs(&known, &number), "-");
+    assert_string_equal(known_ledger_epochs(&known, &number), EPOCHS_NONE);
     adopt(B " 901 " A " 1 run", 1000, true);
     assert_string_equal(known_ledger_epochs(&known, &number), B " 901 " A " 1 run");
     assert_int_equal(number, 1000);
     known_ledger_mark(&known, "run");
     assert_string_equal(known_ledger_epochs(&known, &number), B " 901 " A " 1 run");
     known_ledger_mark(&known, "next");
-    assert_string_equal(known_ledger_epochs(&known, &number), "-");
+    assert_string_equal(known_ledger_epochs(&known, &number), EPOCHS_NONE);
     assert_int_equal(known_ledger_orders(&known), 1000);
 }
 
