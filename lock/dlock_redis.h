@@ -235,11 +235,14 @@ DLOCK_API bool dlock_redis_is_cluster(const dlock_redis *redis);
 typedef struct dlock_replica {
     char host[256]; /* as the sentinels have it: an address, or a name where they announce names */
     int port;
-    int listed; /* sentinels that know of it; those that still call it the master count too */
-    int barred; /* of those that agree (below): its priority is 0, they never promote it */
-    int fit;    /* of those that agree: they might promote it now. It is neither barred nor down nor
-                   disconnected, and had no link to its master for DLOCK_PROMOTED_WITHIN times
-                   down-after at most, as it says itself */
+    int listed; /* sentinels that know of it, whether they agree (below) or not; those that still
+                   call it the master count too */
+    int barred; /* of those: its priority is 0, they never promote it */
+    int fit; /* of those: they might promote it now, or once it is connected. It is neither barred
+                nor down, and had no link to its master for DLOCK_PROMOTED_WITHIN times down-after
+                at most, as it says itself */
+    int fading; /* of those: it would be fit, but is down; for DLOCK_PROMOTED_WITHIN times
+                   down-after at most */
     uint64_t reserved[2];
 } dlock_replica;
 

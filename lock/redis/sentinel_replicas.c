@@ -3,9 +3,11 @@
  *
  * A replica counts as listed when any sentinel lists it, whichever master that one names: one that
  * has not heard of a failover yet lists the replicas of the master before, and that master itself
- * is a replica by now. What a sentinel says of a replica's state counts only from one that
- * agrees on the master in force, sees it up, and has an id of its own: so that one sentinel with
- * two addresses has one vote.
+ * is a replica by now. So it is with what a sentinel says of a replica's state: one that is cut off
+ * may promote what it lists as soon as it is told to, or heard by others.
+ *
+ * A majority is made of those that agree on the master in force, see it up, and have an id of their
+ * own: so that one sentinel with two addresses has one vote.
  */
 #include "redis/sentinel_replicas.h"
 
@@ -29,15 +31,15 @@ static dlock_replica *find(dlock_replicas *all, const address_host *at)
     return one;
 }
 
-static void count_one(dlock_replicas *all, const address_host *master, const told_replica *told,
-                      bool agrees)
+static void count_one(dlock_replicas *all, const address_host *master, const told_replica *told)
 {
     dlock_replica *one = dlock_address_same(&told->at, master) ? NULL : find(all, &told->at);
     if (!one)
         return;
     one->listed++;
-    one->barred += agrees && told->barred;
-    one->fit += agrees && !told->barred && !told->lost;
+    one->barred += told->barred;
+    one->fit += !told->barred && !told->lost && !told->down;
+    one->fading += !told->barred && !told->lost && told->down;
 }
 
 /* The answer, if it says something of the present. */
@@ -68,7 +70,7 @@ static bool agrees(watch *const *watches, int i, const sentinel_answer *said,
 static void count_answer(dlock_replicas *all, const address_host *master,
                          const sentinel_answer *said, bool agreeing)
 {
-    told_replica before = {.at = said->master};
+    told_replica before = {.at = said->master, .lost = true}; /* it is not promoted as a master */
     all->telling += said->lists_replicas;
     all->more = all->more || said->more_replicas;
     if (said->sentinels > all->sentinels)
@@ -79,8 +81,8 @@ static void count_answer(dlock_replicas *all, const address_host *master,
     if (agreeing && said->down_after_ms > all->down_after_ms)
         all->down_after_ms = said->down_after_ms;
     for (int i = 0; i < said->replicas_len; i++)
-        count_one(all, master, &said->replicas[i], agreeing);
-    count_one(all, master, &before, false);
+        count_one(all, master, &said->replicas[i]);
+    count_one(all, master, &before);
 }
 
 void dlock_sentinel_count_replicas(watch *const *watches, int count, const address_host *master,

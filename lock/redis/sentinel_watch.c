@@ -101,8 +101,7 @@ static bool has_flag(const redisReply *flags, const char *flag)
 
 static bool is_down(const redisReply *flags)
 {
-    return has_flag(flags, "s_down") || has_flag(flags, "o_down") ||
-           has_flag(flags, "disconnected");
+    return has_flag(flags, "s_down") || has_flag(flags, "o_down");
 }
 
 static void take_master(const redisReply *master, sentinel_answer *ret)
@@ -110,15 +109,31 @@ static void take_master(const redisReply *master, sentinel_answer *ret)
     const redisReply *flags = value_of(master, "flags");
     int64_t others = number_in(value_of(master, "num-other-sentinels"));
     ret->epoch = number_in(value_of(master, "config-epoch"));
-    ret->sees_master =
-        is_text(flags) && !is_down(flags) && !has_flag(flags, "failover_in_progress");
+    ret->sees_master = is_text(flags) && !is_down(flags) && !has_flag(flags, "disconnected") &&
+                       !has_flag(flags, "failover_in_progress");
+    int64_t down_ms = number_in(value_of(master, "s-down-time"));
+    ret->down_ms = is_down(flags) && down_ms > 0 ? down_ms : 0;
     ret->sentinels = others >= 0 ? others + 1 : 0;
     ret->down_after_ms = number_in(value_of(master, "down-after-milliseconds"));
 }
 
-/* As sentinelSelectReplica() has it in Redis's sentinel.c. */
+/* As sentinelSelectReplica() has it in Redis's sentinel.c, but for what passes by itself: a link
+ * from the sentinel to the replica that is missing, and a replica that is down and may be back. */
+static void take_replica(const redisReply *one, int64_t limit_ms, told_replica *to)
+{
+    const redisReply *flags = value_of(one, "flags");
+    int64_t away_ms = number_in(value_of(one, "master-link-down-time"));
+    int64_t down_ms = number_in(value_of(one, "s-down-time"));
+    to->barred = number_in(value_of(one, "slave-priority")) == 0 ||
+                 number_in(value_of(one, "replica-priority")) == 0;
+    to->down = is_down(flags);
+    to->lost = limit_ms > 0 && (away_ms > limit_ms || (to->down && down_ms > limit_ms));
+}
+
 static void take_replicas(const redisReply *list, sentinel_answer *ret)
 {
+    int64_t within_ms = DLOCK_PROMOTED_WITHIN * ret->down_after_ms;
+    int64_t limit_ms = within_ms > 0 ? within_ms + ret->down_ms : 0;
     for (size_t i = 0; list->type == REDIS_REPLY_ARRAY && i < list->elements; i++) {
         const redisReply *one = list->element[i];
         if (ret->replicas_len == REPLICAS_TOLD_MAX) {
@@ -128,11 +143,7 @@ static void take_replicas(const redisReply *list, sentinel_answer *ret)
         told_replica *to = &ret->replicas[ret->replicas_len];
         if (!take_host(value_of(one, "ip"), value_of(one, "port"), &to->at))
             continue;
-        int64_t limit_ms = DLOCK_PROMOTED_WITHIN * ret->down_after_ms;
-        int64_t away_ms = number_in(value_of(one, "master-link-down-time"));
-        to->barred = number_in(value_of(one, "slave-priority")) == 0 ||
-                     number_in(value_of(one, "replica-priority")) == 0;
-        to->lost = is_down(value_of(one, "flags")) || (limit_ms > 0 && away_ms > limit_ms);
+        take_replica(one, limit_ms, to);
         ret->replicas_len++;
     }
     ret->lists_replicas = list->type == REDIS_REPLY_ARRAY;

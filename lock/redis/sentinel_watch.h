@@ -32,7 +32,8 @@ typedef struct told_sentinel {
 typedef struct told_replica {
     address_host at;
     bool barred; /* its priority is 0 */
-    bool lost; /* down, or without a link to its master for longer than it may be promoted after */
+    bool lost; /* down, or without a link to its master, for longer than it may be promoted after */
+    bool down;
 } told_replica;
 
 /* What a sentinel says. Nothing of it need be true. */
@@ -47,6 +48,7 @@ typedef struct sentinel_answer {
 
     dlock_time asked;      /* when; the replicas are no newer */
     bool sees_master;      /* the master is up, and nothing is failed over at present */
+    int64_t down_ms;       /* for so long the master is down, as this one sees it; 0 = up */
     int64_t sentinels;     /* how many there are, itself included; 0: it did not say */
     int64_t down_after_ms; /* -1: it did not say */
     bool lists_replicas;   /* those below are told; there may be none */

@@ -7,7 +7,8 @@
 #include <strings.h>
 
 #define FORGOTTEN_MS 3000 /* so old may the list be in which it is missing */
-#define SLACK_MS     500  /* beyond the rule's time: two clocks, and the way of an answer */
+#define STANDS_MS    (REPLICA_LAG_S * 1000)
+#define SLACK_MS     500 /* beyond the rule's time: two clocks, and the way of an answer */
 
 bool replica_name(const char *host, int port, char ret[REPLICA_NAME_LEN])
 {
@@ -42,7 +43,7 @@ static replica_member *meet(replica_set *set, const char *name, dlock_time now, 
         return NULL;
     }
     m = &set->members[set->count++];
-    *m = (replica_member){.since = now, .required = required};
+    *m = (replica_member){.since = now, .listed_at = now, .required = required};
     snprintf(m->name, sizeof(m->name), "%s", name);
     return m;
 }
@@ -118,41 +119,64 @@ static void note_primary(replica_set *set, const replica_claims *claims, dlock_t
         require(&set->members[i], true, "the primary is another one", changes);
 }
 
+/* A paused replica acknowledges on, and always the same offset. By looks of ours: a server whose
+ * own offset is the replica's has written nothing that it lacks. */
+static void note_offset(replica_member *m, int64_t offset, int64_t primary, dlock_time now)
+{
+    if (offset < 0 || offset >= primary)
+        m->stands_at = (dlock_time){0};
+    else if (offset != m->offset || m->stands_at.us == 0)
+        m->stands_at = now;
+    m->offset = offset;
+}
+
 /* The last acknowledgement is lag_s old, rounded. */
 static void note_seen(replica_set *set, const replicas_seen *seen, dlock_time now)
 {
     for (int i = 0; i < set->count; i++)
-        set->members[i].in_step = set->members[i].connected = false;
+        set->members[i].in_step = set->members[i].stands = set->members[i].connected = false;
     for (int i = 0; i < seen->count; i++) {
         const replica_seen *one = &seen->of[i];
         replica_member *m = meet(set, one->name, now, false);
         if (!m)
             continue;
+        note_offset(m, one->offset, seen->offset, now);
         m->connected = true;
-        m->in_step = one->in_step;
+        m->stands = one->in_step && m->stands_at.us > 0 &&
+                    now.us - m->stands_at.us > STANDS_MS * INT64_C(1000);
+        m->in_step = one->in_step && !m->stands;
         int64_t ago_us = one->lag_s > 0 ? (one->lag_s - 1) * INT64_C(1000000) : 0;
         if (one->in_step)
             m->since.us = now.us - ago_us;
     }
 }
 
-/* At the first look all are required; later a new one is when it is in step. */
+/* Takes in what one list says of it; until the set is known each that is listed is required. */
+static void note_claim(replica_member *m, const replica_claim *one, bool known)
+{
+    m->required = m->required || !known;
+    m->listed = true;
+    m->freed = m->barred && !one->barred;
+    m->barred = one->barred;
+    m->fit = one->fit;
+}
+
 static void note_listed(replica_set *set, const replica_claims *claims, dlock_time now)
 {
-    if (!claims->told)
-        return;
-    for (int i = 0; i < set->count; i++)
-        set->members[i].listed = set->members[i].barred = false;
-    for (int i = 0; i < claims->count; i++) {
+    for (int i = 0; claims->told && i < set->count; i++)
+        set->members[i].listed = set->members[i].fit = set->members[i].freed = false;
+    for (int i = 0; claims->told && i < claims->count; i++) {
         const replica_claim *one = &claims->of[i];
-        if (is_named(one->name, set->primary))
-            continue;
-        replica_member *m = meet(set, one->name, now, false);
-        if (!m)
-            continue;
-        m->required = m->required || !set->known;
-        m->listed = true;
-        m->barred = one->barred;
+        replica_member *m =
+            is_named(one->name, set->primary) ? NULL : meet(set, one->name, now, false);
+        if (m)
+            note_claim(m, one, set->known);
+    }
+    for (int i = 0; i < set->count; i++) {
+        replica_member *m = &set->members[i];
+        m->barred = m->barred && m->listed;
+        if (m->listed || !claims->told || !claims->sure)
+            m->listed_at = now;
     }
 }
 
@@ -164,42 +188,57 @@ static bool is_claimed_lost(const replica_claims *claims, const char *name)
     return false;
 }
 
-/* Why a required member that is out of step leaves the set; NULL: it stays. */
+/* Why a required member leaves the set; NULL: it stays. */
 static const char *may_leave(const replica_member *m, const replica_claims *claims, dlock_time now)
 {
     int64_t away_ms = (now.us - m->since.us) / 1000;
     if (claims->by == PROMOTER_NONE)
-        return "it is out of step, and nobody promotes it by itself";
+        return m->in_step ? NULL : "it is out of step, and nobody promotes it by itself";
     if (!claims->told || claims->untold)
         return NULL;
-    if (claims->sure && !m->listed && !m->connected && away_ms > FORGOTTEN_MS)
-        return "it is gone, and whoever promotes does not know of it";
-    if (claims->rule_ms > 0 && away_ms > claims->rule_ms + SLACK_MS &&
+    if ((now.us - m->listed_at.us) / 1000 > FORGOTTEN_MS)
+        return "whoever promotes does not know of it";
+    if (!m->in_step && claims->rule_ms > 0 && away_ms > claims->rule_ms + SLACK_MS &&
         is_claimed_lost(claims, m->name))
         return "it was away for so long that nobody promotes it";
     return NULL;
 }
 
-static void judge_member(replica_member *m, const replica_claims *claims, dlock_time now,
-                         replica_changes *changes)
+/* Whether those that are missing may be in step under names that nobody lists. */
+static bool names_differ(const replica_set *set)
 {
-    const char *leaves = m->in_step ? NULL : may_leave(m, claims, now);
+    int missing = 0, unlisted = 0;
+    for (int i = 0; i < set->count; i++) {
+        const replica_member *m = &set->members[i];
+        missing += m->required && !m->in_step;
+        unlisted += m->in_step && !m->listed;
+    }
+    return set->known && set->by != PROMOTER_NONE && unlisted > 0 && unlisted <= missing;
+}
+
+static void judge_member(replica_member *m, const replica_claims *claims, bool differ,
+                         dlock_time now, replica_changes *changes)
+{
+    const char *leaves = differ && m->listed ? NULL : may_leave(m, claims, now);
+    bool known = m->listed || !claims->told || !claims->sure;
     if (m->barred)
         require(m, false, "its priority is 0: nobody promotes it", changes);
-    else if (m->in_step)
-        require(m, true, "it is in step", changes);
     else if (leaves)
         require(m, false, leaves, changes);
+    else if (m->in_step && known)
+        require(m, true, "it is in step", changes);
+    else if (m->fit || m->freed || (m->stands && known))
+        require(m, true, "it may be promoted", changes);
 }
 
 static void judge(replica_set *set, const replica_claims *claims, dlock_time now,
                   replica_changes *changes)
 {
     int in_step = 0;
-    bool missing = !set->known || set->more;
+    bool missing = !set->known || set->more, differ = names_differ(set);
     for (int i = set->count - 1; i >= 0; i--) {
         replica_member *m = &set->members[i];
-        judge_member(m, claims, now, changes);
+        judge_member(m, claims, differ, now, changes);
         in_step += m->in_step;
         missing = missing || (m->required && !m->in_step);
         if (!m->required && !m->connected && !m->listed)
@@ -215,38 +254,72 @@ void replica_set_note(replica_set *set, const replicas_seen *seen, const replica
     ret->count = 0;
     pthread_mutex_lock(&set->lock);
     set->more = seen->more || claims->more;
+    set->by = claims->by;
     if (claims->told && claims->sure)
         set->rule_ms = claims->rule_ms;
     note_primary(set, claims, now, ret);
     note_seen(set, seen, now);
     note_listed(set, claims, now);
-    set->known = set->known || claims->by == PROMOTER_NONE || claims->told || claims->untold;
+    set->known = set->known || claims->by == PROMOTER_NONE || (claims->told && claims->sure);
     judge(set, claims, now, ret);
     pthread_mutex_unlock(&set->lock);
 }
 
+/* ---- for people ------------------------------------------------------------------------------ */
+
+/* Until when it is waited for. */
+static void name_end(const replica_set *set, int64_t away_ms, char *buf, size_t buf_len)
+{
+    long long rule_s = (set->rule_ms + 999) / 1000;
+    bool over = set->by == PROMOTER_SENTINEL && away_ms > set->rule_ms + SLACK_MS;
+    buf[0] = '\0';
+    if (set->rule_ms > 0)
+        snprintf(buf, buf_len,
+                 over ? " until most sentinels see it down or unlinked for %lld s"
+                      : " until away for %lld s",
+                 rule_s);
+}
+
+static size_t name_one(const replica_set *set, const replica_member *m, dlock_time now, char *buf,
+                       size_t buf_len)
+{
+    if (names_differ(set)) /* it is not away */
+        return (size_t)snprintf(buf, buf_len, "%s", m->name);
+    char until[80];
+    int64_t away_ms = (now.us - m->since.us) / 1000;
+    if (m->stands)
+        return (size_t)snprintf(buf, buf_len, "%s (paused? It applies nothing; may be promoted)",
+                                m->name);
+    name_end(set, away_ms, until, sizeof(until));
+    return (size_t)snprintf(buf, buf_len, "%s (away for %lld s; may be promoted%s)", m->name,
+                            (long long)away_ms / 1000, until);
+}
+
 void replica_set_name_missing(replica_set *set, dlock_time now, char *buf, size_t buf_len)
 {
-    size_t len = 0;
+    size_t len = 0, start = 0;
     buf[0] = '\0';
     pthread_mutex_lock(&set->lock);
     if (set->more)
         snprintf(buf, buf_len, "of more than %d replicas, or of too long names", REPLICA_SET_MAX);
     else if (!set->known)
         snprintf(buf, buf_len, "nobody has told yet which replicas may be promoted");
-    for (int i = 0; !set->more && i < set->count && len < buf_len; i++) {
+    else if (names_differ(set))
+        len = start = (size_t)snprintf(buf, buf_len,
+                                       "names differ (set replica-announce-ip, or sentinel "
+                                       "announce-hostnames): ");
+    for (int i = 0; !set->more && set->known && i < set->count && len < buf_len; i++) {
         const replica_member *m = &set->members[i];
-        char until[48] = "";
         if (!m->required || m->in_step)
             continue;
-        if (set->rule_ms > 0)
-            snprintf(until, sizeof(until), " until away for %lld s",
-                     (long long)(set->rule_ms + 999) / 1000);
-        len += (size_t)snprintf(buf + len, buf_len - len,
-                                "%s%s (away for %lld s; may be promoted%s)", len > 0 ? ", " : "",
-                                m->name, (long long)(now.us - m->since.us) / 1000000, until);
+        if (len > start)
+            len += (size_t)snprintf(buf + len, buf_len - len, ", ");
+        if (len < buf_len)
+            len += name_one(set, m, now, buf + len, buf_len - len);
     }
     pthread_mutex_unlock(&set->lock);
+    if (len >= buf_len && buf_len > 4)
+        memcpy(buf + buf_len - 4, "...", 4);
 }
 
 /* ---- ROLE ------------------------------------------------------------------------------------ */
@@ -266,7 +339,8 @@ static bool read_number(const redisReply *reply, long long *ret)
     return end && end != reply->str && *end == '\0';
 }
 
-/* {"master", offset, {{host, port, offset}, ...}}, all of them texts. */
+/* {"master", offset, {{host, port, offset}, ...}}, all of them texts. Port 0 has who only reads the
+ * stream (redis-cli --replica): nobody promotes it. */
 static bool read_role(const redisReply *role, followers *ret)
 {
     ret->count = 0;
@@ -276,13 +350,13 @@ static bool read_role(const redisReply *role, followers *ret)
         return false;
     for (size_t i = 0; i < role->element[2]->elements; i++) {
         const redisReply *one = role->element[2]->element[i];
-        long long port;
+        long long port, *offset = &ret->offsets[ret->count];
         if (one->type != REDIS_REPLY_ARRAY || one->elements != 3 ||
             one->element[0]->type != REDIS_REPLY_STRING || !read_number(one->element[1], &port) ||
-            !read_number(one->element[2], &ret->offsets[i]) ||
-            !replica_name(one->element[0]->str, (int)port, ret->names[i]))
+            !read_number(one->element[2], offset) ||
+            !replica_name(one->element[0]->str, (int)port, ret->names[ret->count]))
             return false;
-        ret->count++;
+        ret->count += port != 0;
     }
     return true;
 }

@@ -5,18 +5,21 @@
  * A member is known by its name, "host:port", as the server itself lists it. It is
  *
  *     in step    the server calls it online, and it acknowledged something in the last
- *                REPLICA_LAG_S seconds
+ *                REPLICA_LAG_S seconds; and what it acknowledges has not stood still for so long
+ *                while the server wrote on, as it does when the replica is paused
  *     required   it could be promoted, so no write may be acknowledged without it
  *
- *                   listed at the first look, or in step
+ *                   listed before the set is known, in step, or fit
  *         (none) ------------------------------------------> required
  *                   priority 0, forgotten, or lost
  *         required ----------------------------------------> excused ----> (none)
- *                   in step again                                    not listed,
+ *                   in step again, fit, or no priority 0             not listed,
  *         excused  ----------------------------------------> required   not connected
  *
  * Lost: it was out of step for longer than whoever promotes would promote it after, and they say
- * so (replica_claims). Forgotten: it is not connected, and they do not know of it. Where nobody
+ * so (replica_claims). Fit: one of them would promote it now. Forgotten: they do not know of it for
+ * some seconds, whether it is connected or not; nor does such a one join. The set is known once a
+ * list was told that is sure: until then each that is listed is required. Where nobody
  * promotes (PROMOTER_NONE) exactly those in step are required. Where the promoter has not told its
  * list as yet, or there are more replicas than fit, something is missing: no write is acknowledged
  * then.
@@ -50,12 +53,14 @@ bool replica_name(const char *host, int port, char ret[REPLICA_NAME_LEN]);
 typedef struct replica_seen {
     char name[REPLICA_NAME_LEN];
     bool in_step;
-    int lag_s; /* since its last acknowledgement, in whole seconds */
+    int lag_s;      /* since its last acknowledgement, in whole seconds */
+    int64_t offset; /* that it acknowledged; -1: it is not told */
 } replica_seen;
 
 /* By the server: INFO replication. */
 typedef struct replicas_seen {
-    bool more; /* some do not fit, or have too long a name */
+    bool more;      /* some do not fit, or have too long a name */
+    int64_t offset; /* the server's own */
     int count;
     replica_seen of[REPLICA_SET_MAX];
 } replicas_seen;
@@ -64,13 +69,14 @@ typedef struct replica_claim {
     char name[REPLICA_NAME_LEN];
     bool barred; /* it is never promoted: its priority is 0 */
     bool lost;   /* it is not promoted once it was out of step for rule_ms */
+    bool fit;    /* it might be promoted now, so it is required also if it had left */
 } replica_claim;
 
 /* By whoever promotes. */
 typedef struct replica_claims {
     promoter by;
     bool told;       /* the list below was told now; otherwise the one before holds */
-    bool untold;     /* it is kept from us: then nobody leaves the set */
+    bool untold;     /* it is kept from us: then nobody leaves the set, and it does not get known */
     bool sure;       /* a replica that is not listed is not promoted either */
     bool more;       /* as above */
     int64_t rule_ms; /* 0: a replica is promoted however long it was away */
@@ -83,13 +89,21 @@ typedef struct replica_claims {
 
 typedef struct replica_member {
     char name[REPLICA_NAME_LEN];
-    dlock_time since; /* in step last, or, if it never was, listed first */
+    dlock_time since;     /* acknowledged last while online, or, if it never did, listed first */
+    dlock_time listed_at; /* last; or when no list was sure */
+    dlock_time stands_at; /* what it acknowledges is less than the server's, and has not moved since
+                             then; 0 = it has all */
+    int64_t offset;       /* as acknowledged at the last look */
     bool in_step, connected, listed, barred, required;
+    bool stands;     /* it acknowledges, and has applied nothing for too long: its link is young,
+                        so it may be promoted */
+    bool fit, freed; /* by the last list: it might be promoted now; its priority was 0 until then */
 } replica_member;
 
 typedef struct replica_set {
     pthread_mutex_t lock; /* guards what is not atomic */
-    bool known;           /* whoever promotes has told its list */
+    bool known;           /* whoever promotes has told its list, and that was sure */
+    promoter by;
     bool more;
     int64_t rule_ms;
     char primary[REPLICA_NAME_LEN];
@@ -121,7 +135,9 @@ void replica_set_forget(replica_set *set);
 void replica_set_note(replica_set *set, const replicas_seen *seen, const replica_claims *claims,
                       dlock_time now, replica_changes *ret);
 
-/* Names the required ones that are not in step, for people. "" = none is missing. */
+/* Names the required ones that are not in step, for people; "..." ends a text that is cut. "" =
+ * none is missing. Where no fewer are missing than are in step and not listed, they may be the same
+ * under other names: it says what to set, and nobody who is listed leaves. */
 void replica_set_name_missing(replica_set *set, dlock_time now, char *buf, size_t buf_len);
 
 /* Whether all that could be promoted have what `acknowledged` replicas have, by a ROLE that the

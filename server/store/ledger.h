@@ -32,7 +32,9 @@
  * absent and past its time can not be undone by a failover, and one that the old primary alone had
  * is lost then, and was never told. But a primary that was cut off does not know what another one
  * has sold since. So for LEDGER_PAST the stock is written once more, after the time is over, and
- * the replicas that acknowledge it have followed nobody else until then.
+ * the replicas that acknowledge it have followed nobody else until then. For LEDGER_OVER it is the
+ * pointer to the current sale: the server that calls the sale over is the one that the replicas
+ * follow.
  */
 #ifndef FLASHSALE_LEDGER_H
 #define FLASHSALE_LEDGER_H

@@ -34,6 +34,13 @@ static dlock_script past = /* like `look`, and yet refused by who is not in char
 static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" STATE_LUA RESOLVE_LUA);
 static dlock_script confirm = /* a Redis that is full tells of what it has */
     DLOCK_SCRIPT("confirm", "#!lua flags=allow-oom\n" CONFIRM_LUA);
+static dlock_script
+    confirm_current = /* the same of the pointer, which a sale that is over has, too */
+    DLOCK_SCRIPT("confirm_current", "#!lua flags=allow-oom\n"
+                                    "local now = redis.pcall('GET', KEYS[1])\n"
+                                    "if type(now) ~= 'string' then return 0 end\n"
+                                    "redis.call('SET', KEYS[1], now)\n"
+                                    "return 1");
 static dlock_script ask = DLOCK_SCRIPT("ask", "#!lua\n" ASK_LUA);
 
 typedef struct search {
@@ -175,8 +182,9 @@ static ledger_status find(const search *s, ledger_how how, ledger_entry *ret)
 
 /* ---- what replicas have ---------------------------------------------------------------------- */
 
-bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
-                    dlock_time deadline)
+/* Runs it with KEYS 1 and, if there is a request, ARGV 1: it writes what it finds as it is. */
+static bool confirm_by(fs_store *store, const sale_terms *terms, int k, dlock_script *by,
+                       const char *key, const char *request, dlock_time deadline)
 {
     sale_keys keys;
     dlock_args args;
@@ -186,13 +194,13 @@ bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char 
     if (replicas_missing(store, terms, &keys)) /* so there is no sense in waiting */
         return false;
     dlock_args_init(&args);
-    dlock_args_text(&args, request ? keys.orders : keys.stock);
+    dlock_args_text(&args, key);
     if (request)
         dlock_args_text(&args, request);
     dlock_redis_outcome outcome = dlock_redis_eval_wait(
-        store->redis, &confirm, 1, &args, needed, replicas_deadline(needed, deadline), &reply);
+        store->redis, by, 1, &args, needed, replicas_deadline(needed, deadline), &reply);
     bool there = reply &&
-                 dlock_redis_check(store->redis, confirm.name, reply, store_is_number(reply)) &&
+                 dlock_redis_check(store->redis, by->name, reply, store_is_number(reply)) &&
                  reply->integer == 1;
     if (outcome != DLOCK_REDIS_OK)
         store_log_failure(store, "confirm",
@@ -202,22 +210,35 @@ bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char 
     return outcome == DLOCK_REDIS_OK && there;
 }
 
+bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char *request,
+                    dlock_time deadline)
+{
+    sale_keys keys;
+    terms_keys(terms, k, &keys);
+    return confirm_by(store, terms, k, &confirm, request ? keys.orders : keys.stock, request,
+                      deadline);
+}
+
 static bool is_confirmed(const search *s, int k, ledger_status found)
 {
+    sale_keys keys;
+    terms_keys(s->terms, k, &keys);
+    if (found == LEDGER_OVER)
+        return confirm_by(s->store, s->terms, k, &confirm_current, keys.current, NULL, s->deadline);
     const char *request = found == LEDGER_PAST ? NULL : s->request;
     return ledger_confirm(s->store, s->terms, k, request, s->deadline);
 }
 
 /* What may be told of what was found: a failover may undo it in a replicated sale. A marker is in
- * every segment. Of a time that is over there is nothing to undo, but the server may have been cut
- * off, and another one have sold since: not if its replicas follow it still. */
+ * every segment. Of a time or a sale that is over there is nothing to undo, but the server may have
+ * been cut off, and another one have sold since: not if its replicas follow it still. */
 static ledger_status to_tell(const search *s, ledger_status found, const ledger_entry *entry)
 {
     if (s->terms->durability != DURABILITY_REPLICATED)
         return found;
     if (found == LEDGER_FOUND)
         return is_confirmed(s, entry->segment, found) ? found : LEDGER_UNCONFIRMED;
-    if (found != LEDGER_NEVER && found != LEDGER_PAST)
+    if (found != LEDGER_NEVER && found != LEDGER_PAST && found != LEDGER_OVER)
         return found;
     for (int k = 0; k < terms_key_sets(s->terms); k++)
         if (!is_confirmed(s, k, found))

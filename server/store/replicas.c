@@ -45,7 +45,7 @@ dlock_time replicas_deadline(int needed, dlock_time deadline)
 /* ---- who could promote ----------------------------------------------------------------------- */
 
 /* By a majority of all sentinels, not only of those that answer: the others may hold an election of
- * their own. */
+ * their own. One is enough to say that it might promote a replica. */
 static void claim(const dlock_replicas *told, bool sure, replica_claims *ret)
 {
     for (int i = 0; i < told->count; i++) {
@@ -55,8 +55,9 @@ static void claim(const dlock_replicas *told, bool sure, replica_claims *ret)
             ret->more = true;
             return;
         }
-        to->barred = 2 * one->barred > told->sentinels;
-        to->lost = sure && one->fit == 0;
+        to->barred = sure && one->barred > 0 && one->barred == one->listed;
+        to->lost = sure && one->fit == 0 && one->fading == 0;
+        to->fit = one->fit > 0;
         ret->count++;
     }
 }
@@ -98,19 +99,25 @@ static void log_changes(const fs_store *store, const fs_node *node, const replic
 /* Names those that are missing, unless it was found already that none may be waited for. */
 static void name_missing(replica_set *set, server_check *check)
 {
-    char names[160], before[256];
+    char names[180], before[256];
     store_complaint *why = &check->why[TROUBLE_NO_REPLICAS];
     bool found = check->found[TROUBLE_NO_REPLICAS];
     if (!atomic_load(&set->missing) || (found && why->redis[0] != '\0'))
         return;
     replica_set_name_missing(set, dlock_now(), names, sizeof(names));
+    size_t len = strlen(names);
+    if (check->denied[0] != '\0')
+        snprintf(names + len, sizeof(names) - len, "; grant +%s", check->denied);
     memcpy(before, why->detail, sizeof(before));
-    if (found)
-        snprintf(why->detail, sizeof(why->detail), "%.150s; missing: %.90s", before, names);
-    else
+    if (found) {
+        int all = snprintf(why->detail, sizeof(why->detail), "%.150s; missing: %s", before, names);
+        if (all >= (int)sizeof(why->detail))
+            memcpy(why->detail + sizeof(why->detail) - 4, "...", 4);
+    } else {
         snprintf(why->detail, sizeof(why->detail),
                  "durability 'replicated' needs each replica that may be promoted; missing: %s",
                  names);
+    }
     check->found[TROUBLE_NO_REPLICAS] = true;
 }
 

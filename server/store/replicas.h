@@ -24,24 +24,40 @@
  * undo it: nobody knows, so the buyer hears "unknown". Whoever tells of an order later, to a retry
  * or to a question, makes sure anew (ledger_confirm()).
  *
- * A replica leaves the set once nobody promotes it, and joins again when it is in step:
+ * A replica leaves the set once nobody promotes it, and joins again when it is in step, or when
+ * somebody might promote it:
  *
- *     behind Sentinel  its priority is 0, or it was out of step for longer than 10 x
- *                      down-after-milliseconds, and most of all sentinels are heard, see the
- *                      primary up, and each of these sees the replica down, or without a link for
- *                      as long; or they do not know of it any more (SENTINEL RESET)
- *     in a cluster     it was out of step for longer than its data may be old for an election
+ *     behind Sentinel  most of all sentinels are heard, name the primary and see it up; and
+ *                      all that are heard and list the replica say that its priority is 0; or it
+ *                      was out of step for longer than 10 x down-after-milliseconds, and they see
+ * it down, or without a link, for as long; or they do not know of it any more (SENTINEL RESET). It
+ * joins when one of them, in the majority or not, lists it as fit, before it is in step, too in a
+ * cluster     it was out of step for longer than its data may be old for an election
  *                      (replication.h), or has the flag nofailover, or is no replica of the primary
  *                      any more
  *     otherwise        at once: behind a plain URL nobody promotes by itself
  *
  * While the majority of the sentinels can not be heard, or this user lacks the right to hear them,
- * nobody leaves.
+ * nobody leaves; and at the start nothing is sold. Without the right to CONFIG GET nobody leaves in
+ * a cluster but by the flag. Where a replica notices a dead link late, after repl-timeout, the wait
+ * is repl-timeout + 10 x down-after: sentinels hear of its link from the replica.
  *
- * What it does not cover: the loss of the primary and of all replicas of the set; a replica that
- * has left the set and is promoted before it is in step again; one that is promoted past them
- * (REPLICAOF NO ONE, CLUSTER FAILOVER FORCE or TAKEOVER) or hidden from them (replica-announced no)
- * while it is not in step; and a refusal, which needs no copies.
+ * What it does not cover:
+ *
+ *   - the loss of the primary and of all replicas of the set;
+ *   - a replica that has left the set, and is promoted while it is behind by a sentinel that was
+ * cut off with it: we do not hear that one, and SENTINEL FAILOVER asks no other sentinel;
+ *   - a replica that is promoted past them (REPLICAOF NO ONE, CLUSTER FAILOVER FORCE or TAKEOVER)
+ * or hidden from them (replica-announced no) while it is not in step;
+ *   - a priority that is raised while the replica is not in step: it can be promoted before the
+ *     sentinels have told us, up to 10 s later;
+ *   - a newcomer whose priority is not 0: sentinels would promote one that has no data yet, and we
+ *     hear of it a moment after them;
+ *   - a refusal, which needs no copies.
+ *
+ * So give all replicas the same replica-priority, start a newcomer with 0, and raise a priority
+ * only in step. One that was started again and never syncs stays required: Sentinel would promote
+ * it.
  *
  * A write waits for the replicas no longer than a read waits for Redis (STORE_READ_MS).
  */

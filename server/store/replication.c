@@ -11,20 +11,24 @@ enum { LINE_MAX_LEN = 512, WORD_LEN = 320 };
 
 /* ---- INFO replication ------------------------------------------------------------------------ */
 
-/* "slaveN:ip=A,port=P,state=online,offset=O,lag=S", and no more. False: it is another line. */
+/* "slaveN:ip=A,port=P,state=online,offset=O,lag=S", and no more. False: it is another line, or of
+ * one that can not be promoted. */
 static bool read_line(const char *line, char host[WORD_LEN], replica_seen *ret, bool *ret_fits)
 {
     const char *ip = strstr(line, ":ip="), *port = strstr(line, ",port=");
-    const char *lag = strstr(line, ",lag=");
+    const char *lag = strstr(line, ",lag="), *offset = strstr(line, ",offset=");
     if (!ip || !port || port < ip)
         return false;
     ip += strlen(":ip=");
     snprintf(host, WORD_LEN, "%.*s", (int)(port - ip), ip);
     long number = strtol(port + strlen(",port="), NULL, 10);
+    if (number == 0)
+        return false;
     long seconds = lag ? strtol(lag + strlen(",lag="), NULL, 10) : -1;
     *ret_fits = port - ip < WORD_LEN && replica_name(host, (int)number, ret->name);
     ret->in_step = strstr(line, ",state=online,") && seconds >= 0 && seconds <= REPLICA_LAG_S;
     ret->lag_s = (int)seconds;
+    ret->offset = offset ? strtoll(offset + strlen(",offset="), NULL, 10) : -1;
     return true;
 }
 
@@ -33,6 +37,8 @@ void replication_read_info(const redisReply *info, replicas_seen *ret)
     memset(ret, 0, sizeof(*ret));
     if (info->type != REDIS_REPLY_STRING)
         return;
+    const char *own = strstr(info->str, "\nmaster_repl_offset:");
+    ret->offset = own ? strtoll(own + strlen("\nmaster_repl_offset:"), NULL, 10) : 0;
     for (const char *at = info->str; (at = strstr(at, "\nslave")); at++) {
         char line[LINE_MAX_LEN], host[WORD_LEN];
         replica_seen one;
@@ -120,8 +126,7 @@ static void note_row(row *r, replica_claims *ret)
 
 static int64_t setting(const redisReply *settings, const char *name, int64_t otherwise)
 {
-    const char *value =
-        settings && settings->type == REDIS_REPLY_ARRAY ? store_field(settings, name) : "";
+    const char *value = store_field(settings, name);
     char *end;
     long long number = strtoll(value, &end, 10);
     return end != value && *end == '\0' && number >= 0 ? number : otherwise;
@@ -129,10 +134,13 @@ static int64_t setting(const redisReply *settings, const char *name, int64_t oth
 
 static int64_t rule_ms(const redisReply *settings)
 {
+    if (!settings || settings->type != REDIS_REPLY_ARRAY)
+        return 0;
+    int64_t link_s = setting(settings, "repl-timeout", 60);
     int64_t ping_s = setting(settings, "repl-ping-replica-period", 10);
     int64_t timeout_ms = setting(settings, "cluster-node-timeout", 15000);
     int64_t factor = setting(settings, "cluster-replica-validity-factor", 10);
-    return factor > 0 ? ping_s * 1000 + timeout_ms * (1 + factor) : 0;
+    return factor > 0 ? (link_s + ping_s) * 1000 + timeout_ms * (1 + factor) : 0;
 }
 
 void replication_read_nodes(const redisReply *nodes, const redisReply *settings,

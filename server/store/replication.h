@@ -7,9 +7,11 @@
 
 /* Those of CONFIG GET that replication_read_nodes() reads. */
 #define REPLICATION_SETTINGS                                                                       \
-    "repl-ping-replica-period", "cluster-node-timeout", "cluster-replica-validity-factor"
+    "repl-timeout", "repl-ping-replica-period", "cluster-node-timeout",                            \
+        "cluster-replica-validity-factor"
 
-/* From the answer to INFO replication; an error has none. */
+/* From the answer to INFO replication; an error has none. Those with port 0 only read the stream
+ * (redis-cli --replica) and are left out. */
 void replication_read_info(const redisReply *info, replicas_seen *ret);
 
 /* How many are in step. */
@@ -17,12 +19,15 @@ int replication_in_step(const replicas_seen *seen);
 
 /*
  * From the answer to CLUSTER NODES: the replicas of the server that was asked, as it has them. None
- * is elected whose data is older than (clusterHandleSlaveFailover in Redis's cluster.c)
+ * is elected whose link to its primary is down for longer than (clusterHandleSlaveFailover in
+ * Redis's cluster.c)
  *
  *     repl-ping-replica-period + cluster-node-timeout x (1 + cluster-replica-validity-factor)
  *
- * and with a factor of 0 any is. `settings`: the answer to CONFIG GET; without it (NULL or an
- * error) Redis's defaults count. `nodes`: NULL or an error = it was not told.
+ * and with a factor of 0 any is. It notices a link that went silent after repl-timeout, so that is
+ * added. All of them are the replica's own settings: they must be the same on every server.
+ * `settings`: the answer to CONFIG GET; without it (NULL or an error) no time is long enough.
+ * `nodes`: NULL or an error = it was not told.
  */
 void replication_read_nodes(const redisReply *nodes, const redisReply *settings,
                             replica_claims *ret);

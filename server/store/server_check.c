@@ -171,8 +171,11 @@ static void judge_settings(server_check *check, redisReply *const answers[QUESTI
     judge_policy(check, answers[MEMORY]);
     judge_replicas(check, answers[REPLICATION], wish->min_replicas);
     judge_wait(check, answers[RIGHTS]);
-    if (wish->cluster)
-        replication_read_nodes(answers[NODES], config, &check->cluster);
+    if (!wish->cluster)
+        return;
+    replication_read_nodes(answers[NODES], config, &check->cluster);
+    if (!config || config->type == REDIS_REPLY_ERROR)
+        snprintf(check->denied, sizeof(check->denied), "config|get");
 }
 
 /* While a script runs without end everything is answered so, the settings too. */

@@ -33,7 +33,8 @@ typedef struct server_check {
     int replicas;           /* that count */
     replicas_seen seen;     /* all that it has, by name; see replicas_note() */
     replica_claims cluster; /* those that its cluster could promote; by PROMOTER_NONE: not asked */
-    char denied[RIGHT_LEN]; /* a right that is missing to hear who could be promoted; "" = none */
+    char denied[RIGHT_LEN]; /* a right that is missing to hear who could be promoted, or how long;
+                               "" = none */
     bool accepts_alone; /* cut off from all of them it goes on taking writes, which a failover then
                        undoes: min-replicas-to-write is 0, or it does not tell */
 } server_check;

@@ -8,7 +8,7 @@ from run import LIMIT_S, POLL_S, WARM_S, ms, spread
 AFTER_SETTLED_S = 10    # of buying once Redis has come to rest
 PAUSE_S = 1.0           # without a new order: nothing is sold
 BACK_S = 10             # after the member is back everything sells
-RULE_DOWN_AFTERS = 10   # a replica that is away for so many down-after-milliseconds is written off
+RULE_DOWN_AFTERS = 11   # a replica is written off when it was called down for 10 of them, after one
 RULE_MORE_S = 5
 
 

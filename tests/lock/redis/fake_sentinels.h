@@ -30,7 +30,9 @@ typedef struct story {
     const char *id; /* NULL = "id" and its number */
     int tells_of[SENTINELS], tells_of_len;
     const char *flags;   /* of the master; NULL = it does not say more of it than the epoch */
-    const char *replica; /* "FLAGS PRIORITY LINK_DOWN_MS" of one at port 7; NULL = it lists none */
+    int down_ms;         /* the master's s-down-time; 0 = it does not say so */
+    const char *replica; /* "FLAGS PRIORITY LINK_DOWN_MS S_DOWN_MS" of one at port 7, the last one
+                            may be missing; NULL = it lists none */
     bool gone;           /* closes every connection */
 } story;
 
@@ -82,23 +84,33 @@ static inline void say_others(const story *s, char *to, size_t len)
 
 static inline void say_master(const story *s, char *to, size_t len)
 {
-    int n = snprintf(to, len, "*%d\r\n$12\r\nconfig-epoch\r\n", s->flags ? 8 : 2);
+    int words = !s->flags ? 2 : s->down_ms > 0 ? 10 : 8;
+    int n = snprintf(to, len, "*%d\r\n$12\r\nconfig-epoch\r\n", words);
     n += bulk_int(to + n, len - (size_t)n, s->epoch);
     if (!s->flags)
         return;
     n += snprintf(to + n, len - (size_t)n,
                   "$19\r\nnum-other-sentinels\r\n$1\r\n2\r\n"
                   "$23\r\ndown-after-milliseconds\r\n$4\r\n1000\r\n$5\r\nflags\r\n");
-    bulk(to + n, len - (size_t)n, s->flags);
+    n += bulk(to + n, len - (size_t)n, s->flags);
+    if (s->down_ms == 0)
+        return;
+    n += snprintf(to + n, len - (size_t)n, "$11\r\ns-down-time\r\n");
+    bulk_int(to + n, len - (size_t)n, s->down_ms);
 }
 
 static inline void say_replicas(const story *s, char *to, size_t len)
 {
-    static const char *const names[] = {"flags", "slave-priority", "master-link-down-time"};
+    static const char *const names[] = {"flags", "slave-priority", "master-link-down-time",
+                                        "s-down-time"};
+    int count = 1;
+    for (const char *at = s->replica; *at; at++)
+        count += *at == ' ';
     const char *word = s->replica;
     int n =
-        snprintf(to, len, "*1\r\n*10\r\n$2\r\nip\r\n$9\r\n127.0.0.1\r\n$4\r\nport\r\n$1\r\n7\r\n");
-    for (int i = 0; i < 3; i++, word += strcspn(word, " "), word += *word == ' ') {
+        snprintf(to, len, "*1\r\n*%d\r\n$2\r\nip\r\n$9\r\n127.0.0.1\r\n$4\r\nport\r\n$1\r\n7\r\n",
+                 4 + 2 * count);
+    for (int i = 0; i < count; i++, word += strcspn(word, " "), word += *word == ' ') {
         char value[32];
         snprintf(value, sizeof(value), "%.*s", (int)strcspn(word, " "), word);
         n += bulk(to + n, len - (size_t)n, names[i]);

@@ -44,17 +44,19 @@ static replicas_seen seen_of(const char *words)
     return seen;
 }
 
-/* "a b0 c!": b has priority 0, c is called lost. By sentinels that agree, whose primary is p. */
+/* "a b0 c! d+": b has priority 0, c is called lost, d fit. By sentinels that agree, whose primary
+ * is p. */
 static replica_claims claims_of(const char *words)
 {
     replica_claims claims = {
         .by = PROMOTER_SENTINEL, .told = true, .sure = true, .rule_ms = RULE_MS, .primary = "p:1"};
     for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ') {
         replica_claim *one = &claims.of[claims.count++];
-        int len = (int)strcspn(at, " 0!");
+        int len = (int)strcspn(at, " 0!+");
         snprintf(one->name, sizeof(one->name), "%.*s:1", len, at);
         one->barred = at[len] == '0';
         one->lost = at[len] == '!';
+        one->fit = at[len] == '+';
     }
     return claims;
 }
@@ -88,8 +90,15 @@ static void nothing_is_known_before_somebody_told(void **state)
 {
     (void)state;
     replica_claims silent = {.by = PROMOTER_SENTINEL};
+    replica_claims minority = claims_of("a"), denied = silent;
+    minority.sure = false;
+    denied.untold = true;
     assert_true(atomic_load(&set.missing));
     look_by("a", &silent, 0);
+    assert_missing("nobody has told yet");
+    look_by("a", &denied, 250);
+    assert_missing("nobody has told yet");
+    look_by("a", &minority, 250); /* others may list more */
     assert_missing("nobody has told yet");
     look("a", "a b", 250);
     assert_missing("b:1 (away for 0 s; may be promoted until away for 10 s)");
@@ -127,7 +136,7 @@ static void without_a_majority_nobody_leaves(void **state)
     minority.sure = false;
     look("a b", "a b", 0);
     look("a", "a b", 100 * RULE_MS); /* they see it */
-    assert_missing("b:1");
+    assert_missing("until most sentinels see it down or unlinked for 10 s");
     look_by("a", &minority, 100 * RULE_MS);
     assert_missing("b:1");
     look_by("a", &silent, 100 * RULE_MS);
@@ -147,19 +156,109 @@ static void priority_0_leaves_at_once_and_still_counts(void **state)
     look("a", "a b0", 250);
     assert_missing("");
     look("a", "a b", 250); /* it has a priority again */
-    assert_missing("");
-    look("a b", "a b", 250);
-    look("a", "a b", 250);
     assert_missing("b:1");
+}
+
+static void one_that_is_barred_and_lost_does_not_come_back(void **state)
+{
+    (void)state;
+    look("a b", "a b", 0);
+    look("a", "a b0", 250);
+    look("a", "a b!", 2 * RULE_MS);
+    assert_missing("");
+}
+
+/* A single sentinel is enough, which may be cut off with it. */
+static void one_that_is_fit_again_is_required_at_once(void **state)
+{
+    (void)state;
+    replica_claims minority = claims_of("a b+");
+    minority.sure = false;
+    look("a b", "a b", 0);
+    look("a", "a b!", 2 * RULE_MS);
+    assert_missing("");
+    look_by("a", &minority, 250);
+    assert_missing("b:1");
+    look("a b-", "a b+", 100 * RULE_MS);
+    assert_missing("b:1");
+    look("a b", "a b+", 250);
+    assert_missing("");
+    look("a b n-", "a b+ n+", 250); /* also one that never was in step */
+    assert_missing("n:1");
 }
 
 static void a_forgotten_one_leaves(void **state)
 {
     (void)state;
-    look("a b", "a", 0);
+    look("a b", "a b", 0);
     look("a", "a", 1000);
     assert_missing("b:1"); /* the list may be older than its absence */
     look("a", "a", 2500);
+    assert_missing("");
+}
+
+static void one_that_nobody_lists_is_not_required(void **state)
+{
+    (void)state;
+    replica_claims silent = {.by = PROMOTER_SENTINEL};
+    look_by("a s", &silent, 0);
+    look("a s", "a", 250);
+    look("a s-", "a", 3500);
+    assert_missing("");
+    look("a s", "a", 250);
+    look("a", "a", 250);
+    assert_missing("");
+}
+
+static void other_names_are_told(void **state)
+{
+    (void)state;
+    look("10.0.0.2", "r2", 0);
+    assert_missing("names differ (set replica-announce-ip, or sentinel announce-hostnames): r2:1");
+    look("10.0.0.2", "r2! r3!", 2 * RULE_MS); /* it is there, and could not be told apart */
+    assert_missing("names differ (set replica-announce-ip");
+    look("r2", "r2 r3!", 250);
+    assert_missing("");
+}
+
+static void what_is_cut_is_marked(void **state)
+{
+    (void)state;
+    char said[60];
+    look("", "a b", 0);
+    replica_set_name_missing(&set, now, said, sizeof(said));
+    assert_int_equal(strlen(said), sizeof(said) - 1);
+    assert_string_equal(said + sizeof(said) - 4, "...");
+}
+
+/* a and b are in step by their acknowledgements; b's offset is this. */
+static void look_at_offsets(int64_t primary, int64_t b, int after_ms)
+{
+    replica_claims claims = claims_of("a b!");
+    replicas_seen seen = seen_of("a b");
+    seen.offset = seen.of[0].offset = primary;
+    seen.of[1].offset = b;
+    now.us += (int64_t)after_ms * 1000;
+    replica_set_note(&set, &seen, &claims, now, &changes);
+}
+
+static void a_paused_one_is_not_in_step(void **state)
+{
+    (void)state;
+    look_at_offsets(100, 100, 0);
+    look_at_offsets(100, 100, 60000); /* nothing is written */
+    look_at_offsets(200, 100, 60000);
+    assert_missing("");
+    look_at_offsets(300, 100, 3000);
+    assert_missing("");
+    look_at_offsets(300, 100, 250);
+    assert_missing("b:1 (paused?");
+    look_at_offsets(300, 100, 100 * RULE_MS); /* its link is up, so it may be promoted */
+    assert_missing("b:1 (paused?");
+    assert_int_equal(atomic_load(&set.in_step), 1);
+    look_at_offsets(400, 200, 250); /* it is behind, and comes on */
+    assert_missing("");
+    look_at_offsets(500, -1, 60000); /* not told */
     assert_missing("");
 }
 
@@ -276,6 +375,17 @@ static void only_the_required_ones_count(void **state)
     assert_true(followed(2, "master", "A=9 B=9"));
 }
 
+static void who_only_reads_the_stream_is_no_replica(void **state)
+{
+    (void)state;
+    look("a", "a", 0);
+    redisReply *role = parse("*3\r\n$6\r\nmaster\r\n:9\r\n*2\r\n"
+                             "*3\r\n$1\r\ns\r\n$1\r\n0\r\n$1\r\n0\r\n"
+                             "*3\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\n9\r\n");
+    assert_true(replica_set_followed(&set, 1, role));
+    freeReplyObject(role);
+}
+
 static void who_has_left_neither_counts_nor_hinders(void **state)
 {
     (void)state;
@@ -335,12 +445,19 @@ int main(void)
         CASE(a_lost_one_leaves_after_the_rules_time),
         CASE(without_a_majority_nobody_leaves),
         CASE(priority_0_leaves_at_once_and_still_counts),
+        CASE(one_that_is_barred_and_lost_does_not_come_back),
+        CASE(one_that_is_fit_again_is_required_at_once),
         CASE(a_forgotten_one_leaves),
+        CASE(one_that_nobody_lists_is_not_required),
+        CASE(other_names_are_told),
+        CASE(what_is_cut_is_marked),
+        CASE(a_paused_one_is_not_in_step),
         CASE(a_new_one_joins_when_it_is_in_step),
         CASE(after_a_failover_the_primary_before_is_required),
         CASE(where_nobody_promotes_who_is_in_step_counts),
         CASE(too_many_are_missing),
         CASE(only_the_required_ones_count),
+        CASE(who_only_reads_the_stream_is_no_replica),
         CASE(who_has_left_neither_counts_nor_hinders),
         CASE(nothing_is_followed_before_a_look),
         CASE(what_is_no_role_is_refused),

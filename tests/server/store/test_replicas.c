@@ -431,6 +431,21 @@ static void no_is_final_while_the_replica_follows(void **state)
     }
 }
 
+/* Nor does it know whether the sale is over. */
+static void over_is_final_while_the_replica_follows(void **state)
+{
+    (void)state;
+    char question[160];
+    snprintf(question, sizeof(question), "GET /orders/g?item=E1&sale=%s",
+             fx_start_sale(fx.server[0], "E1", "'stock':9,'durability':'replicated'"));
+    fx_start_sale(fx.server[0], "E1", "'stock':9,'durability':'replicated'");
+    fx_has(fx_expect(fx.server[0], 404, "%s", question), "\"final\":true");
+    fx_redis_signal(replicas[0], SIGSTOP);
+    fx_has(fx_expect(fx.server[0], 404, "%s", question), "\"final\":false");
+    fx_redis_signal(replicas[0], SIGCONT);
+    await(question, 404, "\"final\":true");
+}
+
 static void an_order_that_nobody_was_told_of_is_not_missed(void **state)
 {
     (void)state;
@@ -476,6 +491,7 @@ int main(void)
         STAGE(one_of_two_is_not_enough_while_both_are_online, two_replicas),
         STAGE(without_its_replicas_nothing_is_sold, one_replica),
         STAGE(no_is_final_while_the_replica_follows, one_replica),
+        STAGE(over_is_final_while_the_replica_follows, one_replica),
         STAGE(the_right_to_wait_is_missed_only_by_replicated_sales, one_replica),
         cmocka_unit_test(the_promoted_replica_has_what_was_told),
         cmocka_unit_test(without_waiting_it_has_not),

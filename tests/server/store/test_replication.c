@@ -18,11 +18,13 @@ static replicas_seen seen_in(char *text)
 static void each_replica_of_info_is_read(void **state)
 {
     (void)state;
-    char text[] = "# Replication\r\nrole:master\r\nconnected_slaves:4\r\n"
+    char text[] = "# Replication\r\nrole:master\r\nconnected_slaves:5\r\n"
                   "slave0:ip=127.0.0.1,port=6380,state=online,offset=9,lag=0\r\n"
                   "slave1:ip=::1,port=6381,state=online,offset=9,lag=4\r\n"
                   "slave2:ip=r.example,port=6382,state=wait_bgsave,offset=0,lag=0,type=x\r\n"
                   "slave3:ip=::1,port=6383,state=online,offset=9,lag=3\r\n"
+                  "slave4:ip=127.0.0.1,port=0,state=online,offset=0,lag=0\r\n" /* --replica */
+                  "master_failover_state:no-failover\r\nmaster_repl_offset:12\r\n"
                   "slave_read_only:1\r\n";
     replicas_seen seen = seen_in(text);
     static const struct {
@@ -35,6 +37,8 @@ static void each_replica_of_info_is_read(void **state)
     assert_int_equal(seen.count, 4);
     assert_false(seen.more);
     assert_int_equal(replication_in_step(&seen), 2);
+    assert_int_equal(seen.offset, 12);
+    assert_int_equal(seen.of[0].offset, 9);
     for (int i = 0; i < 4; i++) {
         assert_string_equal(seen.of[i].name, expected[i].name);
         assert_int_equal(seen.of[i].in_step, expected[i].in_step);
@@ -88,7 +92,7 @@ static void my_replicas_are_found_in_a_cluster(void **state)
     assert_string_equal(claims.of[2].name, "127.0.0.1:7005");
     assert_false(claims.of[0].barred || claims.of[1].barred);
     assert_true(claims.of[2].barred);
-    assert_int_equal(claims.rule_ms, 10000 + 15000 * 11);
+    assert_int_equal(claims.rule_ms, 0); /* the settings are not told: it may be any time */
 }
 
 static redisReply word(char *text)
@@ -105,9 +109,15 @@ static void the_settings_give_the_rule(void **state)
     redisReply words[] = {word(factor), word(two), word(timeout), word(thousand)};
     redisReply *elements[] = {&words[0], &words[1], &words[2], &words[3]};
     redisReply settings = {.type = REDIS_REPLY_ARRAY, .elements = 4, .element = elements};
-    assert_int_equal(claims_in(text, &settings).rule_ms, 10000 + 3000);
+    assert_int_equal(claims_in(text, &settings).rule_ms, 60000 + 10000 + 3000);
     words[1] = word(zero);
     assert_int_equal(claims_in(text, &settings).rule_ms, 0);
+    char link[] = "repl-timeout", five[] = "5";
+    words[0] = word(link);
+    words[1] = word(five);
+    assert_int_equal(claims_in(text, &settings).rule_ms, 5000 + 10000 + 11000);
+    settings.elements = 0; /* Redis's defaults */
+    assert_int_equal(claims_in(text, &settings).rule_ms, 235000);
 }
 
 static void who_may_not_ask_is_told_nothing(void **state)
