@@ -1,8 +1,9 @@
 /*
  * test_failover_command.c - scripts/failover: under load it moves a sale in memory to another
  * server and no acknowledged order is missing there, behind sentinels and on a cluster; the rights
- * in its help suffice, and no password is on a command line. When it can not, the primary goes on;
- * in doubt it keeps the writes held.
+ * in its help suffice, and no password is on a command line. When it can not, the primary goes on
+ * before sentinels take it for down; if another failover has begun, and in doubt, no held write is
+ * executed.
  *
  * FAILOVER_RUNS=10 in the environment repeats the first two cases.
  */
@@ -47,6 +48,7 @@ static int teardown(void **state)
 {
     fx_service_stop(state);
     fx_dir_remove(dir);
+    unsetenv("REDIS_CLI");
     memset(fx.server, 0, sizeof(fx.server));
     fx.redis = NULL;
     return 0;
@@ -87,6 +89,13 @@ static void tell(int member, const char *command)
     freeReplyObject(reply);
 }
 
+static void tell_sentinels(const char *command)
+{
+    for (int i = 0; i < fx_topology_size(redis); i++)
+        if (fx_topology_is_sentinel(redis, i))
+            tell(i, command);
+}
+
 static bool says(int member, const char *command, const char *part)
 {
     redisReply *reply = fx_topology_ask(redis, member, command);
@@ -105,9 +114,11 @@ static int primary_now(void)
     return fx_topology_primary(redis, NULL);
 }
 
-/* All is well, and nothing has been held: the primary. */
+/* All is well, and nothing has been held: the primary. Sentinels take it for down after 3 s. */
 static int begin_failure(void)
 {
+    unsetenv("REDIS_CLI");
+    tell_sentinels("SENTINEL SET mymaster down-after-milliseconds 3000");
     fx_topology_settle(redis, LIMIT_MS);
     int primary = primary_now();
     tell(primary, "CONFIG RESETSTAT");
@@ -195,7 +206,7 @@ static void read_rights(const char *label, char *ret, size_t ret_len)
 {
     char command[128];
     snprintf(command, sizeof(command),
-             "scripts/failover --help | sed -n 's/^  %s  *//p' | tr -d '\\n'", label);
+             "scripts/failover --help | sed -n 's/^  %s  *//p' | tr '\\n' ' '", label);
     assert_int_equal(fx_shell_output(command, ret, ret_len), 0);
     assert_string_not_equal(ret, "");
 }
@@ -267,11 +278,11 @@ static void the_rights_in_its_help_suffice_on_a_cluster(void **state)
 {
     (void)state;
     char of[32];
-    int primary = fx_topology_primary(redis, "{c}1");
+    int primary = fx_topology_primary(redis, "{b}1"); /* not that of P0001: not the same twice */
     make_operator(false, "on a cluster");
     snprintf(of, sizeof(of), "127.0.0.1:%d", fx_topology_port(redis, primary));
     as_operator("", of);
-    assert_int_not_equal(fx_topology_primary(redis, "{c}1"), primary);
+    assert_int_not_equal(fx_topology_primary(redis, "{b}1"), primary);
     run(BAD_WORDS, "one of the primaries: 127", FX_ARGS(fx_topology_url(redis)));
     run(BAD_WORDS, "one of the primaries: 127", FX_ARGS(fx_topology_url(redis), "--of", of));
 }
@@ -285,36 +296,143 @@ static void hold_back(int replica)
     tell(primary_now(), "SET behind v");
 }
 
-static void when_a_replica_stays_behind_the_primary_goes_on(void **state)
+static void behind_a_replica_that_is_far_behind_nothing_is_held(void **state)
 {
     (void)state;
     int primary = begin_failure(), replica = primary == 0 ? 1 : 0;
     hold_back(replica);
-    run(UNCHANGED, "catching up", FX_ARGS("--drain", "1", fx_topology_url(redis)));
+    run(UNCHANGED, "does not follow", FX_ARGS("--drain", "1", fx_topology_url(redis)));
+    assert_false(was_held(&primary));
+    assert_goes_on(primary);
+    tell(replica, "CLIENT UNPAUSE");
+}
+
+/* A redis-cli that does `first` before the first CLIENT PAUSE. */
+static void meddle(const char *first)
+{
+    char program[300];
+    snprintf(program, sizeof(program), "%s/meddler", dir);
+    FILE *to = fopen(program, "w");
+    assert_non_null(to);
+    fprintf(to,
+            "#!/bin/sh\n"
+            "case \"$*\" in *' client pause '*) rm \"$0.first\" && (%s) ;; esac >/dev/null 2>&1\n"
+            "exec redis-cli \"$@\"\n",
+            first);
+    fclose(to);
+    assert_int_equal(fx_shell("chmod +x \"$1\" && touch \"$1.first\"", program, LIMIT_MS), 0);
+    setenv("REDIS_CLI", program, 1);
+}
+
+/* The replica stays behind from when writes are held, for so long; then do this. */
+static void meddle_behind(int primary, int replica, int ms, const char *then)
+{
+    char first[300];
+    snprintf(first, sizeof(first),
+             "redis-cli -p %d client pause %d write; redis-cli -p %d set behind v%s",
+             fx_topology_port(redis, replica), ms, fx_topology_port(redis, primary), then);
+    meddle(first);
+}
+
+static int a_sentinel(void)
+{
+    int i = 0;
+    while (!fx_topology_is_sentinel(redis, i))
+        i++;
+    return i;
+}
+
+/* The number of failovers that sentinels have ever begun. */
+static int epoch(void)
+{
+    char text[64], command[128];
+    snprintf(command, sizeof(command),
+             "redis-cli -p %d sentinel master mymaster | sed -n '/^config-epoch$/{n;p;}'",
+             fx_topology_port(redis, a_sentinel()));
+    assert_int_equal(fx_shell_output(command, text, sizeof(text)), 0);
+    return (int)strtol(text, NULL, 10);
+}
+
+/* However long the replicas may take: writes go on before sentinels take the primary for down. */
+static void when_a_replica_stays_behind_no_sentinel_replaces_the_primary(void **state)
+{
+    (void)state;
+    int primary = begin_failure(), replica = primary == 0 ? 1 : 0, before = epoch();
+    meddle_behind(primary, replica, 8000, "");
+    run(UNCHANGED, "catching up", FX_ARGS("--drain", "10", fx_topology_url(redis)));
+    unsetenv("REDIS_CLI");
     assert_true(was_held(&primary));
     assert_goes_on(primary);
     tell(replica, "CLIENT UNPAUSE");
+    fx_topology_settle(redis, LIMIT_MS);
+    assert_int_equal(epoch(), before);
+    assert_goes_on(primary);
 }
 
 static void when_it_is_interrupted_the_primary_goes_on(void **state)
 {
     (void)state;
     int primary = begin_failure(), replica = primary == 0 ? 1 : 0;
-    hold_back(replica);
+    meddle_behind(primary, replica, 8000, "");
     fx_process *command =
         begin("scripts/failover", FX_ARGS("--drain", "30", fx_topology_url(redis)));
     assert_true(fx_wait_until(was_held, &primary, LIMIT_MS));
     fx_process_signal(command, SIGTERM);
     finish(command, UNCHANGED, "interrupted");
+    unsetenv("REDIS_CLI");
     assert_goes_on(primary);
     tell(replica, "CLIENT UNPAUSE");
 }
 
-static void tell_sentinels(const char *command)
+static void two_commands_do_not_hold_writes_at_once(void **state)
 {
-    for (int i = 0; i < fx_topology_size(redis); i++)
-        if (fx_topology_is_sentinel(redis, i))
-            tell(i, command);
+    (void)state;
+    int primary = begin_failure();
+    tell(primary, "CLIENT PAUSE 1500 WRITE");
+    tell(primary, "CONFIG RESETSTAT");
+    run(UNCHANGED, "held already", FX_ARGS(fx_topology_url(redis)));
+    assert_false(was_held(&primary));
+    assert_goes_on(primary);
+}
+
+static void with_hasty_sentinels_nothing_is_held(void **state)
+{
+    (void)state;
+    int primary = begin_failure();
+    tell(a_sentinel(), "SENTINEL SET mymaster down-after-milliseconds 1299");
+    run(UNCHANGED, "1300 is the least", FX_ARGS(fx_topology_url(redis)));
+    assert_false(was_held(&primary));
+}
+
+static bool has_replicated(void *member)
+{
+    return says(*(int *)member, "GET replicated", "v");
+}
+
+/* The replicas do not catch up, and another has begun a failover meanwhile: a write that is held
+ * is refused, not executed by a server that is replaced; and the old primary is not held as a
+ * replica. */
+static void when_another_failover_has_begun_no_write_goes_on(void **state)
+{
+    (void)state;
+    char then[100];
+    int primary = begin_failure(), replica = primary == 0 ? 1 : 0;
+    snprintf(then, sizeof(then), "; (sleep 0.5; redis-cli -p %d sentinel failover mymaster) &",
+             fx_topology_port(redis, a_sentinel()));
+    meddle_behind(primary, replica, 3000, then);
+    redisContext *writer = redisConnect("127.0.0.1", fx_topology_port(redis, primary));
+    assert_true(writer && writer->err == 0);
+    fx_process *command = begin("scripts/failover", FX_ARGS(fx_topology_url(redis)));
+    assert_true(fx_wait_until(was_held, &primary, LIMIT_MS));
+    redisReply *reply = redisCommand(writer, "SET lost v");
+    assert_true(reply && reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "READONLY"));
+    freeReplyObject(reply);
+    redisFree(writer);
+    finish(command, DONE, "writes stay held");
+    unsetenv("REDIS_CLI");
+    tell(primary_now(), "SET replicated v");
+    assert_true(fx_wait_until(has_replicated, &primary, 10000)); /* before a pause would end */
+    fx_topology_settle(redis, LIMIT_MS);
 }
 
 static void when_the_sentinel_refuses_the_primary_goes_on(void **state)
@@ -343,6 +461,11 @@ static void without_a_replica_or_a_sentinel_nothing_is_held(void **state)
     fx_topology_signal(redis, replica, SIGCONT);
 }
 
+static bool is_in_doubt(void *command)
+{
+    return strstr(fx_process_stderr(command), "in doubt: ");
+}
+
 /* The old primary can not be made a replica by the command, whose patience is short here: another
  * takes writes already, so those that are held must not go on. */
 static void in_doubt_the_writes_stay_held(void **state)
@@ -352,7 +475,7 @@ static void in_doubt_the_writes_stay_held(void **state)
     int primary = begin_failure();
     snprintf(program, sizeof(program), "%s/impatient", dir);
     assert_int_equal(
-        fx_shell("sed 's/^limit_s=60 /limit_s=3 /' scripts/failover >\"$1\" && chmod +x "
+        fx_shell("sed 's/^limit_s=60 /limit_s=2 /' scripts/failover >\"$1\" && chmod +x "
                  "\"$1\" && ! cmp -s \"$1\" scripts/failover",
                  program, LIMIT_MS),
         0);
@@ -360,7 +483,10 @@ static void in_doubt_the_writes_stay_held(void **state)
     tell(primary, "CONFIG SET min-replicas-to-write 0"); /* it loses both: that is not to save it */
     redisContext *writer = redisConnect("127.0.0.1", fx_topology_port(redis, primary));
     assert_true(writer && writer->err == 0);
-    finish(begin(program, FX_ARGS(fx_topology_url(redis))), DOUBT, "in doubt: ");
+    fx_process *command = begin(program, FX_ARGS(fx_topology_url(redis)));
+    assert_true(fx_wait_until(is_in_doubt, command, LIMIT_MS));
+    fx_process_signal(command, SIGTERM);
+    finish(command, DOUBT, "stopped in doubt");
     assert_int_not_equal(fx_topology_next_primary(redis, NULL, primary, LIMIT_MS), primary);
     redisSetTimeout(writer, (struct timeval){.tv_sec = 1});
     redisReply *reply = redisCommand(writer, "SET lost v");
@@ -407,9 +533,13 @@ int main(void)
 {
     const struct CMUnitTest sentinels[] = {
         cmocka_unit_test(what_it_does_not_know_is_refused),
-        cmocka_unit_test(when_a_replica_stays_behind_the_primary_goes_on),
+        cmocka_unit_test(behind_a_replica_that_is_far_behind_nothing_is_held),
+        cmocka_unit_test(when_a_replica_stays_behind_no_sentinel_replaces_the_primary),
         cmocka_unit_test(when_it_is_interrupted_the_primary_goes_on),
         cmocka_unit_test(when_the_sentinel_refuses_the_primary_goes_on),
+        cmocka_unit_test(two_commands_do_not_hold_writes_at_once),
+        cmocka_unit_test(with_hasty_sentinels_nothing_is_held),
+        cmocka_unit_test(when_another_failover_has_begun_no_write_goes_on),
         cmocka_unit_test(without_a_replica_or_a_sentinel_nothing_is_held),
         cmocka_unit_test_teardown(no_acknowledged_order_of_a_sale_in_memory_is_lost, end_crew),
         cmocka_unit_test(the_rights_in_its_help_suffice_on_sentinels),
