@@ -48,7 +48,8 @@ static void it_shows_the_sale_as_it_is(void **state)
                      "document.getElementById('strategy-now').textContent === 'combined'");
     fx_browser_await(live_browser,
                      "document.querySelectorAll('#latest tbody tr').length === 7 &&"
-                     "document.querySelector('#latest tbody td').textContent === '%s-7'",
+                     "/^%s-[0-9a-f]{12}-7$/.test("
+                     "document.querySelector('#latest tbody td').textContent)",
                      fx_current_sale("P0001"));
     assert_true(
         fx_browser_holds(live_browser, "!document.querySelector('#oversold').matches('.bad')"));

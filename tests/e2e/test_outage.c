@@ -44,7 +44,9 @@ static void all_sell(const char *when)
         for (int at = 0; at < FX_INSTANCES; at++) {
             counter there = {at, s->name};
             if (!fx_wait_until(sells, &there, BACK_MS))
-                fail_msg("%s does not sell at instance %d %s", s->name, at, when);
+                fail_msg("%s does not sell at instance %d %s: %s; %s", s->name, at, when,
+                         fx_expect(fx.server[at], 503, "POST /buy?item=%s&user=u1", s->name),
+                         fx_process_stderr(fx_server_process(fx.server[at])));
         }
     }
 }
