@@ -84,6 +84,7 @@ static void a_dead_redis_is_said_at_once_and_forgotten_when_it_is_back(void **st
     (void)state;
     int before[FX_INSTANCES];
     fx_only_single("it kills Redis");
+    fx_redis_do(fx.redis, "CONFIG SET appendfsync always"); /* else a slow disk loses orders */
     for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++)
         fx_start_sale(fx.server[0], s->name, "'stock':1000,'strategy':'%s'", s->name);
     all_sell("at first");
