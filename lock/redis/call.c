@@ -71,18 +71,13 @@ static int read_acknowledged(call *c)
     return acknowledged;
 }
 
-static bool is_role(const redisReply *reply)
-{
-    return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 && reply->element[0]->str;
-}
-
 /* Whether those that acknowledged are the right ones, as ROLE's answer shows. */
 static bool read_followed(call *c, int acknowledged)
 {
     redisReply *role = NULL;
     const dlock_redis *redis = c->redis;
     bool told = dlock_redis_read(c->conn, c->deadline, &role) == DLOCK_REDIS_OK &&
-                dlock_redis_conn_check(c->conn, "ROLE", role, is_role(role));
+                dlock_redis_conn_check(c->conn, "ROLE", role, dlock_redis_is_role(role));
     bool followed = told && acknowledged >= c->replicas &&
                     redis->followed(redis->followed_arg, c->conn->server, acknowledged, role);
     if (role)

@@ -105,6 +105,7 @@ bool dlock_redis_wait_fd(int fd, short events, dlock_time deadline);
 int dlock_redis_route(dlock_redis *redis, const char *key, size_t key_len, dlock_time deadline);
 
 /* Asks a server for its ROLE. False: it did not say; noted. *ret_primary is false then. */
+bool dlock_redis_is_role(const redisReply *reply); /* whether ROLE can be answered so */
 bool dlock_redis_ask_role(dlock_redis_conn *conn, dlock_time deadline, bool *ret_primary);
 
 /* The first words on a new connection (introduce.c). False: it is not to be used, and

@@ -51,7 +51,7 @@ static bool greet(dlock_redis_conn *conn, dlock_time deadline)
     return ok;
 }
 
-static bool is_role(const redisReply *reply)
+bool dlock_redis_is_role(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 && reply->element[0]->str;
 }
@@ -63,7 +63,7 @@ bool dlock_redis_ask_role(dlock_redis_conn *conn, dlock_time deadline, bool *ret
     dlock_args_init(&args);
     dlock_args_text(&args, "ROLE");
     bool answered = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
-                    dlock_redis_conn_check(conn, "ROLE", reply, is_role(reply));
+                    dlock_redis_conn_check(conn, "ROLE", reply, dlock_redis_is_role(reply));
     dlock_args_free(&args);
     *ret_primary = answered && strcmp(reply->element[0]->str, "master") == 0;
     if (reply)

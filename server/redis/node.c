@@ -102,24 +102,11 @@ static bool sample_clock(fs_node *node, dlock_time deadline)
  */
 static bool is_other_run(fs_node *node, dlock_time deadline)
 {
-    char id[RUN_ID_MAX + 1];
-    redisReply *reply = NULL;
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "INFO");
-    dlock_args_text(&args, "server");
-    dlock_args_text(&args, "replication");
-    bool told =
-        dlock_redis_call(node->clock_conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
-        dlock_redis_conn_check(node->clock_conn, "INFO", reply, reply->type == REDIS_REPLY_STRING);
-    dlock_args_free(&args);
-    bool replica = told && strstr(reply->str, "\nrole:slave");
-    bool other = told && !replica && dlock_redis_run_of(reply->str, id, sizeof(id)) &&
-                 !server_run_keep(&node->run, id);
-    if (told)
-        atomic_store(&node->is_replica, replica);
-    freeReplyObject(reply);
-    return other;
+    server_answer now;
+    if (!server_run_ask_on(node->clock_conn, deadline, &now))
+        return false;
+    atomic_store(&node->is_replica, now.replica);
+    return !now.replica && !server_run_keep(&node->run, now.run_id);
 }
 
 /* Notes one of the two troubles that make up an outage; NULL: that one is over. */
@@ -168,5 +155,6 @@ void node_forget(fs_node *node)
     server_run_forget(&node->run);
     atomic_store(&node->run_changed, false);
     atomic_store(&node->is_replica, false);
+    replica_set_forget(&node->health.replicas);
     fall_silent(node, "the server serves no keys any more");
 }

@@ -124,14 +124,11 @@ static bool field(const char *info, const char *name, char *ret, size_t ret_len)
     return true;
 }
 
-bool server_run_ask(dlock_redis *redis, int server, dlock_time deadline, server_answer *ret)
+bool server_run_ask_on(dlock_redis_conn *conn, dlock_time deadline, server_answer *ret)
 {
-    char loading[8] = "";
-    dlock_redis_conn *conn;
+    char loading[8] = "", role[8] = "";
     redisReply *reply = NULL;
     dlock_args args;
-    if (dlock_redis_dial_server(redis, server, deadline, &conn) != DLOCK_REDIS_OK)
-        return false;
     dlock_args_init(&args);
     dlock_args_text(&args, "INFO");
     dlock_args_text(&args, "server");
@@ -143,8 +140,19 @@ bool server_run_ask(dlock_redis *redis, int server, dlock_time deadline, server_
         dlock_redis_run_of(reply->str, ret->run_id, sizeof(ret->run_id)) &&
         field(reply->str, "\nloading:", loading, sizeof(loading));
     ret->loading = strcmp(loading, "0") != 0;
+    ret->replica =
+        good && field(reply->str, "\nrole:", role, sizeof(role)) && strcmp(role, "slave") == 0;
     freeReplyObject(reply);
     dlock_args_free(&args);
+    return good;
+}
+
+bool server_run_ask(dlock_redis *redis, int server, dlock_time deadline, server_answer *ret)
+{
+    dlock_redis_conn *conn;
+    if (dlock_redis_dial_server(redis, server, deadline, &conn) != DLOCK_REDIS_OK)
+        return false;
+    bool good = server_run_ask_on(conn, deadline, ret);
     dlock_redis_hang_up(conn);
     return good;
 }

@@ -61,10 +61,13 @@ bool server_run_is_first(server_run *run);
 typedef struct server_answer {
     char run_id[RUN_ID_MAX + 1];
     bool loading; /* its data: it has less than it will have */
+    bool replica;
 } server_answer;
 
-/* Asks (INFO) whoever is the server with this number now, on a new connection. False: not answered
- * by the deadline. */
+/* Asks the server which run it is. False: it does not say by the deadline. */
+bool server_run_ask_on(dlock_redis_conn *conn, dlock_time deadline, server_answer *ret);
+
+/* The same of whoever is the server with this number now, on a new connection. */
 bool server_run_ask(dlock_redis *redis, int server, dlock_time deadline, server_answer *ret);
 
 #endif

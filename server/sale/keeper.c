@@ -57,7 +57,6 @@ static void leave(kept_node *n)
         return;
     n->serves = false;
     node_forget(n->node);
-    replica_set_forget(&n->node->health.replicas);
     write_probe_drop(&n->probe);
     n->admission.seen[0] = '\0';
     dlock_redis_readmit(n->store->redis);

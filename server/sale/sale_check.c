@@ -24,25 +24,25 @@ static void remember_numbers(const open_sale *sale, const sale_seen *seen)
             return;
         sum.remaining += stock->remaining;
         sum.units += stock->units;
-        sum.orders += stock->number;
+        sum.orders += stock->ledger.orders;
     }
     sale_saw_numbers(sale, &sum);
 }
 
 /* ---- halting --------------------------------------------------------------------------------- */
 
-/* Halts one tag, or adds to its halt the orders that are known here to be lost, whose number is
- * `lost`. `found` in other tags. *ret is the halt that stands there then. False also when something
+/* Halts one tag, or adds to its halt the orders that are known here to be lost (`seen->lost`).
+ * `found` in other tags. *ret is the halt that stands there then. False also when something
  * has changed since it was looked at: what is known here is in no halt then, and has to be added
  * after another look. */
 static bool halt_tag(const open_sale *sale, int segment, const halt_reason *seen, const char *why,
-                     int64_t lost, int64_t found, sale_halt *ret)
+                     int64_t found, sale_halt *ret)
 {
     char now[POINTER_MAX + 1];
     const sale_terms *terms = &sale->terms;
     sale_halt halt = {.found = found};
     bool ours = sale_look_is_halt(terms, seen->pointer, ret);
-    if (ours && lost == 0)
+    if (ours && seen->lost->count == 0)
         return true;
     snprintf(halt.sale, sizeof(halt.sale), "%s", terms->id);
     snprintf(halt.why, sizeof(halt.why), "%s", ours ? ret->why : why);
@@ -60,12 +60,11 @@ static bool halt_segment(const open_sale *sale, int k, const stock_seen *stock, 
     char name[12];
     dlock_args lost;
     dlock_args_init(&lost);
-    const seen_ledger ledger = sale_look_ledger(sale, stock);
-    int64_t mine = known_ledger_lost(&sale->known[k], &ledger, &lost);
-    sale_halt halt = {.known = stock->number + mine, .found = stock->number};
-    halt_reason seen = {stock->pointer, stock->epochs, &lost};
-    bool good =
-        strcmp(stock->pointer, NO_TEXT) == 0 || halt_tag(sale, k, &seen, why, mine, 0, &halt);
+    int64_t orders = stock->ledger.orders;
+    int64_t mine = known_ledger_lost(&sale->known[k], &stock->ledger, &lost);
+    sale_halt halt = {.known = orders + mine, .found = orders};
+    halt_reason seen = {stock->pointer, stock->ledger.epochs, &lost};
+    bool good = strcmp(stock->pointer, NO_TEXT) == 0 || halt_tag(sale, k, &seen, why, 0, &halt);
     dlock_args_free(&lost);
     snprintf(name, sizeof(name), "#%d", k);
     dlock_args_text(ret, name);
@@ -81,22 +80,20 @@ static void halt_all(const open_sale *sale, const sale_seen *seen, const char *w
                      const sale_gone *foreign, sale_checked *ret)
 {
     bool good = true;
-    int64_t found = 0, mine = 1; /* a segment may have lost more than the item's halt says */
+    int64_t found = 0;
     dlock_args lost;
     halt_reason item = {seen->pointer, seen->epochs, &lost};
     dlock_args_init(&lost);
     for (int k = 0; good && k < sale->terms.segments; k++)
         good = halt_segment(sale, k, &seen->stock[k], why, &lost, &found);
-    const seen_ledger ledger = sale_look_ledger(sale, &seen->stock[0]);
     if (sale->terms.segments == 0)
-        mine = known_ledger_lost(&sale->known[0], &ledger, &lost);
+        known_ledger_lost(&sale->known[0], &seen->stock[0].ledger, &lost);
     if (foreign) {
         dlock_args_text(&lost, foreign->id);
         dlock_args_int(&lost, 0);
         dlock_args_int(&lost, foreign->orders);
-        mine = 1;
     }
-    good = good && halt_tag(sale, SEGMENT_NONE, &item, why, mine, found, &ret->halt);
+    good = good && halt_tag(sale, SEGMENT_NONE, &item, why, found, &ret->halt);
     ret->verdict = good ? CHECK_HALTED : CHECK_UNAVAILABLE;
     dlock_args_free(&lost);
 }
@@ -145,8 +142,7 @@ static void judge_terms(const sale_terms *terms, const sale_seen *seen, sale_che
 
 static int64_t lost_in(const open_sale *sale, const sale_seen *seen, int k)
 {
-    const seen_ledger ledger = sale_look_ledger(sale, &seen->stock[k]);
-    return known_ledger_lost(&sale->known[k], &ledger, NULL);
+    return known_ledger_lost(&sale->known[k], &seen->stock[k].ledger, NULL);
 }
 
 /* A halt that stands already is left alone unless more is known here, or in its segments, of which
@@ -186,8 +182,8 @@ static const char *judge(const open_sale *sale, const sale_seen *seen, sale_chec
         if (!why && ret->verdict == CHECK_SOUND && stock->damaged[0] != '\0')
             is_damaged(ret, stock->damaged);
         else if (!why && ret->verdict == CHECK_SOUND &&
-                 (!epochs_ok(stock->epochs, stock->number) ||
-                  known_ledger_contradicts(&sale->known[k], stock->epochs)))
+                 (!epochs_ok(stock->ledger.epochs, stock->ledger.orders) ||
+                  known_ledger_contradicts(&sale->known[k], stock->ledger.epochs)))
             is_damaged(ret, EPOCHS_DAMAGED);
         else if (!why && ret->verdict == CHECK_SOUND && lost_in(sale, seen, k) > 0)
             why = HALT_ROLLED_BACK;
@@ -201,7 +197,7 @@ static int64_t count_lost(const open_sale *sale, const sale_seen *seen)
 {
     int64_t lost = 0;
     for (int k = 0; seen->terms_status == SALE_OK && k < sale->key_sets; k++) {
-        seen_ledger ledger = sale_look_ledger(sale, &seen->stock[k]);
+        seen_ledger ledger = seen->stock[k].ledger;
         ledger.halted = true;
         lost += known_ledger_lost(&sale->known[k], &ledger, NULL);
     }
@@ -215,7 +211,7 @@ static int64_t count_lost(const open_sale *sale, const sale_seen *seen)
 static bool adopt(const open_sale *sale, int k, const stock_seen *stock, dlock_time deadline)
 {
     bool all_seen = sale->terms.durability != DURABILITY_REPLICATED;
-    seen_ledger ledger = sale_look_ledger(sale, stock);
+    seen_ledger ledger = stock->ledger;
     redisReply *begun = NULL;
     if (stock->run[0] != '\0' && !epochs_are_of(ledger.epochs, stock->run)) {
         begun = epochs_begin(sale->store, &sale->keys[k], sale->terms.id, ledger.epochs, stock->run,

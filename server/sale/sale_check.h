@@ -19,8 +19,7 @@
 
 typedef enum sale_verdict {
     CHECK_SOUND = 0,
-    CHECK_NEXT,       /* the item has another sale, `next`; or this one, but to be taken up anew. If
-                         `halt` names a sale, that one is halted */
+    CHECK_NEXT,       /* the item has a later sale, `next`; or `halt` names it, and it is halted */
     CHECK_DAMAGED,    /* `detail` says what; CHECK_CFG: the terms or the pointer */
     CHECK_HALTED,     /* `halt` says why; if need be it has been halted just now */
     CHECK_UNAVAILABLE /* Redis did not answer, or something has changed meanwhile */

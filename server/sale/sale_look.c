@@ -72,9 +72,15 @@ static bool is_stock(const redisReply *reply)
     return good;
 }
 
+bool sale_look_is_halt(const sale_terms *terms, const char *pointer, sale_halt *ret)
+{
+    return halt_read(pointer, ret) && strcmp(ret->sale, terms->id) == 0;
+}
+
 static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_seen *ret)
 {
     dlock_args args;
+    sale_halt halt;
     fs_node *node = sale_node(sale, k);
     server_run_name(&node->run, ret->run);
     if (atomic_load(&node->is_replica)) /* nothing is written under what is known, or comes of it */
@@ -94,27 +100,15 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
     if (good) {
         copy_pointer(ret->pointer, reply->element[0]);
         snprintf(ret->damaged, sizeof(ret->damaged), "%s", reply->element[1]->str);
-        ret->number = reply->element[2]->integer;
         ret->remaining = reply->element[3]->integer;
         ret->units = reply->element[4]->integer;
-        ret->epochs = reply->element[5]->str;
-        if (strlen(ret->epochs) != reply->element[5]->len)
+        ret->ledger =
+            (seen_ledger){reply->element[5]->str, reply->element[2]->integer, reply->element[6],
+                          sale_look_is_halt(&sale->terms, ret->pointer, &halt)};
+        if (strlen(ret->ledger.epochs) != reply->element[5]->len)
             snprintf(ret->damaged, sizeof(ret->damaged), EPOCHS_DAMAGED);
-        ret->lost = reply->element[6];
     }
     return good;
-}
-
-bool sale_look_is_halt(const sale_terms *terms, const char *pointer, sale_halt *ret)
-{
-    return halt_read(pointer, ret) && strcmp(ret->sale, terms->id) == 0;
-}
-
-seen_ledger sale_look_ledger(const open_sale *sale, const stock_seen *stock)
-{
-    sale_halt halt;
-    return (seen_ledger){stock->epochs, stock->number, stock->lost,
-                         sale_look_is_halt(&sale->terms, stock->pointer, &halt)};
 }
 
 static bool see(const open_sale *sale, dlock_time deadline, sale_seen *ret)
@@ -124,7 +118,7 @@ static bool see(const open_sale *sale, dlock_time deadline, sale_seen *ret)
         good = see_stock(sale, k, deadline, &ret->stock[k]);
     if (good && sale->terms.segments == 0) { /* the same tag: as it stood beside the stock */
         memcpy(ret->pointer, ret->stock[0].pointer, sizeof(ret->pointer));
-        ret->epochs = ret->stock[0].epochs;
+        ret->epochs = ret->stock[0].ledger.epochs;
     }
     return good;
 }

@@ -17,12 +17,10 @@
 typedef struct stock_seen {
     char pointer[POINTER_MAX + 1];
     char damaged[64];         /* "" = nothing */
-    int64_t number;           /* of orders */
     int64_t remaining, units; /* -1 = no number */
     char run[RUN_NAME_MAX + 1];
     redisReply *reply;
-    const char *epochs;     /* the ledger's, "" = none (of the reply) */
-    const redisReply *lost; /* what is known to be lost (of the reply) */
+    seen_ledger ledger; /* (of the reply) */
 } stock_seen;
 
 /* What Redis has of a sale. */
@@ -42,9 +40,6 @@ sale_seen *sale_look(const open_sale *sale, dlock_time deadline);
 
 /* NULL is allowed. */
 void sale_look_free(sale_seen *seen);
-
-/* The ledger of one segment, as it was seen. */
-seen_ledger sale_look_ledger(const open_sale *sale, const stock_seen *stock);
 
 /* Whether these are the words of this sale's halt, which are read into *ret. */
 bool sale_look_is_halt(const sale_terms *terms, const char *pointer, sale_halt *ret);

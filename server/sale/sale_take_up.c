@@ -84,7 +84,7 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
             LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
         return status;
     }
-    if (remembered && !halted && strcmp(remembered->terms.id, id) != 0)
+    if (remembered && !halted)
         status = fs_sale_descends(now, &remembered->terms, deadline);
     if (status == SALE_NONE)
         lost = sale_known_orders(remembered);

@@ -1,4 +1,5 @@
--- Begins a new epoch of a ledger, for a server that is another run than the one of its epochs.
+-- Begins a new epoch of a ledger, for a server that is another run than the one of its epochs. Comes
+-- after begin.lua.
 --
 -- KEYS  1 current sale  2 ledger  3 epochs
 -- ARGV  1 the sale: otherwise nothing is done  2 the epochs as they were seen: likewise  3 the new epoch
@@ -7,10 +8,7 @@
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return '' end
 local epochs = redis.call('GET', KEYS[3])
 if epochs ~= ARGV[2] then return epochs or '' end
-local epoch, first, older = string.match(epochs, '^(%x+) (%d+)(.*) %S+$')
-local next = redis.call('LLEN', KEYS[2]) + 1
-if not epoch or tonumber(first) > next then return '' end
-if tonumber(first) < next then older = ' ' .. epoch .. ' ' .. first .. older end -- else it has no order
-epochs = ARGV[3] .. ' ' .. string.format('%.0f', next) .. older .. ' ' .. ARGV[4]
+epochs = begin(epochs, ARGV[3], redis.call('LLEN', KEYS[2]), ARGV[4])
+if not epochs then return '' end
 redis.call('SET', KEYS[3], epochs)
 return epochs

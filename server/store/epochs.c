@@ -7,10 +7,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "server/store/begin.lua.h"
 #include "server/store/epoch.lua.h"
 
 /* It makes a sale safe, so it is not refused for want of memory. */
-static dlock_script begin = DLOCK_SCRIPT("epoch", "#!lua flags=allow-oom\n" EPOCH_LUA);
+static dlock_script begin = DLOCK_SCRIPT("epoch", "#!lua flags=allow-oom\n" BEGIN_LUA EPOCH_LUA);
 
 /* As strict as the scripts are, so that both find the same damage. */
 const char *epochs_next(const char *at, epoch_row *ret)

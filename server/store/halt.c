@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/store/begin.lua.h"
 #include "server/store/epochs.h"
 #include "server/store/halt.lua.h"
 #include "server/store/resume.lua.h"
@@ -13,7 +14,7 @@
 
 /* Halting makes a sale safe, so it is not refused for want of memory. */
 static dlock_script halt_script = DLOCK_SCRIPT("halt", "#!lua flags=allow-oom\n" HALT_LUA);
-static dlock_script resume_script = DLOCK_SCRIPT("resume", "#!lua\n" RESUME_LUA);
+static dlock_script resume_script = DLOCK_SCRIPT("resume", "#!lua\n" BEGIN_LUA RESUME_LUA);
 
 bool halt_read(const char *pointer, sale_halt *ret)
 {

@@ -34,13 +34,6 @@ static dlock_script past = /* like `look`, and yet refused by who is not in char
 static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" STATE_LUA RESOLVE_LUA);
 static dlock_script confirm = /* a Redis that is full tells of what it has */
     DLOCK_SCRIPT("confirm", "#!lua flags=allow-oom\n" CONFIRM_LUA);
-static dlock_script
-    confirm_current = /* the same of the pointer, which a sale that is over has, too */
-    DLOCK_SCRIPT("confirm_current", "#!lua flags=allow-oom\n"
-                                    "local now = redis.pcall('GET', KEYS[1])\n"
-                                    "if type(now) ~= 'string' then return 0 end\n"
-                                    "redis.call('SET', KEYS[1], now)\n"
-                                    "return 1");
 static dlock_script ask = DLOCK_SCRIPT("ask", "#!lua\n" ASK_LUA);
 
 typedef struct search {
@@ -182,9 +175,9 @@ static ledger_status find(const search *s, ledger_how how, ledger_entry *ret)
 
 /* ---- what replicas have ---------------------------------------------------------------------- */
 
-/* Runs it with KEYS 1 and, if there is a request, ARGV 1: it writes what it finds as it is. */
-static bool confirm_by(fs_store *store, const sale_terms *terms, int k, dlock_script *by,
-                       const char *key, const char *request, dlock_time deadline)
+/* Of what stands at a key of set k, for a request or by itself. */
+static bool confirm_key(fs_store *store, const sale_terms *terms, int k, const char *key,
+                        const char *request, dlock_time deadline)
 {
     sale_keys keys;
     dlock_args args;
@@ -198,9 +191,9 @@ static bool confirm_by(fs_store *store, const sale_terms *terms, int k, dlock_sc
     if (request)
         dlock_args_text(&args, request);
     dlock_redis_outcome outcome = dlock_redis_eval_wait(
-        store->redis, by, 1, &args, needed, replicas_deadline(needed, deadline), &reply);
+        store->redis, &confirm, 1, &args, needed, replicas_deadline(needed, deadline), &reply);
     bool there = reply &&
-                 dlock_redis_check(store->redis, by->name, reply, store_is_number(reply)) &&
+                 dlock_redis_check(store->redis, confirm.name, reply, store_is_number(reply)) &&
                  reply->integer == 1;
     if (outcome != DLOCK_REDIS_OK)
         store_log_failure(store, "confirm",
@@ -215,8 +208,7 @@ bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char 
 {
     sale_keys keys;
     terms_keys(terms, k, &keys);
-    return confirm_by(store, terms, k, &confirm, request ? keys.orders : keys.stock, request,
-                      deadline);
+    return confirm_key(store, terms, k, request ? keys.orders : keys.stock, request, deadline);
 }
 
 static bool is_confirmed(const search *s, int k, ledger_status found)
@@ -224,7 +216,7 @@ static bool is_confirmed(const search *s, int k, ledger_status found)
     sale_keys keys;
     terms_keys(s->terms, k, &keys);
     if (found == LEDGER_OVER)
-        return confirm_by(s->store, s->terms, k, &confirm_current, keys.current, NULL, s->deadline);
+        return confirm_key(s->store, s->terms, k, keys.current, NULL, s->deadline);
     const char *request = found == LEDGER_PAST ? NULL : s->request;
     return ledger_confirm(s->store, s->terms, k, request, s->deadline);
 }

@@ -1,4 +1,5 @@
 -- Lets the halted sale of one tag go on, in a new epoch. What was lost is accepted, and counted no more.
+-- Comes after begin.lua.
 --
 -- KEYS  1 current sale  2 cfg  3 ledger  4 epochs  5 lost orders
 -- ARGV  1 what stands there: otherwise nothing is done  2 the sale  3 the new epoch
@@ -6,10 +7,8 @@
 -- Reply what stands there then; "gone": the sale's terms or epochs are not there, and nothing was done
 local current = redis.call('GET', KEYS[1]) or ''
 if current ~= ARGV[1] then return current end
-local epochs = redis.call('GET', KEYS[4]) or ''
-local epoch, first, older = string.match(epochs, '^(%x+) (%d+)(.*)$')
-local next = redis.call('LLEN', KEYS[3]) + 1
-if not epoch or tonumber(first) > next then return 'gone' end
+local epochs = begin(redis.call('GET', KEYS[4]) or '', ARGV[3], redis.call('LLEN', KEYS[3]))
+if not epochs then return 'gone' end
 if ARGV[4] == '1' and redis.call('EXISTS', KEYS[2]) == 0 then return 'gone' end
 for _, command in ipairs({{'HSET', KEYS[2], '', ''}, {'HDEL', KEYS[5], ''}, {'DEL', KEYS[5]}}) do
     if redis.acl_check_cmd and not redis.acl_check_cmd(unpack(command)) then
@@ -31,7 +30,6 @@ for _, name in ipairs(redis.call('HKEYS', KEYS[5])) do
         redis.call('HSET', KEYS[5], name, last .. ' ' .. last)
     end
 end
-if tonumber(first) < next then older = ' ' .. epoch .. ' ' .. first .. older end
-redis.call('SET', KEYS[4], ARGV[3] .. ' ' .. string.format('%.0f', next) .. older)
+redis.call('SET', KEYS[4], epochs)
 redis.call('SET', KEYS[1], ARGV[2])
 return ARGV[2]

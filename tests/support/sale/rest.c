@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/support/sale/verdict.h"
+
 enum {
     WARM_BUYS = 5,  /* at each instance */
     GONE_MS = 5000, /* what a lease keeps is gone so long behind its end */
@@ -244,4 +246,14 @@ void rest_after(const rest_plan *plan)
         for (int segment = 0; segment < fx_sale_key_sets(crew_sale(k)); segment++)
             write_segment(crew_sale(k), segment);
     }
+}
+
+void rest_expect_undisturbed(const char *history)
+{
+    assert_int_equal(atomic_load(&crew.other), 0);
+    for (int i = 0; i < FX_INSTANCES; i++)
+        assert_int_equal(atomic_load(&crew.halted[i]), 0);
+    rest_after(&(rest_plan){0});
+    crew_close();
+    verdict_expect_safe(history);
 }

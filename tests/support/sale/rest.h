@@ -27,4 +27,8 @@ void rest_before(const fx_terms *terms);
  * writes down what Redis has of each sale. */
 void rest_after(const rest_plan *plan);
 
+/* After crew_end(): fails unless no instance was halted, no answer was an odd one, and the history
+ * is SAFE. Closes the crew. */
+void rest_expect_undisturbed(const char *history);
+
 #endif
