@@ -18,6 +18,7 @@
 #include "server/options.h"
 #include "server/sale/keeper.h"
 #include "server/sale/sale_start.h"
+#include "server/sale/sale_take_up.h"
 #include "server/strategies/registry.h"
 
 #define FILES_RESERVE 256 /* descriptors beyond one a connection: Redis, locks, files */
@@ -133,7 +134,7 @@ static bool start_first_sale(const fs_options *options, const fs_api *api, const
     /* What is halted or damaged is the admin's affair, who may reach it through this instance. */
     bool there = good || status == START_HALTED || status == START_DAMAGED;
     if (there) /* so that it is a witness, and not ready if need be, before it is asked to sell */
-        sale_table_watch(api->sales, terms.item, dlock_in_ms(STORE_READ_MS));
+        sale_watch(api->sales, terms.item, dlock_in_ms(STORE_READ_MS));
     log_event(good ? LOG_INFO : LOG_ERROR,
               status == START_JOINED ? "sale_joined"
               : good                 ? "sale_started"

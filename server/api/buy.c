@@ -123,9 +123,11 @@ static bool read_query(const fs_api *api, const api_request *http, buy_query *qu
 
 static void answer_closed(const char *now, const char *wanted, api_reply *reply)
 {
-    bool ended = strcmp(wanted, now) < 0;
-    problem(reply, ended ? 409 : 404, ended ? "sale_closed" : "no_such_sale",
-            ended ? "this sale is over; the item has a newer one" : "there is no such sale");
+    const outcome_words *closed = &outcome_table[BUY_CLOSED];
+    if (strcmp(wanted, now) < 0)
+        problem(reply, closed->status, closed->code, closed->sentence);
+    else
+        problem(reply, 404, "no_such_sale", "there is no such sale");
 }
 
 /* The request id goes with every refusal, for the client may not have chosen it; and the sale, so
@@ -193,54 +195,24 @@ static void answer(fs_api *api, const buy_query *query, const checkout_answer *b
                    api_reply *reply)
 {
     sale_halt halt;
-    static const struct {
-        int status;
-        const char *code, *detail;
-    } refusals[BUY_OUTCOMES] = {
-        [BUY_SOLD_OUT] = {409, "sold_out", "fewer units are left than asked for"},
-        [BUY_LIMIT_REACHED] = {409, "limit_reached",
-                               "the user would have more than this sale allows"},
-        [BUY_CONFLICT] = {422, "request_reused",
-                          "this request id has an order with another user or quantity"},
-        [BUY_VOID] = {409, "request_void",
-                      "this request id was declared final as not bought; use a new one"},
-        [BUY_TOO_LATE] = {409, "too_late", "not_after has passed; this try bought nothing"},
-        [BUY_BUSY] = {503, "busy", "the lock was not to be had in time; nothing was bought"},
-        [BUY_STALE] = {503, "busy", "the lock was lost; nothing was bought"},
-        [BUY_DAMAGED] = {503, "sale_damaged",
-                         "the sale's data in Redis are damaged; this try bought nothing"},
-        [BUY_ROLLED_BACK] = {503, "sale_rolled_back",
-                             "Redis has lost orders of this sale; this try bought nothing"},
-        [BUY_MAY_EVICT] = {503, "store_may_evict",
-                           "Redis may throw the sale's data away; this try bought nothing"},
-        [BUY_NOT_DURABLE] = {503, "durability_lost",
-                             "Redis does not keep orders now as this sale promises, on disk or on "
-                             "its replicas; this try bought nothing"},
-        [BUY_WRITES_PAUSED] = {503, "writes_paused",
-                               "Redis answers, and takes no writes at present; this try bought "
-                               "nothing"},
-        [BUY_UNKNOWN] =
-            {504, "unknown",
-             "bought or not: ask GET /orders/{request} with item= and sale=, or repeat with "
-             "the same Idempotency-Key and sale="},
-    };
     purchase_outcome outcome = bought->result.outcome;
+    const outcome_words *words = &outcome_table[outcome];
+    const char *detail = words->sentence;
+    if (outcome == BUY_SOLD_OUT && bought->sharded)
+        detail = "no segment of the sale has as many units left as asked for";
     if (outcome == BUY_SOLD)
         answer_sold(query, bought->sale, bought->sharded, &bought->result, reply);
     else if (outcome == BUY_CLOSED)
         answer_closed(bought->sale, query->sale, reply);
     else if (outcome == BUY_UNAVAILABLE)
         answer_unavailable(query, bought, reply);
-    else if (outcome == BUY_SOLD_OUT && bought->sharded)
-        answer_problem(&query->request, bought->sale, "", reply, 409, "sold_out",
-                       "no segment of the sale has as many units left as asked for");
     else if (outcome == BUY_LIMIT_REACHED && query->request.quantity > bought->per_user_limit)
         answer_above_limit(query, bought, reply);
     else if (outcome == BUY_ROLLED_BACK && sale_table_halt(api->sales, query->item, &halt))
         answer_halted(&query->request, &halt, reply);
     else
-        answer_problem(&query->request, bought->sale, "", reply, refusals[outcome].status,
-                       refusals[outcome].code, refusals[outcome].detail);
+        answer_problem(&query->request, bought->sale, "", reply, words->status, words->code,
+                       detail);
 }
 
 /* ---- answered by another thread -------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/sale/sale_take_up.h"
 #include "server/store/ledger.h"
 #include "server/store/replicas.h"
 
@@ -46,12 +47,6 @@ static fs_sale *find_sale(fs_api *api, const api_request *request, api_reply *re
     return api_find_sale(api, request, item, reply);
 }
 
-static bool is_halted(fs_api *api, const fs_sale *sale, sale_halt *ret)
-{
-    return atomic_load(&sale->standing) == SALE_HALTED &&
-           sale_table_halt(api->sales, sale->open_sale.terms.item, ret);
-}
-
 /* LEDGER_DAMAGED, _UNAVAILABLE. What is damaged may be what Redis has lost, and the keeper not have
  * looked since. */
 static void put_failure(fs_api *api, const fs_sale *sale, ledger_status status, dlock_time deadline,
@@ -59,8 +54,8 @@ static void put_failure(fs_api *api, const fs_sale *sale, ledger_status status, 
 {
     sale_halt halt;
     if (status == LEDGER_DAMAGED)
-        sale_table_refresh(api->sales, sale->open_sale.terms.item, store_read_deadline(deadline));
-    if (is_halted(api, sale, &halt))
+        sale_refresh(api->sales, sale->open_sale.terms.item, store_read_deadline(deadline));
+    if (sale_table_halt(api->sales, sale->open_sale.terms.item, &halt))
         api_halted(reply, 503, "sale_rolled_back", HALTED_DETAIL, &halt);
     else if (status == LEDGER_DAMAGED)
         problem_sale_damaged(reply);
@@ -79,7 +74,7 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
     dlock_time deadline = api_deadline(request);
     ledger_status status =
         ledger_count(open->store, &open->terms, open->strategy->guarded, deadline, &numbers);
-    bool halted = is_halted(api, sale, &halt);
+    bool halted = sale_table_halt(api->sales, open->terms.item, &halt);
     if (status == LEDGER_FOUND)
         put_numbers(reply_json(reply, 200), &open->terms, &numbers, halted ? &halt : NULL);
     else
@@ -164,7 +159,7 @@ static ledger_status confirm_no(fs_api *api, const open_sale *now, ledger_status
 {
     if (no != LEDGER_NEVER && no != LEDGER_PAST)
         return no;
-    sale_status is = sale_table_refresh(api->sales, now->terms.item, store_read_deadline(deadline));
+    sale_status is = sale_refresh(api->sales, now->terms.item, store_read_deadline(deadline));
     return is == SALE_OK ? no : LEDGER_NOT_YET;
 }
 
@@ -188,7 +183,7 @@ static void resolve(fs_api *api, const fs_sale *sale, const order_query *query, 
     const open_sale *now = &sale->open_sale;
     ledger_status status = find_order(now, query, deadline, &entry);
     status = confirm_no(api, now, status, deadline);
-    bool halted = is_halted(api, sale, &halt);
+    bool halted = sale_table_halt(api->sales, now->terms.item, &halt);
     if (status == LEDGER_FOUND)
         put_found(reply, now->terms.item, query->request, &entry);
     else if (status == LEDGER_UNCONFIRMED)

@@ -6,6 +6,7 @@
 
 #include "server/base/log.h"
 #include "server/sale/sale_resume.h"
+#include "server/sale/sale_take_up.h"
 
 typedef struct resume_request {
     char item[IDENT_MAX + 1];
@@ -61,7 +62,7 @@ void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
     switch (
         sale_resume(api->store, request.item, request.sale, request.lost_orders, deadline, &halt)) {
     case RESUME_OK:
-        sale_table_refresh(api->sales, request.item, deadline);
+        sale_refresh(api->sales, request.item, deadline);
         answer_resumed(&request, &halt, reply);
         break;
     case RESUME_NOT_HALTED:

@@ -6,6 +6,7 @@
 #include "server/base/log.h"
 #include "server/sale/sale_request.h"
 #include "server/sale/sale_start.h"
+#include "server/sale/sale_take_up.h"
 
 static void answer_started(const sale_terms *terms, api_reply *reply)
 {
@@ -95,13 +96,13 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
     if (!api_body_ok(fault, err, reply))
         return;
     dlock_time deadline = api_deadline(request);
-    sale_table_refresh(api->sales, terms.item, store_read_deadline(deadline));
+    sale_refresh(api->sales, terms.item, store_read_deadline(deadline));
     start_status status = sale_start(api->store, &terms, false, deadline, err, sizeof(err));
     snprintf(redis, sizeof(redis), "%s", dlock_redis_said());
     dlock_time until = dlock_sooner(deadline, dlock_in_ms(START_MS));
     if (status == START_OK || status == START_UNKNOWN)
-        sale_table_watch(api->sales, terms.item, until);
+        sale_watch(api->sales, terms.item, until);
     else
-        sale_table_refresh(api->sales, terms.item, until);
+        sale_refresh(api->sales, terms.item, until);
     answer_status(api, status, &terms, err, redis, reply);
 }

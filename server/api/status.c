@@ -101,7 +101,7 @@ static void see_item(void *arg, fs_sale *sale)
 {
     items_seen *seen = arg;
     const open_sale *open = &sale->open_sale;
-    const char *code = atomic_load(&sale->trouble);
+    const char *code = outcome_table[sale_state_outcome(fs_sale_state(sale))].code;
     if (code) {
         seen->why = (store_complaint){.detail = NO_ITEM};
     } else {

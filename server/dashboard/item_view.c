@@ -13,10 +13,8 @@ void view_init(item_view *view, const char *item)
 
 static const char *state_of(const fs_sale *sale, ledger_status status)
 {
-    int standing = atomic_load(&sale->standing);
-    if (standing == SALE_HALTED)
-        return "halted";
-    return standing == SALE_DAMAGED || status == LEDGER_DAMAGED ? "damaged" : "open";
+    sale_state state = fs_sale_state(sale);
+    return sale_state_name(state == STATE_OPEN && status == LEDGER_DAMAGED ? STATE_DAMAGED : state);
 }
 
 /* What is damaged has no numbers. */

@@ -48,8 +48,8 @@ static void see_sale(void *arg, fs_sale *sale)
     sale_row row = {.strategy = open->strategy->name, .initial = open->terms.initial};
     snprintf(row.item, sizeof(row.item), "%s", open->terms.item);
     snprintf(row.sale, sizeof(row.sale), "%s", open->terms.id);
-    row.halted = atomic_load(&sale->standing) == SALE_HALTED;
-    row.sellable = atomic_load(&sale->standing) == SALE_OK && !atomic_load(&sale->trouble);
+    row.halted = fs_sale_state(sale) == STATE_HALTED;
+    row.sellable = fs_sale_state(sale) == STATE_OPEN;
     row.counted = sale_last_seen(open, &row.numbers);
     put_row(arg, &row);
 }

@@ -3,13 +3,73 @@
  *
  * Whoever waits for a lock when the server falls silent, or takes no writes, would wait in vain, so
  * one cancellation, given to every wait there, ends them all; the next outage gets a new one.
+ *
+ * Of samples of its clock the narrowest is kept, as long as it can be true. Clocks drift, so what is
+ * known becomes less exact with time, by one part in a thousand here, which is more than any clock
+ * does. A sample that contradicts it means that Redis's clock was set.
  */
 #include "server/redis/node.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SYNC_MS 1000 /* for an answer to the question of the time */
+#define SYNC_MS       1000 /* for an answer to the question of the time */
+#define DRIFT 1000
+#define ERROR_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+/* ---- what is wrong with it ------------------------------------------------------------------- */
+
+void complain(store_complaint *ret, const char *answer)
+{
+    static const char before[] = "Redis answered: "; /* of dlock_redis_last_error() */
+    if (answer && strncmp(answer, before, strlen(before)) == 0)
+        answer += strlen(before);
+    size_t word = answer ? strspn(answer, ERROR_LETTERS) : 0;
+    bool is_code = word > 1 && word < sizeof(ret->redis) && strchr(" ", answer[word]);
+    snprintf(ret->redis, sizeof(ret->redis), "%.*s", is_code ? (int)word : 9,
+             is_code ? answer : "no_answer");
+    snprintf(ret->detail, sizeof(ret->detail), "%s",
+             answer && answer[0] != '\0' ? answer : "Redis does not answer");
+}
+
+void health_init(store_health *health)
+{
+    memset(health, 0, sizeof(*health));
+    pthread_mutex_init(&health->lock, NULL);
+    replica_set_init(&health->replicas);
+    for (int i = 0; i < TROUBLES; i++) {
+        complain(&health->why[i], NULL);
+        atomic_store(&health->found[i], true);
+    }
+}
+
+void health_free(store_health *health)
+{
+    pthread_mutex_destroy(&health->lock);
+    replica_set_free(&health->replicas);
+}
+
+void health_note(store_health *health, store_trouble trouble, const store_complaint *why)
+{
+    pthread_mutex_lock(&health->lock);
+    if (why)
+        health->why[trouble] = *why;
+    atomic_store_explicit(&health->found[trouble], why != NULL, memory_order_release);
+    pthread_mutex_unlock(&health->lock);
+}
+
+bool health_why(store_health *health, store_trouble trouble, store_complaint *ret)
+{
+    pthread_mutex_lock(&health->lock);
+    bool found = health_has(health, trouble);
+    if (found)
+        *ret = health->why[trouble];
+    pthread_mutex_unlock(&health->lock);
+    return found;
+}
+
+/* ---- its life -------------------------------------------------------------------------------- */
 
 /* A cancellation serves for one outage, and lives as long as the node: a waiter may still look at
  * it. There are few. */
@@ -67,6 +127,23 @@ bool node_connect(const fs_node *node, dlock_redis *redis, dlock_redis_conn **co
 }
 
 /* ---- its clock ------------------------------------------------------------------------------- */
+
+void clock_take(redis_clock *clock, dlock_time sent, dlock_time received, int64_t redis_us)
+{
+    if (received.us - sent.us > CLOCK_ROUND_MAX_US)
+        return;
+    int64_t least = redis_us - received.us, most = redis_us - sent.us;
+    int64_t drift = (received.us - clock->taken.us) / DRIFT;
+    bool agrees = atomic_load(&clock->known) && least <= clock->most_us + drift &&
+                  most >= clock->least_us - drift;
+    if (agrees && most - least > clock->most_us - clock->least_us + 2 * drift)
+        return;
+    clock->least_us = least;
+    clock->most_us = most;
+    clock->taken = received;
+    atomic_store(&clock->offset_us, least);
+    atomic_store(&clock->known, true);
+}
 
 bool node_read_time(const redisReply *reply, int64_t *ret)
 {

@@ -11,10 +11,78 @@
 #define FLASHSALE_NODE_H
 
 #include "lock/dlock.h"
+#include "server/redis/replica_set.h"
 #include "server/redis/server_run.h"
 
-#include "server/redis/clock.h"
-#include "server/redis/health.h"
+/* ---- what is wrong with it ------------------------------------------------------------------- */
+
+/* As the keeper last found it. Each has its own consequence for the buyers. A server that nobody
+ * has looked at yet has all of them, and misses replicas. */
+typedef enum store_trouble {
+    TROUBLE_SILENT,        /* it does not answer, or not to this user */
+    TROUBLE_REFUSES,       /* it refuses the scripts that sell */
+    TROUBLE_WRITES_PAUSED, /* it answers what only reads, and no script that sells */
+    TROUBLE_MAY_EVICT,     /* its maxmemory-policy throws keys away */
+    TROUBLE_NO_DISK,       /* it does not put every write on disk before it answers */
+    TROUBLE_NO_REPLICAS,   /* a replica that may be promoted is missing, or too few are online */
+    TROUBLES               /* how many there are */
+} store_trouble;
+
+typedef struct store_complaint {
+    char redis[24]; /* the first word of what Redis said, "OOM" for one; "no_answer"; "" */
+    char detail[256];
+} store_complaint;
+
+/* Makes a complaint of what Redis answered; NULL: it said nothing. */
+void complain(store_complaint *ret, const char *answer);
+
+typedef struct store_health {
+    pthread_mutex_t lock; /* guards why */
+    atomic_bool found[TROUBLES];
+    store_complaint why[TROUBLES];
+    replica_set replicas;
+} store_health;
+
+void health_init(store_health *health);
+void health_free(store_health *health);
+
+/* NULL: the trouble is over. */
+void health_note(store_health *health, store_trouble trouble, const store_complaint *why);
+
+static inline bool health_has(const store_health *health, store_trouble trouble)
+{
+    return atomic_load_explicit(&health->found[trouble], memory_order_acquire);
+}
+
+/* False, and nothing written: there is no such trouble. */
+bool health_why(store_health *health, store_trouble trouble, store_complaint *ret);
+
+/* ---- its time -------------------------------------------------------------------------------- */
+
+/*
+ * Estimated from samples: a question sent, the time in its answer, the answer received.
+ *
+ * Redis read its clock at some moment between sending and receiving. The estimate takes the latest
+ * one, so it is never ahead of Redis's clock, and behind it by one round trip at most: a deadline
+ * that is translated is never later there than here. A sample whose answer was long under way, or
+ * read late by a process that had been stopped, says little; it does not replace a better one.
+ */
+
+/* An answer that took longer says nothing: so the estimate is never further behind than this. */
+#define CLOCK_ROUND_MAX_US 1000000
+
+/* Used by one thread, but for offset_us. All-zero: nothing is known. */
+typedef struct redis_clock {
+    _Atomic int64_t offset_us; /* Redis's clock less dlock_now() */
+    atomic_bool known;
+    int64_t least_us, most_us; /* the offset lies between them, by the sample that was kept */
+    dlock_time taken;          /* when that was received */
+} redis_clock;
+
+/* Takes a sample, or leaves it. */
+void clock_take(redis_clock *clock, dlock_time sent, dlock_time received, int64_t redis_us);
+
+/* ---- a node ---------------------------------------------------------------------------------- */
 
 typedef struct fs_node {
     int server; /* its number; -1 = it stands for one that is not known */
@@ -63,7 +131,7 @@ static inline bool node_takes_writes(const fs_node *node)
 }
 
 /* The moment by the server's clock, in Unix microseconds; never later than it is, and earlier by
- * one round trip at most (clock.h). */
+ * one round trip at most. */
 static inline int64_t node_redis_us(const fs_node *node, dlock_time moment)
 {
     return moment.us + atomic_load_explicit(&node->clock.offset_us, memory_order_relaxed);

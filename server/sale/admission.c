@@ -8,6 +8,7 @@
 
 #include "server/base/log.h"
 #include "server/sale/admission.lua.h"
+#include "server/sale/sale_take_up.h"
 
 /* Every process looks four times a second, and knocks at a server that was away at least twice a
  * second: in a second each that can reach it has seen the new run. In a cluster one that has
@@ -117,7 +118,7 @@ static bool compare_all(admission *a, fs_store *store, const fs_node *node, sale
             continue;
         dlock_time deadline = dlock_in_ms(ASK_MS);
         answers = object(a, store);
-        if (answers && sale_table_compare(sales, all[i].item, deadline))
+        if (answers && sale_compare(sales, all[i].item, deadline))
             continue;
         waits(a, "can not be compared", all[i].item);
         answers = answers && !dlock_passed(deadline);

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/store/ledger.h"
-#include "server/store/replicas.h"
+#include "server/sale/sale_take_up.h"
 #include "server/strategies/registry.h"
 
 #define SOLD_OUT_MS  100
@@ -36,74 +35,20 @@ static bool worth_another(const open_sale *sale, const purchase *request, purcha
     return true;
 }
 
-static bool is_definite(purchase_outcome outcome)
-{
-    return outcome != BUY_BUSY && outcome != BUY_UNAVAILABLE && outcome != BUY_STALE &&
-           outcome != BUY_CLOSED && outcome != BUY_UNKNOWN && outcome != BUY_DAMAGED &&
-           outcome != BUY_ROLLED_BACK && outcome != BUY_MAY_EVICT && outcome != BUY_NOT_DURABLE &&
-           outcome != BUY_WRITES_PAUSED && outcome != BUY_TOO_LATE;
-}
-
-/* "Sold out" to a retry, from a strategy that writes in steps: an earlier try may have taken its
- * units, and its order may still be on its way to Redis. So the order is looked for, and the
- * request made void where there is none, before the answer is a definite one. */
-static void resolve_earlier_try(const open_sale *sale, const purchase *request,
-                                purchase_result *result)
-{
-    ledger_entry entry;
-    ledger_status status = ledger_find(sale->store, &sale->terms, request->request, LEDGER_VOID,
-                                       request->deadline, &entry);
-    if (status == LEDGER_FOUND)
-        purchase_answer_earlier(result, &entry.order, entry.segment, request);
-    else if (status == LEDGER_DAMAGED)
-        purchase_answer(result, BUY_DAMAGED);
-    else if (status == LEDGER_UNAVAILABLE || status == LEDGER_UNCONFIRMED ||
-             status ==
-                 LEDGER_NOT_YET) /* not made void: the sale is halted, or a failover undoes it */
-        purchase_answer(result, BUY_UNKNOWN);
-}
-
 static bool known_sold_out(fs_sale *sale, const purchase *request)
 {
     int64_t seen = atomic_load_explicit(&sale->sold_out_us, memory_order_relaxed);
     return !request->keyed && seen != 0 && dlock_now().us - seen < SOLD_OUT_MS * 1000;
 }
 
-/* A retry hears of the order that it has, in whichever segment, or that it may have one. Else the
- * result is left as it was. */
-static ledger_status tell_earlier(const open_sale *sale, const purchase *request,
-                                  purchase_result *result)
+/* Refuses; but a retry hears of the order that it has, in whichever segment, or that it may have
+ * one. */
+static void refuse(const open_sale *sale, const purchase *request, purchase_outcome why,
+                   purchase_result *result)
 {
-    ledger_entry entry;
-    ledger_status status = LEDGER_NOT_YET;
+    purchase_answer(result, why);
     if (request->keyed)
-        status = ledger_find(sale->store, &sale->terms, request->request, LEDGER_LOOK,
-                             request->deadline, &entry);
-    if (status == LEDGER_FOUND)
-        purchase_answer_earlier(result, &entry.order, entry.segment, request);
-    else if (status == LEDGER_UNCONFIRMED)
-        purchase_answer(result, BUY_UNKNOWN);
-    return status;
-}
-
-/* Nothing is sold: why. */
-static void answer_without_selling(const open_sale *sale, const purchase *request,
-                                   purchase_outcome why, purchase_result *result)
-{
-    if (tell_earlier(sale, request, result) > LEDGER_UNCONFIRMED)
-        purchase_answer(result, why);
-}
-
-/* Nothing is bought any more, by what the client has said. */
-static void answer_too_late(const open_sale *sale, const purchase *request, purchase_result *result)
-{
-    ledger_status status = tell_earlier(sale, request, result);
-    if (status > LEDGER_UNCONFIRMED)
-        purchase_answer(result, status == LEDGER_NEVER         ? BUY_VOID
-                                : status == LEDGER_OVER        ? BUY_CLOSED
-                                : status == LEDGER_DAMAGED     ? BUY_DAMAGED
-                                : status == LEDGER_UNAVAILABLE ? BUY_UNAVAILABLE
-                                                               : BUY_TOO_LATE);
+        ledger_answer(sale->store, &sale->terms, request, LEDGER_LOOK, result);
 }
 
 /* Nothing was said to the thread that asked, as when the wait for a lock was ended by another one's
@@ -131,22 +76,6 @@ static void blame_server(const fs_node *node, purchase_result *result)
         purchase_answer(result, BUY_WRITES_PAUSED);
 }
 
-/* A Redis that takes no writes, being full or a replica, may still tell of an order that there is;
- * and so may one whose lock was not to be had in time, or that does not keep what it is to. */
-static void look_behind_refusal(const open_sale *sale, const purchase *request, const fs_node *node,
-                                purchase_result *result)
-{
-    purchase_result refused = *result;
-    bool refused_by_redis = result->outcome == BUY_UNAVAILABLE && result->redis[0] != '\0';
-    bool refused_here = result->outcome == BUY_BUSY || result->outcome == BUY_MAY_EVICT ||
-                        result->outcome == BUY_NOT_DURABLE || result->outcome == BUY_WRITES_PAUSED;
-    if (!request->keyed || !(refused_by_redis || refused_here) || !node_reachable(node))
-        return;
-    answer_without_selling(sale, request, refused.outcome, result);
-    if (result->outcome == refused.outcome)
-        *result = refused;
-}
-
 /* In a replicated sale nobody is told of an order that a failover may undo. A batch has waited for
  * its own; any other order is waited for here, when the lock has been given back. */
 static void confirm_order(const open_sale *sale, const purchase *request, purchase_result *result)
@@ -169,52 +98,79 @@ static bool is_of_this_try(fs_node *node, const purchase *request, const purchas
            result->order.time_us + CLOCK_ERROR_US >= node_redis_us(node, request->received);
 }
 
-/* Sells, or says why not. */
-static void sell_in(fs_sale *sale, purchase *request, purchase_result *result)
+/* Tries as often as another try can help. Whether one of them is in doubt. */
+static bool try_to_sell(fs_sale *sale, const purchase *request, purchase_result *result)
 {
     const open_sale *open = &sale->open_sale;
-    bool replayable = open->strategy->replayable, doubt = false;
+    bool doubt = false;
     int tries = 0;
-    if (known_sold_out(sale, request)) {
-        purchase_answer(result, BUY_SOLD_OUT);
-        result->remaining = 0;
-        return;
-    }
-    fs_node *node = sale_node(open, 0);
-    purchase_outcome missing = open->strategy->sharded ? BUY_SOLD : sale_missing_promise(open, 0);
-    if (missing != BUY_SOLD) { /* sharded: by segment, when it comes to one */
-        answer_without_selling(open, request, missing, result);
-        if (result->outcome == missing)
-            result->redis[0] = '\0'; /* what was said to this thread was no answer to this */
-        add_reason(node, result);
-        return;
-    }
-    if (purchase_has_own_time(request) &&
-        request->not_after_us < node_redis_us(node, dlock_now())) {
-        answer_too_late(open, request, result); /* no lock is taken for it */
-        add_reason(node, result);
-        return;
-    }
     do {
-        open->strategy->buy(open, sale->state, request, result);
+        open->strategy->buy(open, sale->strategy, request, result);
         doubt = doubt || result->outcome == BUY_UNKNOWN;
     } while (worth_another(open, request, result->outcome, ++tries));
+    return doubt;
+}
 
-    confirm_order(open, request, result);
-    node = sale_node(open, result->segment);
+/* A refusal that passes by may hide an order: a Redis that takes no writes, being full or a
+ * replica, tells of it, and so does one whose lock was not acquired in time. "Sold out" from a
+ * strategy that writes in steps may be due to an earlier try, whose order is still on its way: the
+ * request is made void where there is none. */
+static void look_behind_refusal(const open_sale *sale, const purchase *request, const fs_node *node,
+                                purchase_result *result)
+{
+    purchase_outcome why = result->outcome;
+    bool silent = why == BUY_UNAVAILABLE && result->redis[0] == '\0';
+    bool may_hide = outcome_table[why].again == AGAIN_YES && !silent && node_reachable(node);
+    if (!request->keyed)
+        return;
+    if (why == BUY_TOO_LATE || may_hide) /* too late in one segment */
+        ledger_answer(sale->store, &sale->terms, request, LEDGER_LOOK, result);
+    if (result->outcome == BUY_SOLD_OUT && !sale->strategy->replayable)
+        ledger_answer(sale->store, &sale->terms, request, LEDGER_VOID, result);
+}
+
+/* What a buyer who was not sold to is told. */
+static void explain(const open_sale *sale, const purchase *request, bool doubt,
+                    purchase_result *result)
+{
+    fs_node *node = sale_node(sale, result->segment);
     add_reason(node, result);
-    if (result->outcome == BUY_TOO_LATE) /* in one segment */
-        answer_too_late(open, request, result);
-    look_behind_refusal(open, request, node, result);
-    if (request->keyed && !replayable && result->outcome == BUY_SOLD_OUT)
-        resolve_earlier_try(open, request, result);
-    if (doubt && !is_definite(result->outcome))
+    look_behind_refusal(sale, request, node, result);
+    if (doubt && !outcome_table[result->outcome].definite)
         purchase_answer(result, BUY_UNKNOWN);
     else if (result->outcome == BUY_STALE)
         purchase_answer(result, BUY_BUSY);
     blame_server(node, result);
     add_reason(node, result);
-    if (!request->keyed || (doubt && is_of_this_try(node, request, result)))
+}
+
+/* Sells, or says why not. `node` has the sale's first keys. */
+static void sell_in(fs_sale *sale, fs_node *node, const purchase *request, purchase_result *result)
+{
+    const open_sale *open = &sale->open_sale;
+    if (known_sold_out(sale, request)) {
+        purchase_answer(result, BUY_SOLD_OUT);
+        result->remaining = 0;
+        return;
+    }
+    /* of a sharded sale by segment, when it comes to one */
+    purchase_outcome why = open->strategy->sharded ? BUY_SOLD : sale_missing_promise(open, 0, node);
+    if (why == BUY_SOLD && purchase_has_own_time(request) &&
+        request->not_after_us < node_redis_us(node, dlock_now()))
+        why = BUY_TOO_LATE; /* no lock is taken for it */
+    if (why != BUY_SOLD) {
+        refuse(open, request, why, result);
+        if (result->outcome == why)
+            result->redis[0] = '\0'; /* what was said to this thread was no answer to this */
+        add_reason(node, result);
+        return;
+    }
+    bool doubt = try_to_sell(sale, request, result);
+    confirm_order(open, request, result);
+    if (result->outcome != BUY_SOLD)
+        explain(open, request, doubt, result);
+    if (!request->keyed ||
+        (doubt && is_of_this_try(sale_node(open, result->segment), request, result)))
         result->replayed = false;
     if (result->outcome == BUY_SOLD_OUT && result->remaining == 0)
         atomic_store_explicit(&sale->sold_out_us, dlock_now().us, memory_order_relaxed);
@@ -228,8 +184,9 @@ static bool look_for_next_sale(sale_table *table, const fs_sale *closed, dlock_t
 {
     fs_sale *now;
     bool same = true;
-    bool whole = sale_table_refresh(table, closed->open_sale.terms.item, deadline) == SALE_OK;
-    if (sale_table_get(table, closed->open_sale.terms.item, deadline, &now) == SALE_OK) {
+    const char *item = closed->open_sale.terms.item;
+    bool whole = sale_refresh(table, item, deadline) == SALE_OK;
+    if (sale_table_get(table, item, deadline, &now) == SALE_OK) {
         same = now == closed;
         sale_table_put(now);
     }
@@ -249,23 +206,10 @@ static void name_sale(checkout_answer *ret, const sale_terms *terms)
 static bool ask_ended(fs_store *store, const sale_terms *ended, const purchase *request,
                       checkout_answer *ret)
 {
-    ledger_entry entry;
-    ledger_status status =
-        ledger_find(store, ended, request->request, LEDGER_LOOK, request->deadline, &entry);
-    if (status == LEDGER_NOT_YET)
-        return false;
-    if (status == LEDGER_OVER) /* it has none: closed, as was answered before */
-        return true;
-    name_sale(ret, ended);
-    if (status == LEDGER_FOUND)
-        purchase_answer_earlier(&ret->result, &entry.order, entry.segment, request);
-    else if (status == LEDGER_UNCONFIRMED)
-        purchase_answer(&ret->result, BUY_UNKNOWN);
-    else if (status == LEDGER_NEVER)
-        purchase_answer(&ret->result, BUY_VOID);
-    else
-        purchase_answer(&ret->result, status == LEDGER_DAMAGED ? BUY_DAMAGED : BUY_UNAVAILABLE);
-    return true;
+    ledger_status status = ledger_answer(store, ended, request, LEDGER_LOOK, &ret->result);
+    if (status != LEDGER_OVER && status != LEDGER_NOT_YET)
+        name_sale(ret, ended);
+    return status != LEDGER_NOT_YET;
 }
 
 /* The wanted sale is not the current one. False: look again. */
@@ -289,18 +233,6 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
     return ask_ended(now->store, &other, request, ret);
 }
 
-/* A sale in which nothing is sold now. Who has an order gets it all the same. */
-static void answer_standing(const open_sale *sale, sale_status standing, const purchase *request,
-                            purchase_result *result)
-{
-    purchase_answer(result, standing == SALE_HALTED ? BUY_ROLLED_BACK : BUY_DAMAGED);
-    ledger_status status = tell_earlier(sale, request, result);
-    if (status == LEDGER_NEVER)
-        purchase_answer(result, BUY_VOID);
-    else if (status == LEDGER_UNAVAILABLE && standing == SALE_HALTED)
-        purchase_answer(result, BUY_UNAVAILABLE);
-}
-
 /* After an answer that says that Redis has not what it had: is the sale halted, or has it gone on
  * with what there is? False: look again. */
 static bool look_into_trouble(sale_table *table, fs_sale *sale, const purchase *request,
@@ -308,13 +240,13 @@ static bool look_into_trouble(sale_table *table, fs_sale *sale, const purchase *
 {
     fs_sale *now;
     const char *item = sale->open_sale.terms.item;
-    sale_table_refresh(table, item, store_read_deadline(request->deadline));
+    sale_refresh(table, item, store_read_deadline(request->deadline));
     if (sale_table_get(table, item, request->deadline, &now) != SALE_OK)
         return true;
     bool same = now == sale;
     sale_table_put(now);
-    if (same && atomic_load(&sale->standing) == SALE_HALTED)
-        answer_standing(&sale->open_sale, SALE_HALTED, request, result);
+    if (same && fs_sale_state(sale) == STATE_HALTED)
+        refuse(&sale->open_sale, request, BUY_ROLLED_BACK, result);
     return same;
 }
 
@@ -322,22 +254,22 @@ static bool look_into_trouble(sale_table *table, fs_sale *sale, const purchase *
 static bool buy_in(sale_table *table, fs_sale *sale, const char *wanted, purchase *request,
                    checkout_answer *ret)
 {
-    const sale_terms *terms = &sale->open_sale.terms;
-    name_sale(ret, terms);
-    purchase_set_not_after(request,
-                           node_redis_us(sale_node(&sale->open_sale, 0), request->deadline));
+    const open_sale *open = &sale->open_sale;
+    fs_node *node = sale_node(open, 0);
+    name_sale(ret, &open->terms);
+    purchase_set_not_after(request, node_redis_us(node, request->deadline));
     purchase_answer(&ret->result, BUY_CLOSED);
-    if (wanted[0] != '\0' && strcmp(wanted, terms->id) != 0)
-        return ask_wanted(&sale->open_sale, wanted, request, ret);
-    if (atomic_load(&sale->standing) == SALE_DAMAGED && /* what is mended is sold at once */
+    if (wanted[0] != '\0' && strcmp(wanted, open->terms.id) != 0)
+        return ask_wanted(open, wanted, request, ret);
+    if (fs_sale_state(sale) == STATE_DAMAGED && /* what is mended is sold at once */
         !look_into_trouble(table, sale, request, &ret->result))
         return false;
-    sale_status standing = (sale_status)atomic_load(&sale->standing);
-    if (standing != SALE_OK) {
-        answer_standing(&sale->open_sale, standing, request, &ret->result);
+    purchase_outcome why = sale_state_outcome(fs_sale_state(sale));
+    if (why != BUY_SOLD) { /* who has an order gets it all the same */
+        refuse(open, request, why, &ret->result);
         return true;
     }
-    sell_in(sale, request, &ret->result);
+    sell_in(sale, node, request, &ret->result);
     if (ret->result.outcome == BUY_DAMAGED || ret->result.outcome == BUY_ROLLED_BACK)
         return look_into_trouble(table, sale, request, &ret->result);
     return ret->result.outcome != BUY_CLOSED;
@@ -358,7 +290,6 @@ sale_status checkout(sale_table *table, const char *item, const char *wanted, pu
 {
     bool done = false;
     dlock_time since = {0};
-    request->deadline = store_read_deadline(request->deadline); /* to find the sale */
     for (bool first = true; !done; first = false) {
         fs_sale *sale;
         sale_status status = sale_table_get(table, item, request->deadline, &sale);

@@ -7,6 +7,15 @@
 
 #include "server/strategies/registry.h"
 
+static void free_sale(fs_sale *sale)
+{
+    for (int k = 0; k < SEGMENTS_MAX; k++) {
+        known_ledger_free(&sale->known[k]);
+        dlock_args_free(&sale->words[k]);
+    }
+    free(sale);
+}
+
 /* NULL and a sentence in err. */
 static fs_sale *open_strategy(fs_store *store, const sale_terms *terms, const fs_strategy *strategy,
                               char *err, size_t err_len)
@@ -17,12 +26,14 @@ static fs_sale *open_strategy(fs_store *store, const sale_terms *terms, const fs
         snprintf(err, err_len, "out of memory");
         return NULL;
     }
-    for (int k = 0; k < count; k++)
+    for (int k = 0; k < count; k++) {
         terms_keys(terms, k, &sale->keys[k]);
-    sale->open_sale =
-        (open_sale){*terms, strategy, store, count, sale->keys, sale->known, &sale->figures};
-    if (strategy->open && strategy->open(&sale->open_sale, &sale->state, err, err_len) != 0) {
-        free(sale);
+        sale_begin_words(&sale->words[k], terms, &sale->keys[k]);
+    }
+    sale->open_sale = (open_sale){*terms,      strategy,    store,           count, sale->keys,
+                                  sale->words, sale->known, &sale->figures};
+    if (strategy->open && strategy->open(&sale->open_sale, &sale->strategy, err, err_len) != 0) {
+        free_sale(sale);
         return NULL;
     }
     return sale;
@@ -48,10 +59,8 @@ sale_status fs_sale_open(fs_store *store, const char *item, const char *id, dloc
 void fs_sale_close(fs_sale *sale)
 {
     if (sale->open_sale.strategy->close)
-        sale->open_sale.strategy->close(sale->state);
-    for (int k = 0; k < sale->open_sale.key_sets; k++)
-        known_ledger_free(&sale->known[k]);
-    free(sale);
+        sale->open_sale.strategy->close(sale->strategy);
+    free_sale(sale);
 }
 
 /* A sale's id is the moment of its start. */

@@ -5,23 +5,20 @@
 #ifndef FLASHSALE_FS_SALE_H
 #define FLASHSALE_FS_SALE_H
 
+#include "server/sale/sale_state.h"
 #include "server/selling/strategy.h"
-
-#include <stdatomic.h>
 
 /* Its terms, its keys and its strategy at work. */
 typedef struct fs_sale {
     open_sale open_sale;
-    void *state;                   /* of the strategy */
+    void *strategy;                /* its own state */
     _Atomic int64_t sold_out_us;   /* dlock_now() when zero units were last read; 0 = never */
-    _Atomic(const char *) trouble; /* the code of why it can not be sold from; NULL = it can, as far
-                                      as is known */
-    atomic_int standing;           /* SALE_OK; SALE_HALTED, SALE_DAMAGED: nothing is sold in it now;
-                                      SALE_UNREADABLE: it is over, and only remembered */
+    const item_state *state;       /* of its item (borrowed from the table) */
     atomic_int refs;
     struct fs_sale *next_retired; /* the table's */
     known_ledger known[SEGMENTS_MAX];
     sale_figures figures;
+    dlock_args words[SEGMENTS_MAX];
     sale_keys keys[]; /* open_sale.key_sets of them */
 } fs_sale;
 
@@ -29,6 +26,12 @@ typedef struct fs_sale {
  * SALE_OK and *ret; SALE_DAMAGED, _UNREADABLE, _UNAVAILABLE and a sentence in err. */
 sale_status fs_sale_open(fs_store *store, const char *item, const char *id, dlock_time deadline,
                          fs_sale **ret, char *err, size_t err_len);
+
+/* How its item's sale stands. */
+static inline sale_state fs_sale_state(const fs_sale *sale)
+{
+    return (sale_state)atomic_load_explicit(&sale->state->is, memory_order_acquire);
+}
 
 /* Nobody may be using it. */
 void fs_sale_close(fs_sale *sale);

@@ -13,6 +13,7 @@
 
 #include "server/base/log.h"
 #include "server/sale/kept_node.h"
+#include "server/sale/sale_take_up.h"
 
 #define LOOK_MS      250
 #define LOOK_MOST_MS 1000 /* for the answers to one look */
@@ -187,7 +188,7 @@ static bool look_at_sales_on(kept_node *n, items_known *items)
             continue;
         const sale_pointer *known = &items->known[i], *found = &items->found[seen++];
         if (found->status != known->status || strcmp(found->id, known->id) != 0)
-            sale_table_refresh(n->sales, found->item, dlock_in_ms(LOOK_MOST_MS));
+            sale_refresh(n->sales, found->item, dlock_in_ms(LOOK_MOST_MS));
     }
     return true;
 }
@@ -224,7 +225,7 @@ static bool look_at_memory(keeper *k)
     for (int i = 0; all && i < count && i < CHECKS; i++) {
         const char *item = all[k->checked++ % count].item;
         if (!is_out_of_reach(k, item))
-            sale_table_refresh(k->sales, item, dlock_in_ms(LOOK_MOST_MS));
+            sale_refresh(k->sales, item, dlock_in_ms(LOOK_MOST_MS));
     }
     k->checked = count > 0 ? k->checked % count : 0;
     free(all);

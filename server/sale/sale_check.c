@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/base/log.h"
 #include "server/sale/sale_look.h"
 
 /* For who wants to know without asking Redis. A segment that can not be read: as before. */
@@ -238,9 +237,6 @@ void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret)
         ret->lost = count_lost(sale, seen);
     if (why)
         halt_all(sale, seen, why, NULL, ret);
-    else if (ret->verdict == CHECK_DAMAGED)
-        LOG_SOME(LOG_ERROR, "sale_damaged", "item", sale->terms.item, "sale", sale->terms.id,
-                 "detail", ret->detail, NULL);
     for (int k = 0; ret->verdict == CHECK_SOUND && k < sale->key_sets; k++)
         if (!adopt(sale, k, &seen->stock[k], deadline))
             ret->verdict = CHECK_UNAVAILABLE;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/log.h"
 #include "server/base/ticker.h"
+#include "server/sale/sale_take_up.h"
 
 #define REAP_MS 250
 #define BUCKETS 256
@@ -22,7 +22,7 @@ typedef struct table_entry {
     struct table_entry *next; /* in its bucket */
     char item[IDENT_MAX + 1];
     fs_sale *current;
-    sale_halt halt; /* of the item's sale, whether that could be opened or not */
+    item_state state;
 } table_entry;
 
 struct sale_table {
@@ -51,23 +51,39 @@ static table_entry *find(sale_table *table, const char *item)
     return entry;
 }
 
-/* One in whose place there is a sale that this program can not read is over, but remembered. */
-static bool is_over(const fs_sale *sale)
+static sale_state state_of(const table_entry *entry)
 {
-    return atomic_load(&sale->standing) == SALE_UNREADABLE;
+    return entry ? (sale_state)atomic_load(&entry->state.is) : STATE_NONE;
+}
+
+static fs_sale *sale_of(const table_entry *entry, bool over_too)
+{
+    return entry && (over_too || state_of(entry) != STATE_OVER) ? entry->current : NULL;
 }
 
 bool sale_table_take(sale_table *table, const char *item, bool over_too, fs_sale **ret)
 {
     pthread_rwlock_rdlock(&table->lock);
-    table_entry *entry = find(table, item);
-    bool found = entry && entry->current && (over_too || !is_over(entry->current));
-    if (found) {
-        *ret = entry->current;
-        atomic_fetch_add(&(*ret)->refs, 1);
+    fs_sale *sale = sale_of(find(table, item), over_too);
+    if (sale) {
+        *ret = sale;
+        atomic_fetch_add(&sale->refs, 1);
     }
     pthread_rwlock_unlock(&table->lock);
-    return found;
+    return sale;
+}
+
+sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret)
+{
+    sale_halt halt;
+    if (sale_table_take(table, item, false, ret))
+        return SALE_OK;
+    if (sale_table_halt(table, item, &halt)) /* the keeper looks whether it still is */
+        return SALE_HALTED;
+    sale_status status = sale_find(table, item, store_read_deadline(deadline));
+    if (sale_table_take(table, item, false, ret))
+        return SALE_OK;
+    return status == SALE_OK ? SALE_UNAVAILABLE : status;
 }
 
 void sale_table_put(fs_sale *sale)
@@ -78,11 +94,9 @@ void sale_table_put(fs_sale *sale)
 bool sale_table_knows(sale_table *table, const char *item)
 {
     pthread_rwlock_rdlock(&table->lock);
-    const table_entry *entry = find(table, item);
-    bool known =
-        entry && (entry->halt.sale[0] != '\0' || (entry->current && !is_over(entry->current)));
+    sale_state state = state_of(find(table, item));
     pthread_rwlock_unlock(&table->lock);
-    return known;
+    return state != STATE_NONE && state != STATE_OVER;
 }
 
 /* Under `lock`. NULL: out of memory. */
@@ -105,60 +119,7 @@ void sale_table_add(sale_table *table, const char *item)
     pthread_rwlock_unlock(&table->lock);
 }
 
-void sale_table_replace(sale_table *table, const char *item, fs_sale *now)
-{
-    pthread_rwlock_wrlock(&table->lock);
-    table_entry *entry = find_or_add(table, item);
-    fs_sale *old = entry ? entry->current : now;
-    if (entry) {
-        entry->current = now;
-        memset(&entry->halt, 0, sizeof(entry->halt));
-    }
-    if (old) {
-        old->next_retired = table->retired;
-        table->retired = old;
-    }
-    pthread_rwlock_unlock(&table->lock);
-}
-
 /* ---- how it stands --------------------------------------------------------------------------- */
-
-static void log_halted(const char *item, const sale_halt *halt)
-{
-    char numbers[3][24];
-    snprintf(numbers[0], sizeof(numbers[0]), "%lld", (long long)halt->known);
-    snprintf(numbers[1], sizeof(numbers[1]), "%lld", (long long)halt->found);
-    snprintf(numbers[2], sizeof(numbers[2]), "%lld", (long long)halt_lost_orders(halt));
-    log_event(LOG_ERROR, "sale_halted", "item", item, "sale", halt->sale, "why", halt->why, "known",
-              numbers[0], "found", numbers[1], "gap", numbers[2], "by", halt->instance, NULL);
-}
-
-static const char *code_of(sale_status status)
-{
-    return status == SALE_HALTED ? "sale_rolled_back" : status == SALE_OK ? NULL : "sale_damaged";
-}
-
-sale_status sale_table_stands(sale_table *table, fs_sale *sale, sale_status status,
-                              const sale_halt *halt)
-{
-    if (status == SALE_OK && atomic_load(&sale->standing) == SALE_OK)
-        return status;
-    const char *item = sale->open_sale.terms.item;
-    pthread_rwlock_wrlock(&table->lock);
-    table_entry *entry = find(table, item);
-    if (entry && status == SALE_HALTED)
-        entry->halt = *halt;
-    else if (entry)
-        memset(&entry->halt, 0, sizeof(entry->halt));
-    int before = atomic_exchange(&sale->standing, (int)status);
-    atomic_store(&sale->trouble, code_of(status));
-    pthread_rwlock_unlock(&table->lock);
-    if (status == SALE_OK)
-        log_event(LOG_INFO, "sale_mended", "item", item, "sale", sale->open_sale.terms.id, NULL);
-    else if (status == SALE_HALTED && before != SALE_HALTED)
-        log_halted(item, halt);
-    return status;
-}
 
 static bool is_same_halt(const sale_halt *a, const sale_halt *b)
 {
@@ -166,31 +127,66 @@ static bool is_same_halt(const sale_halt *a, const sale_halt *b)
            a->found == b->found;
 }
 
-sale_status sale_table_remember_halt(sale_table *table, const char *item, const sale_halt *halt)
+/* Under `lock`. Whether that is news for the log. */
+static bool change(item_state *state, const sale_news *news)
+{
+    sale_state before = (sale_state)atomic_load(&state->is);
+    sale_state after = sale_state_after(before, news->event);
+    bool changed = before != after && (after != STATE_OPEN || !news->now);
+    if (after == STATE_HALTED && news->halt) {
+        changed = changed || !is_same_halt(&state->halt, news->halt);
+        state->halt = *news->halt;
+    }
+    if (after == STATE_DAMAGED && news->detail) {
+        changed = changed || strcmp(state->detail, news->detail) != 0;
+        snprintf(state->detail, sizeof(state->detail), "%s", news->detail);
+    }
+    atomic_store(&state->is, (int)after);
+    return changed;
+}
+
+/* Under `lock`. */
+static void replace(sale_table *table, table_entry *entry, fs_sale *now)
+{
+    fs_sale *old = entry->current;
+    entry->current = now;
+    now->state = &entry->state;
+    if (old) {
+        old->next_retired = table->retired;
+        table->retired = old;
+    }
+}
+
+void sale_table_change(sale_table *table, const char *item, const sale_news *news)
 {
     pthread_rwlock_wrlock(&table->lock);
     table_entry *entry = find_or_add(table, item);
-    bool news = entry && !is_same_halt(&entry->halt, halt);
-    if (entry) {
-        entry->halt = *halt;
-        if (entry->current)
-            atomic_store(&entry->current->standing, SALE_HALTED);
-        if (entry->current)
-            atomic_store(&entry->current->trouble, code_of(SALE_HALTED));
+    if (!entry) {
+        pthread_rwlock_unlock(&table->lock);
+        if (news->now)
+            fs_sale_close(news->now);
+        return;
     }
+    sale_state before = state_of(entry);
+    if (news->now)
+        replace(table, entry, news->now);
+    bool is_news = change(&entry->state, news);
+    char sale[IDENT_MAX + 1] = "";
+    item_state now = entry->state;
+    if (entry->current)
+        memcpy(sale, entry->current->open_sale.terms.id, sizeof(sale));
     pthread_rwlock_unlock(&table->lock);
-    if (news)
-        log_halted(item, halt);
-    return SALE_HALTED;
+    if (is_news)
+        sale_state_log(item, sale, before, &now);
 }
 
 bool sale_table_halt(sale_table *table, const char *item, sale_halt *ret)
 {
     pthread_rwlock_rdlock(&table->lock);
-    table_entry *entry = find(table, item);
-    bool halted = entry && entry->halt.sale[0] != '\0';
+    const table_entry *entry = find(table, item);
+    bool halted = state_of(entry) == STATE_HALTED;
     if (halted)
-        *ret = entry->halt;
+        *ret = entry->state.halt;
     pthread_rwlock_unlock(&table->lock);
     return halted;
 }
@@ -200,7 +196,7 @@ void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), 
     pthread_rwlock_rdlock(&table->lock);
     for (int i = 0; i < BUCKETS; i++)
         for (table_entry *entry = table->buckets[i]; entry; entry = entry->next)
-            if (entry->current && !is_over(entry->current))
+            if (sale_of(entry, false))
                 each(arg, entry->current);
     pthread_rwlock_unlock(&table->lock);
 }
@@ -211,7 +207,7 @@ void sale_table_each_unopened(sale_table *table, void (*each)(void *arg, const c
     pthread_rwlock_rdlock(&table->lock);
     for (int i = 0; i < BUCKETS; i++)
         for (table_entry *entry = table->buckets[i]; entry; entry = entry->next)
-            if (!entry->current && entry->halt.sale[0] != '\0')
+            if (!entry->current && state_of(entry) == STATE_HALTED)
                 each(arg, entry->item);
     pthread_rwlock_unlock(&table->lock);
 }
@@ -238,10 +234,11 @@ sale_pointer *sale_table_pointers(sale_table *table, int *ret_count)
             pointer->status = entry->current ? SALE_OK : SALE_NONE;
             if (entry->current)
                 memcpy(pointer->id, entry->current->open_sale.terms.id, sizeof(pointer->id));
-            if (entry->halt.sale[0] != '\0') {
+            sale_state state = state_of(entry);
+            if (state == STATE_HALTED) {
                 pointer->status = SALE_HALTED;
-                memcpy(pointer->id, entry->halt.sale, sizeof(pointer->id));
-            } else if (entry->current && atomic_load(&entry->current->standing) != SALE_OK) {
+                memcpy(pointer->id, entry->state.halt.sale, sizeof(pointer->id));
+            } else if (entry->current && state != STATE_OPEN) {
                 pointer->status = SALE_DAMAGED; /* looked at again as soon as the pointer is not */
             }
         }

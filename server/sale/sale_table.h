@@ -23,25 +23,12 @@ sale_table *sale_table_open(fs_store *store);
 void sale_table_close(sale_table *table);
 
 /* The item's current sale, for use until sale_table_put(). Redis is asked, until the deadline,
- * about an item that is not known here; of a halted sale only by the keeper. */
+ * about an item that is not known here (sale_take_up.h); of a halted sale only by the keeper. */
 sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret);
 void sale_table_put(fs_sale *sale);
 
 /* Whether sale_table_get() answers without Redis. */
 bool sale_table_knows(sale_table *table, const char *item);
-
-/* Compares what is remembered of the item with what Redis has now (sale_check.h), and takes up the
- * sale that is in force. How it stands with that sale then. */
-sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline);
-
-/* The same for an item that is known to have a sale, also when Redis does not answer by the
- * deadline: then the keeper takes it up at its next look. So whoever has started or joined a sale
- * remembers it before anybody buys from it here, and is a witness when Redis forgets it. */
-sale_status sale_table_watch(sale_table *table, const char *item, dlock_time deadline);
-
-/* The same as a refresh, for a server that may not be written to as yet (fs_node.run_changed), when
- * no other sale is taken up. True: compared, and halted if need be. */
-bool sale_table_compare(sale_table *table, const char *item, dlock_time deadline);
 
 /* Whether the item, or a segment of its sale, has its keys on the server now. */
 bool sale_table_is_on(sale_table *table, const char *item, const fs_node *node);
@@ -66,22 +53,21 @@ fs_store *sale_table_store(sale_table *table);
 single_flight *sale_table_flights(sale_table *table); /* one look at an item at a time */
 
 /* The item's sale as the table has it, for use until sale_table_put(). Redis is not asked. With
- * `over_too` also one that stands as SALE_UNREADABLE. */
+ * `over_too` also one in STATE_OVER. */
 bool sale_table_take(sale_table *table, const char *item, bool over_too, fs_sale **ret);
 
 /* The item is the table's from now on, and the keeper looks at it. */
 void sale_table_add(sale_table *table, const char *item);
 
-/* Puts `now` in the place of the item's sale. */
-void sale_table_replace(sale_table *table, const char *item, fs_sale *now);
+/* What has become of an item's sale. */
+typedef struct sale_news {
+    sale_event event;
+    fs_sale *now;          /* that takes the place of the item's sale; NULL = that stays */
+    const sale_halt *halt; /* EVENT_HALTED */
+    const char *detail;    /* EVENT_DAMAGED */
+} sale_news;
 
-/* How it stands with the item's sale from now on: SALE_OK, SALE_DAMAGED, SALE_HALTED and why, or
- * SALE_UNREADABLE: it is over, for another has come that is not for this program. The same status,
- * for return. */
-sale_status sale_table_stands(sale_table *table, fs_sale *sale, sale_status status,
-                              const sale_halt *halt);
-
-/* The item's sale is halted, and can not be opened here: SALE_HALTED. */
-sale_status sale_table_remember_halt(sale_table *table, const char *item, const sale_halt *halt);
+/* The one function that changes an item's state. */
+void sale_table_change(sale_table *table, const char *item, const sale_news *news);
 
 #endif

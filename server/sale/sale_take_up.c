@@ -1,8 +1,5 @@
-/*
- * sale_take_up.c - what becomes of an item when Redis is asked about its sale: it goes on, it is
- * damaged or halted, or another is taken up in its place.
- */
-#include "server/sale/sale_table.h"
+/* sale_take_up.c - asking, comparing, and telling the table what came of it. */
+#include "server/sale/sale_take_up.h"
 
 #include <string.h>
 
@@ -12,30 +9,34 @@
 
 /* ---- what was found -------------------------------------------------------------------------- */
 
-/* Scripts see for themselves what is wrong with the stock that they sell from, and what is mended
- * is sold at once. They do not see the terms, nor another segment. */
-static bool is_seen_by_scripts(const fs_sale *sale, const sale_checked *checked)
+/* With `now` that sale takes the item's place. */
+static sale_status conclude(sale_table *table, const char *item, fs_sale *now,
+                            const sale_checked *checked)
 {
-    return sale->open_sale.terms.segments == 0 && strcmp(checked->detail, CHECK_CFG) != 0 &&
-           strcmp(checked->detail, EPOCHS_DAMAGED) != 0;
+    sale_news news = {.now = now, .halt = &checked->halt, .detail = checked->detail};
+    sale_status status = SALE_OK;
+    switch (checked->verdict) {
+    case CHECK_HALTED:
+        news.event = EVENT_HALTED;
+        status = SALE_HALTED;
+        break;
+    case CHECK_DAMAGED:
+        news.event = EVENT_DAMAGED;
+        status = SALE_DAMAGED;
+        break;
+    case CHECK_UNAVAILABLE:
+        return SALE_UNAVAILABLE;
+    default:
+        news.event = EVENT_SOUND;
+    }
+    sale_table_change(table, item, &news);
+    return status;
 }
 
-static sale_status conclude(sale_table *table, fs_sale *sale, const sale_checked *checked)
+static sale_status remember_halt(sale_table *table, const char *item, const sale_halt *halt)
 {
-    switch (checked->verdict) {
-    case CHECK_SOUND:
-        atomic_store(&sale->trouble, NULL);
-        return sale_table_stands(table, sale, SALE_OK, NULL);
-    case CHECK_HALTED:
-        return sale_table_stands(table, sale, SALE_HALTED, &checked->halt);
-    case CHECK_DAMAGED:
-        atomic_store(&sale->trouble, "sale_damaged");
-        if (!is_seen_by_scripts(sale, checked))
-            sale_table_stands(table, sale, SALE_DAMAGED, NULL);
-        return SALE_DAMAGED;
-    default:
-        return SALE_UNAVAILABLE;
-    }
+    sale_table_change(table, item, &(sale_news){.event = EVENT_HALTED, .halt = halt});
+    return SALE_HALTED;
 }
 
 /* A sale that is not the one to come after the one remembered, or by whose start orders of that one
@@ -52,8 +53,7 @@ static sale_status take_up_foreign(sale_table *table, fs_sale *now, const open_s
         fs_sale_close(now);
         return SALE_UNAVAILABLE;
     }
-    sale_table_replace(table, now->open_sale.terms.item, now);
-    return sale_table_stands(table, now, SALE_HALTED, &checked.halt);
+    return conclude(table, remembered->terms.item, now, &checked);
 }
 
 /* Where replicas are promoted, whoever sells without waiting for them is told what that costs. */
@@ -70,6 +70,17 @@ static void log_in_force(const fs_store *store, const sale_terms *terms)
             NULL);
 }
 
+/* What is remembered is over then, or damaged: which of the two, `status` tells. */
+static void not_opened(sale_table *table, const char *item, const char *id,
+                       const open_sale *remembered, sale_status status, const char *err)
+{
+    LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
+    if (remembered && status == SALE_DAMAGED)
+        sale_table_change(table, item, &(sale_news){.event = EVENT_DAMAGED, .detail = CHECK_CFG});
+    else if (remembered && status == SALE_UNREADABLE)
+        sale_table_change(table, item, &(sale_news){.event = EVENT_SUPERSEDED});
+}
+
 /* Takes up the item's sale `id`: the one in force, or a halted one. `lost` orders are missing of
  * the remembered one, which is over. */
 static sale_status load(sale_table *table, const char *item, const char *id, bool halted,
@@ -81,7 +92,7 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
         fs_sale_open(sale_table_store(table), item, id, deadline, &now, err, sizeof(err));
     if (status != SALE_OK) {
         if (!halted) /* otherwise the halt is what is said of it */
-            LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
+            not_opened(table, item, id, remembered, status, err);
         return status;
     }
     if (remembered && !halted)
@@ -106,10 +117,8 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
         fs_sale_close(now);
         return SALE_UNAVAILABLE;
     }
-    sale_table_replace(table, item, now);
     log_in_force(sale_table_store(table), &now->open_sale.terms);
-    status = conclude(table, now, &checked);
-    return checked.verdict == CHECK_NEXT ? SALE_OK : status;
+    return conclude(table, item, now, &checked);
 }
 
 static sale_status load_halted(sale_table *table, const char *item, const sale_halt *halt,
@@ -117,7 +126,7 @@ static sale_status load_halted(sale_table *table, const char *item, const sale_h
 {
     sale_status status = load(table, item, halt->sale, true, remembered, 0, deadline);
     return status == SALE_DAMAGED || status == SALE_UNREADABLE
-               ? sale_table_remember_halt(table, item, halt)
+               ? remember_halt(table, item, halt)
                : status;
 }
 
@@ -134,7 +143,7 @@ static sale_status take_up_lost(sale_table *table, const char *item, sale_halt *
     if (!halt_write(sale_table_store(table)->redis, item, SEGMENT_NONE, &nothing, halt, pointer) ||
         !halt_read(pointer, halt))
         return SALE_UNAVAILABLE;
-    return sale_table_remember_halt(table, item, halt);
+    return remember_halt(table, item, halt);
 }
 
 /* Nothing is remembered of the item, but perhaps a halt. The latest sale is asked for first: one
@@ -150,8 +159,8 @@ static sale_status find_out(sale_table *table, const char *item, dlock_time dead
         lost = lost || halt_latest(store->redis, item, deadline, halt.sale);
         status = terms_in_force(store, item, SEGMENT_NONE, deadline, &found);
     }
-    if (status == SALE_OK && sale_table_halt(table, item, &halt))
-        sale_table_replace(table, item, NULL); /* halted no more, whether it can be opened or not */
+    if (status == SALE_OK && sale_table_halt(table, item, &halt)) /* no more */
+        sale_table_change(table, item, &(sale_news){.event = EVENT_LIFTED});
     if (status == SALE_OK)
         return load(table, item, found.id, false, NULL, 0, deadline);
     if (status == SALE_HALTED)
@@ -187,15 +196,13 @@ static int look(void *arg, const char *item, dlock_time deadline)
     sale_check(open, deadline, &checked);
     sale_status status;
     if (checked.verdict != CHECK_NEXT)
-        status = conclude(table, sale, &checked);
+        status = conclude(table, item, NULL, &checked);
     else if (held)
         status = SALE_UNAVAILABLE;
     else if (checked.halt.sale[0] != '\0')
         status = load_halted(table, item, &checked.halt, open, deadline);
     else
         status = load(table, item, checked.next, false, open, checked.lost, deadline);
-    if (checked.verdict == CHECK_NEXT && (status == SALE_DAMAGED || status == SALE_UNREADABLE))
-        sale_table_stands(table, sale, status, NULL);
     sale_table_put(sale);
     return checked.verdict == CHECK_UNAVAILABLE ? (int)status : COMPARED | (int)status;
 }
@@ -206,33 +213,23 @@ static int fly(sale_table *table, const char *item, flight_age age, dlock_time d
                             SALE_UNAVAILABLE);
 }
 
-bool sale_table_compare(sale_table *table, const char *item, dlock_time deadline)
+bool sale_compare(sale_table *table, const char *item, dlock_time deadline)
 {
     return (fly(table, item, FLIGHT_FRESH, deadline) & COMPARED) != 0;
 }
 
-/* ---- for everybody --------------------------------------------------------------------------- */
-
-sale_status sale_table_refresh(sale_table *table, const char *item, dlock_time deadline)
+sale_status sale_refresh(sale_table *table, const char *item, dlock_time deadline)
 {
     return (sale_status)(fly(table, item, FLIGHT_FRESH, deadline) & ~COMPARED);
 }
 
-sale_status sale_table_watch(sale_table *table, const char *item, dlock_time deadline)
+sale_status sale_watch(sale_table *table, const char *item, dlock_time deadline)
 {
     sale_table_add(table, item);
-    return sale_table_refresh(table, item, deadline);
+    return sale_refresh(table, item, deadline);
 }
 
-sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret)
+sale_status sale_find(sale_table *table, const char *item, dlock_time deadline)
 {
-    sale_halt halt;
-    if (sale_table_take(table, item, false, ret))
-        return SALE_OK;
-    if (sale_table_halt(table, item, &halt)) /* the keeper looks whether it still is */
-        return SALE_HALTED;
-    sale_status status = (sale_status)(fly(table, item, FLIGHT_ANY, deadline) & ~COMPARED);
-    if (sale_table_take(table, item, false, ret))
-        return SALE_OK;
-    return status == SALE_OK ? SALE_UNAVAILABLE : status;
+    return (sale_status)(fly(table, item, FLIGHT_ANY, deadline) & ~COMPARED);
 }

@@ -37,15 +37,9 @@ typedef struct batched_state {
 static bool sell_to(const batch_segment *segment, dlock_hold *hold, const sell_buyer *buyers,
                     int count, dlock_time deadline)
 {
-    bool sold = true;
+    sell_lock lock = {.hold = hold, .release = hold, .free = hold ? NULL : segment->lock};
     FAIL_POINT("in-section");
-    if (hold)
-        sell_guarded(segment->sale, segment->keys, hold, true, buyers, count, deadline);
-    else if (segment->lock)
-        sold =
-            sell_in_section(segment->sale, segment->keys, segment->lock, buyers, count, deadline);
-    else
-        sell(segment->sale, segment->keys, buyers, count, deadline);
+    bool sold = sell(segment->sale, segment->keys, lock, buyers, count, deadline);
     FAIL_POINT("written");
     return sold;
 }
@@ -158,5 +152,6 @@ void batch_section_buy_in(const open_sale *sale, void *state, int segment, const
 void batch_section_buy(const open_sale *sale, void *state, const purchase *request,
                        purchase_result *result)
 {
-    batch_section_buy_in(sale, state, 0, request, result);
+    batched_state *batches = state;
+    batch_buy(batches->segments[0].batch, sale->terms.wait_ms, request, result);
 }

@@ -33,27 +33,39 @@ fs_node *sale_node(const open_sale *sale, int k)
     return store_node(sale->store, sale->keys[k].current);
 }
 
-purchase_outcome sale_missing_promise(const open_sale *sale, int k)
+purchase_outcome sale_missing_promise(const open_sale *sale, int k, const fs_node *node)
 {
-    const fs_node *node = sale_node(sale, k);
     const store_health *health = &node->health;
     bool disk = sale->terms.durability == DURABILITY_DISK;
+    bool replicated = sale->terms.durability == DURABILITY_REPLICATED;
     purchase_outcome missing = BUY_SOLD;
     if (health_has(health, TROUBLE_WRITES_PAUSED))
         missing = BUY_WRITES_PAUSED;
     else if (health_has(health, TROUBLE_MAY_EVICT))
         missing = health_has(health, TROUBLE_REFUSES) ? BUY_UNAVAILABLE : BUY_MAY_EVICT;
     else if ((disk && health_has(health, TROUBLE_NO_DISK)) ||
-             replicas_missing(sale->store, &sale->terms, &sale->keys[k]))
+             (replicated && replicas_missing(sale->store, &sale->terms, &sale->keys[k])))
         missing = BUY_NOT_DURABLE;
     return missing != BUY_SOLD && !node_reachable(node) ? BUY_UNAVAILABLE : missing;
+}
+
+void sale_begin_words(dlock_args *ret, const sale_terms *terms, const sale_keys *keys)
+{
+    dlock_args_init(ret);
+    terms_put_keys(ret, keys);
+    dlock_args_text(ret, terms->id);
+    dlock_args_int(ret, terms->per_user_limit);
 }
 
 const char *sale_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys)
 {
     int64_t number;
     const char *epochs = known_ledger_epochs(&sale->known[keys->segment], &number);
-    terms_put_state(args, &sale->terms, keys, epochs, number);
+    const dlock_args *words = &sale->words[keys->segment];
+    dlock_args_wire(args, words->buf, words->len, words->count);
+    args->failed = args->failed || words->failed;
+    dlock_args_int(args, number);
+    dlock_args_text(args, epochs);
     return epochs;
 }
 
@@ -82,24 +94,18 @@ bool sale_last_seen(const open_sale *sale, ledger_numbers *ret)
     return true;
 }
 
-bool sale_may_tell(const open_sale *sale, const purchase_result *result)
-{
-    return result->outcome == BUY_SOLD &&
-           (result->replicated || sale->terms.durability != DURABILITY_REPLICATED);
-}
-
 /* An order's number is remembered when nothing can undo it: of a replicated sale not yet. */
-static void saw_order(const open_sale *sale, const sale_keys *keys, const purchase_result *result)
+static void saw_order(const open_sale *sale, const sale_keys *keys, const fs_order *order)
 {
     if (sale->terms.durability != DURABILITY_REPLICATED)
-        sale_saw_order(sale, keys, &result->order);
+        known_ledger_saw(&sale->known[keys->segment], order->epoch, order->number);
 }
 
 void sale_sold(const open_sale *sale, const sale_keys *keys, purchase_result *result)
 {
     purchase_answer(result, BUY_SOLD);
     result->segment = keys->segment;
-    saw_order(sale, keys, result);
+    saw_order(sale, keys, &result->order);
 }
 
 void sale_answer(const open_sale *sale, const sale_keys *keys, const redisReply *answer,
@@ -114,7 +120,7 @@ void sale_answer(const open_sale *sale, const sale_keys *keys, const redisReply 
     result->segment = keys->segment;
     bool is_order = result->outcome == BUY_SOLD || result->outcome == BUY_CONFLICT;
     if (is_order)
-        saw_order(sale, keys, result);
+        saw_order(sale, keys, &result->order);
     else if (result->outcome == BUY_UNAVAILABLE)
         LOG_SOME(LOG_WARN, "redis_failed", "what", "sell", "how", "refused", "detail", answer->str,
                  NULL);

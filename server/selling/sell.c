@@ -48,11 +48,15 @@ void sell_put_state(dlock_args *args, const open_sale *sale, const sale_keys *ke
 static void put_units(dlock_args *args, const sell_buyer *buyers, int count)
 {
     fs_text units;
+    int differ = 1;
+    while (differ < count && buyers[differ].request->quantity == buyers[0].request->quantity)
+        differ++;
+    if (differ == count) {
+        dlock_args_int(args, buyers[0].request->quantity);
+        return;
+    }
     text_init(&units);
-    bool same = true;
-    for (int i = 0; same && i < count; i++)
-        same = buyers[i].request->quantity == buyers[0].request->quantity;
-    for (int i = 0; i < (same ? 1 : count); i++) {
+    for (int i = 0; i < count; i++) {
         text_add(&units, i > 0 ? " " : "");
         text_add_int(&units, buyers[i].request->quantity);
     }
@@ -61,11 +65,12 @@ static void put_units(dlock_args *args, const sell_buyer *buyers, int count)
     text_free(&units);
 }
 
+/* The earliest, then all of them. */
 static void put_not_after(dlock_args *args, const sell_buyer *buyers, int count)
 {
     fs_text all;
-    text_init(&all);
     int64_t earliest = buyers[0].request->not_after_us;
+    text_init(&all);
     for (int i = 0; i < count; i++) {
         int64_t not_after_us = buyers[i].request->not_after_us;
         earliest = not_after_us < earliest ? not_after_us : earliest;
@@ -103,33 +108,28 @@ static const char *put_words(dlock_args *args, const open_sale *sale, const sale
     return epochs;
 }
 
-static void answer_all(const sell_buyer *buyers, int count, purchase_outcome outcome)
-{
-    for (int i = 0; i < count; i++)
-        purchase_answer(buyers[i].result, outcome);
-}
-
-/* The replicas that the sale asks for have the order, if it is a new one: what is replayed was
- * written before, by another connection. With the lock `given_back` they have what is sold out,
- * too.
- */
-static void note_replicated(const open_sale *sale, const sale_keys *keys, bool given_back,
-                            purchase_result *result)
-{
-    result->replicated = (result->outcome == BUY_SOLD && !result->replayed) ||
-                         (result->outcome == BUY_SOLD_OUT && given_back);
-    if (result->replicated && result->outcome == BUY_SOLD)
-        sale_saw_order(sale, keys, &result->order);
-}
-
-/* What all the records of a call have alike, and what was left behind them. */
+/* A call, and what all of its records have alike. */
 typedef struct sell_call {
     const open_sale *sale;
     const sale_keys *keys;
+    sell_lock lock;
+    int replicas; /* that are waited for */
     const char *epochs;
     uint64_t fence;
-    bool replicated, given_back;
+    bool replicated; /* so many replicas have acknowledged it */
 } sell_call;
+
+/* The replicas that the sale asks for have the order, if it is a new one: what is replayed was
+ * written before, by another connection. With the lock given back they have what is sold out, too.
+ */
+static void note_replicated(const sell_call *call, purchase_result *result)
+{
+    bool given_back = call->lock.release || call->lock.free;
+    result->replicated = (result->outcome == BUY_SOLD && !result->replayed) ||
+                         (result->outcome == BUY_SOLD_OUT && given_back);
+    if (result->replicated && result->outcome == BUY_SOLD)
+        sale_saw_order(call->sale, call->keys, &result->order);
+}
 
 /* The order of a buyer who was sold to: as sell.lua has written its record. */
 static void read_order(const sell_call *call, const purchase *request, int64_t number,
@@ -156,7 +156,8 @@ static void read_answers(const sell_call *call, const redisReply *reply, const s
                  reply->element[0]->type == REDIS_REPLY_INTEGER &&
                  reply->element[1]->type == REDIS_REPLY_STRING;
     if (!reply || !dlock_redis_check(call->sale->store->redis, plain.name, reply, whole)) {
-        answer_all(buyers, count, BUY_UNKNOWN);
+        for (int i = 0; i < count; i++)
+            purchase_answer(buyers[i].result, BUY_UNKNOWN);
         return;
     }
     /* Who may not ask the time has none, and nobody was sold anything. */
@@ -176,68 +177,55 @@ static void read_answers(const sell_call *call, const redisReply *reply, const s
         }
         result->remaining = left;
         if (call->replicated)
-            note_replicated(call->sale, call->keys, call->given_back, result);
+            note_replicated(call, result);
     }
 }
 
-void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers, int count,
-          dlock_time deadline)
+/* BUY_SOLD: there is a reply, or BUY_BUSY: the free lock is not free; otherwise why not. */
+static purchase_outcome ask(sell_call *call, const dlock_args *args, dlock_time deadline,
+                            redisReply **ret)
 {
-    dlock_args args;
-    const char *epochs = put_words(&args, sale, keys, buyers, count);
-    redisReply *reply = NULL;
-    int needed = replicas_needed(sale->store, &sale->terms, keys);
-    dlock_redis_outcome outcome =
-        dlock_redis_eval_wait(sale->store->redis, &plain, STATE_KEYS, &args, needed,
-                              replicas_deadline(needed, deadline), &reply);
-    bool enough = outcome == DLOCK_REDIS_OK;
-    if (enough || (outcome == DLOCK_REDIS_UNKNOWN && reply))
-        read_answers(&(sell_call){sale, keys, epochs, 0, enough && needed > 0, false}, reply,
-                     buyers, count);
-    else
-        answer_all(buyers, count, purchase_write_failed(sale->store, outcome));
-    freeReplyObject(reply);
-    dlock_args_free(&args);
+    sell_lock lock = call->lock;
+    dlock_status status = DLOCK_OK;
+    fs_store *store = call->sale->store;
+    if (!lock.hold && !lock.free) {
+        dlock_redis_outcome outcome = dlock_redis_eval_wait(store->redis, &plain, STATE_KEYS, args,
+                                                            call->replicas, deadline, ret);
+        call->replicated = outcome == DLOCK_REDIS_OK && call->replicas > 0;
+        bool told = outcome == DLOCK_REDIS_OK || (outcome == DLOCK_REDIS_UNKNOWN && *ret);
+        return told ? BUY_SOLD : purchase_write_failed(store, outcome);
+    }
+    if (lock.hold) {
+        status = dlock_guard_call_wait(lock.hold, get_guard(), STATE_KEYS, args, lock.release,
+                                       call->replicas, deadline, ret);
+        call->fence = dlock_fence(lock.hold);
+    } else {
+        status = dlock_guard_section(lock.free, get_guard(), STATE_KEYS, args, call->replicas,
+                                     deadline, &call->fence, ret);
+    }
+    call->replicated = status == DLOCK_OK && call->replicas > 0;
+    if (status == DLOCK_OK || (status == DLOCK_UNKNOWN && *ret))
+        return BUY_SOLD;
+    return status == DLOCK_BUSY && lock.free ? BUY_BUSY : purchase_guard_failed(store, status);
 }
 
-void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold, bool release,
-                  const sell_buyer *buyers, int count, dlock_time deadline)
+bool sell(const open_sale *sale, const sale_keys *keys, sell_lock lock, const sell_buyer *buyers,
+          int count, dlock_time deadline)
 {
     dlock_args args;
-    const char *epochs = put_words(&args, sale, keys, buyers, count);
     redisReply *reply = NULL;
-    int needed = release ? replicas_needed(sale->store, &sale->terms, keys) : 0;
-    dlock_status status =
-        dlock_guard_call_wait(hold, get_guard(), STATE_KEYS, &args, release, needed,
-                              replicas_deadline(needed, deadline), &reply);
-    bool enough = status == DLOCK_OK;
-    if (enough || (status == DLOCK_UNKNOWN && reply))
-        read_answers(
-            &(sell_call){sale, keys, epochs, dlock_fence(hold), enough && needed > 0, release},
-            reply, buyers, count);
-    else
-        answer_all(buyers, count, purchase_guard_failed(sale->store, status));
+    sell_call call = {.sale = sale, .keys = keys, .lock = lock};
+    if (sale->terms.durability == DURABILITY_REPLICATED && (!lock.hold || lock.release)) {
+        call.replicas = replicas_needed(sale->store, &sale->terms, keys);
+        deadline = store_read_deadline(deadline);
+    }
+    call.epochs = put_words(&args, sale, keys, buyers, count);
+    purchase_outcome outcome = ask(&call, &args, deadline, &reply);
+    if (outcome == BUY_SOLD)
+        read_answers(&call, reply, buyers, count);
+    for (int i = 0; outcome != BUY_SOLD && outcome != BUY_BUSY && i < count; i++)
+        purchase_answer(buyers[i].result, outcome);
     freeReplyObject(reply);
     dlock_args_free(&args);
-}
-
-bool sell_in_section(const open_sale *sale, const sale_keys *keys, dlock_lock *lock,
-                     const sell_buyer *buyers, int count, dlock_time deadline)
-{
-    dlock_args args;
-    const char *epochs = put_words(&args, sale, keys, buyers, count);
-    redisReply *reply = NULL;
-    uint64_t fence = 0;
-    int needed = replicas_needed(sale->store, &sale->terms, keys);
-    dlock_status status = dlock_guard_section(lock, get_guard(), STATE_KEYS, &args, needed,
-                                              replicas_deadline(needed, deadline), &fence, &reply);
-    bool enough = status == DLOCK_OK;
-    if (enough || (status == DLOCK_UNKNOWN && reply))
-        read_answers(&(sell_call){sale, keys, epochs, fence, enough && needed > 0, true}, reply,
-                     buyers, count);
-    else if (status != DLOCK_BUSY)
-        answer_all(buyers, count, purchase_guard_failed(sale->store, status));
-    freeReplyObject(reply);
-    dlock_args_free(&args);
-    return status != DLOCK_BUSY;
+    return outcome != BUY_BUSY;
 }

@@ -18,21 +18,20 @@ typedef struct sell_buyer {
     purchase_result *result; /* where the answer goes (borrowed) */
 } sell_buyer;
 
-/* Sells from the stock under `keys` to `count` buyers, 1..SELL_MAX, in their order, without a lock.
- * Every result is filled in when it returns, by `deadline` at the latest. */
-void sell(const open_sale *sale, const sale_keys *keys, const sell_buyer *buyers, int count,
-          dlock_time deadline);
+/* The lock under which is sold; all-zero: none. */
+typedef struct sell_lock {
+    dlock_hold *hold; /* held; BUY_STALE for everybody when the guard refuses it. dlock_release() is
+                         due afterwards in any case */
+    bool release;     /* the call gives the hold back as well. Only then replicas are waited for: not
+                         while the lock is held */
+    dlock_lock *free; /* not held: the call takes it, sells and gives it back */
+} sell_lock;
 
-/* The same under `hold`; with `release` the call gives the lock back as well. BUY_STALE for
- * everybody when the guard refuses. dlock_release() is due afterwards in any case. Replicas are
- * waited for only with `release`: not while the lock is held. */
-void sell_guarded(const open_sale *sale, const sale_keys *keys, dlock_hold *hold, bool release,
-                  const sell_buyer *buyers, int count, dlock_time deadline);
-
-/* The same as a critical section of its own, in the same call. False: somebody has the lock or
+/* Sells from the stock under `keys` to `count` buyers, 1..SELL_MAX, in their order. Every result is
+ * filled in when it returns, by `deadline` at the latest. False: somebody has the `free` lock or
  * waits for it, and nothing was done; take it, then. */
-bool sell_in_section(const open_sale *sale, const sale_keys *keys, dlock_lock *lock,
-                     const sell_buyer *buyers, int count, dlock_time deadline);
+bool sell(const open_sale *sale, const sale_keys *keys, sell_lock lock, const sell_buyer *buyers,
+          int count, dlock_time deadline);
 
 /* Appends the keys and the first arguments of a script that records orders: those of state.lua,
  * and "<fence> <instance>" for the records. */

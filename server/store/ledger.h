@@ -102,6 +102,22 @@ typedef struct ledger_entry {
 ledger_status ledger_find(fs_store *store, const sale_terms *terms, const char *request,
                           ledger_how how, dlock_time deadline, ledger_entry *ret);
 
+/*
+ * A buyer is refused, as `result` says: what does the ledger say of its request? `how` is
+ * LEDGER_LOOK, or LEDGER_VOID, which settles the request. The one rule, whoever refuses:
+ *
+ *     ledger                a look                                      settled
+ *     an order              the order                                   the order
+ *     an order, in doubt    unknown                                     unknown
+ *     void                  void                                        the refusal
+ *     the sale is over      the refusal; closed if it is for good       the refusal
+ *     no order so far       the refusal                                 unknown
+ *     damaged               the refusal; damaged if it is for good      damaged
+ *     no answer             the refusal; unavailable if it is for good  unknown
+ */
+ledger_status ledger_answer(fs_store *store, const sale_terms *terms, const purchase *request,
+                            ledger_how how, purchase_result *result);
+
 /* The same for an asker none of whose tries makes an order after this moment of Redis's clock.
  * Notes nothing, and leaves no marker. */
 ledger_status ledger_find_until(fs_store *store, const sale_terms *terms, const char *request,

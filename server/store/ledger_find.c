@@ -252,6 +252,43 @@ ledger_status ledger_find_until(fs_store *store, const sale_terms *terms, const 
     return to_tell(&s, look_until(&s, not_after_us, ret), ret);
 }
 
+/* ---- for a buyer who is refused -------------------------------------------------------------- */
+
+static purchase_outcome outcome_of(ledger_status status, purchase_outcome refusal, bool settled)
+{
+    bool for_good = outcome_table[refusal].again == AGAIN_NO;
+    switch (status) {
+    case LEDGER_UNCONFIRMED:
+        return BUY_UNKNOWN;
+    case LEDGER_NEVER:
+        return settled ? refusal : BUY_VOID;
+    case LEDGER_OVER: /* or halted: of that this does not tell */
+        return for_good && !settled ? BUY_CLOSED : refusal;
+    case LEDGER_NOT_YET:
+        return settled ? BUY_UNKNOWN : refusal;
+    case LEDGER_DAMAGED:
+        return settled || for_good ? BUY_DAMAGED : refusal;
+    case LEDGER_UNAVAILABLE:
+        return settled ? BUY_UNKNOWN : for_good ? BUY_UNAVAILABLE : refusal;
+    default:
+        return refusal;
+    }
+}
+
+ledger_status ledger_answer(fs_store *store, const sale_terms *terms, const purchase *request,
+                            ledger_how how, purchase_result *result)
+{
+    ledger_entry entry;
+    ledger_status status =
+        ledger_find(store, terms, request->request, how, request->deadline, &entry);
+    purchase_outcome outcome = outcome_of(status, result->outcome, how == LEDGER_VOID);
+    if (status == LEDGER_FOUND)
+        purchase_answer_earlier(result, &entry.order, entry.segment, request);
+    else if (outcome != result->outcome)
+        purchase_answer(result, outcome);
+    return status;
+}
+
 /* ---- by glances: where the asker does not know the sale -------------------------------------- */
 
 static bool is_text_or_nil(const redisReply *reply)

@@ -80,29 +80,6 @@ void order_put_id(fs_text *out, const char *sale, int segment, const fs_order *o
 
 /* ---- what a buyer is told -------------------------------------------------------------------- */
 
-const char *purchase_outcome_name(purchase_outcome outcome)
-{
-    static const char *const names[BUY_OUTCOMES] = {
-        [BUY_SOLD] = "sold",
-        [BUY_SOLD_OUT] = "sold_out",
-        [BUY_CONFLICT] = "conflict",
-        [BUY_LIMIT_REACHED] = "limit_reached",
-        [BUY_VOID] = "void",
-        [BUY_TOO_LATE] = "too_late",
-        [BUY_BUSY] = "busy",
-        [BUY_STALE] = "stale",
-        [BUY_UNAVAILABLE] = "store_unavailable",
-        [BUY_CLOSED] = "closed",
-        [BUY_UNKNOWN] = "unknown",
-        [BUY_DAMAGED] = "damaged",
-        [BUY_ROLLED_BACK] = "rolled_back",
-        [BUY_MAY_EVICT] = "may_evict",
-        [BUY_NOT_DURABLE] = "not_durable",
-        [BUY_WRITES_PAUSED] = "writes_paused",
-    };
-    return names[outcome];
-}
-
 void purchase_answer(purchase_result *result, purchase_outcome outcome)
 {
     result->outcome = outcome;

@@ -15,6 +15,7 @@
 
 #include "server/base/text.h"
 #include "server/store/epochs.h"
+#include "server/store/outcome.h"
 #include "server/store/store.h"
 
 /* ---- what a buyer asks ----------------------------------------------------------------------- */
@@ -80,26 +81,6 @@ void order_put_id(fs_text *out, const char *sale, int segment, const fs_order *o
 
 /* ---- what a buyer is told -------------------------------------------------------------------- */
 
-typedef enum purchase_outcome {
-    BUY_SOLD = 0,
-    BUY_SOLD_OUT,      /* fewer units are left than asked for */
-    BUY_LIMIT_REACHED, /* the user would have more than the sale allows */
-    BUY_CONFLICT,      /* the request id has an order of another user or quantity */
-    BUY_VOID,          /* the request id was declared dead by GET /orders; see ledger.h */
-    BUY_TOO_LATE,      /* the time that the client had set has passed */
-    BUY_BUSY,          /* the lock was not to be had in time, or the deadline came first */
-    BUY_UNAVAILABLE,   /* Redis could not be asked, or refused; nothing was written */
-    BUY_DAMAGED,       /* the sale's keys are not what they were; this try bought nothing */
-    BUY_ROLLED_BACK,   /* Redis has lost orders that it had acknowledged; this try bought nothing */
-    BUY_MAY_EVICT,     /* the server may throw the sale's keys away; this try bought nothing */
-    BUY_NOT_DURABLE,   /* it does not keep the sale's durability; this try bought nothing */
-    BUY_WRITES_PAUSED, /* the server answers, and takes no writes; nothing was written */
-    BUY_STALE,         /* the guard refused the holder; worth a new grant */
-    BUY_CLOSED,        /* the sale is not the item's current one any more */
-    BUY_UNKNOWN,       /* written or not, or later */
-    BUY_OUTCOMES       /* how many there are */
-} purchase_outcome;
-
 typedef struct purchase_result {
     purchase_outcome outcome;
     bool replayed;     /* sold: the order is from an earlier try */
@@ -113,9 +94,6 @@ typedef struct purchase_result {
     int64_t found;     /* rolled back: the highest order number that is left */
     char redis[24];    /* unavailable: the first word of what Redis said, "" = nothing */
 } purchase_result;
-
-/* The outcome as a word for metrics, "sold_out" for one. */
-const char *purchase_outcome_name(purchase_outcome outcome);
 
 /* Makes `result` say `outcome` and nothing else; unavailable: what Redis said to this thread. */
 void purchase_answer(purchase_result *result, purchase_outcome outcome);

@@ -245,19 +245,13 @@ void terms_put_caller(dlock_args *args, const sale_terms *terms, const char *epo
     dlock_args_text(args, epochs);
 }
 
-void terms_put_state(dlock_args *args, const sale_terms *terms, const sale_keys *keys,
-                     const char *epochs, int64_t known)
-{
-    terms_put_keys(args, keys);
-    terms_put_caller(args, terms, epochs, known);
-}
-
 void terms_put_segment(dlock_args *args, const sale_terms *terms, int k)
 {
     sale_keys keys;
     terms_keys(terms, k, &keys);
     dlock_args_init(args);
-    terms_put_state(args, terms, &keys, "", 0);
+    terms_put_keys(args, &keys);
+    terms_put_caller(args, terms, "", 0);
 }
 
 void terms_log_damage(const sale_terms *terms, const char *what)

@@ -12,7 +12,7 @@ static void atomic_buy(const open_sale *sale, void *state, const purchase *reque
     (void)state;
     sell_buyer buyer = {request, result};
     FAIL_POINT("in-section");
-    sell(sale, sale->keys, &buyer, 1, request->deadline);
+    sell(sale, sale->keys, (sell_lock){.hold = NULL}, &buyer, 1, request->deadline);
     FAIL_POINT("written");
 }
 

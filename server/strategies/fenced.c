@@ -19,7 +19,7 @@ static void fenced_buy(const open_sale *sale, void *lock, const purchase *reques
     FAIL_POINT("locked");
     sale_hold(sale, request->deadline);
     FAIL_POINT("in-section");
-    sell_guarded(sale, sale->keys, hold, false, &buyer, 1, request->deadline);
+    sell(sale, sale->keys, (sell_lock){.hold = hold}, &buyer, 1, request->deadline);
     FAIL_POINT("written");
     dlock_release(hold);
 }

@@ -11,36 +11,10 @@
  * enough.
  *
  * A segment whose server is away is answered for by nobody: its buyers are refused, the others are
- * sold to. Once a buyer has met a segment that is damaged, nothing is sold from the others either,
- * until all segments are whole again.
+ * sold to. A damaged one stops the whole sale (sale/sale_state.h).
  */
-#include <stdlib.h>
-
 #include "server/selling/batch_section.h"
 #include "server/store/ledger.h"
-
-typedef struct sharded_state {
-    void *batches;       /* of batch_section.h */
-    atomic_bool damaged; /* a segment was, when it was last looked at */
-} sharded_state;
-
-static int sharded_open(const open_sale *sale, void **ret, char *err, size_t err_len)
-{
-    sharded_state *state = calloc(1, sizeof(*state));
-    if (!state || batch_section_open(sale, &state->batches, err, err_len) != 0) {
-        free(state);
-        return -1;
-    }
-    *ret = state;
-    return 0;
-}
-
-static void sharded_close(void *state)
-{
-    sharded_state *all = state;
-    batch_section_close(all->batches);
-    free(all);
-}
 
 /* FNV-1a: the same in every process and version. */
 static uint32_t hash_of(const char *text)
@@ -56,34 +30,8 @@ static uint32_t hash_of(const char *text)
  * good. */
 static void look_in_all(const open_sale *sale, const purchase *request, purchase_result *result)
 {
-    ledger_entry entry;
     ledger_how how = result->outcome == BUY_VOID ? LEDGER_VOID : LEDGER_LOOK;
-    ledger_status status =
-        ledger_find(sale->store, &sale->terms, request->request, how, request->deadline, &entry);
-    if (status == LEDGER_FOUND)
-        purchase_answer_earlier(result, &entry.order, entry.segment, request);
-    else if (status == LEDGER_UNCONFIRMED || (how == LEDGER_VOID && status == LEDGER_NOT_YET))
-        purchase_answer(result, BUY_UNKNOWN);
-    else if (status == LEDGER_DAMAGED || status == LEDGER_UNAVAILABLE)
-        purchase_answer(result, status == LEDGER_DAMAGED ? BUY_DAMAGED : BUY_UNAVAILABLE);
-}
-
-/* False: a segment is damaged still, and `result` says so, or has the order of an earlier try. */
-static bool is_whole(const open_sale *sale, sharded_state *state, const purchase *request,
-                     purchase_result *result)
-{
-    ledger_numbers numbers;
-    if (!atomic_load(&state->damaged))
-        return true;
-    if (ledger_count(sale->store, &sale->terms, true, request->deadline, &numbers) ==
-        LEDGER_FOUND) {
-        atomic_store(&state->damaged, false);
-        return true;
-    }
-    purchase_answer(result, BUY_DAMAGED);
-    if (request->keyed)
-        look_in_all(sale, request, result);
-    return false;
+    ledger_answer(sale->store, &sale->terms, request, how, result);
 }
 
 /* Nothing was said to this thread. */
@@ -102,14 +50,15 @@ static bool may_come_back(const open_sale *sale, const purchase_result *result)
 }
 
 /* Buys in one segment, by the clock of its server. False: the answer is the buyer's. */
-static bool sold_out_in(const open_sale *sale, sharded_state *state, int k, const purchase *request,
+static bool sold_out_in(const open_sale *sale, void *state, int k, const purchase *request,
                         purchase_result *result)
 {
     purchase there = *request;
-    purchase_outcome missing = sale_missing_promise(sale, k);
-    purchase_set_not_after(&there, node_redis_us(sale_node(sale, k), request->deadline));
+    fs_node *node = sale_node(sale, k);
+    purchase_outcome missing = sale_missing_promise(sale, k, node);
+    purchase_set_not_after(&there, node_redis_us(node, request->deadline));
     if (missing == BUY_SOLD)
-        batch_section_buy_in(sale, state->batches, k, &there, result);
+        batch_section_buy_in(sale, state, k, &there, result);
     else
         refuse(result, missing);
     if (may_come_back(sale, result))
@@ -117,8 +66,6 @@ static bool sold_out_in(const open_sale *sale, sharded_state *state, int k, cons
     result->segment = k;
     if (result->outcome == BUY_VOID || result->outcome == BUY_CLOSED)
         look_in_all(sale, request, result);
-    if (result->outcome == BUY_DAMAGED)
-        atomic_store(&state->damaged, true);
     return result->outcome == BUY_SOLD_OUT;
 }
 
@@ -126,8 +73,6 @@ static void sharded_buy(const open_sale *sale, void *state, const purchase *requ
                         purchase_result *result)
 {
     int64_t remaining = 0;
-    if (!is_whole(sale, state, request, result))
-        return;
     uint32_t start = hash_of(request->request), count = (uint32_t)sale->key_sets;
     for (uint32_t i = 0; i < count; i++) {
         if (!sold_out_in(sale, state, (int)((start + i) % count), request, result))
@@ -151,7 +96,7 @@ const fs_strategy strategy_sharded = {
     .lease_ms = 3000, /* short costs no safety here: the write is guarded */
     .wait_ms = 5000,
     .lock = {.kind = DLOCK_FAIR},
-    .open = sharded_open,
+    .open = batch_section_open,
     .buy = sharded_buy,
-    .close = sharded_close,
+    .close = batch_section_close,
 };

@@ -1,5 +1,5 @@
 /* test_clock.c - what a sample of Redis's time is worth. */
-#include "server/redis/clock.h"
+#include "server/redis/node.h"
 #include "tests/support/fixture.h"
 
 #define S INT64_C(1000000)

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/redis/health.h"
+#include "server/redis/node.h"
 #include "tests/support/fixture.h"
 
 static void a_complaint_has_the_first_word_of_an_error(void **state)

@@ -438,7 +438,8 @@ static void expect_no_look_without(const char *what)
     fx_proxy *proxy = fx_proxy_start(fx_redis_url(redis));
     assert_int_equal(store_open(&store, fx_proxy_url(proxy), NULL, "i", err, sizeof(err)), 0);
     sale_table *sales = sale_table_open(&store);
-    sale_table_remember_halt(sales, "K1", &halt); /* so that there is an item to be looked at */
+    /* so that there is an item to be looked at */
+    sale_table_change(sales, "K1", &(sale_news){.event = EVENT_HALTED, .halt = &halt});
     fx_proxy_say(proxy, "reset before match %s", what);
     waiter w = {.k = keeper_start(&store, sales)};
     assert_int_equal(pthread_create(&thread, NULL, wait_for_look, &w), 0);

@@ -25,7 +25,9 @@ enum { BUYERS = 2, PATIENCE_MS = 20000 };
 static fs_store store;
 static sale_keys keys;
 static known_ledger known;
-static open_sale sale = {.store = &store, .key_sets = 1, .keys = &keys, .known = &known};
+static dlock_args words;
+static open_sale sale = {
+    .store = &store, .key_sets = 1, .keys = &keys, .words = &words, .known = &known};
 static purchase asked[BUYERS];
 static purchase_result results[BUYERS];
 static sell_buyer buyers[BUYERS];
@@ -106,7 +108,7 @@ static void an_odd_element_is_unknown_to_its_buyer(void **state)
     (void)state;
     for (int i = 0; i < ODD; i++) {
         give("", odd[i], "");
-        sell(&sale, &keys, buyers, BUYERS, asked[0].deadline);
+        sell(&sale, &keys, (sell_lock){.hold = NULL}, buyers, BUYERS, asked[0].deadline);
         check(odd[i], 0, BUY_UNKNOWN);
         check(odd[i], 1, BUY_SOLD);
         assert_int_equal(results[1].order.remaining, 8);
@@ -122,13 +124,18 @@ static dlock_lock *open_lock(void)
     return lock;
 }
 
+static bool sell_in_section(dlock_lock *lock)
+{
+    return sell(&sale, &keys, (sell_lock){.free = lock}, buyers, BUYERS, asked[0].deadline);
+}
+
 static void an_odd_element_of_a_section_is_unknown_to_its_buyer(void **state)
 {
     (void)state;
     dlock_lock *lock = open_lock();
     for (int i = 0; i < ODD; i++) {
         give("*3\r\n:1\r\n", odd[i], "$1\r\n7\r\n");
-        assert_true(sell_in_section(&sale, &keys, lock, buyers, BUYERS, asked[0].deadline));
+        assert_true(sell_in_section(lock));
         check(odd[i], 0, BUY_UNKNOWN);
         check(odd[i], 1, BUY_SOLD);
         assert_int_equal(results[1].order.fence, 7);
@@ -145,18 +152,18 @@ static void an_odd_answer_is_unknown_to_all(void **state)
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
         give("", "", "");
         snprintf(fake.answer, sizeof(fake.answer), "%s", answers[i]);
-        sell(&sale, &keys, buyers, BUYERS, asked[0].deadline);
+        sell(&sale, &keys, (sell_lock){.hold = NULL}, buyers, BUYERS, asked[0].deadline);
         check(answers[i], 0, BUY_UNKNOWN);
         check(answers[i], 1, BUY_UNKNOWN);
         give("", "", "");
         snprintf(fake.answer, sizeof(fake.answer), "*3\r\n:1\r\n%s$1\r\n7\r\n", answers[i]);
-        assert_true(sell_in_section(&sale, &keys, lock, buyers, BUYERS, asked[0].deadline));
+        assert_true(sell_in_section(lock));
         check(answers[i], 0, BUY_UNKNOWN);
         check(answers[i], 1, BUY_UNKNOWN);
     }
     give("", "", "");
     snprintf(fake.answer, sizeof(fake.answer), "*1\r\n:1\r\n"); /* a section without an answer */
-    assert_true(sell_in_section(&sale, &keys, lock, buyers, BUYERS, asked[0].deadline));
+    assert_true(sell_in_section(lock));
     check("nothing", 0, BUY_UNKNOWN);
     check("nothing", 1, BUY_UNKNOWN);
     dlock_lock_free(lock);
@@ -192,6 +199,7 @@ static int setup(void **state)
     sale.strategy = strategy_find("combined");
     sale.terms = (sale_terms){.item = "T1", .id = "00000000000001", .initial = 9, .lease_ms = 300};
     terms_keys(&sale.terms, 0, &keys);
+    sale_begin_words(&words, &sale.terms, &keys);
     return 0;
 }
 

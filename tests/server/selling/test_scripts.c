@@ -30,6 +30,7 @@ static fs_store store; /* as the service's user */
 static struct {
     open_sale sale;
     sale_keys keys[SEGMENTS];
+    dlock_args words[SEGMENTS];
     known_ledger known[SEGMENTS];
     void *state; /* of the strategy */
     const fs_strategy *strategy;
@@ -58,8 +59,9 @@ static void open_shop(const fs_strategy *strategy)
         fx_redis_do(fx.redis, "SET %s %lld", shop.keys[k].stock, terms_units(&terms, k));
         fx_redis_do(fx.redis, "SET %s 0", shop.keys[k].sold);
         ledger_make(&shop.keys[k], &shop.known[k]);
+        sale_begin_words(&shop.words[k], &terms, &shop.keys[k]);
     }
-    shop.sale = (open_sale){terms, strategy, &store, sets, shop.keys, shop.known, NULL};
+    shop.sale = (open_sale){terms, strategy, &store, sets, shop.keys, shop.words, shop.known, NULL};
     if (strategy->open && strategy->open(&shop.sale, &shop.state, err, sizeof(err)) != 0)
         fail_msg("%s: %s", strategy->name, err);
 }
@@ -68,8 +70,10 @@ static void close_shop(void)
 {
     if (shop.strategy->close)
         shop.strategy->close(shop.state);
-    for (int k = 0; k < SEGMENTS; k++)
+    for (int k = 0; k < SEGMENTS; k++) {
         known_ledger_free(&shop.known[k]);
+        dlock_args_free(&shop.words[k]);
+    }
 }
 
 /* One unit for user u<i>, request r<i>. */
@@ -440,7 +444,7 @@ static void sell_to_three(purchase_result results[3])
         ask_for(who[i], &asked[i]);
         buyers[i] = (sell_buyer){&asked[i], &results[i]};
     }
-    sell(&shop.sale, shop.keys, buyers, 3, asked[0].deadline);
+    sell(&shop.sale, shop.keys, (sell_lock){.hold = NULL}, buyers, 3, asked[0].deadline);
     shop.outcomes[who[1]] = results[1].outcome;
     shop.outcomes[who[2]] = results[2].outcome;
 }

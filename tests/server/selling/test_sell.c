@@ -18,6 +18,7 @@ enum { BUYERS = 23, CALLS = 6 };
 
 static fs_store store;
 static open_sale sale;
+static dlock_args words;
 static sale_keys keys;
 static known_ledger known;
 
@@ -37,7 +38,9 @@ static void open_sale_of(int64_t units, int64_t per_user_limit)
     fx_redis_do(fx.redis, "SET %s %lld", keys.stock, (long long)units);
     fx_redis_do(fx.redis, "SET %s 0", keys.sold);
     ledger_make(&keys, &known);
-    sale = (open_sale){terms, strategy_find("atomic"), &store, 1, &keys, &known, NULL};
+    dlock_args_free(&words);
+    sale_begin_words(&words, &terms, &keys);
+    sale = (open_sale){terms, strategy_find("atomic"), &store, 1, &keys, &words, &known, NULL};
 }
 
 static void ask_for(int place, int request, int64_t quantity)
@@ -53,7 +56,7 @@ static void ask_for(int place, int request, int64_t quantity)
 
 static void sell_to(int count)
 {
-    sell(&sale, &keys, buyers, count, asked[0].deadline);
+    sell(&sale, &keys, (sell_lock){.hold = NULL}, buyers, count, asked[0].deadline);
 }
 
 /* The order that Redis has of the request. */
