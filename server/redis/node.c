@@ -4,9 +4,9 @@
  * Whoever waits for a lock when the server falls silent, or takes no writes, would wait in vain, so
  * one cancellation, given to every wait there, ends them all; the next outage gets a new one.
  *
- * Of samples of its clock the narrowest is kept, as long as it can be true. Clocks drift, so what is
- * known becomes less exact with time, by one part in a thousand here, which is more than any clock
- * does. A sample that contradicts it means that Redis's clock was set.
+ * Of samples of its clock the narrowest is kept, as long as it can be true. Clocks drift, so what
+ * is known becomes less exact with time, by one part in a thousand here, which is more than any
+ * clock does. A sample that contradicts it means that Redis's clock was set.
  */
 #include "server/redis/node.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define SYNC_MS       1000 /* for an answer to the question of the time */
-#define DRIFT 1000
+#define DRIFT         1000
 #define ERROR_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 /* ---- what is wrong with it ------------------------------------------------------------------- */

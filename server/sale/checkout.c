@@ -35,10 +35,10 @@ static bool worth_another(const open_sale *sale, const purchase *request, purcha
     return true;
 }
 
-static bool known_sold_out(fs_sale *sale, const purchase *request)
+static bool known_sold_out(fs_sale *sale)
 {
     int64_t seen = atomic_load_explicit(&sale->sold_out_us, memory_order_relaxed);
-    return !request->keyed && seen != 0 && dlock_now().us - seen < SOLD_OUT_MS * 1000;
+    return seen != 0 && dlock_now().us - seen < SOLD_OUT_MS * 1000;
 }
 
 /* Refuses; but a retry hears of the order that it has, in whichever segment, or that it may have
@@ -80,8 +80,6 @@ static void blame_server(const fs_node *node, purchase_result *result)
  * its own; any other order is waited for here, when the lock has been given back. */
 static void confirm_order(const open_sale *sale, const purchase *request, purchase_result *result)
 {
-    if (result->outcome != BUY_SOLD || sale_may_tell(sale, result))
-        return;
     int k = result->segment;
     if (ledger_confirm(sale->store, &sale->terms, k, request->request, request->deadline))
         sale_saw_order(sale, &sale->keys[k], &result->order);
@@ -107,7 +105,7 @@ static bool try_to_sell(fs_sale *sale, const purchase *request, purchase_result 
     do {
         open->strategy->buy(open, sale->strategy, request, result);
         doubt = doubt || result->outcome == BUY_UNKNOWN;
-    } while (worth_another(open, request, result->outcome, ++tries));
+    } while (result->outcome != BUY_SOLD && worth_another(open, request, result->outcome, ++tries));
     return doubt;
 }
 
@@ -148,14 +146,14 @@ static void explain(const open_sale *sale, const purchase *request, bool doubt,
 static void sell_in(fs_sale *sale, fs_node *node, const purchase *request, purchase_result *result)
 {
     const open_sale *open = &sale->open_sale;
-    if (known_sold_out(sale, request)) {
+    if (!request->keyed && known_sold_out(sale)) {
         purchase_answer(result, BUY_SOLD_OUT);
         result->remaining = 0;
         return;
     }
     /* of a sharded sale by segment, when it comes to one */
     purchase_outcome why = open->strategy->sharded ? BUY_SOLD : sale_missing_promise(open, 0, node);
-    if (why == BUY_SOLD && purchase_has_own_time(request) &&
+    if (why == BUY_SOLD && request->own_time &&
         request->not_after_us < node_redis_us(node, dlock_now()))
         why = BUY_TOO_LATE; /* no lock is taken for it */
     if (why != BUY_SOLD) {
@@ -166,7 +164,9 @@ static void sell_in(fs_sale *sale, fs_node *node, const purchase *request, purch
         return;
     }
     bool doubt = try_to_sell(sale, request, result);
-    confirm_order(open, request, result);
+    if (result->outcome == BUY_SOLD && open->terms.durability == DURABILITY_REPLICATED &&
+        !result->replicated)
+        confirm_order(open, request, result);
     if (result->outcome != BUY_SOLD)
         explain(open, request, doubt, result);
     if (!request->keyed ||
@@ -264,9 +264,9 @@ static bool buy_in(sale_table *table, fs_sale *sale, const char *wanted, purchas
     if (fs_sale_state(sale) == STATE_DAMAGED && /* what is mended is sold at once */
         !look_into_trouble(table, sale, request, &ret->result))
         return false;
-    purchase_outcome why = sale_state_outcome(fs_sale_state(sale));
-    if (why != BUY_SOLD) { /* who has an order gets it all the same */
-        refuse(open, request, why, &ret->result);
+    sale_state state = fs_sale_state(sale);
+    if (state != STATE_OPEN) { /* who has an order gets it all the same */
+        refuse(open, request, sale_state_outcome(state), &ret->result);
         return true;
     }
     sell_in(sale, node, request, &ret->result);
@@ -296,7 +296,7 @@ sale_status checkout(sale_table *table, const char *item, const char *wanted, pu
         if (status != SALE_OK)
             return status;
         if (first)
-            request->deadline = terms_deadline(&sale->open_sale.terms, request->received);
+            request->deadline.us = request->received.us + sale->open_sale.request_ms * 1000;
         done = buy_in(table, sale, wanted, request, ret);
         if (!done && dlock_passed(request->deadline)) {
             purchase_answer(&ret->result, BUY_BUSY);

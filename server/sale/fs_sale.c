@@ -7,36 +7,20 @@
 
 #include "server/strategies/registry.h"
 
-static void free_sale(fs_sale *sale)
-{
-    for (int k = 0; k < SEGMENTS_MAX; k++) {
-        known_ledger_free(&sale->known[k]);
-        dlock_args_free(&sale->words[k]);
-    }
-    free(sale);
-}
-
 /* NULL and a sentence in err. */
 static fs_sale *open_strategy(fs_store *store, const sale_terms *terms, const fs_strategy *strategy,
                               char *err, size_t err_len)
 {
-    int count = terms_key_sets(terms);
-    fs_sale *sale = calloc(1, sizeof(*sale) + (size_t)count * sizeof(sale_keys));
-    if (!sale) {
-        snprintf(err, err_len, "out of memory");
-        return NULL;
-    }
-    for (int k = 0; k < count; k++) {
-        terms_keys(terms, k, &sale->keys[k]);
-        sale_begin_words(&sale->words[k], terms, &sale->keys[k]);
-    }
-    sale->open_sale = (open_sale){*terms,      strategy,    store,           count, sale->keys,
-                                  sale->words, sale->known, &sale->figures};
-    if (strategy->open && strategy->open(&sale->open_sale, &sale->strategy, err, err_len) != 0) {
-        free_sale(sale);
-        return NULL;
-    }
-    return sale;
+    fs_sale *sale = calloc(1, sizeof(*sale));
+    snprintf(err, err_len, "out of memory");
+    bool opened = sale && sale_open(&sale->open_sale, terms, strategy, store);
+    if (opened &&
+        (!strategy->open || strategy->open(&sale->open_sale, &sale->strategy, err, err_len) == 0))
+        return sale;
+    if (opened)
+        sale_close(&sale->open_sale);
+    free(sale);
+    return NULL;
 }
 
 sale_status fs_sale_open(fs_store *store, const char *item, const char *id, dlock_time deadline,
@@ -60,7 +44,8 @@ void fs_sale_close(fs_sale *sale)
 {
     if (sale->open_sale.strategy->close)
         sale->open_sale.strategy->close(sale->strategy);
-    free_sale(sale);
+    sale_close(&sale->open_sale);
+    free(sale);
 }
 
 /* A sale's id is the moment of its start. */

@@ -11,15 +11,11 @@
 /* Its terms, its keys and its strategy at work. */
 typedef struct fs_sale {
     open_sale open_sale;
-    void *strategy;                /* its own state */
-    _Atomic int64_t sold_out_us;   /* dlock_now() when zero units were last read; 0 = never */
-    const item_state *state;       /* of its item (borrowed from the table) */
+    void *strategy;              /* its own state */
+    _Atomic int64_t sold_out_us; /* dlock_now() when zero units were last read; 0 = never */
+    const item_state *state;     /* of its item (borrowed from the table) */
     atomic_int refs;
     struct fs_sale *next_retired; /* the table's */
-    known_ledger known[SEGMENTS_MAX];
-    sale_figures figures;
-    dlock_args words[SEGMENTS_MAX];
-    sale_keys keys[]; /* open_sale.key_sets of them */
 } fs_sale;
 
 /* Reads the terms of the item's sale `id`, which must be for this program, and opens its strategy.

@@ -91,7 +91,7 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
     dlock_args_text(&args, sale->keys[k].lost);
     terms_put_caller(&args, &sale->terms, "", 0);
     if (sale->strategy->guarded)
-        dlock_args_int(&args, terms_units(&sale->terms, k));
+        dlock_args_int(&args, sale->units[k]);
     else
         dlock_args_text(&args, "");
     redisReply *reply = ask(sale, &look_stock, STATE_KEYS + 1, &args, deadline);

@@ -37,15 +37,10 @@ struct sale_table {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static table_entry **bucket_of(sale_table *table, const char *item)
-{
-    return &table->buckets[text_hash(item) % BUCKETS];
-}
-
 /* Under `lock`. */
 static table_entry *find(sale_table *table, const char *item)
 {
-    table_entry *entry = *bucket_of(table, item);
+    table_entry *entry = table->buckets[text_hash(item) % BUCKETS];
     while (entry && strcmp(entry->item, item) != 0)
         entry = entry->next;
     return entry;
@@ -104,9 +99,10 @@ static table_entry *find_or_add(sale_table *table, const char *item)
 {
     table_entry *entry = find(table, item);
     if (!entry && (entry = calloc(1, sizeof(*entry)))) {
-        entry->next = *bucket_of(table, item);
+        table_entry **bucket = &table->buckets[text_hash(item) % BUCKETS];
+        entry->next = *bucket;
         snprintf(entry->item, sizeof(entry->item), "%s", item);
-        *bucket_of(table, item) = entry;
+        *bucket = entry;
         table->count++;
     }
     return entry;

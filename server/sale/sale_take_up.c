@@ -125,9 +125,8 @@ static sale_status load_halted(sale_table *table, const char *item, const sale_h
                                const open_sale *remembered, dlock_time deadline)
 {
     sale_status status = load(table, item, halt->sale, true, remembered, 0, deadline);
-    return status == SALE_DAMAGED || status == SALE_UNREADABLE
-               ? remember_halt(table, item, halt)
-               : status;
+    return status == SALE_DAMAGED || status == SALE_UNREADABLE ? remember_halt(table, item, halt)
+                                                               : status;
 }
 
 /* There is no pointer, but there was a sale: `halt` names it. It is halted as it is taken up; or,

@@ -2,8 +2,53 @@
  * scripts' answers, and what is remembered of them. */
 #include "server/selling/open_sale.h"
 
+#include <stdlib.h>
+
 #include "server/base/log.h"
 #include "server/store/replicas.h"
+
+bool sale_open(open_sale *ret, const sale_terms *terms, const struct fs_strategy *strategy,
+               fs_store *store)
+{
+    size_t sets = (size_t)terms_key_sets(terms);
+    *ret = (open_sale){.terms = *terms,
+                       .strategy = strategy,
+                       .store = store,
+                       .key_sets = (int)sets,
+                       .keys = calloc(sets, sizeof(sale_keys)),
+                       .words = calloc(sets, sizeof(dlock_args)),
+                       .units = calloc(sets, sizeof(int64_t)),
+                       .known = calloc(sets, sizeof(known_ledger)),
+                       .figures = calloc(1, sizeof(sale_figures)),
+                       .request_ms = terms_request_ms(terms)};
+    if (!ret->keys || !ret->words || !ret->units || !ret->known || !ret->figures) {
+        ret->key_sets = 0;
+        sale_close(ret);
+        return false;
+    }
+    for (int k = 0; k < ret->key_sets; k++) {
+        dlock_args *words = &ret->words[k];
+        terms_keys(terms, k, &ret->keys[k]);
+        ret->units[k] = terms_units(terms, k);
+        terms_put_keys(words, &ret->keys[k]);
+        dlock_args_text(words, terms->id);
+        dlock_args_int(words, terms->per_user_limit);
+    }
+    return true;
+}
+
+void sale_close(open_sale *sale)
+{
+    for (int k = 0; k < sale->key_sets; k++) {
+        known_ledger_free(&sale->known[k]);
+        dlock_args_free(&sale->words[k]);
+    }
+    free(sale->keys);
+    free(sale->words);
+    free(sale->units);
+    free(sale->known);
+    free(sale->figures);
+}
 
 dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
                            dlock_lock **ret, char *err, size_t err_len)
@@ -49,14 +94,6 @@ purchase_outcome sale_missing_promise(const open_sale *sale, int k, const fs_nod
     return missing != BUY_SOLD && !node_reachable(node) ? BUY_UNAVAILABLE : missing;
 }
 
-void sale_begin_words(dlock_args *ret, const sale_terms *terms, const sale_keys *keys)
-{
-    dlock_args_init(ret);
-    terms_put_keys(ret, keys);
-    dlock_args_text(ret, terms->id);
-    dlock_args_int(ret, terms->per_user_limit);
-}
-
 const char *sale_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys)
 {
     int64_t number;
@@ -94,18 +131,18 @@ bool sale_last_seen(const open_sale *sale, ledger_numbers *ret)
     return true;
 }
 
-/* An order's number is remembered when nothing can undo it: of a replicated sale not yet. */
-static void saw_order(const open_sale *sale, const sale_keys *keys, const fs_order *order)
+bool sale_may_tell(const open_sale *sale, const purchase_result *result)
 {
-    if (sale->terms.durability != DURABILITY_REPLICATED)
-        known_ledger_saw(&sale->known[keys->segment], order->epoch, order->number);
+    return result->outcome == BUY_SOLD &&
+           (result->replicated || sale->terms.durability != DURABILITY_REPLICATED);
 }
 
 void sale_sold(const open_sale *sale, const sale_keys *keys, purchase_result *result)
 {
     purchase_answer(result, BUY_SOLD);
     result->segment = keys->segment;
-    saw_order(sale, keys, &result->order);
+    if (sale->terms.durability != DURABILITY_REPLICATED) /* else a failover may undo it as yet */
+        sale_saw_order(sale, keys, &result->order);
 }
 
 void sale_answer(const open_sale *sale, const sale_keys *keys, const redisReply *answer,
@@ -119,8 +156,8 @@ void sale_answer(const open_sale *sale, const sale_keys *keys, const redisReply 
     purchase_answer_script(result, answer->str, answer->len, asked);
     result->segment = keys->segment;
     bool is_order = result->outcome == BUY_SOLD || result->outcome == BUY_CONFLICT;
-    if (is_order)
-        saw_order(sale, keys, &result->order);
+    if (is_order && sale->terms.durability != DURABILITY_REPLICATED)
+        sale_saw_order(sale, keys, &result->order);
     else if (result->outcome == BUY_UNAVAILABLE)
         LOG_SOME(LOG_WARN, "redis_failed", "what", "sell", "how", "refused", "detail", answer->str,
                  NULL);

@@ -15,16 +15,24 @@ typedef struct sale_figures {
     atomic_bool seen;
 } sale_figures;
 
+/* Its own are made by sale_open(). */
 typedef struct open_sale {
     sale_terms terms;
     const struct fs_strategy *strategy;
     fs_store *store;       /* (borrowed) */
     int key_sets;          /* 1, or one a segment */
-    const sale_keys *keys; /* so many; keys[0] is the only one of a sale that is not sharded */
-    const dlock_args *words; /* so many: by sale_begin_words() */
-    known_ledger *known;     /* so many */
-    sale_figures *figures;
+    sale_keys *keys;       /* so many; keys[0] is the only one of a sale that is not sharded */
+    dlock_args *words;     /* so many: what the scripts' words begin with, always the same */
+    int64_t *units;        /* so many: units with which it began */
+    known_ledger *known;   /* so many */
+    sale_figures *figures; /* of all */
+    int64_t request_ms;    /* terms_request_ms() */
 } open_sale;
+
+/* Opens a sale on these terms; its strategy's own open() is the caller's. False: out of memory. */
+bool sale_open(open_sale *ret, const sale_terms *terms, const struct fs_strategy *strategy,
+               fs_store *store);
+void sale_close(open_sale *sale);
 
 /* Makes a lock for buyers of the sale, with the sale's lease. */
 dlock_status sale_lock_new(const open_sale *sale, const dlock_options *options, const char *name,
@@ -37,16 +45,13 @@ bool sale_lock_look(const open_sale *sale, dlock_kind kind, int k, dlock_info *r
 /* The server that has the sale's keys of set k. */
 fs_node *sale_node(const open_sale *sale, int k);
 
-/* Why that server, `node`, is not to be sold from at present: BUY_WRITES_PAUSED, or what it does not
- * keep of what the sale needs: BUY_MAY_EVICT, _NOT_DURABLE; BUY_UNAVAILABLE = it does not answer, so
- * nobody knows; BUY_SOLD = nothing. */
+/* Why that server, `node`, is not to be sold from at present: BUY_WRITES_PAUSED, or what it does
+ * not keep of what the sale needs: BUY_MAY_EVICT, _NOT_DURABLE; BUY_UNAVAILABLE = it does not
+ * answer, so nobody knows; BUY_SOLD = nothing. */
 purchase_outcome sale_missing_promise(const open_sale *sale, int k, const fs_node *node);
 
-/* Begins the words of the scripts that begin with state.lua, as far as they are always the same. */
-void sale_begin_words(dlock_args *ret, const sale_terms *terms, const sale_keys *keys);
-
-/* Appends the keys and the first arguments of such a script that writes. The epochs, the newest
- * first, that it writes under. (borrowed) */
+/* Appends the keys and the first arguments of a script that begins with state.lua and writes. The
+ * epochs, the newest first, that it writes under. (borrowed) */
 const char *sale_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys);
 
 /* Remembers an order under `keys`: a Redis that does not have it has forgotten. Of a replicated
@@ -62,11 +67,7 @@ bool sale_last_seen(const open_sale *sale, ledger_numbers *ret);
 
 /* Whether the buyer may be told of this order: it is one, and in a replicated sale the replicas
  * have it. */
-static inline bool sale_may_tell(const open_sale *sale, const purchase_result *result)
-{
-    return result->outcome == BUY_SOLD &&
-           (result->replicated || sale->terms.durability != DURABILITY_REPLICATED);
-}
+bool sale_may_tell(const open_sale *sale, const purchase_result *result);
 
 /* A script's answer to one buyer, from the stock under `keys`. What is no text (or NULL) says
  * nothing: BUY_UNKNOWN. */

@@ -90,8 +90,8 @@ static const char *put_words(dlock_args *args, const open_sale *sale, const sale
     dlock_args_init(args);
     const char *epochs = sale_put_state(args, sale, keys);
     dlock_args_text(args, sale->store->instance);
-    dlock_args_int(args, sale->key_sets > 1 ? terms_units(&sale->terms, 0) : 0);
-    dlock_args_int(args, terms_units(&sale->terms, keys->segment));
+    dlock_args_int(args, sale->key_sets > 1 ? sale->units[0] : 0);
+    dlock_args_int(args, sale->units[keys->segment]);
     put_units(args, buyers, count);
     put_not_after(args, buyers, count);
     for (int i = 0; i < count; i++)

@@ -22,8 +22,8 @@ typedef struct sell_buyer {
 typedef struct sell_lock {
     dlock_hold *hold; /* held; BUY_STALE for everybody when the guard refuses it. dlock_release() is
                          due afterwards in any case */
-    bool release;     /* the call gives the hold back as well. Only then replicas are waited for: not
-                         while the lock is held */
+    bool release; /* the call gives the hold back as well. Only then replicas are waited for: not
+                     while the lock is held */
     dlock_lock *free; /* not held: the call takes it, sells and gives it back */
 } sell_lock;
 

@@ -28,8 +28,9 @@ const outcome_words outcome_table[BUY_OUTCOMES] = {
     [BUY_NOT_DURABLE] = {"not_durable", 503, "durability_lost", AGAIN_YES, false,
                          "Redis does not keep orders now as this sale promises, on disk or on its "
                          "replicas; this try bought nothing"},
-    [BUY_WRITES_PAUSED] = {"writes_paused", 503, "writes_paused", AGAIN_YES, false,
-                           "Redis answers, and takes no writes at present; this try bought nothing"},
+    [BUY_WRITES_PAUSED] =
+        {"writes_paused", 503, "writes_paused", AGAIN_YES, false,
+         "Redis answers, and takes no writes at present; this try bought nothing"},
     [BUY_STALE] = {"stale", 503, "busy", AGAIN_YES, false, "the lock was lost; nothing was bought"},
     [BUY_CLOSED] = {"closed", 409, "sale_closed", AGAIN_NO, false,
                     "this sale is over; the item has a newer one"},

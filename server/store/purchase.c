@@ -16,12 +16,8 @@
 void purchase_set_not_after(purchase *request, int64_t deadline_us)
 {
     int64_t wanted_us = request->wanted_by_us;
-    request->not_after_us = wanted_us != 0 && wanted_us < deadline_us ? wanted_us : deadline_us;
-}
-
-bool purchase_has_own_time(const purchase *request)
-{
-    return request->wanted_by_us != 0 && request->not_after_us == request->wanted_by_us;
+    request->own_time = wanted_us != 0 && wanted_us <= deadline_us;
+    request->not_after_us = request->own_time ? wanted_us : deadline_us;
 }
 
 /* ---- the order ------------------------------------------------------------------------------- */
@@ -113,7 +109,7 @@ static void answer_refusal(purchase_result *result, const char *answer, const pu
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
         if (strlen(refusals[i].word) == word && memcmp(refusals[i].word, answer, word) == 0)
             result->outcome = refusals[i].outcome;
-    if (result->outcome == BUY_TOO_LATE && !purchase_has_own_time(asked))
+    if (result->outcome == BUY_TOO_LATE && !asked->own_time)
         result->outcome = BUY_BUSY;
     if (result->outcome == BUY_ROLLED_BACK)
         result->found = strtoll(answer + word, NULL, 10);

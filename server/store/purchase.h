@@ -31,15 +31,13 @@ typedef struct purchase {
     dlock_time deadline;  /* by then the buyer is answered; see terms_deadline() */
     int64_t wanted_by_us; /* no order is to be made after this; 0 = the client sets no time */
     int64_t not_after_us; /* by Redis's clock: no script writes beyond it */
+    bool own_time;        /* that is what the client has set, so "late" is what it asked for */
     struct direct_answer *direct; /* NULL: only the buyer's own thread can answer the client */
 } purchase;
 
-/* Sets not_after_us: its deadline by Redis's clock, or what the client asks for if that is sooner.
- */
+/* Sets not_after_us, its deadline by Redis's clock, or what the client asks for if that is sooner;
+ * and own_time. */
 void purchase_set_not_after(purchase *request, int64_t deadline_us);
-
-/* Whether the client has set it, so that "late" is what it asked for. */
-bool purchase_has_own_time(const purchase *request);
 
 /* ---- the order ------------------------------------------------------------------------------- */
 

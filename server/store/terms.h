@@ -132,8 +132,8 @@ bool terms_same(const sale_terms *a, const sale_terms *b);
 void terms_put(dlock_args *args, const sale_terms *terms);
 
 /* Appends the keys, and then the first arguments, of the scripts that begin with state.lua: they
- * write under the newest of the `epochs`, "" = they only read, in which `known` is the highest order
- * number seen, 0 = none. */
+ * write under the newest of the `epochs`, "" = they only read, in which `known` is the highest
+ * order number seen, 0 = none. */
 #define STATE_KEYS 7
 void terms_put_keys(dlock_args *args, const sale_keys *keys);
 void terms_put_caller(dlock_args *args, const sale_terms *terms, const char *epochs, int64_t known);

@@ -208,8 +208,9 @@ static void many_viewers_leave_room_for_a_buyer_at_their_address(void **state)
     send_home(&a);
 }
 
-/* One viewer more, when all places are taken, is refused at once and waits in no queue. (Of many who
- * come at the same moment the proxy's threads may take some for the same place: those wait 10 ms.) */
+/* One viewer more, when all places are taken, is refused at once and waits in no queue. (Of many
+ * who come at the same moment the proxy's threads may take some for the same place: those wait 10
+ * ms.) */
 static void nobody_waits_for_a_place(void)
 {
     static const char denied[] = "haproxy_frontend_requests_denied_total{proxy=\"public\"}";

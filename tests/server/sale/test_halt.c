@@ -354,9 +354,10 @@ static fs_sale *open_as_witness(fs_store *store, const char *item, const char *i
 static void see_order(const fs_sale *sale, int64_t number)
 {
     int64_t none;
+    const open_sale *open = &sale->open_sale;
     fs_order order = {.number = number};
-    snprintf(order.epoch, sizeof(order.epoch), "%.12s", known_ledger_epochs(sale->known, &none));
-    sale_saw_order(&sale->open_sale, &sale->keys[0], &order);
+    snprintf(order.epoch, sizeof(order.epoch), "%.12s", known_ledger_epochs(open->known, &none));
+    sale_saw_order(open, &open->keys[0], &order);
 }
 
 /* Whoever knows more orders of it than there are is told that another sale has begun. */

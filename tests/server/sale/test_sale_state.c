@@ -1,4 +1,5 @@
-/* test_sale_state.c - the states of an item's sale: each event leads somewhere from each of them. */
+/* test_sale_state.c - the states of an item's sale: each event leads somewhere from each of them.
+ */
 #include "tests/support/fixture.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ static void a_look_decides(void **state)
     }
 }
 
-/* An item of which no sale is remembered can not have one that is over; and only a halt is lifted. */
+/* An item of which no sale is remembered can not have one that is over; and only a halt is lifted.
+ */
 static void what_is_not_remembered_is_not_over(void **state)
 {
     (void)state;

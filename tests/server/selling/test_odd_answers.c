@@ -23,11 +23,7 @@
 enum { BUYERS = 2, PATIENCE_MS = 20000 };
 
 static fs_store store;
-static sale_keys keys;
-static known_ledger known;
-static dlock_args words;
-static open_sale sale = {
-    .store = &store, .key_sets = 1, .keys = &keys, .words = &words, .known = &known};
+static open_sale sale;
 static purchase asked[BUYERS];
 static purchase_result results[BUYERS];
 static sell_buyer buyers[BUYERS];
@@ -108,7 +104,7 @@ static void an_odd_element_is_unknown_to_its_buyer(void **state)
     (void)state;
     for (int i = 0; i < ODD; i++) {
         give("", odd[i], "");
-        sell(&sale, &keys, (sell_lock){.hold = NULL}, buyers, BUYERS, asked[0].deadline);
+        sell(&sale, sale.keys, (sell_lock){.hold = NULL}, buyers, BUYERS, asked[0].deadline);
         check(odd[i], 0, BUY_UNKNOWN);
         check(odd[i], 1, BUY_SOLD);
         assert_int_equal(results[1].order.remaining, 8);
@@ -119,14 +115,15 @@ static dlock_lock *open_lock(void)
 {
     char err[256];
     dlock_lock *lock = NULL;
-    if (sale_lock_new(&sale, &sale.strategy->lock, keys.lock, &lock, err, sizeof(err)) != DLOCK_OK)
+    if (sale_lock_new(&sale, &sale.strategy->lock, sale.keys->lock, &lock, err, sizeof(err)) !=
+        DLOCK_OK)
         fail_msg("%s", err);
     return lock;
 }
 
 static bool sell_in_section(dlock_lock *lock)
 {
-    return sell(&sale, &keys, (sell_lock){.free = lock}, buyers, BUYERS, asked[0].deadline);
+    return sell(&sale, sale.keys, (sell_lock){.free = lock}, buyers, BUYERS, asked[0].deadline);
 }
 
 static void an_odd_element_of_a_section_is_unknown_to_its_buyer(void **state)
@@ -152,7 +149,7 @@ static void an_odd_answer_is_unknown_to_all(void **state)
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
         give("", "", "");
         snprintf(fake.answer, sizeof(fake.answer), "%s", answers[i]);
-        sell(&sale, &keys, (sell_lock){.hold = NULL}, buyers, BUYERS, asked[0].deadline);
+        sell(&sale, sale.keys, (sell_lock){.hold = NULL}, buyers, BUYERS, asked[0].deadline);
         check(answers[i], 0, BUY_UNKNOWN);
         check(answers[i], 1, BUY_UNKNOWN);
         give("", "", "");
@@ -196,16 +193,15 @@ static int setup(void **state)
     assert_int_equal(pthread_create(&fake.thread, NULL, serve, NULL), 0);
     snprintf(url, sizeof(url), "redis://127.0.0.1:%d", ntohs(at.sin_port));
     assert_int_equal(store_open(&store, url, NULL, "i", err, sizeof(err)), 0);
-    sale.strategy = strategy_find("combined");
-    sale.terms = (sale_terms){.item = "T1", .id = "00000000000001", .initial = 9, .lease_ms = 300};
-    terms_keys(&sale.terms, 0, &keys);
-    sale_begin_words(&words, &sale.terms, &keys);
+    const sale_terms terms = {.item = "T1", .id = "00000000000001", .initial = 9, .lease_ms = 300};
+    assert_true(sale_open(&sale, &terms, strategy_find("combined"), &store));
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
+    sale_close(&sale);
     store_close(&store);
     shutdown(fake.listener, SHUT_RDWR);
     pthread_join(fake.thread, NULL);

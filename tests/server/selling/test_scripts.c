@@ -29,9 +29,6 @@ static fs_store store; /* as the service's user */
 
 static struct {
     open_sale sale;
-    sale_keys keys[SEGMENTS];
-    dlock_args words[SEGMENTS];
-    known_ledger known[SEGMENTS];
     void *state; /* of the strategy */
     const fs_strategy *strategy;
     purchase_outcome outcomes[REQUESTS_MAX]; /* of request r0, r1, ... */
@@ -52,16 +49,13 @@ static void open_shop(const fs_strategy *strategy)
     snprintf(terms.item, sizeof(terms.item), "S%d", ++count);
     snprintf(terms.id, sizeof(terms.id), "0000000000000%d", count % 10);
     snprintf(terms.strategy, sizeof(terms.strategy), "%s", strategy->name);
-    int sets = terms_key_sets(&terms);
-    for (int k = 0; k < sets; k++) {
-        terms_keys(&terms, k, &shop.keys[k]);
-        fx_redis_do(fx.redis, "SET %s %s", shop.keys[k].current, terms.id);
-        fx_redis_do(fx.redis, "SET %s %lld", shop.keys[k].stock, terms_units(&terms, k));
-        fx_redis_do(fx.redis, "SET %s 0", shop.keys[k].sold);
-        ledger_make(&shop.keys[k], &shop.known[k]);
-        sale_begin_words(&shop.words[k], &terms, &shop.keys[k]);
+    assert_true(sale_open(&shop.sale, &terms, strategy, &store));
+    for (int k = 0; k < shop.sale.key_sets; k++) {
+        fx_redis_do(fx.redis, "SET %s %s", shop.sale.keys[k].current, terms.id);
+        fx_redis_do(fx.redis, "SET %s %lld", shop.sale.keys[k].stock, terms_units(&terms, k));
+        fx_redis_do(fx.redis, "SET %s 0", shop.sale.keys[k].sold);
+        ledger_make(&shop.sale.keys[k], &shop.sale.known[k]);
     }
-    shop.sale = (open_sale){terms, strategy, &store, sets, shop.keys, shop.words, shop.known, NULL};
     if (strategy->open && strategy->open(&shop.sale, &shop.state, err, sizeof(err)) != 0)
         fail_msg("%s: %s", strategy->name, err);
 }
@@ -70,10 +64,7 @@ static void close_shop(void)
 {
     if (shop.strategy->close)
         shop.strategy->close(shop.state);
-    for (int k = 0; k < SEGMENTS; k++) {
-        known_ledger_free(&shop.known[k]);
-        dlock_args_free(&shop.words[k]);
-    }
+    sale_close(&shop.sale);
 }
 
 /* One unit for user u<i>, request r<i>. */
@@ -164,7 +155,7 @@ static void check_answers(int from)
         long long has = 0;
         purchase_outcome outcome = shop.outcomes[i];
         for (int k = 0; k < shop.sale.key_sets; k++)
-            has += fx_redis_number(fx.redis, "HEXISTS %s r%d", shop.keys[k].orders, i);
+            has += fx_redis_number(fx.redis, "HEXISTS %s r%d", shop.sale.keys[k].orders, i);
         if (has > 1 || (outcome != BUY_UNKNOWN && has != (outcome == BUY_SOLD)))
             fail_msg("%s: r%d was told %s and has %lld orders", context, i,
                      purchase_outcome_name(outcome), has);
@@ -174,7 +165,7 @@ static void check_answers(int from)
 static void check_all(int from)
 {
     for (int k = 0; k < shop.sale.key_sets; k++)
-        check_books(&shop.keys[k]);
+        check_books(&shop.sale.keys[k]);
     check_answers(from);
 }
 
@@ -193,8 +184,8 @@ static long long unordered(void)
     long long units = 0;
     for (int k = 0; k < shop.sale.key_sets; k++)
         units += terms_units(&shop.sale.terms, k) -
-                 fx_redis_number(fx.redis, "GET %s", shop.keys[k].stock) -
-                 fx_redis_number(fx.redis, "GET %s", shop.keys[k].sold);
+                 fx_redis_number(fx.redis, "GET %s", shop.sale.keys[k].stock) -
+                 fx_redis_number(fx.redis, "GET %s", shop.sale.keys[k].sold);
     return units;
 }
 
@@ -256,7 +247,7 @@ static const sale_keys *open_sold_shop(const fs_strategy *strategy)
     snprintf(context, sizeof(context), "%s", strategy->name);
     for (int i = 0; i < 8 * shop.sale.key_sets; i++)
         check_healed();
-    return &shop.keys[shop.sale.key_sets - 1];
+    return &shop.sale.keys[shop.sale.key_sets - 1];
 }
 
 static void no_key_of_a_sale_misleads_a_strategy(void **state)
@@ -329,12 +320,12 @@ static void a_ledger_that_is_too_short_sells_nothing(void **state)
         snprintf(context, sizeof(context), "%s, too short a ledger", (*s)->name);
         int from = shop.requests;
         for (int k = 0; k < shop.sale.key_sets; k++)
-            ledger_know(&shop.known[k], UNITS);
+            ledger_know(&shop.sale.known[k], UNITS);
         assert_int_equal(buy(), BUY_ROLLED_BACK);
         check_all(from);
         check_stock(from);
         for (int k = 0; k < shop.sale.key_sets; k++)
-            ledger_know(&shop.known[k], 0);
+            ledger_know(&shop.sale.known[k], 0);
         check_healed();
         close_shop();
     }
@@ -444,7 +435,7 @@ static void sell_to_three(purchase_result results[3])
         ask_for(who[i], &asked[i]);
         buyers[i] = (sell_buyer){&asked[i], &results[i]};
     }
-    sell(&shop.sale, shop.keys, (sell_lock){.hold = NULL}, buyers, 3, asked[0].deadline);
+    sell(&shop.sale, shop.sale.keys, (sell_lock){.hold = NULL}, buyers, 3, asked[0].deadline);
     shop.outcomes[who[1]] = results[1].outcome;
     shop.outcomes[who[2]] = results[2].outcome;
 }

@@ -18,9 +18,6 @@ enum { BUYERS = 23, CALLS = 6 };
 
 static fs_store store;
 static open_sale sale;
-static dlock_args words;
-static sale_keys keys;
-static known_ledger known;
 
 static purchase asked[BUYERS];
 static purchase_result results[BUYERS];
@@ -33,14 +30,12 @@ static void open_sale_of(int64_t units, int64_t per_user_limit)
     snprintf(terms.item, sizeof(terms.item), "T%d", ++count);
     snprintf(terms.id, sizeof(terms.id), "0000000000000%d", count);
     snprintf(terms.strategy, sizeof(terms.strategy), "atomic");
-    terms_keys(&terms, 0, &keys);
-    fx_redis_do(fx.redis, "SET %s %s", keys.current, terms.id);
-    fx_redis_do(fx.redis, "SET %s %lld", keys.stock, (long long)units);
-    fx_redis_do(fx.redis, "SET %s 0", keys.sold);
-    ledger_make(&keys, &known);
-    dlock_args_free(&words);
-    sale_begin_words(&words, &terms, &keys);
-    sale = (open_sale){terms, strategy_find("atomic"), &store, 1, &keys, &words, &known, NULL};
+    sale_close(&sale);
+    assert_true(sale_open(&sale, &terms, strategy_find("atomic"), &store));
+    fx_redis_do(fx.redis, "SET %s %s", sale.keys->current, terms.id);
+    fx_redis_do(fx.redis, "SET %s %lld", sale.keys->stock, (long long)units);
+    fx_redis_do(fx.redis, "SET %s 0", sale.keys->sold);
+    ledger_make(sale.keys, sale.known);
 }
 
 static void ask_for(int place, int request, int64_t quantity)
@@ -56,7 +51,7 @@ static void ask_for(int place, int request, int64_t quantity)
 
 static void sell_to(int count)
 {
-    sell(&sale, &keys, (sell_lock){.hold = NULL}, buyers, count, asked[0].deadline);
+    sell(&sale, sale.keys, (sell_lock){.hold = NULL}, buyers, count, asked[0].deadline);
 }
 
 /* The order that Redis has of the request. */
@@ -64,7 +59,7 @@ static void read_record(const char *request, fs_order *ret)
 {
     char record[320] = "";
     assert_true(
-        fx_redis_text(fx.redis, record, sizeof(record), "HGET %s %s", keys.orders, request));
+        fx_redis_text(fx.redis, record, sizeof(record), "HGET %s %s", sale.keys->orders, request));
     if (!order_read(record, strlen(record), ret))
         fail_msg("%s has the record '%s'", request, record);
 }
@@ -91,10 +86,10 @@ static void check_told(int place, int64_t number, int64_t remaining)
 
 static void check_numbers(long long left, long long sold, long long orders)
 {
-    assert_int_equal(fx_redis_number(fx.redis, "GET %s", keys.stock), left);
-    assert_int_equal(fx_redis_number(fx.redis, "GET %s", keys.sold), sold);
-    assert_int_equal(fx_redis_number(fx.redis, "LLEN %s", keys.ledger), orders);
-    assert_int_equal(fx_redis_number(fx.redis, "HLEN %s", keys.orders), orders);
+    assert_int_equal(fx_redis_number(fx.redis, "GET %s", sale.keys->stock), left);
+    assert_int_equal(fx_redis_number(fx.redis, "GET %s", sale.keys->sold), sold);
+    assert_int_equal(fx_redis_number(fx.redis, "LLEN %s", sale.keys->ledger), orders);
+    assert_int_equal(fx_redis_number(fx.redis, "HLEN %s", sale.keys->orders), orders);
 }
 
 /* `most`: buyers want 1, 2, ... units up to it. */
@@ -173,8 +168,8 @@ static void one_user_has_no_more_than_the_limit_in_one_call(void **state)
     check_told(2, 3, 97);
     check_told(4, 4, 96);
     check_numbers(96, 4, 4);
-    assert_int_equal(fx_redis_number(fx.redis, "HGET %s one", keys.users), 3);
-    assert_int_equal(fx_redis_number(fx.redis, "HGET %s u+4@shop", keys.users), 1);
+    assert_int_equal(fx_redis_number(fx.redis, "HGET %s one", sale.keys->users), 3);
+    assert_int_equal(fx_redis_number(fx.redis, "HGET %s u+4@shop", sale.keys->users), 1);
 }
 
 static int setup(void **state)
@@ -201,7 +196,7 @@ static void a_false_number_is_one_buyers_damage(void **state)
     for (int i = 0; i < 3; i++)
         ask_for(i, i, 1);
     sell_to(3);
-    freeReplyObject(fx_redis_reply(fx.redis, "HSET %s r1 %s", keys.orders,
+    freeReplyObject(fx_redis_reply(fx.redis, "HSET %s r1 %s", sale.keys->orders,
                                    "999999999999 u+1@shop 1 98 0 i 1 " LEDGER_EPOCH " sold"));
     ask_for(3, 3, 1);
     ask_for(4, 3, 1);
@@ -213,7 +208,7 @@ static void a_false_number_is_one_buyers_damage(void **state)
     check_told(4, 4, 96);
     assert_true(results[4].replayed);
     int64_t number;
-    known_ledger_epochs(&known, &number);
+    known_ledger_epochs(sale.known, &number);
     assert_int_equal(number, 4);
 }
 

@@ -1,6 +1,7 @@
 /*
  * test_outcome.c - the one table of outcomes, and what else says what a code means: openapi.json
- * (to which test_documents.c holds API.md) and the load test, which shares no code with the service.
+ * (to which test_documents.c holds API.md) and the load test, which shares no code with the
+ * service.
  */
 #include "tests/support/fixture.h"
 
@@ -53,20 +54,22 @@ static void every_outcome_has_its_words(void **state)
 static void openapi_has_each_code_of_a_buy(void **state)
 {
     (void)state;
-    check("echo \"$TABLE\" | while read -r name code status again _; do"
-          "  [ -n \"$name\" ] || continue;"
-          "  is=$(jq -r --arg code $code '.components.schemas.Code.oneOf[] |"
-          "    select(.const == $code) | .[\"x-again\"]' server/api/openapi.json);"
-          "  [ \"$is\" = $again ] || {"
-          "    echo \"outcome.c says again '$again' of $code, openapi.json says '$is'\" >&2; exit 1; };"
-          "  jq -e --arg code $code --arg status $status '. as $d | def at: if has(\"$ref\") then"
-          "    (.[\"$ref\"] | ltrimstr(\"#/\") | split(\"/\")) as $p | $d | getpath($p) else . end;"
-          "    [.paths[\"/buy\"].post.responses[$status] | at | .. | objects | .code? | objects |"
-          "    (.const // empty), (.enum // [])[]] | index($code)' server/api/openapi.json"
-          "    >/dev/null || {"
-          "    echo \"openapi.json has no $code among the answers $status of POST /buy\" >&2; exit 1;"
-          "  };"
-          "done");
+    check(
+        "echo \"$TABLE\" | while read -r name code status again _; do"
+        "  [ -n \"$name\" ] || continue;"
+        "  is=$(jq -r --arg code $code '.components.schemas.Code.oneOf[] |"
+        "    select(.const == $code) | .[\"x-again\"]' server/api/openapi.json);"
+        "  [ \"$is\" = $again ] || {"
+        "    echo \"outcome.c says again '$again' of $code, openapi.json says '$is'\" >&2; exit 1; "
+        "};"
+        "  jq -e --arg code $code --arg status $status '. as $d | def at: if has(\"$ref\") then"
+        "    (.[\"$ref\"] | ltrimstr(\"#/\") | split(\"/\")) as $p | $d | getpath($p) else . end;"
+        "    [.paths[\"/buy\"].post.responses[$status] | at | .. | objects | .code? | objects |"
+        "    (.const // empty), (.enum // [])[]] | index($code)' server/api/openapi.json"
+        "    >/dev/null || {"
+        "    echo \"openapi.json has no $code among the answers $status of POST /buy\" >&2; exit 1;"
+        "  };"
+        "done");
 }
 
 /* What the load test counts as "not bought by this try", and what for good. */
