@@ -18,7 +18,7 @@
 #include "server/options.h"
 #include "server/sale/keeper.h"
 #include "server/sale/sale_start.h"
-#include "server/sale/sale_take_up.h"
+#include "server/sale/sale_find.h"
 #include "server/strategies/registry.h"
 
 #define FILES_RESERVE 256 /* descriptors beyond one a connection: Redis, locks, files */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/sale/sale_take_up.h"
+#include "server/sale/sale_find.h"
 #include "server/store/ledger.h"
 #include "server/store/replicas.h"
 

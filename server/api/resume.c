@@ -6,7 +6,7 @@
 
 #include "server/base/log.h"
 #include "server/sale/sale_resume.h"
-#include "server/sale/sale_take_up.h"
+#include "server/sale/sale_find.h"
 
 typedef struct resume_request {
     char item[IDENT_MAX + 1];

@@ -11,6 +11,7 @@
 
 #include "server/api/routes.h"
 #include "server/base/authority.h"
+#include "server/sale/sale_find.h"
 
 typedef struct api_route {
     const char *method;
@@ -298,7 +299,7 @@ fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *item
     if (!may_go_on(api, wait_s, reply))
         return NULL;
     sale_status status =
-        sale_table_get(api->sales, item, store_read_deadline(api_deadline(request)), &sale);
+        sale_find(api->sales, item, store_read_deadline(api_deadline(request)), &sale);
     if (status == SALE_OK)
         return sale;
     api_no_sale(api, reply, status, item);

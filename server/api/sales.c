@@ -6,7 +6,7 @@
 #include "server/base/log.h"
 #include "server/sale/sale_request.h"
 #include "server/sale/sale_start.h"
-#include "server/sale/sale_take_up.h"
+#include "server/sale/sale_find.h"
 
 static void answer_started(const sale_terms *terms, api_reply *reply)
 {

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/sale/sale_find.h"
+
 void view_init(item_view *view, const char *item)
 {
     memset(view, 0, sizeof(*view));
@@ -99,7 +101,7 @@ void view_read(item_view *view, sale_table *sales)
     fs_sale *sale;
     dlock_time deadline = dlock_in_ms(STORE_READ_MS);
     view->up = false;
-    sale_status status = sale_table_get(sales, view->item, deadline, &sale);
+    sale_status status = sale_find(sales, view->item, deadline, &sale);
     view->over = status != SALE_OK && status != SALE_UNAVAILABLE;
     if (status != SALE_OK)
         return;

@@ -8,7 +8,7 @@
 
 #include "server/base/log.h"
 #include "server/sale/admission.lua.h"
-#include "server/sale/sale_take_up.h"
+#include "server/sale/sale_find.h"
 
 /* Every process looks four times a second, and knocks at a server that was away at least twice a
  * second: in a second each that can reach it has seen the new run. In a cluster one that has

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/sale/sale_take_up.h"
+#include "server/sale/sale_find.h"
 #include "server/strategies/registry.h"
 
 #define SOLD_OUT_MS  100
@@ -186,7 +186,7 @@ static bool look_for_next_sale(sale_table *table, const fs_sale *closed, dlock_t
     bool same = true;
     const char *item = closed->open_sale.terms.item;
     bool whole = sale_refresh(table, item, deadline) == SALE_OK;
-    if (sale_table_get(table, item, deadline, &now) == SALE_OK) {
+    if (sale_find(table, item, deadline, &now) == SALE_OK) {
         same = now == closed;
         sale_table_put(now);
     }
@@ -241,7 +241,7 @@ static bool look_into_trouble(sale_table *table, fs_sale *sale, const purchase *
     fs_sale *now;
     const char *item = sale->open_sale.terms.item;
     sale_refresh(table, item, store_read_deadline(request->deadline));
-    if (sale_table_get(table, item, request->deadline, &now) != SALE_OK)
+    if (sale_find(table, item, request->deadline, &now) != SALE_OK)
         return true;
     bool same = now == sale;
     sale_table_put(now);
@@ -292,7 +292,7 @@ sale_status checkout(sale_table *table, const char *item, const char *wanted, pu
     dlock_time since = {0};
     for (bool first = true; !done; first = false) {
         fs_sale *sale;
-        sale_status status = sale_table_get(table, item, request->deadline, &sale);
+        sale_status status = sale_find(table, item, request->deadline, &sale);
         if (status != SALE_OK)
             return status;
         if (first)

@@ -13,7 +13,7 @@
 
 #include "server/base/log.h"
 #include "server/sale/kept_node.h"
-#include "server/sale/sale_take_up.h"
+#include "server/sale/sale_find.h"
 
 #define LOOK_MS      250
 #define LOOK_MOST_MS 1000 /* for the answers to one look */

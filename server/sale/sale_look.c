@@ -14,18 +14,9 @@ static dlock_script look_item = DLOCK_SCRIPT("look_item", "#!lua flags=no-writes
 static dlock_script look_stock =
     DLOCK_SCRIPT("look_stock", "#!lua flags=no-writes\n" STATE_LUA LOOK_STOCK_LUA);
 
-static redisReply *ask(const open_sale *sale, dlock_script *script, int keys, dlock_args *args,
-                       dlock_time deadline)
+static bool is_list(const redisReply *reply)
 {
-    redisReply *reply = NULL;
-    dlock_redis_outcome outcome =
-        dlock_redis_eval(sale->store->looking, script, keys, args, deadline, &reply);
-    dlock_args_free(args);
-    if (outcome == DLOCK_REDIS_OK && dlock_redis_check(sale->store->looking, script->name, reply,
-                                                       reply->type == REDIS_REPLY_ARRAY))
-        return reply;
-    freeReplyObject(reply);
-    return NULL;
+    return reply->type == REDIS_REPLY_ARRAY;
 }
 
 /* Longer ones are nobody's. */
@@ -42,11 +33,9 @@ static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
     const sale_terms *terms = &sale->terms;
     keys_name(&keys, terms->item, SEGMENT_NONE, terms->id);
     dlock_args_init(&args);
-    dlock_args_text(&args, keys.current);
-    dlock_args_text(&args, keys.cfg);
-    dlock_args_text(&args, keys.epochs);
-    dlock_args_text(&args, keys.lost);
-    redisReply *reply = ask(sale, &look_item, 4, &args, deadline);
+    store_put(&args, WORDS(keys.current, keys.cfg, keys.epochs, keys.lost));
+    redisReply *reply =
+        store_eval(sale->store->looking, &look_item, 4, &args, deadline, is_list);
     bool good = reply && reply->elements == 5 && reply->element[0]->type == REDIS_REPLY_STRING &&
                 store_is_pairs(reply->element[1]) &&
                 reply->element[3]->type == REDIS_REPLY_STRING && store_is_pairs(reply->element[4]);
@@ -94,7 +83,8 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
         dlock_args_int(&args, sale->units[k]);
     else
         dlock_args_text(&args, "");
-    redisReply *reply = ask(sale, &look_stock, STATE_KEYS + 1, &args, deadline);
+    redisReply *reply = store_eval(sale->store->looking, &look_stock, STATE_KEYS + 1, &args,
+                                   deadline, is_list);
     bool good = reply && is_stock(reply);
     ret->reply = reply;
     if (good) {

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "server/base/ticker.h"
-#include "server/sale/sale_take_up.h"
 
 #define REAP_MS 250
 #define BUCKETS 256
@@ -66,19 +65,6 @@ bool sale_table_take(sale_table *table, const char *item, bool over_too, fs_sale
     }
     pthread_rwlock_unlock(&table->lock);
     return sale;
-}
-
-sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret)
-{
-    sale_halt halt;
-    if (sale_table_take(table, item, false, ret))
-        return SALE_OK;
-    if (sale_table_halt(table, item, &halt)) /* the keeper looks whether it still is */
-        return SALE_HALTED;
-    sale_status status = sale_find(table, item, store_read_deadline(deadline));
-    if (sale_table_take(table, item, false, ret))
-        return SALE_OK;
-    return status == SALE_OK ? SALE_UNAVAILABLE : status;
 }
 
 void sale_table_put(fs_sale *sale)

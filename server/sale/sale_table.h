@@ -22,12 +22,10 @@ sale_table *sale_table_open(fs_store *store);
 /* Closes all sales. No request may be under way. */
 void sale_table_close(sale_table *table);
 
-/* The item's current sale, for use until sale_table_put(). Redis is asked, until the deadline,
- * about an item that is not known here (sale_take_up.h); of a halted sale only by the keeper. */
-sale_status sale_table_get(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret);
+/* Gives back a sale that sale_find() or sale_table_take() has given. */
 void sale_table_put(fs_sale *sale);
 
-/* Whether sale_table_get() answers without Redis. */
+/* Whether sale_find() answers without Redis. */
 bool sale_table_knows(sale_table *table, const char *item);
 
 /* Whether the item, or a segment of its sale, has its keys on the server now. */
@@ -47,7 +45,7 @@ void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), 
 void sale_table_each_unopened(sale_table *table, void (*each)(void *arg, const char *item),
                               void *arg);
 
-/* ---- for sale_take_up.c alone, which asks Redis and changes what the table says -------------- */
+/* ---- for sale_find.c alone, which asks Redis and changes what the table says -------------- */
 
 fs_store *sale_table_store(sale_table *table);
 single_flight *sale_table_flights(sale_table *table); /* one look at an item at a time */

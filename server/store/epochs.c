@@ -82,19 +82,13 @@ redisReply *epochs_begin(fs_store *store, const sale_keys *keys, const char *sal
 {
     char name[EPOCH_LEN + 1];
     dlock_args args;
-    redisReply *reply = NULL;
     if (!epoch_make(name))
         return NULL;
     dlock_args_init(&args);
-    const char *const words[] = {keys->current, keys->ledger, keys->epochs, sale, seen, name, run};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        dlock_args_text(&args, words[i]);
-    dlock_redis_outcome outcome =
-        dlock_redis_eval(store->looking, &begin, 3, &args, deadline, &reply);
-    dlock_args_free(&args);
-    if (outcome == DLOCK_REDIS_OK &&
-        dlock_redis_check(store->looking, begin.name, reply, store_is_text(reply)) &&
-        reply->len > 0)
+    store_put(&args,
+              WORDS(keys->current, keys->ledger, keys->epochs, sale, seen, name, run));
+    redisReply *reply = store_eval(store->looking, &begin, 3, &args, deadline, store_is_text);
+    if (reply && reply->len > 0)
         return reply;
     freeReplyObject(reply);
     return NULL;

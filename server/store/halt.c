@@ -39,16 +39,12 @@ int64_t halt_lost_orders(const sale_halt *halt)
 static bool call(dlock_redis *redis, dlock_script *script, int keys, dlock_args *args,
                  dlock_time deadline, char pointer[POINTER_MAX + 1])
 {
-    redisReply *reply = NULL;
-    dlock_redis_outcome outcome = dlock_redis_eval(
-        redis, script, keys, args, dlock_sooner(deadline, dlock_in_ms(WRITE_MS)), &reply);
-    bool good = outcome == DLOCK_REDIS_OK &&
-                dlock_redis_check(redis, script->name, reply, reply->type == REDIS_REPLY_STRING);
-    if (good)
+    deadline = dlock_sooner(deadline, dlock_in_ms(WRITE_MS));
+    redisReply *reply = store_eval(redis, script, keys, args, deadline, store_is_text);
+    if (reply)
         snprintf(pointer, POINTER_MAX + 1, "%s", reply->str);
     freeReplyObject(reply);
-    dlock_args_free(args);
-    return good;
+    return reply;
 }
 
 /* The older sale, in force or halted, that stands under the tag of which `sale` is halted. */
@@ -68,20 +64,14 @@ bool halt_write(dlock_redis *redis, const char *item, int segment, const halt_re
     dlock_args args;
     keys_name(&keys, item, segment, halt->sale);
     dlock_args_init(&args);
-    dlock_args_text(&args, keys.current);
-    dlock_args_text(&args, keys.latest);
-    dlock_args_text(&args, keys.ledger);
-    dlock_args_text(&args, keys.epochs);
-    dlock_args_text(&args, keys.lost);
+    store_put(&args, WORDS(keys.current, keys.latest, keys.ledger, keys.epochs, keys.lost));
     int count = 5;
     if (find_older(seen->pointer, halt->sale, older)) {
         keys_name(&old, item, segment, older);
         count += keys_put_leftovers(&args, &old);
     }
-    dlock_args_text(&args, seen->pointer);
-    dlock_args_text(&args, halt->sale);
-    dlock_args_text(&args, halt->why);
-    dlock_args_text(&args, seen->epochs ? seen->epochs : "*");
+    store_put(&args,
+              WORDS(seen->pointer, halt->sale, halt->why, seen->epochs ? seen->epochs : "*"));
     dlock_args_int(&args, halt->found);
     dlock_args_text(&args, halt->instance);
     dlock_args_int(&args, TERMS_KEPT_S);
@@ -101,11 +91,8 @@ halt_end halt_lift(fs_store *store, const char *item, int segment, const char *e
     if (!epoch_make(epoch))
         return HALT_UNAVAILABLE;
     dlock_args_init(&args);
-    const char *const words[] = {keys.current, keys.cfg,  keys.ledger,
-                                 keys.epochs,  keys.lost, expected,
-                                 sale,         epoch,     segment == SEGMENT_NONE ? "1" : "0"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        dlock_args_text(&args, words[i]);
+    store_put(&args, WORDS(keys.current, keys.cfg, keys.ledger, keys.epochs, keys.lost));
+    store_put(&args, WORDS(expected, sale, epoch, segment == SEGMENT_NONE ? "1" : "0"));
     if (!call(store->redis, &resume_script, 5, &args, deadline, pointer))
         return HALT_UNAVAILABLE;
     if (strcmp(pointer, "gone") == 0)
@@ -113,21 +100,16 @@ halt_end halt_lift(fs_store *store, const char *item, int segment, const char *e
     return strcmp(pointer, sale) == 0 ? HALT_OVER : HALT_CHANGED;
 }
 
-bool halt_latest(dlock_redis *redis, const char *item, dlock_time deadline, char ret[IDENT_MAX + 1])
+bool halt_latest(fs_store *store, const char *item, dlock_time deadline, char ret[IDENT_MAX + 1])
 {
     sale_keys keys;
-    dlock_args args;
     redisReply *reply = NULL;
     keys_name(&keys, item, SEGMENT_NONE, "");
-    dlock_args_init(&args);
-    dlock_args_text(&args, "GET");
-    dlock_args_text(&args, keys.latest);
     bool good =
-        dlock_redis_command(redis, keys.latest, &args, deadline, &reply) == DLOCK_REDIS_OK &&
+        store_command(store, deadline, WORDS("GET", keys.latest), &reply) == DLOCK_REDIS_OK &&
         reply->type == REDIS_REPLY_STRING && sale_id_ok(reply->str, reply->len);
     if (good)
         snprintf(ret, IDENT_MAX + 1, "%s", reply->str);
     freeReplyObject(reply);
-    dlock_args_free(&args);
     return good;
 }

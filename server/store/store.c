@@ -120,7 +120,7 @@ const char *store_server_name(const fs_store *store, const fs_node *node, char r
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static void put_words(dlock_args *args, const char *const *words)
+void store_put(dlock_args *args, const char *const *words)
 {
     for (; *words; words++)
         dlock_args_text(args, *words);
@@ -131,7 +131,7 @@ dlock_redis_outcome store_command(fs_store *store, dlock_time deadline, const ch
 {
     dlock_args args;
     dlock_args_init(&args);
-    put_words(&args, words);
+    store_put(&args, words);
     dlock_redis_outcome outcome = dlock_redis_command(store->redis, words[1], &args, deadline, ret);
     dlock_args_free(&args);
     return outcome;
@@ -143,20 +143,10 @@ dlock_redis_outcome store_script(fs_store *store, dlock_time deadline, dlock_scr
     dlock_args args;
     dlock_args_init(&args);
     dlock_args_text(&args, key);
-    put_words(&args, arguments);
+    store_put(&args, arguments);
     dlock_redis_outcome outcome = dlock_redis_eval(store->redis, script, 1, &args, deadline, ret);
     dlock_args_free(&args);
     return outcome;
-}
-
-/* The reply of a read, or NULL. */
-static redisReply *answered(fs_store *store, dlock_redis_outcome outcome, redisReply *reply)
-{
-    if (outcome == DLOCK_REDIS_OK)
-        return reply;
-    store_log_failure(store, "read", dlock_redis_outcome_text(outcome));
-    freeReplyObject(reply);
-    return NULL;
 }
 
 redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *words)
@@ -164,7 +154,11 @@ redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *
     redisReply *reply = NULL;
     dlock_redis_outcome outcome =
         store_command(store, store_read_deadline(deadline), words, &reply);
-    return answered(store, outcome, reply);
+    if (outcome == DLOCK_REDIS_OK)
+        return reply;
+    store_log_failure(store, "read", dlock_redis_outcome_text(outcome));
+    freeReplyObject(reply);
+    return NULL;
 }
 
 bool store_is_number(const redisReply *reply)
@@ -177,17 +171,26 @@ bool store_is_text(const redisReply *reply)
     return reply->type == REDIS_REPLY_STRING;
 }
 
+redisReply *store_eval(dlock_redis *redis, dlock_script *script, int keys, dlock_args *args,
+                       dlock_time deadline, store_fits *fits)
+{
+    redisReply *reply = NULL;
+    dlock_redis_outcome outcome = dlock_redis_eval(redis, script, keys, args, deadline, &reply);
+    dlock_args_free(args);
+    if (outcome == DLOCK_REDIS_OK && dlock_redis_check(redis, script->name, reply, fits(reply)))
+        return reply;
+    freeReplyObject(reply);
+    return NULL;
+}
+
 redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script *script, int keys,
                               dlock_args *args, store_fits *fits)
 {
-    redisReply *reply = NULL;
-    dlock_redis_outcome outcome =
-        dlock_redis_eval(store->redis, script, keys, args, store_read_deadline(deadline), &reply);
-    dlock_args_free(args);
-    if (outcome == DLOCK_REDIS_OK &&
-        !dlock_redis_check(store->redis, script->name, reply, fits(reply)))
-        outcome = DLOCK_REDIS_UNKNOWN;
-    return answered(store, outcome, reply);
+    redisReply *reply =
+        store_eval(store->redis, script, keys, args, store_read_deadline(deadline), fits);
+    if (!reply)
+        store_log_failure(store, "read", script->name);
+    return reply;
 }
 
 bool store_all_are(const redisReply *reply, size_t from, int type)

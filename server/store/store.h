@@ -65,6 +65,9 @@ const char *store_server_name(const fs_store *store, const fs_node *node, char r
 /* The words of a command, or the arguments of a script: WORDS("GET", key). */
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+/* Appends words to a command or to a script's. */
+void store_put(dlock_args *args, const char *const *words);
+
 /* Runs one command whose second word is its key; the reply is the caller's. As
  * dlock_redis_command(). */
 dlock_redis_outcome store_command(fs_store *store, dlock_time deadline, const char *const *words,
@@ -87,7 +90,11 @@ redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *
 /* Whether a script can answer so. */
 typedef bool store_fits(const redisReply *reply);
 
-/* The same for a script, which answers as `fits` says; frees `args`. */
+/* Runs a script by `redis`, and frees its words. NULL: not answered by the deadline as `fits` says. */
+redisReply *store_eval(dlock_redis *redis, dlock_script *script, int keys, dlock_args *args,
+                       dlock_time deadline, store_fits *fits);
+
+/* The same for a script that only reads: by the deadline of a read; logged. */
 redisReply *store_read_script(fs_store *store, dlock_time deadline, dlock_script *script, int keys,
                               dlock_args *args, store_fits *fits);
 

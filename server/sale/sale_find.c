@@ -1,5 +1,5 @@
-/* sale_take_up.c - asking, comparing, and telling the table what came of it. */
-#include "server/sale/sale_take_up.h"
+/* sale_find.c - asking, comparing, taking up, and telling the table what came of it. */
+#include "server/sale/sale_find.h"
 
 #include <string.h>
 
@@ -155,7 +155,7 @@ static sale_status find_out(sale_table *table, const char *item, dlock_time dead
     bool lost = sale_table_halt(table, item, &halt);
     sale_status status = terms_in_force(store, item, SEGMENT_NONE, deadline, &found);
     if (status == SALE_NONE) { /* mostly there is a sale, so this is asked when there is none */
-        lost = lost || halt_latest(store->redis, item, deadline, halt.sale);
+        lost = lost || halt_latest(store, item, deadline, halt.sale);
         status = terms_in_force(store, item, SEGMENT_NONE, deadline, &found);
     }
     if (status == SALE_OK && sale_table_halt(table, item, &halt)) /* no more */
@@ -228,7 +228,16 @@ sale_status sale_watch(sale_table *table, const char *item, dlock_time deadline)
     return sale_refresh(table, item, deadline);
 }
 
-sale_status sale_find(sale_table *table, const char *item, dlock_time deadline)
+sale_status sale_find(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret)
 {
-    return (sale_status)(fly(table, item, FLIGHT_ANY, deadline) & ~COMPARED);
+    sale_halt halt;
+    if (sale_table_take(table, item, false, ret))
+        return SALE_OK;
+    if (sale_table_halt(table, item, &halt)) /* the keeper looks whether it still is */
+        return SALE_HALTED;
+    int found = fly(table, item, FLIGHT_ANY, store_read_deadline(deadline));
+    if (sale_table_take(table, item, false, ret))
+        return SALE_OK;
+    sale_status status = (sale_status)(found & ~COMPARED);
+    return status == SALE_OK ? SALE_UNAVAILABLE : status;
 }

@@ -1,16 +1,17 @@
 /*
- * sale_take_up.h - what becomes of an item in the table when Redis is asked about its sale: it goes
- * on, it is damaged or halted, or another is taken up in its place.
+ * sale_find.h - an item's current sale: as the table has it, or as Redis says.
  *
- * One thread at a time asks about an item; the others wait for its answer.
+ * When Redis is asked, the sale goes on, it is damaged or halted, or another is taken up in its
+ * place. One thread at a time asks about an item; the others wait for its answer.
  */
-#ifndef FLASHSALE_SALE_TAKE_UP_H
-#define FLASHSALE_SALE_TAKE_UP_H
+#ifndef FLASHSALE_SALE_FIND_H
+#define FLASHSALE_SALE_FIND_H
 
 #include "server/sale/sale_table.h"
 
-/* For sale_table_get(): looks at an item that is not known, or waits for who does. */
-sale_status sale_find(sale_table *table, const char *item, dlock_time deadline);
+/* The item's current sale, for use until sale_table_put(). Redis is asked, until the deadline,
+ * about an item that is not known here; of a halted sale only by the keeper. */
+sale_status sale_find(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret);
 
 /* Compares what is remembered of the item with what Redis has now (sale_check.h), and takes up the
  * sale that is in force. How it stands with that sale then. */
