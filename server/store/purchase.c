@@ -84,7 +84,6 @@ void purchase_answer(purchase_result *result, purchase_outcome outcome)
     result->replicated = false;
     result->segment = 0;
     result->remaining = -1;
-    result->found = 0;
     result->redis[0] = '\0';
     if (outcome == BUY_UNAVAILABLE)
         snprintf(result->redis, sizeof(result->redis), "%s", dlock_redis_said());
@@ -111,8 +110,6 @@ static void answer_refusal(purchase_result *result, const char *answer, const pu
             result->outcome = refusals[i].outcome;
     if (result->outcome == BUY_TOO_LATE && !asked->own_time)
         result->outcome = BUY_BUSY;
-    if (result->outcome == BUY_ROLLED_BACK)
-        result->found = strtoll(answer + word, NULL, 10);
     if (result->outcome == BUY_UNAVAILABLE)
         snprintf(result->redis, sizeof(result->redis), "%.*s", (int)word, answer);
 }

@@ -89,7 +89,6 @@ typedef struct purchase_result {
     int segment;       /* that answered; sold: that has the order. 0 unless the sale is sharded */
     fs_order order;    /* sold */
     int64_t remaining; /* units left when it was decided; -1 = not known */
-    int64_t found;     /* rolled back: the highest order number that is left */
     char redis[24];    /* unavailable: the first word of what Redis said, "" = nothing */
 } purchase_result;
 

@@ -75,7 +75,6 @@ static void an_answer_says_nothing_of_the_one_before(void **state)
                                   .replicated = true,
                                   .segment = 3,
                                   .remaining = 9,
-                                  .found = 9,
                                   .redis = "OOM"};
         purchase_answer(&result, outcome);
         assert_int_equal(result.outcome, outcome);
@@ -83,7 +82,6 @@ static void an_answer_says_nothing_of_the_one_before(void **state)
         assert_false(result.replicated);
         assert_int_equal(result.segment, 0);
         assert_int_equal(result.remaining, -1);
-        assert_int_equal(result.found, 0);
         assert_string_not_equal(result.redis, "OOM");
     }
 }
