@@ -1,5 +1,5 @@
 /*
- * connections.h - which connections have a thread, and which of them give it up for others.
+ * connections.h - the connections that have a thread, and which of them give it up for others.
  *
  * civetweb gives every connection a thread until it ends, and newcomers beyond the last thread wait
  * where nobody sees them. So when more connections are open than are to have threads, those without
@@ -11,32 +11,51 @@
 #ifndef FLASHSALE_CONNECTIONS_H
 #define FLASHSALE_CONNECTIONS_H
 
-#include "server/http_client.h"
+#include "server/api/request.h"
+
+struct mg_connection;
 
 typedef struct connections connections;
+typedef struct connection connection;
+
+typedef enum connection_state {
+    CONNECTION_IS_READ = 0, /* its next request is waited for, or comes */
+    CONNECTION_IS_SERVED,   /* its request has come as a whole */
+    CONNECTION_IS_TOLD,     /* the answer is written, as fast as it is taken */
+    CONNECTION_IS_REFUSED   /* civetweb has refused what came, and is about to close it */
+} connection_state;
 
 /* From more than `most` connections on some are closed; civetweb has `threads`, which are more.
  * The API is borrowed. NULL: out of memory or threads. */
 connections *connections_start(fs_api *api, int most, int threads);
 
-/* Once all of them have been removed. NULL is allowed. */
+/* Once all of them have been closed. NULL is allowed. */
 void connections_stop(connections *c);
 
-/* A connection that has got a thread. */
-void connections_add(connections *c, http_client *client);
+/* A connection that has got a thread, and until its socket is about to be closed. All that follows
+ * is for this thread. */
+connection *connection_open(connections *c, const struct mg_connection *conn);
+void connection_close(connection *one);
 
-/* To be called before its socket is closed or given away; a second time it does nothing. */
-void connections_remove(connections *c, http_client *client);
+/* Whether another request can be answered, beside fewer than `most`. A moment is waited for that,
+ * for most requests are answered in less. Requests whose answers are there, and only have to be
+ * taken, do not count. Sets *last when others need the thread behind this answer. */
+bool connection_admit(connection *one, bool *last);
 
-/* Whether others wait for threads: answers should end their connections. */
-bool connections_crowded(const connections *c);
+/* A request of so many bytes has come as a whole: the connection IS_SERVED. NULL: only its own
+ * thread can answer it; so it is with a connection's first request, for which the search for the
+ * socket would not pay. */
+api_client *connection_serve(connection *one, size_t bytes);
 
-/* Whether another request can be answered, beside fewer than `most`; asked by its thread. A moment
- * is waited for that, for most requests are answered in less. Requests whose answers are there, and
- * only have to be taken, do not count. */
-bool connections_have_room(connections *c);
+void connection_enter(connection *one, connection_state state);
 
-/* The answer to a request in flight begins to be written, or has been. */
-void connections_tell(connections *c, http_client *client, bool begins);
+bool connection_is(const connection *one, connection_state state);
+
+/* Nothing is read from it any more, as others need its thread. */
+bool connection_is_leaving(const connection *one);
+
+/* Takes the socket away, so the connection ends and its thread is free; -1: it is not to be found,
+ * and all is as before. */
+int connection_take(connection *one);
 
 #endif

@@ -1,20 +1,58 @@
-/* framing.c - what RFC 9112 (sections 3.2, 5.1 and 6) asks of the headers that tell where a request
- * ends. */
+/* framing.c - what RFC 9112 (sections 2.2, 3.2, 5.1 and 6) asks of a request's head. */
 #include "server/framing.h"
 
-#include <stdint.h>
+#include <civetweb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* The headers that matter, as found; NULL = not sent. */
-typedef struct found {
-    api_headers headers;
-    const char *length, *coding, *connection, *expect;
-    const char *twice; /* the name of one that came again */
-} found;
+/* ---- between the parts ----------------------------------------------------------------------- */
 
-#define SLOT(field) offsetof(found, field)
+/* civetweb reads each request into one buffer of malloc()'s, so a request without anything before
+ * it begins at a multiple of this. Nothing else tells where the buffer begins: civetweb hands out
+ * neither it nor the length that it has found for the head. */
+#define BUFFER_ALIGNMENT 16
+
+/* What is wrong with the bytes between the parts, as a sentence; NULL = nothing. civetweb cuts the
+ * head up in place, by NULs over blanks, colons and line ends, and keeps quiet about what it
+ * skipped, which another reader may not: blanks before a colon, lines that end with LF alone,
+ * folded or malformed headers, at the first of which it stops, dropping a Content-Length behind it.
+ */
+static const char *find_hidden(const struct mg_request_info *info, size_t *bytes)
+{
+    const char *method = info->request_method, *version = info->http_version;
+    const char *target = info->query_string ? info->query_string : info->request_uri;
+    size_t before = (uintptr_t)method % BUFFER_ALIGNMENT;
+    /* One empty line may come before a request, as behind a body of the one before. civetweb takes
+     * any blanks, but counts the bytes of the head only up to the second line end: it would read
+     * the body, and the next request, from the middle of this one. (Sixteen blanks look like none:
+     * who sends them confuses his own connection.) */
+    if (before != 0 && (before != 2 || method[-2] != '\r' || method[-1] != '\n'))
+        return "more than one empty line before the request";
+    if (info->request_uri != method + strlen(method) + 1 ||
+        version != target + strlen(target) + 1 + strlen("HTTP/"))
+        return "the parts of the request line are not one blank apart";
+    const char *line = version + strlen(version) + 2;
+    for (int i = 0; i < info->num_headers; i++) {
+        const char *name = info->http_headers[i].name, *value = info->http_headers[i].value;
+        const char *behind = name + strlen(name) + 1; /* a blank before the colon is a NUL, too */
+        if (name != line)
+            return "a line that does not end with CR LF, or a folded one";
+        if (behind + strspn(behind, " \t") != value)
+            return "a blank before the colon of a header";
+        line = value + strlen(value) + 2;
+    }
+    /* The empty line. Its last byte is a NUL now, wherever civetweb stopped; the one before too,
+     * when no header came. */
+    *bytes = (size_t)(line - method) + before + 2;
+    if (*bytes > FRAMING_HEAD_MAX || line[0] != (info->num_headers > 0 ? '\r' : '\0') || line[1])
+        return "a malformed header";
+    return NULL;
+}
+
+/* ---- the headers ----------------------------------------------------------------------------- */
+
+#define SLOT(field) offsetof(http_framing, field)
 
 static const struct {
     const char *name;
@@ -37,123 +75,48 @@ static const struct {
     {"Buyer-Token", SLOT(headers.buyer_token), false},
 };
 
-static void take(found *f, const http_header *header)
+static void take(http_framing *framing, const struct mg_header *header)
 {
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strcasecmp(header->name, wanted[i].name) != 0)
             continue;
-        const char **slot = (const char **)((char *)f + wanted[i].slot);
+        const char **slot = (const char **)((char *)framing + wanted[i].slot);
         if (*slot && !wanted[i].list)
-            f->twice = wanted[i].name;
+            framing->fault = "a header that must be unique came twice";
         *slot = header->value;
         return;
     }
 }
 
-/* Digits only, and so few that no reader's integer overflows. */
-static bool is_length(const char *text)
+static const char *find_fault(const http_framing *framing, bool old)
 {
-    size_t digits = strspn(text, "0123456789");
-    return digits > 0 && digits < 10 && text[digits] == '\0';
-}
-
-static const char *find_fault(const found *f, bool old)
-{
-    if (f->twice)
-        return "a header that must be unique came twice";
-    if (!f->headers.host && !old)
+    if (!framing->headers.host && !old)
         return "no Host header";
-    if (f->length && f->coding)
+    if (framing->length && framing->coding)
         return "Content-Length and Transfer-Encoding together";
-    if (f->length && !is_length(f->length))
-        return "Content-Length is not a number";
-    if (f->coding && (old || strcasecmp(f->coding, "chunked") != 0))
+    size_t digits = framing->length ? strspn(framing->length, "0123456789") : 1;
+    if (digits == 0 || digits > 9 || (framing->length && framing->length[digits] != '\0'))
+        return "Content-Length is not a number"; /* or one that overflows in some reader */
+    if (framing->coding && (old || strcasecmp(framing->coding, "chunked") != 0))
         return "a Transfer-Encoding other than chunked";
     return NULL;
 }
 
-http_framing framing_read(const http_header *headers, int count, const char *version)
+http_framing framing_read(const struct mg_request_info *info)
 {
-    found f = {0};
-    for (int i = 0; i < count; i++)
-        take(&f, &headers[i]);
-
-    bool old = strcmp(version, "1.0") == 0;
-    http_framing framing = {
-        .fault = find_fault(&f, old),
-        .chunked = f.coding,
-        .expect = old ? NULL : f.expect,
-        .headers = f.headers,
-    };
-    if (!framing.fault && f.length)
-        framing.length = strtol(f.length, NULL, 10);
-    if (f.connection)
-        framing.close = strcasecmp(f.connection, "keep-alive") != 0;
-    else
-        framing.close = old;
+    http_framing framing = {0};
+    bool old = strcmp(info->http_version, "1.0") == 0;
+    for (int i = 0; i < info->num_headers; i++)
+        take(&framing, &info->http_headers[i]);
+    if (!framing.fault)
+        framing.fault = find_fault(&framing, old);
+    const char *hidden = find_hidden(info, &framing.head);
+    if (hidden)
+        framing.fault = hidden;
+    if (!framing.fault && framing.length)
+        framing.body = strtoul(framing.length, NULL, 10);
+    if (old)
+        framing.expect = NULL;
+    framing.close = framing.connection ? strcasecmp(framing.connection, "keep-alive") != 0 : old;
     return framing;
-}
-
-/* ---- between the parts ----------------------------------------------------------------------- */
-
-/* civetweb's buffer, and so a request without anything before it, begins where malloc() puts it. */
-#define BUFFER_ALIGNMENT 16
-
-/* One empty line, or none. civetweb takes any blanks, but counts the bytes of the head only up to
- * the second line end: it would read the body, and the next request, from the middle of this one.
- * (Sixteen blanks look like none: who sends them confuses his own connection.) */
-static bool begins_cleanly(const char *method)
-{
-    size_t before = (uintptr_t)method % BUFFER_ALIGNMENT;
-    return before == 0 || (before == 2 && method[-2] == '\r' && method[-1] == '\n');
-}
-
-/* Where the next line begins, behind `text` and its CR LF, both NULs now. */
-static const char *line_behind(const char *text)
-{
-    return text + strlen(text) + 2;
-}
-
-/* Between a name and its value there are the colon, a NUL now, and blanks. A blank before the colon
- * has become a NUL too. */
-static bool is_joined(const http_header *header)
-{
-    const char *behind = header->name + strlen(header->name) + 1;
-    return behind + strspn(behind, " \t") == header->value;
-}
-
-/* Whether `line` is the empty one that ends the head. Its last byte is a NUL now, wherever civetweb
- * stopped; the one before too, when no header came. */
-static bool ends_head(const char *line, const http_head *head)
-{
-    size_t before = (uintptr_t)head->method % BUFFER_ALIGNMENT;
-    if ((size_t)(line - head->method) + before + 2 > FRAMING_HEAD_MAX)
-        return false;
-    return line[0] == (head->count > 0 ? '\r' : '\0') && line[1] == '\0';
-}
-
-const char *framing_find_hidden(const http_head *head)
-{
-    static const char version[] = "HTTP/";
-    if (!begins_cleanly(head->method))
-        return "more than one empty line before the request";
-    if (head->target != head->method + strlen(head->method) + 1 ||
-        head->version != head->target_end + 1 + strlen(version))
-        return "the parts of the request line are not one blank apart";
-    const char *line = line_behind(head->version);
-    for (int i = 0; i < head->count; i++) {
-        if (head->headers[i].name != line)
-            return "a line that does not end with CR LF, or a folded one";
-        if (!is_joined(&head->headers[i]))
-            return "a blank before the colon of a header";
-        line = line_behind(head->headers[i].value);
-    }
-    return ends_head(line, head) ? NULL : "a malformed header";
-}
-
-size_t framing_head_bytes(const http_head *head)
-{
-    const char *last = head->count > 0 ? head->headers[head->count - 1].value : head->version;
-    size_t before = (uintptr_t)head->method % BUFFER_ALIGNMENT;
-    return (size_t)(line_behind(last) - head->method) + before + 2;
 }

@@ -8,46 +8,25 @@
 #ifndef FLASHSALE_FRAMING_H
 #define FLASHSALE_FRAMING_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "server/api/headers.h"
+#include "server/api/request.h"
 
 #define FRAMING_HEAD_MAX 8192 /* bytes that civetweb's buffer has for a head */
 
-typedef struct http_header {
-    const char *name, *value;
-} http_header;
+struct mg_request_info;
 
 typedef struct http_framing {
     const char *fault; /* a sentence; NULL = none. What follows holds only then. */
-    long length;       /* of the body, 0 = none is said, too */
-    bool chunked;
-    bool close; /* the client wants the connection closed after the reply */
-    const char
-        *expect; /* NULL = not sent; of HTTP/1.0 never, which has no such header (borrowed) */
+    size_t head;       /* bytes of it, the empty lines before and behind it included */
+    size_t body;       /* bytes of it, 0 = none is said, too */
+    bool close;        /* the client wants the connection closed after the reply */
     api_headers headers;
+
+    /* Headers as sent; NULL = not sent. (borrowed) */
+    const char *length, *coding, *connection;
+    const char *expect; /* of HTTP/1.0 never, which has no such header */
 } http_framing;
 
-/* `version` is "1.0" or "1.1". The values must outlive the result. */
-http_framing framing_read(const http_header *headers, int count, const char *version);
-
-/* The head of a request as it lies in memory: civetweb cuts it up in place, by NULs over blanks,
- * colons and line ends, and keeps quiet about what it skipped. */
-typedef struct http_head {
-    const char *method, *target, *target_end, *version; /* the version without "HTTP/" */
-    const http_header *headers;
-    int count;
-} http_head;
-
-/* What is wrong with the bytes between the parts, as a sentence; NULL = nothing. They tell of what
- * civetweb takes and another reader may not: more than one empty line before the request (behind
- * which it loses count of the bytes), blanks before a colon, lines that end with LF alone, folded
- * or malformed headers, at the first of which it stops, dropping a Content-Length behind it. */
-const char *framing_find_hidden(const http_head *head);
-
-/* How many bytes the head has, the empty lines before and behind it included; of a head in which
- * nothing is hidden. */
-size_t framing_head_bytes(const http_head *head);
+/* The values live as long as civetweb's request. */
+http_framing framing_read(const struct mg_request_info *info);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * http.c - civetweb; but for this file only http_client.c knows it.
+ * http.c - civetweb, which only this folder's files know.
  *
  * Why one write a response: headers and body in two writes meet Nagle's algorithm and the other
  * side's delayed ACK, and each response takes 40 ms. Why so many threads: civetweb gives every
@@ -18,8 +18,6 @@
 #include "server/base/log.h"
 #include "server/connections.h"
 #include "server/framing.h"
-#include "server/http_client.h"
-#include "server/response.h"
 #include "server/streams.h"
 
 #define HEAD_DEADLINE_MS "5000" /* civetweb's; its waits within a body are as long */
@@ -41,86 +39,77 @@ struct fs_http {
 
 /* ---- what comes in --------------------------------------------------------------------------- */
 
-static http_framing read_framing(const struct mg_request_info *info, size_t *head_bytes)
+static void refuse(fs_api *api, api_reply *reply, int status, const char *code, const char *detail)
 {
-    http_header headers[MG_MAX_HEADERS];
-    int count = info->num_headers;
-    for (int i = 0; i < count; i++)
-        headers[i] = (http_header){info->http_headers[i].name, info->http_headers[i].value};
-    http_framing framing = framing_read(headers, count, info->http_version);
-    const char *last = info->query_string ? info->query_string : info->request_uri;
-    const http_head head = {
-        .method = info->request_method,
-        .target = info->request_uri,
-        .target_end = last + strlen(last),
-        .version = info->http_version,
-        .headers = headers,
-        .count = count,
-    };
-    const char *hidden = framing_find_hidden(&head);
-    if (hidden)
-        framing.fault = hidden;
+    problem(reply, status, code, detail);
+    reply->close = true; /* where this request ends is anybody's guess */
+    metrics_count_response(api->metrics, status);
+}
+
+/* False, and the refusal in the reply: it can not be served for its form, or for lack of room. */
+static bool may_be_served(fs_http *http, const struct mg_request_info *info, connection *from,
+                          const http_framing *framing, api_reply *reply)
+{
+    if (info->num_headers >= MG_MAX_HEADERS)
+        refuse(http->api, reply, 431, "too_many_headers", "a request may have 63 headers");
+    else if (framing->fault)
+        refuse(http->api, reply, 400, "bad_framing", framing->fault);
+    else if (framing->coding) /* civetweb has no deadline for the lines between the chunks */
+        refuse(http->api, reply, 411, "length_required", "a body needs a Content-Length");
+    else if (framing->expect && strcasecmp(framing->expect, "100-continue") != 0)
+        refuse(http->api, reply, 417, "expectation_failed", "only 100-continue may be expected");
+    else if (!connection_admit(from, &reply->close))
+        refuse(http->api, reply, 503, "too_many_connections", "this instance has no thread free");
+    else if (framing->body > BODY_MAX)
+        refuse(http->api, reply, 413, "body_too_long", "a body may have 4096 bytes");
     else
-        *head_bytes = framing_head_bytes(&head);
-    return framing;
+        return true;
+    return false;
 }
 
-/* The decoded path, as it came: civetweb's own makes "/buy" of "//buy" and "/x/../buy", which
- * nothing in front of us would take for it. False: there is nothing at such a path anyway. */
-static bool read_path(const struct mg_request_info *info, char ret[PATH_BYTES])
-{
-    const char *path = info->local_uri_raw;
-    return text_percent_decode(path, strlen(path), false, ret, PATH_BYTES);
-}
-
-/* A client that waits for this word sends its body then. */
-static void ask_for_body(struct mg_connection *conn, const http_framing *framing)
+/* Reads the body by a deadline. False, and the refusal in the reply: it did not come. */
+static bool read_body(fs_http *http, struct mg_connection *conn, const http_framing *framing,
+                      dlock_time received, char *body, api_reply *reply)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    if (framing->expect && framing->length > 0)
-        mg_write(conn, go_on, sizeof(go_on) - 1);
-}
-
-/* Reads the body, at most BODY_MAX bytes and by a deadline. Returns its length, or -1 and the
- * refusal in the reply. */
-static int read_body(struct mg_connection *conn, const http_framing *framing, dlock_time received,
-                     char *body, api_reply *reply)
-{
-    int len = 0;
     dlock_time deadline = {received.us + BODY_DEADLINE_MS * 1000};
-    if (framing->length > BODY_MAX) {
-        problem(reply, 413, "body_too_long", "a body may have 4096 bytes");
-        return -1;
-    }
-    ask_for_body(conn, framing);
+    size_t len = 0;
+    if (framing->expect && framing->body > 0)
+        mg_write(conn, go_on, sizeof(go_on) - 1);
     /* Byte by byte, because mg_read() waits for all that it was asked for, with a limit for each
      * wait only: somebody who sends a byte a second would keep this thread for an hour. */
-    while (len < framing->length) {
-        if (mg_read(conn, body + len, 1) != 1)
-            break;
+    while (len < framing->body && mg_read(conn, body + len, 1) == 1) {
         len++;
         if (dlock_passed(deadline)) {
-            problem(reply, 408, "body_too_slow", "the body did not come in time");
-            return -1;
+            refuse(http->api, reply, 408, "body_too_slow", "the body did not come in time");
+            return false;
         }
     }
-    if (len == framing->length)
-        return len;
-    if (http_client_is_leaving(mg_get_user_connection_data(conn)))
-        problem(reply, 408, "body_too_slow", "the body did not come, and others need the thread");
+    body[len] = '\0';
+    if (len == framing->body)
+        return true;
+    if (connection_is_leaving(mg_get_user_connection_data(conn)))
+        refuse(http->api, reply, 408, "body_too_slow",
+               "the body did not come, and others need the thread");
     else
-        problem(reply, 408, "body_too_short", "the body ended before its length");
-    return -1;
+        refuse(http->api, reply, 408, "body_too_short", "the body ended before its length");
+    return false;
 }
 
 /* ---- what goes out --------------------------------------------------------------------------- */
 
+/* Of a request that civetweb has not read as far as its method, nobody knows. */
+static bool is_head(const struct mg_request_info *info)
+{
+    return info && info->request_method && strcmp(info->request_method, "HEAD") == 0;
+}
+
 /* False: not all of it was sent. */
-static bool send_reply(struct mg_connection *conn, const api_reply *reply, bool head_only)
+static bool send_reply(struct mg_connection *conn, const api_reply *reply)
 {
     fs_text whole;
     text_init(&whole);
-    response_write(&whole, reply, head_only);
+    reply_write(&whole, reply, is_head(mg_get_request_info(conn)));
     bool sent = !whole.failed && mg_write(conn, text_bytes(&whole), whole.len) == (int)whole.len;
     if (reply->close || !sent) /* half an answer would take the next one for its other half */
         mg_disable_connection_keep_alive(conn);
@@ -130,48 +119,26 @@ static bool send_reply(struct mg_connection *conn, const api_reply *reply, bool 
 
 /* The client of a stream that has begun is told the rest without this thread. Where that can not be
  * the stream ends here, and the client comes again. */
-static void go_on_streaming(fs_http *http, struct mg_connection *conn, const char *item)
+static void go_on_streaming(fs_http *http, connection *from, const char *item)
 {
-    http_client *client = mg_get_user_connection_data(conn);
-    if (client)
-        connections_remove(http->connections, client);
-    int fd = http_client_take(client);
+    int fd = connection_take(from);
     if (fd >= 0 && !streams_add(http->streams, fd, item))
         close(fd);
 }
 
 /* ---- one request ----------------------------------------------------------------------------- */
 
-static void refuse(fs_api *api, api_reply *reply, int status, const char *code, const char *detail)
+/* Answers a request that has come as a whole. False: not all of the answer was sent. */
+static bool answer(fs_http *http, struct mg_connection *conn, const api_request *request,
+                   api_reply *reply)
 {
-    problem(reply, status, code, detail);
-    reply->close = true; /* where this request ends is anybody's guess */
-    metrics_count_response(api->metrics, status);
-}
-
-/* Refuses what can not be served for its form, or for lack of room. */
-static bool refused(fs_http *http, const struct mg_request_info *info, const http_framing *framing,
-                    api_reply *reply)
-{
-    if (info->num_headers >= MG_MAX_HEADERS)
-        refuse(http->api, reply, 431, "too_many_headers", "a request may have 63 headers");
-    else if (framing->fault)
-        refuse(http->api, reply, 400, "bad_framing", framing->fault);
-    else if (framing->chunked) /* civetweb has no deadline for the lines between the chunks */
-        refuse(http->api, reply, 411, "length_required", "a body needs a Content-Length");
-    else if (framing->expect && strcasecmp(framing->expect, "100-continue") != 0)
-        refuse(http->api, reply, 417, "expectation_failed", "only 100-continue may be expected");
-    else if (!connections_have_room(http->connections))
-        refuse(http->api, reply, 503, "too_many_connections", "this instance has no thread free");
-    else
-        return false;
-    return true;
-}
-
-/* Of a request that civetweb has not read as far as its method, nobody knows. */
-static bool is_head(const struct mg_request_info *info)
-{
-    return info && info->request_method && strcmp(info->request_method, "HEAD") == 0;
+    api_handle(http->api, request, reply);
+    if (reply->sent)
+        return true;
+    connection_enter(mg_get_user_connection_data(conn), CONNECTION_IS_TOLD);
+    bool sent = send_reply(conn, reply);
+    api_done(http->api);
+    return sent;
 }
 
 /* civetweb shows a request first when its head is whole: that is when its time begins. */
@@ -179,53 +146,42 @@ static int serve(struct mg_connection *conn)
 {
     dlock_time received = dlock_now();
     fs_http *http = mg_get_user_data(mg_get_context(conn));
+    connection *from = mg_get_user_connection_data(conn);
     const struct mg_request_info *info = mg_get_request_info(conn);
-    size_t head_bytes = 0;
-    http_framing framing = read_framing(info, &head_bytes);
+    http_framing framing = framing_read(info);
+    bool head_only = is_head(info);
     char body[BODY_MAX + 1], path[PATH_BYTES];
     api_reply reply;
     reply_init(&reply);
-    http_client *client = mg_get_user_connection_data(conn);
-    bool head_only = is_head(info);
-    bool served = false;
-    int body_len = 0;
+    reply.close = framing.close;
 
-    bool last =
-        framing.close || connections_crowded(http->connections) || http_client_is_leaving(client);
-    if (refused(http, info, &framing, &reply)) {
-        served = false;
-    } else if ((body_len = read_body(conn, &framing, received, body, &reply)) < 0) {
-        reply.close = true;
-        metrics_count_response(http->api->metrics, reply.status);
-    } else {
-        body[body_len] = '\0';
-        http_client_set(client, CLIENT_IS_SERVED);
-        api_request request = {
+    if (may_be_served(http, info, from, &framing, &reply) &&
+        read_body(http, conn, &framing, received, body, &reply)) {
+        api_client *client = connection_serve(from, framing.head + framing.body);
+        /* As it came: civetweb's own makes "/buy" of "//buy" and "/x/../buy", which nothing in
+         * front of us would take for it. */
+        const char *raw = info->local_uri_raw;
+        bool found = text_percent_decode(raw, strlen(raw), false, path, sizeof(path));
+        const api_request request = {
             .received = received,
+            .deadline = {received.us + REQUEST_MS * 1000},
             .method = head_only ? "GET" : info->request_method,
-            .path = read_path(info, path) ? path : "",
+            .path = found ? path : "",
             .query_string = info->query_string ? info->query_string : "",
             .headers = framing.headers,
             .peer = info->remote_addr,
             .body = body,
-            .body_len = (size_t)body_len,
-            .client = last ? NULL : http_client_count(client, head_bytes + (size_t)body_len),
+            .body_len = framing.body,
+            .client = reply.close ? NULL : client,
         };
-        api_handle(http->api, &request, &reply);
-        served = true;
+        bool sent = answer(http, conn, &request, &reply);
+        if (sent && reply.stream[0] != '\0' && !framing.close && !head_only)
+            go_on_streaming(http, from, reply.stream);
+    } else {
+        send_reply(conn, &reply);
     }
-    reply.close = reply.close || last;
+    connection_enter(from, CONNECTION_IS_READ);
     int status = reply.status;
-    if (served && !reply.sent)
-        connections_tell(http->connections, client, true);
-    bool sent = reply.sent || send_reply(conn, &reply, head_only);
-    if (served && !reply.sent)
-        connections_tell(http->connections, client, false);
-    if (sent && reply.stream[0] != '\0' && !framing.close && !head_only)
-        go_on_streaming(http, conn, reply.stream);
-    if (served && !reply.sent)
-        api_done(http->api);
-    http_client_set(client, CLIENT_IS_READ);
     reply_free(&reply);
     return status;
 }
@@ -239,62 +195,50 @@ static int log_civetweb(const struct mg_connection *conn, const char *message)
     return 1;
 }
 
+static void refuse_at_once(struct mg_connection *conn, int status, const char *code,
+                           const char *detail)
+{
+    fs_http *http = mg_get_user_data(mg_get_context(conn));
+    api_reply reply;
+    reply_init(&reply);
+    refuse(http->api, &reply, status, code, detail);
+    send_reply(conn, &reply);
+    reply_free(&reply);
+}
+
 /* civetweb's own refusals: what is not HTTP, or not whole in time, or has a head too large. */
 static int answer_fault(struct mg_connection *conn, int status, const char *message)
 {
-    fs_http *http = mg_get_user_data(mg_get_context(conn));
-    http_client *client = mg_get_user_connection_data(conn);
-    api_reply reply;
+    connection *from = mg_get_user_connection_data(conn);
     (void)status, (void)message; /* of many kinds, and not always true */
-    reply_init(&reply);
-    if (http_client_is_leaving(client))
-        refuse(http->api, &reply, 408, "head_too_slow",
-               "the head did not come, and others need the thread");
+    if (connection_is_leaving(from))
+        refuse_at_once(conn, 408, "head_too_slow",
+                       "the head did not come, and others need the thread");
     else
-        refuse(http->api, &reply, 400, "malformed",
-               "not HTTP/1.1, not here in time, or a head of more than 8 KiB");
-    send_reply(conn, &reply, is_head(mg_get_request_info(conn)));
-    reply_free(&reply);
-    if (client)
-        client->answered = true;
+        refuse_at_once(conn, 400, "malformed",
+                       "not HTTP/1.1, not here in time, or a head of more than 8 KiB");
+    connection_enter(from, CONNECTION_IS_REFUSED);
     return 0;
-}
-
-/* civetweb answers nothing to "OPTIONS *", nor to the URL of another port, and closes. */
-static void answer_unanswered(const struct mg_connection *conn)
-{
-    const struct mg_request_info *info = mg_get_request_info(conn);
-    fs_http *http = mg_get_user_data(mg_get_context(conn));
-    const http_client *client = mg_get_user_connection_data(conn);
-    if (!info || !info->request_uri || info->local_uri || (client && client->answered))
-        return;
-    api_reply reply;
-    reply_init(&reply);
-    refuse(http->api, &reply, 421, "other_server",
-           "the URL in the request line is not of this server; a path alone is enough");
-    send_reply((struct mg_connection *)conn, &reply, is_head(info));
-    reply_free(&reply);
 }
 
 static int connection_opened(const struct mg_connection *conn, void **conn_data)
 {
     fs_http *http = mg_get_user_data(mg_get_context(conn));
-    http_client *client = http_client_new(conn);
-    if (client)
-        connections_add(http->connections, client);
-    *conn_data = client;
+    *conn_data = connection_open(http->connections, conn);
     return 0;
 }
 
-/* Before the socket is closed: later civetweb has forgotten the client. */
+/* Before the socket is closed. civetweb answers nothing to "OPTIONS *", nor to the URL of another
+ * port, and closes. */
 static void connection_ends(const struct mg_connection *conn)
 {
-    fs_http *http = mg_get_user_data(mg_get_context(conn));
-    http_client *client = mg_get_user_connection_data(conn);
-    answer_unanswered(conn);
-    if (client)
-        connections_remove(http->connections, client);
-    http_client_free(client);
+    const struct mg_request_info *info = mg_get_request_info(conn);
+    connection *from = mg_get_user_connection_data(conn);
+    if (info && info->request_uri && !info->local_uri &&
+        !connection_is(from, CONNECTION_IS_REFUSED))
+        refuse_at_once((struct mg_connection *)conn, 421, "other_server",
+                       "the URL in the request line is not of this server; a path alone is enough");
+    connection_close(from);
 }
 
 static bool find_port(fs_http *http, const char *address)
@@ -323,32 +267,20 @@ fs_http *http_start(fs_api *api, const char *address, int threads, char *err, si
     snprintf(head_max, sizeof(head_max), "%d", FRAMING_HEAD_MAX);
     /* "*:80" is an address to people and a bare port to civetweb. */
     snprintf(listen, sizeof(listen), "%s", strncmp(address, "*:", 2) == 0 ? address + 2 : address);
-    const char *options[] = {
-        "max_request_size",
-        head_max,
-        "listening_ports",
-        listen,
-        "num_threads",
-        count,
-        "tcp_nodelay",
-        "1",
-        "enable_keep_alive",
-        "yes",
-        "keep_alive_timeout_ms",
-        "75000",
-        "request_timeout_ms",
-        HEAD_DEADLINE_MS,
-        "connection_queue",
-        "512",
-        "listen_backlog",
-        "1024",
-        "access_control_allow_origin",
-        "",
-        "decode_url", /* it would cut "/buy%00zzz" down to "/buy" */
-        "no",
-        "enable_auth_domain_check", /* any host may stand in an absolute URL */
-        "no",
-        NULL,
+    const char *options[][2] = {
+        {"max_request_size", head_max},
+        {"listening_ports", listen},
+        {"num_threads", count},
+        {"tcp_nodelay", "1"},
+        {"enable_keep_alive", "yes"},
+        {"keep_alive_timeout_ms", "75000"},
+        {"request_timeout_ms", HEAD_DEADLINE_MS},
+        {"connection_queue", "512"},
+        {"listen_backlog", "1024"},
+        {"access_control_allow_origin", ""},
+        {"decode_url", "no"},               /* it would cut "/buy%00zzz" down to "/buy" */
+        {"enable_auth_domain_check", "no"}, /* any host may stand in an absolute URL */
+        {NULL, NULL},
     };
     fs_http *http = calloc(1, sizeof(*http));
     if (!http) {
@@ -359,7 +291,7 @@ fs_http *http_start(fs_api *api, const char *address, int threads, char *err, si
     http->streams = streams_start(api);
     http->connections = connections_start(api, threads, threads + RESERVE);
     struct mg_init_data init = {
-        .callbacks = &callbacks, .user_data = http, .configuration_options = options};
+        .callbacks = &callbacks, .user_data = http, .configuration_options = options[0]};
     char why[256] = "out of memory, or of threads";
     struct mg_error_data error = {.text = why, .text_buffer_size = sizeof(why)};
     mg_init_library(0);

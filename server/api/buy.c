@@ -10,7 +10,6 @@
 
 #include "server/api/router.h"
 #include "server/sale/checkout.h"
-#include "server/store/direct_answer.h"
 
 typedef struct buy_query {
     char item[IDENT_MAX + 1];
@@ -218,9 +217,7 @@ static void answer(fs_api *api, const buy_query *query, const checkout_answer *b
 /* ---- answered by another thread -------------------------------------------------------------- */
 
 typedef struct direct_buy {
-    direct_answer direct; /* first: tell_sold() is given it */
     fs_api *api;
-    api_client *client;
     const buy_query *query;
 } direct_buy;
 
@@ -229,25 +226,17 @@ static void count(fs_api *api, const purchase_result *result, bool replayed, dlo
     metrics_count_buy(api->metrics, result->outcome, replayed, dlock_now().us - received.us);
 }
 
-static bool is_ready(direct_answer *direct)
-{
-    api_client *client = ((const direct_buy *)direct)->client;
-    bool ready = client->ready(client);
-    direct->socket = client->socket;
-    direct->wakeup = client->wakeup;
-    return ready;
-}
-
 /* Not while it drains: the connection is to be closed then, which only its own thread does. */
 static bool tell_sold(direct_answer *direct, const sale_terms *terms, const purchase_result *result)
 {
-    const direct_buy *buy = (const direct_buy *)direct;
+    api_client *client = (api_client *)direct;
+    const direct_buy *buy = client->arg;
     api_reply reply;
     if (atomic_load_explicit(&buy->api->draining, memory_order_relaxed))
         return false;
     reply_init(&reply);
     answer_sold(buy->query, terms->id, terms->segments > 0, result, &reply);
-    bool sent = !reply.body.failed && buy->client->send(buy->client, &reply);
+    bool sent = !reply.body.failed && client->send(client, &reply);
     reply_free(&reply);
     if (sent) {
         count(buy->api, result, reply.replayed, buy->query->request.received);
@@ -262,10 +251,7 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
 {
     buy_query query;
     checkout_answer bought;
-    direct_buy direct = {.direct = {.ready = is_ready, .tell = tell_sold},
-                         .api = api,
-                         .client = http->client,
-                         .query = &query};
+    direct_buy buy = {api, &query};
     if (atomic_load_explicit(&api->refusing, memory_order_relaxed)) {
         problem_later(reply, "draining", "this instance is going down; nothing was bought");
         return;
@@ -275,8 +261,13 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
         !api_within_rate(api, http, query.request.user, reply))
         return;
     query.request.received = http->received;
-    query.request.deadline = api_deadline(http);
-    query.request.direct = http->client ? &direct.direct : NULL;
+    query.request.deadline = http->deadline;
+    query.request.direct = NULL;
+    if (http->client) {
+        http->client->direct.tell = tell_sold;
+        http->client->arg = &buy;
+        query.request.direct = &http->client->direct;
+    }
 
     sale_status status = checkout(api->sales, query.item, query.sale, &query.request, &bought);
     if (status != SALE_OK) {

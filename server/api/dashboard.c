@@ -80,7 +80,7 @@ void api_dashboard(fs_api *api, const api_request *request, api_reply *reply)
     fs_text *out = reply_json(reply, 200);
     if (stream)
         text_add(out, STREAM_BEGINS EVENT_BEGINS);
-    dlock_time soon = dlock_sooner(api_deadline(request), dlock_in_ms(FIRST_MS));
+    dlock_time soon = dlock_sooner(request->deadline, dlock_in_ms(FIRST_MS));
     if (put_document(api, item, soon, out) != DASHBOARD_TOLD) {
         problem_with(reply, 503, "store_unavailable", "the document was not made in time",
                      ",\"redis\":\"no_answer\"");

@@ -71,7 +71,7 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
     if (!sale)
         return;
     const open_sale *open = &sale->open_sale;
-    dlock_time deadline = api_deadline(request);
+    dlock_time deadline = request->deadline;
     ledger_status status =
         ledger_count(open->store, &open->terms, open->strategy->guarded, deadline, &numbers);
     bool halted = sale_table_halt(api->sales, open->terms.item, &halt);
@@ -294,7 +294,7 @@ void api_orders(fs_api *api, const api_request *request, api_reply *reply)
     if (!sale)
         return;
     if (read_cursor(request->query, sale->open_sale.key_sets, &segment, &first))
-        put_page(api, sale, segment, first, api_deadline(request), reply);
+        put_page(api, sale, segment, first, request->deadline, reply);
     else
         problem(reply, 400, "bad_cursor", "cursor= must come from the page before");
     sale_table_put(sale);

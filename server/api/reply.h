@@ -16,17 +16,22 @@ typedef struct api_reply {
     const char *allow;          /* 405: the methods that there are; otherwise NULL */
     const char *challenge;      /* 401: what is asked for, as WWW-Authenticate says it; else NULL */
     const char *etag;           /* what may be kept, if this is asked before each use; else NULL */
-    fs_text location;           /* "" = no such header */
     int retry_after_s;          /* 0 = no such header */
     bool replayed;              /* Idempotency-Replayed: true */
     bool close;                 /* the connection is to end after this reply */
     char stream[IDENT_MAX + 1]; /* not "": the answer goes on, with documents of this item */
     bool sent;                  /* another thread has answered already, and called api_done() */
+
+    /* behind all the rest, which reply_init() clears */
+    fs_text location; /* "" = no such header */
     fs_text body;
 } api_reply;
 
 void reply_init(api_reply *reply);
 void reply_free(api_reply *reply);
+
+/* Appends the whole response as HTTP has it, or with `head_only` all but the body. */
+void reply_write(fs_text *out, const api_reply *reply, bool head_only);
 
 /* A JSON reply: sets status and type, and returns the body to write into. */
 fs_text *reply_json(api_reply *reply, int status);

@@ -5,29 +5,42 @@
 #define FLASHSALE_REQUEST_H
 
 #include "server/api/auth.h"
-#include "server/api/headers.h"
 #include "server/api/query.h"
 #include "server/api/question_rate.h"
 #include "server/api/rate_limit.h"
 #include "server/dashboard/dashboard.h"
 #include "server/metrics/metrics.h"
 #include "server/sale/sale_table.h"
+#include "server/store/direct_answer.h"
+
+/* The headers that endpoints look at: values as sent, NULL = not sent (borrowed). */
+typedef struct api_headers {
+    const char *host;
+    const char *origin;
+    const char *fetch_site; /* Sec-Fetch-Site */
+    const char *authorization;
+    const char *buyer_token;
+    const char *idempotency_key;
+    const char *proxy_request; /* Flashsale-Request-Id */
+    const char *content_type;
+    const char *accept; /* of several the last */
+    const char *if_none_match;
+} api_headers;
 
 /* A client that another thread than the request's may be able to answer. */
 typedef struct api_client {
-    int socket, wakeup; /* see store/direct_answer.h; once it is ready */
-
-    /* Whether it can be answered so now; asked by the request's thread. */
-    bool (*ready)(struct api_client *client);
+    direct_answer direct; /* first; the endpoint gives it tell() */
+    void *arg;            /* tell()'s */
 
     /* Sends the reply without waiting. False: nothing was sent. */
     bool (*send)(struct api_client *client, const struct api_reply *reply);
 } api_client;
 
 typedef struct api_request {
-    dlock_time received;      /* the one moment that every deadline of the request counts from */
-    const char *method;       /* HEAD comes as GET */
-    const char *path;         /* percent-decoded */
+    dlock_time received; /* the one moment that every deadline of the request counts from */
+    dlock_time deadline; /* it is answered by then, if no sale says otherwise: terms_deadline() */
+    const char *method;  /* HEAD comes as GET */
+    const char *path;    /* percent-decoded */
     const char *query_string; /* as sent, without '?'; "" = none */
     const fs_query *query;    /* the parameters that the route knows; set by the router */
     api_headers headers;
@@ -36,12 +49,6 @@ typedef struct api_request {
     size_t body_len;
     api_client *client; /* NULL: only this thread can answer */
 } api_request;
-
-/* By then a request is answered of which no sale says otherwise (terms_deadline()). */
-static inline dlock_time api_deadline(const api_request *request)
-{
-    return (dlock_time){request->received.us + REQUEST_MS * 1000};
-}
 
 /* The service, made in main.c and shared by all requests. Everything is borrowed. */
 typedef struct fs_api {

@@ -58,7 +58,7 @@ void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
         return;
     if (!api_body_ok(read_request(http, &request, err, sizeof(err)), err, reply))
         return;
-    dlock_time deadline = api_deadline(http);
+    dlock_time deadline = http->deadline;
     switch (
         sale_resume(api->store, request.item, request.sale, request.lost_orders, deadline, &halt)) {
     case RESUME_OK:

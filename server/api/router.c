@@ -288,7 +288,7 @@ bool api_body_ok(json_fault fault, const char *what, api_reply *reply)
 bool api_within_rate(fs_api *api, const api_request *request, const char *user, api_reply *reply)
 {
     int wait_s =
-        api->limit ? limit_check(api->limit, user, request->peer, api_deadline(request)) : 0;
+        api->limit ? limit_check(api->limit, user, request->peer, request->deadline) : 0;
     return may_go_on(api, wait_s, reply);
 }
 
@@ -299,7 +299,7 @@ fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *item
     if (!may_go_on(api, wait_s, reply))
         return NULL;
     sale_status status =
-        sale_find(api->sales, item, store_read_deadline(api_deadline(request)), &sale);
+        sale_find(api->sales, item, store_read_deadline(request->deadline), &sale);
     if (status == SALE_OK)
         return sale;
     api_no_sale(api, reply, status, item);

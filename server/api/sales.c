@@ -95,7 +95,7 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
         sale_request_read(request->body, request->body_len, &terms, err, sizeof(err));
     if (!api_body_ok(fault, err, reply))
         return;
-    dlock_time deadline = api_deadline(request);
+    dlock_time deadline = request->deadline;
     sale_refresh(api->sales, terms.item, store_read_deadline(deadline));
     start_status status = sale_start(api->store, &terms, false, deadline, err, sizeof(err));
     snprintf(redis, sizeof(redis), "%s", dlock_redis_said());

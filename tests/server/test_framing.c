@@ -6,6 +6,7 @@
  * So each of these is refused and its connection closed, or read in the one way that it can be
  * read; never is there a second answer, and never is a hidden buy made.
  */
+#include <civetweb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,25 @@ static void ambiguous_requests_are_refused_once(void **state)
     assert_int_equal(fx_stock("orders"), 0);
 }
 
+/* Reads a head with this length, cut up as civetweb does it. */
+static http_framing read_cut_head(char *head, size_t size, const char *length)
+{
+    static const char format[] = "GET%c/%cHTTP/1.1%c%cHost%c a%c%cContent-Length%c %s%c%c\r";
+    struct mg_request_info info = {.num_headers = 2};
+    int len = snprintf(head, size, format, 0, 0, 0, 0, 0, 0, 0, 0, length, 0, 0);
+    assert_in_range(len, 1, size - 1);
+    info.request_method = head;
+    info.request_uri = head + strlen("GET") + 1;
+    info.http_version = info.request_uri + strlen("/") + 1 + strlen("HTTP/");
+    info.http_headers[0].name = info.http_version + strlen("1.1") + 2;
+    info.http_headers[0].value = info.http_headers[0].name + strlen("Host") + 2;
+    info.http_headers[1].name = info.http_headers[0].value + strlen("a") + 2;
+    info.http_headers[1].value = info.http_headers[1].name + strlen("Content-Length") + 2;
+    http_framing found = framing_read(&info);
+    assert_true(found.head == (size_t)len + 1);
+    return found;
+}
+
 /* Some of these never get past civetweb; another version of it may let them. */
 static void a_length_is_1_to_9_digits(void **state)
 {
@@ -148,11 +168,11 @@ static void a_length_is_1_to_9_digits(void **state)
                  {"", -1},   {"-1", -1},  {"+1", -1},        {"1000000000", -1},
                  {"1 ", -1}, {"0x1", -1}, {"1,1", -1},       {"one", -1}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const http_header headers[] = {{"Host", "a"}, {"Content-Length", cases[i].text}};
-        http_framing found = framing_read(headers, 2, "1.1");
+        _Alignas(16) char head[128];
+        http_framing found = read_cut_head(head, sizeof(head), cases[i].text);
         if (!found.fault != (cases[i].length >= 0) ||
-            (!found.fault && found.length != cases[i].length))
-            fail_msg("'%s': %ld, %s", cases[i].text, found.length, found.fault);
+            (!found.fault && (long)found.body != cases[i].length))
+            fail_msg("'%s': %zu, %s", cases[i].text, found.body, found.fault);
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * test_client_socket.c - the socket under a connection: found by both its ends, used only when the
- * client waits for one answer, and never waited for.
+ * test_client_socket.c - the socket under a connection: found by its client's end, looked at,
+ * written to without waiting, and taken away.
  */
 #include "tests/support/fixture.h"
 
@@ -74,49 +74,48 @@ static void close_pair(const pair *p)
     close(p->server);
 }
 
-static int find(const char *peer, int peer_port, const char *own, int own_port)
+static int find(const char *host, int port)
 {
-    client_socket socket;
-    const client_end there = {peer, peer_port}, here = {own, own_port};
-    client_socket_init(&socket);
-    client_socket_find(&socket, &there, &here);
-    int fd = socket.fd;
-    assert_int_equal(socket.wakeup >= 0, fd >= 0);
-    client_socket_free(&socket);
-    return fd;
+    client_sought sought;
+    assert_true(client_sought_init(&sought, host, port));
+    client_sockets_find(&sought, 1);
+    return sought.fd;
 }
 
-static void a_socket_is_found_by_both_its_ends(void **state)
+static void a_socket_is_found_by_its_clients_end(void **state)
 {
     (void)state;
     int listener = new_listener();
-    pair p[PAIRS];
-    p[0] = connect_pair(listener, 0, 1);
-    p[1] = connect_pair(listener, p[0].client_port, 2);
-    p[2] = connect_pair(listener, 0, 2);
-    for (int i = 0; i < PAIRS; i++) {
-        const char *own = i == 0 ? "127.0.0.1" : "127.0.0.2";
-        int there = p[i].client_port, here = p[i].server_port;
-        assert_int_equal(find("127.0.0.1", there, own, here), p[i].server);
-        assert_int_equal(find(own, here, "127.0.0.1", there), p[i].client);
-        assert_int_equal(find("127.0.0.3", there, own, here), -1);
-        assert_int_equal(find("127.0.0.1", there, "127.0.0.3", here), -1);
-        assert_int_equal(find("127.0.0.1", there, own, here + 1), -1);
-        assert_int_equal(find("127.0.0.1", 1, own, here), -1);
-        assert_int_equal(find("127.0.0.1", there, "", here), -1);
-    }
-    for (int i = 0; i < PAIRS; i++)
-        close_pair(&p[i]);
+    pair p = connect_pair(listener, 0, 1);
+    assert_int_equal(find("127.0.0.1", p.client_port), p.server);
+    assert_int_equal(find("127.0.0.1", p.server_port), p.client);
+    assert_true(find("127.0.0.3", p.client_port) < 0);
+    assert_true(find("127.0.0.1", 1) < 0);
+    assert_true(find("::ffff:127.0.0.1", p.client_port) < 0);
+    close_pair(&p);
     close(listener);
 }
 
-static client_sought sought(int peer_port, int own_port)
+static void a_client_has_an_address_in_numbers(void **state)
 {
-    return (client_sought){.there = {"127.0.0.1", peer_port}, .port = own_port};
+    (void)state;
+    static const struct {
+        const char *host;
+        int family; /* AF_UNSPEC: it is none */
+    } hosts[] = {{"127.0.0.1", AF_INET},    {"::1", AF_INET6},        {"::ffff:1.2.3.4", AF_INET6},
+                 {"fe80::1%lo", AF_INET6},  {"localhost", AF_UNSPEC}, {"", AF_UNSPEC},
+                 {"1.2.3.4:80", AF_UNSPEC}, {"[::1]", AF_UNSPEC}};
+    for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+        client_sought sought;
+        bool known = client_sought_init(&sought, hosts[i].host, 7000);
+        if (known != (hosts[i].family != AF_UNSPEC) ||
+            (known && sought.peer.ss_family != hosts[i].family))
+            fail_msg("'%s'", hosts[i].host);
+    }
 }
 
-/* Our own address is not known then: two connections from one port to two addresses of ours are
- * both left alone, and the one that is left when the other has ended is found. */
+/* Two connections from one port to two addresses of ours are both left alone, and the one that is
+ * left when the other has ended is found. */
 static void several_are_found_at_once(void **state)
 {
     (void)state;
@@ -126,19 +125,14 @@ static void several_are_found_at_once(void **state)
     p[1] = connect_pair(listener, p[0].client_port, 2);
     p[2] = connect_pair(listener, 0, 1);
     for (int twins = 1; twins >= 0; twins--) {
-        client_sought all[] = {sought(p[0].client_port, p[0].server_port),
-                               sought(p[2].client_port, p[2].server_port),
-                               sought(p[2].client_port, p[2].server_port + 1), sought(1, 1)};
-        size_t count = sizeof(all) / sizeof(all[0]);
-        client_sockets_find(all, (int)count);
-        for (size_t i = 0; i < count; i++) {
-            int expected = -1;
-            if (all[i].there.port == p[0].client_port && !twins)
-                expected = p[0].server;
-            else if (all[i].there.port == p[2].client_port && all[i].port == p[2].server_port)
-                expected = p[2].server;
-            assert_int_equal(all[i].fd, expected);
-        }
+        client_sought all[PAIRS];
+        assert_true(client_sought_init(&all[0], "127.0.0.1", p[0].client_port));
+        assert_true(client_sought_init(&all[1], "127.0.0.1", 1));
+        assert_true(client_sought_init(&all[2], "127.0.0.1", p[2].client_port));
+        client_sockets_find(all, PAIRS);
+        assert_int_equal(all[0].fd < 0 ? -1 : all[0].fd, twins ? -1 : p[0].server);
+        assert_true(all[1].fd < 0);
+        assert_int_equal(all[2].fd, p[2].server);
         if (twins)
             close_pair(&p[1]);
     }
@@ -160,50 +154,20 @@ static void the_search_ends_behind_many_unused_descriptors(void **state)
     int listener = new_listener();
     pair p = connect_pair(listener, 0, 1);
     assert_int_equal(dup2(p.server, FAR_AWAY), FAR_AWAY);
-    assert_int_equal(find("127.0.0.1", p.client_port, "127.0.0.1", p.server_port), p.server);
+    assert_int_equal(find("127.0.0.1", p.client_port), p.server);
     close(p.server);
-    assert_int_equal(find("127.0.0.1", p.client_port, "127.0.0.1", p.server_port), -1);
+    assert_true(find("127.0.0.1", p.client_port) < 0);
     p.server = FAR_AWAY;
     close_pair(&p);
     close(listener);
 }
 
-static void the_address_is_read_out_of_a_link(void **state)
+static pair open_pair(void)
 {
-    (void)state;
-    static const struct {
-        const char *link, *address; /* NULL: none */
-    } links[] = {
-        {"http://127.0.0.1:7000/buy", "127.0.0.1"},
-        {"http://127.0.0.1/buy", "127.0.0.1"},
-        {"http://[::1]:7000/buy?x=]", "::1"},
-        {"http://[::ffff:1.2.3.4]/", "::ffff:1.2.3.4"},
-        {"http://1234567890123456789/", NULL},
-        {"https://127.0.0.1:7000/buy", NULL},
-        {"127.0.0.1:7000", NULL},
-        {"", NULL},
-    };
-    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-        char address[16];
-        assert_int_equal(client_end_in_link(links[i].link, address, sizeof(address)),
-                         links[i].address != NULL);
-        if (links[i].address)
-            assert_string_equal(address, links[i].address);
-    }
-}
-
-/* Both ends of a connection of the case's own, the server's found. */
-static client_socket open_found(pair *p)
-{
-    client_socket socket;
     int listener = new_listener();
-    *p = connect_pair(listener, 0, 1);
+    pair p = connect_pair(listener, 0, 1);
     close(listener);
-    const client_end there = {"127.0.0.1", p->client_port}, here = {"127.0.0.1", p->server_port};
-    client_socket_init(&socket);
-    client_socket_find(&socket, &there, &here);
-    assert_int_equal(socket.fd, p->server);
-    return socket;
+    return p;
 }
 
 typedef struct arrived {
@@ -219,55 +183,38 @@ static bool have_come(void *arg)
     return len == (ssize_t)a->wanted;
 }
 
-/* Whether they have been read makes no difference: civetweb may have read more than the request. */
-static void the_socket_is_looked_for_once_from_the_second_request_on(void **state)
+static uint64_t received(int fd)
 {
-    (void)state;
-    client_socket socket;
-    const client_end nobody = {"127.0.0.1", 1};
-    client_socket_init(&socket);
-    assert_false(client_socket_sought(&socket));
-    client_socket_count(&socket, 10);
-    assert_false(client_socket_sought(&socket));
-    client_socket_count(&socket, 10);
-    client_socket_count(&socket, 10);
-    assert_true(client_socket_sought(&socket));
-    client_socket_find(&socket, &nobody, &nobody);
-    assert_false(client_socket_sought(&socket));
-    assert_false(client_socket_ready(&socket));
-    client_socket_free(&socket);
+    client_look look;
+    assert_true(client_socket_look(fd, &look));
+    return look.received;
 }
 
-static void who_has_sent_more_than_one_request_is_not_ready(void **state)
+/* Whether it has been read makes no difference: civetweb may have read more than the request. */
+static void what_has_come_is_counted(void **state)
 {
     (void)state;
-    pair p;
-    client_socket socket = open_found(&p);
+    pair p = open_pair();
     arrived ten = {.pair = &p, .wanted = 10};
-    assert_true(client_socket_ready(&socket));
+    assert_true(received(p.server) == 0);
     assert_int_equal(send(p.client, "0123456789", 10, 0), 10);
     assert_true(fx_wait_until(have_come, &ten, PATIENT_MS));
-    client_socket_count(&socket, 4);
-    assert_false(client_socket_ready(&socket));
+    assert_true(received(p.server) == 10);
     assert_int_equal(recv(p.server, ten.bytes, 10, 0), 10);
-    assert_false(client_socket_ready(&socket));
-    client_socket_count(&socket, 5);
-    assert_false(client_socket_ready(&socket));
-    client_socket_count(&socket, 1);
-    assert_true(client_socket_ready(&socket));
-    client_socket_count(&socket, 1); /* more than has come: not to be believed */
-    assert_false(client_socket_ready(&socket));
-    client_socket_free(&socket);
+    assert_true(received(p.server) == 10);
     close_pair(&p);
 }
 
-static void who_was_not_found_is_not_ready(void **state)
+static void what_is_no_connection_is_not_looked_at(void **state)
 {
     (void)state;
-    client_socket socket;
-    client_socket_init(&socket);
-    assert_false(client_socket_ready(&socket));
-    client_socket_free(&socket);
+    client_look look;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_false(client_socket_look(ends[0], &look));
+    assert_false(client_socket_look(-1, &look));
+    close(ends[0]);
+    close(ends[1]);
 }
 
 /* How much there is to read until the peer ends the connection; -1: it does not. */
@@ -288,30 +235,26 @@ static long read_to_end(int fd, int patience_ms)
 static void an_answer_goes_out_whole(void **state)
 {
     (void)state;
-    pair p;
+    pair p = open_pair();
     char got[8] = "";
-    client_socket socket = open_found(&p);
-    assert_true(client_socket_send(&socket, "answer", 6));
+    assert_true(client_socket_send(p.server, "answer", 6));
     assert_int_equal(recv(p.client, got, sizeof(got), 0), 6);
     assert_string_equal(got, "answer");
     assert_int_equal(send(p.client, "next", 4, MSG_NOSIGNAL), 4); /* it is not cut off */
     assert_int_equal(recv(p.server, got, 4, MSG_WAITALL), 4);
-    client_socket_free(&socket);
     close_pair(&p);
 }
 
 static void who_takes_half_an_answer_is_cut_off(void **state)
 {
     (void)state;
-    pair p;
+    pair p = open_pair();
     char *much = calloc(1, MUCH);
-    client_socket socket = open_found(&p);
     assert_non_null(much);
-    assert_true(client_socket_send(&socket, much, MUCH));
+    assert_true(client_socket_send(p.server, much, MUCH));
     long got = read_to_end(p.client, PATIENT_MS);
     assert_in_range(got, 1, MUCH - 1);
-    assert_false(client_socket_send(&socket, "more", 4));
-    client_socket_free(&socket);
+    assert_false(client_socket_send(p.server, "more", 4));
     close_pair(&p);
     free(much);
 }
@@ -319,19 +262,17 @@ static void who_takes_half_an_answer_is_cut_off(void **state)
 static void who_takes_nothing_is_left_to_its_own_thread(void **state)
 {
     (void)state;
-    pair p;
+    pair p = open_pair();
     char *much = calloc(1, MUCH);
-    client_socket socket = open_found(&p);
     assert_non_null(much);
     long filled = -6;
     do { /* what is acknowledged meanwhile makes room again */
         filled += 6;
         for (ssize_t sent; (sent = send(p.server, much, MUCH, MSG_DONTWAIT)) > 0;)
             filled += sent;
-    } while (client_socket_send(&socket, "answer", 6));
+    } while (client_socket_send(p.server, "answer", 6));
     shutdown(p.server, SHUT_WR);
     assert_int_equal(read_to_end(p.client, PATIENT_MS), filled); /* so it was not cut off */
-    client_socket_free(&socket);
     close_pair(&p);
     free(much);
 }
@@ -339,44 +280,46 @@ static void who_takes_nothing_is_left_to_its_own_thread(void **state)
 static void who_has_gone_is_sent_nothing(void **state)
 {
     (void)state;
-    pair p;
-    client_socket socket = open_found(&p);
+    pair p = open_pair();
     struct linger at_once = {.l_onoff = 1};
     setsockopt(p.client, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     close(p.client);
     assert_int_equal(read_to_end(p.server, PATIENT_MS), 0);
-    assert_false(client_socket_send(&socket, "answer", 6)); /* and no SIGPIPE */
-    client_socket_free(&socket);
+    assert_false(client_socket_send(p.server, "answer", 6)); /* and no SIGPIPE */
     close(p.server);
 }
 
-static void nothing_is_left_open(void **state)
+/* What civetweb has then is at its end, and the client notices nothing. */
+static void a_socket_can_be_taken_away(void **state)
 {
     (void)state;
-    int before = fx_descriptors_open();
-    pair p;
-    client_socket socket = open_found(&p);
-    client_socket_free(&socket);
-    client_socket_free(&socket);
-    assert_int_equal(fx_descriptors_open(), before + 2); /* the connection is not ours to close */
-    close_pair(&p);
+    char got[8] = "";
+    pair p = open_pair();
+    int before = fx_descriptors_open(), own = client_socket_take(p.server);
+    assert_true(own >= 0);
+    assert_int_equal(fx_descriptors_open(), before + 1);
+    assert_int_equal(recv(p.server, got, 1, 0), 0);
+    close(p.server);
+    assert_true(client_socket_send(own, "answer", 6));
+    assert_int_equal(recv(p.client, got, sizeof(got), 0), 6);
+    close(own);
+    close(p.client);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_socket_is_found_by_both_its_ends),
+        cmocka_unit_test(a_socket_is_found_by_its_clients_end),
+        cmocka_unit_test(a_client_has_an_address_in_numbers),
         cmocka_unit_test(several_are_found_at_once),
         cmocka_unit_test(the_search_ends_behind_many_unused_descriptors),
-        cmocka_unit_test(the_address_is_read_out_of_a_link),
-        cmocka_unit_test(the_socket_is_looked_for_once_from_the_second_request_on),
-        cmocka_unit_test(who_has_sent_more_than_one_request_is_not_ready),
-        cmocka_unit_test(who_was_not_found_is_not_ready),
+        cmocka_unit_test(what_has_come_is_counted),
+        cmocka_unit_test(what_is_no_connection_is_not_looked_at),
         cmocka_unit_test(an_answer_goes_out_whole),
         cmocka_unit_test(who_takes_half_an_answer_is_cut_off),
         cmocka_unit_test(who_takes_nothing_is_left_to_its_own_thread),
         cmocka_unit_test(who_has_gone_is_sent_nothing),
-        cmocka_unit_test(nothing_is_left_open),
+        cmocka_unit_test(a_socket_can_be_taken_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
