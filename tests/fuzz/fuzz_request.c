@@ -27,7 +27,7 @@
 enum {
     ANSWERS_MAX = 1 << 18,
     ANSWER_MS = 60000,
-    BLANKS_MAX = 16, /* framing.c: begins_cleanly() can not see so many */
+    BLANKS_MAX = 16, /* framing.c can not see so many */
     THREADS = 4
 };
 
