@@ -9,8 +9,9 @@
 /* ---- between the parts ----------------------------------------------------------------------- */
 
 /* civetweb reads each request into one buffer of malloc()'s, so a request without anything before
- * it begins at a multiple of this. Nothing else tells where the buffer begins: civetweb hands out
- * neither it nor the length that it has found for the head. */
+ * it begins at a multiple of this, and what lies between such a multiple and a request is of the
+ * buffer. Nothing else tells where the buffer begins: civetweb hands out neither it nor the length
+ * that it has found for the head. */
 #define BUFFER_ALIGNMENT 16
 
 /* What is wrong with the bytes between the parts, as a sentence; NULL = nothing. civetweb cuts the
