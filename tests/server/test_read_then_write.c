@@ -66,7 +66,7 @@ static void who_is_told_sold_out_gets_no_order_later(void **state)
     fx_start_sale(far, "P0001", "'stock':2,'strategy':'none','wait_ms':60000");
     fx_expect(far, 201, "POST /buy?item=P0001&user=u1");
 
-    fx_proxy_say(proxy, "delay request 15s 1 match script ARGV[10]"); /* record.lua */
+    fx_proxy_say(proxy, "delay request 15s 1 match write :orders");
     assert_int_equal(pthread_create(&buyer, NULL, buy_far, NULL), 0);
     assert_true(fx_wait_until(is_delayed, NULL, 60000));
     fx_server_signal(far, SIGKILL); /* so its buyer hears nothing */

@@ -390,6 +390,40 @@ static void script_is_matched_through_its_hash(void **state)
     assert_int_equal(value_of(ground, "wanted"), 1);
 }
 
+static void expect_ok(struct ground *ground, const char *command)
+{
+    redisReply *reply = redisCommand(ground->client, command);
+    if (!reply || reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s: %s", command, reply ? reply->str : "no reply");
+    freeReplyObject(reply);
+}
+
+/* Of all that names wanted, and not other, it is the write that is executed and not answered. */
+static void a_write_is_matched_where_it_takes_place(void **state)
+{
+    struct ground *ground = *state;
+    static const char *const passed[] = {"GET wanted",
+                                         "EVAL #!lua\tflags=no-writes\nreturn\t1 1 wanted",
+                                         "MSET wanted 0 other 1",
+                                         "WATCH wanted",
+                                         "MULTI",
+                                         "INCR wanted",
+                                         "DISCARD",
+                                         "MULTI",
+                                         "INCR wanted"};
+    static const char *const lost[] = {"INCR wanted",
+                                       "EVAL return\tredis.call('INCR',KEYS[1]) 1 wanted", NULL};
+    for (int i = 0; i < 3; i++) {
+        fx_proxy_say(ground->proxy, "heal");
+        fx_proxy_say(ground->proxy, "drop reply match write wanted not other");
+        client_anew(ground, 100);
+        for (size_t k = 0; k < sizeof(passed) / sizeof(passed[0]) - (i < 2 ? 2 : 0); k++)
+            expect_ok(ground, passed[k]);
+        expect_no_reply(ground->client, lost[i] ? lost[i] : "EXEC");
+        assert_int_equal(value_of(ground, "wanted"), 1);
+    }
+}
+
 static void message_of_a_subscription_can_be_lost_alone(void **state)
 {
     struct ground *ground = *state;
@@ -487,6 +521,7 @@ int main(void)
         TCP(black_hole_accepts_and_never_answers),
         TCP(down_refuses_and_heals),
         TCP(script_is_matched_through_its_hash),
+        TCP(a_write_is_matched_where_it_takes_place),
         TCP(message_of_a_subscription_can_be_lost_alone),
         cmocka_unit_test(bad_script_is_refused_with_its_line),
         TCP(messages_of_fifty_clients_are_delayed_at_the_same_time),

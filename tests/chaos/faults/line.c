@@ -56,7 +56,7 @@ static void lost_reply(cell *c)
     snprintf(lock, sizeof(lock), "match %s", cell_key("lock"));
     cell_begin_fault(c);
     lose(c, "reset after", write_of_stock(c));
-    lose(c, "truncate 2", write_of_order(c));
+    lose(c, "truncate 2", WRITE_OF_ORDER);
     if (lock_is_behind_proxy(c))
         lose(c, "reset after", lock);
     fx_proxy_say(c->proxy, "heal");
@@ -139,7 +139,7 @@ static void client_kill(cell *c)
     crew_buyer victim;
     long long unknown_scripts = redis_errors("NOSCRIPT");
     cell_begin_fault(c);
-    bool held = victim_hold(c, &victim, (int)cell_random(c, FX_INSTANCES), write_of_order(c));
+    bool held = victim_hold(c, &victim, (int)cell_random(c, FX_INSTANCES), WRITE_OF_ORDER);
     cell_met(c, held && fx_redis_number(fx.redis, "CLIENT KILL TYPE normal SKIPME yes") > 0);
     victim_let_go(c);
     crew_answer(&victim);

@@ -41,7 +41,7 @@ static void refuse(cell *c, const char *word, void (*begin)(cell *), void (*end)
 {
     crew_buyer victim;
     long long before = redis_errors(word);
-    bool held = victim_hold(c, &victim, (int)cell_random(c, FX_INSTANCES), write_of_order(c));
+    bool held = victim_hold(c, &victim, (int)cell_random(c, FX_INSTANCES), WRITE_OF_ORDER);
     cell_begin_fault(c);
     begin(c);
     victim_let_go(c);
@@ -148,7 +148,7 @@ static void refuse_shortly(cell *c, const char *word, void (*begin)(cell *), voi
 {
     crew_buyer victim;
     long long before = redis_errors(word);
-    bool held = victim_hold(c, &victim, (int)cell_random(c, FX_INSTANCES), write_of_order(c));
+    bool held = victim_hold(c, &victim, (int)cell_random(c, FX_INSTANCES), WRITE_OF_ORDER);
     cell_begin_fault(c);
     begin(c);
     victim_let_go(c);

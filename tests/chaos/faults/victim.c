@@ -1,4 +1,5 @@
-/* victim.c - by the proxy's `halfopen`, which keeps what it stops, and its `heal`. */
+/* victim.c - by the proxy's `halfopen`, which keeps what it stops, and its `heal`. A write is known
+ * by the key that it names. */
 #include "tests/chaos/faults/victim.h"
 
 #include <stdio.h>
@@ -7,13 +8,7 @@
 
 const char *write_of_stock(const cell *c)
 {
-    return row_is_replayable(&c->row) ? "match script before - left" : "match KEEPTTL";
-}
-
-const char *write_of_order(const cell *c)
-{
-    return row_is_replayable(&c->row) ? "match script before - left"
-                                      : "match script local record = number";
+    return row_is_guarded(&c->row) ? "match write :orders" : "match write :stock not :orders";
 }
 
 typedef struct stopped {

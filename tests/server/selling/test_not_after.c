@@ -136,7 +136,7 @@ static bool was_not_sent(const buyer *b)
 
 static void send_buyers(long long wanted_by_us)
 {
-    fx_proxy_say(proxy, "halfopen match script redis.call('RPUSH', KEYS[5]");
+    fx_proxy_say(proxy, "halfopen match write :orders");
     for (int i = 0; i < count; i++) {
         buyers[i].wanted_by_us = wanted_by_us;
         assert_int_equal(pthread_create(&buyers[i].thread, NULL, buy, &buyers[i]), 0);

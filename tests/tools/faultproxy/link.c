@@ -43,9 +43,9 @@ struct fp_link {
     struct side client, server;
     struct way requests, replies;
     fp_expected expected;
-    bool stalled;
-    bool held; /* since a request came in that is not passed on */
-    bool dead; /* unlinked, waits for being freed */
+    fp_transaction transaction;
+    bool held;          /* since a request came in that is not passed on */
+    bool stalled, dead; /* dead: unlinked, waits for being freed */
 };
 
 static struct side *source_of(struct way *way)
@@ -243,7 +243,7 @@ static bool way_take(struct way *way, size_t len, const fp_judgement *judgement)
 
 static bool take_request(fp_link *link, const char *request, size_t len)
 {
-    fp_verdict verdict = rules_judge(link->world->rules, request, len);
+    fp_verdict verdict = rules_judge(link->world->rules, &link->transaction, request, len);
     link->world->stats.requests++;
     if (verdict.request.fault == FAULT_NONE)
         expected_add(&link->expected, request, len, &verdict.reply);

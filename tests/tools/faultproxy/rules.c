@@ -14,6 +14,8 @@
 
 #define RULES_MAX 64
 
+typedef enum fp_place { ANYWHERE, IN_SCRIPT, IN_WRITE } fp_place;
+
 typedef enum fp_target { AT_REQUEST, AT_REPLY, AT_BOTH, AT_PUSH } fp_target;
 
 struct rule {
@@ -24,8 +26,9 @@ struct rule {
     double chance;   /* 1: always */
     int64_t nth;     /* 0: each; otherwise only the nth that matches */
     int64_t seen;    /* matching messages so far */
-    bool in_script;  /* `match` is looked for in the script's text */
+    fp_place place;  /* that `match` is looked for in */
     char match[128]; /* empty: all messages */
+    char absent[64]; /* what a write does not contain; empty: nothing */
 };
 
 struct fp_rules {
@@ -105,7 +108,7 @@ static bool take_duration(const char **line, int64_t *ret_us)
     return *ret_us >= 0;
 }
 
-/* [PERCENT%] [NTH] [match [script] TEXT] */
+/* [PERCENT%] [NTH] [match [script] TEXT | match write TEXT [not TEXT]] */
 static bool take_selector(const char **line, struct rule *rule)
 {
     char *end;
@@ -121,8 +124,11 @@ static bool take_selector(const char **line, struct rule *rule)
         *line = end + strspn(end, " ");
     }
     if (take(line, "match")) {
-        rule->in_script = take(line, "script");
-        int len = snprintf(rule->match, sizeof(rule->match), "%s", *line);
+        rule->place = take(line, "script") ? IN_SCRIPT : take(line, "write") ? IN_WRITE : ANYWHERE;
+        const char *not = rule->place == IN_WRITE ? strstr(*line, " not ") : NULL;
+        int len = not ? (int)(not -*line) : (int)strlen(*line);
+        snprintf(rule->match, sizeof(rule->match), "%.*s", len, *line);
+        snprintf(rule->absent, sizeof(rule->absent), "%s", not ? not +strlen(" not ") : "");
         *line += strlen(*line);
         return len > 0 && (size_t)len < sizeof(rule->match);
     }
@@ -204,30 +210,71 @@ static bool contains(const char *bytes, size_t len, const char *needle)
     return false;
 }
 
-static bool script_contains(const fp_rules *rules, const char *request, size_t len,
-                            const char *needle)
+/* The text of the script that is called. NULL: it is no such call, or the text was never seen. */
+static const char *script_of(const fp_rules *rules, const char *request, size_t len,
+                             size_t *ret_len)
 {
-    const char *word, *text;
-    size_t word_len, text_len;
+    const char *word;
+    size_t word_len;
     bool by_sha = resp_word_is(request, len, 0, "EVALSHA");
-    if (!by_sha && !resp_word_is(request, len, 0, "EVAL"))
-        return false;
-    if (!resp_word(request, len, 1, &word, &word_len))
-        return false;
+    if ((!by_sha && !resp_word_is(request, len, 0, "EVAL")) ||
+        !resp_word(request, len, 1, &word, &word_len))
+        return NULL;
+    *ret_len = word_len;
     if (!by_sha)
-        return contains(word, word_len, needle);
-    text = word_len == SCRIPT_SHA_LEN ? scripts_text(rules->scripts, word, &text_len) : NULL;
-    return text && contains(text, text_len, needle);
+        return word;
+    return word_len == SCRIPT_SHA_LEN ? scripts_text(rules->scripts, word, ret_len) : NULL;
 }
 
-static bool hits(fp_rules *rules, struct rule *rule, const char *message, size_t len)
+/* Scripts say on their first line that they only read. */
+static bool may_write(const fp_rules *rules, const char *request, size_t len)
 {
-    if (rule->match[0]) {
-        bool found = rule->in_script ? script_contains(rules, message, len, rule->match)
-                                     : contains(message, len, rule->match);
-        if (!found)
+    static const char *const reads[] = {"GET",  "MGET",   "HGET",   "HMGET",  "HGETALL", "HLEN",
+                                        "LLEN", "LRANGE", "EXISTS", "TYPE",   "TTL",     "PTTL",
+                                        "TIME", "WATCH",  "SCRIPT", "ZSCORE", NULL};
+    size_t text_len = 0;
+    const char *text = script_of(rules, request, len, &text_len);
+    const char *end = text ? memchr(text, '\n', text_len) : NULL;
+    if (end)
+        return !contains(text, (size_t)(end - text), "no-writes");
+    for (int i = 0; reads[i]; i++)
+        if (resp_word_is(request, len, 0, reads[i]))
             return false;
-    }
+    return true;
+}
+
+/* A transaction's writes take place with its EXEC. */
+static bool hits_write(const fp_rules *rules, const struct rule *rule, fp_transaction *of,
+                       const char *request, size_t len)
+{
+    uint64_t bit = UINT64_C(1) << (rule - rules->list);
+    if (resp_word_is(request, len, 0, "EXEC"))
+        return of->hits & bit;
+    bool found = contains(request, len, rule->match) && may_write(rules, request, len) &&
+                 !(rule->absent[0] && contains(request, len, rule->absent));
+    if (of->open && found)
+        of->hits |= bit;
+    return found && !of->open;
+}
+
+static bool matches(const fp_rules *rules, const struct rule *rule, fp_transaction *of,
+                    const char *message, size_t len)
+{
+    size_t text_len = 0;
+    const char *text = NULL;
+    if (rule->place == IN_WRITE)
+        return of && hits_write(rules, rule, of, message, len);
+    if (rule->place == ANYWHERE)
+        return contains(message, len, rule->match);
+    text = script_of(rules, message, len, &text_len);
+    return text && contains(text, text_len, rule->match);
+}
+
+static bool hits(fp_rules *rules, struct rule *rule, fp_transaction *of, const char *message,
+                 size_t len)
+{
+    if (rule->match[0] && !matches(rules, rule, of, message, len))
+        return false;
     rule->seen++;
     if (rule->nth && rule->seen != rule->nth)
         return false;
@@ -253,18 +300,22 @@ static void apply(fp_rules *rules, const struct rule *rule, fp_judgement *judgem
     }
 }
 
-fp_verdict rules_judge(fp_rules *rules, const char *request, size_t len)
+fp_verdict rules_judge(fp_rules *rules, fp_transaction *of, const char *request, size_t len)
 {
     fp_verdict verdict = {0};
+    if (resp_word_is(request, len, 0, "MULTI"))
+        *of = (fp_transaction){.open = true};
     for (size_t i = 0; i < rules->len; i++) {
         struct rule *rule = &rules->list[i];
-        if (rule->target == AT_PUSH || !hits(rules, rule, request, len))
+        if (rule->target == AT_PUSH || !hits(rules, rule, of, request, len))
             continue;
         if (rule->target != AT_REPLY)
             apply(rules, rule, &verdict.request);
         if (rule->target != AT_REQUEST)
             apply(rules, rule, &verdict.reply);
     }
+    if (resp_word_is(request, len, 0, "EXEC") || resp_word_is(request, len, 0, "DISCARD"))
+        *of = (fp_transaction){0};
     return verdict;
 }
 
@@ -275,7 +326,7 @@ fp_judgement rules_judge_push(fp_rules *rules, const char *push, size_t len)
         struct rule *rule = &rules->list[i];
         bool plain_delay = rule->fault == FAULT_NONE && rule->target != AT_REQUEST &&
                            !rule->match[0] && !rule->nth && rule->chance >= 1;
-        if (plain_delay || (rule->target == AT_PUSH && hits(rules, rule, push, len)))
+        if (plain_delay || (rule->target == AT_PUSH && hits(rules, rule, NULL, push, len)))
             apply(rules, rule, &judgement);
     }
     return judgement;

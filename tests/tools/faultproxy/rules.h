@@ -34,7 +34,13 @@ typedef struct fp_verdict {
     fp_judgement request, reply;
 } fp_verdict;
 
-/* `scripts` (borrowed) gives `match script` the texts behind EVALSHA. */
+/* What a connection has sent since MULTI; all-zero: it has sent none. */
+typedef struct fp_transaction {
+    bool open;
+    uint64_t hits; /* of rules with `match write`, by their numbers */
+} fp_transaction;
+
+/* `scripts` (borrowed) gives `match script` and `match write` the texts behind EVALSHA. */
 fp_rules *rules_new(uint64_t seed, const fp_scripts *scripts);
 void rules_free(fp_rules *rules);
 
@@ -42,7 +48,8 @@ void rules_free(fp_rules *rules);
 bool rules_add(fp_rules *rules, const char *line, char *err, size_t err_len);
 void rules_clear(fp_rules *rules);
 
-fp_verdict rules_judge(fp_rules *rules, const char *request, size_t len);
+/* `of` is the connection's, and kept up to date here. */
+fp_verdict rules_judge(fp_rules *rules, fp_transaction *of, const char *request, size_t len);
 
 /* The same for a message of a subscription: only `drop push` and delays without a selector. */
 fp_judgement rules_judge_push(fp_rules *rules, const char *push, size_t len);
