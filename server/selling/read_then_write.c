@@ -13,9 +13,9 @@
 
 #include "server/base/fail_point.h"
 #include "server/base/log.h"
-#include "server/selling/may_record.lua.h"
 #include "server/selling/record.lua.h"
 #include "server/selling/sell.h"
+#include "server/selling/strategy.h"
 #include "server/store/state.lua.h"
 
 /* With less time than this left nothing is written any more: the order could come too late when
@@ -24,52 +24,69 @@
 
 #define PUT_BACK_MS      200 /* to put units back, though the buyer has no time left */
 
-static dlock_script look = DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA MAY_RECORD_LUA
-                                                "return refused or left\n");
-static dlock_script record = DLOCK_SCRIPT("record", "#!lua\n" STATE_LUA MAY_RECORD_LUA RECORD_LUA);
+#define ONLY_ASK         (-1) /* units left that no order has */
+
+static dlock_script look = DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA RECORD_LUA);
+dlock_script order_record = DLOCK_SCRIPT("record", "#!lua\n" STATE_LUA RECORD_LUA);
 
 /* The same, and the lock given back; composed once, kept to the end of the process. */
 static dlock_guard *record_and_release;
 
 static void compose_guard(void)
 {
-    record_and_release = dlock_guard_new("record_and_release", STATE_LUA MAY_RECORD_LUA RECORD_LUA);
+    record_and_release = dlock_guard_new("record_and_release", STATE_LUA RECORD_LUA);
 }
 
-/* Begins the words of all of them. */
-static void put_order(dlock_args *args, const open_sale *sale, const purchase *request,
-                      uint64_t fence)
+/* ---- the scripts ----------------------------------------------------------------------------- */
+
+static void put_or_none(dlock_args *args, bool any, int64_t number)
 {
+    if (any)
+        dlock_args_int(args, number);
+    else
+        dlock_args_text(args, "");
+}
+
+void order_put_words(dlock_args *args, const open_sale *sale, const purchase *request,
+                     uint64_t fence, int64_t left)
+{
+    bool taken = left != ONLY_ASK;
     dlock_args_init(args);
     sell_put_state(args, sale, sale->keys, fence);
     dlock_args_text(args, request->request);
     dlock_args_text(args, request->user);
     dlock_args_int(args, request->quantity);
     dlock_args_int(args, request->not_after_us);
+    put_or_none(args, sale->strategy->guarded,
+                sale->terms.initial - (taken ? request->quantity : 0));
+    put_or_none(args, taken, left);
 }
 
-/* The stock, if the order could be recorded as far as can be seen now. False: answered. */
-static bool read_stock(const open_sale *sale, const purchase *request, uint64_t fence,
-                       int64_t *left, purchase_result *result)
+bool order_look(const open_sale *sale, const purchase *request, uint64_t fence, int64_t *left,
+                purchase_result *result)
 {
     dlock_args args;
-    put_order(&args, sale, request, fence);
+    order_put_words(&args, sale, request, fence, ONLY_ASK);
     redisReply *reply = NULL;
     dlock_redis_outcome outcome = dlock_redis_eval(sale->store->redis, &look, STATE_KEYS, &args,
                                                    store_read_deadline(request->deadline), &reply);
-    bool may = outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_INTEGER;
-    if (may) {
-        *left = reply->integer;
-    } else if (outcome != DLOCK_REDIS_OK) {
+    bool seen = outcome == DLOCK_REDIS_OK && reply->type == REDIS_REPLY_INTEGER;
+    *left = seen ? reply->integer - request->quantity : -1;
+    if (seen && *left < 0) {
+        purchase_answer(result, BUY_SOLD_OUT);
+        result->remaining = reply->integer;
+    } else if (!seen && outcome == DLOCK_REDIS_OK) {
+        sale_answer(sale, sale->keys, reply, request, result);
+    } else if (!seen) {
         store_log_failure(sale->store, "read", dlock_redis_outcome_text(outcome));
         purchase_answer(result, BUY_UNAVAILABLE);
-    } else {
-        sale_answer(sale, sale->keys, reply, request, result);
     }
     freeReplyObject(reply);
     dlock_args_free(&args);
-    return may;
+    return *left >= 0;
 }
+
+/* ---- the steps ------------------------------------------------------------------------------- */
 
 static void answer_damaged(const char *key, purchase_result *result)
 {
@@ -101,8 +118,8 @@ static bool write_stock(const open_sale *sale, const purchase *request, int64_t 
     return written;
 }
 
-/* Redis was not asked to record the order, or would not: the units go back. That it was not asked
- * may be because the time was over. */
+/* Redis was not asked to record the order, or refused before the script ran: the units go back.
+ * That it was not asked may be because the time was over. */
 static void put_back(const open_sale *sale, const purchase *request)
 {
     char units[24];
@@ -132,7 +149,7 @@ static purchase_outcome ask_to_record(const open_sale *sale, fs_section section,
         return status == DLOCK_OK ? BUY_SOLD : purchase_guard_failed(sale->store, status);
     }
     dlock_redis_outcome outcome =
-        dlock_redis_eval(sale->store->redis, &record, STATE_KEYS, args, deadline, ret);
+        dlock_redis_eval(sale->store->redis, &order_record, STATE_KEYS, args, deadline, ret);
     *ret_refused = outcome == DLOCK_REDIS_NOT_SENT || outcome == DLOCK_REDIS_REFUSED;
     return outcome == DLOCK_REDIS_OK ? BUY_SOLD : purchase_write_failed(sale->store, outcome);
 }
@@ -141,9 +158,7 @@ static void record_order(const open_sale *sale, const purchase *request, fs_sect
                          int64_t left, purchase_result *result)
 {
     dlock_args args;
-    put_order(&args, sale, request, section.fence);
-    dlock_args_int(&args, left);
-
+    order_put_words(&args, sale, request, section.fence, left);
     bool refused;
     redisReply *reply = NULL;
     purchase_outcome outcome =
@@ -170,20 +185,14 @@ void read_then_write(const open_sale *sale, const purchase *request, fs_section 
     int64_t left;
     if (section.locked)
         FAIL_POINT("locked");
-    if (!read_stock(sale, request, section.fence, &left, result))
+    if (!order_look(sale, request, section.fence, &left, result))
         return;
-    if (left < request->quantity) {
-        purchase_answer(result, BUY_SOLD_OUT);
-        result->remaining = left;
-        return;
-    }
     if (section.locked)
         sale_hold(sale, request->deadline);
     if (is_cancelled(section) || dlock_left_ms(request->deadline) < WRITE_RESERVE_MS) {
         purchase_answer(result, BUY_BUSY);
         return;
     }
-    left -= request->quantity;
     FAIL_POINT("in-section");
     if (!write_stock(sale, request, left, result))
         return;

@@ -29,4 +29,16 @@ typedef struct fs_section {
 void read_then_write(const open_sale *sale, const purchase *request, fs_section section,
                      purchase_result *result);
 
+/* Its two scripts, for strategies that take the units in another way. The first looks whether the
+ * order could be recorded, and how many units would be left after it. False: answered. */
+bool order_look(const open_sale *sale, const purchase *request, uint64_t fence, int64_t *left,
+                purchase_result *result);
+
+/* The second records the order once its units are taken, so that `left` are left; otherwise it puts
+ * them back. Its keys are STATE_KEYS, its reply is for sale_answer(). The caller frees the words.
+ */
+extern dlock_script order_record;
+void order_put_words(dlock_args *args, const open_sale *sale, const purchase *request,
+                     uint64_t fence, int64_t left);
+
 #endif

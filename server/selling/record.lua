@@ -1,18 +1,45 @@
--- Records the order of a buyer whose stock was taken in a step before: the second half of the
--- strategies that read, check and write. That it is a second half is their flaw: what was taken is
--- put back when this refuses, by the caller when this replies an error, and is lost when this never
--- runs.
+-- Records the order of one buyer, or only asks whether it may be recorded: for the strategies that take
+-- the units in one command and record the order in another (read_then_write.h). What was taken is put
+-- back when this refuses, and is lost when this never runs.
 --
--- Begins with state.lua and may_record.lua, which tell KEYS and ARGV 1 to 9.
--- ARGV  10 units left
+-- Begins with state.lua, which tells KEYS and ARGV 1 to 4.
+-- ARGV  5 "<fence> <instance>" for the record
+--       6 request  7 user  8 units  9 not_after in us of Redis's clock
+--       10 units left and ordered must come to this, "" = to anything
+--       11 units left, for the record; "" = only ask, and write nothing
 --
--- Reply the order's record, or why not as may_record.lua has it.
+-- Reply units left, when it only asks; or the order's record; or why not: "=" and the record it had
+-- before, "closed", "epoch", "damaged <key>", "rolled_back <highest order number>", "void", "late",
+-- "limit", "NOPERM <what>".
+local units = tonumber(ARGV[8])
+local time = ask('time', try('TIME'))
+local now = time and time[1] * 1000000 + time[2]
+local had = ask('orders', try('HGET', KEYS[4], ARGV[6]))
+local has = limit and ask('users', try('HGET', KEYS[6], ARGV[7]))
+has = has and number_of(has, 'users') or 0
+if sold and not canonical(string.format('%.0f', sold + units)) then fault('sold') end
+if ARGV[10] ~= '' and left and sold and left + sold ~= tonumber(ARGV[10]) then fault('stock') end
+may('INCRBY', KEYS[2], units) -- to put them back
+may('HSET', KEYS[4], ARGV[6], '')
+may('INCRBY', KEYS[3], units)
+may('RPUSH', KEYS[5], ARGV[6])
+if limit then may('HSET', KEYS[6], ARGV[7], units) end
+
+local refused
+if had == '-' then refused = 'void'
+elseif had then refused = misplaced(ARGV[6], had) or '=' .. had
+elseif denied then refused = denied.err
+elseif refusal() then refused = refusal()
+elseif now > tonumber(ARGV[9]) then refused = 'late'
+elseif limit and has + units > limit then refused = 'limit'
+end
+if ARGV[11] == '' then return refused or left end
 if refused then
-    if left then redis.pcall('INCRBY', KEYS[2], units) end
+    if left or denied then redis.pcall('INCRBY', KEYS[2], units) end
     return refused
 end
 
-local record = number + 1 .. ' ' .. ARGV[7] .. ' ' .. ARGV[8] .. ' ' .. ARGV[10] .. ' ' .. ARGV[5]
+local record = number + 1 .. ' ' .. ARGV[7] .. ' ' .. ARGV[8] .. ' ' .. ARGV[11] .. ' ' .. ARGV[5]
     .. ' ' .. string.format('%.0f', now) .. ' ' .. string.sub(ARGV[4], 1, 12) .. ' sold'
 redis.call('HSET', KEYS[4], ARGV[6], record)
 redis.call('INCRBY', KEYS[3], units)
