@@ -172,10 +172,12 @@ $(GEN)/loadtest/report/%.h: loadtest/report/% loadtest/embed.sh
 	$(call say,EMBED,$<)
 	$(Q)mkdir -p $(@D) && loadtest/embed.sh $< >$@.tmp && mv $@.tmp $@
 
-# So does the description of the API.
-$(OPENAPI_H): server/api/openapi.json loadtest/embed.sh
+# So does the description of the API, with the strategies' names.
+$(OPENAPI_H): server/api/openapi.json $(STRATEGY_LIST) loadtest/embed.sh
 	$(call say,EMBED,$<)
-	$(Q)mkdir -p $(@D) && loadtest/embed.sh $< >$@.tmp && mv $@.tmp $@
+	$(Q)mkdir -p $(@D) && names=$$(sed 's/STRATEGY(\([^,]*\).*/"\1"/' $(STRATEGY_LIST) | paste -sd, -) && \
+		sed "s/\"@STRATEGIES@\"/$$names/" $< >$(@D)/openapi.json && \
+		loadtest/embed.sh $(@D)/openapi.json >$@.tmp && mv $@.tmp $@
 
 # The live page becomes a table. A folder changes when a file comes or goes.
 $(PAGE_ASSETS): $(PAGE_FILES) $(PAGE_FOLDERS) server/embed.sh

@@ -2,12 +2,18 @@
  * strategy.h - a way to sell: the one interface behind which all of them live.
  *
  * A strategy is one file, strategies/NAME.c, with one `const fs_strategy strategy_NAME`. The build
- * finds it there; nothing else that the service does depends on its name.
+ * finds it there; nothing else depends on its name. Most have a frame's functions
+ * (locked_section.h, timed_section.h, batch_section.h, transaction.h) and differ only in what they
+ * tell it.
  *
  * Life cycle: open() once a sale and process, then buy() from any number of threads, then close()
  * when no buy() is under way. open() makes locks, but does not ask Redis. A strategy
- * that keeps nothing has neither. Most have a frame's functions (locked_section.h,
- * timed_section.h, batch_section.h) and differ only in what they tell it.
+ * that keeps nothing has neither.
+ *
+ * Tests stop a strategy at FAIL_POINTs, which it has to pass: "locked" when it has its lock,
+ * "in-section" between its decision and its first write, "written" behind its last one; without
+ * `guarded` also "half-written", when the units are taken and the order is not recorded. All frames
+ * but transaction.h and sell.h pass them.
  */
 #ifndef FLASHSALE_STRATEGY_H
 #define FLASHSALE_STRATEGY_H
@@ -22,15 +28,25 @@ typedef struct fs_strategy {
     const char *source;   /* where it comes from */
     const char *weakness; /* what goes wrong with it, or what it costs */
     int place;            /* in lists; those without one come last */
-    bool standard;        /* the one that sells when none is named */
 
-    bool locked;     /* there is a lock, so hold_ms means something */
-    bool renews;     /* the lock's lease is renewed */
-    bool replayable; /* one script decides, so asking again after an unknown outcome is answered by
-                        the record of the first try, if there is one */
-    bool guarded;    /* one script decides and writes, so nothing is oversold whatever happens to
-                        the lock */
-    bool sharded;    /* the stock is split into segments */
+    /* What a strategy claims, and the tests that hold it to that. All make one order of a request
+     * at most, and none after its not_after_us (tests/server/test_buy.c, test_not_after.c). */
+
+    /* One step decides and writes units and order: nothing is oversold or lost whatever happens to
+     * lock, connection or process (test_schedule.c, test_scripts.c; the matrix: held under each
+     * fault that the sale's durability covers). One that is not sells two of one in
+     * test_schedule.c. */
+    bool guarded;
+    /* Asking again after BUY_UNKNOWN, as checkout.c does, is answered by the order of the first
+     * try, and that makes none if it comes later (the matrix: lost-reply, late-command). */
+    bool replayable;
+    /* There is a lock, so that hold_ms means something; a buyer who waits for it in vain is told
+     * BUY_BUSY (test_schedule.c). One that is not guarded, too, oversells when its holder is
+     * stopped for longer than the lease (the matrix: stale-write; without `renews` pause). */
+    bool locked;
+    bool renews; /* its lease is extended while it is held */
+    /* The stock is split into segments, keys[k] being those of one (test_buy.c). */
+    bool sharded;
 
     int64_t lease_ms; /* defaults; the sale's own terms override them */
     int64_t wait_ms;

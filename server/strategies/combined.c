@@ -14,7 +14,6 @@ const fs_strategy strategy_combined = {
     .source = "ours: fenced + combining",
     .weakness = "a buyer waits for its batch; at a low load that gains nothing",
     .place = 11,
-    .standard = true,
     .locked = true,
     .renews = true,
     .replayable = true,

@@ -2,7 +2,6 @@
  * line STRATEGY(name, "explanation") for each other file of this folder. */
 #include "server/strategies/registry.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,31 +18,21 @@ static const fs_strategy *list[] = {
     NULL};
 #undef STRATEGY
 
-static const struct {
-    const fs_strategy *strategy;
-    const char *text;
-} explanations[] = {
-#define STRATEGY(name, text) {&strategy_##name, text},
-#include "server/strategies/list.h"
-#undef STRATEGY
-};
-
-static int place_of(const fs_strategy *strategy)
-{
-    return strategy->place > 0 ? strategy->place : INT_MAX;
-}
+static fs_text names;
 
 static int compare(const void *a, const void *b)
 {
     const fs_strategy *one = *(const fs_strategy *const *)a, *two = *(const fs_strategy *const *)b;
-    if (place_of(one) != place_of(two))
-        return place_of(one) < place_of(two) ? -1 : 1;
-    return strcmp(one->name, two->name);
+    unsigned first = (unsigned)one->place - 1, second = (unsigned)two->place - 1; /* 0 is last */
+    return first == second ? strcmp(one->name, two->name) : first < second ? -1 : 1;
 }
 
 static void sort(void)
 {
     qsort(list, sizeof(list) / sizeof(list[0]) - 1, sizeof(list[0]), compare);
+    text_init(&names);
+    for (const fs_strategy *const *s = list; *s; s++)
+        text_add_all(&names, names.len > 0 ? ", " : "", (*s)->name);
 }
 
 const fs_strategy *const *strategy_list(void)
@@ -55,40 +44,28 @@ const fs_strategy *const *strategy_list(void)
 
 const fs_strategy *strategy_find(const char *name)
 {
-    for (const fs_strategy *const *s = strategy_list(); *s; s++)
-        if (strcmp((*s)->name, name) == 0)
-            return *s;
-    return NULL;
-}
-
-const char *strategy_explanation(const fs_strategy *strategy)
-{
-    size_t i = 0;
-    while (explanations[i].strategy != strategy)
-        i++;
-    return explanations[i].text;
-}
-
-const fs_strategy *strategy_standard(void)
-{
     const fs_strategy *const *s = strategy_list();
-    while (*s && !(*s)->standard)
+    while (*s && strcmp((*s)->name, name) != 0)
         s++;
     return *s;
 }
 
-static fs_text names;
-
-static void join_names(void)
+const fs_strategy *strategy_standard(void)
 {
-    text_init(&names);
-    for (const fs_strategy *const *s = strategy_list(); *s; s++)
-        text_printf(&names, "%s%s", names.len > 0 ? ", " : "", (*s)->name);
+    return &strategy_combined;
 }
 
 const char *strategy_names(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, join_names);
+    strategy_list();
     return text_bytes(&names);
+}
+
+#define STRATEGY(name, text)                                                                       \
+    if (strategy == &strategy_##name)                                                              \
+        return text;
+const char *strategy_explanation(const fs_strategy *strategy)
+{
+#include "server/strategies/list.h"
+    return "";
 }

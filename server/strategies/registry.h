@@ -1,6 +1,6 @@
 /*
- * registry.h - all strategies. The build makes the list from the files in this folder; who asks for
- * one, or shows them, learns the rest from their descriptors.
+ * registry.h - all strategies. The build makes the list from the files in this folder, and puts the
+ * names into openapi.json. Whoever needs more of one, the tests' matrix too, reads its descriptor.
  */
 #ifndef FLASHSALE_REGISTRY_H
 #define FLASHSALE_REGISTRY_H
@@ -19,7 +19,7 @@ const char *strategy_explanation(const fs_strategy *strategy);
 /* The one that sells when none is named. */
 const fs_strategy *strategy_standard(void);
 
-/* Their names in one line, "none, setnx, ...", for error texts. */
+/* All names in one line, "none, setnx, ...", for error texts. */
 const char *strategy_names(void);
 
 #endif
