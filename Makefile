@@ -219,7 +219,7 @@ test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdloc
 	$(if $(filter tests/server/openapi/%,$(1)),$(OPENAPI_PARTS)) \
 	$(if $(filter tests/loadtest/%,$(1)),$(LOAD_PARTS)) \
 	$(if $(filter tests/fuzz/%,$(1)),$(FUZZ_LIB) $(SERVER_PARTS)) \
-	$(if $(filter tests/chaos/%,$(1)),$(call objects,$(filter-out %/main.c,$(CHAOS_SRC)))) \
+	$(if $(filter tests/chaos/%,$(1)),$(call objects,$(filter-out %/main.c,$(CHAOS_SRC))) $(SERVER_PARTS)) \
 	$(if $(filter-out tests/server/% tests/loadtest/%,$(1)),$(BUILD)/libdlock.a)
 $(BUILD)/obj/tests/%.o: INCLUDES += -Itests
 # This one stops a waiter at its last step in the wait set.
@@ -228,7 +228,8 @@ $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT_OBJ) $$(call test_parts,$$*)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
-$(MATRIX): $(call objects,$(CHAOS_SRC)) $(SUPPORT_OBJ) $(BUILD)/libdlock.a
+# It has the service's registry of strategies: a new one is a row.
+$(MATRIX): $(call objects,$(CHAOS_SRC)) $(SUPPORT_OBJ) $(SERVER_PARTS) $(BUILD)/libdlock.a
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS)
 

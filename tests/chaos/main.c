@@ -41,8 +41,8 @@ static int list(void)
 {
     for (int i = 0; faults[i]; i++)
         printf("%-18s %s\n", faults[i]->name, faults[i]->says);
-    for (int i = 0; plan_rows[i]; i++)
-        printf("row %s\n", plan_rows[i]);
+    for (int i = 0; plan_row(i); i++)
+        printf("row %s\n", plan_row(i));
     return 0;
 }
 

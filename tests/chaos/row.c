@@ -1,14 +1,14 @@
-/* row.c - names of rows, and what the service says of their strategies. */
+/* row.c - names of rows. */
 #include "tests/chaos/row.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/support/service.h"
+#include "server/strategies/registry.h"
 
 static const struct {
     const char *word;
-    durability value;
+    kept_where value;
 } words[] = {{"memory", IN_MEMORY}, {"replicated", ON_REPLICAS}, {"disk", ON_DISK}};
 
 enum { WORDS = sizeof(words) / sizeof(words[0]) };
@@ -19,10 +19,12 @@ bool row_read(const char *name, row *ret)
     const char *colon = strchr(name, ':');
     size_t len = colon ? (size_t)(colon - name) : strlen(name);
     *ret = (row){.durability = IN_MEMORY};
-    if (len == 0 || len >= sizeof(ret->strategy) || strlen(name) >= sizeof(ret->name))
+    if (len >= sizeof(ret->strategy) || strlen(name) >= sizeof(ret->name))
         return false;
     snprintf(ret->name, sizeof(ret->name), "%s", name);
     snprintf(ret->strategy, sizeof(ret->strategy), "%.*s", (int)len, name);
+    if (!row_strategy(ret))
+        return false;
     if (!colon)
         return true;
     if (strncmp(colon, option, strlen(option)) != 0)
@@ -36,7 +38,7 @@ bool row_read(const char *name, row *ret)
     return false;
 }
 
-const char *durability_word(durability d)
+const char *durability_word(kept_where d)
 {
     for (int i = 0; i < WORDS; i++) {
         if (words[i].value == d)
@@ -45,37 +47,27 @@ const char *durability_word(durability d)
     return "?";
 }
 
-/* Asked once: later on, whoever would be asked may have been stopped. */
-static const fx_strategy *strategy_of(const row *r)
+const fs_strategy *row_strategy(const row *r)
 {
-    static fx_strategy asked;
-    if (strcmp(asked.name, r->strategy) == 0)
-        return &asked;
-    const fx_strategy *s = fx_strategies();
-    while (s->name[0] != '\0' && strcmp(s->name, r->strategy) != 0)
-        s++;
-    if (s->name[0] == '\0')
-        fail_msg("there is no strategy %s", r->strategy);
-    asked = *s;
-    return &asked;
+    return strategy_find(r->strategy);
 }
 
 bool row_is_guarded(const row *r)
 {
-    return strategy_of(r)->guarded;
+    return row_strategy(r)->guarded;
 }
 
 bool row_is_locked(const row *r)
 {
-    return strategy_of(r)->locked;
+    return row_strategy(r)->locked;
 }
 
 bool row_is_sharded(const row *r)
 {
-    return strategy_of(r)->sharded;
+    return row_strategy(r)->sharded;
 }
 
-bool row_is_replayable(const row *r)
+bool row_has_quorum(const row *r)
 {
-    return strategy_of(r)->replayable;
+    return row_strategy(r)->lock.kind == DLOCK_QUORUM;
 }

@@ -9,26 +9,28 @@
 #include <stddef.h>
 
 /* What has an order before its buyer is told. A set of them is an OR. */
-typedef enum durability { IN_MEMORY = 1, ON_REPLICAS = 2, ON_DISK = 4 } durability;
+typedef enum kept_where { IN_MEMORY = 1, ON_REPLICAS = 2, ON_DISK = 4 } kept_where;
 
 enum { EVERYWHERE = IN_MEMORY | ON_REPLICAS | ON_DISK };
 
 typedef struct row {
     char name[64];
     char strategy[32];
-    durability durability;
+    kept_where durability;
 } row;
 
-/* Reads a name; false when it is none. Whether there is such a strategy the service knows. */
+/* Reads a name; false when it is none, or there is no such strategy. */
 bool row_read(const char *name, row *ret);
 
 /* "memory", "replicated" or "disk", as POST /sales takes it. */
-const char *durability_word(durability d);
+const char *durability_word(kept_where d);
 
-/* What the service says of its strategies, and therefore not a list of names. */
-bool row_is_guarded(const row *r); /* oversells nothing, whatever happens to the lock */
+/* What its descriptor says (server/selling/strategy.h): what the matrix does to it, and expects of
+ * it, follows from that. */
+const struct fs_strategy *row_strategy(const row *r);
+bool row_is_guarded(const row *r);
 bool row_is_locked(const row *r);
 bool row_is_sharded(const row *r);
-bool row_is_replayable(const row *r);
+bool row_has_quorum(const row *r);
 
 #endif

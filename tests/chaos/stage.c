@@ -44,7 +44,8 @@ static fx_redis *start_redis(const cell *c)
 
 static void start_lock_servers(cell *c)
 {
-    for (int i = 0; strcmp(c->row.strategy, "redlock") == 0 && i < CELL_LOCK_SERVERS; i++)
+    bool quorum = row_has_quorum(&c->row);
+    for (int i = 0; quorum && i < CELL_LOCK_SERVERS; i++)
         c->lock_servers[i] = fx_redis_start_single(NULL);
 }
 

@@ -22,9 +22,9 @@ typedef enum expectation {
     EXPECT_LOSS    /* likewise, of acknowledged orders, with a durability that does not cover it */
 } expectation;
 
-/* The names of all rows, ending with NULL: the strategies in the service's order, then those with
- * another durability. */
-extern const char *const plan_rows[];
+/* The name of a row, valid until the next call; NULL behind the last. First the strategies in the
+ * service's order, then the guarded ones with each other durability. */
+const char *plan_row(int i);
 
 /* Whether the cell is in a matrix of this size. `rows` and `columns`: "a,b", or NULL for any; what
  * is asked for by name is there whatever the size. */

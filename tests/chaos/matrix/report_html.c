@@ -49,9 +49,9 @@ static void table_line(const matrix *m, const fault *f, FILE *out)
     fputs("<tr><th scope=\"row\" title=\"", out);
     escape(out, f->says);
     fprintf(out, "\">%s</th>", f->name);
-    for (int i = 0; plan_rows[i]; i++) {
-        const matrix_cell *c = matrix_find(m, plan_rows[i], f->name);
-        if (!matrix_has_row(m, plan_rows[i]))
+    for (int i = 0; plan_row(i); i++) {
+        const matrix_cell *c = matrix_find(m, plan_row(i), f->name);
+        if (!matrix_has_row(m, plan_row(i)))
             continue;
         if (!c) {
             fputs("<td></td>", out);
@@ -68,9 +68,9 @@ static void table_line(const matrix *m, const fault *f, FILE *out)
 static void table(const matrix *m, FILE *out)
 {
     fputs("<div class=\"matrix\"><table><thead><tr><td></td>", out);
-    for (int i = 0; plan_rows[i]; i++) {
-        if (matrix_has_row(m, plan_rows[i]))
-            fprintf(out, "<th scope=\"col\">%s</th>", plan_rows[i]);
+    for (int i = 0; plan_row(i); i++) {
+        if (matrix_has_row(m, plan_row(i)))
+            fprintf(out, "<th scope=\"col\">%s</th>", plan_row(i));
     }
     fputs("</tr></thead><tbody>\n", out);
     for (int f = 0; faults[f]; f++) {

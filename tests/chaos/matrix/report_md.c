@@ -14,28 +14,28 @@ static void table(const matrix *m, FILE *out, bool plain)
 {
     char text[128];
     fputs("| |", out);
-    for (int i = 0; plan_rows[i]; i++) {
-        if (matrix_has_row(m, plan_rows[i]) && is_plain(plan_rows[i]) == plain)
-            fprintf(out, " %s |", plan_rows[i]);
+    for (int i = 0; plan_row(i); i++) {
+        if (matrix_has_row(m, plan_row(i)) && is_plain(plan_row(i)) == plain)
+            fprintf(out, " %s |", plan_row(i));
     }
     fputs("\n|---|", out);
-    for (int i = 0; plan_rows[i]; i++) {
-        if (matrix_has_row(m, plan_rows[i]) && is_plain(plan_rows[i]) == plain)
+    for (int i = 0; plan_row(i); i++) {
+        if (matrix_has_row(m, plan_row(i)) && is_plain(plan_row(i)) == plain)
             fputs("---|", out);
     }
     fputc('\n', out);
     for (int f = 0; faults[f]; f++) {
         bool any = plain && matrix_has_fault(m, faults[f]);
-        for (int i = 0; !any && plan_rows[i]; i++)
-            any = is_plain(plan_rows[i]) == plain && matrix_find(m, plan_rows[i], faults[f]->name);
+        for (int i = 0; !any && plan_row(i); i++)
+            any = is_plain(plan_row(i)) == plain && matrix_find(m, plan_row(i), faults[f]->name);
         if (!any)
             continue;
         fprintf(out, "| %s |", faults[f]->name);
-        for (int i = 0; plan_rows[i]; i++) {
-            if (matrix_has_row(m, plan_rows[i]) && is_plain(plan_rows[i]) == plain)
+        for (int i = 0; plan_row(i); i++) {
+            if (matrix_has_row(m, plan_row(i)) && is_plain(plan_row(i)) == plain)
                 fprintf(
                     out, " %s |",
-                    matrix_text(matrix_find(m, plan_rows[i], faults[f]->name), text, sizeof(text)));
+                    matrix_text(matrix_find(m, plan_row(i), faults[f]->name), text, sizeof(text)));
         }
         fputc('\n', out);
     }

@@ -50,9 +50,9 @@ static void plan(runner *r)
 {
     const matrix_options *o = r->options;
     for (int f = 0; faults[f]; f++) {
-        for (int i = 0; plan_rows[i]; i++) {
+        for (int i = 0; plan_row(i); i++) {
             matrix_cell planned = {.fault = faults[f]};
-            if (!row_read(plan_rows[i], &planned.row) ||
+            if (!row_read(plan_row(i), &planned.row) ||
                 !plan_has(o->size, &planned.row, planned.fault, o->rows, o->faults))
                 continue;
             r->m.cells = realloc(r->m.cells, (size_t)(r->m.len + 1) * sizeof(planned));
