@@ -417,6 +417,16 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_dial_server(dlock_red
                                                                        int server,
                                                                        dlock_time deadline,
                                                                        dlock_redis_conn **ret);
+
+/* Lends a connection of the pool instead, to the server that `key` is routed to, and takes it back:
+ * for several commands that belong together. To be given back as it was lent, outside a transaction
+ * and watching nothing. It is closed if it is broken, or if a command is queued or an answer unread
+ * on it. */
+DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome dlock_redis_lend(dlock_redis *redis, const char *key,
+                                                                dlock_time deadline,
+                                                                dlock_redis_conn **ret);
+DLOCK_API void dlock_redis_give_back(dlock_redis_conn *conn);
+
 DLOCK_API int dlock_redis_conn_server(const dlock_redis_conn *conn);
 DLOCK_API void dlock_redis_hang_up(dlock_redis_conn *conn); /* NULL is allowed */
 DLOCK_API bool dlock_redis_broken(const dlock_redis_conn *conn);

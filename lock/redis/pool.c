@@ -205,6 +205,18 @@ void dlock_pool_return(dlock_redis *redis, dlock_redis_conn *conn)
     pthread_mutex_unlock(&redis->lock);
 }
 
+dlock_redis_outcome dlock_redis_lend(dlock_redis *redis, const char *key, dlock_time deadline,
+                                     dlock_redis_conn **ret)
+{
+    int server = dlock_redis_route(redis, key, strlen(key), deadline);
+    return dlock_pool_borrow(redis, server, deadline, ret);
+}
+
+void dlock_redis_give_back(dlock_redis_conn *conn)
+{
+    dlock_pool_return(conn->redis, conn);
+}
+
 static void judge_idle(dlock_redis *redis, int server)
 {
     dlock_redis_conn *next, *conn = take_idle(redis, server);
