@@ -9,10 +9,11 @@ set -eu
 dir=$1
 build=${FLASHSALE_BUILD:-build}
 
-mkdir -p "$dir/$build/obj"
-cp -a Makefile CONTRIBUTING.md lock server loadtest scripts "$dir"
-cp -a "$build/compiler" "$build/gen" "$dir/$build"
-cp -a "$build/obj/lock" "$build/obj/server" "$build/obj/loadtest" "$dir/$build/obj"
+mkdir -p "$dir/$build"
+cp -a Makefile CONTRIBUTING.md lock server loadtest scripts tests docker "$dir"
+for made in compiler gen obj man failpoints; do
+    cp -a "$build/$made" "$dir/$build"
+done
 
 cd "$dir"
 unset MAKEFLAGS MAKELEVEL

@@ -1,6 +1,7 @@
 /*
  * test_add_strategy.c - a new strategy is one file and nothing else. Follows the example in
- * CONTRIBUTING.md on a copy of the tree, where fair.c is copied to a new name, and sells with it.
+ * CONTRIBUTING.md on a copy of the tree: adds optimistic.c, sells with it under faults and with the
+ * rights of docker/users.acl; then sells with it here.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +9,9 @@
 
 #include "tests/support/service.h"
 
-#define NAME "queued" /* in the example */
+#define NAME "optimistic"
 
-enum { BUILD_MS = 140000, SELL_MS = 60000 };
+enum { BUILD_MS = 240000, SELL_MS = 60000 };
 
 static char dir[256];
 
@@ -42,10 +43,11 @@ static void it_is_known_to_the_service(void **state)
     while (s->name[0] != '\0' && strcmp(s->name, NAME) != 0)
         s++;
     assert_string_equal(s->name, NAME);
-    assert_true(s->locked);
+    assert_true(s->guarded);
     const char *refusal = fx_refused(fx.server[0], 400, "bad_sale",
                                      "POST /sales {'item':'P0001','stock':1,'strategy':'hope'}");
     assert_non_null(strstr(refusal, NAME)); /* where those are named that there are */
+    assert_non_null(strstr(fx_expect(fx.server[0], 200, "GET /openapi.json"), "\"" NAME "\""));
 }
 
 static void it_sells_exactly_the_stock(void **state)
@@ -64,11 +66,28 @@ static void it_sells_exactly_the_stock(void **state)
     assert_int_equal(fx_stock("remaining"), 0);
 }
 
+/* In the copy, where docker/users.acl grants nothing of WATCH. */
+static void a_right_that_is_missing_is_named(void **state)
+{
+    (void)state;
+    static const char script[] = "cd \"$1\" && sed -i 's/ +watch / /' docker/users.acl &&"
+                                 " FX_CASE=every_strategy_has_the_rights_it_needs exec \"$2\"";
+    char program[512];
+    fx_build_path("tests/docker/test_acl", program, sizeof(program));
+    fx_process *test = fx_spawn(FX_ARGS("sh", "-c", script, "sh", dir, program), true);
+    assert_true(fx_process_wait(test, SELL_MS) > 0);
+    const char *said = fx_process_stderr(test);
+    if (!strstr(said, NAME " needs +watch: add it to docker/users.acl, line 2"))
+        fail_msg("%s%s", fx_process_stdout(test), fx_process_stderr(test));
+    fx_process_free(test);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_known_to_the_service),
         cmocka_unit_test(it_sells_exactly_the_stock),
+        cmocka_unit_test(a_right_that_is_missing_is_named),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
