@@ -336,6 +336,45 @@ static void a_server_that_is_left_keeps_no_idle_connection(void **state)
     dlock_pool_free(redis);
 }
 
+static void queue(dlock_redis_conn *conn, const char *word)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, word);
+    dlock_redis_queue(conn, &args);
+    dlock_args_free(&args);
+}
+
+static void hear(dlock_redis_conn *conn, const char *answer)
+{
+    redisReply *reply = NULL;
+    assert_true(dlock_redis_answers(conn, dlock_in_ms(SOON_MS), 1, &reply));
+    assert_string_equal(reply->str, answer);
+    freeReplyObject(reply);
+}
+
+/* It is the pool's only one. */
+static void one_that_is_lent_comes_back_clean_or_is_closed(void **state)
+{
+    (void)state;
+    dlock_redis *redis = open_pool(1);
+    dlock_redis_conn *first, *second, *third;
+    assert_int_equal(dlock_redis_lend(redis, "k", dlock_in_ms(SOON_MS), &first), DLOCK_REDIS_OK);
+    assert_int_equal(dlock_redis_lend(redis, "k", dlock_in_ms(0), &second), DLOCK_REDIS_NOT_SENT);
+    dlock_redis_give_back(first);
+    assert_int_equal(dlock_redis_lend(redis, "k", dlock_in_ms(SOON_MS), &second), DLOCK_REDIS_OK);
+    assert_ptr_equal(second, first);
+    queue(second, "MULTI");
+    hear(second, "OK");
+    queue(second, "EXEC"); /* and it is not sent */
+    dlock_redis_give_back(second);
+    assert_int_equal(dlock_redis_lend(redis, "k", dlock_in_ms(SOON_MS), &third), DLOCK_REDIS_OK);
+    queue(third, "PING");
+    hear(third, "PONG");
+    dlock_redis_give_back(third);
+    dlock_redis_close(redis);
+}
+
 static void there_are_no_servers_beyond_the_numbers(void **state)
 {
     (void)state;
@@ -373,6 +412,7 @@ int main(void)
         cmocka_unit_test(failed_connects_use_up_no_place),
         cmocka_unit_test(what_is_not_admitted_any_more_is_closed),
         cmocka_unit_test(a_server_that_is_left_keeps_no_idle_connection),
+        cmocka_unit_test(one_that_is_lent_comes_back_clean_or_is_closed),
         cmocka_unit_test(there_are_no_servers_beyond_the_numbers),
         cmocka_unit_test(an_error_shows_no_password),
     };
