@@ -1,7 +1,4 @@
-/* transaction.c - three round trips: WATCH and MULTI; a look; the writes and EXEC. A write whose
- * MULTI is not answered would run by itself. A script whose hash is not known would fail alone, so
- * it goes by its text. A connection in doubt is given back with an unsent command: so it is closed.
- */
+/* transaction.c - three round trips: WATCH and MULTI; a look; the writes and EXEC. */
 #include "server/selling/transaction.h"
 
 #include <stdio.h>
@@ -34,7 +31,7 @@ static redisReply *ask(transaction *t, dlock_time deadline, dlock_redis_outcome 
         silence = heard ? DLOCK_REDIS_REFUSED : silence;
         purchase_answer(t->result, purchase_write_failed(t->sale->store, silence));
         snprintf(t->result->redis, sizeof(t->result->redis), "%.*s", (int)strcspn(why, " "), why);
-        transaction_add(t, WORDS("DISCARD"));
+        transaction_add(t, WORDS("DISCARD")); /* a command that is not sent: so it is closed */
         dlock_redis_give_back(t->conn);
     }
     while (count > 0)
@@ -54,7 +51,7 @@ bool transaction_begin(transaction *t, const open_sale *sale, const purchase *re
     }
     transaction_add(t, WORDS("WATCH", k->current, k->stock, k->sold, k->orders, k->ledger, k->users,
                              k->epochs));
-    transaction_add(t, WORDS("MULTI"));
+    transaction_add(t, WORDS("MULTI")); /* unless it is answered, a write would run by itself */
     redisReply *reply = ask(t, deadline, DLOCK_REDIS_NOT_SENT);
     if (!reply)
         return false;
@@ -73,6 +70,7 @@ void transaction_commit(transaction *t, int64_t left)
 {
     dlock_args args;
     order_put_words(&args, t->sale, t->request, 0, left);
+    /* By its text: if its hash were unknown the other commands would run without it. */
     dlock_redis_queue_script(t->conn, &order_record, STATE_KEYS, &args, true);
     dlock_args_free(&args);
     size_t record = (size_t)t->added++;

@@ -5,6 +5,7 @@
  *         return;
  *     transaction_add(&t, WORDS("INCRBY", sale->keys->stock, "-1"));
  *     transaction_commit(&t, left);                                  the order, EXEC
+ *
  * Nothing is written when a key of the sale has changed since WATCH (BUY_STALE: checkout.c tries
  * again) or Redis refuses a command. The order is recorded by a script inside the transaction,
  * which looks at epoch, halt, earlier order and not_after, and undoes that INCRBY when it refuses.

@@ -67,7 +67,6 @@ const fs_strategy strategy_getset = {
     .locked = true,
     .renews = true,
     .lease_ms = 10000,
-    .wait_ms = 0,
     .timed = &(const timed_lock){.tenths = {9, 9},
                                  .renewals_most = 3,
                                  .loss_cancels = true,
