@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loadtest/base/hash.h"
+
 enum { BLOCK_SIZE = 1 << 16, EXIT_NO_MEMORY = 3 };
 
 static void *or_exit(void *memory)
@@ -29,19 +31,10 @@ void *zeroed(size_t len, size_t size)
     return or_exit(calloc(len ? len : 1, size));
 }
 
-/* FNV-1a. */
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = 14695981039346656037ull;
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * 1099511628211ull;
-    return hash ^ (hash >> 32);
-}
-
 /* Where the text is, or may be put. */
 static uint32_t *slot_of(const lt_texts *texts, const char *text)
 {
-    size_t at = hash_of(text) & (texts->slots_len - 1);
+    size_t at = lt_hash(text, strlen(text)) & (texts->slots_len - 1);
     while (texts->slots[at] != 0 && strcmp(texts->texts[texts->slots[at]], text) != 0)
         at = (at + 1) & (texts->slots_len - 1);
     return &texts->slots[at];

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "loadtest/base/hash.h"
+
 /* ---- the body -------------------------------------------------------------------------------- */
 
 size_t body_receive(char *data, size_t size, size_t count, void *user)
@@ -39,15 +41,6 @@ void body_release(lt_body *body)
 {
     free(body->text);
     *body = (lt_body){.text = NULL};
-}
-
-/* FNV-1a. */
-static uint64_t hash_of(const lt_body *body)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < body->length; i++)
-        hash = (hash ^ (unsigned char)body->text[i]) * UINT64_C(1099511628211);
-    return hash;
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -138,7 +131,7 @@ static void read_body(CURL *easy, const lt_body *body, lt_answer *answer)
     memcpy(answer->code, code.text, sizeof(answer->code) - 1);
     if (has_order) {
         read_order(easy, answer, json);
-        answer->body_hash = hash_of(body);
+        answer->body_hash = lt_hash(body->text, body->length);
     } else {
         answer->told.sale = json_read_id(json, "sale"); /* of which a refusal speaks */
     }

@@ -65,6 +65,14 @@ void dlock_identity_free(lock_identity *id)
         free(id->keys[i]);
 }
 
+uint64_t dlock_name_hash(const char *name)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+    return hash;
+}
+
 bool dlock_identity_same(const lock_identity *a, const lock_identity *b)
 {
     return a->family == b->family && a->everywhere == b->everywhere &&

@@ -37,6 +37,9 @@ const char *dlock_identity_check_name(const char *name);
 bool dlock_identity_init(lock_identity *id, const char *name, kind_family family, bool everywhere);
 void dlock_identity_free(lock_identity *id);
 
+/* FNV-1a, for tables of names in memory. */
+uint64_t dlock_name_hash(const char *name);
+
 bool dlock_identity_same(const lock_identity *a, const lock_identity *b);
 
 /* Adds the first `keys` of its keys to a script's. */

@@ -96,10 +96,7 @@ uint64_t dlock_registry_thread(void)
 
 static bucket *bucket_of(registry *r, const char *name, uint64_t context)
 {
-    uint64_t hash = 14695981039346656037u ^ context; /* FNV-1a */
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 1099511628211u;
-    return &r->buckets[hash % BUCKETS];
+    return &r->buckets[(dlock_name_hash(name) ^ context) % BUCKETS];
 }
 
 /* What a context that holds a lock gets when it asks for one. */

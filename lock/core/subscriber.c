@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/client.h"
+#include "core/identity.h"
 #include "redis/thread.h"
 #include "redis/topology.h"
 
@@ -59,10 +60,7 @@ struct subscriber {
 
 static channel **bucket_of(subscriber *s, const char *name)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    return &s->buckets[hash % BUCKETS];
+    return &s->buckets[dlock_name_hash(name) % BUCKETS];
 }
 
 /* From `c` on. Under the mutex. */

@@ -8,63 +8,54 @@
 
 void text_init(fs_text *text)
 {
-    text->grown = NULL;
-    text->len = 0;
+    text->bytes = text->here;
     text->cap = TEXT_INLINE;
-    text->failed = false;
-    text->here[0] = '\0';
+    text_clear(text);
 }
 
 void text_free(fs_text *text)
 {
-    free(text->grown);
+    if (text->bytes != text->here)
+        free(text->bytes);
     text_init(text);
-}
-
-static char *bytes_of(fs_text *text)
-{
-    return text->grown ? text->grown : text->here;
 }
 
 void text_clear(fs_text *text)
 {
     text->len = 0;
     text->failed = false;
-    bytes_of(text)[0] = '\0';
+    text->bytes[0] = '\0';
 }
 
 const char *text_bytes(const fs_text *text)
 {
-    return text->grown ? text->grown : text->here;
+    return text->bytes;
 }
 
-/* Room for `more` characters and the NUL. */
-static bool reserve(fs_text *text, size_t more)
+/* Makes room for `need` characters. */
+static bool grow(fs_text *text, size_t need)
 {
-    size_t need = text->len + more + 1;
-    if (need <= text->cap)
-        return true;
     size_t cap = text->cap * 2 > need ? text->cap * 2 : need;
-    char *grown = realloc(text->grown, cap);
+    char *grown = realloc(text->bytes == text->here ? NULL : text->bytes, cap);
     if (!grown) {
         text->failed = true;
         return false;
     }
-    if (!text->grown)
+    if (text->bytes == text->here)
         memcpy(grown, text->here, text->len + 1);
-    text->grown = grown;
+    text->bytes = grown;
     text->cap = cap;
     return true;
 }
 
 void text_add_bytes(fs_text *text, const void *bytes, size_t len)
 {
-    if (!reserve(text, len))
+    size_t need = text->len + len + 1;
+    if (need > text->cap && !grow(text, need))
         return;
-    char *to = bytes_of(text) + text->len;
-    memcpy(to, bytes, len);
-    to[len] = '\0';
+    memcpy(text->bytes + text->len, bytes, len);
     text->len += len;
+    text->bytes[text->len] = '\0';
 }
 
 void text_add(fs_text *text, const char *words)
@@ -95,16 +86,17 @@ void text_printf(fs_text *text, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(bytes_of(text) + text->len, text->cap - text->len, format, args);
+    int len = vsnprintf(text->bytes + text->len, text->cap - text->len, format, args);
     va_end(args);
     if (len < 0)
         return;
-    if ((size_t)len >= text->cap - text->len) {
-        bytes_of(text)[text->len] = '\0';
-        if (!reserve(text, (size_t)len))
+    size_t need = text->len + (size_t)len + 1;
+    if (need > text->cap) {
+        text->bytes[text->len] = '\0';
+        if (!grow(text, need))
             return;
         va_start(args, format);
-        vsnprintf(bytes_of(text) + text->len, text->cap - text->len, format, args);
+        vsnprintf(text->bytes + text->len, text->cap - text->len, format, args);
         va_end(args);
     }
     text->len += (size_t)len;
@@ -189,6 +181,38 @@ bool decimal_read(const char *text, size_t len, int64_t *ret)
     return true;
 }
 
+bool text_line_value(const char *lines, const char *name, char *ret, size_t ret_len)
+{
+    size_t name_len = strlen(name), len = 0;
+    for (const char *line = lines; line && len == 0; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, name_len) != 0 || line[name_len] != ':')
+            continue;
+        line += name_len + 1;
+        len = strcspn(line, "\r\n");
+        snprintf(ret, ret_len, "%.*s", len < ret_len ? (int)len : 0, line);
+    }
+    if (len == 0)
+        ret[0] = '\0';
+    return ret[0] != '\0';
+}
+
+uint32_t text_hash(const char *text)
+{
+    uint32_t hash = 2166136261u;
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 16777619u;
+    return hash;
+}
+
+uint64_t text_hash_64(const char *text)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    return hash;
+}
+
 /* Whether text[0..len) is 1..most letters, digits and characters of `more`. */
 static bool consists_of(const char *text, size_t len, size_t most, const char *more)
 {
@@ -199,15 +223,6 @@ static bool consists_of(const char *text, size_t len, size_t most, const char *m
             return false;
     }
     return len > 0 && len <= most;
-}
-
-/* Bernstein's. */
-unsigned text_hash(const char *text)
-{
-    unsigned hash = 5381;
-    for (const char *c = text; *c != '\0'; c++)
-        hash = hash * 33 + (unsigned char)*c;
-    return hash;
 }
 
 bool ident_ok(const char *text, size_t len)

@@ -14,7 +14,7 @@
 #define TEXT_INLINE 1024
 
 typedef struct fs_text {
-    char *grown; /* NULL while `here` is enough */
+    char *bytes; /* `here`, as long as that is enough */
     size_t len, cap;
     bool failed;
     char here[TEXT_INLINE];
@@ -49,8 +49,14 @@ bool text_percent_decode(const char *from, size_t len, bool plus_is_blank, char 
  * leading zero or point. */
 bool decimal_read(const char *text, size_t len, int64_t *ret);
 
-/* For tables in memory: who picks the texts can make their hashes agree. */
-unsigned text_hash(const char *text);
+/* Finds the line "NAME:VALUE" in a text such as INFO's. False, and "": there is none, or its value
+ * does not fit, or is empty. */
+bool text_line_value(const char *lines, const char *name, char *ret, size_t ret_len);
+
+/* FNV-1a, of 32 and of 64 bits: the same in every process and version. Who picks the texts can make
+ * their hashes agree. */
+uint32_t text_hash(const char *text);
+uint64_t text_hash_64(const char *text);
 
 /* Identifiers (items, request ids, sale ids) are 1..64 of [A-Za-z0-9_-]. */
 #define IDENT_MAX 64

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/base/text.h"
+
 void server_run_init(server_run *run)
 {
     memset(run, 0, sizeof(*run));
@@ -112,18 +114,6 @@ bool server_run_is_first(server_run *run)
     return first;
 }
 
-/* A field of INFO's text, copied up to the line's end. */
-static bool field(const char *info, const char *name, char *ret, size_t ret_len)
-{
-    const char *at = strstr(info, name);
-    size_t len = at ? strcspn(at + strlen(name), "\r\n") : 0;
-    if (len == 0 || len >= ret_len)
-        return false;
-    memcpy(ret, at + strlen(name), len);
-    ret[len] = '\0';
-    return true;
-}
-
 bool server_run_ask_on(dlock_redis_conn *conn, dlock_time deadline, server_answer *ret)
 {
     char loading[8] = "", role[8] = "";
@@ -138,10 +128,10 @@ bool server_run_ask_on(dlock_redis_conn *conn, dlock_time deadline, server_answe
         dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
         dlock_redis_conn_check(conn, "INFO server", reply, reply->type == REDIS_REPLY_STRING) &&
         dlock_redis_run_of(reply->str, ret->run_id, sizeof(ret->run_id)) &&
-        field(reply->str, "\nloading:", loading, sizeof(loading));
+        text_line_value(reply->str, "loading", loading, sizeof(loading));
     ret->loading = strcmp(loading, "0") != 0;
-    ret->replica =
-        good && field(reply->str, "\nrole:", role, sizeof(role)) && strcmp(role, "slave") == 0;
+    ret->replica = good && text_line_value(reply->str, "role", role, sizeof(role)) &&
+                   strcmp(role, "slave") == 0;
     freeReplyObject(reply);
     dlock_args_free(&args);
     return good;

@@ -188,23 +188,20 @@ static void put_number(dlock_args *args, const char *name, int64_t value)
     dlock_args_int(args, value);
 }
 
-/* FNV-1a over all that never changes. Whoever takes a sale up while one of its terms is damaged has
+/* Over all that never changes. Whoever takes a sale up while one of its terms is damaged has
  * nothing else to hold it to: it would sell by it, and take the mended terms for the damaged ones.
  */
 static void make_digest(const sale_terms *terms, char ret[DIGEST_LEN + 1])
 {
     char text[512];
     bool replicated = terms->durability == DURABILITY_REPLICATED;
-    uint64_t hash = UINT64_C(14695981039346656037);
     snprintf(text, sizeof(text), "%s %s %s %d %lld %lld %lld %lld %lld %d %d", terms->strategy,
              durability_name(terms->durability), terms->previous,
              replicated ? terms->min_replicas : 0, (long long)terms->initial,
              (long long)terms->per_user_limit, (long long)terms->lease_ms,
              (long long)terms->wait_ms, (long long)terms->hold_ms, terms->segments,
              terms->previous_segments);
-    for (const char *c = text; *c != '\0'; c++)
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-    snprintf(ret, DIGEST_LEN + 1, "%016llx", (unsigned long long)hash);
+    snprintf(ret, DIGEST_LEN + 1, "%016llx", (unsigned long long)text_hash_64(text));
 }
 
 void terms_put(dlock_args *args, const sale_terms *terms)

@@ -16,15 +16,6 @@
 #include "server/selling/batch_section.h"
 #include "server/store/ledger.h"
 
-/* FNV-1a: the same in every process and version. */
-static uint32_t hash_of(const char *text)
-{
-    uint32_t hash = 2166136261u;
-    for (const char *c = text; *c != '\0'; c++)
-        hash = (hash ^ (unsigned char)*c) * 16777619u;
-    return hash;
-}
-
 /* A refusal that does not tell whether there is an order: in the segment that said it there is
  * none. What is void in one segment is made so in all, for the answer was, or will be, given for
  * good. */
@@ -73,7 +64,7 @@ static void sharded_buy(const open_sale *sale, void *state, const purchase *requ
                         purchase_result *result)
 {
     int64_t remaining = 0;
-    uint32_t start = hash_of(request->request), count = (uint32_t)sale->key_sets;
+    uint32_t start = text_hash(request->request), count = (uint32_t)sale->key_sets;
     for (uint32_t i = 0; i < count; i++) {
         if (!sold_out_in(sale, state, (int)((start + i) % count), request, result))
             return;

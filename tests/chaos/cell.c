@@ -8,6 +8,7 @@
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/sampler.h"
 #include "tests/chaos/stage.h"
+#include "tests/support/hash.h"
 #include "tests/support/sale/rest.h"
 
 /* ---- for faults ------------------------------------------------------------------------------ */
@@ -51,13 +52,9 @@ unsigned cell_random(cell *c, unsigned below)
     return (unsigned)((z ^ (z >> 31)) % below);
 }
 
-/* The service's hash of a request's name, FNV-1a, says in which segment its way begins. */
 static bool begins_in_segment_0(const char *request)
 {
-    uint32_t hash = 2166136261U;
-    for (const char *at = request; *at != '\0'; at++)
-        hash = (hash ^ (unsigned char)*at) * 16777619U;
-    return hash % CELL_SEGMENTS == 0;
+    return fx_hash(request) % CELL_SEGMENTS == 0;
 }
 
 void cell_name_request(const cell *c, const char *word, int number, char *buf, size_t len)

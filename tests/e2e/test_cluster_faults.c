@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "tests/lock/cluster.h"
+#include "tests/support/hash.h"
 #include "tests/support/sale/rest.h"
 
 enum { CUT_OFF_MS = 300, DEADLINE_MS = 60000, SEGMENTS = 6, PACE_MS = 5 };
@@ -334,11 +335,8 @@ static const char *buy_of(int segment, char request[32])
 {
     static int number;
     for (;;) {
-        uint32_t hash = 2166136261u; /* FNV-1a, as the strategy has it */
         snprintf(request, 32, "r-%d", number++);
-        for (const char *c = request; *c != '\0'; c++)
-            hash = (hash ^ (unsigned char)*c) * 16777619u;
-        if (hash % SEGMENTS == (uint32_t)segment)
+        if (fx_hash(request) % SEGMENTS == (uint32_t)segment)
             return request;
     }
 }

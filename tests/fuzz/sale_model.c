@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/support/hash.h"
+
 void model_open(model_sale *sale)
 {
     for (int k = 0; k < sale->segments; k++)
@@ -51,15 +53,6 @@ static int units_of(const model_sale *sale, const char *user)
     return units;
 }
 
-/* FNV-1a: where a request begins on the ring. */
-static uint32_t begin_of(const char *request)
-{
-    uint32_t hash = 2166136261u;
-    for (; *request != '\0'; request++)
-        hash = (hash ^ (unsigned char)*request) * 16777619u;
-    return hash;
-}
-
 static model_answer refused(int status, const char *code)
 {
     return (model_answer){.status = status, .code = code};
@@ -96,7 +89,7 @@ model_answer model_buy(model_sale *sale, model_note *note, const char *request, 
     if (sale->limit > 0 && units_of(sale, user) + quantity > sale->limit)
         return refused(409, quantity > sale->limit ? "quantity_above_limit" : "limit_reached");
     for (int i = 0; i < sale->segments; i++) {
-        int k = (int)((begin_of(request) + (uint32_t)i) % (uint32_t)sale->segments);
+        int k = (int)((fx_hash(request) + (uint32_t)i) % (uint32_t)sale->segments);
         if (note && note->passed[k])
             continue;
         if (quantity <= sale->left[k])

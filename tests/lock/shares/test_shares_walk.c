@@ -31,6 +31,7 @@
 #include "shares/shares_leave.lua.h"
 #include "shares/shares_release.lua.h"
 #include "shares/shares_renew.lua.h"
+#include "tests/support/hash.h"
 
 enum { AT_A_TIME = 16, WITNESSES = 16 };
 
@@ -156,10 +157,7 @@ static void *grown(void *array, size_t count, size_t size)
 
 static size_t *slot_of(walk *w, const char *text)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (const char *at = text; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
-    for (size_t at = hash ^ hash >> 32;; at++) {
+    for (size_t at = fx_hash(text);; at++) {
         size_t *slot = &w->index[at & (w->index_cap - 1)];
         if (*slot == 0 || strcmp(w->places[*slot - 1].text, text) == 0)
             return slot;

@@ -5,13 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t hash_of(const char *text)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return (size_t)(hash ^ (hash >> 32));
-}
+#include "tests/support/hash.h"
 
 static void *must(void *memory)
 {
@@ -26,7 +20,7 @@ static void *must(void *memory)
 static uint32_t *slot_of(const struct ledger *ledger, const char *request)
 {
     size_t mask = ledger->slot_count - 1;
-    for (size_t i = hash_of(request) & mask;; i = (i + 1) & mask) {
+    for (size_t i = fx_hash(request) & mask;; i = (i + 1) & mask) {
         uint32_t *slot = &ledger->slots[i];
         if (*slot == 0 || strcmp(ledger->orders[*slot - 1].request, request) == 0)
             return slot;
