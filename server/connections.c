@@ -216,7 +216,7 @@ static void send_away(connections *c)
         shutdown(atomic_load(&one->fd),
                  connection_is(one, CONNECTION_IS_TOLD) ? SHUT_RDWR : SHUT_RD);
         c->leaving++;
-        metrics_add(&c->api->metrics->connections_ended, 1);
+        c->api->metrics->connections_ended++;
         LOG_SOME(LOG_WARN, "connections_crowded", "detail",
                  "all threads have connections: idle and slow ones are closed", NULL);
     }

@@ -12,13 +12,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "server/api/routes.h"
 #include "server/base/log.h"
 #include "server/http.h"
 #include "server/options.h"
 #include "server/sale/keeper.h"
-#include "server/sale/sale_start.h"
 #include "server/sale/sale_find.h"
+#include "server/sale/sale_start.h"
 #include "server/strategies/registry.h"
 
 #define FILES_RESERVE 256 /* descriptors beyond one a connection: Redis, locks, files */
@@ -199,17 +198,6 @@ static bool redis_is_recent(fs_store *store)
     return recent;
 }
 
-static dashboard *start_dashboard(fs_api *api)
-{
-    const dashboard_options options = {
-        .store = api->store,
-        .sales = api->sales,
-        .count = api_count,
-        .arg = api,
-    };
-    return dashboard_start(&options);
-}
-
 /* From here on it can be asked; ends by a signal. */
 static void serve_requests(const fs_options *options, fs_api *api, const fs_http *http,
                            const sigset_t *signals)
@@ -237,11 +225,16 @@ static int serve(const fs_options *options, fs_api *api, keeper *looking, const 
         return 1;
     }
     name_instance(options, http_address(http), api->store->instance, sizeof(api->store->instance));
+    const dashboard_options shown = {.store = api->store,
+                                     .sales = api->sales,
+                                     .metrics = api->metrics,
+                                     .draining = &api->draining,
+                                     .in_flight = &api->in_flight};
     bool stopped = false;
     wait_for_admission(api->store, signals, &stopped);
     keeper_wait(looking, dlock_in_ms(FIRST_LOOK_MS));
     bool ready = !stopped && start_first_sale(options, api, signals, &stopped) &&
-                 (api->dashboard = start_dashboard(api));
+                 (api->dashboard = dashboard_start(&shown));
     if (ready)
         serve_requests(options, api, http, signals);
     http_stop(http);
@@ -276,7 +269,7 @@ static int run(const fs_options *options, const sigset_t *signals)
     static fs_store store;
     static fs_metrics metrics;
     static fs_auth auth;
-    static question_rate questions;
+    static fs_rate rate;
     if (!read_secrets(options, &auth))
         return 64;
     if (store_open(&store, options->redis, options->redlock, "", err, sizeof(err)) != 0) {
@@ -284,14 +277,15 @@ static int run(const fs_options *options, const sigset_t *signals)
         return 64;
     }
     store.allow_eviction = strcmp(options->allow_eviction, "yes") == 0;
-    questions.rate = options->rate_question;
-    fs_limit limit = {&store, options->rate_user, options->rate_address, options->rate_burst};
-    bool limited = limit.user_rate > 0 || limit.address_rate > 0;
+    rate.store = &store;
+    rate.user = options->rate_user;
+    rate.address = options->rate_address;
+    rate.burst = options->rate_burst;
+    rate.question = options->rate_question;
     fs_api api = {.store = &store,
                   .metrics = &metrics,
                   .auth = &auth,
-                  .limit = limited ? &limit : NULL,
-                  .questions = &questions,
+                  .rate = &rate,
                   .max_quantity = options->max_quantity,
                   .item = options->sale.item[0] != '\0' ? options->sale.item : "P0001",
                   .sales = sale_table_open(&store)};

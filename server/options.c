@@ -291,9 +291,8 @@ static bool read_args(fs_options *options, int argc, char **argv)
     return true;
 }
 
-/* One address: civetweb also takes lists, and letters behind a port. The length of the host in
- * *host_len. */
-static bool is_address(const char *listen, size_t *host_len)
+/* One address: civetweb also takes lists, and letters behind a port. */
+static bool is_address(const char *listen)
 {
     bool bracket = listen[0] == '[';
     size_t host = strspn(listen + bracket, bracket ? "0123456789abcdefABCDEF:." : HOST_LETTERS);
@@ -302,7 +301,6 @@ static bool is_address(const char *listen, size_t *host_len)
         return false;
     const char *port = listen + len + 1;
     size_t digits = strspn(port, "0123456789");
-    *host_len = len;
     return digits > 0 && digits <= 5 && port[digits] == '\0' && strtol(port, NULL, 10) <= 65535;
 }
 
@@ -326,8 +324,7 @@ static bool check(fs_options *options)
 {
     char err[512];
     sale_terms terms;
-    size_t host_len;
-    if (!is_address(options->listen, &host_len))
+    if (!is_address(options->listen))
         return bad("--listen", options->listen, "one HOST:PORT with a port from 0 to 65535");
     if (options->name[0] != '\0' && !ident_ok(options->name, strlen(options->name)))
         return bad("--name", options->name, "1 to 64 of [A-Za-z0-9_-]");
@@ -367,6 +364,5 @@ options_answer options_read(fs_options *options, int argc, char **argv)
 
 bool options_is_loopback(const char *listen)
 {
-    size_t host_len;
-    return is_address(listen, &host_len) && authority_is_loopback(listen);
+    return is_address(listen) && authority_is_loopback(listen);
 }

@@ -19,66 +19,60 @@
 #define BUYER_KEY_MIN 32
 #define HMAC_BYTES    32
 
-/* The first line of a file, NUL-terminated; as much of it as there is room for. */
-static int read_line(const char *path, char *ret, size_t ret_len, char *err, size_t err_len)
+/* Takes a secret of `least` to TOKEN_MAX characters: the first line of the file, or `text` where
+ * there is no path. `what` it is, for people. */
+static int take_secret(const char *path, const char *text, const char *what, size_t least,
+                       char ret[TOKEN_MAX + 1], char *err, size_t err_len)
 {
-    FILE *file = fopen(path, "re");
-    size_t len = file ? fread(ret, 1, ret_len - 1, file) : 0;
-    bool failed = !file || ferror(file);
+    char line[TOKEN_MAX + 3];
+    FILE *file = path ? fopen(path, "re") : NULL;
+    size_t len = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
+    bool failed = path && (!file || ferror(file));
     if (failed)
         snprintf(err, err_len, "%s: %s", path, strerror(errno));
     if (file)
         fclose(file);
-    ret[len] = '\0';
-    ret[strcspn(ret, "\r\n")] = '\0';
-    return failed ? -1 : 0;
+    if (failed)
+        return -1;
+    line[len] = '\0';
+    line[strcspn(line, "\r\n")] = '\0';
+    if (!path)
+        snprintf(line, sizeof(line), "%s", text);
+    len = strlen(line);
+    if (len < least || len > TOKEN_MAX) {
+        snprintf(err, err_len, "%s%s%s must have %zu to %d characters", path ? path : "",
+                 path ? ": " : "", what, least, TOKEN_MAX);
+        return -1;
+    }
+    memcpy(ret, line, len + 1);
+    return 0;
 }
 
 int auth_init(fs_auth *auth, const char *path, const char *token, bool may_be_open, char *err,
               size_t err_len)
 {
-    char text[TOKEN_MAX + 3] = "";
     memset(auth, 0, sizeof(*auth));
-    if (path && read_line(path, text, sizeof(text), err, err_len) != 0)
-        return -1;
-    if (!path && token)
-        snprintf(text, sizeof(text), "%s", token);
-
-    size_t len = strlen(text);
-    bool configured = path || token;
-    if (configured && (len < TOKEN_MIN || len > TOKEN_MAX)) {
-        snprintf(err, err_len, "the token must have %d to %d characters", TOKEN_MIN, TOKEN_MAX);
-        return -1;
-    }
-    memcpy(auth->token, text, len + 1);
-    auth->open = !configured && may_be_open;
-    return 0;
+    auth->open = !path && !token && may_be_open;
+    return path || token
+               ? take_secret(path, token, "the token", TOKEN_MIN, auth->token, err, err_len)
+               : 0;
 }
 
 int auth_read_buyer_key(fs_auth *auth, const char *path, char *err, size_t err_len)
 {
-    char text[TOKEN_MAX + 3];
-    if (read_line(path, text, sizeof(text), err, err_len) != 0)
-        return -1;
-    size_t len = strlen(text);
-    if (len < BUYER_KEY_MIN || len > TOKEN_MAX) {
-        snprintf(err, err_len, "%s: the key, its first line, must have %d to %d characters", path,
-                 BUYER_KEY_MIN, TOKEN_MAX);
-        return -1;
-    }
-    memcpy(auth->buyer_key, text, len + 1);
-    return 0;
+    return take_secret(path, NULL, "the key, its first line,", BUYER_KEY_MIN, auth->buyer_key, err,
+                       err_len);
 }
 
 /* ---- the admin ------------------------------------------------------------------------------- */
 
-static bool same(const char *a, const char *b)
+/* Behind its end the token is all zeros (auth_init()). */
+static bool is_token(const fs_auth *auth, const char *guess)
 {
-    char padded[2][TOKEN_MAX + 1] = {{0}, {0}};
-    size_t a_len = strnlen(a, TOKEN_MAX + 1), b_len = strnlen(b, TOKEN_MAX + 1);
-    memcpy(padded[0], a, a_len <= TOKEN_MAX ? a_len : TOKEN_MAX);
-    memcpy(padded[1], b, b_len <= TOKEN_MAX ? b_len : TOKEN_MAX);
-    return (CRYPTO_memcmp(padded[0], padded[1], sizeof(padded[0])) == 0) & (a_len == b_len);
+    char padded[TOKEN_MAX + 1] = {0};
+    size_t len = strnlen(guess, TOKEN_MAX + 1);
+    memcpy(padded, guess, len <= TOKEN_MAX ? len : TOKEN_MAX);
+    return (CRYPTO_memcmp(auth->token, padded, sizeof(padded)) == 0) & (len <= TOKEN_MAX);
 }
 
 /* Refuses with what is asked for instead. */
@@ -98,7 +92,7 @@ bool auth_admit(const fs_auth *auth, const char *authorization, api_reply *reply
     else if (!authorization || strncasecmp(authorization, scheme, sizeof(scheme) - 1) != 0)
         challenge(reply, "Bearer", "token_missing",
                   "an admin token is needed: Authorization: Bearer ...");
-    else if (same(auth->token, authorization + sizeof(scheme) - 1))
+    else if (is_token(auth, authorization + sizeof(scheme) - 1))
         return true;
     else
         problem(reply, 403, "token_wrong", "this is not the admin token");
@@ -135,8 +129,6 @@ bool auth_admit_buyer(const fs_auth *auth, const char *user, const char *token, 
     static const char code[] = "buyer_token_wrong";
     char right[2 * HMAC_BYTES + 1];
     int64_t expires;
-    if (auth->buyer_key[0] == '\0')
-        return true;
     if (!token) {
         challenge(reply, "Buyer-Token", "buyer_token_missing",
                   "a token of the user's is needed: Buyer-Token: EXPIRES.HEX");

@@ -32,9 +32,9 @@ int auth_read_buyer_key(fs_auth *auth, const char *path, char *err, size_t err_l
  * the header's value, "Bearer <token>"; NULL = none. */
 bool auth_admit(const fs_auth *auth, const char *authorization, api_reply *reply);
 
-/* Whether a buy for this user may go on; if not, it is refused in the reply. `token` is the value
- * of Buyer-Token, "EXPIRES.HEX": seconds since 1970, and in lower case the HMAC-SHA256 of "USER
- * EXPIRES" under the key; NULL = none. */
+/* Where there is a key: whether a buy for this user may go on; if not, it is refused in the reply.
+ * `token` is the value of Buyer-Token, "EXPIRES.HEX": seconds since 1970, and in lower case the
+ * HMAC-SHA256 of "USER EXPIRES" under the key; NULL = none. */
 bool auth_admit_buyer(const fs_auth *auth, const char *user, const char *token, api_reply *reply);
 
 /* What the admin needs here: "open", nothing; "token"; "closed", there is no way. */

@@ -73,7 +73,7 @@ static bool read_request_id(const api_request *http, purchase *request, api_repl
 {
     char key[IDENT_MAX + 1];
     const char *header = http->headers.idempotency_key;
-    query_status status = query_ident(http->query, "request", request->request);
+    query_status status = query_word(http->query, "request", ident_ok, request->request);
     if (status == QUERY_BAD)
         return api_param_ok(status, "bad_request_id", "request", IDENT_FORM, reply);
     if (header && !query_read_key(header, key))
@@ -100,9 +100,9 @@ static bool read_query(const fs_api *api, const api_request *http, buy_query *qu
                        api_reply *reply)
 {
     purchase *request = &query->request;
-    query_status item = query_ident(http->query, "item", query->item);
-    query_status user = query_user(http->query, "user", request->user);
-    query_status sale = query_ident(http->query, "sale", query->sale);
+    query_status item = query_word(http->query, "item", ident_ok, query->item);
+    query_status user = query_word(http->query, "user", user_ok, request->user);
+    query_status sale = query_word(http->query, "sale", ident_ok, query->sale);
     query_status quantity =
         query_int(http->query, "quantity", 1, api->max_quantity, &request->quantity);
     if (sale == QUERY_ABSENT)
@@ -116,6 +116,17 @@ static bool read_query(const fs_api *api, const api_request *http, buy_query *qu
            (quantity == QUERY_ABSENT || quantity_ok(quantity, api->max_quantity, reply)) &&
            api_read_not_after(http->query, &request->wanted_by_us, reply) &&
            read_request_id(http, request, reply);
+}
+
+/* Whether the user has said who it is, where it must, and does not try too often. */
+static bool may_buy(fs_api *api, const api_request *http, const char *user, api_reply *reply)
+{
+    const fs_rate *rate = api->rate;
+    if (api->auth->buyer_key[0] != '\0' &&
+        !auth_admit_buyer(api->auth, user, http->headers.buyer_token, reply))
+        return false;
+    return (rate->user == 0 && rate->address == 0) ||
+           api_may_go_on(api, rate_wait_buy(rate, user, http->peer, http->deadline), reply);
 }
 
 /* ---- what is answered ------------------------------------------------------------------------ */
@@ -240,7 +251,7 @@ static bool tell_sold(direct_answer *direct, const sale_terms *terms, const purc
     reply_free(&reply);
     if (sent) {
         count(buy->api, result, reply.replayed, buy->query->request.received);
-        metrics_add(&buy->api->metrics->told_directly, 1);
+        buy->api->metrics->told_directly++;
         metrics_count_response(buy->api->metrics, reply.status);
         api_done(buy->api);
     }
@@ -256,9 +267,7 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
         problem_later(reply, "draining", "this instance is going down; nothing was bought");
         return;
     }
-    if (!read_query(api, http, &query, reply) ||
-        !auth_admit_buyer(api->auth, query.request.user, http->headers.buyer_token, reply) ||
-        !api_within_rate(api, http, query.request.user, reply))
+    if (!read_query(api, http, &query, reply) || !may_buy(api, http, query.request.user, reply))
         return;
     query.request.received = http->received;
     query.request.deadline = http->deadline;

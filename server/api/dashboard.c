@@ -1,5 +1,4 @@
-/* dashboard.c - GET /dashboard: the live document, once or again and again; and what this instance
- * counts for it. */
+/* dashboard.c - GET /dashboard: the live document, once or again and again. */
 #include "server/api/router.h"
 #include "server/api/routes.h"
 
@@ -8,25 +7,11 @@
 
 #define FIRST_MS 2000 /* for the first document of an item */
 
-void api_count(void *arg, instance_record *ret)
-{
-    fs_api *api = arg;
-    ret->draining = atomic_load(&api->draining);
-    ret->in_flight = atomic_load(&api->in_flight);
-    for (int o = 0; o < BUY_OUTCOMES; o++) {
-        ret->counts.outcomes[o] = 0;
-        for (int i = 0; i <= METRICS_BUCKETS; i++)
-            ret->counts.outcomes[o] += (int64_t)atomic_load(&api->metrics->buys[o].bucket[i]);
-    }
-    for (int i = 0; i < LATENCY_BUCKETS; i++)
-        ret->counts.latency[i] = (int64_t)atomic_load(&api->metrics->sold_latency[i]);
-}
-
 /* Whether there is something to show of the item that is asked for. Otherwise it is refused. */
 static bool find_item(fs_api *api, const api_request *request, char ret[IDENT_MAX + 1],
                       api_reply *reply)
 {
-    query_status given = query_ident(request->query, "item", ret);
+    query_status given = query_word(request->query, "item", ident_ok, ret);
     if (given == QUERY_ABSENT)
         snprintf(ret, IDENT_MAX + 1, "%s", api->item);
     else if (!api_param_ok(given, "bad_item", "item", IDENT_FORM, reply))

@@ -41,8 +41,8 @@ static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numb
 static fs_sale *find_sale(fs_api *api, const api_request *request, api_reply *reply)
 {
     char item[IDENT_MAX + 1];
-    if (!api_param_ok(query_ident(request->query, "item", item), "bad_item", "item", IDENT_FORM,
-                      reply))
+    if (!api_param_ok(query_word(request->query, "item", ident_ok, item), "bad_item", "item",
+                      IDENT_FORM, reply))
         return NULL;
     return api_find_sale(api, request, item, reply);
 }
@@ -84,27 +84,27 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
 
 /* ---- one order ------------------------------------------------------------------------------- */
 
+void api_put_order(fs_text *out, const char *item, const char *sale, bool sharded, int segment,
+                   const char *request, const fs_order *order)
+{
+    text_add(out, "{\"order\":\"");
+    order_put_id(out, sale, sharded ? segment : -1, order);
+    text_add_all(out, "\",\"request\":\"", request, "\",\"item\":\"", item, "\",\"sale\":\"", sale,
+                 "\",\"user\":\"", order->user, "\",\"quantity\":");
+    text_add_int(out, order->quantity);
+    text_add(out, ",\"remaining\":");
+    text_add_int(out, order->remaining);
+    text_add(out, ",\"fence\":");
+    text_add_int(out, (int64_t)order->fence);
+    text_add_all(out, ",\"instance\":\"", order->instance, "\"");
+}
+
 static void put_found(api_reply *reply, const char *item, const char *request,
                       const ledger_entry *entry)
 {
     fs_text *out = reply_json(reply, 200);
     api_put_order(out, item, entry->sale, entry->sharded, entry->segment, request, &entry->order);
     text_printf(out, ",\"time_us\":%lld}\n", (long long)entry->order.time_us);
-}
-
-/* From 2001 to 2255: any other unit of time has another number of digits, but for 2^53 and beyond,
- * which not every JSON keeps. */
-#define NOT_AFTER_LEAST 1000000000000000
-#define NOT_AFTER_MOST  9007199254740991
-
-bool api_read_not_after(const fs_query *query, int64_t *ret, api_reply *reply)
-{
-    query_status status = query_int(query, "not_after", NOT_AFTER_LEAST, NOT_AFTER_MOST, ret);
-    if (status == QUERY_ABSENT)
-        *ret = 0;
-    return status == QUERY_ABSENT ||
-           api_param_ok(status, "bad_not_after", "not_after",
-                        "microseconds since 1970, a number of 16 digits", reply);
 }
 
 /* `sale` is the one that was asked for, or the current one. What is final is so there. */
@@ -210,7 +210,7 @@ void api_order(fs_api *api, const api_request *request, api_reply *reply)
         problem(reply, 400, "bad_request_id", "a request id is " IDENT_FORM);
         return;
     }
-    query_status status = query_ident(request->query, "sale", query.sale);
+    query_status status = query_word(request->query, "sale", ident_ok, query.sale);
     if (status == QUERY_ABSENT)
         query.sale[0] = '\0';
     else if (!api_param_ok(status, "bad_sale", "sale", IDENT_FORM, reply))
@@ -246,7 +246,7 @@ static void put_entry(void *arg, int segment, const char *request, const fs_orde
 static bool read_cursor(const fs_query *query, int segments, int *segment, int64_t *first)
 {
     char cursor[QUERY_VALUE_MAX + 1], *end;
-    query_status status = query_text(query, "cursor", cursor);
+    query_status status = query_word(query, "cursor", NULL, cursor);
     *segment = 0;
     *first = 0;
     if (status == QUERY_ABSENT)

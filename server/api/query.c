@@ -1,4 +1,5 @@
-/* query.c - taking parameters in, each once; and giving them out in the form that is asked for. */
+/* query.c - taking parameters in, each once; giving them out in the form that is asked for; and the
+ * refusals of those that have another. */
 #include "server/api/query.h"
 
 #include <stdio.h>
@@ -12,6 +13,7 @@
 void query_init(fs_query *query, const char *const *names)
 {
     query->count = 0;
+    query->fault = QUERY_FINE;
     for (; names && names[query->count]; query->count++) {
         query_param *param = &query->params[query->count];
         param->name = names[query->count];
@@ -28,31 +30,28 @@ static query_param *find(fs_query *query, const char *name)
 }
 
 /* Makes room for a parameter's value; NULL and a fault: it must not be here. */
-static query_param *take(fs_query *query, const char *name, query_fault *fault, char *err,
-                         size_t err_len)
+static query_param *take(fs_query *query, const char *name)
 {
     query_param *param = find(query, name);
-    *fault = !param ? QUERY_UNKNOWN : param->status != QUERY_ABSENT ? QUERY_REPEATED : QUERY_FINE;
-    if (*fault == QUERY_UNKNOWN)
-        snprintf(err, err_len, "'%s' is not known here", name);
-    else if (*fault == QUERY_REPEATED)
-        snprintf(err, err_len, "%s= came twice", name);
-    return *fault == QUERY_FINE ? param : NULL;
+    if (param && param->status == QUERY_ABSENT)
+        return param;
+    query->fault = param ? QUERY_REPEATED : QUERY_UNKNOWN;
+    snprintf(query->why, sizeof(query->why), param ? "%s= came twice" : "'%s' is not known here",
+             name);
+    return NULL;
 }
 
-query_fault query_add_words(fs_query *query, const char *text, size_t len, char *err,
-                            size_t err_len)
+query_fault query_add_words(fs_query *query, const char *text, size_t len)
 {
-    query_fault fault = QUERY_FINE;
     const char *end = text + len;
-    for (const char *at = text; at < end && fault == QUERY_FINE;) {
+    for (const char *at = text; at < end && query->fault == QUERY_FINE;) {
         const char *and = memchr(at, '&', (size_t)(end - at)), *stop = and? and : end;
         const char *equals = memchr(at, '=', (size_t)(stop - at));
         const char *name_end = equals ? equals : stop, *value = equals ? equals + 1 : stop;
         char name[IDENT_MAX + 1];
         if (!text_percent_decode(at, (size_t)(name_end - at), true, name, sizeof(name)))
             snprintf(name, sizeof(name), "%s", "(misspelt)");
-        query_param *param = stop > at ? take(query, name, &fault, err, err_len) : NULL;
+        query_param *param = stop > at ? take(query, name) : NULL;
         if (param) {
             param->kind = QUERY_WORD;
             param->status = text_percent_decode(value, (size_t)(stop - value), true, param->value,
@@ -62,20 +61,12 @@ query_fault query_add_words(fs_query *query, const char *text, size_t len, char 
         }
         at = stop + 1;
     }
-    return fault;
+    return query->fault;
 }
 
-typedef struct json_target {
-    fs_query *query;
-    query_fault fault;
-    char *err;
-    size_t err_len;
-} json_target;
-
-static bool take_member(void *arg, const char *name, const char *value, bool number)
+static bool take_member(void *query, const char *name, const char *value, bool number)
 {
-    json_target *to = arg;
-    query_param *param = take(to->query, name, &to->fault, to->err, to->err_len);
+    query_param *param = take(query, name);
     if (!param)
         return false;
     param->kind = number ? QUERY_JSON_NUMBER : QUERY_JSON_TEXT;
@@ -85,70 +76,51 @@ static bool take_member(void *arg, const char *name, const char *value, bool num
     return true;
 }
 
-query_fault query_add_json(fs_query *query, const char *text, size_t len, char *err, size_t err_len)
+query_fault query_add_json(fs_query *query, const char *text, size_t len)
 {
-    json_target to = {.query = query, .fault = QUERY_FINE, .err = err, .err_len = err_len};
-    if (json_each(text, len, take_member, &to) || to.fault != QUERY_FINE)
-        return to.fault;
-    snprintf(err, err_len, "the body must be one flat JSON object");
-    return QUERY_NOT_OBJECT;
+    if (!json_each(text, len, take_member, query) && query->fault == QUERY_FINE) {
+        query->fault = QUERY_NOT_OBJECT;
+        snprintf(query->why, sizeof(query->why), "the body must be one flat JSON object");
+    }
+    return query->fault;
 }
 
 /* ---- giving out ------------------------------------------------------------------------------ */
 
-/* `wrong`: what JSON must not have sent it as. */
-static query_status get(const fs_query *query, const char *name, query_kind wrong,
-                        const query_param **ret)
+/* The parameter's value. JSON must not have sent it as `wrong`, and it must be `ok`; NULL = any. */
+static query_status look_up(const fs_query *query, const char *name, query_kind wrong,
+                            bool (*ok)(const char *text, size_t len), const char **ret)
 {
-    *ret = find((fs_query *)query, name);
-    if (!*ret)
-        return QUERY_ABSENT;
-    return (*ret)->status == QUERY_OK && (*ret)->kind == wrong ? QUERY_BAD : (*ret)->status;
+    const query_param *param = find((fs_query *)query, name);
+    if (!param || param->status != QUERY_OK)
+        return param ? param->status : QUERY_ABSENT;
+    *ret = param->value;
+    return param->kind != wrong && (!ok || ok(*ret, strlen(*ret))) ? QUERY_OK : QUERY_BAD;
 }
 
-query_status query_text(const fs_query *query, const char *name, char *ret)
+query_status query_word(const fs_query *query, const char *name,
+                        bool (*ok)(const char *text, size_t len), char *ret)
 {
-    const query_param *param;
-    query_status status = get(query, name, QUERY_JSON_NUMBER, &param);
-    if (status == QUERY_OK)
-        memcpy(ret, param->value, strlen(param->value) + 1);
-    return status;
-}
-
-/* The value, if it is of the form that `ok` asks for. */
-static query_status get_word(const fs_query *query, const char *name,
-                             bool (*ok)(const char *text, size_t len), char *ret)
-{
-    char value[QUERY_VALUE_MAX + 1];
-    query_status status = query_text(query, name, value);
-    if (status == QUERY_OK && !ok(value, strlen(value)))
-        return QUERY_BAD;
+    const char *value;
+    query_status status = look_up(query, name, QUERY_JSON_NUMBER, ok, &value);
     if (status == QUERY_OK)
         memcpy(ret, value, strlen(value) + 1);
     return status;
 }
 
-query_status query_ident(const fs_query *query, const char *name, char *ret)
+static bool is_number(const char *text, size_t len)
 {
-    return get_word(query, name, ident_ok, ret);
-}
-
-query_status query_user(const fs_query *query, const char *name, char *ret)
-{
-    return get_word(query, name, user_ok, ret);
+    return len > 0 && len <= 18 && strspn(text, "0123456789") == len;
 }
 
 query_status query_int(const fs_query *query, const char *name, int64_t least, int64_t most,
                        int64_t *ret)
 {
-    const query_param *param;
-    query_status status = get(query, name, QUERY_JSON_TEXT, &param);
+    const char *digits;
+    query_status status = look_up(query, name, QUERY_JSON_TEXT, is_number, &digits);
     if (status != QUERY_OK)
         return status;
-    size_t digits = strspn(param->value, "0123456789");
-    if (digits == 0 || digits > 18 || param->value[digits] != '\0')
-        return QUERY_BAD;
-    int64_t value = strtoll(param->value, NULL, 10);
+    int64_t value = strtoll(digits, NULL, 10);
     if (value < least || value > most)
         return QUERY_BAD;
     *ret = value;
@@ -166,4 +138,33 @@ bool query_read_key(const char *header, char ret[IDENT_MAX + 1])
     memcpy(ret, key, key_len);
     ret[key_len] = '\0';
     return true;
+}
+
+/* ---- refusing -------------------------------------------------------------------------------- */
+
+bool api_param_ok(query_status status, const char *code, const char *name, const char *form,
+                  api_reply *reply)
+{
+    char detail[160];
+    if (status == QUERY_OK)
+        return true;
+    snprintf(detail, sizeof(detail), "%s= %s %s", name,
+             status == QUERY_ABSENT ? "is missing; it must be" : "must be", form);
+    problem(reply, 400, code, detail);
+    return false;
+}
+
+/* From 2001 to 2255: any other unit of time has another number of digits, but for 2^53 and beyond,
+ * which not every JSON keeps. */
+#define NOT_AFTER_LEAST 1000000000000000
+#define NOT_AFTER_MOST  9007199254740991
+
+bool api_read_not_after(const fs_query *query, int64_t *ret, api_reply *reply)
+{
+    query_status status = query_int(query, "not_after", NOT_AFTER_LEAST, NOT_AFTER_MOST, ret);
+    if (status == QUERY_ABSENT)
+        *ret = 0;
+    return status == QUERY_ABSENT ||
+           api_param_ok(status, "bad_not_after", "not_after",
+                        "microseconds since 1970, a number of 16 digits", reply);
 }

@@ -8,10 +8,7 @@
 #ifndef FLASHSALE_QUERY_H
 #define FLASHSALE_QUERY_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "server/base/text.h"
+#include "server/api/reply.h"
 
 enum { QUERY_PARAMS = 6, QUERY_VALUE_MAX = USER_MAX };
 
@@ -31,11 +28,6 @@ typedef struct query_param {
     char value[QUERY_VALUE_MAX + 1];
 } query_param;
 
-typedef struct fs_query {
-    int count;
-    query_param params[QUERY_PARAMS];
-} fs_query;
-
 /* What is wrong with the whole. */
 typedef enum query_fault {
     QUERY_FINE = 0,
@@ -44,23 +36,26 @@ typedef enum query_fault {
     QUERY_NOT_OBJECT /* the body is not one JSON object */
 } query_fault;
 
+typedef struct fs_query {
+    int count;
+    query_param params[QUERY_PARAMS];
+    query_fault fault;
+    char why[160]; /* on a fault: a sentence that names the parameter */
+} fs_query;
+
 /* A query without any parameter yet that may get those of `names`, QUERY_PARAMS at most, the last
  * one followed by NULL. They must outlive it. NULL = none. */
 void query_init(fs_query *query, const char *const *names);
 
-/* Adds what text[0..len) has, "a=b&c=d" percent-encoded or a JSON object. On a fault there is a
- * sentence in err that names the parameter. A value that is malformed in itself is none; it reads
- * as QUERY_BAD. */
-query_fault query_add_words(fs_query *query, const char *text, size_t len, char *err,
-                            size_t err_len);
-query_fault query_add_json(fs_query *query, const char *text, size_t len, char *err,
-                           size_t err_len);
+/* Adds what text[0..len) has, "a=b&c=d" percent-encoded or a JSON object. A value that is malformed
+ * in itself is no fault; it reads as QUERY_BAD. */
+query_fault query_add_words(fs_query *query, const char *text, size_t len);
+query_fault query_add_json(fs_query *query, const char *text, size_t len);
 
-/* The value of `name`, as it is, as an identifier or as a user (text.h); `ret` has room for the
- * longest, QUERY_VALUE_MAX + 1, IDENT_MAX + 1, USER_MAX + 1. */
-query_status query_text(const fs_query *query, const char *name, char *ret);
-query_status query_ident(const fs_query *query, const char *name, char *ret);
-query_status query_user(const fs_query *query, const char *name, char *ret);
+/* The value of `name`, a text that is `ok`: an identifier or a user (text.h); NULL = any. `ret` has
+ * room for the longest, IDENT_MAX + 1, USER_MAX + 1, QUERY_VALUE_MAX + 1. */
+query_status query_word(const fs_query *query, const char *name,
+                        bool (*ok)(const char *text, size_t len), char *ret);
 
 /* The value as a decimal number from `least` to `most`. */
 query_status query_int(const fs_query *query, const char *name, int64_t least, int64_t most,
@@ -69,5 +64,16 @@ query_status query_int(const fs_query *query, const char *name, int64_t least, i
 /* The request id in the value of an Idempotency-Key, which is bare or, as the IETF's draft has it,
  * a quoted string. False: it can be none. */
 bool query_read_key(const char *header, char ret[IDENT_MAX + 1]);
+
+/* Whether a parameter was read. Otherwise it is refused with 400, `code`, and whether it is missing
+ * or malformed: it must be `form`. */
+bool api_param_ok(query_status status, const char *code, const char *name, const char *form,
+                  api_reply *reply);
+
+/* What an identifier is, for people. */
+#define IDENT_FORM "1 to 64 of [A-Za-z0-9_-]"
+
+/* Reads `not_after`, 0 = none. False: refused. */
+bool api_read_not_after(const fs_query *query, int64_t *ret, api_reply *reply);
 
 #endif

@@ -6,8 +6,7 @@
 
 #include "server/api/auth.h"
 #include "server/api/query.h"
-#include "server/api/question_rate.h"
-#include "server/api/rate_limit.h"
+#include "server/api/rate.h"
 #include "server/dashboard/dashboard.h"
 #include "server/metrics/metrics.h"
 #include "server/sale/sale_table.h"
@@ -56,8 +55,7 @@ typedef struct fs_api {
     sale_table *sales;
     fs_metrics *metrics;
     const fs_auth *auth;
-    const fs_limit *limit; /* NULL = none */
-    question_rate *questions;
+    fs_rate *rate;
     dashboard *dashboard; /* set before `open` is */
     const char *item;     /* that the live page shows when none is named */
     int64_t max_quantity; /* units that one buy may ask for */

@@ -4,7 +4,6 @@
 
 #include "server/api/reply.h"
 #include "server/api/request.h"
-#include "server/base/json.h"
 
 typedef void api_endpoint(fs_api *api, const api_request *request, api_reply *reply);
 
@@ -24,25 +23,8 @@ api_endpoint api_page;        /* GET / */
 api_endpoint api_page_part;   /* GET /page/{name} */
 api_endpoint api_dashboard;   /* GET /dashboard */
 
-/* For dashboard_options.count; `arg` is the fs_api. */
-void api_count(void *arg, instance_record *ret);
-
 #define ORDERS_PATH "/orders/"
 #define PAGE_PATH   "/page/"
-
-/* What an identifier is, for people. */
-#define IDENT_FORM "1 to 64 of [A-Za-z0-9_-]"
-
-/* Whether a parameter was read. Otherwise it is refused with 400, `code`, and whether it is missing
- * or malformed: it must be `form`. */
-bool api_param_ok(query_status status, const char *code, const char *name, const char *form,
-                  api_reply *reply);
-
-/* Reads `not_after`, 0 = none. False: refused. */
-bool api_read_not_after(const fs_query *query, int64_t *ret, api_reply *reply);
-
-/* Whether the JSON body of a sale was read. Otherwise it is refused with 400 and `what`. */
-bool api_body_ok(json_fault fault, const char *what, api_reply *reply);
 
 /* The refusal for a sale that could not be had. */
 void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *item);
@@ -62,8 +44,8 @@ void api_halt_members(char ret[HALT_MEMBERS_MAX], const sale_halt *halt);
  */
 fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *item, api_reply *reply);
 
-/* False: refused; the address or the user has tried to buy too often. */
-bool api_within_rate(fs_api *api, const api_request *request, const char *user, api_reply *reply);
+/* False: refused, for this must wait so long. */
+bool api_may_go_on(fs_api *api, int wait_s, api_reply *reply);
 
 /* One order as JSON, without its closing brace. A function of the order alone, so that a replay
  * has the same body. `sharded`: whether its number counts within a segment. */

@@ -1,85 +1,80 @@
-/* sales.c - POST /sales: closing the item's sale and starting the next. */
+/* sales.c - what the admin does: POST /sales closes the item's sale and starts the next; POST
+ * /sales/resume says that a halted sale may go on, in so many words. */
 #include "server/api/routes.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "server/base/log.h"
-#include "server/sale/sale_request.h"
-#include "server/sale/sale_start.h"
 #include "server/sale/sale_find.h"
+#include "server/sale/sale_request.h"
+#include "server/sale/sale_resume.h"
+#include "server/sale/sale_start.h"
+
+/* Whether the body was read. Otherwise it is refused with `what`. */
+static bool body_ok(json_fault fault, const char *what, api_reply *reply)
+{
+    static const char *const codes[] = {
+        [JSON_NOT_OBJECT] = "bad_body",
+        [JSON_UNKNOWN] = "unknown_parameter",
+        [JSON_REPEATED] = "repeated_parameter",
+        [JSON_BAD_VALUE] = "bad_sale",
+    };
+    if (fault == JSON_FINE)
+        return true;
+    problem(reply, 400, codes[fault], what);
+    return false;
+}
+
+/* ---- POST /sales ----------------------------------------------------------------------------- */
 
 static void answer_started(const sale_terms *terms, api_reply *reply)
 {
     fs_text *out = reply_json(reply, 201);
-    text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"strategy\":\"%s\",\"stock\":%lld,",
-                terms->item, terms->id, terms->strategy, (long long)terms->initial);
-    text_printf(out, "\"per_user_limit\":%lld,\"lease_ms\":%lld,\"wait_ms\":%lld,",
+    text_printf(out,
+                "{\"item\":\"%s\",\"sale\":\"%s\",\"strategy\":\"%s\",\"stock\":%lld,"
+                "\"per_user_limit\":%lld,\"lease_ms\":%lld,\"wait_ms\":%lld,\"hold_ms\":%lld,"
+                "\"durability\":\"%s\",\"min_replicas\":%d,\"segments\":%d,\"previous\":",
+                terms->item, terms->id, terms->strategy, (long long)terms->initial,
                 (long long)terms->per_user_limit, (long long)terms->lease_ms,
-                (long long)terms->wait_ms);
-    text_printf(out, "\"hold_ms\":%lld,\"durability\":\"%s\",\"min_replicas\":%d,",
-                (long long)terms->hold_ms, durability_name(terms->durability), terms->min_replicas);
-    text_printf(out, "\"segments\":%d,\"previous\":", terms->segments);
+                (long long)terms->wait_ms, (long long)terms->hold_ms,
+                durability_name(terms->durability), terms->min_replicas, terms->segments);
     if (terms->previous[0] != '\0')
         text_json(out, terms->previous);
     else
         text_add(out, "null");
     text_add(out, "}\n");
-}
-
-static void answer_halted(fs_api *api, const char *item, const char *err, api_reply *reply)
-{
-    sale_halt halt;
-    if (sale_table_halt(api->sales, item, &halt))
-        api_halted(reply, 409, "sale_halted", err, &halt);
-    else
-        problem(reply, 409, "sale_halted", err);
-}
-
-static void answer_unknown(const sale_terms *terms, api_reply *reply)
-{
-    char member[IDENT_MAX + 16];
-    snprintf(member, sizeof(member), ",\"sale\":\"%s\"", terms->id);
-    problem_with(reply, 504, "unknown",
-                 "started or not: GET /stock shows this sale within two seconds, or it was not",
-                 member);
+    log_event(LOG_INFO, "sale_started", "item", terms->item, "sale", terms->id, "strategy",
+              terms->strategy, NULL);
 }
 
 /* `redis`: what Redis said last, when nothing was started. */
-static void answer_status(fs_api *api, start_status status, const sale_terms *terms,
-                          const char *err, const char *redis, api_reply *reply)
+static void answer_not_started(fs_api *api, start_status status, const sale_terms *terms,
+                               const char *err, const char *redis, api_reply *reply)
 {
-    switch (status) {
-    case START_OK:
-        answer_started(terms, reply);
-        log_event(LOG_INFO, "sale_started", "item", terms->item, "sale", terms->id, "strategy",
-                  terms->strategy, NULL);
-        break;
-    case START_HALTED:
-        answer_halted(api, terms->item, err, reply);
-        break;
-    case START_NOT_HALTED:
-        problem(reply, 409, "sale_not_halted", err);
-        break;
-    case START_DAMAGED:
-        problem_later(reply, "sale_damaged", err);
-        break;
-    case START_REFUSED:
-        problem(reply, 409, "durability_unavailable", err);
-        break;
-    case START_PAUSED:
-        problem_later(reply, "writes_paused", err);
-        break;
-    case START_MAY_EVICT:
-        problem(reply, 409, "store_may_evict", err);
-        break;
-    case START_UNKNOWN:
-        answer_unknown(terms, reply);
-        break;
-    default:
-        if (redis[0] != '\0')
-            problem_redis(reply, redis, "nothing was started");
-        else
-            problem_with(reply, 503, "store_unavailable", err, ",\"redis\":\"no_answer\"");
+    static const struct {
+        int status;
+        const char *code;
+    } refusals[] = {
+        [START_HALTED] = {409, "sale_halted"},   [START_NOT_HALTED] = {409, "sale_not_halted"},
+        [START_DAMAGED] = {503, "sale_damaged"}, [START_REFUSED] = {409, "durability_unavailable"},
+        [START_PAUSED] = {503, "writes_paused"}, [START_MAY_EVICT] = {409, "store_may_evict"}};
+    sale_halt halt;
+    char member[IDENT_MAX + 16];
+    size_t i = (size_t)status;
+    if (status == START_HALTED && sale_table_halt(api->sales, terms->item, &halt)) {
+        api_halted(reply, 409, "sale_halted", err, &halt);
+    } else if (status == START_UNKNOWN) {
+        snprintf(member, sizeof(member), ",\"sale\":\"%s\"", terms->id);
+        problem_with(reply, 504, "unknown",
+                     "started or not: GET /stock shows this sale within two seconds, or it was not",
+                     member);
+    } else if (i < sizeof(refusals) / sizeof(refusals[0]) && refusals[i].code) {
+        problem(reply, refusals[i].status, refusals[i].code, err);
+    } else if (redis[0] != '\0') {
+        problem_redis(reply, redis, "nothing was started");
+    } else {
+        problem_with(reply, 503, "store_unavailable", err, ",\"redis\":\"no_answer\"");
     }
 }
 
@@ -93,7 +88,7 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
         return;
     json_fault fault =
         sale_request_read(request->body, request->body_len, &terms, err, sizeof(err));
-    if (!api_body_ok(fault, err, reply))
+    if (!body_ok(fault, err, reply))
         return;
     dlock_time deadline = request->deadline;
     sale_refresh(api->sales, terms.item, store_read_deadline(deadline));
@@ -104,5 +99,87 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
         sale_watch(api->sales, terms.item, until);
     else
         sale_refresh(api->sales, terms.item, until);
-    answer_status(api, status, &terms, err, redis, reply);
+    if (status == START_OK)
+        answer_started(&terms, reply);
+    else
+        answer_not_started(api, status, &terms, err, redis, reply);
+}
+
+/* ---- POST /sales/resume ---------------------------------------------------------------------- */
+
+typedef struct resume_request {
+    char item[IDENT_MAX + 1];
+    char sale[IDENT_MAX + 1];
+    int64_t lost_orders;
+} resume_request;
+
+/* All three are needed. */
+static json_fault read_request(const api_request *http, resume_request *ret, char *err,
+                               size_t err_len)
+{
+    json_field fields[] = {
+        {.name = "item", .text = ret->item, .text_len = sizeof(ret->item)},
+        {.name = "sale", .text = ret->sale, .text_len = sizeof(ret->sale)},
+        {.name = "lost_orders", .number = &ret->lost_orders, .least = 0, .most = JSON_INT_MAX},
+        {.name = NULL},
+    };
+    json_fault fault = json_read(http->body, http->body_len, fields, err, err_len);
+    if (fault != JSON_FINE)
+        return fault;
+    if (fields[0].found && fields[1].found && fields[2].found &&
+        ident_ok(ret->item, strlen(ret->item)) && ident_ok(ret->sale, strlen(ret->sale)))
+        return JSON_FINE;
+    snprintf(err, err_len,
+             "'item', 'sale' (1 to 64 of [A-Za-z0-9_-]) and 'lost_orders' are needed, "
+             "as 'sale_rolled_back' tells them");
+    return JSON_BAD_VALUE;
+}
+
+static void answer_resumed(const resume_request *request, const sale_halt *halt, api_reply *reply)
+{
+    char lost[24];
+    snprintf(lost, sizeof(lost), "%lld", (long long)request->lost_orders);
+    log_event(LOG_WARN, "sale_resumed", "item", request->item, "sale", request->sale, "lost_orders",
+              lost, NULL);
+    text_printf(reply_json(reply, 200),
+                "{\"item\":\"%s\",\"sale\":\"%s\",\"known\":%lld,\"found\":%lld,"
+                "\"lost_orders\":%s,\"order_numbers_given_again\":%s}\n",
+                request->item, request->sale, (long long)halt->known, (long long)halt->found, lost,
+                lost);
+}
+
+void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
+{
+    char err[256];
+    resume_request request;
+    sale_halt halt;
+    if (!auth_admit(api->auth, http->headers.authorization, reply))
+        return;
+    if (!body_ok(read_request(http, &request, err, sizeof(err)), err, reply))
+        return;
+    dlock_time deadline = http->deadline;
+    switch (
+        sale_resume(api->store, request.item, request.sale, request.lost_orders, deadline, &halt)) {
+    case RESUME_OK:
+        sale_refresh(api->sales, request.item, deadline);
+        answer_resumed(&request, &halt, reply);
+        break;
+    case RESUME_NOT_HALTED:
+        problem(reply, 409, "sale_not_halted", "the item's sale is not halted");
+        break;
+    case RESUME_OTHER:
+        api_halted(reply, 409, "sale_halted",
+                   strcmp(halt.sale, request.sale) != 0
+                       ? "another sale of the item is halted: 'sale' must name it"
+                       : "the sale has lost another number of orders: 'lost_orders' must be that",
+                   &halt);
+        break;
+    case RESUME_GONE:
+        problem(reply, 409, "sale_gone",
+                "something of the sale is missing or damaged in Redis, so it can not go on: start "
+                "another with 'replaces'");
+        break;
+    default:
+        problem_redis(reply, dlock_redis_said(), "ask again");
+    }
 }

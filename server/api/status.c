@@ -10,9 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/metrics/metric_text.h"
-#include "server/metrics/process_metrics.h"
-#include "server/metrics/sale_metrics.h"
 #include "server/store/replicas.h"
 #include "server/strategies/registry.h"
 

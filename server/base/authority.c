@@ -26,22 +26,17 @@ static bool read_authority(const char *text, authority *ret)
     return true;
 }
 
-static bool is_host(const authority *is, const char *host)
-{
-    return is->len == strlen(host) && strncasecmp(is->host, host, is->len) == 0;
-}
-
 bool authority_is_loopback(const char *text)
 {
     authority is;
     unsigned char ip[4];
-    char host[INET_ADDRSTRLEN] = "";
-    if (!read_authority(text, &is))
+    char host[INET_ADDRSTRLEN];
+    if (!read_authority(text, &is) || is.len >= sizeof(host))
         return false;
-    if (is.len < sizeof(host))
-        memcpy(host, is.host, is.len);
-    return is_host(&is, "localhost") || is_host(&is, "[::1]") ||
-           (inet_pton(AF_INET, host, ip) == 1 && ip[0] == 127);
+    memcpy(host, is.host, is.len);
+    host[is.len] = '\0';
+    return (inet_pton(AF_INET, host, ip) == 1 && ip[0] == 127) ||
+           strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
 }
 
 bool authority_is_of_origin(const char *host, const char *origin)

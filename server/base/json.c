@@ -5,58 +5,8 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-static json_field *find(json_field *fields, const char *name)
-{
-    for (json_field *field = fields; field->name; field++)
-        if (strcmp(field->name, name) == 0)
-            return field;
-    return NULL;
-}
-
-static bool read_text(const cJSON *member, json_field *field, char *err, size_t err_len)
-{
-    if (!cJSON_IsString(member) || strlen(member->valuestring) >= field->text_len) {
-        snprintf(err, err_len, "'%s' must be a string of at most %zu characters", field->name,
-                 field->text_len - 1);
-        return false;
-    }
-    memcpy(field->text, member->valuestring, strlen(member->valuestring) + 1);
-    return true;
-}
-
-static bool read_number(const cJSON *member, json_field *field, char *err, size_t err_len)
-{
-    double value = cJSON_IsNumber(member) ? member->valuedouble : NAN;
-    if (!(value >= (double)field->least && value <= (double)field->most) || value != floor(value)) {
-        snprintf(err, err_len, "'%s' must be an integer from %lld to %lld", field->name,
-                 (long long)field->least, (long long)field->most);
-        return false;
-    }
-    *field->number = (int64_t)value;
-    return true;
-}
-
-static json_fault read_members(const cJSON *object, json_field *fields, char *err, size_t err_len)
-{
-    const cJSON *member;
-    cJSON_ArrayForEach(member, object)
-    {
-        json_field *field = find(fields, member->string);
-        if (!field || field->found) {
-            snprintf(err, err_len, "'%.64s' %s", member->string,
-                     !field ? "is not known here" : "comes twice");
-            return !field ? JSON_UNKNOWN : JSON_REPEATED;
-        }
-        field->found = true;
-        bool good = field->text ? read_text(member, field, err, err_len)
-                                : read_number(member, field, err, err_len);
-        if (!good)
-            return JSON_BAD_VALUE;
-    }
-    return JSON_FINE;
-}
 
 static bool is_digit(char c)
 {
@@ -124,26 +74,6 @@ static cJSON *parse(const char *body, size_t len, bool *integers)
     return NULL;
 }
 
-json_fault json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len)
-{
-    for (json_field *field = fields; field->name; field++)
-        field->found = false;
-
-    bool integers;
-    cJSON *object = parse(body, len, &integers);
-    if (!object) {
-        snprintf(err, err_len, "the body must be one flat JSON object");
-        return JSON_NOT_OBJECT;
-    }
-    json_fault fault = read_members(object, fields, err, err_len);
-    if (fault == JSON_FINE && !integers) {
-        snprintf(err, err_len, "a number must be written in digits alone");
-        fault = JSON_BAD_VALUE;
-    }
-    cJSON_Delete(object);
-    return fault;
-}
-
 bool json_each(const char *body, size_t len, json_member *each, void *arg)
 {
     bool integers;
@@ -163,4 +93,67 @@ bool json_each(const char *body, size_t len, json_member *each, void *arg)
     }
     cJSON_Delete(object);
     return good;
+}
+
+/* ---- into fields ----------------------------------------------------------------------------- */
+
+typedef struct json_target {
+    json_field *fields;
+    json_fault fault;
+    char *err;
+    size_t err_len;
+} json_target;
+
+static bool read_text(const json_target *to, const json_field *field, const char *value)
+{
+    size_t len = value ? strlen(value) : 0;
+    if (value && len < field->text_len) {
+        memcpy(field->text, value, len + 1);
+        return true;
+    }
+    snprintf(to->err, to->err_len, "'%s' must be a string of at most %zu characters", field->name,
+             field->text_len - 1);
+    return false;
+}
+
+static bool read_number(const json_target *to, const json_field *field, const char *value)
+{
+    long long number = value ? strtoll(value, NULL, 10) : 0;
+    if (value && number >= field->least && number <= field->most) {
+        *field->number = number;
+        return true;
+    }
+    snprintf(to->err, to->err_len, "'%s' must be an integer from %lld to %lld, in digits alone",
+             field->name, (long long)field->least, (long long)field->most);
+    return false;
+}
+
+static bool read_member(void *arg, const char *name, const char *value, bool number)
+{
+    json_target *to = arg;
+    json_field *field = to->fields;
+    while (field->name && strcmp(field->name, name) != 0)
+        field++;
+    if (!field->name || field->found) {
+        to->fault = field->name ? JSON_REPEATED : JSON_UNKNOWN;
+        snprintf(to->err, to->err_len, "'%.64s' %s", name,
+                 field->name ? "comes twice" : "is not known here");
+        return false;
+    }
+    field->found = true;
+    bool good = field->text ? read_text(to, field, number ? NULL : value)
+                            : read_number(to, field, number ? value : NULL);
+    to->fault = good ? JSON_FINE : JSON_BAD_VALUE;
+    return good;
+}
+
+json_fault json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len)
+{
+    json_target to = {.fields = fields, .fault = JSON_FINE, .err = err, .err_len = err_len};
+    for (json_field *field = fields; field->name; field++)
+        field->found = false;
+    if (json_each(body, len, read_member, &to) || to.fault != JSON_FINE)
+        return to.fault;
+    snprintf(err, err_len, "the body must be one flat JSON object");
+    return JSON_NOT_OBJECT;
 }

@@ -6,12 +6,15 @@
  */
 #include "server/base/single_flight.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/text.h"
+
 typedef struct flight {
     struct flight *next;
-    char *name;
+    char name[IDENT_MAX + 1];
     int users;            /* threads that make, await or want one */
     int64_t begun, ended; /* calls so far; one at most is under way */
     int result;           /* of the last that ended */
@@ -46,11 +49,7 @@ static flight *join(single_flight *all, const char *name)
     while (f && strcmp(f->name, name) != 0)
         f = f->next;
     if (!f && (f = calloc(1, sizeof(*f)))) {
-        f->name = strdup(name);
-        if (!f->name) {
-            free(f);
-            return NULL;
-        }
+        snprintf(f->name, sizeof(f->name), "%s", name);
         dlock_cond_init(&f->over);
         f->next = all->first;
         all->first = f;
@@ -70,7 +69,6 @@ static void leave(single_flight *all, flight *f)
         link = &(*link)->next;
     *link = f->next;
     pthread_cond_destroy(&f->over);
-    free(f->name);
     free(f);
 }
 

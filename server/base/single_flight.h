@@ -1,6 +1,6 @@
 /*
- * single_flight.h - one call for a name at a time: who comes while it is under way waits for its
- * result instead of asking again.
+ * single_flight.h - one call for an identifier at a time: who comes while it is under way waits for
+ * its result instead of asking again.
  *
  * Different names do not wait for each other. Nobody waits beyond its own deadline, however long
  * the call takes that is under way.

@@ -9,8 +9,10 @@
 void text_init(fs_text *text)
 {
     text->bytes = text->here;
+    text->len = 0;
     text->cap = TEXT_INLINE;
-    text_clear(text);
+    text->failed = false;
+    text->here[0] = '\0';
 }
 
 void text_free(fs_text *text)

@@ -18,27 +18,24 @@
 #define IDLE_MS  1000 /* between two records otherwise */
 #define ASKED_MS 5000 /* for so long after a question somebody looks */
 
-typedef struct item_document {
-    char item[IDENT_MAX + 1]; /* "" = free */
-    dlock_time asked, made;   /* when last; 0 = never */
-    dlock_time read;          /* when the numbers of its sale were read; likewise */
-    bool over;                /* as in its view */
-    bool wanted;              /* it is to be made at once: somebody waits for it */
-    int readers;              /* who wait; its place is not given away meanwhile */
-    fs_text text;
-    item_view view; /* the thread's alone */
-} item_document;
+typedef struct place {
+    document doc;           /* item "" = free */
+    char *json;             /* NULL = it was not made as yet */
+    dlock_time asked, made; /* when last; 0 = never */
+    bool wanted;            /* it is to be made at once: somebody waits for it */
+    int readers;            /* who wait; the place is not given away meanwhile */
+} place;
 
 struct dashboard {
     dashboard_options options;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards the next four, but the views */
-    pthread_cond_t wanted;
-    pthread_cond_t made;
+    pthread_mutex_t lock; /* guards the next three */
     bool stop;
-    item_document documents[ITEMS];
-    dlock_time next; /* look; this and the next are the thread's alone */
-    fs_text draft;
+    bool hurry; /* a document has become wanted */
+    place places[ITEMS];
+    pthread_cond_t wanted, made;
+    dlock_time next; /* look; this and what follows are the thread's alone */
+    document doc;    /* the one that is being made */
     instances others;
 };
 
@@ -49,69 +46,64 @@ static bool is_over(dlock_time since, int64_t ms, dlock_time now)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Under the lock. */
-static bool is_watched(const dashboard *d)
-{
-    bool watched = false;
-    dlock_time now = dlock_now();
-    for (int i = 0; i < ITEMS; i++)
-        watched = watched || !is_over(d->documents[i].asked, ASKED_MS, now);
-    return watched;
-}
-
-/* Tells the other instances of this one, and hears them. */
-static void call_others(dashboard *d, bool watched)
+/* Tells the other instances of this one, and hears them: whether one of them is looked at. */
+static bool call_others(dashboard *d, bool watched)
 {
     const dashboard_options *o = &d->options;
-    instance_record mine = {.watched = watched};
     batch_counts batches;
     dlock_stats locks;
-    o->count(o->arg, &mine);
     batch_count(&batches);
     dlock_client_stats(o->store->locks, &locks);
+    instance_record mine = {
+        .numbers = {[TOLD_DRAINING] = atomic_load(o->draining),
+                    [TOLD_WATCHED] = watched,
+                    [TOLD_IN_FLIGHT] = atomic_load(o->in_flight),
+                    [TOLD_WAITING] = (int64_t)locks.waiting_now + batches.waiting,
+                    [TOLD_BATCHES] = batches.batches,
+                    [TOLD_BATCHED] = batches.buyers,
+                    [TOLD_LARGEST_BATCH] = batches.largest}};
     snprintf(mine.client, sizeof(mine.client), "%s", dlock_client_id(o->store->locks));
-    mine.waiting = (int64_t)locks.waiting_now + batches.waiting;
-    mine.batches = batches.batches;
-    mine.batched = batches.buyers;
-    mine.largest_batch = batches.largest;
-    instances_call(&d->others, &mine);
+    metrics_read_counts(o->metrics, &mine.numbers[TOLD_COUNTS]);
+    return instances_call(&d->others, &mine);
 }
 
 /* If it is time to. Under the lock, which is let go of while Redis is asked. */
 static bool call_if_due(dashboard *d)
 {
-    bool due = dlock_passed(d->next), watched = is_watched(d);
-    if (!due)
+    bool watched = false;
+    dlock_time now = dlock_now();
+    if (!dlock_passed(d->next))
         return false;
+    for (int i = 0; i < ITEMS; i++)
+        watched = watched || !is_over(d->places[i].asked, ASKED_MS, now);
     pthread_mutex_unlock(&d->lock);
-    call_others(d, watched);
-    d->next = dlock_in_ms(watched || instances_watched(&d->others) ? LOOK_MS : IDLE_MS);
+    d->next = dlock_in_ms(call_others(d, watched) || watched ? LOOK_MS : IDLE_MS);
     pthread_mutex_lock(&d->lock);
     return true;
 }
 
-/* Likewise. */
-static void renew(dashboard *d, item_document *document)
+/* Likewise. Meanwhile the place may be given to another item. */
+static void renew(dashboard *d, place *p)
 {
-    char item[IDENT_MAX + 1];
-    memcpy(item, document->item, sizeof(item));
+    fs_text text;
+    text_init(&text);
+    d->doc = p->doc;
     pthread_mutex_unlock(&d->lock);
-    if (strcmp(document->view.item, item) != 0)
-        view_init(&document->view, item);
-    view_read(&document->view, d->options.sales);
-    text_clear(&d->draft);
-    document_write(&d->draft, &document->view, &d->others);
+    document_ask(&d->doc, d->options.sales);
+    document_write(&text, &d->doc, &d->others);
+    char *json = text.failed ? NULL : strdup(text_bytes(&text));
+    text_free(&text);
     pthread_mutex_lock(&d->lock);
-    if (strcmp(document->item, item) != 0)
-        return;
-    document->wanted = false;
-    if (!d->draft.failed) {
-        text_clear(&document->text);
-        text_add_bytes(&document->text, text_bytes(&d->draft), d->draft.len);
-        document->made = dlock_now();
-        document->read = document->view.read;
-        document->over = document->view.over;
+    bool same = strcmp(p->doc.item, d->doc.item) == 0;
+    if (same && json) {
+        free(p->json);
+        p->json = json;
+        p->doc = d->doc;
+        p->made = dlock_now();
+    } else {
+        free(json);
     }
+    p->wanted = p->wanted && !same;
     pthread_cond_broadcast(&d->made);
 }
 
@@ -121,20 +113,12 @@ static void renew_all(dashboard *d, bool looked_at)
 {
     dlock_time now = dlock_now();
     for (int i = 0; !d->stop && i < ITEMS; i++) {
-        item_document *document = &d->documents[i];
-        if (!document->wanted && (!looked_at || is_over(document->asked, ASKED_MS, now)))
+        place *p = &d->places[i];
+        if (!p->wanted && (!looked_at || is_over(p->asked, ASKED_MS, now)))
             continue;
-        renew(d, document);
+        renew(d, p);
         call_if_due(d);
     }
-}
-
-static bool is_wanted(const dashboard *d)
-{
-    bool wanted = false;
-    for (int i = 0; i < ITEMS; i++)
-        wanted = wanted || d->documents[i].wanted;
-    return wanted;
 }
 
 static void *run(void *arg)
@@ -142,8 +126,9 @@ static void *run(void *arg)
     dashboard *d = arg;
     pthread_mutex_lock(&d->lock);
     while (!d->stop) {
+        d->hurry = false;
         renew_all(d, call_if_due(d));
-        while (!d->stop && !is_wanted(d) && !dlock_passed(d->next))
+        while (!d->stop && !d->hurry && !dlock_passed(d->next))
             dlock_cond_wait(&d->wanted, &d->lock, d->next);
     }
     pthread_mutex_unlock(&d->lock);
@@ -152,70 +137,61 @@ static void *run(void *arg)
 
 /* ---- the viewers ----------------------------------------------------------------------------- */
 
-/* The item's document, perhaps an empty one. NULL: somebody waits for every one that there is, or,
- * unless one may be `ousted`, looks at it. Under the lock. */
-static item_document *find_or_take(dashboard *d, const char *item, bool ousted)
+/* The item's place, perhaps with no document as yet. NULL: somebody waits for every one that there
+ * is, or, unless one may be `ousted`, looks at it. Under the lock. */
+static place *find_or_take(dashboard *d, const char *item, bool ousted)
 {
-    item_document *oldest = NULL;
+    place *oldest = NULL;
     dlock_time now = dlock_now();
     for (int i = 0; i < ITEMS; i++) {
-        item_document *document = &d->documents[i];
-        if (strcmp(document->item, item) == 0)
-            return document;
-        if (document->readers == 0 && (ousted || is_over(document->asked, ASKED_MS, now)) &&
-            (!oldest || document->asked.us < oldest->asked.us))
-            oldest = document;
+        place *p = &d->places[i];
+        if (strcmp(p->doc.item, item) == 0)
+            return p;
+        if (p->readers == 0 && (ousted || is_over(p->asked, ASKED_MS, now)) &&
+            (!oldest || p->asked.us < oldest->asked.us))
+            oldest = p;
     }
     if (oldest) {
-        snprintf(oldest->item, sizeof(oldest->item), "%s", item);
+        document_init(&oldest->doc, item);
         oldest->asked = oldest->made = (dlock_time){0};
-        oldest->wanted = oldest->over = false;
+        oldest->wanted = false;
     }
     return oldest;
 }
 
 /* Has it made if it was not renewed of late, and waits until it is. Under the lock. */
-static void await(dashboard *d, item_document *document, dlock_time deadline)
+static void await(dashboard *d, place *p, dlock_time deadline)
 {
     dlock_time now = dlock_now();
-    if (document->over ||
-        (is_over(document->asked, ASKED_MS, now) && is_over(document->made, LOOK_MS, now))) {
-        document->wanted = true;
+    if (p->doc.over || (is_over(p->asked, ASKED_MS, now) && is_over(p->made, LOOK_MS, now))) {
+        p->wanted = d->hurry = true;
         pthread_cond_signal(&d->wanted);
     }
-    document->asked = now;
-    document->readers++;
-    while (document->wanted && !dlock_passed(deadline))
+    p->asked = now;
+    p->readers++;
+    while (p->wanted && !dlock_passed(deadline))
         dlock_cond_wait(&d->made, &d->lock, deadline);
-    document->readers--;
-}
-
-static void put_age(fs_text *out, const char *before, dlock_time since)
-{
-    text_add(out, before);
-    if (since.us > 0)
-        text_add_int(out, (dlock_now().us - since.us) / 1000);
-    else
-        text_add(out, "null");
+    p->readers--;
 }
 
 dashboard_answer dashboard_read(dashboard *d, const char *item, dlock_time deadline, fs_text *out)
 {
-    item_document *document;
+    place *p;
     bool waits = !dlock_passed(deadline);
     pthread_mutex_lock(&d->lock);
-    while (!(document = find_or_take(d, item, waits)) && !dlock_passed(deadline))
+    while (!(p = find_or_take(d, item, waits)) && !dlock_passed(deadline))
         dlock_cond_wait(&d->made, &d->lock, deadline);
-    if (document)
-        await(d, document, deadline);
-    dashboard_answer answer = !document || document->made.us == 0 ? DASHBOARD_LATE
-                              : document->over                    ? DASHBOARD_OVER
-                                                                  : DASHBOARD_TOLD;
+    if (p)
+        await(d, p, deadline);
+    dashboard_answer answer = !p || p->made.us == 0 ? DASHBOARD_LATE
+                              : p->doc.over         ? DASHBOARD_OVER
+                                                    : DASHBOARD_TOLD;
     if (answer == DASHBOARD_TOLD) {
-        put_age(out, "\"age_ms\":", document->made);
-        put_age(out, ",\"sale_age_ms\":", document->read);
-        text_add(out, ",");
-        text_add_bytes(out, text_bytes(&document->text), document->text.len);
+        dlock_time now = dlock_now(), read = p->doc.read;
+        text_printf(out, "\"age_ms\":%lld,\"sale_age_ms\":", (now.us - p->made.us) / 1000LL);
+        if (read.us > 0)
+            text_add_int(out, (now.us - read.us) / 1000);
+        text_add_all(out, read.us > 0 ? "," : "null,", p->json);
     }
     pthread_mutex_unlock(&d->lock);
     return answer;
@@ -226,8 +202,7 @@ dashboard_answer dashboard_read(dashboard *d, const char *item, dlock_time deadl
 static void free_all(dashboard *d)
 {
     for (int i = 0; i < ITEMS; i++)
-        text_free(&d->documents[i].text);
-    text_free(&d->draft);
+        free(d->places[i].json);
     pthread_cond_destroy(&d->wanted);
     pthread_cond_destroy(&d->made);
     pthread_mutex_destroy(&d->lock);
@@ -243,9 +218,6 @@ dashboard *dashboard_start(const dashboard_options *options)
     pthread_mutex_init(&d->lock, NULL);
     dlock_cond_init(&d->wanted);
     dlock_cond_init(&d->made);
-    for (int i = 0; i < ITEMS; i++)
-        text_init(&d->documents[i].text);
-    text_init(&d->draft);
     instances_init(&d->others, options->store);
     if (pthread_create(&d->thread, NULL, run, d) == 0)
         return d;

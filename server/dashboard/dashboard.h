@@ -12,7 +12,7 @@
 #ifndef FLASHSALE_DASHBOARD_H
 #define FLASHSALE_DASHBOARD_H
 
-#include "server/dashboard/record.h"
+#include "server/metrics/metrics.h"
 #include "server/sale/sale_table.h"
 
 typedef struct dashboard dashboard;
@@ -20,10 +20,10 @@ typedef struct dashboard dashboard;
 typedef struct dashboard_options {
     fs_store *store; /* (borrowed, as all here) */
     sale_table *sales;
-
-    /* Fills in `draining`, `in_flight` and `counts`. */
-    void (*count)(void *arg, instance_record *ret);
-    void *arg;
+    /* What the others are told of this instance. */
+    fs_metrics *metrics;
+    const atomic_bool *draining;
+    const atomic_int *in_flight;
 } dashboard_options;
 
 /* Begins to tell the other instances of this one, whose name must be known. NULL: out of memory or

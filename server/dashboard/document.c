@@ -1,5 +1,96 @@
-/* document.c - the members, in their order. */
+/* document.c - reading, one question after the other, as GET /stock, GET /locks and GET /orders ask
+ * them; and writing, in the order of the members. */
 #include "server/dashboard/document.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/sale/sale_find.h"
+
+void document_init(document *doc, const char *item)
+{
+    *doc = (document){.up = false};
+    snprintf(doc->item, sizeof(doc->item), "%s", item);
+}
+
+static const char *state_of(const fs_sale *sale, ledger_status status)
+{
+    sale_state state = fs_sale_state(sale);
+    return sale_state_name(state == STATE_OPEN && status == LEDGER_DAMAGED ? STATE_DAMAGED : state);
+}
+
+/* What is damaged has no numbers. */
+static bool read_numbers(document *doc, const fs_sale *sale, dlock_time deadline)
+{
+    ledger_numbers numbers;
+    const open_sale *open = &sale->open_sale;
+    ledger_status status =
+        ledger_count(open->store, &open->terms, open->strategy->guarded, deadline, &numbers);
+    if (status == LEDGER_UNAVAILABLE)
+        return false;
+    if (strcmp(doc->terms.id, open->terms.id) != 0)
+        document_init(doc, open->terms.item);
+    doc->terms = open->terms;
+    doc->state = state_of(sale, status);
+    if (status == LEDGER_FOUND) {
+        doc->numbers = numbers;
+        doc->read = dlock_now();
+    }
+    return true;
+}
+
+/* Keeps the latest, in their order. Those of one segment come from the oldest on. */
+static void keep_latest(void *arg, int segment, const char *request, const fs_order *order)
+{
+    latest_orders *kept = arg;
+    int i = 0;
+    (void)request;
+    while (i < kept->count && kept->of[i].order.time_us > order->time_us)
+        i++;
+    if (i == LATEST_ORDERS)
+        return;
+    kept->count += kept->count < LATEST_ORDERS;
+    memmove(&kept->of[i + 1], &kept->of[i], (size_t)(kept->count - i - 1) * sizeof(kept->of[0]));
+    kept->of[i].segment = segment;
+    kept->of[i].order = *order;
+}
+
+/* The locks and the latest orders. */
+static bool read_sets(document *doc, const open_sale *sale, dlock_time deadline)
+{
+    latest_orders latest = {.count = 0};
+    bool locked = sale->strategy->locked;
+    for (int k = 0; k < sale->key_sets; k++) {
+        dlock_info info = {.held = false};
+        if ((locked && !sale_lock_look(sale, sale->strategy->lock.kind, k, &info)) ||
+            ledger_read_last(sale->store, &sale->terms, k, LATEST_ORDERS, deadline, keep_latest,
+                             &latest) == LEDGER_UNAVAILABLE)
+            return false;
+        doc->lock[k] = info;
+    }
+    doc->locks = locked ? sale->key_sets : 0;
+    doc->latest = latest;
+    return true;
+}
+
+void document_ask(document *doc, sale_table *sales)
+{
+    fs_sale *sale;
+    dlock_time deadline = dlock_in_ms(STORE_READ_MS);
+    sale_status status = sale_find(sales, doc->item, deadline, &sale);
+    bool up = status == SALE_OK;
+    doc->over = !up && status != SALE_UNAVAILABLE;
+    if (up) {
+        const open_sale *open = &sale->open_sale;
+        for (int k = 0; k < open->key_sets; k++)
+            up = up && node_reachable(sale_node(open, k));
+        up = up && read_numbers(doc, sale, deadline) && read_sets(doc, open, deadline);
+        sale_table_put(sale);
+    }
+    doc->up = up;
+}
+
+/* ---- as JSON --------------------------------------------------------------------------------- */
 
 static void put_number(fs_text *out, const char *before, int64_t value)
 {
@@ -7,31 +98,31 @@ static void put_number(fs_text *out, const char *before, int64_t value)
     text_add_int(out, value);
 }
 
-static void put_sale(fs_text *out, const item_view *view)
+static void put_sale(fs_text *out, const document *doc)
 {
-    const sale_terms *terms = &view->terms;
-    if (view->read.us == 0) {
+    const sale_terms *terms = &doc->terms;
+    if (doc->read.us == 0) {
         text_add(out, ",\"sale\":null");
         return;
     }
     text_add_all(out, ",\"sale\":{\"sale\":\"", terms->id, "\",\"strategy\":\"", terms->strategy,
-                 "\",\"state\":\"", view->state, "\"");
+                 "\",\"state\":\"", doc->state, "\"");
     put_number(out, ",\"initial\":", terms->initial);
-    put_number(out, ",\"remaining\":", view->numbers.remaining);
-    put_number(out, ",\"orders\":", view->numbers.orders);
-    put_number(out, ",\"units\":", view->numbers.units);
-    put_number(out, ",\"oversold\":", ledger_oversold(terms->initial, &view->numbers));
-    put_number(out, ",\"lost_updates\":", ledger_lost(terms->initial, &view->numbers));
+    put_number(out, ",\"remaining\":", doc->numbers.remaining);
+    put_number(out, ",\"orders\":", doc->numbers.orders);
+    put_number(out, ",\"units\":", doc->numbers.units);
+    put_number(out, ",\"oversold\":", ledger_oversold(terms->initial, &doc->numbers));
+    put_number(out, ",\"lost_updates\":", ledger_lost(terms->initial, &doc->numbers));
     put_number(out, ",\"hold_ms\":", terms->hold_ms);
     put_number(out, ",\"lease_ms\":", terms->lease_ms);
     text_add(out, "}");
 }
 
-static void put_locks(fs_text *out, const item_view *view, const instances *in)
+static void put_locks(fs_text *out, const document *doc, const instances *in)
 {
     text_add(out, ",\"locks\":[");
-    for (int k = 0; k < view->locks; k++) {
-        const dlock_info *lock = &view->lock[k];
+    for (int k = 0; k < doc->locks; k++) {
+        const dlock_info *lock = &doc->lock[k];
         put_number(out, k > 0 ? ",{\"segment\":" : "{\"segment\":", k);
         text_add_all(out, ",\"held\":", lock->held ? "true" : "false", ",\"instance\":\"",
                      instances_owner(in, lock->owner), "\"");
@@ -43,14 +134,12 @@ static void put_locks(fs_text *out, const item_view *view, const instances *in)
     text_add(out, "]");
 }
 
-/* ---- instances ------------------------------------------------------------------------------- */
-
 /* Of the item's locks. */
-static bool holds_one(const item_view *view, const instance *one, const instances *in)
+static bool holds_one(const document *doc, const instance *one, const instances *in)
 {
     bool holds = false;
-    for (int k = 0; k < view->locks; k++)
-        holds = holds || instances_owner(in, view->lock[k].owner) == one->name;
+    for (int k = 0; k < doc->locks; k++)
+        holds = holds || instances_owner(in, doc->lock[k].owner) == one->name;
     return holds;
 }
 
@@ -68,70 +157,64 @@ static void put_instance(fs_text *out, const instance *one, bool holds, int64_t 
 {
     static const char *const states[] = {
         [INSTANCE_UP] = "up", [INSTANCE_DRAINING] = "draining", [INSTANCE_DOWN] = "down"};
-    const instance_record *record = &one->record;
+    static const char *const names[] = {[TOLD_IN_FLIGHT] = ",\"in_flight\":",
+                                        [TOLD_WAITING] = ",\"waiting\":",
+                                        [TOLD_BATCHES] = ",\"batches\":",
+                                        [TOLD_BATCHED] = ",\"batched\":",
+                                        [TOLD_LARGEST_BATCH] = ",\"largest_batch\":"};
     text_add_all(out, "{\"name\":\"", one->name, "\",\"state\":\"", states[one->state], "\"");
     put_number(out, ",\"seen_ms\":", now_ms > one->told_ms ? now_ms - one->told_ms : 0);
     text_add_all(out, ",\"holds\":", holds ? "true" : "false");
-    put_number(out, ",\"in_flight\":", record->in_flight);
-    put_number(out, ",\"waiting\":", record->waiting);
-    put_number(out, ",\"batches\":", record->batches);
-    put_number(out, ",\"batched\":", record->batched);
-    put_number(out, ",\"largest_batch\":", record->largest_batch);
+    for (int i = TOLD_IN_FLIGHT; i <= TOLD_LARGEST_BATCH; i++)
+        put_number(out, names[i], one->record.numbers[i]);
     text_add(out, ",");
-    put_outcomes(out, record->counts.outcomes);
+    put_outcomes(out, &one->record.numbers[TOLD_COUNTS]);
     text_add(out, "}");
 }
 
-static void put_instances(fs_text *out, const item_view *view, const instances *in, int64_t now_ms)
+static void put_instances(fs_text *out, const document *doc, const instances *in, int64_t now_ms)
 {
     int64_t sum[BUY_OUTCOMES] = {0};
     text_add(out, ",\"instances\":[");
     for (int i = 0; i < in->count; i++) {
         const instance *one = &in->all[i];
         text_add(out, i > 0 ? "," : "");
-        put_instance(out, one, holds_one(view, one, in), now_ms);
+        put_instance(out, one, holds_one(doc, one, in), now_ms);
         for (int o = 0; o < BUY_OUTCOMES; o++)
-            sum[o] += one->record.counts.outcomes[o];
+            sum[o] += one->record.numbers[TOLD_COUNTS + o];
     }
     text_add(out, "],");
     put_outcomes(out, sum);
 }
 
-/* ---- orders ---------------------------------------------------------------------------------- */
-
-static void put_order(fs_text *out, const sale_terms *terms, const latest_order *latest)
-{
-    const fs_order *order = &latest->order;
-    text_add(out, "{\"order\":\"");
-    order_put_id(out, terms->id, terms->segments > 0 ? latest->segment : -1, order);
-    put_number(out, "\",\"quantity\":", order->quantity);
-    put_number(out, ",\"remaining\":", order->remaining);
-    put_number(out, ",\"fence\":", (int64_t)order->fence);
-    text_add(out, ",\"instance\":");
-    text_json(out, order->instance);
-    text_add(out, "}");
-}
-
-static void put_latest(fs_text *out, const item_view *view)
+static void put_latest(fs_text *out, const document *doc)
 {
     text_add(out, ",\"latest\":[");
-    for (int i = 0; i < view->orders; i++) {
-        text_add(out, i > 0 ? "," : "");
-        put_order(out, &view->terms, &view->latest[i]);
+    for (int i = 0; i < doc->latest.count; i++) {
+        const fs_order *order = &doc->latest.of[i].order;
+        text_add(out, i > 0 ? ",{\"order\":\"" : "{\"order\":\"");
+        order_put_id(out, doc->terms.id, doc->terms.segments > 0 ? doc->latest.of[i].segment : -1,
+                     order);
+        put_number(out, "\",\"quantity\":", order->quantity);
+        put_number(out, ",\"remaining\":", order->remaining);
+        put_number(out, ",\"fence\":", (int64_t)order->fence);
+        text_add(out, ",\"instance\":");
+        text_json(out, order->instance);
+        text_add(out, "}");
     }
     text_add(out, "]");
 }
 
-void document_write(fs_text *out, const item_view *view, const instances *in)
+void document_write(fs_text *out, const document *doc, const instances *in)
 {
     int64_t now_ms = instances_now_ms(in);
-    text_add_all(out, "\"item\":\"", view->item, "\",\"redis\":\"", view->up ? "up" : "down", "\"");
+    text_add_all(out, "\"item\":\"", doc->item, "\",\"redis\":\"", doc->up ? "up" : "down", "\"");
     put_number(out, ",\"now_ms\":", now_ms);
-    put_sale(out, view);
-    put_locks(out, view, in);
-    put_instances(out, view, in, now_ms);
+    put_sale(out, doc);
+    put_locks(out, doc, in);
+    put_instances(out, doc, in, now_ms);
     text_add(out, ",\"minute\":");
     minute_write(&in->minute, now_ms, out);
-    put_latest(out, view);
+    put_latest(out, doc);
     text_add(out, "}\n");
 }

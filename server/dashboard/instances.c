@@ -28,65 +28,94 @@ int64_t instances_now_ms(const instances *in)
     return node_redis_us(store_node(in->store, KEY), dlock_now()) / 1000;
 }
 
-/* ---- what is known of each ------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
-/* Where the name is, or would be. */
-static int place_of(const instances *in, const char *name, bool *ret_found)
+/* No instance counts further. The sums of many records are numbers that JSON's readers take. */
+#define NUMBER_MOST 10000000000000
+
+static void name_form(char ret[32])
 {
-    int i = 0;
-    while (i < in->count && strcmp(in->all[i].name, name) < 0)
-        i++;
-    *ret_found = i < in->count && strcmp(in->all[i].name, name) == 0;
-    return i;
+    snprintf(ret, 32, "1.%d.%d ", BUY_OUTCOMES, LATENCY_BUCKETS);
 }
 
-/* Forgets the one that has been down for the longest, and since before then. */
-static void make_room(instances *in, int64_t told_ms)
+void record_write(fs_text *out, const instance_record *record)
+{
+    char form[32];
+    name_form(form);
+    text_add_all(out, form, record->client);
+    for (int i = 0; i < TOLD_NUMBERS; i++) {
+        text_add(out, " ");
+        text_add_int(out, record->numbers[i]);
+    }
+}
+
+bool record_read(const char *text, instance_record *ret)
+{
+    char form[32];
+    name_form(form);
+    if (strncmp(text, form, strlen(form)) != 0)
+        return false;
+    const char *at = text + strlen(form);
+    size_t len = strcspn(at, " ");
+    if (len == 0 || len >= sizeof(ret->client))
+        return false;
+    snprintf(ret->client, sizeof(ret->client), "%.*s", (int)len, at);
+    for (int i = 0; i < TOLD_NUMBERS; i++) {
+        at += len;
+        if (*at++ != ' ')
+            return false;
+        len = strcspn(at, " ");
+        if (!decimal_read(at, len, &ret->numbers[i]) || ret->numbers[i] > NUMBER_MOST)
+            return false;
+    }
+    return at[len] == '\0';
+}
+
+/* ---- what is known of each ------------------------------------------------------------------- */
+
+/* The one of that name, perhaps a new one, for which the one is forgotten that has been down for
+ * the longest, and since before then. NULL: there are too many. */
+static instance *find_or_add(instances *in, const char *name, int64_t told_ms)
 {
     instance *oldest = NULL;
     for (int i = 0; i < in->count; i++) {
         instance *one = &in->all[i];
-        if (one->state == INSTANCE_DOWN && one->told_ms < told_ms &&
-            (!oldest || one->told_ms < oldest->told_ms))
+        if (strcmp(one->name, name) == 0)
+            return one;
+        if (one->state == INSTANCE_DOWN && one->told_ms < (oldest ? oldest->told_ms : told_ms))
             oldest = one;
     }
-    if (!oldest)
-        return;
-    size_t behind = (size_t)(&in->all[in->count] - oldest) - 1;
-    memmove(oldest, oldest + 1, behind * sizeof(*oldest));
-    in->count--;
-}
-
-/* The one of that name, perhaps a new one. NULL: there are too many. */
-static instance *find_or_add(instances *in, const char *name, int64_t told_ms)
-{
-    bool found;
-    int i = place_of(in, name, &found);
-    if (found)
-        return &in->all[i];
-    if (in->count == INSTANCES_MAX)
-        make_room(in, told_ms);
-    if (in->count == INSTANCES_MAX)
+    instance *added = in->count < INSTANCES_MAX ? &in->all[in->count++] : oldest;
+    if (!added)
         return NULL;
-    i = place_of(in, name, &found);
-    instance *one = &in->all[i];
-    memmove(one + 1, one, (size_t)(in->count++ - i) * sizeof(*one));
-    memset(one, 0, sizeof(*one));
-    snprintf(one->name, sizeof(one->name), "%s", name);
-    one->state = INSTANCE_DOWN; /* until its record is seen to be recent */
-    return one;
+    *added = (instance){.state = INSTANCE_DOWN}; /* until its record is seen to be recent */
+    snprintf(added->name, sizeof(added->name), "%s", name);
+    return added;
 }
 
 /* What it has done since the record before is put into the minute, if that was the same process. */
-static void take(instances *in, const char *name, int64_t told_ms, const instance_record *record)
+static instance *take(instances *in, const char *name, int64_t told_ms,
+                      const instance_record *record)
 {
     instance *one = find_or_add(in, name, told_ms);
     if (!one || told_ms == one->told_ms)
-        return;
+        return one;
     if (strcmp(one->record.client, record->client) == 0)
-        minute_add(&in->minute, one->told_ms, &one->record.counts, told_ms, &record->counts);
+        minute_add(&in->minute, one->told_ms, &one->record.numbers[TOLD_COUNTS], told_ms,
+                   &record->numbers[TOLD_COUNTS]);
     one->told_ms = told_ms;
     one->record = *record;
+    return one;
+}
+
+static instance_state state_told(const instance_record *record)
+{
+    return record->numbers[TOLD_DRAINING] != 0 ? INSTANCE_DRAINING : INSTANCE_UP;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const instance *)a)->name, ((const instance *)b)->name);
 }
 
 /* Nobody goes down who had no time to be heard of since Redis answers again. A record of a time to
@@ -94,7 +123,7 @@ static void take(instances *in, const char *name, int64_t told_ms, const instanc
 static instance_state judge(const instances *in, const instance *one)
 {
     if (llabs(in->heard_ms - one->told_ms) <= DOWN_MS)
-        return one->record.draining ? INSTANCE_DRAINING : INSTANCE_UP;
+        return state_told(&one->record);
     return in->heard_ms - in->since_ms <= DOWN_MS ? one->state : INSTANCE_DOWN;
 }
 
@@ -181,37 +210,30 @@ static void hear(instances *in, const redisReply *reply)
 /* Of itself an instance knows without asking. */
 static void take_mine(instances *in, const instance_record *mine)
 {
-    const fs_node *node = store_node(in->store, KEY);
-    if (!atomic_load(&node->clock.known))
+    if (!atomic_load(&store_node(in->store, KEY)->clock.known))
         return;
-    bool found;
-    take(in, in->store->instance, instances_now_ms(in), mine);
-    int i = place_of(in, in->store->instance, &found);
-    if (found)
-        in->all[i].state = mine->draining ? INSTANCE_DRAINING : INSTANCE_UP;
+    instance *me = take(in, in->store->instance, instances_now_ms(in), mine);
+    if (me)
+        me->state = state_told(mine);
 }
 
-void instances_call(instances *in, const instance_record *mine)
+bool instances_call(instances *in, const instance_record *mine)
 {
+    bool watched = false;
     redisReply *reply = NULL;
     bool heard = node_reachable(store_node(in->store, KEY)) && call(in, mine, &reply);
     if (heard)
         hear(in, reply);
     else
         take_mine(in, mine);
+    qsort(in->all, (size_t)in->count, sizeof(in->all[0]), by_name);
     in->heard = heard;
     if (reply)
         note_refusal(in, heard ? NULL : reply->str);
     freeReplyObject(reply);
-}
-
-/* ---- what is asked of it --------------------------------------------------------------------- */
-
-bool instances_watched(const instances *in)
-{
-    bool watched = false;
     for (int i = 0; i < in->count; i++)
-        watched = watched || (in->all[i].record.watched && in->all[i].state != INSTANCE_DOWN);
+        watched = watched || (in->all[i].record.numbers[TOLD_WATCHED] != 0 &&
+                              in->all[i].state != INSTANCE_DOWN);
     return watched;
 }
 

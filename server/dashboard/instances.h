@@ -2,9 +2,9 @@
  * instances.h - the instances that sell from the same Redis: which of them live, and what each has
  * done.
  *
- * Each tells the others of itself (record.h) once a second, or twice while somebody looks, in a
- * hash of names in Redis, and hears them in the same call. Who has told nothing for a while is
- * down; its last record is kept for ten minutes.
+ * Each tells the others of itself once a second, or twice while somebody looks, in a hash of names
+ * in Redis, and hears them in the same call. Who has told nothing for a while is down; its last
+ * record is kept for ten minutes.
  *
  * While Redis does not answer, or refuses, nothing is heard, and everybody stays as it was; when it
  * answers again, or its clock was set, they have some time to be heard of. For one thread.
@@ -15,6 +15,33 @@
 #include "server/dashboard/minute.h"
 
 #define INSTANCES_MAX 64 /* more are left out, those that are down first */
+
+/* ---- what an instance tells of itself -------------------------------------------------------- */
+
+/* Its numbers, in the order of their words in Redis. */
+enum {
+    TOLD_DRAINING,
+    TOLD_WATCHED,   /* somebody looks at its live page */
+    TOLD_IN_FLIGHT, /* requests being answered */
+    TOLD_WAITING,   /* threads that wait for a lock, and buyers that wait in a batch */
+    TOLD_BATCHES,   /* this and the next two: batch_counts (selling/batch.h) */
+    TOLD_BATCHED,
+    TOLD_LARGEST_BATCH,
+    TOLD_COUNTS, /* metrics_read_counts() */
+    TOLD_NUMBERS = TOLD_COUNTS + METRICS_COUNTS
+};
+
+typedef struct instance_record {
+    char client[128]; /* dlock_client_id(), by which its locks are known */
+    int64_t numbers[TOLD_NUMBERS];
+} instance_record;
+
+/* A record in Redis is one line of words. The first says how many outcomes and buckets there are: a
+ * record of another form, by a program of another version, is left out rather than misread. */
+void record_write(fs_text *out, const instance_record *record);
+bool record_read(const char *text, instance_record *ret);
+
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 typedef enum instance_state {
     INSTANCE_UP = 0,
@@ -45,14 +72,11 @@ typedef struct instances {
 void instances_init(instances *in, fs_store *store);
 
 /* Tells the others `mine`, and hears them, within a second. A call that fails changes this
- * instance's own record alone. */
-void instances_call(instances *in, const instance_record *mine);
+ * instance's own record alone. Whether one of them is looked at. */
+bool instances_call(instances *in, const instance_record *mine);
 
 /* Redis's time now, in ms since 1970, as far as it is known here. */
 int64_t instances_now_ms(const instances *in);
-
-/* Whether one of them is looked at. */
-bool instances_watched(const instances *in);
 
 /* The name of the one that a lock's owner token is of; "" = of none that is known. (borrowed) */
 const char *instances_owner(const instances *in, const char *owner);

@@ -1,11 +1,37 @@
 /* metrics.c - writing the counters by Prometheus's rules: base units, _total, _seconds. */
 #include "server/metrics/metrics.h"
 
-#include "server/metrics/metric_text.h"
+void metric_head(fs_text *out, const char *name, const char *type, const char *help)
+{
+    text_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+void metric_counter(fs_text *out, const char *name, const char *help, uint64_t value)
+{
+    metric_head(out, name, "counter", help);
+    text_printf(out, "%s %llu\n", name, (unsigned long long)value);
+}
+
+void metric_gauge(fs_text *out, const char *name, const char *help, double value)
+{
+    metric_head(out, name, "gauge", help);
+    text_printf(out, "%s %.15g\n", name, value);
+}
 
 static uint64_t get(_Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void metrics_read_counts(fs_metrics *metrics, int64_t ret[METRICS_COUNTS])
+{
+    for (int o = 0; o < BUY_OUTCOMES; o++) {
+        ret[o] = 0;
+        for (int i = 0; i <= METRICS_BUCKETS; i++)
+            ret[o] += (int64_t)get(&metrics->buys[o].bucket[i]);
+    }
+    for (int b = 0; b < LATENCY_BUCKETS; b++)
+        ret[BUY_OUTCOMES + b] = (int64_t)get(&metrics->sold_latency[b]);
 }
 
 static void write_buys(fs_metrics *metrics, fs_text *out)
@@ -21,11 +47,11 @@ static void write_buys(fs_metrics *metrics, fs_text *out)
                         (double)metrics_bucket_us[i] / 1e6, (unsigned long long)count);
         }
         count += get(&metrics->buys[o].bucket[METRICS_BUCKETS]);
-        text_printf(out, "%s_bucket{outcome=\"%s\",le=\"+Inf\"} %llu\n", name, outcome,
-                    (unsigned long long)count);
-        text_printf(out, "%s_sum{outcome=\"%s\"} %.6f\n", name, outcome,
-                    (double)get(&metrics->buys[o].sum_us) / 1e6);
-        text_printf(out, "%s_count{outcome=\"%s\"} %llu\n", name, outcome,
+        text_printf(out,
+                    "%s_bucket{outcome=\"%s\",le=\"+Inf\"} %llu\n%s_sum{outcome=\"%s\"} %.6f\n"
+                    "%s_count{outcome=\"%s\"} %llu\n",
+                    name, outcome, (unsigned long long)count, name, outcome,
+                    (double)get(&metrics->buys[o].sum_us) / 1e6, name, outcome,
                     (unsigned long long)count);
     }
     metric_counter(out, "flashsale_buys_replayed_total", "Buys answered with an earlier order.",
@@ -65,9 +91,9 @@ static void write_lock_times(fs_text *out, const char *name, const char *help,
             text_printf(out, "%s_bucket{le=\"%g\"} %llu\n", name, (double)(1u << i) / 1e6,
                         (unsigned long long)count);
     }
-    text_printf(out, "%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)times->count);
-    text_printf(out, "%s_sum %.6f\n", name, (double)times->sum_us / 1e6);
-    text_printf(out, "%s_count %llu\n", name, (unsigned long long)times->count);
+    text_printf(out, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.6f\n%s_count %llu\n", name,
+                (unsigned long long)times->count, name, (double)times->sum_us / 1e6, name,
+                (unsigned long long)times->count);
 }
 
 static void write_locks(dlock_client *locks, fs_text *out)
@@ -102,28 +128,23 @@ static void write_locks(dlock_client *locks, fs_text *out)
 }
 
 /* By number where there are several; those that serve keys. */
-static void write_server(fs_store *store, int server, const char *name, bool value, fs_text *out)
+static void write_servers(fs_store *store, fs_text *out, const char *name, const char *help,
+                          bool (*is)(const fs_node *node))
 {
-    if (!dlock_redis_is_cluster(store->redis))
-        text_printf(out, "%s %d\n", name, value);
-    else if (store_serves(store, server))
-        text_printf(out, "%s{server=\"%d\"} %d\n", name, server, value);
+    bool cluster = dlock_redis_is_cluster(store->redis);
+    metric_head(out, name, "gauge", help);
+    for (int i = 0; i < dlock_redis_servers(store->redis); i++) {
+        int value = is(store_node_at(store, i));
+        if (!cluster)
+            text_printf(out, "%s %d\n", name, value);
+        else if (store_serves(store, i))
+            text_printf(out, "%s{server=\"%d\"} %d\n", name, i, value);
+    }
 }
 
-static void write_servers(fs_store *store, fs_text *out)
+static bool is_paused(const fs_node *node)
 {
-    static const char up[] = "flashsale_redis_up", paused[] = "flashsale_redis_writes_paused";
-    int servers = dlock_redis_servers(store->redis);
-    metric_head(out, up, "gauge", "Whether Redis answered the last question for its time.");
-    for (int i = 0; i < servers; i++)
-        write_server(store, i, up, node_reachable(store_node_at(store, i)), out);
-    metric_head(
-        out, paused, "gauge",
-        "Whether Redis answers, and has not answered a script that may write for a second.");
-    for (int i = 0; i < servers; i++) {
-        const fs_node *node = store_node_at(store, i);
-        write_server(store, i, paused, node_reachable(node) && !node_takes_writes(node), out);
-    }
+    return node_reachable(node) && !node_takes_writes(node);
 }
 
 void metrics_write(fs_metrics *metrics, fs_store *store, fs_text *out)
@@ -131,7 +152,12 @@ void metrics_write(fs_metrics *metrics, fs_store *store, fs_text *out)
     write_buys(metrics, out);
     write_responses(metrics, out);
     write_locks(store->locks, out);
-    write_servers(store, out);
+    write_servers(store, out, "flashsale_redis_up",
+                  "Whether Redis answered the last question for its time.", node_reachable);
+    write_servers(
+        store, out, "flashsale_redis_writes_paused",
+        "Whether Redis answers, and has not answered a script that may write for a second.",
+        is_paused);
     if (store->quorum.len > 0) {
         metric_gauge(out, "flashsale_redlock_servers", "Servers of --redlock.", store->quorum.len);
         metric_gauge(out, "flashsale_redlock_servers_up",

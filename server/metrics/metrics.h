@@ -1,19 +1,43 @@
 /*
  * metrics.h - counters for Prometheus.
  *
- * Counting is one or two relaxed atomic additions, for it happens at every request. Labels are
- * bounded: outcomes and status codes, never users; items only as sale_metrics.h bounds them.
+ * Counting is some atomic additions, for it happens at every request. Labels are bounded: outcomes
+ * and status codes, never users; items only so many.
  */
 #ifndef FLASHSALE_METRICS_H
 #define FLASHSALE_METRICS_H
 
-#include "server/dashboard/latency.h"
-#include "server/store/purchase.h"
-
 #include <stdatomic.h>
+
+#include "server/sale/sale_table.h"
 
 #define METRICS_BUCKETS 14
 #define METRICS_CODES   600
+
+/* Durations for percentiles that are read by people: four buckets to a power of two of
+ * microseconds, so that one of them, interpolated, is off by some percent only. */
+enum {
+    LATENCY_FIRST = 7, /* bucket 0: below 2^7 us */
+    LATENCY_LAST = 24, /* the last one: 2^24 us (17 s) and more */
+    LATENCY_BUCKETS = (LATENCY_LAST - LATENCY_FIRST) * 4 + 2,
+};
+
+static inline int latency_bucket(int64_t us)
+{
+    if (us < 1 << LATENCY_FIRST)
+        return 0;
+    if (us >= 1 << LATENCY_LAST)
+        return LATENCY_BUCKETS - 1;
+    int power = 63 - __builtin_clzll((unsigned long long)us);
+    return (power - LATENCY_FIRST) * 4 + (int)(us >> (power - 2) & 3) + 1;
+}
+
+/* Where a bucket begins, in us; it ends where the next one begins. */
+static inline int64_t latency_from_us(int bucket)
+{
+    int quarters = bucket - 1;
+    return bucket == 0 ? 0 : (int64_t)(4 + quarters % 4) << (LATENCY_FIRST - 2 + quarters / 4);
+}
 
 typedef struct fs_metrics {
     struct {
@@ -33,32 +57,54 @@ static const int64_t metrics_bucket_us[METRICS_BUCKETS] = {
     500,    1000,   2500,   5000,    10000,   25000,   50000,
     100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000};
 
-static inline void metrics_add(_Atomic uint64_t *counter, uint64_t value)
-{
-    atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
-}
-
 static inline void metrics_count_buy(fs_metrics *metrics, purchase_outcome outcome, bool replayed,
                                      int64_t us)
 {
     int i = 0;
     while (i < METRICS_BUCKETS && us > metrics_bucket_us[i])
         i++;
-    metrics_add(&metrics->buys[outcome].bucket[i], 1);
-    metrics_add(&metrics->buys[outcome].sum_us, (uint64_t)us);
+    metrics->buys[outcome].bucket[i] += 1;
+    metrics->buys[outcome].sum_us += (uint64_t)us;
     if (outcome == BUY_SOLD)
-        metrics_add(&metrics->sold_latency[latency_bucket(us)], 1);
+        metrics->sold_latency[latency_bucket(us)] += 1;
     if (replayed)
-        metrics_add(&metrics->replayed, 1);
+        metrics->replayed += 1;
 }
 
 static inline void metrics_count_response(fs_metrics *metrics, int status)
 {
     if (status >= 0 && status < METRICS_CODES)
-        metrics_add(&metrics->responses[status], 1);
+        metrics->responses[status] += 1;
 }
 
-/* All of it in the text format, with the lock client's counters and how the servers are. */
+/* What is counted of buys, for the live page: so many of each outcome, then how long those sold
+ * took, by LATENCY_BUCKETS. */
+#define METRICS_COUNTS (BUY_OUTCOMES + LATENCY_BUCKETS)
+void metrics_read_counts(fs_metrics *metrics, int64_t ret[METRICS_COUNTS]);
+
+/* ---- Prometheus's text format ---------------------------------------------------------------- */
+
+/* A metric is its head (HELP and TYPE) and, right behind it, all of its samples. `type` is counter,
+ * gauge or histogram. */
+void metric_head(fs_text *out, const char *name, const char *type, const char *help);
+
+/* Head and sample of a metric without labels. No digit of a count is lost. */
+void metric_counter(fs_text *out, const char *name, const char *help, uint64_t value);
+void metric_gauge(fs_text *out, const char *name, const char *help, double value);
+
+/* All that is counted, with the lock client's counters and how the servers are. */
 void metrics_write(fs_metrics *metrics, fs_store *store, fs_text *out);
+
+/* The current sales (sale_metrics.c). The numbers are those that the keeper saw at its last look
+ * (sale/keeper.h, every 250 ms for up to 64 items), so a scrape asks Redis nothing. Every instance
+ * tells of the items that it knows: sum over instances what they did, take the maximum of what they
+ * saw. So many items are told of one by one, for an item is a label, and whoever starts sales
+ * chooses it; those in trouble go first. */
+#define SALE_METRICS_ITEMS 64
+void sale_metrics_write(sale_table *sales, fs_text *out);
+
+/* What the process takes of its machine (process_metrics.c), under the names that Prometheus's own
+ * client libraries give to it. What can not be found out is left out. */
+void process_metrics_write(fs_text *out);
 
 #endif

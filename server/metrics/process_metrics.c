@@ -2,7 +2,7 @@
  * process_metrics.c - from /proc/self, which the systemd unit leaves visible; of the rest of /proc
  * (ProcSubset=pid) nothing is read, so the start is told from the clocks instead of from btime.
  */
-#include "server/metrics/process_metrics.h"
+#include "server/metrics/metrics.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -10,8 +10,6 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "server/metrics/metric_text.h"
 
 static double seconds_of(clockid_t clock)
 {

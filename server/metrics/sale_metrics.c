@@ -1,16 +1,16 @@
 /* sale_metrics.c - the sales are copied under the table's lock, then written metric by metric. */
-#include "server/metrics/sale_metrics.h"
+#include "server/metrics/metrics.h"
 
 #include <stdio.h>
 
-#include "server/metrics/metric_text.h"
+/* In the order of `units` below. */
+enum { INITIAL, REMAINING, ORDERED, OVERSOLD, LOST, UNITS };
 
 typedef struct sale_row {
     char item[IDENT_MAX + 1], sale[IDENT_MAX + 1];
     const char *strategy; /* NULL: the sale can not be opened here */
     bool halted, sellable, counted;
-    int64_t initial;
-    ledger_numbers numbers; /* if counted */
+    int64_t units[UNITS]; /* if counted */
 } sale_row;
 
 typedef struct sale_rows {
@@ -21,8 +21,7 @@ typedef struct sale_rows {
 
 static bool is_in_trouble(const sale_row *row)
 {
-    return !row->sellable || (row->counted && (ledger_oversold(row->initial, &row->numbers) > 0 ||
-                                               ledger_lost(row->initial, &row->numbers) > 0));
+    return !row->sellable || row->units[OVERSOLD] > 0 || row->units[LOST] > 0;
 }
 
 /* One that is in trouble takes the place of one that is not. */
@@ -45,12 +44,20 @@ static void put_row(sale_rows *all, const sale_row *row)
 static void see_sale(void *arg, fs_sale *sale)
 {
     const open_sale *open = &sale->open_sale;
-    sale_row row = {.strategy = open->strategy->name, .initial = open->terms.initial};
+    int64_t initial = open->terms.initial;
+    ledger_numbers seen;
+    sale_row row = {.strategy = open->strategy->name, .counted = sale_last_seen(open, &seen)};
     snprintf(row.item, sizeof(row.item), "%s", open->terms.item);
     snprintf(row.sale, sizeof(row.sale), "%s", open->terms.id);
     row.halted = fs_sale_state(sale) == STATE_HALTED;
     row.sellable = fs_sale_state(sale) == STATE_OPEN;
-    row.counted = sale_last_seen(open, &row.numbers);
+    if (row.counted) {
+        row.units[INITIAL] = initial;
+        row.units[REMAINING] = seen.remaining;
+        row.units[ORDERED] = seen.units;
+        row.units[OVERSOLD] = ledger_oversold(initial, &seen);
+        row.units[LOST] = ledger_lost(initial, &seen);
+    }
     put_row(arg, &row);
 }
 
@@ -59,54 +66,6 @@ static void see_unopened(void *arg, const char *item)
     sale_row row = {.halted = true};
     snprintf(row.item, sizeof(row.item), "%s", item);
     put_row(arg, &row);
-}
-
-static void write_flag(const sale_rows *all, fs_text *out, const char *name, const char *help,
-                       bool (*is)(const sale_row *row))
-{
-    metric_head(out, name, "gauge", help);
-    for (int i = 0; i < all->count; i++)
-        text_printf(out, "%s{item=\"%s\"} %d\n", name, all->rows[i].item, is(&all->rows[i]));
-}
-
-static bool is_halted(const sale_row *row)
-{
-    return row->halted;
-}
-
-static bool is_sellable(const sale_row *row)
-{
-    return row->sellable;
-}
-
-static void write_units(const sale_rows *all, fs_text *out, const char *name, const char *help,
-                        int64_t (*units)(int64_t initial, const ledger_numbers *numbers))
-{
-    metric_head(out, name, "gauge", help);
-    for (int i = 0; i < all->count; i++) {
-        const sale_row *row = &all->rows[i];
-        if (row->counted)
-            text_printf(out, "%s{item=\"%s\"} %lld\n", name, row->item,
-                        (long long)units(row->initial, &row->numbers));
-    }
-}
-
-static int64_t units_initial(int64_t initial, const ledger_numbers *numbers)
-{
-    (void)numbers;
-    return initial;
-}
-
-static int64_t units_remaining(int64_t initial, const ledger_numbers *numbers)
-{
-    (void)initial;
-    return numbers->remaining;
-}
-
-static int64_t units_ordered(int64_t initial, const ledger_numbers *numbers)
-{
-    (void)initial;
-    return numbers->units;
 }
 
 static void write_info(const sale_rows *all, fs_text *out)
@@ -119,6 +78,37 @@ static void write_info(const sale_rows *all, fs_text *out)
                         all->rows[i].item, all->rows[i].sale, all->rows[i].strategy);
 }
 
+static void write_flags(const sale_rows *all, fs_text *out)
+{
+    static const char sellable[] = "flashsale_sale_sellable", halted[] = "flashsale_sale_halted";
+    metric_head(out, sellable, "gauge",
+                "Whether the sale's data allow it to be sold from, as far as is known here.");
+    for (int i = 0; i < all->count; i++)
+        text_printf(out, "%s{item=\"%s\"} %d\n", sellable, all->rows[i].item,
+                    all->rows[i].sellable);
+    metric_head(out, halted, "gauge", "Whether the sale is halted.");
+    for (int i = 0; i < all->count; i++)
+        text_printf(out, "%s{item=\"%s\"} %d\n", halted, all->rows[i].item, all->rows[i].halted);
+}
+
+static void write_units(const sale_rows *all, fs_text *out)
+{
+    static const char *const units[UNITS][2] = {
+        {"flashsale_sale_initial_units", "Units that the sale began with."},
+        {"flashsale_sale_remaining_units", "Units left in stock."},
+        {"flashsale_sale_ordered_units", "Units in orders."},
+        {"flashsale_sale_oversold_units", "Units in orders beyond those that the sale began with."},
+        {"flashsale_sale_lost_update_units", "Units in orders that were not taken from the stock."},
+    };
+    for (int u = 0; u < UNITS; u++) {
+        metric_head(out, units[u][0], "gauge", units[u][1]);
+        for (int i = 0; i < all->count; i++)
+            if (all->rows[i].counted)
+                text_printf(out, "%s{item=\"%s\"} %lld\n", units[u][0], all->rows[i].item,
+                            (long long)all->rows[i].units[u]);
+    }
+}
+
 void sale_metrics_write(sale_table *sales, fs_text *out)
 {
     sale_rows all = {.items = 0};
@@ -128,17 +118,6 @@ void sale_metrics_write(sale_table *sales, fs_text *out)
     metric_gauge(out, "flashsale_items_halted",
                  "Those of them whose sale is halted until the admin decides.", all.halted);
     write_info(&all, out);
-    write_flag(&all, out, "flashsale_sale_sellable",
-               "Whether the sale's data allow it to be sold from, as far as is known here.",
-               is_sellable);
-    write_flag(&all, out, "flashsale_sale_halted", "Whether the sale is halted.", is_halted);
-    write_units(&all, out, "flashsale_sale_initial_units", "Units that the sale began with.",
-                units_initial);
-    write_units(&all, out, "flashsale_sale_remaining_units", "Units left in stock.",
-                units_remaining);
-    write_units(&all, out, "flashsale_sale_ordered_units", "Units in orders.", units_ordered);
-    write_units(&all, out, "flashsale_sale_oversold_units",
-                "Units in orders beyond those that the sale began with.", ledger_oversold);
-    write_units(&all, out, "flashsale_sale_lost_update_units",
-                "Units in orders that were not taken from the stock.", ledger_lost);
+    write_flags(&all, out);
+    write_units(&all, out);
 }

@@ -35,38 +35,31 @@ static void place_of(const char *url, char *ret, size_t ret_len)
                  memchr(at, ':', authority) ? "" : ":6379");
 }
 
-static int add(redis_quorum *q, const char *url, char *err, size_t err_len)
+/* Adds the server of the list's next URL. */
+static bool add(redis_quorum *q, const char *url, char places[][URL_MAX], char *err, size_t err_len)
 {
     char why[256];
     dlock_redis_options options = {.url = url, .name = "flashsale-redlock"};
-    if (strncmp(url, "redis+", 6) == 0)
-        snprintf(why, sizeof(why), "each must be one server that is independent of the others");
-    else if (dlock_redis_open(&options, &q->servers[q->len], why, sizeof(why)) == 0)
-        return q->len++;
-    snprintf(err, err_len, "server %d of --redlock: %s", q->len + 1, why);
-    return -1;
-}
-
-/* Takes the list apart, in place. */
-static int read_list(redis_quorum *q, char *rest, char places[][URL_MAX], char *err, size_t err_len)
-{
-    for (char *url; (url = strsep(&rest, ",")) != NULL;) {
-        if (q->len == QUORUM_SERVERS_MAX) {
-            snprintf(err, err_len, "--redlock takes %d servers at most", QUORUM_SERVERS_MAX);
-            return -1;
-        }
-        place_of(url, places[q->len], URL_MAX);
-        for (int i = 0; i < q->len; i++) {
-            if (strcmp(places[i], places[q->len]) != 0)
-                continue;
-            snprintf(err, err_len, "servers %d and %d of --redlock are the same: it has one vote",
-                     i + 1, q->len + 1);
-            return -1;
-        }
-        if (add(q, url, err, err_len) < 0)
-            return -1;
+    if (q->len == QUORUM_SERVERS_MAX) {
+        snprintf(err, err_len, "--redlock takes %d servers at most", QUORUM_SERVERS_MAX);
+        return false;
     }
-    return 0;
+    place_of(url, places[q->len], URL_MAX);
+    for (int i = 0; i < q->len; i++) {
+        if (strcmp(places[i], places[q->len]) != 0)
+            continue;
+        snprintf(err, err_len, "servers %d and %d of --redlock are the same: it has one vote",
+                 i + 1, q->len + 1);
+        return false;
+    }
+    if (strncmp(url, "redis+", 6) == 0) {
+        snprintf(why, sizeof(why), "each must be one server that is independent of the others");
+    } else if (dlock_redis_open(&options, &q->servers[q->len], why, sizeof(why)) == 0) {
+        q->len++;
+        return true;
+    }
+    snprintf(err, err_len, "server %d of --redlock: %s", q->len + 1, why);
+    return false;
 }
 
 static void warn(const redis_quorum *q, char places[][URL_MAX], const char *sale_url)
@@ -87,7 +80,7 @@ static void warn(const redis_quorum *q, char places[][URL_MAX], const char *sale
 
 int quorum_open(redis_quorum *q, const char *urls, const char *sale_url, char *err, size_t err_len)
 {
-    char list[2048], places[QUORUM_SERVERS_MAX][URL_MAX];
+    char list[2048], places[QUORUM_SERVERS_MAX][URL_MAX], *rest = list;
     memset(q, 0, sizeof(*q));
     if (!urls || urls[0] == '\0')
         return 0;
@@ -96,9 +89,11 @@ int quorum_open(redis_quorum *q, const char *urls, const char *sale_url, char *e
         return -1;
     }
     memcpy(list, urls, strlen(urls) + 1);
-    if (read_list(q, list, places, err, err_len) != 0) {
-        quorum_close(q);
-        return -1;
+    for (char *url; (url = strsep(&rest, ",")) != NULL;) {
+        if (!add(q, url, places, err, err_len)) {
+            quorum_close(q);
+            return -1;
+        }
     }
     warn(q, places, sale_url);
     return 0;

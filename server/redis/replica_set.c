@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "server/base/text.h"
+
 #define FORGOTTEN_MS 3000 /* so old may the list be in which it is missing */
 #define STANDS_MS    (REPLICA_LAG_S * 1000)
 #define SLACK_MS     500 /* beyond the rule's time: two clocks, and the way of an answer */
@@ -59,7 +61,7 @@ void replica_set_init(replica_set *set)
 {
     memset(set, 0, sizeof(*set));
     pthread_mutex_init(&set->lock, NULL);
-    atomic_store(&set->missing, true);
+    replica_set_forget(set);
 }
 
 void replica_set_free(replica_set *set)
@@ -80,21 +82,16 @@ void replica_set_forget(replica_set *set)
 
 /* ---- a look ---------------------------------------------------------------------------------- */
 
-static void note_change(replica_changes *changes, const replica_member *m, const char *why)
-{
-    if (changes->count == REPLICA_SET_MAX)
-        return;
-    replica_change *c = &changes->of[changes->count++];
-    *c = (replica_change){.joined = m->required, .why = why};
-    snprintf(c->name, sizeof(c->name), "%s", m->name);
-}
-
 static void require(replica_member *m, bool required, const char *why, replica_changes *changes)
 {
     if (m->required == required)
         return;
     m->required = required;
-    note_change(changes, m, why);
+    if (changes->count == REPLICA_SET_MAX)
+        return;
+    replica_change *c = &changes->of[changes->count++];
+    *c = (replica_change){.joined = required, .why = why};
+    snprintf(c->name, sizeof(c->name), "%s", m->name);
 }
 
 /* After a failover the primary before is a replica, or will be when it is back. Whom it had as
@@ -159,12 +156,15 @@ static void note_claim(replica_member *m, const replica_claim *one, bool known)
     m->freed = m->barred && !one->barred;
     m->barred = one->barred;
     m->fit = one->fit;
+    m->lost = one->lost;
 }
 
 static void note_listed(replica_set *set, const replica_claims *claims, dlock_time now)
 {
-    for (int i = 0; claims->told && i < set->count; i++)
-        set->members[i].listed = set->members[i].fit = set->members[i].freed = false;
+    for (int i = 0; claims->told && i < set->count; i++) {
+        replica_member *m = &set->members[i];
+        m->listed = m->fit = m->freed = m->lost = false;
+    }
     for (int i = 0; claims->told && i < claims->count; i++) {
         const replica_claim *one = &claims->of[i];
         replica_member *m =
@@ -180,14 +180,6 @@ static void note_listed(replica_set *set, const replica_claims *claims, dlock_ti
     }
 }
 
-static bool is_claimed_lost(const replica_claims *claims, const char *name)
-{
-    for (int i = 0; claims->told && i < claims->count; i++)
-        if (is_named(claims->of[i].name, name))
-            return claims->of[i].lost;
-    return false;
-}
-
 /* Why a required member leaves the set; NULL: it stays. */
 static const char *may_leave(const replica_member *m, const replica_claims *claims, dlock_time now)
 {
@@ -198,8 +190,7 @@ static const char *may_leave(const replica_member *m, const replica_claims *clai
         return NULL;
     if ((now.us - m->listed_at.us) / 1000 > FORGOTTEN_MS)
         return "whoever promotes does not know of it";
-    if (!m->in_step && claims->rule_ms > 0 && away_ms > claims->rule_ms + SLACK_MS &&
-        is_claimed_lost(claims, m->name))
+    if (!m->in_step && m->lost && claims->rule_ms > 0 && away_ms > claims->rule_ms + SLACK_MS)
         return "it was away for so long that nobody promotes it";
     return NULL;
 }
@@ -267,59 +258,60 @@ void replica_set_note(replica_set *set, const replicas_seen *seen, const replica
 
 /* ---- for people ------------------------------------------------------------------------------ */
 
-/* Until when it is waited for. */
-static void name_end(const replica_set *set, int64_t away_ms, char *buf, size_t buf_len)
+static void name_one(const replica_set *set, const replica_member *m, dlock_time now, fs_text *out)
 {
-    long long rule_s = (set->rule_ms + 999) / 1000;
+    int64_t away_ms = (now.us - m->since.us) / 1000;
     bool over = set->by == PROMOTER_SENTINEL && away_ms > set->rule_ms + SLACK_MS;
-    buf[0] = '\0';
+    text_add(out, m->name);
+    if (names_differ(set)) /* it is not away */
+        return;
+    if (m->stands) {
+        text_add(out, " (paused? It applies nothing; may be promoted)");
+        return;
+    }
+    text_printf(out, " (away for %lld s; may be promoted", (long long)away_ms / 1000);
     if (set->rule_ms > 0)
-        snprintf(buf, buf_len,
-                 over ? " until most sentinels see it down or unlinked for %lld s"
-                      : " until away for %lld s",
-                 rule_s);
+        text_printf(out,
+                    over ? " until most sentinels see it down or unlinked for %lld s"
+                         : " until away for %lld s",
+                    (long long)(set->rule_ms + 999) / 1000);
+    text_add(out, ")");
 }
 
-static size_t name_one(const replica_set *set, const replica_member *m, dlock_time now, char *buf,
-                       size_t buf_len)
+static void name_all(const replica_set *set, dlock_time now, fs_text *out)
 {
-    if (names_differ(set)) /* it is not away */
-        return (size_t)snprintf(buf, buf_len, "%s", m->name);
-    char until[80];
-    int64_t away_ms = (now.us - m->since.us) / 1000;
-    if (m->stands)
-        return (size_t)snprintf(buf, buf_len, "%s (paused? It applies nothing; may be promoted)",
-                                m->name);
-    name_end(set, away_ms, until, sizeof(until));
-    return (size_t)snprintf(buf, buf_len, "%s (away for %lld s; may be promoted%s)", m->name,
-                            (long long)away_ms / 1000, until);
+    const char *comma = "";
+    if (set->more) {
+        text_printf(out, "of more than %d replicas, or of too long names", REPLICA_SET_MAX);
+        return;
+    }
+    if (!set->known) {
+        text_add(out, "nobody has told yet which replicas may be promoted");
+        return;
+    }
+    if (names_differ(set))
+        text_add(out, "names differ (set replica-announce-ip, or sentinel announce-hostnames): ");
+    for (int i = 0; i < set->count; i++) {
+        const replica_member *m = &set->members[i];
+        if (!m->required || m->in_step)
+            continue;
+        text_add(out, comma);
+        name_one(set, m, now, out);
+        comma = ", ";
+    }
 }
 
 void replica_set_name_missing(replica_set *set, dlock_time now, char *buf, size_t buf_len)
 {
-    size_t len = 0, start = 0;
-    buf[0] = '\0';
+    fs_text names;
+    text_init(&names);
     pthread_mutex_lock(&set->lock);
-    if (set->more)
-        snprintf(buf, buf_len, "of more than %d replicas, or of too long names", REPLICA_SET_MAX);
-    else if (!set->known)
-        snprintf(buf, buf_len, "nobody has told yet which replicas may be promoted");
-    else if (names_differ(set))
-        len = start = (size_t)snprintf(buf, buf_len,
-                                       "names differ (set replica-announce-ip, or sentinel "
-                                       "announce-hostnames): ");
-    for (int i = 0; !set->more && set->known && i < set->count && len < buf_len; i++) {
-        const replica_member *m = &set->members[i];
-        if (!m->required || m->in_step)
-            continue;
-        if (len > start)
-            len += (size_t)snprintf(buf + len, buf_len - len, ", ");
-        if (len < buf_len)
-            len += name_one(set, m, now, buf + len, buf_len - len);
-    }
+    name_all(set, now, &names);
     pthread_mutex_unlock(&set->lock);
-    if (len >= buf_len && buf_len > 4)
+    snprintf(buf, buf_len, "%s", text_bytes(&names));
+    if (names.len >= buf_len && buf_len > 4)
         memcpy(buf + buf_len - 4, "...", 4);
+    text_free(&names);
 }
 
 /* ---- ROLE ------------------------------------------------------------------------------------ */

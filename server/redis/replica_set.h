@@ -61,7 +61,7 @@ typedef struct replica_seen {
 typedef struct replicas_seen {
     bool more;      /* some do not fit, or have too long a name */
     int64_t offset; /* the server's own */
-    int count;
+    int count, in_step;
     replica_seen of[REPLICA_SET_MAX];
 } replicas_seen;
 
@@ -95,9 +95,11 @@ typedef struct replica_member {
                              then; 0 = it has all */
     int64_t offset;       /* as acknowledged at the last look */
     bool in_step, connected, listed, barred, required;
-    bool stands;     /* it acknowledges, and has applied nothing for too long: its link is young,
-                        so it may be promoted */
-    bool fit, freed; /* by the last list: it might be promoted now; its priority was 0 until then */
+    bool stands; /* it acknowledges, and has applied nothing for too long: its link is young,
+                    so it may be promoted */
+    /* By the last list: it might be promoted now; its priority was 0 until then; as replica_claim.
+     */
+    bool fit, freed, lost;
 } replica_member;
 
 typedef struct replica_set {

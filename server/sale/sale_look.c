@@ -34,8 +34,7 @@ static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
     keys_name(&keys, terms->item, SEGMENT_NONE, terms->id);
     dlock_args_init(&args);
     store_put(&args, WORDS(keys.current, keys.cfg, keys.epochs, keys.lost));
-    redisReply *reply =
-        store_eval(sale->store->looking, &look_item, 4, &args, deadline, is_list);
+    redisReply *reply = store_eval(sale->store->looking, &look_item, 4, &args, deadline, is_list);
     bool good = reply && reply->elements == 5 && reply->element[0]->type == REDIS_REPLY_STRING &&
                 store_is_pairs(reply->element[1]) &&
                 reply->element[3]->type == REDIS_REPLY_STRING && store_is_pairs(reply->element[4]);
@@ -83,8 +82,8 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
         dlock_args_int(&args, sale->units[k]);
     else
         dlock_args_text(&args, "");
-    redisReply *reply = store_eval(sale->store->looking, &look_stock, STATE_KEYS + 1, &args,
-                                   deadline, is_list);
+    redisReply *reply =
+        store_eval(sale->store->looking, &look_stock, STATE_KEYS + 1, &args, deadline, is_list);
     bool good = reply && is_stock(reply);
     ret->reply = reply;
     if (good) {

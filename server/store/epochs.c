@@ -85,8 +85,7 @@ redisReply *epochs_begin(fs_store *store, const sale_keys *keys, const char *sal
     if (!epoch_make(name))
         return NULL;
     dlock_args_init(&args);
-    store_put(&args,
-              WORDS(keys->current, keys->ledger, keys->epochs, sale, seen, name, run));
+    store_put(&args, WORDS(keys->current, keys->ledger, keys->epochs, sale, seen, name, run));
     redisReply *reply = store_eval(store->looking, &begin, 3, &args, deadline, store_is_text);
     if (reply && reply->len > 0)
         return reply;

@@ -76,7 +76,6 @@ halt_end halt_lift(fs_store *store, const char *item, int segment, const char *e
 
 /* The latest sale ever started under the item's own tag, as Redis has it. SALE ids only rise, and
  * this one stays when the pointer is lost. False: none, or not answered. */
-bool halt_latest(fs_store *store, const char *item, dlock_time deadline,
-                 char ret[IDENT_MAX + 1]);
+bool halt_latest(fs_store *store, const char *item, dlock_time deadline, char ret[IDENT_MAX + 1]);
 
 #endif

@@ -24,31 +24,31 @@
  * undo it: nobody knows, so the buyer hears "unknown". Whoever tells of an order later, to a retry
  * or to a question, makes sure anew (ledger_confirm()).
  *
- * A replica leaves the set once nobody promotes it, and joins again when it is in step, or when
- * somebody might promote it:
+ * A replica leaves the set once nobody promotes it:
  *
- *     behind Sentinel  most of all sentinels are heard, name the primary and see it up; and
- *                      all that are heard and list the replica say that its priority is 0; or it
- *                      was out of step for longer than 10 x down-after-milliseconds, and they see
- * it down, or without a link, for as long; or they do not know of it any more (SENTINEL RESET). It
- * joins when one of them, in the majority or not, lists it as fit, before it is in step, too in a
- * cluster     it was out of step for longer than its data may be old for an election
- *                      (replication.h), or has the flag nofailover, or is no replica of the primary
- *                      any more
- *     otherwise        at once: behind a plain URL nobody promotes by itself
+ *     behind Sentinel   most of all sentinels are heard, name the primary and see it up, and all of
+ *                       them that list the replica agree: its priority is 0; or it was out of step
+ *                       for longer than 10 x down-after-milliseconds, and they see it down, or
+ *                       without a link, for as long; or none lists it any more (SENTINEL RESET)
+ *     in a cluster      it was out of step for longer than its data may be old for an election
+ *                       (replication.h), or has the flag nofailover, or is not a replica of the
+ *                       primary any more
+ *     otherwise         at once: behind a plain URL nobody promotes by itself
  *
- * While the majority of the sentinels can not be heard, or this user lacks the right to hear them,
- * nobody leaves; and at the start nothing is sold. Without the right to CONFIG GET nobody leaves in
- * a cluster but by the flag. Where a replica notices a dead link late, after repl-timeout, the wait
- * is repl-timeout + 10 x down-after: sentinels hear of its link from the replica.
+ * It joins again when it is in step, or before that when one sentinel, in the majority or not,
+ * lists it as fit. While the majority of the sentinels can not be heard, or this user lacks the
+ * right to hear them, nobody leaves; and at the start nothing is sold. Without the right to CONFIG
+ * GET nobody leaves in a cluster but by the flag. A replica may notice a dead link only after
+ * repl-timeout, and sentinels hear of its link from the replica: then the wait is repl-timeout + 10
+ * x down-after.
  *
  * What it does not cover:
  *
  *   - the loss of the primary and of all replicas of the set;
- *   - a replica that has left the set, and is promoted while it is behind by a sentinel that was
- * cut off with it: we do not hear that one, and SENTINEL FAILOVER asks no other sentinel;
+ *   - a replica that has left the set and is promoted while it is behind, by a sentinel that was
+ *     cut off with it: we do not hear that one, and SENTINEL FAILOVER asks no other sentinel;
  *   - a replica that is promoted past them (REPLICAOF NO ONE, CLUSTER FAILOVER FORCE or TAKEOVER)
- * or hidden from them (replica-announced no) while it is not in step;
+ *     or hidden from them (replica-announced no) while it is not in step;
  *   - a priority that is raised while the replica is not in step: it can be promoted before the
  *     sentinels have told us, up to 10 s later;
  *   - a newcomer whose priority is not 0: sentinels would promote one that has no data yet, and we
@@ -56,8 +56,8 @@
  *   - a refusal, which needs no copies.
  *
  * So give all replicas the same replica-priority, start a newcomer with 0, and raise a priority
- * only in step. One that was started again and never syncs stays required: Sentinel would promote
- * it.
+ * only in step. A replica that was started again and never syncs stays required: Sentinel would
+ * promote it.
  *
  * A write waits for the replicas no longer than a read waits for Redis (STORE_READ_MS).
  */

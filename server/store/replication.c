@@ -1,64 +1,45 @@
 /* replication.c - the lines of INFO replication and of CLUSTER NODES. */
 #include "server/store/replication.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/text.h"
 #include "server/store/store.h"
 
-enum { LINE_MAX_LEN = 512, WORD_LEN = 320 };
+enum { WORD_LEN = 320 };
 
 /* ---- INFO replication ------------------------------------------------------------------------ */
 
-/* "slaveN:ip=A,port=P,state=online,offset=O,lag=S", and no more. False: it is another line, or of
- * one that can not be promoted. */
-static bool read_line(const char *line, char host[WORD_LEN], replica_seen *ret, bool *ret_fits)
-{
-    const char *ip = strstr(line, ":ip="), *port = strstr(line, ",port=");
-    const char *lag = strstr(line, ",lag="), *offset = strstr(line, ",offset=");
-    if (!ip || !port || port < ip)
-        return false;
-    ip += strlen(":ip=");
-    snprintf(host, WORD_LEN, "%.*s", (int)(port - ip), ip);
-    long number = strtol(port + strlen(",port="), NULL, 10);
-    if (number == 0)
-        return false;
-    long seconds = lag ? strtol(lag + strlen(",lag="), NULL, 10) : -1;
-    *ret_fits = port - ip < WORD_LEN && replica_name(host, (int)number, ret->name);
-    ret->in_step = strstr(line, ",state=online,") && seconds >= 0 && seconds <= REPLICA_LAG_S;
-    ret->lag_s = (int)seconds;
-    ret->offset = offset ? strtoll(offset + strlen(",offset="), NULL, 10) : -1;
-    return true;
-}
-
+/* Lines "slaveN:ip=A,port=P,state=online,offset=O,lag=S". */
 void replication_read_info(const redisReply *info, replicas_seen *ret)
 {
+    char own[24];
     memset(ret, 0, sizeof(*ret));
     if (info->type != REDIS_REPLY_STRING)
         return;
-    const char *own = strstr(info->str, "\nmaster_repl_offset:");
-    ret->offset = own ? strtoll(own + strlen("\nmaster_repl_offset:"), NULL, 10) : 0;
+    if (text_line_value(info->str, "master_repl_offset", own, sizeof(own)))
+        ret->offset = strtoll(own, NULL, 10);
     for (const char *at = info->str; (at = strstr(at, "\nslave")); at++) {
-        char line[LINE_MAX_LEN], host[WORD_LEN];
-        replica_seen one;
-        bool fits;
-        snprintf(line, sizeof(line), "%.*s", (int)strcspn(at + 1, "\r\n"), at + 1);
-        if (!read_line(line, host, &one, &fits))
+        char host[WORD_LEN], state[32];
+        int port = 0;
+        replica_seen one = {.offset = -1};
+        int words =
+            sscanf(at + 1, "slave%*d:ip=%319[^,],port=%d,state=%31[^,],offset=%" SCNd64 ",lag=%d",
+                   host, &port, state, &one.offset, &one.lag_s);
+        if (words < 1 || (words > 1 && port == 0))
             continue;
-        if (fits && ret->count < REPLICA_SET_MAX)
-            ret->of[ret->count++] = one;
-        else
+        one.in_step = words == 5 && strcmp(state, "online") == 0 && one.lag_s >= 0 &&
+                      one.lag_s <= REPLICA_LAG_S;
+        if (words == 1 || ret->count == REPLICA_SET_MAX || !replica_name(host, port, one.name)) {
             ret->more = true;
+            continue;
+        }
+        ret->of[ret->count++] = one;
+        ret->in_step += one.in_step;
     }
-}
-
-int replication_in_step(const replicas_seen *seen)
-{
-    int count = 0;
-    for (int i = 0; i < seen->count; i++)
-        count += seen->of[i].in_step;
-    return count;
 }
 
 /* ---- CLUSTER NODES --------------------------------------------------------------------------- */

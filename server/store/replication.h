@@ -14,9 +14,6 @@
  * (redis-cli --replica) and are left out. */
 void replication_read_info(const redisReply *info, replicas_seen *ret);
 
-/* How many are in step. */
-int replication_in_step(const replicas_seen *seen);
-
 /*
  * From the answer to CLUSTER NODES: the replicas of the server that was asked, as it has them. None
  * is elected whose link to its primary is down for longer than (clusterHandleSlaveFailover in

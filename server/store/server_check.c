@@ -1,16 +1,16 @@
 /* server_check.c - a few questions in one go, and what their answers mean. */
 #include "server/store/server_check.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/text.h"
 #include "server/store/probe.lua.h"
 #include "server/store/replication.h"
 #include "server/store/store.h"
 
-enum { RIGHTS, PERSISTENCE, MEMORY, REPLICATION, CONFIG, NODES, QUESTIONS };
-enum { FIRST = CONFIG }; /* so many at once; the others follow where this user may */
 enum { VALUE_MAX = 32 };
 
 #define PROBE_SEND_MS 1000 /* for a connection, and for what there is to read */
@@ -33,110 +33,105 @@ static dlock_script rights =
                            "    + (may('ROLE') and 4 or 0)\n"
                            "    + (may('CLUSTER', 'NODES') and 8 or 0)");
 
-static const char *const settings[] = {
-    "CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", REPLICATION_SETTINGS,
-    NULL};
-static const char *const persistence[] = {"INFO", "persistence", NULL};
-static const char *const memory[] = {"INFO", "memory", NULL};
-static const char *const replication[] = {"INFO", "replication", NULL};
-static const char *const nodes[] = {"CLUSTER", "NODES", NULL};
+/* So many are asked at once; the others follow where this user may. */
+enum { RIGHTS, PERSISTENCE, MEMORY, REPLICATION, FIRST, CONFIG = FIRST, NODES, QUESTIONS };
+
+static const struct {
+    const char *name;
+    int type; /* of its answer */
+    int right;
+    const char *const *words;
+} questions[QUESTIONS] = {
+    [RIGHTS] = {"the script rights", REDIS_REPLY_INTEGER, 0, NULL},
+    [PERSISTENCE] = {"INFO persistence", REDIS_REPLY_STRING, 0, WORDS("INFO", "persistence")},
+    [MEMORY] = {"INFO memory", REDIS_REPLY_STRING, 0, WORDS("INFO", "memory")},
+    [REPLICATION] = {"INFO replication", REDIS_REPLY_STRING, 0, WORDS("INFO", "replication")},
+    [CONFIG] = {"CONFIG GET", REDIS_REPLY_ARRAY, MAY_CONFIG_GET,
+                WORDS("CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite",
+                      REPLICATION_SETTINGS)},
+    [NODES] = {"CLUSTER NODES", REDIS_REPLY_STRING, MAY_CLUSTER_NODES, WORDS("CLUSTER", "NODES")},
+};
 
 /* ---- complaints ------------------------------------------------------------------------------ */
 
-/* The answer is a refusal, or what it says is `what`. */
-static void find(server_check *check, store_trouble trouble, const redisReply *answer,
-                 const char *what)
+/* The answer is a refusal, or what it says means this. */
+__attribute__((format(printf, 4, 5))) static void
+find(server_check *check, store_trouble trouble, const redisReply *answer, const char *format, ...)
 {
+    va_list args;
     store_complaint *why = &check->why[trouble];
-    bool refused = answer->type == REDIS_REPLY_ERROR;
     check->found[trouble] = true;
-    snprintf(why->detail, sizeof(why->detail), "%s", what);
-    if (refused)
-        complain(why, answer->str);
-    if (refused)
-        snprintf(why->detail, sizeof(why->detail), "the server does not tell its settings: %.150s",
-                 answer->str);
+    va_start(args, format);
+    vsnprintf(why->detail, sizeof(why->detail), format, args);
+    va_end(args);
+    if (answer->type != REDIS_REPLY_ERROR)
+        return;
+    complain(why, answer->str);
+    snprintf(why->detail, sizeof(why->detail), "the server does not tell its settings: %.150s",
+             answer->str);
+}
+
+/* This user lacks a right. */
+static void find_denied(server_check *check, store_trouble trouble, const char *detail)
+{
+    check->found[trouble] = true;
+    complain(&check->why[trouble], detail);
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* The value behind "name:" in INFO, up to the end of its line; "" = not there. */
+/* "" = it is not there. */
 static const char *info_value(const redisReply *info, const char *name, char ret[VALUE_MAX])
 {
-    const char *at = info->type == REDIS_REPLY_STRING ? info->str : "";
-    size_t len = strlen(name);
-    ret[0] = '\0';
-    while ((at = strstr(at, name)) && (at[len] != ':' || (at > info->str && at[-1] != '\n')))
-        at += len;
-    if (at)
-        snprintf(ret, VALUE_MAX, "%.*s", (int)strcspn(at + len + 1, "\r\n"), at + len + 1);
+    text_line_value(info->type == REDIS_REPLY_STRING ? info->str : "", name, ret, VALUE_MAX);
     return ret;
 }
 
-/* This user may not CONFIG GET, or the server does not say whether. */
-static void find_untold(server_check *check, const redisReply *answer)
+static bool info_is(const redisReply *info, const char *name, const char *value)
 {
-    if (answer->type == REDIS_REPLY_ERROR) {
-        find(check, TROUBLE_NO_DISK, answer, "");
-        return;
-    }
-    check->found[TROUBLE_NO_DISK] = true;
-    complain(&check->why[TROUBLE_NO_DISK],
-             "NOPERM this user may not CONFIG GET, which durability 'disk' needs to see "
-             "appendfsync: grant it +config|get where the server's settings hold no password");
+    char is[VALUE_MAX];
+    return strcmp(info_value(info, name, is), value) == 0;
 }
 
 static void judge_disk(server_check *check, const redisReply *config, const redisReply *info,
                        bool had_disk)
 {
-    char value[VALUE_MAX];
     bool set = strcmp(store_field(config, "appendonly"), "yes") == 0 &&
                strcmp(store_field(config, "appendfsync"), "always") == 0 &&
                strcmp(store_field(config, "no-appendfsync-on-rewrite"), "no") == 0;
-    bool off = strcmp(info_value(info, "aof_enabled", value), "0") == 0;
-    bool failed = strcmp(info_value(info, "aof_last_write_status", value), "err") == 0;
-    bool rewrites = strcmp(info_value(info, "aof_rewrite_in_progress", value), "1") == 0 ||
-                    strcmp(info_value(info, "aof_rewrite_scheduled", value), "1") == 0;
     if (!set)
         find(check, TROUBLE_NO_DISK, config,
              "durability 'disk' needs a Redis with appendonly yes, appendfsync always and "
              "no-appendfsync-on-rewrite no");
-    else if (off || failed)
+    else if (info_is(info, "aof_enabled", "0") || info_is(info, "aof_last_write_status", "err"))
         find(check, TROUBLE_NO_DISK, config,
              "the server's last write to its append-only file failed");
-    else if (rewrites && !had_disk)
+    else if (!had_disk && (info_is(info, "aof_rewrite_in_progress", "1") ||
+                           info_is(info, "aof_rewrite_scheduled", "1")))
         find(check, TROUBLE_NO_DISK, config, "the server's append-only file is not whole yet");
 }
 
 static void judge_policy(server_check *check, const redisReply *info)
 {
-    char detail[200], policy[VALUE_MAX];
-    info_value(info, "maxmemory_policy", policy);
-    if (strcmp(policy, "noeviction") == 0)
-        return;
-    snprintf(
-        detail, sizeof(detail),
-        "the server's maxmemory-policy is '%.30s', which may throw a sale's keys away; it must "
-        "be noeviction, or --allow-eviction given",
-        policy);
-    find(check, TROUBLE_MAY_EVICT, info, detail);
+    char policy[VALUE_MAX];
+    if (!info_is(info, "maxmemory_policy", "noeviction"))
+        find(check, TROUBLE_MAY_EVICT, info,
+             "the server's maxmemory-policy is '%.30s', which may throw a sale's keys away; it "
+             "must be noeviction, or --allow-eviction given",
+             info_value(info, "maxmemory_policy", policy));
 }
 
 /* INFO counts the good replicas only where some are required: min-replicas-to-write and -max-lag.
  */
 static void judge_replicas(server_check *check, const redisReply *info, int wanted)
 {
-    char detail[200], good[VALUE_MAX];
-    check->accepts_alone = info_value(info, "min_slaves_good_slaves", good)[0] == '\0';
+    check->accepts_alone = info_is(info, "min_slaves_good_slaves", "");
     replication_read_info(info, &check->seen);
-    check->replicas = replication_in_step(&check->seen);
-    if (check->replicas >= wanted)
-        return;
-    snprintf(detail, sizeof(detail),
+    if (check->seen.in_step < wanted)
+        find(check, TROUBLE_NO_REPLICAS, info,
              "durability 'replicated' needs %d of the server's replicas online, and it has %d that "
              "acknowledged within %d s: see INFO replication",
-             wanted, check->replicas, REPLICA_LAG_S);
-    find(check, TROUBLE_NO_REPLICAS, info, detail);
+             wanted, check->seen.in_step, REPLICA_LAG_S);
 }
 
 static bool may(const redisReply *answer, int right)
@@ -149,32 +144,35 @@ static void judge_wait(server_check *check, const redisReply *answer)
 {
     if (may(answer, MAY_WAIT) && may(answer, MAY_ROLE))
         return;
-    check->replicas = 0;
-    check->seen.count = 0;
-    check->found[TROUBLE_NO_REPLICAS] = true;
-    complain(
-        &check->why[TROUBLE_NO_REPLICAS],
-        may(answer, MAY_WAIT)
-            ? "NOPERM this user may not ask for the ROLE, which durability 'replicated' needs: "
-              "grant it +role"
-            : "NOPERM this user may not WAIT, which durability 'replicated' needs: grant it +wait");
+    check->seen.count = check->seen.in_step = 0;
+    find_denied(check, TROUBLE_NO_REPLICAS,
+                may(answer, MAY_WAIT)
+                    ? "NOPERM this user may not ask for the ROLE, which durability 'replicated' "
+                      "needs: grant it +role"
+                    : "NOPERM this user may not WAIT, which durability 'replicated' needs: grant "
+                      "it +wait");
 }
 
-static void judge_settings(server_check *check, redisReply *const answers[QUESTIONS],
-                           const server_wish *wish)
+static void judge(server_check *check, redisReply *const answers[QUESTIONS],
+                  const server_wish *wish)
 {
-    const redisReply *config = answers[CONFIG];
-    if (!config || config->type == REDIS_REPLY_ERROR)
-        find_untold(check, config ? config : answers[RIGHTS]);
-    else
+    const redisReply *config = answers[CONFIG], *mine = answers[RIGHTS];
+    bool told = config && config->type != REDIS_REPLY_ERROR;
+    if (told)
         judge_disk(check, config, answers[PERSISTENCE], wish->had_disk);
+    else if (config || mine->type == REDIS_REPLY_ERROR)
+        find(check, TROUBLE_NO_DISK, config ? config : mine, "%s", "");
+    else
+        find_denied(check, TROUBLE_NO_DISK,
+                    "NOPERM this user may not CONFIG GET, which durability 'disk' needs to see "
+                    "appendfsync: grant it +config|get where the server's settings hold no "
+                    "password");
     judge_policy(check, answers[MEMORY]);
     judge_replicas(check, answers[REPLICATION], wish->min_replicas);
-    judge_wait(check, answers[RIGHTS]);
-    if (!wish->cluster)
-        return;
-    replication_read_nodes(answers[NODES], config, &check->cluster);
-    if (!config || config->type == REDIS_REPLY_ERROR)
+    judge_wait(check, mine);
+    if (wish->cluster)
+        replication_read_nodes(answers[NODES], config, &check->cluster);
+    if (wish->cluster && !told)
         snprintf(check->denied, sizeof(check->denied), "config|get");
 }
 
@@ -186,75 +184,49 @@ static bool is_busy(const redisReply *reply)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static void queue(dlock_redis_conn *conn, const char *const *words)
+static void queue(dlock_redis_conn *conn, int question)
 {
     dlock_args args;
     dlock_args_init(&args);
-    for (; *words; words++)
-        dlock_args_text(&args, *words);
-    dlock_redis_queue(conn, &args);
+    if (question == RIGHTS)
+        dlock_redis_queue_script(conn, &rights, 0, &args, true);
+    for (const char *const *word = questions[question].words; word && *word; word++)
+        dlock_args_text(&args, *word);
+    if (question != RIGHTS)
+        dlock_redis_queue(conn, &args);
     dlock_args_free(&args);
 }
 
-/* Whether each answer is one that its command can have. An error is, too. */
-static bool are_ours(dlock_redis_conn *conn, redisReply *const answers[QUESTIONS], int first,
-                     int end)
+static bool may_ask(int question, const server_wish *wish, const redisReply *mine)
 {
-    static const struct {
-        const char *command;
-        int type;
-    } each[QUESTIONS] = {
-        [RIGHTS] = {"the script rights", REDIS_REPLY_INTEGER},
-        [PERSISTENCE] = {"INFO persistence", REDIS_REPLY_STRING},
-        [MEMORY] = {"INFO memory", REDIS_REPLY_STRING},
-        [REPLICATION] = {"INFO replication", REDIS_REPLY_STRING},
-        [CONFIG] = {"CONFIG GET", REDIS_REPLY_ARRAY},
-        [NODES] = {"CLUSTER NODES", REDIS_REPLY_STRING},
-    };
-    bool good = true;
-    for (int i = first; good && i < end; i++) {
-        if (!answers[i])
+    return question < FIRST ||
+           (mine->type != REDIS_REPLY_ERROR && may(mine, questions[question].right) &&
+            (question != NODES || wish->cluster));
+}
+
+/* Those from `first` on. False: not all are answered, or one as its command can not be. An error
+ * can be any one's answer. */
+static bool ask(dlock_redis_conn *conn, int first, int end, const server_wish *wish,
+                dlock_time deadline, redisReply *answers[QUESTIONS])
+{
+    redisReply *got[QUESTIONS] = {NULL};
+    int asked[QUESTIONS], count = 0;
+    for (int i = first; i < end; i++) {
+        if (!may_ask(i, wish, answers[RIGHTS]))
             continue;
-        int type = answers[i]->type;
-        bool fits = type == REDIS_REPLY_ERROR ||
-                    (type == each[i].type && (i != CONFIG || store_is_pairs(answers[i])));
-        good = dlock_redis_conn_check(conn, each[i].command, answers[i], fits);
+        queue(conn, i);
+        asked[count++] = i;
+    }
+    bool good = count == 0 || dlock_redis_answers(conn, deadline, count, got);
+    for (int k = 0; good && k < count; k++)
+        answers[asked[k]] = got[k];
+    for (int k = 0; good && k < count; k++) {
+        int i = asked[k];
+        bool fits = got[k]->type == REDIS_REPLY_ERROR ||
+                    (got[k]->type == questions[i].type && (i != CONFIG || store_is_pairs(got[k])));
+        good = dlock_redis_conn_check(conn, questions[i].name, got[k], fits);
     }
     return good;
-}
-
-/* What every user may ask. */
-static bool ask_first(dlock_redis_conn *conn, dlock_time deadline, redisReply *answers[QUESTIONS])
-{
-    dlock_args none;
-    dlock_args_init(&none);
-    dlock_redis_queue_script(conn, &rights, 0, &none, true);
-    dlock_args_free(&none);
-    queue(conn, persistence);
-    queue(conn, memory);
-    queue(conn, replication);
-    return dlock_redis_answers(conn, deadline, FIRST, answers) && are_ours(conn, answers, 0, FIRST);
-}
-
-/* The rest, as far as this user may. */
-static bool ask_settings(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
-                         redisReply *answers[QUESTIONS])
-{
-    const redisReply *mine = answers[RIGHTS];
-    bool told = mine->type != REDIS_REPLY_ERROR;
-    bool ask_config = told && may(mine, MAY_CONFIG_GET);
-    bool ask_nodes = told && wish->cluster && may(mine, MAY_CLUSTER_NODES);
-    redisReply *asked[2] = {NULL};
-    int count = ask_config + ask_nodes;
-    if (ask_config)
-        queue(conn, settings);
-    if (ask_nodes)
-        queue(conn, nodes);
-    if (count > 0 && !dlock_redis_answers(conn, deadline, count, asked))
-        return false;
-    answers[CONFIG] = ask_config ? asked[0] : NULL;
-    answers[NODES] = ask_nodes ? asked[count - 1] : NULL;
-    return are_ours(conn, answers, CONFIG, QUESTIONS);
 }
 
 bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time deadline,
@@ -262,11 +234,12 @@ bool server_ask(dlock_redis_conn *conn, const server_wish *wish, dlock_time dead
 {
     redisReply *answers[QUESTIONS] = {NULL};
     memset(ret, 0, sizeof(*ret));
-    bool told = ask_first(conn, deadline, answers) && ask_settings(conn, wish, deadline, answers);
+    bool told = ask(conn, 0, FIRST, wish, deadline, answers) &&
+                ask(conn, FIRST, QUESTIONS, wish, deadline, answers);
     for (int i = 0; told && i < QUESTIONS; i++)
         ret->busy = ret->busy || (answers[i] && is_busy(answers[i]));
     if (told && !ret->busy)
-        judge_settings(ret, answers, wish);
+        judge(ret, answers, wish);
     for (int i = 0; i < QUESTIONS; i++)
         freeReplyObject(answers[i]);
     return told;

@@ -90,7 +90,8 @@ redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *
 /* Whether a script can answer so. */
 typedef bool store_fits(const redisReply *reply);
 
-/* Runs a script by `redis`, and frees its words. NULL: not answered by the deadline as `fits` says. */
+/* Runs a script by `redis`, and frees its words. NULL: not answered by the deadline as `fits` says.
+ */
 redisReply *store_eval(dlock_redis *redis, dlock_script *script, int keys, dlock_args *args,
                        dlock_time deadline, store_fits *fits);
 

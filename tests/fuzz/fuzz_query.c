@@ -20,11 +20,11 @@ static const char *const names[] = {"item", "user", "quantity", "sale", "request
 
 static query_fault take(fs_query *query, bool json, const char *text, size_t len)
 {
-    char err[160] = "";
     query_init(query, names);
-    query_fault fault = json ? query_add_json(query, text, len, err, sizeof(err))
-                             : query_add_words(query, text, len, err, sizeof(err));
-    FUZZ_HOLDS((fault == QUERY_FINE) == (err[0] == '\0'), "a fault, and only that, has a sentence");
+    query->why[0] = '\0';
+    query_fault fault = json ? query_add_json(query, text, len) : query_add_words(query, text, len);
+    FUZZ_HOLDS((fault == QUERY_FINE) == (query->why[0] == '\0'),
+               "a fault, and only that, has a sentence");
     return fault;
 }
 
@@ -102,16 +102,16 @@ static void hold_forms(const fs_query *query, bool json)
 {
     char ident[IDENT_MAX + 1], user[USER_MAX + 1];
     int64_t number;
-    if (query_ident(query, "item", ident) == QUERY_OK)
+    if (query_word(query, "item", ident_ok, ident) == QUERY_OK)
         FUZZ_HOLDS(consists_of(ident, 64, "_-"), "an item is an identifier");
-    if (query_user(query, "user", user) == QUERY_OK)
+    if (query_word(query, "user", user_ok, user) == QUERY_OK)
         FUZZ_HOLDS(consists_of(user, 128, "._%+@-"), "a user is one");
     if (query_int(query, "quantity", 1, QUANTITY_MAX, &number) == QUERY_OK) {
         FUZZ_HOLDS(number >= 1 && number <= QUANTITY_MAX, "a number is within its limits");
-        FUZZ_HOLDS(!json || query_text(query, "quantity", user) == QUERY_BAD,
+        FUZZ_HOLDS(!json || query_word(query, "quantity", NULL, user) == QUERY_BAD,
                    "a number in JSON is no text");
     }
-    FUZZ_HOLDS(query_text(query, "price", user) == QUERY_ABSENT, "nobody asked for a price");
+    FUZZ_HOLDS(query_word(query, "price", NULL, user) == QUERY_ABSENT, "nobody asked for a price");
 }
 
 /* A parameter that is there comes twice when it comes again, however it is spelt. */
@@ -119,11 +119,11 @@ static void hold_once(const fs_query *query, const char *text, size_t len, bool 
 {
     fs_query copy;
     for (int i = 0; i < query->count && !json; i++) {
-        char err[160], more[64];
+        char more[64];
         copy = *query;
         snprintf(more, sizeof(more), "%%%02x%s=1", (unsigned char)query->params[i].name[0],
                  query->params[i].name + 1);
-        query_fault fault = query_add_words(&copy, more, strlen(more), err, sizeof(err));
+        query_fault fault = query_add_words(&copy, more, strlen(more));
         bool there = query->params[i].status != QUERY_ABSENT;
         FUZZ_HOLDS(fault == (there ? QUERY_REPEATED : QUERY_FINE), "a parameter comes once");
     }

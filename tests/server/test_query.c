@@ -9,10 +9,10 @@ static const char *const names[] = {"item", "n", NULL};
 
 static query_fault read_words(fs_query *query, const char *text)
 {
-    char err[160] = "";
     query_init(query, names);
-    query_fault fault = query_add_words(query, text, strlen(text), err, sizeof(err));
-    assert_true((fault == QUERY_FINE) == (err[0] == '\0'));
+    query->why[0] = '\0';
+    query_fault fault = query_add_words(query, text, strlen(text));
+    assert_true((fault == QUERY_FINE) == (query->why[0] == '\0'));
     return fault;
 }
 
@@ -35,7 +35,7 @@ static void values_are_read_strictly(void **state)
         char value[IDENT_MAX + 1] = "";
         fs_query query;
         assert_int_equal(read_words(&query, cases[i].query), QUERY_FINE);
-        query_status status = query_ident(&query, "item", value);
+        query_status status = query_word(&query, "item", ident_ok, value);
         if (status != cases[i].status)
             fail_msg("%s: %d", cases[i].query, status);
         assert_string_equal(value, cases[i].value);
@@ -120,13 +120,13 @@ static void json_is_read_as_strictly(void **state)
         {"{\"n\":2}x", QUERY_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char err[160], item[IDENT_MAX + 1];
+        char item[IDENT_MAX + 1];
         int64_t n;
         fs_query query;
         query_init(&query, names);
-        query_fault fault =
-            query_add_json(&query, cases[i].body, strlen(cases[i].body), err, sizeof(err));
-        if (fault != cases[i].fault || query_ident(&query, "item", item) != cases[i].item ||
+        query_fault fault = query_add_json(&query, cases[i].body, strlen(cases[i].body));
+        if (fault != cases[i].fault ||
+            query_word(&query, "item", ident_ok, item) != cases[i].item ||
             query_int(&query, "n", 1, 10, &n) != cases[i].n)
             fail_msg("%s: %d", cases[i].body, fault);
     }
@@ -135,12 +135,11 @@ static void json_is_read_as_strictly(void **state)
 static void query_and_body_count_together(void **state)
 {
     (void)state;
-    char err[160];
     fs_query query;
     assert_int_equal(read_words(&query, "item=P1"), QUERY_FINE);
-    assert_int_equal(query_add_json(&query, "{\"item\":\"P1\"}", 13, err, sizeof(err)),
-                     QUERY_REPEATED);
-    assert_int_equal(query_add_words(&query, "n=1&item=P1", 11, err, sizeof(err)), QUERY_REPEATED);
+    assert_int_equal(query_add_json(&query, "{\"item\":\"P1\"}", 13), QUERY_REPEATED);
+    assert_int_equal(read_words(&query, "item=P1"), QUERY_FINE);
+    assert_int_equal(query_add_words(&query, "n=1&item=P1", 11), QUERY_REPEATED);
 }
 
 static void users_are_what_e_mail_addresses_have(void **state)
@@ -161,7 +160,7 @@ static void users_are_what_e_mail_addresses_have(void **state)
         char user[USER_MAX + 1];
         fs_query query;
         assert_int_equal(read_words(&query, cases[i].query), QUERY_FINE);
-        if (query_user(&query, "item", user) != cases[i].status)
+        if (query_word(&query, "item", user_ok, user) != cases[i].status)
             fail_msg("%s", cases[i].query);
     }
     for (int len = USER_MAX; len <= USER_MAX + 1; len++) {
@@ -169,7 +168,8 @@ static void users_are_what_e_mail_addresses_have(void **state)
         fs_query query;
         memset(text + 5, 'u', (size_t)len);
         assert_int_equal(read_words(&query, text), QUERY_FINE);
-        assert_int_equal(query_user(&query, "item", user), len == USER_MAX ? QUERY_OK : QUERY_BAD);
+        assert_int_equal(query_word(&query, "item", user_ok, user),
+                         len == USER_MAX ? QUERY_OK : QUERY_BAD);
     }
 }
 

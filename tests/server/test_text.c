@@ -103,6 +103,37 @@ static void identifiers_are_1_to_64_safe_characters(void **state)
     assert_false(ident_ok(long_one, IDENT_MAX + 1));
 }
 
+static void a_line_of_info_is_found_by_its_name(void **state)
+{
+    (void)state;
+    static const char info[] = "# Server\r\nx_run:1\r\nrun:abc\r\nrun:later\r\nempty:\r\nlast:7";
+    static const struct {
+        const char *name, *value;
+    } cases[] = {{"run", "abc"}, {"x_run", "1"}, {"last", "7"},  {"empty", ""},
+                 {"ru", ""},     {"none", ""},   {"Server", ""}, {"# Server", ""}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char value[4] = "old";
+        bool found = text_line_value(info, cases[i].name, value, sizeof(value));
+        assert_int_equal(found, cases[i].value[0] != '\0');
+        assert_string_equal(value, cases[i].value);
+    }
+    char small[3] = "ol";
+    assert_false(text_line_value(info, "run", small, sizeof(small)));
+    assert_string_equal(small, "");
+    assert_true(text_line_value("run:1", "run", small, sizeof(small)));
+    assert_false(text_line_value("", "run", small, sizeof(small)));
+}
+
+/* Segments and digests that instances have in common rest on these. */
+static void hashes_are_fnv_1a(void **state)
+{
+    (void)state;
+    assert_int_equal(text_hash(""), 0x811c9dc5);
+    assert_int_equal(text_hash("foobar"), 0xbf9cf968);
+    assert_true(text_hash_64("") == UINT64_C(0xcbf29ce484222325));
+    assert_true(text_hash_64("foobar") == UINT64_C(0x85944171f73967e8));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +141,8 @@ int main(void)
         cmocka_unit_test(text_escapes_and_grows),
         cmocka_unit_test(only_utf8_is_passed_on),
         cmocka_unit_test(text_of_any_length_is_kept_whole),
+        cmocka_unit_test(a_line_of_info_is_found_by_its_name),
+        cmocka_unit_test(hashes_are_fnv_1a),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -341,7 +341,7 @@ static double sold_in_the_minute(void)
 {
     double sold = 0;
     for (int i = 0; i < MINUTE_KEPT; i++)
-        sold += heard.minute.steps[i].sold;
+        sold += heard.minute.steps[i].counts[BUY_SOLD];
     return sold;
 }
 
@@ -355,7 +355,7 @@ static void a_clock_that_is_set_makes_nobody_live_or_die(void **state)
     assert_int_equal(state_of("dead"), INSTANCE_DOWN);
     told("lives", 0);
     assert_int_equal(state_of("lives"), INSTANCE_UP);
-    heard.minute.steps[0].sold = 7;
+    heard.minute.steps[0].counts[BUY_SOLD] = 7;
     heard.since_ms -= 10000;
     set_clock_back(60000);
     told("lives", -60000);
@@ -366,7 +366,7 @@ static void a_clock_that_is_set_makes_nobody_live_or_die(void **state)
 
     told("lives", 0);
     assert_int_equal(state_of("lives"), INSTANCE_UP);
-    heard.minute.steps[0].sold = 7;
+    heard.minute.steps[0].counts[BUY_SOLD] = 7;
     set_clock_back(-60000);
     told("lives", 60000);
     assert_int_equal(state_of("lives"), INSTANCE_UP);

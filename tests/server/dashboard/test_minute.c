@@ -11,18 +11,22 @@ enum { START_S = 1790000000 };
 
 static minute m;
 
-static instance_counts counts(int sold, int64_t us, int refused, int unknown)
+typedef struct counted {
+    int64_t counts[METRICS_COUNTS];
+} counted;
+
+static counted counts(int sold, int64_t us, int refused, int unknown)
 {
-    instance_counts c = {.outcomes = {[BUY_SOLD] = sold, [BUY_UNKNOWN] = unknown}};
-    c.outcomes[BUY_SOLD_OUT] = refused / 2;
-    c.outcomes[BUY_BUSY] = refused - refused / 2;
-    c.latency[latency_bucket(us)] = sold;
+    counted c = {.counts = {[BUY_SOLD] = sold, [BUY_UNKNOWN] = unknown}};
+    c.counts[BUY_SOLD_OUT] = refused / 2;
+    c.counts[BUY_BUSY] = refused - refused / 2;
+    c.counts[BUY_OUTCOMES + latency_bucket(us)] = sold;
     return c;
 }
 
-static void add(int from_ms, int to_ms, instance_counts before, instance_counts after)
+static void add(int from_ms, int to_ms, counted before, counted after)
 {
-    minute_add(&m, START_MS + from_ms, &before, START_MS + to_ms, &after);
+    minute_add(&m, START_MS + from_ms, before.counts, START_MS + to_ms, after.counts);
 }
 
 /* The value of a row for the second that begins `second` s after the start, seen `at` s after it;
@@ -155,10 +159,10 @@ static void a_bucket_begins_where_the_one_before_ends(void **state)
 static void percentiles_are_near_the_truth(void **state)
 {
     (void)state;
-    instance_counts before = {{0}, {0}}, after = {{0}, {0}};
+    counted before = {{0}}, after = {{0}};
     for (int us = 1000; us < 101000; us += 100) { /* 1 to 101 ms, evenly */
-        after.outcomes[BUY_SOLD]++;
-        after.latency[latency_bucket(us)]++;
+        after.counts[BUY_SOLD]++;
+        after.counts[BUY_OUTCOMES + latency_bucket(us)]++;
     }
     add(0, 1000, before, after);
     double p50 = value("p50_ms", 4, 0), p99 = value("p99_ms", 4, 0);

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "server/metrics/metrics.h"
-#include "server/metrics/sale_metrics.h"
 #include "tests/support/service.h"
 
 static void metrics_are_as_prometheus_wants_them(void **state)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/api/rate_limit.h"
+#include "server/api/rate.h"
 #include "server/store/ledger.h"
 #include "tests/server/nodes.h"
 #include "tests/support/service.h"
@@ -144,14 +144,14 @@ static void a_damaged_note_makes_nothing_final(void **state)
 static void a_damaged_bucket_is_an_empty_one(void **state)
 {
     (void)state;
-    fs_limit limit = {.store = &store, .address_rate = 1, .burst = 2};
+    static fs_rate rate = {.store = &store, .address = 1, .burst = 2};
     const char *key = "fs:rate:address:{10.0.0.1}";
     for (size_t i = 0; i < MAKERS + VALUES; i++) {
         const char *what = plant(key, i);
-        if (limit_check(&limit, NULL, "10.0.0.1", dlock_in_ms(5000)) != 0)
+        if (rate_wait_buy(&rate, NULL, "10.0.0.1", dlock_in_ms(5000)) != 0)
             fail_msg("'%s': shut out", what);
-        limit_check(&limit, NULL, "10.0.0.1", dlock_in_ms(5000));
-        if (limit_check(&limit, NULL, "10.0.0.1", dlock_in_ms(5000)) == 0)
+        rate_wait_buy(&rate, NULL, "10.0.0.1", dlock_in_ms(5000));
+        if (rate_wait_buy(&rate, NULL, "10.0.0.1", dlock_in_ms(5000)) == 0)
             fail_msg("'%s': no limit", what);
         fx_redis_do(fx.redis, "DEL %s %s:saved", key, key);
     }

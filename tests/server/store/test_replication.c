@@ -36,7 +36,7 @@ static void each_replica_of_info_is_read(void **state)
                     {"[::1]:6383", true}};
     assert_int_equal(seen.count, 4);
     assert_false(seen.more);
-    assert_int_equal(replication_in_step(&seen), 2);
+    assert_int_equal(seen.in_step, 2);
     assert_int_equal(seen.offset, 12);
     assert_int_equal(seen.of[0].offset, 9);
     for (int i = 0; i < 4; i++) {

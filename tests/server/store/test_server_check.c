@@ -265,9 +265,9 @@ static void each_fault_is_found_and_no_other(void **state)
         int troubles = 0;
         for (int t = 0; t < TROUBLES; t++)
             troubles |= found.found[t] << t;
-        if (troubles != cases[i].troubles || found.replicas != cases[i].replicas)
+        if (troubles != cases[i].troubles || found.seen.in_step != cases[i].replicas)
             fail_msg("%s: troubles %x, %d replicas", cases[i].what, (unsigned)troubles,
-                     found.replicas);
+                     found.seen.in_step);
         for (int t = 0; t < TROUBLES; t++)
             if (cases[i].troubles == 1 << t && !strstr(found.why[t].detail, cases[i].detail))
                 fail_msg("%s: %s", cases[i].what, found.why[t].detail);

@@ -1,4 +1,4 @@
-/* test_rate_limit.c - a user or an address in a hurry is slowed down. */
+/* test_rate.c - a user or an address in a hurry is slowed down. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
