@@ -7,68 +7,13 @@
 #include "server/selling/timed_section.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "server/selling/read_then_write.h"
 
 #define POLL_MS 10
 
-typedef struct timed_state {
-    fs_wheel *wheel; /* (borrowed from shared_wheel) */
-    char lease_ms[24];
-} timed_state;
-
-/* All sales of the process share it, so that a sale costs no thread. */
-static struct {
-    pthread_mutex_t lock;
-    fs_wheel *wheel;
-    int sales;
-} shared_wheel = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
 static _Atomic uint64_t tokens; /* so far: no two of them are the same */
-
-/* For one more sale. NULL: out of memory or threads. */
-static fs_wheel *take_wheel(void)
-{
-    pthread_mutex_lock(&shared_wheel.lock);
-    if (!shared_wheel.wheel)
-        shared_wheel.wheel = wheel_open();
-    fs_wheel *wheel = shared_wheel.wheel;
-    shared_wheel.sales += wheel ? 1 : 0;
-    pthread_mutex_unlock(&shared_wheel.lock);
-    return wheel;
-}
-
-static void give_wheel_back(void)
-{
-    pthread_mutex_lock(&shared_wheel.lock);
-    if (--shared_wheel.sales == 0) {
-        wheel_close(shared_wheel.wheel);
-        shared_wheel.wheel = NULL;
-    }
-    pthread_mutex_unlock(&shared_wheel.lock);
-}
-
-int timed_section_open(const open_sale *sale, void **ret, char *err, size_t err_len)
-{
-    timed_state *state = calloc(1, sizeof(*state));
-    if (!state || !(state->wheel = take_wheel())) {
-        snprintf(err, err_len, "out of memory or threads");
-        free(state);
-        return -1;
-    }
-    snprintf(state->lease_ms, sizeof(state->lease_ms), "%" PRId64, sale->terms.lease_ms);
-    *ret = state;
-    return 0;
-}
-
-void timed_section_close(void *state)
-{
-    give_wheel_back();
-    free(state);
-}
 
 /* ---- for the steps --------------------------------------------------------------------------- */
 
@@ -135,18 +80,21 @@ static int64_t renew(void *arg)
 void timed_section_buy(const open_sale *sale, void *state, const purchase *request,
                        purchase_result *result)
 {
-    timed_state *timers = state;
+    (void)state;
     const timed_lock *lock = sale->strategy->timed;
-    timed_hold hold = {.sale = sale, .lease_ms = timers->lease_ms};
+    timed_hold hold = {.sale = sale};
+    snprintf(hold.lease_ms, sizeof(hold.lease_ms), "%" PRId64, sale->terms.lease_ms);
     snprintf(hold.value, sizeof(hold.value), "%s:%" PRIu64, dlock_client_id(sale->store->locks),
              atomic_fetch_add(&tokens, 1));
     if (!take(&hold, request, result))
         return;
-    wheel_start(timers->wheel, &hold.timer, sale->terms.lease_ms * lock->tenths[0] / 10, renew,
-                &hold);
-    fs_section section = {.locked = true, .cancelled = lock->loss_cancels ? &hold.lost : NULL};
-    read_then_write(sale, request, section, result);
-    wheel_stop(timers->wheel, &hold.timer);
+    if (wheel_start(&hold.timer, sale->terms.lease_ms * lock->tenths[0] / 10, renew, &hold)) {
+        fs_section section = {.locked = true, .cancelled = lock->loss_cancels ? &hold.lost : NULL};
+        read_then_write(sale, request, section, result);
+        wheel_stop(&hold.timer);
+    } else {
+        purchase_answer(result, BUY_UNAVAILABLE);
+    }
     hold.deadline = dlock_in_ms(TIMED_IO_MS);
     lock->release(&hold);
 }

@@ -19,7 +19,7 @@
 typedef struct timed_hold {
     const open_sale *sale;
     dlock_time deadline;  /* of the step that runs */
-    const char *lease_ms; /* as a word of a command */
+    char lease_ms[24];    /* as a word of a command */
     char value[192];      /* the lock's, as we believe it stands in Redis; at first a token that no
                              other hold has */
     int renewals;         /* so far */
@@ -47,10 +47,8 @@ bool timed_ask(const timed_hold *hold, const char *const *words, char ret[24]);
 int timed_script(const timed_hold *hold, dlock_script *script, const char *const *arguments);
 #define TIMED_SCRIPT(name, body) DLOCK_SCRIPT(name, "#!lua flags=allow-oom\n" body)
 
-/* A strategy's open(), buy() and close(). */
-int timed_section_open(const open_sale *sale, void **ret, char *err, size_t err_len);
+/* A strategy's buy(). */
 void timed_section_buy(const open_sale *sale, void *state, const purchase *request,
                        purchase_result *result);
-void timed_section_close(void *state);
 
 #endif

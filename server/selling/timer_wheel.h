@@ -8,14 +8,14 @@
  *                                                    are left
  *
  * Starting and stopping a timer cost the same however many there are, which suits locks: nearly
- * all timers are stopped long before they are due. (Varghese and Lauck, 1987.)
+ * all timers are stopped long before they are due. (Varghese and Lauck, 1987.) A process has one
+ * wheel, so that a sale costs no thread.
  */
 #ifndef FLASHSALE_TIMER_WHEEL_H
 #define FLASHSALE_TIMER_WHEEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
-
-typedef struct fs_wheel fs_wheel;
 
 /* What a timer does when it is due, on the wheel's thread. Returns the ms until it is due again,
  * or -1. */
@@ -30,12 +30,10 @@ typedef struct wheel_timer {
     int slot;       /* -1: not in the wheel */
 } wheel_timer;
 
-fs_wheel *wheel_open(void);        /* NULL: out of memory or threads */
-void wheel_close(fs_wheel *wheel); /* NULL is allowed; no timer may be started */
-
-void wheel_start(fs_wheel *wheel, wheel_timer *timer, int64_t in_ms, wheel_fire *fire, void *arg);
+/* False: there is no thread to turn the wheel, and nothing was started. */
+bool wheel_start(wheel_timer *timer, int64_t in_ms, wheel_fire *fire, void *arg);
 
 /* The timer does nothing any more when this returns. Not from within a timer. */
-void wheel_stop(fs_wheel *wheel, wheel_timer *timer);
+void wheel_stop(wheel_timer *timer);
 
 #endif

@@ -73,7 +73,5 @@ const fs_strategy strategy_getset = {
                                  .try = try,
                                  .renew = renew,
                                  .release = release},
-    .open = timed_section_open,
     .buy = timed_section_buy,
-    .close = timed_section_close,
 };

@@ -53,7 +53,5 @@ const fs_strategy strategy_watchdog = {
     .lease_ms = 10000,
     .wait_ms = 10000,
     .timed = &(const timed_lock){.tenths = {1, 5}, .try = try, .renew = renew, .release = release},
-    .open = timed_section_open,
     .buy = timed_section_buy,
-    .close = timed_section_close,
 };

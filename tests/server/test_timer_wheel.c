@@ -24,14 +24,12 @@ static void a_timer_fires_until_it_says_no(void **state)
     (void)state;
     _Atomic int fired = 0;
     wheel_timer timer = {0};
-    fs_wheel *wheel = wheel_open();
     dlock_time begin = dlock_now();
-    wheel_start(wheel, &timer, 30, count_up, (void *)&fired);
+    assert_true(wheel_start(&timer, 30, count_up, (void *)&fired));
     assert_true(fx_wait_until(fired_three_times, (void *)&fired, WAIT_MS));
     assert_true(dlock_now().us - begin.us >= 70000);
-    wheel_stop(wheel, &timer);
+    wheel_stop(&timer);
     assert_int_equal(fired, 3);
-    wheel_close(wheel);
 }
 
 /* A timer whose function does not return, so that the wheel stands still. */
@@ -54,9 +52,9 @@ static bool is_reached(void *g)
     return atomic_load(&((gate *)g)->reached);
 }
 
-static void stop_wheel(fs_wheel *wheel, gate *g)
+static void stop_wheel(gate *g)
 {
-    wheel_start(wheel, &g->timer, 0, stand_still, g);
+    assert_true(wheel_start(&g->timer, 0, stand_still, g));
     assert_true(fx_wait_until(is_reached, g, WAIT_MS));
 }
 
@@ -66,18 +64,16 @@ static void a_stopped_timer_does_not_fire(void **state)
     _Atomic int stopped = 0, other = 0;
     gate g = {0};
     wheel_timer a = {0}, b = {0}, far = {0};
-    fs_wheel *wheel = wheel_open();
-    stop_wheel(wheel, &g);
-    wheel_start(wheel, &a, 60, count_up, (void *)&stopped);
-    wheel_start(wheel, &b, 60, count_up, (void *)&other);
-    wheel_start(wheel, &far, 100000, count_up, (void *)&stopped); /* more than one round away */
-    wheel_stop(wheel, &a);
+    stop_wheel(&g);
+    assert_true(wheel_start(&a, 60, count_up, (void *)&stopped));
+    assert_true(wheel_start(&b, 60, count_up, (void *)&other));
+    assert_true(wheel_start(&far, 100000, count_up, (void *)&stopped)); /* more than one round away */
+    wheel_stop(&a);
     atomic_store(&g.open, true);
     assert_true(fx_wait_until(fired_three_times, (void *)&other, WAIT_MS));
     assert_int_equal(stopped, 0);
-    wheel_stop(wheel, &b);
-    wheel_stop(wheel, &far);
-    wheel_close(wheel);
+    wheel_stop(&b);
+    wheel_stop(&far);
 }
 
 /* Of many that fire at the same time, whichever neighbours are stopped. */
@@ -88,21 +84,19 @@ static void the_others_fire_as_before(void **state)
     gate g = {0};
     _Atomic int fired[TIMERS] = {0};
     wheel_timer timers[TIMERS] = {{0}};
-    fs_wheel *wheel = wheel_open();
-    stop_wheel(wheel, &g);
+    stop_wheel(&g);
     for (int i = 0; i < TIMERS; i++)
-        wheel_start(wheel, &timers[i], 60, count_up, (void *)&fired[i]);
+        assert_true(wheel_start(&timers[i], 60, count_up, (void *)&fired[i]));
     for (int i = 0; i < TIMERS; i++)
         if (i % 4 != 0)
-            wheel_stop(wheel, &timers[i]);
+            wheel_stop(&timers[i]);
     atomic_store(&g.open, true);
     for (int i = 0; i < TIMERS; i += 4)
         assert_true(fx_wait_until(fired_three_times, (void *)&fired[i], WAIT_MS));
     for (int i = 0; i < TIMERS; i++) {
-        wheel_stop(wheel, &timers[i]);
+        wheel_stop(&timers[i]);
         assert_int_equal(fired[i], i % 4 == 0 ? 3 : 0);
     }
-    wheel_close(wheel);
 }
 
 static int64_t note_time(void *arg)
@@ -129,17 +123,15 @@ static void a_wheel_that_was_late_fires_nothing_early(void **state)
     gate g = {0};
     wheel_timer timer = {0};
     _Atomic int64_t fired_us = 0;
-    fs_wheel *wheel = wheel_open();
-    stop_wheel(wheel, &g);
+    stop_wheel(&g);
     dlock_time late = dlock_in_ms(LATE_MS);
     assert_true(fx_wait_until(is_past, &late, WAIT_MS));
     dlock_time started = dlock_now();
-    wheel_start(wheel, &timer, IN_MS, note_time, (void *)&fired_us);
+    assert_true(wheel_start(&timer, IN_MS, note_time, (void *)&fired_us));
     atomic_store(&g.open, true);
     assert_true(fx_wait_until(is_noted, (void *)&fired_us, WAIT_MS));
     assert_true(atomic_load(&fired_us) - started.us >= IN_MS * 1000);
-    wheel_stop(wheel, &timer);
-    wheel_close(wheel);
+    wheel_stop(&timer);
 }
 
 int main(void)
