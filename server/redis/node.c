@@ -97,6 +97,7 @@ bool node_init(fs_node *node, int server)
 {
     memset(node, 0, sizeof(*node));
     node->server = server;
+    snprintf(node->name, sizeof(node->name), "%d", server);
     health_init(&node->health);
     server_run_init(&node->run);
     return next_outage(node);

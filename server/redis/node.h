@@ -85,7 +85,8 @@ void clock_take(redis_clock *clock, dlock_time sent, dlock_time received, int64_
 /* ---- a node ---------------------------------------------------------------------------------- */
 
 typedef struct fs_node {
-    int server; /* its number; -1 = it stands for one that is not known */
+    int server;    /* its number; -1 = it stands for one that is not known */
+    char name[12]; /* the same */
     redis_clock clock;
     dlock_redis_conn *clock_conn; /* of node_sync_clock() */
     store_health health;

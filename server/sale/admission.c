@@ -145,7 +145,6 @@ static bool has_sales_on(const fs_node *node, sale_table *sales)
  * more comes to it. */
 static void begin(admission *a, fs_store *store, fs_node *node, sale_table *sales, const char *id)
 {
-    char name[12];
     bool first = server_run_is_first(&node->run) && !has_sales_on(node, sales);
     *a = (admission){0};
     name_myself(a);
@@ -159,7 +158,7 @@ static void begin(admission *a, fs_store *store, fs_node *node, sale_table *sale
     if (!first)
         log_event(LOG_WARN, "redis_changed", "run", id, "detail",
                   "another run of the server: nothing is written to it before it was compared",
-                  "server", store_server_name(store, node, name), NULL);
+                  "server", store_server_name(store, node), NULL);
 }
 
 /* Whether the data is there, which a server that is loading it compares with nothing. */
@@ -188,7 +187,6 @@ static bool is_agreed(const admission *a, fs_store *store, const char *admit)
 
 bool admission_look(admission *a, fs_store *store, fs_node *node, sale_table *sales)
 {
-    char name[12];
     server_answer now, after;
     if (!server_run_ask(store->asking, node->server, dlock_in_ms(ASK_MS), &now) ||
         server_run_admits(&node->run, now.run_id))
@@ -206,6 +204,6 @@ bool admission_look(admission *a, fs_store *store, fs_node *node, sale_table *sa
     a->seen[0] = '\0';
     if (atomic_exchange(&node->run_changed, false))
         log_event(LOG_INFO, "redis_admitted", "run", now.run_id, "server",
-                  store_server_name(store, node, name), NULL);
+                  store_server_name(store, node), NULL);
     return true;
 }

@@ -1,6 +1,5 @@
 /*
- * keeper.c - the looks, in their order. Each is a function of the table at the end: to look at
- * something more, write one and name it there.
+ * keeper.c - the looks, in their order, and what the log says of each server.
  *
  *     keeper ---- looks: one thread, at all servers that answer
  *        `------- pulse of server 0, 1, ...: a thread each, so that none waits for a silent one
@@ -12,13 +11,40 @@
 #include <string.h>
 
 #include "server/base/log.h"
-#include "server/sale/kept_node.h"
+#include "server/base/ticker.h"
+#include "server/sale/admission.h"
 #include "server/sale/sale_find.h"
+#include "server/store/replicas.h"
 
 #define LOOK_MS      250
 #define LOOK_MOST_MS 1000 /* for the answers to one look */
 #define CONNECT_MS   200  /* after a run of the server was admitted */
 #define CHECKS       64 /* sales compared at a look: of so many each one, of more one after another */
+#define PROBE_TAGS   20000 /* tried until one is found that is the server's */
+
+/* One server as the keeper has it. Its settings are asked for on another connection than whether it
+ * takes writes: it answers the first whatever is paused. */
+typedef struct kept_node {
+    fs_store *store;   /* (borrowed) */
+    sale_table *sales; /* (borrowed) */
+    fs_node *node;     /* (borrowed) */
+    ticker *pulse;
+    bool serves; /* when the pulse was last felt */
+    admission admission;
+    write_probe probe;      /* of the pulse */
+    char probe_key[32];     /* that is routed to the server, as far as one was found */
+    dlock_redis_conn *conn; /* of the looks; NULL: none as yet */
+    bool logged[TROUBLES];
+    atomic_bool warned;        /* of a policy that may evict, and is allowed to */
+    atomic_bool warned_alone;  /* of a server that takes writes without its replicas */
+    atomic_bool warned_denied; /* of a right that is missing to hear who could be promoted */
+} kept_node;
+
+/* What the sales here ask of a server. */
+typedef struct wishes {
+    bool disk;
+    int replicas; /* the most */
+} wishes;
 
 struct keeper {
     fs_store *store;
@@ -31,6 +57,113 @@ struct keeper {
     kept_node nodes[DLOCK_SERVERS_MAX];
 };
 
+/* ---- what the log says of a server ----------------------------------------------------------- */
+
+/* A line when the trouble begins, and one when it is over. */
+static void log_trouble(kept_node *n, store_trouble trouble)
+{
+    static const char *const events[TROUBLES][2] = {
+        [TROUBLE_SILENT] = {"redis_back", "redis_lost"},
+        [TROUBLE_REFUSES] = {"redis_accepts", "redis_refuses"},
+        [TROUBLE_WRITES_PAUSED] = {"writes_resumed", "writes_paused"},
+        [TROUBLE_MAY_EVICT] = {"store_keeps_all", "store_may_evict"},
+        [TROUBLE_NO_DISK] = {"durability_back", "durability_lost"},
+        [TROUBLE_NO_REPLICAS] = {"replicas_back", "replicas_lost"},
+    };
+    store_complaint why;
+    const char *server = store_server_name(n->store, n->node);
+    bool found = health_why(&n->node->health, trouble, &why);
+    if (found == n->logged[trouble])
+        return;
+    n->logged[trouble] = found;
+    if (found)
+        log_event(LOG_WARN, events[trouble][1], "redis", why.redis[0] != '\0' ? why.redis : NULL,
+                  "detail", why.detail, "server", server, NULL);
+    else
+        log_event(LOG_INFO, events[trouble][0], "server", server, NULL);
+}
+
+/* Said once, when it begins. */
+static void warn(const kept_node *n, atomic_bool *warned, bool found, const char *event,
+                 const char *detail)
+{
+    if (!atomic_exchange(warned, found) && found)
+        log_event(LOG_WARN, event, "detail", detail, "server", store_server_name(n->store, n->node),
+                  NULL);
+}
+
+/* A primary that is cut off, and does not notice, sells on; its buyers hear "unknown", but the
+ * stock that it takes is only back when it is a replica itself. Without the right nobody tells
+ * which replicas could not be promoted any more, so none ever leaves the set. */
+static void warn_of_replicas(kept_node *n, const server_check *check, const wishes *all)
+{
+    char detail[200];
+    warn(n, &n->warned_alone, all->replicas > 0 && check->accepts_alone, "replicas_not_required",
+         "a sale is 'replicated', but the server takes writes without its replicas; its buyers "
+         "would hear 504 unknown: set min-replicas-to-write 1 and min-replicas-max-lag 3 on every "
+         "server");
+    snprintf(detail, sizeof(detail),
+             "a sale is 'replicated', and this user lacks the right %s: a replica that is lost is "
+             "waited for until it is back; grant +%s",
+             check->denied, check->denied);
+    warn(n, &n->warned_denied, all->replicas > 0 && check->denied[0] != '\0', "promotions_untold",
+         detail);
+}
+
+/* ---- what a server is asked ------------------------------------------------------------------ */
+
+static void see_wishes(void *arg, fs_sale *sale)
+{
+    wishes *all = arg;
+    const sale_terms *terms = &sale->open_sale.terms;
+    all->disk = all->disk || terms->durability == DURABILITY_DISK;
+    if (terms->min_replicas > all->replicas)
+        all->replicas = terms->min_replicas;
+}
+
+/* Whether the server is one to sell from, by its settings. What it does not answer stays as it was;
+ * when it answers nothing, the pulse says so. False: not answered. */
+static bool check_settings(kept_node *n, dlock_redis_conn *conn, const wishes *all)
+{
+    server_check check;
+    if (!replicas_ask(n->store, n->node, conn, all->replicas, dlock_in_ms(LOOK_MOST_MS), &check)) {
+        store_log_failure(n->store, "look at the server", "not answered");
+        return false;
+    }
+    if (check.busy)
+        return true;
+    if (n->store->allow_eviction) {
+        warn(n, &n->warned, check.found[TROUBLE_MAY_EVICT], "eviction_allowed",
+             check.why[TROUBLE_MAY_EVICT].detail);
+        check.found[TROUBLE_MAY_EVICT] = false;
+    }
+    for (store_trouble t = TROUBLE_MAY_EVICT; t < TROUBLES; t++)
+        health_note(&n->node->health, t, check.found[t] ? &check.why[t] : NULL);
+    warn_of_replicas(n, &check, all);
+    return true;
+}
+
+/* A key that is the server's; if none is found, one that is not, of which it says so. */
+static void find_probe_key(kept_node *n)
+{
+    char *key = n->probe_key;
+    if (key[0] != '\0' && store_node(n->store, key) == n->node) /* mostly it still is */
+        return;
+    snprintf(key, sizeof(n->probe_key), "fs:{probe}:sale");
+    for (int i = 0; i < PROBE_TAGS && store_node(n->store, key) != n->node; i++)
+        snprintf(key, sizeof(n->probe_key), "fs:{probe%d}:sale", i);
+}
+
+/* Whether it takes writes. Does not wait for the answer. */
+static void probe_writes(kept_node *n)
+{
+    find_probe_key(n);
+    if (!write_probe_look(&n->probe, n->store->redis, n->node, n->probe_key))
+        return;
+    log_trouble(n, TROUBLE_REFUSES);
+    log_trouble(n, TROUBLE_WRITES_PAUSED);
+}
+
 /* ---- the pulse ------------------------------------------------------------------------------- */
 
 /* A connection that was refused as another run's holds the next ones back for a moment. What the
@@ -42,10 +175,11 @@ static void connect_again(kept_node *n)
     dlock_time until = dlock_in_ms(CONNECT_MS);
     while (!node_connect(node, redis, &node->clock_conn, until) && !dlock_passed(until))
         dlock_sleep(dlock_in_ms(10));
-    server_wishes all = kept_wishes(n->sales);
+    wishes all = {0};
+    sale_table_each(n->sales, see_wishes, &all);
     if (node->clock_conn)
-        kept_node_check(n, node->clock_conn, &all, dlock_in_ms(LOOK_MOST_MS));
-    kept_node_probe(n);
+        check_settings(n, node->clock_conn, &all);
+    probe_writes(n);
     node_sync_clock(node, redis);
 }
 
@@ -53,7 +187,6 @@ static void connect_again(kept_node *n)
  * one that served them meanwhile, in the same run. */
 static void leave(kept_node *n)
 {
-    char number[12];
     if (!n->serves)
         return;
     n->serves = false;
@@ -63,8 +196,8 @@ static void leave(kept_node *n)
     dlock_redis_readmit(n->store->redis);
     dlock_redis_readmit(n->store->telling);
     dlock_redis_readmit(n->store->looking);
-    log_event(LOG_INFO, "server_left", "server", store_server_name(n->store, n->node, number),
-              "detail", "keys are not routed to it any more", NULL);
+    log_event(LOG_INFO, "server_left", "server", store_server_name(n->store, n->node), "detail",
+              "keys are not routed to it any more", NULL);
     n->logged[TROUBLE_SILENT] = false;
 }
 
@@ -81,9 +214,9 @@ static void feel_pulse(void *arg)
     if (!node_reachable(n->node) && admission_look(&n->admission, store, n->node, n->sales))
         connect_again(n);
     if (node_reachable(n->node))
-        kept_node_probe(n);
+        probe_writes(n);
     if (n->admission.seen[0] == '\0') /* otherwise it does answer, and is being compared */
-        kept_node_log(n, TROUBLE_SILENT);
+        log_trouble(n, TROUBLE_SILENT);
 }
 
 /* No server is known, as of a cluster whose nodes refuse our password: why not is noted. */
@@ -100,7 +233,7 @@ static void ask_for_servers(keeper *k)
     dlock_redis_last_error(redis, answer, sizeof(answer));
     complain(&why, answer);
     health_note(&k->unknown.node->health, TROUBLE_SILENT, &why);
-    kept_node_log(&k->unknown, TROUBLE_SILENT);
+    log_trouble(&k->unknown, TROUBLE_SILENT);
 }
 
 /* The servers that were met since. What can not be had now is tried again at the next look. */
@@ -121,74 +254,54 @@ static void meet_servers(keeper *k)
 
 /* ---- the looks ------------------------------------------------------------------------------- */
 
-/* False: there is no sense in looking further this time. */
-typedef bool look(keeper *k);
-
 /* One that does not answer is not waited for. */
 static bool is_worth_a_look(const kept_node *n)
 {
     return store_serves(n->store, n->node->server) && node_reachable(n->node);
 }
 
-static bool look_at_server(kept_node *n, const server_wishes *all)
+static bool look_at_server(kept_node *n, const wishes *all)
 {
     if (!is_worth_a_look(n) ||
         !node_connect(n->node, n->store->redis, &n->conn, dlock_in_ms(LOOK_MOST_MS)) ||
-        !kept_node_check(n, n->conn, all, dlock_in_ms(LOOK_MOST_MS)))
+        !check_settings(n, n->conn, all))
         return false;
-    kept_node_log(n, TROUBLE_MAY_EVICT);
+    log_trouble(n, TROUBLE_MAY_EVICT);
     if (all->disk)
-        kept_node_log(n, TROUBLE_NO_DISK);
+        log_trouble(n, TROUBLE_NO_DISK);
     if (all->replicas > 0)
-        kept_node_log(n, TROUBLE_NO_REPLICAS);
+        log_trouble(n, TROUBLE_NO_REPLICAS);
     return true;
 }
 
 static bool look_at_servers(keeper *k)
 {
     bool told = false;
-    server_wishes all = kept_wishes(k->sales);
+    wishes all = {0};
+    sale_table_each(k->sales, see_wishes, &all);
     for (int i = 0; i < k->count; i++)
         told = look_at_server(&k->nodes[i], &all) || told;
     return told;
 }
 
-/* The items of a look, and the server of each. */
-typedef struct items_known {
-    int count;
-    sale_pointer *known, *found; /* `found` is to work with */
-    int *servers;
-} items_known;
-
-static bool list_items(keeper *k, items_known *ret)
+/* All whose tag is the server's, in one go. `found` is to work with. */
+static bool look_at_sales_on(kept_node *n, const sale_pointer *known, int count,
+                             sale_pointer *found)
 {
-    ret->known = sale_table_pointers(k->sales, &ret->count);
-    ret->found = calloc((size_t)ret->count + 1, sizeof(*ret->found));
-    ret->servers = calloc((size_t)ret->count + 1, sizeof(*ret->servers));
-    if (!ret->known || !ret->found || !ret->servers)
-        return false;
-    for (int i = 0; i < ret->count; i++)
-        ret->servers[i] = terms_node(k->store, ret->known[i].item)->server;
-    return true;
-}
-
-/* All that are the server's, in one go. */
-static bool look_at_sales_on(kept_node *n, items_known *items)
-{
-    int asked = 0, seen = 0;
+    int asked = 0;
     dlock_time deadline = dlock_in_ms(LOOK_MOST_MS);
-    for (int i = 0; i < items->count; i++)
-        if (items->servers[i] == n->node->server)
-            items->found[asked++] = items->known[i];
+    for (int i = 0; i < count; i++)
+        if (known[i].server == n->node->server)
+            found[asked++] = known[i];
     if (!is_worth_a_look(n) || !node_connect(n->node, n->store->redis, &n->conn, deadline) ||
-        !terms_in_force_all(n->conn, items->found, asked, deadline))
+        !terms_in_force_all(n->conn, found, asked, deadline))
         return false;
-    for (int i = 0; i < items->count; i++) {
-        if (items->servers[i] != n->node->server)
+    for (int i = 0; i < count; i++) {
+        if (known[i].server != n->node->server)
             continue;
-        const sale_pointer *known = &items->known[i], *found = &items->found[seen++];
-        if (found->status != known->status || strcmp(found->id, known->id) != 0)
+        if (found->status != known[i].status || strcmp(found->id, known[i].id) != 0)
             sale_refresh(n->sales, found->item, dlock_in_ms(LOOK_MOST_MS));
+        found++;
     }
     return true;
 }
@@ -196,14 +309,14 @@ static bool look_at_sales_on(kept_node *n, items_known *items)
 /* Which sale is each item's current one. */
 static bool look_at_sales(keeper *k)
 {
+    int count;
     bool told = false;
-    items_known items = {0};
-    bool listed = list_items(k, &items);
-    for (int i = 0; listed && i < k->count; i++)
-        told = look_at_sales_on(&k->nodes[i], &items) || told;
-    free(items.known);
-    free(items.found);
-    free(items.servers);
+    sale_pointer *known = sale_table_pointers(k->sales, &count);
+    sale_pointer *found = calloc((size_t)count + 1, sizeof(*found));
+    for (int i = 0; known && found && i < k->count; i++)
+        told = look_at_sales_on(&k->nodes[i], known, count, found) || told;
+    free(known);
+    free(found);
     return told;
 }
 
@@ -232,16 +345,12 @@ static bool look_at_memory(keeper *k)
     return all;
 }
 
-static look *const looks[] = {look_at_servers, look_at_sales, look_at_memory};
-
+/* What tells nothing is not looked at further this time. */
 static void look_around(void *arg)
 {
     keeper *k = arg;
-    bool go_on = true;
     meet_servers(k);
-    for (size_t i = 0; go_on && i < sizeof(looks) / sizeof(looks[0]); i++)
-        go_on = looks[i](arg);
-    if (go_on)
+    if (look_at_servers(k) && look_at_sales(k) && look_at_memory(k))
         atomic_store(&k->looked, true);
 }
 
@@ -254,7 +363,7 @@ keeper *keeper_start(fs_store *store, sale_table *sales)
         return NULL;
     k->store = store;
     k->sales = sales;
-    k->unknown = (kept_node){.store = store, .sales = sales, .node = store_node_at(store, -1)};
+    k->unknown = (kept_node){.store = store, .node = store_node_at(store, -1)};
     for (int i = 0; i < DLOCK_SERVERS_MAX; i++)
         server_run_guard(&store_node_at(store, i)->run);
     k->looks = ticker_start(look_around, k, LOOK_MS);

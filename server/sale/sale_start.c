@@ -16,7 +16,6 @@
 #include "server/sale/segments_started.lua.h"
 #include "server/store/purchase.h"
 #include "server/store/replicas.h"
-#include "server/store/server_check.h"
 
 #define TRIES 5 /* of starters that come in each other's way */
 
@@ -32,14 +31,11 @@ static start_status check_server(fs_store *store, const char *key, const sale_te
 {
     server_check check;
     dlock_redis_conn *conn = NULL;
-    deadline = store_read_deadline(deadline);
     fs_node *node = store_node(store, key);
-    store_health *health = &node->health;
-    server_wish wish = {.had_disk = !health_has(health, TROUBLE_NO_DISK),
-                        .min_replicas = terms->min_replicas > 0 ? terms->min_replicas : 1,
-                        .cluster = dlock_redis_is_cluster(store->redis)};
+    store_trouble found = TROUBLES;
+    deadline = store_read_deadline(deadline);
     bool told = dlock_redis_dial(store->redis, key, deadline, &conn) == DLOCK_REDIS_OK &&
-                server_ask(conn, &wish, deadline, &check);
+                replicas_ask(store, node, conn, terms->min_replicas, deadline, &check);
     dlock_redis_hang_up(conn);
     if (!told || check.busy)
         return START_UNAVAILABLE;
@@ -47,20 +43,16 @@ static start_status check_server(fs_store *store, const char *key, const sale_te
         snprintf(err, err_len, "Redis takes no writes at present; nothing was started");
         return START_PAUSED;
     }
-    replicas_note(store, node, &check); /* so that it can be sold from at once */
-    if (check.found[TROUBLE_MAY_EVICT] && !store->allow_eviction) {
-        snprintf(err, err_len, "%s", check.why[TROUBLE_MAY_EVICT].detail);
-        return START_MAY_EVICT;
-    }
-    if (check.found[TROUBLE_NO_DISK] && terms->durability == DURABILITY_DISK) {
-        snprintf(err, err_len, "%s", check.why[TROUBLE_NO_DISK].detail);
-        return START_REFUSED;
-    }
-    if (check.found[TROUBLE_NO_REPLICAS] && terms->durability == DURABILITY_REPLICATED) {
-        snprintf(err, err_len, "%s", check.why[TROUBLE_NO_REPLICAS].detail);
-        return START_REFUSED;
-    }
-    return START_OK;
+    if (check.found[TROUBLE_MAY_EVICT] && !store->allow_eviction)
+        found = TROUBLE_MAY_EVICT;
+    else if (check.found[TROUBLE_NO_DISK] && terms->durability == DURABILITY_DISK)
+        found = TROUBLE_NO_DISK;
+    else if (check.found[TROUBLE_NO_REPLICAS] && terms->durability == DURABILITY_REPLICATED)
+        found = TROUBLE_NO_REPLICAS;
+    if (found == TROUBLES)
+        return START_OK;
+    snprintf(err, err_len, "%s", check.why[found].detail);
+    return found == TROUBLE_MAY_EVICT ? START_MAY_EVICT : START_REFUSED;
 }
 
 /* The item's own server, and those of the segments: each once. */

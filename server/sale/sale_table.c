@@ -226,6 +226,8 @@ sale_pointer *sale_table_pointers(sale_table *table, int *ret_count)
         }
     }
     pthread_rwlock_unlock(&table->lock);
+    for (int i = 0; i < count; i++)
+        all[i].server = terms_node(table->store, all[i].item)->server;
     *ret_count = count;
     return all;
 }

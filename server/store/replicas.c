@@ -87,12 +87,11 @@ static void ask_sentinels(fs_store *store, replica_claims *ret, char denied[RIGH
 
 static void log_changes(const fs_store *store, const fs_node *node, const replica_changes *changes)
 {
-    char number[12];
     for (int i = 0; i < changes->count; i++) {
         const replica_change *c = &changes->of[i];
         log_event(c->joined ? LOG_INFO : LOG_WARN,
                   c->joined ? "replica_joined" : "replica_left_set", "replica", c->name, "detail",
-                  c->why, "server", store_server_name(store, node, number), NULL);
+                  c->why, "server", store_server_name(store, node), NULL);
     }
 }
 
@@ -121,13 +120,12 @@ static void name_missing(replica_set *set, server_check *check)
     check->found[TROUBLE_NO_REPLICAS] = true;
 }
 
-void replicas_note(fs_store *store, fs_node *node, server_check *check)
+/* Takes what the server said of its replicas, and what the sentinels say of them, into the set. */
+static void note(fs_store *store, fs_node *node, server_check *check)
 {
     replica_changes changes;
     replica_claims claims = {.by = PROMOTER_NONE};
     replica_set *set = &node->health.replicas;
-    if (check->busy)
-        return;
     if (check->cluster.by == PROMOTER_CLUSTER) {
         claims = check->cluster;
         if (claims.untold)
@@ -138,4 +136,16 @@ void replicas_note(fs_store *store, fs_node *node, server_check *check)
     replica_set_note(set, &check->seen, &claims, dlock_now(), &changes);
     log_changes(store, node, &changes);
     name_missing(set, check);
+}
+
+bool replicas_ask(fs_store *store, fs_node *node, dlock_redis_conn *conn, int min_replicas,
+                  dlock_time deadline, server_check *ret)
+{
+    server_wish wish = {.had_disk = !health_has(&node->health, TROUBLE_NO_DISK),
+                        .min_replicas = min_replicas > 0 ? min_replicas : 1,
+                        .cluster = dlock_redis_is_cluster(store->redis)};
+    bool told = server_ask(conn, &wish, deadline, ret);
+    if (told && !ret->busy)
+        note(store, node, ret);
+    return told;
 }

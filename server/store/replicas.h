@@ -79,9 +79,11 @@ bool replicas_missing(fs_store *store, const sale_terms *terms, const sale_keys 
  * `deadline`; the same one when `needed` is 0. */
 dlock_time replicas_deadline(int needed, dlock_time deadline);
 
-/* Takes what server_ask() found of the node's replicas, and what the sentinels say of them, into
- * the node's set; logs who joins and leaves. Adds to the check that replicas are missing, and which
- * (TROUBLE_NO_REPLICAS), and the right that is missing to hear of them. */
-void replicas_note(fs_store *store, fs_node *node, server_check *check);
+/* Asks the node's server whether it is one to sell from (server_ask()), and takes what it and the
+ * sentinels say of its replicas into the node's set; logs who joins and leaves. The check tells of
+ * replicas that are missing, too, and of the right that is missing to hear of them. `min_replicas`:
+ * 0 = no sale asks for any. False: it did not answer. */
+bool replicas_ask(fs_store *store, fs_node *node, dlock_redis_conn *conn, int min_replicas,
+                  dlock_time deadline, server_check *ret);
 
 #endif

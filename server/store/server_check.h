@@ -30,7 +30,7 @@ typedef struct server_check {
     bool busy;            /* a script runs without end: nothing of what is below is known */
     bool found[TROUBLES]; /* of its settings: TROUBLE_MAY_EVICT, _NO_DISK, _NO_REPLICAS */
     store_complaint why[TROUBLES];
-    replicas_seen seen;     /* its replicas; see replicas_note() */
+    replicas_seen seen;     /* its replicas; see replicas_ask() */
     replica_claims cluster; /* those that its cluster could promote; by PROMOTER_NONE: not asked */
     char denied[RIGHT_LEN]; /* a right that is missing to hear who could be promoted, or how long;
                                "" = none */

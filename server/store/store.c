@@ -112,10 +112,9 @@ void store_close(fs_store *store)
     memset(store, 0, sizeof(*store));
 }
 
-const char *store_server_name(const fs_store *store, const fs_node *node, char ret[12])
+const char *store_server_name(const fs_store *store, const fs_node *node)
 {
-    snprintf(ret, 12, "%d", node->server);
-    return node->server >= 0 && dlock_redis_is_cluster(store->redis) ? ret : NULL;
+    return node->server >= 0 && dlock_redis_is_cluster(store->redis) ? node->name : NULL;
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */

@@ -56,9 +56,9 @@ static inline bool store_serves(const fs_store *store, int server)
     return !dlock_redis_is_cluster(store->redis) || dlock_redis_serves(store->redis, server);
 }
 
-/* The server's number for the log, written into `ret`. NULL: there is only one server,
- * or the node stands for one that is not known. */
-const char *store_server_name(const fs_store *store, const fs_node *node, char ret[12]);
+/* The server's number for the log. NULL: there is only one server, or the node stands for one that
+ * is not known. */
+const char *store_server_name(const fs_store *store, const fs_node *node);
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 

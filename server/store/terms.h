@@ -105,11 +105,12 @@ sale_status terms_in_force(fs_store *store, const char *item, int segment, dlock
 /* An item, and what is known of its current sale. */
 typedef struct sale_pointer {
     char item[IDENT_MAX + 1];
+    int server;         /* that has the item's own tag; see store_node_at() */
     sale_status status; /* SALE_OK, _HALTED, _NONE, _DAMAGED */
     char id[IDENT_MAX + 1];
 } sale_pointer;
 
-/* The same for many items at once, on a connection of the caller's: fills in all but the items.
+/* The same for many items at once, on a connection of the caller's: fills in status and id.
  * False: not answered by the deadline, and some were not filled in. */
 bool terms_in_force_all(dlock_redis_conn *conn, sale_pointer *pointers, int count,
                         dlock_time deadline);
