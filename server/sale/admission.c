@@ -58,9 +58,7 @@ static bool say(const admission *a, fs_store *store, int64_t object_ms, const ch
     dlock_args args;
     snprintf(comparing, sizeof(comparing), "fs:{flashsale}:comparing:%s", a->seen);
     dlock_args_init(&args);
-    dlock_args_text(&args, comparing);
-    dlock_args_text(&args, "fs:{flashsale}:admitted");
-    dlock_args_text(&args, a->name);
+    store_put(&args, WORDS(comparing, "fs:{flashsale}:admitted", a->name));
     dlock_args_int(&args, object_ms);
     dlock_args_text(&args, admit);
     dlock_redis_outcome outcome =

@@ -78,10 +78,7 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
     terms_put_keys(&args, &sale->keys[k]);
     dlock_args_text(&args, sale->keys[k].lost);
     terms_put_caller(&args, &sale->terms, "", 0);
-    if (sale->strategy->guarded)
-        dlock_args_int(&args, sale->units[k]);
-    else
-        dlock_args_text(&args, "");
+    store_put_number(&args, sale->strategy->guarded, sale->units[k]);
     redisReply *reply =
         store_eval(sale->store->looking, &look_stock, STATE_KEYS + 1, &args, deadline, is_list);
     bool good = reply && is_stock(reply);

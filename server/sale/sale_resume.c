@@ -25,19 +25,6 @@ static resume_status read_halt(fs_store *store, const char *item, int segment, d
     }
 }
 
-static resume_status lift(fs_store *store, const char *item, int segment, dlock_time deadline,
-                          const sale_current *found)
-{
-    switch (halt_lift(store, item, segment, found->text, found->id, deadline)) {
-    case HALT_OVER:
-        return RESUME_OK;
-    case HALT_GONE:
-        return RESUME_GONE;
-    default: /* another has lifted it, or added to it what it knew: ask again */
-        return RESUME_UNAVAILABLE;
-    }
-}
-
 /* What stands under segment k. RESUME_NOT_HALTED: it was lifted by one who was interrupted. */
 static resume_status read_segment(fs_store *store, const sale_terms *terms, int k,
                                   dlock_time deadline, sale_current *ret)
@@ -53,33 +40,22 @@ static resume_status lift_segments(fs_store *store, const sale_terms *terms, con
                                    dlock_time deadline)
 {
     int64_t lost = 0;
-    bool halted[SEGMENTS_MAX] = {false};
     resume_status status = RESUME_OK;
     sale_current *found = calloc(SEGMENTS_MAX, sizeof(*found));
     if (!found)
         return RESUME_UNAVAILABLE;
     for (int k = 0; status == RESUME_OK && k < terms->segments; k++) {
         status = read_segment(store, terms, k, deadline, &found[k]);
-        halted[k] = status == RESUME_OK;
-        lost += halted[k] ? halt_lost_orders(&found[k].halt) : 0;
+        lost += halt_lost_orders(&found[k].halt);
         status = status == RESUME_NOT_HALTED ? RESUME_OK : status;
     }
     if (status == RESUME_OK && lost > halt_lost_orders(item)) /* an instance is about to add it */
         status = RESUME_UNAVAILABLE;
     for (int k = 0; status == RESUME_OK && k < terms->segments; k++)
-        if (halted[k])
-            status = lift(store, terms->item, k, deadline, &found[k]);
+        if (found[k].halt.sale[0] != '\0')
+            status = halt_lift(store, terms->item, k, found[k].text, terms->id, deadline);
     free(found);
     return status;
-}
-
-/* Who had looked at a segment before it was lifted may have halted it since. */
-static resume_status verify_segment(fs_store *store, const sale_terms *terms, int k,
-                                    dlock_time deadline)
-{
-    sale_current found;
-    sale_status status = terms_in_force(store, terms->item, k, deadline, &found);
-    return status == SALE_OK && strcmp(found.id, terms->id) == 0 ? RESUME_OK : RESUME_UNAVAILABLE;
 }
 
 /* The terms and the stock must be there, and add up. */
@@ -89,12 +65,11 @@ static resume_status read_sale(fs_store *store, const char *item, const char *sa
     char err[256];
     ledger_numbers numbers;
     sale_status status = terms_read(store, item, sale, deadline, ret, err, sizeof(err));
-    if (status != SALE_OK)
-        return status == SALE_UNAVAILABLE ? RESUME_UNAVAILABLE : RESUME_GONE;
-    ledger_status counted = ledger_count(store, ret, false, deadline, &numbers);
-    return counted == LEDGER_FOUND         ? RESUME_OK
-           : counted == LEDGER_UNAVAILABLE ? RESUME_UNAVAILABLE
-                                           : RESUME_GONE;
+    ledger_status found = status == SALE_OK ? ledger_count(store, ret, false, deadline, &numbers)
+                                            : ledger_of_sale(status);
+    return found == LEDGER_FOUND         ? RESUME_OK
+           : found == LEDGER_UNAVAILABLE ? RESUME_UNAVAILABLE
+                                         : RESUME_GONE;
 }
 
 resume_status sale_resume(fs_store *store, const char *item, const char *sale, int64_t lost_orders,
@@ -112,8 +87,10 @@ resume_status sale_resume(fs_store *store, const char *item, const char *sale, i
     if (status == RESUME_OK)
         status = lift_segments(store, &terms, halt, deadline);
     if (status == RESUME_OK)
-        status = lift(store, item, SEGMENT_NONE, deadline, &found);
+        status = halt_lift(store, item, SEGMENT_NONE, found.text, sale, deadline);
+    /* who had looked at a segment before it was lifted may have halted it since */
     for (int k = 0; status == RESUME_OK && k < terms.segments; k++)
-        status = verify_segment(store, &terms, k, deadline);
+        if (read_segment(store, &terms, k, deadline, &found) != RESUME_NOT_HALTED)
+            status = RESUME_UNAVAILABLE;
     return status;
 }

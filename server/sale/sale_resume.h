@@ -9,14 +9,6 @@
 
 #include "server/store/terms.h"
 
-typedef enum resume_status {
-    RESUME_OK = 0,
-    RESUME_NOT_HALTED, /* the item's sale is not halted, or has none */
-    RESUME_OTHER, /* another sale is halted, or another number of orders is lost: `halt` tells */
-    RESUME_GONE,  /* something of the sale is missing in Redis, so that it can not go on */
-    RESUME_UNAVAILABLE, /* Redis did not answer; perhaps resumed in part: ask again */
-} resume_status;
-
 /* By the deadline lets the item's halted sale go on, if it has this id and has lost so many orders.
  * *halt is what stood there, with RESUME_OK and RESUME_OTHER. */
 resume_status sale_resume(fs_store *store, const char *item, const char *sale, int64_t lost_orders,

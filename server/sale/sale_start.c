@@ -113,22 +113,14 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
 
     dlock_args args;
     dlock_args_init(&args);
-    const char *const names[] = {now.current, now.cfg,   now.stock,  now.sold,  now.orders,
-                                 now.ledger,  now.users, now.epochs, now.latest};
-    int keys = (int)(sizeof(names) / sizeof(names[0]));
-    for (int i = 0; i < keys; i++)
-        dlock_args_text(&args, names[i]);
+    int keys = store_put(&args, WORDS(now.current, now.cfg, now.stock, now.sold, now.orders,
+                                      now.ledger, now.users, now.epochs, now.latest));
     keys += follows->id[0] != '\0' ? keys_put_leftovers(&args, &old) : 0;
-    dlock_args_text(&args, terms->id);
-    dlock_args_text(&args, follows->text);
-    if (units < 0)
-        dlock_args_text(&args, "");
-    else
-        dlock_args_int(&args, units);
+    store_put(&args, WORDS(terms->id, follows->text));
+    store_put_number(&args, units >= 0, units);
     dlock_args_int(&args, TERMS_KEPT_S);
     dlock_args_int(&args, node_redis_us(store_node(store, now.current), deadline));
-    dlock_args_text(&args, terms->accepted > 0 ? "1" : "0");
-    dlock_args_text(&args, epochs);
+    store_put(&args, WORDS(terms->accepted > 0 ? "1" : "0", epochs));
     terms_put(&args, terms);
     int replicas = replicas_needed(store, terms, &now);
     return call_start(store, keys, &args, replicas, deadline, in_force);

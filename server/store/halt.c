@@ -64,8 +64,8 @@ bool halt_write(dlock_redis *redis, const char *item, int segment, const halt_re
     dlock_args args;
     keys_name(&keys, item, segment, halt->sale);
     dlock_args_init(&args);
-    store_put(&args, WORDS(keys.current, keys.latest, keys.ledger, keys.epochs, keys.lost));
-    int count = 5;
+    int count =
+        store_put(&args, WORDS(keys.current, keys.latest, keys.ledger, keys.epochs, keys.lost));
     if (find_older(seen->pointer, halt->sale, older)) {
         keys_name(&old, item, segment, older);
         count += keys_put_leftovers(&args, &old);
@@ -80,8 +80,8 @@ bool halt_write(dlock_redis *redis, const char *item, int segment, const halt_re
     return call(redis, &halt_script, count, &args, dlock_in_ms(WRITE_MS), pointer);
 }
 
-halt_end halt_lift(fs_store *store, const char *item, int segment, const char *expected,
-                   const char *sale, dlock_time deadline)
+resume_status halt_lift(fs_store *store, const char *item, int segment, const char *expected,
+                        const char *sale, dlock_time deadline)
 {
     char pointer[POINTER_MAX + 1];
     sale_keys keys;
@@ -89,15 +89,15 @@ halt_end halt_lift(fs_store *store, const char *item, int segment, const char *e
     char epoch[EPOCH_LEN + 1];
     keys_name(&keys, item, segment, sale);
     if (!epoch_make(epoch))
-        return HALT_UNAVAILABLE;
+        return RESUME_UNAVAILABLE;
     dlock_args_init(&args);
     store_put(&args, WORDS(keys.current, keys.cfg, keys.ledger, keys.epochs, keys.lost));
     store_put(&args, WORDS(expected, sale, epoch, segment == SEGMENT_NONE ? "1" : "0"));
     if (!call(store->redis, &resume_script, 5, &args, deadline, pointer))
-        return HALT_UNAVAILABLE;
+        return RESUME_UNAVAILABLE;
     if (strcmp(pointer, "gone") == 0)
-        return HALT_GONE;
-    return strcmp(pointer, sale) == 0 ? HALT_OVER : HALT_CHANGED;
+        return RESUME_GONE;
+    return strcmp(pointer, sale) == 0 ? RESUME_OK : RESUME_UNAVAILABLE;
 }
 
 bool halt_latest(fs_store *store, const char *item, dlock_time deadline, char ret[IDENT_MAX + 1])

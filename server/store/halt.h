@@ -63,16 +63,19 @@ typedef struct halt_reason {
 bool halt_write(dlock_redis *redis, const char *item, int segment, const halt_reason *seen,
                 const sale_halt *halt, char pointer[POINTER_MAX + 1]);
 
-typedef enum halt_end {
-    HALT_OVER = 0,   /* the sale is the current one again */
-    HALT_CHANGED,    /* something else stood there; nothing was done */
-    HALT_GONE,       /* the sale's terms are not there; nothing was done */
-    HALT_UNAVAILABLE /* not answered; perhaps done */
-} halt_end;
+typedef enum resume_status {
+    RESUME_OK = 0,
+    RESUME_NOT_HALTED, /* the item's sale is not halted, or has none */
+    RESUME_OTHER,      /* another sale is halted, or another number of orders is lost */
+    RESUME_GONE,       /* something of the sale is missing in Redis, so that it can not go on */
+    RESUME_UNAVAILABLE /* Redis did not answer, or another has changed the halt; perhaps resumed in
+                          part: ask again */
+} resume_status;
 
-/* Puts the sale in the halt's place, provided that `expected` stands there. */
-halt_end halt_lift(fs_store *store, const char *item, int segment, const char *expected,
-                   const char *sale, dlock_time deadline);
+/* Puts the sale in the halt's place, provided that `expected` stands there. RESUME_OK, _GONE (its
+ * terms are not there), _UNAVAILABLE. */
+resume_status halt_lift(fs_store *store, const char *item, int segment, const char *expected,
+                        const char *sale, dlock_time deadline);
 
 /* The latest sale ever started under the item's own tag, as Redis has it. SALE ids only rise, and
  * this one stays when the pointer is lost. False: none, or not answered. */

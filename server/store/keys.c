@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/store/store.h"
+
 #define SALE_ID_LEN 14
 
 void keys_name(sale_keys *keys, const char *item, int segment, const char *sale)
@@ -40,10 +42,6 @@ bool sale_id_ok(const char *text, size_t len)
 
 int keys_put_leftovers(dlock_args *args, const sale_keys *old)
 {
-    const char *const keys[] = {old->cfg,    old->stock, old->sold,   old->orders,
-                                old->ledger, old->users, old->epochs, old->lost};
-    int count = (int)(sizeof(keys) / sizeof(keys[0]));
-    for (int i = 0; i < count; i++)
-        dlock_args_text(args, keys[i]);
-    return count;
+    return store_put(args, WORDS(old->cfg, old->stock, old->sold, old->orders, old->ledger,
+                                 old->users, old->epochs, old->lost));
 }

@@ -25,10 +25,7 @@ static ledger_status count_segment(fs_store *store, const sale_terms *terms, int
 {
     dlock_args args;
     terms_put_segment(&args, terms, k);
-    if (exact)
-        dlock_args_int(&args, terms_units(terms, k));
-    else
-        dlock_args_text(&args, "");
+    store_put_number(&args, exact, terms_units(terms, k));
     redisReply *reply = store_read_script(store, deadline, &numbers, STATE_KEYS, &args, is_count);
     ledger_status status = LEDGER_UNAVAILABLE;
     if (reply && reply->elements == 4) {

@@ -95,21 +95,13 @@ static ledger_status read_resolved(const sale_terms *terms, const redisReply *re
     return LEDGER_DAMAGED;
 }
 
-static void put_or_none(dlock_args *args, int64_t number)
-{
-    if (number == 0)
-        dlock_args_text(args, "");
-    else
-        dlock_args_int(args, number);
-}
-
 static ledger_status ask_script(const search *s, int k, fs_order *ret)
 {
     dlock_args args;
     terms_put_segment(&args, s->terms, k);
     dlock_args_text(&args, s->request);
-    put_or_none(&args, s->voids);
-    put_or_none(&args, s->past_us);
+    store_put_number(&args, s->voids != 0, s->voids);
+    store_put_number(&args, s->past_us != 0, s->past_us);
     dlock_script *script = s->voids != 0 ? &resolve : s->past_us != 0 ? &past : &look;
     redisReply *reply =
         store_read_script(s->store, s->deadline, script, STATE_KEYS, &args, store_is_text);
@@ -150,8 +142,7 @@ static bool was_asked_before(const search *s)
     snprintf(notes, sizeof(notes), "%s:asked", keys.base);
     dlock_args args;
     dlock_args_init(&args);
-    dlock_args_text(&args, notes);
-    dlock_args_text(&args, s->request);
+    store_put(&args, WORDS(notes, s->request));
     dlock_args_int(&args, under_way_ms * 1000);
     dlock_args_int(&args, under_way_ms * NOTE_REQUESTS);
     dlock_args_int(&args, NOTES_MAX);

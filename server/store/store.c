@@ -119,10 +119,20 @@ const char *store_server_name(const fs_store *store, const fs_node *node)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-void store_put(dlock_args *args, const char *const *words)
+int store_put(dlock_args *args, const char *const *words)
 {
-    for (; *words; words++)
-        dlock_args_text(args, *words);
+    int count = 0;
+    for (; words[count]; count++)
+        dlock_args_text(args, words[count]);
+    return count;
+}
+
+void store_put_number(dlock_args *args, bool there, int64_t number)
+{
+    if (there)
+        dlock_args_int(args, number);
+    else
+        dlock_args_text(args, "");
 }
 
 dlock_redis_outcome store_command(fs_store *store, dlock_time deadline, const char *const *words,

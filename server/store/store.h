@@ -65,8 +65,11 @@ const char *store_server_name(const fs_store *store, const fs_node *node);
 /* The words of a command, or the arguments of a script: WORDS("GET", key). */
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* Appends words to a command or to a script's. */
-void store_put(dlock_args *args, const char *const *words);
+/* Appends words to a command or to a script's, and returns how many. */
+int store_put(dlock_args *args, const char *const *words);
+
+/* Appends a number, or "" where there is none. */
+void store_put_number(dlock_args *args, bool there, int64_t number);
 
 /* Runs one command whose second word is its key; the reply is the caller's. As
  * dlock_redis_command(). */

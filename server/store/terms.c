@@ -176,12 +176,6 @@ bool terms_in_force_all(dlock_redis_conn *conn, sale_pointer *pointers, int coun
     return good;
 }
 
-static void put_text(dlock_args *args, const char *name, const char *value)
-{
-    dlock_args_text(args, name);
-    dlock_args_text(args, value);
-}
-
 static void put_number(dlock_args *args, const char *name, int64_t value)
 {
     dlock_args_text(args, name);
@@ -208,11 +202,9 @@ void terms_put(dlock_args *args, const sale_terms *terms)
 {
     char digest[DIGEST_LEN + 1];
     make_digest(terms, digest);
-    put_text(args, "digest", digest);
-    put_text(args, "schema", SCHEMA);
-    put_text(args, "strategy", terms->strategy);
-    put_text(args, "durability", durability_name(terms->durability));
-    put_text(args, "previous", terms->previous);
+    store_put(args,
+              WORDS("digest", digest, "schema", SCHEMA, "strategy", terms->strategy, "durability",
+                    durability_name(terms->durability), "previous", terms->previous));
     if (terms->durability == DURABILITY_REPLICATED)
         put_number(args, "min_replicas", terms->min_replicas);
     put_number(args, "initial", terms->initial);
@@ -228,10 +220,8 @@ void terms_put(dlock_args *args, const sale_terms *terms)
 
 void terms_put_keys(dlock_args *args, const sale_keys *keys)
 {
-    const char *const names[STATE_KEYS] = {keys->current, keys->stock, keys->sold,  keys->orders,
-                                           keys->ledger,  keys->users, keys->epochs};
-    for (int i = 0; i < STATE_KEYS; i++)
-        dlock_args_text(args, names[i]);
+    store_put(args, WORDS(keys->current, keys->stock, keys->sold, keys->orders, keys->ledger,
+                          keys->users, keys->epochs));
 }
 
 void terms_put_caller(dlock_args *args, const sale_terms *terms, const char *epochs, int64_t known)
@@ -270,7 +260,7 @@ static bool number(const redisReply *hash, const char *name, int64_t least, int6
 
 static bool read_numbers(const redisReply *hash, sale_terms *ret)
 {
-    int64_t segments = 0, before = 0, started = 0;
+    int64_t segments = 0, before = 0, started = 0, replicas = 0;
     bool good = number(hash, "initial", 0, INT64_MAX, &ret->initial) &&
                 number(hash, "per_user_limit", 0, INT64_MAX, &ret->per_user_limit) &&
                 number(hash, "lease_ms", 0, INT64_MAX, &ret->lease_ms) &&
@@ -279,19 +269,13 @@ static bool read_numbers(const redisReply *hash, sale_terms *ret)
                 number(hash, "segments", 0, SEGMENTS_MAX, &segments) &&
                 number(hash, "previous_segments", 0, SEGMENTS_MAX, &before) &&
                 number(hash, "segments_started", 0, 1, &started) &&
-                number(hash, "accepted", 0, INT64_MAX, &ret->accepted);
+                number(hash, "accepted", 0, INT64_MAX, &ret->accepted) &&
+                (ret->durability != DURABILITY_REPLICATED ||
+                 number(hash, "min_replicas", 1, REPLICAS_MAX, &replicas));
+    ret->min_replicas = (int)replicas;
     ret->segments = (int)segments;
     ret->previous_segments = (int)before;
     ret->segments_started = started == 1;
-    return good;
-}
-
-static bool read_replicas(const redisReply *hash, sale_terms *ret)
-{
-    int64_t least = 0;
-    bool good = ret->durability != DURABILITY_REPLICATED ||
-                number(hash, "min_replicas", 1, REPLICAS_MAX, &least);
-    ret->min_replicas = (int)least;
     return good;
 }
 
@@ -304,30 +288,30 @@ static bool accepted_ok(const sale_terms *terms, int64_t now_us)
                                     terms->accepted - ACCEPTED_SLACK_US <= now_us);
 }
 
-static sale_status read_fields(const redisReply *hash, int64_t now_us, sale_terms *ret, char *err,
-                               size_t err_len)
+sale_status terms_from(const redisReply *hash, const char *item, const char *id, int64_t now_us,
+                       sale_terms *ret, char *err, size_t err_len)
 {
     const char *schema = store_field(hash, "schema"), *strategy = store_field(hash, "strategy");
     const char *level = store_field(hash, "durability"), *previous = store_field(hash, "previous");
     const char *written = store_field(hash, "digest"); /* "" = by a program that wrote none */
     char digest[DIGEST_LEN + 1];
+    memset(ret, 0, sizeof(*ret));
+    snprintf(ret->item, sizeof(ret->item), "%s", item);
+    snprintf(ret->id, sizeof(ret->id), "%s", id);
     if (schema[0] != '\0' && strcmp(schema, SCHEMA) != 0) {
         snprintf(err, err_len, "the sale has schema '%s', this program knows " SCHEMA, schema);
         return SALE_UNREADABLE;
     }
+    bool level_known = durability_find(level, &ret->durability);
     if (schema[0] == '\0' || strategy[0] == '\0' || !read_numbers(hash, ret) ||
         !accepted_ok(ret, now_us) ||
         (previous[0] != '\0' && !ident_ok(previous, strlen(previous)))) {
         snprintf(err, err_len, "the sale's terms are missing or damaged");
         return SALE_DAMAGED;
     }
-    if (strlen(strategy) > STRATEGY_NAME_MAX || !durability_find(level, &ret->durability)) {
+    if (strlen(strategy) > STRATEGY_NAME_MAX || !level_known) {
         snprintf(err, err_len, "the sale wants strategy '%s' and durability '%s'", strategy, level);
         return SALE_UNREADABLE;
-    }
-    if (!read_replicas(hash, ret)) {
-        snprintf(err, err_len, "the sale's terms are missing or damaged");
-        return SALE_DAMAGED;
     }
     memcpy(ret->strategy, strategy, strlen(strategy) + 1);
     snprintf(ret->previous, sizeof(ret->previous), "%s", previous);
@@ -337,15 +321,6 @@ static sale_status read_fields(const redisReply *hash, int64_t now_us, sale_term
         return SALE_DAMAGED;
     }
     return SALE_OK;
-}
-
-sale_status terms_from(const redisReply *hash, const char *item, const char *id, int64_t now_us,
-                       sale_terms *ret, char *err, size_t err_len)
-{
-    memset(ret, 0, sizeof(*ret));
-    snprintf(ret->item, sizeof(ret->item), "%s", item);
-    snprintf(ret->id, sizeof(ret->id), "%s", id);
-    return read_fields(hash, now_us, ret, err, err_len);
 }
 
 bool terms_same(const sale_terms *a, const sale_terms *b)
