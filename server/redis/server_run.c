@@ -92,17 +92,12 @@ void server_run_forget(server_run *run)
 }
 
 /* Eight characters of each part (dlock_redis_run_of()). */
-static void name(const char *id, char ret[RUN_NAME_MAX + 1])
-{
-    const char *dot = strchr(id, '.');
-    snprintf(ret, RUN_NAME_MAX + 1, "%.8s%.9s", id, dot ? dot : "");
-}
-
 void server_run_name(server_run *run, char ret[RUN_NAME_MAX + 1])
 {
     pthread_mutex_lock(&run->lock);
     const char *id = run->looked_at[0] != '\0' ? run->looked_at : run->admitted;
-    name(id, ret);
+    const char *dot = strchr(id, '.');
+    snprintf(ret, RUN_NAME_MAX + 1, "%.8s%.9s", id, dot ? dot : "");
     pthread_mutex_unlock(&run->lock);
 }
 

@@ -133,12 +133,6 @@ static const char *judge_pointer(const sale_terms *terms, const char *pointer, s
     return NULL;
 }
 
-static void judge_terms(const sale_terms *terms, const sale_seen *seen, sale_checked *ret)
-{
-    if (seen->terms_status != SALE_OK || !terms_same(terms, &seen->terms))
-        is_damaged(ret, CHECK_CFG);
-}
-
 static int64_t lost_in(const open_sale *sale, const sale_seen *seen, int k)
 {
     return known_ledger_lost(&sale->known[k], &seen->stock[k].ledger, NULL);
@@ -167,26 +161,35 @@ static bool judge_halt(const open_sale *sale, const sale_seen *seen, sale_checke
     return !more;
 }
 
+/* The same of one set of keys. */
+static const char *judge_stock(const open_sale *sale, const sale_seen *seen, int k,
+                               sale_checked *ret)
+{
+    const stock_seen *stock = &seen->stock[k];
+    const char *why = judge_pointer(&sale->terms, stock->pointer, ret);
+    if (why || ret->verdict != CHECK_SOUND)
+        return why;
+    if (stock->damaged[0] != '\0')
+        is_damaged(ret, stock->damaged);
+    else if (!epochs_ok(stock->ledger.epochs, stock->ledger.orders) ||
+             known_ledger_contradicts(&sale->known[k], stock->ledger.epochs))
+        is_damaged(ret, EPOCHS_DAMAGED);
+    else if (lost_in(sale, seen, k) > 0)
+        return HALT_ROLLED_BACK;
+    return NULL;
+}
+
 /* Why the sale is to be halted; NULL: *ret says the rest. */
 static const char *judge(const open_sale *sale, const sale_seen *seen, sale_checked *ret)
 {
     if (judge_halt(sale, seen, ret))
         return NULL;
     const char *why = judge_pointer(&sale->terms, seen->pointer, ret);
-    if (!why && ret->verdict == CHECK_SOUND)
-        judge_terms(&sale->terms, seen, ret);
-    for (int k = 0; !why && k < sale->key_sets && ret->verdict == CHECK_SOUND; k++) {
-        const stock_seen *stock = &seen->stock[k];
-        why = judge_pointer(&sale->terms, stock->pointer, ret);
-        if (!why && ret->verdict == CHECK_SOUND && stock->damaged[0] != '\0')
-            is_damaged(ret, stock->damaged);
-        else if (!why && ret->verdict == CHECK_SOUND &&
-                 (!epochs_ok(stock->ledger.epochs, stock->ledger.orders) ||
-                  known_ledger_contradicts(&sale->known[k], stock->ledger.epochs)))
-            is_damaged(ret, EPOCHS_DAMAGED);
-        else if (!why && ret->verdict == CHECK_SOUND && lost_in(sale, seen, k) > 0)
-            why = HALT_ROLLED_BACK;
-    }
+    if (!why && ret->verdict == CHECK_SOUND &&
+        (seen->terms_status != SALE_OK || !terms_same(&sale->terms, &seen->terms)))
+        is_damaged(ret, CHECK_CFG);
+    for (int k = 0; !why && k < sale->key_sets && ret->verdict == CHECK_SOUND; k++)
+        why = judge_stock(sale, seen, k, ret);
     return why;
 }
 

@@ -13,24 +13,23 @@
 static sale_status conclude(sale_table *table, const char *item, fs_sale *now,
                             const sale_checked *checked)
 {
-    sale_news news = {.now = now, .halt = &checked->halt, .detail = checked->detail};
-    sale_status status = SALE_OK;
-    switch (checked->verdict) {
-    case CHECK_HALTED:
-        news.event = EVENT_HALTED;
-        status = SALE_HALTED;
-        break;
-    case CHECK_DAMAGED:
-        news.event = EVENT_DAMAGED;
-        status = SALE_DAMAGED;
-        break;
-    case CHECK_UNAVAILABLE:
+    static const struct {
+        sale_event event;
+        sale_status status;
+    } means[] = {
+        [CHECK_SOUND] = {EVENT_SOUND, SALE_OK},
+        [CHECK_NEXT] = {EVENT_SOUND, SALE_OK},
+        [CHECK_DAMAGED] = {EVENT_DAMAGED, SALE_DAMAGED},
+        [CHECK_HALTED] = {EVENT_HALTED, SALE_HALTED},
+    };
+    if (checked->verdict == CHECK_UNAVAILABLE)
         return SALE_UNAVAILABLE;
-    default:
-        news.event = EVENT_SOUND;
-    }
-    sale_table_change(table, item, &news);
-    return status;
+    sale_table_change(table, item,
+                      &(sale_news){.event = means[checked->verdict].event,
+                                   .now = now,
+                                   .halt = &checked->halt,
+                                   .detail = checked->detail});
+    return means[checked->verdict].status;
 }
 
 static sale_status remember_halt(sale_table *table, const char *item, const sale_halt *halt)

@@ -1,10 +1,6 @@
 /*
  * sale_look.h - what Redis has of a sale: its pointer and terms, and each segment's numbers,
- * history and lost orders.
- *
- * Looking goes through the store's connection that is not pinned to a run of the server that was
- * admitted (redis/server_run.h): who must not write to a server before it has compared, looks by
- * it.
+ * history and lost orders. For sale_check.c.
  */
 #ifndef FLASHSALE_SALE_LOOK_H
 #define FLASHSALE_SALE_LOOK_H
@@ -23,7 +19,6 @@ typedef struct stock_seen {
     seen_ledger ledger; /* (of the reply) */
 } stock_seen;
 
-/* What Redis has of a sale. */
 typedef struct sale_seen {
     char pointer[POINTER_MAX + 1];
     sale_status terms_status;

@@ -10,28 +10,16 @@
 
 #include "server/store/ledger.h"
 
-static resume_status read_halt(fs_store *store, const char *item, int segment, dlock_time deadline,
-                               sale_current *ret)
+/* What stands under a tag, of this sale alone; NULL = of whichever. */
+static resume_status read_halt(fs_store *store, const char *item, int segment, const char *sale,
+                               dlock_time deadline, sale_current *ret)
 {
-    switch (terms_in_force(store, item, segment, deadline, ret)) {
-    case SALE_HALTED:
-        return RESUME_OK;
-    case SALE_UNAVAILABLE:
+    sale_status status = terms_in_force(store, item, segment, deadline, ret);
+    if (status == SALE_UNAVAILABLE)
         return RESUME_UNAVAILABLE;
-    case SALE_DAMAGED:
+    if (status == SALE_DAMAGED || (sale && strcmp(ret->id, sale) != 0))
         return RESUME_GONE;
-    default:
-        return RESUME_NOT_HALTED;
-    }
-}
-
-/* What stands under segment k. RESUME_NOT_HALTED: it was lifted by one who was interrupted. */
-static resume_status read_segment(fs_store *store, const sale_terms *terms, int k,
-                                  dlock_time deadline, sale_current *ret)
-{
-    resume_status status = read_halt(store, terms->item, k, deadline, ret);
-    bool ours = strcmp(ret->id, terms->id) == 0;
-    return (status == RESUME_OK || status == RESUME_NOT_HALTED) && !ours ? RESUME_GONE : status;
+    return status == SALE_HALTED ? RESUME_OK : RESUME_NOT_HALTED;
 }
 
 /* Lifts the segments' halts, which together tell of no more lost orders than the item's: that is
@@ -45,9 +33,10 @@ static resume_status lift_segments(fs_store *store, const sale_terms *terms, con
     if (!found)
         return RESUME_UNAVAILABLE;
     for (int k = 0; status == RESUME_OK && k < terms->segments; k++) {
-        status = read_segment(store, terms, k, deadline, &found[k]);
+        status = read_halt(store, terms->item, k, terms->id, deadline, &found[k]);
         lost += halt_lost_orders(&found[k].halt);
-        status = status == RESUME_NOT_HALTED ? RESUME_OK : status;
+        if (status == RESUME_NOT_HALTED) /* it was lifted by one who was interrupted */
+            status = RESUME_OK;
     }
     if (status == RESUME_OK && lost > halt_lost_orders(item)) /* an instance is about to add it */
         status = RESUME_UNAVAILABLE;
@@ -77,7 +66,7 @@ resume_status sale_resume(fs_store *store, const char *item, const char *sale, i
 {
     sale_current found;
     sale_terms terms;
-    resume_status status = read_halt(store, item, SEGMENT_NONE, deadline, &found);
+    resume_status status = read_halt(store, item, SEGMENT_NONE, NULL, deadline, &found);
     if (status != RESUME_OK)
         return status;
     *halt = found.halt;
@@ -90,7 +79,7 @@ resume_status sale_resume(fs_store *store, const char *item, const char *sale, i
         status = halt_lift(store, item, SEGMENT_NONE, found.text, sale, deadline);
     /* who had looked at a segment before it was lifted may have halted it since */
     for (int k = 0; status == RESUME_OK && k < terms.segments; k++)
-        if (read_segment(store, &terms, k, deadline, &found) != RESUME_NOT_HALTED)
+        if (read_halt(store, item, k, sale, deadline, &found) != RESUME_NOT_HALTED)
             status = RESUME_UNAVAILABLE;
     return status;
 }

@@ -166,21 +166,17 @@ static ledger_status find(const search *s, ledger_how how, ledger_entry *ret)
 
 /* ---- what replicas have ---------------------------------------------------------------------- */
 
-/* Of what stands at a key of set k, for a request or by itself. */
-static bool confirm_key(fs_store *store, const sale_terms *terms, int k, const char *key,
-                        const char *request, dlock_time deadline)
+/* Of what stands at one of these keys, for a request or by itself. */
+static bool confirm_key(fs_store *store, const sale_terms *terms, const sale_keys *keys,
+                        const char *key, const char *request, dlock_time deadline)
 {
-    sale_keys keys;
     dlock_args args;
     redisReply *reply = NULL;
-    terms_keys(terms, k, &keys);
-    int needed = replicas_needed(store, terms, &keys);
-    if (replicas_missing(store, terms, &keys)) /* so there is no sense in waiting */
+    int needed = replicas_needed(store, terms, keys);
+    if (replicas_missing(store, terms, keys)) /* so there is no sense in waiting */
         return false;
     dlock_args_init(&args);
-    dlock_args_text(&args, key);
-    if (request)
-        dlock_args_text(&args, request);
+    store_put(&args, WORDS(key, request));
     dlock_redis_outcome outcome = dlock_redis_eval_wait(
         store->redis, &confirm, 1, &args, needed, replicas_deadline(needed, deadline), &reply);
     bool there = reply &&
@@ -199,17 +195,17 @@ bool ledger_confirm(fs_store *store, const sale_terms *terms, int k, const char 
 {
     sale_keys keys;
     terms_keys(terms, k, &keys);
-    return confirm_key(store, terms, k, request ? keys.orders : keys.stock, request, deadline);
+    return confirm_key(store, terms, &keys, request ? keys.orders : keys.stock, request, deadline);
 }
 
 static bool is_confirmed(const search *s, int k, ledger_status found)
 {
     sale_keys keys;
+    if (found != LEDGER_OVER)
+        return ledger_confirm(s->store, s->terms, k, found == LEDGER_PAST ? NULL : s->request,
+                              s->deadline);
     terms_keys(s->terms, k, &keys);
-    if (found == LEDGER_OVER)
-        return confirm_key(s->store, s->terms, k, keys.current, NULL, s->deadline);
-    const char *request = found == LEDGER_PAST ? NULL : s->request;
-    return ledger_confirm(s->store, s->terms, k, request, s->deadline);
+    return confirm_key(s->store, s->terms, &keys, keys.current, NULL, s->deadline);
 }
 
 /* What may be told of what was found: a failover may undo it in a replicated sale. A marker is in

@@ -7,9 +7,8 @@
 
 #include "server/base/log.h"
 
-#define LOOKING_POOL                                                                               \
-    4 /* connections: the keeper looks, and a buyer who has found something odd                    \
-       */
+/* Connections: the keeper looks, and so does a buyer who has found something odd. */
+#define LOOKING_POOL 4
 
 /* What the lock library reports, into the log. */
 static void log_lock_report(void *arg, dlock_report what, const char *text)

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/sale/fs_sale.h"
 #include "server/sale/sale_check.h"
+#include "server/sale/sale_table.h"
 #include "tests/support/service.h"
 
 enum { WAIT_MS = 30000, BUYS = 12, SEGMENTS = 4, LOOKS = 8 * FX_INSTANCES };
