@@ -202,24 +202,13 @@ static void name_sale(checkout_answer *ret, const sale_terms *terms)
     ret->per_user_limit = terms->per_user_limit;
 }
 
-/* Asks a sale that is over for the request's order. False: not all of its segments are closed. */
-static bool ask_ended(fs_store *store, const sale_terms *ended, const purchase *request,
-                      checkout_answer *ret)
-{
-    ledger_status status = ledger_answer(store, ended, request, LEDGER_LOOK, &ret->result);
-    if (status != LEDGER_OVER && status != LEDGER_NOT_YET)
-        name_sale(ret, ended);
-    return status != LEDGER_NOT_YET;
-}
-
 /* The wanted sale is not the current one. False: look again. */
 static bool ask_wanted(const open_sale *now, const char *wanted, const purchase *request,
                        checkout_answer *ret)
 {
-    char err[256];
     sale_terms other;
-    sale_status status = terms_read(now->store, now->terms.item, wanted, request->deadline, &other,
-                                    err, sizeof(err));
+    sale_status status =
+        terms_read(now->store, now->terms.item, wanted, request->deadline, &other, NULL, 0);
     if (status == SALE_OK && !strategy_find(other.strategy))
         status = SALE_UNREADABLE;
     if (status == SALE_OK && strcmp(wanted, now->terms.id) > 0)
@@ -230,7 +219,10 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
         purchase_answer(&ret->result, BUY_DAMAGED);
     if (status != SALE_OK || !request->keyed)
         return true;
-    return ask_ended(now->store, &other, request, ret);
+    ledger_status found = ledger_answer(now->store, &other, request, LEDGER_LOOK, &ret->result);
+    if (found != LEDGER_OVER && found != LEDGER_NOT_YET)
+        name_sale(ret, &other);
+    return found != LEDGER_NOT_YET; /* else not all of its segments are closed */
 }
 
 /* After an answer that says that Redis has not what it had: is the sale halted, or has it gone on

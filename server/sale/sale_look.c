@@ -27,7 +27,6 @@ static void copy_pointer(char ret[POINTER_MAX + 1], const redisReply *text)
 
 static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
 {
-    char err[256];
     sale_keys keys;
     dlock_args args;
     const sale_terms *terms = &sale->terms;
@@ -44,7 +43,7 @@ static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
         ret->epochs = reply->element[3]->str;
         ret->lost = reply->element[4];
         ret->terms_status = terms_from(reply->element[1], terms->item, terms->id,
-                                       reply->element[2]->integer, &ret->terms, err, sizeof(err));
+                                       reply->element[2]->integer, &ret->terms, NULL, 0);
     }
     return good;
 }

@@ -51,9 +51,8 @@ static resume_status lift_segments(fs_store *store, const sale_terms *terms, con
 static resume_status read_sale(fs_store *store, const char *item, const char *sale,
                                dlock_time deadline, sale_terms *ret)
 {
-    char err[256];
     ledger_numbers numbers;
-    sale_status status = terms_read(store, item, sale, deadline, ret, err, sizeof(err));
+    sale_status status = terms_read(store, item, sale, deadline, ret, NULL, 0);
     ledger_status found = status == SALE_OK ? ledger_count(store, ret, false, deadline, &numbers)
                                             : ledger_of_sale(status);
     return found == LEDGER_FOUND         ? RESUME_OK

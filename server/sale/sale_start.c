@@ -220,9 +220,8 @@ static void make_id(fs_store *store, sale_terms *terms)
  * closed. Where they can not be read, as many as there may be. */
 static start_status follow(fs_store *store, const char *id, dlock_time deadline, sale_terms *terms)
 {
-    char err[256];
     sale_terms previous;
-    sale_status found = terms_read(store, terms->item, id, deadline, &previous, err, sizeof(err));
+    sale_status found = terms_read(store, terms->item, id, deadline, &previous, NULL, 0);
     memcpy(terms->previous, id, sizeof(terms->previous));
     terms->previous_segments = found == SALE_OK ? most_segments(&previous) : SEGMENTS_MAX;
     return found == SALE_UNAVAILABLE ? START_UNAVAILABLE : START_OK;

@@ -79,27 +79,37 @@ void fs_sale_close(fs_sale *sale)
 }
 
 /* A sale's id is the moment of its start. */
+static int64_t started_us(const sale_terms *terms)
+{
+    return strtoll(terms->id, NULL, 16);
+}
+
+/* Whether there was a sale before, which this one ended, that is kept still. */
+static bool keeps_previous(const sale_terms *terms, fs_store *store)
+{
+    int64_t now_us = node_redis_us(terms_node(store, terms->item), dlock_now());
+    return terms->previous[0] != '\0' &&
+           now_us - started_us(terms) < TERMS_KEPT_S * INT64_C(1000000);
+}
+
 static bool was_accepted_after(const sale_terms *terms, const sale_terms *remembered)
 {
-    return terms->accepted > strtoll(remembered->id, NULL, 16) &&
-           terms->accepted > remembered->accepted;
+    return terms->accepted > started_us(remembered) && terms->accepted > remembered->accepted;
 }
 
 sale_status fs_sale_descends(const fs_sale *sale, const sale_terms *remembered, dlock_time deadline)
 {
-    char err[256];
     fs_store *store = sale->open_sale.store;
     sale_terms at = sale->open_sale.terms;
     while (!was_accepted_after(&at, remembered) && strcmp(at.previous, remembered->id) > 0) {
         sale_terms before;
-        sale_status status =
-            terms_read(store, at.item, at.previous, deadline, &before, err, sizeof(err));
+        sale_status status = terms_read(store, at.item, at.previous, deadline, &before, NULL, 0);
         if (status == SALE_UNAVAILABLE)
             return status;
         if (status == SALE_UNREADABLE) /* its program has seen to what it follows */
             return SALE_OK;
         if (status != SALE_OK) /* no wonder, if it is not kept any more */
-            return terms_keep_previous(&at, store) ? SALE_NONE : SALE_OK;
+            return keeps_previous(&at, store) ? SALE_NONE : SALE_OK;
         at = before;
     }
     bool follows = strcmp(at.previous, remembered->id) == 0;

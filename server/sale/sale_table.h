@@ -17,7 +17,7 @@
 
 /* ---- a sale ---------------------------------------------------------------------------------- */
 
-/* Its terms, its keys and its strategy at work. */
+/* One sale as this process has it: its terms, its keys and its strategy at work. */
 typedef struct fs_sale {
     open_sale open_sale;
     void *strategy;              /* its own state */

@@ -1,18 +1,12 @@
 /*
- * epochs.h - the history of a ledger, by which it is compared.
+ * epochs.h - the history of a ledger, by which it is compared (server/README.md, "When Redis has
+ * forgotten").
  *
- * A length does not tell one history from another: after a split brain both sides have numbered on,
- * and the side that is left may be longer than what was lost. So a ledger is written in epochs. An
- * epoch has a random name and begins with an order number. Each run of a server that is written to
- * begins a new one, and so does each resumption of a halted sale. A server runs anew when it is
- * restarted or promoted, so both sides of a split write under different epochs, and so does a
- * server that was primary before.
- *
- *     epoch 3f9c01ab77e2, from 1       epoch 3f9c01ab77e2, from 1
- *     1 ... 900, then 901 ... 1500     1 ... 900; promoted: epoch 81d0c6e5f0aa, from 901 ... 1200
- *
- * Whoever knows order 1500 of 3f9c01ab77e2 finds that this epoch ends with 900 in the ledger that
- * is left: 600 orders are lost, however long it is.
+ * A length does not tell one history from another: after a split brain the side that is left may be
+ * longer than what was lost. So a ledger is written in epochs. An epoch has a random name and
+ * begins with an order number. Each run of a server that is written to begins a new one, and so
+ * does each resumption of a halted sale. Who knows order 1500 of an epoch that ends with 900 in the
+ * ledger that is left knows that 600 orders are lost.
  *
  * In Redis they are one string beside the ledger, the newest first, then the run of the server that
  * began the newest:

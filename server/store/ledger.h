@@ -1,40 +1,29 @@
 /*
  * ledger.h - reading what was sold: the numbers, one order, all orders.
  *
- * When is "no such order" final? A buy that timed out may still be on its way to Redis. Two things
- * end the doubt, and both are true of the sale that was asked: a buy under the same id in the
- * *next* sale is another buy.
+ * A buy that timed out may still be on its way to Redis. Two things make "no such order" final, in
+ * the sale that was asked: a buy under the same id in the *next* sale is another buy.
  *
  * Time. Every try has a not_after, and no script makes its order later (purchase.h). The asker
- * tells the latest one that its tries have. Once the clock of a segment's server is a second past
- * it, and the order is not there, none of these tries will bring it (LEDGER_PAST). The server that
- * compares the clock is the one that would make the order, so only a clock that goes back by more
- * than that second makes it untrue. Nothing is written, so there is nothing that others could
- * exhaust. The script that looks is one that may write, although it does not: a server that is not
- * in charge, such as a replica that lags, refuses it, and from there "no" is never final. A full
- * one does not.
+ * tells the latest one that its tries have. A second after it, by the clock of the server that
+ * would make the order, an order that is not there will not come (LEDGER_PAST), unless that clock
+ * goes back by more. Nothing is written, so nobody can exhaust anything. The script that looks is
+ * one that may write, although it does not: a server that is not in charge, such as a replica that
+ * lags, refuses it. A full one does not.
  *
- * A mark. Who does not tell a time may have a try anywhere, even on its way to an instance. The
- * first question is noted. A second one that comes when every request which was under way at the
- * first has run out leaves a mark in the order's place, in every segment (LEDGER_NEVER). Each
- * selling script meets it before it sells, and refuses (BUY_VOID). Notes and marks cost memory, and
- * anybody may ask: notes are kept for some request times, and a new one beyond their number takes
- * the place of any; marks are bounded for good, and beyond that answers stay open until the sale is
- * over.
- *
- * In memory, with the longest ids: 30,000 notes 5 MB, and 60,000 marks 8 MB, four times that in a
- * sale of four segments or more. And questions cost commands: without the sale's id only the
- * current sale and the one before are asked.
+ * A mark. Without a time a try may be anywhere, even on its way to an instance. The first question
+ * is noted. A second one that comes when every request which was under way at the first has run out
+ * leaves a mark in the order's place, in every segment (LEDGER_NEVER), by which each selling script
+ * refuses (BUY_VOID). Notes and marks cost memory, and anybody may ask, so both are bounded: with
+ * the longest ids 30,000 notes take 5 MB, and 60,000 marks 8 MB, four times that in a sale of four
+ * segments or more. Beyond that answers stay open until the sale is over.
  *
  * Whoever tells of an order acknowledges it. In a replicated sale (replicas.h) an order that was
  * found, or a mark, is therefore written once more as it is, and waited for until the replicas
- * have it; otherwise it is LEDGER_UNCONFIRMED, or LEDGER_NOT_YET. Pages are not. An order that is
- * absent and past its time can not be undone by a failover, and one that the old primary alone had
- * is lost then, and was never told. But a primary that was cut off does not know what another one
- * has sold since. So for LEDGER_PAST the stock is written once more, after the time is over, and
- * the replicas that acknowledge it have followed nobody else until then. For LEDGER_OVER it is the
- * pointer to the current sale: the server that calls the sale over is the one that the replicas
- * follow.
+ * have it; otherwise it is LEDGER_UNCONFIRMED, or LEDGER_NOT_YET. Pages are not. A primary that was
+ * cut off does not know what another one has sold since. So for LEDGER_PAST the stock is written
+ * once more, after the time is over: the replicas that acknowledge it have followed nobody else
+ * until then. For LEDGER_OVER it is the pointer to the current sale.
  */
 #ifndef FLASHSALE_LEDGER_H
 #define FLASHSALE_LEDGER_H

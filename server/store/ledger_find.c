@@ -18,10 +18,9 @@
 /* Beyond the longest a request may be under way: clocks that differ, a reply that was late. */
 #define FINAL_MARGIN_MS 1000
 
-/* What questions without a time may cost. A note is kept for so many times as long as a request may
- * be under way; there are so many of them in a sale at once, and one more takes the place of any.
- * So many requests can be void, fewer in a sale of many segments, as each has a mark in all of
- * them. Beyond that questions stay open. */
+/* What questions without a time may cost; see ledger.h. A note is kept for so many times as long as
+ * a request may be under way, and one more than the most takes the place of any. Fewer requests can
+ * be void in a sale of many segments, as each has a mark in all of them. */
 #define NOTE_REQUESTS 10
 #define NOTES_MAX     30000
 #define VOIDS_MAX     60000
@@ -177,8 +176,10 @@ static bool confirm_key(fs_store *store, const sale_terms *terms, const sale_key
         return false;
     dlock_args_init(&args);
     store_put(&args, WORDS(key, request));
-    dlock_redis_outcome outcome = dlock_redis_eval_wait(
-        store->redis, &confirm, 1, &args, needed, replicas_deadline(needed, deadline), &reply);
+    if (needed > 0)
+        deadline = store_read_deadline(deadline);
+    dlock_redis_outcome outcome =
+        dlock_redis_eval_wait(store->redis, &confirm, 1, &args, needed, deadline, &reply);
     bool there = reply &&
                  dlock_redis_check(store->redis, confirm.name, reply, store_is_number(reply)) &&
                  reply->integer == 1;
@@ -316,13 +317,12 @@ ledger_status ledger_of_sale(sale_status status)
  * that one. */
 static ledger_status glance_before(const search *now, search_segment *in_segment, ledger_entry *ret)
 {
-    char err[256];
     sale_terms before;
     const search s = {now->store, &before, now->request, now->deadline, 0, 0};
     if (now->terms->previous[0] == '\0')
         return LEDGER_NEVER;
-    sale_status status = terms_read(s.store, now->terms->item, now->terms->previous, s.deadline,
-                                    &before, err, sizeof(err));
+    sale_status status =
+        terms_read(s.store, now->terms->item, now->terms->previous, s.deadline, &before, NULL, 0);
     if (status != SALE_OK)
         return ledger_of_sale(status);
     ledger_status found = to_tell(&s, search_all(&s, in_segment, ret), ret);

@@ -37,11 +37,6 @@ bool replicas_missing(fs_store *store, const sale_terms *terms, const sale_keys 
            atomic_load_explicit(&set->missing, memory_order_acquire);
 }
 
-dlock_time replicas_deadline(int needed, dlock_time deadline)
-{
-    return needed > 0 ? store_read_deadline(deadline) : deadline;
-}
-
 /* ---- who could promote ----------------------------------------------------------------------- */
 
 /* By a majority of all sentinels, not only of those that answer: the others may hold an election of

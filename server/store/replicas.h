@@ -1,12 +1,10 @@
 /*
  * replicas.h - durability `replicated`: an order is acknowledged when every replica that could be
- * promoted has it.
+ * promoted has it. server/API.md, "Orders that outlive a server", is the promise, and says what it
+ * does not cover and when a replica is not required any more.
  *
- * The promise: what a buyer was told survives any failover that Sentinel or the cluster makes by
- * itself or is told to make (SENTINEL FAILOVER, CLUSTER FAILOVER): after a crash, as planned, and
- * while any part of the servers and sentinels is cut off from the others. A failover may promote
- * any replica that has followed the primary lately, also one that is cut off from the primary and
- * from us by now, also one that is behind. So each has to have the order:
+ * A failover may promote any replica that has followed the primary lately, also one that is cut off
+ * from the primary and from us by now, also one that is behind. So each has to have the order:
  *
  *   1. The set (replica_set.h) has the replicas that could be promoted: behind Sentinel those that
  *      any sentinel lists, in a cluster those of CLUSTER NODES, and all that are in step. While one
@@ -24,42 +22,10 @@
  * undo it: nobody knows, so the buyer hears "unknown". Whoever tells of an order later, to a retry
  * or to a question, makes sure anew (ledger_confirm()).
  *
- * A replica leaves the set once nobody promotes it:
- *
- *     behind Sentinel   most of all sentinels are heard, name the primary and see it up, and all of
- *                       them that list the replica agree: its priority is 0; or it was out of step
- *                       for longer than 10 x down-after-milliseconds, and they see it down, or
- *                       without a link, for as long; or none lists it any more (SENTINEL RESET)
- *     in a cluster      it was out of step for longer than its data may be old for an election
- *                       (replication.h), or has the flag nofailover, or is not a replica of the
- *                       primary any more
- *     otherwise         at once: behind a plain URL nobody promotes by itself
- *
- * It joins again when it is in step, or before that when one sentinel, in the majority or not,
- * lists it as fit. While the majority of the sentinels can not be heard, or this user lacks the
- * right to hear them, nobody leaves; and at the start nothing is sold. Without the right to CONFIG
- * GET nobody leaves in a cluster but by the flag. A replica may notice a dead link only after
- * repl-timeout, and sentinels hear of its link from the replica: then the wait is repl-timeout + 10
- * x down-after.
- *
- * What it does not cover:
- *
- *   - the loss of the primary and of all replicas of the set;
- *   - a replica that has left the set and is promoted while it is behind, by a sentinel that was
- *     cut off with it: we do not hear that one, and SENTINEL FAILOVER asks no other sentinel;
- *   - a replica that is promoted past them (REPLICAOF NO ONE, CLUSTER FAILOVER FORCE or TAKEOVER)
- *     or hidden from them (replica-announced no) while it is not in step;
- *   - a priority that is raised while the replica is not in step: it can be promoted before the
- *     sentinels have told us, up to 10 s later;
- *   - a newcomer whose priority is not 0: sentinels would promote one that has no data yet, and we
- *     hear of it a moment after them;
- *   - a refusal, which needs no copies.
- *
- * So give all replicas the same replica-priority, start a newcomer with 0, and raise a priority
- * only in step. A replica that was started again and never syncs stays required: Sentinel would
- * promote it.
- *
- * A write waits for the replicas no longer than a read waits for Redis (STORE_READ_MS).
+ * While the majority of the sentinels can not be heard, or this user lacks the right to hear who
+ * could be promoted, no replica leaves the set; and at the start nothing is sold. Not covered,
+ * beside what API.md says: a replica that is hidden from the sentinels (replica-announced no) while
+ * it is not in step; and, for up to 10 s, one whose priority was raised while it was not in step.
  */
 #ifndef FLASHSALE_REPLICAS_H
 #define FLASHSALE_REPLICAS_H
@@ -74,10 +40,6 @@ int replicas_needed(fs_store *store, const sale_terms *terms, const sale_keys *k
 /* Whether one that could be promoted is missing under `keys`, or too few are online: then nothing
  * is to be sold. */
 bool replicas_missing(fs_store *store, const sale_terms *terms, const sale_keys *keys);
-
-/* The deadline of a write for which the replicas are waited for, made for a request with
- * `deadline`; the same one when `needed` is 0. */
-dlock_time replicas_deadline(int needed, dlock_time deadline);
 
 /* Asks the node's server whether it is one to sell from (server_ask()), and takes what it and the
  * sentinels say of its replicas into the node's set; logs who joins and leaves. The check tells of

@@ -81,14 +81,6 @@ fs_node *terms_node(fs_store *store, const char *item)
     return store_node(store, keys.current);
 }
 
-/* A sale's id is the moment of its start, which ended the one before. */
-bool terms_keep_previous(const sale_terms *terms, fs_store *store)
-{
-    int64_t now_us = node_redis_us(terms_node(store, terms->item), dlock_now());
-    int64_t age_us = now_us - strtoll(terms->id, NULL, 16);
-    return terms->previous[0] != '\0' && age_us < TERMS_KEPT_S * INT64_C(1000000);
-}
-
 /* ---- in Redis -------------------------------------------------------------------------------- */
 
 /* Whether GET can be answered so. */

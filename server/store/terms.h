@@ -115,9 +115,9 @@ typedef struct sale_pointer {
 bool terms_in_force_all(dlock_redis_conn *conn, sale_pointer *pointers, int count,
                         dlock_time deadline);
 
-/* The terms of sale `id`, with a sentence in err when they can not be had. SALE_OK, _NONE (there
- * are none), _DAMAGED, _UNREADABLE, _UNAVAILABLE. Does not look whether this program has the
- * strategy. */
+/* The terms of sale `id`, with a sentence in err (NULL: none) when they can not be had. SALE_OK,
+ * _NONE (there are none), _DAMAGED, _UNREADABLE, _UNAVAILABLE. Does not look whether this program
+ * has the strategy. */
 sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_time deadline,
                        sale_terms *ret, char *err, size_t err_len);
 
@@ -144,8 +144,5 @@ void terms_put_segment(dlock_args *args, const sale_terms *terms, int k);
 
 /* Logs that the sale's data in Redis are damaged: which key, or what stands there. */
 void terms_log_damage(const sale_terms *terms, const char *what);
-
-/* Whether there was a sale before that is kept still. */
-bool terms_keep_previous(const sale_terms *terms, fs_store *store);
 
 #endif
