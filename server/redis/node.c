@@ -176,8 +176,7 @@ static bool sample_clock(fs_node *node, dlock_time deadline)
     return told;
 }
 
-/* Whether the connection leads to another run than it was made to: a promotion does not close it.
- */
+/* Whether the connection leads to another run now: a promotion does not close it. */
 static bool is_other_run(fs_node *node, dlock_time deadline)
 {
     server_answer now;

@@ -60,12 +60,10 @@ bool health_why(store_health *health, store_trouble trouble, store_complaint *re
 /* ---- its time -------------------------------------------------------------------------------- */
 
 /*
- * Estimated from samples: a question sent, the time in its answer, the answer received.
- *
- * Redis read its clock at some moment between sending and receiving. The estimate takes the latest
- * one, so it is never ahead of Redis's clock, and behind it by one round trip at most: a deadline
- * that is translated is never later there than here. A sample whose answer was long under way, or
- * read late by a process that had been stopped, says little; it does not replace a better one.
+ * Estimated from samples: a question sent, its answer, with a time, received. Redis read its clock
+ * somewhere in between. The estimate takes the latest moment, so it is never ahead of Redis's
+ * clock, and behind it by one round trip at most: a deadline that is translated is never later
+ * there than here. A sample whose answer was long under way does not replace a better one.
  */
 
 /* An answer that took longer says nothing: so the estimate is never further behind than this. */

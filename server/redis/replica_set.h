@@ -97,8 +97,7 @@ typedef struct replica_member {
     bool in_step, connected, listed, barred, required;
     bool stands; /* it acknowledges, and has applied nothing for too long: its link is young,
                     so it may be promoted */
-    /* By the last list: it might be promoted now; its priority was 0 until then; as replica_claim.
-     */
+    /* By the last list: as replica_claim; `freed`: its priority was 0 until then. */
     bool fit, freed, lost;
 } replica_member;
 

@@ -42,24 +42,25 @@ bool server_run_keep(server_run *run, const char *id)
     return same;
 }
 
-bool server_run_admits(server_run *run, const char *id)
+/* Whether `id` goes on as the run `pinned` does; `otherwise`: no run is. */
+static bool fits(server_run *run, const char *pinned, bool otherwise, const char *id)
 {
     pthread_mutex_lock(&run->lock);
     if (!run->guarded && run->admitted[0] == '\0')
         admit(run, id);
-    bool good = run->admitted[0] != '\0' && server_run_goes_on(run->admitted, id);
+    bool good = pinned[0] == '\0' ? otherwise : server_run_goes_on(pinned, id);
     pthread_mutex_unlock(&run->lock);
     return good;
 }
 
+bool server_run_admits(server_run *run, const char *id)
+{
+    return fits(run, run->admitted, false, id);
+}
+
 bool server_run_looks_at(server_run *run, const char *id)
 {
-    pthread_mutex_lock(&run->lock);
-    if (!run->guarded && run->admitted[0] == '\0')
-        admit(run, id);
-    bool good = run->looked_at[0] == '\0' || server_run_goes_on(run->looked_at, id);
-    pthread_mutex_unlock(&run->lock);
-    return good;
+    return fits(run, run->looked_at, true, id);
 }
 
 void server_run_guard(server_run *run)

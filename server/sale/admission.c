@@ -11,9 +11,8 @@
 #include "server/sale/sale_find.h"
 
 /* Every process looks four times a second, and knocks at a server that was away at least twice a
- * second: in a second each that can reach it has seen the new run. In a cluster one that has
- * nothing to ask hears that another has taken over only when it asks for the slots, once a second.
- */
+ * second: in a second each that can reach it has seen the new run. In a cluster an idle one hears
+ * that another has taken over only when it asks for the slots, once a second. */
 #define OBJECT_MS         1000
 #define OBJECT_CLUSTER_MS 2000
 #define OBJECT_MOST_MS    30000

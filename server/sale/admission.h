@@ -5,9 +5,9 @@
  * seen nothing is sent to the run before any more (see redis/server_run.h), nor to this one until
  * it has loaded its data, and
  *
- *   1. this process has compared its sales with it, those that have keys there, halted those that
- * are behind, and begun an epoch of this run in the others (sale_check.h). While it does so it
- * objects, in a key of that run's that all processes read;
+ *   1. this process has compared its sales that have keys there, halted those that are behind, and
+ * begun an epoch of this run in the others (sale_check.h). While it does so it objects, in a key of
+ * that run's that all processes read;
  *   2. OBJECT_MS have passed since, in a cluster OBJECT_CLUSTER_MS, so that each of the others
  * could begin to object: one may have seen orders that this one has not. Or one of them has
  * admitted this run already, where there is one server: of a cluster only the last one is told;

@@ -2,10 +2,9 @@
  * keeper.h - the threads that keep looking at Redis: whether it answers, whether it can be sold
  * from, and the sales that it has in force.
  *
- * They look every quarter of a second. So a new sale is in force here within a second, and so is
- * what the service says of Redis: a setting that is changed while it sells is noticed within a
- * second. No buyer waits for a look. The question whether Redis answers has a thread and a
- * connection of its own, which no other look and no pool of connections holds up.
+ * They look every quarter of a second, so a new sale, or a setting that is changed while it sells,
+ * is noticed within a second. No buyer waits for a look. Whether Redis answers is asked by a thread
+ * and on a connection of its own, which no other look and no pool of connections holds up.
  */
 #ifndef FLASHSALE_KEEPER_H
 #define FLASHSALE_KEEPER_H

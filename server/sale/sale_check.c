@@ -115,8 +115,8 @@ static const char *judge_pointer(const sale_terms *terms, const char *pointer, s
     if (pointer[0] == '\0')
         return HALT_LOST;
     if (halt_read(pointer, &halt)) {
-        if (strcmp(halt.sale, terms->id) <=
-            0) /* this one, or an older one while this is forgotten */
+        /* this one, or an older one while this is forgotten */
+        if (strcmp(halt.sale, terms->id) <= 0)
             return HALT_ROLLED_BACK;
         ret->verdict = CHECK_NEXT;
         ret->halt = halt;
@@ -193,8 +193,7 @@ static const char *judge(const open_sale *sale, const sale_seen *seen, sale_chec
     return why;
 }
 
-/* Of a sale that is over, as long as it is kept. Who replaced it was told of those that are noted.
- */
+/* Of a sale that is over, as long as it is kept. Its replacer was told of those that are noted. */
 static int64_t count_lost(const open_sale *sale, const sale_seen *seen)
 {
     int64_t lost = 0;
@@ -246,8 +245,8 @@ void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret)
     sale_look_free(seen);
 }
 
-void sale_halt_foreign(const open_sale *sale, const char *why, const sale_gone *gone,
-                       dlock_time deadline, sale_checked *ret)
+void sale_halt_foreign(const open_sale *sale, const sale_gone *gone, dlock_time deadline,
+                       sale_checked *ret)
 {
     sale_seen *seen = sale_look(sale, deadline);
     memset(ret, 0, sizeof(*ret));
@@ -255,7 +254,7 @@ void sale_halt_foreign(const open_sale *sale, const char *why, const sale_gone *
     if (seen && known_ledger_accepted(seen->lost, gone->id) >= gone->orders)
         ret->verdict = CHECK_SOUND;
     else if (seen)
-        halt_all(sale, seen, why, gone, ret);
+        halt_all(sale, seen, HALT_ROLLED_BACK, gone, ret);
     sale_look_free(seen);
 }
 

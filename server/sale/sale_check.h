@@ -45,8 +45,8 @@ typedef struct sale_gone {
 
 /* Halts a sale that does not descend from the one that is remembered, or in whose time orders of
  * that one were lost. CHECK_HALTED or _UNAVAILABLE; _SOUND: the admin has accepted that. */
-void sale_halt_foreign(const open_sale *sale, const char *why, const sale_gone *gone,
-                       dlock_time deadline, sale_checked *ret);
+void sale_halt_foreign(const open_sale *sale, const sale_gone *gone, dlock_time deadline,
+                       sale_checked *ret);
 
 /* All orders that this process has seen in the sale. */
 int64_t sale_known_orders(const open_sale *sale);

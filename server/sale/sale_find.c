@@ -45,7 +45,7 @@ static sale_status take_up_foreign(sale_table *table, fs_sale *now, const open_s
 {
     sale_checked checked;
     const sale_gone gone = {remembered->terms.id, lost};
-    sale_halt_foreign(&now->open_sale, HALT_ROLLED_BACK, &gone, deadline, &checked);
+    sale_halt_foreign(&now->open_sale, &gone, deadline, &checked);
     if (checked.verdict == CHECK_SOUND)
         return SALE_OK;
     if (checked.verdict != CHECK_HALTED) {

@@ -128,41 +128,32 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
 
 /* ---- a sale ---------------------------------------------------------------------------------- */
 
-/* SALE_OK also when the segment has this sale, or a later one, already; SALE_NONE: another start
- * came in between. What is there of a replicated sale is written once more, for who wrote it may
- * have waited for the replicas in vain. */
-static sale_status try_segment(fs_store *store, const sale_terms *terms, int k, dlock_time deadline)
-{
-    sale_current follows;
-    char in_force[POINTER_MAX + 1];
-    int64_t units = k < terms->segments ? terms_units(terms, k) : -1;
-    sale_status found = terms_in_force(store, terms->item, k, deadline, &follows);
-    if (found == SALE_UNAVAILABLE || found == SALE_DAMAGED)
-        return found;
-    int later = strcmp(follows.id, terms->id);
-    if (later > 0 || (later == 0 && terms->durability != DURABILITY_REPLICATED))
-        return SALE_OK;
-    switch (start_tag(store, terms, k, &follows, units, deadline, in_force)) {
-    case START_OK:
-        return strcmp(in_force, terms->id) >= 0 ? SALE_OK : SALE_NONE;
-    case START_HALTED:
-        return SALE_HALTED;
-    case START_DAMAGED:
-        return SALE_DAMAGED;
-    default:
-        return SALE_UNAVAILABLE;
-    }
-}
-
-/* Two sales that are taken up at the same time meet here: the later one goes on until it is the one
+/* SALE_OK also when the segment has this sale, or a later one, already. What is there of a
+ * replicated sale is written once more, for who wrote it may have waited for the replicas in vain.
+ * Two sales that are taken up at the same time meet here: the later one goes on until it is the one
  * that stands. */
 static sale_status start_segment(fs_store *store, const sale_terms *terms, int k,
                                  dlock_time deadline)
 {
-    sale_status status = SALE_NONE;
-    for (int i = 0; status == SALE_NONE && i < TRIES; i++)
-        status = try_segment(store, terms, k, deadline);
-    return status == SALE_NONE ? SALE_UNAVAILABLE : status;
+    int64_t units = k < terms->segments ? terms_units(terms, k) : -1;
+    for (int i = 0; i < TRIES; i++) {
+        sale_current follows;
+        char in_force[POINTER_MAX + 1];
+        sale_status found = terms_in_force(store, terms->item, k, deadline, &follows);
+        if (found == SALE_UNAVAILABLE || found == SALE_DAMAGED)
+            return found;
+        int later = strcmp(follows.id, terms->id);
+        if (later > 0 || (later == 0 && terms->durability != DURABILITY_REPLICATED))
+            return SALE_OK;
+        start_status status = start_tag(store, terms, k, &follows, units, deadline, in_force);
+        if (status == START_HALTED)
+            return SALE_HALTED;
+        if (status != START_OK)
+            return status == START_DAMAGED ? SALE_DAMAGED : SALE_UNAVAILABLE;
+        if (strcmp(in_force, terms->id) >= 0)
+            return SALE_OK;
+    }
+    return SALE_UNAVAILABLE;
 }
 
 static int most_segments(const sale_terms *terms)

@@ -2,15 +2,8 @@
  * direct_answer.h - a client that another thread than its own can answer.
  *
  * A buyer's thread that waits for its order would be woken to send it, and would sleep again until
- * the client's next request. So it sleeps on the client's socket instead, and whoever has the order
- * sends it:
- *
- *     buyer's thread                        thread that sells for many
- *       sleeps on `socket` and `wakeup`
- *                                           has the order: tell()
- *       the client asks again: wakes, told
- *
- * Only an order is told in this way. With anything else the buyer's own thread is woken.
+ * the client's next request. So it sleeps on the client's socket instead, and the thread that sells
+ * for many tells the client: only of an order. With anything else the buyer's own thread is woken.
  */
 #ifndef FLASHSALE_DIRECT_ANSWER_H
 #define FLASHSALE_DIRECT_ANSWER_H

@@ -26,8 +26,7 @@
 #include "server/store/keys.h"
 #include "server/store/store.h"
 
-/* What stands under a pointer, a sale's id or the words of a halt, has at most so many characters.
- */
+/* The most characters of what stands under a pointer: a sale's id or the words of a halt. */
 #define POINTER_MAX      255
 
 #define HALT_ROLLED_BACK "rolled_back" /* orders are missing, or the sale itself */

@@ -54,8 +54,7 @@ static inline int64_t ledger_lost(int64_t initial, const ledger_numbers *numbers
 /* From the surest to the least sure of those that found nothing. */
 typedef enum ledger_status {
     LEDGER_FOUND = 0,
-    LEDGER_UNCONFIRMED, /* an order, but a failover may undo it: nobody is to be told of it as yet
-                         */
+    LEDGER_UNCONFIRMED, /* an order, but a failover may undo it: nobody is told of it as yet */
     LEDGER_NEVER,       /* no order, and a marker sees to it that there will be none */
     LEDGER_PAST,        /* no order, and the asker's tries will make none */
     LEDGER_OVER,        /* no order, and none will be written: the sale is not the current one */

@@ -1,5 +1,4 @@
-/* replication.h - what a server says of its replicas, and of those that its cluster could promote.
- */
+/* replication.h - what a server says of its replicas, and its cluster of those to promote. */
 #ifndef FLASHSALE_REPLICATION_H
 #define FLASHSALE_REPLICATION_H
 

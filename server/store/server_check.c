@@ -121,8 +121,7 @@ static void judge_policy(server_check *check, const redisReply *info)
              info_value(info, "maxmemory_policy", policy));
 }
 
-/* INFO counts the good replicas only where some are required: min-replicas-to-write and -max-lag.
- */
+/* INFO counts the good replicas only where min-replicas-to-write and -max-lag require some. */
 static void judge_replicas(server_check *check, const redisReply *info, int wanted)
 {
     check->accepts_alone = info_is(info, "min_slaves_good_slaves", "");

@@ -4,20 +4,18 @@
  *
  * Settings are not for life, so this is asked at the start of a sale and again while it sells.
  *
- * What may evict. Of the maxmemory policies only `noeviction` throws nothing away. `allkeys-*` may
- * take the pointer to a sale, or its stock. `volatile-*` takes keys that expire: those are the
- * locks, whose loss lets a second holder in, and the orders of a sale that is over, which are
- * promised for 24 h. So any of them is refused, also where no maxmemory is set as yet.
+ * What may evict: any maxmemory-policy but `noeviction`, also where no maxmemory is set as yet.
+ * `allkeys-*` may take the pointer to a sale, or its stock; `volatile-*` takes locks, whose loss
+ * lets a second holder in, and the orders of a sale that is over, which are promised for 24 h.
  *
  * Which replicas count: those that INFO calls online and that have acknowledged something within
- * the last REPLICA_LAG_S seconds, as they do once a second. Whether the server takes writes when it
- * has none is a setting, min-replicas-to-write, and shows in INFO; see accepts_alone.
+ * the last REPLICA_LAG_S seconds, as they do once a second.
  *
  * What is on disk: appendonly yes, appendfsync always, no-appendfsync-on-rewrite no (with yes
- * nothing is synced while the file is rewritten). These alone are not in INFO and need the right to
- * CONFIG GET, which reads the server's passwords, too. So a user without it is one that no sale
- * on disk is sold with, and all else works; where INFO may be asked it must agree. A file that is
- * only now switched on is of use when its first rewrite has ended.
+ * nothing is synced while the file is rewritten). These need the right to CONFIG GET, which reads
+ * the server's passwords, too. So a user without it sells no sale on disk, and all else works.
+ * Where INFO may be asked it must agree. A file that is only now switched on is of use when its
+ * first rewrite has ended.
  */
 #ifndef FLASHSALE_SERVER_CHECK_H
 #define FLASHSALE_SERVER_CHECK_H

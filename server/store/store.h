@@ -37,8 +37,7 @@ void store_close(fs_store *store);
 
 /* ---- the servers ----------------------------------------------------------------------------- */
 
-/* The node of a server's number, -1 = that of a key for which no server is known: it is never well.
- */
+/* The node of a server's number; -1 = of a key for which no server is known: it is never well. */
 static inline fs_node *store_node_at(fs_store *store, int server)
 {
     return &store->nodes[server + 1];
@@ -93,8 +92,7 @@ redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *
 /* Whether a script can answer so. */
 typedef bool store_fits(const redisReply *reply);
 
-/* Runs a script by `redis`, and frees its words. NULL: not answered by the deadline as `fits` says.
- */
+/* Runs a script, and frees its words. NULL: not answered by the deadline as `fits` says. */
 redisReply *store_eval(dlock_redis *redis, dlock_script *script, int keys, dlock_args *args,
                        dlock_time deadline, store_fits *fits);
 

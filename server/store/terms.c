@@ -174,9 +174,8 @@ static void put_number(dlock_args *args, const char *name, int64_t value)
     dlock_args_int(args, value);
 }
 
-/* Over all that never changes. Whoever takes a sale up while one of its terms is damaged has
- * nothing else to hold it to: it would sell by it, and take the mended terms for the damaged ones.
- */
+/* Over all that never changes. Without it, whoever takes a sale up while one of its terms is
+ * damaged would sell by it, and take the mended terms for the damaged ones. */
 static void make_digest(const sale_terms *terms, char ret[DIGEST_LEN + 1])
 {
     char text[512];

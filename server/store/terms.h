@@ -96,9 +96,8 @@ typedef struct sale_current {
     sale_halt halt;             /* SALE_HALTED */
 } sale_current;
 
-/* The sale in force under a tag, the item's own (SEGMENT_NONE) or a segment's. SALE_OK, _HALTED,
- * _NONE, _DAMAGED, _UNAVAILABLE. Nobody else reads pointers, but for comparing (sale/sale_check.h).
- */
+/* The sale in force under a tag, the item's own (SEGMENT_NONE) or a segment's: SALE_OK, _HALTED,
+ * _NONE, _DAMAGED, _UNAVAILABLE. Only who compares (sale/sale_check.h) reads pointers otherwise. */
 sale_status terms_in_force(fs_store *store, const char *item, int segment, dlock_time deadline,
                            sale_current *ret);
 

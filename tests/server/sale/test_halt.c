@@ -382,11 +382,11 @@ static void what_is_lost_of_the_sale_before_halts_the_next_one_once(void **state
 
     fs_sale *next = open_as_witness(&store, "next", now);
     const sale_gone gone = {before, checked.lost};
-    sale_halt_foreign(&next->open_sale, HALT_ROLLED_BACK, &gone, dlock_in_ms(WAIT_MS), &checked);
+    sale_halt_foreign(&next->open_sale, &gone, dlock_in_ms(WAIT_MS), &checked);
     assert_int_equal(checked.verdict, CHECK_HALTED);
     assert_true(fx_wait_until(is_halted_on_all, (void *)"next", WAIT_MS));
     assert_int_equal(resume("next"), LOST);
-    sale_halt_foreign(&next->open_sale, HALT_ROLLED_BACK, &gone, dlock_in_ms(WAIT_MS), &checked);
+    sale_halt_foreign(&next->open_sale, &gone, dlock_in_ms(WAIT_MS), &checked);
     assert_int_equal(checked.verdict, CHECK_SOUND);
     fs_sale_close(next);
     fs_sale_close(old);
