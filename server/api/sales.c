@@ -8,7 +8,6 @@
 #include "server/base/log.h"
 #include "server/sale/sale_find.h"
 #include "server/sale/sale_request.h"
-#include "server/sale/sale_resume.h"
 #include "server/sale/sale_start.h"
 
 /* Whether the body was read. Otherwise it is refused with `what`. */

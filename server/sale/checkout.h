@@ -6,15 +6,14 @@
  *
  * What a strategy leaves open is tried again while there is time: a grant that went stale, and an
  * unknown outcome where asking again is answered by the record of the first try. After an unknown
- * try only such a definite answer ends the doubt; anything else leaves it "unknown". Where asking
- * again is no such answer, a keyed request that is sold out is made void first.
+ * try only such a definite answer ends the doubt. Where asking again is no such answer, a keyed
+ * request that is sold out is made void first.
  *
  * "Sold out" may be answered from memory for 100 ms after zero units were read, since stock only
  * falls; but not to a retry, which may have an order.
  *
- * A key belongs to one sale. A client that wants its retry to be known as one when that sale is
- * over says `sale=`: the sale is then asked for the order, for as long as it is kept. Every answer
- * to a buyer names the sale.
+ * A key belongs to one sale. A retry that says `sale=` is known when that sale is over: it is asked
+ * for the order, for as long as it is kept. Every answer to a buyer names the sale.
  */
 #ifndef FLASHSALE_CHECKOUT_H
 #define FLASHSALE_CHECKOUT_H

@@ -254,17 +254,16 @@ static void meet_servers(keeper *k)
 
 /* ---- the looks ------------------------------------------------------------------------------- */
 
-/* One that does not answer is not waited for. */
-static bool is_worth_a_look(const kept_node *n)
+/* Connects for a look. One that does not answer is not waited for. */
+static bool reach(kept_node *n, dlock_time deadline)
 {
-    return store_serves(n->store, n->node->server) && node_reachable(n->node);
+    return store_serves(n->store, n->node->server) && node_reachable(n->node) &&
+           node_connect(n->node, n->store->redis, &n->conn, deadline);
 }
 
 static bool look_at_server(kept_node *n, const wishes *all)
 {
-    if (!is_worth_a_look(n) ||
-        !node_connect(n->node, n->store->redis, &n->conn, dlock_in_ms(LOOK_MOST_MS)) ||
-        !check_settings(n, n->conn, all))
+    if (!reach(n, dlock_in_ms(LOOK_MOST_MS)) || !check_settings(n, n->conn, all))
         return false;
     log_trouble(n, TROUBLE_MAY_EVICT);
     if (all->disk)
@@ -293,8 +292,7 @@ static bool look_at_sales_on(kept_node *n, const sale_pointer *known, int count,
     for (int i = 0; i < count; i++)
         if (known[i].server == n->node->server)
             found[asked++] = known[i];
-    if (!is_worth_a_look(n) || !node_connect(n->node, n->store->redis, &n->conn, deadline) ||
-        !terms_in_force_all(n->conn, found, asked, deadline))
+    if (!reach(n, deadline) || !terms_in_force_all(n->conn, found, asked, deadline))
         return false;
     for (int i = 0; i < count; i++) {
         if (known[i].server != n->node->server)

@@ -3,11 +3,10 @@
  * the instances go by (sale_check.c). Whoever is interrupted leaves the item halted, and asks
  * again.
  */
-#include "server/sale/sale_resume.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/sale/sale_start.h"
 #include "server/store/ledger.h"
 
 /* What stands under a tag, of this sale alone; NULL = of whichever. */

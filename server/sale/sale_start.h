@@ -1,5 +1,5 @@
 /*
- * sale_start.h - starting a sale in Redis.
+ * sale_start.h - starting a sale in Redis, and letting a halted one go on.
  *
  * A sale is the current one of its item from the moment one script has said so; the same script
  * ends the sale before. Of several instances that start at once one wins and the others join.
@@ -37,5 +37,14 @@ start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, d
  * pointer to its sale; SALE_DAMAGED; SALE_UNAVAILABLE (also at the deadline). To be called before
  * selling in it. */
 sale_status sale_start_segments(fs_store *store, const sale_terms *terms, dlock_time deadline);
+
+/* The admin lets a halted sale go on, knowing how many orders it has lost: those that are left
+ * stay, and so does the stock that is left; the numbers of the lost ones are given again. Every
+ * instance takes the sale up anew: what it remembered of it is void.
+ *
+ * By the deadline lets the item's halted sale go on, if it has this id and has lost so many orders.
+ * *halt is what stood there, with RESUME_OK and RESUME_OTHER. */
+resume_status sale_resume(fs_store *store, const char *item, const char *sale, int64_t lost_orders,
+                          dlock_time deadline, sale_halt *halt);
 
 #endif

@@ -103,15 +103,11 @@ static void name_missing(replica_set *set, server_check *check)
     if (check->denied[0] != '\0')
         snprintf(names + len, sizeof(names) - len, "; grant +%s", check->denied);
     memcpy(before, why->detail, sizeof(before));
-    if (found) {
-        int all = snprintf(why->detail, sizeof(why->detail), "%.150s; missing: %s", before, names);
-        if (all >= (int)sizeof(why->detail))
-            memcpy(why->detail + sizeof(why->detail) - 4, "...", 4);
-    } else {
-        snprintf(why->detail, sizeof(why->detail),
-                 "durability 'replicated' needs each replica that may be promoted; missing: %s",
-                 names);
-    }
+    int all = snprintf(
+        why->detail, sizeof(why->detail), "%.150s; missing: %s",
+        found ? before : "durability 'replicated' needs each replica that may be promoted", names);
+    if (all >= (int)sizeof(why->detail))
+        memcpy(why->detail + sizeof(why->detail) - 4, "...", 4);
     check->found[TROUBLE_NO_REPLICAS] = true;
 }
 

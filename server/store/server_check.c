@@ -16,10 +16,6 @@ enum { VALUE_MAX = 32 };
 #define PROBE_SEND_MS 1000 /* for a connection, and for what there is to read */
 #define PROBE_WAIT_MS 50   /* at each look: a server that takes writes answers by then mostly */
 
-#define PAUSED_DETAIL                                                                              \
-    "Redis answers questions, and no write for a second: CLIENT PAUSE ... WRITE, or a failover "   \
-    "that is under way; CLIENT UNPAUSE ends it"
-
 static dlock_script script = DLOCK_SCRIPT("probe", "#!lua\n" PROBE_LUA);
 
 /* What this user may; a Redis before 7 does not say, and is tried. Rather than to try everywhere:
@@ -323,6 +319,9 @@ bool write_probe_look(write_probe *probe, dlock_redis *redis, fs_node *node, con
     if (!node_reachable(node) || dlock_now().us - probe->sent.us < PROBE_MS * 1000)
         return false;
     write_probe_drop(probe); /* the next one has a new connection: this one may be dead */
-    node_note_pause(node, &(store_complaint){.detail = PAUSED_DETAIL});
+    node_note_pause(
+        node, &(store_complaint){.detail = "Redis answers questions, and no write for a second: "
+                                           "CLIENT PAUSE ... WRITE, or a failover that is under "
+                                           "way; CLIENT UNPAUSE ends it"});
     return true;
 }

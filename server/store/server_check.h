@@ -64,10 +64,9 @@ typedef struct write_probe {
 } write_probe;
 
 /* Sends it unless it is out, waits for its answer for a moment, and notes in the node what follows:
- * TROUBLE_REFUSES and TROUBLE_WRITES_PAUSED. No server is called paused that does not answer
- * otherwise, so node_sync_clock() comes before. `key`: any of the service's that is routed to this
- * server, which nothing is done with. False: nothing was noted. For the thread of
- * node_sync_clock(). */
+ * TROUBLE_REFUSES and TROUBLE_WRITES_PAUSED, which is said only of a server that answers otherwise.
+ * `key`: any that is routed to this server; nothing is done with it. False: nothing was noted. For
+ * the thread of node_sync_clock(), after it. */
 bool write_probe_look(write_probe *probe, dlock_redis *redis, fs_node *node, const char *key);
 void write_probe_drop(write_probe *probe);
 

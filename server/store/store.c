@@ -80,22 +80,18 @@ int store_open(fs_store *store, const char *redis_url, const char *redlock_urls,
     memset(store, 0, sizeof(*store));
     snprintf(store->instance, sizeof(store->instance), "%s", instance);
     store->fails_over = strstr(redis_url, "+sentinel://") || strstr(redis_url, "+cluster://");
-    if (!init_nodes(store, err, err_len) || !open_redis(store, redis_url, err, err_len) ||
-        quorum_open(&store->quorum, redlock_urls, redis_url, err, err_len) != 0) {
-        store_close(store);
-        return -1;
-    }
+    bool good = init_nodes(store, err, err_len) && open_redis(store, redis_url, err, err_len) &&
+                quorum_open(&store->quorum, redlock_urls, redis_url, err, err_len) == 0;
     dlock_client_options locks = {
         .redis = store->redis,
         .quorum = store->quorum.len > 0 ? store->quorum.servers : &store->redis,
         .quorum_len = store->quorum.len > 0 ? store->quorum.len : 1,
         .report = log_lock_report,
     };
-    if (dlock_client_new(&locks, &store->locks, err, err_len) != DLOCK_OK) {
+    good = good && dlock_client_new(&locks, &store->locks, err, err_len) == DLOCK_OK;
+    if (!good)
         store_close(store);
-        return -1;
-    }
-    return 0;
+    return good ? 0 : -1;
 }
 
 void store_close(fs_store *store)

@@ -90,22 +90,17 @@ static bool is_of_get(const redisReply *reply)
            reply->type == REDIS_REPLY_ERROR;
 }
 
-/* Refused: nothing is known. Any other error: the key is of another type. */
-static bool is_refused(const redisReply *reply)
-{
-    return reply->type == REDIS_REPLY_ERROR &&
-           dlock_redis_classify(reply->str) == DLOCK_REDIS_REFUSED;
-}
-
 /* SALE_OK, _HALTED, _NONE, _DAMAGED; and what goes with it. _UNAVAILABLE: it is not told. */
 static sale_status read_pointer(const redisReply *reply, sale_current *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    if (!is_of_get(reply) || is_refused(reply))
-        return SALE_UNAVAILABLE;
     if (reply->type == REDIS_REPLY_NIL)
         return SALE_NONE;
-    if (reply->type != REDIS_REPLY_STRING || reply->len > POINTER_MAX)
+    bool refused =
+        reply->type == REDIS_REPLY_ERROR && dlock_redis_classify(reply->str) == DLOCK_REDIS_REFUSED;
+    if (!is_of_get(reply) || refused)
+        return SALE_UNAVAILABLE;
+    if (reply->type != REDIS_REPLY_STRING || reply->len > POINTER_MAX) /* or of another type */
         return SALE_DAMAGED;
     memcpy(ret->text, reply->str, reply->len);
     bool halted = halt_read(ret->text, &ret->halt);
