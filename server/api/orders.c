@@ -269,8 +269,9 @@ static void put_page(fs_api *api, const fs_sale *sale, int segment, int64_t firs
     orders_page page = {terms, out, ""};
     text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"orders\":[", terms->item, terms->id);
     int entries;
-    ledger_status status = ledger_read_page(sale->open_sale.store, terms, segment, first, deadline,
-                                            put_entry, &page, &entries);
+    ledger_status status =
+        ledger_read(sale->open_sale.store, terms, segment, first, first + LEDGER_PAGE - 1, deadline,
+                    put_entry, &page, &entries);
     if (status != LEDGER_FOUND) {
         put_failure(api, sale, status, deadline, reply);
         return;

@@ -63,8 +63,8 @@ static bool read_sets(document *doc, const open_sale *sale, dlock_time deadline)
     for (int k = 0; k < sale->key_sets; k++) {
         dlock_info info = {.held = false};
         if ((locked && !sale_lock_look(sale, sale->strategy->lock.kind, k, &info)) ||
-            ledger_read_last(sale->store, &sale->terms, k, LATEST_ORDERS, deadline, keep_latest,
-                             &latest) == LEDGER_UNAVAILABLE)
+            ledger_read(sale->store, &sale->terms, k, -LATEST_ORDERS, -1, deadline, keep_latest,
+                        &latest, NULL) == LEDGER_UNAVAILABLE)
             return false;
         doc->lock[k] = info;
     }

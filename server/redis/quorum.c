@@ -35,7 +35,6 @@ static void place_of(const char *url, char *ret, size_t ret_len)
                  memchr(at, ':', authority) ? "" : ":6379");
 }
 
-/* Adds the server of the list's next URL. */
 static bool add(redis_quorum *q, const char *url, char places[][URL_MAX], char *err, size_t err_len)
 {
     char why[256];

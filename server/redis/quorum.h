@@ -1,8 +1,6 @@
 /*
- * quorum.h - the independent servers of strategy redlock (--redlock), and how many of them answer.
- *
- * Buyers ask them through the lock library, which bears the silence of a minority. That the
- * majority is lost, or how near it is to that, is for the log and the metrics, and for /readyz.
+ * quorum.h - the independent servers of strategy redlock (--redlock), and how many of them answer:
+ * for log, metrics and /readyz. Buyers ask them through the lock library.
  */
 #ifndef FLASHSALE_QUORUM_H
 #define FLASHSALE_QUORUM_H

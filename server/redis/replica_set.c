@@ -316,7 +316,6 @@ void replica_set_name_missing(replica_set *set, dlock_time now, char *buf, size_
 
 /* ---- ROLE ------------------------------------------------------------------------------------ */
 
-/* The server's list, as ROLE gives it. */
 typedef struct followers {
     int count;
     char names[REPLICA_SET_MAX][REPLICA_NAME_LEN];

@@ -18,11 +18,10 @@
  *
  * Lost: it was out of step for longer than whoever promotes would promote it after, and they say
  * so (replica_claims). Fit: one of them would promote it now. Forgotten: they do not know of it for
- * some seconds, whether it is connected or not; nor does such a one join. The set is known once a
- * list was told that is sure: until then each that is listed is required. Where nobody
- * promotes (PROMOTER_NONE) exactly those in step are required. Where the promoter has not told its
- * list as yet, or there are more replicas than fit, something is missing: no write is acknowledged
- * then.
+ * some seconds, whether it is connected or not; such a one does not join either. The set is known
+ * once a list was told that is sure: until then each that is listed is required, and something is
+ * missing, as it is while there are more replicas than fit: no write is acknowledged then. Where
+ * nobody promotes (PROMOTER_NONE) exactly those in step are required.
  *
  * All functions may be called from any thread.
  */
@@ -132,7 +131,6 @@ void replica_set_free(replica_set *set);
 /* As after replica_set_init(): the server was left. */
 void replica_set_forget(replica_set *set);
 
-/* Takes in a look of now. */
 void replica_set_note(replica_set *set, const replicas_seen *seen, const replica_claims *claims,
                       dlock_time now, replica_changes *ret);
 

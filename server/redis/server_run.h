@@ -3,9 +3,8 @@
  *
  * A Redis that was restarted, restored or taken over by another may have forgotten what it had
  * acknowledged, and nobody can tell by asking it. So the store's connections are pinned to a run
- * of the server (lock/dlock_redis.h, `admit`), and another run is written to only once it has been
- * admitted: by default at once, after server_run_guard() by whoever has compared. From when another
- * run is looked at until it is admitted no run is written to.
+ * of the server (lock/dlock_redis.h, `admit`). Another run is admitted by default at once, after
+ * server_run_guard() by whoever has compared; until then no run is written to.
  *
  * A run that was left may be there still, stopped or cut off. Whoever says server_run_look_at()
  * also says dlock_redis_readmit() to the connections, so that none to the run before is used.

@@ -1,9 +1,9 @@
 /*
  * admission.h - a server that is another run than before, and when it may be written to.
  *
- * Redis restarted, or another was promoted in its place: it may be empty, or older. Once that is
- * seen nothing is sent to the run before any more (see redis/server_run.h), nor to this one until
- * it has loaded its data, and
+ * Redis restarted, or another was promoted: it may be empty, or older. Once that is seen nothing is
+ * sent to the run before any more (redis/server_run.h), nor to this one until its data is loaded,
+ * and
  *
  *   1. this process has compared its sales that have keys there, halted those that are behind, and
  * begun an epoch of this run in the others (sale_check.h). While it does so it objects, in a key of

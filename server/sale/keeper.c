@@ -304,7 +304,6 @@ static bool look_at_sales_on(kept_node *n, const sale_pointer *known, int count,
     return true;
 }
 
-/* Which sale is each item's current one. */
 static bool look_at_sales(keeper *k)
 {
     int count;

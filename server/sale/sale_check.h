@@ -37,7 +37,6 @@ typedef struct sale_checked {
  * the epoch is one that this run of the server has begun: if need be it begins here. */
 void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret);
 
-/* A sale that is remembered, and gone. */
 typedef struct sale_gone {
     const char *id;
     int64_t orders;

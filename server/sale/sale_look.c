@@ -19,7 +19,7 @@ static bool is_list(const redisReply *reply)
     return reply->type == REDIS_REPLY_ARRAY;
 }
 
-/* Longer ones are nobody's. */
+/* Longer values are not ours. */
 static void copy_pointer(char ret[POINTER_MAX + 1], const redisReply *text)
 {
     snprintf(ret, POINTER_MAX + 1, "%s", text->len <= POINTER_MAX ? text->str : NO_TEXT);

@@ -1,8 +1,6 @@
 /*
  * sale_request.h - the terms of a sale that is to be started: from a request's JSON or from
- * options.
- *
- * Both ways give the same names and the same limits.
+ * options, with the same names and the same limits.
  */
 #ifndef FLASHSALE_SALE_REQUEST_H
 #define FLASHSALE_SALE_REQUEST_H

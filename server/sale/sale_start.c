@@ -74,7 +74,6 @@ static start_status check_servers(fs_store *store, const sale_terms *terms, dloc
 
 /* ---- one tag --------------------------------------------------------------------------------- */
 
-/* Runs the script and frees its words. */
 static start_status call_start(fs_store *store, int keys, dlock_args *args, int replicas,
                                dlock_time deadline, char in_force[POINTER_MAX + 1])
 {

@@ -32,7 +32,6 @@ typedef struct fs_sale {
 sale_status fs_sale_open(fs_store *store, const char *item, const char *id, dlock_time deadline,
                          fs_sale **ret, char *err, size_t err_len);
 
-/* How its item's sale stands. */
 static inline sale_state fs_sale_state(const fs_sale *sale)
 {
     return (sale_state)atomic_load_explicit(&sale->state->is, memory_order_acquire);
@@ -95,7 +94,6 @@ bool sale_table_take(sale_table *table, const char *item, bool over_too, fs_sale
 /* The item is the table's from now on, and the keeper looks at it. */
 void sale_table_add(sale_table *table, const char *item);
 
-/* What has become of an item's sale. */
 typedef struct sale_news {
     sale_event event;
     fs_sale *now;          /* that takes the place of the item's sale; NULL = that stays */

@@ -13,8 +13,7 @@
  * <known> is <found> and the lost orders. Each process adds what it knows, so these are counted by
  * epoch, in the hash `fs:{tag}:<sale>:lost`:
  *
- *     <epoch> -> <last number that the admin has accepted to be lost, or that is left> <last number
- * seen>
+ *     <epoch> -> <last number left, or accepted by the admin to be lost> <last number seen>
  *
  * Under a sharded item's own tag a field "#k" counts those of segment k; and the id of a sale that
  * is gone, where this one does not descend from it, counts that one's. After a resumption the hash
@@ -76,7 +75,7 @@ typedef enum resume_status {
 resume_status halt_lift(fs_store *store, const char *item, int segment, const char *expected,
                         const char *sale, dlock_time deadline);
 
-/* The latest sale ever started under the item's own tag, as Redis has it. SALE ids only rise, and
+/* The latest sale ever started under the item's own tag, as Redis has it. Sale ids only rise, and
  * this one stays when the pointer is lost. False: none, or not answered. */
 bool halt_latest(fs_store *store, const char *item, dlock_time deadline, char ret[IDENT_MAX + 1]);
 

@@ -28,7 +28,6 @@ void known_ledger_free(known_ledger *known);
  * EPOCHS_NONE and 0: there is none. (borrowed) */
 const char *known_ledger_epochs(const known_ledger *known, int64_t *ret_number);
 
-/* An order of this epoch was seen. */
 void known_ledger_saw(known_ledger *known, const char *epoch, int64_t number);
 
 /* The orders that were seen. */

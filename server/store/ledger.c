@@ -59,10 +59,8 @@ static bool is_page(const redisReply *reply)
     return reply->type == REDIS_REPLY_STRING || store_is_pairs(reply);
 }
 
-/* Those from place `first` to place `last`; both count from the end when they are below 0. */
-static ledger_status read_range(fs_store *store, const sale_terms *terms, int segment,
-                                int64_t first, int64_t last, dlock_time deadline, ledger_each *each,
-                                void *arg, int *ret)
+ledger_status ledger_read(fs_store *store, const sale_terms *terms, int segment, int64_t first,
+                          int64_t last, dlock_time deadline, ledger_each *each, void *arg, int *ret)
 {
     dlock_args args;
     terms_put_segment(&args, terms, segment);
@@ -83,21 +81,8 @@ static ledger_status read_range(fs_store *store, const sale_terms *terms, int se
         else
             terms_log_damage(terms, reply->element[i]->str);
     }
-    *ret = (int)(reply->elements / 2);
+    if (ret)
+        *ret = (int)(reply->elements / 2);
     freeReplyObject(reply);
     return whole ? LEDGER_FOUND : LEDGER_DAMAGED;
-}
-
-ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
-                               dlock_time deadline, ledger_each *each, void *arg, int *ret)
-{
-    return read_range(store, terms, segment, first, first + LEDGER_PAGE - 1, deadline, each, arg,
-                      ret);
-}
-
-ledger_status ledger_read_last(fs_store *store, const sale_terms *terms, int segment, int count,
-                               dlock_time deadline, ledger_each *each, void *arg)
-{
-    int entries;
-    return read_range(store, terms, segment, -count, -1, deadline, each, arg, &entries);
 }

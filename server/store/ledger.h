@@ -130,19 +130,15 @@ ledger_status ledger_of_sale(sale_status status);
 ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const char *request,
                                  int64_t not_after_us, dlock_time deadline, ledger_entry *ret);
 
-#define LEDGER_PAGE 100
-
-/* One entry of a page. */
 typedef void ledger_each(void *arg, int segment, const char *request, const fs_order *order);
 
-/* Up to LEDGER_PAGE orders of a segment from the `first` on (counted from 0), and their number.
- * They are what stands there now, and are not confirmed: a failover may still undo some.
- * LEDGER_FOUND, _DAMAGED, _UNAVAILABLE. */
-ledger_status ledger_read_page(fs_store *store, const sale_terms *terms, int segment, int64_t first,
-                               dlock_time deadline, ledger_each *each, void *arg, int *ret);
-
-/* The last `count` orders of a segment likewise, the oldest of them first. */
-ledger_status ledger_read_last(fs_store *store, const sale_terms *terms, int segment, int count,
-                               dlock_time deadline, ledger_each *each, void *arg);
+/* Calls `each` for a segment's orders from place `first` to place `last`, counted from 0, or from
+ * the end when they are below 0; *ret is their number (NULL: it is not asked for). They are what
+ * stands there now, and are not confirmed: a failover may still undo some. LEDGER_FOUND, _DAMAGED,
+ * _UNAVAILABLE. */
+#define LEDGER_PAGE 100 /* at once */
+ledger_status ledger_read(fs_store *store, const sale_terms *terms, int segment, int64_t first,
+                          int64_t last, dlock_time deadline, ledger_each *each, void *arg,
+                          int *ret);
 
 #endif

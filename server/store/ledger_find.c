@@ -46,7 +46,6 @@ typedef struct search {
                         is none for good; 0 = not known */
 } search;
 
-/* How one segment is asked. */
 typedef ledger_status search_segment(const search *s, int k, fs_order *ret);
 
 /* Found in one of the segments, or the least sure of their answers. A server that did not answer is

@@ -1,14 +1,10 @@
 /*
  * purchase.h - what a buyer asks, what is recorded of it (the order), and what the buyer is told.
  *
- * An outcome is an answer, not an error. Three families matter:
- *   - sold;
- *   - definitely not bought: no order exists under this request id, and none will from this try;
- *   - unknown: a write was sent and nobody said what became of it. Never reported as yes or no.
- *
- * The rule behind what Redis's and the lock's answers mean for a buyer: as long as no write was
- * sent, a failure is definite and the buyer hears "store unavailable". After that, only an answer
- * is definite; silence is "unknown".
+ * An outcome is an answer, not an error: sold; definitely not bought, so that no order exists under
+ * this request id, and none will from this try; or unknown, never reported as yes or no. As long as
+ * no write was sent, a failure is definite and the buyer hears "store unavailable". After that,
+ * only an answer is definite; silence is "unknown".
  */
 #ifndef FLASHSALE_PURCHASE_H
 #define FLASHSALE_PURCHASE_H

@@ -84,7 +84,6 @@ static const char *next_line(const char *at)
     return at && at[1] != '\0' ? at + 1 : NULL;
 }
 
-/* The row of the server that was asked. */
 static bool find_myself(const char *text, row *ret)
 {
     for (const char *at = text; at; at = next_line(at))

@@ -67,7 +67,6 @@ find(server_check *check, store_trouble trouble, const redisReply *answer, const
              answer->str);
 }
 
-/* This user lacks a right. */
 static void find_denied(server_check *check, store_trouble trouble, const char *detail)
 {
     check->found[trouble] = true;

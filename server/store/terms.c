@@ -83,7 +83,6 @@ fs_node *terms_node(fs_store *store, const char *item)
 
 /* ---- in Redis -------------------------------------------------------------------------------- */
 
-/* Whether GET can be answered so. */
 static bool is_of_get(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_NIL ||

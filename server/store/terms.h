@@ -1,10 +1,9 @@
 /*
  * terms.h - the terms of one sale, as they stand in Redis and never change.
  *
- * All instances read the same terms, so all sell in the same way. They are one hash, `cfg`, which
- * terms.c writes and reads under the item's own tag, with a digest by which a damaged one is known.
- * (Each segment of a sharded sale has a copy, which the script that starts it leaves there and
- * nobody reads.)
+ * All instances read the same terms, so all sell in the same way. They are one hash, `cfg`, under
+ * the item's own tag, with a digest by which a damaged one is known. (Each segment of a sharded
+ * sale has a copy, which the script that starts it leaves there and nobody reads.)
  */
 #ifndef FLASHSALE_TERMS_H
 #define FLASHSALE_TERMS_H

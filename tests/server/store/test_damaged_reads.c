@@ -59,8 +59,8 @@ static void ignore(void *arg, int segment, const char *request, const fs_order *
 
 static ledger_status read_page(void)
 {
-    int entries;
-    return ledger_read_page(&store, &terms, 0, 0, dlock_in_ms(5000), ignore, NULL, &entries);
+    return ledger_read(&store, &terms, 0, 0, LEDGER_PAGE - 1, dlock_in_ms(5000), ignore, NULL,
+                       NULL);
 }
 
 /* What each of them says; `what` is wrong with the key. */
@@ -114,7 +114,7 @@ static void a_number_that_the_ledger_has_not_is_damage(void **state)
         freeReplyObject(fx_redis_reply(fx.redis, "HSET %s bought %s", keys.orders, other));
         ledger_status looked = find("bought", LEDGER_LOOK), page = read_page();
         if (looked != LEDGER_DAMAGED || page != LEDGER_DAMAGED ||
-            ledger_read_last(&store, &terms, 0, 5, dlock_in_ms(5000), ignore, NULL) !=
+            ledger_read(&store, &terms, 0, -5, -1, dlock_in_ms(5000), ignore, NULL, NULL) !=
                 LEDGER_DAMAGED)
             fail_msg("number %s: found %d, listed %d", numbers[i], looked, page);
         assert_int_equal(find("bought", LEDGER_VOID), LEDGER_DAMAGED);
