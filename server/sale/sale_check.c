@@ -93,7 +93,7 @@ static void halt_all(const open_sale *sale, const sale_seen *seen, const char *w
         dlock_args_int(&lost, foreign->orders);
     }
     good = good && halt_tag(sale, SEGMENT_NONE, &item, why, found, &ret->halt);
-    ret->verdict = good ? CHECK_HALTED : CHECK_UNAVAILABLE;
+    ret->status = good ? SALE_HALTED : SALE_UNAVAILABLE;
     dlock_args_free(&lost);
 }
 
@@ -101,12 +101,12 @@ static void halt_all(const open_sale *sale, const sale_seen *seen, const char *w
 
 static void is_damaged(sale_checked *ret, const char *what)
 {
-    ret->verdict = CHECK_DAMAGED;
+    ret->status = SALE_DAMAGED;
     snprintf(ret->detail, sizeof(ret->detail), "%s", what);
 }
 
 /* Why the sale is behind, by what stands under one pointer: NULL = it is not, and *ret is
- * CHECK_NEXT, _DAMAGED or as it was. */
+ * SALE_NONE, _DAMAGED or as it was. */
 static const char *judge_pointer(const sale_terms *terms, const char *pointer, sale_checked *ret)
 {
     sale_halt halt;
@@ -118,7 +118,7 @@ static const char *judge_pointer(const sale_terms *terms, const char *pointer, s
         /* this one, or an older one while this is forgotten */
         if (strcmp(halt.sale, terms->id) <= 0)
             return HALT_ROLLED_BACK;
-        ret->verdict = CHECK_NEXT;
+        ret->status = SALE_NONE;
         ret->halt = halt;
         return NULL;
     }
@@ -128,7 +128,7 @@ static const char *judge_pointer(const sale_terms *terms, const char *pointer, s
     }
     if (strcmp(pointer, terms->id) < 0)
         return HALT_ROLLED_BACK;
-    ret->verdict = CHECK_NEXT;
+    ret->status = SALE_NONE;
     snprintf(ret->next, sizeof(ret->next), "%s", pointer);
     return NULL;
 }
@@ -157,7 +157,7 @@ static bool judge_halt(const open_sale *sale, const sale_seen *seen, sale_checke
     }
     more = more || in_segments > halt_lost_orders(&ret->halt);
     if (!more)
-        ret->verdict = CHECK_HALTED;
+        ret->status = SALE_HALTED;
     return !more;
 }
 
@@ -167,7 +167,7 @@ static const char *judge_stock(const open_sale *sale, const sale_seen *seen, int
 {
     const stock_seen *stock = &seen->stock[k];
     const char *why = judge_pointer(&sale->terms, stock->pointer, ret);
-    if (why || ret->verdict != CHECK_SOUND)
+    if (why || ret->status != SALE_OK)
         return why;
     if (stock->damaged[0] != '\0')
         is_damaged(ret, stock->damaged);
@@ -185,10 +185,10 @@ static const char *judge(const open_sale *sale, const sale_seen *seen, sale_chec
     if (judge_halt(sale, seen, ret))
         return NULL;
     const char *why = judge_pointer(&sale->terms, seen->pointer, ret);
-    if (!why && ret->verdict == CHECK_SOUND &&
+    if (!why && ret->status == SALE_OK &&
         (seen->terms_status != SALE_OK || !terms_same(&sale->terms, &seen->terms)))
         is_damaged(ret, CHECK_CFG);
-    for (int k = 0; !why && k < sale->key_sets && ret->verdict == CHECK_SOUND; k++)
+    for (int k = 0; !why && k < sale->key_sets && ret->status == SALE_OK; k++)
         why = judge_stock(sale, seen, k, ret);
     return why;
 }
@@ -230,18 +230,18 @@ void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret)
     sale_seen *seen = sale_look(sale, deadline);
     memset(ret, 0, sizeof(*ret));
     if (!seen) {
-        ret->verdict = CHECK_UNAVAILABLE;
+        ret->status = SALE_UNAVAILABLE;
         return;
     }
     remember_numbers(sale, seen);
     const char *why = judge(sale, seen, ret);
-    if (ret->verdict == CHECK_NEXT)
+    if (ret->status == SALE_NONE)
         ret->lost = count_lost(sale, seen);
     if (why)
         halt_all(sale, seen, why, NULL, ret);
-    for (int k = 0; ret->verdict == CHECK_SOUND && k < sale->key_sets; k++)
+    for (int k = 0; ret->status == SALE_OK && k < sale->key_sets; k++)
         if (!adopt(sale, k, &seen->stock[k], deadline))
-            ret->verdict = CHECK_UNAVAILABLE;
+            ret->status = SALE_UNAVAILABLE;
     sale_look_free(seen);
 }
 
@@ -250,9 +250,9 @@ void sale_halt_foreign(const open_sale *sale, const sale_gone *gone, dlock_time 
 {
     sale_seen *seen = sale_look(sale, deadline);
     memset(ret, 0, sizeof(*ret));
-    ret->verdict = CHECK_UNAVAILABLE;
+    ret->status = SALE_UNAVAILABLE;
     if (seen && known_ledger_accepted(seen->lost, gone->id) >= gone->orders)
-        ret->verdict = CHECK_SOUND;
+        ret->status = SALE_OK;
     else if (seen)
         halt_all(sale, seen, HALT_ROLLED_BACK, gone, ret);
     sale_look_free(seen);

@@ -17,20 +17,14 @@
 
 #define CHECK_CFG "damaged cfg or sale"
 
-typedef enum sale_verdict {
-    CHECK_SOUND = 0,
-    CHECK_NEXT,       /* the item has a later sale, `next`; or `halt` names it, and it is halted */
-    CHECK_DAMAGED,    /* `detail` says what; CHECK_CFG: the terms or the pointer */
-    CHECK_HALTED,     /* `halt` says why; if need be it has been halted just now */
-    CHECK_UNAVAILABLE /* Redis did not answer, or something has changed meanwhile */
-} sale_verdict;
-
 typedef struct sale_checked {
-    sale_verdict verdict;
-    char next[IDENT_MAX + 1];
-    int64_t lost; /* CHECK_NEXT: orders of this sale that are gone, though it is over */
-    char detail[96];
-    sale_halt halt;
+    sale_status status; /* SALE_OK; _NONE: the sale is over, the item has a later one; _DAMAGED;
+                           _HALTED, if need be just now; _UNAVAILABLE: not answered, or
+                           something has changed meanwhile */
+    char next[IDENT_MAX + 1]; /* _NONE: the later one; "" = it is halted, and `halt` names it */
+    int64_t lost;             /* _NONE: orders of this sale that are gone */
+    char detail[96];          /* _DAMAGED: what is; CHECK_CFG: the terms or the pointer */
+    sale_halt halt;           /* _HALTED: why */
 } sale_checked;
 
 /* Compares, and halts what is behind. Where nothing is amiss, the orders found are remembered, and
@@ -43,7 +37,7 @@ typedef struct sale_gone {
 } sale_gone;
 
 /* Halts a sale that does not descend from the one that is remembered, or in whose time orders of
- * that one were lost. CHECK_HALTED or _UNAVAILABLE; _SOUND: the admin has accepted that. */
+ * that one were lost. SALE_HALTED or _UNAVAILABLE; _OK: the admin has accepted that. */
 void sale_halt_foreign(const open_sale *sale, const sale_gone *gone, dlock_time deadline,
                        sale_checked *ret);
 

@@ -13,23 +13,16 @@
 static sale_status conclude(sale_table *table, const char *item, fs_sale *now,
                             const sale_checked *checked)
 {
-    static const struct {
-        sale_event event;
-        sale_status status;
-    } means[] = {
-        [CHECK_SOUND] = {EVENT_SOUND, SALE_OK},
-        [CHECK_NEXT] = {EVENT_SOUND, SALE_OK},
-        [CHECK_DAMAGED] = {EVENT_DAMAGED, SALE_DAMAGED},
-        [CHECK_HALTED] = {EVENT_HALTED, SALE_HALTED},
-    };
-    if (checked->verdict == CHECK_UNAVAILABLE)
+    sale_event event = checked->status == SALE_HALTED    ? EVENT_HALTED
+                       : checked->status == SALE_DAMAGED ? EVENT_DAMAGED
+                                                         : EVENT_SOUND;
+    if (checked->status == SALE_UNAVAILABLE)
         return SALE_UNAVAILABLE;
-    sale_table_change(table, item,
-                      &(sale_news){.event = means[checked->verdict].event,
-                                   .now = now,
-                                   .halt = &checked->halt,
-                                   .detail = checked->detail});
-    return means[checked->verdict].status;
+    sale_table_change(
+        table, item,
+        &(sale_news){
+            .event = event, .now = now, .halt = &checked->halt, .detail = checked->detail});
+    return event == EVENT_SOUND ? SALE_OK : checked->status;
 }
 
 static sale_status remember_halt(sale_table *table, const char *item, const sale_halt *halt)
@@ -46,9 +39,9 @@ static sale_status take_up_foreign(sale_table *table, fs_sale *now, const open_s
     sale_checked checked;
     const sale_gone gone = {remembered->terms.id, lost};
     sale_halt_foreign(&now->open_sale, &gone, deadline, &checked);
-    if (checked.verdict == CHECK_SOUND)
+    if (checked.status == SALE_OK)
         return SALE_OK;
-    if (checked.verdict != CHECK_HALTED) {
+    if (checked.status != SALE_HALTED) {
         fs_sale_close(now);
         return SALE_UNAVAILABLE;
     }
@@ -111,8 +104,8 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
     }
     sale_checked checked;
     sale_check(&now->open_sale, deadline, &checked);
-    if (checked.verdict == CHECK_UNAVAILABLE || /* what is remembered stays until more is known */
-        (status != SALE_OK && checked.verdict == CHECK_SOUND)) { /* mended meanwhile */
+    if (checked.status == SALE_UNAVAILABLE || /* what is remembered stays until more is known */
+        (status != SALE_OK && checked.status == SALE_OK)) { /* mended meanwhile */
         fs_sale_close(now);
         return SALE_UNAVAILABLE;
     }
@@ -193,7 +186,7 @@ static int look(void *arg, const char *item, dlock_time deadline)
     bool held = is_held(store, item, open);
     sale_check(open, deadline, &checked);
     sale_status status;
-    if (checked.verdict != CHECK_NEXT)
+    if (checked.status != SALE_NONE)
         status = conclude(table, item, NULL, &checked);
     else if (held)
         status = SALE_UNAVAILABLE;
@@ -202,7 +195,7 @@ static int look(void *arg, const char *item, dlock_time deadline)
     else
         status = load(table, item, checked.next, false, open, checked.lost, deadline);
     sale_table_put(sale);
-    return checked.verdict == CHECK_UNAVAILABLE ? (int)status : COMPARED | (int)status;
+    return checked.status == SALE_UNAVAILABLE ? (int)status : COMPARED | (int)status;
 }
 
 static int fly(sale_table *table, const char *item, flight_age age, dlock_time deadline)

@@ -63,17 +63,19 @@ static bool has_flag(const row *r, const char *flag)
     return false;
 }
 
-/* The last colon before the bus's port is the port's: IPv6 addresses come without brackets.
- * *ret_fits is false where the name is too long. False: the row has no address. */
-static bool name_row(row *r, char ret[REPLICA_NAME_LEN], bool *ret_fits)
+/* The last colon before the bus's port is the port's: IPv6 addresses come without brackets. "" =
+ * the name is too long. False: the row has no address. */
+static bool name_row(row *r, char ret[REPLICA_NAME_LEN])
 {
+    ret[0] = '\0';
     r->at[strcspn(r->at, "@,")] = '\0';
     char *colon = strrchr(r->at, ':');
     long port = colon ? strtol(colon + 1, NULL, 10) : 0;
     if (port <= 0 || port > 65535 || colon == r->at)
         return false;
     *colon = '\0';
-    *ret_fits = replica_name(r->at, (int)port, ret);
+    if (!replica_name(r->at, (int)port, ret))
+        ret[0] = '\0';
     return true;
 }
 
@@ -94,11 +96,10 @@ static bool find_myself(const char *text, row *ret)
 
 static void note_row(row *r, replica_claims *ret)
 {
-    bool fits = true;
     replica_claim one = {.barred = has_flag(r, "nofailover"), .lost = true};
-    if (!name_row(r, one.name, &fits))
+    if (!name_row(r, one.name))
         return;
-    if (fits && ret->count < REPLICA_SET_MAX)
+    if (one.name[0] != '\0' && ret->count < REPLICA_SET_MAX)
         ret->of[ret->count++] = one;
     else
         ret->more = true;
@@ -127,7 +128,6 @@ void replication_read_nodes(const redisReply *nodes, const redisReply *settings,
                             replica_claims *ret)
 {
     row me, r;
-    bool fits = true;
     memset(ret, 0, sizeof(*ret));
     ret->by = PROMOTER_CLUSTER;
     ret->untold = !nodes || nodes->type == REDIS_REPLY_ERROR;
@@ -138,6 +138,5 @@ void replication_read_nodes(const redisReply *nodes, const redisReply *settings,
     for (const char *at = nodes->str; at; at = next_line(at))
         if (read_row(at, &r) && has_flag(&r, "slave") && strcmp(r.master, me.id) == 0)
             note_row(&r, ret);
-    if (!name_row(&me, ret->primary, &fits) || !fits)
-        ret->primary[0] = '\0';
+    name_row(&me, ret->primary);
 }

@@ -264,7 +264,7 @@ static void who_looks_remembers_the_orders_of_all_segments(void **state)
         fs_sale_open(&store, "looked", id, dlock_in_ms(WAIT_MS), &sale, err, sizeof(err)), SALE_OK);
     assert_int_equal(sale_known_orders(&sale->open_sale), 0);
     sale_check(&sale->open_sale, dlock_in_ms(WAIT_MS), &checked);
-    assert_int_equal(checked.verdict, CHECK_SOUND);
+    assert_int_equal(checked.status, SALE_OK);
     assert_int_equal(sale_known_orders(&sale->open_sale), ORDERS);
     fs_sale_close(sale);
     store_close(&store);
@@ -319,7 +319,7 @@ static void what_each_one_knows_is_in_the_halt(void **state)
             SALE_OK);
         const open_sale *sale = &all[i].sale->open_sale;
         sale_check(sale, dlock_in_ms(WAIT_MS), &all[i].checked);
-        assert_int_equal(all[i].checked.verdict, CHECK_SOUND);
+        assert_int_equal(all[i].checked.status, SALE_OK);
         fs_order seen = {.number = all[i].known = 5 + i};
         int64_t none;
         snprintf(seen.epoch, sizeof(seen.epoch), "%.12s", known_ledger_epochs(sale->known, &none));
@@ -329,7 +329,7 @@ static void what_each_one_knows_is_in_the_halt(void **state)
         fx_redis_do(fx.redis, "SET fs:{raced}:sale %s", id);
         check_all_at_once(all);
         for (int i = 0; i < HALTERS; i++)
-            if (all[i].checked.verdict == CHECK_HALTED)
+            if (all[i].checked.status == SALE_HALTED)
                 assert_true(all[i].checked.halt.known >= all[i].known);
     }
     for (int i = 0; i < HALTERS; i++)
@@ -347,7 +347,7 @@ static fs_sale *open_as_witness(fs_store *store, const char *item, const char *i
     assert_int_equal(fs_sale_open(store, item, id, dlock_in_ms(WAIT_MS), &sale, err, sizeof(err)),
                      SALE_OK);
     sale_check(&sale->open_sale, dlock_in_ms(WAIT_MS), &checked);
-    assert_int_equal(checked.verdict, CHECK_SOUND);
+    assert_int_equal(checked.status, SALE_OK);
     return sale;
 }
 
@@ -373,21 +373,21 @@ static void what_is_lost_of_the_sale_before_halts_the_next_one_once(void **state
     fs_sale *old = open_as_witness(&store, "next", before);
     snprintf(now, sizeof(now), "%s", fx_start_sale(fx.server[0], "next", "'stock':100000"));
     sale_check(&old->open_sale, dlock_in_ms(WAIT_MS), &checked);
-    assert_int_equal(checked.verdict, CHECK_NEXT);
+    assert_int_equal(checked.status, SALE_NONE);
     assert_int_equal(checked.lost, 0);
     see_order(old, LOST);
     sale_check(&old->open_sale, dlock_in_ms(WAIT_MS), &checked);
-    assert_int_equal(checked.verdict, CHECK_NEXT);
+    assert_int_equal(checked.status, SALE_NONE);
     assert_int_equal(checked.lost, LOST);
 
     fs_sale *next = open_as_witness(&store, "next", now);
     const sale_gone gone = {before, checked.lost};
     sale_halt_foreign(&next->open_sale, &gone, dlock_in_ms(WAIT_MS), &checked);
-    assert_int_equal(checked.verdict, CHECK_HALTED);
+    assert_int_equal(checked.status, SALE_HALTED);
     assert_true(fx_wait_until(is_halted_on_all, (void *)"next", WAIT_MS));
     assert_int_equal(resume("next"), LOST);
     sale_halt_foreign(&next->open_sale, &gone, dlock_in_ms(WAIT_MS), &checked);
-    assert_int_equal(checked.verdict, CHECK_SOUND);
+    assert_int_equal(checked.status, SALE_OK);
     fs_sale_close(next);
     fs_sale_close(old);
     store_close(&store);
