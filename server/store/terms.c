@@ -99,7 +99,7 @@ static sale_status read_pointer(const redisReply *reply, sale_current *ret)
         reply->type == REDIS_REPLY_ERROR && dlock_redis_classify(reply->str) == DLOCK_REDIS_REFUSED;
     if (!is_of_get(reply) || refused)
         return SALE_UNAVAILABLE;
-    if (reply->type != REDIS_REPLY_STRING || reply->len > POINTER_MAX) /* or of another type */
+    if (reply->type != REDIS_REPLY_STRING || reply->len > POINTER_MAX) /* e.g. a list */
         return SALE_DAMAGED;
     memcpy(ret->text, reply->str, reply->len);
     bool halted = halt_read(ret->text, &ret->halt);
