@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lock/dlock_redis.h"
 #include "tests/support/service.h"
 #include "tests/support/topology.h"
 
@@ -162,15 +163,34 @@ static bool fails_over(void *arg)
     return begun;
 }
 
+/* Sentinel gives a failover up that takes longer than its failover-timeout, 5 s. */
+typedef struct failover {
+    int old;
+    dlock_time again;
+} failover;
+
+static bool has_failed_over(void *arg)
+{
+    failover *f = arg;
+    int now = fx_topology_primary(stage, NULL);
+    if (now < 0 || now != f->old || !dlock_passed(f->again))
+        return now >= 0 && now != f->old;
+    fails_over(NULL);
+    f->again = dlock_in_ms(10000);
+    return false;
+}
+
 static void fail_over_while_it_sells(void)
 {
     for (int round = 0; round < ROUNDS; round++) {
-        int before = atomic_load(&sold), old = fx_topology_primary(stage, NULL);
+        int before = atomic_load(&sold);
+        failover f = {.old = fx_topology_primary(stage, NULL)};
         if (!fx_wait_until(has_sold_more, &before, NOTICED_MS))
             fail_msg("round %d: nothing is sold: %s", round,
                      fx_process_stderr(fx_server_process(fx.server[0])));
         assert_true(fx_wait_until(fails_over, NULL, NOTICED_MS));
-        fx_topology_next_primary(stage, NULL, old, NOTICED_MS);
+        f.again = dlock_in_ms(10000);
+        assert_true(fx_wait_until(has_failed_over, &f, NOTICED_MS));
     }
 }
 
