@@ -88,11 +88,15 @@ static bool read_request_id(const api_request *http, purchase *request, api_repl
     return request->keyed || give_request_id(http, request, reply);
 }
 
-static bool quantity_ok(query_status status, int64_t most, api_reply *reply)
+static bool read_quantity(const fs_api *api, const fs_query *query, int64_t *ret, api_reply *reply)
 {
-    char form[48] = "";
-    if (status != QUERY_OK)
-        snprintf(form, sizeof(form), "a number from 1 to %lld", (long long)most);
+    char form[48];
+    query_status status = query_int(query, "quantity", 1, api->max_quantity, ret);
+    if (status == QUERY_ABSENT)
+        *ret = 1;
+    if (status != QUERY_BAD)
+        return true;
+    snprintf(form, sizeof(form), "a number from 1 to %lld", (long long)api->max_quantity);
     return api_param_ok(status, "bad_quantity", "quantity", form, reply);
 }
 
@@ -100,20 +104,11 @@ static bool read_query(const fs_api *api, const api_request *http, buy_query *qu
                        api_reply *reply)
 {
     purchase *request = &query->request;
-    query_status item = query_word(http->query, "item", ident_ok, query->item);
-    query_status user = query_word(http->query, "user", user_ok, request->user);
-    query_status sale = query_word(http->query, "sale", ident_ok, query->sale);
-    query_status quantity =
-        query_int(http->query, "quantity", 1, api->max_quantity, &request->quantity);
-    if (sale == QUERY_ABSENT)
-        query->sale[0] = '\0';
-    if (quantity == QUERY_ABSENT)
-        request->quantity = 1;
-    return api_param_ok(item, "bad_item", "item", IDENT_FORM, reply) &&
-           api_param_ok(user, "bad_user", "user",
+    return api_read_ident(http->query, "item", "bad_item", true, query->item, reply) &&
+           api_param_ok(query_word(http->query, "user", user_ok, request->user), "bad_user", "user",
                         "1 to 128 of [A-Za-z0-9._%+@-]; mind that a query has + as %2B", reply) &&
-           (sale == QUERY_ABSENT || api_param_ok(sale, "bad_sale", "sale", IDENT_FORM, reply)) &&
-           (quantity == QUERY_ABSENT || quantity_ok(quantity, api->max_quantity, reply)) &&
+           api_read_ident(http->query, "sale", "bad_sale", false, query->sale, reply) &&
+           read_quantity(api, http->query, &request->quantity, reply) &&
            api_read_not_after(http->query, &request->wanted_by_us, reply) &&
            read_request_id(http, request, reply);
 }
@@ -131,74 +126,64 @@ static bool may_buy(fs_api *api, const api_request *http, const char *user, api_
 
 /* ---- what is answered ------------------------------------------------------------------------ */
 
-static void answer_closed(const char *now, const char *wanted, api_reply *reply)
-{
-    const outcome_words *closed = &outcome_table[BUY_CLOSED];
-    if (strcmp(wanted, now) < 0)
-        problem(reply, closed->status, closed->code, closed->sentence);
-    else
-        problem(reply, 404, "no_such_sale", "there is no such sale");
-}
-
 /* The request id goes with every refusal, for the client may not have chosen it; and the sale, so
  * that a retry can say to which it belongs. */
-static void answer_problem(const purchase *request, const char *sale, const char *more,
-                           api_reply *reply, int status, const char *code, const char *detail)
+static void name_request(const purchase *request, const char *sale, api_reply *reply)
 {
-    char members[320];
-    int len = snprintf(members, sizeof(members), ",\"request\":\"%s\",\"sale\":\"%s\"%s",
-                       request->request, sale, more);
-    if (status == 504)
-        snprintf(members + len, sizeof(members) - (size_t)len, ",\"not_after\":%lld",
-                 (long long)request->not_after_us);
-    problem_with(reply, status, code, detail, members);
+    text_put(&reply->body, STRING("request", request->request), STRING("sale", sale));
+    if (reply->status == 504)
+        text_put(&reply->body, NUMBER("not_after", request->not_after_us));
 }
 
 /* The sale is the order's; `result` is an order. */
 static void answer_sold(const buy_query *query, const char *sale, bool sharded,
                         const purchase_result *result, api_reply *reply)
 {
-    fs_text *out = reply_json(reply, 201);
-    api_put_order(out, query->item, sale, sharded, result->segment, query->request.request,
-                  &result->order);
-    text_add(out, "}\n");
+    api_put_order(reply_json(reply, 201), query->item, sale, sharded ? result->segment : -1,
+                  query->request.request, &result->order);
     reply->replayed = result->replayed && query->request.keyed;
     text_add_all(&reply->location, ORDERS_PATH, query->request.request, "?item=", query->item,
                  "&sale=", sale);
 }
 
-/* More in one request than the sale allows a user: another try can not help, a smaller one may. */
-static void answer_above_limit(const buy_query *query, const checkout_answer *bought,
-                               api_reply *reply)
+/* The sale that was asked for is not the current one. */
+static void answer_closed(const char *now, const char *wanted, api_reply *reply)
 {
-    char detail[128];
-    snprintf(detail, sizeof(detail), "this sale allows a user %lld; nothing was bought",
-             (long long)bought->per_user_limit);
-    answer_problem(&query->request, bought->sale, "", reply, 409, "quantity_above_limit", detail);
-}
-
-/* Buyers hear what Redis said by its first word; the whole of it is in the log. */
-static void answer_unavailable(const buy_query *query, const checkout_answer *bought,
-                               api_reply *reply)
-{
-    char detail[160], member[64];
-    store_refusal(bought->result.redis, "nothing was bought", detail, sizeof(detail), member,
-                  sizeof(member));
-    answer_problem(&query->request, bought->sale, member, reply, 503, "store_unavailable", detail);
+    if (strcmp(wanted, now) < 0)
+        problem_outcome(reply, BUY_CLOSED, NULL);
+    else
+        problem(reply, 404, "no_such_sale", "there is no such sale");
 }
 
 /* The halt's sale, unlike the buyer's, is what the admin is asked about. */
 static void answer_halted(const purchase *request, const sale_halt *halt, api_reply *reply)
 {
-    char numbers[HALT_MEMBERS_MAX], members[HALT_MEMBERS_MAX + 2 * IDENT_MAX + 32];
-    api_halt_members(numbers, halt);
-    snprintf(members, sizeof(members), ",\"request\":\"%s\",\"sale\":\"%s\"%s", request->request,
-             halt->sale, numbers);
-    problem_with(reply, 503, "sale_rolled_back",
-                 HALTED_DETAIL
-                 "; this try bought nothing, but an earlier one may have lost its order",
-                 members);
-    reply->retry_after_s = 1;
+    problem_outcome(reply, BUY_ROLLED_BACK,
+                    HALTED_DETAIL
+                    "; this try bought nothing, but an earlier one may have lost its order");
+    text_put(&reply->body, STRING("request", request->request));
+    api_put_halt(&reply->body, halt);
+}
+
+/* Buyers hear what Redis said by its first word; the whole of it is in the log. */
+static void answer_refused(const buy_query *query, const checkout_answer *bought, api_reply *reply)
+{
+    char detail[128];
+    purchase_outcome outcome = bought->result.outcome;
+    if (outcome == BUY_UNAVAILABLE) {
+        problem_redis(reply, bought->result.redis, "nothing was bought");
+    } else if (outcome == BUY_LIMIT_REACHED && query->request.quantity > bought->per_user_limit) {
+        /* another try can not help, a smaller one may */
+        snprintf(detail, sizeof(detail), "this sale allows a user %lld; nothing was bought",
+                 (long long)bought->per_user_limit);
+        problem(reply, 409, "quantity_above_limit", detail);
+    } else {
+        problem_outcome(reply, outcome,
+                        outcome == BUY_SOLD_OUT && bought->sharded
+                            ? "no segment of the sale has as many units left as asked for"
+                            : NULL);
+    }
+    name_request(&query->request, bought->sale, reply);
 }
 
 static void answer(fs_api *api, const buy_query *query, const checkout_answer *bought,
@@ -206,23 +191,14 @@ static void answer(fs_api *api, const buy_query *query, const checkout_answer *b
 {
     sale_halt halt;
     purchase_outcome outcome = bought->result.outcome;
-    const outcome_words *words = &outcome_table[outcome];
-    const char *detail = words->sentence;
-    if (outcome == BUY_SOLD_OUT && bought->sharded)
-        detail = "no segment of the sale has as many units left as asked for";
     if (outcome == BUY_SOLD)
         answer_sold(query, bought->sale, bought->sharded, &bought->result, reply);
     else if (outcome == BUY_CLOSED)
         answer_closed(bought->sale, query->sale, reply);
-    else if (outcome == BUY_UNAVAILABLE)
-        answer_unavailable(query, bought, reply);
-    else if (outcome == BUY_LIMIT_REACHED && query->request.quantity > bought->per_user_limit)
-        answer_above_limit(query, bought, reply);
     else if (outcome == BUY_ROLLED_BACK && sale_table_halt(api->sales, query->item, &halt))
         answer_halted(&query->request, &halt, reply);
     else
-        answer_problem(&query->request, bought->sale, "", reply, words->status, words->code,
-                       detail);
+        answer_refused(query, bought, reply);
 }
 
 /* ---- answered by another thread -------------------------------------------------------------- */
@@ -264,7 +240,7 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
     checkout_answer bought;
     direct_buy buy = {api, &query};
     if (atomic_load_explicit(&api->refusing, memory_order_relaxed)) {
-        problem_later(reply, "draining", "this instance is going down; nothing was bought");
+        problem(reply, 503, "draining", "this instance is going down; nothing was bought");
         return;
     }
     if (!read_query(api, http, &query, reply) || !may_buy(api, http, query.request.user, reply))

@@ -8,5 +8,7 @@ static const char document[] = OPENAPI_JSON;
 void api_openapi(fs_api *api, const api_request *request, api_reply *reply)
 {
     (void)api, (void)request;
-    text_add_bytes(reply_json(reply, 200), document, sizeof(document) - 1);
+    reply->status = 200;
+    reply->content_type = "application/json";
+    text_add_bytes(&reply->body, document, sizeof(document) - 1);
 }

@@ -19,32 +19,20 @@
 static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numbers *numbers,
                         const sale_halt *halt)
 {
-    char lost[HALT_MEMBERS_MAX];
-    text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"strategy\":\"%s\",\"initial\":%lld,",
-                terms->item, terms->id, terms->strategy, (long long)terms->initial);
-    text_printf(out, "\"remaining\":%lld,\"orders\":%lld,\"units\":%lld,",
-                (long long)numbers->remaining, (long long)numbers->orders,
-                (long long)numbers->units);
-    if (halt) {
-        api_halt_members(lost, halt);
-        text_printf(out, "\"halted\":{\"why\":\"%s\"%s},", halt->why, lost);
-    }
     int64_t unordered = terms->initial - numbers->remaining - numbers->units;
-    text_printf(out,
-                "\"oversold\":%lld,\"lost_updates\":%lld,\"unordered\":%lld,\"time_us\":%lld}\n",
-                (long long)ledger_oversold(terms->initial, numbers),
-                (long long)ledger_lost(terms->initial, numbers),
-                (long long)(unordered > 0 ? unordered : 0), (long long)numbers->time_us);
-}
-
-/* The item's sale, named by the query; to be given back with sale_table_put(). NULL: refused. */
-static fs_sale *find_sale(fs_api *api, const api_request *request, api_reply *reply)
-{
-    char item[IDENT_MAX + 1];
-    if (!api_param_ok(query_word(request->query, "item", ident_ok, item), "bad_item", "item",
-                      IDENT_FORM, reply))
-        return NULL;
-    return api_find_sale(api, request, item, reply);
+    text_put(out, STRING("item", terms->item), STRING("sale", terms->id),
+             STRING("strategy", terms->strategy), NUMBER("initial", terms->initial),
+             NUMBER("remaining", numbers->remaining), NUMBER("orders", numbers->orders),
+             NUMBER("units", numbers->units));
+    if (halt) {
+        text_put(out, AS_IS("halted", "{"), STRING("why", halt->why));
+        api_put_lost(out, halt);
+        text_add(out, "}");
+    }
+    text_put(out, NUMBER("oversold", ledger_oversold(terms->initial, numbers)),
+             NUMBER("lost_updates", ledger_lost(terms->initial, numbers)),
+             NUMBER("unordered", unordered > 0 ? unordered : 0),
+             NUMBER("time_us", numbers->time_us));
 }
 
 /* LEDGER_DAMAGED, _UNAVAILABLE. What is damaged may be what Redis has lost, and the keeper not have
@@ -53,21 +41,20 @@ static void put_failure(fs_api *api, const fs_sale *sale, ledger_status status, 
                         api_reply *reply)
 {
     sale_halt halt;
+    const char *item = sale->open_sale.terms.item;
+    sale_status why = status == LEDGER_DAMAGED ? SALE_DAMAGED : SALE_UNAVAILABLE;
     if (status == LEDGER_DAMAGED)
-        sale_refresh(api->sales, sale->open_sale.terms.item, store_read_deadline(deadline));
-    if (sale_table_halt(api->sales, sale->open_sale.terms.item, &halt))
-        api_halted(reply, 503, "sale_rolled_back", HALTED_DETAIL, &halt);
-    else if (status == LEDGER_DAMAGED)
-        problem_sale_damaged(reply);
-    else
-        problem_store_unavailable(reply);
+        sale_refresh(api->sales, item, store_read_deadline(deadline));
+    if (sale_table_halt(api->sales, item, &halt))
+        why = SALE_HALTED;
+    api_no_sale(api, reply, why, item);
 }
 
 void api_stock(fs_api *api, const api_request *request, api_reply *reply)
 {
     ledger_numbers numbers;
     sale_halt halt;
-    fs_sale *sale = find_sale(api, request, reply);
+    fs_sale *sale = api_find_sale(api, request, NULL, reply);
     if (!sale)
         return;
     const open_sale *open = &sale->open_sale;
@@ -84,11 +71,11 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
 
 /* ---- one order ------------------------------------------------------------------------------- */
 
-void api_put_order(fs_text *out, const char *item, const char *sale, bool sharded, int segment,
+void api_put_order(fs_text *out, const char *item, const char *sale, int segment,
                    const char *request, const fs_order *order)
 {
-    text_add(out, "{\"order\":\"");
-    order_put_id(out, sale, sharded ? segment : -1, order);
+    text_add(out, "\"order\":\"");
+    order_put_id(out, sale, segment, order);
     text_add_all(out, "\",\"request\":\"", request, "\",\"item\":\"", item, "\",\"sale\":\"", sale,
                  "\",\"user\":\"", order->user, "\",\"quantity\":");
     text_add_int(out, order->quantity);
@@ -99,30 +86,27 @@ void api_put_order(fs_text *out, const char *item, const char *sale, bool sharde
     text_add_all(out, ",\"instance\":\"", order->instance, "\"");
 }
 
-static void put_found(api_reply *reply, const char *item, const char *request,
-                      const ledger_entry *entry)
+/* As read from the ledger, which has its time. */
+static void put_read(fs_text *out, const char *item, const char *sale, int segment,
+                     const char *request, const fs_order *order)
 {
-    fs_text *out = reply_json(reply, 200);
-    api_put_order(out, item, entry->sale, entry->sharded, entry->segment, request, &entry->order);
-    text_printf(out, ",\"time_us\":%lld}\n", (long long)entry->order.time_us);
+    api_put_order(out, item, sale, segment, request, order);
+    text_put(out, NUMBER("time_us", order->time_us));
 }
 
 /* `sale` is the one that was asked for, or the current one. What is final is so there. */
 static void put_missing(api_reply *reply, ledger_status status, const char *sale)
 {
-    char members[IDENT_MAX + 40];
     bool final = status >= LEDGER_NEVER && status <= LEDGER_OVER;
-    snprintf(members, sizeof(members), ",\"sale\":\"%s\",\"final\":%s", sale,
-             final ? "true" : "false");
-    problem_with(reply, 404, "no_such_order",
-                 status == LEDGER_PAST
-                     ? "no try up to this not_after became an order in this sale, and none will"
-                 : final ? "this request did not become an order in this sale, and will not"
-                 : status == LEDGER_OLDER
-                     ? "no order in the item's current sale and the one before, but it had others; "
-                       "only with sale= this becomes final"
-                     : "no order yet; ask again until this is final",
-                 members);
+    problem(reply, 404, "no_such_order",
+            status == LEDGER_PAST
+                ? "no try up to this not_after became an order in this sale, and none will"
+            : final ? "this request did not become an order in this sale, and will not"
+            : status == LEDGER_OLDER
+                ? "no order in the item's current sale and the one before, but it had others; "
+                  "only with sale= this becomes final"
+                : "no order yet; ask again until this is final");
+    text_put(&reply->body, STRING("sale", sale), FLAG("final", final));
 }
 
 typedef struct order_query {
@@ -184,40 +168,40 @@ static void resolve(fs_api *api, const fs_sale *sale, const order_query *query, 
     ledger_status status = find_order(now, query, deadline, &entry);
     status = confirm_no(api, now, status, deadline);
     bool halted = sale_table_halt(api->sales, now->terms.item, &halt);
-    if (status == LEDGER_FOUND)
-        put_found(reply, now->terms.item, query->request, &entry);
-    else if (status == LEDGER_UNCONFIRMED)
-        problem_later(reply, "durability_lost",
-                      "there is an order, but too few replicas of Redis have it as yet; ask again");
-    else if (halted)
-        api_halted(reply, 503, "sale_rolled_back",
-                   HALTED_DETAIL "; this request has no order now, but may have lost one", &halt);
-    else if (status == LEDGER_DAMAGED || status == LEDGER_UNAVAILABLE)
+    if (status == LEDGER_FOUND) {
+        put_read(reply_json(reply, 200), now->terms.item, entry.sale,
+                 entry.sharded ? entry.segment : -1, query->request, &entry.order);
+    } else if (status == LEDGER_UNCONFIRMED) {
+        problem_outcome(
+            reply, BUY_NOT_DURABLE,
+            "there is an order, but too few replicas of Redis have it as yet; ask again");
+    } else if (halted) {
+        problem_outcome(reply, BUY_ROLLED_BACK,
+                        HALTED_DETAIL "; this request has no order now, but may have lost one");
+        api_put_halt(&reply->body, &halt);
+    } else if (status == LEDGER_DAMAGED || status == LEDGER_UNAVAILABLE) {
         put_failure(api, sale, status, deadline, reply);
-    else if (status == LEDGER_NOT_YET && may_be_replaced(now))
-        problem_later(reply, "durability_lost",
-                      "no order here, but a replica is missing that may know of one; ask again");
-    else if (status == LEDGER_OLDER && wanted[0] != '\0')
+    } else if (status == LEDGER_NOT_YET && may_be_replaced(now)) {
+        problem_outcome(reply, BUY_NOT_DURABLE,
+                        "no order here, but a replica is missing that may know of one; ask again");
+    } else if (status == LEDGER_OLDER && wanted[0] != '\0') {
         problem(reply, 404, "no_such_sale", "there is no such sale, or it is not kept any more");
-    else
+    } else {
         put_missing(reply, status, wanted[0] != '\0' ? wanted : now->terms.id);
+    }
 }
 
 void api_order(fs_api *api, const api_request *request, api_reply *reply)
 {
     order_query query = {.request = request->path + strlen(ORDERS_PATH)};
+    fs_sale *sale = NULL;
     if (!ident_ok(query.request, strlen(query.request))) {
         problem(reply, 400, "bad_request_id", "a request id is " IDENT_FORM);
         return;
     }
-    query_status status = query_word(request->query, "sale", ident_ok, query.sale);
-    if (status == QUERY_ABSENT)
-        query.sale[0] = '\0';
-    else if (!api_param_ok(status, "bad_sale", "sale", IDENT_FORM, reply))
-        return;
-    if (!api_read_not_after(request->query, &query.not_after_us, reply))
-        return;
-    fs_sale *sale = find_sale(api, request, reply);
+    if (api_read_ident(request->query, "sale", "bad_sale", false, query.sale, reply) &&
+        api_read_not_after(request->query, &query.not_after_us, reply))
+        sale = api_find_sale(api, request, NULL, reply);
     if (!sale)
         return;
     resolve(api, sale, &query, terms_deadline(&sale->open_sale.terms, request->received), reply);
@@ -229,17 +213,15 @@ void api_order(fs_api *api, const api_request *request, api_reply *reply)
 typedef struct orders_page {
     const sale_terms *terms;
     fs_text *out;
-    const char *comma;
 } orders_page;
 
 static void put_entry(void *arg, int segment, const char *request, const fs_order *order)
 {
-    orders_page *page = arg;
-    text_add(page->out, page->comma);
-    api_put_order(page->out, page->terms->item, page->terms->id, page->terms->segments > 0, segment,
-                  request, order);
-    text_printf(page->out, ",\"time_us\":%lld}", (long long)order->time_us);
-    page->comma = ",";
+    const orders_page *page = arg;
+    text_next(page->out, "{");
+    put_read(page->out, page->terms->item, page->terms->id,
+             page->terms->segments > 0 ? segment : -1, request, order);
+    text_add(page->out, "}");
 }
 
 /* A cursor is "<segment>.<first>", both counted from 0. */
@@ -266,8 +248,8 @@ static void put_page(fs_api *api, const fs_sale *sale, int segment, int64_t firs
 {
     const sale_terms *terms = &sale->open_sale.terms;
     fs_text *out = reply_json(reply, 200);
-    orders_page page = {terms, out, ""};
-    text_printf(out, "{\"item\":\"%s\",\"sale\":\"%s\",\"orders\":[", terms->item, terms->id);
+    orders_page page = {terms, out};
+    text_put(out, STRING("item", terms->item), STRING("sale", terms->id), AS_IS("orders", "["));
     int entries;
     ledger_status status =
         ledger_read(sale->open_sale.store, terms, segment, first, first + LEDGER_PAGE - 1, deadline,
@@ -278,10 +260,10 @@ static void put_page(fs_api *api, const fs_sale *sale, int segment, int64_t firs
     }
     bool more_here = entries == LEDGER_PAGE;
     if (more_here || segment + 1 < terms_key_sets(terms))
-        text_printf(out, "],\"cursor\":\"%d.%lld\"}\n", more_here ? segment : segment + 1,
+        text_printf(out, "],\"cursor\":\"%d.%lld\"", more_here ? segment : segment + 1,
                     (long long)(more_here ? first + entries : 0));
     else
-        text_add(out, "],\"cursor\":null}\n");
+        text_add(out, "],\"cursor\":null");
 }
 
 void api_orders(fs_api *api, const api_request *request, api_reply *reply)
@@ -291,7 +273,7 @@ void api_orders(fs_api *api, const api_request *request, api_reply *reply)
     /* The ledger names every request id, and every user. */
     if (!auth_admit(api->auth, request->headers.authorization, reply))
         return;
-    fs_sale *sale = find_sale(api, request, reply);
+    fs_sale *sale = api_find_sale(api, request, NULL, reply);
     if (!sale)
         return;
     if (read_cursor(request->query, sale->open_sale.key_sets, &segment, &first))

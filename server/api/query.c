@@ -154,6 +154,16 @@ bool api_param_ok(query_status status, const char *code, const char *name, const
     return false;
 }
 
+bool api_read_ident(const fs_query *query, const char *name, const char *code, bool needed,
+                    char ret[IDENT_MAX + 1], api_reply *reply)
+{
+    query_status status = query_word(query, name, ident_ok, ret);
+    if (status != QUERY_ABSENT || needed)
+        return api_param_ok(status, code, name, IDENT_FORM, reply);
+    ret[0] = '\0';
+    return true;
+}
+
 /* From 2001 to 2255: any other unit of time has another number of digits, but for 2^53 and beyond,
  * which not every JSON keeps. */
 #define NOT_AFTER_LEAST 1000000000000000

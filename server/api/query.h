@@ -73,6 +73,10 @@ bool api_param_ok(query_status status, const char *code, const char *name, const
 /* What an identifier is, for people. */
 #define IDENT_FORM "1 to 64 of [A-Za-z0-9_-]"
 
+/* Reads an identifier, "" where it is absent and not needed. False: refused. */
+bool api_read_ident(const fs_query *query, const char *name, const char *code, bool needed,
+                    char ret[IDENT_MAX + 1], api_reply *reply);
+
 /* Reads `not_after`, 0 = none. False: refused. */
 bool api_read_not_after(const fs_query *query, int64_t *ret, api_reply *reply);
 

@@ -17,19 +17,16 @@ bool api_may_go_on(fs_api *api, int wait_s, api_reply *reply)
 
 /* ---- the sale -------------------------------------------------------------------------------- */
 
-void api_halt_members(char ret[HALT_MEMBERS_MAX], const sale_halt *halt)
+void api_put_lost(fs_text *out, const sale_halt *halt)
 {
-    snprintf(ret, HALT_MEMBERS_MAX, ",\"known\":%lld,\"found\":%lld,\"lost_orders\":%lld",
-             (long long)halt->known, (long long)halt->found, (long long)halt_lost_orders(halt));
+    text_put(out, NUMBER("known", halt->known), NUMBER("found", halt->found),
+             NUMBER("lost_orders", halt_lost_orders(halt)));
 }
 
-void api_halted(api_reply *reply, int status, const char *code, const char *detail,
-                const sale_halt *halt)
+void api_put_halt(fs_text *out, const sale_halt *halt)
 {
-    char numbers[HALT_MEMBERS_MAX], members[HALT_MEMBERS_MAX + IDENT_MAX + 16];
-    api_halt_members(numbers, halt);
-    snprintf(members, sizeof(members), ",\"sale\":\"%s\"%s", halt->sale, numbers);
-    problem_with(reply, status, code, detail, members);
+    text_put(out, STRING("sale", halt->sale));
+    api_put_lost(out, halt);
 }
 
 void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *item)
@@ -37,22 +34,30 @@ void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *
     char detail[128];
     sale_halt halt;
     if (status == SALE_HALTED && sale_table_halt(api->sales, item, &halt)) {
-        api_halted(reply, 503, "sale_rolled_back", HALTED_DETAIL, &halt);
+        problem_outcome(reply, BUY_ROLLED_BACK, HALTED_DETAIL);
+        api_put_halt(&reply->body, &halt);
     } else if (status == SALE_DAMAGED) {
-        problem_later(reply, "sale_damaged", "the sale's data in Redis are damaged");
+        problem_outcome(reply, BUY_DAMAGED,
+                        "the sale's data in Redis are damaged; nothing was done");
     } else if (status == SALE_NONE) {
         snprintf(detail, sizeof(detail), "there is no sale of item %s", item);
         problem(reply, 404, "no_such_item", detail);
     } else if (status == SALE_UNREADABLE) {
-        problem_later(reply, "sale_unreadable", "the sale was started by another version");
+        problem(reply, 503, "sale_unreadable", "the sale was started by another version");
     } else {
-        problem_store_unavailable(reply);
+        problem_redis(reply, dlock_redis_said(), "nothing was done");
     }
 }
 
-fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *item, api_reply *reply)
+fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *otherwise,
+                       api_reply *reply)
 {
     fs_sale *sale;
+    char item[IDENT_MAX + 1];
+    if (!api_read_ident(request->query, "item", "bad_item", !otherwise, item, reply))
+        return NULL;
+    if (item[0] == '\0')
+        snprintf(item, sizeof(item), "%s", otherwise);
     int wait_s = sale_table_knows(api->sales, item) ? 0 : rate_wait_unknown_item(api->rate);
     if (!api_may_go_on(api, wait_s, reply))
         return NULL;

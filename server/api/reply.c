@@ -26,7 +26,9 @@ fs_text *reply_json(api_reply *reply, int status)
 {
     reply->status = status;
     reply->content_type = "application/json";
+    reply->object = true;
     text_clear(&reply->body);
+    text_add(&reply->body, "{");
     return &reply->body;
 }
 
@@ -64,33 +66,22 @@ const char *status_title(int status)
     return "Unknown";
 }
 
-void problem_with(api_reply *reply, int status, const char *code, const char *detail,
-                  const char *members)
-{
-    reply->status = status;
-    reply->retry_after_s = status == 503 || status == 429;
-    reply->content_type = "application/problem+json";
-    text_clear(&reply->body);
-    text_printf(&reply->body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,",
-                status_title(status), status);
-    text_printf(&reply->body, "\"code\":\"%s\",\"detail\":", code);
-    text_json(&reply->body, detail);
-    text_add(&reply->body, members);
-    text_add(&reply->body, "}\n");
-}
-
 void problem(api_reply *reply, int status, const char *code, const char *detail)
 {
-    problem_with(reply, status, code, detail, "");
+    fs_text *out = reply_json(reply, status);
+    reply->retry_after_s = status == 503 || status == 429;
+    reply->content_type = "application/problem+json";
+    text_put(out, AS_IS("type", "\"about:blank\""), STRING("title", status_title(status)),
+             NUMBER("status", status), STRING("code", code), STRING("detail", detail));
 }
 
-void problem_later(api_reply *reply, const char *code, const char *detail)
+void problem_outcome(api_reply *reply, purchase_outcome outcome, const char *detail)
 {
-    problem(reply, 503, code, detail);
+    const outcome_words *words = &outcome_table[outcome];
+    problem(reply, words->status, words->code, detail ? detail : words->sentence);
 }
 
-void store_refusal(const char *redis, const char *so, char *detail, size_t detail_len,
-                   char *members, size_t members_len)
+void problem_redis(api_reply *reply, const char *redis, const char *so)
 {
     static const char *const reasons[][2] = {
         {"OOM", "out of memory"},
@@ -102,37 +93,23 @@ void store_refusal(const char *redis, const char *so, char *detail, size_t detai
         {"NOREPLICAS", "it has too few replicas"},
         {"LOADING", "it is still loading"},
     };
+    char detail[160];
     const char *why = "see the log";
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
         if (strcmp(reasons[i][0], redis) == 0)
             why = reasons[i][1];
-    bool silent = redis[0] == '\0' || strcmp(redis, "no_answer") == 0;
-    if (silent)
-        snprintf(detail, detail_len, "Redis did not answer; %s", so);
+    if (redis[0] == '\0')
+        redis = "no_answer";
+    if (strcmp(redis, "no_answer") == 0)
+        snprintf(detail, sizeof(detail), "Redis did not answer; %s", so);
     else if (strcmp(redis, DLOCK_NOT_ADMITTED) == 0)
-        snprintf(detail, detail_len,
+        snprintf(detail, sizeof(detail),
                  "Redis was restarted or replaced, and is compared before anything is written; %s",
                  so);
     else
-        snprintf(detail, detail_len, "Redis refused (%s): %s; %s", redis, why, so);
-    snprintf(members, members_len, ",\"redis\":\"%s\"", silent ? "no_answer" : redis);
-}
-
-void problem_redis(api_reply *reply, const char *redis, const char *so)
-{
-    char detail[160], members[64];
-    store_refusal(redis, so, detail, sizeof(detail), members, sizeof(members));
-    problem_with(reply, 503, "store_unavailable", detail, members);
-}
-
-void problem_store_unavailable(api_reply *reply)
-{
-    problem_redis(reply, dlock_redis_said(), "nothing was done");
-}
-
-void problem_sale_damaged(api_reply *reply)
-{
-    problem_later(reply, "sale_damaged", "the sale's data in Redis are damaged; nothing was done");
+        snprintf(detail, sizeof(detail), "Redis refused (%s): %s; %s", redis, why, so);
+    problem_outcome(reply, BUY_UNAVAILABLE, detail);
+    text_put(&reply->body, STRING("redis", redis));
 }
 
 /* ---- as bytes -------------------------------------------------------------------------------- */
@@ -165,12 +142,13 @@ static void write_optional(fs_text *out, const api_reply *reply)
 void reply_write(fs_text *out, const api_reply *reply, bool head_only)
 {
     bool page = strncmp(reply->content_type, "text/html", 9) == 0;
+    const char *end = reply->object ? "}\n" : "";
     text_add(out, "HTTP/1.1 ");
     text_add_int(out, reply->status);
     text_add_all(out, " ", status_title(reply->status), "\r\nContent-Type: ", reply->content_type);
     if (reply->stream[0] == '\0') { /* else it ends with its connection */
         text_add(out, "\r\nContent-Length: ");
-        text_add_int(out, (int64_t)reply->body.len);
+        text_add_int(out, (int64_t)(reply->body.len + strlen(end)));
     }
     text_add_all(out, "\r\nCache-Control: ", reply->etag ? "no-cache" : "no-store", "\r\n");
     text_add_all(out,
@@ -180,6 +158,8 @@ void reply_write(fs_text *out, const api_reply *reply, bool head_only)
     write_optional(out, reply);
     text_add_all(out, "Connection: ", reply->close ? "close" : "keep-alive", "\r\n\r\n");
     out->failed = out->failed || reply->location.failed;
-    if (!head_only && reply->status != 304)
-        text_add_bytes(out, text_bytes(&reply->body), reply->body.len);
+    if (head_only || reply->status == 304)
+        return;
+    text_add_bytes(out, text_bytes(&reply->body), reply->body.len);
+    text_add(out, end);
 }

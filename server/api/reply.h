@@ -9,6 +9,7 @@
 #define FLASHSALE_REPLY_H
 
 #include "server/base/text.h"
+#include "server/store/outcome.h"
 
 typedef struct api_reply {
     int status;
@@ -18,6 +19,7 @@ typedef struct api_reply {
     const char *etag;           /* what may be kept, if this is asked before each use; else NULL */
     int retry_after_s;          /* 0 = no such header */
     bool replayed;              /* Idempotency-Replayed: true */
+    bool object;                /* the body is a JSON object whose end is still to be written */
     bool close;                 /* the connection is to end after this reply */
     char stream[IDENT_MAX + 1]; /* not "": the answer goes on, with documents of this item */
     bool sent;                  /* another thread has answered already, and called api_done() */
@@ -33,33 +35,21 @@ void reply_free(api_reply *reply);
 /* Appends the whole response as HTTP has it, or with `head_only` all but the body. */
 void reply_write(fs_text *out, const api_reply *reply, bool head_only);
 
-/* A JSON reply: sets status and type, and returns the body to write into. */
+/* Begins a JSON object, to whose members text_put() adds. reply_write() ends it. */
 fs_text *reply_json(api_reply *reply, int status);
 
-/* A problem; `detail` is one sentence for people. With 503 and 429 the client is told to try again
- * in a second, unless the caller then says otherwise in retry_after_s. */
+/* A problem; `detail` is one sentence for people. Further members may be added to the body. With
+ * 503 and 429 the client is told to try again in a second, unless the caller then says otherwise in
+ * retry_after_s. */
 void problem(api_reply *reply, int status, const char *code, const char *detail);
 
-/* The same with further members: ",\"name\":value...", ready-made JSON. */
-void problem_with(api_reply *reply, int status, const char *code, const char *detail,
-                  const char *members);
+/* The problem that outcome.c has for it. `detail` NULL: with the sentence that stands there. */
+void problem_outcome(api_reply *reply, purchase_outcome outcome, const char *detail);
 
-/* A problem with status 503. */
-void problem_later(api_reply *reply, const char *code, const char *detail);
-
-/* Why Redis did nothing, by the first word of what it said ("" = it said nothing), as a sentence
- * that ends with `so`; and as a member "redis" in `members`. */
-void store_refusal(const char *redis, const char *so, char *detail, size_t detail_len,
-                   char *members, size_t members_len);
-
-/* A problem with status 503 of that; `redis` may be what Redis said to this thread. */
+/* BUY_UNAVAILABLE: why Redis did nothing, by the first word of what it said ("" = it said nothing;
+ * dlock_redis_said(), what it said to this thread), as a sentence that ends with `so`, and as a
+ * member "redis". */
 void problem_redis(api_reply *reply, const char *redis, const char *so);
-
-/* "Redis did not answer, and nothing was done", or what it said to this thread instead. */
-void problem_store_unavailable(api_reply *reply);
-
-/* "The sale's data in Redis are damaged." */
-void problem_sale_damaged(api_reply *reply);
 
 /* The reason phrase of a status, "Not Found" for one. Never NULL. */
 const char *status_title(int status);

@@ -174,7 +174,7 @@ void api_handle(fs_api *api, const api_request *request, api_reply *reply)
     bool probe = strcmp(request->path, "/livez") == 0 || strcmp(request->path, "/readyz") == 0;
     atomic_fetch_add(&api->in_flight, 1);
     if (!atomic_load(&api->open) && !probe)
-        problem_later(reply, "starting", "this instance is still starting; nothing was done");
+        problem(reply, 503, "starting", "this instance is still starting; nothing was done");
     else if (may_come(api, request, probe, reply))
         dispatch(api, request, reply);
     if (reply->sent)

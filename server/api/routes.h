@@ -29,27 +29,24 @@ api_endpoint api_dashboard;   /* GET /dashboard */
 /* The refusal for a sale that could not be had. */
 void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *item);
 
-/* A refusal that tells of a halt: its sale, and the orders known, found and lost. */
-void api_halted(api_reply *reply, int status, const char *code, const char *detail,
-                const sale_halt *halt);
-
-/* The same as members of a JSON object, `,"known":...`, without the sale. */
-#define HALT_MEMBERS_MAX 128
-void api_halt_members(char ret[HALT_MEMBERS_MAX], const sale_halt *halt);
+/* Members that tell of a halt: its sale, and what follows; the orders known, found and lost. */
+void api_put_halt(fs_text *out, const sale_halt *halt);
+void api_put_lost(fs_text *out, const sale_halt *halt);
 
 #define HALTED_DETAIL                                                                              \
     "Redis has lost something of this sale; nothing is sold until the admin has decided"
 
-/* The item's sale, for a question about it; to be given back with sale_table_put(). NULL: refused.
- */
-fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *item, api_reply *reply);
+/* The sale of the item that item= names, for a question about it; `otherwise` the item, where none
+ * is named (NULL: one must be). To be given back with sale_table_put(). NULL: refused. */
+fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *otherwise,
+                       api_reply *reply);
 
 /* False: refused, for this must wait so long. */
 bool api_may_go_on(fs_api *api, int wait_s, api_reply *reply);
 
-/* One order as JSON, without its closing brace. A function of the order alone, so that a replay
- * has the same body. `sharded`: whether its number counts within a segment. */
-void api_put_order(fs_text *out, const char *item, const char *sale, bool sharded, int segment,
+/* The members of an order, a function of it alone, so that a replay has the same body. `segment`:
+ * in which its number counts; -1 = in the whole sale. */
+void api_put_order(fs_text *out, const char *item, const char *sale, int segment,
                    const char *request, const fs_order *order);
 
 #endif

@@ -30,19 +30,16 @@ static bool body_ok(json_fault fault, const char *what, api_reply *reply)
 static void answer_started(const sale_terms *terms, api_reply *reply)
 {
     fs_text *out = reply_json(reply, 201);
-    text_printf(out,
-                "{\"item\":\"%s\",\"sale\":\"%s\",\"strategy\":\"%s\",\"stock\":%lld,"
-                "\"per_user_limit\":%lld,\"lease_ms\":%lld,\"wait_ms\":%lld,\"hold_ms\":%lld,"
-                "\"durability\":\"%s\",\"min_replicas\":%d,\"segments\":%d,\"previous\":",
-                terms->item, terms->id, terms->strategy, (long long)terms->initial,
-                (long long)terms->per_user_limit, (long long)terms->lease_ms,
-                (long long)terms->wait_ms, (long long)terms->hold_ms,
-                durability_name(terms->durability), terms->min_replicas, terms->segments);
+    text_put(out, STRING("item", terms->item), STRING("sale", terms->id),
+             STRING("strategy", terms->strategy), NUMBER("stock", terms->initial),
+             NUMBER("per_user_limit", terms->per_user_limit), NUMBER("lease_ms", terms->lease_ms),
+             NUMBER("wait_ms", terms->wait_ms), NUMBER("hold_ms", terms->hold_ms),
+             STRING("durability", durability_name(terms->durability)),
+             NUMBER("min_replicas", terms->min_replicas), NUMBER("segments", terms->segments));
     if (terms->previous[0] != '\0')
-        text_json(out, terms->previous);
+        text_put(out, STRING("previous", terms->previous));
     else
-        text_add(out, "null");
-    text_add(out, "}\n");
+        text_put(out, AS_IS("previous", "null"));
     log_event(LOG_INFO, "sale_started", "item", terms->item, "sale", terms->id, "strategy",
               terms->strategy, NULL);
 }
@@ -59,21 +56,21 @@ static void answer_not_started(fs_api *api, start_status status, const sale_term
         [START_DAMAGED] = {503, "sale_damaged"}, [START_REFUSED] = {409, "durability_unavailable"},
         [START_PAUSED] = {503, "writes_paused"}, [START_MAY_EVICT] = {409, "store_may_evict"}};
     sale_halt halt;
-    char member[IDENT_MAX + 16];
     size_t i = (size_t)status;
-    if (status == START_HALTED && sale_table_halt(api->sales, terms->item, &halt)) {
-        api_halted(reply, 409, "sale_halted", err, &halt);
-    } else if (status == START_UNKNOWN) {
-        snprintf(member, sizeof(member), ",\"sale\":\"%s\"", terms->id);
-        problem_with(reply, 504, "unknown",
-                     "started or not: GET /stock shows this sale within two seconds, or it was not",
-                     member);
+    if (status == START_UNKNOWN) {
+        problem_outcome(
+            reply, BUY_UNKNOWN,
+            "started or not: GET /stock shows this sale within two seconds, or it was not");
+        text_put(&reply->body, STRING("sale", terms->id));
     } else if (i < sizeof(refusals) / sizeof(refusals[0]) && refusals[i].code) {
         problem(reply, refusals[i].status, refusals[i].code, err);
+        if (status == START_HALTED && sale_table_halt(api->sales, terms->item, &halt))
+            api_put_halt(&reply->body, &halt);
     } else if (redis[0] != '\0') {
         problem_redis(reply, redis, "nothing was started");
     } else {
-        problem_with(reply, 503, "store_unavailable", err, ",\"redis\":\"no_answer\"");
+        problem_outcome(reply, BUY_UNAVAILABLE, err);
+        text_put(&reply->body, STRING("redis", "no_answer"));
     }
 }
 
@@ -136,15 +133,15 @@ static json_fault read_request(const api_request *http, resume_request *ret, cha
 
 static void answer_resumed(const resume_request *request, const sale_halt *halt, api_reply *reply)
 {
+    fs_text *out = reply_json(reply, 200);
+    text_put(out, STRING("item", request->item), STRING("sale", request->sale),
+             NUMBER("known", halt->known), NUMBER("found", halt->found),
+             NUMBER("lost_orders", request->lost_orders),
+             NUMBER("order_numbers_given_again", request->lost_orders));
     char lost[24];
     snprintf(lost, sizeof(lost), "%lld", (long long)request->lost_orders);
     log_event(LOG_WARN, "sale_resumed", "item", request->item, "sale", request->sale, "lost_orders",
               lost, NULL);
-    text_printf(reply_json(reply, 200),
-                "{\"item\":\"%s\",\"sale\":\"%s\",\"known\":%lld,\"found\":%lld,"
-                "\"lost_orders\":%s,\"order_numbers_given_again\":%s}\n",
-                request->item, request->sale, (long long)halt->known, (long long)halt->found, lost,
-                lost);
 }
 
 void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
@@ -167,11 +164,11 @@ void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
         problem(reply, 409, "sale_not_halted", "the item's sale is not halted");
         break;
     case RESUME_OTHER:
-        api_halted(reply, 409, "sale_halted",
-                   strcmp(halt.sale, request.sale) != 0
-                       ? "another sale of the item is halted: 'sale' must name it"
-                       : "the sale has lost another number of orders: 'lost_orders' must be that",
-                   &halt);
+        problem(reply, 409, "sale_halted",
+                strcmp(halt.sale, request.sale) != 0
+                    ? "another sale of the item is halted: 'sale' must name it"
+                    : "the sale has lost another number of orders: 'lost_orders' must be that");
+        api_put_halt(&reply->body, &halt);
         break;
     case RESUME_GONE:
         problem(reply, 409, "sale_gone",

@@ -32,11 +32,11 @@ static const char *find_trouble(fs_node *node, store_complaint *why)
 {
     static const struct {
         store_trouble trouble;
-        const char *code;
-    } troubles[] = {{TROUBLE_SILENT, "store_unavailable"},
-                    {TROUBLE_REFUSES, "store_unavailable"},
-                    {TROUBLE_WRITES_PAUSED, "writes_paused"},
-                    {TROUBLE_MAY_EVICT, "store_may_evict"}};
+        purchase_outcome outcome;
+    } troubles[] = {{TROUBLE_SILENT, BUY_UNAVAILABLE},
+                    {TROUBLE_REFUSES, BUY_UNAVAILABLE},
+                    {TROUBLE_WRITES_PAUSED, BUY_WRITES_PAUSED},
+                    {TROUBLE_MAY_EVICT, BUY_MAY_EVICT}};
     if (atomic_load(&node->run_changed)) {
         *why = (store_complaint){.detail = "Redis is another run than before, and is compared "
                                            "before anything is written to it"};
@@ -44,7 +44,7 @@ static const char *find_trouble(fs_node *node, store_complaint *why)
     }
     for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++)
         if (health_why(&node->health, troubles[i].trouble, why))
-            return troubles[i].code;
+            return outcome_table[troubles[i].outcome].code;
     return NULL;
 }
 
@@ -89,7 +89,7 @@ static const char *find_trouble_in(const open_sale *sale, int k, store_complaint
                    health_why(&node->health, TROUBLE_NO_DISK, why)) ||
                   (replicas_missing(sale->store, terms, &sale->keys[k]) &&
                    health_why(&node->health, TROUBLE_NO_REPLICAS, why))))
-        code = "durability_lost";
+        code = outcome_table[BUY_NOT_DURABLE].code;
     return code;
 }
 
@@ -108,7 +108,7 @@ static void see_item(void *arg, fs_sale *sale)
     }
     if (!code && seen->no_quorum && open->strategy->lock.kind == DLOCK_QUORUM) {
         seen->why = (store_complaint){.detail = NO_ITEM};
-        code = "store_unavailable";
+        code = outcome_table[BUY_UNAVAILABLE].code;
     }
     count_item(seen, open->terms.item, code);
 }
@@ -117,15 +117,14 @@ static void see_unopened(void *arg, const char *item)
 {
     items_seen *seen = arg;
     seen->why = (store_complaint){.detail = NO_ITEM};
-    count_item(seen, item, "sale_rolled_back");
+    count_item(seen, item, outcome_table[BUY_ROLLED_BACK].code);
 }
 
 static void put_trouble(api_reply *reply, const char *code, const store_complaint *why)
 {
-    char member[64] = "";
+    problem(reply, 503, code, why->detail);
     if (why->redis[0] != '\0')
-        snprintf(member, sizeof(member), ",\"redis\":\"%s\"", why->redis);
-    problem_with(reply, 503, code, why->detail, member);
+        text_put(&reply->body, STRING("redis", why->redis));
 }
 
 /* Ready as long as anything can be sold, or nothing is to be. */
@@ -191,39 +190,23 @@ void api_metrics(fs_api *api, const api_request *request, api_reply *reply)
 
 /* ---- strategies ------------------------------------------------------------------------------ */
 
-static void put_member(fs_text *out, const char *name, const char *value)
-{
-    text_printf(out, "\"%s\":", name);
-    text_json(out, value);
-    text_add(out, ",");
-}
-
-static void put_flag(fs_text *out, const char *name, bool flag)
-{
-    text_printf(out, "\"%s\":%s,", name, flag ? "true" : "false");
-}
-
 void api_strategies(fs_api *api, const api_request *request, api_reply *reply)
 {
     (void)api, (void)request;
     fs_text *out = reply_json(reply, 200);
-    text_add(out, "{\"strategies\":[");
-    for (const fs_strategy *const *s = strategy_list(); *s; s++) {
-        text_add(out, s == strategy_list() ? "{" : ",{");
-        put_member(out, "name", (*s)->name);
-        put_member(out, "summary", (*s)->summary);
-        put_member(out, "explanation", strategy_explanation(*s));
-        put_member(out, "source", (*s)->source);
-        put_member(out, "weakness", (*s)->weakness);
-        put_flag(out, "locked", (*s)->locked);
-        put_flag(out, "renews", (*s)->renews);
-        put_flag(out, "sharded", (*s)->sharded);
-        put_flag(out, "replayable", (*s)->replayable);
-        put_flag(out, "guarded", (*s)->guarded);
-        text_printf(out, "\"lease_ms\":%lld,\"wait_ms\":%lld}", (long long)(*s)->lease_ms,
-                    (long long)(*s)->wait_ms);
+    text_put(out, AS_IS("strategies", "["));
+    for (const fs_strategy *const *all = strategy_list(); *all; all++) {
+        const fs_strategy *s = *all;
+        text_next(out, "{");
+        text_put(out, STRING("name", s->name), STRING("summary", s->summary),
+                 STRING("explanation", strategy_explanation(s)), STRING("source", s->source),
+                 STRING("weakness", s->weakness), FLAG("locked", s->locked),
+                 FLAG("renews", s->renews), FLAG("sharded", s->sharded),
+                 FLAG("replayable", s->replayable), FLAG("guarded", s->guarded),
+                 NUMBER("lease_ms", s->lease_ms), NUMBER("wait_ms", s->wait_ms));
+        text_add(out, "}");
     }
-    text_add(out, "]}\n");
+    text_add(out, "]");
 }
 
 /* ---- locks ----------------------------------------------------------------------------------- */
@@ -242,23 +225,19 @@ static void collect(void *arg, fs_sale *sale)
     }
 }
 
-static bool put_lock(fs_text *out, const char *comma, const open_sale *sale, int k)
+static bool put_lock(fs_text *out, const open_sale *sale, int k)
 {
     dlock_info info;
     if (!sale_lock_look(sale, sale->strategy->lock.kind, k, &info))
         return false;
-    text_printf(out, "%s{", comma);
-    put_member(out, "item", sale->terms.item);
-    put_member(out, "sale", sale->terms.id);
-    put_member(out, "strategy", sale->terms.strategy);
-    put_member(out, "name", sale->keys[k].lock);
-    put_member(out, "owner", info.owner);
-    put_member(out, "host", info.host);
-    text_printf(out, "\"held\":%s,\"pid\":%lld,\"since_us\":%lld,\"ttl_ms\":%lld,",
-                info.held ? "true" : "false", (long long)info.pid, (long long)info.since_us,
-                (long long)info.ttl_ms);
-    text_printf(out, "\"fence\":%llu,\"waiters\":%lld}", (unsigned long long)info.fence,
-                (long long)info.waiters);
+    text_next(out, "{");
+    text_put(out, STRING("item", sale->terms.item), STRING("sale", sale->terms.id),
+             STRING("strategy", sale->terms.strategy), STRING("name", sale->keys[k].lock),
+             STRING("owner", info.owner), STRING("host", info.host), FLAG("held", info.held),
+             NUMBER("pid", info.pid), NUMBER("since_us", info.since_us),
+             NUMBER("ttl_ms", info.ttl_ms), NUMBER("fence", (int64_t)info.fence),
+             NUMBER("waiters", info.waiters));
+    text_add(out, "}");
     return true;
 }
 
@@ -270,18 +249,15 @@ void api_locks(fs_api *api, const api_request *request, api_reply *reply)
     sale_table_each(api->sales, collect, &all);
 
     fs_text *out = reply_json(reply, 200);
-    const char *comma = "";
     bool known = true;
-    text_add(out, "{\"locks\":[");
+    text_put(out, AS_IS("locks", "["));
     for (int i = 0; i < all.count; i++) {
         const open_sale *sale = &all.sales[i]->open_sale;
-        for (int k = 0; known && k < sale->key_sets; k++) {
-            known = put_lock(out, comma, sale, k);
-            comma = ",";
-        }
+        for (int k = 0; known && k < sale->key_sets; k++)
+            known = put_lock(out, sale, k);
         sale_table_put(all.sales[i]);
     }
-    text_add(out, "]}\n");
+    text_add(out, "]");
     if (!known)
-        problem_store_unavailable(reply);
+        problem_redis(reply, dlock_redis_said(), "nothing was done");
 }

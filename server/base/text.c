@@ -140,6 +140,25 @@ void text_json(fs_text *text, const char *words)
     text_add(text, "\"");
 }
 
+void text_next(fs_text *text, const char *words)
+{
+    if (text->len > 0 && !strchr("{[", text->bytes[text->len - 1]))
+        text_add(text, ",");
+    text_add(text, words);
+}
+
+void text_put_each(fs_text *text, const text_member *members)
+{
+    for (; members->name; members++) {
+        text_next(text, "\"");
+        text_add_all(text, members->name, "\":", members->json ? members->json : "");
+        if (members->string)
+            text_json(text, members->string);
+        else if (!members->json)
+            text_add_int(text, members->number);
+    }
+}
+
 static int hex(char c)
 {
     if (c >= '0' && c <= '9')

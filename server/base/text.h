@@ -35,6 +35,36 @@ void text_printf(fs_text *text, const char *format, ...) __attribute__((format(p
 /* `words` as a JSON string, with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void text_json(fs_text *text, const char *words);
 
+/* `words`, with a comma before them unless an object or array has just begun. */
+void text_next(fs_text *text, const char *words);
+
+/* A member of a JSON object: a string, what stands in JSON as it is, or else a number. */
+typedef struct text_member {
+    const char *name, *string, *json;
+    int64_t number;
+} text_member;
+
+#define STRING(name, words)                                                                        \
+    {                                                                                              \
+        name, words, NULL, 0                                                                       \
+    }
+#define NUMBER(name, number)                                                                       \
+    {                                                                                              \
+        name, NULL, NULL, number                                                                   \
+    }
+#define FLAG(name, is)                                                                             \
+    {                                                                                              \
+        name, NULL, (is) ? "true" : "false", 0                                                     \
+    }
+#define AS_IS(name, json)                                                                          \
+    {                                                                                              \
+        name, NULL, json, 0                                                                        \
+    } /* or the beginning of a value */
+
+/* Members, with the commas between them and before the first. */
+#define text_put(text, ...) text_put_each(text, (const text_member[]){__VA_ARGS__, {0}})
+void text_put_each(fs_text *text, const text_member *members);
+
 /* Several words one after the other: for what is written for every buyer, where printf would cost
  * more than all the rest. */
 #define text_add_all(text, ...) text_add_each(text, (const char *const[]){__VA_ARGS__, NULL})

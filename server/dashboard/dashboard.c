@@ -188,10 +188,12 @@ dashboard_answer dashboard_read(dashboard *d, const char *item, dlock_time deadl
                                                     : DASHBOARD_TOLD;
     if (answer == DASHBOARD_TOLD) {
         dlock_time now = dlock_now(), read = p->doc.read;
-        text_printf(out, "\"age_ms\":%lld,\"sale_age_ms\":", (now.us - p->made.us) / 1000LL);
+        text_put(out, NUMBER("age_ms", (now.us - p->made.us) / 1000));
         if (read.us > 0)
-            text_add_int(out, (now.us - read.us) / 1000);
-        text_add_all(out, read.us > 0 ? "," : "null,", p->json);
+            text_put(out, NUMBER("sale_age_ms", (now.us - read.us) / 1000));
+        else
+            text_put(out, AS_IS("sale_age_ms", "null"));
+        text_next(out, p->json);
     }
     pthread_mutex_unlock(&d->lock);
     return answer;

@@ -92,43 +92,33 @@ void document_ask(document *doc, sale_table *sales)
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
 
-static void put_number(fs_text *out, const char *before, int64_t value)
-{
-    text_add(out, before);
-    text_add_int(out, value);
-}
-
 static void put_sale(fs_text *out, const document *doc)
 {
     const sale_terms *terms = &doc->terms;
     if (doc->read.us == 0) {
-        text_add(out, ",\"sale\":null");
+        text_put(out, AS_IS("sale", "null"));
         return;
     }
-    text_add_all(out, ",\"sale\":{\"sale\":\"", terms->id, "\",\"strategy\":\"", terms->strategy,
-                 "\",\"state\":\"", doc->state, "\"");
-    put_number(out, ",\"initial\":", terms->initial);
-    put_number(out, ",\"remaining\":", doc->numbers.remaining);
-    put_number(out, ",\"orders\":", doc->numbers.orders);
-    put_number(out, ",\"units\":", doc->numbers.units);
-    put_number(out, ",\"oversold\":", ledger_oversold(terms->initial, &doc->numbers));
-    put_number(out, ",\"lost_updates\":", ledger_lost(terms->initial, &doc->numbers));
-    put_number(out, ",\"hold_ms\":", terms->hold_ms);
-    put_number(out, ",\"lease_ms\":", terms->lease_ms);
+    text_put(out, AS_IS("sale", "{"), STRING("sale", terms->id),
+             STRING("strategy", terms->strategy), STRING("state", doc->state),
+             NUMBER("initial", terms->initial), NUMBER("remaining", doc->numbers.remaining),
+             NUMBER("orders", doc->numbers.orders), NUMBER("units", doc->numbers.units),
+             NUMBER("oversold", ledger_oversold(terms->initial, &doc->numbers)),
+             NUMBER("lost_updates", ledger_lost(terms->initial, &doc->numbers)),
+             NUMBER("hold_ms", terms->hold_ms), NUMBER("lease_ms", terms->lease_ms));
     text_add(out, "}");
 }
 
 static void put_locks(fs_text *out, const document *doc, const instances *in)
 {
-    text_add(out, ",\"locks\":[");
+    text_put(out, AS_IS("locks", "["));
     for (int k = 0; k < doc->locks; k++) {
         const dlock_info *lock = &doc->lock[k];
-        put_number(out, k > 0 ? ",{\"segment\":" : "{\"segment\":", k);
-        text_add_all(out, ",\"held\":", lock->held ? "true" : "false", ",\"instance\":\"",
-                     instances_owner(in, lock->owner), "\"");
-        put_number(out, ",\"fence\":", (int64_t)lock->fence);
-        put_number(out, ",\"ttl_ms\":", lock->held ? lock->ttl_ms : 0);
-        put_number(out, ",\"waiting\":", lock->waiters);
+        text_next(out, "{");
+        text_put(out, NUMBER("segment", k), FLAG("held", lock->held),
+                 STRING("instance", instances_owner(in, lock->owner)),
+                 NUMBER("fence", (int64_t)lock->fence),
+                 NUMBER("ttl_ms", lock->held ? lock->ttl_ms : 0), NUMBER("waiting", lock->waiters));
         text_add(out, "}");
     }
     text_add(out, "]");
@@ -145,11 +135,9 @@ static bool holds_one(const document *doc, const instance *one, const instances 
 
 static void put_outcomes(fs_text *out, const int64_t *outcomes)
 {
-    text_add(out, "\"outcomes\":{");
-    for (int o = 0; o < BUY_OUTCOMES; o++) {
-        text_add_all(out, o > 0 ? ",\"" : "\"", purchase_outcome_name((purchase_outcome)o), "\"");
-        put_number(out, ":", outcomes[o]);
-    }
+    text_put(out, AS_IS("outcomes", "{"));
+    for (int o = 0; o < BUY_OUTCOMES; o++)
+        text_put(out, NUMBER(outcome_table[o].name, outcomes[o]));
     text_add(out, "}");
 }
 
@@ -157,49 +145,43 @@ static void put_instance(fs_text *out, const instance *one, bool holds, int64_t 
 {
     static const char *const states[] = {
         [INSTANCE_UP] = "up", [INSTANCE_DRAINING] = "draining", [INSTANCE_DOWN] = "down"};
-    static const char *const names[] = {[TOLD_IN_FLIGHT] = ",\"in_flight\":",
-                                        [TOLD_WAITING] = ",\"waiting\":",
-                                        [TOLD_BATCHES] = ",\"batches\":",
-                                        [TOLD_BATCHED] = ",\"batched\":",
-                                        [TOLD_LARGEST_BATCH] = ",\"largest_batch\":"};
-    text_add_all(out, "{\"name\":\"", one->name, "\",\"state\":\"", states[one->state], "\"");
-    put_number(out, ",\"seen_ms\":", now_ms > one->told_ms ? now_ms - one->told_ms : 0);
-    text_add_all(out, ",\"holds\":", holds ? "true" : "false");
-    for (int i = TOLD_IN_FLIGHT; i <= TOLD_LARGEST_BATCH; i++)
-        put_number(out, names[i], one->record.numbers[i]);
-    text_add(out, ",");
-    put_outcomes(out, &one->record.numbers[TOLD_COUNTS]);
+    const int64_t *numbers = one->record.numbers;
+    text_next(out, "{");
+    text_put(out, STRING("name", one->name), STRING("state", states[one->state]),
+             NUMBER("seen_ms", now_ms > one->told_ms ? now_ms - one->told_ms : 0),
+             FLAG("holds", holds), NUMBER("in_flight", numbers[TOLD_IN_FLIGHT]),
+             NUMBER("waiting", numbers[TOLD_WAITING]), NUMBER("batches", numbers[TOLD_BATCHES]),
+             NUMBER("batched", numbers[TOLD_BATCHED]),
+             NUMBER("largest_batch", numbers[TOLD_LARGEST_BATCH]));
+    put_outcomes(out, &numbers[TOLD_COUNTS]);
     text_add(out, "}");
 }
 
 static void put_instances(fs_text *out, const document *doc, const instances *in, int64_t now_ms)
 {
     int64_t sum[BUY_OUTCOMES] = {0};
-    text_add(out, ",\"instances\":[");
+    text_put(out, AS_IS("instances", "["));
     for (int i = 0; i < in->count; i++) {
         const instance *one = &in->all[i];
-        text_add(out, i > 0 ? "," : "");
         put_instance(out, one, holds_one(doc, one, in), now_ms);
         for (int o = 0; o < BUY_OUTCOMES; o++)
             sum[o] += one->record.numbers[TOLD_COUNTS + o];
     }
-    text_add(out, "],");
+    text_add(out, "]");
     put_outcomes(out, sum);
 }
 
 static void put_latest(fs_text *out, const document *doc)
 {
-    text_add(out, ",\"latest\":[");
+    text_put(out, AS_IS("latest", "["));
     for (int i = 0; i < doc->latest.count; i++) {
         const fs_order *order = &doc->latest.of[i].order;
-        text_add(out, i > 0 ? ",{\"order\":\"" : "{\"order\":\"");
+        text_next(out, "{\"order\":\"");
         order_put_id(out, doc->terms.id, doc->terms.segments > 0 ? doc->latest.of[i].segment : -1,
                      order);
-        put_number(out, "\",\"quantity\":", order->quantity);
-        put_number(out, ",\"remaining\":", order->remaining);
-        put_number(out, ",\"fence\":", (int64_t)order->fence);
-        text_add(out, ",\"instance\":");
-        text_json(out, order->instance);
+        text_add(out, "\"");
+        text_put(out, NUMBER("quantity", order->quantity), NUMBER("remaining", order->remaining),
+                 NUMBER("fence", (int64_t)order->fence), STRING("instance", order->instance));
         text_add(out, "}");
     }
     text_add(out, "]");
@@ -208,13 +190,12 @@ static void put_latest(fs_text *out, const document *doc)
 void document_write(fs_text *out, const document *doc, const instances *in)
 {
     int64_t now_ms = instances_now_ms(in);
-    text_add_all(out, "\"item\":\"", doc->item, "\",\"redis\":\"", doc->up ? "up" : "down", "\"");
-    put_number(out, ",\"now_ms\":", now_ms);
+    text_put(out, STRING("item", doc->item), STRING("redis", doc->up ? "up" : "down"),
+             NUMBER("now_ms", now_ms));
     put_sale(out, doc);
     put_locks(out, doc, in);
     put_instances(out, doc, in, now_ms);
-    text_add(out, ",\"minute\":");
+    text_put(out, AS_IS("minute", ""));
     minute_write(&in->minute, now_ms, out);
     put_latest(out, doc);
-    text_add(out, "}\n");
 }

@@ -42,7 +42,7 @@ void document_init(document *doc, const char *item);
  * question that it does not answer no other follows. */
 void document_ask(document *doc, sale_table *sales);
 
-/* Appends its members, from "item" on, with the brace that ends it. */
+/* Appends its members, from "item" on. */
 void document_write(fs_text *out, const document *doc, const instances *in);
 
 #endif

@@ -91,11 +91,11 @@ void minute_write(const minute *m, int64_t now_ms, fs_text *out)
     int64_t last = (now_ms - LATE_MS) / STEP_MS - 1, first = last - MINUTE_STEPS + 1;
     text_printf(out, "{\"step_ms\":%d", STEP_MS);
     for (int row = 0; row < ROWS; row++) {
-        text_add_all(out, ",\"", names[row], "\":");
+        text_put(out, AS_IS(names[row], "["));
         for (int64_t second = first; second <= last; second++) {
             const minute_step *step = &m->steps[second % MINUTE_KEPT];
             bool kept = second > 0 && step->second == second;
-            text_add(out, second == first ? "[" : ",");
+            text_next(out, "");
             put(out, value_of(kept ? step->counts : idle.counts, row), row < P50 ? 1 : 2);
         }
         text_add(out, "]");
