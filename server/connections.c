@@ -280,7 +280,7 @@ void connection_close(connection *one)
 bool connection_admit(connection *one, bool *last)
 {
     connections *c = one->all;
-    while (atomic_load(&c->api->in_flight) - atomic_load(&c->telling) >= c->most) {
+    while (atomic_load(&c->api->metrics->in_flight) - atomic_load(&c->telling) >= c->most) {
         int64_t since_us = 0, now_us = dlock_now().us;
         if (!atomic_compare_exchange_strong(&c->full_since_us, &since_us, now_us) &&
             now_us - since_us > MOMENT_US)

@@ -117,15 +117,6 @@ static bool send_reply(struct mg_connection *conn, const api_reply *reply)
     return sent;
 }
 
-/* The client of a stream that has begun is told the rest without this thread. Where that can not be
- * the stream ends here, and the client comes again. */
-static void go_on_streaming(fs_http *http, connection *from, const char *item)
-{
-    int fd = connection_take(from);
-    if (fd >= 0 && !streams_add(http->streams, fd, item))
-        close(fd);
-}
-
 /* ---- one request ----------------------------------------------------------------------------- */
 
 /* Answers a request that has come as a whole. False: not all of the answer was sent. */
@@ -150,6 +141,7 @@ static int serve(struct mg_connection *conn)
     const struct mg_request_info *info = mg_get_request_info(conn);
     http_framing framing = framing_read(info);
     bool head_only = is_head(info);
+    int fd = -1;
     char body[BODY_MAX + 1], path[PATH_BYTES];
     api_reply reply;
     reply_init(&reply);
@@ -175,8 +167,12 @@ static int serve(struct mg_connection *conn)
             .client = reply.close ? NULL : client,
         };
         bool sent = answer(http, conn, &request, &reply);
+        /* A stream that has begun goes on without this thread. Where that can not be it ends here,
+         * and the client comes again. */
         if (sent && reply.stream[0] != '\0' && !framing.close && !head_only)
-            go_on_streaming(http, from, reply.stream);
+            fd = connection_take(from);
+        if (fd >= 0 && !streams_add(http->streams, fd, reply.stream))
+            close(fd);
     } else {
         send_reply(conn, &reply);
     }

@@ -9,7 +9,7 @@
 #ifndef FLASHSALE_HTTP_H
 #define FLASHSALE_HTTP_H
 
-#include "server/api/router.h"
+#include "server/api/request.h"
 
 typedef struct fs_http fs_http;
 

@@ -71,37 +71,38 @@ static bool wait_signal(const sigset_t *signals, int64_t ms)
 
 /* ---- the first sale -------------------------------------------------------------------------- */
 
-static void warn_if_different(const char *name, int64_t mine, int64_t current)
-{
-    char texts[2][24];
-    if (mine == current)
-        return;
-    snprintf(texts[0], sizeof(texts[0]), "%lld", (long long)mine);
-    snprintf(texts[1], sizeof(texts[1]), "%lld", (long long)current);
-    log_event(LOG_WARN, "option_differs", "option", name, "here", texts[0], "sale", texts[1],
-              "detail", "the sale was joined as it is", NULL);
-}
-
 /* Warns of what the sale that was joined has otherwise than the options. */
 static void compare(const sale_terms *mine, fs_store *store)
 {
-    char err[256];
-    sale_terms current;
+    char err[256], here[24], there[24];
+    sale_terms is;
     dlock_time deadline = dlock_in_ms(STORE_READ_MS);
-    if (terms_read(store, mine->item, mine->id, deadline, &current, err, sizeof(err)) != SALE_OK ||
-        !strategy_find(current.strategy))
+    if (terms_read(store, mine->item, mine->id, deadline, &is, err, sizeof(err)) != SALE_OK ||
+        !strategy_find(is.strategy))
         return;
-    if (strcmp(mine->strategy, current.strategy) != 0)
+    if (strcmp(mine->strategy, is.strategy) != 0)
         log_event(LOG_WARN, "option_differs", "option", "strategy", "here", mine->strategy, "sale",
-                  current.strategy, NULL);
-    warn_if_different("stock", mine->initial, current.initial);
-    warn_if_different("per-user-limit", mine->per_user_limit, current.per_user_limit);
-    warn_if_different("lease-ms", mine->lease_ms, current.lease_ms);
-    warn_if_different("wait-ms", mine->wait_ms, current.wait_ms);
-    warn_if_different("hold-ms", mine->hold_ms, current.hold_ms);
-    warn_if_different("segments", mine->segments, current.segments);
-    warn_if_different("durability", mine->durability, current.durability);
-    warn_if_different("min-replicas", mine->min_replicas, current.min_replicas);
+                  is.strategy, NULL);
+    const struct {
+        const char *name;
+        int64_t mine, is;
+    } numbers[] = {
+        {"stock", mine->initial, is.initial},
+        {"per-user-limit", mine->per_user_limit, is.per_user_limit},
+        {"lease-ms", mine->lease_ms, is.lease_ms},
+        {"wait-ms", mine->wait_ms, is.wait_ms},
+        {"hold-ms", mine->hold_ms, is.hold_ms},
+        {"segments", mine->segments, is.segments},
+        {"durability", mine->durability, is.durability},
+        {"min-replicas", mine->min_replicas, is.min_replicas},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        snprintf(here, sizeof(here), "%lld", (long long)numbers[i].mine);
+        snprintf(there, sizeof(there), "%lld", (long long)numbers[i].is);
+        if (numbers[i].mine != numbers[i].is)
+            log_event(LOG_WARN, "option_differs", "option", numbers[i].name, "here", here, "sale",
+                      there, "detail", "the sale was joined as it is", NULL);
+    }
 }
 
 /* Starts the sale of the options unless its item has one. False: a signal came meanwhile, or what
@@ -168,11 +169,11 @@ static void wait_for_admission(fs_store *store, const sigset_t *signals, bool *s
 static void drain(fs_api *api, const sigset_t *signals, int64_t delay_s)
 {
     log_event(LOG_INFO, "draining", NULL);
-    atomic_store(&api->draining, true);
+    atomic_store(&api->metrics->draining, true);
     bool hurry = wait_signal(signals, delay_s * 1000);
     atomic_store(&api->refusing, true);
     dlock_time deadline = dlock_in_ms(hurry ? 0 : IN_FLIGHT_MS);
-    while (atomic_load(&api->in_flight) > 0 && !dlock_passed(deadline))
+    while (atomic_load(&api->metrics->in_flight) > 0 && !dlock_passed(deadline))
         dlock_sleep(dlock_in_ms(5));
 }
 
@@ -225,16 +226,11 @@ static int serve(const fs_options *options, fs_api *api, keeper *looking, const 
         return 1;
     }
     name_instance(options, http_address(http), api->store->instance, sizeof(api->store->instance));
-    const dashboard_options shown = {.store = api->store,
-                                     .sales = api->sales,
-                                     .metrics = api->metrics,
-                                     .draining = &api->draining,
-                                     .in_flight = &api->in_flight};
     bool stopped = false;
     wait_for_admission(api->store, signals, &stopped);
     keeper_wait(looking, dlock_in_ms(FIRST_LOOK_MS));
     bool ready = !stopped && start_first_sale(options, api, signals, &stopped) &&
-                 (api->dashboard = dashboard_start(&shown));
+                 (api->dashboard = dashboard_start(api->store, api->sales, api->metrics));
     if (ready)
         serve_requests(options, api, http, signals);
     http_stop(http);
@@ -244,34 +240,20 @@ static int serve(const fs_options *options, fs_api *api, keeper *looking, const 
     return ready || stopped ? 0 : 1;
 }
 
-/* False: what is wrong with a token or key was said. */
-static bool read_secrets(const fs_options *options, fs_auth *auth)
-{
-    char err[768];
-    const char *file = options->admin_token_file[0] != '\0' ? options->admin_token_file : NULL;
-    const char *token = options->admin_token[0] != '\0' ? options->admin_token : NULL;
-    const char *which = file ? "--admin-token-file" : "FLASHSALE_ADMIN_TOKEN";
-    bool may_be_open =
-        options_is_loopback(options->listen) && strcmp(options->require_token, "yes") != 0;
-    bool good = auth_init(auth, file, token, may_be_open, err, sizeof(err)) == 0;
-    if (good && options->buyer_key_file[0] != '\0') {
-        which = "--buyer-key-file";
-        good = auth_read_buyer_key(auth, options->buyer_key_file, err, sizeof(err)) == 0;
-    }
-    if (!good)
-        fprintf(stderr, "flashsale: %s: %s\n", which, err);
-    return good;
-}
-
 static int run(const fs_options *options, const sigset_t *signals)
 {
-    char err[512];
+    char err[768];
     static fs_store store;
     static fs_metrics metrics;
     static fs_auth auth;
     static fs_rate rate;
-    if (!read_secrets(options, &auth))
+    bool may_be_open =
+        options_is_loopback(options->listen) && strcmp(options->require_token, "yes") != 0;
+    if (auth_init(&auth, options->admin_token_file, options->admin_token, options->buyer_key_file,
+                  may_be_open, err, sizeof(err)) != 0) {
+        fprintf(stderr, "flashsale: %s\n", err);
         return 64;
+    }
     if (store_open(&store, options->redis, options->redlock, "", err, sizeof(err)) != 0) {
         fprintf(stderr, "flashsale: --redis or --redlock: %s\n", err);
         return 64;

@@ -23,86 +23,79 @@ typedef struct option_spec {
     size_t offset, size; /* a text of `size` bytes, or a number when `size` is 0 */
     int64_t least, most;
     const char *help;
-    const char *otherwise; /* what not to say it means, where set_defaults() does not tell */
+    const char *preset, *otherwise; /* its default; or NULL, and what not to say it means */
 } option_spec;
 
 #define TEXT(field)             offsetof(fs_options, field), sizeof(((fs_options *)0)->field), 0, 0
 #define INT(field, least, most) offsetof(fs_options, field), 0, least, most
 #define SALE_INT(member)        offsetof(fs_options, sale.member), 0, 0, 0
+#define SET(preset)             preset, NULL
+#define SHOW(otherwise)         NULL, otherwise
 #define SALE_FIRST              offsetof(fs_options, sale)
 #define SALE_END                (SALE_FIRST + sizeof(sale_request))
 
 static const option_spec specs[] = {
     {"listen", "HOST:PORT", TEXT(listen), "address to serve; port 0 takes a free one and prints it",
-     NULL},
+     SET("127.0.0.1:7000")},
     {"redis", "URL", TEXT(redis),
      "redis://[USER:PASSWORD@]HOST:PORT[/DB], unix://[USER:PASSWORD@]/PATH[?db=N],\n"
      "redis+sentinel://HOST:PORT,.../MASTER or redis+cluster://HOST:PORT,...;\n"
      "rediss://, rediss+sentinel:// and rediss+cluster:// with TLS",
-     NULL},
+     SET("redis://127.0.0.1:6379")},
     {"redlock", "URL,URL,...", TEXT(redlock),
      "independent servers of strategy redlock, 16 at most:\n"
      "3 bear the loss of one, 5 of two",
-     "--redis alone"},
-    {"name", "NAME", TEXT(name), "of this instance, in its orders", "made of host name and port"},
+     SHOW("--redis alone")},
+    {"name", "NAME", TEXT(name), "of this instance, in its orders",
+     SHOW("made of host name and port")},
     {"threads", "COUNT", INT(threads, 4, 16384),
-     "requests answered at once, and connections kept open", NULL},
-    {"drain-delay", "SECONDS", INT(drain_delay_s, 0, 600), "to sell on after SIGTERM", NULL},
+     "requests answered at once, and connections kept open", SET("512")},
+    {"drain-delay", "SECONDS", INT(drain_delay_s, 0, 600), "to sell on after SIGTERM", SET("2")},
     {"admin-token-file", "FILE", TEXT(admin_token_file),
      "with the admin's token; else " PREFIX "ADMIN_TOKEN holds it",
-     "none: on loopback everybody is the admin, elsewhere nobody"},
+     SHOW("none: on loopback everybody is the admin, elsewhere nobody")},
     {"require-token", "yes|no", TEXT(require_token),
-     "without a token nobody is the admin, not even on loopback", NULL},
+     "without a token nobody is the admin, not even on loopback", SET("no")},
     {"buyer-key-file", "FILE", TEXT(buyer_key_file),
      "with the key, 32 to 256 characters, that signs the\n"
      "Buyer-Token which each buy then needs",
-     "none: whoever sends a buy is taken for its user"},
-    {"max-quantity", "COUNT", INT(max_quantity, 1, 1000), "units that one buy may ask for", NULL},
+     SHOW("none: whoever sends a buy is taken for its user")},
+    {"max-quantity", "COUNT", INT(max_quantity, 1, 1000), "units that one buy may ask for",
+     SET("1000")},
     {"rate-user", "COUNT", INT(rate_user, 0, 1000000), "tries to buy a second and user, 0 = any",
-     NULL},
+     SET("0")},
     {"rate-address", "COUNT", INT(rate_address, 0, 1000000),
-     "tries to buy a second and address, 0 = any", NULL},
-    {"rate-burst", "COUNT", INT(rate_burst, 1, 1000000), "tries at once within those rates", NULL},
+     "tries to buy a second and address, 0 = any", SET("0")},
+    {"rate-burst", "COUNT", INT(rate_burst, 1, 1000000), "tries at once within those rates",
+     SET("10")},
     {"rate-question", "COUNT", INT(rate_question, 0, 1000000),
-     "public questions a second and address, 0 = any", NULL},
+     "public questions a second and address, 0 = any", SET("1000")},
     {"allow-eviction", "yes|no", TEXT(allow_eviction),
      "sells even where Redis's maxmemory-policy may throw\n"
      "a sale's keys away: more than the stock may be sold",
-     NULL},
+     SET("no")},
     {"item", "ITEM", TEXT(sale.item), "starts a sale if the item has none, else joins it",
-     "no sale; POST /sales starts one"},
-    {"stock", "UNITS", SALE_INT(stock), "for sale", "none: --item needs it"},
-    {"strategy", "NAME", TEXT(sale.strategy), "how to sell, one of --list-strategies", "combined"},
-    {"per-user-limit", "UNITS", SALE_INT(per_user_limit), "a user may have, 0 = any", "0"},
+     SHOW("no sale; POST /sales starts one")},
+    {"stock", "UNITS", SALE_INT(stock), "for sale", SHOW("none: --item needs it")},
+    {"strategy", "NAME", TEXT(sale.strategy), "how to sell, one of --list-strategies",
+     SHOW("combined")},
+    {"per-user-limit", "UNITS", SALE_INT(per_user_limit), "a user may have, 0 = any", SHOW("0")},
     {"lease-ms", "MS", SALE_INT(lease_ms), "lease of the sale's lock",
-     "the strategy's; of combined 3000"},
+     SHOW("the strategy's; of combined 3000")},
     {"wait-ms", "MS", SALE_INT(wait_ms), "how long a buyer waits for the lock",
-     "the strategy's; of combined 5000"},
-    {"hold-ms", "MS", SALE_INT(hold_ms), "how long the critical section lasts on purpose", "0"},
+     SHOW("the strategy's; of combined 5000")},
+    {"hold-ms", "MS", SALE_INT(hold_ms), "how long the critical section lasts on purpose",
+     SHOW("0")},
     {"durability", "memory|replicated|disk", TEXT(sale.durability),
      "what has an order before its buyer is told: Redis's memory,\n"
      "its replicas' too, or its disk",
-     "memory"},
+     SHOW("memory")},
     {"min-replicas", "COUNT", SALE_INT(min_replicas),
-     "with durability replicated: sells while so many are online", "1"},
-    {"segments", "COUNT", SALE_INT(segments), "parts of the stock with strategy sharded", "4"},
+     "with durability replicated: sells while so many are online", SHOW("1")},
+    {"segments", "COUNT", SALE_INT(segments), "parts of the stock with strategy sharded",
+     SHOW("4")},
 };
 #define SPECS (sizeof(specs) / sizeof(specs[0]))
-
-static void set_defaults(fs_options *options)
-{
-    memset(options, 0, sizeof(*options));
-    snprintf(options->listen, sizeof(options->listen), "127.0.0.1:7000");
-    snprintf(options->redis, sizeof(options->redis), "redis://127.0.0.1:6379");
-    sale_request_init(&options->sale);
-    options->threads = 512;
-    options->drain_delay_s = 2;
-    options->max_quantity = 1000;
-    options->rate_burst = 10;
-    options->rate_question = 1000;
-    snprintf(options->allow_eviction, sizeof(options->allow_eviction), "no");
-    snprintf(options->require_token, sizeof(options->require_token), "no");
-}
 
 static void find_limits(const option_spec *spec, int64_t *ret_least, int64_t *ret_most)
 {
@@ -127,9 +120,8 @@ static void env_name(const char *name, char *ret, size_t ret_len)
         *c = *c == '-' ? '_' : (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
 }
 
-static void print_option(const option_spec *spec, const fs_options *defaults)
+static void print_option(const option_spec *spec)
 {
-    const char *at = (const char *)defaults + spec->offset;
     int left = printf("  --%s %s", spec->name, spec->value);
     if (left >= HELP_COLUMN)
         left = printf("\n") - 1;
@@ -144,18 +136,11 @@ static void print_option(const option_spec *spec, const fs_options *defaults)
         find_limits(spec, &least, &most);
         printf("%lld to %lld; ", (long long)least, (long long)most);
     }
-    if (spec->otherwise)
-        printf("default: %s)\n", spec->otherwise);
-    else if (spec->size == 0)
-        printf("default: %lld)\n", (long long)*(const int64_t *)at);
-    else
-        printf("default: %s)\n", at);
+    printf("default: %s)\n", spec->preset ? spec->preset : spec->otherwise);
 }
 
 static void print_help(void)
 {
-    fs_options defaults;
-    set_defaults(&defaults);
     printf("flashsale - sells limited stock from Redis over HTTP\n\n"
            "usage: flashsale [--OPTION VALUE] ...\n\n"
            "Every option is also read from the environment, --lease-ms from " PREFIX "LEASE_MS\n"
@@ -163,7 +148,7 @@ static void print_help(void)
     for (size_t i = 0; i < SPECS; i++) {
         if (specs[i].offset == SALE_FIRST)
             printf("\nThe sale, as POST /sales names it too:\n");
-        print_option(&specs[i], &defaults);
+        print_option(&specs[i]);
     }
     printf("\n  --list-strategies           the strategies, and what is wrong with each\n"
            "  --version                   of this program\n"
@@ -239,6 +224,15 @@ static bool set(fs_options *options, const option_spec *spec, const char *from, 
     memcpy(target, value, strlen(value) + 1);
     return (target != options->admin_token_file && target != options->buyer_key_file) ||
            is_not_empty(from, value, "the name of a file, or not given");
+}
+
+static void set_defaults(fs_options *options)
+{
+    memset(options, 0, sizeof(*options));
+    sale_request_init(&options->sale);
+    for (size_t i = 0; i < SPECS; i++)
+        if (specs[i].preset)
+            set(options, &specs[i], specs[i].name, specs[i].preset);
 }
 
 static bool read_env(fs_options *options)

@@ -7,7 +7,7 @@
 #ifndef FLASHSALE_STREAMS_H
 #define FLASHSALE_STREAMS_H
 
-#include "server/api/router.h"
+#include "server/api/request.h"
 
 typedef struct streams streams;
 

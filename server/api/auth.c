@@ -20,48 +20,49 @@
 #define HMAC_BYTES    32
 
 /* Takes a secret of `least` to TOKEN_MAX characters: the first line of the file, or `text` where
- * there is no path. `what` it is, for people. */
-static int take_secret(const char *path, const char *text, const char *what, size_t least,
-                       char ret[TOKEN_MAX + 1], char *err, size_t err_len)
+ * the path is "". `option` and `what` it is, for people. */
+static int take_secret(const char *option, const char *path, const char *text, const char *what,
+                       size_t least, char ret[TOKEN_MAX + 1], char *err, size_t err_len)
 {
     char line[TOKEN_MAX + 3];
-    FILE *file = path ? fopen(path, "re") : NULL;
-    size_t len = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
-    bool failed = path && (!file || ferror(file));
-    if (failed)
-        snprintf(err, err_len, "%s: %s", path, strerror(errno));
-    if (file)
-        fclose(file);
-    if (failed)
-        return -1;
-    line[len] = '\0';
-    line[strcspn(line, "\r\n")] = '\0';
-    if (!path)
-        snprintf(line, sizeof(line), "%s", text);
-    len = strlen(line);
+    size_t len = (size_t)snprintf(line, sizeof(line), "%s", text);
+    if (path[0] != '\0') {
+        FILE *file = fopen(path, "re");
+        len = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
+        bool failed = !file || ferror(file);
+        if (failed)
+            snprintf(err, err_len, "%s: %s: %s", option, path, strerror(errno));
+        if (file)
+            fclose(file);
+        if (failed)
+            return -1;
+        line[len] = '\0';
+        len = strcspn(line, "\r\n");
+    }
     if (len < least || len > TOKEN_MAX) {
-        snprintf(err, err_len, "%s%s%s must have %zu to %d characters", path ? path : "",
-                 path ? ": " : "", what, least, TOKEN_MAX);
+        snprintf(err, err_len, "%s: %s%s%s must have %zu to %d characters", option, path,
+                 path[0] != '\0' ? ": " : "", what, least, TOKEN_MAX);
         return -1;
     }
-    memcpy(ret, line, len + 1);
+    memcpy(ret, line, len);
+    ret[len] = '\0';
     return 0;
 }
 
-int auth_init(fs_auth *auth, const char *path, const char *token, bool may_be_open, char *err,
-              size_t err_len)
+int auth_init(fs_auth *auth, const char *token_file, const char *token, const char *key_file,
+              bool may_be_open, char *err, size_t err_len)
 {
+    int failed = 0;
+    bool in_file = token_file[0] != '\0', given = in_file || token[0] != '\0';
     memset(auth, 0, sizeof(*auth));
-    auth->open = !path && !token && may_be_open;
-    return path || token
-               ? take_secret(path, token, "the token", TOKEN_MIN, auth->token, err, err_len)
-               : 0;
-}
-
-int auth_read_buyer_key(fs_auth *auth, const char *path, char *err, size_t err_len)
-{
-    return take_secret(path, NULL, "the key, its first line,", BUYER_KEY_MIN, auth->buyer_key, err,
-                       err_len);
+    auth->open = !given && may_be_open;
+    if (given)
+        failed = take_secret(in_file ? "--admin-token-file" : "FLASHSALE_ADMIN_TOKEN", token_file,
+                             token, "the token", TOKEN_MIN, auth->token, err, err_len);
+    if (!failed && key_file[0] != '\0')
+        failed = take_secret("--buyer-key-file", key_file, "", "the key, its first line,",
+                             BUYER_KEY_MIN, auth->buyer_key, err, err_len);
+    return failed;
 }
 
 /* ---- the admin ------------------------------------------------------------------------------- */
@@ -118,9 +119,7 @@ static bool sign(const fs_auth *auth, const char *user, int64_t expires,
     if (!HMAC(EVP_sha256(), auth->buyer_key, (int)strlen(auth->buyer_key),
               (const unsigned char *)said, (size_t)len, bytes, NULL))
         return false;
-    for (size_t i = 0; i < 2 * HMAC_BYTES; i++)
-        ret[i] = "0123456789abcdef"[i % 2 == 0 ? bytes[i / 2] >> 4 : bytes[i / 2] & 15];
-    ret[2 * HMAC_BYTES] = '\0';
+    text_hex(bytes, HMAC_BYTES, ret);
     return true;
 }
 

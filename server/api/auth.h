@@ -19,14 +19,12 @@ typedef struct fs_auth {
     char buyer_key[TOKEN_MAX + 1]; /* empty = none: buyers need no token */
 } fs_auth;
 
-/* Takes the token from the file `path`, else from `token`; both may be NULL. `may_be_open`: without
- * one everybody is the admin. -1 and a sentence in err when the file can not be read or the token
- * is too short or long. */
-int auth_init(fs_auth *auth, const char *path, const char *token, bool may_be_open, char *err,
-              size_t err_len);
-
-/* Takes the key of the buyers' tokens from the first line of a file. -1 and a sentence in err. */
-int auth_read_buyer_key(fs_auth *auth, const char *path, char *err, size_t err_len);
+/* Takes the token from the first line of a file, else from `token`, and the key of the buyers'
+ * tokens from the first line of another; "" = not given. `may_be_open`: without a token everybody
+ * is the admin. -1 and a sentence in err when a file can not be read, or what it has is too short
+ * or long. */
+int auth_init(fs_auth *auth, const char *token_file, const char *token, const char *key_file,
+              bool may_be_open, char *err, size_t err_len);
 
 /* Whether the request comes from the admin; if not, it is refused in the reply. `authorization` is
  * the header's value, "Bearer <token>"; NULL = none. */

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "server/api/router.h"
 #include "server/sale/checkout.h"
 
 typedef struct buy_query {
@@ -17,31 +16,17 @@ typedef struct buy_query {
     purchase request;
 } buy_query;
 
-/* 128 random bits, from a supply that each thread fetches for many at a time. False: the system has
- * none to give. */
-static bool take_random(uint64_t ret[2])
+/* A request id for a client that sends none: 128 random bits, so that nobody can guess another's
+ * and use it, or have it declared void, before. Each thread fetches many at a time. False: the
+ * system has none to give. */
+static bool make_request_id(char ret[IDENT_MAX + 1])
 {
-    static _Thread_local uint64_t supply[16];
+    static _Thread_local unsigned char supply[128];
     static _Thread_local size_t left;
     if (left == 0 && getrandom(supply, sizeof(supply), 0) != sizeof(supply))
         return false;
-    if (left == 0)
-        left = sizeof(supply) / sizeof(supply[0]);
-    ret[0] = supply[--left];
-    ret[1] = supply[--left];
-    return true;
-}
-
-/* A request id for a client that sends none: nobody can guess another's and use it, or have it
- * declared void, before. */
-static bool make_request_id(char ret[IDENT_MAX + 1])
-{
-    uint64_t bits[2];
-    if (!take_random(bits))
-        return false;
-    for (int i = 0; i < 32; i++)
-        ret[i] = "0123456789abcdef"[bits[i / 16] >> i % 16 * 4 & 15];
-    ret[32] = '\0';
+    left = (left == 0 ? sizeof(supply) : left) - 16;
+    text_hex(&supply[left], 16, ret);
     return true;
 }
 
@@ -126,15 +111,6 @@ static bool may_buy(fs_api *api, const api_request *http, const char *user, api_
 
 /* ---- what is answered ------------------------------------------------------------------------ */
 
-/* The request id goes with every refusal, for the client may not have chosen it; and the sale, so
- * that a retry can say to which it belongs. */
-static void name_request(const purchase *request, const char *sale, api_reply *reply)
-{
-    text_put(&reply->body, STRING("request", request->request), STRING("sale", sale));
-    if (reply->status == 504)
-        text_put(&reply->body, NUMBER("not_after", request->not_after_us));
-}
-
 /* The sale is the order's; `result` is an order. */
 static void answer_sold(const buy_query *query, const char *sale, bool sharded,
                         const purchase_result *result, api_reply *reply)
@@ -146,33 +122,17 @@ static void answer_sold(const buy_query *query, const char *sale, bool sharded,
                  "&sale=", sale);
 }
 
-/* The sale that was asked for is not the current one. */
-static void answer_closed(const char *now, const char *wanted, api_reply *reply)
-{
-    if (strcmp(wanted, now) < 0)
-        problem_outcome(reply, BUY_CLOSED, NULL);
-    else
-        problem(reply, 404, "no_such_sale", "there is no such sale");
-}
-
-/* The halt's sale, unlike the buyer's, is what the admin is asked about. */
-static void answer_halted(const purchase *request, const sale_halt *halt, api_reply *reply)
-{
-    problem_outcome(reply, BUY_ROLLED_BACK,
-                    HALTED_DETAIL
-                    "; this try bought nothing, but an earlier one may have lost its order");
-    text_put(&reply->body, STRING("request", request->request));
-    api_put_halt(&reply->body, halt);
-}
-
-/* Buyers hear what Redis said by its first word; the whole of it is in the log. */
+/* The request id goes with every refusal, for the client may not have chosen it; and the sale, so
+ * that a retry can say to which it belongs. Buyers hear what Redis said by its first word; the
+ * whole of it is in the log. */
 static void answer_refused(const buy_query *query, const checkout_answer *bought, api_reply *reply)
 {
     char detail[128];
+    const purchase *request = &query->request;
     purchase_outcome outcome = bought->result.outcome;
     if (outcome == BUY_UNAVAILABLE) {
         problem_redis(reply, bought->result.redis, "nothing was bought");
-    } else if (outcome == BUY_LIMIT_REACHED && query->request.quantity > bought->per_user_limit) {
+    } else if (outcome == BUY_LIMIT_REACHED && request->quantity > bought->per_user_limit) {
         /* another try can not help, a smaller one may */
         snprintf(detail, sizeof(detail), "this sale allows a user %lld; nothing was bought",
                  (long long)bought->per_user_limit);
@@ -183,7 +143,9 @@ static void answer_refused(const buy_query *query, const checkout_answer *bought
                             ? "no segment of the sale has as many units left as asked for"
                             : NULL);
     }
-    name_request(&query->request, bought->sale, reply);
+    text_put(&reply->body, STRING("request", request->request), STRING("sale", bought->sale));
+    if (outcome == BUY_UNKNOWN)
+        text_put(&reply->body, NUMBER("not_after", request->not_after_us));
 }
 
 static void answer(fs_api *api, const buy_query *query, const checkout_answer *bought,
@@ -191,14 +153,21 @@ static void answer(fs_api *api, const buy_query *query, const checkout_answer *b
 {
     sale_halt halt;
     purchase_outcome outcome = bought->result.outcome;
-    if (outcome == BUY_SOLD)
+    if (outcome == BUY_SOLD) {
         answer_sold(query, bought->sale, bought->sharded, &bought->result, reply);
-    else if (outcome == BUY_CLOSED)
-        answer_closed(bought->sale, query->sale, reply);
-    else if (outcome == BUY_ROLLED_BACK && sale_table_halt(api->sales, query->item, &halt))
-        answer_halted(&query->request, &halt, reply);
-    else
+    } else if (outcome == BUY_CLOSED && strcmp(query->sale, bought->sale) > 0) {
+        problem(reply, 404, "no_such_sale", "there is no such sale");
+    } else if (outcome == BUY_CLOSED) {
+        problem_outcome(reply, BUY_CLOSED, NULL);
+    } else if (outcome == BUY_ROLLED_BACK && sale_table_halt(api->sales, query->item, &halt)) {
+        problem_outcome(reply, BUY_ROLLED_BACK,
+                        HALTED_DETAIL
+                        "; this try bought nothing, but an earlier one may have lost its order");
+        text_put(&reply->body, STRING("request", query->request.request));
+        api_put_halt(&reply->body, &halt); /* names the halted sale, not the buyer's */
+    } else {
         answer_refused(query, bought, reply);
+    }
 }
 
 /* ---- answered by another thread -------------------------------------------------------------- */
@@ -219,7 +188,7 @@ static bool tell_sold(direct_answer *direct, const sale_terms *terms, const purc
     api_client *client = (api_client *)direct;
     const direct_buy *buy = client->arg;
     api_reply reply;
-    if (atomic_load_explicit(&buy->api->draining, memory_order_relaxed))
+    if (atomic_load_explicit(&buy->api->metrics->draining, memory_order_relaxed))
         return false;
     reply_init(&reply);
     answer_sold(buy->query, terms->id, terms->segments > 0, result, &reply);

@@ -1,5 +1,4 @@
 /* dashboard.c - GET /dashboard: the live document, once or again and again. */
-#include "server/api/router.h"
 #include "server/api/routes.h"
 
 #include <stdio.h>

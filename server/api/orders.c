@@ -7,7 +7,6 @@
 #include "server/api/routes.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/sale/sale_find.h"
@@ -225,22 +224,16 @@ static void put_entry(void *arg, int segment, const char *request, const fs_orde
 }
 
 /* A cursor is "<segment>.<first>", both counted from 0. */
-static bool read_cursor(const fs_query *query, int segments, int *segment, int64_t *first)
+static bool read_cursor(const fs_query *query, int segments, int64_t *segment, int64_t *first)
 {
-    char cursor[QUERY_VALUE_MAX + 1], *end;
+    char cursor[QUERY_VALUE_MAX + 1];
     query_status status = query_word(query, "cursor", NULL, cursor);
-    *segment = 0;
-    *first = 0;
-    if (status == QUERY_ABSENT)
-        return true;
-    if (status == QUERY_BAD || strspn(cursor, "0123456789.") != strlen(cursor))
-        return false;
-    long k = strtol(cursor, &end, 10);
-    if (*end != '.' || k >= segments)
-        return false;
-    *segment = (int)k;
-    *first = strtoll(end + 1, &end, 10);
-    return *end == '\0' && *first < INT64_MAX / 2;
+    *segment = *first = 0;
+    if (status != QUERY_OK)
+        return status == QUERY_ABSENT;
+    size_t point = strcspn(cursor, ".");
+    return decimal_read(cursor, point, segment) && *segment < segments && cursor[point] == '.' &&
+           decimal_read(cursor + point + 1, strlen(cursor + point + 1), first);
 }
 
 static void put_page(fs_api *api, const fs_sale *sale, int segment, int64_t first,
@@ -268,8 +261,7 @@ static void put_page(fs_api *api, const fs_sale *sale, int segment, int64_t firs
 
 void api_orders(fs_api *api, const api_request *request, api_reply *reply)
 {
-    int segment;
-    int64_t first;
+    int64_t segment, first;
     /* The ledger names every request id, and every user. */
     if (!auth_admit(api->auth, request->headers.authorization, reply))
         return;
@@ -277,7 +269,7 @@ void api_orders(fs_api *api, const api_request *request, api_reply *reply)
     if (!sale)
         return;
     if (read_cursor(request->query, sale->open_sale.key_sets, &segment, &first))
-        put_page(api, sale, segment, first, request->deadline, reply);
+        put_page(api, sale, (int)segment, first, request->deadline, reply);
     else
         problem(reply, 400, "bad_cursor", "cursor= must come from the page before");
     sale_table_put(sale);

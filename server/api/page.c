@@ -1,11 +1,13 @@
 /*
- * page.c - GET / and GET /page/{name}: the live page, whose files the build has put into this
- * program. Nothing else is served from anywhere, so that the page's policy can forbid it.
+ * page.c - GET / and GET /page/{name}: the live page; and GET /openapi.json: what this API is, for
+ * tools. The build has put their files into this program. Nothing else is served from anywhere, so
+ * that the page's policy can forbid it.
  *
  * A browser keeps the files, and asks before each use whether they are still the same.
  */
 #include <string.h>
 
+#include "server/api/openapi.json.h"
 #include "server/api/routes.h"
 
 typedef struct page_file {
@@ -64,4 +66,13 @@ void api_page_part(fs_api *api, const api_request *request, api_reply *reply)
 {
     (void)api;
     send_file(request, request->path + strlen(PAGE_PATH), reply);
+}
+
+void api_openapi(fs_api *api, const api_request *request, api_reply *reply)
+{
+    static const char document[] = OPENAPI_JSON;
+    (void)api, (void)request;
+    reply->status = 200;
+    reply->content_type = "application/json";
+    text_add_bytes(&reply->body, document, sizeof(document) - 1);
 }

@@ -1,5 +1,7 @@
 /*
- * request.h - what an endpoint is given: the request, and the service that it belongs to.
+ * request.h - the service without its transport: a request goes in, a reply (reply.h) comes out.
+ *
+ * Neither the router nor an endpoint ever sees a socket; http.c does.
  */
 #ifndef FLASHSALE_REQUEST_H
 #define FLASHSALE_REQUEST_H
@@ -32,7 +34,7 @@ typedef struct api_client {
     void *arg;            /* tell()'s */
 
     /* Sends the reply without waiting. False: nothing was sent. */
-    bool (*send)(struct api_client *client, const struct api_reply *reply);
+    bool (*send)(struct api_client *client, const api_reply *reply);
 } api_client;
 
 typedef struct api_request {
@@ -60,9 +62,21 @@ typedef struct fs_api {
     const char *item;     /* that the live page shows when none is named */
     int64_t max_quantity; /* units that one buy may ask for */
     atomic_bool open;     /* false until the start is complete: all but /livez refuses */
-    atomic_bool draining; /* not ready any more, but still selling */
     atomic_bool refusing; /* not even selling */
-    atomic_int in_flight; /* requests being answered */
 } fs_api;
+
+/* Answers a request. `reply` is to be initialised with reply_init() and freed by the caller.
+ * The request counts as in flight until api_done(), to be called once the reply is sent. */
+void api_handle(fs_api *api, const api_request *request, api_reply *reply);
+void api_done(fs_api *api);
+
+typedef enum api_piece {
+    PIECE_NEXT = 0,
+    PIECE_NONE, /* as yet */
+    PIECE_LAST, /* there is nothing more to tell; who asks again is told why */
+} api_piece;
+
+/* The next piece of a stream about an item; `out` is empty. Never waits. */
+api_piece api_stream_next(fs_api *api, const char *item, fs_text *out);
 
 #endif

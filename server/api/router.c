@@ -3,13 +3,12 @@
  *
  * The table also tells who asked in a wrong way how to ask.
  */
-#include "server/api/router.h"
+#include "server/api/routes.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "server/api/routes.h"
 #include "server/base/authority.h"
 
 typedef struct api_route {
@@ -172,7 +171,7 @@ static bool may_come(const fs_api *api, const api_request *request, bool probe, 
 void api_handle(fs_api *api, const api_request *request, api_reply *reply)
 {
     bool probe = strcmp(request->path, "/livez") == 0 || strcmp(request->path, "/readyz") == 0;
-    atomic_fetch_add(&api->in_flight, 1);
+    atomic_fetch_add(&api->metrics->in_flight, 1);
     if (!atomic_load(&api->open) && !probe)
         problem(reply, 503, "starting", "this instance is still starting; nothing was done");
     else if (may_come(api, request, probe, reply))
@@ -181,12 +180,12 @@ void api_handle(fs_api *api, const api_request *request, api_reply *reply)
         return;
     if (reply->body.failed)
         problem(reply, 503, "out_of_memory", "the reply did not fit into memory");
-    if (atomic_load_explicit(&api->draining, memory_order_relaxed))
+    if (atomic_load_explicit(&api->metrics->draining, memory_order_relaxed))
         reply->close = true;
     metrics_count_response(api->metrics, reply->status);
 }
 
 void api_done(fs_api *api)
 {
-    atomic_fetch_sub(&api->in_flight, 1);
+    atomic_fetch_sub(&api->metrics->in_flight, 1);
 }

@@ -2,7 +2,6 @@
 #ifndef FLASHSALE_ROUTES_H
 #define FLASHSALE_ROUTES_H
 
-#include "server/api/reply.h"
 #include "server/api/request.h"
 
 typedef void api_endpoint(fs_api *api, const api_request *request, api_reply *reply);

@@ -149,7 +149,7 @@ void api_ready(fs_api *api, const api_request *request, api_reply *reply)
     store_complaint why;
     const char *code = find_trouble_of_all(api->store, &why);
     (void)request;
-    if (atomic_load(&api->draining))
+    if (atomic_load(&api->metrics->draining))
         problem(reply, 503, "draining", "this instance is going down");
     else if (code)
         put_trouble(reply, code, &why);
@@ -179,11 +179,11 @@ void api_metrics(fs_api *api, const api_request *request, api_reply *reply)
     reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
     metrics_write(api->metrics, api->store, out);
     metric_gauge(out, "flashsale_requests_in_flight", "Requests being answered now.",
-                 atomic_load(&api->in_flight));
+                 atomic_load(&api->metrics->in_flight));
     metric_gauge(out, "flashsale_ready", "Whether GET /readyz says that buys can be sent here.",
                  is_ready(api));
     metric_gauge(out, "flashsale_draining", "Whether this instance is going down.",
-                 atomic_load(&api->draining));
+                 atomic_load(&api->metrics->draining));
     sale_metrics_write(api->sales, out);
     process_metrics_write(out);
 }

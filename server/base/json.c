@@ -104,30 +104,6 @@ typedef struct json_target {
     size_t err_len;
 } json_target;
 
-static bool read_text(const json_target *to, const json_field *field, const char *value)
-{
-    size_t len = value ? strlen(value) : 0;
-    if (value && len < field->text_len) {
-        memcpy(field->text, value, len + 1);
-        return true;
-    }
-    snprintf(to->err, to->err_len, "'%s' must be a string of at most %zu characters", field->name,
-             field->text_len - 1);
-    return false;
-}
-
-static bool read_number(const json_target *to, const json_field *field, const char *value)
-{
-    long long number = value ? strtoll(value, NULL, 10) : 0;
-    if (value && number >= field->least && number <= field->most) {
-        *field->number = number;
-        return true;
-    }
-    snprintf(to->err, to->err_len, "'%s' must be an integer from %lld to %lld, in digits alone",
-             field->name, (long long)field->least, (long long)field->most);
-    return false;
-}
-
 static bool read_member(void *arg, const char *name, const char *value, bool number)
 {
     json_target *to = arg;
@@ -141,10 +117,24 @@ static bool read_member(void *arg, const char *name, const char *value, bool num
         return false;
     }
     field->found = true;
-    bool good = field->text ? read_text(to, field, number ? NULL : value)
-                            : read_number(to, field, number ? value : NULL);
-    to->fault = good ? JSON_FINE : JSON_BAD_VALUE;
-    return good;
+    size_t len = value ? strlen(value) : 0;
+    long long digits = value && number ? strtoll(value, NULL, 10) : -1;
+    if (field->text && value && !number && len < field->text_len) {
+        memcpy(field->text, value, len + 1);
+        return true;
+    }
+    if (field->number && digits >= field->least && digits <= field->most) {
+        *field->number = digits;
+        return true;
+    }
+    to->fault = JSON_BAD_VALUE;
+    if (field->text)
+        snprintf(to->err, to->err_len, "'%s' must be a string of at most %zu characters", name,
+                 field->text_len - 1);
+    else
+        snprintf(to->err, to->err_len, "'%s' must be an integer from %lld to %lld, in digits alone",
+                 name, (long long)field->least, (long long)field->most);
+    return false;
 }
 
 json_fault json_read(const char *body, size_t len, json_field *fields, char *err, size_t err_len)

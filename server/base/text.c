@@ -159,6 +159,13 @@ void text_put_each(fs_text *text, const text_member *members)
     }
 }
 
+void text_hex(const unsigned char *bytes, size_t len, char *ret)
+{
+    for (size_t i = 0; i < 2 * len; i++)
+        ret[i] = "0123456789abcdef"[i % 2 == 0 ? bytes[i / 2] >> 4 : bytes[i / 2] & 15];
+    ret[2 * len] = '\0';
+}
+
 static int hex(char c)
 {
     if (c >= '0' && c <= '9')

@@ -70,6 +70,9 @@ void text_put_each(fs_text *text, const text_member *members);
 #define text_add_all(text, ...) text_add_each(text, (const char *const[]){__VA_ARGS__, NULL})
 void text_add_each(fs_text *text, const char *const *words);
 
+/* bytes[0..len) as lower-case hexadecimal digits, and a NUL. */
+void text_hex(const unsigned char *bytes, size_t len, char *ret);
+
 /* Decodes from[0..len), percent-encoded, with `plus_is_blank` as in a query. False: a malformed
  * %XX, a NUL, or more than ret_len - 1 characters. */
 bool text_percent_decode(const char *from, size_t len, bool plus_is_blank, char *ret,

@@ -15,24 +15,19 @@ struct ticker {
     bool stop;
 };
 
-/* False: it is to end. */
-static bool pause_between(ticker *t)
-{
-    dlock_time until = dlock_in_ms(t->pause_ms);
-    pthread_mutex_lock(&t->lock);
-    while (!t->stop && !dlock_passed(until))
-        dlock_cond_wait(&t->stopped, &t->lock, until);
-    bool stop = t->stop;
-    pthread_mutex_unlock(&t->lock);
-    return !stop;
-}
-
 static void *run(void *arg)
 {
     ticker *t = arg;
-    do
+    pthread_mutex_lock(&t->lock);
+    while (!t->stop) {
+        pthread_mutex_unlock(&t->lock);
         t->tick(t->arg);
-    while (pause_between(t));
+        dlock_time until = dlock_in_ms(t->pause_ms);
+        pthread_mutex_lock(&t->lock);
+        while (!t->stop && !dlock_passed(until))
+            dlock_cond_wait(&t->stopped, &t->lock, until);
+    }
+    pthread_mutex_unlock(&t->lock);
     return NULL;
 }
 

@@ -27,7 +27,9 @@ typedef struct place {
 } place;
 
 struct dashboard {
-    dashboard_options options;
+    fs_store *store;
+    sale_table *sales;
+    fs_metrics *metrics;
     pthread_t thread;
     pthread_mutex_t lock; /* guards the next three */
     bool stop;
@@ -49,21 +51,20 @@ static bool is_over(dlock_time since, int64_t ms, dlock_time now)
 /* Tells the other instances of this one, and hears them: whether one of them is looked at. */
 static bool call_others(dashboard *d, bool watched)
 {
-    const dashboard_options *o = &d->options;
     batch_counts batches;
     dlock_stats locks;
     batch_count(&batches);
-    dlock_client_stats(o->store->locks, &locks);
+    dlock_client_stats(d->store->locks, &locks);
     instance_record mine = {
-        .numbers = {[TOLD_DRAINING] = atomic_load(o->draining),
+        .numbers = {[TOLD_DRAINING] = atomic_load(&d->metrics->draining),
                     [TOLD_WATCHED] = watched,
-                    [TOLD_IN_FLIGHT] = atomic_load(o->in_flight),
+                    [TOLD_IN_FLIGHT] = atomic_load(&d->metrics->in_flight),
                     [TOLD_WAITING] = (int64_t)locks.waiting_now + batches.waiting,
                     [TOLD_BATCHES] = batches.batches,
                     [TOLD_BATCHED] = batches.buyers,
                     [TOLD_LARGEST_BATCH] = batches.largest}};
-    snprintf(mine.client, sizeof(mine.client), "%s", dlock_client_id(o->store->locks));
-    metrics_read_counts(o->metrics, &mine.numbers[TOLD_COUNTS]);
+    snprintf(mine.client, sizeof(mine.client), "%s", dlock_client_id(d->store->locks));
+    metrics_read_counts(d->metrics, &mine.numbers[TOLD_COUNTS]);
     return instances_call(&d->others, &mine);
 }
 
@@ -89,7 +90,7 @@ static void renew(dashboard *d, place *p)
     text_init(&text);
     d->doc = p->doc;
     pthread_mutex_unlock(&d->lock);
-    document_ask(&d->doc, d->options.sales);
+    document_ask(&d->doc, d->sales);
     document_write(&text, &d->doc, &d->others);
     char *json = text.failed ? NULL : strdup(text_bytes(&text));
     text_free(&text);
@@ -211,16 +212,18 @@ static void free_all(dashboard *d)
     free(d);
 }
 
-dashboard *dashboard_start(const dashboard_options *options)
+dashboard *dashboard_start(fs_store *store, sale_table *sales, fs_metrics *metrics)
 {
     dashboard *d = calloc(1, sizeof(*d));
     if (!d)
         return NULL;
-    d->options = *options;
+    d->store = store;
+    d->sales = sales;
+    d->metrics = metrics;
     pthread_mutex_init(&d->lock, NULL);
     dlock_cond_init(&d->wanted);
     dlock_cond_init(&d->made);
-    instances_init(&d->others, options->store);
+    instances_init(&d->others, store);
     if (pthread_create(&d->thread, NULL, run, d) == 0)
         return d;
     free_all(d);

@@ -17,18 +17,9 @@
 
 typedef struct dashboard dashboard;
 
-typedef struct dashboard_options {
-    fs_store *store; /* (borrowed, as all here) */
-    sale_table *sales;
-    /* What the others are told of this instance. */
-    fs_metrics *metrics;
-    const atomic_bool *draining;
-    const atomic_int *in_flight;
-} dashboard_options;
-
-/* Begins to tell the other instances of this one, whose name must be known. NULL: out of memory or
- * threads. */
-dashboard *dashboard_start(const dashboard_options *options);
+/* Begins to tell the other instances of this one, whose name must be known. All is borrowed. NULL:
+ * out of memory or threads. */
+dashboard *dashboard_start(fs_store *store, sale_table *sales, fs_metrics *metrics);
 
 /* Waits for what is under way at Redis. No dashboard_read() may be. NULL is allowed. */
 void dashboard_stop(dashboard *d);

@@ -50,6 +50,8 @@ typedef struct fs_metrics {
     _Atomic uint64_t rate_limited;
     _Atomic uint64_t connections_ended; /* idle or slow ones, as others needed their threads */
     _Atomic uint64_t responses[METRICS_CODES]; /* by HTTP status */
+    atomic_int in_flight;                      /* requests being answered */
+    atomic_bool draining;                      /* not ready any more, but still selling */
 } fs_metrics;
 
 /* Upper ends of the buckets, in microseconds. */

@@ -25,12 +25,12 @@ static void only_the_token_opens_what_is_the_admin_s(void **state)
     (void)state;
     fs_auth auth;
     char err[256];
-    assert_int_equal(auth_init(&auth, NULL, NULL, true, err, sizeof(err)), 0);
+    assert_int_equal(auth_init(&auth, "", "", "", true, err, sizeof(err)), 0);
     assert_refused(&auth, NULL, NULL);
-    assert_int_equal(auth_init(&auth, NULL, NULL, false, err, sizeof(err)), 0);
+    assert_int_equal(auth_init(&auth, "", "", "", false, err, sizeof(err)), 0);
     assert_refused(&auth, "Bearer x", "admin_disabled");
 
-    assert_int_equal(auth_init(&auth, NULL, "correct-horse", true, err, sizeof(err)), 0);
+    assert_int_equal(auth_init(&auth, "", "correct-horse", "", true, err, sizeof(err)), 0);
     assert_refused(&auth, "Bearer correct-horse", NULL);
     assert_refused(&auth, "bearer correct-horse", NULL);
     assert_refused(&auth, "Bearer correct-hors", "token_wrong");
@@ -38,7 +38,7 @@ static void only_the_token_opens_what_is_the_admin_s(void **state)
     assert_refused(&auth, "Bearer ", "token_wrong");
     assert_refused(&auth, "Basic correct-horse", "token_missing");
     assert_refused(&auth, NULL, "token_missing");
-    assert_int_equal(auth_init(&auth, NULL, "short", true, err, sizeof(err)), -1);
+    assert_int_equal(auth_init(&auth, "", "short", "", true, err, sizeof(err)), -1);
 }
 
 static void the_token_may_come_from_a_file(void **state)
@@ -48,12 +48,12 @@ static void the_token_may_come_from_a_file(void **state)
     char dir[256], path[300], err[512];
     fx_dir_make(dir, sizeof(dir));
     snprintf(path, sizeof(path), "%s/token", dir);
-    assert_int_equal(auth_init(&auth, path, NULL, true, err, sizeof(err)), -1);
+    assert_int_equal(auth_init(&auth, path, "", "", true, err, sizeof(err)), -1);
     assert_non_null(strstr(err, path));
     int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     assert_int_equal(write(fd, "from-a-file\n", 12), 12);
     close(fd);
-    assert_int_equal(auth_init(&auth, path, NULL, true, err, sizeof(err)), 0);
+    assert_int_equal(auth_init(&auth, path, "", "", true, err, sizeof(err)), 0);
     assert_refused(&auth, "Bearer from-a-file", NULL);
     fx_dir_remove(dir);
 }
