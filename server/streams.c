@@ -66,9 +66,9 @@ static void tell_everybody(void *arg)
         if (s->all[i].told)
             continue;
         text_clear(&event);
-        api_piece piece = api_stream_next(s->api, s->all[i].item, &event);
-        if (piece != PIECE_NONE)
-            tell_all_of(s, i, piece == PIECE_LAST, &event);
+        dashboard_answer answer = api_stream_next(s->api, s->all[i].item, &event);
+        if (answer != DASHBOARD_LATE)
+            tell_all_of(s, i, answer == DASHBOARD_OVER, &event);
     }
     int left = 0;
     for (int i = 0; i < s->count; i++)

@@ -28,14 +28,12 @@ static bool wants_stream(const api_request *request)
     return request->headers.accept && strncmp(request->headers.accept, STREAM, strlen(STREAM)) == 0;
 }
 
-api_piece api_stream_next(fs_api *api, const char *item, fs_text *out)
+dashboard_answer api_stream_next(fs_api *api, const char *item, fs_text *out)
 {
     text_add(out, EVENT_BEGINS);
     dashboard_answer answer = put_document(api, item, dlock_now(), out);
     text_add(out, EVENT_ENDS);
-    if (answer == DASHBOARD_OVER)
-        return PIECE_LAST;
-    return answer == DASHBOARD_TOLD && !out->failed ? PIECE_NEXT : PIECE_NONE;
+    return answer == DASHBOARD_TOLD && out->failed ? DASHBOARD_LATE : answer;
 }
 
 /* ---- GET /dashboard -------------------------------------------------------------------------- */

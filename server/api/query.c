@@ -6,14 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/json.h"
-
 /* ---- taking in ------------------------------------------------------------------------------- */
 
 void query_init(fs_query *query, const char *const *names)
 {
     query->count = 0;
-    query->fault = QUERY_FINE;
+    query->fault = JSON_FINE;
     for (; names && names[query->count]; query->count++) {
         query_param *param = &query->params[query->count];
         param->name = names[query->count];
@@ -35,16 +33,16 @@ static query_param *take(fs_query *query, const char *name)
     query_param *param = find(query, name);
     if (param && param->status == QUERY_ABSENT)
         return param;
-    query->fault = param ? QUERY_REPEATED : QUERY_UNKNOWN;
+    query->fault = param ? JSON_REPEATED : JSON_UNKNOWN;
     snprintf(query->why, sizeof(query->why), param ? "%s= came twice" : "'%s' is not known here",
              name);
     return NULL;
 }
 
-query_fault query_add_words(fs_query *query, const char *text, size_t len)
+json_fault query_add_words(fs_query *query, const char *text, size_t len)
 {
     const char *end = text + len;
-    for (const char *at = text; at < end && query->fault == QUERY_FINE;) {
+    for (const char *at = text; at < end && query->fault == JSON_FINE;) {
         const char *and = memchr(at, '&', (size_t)(end - at)), *stop = and? and : end;
         const char *equals = memchr(at, '=', (size_t)(stop - at));
         const char *name_end = equals ? equals : stop, *value = equals ? equals + 1 : stop;
@@ -76,10 +74,10 @@ static bool take_member(void *query, const char *name, const char *value, bool n
     return true;
 }
 
-query_fault query_add_json(fs_query *query, const char *text, size_t len)
+json_fault query_add_json(fs_query *query, const char *text, size_t len)
 {
-    if (!json_each(text, len, take_member, query) && query->fault == QUERY_FINE) {
-        query->fault = QUERY_NOT_OBJECT;
+    if (!json_each(text, len, take_member, query) && query->fault == JSON_FINE) {
+        query->fault = JSON_NOT_OBJECT;
         snprintf(query->why, sizeof(query->why), "the body must be one flat JSON object");
     }
     return query->fault;

@@ -9,6 +9,7 @@
 #define FLASHSALE_QUERY_H
 
 #include "server/api/reply.h"
+#include "server/base/json.h"
 
 enum { QUERY_PARAMS = 6, QUERY_VALUE_MAX = USER_MAX };
 
@@ -28,18 +29,10 @@ typedef struct query_param {
     char value[QUERY_VALUE_MAX + 1];
 } query_param;
 
-/* What is wrong with the whole. */
-typedef enum query_fault {
-    QUERY_FINE = 0,
-    QUERY_UNKNOWN,   /* a parameter that the route does not know */
-    QUERY_REPEATED,  /* one that came before */
-    QUERY_NOT_OBJECT /* the body is not one JSON object */
-} query_fault;
-
 typedef struct fs_query {
     int count;
     query_param params[QUERY_PARAMS];
-    query_fault fault;
+    json_fault fault;
     char why[160]; /* on a fault: a sentence that names the parameter */
 } fs_query;
 
@@ -49,8 +42,8 @@ void query_init(fs_query *query, const char *const *names);
 
 /* Adds what text[0..len) has, "a=b&c=d" percent-encoded or a JSON object. A value that is malformed
  * in itself is no fault; it reads as QUERY_BAD. */
-query_fault query_add_words(fs_query *query, const char *text, size_t len);
-query_fault query_add_json(fs_query *query, const char *text, size_t len);
+json_fault query_add_words(fs_query *query, const char *text, size_t len);
+json_fault query_add_json(fs_query *query, const char *text, size_t len);
 
 /* The value of `name`, a text that is `ok`: an identifier or a user (text.h); NULL = any. `ret` has
  * room for the longest, IDENT_MAX + 1, USER_MAX + 1, QUERY_VALUE_MAX + 1. */

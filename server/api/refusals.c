@@ -15,6 +15,19 @@ bool api_may_go_on(fs_api *api, int wait_s, api_reply *reply)
     return false;
 }
 
+bool api_input_ok(json_fault fault, const char *detail, api_reply *reply)
+{
+    static const char *const codes[] = {
+        [JSON_NOT_OBJECT] = "bad_body",
+        [JSON_UNKNOWN] = "unknown_parameter",
+        [JSON_REPEATED] = "repeated_parameter",
+        [JSON_BAD_VALUE] = "bad_sale",
+    };
+    if (fault != JSON_FINE)
+        problem(reply, 400, codes[fault], detail);
+    return fault == JSON_FINE;
+}
+
 /* ---- the sale -------------------------------------------------------------------------------- */
 
 void api_put_lost(fs_text *out, const sale_halt *halt)

@@ -70,13 +70,8 @@ typedef struct fs_api {
 void api_handle(fs_api *api, const api_request *request, api_reply *reply);
 void api_done(fs_api *api);
 
-typedef enum api_piece {
-    PIECE_NEXT = 0,
-    PIECE_NONE, /* as yet */
-    PIECE_LAST, /* there is nothing more to tell; who asks again is told why */
-} api_piece;
-
-/* The next piece of a stream about an item; `out` is empty. Never waits. */
-api_piece api_stream_next(fs_api *api, const char *item, fs_text *out);
+/* The next piece of a stream about an item; `out` is empty. Never waits. After DASHBOARD_OVER there
+ * is nothing more to tell; who asks again is told why. */
+dashboard_answer api_stream_next(fs_api *api, const char *item, fs_text *out);
 
 #endif

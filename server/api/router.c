@@ -19,7 +19,8 @@ typedef struct api_route {
     const char *const *params; /* those of the query, ending with NULL; NULL = none */
     enum {
         PLAIN,
-        FORM,    /* the parameters may come in a body too */
+        FORM, /* the parameters may come in a body too */
+        ADMIN,
         QUESTION /* everybody may ask, and Redis is asked: so often an address */
     } kind;
 } api_route;
@@ -35,13 +36,13 @@ static const api_route routes[] = {
     {"GET", "/stock", api_stock, "GET /stock?item=P0001", item_params, QUESTION},
     {"GET", ORDERS_PATH, api_order, "GET /orders/{request}?item=P0001&sale=...", order_params,
      QUESTION},
-    {"GET", "/orders", api_orders, "GET /orders?item=P0001", ledger_params, PLAIN},
+    {"GET", "/orders", api_orders, "GET /orders?item=P0001", ledger_params, ADMIN},
     {"POST", "/sales", api_start_sale,
-     "POST /sales with {\"item\":\"P0001\",\"stock\":1000,\"strategy\":\"combined\"}", NULL, PLAIN},
+     "POST /sales with {\"item\":\"P0001\",\"stock\":1000,\"strategy\":\"combined\"}", NULL, ADMIN},
     {"POST", "/sales/resume", api_resume_sale,
      "POST /sales/resume with {\"item\":\"P0001\",\"sale\":\"...\",\"lost_orders\":5}", NULL,
-     PLAIN},
-    {"GET", "/locks", api_locks, "GET /locks", NULL, PLAIN},
+     ADMIN},
+    {"GET", "/locks", api_locks, "GET /locks", NULL, ADMIN},
     {"GET", "/strategies", api_strategies, "GET /strategies", NULL, PLAIN},
     {"GET", "/livez", api_live, "GET /livez", NULL, PLAIN},
     {"GET", "/readyz", api_ready, "GET /readyz", NULL, PLAIN},
@@ -99,25 +100,19 @@ static bool read_form(const api_request *request, fs_query *query)
 static bool read_params(const api_route *route, const api_request *request, fs_query *query,
                         api_reply *reply)
 {
-    static const char *const codes[] = {
-        [QUERY_UNKNOWN] = "unknown_parameter",
-        [QUERY_REPEATED] = "repeated_parameter",
-        [QUERY_NOT_OBJECT] = "bad_body",
-    };
     char detail[256];
     query_init(query, route->params);
     query_add_words(query, request->query_string, strlen(request->query_string));
-    if (query->fault == QUERY_FINE && route->kind == FORM && request->body_len > 0 &&
+    if (query->fault == JSON_FINE && route->kind == FORM && request->body_len > 0 &&
         !read_form(request, query)) {
         problem(reply, 415, "unsupported_media_type",
                 "a body here must be application/x-www-form-urlencoded or application/json");
         return false;
     }
-    if (query->fault == QUERY_FINE)
+    if (query->fault == JSON_FINE)
         return true;
     snprintf(detail, sizeof(detail), "%s; try: %s", query->why, route->hint);
-    problem(reply, 400, codes[query->fault], detail);
-    return false;
+    return api_input_ok(query->fault, detail, reply);
 }
 
 /* ---- one request ----------------------------------------------------------------------------- */
@@ -134,7 +129,8 @@ static void dispatch(fs_api *api, const api_request *request, api_reply *reply)
         wrong_method(route, request, reply);
     else if ((route->kind != QUESTION ||
               api_may_go_on(api, rate_wait_question(api->rate, request->peer), reply)) &&
-             read_params(route, request, &query, reply))
+             read_params(route, request, &query, reply) &&
+             (route->kind != ADMIN || auth_admit(api->auth, request->headers.authorization, reply)))
         route->endpoint(api, &asked, reply);
 }
 

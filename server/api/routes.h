@@ -40,6 +40,9 @@ void api_put_lost(fs_text *out, const sale_halt *halt);
 fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *otherwise,
                        api_reply *reply);
 
+/* The refusal of what was sent, unless it is fine; then true. */
+bool api_input_ok(json_fault fault, const char *detail, api_reply *reply);
+
 /* False: refused, for this must wait so long. */
 bool api_may_go_on(fs_api *api, int wait_s, api_reply *reply);
 

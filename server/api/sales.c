@@ -10,21 +10,6 @@
 #include "server/sale/sale_request.h"
 #include "server/sale/sale_start.h"
 
-/* Whether the body was read. Otherwise it is refused with `what`. */
-static bool body_ok(json_fault fault, const char *what, api_reply *reply)
-{
-    static const char *const codes[] = {
-        [JSON_NOT_OBJECT] = "bad_body",
-        [JSON_UNKNOWN] = "unknown_parameter",
-        [JSON_REPEATED] = "repeated_parameter",
-        [JSON_BAD_VALUE] = "bad_sale",
-    };
-    if (fault == JSON_FINE)
-        return true;
-    problem(reply, 400, codes[fault], what);
-    return false;
-}
-
 /* ---- POST /sales ----------------------------------------------------------------------------- */
 
 static void answer_started(const sale_terms *terms, api_reply *reply)
@@ -80,11 +65,9 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
 {
     char err[512], redis[32];
     sale_terms terms;
-    if (!auth_admit(api->auth, request->headers.authorization, reply))
-        return;
     json_fault fault =
         sale_request_read(request->body, request->body_len, &terms, err, sizeof(err));
-    if (!body_ok(fault, err, reply))
+    if (!api_input_ok(fault, err, reply))
         return;
     dlock_time deadline = request->deadline;
     sale_refresh(api->sales, terms.item, store_read_deadline(deadline));
@@ -149,9 +132,7 @@ void api_resume_sale(fs_api *api, const api_request *http, api_reply *reply)
     char err[256];
     resume_request request;
     sale_halt halt;
-    if (!auth_admit(api->auth, http->headers.authorization, reply))
-        return;
-    if (!body_ok(read_request(http, &request, err, sizeof(err)), err, reply))
+    if (!api_input_ok(read_request(http, &request, err, sizeof(err)), err, reply))
         return;
     dlock_time deadline = http->deadline;
     switch (

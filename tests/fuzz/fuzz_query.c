@@ -18,12 +18,12 @@ enum { QUANTITY_MAX = 1000 };
 
 static const char *const names[] = {"item", "user", "quantity", "sale", "request", NULL};
 
-static query_fault take(fs_query *query, bool json, const char *text, size_t len)
+static json_fault take(fs_query *query, bool json, const char *text, size_t len)
 {
     query_init(query, names);
     query->why[0] = '\0';
-    query_fault fault = json ? query_add_json(query, text, len) : query_add_words(query, text, len);
-    FUZZ_HOLDS((fault == QUERY_FINE) == (query->why[0] == '\0'),
+    json_fault fault = json ? query_add_json(query, text, len) : query_add_words(query, text, len);
+    FUZZ_HOLDS((fault == JSON_FINE) == (query->why[0] == '\0'),
                "a fault, and only that, has a sentence");
     return fault;
 }
@@ -75,7 +75,7 @@ static void hold_again(const fs_query *query, bool json)
     fs_text text;
     text_init(&text);
     write_again(query, json, &text);
-    FUZZ_HOLDS(take(&again, json, text_bytes(&text), text.len) == QUERY_FINE,
+    FUZZ_HOLDS(take(&again, json, text_bytes(&text), text.len) == JSON_FINE,
                "what was taken is taken once more");
     for (int i = 0; i < query->count; i++) {
         const query_param *param = &query->params[i];
@@ -123,15 +123,15 @@ static void hold_once(const fs_query *query, const char *text, size_t len, bool 
         copy = *query;
         snprintf(more, sizeof(more), "%%%02x%s=1", (unsigned char)query->params[i].name[0],
                  query->params[i].name + 1);
-        query_fault fault = query_add_words(&copy, more, strlen(more));
+        json_fault fault = query_add_words(&copy, more, strlen(more));
         bool there = query->params[i].status != QUERY_ABSENT;
-        FUZZ_HOLDS(fault == (there ? QUERY_REPEATED : QUERY_FINE), "a parameter comes once");
+        FUZZ_HOLDS(fault == (there ? JSON_REPEATED : JSON_FINE), "a parameter comes once");
     }
     if (json) {
         FUZZ_HOLDS(memchr(text, '\0', len) == NULL, "JSON has no NUL");
         while (len > 0 && strchr(" \t\r\n", text[len - 1]))
             len--;
-        FUZZ_HOLDS(take(&copy, true, text, len - 1) == QUERY_NOT_OBJECT,
+        FUZZ_HOLDS(take(&copy, true, text, len - 1) == JSON_NOT_OBJECT,
                    "an object without its end is none");
     }
 }
@@ -141,7 +141,7 @@ void fuzz_query(const uint8_t *data, size_t len)
     fs_query query;
     bool json = len > 0 && data[0] == '{';
     char *text = fuzz_text(data, len); /* so that one byte too many is seen */
-    if (take(&query, json, text, len) == QUERY_FINE) {
+    if (take(&query, json, text, len) == JSON_FINE) {
         hold_forms(&query, json);
         hold_again(&query, json);
         hold_again(&query, false);

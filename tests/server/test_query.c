@@ -7,12 +7,12 @@
 
 static const char *const names[] = {"item", "n", NULL};
 
-static query_fault read_words(fs_query *query, const char *text)
+static json_fault read_words(fs_query *query, const char *text)
 {
     query_init(query, names);
     query->why[0] = '\0';
-    query_fault fault = query_add_words(query, text, strlen(text));
-    assert_true((fault == QUERY_FINE) == (query->why[0] == '\0'));
+    json_fault fault = query_add_words(query, text, strlen(text));
+    assert_true((fault == JSON_FINE) == (query->why[0] == '\0'));
     return fault;
 }
 
@@ -34,7 +34,7 @@ static void values_are_read_strictly(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char value[IDENT_MAX + 1] = "";
         fs_query query;
-        assert_int_equal(read_words(&query, cases[i].query), QUERY_FINE);
+        assert_int_equal(read_words(&query, cases[i].query), JSON_FINE);
         query_status status = query_word(&query, "item", ident_ok, value);
         if (status != cases[i].status)
             fail_msg("%s: %d", cases[i].query, status);
@@ -47,24 +47,24 @@ static void each_parameter_is_known_and_comes_once(void **state)
     (void)state;
     static const struct {
         const char *query;
-        query_fault fault;
+        json_fault fault;
     } cases[] = {
-        {"item=P1&n=1", QUERY_FINE},
-        {"item=P1&item=P2", QUERY_REPEATED},
-        {"item=P1&item=P1", QUERY_REPEATED},
-        {"item=P1&it%65m=P2", QUERY_REPEATED},
-        {"item=%zz&item=P1", QUERY_REPEATED},
-        {"item&item=P1", QUERY_REPEATED},
-        {"item=P1&x=1", QUERY_UNKNOWN},
-        {"xitem=P1", QUERY_UNKNOWN},
-        {"Item=P1", QUERY_UNKNOWN},
-        {"item%00=P1", QUERY_UNKNOWN},
-        {"=P1", QUERY_UNKNOWN},
-        {"item=P1;n=1&y", QUERY_UNKNOWN},
+        {"item=P1&n=1", JSON_FINE},
+        {"item=P1&item=P2", JSON_REPEATED},
+        {"item=P1&item=P1", JSON_REPEATED},
+        {"item=P1&it%65m=P2", JSON_REPEATED},
+        {"item=%zz&item=P1", JSON_REPEATED},
+        {"item&item=P1", JSON_REPEATED},
+        {"item=P1&x=1", JSON_UNKNOWN},
+        {"xitem=P1", JSON_UNKNOWN},
+        {"Item=P1", JSON_UNKNOWN},
+        {"item%00=P1", JSON_UNKNOWN},
+        {"=P1", JSON_UNKNOWN},
+        {"item=P1;n=1&y", JSON_UNKNOWN},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         fs_query query;
-        query_fault fault = read_words(&query, cases[i].query);
+        json_fault fault = read_words(&query, cases[i].query);
         if (fault != cases[i].fault)
             fail_msg("%s: %d", cases[i].query, fault);
     }
@@ -87,7 +87,7 @@ static void numbers_are_whole_and_in_range(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         int64_t number;
         fs_query query;
-        assert_int_equal(read_words(&query, cases[i].query), QUERY_FINE);
+        assert_int_equal(read_words(&query, cases[i].query), JSON_FINE);
         if (query_int(&query, "n", 1, 10, &number) != cases[i].status)
             fail_msg("%s", cases[i].query);
     }
@@ -99,32 +99,32 @@ static void json_is_read_as_strictly(void **state)
     (void)state;
     static const struct {
         const char *body;
-        query_fault fault;
+        json_fault fault;
         query_status item, n;
     } cases[] = {
-        {"{}", QUERY_FINE, QUERY_ABSENT, QUERY_ABSENT},
-        {"{\"item\":\"P1\",\"n\":2}", QUERY_FINE, QUERY_OK, QUERY_OK},
-        {"{\"item\":\"P1\",\"n\":\"2\"}", QUERY_FINE, QUERY_OK, QUERY_BAD},
-        {"{\"item\":5,\"n\":2.5}", QUERY_FINE, QUERY_BAD, QUERY_BAD},
-        {"{\"item\":null,\"n\":-1}", QUERY_FINE, QUERY_BAD, QUERY_BAD},
-        {"{\"item\":true,\"n\":1e300}", QUERY_FINE, QUERY_BAD, QUERY_BAD},
-        {"{\"item\":\"P1\",\"n\":1.0}", QUERY_FINE, QUERY_OK, QUERY_BAD},
-        {"{\"item\":\"P1\",\"n\":1e0}", QUERY_FINE, QUERY_OK, QUERY_BAD},
-        {"{\"item\":[\"P1\"]}", QUERY_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
-        {"{\"item\":{}}", QUERY_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
-        {"{\"item\":\"P1\",\"item\":\"P1\"}", QUERY_REPEATED, QUERY_OK, QUERY_ABSENT},
-        {"{\"item\":\"P1\",\"x\":1}", QUERY_UNKNOWN, QUERY_OK, QUERY_ABSENT},
-        {"{\"Item\":\"P1\"}", QUERY_UNKNOWN, QUERY_ABSENT, QUERY_ABSENT},
-        {"[\"item\"]", QUERY_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
-        {"{\"n\":02}", QUERY_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
-        {"{\"n\":2}x", QUERY_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
+        {"{}", JSON_FINE, QUERY_ABSENT, QUERY_ABSENT},
+        {"{\"item\":\"P1\",\"n\":2}", JSON_FINE, QUERY_OK, QUERY_OK},
+        {"{\"item\":\"P1\",\"n\":\"2\"}", JSON_FINE, QUERY_OK, QUERY_BAD},
+        {"{\"item\":5,\"n\":2.5}", JSON_FINE, QUERY_BAD, QUERY_BAD},
+        {"{\"item\":null,\"n\":-1}", JSON_FINE, QUERY_BAD, QUERY_BAD},
+        {"{\"item\":true,\"n\":1e300}", JSON_FINE, QUERY_BAD, QUERY_BAD},
+        {"{\"item\":\"P1\",\"n\":1.0}", JSON_FINE, QUERY_OK, QUERY_BAD},
+        {"{\"item\":\"P1\",\"n\":1e0}", JSON_FINE, QUERY_OK, QUERY_BAD},
+        {"{\"item\":[\"P1\"]}", JSON_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
+        {"{\"item\":{}}", JSON_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
+        {"{\"item\":\"P1\",\"item\":\"P1\"}", JSON_REPEATED, QUERY_OK, QUERY_ABSENT},
+        {"{\"item\":\"P1\",\"x\":1}", JSON_UNKNOWN, QUERY_OK, QUERY_ABSENT},
+        {"{\"Item\":\"P1\"}", JSON_UNKNOWN, QUERY_ABSENT, QUERY_ABSENT},
+        {"[\"item\"]", JSON_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
+        {"{\"n\":02}", JSON_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
+        {"{\"n\":2}x", JSON_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char item[IDENT_MAX + 1];
         int64_t n;
         fs_query query;
         query_init(&query, names);
-        query_fault fault = query_add_json(&query, cases[i].body, strlen(cases[i].body));
+        json_fault fault = query_add_json(&query, cases[i].body, strlen(cases[i].body));
         if (fault != cases[i].fault ||
             query_word(&query, "item", ident_ok, item) != cases[i].item ||
             query_int(&query, "n", 1, 10, &n) != cases[i].n)
@@ -136,10 +136,10 @@ static void query_and_body_count_together(void **state)
 {
     (void)state;
     fs_query query;
-    assert_int_equal(read_words(&query, "item=P1"), QUERY_FINE);
-    assert_int_equal(query_add_json(&query, "{\"item\":\"P1\"}", 13), QUERY_REPEATED);
-    assert_int_equal(read_words(&query, "item=P1"), QUERY_FINE);
-    assert_int_equal(query_add_words(&query, "n=1&item=P1", 11), QUERY_REPEATED);
+    assert_int_equal(read_words(&query, "item=P1"), JSON_FINE);
+    assert_int_equal(query_add_json(&query, "{\"item\":\"P1\"}", 13), JSON_REPEATED);
+    assert_int_equal(read_words(&query, "item=P1"), JSON_FINE);
+    assert_int_equal(query_add_words(&query, "n=1&item=P1", 11), JSON_REPEATED);
 }
 
 static void users_are_what_e_mail_addresses_have(void **state)
@@ -159,7 +159,7 @@ static void users_are_what_e_mail_addresses_have(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char user[USER_MAX + 1];
         fs_query query;
-        assert_int_equal(read_words(&query, cases[i].query), QUERY_FINE);
+        assert_int_equal(read_words(&query, cases[i].query), JSON_FINE);
         if (query_word(&query, "item", user_ok, user) != cases[i].status)
             fail_msg("%s", cases[i].query);
     }
@@ -167,7 +167,7 @@ static void users_are_what_e_mail_addresses_have(void **state)
         char text[USER_MAX + 16] = "item=", user[USER_MAX + 1];
         fs_query query;
         memset(text + 5, 'u', (size_t)len);
-        assert_int_equal(read_words(&query, text), QUERY_FINE);
+        assert_int_equal(read_words(&query, text), JSON_FINE);
         assert_int_equal(query_word(&query, "item", user_ok, user),
                          len == USER_MAX ? QUERY_OK : QUERY_BAD);
     }
