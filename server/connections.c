@@ -26,20 +26,12 @@
 #include "server/base/log.h"
 #include "server/client_socket.h"
 
-#define PAUSE_MS 5 /* between two looks, so that those who were told to go have gone */
+#define PAUSE_MS     5 /* between two looks, so that those who were told to go have gone */
 
-/* So long a connection may be silent in any case, or take for its request: what its client has just
- * sent may be on its way. */
-#define GRACE_MS 50
-
-/* So long a client may take for its answer, whose thread waits for it meanwhile. */
-#define TELL_MS 500
-
-/* So long a request waits for others to be answered. */
-#define MOMENT_US 50000
-
-/* With all threads taken, nobody knows how many wait: this part of the threads is freed. */
-#define PART_AT_ONCE 8
+#define GRACE_MS     50    /* of silence, or for a request, before a connection is ended */
+#define TELL_MS      500   /* the same for a client that takes its answer */
+#define MOMENT_US    50000 /* a request waits for others to be answered */
+#define PART_AT_ONCE 8     /* with all threads taken this part of the connections is ended */
 
 enum { NOT_SOUGHT = -1, NOT_FOUND = -2 }; /* instead of a descriptor */
 
@@ -175,7 +167,7 @@ static int64_t slow_for_ms(connection *one, connection_state state, uint64_t con
     return (now_us - one->slow_since_us) / 1000;
 }
 
-/* False: it is not to be ended now. */
+/* False: the connection must not be ended now. */
 static bool judge(connection *one, candidate *ret)
 {
     client_look look;

@@ -98,7 +98,7 @@ static bool read_body(fs_http *http, struct mg_connection *conn, const http_fram
 
 /* ---- what goes out --------------------------------------------------------------------------- */
 
-/* Of a request that civetweb has not read as far as its method, nobody knows. */
+/* False, too, where civetweb has not read the method. */
 static bool is_head(const struct mg_request_info *info)
 {
     return info && info->request_method && strcmp(info->request_method, "HEAD") == 0;

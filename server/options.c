@@ -173,7 +173,7 @@ static void print_strategies(void)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A word of the user's, without the passwords in it; the caller frees it. */
+/* The word without the passwords in it; the caller frees it. */
 static char *to_be_shown(const char *word, size_t len)
 {
     char *shown = strndup(word, len);
@@ -313,7 +313,7 @@ static bool has_no_terms(const fs_options *options)
     return true;
 }
 
-/* What no single value shows. */
+/* Checks values against each other. */
 static bool check(fs_options *options)
 {
     char err[512];

@@ -31,15 +31,8 @@ struct streams {
     stream all[STREAMS_MAX];
 };
 
-/* All of it, or it is not worth waiting: who takes less than half a second brings in half a second
- * has its connection ended, and may come again. */
-static bool tell(const stream *one, const fs_text *event)
-{
-    return send(one->fd, text_bytes(event), event->len, MSG_DONTWAIT | MSG_NOSIGNAL) ==
-           (ssize_t)event->len;
-}
-
-/* Tells those who look at the same item as stream `first`, or ends them; under the lock. */
+/* Tells all who look at the same item as stream `first`, or ends them; under the lock. A client
+ * that can not take a whole event at once is ended, and may come again. */
 static void tell_all_of(streams *s, int first, bool last, const fs_text *event)
 {
     for (int i = first; i < s->count; i++) {
@@ -47,7 +40,8 @@ static void tell_all_of(streams *s, int first, bool last, const fs_text *event)
         if (one->told || strcmp(one->item, s->all[first].item) != 0)
             continue;
         one->told = true;
-        if (last || !tell(one, event)) {
+        if (last || send(one->fd, text_bytes(event), event->len, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+                        (ssize_t)event->len) {
             close(one->fd);
             one->fd = -1;
         }

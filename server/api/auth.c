@@ -67,7 +67,7 @@ int auth_init(fs_auth *auth, const char *token_file, const char *token, const ch
 
 /* ---- the admin ------------------------------------------------------------------------------- */
 
-/* Behind its end the token is all zeros (auth_init()). */
+/* auth_init() has filled the token's array up with zeros. */
 static bool is_token(const fs_auth *auth, const char *guess)
 {
     char padded[TOKEN_MAX + 1] = {0};
@@ -76,7 +76,6 @@ static bool is_token(const fs_auth *auth, const char *guess)
     return (CRYPTO_memcmp(auth->token, padded, sizeof(padded)) == 0) & (len <= TOKEN_MAX);
 }
 
-/* Refuses with what is asked for instead. */
 static void challenge(api_reply *reply, const char *scheme, const char *code, const char *detail)
 {
     problem(reply, 401, code, detail);
@@ -109,7 +108,7 @@ const char *auth_needs(const fs_auth *auth)
 
 /* ---- buyers ---------------------------------------------------------------------------------- */
 
-/* What the user's token until then has behind its point. False: out of memory. */
+/* The signature of a user's token that ends at `expires`. False: out of memory. */
 static bool sign(const fs_auth *auth, const char *user, int64_t expires,
                  char ret[2 * HMAC_BYTES + 1])
 {

@@ -111,7 +111,6 @@ static bool may_buy(fs_api *api, const api_request *http, const char *user, api_
 
 /* ---- what is answered ------------------------------------------------------------------------ */
 
-/* The sale is the order's; `result` is an order. */
 static void answer_sold(const buy_query *query, const char *sale, bool sharded,
                         const purchase_result *result, api_reply *reply)
 {
@@ -133,7 +132,7 @@ static void answer_refused(const buy_query *query, const checkout_answer *bought
     if (outcome == BUY_UNAVAILABLE) {
         problem_redis(reply, bought->result.redis, "nothing was bought");
     } else if (outcome == BUY_LIMIT_REACHED && request->quantity > bought->per_user_limit) {
-        /* another try can not help, a smaller one may */
+        /* only a smaller request can help */
         snprintf(detail, sizeof(detail), "this sale allows a user %lld; nothing was bought",
                  (long long)bought->per_user_limit);
         problem(reply, 409, "quantity_above_limit", detail);
@@ -177,11 +176,6 @@ typedef struct direct_buy {
     const buy_query *query;
 } direct_buy;
 
-static void count(fs_api *api, const purchase_result *result, bool replayed, dlock_time received)
-{
-    metrics_count_buy(api->metrics, result->outcome, replayed, dlock_now().us - received.us);
-}
-
 /* Not while it drains: the connection is to be closed then, which only its own thread does. */
 static bool tell_sold(direct_answer *direct, const sale_terms *terms, const purchase_result *result)
 {
@@ -195,7 +189,8 @@ static bool tell_sold(direct_answer *direct, const sale_terms *terms, const purc
     bool sent = !reply.body.failed && client->send(client, &reply);
     reply_free(&reply);
     if (sent) {
-        count(buy->api, result, reply.replayed, buy->query->request.received);
+        metrics_count_buy(buy->api->metrics, BUY_SOLD, reply.replayed,
+                          dlock_now().us - buy->query->request.received.us);
         buy->api->metrics->told_directly++;
         metrics_count_response(buy->api->metrics, reply.status);
         api_done(buy->api);
@@ -234,5 +229,6 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
         return;
     }
     answer(api, &query, &bought, reply);
-    count(api, &bought.result, bought.result.replayed, http->received);
+    metrics_count_buy(api->metrics, bought.result.outcome, bought.result.replayed,
+                      dlock_now().us - http->received.us);
 }

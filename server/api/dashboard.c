@@ -23,11 +23,6 @@ static dashboard_answer put_document(fs_api *api, const char *item, dlock_time d
 #define EVENT_BEGINS  "data: {"
 #define EVENT_ENDS    "}\n\n"
 
-static bool wants_stream(const api_request *request)
-{
-    return request->headers.accept && strncmp(request->headers.accept, STREAM, strlen(STREAM)) == 0;
-}
-
 dashboard_answer api_stream_next(fs_api *api, const char *item, fs_text *out)
 {
     text_add(out, EVENT_BEGINS);
@@ -41,7 +36,8 @@ dashboard_answer api_stream_next(fs_api *api, const char *item, fs_text *out)
 void api_dashboard(fs_api *api, const api_request *request, api_reply *reply)
 {
     char item[IDENT_MAX + 1];
-    bool stream = wants_stream(request);
+    const char *accept = request->headers.accept;
+    bool stream = accept && strncmp(accept, STREAM, strlen(STREAM)) == 0;
     reply->close = true; /* who looks needs no thread until it looks again */
     fs_sale *sale = api_find_sale(api, request, api->item, reply);
     if (!sale)

@@ -14,7 +14,7 @@
 
 static dlock_script script = DLOCK_SCRIPT("limit", "#!lua\n" RATE_LUA);
 
-/* No item waits for another one's server: one that takes no writes is not asked. */
+/* A server that takes no writes is not asked: its silence would delay the sales of others. */
 static int wait_key(const fs_rate *rate, const char *kind, const char *who, int64_t a_second,
                     dlock_time deadline)
 {
@@ -36,7 +36,7 @@ static int wait_key(const fs_rate *rate, const char *kind, const char *who, int6
     return (int)((wait_us + US_PER_S - 1) / US_PER_S);
 }
 
-/* The address comes first: it is what somebody who makes up users can not make up. */
+/* The address comes first: a client can invent users, but not its address. */
 int rate_wait_buy(const fs_rate *rate, const char *user, const char *address, dlock_time deadline)
 {
     dlock_time until = dlock_sooner(deadline, dlock_in_ms(BUY_MS));

@@ -59,7 +59,6 @@ static const char *find_trouble_of_all(fs_store *store, store_complaint *why)
     return code;
 }
 
-/* The items known here, and those of them that can not be sold. */
 typedef struct items_seen {
     bool no_quorum;
     int all, unsold;
@@ -68,7 +67,7 @@ typedef struct items_seen {
     fs_text names;
 } items_seen;
 
-/* `code`: why it can not be sold; NULL = it can. */
+/* `code`: why the item can not be sold; NULL = it can. */
 static void count_item(items_seen *seen, const char *item, const char *code)
 {
     seen->all++;

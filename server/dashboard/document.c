@@ -55,7 +55,6 @@ static void keep_latest(void *arg, int segment, const char *request, const fs_or
     kept->of[i].order = *order;
 }
 
-/* The locks and the latest orders. */
 static bool read_sets(document *doc, const open_sale *sale, dlock_time deadline)
 {
     latest_orders latest = {.count = 0};
@@ -124,7 +123,6 @@ static void put_locks(fs_text *out, const document *doc, const instances *in)
     text_add(out, "]");
 }
 
-/* Of the item's locks. */
 static bool holds_one(const document *doc, const instance *one, const instances *in)
 {
     bool holds = false;

@@ -14,7 +14,7 @@
 #define SET_MS  1250          /* a clock that is off by more, for slow answers too, was set */
 #define KEPT_MS (10 * 60000L) /* who has told nothing for so long is forgotten */
 
-/* A few hundred bytes an instance, in the place of those before: not refused for want of memory. */
+/* It replaces a few hundred bytes, so it may run when Redis is out of memory. */
 static dlock_script heartbeat = DLOCK_SCRIPT("heartbeat", "#!lua flags=allow-oom\n" HEARTBEAT_LUA);
 
 void instances_init(instances *in, fs_store *store)
@@ -30,7 +30,7 @@ int64_t instances_now_ms(const instances *in)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* No instance counts further. The sums of many records are numbers that JSON's readers take. */
+/* The largest count in a record: sums of many records stay exact in JSON. */
 #define NUMBER_MOST 10000000000000
 
 static void name_form(char ret[32])
@@ -93,7 +93,7 @@ static instance *find_or_add(instances *in, const char *name, int64_t told_ms)
     return added;
 }
 
-/* What it has done since the record before is put into the minute, if that was the same process. */
+/* Adds what the same process has done since its last record to the minute. */
 static instance *take(instances *in, const char *name, int64_t told_ms,
                       const instance_record *record)
 {
@@ -140,7 +140,7 @@ static void judge_all(instances *in)
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-/* A user of Redis who may not do this, and a key of another type, are said once. */
+/* Logs a refusal (a missing right, a key of another type) once, and its end. */
 static void note_refusal(instances *in, const char *words)
 {
     if (words && !in->refused)
@@ -207,7 +207,6 @@ static void hear(instances *in, const redisReply *reply)
     judge_all(in);
 }
 
-/* Of itself an instance knows without asking. */
 static void take_mine(instances *in, const instance_record *mine)
 {
     if (!atomic_load(&store_node(in->store, KEY)->clock.known))

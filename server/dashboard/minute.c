@@ -5,7 +5,7 @@
 #define STEP_MS 1000
 #define LATE_MS 1000 /* for counts to come */
 
-/* NULL: it is over for longer than the ring is. */
+/* NULL: the second is older than the ring. */
 static minute_step *step_of(minute *m, int64_t second)
 {
     minute_step *step = &m->steps[second % MINUTE_KEPT];
@@ -14,7 +14,7 @@ static minute_step *step_of(minute *m, int64_t second)
     return step->second == second ? step : NULL;
 }
 
-/* A counter that began anew adds nothing. */
+/* A counter that was reset adds nothing. */
 static void add_share(minute *m, int64_t second, double share, const int64_t *before,
                       const int64_t *after)
 {

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-/* In the order of `gauges` below. */
 enum { SELLABLE, HALTED, INITIAL, REMAINING, ORDERED, OVERSOLD, LOST, GAUGES };
 
 typedef struct sale_row {
