@@ -1,8 +1,6 @@
 /*
- * client_socket.h - the socket under a connection of civetweb's, which does not hand it out.
- *
- * civetweb goes on to own the socket: here it is found, looked at and written to, but never read
- * from, and only while civetweb can not close it and give its number to another connection.
+ * client_socket.h - the socket under a connection of civetweb's, which does not hand it out and
+ * owns it. It is never read from here, and only used while civetweb can not close it.
  */
 #ifndef FLASHSALE_CLIENT_SOCKET_H
 #define FLASHSALE_CLIENT_SOCKET_H
@@ -23,8 +21,8 @@ typedef struct client_sought {
 /* `host` is the client's address in numbers. False: it is not one. */
 bool client_sought_init(client_sought *ret, const char *host, int port);
 
-/* Looks for all of them among the descriptors of this process. A client can connect to two
- * addresses of ours from one port; since our address is not known neither socket is taken then. */
+/* Looks for all of them among the descriptors of this process. Where a client has connected to two
+ * addresses of ours from one port, neither socket is taken. */
 void client_sockets_find(client_sought *sought, int count);
 
 typedef struct client_look {

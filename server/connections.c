@@ -2,17 +2,16 @@
  * connections.c - the connections, one for each thread of civetweb's, and the thread that makes
  * room.
  *
- * Who has been silent for how long, the kernel knows, so a request costs nothing here: its thread
- * only says when the request has come and when it is answered.
+ * The kernel knows how long a connection has been silent. So a request costs little here: its
+ * thread only says when the request has come and when it is answered.
  *
- * How a connection is ended: by shutdown(SHUT_RD), of which its thread hears in its next read. The
- * request that comes in just this moment is safe: what the kernel has got is read all the same, and
- * can be answered; only behind it the connection is at its end. What is not read is not executed,
+ * shutdown(SHUT_RD) ends a connection; its thread notices at its next read. A request that the
+ * kernel has already got is still read and answered. A request that is not read is not executed,
  * and its client sees the connection closed without an answer.
  *
- * Why the socket is the right one: it is known by the client's end, and civetweb closes it only
- * after connection_close(), for which it needs the lock that is held here. One search finds the
- * sockets of all connections, so that many new ones do not each need one.
+ * A socket is found by its client's end. It can not change owners meanwhile: civetweb closes it
+ * only after connection_close(), which needs the lock that is held here. One search finds the
+ * sockets of all connections.
  */
 #include "server/connections.h"
 

@@ -2,11 +2,10 @@
  * connections.h - the connections that have a thread, and which of them give it up for others.
  *
  * civetweb gives every connection a thread until it ends, and newcomers beyond the last thread wait
- * where nobody sees them. So when more connections are open than are to have threads, those without
- * a request are closed, those first that have been silent for the longest time; then those whose
- * request does not come to its end, or who do not take their answer. The threads beyond that number
- * are for newcomers meanwhile. A connection whose request has come as a whole is never closed
- * before its answer begins.
+ * unseen. So beyond `most` connections some are closed: first those without a request, the longest
+ * silent first; then those whose request does not end, or that do not take their answer. The
+ * threads beyond `most` serve newcomers meanwhile. A connection whose request has come as a whole
+ * is never closed before its answer begins.
  */
 #ifndef FLASHSALE_CONNECTIONS_H
 #define FLASHSALE_CONNECTIONS_H
@@ -37,14 +36,12 @@ void connections_stop(connections *c);
 connection *connection_open(connections *c, const struct mg_connection *conn);
 void connection_close(connection *one);
 
-/* Whether another request can be answered, beside fewer than `most`. A moment is waited for that,
- * for most requests are answered in less. Requests whose answers are there, and only have to be
- * taken, do not count. Sets *last when others need the thread behind this answer. */
+/* Whether fewer than `most` requests are being answered, now or within a moment. Answers that only
+ * have to be taken do not count. Sets *last when others need the thread after this answer. */
 bool connection_admit(connection *one, bool *last);
 
 /* A request of so many bytes has come as a whole: the connection IS_SERVED. NULL: only its own
- * thread can answer it; so it is with a connection's first request, for which the search for the
- * socket would not pay. */
+ * thread can answer, as with a first request, for which the search for the socket does not pay. */
 api_client *connection_serve(connection *one, size_t bytes);
 
 void connection_enter(connection *one, connection_state state);

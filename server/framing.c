@@ -6,8 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- between the parts ----------------------------------------------------------------------- */
-
 /* civetweb reads each request into one buffer of malloc()'s, so a request without anything before
  * it begins at a multiple of this, and what lies between such a multiple and a request is of the
  * buffer. Nothing else tells where the buffer begins: civetweb hands out neither it nor the length
@@ -50,8 +48,6 @@ static const char *find_hidden(const struct mg_request_info *info, size_t *bytes
         return "a malformed header";
     return NULL;
 }
-
-/* ---- the headers ----------------------------------------------------------------------------- */
 
 #define SLOT(field) offsetof(http_framing, field)
 

@@ -1,10 +1,9 @@
 /*
  * http.h - the HTTP server: from sockets to api_handle() and back.
  *
- * Every response leaves in one write. What the transport can see to be wrong (a body framed in
- * two ways, a missing Host, too many headers, too long or too slow a body) never reaches the
- * service. `threads` bounds the requests that are answered at once. Connections without a request
- * are kept open up to that number; with more of them the longest idle ones are closed.
+ * Every response leaves in one write. Requests with a faulty frame or body never reach the service.
+ * `threads` bounds the requests that are answered at once, and the connections that are kept open
+ * (connections.h).
  */
 #ifndef FLASHSALE_HTTP_H
 #define FLASHSALE_HTTP_H

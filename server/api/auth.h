@@ -1,10 +1,10 @@
 /*
- * auth.h - who may start sales, look at locks and read the ledger: whoever knows the admin's token;
- * and who may buy for a user: whoever has a token of that user's, where there is a key for those.
+ * auth.h - the admin's token, which starts sales, shows locks and reads the ledger; and buyers'
+ * tokens, needed for a buy where there is a key for them.
  *
- * Without a token configured, everybody may be the admin on a server that only listens on loopback,
- * if it is not told otherwise, and nobody may on any other. Neither token nor key is ever logged,
- * and both tokens are compared in constant time.
+ * Without an admin token everybody is the admin on a server that only listens on loopback, unless
+ * it is told otherwise, and nobody on any other. Neither token nor key is ever logged, and both
+ * tokens are compared in constant time.
  */
 #ifndef FLASHSALE_AUTH_H
 #define FLASHSALE_AUTH_H

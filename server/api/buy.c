@@ -16,20 +16,6 @@ typedef struct buy_query {
     purchase request;
 } buy_query;
 
-/* A request id for a client that sends none: 128 random bits, so that nobody can guess another's
- * and use it, or have it declared void, before. Each thread fetches many at a time. False: the
- * system has none to give. */
-static bool make_request_id(char ret[IDENT_MAX + 1])
-{
-    static _Thread_local unsigned char supply[128];
-    static _Thread_local size_t left;
-    if (left == 0 && getrandom(supply, sizeof(supply), 0) != sizeof(supply))
-        return false;
-    left = (left == 0 ? sizeof(supply) : left) - 16;
-    text_hex(&supply[left], 16, ret);
-    return true;
-}
-
 /* ---- what is asked --------------------------------------------------------------------------- */
 
 static bool refuse(api_reply *reply, const char *code, const char *detail)
@@ -39,18 +25,25 @@ static bool refuse(api_reply *reply, const char *code, const char *detail)
 }
 
 /* An id for a request that has none: the proxy's, which it tells the client when no answer comes
- * from here, or one made here. Neither makes it a retry: the proxy sends a buy once. */
+ * from here; or 128 random bits, so that nobody can guess another's and use it, or have it declared
+ * void, before. Each thread fetches many bits at a time. Neither id makes it a retry: the proxy
+ * sends a buy once. */
 static bool give_request_id(const api_request *http, purchase *request, api_reply *reply)
 {
+    static _Thread_local unsigned char supply[128];
+    static _Thread_local size_t left;
     const char *given = http->headers.proxy_request;
     if (given && ident_ok(given, strlen(given))) {
         memcpy(request->request, given, strlen(given) + 1);
         return true;
     }
-    if (make_request_id(request->request))
-        return true;
-    problem(reply, 503, "no_random_bits", "no request id could be made; nothing was bought");
-    return false;
+    if (left == 0 && getrandom(supply, sizeof(supply), 0) != sizeof(supply)) {
+        problem(reply, 503, "no_random_bits", "no request id could be made; nothing was bought");
+        return false;
+    }
+    left = (left == 0 ? sizeof(supply) : left) - 16;
+    text_hex(&supply[left], 16, request->request);
+    return true;
 }
 
 /* The request id: from the header, from a parameter, or made. */

@@ -15,8 +15,6 @@ static dashboard_answer put_document(fs_api *api, const char *item, dlock_time d
     return dashboard_read(api->dashboard, item, deadline, out);
 }
 
-/* ---- as a stream of events ------------------------------------------------------------------- */
-
 /* A document has one line. Who is cut off comes again in a second, by itself. */
 #define STREAM        "text/event-stream"
 #define STREAM_BEGINS "retry: 1000\n"
@@ -30,8 +28,6 @@ dashboard_answer api_stream_next(fs_api *api, const char *item, fs_text *out)
     text_add(out, EVENT_ENDS);
     return answer == DASHBOARD_TOLD && out->failed ? DASHBOARD_LATE : answer;
 }
-
-/* ---- GET /dashboard -------------------------------------------------------------------------- */
 
 void api_dashboard(fs_api *api, const api_request *request, api_reply *reply)
 {

@@ -1,5 +1,4 @@
-/* query.c - taking parameters in, each once; giving them out in the form that is asked for; and the
- * refusals of those that have another. */
+/* query.c - taking parameters in, giving them out, and refusing those of another form. */
 #include "server/api/query.h"
 
 #include <stdio.h>

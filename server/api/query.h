@@ -36,8 +36,8 @@ typedef struct fs_query {
     char why[160]; /* on a fault: a sentence that names the parameter */
 } fs_query;
 
-/* A query without any parameter yet that may get those of `names`, QUERY_PARAMS at most, the last
- * one followed by NULL. They must outlive it. NULL = none. */
+/* An empty query for the parameters `names`, QUERY_PARAMS at most, ended by NULL (borrowed). NULL =
+ * none. */
 void query_init(fs_query *query, const char *const *names);
 
 /* Adds what text[0..len) has, "a=b&c=d" percent-encoded or a JSON object. A value that is malformed
@@ -54,12 +54,10 @@ query_status query_word(const fs_query *query, const char *name,
 query_status query_int(const fs_query *query, const char *name, int64_t least, int64_t most,
                        int64_t *ret);
 
-/* The request id in the value of an Idempotency-Key, which is bare or, as the IETF's draft has it,
- * a quoted string. False: it can be none. */
+/* The request id in an Idempotency-Key, bare or in quotes (the IETF's draft). False: it is none. */
 bool query_read_key(const char *header, char ret[IDENT_MAX + 1]);
 
-/* Whether a parameter was read. Otherwise it is refused with 400, `code`, and whether it is missing
- * or malformed: it must be `form`. */
+/* Whether a parameter was read. Otherwise it is refused with 400 and `code`: it must be `form`. */
 bool api_param_ok(query_status status, const char *code, const char *name, const char *form,
                   api_reply *reply);
 

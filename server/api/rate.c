@@ -10,8 +10,6 @@
 #define UNKNOWN_ITEMS_RATE 50   /* a second */
 #define US_PER_S           1000000
 
-/* ---- buys ------------------------------------------------------------------------------------ */
-
 static dlock_script script = DLOCK_SCRIPT("limit", "#!lua\n" RATE_LUA);
 
 /* A server that takes no writes is not asked: its silence would delay the sales of others. */
@@ -43,8 +41,6 @@ int rate_wait_buy(const fs_rate *rate, const char *user, const char *address, dl
     int wait_s = wait_key(rate, "address", address, rate->address, until);
     return wait_s > 0 ? wait_s : wait_key(rate, "user", user, rate->user, until);
 }
-
-/* ---- questions ------------------------------------------------------------------------------- */
 
 static int wait_bucket(_Atomic int64_t *empty_us, int64_t a_second)
 {

@@ -1,17 +1,13 @@
 /*
- * rate.h - how often one user, or one address, may try to buy and ask; and how often this instance
- * looks for items that it does not know.
+ * rate.h - how often a user or an address may try to buy, an address may ask, and this instance may
+ * look for items that it does not know: by the generic cell rate algorithm (ITU-T I.371), one
+ * number a key, the moment at which its bucket is empty again.
  *
- * All by the generic cell rate algorithm (ITU-T I.371): per key one number, the moment at which the
- * bucket would be empty again.
+ * Buys count in Redis, for all instances together, and before the lock, so that a user in a hurry
+ * costs the others nothing. When Redis does not answer in time everybody passes.
  *
- * Buys count in Redis, for all instances together. They count before the lock, so that a user in a
- * hurry costs the others nothing. When Redis does not answer in time the limit lets everybody pass:
- * the sale itself will tell.
- *
- * Questions (the stock, an order, the live document) count here, where refusing one costs Redis
- * nothing: anybody may ask, and Redis answers most of that. A second's worth of them may come at
- * once. Addresses whose hashes agree share a bucket.
+ * Questions (the stock, an order, the live document) count in the instance, where a refusal costs
+ * Redis nothing. A second's worth may come at once. Addresses whose hashes agree share a bucket.
  */
 #ifndef FLASHSALE_RATE_H
 #define FLASHSALE_RATE_H

@@ -28,8 +28,6 @@ bool api_input_ok(json_fault fault, const char *detail, api_reply *reply)
     return fault == JSON_FINE;
 }
 
-/* ---- the sale -------------------------------------------------------------------------------- */
-
 void api_put_lost(fs_text *out, const sale_halt *halt)
 {
     text_put(out, NUMBER("known", halt->known), NUMBER("found", halt->found),

@@ -1,5 +1,4 @@
-/* reply.c - replies and problems: one place that knows their form, so that all refusals have it;
- * and their bytes. */
+/* reply.c - the one form of all replies and problems, and their bytes. */
 #include "server/api/reply.h"
 
 #include <stdio.h>
@@ -32,7 +31,7 @@ fs_text *reply_json(api_reply *reply, int status)
     return &reply->body;
 }
 
-const char *status_title(int status)
+static const char *status_title(int status)
 {
     static const struct {
         int status;

@@ -51,7 +51,4 @@ void problem_outcome(api_reply *reply, purchase_outcome outcome, const char *det
  * member "redis". */
 void problem_redis(api_reply *reply, const char *redis, const char *so);
 
-/* The reason phrase of a status, "Not Found" for one. Never NULL. */
-const char *status_title(int status);
-
 #endif

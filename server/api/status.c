@@ -98,13 +98,11 @@ static void see_item(void *arg, fs_sale *sale)
     items_seen *seen = arg;
     const open_sale *open = &sale->open_sale;
     const char *code = outcome_table[sale_state_outcome(fs_sale_state(sale))].code;
-    if (code) {
+    if (code)
         seen->why = (store_complaint){.detail = NO_ITEM};
-    } else {
-        code = find_trouble_in(open, 0, &seen->why);
-        for (int k = 1; code && k < open->key_sets; k++)
+    else
+        for (int k = 0; k < open->key_sets && (k == 0 || code); k++)
             code = find_trouble_in(open, k, &seen->why);
-    }
     if (!code && seen->no_quorum && open->strategy->lock.kind == DLOCK_QUORUM) {
         seen->why = (store_complaint){.detail = NO_ITEM};
         code = outcome_table[BUY_UNAVAILABLE].code;

@@ -95,8 +95,6 @@ bool json_each(const char *body, size_t len, json_member *each, void *arg)
     return good;
 }
 
-/* ---- into fields ----------------------------------------------------------------------------- */
-
 typedef struct json_target {
     json_field *fields;
     json_fault fault;

@@ -1,9 +1,7 @@
 /*
- * json.h - reading a flat JSON object strictly. Nothing is guessed and nothing is ignored.
- *
- * Refused: anything behind the object, NUL bytes, members that are not asked for or come twice,
- * names in another case, numbers that are not digits alone (1.0, 1e0) or out of range, values of
- * another type, nesting.
+ * json.h - reading a flat JSON object strictly. Refused: anything behind the object, NUL bytes,
+ * members that are not asked for or come twice, names in another case, numbers that are not digits
+ * alone (1.0, 1e0) or out of range, values of another type, nesting.
  */
 #ifndef FLASHSALE_JSON_H
 #define FLASHSALE_JSON_H

@@ -1,9 +1,7 @@
 /*
  * single_flight.h - one call for an identifier at a time: who comes while it is under way waits for
  * its result instead of asking again.
- *
- * Different names do not wait for each other. Nobody waits beyond its own deadline, however long
- * the call takes that is under way.
+ * Different names do not wait for each other, and nobody waits beyond its own deadline.
  */
 #ifndef FLASHSALE_SINGLE_FLIGHT_H
 #define FLASHSALE_SINGLE_FLIGHT_H

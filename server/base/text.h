@@ -44,29 +44,16 @@ typedef struct text_member {
     int64_t number;
 } text_member;
 
-#define STRING(name, words)                                                                        \
-    {                                                                                              \
-        name, words, NULL, 0                                                                       \
-    }
-#define NUMBER(name, number)                                                                       \
-    {                                                                                              \
-        name, NULL, NULL, number                                                                   \
-    }
-#define FLAG(name, is)                                                                             \
-    {                                                                                              \
-        name, NULL, (is) ? "true" : "false", 0                                                     \
-    }
-#define AS_IS(name, json)                                                                          \
-    {                                                                                              \
-        name, NULL, json, 0                                                                        \
-    } /* or the beginning of a value */
+#define STRING(name, words)  ((text_member){name, words, NULL, 0})
+#define NUMBER(name, number) ((text_member){name, NULL, NULL, number})
+#define FLAG(name, is)       ((text_member){name, NULL, (is) ? "true" : "false", 0})
+#define AS_IS(name, json)    ((text_member){name, NULL, json, 0}) /* or as a value begins */
 
 /* Members, with the commas between them and before the first. */
 #define text_put(text, ...) text_put_each(text, (const text_member[]){__VA_ARGS__, {0}})
 void text_put_each(fs_text *text, const text_member *members);
 
-/* Several words one after the other: for what is written for every buyer, where printf would cost
- * more than all the rest. */
+/* Several words one after the other, where printf would cost too much. */
 #define text_add_all(text, ...) text_add_each(text, (const char *const[]){__VA_ARGS__, NULL})
 void text_add_each(fs_text *text, const char *const *words);
 
@@ -82,25 +69,20 @@ bool text_percent_decode(const char *from, size_t len, bool plus_is_blank, char 
  * leading zero or point. */
 bool decimal_read(const char *text, size_t len, int64_t *ret);
 
-/* Finds the line "NAME:VALUE" in a text such as INFO's. False, and "": there is none, or its value
- * does not fit, or is empty. */
+/* Finds the line "NAME:VALUE" in a text such as INFO's. False, and "": no value, or too long. */
 bool text_line_value(const char *lines, const char *name, char *ret, size_t ret_len);
 
-/* FNV-1a, of 32 and of 64 bits: the same in every process and version. Who picks the texts can make
- * their hashes agree. */
+/* FNV-1a of 32 and of 64 bits, the same in every version; chosen texts can be made to collide. */
 uint32_t text_hash(const char *text);
 uint64_t text_hash_64(const char *text);
 
-/* Identifiers (items, request ids, sale ids) are 1..64 of [A-Za-z0-9_-]. */
+/* Whether text[0..len) is an identifier (of an item, request or sale), [A-Za-z0-9_-]{1,64}. */
 #define IDENT_MAX 64
-
-/* Whether text[0..len) is an identifier. */
 bool ident_ok(const char *text, size_t len);
 
-/* Users are 1..128 of what e-mail addresses have: [A-Za-z0-9._%+@-]. No blank, quote or brace, for
- * a user is a word of a record, a field of a hash and a part of a key. */
+/* Whether it is a user, [A-Za-z0-9._%+@-]{1,128}: as e-mail addresses, but no blank, quote or
+ * brace, for a user is a word of a record, a field of a hash and a part of a key. */
 #define USER_MAX 128
-
 bool user_ok(const char *text, size_t len);
 
 #endif

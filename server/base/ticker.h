@@ -1,6 +1,4 @@
-/*
- * ticker.h - a thread that does one thing again and again until it is stopped.
- */
+/* ticker.h - a thread that does one thing again and again until it is stopped. */
 #ifndef FLASHSALE_TICKER_H
 #define FLASHSALE_TICKER_H
 

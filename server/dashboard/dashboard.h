@@ -30,10 +30,9 @@ typedef enum dashboard_answer {
     DASHBOARD_OVER, /* the item's sale is not there any more, or can not be shown */
 } dashboard_answer;
 
-/* Appends the members of the document of an item that has a sale, its age first; nothing if it is
- * not told. Whoever asks first waits for it to be made, until
- * the deadline. Who does not wait, for the deadline has passed, takes no place of an item that is
- * looked at. */
+/* Appends the members of the item's document, its age first; nothing if it is not told. The first
+ * asker waits, until the deadline, for the document to be made. Past the deadline nobody waits, or
+ * takes the place of an item that is looked at. */
 dashboard_answer dashboard_read(dashboard *d, const char *item, dlock_time deadline, fs_text *out);
 
 #endif

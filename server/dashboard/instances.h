@@ -2,12 +2,10 @@
  * instances.h - the instances that sell from the same Redis: which of them live, and what each has
  * done.
  *
- * Each tells the others of itself once a second, or twice while somebody looks, in a hash of names
- * in Redis, and hears them in the same call. Who has told nothing for a while is down; its last
- * record is kept for ten minutes.
- *
- * While Redis does not answer, or refuses, nothing is heard, and everybody stays as it was; when it
- * answers again, or its clock was set, they have some time to be heard of. For one thread.
+ * Each writes a heartbeat into a hash in Redis once a second, twice while somebody looks, and reads
+ * the others' in the same call. An instance without heartbeats is down; its last record is kept for
+ * ten minutes. While Redis does not answer all stay as they were; when it answers again, or its
+ * clock was set, they get some time for a heartbeat. For one thread.
  */
 #ifndef FLASHSALE_INSTANCES_H
 #define FLASHSALE_INSTANCES_H
@@ -15,8 +13,6 @@
 #include "server/dashboard/minute.h"
 
 #define INSTANCES_MAX 64 /* more are left out, those that are down first */
-
-/* ---- what an instance tells of itself -------------------------------------------------------- */
 
 /* Its numbers, in the order of their words in Redis. */
 enum {
@@ -40,8 +36,6 @@ typedef struct instance_record {
  * record of another form, by a program of another version, is left out rather than misread. */
 void record_write(fs_text *out, const instance_record *record);
 bool record_read(const char *text, instance_record *ret);
-
-/* ---- all of them ----------------------------------------------------------------------------- */
 
 typedef enum instance_state {
     INSTANCE_UP = 0,

@@ -39,8 +39,6 @@ void minute_add(minute *m, int64_t from_ms, const int64_t *before, int64_t to_ms
     }
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
-
 enum { SOLD, REFUSED, UNKNOWN, P50, P99, ROWS };
 
 /* In ms; -1: nothing was sold. */

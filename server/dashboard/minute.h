@@ -2,9 +2,9 @@
  * minute.h - what all instances together have sold in each second of the last minute, and how long
  * that took.
  *
- * It is made of the differences between the counts of an instance (metrics_read_counts()) at two
- * moments. A difference is spread evenly over the time between them, so counts that come late make
- * no peak. Seconds are by Redis's clock. For one thread.
+ * The difference between an instance's counts (metrics_read_counts()) at two moments is spread
+ * evenly over the time between them, so late counts make no peak. Seconds are by Redis's clock. For
+ * one thread.
  */
 #ifndef FLASHSALE_MINUTE_H
 #define FLASHSALE_MINUTE_H

@@ -84,8 +84,6 @@ static inline void metrics_count_response(fs_metrics *metrics, int status)
 #define METRICS_COUNTS (BUY_OUTCOMES + LATENCY_BUCKETS)
 void metrics_read_counts(fs_metrics *metrics, int64_t ret[METRICS_COUNTS]);
 
-/* ---- Prometheus's text format ---------------------------------------------------------------- */
-
 /* A metric is its head (HELP and TYPE) and, right behind it, all of its samples. `type` is counter,
  * gauge or histogram. */
 void metric_head(fs_text *out, const char *name, const char *type, const char *help);
@@ -97,16 +95,15 @@ void metric_gauge(fs_text *out, const char *name, const char *help, double value
 /* All that is counted, with the lock client's counters and how the servers are. */
 void metrics_write(fs_metrics *metrics, fs_store *store, fs_text *out);
 
-/* The current sales (sale_metrics.c). The numbers are those that the keeper saw at its last look
- * (sale/keeper.h, every 250 ms for up to 64 items), so a scrape asks Redis nothing. Every instance
- * tells of the items that it knows: sum over instances what they did, take the maximum of what they
- * saw. So many items are told of one by one, for an item is a label, and whoever starts sales
- * chooses it; those in trouble go first. */
+/* The current sales (sale_metrics.c), as the keeper saw them at its last look (sale/keeper.h), so a
+ * scrape asks Redis nothing. Every instance tells of the items that it knows: sum over instances
+ * what they did, take the maximum of what they saw. At most so many items get a label of their own;
+ * those in trouble go first. */
 #define SALE_METRICS_ITEMS 64
 void sale_metrics_write(sale_table *sales, fs_text *out);
 
-/* What the process takes of its machine (process_metrics.c), under the names that Prometheus's own
- * client libraries give to it. What can not be found out is left out. */
+/* The process (process_metrics.c), under the names of Prometheus's own client libraries. What can
+ * not be found out is left out. */
 void process_metrics_write(fs_text *out);
 
 #endif

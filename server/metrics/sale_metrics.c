@@ -28,16 +28,14 @@ static void put_row(sale_rows *all, const sale_row *row)
 {
     all->items++;
     all->halted += (int)row->values[HALTED];
-    if (all->count < SALE_METRICS_ITEMS) {
-        all->rows[all->count++] = *row;
-        return;
-    }
-    for (int i = 0; i < all->count && is_in_trouble(row); i++) {
-        if (!is_in_trouble(&all->rows[i])) {
-            all->rows[i] = *row;
-            return;
-        }
-    }
+    int i = 0;
+    if (all->count < SALE_METRICS_ITEMS)
+        i = all->count++;
+    else
+        while (i < all->count && (!is_in_trouble(row) || is_in_trouble(&all->rows[i])))
+            i++;
+    if (i < all->count)
+        all->rows[i] = *row;
 }
 
 static void see_sale(void *arg, fs_sale *sale)
