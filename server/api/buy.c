@@ -11,6 +11,7 @@
 #include "server/sale/checkout.h"
 
 typedef struct buy_query {
+    fs_api *api;
     char item[IDENT_MAX + 1];
     char sale[IDENT_MAX + 1]; /* the only one to buy in; "" = the current one */
     purchase request;
@@ -140,18 +141,18 @@ static void answer_refused(const buy_query *query, const checkout_answer *bought
         text_put(&reply->body, NUMBER("not_after", request->not_after_us));
 }
 
-static void answer(fs_api *api, const buy_query *query, const checkout_answer *bought,
-                   api_reply *reply)
+static void answer(const buy_query *query, const checkout_answer *bought, api_reply *reply)
 {
     sale_halt halt;
     purchase_outcome outcome = bought->result.outcome;
     if (outcome == BUY_SOLD) {
         answer_sold(query, bought->sale, bought->sharded, &bought->result, reply);
-    } else if (outcome == BUY_CLOSED && strcmp(query->sale, bought->sale) > 0) {
+    } else if (outcome == BUY_CLOSED && strcmp(query->sale, bought->sale) >= 0) {
         problem(reply, 404, "no_such_sale", "there is no such sale");
     } else if (outcome == BUY_CLOSED) {
         problem_outcome(reply, BUY_CLOSED, NULL);
-    } else if (outcome == BUY_ROLLED_BACK && sale_table_halt(api->sales, query->item, &halt)) {
+    } else if (outcome == BUY_ROLLED_BACK &&
+               sale_table_halt(query->api->sales, query->item, &halt)) {
         problem_outcome(reply, BUY_ROLLED_BACK,
                         HALTED_DETAIL
                         "; this try bought nothing, but an earlier one may have lost its order");
@@ -164,29 +165,25 @@ static void answer(fs_api *api, const buy_query *query, const checkout_answer *b
 
 /* ---- answered by another thread -------------------------------------------------------------- */
 
-typedef struct direct_buy {
-    fs_api *api;
-    const buy_query *query;
-} direct_buy;
-
 /* Not while it drains: the connection is to be closed then, which only its own thread does. */
 static bool tell_sold(direct_answer *direct, const sale_terms *terms, const purchase_result *result)
 {
     api_client *client = (api_client *)direct;
-    const direct_buy *buy = client->arg;
+    const buy_query *query = client->arg;
+    fs_metrics *metrics = query->api->metrics;
     api_reply reply;
-    if (atomic_load_explicit(&buy->api->metrics->draining, memory_order_relaxed))
+    if (atomic_load_explicit(&metrics->draining, memory_order_relaxed))
         return false;
     reply_init(&reply);
-    answer_sold(buy->query, terms->id, terms->segments > 0, result, &reply);
+    answer_sold(query, terms->id, terms->segments > 0, result, &reply);
     bool sent = !reply.body.failed && client->send(client, &reply);
     reply_free(&reply);
     if (sent) {
-        metrics_count_buy(buy->api->metrics, BUY_SOLD, reply.replayed,
-                          dlock_now().us - buy->query->request.received.us);
-        buy->api->metrics->told_directly++;
-        metrics_count_response(buy->api->metrics, reply.status);
-        api_done(buy->api);
+        metrics_count_buy(metrics, BUY_SOLD, reply.replayed,
+                          dlock_now().us - query->request.received.us);
+        metrics->told_directly++;
+        metrics_count_response(metrics, reply.status);
+        api_done(query->api);
     }
     return sent;
 }
@@ -195,19 +192,19 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
 {
     buy_query query;
     checkout_answer bought;
-    direct_buy buy = {api, &query};
     if (atomic_load_explicit(&api->refusing, memory_order_relaxed)) {
         problem(reply, 503, "draining", "this instance is going down; nothing was bought");
         return;
     }
     if (!read_query(api, http, &query, reply) || !may_buy(api, http, query.request.user, reply))
         return;
+    query.api = api;
     query.request.received = http->received;
     query.request.deadline = http->deadline;
     query.request.direct = NULL;
     if (http->client) {
         http->client->direct.tell = tell_sold;
-        http->client->arg = &buy;
+        http->client->arg = &query;
         query.request.direct = &http->client->direct;
     }
 
@@ -221,7 +218,7 @@ void api_buy(fs_api *api, const api_request *http, api_reply *reply)
         reply->status = 201;
         return;
     }
-    answer(api, &query, &bought, reply);
+    answer(&query, &bought, reply);
     metrics_count_buy(api->metrics, bought.result.outcome, bought.result.replayed,
                       dlock_now().us - http->received.us);
 }

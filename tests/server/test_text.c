@@ -21,6 +21,24 @@ static void text_escapes_and_grows(void **state)
     text_free(&text);
 }
 
+static void members_have_commas_between_them(void **state)
+{
+    (void)state;
+    fs_text text;
+    text_init(&text);
+    text_next(&text, "{");
+    text_put(&text, STRING("a", "x\"y"), NUMBER("b", -5), FLAG("c", true), AS_IS("d", "["));
+    text_next(&text, "{");
+    text_put(&text, AS_IS("e", "null"));
+    text_add(&text, "}");
+    text_next(&text, "7");
+    text_add(&text, "]");
+    text_put(&text, FLAG("f", false));
+    assert_string_equal(text_bytes(&text), "{\"a\":\"x\\\"y\",\"b\":-5,\"c\":true,"
+                                           "\"d\":[{\"e\":null},7],\"f\":false");
+    text_free(&text);
+}
+
 /* The first and the last character of each length, and what lies just beyond. */
 static void only_utf8_is_passed_on(void **state)
 {
@@ -139,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(identifiers_are_1_to_64_safe_characters),
         cmocka_unit_test(text_escapes_and_grows),
+        cmocka_unit_test(members_have_commas_between_them),
         cmocka_unit_test(only_utf8_is_passed_on),
         cmocka_unit_test(text_of_any_length_is_kept_whole),
         cmocka_unit_test(a_line_of_info_is_found_by_its_name),
