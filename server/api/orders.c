@@ -203,7 +203,8 @@ void api_order(fs_api *api, const api_request *request, api_reply *reply)
         sale = api_find_sale(api, request, NULL, reply);
     if (!sale)
         return;
-    resolve(api, sale, &query, terms_deadline(&sale->open_sale.terms, request->received), reply);
+    resolve(api, sale, &query,
+            (dlock_time){request->received.us + sale->open_sale.request_ms * 1000}, reply);
     sale_table_put(sale);
 }
 

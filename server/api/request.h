@@ -12,7 +12,6 @@
 #include "server/dashboard/dashboard.h"
 #include "server/metrics/metrics.h"
 #include "server/sale/sale_table.h"
-#include "server/store/direct_answer.h"
 
 /* The headers that endpoints look at: values as sent, NULL = not sent (borrowed). */
 typedef struct api_headers {
@@ -38,10 +37,10 @@ typedef struct api_client {
 } api_client;
 
 typedef struct api_request {
-    dlock_time received; /* the one moment that every deadline of the request counts from */
-    dlock_time deadline; /* it is answered by then, if no sale says otherwise: terms_deadline() */
-    const char *method;  /* HEAD comes as GET */
-    const char *path;    /* percent-decoded */
+    dlock_time received;      /* the one moment that every deadline of the request counts from */
+    dlock_time deadline;      /* it is answered by then, if no sale says otherwise */
+    const char *method;       /* HEAD comes as GET */
+    const char *path;         /* percent-decoded */
     const char *query_string; /* as sent, without '?'; "" = none */
     const fs_query *query;    /* the parameters that the route knows; set by the router */
     api_headers headers;

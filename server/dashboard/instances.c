@@ -165,9 +165,7 @@ static bool call(const instances *in, const instance_record *mine, redisReply **
     text_init(&text);
     record_write(&text, mine);
     dlock_args_init(&args);
-    dlock_args_text(&args, KEY);
-    dlock_args_text(&args, in->store->instance);
-    dlock_args_text(&args, text_bytes(&text));
+    store_put(&args, WORDS(KEY, in->store->instance, text_bytes(&text)));
     dlock_args_int(&args, KEPT_MS);
     dlock_redis_outcome outcome =
         dlock_redis_eval(in->store->telling, &heartbeat, 1, &args, dlock_in_ms(CALL_MS), ret);

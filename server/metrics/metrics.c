@@ -39,7 +39,7 @@ static void write_buys(fs_metrics *metrics, fs_text *out)
     const char *name = "flashsale_buy_duration_seconds";
     metric_head(out, name, "histogram", "Time to answer a buyer, by outcome.");
     for (int o = 0; o < BUY_OUTCOMES; o++) {
-        const char *outcome = purchase_outcome_name((purchase_outcome)o);
+        const char *outcome = outcome_table[o].name;
         uint64_t count = 0;
         for (int i = 0; i < METRICS_BUCKETS; i++) {
             count += get(&metrics->buys[o].bucket[i]);

@@ -22,13 +22,11 @@
 
 #include "server/base/log.h"
 #include "server/selling/leaders.h"
-#include "server/store/direct_answer.h"
 
 /* Even with wait_ms 0 a buyer waits this long: for its batch, which is not the lock. */
 #define QUEUE_MS 100
 
 struct fs_batch {
-    fs_batch *next_open;   /* in the list of all */
     const open_sale *sale; /* (borrowed) */
     batch_serve_one *serve_one;
     batch_serve *serve;
@@ -44,9 +42,7 @@ struct fs_batch {
 
 /* ---- what is counted ------------------------------------------------------------------------- */
 
-static _Atomic int64_t batches, buyers, largest; /* as in batch_counts */
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
-static fs_batch *all_open; /* guarded by all_lock */
+static _Atomic int64_t batches, buyers, largest, waiting; /* as in batch_counts */
 
 /* Once a batch, not once a buyer. */
 static void count_done(int count)
@@ -58,35 +54,9 @@ static void count_done(int count)
     }
 }
 
-static void enlist(fs_batch *batch)
-{
-    pthread_mutex_lock(&all_lock);
-    batch->next_open = all_open;
-    all_open = batch;
-    pthread_mutex_unlock(&all_lock);
-}
-
-static void strike_off(const fs_batch *batch)
-{
-    pthread_mutex_lock(&all_lock);
-    fs_batch **link = &all_open;
-    while (*link != batch)
-        link = &(*link)->next_open;
-    *link = batch->next_open;
-    pthread_mutex_unlock(&all_lock);
-}
-
 void batch_count(batch_counts *ret)
 {
-    *ret = (batch_counts){batches, buyers, largest, 0};
-    pthread_mutex_lock(&all_lock);
-    for (fs_batch *batch = all_open; batch; batch = batch->next_open) {
-        pthread_mutex_lock(&batch->lock);
-        for (const batch_round *round = batch->first; round; round = round->next)
-            ret->waiting += round->count - round->gone;
-        pthread_mutex_unlock(&batch->lock);
-    }
-    pthread_mutex_unlock(&all_lock);
+    *ret = (batch_counts){batches, buyers, largest, waiting};
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
@@ -144,6 +114,7 @@ static batch_place *join(fs_batch *batch, const purchase *request, bool direct, 
     if (!round)
         return NULL;
     *ret = round;
+    waiting++;
     return round_add(round, request, direct);
 }
 
@@ -156,6 +127,7 @@ static void leave(batch_round *round, batch_place *place)
 {
     place->left = true;
     round->gone++;
+    waiting--;
 }
 
 /* Leaves the round unless it has come as far as `stage`. Who could not leave before it was taken
@@ -279,6 +251,7 @@ static batch_round *take_first(fs_batch *batch)
     batch_round *round = batch->first ? shift(batch) : NULL;
     if (round) {
         round->stage = TAKEN;
+        waiting -= round->count - round->gone;
         batch->busy = round->count > 1;
         drop_abandoned(batch);
     }
@@ -309,6 +282,7 @@ void batch_put_back(fs_batch *batch, batch_taken *taken)
         return;
     pthread_mutex_lock(&batch->lock);
     round->stage = QUEUED;
+    waiting += round->count - round->gone;
     for (int i = 0; i < round->count; i++)
         if (round->places[i].in_doubt && !round->places[i].left)
             leave(round, &round->places[i]);
@@ -376,7 +350,6 @@ fs_batch *batch_open(const open_sale *sale, batch_serve_one *serve_one, batch_se
     batch->leading = (leader_task){.run = lead, .arg = batch};
     pthread_mutex_init(&batch->lock, NULL);
     pthread_cond_init(&batch->left, NULL);
-    enlist(batch);
     return batch;
 }
 
@@ -388,7 +361,6 @@ void batch_close(fs_batch *batch)
     while (batch->led)
         pthread_cond_wait(&batch->left, &batch->lock);
     pthread_mutex_unlock(&batch->lock);
-    strike_off(batch);
     free(atomic_load(&batch->spare));
     pthread_cond_destroy(&batch->left);
     pthread_mutex_destroy(&batch->lock);

@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/store/direct_answer.h"
-
 /* A buyer's thread whose client has been told and is silent goes back to its server after so long,
  * which looks for the end of the process, for one. */
 #define SILENCE_MS 100

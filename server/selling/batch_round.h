@@ -3,7 +3,7 @@
  *
  * Most wait for one word, "answered", and one system call wakes them all: to wake each by itself
  * would cost a call a buyer, and let the first ones push the leader off its processor before it has
- * told the others. Those whose client can be answered directly (direct_answer.h) sleep on its
+ * told the others. Those whose client can be answered directly (direct_answer) sleep on its
  * socket; the leader sends them their order, and they are not woken at all.
  *
  * A round is shared by its buyers and by the queue, then the leader; who is the last to let go

@@ -14,7 +14,6 @@
 #include "server/base/fail_point.h"
 #include "server/base/log.h"
 #include "server/selling/record.lua.h"
-#include "server/selling/sell.h"
 #include "server/selling/strategy.h"
 #include "server/store/state.lua.h"
 
@@ -39,27 +38,20 @@ static void compose_guard(void)
 
 /* ---- the scripts ----------------------------------------------------------------------------- */
 
-static void put_or_none(dlock_args *args, bool any, int64_t number)
-{
-    if (any)
-        dlock_args_int(args, number);
-    else
-        dlock_args_text(args, "");
-}
-
 void order_put_words(dlock_args *args, const open_sale *sale, const purchase *request,
                      uint64_t fence, int64_t left)
 {
+    char by[IDENT_MAX + 32];
     bool taken = left != ONLY_ASK;
+    snprintf(by, sizeof(by), "%llu %s", (unsigned long long)fence, sale->store->instance);
     dlock_args_init(args);
-    sell_put_state(args, sale, sale->keys, fence);
-    dlock_args_text(args, request->request);
-    dlock_args_text(args, request->user);
+    sale_put_state(args, sale, sale->keys);
+    store_put(args, WORDS(by, request->request, request->user));
     dlock_args_int(args, request->quantity);
     dlock_args_int(args, request->not_after_us);
-    put_or_none(args, sale->strategy->guarded,
-                sale->terms.initial - (taken ? request->quantity : 0));
-    put_or_none(args, taken, left);
+    store_put_number(args, sale->strategy->guarded,
+                     sale->terms.initial - (taken ? request->quantity : 0));
+    store_put_number(args, taken, left);
 }
 
 bool order_look(const open_sale *sale, const purchase *request, uint64_t fence, int64_t *left,

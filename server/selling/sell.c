@@ -29,21 +29,6 @@ static void compose_guard(void)
     guarded = dlock_guard_new("sell", STATE_LUA SELL_LUA);
 }
 
-static dlock_guard *get_guard(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, compose_guard);
-    return guarded;
-}
-
-void sell_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys, uint64_t fence)
-{
-    char by[IDENT_MAX + 32];
-    snprintf(by, sizeof(by), "%llu %s", (unsigned long long)fence, sale->store->instance);
-    sale_put_state(args, sale, keys);
-    dlock_args_text(args, by);
-}
-
 /* A number a buyer, with blanks between; one for all when they want the same. */
 static void put_units(dlock_args *args, const sell_buyer *buyers, int count)
 {
@@ -188,6 +173,7 @@ static purchase_outcome ask(sell_call *call, const dlock_args *args, dlock_time 
     sell_lock lock = call->lock;
     dlock_status status = DLOCK_OK;
     fs_store *store = call->sale->store;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (!lock.hold && !lock.free) {
         dlock_redis_outcome outcome = dlock_redis_eval_wait(store->redis, &plain, STATE_KEYS, args,
                                                             call->replicas, deadline, ret);
@@ -195,13 +181,14 @@ static purchase_outcome ask(sell_call *call, const dlock_args *args, dlock_time 
         bool told = outcome == DLOCK_REDIS_OK || (outcome == DLOCK_REDIS_UNKNOWN && *ret);
         return told ? BUY_SOLD : purchase_write_failed(store, outcome);
     }
+    pthread_once(&once, compose_guard);
     if (lock.hold) {
-        status = dlock_guard_call_wait(lock.hold, get_guard(), STATE_KEYS, args, lock.release,
+        status = dlock_guard_call_wait(lock.hold, guarded, STATE_KEYS, args, lock.release,
                                        call->replicas, deadline, ret);
         call->fence = dlock_fence(lock.hold);
     } else {
-        status = dlock_guard_section(lock.free, get_guard(), STATE_KEYS, args, call->replicas,
-                                     deadline, &call->fence, ret);
+        status = dlock_guard_section(lock.free, guarded, STATE_KEYS, args, call->replicas, deadline,
+                                     &call->fence, ret);
     }
     call->replicated = status == DLOCK_OK && call->replicas > 0;
     if (status == DLOCK_OK || (status == DLOCK_UNKNOWN && *ret))

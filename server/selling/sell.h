@@ -33,8 +33,4 @@ typedef struct sell_lock {
 bool sell(const open_sale *sale, const sale_keys *keys, sell_lock lock, const sell_buyer *buyers,
           int count, dlock_time deadline);
 
-/* Appends the keys and the first arguments of a script that records orders: those of state.lua,
- * and "<fence> <instance>" for the records. */
-void sell_put_state(dlock_args *args, const open_sale *sale, const sale_keys *keys, uint64_t fence);
-
 #endif

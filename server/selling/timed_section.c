@@ -32,14 +32,16 @@ bool timed_ask(const timed_hold *hold, const char *const *words, char ret[24])
 
 int timed_script(const timed_hold *hold, dlock_script *script, const char *const *arguments)
 {
-    redisReply *reply = NULL;
+    dlock_args args;
     fs_store *store = hold->sale->store;
-    dlock_redis_outcome outcome =
-        store_script(store, hold->deadline, script, hold->sale->keys->lock, arguments, &reply);
-    int number = outcome == DLOCK_REDIS_OK ? (int)reply->integer : -1;
+    dlock_args_init(&args);
+    dlock_args_text(&args, hold->sale->keys->lock);
+    store_put(&args, arguments);
+    redisReply *reply = store_eval(store->redis, script, 1, &args, hold->deadline, store_is_number);
+    int number = reply ? (int)reply->integer : -1;
     freeReplyObject(reply);
     if (number < 0)
-        store_log_failure(store, script->name, dlock_redis_outcome_text(outcome));
+        store_log_failure(store, script->name, "not answered");
     return number;
 }
 

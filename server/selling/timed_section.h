@@ -18,12 +18,12 @@
 /* One buyer's lock, while it is asked for and held. */
 typedef struct timed_hold {
     const open_sale *sale;
-    dlock_time deadline;  /* of the step that runs */
-    char lease_ms[24];    /* as a word of a command */
-    char value[192];      /* the lock's, as we believe it stands in Redis; at first a token that no
-                             other hold has */
-    int renewals;         /* so far */
-    atomic_bool lost;     /* a renewal failed */
+    dlock_time deadline; /* of the step that runs */
+    char lease_ms[24];   /* as a word of a command */
+    char value[192];     /* the lock's, as we believe it stands in Redis; at first a token that no
+                            other hold has */
+    int renewals;        /* so far */
+    atomic_bool lost;    /* a renewal failed */
     wheel_timer timer;
 } timed_hold;
 

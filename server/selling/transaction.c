@@ -8,8 +8,7 @@ void transaction_add(transaction *t, const char *const *words)
 {
     dlock_args args;
     dlock_args_init(&args);
-    for (; *words; words++)
-        dlock_args_text(&args, *words);
+    store_put(&args, words);
     dlock_redis_queue(t->conn, &args);
     dlock_args_free(&args);
     t->added++;

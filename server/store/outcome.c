@@ -38,8 +38,3 @@ const outcome_words outcome_table[BUY_OUTCOMES] = {
                      "bought or not: ask GET /orders/{request} with item= and sale=, or repeat "
                      "with the same Idempotency-Key and sale="},
 };
-
-const char *purchase_outcome_name(purchase_outcome outcome)
-{
-    return outcome_table[outcome].name;
-}

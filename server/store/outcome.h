@@ -51,7 +51,4 @@ typedef struct outcome_words {
 
 extern const outcome_words outcome_table[BUY_OUTCOMES];
 
-/* The name. */
-const char *purchase_outcome_name(purchase_outcome outcome);
-
 #endif

@@ -16,19 +16,40 @@
 
 /* ---- what a buyer asks ----------------------------------------------------------------------- */
 
-struct direct_answer; /* direct_answer.h */
+/*
+ * A client that another thread than its own can answer. A buyer's thread that waits for its order
+ * would be woken to send it, and would sleep again until the client's next request. So it sleeps on
+ * the client's socket instead, and the thread that sells for many tells the client: only of an
+ * order. With anything else the buyer's own thread is woken.
+ */
+struct purchase_result;
+struct sale_terms;
+
+typedef struct direct_answer {
+    int socket; /* the client's: readable when it asks again or has gone. Only to be polled */
+    int wakeup; /* an eventfd that only the buyer's thread reads */
+
+    /* Asked by the buyer's thread before it goes to sleep: fills in the two. False: only its own
+     * thread can answer the client. */
+    bool (*ready)(struct direct_answer *direct);
+
+    /* Answers the client; never waits for it. Called at most once, while the buyer's thread waits.
+     * False: nothing was sent, and the buyer's thread must answer. */
+    bool (*tell)(struct direct_answer *direct, const struct sale_terms *terms,
+                 const struct purchase_result *result);
+} direct_answer;
 
 typedef struct purchase {
     char user[USER_MAX + 1];
     char request[IDENT_MAX + 1];
     int64_t quantity;
-    bool keyed;           /* the client gave the request id, so this may be a retry */
-    dlock_time received;  /* when it came: its time counts from here */
-    dlock_time deadline;  /* by then the buyer is answered; see terms_deadline() */
-    int64_t wanted_by_us; /* no order is to be made after this; 0 = the client sets no time */
-    int64_t not_after_us; /* by Redis's clock: no script writes beyond it */
-    bool own_time;        /* that is what the client has set, so "late" is what it asked for */
-    struct direct_answer *direct; /* NULL: only the buyer's own thread can answer the client */
+    bool keyed;            /* the client gave the request id, so this may be a retry */
+    dlock_time received;   /* when it came: its time counts from here */
+    dlock_time deadline;   /* by then the buyer is answered, terms_request_ms() after it came */
+    int64_t wanted_by_us;  /* no order is to be made after this; 0 = the client sets no time */
+    int64_t not_after_us;  /* by Redis's clock: no script writes beyond it */
+    bool own_time;         /* that is what the client has set, so "late" is what it asked for */
+    direct_answer *direct; /* NULL: only the buyer's own thread can answer the client */
 } purchase;
 
 /* Sets not_after_us, its deadline by Redis's clock, or what the client asks for if that is sooner;

@@ -141,18 +141,6 @@ dlock_redis_outcome store_command(fs_store *store, dlock_time deadline, const ch
     return outcome;
 }
 
-dlock_redis_outcome store_script(fs_store *store, dlock_time deadline, dlock_script *script,
-                                 const char *key, const char *const *arguments, redisReply **ret)
-{
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, key);
-    store_put(&args, arguments);
-    dlock_redis_outcome outcome = dlock_redis_eval(store->redis, script, 1, &args, deadline, ret);
-    dlock_args_free(&args);
-    return outcome;
-}
-
 redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *words)
 {
     redisReply *reply = NULL;

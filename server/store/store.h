@@ -75,10 +75,6 @@ void store_put_number(dlock_args *args, bool there, int64_t number);
 dlock_redis_outcome store_command(fs_store *store, dlock_time deadline, const char *const *words,
                                   redisReply **ret);
 
-/* Runs a script of one key. */
-dlock_redis_outcome store_script(fs_store *store, dlock_time deadline, dlock_script *script,
-                                 const char *key, const char *const *arguments, redisReply **ret);
-
 /* No question that only reads waits longer than this: a Redis that hangs is told from one that
  * works within the two seconds in which a buyer is to hear of it. */
 #define STORE_READ_MS 1500

@@ -47,11 +47,6 @@ int64_t terms_request_ms(const sale_terms *terms)
     return terms->wait_ms <= REQUEST_MS ? REQUEST_MS : terms->wait_ms + WAIT_RESERVE_MS;
 }
 
-dlock_time terms_deadline(const sale_terms *terms, dlock_time received)
-{
-    return (dlock_time){received.us + terms_request_ms(terms) * 1000};
-}
-
 int64_t terms_hold_most_ms(const sale_terms *terms)
 {
     return terms_request_ms(terms) - HOLD_RESERVE_MS;

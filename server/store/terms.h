@@ -53,13 +53,9 @@ bool durability_find(const char *name, durability *ret);
 /* ---- what follows from them ------------------------------------------------------------------ */
 
 /* A request is answered in this time, and writes nothing after it, unless the sale lets its buyers
- * wait longer. */
+ * wait longer: the one deadline of all that is done for it. */
 #define REQUEST_MS 10000
 int64_t terms_request_ms(const sale_terms *terms);
-
-/* The end of that time for a request that came at `received`: the one deadline of all that is done
- * for it. */
-dlock_time terms_deadline(const sale_terms *terms, dlock_time received);
 
 /* The longest hold_ms with which a buyer can still be sold to in that time. */
 int64_t terms_hold_most_ms(const sale_terms *terms);

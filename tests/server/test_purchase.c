@@ -37,7 +37,7 @@ static void answers_of_scripts_are_understood(void **state)
         purchase_result result;
         purchase_answer_script(&result, cases[i].answer, strlen(cases[i].answer), &request);
         if (result.outcome != cases[i].outcome)
-            fail_msg("%s: %s", cases[i].answer, purchase_outcome_name(result.outcome));
+            fail_msg("%s: %s", cases[i].answer, outcome_table[result.outcome].name);
         assert_int_equal(result.replayed, cases[i].replayed);
         if (result.outcome == BUY_SOLD) {
             assert_int_equal(result.order.number, 7);

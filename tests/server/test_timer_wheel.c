@@ -67,7 +67,8 @@ static void a_stopped_timer_does_not_fire(void **state)
     stop_wheel(&g);
     assert_true(wheel_start(&a, 60, count_up, (void *)&stopped));
     assert_true(wheel_start(&b, 60, count_up, (void *)&other));
-    assert_true(wheel_start(&far, 100000, count_up, (void *)&stopped)); /* more than one round away */
+    assert_true(
+        wheel_start(&far, 100000, count_up, (void *)&stopped)); /* more than one round away */
     wheel_stop(&a);
     atomic_store(&g.open, true);
     assert_true(fx_wait_until(fired_three_times, (void *)&other, WAIT_MS));

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "server/selling/batch.h"
-#include "server/store/direct_answer.h"
 
 enum { PATIENT_MS = 60000, REGULARS = 8, VISITS = 500 };
 

@@ -81,8 +81,7 @@ static void *serve(void *arg)
 static void check(const char *of, int buyer, purchase_outcome expected)
 {
     if (results[buyer].outcome != expected)
-        fail_msg("%s: buyer %d is told %s", of, buyer,
-                 purchase_outcome_name(results[buyer].outcome));
+        fail_msg("%s: buyer %d is told %s", of, buyer, outcome_table[results[buyer].outcome].name);
 }
 
 /* The reply of the selling script, as its text and behind a frame's beginning. */

@@ -158,7 +158,7 @@ static void check_answers(int from)
             has += fx_redis_number(fx.redis, "HEXISTS %s r%d", shop.sale.keys[k].orders, i);
         if (has > 1 || (outcome != BUY_UNKNOWN && has != (outcome == BUY_SOLD)))
             fail_msg("%s: r%d was told %s and has %lld orders", context, i,
-                     purchase_outcome_name(outcome), has);
+                     outcome_table[outcome].name, has);
     }
 }
 
@@ -174,7 +174,7 @@ static void check_healed(void)
     int from = shop.requests;
     if (!fx_wait_until(sells, NULL, HEAL_MS))
         fail_msg("%s: the sale does not go on: %s", context,
-                 purchase_outcome_name(shop.outcomes[shop.requests - 1]));
+                 outcome_table[shop.outcomes[shop.requests - 1]].name);
     check_all(from);
 }
 
@@ -197,7 +197,7 @@ static void check_stock(int from)
             return;
     if (unordered() != 0)
         fail_msg("%s: r%d was told %s, and the stock has %lld units too few", context, from,
-                 purchase_outcome_name(shop.outcomes[from]), unordered());
+                 outcome_table[shop.outcomes[from]].name, unordered());
 }
 
 /* ---- keys that are not what they should be --------------------------------------------------- */
@@ -213,7 +213,7 @@ static void buy_meanwhile(const char *key, const char *what, purchase_outcome ex
     check_all(from);
     check_stock(from);
     if (expected != BUY_OUTCOMES && met == 0)
-        fail_msg("%s: told %s", context, purchase_outcome_name(shop.outcomes[from]));
+        fail_msg("%s: told %s", context, outcome_table[shop.outcomes[from]].name);
     check_healed();
 }
 
@@ -405,7 +405,7 @@ static void who_has_an_order_is_told_whatever_is_forbidden(void **state)
             purchase_outcome again = buy_as(0);
             fx_redis_do(fx.redis, "ACL SETUSER service +%s", writing[i]);
             if (again != BUY_SOLD)
-                fail_msg("%s without %s: %s", (*s)->name, writing[i], purchase_outcome_name(again));
+                fail_msg("%s without %s: %s", (*s)->name, writing[i], outcome_table[again].name);
         }
         close_shop();
     }
@@ -530,7 +530,7 @@ static void nothing_is_written_half_where_writes_are_refused(void **state)
             redis_do(refusing[i].ends);
             nodes_admit_again(&store);
             if (outcome == BUY_SOLD || outcome == BUY_UNKNOWN || outcome == BUY_SOLD_OUT)
-                fail_msg("%s: %s", context, purchase_outcome_name(outcome));
+                fail_msg("%s: %s", context, outcome_table[outcome].name);
             check_all(from);
             check_stock(from);
             check_healed();
