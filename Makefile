@@ -190,7 +190,7 @@ $(PAGE_ASSETS): $(PAGE_FILES) $(PAGE_FOLDERS) server/embed.sh
 test-programs: tested $(TESTS) $(EXAMPLES)
 
 # What the tests run.
-tested: all man $(TOOLS) $(MATRIX) $(SHIMS) $(if $(FAIL_POINTS),,stoppable)
+tested: all man $(TOOLS) $(MATRIX) $(SHIMS) $(if $(FAIL_POINTS),,stoppable) ## build what the tests start
 
 # The instances that a scripted schedule stops at named points.
 stoppable: | $(GENERATED)

@@ -257,6 +257,9 @@ connection *connection_open(connections *c, const struct mg_connection *conn)
 void connection_close(connection *one)
 {
     connections *c = one->all;
+    if (one->client.direct.wakeup >= 0)
+        close(one->client.direct.wakeup);
+    one->client.direct.wakeup = -1;
     pthread_mutex_lock(&c->lock);
     one->open = false;
     one->next_free = c->first_free;
@@ -312,9 +315,6 @@ bool connection_is_leaving(const connection *one)
 
 static void release(connections *c)
 {
-    for (int i = 0; c->all && i < c->threads; i++)
-        if (c->all[i].client.direct.wakeup >= 0)
-            close(c->all[i].client.direct.wakeup);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->lock);
     free(c->all);

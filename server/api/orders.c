@@ -135,15 +135,23 @@ static ledger_status find_order(const open_sale *now, const order_query *query, 
     return ledger_find(now->store, &terms, query->request, LEDGER_ASK, deadline, ret);
 }
 
-/* A Redis that has just lost orders says "no", too. So a "no" about the current sale is final only
- * if this server still has all orders that this process has seen there. */
-static ledger_status confirm_no(fs_api *api, const open_sale *now, ledger_status no,
+/* A Redis that has just lost orders says "no", too. So a "no" is final only if this server still
+ * has all orders that this process has seen in the item's current sale; and that a sale is over,
+ * only if a later one is in force: what stands in its place may be damage, or a halt. */
+static ledger_status confirm_no(fs_api *api, const char *item, const char *wanted, ledger_status no,
                                 dlock_time deadline)
 {
-    if (no != LEDGER_NEVER && no != LEDGER_PAST)
+    fs_sale *now;
+    if (no != LEDGER_NEVER && no != LEDGER_PAST && no != LEDGER_OVER)
         return no;
-    sale_status is = sale_refresh(api->sales, now->terms.item, store_read_deadline(deadline));
-    return is == SALE_OK ? no : LEDGER_NOT_YET;
+    bool sound = sale_refresh(api->sales, item, store_read_deadline(deadline)) == SALE_OK;
+    if (!sound || no != LEDGER_OVER)
+        return sound ? no : LEDGER_NOT_YET;
+    if (!sale_table_take(api->sales, item, false, &now))
+        return LEDGER_NOT_YET;
+    bool over = strcmp(now->open_sale.terms.id, wanted) > 0;
+    sale_table_put(now);
+    return over ? no : LEDGER_NOT_YET;
 }
 
 /* Another server may have been promoted in its place, and know of an order. */
@@ -165,7 +173,7 @@ static void resolve(fs_api *api, const fs_sale *sale, const order_query *query, 
     sale_halt halt;
     const open_sale *now = &sale->open_sale;
     ledger_status status = find_order(now, query, deadline, &entry);
-    status = confirm_no(api, now, status, deadline);
+    status = confirm_no(api, now->terms.item, wanted, status, deadline);
     bool halted = sale_table_halt(api->sales, now->terms.item, &halt);
     if (status == LEDGER_FOUND) {
         put_read(reply_json(reply, 200), now->terms.item, entry.sale,

@@ -110,11 +110,13 @@ static void see_item(void *arg, fs_sale *sale)
     count_item(seen, open->terms.item, code);
 }
 
-static void see_unopened(void *arg, const char *item)
+static void see_unopened(void *arg, const char *item, sale_state state)
 {
     items_seen *seen = arg;
     seen->why = (store_complaint){.detail = NO_ITEM};
-    count_item(seen, item, outcome_table[BUY_ROLLED_BACK].code);
+    count_item(seen, item,
+               state == STATE_OVER ? "sale_unreadable"
+                                   : outcome_table[sale_state_outcome(state)].code);
 }
 
 static void put_trouble(api_reply *reply, const char *code, const store_complaint *why)

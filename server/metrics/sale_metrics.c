@@ -58,9 +58,9 @@ static void see_sale(void *arg, fs_sale *sale)
     put_row(arg, &row);
 }
 
-static void see_unopened(void *arg, const char *item)
+static void see_unopened(void *arg, const char *item, sale_state state)
 {
-    sale_row row = {.values = {[HALTED] = 1}};
+    sale_row row = {.values = {[HALTED] = state == STATE_HALTED}};
     snprintf(row.item, sizeof(row.item), "%s", item);
     put_row(arg, &row);
 }

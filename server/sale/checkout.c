@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "server/sale/sale_find.h"
+#include "server/store/replicas.h"
 #include "server/strategies/registry.h"
 
 #define SOLD_OUT_MS  100
@@ -215,14 +216,21 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
         return false; /* the next sale, not in force here yet */
     if (status == SALE_UNAVAILABLE)
         purchase_answer(&ret->result, BUY_UNAVAILABLE);
-    else if (request->keyed && status != SALE_OK && status != SALE_NONE) /* it may have an order */
+    else if (status != SALE_OK && status != SALE_NONE) /* it may have an order */
         purchase_answer(&ret->result, BUY_DAMAGED);
     if (status != SALE_OK || !request->keyed)
         return true;
     ledger_status found = ledger_answer(now->store, &other, request, LEDGER_LOOK, &ret->result);
     if (found != LEDGER_OVER && found != LEDGER_NOT_YET)
         name_sale(ret, &other);
-    return found != LEDGER_NOT_YET; /* else not all of its segments are closed */
+    if (found != LEDGER_NOT_YET)
+        return true;
+    sale_keys keys;
+    terms_keys(&other, 0, &keys);
+    if (!replicas_missing(now->store, &other, &keys))
+        return false; /* not all of its segments are closed */
+    purchase_answer(&ret->result, BUY_NOT_DURABLE);
+    return true;
 }
 
 /* After an answer that says that Redis has not what it had: is the sale halted, or has it gone on
@@ -232,7 +240,11 @@ static bool look_into_trouble(sale_table *table, fs_sale *sale, const purchase *
 {
     fs_sale *now;
     const char *item = sale->open_sale.terms.item;
-    sale_refresh(table, item, store_read_deadline(request->deadline));
+    sale_status is = sale_refresh(table, item, store_read_deadline(request->deadline));
+    if (is == SALE_UNAVAILABLE && result->outcome == BUY_DAMAGED) /* until it is found sound */
+        sale_table_change(
+            table, item,
+            &(sale_news){.event = EVENT_DAMAGED, .of = sale, .detail = "found by a buyer"});
     if (sale_find(table, item, request->deadline, &now) != SALE_OK)
         return true;
     bool same = now == sale;

@@ -99,10 +99,13 @@ static void halt_all(const open_sale *sale, const sale_seen *seen, const char *w
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-static void is_damaged(sale_checked *ret, const char *what)
+static void is_damaged(sale_checked *ret, const char *what, int segment)
 {
+    char where[24] = "";
+    if (segment != SEGMENT_NONE)
+        snprintf(where, sizeof(where), " of segment %d", segment);
     ret->status = SALE_DAMAGED;
-    snprintf(ret->detail, sizeof(ret->detail), "%s", what);
+    snprintf(ret->detail, sizeof(ret->detail), "%s%s", what, where);
 }
 
 /* Why the sale is behind, by what stands under one pointer: NULL = it is not, and *ret is
@@ -123,7 +126,7 @@ static const char *judge_pointer(const sale_terms *terms, const char *pointer, s
         return NULL;
     }
     if (!sale_id_ok(pointer, strlen(pointer))) {
-        is_damaged(ret, CHECK_CFG);
+        is_damaged(ret, CHECK_CFG, SEGMENT_NONE);
         return NULL;
     }
     if (strcmp(pointer, terms->id) < 0)
@@ -170,10 +173,10 @@ static const char *judge_stock(const open_sale *sale, const sale_seen *seen, int
     if (why || ret->status != SALE_OK)
         return why;
     if (stock->damaged[0] != '\0')
-        is_damaged(ret, stock->damaged);
+        is_damaged(ret, stock->damaged, sale->terms.segments > 0 ? k : SEGMENT_NONE);
     else if (!epochs_ok(stock->ledger.epochs, stock->ledger.orders) ||
              known_ledger_contradicts(&sale->known[k], stock->ledger.epochs))
-        is_damaged(ret, EPOCHS_DAMAGED);
+        is_damaged(ret, EPOCHS_DAMAGED, sale->terms.segments > 0 ? k : SEGMENT_NONE);
     else if (lost_in(sale, seen, k) > 0)
         return HALT_ROLLED_BACK;
     return NULL;
@@ -187,7 +190,7 @@ static const char *judge(const open_sale *sale, const sale_seen *seen, sale_chec
     const char *why = judge_pointer(&sale->terms, seen->pointer, ret);
     if (!why && ret->status == SALE_OK &&
         (seen->terms_status != SALE_OK || !terms_same(&sale->terms, &seen->terms)))
-        is_damaged(ret, CHECK_CFG);
+        is_damaged(ret, CHECK_CFG, SEGMENT_NONE);
     for (int k = 0; !why && k < sale->key_sets && ret->status == SALE_OK; k++)
         why = judge_stock(sale, seen, k, ret);
     return why;

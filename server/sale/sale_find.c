@@ -62,14 +62,14 @@ static void log_in_force(const fs_store *store, const sale_terms *terms)
             NULL);
 }
 
-/* What is remembered is over then, or damaged: which of the two, `status` tells. */
-static void not_opened(sale_table *table, const char *item, const char *id,
-                       const open_sale *remembered, sale_status status, const char *err)
+/* The item's sale is for another program, or damaged: which of the two, `status` tells. */
+static void not_opened(sale_table *table, const char *item, const char *id, sale_status status,
+                       const char *err)
 {
     LOG_SOME(LOG_ERROR, "sale_not_opened", "item", item, "sale", id, "detail", err, NULL);
-    if (remembered && status == SALE_DAMAGED)
+    if (status == SALE_DAMAGED)
         sale_table_change(table, item, &(sale_news){.event = EVENT_DAMAGED, .detail = CHECK_CFG});
-    else if (remembered && status == SALE_UNREADABLE)
+    else if (status == SALE_UNREADABLE)
         sale_table_change(table, item, &(sale_news){.event = EVENT_SUPERSEDED});
 }
 
@@ -84,7 +84,7 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
         fs_sale_open(sale_table_store(table), item, id, deadline, &now, err, sizeof(err));
     if (status != SALE_OK) {
         if (!halted) /* otherwise the halt is what is said of it */
-            not_opened(table, item, id, remembered, status, err);
+            not_opened(table, item, id, status, err);
         return status;
     }
     if (remembered && !halted)
@@ -150,7 +150,7 @@ static sale_status find_out(sale_table *table, const char *item, dlock_time dead
         lost = lost || halt_latest(store, item, deadline, halt.sale);
         status = terms_in_force(store, item, SEGMENT_NONE, deadline, &found);
     }
-    if (status == SALE_OK && sale_table_halt(table, item, &halt)) /* no more */
+    if (status == SALE_OK ? sale_table_halt(table, item, &halt) : status == SALE_NONE && !lost)
         sale_table_change(table, item, &(sale_news){.event = EVENT_LIFTED});
     if (status == SALE_OK)
         return load(table, item, found.id, false, NULL, 0, deadline);

@@ -7,11 +7,11 @@
 
 static const sale_state after[SALE_STATES][SALE_EVENTS] = {
     /*                 sound       damaged        halted        superseded  lifted */
-    [STATE_NONE] = {STATE_OPEN, STATE_DAMAGED, STATE_HALTED, STATE_NONE, STATE_NONE},
+    [STATE_NONE] = {STATE_OPEN, STATE_DAMAGED, STATE_HALTED, STATE_OVER, STATE_NONE},
     [STATE_OPEN] = {STATE_OPEN, STATE_DAMAGED, STATE_HALTED, STATE_OVER, STATE_OPEN},
-    [STATE_DAMAGED] = {STATE_OPEN, STATE_DAMAGED, STATE_HALTED, STATE_OVER, STATE_DAMAGED},
+    [STATE_DAMAGED] = {STATE_OPEN, STATE_DAMAGED, STATE_HALTED, STATE_OVER, STATE_NONE},
     [STATE_HALTED] = {STATE_OPEN, STATE_DAMAGED, STATE_HALTED, STATE_OVER, STATE_NONE},
-    [STATE_OVER] = {STATE_OPEN, STATE_DAMAGED, STATE_HALTED, STATE_OVER, STATE_OVER},
+    [STATE_OVER] = {STATE_OPEN, STATE_DAMAGED, STATE_HALTED, STATE_OVER, STATE_NONE},
 };
 
 static const struct {
@@ -20,7 +20,7 @@ static const struct {
     log_level level;
     const char *logged; /* when it begins; of an open one, when it was not */
 } words[SALE_STATES] = {
-    [STATE_NONE] = {"none", BUY_SOLD, LOG_INFO, "halt_lifted"},
+    [STATE_NONE] = {"none", BUY_SOLD, LOG_INFO, "sale_gone"},
     [STATE_OPEN] = {"open", BUY_SOLD, LOG_INFO, "sale_mended"},
     [STATE_DAMAGED] = {"damaged", BUY_DAMAGED, LOG_ERROR, "sale_damaged"},
     [STATE_HALTED] = {"halted", BUY_ROLLED_BACK, LOG_ERROR, "sale_halted"},

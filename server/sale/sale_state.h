@@ -1,12 +1,10 @@
 /*
  * sale_state.h - how an item's sale stands in this process: one state, and what changes it.
  *
- *                  sound                 damaged                halted
- *     (none) ------------------> open <-----------> damaged  ----------> halted
- *        ^                         |      sound        |        sound       |
- *        | lifted                  '-------------------+--- superseded -----'
- *     halted, and not open here                        v
- *                                                     over
+ *     none ---------> open <-------> damaged      a look finds it sound, or damaged
+ *                       |              |
+ *                       '---> halted <-'           Redis has forgotten something; the admin decides
+ *                       '---> over                 the item's sale is for another program
  *
  * The state is the item's, not the sale's: a buyer who still has the sale before hears of the
  * newest. sale_table_change() is the one function that changes it, by the table in sale_state.c,
@@ -25,7 +23,7 @@ typedef enum sale_state {
     STATE_OPEN,     /* it sells */
     STATE_DAMAGED,  /* its data in Redis are damaged: every buyer looks whether they are mended */
     STATE_HALTED,   /* it must not sell before the admin says so (store/halt.h) */
-    STATE_OVER,     /* a sale for another program has come; this one is only remembered */
+    STATE_OVER,     /* the item's sale is for another program; perhaps an older one is remembered */
     SALE_STATES
 } sale_state;
 
@@ -34,7 +32,7 @@ typedef enum sale_event {
     EVENT_DAMAGED,    /* a look, or a sale that can not be read */
     EVENT_HALTED,     /* a look, or a sale that was lost */
     EVENT_SUPERSEDED, /* the item has a newer sale, which is not for this program */
-    EVENT_LIFTED,     /* the halt of a sale that is not open here is over */
+    EVENT_LIFTED, /* no sale is open here, and what is said of it is over: the halt, or the sale */
     SALE_EVENTS
 } sale_event;
 

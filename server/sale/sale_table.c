@@ -70,6 +70,11 @@ sale_status fs_sale_open(fs_store *store, const char *item, const char *id, dloc
     return *ret ? SALE_OK : SALE_UNREADABLE;
 }
 
+sale_state fs_sale_state(const fs_sale *sale)
+{
+    return (sale_state)atomic_load_explicit(&sale->state->is, memory_order_acquire);
+}
+
 void fs_sale_close(fs_sale *sale)
 {
     if (sale->open_sale.strategy->close)
@@ -157,9 +162,10 @@ void sale_table_put(fs_sale *sale)
 bool sale_table_knows(sale_table *table, const char *item)
 {
     pthread_rwlock_rdlock(&table->lock);
-    sale_state state = state_of(find(table, item));
+    const table_entry *entry = find(table, item);
+    bool known = sale_of(entry, false) || state_of(entry) == STATE_HALTED;
     pthread_rwlock_unlock(&table->lock);
-    return state != STATE_NONE && state != STATE_OVER;
+    return known;
 }
 
 /* Under `lock`. NULL: out of memory. */
@@ -224,8 +230,8 @@ static void replace(sale_table *table, table_entry *entry, fs_sale *now)
 void sale_table_change(sale_table *table, const char *item, const sale_news *news)
 {
     pthread_rwlock_wrlock(&table->lock);
-    table_entry *entry = find_or_add(table, item);
-    if (!entry) {
+    table_entry *entry = news->event == EVENT_LIFTED ? find(table, item) : find_or_add(table, item);
+    if (!entry || (news->of && entry->current != news->of)) {
         pthread_rwlock_unlock(&table->lock);
         if (news->now)
             fs_sale_close(news->now);
@@ -265,14 +271,15 @@ void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), 
     pthread_rwlock_unlock(&table->lock);
 }
 
-void sale_table_each_unopened(sale_table *table, void (*each)(void *arg, const char *item),
+void sale_table_each_unopened(sale_table *table,
+                              void (*each)(void *arg, const char *item, sale_state state),
                               void *arg)
 {
     pthread_rwlock_rdlock(&table->lock);
     for (int i = 0; i < BUCKETS; i++)
         for (table_entry *entry = table->buckets[i]; entry; entry = entry->next)
-            if (!entry->current && state_of(entry) == STATE_HALTED)
-                each(arg, entry->item);
+            if (!sale_of(entry, false) && state_of(entry) != STATE_NONE)
+                each(arg, entry->item, state_of(entry));
     pthread_rwlock_unlock(&table->lock);
 }
 

@@ -32,10 +32,8 @@ typedef struct fs_sale {
 sale_status fs_sale_open(fs_store *store, const char *item, const char *id, dlock_time deadline,
                          fs_sale **ret, char *err, size_t err_len);
 
-static inline sale_state fs_sale_state(const fs_sale *sale)
-{
-    return (sale_state)atomic_load_explicit(&sale->state->is, memory_order_acquire);
-}
+/* How its item's sale stands. */
+sale_state fs_sale_state(const fs_sale *sale);
 
 /* Nobody may be using it. */
 void fs_sale_close(fs_sale *sale);
@@ -78,8 +76,9 @@ sale_pointer *sale_table_pointers(sale_table *table, int *ret_count);
 /* Calls `each` for the current sale of every item known here. */
 void sale_table_each(sale_table *table, void (*each)(void *arg, fs_sale *sale), void *arg);
 
-/* Calls `each` for every item whose sale is halted and can not be opened here. */
-void sale_table_each_unopened(sale_table *table, void (*each)(void *arg, const char *item),
+/* Calls `each` for every item that has a sale which can not be opened here. */
+void sale_table_each_unopened(sale_table *table,
+                              void (*each)(void *arg, const char *item, sale_state state),
                               void *arg);
 
 /* ---- for sale_find.c alone, which asks Redis and changes what the table says -------------- */
@@ -96,6 +95,7 @@ void sale_table_add(sale_table *table, const char *item);
 
 typedef struct sale_news {
     sale_event event;
+    const fs_sale *of;     /* only if this is the item's sale still; NULL = whichever is */
     fs_sale *now;          /* that takes the place of the item's sale; NULL = that stays */
     const sale_halt *halt; /* EVENT_HALTED */
     const char *detail;    /* EVENT_DAMAGED */

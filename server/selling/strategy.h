@@ -44,7 +44,8 @@ typedef struct fs_strategy {
      * BUY_BUSY (test_schedule.c). One that is not guarded, too, oversells when its holder is
      * stopped for longer than the lease (the matrix: stale-write; without `renews` pause). */
     bool locked;
-    bool renews; /* its lease is extended while it is held */
+    /* Its lease is extended while it is held (test_long_section.c). */
+    bool renews;
     /* The stock is split into segments, keys[k] being those of one (test_buy.c). */
     bool sharded;
 

@@ -23,7 +23,7 @@ bool halt_read(const char *pointer, sale_halt *ret)
     memset(&halt, 0, sizeof(halt));
     if (sscanf(pointer, "%64s %15s %" SCNd64 " %" SCNd64 " %64s %" SCNd64 "%c", halt.sale, halt.why,
                &halt.known, &halt.found, halt.instance, &halt.time_us, &end) != 6 ||
-        !sale_id_ok(halt.sale, strlen(halt.sale)) ||
+        !sale_id_ok(halt.sale, strlen(halt.sale)) || halt.known < 0 || halt.found < 0 ||
         (strcmp(halt.why, HALT_ROLLED_BACK) != 0 && strcmp(halt.why, HALT_LOST) != 0))
         return false;
     *ret = halt;

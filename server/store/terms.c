@@ -313,6 +313,23 @@ bool terms_same(const sale_terms *a, const sale_terms *b)
            a->segments == b->segments && a->previous_segments == b->previous_segments;
 }
 
+/* Whether there is a stock of the sale, the item's own or a segment's. */
+static sale_status look_for_remains(fs_store *store, const char *item, const char *id,
+                                    dlock_time deadline)
+{
+    sale_status status = SALE_NONE;
+    for (int k = SEGMENT_NONE; status == SALE_NONE && k <= 0; k++) {
+        sale_keys keys;
+        keys_name(&keys, item, k, id);
+        redisReply *reply = store_read(store, deadline, WORDS("EXISTS", keys.stock));
+        bool told =
+            reply && dlock_redis_check(store->redis, "EXISTS", reply, store_is_number(reply));
+        status = !told ? SALE_UNAVAILABLE : reply->integer > 0 ? SALE_DAMAGED : SALE_NONE;
+        freeReplyObject(reply);
+    }
+    return status;
+}
+
 sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_time deadline,
                        sale_terms *ret, char *err, size_t err_len)
 {
@@ -321,14 +338,17 @@ sale_status terms_read(fs_store *store, const char *item, const char *id, dlock_
     const fs_node *node = terms_node(store, item);
     bool timed = atomic_load(&node->clock.known);
     redisReply *reply = store_read(store, deadline, WORDS("HGETALL", keys.cfg));
+    bool told = reply && dlock_redis_check(store->redis, "HGETALL", reply, store_is_pairs(reply));
     sale_status status = SALE_UNAVAILABLE;
     snprintf(err, err_len, "Redis did not answer");
-    if (reply && dlock_redis_check(store->redis, "HGETALL", reply, store_is_pairs(reply)))
-        status =
-            reply->elements == 0
-                ? SALE_NONE
-                : terms_from(reply, item, id, timed ? node_redis_us(node, dlock_now()) : INT64_MAX,
-                             ret, err, err_len);
+    if (told && reply->elements > 0) {
+        status = terms_from(reply, item, id, timed ? node_redis_us(node, dlock_now()) : INT64_MAX,
+                            ret, err, err_len);
+    } else if (told) {
+        status = look_for_remains(store, item, id, deadline);
+        if (status != SALE_UNAVAILABLE)
+            snprintf(err, err_len, "the sale's terms are missing");
+    }
     freeReplyObject(reply);
     return status;
 }

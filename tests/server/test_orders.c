@@ -209,7 +209,43 @@ static void a_sale_that_can_not_be_read_leaves_it_open(void **state)
     assert_int_equal(fx_redis_number(fx.redis, "DEL %s:cfg", base), 1);
     name_base(-1, base);
     fx_redis_do(fx.redis, "ZADD %s:asked 1 ghost", base); /* asked long ago */
-    assert_false(is_final((void *)"ghost"));
+    fx_refused(fx.server[0], 503, "sale_damaged", "GET /orders/ghost?item=%s", item);
+}
+
+/* Terms that are missing beside a stock are damage: the request may have an order. */
+static void a_sale_without_its_terms_is_not_taken_for_none(void **state)
+{
+    (void)state;
+    char base[128], first[64];
+    snprintf(item, sizeof(item), "F7");
+    start_sale("'stock':10,'strategy':'atomic'");
+    snprintf(first, sizeof(first), "%s", fx_current_sale(item));
+    name_base(-1, base);
+    buy("mine", 201);
+    start_sale("'stock':10,'strategy':'atomic'");
+    fx_redis_do(fx.redis, "RENAME %s:cfg %s:away", base, base);
+    fx_refused(fx.server[0], 503, "sale_damaged", "GET /orders/mine?item=F7&sale=%s", first);
+    fx_refused(fx.server[0], 503, "sale_damaged", "POST /buy?item=F7&user=u1&request=mine&sale=%s",
+               first);
+    fx_redis_do(fx.redis, "RENAME %s:away %s:cfg", base, base);
+    fx_expect(fx.server[0], 200, "GET /orders/mine?item=F7&sale=%s", first);
+}
+
+/* What stands in the place of the item's sale may be damage: then the sale is not over. */
+static void a_sale_is_over_only_when_a_later_one_is_there(void **state)
+{
+    (void)state;
+    char sale[64];
+    fx_reply reply;
+    snprintf(item, sizeof(item), "F8");
+    start_sale("'stock':10,'strategy':'combined'");
+    snprintf(sale, sizeof(sale), "%s", fx_current_sale(item));
+    fx_redis_do(fx.redis, "SET fs:{F8}:sale ffffffffffffff");
+    fx_ask(fx.server[0], &reply, "GET /orders/k9?item=F8&sale=%s", sale);
+    assert_null(strstr(reply.body, "\"final\":true"));
+    fx_reply_free(&reply);
+    fx_redis_do(fx.redis, "SET fs:{F8}:sale %s", sale);
+    assert_non_null(strstr(buy("k9", 201), "\"request\":\"k9\""));
 }
 
 /* Who has an order in the sale before hears no "no" while that sale's data are damaged, however
@@ -316,6 +352,8 @@ int main(void)
         cmocka_unit_test(what_is_older_than_sales_are_kept_is_not_final),
         cmocka_unit_test(an_order_is_found_after_any_number_of_sales),
         cmocka_unit_test(a_sale_that_can_not_be_read_leaves_it_open),
+        cmocka_unit_test(a_sale_without_its_terms_is_not_taken_for_none),
+        cmocka_unit_test(a_sale_is_over_only_when_a_later_one_is_there),
         cmocka_unit_test(damage_of_the_sale_before_is_no_answer),
         cmocka_unit_test(what_is_found_on_any_segment_is_not_void),
     };

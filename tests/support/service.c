@@ -292,6 +292,7 @@ const fx_strategy *fx_strategies(void)
         fx_strategy *s = &all[count++];
         *s = (fx_strategy){.locked = json_bool(each, "locked"),
                            .replayable = json_bool(each, "replayable"),
+                           .renews = json_bool(each, "renews"),
                            .guarded = json_bool(each, "guarded"),
                            .sharded = json_bool(each, "sharded")};
         snprintf(s->name, sizeof(s->name), "%s", fx_json_text(each, "name"));

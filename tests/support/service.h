@@ -118,6 +118,7 @@ int fx_stock(const char *field);
 typedef struct fx_strategy {
     char name[32];   /* "" behind the last one */
     bool locked;     /* has a lock */
+    bool renews;     /* ... whose lease it extends */
     bool replayable; /* after an unknown outcome, asking again is answered by the record */
     bool guarded;    /* oversells nothing, whatever happens to the lock */
     bool sharded;    /* the stock is split into segments; knows no per_user_limit */

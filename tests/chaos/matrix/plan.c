@@ -119,7 +119,7 @@ int plan_runs(matrix_size size)
  * before the write comes; and without anything two buyers meet at once. */
 static bool is_control(const fs_strategy *s, const char *column)
 {
-    if (s->guarded || s->replayable)
+    if (s->guarded)
         return false;
     if (!s->locked)
         return strcmp(column, "load") == 0;
@@ -131,8 +131,9 @@ expectation plan_expects(const row *r, const fault *f)
     const fs_strategy *s = row_strategy(r);
     if (is_control(s, f->name))
         return EXPECT_BROKEN;
+    bool of_retries = strcmp(f->name, "lost-reply") == 0 || strcmp(f->name, "late-command") == 0;
     if (!s->guarded)
-        return EXPECT_NOTHING;
+        return s->replayable && of_retries ? EXPECT_HELD : EXPECT_NOTHING;
     if (strcmp(f->name, "failover") == 0 && r->durability == IN_MEMORY)
         return EXPECT_LOSS;
     return EXPECT_HELD;

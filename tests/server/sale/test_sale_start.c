@@ -146,6 +146,40 @@ static void who_takes_up_a_sale_starts_what_its_starter_left(void **state)
     fx_server_kill(other);
 }
 
+static bool is_damaged(void *server)
+{
+    fx_reply reply;
+    static int request;
+    fx_ask(server, &reply, "POST /buy?item=U5&user=u1&request=d%d", request++);
+    bool damaged = reply.status == 503 && strstr(reply.body, "sale_damaged");
+    fx_reply_free(&reply);
+    return damaged;
+}
+
+/* A buyer who has met a damaged segment stops the sale, also where no look is answered by which the
+ * others could be compared. */
+static void a_damaged_segment_stops_the_sale_without_a_look(void **state)
+{
+    (void)state;
+    fx_only_single("a proxy is before Redis");
+    fx_proxy *proxy = fx_proxy_start(fx_redis_tcp_url(fx.redis));
+    fx_server *behind = start_behind(proxy);
+    fx_start_sale(behind, "U5", "'stock':900,'strategy':'sharded','segments':4");
+    fx_expect(behind, 201, "POST /buy?item=U5&user=u1");
+    fx_proxy_say(proxy, "reset before match {U5}:%s:lost",
+                 fx_current_sale("U5")); /* of looks only */
+    fx_redis_do(fx.redis, "RENAME fs:{U5#2}:%s:stock fs:{U5#2}:away", fx_current_sale("U5"));
+    assert_true(fx_wait_until(is_damaged, behind, 20000));
+    for (int i = 0; i < 12; i++)
+        assert_true(is_damaged(behind));
+    fx_redis_do(fx.redis, "RENAME fs:{U5#2}:away fs:{U5#2}:%s:stock", fx_current_sale("U5"));
+    fx_proxy_say(proxy, "heal");
+    for (int i = 0; i < 12; i++)
+        fx_expect(behind, 201, "POST /buy?item=U5&user=u1");
+    fx_server_kill(behind);
+    fx_proxy_stop(proxy);
+}
+
 /* Terms that somebody removes meanwhile: what the segments have is worth nothing without them, and
  * half of them is not written back. */
 static void segments_without_terms_are_not_noted_as_started(void **state)
@@ -200,6 +234,7 @@ int main(void)
         cmocka_unit_test(a_start_without_an_answer_is_unknown),
         cmocka_unit_test(a_start_that_comes_late_does_nothing),
         cmocka_unit_test(who_takes_up_a_sale_starts_what_its_starter_left),
+        cmocka_unit_test(a_damaged_segment_stops_the_sale_without_a_look),
         cmocka_unit_test(segments_without_terms_are_not_noted_as_started),
         cmocka_unit_test(a_sale_of_another_version_ends_the_one_before),
         cmocka_unit_test(nothing_is_written_for_a_strategy_that_is_not_here),

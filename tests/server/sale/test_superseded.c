@@ -217,6 +217,21 @@ static void a_damaged_segment_stops_all_instances(void **state)
     all_answer("G1", 201);
 }
 
+/* A sale for another program is one that can not be sold here, and is named. */
+static void what_is_for_another_program_is_not_ready(void **state)
+{
+    (void)state;
+    static const char id[] = "0123456789abcd";
+    fx_redis_do(fx.redis, "SET fs:{Z1}:sale %s", id);
+    fx_redis_do(fx.redis, "HSET fs:{Z1}:%s:cfg schema 99", id);
+    fx_refused(fx.server[0], 503, "sale_unreadable", "GET /stock?item=Z1");
+    assert_non_null(
+        strstr(fx_expect(fx.server[0], 200, "GET /readyz"), "not sold: Z1 sale_unreadable"));
+    fx_redis_do(fx.redis, "DEL fs:{Z1}:sale");
+    fx_refused(fx.server[0], 404, "no_such_item", "GET /stock?item=Z1");
+    assert_null(strstr(fx_expect(fx.server[0], 200, "GET /readyz"), "Z1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +241,7 @@ int main(void)
         cmocka_unit_test(replaced_terms_sell_nothing),
         cmocka_unit_test(a_pointer_of_another_type_sells_nothing),
         cmocka_unit_test(a_damaged_segment_stops_all_instances),
+        cmocka_unit_test(what_is_for_another_program_is_not_ready),
     };
     return fx_run(tests, .instances = 3);
 }

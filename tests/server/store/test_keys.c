@@ -50,6 +50,8 @@ static void a_halt_is_read_whole_or_not_at_all(void **state)
         {ID " gone 7 5 i-1 1700000000000001", false},
         {ID " rolled_back 7 5 i-1 1700000000000001 ", false},
         {ID " rolled_back 7 5 i-1", false},
+        {ID " rolled_back 7 -5 i-1 1700000000000001", false},
+        {ID " rolled_back -7 5 i-1 1700000000000001", false},
         {ID "0 rolled_back 7 5 i-1 1700000000000001", false},
         {ID, false},
         {"", false},
