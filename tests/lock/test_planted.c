@@ -10,7 +10,7 @@
 #include "tests/support/campaign.h"
 #include "tests/support/proxy.h"
 
-enum { TICKS = 24, TICK_MS = 50, BUILD_MS = 120000, TRIES = 3 };
+enum { TICKS = 24, TICK_MS = 50, BUILD_MS = 120000, TRIES = 3, CATCHES = 12 };
 
 struct ground {
     fx_redis *redis;
@@ -172,7 +172,7 @@ static void withstand(struct ground *ground, const struct defect *defect)
 /* A defect shows when processes meet at the wrong time: they have some tries to do so. */
 static void catch_defect(struct ground *ground, const struct defect *defect, const char *program)
 {
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < CATCHES; i++) {
         bool found =
             judge(ground, defect, program) == 1 && names_it(ground->campaign.answer, defect);
         campaign_end(&ground->campaign);
