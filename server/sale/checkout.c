@@ -221,15 +221,15 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
     if (status != SALE_OK || !request->keyed)
         return true;
     ledger_status found = ledger_answer(now->store, &other, request, LEDGER_LOOK, &ret->result);
-    if (found != LEDGER_OVER && found != LEDGER_NOT_YET)
+    if (found == LEDGER_NOT_YET) {
+        sale_keys keys;
+        terms_keys(&other, 0, &keys);
+        if (!replicas_missing(now->store, &other, &keys))
+            return false; /* not all of its segments are closed */
+        purchase_answer(&ret->result, BUY_NOT_DURABLE);
+    }
+    if (found != LEDGER_OVER)
         name_sale(ret, &other);
-    if (found != LEDGER_NOT_YET)
-        return true;
-    sale_keys keys;
-    terms_keys(&other, 0, &keys);
-    if (!replicas_missing(now->store, &other, &keys))
-        return false; /* not all of its segments are closed */
-    purchase_answer(&ret->result, BUY_NOT_DURABLE);
     return true;
 }
 

@@ -20,7 +20,7 @@ static const struct {
     log_level level;
     const char *logged; /* when it begins; of an open one, when it was not */
 } words[SALE_STATES] = {
-    [STATE_NONE] = {"none", BUY_SOLD, LOG_INFO, "sale_gone"},
+    [STATE_NONE] = {"none", BUY_SOLD, LOG_INFO, "sale_dropped"},
     [STATE_OPEN] = {"open", BUY_SOLD, LOG_INFO, "sale_mended"},
     [STATE_DAMAGED] = {"damaged", BUY_DAMAGED, LOG_ERROR, "sale_damaged"},
     [STATE_HALTED] = {"halted", BUY_ROLLED_BACK, LOG_ERROR, "sale_halted"},
