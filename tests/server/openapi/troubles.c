@@ -198,6 +198,10 @@ void another_version_is_not_read(void **state)
     fx_redis_do(fx.redis, "SET fs:{Later}:sale 06ffffffffffff");
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
         fx_refused(fx.server[0], 503, "sale_unreadable", "%s", requests[i]);
+    fx_server *server = fx_server_start(fx_redis_url(fx.redis), NULL); /* it knows no other item */
+    fx_refused(server, 503, "sale_unreadable", "%s", requests[1]);
+    provoke_await(server, "sale_unreadable", "GET /readyz");
+    fx_server_kill(server);
 }
 
 /* ---- what is promised ------------------------------------------------------------------------ */
