@@ -89,6 +89,7 @@ static void compare(const sale_terms *mine, fs_store *store)
     } numbers[] = {
         {"stock", mine->initial, is.initial},
         {"per-user-limit", mine->per_user_limit, is.per_user_limit},
+        {"reserve-max-s", mine->reserve_max_s, is.reserve_max_s},
         {"lease-ms", mine->lease_ms, is.lease_ms},
         {"wait-ms", mine->wait_ms, is.wait_ms},
         {"hold-ms", mine->hold_ms, is.hold_ms},

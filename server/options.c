@@ -80,6 +80,8 @@ static const option_spec specs[] = {
     {"strategy", "NAME", TEXT(sale.strategy), "how to sell, one of --list-strategies",
      SHOW("combined")},
     {"per-user-limit", "UNITS", SALE_INT(per_user_limit), "a user may have, 0 = any", SHOW("0")},
+    {"reserve-max-s", "SECONDS", SALE_INT(reserve_max_s),
+     "for which a buyer may reserve, 0 = none; needs\n--per-user-limit", SHOW("0")},
     {"lease-ms", "MS", SALE_INT(lease_ms), "lease of the sale's lock",
      SHOW("the strategy's; of combined 3000")},
     {"wait-ms", "MS", SALE_INT(wait_ms), "how long a buyer waits for the lock",
@@ -332,7 +334,8 @@ static bool check(fs_options *options)
         fprintf(stderr, "flashsale: --item needs --stock: units for sale\n");
         return false;
     }
-    if (sale_request_finish(&options->sale, &terms, err, sizeof(err)))
+    if (sale_request_finish(&options->sale, &terms, err, sizeof(err)) &&
+        sale_request_reserves(&terms, err, sizeof(err)))
         return true;
     fprintf(stderr, "flashsale: --item and its sale: %s\n", err);
     return false;

@@ -1,6 +1,6 @@
 /*
- * buy.c - POST /buy: what is asked, strictly read; and for each outcome the one answer that a
- * client can rely on.
+ * buy.c - POST /buy, and POST /orders/{request}/confirm and /cancel, which end a reservation: what
+ * is asked, strictly read; and for each outcome the one answer that a client can rely on.
  */
 #include "server/api/routes.h"
 
@@ -79,6 +79,16 @@ static bool read_quantity(const fs_api *api, const fs_query *query, int64_t *ret
     return api_param_ok(status, "bad_quantity", "quantity", form, reply);
 }
 
+static bool read_reserve(const fs_query *query, int64_t *ret, api_reply *reply)
+{
+    char form[48];
+    query_status status = query_int(query, "reserve_s", 1, RESERVE_MOST_S, ret);
+    if (status == QUERY_ABSENT)
+        *ret = 0;
+    snprintf(form, sizeof(form), "a number from 1 to %d", RESERVE_MOST_S);
+    return status != QUERY_BAD || api_param_ok(status, "bad_reserve_s", "reserve_s", form, reply);
+}
+
 static bool read_query(const fs_api *api, const api_request *http, buy_query *query,
                        api_reply *reply)
 {
@@ -88,31 +98,45 @@ static bool read_query(const fs_api *api, const api_request *http, buy_query *qu
                         "1 to 128 of [A-Za-z0-9._%+@-]; mind that a query has + as %2B", reply) &&
            api_read_ident(http->query, "sale", "bad_sale", false, query->sale, reply) &&
            read_quantity(api, http->query, &request->quantity, reply) &&
+           read_reserve(http->query, &request->reserve_s, reply) &&
            api_read_not_after(http->query, &request->wanted_by_us, reply) &&
            read_request_id(http, request, reply);
 }
 
 /* Whether the user has said who it is, where it must, and does not try too often. */
-static bool may_buy(fs_api *api, const api_request *http, const char *user, api_reply *reply)
+static bool may_ask(fs_api *api, const api_request *http, const purchase *request, api_reply *reply)
 {
     const fs_rate *rate = api->rate;
-    if (api->auth->buyer_key[0] != '\0' &&
-        !auth_admit_buyer(api->auth, user, http->headers.buyer_token, reply))
+    const char *who = request->user[0] != '\0' ? request->user : request->request;
+    if (api->auth->buyer_key[0] != '\0' && request->action != PURCHASE_REVOKE &&
+        !auth_admit_buyer(api->auth, request->user, http->headers.buyer_token, reply))
         return false;
     return (rate->user == 0 && rate->address == 0) ||
-           api_may_go_on(api, rate_wait_buy(rate, user, http->peer, http->deadline), reply);
+           api_may_go_on(api, rate_wait_buy(rate, who, http->peer, http->deadline), reply);
 }
 
 /* ---- what is answered ------------------------------------------------------------------------ */
 
-static void answer_sold(const buy_query *query, const char *sale, bool sharded,
+static void answer_done(const buy_query *query, const char *sale, bool sharded,
                         const purchase_result *result, api_reply *reply)
 {
-    api_put_order(reply_json(reply, 201), query->item, sale, sharded ? result->segment : -1,
-                  query->request.request, &result->order);
+    bool buys = query->request.action == PURCHASE_BUY;
+    api_put_order(reply_json(reply, buys ? 201 : 200), query->item, sale,
+                  sharded ? result->segment : -1, query->request.request, &result->order, buys);
+    if (!buys)
+        return;
     reply->replayed = result->replayed && query->request.keyed;
     text_add_all(&reply->location, ORDERS_PATH, query->request.request, "?item=", query->item,
                  "&sale=", sale);
+}
+
+/* Where nobody would buy, what is not known or was not done is another thing; NULL: it is not. */
+static const char *settled_words(purchase_outcome outcome)
+{
+    return outcome == BUY_UNKNOWN ? "done or not: send it again, or ask GET /orders/{request}"
+           : outcome_table[outcome].again == AGAIN_YES || outcome == BUY_TOO_LATE
+               ? "this try changed nothing; the order is as it was"
+               : NULL;
 }
 
 /* The request id goes with every refusal, for the client may not have chosen it; and the sale, so
@@ -134,8 +158,11 @@ static void answer_refused(const buy_query *query, const checkout_answer *bought
         problem_outcome(reply, outcome,
                         outcome == BUY_SOLD_OUT && bought->sharded
                             ? "no segment of the sale has as many units left as asked for"
-                            : NULL);
+                        : request->action != PURCHASE_BUY ? settled_words(outcome)
+                                                          : NULL);
     }
+    if (outcome == BUY_SOLD_OUT && bought->result.reserved >= 0)
+        text_put(&reply->body, NUMBER("reserved", bought->result.reserved));
     text_put(&reply->body, STRING("request", request->request), STRING("sale", bought->sale));
     if (outcome == BUY_UNKNOWN)
         text_put(&reply->body, NUMBER("not_after", request->not_after_us));
@@ -146,7 +173,7 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
     sale_halt halt;
     purchase_outcome outcome = bought->result.outcome;
     if (outcome == BUY_SOLD) {
-        answer_sold(query, bought->sale, bought->sharded, &bought->result, reply);
+        answer_done(query, bought->sale, bought->sharded, &bought->result, reply);
     } else if (outcome == BUY_CLOSED && strcmp(query->sale, bought->sale) >= 0) {
         problem(reply, 404, "no_such_sale", "there is no such sale");
     } else if (outcome == BUY_CLOSED) {
@@ -154,8 +181,10 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
     } else if (outcome == BUY_ROLLED_BACK &&
                sale_table_halt(query->api->sales, query->item, &halt)) {
         problem_outcome(reply, BUY_ROLLED_BACK,
-                        HALTED_DETAIL
-                        "; this try bought nothing, but an earlier one may have lost its order");
+                        query->request.action == PURCHASE_BUY ? HALTED_DETAIL
+                            "; this try bought nothing, but an earlier one may have lost its order"
+                                                              : HALTED_DETAIL
+                            "; this try changed nothing, and the order may be lost");
         text_put(&reply->body, STRING("request", query->request.request));
         api_put_halt(&reply->body, &halt); /* names the halted sale, not the buyer's */
     } else {
@@ -165,8 +194,16 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
 
 /* ---- answered by another thread -------------------------------------------------------------- */
 
+/* As it is counted. */
+static purchase_outcome counted_as(const purchase *request, purchase_outcome outcome)
+{
+    if (outcome != BUY_SOLD || request->action == PURCHASE_BUY)
+        return outcome;
+    return request->action == PURCHASE_CONFIRM ? BUY_CONFIRMED : BUY_CANCELLED;
+}
+
 /* Not while it drains: the connection is to be closed then, which only its own thread does. */
-static bool tell_sold(direct_answer *direct, const sale_terms *terms, const purchase_result *result)
+static bool tell_done(direct_answer *direct, const sale_terms *terms, const purchase_result *result)
 {
     api_client *client = (api_client *)direct;
     const buy_query *query = client->arg;
@@ -175,11 +212,11 @@ static bool tell_sold(direct_answer *direct, const sale_terms *terms, const purc
     if (atomic_load_explicit(&metrics->draining, memory_order_relaxed))
         return false;
     reply_init(&reply);
-    answer_sold(query, terms->id, terms->segments > 0, result, &reply);
+    answer_done(query, terms->id, terms->segments > 0, result, &reply);
     bool sent = !reply.body.failed && client->send(client, &reply);
     reply_free(&reply);
     if (sent) {
-        metrics_count_buy(metrics, BUY_SOLD, reply.replayed,
+        metrics_count_buy(metrics, counted_as(&query->request, BUY_SOLD), reply.replayed,
                           dlock_now().us - query->request.received.us);
         metrics->told_directly++;
         metrics_count_response(metrics, reply.status);
@@ -188,37 +225,99 @@ static bool tell_sold(direct_answer *direct, const sale_terms *terms, const purc
     return sent;
 }
 
-void api_buy(fs_api *api, const api_request *http, api_reply *reply)
+/* Asks for it, and answers. */
+static void ask(fs_api *api, const api_request *http, buy_query *query, api_reply *reply)
 {
-    buy_query query;
     checkout_answer bought;
-    if (atomic_load_explicit(&api->refusing, memory_order_relaxed)) {
-        problem(reply, 503, "draining", "this instance is going down; nothing was bought");
-        return;
-    }
-    if (!read_query(api, http, &query, reply) || !may_buy(api, http, query.request.user, reply))
-        return;
-    query.api = api;
-    query.request.received = http->received;
-    query.request.deadline = http->deadline;
-    query.request.direct = NULL;
+    purchase *request = &query->request;
+    query->api = api;
+    request->received = http->received;
+    request->deadline = http->deadline;
+    request->direct = NULL;
     if (http->client) {
-        http->client->direct.tell = tell_sold;
-        http->client->arg = &query;
-        query.request.direct = &http->client->direct;
+        http->client->direct.tell = tell_done;
+        http->client->arg = query;
+        request->direct = &http->client->direct;
     }
 
-    sale_status status = checkout(api->sales, query.item, query.sale, &query.request, &bought);
+    sale_status status = checkout(api->sales, query->item, query->sale, request, &bought);
     if (status != SALE_OK) {
-        api_no_sale(api, reply, status, query.item);
+        api_no_sale(api, reply, status, query->item);
         return;
     }
     reply->sent = bought.result.told;
     if (reply->sent) {
-        reply->status = 201;
+        reply->status = request->action == PURCHASE_BUY ? 201 : 200;
         return;
     }
-    answer(&query, &bought, reply);
-    metrics_count_buy(api->metrics, bought.result.outcome, bought.result.replayed,
+    answer(query, &bought, reply);
+    metrics_count_buy(api->metrics, counted_as(request, bought.result.outcome),
+                      bought.result.replayed && request->action == PURCHASE_BUY,
                       dlock_now().us - http->received.us);
+}
+
+static bool is_refusing(fs_api *api, api_reply *reply)
+{
+    bool refusing = atomic_load_explicit(&api->refusing, memory_order_relaxed);
+    if (refusing)
+        problem(reply, 503, "draining", "this instance is going down; nothing was bought");
+    return refusing;
+}
+
+void api_buy(fs_api *api, const api_request *http, api_reply *reply)
+{
+    buy_query query;
+    query.request.action = PURCHASE_BUY;
+    if (!is_refusing(api, reply) && read_query(api, http, &query, reply) &&
+        may_ask(api, http, &query.request, reply))
+        ask(api, http, &query, reply);
+}
+
+/* ---- what becomes of a reservation ----------------------------------------------------------- */
+
+/* The request id stands in the path, before the last part. */
+static bool read_settled(const fs_api *api, const api_request *http, buy_query *query,
+                         api_reply *reply)
+{
+    purchase *request = &query->request;
+    const char *id = http->path + strlen(ORDERS_PATH);
+    size_t len = (size_t)(strrchr(id, '/') - id);
+    query_status status = query_word(http->query, "user", user_ok, request->user);
+    request->quantity = 1;
+    request->reserve_s = 0;
+    request->keyed = true;
+    if (status == QUERY_ABSENT)
+        request->user[0] = '\0';
+    if (!ident_ok(id, len))
+        return refuse(reply, "bad_request_id", "a request id is " IDENT_FORM);
+    snprintf(request->request, sizeof(request->request), "%.*s", (int)len, id);
+    bool needed = api->auth->buyer_key[0] != '\0' && request->action != PURCHASE_REVOKE;
+    return api_read_ident(http->query, "item", "bad_item", true, query->item, reply) &&
+           ((status == QUERY_ABSENT && !needed) ||
+            api_param_ok(status, "bad_user", "user", "the one who has the order", reply)) &&
+           api_read_ident(http->query, "sale", "bad_sale", false, query->sale, reply) &&
+           api_read_not_after(http->query, &request->wanted_by_us, reply);
+}
+
+static void settle(fs_api *api, const api_request *http, purchase_action action, api_reply *reply)
+{
+    buy_query query;
+    query.request.action = action;
+    if (!is_refusing(api, reply) && read_settled(api, http, &query, reply) &&
+        may_ask(api, http, &query.request, reply))
+        ask(api, http, &query, reply);
+}
+
+void api_confirm(fs_api *api, const api_request *http, api_reply *reply)
+{
+    settle(api, http, PURCHASE_CONFIRM, reply);
+}
+
+/* Only who shows what the admin shows cancels what was sold, also where everybody is the admin: a
+ * buyer's cancel that crosses its confirm is not to undo it. */
+void api_cancel(fs_api *api, const api_request *http, api_reply *reply)
+{
+    const char *shown = http->headers.authorization;
+    if (!shown || auth_admit(api->auth, shown, reply))
+        settle(api, http, shown ? PURCHASE_REVOKE : PURCHASE_CANCEL, reply);
 }

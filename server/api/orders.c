@@ -22,7 +22,8 @@ static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numb
     text_put(out, STRING("item", terms->item), STRING("sale", terms->id),
              STRING("strategy", terms->strategy), NUMBER("initial", terms->initial),
              NUMBER("remaining", numbers->remaining), NUMBER("orders", numbers->orders),
-             NUMBER("units", numbers->units));
+             NUMBER("units", numbers->units), NUMBER("reserved", numbers->reserved),
+             NUMBER("sold", numbers->sold));
     if (halt) {
         text_put(out, AS_IS("halted", "{"), STRING("why", halt->why));
         api_put_lost(out, halt);
@@ -71,8 +72,10 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
 /* ---- one order ------------------------------------------------------------------------------- */
 
 void api_put_order(fs_text *out, const char *item, const char *sale, int segment,
-                   const char *request, const fs_order *order)
+                   const char *request, const fs_order *order, bool at_first)
 {
+    bool reserved = order->expires_us > 0;
+    order_state state = !at_first ? order->state : reserved ? ORDER_RESERVED : ORDER_SOLD;
     text_add(out, "\"order\":\"");
     order_put_id(out, sale, segment, order);
     text_add_all(out, "\",\"request\":\"", request, "\",\"item\":\"", item, "\",\"sale\":\"", sale,
@@ -82,15 +85,12 @@ void api_put_order(fs_text *out, const char *item, const char *sale, int segment
     text_add_int(out, order->remaining);
     text_add(out, ",\"fence\":");
     text_add_int(out, (int64_t)order->fence);
-    text_add_all(out, ",\"instance\":\"", order->instance, "\"");
-}
-
-/* As read from the ledger, which has its time. */
-static void put_read(fs_text *out, const char *item, const char *sale, int segment,
-                     const char *request, const fs_order *order)
-{
-    api_put_order(out, item, sale, segment, request, order);
-    text_put(out, NUMBER("time_us", order->time_us));
+    text_add_all(out, ",\"instance\":\"", order->instance, "\",\"state\":\"",
+                 order_state_name(state), "\"");
+    if (reserved)
+        text_put(out, NUMBER("expires_us", order->expires_us));
+    if (!at_first)
+        text_put(out, NUMBER("time_us", order->time_us));
 }
 
 /* `sale` is the one that was asked for, or the current one. What is final is so there. */
@@ -176,8 +176,8 @@ static void resolve(fs_api *api, const fs_sale *sale, const order_query *query, 
     status = confirm_no(api, now->terms.item, wanted, status, deadline);
     bool halted = sale_table_halt(api->sales, now->terms.item, &halt);
     if (status == LEDGER_FOUND) {
-        put_read(reply_json(reply, 200), now->terms.item, entry.sale,
-                 entry.sharded ? entry.segment : -1, query->request, &entry.order);
+        api_put_order(reply_json(reply, 200), now->terms.item, entry.sale,
+                      entry.sharded ? entry.segment : -1, query->request, &entry.order, false);
     } else if (status == LEDGER_UNCONFIRMED) {
         problem_outcome(
             reply, BUY_NOT_DURABLE,
@@ -227,8 +227,8 @@ static void put_entry(void *arg, int segment, const char *request, const fs_orde
 {
     const orders_page *page = arg;
     text_next(page->out, "{");
-    put_read(page->out, page->terms->item, page->terms->id,
-             page->terms->segments > 0 ? segment : -1, request, order);
+    api_put_order(page->out, page->terms->item, page->terms->id,
+                  page->terms->segments > 0 ? segment : -1, request, order, false);
     text_add(page->out, "}");
 }
 

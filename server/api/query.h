@@ -11,7 +11,7 @@
 #include "server/api/reply.h"
 #include "server/base/json.h"
 
-enum { QUERY_PARAMS = 6, QUERY_VALUE_MAX = USER_MAX };
+enum { QUERY_PARAMS = 7, QUERY_VALUE_MAX = USER_MAX };
 
 typedef enum query_status {
     QUERY_OK = 0,

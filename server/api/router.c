@@ -13,7 +13,7 @@
 
 typedef struct api_route {
     const char *method;
-    const char *path; /* ending on '/' and longer than that: with one more part behind it */
+    const char *path; /* with one '*' for a part of it that may be anything */
     api_endpoint *endpoint;
     const char *hint;          /* how to ask, for those who asked in another way */
     const char *const *params; /* those of the query, ending with NULL; NULL = none */
@@ -25,8 +25,9 @@ typedef struct api_route {
     } kind;
 } api_route;
 
-static const char *const buy_params[] = {"item",    "user",      "quantity", "sale",
-                                         "request", "not_after", NULL};
+static const char *const buy_params[] = {"item",    "user",      "quantity",  "sale",
+                                         "request", "not_after", "reserve_s", NULL};
+static const char *const settle_params[] = {"item", "sale", "user", "not_after", NULL};
 static const char *const ledger_params[] = {"item", "cursor", NULL};
 static const char *const order_params[] = {"item", "sale", "not_after", NULL};
 static const char *const item_params[] = {"item", NULL};
@@ -34,7 +35,11 @@ static const char *const item_params[] = {"item", NULL};
 static const api_route routes[] = {
     {"POST", "/buy", api_buy, "POST /buy?item=P0001&user=u1", buy_params, FORM},
     {"GET", "/stock", api_stock, "GET /stock?item=P0001", item_params, QUESTION},
-    {"GET", ORDERS_PATH, api_order, "GET /orders/{request}?item=P0001&sale=...", order_params,
+    {"POST", ORDERS_PATH "*/confirm", api_confirm,
+     "POST /orders/{request}/confirm?item=P0001&sale=...", settle_params, PLAIN},
+    {"POST", ORDERS_PATH "*/cancel", api_cancel,
+     "POST /orders/{request}/cancel?item=P0001&sale=...", settle_params, PLAIN},
+    {"GET", ORDERS_PATH "*", api_order, "GET /orders/{request}?item=P0001&sale=...", order_params,
      QUESTION},
     {"GET", "/orders", api_orders, "GET /orders?item=P0001", ledger_params, ADMIN},
     {"POST", "/sales", api_start_sale,
@@ -50,17 +55,26 @@ static const api_route routes[] = {
     {"GET", "/openapi.json", api_openapi, "GET /openapi.json", NULL, PLAIN},
     {"GET", "/dashboard", api_dashboard, "GET /dashboard?item=P0001", item_params, QUESTION},
     {"GET", "/", api_page, "GET /?item=P0001", item_params, PLAIN},
-    {"GET", PAGE_PATH, api_page_part, "GET /page/page.js", NULL, PLAIN},
+    {"GET", PAGE_PATH "*", api_page_part, "GET /page/page.js", NULL, PLAIN},
 };
+
+/* A part that may be anything has a slash of its own where the route has nothing behind it. */
+static bool is_path_of(const api_route *route, const char *path)
+{
+    size_t front = strcspn(route->path, "*");
+    const char *end = route->path[front] == '*' ? route->path + front + 1 : NULL;
+    size_t len = strlen(path), part = end ? len - strlen(end) : 0;
+    if (!end)
+        return strcmp(path, route->path) == 0;
+    return strncmp(path, route->path, front) == 0 && len > front + strlen(end) &&
+           strcmp(path + part, end) == 0;
+}
 
 static const api_route *find_route(const char *path)
 {
-    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
-        size_t len = strlen(routes[i].path);
-        bool has_part = len > 1 && routes[i].path[len - 1] == '/';
-        if (strncmp(path, routes[i].path, len) == 0 && (path[len] != '\0') == has_part)
+    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
+        if (is_path_of(&routes[i], path))
             return &routes[i];
-    }
     return NULL;
 }
 

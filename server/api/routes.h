@@ -7,6 +7,8 @@
 typedef void api_endpoint(fs_api *api, const api_request *request, api_reply *reply);
 
 api_endpoint api_buy;         /* POST /buy */
+api_endpoint api_confirm;     /* POST /orders/{request}/confirm */
+api_endpoint api_cancel;      /* POST /orders/{request}/cancel */
 api_endpoint api_stock;       /* GET /stock */
 api_endpoint api_order;       /* GET /orders/{request} */
 api_endpoint api_orders;      /* GET /orders; admin */
@@ -46,9 +48,10 @@ bool api_input_ok(json_fault fault, const char *detail, api_reply *reply);
 /* False: refused, for this must wait so long. */
 bool api_may_go_on(fs_api *api, int wait_s, api_reply *reply);
 
-/* The members of an order, a function of it alone, so that a replay has the same body. `segment`:
- * in which its number counts; -1 = in the whole sale. */
+/* The members of an order: as its buyer was told it at first, which never changes, so that a replay
+ * has the same body; or as it is now, with its time. `segment`: in which its number counts; -1 = in
+ * the whole sale. */
 void api_put_order(fs_text *out, const char *item, const char *sale, int segment,
-                   const char *request, const fs_order *order);
+                   const char *request, const fs_order *order, bool at_first);
 
 #endif

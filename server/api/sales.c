@@ -17,7 +17,8 @@ static void answer_started(const sale_terms *terms, api_reply *reply)
     fs_text *out = reply_json(reply, 201);
     text_put(out, STRING("item", terms->item), STRING("sale", terms->id),
              STRING("strategy", terms->strategy), NUMBER("stock", terms->initial),
-             NUMBER("per_user_limit", terms->per_user_limit), NUMBER("lease_ms", terms->lease_ms),
+             NUMBER("per_user_limit", terms->per_user_limit),
+             NUMBER("reserve_max_s", terms->reserve_max_s), NUMBER("lease_ms", terms->lease_ms),
              NUMBER("wait_ms", terms->wait_ms), NUMBER("hold_ms", terms->hold_ms),
              STRING("durability", durability_name(terms->durability)),
              NUMBER("min_replicas", terms->min_replicas), NUMBER("segments", terms->segments));
@@ -69,6 +70,10 @@ void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
         sale_request_read(request->body, request->body_len, &terms, err, sizeof(err));
     if (!api_input_ok(fault, err, reply))
         return;
+    if (!sale_request_reserves(&terms, err, sizeof(err))) {
+        problem(reply, 400, "reservations_not_supported", err);
+        return;
+    }
     dlock_time deadline = request->deadline;
     sale_refresh(api->sales, terms.item, store_read_deadline(deadline));
     start_status status = sale_start(api->store, &terms, false, deadline, err, sizeof(err));

@@ -202,7 +202,8 @@ void api_strategies(fs_api *api, const api_request *request, api_reply *reply)
                  STRING("weakness", s->weakness), FLAG("locked", s->locked),
                  FLAG("renews", s->renews), FLAG("sharded", s->sharded),
                  FLAG("replayable", s->replayable), FLAG("guarded", s->guarded),
-                 NUMBER("lease_ms", s->lease_ms), NUMBER("wait_ms", s->wait_ms));
+                 FLAG("reserves", s->reserves), NUMBER("lease_ms", s->lease_ms),
+                 NUMBER("wait_ms", s->wait_ms));
         text_add(out, "}");
     }
     text_add(out, "]");

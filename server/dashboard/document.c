@@ -102,6 +102,8 @@ static void put_sale(fs_text *out, const document *doc)
              STRING("strategy", terms->strategy), STRING("state", doc->state),
              NUMBER("initial", terms->initial), NUMBER("remaining", doc->numbers.remaining),
              NUMBER("orders", doc->numbers.orders), NUMBER("units", doc->numbers.units),
+             NUMBER("reserved", doc->numbers.reserved), NUMBER("sold", doc->numbers.sold),
+             NUMBER("reserve_max_s", terms->reserve_max_s),
              NUMBER("oversold", ledger_oversold(terms->initial, &doc->numbers)),
              NUMBER("lost_updates", ledger_lost(terms->initial, &doc->numbers)),
              NUMBER("hold_ms", terms->hold_ms), NUMBER("lease_ms", terms->lease_ms));

@@ -66,7 +66,7 @@ static double value_of(const double *counts, int row)
     if (row != REFUSED)
         return percentile(counts + BUY_OUTCOMES, row == P50 ? 0.5 : 0.99);
     for (int o = 0; o < BUY_OUTCOMES; o++)
-        refused += o == BUY_SOLD || o == BUY_UNKNOWN ? 0 : counts[o];
+        refused += outcome_table[o].status < 400 || o == BUY_UNKNOWN ? 0 : counts[o];
     return refused;
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { SELLABLE, HALTED, INITIAL, REMAINING, ORDERED, OVERSOLD, LOST, GAUGES };
+enum { SELLABLE, HALTED, INITIAL, REMAINING, ORDERED, RESERVED, OVERSOLD, LOST, GAUGES };
 
 typedef struct sale_row {
     char item[IDENT_MAX + 1], sale[IDENT_MAX + 1];
@@ -52,6 +52,7 @@ static void see_sale(void *arg, fs_sale *sale)
         row.values[INITIAL] = initial;
         row.values[REMAINING] = seen.remaining;
         row.values[ORDERED] = seen.units;
+        row.values[RESERVED] = seen.reserved;
         row.values[OVERSOLD] = ledger_oversold(initial, &seen);
         row.values[LOST] = ledger_lost(initial, &seen);
     }
@@ -83,7 +84,9 @@ static void write_values(const sale_rows *all, fs_text *out)
         {"flashsale_sale_halted", "Whether the sale is halted."},
         {"flashsale_sale_initial_units", "Units that the sale began with."},
         {"flashsale_sale_remaining_units", "Units left in stock."},
-        {"flashsale_sale_ordered_units", "Units in orders."},
+        {"flashsale_sale_ordered_units", "Units in orders that are sold or reserved."},
+        {"flashsale_sale_reserved_units", "Units in reservations; one that is over counts until "
+                                          "its units have returned."},
         {"flashsale_sale_oversold_units", "Units in orders beyond those that the sale began with."},
         {"flashsale_sale_lost_update_units", "Units in orders that were not taken from the stock."},
     };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "server/sale/sale_find.h"
+#include "server/selling/sell.h"
 #include "server/store/replicas.h"
 #include "server/strategies/registry.h"
 
@@ -143,7 +144,23 @@ static void explain(const open_sale *sale, const purchase *request, bool doubt,
     add_reason(node, result);
 }
 
-/* Sells, or says why not. `node` has the sale's first keys. */
+/* Why nothing is tried. `node` has the sale's first keys. */
+static purchase_outcome find_obstacle(const open_sale *sale, fs_node *node, const purchase *request)
+{
+    /* of a sharded sale by segment, when it comes to one */
+    purchase_outcome why = sale->strategy->sharded ? BUY_SOLD : sale_missing_promise(sale, 0, node);
+    int64_t most_s = sale->terms.reserve_max_s;
+    if (request->reserve_s > most_s)
+        why = BUY_NOT_OFFERED;
+    else if (request->action != PURCHASE_BUY && most_s == 0) /* unless it has an order */
+        why = BUY_NO_ORDER;
+    else if (why == BUY_SOLD && request->own_time &&
+             request->not_after_us < node_redis_us(node, dlock_now()))
+        why = BUY_TOO_LATE; /* no lock is taken for it */
+    return why;
+}
+
+/* Sells, or says why not. */
 static void sell_in(fs_sale *sale, fs_node *node, const purchase *request, purchase_result *result)
 {
     const open_sale *open = &sale->open_sale;
@@ -152,11 +169,7 @@ static void sell_in(fs_sale *sale, fs_node *node, const purchase *request, purch
         result->remaining = 0;
         return;
     }
-    /* of a sharded sale by segment, when it comes to one */
-    purchase_outcome why = open->strategy->sharded ? BUY_SOLD : sale_missing_promise(open, 0, node);
-    if (why == BUY_SOLD && request->own_time &&
-        request->not_after_us < node_redis_us(node, dlock_now()))
-        why = BUY_TOO_LATE; /* no lock is taken for it */
+    purchase_outcome why = find_obstacle(open, node, request);
     if (why != BUY_SOLD) {
         refuse(open, request, why, result);
         if (result->outcome == why)
@@ -173,7 +186,7 @@ static void sell_in(fs_sale *sale, fs_node *node, const purchase *request, purch
     if (!request->keyed ||
         (doubt && is_of_this_try(sale_node(open, result->segment), request, result)))
         result->replayed = false;
-    if (result->outcome == BUY_SOLD_OUT && result->remaining == 0)
+    if (result->outcome == BUY_SOLD_OUT && result->remaining == 0 && result->reserved <= 0)
         atomic_store_explicit(&sale->sold_out_us, dlock_now().us, memory_order_relaxed);
 }
 
@@ -203,6 +216,29 @@ static void name_sale(checkout_answer *ret, const sale_terms *terms)
     ret->per_user_limit = terms->per_user_limit;
 }
 
+/* Confirms or cancels in a sale that is over: no lock is needed, as nobody sells there. */
+static void settle_after(fs_store *store, const sale_terms *terms, const purchase *request,
+                         purchase_result *result)
+{
+    open_sale old;
+    const sell_buyer buyer = {request, result};
+    purchase_answer(result, BUY_BUSY);
+    if (!sale_open(&old, terms, strategy_find(terms->strategy), store))
+        return;
+    purchase_outcome why = find_obstacle(&old, sale_node(&old, 0), request);
+    if (why != BUY_SOLD) {
+        refuse(&old, request, why, result);
+    } else {
+        sell(&old, old.keys, (sell_lock){.hold = NULL}, &buyer, 1, request->deadline);
+        if (result->outcome == BUY_SOLD && terms->durability == DURABILITY_REPLICATED &&
+            !result->replicated)
+            confirm_order(&old, request, result);
+        else if (result->outcome == BUY_CLOSED) /* the sale that has followed is halted */
+            refuse(&old, request, BUY_ROLLED_BACK, result);
+    }
+    sale_close(&old);
+}
+
 /* The wanted sale is not the current one. False: look again. */
 static bool ask_wanted(const open_sale *now, const char *wanted, const purchase *request,
                        checkout_answer *ret)
@@ -220,6 +256,11 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
         purchase_answer(&ret->result, BUY_DAMAGED);
     if (status != SALE_OK || !request->keyed)
         return true;
+    if (request->action != PURCHASE_BUY) {
+        name_sale(ret, &other);
+        settle_after(now->store, &other, request, &ret->result);
+        return true;
+    }
     ledger_status found = ledger_answer(now->store, &other, request, LEDGER_LOOK, &ret->result);
     if (found == LEDGER_NOT_YET) {
         sale_keys keys;
@@ -274,6 +315,8 @@ static bool buy_in(sale_table *table, fs_sale *sale, const char *wanted, purchas
         return true;
     }
     sell_in(sale, node, request, &ret->result);
+    if (ret->result.outcome == BUY_NO_ORDER && wanted[0] == '\0' && open->terms.previous[0] != '\0')
+        return ask_wanted(open, open->terms.previous, request, ret);
     if (ret->result.outcome == BUY_DAMAGED || ret->result.outcome == BUY_ROLLED_BACK)
         return look_into_trouble(table, sale, request, &ret->result);
     return ret->result.outcome != BUY_CLOSED;

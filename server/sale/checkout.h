@@ -9,8 +9,11 @@
  * try only such a definite answer ends the doubt. Where asking again is no such answer, a keyed
  * request that is sold out is made void first.
  *
- * "Sold out" may be answered from memory for 100 ms after zero units were read, since stock only
- * falls; but not to a retry, which may have an order.
+ * "Sold out" may be answered from memory for 100 ms after zero units were read, and none reserved,
+ * since stock only falls then; but not to a retry, which may have an order.
+ *
+ * What is asked of an order that there is, to confirm or to cancel it, goes the same way; also when
+ * its sale is over, for its buyer may be paying still.
  *
  * A key belongs to one sale. A retry that says `sale=` is known when that sale is over: it is asked
  * for the order, for as long as it is kept. Every answer to a buyer names the sale.

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "server/sale/sale_look.h"
+#include "server/selling/sell.h"
 
 /* For who wants to know without asking Redis. A segment that can not be read: as before. */
 static void remember_numbers(const open_sale *sale, const sale_seen *seen)
@@ -19,10 +20,11 @@ static void remember_numbers(const open_sale *sale, const sale_seen *seen)
     ledger_numbers sum = {0};
     for (int k = 0; k < sale->key_sets; k++) {
         const stock_seen *stock = &seen->stock[k];
-        if (stock->remaining < 0 || stock->units < 0)
+        if (stock->remaining < 0 || stock->sold < 0)
             return;
         sum.remaining += stock->remaining;
-        sum.units += stock->units;
+        sum.reserved += stock->reserved;
+        sum.units += stock->sold + stock->reserved;
         sum.orders += stock->ledger.orders;
     }
     sale_saw_numbers(sale, &sum);
@@ -245,6 +247,8 @@ void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret)
     for (int k = 0; ret->status == SALE_OK && k < sale->key_sets; k++)
         if (!adopt(sale, k, &seen->stock[k], deadline))
             ret->status = SALE_UNAVAILABLE;
+    if (ret->status == SALE_OK && seen->stock[0].due) /* nobody has bought since: it is done here */
+        sell(sale, sale->keys, (sell_lock){.hold = NULL}, NULL, 0, deadline);
     sale_look_free(seen);
 }
 

@@ -51,9 +51,10 @@ static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
 static bool is_stock(const redisReply *reply)
 {
     static const int types[] = {REDIS_REPLY_STRING,  REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER,
-                                REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_STRING};
+                                REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
+                                REDIS_REPLY_STRING,  REDIS_REPLY_ARRAY,   REDIS_REPLY_INTEGER};
     size_t len = sizeof(types) / sizeof(types[0]);
-    bool good = reply->elements == len + 1 && store_is_pairs(reply->element[len]);
+    bool good = reply->elements == len && store_is_pairs(reply->element[len - 2]);
     for (size_t i = 0; good && i < len; i++)
         good = reply->element[i]->type == types[i];
     return good;
@@ -74,23 +75,25 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
         ret->run[0] = '\0';
     known_ledger_mark(&sale->known[k], ret->run); /* what is sold from now on is more */
     dlock_args_init(&args);
-    terms_put_keys(&args, &sale->keys[k]);
+    int keys = terms_put_keys(&args, &sale->keys[k]) + 1;
     dlock_args_text(&args, sale->keys[k].lost);
     terms_put_caller(&args, &sale->terms, "", 0);
     store_put_number(&args, sale->strategy->guarded, sale->units[k]);
     redisReply *reply =
-        store_eval(sale->store->looking, &look_stock, STATE_KEYS + 1, &args, deadline, is_list);
+        store_eval(sale->store->looking, &look_stock, keys, &args, deadline, is_list);
     bool good = reply && is_stock(reply);
     ret->reply = reply;
     if (good) {
         copy_pointer(ret->pointer, reply->element[0]);
         snprintf(ret->damaged, sizeof(ret->damaged), "%s", reply->element[1]->str);
         ret->remaining = reply->element[3]->integer;
-        ret->units = reply->element[4]->integer;
+        ret->sold = reply->element[4]->integer;
+        ret->reserved = reply->element[5]->integer;
+        ret->due = reply->element[8]->integer == 1;
         ret->ledger =
-            (seen_ledger){reply->element[5]->str, reply->element[2]->integer, reply->element[6],
+            (seen_ledger){reply->element[6]->str, reply->element[2]->integer, reply->element[7],
                           sale_look_is_halt(&sale->terms, ret->pointer, &halt)};
-        if (strlen(ret->ledger.epochs) != reply->element[5]->len)
+        if (strlen(ret->ledger.epochs) != reply->element[6]->len)
             snprintf(ret->damaged, sizeof(ret->damaged), EPOCHS_DAMAGED);
     }
     return good;

@@ -12,8 +12,10 @@
 
 typedef struct stock_seen {
     char pointer[POINTER_MAX + 1];
-    char damaged[64];         /* "" = nothing */
-    int64_t remaining, units; /* -1 = no number */
+    char damaged[64];        /* "" = nothing */
+    int64_t remaining, sold; /* -1 = no number */
+    int64_t reserved;
+    bool due; /* units of reservations that are over are to be returned */
     char run[RUN_NAME_MAX + 1];
     redisReply *reply;
     seen_ledger ledger; /* (of the reply) */

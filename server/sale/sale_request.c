@@ -21,6 +21,7 @@ static const struct number {
 } numbers[] = {
     {"stock", offsetof(sale_request, stock), 0, STOCK_MAX},
     {"per_user_limit", offsetof(sale_request, per_user_limit), 0, STOCK_MAX},
+    {"reserve_max_s", offsetof(sale_request, reserve_max_s), 0, RESERVE_MOST_S},
     {"lease_ms", offsetof(sale_request, lease_ms), 10, DAY_MS},
     {"wait_ms", offsetof(sale_request, wait_ms), 0, 60000},
     {"hold_ms", offsetof(sale_request, hold_ms), 0, 60000},
@@ -32,7 +33,7 @@ static const struct number {
 void sale_request_init(sale_request *request)
 {
     memset(request, 0, sizeof(*request));
-    request->stock = request->per_user_limit = request->lease_ms = -1;
+    request->stock = request->per_user_limit = request->reserve_max_s = request->lease_ms = -1;
     request->wait_ms = request->hold_ms = request->segments = request->min_replicas = -1;
 }
 
@@ -112,11 +113,29 @@ bool sale_request_finish(const sale_request *request, sale_terms *ret, char *err
     snprintf(ret->strategy, sizeof(ret->strategy), "%s", strategy->name);
     ret->initial = request->stock;
     ret->per_user_limit = said_or(request->per_user_limit, 0);
+    ret->reserve_max_s = said_or(request->reserve_max_s, 0);
+    if (ret->reserve_max_s > 0 && strategy->reserves && ret->per_user_limit == 0) {
+        snprintf(err, err_len,
+                 "'reserve_max_s' needs a 'per_user_limit' of 1 at least: without it "
+                 "one user could reserve everything");
+        return false;
+    }
     ret->lease_ms = said_or(request->lease_ms, strategy->lease_ms);
     ret->wait_ms = said_or(request->wait_ms, strategy->wait_ms);
     ret->hold_ms = said_or(request->hold_ms, 0);
     ret->segments = strategy->sharded ? (int)said_or(request->segments, SEGMENTS_DEFAULT) : 0;
     return hold_fits(ret, err, err_len);
+}
+
+bool sale_request_reserves(const sale_terms *terms, char *err, size_t err_len)
+{
+    const fs_strategy *strategy = strategy_find(terms->strategy);
+    if (terms->reserve_max_s == 0 || strategy->reserves)
+        return true;
+    snprintf(err, err_len, "strategy '%s' has no reservations: %s", strategy->name,
+             strategy->sharded ? "a segment that was told to be sold out can not take units back"
+                               : "who reads first and writes later would return stock twice");
+    return false;
 }
 
 json_fault sale_request_read(const char *body, size_t len, sale_terms *ret, char *err,

@@ -15,19 +15,23 @@ typedef struct sale_request {
     char item[IDENT_MAX + 1];
     char strategy[32];   /* "" = the default */
     char durability[32]; /* "" = memory */
-    int64_t stock, per_user_limit, lease_ms, wait_ms, hold_ms, segments, min_replicas;
+    int64_t stock, per_user_limit, reserve_max_s, lease_ms, wait_ms, hold_ms, segments,
+        min_replicas;
 } sale_request;
 
 /* Nothing said yet. */
 void sale_request_init(sale_request *request);
 
-/* Checks the request and fills in what was not said from the strategy. `ret` lacks id and previous
- * sale. False and a sentence that names the member in err. */
+/* Checks the request, but for sale_request_reserves(), and fills in what was not said from the
+ * strategy. `ret` lacks id and previous sale. False and a sentence that names the member in err. */
 bool sale_request_finish(const sale_request *request, sale_terms *ret, char *err, size_t err_len);
 
 /* Both at once, from a JSON body; a request that can not be finished has a bad value. */
 json_fault sale_request_read(const char *body, size_t len, sale_terms *ret, char *err,
                              size_t err_len);
+
+/* Whether the sale's strategy can reserve, if it is to; else a sentence in err. */
+bool sale_request_reserves(const sale_terms *terms, char *err, size_t err_len);
 
 /* The limits of one of the numbers, by its name in JSON. False, and nothing written: no such
  * number. */

@@ -113,13 +113,15 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
     dlock_args args;
     dlock_args_init(&args);
     int keys = store_put(&args, WORDS(now.current, now.cfg, now.stock, now.sold, now.orders,
-                                      now.ledger, now.users, now.epochs, now.latest));
+                                      now.ledger, now.users, now.epochs, now.reserved, now.buckets,
+                                      now.moves, now.latest));
     keys += follows->id[0] != '\0' ? keys_put_leftovers(&args, &old) : 0;
     store_put(&args, WORDS(terms->id, follows->text));
     store_put_number(&args, units >= 0, units);
     dlock_args_int(&args, TERMS_KEPT_S);
     dlock_args_int(&args, node_redis_us(store_node(store, now.current), deadline));
-    store_put(&args, WORDS(terms->accepted > 0 ? "1" : "0", epochs));
+    store_put(&args,
+              WORDS(terms->accepted > 0 ? "1" : "0", epochs, terms->reserve_max_s > 0 ? "1" : "0"));
     terms_put(&args, terms);
     int replicas = replicas_needed(store, terms, &now);
     return call_start(store, keys, &args, replicas, deadline, in_force);

@@ -3,10 +3,11 @@
 -- Everything is decided before the first write.
 --
 -- KEYS  1 current sale  2 cfg  3 stock  4 sold  5 orders  6 ledger  7 users  8 epochs
---       9 the latest sale ever  then the keys of the sale before
+--       9 reserved  10 buckets  11 moves  12 the latest sale ever  then the keys of the sale before
 -- ARGV  1 the new sale  2 what it follows as it stands there, "" = nothing  3 units, "" = no stock here
 --       4 seconds until leftovers expire  5 not_after in us of Redis's clock
 --       6 "1": the admin knows that something was lost before this sale  7 the epochs of its ledger
+--       8 "1": it has reservations
 --       then fields and values of cfg
 -- Reply what stands there then: the new sale, or another that came first; nothing was done then. The
 -- new sale that was there before is written once more: WAIT counts from the connection's own last write. Or
@@ -24,9 +25,9 @@ if current == '' then return 'damaged' end
 current = current or ''
 if current == ARGV[1] then redis.call('SET', KEYS[1], current) end
 if current ~= ARGV[2] or current >= ARGV[1] then return current end
-local latest = redis.call('GET', KEYS[9])
+local latest = redis.call('GET', KEYS[12])
 if current == '' and latest and (ARGV[6] ~= '1' or latest >= ARGV[1]) then return 'lost' end
-for i = 2, 8 do
+for i = 2, 11 do
     if redis.call('EXISTS', KEYS[i]) == 1 then return 'damaged' end
 end
 local time = redis.call('TIME')
@@ -34,13 +35,14 @@ if time[1] * 1000000 + time[2] > tonumber(ARGV[5]) then return 'late' end
 if not (may('HSET', KEYS[2], '', '') and may('SET', KEYS[1], '') and may('EXPIRE', KEYS[1], 1)) then
     return redis.error_reply('NOPERM this user may not start a sale')
 end
-redis.call('HSET', KEYS[2], unpack(ARGV, 8))
+redis.call('HSET', KEYS[2], unpack(ARGV, 9))
 redis.call('SET', KEYS[8], ARGV[7])
 if ARGV[3] ~= '' then
     redis.call('SET', KEYS[3], ARGV[3])
     redis.call('SET', KEYS[4], '0')
+    if ARGV[8] == '1' then redis.call('HSET', KEYS[9], 'units', '0', 'now', '0') end
 end
 redis.call('SET', KEYS[1], ARGV[1])
-redis.call('SET', KEYS[9], ARGV[1])
-for i = 10, #KEYS do redis.call('EXPIRE', KEYS[i], ARGV[4]) end
+redis.call('SET', KEYS[12], ARGV[1])
+for i = 13, #KEYS do redis.call('EXPIRE', KEYS[i], ARGV[4]) end
 return ARGV[1]

@@ -30,7 +30,7 @@ bool sale_open(open_sale *ret, const sale_terms *terms, const struct fs_strategy
         dlock_args *words = &ret->words[k];
         terms_keys(terms, k, &ret->keys[k]);
         ret->units[k] = terms_units(terms, k);
-        terms_put_keys(words, &ret->keys[k]);
+        ret->state_keys = terms_put_keys(words, &ret->keys[k]);
         dlock_args_text(words, terms->id);
         dlock_args_int(words, terms->per_user_limit);
     }
@@ -117,6 +117,7 @@ void sale_saw_numbers(const open_sale *sale, const ledger_numbers *numbers)
     atomic_store(&figures->remaining, numbers->remaining); /* before the units: see the header */
     atomic_store(&figures->units, numbers->units);
     atomic_store(&figures->orders, numbers->orders);
+    atomic_store(&figures->reserved, numbers->reserved);
     atomic_store(&figures->seen, true);
 }
 
@@ -126,6 +127,7 @@ bool sale_last_seen(const open_sale *sale, ledger_numbers *ret)
     if (!atomic_load(&figures->seen))
         return false;
     ret->orders = atomic_load(&figures->orders);
+    ret->reserved = atomic_load(&figures->reserved);
     ret->units = atomic_load(&figures->units);
     ret->remaining = atomic_load(&figures->remaining);
     return true;

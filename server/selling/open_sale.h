@@ -11,7 +11,7 @@
 
 /* What was seen of a sale's numbers at the last look at Redis. */
 typedef struct sale_figures {
-    _Atomic int64_t remaining, units, orders;
+    _Atomic int64_t remaining, units, orders, reserved;
     atomic_bool seen;
 } sale_figures;
 
@@ -23,6 +23,7 @@ typedef struct open_sale {
     int key_sets;          /* 1, or one a segment */
     sale_keys *keys;       /* so many; keys[0] is the only one of a sale that is not sharded */
     dlock_args *words;     /* so many: what the scripts' words begin with, always the same */
+    int state_keys;        /* how many of them are keys */
     int64_t *units;        /* so many: units with which it began */
     known_ledger *known;   /* so many */
     sale_figures *figures; /* of all */

@@ -1,8 +1,9 @@
 /*
  * sell.c - the words of the selling script, and its answers; see sell.lua for their form.
  *
- * The script is one, with the lock library's guard before it or without. Any failure is everybody's
- * in the call: nobody was sold anything, or nobody knows.
+ * The script is one, with the lock library's guard before it or without; where units may be
+ * reserved it is another one, which does all that the first does (reserve.lua). Any failure is
+ * everybody's in the call: nobody was sold anything, or nobody knows.
  *
  * In a replicated sale one WAIT goes out with the script, for all buyers. When too few replicas
  * have acknowledged in time, those who were sold to have orders that are not `replicated`.
@@ -15,29 +16,58 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/selling/reserve.lua.h"
 #include "server/selling/sell.lua.h"
 #include "server/store/replicas.h"
 #include "server/store/state.lua.h"
 
 static dlock_script plain = DLOCK_SCRIPT("sell", "#!lua\nlocal fence = '0'\n" STATE_LUA SELL_LUA);
 
-/* The same script behind the lock's guard; composed once, kept to the end of the process. */
-static dlock_guard *guarded;
+static dlock_script reserving =
+    DLOCK_SCRIPT("reserve", "#!lua\nlocal fence = '0'\n" STATE_LUA RESERVE_LUA);
 
-static void compose_guard(void)
+/* The same scripts behind the lock's guard; composed once, kept to the end of the process. */
+static dlock_guard *guarded, *guarded_reserving;
+
+static void compose_guards(void)
 {
     guarded = dlock_guard_new("sell", STATE_LUA SELL_LUA);
+    guarded_reserving = dlock_guard_new("reserve", STATE_LUA RESERVE_LUA);
+}
+
+/* What each wants, where units may be reserved; one word for all when they want the same. */
+static void put_wants(dlock_args *args, const sell_buyer *buyers, int count)
+{
+    static const char *const words[] = {
+        [PURCHASE_CONFIRM] = "confirm", [PURCHASE_CANCEL] = "cancel", [PURCHASE_REVOKE] = "revoke"};
+    fs_text all;
+    int differ = count > 0;
+    while (differ < count && buyers[differ].request->action == buyers[0].request->action &&
+           buyers[differ].request->reserve_s == buyers[0].request->reserve_s)
+        differ++;
+    text_init(&all);
+    for (int i = 0; i < (differ < count ? count : differ > 0); i++) {
+        const purchase *request = buyers[i].request;
+        text_add(&all, i > 0 ? " " : "");
+        if (request->action == PURCHASE_BUY)
+            text_add_int(&all, request->reserve_s);
+        else
+            text_add(&all, words[request->action]);
+    }
+    args->failed = args->failed || all.failed;
+    dlock_args_text(args, text_bytes(&all));
+    text_free(&all);
 }
 
 /* A number a buyer, with blanks between; one for all when they want the same. */
 static void put_units(dlock_args *args, const sell_buyer *buyers, int count)
 {
     fs_text units;
-    int differ = 1;
+    int differ = count > 0;
     while (differ < count && buyers[differ].request->quantity == buyers[0].request->quantity)
         differ++;
     if (differ == count) {
-        dlock_args_int(args, buyers[0].request->quantity);
+        dlock_args_int(args, count > 0 ? buyers[0].request->quantity : 0);
         return;
     }
     text_init(&units);
@@ -54,7 +84,7 @@ static void put_units(dlock_args *args, const sell_buyer *buyers, int count)
 static void put_not_after(dlock_args *args, const sell_buyer *buyers, int count)
 {
     fs_text all;
-    int64_t earliest = buyers[0].request->not_after_us;
+    int64_t earliest = count > 0 ? buyers[0].request->not_after_us : 0;
     text_init(&all);
     for (int i = 0; i < count; i++) {
         int64_t not_after_us = buyers[i].request->not_after_us;
@@ -79,13 +109,16 @@ static const char *put_words(dlock_args *args, const open_sale *sale, const sale
     dlock_args_int(args, sale->units[keys->segment]);
     put_units(args, buyers, count);
     put_not_after(args, buyers, count);
+    if (keys->reserves)
+        put_wants(args, buyers, count);
     for (int i = 0; i < count; i++)
         dlock_args_text(args, buyers[i].request->request);
     fs_text order;
     text_init(&order);
     for (int i = 0; i < count; i++) {
         text_clear(&order);
-        text_add_all(&order, buyers[i].request->user, " ");
+        const char *user = buyers[i].request->user;
+        text_add_all(&order, user[0] != '\0' ? user : "*", " ");
         text_add_int(&order, buyers[i].request->quantity);
         dlock_args_text(args, text_bytes(&order));
     }
@@ -97,6 +130,7 @@ static const char *put_words(dlock_args *args, const open_sale *sale, const sale
 typedef struct sell_call {
     const open_sale *sale;
     const sale_keys *keys;
+    int key_count; /* of the script */
     sell_lock lock;
     int replicas; /* that are waited for */
     const char *epochs;
@@ -129,6 +163,15 @@ static void read_order(const sell_call *call, const purchase *request, int64_t n
     ret->time_us = time_us;
     memcpy(ret->epoch, call->epochs, EPOCH_LEN);
     ret->epoch[EPOCH_LEN] = '\0';
+    ret->state = ORDER_SOLD;
+    ret->expires_us = 0;
+}
+
+static bool is_whole(const sell_call *call, const redisReply *reply, int count)
+{
+    int second = call->keys->reserves ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING;
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements == (size_t)count + 2 &&
+           reply->element[0]->type == REDIS_REPLY_INTEGER && reply->element[1]->type == second;
 }
 
 /* From the last buyer to the first, for what is left is known from the end. */
@@ -136,17 +179,15 @@ static void read_answers(const sell_call *call, const redisReply *reply, const s
                          int count)
 {
     int64_t time_us = 0;
-    bool whole = reply && reply->type == REDIS_REPLY_ARRAY &&
-                 reply->elements == (size_t)count + 2 &&
-                 reply->element[0]->type == REDIS_REPLY_INTEGER &&
-                 reply->element[1]->type == REDIS_REPLY_STRING;
-    if (!reply || !dlock_redis_check(call->sale->store->redis, plain.name, reply, whole)) {
+    if (!reply || !dlock_redis_check(call->sale->store->redis, plain.name, reply,
+                                     is_whole(call, reply, count))) {
         for (int i = 0; i < count; i++)
             purchase_answer(buyers[i].result, BUY_UNKNOWN);
         return;
     }
     /* Who may not ask the time has none, and nobody was sold anything. */
-    if (!decimal_read(reply->element[1]->str, reply->element[1]->len, &time_us))
+    const redisReply *second = reply->element[1];
+    if (call->keys->reserves || !decimal_read(second->str, second->len, &time_us))
         time_us = 0;
     int64_t left = reply->element[0]->integer, remaining = left;
     for (int i = count - 1; i >= 0; i--) {
@@ -161,6 +202,7 @@ static void read_answers(const sell_call *call, const redisReply *reply, const s
             sale_answer(call->sale, call->keys, answer, request, result);
         }
         result->remaining = left;
+        result->reserved = call->keys->reserves ? second->integer : -1;
         if (call->replicated)
             note_replicated(call, result);
     }
@@ -174,20 +216,24 @@ static purchase_outcome ask(sell_call *call, const dlock_args *args, dlock_time 
     dlock_status status = DLOCK_OK;
     fs_store *store = call->sale->store;
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    bool reserves = call->keys->reserves;
+    int keys = call->key_count;
     if (!lock.hold && !lock.free) {
-        dlock_redis_outcome outcome = dlock_redis_eval_wait(store->redis, &plain, STATE_KEYS, args,
-                                                            call->replicas, deadline, ret);
+        dlock_redis_outcome outcome =
+            dlock_redis_eval_wait(store->redis, reserves ? &reserving : &plain, keys, args,
+                                  call->replicas, deadline, ret);
         call->replicated = outcome == DLOCK_REDIS_OK && call->replicas > 0;
         bool told = outcome == DLOCK_REDIS_OK || (outcome == DLOCK_REDIS_UNKNOWN && *ret);
         return told ? BUY_SOLD : purchase_write_failed(store, outcome);
     }
-    pthread_once(&once, compose_guard);
+    pthread_once(&once, compose_guards);
+    dlock_guard *guard = reserves ? guarded_reserving : guarded;
     if (lock.hold) {
-        status = dlock_guard_call_wait(lock.hold, guarded, STATE_KEYS, args, lock.release,
-                                       call->replicas, deadline, ret);
+        status = dlock_guard_call_wait(lock.hold, guard, keys, args, lock.release, call->replicas,
+                                       deadline, ret);
         call->fence = dlock_fence(lock.hold);
     } else {
-        status = dlock_guard_section(lock.free, guarded, STATE_KEYS, args, call->replicas, deadline,
+        status = dlock_guard_section(lock.free, guard, keys, args, call->replicas, deadline,
                                      &call->fence, ret);
     }
     call->replicated = status == DLOCK_OK && call->replicas > 0;
@@ -201,7 +247,7 @@ bool sell(const open_sale *sale, const sale_keys *keys, sell_lock lock, const se
 {
     dlock_args args;
     redisReply *reply = NULL;
-    sell_call call = {.sale = sale, .keys = keys, .lock = lock};
+    sell_call call = {.sale = sale, .keys = keys, .key_count = sale->state_keys, .lock = lock};
     if (sale->terms.durability == DURABILITY_REPLICATED && (!lock.hold || lock.release)) {
         call.replicas = replicas_needed(sale->store, &sale->terms, keys);
         deadline = store_read_deadline(deadline);

@@ -3,6 +3,8 @@
  *
  * The script decides and writes in one step, so nothing can come between. With a hold, the lock
  * library's guard runs it only if that hold still is the owner and its fence the last one issued.
+ *
+ * Whoever confirms or cancels is a buyer here, too: in a sale with reservations (reservations.h).
  */
 #ifndef FLASHSALE_SELL_H
 #define FLASHSALE_SELL_H
@@ -27,9 +29,10 @@ typedef struct sell_lock {
     dlock_lock *free; /* not held: the call takes it, sells and gives it back */
 } sell_lock;
 
-/* Sells from the stock under `keys` to `count` buyers, 1..SELL_MAX, in their order. Every result is
- * filled in when it returns, by `deadline` at the latest. False: somebody has the `free` lock or
- * waits for it, and nothing was done; take it, then. */
+/* Sells from the stock under `keys` to `count` buyers, up to SELL_MAX, in their order; in a sale
+ * with reservations the units of those that are over return first, also where there is no buyer.
+ * Every result is filled in when it returns, by `deadline` at the latest. False: somebody has the
+ * `free` lock or waits for it, and nothing was done; take it, then. */
 bool sell(const open_sale *sale, const sale_keys *keys, sell_lock lock, const sell_buyer *buyers,
           int count, dlock_time deadline);
 

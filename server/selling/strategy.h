@@ -40,6 +40,10 @@ typedef struct fs_strategy {
     /* Asking again after BUY_UNKNOWN, as checkout.c does, is answered by the order of the first
      * try, and that makes none if it comes later (the matrix: lost-reply, late-command). */
     bool replayable;
+    /* Units can be reserved, and return (store/reservations.h): all that it writes is written by
+     * sell() (test_reservations.c, and the matrix). Who reads first and writes later would return
+     * stock twice. */
+    bool reserves;
     /* There is a lock, so that hold_ms means something; a buyer who waits for it in vain is told
      * BUY_BUSY (test_schedule.c). One that is not guarded, too, oversells when its holder is
      * stopped for longer than the lease (the matrix: stale-write; without `renews` pause). */

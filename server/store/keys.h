@@ -31,11 +31,15 @@ typedef struct sale_keys {
     char ledger[KEY_MAX];  /* fs:{tag}:<sale>:ledger list: request ids, in the order of sale */
     char users[KEY_MAX];   /* fs:{tag}:<sale>:users  hash: user -> units, if there is a limit */
     char epochs[KEY_MAX];  /* fs:{tag}:<sale>:epochs string: the ledger's history (epochs.h) */
+    bool reserves;         /* the sale has reservations (reservations.h), and the next three keys */
+    char reserved[KEY_MAX]; /* fs:{tag}:<sale>:reserved hash: units reserved, in all and by end */
+    char buckets[KEY_MAX];  /* fs:{tag}:<sale>:buckets  sorted set: the ends that there are */
+    char moves[KEY_MAX];    /* fs:{tag}:<sale>:moves    list: what became of reservations */
     char lost[KEY_MAX]; /* fs:{tag}:<sale>:lost   hash: orders that Redis has forgotten (halt.h) */
     char lock[KEY_MAX]; /* fs:{tag}:<sale>:lock   the lock; its kind is the strategy's affair */
 } sale_keys;
 
-/* Fills in the names. `segment`: 0, 1, ... or SEGMENT_NONE. */
+/* Fills in the names. `segment`: 0, 1, ... or SEGMENT_NONE. Of a sale without reservations. */
 void keys_name(sale_keys *keys, const char *item, int segment, const char *sale);
 
 /* Appends the keys that a sale leaves behind in its slot when it is over, and returns how many

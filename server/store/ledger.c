@@ -12,11 +12,11 @@ static dlock_script numbers =
     DLOCK_SCRIPT("numbers", "#!lua flags=no-writes\n" STATE_LUA NUMBERS_LUA);
 static dlock_script page = DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" STATE_LUA PAGE_LUA);
 
-/* Four numbers, or one text. */
+/* Five numbers, or one text. */
 static bool is_count(const redisReply *reply)
 {
     int type = reply->elements == 1 ? REDIS_REPLY_STRING : REDIS_REPLY_INTEGER;
-    return reply->type == REDIS_REPLY_ARRAY && (reply->elements == 4 || reply->elements == 1) &&
+    return reply->type == REDIS_REPLY_ARRAY && (reply->elements == 5 || reply->elements == 1) &&
            store_all_are(reply, 0, type);
 }
 
@@ -24,15 +24,17 @@ static ledger_status count_segment(fs_store *store, const sale_terms *terms, int
                                    dlock_time deadline, ledger_numbers *ret)
 {
     dlock_args args;
-    terms_put_segment(&args, terms, k);
+    int keys = terms_put_segment(&args, terms, k);
     store_put_number(&args, exact, terms_units(terms, k));
-    redisReply *reply = store_read_script(store, deadline, &numbers, STATE_KEYS, &args, is_count);
+    redisReply *reply = store_read_script(store, deadline, &numbers, keys, &args, is_count);
     ledger_status status = LEDGER_UNAVAILABLE;
-    if (reply && reply->elements == 4) {
+    if (reply && reply->elements == 5) {
         ret->remaining += reply->element[0]->integer;
-        ret->units += reply->element[1]->integer;
-        ret->orders += reply->element[2]->integer;
-        ret->time_us = reply->element[3]->integer;
+        ret->sold += reply->element[1]->integer;
+        ret->reserved += reply->element[2]->integer;
+        ret->orders += reply->element[3]->integer;
+        ret->time_us = reply->element[4]->integer;
+        ret->units = ret->sold + ret->reserved;
         status = LEDGER_FOUND;
     } else if (reply && reply->elements == 1) {
         terms_log_damage(terms, reply->element[0]->str);
@@ -63,10 +65,10 @@ ledger_status ledger_read(fs_store *store, const sale_terms *terms, int segment,
                           int64_t last, dlock_time deadline, ledger_each *each, void *arg, int *ret)
 {
     dlock_args args;
-    terms_put_segment(&args, terms, segment);
+    int keys = terms_put_segment(&args, terms, segment);
     dlock_args_int(&args, first);
     dlock_args_int(&args, last);
-    redisReply *reply = store_read_script(store, deadline, &page, STATE_KEYS, &args, is_page);
+    redisReply *reply = store_read_script(store, deadline, &page, keys, &args, is_page);
     if (!reply)
         return LEDGER_UNAVAILABLE;
     bool whole = reply->type == REDIS_REPLY_ARRAY;

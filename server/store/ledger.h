@@ -33,8 +33,10 @@
 
 typedef struct ledger_numbers {
     int64_t remaining; /* units left */
-    int64_t units;     /* units ordered */
-    int64_t orders;    /* orders */
+    int64_t sold;      /* units sold */
+    int64_t reserved;  /* units reserved */
+    int64_t units;     /* both */
+    int64_t orders;    /* orders, also those that were cancelled or are over */
     int64_t time_us;   /* by Redis's clock, when they were read */
 } ledger_numbers;
 

@@ -96,13 +96,13 @@ static ledger_status read_resolved(const sale_terms *terms, const redisReply *re
 static ledger_status ask_script(const search *s, int k, fs_order *ret)
 {
     dlock_args args;
-    terms_put_segment(&args, s->terms, k);
+    int keys = terms_put_segment(&args, s->terms, k);
     dlock_args_text(&args, s->request);
     store_put_number(&args, s->voids != 0, s->voids);
     store_put_number(&args, s->past_us != 0, s->past_us);
     dlock_script *script = s->voids != 0 ? &resolve : s->past_us != 0 ? &past : &look;
     redisReply *reply =
-        store_read_script(s->store, s->deadline, script, STATE_KEYS, &args, store_is_text);
+        store_read_script(s->store, s->deadline, script, keys, &args, store_is_text);
     if (!reply)
         return LEDGER_UNAVAILABLE;
     ledger_status status = read_resolved(s->terms, reply, ret);
@@ -269,6 +269,11 @@ ledger_status ledger_answer(fs_store *store, const sale_terms *terms, const purc
     ledger_status status =
         ledger_find(store, terms, request->request, how, request->deadline, &entry);
     purchase_outcome outcome = outcome_of(status, result->outcome, how == LEDGER_VOID);
+    if (request->action !=
+        PURCHASE_BUY) /* of an order that there is not; in a sale that may be over */
+        outcome = outcome == BUY_VOID     ? BUY_NO_ORDER
+                  : outcome == BUY_CLOSED ? result->outcome
+                                          : outcome;
     if (status == LEDGER_FOUND)
         purchase_answer_earlier(result, &entry.order, entry.segment, request);
     else if (outcome != result->outcome)

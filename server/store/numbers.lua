@@ -1,8 +1,8 @@
 -- A segment's numbers, all of the same moment. Begins with state.lua, which tells KEYS and ARGV 1 to 4.
 -- ARGV  5 units there were at first, "" = stock and orders may differ
--- Reply {units left, units ordered, orders, us of Redis's clock}, or {"damaged <key>"}
+-- Reply {units left, units sold, units reserved, orders, us of Redis's clock}, or {"damaged <key>"}
 local time = ask('time', try('TIME'))
 if denied then return denied end
-if ARGV[5] ~= '' and left and sold and left + sold ~= tonumber(ARGV[5]) then fault('stock') end
+if not adds_up(ARGV[5]) then fault('stock') end
 if damaged then return {damaged} end
-return {left, sold, number, time[1] * 1000000 + time[2]}
+return {left, sold, reserved, number, time[1] * 1000000 + time[2]}

@@ -44,14 +44,39 @@ static bool next_number(const char **text, const char *end, int64_t *ret)
     return next_word(text, end, word, sizeof(word)) && decimal_read(word, strlen(word), ret);
 }
 
-/* The only one there is so far. */
-#define STATE_SOLD "sold"
+static const struct {
+    const char *word, *name;
+} states[] = {
+    [ORDER_SOLD] = {"sold", "sold"},           [ORDER_RESERVED] = {"reserved", "reserved"},
+    [ORDER_CONFIRMED] = {"confirmed", "sold"}, [ORDER_CANCELLED] = {"cancelled", "cancelled"},
+    [ORDER_EXPIRED] = {"expired", "expired"},
+};
+
+const char *order_state_name(order_state state)
+{
+    return states[state].name;
+}
+
+/* The state, and when the reservation ends if the order began as one. */
+static bool read_state(const char **text, const char *end, fs_order *ret)
+{
+    int64_t bucket = 0;
+    char word[16];
+    unsigned state = 0;
+    bool good = next_word(text, end, word, sizeof(word)) &&
+                (*text == end || next_number(text, end, &bucket));
+    while (good && state <= ORDER_EXPIRED && strcmp(states[state].word, word) != 0)
+        state++;
+    ret->state = good && state <= ORDER_EXPIRED ? (order_state)state : ORDER_SOLD;
+    ret->expires_us = bucket * BUCKET_US;
+    return good && state <= ORDER_EXPIRED && *text == end && end[-1] != ' ' &&
+           (bucket > 0 ? state != ORDER_SOLD : state == ORDER_SOLD || state == ORDER_CANCELLED);
+}
 
 bool order_read(const char *record, size_t len, fs_order *ret)
 {
     const char *text = record, *end = record + len;
     int64_t fence;
-    char state[sizeof(STATE_SOLD)];
     bool whole = next_number(&text, end, &ret->number) &&
                  next_word(&text, end, ret->user, sizeof(ret->user)) &&
                  next_number(&text, end, &ret->quantity) &&
@@ -59,8 +84,7 @@ bool order_read(const char *record, size_t len, fs_order *ret)
                  next_word(&text, end, ret->instance, sizeof(ret->instance)) &&
                  next_number(&text, end, &ret->time_us) &&
                  next_word(&text, end, ret->epoch, sizeof(ret->epoch)) &&
-                 next_word(&text, end, state, sizeof(state)) && strcmp(state, STATE_SOLD) == 0 &&
-                 text == end && end[-1] != ' ';
+                 read_state(&text, end, ret);
     ret->fence = whole ? (uint64_t)fence : 0;
     return whole;
 }
@@ -84,6 +108,7 @@ void purchase_answer(purchase_result *result, purchase_outcome outcome)
     result->replicated = false;
     result->segment = 0;
     result->remaining = -1;
+    result->reserved = -1;
     result->redis[0] = '\0';
     if (outcome == BUY_UNAVAILABLE)
         snprintf(result->redis, sizeof(result->redis), "%s", dlock_redis_said());
@@ -101,7 +126,9 @@ static void answer_refusal(purchase_result *result, const char *answer, const pu
         {"epoch", BUY_CLOSED},      {"void", BUY_VOID},
         {"late", BUY_TOO_LATE},     {"limit", BUY_LIMIT_REACHED},
         {"sold_out", BUY_SOLD_OUT}, {"NOPERM", BUY_UNAVAILABLE},
-        {"busy", BUY_BUSY},
+        {"busy", BUY_BUSY},         {"none", BUY_NO_ORDER},
+        {"expired", BUY_EXPIRED},   {"cancelled", BUY_WAS_CANCELLED},
+        {"sold", BUY_WAS_SOLD},
     };
     size_t word = answer[0] == '=' ? 1 : strcspn(answer, " ");
     purchase_answer(result, BUY_UNKNOWN);
@@ -114,11 +141,34 @@ static void answer_refusal(purchase_result *result, const char *answer, const pu
         snprintf(result->redis, sizeof(result->redis), "%.*s", (int)word, answer);
 }
 
+/* The seconds that it was reserved for: the end is rounded up by less than one. */
+static int64_t reserved_for_s(const fs_order *order)
+{
+    return order->expires_us > 0 ? (order->expires_us - order->time_us) / 1000000 : 0;
+}
+
+static void answer_settled(purchase_result *result, const purchase *asked)
+{
+    const fs_order *order = &result->order;
+    bool sold = order->state == ORDER_SOLD || order->state == ORDER_CONFIRMED;
+    bool done = asked->action == PURCHASE_CONFIRM ? sold : order->state == ORDER_CANCELLED;
+    if (asked->user[0] != '\0' && strcmp(order->user, asked->user) != 0)
+        purchase_answer(result, BUY_NO_ORDER);
+    else if (done || result->outcome == BUY_NO_ORDER)
+        purchase_answer(result, done ? BUY_SOLD : BUY_NOT_OFFERED);
+}
+
 /* result->order is read: the buyer's, or another's under the same request id. */
 static void answer_order(purchase_result *result, bool replayed, const purchase *asked)
 {
     const fs_order *order = &result->order;
-    bool same = order->quantity == asked->quantity && strcmp(order->user, asked->user) == 0;
+    if (asked->action != PURCHASE_BUY) {
+        answer_settled(result, asked);
+        result->replayed = result->outcome == BUY_SOLD && replayed;
+        return;
+    }
+    bool same = order->quantity == asked->quantity && strcmp(order->user, asked->user) == 0 &&
+                reserved_for_s(order) == asked->reserve_s;
     purchase_answer(result, same ? BUY_SOLD : BUY_CONFLICT);
     result->replayed = same && replayed;
 }
@@ -127,7 +177,9 @@ void purchase_answer_script(purchase_result *result, const char *answer, size_t 
                             const purchase *asked)
 {
     bool replayed = len > 0 && answer[0] == '=';
-    if (order_read(answer + replayed, len - replayed, &result->order))
+    size_t sign = replayed || (len > 0 && answer[0] == '+');
+    purchase_answer(result, BUY_UNKNOWN);
+    if (order_read(answer + sign, len - sign, &result->order))
         answer_order(result, replayed, asked);
     else
         answer_refusal(result, answer, asked);

@@ -12,6 +12,7 @@
 #include "server/base/text.h"
 #include "server/store/epochs.h"
 #include "server/store/outcome.h"
+#include "server/store/reservations.h"
 #include "server/store/store.h"
 
 /* ---- what a buyer asks ----------------------------------------------------------------------- */
@@ -39,10 +40,20 @@ typedef struct direct_answer {
                  const struct purchase_result *result);
 } direct_answer;
 
+/* What is asked: to buy, or what is to become of an order that there is. */
+typedef enum purchase_action {
+    PURCHASE_BUY = 0,
+    PURCHASE_CONFIRM, /* a reservation is sold */
+    PURCHASE_CANCEL,  /* its units return */
+    PURCHASE_REVOKE   /* the same for the admin: also of an order that was sold */
+} purchase_action;
+
 typedef struct purchase {
-    char user[USER_MAX + 1];
+    purchase_action action;
+    char user[USER_MAX + 1]; /* "" = whoever has the order; not to buy */
     char request[IDENT_MAX + 1];
     int64_t quantity;
+    int64_t reserve_s;     /* to buy: the units are reserved for so long; 0 = they are sold */
     bool keyed;            /* the client gave the request id, so this may be a retry */
     dlock_time received;   /* when it came: its time counts from here */
     dlock_time deadline;   /* by then the buyer is answered, terms_request_ms() after it came */
@@ -64,9 +75,12 @@ void purchase_set_not_after(purchase *request, int64_t deadline_us);
  *
  *     <number> <user> <quantity> <remaining> <fence> <instance> <time_us> <epoch> <state>
  *
- * A number is given once in an epoch (epochs.h): the two name the order. The state is "sold". The
- * ledger has the request at place <number>; an entry of one word says that it was sold. A script
- * that finds a record looks there, and answers "damaged" when the two do not agree (state.lua).
+ * A number is given once in an epoch (epochs.h): the two name the order. The state is "sold", or of
+ * an order that began as a reservation "reserved", "confirmed" or "cancelled", each with the end of
+ * the reservation behind it (reservations.h). An order that was sold at once and revoked is
+ * "cancelled" alone. A reservation whose time is over stays as it is, and scripts tell it as
+ * "expired". The ledger has "<request>" at place <number>, or "<request> reserved". A script that
+ * finds a record looks there, and answers "damaged" when the two do not agree (state.lua).
  *
  * Two markers can stand in a record's place. ORDER_VOID: somebody was told that this request never
  * became an order, so now it must not; "#void", which is no request's id, counts them.
@@ -75,6 +89,14 @@ void purchase_set_not_after(purchase *request, int64_t deadline_us);
  */
 #define ORDER_VOID      "-"
 #define ORDER_ELSEWHERE ">"
+
+typedef enum order_state {
+    ORDER_SOLD = 0,
+    ORDER_RESERVED,
+    ORDER_CONFIRMED, /* sold, after it was reserved */
+    ORDER_CANCELLED,
+    ORDER_EXPIRED
+} order_state;
 
 typedef struct fs_order {
     int64_t number; /* 1, 2, 3 ... in the ledger of its segment */
@@ -85,7 +107,12 @@ typedef struct fs_order {
     char instance[IDENT_MAX + 1];
     int64_t time_us; /* Unix time by Redis's clock */
     char epoch[EPOCH_LEN + 1];
+    order_state state;
+    int64_t expires_us; /* when its reservation is, or was to be, over; 0 = it was sold at once */
 } fs_order;
+
+/* The state as clients are told it: that of an order that is confirmed is "sold". */
+const char *order_state_name(order_state state);
 
 /* Reads a record; false when it is none (a marker, or damaged). */
 bool order_read(const char *record, size_t len, fs_order *ret);
@@ -106,19 +133,22 @@ typedef struct purchase_result {
     int segment;       /* that answered; sold: that has the order. 0 unless the sale is sharded */
     fs_order order;    /* sold */
     int64_t remaining; /* units left when it was decided; -1 = not known */
+    int64_t reserved;  /* units reserved then; -1 = not known, or the sale has no reservations */
     char redis[24];    /* unavailable: the first word of what Redis said, "" = nothing */
 } purchase_result;
 
 /* Makes `result` say `outcome` and nothing else; unavailable: what Redis said to this thread. */
 void purchase_answer(purchase_result *result, purchase_outcome outcome);
 
-/* The same for a script's answer to one buyer: a record, "=" and an earlier record, or the words of
- * a refusal. */
+/* The same for a script's answer to one buyer: a record, "+" and one that was just written, "=" and
+ * an earlier record, or the words of a refusal. Whoever has confirmed or cancelled is told
+ * BUY_SOLD, and the order. */
 void purchase_answer_script(purchase_result *result, const char *answer, size_t len,
                             const purchase *asked);
 
 /* The same for the order that the request has from an earlier try, in `segment`: as ledger_find()
- * has found it, so the replicas have it. */
+ * has found it, so the replicas have it. It is no answer to whoever would confirm or cancel it, and
+ * has not: `result` stays a refusal then. */
 void purchase_answer_earlier(purchase_result *result, const fs_order *order, int segment,
                              const purchase *asked);
 

@@ -16,7 +16,10 @@ end
 local wrong = record and record ~= '-' and record ~= '>' and misplaced(ARGV[5], record)
 if denied then return denied end
 if wrong then return wrong end
-if record and record ~= '>' then return record end
+if record and record ~= '>' then
+    local time = held and ask('time', try('TIME'))
+    return denied or told(record, time)
+end
 if damaged then return damaged end
 if current ~= ARGV[1] then -- a sale that is halted, "<sale> <why> ...", may go on
     return string.find(current, ARGV[1] .. ' ', 1, true) == 1 and '' or 'closed'

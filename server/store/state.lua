@@ -5,6 +5,7 @@
 -- A number is what INCRBY writes. Lua takes "90.0", "9e1", " 90" and "0x5a" for numbers too.
 --
 -- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users  7 epochs (epochs.h)
+--       of a sale with reservations also  8 reserved  9 buckets  10 moves (reservations.h)
 -- ARGV  1 the sale  2 units a user may have, 0 = any  3 the highest order number that the caller has
 --       seen: a ledger that is shorter belongs to a Redis that has forgotten  4 the epochs that the
 --       caller knows, whose newest it writes under, "" = it only reads
@@ -49,13 +50,20 @@ if current ~= ARGV[1] then
 end
 local epochs = texts[4]
 if not epochs then fault('epochs') end
-if sold and (number > sold or sold > 0 and number == 0) then fault('ledger') end
+local held = KEYS[10] and (ask('reserved', try('HMGET', KEYS[8], 'units', 'now')) or {})
+local reserved = held and number_of(held[1], 'reserved') or 0
+if sold and (number > sold and not held or sold + reserved > 0 and number == 0) then fault('ledger') end
 if orders < number then fault('orders') end
 if limit and ask('users', try('HLEN', KEYS[6])) == 0 and number > 0 then fault('users') end
 
--- Whether a record says the epoch that the ledger has at this place, as far as the epochs can be read.
-local function is_of_epoch(record, place)
-    local said = string.match(record, ' (%x+) %a+$')
+-- The words of a record (purchase.h): number, user, units, epoch, state, the bucket in which it was reserved or
+-- "". nil: it is none.
+local function words_of(record)
+    return string.match(record, '^(%d+) (%S+) (%d+) %d+ %d+ %S+ %d+ (%x+) (%l+) ?(%d*)$')
+end
+
+-- Whether this is the epoch that the ledger has at this place, as far as the epochs can be read.
+local function is_of_epoch(said, place)
     for epoch, first in string.gmatch(epochs or '', '(%x+) (%d+) ') do
         if tonumber(first) <= place then return epoch == said end
     end
@@ -66,11 +74,30 @@ end
 -- number is told to a buyer and remembered by the caller, so one that the ledger does not have is
 -- neither: what outlives the damage would halt the sale.
 local function misplaced(request, record)
-    local place = canonical(string.match(record, '^%d+'))
+    local place, _, _, epoch, _, bucket = words_of(record)
+    place = place and canonical(place)
     local entry = place and place > 0
         and ask('ledger', try('LRANGE', KEYS[5], place - 1, place - 1))
-    if entry and entry[1] == request and is_of_epoch(record, place) then return nil end
+    local is = bucket ~= '' and request .. ' reserved' or request
+    if entry and entry[1] == is and is_of_epoch(epoch, place) then return nil end
     return denied and denied.err or 'damaged orders'
+end
+
+-- Whether no unit is missing or too many of those that there were at first; "" = they may be.
+local function adds_up(first)
+    return first == '' or not left or not sold or left + sold + reserved == tonumber(first)
+end
+
+-- Of a sale with reservations, us of Redis's clock, which does not go back behind what was decided by it.
+local function present(time)
+    return math.max(time[1] * 1000000 + time[2], tonumber(held[2]) or 0)
+end
+
+-- A record as it is to be told: of a reservation whose time is over, which nothing may have noted as yet.
+local function told(record, time)
+    local ends = held and string.match(record, ' reserved (%d+)$')
+    if not ends or present(time) < ends * 100000 then return record end
+    return (string.gsub(record, ' reserved (%d+)$', ' expired %1'))
 end
 
 -- Why nobody can be sold anything; nil = somebody can.

@@ -60,6 +60,7 @@ int terms_key_sets(const sale_terms *terms)
 void terms_keys(const sale_terms *terms, int k, sale_keys *ret)
 {
     keys_name(ret, terms->item, terms->segments > 0 ? k : SEGMENT_NONE, terms->id);
+    ret->reserves = terms->reserve_max_s > 0;
 }
 
 int64_t terms_units(const sale_terms *terms, int segment)
@@ -167,14 +168,16 @@ static void put_number(dlock_args *args, const char *name, int64_t value)
  * damaged would sell by it, and take the mended terms for the damaged ones. */
 static void make_digest(const sale_terms *terms, char ret[DIGEST_LEN + 1])
 {
-    char text[512];
+    char text[512], reserves[40] = "";
     bool replicated = terms->durability == DURABILITY_REPLICATED;
-    snprintf(text, sizeof(text), "%s %s %s %d %lld %lld %lld %lld %lld %d %d", terms->strategy,
+    if (terms->reserve_max_s > 0) /* without, as programs have it that know no reservations */
+        snprintf(reserves, sizeof(reserves), " %lld", (long long)terms->reserve_max_s);
+    snprintf(text, sizeof(text), "%s %s %s %d %lld %lld %lld %lld %lld %d %d%s", terms->strategy,
              durability_name(terms->durability), terms->previous,
              replicated ? terms->min_replicas : 0, (long long)terms->initial,
              (long long)terms->per_user_limit, (long long)terms->lease_ms,
              (long long)terms->wait_ms, (long long)terms->hold_ms, terms->segments,
-             terms->previous_segments);
+             terms->previous_segments, reserves);
     snprintf(ret, DIGEST_LEN + 1, "%016llx", (unsigned long long)text_hash_64(text));
 }
 
@@ -187,6 +190,8 @@ void terms_put(dlock_args *args, const sale_terms *terms)
                     durability_name(terms->durability), "previous", terms->previous));
     if (terms->durability == DURABILITY_REPLICATED)
         put_number(args, "min_replicas", terms->min_replicas);
+    if (terms->reserve_max_s > 0)
+        put_number(args, "reserve_max_s", terms->reserve_max_s);
     put_number(args, "initial", terms->initial);
     put_number(args, "per_user_limit", terms->per_user_limit);
     put_number(args, "lease_ms", terms->lease_ms);
@@ -198,10 +203,13 @@ void terms_put(dlock_args *args, const sale_terms *terms)
     put_number(args, "accepted", terms->accepted);
 }
 
-void terms_put_keys(dlock_args *args, const sale_keys *keys)
+int terms_put_keys(dlock_args *args, const sale_keys *keys)
 {
-    store_put(args, WORDS(keys->current, keys->stock, keys->sold, keys->orders, keys->ledger,
-                          keys->users, keys->epochs));
+    int count = store_put(args, WORDS(keys->current, keys->stock, keys->sold, keys->orders,
+                                      keys->ledger, keys->users, keys->epochs));
+    if (keys->reserves)
+        count += store_put(args, WORDS(keys->reserved, keys->buckets, keys->moves));
+    return count;
 }
 
 void terms_put_caller(dlock_args *args, const sale_terms *terms, const char *epochs, int64_t known)
@@ -212,13 +220,14 @@ void terms_put_caller(dlock_args *args, const sale_terms *terms, const char *epo
     dlock_args_text(args, epochs);
 }
 
-void terms_put_segment(dlock_args *args, const sale_terms *terms, int k)
+int terms_put_segment(dlock_args *args, const sale_terms *terms, int k)
 {
     sale_keys keys;
     terms_keys(terms, k, &keys);
     dlock_args_init(args);
-    terms_put_keys(args, &keys);
+    int count = terms_put_keys(args, &keys);
     terms_put_caller(args, terms, "", 0);
+    return count;
 }
 
 void terms_log_damage(const sale_terms *terms, const char *what)
@@ -250,6 +259,8 @@ static bool read_numbers(const redisReply *hash, sale_terms *ret)
                 number(hash, "previous_segments", 0, SEGMENTS_MAX, &before) &&
                 number(hash, "segments_started", 0, 1, &started) &&
                 number(hash, "accepted", 0, INT64_MAX, &ret->accepted) &&
+                (store_field(hash, "reserve_max_s")[0] == '\0' ||
+                 number(hash, "reserve_max_s", 1, RESERVE_MOST_S, &ret->reserve_max_s)) &&
                 (ret->durability != DURABILITY_REPLICATED ||
                  number(hash, "min_replicas", 1, REPLICAS_MAX, &replicas));
     ret->min_replicas = (int)replicas;
@@ -308,9 +319,10 @@ bool terms_same(const sale_terms *a, const sale_terms *b)
     return strcmp(a->item, b->item) == 0 && strcmp(a->id, b->id) == 0 &&
            strcmp(a->strategy, b->strategy) == 0 && strcmp(a->previous, b->previous) == 0 &&
            a->initial == b->initial && a->per_user_limit == b->per_user_limit &&
-           a->lease_ms == b->lease_ms && a->wait_ms == b->wait_ms && a->hold_ms == b->hold_ms &&
-           a->durability == b->durability && a->min_replicas == b->min_replicas &&
-           a->segments == b->segments && a->previous_segments == b->previous_segments;
+           a->reserve_max_s == b->reserve_max_s && a->lease_ms == b->lease_ms &&
+           a->wait_ms == b->wait_ms && a->hold_ms == b->hold_ms && a->durability == b->durability &&
+           a->min_replicas == b->min_replicas && a->segments == b->segments &&
+           a->previous_segments == b->previous_segments;
 }
 
 /* Whether there is a stock of the sale, the item's own or a segment's. */

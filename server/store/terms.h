@@ -10,6 +10,7 @@
 
 #include "server/store/halt.h"
 #include "server/store/keys.h"
+#include "server/store/reservations.h"
 
 #define SEGMENTS_MAX      16
 #define REPLICAS_MAX      16
@@ -29,8 +30,9 @@ typedef struct sale_terms {
     int64_t initial;        /* units */
     int64_t per_user_limit; /* units; 0 = none */
     int64_t lease_ms;
-    int64_t wait_ms; /* how long a buyer waits for the lock; 0 = fails fast */
-    int64_t hold_ms; /* how long the critical section lasts on purpose */
+    int64_t wait_ms;       /* how long a buyer waits for the lock; 0 = fails fast */
+    int64_t reserve_max_s; /* how long a unit may be reserved; 0 = not at all (reservations.h) */
+    int64_t hold_ms;       /* how long the critical section lasts on purpose */
     durability durability;
     int min_replicas;             /* replicated: so many have an order at least; otherwise 0 */
     int segments;                 /* 0 unless sharded */
@@ -126,15 +128,16 @@ bool terms_same(const sale_terms *a, const sale_terms *b);
 /* Appends the fields and values of the hash. */
 void terms_put(dlock_args *args, const sale_terms *terms);
 
-/* Appends the keys, and then the first arguments, of the scripts that begin with state.lua: they
- * write under the newest of the `epochs`, "" = they only read, in which `known` is the highest
- * order number seen, 0 = none. */
-#define STATE_KEYS 7
-void terms_put_keys(dlock_args *args, const sale_keys *keys);
+/* Appends the keys, of which there are so many, and then the first arguments, of the scripts that
+ * begin with state.lua: they write under the newest of the `epochs`, "" = they only read, in which
+ * `known` is the highest order number seen, 0 = none. */
+#define STATE_KEYS 7 /* of a sale without reservations */
+int terms_put_keys(dlock_args *args, const sale_keys *keys);
 void terms_put_caller(dlock_args *args, const sale_terms *terms, const char *epochs, int64_t known);
 
-/* Begins the words of such a script for segment k, by somebody who has seen no order. */
-void terms_put_segment(dlock_args *args, const sale_terms *terms, int k);
+/* Begins the words of such a script for segment k, by somebody who has seen no order. How many keys
+ * they have. */
+int terms_put_segment(dlock_args *args, const sale_terms *terms, int k);
 
 /* Logs that the sale's data in Redis are damaged: which key, or what stands there. */
 void terms_log_damage(const sale_terms *terms, const char *what);

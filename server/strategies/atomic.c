@@ -24,5 +24,6 @@ const fs_strategy strategy_atomic = {
     .place = 12,
     .replayable = true,
     .guarded = true,
+    .reserves = true,
     .buy = atomic_buy,
 };

@@ -12,6 +12,7 @@ const fs_strategy strategy_batched = {
     .place = 13,
     .replayable = true,
     .guarded = true,
+    .reserves = true,
     .wait_ms = 5000,
     .open = batch_section_open,
     .buy = batch_section_buy,

@@ -18,6 +18,7 @@ const fs_strategy strategy_combined = {
     .renews = true,
     .replayable = true,
     .guarded = true,
+    .reserves = true,
     .lease_ms = 3000, /* short costs no safety here: the write is guarded */
     .wait_ms = 5000,
     .lock = {.kind = DLOCK_FAIR},

@@ -1,0 +1,272 @@
+-- Sells as sell.lua does where units may be reserved: sells to buyers or reserves for them, confirms and
+-- cancels, in the order given; and returns the units of reservations that are over. Nobody is a buyer
+-- when only that is to be done. Everything is decided before the first write.
+--
+-- Begins with state.lua, which tells KEYS and ARGV 1 to 4. store/reservations.h has the form of KEYS 6 and 8 to 10.
+-- ARGV  5 to 10 as in sell.lua (6 is not used)
+--       11 what each wants, one word for all or a word for each, with blanks between: "0" to buy, the seconds
+--       to reserve for, "confirm", "cancel", or "revoke", which cancels what was sold, too
+--       then the requests, and then as many "<user> <units>"; for those who confirm or cancel the
+--       user is "*" where anybody may, and the units do not count
+--
+-- Reply {units left, -1 = not known; units reserved; one answer a buyer ...}. An answer is "+" and the
+-- record that this call has made; "=" and the record there was; a refusal as in sell.lua; or, for those who
+-- confirm or cancel, "none" = there is no such order, "expired", "cancelled", "sold".
+--
+-- What a number costs as text, and a text as a number, is a good part of what a buyer costs. So the names of
+-- buckets are compared as texts, and what a user has is kept in tables of numbers and texts.
+local FIRST = 12
+local count = (#ARGV - FIRST + 1) / 2
+local last = FIRST + count - 1
+local BUCKET_US, MOST_DUE = 100000, 100
+
+local function split(words)
+    local each = {}
+    for word in string.gmatch(words, '%S+') do each[#each + 1] = word end
+    return each
+end
+local time = ask('time', try('TIME')) or {0, 0}
+local clock_us = time[1] * 1000000 + time[2]
+local now_us = present(time)
+local now = string.format('%.0f', now_us)
+local all_units, all_want = tonumber(ARGV[8]), string.match(ARGV[11], '^%S+$')
+local each_units, each_wants = not all_units and split(ARGV[8]), not all_want and split(ARGV[11])
+local not_after = clock_us > tonumber(ARGV[9]) and split(ARGV[10]) -- false: nobody is late
+local function is_late(i) return not_after and clock_us > tonumber(not_after[i]) end
+local settles = {confirm = true, cancel = true, revoke = true}
+
+-- ---- what stands there: orders, buckets, users -----------------------------------------------------
+
+local present_bucket = string.format('%.0f', math.floor(now_us / BUCKET_US))
+local function is_past(name)
+    return #name < #present_bucket or #name == #present_bucket and name <= present_bucket
+end
+local ends = {} -- of what is reserved now, by seconds
+local function bucket_after(seconds)
+    ends[seconds] = ends[seconds]
+        or string.format('%.0f', math.ceil((now_us + seconds * 1000000) / BUCKET_US))
+    return ends[seconds]
+end
+
+local known = count > 0 and ask('orders', try('HMGET', KEYS[4], unpack(ARGV, FIRST, last))) or {}
+local due = ask('buckets', try('ZRANGEBYSCORE', KEYS[9], '-inf', present_bucket, 'LIMIT', 0, MOST_DUE)) or {}
+local names, users = {unpack(due)}, {}
+for i = 1, count do
+    local want, user, bucket = all_want or each_wants[i], nil, nil
+    if not settles[want] then
+        user = string.match(ARGV[last + i], '^%S+')
+        bucket = want ~= '0' and not ends[want] and bucket_after(want)
+    elseif known[i] then
+        local _, owner, _, _, state, reserved_in = words_of(known[i])
+        user, bucket = owner, state == 'reserved' and reserved_in
+    end
+    if user then users[#users + 1] = user end
+    if bucket then names[#names + 1] = bucket end
+end
+local buckets = {} -- name -> units
+for i, units in ipairs(#names > 0 and ask('reserved', try('HMGET', KEYS[8], unpack(names))) or {}) do
+    buckets[names[i]] = not units and 0 or number_of(units, 'reserved')
+    if i <= #due and not units then fault('reserved') end
+end
+
+-- By user: units sold, nil where the word is damaged; " <bucket>:<units>" of each live reservation; all units.
+local bought, holds, has = {}, {}, {}
+local function read_user(user, word)
+    local firm, rest = string.match(word, '^(%d+)(.*)$')
+    bought[user], holds[user] = canonical(firm), ''
+    has[user] = bought[user]
+    if not has[user] or rest == '' then return end
+    if string.gsub(rest, ' [1-9]%d*:[1-9]%d*', '') ~= '' then bought[user] = nil end
+    for name, units in string.gmatch(rest, ' (%d+):(%d+)') do
+        if not is_past(name) then
+            holds[user] = holds[user] .. ' ' .. name .. ':' .. units
+            has[user] = has[user] + units
+        end
+    end
+end
+for i, word in ipairs(#users > 0 and ask('users', try('HMGET', KEYS[6], unpack(users))) or {}) do
+    read_user(users[i], word or '0')
+end
+
+-- What a user has in a bucket, and the rest of what it holds.
+local function held_in(user, name)
+    local text = holds[user]
+    local from, to, units = string.find(text, ' ' .. name .. ':(%d+)')
+    if not from then return 0, text end
+    return tonumber(units), string.sub(text, 1, from - 1) .. string.sub(text, to + 1)
+end
+
+-- ---- what becomes of it ----------------------------------------------------------------------------
+
+if not adds_up(ARGV[7]) then fault('stock') end
+local refused = denied and denied.err or refusal()
+local before, sold_before = left, sold
+local moved, changed = {}, {} -- buckets, users: name -> true
+local records, entries, moves = {}, {}, {}
+local epoch = ' ' .. string.sub(ARGV[4], 1, 12)
+local tail = ' ' .. fence .. ' ' .. ARGV[5] .. ' ' .. now .. epoch .. ' '
+
+local function move_bucket(name, units)
+    buckets[name] = buckets[name] + units
+    reserved = reserved + units
+    moved[name] = true
+end
+local function note_move(what, which, units)
+    moves[#moves + 1] = string.format('%s %s %d %s%s', what, which, units, now, epoch)
+end
+
+if not refused then
+    for _, name in ipairs(due) do
+        left = left + buckets[name]
+        note_move('expired', name, buckets[name])
+        move_bucket(name, -buckets[name])
+    end
+end
+
+-- The new order's record.
+local function buy(request, user, order, units, seconds)
+    local state = 'sold'
+    left = left - units
+    number = number + 1
+    has[user] = has[user] + units
+    changed[user] = true
+    if seconds == '0' then
+        sold = sold + units
+        bought[user] = bought[user] + units
+        entries[#entries + 1] = request
+    else
+        local name = bucket_after(seconds)
+        local already, others = held_in(user, name)
+        move_bucket(name, units)
+        holds[user] = string.format('%s %s:%d', others, name, already + units)
+        entries[#entries + 1] = request .. ' reserved'
+        state = 'reserved ' .. name
+    end
+    return string.format('%d %s %d%s%s', number, order, left, tail, state)
+end
+
+-- Moves an order's units to where its new state has them. False: they are not where they should be.
+local function move_units(user, units, state, name, confirms)
+    if not bought[user] then return false end
+    if state == 'reserved' then
+        local in_bucket, others = held_in(user, name)
+        if buckets[name] < units or in_bucket < units then return false end
+        move_bucket(name, -units)
+        holds[user] = others
+        if in_bucket > units then
+            holds[user] = string.format('%s %s:%d', others, name, in_bucket - units)
+        end
+    else
+        if sold < units or bought[user] < units then return false end
+        sold = sold - units
+        bought[user] = bought[user] - units
+    end
+    if confirms then
+        sold = sold + units
+        bought[user] = bought[user] + units
+    else
+        left = left + units
+        has[user] = has[user] - units
+    end
+    changed[user] = true
+    return true
+end
+
+-- A sale that a later one has ended sells nothing, and its orders are settled all the same.
+local over = ended and not string.find(current, ' ', 1, true)
+
+-- The answer to who confirms or cancels, and the record that is to be written.
+local function settle(i, want, request, record, fresh)
+    local why = refused
+    if over then why = denied and denied.err or damaged end
+    if not record or record == '-' then return why or 'none' end
+    local wrong = not fresh and misplaced(request, record)
+    if wrong then return wrong end
+    local asks = string.match(ARGV[last + i], '^%S+')
+    local _, user, units, _, state, name = words_of(record)
+    local confirms, open = want == 'confirm', state == 'reserved'
+    if asks ~= '*' and asks ~= user then return 'none' end
+    if state == 'cancelled' then return confirms and state or '=' .. record end
+    if confirms and not open then return '=' .. record end
+    if why then return why end
+    if open and is_past(name) then return 'expired' end
+    if not open and want == 'cancel' then return 'sold' end
+    if is_late(i) then return 'late' end
+    if not move_units(user, tonumber(units), state, name, confirms) then return 'damaged reserved' end
+    local becomes, ending = confirms and 'confirmed' or 'cancelled', name ~= '' and ' ' .. name or ''
+    note_move(becomes, request, units)
+    local new = string.sub(record, 1, #record - #state - #ending) .. becomes .. ending
+    return '+' .. new, new
+end
+
+local function sell(i, want, request, record, fresh)
+    if record == '-' then return 'void' end
+    if record then return not fresh and misplaced(request, record) or '=' .. record end
+    if refused then return refused end
+    local order, units = ARGV[last + i], all_units or tonumber(each_units[i])
+    local user = string.match(order, '^%S+')
+    if not bought[user] then return 'damaged users' end
+    if is_late(i) then return 'late' end
+    if has[user] + units > limit then return 'limit' end
+    if units > left then return 'sold_out' end
+    local new = buy(request, user, order, units, want)
+    return '+' .. new, new
+end
+
+local answers, fresh = {}, {}
+for i = 1, count do
+    local request, want = ARGV[FIRST - 1 + i], all_want or each_wants[i]
+    local one = settles[want] and settle or sell
+    local answer, new = one(i, want, request, fresh[request] or known[i], fresh[request])
+    answers[i] = answer
+    if new then
+        fresh[request] = new
+        records[#records + 1], records[#records + 2] = request, new
+    end
+end
+
+-- ---- what is written -------------------------------------------------------------------------------
+
+-- The moves come first, for nothing has told as yet that they are a list.
+local writes = {}
+local function will(...) writes[#writes + 1] = {...} end
+local function add(key, units)
+    if units and units ~= 0 then will('INCRBY', key, string.format('%d', units)) end
+end
+if #moves > 0 then will('RPUSH', KEYS[10], unpack(moves)) end
+if #records > 0 or #moves > 0 then
+    add(KEYS[2], left - before)
+    add(KEYS[3], sold - sold_before)
+    local numbers, kept = {'units', string.format('%d', reserved), 'now', now}, {}
+    for name in pairs(moved) do
+        if buckets[name] > 0 then
+            numbers[#numbers + 1], numbers[#numbers + 2] = name, string.format('%d', buckets[name])
+            kept[#kept + 1], kept[#kept + 2] = name, name
+        else
+            will('HDEL', KEYS[8], name)
+            will('ZREMRANGEBYSCORE', KEYS[9], name, name)
+        end
+    end
+    will('HSET', KEYS[8], unpack(numbers))
+    if #kept > 0 then will('ZADD', KEYS[9], unpack(kept)) end
+end
+if #entries > 0 then will('RPUSH', KEYS[5], unpack(entries)) end
+if #records > 0 then will('HSET', KEYS[4], unpack(records)) end
+local words = {}
+for user in pairs(changed) do
+    words[#words + 1], words[#words + 2] = user, string.format('%d%s', bought[user], holds[user])
+end
+if #words > 0 then will('HSET', KEYS[6], unpack(words)) end
+
+for _, write in ipairs(writes) do may(write[1], write[2], '', '') end
+local noted = #moves == 0 or denied or ask('moves', try(unpack(writes[1])))
+if noted and not denied then
+    for i, write in ipairs(writes) do
+        if i > 1 or #moves == 0 then redis.call(unpack(write)) end
+    end
+elseif #writes > 0 then
+    for i = 1, count do
+        if string.sub(answers[i], 1, 1) ~= '=' then answers[i] = denied and denied.err or damaged end
+    end
+end
+return {left or -1, reserved, unpack(answers)}

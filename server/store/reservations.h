@@ -1,0 +1,29 @@
+/*
+ * reservations.h - how a sale keeps what is reserved: an order whose units are kept for its buyer
+ * until it is confirmed, cancelled, or its time is over.
+ *
+ * At every moment the sale's first units are those left, reserved and sold; each script that writes
+ * checks the sum. A reservation ends at a whole tenth of a second, its *bucket*, and units are
+ * counted by bucket. So whoever meets a bucket that is over returns all of its units to the stock
+ * at once, and it is gone: no unit returns twice, and no order is touched. An order's own state
+ * follows from its record (purchase.h) and the time. A user's word is put right when it is asked.
+ *
+ *     reserved   hash: "units" -> all that are reserved; "now" -> the latest moment by which
+ *                anything was decided, in us; <bucket> -> its units
+ *     buckets    sorted set: <bucket>, by itself
+ *     moves      list: "<what> <request, or bucket> <units> <time_us> <epoch>", where <what> is
+ *                confirmed, cancelled, or expired (a bucket)
+ *     users      <user> -> "<units sold>", then " <bucket>:<units>" for each reservation that may
+ *                not be over
+ *
+ * A bucket is named by its end: tenths of a second since 1970 by Redis's clock. That clock may go
+ * back when another server is promoted. So the time is never before "now": what has expired once
+ * is never live again, and no bucket returns before its time.
+ */
+#ifndef FLASHSALE_RESERVATIONS_H
+#define FLASHSALE_RESERVATIONS_H
+
+#define BUCKET_US      100000
+#define RESERVE_MOST_S (12 * 3600) /* orders are kept for longer than that after their sale */
+
+#endif
