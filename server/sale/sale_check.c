@@ -166,6 +166,12 @@ static bool judge_halt(const open_sale *sale, const sale_seen *seen, sale_checke
     return !more;
 }
 
+/* Whether Redis has forgotten what became of a reservation, and nothing was accepted since. */
+static bool has_lost_moves(const open_sale *sale, const sale_seen *seen, int k)
+{
+    return seen->stock[k].lost_moves > 0 && seen->terms.accepted <= sale->known[k].accepted;
+}
+
 /* The same of one set of keys. */
 static const char *judge_stock(const open_sale *sale, const sale_seen *seen, int k,
                                sale_checked *ret)
@@ -179,7 +185,7 @@ static const char *judge_stock(const open_sale *sale, const sale_seen *seen, int
     else if (!epochs_ok(stock->ledger.epochs, stock->ledger.orders) ||
              known_ledger_contradicts(&sale->known[k], stock->ledger.epochs))
         is_damaged(ret, EPOCHS_DAMAGED, sale->terms.segments > 0 ? k : SEGMENT_NONE);
-    else if (lost_in(sale, seen, k) > 0)
+    else if (lost_in(sale, seen, k) > 0 || has_lost_moves(sale, seen, k))
         return HALT_ROLLED_BACK;
     return NULL;
 }
@@ -214,8 +220,9 @@ static int64_t count_lost(const open_sale *sale, const sale_seen *seen)
 
 /* Writes are made under the newest epoch from now on, which this run of the server has begun.
  * False: something has changed meanwhile, or nothing can be written. */
-static bool adopt(const open_sale *sale, int k, const stock_seen *stock, dlock_time deadline)
+static bool adopt(const open_sale *sale, int k, const sale_seen *seen, dlock_time deadline)
 {
+    const stock_seen *stock = &seen->stock[k];
     bool all_seen = sale->terms.durability != DURABILITY_REPLICATED;
     seen_ledger ledger = stock->ledger;
     redisReply *begun = NULL;
@@ -225,7 +232,9 @@ static bool adopt(const open_sale *sale, int k, const stock_seen *stock, dlock_t
         ledger.epochs = begun ? begun->str : "";
     }
     bool good = epochs_are_of(ledger.epochs, stock->run) &&
-                known_ledger_adopt(&sale->known[k], &ledger, all_seen);
+                known_ledger_adopt(&sale->known[k], &ledger, seen->terms.accepted, all_seen);
+    if (good && all_seen)
+        known_ledger_saw_move(&sale->known[k], stock->moves_epoch, stock->moves);
     freeReplyObject(begun);
     return good;
 }
@@ -245,7 +254,7 @@ void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret)
     if (why)
         halt_all(sale, seen, why, NULL, ret);
     for (int k = 0; ret->status == SALE_OK && k < sale->key_sets; k++)
-        if (!adopt(sale, k, &seen->stock[k], deadline))
+        if (!adopt(sale, k, seen, deadline))
             ret->status = SALE_UNAVAILABLE;
     if (ret->status == SALE_OK && seen->stock[0].due) /* nobody has bought since: it is done here */
         sell(sale, sale->keys, (sell_lock){.hold = NULL}, NULL, 0, deadline);

@@ -52,9 +52,10 @@ static bool is_stock(const redisReply *reply)
 {
     static const int types[] = {REDIS_REPLY_STRING,  REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER,
                                 REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
-                                REDIS_REPLY_STRING,  REDIS_REPLY_ARRAY,   REDIS_REPLY_INTEGER};
+                                REDIS_REPLY_STRING,  REDIS_REPLY_ARRAY,   REDIS_REPLY_INTEGER,
+                                REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_STRING};
     size_t len = sizeof(types) / sizeof(types[0]);
-    bool good = reply->elements == len && store_is_pairs(reply->element[len - 2]);
+    bool good = reply->elements == len && store_is_pairs(reply->element[7]);
     for (size_t i = 0; good && i < len; i++)
         good = reply->element[i]->type == types[i];
     return good;
@@ -79,6 +80,7 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
     dlock_args_text(&args, sale->keys[k].lost);
     terms_put_caller(&args, &sale->terms, "", 0);
     store_put_number(&args, sale->strategy->guarded, sale->units[k]);
+    known_ledger_put_moves(&sale->known[k], &args);
     redisReply *reply =
         store_eval(sale->store->looking, &look_stock, keys, &args, deadline, is_list);
     bool good = reply && is_stock(reply);
@@ -90,6 +92,9 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
         ret->sold = reply->element[4]->integer;
         ret->reserved = reply->element[5]->integer;
         ret->due = reply->element[8]->integer == 1;
+        ret->lost_moves = reply->element[9]->integer;
+        ret->moves = reply->element[10]->integer;
+        ret->moves_epoch = reply->element[11]->str;
         ret->ledger =
             (seen_ledger){reply->element[6]->str, reply->element[2]->integer, reply->element[7],
                           sale_look_is_halt(&sale->terms, ret->pointer, &halt)};

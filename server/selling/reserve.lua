@@ -9,9 +9,10 @@
 --       then the requests, and then as many "<user> <units>"; for those who confirm or cancel the
 --       user is "*" where anybody may, and the units do not count
 --
--- Reply {units left, -1 = not known; units reserved; one answer a buyer ...}. An answer is "+" and the
--- record that this call has made; "=" and the record there was; a refusal as in sell.lua; or, for those who
--- confirm or cancel, "none" = there is no such order, "expired", "cancelled", "sold".
+-- Reply {units left, -1 = not known; units reserved; the place of the last move that was made for one of them,
+-- 0 = none was; one answer a buyer ...}. An answer is "+" and the record that this call has made; "=" and the
+-- record there was; a refusal as in sell.lua; or, for those who confirm or cancel, "none" = there is no such
+-- order, "expired", "cancelled", "sold".
 --
 -- What a number costs as text, and a text as a number, is a good part of what a buyer costs. So the names of
 -- buckets are compared as texts, and what a user has is kept in tables of numbers and texts.
@@ -103,6 +104,7 @@ local refused = denied and denied.err or refusal()
 local before, sold_before = left, sold
 local moved, changed = {}, {} -- buckets, users: name -> true
 local records, entries, moves = {}, {}, {}
+local settled = false
 local epoch = ' ' .. string.sub(ARGV[4], 1, 12)
 local tail = ' ' .. fence .. ' ' .. ARGV[5] .. ' ' .. now .. epoch .. ' '
 
@@ -195,6 +197,7 @@ local function settle(i, want, request, record, fresh)
     if not move_units(user, tonumber(units), state, name, confirms) then return 'damaged reserved' end
     local becomes, ending = confirms and 'confirmed' or 'cancelled', name ~= '' and ' ' .. name or ''
     note_move(becomes, request, units)
+    settled = true
     local new = string.sub(record, 1, #record - #state - #ending) .. becomes .. ending
     return '+' .. new, new
 end
@@ -269,4 +272,4 @@ elseif #writes > 0 then
         if string.sub(answers[i], 1, 1) ~= '=' then answers[i] = denied and denied.err or damaged end
     end
 end
-return {left or -1, reserved, unpack(answers)}
+return {left or -1, reserved, settled and not denied and noted or 0, unpack(answers)}

@@ -167,11 +167,30 @@ static void read_order(const sell_call *call, const purchase *request, int64_t n
     ret->expires_us = 0;
 }
 
+/* Where the buyers' answers begin in a reply. */
+static int answers_from(const sell_call *call)
+{
+    return call->keys->reserves ? 3 : 2;
+}
+
 static bool is_whole(const sell_call *call, const redisReply *reply, int count)
 {
-    int second = call->keys->reserves ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING;
-    return reply->type == REDIS_REPLY_ARRAY && reply->elements == (size_t)count + 2 &&
-           reply->element[0]->type == REDIS_REPLY_INTEGER && reply->element[1]->type == second;
+    bool reserves = call->keys->reserves;
+    return reply->type == REDIS_REPLY_ARRAY &&
+           reply->elements == (size_t)(count + answers_from(call)) &&
+           reply->element[0]->type == REDIS_REPLY_INTEGER &&
+           reply->element[1]->type == (reserves ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING) &&
+           (!reserves || reply->element[2]->type == REDIS_REPLY_INTEGER);
+}
+
+/* In a replicated sale only what the replicas have is remembered. */
+static void see_move(const sell_call *call, int64_t place)
+{
+    const open_sale *sale = call->sale;
+    char epoch[EPOCH_LEN + 1];
+    snprintf(epoch, sizeof(epoch), "%s", call->epochs);
+    if (place > 0 && (call->replicated || sale->terms.durability != DURABILITY_REPLICATED))
+        known_ledger_saw_move(&sale->known[call->keys->segment], epoch, place);
 }
 
 /* From the last buyer to the first, for what is left is known from the end. */
@@ -190,10 +209,12 @@ static void read_answers(const sell_call *call, const redisReply *reply, const s
     if (call->keys->reserves || !decimal_read(second->str, second->len, &time_us))
         time_us = 0;
     int64_t left = reply->element[0]->integer, remaining = left;
+    if (call->keys->reserves)
+        see_move(call, reply->element[2]->integer);
     for (int i = count - 1; i >= 0; i--) {
         const purchase *request = buyers[i].request;
         purchase_result *result = buyers[i].result;
-        const redisReply *answer = reply->element[i + 2];
+        const redisReply *answer = reply->element[i + answers_from(call)];
         if (answer->type == REDIS_REPLY_INTEGER) {
             read_order(call, request, answer->integer, remaining, time_us, &result->order);
             sale_sold(call->sale, call->keys, result);

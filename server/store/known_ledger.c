@@ -23,6 +23,8 @@ struct known_epoch {
     int64_t marked;         /* the same, when it was marked */
     int64_t kept;           /* the last one in the ledger that was adopted last */
     int64_t accepted;       /* up to here the admin has accepted that they are lost; 0 = none are */
+    _Atomic int64_t moves;  /* the place of the last move that was seen; 0 = none was */
+    int64_t marked_moves;   /* the same, when it was marked */
 };
 
 static int64_t most(int64_t a, int64_t b)
@@ -61,20 +63,31 @@ static known_epoch *find(const known_ledger *known, const char *epoch)
     return each;
 }
 
-static void raise_to(known_epoch *epoch, int64_t number)
+static void raise_to(_Atomic int64_t *seen, int64_t number)
 {
-    int64_t before = atomic_load(&epoch->number);
-    while (before < number && !atomic_compare_exchange_weak(&epoch->number, &before, number)) {
+    int64_t before = atomic_load(seen);
+    while (before < number && !atomic_compare_exchange_weak(seen, &before, number)) {
     }
+}
+
+static known_epoch *find_newest_first(known_ledger *known, const char *epoch)
+{
+    known_epoch *now = atomic_load(&known->now);
+    return now && strcmp(now->name, epoch) == 0 ? now : find(known, epoch);
 }
 
 void known_ledger_saw(known_ledger *known, const char *epoch, int64_t number)
 {
-    known_epoch *found = atomic_load(&known->now);
-    if (!found || strcmp(found->name, epoch) != 0)
-        found = find(known, epoch);
+    known_epoch *found = find_newest_first(known, epoch);
     if (found)
-        raise_to(found, number);
+        raise_to(&found->number, number);
+}
+
+void known_ledger_saw_move(known_ledger *known, const char *epoch, int64_t place)
+{
+    known_epoch *found = find_newest_first(known, epoch);
+    if (found)
+        raise_to(&found->moves, place);
 }
 
 int64_t known_ledger_orders(const known_ledger *known)
@@ -106,11 +119,25 @@ void known_ledger_mark(known_ledger *known, const char *run)
 {
     if (!server_run_goes_on(known->run, run))
         atomic_store(&known->now, NULL);
-    for (known_epoch *each = atomic_load(&known->all); each; each = each->next)
+    for (known_epoch *each = atomic_load(&known->all); each; each = each->next) {
         each->marked = atomic_load(&each->number);
+        each->marked_moves = atomic_load(&each->moves);
+    }
     for (known_epoch *each = atomic_load(&known->all); each; each = each->next)
         if (each->epochs && each->marked >= each->first)
             mark_before(known, each);
+}
+
+void known_ledger_put_moves(const known_ledger *known, dlock_args *args)
+{
+    fs_text moves;
+    text_init(&moves);
+    for (const known_epoch *each = atomic_load(&known->all); each; each = each->next)
+        if (each->marked_moves > 0)
+            text_printf(&moves, "%s %lld ", each->name, (long long)each->marked_moves);
+    args->failed = args->failed || moves.failed;
+    dlock_args_text(args, text_bytes(&moves));
+    text_free(&moves);
 }
 
 bool known_ledger_contradicts(const known_ledger *known, const char *epochs)
@@ -199,7 +226,14 @@ static void settle(known_epoch *epoch, const seen_ledger *seen)
         epoch->accepted = 0;
 }
 
-bool known_ledger_adopt(known_ledger *known, const seen_ledger *seen, bool all_seen)
+/* The moves that were marked are not missed any more; those that came since are seen again. */
+static void forget_moves(known_epoch *epoch)
+{
+    atomic_compare_exchange_strong(&epoch->moves, &epoch->marked_moves, 0);
+}
+
+bool known_ledger_adopt(known_ledger *known, const seen_ledger *seen, int64_t accepted,
+                        bool all_seen)
 {
     epoch_row row;
     int64_t last = seen->orders;
@@ -210,15 +244,19 @@ bool known_ledger_adopt(known_ledger *known, const seen_ledger *seen, bool all_s
         if (!epoch)
             return false;
         if (all_seen && last >= row.first)
-            raise_to(epoch, last);
+            raise_to(&epoch->number, last);
         newest = newest ? newest : epoch;
     }
     if (newest && !newest->epochs)
         newest->epochs = strdup(seen->epochs);
     if (!newest || !newest->epochs)
         return false;
-    for (known_epoch *each = atomic_load(&known->all); each; each = each->next)
+    for (known_epoch *each = atomic_load(&known->all); each; each = each->next) {
         settle(each, seen);
+        if (accepted > known->accepted)
+            forget_moves(each);
+    }
+    known->accepted = accepted;
     snprintf(known->run, sizeof(known->run), "%s", at);
     atomic_store(&known->now, newest);
     return true;

@@ -20,6 +20,7 @@ typedef struct known_ledger {
     _Atomic(known_epoch *) now; /* under which this process writes; NULL = none */
     _Atomic(known_epoch *) all;
     char run[RUN_NAME_MAX + 1]; /* of the server that began `now`; for who compares */
+    int64_t accepted;           /* of the terms (terms.h), when it was adopted last */
 } known_ledger;
 
 void known_ledger_free(known_ledger *known);
@@ -29,6 +30,9 @@ void known_ledger_free(known_ledger *known);
 const char *known_ledger_epochs(const known_ledger *known, int64_t *ret_number);
 
 void known_ledger_saw(known_ledger *known, const char *epoch, int64_t number);
+
+/* The same for a move (reservations.h): its place in their list, written under this epoch. */
+void known_ledger_saw_move(known_ledger *known, const char *epoch, int64_t place);
 
 /* The orders that were seen. */
 int64_t known_ledger_orders(const known_ledger *known);
@@ -50,6 +54,10 @@ typedef struct seen_ledger {
     bool halted;            /* for them */
 } seen_ledger;
 
+/* The marked moves: "<epoch> <place> " of the last one under each epoch. The ledger has all of them
+ * if it has these. */
+void known_ledger_put_moves(const known_ledger *known, dlock_args *args);
+
 /* Up to which number the orders of this name have been accepted as lost; -1: none are noted. */
 int64_t known_ledger_accepted(const redisReply *lost, const char *name);
 
@@ -59,7 +67,9 @@ int64_t known_ledger_accepted(const redisReply *lost, const char *name);
 int64_t known_ledger_lost(const known_ledger *known, const seen_ledger *seen, dlock_args *ret);
 
 /* Takes over the epochs; writes go under the newest from now on. With `all_seen` its orders are
- * known from now on. What has been accepted as lost is missed no more. False: out of memory. */
-bool known_ledger_adopt(known_ledger *known, const seen_ledger *seen, bool all_seen);
+ * known from now on. What has been accepted as lost is missed no more; if anything was since the
+ * last time, no move that was marked. False: out of memory. */
+bool known_ledger_adopt(known_ledger *known, const seen_ledger *seen, int64_t accepted,
+                        bool all_seen);
 
 #endif

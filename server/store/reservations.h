@@ -19,6 +19,10 @@
  * A bucket is named by its end: tenths of a second since 1970 by Redis's clock. That clock may go
  * back when another server is promoted. So the time is never before "now": what has expired once
  * is never live again, and no bucket returns before its time.
+ *
+ * What was confirmed or cancelled is remembered as orders are (known_ledger.h): the last place of
+ * such a move under each epoch. A Redis that has another move there, or none, has forgotten, and
+ * the sale is halted. (A bucket whose return was forgotten returns again.)
  */
 #ifndef FLASHSALE_RESERVATIONS_H
 #define FLASHSALE_RESERVATIONS_H

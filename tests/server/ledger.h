@@ -13,7 +13,7 @@ static inline void ledger_know(known_ledger *known, int64_t orders)
 {
     const seen_ledger seen = {.epochs = LEDGER_EPOCHS};
     known_ledger_free(known);
-    assert_true(known_ledger_adopt(known, &seen, true));
+    assert_true(known_ledger_adopt(known, &seen, 0, true));
     known_ledger_saw(known, LEDGER_EPOCH, orders);
 }
 

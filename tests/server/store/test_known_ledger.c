@@ -91,7 +91,7 @@ static void adopt(const char *epochs, int64_t orders, bool all_seen)
 {
     const seen_ledger seen = {.epochs = epochs, .orders = orders};
     known_ledger_mark(&known, "run");
-    assert_true(known_ledger_adopt(&known, &seen, all_seen));
+    assert_true(known_ledger_adopt(&known, &seen, 0, all_seen));
 }
 
 static int64_t missed(const char *epochs, int64_t orders, const redisReply *lost, bool halted)
@@ -135,7 +135,7 @@ static void what_was_accepted_is_missed_no_more(void **state)
     assert_int_equal(missed(now, 900, noted(A, "1000 1000"), false), 0);
     assert_int_equal(missed(now, 900, noted(A, "990 990"), false), 10);
     const seen_ledger accepted = {now, 900, noted(A, "1000 1000"), false};
-    assert_true(known_ledger_adopt(&known, &accepted, true));
+    assert_true(known_ledger_adopt(&known, &accepted, 0, true));
     assert_int_equal(missed(now, 900, NULL, false), 0); /* Redis may forget that, too */
 }
 
@@ -147,7 +147,7 @@ static void what_was_left_at_a_resumption_is_missed_later(void **state)
     adopt(A " 1 run", 100, true);
     const seen_ledger accepted = {resumed, 50, noted(A, "100 100"), false};
     known_ledger_mark(&known, "run");
-    assert_true(known_ledger_adopt(&known, &accepted, true));
+    assert_true(known_ledger_adopt(&known, &accepted, 0, true));
     known_ledger_saw(&known, B, 60);
     assert_int_equal(missed(A " 1 run", 30, NULL, false), 20 + 10);
     assert_int_equal(missed("", 0, NULL, false), 50 + 10);
@@ -163,7 +163,7 @@ static void who_joins_later_misses_what_was_left(void **state)
     static const char resumed[] = B " 51 " A " 1 run";
     const seen_ledger joined = {resumed, 50, noted(A, "100 100"), false};
     known_ledger_mark(&known, "run");
-    assert_true(known_ledger_adopt(&known, &joined, true));
+    assert_true(known_ledger_adopt(&known, &joined, 0, true));
     assert_int_equal(missed(A " 1 run", 30, noted(A, "100 100"), false), 20);
 }
 
