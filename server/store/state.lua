@@ -52,6 +52,8 @@ local epochs = texts[4]
 if not epochs then fault('epochs') end
 local held = KEYS[10] and (ask('reserved', try('HMGET', KEYS[8], 'units', 'now')) or {})
 local reserved = held and number_of(held[1], 'reserved') or 0
+local decided_us = held and string.match(held[2] or '', '^%d+$')
+if held and (not decided_us or #decided_us > 16) then fault('reserved') end
 if sold and (number > sold and not held or sold + reserved > 0 and number == 0) then fault('ledger') end
 if orders < number then fault('orders') end
 if limit and ask('users', try('HLEN', KEYS[6])) == 0 and number > 0 then fault('users') end
@@ -90,7 +92,7 @@ end
 
 -- Of a sale with reservations, us of Redis's clock, which does not go back behind what was decided by it.
 local function present(time)
-    return math.max(time[1] * 1000000 + time[2], tonumber(held[2]) or 0)
+    return math.max(time[1] * 1000000 + time[2], tonumber(decided_us or 0))
 end
 
 -- A record as it is to be told: of a reservation whose time is over, which nothing may have noted as yet.
