@@ -12,7 +12,10 @@ if not adds_up(ARGV[5]) then fault('stock') end
 local pointer = current ~= '' and current or redis.call('EXISTS', KEYS[1]) == 1 and '?' or ''
 local lost = redis.call('TYPE', KEYS[#KEYS]).ok == 'hash' and redis.call('HGETALL', KEYS[#KEYS]) or {}
 local first = held and ask('buckets', try('ZRANGEBYSCORE', KEYS[9], '-inf', '+inf', 'LIMIT', 0, 1)) or {}
-local due = first[1] and present(redis.call('TIME')) >= first[1] * 100000 and 1 or 0
+if first[1] and not canonical(first[1]) then fault('buckets') end
+local due = not damaged and first[1] and present(redis.call('TIME')) >= first[1] * 100000 and 1 or 0
+local kept = held and ask('buckets', try('ZCARD', KEYS[9]))
+if kept and kept ~= (ask('reserved', try('HLEN', KEYS[8])) or 0) - 2 then fault('buckets') end
 local moves, missing = held and ask('moves', try('LLEN', KEYS[10])) or 0, 0
 local latest = moves > 0 and redis.call('LRANGE', KEYS[10], -1, -1)[1] or ''
 latest = string.sub(latest, 1, 8) ~= 'expired ' and string.match(latest, '%x+$') or ''

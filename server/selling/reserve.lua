@@ -64,11 +64,19 @@ for i = 1, count do
     if user then users[#users + 1] = user end
     if bucket then names[#names + 1] = bucket end
 end
-local buckets = {} -- name -> units
+local buckets, all_due = {}, 0 -- name -> units
 for i, units in ipairs(#names > 0 and ask('reserved', try('HMGET', KEYS[8], unpack(names))) or {}) do
-    buckets[names[i]] = not units and 0 or number_of(units, 'reserved')
-    if i <= #due and not units then fault('reserved') end
+    local name = names[i]
+    buckets[name] = units and number_of(units, 'reserved') or 0
+    if i <= #due then
+        if not canonical(name) or not is_past(name) then fault('buckets') end
+        if buckets[name] == 0 then fault('reserved') end
+        all_due = all_due + buckets[name]
+    end
 end
+if all_due > reserved then fault('reserved') end
+local kept = ask('buckets', try('ZCARD', KEYS[9]))
+if kept and held[1] and kept ~= (ask('reserved', try('HLEN', KEYS[8])) or 0) - 2 then fault('buckets') end
 
 -- By user: units sold, nil where the word is damaged; " <bucket>:<units>" of each live reservation; all units.
 local bought, holds, has = {}, {}, {}
@@ -105,7 +113,7 @@ local before, sold_before = left, sold
 local moved, changed = {}, {} -- buckets, users: name -> true
 local records, entries, moves = {}, {}, {}
 local settled = false
-local epoch = ' ' .. string.sub(ARGV[4], 1, 12)
+local epoch = ' ' .. (string.match(epochs or '', '^%x+') or '-')
 local tail = ' ' .. fence .. ' ' .. ARGV[5] .. ' ' .. now .. epoch .. ' '
 
 local function move_bucket(name, units)
@@ -237,21 +245,22 @@ local function add(key, units)
     if units and units ~= 0 then will('INCRBY', key, string.format('%d', units)) end
 end
 if #moves > 0 then will('RPUSH', KEYS[10], unpack(moves)) end
+if #moves > 0 and over then will('PEXPIRE', KEYS[10], redis.call('PTTL', KEYS[2])) end
 if #records > 0 or #moves > 0 then
     add(KEYS[2], left - before)
     add(KEYS[3], sold - sold_before)
-    local numbers, kept = {'units', string.format('%d', reserved), 'now', now}, {}
+    local numbers, added = {'units', string.format('%d', reserved), 'now', now}, {}
     for name in pairs(moved) do
         if buckets[name] > 0 then
             numbers[#numbers + 1], numbers[#numbers + 2] = name, string.format('%d', buckets[name])
-            kept[#kept + 1], kept[#kept + 2] = name, name
+            added[#added + 1], added[#added + 2] = name, name
         else
             will('HDEL', KEYS[8], name)
             will('ZREMRANGEBYSCORE', KEYS[9], name, name)
         end
     end
     will('HSET', KEYS[8], unpack(numbers))
-    if #kept > 0 then will('ZADD', KEYS[9], unpack(kept)) end
+    if #added > 0 then will('ZADD', KEYS[9], unpack(added)) end
 end
 if #entries > 0 then will('RPUSH', KEYS[5], unpack(entries)) end
 if #records > 0 then will('HSET', KEYS[4], unpack(records)) end

@@ -52,7 +52,7 @@ local epochs = texts[4]
 if not epochs then fault('epochs') end
 local held = KEYS[10] and (ask('reserved', try('HMGET', KEYS[8], 'units', 'now')) or {})
 local reserved = held and number_of(held[1], 'reserved') or 0
-local decided_us = held and string.match(held[2] or '', '^%d+$')
+local decided_us = held and (string.match(held[2] or '', '^[1-9]%d*$') or held[2] == '0' and '0')
 if held and (not decided_us or #decided_us > 16) then fault('reserved') end
 if sold and (number > sold and not held or sold + reserved > 0 and number == 0) then fault('ledger') end
 if orders < number then fault('orders') end
