@@ -17,13 +17,16 @@ function units(sale) {
   return sale.units !== undefined ? sale.units : sale.orders;
 }
 
-/* What was sold fills the bar up to its mark, where the stock ends; what is beyond was not there. */
-function bar(sale) {
-  const sold = units(sale), whole = Math.max(sale.initial, sold, 1), at = number => number / whole * WIDTH;
+/* What was sold fills the bar up to its mark, where the stock ends; what is beyond was not there. What
+   is reserved stands behind what is sold, for it may become so. */
+function bar(sale, reserved) {
+  const all = units(sale), sold = all - reserved, whole = Math.max(sale.initial, all, 1), at = number => number / whole * WIDTH;
   const svg = node(null, 'svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', role: 'img' });
-  node(svg, 'title', {}, `${sold} sold of ${sale.initial}` + (sale.oversold > 0 ? `, ${sale.oversold} more than there were` : ''));
+  const words = (reserved > 0 ? `${sold} sold and ${reserved} reserved` : `${sold} sold`) + ` of ${sale.initial}`;
+  node(svg, 'title', {}, words + (sale.oversold > 0 ? `, ${sale.oversold} more than there were` : ''));
   node(svg, 'rect', { class: 'room', width: WIDTH, height: HEIGHT });
   node(svg, 'rect', { class: 'sold', width: at(Math.min(sold, sale.initial)), height: HEIGHT });
+  if (reserved > 0) node(svg, 'rect', { class: 'reserved', x: at(sold), width: at(reserved), height: HEIGHT, fill: hatched(svg, 'var(--line-4)', 45, 7) });
   if (sold > sale.initial) {
     const left = at(sale.initial);
     node(svg, 'rect', { class: 'over', x: left, width: WIDTH - left, height: HEIGHT, fill: hatched(svg, 'var(--over)', 45, 7) });
@@ -39,18 +42,20 @@ const STATES = {
 const drawn = {};
 
 export function drawSale({ sale }) {
-  const numbers = sale || {};
+  const numbers = sale || {}, reserved = numbers.reserved || 0;
   say('strategy-now', sale ? sale.strategy : '–');
   say('sale-state', sale ? STATES[sale.state] || ` · sale ${sale.sale}` : '');
   say('initial', count(numbers.initial));
   say('remaining', count(numbers.remaining));
-  say('sold', count(sale ? units(sale) : undefined));
+  say('sold', count(sale ? units(sale) - reserved : undefined));
+  say('reserved', count(reserved));
+  byId('stock').classList.toggle('reserving', numbers.reserve_max_s > 0);
   say('oversold', count(numbers.oversold));
   say('lost', count(numbers.lost_updates));
   tone('oversold', numbers.oversold > 0);
   tone('lost', numbers.lost_updates > 0);
-  const bars = JSON.stringify([numbers.initial, numbers.orders, numbers.units, numbers.oversold]);
-  if (sale && drawn.bars !== bars) bar(sale);
+  const bars = JSON.stringify([numbers.initial, numbers.orders, numbers.units, numbers.oversold, reserved]);
+  if (sale && drawn.bars !== bars) bar(sale, reserved);
   if (!sale) byId('gauge').replaceChildren();
   drawn.bars = sale ? bars : null;
 }

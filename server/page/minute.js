@@ -46,11 +46,16 @@ function table(id, data, headings, rows, none) {
 }
 
 const DOUBTFUL = ['unknown', 'error'];
+/* Names that say too little by themselves. */
+const WORDS = {
+  not_offered: 'reservation not offered', confirmed: 'reservation paid', cancelled: 'order cancelled', expired: 'reservation expired',
+  was_cancelled: 'already cancelled', was_sold: 'already sold', no_order: 'no such order',
+};
 
 export function drawOutcomes({ outcomes }) {
   const rows = Object.entries(outcomes || {}).filter(([, number]) => number > 0).sort((a, b) => b[1] - a[1]);
   table('outcomes', rows, ['told', 'buyers'], rows.map(([name, number]) =>
-    [name.replace(/_/g, ' '), DOUBTFUL.includes(name) ? { value: number, tone: 'doubt' } : number]), 'Nobody has asked yet.');
+    [WORDS[name] || name.replace(/_/g, ' '), DOUBTFUL.includes(name) ? { value: number, tone: 'doubt' } : number]), 'Nobody has asked yet.');
 }
 
 export function drawLatest({ latest }) {
