@@ -17,8 +17,8 @@ function forget() {
 async function mayClose(item) {
   if (sure === item) return true;
   const running = await stock(item);
-  if (running && !(running.remaining > 0)) return true;
-  const left = running ? `${count(running.remaining)} left` : 'what is left is unknown';
+  if (running && !(running.remaining > 0) && !(running.reserved > 0)) return true;
+  const left = !running ? 'what is left is unknown' : `${count(running.remaining)} left` + (running.reserved > 0 ? `, ${count(running.reserved)} reserved` : '');
   forget();
   sure = item;
   say('start-sale', `Close the running one (${left}), and start`);
@@ -32,7 +32,8 @@ async function start(changed) {
   const item = byId('sale-item').value;
   if (!await mayClose(item)) return;
   forget();
-  const terms = { item, stock: byId('sale-stock').valueAsNumber, strategy: byId('sale-strategy').value, hold_ms: byId('sale-hold').valueAsNumber };
+  const terms = { item, stock: byId('sale-stock').valueAsNumber, strategy: byId('sale-strategy').value, hold_ms: byId('sale-hold').valueAsNumber,
+    per_user_limit: byId('sale-limit').valueAsNumber, reserve_max_s: byId('sale-reserve').valueAsNumber };
   const started = await startSale(terms, token());
   if (started.sale) {
     say('sale-said', `Started: sale ${started.sale} of ${item} by ${terms.strategy}.`);

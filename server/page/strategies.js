@@ -22,7 +22,7 @@ function explain() {
   const place = byId('explain'), chosen = list.find(({ name }) => name === byId('sale-strategy').value);
   place.replaceChildren();
   if (!chosen) return;
-  const facts = [chosen.locked ? 'Under a lock' : 'Without a lock', chosen.guarded ? 'the write is guarded' : 'the write is not guarded'];
+  const facts = [chosen.locked ? 'Under a lock' : 'Without a lock', chosen.guarded ? 'the write is guarded' : 'the write is not guarded', chosen.reserves ? 'has reservations' : 'has no reservations'];
   add(place, 'h4', chosen.name);
   prose(add(place, 'p'), chosen.explanation);
   add(place, 'p', `Source: ${chosen.source}. ${facts.join('; ')}.`, 'soft');
