@@ -10,6 +10,7 @@ import { drawInstances, drawLock, pageOf } from './instances.js';
 import { drawLatest, drawMinute, drawOutcomes } from './minute.js';
 import { figure } from './numbers.js';
 import { poll } from './poll.js';
+import { drawReserving, setUpReserving } from './reserve.js';
 import { setUpSales } from './sale.js';
 import { loadStale } from './stale.js';
 import { loadStrategies } from './strategies.js';
@@ -58,7 +59,7 @@ function silent(next) {
 
 function draw(known) {
   last = known;
-  [drawSale, drawInstances, drawLock, drawMinute, drawOutcomes, drawLatest, drawAdmin].forEach(part => part(known));
+  [drawSale, drawInstances, drawLock, drawMinute, drawOutcomes, drawLatest, drawReserving, drawAdmin].forEach(part => part(known));
   say('answered-by', `answered by ${known.instance || 'this instance'}, version ${known.version || 'unknown'}`);
   root.dataset.ready = 'yes';
 }
@@ -95,6 +96,7 @@ byId('choose').addEventListener('submit', event => {
   visit(byId('item-chosen').value);
 });
 setUpBuying(() => item);
+setUpReserving(() => item);
 setUpSales(visit);
 setUpComparison();
 loadStrategies();

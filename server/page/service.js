@@ -41,23 +41,40 @@ function isDefinite(answer) {
   return answer.code !== 'unknown' && (answer.status < 500 ? answer.status >= 400 : answer.status === 503);
 }
 
+/* The order's state where it was done, the code of a refusal, or 'unknown'. */
+function outcomeOf(answer, done) {
+  return answer.status === done ? answer.state || 'sold' : isDefinite(answer) ? answer.code || 'refused' : 'unknown';
+}
+
 /*
- * Buys one with a request id of its own: {outcome, request, ...answer}. The outcome is 'sold', the
- * code of a refusal, or 'unknown'. `sale` may be ''.
+ * Buys one with a request id of its own, or reserves it for so many seconds: {outcome, request,
+ * ...answer}. The outcome is 'sold', 'reserved', the code of a refusal, or 'unknown'. `sale` may be ''.
  */
-export async function buy(item, sale, user) {
+export async function buy(item, sale, user, reserve_s = 0) {
   const request = randomId();
-  const answer = await ask('POST', '/buy', { item, sale, user }, { headers: { 'Idempotency-Key': request } });
-  const outcome = answer.status === 201 ? 'sold' : isDefinite(answer) ? answer.code || 'refused' : 'unknown';
-  return { ...answer, sale: answer.sale || sale, item, request, outcome };
+  const answer = await ask('POST', '/buy', { item, sale, user, reserve_s }, { headers: { 'Idempotency-Key': request } });
+  return { ...answer, sale: answer.sale || sale, item, request, outcome: outcomeOf(answer, 201) };
+}
+
+/* Pays what is reserved ('confirm'), or gives it back ('cancel'): {outcome, ...answer}. It is done
+   once, however often it is asked for. */
+export async function end({ item, sale, request }, how, user) {
+  const answer = await ask('POST', `/orders/${request}/${how}`, { item, sale, user });
+  return { ...answer, outcome: outcomeOf(answer, 200) };
+}
+
+/* The order as it stands now: {outcome, ...answer}. */
+export async function look({ item, sale, request }) {
+  const answer = await ask('GET', '/orders/' + request, { item, sale });
+  return { ...answer, outcome: outcomeOf(answer, 200) };
 }
 
 /* What became of a buy that is unknown, in ASK_FOR_MS; still unknown when nobody could say. */
 export async function settle(bought) {
-  const until = performance.now() + ASK_FOR_MS, { item, sale, request } = bought;
+  const until = performance.now() + ASK_FOR_MS, { request } = bought;
   while (bought.outcome === 'unknown' && performance.now() < until) {
-    const answer = await ask('GET', '/orders/' + request, { item, sale });
-    if (answer.status === 200) return { ...answer, outcome: 'sold' };
+    const answer = await look(bought);
+    if (answer.status === 200) return answer;
     if (answer.status === 404 && answer.final) return { ...answer, request, outcome: 'not_bought' };
     await pause(ASK_AGAIN_MS);
   }

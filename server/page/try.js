@@ -1,17 +1,23 @@
 /* try.js - buying: one, or a burst of buyers. */
 import { figure } from './numbers.js';
 import { byId, say } from './dom.js';
+import { count } from './gauge.js';
 import { buy, crowd, randomId, settle, stock } from './service.js';
 
-const user = 'page-' + randomId(4);
+export const user = 'page-' + randomId(4);
 
-function told(bought) {
+/* What was wanted is 'bought' or 'reserved'. */
+function told(bought, wanted) {
   switch (bought.outcome) {
     case 'sold': return `Bought: order ${bought.order}, ${bought.remaining} left then.`;
-    case 'unknown': return `Still unknown: it may have been bought, or not. Ask for /orders/${bought.request} later.`;
-    case 'not_bought': return 'Not bought: no answer came, and by now it is certain that there is no order.';
-    default: return `Not bought (${bought.outcome}): ${bought.detail || 'refused'}.`;
+    case 'reserved': return `Reserved: order ${bought.order}, ${bought.remaining} left then.`;
+    case 'cancelled': case 'expired': return `It was reserved, and is ${bought.outcome} by now. The unit is for sale again.`;
+    case 'unknown': return `Still unknown: it may have been ${wanted}, or not. Ask for /orders/${bought.request} later.`;
+    case 'not_bought': return `Not ${wanted}: no answer came, and by now it is certain that there is no order.`;
   }
+  const { outcome, reserved, detail } = bought;
+  if (outcome === 'sold_out' && reserved > 0) return `Not ${wanted}, sold out for now: ${count(reserved)} ${reserved === 1 ? 'is' : 'are'} reserved and may come back.`;
+  return `Not ${wanted} (${outcome}): ${detail || 'refused'}.`;
 }
 
 /* Every buy names its sale, or a retry could buy in the next one. */
@@ -20,11 +26,15 @@ async function currentSale(item) {
   return current && current.sale || '';
 }
 
-async function buyOne(item) {
-  say('said', 'Buying…');
-  const bought = await buy(item, await currentSale(item), user);
-  if (bought.outcome === 'unknown') say('said', 'No answer: bought or not is unknown as yet. Asking for the order until it is certain…');
-  say('said', told(await settle(bought)));
+/* Buys one, or reserves it for so many seconds. What became of it. */
+export async function buyOne(item, reserve_s = 0) {
+  const wanted = reserve_s > 0 ? 'reserved' : 'bought';
+  say('said', reserve_s > 0 ? 'Reserving…' : 'Buying…');
+  const first = await buy(item, await currentSale(item), user, reserve_s);
+  if (first.outcome === 'unknown') say('said', `No answer: ${wanted} or not is unknown as yet. Asking for the order until it is certain…`);
+  const bought = await settle(first);
+  say('said', told(bought, wanted));
+  return bought;
 }
 
 /* "200 sold, 3 sold out", what is unknown last and by its name. */
@@ -48,7 +58,7 @@ async function burst(item) {
 }
 
 /* A button that is off while its work goes on; the focus stays on it. */
-function during(id, work) {
+export function during(id, work) {
   const button = byId(id);
   return async () => {
     if (button.getAttribute('aria-disabled') === 'true') return;
