@@ -197,8 +197,10 @@ static void answer(const buy_query *query, const checkout_answer *bought, api_re
 /* As it is counted. */
 static purchase_outcome counted_as(const purchase *request, purchase_outcome outcome)
 {
-    if (outcome != BUY_SOLD || request->action == PURCHASE_BUY)
+    if (outcome != BUY_SOLD)
         return outcome;
+    if (request->action == PURCHASE_BUY)
+        return request->reserve_s > 0 ? BUY_RESERVED : BUY_SOLD;
     return request->action == PURCHASE_CONFIRM ? BUY_CONFIRMED : BUY_CANCELLED;
 }
 

@@ -181,7 +181,8 @@ static void put_latest(fs_text *out, const document *doc)
                      order);
         text_add(out, "\"");
         text_put(out, NUMBER("quantity", order->quantity), NUMBER("remaining", order->remaining),
-                 NUMBER("fence", (int64_t)order->fence), STRING("instance", order->instance));
+                 NUMBER("fence", (int64_t)order->fence), STRING("instance", order->instance),
+                 STRING("state", order_state_name(order->state)));
         text_add(out, "}");
     }
     text_add(out, "]");

@@ -61,8 +61,10 @@ static double percentile(const double *latency, double share)
 static double value_of(const double *counts, int row)
 {
     double refused = 0;
-    if (row == SOLD || row == UNKNOWN)
-        return counts[row == SOLD ? BUY_SOLD : BUY_UNKNOWN];
+    if (row == SOLD)
+        return counts[BUY_SOLD] + counts[BUY_CONFIRMED];
+    if (row == UNKNOWN)
+        return counts[BUY_UNKNOWN];
     if (row != REFUSED)
         return percentile(counts + BUY_OUTCOMES, row == P50 ? 0.5 : 0.99);
     for (int o = 0; o < BUY_OUTCOMES; o++)

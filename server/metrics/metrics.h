@@ -44,7 +44,8 @@ typedef struct fs_metrics {
         _Atomic uint64_t bucket[METRICS_BUCKETS + 1]; /* not cumulative; the last: beyond all */
         _Atomic uint64_t sum_us;
     } buys[BUY_OUTCOMES];
-    _Atomic uint64_t sold_latency[LATENCY_BUCKETS]; /* of those sold, for the live page */
+    _Atomic uint64_t
+        sold_latency[LATENCY_BUCKETS]; /* of those sold or reserved, for the live page */
     _Atomic uint64_t replayed;
     _Atomic uint64_t told_directly; /* orders that were sent by another thread than the client's */
     _Atomic uint64_t rate_limited;
@@ -67,7 +68,7 @@ static inline void metrics_count_buy(fs_metrics *metrics, purchase_outcome outco
         i++;
     metrics->buys[outcome].bucket[i] += 1;
     metrics->buys[outcome].sum_us += (uint64_t)us;
-    if (outcome == BUY_SOLD)
+    if (outcome == BUY_SOLD || outcome == BUY_RESERVED)
         metrics->sold_latency[latency_bucket(us)] += 1;
     if (replayed)
         metrics->replayed += 1;

@@ -39,6 +39,7 @@ const outcome_words outcome_table[BUY_OUTCOMES] = {
                      "with the same Idempotency-Key and sale="},
     [BUY_NOT_OFFERED] = {"not_offered", 400, "reservation_not_offered", AGAIN_NO, true,
                          "the sale has no reservations, or none for so long"},
+    [BUY_RESERVED] = {"reserved", 201, NULL, AGAIN_NO, true, ""},
     [BUY_CONFIRMED] = {"confirmed", 200, NULL, AGAIN_NO, true, ""},
     [BUY_CANCELLED] = {"cancelled", 200, NULL, AGAIN_NO, true, ""},
     [BUY_NO_ORDER] = {"no_order", 404, "no_such_order", AGAIN_NO, false,

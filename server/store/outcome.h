@@ -29,10 +29,11 @@ typedef enum purchase_outcome {
     BUY_CLOSED,        /* the sale is not the item's current one any more */
     BUY_UNKNOWN,       /* written or not, or later */
     BUY_NOT_OFFERED,   /* the sale has no reservations, or none for so long */
-    BUY_CONFIRMED, /* these two for what is counted: what is asked of an order ends as BUY_SOLD */
-    BUY_CANCELLED, /* its units are back */
-    BUY_NO_ORDER,  /* to confirm or cancel: there is none, or it is another user's */
-    BUY_EXPIRED,   /* its reservation is over */
+    BUY_RESERVED,      /* these three are for what is counted: each ends as BUY_SOLD */
+    BUY_CONFIRMED,     /* a reservation is sold */
+    BUY_CANCELLED,     /* its units are back */
+    BUY_NO_ORDER,      /* to confirm or cancel: there is none, or it is another user's */
+    BUY_EXPIRED,       /* its reservation is over */
     BUY_WAS_CANCELLED, /* it can not be confirmed any more */
     BUY_WAS_SOLD,      /* only the admin cancels it now */
     BUY_OUTCOMES       /* how many there are */
