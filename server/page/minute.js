@@ -60,6 +60,6 @@ export function drawOutcomes({ outcomes }) {
 
 export function drawLatest({ latest }) {
   const rows = latest || [];
-  table('latest', rows, ['order', 'state', 'units', 'left then', 'fence', 'sold by'], rows.map(order =>
-    [order.order, order.state || 'sold', order.quantity, order.remaining, order.fence ? String(order.fence) : 'none', order.instance]), 'Nothing is sold yet.');
+  table('latest', rows, ['order', 'units', 'left then', 'fence', 'sold by'], rows.map(order =>
+    [order.order, order.state === 'sold' ? order.quantity : `${order.quantity} ${order.state}`, order.remaining, order.fence ? String(order.fence) : 'none', order.instance]), 'Nothing is sold yet.');
 }
