@@ -80,7 +80,7 @@ static void disk_is_promised_only_where_it_is_kept(void **state)
 
 /* ---- starts that Redis does not answer ------------------------------------------------------- */
 
-#define START "match script unpack(ARGV, 8)"
+#define START "match script redis.call('HSET', KEYS[2], unpack("
 
 /* Starts an instance behind the proxy, which has started a sale before: its script is known. */
 static fx_server *start_behind(fx_proxy *proxy)
