@@ -160,7 +160,7 @@ static void each_request_is_answered_once_and_whole(void **state)
 #define ORDER_B1                                                                                   \
     "{\"order\":\"SALE-EPOCH-1\",\"request\":\"b1\",\"item\":\"B1\",\"sale\":\"SALE\",\"user\":"   \
     "\"u1\","                                                                                      \
-    "\"quantity\":1,\"remaining\":0,\"fence\":FENCE,\"instance\":\"box\"}\n"
+    "\"quantity\":1,\"remaining\":0,\"fence\":FENCE,\"instance\":\"box\",\"state\":\"sold\"}\n"
 
 /* In this order on one connection, each once the answer before is there: so the leader of the batch
  * sends the second. */

@@ -84,9 +84,10 @@ static void check_shape(const cJSON *document)
           TEXT, TEXT, TEXT, NUMBER, NUMBER, TEXT, TEXT, NUMBER, OBJECT, ARRAY, ARRAY, OBJECT,
           OBJECT, ARRAY);
     CHECK(member(document, "sale"), "the sale",
-          NAMES("sale", "strategy", "state", "initial", "remaining", "orders", "units", "oversold",
-                "lost_updates", "hold_ms", "lease_ms"),
-          TEXT, TEXT, TEXT, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER);
+          NAMES("sale", "strategy", "state", "initial", "remaining", "orders", "units", "reserved",
+                "sold", "reserve_max_s", "oversold", "lost_updates", "hold_ms", "lease_ms"),
+          TEXT, TEXT, TEXT, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER,
+          NUMBER, NUMBER);
     cJSON_ArrayForEach(each, member(document, "locks"))
         CHECK(each, "a lock", NAMES("segment", "held", "instance", "fence", "ttl_ms", "waiting"),
               NUMBER, FLAG, TEXT, NUMBER, NUMBER, NUMBER);
@@ -180,6 +181,42 @@ static void a_sale_is_told_as_it_is(void **state)
     assert_true(outcome(document, "sold_out") - out_before == 1);
     check_latest(document, told, BOUGHT);
     cJSON_Delete(document);
+}
+
+typedef struct kept {
+    int reserved, sold, remaining;
+    double confirmed, cancelled; /* of all instances */
+} kept;
+
+static bool is_kept(const cJSON *document, const void *arg)
+{
+    const kept *is = arg;
+    const cJSON *sale = member(document, "sale");
+    return (int)fx_json_number(sale, "reserved") == is->reserved &&
+           (int)fx_json_number(sale, "sold") == is->sold &&
+           (int)fx_json_number(sale, "remaining") == is->remaining &&
+           outcome(document, "confirmed") == is->confirmed &&
+           outcome(document, "cancelled") == is->cancelled;
+}
+
+static void what_is_reserved_is_told(void **state)
+{
+    (void)state;
+    fx_sell("'stock':10,'per_user_limit':9,'reserve_max_s':600");
+    await_orders(fx.server[0], "P0001", 0); /* their counters, before */
+    cJSON *document = look(fx.server[0], "P0001");
+    kept is = {.reserved = 3, .remaining = 7};
+    is.confirmed = outcome(document, "confirmed");
+    is.cancelled = outcome(document, "cancelled");
+    assert_int_equal((int)fx_json_number(member(document, "sale"), "reserve_max_s"), 600);
+    cJSON_Delete(document);
+    for (int i = 0; i < 3; i++)
+        fx_expect(fx.server[i], 201, "POST /buy?item=P0001&user=u&request=r%d&reserve_s=60", i);
+    await_document(fx.server[0], "P0001", is_kept, &is, "three are reserved");
+    fx_expect(fx.server[1], 200, "POST /orders/r0/confirm?item=P0001");
+    fx_expect(fx.server[2], 200, "POST /orders/r1/cancel?item=P0001");
+    is = (kept){1, 1, 8, is.confirmed + 1, is.cancelled + 1};
+    await_document(fx.server[0], "P0001", is_kept, &is, "one of each");
 }
 
 static void an_answer_is_small_and_ends_its_connection(void **state)
@@ -395,6 +432,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sale_is_told_as_it_is),
+        cmocka_unit_test(what_is_reserved_is_told),
         cmocka_unit_test(an_answer_is_small_and_ends_its_connection),
         cmocka_unit_test(nobody_is_named),
         cmocka_unit_test(what_was_sold_too_much_is_told),
