@@ -24,13 +24,37 @@ static const char *pick(const char *const *words, size_t count)
 
 static const char *const methods[] = {"GET",    "GET",   "GET",     "POST",     "POST", "HEAD",
                                       "DELETE", "PATCH", "OPTIONS", "PROPFIND", "PUT"};
-static const char *const paths[] = {
-    "/buy",          "/buy",     "/buy",          "/stock",       "/orders",
-    "/orders/k1",    "/orders/", "/orders/a.b",   "/orders/k1/x", "/sales",
-    "/sales/resume", "/locks",   "/strategies",   "/livez",       "/readyz",
-    "/metrics",      "/",        "/openapi.json", "/nothing",     "/buy/",
-    "//buy",         "/Buy",     "/stock%00",     "/page/",       "/dashboard",
-    "/favicon.ico"};
+static const char *const paths[] = {"/buy",
+                                    "/buy",
+                                    "/buy",
+                                    "/stock",
+                                    "/orders",
+                                    "/orders/k1",
+                                    "/orders/",
+                                    "/orders/a.b",
+                                    "/orders/k1/x",
+                                    "/sales",
+                                    "/orders/c1/confirm",
+                                    "/orders/c1/cancel",
+                                    "/orders//confirm",
+                                    "/orders/confirm",
+                                    "/orders/a.b/cancel",
+                                    "/sales/resume",
+                                    "/locks",
+                                    "/strategies",
+                                    "/livez",
+                                    "/readyz",
+                                    "/metrics",
+                                    "/",
+                                    "/openapi.json",
+                                    "/nothing",
+                                    "/buy/",
+                                    "//buy",
+                                    "/Buy",
+                                    "/stock%00",
+                                    "/page/",
+                                    "/dashboard",
+                                    "/favicon.ico"};
 static const char *const params[] = {"item=Crawl&user=u1&request=c1",
                                      "item=Crawl&user=u2&request=c1",
                                      "item=Crawl&user=u3",
@@ -46,6 +70,8 @@ static const char *const params[] = {"item=Crawl&user=u1&request=c1",
                                      "sale=zzz",
                                      "sale=000",
                                      "sale=%",
+                                     "reserve_s=9",
+                                     "reserve_s=0",
                                      "quantity=1",
                                      "quantity=0",
                                      "quantity=x",
@@ -67,7 +93,8 @@ static const char *const bodies[] = {
     "null",
     "{'item':'Crawl','user':'u2'}",
     "{'item':'Crawl','user':'u2','quantity':1.5}",
-    "{'item':'Crawl','stock':9}",
+    "{'item':'Crawl','user':'u2','reserve_s':1}",
+    "{'item':'Crawl','stock':9,'per_user_limit':5,'reserve_max_s':9}",
     "{'item':'Crawl','stock':-1}",
     "{'item':'Crawl','stock':9,'strategy':'none','hold_ms':99999}",
     "{'item':'Crawl','sale':'x','lost_orders':1}",
@@ -105,7 +132,7 @@ void odd_requests_get_documented_answers(void **state)
     (void)state;
     int statuses[600] = {0}, kinds = 0;
     fx_start_sale(fx.server[0], "P0001", "'stock':20");
-    fx_start_sale(fx.server[0], "Crawl", "'stock':20,'per_user_limit':5");
+    fx_start_sale(fx.server[0], "Crawl", "'stock':20,'per_user_limit':5,'reserve_max_s':9");
     for (int i = 0; i < REQUESTS; i++) {
         char target[256];
         const char *method = put_target(target, sizeof(target)), *body = PICK(bodies);

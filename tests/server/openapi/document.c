@@ -30,25 +30,30 @@ void document_drop(void)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* Whether a path is of this template, "/orders/{request}" for one. */
+/* Whether a path is of this template, "/orders/{request}/confirm" for one. */
 static bool matches(const char *template, const char *path, size_t len)
 {
     size_t plain = strcspn(template, "{");
     if (template[plain] == '\0')
         return len == plain && strncmp(template, path, len) == 0;
-    return len > plain && strncmp(template, path, plain) == 0;
+    const char *end = template + strcspn(template, "}") + 1;
+    size_t end_len = strlen(end);
+    return len > plain + end_len && strncmp(template, path, plain) == 0 &&
+           strncmp(end, path + len - end_len, end_len) == 0;
 }
 
+/* Of several the longest, which says most of it. */
 static const cJSON *find_path(const char *target)
 {
-    const cJSON *each;
+    const cJSON *each, *found = NULL;
     size_t len = strcspn(target, "?");
     cJSON_ArrayForEach(each, get(document, "paths"))
     {
-        if (matches(each->string, target, len))
-            return each;
+        if (matches(each->string, target, len) &&
+            (!found || strlen(each->string) > strlen(found->string)))
+            found = each;
     }
-    return NULL;
+    return found;
 }
 
 const cJSON *document_answers(const char *method, const char *target, char key[DOCUMENT_KEY_MAX])
@@ -67,6 +72,15 @@ const cJSON *document_answers(const char *method, const char *target, char key[D
 
 /* ---- listing --------------------------------------------------------------------------------- */
 
+/* Puts a part of a path in the place of "{name}". */
+static void put_part(char *target, size_t len, const char *part)
+{
+    char rest[64];
+    size_t plain = strcspn(target, "{");
+    snprintf(rest, sizeof(rest), "%s", target + strcspn(target, "}") + 1);
+    snprintf(target + plain, len - plain, "%s%s", part, rest);
+}
+
 /* Puts an example of a parameter, "k1" in a path or "item=P0001" in a query, if it is required. */
 static void put_example(document_operation *to, const cJSON *parameter)
 {
@@ -79,8 +93,7 @@ static void put_example(document_operation *to, const cJSON *parameter)
     if (!name || !example)
         fail_msg("%s: a required parameter without an example", to->path);
     else if (strcmp(get(parameter, "in")->valuestring, "path") == 0)
-        snprintf(to->target + strcspn(to->target, "{"),
-                 sizeof(to->target) - strcspn(to->target, "{"), "%s", example);
+        put_part(to->target, sizeof(to->target), example);
     else
         snprintf(to->target + len, sizeof(to->target) - len, "%c%s=%s",
                  strchr(to->target, '?') ? '&' : '?', name, example);

@@ -245,20 +245,25 @@ void what_admins_hear(void **state)
     ASK_ALL(fx.server[0], all);
 }
 
+/* A cancel is the admin's by this header only, whatever it says. */
+#define BASIC "Authorization: Basic bm9ib2R5\r\n\r\n"
+
 void who_is_no_admin_hears(void **state)
 {
     (void)state;
     setenv("FLASHSALE_ADMIN_TOKEN", "correct-horse", 1);
     fx_server *server = fx_server_start(fx_redis_url(fx.redis), NULL);
     unsetenv("FLASHSALE_ADMIN_TOKEN");
-    provoke_each(fx_server_port(server), "\r\n", "token_missing");
+    provoke_each(fx_server_port(server), BASIC, "token_missing");
+    provoke_raw(fx_server_port(server), "GET", "/locks", "\r\n", "token_missing");
     provoke_each(fx_server_port(server), "Authorization: Bearer wrong\r\n\r\n", "token_wrong");
     fx_start_sale(fx.server[0], "P0001", "'stock':4");
     provoke_await_text(server, "\"admin\":\"token\"", "GET /dashboard?item=P0001");
     fx_server_kill(server);
 
     server = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--listen", "0.0.0.0:0"));
-    provoke_each(fx_server_port(server), "\r\n", "admin_disabled");
+    provoke_each(fx_server_port(server), BASIC, "admin_disabled");
+    provoke_raw(fx_server_port(server), "GET", "/locks", "\r\n", "admin_disabled");
     provoke_await_text(server, "\"admin\":\"closed\"", "GET /dashboard?item=P0001");
     fx_server_kill(server);
 }
@@ -274,15 +279,20 @@ void what_another_site_asks_is_refused(void **state)
 void who_has_no_token_of_the_user_hears(void **state)
 {
     (void)state;
-    static const char path[] = "/buy?item=P0001&user=u1";
+    static const char *const paths[] = {"/buy?item=P0001&user=u1",
+                                        "/orders/k1/confirm?item=P0001&user=u1",
+                                        "/orders/k1/cancel?item=P0001&user=u1"};
     char dir[256], file[300];
     fx_dir_make(dir, sizeof(dir));
     snprintf(file, sizeof(file), "%s/key", dir);
     assert_int_equal(fx_shell("echo 0123456789abcdef0123456789abcdef >\"$1\"", file, 5000), 0);
     fx_server *server = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--buyer-key-file", file));
-    provoke_raw(fx_server_port(server), "POST", path, "\r\n", "buyer_token_missing");
-    provoke_raw(fx_server_port(server), "POST", path, "Buyer-Token: 1.0\r\n\r\n",
-                "buyer_token_wrong");
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        provoke_raw(fx_server_port(server), "POST", paths[i], "\r\n", "buyer_token_missing");
+        provoke_raw(fx_server_port(server), "POST", paths[i], "Buyer-Token: 1.0\r\n\r\n",
+                    "buyer_token_wrong");
+    }
+    provoke_settling(server, 400, "bad_user", "P0001"); /* whose token would it be */
     fx_server_kill(server);
     fx_dir_remove(dir);
 }
@@ -294,6 +304,8 @@ void who_is_in_a_hurry_hears(void **state)
         fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--rate-address", "1", "--rate-burst", "1",
                                                         "--rate-question", "1"));
     provoke_await(server, "rate_limited", "POST /buy?item=none&user=u1");
+    provoke_await(server, "rate_limited", "POST /orders/k1/confirm?item=none");
+    provoke_await(server, "rate_limited", "POST /orders/k1/cancel?item=none");
     provoke_await(server, "rate_limited", "GET /orders/k1?item=none");
     provoke_await(server, "rate_limited", "GET /stock?item=none");
     provoke_await(server, "rate_limited", "GET /dashboard?item=none");

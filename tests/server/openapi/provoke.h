@@ -22,6 +22,9 @@ void provoke_raw(int port, const char *method, const char *target, const char *r
 /* Likewise for each operation that documents the code. Fails when none does. */
 void provoke_each(int port, const char *rest, const char *code);
 
+/* Confirms and cancels the order k1 of the item, and is refused so. */
+void provoke_settling(fx_server *server, int status, const char *code, const char *item);
+
 /* Buyers and admins of a service that is well (people.c). */
 void what_buyers_hear(void **state);
 void what_is_malformed_is_told_how(void **state);
@@ -54,6 +57,11 @@ void another_version_is_not_read(void **state);
 void a_redis_that_may_lose_orders_is_refused(void **state);
 void an_order_that_no_replica_has_is_not_told(void **state);
 void what_is_unanswered_is_unknown(void **state);
+
+/* Who reserves, confirms and cancels (reservations.c). */
+void who_reserves_hears(void **state);
+void a_redis_that_is_away_settles_nothing(void **state);
+void what_is_settled_unanswered_is_unknown(void **state);
 
 /* Requests that nobody thought of (crawl.c). */
 void odd_requests_get_documented_answers(void **state);

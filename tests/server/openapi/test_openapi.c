@@ -171,7 +171,7 @@ static void limits_are_the_program_s(void **state)
         assert_int_equal((int64_t)get(each, "maximum")->valuedouble, most);
         limits++;
     }
-    assert_int_equal(limits, 7);
+    assert_int_equal(limits, 8);
     cJSON_ArrayForEach(each, get(get(schemas, "StrategyName"), "enum"))
     {
         if (!strategy_find(each->valuestring))
@@ -244,7 +244,7 @@ static void defaults_are_the_program_s(void **state)
             fail_msg("%s has another default", each->string);
         defaults += says != NULL;
     }
-    assert_int_equal(defaults, 5);
+    assert_int_equal(defaults, 6);
     cJSON_Delete(plain);
     cJSON_Delete(sharded);
     assert_int_equal(cJSON_GetArraySize(get(schema, "required")), 2);
@@ -283,7 +283,15 @@ static void what_is_not_documented_is_found(void **state)
         {"POST", "/buy", 409, PROBLEM "\r\n", "sold_out", "", false},
         {"POST", "/buy", 409, PROBLEM "\r\n", "sold_out", ",\"sale\":\"a\",\"request\":\"b\"",
          true},
+        {"POST", "/buy", 409, PROBLEM "\r\n", "sold_out",
+         ",\"reserved\":1,\"request\":\"b\",\"sale\":\"a\"", true},
         {"POST", "/buy", 409, PROBLEM "\r\n", "sale_gone", "", false},
+        {"POST", "/orders/k1/cancel", 409, PROBLEM "\r\n", "order_sold",
+         ",\"request\":\"b\",\"sale\":\"a\"", true},
+        {"POST", "/orders/k1/confirm", 409, PROBLEM "\r\n", "order_sold",
+         ",\"request\":\"b\",\"sale\":\"a\"", false},
+        {"GET", "/orders/k1/cancel", 409, PROBLEM "\r\n", "order_sold",
+         ",\"request\":\"b\",\"sale\":\"a\"", false},
         {"POST", "/buy", 409, PROBLEM "X-New: 1\r\n\r\n", "sale_closed", "", false},
         {"POST", "/buy", 409, JSON "\r\n", "sale_closed", "", false},
         {"POST", "/buy", 404, PROBLEM "\r\n", "no_such_item", "", false}, /* it says 409 */
@@ -339,6 +347,7 @@ int main(void)
         cmocka_unit_test(defaults_are_the_program_s),
         cmocka_unit_test(what_is_not_documented_is_found),
         cmocka_unit_test(what_buyers_hear),
+        cmocka_unit_test(who_reserves_hears),
         cmocka_unit_test(what_is_malformed_is_told_how),
         cmocka_unit_test(what_admins_hear),
         cmocka_unit_test(who_is_no_admin_hears),
@@ -356,6 +365,7 @@ int main(void)
         cmocka_unit_test(a_starting_instance_says_so),
         cmocka_unit_test(a_draining_instance_says_so),
         cmocka_unit_test(a_redis_that_is_away_is_named),
+        cmocka_unit_test(a_redis_that_is_away_settles_nothing),
         cmocka_unit_test(a_redis_that_is_full_is_named),
         cmocka_unit_test(locks_that_are_away_are_no_trouble_of_redis),
         cmocka_unit_test(a_halt_that_can_not_be_read_is_said),
@@ -365,6 +375,7 @@ int main(void)
         cmocka_unit_test(a_redis_that_may_lose_orders_is_refused),
         cmocka_unit_test(an_order_that_no_replica_has_is_not_told),
         cmocka_unit_test(what_is_unanswered_is_unknown),
+        cmocka_unit_test(what_is_settled_unanswered_is_unknown),
         cmocka_unit_test(odd_requests_get_documented_answers),
         cmocka_unit_test(all_that_is_documented_was_answered), /* the last: it needs the others */
     };

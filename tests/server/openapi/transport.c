@@ -286,6 +286,7 @@ void a_draining_instance_says_so(void **state)
     fx_server_signal(server, SIGTERM);
     provoke_await(server, "draining", "GET /readyz");
     provoke_await(server, "draining", "POST /buy?item=Drain&user=late");
+    provoke_settling(server, 503, "draining", "Drain");
     provoke_await_text(fx.server[0], "\"state\":\"draining\"", "GET /dashboard?item=Drain");
     fx_server_kill(server); /* it would end when the buyer has its answer */
     pthread_join(buyer, NULL);

@@ -198,6 +198,7 @@ void another_version_is_not_read(void **state)
     fx_redis_do(fx.redis, "SET fs:{Later}:sale 06ffffffffffff");
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
         fx_refused(fx.server[0], 503, "sale_unreadable", "%s", requests[i]);
+    provoke_settling(fx.server[0], 503, "sale_unreadable", "Later");
     fx_server *server = fx_server_start(fx_redis_url(fx.redis), NULL); /* it knows no other item */
     fx_refused(server, 503, "sale_unreadable", "%s", requests[1]);
     provoke_await(server, "sale_unreadable", "GET /readyz");
@@ -212,19 +213,24 @@ void a_redis_that_may_lose_orders_is_refused(void **state)
     fx_redis *redis =
         fx_redis_start_single(FX_ARGS("--appendonly", "yes", "--appendfsync", "always"));
     fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
-    fx_start_sale(server, "Disk", "'stock':1000000,'durability':'disk'");
+    fx_start_sale(server, "Disk",
+                  "'stock':1000000,'durability':'disk','per_user_limit':1000000,"
+                  "'reserve_max_s':600");
     fx_redis_do(redis, "CONFIG SET appendfsync everysec");
     provoke_await(server, "durability_lost", "POST /buy?item=Disk&user=u1");
+    provoke_settling(server, 503, "durability_lost", "Disk");
     provoke_await(server, "durability_lost", "GET /readyz");
     fx_redis_do(redis, "CONFIG SET appendfsync always");
     fx_redis_do(redis, "CONFIG SET maxmemory-policy allkeys-lru");
     fx_refused(server, 409, "store_may_evict", "POST /sales {'item':'Other','stock':5}");
     provoke_await(server, "store_may_evict", "POST /buy?item=Disk&user=u1");
+    provoke_settling(server, 503, "store_may_evict", "Disk");
     provoke_await(server, "store_may_evict", "GET /readyz");
     fx_redis_do(redis, "CONFIG SET maxmemory-policy noeviction");
     fx_redis_do(redis, "CLIENT PAUSE 600000 WRITE");
     provoke_await(server, "writes_paused", "GET /readyz");
     fx_refused(server, 503, "writes_paused", "POST /buy?item=Disk&user=u1");
+    provoke_settling(server, 503, "writes_paused", "Disk");
     fx_refused(server, 503, "writes_paused", "POST /sales {'item':'Other','stock':5}");
     fx_server_kill(server);
     fx_redis_stop(redis);
@@ -261,7 +267,7 @@ void an_order_that_no_replica_has_is_not_told(void **state)
 /* ---- no answer ------------------------------------------------------------------------------- */
 
 #define SELL  "match script redis.call('RPUSH', KEYS[5]"
-#define START "match script unpack(ARGV, 8)"
+#define START "match script redis.call('HSET', KEYS[2], unpack("
 
 void what_is_unanswered_is_unknown(void **state)
 {
