@@ -233,6 +233,51 @@ static void a_key_binds_buys_to_their_user(void **state)
     fx_dir_remove(dir);
 }
 
+#define CONFIRM "/orders/h1/confirm?item=Held"
+#define CANCEL  "/orders/h1/cancel?item=Held"
+
+/* Who knows the request id ends it where users have no tokens; else the user alone, and the admin,
+ * who cancels what is sold, too. */
+static void only_the_user_or_the_admin_ends_a_reservation(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {CONFIRM, CANCEL};
+    char dir[256], path[300], right[128], bob[128];
+    fx_reply reply;
+    fx_dir_make(dir, sizeof(dir));
+    snprintf(path, sizeof(path), "%s/key", dir);
+    setenv("FLASHSALE_ADMIN_TOKEN", "correct-horse", 1);
+    fx_server *server = start_with_key(path);
+    unsetenv("FLASHSALE_ADMIN_TOKEN");
+    fx_start_sale(fx.server[0], "Held", "'stock':9,'per_user_limit':9,'reserve_max_s':600");
+    sign(KEY, ANN, 3600, right, sizeof(right));
+    sign(KEY, "bob", 3600, bob, sizeof(bob));
+    buy(server, "/buy?item=Held&request=h1&reserve_s=600&user=ann%2Bshop@mail.example", right, 201,
+        NULL);
+    for (int i = 0; i < 2; i++) {
+        char anns[160], bobs[160];
+        snprintf(anns, sizeof(anns), "%s&user=ann%%2Bshop@mail.example", ends[i]);
+        snprintf(bobs, sizeof(bobs), "%s&user=bob", ends[i]);
+        buy(server, anns, NULL, 401, "buyer_token_missing");
+        buy(server, anns, bob, 403, "buyer_token_wrong");
+        buy(server, bobs, right, 403, "buyer_token_wrong");
+        buy(server, bobs, bob, 404, "no_such_order");
+        buy(server, ends[i], right, 400, "bad_user");
+    }
+    fx_has(fx_expect(server, 200, "GET /orders/h1?item=Held"), "\"state\":\"reserved\"");
+    buy(server, CONFIRM "&user=ann%2Bshop@mail.example", right, 200, "\"state\":\"sold\"");
+    buy(server, CANCEL "&user=ann%2Bshop@mail.example", right, 409, "order_sold");
+    assert_int_equal(ask(server, "POST", CANCEL, "wrong-horse", NULL, &reply), 403);
+    fx_reply_free(&reply);
+    assert_int_equal(ask(server, "POST", CANCEL, "correct-horse", NULL, &reply), 200);
+    fx_reply_free(&reply);
+
+    fx_expect(fx.server[0], 201, "POST /buy?item=Held&request=h2&reserve_s=600&user=u");
+    fx_expect(fx.server[0], 200, "POST /orders/h2/confirm?item=Held");
+    fx_server_kill(server);
+    fx_dir_remove(dir);
+}
+
 static void malformed_buyer_tokens_are_refused(void **state)
 {
     (void)state;
@@ -314,6 +359,7 @@ int main(void)
         cmocka_unit_test(without_a_token_only_loopback_is_open),
         cmocka_unit_test(a_token_may_be_required),
         cmocka_unit_test(a_key_binds_buys_to_their_user),
+        cmocka_unit_test(only_the_user_or_the_admin_ends_a_reservation),
         cmocka_unit_test(malformed_buyer_tokens_are_refused),
         cmocka_unit_test(a_bad_key_file_is_refused),
     };

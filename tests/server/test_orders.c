@@ -342,6 +342,22 @@ static void what_is_found_on_any_segment_is_not_void(void **state)
     assert_non_null(strstr(buy("far", 201), "\"request\":\"far\""));
 }
 
+/* What was given back, or is over, does not count any more. */
+static void a_user_reserves_no_more_than_the_limit(void **state)
+{
+    (void)state;
+    static const char buy[] = "POST /buy?item=P0001&user=u1&request=%s&reserve_s=%d";
+    fx_sell("'stock':9,'per_user_limit':2,'reserve_max_s':600");
+    fx_expect(fx.server[0], 201, buy, "r1", 600);
+    fx_expect(fx.server[0], 201, buy, "r2", 1);
+    fx_refused(fx.server[0], 409, "limit_reached", buy, "r3", 600);
+    fx_expect(fx.server[0], 200, "POST /orders/r1/cancel?item=P0001");
+    fx_expect(fx.server[0], 201, "POST /buy?item=P0001&user=u1&request=r4");
+    fx_await(fx.server[0], "GET /orders/r2?item=P0001", 200, "\"state\":\"expired\"", 20000);
+    fx_expect(fx.server[0], 201, buy, "r5", 600);
+    fx_refused(fx.server[0], 409, "limit_reached", "POST /buy?item=P0001&user=u1&request=r6");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +372,7 @@ int main(void)
         cmocka_unit_test(a_sale_is_over_only_when_a_later_one_is_there),
         cmocka_unit_test(damage_of_the_sale_before_is_no_answer),
         cmocka_unit_test(what_is_found_on_any_segment_is_not_void),
+        cmocka_unit_test(a_user_reserves_no_more_than_the_limit),
     };
     return fx_run(tests, .instances = 3);
 }
