@@ -112,6 +112,9 @@ static void the_proxy_refuses_what_is_not_for_the_public(void **state)
         {"GET", "/metrics", NULL, 404},
         {"GET", "/orders?item=P0001", NULL, 404},
         {"GET", "/orders/none?item=P0001", NULL, 404},
+        {"POST", "/orders/none/confirm?item=P0001", NULL, 400}, /* an instance says so */
+        {"POST", "/orders/none/cancel?item=P0001", NULL, 400},
+        {"POST", "/orders/none/sell?item=P0001", NULL, 404},
         {"GET", "/livez", NULL, 200},
         {"GET", "/openapi.json", NULL, 200},
         {"GET", "/?item=P0001", NULL, 200},
@@ -153,6 +156,10 @@ static void no_spelling_gets_past_the_proxy(void **state)
         "GET /%6frders?item=P0001",
         "GET //orders?item=P0001",
         "POST /orders/../sales",
+        "POST /orders/a/b/confirm?item=P0001",
+        "POST /orders//cancel?item=P0001",
+        "POST /orders/a/%63ancel?item=P0001",
+        "POST /orders/a/cancel/?item=P0001",
         "POST /%73ales",
         "GET http://localhost/locks",
         "GET http://localhost//locks",
@@ -168,6 +175,25 @@ static void no_spelling_gets_past_the_proxy(void **state)
             strstr(reply, "\"code\":\"not_found\"") == NULL)
             fail_msg("%s: %s", spellings[i], reply);
     }
+}
+
+/* A cancel is the admin's by its header alone where an instance has no token, as here. */
+static void the_proxy_makes_nobody_the_admin(void **state)
+{
+    (void)state;
+    fx_front_need();
+    char url[192];
+    fx_reply reply;
+    fx_start_sale(fx.server[0], "K504", "'stock':5,'per_user_limit':5,'reserve_max_s':60");
+    fx_expect(fx.server[0], 201, "POST /buy?item=K504&user=u&request=k1");
+    snprintf(url, sizeof(url), "%s/orders/k1/cancel?item=K504", fx_front_url);
+    fx_http("POST", url, FX_ARGS("Authorization: Bearer nobody"), NULL, 15000, &reply);
+    fx_assert_problem(url, &reply, 409, "order_sold");
+    fx_reply_free(&reply);
+    snprintf(url, sizeof(url), "%s/orders/k1/cancel?item=K504", fx_server_url(fx.server[0]));
+    assert_int_equal(
+        fx_http("POST", url, FX_ARGS("Authorization: Bearer nobody"), NULL, 15000, &reply), 200);
+    fx_reply_free(&reply);
 }
 
 #define FORM "Content-Type: application/x-www-form-urlencoded"
@@ -419,6 +445,11 @@ static bool has_orders(void *count)
     return fx_redis_number(fx.redis, "HLEN %s", orders_key) == *(int *)count;
 }
 
+static bool is_confirmed(void *units)
+{
+    return fx_redis_number(fx.redis, "GET %s", orders_key) == *(int *)units;
+}
+
 /* Kills the instance between the order and its answer; the id in the 502. */
 static void lose_the_answer(lost_buy *buy, int order, char request[64])
 {
@@ -478,16 +509,50 @@ static void a_502_tells_the_request_id_to_ask_with(void **state)
     fx_proxy_stop(line);
 }
 
+/* The instance is killed between what was done and its answer. */
+static void a_502_of_a_confirm_tells_the_request_id(void **state)
+{
+    (void)state;
+    fx_front_need();
+    pthread_t buyer;
+    int sold = 1;
+    static lost_buy confirm = {.header = "X-None: 1"};
+    const char *sale =
+        fx_start_sale(fx.server[0], "K505",
+                      "'stock':5,'strategy':'atomic','per_user_limit':5,'reserve_max_s':60");
+    snprintf(orders_key, sizeof(orders_key), "fs:{K505}:%s:sold", sale);
+    fx_expect(fx.server[0], 201, "POST /buy?item=K505&user=u&request=tapir-505&reserve_s=60");
+    line = fx_proxy_start(fx_redis_url(fx.redis));
+    lonely_port = fx_free_port();
+    fx_process *door = start_lonely_proxy();
+    fx_server *lonely = start_lonely();
+    assert_true(fx_wait_until(lonely_is_ready, NULL, 60000));
+    snprintf(confirm.url, sizeof(confirm.url), "%s/orders/tapir-505/confirm?item=K505", lonely_url);
+    fx_proxy_say(line, "drop reply 1 match tapir-505");
+    pthread_create(&buyer, NULL, send_lost_buy, &confirm);
+    assert_true(fx_wait_until(is_confirmed, &sold, 10000));
+    fx_server_kill(lonely);
+    pthread_join(buyer, NULL);
+    fx_assert_problem(confirm.url, &confirm.reply, 502, "unknown");
+    fx_has(confirm.reply.body, "\"request\":\"tapir-505\"");
+    fx_reply_free(&confirm.reply);
+    fx_has(fx_expect(fx.server[0], 200, "GET /orders/tapir-505?item=K505"), "\"state\":\"sold\"");
+    fx_process_free(door);
+    fx_proxy_stop(line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_proxy_refuses_what_is_not_for_the_public),
         cmocka_unit_test(no_spelling_gets_past_the_proxy),
+        cmocka_unit_test(the_proxy_makes_nobody_the_admin),
         cmocka_unit_test(one_address_has_not_all_the_requests),
         cmocka_unit_test(only_its_own_pages_may_buy),
         cmocka_unit_test(slow_clients_do_not_slow_the_others),
         cmocka_unit_test(one_address_has_not_all_the_connections),
         cmocka_unit_test(a_502_tells_the_request_id_to_ask_with),
+        cmocka_unit_test(a_502_of_a_confirm_tells_the_request_id),
         cmocka_unit_test(a_parameter_s_name_is_spelt_plainly),
         cmocka_unit_test(the_proxy_speaks_as_the_instances_do),
         cmocka_unit_test(a_rolling_restart_fails_no_buy),
