@@ -94,9 +94,9 @@ static void check_shape(const cJSON *document)
     cJSON_ArrayForEach(each, member(document, "instances")) check_instance(each);
     check_outcomes(member(document, "outcomes"));
     check_minute(member(document, "minute"));
-    cJSON_ArrayForEach(each, member(document, "latest"))
-        CHECK(each, "an order", NAMES("order", "quantity", "remaining", "fence", "instance"), TEXT,
-              NUMBER, NUMBER, NUMBER, TEXT);
+    cJSON_ArrayForEach(each, member(document, "latest")) CHECK(
+        each, "an order", NAMES("order", "quantity", "remaining", "fence", "instance", "state"),
+        TEXT, NUMBER, NUMBER, NUMBER, TEXT, TEXT);
 }
 
 /* ---- what it says ---------------------------------------------------------------------------- */

@@ -51,6 +51,7 @@ static void hear_what_becomes_of_orders(fx_server *server)
     provoke_await_text(server, "\"state\":\"expired\"", "GET /orders/expired?item=Kept");
     fx_expect(server, 200, "GET /orders?item=Kept");
     fx_expect(server, 200, "GET /stock?item=Kept");
+    provoke_await_text(server, "\"state\":\"expired\"", "GET /dashboard?item=Kept");
     fx_refused(server, 409, "order_cancelled", "POST /orders/cancelled/confirm?item=Kept");
     fx_refused(server, 409, "order_sold", "POST /orders/sold/cancel?item=Kept");
 }
@@ -66,10 +67,10 @@ void who_reserves_hears(void **state)
         {400, "bad_not_after", "k1", "?item=Kept&not_after=1"},
         {400, "bad_request_id", "a.b", "?item=Kept"},
         {400, "repeated_parameter", "k1", "?item=Kept&item=Kept"},
-        {400, "reservation_not_offered", "k1", "?item=Plain"},
         {404, "no_such_item", "k1", "?item=none"},
         {404, "no_such_sale", "k1", "?item=Kept&sale=zzz"},
         {404, "no_such_order", "none", "?item=Kept"},
+        {404, "no_such_order", "none", "?item=Plain"},
         {404, "no_such_order", "reserved", "?item=Kept&user=u2"},
         {409, "reservation_expired", "expired", "?item=Kept"},
         {409, "too_late", "reserved", "?item=Kept&not_after=1000000000000000"},
@@ -91,6 +92,9 @@ void who_reserves_hears(void **state)
     fx_refused(server, 400, "reservation_not_offered", "POST /buy?item=Kept&user=u1&reserve_s=601");
     fx_refused(server, 400, "reservation_not_offered",
                "POST /buy {'item':'Plain','user':'u1','reserve_s':1}");
+    fx_expect(server, 201, "POST /buy?item=Plain&user=u1&request=k1");
+    fx_expect(server, 200, "POST /orders/k1/confirm?item=Plain");
+    fx_refused(server, 400, "reservation_not_offered", "POST /orders/k1/cancel?item=Plain");
     fx_refused(server, 400, "reservations_not_supported",
                "POST /sales {'item':'Plain','stock':9,'strategy':'fair'," RESERVES "}");
     fx_refused(server, 400, "bad_sale", "POST /sales {'item':'Plain','stock':9,'reserve_max_s':1}");
@@ -161,7 +165,7 @@ void what_is_settled_unanswered_is_unknown(void **state)
     fx_start_sale(server, "Mute", "'stock':9,'strategy':'atomic'," RESERVES);
     reserve(server, "Mute", "confirm", 600); /* now the script is known */
     reserve(server, "Mute", "cancel", 600);
-    fx_proxy_say(proxy, "reset after match script redis.call('RPUSH', KEYS[10]");
+    fx_proxy_say(proxy, "reset after match script will('RPUSH', KEYS[10]");
     for (int s = 0; s < SETTLES; s++)
         fx_refused(server, 504, "unknown", "POST /orders/%s/%s?item=Mute", settles[s], settles[s]);
     fx_proxy_say(proxy, "heal");
