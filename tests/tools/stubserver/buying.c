@@ -56,6 +56,8 @@ static void sell(struct service *service, struct sale *sale, struct order *order
     }
     order->remaining = sale->left[order->segment];
     stamp(service, sale, order);
+    if (order->reserve_s > 0)
+        reserve(service, sale, order);
     service->lies->at.order = order;
     const char *record = lies_about(service->lies, "sell", "record");
     if (record != NULL && strcmp(record, "0") == 0)
@@ -77,7 +79,8 @@ static struct service_reply sell_again(struct service *service, struct sale *sal
                                        struct order *earlier, const struct order *asked)
 {
     service->lies->at.order = earlier;
-    bool same = strcmp(earlier->user, asked->user) == 0 && earlier->quantity == asked->quantity;
+    bool same = strcmp(earlier->user, asked->user) == 0 && earlier->quantity == asked->quantity &&
+                earlier->reserve_s == asked->reserve_s;
     const char *quantity = lies_about(service->lies, "sell", "quantity");
     if (quantity == NULL && !same && !lies_does(service->lies, "reused", "told", NULL)) {
         const char *code = lies_about(service->lies, "reused", "as");
@@ -110,7 +113,8 @@ static bool beyond_limit(struct service *service, const struct sale *sale,
     if (sale->limit == 0 || lies_does(service->lies, "buy", "limit", "never"))
         return false;
     for (size_t i = 0; i < sale->ledger.count; i++) {
-        if (strcmp(sale->ledger.orders[i].user, order->user) == 0)
+        bool has = sale->ledger.orders[i].state <= STATE_RESERVED;
+        if (has && strcmp(sale->ledger.orders[i].user, order->user) == 0)
             units += sale->ledger.orders[i].quantity;
     }
     return units > sale->limit;
@@ -133,6 +137,8 @@ static const char *refusal(struct service *service, struct sale *sale, const str
         return code;
     if (is_void(sale, order))
         return "request_void";
+    if (order->reserve_s > sale->reserve_max_s)
+        return "reservation_not_offered";
     if (beyond_limit(service, sale, order))
         return order->quantity > sale->limit ? "quantity_above_limit" : "limit_reached";
     bool sold_out =
@@ -173,7 +179,7 @@ static struct sale *sale_asked_for(struct service *service, const struct order *
 
 struct service_reply buy(struct service *service)
 {
-    char quantity[32];
+    char quantity[32], reserve_s[32];
     const struct service_request *request = service->request;
     const char *code = NULL;
     struct order order = {.quantity = 1};
@@ -182,6 +188,8 @@ struct service_reply buy(struct service *service)
     query_value(request->query, "quantity", quantity, sizeof(quantity));
     if (quantity[0] != '\0')
         order.quantity = strtoll(quantity, NULL, 10);
+    query_value(request->query, "reserve_s", reserve_s, sizeof(reserve_s));
+    order.reserve_s = strtoll(reserve_s, NULL, 10);
     struct sale *sale = sale_asked_for(service, &order, &code);
     if (sale == NULL)
         return problem(service, code);

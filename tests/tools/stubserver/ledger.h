@@ -10,6 +10,8 @@
 
 #define REQUEST_MAX 80
 
+enum state { STATE_SOLD, STATE_RESERVED, STATE_CANCELLED, STATE_EXPIRED };
+
 struct order {
     char request[REQUEST_MAX], user[REQUEST_MAX];
     int64_t sequence; /* of the sale, from 1 */
@@ -20,7 +22,9 @@ struct order {
     int64_t made_ms; /* CLOCK_MONOTONIC */
     int64_t time_us; /* since 1970 */
     int segment, target;
-    bool hidden; /* nobody but its buyer is shown it */
+    enum state state;
+    int64_t reserve_s, expires_us; /* 0: it was sold at once */
+    bool hidden;                   /* nobody but its buyer is shown it */
 };
 
 struct ledger {

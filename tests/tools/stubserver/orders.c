@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMBERS = 10 };
+enum { MEMBERS = 12 };
 
 struct member {
     const char *name;
@@ -46,12 +46,12 @@ static void put_id(const struct service *service, const struct sale *sale,
 static void list_members(const struct service *service, const struct sale *sale,
                          const struct order *order, struct member *members)
 {
-    static const char *const names[MEMBERS] = {"order",    "request",  "item",      "sale",
-                                               "user",     "quantity", "remaining", "fence",
-                                               "instance", "time_us"};
+    static const char *const names[MEMBERS] = {"order",    "request",  "item",       "sale",
+                                               "user",     "quantity", "remaining",  "fence",
+                                               "instance", "state",    "expires_us", "time_us"};
     for (int i = 0; i < MEMBERS; i++) {
         members[i].name = names[i];
-        members[i].word = i < 5 || i == 8;
+        members[i].word = i < 5 || i == 8 || i == 9;
     }
     size_t size = sizeof(members[0].value);
     put_id(service, sale, order, members[0].value, size);
@@ -63,7 +63,9 @@ static void list_members(const struct service *service, const struct sale *sale,
     snprintf(members[6].value, size, "%" PRId64, order->remaining);
     snprintf(members[7].value, size, "%" PRId64, order->fence);
     snprintf(members[8].value, size, "stub-%d", order->target);
-    snprintf(members[9].value, size, "%" PRId64, order->time_us);
+    snprintf(members[9].value, size, "%s", state_name(order->state));
+    snprintf(members[10].value, size, "%" PRId64, order->expires_us);
+    snprintf(members[11].value, size, "%" PRId64, order->time_us);
 }
 
 /* Another order than this one, if there is one. */
@@ -87,6 +89,8 @@ static void put_order(struct service *service, const struct sale *sale, struct t
     for (int i = 0; i < count; i++) {
         int m = service->options.backwards ? count - 1 - i : i;
         char said[256];
+        if (order->expires_us == 0 && strcmp(members[m].name, "expires_us") == 0)
+            continue;
         if (!lies_value(service->lies, place, members[m].name, members[m].word, members[m].value,
                         others[m].value, said, sizeof(said)))
             continue;
@@ -118,7 +122,11 @@ struct service_reply answer_order(struct service *service, const struct sale *sa
                                   const char *place, const struct order *order, int status)
 {
     struct text text = answer_begin(service);
-    put_order(service, sale, &text, place, order, status == 201 ? MEMBERS - 1 : MEMBERS);
+    struct order first = *order; /* of which a 201 tells */
+    first.state = order->expires_us > 0 ? STATE_RESERVED : STATE_SOLD;
+    put_order(service, sale, &text, place, status == 201 ? &first : order,
+              status == 201 ? MEMBERS - 1 : MEMBERS);
+    service->lies->at.order = order;
     struct service_reply reply = answer_end(service, &text, place, status);
     if (reply.status == 201)
         put_headers(service, sale, place, order, &reply);

@@ -37,10 +37,12 @@ struct service_reply show_strategies(struct service *service)
         text_add(&text,
                  "%s{\"name\":\"%s\",\"summary\":\"\",\"explanation\":\"\",\"source\":\"\","
                  "\"weakness\":\"\",\"locked\":%s,\"renews\":false,\"sharded\":%s,"
-                 "\"replayable\":true,\"guarded\":%s,\"lease_ms\":3000,\"wait_ms\":0}",
+                 "\"replayable\":true,\"guarded\":%s,\"reserves\":%s,\"lease_ms\":3000,"
+                 "\"wait_ms\":0}",
                  i == 0 ? "[" : ",", strategies[i].name, strategies[i].locked ? "true" : "false",
                  strcmp(strategies[i].name, "sharded") == 0 ? "true" : "false",
-                 strategies[i].guarded ? "true" : "false");
+                 strategies[i].guarded ? "true" : "false",
+                 may_reserve(strategies[i].name) ? "true" : "false");
     text_add(&text, "]");
     return answer_end(service, &text, "strategies", 200);
 }
@@ -93,6 +95,13 @@ struct service_reply open_sale(struct service *service)
     body_value(body, "item", service->item, sizeof(service->item));
     if (service->item[0] == '\0' || stock[0] == '\0')
         return problem(service, "bad_sale");
+    if (term(body, "reserve_max_s", 0) > 0) {
+        char strategy[80];
+        body_value(body, "strategy", strategy, sizeof(strategy));
+        if (!may_reserve(strategy) || term(body, "per_user_limit", 0) == 0)
+            return problem(service,
+                           may_reserve(strategy) ? "bad_sale" : "reservations_not_supported");
+    }
     if (service->sale_count == 0 && service->options.earlier_sale)
         next_sale(service);
     if (service->sale_count > 0)
@@ -104,6 +113,7 @@ struct service_reply open_sale(struct service *service)
     body_value(body, "durability", durability, sizeof(durability));
     sale->initial = sale->remaining = strtoll(stock, NULL, 10);
     sale->limit = term(body, "per_user_limit", 0);
+    sale->reserve_max_s = term(body, "reserve_max_s", 0);
     sale->segments = segments >= 1 && segments <= SEGMENTS_MAX ? (int)segments : 1;
     service->wait_ms = term(body, "wait_ms", service->options.wait_ms);
     share_stock(sale);
@@ -113,6 +123,7 @@ struct service_reply open_sale(struct service *service)
     text_word(&text, "sale", "strategy", sale->strategy);
     text_number(&text, "sale", "stock", sale->initial);
     text_number(&text, "sale", "per_user_limit", sale->limit);
+    text_number(&text, "sale", "reserve_max_s", sale->reserve_max_s);
     text_number(&text, "sale", "lease_ms", term(body, "lease_ms", 3000));
     text_number(&text, "sale", "wait_ms", service->wait_ms);
     text_number(&text, "sale", "hold_ms", term(body, "hold_ms", 0));
@@ -143,6 +154,8 @@ struct service_reply show_stock(struct service *service)
     text_number(&text, place, "remaining", sale->remaining);
     text_number(&text, place, "orders", (int64_t)sale->ledger.count);
     text_number(&text, place, "units", sale->units);
+    text_number(&text, place, "reserved", sale->reserved);
+    text_number(&text, place, "sold", sale->units - sale->reserved);
     text_number(&text, place, "oversold", above(sale->units, sale->initial));
     text_number(&text, place, "lost_updates", above(sale->units, taken));
     text_number(&text, place, "unordered", above(taken, sale->units));

@@ -16,6 +16,8 @@ struct sale {
     struct ledger ledger;
     struct ledger asked; /* ids that were looked for in vain; made_ms: when first; hidden: void */
     int64_t initial, remaining, units, limit;
+    int64_t reserved; /* of the units */
+    int64_t reserve_max_s;
     int64_t buys, sold, unknowns, replays;
     int64_t left[SEGMENTS_MAX], numbers[SEGMENTS_MAX];
     int segments; /* 1 unless it is sharded */
@@ -62,6 +64,22 @@ struct service_reply answer_order(struct service *service, const struct sale *sa
                                   const char *place, const struct order *order, int status);
 struct service_reply show_order(struct service *service, const char *request);
 struct service_reply show_page(struct service *service);
+
+/* ---- reservations ---------------------------------------------------------------------------- */
+
+bool may_reserve(const char *strategy);
+const char *state_name(enum state state);
+
+/* Makes an order that was sold a reserved one. */
+void reserve(struct service *service, struct sale *sale, struct order *order);
+
+/* Ends the reservations whose time is over. */
+void expire_due(struct service *service);
+
+/* POST /orders/{request}/confirm or /cancel, by what stands behind /orders/. */
+struct service_reply end_order(struct service *service, const char *path);
+
+int64_t wall_us(void);
 
 struct service_reply buy(struct service *service);
 

@@ -94,7 +94,7 @@ static int status_of(const char *code)
         const char *codes;
     } table[] = {
         {404, " no_such_order no_such_sale no_such_item not_found "},
-        {400, " bad_sale "},
+        {400, " bad_sale reservation_not_offered reservations_not_supported "},
         {422, " request_reused "},
         {429, " rate_limited "},
         {503, " busy store_unavailable store_may_evict durability_lost starting draining "
@@ -110,7 +110,7 @@ static int status_of(const char *code)
     return 409;
 }
 
-static int64_t wall_us(void)
+int64_t wall_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -131,6 +131,8 @@ struct service_reply problem(struct service *service, const char *code)
         text_word(&text, "refused", "request", service->request->key);
         text_word(&text, "refused", "sale", current_sale(service)->id);
     }
+    if (strcmp(code, "sold_out") == 0 && current_sale(service)->reserve_max_s > 0)
+        text_number(&text, "refused", "reserved", current_sale(service)->reserved);
     if (status == 504)
         text_number(&text, "refused", "not_after", wall_us());
     return finish(service, &text, "refused", status);
@@ -184,6 +186,7 @@ struct service_reply service_answer(struct service *service, const struct servic
     bool post = strcmp(request->method, "POST") == 0;
     service->request = request;
     look_around(service);
+    expire_due(service);
     if (strcmp(request->path, "/livez") == 0)
         return plain(service, "ok\n");
     if (strcmp(request->path, "/metrics") == 0)
@@ -207,6 +210,9 @@ struct service_reply service_answer(struct service *service, const struct servic
         return show_stock(service);
     if (strcmp(request->path, "/orders") == 0)
         return show_page(service);
+    if (post && strncmp(request->path, "/orders/", 8) == 0 &&
+        strchr(request->path + 8, '/') != NULL)
+        return end_order(service, request->path + 8);
     if (strncmp(request->path, "/orders/", 8) == 0)
         return show_order(service, request->path + 8);
     return problem(service, "not_found");

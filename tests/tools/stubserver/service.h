@@ -20,6 +20,12 @@
  *                                                          redirect=1: 307 first
  *   sell      record=0: it is forgotten, =hidden: only its buyer is told, =2: it has two orders;
  *             take=0: not from the stock; skip=N: so many numbers; quantity=N
+ *   confirmed the 200 of a confirm             cancelled   the 200 of a cancel
+ *   ending    before either; as=CODE: refused
+ *   reserving free=1: what is reserved stays for sale; early=1: it is over at once; never=1: never;
+ *             kept=1: its units do not come back, lost=1: nor are they reserved any more; late=1:
+ * it is confirmed all the same; both=1: confirmed or cancelled, it can still become the other;
+ * unconfirmed=1, uncancelled=1: that is said, and not done
  */
 #ifndef STUBSERVER_SERVICE_H
 #define STUBSERVER_SERVICE_H
