@@ -26,18 +26,19 @@
  * was told, but not in the form that the contract gives it (a quantity that is a text, say); the
  * text "?" is written %3F.
  *
- * sale id item strategy durability stock limit segments lease_us [wait_us] [guarded] [fences]
- *      [failovers] [wall_us] [at]
+ * sale id item strategy durability stock limit segments lease_us [reserve_us] [wait_us] [guarded]
+ *      [fences] [failovers] [wall_us] [at]
  *
  *     The sale that is judged, as it was asked for. limit: units a user may have, 0 = no limit.
  *     segments: 0 unless sharded. guarded=1: the strategy never gives a unit back, so stock only
- *     falls. fences=1: every order must have a fence above 0; fences=0: none has one. failovers=1:
+ *     falls, but for reservations. reserve_us: each buy reserves for so long; none: each buys at
+ *     once. fences=1: every order must have a fence above 0; fences=0: none has one. failovers=1:
  *     the recorder announces failovers, after which what was read may be older. wall_us: us since
  *     1970 by the recorder's clock at the monotonic instant `at`.
  *
  * ask from to request user target status [quantity] [asked] [sent] [code] [replayed] [location]
  *     [body] [unread] and what was told: [order] [told_request] [told_item] [told_user]
- *     [told_quantity] [sale] [remaining] [fence] [instance] [time_us]
+ *     [told_quantity] [sale] [remaining] [fence] [instance] [state] [time_us] [expires_us]
  *
  *     One HTTP attempt to buy; a retry is another one with the same request. to=-: it never ended.
  *     target: who was asked (a number or a name). quantity: 1 unless said. asked: the `sale=` that
@@ -53,12 +54,18 @@
  *
  *     GET /orders/{request}. 200: the order is there. 404: it is not; final=1: and never will be.
  *
- * stock (at | from to) [target] [segment] [source] [status] [remaining] [units] [orders] [initial]
- *     [strategy] [sale] [oversold] [lost_updates] [unordered] [halted] [lost_orders]
+ * confirm, cancel: as look
  *
- *     The units left, and those in orders, of a segment or, without it, of the whole sale; and the
- *     service's own account. `at` is for one who reads them one after the other. status: 200 unless
- *     said; without 200 there are no numbers. halted: why, as told. source: "redis" or none.
+ *     POST /orders/{request}/confirm, or /cancel, by the order's user. 200: so it is.
+ *
+ * stock (at | from to) [target] [segment] [source] [status] [remaining] [units] [orders] [initial]
+ *     [strategy] [sale] [oversold] [lost_updates] [unordered] [halted] [lost_orders] [reserved]
+ *     [sold]
+ *
+ *     The units left, and those in orders (reserved, or sold), of a segment or, without it, of the
+ * whole sale; and the service's own account. `at` is for one who reads them one after the other.
+ * status: 200 unless said; without 200 there are no numbers. halted: why, as told. source: "redis"
+ * or none.
  *
  * lock at key owner fence
  *
@@ -77,7 +84,7 @@
  * And at rest, when no write can follow any more:
  *
  * order request user quantity (order | number [segment]) [audit] [item] [sale] [remaining] [fence]
- *     [instance] [time_us]
+ *     [instance] [state] [time_us] [expires_us]
  *
  *     One for each entry of the ledger: a request that stands in it twice has two lines. audit: the
  *     reading it belongs to, 1 unless said. Of a ledger that is read out of Redis, `number` and
@@ -110,7 +117,8 @@
  *
  *   - 201: yes;
  *   - 409 sold_out, limit_reached, quantity_above_limit, request_void, sale_closed: no, for good,
- *     also of those attempts whose outcome is unknown;
+ *     also of those attempts whose outcome is unknown; but where buys reserve, the first two are no
+ *     of this attempt, for units come back;
  *   - sent=0; 400 to 499 otherwise, but for 408, 499 and any other without a code that a proxy may
  *     have given; 503 with a code of the contract: no, of this attempt;
  *   - everything else (504, 502, 500, 503 without such a code, 0): unknown.

@@ -50,7 +50,9 @@ static bool read_line(lt_reading *reading, char *text, int64_t number, char *err
     else if (word == WORD_END)
         reading->end = line.end;
     reading->ended = word == WORD_END;
-    append(&reading->lists[word == WORD_HEAL ? WORD_FAULT : word], &line, form->size);
+    bool ending = word == WORD_CONFIRM || word == WORD_CANCEL;
+    word = word == WORD_HEAL ? WORD_FAULT : ending ? WORD_LOOK : word;
+    append(&reading->lists[word], &line, form->size);
     return !wrong;
 }
 

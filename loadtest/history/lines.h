@@ -14,14 +14,15 @@ typedef struct lt_sale_line {
     int64_t line;
     lt_text id, item, strategy, durability;
     int64_t stock, limit, segments, lease_us;
+    int64_t reserve_us;
     int64_t wait_us, guarded, fences, failovers, wall_us, at_us; /* guarded, fences: by the
                                                                     strategy if left out */
 } lt_sale_line;
 
 /* What an answer, or the ledger, says of an order. */
 typedef struct lt_told {
-    lt_text order, request, item, user, sale, instance;
-    int64_t quantity, remaining, fence, time_us;
+    lt_text order, request, item, user, sale, instance, state;
+    int64_t quantity, remaining, fence, time_us, expires_us;
 } lt_told;
 
 typedef struct lt_ask {
@@ -33,6 +34,9 @@ typedef struct lt_ask {
     uint32_t request, answer; /* found out by the judge */
 } lt_ask;
 
+/* What is done with a reserved order, and answered as a look. */
+typedef enum lt_ending { ENDING_NONE, ENDING_CONFIRM, ENDING_CANCEL } lt_ending;
+
 typedef struct lt_look {
     int64_t line;
     int64_t from_us, to_us;
@@ -40,13 +44,14 @@ typedef struct lt_look {
     int64_t status, final;
     lt_told told;
     uint32_t request; /* found out by the judge */
+    lt_ending ending; /* by the line's word */
 } lt_look;
 
 typedef struct lt_stock_line {
     int64_t line;
     int64_t at_us, from_us, to_us; /* at becomes from and to */
     int64_t segment, status, remaining, units, orders, initial;
-    int64_t oversold, lost_updates, unordered, lost_orders;
+    int64_t oversold, lost_updates, unordered, lost_orders, reserved, sold;
     lt_text target, source, strategy, sale, halted;
 } lt_stock_line;
 

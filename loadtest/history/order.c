@@ -16,6 +16,7 @@ static const struct {
     {"sale", "sale", "sale", offsetof(lt_order, sale), true},
     {"user", "told_user", "user", offsetof(lt_order, user), false},
     {"instance", "instance", "instance", offsetof(lt_order, instance), false},
+    {"state", "state", "state", offsetof(lt_order, state), false},
 };
 
 static const struct {
@@ -28,6 +29,7 @@ static const struct {
      HISTORY_UNITS_MAX},
     {"fence", "fence", offsetof(lt_order, fence), 0, HISTORY_NUMBER_MAX},
     {"time_us", "time_us", offsetof(lt_order, time_us), 0, HISTORY_NUMBER_MAX},
+    {"expires_us", "expires_us", offsetof(lt_order, expires_us), 0, HISTORY_NUMBER_MAX},
 };
 
 static const void *at(const lt_order *order, size_t offset)

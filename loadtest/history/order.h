@@ -9,8 +9,8 @@
 #include "loadtest/history/recorder.h"
 
 typedef struct lt_order {
-    lt_text order, request, item, sale, user, instance;
-    lt_whole quantity, remaining, fence, time_us;
+    lt_text order, request, item, sale, user, instance, state;
+    lt_whole quantity, remaining, fence, time_us, expires_us;
 } lt_order;
 
 /* Reads what the object has of an order. NULL: nothing. */

@@ -18,6 +18,7 @@ static const lt_field sale_fields[] = {
     FIELD(sale_line, "limit", limit, UNITS, VALUE),
     FIELD(sale_line, "segments", segments, UNITS, VALUE),
     FIELD(sale_line, "lease_us", lease_us, TIME, VALUE),
+    FIELD(sale_line, "reserve_us", reserve_us, TIME, NONE),
     FIELD(sale_line, "wait_us", wait_us, TIME, NONE),
     FIELD(sale_line, "guarded", guarded, FLAG, NONE),
     FIELD(sale_line, "fences", fences, FLAG, NONE),
@@ -37,7 +38,9 @@ static const lt_field sale_fields[] = {
         FIELD(structure, "remaining", told.remaining, SIGNED, TOLD),                               \
         FIELD(structure, "fence", told.fence, NUMBER, TOLD),                                       \
         FIELD(structure, "instance", told.instance, TEXT, TOLD),                                   \
-        FIELD(structure, "time_us", told.time_us, TIME, TOLD)
+        FIELD(structure, "state", told.state, TEXT, TOLD),                                         \
+        FIELD(structure, "time_us", told.time_us, TIME, TOLD),                                     \
+        FIELD(structure, "expires_us", told.expires_us, TIME, TOLD)
 
 static const lt_field ask_fields[] = {
     FIELD(ask, "from", from_us, TIME, VALUE),
@@ -90,6 +93,8 @@ static const lt_field stock_fields[] = {
     FIELD(stock_line, "unordered", unordered, NUMBER, TOLD),
     FIELD(stock_line, "halted", halted, TEXT, TOLD),
     FIELD(stock_line, "lost_orders", lost_orders, NUMBER, TOLD),
+    FIELD(stock_line, "reserved", reserved, NUMBER, TOLD),
+    FIELD(stock_line, "sold", sold, NUMBER, TOLD),
 };
 
 static const lt_field lock_fields[] = {
@@ -128,7 +133,9 @@ static const lt_field order_fields[] = {
     FIELD(order, "remaining", told.remaining, SIGNED, TOLD),
     FIELD(order, "fence", told.fence, NUMBER, TOLD),
     FIELD(order, "instance", told.instance, TEXT, TOLD),
+    FIELD(order, "state", told.state, TEXT, TOLD),
     FIELD(order, "time_us", told.time_us, TIME, TOLD),
+    FIELD(order, "expires_us", told.expires_us, TIME, TOLD),
 };
 
 static const lt_field audit_fields[] = {
@@ -168,6 +175,8 @@ const lt_word_form word_forms[WORDS] = {
     [WORD_ASK] = WORD("ask", ask, ask_fields),
     [WORD_ORDER] = WORD("order", order, order_fields),
     [WORD_LOOK] = WORD("look", look, look_fields),
+    [WORD_CONFIRM] = WORD("confirm", look, look_fields),
+    [WORD_CANCEL] = WORD("cancel", look, look_fields),
     [WORD_STOCK] = WORD("stock", stock_line, stock_fields),
     [WORD_LOCK] = WORD("lock", lock_line, lock_fields),
     [WORD_STRANGER] = WORD("stranger", stranger, stranger_fields),
@@ -227,6 +236,13 @@ static const char *check_ask(lt_ask *ask)
     return ends_late(ask->from_us, ask->to_us);
 }
 
+static const char *check_look(lt_look *look, lt_ending ending)
+{
+    look->ending = ending;
+    return is_status(look->status) ? ends_late(look->from_us, look->to_us)
+                                   : "the status is none of HTTP's";
+}
+
 static const char *check_order(lt_order *order)
 {
     if (order->number == 0)
@@ -244,9 +260,11 @@ const char *word_check(lt_word word, lt_line *line)
     case WORD_ASK:
         return check_ask(&line->ask);
     case WORD_LOOK:
-        if (!is_status(line->look.status))
-            return "the status is none of HTTP's";
-        return ends_late(line->look.from_us, line->look.to_us);
+        return check_look(&line->look, ENDING_NONE);
+    case WORD_CONFIRM:
+        return check_look(&line->look, ENDING_CONFIRM);
+    case WORD_CANCEL:
+        return check_look(&line->look, ENDING_CANCEL);
     case WORD_STRANGER:
         return ends_late(line->stranger.from_us, line->stranger.to_us);
     case WORD_AUDIT:

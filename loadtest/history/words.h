@@ -10,6 +10,8 @@ typedef enum lt_word {
     WORD_ASK,
     WORD_ORDER,
     WORD_LOOK,
+    WORD_CONFIRM,
+    WORD_CANCEL,
     WORD_STOCK,
     WORD_LOCK,
     WORD_STRANGER,

@@ -45,6 +45,14 @@ void check_at_rest(lt_judging *j);
 void check_same_sale(lt_judging *j);
 void check_readings(lt_judging *j);
 
+void check_conserved(lt_judging *j); /* reservations.c */
+void check_held(lt_judging *j);
+void check_returned(lt_judging *j);
+void check_confirmed(lt_judging *j);
+void check_released(lt_judging *j);
+void check_one_winner(lt_judging *j);
+void check_lasts(lt_judging *j);
+
 void check_fences(lt_judging *j); /* fences.c */
 void check_fenced(lt_judging *j);
 void check_locks(lt_judging *j);

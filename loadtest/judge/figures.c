@@ -22,9 +22,25 @@ static void add_up_rest(lt_judging *j)
     }
     j->ledger_units = 0;
     for (size_t i = 0; i < h->orders_len; i++) {
-        if (h->orders[i].audit == j->books && known(h->orders[i].told.quantity))
-            j->ledger_units += h->orders[i].told.quantity;
+        const lt_order *order = &h->orders[i];
+        if (order->audit != j->books || !known(order->told.quantity) || !holds_units(j, order))
+            continue;
+        j->ledger_units += order->told.quantity;
+        j->open_units += order->told.state == j->reserved ? order->told.quantity : 0;
     }
+}
+
+/* Orders, by what became of them. */
+static void count_fate(lt_judging *j, const lt_request *request)
+{
+    lt_figures *figures = &j->judgement->figures;
+    lt_text fate = request->fate.state;
+    if (!is_reserving(j) || request->bought != BOUGHT_YES)
+        return;
+    figures->reserved++;
+    figures->confirmed += fate == j->sold;
+    figures->cancelled += fate == j->cancelled;
+    figures->expired += fate == j->expired;
 }
 
 static void add_up_requests(lt_judging *j)
@@ -38,8 +54,10 @@ static void add_up_requests(lt_judging *j)
         figures->attempts += (int64_t)request->attempts;
         figures->duplicates += beyond((int64_t)request->orders, 1);
         figures->unresolved += request->bought == BOUGHT_UNRESOLVED;
-        if (request->bought == BOUGHT_YES)
+        bool sure = j->ledger || request->owed || !is_reserving(j);
+        if (request->bought == BOUGHT_YES && !request->released && sure)
             figures->sold += request->quantity;
+        count_fate(j, request);
         if (request->bought == BOUGHT_YES && !ordered)
             figures->acked_lost += request->quantity;
         for (uint32_t k = request->order; request->bought == BOUGHT_NO && k != NO_ELEMENT;
@@ -56,7 +74,8 @@ static int64_t first_units(const lt_judging *j, bool ours)
     int64_t units = 0;
     for (uint32_t i = 0; i < j->requests_len; i++) {
         const lt_request *request = &j->requests[i];
-        if (request->order == NO_ELEMENT || (ours && request->bought == BOUGHT_NOBODY))
+        if (request->order == NO_ELEMENT || request->released ||
+            (ours && request->bought == BOUGHT_NOBODY))
             continue;
         int64_t quantity = j->history->orders[request->order].told.quantity;
         units += known(quantity) ? quantity : 0;
@@ -140,17 +159,20 @@ void check_units(lt_judging *j)
     const lt_figures *figures = &j->judgement->figures;
     int64_t stock = j->history->sale.stock;
     bool known_of = j->remaining != UNKNOWN && (j->ledger || j->counts_only);
+    if (j->open_units > 0)
+        known_of = false;
     if (known_of && j->ledger && j->remaining + j->ledger_units != stock)
         violated(j, "%" PRId64 " units are left and %" PRId64 " are in orders, of %" PRId64,
                  j->remaining, j->ledger_units, stock);
     else if (known_of && (figures->lost_updates > 0 || figures->unordered > 0))
         violated(j, "%" PRId64 " units are left and %" PRId64 " are sold, of %" PRId64,
                  j->remaining, figures->sold, stock);
-    bool counted = known_of && figures->unordered != UNKNOWN;
+    bool counted = known_of && figures->unordered != UNKNOWN && j->open_units == 0;
     settle(j, counted ? STATE_OK : STATE_UNCHECKED,
-           known_of    ? "some requests are not resolved"
-           : j->ledger ? "the stock at rest is not known"
-                       : "stock and orders at rest are not known");
+           j->open_units > 0 ? "some reservations are still open"
+           : known_of        ? "some requests are not resolved"
+           : j->ledger       ? "the stock at rest is not known"
+                             : "stock and orders at rest are not known");
 }
 
 /* ---- no more than there is ------------------------------------------------------------------- */

@@ -75,6 +75,7 @@ typedef struct lt_figures {
     int64_t unresolved;         /* requests (count) of which nobody knows */
     int64_t stuck;  /* heals (count) behind which nothing was sold in time, and calls without end */
     int64_t landed; /* faults (count) */
+    int64_t reserved, confirmed, cancelled, expired; /* orders (count), where buys reserve */
 } lt_figures;
 
 /* A guarantee: what is promised, by which evidence it is known, where it applies. */

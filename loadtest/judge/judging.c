@@ -75,6 +75,16 @@ void settle_by_ledger(lt_judging *j, lt_state state)
         settle(j, j->counts_only ? STATE_NOTHING : STATE_UNCHECKED, j->no_ledger);
 }
 
+void settle_reserving(lt_judging *j, const char *why)
+{
+    if (!is_reserving(j))
+        settle(j, STATE_NOTHING, "");
+    else if (why)
+        settle(j, STATE_UNCHECKED, why);
+    else
+        settle_by_ledger(j, STATE_OK);
+}
+
 static void add_reason(lt_judgement *judgement, const char *name, const char *why)
 {
     char reason[sizeof(judgement->reasons[0])];
@@ -112,7 +122,7 @@ static void find_books(lt_judging *j)
     }
     j->books = good ? good->n : 1;
     j->ledger = good;
-    j->counts_only = !good && !bad && none;
+    j->counts_only = !good && !bad && none && !is_reserving(j);
     if (bad && !good)
         snprintf(j->no_ledger, sizeof(j->no_ledger),
                  "the ledger could not be read: status %lld, %s", (long long)bad->status,
@@ -133,12 +143,12 @@ static void check_entries(lt_judging *j)
     const lt_history *h = j->history;
     for (size_t i = 0; j->ledger && i < h->orders_len; i++) {
         const lt_order *order = &h->orders[i];
-        if (known(order->told.quantity) && text_told(order->told.user))
+        bool stateless = is_reserving(j) && !text_told(order->told.state);
+        if (known(order->told.quantity) && text_told(order->told.user) && !stateless)
             continue;
         j->ledger = false;
-        snprintf(j->no_ledger, sizeof(j->no_ledger),
-                 "the ledger's entry for %.64s has no user, or no quantity",
-                 text_of(j, order->told.request));
+        snprintf(j->no_ledger, sizeof(j->no_ledger), "the ledger's entry for %.64s has no %s",
+                 text_of(j, order->told.request), stateless ? "state" : "user, or no quantity");
     }
 }
 

@@ -26,6 +26,22 @@ typedef enum lt_bought {
     BOUGHT_NOBODY     /* nobody asked for it */
 } lt_bought;
 
+/* That an order was in this state at a moment between these. */
+typedef struct lt_seen {
+    int64_t from_us, to_us, line;
+    uint32_t request;
+    lt_text state;
+    bool told; /* and not listed */
+} lt_seen;
+
+/* Units by a time: in a sorted array, those of all up to this one. */
+typedef struct lt_given {
+    int64_t at_us, units;
+} lt_given;
+
+/* When an order's units may be its own, from and until; and when they surely are. */
+enum { SPAN_MAY, SPAN_MAY_END, SPAN_HAS, SPAN_HAS_END, SPANS };
+
 /* What all attempts, looks and orders of one request id come to. Elements: NO_ELEMENT = none. */
 typedef struct lt_request {
     lt_text name;
@@ -45,7 +61,12 @@ typedef struct lt_request {
     int64_t known_us;   /* the first yes was there, by an ask or a look; NEVER */
     int64_t looked_us;  /* the first look began; NEVER */
     int64_t not_yet_us; /* the last look that said "not yet" began; UNKNOWN */
-    lt_text user;       /* of the yes, else of the first ask: the request's payload */
+    lt_seen fate;       /* what it became first: sold, cancelled or expired; of no state: nothing */
+    bool owed;          /* somebody was told that it is sold */
+    bool released;      /* it was cancelled, or has expired, and is not owed */
+    uint32_t ended;     /* the first confirm or cancel that succeeded */
+    int64_t confirm_us, cancel_us; /* the first one began; NEVER */
+    lt_text user;                  /* of the yes, else of the first ask: the request's payload */
     int64_t quantity;
 } lt_request;
 
@@ -70,6 +91,12 @@ struct lt_judging {
     int64_t current_us;              /* the latest reading of the stock that was the sale's */
     int64_t rest_us;                 /* what begins from here on sees the sale at rest; NEVER */
     int64_t ledger_units, remaining; /* at rest; UNKNOWN */
+    int64_t open_units;              /* of the ledger's: reserved */
+    lt_text sold, reserved, cancelled, expired; /* the states */
+    lt_seen *seen;
+    size_t seen_len;
+    lt_given *spans[SPANS]; /* of units, where buys reserve */
+    size_t spans_len;
 };
 
 /* Judges what was read. Free with judgement_free(). */
@@ -84,11 +111,30 @@ void settle(lt_judging *j, lt_state state, const char *why);
 /* The same of a row that needs the ledger. */
 void settle_by_ledger(lt_judging *j, lt_state state);
 
+/* The same of a row about reservations; `why` it is unchecked, or NULL. */
+void settle_reserving(lt_judging *j, const char *why);
+
 /* ---- what the lines say together ---- */
 
 /* Finds it out; release frees what it took. */
 void requests_collect(lt_judging *j);
 void requests_release(lt_judging *j);
+
+/* Likewise, of reservations. */
+void reservations_collect(lt_judging *j);
+
+/* Units that were free all the time between these, at least. */
+int64_t units_free(const lt_judging *j, int64_t from_us, int64_t to_us);
+
+/* Units that were reserved or sold all the time, at least. */
+int64_t units_held(const lt_judging *j, int64_t from_us, int64_t to_us);
+
+/* Whether who was told this went without a unit that he might have had. */
+bool is_turned_away(const lt_judging *j, const lt_ask *ask);
+
+/* Sorts and adds up; units of those up to a time, or before it. */
+void given_add_up(lt_given *given, size_t len);
+int64_t given_by(const lt_given *given, size_t len, int64_t us, bool too);
 
 /* Whether the look is of this sale. */
 bool look_is_here(const lt_judging *j, const lt_look *look);
@@ -123,6 +169,19 @@ int64_t most_left(const lt_judging *j);
 int64_t *units_of_users(const lt_judging *j, bool open);
 
 /* ---- helpers ---- */
+
+/* Whether buys reserve, and units come back. */
+static inline bool is_reserving(const lt_judging *j)
+{
+    return j->history->sale.reserve_us > 0;
+}
+
+/* Whether the ledger's entry has its units. */
+static inline bool holds_units(const lt_judging *j, const lt_order *order)
+{
+    bool stateless = is_reserving(j) && !text_told(order->told.state);
+    return order->told.state != j->cancelled && order->told.state != j->expired && !stateless;
+}
 
 static inline const char *text_of(const lt_judging *j, lt_text text)
 {

@@ -36,7 +36,8 @@ const char *told_difference(const lt_told *told, const lt_told *is)
                    {"remaining", differ(told->remaining, is->remaining)},
                    {"fence", differ(told->fence, is->fence)},
                    {"instance", texts_differ(told->instance, is->instance)},
-                   {"time", differ(told->time_us, is->time_us)}};
+                   {"time", differ(told->time_us, is->time_us)},
+                   {"expiry", differ(told->expires_us, is->expires_us)}};
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
         if (members[i].differs)
             return members[i].name;

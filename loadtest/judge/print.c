@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIGURES = 13, WIDTH = 80, LINES = 24, FINDING_LINES = 3 };
+enum { FIGURES = 17, WIDTH = 80, LINES = 24, FINDING_LINES = 3 };
 
 typedef struct lt_named {
     const char *name;
@@ -27,7 +27,11 @@ static void name_figures(const lt_figures *f, lt_named ret[FIGURES])
                                      {"refused_sold", f->refused_sold},
                                      {"unresolved", f->unresolved},
                                      {"stuck", f->stuck},
-                                     {"landed", f->landed}};
+                                     {"landed", f->landed},
+                                     {"reserved", f->reserved},
+                                     {"confirmed", f->confirmed},
+                                     {"cancelled", f->cancelled},
+                                     {"expired", f->expired}};
     for (int i = 0; i < FIGURES; i++)
         ret[i] = named[i];
 }

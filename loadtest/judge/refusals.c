@@ -117,7 +117,8 @@ void check_nobody_asked(lt_judging *j)
 
 static bool is_refusal(const lt_judging *j, const lt_ask *ask, const char *code)
 {
-    return ask->answer == ANSWER_NEVER && strcmp(text_of(j, ask->code), code) == 0;
+    return ask->answer != ANSWER_ELSEWHERE && ask->status == 409 &&
+           strcmp(text_of(j, ask->code), code) == 0;
 }
 
 /* By the end of the refusal, and the fewest units of all up to it. */
@@ -171,7 +172,13 @@ void check_sold_out(lt_judging *j)
         if (!is_refusal(j, ask, "sold_out"))
             continue;
         refused[len++] = (lt_refused){ask->to_us, ask->quantity, ask->line};
-        if (rest && ask->quantity <= most)
+        int64_t there = units_free(j, ask->from_us, ask->to_us);
+        if (is_reserving(j) && ask->quantity <= there)
+            violated(j,
+                     "%s was told that %" PRId64 " are sold out (line %" PRId64 "), and %" PRId64
+                     " were neither sold nor reserved",
+                     text_of(j, ask->request_name), ask->quantity, ask->line, there);
+        if (!is_reserving(j) && rest && ask->quantity <= most)
             violated(j,
                      "%s was told that %" PRId64 " are sold out (line %" PRId64 "), and %" PRId64
                      " are left",
@@ -184,7 +191,7 @@ void check_sold_out(lt_judging *j)
             refused[i].line = refused[i - 1].line;
         }
     }
-    if (sale->segments == 0 && sale->guarded == 1 && sale->failovers != 1)
+    if (sale->segments == 0 && sale->guarded == 1 && !is_reserving(j) && sale->failovers != 1)
         check_later_sales(j, refused, len);
     free(refused);
     settle(j, rest ? STATE_OK : STATE_UNCHECKED, "the stock at rest is not known");
@@ -201,7 +208,8 @@ int64_t *units_of_users(const lt_judging *j, bool open)
     int64_t *has = zeroed(h->texts.len, sizeof(*has));
     for (size_t i = 0; i < h->orders_len; i++) {
         const lt_told *told = &h->orders[i].told;
-        if (h->orders[i].audit != j->books || !known(told->quantity))
+        if (h->orders[i].audit != j->books || !known(told->quantity) ||
+            !holds_units(j, &h->orders[i]))
             continue;
         listed[told->user] += told->quantity;
         if (j->requests[h->orders[i].request].bought != BOUGHT_NOBODY)
@@ -213,7 +221,7 @@ int64_t *units_of_users(const lt_judging *j, bool open)
         bool for_a_while = open && request->attempts > 0 && request->order == NO_ELEMENT &&
                            (request->bought == BOUGHT_UNRESOLVED ||
                             (h->sale.guarded == 0 && request->never == NO_ELEMENT));
-        if (owed || for_a_while)
+        if (owed || for_a_while || (open && request->released))
             has[request->user] += request->quantity;
     }
     for (size_t i = 0; i < h->texts.len; i++)

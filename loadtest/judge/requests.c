@@ -40,9 +40,10 @@ static lt_answer answer_of(const lt_judging *j, const lt_ask *ask)
     static const char *const for_good[] = {"sold_out",     "limit_reached", "quantity_above_limit",
                                            "request_void", "sale_closed",   NULL};
     const char *code = code_of(j, ask);
+    int come_back = is_reserving(j) ? 2 : 0; /* the first ones are no more for good */
     if (is_elsewhere(j, ask))
         return ANSWER_ELSEWHERE;
-    if (ask->status == 409 && is_one_of(code, for_good))
+    if (ask->status == 409 && is_one_of(code, for_good + come_back))
         return ANSWER_NEVER;
     if (ask->status == 0)
         return ask->sent == 0 ? ANSWER_NO : ANSWER_UNKNOWN;
@@ -165,6 +166,9 @@ static void give_numbers(lt_judging *j)
                                                          .found = NO_ELEMENT,
                                                          .final = NO_ELEMENT,
                                                          .order = NO_ELEMENT,
+                                                         .ended = NO_ELEMENT,
+                                                         .confirm_us = NEVER,
+                                                         .cancel_us = NEVER,
                                                          .first_us = NEVER,
                                                          .second_us = NEVER,
                                                          .known_us = NEVER,
@@ -199,15 +203,16 @@ static void take_look(const lt_history *h, uint32_t *place, size_t i)
         *place = (uint32_t)i;
 }
 
-/* Whether who was told this went without a unit that he might have had. A limit, and what is wrong
+/* A limit, and what is wrong
  * with the request id, keep him from it; so does the sale's end, once it may have ended. */
-static bool is_turned_away(const lt_judging *j, const lt_ask *ask)
+bool is_turned_away(const lt_judging *j, const lt_ask *ask)
 {
     const char *code = code_of(j, ask);
     if (ask->answer == ANSWER_UNKNOWN || ask->status == 503 || ask->status == 429 ||
         strcmp(code, "sold_out") == 0)
         return true;
-    bool refused = ask->answer == ANSWER_NO && ask->status != 422;
+    bool refused =
+        ask->answer == ANSWER_NO && ask->status != 422 && strcmp(code, "limit_reached") != 0;
     return (refused || strcmp(code, "sale_closed") == 0) && ask->to_us < j->current_us;
 }
 
@@ -254,6 +259,12 @@ static void note_look(lt_judging *j, size_t i)
     if (!look_is_here(j, look))
         return;
     request->looked_us = sooner(request->looked_us, look->from_us);
+    if (look->ending == ENDING_CONFIRM)
+        request->confirm_us = sooner(request->confirm_us, look->from_us);
+    if (look->ending == ENDING_CANCEL)
+        request->cancel_us = sooner(request->cancel_us, look->from_us);
+    if (look->ending != ENDING_NONE && look->status == 200)
+        take_look(j->history, &request->ended, i);
     if (look->status == 200) {
         take_look(j->history, &request->found, i);
         request->known_us = sooner(request->known_us, look->to_us);
@@ -298,6 +309,10 @@ void requests_collect(lt_judging *j)
             j->current_us = stock->from_us;
     }
     lt_history *h = j->history;
+    j->sold = texts_add(&h->texts, "sold");
+    j->reserved = texts_add(&h->texts, "reserved");
+    j->cancelled = texts_add(&h->texts, "cancelled");
+    j->expired = texts_add(&h->texts, "expired");
     give_numbers(j);
     for (size_t i = 0; i < h->asks_len; i++)
         note_ask(j, i);
@@ -319,10 +334,14 @@ void requests_collect(lt_judging *j)
         if (!j->whole)
             j->requests[i].first_us = 0;
     }
+    reservations_collect(j);
 }
 
 void requests_release(lt_judging *j)
 {
     free(j->requests);
     free(j->request_of);
+    free(j->seen);
+    for (int i = 0; i < SPANS; i++)
+        free(j->spans[i]);
 }

@@ -78,18 +78,23 @@ void check_at_rest(lt_judging *j)
     const lt_history *h = j->history;
     const lt_figures *figures = &j->judgement->figures;
     int64_t remaining = j->remaining, units = UNKNOWN, orders = UNKNOWN;
+    int64_t reserved = UNKNOWN, sold = UNKNOWN;
     bool told = j->counts_only && figures->unresolved == 0, seen = false;
     if (j->ledger || told) {
         units = j->ledger ? j->ledger_units : figures->sold;
         orders = j->ledger ? count_orders(j) : count_sold(j);
+        reserved = j->open_units;
+        sold = units - reserved;
     }
     for (size_t i = 0; i < h->stocks_len; i++) {
         const lt_stock_line *stock = &h->stocks[i];
-        if (!is_at_rest(j, stock) || !is_of_all(j, stock))
+        if (!is_at_rest(j, stock) || !is_of_all(j, stock) || j->open_units > 0)
             continue;
         seen = true;
         hold(j, "remaining", stock->remaining, &remaining, stock->line);
         hold(j, "units", stock->units, &units, stock->line);
+        hold(j, "reserved", stock->reserved, &reserved, stock->line);
+        hold(j, "sold", stock->sold, &sold, stock->line);
         hold(j, "orders", stock->orders, &orders, stock->line);
     }
     if (j->counts_only)

@@ -56,15 +56,10 @@ typedef struct lt_point {
     int64_t from_us, to_us, units, line;
 } lt_point;
 
-/* Units of requests without a sale, by the beginning, or the end, of the attempts. */
-typedef struct lt_given {
-    int64_t at_us, units;
-} lt_given;
-
 typedef struct lt_falling {
     lt_point *points;
     size_t len;
-    lt_given *begins, *ends; /* units: of all up to this one */
+    lt_given *begins, *ends; /* of units that come back: of requests without a sale, or reserved */
     size_t given_len;
 } lt_falling;
 
@@ -90,15 +85,14 @@ static int by_time(const void *left, const void *right)
     return compare(a->at_us, b->at_us);
 }
 
-static void add_up_given(lt_given *given, size_t len)
+void given_add_up(lt_given *given, size_t len)
 {
     qsort(given, len, sizeof(*given), by_time);
     for (size_t i = 1; i < len; i++)
         given[i].units += given[i - 1].units;
 }
 
-/* Units of those up to a time, or before it. */
-static int64_t given_by(const lt_given *given, size_t len, int64_t us, bool too)
+int64_t given_by(const lt_given *given, size_t len, int64_t us, bool too)
 {
     size_t low = 0, high = len;
     while (low < high) {
@@ -114,8 +108,8 @@ static int64_t given_by(const lt_given *given, size_t len, int64_t us, bool too)
 static void collect_given(const lt_judging *j, lt_falling *f)
 {
     const lt_history *h = j->history;
-    f->begins = zeroed(h->asks_len, sizeof(*f->begins));
-    f->ends = zeroed(h->asks_len, sizeof(*f->ends));
+    f->begins = zeroed(h->asks_len + j->requests_len, sizeof(*f->begins));
+    f->ends = zeroed(h->asks_len + j->requests_len, sizeof(*f->ends));
     for (size_t i = 0; h->sale.guarded == 0 && i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
         if (ask->answer == ANSWER_YES)
@@ -123,8 +117,15 @@ static void collect_given(const lt_judging *j, lt_falling *f)
         f->begins[f->given_len] = (lt_given){ask->from_us, ask->quantity};
         f->ends[f->given_len++] = (lt_given){ask->to_us, ask->quantity};
     }
-    add_up_given(f->begins, f->given_len);
-    add_up_given(f->ends, f->given_len);
+    for (uint32_t i = 0; is_reserving(j) && i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        if (request->owed)
+            continue;
+        f->begins[f->given_len] = (lt_given){request->first_us, request->quantity};
+        f->ends[f->given_len++] = (lt_given){NEVER, request->quantity};
+    }
+    given_add_up(f->begins, f->given_len);
+    given_add_up(f->ends, f->given_len);
 }
 
 /* Units that may have come back after they were seen to be away. */
@@ -199,10 +200,12 @@ static void check_samples(lt_judging *j)
         if (request->bought == BOUGHT_YES)
             sold[len++] = (lt_given){request->known_us, request->quantity};
     }
-    add_up_given(sold, len);
+    given_add_up(sold, len);
     for (size_t i = 0; i < h->stocks_len; i++) {
         const lt_stock_line *stock = &h->stocks[i];
-        int64_t before = given_by(sold, len, stock->from_us, false), most = h->sale.stock;
+        int64_t most = h->sale.stock;
+        int64_t before = is_reserving(j) ? units_held(j, stock->from_us, stock->to_us)
+                                         : given_by(sold, len, stock->from_us, false);
         bool is_whole = stock->segment == UNKNOWN || h->sale.segments == 0;
         if (stock_is_ours(j, stock) && is_whole && known(stock->remaining) && before <= most &&
             stock->remaining > most - before && stock->remaining <= most)

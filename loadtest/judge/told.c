@@ -29,7 +29,7 @@ static bool is_unfit(const lt_told *told)
     return told->order == TEXT_UNFIT || told->request == TEXT_UNFIT || told->item == TEXT_UNFIT ||
            told->user == TEXT_UNFIT || told->sale == TEXT_UNFIT || told->instance == TEXT_UNFIT ||
            told->quantity == UNFIT || told->remaining == UNFIT || told->fence == UNFIT ||
-           told->time_us == UNFIT;
+           told->time_us == UNFIT || told->state == TEXT_UNFIT || told->expires_us == UNFIT;
 }
 
 /* `all`: the recorder writes down every member. */
@@ -90,6 +90,9 @@ void check_told_as_asked(lt_judging *j)
         const char *what = misses(j, &look->told, look->request_name);
         if (!what && !request->mixed && request->attempts > 0)
             what = misses_payload(&look->told, request->user, request->quantity);
+        if (!what && look->ending &&
+            texts_differ(look->told.state, look->ending == ENDING_CONFIRM ? j->sold : j->cancelled))
+            what = "state";
         say_other(j, look->request_name, what, look->line);
         if (why[0] == '\0' && (look->unread != TEXT_NONE || is_unfit(&look->told)))
             snprintf(why, sizeof(why), "a 200 is not as it must be (line %" PRId64 ")", look->line);
@@ -133,6 +136,10 @@ void check_same_again(lt_judging *j)
             const char *what = told_difference(&look->told, before);
             say_varies(j, request, what ? what : told_difference(&look->told, first), look->line);
         }
+        const lt_look *ended = request->ended == NO_ELEMENT ? NULL : &h->looks[request->ended];
+        if (look->ending && ended && ended->ending == look->ending &&
+            texts_differ(look->body, ended->body))
+            say_varies(j, request, "body", look->line);
     }
     settle(j, STATE_OK, "");
 }
@@ -195,7 +202,7 @@ void check_reused(lt_judging *j)
         const lt_ask *ask = &h->asks[i];
         const lt_request *request = &j->requests[ask->request];
         if (has_payload(request, ask) || ask->from_us <= request->known_us ||
-            ask->answer != ANSWER_NEVER)
+            ask->answer == ANSWER_ELSEWHERE || ask->status != 409)
             continue;
         for (size_t k = 0; k < sizeof(of_the_sale) / sizeof(of_the_sale[0]); k++) {
             if (strcmp(text_of(j, ask->code), of_the_sale[k]) == 0)

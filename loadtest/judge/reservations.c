@@ -1,0 +1,314 @@
+/*
+ * reservations.c - buys that reserve: an order is reserved at first, and becomes sold, cancelled or
+ * expired once and for ever; and its units are somebody's, or are back.
+ *
+ * When that is, is known from both sides. An order was made after its first attempt began, and
+ * before somebody knew of it; so it can not expire before the one and the time that was asked for,
+ * and its units must be back soon after the other and that time.
+ */
+#include "loadtest/judge/checks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BUCKET_US = 100000, /* to which an expiry is rounded up */
+    BACK_US = 2000000   /* after it: a second until units are back, and one of margin */
+};
+
+/* ---- what is said of an order ---------------------------------------------------------------- */
+
+static bool is_state(const lt_judging *j, lt_text state)
+{
+    return state == j->sold || state == j->reserved || state == j->cancelled || state == j->expired;
+}
+
+/* By its code, why it is neither confirmed nor cancelled says what it is. */
+static lt_text state_of_look(const lt_judging *j, const lt_look *look)
+{
+    const char *code = text_of(j, look->code);
+    if (look->status == 200 || look->ending == ENDING_NONE || look->status != 409)
+        return look->status == 200 ? look->told.state : TEXT_NONE;
+    return strcmp(code, "reservation_expired") == 0 ? j->expired
+           : strcmp(code, "order_cancelled") == 0   ? j->cancelled
+           : strcmp(code, "order_sold") == 0        ? j->sold
+                                                    : TEXT_NONE;
+}
+
+/* Also notes what it became first; by the time at which it was known. */
+static void see(lt_judging *j, lt_seen seen)
+{
+    lt_request *request = &j->requests[seen.request];
+    if (!is_state(j, seen.state))
+        return;
+    j->seen[j->seen_len++] = seen;
+    if (seen.state == j->reserved)
+        return;
+    request->owed = request->owed || (seen.state == j->sold && seen.told);
+    request->released = request->released || seen.state != j->sold;
+    if (request->fate.state == TEXT_NONE || seen.to_us < request->fate.to_us)
+        request->fate = seen;
+}
+
+/* A 201 tells what the order was at first, whenever it is repeated. */
+static void collect_seen(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    j->seen = zeroed(h->asks_len + h->looks_len + h->orders_len, sizeof(*j->seen));
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *a = &h->asks[i];
+        if (a->answer == ANSWER_YES && a->told.state == j->sold)
+            see(j, (lt_seen){a->from_us, a->to_us, a->line, a->request, j->sold, true});
+    }
+    for (size_t i = 0; i < h->looks_len; i++) {
+        const lt_look *l = &h->looks[i];
+        if (look_is_here(j, l))
+            see(j, (lt_seen){l->from_us, l->to_us, l->line, l->request, state_of_look(j, l), true});
+    }
+    for (size_t i = 0; i < h->orders_len; i++) {
+        const lt_order *order = &h->orders[i];
+        int64_t from_us = NEVER, to_us = NEVER;
+        for (size_t k = 0; k < h->audits_len; k++) {
+            if (h->audits[k].n == order->audit)
+                from_us = h->audits[k].from_us, to_us = h->audits[k].to_us;
+        }
+        see(j, (lt_seen){from_us, to_us, order->line, order->request, order->told.state, false});
+    }
+    for (uint32_t i = 0; i < j->requests_len; i++)
+        j->requests[i].released = j->requests[i].released && !j->requests[i].owed;
+}
+
+/* ---- whose units are whose ------------------------------------------------------------------- */
+
+/* Clocks run on, and units are back in time; a fault may keep them. */
+static bool is_calm(const lt_judging *j)
+{
+    return j->history->turns_len == 0 && j->history->sale.failovers != 1;
+}
+
+/* When its time is over at the latest. */
+static int64_t over_by(const lt_judging *j, const lt_request *request)
+{
+    int64_t after_us = j->history->sale.reserve_us + BUCKET_US + BACK_US;
+    return request->known_us == NEVER || !is_calm(j) ? NEVER : request->known_us + after_us;
+}
+
+/* When its units are back at the latest. */
+static int64_t back_by(const lt_judging *j, const lt_request *request)
+{
+    const lt_seen *fate = &request->fate;
+    int64_t by = over_by(j, request);
+    if (request->owed || fate->state == j->sold)
+        return NEVER;
+    return fate->state == j->cancelled && fate->to_us < by && is_calm(j) ? fate->to_us : by;
+}
+
+/* When they can be back at the earliest. */
+static int64_t back_from(const lt_judging *j, const lt_request *request)
+{
+    int64_t from = request->first_us + (is_calm(j) ? j->history->sale.reserve_us : 0);
+    if (request->owed || request->fate.state == j->sold)
+        return NEVER;
+    return request->cancel_us < from ? request->cancel_us : from;
+}
+
+/* Each with its units: when it may have them, and when it surely has. */
+static void collect_units(lt_judging *j)
+{
+    size_t len = 0;
+    for (int i = 0; i < SPANS; i++)
+        j->spans[i] = zeroed(j->requests_len, sizeof(lt_given));
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        bool none = request->bought == BOUGHT_NO || request->bought == BOUGHT_ELSEWHERE;
+        if (none && request->order == NO_ELEMENT)
+            continue;
+        int64_t units = request->quantity;
+        if (request->order != NO_ELEMENT && known(j->history->orders[request->order].told.quantity))
+            units = j->history->orders[request->order].told.quantity;
+        bool asked = request->attempts > 0;
+        j->spans[SPAN_MAY][len] = (lt_given){asked ? request->first_us : 0, units};
+        j->spans[SPAN_MAY_END][len] = (lt_given){back_by(j, request), units};
+        j->spans[SPAN_HAS][len] = (lt_given){asked ? request->known_us : NEVER, units};
+        j->spans[SPAN_HAS_END][len++] = (lt_given){back_from(j, request), units};
+    }
+    for (int i = 0; i < SPANS; i++)
+        given_add_up(j->spans[i], len);
+    j->spans_len = len;
+}
+
+int64_t units_free(const lt_judging *j, int64_t from_us, int64_t to_us)
+{
+    return j->history->sale.stock - given_by(j->spans[SPAN_MAY], j->spans_len, to_us, true) +
+           given_by(j->spans[SPAN_MAY_END], j->spans_len, from_us, false);
+}
+
+int64_t units_held(const lt_judging *j, int64_t from_us, int64_t to_us)
+{
+    return given_by(j->spans[SPAN_HAS], j->spans_len, from_us, true) -
+           given_by(j->spans[SPAN_HAS_END], j->spans_len, to_us, true);
+}
+
+void reservations_collect(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    collect_seen(j);
+    if (!is_reserving(j))
+        return;
+    collect_units(j);
+    /* Who could have had what nobody had from then on. */
+    for (uint32_t i = 0; i < j->requests_len; i++)
+        j->requests[i].refused = false;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        if (ask->answer != ANSWER_ELSEWHERE && is_turned_away(j, ask) &&
+            units_free(j, ask->from_us, NEVER) >= ask->quantity)
+            j->requests[ask->request].refused = true;
+    }
+}
+
+/* Of each reading of the stock; at rest nothing is reserved. */
+void check_conserved(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    bool all = true;
+    for (size_t i = 0; is_reserving(j) && i < h->stocks_len; i++) {
+        const lt_stock_line *s = &h->stocks[i];
+        bool told = known(s->remaining) && known(s->reserved) && known(s->sold);
+        if (!stock_is_ours(j, s))
+            continue;
+        all = all && told;
+        if (told && s->remaining + s->reserved + s->sold != h->sale.stock)
+            violated(j,
+                     "%" PRId64 " units are left, %" PRId64 " reserved and %" PRId64
+                     " sold, of %" PRId64 " (line %" PRId64 ")",
+                     s->remaining, s->reserved, s->sold, h->sale.stock, s->line);
+    }
+    settle_reserving(j, all ? NULL : "a reading of the stock lacks what is reserved, or sold");
+}
+
+void check_returned(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; is_reserving(j) && i < h->stocks_len; i++) {
+        const lt_stock_line *s = &h->stocks[i];
+        int64_t least = units_free(j, s->from_us, s->to_us);
+        if (stock_is_ours(j, s) && known(s->remaining) && s->remaining < least)
+            violated(j,
+                     "%" PRId64 " units are left (line %" PRId64 "), and %" PRId64
+                     " are neither sold nor reserved any more",
+                     s->remaining, s->line, least);
+    }
+    settle_reserving(j, j->open_units == 0 ? NULL : "some reservations are still open");
+}
+
+/* Whenever somebody knows of an order. */
+void check_held(lt_judging *j)
+{
+    int64_t stock = j->history->sale.stock;
+    for (size_t i = 0; i < j->spans_len; i++) {
+        int64_t at_us = j->spans[SPAN_HAS][i].at_us;
+        int64_t held = at_us == NEVER ? 0 : units_held(j, at_us, at_us);
+        if (held > stock)
+            violated(j, "%" PRId64 " units of %" PRId64 " are reserved or sold at %" PRId64 " us",
+                     held, stock, at_us);
+    }
+    settle_reserving(j, NULL);
+}
+
+/* ---- one fate -------------------------------------------------------------------------------- */
+
+/* Nothing else is said of an order than what it became first. */
+static void check_fates(lt_judging *j, bool sold)
+{
+    const lt_history *h = j->history;
+    bool all = true;
+    for (size_t i = 0; i < j->seen_len; i++) {
+        const lt_seen *now = &j->seen[i];
+        const lt_seen *fate = &j->requests[now->request].fate;
+        bool open = now->state == j->reserved && now->from_us <= fate->to_us;
+        if (fate->state == TEXT_NONE || (fate->state == j->sold) != sold || open ||
+            now->state == fate->state)
+            continue;
+        violated(j, "%s's order is %s (line %" PRId64 "), and was %s (line %" PRId64 ")",
+                 text_of(j, j->requests[now->request].name), text_of(j, now->state), now->line,
+                 text_of(j, fate->state), fate->line);
+    }
+    for (size_t i = 0; i < h->orders_len; i++)
+        all = all && is_state(j, h->orders[i].told.state);
+    settle_reserving(j, all ? NULL : "the ledger does not tell what became of an order");
+}
+
+void check_confirmed(lt_judging *j)
+{
+    check_fates(j, true);
+}
+
+void check_released(lt_judging *j)
+{
+    check_fates(j, false);
+}
+
+void check_one_winner(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; i < h->looks_len; i++) {
+        const lt_look *look = &h->looks[i];
+        uint32_t ended = j->requests[look->request].ended;
+        if (look->ending && look->status == 200 && h->looks[ended].ending != look->ending)
+            violated(j, "%s was both confirmed and cancelled (lines %" PRId64 ", %" PRId64 ")",
+                     text_of(j, look->request_name), h->looks[ended].line, look->line);
+    }
+    settle_reserving(j, NULL);
+}
+
+/* ---- when it is over ------------------------------------------------------------------------- */
+
+/* A 201 says until when, by the time of the order, which the ledger has. */
+static void check_told(lt_judging *j, const lt_ask *ask)
+{
+    uint32_t order = j->requests[ask->request].order;
+    const lt_told *told = &ask->told;
+    int64_t time_us = order == NO_ELEMENT ? UNKNOWN : j->history->orders[order].told.time_us;
+    int64_t until = time_us + j->history->sale.reserve_us + BUCKET_US - 1;
+    until = known(time_us) ? until / BUCKET_US * BUCKET_US : UNKNOWN;
+    if (texts_differ(told->state, j->reserved) || differ(told->expires_us, until))
+        violated(j, "%s's order is %s until %" PRId64 " (line %" PRId64 ")",
+                 text_of(j, ask->request_name), text_of(j, told->state), told->expires_us,
+                 ask->line);
+}
+
+/* Nothing ends it but who asked for that in time, and the end of its time. */
+static void check_end(lt_judging *j, const lt_request *request)
+{
+    const lt_seen *fate = &request->fate;
+    int64_t asked_us = fate->state == j->sold ? request->confirm_us : request->cancel_us;
+    int64_t over_from = request->first_us + j->history->sale.reserve_us;
+    bool ends =
+        fate->state == j->expired ? fate->to_us < over_from : asked_us > over_by(j, request);
+    if (fate->state != TEXT_NONE && request->attempts > 0 && ends)
+        violated(j, "%s's order is %s (line %" PRId64 "), %s", text_of(j, request->name),
+                 text_of(j, fate->state), fate->line,
+                 fate->state == j->expired ? "before its time was over"
+                 : asked_us == NEVER       ? "and nobody asked for that"
+                                           : "and that was asked for when its time was over");
+}
+
+void check_lasts(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    bool all = true;
+    for (size_t i = 0; is_reserving(j) && i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        if (ask->answer != ANSWER_YES)
+            continue;
+        all = all && is_state(j, ask->told.state) && known(ask->told.expires_us);
+        check_told(j, ask);
+    }
+    for (size_t i = 0; i < h->looks_len; i++)
+        all = all && (!look_found(j, &h->looks[i]) || is_state(j, h->looks[i].told.state));
+    for (uint32_t i = 0; is_reserving(j) && j->whole && is_calm(j) && i < j->requests_len; i++)
+        check_end(j, &j->requests[i]);
+    settle_reserving(j, all ? NULL : "an answer does not tell what the order is, or until when");
+}
