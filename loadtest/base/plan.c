@@ -126,9 +126,23 @@ void plan_limit_time(lt_plan *plan, double throughput_rps)
     plan->duration = plan->run_length;
 }
 
+/* 0..1, by chance. */
+static double chance_of(const lt_plan *plan, uint64_t number)
+{
+    uint64_t mixed = (number + plan->seed) * UINT64_C(0x9E3779B97F4A7C15);
+    mixed = (mixed ^ (mixed >> 29)) * UINT64_C(0xBF58476D1CE4E5B9);
+    return (double)(mixed >> 11) * 0x1p-53;
+}
+
 bool plan_replays(const lt_plan *plan, int64_t ticket)
 {
-    uint64_t mixed = ((uint64_t)ticket + plan->seed) * UINT64_C(0x9E3779B97F4A7C15);
-    mixed = (mixed ^ (mixed >> 29)) * UINT64_C(0xBF58476D1CE4E5B9);
-    return (double)(mixed >> 11) * 0x1p-53 < plan->replay;
+    return chance_of(plan, (uint64_t)ticket) < plan->replay;
+}
+
+const char *plan_ending(const lt_plan *plan, int64_t ticket)
+{
+    double chance = chance_of(plan, ~(uint64_t)ticket);
+    if (plan->reserve_s == 0 || chance >= plan->confirm + plan->cancel)
+        return NULL;
+    return chance < plan->confirm ? "confirm" : "cancel";
 }

@@ -60,7 +60,9 @@ typedef struct lt_plan {
     const char *admin_token; /* of the service, or NULL */
     const char *item;
     long stock;
-    long quantity; /* units a request asks for */
+    long quantity;          /* units a request asks for */
+    long reserve_s;         /* buys reserve for so long; 0: they buy at once */
+    double confirm, cancel; /* shares of the reserved orders of which that becomes, 0..1 */
 
     lt_model model;
     int users;
@@ -127,5 +129,9 @@ lt_sale_spec sale_spec_none(void);
 /* Whether this request, once sold, is of the share that is sent again; the same for the same seed.
  */
 bool plan_replays(const lt_plan *plan, int64_t ticket);
+
+/* What its user does with the reserved order of this request: "confirm", "cancel", or NULL, nothing
+ * at all; the same for the same seed. */
+const char *plan_ending(const lt_plan *plan, int64_t ticket);
 
 #endif

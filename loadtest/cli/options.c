@@ -6,6 +6,7 @@
 
 #include "loadtest/base/number.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,11 @@
 #define CLOSED_USERS    100
 #define OPEN_USERS      1000 /* connections of an open model */
 #define REQUESTS        5000
+#define LIMIT_ANY       1000000000L /* that nobody reaches */
+#define CONFIRM         0.7         /* shares of reserved orders */
+#define CANCEL          0.1
 #define NOT_GIVEN       (-1L)
+#define RESERVING       "fenced,combined,atomic,batched" /* by the service's contract */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -129,6 +134,20 @@ static void fill_in_load(lt_parsing *parsing)
                  port);
 }
 
+/* What is not said of reservations. A sale that offers them has a limit. */
+static void fill_in_reservations(lt_parsing *parsing)
+{
+    lt_plan *plan = &parsing->options.plan;
+    if (plan->reserve_s == 0)
+        return;
+    if (plan->confirm < 0)
+        plan->confirm = plan->cancel < 0 ? CONFIRM : fmin(CONFIRM, 1 - plan->cancel);
+    if (plan->cancel < 0)
+        plan->cancel = fmin(CANCEL, 1 - plan->confirm);
+    if (parsing->defaults.per_user_limit == SALE_NOT_GIVEN)
+        parsing->defaults.per_user_limit = LIMIT_ANY;
+}
+
 static bool list_has(const char *list, const char *word)
 {
     size_t length = strlen(word);
@@ -159,13 +178,15 @@ static bool fill_in_strategies(lt_parsing *parsing)
 {
     lt_plan *plan = &parsing->options.plan;
     bool comparing = parsing->options.command == COMMAND_COMPARE;
-    const char *list = comparing ? "none,reentrant,combined,atomic" : "combined";
+    const char *list = !comparing            ? "combined"
+                       : plan->reserve_s > 0 ? RESERVING
+                                             : "none,reentrant,combined,atomic";
     if (parsing->strategies)
         list = parsing->strategies;
     if (comparing && parsing->defaults.wait_ms == SALE_NOT_GIVEN)
         parsing->defaults.wait_ms = COMPARE_WAIT_MS;
     plan->runs = (int)given_or(parsing->runs, comparing ? COMPARE_RUNS : 1);
-    plan->needs_control = comparing && plan->preset != PRESET_NONE;
+    plan->needs_control = comparing && plan->preset != PRESET_NONE && plan->reserve_s == 0;
     char *copy = strdup(list), *rest = copy, *word;
     bool good = copy;
     while (good && (word = strsep(&rest, ",")))
@@ -186,6 +207,28 @@ static void fill_in_timeout(lt_plan *plan)
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
+
+static bool check_reservations(lt_parsing *parsing)
+{
+    const lt_plan *plan = &parsing->options.plan;
+    if (plan->reserve_s == 0)
+        return (plan->confirm < 0 && plan->cancel < 0) ||
+               option_fail(parsing, "--confirm and --cancel are for orders that --reserve-s has "
+                                    "reserved");
+    if (plan->confirm + plan->cancel > 1)
+        return option_fail(parsing, "--confirm and --cancel are shares of the same orders: no more "
+                                    "than 1 together");
+    for (int i = 0; i < plan->spec_count; i++) {
+        const lt_sale_spec *spec = &plan->specs[i];
+        if (!list_has(RESERVING, spec->strategy))
+            return option_fail(parsing, "--reserve-s: %s does not reserve; " RESERVING " do",
+                               spec->strategy);
+        if (spec->per_user_limit < 1)
+            return option_fail(parsing, "--reserve-s needs a --per-user-limit of 1 or more, which "
+                                        "a sale with reservations has");
+    }
+    return true;
+}
 
 static bool check(lt_parsing *parsing)
 {
@@ -209,7 +252,7 @@ static bool check(lt_parsing *parsing)
     }
     if (plan->think > 0 && plan->model != MODEL_CLOSED)
         return option_fail(parsing, "only users of a closed model think: no --think-ms here");
-    return true;
+    return check_reservations(parsing);
 }
 
 static bool check_chart(lt_parsing *parsing)
@@ -248,6 +291,7 @@ static bool finish(lt_parsing *parsing)
         return check_chart(parsing);
     apply_preset(parsing);
     fill_in_load(parsing);
+    fill_in_reservations(parsing);
     if (!fill_in_strategies(parsing) || !check(parsing))
         return false;
     fill_in_timeout(&options->plan);
@@ -260,6 +304,8 @@ bool options_parse(int argc, char **argv, lt_options *ret, char *err, size_t err
         .options = {.plan = {.item = "P0001",
                              .admin_token = getenv("FLASHSALE_ADMIN_TOKEN"),
                              .quantity = 1,
+                             .confirm = -1,
+                             .cancel = -1,
                              .seed = 1}},
         .defaults = sale_spec_none(),
         .stock = NOT_GIVEN,

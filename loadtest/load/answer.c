@@ -170,13 +170,14 @@ void answer_read(CURL *easy, CURLcode result, const lt_body *body, lt_answer *re
 
 static void write_question(lt_pen *pen, const lt_question *question)
 {
-    pen_word(pen, question->user ? "ask" : "look");
+    bool buys = question->user && !question->ending;
+    pen_word(pen, question->ending ? question->ending : buys ? "ask" : "look");
     pen_time(pen, "from", question->from);
     pen_time(pen, "to", question->to);
     pen_text(pen, "request", question->request);
-    if (question->user)
+    if (buys)
         pen_text(pen, "user", question->user);
-    if (question->user && question->quantity != 1)
+    if (buys && question->quantity != 1)
         pen_number(pen, "quantity", question->quantity);
     pen_number(pen, "target", question->target);
     if (question->asked)
@@ -186,9 +187,9 @@ static void write_question(lt_pen *pen, const lt_question *question)
 static void write_yes(lt_pen *pen, const lt_question *question, const lt_answer *answer)
 {
     char hash[20];
-    if (question->user)
+    if (question->user && !question->ending)
         pen_number(pen, "replayed", answer->replayed);
-    if (question->user && answer->location[0] != '\0')
+    if (question->user && !question->ending && answer->location[0] != '\0')
         pen_text(pen, "location", answer->location);
     snprintf(hash, sizeof(hash), "%016" PRIx64, answer->body_hash);
     pen_raw(pen, "body", hash);
@@ -199,7 +200,7 @@ void answer_write(lt_pen *pen, const lt_question *question, const lt_answer *ans
 {
     write_question(pen, question);
     pen_number(pen, "status", answer->status);
-    if (!answer->came && !answer->sent && question->user)
+    if (!answer->came && !answer->sent && question->user && !question->ending)
         pen_number(pen, "sent", 0);
     if (answer->came && answer->code[0] != '\0')
         pen_text(pen, "code", answer->code);

@@ -46,13 +46,14 @@ void answer_read(CURL *easy, CURLcode result, const lt_body *body, lt_answer *re
 /* What was asked. Empty texts are not written; times are instants. */
 typedef struct lt_question {
     const char *request, *user; /* user NULL: a look */
+    const char *ending;         /* of its order: "confirm" or "cancel"; NULL: neither */
     const char *asked;          /* the `sale=` sent, if it is not the history's; NULL: it is */
     int64_t quantity;
     int target;
     mono_ns from, to;
 } lt_question;
 
-/* Writes a line "ask", or "look" where there is no user. */
+/* Writes a line "ask", or "look" where there is no user; or "confirm", or "cancel". */
 void answer_write(lt_pen *pen, const lt_question *question, const lt_answer *answer);
 
 #endif

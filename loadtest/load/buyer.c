@@ -1,6 +1,7 @@
 /*
- * A buyer's request goes through up to two stages: the warm-up that opens the connection, and the
- * purchase with its retries. Both use the same easy handle; what an attempt ended with decides what
+ * A buyer's request goes through up to three stages: the warm-up that opens the connection, the
+ * purchase with its retries, and, when that was reserved, its confirmation, or cancellation, as the
+ * user's next request. All use the same easy handle; what an attempt ended with decides what
  * it does next. Each attempt is a line of the history.
  */
 #include "loadtest/load/buyer.h"
@@ -26,6 +27,8 @@ typedef struct lt_request {
     mono_ns attempted; /* the latest */
     int attempt;       /* 0 for the first */
     bool was_unknown;  /* an earlier attempt's outcome was */
+    const char
+        *ending; /* it is sold, and this is what becomes of it (plan_ending()); NULL: nothing */
 } lt_request;
 
 struct lt_buyer {
@@ -179,12 +182,14 @@ void buyer_warm_up(lt_buyer *buyer)
 void buyer_skip_warm_up(lt_buyer *buyer)
 {
     const lt_plan *plan = buyer->state->plan;
-    char quantity[32] = "";
+    char quantity[32] = "", reserve[32] = "";
     if (plan->quantity != 1)
         snprintf(quantity, sizeof(quantity), "&quantity=%ld", plan->quantity);
-    buyer->prefix =
-        (size_t)snprintf(buyer->path, sizeof(buyer->path) - USER_NAME_MAX,
-                         "/buy?item=%s&sale=%s%s&user=", plan->item, buyer->state->sale, quantity);
+    if (plan->reserve_s > 0)
+        snprintf(reserve, sizeof(reserve), "&reserve_s=%ld", plan->reserve_s);
+    buyer->prefix = (size_t)snprintf(buyer->path, sizeof(buyer->path) - USER_NAME_MAX,
+                                     "/buy?item=%s&sale=%s%s%s&user=", plan->item,
+                                     buyer->state->sale, quantity, reserve);
     memcpy(buyer->key_header, KEY_HEADER, sizeof(KEY_HEADER));
     curl_easy_setopt(buyer->easy, CURLOPT_POST, 1L);
     curl_easy_setopt(buyer->easy, CURLOPT_POSTFIELDS, "");
@@ -255,6 +260,7 @@ static void record(lt_buyer *buyer, const lt_answer *answer, mono_ns ended)
 {
     const lt_question question = {.request = buyer->key_header + sizeof(KEY_HEADER) - 1,
                                   .user = buyer->path + buyer->prefix,
+                                  .ending = buyer->request.ending,
                                   .quantity = buyer->state->plan->quantity,
                                   .target = buyer->target,
                                   .from = buyer->request.attempted,
@@ -293,12 +299,14 @@ static bool prepare_retry(lt_buyer *buyer)
 
 /*
  * An attempt that may still be executed later is not undone by a later refusal: "busy" then only
- * means that this attempt did not buy. "Sold out" is final, because stock never rises.
+ * means that this attempt did not buy. "Sold out" is final, because stock never rises, unless it is
+ * reserved.
  */
 static void respect_earlier_attempts(const lt_buyer *buyer, lt_answer *answer)
 {
-    if (buyer->request.was_unknown && answer->outcome != OUT_SOLD &&
-        answer->outcome != OUT_SOLD_OUT && answer->outcome != OUT_LIMIT)
+    bool final = (answer->outcome == OUT_SOLD_OUT || answer->outcome == OUT_LIMIT) &&
+                 buyer->state->plan->reserve_s == 0;
+    if (buyer->request.was_unknown && answer->outcome != OUT_SOLD && !final)
         answer->outcome = OUT_UNKNOWN;
 }
 
@@ -308,6 +316,36 @@ static void count_attempt(lt_buyer *buyer, const lt_answer *answer)
     counter_add(&buyer->tally->bytes_sent, answer->bytes_sent);
     if (answer->is_error)
         count_error(buyer, answer->phase, answer);
+}
+
+/* ---- what becomes of a reserved order -------------------------------------------------------- */
+
+/* False: its user does nothing. */
+static bool prepare_ending(lt_buyer *buyer)
+{
+    lt_run_state *state = buyer->state;
+    const char *ending = plan_ending(state->plan, buyer->request.ticket);
+    char path[PATH_MAX_BYTES];
+    if (!ending || run_state_is_cut(state))
+        return false;
+    snprintf(path, sizeof(path), "/orders/%s/%s?item=%s&sale=%s&user=%s",
+             buyer->key_header + sizeof(KEY_HEADER) - 1, ending, state->plan->item, state->sale,
+             buyer->path + buyer->prefix);
+    curl_easy_setopt(buyer->easy, CURLOPT_REQUEST_TARGET, path);
+    curl_easy_setopt(buyer->easy, CURLOPT_HTTPHEADER, &buyer->headers[1]);
+    buyer->request.ending = ending;
+    buyer->request.attempt = 0;
+    return prepare_attempt(buyer);
+}
+
+/* One whose outcome is unknown is looked up after the load, as a purchase is. */
+static void leave_ending(lt_buyer *buyer, const lt_answer *answer, mono_ns ended)
+{
+    lt_run_state *state = buyer->state;
+    if (answer->outcome == OUT_UNKNOWN)
+        followups_note(state->followups, buyer->request.ticket, OUT_UNKNOWN, buyer->target, ended);
+    buyer->request.ending = NULL;
+    curl_easy_setopt(buyer->easy, CURLOPT_HTTPHEADER, buyer->headers);
 }
 
 bool buyer_settle(lt_buyer *buyer, CURLcode code)
@@ -320,20 +358,31 @@ bool buyer_settle(lt_buyer *buyer, CURLcode code)
         return false;
     }
     record(buyer, &answer, ended);
+    if (buyer->request.ending && answer.status == 200)
+        answer.outcome = OUT_SOLD;
+    if (buyer->request.ending && answer.status > 0)
+        answer.is_error = answer.unread || answer.status >= 500;
     count_attempt(buyer, &answer);
+    if (buyer->request.ending && !retry_wanted(buyer, &answer)) {
+        leave_ending(buyer, &answer, ended);
+        return false;
+    }
     respect_earlier_attempts(buyer, &answer);
     if (retry_wanted(buyer, &answer))
         return prepare_retry(buyer);
     settle_as(buyer, &answer, answer.came ? END_COMPLETED : END_FAILED, ended);
-    return false;
+    return answer.outcome == OUT_SOLD && prepare_ending(buyer);
 }
 
 void buyer_abandon(lt_buyer *buyer)
 {
     lt_answer none = {.outcome = OUT_UNKNOWN, .sent = true};
     mono_ns ended = clock_now();
-    if (!buyer->request.is_open)
+    if (!buyer->request.is_open && !buyer->request.ending)
         return;
     record(buyer, &none, ended);
-    settle_as(buyer, &none, END_UNFINISHED, ended);
+    if (buyer->request.ending)
+        leave_ending(buyer, &none, ended);
+    else
+        settle_as(buyer, &none, END_UNFINISHED, ended);
 }

@@ -99,11 +99,11 @@ static void note_by_chance(lt_followups *followups, lt_followup item, bool sold)
     static const struct {
         lt_followup_kind kind;
         bool later;
-    } ways[] = {{FOLLOW_LOOK, false},
-                {FOLLOW_RETRY, false},
-                {FOLLOW_OTHER, false},
-                {FOLLOW_LOOK, false},
-                {FOLLOW_RETRY, true}};
+    } ways[] = {{FOLLOW_LOOK, false},      {FOLLOW_RETRY, false},
+                {FOLLOW_OTHER, false},     {FOLLOW_LOOK, false},
+                {FOLLOW_RETRY, true},      {FOLLOW_END, false}, /* of reservations, these too */
+                {FOLLOW_OTHER_END, false}, {FOLLOW_END, true}};
+    size_t count = sizeof(ways) / sizeof(ways[0]) - (followups->plan->reserve_s == 0 ? 3 : 0);
     if (item.due - followups->last < EVERY_NS)
         return;
     followups->last = item.due;
@@ -112,7 +112,7 @@ static void note_by_chance(lt_followups *followups, lt_followup item, bool sold)
     item.due += later ? LATER_NS : 0;
     push(later ? &followups->later : &followups->at_once, item);
     if (sold)
-        followups->turn = (followups->turn + 1) % (sizeof(ways) / sizeof(ways[0]));
+        followups->turn = (followups->turn + 1) % count;
 }
 
 void followups_note(lt_followups *followups, int64_t ticket, lt_outcome outcome, int target,

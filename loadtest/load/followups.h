@@ -15,9 +15,11 @@
 typedef struct lt_followups lt_followups;
 
 typedef enum lt_followup_kind {
-    FOLLOW_LOOK,  /* looked up */
-    FOLLOW_RETRY, /* sent again */
-    FOLLOW_OTHER  /* sent again for somebody else, or for more, which must not buy */
+    FOLLOW_LOOK,     /* looked up */
+    FOLLOW_RETRY,    /* sent again */
+    FOLLOW_OTHER,    /* sent again for somebody else, or for more, which must not buy */
+    FOLLOW_END,      /* confirmed, or cancelled, as its user does it (plan_ending()) */
+    FOLLOW_OTHER_END /* the other way round */
 } lt_followup_kind;
 
 typedef struct lt_followup {

@@ -28,6 +28,8 @@
 #define PATIENCE_NS  (10 * NS_PER_S) /* for unknown outcomes, beyond the time they become final */
 #define PATIENCE_INT NS_PER_S        /* for them, after Ctrl-C */
 #define PROBES_NS    (5 * NS_PER_S)  /* after the load: for what is still to be sent again */
+#define RETURN_NS                                                                                  \
+    (2200 * NS_PER_MS) /* after a reservation: its units are back, or the judge asks why */
 
 static void on_signal(int signo)
 {
@@ -127,6 +129,19 @@ static bool patience_over(lt_run_state *state)
     return state->stop_reason == STOP_DURATION && waited > DRAIN_NS;
 }
 
+/* Until no unit is reserved any more, and not much longer than the last reservation. */
+static void await_returns(const lt_run_state *state, lt_stock_sampler *sampler)
+{
+    mono_ns now = clock_now(), until = now + state->plan->reserve_s * NS_PER_S + RETURN_NS;
+    double now_s = clock_seconds(now - state->started_at);
+    lt_stock_sample seen;
+    if (state->plan->reserve_s == 0)
+        return;
+    while (sampler && !asker_interrupted && clock_now() < until &&
+           !(stock_sampler_last(sampler, &seen) && seen.at_s > now_s && seen.reserved == 0))
+        clock_sleep_until(clock_now() + TICK_NS);
+}
+
 static bool put_load(lt_run *run)
 {
     char err[256];
@@ -152,6 +167,7 @@ static bool put_load(lt_run *run)
     result->health = health_of(clock_now() - wall, cpu_now() - cpu);
     progress_free(progress);
     engine_join(engine);
+    await_returns(state, sampler);
     if (sampler)
         result->watch = stock_sampler_stop(sampler);
     if (prober)

@@ -117,10 +117,22 @@ void asker_buy(lt_asker *asker, lt_question question, lt_answer *ret)
     struct curl_slist type = {.data = (char *)"Content-Type:"};
     struct curl_slist headers = {.data = key, .next = &type};
     snprintf(key, sizeof(key), "Idempotency-Key: %s", question.request);
-    snprintf(url, sizeof(url), "%s/buy?item=%s%s%s&user=%s&quantity=%" PRId64,
-             asker->plan->targets[question.target], asker->plan->item,
-             sale[0] != '\0' ? "&sale=" : "", sale, question.user, question.quantity);
+    int len = snprintf(url, sizeof(url), "%s/buy?item=%s%s%s&user=%s&quantity=%" PRId64,
+                       asker->plan->targets[question.target], asker->plan->item,
+                       sale[0] != '\0' ? "&sale=" : "", sale, question.user, question.quantity);
+    if (asker->plan->reserve_s > 0)
+        snprintf(url + len, sizeof(url) - (size_t)len, "&reserve_s=%ld", asker->plan->reserve_s);
     perform(asker, url, &question, &headers, ret);
+}
+
+void asker_end(lt_asker *asker, lt_question question, lt_answer *ret)
+{
+    char url[URL_MAX];
+    struct curl_slist type = {.data = (char *)"Content-Type:"};
+    snprintf(url, sizeof(url), "%s/orders/%s/%s?item=%s&sale=%s&user=%s",
+             asker->plan->targets[question.target], question.request, question.ending,
+             asker->plan->item, asker->sale, question.user);
+    perform(asker, url, &question, &type, ret);
 }
 
 void asker_look(lt_asker *asker, const char *request, int target, lt_answer *ret)

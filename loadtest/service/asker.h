@@ -24,6 +24,9 @@ void asker_free(lt_asker *asker);
 /* `POST /buy`, by the question's request, user, quantity, asked and target. */
 void asker_buy(lt_asker *asker, lt_question question, lt_answer *ret);
 
+/* `POST /orders/{request}/confirm`, or `/cancel`, by its request, user, ending and target. */
+void asker_end(lt_asker *asker, lt_question question, lt_answer *ret);
+
 /* `GET /orders/{request}`, by its request and target. */
 void asker_look(lt_asker *asker, const char *request, int target, lt_answer *ret);
 

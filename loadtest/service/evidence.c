@@ -35,6 +35,8 @@ void evidence_terms(lt_pen *pen, const lt_plan *plan, const lt_sale_spec *spec, 
     pen_text(pen, "durability", spec->durability[0] != '\0' ? spec->durability : "memory");
     pen_number(pen, "stock", plan->stock);
     pen_number(pen, "limit", spec->per_user_limit > 0 ? spec->per_user_limit : 0);
+    if (plan->reserve_s > 0)
+        pen_number(pen, "reserve_us", plan->reserve_s * 1000000);
     pen_number(pen, "segments", sharded ? sale->segments : 0);
     pen_number(pen, "lease_us", sale->lease_ms * 1000);
     pen_number(pen, "wait_us", sale->wait_ms * 1000);
@@ -94,8 +96,8 @@ static void look_up(lt_asker *asker, void *arg)
             continue;
         probe_ask(asker, lookup->state, FOLLOW_LOOK, lookup->tickets.items[i], (int)(i % 64),
                   &answer);
-        if (answer.status == 200)
-            lookup->is[i] = FATE_SOLD;
+        if (answer.status == 200 && strcmp(answer.told.state.text, "reserved") != 0)
+            lookup->is[i] = FATE_SOLD; /* or cancelled, or expired */
         else if (answer.status == 404 && answer.final)
             lookup->is[i] = FATE_NEVER;
     }
@@ -159,6 +161,9 @@ static void ask_share_of_samples(lt_asker *asker, void *arg)
         probe_ask(asker, samples->state, kind, samples->sold.items[i], (int)(i / 2), &answer);
         if (i < OTHERS)
             probe_ask(asker, samples->state, FOLLOW_OTHER, samples->sold.items[i], (int)i, &answer);
+        kind = i % 4 < 2 ? FOLLOW_END : FOLLOW_OTHER_END;
+        if (samples->state->plan->reserve_s > 0)
+            probe_ask(asker, samples->state, kind, samples->sold.items[i], (int)i, &answer);
     }
     for (size_t i;
          !asker_is_late(asker) && (i = 4 * samples->next_refused++) < samples->refused.count;)

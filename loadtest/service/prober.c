@@ -30,8 +30,9 @@ static int other_target(const lt_plan *plan, int target)
 /* Whether it says something of the order: "busy", or no answer, does not. */
 static bool tells(const lt_answer *answer)
 {
-    return answer->status == 201 || (answer->status >= 400 && answer->status < 500 &&
-                                     answer->status != 408 && answer->status != 429);
+    return answer->status == 200 || answer->status == 201 ||
+           (answer->status >= 400 && answer->status < 500 && answer->status != 408 &&
+            answer->status != 429);
 }
 
 void probe_ask(lt_asker *asker, const lt_run_state *state, lt_followup_kind kind, int64_t ticket,
@@ -45,14 +46,20 @@ void probe_ask(lt_asker *asker, const lt_run_state *state, lt_followup_kind kind
         asker_look(asker, request, target, ret);
         return;
     }
+    const char *ending = plan_ending(state->plan, ticket);
+    bool confirm = (!ending || ending[1] == 'o') == (kind == FOLLOW_END);
+    bool ends = kind == FOLLOW_END || kind == FOLLOW_OTHER_END;
     bool other = kind == FOLLOW_OTHER, more = other && ticket % 2 == 1;
     lt_question question = {.request = request,
                             .user = other && !more ? "probe" : user,
+                            .ending = !ends     ? NULL
+                                      : confirm ? "confirm"
+                                                : "cancel",
                             .quantity = state->plan->quantity + more};
     int silent = 0;
     for (int i = 0; i < TRIES && silent < SILENT_TRIES && !asker_is_late(asker); i++) {
         question.target = (target + i) % state->plan->target_count;
-        asker_buy(asker, question, ret);
+        (ends ? asker_end : asker_buy)(asker, question, ret);
         if (tells(ret) || run_state_is_cut((lt_run_state *)state))
             return;
         silent += ret->status == 0;
@@ -64,7 +71,9 @@ void probe_ask(lt_asker *asker, const lt_run_state *state, lt_followup_kind kind
 static void follow_up(lt_prober *prober, lt_asker *asker, const lt_followup *item)
 {
     lt_answer answer;
-    probe_ask(asker, prober->state, item->kind, item->ticket, item->target, &answer);
+    bool expires = item->kind >= FOLLOW_END && !plan_ending(prober->state->plan, item->ticket);
+    probe_ask(asker, prober->state, expires ? FOLLOW_LOOK : item->kind, item->ticket, item->target,
+              &answer);
     prober->retries += item->kind == FOLLOW_RETRY;
 }
 

@@ -18,7 +18,8 @@ lt_prober *prober_start(const lt_run_state *state);
 int64_t prober_stop(lt_prober *prober, mono_ns deadline);
 
 /* Asks about the request of this ticket, at the target behind `target`. A retry is sent until it is
- * answered with more than "busy", a few times. */
+ * answered with more than "busy", a few times. What is neither confirmed nor cancelled by its user
+ * is confirmed by FOLLOW_END. */
 void probe_ask(lt_asker *asker, const lt_run_state *state, lt_followup_kind kind, int64_t ticket,
                int target, lt_answer *ret);
 

@@ -39,6 +39,7 @@ static char *sale_body(const lt_plan *plan, const lt_sale_spec *spec)
     add_given(json, "hold_ms", spec->hold_ms);
     add_given(json, "per_user_limit", spec->per_user_limit);
     add_given(json, "segments", spec->segments);
+    add_given(json, "reserve_max_s", plan->reserve_s > 0 ? plan->reserve_s : SALE_NOT_GIVEN);
     if (spec->durability[0] != '\0')
         cJSON_AddStringToObject(json, "durability", spec->durability);
     char *body = cJSON_PrintUnformatted(json);
@@ -92,6 +93,8 @@ static bool keeps_terms(const cJSON *json, const lt_plan *plan, const lt_sale_sp
            keeps_text(json, "durability", spec->durability, err, err_len) &&
            keeps_number(json, "stock", plan->stock, err, err_len) &&
            keeps_number(json, "per_user_limit", spec->per_user_limit, err, err_len) &&
+           keeps_number(json, "reserve_max_s",
+                        plan->reserve_s > 0 ? plan->reserve_s : SALE_NOT_GIVEN, err, err_len) &&
            keeps_number(json, "lease_ms", spec->lease_ms, err, err_len) &&
            keeps_number(json, "wait_ms", spec->wait_ms, err, err_len) &&
            keeps_number(json, "hold_ms", spec->hold_ms, err, err_len) &&

@@ -57,6 +57,8 @@ static bool take_halt(const cJSON *json, lt_stock *stock)
 static bool take_stock(const cJSON *json, const char *item, lt_stock *stock)
 {
     char of[72];
+    stock->reserved = json_read_whole(json, "reserved");
+    stock->sold = json_read_whole(json, "sold");
     return take_text(json, "item", of, sizeof(of)) && strcmp(of, item) == 0 &&
            take_text(json, "sale", stock->sale, sizeof(stock->sale)) &&
            take_text(json, "strategy", stock->strategy, sizeof(stock->strategy)) &&
@@ -95,6 +97,10 @@ static void record(lt_pen *pen, int target, mono_ns from, long status, const lt_
         if (numbers[i].always || numbers[i].value != 0)
             pen_number(pen, numbers[i].name, numbers[i].value);
     }
+    if (stock->reserved.form == FORM_GOOD)
+        pen_number(pen, "reserved", stock->reserved.value);
+    if (stock->sold.form == FORM_GOOD)
+        pen_number(pen, "sold", stock->sold.value);
     pen_text(pen, "sale", stock->sale);
     pen_text(pen, "strategy", stock->strategy);
     if (stock->halted[0] != '\0')

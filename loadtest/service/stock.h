@@ -5,6 +5,7 @@
 #ifndef LOADTEST_STOCK_H
 #define LOADTEST_STOCK_H
 
+#include "loadtest/base/json.h"
 #include "loadtest/base/plan.h"
 #include "loadtest/history/recorder.h"
 #include "loadtest/service/http_client.h"
@@ -17,6 +18,7 @@ typedef struct lt_stock {
     char strategy[64];
     int64_t initial, remaining, orders, units, oversold, lost_updates;
     int64_t unordered, lost_orders; /* 0 where they are left out */
+    lt_whole reserved, sold;        /* the units; perhaps left out */
     char halted[64];                /* "" = it is not */
 } lt_stock;
 

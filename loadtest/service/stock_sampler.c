@@ -46,7 +46,8 @@ static void take_sample(lt_stock_sampler *sampler)
     sampler->samples[count] =
         (lt_stock_sample){.at_s = clock_seconds(clock_now() - sampler->started_at),
                           .remaining = stock.remaining,
-                          .units = stock.units};
+                          .units = stock.units,
+                          .reserved = stock.reserved.value};
     sampler->count = count + 1;
 }
 

@@ -16,6 +16,7 @@ typedef struct lt_stock_sampler lt_stock_sampler;
 typedef struct lt_stock_sample {
     double at_s; /* since the start; when the answer came */
     int64_t remaining, units;
+    int64_t reserved; /* of the units */
 } lt_stock_sample;
 
 /* What was seen of the stock while the run lasted. */

@@ -208,6 +208,43 @@ static void ledgers(void **unused)
     fx_judge_all(shops, COUNT(shops));
 }
 
+/* Some confirm, some cancel, and the rest expires: that units are left then is nobody's fault. */
+static void reservations(void **unused)
+{
+    (void)unused;
+    static const fx_case shops[] = {
+        {"", "--reserve-s 1", "SAFE", NULL},
+        {"--ports 2", "--reserve-s 1 --strategy fenced --replay 1", "SAFE", NULL},
+        {"--ports 2 --earlier-sale --delay-us 15000", "--reserve-s 1 --strategy batched", "SAFE",
+         NULL},
+        {"--ports 2", "--reserve-s 1 --strategy atomic --quantity 3 --rotate", "SAFE", NULL},
+        {"--ports 2", "--reserve-s 1 --rate 1000 --users 50", "SAFE", NULL},
+        {"--ports 2", "--reserve-s 1 --flash --users 150 --requests 300", "SAFE", NULL},
+        {"", "--reserve-s 1 --same-names --per-user-limit 5", "SAFE", NULL},
+        {"", "--reserve-s 1 --confirm 0 --cancel 0", "SAFE", NULL},
+        {"", "--reserve-s 1 --confirm 1", "SAFE", NULL},
+        {"", "--reserve-s 1 --cancel 1", "SAFE", NULL},
+        {"", "--reserve-s 1 --stock 1000", "SAFE", NULL},
+        {"", "--reserve-s 1 --stock 0", "SAFE", NULL},
+        {"", "--reserve-s 1 --until-sold-out --confirm 0.9", "SAFE", NULL},
+        /* Units come back while others ask for them, for three seconds. */
+        {"--ports 2", "--reserve-s 1 --rate 100 --duration 3s --cancel 0.3 --confirm 0.3", "SAFE",
+         NULL},
+        {"--busy-every 5", "--reserve-s 1", "SAFE", NULL},
+        {"--unknown-every 4 --ports 2", "--reserve-s 1", "SAFE", NULL},
+        {"--unknown-every 4 --ports 2", "--reserve-s 1 --retry 5 --rotate", "SAFE", NULL},
+        {"--reset-every 10 --ports 2", "--reserve-s 1", "SAFE", NULL},
+        /* Nobody knows at first whether it was confirmed; or it was not. */
+        {"--lie every=3:confirmed.as=unknown", "--reserve-s 1", "SAFE", NULL},
+        {"--lie every=3:confirmed.reset=1 --lie every=3:cancelled.reset=1",
+         "--reserve-s 1 --retry 3", "SAFE", NULL},
+        {"--lie every=3:ending.as=unknown", "--reserve-s 1", "SAFE", NULL},
+        {"--lie every=4:ending.as=busy", "--reserve-s 1", "SAFE", NULL},
+        {"--lie every=4:ending.as=rate_limited", "--reserve-s 1", "SAFE", NULL},
+    };
+    fx_judge_all(shops, COUNT(shops));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +254,7 @@ int main(void)
         cmocka_unit_test(answers_that_do_not_come),
         cmocka_unit_test(not_now),
         cmocka_unit_test(ledgers),
+        cmocka_unit_test(reservations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,8 @@
 #define TWICE   "DUPLICATED|LOST|BROKEN"
 #define DOUBTED "INVALID|BROKEN|LOST"
 
+#define RESERVE "--reserve-s 1"
+
 /* 201s whose order is not there, for some, or at some time. */
 static void orders_that_are_gone(void **unused)
 {
@@ -386,6 +388,60 @@ static void what_the_sale_is(void **unused)
     fx_judge_all(lies, COUNT(lies));
 }
 
+/* Of reservations: the run's own share is confirmed, cancelled, and left to expire. */
+static void reservations(void **unused)
+{
+    (void)unused;
+    static const fx_case lies[] = {
+        /* Sold to two: what is reserved is for sale, or can still be had when it is somebody's. */
+        {"--lie reserving.free=1", RESERVE, "OVERSOLD", "reserved for, or sold to, two"},
+        {"--lie every=5:reserving.free=1", RESERVE, "OVERSOLD", NULL},
+        {"--defect oversell", RESERVE, "OVERSOLD", NULL},
+        {"--lie reserving.late=1", RESERVE, WRONG, "is never sold"},
+        {"--ports 2 --lie target=2:reserving.late=1", RESERVE, WRONG, NULL},
+        {"--lie reserving.both=1", RESERVE, WRONG "|OVERSOLD", "both confirmed and cancelled"},
+        /* A buyer was told that it is his. */
+        {"--lie reserving.unconfirmed=1", RESERVE, WRONG, "stays sold"},
+        {"--lie every=10:reserving.unconfirmed=1", RESERVE, WRONG, "stays sold"},
+        {"--lie old=300:found.state=\"expired\"", RESERVE, WRONG, NULL},
+        {"--lie nth=7:ledger.state=\"expired\"", RESERVE " --confirm 1", WRONG, "stays sold"},
+        {"--lie told.state=\"sold\" --lie replayed.state=\"sold\"", RESERVE, WRONG "|OVERSOLD",
+         NULL},
+        {"--lie confirmed.state=\"reserved\"", RESERVE, WRONG, NULL},
+        {"--lie confirmed.order=other", RESERVE, TWICE, NULL},
+        {"--lie confirmed.user=\"mallory\"", RESERVE, WRONG, NULL},
+        {"--lie every=2:confirmed.tail=\t", RESERVE, WRONG, NULL}, /* not the same bytes again */
+        {"--lie every=2:cancelled.tail=\t", RESERVE " --cancel 1", WRONG, NULL},
+        {"--ports 2 --lie away:ending.as=no_such_order", RESERVE, WRONG, NULL},
+        /* He was told that it is over. */
+        {"--lie reserving.uncancelled=1", RESERVE, WRONG, "is never sold"},
+        {"--lie nth=7:ledger.state=\"sold\"", RESERVE " --cancel 1", WRONG, "is never sold"},
+        {"--lie reserving.early=1", RESERVE, WRONG, "as long as it was asked for"},
+        {"--lie every=30:reserving.early=1", RESERVE " --confirm 0 --cancel 0", WRONG, NULL},
+        {"--lie *.expires_us=+100000", RESERVE, "BROKEN", "as long as it was asked for"},
+        {"--lie told.expires_us=+100000", RESERVE, WRONG, NULL},
+        {"--lie reserving.never=1", RESERVE, WRONG, "as long as it was asked for"},
+        {"--lie ending.as=order_sold", RESERVE, WRONG, NULL}, /* though nobody confirmed it */
+        {"--lie ending.as=reservation_expired", RESERVE, WRONG, NULL},
+        /* Units that nobody has, and nobody can buy. */
+        {"--lie reserving.kept=1", RESERVE, WRONG, "units come back"},
+        {"--lie every=6:reserving.lost=1", RESERVE, WRONG, "at any time"},
+        {"--lie stock.reserved=+1", RESERVE, WRONG, "at any time"},
+        {"--lie mid.sold=+1", RESERVE, WRONG, "at any time"},
+        {"--defect early", RESERVE, "UNDERSOLD", NULL},
+        {"--busy-every 5", RESERVE " --stock 1000", "UNDERSOLD", NULL},
+        {"--lie buy.as=limit_reached", RESERVE, "UNDERSOLD", NULL},
+        /* It can not be told. */
+        {"--lie *.state=", RESERVE, DOUBTED, NULL},
+        {"--lie *.expires_us=", RESERVE, DOUBTED, NULL},
+        {"--lie ledger.state=\"frozen\"", RESERVE, DOUBTED, NULL},
+        {"--lie stock.reserved=", RESERVE, DOUBTED, NULL},
+        {"--lie page.status=404", RESERVE, DOUBTED, NULL},
+        {"--lie sale.reserve_max_s=2", RESERVE, DOUBTED, NULL},
+    };
+    fx_judge_all(lies, COUNT(lies));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +456,7 @@ int main(void)
         cmocka_unit_test(what_the_stock_says),
         cmocka_unit_test(too_much_and_too_little),
         cmocka_unit_test(what_the_sale_is),
+        cmocka_unit_test(reservations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include "loadtest/cli/options.h"
 
+#include <math.h>
 #include <string.h>
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -56,6 +57,16 @@ static void mistakes_on_the_command_line_are_named(void **unused)
         {"compare --run-length 1s --duration 3s", "a number of requests"},
         {"compare --run-length 1s --until-sold-out", "a number of requests"},
         {"compare --run-length 0s", "--run-length can not be"},
+        {"run --confirm 0.5", "are for orders that --reserve-s has reserved"},
+        {"run --cancel 0", "are for orders that --reserve-s has reserved"},
+        {"run --reserve-s 0", "--reserve-s: \"0\" is not a number from 1"},
+        {"run --reserve-s 43201", "from 1 to 43200"},
+        {"run --reserve-s 9 --confirm 1.1", "--confirm: \"1.1\" is not a number from 0 to 1"},
+        {"run --reserve-s 9 --confirm 0.6 --cancel 0.5", "no more than 1 together"},
+        {"run --reserve-s 9 --strategy fair", "fair does not reserve; fenced,combined,atomic"},
+        {"compare --reserve-s 9 --strategies atomic,none", "none does not reserve"},
+        {"run --reserve-s 9 --per-user-limit 0", "a --per-user-limit of 1 or more"},
+        {"run --reserve-s 9 --strategy atomic:per_user_limit=0", "a --per-user-limit of 1 or more"},
         {"run --quiet=yes", "no such option"},
         {"compare a.json", "two result files"},
         {"chart", "a bench file and --html FILE"},
@@ -109,6 +120,37 @@ static void presets_fill_in_what_was_not_given(void **unused)
     assert_true(parse(third, &o, err, sizeof(err)));
     assert_int_equal(o.plan.think, 0);
     assert_int_equal(o.plan.stock, 0);
+}
+
+static void what_is_not_said_of_reservations(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *line;
+        double confirm, cancel;
+        long limit;
+    } table[] = {{"run --reserve-s 9", 0.7, 0.1, 1000000000},
+                 {"run --reserve-s 9 --confirm 1", 1, 0, 1000000000},
+                 {"run --reserve-s 9 --cancel 0.5", 0.5, 0.5, 1000000000},
+                 {"run --reserve-s 9 --confirm 0 --cancel 0 --per-user-limit 3", 0, 0, 3}};
+    lt_options o;
+    char err[512];
+    for (size_t i = 0; i < COUNT(table); i++) {
+        char line[128];
+        snprintf(line, sizeof(line), "%s", table[i].line);
+        assert_true(parse(line, &o, err, sizeof(err)));
+        assert_int_equal(lround(o.plan.confirm * 1000), lround(table[i].confirm * 1000));
+        assert_int_equal(lround(o.plan.cancel * 1000), lround(table[i].cancel * 1000));
+        assert_int_equal(o.plan.specs[0].per_user_limit, table[i].limit);
+    }
+    char several[] = "compare --preset contended --reserve-s 9", none[] = "run";
+    assert_true(parse(several, &o, err, sizeof(err)));
+    assert_int_equal(o.plan.spec_count, 4);
+    assert_string_equal(o.plan.specs[0].strategy, "fenced");
+    assert_false(o.plan.needs_control);
+    assert_true(parse(none, &o, err, sizeof(err)));
+    assert_int_equal(o.plan.reserve_s, 0);
+    assert_int_equal(o.plan.specs[0].per_user_limit, SALE_NOT_GIVEN);
 }
 
 /* A buyer waits 5 s longer than the longest lock, and 15 s at least. */
@@ -223,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mistakes_on_the_command_line_are_named),
         cmocka_unit_test(presets_fill_in_what_was_not_given),
+        cmocka_unit_test(what_is_not_said_of_reservations),
         cmocka_unit_test(buyers_outwait_the_lock),
         cmocka_unit_test(texts_have_a_longest_length),
         cmocka_unit_test(limits_decide_when_a_run_ends),

@@ -118,6 +118,26 @@ static void a_share_of_the_requests_is_sent_again(void **unused)
     assert_true(other > TICKETS / 10);
 }
 
+/* Some are confirmed, some cancelled, the rest is left alone; the same ones again. */
+static void reserved_orders_end_in_three_ways(void **unused)
+{
+    (void)unused;
+    enum { TICKETS = 10000 };
+    lt_plan none = {.confirm = 1}, all = {.reserve_s = 1, .confirm = 1};
+    lt_plan some = {.reserve_s = 1, .confirm = 0.6, .cancel = 0.3, .seed = 1};
+    int confirmed = 0, cancelled = 0;
+    for (int64_t ticket = 0; ticket < TICKETS; ticket++) {
+        const char *ending = plan_ending(&some, ticket);
+        assert_null(plan_ending(&none, ticket));
+        assert_string_equal(plan_ending(&all, ticket), "confirm");
+        confirmed += ending && strcmp(ending, "confirm") == 0;
+        cancelled += ending && strcmp(ending, "cancel") == 0;
+        assert_ptr_equal(ending, plan_ending(&some, ticket));
+    }
+    assert_in_range(confirmed, TICKETS * 0.57, TICKETS * 0.63);
+    assert_in_range(cancelled, TICKETS * 0.27, TICKETS * 0.33);
+}
+
 static void a_timed_run_sells_half_the_time(void **unused)
 {
     (void)unused;
@@ -155,6 +175,7 @@ int main(void)
         cmocka_unit_test(nothing_of_a_sale_is_cut_off),
         cmocka_unit_test(a_name_is_a_requests_or_a_users),
         cmocka_unit_test(a_share_of_the_requests_is_sent_again),
+        cmocka_unit_test(reserved_orders_end_in_three_ways),
         cmocka_unit_test(a_timed_run_sells_half_the_time),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

@@ -104,8 +104,8 @@ static void make_rich(sound *s)
     r->bins[1] = (lt_timeline_bin){
         .start_s = 1, .outcomes = {[OUT_SOLD_OUT] = 200, [SERIES_UNANSWERED] = 1}, .p50_ms = 7};
     r->watch.samples = calloc(2, sizeof(r->watch.samples[0]));
-    r->watch.samples[0] = (lt_stock_sample){0.5, 70, 30};
-    r->watch.samples[1] = (lt_stock_sample){1, 0, 100};
+    r->watch.samples[0] = (lt_stock_sample){0.5, 70, 30, 0};
+    r->watch.samples[1] = (lt_stock_sample){1, 0, 100, 0};
     r->watch.count = 2;
     add_finding(r, "units", STATE_OK, 0, "");
     add_finding(r, "limit", STATE_NOTHING, 0, "");
