@@ -44,6 +44,11 @@ static void add_load(cJSON *json, const lt_plan *plan)
     cJSON_AddNumberToObject(load, "requests", (double)plan->requests);
     cJSON_AddNumberToObject(load, "stock", (double)plan->stock);
     cJSON_AddNumberToObject(load, "quantity", (double)plan->quantity);
+    if (plan->reserve_s > 0) {
+        cJSON_AddNumberToObject(load, "reserve_s", (double)plan->reserve_s);
+        cJSON_AddNumberToObject(load, "confirm", plan->confirm);
+        cJSON_AddNumberToObject(load, "cancel", plan->cancel);
+    }
     cJSON_AddNumberToObject(load, "think_ms", clock_ms(plan->think));
     cJSON_AddNumberToObject(load, "duration_s", clock_seconds(plan->duration));
     cJSON_AddBoolToObject(load, "until_sold_out", plan->until_sold_out);
@@ -130,6 +135,10 @@ static void add_books(cJSON *json, const lt_result *result)
     add_count(json, "lost_updates", result->lost_updates);
     add_count(json, "duplicates", result->duplicates);
     add_count(json, "replays", result->retries_probed);
+    add_count(json, "reserved", result->reserved);
+    add_count(json, "confirmed", result->confirmed);
+    add_count(json, "cancelled", result->cancelled);
+    add_count(json, "expired", result->expired);
 }
 
 static void add_speed(cJSON *json, const lt_result *result)

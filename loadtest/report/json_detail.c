@@ -77,6 +77,8 @@ static void add_stock_curve(cJSON *json, const lt_result *result)
         add_figure(item, "t_s", sample->at_s);
         add_count(item, "remaining", sample->remaining);
         add_count(item, "units", sample->units);
+        if (result->reserved > 0)
+            add_count(item, "reserved", sample->reserved);
         cJSON_AddItemToArray(list, item);
     }
 }

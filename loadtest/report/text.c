@@ -26,6 +26,14 @@ static void run_sold(FILE *out, const cJSON *run)
                COUNT_OF(run, "undersold"));
 }
 
+static void run_reserved(FILE *out, const cJSON *run)
+{
+    if (json_number(run, "reserved") > 0.0)
+        style_wrap(out, "reserved", 1, "%s orders; confirmed %s, cancelled %s, expired %s",
+                   COUNT_OF(run, "reserved"), COUNT_OF(run, "confirmed"),
+                   COUNT_OF(run, "cancelled"), COUNT_OF(run, "expired"));
+}
+
 static void run_rates(FILE *out, const cJSON *run)
 {
     static const char *const outcomes[] = {"sold",        "sold_out", "limit_reached", "busy",
@@ -149,6 +157,7 @@ void report_text(FILE *out, const cJSON *document)
                COUNT_OF(run, "stock"));
     if (!isnan(json_number(run, "issued"))) {
         run_sold(out, run);
+        run_reserved(out, run);
         run_rates(out, run);
         if (json_number(run, "completed") > 0.0)
             run_latency(out, run);

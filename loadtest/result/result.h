@@ -76,6 +76,7 @@ typedef struct lt_result {
 
     /* The judgement, by verdict.c. */
     int64_t sold, sold_units, oversold, lost_updates, undersold, duplicates;
+    int64_t reserved, confirmed, cancelled, expired; /* orders, where buys reserve */
     lt_invariant invariants[INVARIANTS_MAX];
     int invariant_count;
 } lt_result;

@@ -33,6 +33,10 @@ static void take_figures(lt_result *result, const lt_figures *figures)
     result->lost_updates = known(figures->lost_updates);
     result->undersold = known(figures->undersold);
     result->duplicates = known(figures->duplicates);
+    result->reserved = figures->reserved;
+    result->confirmed = figures->confirmed;
+    result->cancelled = figures->cancelled;
+    result->expired = figures->expired;
 }
 
 /* The doubts are known already: they are lines of the history. */

@@ -100,6 +100,37 @@ static void the_page_says_what_matters(void **unused)
     look_away(&look);
 }
 
+/* A line for what is reserved, and what became of it; on other pages neither. */
+static void reservations_are_drawn(void **unused)
+{
+    (void)unused;
+    static const char *const drawn[] = {"class=\"reserved\"", ">Reservations<", "units reserved",
+                                        "Buys reserve for 1 s"};
+    char reserved[300];
+    need_browser();
+    snprintf(reserved, sizeof(reserved), "%s/reserved.html", dir);
+    fx_stub *stub = fx_stub_start(NULL);
+    fx_load *load = fx_load_run(stub, "run",
+                                ARGS("--reserve-s", "1", "--users", "10", "--requests", "300",
+                                     "--stock", "100", "--html", reserved));
+    assert_int_equal(fx_load_number(load, "reserved"), fx_load_number(load, "confirmed") +
+                                                           fx_load_number(load, "cancelled") +
+                                                           fx_load_number(load, "expired"));
+    struct look with = look_at(dir, reserved, "1"), without = look_at(dir, page, "1");
+    if (!look_is_clean(&with))
+        fail_msg("script trouble: %s", with.console);
+    for (size_t i = 0; i < sizeof(drawn) / sizeof(drawn[0]); i++) {
+        if (strstr(with.dom, drawn[i]) == NULL)
+            fail_msg("the page does not say \"%s\"", drawn[i]);
+    }
+    assert_null(strstr(without.dom, drawn[0]));
+    assert_null(strstr(without.dom, drawn[1]));
+    look_away(&with);
+    look_away(&without);
+    fx_load_free(load);
+    fx_stub_stop(stub);
+}
+
 static void a_broken_script_would_be_noticed(void **unused)
 {
     (void)unused;
@@ -221,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_is_drawn_at_every_width),
         cmocka_unit_test(the_page_says_what_matters),
+        cmocka_unit_test(reservations_are_drawn),
         cmocka_unit_test(a_broken_script_would_be_noticed),
         cmocka_unit_test(a_page_too_wide_would_be_noticed),
         cmocka_unit_test(the_comparison_can_be_sorted),

@@ -2,7 +2,7 @@
  * The page of a run or a comparison: what the data says, from the verdict down to the raw numbers. What is
  * said of a verdict stands in the data.
  */
-import { LATENCY_KEYS, latencyChart, STOCK_KEYS, stockChart, throughputChart, UNANSWERED_KEY } from '../parts/charts.js';
+import { LATENCY_KEYS, latencyChart, stockChart, stockKeys, throughputChart, UNANSWERED_KEY } from '../parts/charts.js';
 import { figure } from '../parts/numbers.js';
 import { legend } from '../parts/svg.js';
 import { add, addCell, emptyTable, plainTable } from '../parts/tables.js';
@@ -101,7 +101,8 @@ function multiples(title, note, keys, shown, draw) {
 }
 
 function overTime(shown) {
-  multiples('Stock over time', 'Units left, and units sold. The hatched area is what was sold without being there.', STOCK_KEYS, shown,
+  const reserves = runs.some(run => run.reserved > 0);
+  multiples('Stock over time', 'Units left, and units sold' + (reserves ? ', of which some are only reserved' : '') + '. The hatched area is what was sold without being there.', stockKeys(reserves), shown,
     (element, run) => stockChart(element, run, several && { height: SMALL }));
   const bins = [].concat(...shown.map(run => run.timeline.bins.filter(bin => bin.p99_ms > 0)));
   const small = several && { height: SMALL, low: Math.min(...bins.map(bin => bin.p50_ms)), high: Math.max(...bins.map(bin => bin.p99_ms)) };
@@ -209,6 +210,14 @@ function guarantees() {
   });
 }
 
+function reservations() {
+  const reserving = runs.filter(run => run.reserved > 0);
+  if (!reserving.length) return;
+  const place = section('Reservations', `Buys reserve for ${figure(data.load.reserve_s)} s: orders, by what became of them.`);
+  plainTable(place, ['strategy', 'reserved', 'confirmed', 'cancelled', 'expired'], reserving.map(run =>
+    [run.strategy, run.reserved, run.confirmed, run.cancelled, run.expired]));
+}
+
 function errors() {
   const failing = runs.filter(run => (run.errors_by_kind || []).length);
   if (!failing.length) return;
@@ -235,6 +244,7 @@ function reference() {
 banner();
 charts();
 comparison();
+reservations();
 reference();
 guarantees();
 errors();

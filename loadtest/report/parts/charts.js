@@ -10,11 +10,17 @@ function outcomeFill(svg, outcome) {
 }
 
 export const UNANSWERED_KEY = { text: 'unanswered', draw: svg => node(svg, 'rect', { width: 28, height: 14, fill: outcomeFill(svg, 'unanswered') }) };
-export const STOCK_KEYS = [lineKey('units left', 'var(--sold)', ''), lineKey('units sold', 'var(--over)', '7 3')];
+const STOCK_KEYS = [lineKey('units left', 'var(--sold)', ''), lineKey('units sold', 'var(--over)', '7 3')];
+const RESERVED_KEY = lineKey('units reserved', 'var(--busy)', '2 3');
 export const LATENCY_KEYS = [lineKey('p50', COLOURS[0], ''), lineKey('p99', COLOURS[1], '7 3')];
 
+/* What the stock's lines are. */
+export function stockKeys(reserves) {
+  return reserves ? STOCK_KEYS.concat(RESERVED_KEY) : STOCK_KEYS;
+}
+
 /*
- * Units left, units sold; what was sold beyond the stock is filled, hatched and labelled. `small`: {height}
+ * Units left, units sold, of these units reserved; what was sold beyond the stock is filled, hatched and labelled. `small`: {height}
  * of one of many charts, which have one legend.
  */
 export function stockChart(element, run, small) {
@@ -34,12 +40,15 @@ export function stockChart(element, run, small) {
   node(chart.svg, 'path', { class: 'mark', d: `M${chart.box.left} ${limit}H${chart.box.right}` });
   node(chart.svg, 'path', { d: path(sold, true), fill: 'none', stroke: 'var(--over)', 'stroke-width': 2, 'stroke-dasharray': '7 3' });
   node(chart.svg, 'path', { d: path(curve.map(p => [chart.x(p.t_s), chart.y(Math.max(0, p.remaining))]), true), fill: 'none', stroke: 'var(--sold)', 'stroke-width': 2.5 });
+  const reserves = curve.some(p => p.reserved > 0);
+  if (reserves)
+    node(chart.svg, 'path', { class: 'reserved', d: path(curve.map(p => [chart.x(p.t_s), chart.y(p.reserved || 0)]), true), fill: 'none', stroke: 'var(--busy)', 'stroke-width': 2, 'stroke-dasharray': '2 3' });
   if (!small) node(chart.svg, 'text', { class: 'haloed', x: chart.box.left + 6, y: limit - 5 }, `there were ${figure(run.stock)}`);
   if (most > run.stock)
     node(chart.svg, 'text', { class: 'haloed loud', x: chart.box.left + (chart.box.right - chart.box.left) * 0.55, y: chart.y((most + run.stock) / 2), 'text-anchor': 'middle' }, `oversold by ${figure(run.oversold)}`);
   else if (run.lost_updates > 0)
     node(chart.svg, 'text', { class: 'haloed loud', x: chart.box.right - 4, y: chart.y(Math.max(0, run.stock * 0.1)), 'text-anchor': 'end' }, `${figure(run.lost_updates)} sales are missing from the stock`);
-  if (!small) legend(element, STOCK_KEYS);
+  if (!small) legend(element, stockKeys(reserves));
 }
 
 /* The axis of time: how it is labelled; `gaps`: a line ends where nothing was measured. */
