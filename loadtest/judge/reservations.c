@@ -14,7 +14,8 @@
 
 enum {
     BUCKET_US = 100000, /* to which an expiry is rounded up */
-    BACK_US = 2000000   /* after it: a second until units are back, and one of margin */
+    LATE_US = 200000,   /* after it: surely late, on any clock */
+    BACK_US = 5000000   /* after it: the second until units are back, and much margin */
 };
 
 /* ---- what is said of an order ---------------------------------------------------------------- */
@@ -87,10 +88,10 @@ static bool is_calm(const lt_judging *j)
     return j->history->turns_len == 0 && j->history->sale.failovers != 1;
 }
 
-/* When its time is over at the latest. */
-static int64_t over_by(const lt_judging *j, const lt_request *request)
+/* When its time is over at the latest, and so much more. */
+static int64_t over_by(const lt_judging *j, const lt_request *request, int64_t more_us)
 {
-    int64_t after_us = j->history->sale.reserve_us + BUCKET_US + BACK_US;
+    int64_t after_us = j->history->sale.reserve_us + BUCKET_US + more_us;
     return request->known_us == NEVER || !is_calm(j) ? NEVER : request->known_us + after_us;
 }
 
@@ -98,7 +99,7 @@ static int64_t over_by(const lt_judging *j, const lt_request *request)
 static int64_t back_by(const lt_judging *j, const lt_request *request)
 {
     const lt_seen *fate = &request->fate;
-    int64_t by = over_by(j, request);
+    int64_t by = over_by(j, request, BACK_US);
     if (request->owed || fate->state == j->sold)
         return NEVER;
     return fate->state == j->cancelled && fate->to_us < by && is_calm(j) ? fate->to_us : by;
@@ -285,8 +286,8 @@ static void check_end(lt_judging *j, const lt_request *request)
     const lt_seen *fate = &request->fate;
     int64_t asked_us = fate->state == j->sold ? request->confirm_us : request->cancel_us;
     int64_t over_from = request->first_us + j->history->sale.reserve_us;
-    bool ends =
-        fate->state == j->expired ? fate->to_us < over_from : asked_us > over_by(j, request);
+    bool ends = fate->state == j->expired ? fate->to_us < over_from
+                                          : asked_us > over_by(j, request, LATE_US);
     if (fate->state != TEXT_NONE && request->attempts > 0 && ends)
         violated(j, "%s's order is %s (line %" PRId64 "), %s", text_of(j, request->name),
                  text_of(j, fate->state), fate->line,

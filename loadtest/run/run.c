@@ -28,8 +28,7 @@
 #define PATIENCE_NS  (10 * NS_PER_S) /* for unknown outcomes, beyond the time they become final */
 #define PATIENCE_INT NS_PER_S        /* for them, after Ctrl-C */
 #define PROBES_NS    (5 * NS_PER_S)  /* after the load: for what is still to be sent again */
-#define RETURN_NS                                                                                  \
-    (2200 * NS_PER_MS) /* after a reservation: its units are back, or the judge asks why */
+#define RETURN_NS    (5200 * NS_PER_MS) /* after a reservation: how long its units are awaited */
 
 static void on_signal(int signo)
 {
