@@ -35,7 +35,7 @@ typedef struct lt_ask {
 } lt_ask;
 
 /* What is done with a reserved order, and answered as a look. */
-typedef enum lt_ending { ENDING_NONE, ENDING_CONFIRM, ENDING_CANCEL } lt_ending;
+typedef enum lt_ending { ENDING_NONE, ENDING_CONFIRM, ENDING_CANCEL, ENDINGS } lt_ending;
 
 typedef struct lt_look {
     int64_t line;

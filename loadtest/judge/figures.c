@@ -30,19 +30,6 @@ static void add_up_rest(lt_judging *j)
     }
 }
 
-/* Orders, by what became of them. */
-static void count_fate(lt_judging *j, const lt_request *request)
-{
-    lt_figures *figures = &j->judgement->figures;
-    lt_text fate = request->fate.state;
-    if (!is_reserving(j) || request->bought != BOUGHT_YES)
-        return;
-    figures->reserved++;
-    figures->confirmed += fate == j->sold;
-    figures->cancelled += fate == j->cancelled;
-    figures->expired += fate == j->expired;
-}
-
 static void add_up_requests(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -57,7 +44,11 @@ static void add_up_requests(lt_judging *j)
         bool sure = j->ledger || request->owed || !is_reserving(j);
         if (request->bought == BOUGHT_YES && !request->released && sure)
             figures->sold += request->quantity;
-        count_fate(j, request);
+        bool reserved = request->bought == BOUGHT_YES && is_reserving(j);
+        figures->reserved += reserved;
+        figures->confirmed += reserved && request->fate->state == j->sold;
+        figures->cancelled += reserved && request->fate->state == j->cancelled;
+        figures->expired += reserved && request->fate->state == j->expired;
         if (request->bought == BOUGHT_YES && !ordered)
             figures->acked_lost += request->quantity;
         for (uint32_t k = request->order; request->bought == BOUGHT_NO && k != NO_ELEMENT;
@@ -158,21 +149,20 @@ void check_units(lt_judging *j)
 {
     const lt_figures *figures = &j->judgement->figures;
     int64_t stock = j->history->sale.stock;
-    bool known_of = j->remaining != UNKNOWN && (j->ledger || j->counts_only);
-    if (j->open_units > 0)
-        known_of = false;
+    bool rests = j->open_units == 0;
+    bool known_of = j->remaining != UNKNOWN && (j->ledger || j->counts_only) && rests;
     if (known_of && j->ledger && j->remaining + j->ledger_units != stock)
         violated(j, "%" PRId64 " units are left and %" PRId64 " are in orders, of %" PRId64,
                  j->remaining, j->ledger_units, stock);
     else if (known_of && (figures->lost_updates > 0 || figures->unordered > 0))
         violated(j, "%" PRId64 " units are left and %" PRId64 " are sold, of %" PRId64,
                  j->remaining, figures->sold, stock);
-    bool counted = known_of && figures->unordered != UNKNOWN && j->open_units == 0;
+    bool counted = known_of && figures->unordered != UNKNOWN;
     settle(j, counted ? STATE_OK : STATE_UNCHECKED,
-           j->open_units > 0 ? "some reservations are still open"
-           : known_of        ? "some requests are not resolved"
-           : j->ledger       ? "the stock at rest is not known"
-                             : "stock and orders at rest are not known");
+           !rests      ? "some reservations are still open"
+           : known_of  ? "some requests are not resolved"
+           : j->ledger ? "the stock at rest is not known"
+                       : "stock and orders at rest are not known");
 }
 
 /* ---- no more than there is ------------------------------------------------------------------- */

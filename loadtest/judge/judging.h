@@ -34,6 +34,8 @@ typedef struct lt_seen {
     bool told; /* and not listed */
 } lt_seen;
 
+extern const lt_seen no_fate;
+
 /* Units by a time: in a sorted array, those of all up to this one. */
 typedef struct lt_given {
     int64_t at_us, units;
@@ -53,20 +55,20 @@ typedef struct lt_request {
     uint32_t found, final; /* the first look that said so */
     uint32_t order;        /* its first in the ledger */
     uint32_t orders;
-    bool voided;        /* told that its id is void */
-    bool mixed;         /* attempts had different users, or quantities */
-    bool refused;       /* an attempt failed, or there were too few units, or the lock was busy */
-    int64_t first_us;   /* its first attempt began; 0: perhaps before all that was seen */
-    int64_t second_us;  /* the second began; NEVER */
-    int64_t known_us;   /* the first yes was there, by an ask or a look; NEVER */
-    int64_t looked_us;  /* the first look began; NEVER */
-    int64_t not_yet_us; /* the last look that said "not yet" began; UNKNOWN */
-    lt_seen fate;       /* what it became first: sold, cancelled or expired; of no state: nothing */
-    bool owed;          /* somebody was told that it is sold */
-    bool released;      /* it was cancelled, or has expired, and is not owed */
-    uint32_t ended;     /* the first confirm or cancel that succeeded */
-    int64_t confirm_us, cancel_us; /* the first one began; NEVER */
-    lt_text user;                  /* of the yes, else of the first ask: the request's payload */
+    bool voided;         /* told that its id is void */
+    bool mixed;          /* attempts had different users, or quantities */
+    bool refused;        /* an attempt failed, or there were too few units, or the lock was busy */
+    int64_t first_us;    /* its first attempt began; 0: perhaps before all that was seen */
+    int64_t second_us;   /* the second began; NEVER */
+    int64_t known_us;    /* the first yes was there, by an ask or a look; NEVER */
+    int64_t looked_us;   /* the first look began; NEVER */
+    int64_t not_yet_us;  /* the last look that said "not yet" began; UNKNOWN */
+    const lt_seen *fate; /* what it became first: sold, cancelled, expired; of no state: nothing */
+    bool owed;           /* somebody was told that it is sold */
+    bool released;       /* it was cancelled, or has expired, and is not owed */
+    uint32_t ended;      /* the first confirm or cancel that succeeded */
+    int64_t ending_us[ENDINGS]; /* the first of each kind began; NEVER */
+    lt_text user;               /* of the yes, else of the first ask: the request's payload */
     int64_t quantity;
 } lt_request;
 
@@ -95,6 +97,7 @@ struct lt_judging {
     lt_text sold, reserved, cancelled, expired; /* the states */
     lt_seen *seen;
     size_t seen_len;
+    bool stateless;         /* something does not tell what an order is */
     lt_given *spans[SPANS]; /* of units, where buys reserve */
     size_t spans_len;
 };

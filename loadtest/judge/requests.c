@@ -167,8 +167,8 @@ static void give_numbers(lt_judging *j)
                                                          .final = NO_ELEMENT,
                                                          .order = NO_ELEMENT,
                                                          .ended = NO_ELEMENT,
-                                                         .confirm_us = NEVER,
-                                                         .cancel_us = NEVER,
+                                                         .fate = &no_fate,
+                                                         .ending_us = {NEVER, NEVER, NEVER},
                                                          .first_us = NEVER,
                                                          .second_us = NEVER,
                                                          .known_us = NEVER,
@@ -203,8 +203,8 @@ static void take_look(const lt_history *h, uint32_t *place, size_t i)
         *place = (uint32_t)i;
 }
 
-/* A limit, and what is wrong
- * with the request id, keep him from it; so does the sale's end, once it may have ended. */
+/* A limit, and what is wrong with the request id, keep him from it; so does the sale's end, once it
+ * may have ended. */
 bool is_turned_away(const lt_judging *j, const lt_ask *ask)
 {
     const char *code = code_of(j, ask);
@@ -259,10 +259,7 @@ static void note_look(lt_judging *j, size_t i)
     if (!look_is_here(j, look))
         return;
     request->looked_us = sooner(request->looked_us, look->from_us);
-    if (look->ending == ENDING_CONFIRM)
-        request->confirm_us = sooner(request->confirm_us, look->from_us);
-    if (look->ending == ENDING_CANCEL)
-        request->cancel_us = sooner(request->cancel_us, look->from_us);
+    request->ending_us[look->ending] = sooner(request->ending_us[look->ending], look->from_us);
     if (look->ending != ENDING_NONE && look->status == 200)
         take_look(j->history, &request->ended, i);
     if (look->status == 200) {

@@ -18,6 +18,8 @@ enum {
     BACK_US = 5000000   /* after it: the second until units are back, and much margin */
 };
 
+const lt_seen no_fate = {.to_us = INT64_MAX};
+
 /* ---- what is said of an order ---------------------------------------------------------------- */
 
 static bool is_state(const lt_judging *j, lt_text state)
@@ -41,15 +43,14 @@ static lt_text state_of_look(const lt_judging *j, const lt_look *look)
 static void see(lt_judging *j, lt_seen seen)
 {
     lt_request *request = &j->requests[seen.request];
-    if (!is_state(j, seen.state))
-        return;
+    j->stateless = j->stateless || !is_state(j, seen.state);
     j->seen[j->seen_len++] = seen;
-    if (seen.state == j->reserved)
+    if (!is_state(j, seen.state) || seen.state == j->reserved)
         return;
     request->owed = request->owed || (seen.state == j->sold && seen.told);
     request->released = request->released || seen.state != j->sold;
-    if (request->fate.state == TEXT_NONE || seen.to_us < request->fate.to_us)
-        request->fate = seen;
+    if (seen.to_us < request->fate->to_us)
+        request->fate = &j->seen[j->seen_len - 1];
 }
 
 /* A 201 tells what the order was at first, whenever it is repeated. */
@@ -64,12 +65,13 @@ static void collect_seen(lt_judging *j)
     }
     for (size_t i = 0; i < h->looks_len; i++) {
         const lt_look *l = &h->looks[i];
-        if (look_is_here(j, l))
-            see(j, (lt_seen){l->from_us, l->to_us, l->line, l->request, state_of_look(j, l), true});
+        lt_text state = state_of_look(j, l);
+        if (look_is_here(j, l) && (l->status == 200 || state != TEXT_NONE))
+            see(j, (lt_seen){l->from_us, l->to_us, l->line, l->request, state, true});
     }
     for (size_t i = 0; i < h->orders_len; i++) {
         const lt_order *order = &h->orders[i];
-        int64_t from_us = NEVER, to_us = NEVER;
+        int64_t from_us = NEVER - 1, to_us = NEVER - 1; /* it is at rest */
         for (size_t k = 0; k < h->audits_len; k++) {
             if (h->audits[k].n == order->audit)
                 from_us = h->audits[k].from_us, to_us = h->audits[k].to_us;
@@ -98,7 +100,7 @@ static int64_t over_by(const lt_judging *j, const lt_request *request, int64_t m
 /* When its units are back at the latest. */
 static int64_t back_by(const lt_judging *j, const lt_request *request)
 {
-    const lt_seen *fate = &request->fate;
+    const lt_seen *fate = request->fate;
     int64_t by = over_by(j, request, BACK_US);
     if (request->owed || fate->state == j->sold)
         return NEVER;
@@ -109,9 +111,10 @@ static int64_t back_by(const lt_judging *j, const lt_request *request)
 static int64_t back_from(const lt_judging *j, const lt_request *request)
 {
     int64_t from = request->first_us + (is_calm(j) ? j->history->sale.reserve_us : 0);
-    if (request->owed || request->fate.state == j->sold)
+    if (request->owed || request->fate->state == j->sold)
         return NEVER;
-    return request->cancel_us < from ? request->cancel_us : from;
+    int64_t cancel_us = request->ending_us[ENDING_CANCEL];
+    return cancel_us < from ? cancel_us : from;
 }
 
 /* Each with its units: when it may have them, and when it surely has. */
@@ -223,22 +226,18 @@ void check_held(lt_judging *j)
 /* Nothing else is said of an order than what it became first. */
 static void check_fates(lt_judging *j, bool sold)
 {
-    const lt_history *h = j->history;
-    bool all = true;
     for (size_t i = 0; i < j->seen_len; i++) {
         const lt_seen *now = &j->seen[i];
-        const lt_seen *fate = &j->requests[now->request].fate;
+        const lt_seen *fate = j->requests[now->request].fate;
         bool open = now->state == j->reserved && now->from_us <= fate->to_us;
         if (fate->state == TEXT_NONE || (fate->state == j->sold) != sold || open ||
-            now->state == fate->state)
+            now->state == fate->state || !is_state(j, now->state))
             continue;
         violated(j, "%s's order is %s (line %" PRId64 "), and was %s (line %" PRId64 ")",
                  text_of(j, j->requests[now->request].name), text_of(j, now->state), now->line,
                  text_of(j, fate->state), fate->line);
     }
-    for (size_t i = 0; i < h->orders_len; i++)
-        all = all && is_state(j, h->orders[i].told.state);
-    settle_reserving(j, all ? NULL : "the ledger does not tell what became of an order");
+    settle_reserving(j, j->stateless ? "something does not tell what became of an order" : NULL);
 }
 
 void check_confirmed(lt_judging *j)
@@ -283,8 +282,8 @@ static void check_told(lt_judging *j, const lt_ask *ask)
 /* Nothing ends it but who asked for that in time, and the end of its time. */
 static void check_end(lt_judging *j, const lt_request *request)
 {
-    const lt_seen *fate = &request->fate;
-    int64_t asked_us = fate->state == j->sold ? request->confirm_us : request->cancel_us;
+    const lt_seen *fate = request->fate;
+    int64_t asked_us = request->ending_us[fate->state == j->sold ? ENDING_CONFIRM : ENDING_CANCEL];
     int64_t over_from = request->first_us + j->history->sale.reserve_us;
     bool ends = fate->state == j->expired ? fate->to_us < over_from
                                           : asked_us > over_by(j, request, LATE_US);
@@ -307,9 +306,7 @@ void check_lasts(lt_judging *j)
         all = all && is_state(j, ask->told.state) && known(ask->told.expires_us);
         check_told(j, ask);
     }
-    for (size_t i = 0; i < h->looks_len; i++)
-        all = all && (!look_found(j, &h->looks[i]) || is_state(j, h->looks[i].told.state));
     for (uint32_t i = 0; is_reserving(j) && j->whole && is_calm(j) && i < j->requests_len; i++)
         check_end(j, &j->requests[i]);
-    settle_reserving(j, all ? NULL : "an answer does not tell what the order is, or until when");
+    settle_reserving(j, all ? NULL : "a 201 does not tell what the order is, or until when");
 }

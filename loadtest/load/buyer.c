@@ -1,8 +1,8 @@
 /*
  * A buyer's request goes through up to three stages: the warm-up that opens the connection, the
  * purchase with its retries, and, when that was reserved, its confirmation, or cancellation, as the
- * user's next request. All use the same easy handle; what an attempt ended with decides what
- * it does next. Each attempt is a line of the history.
+ * user's next request. All use the same easy handle; what an attempt ended with decides what it
+ * does next. Each attempt is a line of the history.
  */
 #include "loadtest/load/buyer.h"
 
@@ -23,12 +23,11 @@
 typedef struct lt_request {
     bool is_open; /* a purchase, not the warm-up, and not settled */
     int64_t ticket;
-    mono_ns due, sent; /* sent: the first attempt */
-    mono_ns attempted; /* the latest */
-    int attempt;       /* 0 for the first */
-    bool was_unknown;  /* an earlier attempt's outcome was */
-    const char
-        *ending; /* it is sold, and this is what becomes of it (plan_ending()); NULL: nothing */
+    mono_ns due, sent;  /* sent: the first attempt */
+    mono_ns attempted;  /* the latest */
+    int attempt;        /* 0 for the first */
+    bool was_unknown;   /* an earlier attempt's outcome was */
+    const char *ending; /* when it is sold, what becomes of it, see plan_ending(); or NULL */
 } lt_request;
 
 struct lt_buyer {

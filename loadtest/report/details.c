@@ -42,12 +42,6 @@ static const lt_column account_columns[] = {
     {"waited", "waited_for_connection"},
     {"in vain", "unsent"},
 };
-static const lt_column reserved_columns[] = {
-    {"reserved", "reserved"},
-    {"confirmed", "confirmed"},
-    {"cancelled", "cancelled"},
-    {"expired", "expired"},
-};
 static const lt_column latency_columns[] = {
     {"n", "n"},     {"average", "mean"}, {"p50", "p50"}, {"p90", "p90"}, {"p95", "p95"},
     {"p99", "p99"}, {"p99.9", "p999"},   {"min", "min"}, {"max", "max"},
@@ -150,10 +144,6 @@ static void print_run(FILE *out, const cJSON *run)
         return;
     HEAD(out, "Requests", account_columns);
     ROW(out, json_text(run, "stopped_by"), run, account_columns);
-    if (json_number(run, "reserved") > 0.0) {
-        HEAD(out, "Reservations", reserved_columns);
-        ROW(out, "orders", run, reserved_columns);
-    }
     print_latencies(out, run);
     print_targets(out, run);
     HEAD(out, "Users", user_columns);
