@@ -19,12 +19,27 @@ static bool parse(char *line, lt_options *options, char *err, size_t err_len)
     return options_parse(argc, argv, options, err, err_len);
 }
 
+typedef struct mistake {
+    const char *line, *words; /* and what is said of it */
+} mistake;
+
+static void are_named(const mistake *table, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        lt_options options;
+        char line[128], err[512] = "";
+        snprintf(line, sizeof(line), "%s", table[i].line);
+        if (parse(line, &options, err, sizeof(err)))
+            fail_msg("accepted: %s", table[i].line);
+        if (strstr(err, table[i].words) == NULL)
+            fail_msg("\"%s\" gave: %s", table[i].line, err);
+    }
+}
+
 static void mistakes_on_the_command_line_are_named(void **unused)
 {
     (void)unused;
-    static const struct {
-        const char *line, *words;
-    } table[] = {
+    static const mistake table[] = {
         {"", "expected run, compare"},
         {"walk", "expected run, compare"},
         {"--quiet", "the first word must be run, compare or chart"},
@@ -57,16 +72,6 @@ static void mistakes_on_the_command_line_are_named(void **unused)
         {"compare --run-length 1s --duration 3s", "a number of requests"},
         {"compare --run-length 1s --until-sold-out", "a number of requests"},
         {"compare --run-length 0s", "--run-length can not be"},
-        {"run --confirm 0.5", "are for orders that --reserve-s has reserved"},
-        {"run --cancel 0", "are for orders that --reserve-s has reserved"},
-        {"run --reserve-s 0", "--reserve-s: \"0\" is not a number from 1"},
-        {"run --reserve-s 43201", "from 1 to 43200"},
-        {"run --reserve-s 9 --confirm 1.1", "--confirm: \"1.1\" is not a number from 0 to 1"},
-        {"run --reserve-s 9 --confirm 0.6 --cancel 0.5", "no more than 1 together"},
-        {"run --reserve-s 9 --strategy fair", "fair does not reserve; fenced,combined,atomic"},
-        {"compare --reserve-s 9 --strategies atomic,none", "none does not reserve"},
-        {"run --reserve-s 9 --per-user-limit 0", "a --per-user-limit of 1 or more"},
-        {"run --reserve-s 9 --strategy atomic:per_user_limit=0", "a --per-user-limit of 1 or more"},
         {"run --quiet=yes", "no such option"},
         {"compare a.json", "two result files"},
         {"chart", "a bench file and --html FILE"},
@@ -81,15 +86,7 @@ static void mistakes_on_the_command_line_are_named(void **unused)
         {"compare --fail-if p99>+10%", "--fail-if p99>+10% is a change"},
         {"run --fail-if throughput<-5%", "for compare BEFORE AFTER"},
     };
-    for (size_t i = 0; i < COUNT(table); i++) {
-        lt_options options;
-        char line[128], err[512] = "";
-        snprintf(line, sizeof(line), "%s", table[i].line);
-        if (parse(line, &options, err, sizeof(err)))
-            fail_msg("accepted: %s", table[i].line);
-        if (strstr(err, table[i].words) == NULL)
-            fail_msg("\"%s\" gave: %s", table[i].line, err);
-    }
+    are_named(table, COUNT(table));
 }
 
 static void presets_fill_in_what_was_not_given(void **unused)
@@ -120,6 +117,24 @@ static void presets_fill_in_what_was_not_given(void **unused)
     assert_true(parse(third, &o, err, sizeof(err)));
     assert_int_equal(o.plan.think, 0);
     assert_int_equal(o.plan.stock, 0);
+}
+
+static void mistakes_about_reservations_are_named(void **unused)
+{
+    (void)unused;
+    static const mistake table[] = {
+        {"run --confirm 0.5", "are for orders that --reserve-s has reserved"},
+        {"run --cancel 0", "are for orders that --reserve-s has reserved"},
+        {"run --reserve-s 0", "--reserve-s: \"0\" is not a number from 1"},
+        {"run --reserve-s 43201", "from 1 to 43200"},
+        {"run --reserve-s 9 --confirm 1.1", "--confirm: \"1.1\" is not a number from 0 to 1"},
+        {"run --reserve-s 9 --confirm 0.6 --cancel 0.5", "no more than 1 together"},
+        {"run --reserve-s 9 --strategy fair", "fair does not reserve; fenced,combined,atomic"},
+        {"compare --reserve-s 9 --strategies atomic,none", "none does not reserve"},
+        {"run --reserve-s 9 --per-user-limit 0", "a --per-user-limit of 1 or more"},
+        {"run --reserve-s 9 --strategy atomic:per_user_limit=0", "a --per-user-limit of 1 or more"},
+    };
+    are_named(table, COUNT(table));
 }
 
 static void what_is_not_said_of_reservations(void **unused)
@@ -265,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mistakes_on_the_command_line_are_named),
         cmocka_unit_test(presets_fill_in_what_was_not_given),
+        cmocka_unit_test(mistakes_about_reservations_are_named),
         cmocka_unit_test(what_is_not_said_of_reservations),
         cmocka_unit_test(buyers_outwait_the_lock),
         cmocka_unit_test(texts_have_a_longest_length),
