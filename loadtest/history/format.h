@@ -47,7 +47,8 @@
  *     Idempotency-Replayed was true.
  *     location: the header. body: a hash of the body's bytes. unread: why the answer could not be
  *     read, in one word (no-json, twice, cut, redirect, compressed). instance: who sold it, as it
- *     was told.
+ *     was told. state: sold, reserved, cancelled or expired. expires_us: of what began as a
+ *     reservation, us since 1970 by the service's clock.
  *
  * look from to request target status [asked] [code] [final] [body] [unread] and what was told, as
  *     above
@@ -63,9 +64,9 @@
  *     [sold]
  *
  *     The units left, and those in orders (reserved, or sold), of a segment or, without it, of the
- * whole sale; and the service's own account. `at` is for one who reads them one after the other.
- * status: 200 unless said; without 200 there are no numbers. halted: why, as told. source: "redis"
- * or none.
+ *     whole sale; and the service's own account. `at` is for one who reads them one after the
+ *     other. status: 200 unless said; without 200 there are no numbers. halted: why, as told.
+ *     source: "redis" or none.
  *
  * lock at key owner fence
  *
