@@ -17,8 +17,9 @@
  *                not be over
  *
  * A bucket is named by its end: tenths of a second since 1970 by Redis's clock. That clock may go
- * back when another server is promoted. So the time is never before "now": what has expired once
- * is never live again, and no bucket returns before its time.
+ * back when another server is promoted. So the time is never before "now": what a write has found
+ * to be over is never live again, and no bucket returns before its time. Until the clock is there
+ * again no reservation ends.
  *
  * What was confirmed or cancelled is remembered as orders are (known_ledger.h): the last place of
  * such a move under each epoch. A Redis that has another move there, or none, has forgotten, and
