@@ -186,7 +186,7 @@ static void sell_in(fs_sale *sale, fs_node *node, const purchase *request, purch
     if (!request->keyed ||
         (doubt && is_of_this_try(sale_node(open, result->segment), request, result)))
         result->replayed = false;
-    if (result->outcome == BUY_SOLD_OUT && result->remaining == 0 && result->reserved <= 0)
+    if (result->outcome == BUY_SOLD_OUT && result->remaining == 0 && result->reserved < 0)
         atomic_store_explicit(&sale->sold_out_us, dlock_now().us, memory_order_relaxed);
 }
 

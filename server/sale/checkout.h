@@ -9,8 +9,8 @@
  * try only such a definite answer ends the doubt. Where asking again is no such answer, a keyed
  * request that is sold out is made void first.
  *
- * "Sold out" may be answered from memory for 100 ms after zero units were read, and none reserved,
- * since stock only falls then; but not to a retry, which may have an order.
+ * "Sold out" may be answered from memory for 100 ms after zero units were read, in a sale without
+ * reservations, whose stock only falls; but not to a retry, which may have an order.
  *
  * What is asked of an order that there is, to confirm or to cancel it, goes the same way; also when
  * its sale is over, for its buyer may be paying still.

@@ -234,9 +234,17 @@ static bool adopt(const open_sale *sale, int k, const sale_seen *seen, dlock_tim
     bool good = epochs_are_of(ledger.epochs, stock->run) &&
                 known_ledger_adopt(&sale->known[k], &ledger, seen->terms.accepted, all_seen);
     if (good && all_seen)
-        known_ledger_saw_move(&sale->known[k], stock->moves_epoch, stock->moves);
+        known_ledger_saw_move(&sale->known[k], stock->settled_epoch, stock->settled);
     freeReplyObject(begun);
     return good;
+}
+
+/* Nobody has bought since reservations were over, so their units return by this. */
+static void return_units(const open_sale *sale, dlock_time deadline)
+{
+    const fs_node *node = sale_node(sale, 0);
+    if (node_takes_writes(node) && sale_missing_promise(sale, 0, node) == BUY_SOLD)
+        sell(sale, sale->keys, (sell_lock){.hold = NULL}, NULL, 0, deadline);
 }
 
 void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret)
@@ -256,8 +264,8 @@ void sale_check(const open_sale *sale, dlock_time deadline, sale_checked *ret)
     for (int k = 0; ret->status == SALE_OK && k < sale->key_sets; k++)
         if (!adopt(sale, k, seen, deadline))
             ret->status = SALE_UNAVAILABLE;
-    if (ret->status == SALE_OK && seen->stock[0].due) /* nobody has bought since: it is done here */
-        sell(sale, sale->keys, (sell_lock){.hold = NULL}, NULL, 0, deadline);
+    if (ret->status == SALE_OK && seen->stock[0].due)
+        return_units(sale, deadline);
     sale_look_free(seen);
 }
 

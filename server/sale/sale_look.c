@@ -93,8 +93,8 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
         ret->reserved = reply->element[5]->integer;
         ret->due = reply->element[8]->integer == 1;
         ret->lost_moves = reply->element[9]->integer;
-        ret->moves = reply->element[10]->integer;
-        ret->moves_epoch = reply->element[11]->str;
+        ret->settled = reply->element[10]->integer;
+        ret->settled_epoch = reply->element[11]->str;
         ret->ledger =
             (seen_ledger){reply->element[6]->str, reply->element[2]->integer, reply->element[7],
                           sale_look_is_halt(&sale->terms, ret->pointer, &halt)};

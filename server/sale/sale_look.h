@@ -15,10 +15,10 @@ typedef struct stock_seen {
     char damaged[64];        /* "" = nothing */
     int64_t remaining, sold; /* -1 = no number */
     int64_t reserved;
-    bool due;                /* units of reservations that are over are to be returned */
-    int64_t moves;           /* (reservations.h) */
-    const char *moves_epoch; /* of the last one (of the reply) */
-    int64_t lost_moves;      /* more than 0: some that were seen are not there */
+    bool due;                  /* units of reservations that are over are to be returned */
+    int64_t settled;           /* the place of the last move for somebody (reservations.h) */
+    const char *settled_epoch; /* (of the reply) */
+    int64_t lost_moves;        /* more than 0: some that were seen are not there */
     char run[RUN_NAME_MAX + 1];
     redisReply *reply;
     seen_ledger ledger; /* (of the reply) */

@@ -40,7 +40,7 @@ redis.call('SET', KEYS[8], ARGV[7])
 if ARGV[3] ~= '' then
     redis.call('SET', KEYS[3], ARGV[3])
     redis.call('SET', KEYS[4], '0')
-    if ARGV[8] == '1' then redis.call('HSET', KEYS[9], 'units', '0', 'now', '0') end
+    if ARGV[8] == '1' then redis.call('HSET', KEYS[9], 'units', '0', 'now', '0', 'settled', '0 -') end
 end
 redis.call('SET', KEYS[1], ARGV[1])
 redis.call('SET', KEYS[12], ARGV[1])

@@ -19,7 +19,10 @@
 local FIRST = 12
 local count = (#ARGV - FIRST + 1) / 2
 local last = FIRST + count - 1
-local BUCKET_US, MOST_DUE = 100000, 100
+local BUCKET_US = 100000
+local DUE_MOST = 1000 -- buckets that one call returns
+local ENDS_MOST = 1000 -- buckets in which a user may have reserved
+local DEAD_MOST = 1000000 -- orders beyond the stock there was: cancelled and expired ones stay, and cost memory
 
 local function split(words)
     local each = {}
@@ -50,19 +53,28 @@ local function bucket_after(seconds)
 end
 
 local known = count > 0 and ask('orders', try('HMGET', KEYS[4], unpack(ARGV, FIRST, last))) or {}
-local due = ask('buckets', try('ZRANGEBYSCORE', KEYS[9], '-inf', present_bucket, 'LIMIT', 0, MOST_DUE)) or {}
-local names, users = {unpack(due)}, {}
+local due = ask('buckets', try('ZRANGEBYSCORE', KEYS[9], '-inf', present_bucket, 'LIMIT', 0, DUE_MOST)) or {}
+local names, users, owners = {unpack(due)}, {}, {}
+local first_place, last_place = math.huge, 0 -- of the orders that are to be settled
 for i = 1, count do
     local want, user, bucket = all_want or each_wants[i], nil, nil
     if not settles[want] then
         user = string.match(ARGV[last + i], '^%S+')
         bucket = want ~= '0' and not ends[want] and bucket_after(want)
     elseif known[i] then
-        local _, owner, _, _, state, reserved_in = words_of(known[i])
+        local place, owner, _, _, state, reserved_in = words_of(known[i])
         user, bucket = owner, state == 'reserved' and reserved_in
+        place = canonical(place) or 0
+        first_place, last_place = math.min(first_place, place), math.max(last_place, place)
     end
+    owners[i] = user
     if user then users[#users + 1] = user end
     if bucket then names[#names + 1] = bucket end
+end
+-- They were mostly bought at about the same time, so their places in the ledger are read in one go.
+if first_place > 0 and last_place > first_place and last_place - first_place < 8 * count then
+    local near = ask('ledger', try('LRANGE', KEYS[5], first_place - 1, last_place - 1)) or {}
+    for i, entry in ipairs(near) do ledger_at[first_place + i - 1] = entry end
 end
 local buckets, all_due = {}, 0 -- name -> units
 for i, units in ipairs(#names > 0 and ask('reserved', try('HMGET', KEYS[8], unpack(names))) or {}) do
@@ -74,32 +86,41 @@ for i, units in ipairs(#names > 0 and ask('reserved', try('HMGET', KEYS[8], unpa
         all_due = all_due + buckets[name]
     end
 end
-if all_due > reserved then fault('reserved') end
 local kept = ask('buckets', try('ZCARD', KEYS[9]))
-if kept and held[1] and kept ~= (ask('reserved', try('HLEN', KEYS[8])) or 0) - 2 then fault('buckets') end
+local fields = ask('reserved', try('HLEN', KEYS[8]))
+if all_due > reserved or kept == 0 and reserved > 0 then fault('reserved') end
+if kept and fields and kept ~= fields - 3 then fault('buckets') end
 
--- By user: units sold, nil where the word is damaged; " <bucket>:<units>" of each live reservation; all units.
-local bought, holds, has = {}, {}, {}
+-- By user: units sold, nil where the word is damaged; " <bucket>:<units>" of each live reservation, and how
+-- many; all units.
+local bought, holds, open_ends, has = {}, {}, {}, {}
 local function read_user(user, word)
+    if not word then
+        bought[user], holds[user], open_ends[user], has[user] = 0, '', 0, 0
+        return
+    end
     local firm, rest = string.match(word, '^(%d+)(.*)$')
-    bought[user], holds[user] = canonical(firm), ''
+    bought[user], holds[user], open_ends[user] = canonical(firm), '', 0
     has[user] = bought[user]
     if not has[user] or rest == '' then return end
     if string.gsub(rest, ' [1-9]%d*:[1-9]%d*', '') ~= '' then bought[user] = nil end
+    local live = {}
     for name, units in string.gmatch(rest, ' (%d+):(%d+)') do
         if not is_past(name) then
-            holds[user] = holds[user] .. ' ' .. name .. ':' .. units
+            live[#live + 1] = ' ' .. name .. ':' .. units
             has[user] = has[user] + units
         end
     end
+    holds[user], open_ends[user] = table.concat(live), #live
 end
 for i, word in ipairs(#users > 0 and ask('users', try('HMGET', KEYS[6], unpack(users))) or {}) do
-    read_user(users[i], word or '0')
+    if not holds[users[i]] then read_user(users[i], word) end
 end
 
 -- What a user has in a bucket, and the rest of what it holds.
 local function held_in(user, name)
     local text = holds[user]
+    if text == '' then return 0, text end
     local from, to, units = string.find(text, ' ' .. name .. ':(%d+)')
     if not from then return 0, text end
     return tonumber(units), string.sub(text, 1, from - 1) .. string.sub(text, to + 1)
@@ -125,7 +146,11 @@ local function note_move(what, which, units)
     moves[#moves + 1] = string.format('%s %s %d %s%s', what, which, units, now, epoch)
 end
 
-if not refused then
+-- A sale that a later one has ended sells nothing, but its orders are settled, and its buckets return.
+local over = ended and not string.find(current, ' ', 1, true)
+local unsettled = refused
+if over then unsettled = denied and denied.err or damaged end
+if not unsettled then
     for _, name in ipairs(due) do
         left = left + buckets[name]
         note_move('expired', name, buckets[name])
@@ -148,6 +173,7 @@ local function buy(request, user, order, units, seconds)
         local name = bucket_after(seconds)
         local already, others = held_in(user, name)
         move_bucket(name, units)
+        if already == 0 then open_ends[user] = open_ends[user] + 1 end
         holds[user] = string.format('%s %s:%d', others, name, already + units)
         entries[#entries + 1] = request .. ' reserved'
         state = 'reserved ' .. name
@@ -160,7 +186,7 @@ local function move_units(user, units, state, name, confirms)
     if not bought[user] then return false end
     if state == 'reserved' then
         local in_bucket, others = held_in(user, name)
-        if buckets[name] < units or in_bucket < units then return false end
+        if buckets[name] < units or reserved < units or in_bucket < units then return false end
         move_bucket(name, -units)
         holds[user] = others
         if in_bucket > units then
@@ -182,23 +208,18 @@ local function move_units(user, units, state, name, confirms)
     return true
 end
 
--- A sale that a later one has ended sells nothing, and its orders are settled all the same.
-local over = ended and not string.find(current, ' ', 1, true)
-
 -- The answer to who confirms or cancels, and the record that is to be written.
 local function settle(i, want, request, record, fresh)
-    local why = refused
-    if over then why = denied and denied.err or damaged end
-    if not record or record == '-' then return why or 'none' end
-    local wrong = not fresh and misplaced(request, record)
+    if not record or record == '-' then return unsettled or 'none' end
+    local number_then, user, units, its_epoch, state, name = words_of(record)
+    local wrong = not fresh and words_misplaced(request, number_then, its_epoch, name)
     if wrong then return wrong end
     local asks = string.match(ARGV[last + i], '^%S+')
-    local _, user, units, _, state, name = words_of(record)
     local confirms, open = want == 'confirm', state == 'reserved'
     if asks ~= '*' and asks ~= user then return 'none' end
     if state == 'cancelled' then return confirms and state or '=' .. record end
     if confirms and not open then return '=' .. record end
-    if why then return why end
+    if unsettled then return unsettled end
     if open and is_past(name) then return 'expired' end
     if not open and want == 'cancel' then return 'sold' end
     if is_late(i) then return 'late' end
@@ -215,10 +236,11 @@ local function sell(i, want, request, record, fresh)
     if record then return not fresh and misplaced(request, record) or '=' .. record end
     if refused then return refused end
     local order, units = ARGV[last + i], all_units or tonumber(each_units[i])
-    local user = string.match(order, '^%S+')
+    local user = owners[i]
     if not bought[user] then return 'damaged users' end
     if is_late(i) then return 'late' end
-    if has[user] + units > limit then return 'limit' end
+    if has[user] + units > limit or want ~= '0' and open_ends[user] >= ENDS_MOST then return 'limit' end
+    if want ~= '0' and number >= ARGV[7] + DEAD_MOST then return 'not_offered' end
     if units > left then return 'sold_out' end
     local new = buy(request, user, order, units, want)
     return '+' .. new, new
@@ -244,24 +266,27 @@ local function will(...) writes[#writes + 1] = {...} end
 local function add(key, units)
     if units and units ~= 0 then will('INCRBY', key, string.format('%d', units)) end
 end
-if #moves > 0 then will('RPUSH', KEYS[10], unpack(moves)) end
-if #moves > 0 and over then will('PEXPIRE', KEYS[10], redis.call('PTTL', KEYS[2])) end
-if #records > 0 or #moves > 0 then
+local function move_stock()
     add(KEYS[2], left - before)
     add(KEYS[3], sold - sold_before)
-    local numbers, added = {'units', string.format('%d', reserved), 'now', now}, {}
+    local numbers, added, gone = {'units', string.format('%d', reserved), 'now', now}, {}, {}
     for name in pairs(moved) do
         if buckets[name] > 0 then
             numbers[#numbers + 1], numbers[#numbers + 2] = name, string.format('%d', buckets[name])
             added[#added + 1], added[#added + 2] = name, name
         else
-            will('HDEL', KEYS[8], name)
-            will('ZREMRANGEBYSCORE', KEYS[9], name, name)
+            gone[#gone + 1] = name
+            if not is_past(name) then will('ZREMRANGEBYSCORE', KEYS[9], name, name) end
         end
     end
-    will('HSET', KEYS[8], unpack(numbers))
+    if #due > 0 then will('ZREMRANGEBYSCORE', KEYS[9], '-inf', due[#due]) end
+    if #gone > 0 then will('HDEL', KEYS[8], unpack(gone)) end
     if #added > 0 then will('ZADD', KEYS[9], unpack(added)) end
+    will('HSET', KEYS[8], unpack(numbers))
 end
+if #moves > 0 then will('RPUSH', KEYS[10], unpack(moves)) end
+if #moves > 0 and over then will('PEXPIRE', KEYS[10], redis.call('PTTL', KEYS[2])) end
+if #records > 0 or #moves > 0 then move_stock() end
 if #entries > 0 then will('RPUSH', KEYS[5], unpack(entries)) end
 if #records > 0 then will('HSET', KEYS[4], unpack(records)) end
 local words = {}
@@ -271,14 +296,15 @@ end
 if #words > 0 then will('HSET', KEYS[6], unpack(words)) end
 
 for _, write in ipairs(writes) do may(write[1], write[2], '', '') end
-local noted = #moves == 0 or denied or ask('moves', try(unpack(writes[1])))
-if noted and not denied then
+local place = #moves > 0 and not denied and ask('moves', try(unpack(writes[1])))
+if denied or #moves > 0 and not place then
+    for i = 1, #writes > 0 and count or 0 do
+        if string.sub(answers[i], 1, 1) ~= '=' then answers[i] = denied and denied.err or damaged end
+    end
+else
     for i, write in ipairs(writes) do
         if i > 1 or #moves == 0 then redis.call(unpack(write)) end
     end
-elseif #writes > 0 then
-    for i = 1, count do
-        if string.sub(answers[i], 1, 1) ~= '=' then answers[i] = denied and denied.err or damaged end
-    end
+    if settled then redis.call('HSET', KEYS[8], 'settled', string.format('%d%s', place, epoch)) end
 end
-return {left or -1, reserved, settled and not denied and noted or 0, unpack(answers)}
+return {left or -1, reserved, settled and not denied and place or 0, unpack(answers)}

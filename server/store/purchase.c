@@ -128,7 +128,7 @@ static void answer_refusal(purchase_result *result, const char *answer, const pu
         {"sold_out", BUY_SOLD_OUT}, {"NOPERM", BUY_UNAVAILABLE},
         {"busy", BUY_BUSY},         {"none", BUY_NO_ORDER},
         {"expired", BUY_EXPIRED},   {"cancelled", BUY_WAS_CANCELLED},
-        {"sold", BUY_WAS_SOLD},
+        {"sold", BUY_WAS_SOLD},     {"not_offered", BUY_NOT_OFFERED},
     };
     size_t word = answer[0] == '=' ? 1 : strcspn(answer, " ");
     purchase_answer(result, BUY_UNKNOWN);

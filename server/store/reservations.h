@@ -9,7 +9,8 @@
  * follows from its record (purchase.h) and the time. A user's word is put right when it is asked.
  *
  *     reserved   hash: "units" -> all that are reserved; "now" -> the latest moment by which
- *                anything was decided, in us; <bucket> -> its units
+ *                anything was decided, in us; "settled" -> "<place> <epoch>" of the last move that
+ *                is confirmed or cancelled, "0 -" = none is; <bucket> -> its units
  *     buckets    sorted set: <bucket>, by itself
  *     moves      list: "<what> <request, or bucket> <units> <time_us> <epoch>", where <what> is
  *                confirmed, cancelled, or expired (a bucket)

@@ -72,17 +72,25 @@ local function is_of_epoch(said, place)
     return not epochs
 end
 
--- What is wrong with a record that was found; nil = the ledger has this request at its number. The
--- number is told to a buyer and remembered by the caller, so one that the ledger does not have is
--- neither: what outlives the damage would halt the sale.
+local ledger_at = {} -- place -> entry, of those that were read already
+local function entry_at(place)
+    local read = not ledger_at[place] and ask('ledger', try('LRANGE', KEYS[5], place - 1, place - 1))
+    return read and read[1] or ledger_at[place]
+end
+
+-- What is wrong with a record that was found, or with its words; nil = the ledger has this request at its
+-- number. The number is told to a buyer and remembered by the caller, so one that the ledger does not have
+-- is neither: what outlives the damage would halt the sale.
+local function words_misplaced(request, place, epoch, bucket)
+    place = place and canonical(place)
+    local entry = place and place > 0 and entry_at(place)
+    local is = bucket ~= '' and request .. ' reserved' or request
+    if entry and entry == is and is_of_epoch(epoch, place) then return nil end
+    return denied and denied.err or 'damaged orders'
+end
 local function misplaced(request, record)
     local place, _, _, epoch, _, bucket = words_of(record)
-    place = place and canonical(place)
-    local entry = place and place > 0
-        and ask('ledger', try('LRANGE', KEYS[5], place - 1, place - 1))
-    local is = bucket ~= '' and request .. ' reserved' or request
-    if entry and entry[1] == is and is_of_epoch(epoch, place) then return nil end
-    return denied and denied.err or 'damaged orders'
+    return words_misplaced(request, place, epoch, bucket)
 end
 
 -- Whether no unit is missing or too many of those that there were at first; "" = they may be.

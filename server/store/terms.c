@@ -13,6 +13,7 @@
 #include "server/base/log.h"
 
 #define SCHEMA          "3"
+#define SCHEMA_RESERVES "4"  /* of a sale with reservations: others do not know its keys */
 #define WAIT_RESERVE_MS 1000 /* beyond the longest wait, for the write itself */
 #define DIGEST_LEN      16
 #define CHUNK           256 /* questions sent in one go */
@@ -181,13 +182,18 @@ static void make_digest(const sale_terms *terms, char ret[DIGEST_LEN + 1])
     snprintf(ret, DIGEST_LEN + 1, "%016llx", (unsigned long long)text_hash_64(text));
 }
 
+static const char *schema_of(const sale_terms *terms)
+{
+    return terms->reserve_max_s > 0 ? SCHEMA_RESERVES : SCHEMA;
+}
+
 void terms_put(dlock_args *args, const sale_terms *terms)
 {
     char digest[DIGEST_LEN + 1];
     make_digest(terms, digest);
     store_put(args,
-              WORDS("digest", digest, "schema", SCHEMA, "strategy", terms->strategy, "durability",
-                    durability_name(terms->durability), "previous", terms->previous));
+              WORDS("digest", digest, "schema", schema_of(terms), "strategy", terms->strategy,
+                    "durability", durability_name(terms->durability), "previous", terms->previous));
     if (terms->durability == DURABILITY_REPLICATED)
         put_number(args, "min_replicas", terms->min_replicas);
     if (terms->reserve_max_s > 0)
@@ -289,13 +295,15 @@ sale_status terms_from(const redisReply *hash, const char *item, const char *id,
     memset(ret, 0, sizeof(*ret));
     snprintf(ret->item, sizeof(ret->item), "%s", item);
     snprintf(ret->id, sizeof(ret->id), "%s", id);
-    if (schema[0] != '\0' && strcmp(schema, SCHEMA) != 0) {
-        snprintf(err, err_len, "the sale has schema '%s', this program knows " SCHEMA, schema);
+    if (schema[0] != '\0' && strcmp(schema, SCHEMA) != 0 && strcmp(schema, SCHEMA_RESERVES) != 0) {
+        snprintf(err, err_len,
+                 "the sale has schema '%s', this program knows " SCHEMA " and " SCHEMA_RESERVES,
+                 schema);
         return SALE_UNREADABLE;
     }
     bool level_known = durability_find(level, &ret->durability);
     if (schema[0] == '\0' || strategy[0] == '\0' || !read_numbers(hash, ret) ||
-        !accepted_ok(ret, now_us) ||
+        strcmp(schema, schema_of(ret)) != 0 || !accepted_ok(ret, now_us) ||
         (previous[0] != '\0' && !ident_ok(previous, strlen(previous)))) {
         snprintf(err, err_len, "the sale's terms are missing or damaged");
         return SALE_DAMAGED;
