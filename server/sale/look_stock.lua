@@ -27,10 +27,8 @@ if held then
         end
         if sum ~= reserved then fault('reserved') end
     end
-    local word = not damaged and redis.call('HGET', KEYS[8], 'settled') or ''
-    settled, settled_epoch = string.match(word, '^(%d+) (%S+)$')
-    if not settled then fault('reserved') end
-    settled, settled_epoch = tonumber(settled or 0), settled_epoch or ''
+    settled, settled_epoch = string.match(settled_last or '0 -', '^(%d+) (%S+)$')
+    settled = tonumber(settled)
     due = not damaged and first and present(redis.call('TIME')) >= first * 100000 and 1 or 0
 end
 for epoch, place in string.gmatch(ARGV[6], '(%x+) (%d+) ') do

@@ -109,6 +109,10 @@ static bool see(const open_sale *sale, dlock_time deadline, sale_seen *ret)
     bool good = see_item(sale, deadline, ret);
     for (int k = 0; good && k < sale->key_sets; k++)
         good = see_stock(sale, k, deadline, &ret->stock[k]);
+    if (good && ret->stock[0].lost_moves > 0) { /* has the admin accepted that meanwhile? */
+        freeReplyObject(ret->reply);
+        good = see_item(sale, deadline, ret);
+    }
     if (good && sale->terms.segments == 0) { /* the same tag: as it stood beside the stock */
         memcpy(ret->pointer, ret->stock[0].pointer, sizeof(ret->pointer));
         ret->epochs = ret->stock[0].ledger.epochs;

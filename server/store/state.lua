@@ -50,10 +50,11 @@ if current ~= ARGV[1] then
 end
 local epochs = texts[4]
 if not epochs then fault('epochs') end
-local held = KEYS[10] and (ask('reserved', try('HMGET', KEYS[8], 'units', 'now')) or {})
+local held = KEYS[10] and (ask('reserved', try('HMGET', KEYS[8], 'units', 'now', 'settled')) or {})
 local reserved = held and number_of(held[1], 'reserved') or 0
 local decided_us = held and (string.match(held[2] or '', '^[1-9]%d*$') or held[2] == '0' and '0')
-if held and (not decided_us or #decided_us > 16) then fault('reserved') end
+local settled_last = held and string.match(held[3] or '', '^%d+ [%x-]+$')
+if held and (not decided_us or #decided_us > 16 or not settled_last) then fault('reserved') end
 if sold and (number > sold and not held or sold + reserved > 0 and number == 0) then fault('ledger') end
 if orders < number then fault('orders') end
 if limit and ask('users', try('HLEN', KEYS[6])) == 0 and number > 0 then fault('users') end
