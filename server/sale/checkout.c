@@ -78,15 +78,22 @@ static void blame_server(const fs_node *node, purchase_result *result)
         purchase_answer(result, BUY_WRITES_PAUSED);
 }
 
-/* In a replicated sale nobody is told of an order that a failover may undo. A batch has waited for
- * its own; any other order is waited for here, when the lock has been given back. */
-static void confirm_order(const open_sale *sale, const purchase *request, purchase_result *result)
+/* In a replicated sale nobody is told of an order that a failover may undo, nor refused because of
+ * one. A batch has waited for its own; any other is waited for here, when the lock has been given
+ * back. */
+static void confirm_told(const open_sale *sale, const purchase *request, purchase_result *result)
 {
     int k = result->segment;
-    if (ledger_confirm(sale->store, &sale->terms, k, request->request, request->deadline))
+    bool sold = result->outcome == BUY_SOLD;
+    bool refused = result->outcome == BUY_EXPIRED || result->outcome == BUY_WAS_CANCELLED ||
+                   result->outcome == BUY_WAS_SOLD;
+    if (sale->terms.durability != DURABILITY_REPLICATED || result->replicated ||
+        (!sold && !refused))
+        return;
+    if (!ledger_confirm(sale->store, &sale->terms, k, request->request, request->deadline))
+        purchase_answer(result, sold ? BUY_UNKNOWN : BUY_NOT_DURABLE);
+    else if (sold)
         sale_saw_order(sale, &sale->keys[k], &result->order);
-    else
-        purchase_answer(result, BUY_UNKNOWN);
 }
 
 /* Whether the order that was met by a later attempt of this try is an earlier one's: not older than
@@ -178,9 +185,7 @@ static void sell_in(fs_sale *sale, fs_node *node, const purchase *request, purch
         return;
     }
     bool doubt = try_to_sell(sale, request, result);
-    if (result->outcome == BUY_SOLD && open->terms.durability == DURABILITY_REPLICATED &&
-        !result->replicated)
-        confirm_order(open, request, result);
+    confirm_told(open, request, result);
     if (result->outcome != BUY_SOLD)
         explain(open, request, doubt, result);
     if (!request->keyed ||
@@ -230,10 +235,8 @@ static void settle_after(fs_store *store, const sale_terms *terms, const purchas
         refuse(&old, request, why, result);
     } else {
         sell(&old, old.keys, (sell_lock){.hold = NULL}, &buyer, 1, request->deadline);
-        if (result->outcome == BUY_SOLD && terms->durability == DURABILITY_REPLICATED &&
-            !result->replicated)
-            confirm_order(&old, request, result);
-        else if (result->outcome == BUY_CLOSED) /* the sale that has followed is halted */
+        confirm_told(&old, request, result);
+        if (result->outcome == BUY_CLOSED) /* the sale that has followed is halted */
             refuse(&old, request, BUY_ROLLED_BACK, result);
     }
     sale_close(&old);

@@ -19,7 +19,7 @@ if held then
     local fields = ask('reserved', try('HLEN', KEYS[8]))
     if first and not canonical(first) then fault('buckets') end
     if kept and fields and kept ~= fields - 3 then fault('buckets') end
-    ask('moves', try('LLEN', KEYS[10]))
+    local moves = ask('moves', try('LLEN', KEYS[10])) or 0
     if not damaged and fields <= ADDED_MOST then
         local all, sum = redis.call('HGETALL', KEYS[8]), 0
         for i = 1, #all, 2 do
@@ -29,11 +29,13 @@ if held then
     end
     settled, settled_epoch = string.match(settled_last or '0 -', '^(%d+) (%S+)$')
     settled = tonumber(settled)
+    if settled > moves then settled = 0 end -- nobody is to learn of a move that there is not
     due = not damaged and first and present(redis.call('TIME')) >= first * 100000 and 1 or 0
 end
 for epoch, place in string.gmatch(ARGV[6], '(%x+) (%d+) ') do
     local move = ask('moves', try('LRANGE', KEYS[10], place - 1, place - 1)) or {}
     if string.sub(move[1] or '', -#epoch) ~= epoch then missing = missing + 1 end
 end
+if denied then return denied end
 return {pointer, damaged or '', number, left or -1, sold or -1, reserved, epochs or '', lost, due, missing, settled,
     settled_epoch}

@@ -10,6 +10,8 @@ local used = {
     {'GET', key}, {'MGET', key}, {'SET', key, ''}, {'INCRBY', key, 1}, {'DECRBY', key, 1}, {'TIME'},
     {'HGET', key, ''}, {'HMGET', key, ''}, {'HLEN', key}, {'HSET', key, '', ''}, {'LLEN', key},
     {'RPUSH', key, ''},
+    -- where units may be reserved
+    {'ZADD', key, 0, ''}, {'ZCARD', key}, {'ZRANGEBYSCORE', key, 0, 0}, {'ZREMRANGEBYSCORE', key, 0, 0},
     -- to run a script by its hash, and what the kinds of locks use beyond that
     {'EVALSHA', '', 1, key}, {'DEL', key}, {'EXISTS', key}, {'PEXPIRE', key, 1}, {'PTTL', key},
     {'HDEL', key, ''}, {'HEXISTS', key, ''}, {'HRANDFIELD', key}, {'LPOP', key},
