@@ -275,6 +275,18 @@ static void sell_on_disk_with_one_right_more(void)
     freeReplyObject(ask("ACL LOG RESET")); /* of who had been told just before that it may */
 }
 
+/* Reserves, and ends reservations in each way. */
+static void reserve_with(const char *strategy)
+{
+    start_sale(strategy, ",'per_user_limit':1,'reserve_max_s':60");
+    for (int i = 0; i < 3; i++)
+        fx_expect(fx.server[i], 201, "POST /buy?item=P0001&user=r%d&request=r%d&reserve_s=%d", i, i,
+                  i < 2 ? 60 : 1);
+    fx_expect(fx.server[1], 200, "POST /orders/r0/confirm?item=P0001");
+    fx_expect(fx.server[2], 200, "POST /orders/r1/cancel?item=P0001");
+    fx_await(fx.server[0], "GET /stock?item=P0001", 200, "\"reserved\":0", 20000);
+}
+
 /* A script that asks for a right before it writes is denied nothing, and says so to the buyer. */
 static void every_strategy_has_the_rights_it_needs(void **state)
 {
@@ -288,6 +300,9 @@ static void every_strategy_has_the_rights_it_needs(void **state)
         assert_nothing_was_denied_to(who);
         if (bought == 0 && fx_ask(fx.server[0], &reply, "POST /buy?item=P0001&user=u") != 201)
             fail_msg("%s sold nothing: %s", who, reply.body);
+        if (each->reserves)
+            reserve_with(each->name);
+        assert_nothing_was_denied_to(who);
     }
 }
 

@@ -294,7 +294,8 @@ const fx_strategy *fx_strategies(void)
                            .replayable = json_bool(each, "replayable"),
                            .renews = json_bool(each, "renews"),
                            .guarded = json_bool(each, "guarded"),
-                           .sharded = json_bool(each, "sharded")};
+                           .sharded = json_bool(each, "sharded"),
+                           .reserves = json_bool(each, "reserves")};
         snprintf(s->name, sizeof(s->name), "%s", fx_json_text(each, "name"));
     }
     assert_true(count > 0);

@@ -122,6 +122,7 @@ typedef struct fx_strategy {
     bool replayable; /* after an unknown outcome, asking again is answered by the record */
     bool guarded;    /* oversells nothing, whatever happens to the lock */
     bool sharded;    /* the stock is split into segments; knows no per_user_limit */
+    bool reserves;   /* units can be reserved */
 } fx_strategy;
 
 /* All that the first instance knows, from GET /strategies. */

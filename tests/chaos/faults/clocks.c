@@ -2,47 +2,18 @@
  * clocks.c - the time of day steps, of Redis or of the instances, while a sale is on. Their clocks
  * are preloaded (tests/tools/shims/clock.c), so that nobody else's step.
  */
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "tests/chaos/faults/fault.h"
-#include "tests/tools/shims/clock.h"
+#include "tests/support/clocks.h"
 
 enum { STEP_BUYS = 3, PACE_MS = 300, LEASE_MS = 5000 };
-
-/* ---- preloading ------------------------------------------------------------------------------ */
-
-static char clock_dir[256];
-static shim_clocks *clocks;
-
-/* All that is started from now on has such a clock, if it is `program`. */
-static void preload(const char *program)
-{
-    char path[PATH_MAX], shim[512];
-    fx_dir_make(clock_dir, sizeof(clock_dir));
-    snprintf(path, sizeof(path), "%s/clock", clock_dir);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    assert_int_equal(ftruncate(fd, sizeof(*clocks)), 0);
-    clocks = mmap(NULL, sizeof(*clocks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    assert_true(clocks != MAP_FAILED);
-    setenv(SHIM_CLOCK_FILE, path, 1);
-    setenv(SHIM_CLOCK_PROGRAM, program, 1);
-    assert_non_null(realpath(fx_build_path("tests/shims/clock.so", shim, sizeof(shim)), path));
-    setenv("LD_PRELOAD", path, 1);
-    setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 0); /* or it wants to be first itself */
-}
 
 static void remove_clocks(cell *c)
 {
     (void)c;
-    unsetenv("LD_PRELOAD");
-    if (clock_dir[0] != '\0')
-        fx_dir_remove(clock_dir);
+    fx_clocks_end();
 }
 
 /* ---- redis-clock: all servers step, while somebody is in his section --------------------------
@@ -51,10 +22,7 @@ static void remove_clocks(cell *c)
 static void give_redis_clocks(cell *c)
 {
     (void)c;
-    const char *program = getenv("REDIS_SERVER"), *slash;
-    program = program && *program ? program : "redis-server";
-    slash = strrchr(program, '/');
-    preload(slash ? slash + 1 : program);
+    fx_clocks_give(NULL);
 }
 
 static long long redis_says(void)
@@ -63,12 +31,6 @@ static long long redis_says(void)
     long long s = strtoll(now->element[0]->str, NULL, 10);
     freeReplyObject(now);
     return s;
-}
-
-static void set_redis_clocks(int ahead_s)
-{
-    for (int i = 0; i < SHIM_CLOCKS; i++)
-        atomic_store(&clocks->of[i].ahead_s, ahead_s);
 }
 
 /* Steps to ahead_s. When it is forward, the holder's lease is over for Redis, and others buy before
@@ -80,7 +42,7 @@ static bool steps_under_a_holder(cell *c, int from_s, int to_s)
     bool met = cell_reached(c, at, "in-section", CELL_PATIENCE_MS);
     crew_avoid(at); /* or in the end all would wait there */
     long long before = redis_says();
-    set_redis_clocks(to_s);
+    fx_clocks_set(-1, to_s);
     long long step = redis_says() - before;
     if (to_s > from_s)
         met = crew_more(&crew.bought, STEP_BUYS, CELL_PATIENCE_MS) && met;
@@ -117,21 +79,20 @@ const fault fault_redis_clock = {
 static void give_instances_clocks(cell *c)
 {
     c->instances_preload = true;
-    preload("flashsale");
+    fx_clocks_give("flashsale");
 }
 
-static bool was_told(void *told)
+static bool was_told(void *which)
 {
-    return atomic_load((_Atomic int64_t *)told) > 0;
+    return fx_clocks_told(*(int *)which);
 }
 
 /* An instance asks for the time of day only for its log, where it says that a sale has begun. */
 static bool steps(int i, int ahead_s)
 {
-    atomic_store(&clocks->of[i].told, 0);
-    atomic_store(&clocks->of[i].ahead_s, ahead_s);
+    fx_clocks_set(i, ahead_s);
     fx_start_sale(fx.server[i], "P0009", "'stock':1,'strategy':'atomic'");
-    return ahead_s == 0 || fx_wait_until(was_told, &clocks->of[i].told, CELL_PATIENCE_MS);
+    return ahead_s == 0 || fx_wait_until(was_told, &i, CELL_PATIENCE_MS);
 }
 
 static void step_instances(cell *c)
