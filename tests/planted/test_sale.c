@@ -1,8 +1,8 @@
 /*
- * test_sale.c - ten defects that services which sell are known for, planted into a copy of ours,
- * one at a time (sale/NAME.patch says what each is). Each must be caught by a cell of the evidence
- * matrix, or by a test, that the service itself withstands: what finds nothing wrong with a broken
- * sale proves nothing about a sound one. (Defects of the lock: tests/lock/test_planted.c.)
+ * test_sale.c - thirteen defects that services which sell are known for, planted into a copy of
+ * ours, one at a time (sale/NAME.patch says what each is). Each must be caught by a cell of the
+ * evidence matrix, or by a test, that the service itself withstands: what finds nothing wrong with
+ * a broken sale proves nothing about a sound one. (Defects of the lock: tests/lock/test_planted.c.)
  *
  * The trials of all of them run first, several at a time, for most of them wait:
  *
@@ -59,6 +59,18 @@ static const defect defects[] = {
      .program = "server/test_lost_keys",
      .test = "nothing_is_sold_from_what_is_left",
      .says = "expected 503, got 201"},
+    {.name = "sweepers-clock",
+     .program = "server/test_reservation_troubles",
+     .test = "the_clock_of_an_instance_ends_nothing",
+     .says = "expected 9 remaining, 1 reserved"},
+    {.name = "return-without-a-guard",
+     .program = "server/test_reservation_troubles",
+     .test = "what_is_over_returns_once",
+     .says = "expected 5 remaining, 5 reserved"},
+    {.name = "confirm-without-the-time",
+     .program = "server/test_reservations",
+     .test = "what_is_over_returns_though_nobody_buys",
+     .says = "expected 409, got 200"},
     {.name = "retry-at-the-next-segment", .row = "sharded", .fault = "retries", .invariant = "I3"},
 };
 enum { DEFECTS = sizeof(defects) / sizeof(defects[0]) };

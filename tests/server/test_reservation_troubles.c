@@ -91,6 +91,76 @@ static void what_is_live_stays_so_when_the_clock_goes_back(void **state)
     for_each_reserving(step_back_under_one);
 }
 
+/* ---- looked at again and again --------------------------------------------------------------- */
+
+enum { LOOKS = 8 * FX_INSTANCES };
+
+static long long calls(void)
+{
+    char stats[8192] = "";
+    fx_redis_text(fx.redis, stats, sizeof(stats), "INFO commandstats");
+    const char *at = strstr(stats, "cmdstat_evalsha:calls=");
+    return at ? strtoll(at + strlen("cmdstat_evalsha:calls="), NULL, 10) : 0;
+}
+
+static bool have_looked(void *before)
+{
+    return calls() >= *(long long *)before + LOOKS;
+}
+
+/* Each instance looks at each sale, to see what is over. */
+static void let_all_look(void)
+{
+    long long before = calls();
+    if (!fx_wait_until(have_looked, &before, RESERVE_WAIT_MS))
+        fail_msg("nobody looks at the sales");
+}
+
+static bool has_returned(void *arg)
+{
+    (void)arg;
+    return read_stock(0).reserved < 6;
+}
+
+static void return_once(const char *strategy)
+{
+    char body[RESERVED_BODY];
+    begin(strategy, 10, 5);
+    reserve(0, "u1", "r1", 5, 10 * RESERVE_S, body);
+    reserve(0, "u2", "r2", 1, RESERVE_S, body);
+    let_redis_pass(RESERVE_S + 1);
+    assert_true(fx_wait_until(has_returned, NULL, RESERVE_WAIT_MS));
+    let_all_look();
+    expect_stock(5, 5, 0);
+    assert_int_equal(returns(), 1);
+}
+
+static void what_is_over_returns_once(void **state)
+{
+    (void)state;
+    for_each_reserving(return_once);
+}
+
+/* The instances' clocks are ahead of Redis's by more than a reservation is made for. */
+static void be_ahead_of_redis(const char *strategy)
+{
+    char body[RESERVED_BODY];
+    set_redis_ahead(-10 * RESERVE_S);
+    begin(strategy, 10, 5);
+    reserve(0, "u1", "r1", 1, RESERVE_S, body);
+    let_all_look();
+    expect_stock(9, 1, 0);
+    fx_expect(fx.server[1], 200, "POST /orders/r1/confirm?item=P0001");
+    expect_stock(9, 0, 1);
+}
+
+static void the_clock_of_an_instance_ends_nothing(void **state)
+{
+    (void)state;
+    for_each_reserving(be_ahead_of_redis);
+    set_redis_ahead(0);
+}
+
 /* ---- Redis is full --------------------------------------------------------------------------- */
 
 static void fill_redis(const char *strategy)
@@ -237,6 +307,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_over_stays_so_when_the_clock_goes_back),
         cmocka_unit_test(what_is_live_stays_so_when_the_clock_goes_back),
+        cmocka_unit_test(what_is_over_returns_once),
+        cmocka_unit_test(the_clock_of_an_instance_ends_nothing),
         cmocka_unit_test(a_redis_that_is_full_changes_nothing),
         cmocka_unit_test(a_key_that_is_gone_stops_all_until_it_is_mended),
         cmocka_unit_test(the_clock_of_a_halted_sale_runs),

@@ -75,7 +75,7 @@ static void break_keys(void)
 {
     try_types(shop.keys->reserved, "reserved", "hash", EVERYBODY);
     try_types(shop.keys->buckets, "buckets", "zset", EVERYBODY);
-    try_types(shop.keys->moves, "moves", "list", EVERYBODY);
+    try_types(shop.keys->moves, "moves", "list", HOLDER | OWNER); /* whom it concerns */
     try_types(shop.keys->users, "users", "hash", EVERYBODY);
 }
 
