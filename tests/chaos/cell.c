@@ -85,6 +85,19 @@ bool cell_lock_is_held(cell *c)
 
 /* ---- the sales ------------------------------------------------------------------------------- */
 
+/* Who reserves has to have a limit: one that nobody reaches, if the cell has none. */
+static int limit_of(const cell *c)
+{
+    int limit = c->row.reserves && c->limit == 0 ? c->stock : c->limit;
+    return row_is_sharded(&c->row) ? 0 : limit;
+}
+
+static int reserve_s_of(const cell *c)
+{
+    int reserve_s = c->fault->reserve_s > 0 ? c->fault->reserve_s : CELL_RESERVE_S;
+    return c->row.reserves ? reserve_s : 0;
+}
+
 fx_terms cell_terms(const cell *c)
 {
     return (fx_terms){
@@ -92,7 +105,8 @@ fx_terms cell_terms(const cell *c)
         .strategy = c->row.strategy,
         .durability = durability_word(c->row.durability),
         .stock = c->stock,
-        .limit = row_is_sharded(&c->row) ? 0 : c->limit,
+        .limit = limit_of(c),
+        .reserve_s = reserve_s_of(c),
         .segments = row_is_sharded(&c->row) ? CELL_SEGMENTS : 0,
         .lease_ms = c->lease_ms,
         .wait_ms = 8000,
@@ -125,6 +139,18 @@ void cell_start_sales(cell *c, int buyers)
         terms.item = item;
         start_sale(c, &terms, CELL_BUYERS_MORE);
     }
+}
+
+fx_sale *cell_start_one_more(cell *c, int stock)
+{
+    fx_terms terms = cell_terms(c);
+    char item[16];
+    snprintf(item, sizeof(item), "P%04d", c->items + 1);
+    terms.item = item;
+    terms.stock = stock;
+    assert_false(c->changes);
+    start_sale(c, &terms, 0);
+    return crew_sale(c->items);
 }
 
 /* The admin starts another sale of the second item. Some go on asking in the one before. */
@@ -183,6 +209,19 @@ static void sell_out(const cell *c)
     }
 }
 
+/* Whether it is known that nothing is reserved any more. */
+static bool is_settled(void *sale)
+{
+    return fx_sale_look_at_stock(sale, 0) == 0;
+}
+
+/* Every reservation is over, and its units are back. If they never are, the judge says so. */
+static void await_returns(const cell *c)
+{
+    for (int k = 0; c->row.reserves && crew_sale(k); k++)
+        fx_wait_until(is_settled, crew_sale(k), reserve_s_of(c) * 1000 + CELL_PATIENCE_MS);
+}
+
 /* Buyers, the fault, buyers until all is sold. */
 static void sell(cell *c)
 {
@@ -193,7 +232,7 @@ static void sell(cell *c)
     if (c->changes)
         change_sale(c);
     c->fault->inject(c);
-    if (!c->over && atomic_load(&crew.sold_out) > 0) {
+    if (!c->over && !c->row.reserves && atomic_load(&crew.sold_out) > 0) {
         c->missed = true;
         cell_note(c, "it was sold out before the fault was over");
     }
@@ -202,8 +241,10 @@ static void sell(cell *c)
     if (!c->over)
         sell_out(c);
     crew_end();
-    if (!c->over)
+    if (!c->over) {
         ask_all();
+        await_returns(c);
+    }
     sampler_end();
 }
 
@@ -250,7 +291,7 @@ static void draw_habits(cell *c)
                               .repeats = covered,
                               .long_names = cell_random(c, 2) == 0};
     c->limit = cell_random(c, 3) == 0 ? 5 + (int)cell_random(c, 3) : 0;
-    c->changes = cell_random(c, 2) == 0;
+    c->changes = cell_random(c, 2) == 0 && !c->row.reserves;
 }
 
 int cell_run(cell *c)

@@ -37,6 +37,7 @@ enum {
     CELL_BEFORE = 60,         /* units bought before the fault */
     CELL_PACE_MS = 100,       /* pause of a buyer during the fault */
     CELL_SEGMENTS = 3,        /* of a sharded sale */
+    CELL_RESERVE_S = 2,       /* of a sale whose buyers reserve */
     CELL_PATIENCE_MS = 30000, /* deadline of whatever is waited for */
     CELL_LOCK_SERVERS = 3     /* of redlock */
 };
@@ -83,6 +84,10 @@ int cell_run(cell *c);
 fx_terms cell_terms(const cell *c);
 void cell_start_sales(cell *c, int buyers);
 void cell_rest(cell *c);
+
+/* A sale of one more item, which nobody buys but who is sent there. Not where a sale is replaced.
+ */
+fx_sale *cell_start_one_more(cell *c, int stock);
 
 /* ---- for faults ------------------------------------------------------------------------------ */
 

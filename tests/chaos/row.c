@@ -13,9 +13,29 @@ static const struct {
 
 enum { WORDS = sizeof(words) / sizeof(words[0]) };
 
+/* Reads ":reserve" and ":durability=WORD", each of which may be missing; false: something else. */
+static bool read_options(const char *text, row *ret)
+{
+    static const char reserve[] = ":reserve", kept[] = ":durability=";
+    if (strncmp(text, reserve, strlen(reserve)) == 0) {
+        ret->reserves = true;
+        text += strlen(reserve);
+    }
+    if (*text == '\0')
+        return !ret->reserves || row_strategy(ret)->reserves;
+    if (strncmp(text, kept, strlen(kept)) != 0)
+        return false;
+    for (int i = 0; i < WORDS; i++) {
+        if (strcmp(text + strlen(kept), words[i].word) == 0) {
+            ret->durability = words[i].value;
+            return !ret->reserves || row_strategy(ret)->reserves;
+        }
+    }
+    return false;
+}
+
 bool row_read(const char *name, row *ret)
 {
-    static const char option[] = ":durability=";
     const char *colon = strchr(name, ':');
     size_t len = colon ? (size_t)(colon - name) : strlen(name);
     *ret = (row){.durability = IN_MEMORY};
@@ -23,19 +43,7 @@ bool row_read(const char *name, row *ret)
         return false;
     snprintf(ret->name, sizeof(ret->name), "%s", name);
     snprintf(ret->strategy, sizeof(ret->strategy), "%.*s", (int)len, name);
-    if (!row_strategy(ret))
-        return false;
-    if (!colon)
-        return true;
-    if (strncmp(colon, option, strlen(option)) != 0)
-        return false;
-    for (int i = 0; i < WORDS; i++) {
-        if (strcmp(colon + strlen(option), words[i].word) == 0) {
-            ret->durability = words[i].value;
-            return true;
-        }
-    }
-    return false;
+    return row_strategy(ret) && read_options(name + len, ret);
 }
 
 const char *durability_word(kept_where d)

@@ -1,6 +1,7 @@
 /*
  * row.h - a row of the matrix: a strategy and the durability of its sale, written as loadtest
- * writes it: "combined", "combined:durability=disk".
+ * writes it: "combined", "combined:durability=disk"; "combined:reserve", whose buyers reserve, and
+ * then confirm, cancel, or let it be.
  */
 #ifndef TESTS_CHAOS_ROW_H
 #define TESTS_CHAOS_ROW_H
@@ -17,6 +18,7 @@ typedef struct row {
     char name[64];
     char strategy[32];
     kept_where durability;
+    bool reserves; /* buys are reservations */
 } row;
 
 /* Reads a name; false when it is none, or there is no such strategy. */

@@ -8,6 +8,7 @@
  */
 #include <signal.h>
 
+#include "tests/chaos/faults/failover.h"
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/redis.h"
 
@@ -39,8 +40,7 @@ static bool are_there(void *orders)
     return count_orders() >= *(long long *)orders;
 }
 
-/* From now on the replicas hear of nothing. */
-static void cut_replicas_off(fx_topology *t)
+void failover_cut_replicas_off(fx_topology *t)
 {
     for (int i = 1; i <= REPLICAS; i++)
         fx_topology_signal(t, i, SIGSTOP);
@@ -57,15 +57,14 @@ static bool sells_alone(cell *c)
     bool acknowledges = c->row.durability != ON_REPLICAS;
     cell_arm(c, 0, "in-section");
     bool inside = cell_reached(c, 0, "in-section", CELL_PATIENCE_MS);
-    cut_replicas_off(fx_redis_topology(fx.redis));
+    failover_cut_replicas_off(fx_redis_topology(fx.redis));
     long long orders = count_orders() + 1;
     cell_let_go(c, 0, "in-section");
     return inside && fx_wait_until(are_there, &orders, CELL_PATIENCE_MS) &&
            (!acknowledges || crew_more(&crew.bought, SURELY, CELL_PATIENCE_MS));
 }
 
-/* How many orders the new primary does not have. */
-static long long fail_over(fx_topology *t)
+long long failover_kill_primary(fx_topology *t)
 {
     long long sold = count_orders();
     fx_topology_kill(t, PRIMARY);
@@ -81,7 +80,7 @@ static void failover(cell *c)
     cell_begin_fault(c);
     if (!sells_alone(c))
         fail_msg("nothing is sold on a primary alone");
-    long long behind = fail_over(t);
+    long long behind = failover_kill_primary(t);
     if (c->row.durability == ON_REPLICAS) {
         fx_topology_settle(t, CELL_PATIENCE_MS);
         cell_healed(c);

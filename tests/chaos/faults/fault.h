@@ -40,6 +40,13 @@ typedef enum fault_needs {
     NEEDS_STEADY = 32      /* ... but neither of them because a member is silent */
 } fault_needs;
 
+/* Whether it happens to sales whose buyers reserve. */
+typedef enum fault_reservations {
+    RESERVED_NOT = 0,
+    RESERVED_TOO, /* beside others */
+    RESERVED_ONLY /* there is nothing to do to others */
+} fault_reservations;
+
 typedef struct fault {
     const char *name;   /* of the column, "lost-reply" */
     const char *says;   /* what happens, a sentence for the table's reader */
@@ -54,6 +61,9 @@ typedef struct fault {
                         second; the reason stands beside it. 0: it is not */
 
     int buyers; /* of its own, at once at one instance */
+
+    fault_reservations reservations;
+    int reserve_s; /* for so long; 0 = CELL_RESERVE_S */
 
     unsigned covered;  /* the durabilities with which every acknowledged order survives it, or-ed;
                           0 = none does */

@@ -16,6 +16,8 @@ extern const fault fault_deleted, fault_overwritten, fault_evicted, fault_flusha
 extern const fault fault_failover, fault_planned_failover, fault_primary_stopped, fault_split_brain;
 extern const fault fault_script_flush, fault_hang_up, fault_redis_stopped, fault_pause_writes;
 extern const fault fault_busy_short, fault_loading_short, fault_noperm;
+extern const fault fault_late_confirm, fault_double_expiry, fault_kill_between,
+    fault_confirm_at_failover;
 extern const fault fault_cluster_failover, fault_clusterdown, fault_resharding, fault_replicas_cut;
 
 const fault *const faults[] = {
@@ -62,6 +64,10 @@ const fault *const faults[] = {
     &fault_primary_stopped,
     &fault_failover,
     &fault_split_brain,
+    &fault_late_confirm,
+    &fault_double_expiry,
+    &fault_kill_between,
+    &fault_confirm_at_failover,
     NULL,
 };
 /* clang-format on */

@@ -184,6 +184,7 @@ const fault fault_kill = {
     .says = "SIGKILL of an instance at each point of its section, under load",
     .counts = "instances killed in their section, after which the others sold on",
     .needs = NEEDS_FAIL_POINTS,
+    .reservations = RESERVED_TOO,
     .covered = EVERYWHERE,
     .inject = kill_at_each_point,
 };

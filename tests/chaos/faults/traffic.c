@@ -32,6 +32,7 @@ const fault fault_load = {
     .says = "nothing but buyers at full speed",
     .counts = "units bought",
     .lease_ms = LEASE_MS,
+    .reservations = RESERVED_TOO,
     .covered = EVERYWHERE,
     .inject = load,
 };

@@ -10,12 +10,20 @@ enum { NAME_MAX_LEN = 64 };
 
 const char *plan_row(int i)
 {
-    static const char *const durabilities[] = {"", ":durability=disk", ":durability=replicated"};
+    static const struct {
+        const char *options;
+        bool of_all, reserve;
+    } kinds[] = {{"", true, false},
+                 {":durability=disk", false, false},
+                 {":durability=replicated", false, false},
+                 {":reserve", false, true},
+                 {":reserve:durability=replicated", false, true}};
     static char name[NAME_MAX_LEN];
-    for (int d = 0; d < 3; d++) {
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
         for (const fs_strategy *const *s = strategy_list(); *s; s++) {
-            if ((d == 0 || (*s)->guarded) && i-- == 0) {
-                snprintf(name, sizeof(name), "%s%s", (*s)->name, durabilities[d]);
+            bool has = kinds[k].of_all || (kinds[k].reserve ? (*s)->reserves : (*s)->guarded);
+            if (has && i-- == 0) {
+                snprintf(name, sizeof(name), "%s%s", (*s)->name, kinds[k].options);
                 return name;
             }
         }
@@ -50,9 +58,15 @@ static bool is_one_of(const char *name, const char *list)
 }
 
 /* A row with a durability is a second try, of what the same row in memory does not bear, or of
- * what goes wrong with that durability's servers. */
+ * what goes wrong with that durability's servers. One that reserves is there for what reservations
+ * may suffer from, and is to bear it. */
 static bool makes_sense(const row *r, const fault *f)
 {
+    if (r->reserves)
+        return f->reservations != RESERVED_NOT && (f->covered & r->durability) &&
+               (r->durability == IN_MEMORY || !(f->covered & IN_MEMORY));
+    if (f->reservations == RESERVED_ONLY)
+        return false;
     return r->durability == IN_MEMORY || (f->also & r->durability) ||
            (!(f->covered & IN_MEMORY) && (f->covered & r->durability));
 }

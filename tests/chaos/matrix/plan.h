@@ -2,7 +2,7 @@
  * plan.h - which cells there are: every row under every fault; fewer for a quick look.
  *
  * Rows with another durability than Redis's memory are there for the faults that memory does not
- * cover, and that they do.
+ * cover, and that they do. Rows that reserve are there for the faults that say so.
  */
 #ifndef TESTS_CHAOS_MATRIX_PLAN_H
 #define TESTS_CHAOS_MATRIX_PLAN_H
@@ -23,7 +23,7 @@ typedef enum expectation {
 } expectation;
 
 /* The name of a row, valid until the next call; NULL behind the last. First the strategies in the
- * service's order, then the guarded ones with each other durability. */
+ * service's order, then the guarded ones with each other durability, then those that reserve. */
 const char *plan_row(int i);
 
 /* Whether the cell is in a matrix of this size. `rows` and `columns`: "a,b", or NULL for any; what

@@ -6,11 +6,12 @@
 #include <string.h>
 
 enum {
-    AGAIN_MS = 25,     /* behind an answer that is worth another try */
-    LOOK_EVERY = 7,    /* requests; a look for one of them */
-    ALL_REFUSED = 200, /* in a row: also whoever has bought least */
-    REPEAT_EVERY = 9,  /* likewise; one of them is sent once more */
-    CLOSED_ENOUGH = 24 /* refusals, and a sale that is over is left alone */
+    AGAIN_MS = 25,        /* behind an answer that is worth another try */
+    LOOK_EVERY = 7,       /* requests; a look for one of them */
+    ALL_REFUSED = 200,    /* in a row: also whoever has bought least */
+    REPEAT_EVERY = 9,     /* likewise; one of them is sent once more */
+    DRAW_APART = 1 << 20, /* numbers from which something else of a request is drawn */
+    CLOSED_ENOUGH = 24    /* refusals, and a sale that is over is left alone */
 };
 
 typedef struct group {
@@ -165,6 +166,24 @@ static void look_elsewhere(const group *g, int number)
     leave(g, at);
 }
 
+/* In a sale with reservations: most are confirmed, some cancelled, and some left to end. */
+static void settle(const group *g, int number)
+{
+    char request[FX_REQUEST_MAX];
+    unsigned drawn = drawn_for(number + DRAW_APART, 100);
+    if (g->sale->terms.reserve_s == 0 || drawn >= 75)
+        return;
+    for (int i = 1; i <= atomic_load(&attempts); i++) {
+        int at = enter(g, number + i);
+        fx_told told = fx_sale_settle(g->sale, drawn < 60 ? "confirm" : "cancel",
+                                      crew_name(number, request), user_of(g, number), at);
+        leave(g, at);
+        if (told.status != 503 && !fx_is_unknown(told.status))
+            return;
+        fx_let_pass(AGAIN_MS);
+    }
+}
+
 /* One request, with all its attempts. `*earlier`: one that was told yes, -1 = none. */
 static void buy(const group *g, int number, int *earlier)
 {
@@ -176,6 +195,8 @@ static void buy(const group *g, int number, int *earlier)
         told = try_once(g, number, number + tries);
     } while ((told.status == 503 || fx_is_unknown(told.status)) &&
              ++tries < atomic_load(&attempts));
+    if (told.status == 201)
+        settle(g, number);
     if (habits.looks && number % LOOK_EVERY == 0 && (told.status == 201 || told.status == 409))
         look_elsewhere(g, number);
     if (habits.repeats && number % REPEAT_EVERY == 0 && *earlier >= 0) {

@@ -170,18 +170,43 @@ static void write_left(const rest_plan *plan)
 
 /* ---- the orders ------------------------------------------------------------------------------ */
 
+/* What an order is, by the state in its record and the end of its reservation. Of one whose time
+ * is over the record does not know. */
+static const char *state_of(const char *word, long long bucket)
+{
+    redisReply *now = fx_redis_reply(fx.redis, "TIME");
+    bool over = now->type == REDIS_REPLY_ARRAY &&
+                strtoll(now->element[0]->str, NULL, 10) * 10 +
+                        strtoll(now->element[1]->str, NULL, 10) / 100000 >=
+                    bucket;
+    freeReplyObject(now);
+    return strcmp(word, "confirmed") == 0          ? "sold"
+           : strcmp(word, "reserved") == 0 && over ? "expired"
+                                                   : word;
+}
+
 /* Writes down the order that a record is of, if it is one. server/store/purchase.h has the form. */
 static void write_order(const fx_sale *s, int segment, const char *request, const char *record)
 {
-    long long number, quantity, remaining, fence;
-    char user[80], instance[80];
-    if (sscanf(record, "%lld %79s %lld %lld %lld %79s", &number, user, &quantity, &remaining,
-               &fence, instance) != 6)
+    long long number, quantity, remaining, fence, time_us, bucket = 0;
+    char user[80], instance[80], epoch[32], state[16], expires[32] = "-";
+    if (sscanf(record, "%lld %79s %lld %lld %lld %79s %lld %31s %15s %lld", &number, user,
+               &quantity, &remaining, &fence, instance, &time_us, epoch, state, &bucket) < 9)
         return;
+    if (bucket > 0)
+        snprintf(expires, sizeof(expires), "%lld", bucket * 100000);
     journal_write(s->history,
                   "order segment=%d number=%lld request=%s user=%s quantity=%lld fence=%lld "
-                  "remaining=%lld instance=%s",
-                  segment, number, request, user, quantity, fence, remaining, instance);
+                  "remaining=%lld instance=%s state=%s time_us=%lld expires_us=%s",
+                  segment, number, request, user, quantity, fence, remaining, instance,
+                  bucket > 0 ? state_of(state, bucket) : state, time_us, expires);
+}
+
+/* Whether an entry of the ledger, "<request>" or "<request> reserved", is the request's. */
+static bool is_entry_of(const char *entry, const char *request)
+{
+    size_t len = strlen(request);
+    return strncmp(entry, request, len) == 0 && (entry[len] == '\0' || entry[len] == ' ');
 }
 
 /* An element of the ledger without a record is nobody's order: its units are missing, and so is
@@ -190,10 +215,12 @@ static void write_orders(const fx_sale *s, int segment, const redisReply *ledger
                          const redisReply *records)
 {
     for (size_t i = 0; i < ledger->elements; i++) {
-        const char *request = ledger->element[i]->str, *record = NULL;
+        const char *entry = ledger->element[i]->str, *request = NULL, *record = NULL;
         for (size_t k = 0; k + 1 < records->elements; k += 2) {
-            if (strcmp(records->element[k]->str, request) == 0)
+            if (is_entry_of(entry, records->element[k]->str)) {
+                request = records->element[k]->str;
                 record = records->element[k + 1]->str;
+            }
         }
         if (record)
             write_order(s, segment, request, record);
@@ -201,7 +228,7 @@ static void write_orders(const fx_sale *s, int segment, const redisReply *ledger
     for (size_t k = 0; k + 1 < records->elements; k += 2) {
         bool listed = false;
         for (size_t i = 0; !listed && i < ledger->elements; i++)
-            listed = strcmp(ledger->element[i]->str, records->element[k]->str) == 0;
+            listed = is_entry_of(ledger->element[i]->str, records->element[k]->str);
         if (!listed)
             write_order(s, segment, records->element[k]->str, records->element[k + 1]->str);
     }

@@ -14,6 +14,7 @@ typedef struct answer {
     char sale[64], order[96], user[80];
     char remaining[24], fence[24], quantity[24], units[24], orders[24];
     char oversold[24], lost_updates[24], unordered[24];
+    char reserved[24], sold[24], expires_us[24], time_us[24], state[16];
     bool final;
     char body[BODY_MAX];
     size_t len;
@@ -40,7 +41,8 @@ static void add_member(char *buf, size_t len, const char *name, int value)
 
 fx_sale *fx_sale_start(const fx_terms *terms, const char *history)
 {
-    char more[160] = "";
+    char more[192] = "";
+    char reserve_us[24] = "-";
     fx_sale *s = calloc(1, sizeof(*s));
     const fx_strategy *strategy = strategy_named(terms->strategy);
     s->terms = *terms;
@@ -49,10 +51,13 @@ fx_sale *fx_sale_start(const fx_terms *terms, const char *history)
     s->terms.durability = terms->durability ? terms->durability : "memory";
     pthread_mutex_init(&s->lock, NULL);
     add_member(more, sizeof(more), "per_user_limit", terms->limit);
+    add_member(more, sizeof(more), "reserve_max_s", terms->reserve_s);
     add_member(more, sizeof(more), "segments", terms->segments);
     add_member(more, sizeof(more), "lease_ms", terms->lease_ms);
     add_member(more, sizeof(more), "wait_ms", terms->wait_ms);
     add_member(more, sizeof(more), "hold_ms", terms->hold_ms);
+    if (terms->reserve_s > 0)
+        snprintf(reserve_us, sizeof(reserve_us), "%d000000", terms->reserve_s);
     s->history = journal_open(history);
     snprintf(s->id, sizeof(s->id), "%s",
              fx_start_sale(fx.server[0], s->item, "'stock':%d,'strategy':'%s','durability':'%s'%s",
@@ -60,10 +65,10 @@ fx_sale *fx_sale_start(const fx_terms *terms, const char *history)
     fx_wait_in_force(s->item, s->id);
     journal_write(s->history,
                   "sale id=%s item=%s strategy=%s durability=%s stock=%d limit=%d segments=%d "
-                  "lease_us=%d wait_us=%d guarded=%d fences=%s",
+                  "lease_us=%d wait_us=%d guarded=%d fences=%s reserve_us=%s",
                   s->id, s->item, terms->strategy, s->terms.durability, terms->stock, terms->limit,
                   terms->segments, terms->lease_ms * 1000, terms->wait_ms * 1000, strategy->guarded,
-                  strategy->locked && strategy->guarded ? "1" : "-");
+                  strategy->locked && strategy->guarded ? "1" : "-", reserve_us);
     return s;
 }
 
@@ -144,6 +149,12 @@ static void read_body(answer *a)
     number_in(body, "oversold", a->oversold, sizeof(a->oversold));
     number_in(body, "lost_updates", a->lost_updates, sizeof(a->lost_updates));
     number_in(body, "unordered", a->unordered, sizeof(a->unordered));
+    number_in(body, "reserved", a->reserved, sizeof(a->reserved));
+    number_in(body, "sold", a->sold, sizeof(a->sold));
+    number_in(body, "expires_us", a->expires_us, sizeof(a->expires_us));
+    number_in(body, "time_us", a->time_us, sizeof(a->time_us));
+    text_in(body, "state", a->state, sizeof(a->state));
+    a->told.expires_us = strtoll(a->expires_us, NULL, 10);
     number_in(body, "fence", a->fence, sizeof(a->fence));
     number_in(body, "quantity", a->quantity, sizeof(a->quantity));
     a->final = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(body, "final"));
@@ -215,19 +226,22 @@ static void keep(fx_sale *s, const char *request, int status)
 
 static fx_told buy(fx_sale *s, const char *request, int user, int quantity, int at, bool anew)
 {
-    char url[512];
+    char url[512], reserve[32] = "";
     answer a;
-    snprintf(url, sizeof(url), "%s/buy?item=%s&user=u%d&quantity=%d&request=%s&sale=%s",
-             fx_server_url(fx.server[at]), s->item, user, quantity, request, s->id);
+    if (s->terms.reserve_s > 0)
+        snprintf(reserve, sizeof(reserve), "&reserve_s=%d", s->terms.reserve_s);
+    snprintf(url, sizeof(url), "%s/buy?item=%s&user=u%d&quantity=%d&request=%s&sale=%s%s",
+             fx_server_url(fx.server[at]), s->item, user, quantity, request, s->id, reserve);
     int64_t from = journal_now_us();
     ask("POST", url, anew, &a);
     bool unnamed = a.told.status == 201 && strcmp(a.order, "-") == 0; /* a defect, to be seen */
     journal_write(s->history,
                   "ask from=%lld to=%lld request=%s user=u%d quantity=%d target=%d status=%d "
-                  "code=%s order=%s remaining=%s fence=%s sale=%s",
+                  "code=%s order=%s remaining=%s fence=%s sale=%s state=%s expires_us=%s",
                   (long long)from, (long long)journal_now_us(), request, user, quantity, at,
                   a.told.status, a.told.code, unnamed ? "none" : a.order, a.remaining, a.fence,
-                  a.told.status == 201 ? "-" : a.sale); /* a yes counts, whichever sale it names */
+                  a.told.status == 201 ? "-" : a.sale, /* a yes counts, whichever sale it names */
+                  a.state, a.expires_us);
     keep(s, request, a.told.status);
     return a.told;
 }
@@ -242,6 +256,32 @@ fx_told fx_sale_ask_anew(fx_sale *s, const char *request, int user, int quantity
     return buy(s, request, user, quantity, at, true);
 }
 
+/* What was told of an order, as `look`, `confirm` or `cancel` in the history. */
+static void write_look(const fx_sale *s, const char *what, const char *request, int at,
+                       int64_t from, const answer *a)
+{
+    journal_write(s->history,
+                  "%s from=%lld to=%lld request=%s target=%d status=%d code=%s final=%d order=%s "
+                  "told_quantity=%s told_user=%s remaining=%s fence=%s state=%s expires_us=%s "
+                  "time_us=%s",
+                  what, (long long)from, (long long)journal_now_us(), request, at, a->told.status,
+                  a->told.code, a->told.status == 404 && a->final, a->order, a->quantity, a->user,
+                  a->remaining, a->fence, a->state, a->expires_us, a->time_us);
+}
+
+fx_told fx_sale_settle(fx_sale *s, const char *what, const char *request, int user, int at)
+{
+    char url[512];
+    answer a;
+    snprintf(url, sizeof(url), "%s/orders/%s/%s?item=%s&sale=%s&user=u%d",
+             fx_server_url(fx.server[at]), request, what, s->item, s->id, user);
+    int64_t from = journal_now_us();
+    ask("POST", url, false, &a);
+    write_look(s, what, request, at, from, &a);
+    keep(s, request, a.told.status);
+    return a.told;
+}
+
 int fx_sale_look(fx_sale *s, const char *request, int at)
 {
     char url[512];
@@ -251,27 +291,25 @@ int fx_sale_look(fx_sale *s, const char *request, int at)
     int64_t from = journal_now_us();
     ask("GET", url, false, &a);
     int status = a.told.status;
-    journal_write(s->history,
-                  "look from=%lld to=%lld request=%s target=%d status=%d final=%d order=%s "
-                  "told_quantity=%s told_user=%s remaining=%s fence=%s",
-                  (long long)from, (long long)journal_now_us(), request, at, status,
-                  status == 404 && a.final, a.order, a.quantity, a.user, a.remaining, a.fence);
+    write_look(s, "look", request, at, from, &a);
     return status == 404 && !a.final ? 0 : status;
 }
 
-void fx_sale_look_at_stock(fx_sale *s, int at)
+long long fx_sale_look_at_stock(fx_sale *s, int at)
 {
     char url[256];
     answer a;
     snprintf(url, sizeof(url), "%s/stock?item=%s", fx_server_url(fx.server[at]), s->item);
     int64_t from = journal_now_us();
     ask("GET", url, false, &a);
-    if (a.told.status == 200 && strcmp(a.sale, s->id) == 0 && strcmp(a.remaining, "-") != 0)
-        journal_write(s->history,
-                      "stock from=%lld to=%lld target=%d remaining=%s units=%s orders=%s "
-                      "oversold=%s lost_updates=%s unordered=%s",
-                      (long long)from, (long long)journal_now_us(), at, a.remaining, a.units,
-                      a.orders, a.oversold, a.lost_updates, a.unordered);
+    if (a.told.status != 200 || strcmp(a.sale, s->id) != 0 || strcmp(a.remaining, "-") == 0)
+        return -1;
+    journal_write(s->history,
+                  "stock from=%lld to=%lld target=%d remaining=%s units=%s orders=%s oversold=%s "
+                  "lost_updates=%s unordered=%s reserved=%s sold=%s",
+                  (long long)from, (long long)journal_now_us(), at, a.remaining, a.units, a.orders,
+                  a.oversold, a.lost_updates, a.unordered, a.reserved, a.sold);
+    return a.reserved[0] == '-' ? -1 : strtoll(a.reserved, NULL, 10);
 }
 
 /* ---- doubt ----------------------------------------------------------------------------------- */

@@ -27,6 +27,7 @@ enum {
 typedef struct fx_terms {
     const char *item, *strategy, *durability;               /* durability NULL: memory */
     int stock, limit, segments, lease_ms, wait_ms, hold_ms; /* 0: not said */
+    int reserve_s; /* each buy reserves for so long; 0: it buys */
 } fx_terms;
 
 typedef struct fx_sale {
@@ -44,8 +45,9 @@ typedef struct fx_sale {
 
 /* What one attempt was told. */
 typedef struct fx_told {
-    int status;    /* 0 = no answer */
-    char code[48]; /* of a refusal */
+    int status;         /* 0 = no answer */
+    char code[48];      /* of a refusal */
+    int64_t expires_us; /* until when it is reserved, 0 = not */
 } fx_told;
 
 /* Starts it at the first instance, waits until it is in force on all, and begins its history. A
@@ -66,11 +68,14 @@ fx_told fx_sale_ask(fx_sale *s, const char *request, int user, int quantity, int
 /* Likewise, over a connection of its own. */
 fx_told fx_sale_ask_anew(fx_sale *s, const char *request, int user, int quantity, int at);
 
+/* One attempt to "confirm" or to "cancel" the order of a request, by its user. Any thread. */
+fx_told fx_sale_settle(fx_sale *s, const char *what, const char *request, int user, int at);
+
 /* Asks about a request. The status; 0 for a 404 that is not final. */
 int fx_sale_look(fx_sale *s, const char *request, int at);
 
-/* Asks for the sale's numbers. */
-void fx_sale_look_at_stock(fx_sale *s, int at);
+/* Asks for the sale's numbers. The units reserved, -1 = not told. */
+long long fx_sale_look_at_stock(fx_sale *s, int at);
 
 /* Goes through all requests with an attempt that had no definite answer, by looking at instance
  * `at`, until each is known or deadline_ms has passed. Nobody asks any more. */
