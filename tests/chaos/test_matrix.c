@@ -180,6 +180,9 @@ static void every_strategy_has_its_row(void **state)
         snprintf(line, sizeof(line), "\nrow %s:durability=disk\n", s->name);
         if ((strstr(list, line) != NULL) != s->guarded)
             fail_msg("%s: with durability=disk there is a row for whoever is guarded", s->name);
+        snprintf(line, sizeof(line), "\nrow %s:reserve\n", s->name);
+        if ((strstr(list, line) != NULL) != s->reserves)
+            fail_msg("%s: with reservations there is a row for whoever has them", s->name);
     }
     fx_process_free(process);
 }
@@ -190,6 +193,8 @@ static void what_is_not_understood_is_refused(void **state)
         {"run", "--fautls", "load"},
         {"run", "--faults", "laod"},
         {"run", "--rows", "combind"},
+        {"run", "--rows", "none:reserve"},
+        {"run", "--rows", "combined:reserved"},
         {"run", "--seed", "x"},
         {"cell", "--row", "combined"},
         {"cell", "--row", "x:durability=tape"},

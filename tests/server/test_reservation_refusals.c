@@ -277,6 +277,6 @@ int main(void)
         cmocka_unit_test(the_next_sale_may_have_no_reservations),
         cmocka_unit_test(the_live_page_tells_what_is_reserved),
     };
-    fx.plan = (fx_plan){.instances = FX_INSTANCES};
+    fx.plan = (fx_plan){.instances = FX_INSTANCES, .one_server = true};
     return cmocka_run_group_tests(tests, start_with_clocks, stop_with_clocks);
 }

@@ -313,6 +313,6 @@ int main(void)
         cmocka_unit_test(a_key_that_is_gone_stops_all_until_it_is_mended),
         cmocka_unit_test(the_clock_of_a_halted_sale_runs),
     };
-    fx.plan = (fx_plan){.instances = FX_INSTANCES};
+    fx.plan = (fx_plan){.instances = FX_INSTANCES, .one_server = true};
     return cmocka_run_group_tests(tests, start_with_clocks, stop_with_clocks);
 }

@@ -389,6 +389,6 @@ int main(void)
         cmocka_unit_test(what_is_reserved_counts_for_the_limit),
         cmocka_unit_test(all_orders_are_listed_whatever_became_of_them),
     };
-    fx.plan = (fx_plan){.instances = FX_INSTANCES};
+    fx.plan = (fx_plan){.instances = FX_INSTANCES, .one_server = true};
     return cmocka_run_group_tests(tests, start_with_clocks, stop_with_clocks);
 }

@@ -68,6 +68,7 @@ const fault fault_lost_reply = {
     .says = "a write or a lock's command is executed, and the connection ends before its reply",
     .counts = "replies lost",
     .needs = NEEDS_PROXY,
+    .reservations = RESERVED_TOO,
     .covered = EVERYWHERE,
     .inject = lost_reply,
 };
@@ -119,6 +120,7 @@ const fault fault_late_command = {
     .says = "a write or a lock's command arrives when its sender is dead and others have sold",
     .counts = "commands that came late",
     .needs = NEEDS_PROXY,
+    .reservations = RESERVED_TOO,
     .covered = EVERYWHERE,
     .inject = late_command,
 };
@@ -156,6 +158,7 @@ const fault fault_client_kill = {
     .says = "CLIENT KILL of everybody, also of one whose write is on its way, and SCRIPT FLUSH",
     .counts = "connections killed, and that scripts were not known any more",
     .needs = NEEDS_PROXY,
+    .reservations = RESERVED_TOO,
     .covered = EVERYWHERE,
     .inject = client_kill,
 };

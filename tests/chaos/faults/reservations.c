@@ -72,8 +72,8 @@ static bool comes_to_know(void *arg)
 static void *go(void *arg)
 {
     ender *e = arg;
-    struct timespec until = {.tv_sec = e->due_us / 1000000, .tv_nsec = e->due_us % 1000000 * 1000};
-    clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &until, NULL);
+    for (int64_t left_us = e->due_us - unix_us(); left_us > 0; left_us = e->due_us - unix_us())
+        fx_let_pass(left_us > 1000 ? (int)(left_us / 1000) : 1);
     e->went_us = unix_us();
     e->first = e->told = attempt(e, e->at);
     atomic_store(&e->answered, true);
@@ -113,11 +113,6 @@ static ender to_end(const ender *of, const char *what, int at)
     return e;
 }
 
-static void begin_calmly(void)
-{
-    crew_pace(PACE_MS);
-}
-
 /* ---- late-confirm: within 5 ms of the end, at three instances ---------------------------------
  */
 
@@ -153,7 +148,7 @@ static int confirm_late(cell *c)
 
 static void late_confirm(cell *c)
 {
-    begin_calmly();
+    crew_pace(PACE_MS);
     for (int i = 0; i < ROUNDS; i++)
         cell_landed(c, confirm_late(c));
     cell_met(c, c->landed > 0);
@@ -225,7 +220,7 @@ static bool is_free_again(void *sale)
 static void double_expiry(cell *c)
 {
     fx_sale *scarce = cell_start_one_more(c, SCARCE);
-    begin_calmly();
+    crew_pace(PACE_MS);
     for (int i = 0; i < EXPIRIES; i++) {
         expire_once(c, scarce);
         cell_met(c, fx_wait_until(is_free_again, scarce, CELL_PATIENCE_MS));
@@ -247,7 +242,7 @@ const fault fault_double_expiry = {
 /* ---- kill-between: an instance dies between the reservation and its end, or within -------------
  */
 
-enum { KILLS = 2 };
+enum { KILLS = 2, KILLED_PACE_MS = 700, KILLED_LEASE_MS = 2000 };
 
 /* Instance `at` has reserved, and dies before the confirmation comes, which another hears. */
 static bool dies_in_between(cell *c, int at)
@@ -283,7 +278,7 @@ static bool dies_within(cell *c, int at, const char *what, const char *point)
 static void kill_between(cell *c)
 {
     static const char *const points[] = {"locked", "in-section", "written"};
-    begin_calmly();
+    crew_pace(KILLED_PACE_MS);
     cell_begin_fault(c);
     for (int i = 0; i < KILLS; i++)
         cell_met(c, dies_in_between(c, (int)cell_random(c, FX_INSTANCES)));
@@ -301,6 +296,7 @@ const fault fault_kill_between = {
     .needs = NEEDS_FAIL_POINTS,
     .reservations = RESERVED_ONLY,
     .reserve_s = 20,
+    .lease_ms = KILLED_LEASE_MS,
     .covered = EVERYWHERE,
     .inject = kill_between,
 };
@@ -346,7 +342,7 @@ static void confirm_at_failover(cell *c)
 {
     ender orders[KEPT], all[KEPT];
     fx_topology *t = fx_redis_topology(fx.redis);
-    begin_calmly();
+    crew_pace(PACE_MS);
     crew_pause();
     bool reserved = true;
     for (int i = 0; i < KEPT; i++) {

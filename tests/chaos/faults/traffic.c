@@ -77,6 +77,7 @@ const fault fault_retries = {
     .says = "each request comes to all instances at once, and again later, under one id",
     .counts = "answers to copies",
     .lease_ms = LEASE_MS,
+    .reservations = RESERVED_TOO,
     .covered = EVERYWHERE,
     .inject = retries,
 };
@@ -236,6 +237,7 @@ const fault fault_sigterm = {
     .says = "SIGTERM of one instance after another under load, and their return",
     .counts = "instances that ended with exit code 0, and whose buyers went elsewhere",
     .lease_ms = LEASE_MS,
+    .reservations = RESERVED_TOO,
     .covered = EVERYWHERE,
     .inject = sigterm,
 };
