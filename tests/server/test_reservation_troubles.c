@@ -302,6 +302,72 @@ static void the_clock_of_a_halted_sale_runs(void **state)
     for_each_reserving(halt_and_go_on);
 }
 
+/* No order is lost, only what became of it, of which each instance has told somebody. */
+static void forget_what_became(const char *strategy)
+{
+    static const char *const ends[] = {"confirm", "cancel"};
+    static char again[] = "POST /orders/r9/confirm?item=P0001";
+    char body[RESERVED_BODY], request[16];
+    for (int k = 0; k < 2; k++) {
+        begin(strategy, 100, 50);
+        for (int i = 0; i < FX_INSTANCES; i++) {
+            snprintf(request, sizeof(request), "r%d", i);
+            reserve(i, "u1", request, 1, 10 * RESERVE_S, body);
+        }
+        reserve(0, "u1", "r9", 1, 10 * RESERVE_S, body);
+        fx_redis_do(fx.redis, "SAVE");
+        for (int i = 0; i < FX_INSTANCES; i++)
+            fx_expect(fx.server[i], 200, "POST /orders/r%d/%s?item=P0001", i, ends[k]);
+        fx_redis_restart(fx.redis);
+        assert_true(fx_wait_until(is_halted_on_all, again, RESERVE_WAIT_MS));
+        for (int i = 0; i < FX_INSTANCES; i++)
+            fx_refused(fx.server[i], 503, "sale_rolled_back", "POST /orders/r%d/%s?item=P0001", i,
+                       ends[1 - k]);
+        lost = 0;
+        assert_true(fx_wait_until(is_resumed, NULL, RESERVE_WAIT_MS));
+        for (int i = 0; i < FX_INSTANCES; i++) { /* all as it stands there, and goes on */
+            char path[64];
+            snprintf(path, sizeof(path), "POST /orders/r%d/%s?item=P0001", i, ends[1 - k]);
+            fx_await(fx.server[i], path, 200, "\"state\":", RESERVE_WAIT_MS);
+        }
+        expect_stock(k == 0 ? 99 : 96, 1, k == 0 ? 0 : 3);
+    }
+}
+
+static void a_lost_confirmation_halts_the_sale(void **state)
+{
+    (void)state;
+    fx_only_single("it restarts Redis");
+    for_each_reserving(forget_what_became);
+}
+
+/* The list of what became of reservations is gone, and put back. */
+static void lose_the_moves(const char *strategy)
+{
+    char body[RESERVED_BODY], key[128];
+    begin(strategy, 10, 5);
+    reserve(0, "u1", "r1", 1, 10 * RESERVE_S, body);
+    reserve(0, "u1", "r2", 1, 10 * RESERVE_S, body);
+    for (int i = 0; i < FX_INSTANCES; i++)
+        fx_expect(fx.server[i], 200, "POST /orders/r1/confirm?item=P0001");
+    snprintf(key, sizeof(key), "fs:{P0001}:%s:moves", sale);
+    fx_redis_do(fx.redis, "RENAME %s %s:saved", key, key);
+    for (int at = 0; at < FX_INSTANCES; at++)
+        fx_await(fx.server[at], "GET /stock?item=P0001", 200, "\"halted\":", RESERVE_WAIT_MS);
+    fx_redis_do(fx.redis, "RENAME %s:saved %s", key, key);
+    lost = 0;
+    assert_true(fx_wait_until(is_resumed, NULL, RESERVE_WAIT_MS));
+    fx_await(fx.server[2], "POST /orders/r2/confirm?item=P0001", 200, "\"state\":\"sold\"",
+             RESERVE_WAIT_MS);
+    expect_stock(8, 0, 2);
+}
+
+static void moves_that_are_gone_halt_the_sale(void **state)
+{
+    (void)state;
+    for_each_reserving(lose_the_moves);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +378,8 @@ int main(void)
         cmocka_unit_test(a_redis_that_is_full_changes_nothing),
         cmocka_unit_test(a_key_that_is_gone_stops_all_until_it_is_mended),
         cmocka_unit_test(the_clock_of_a_halted_sale_runs),
+        cmocka_unit_test(a_lost_confirmation_halts_the_sale),
+        cmocka_unit_test(moves_that_are_gone_halt_the_sale),
     };
     fx.plan = (fx_plan){.instances = FX_INSTANCES, .one_server = true};
     return cmocka_run_group_tests(tests, start_with_clocks, stop_with_clocks);
