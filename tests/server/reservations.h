@@ -3,8 +3,8 @@
  * goes on at once.
  *
  * A reservation is made for minutes, and the clock of Redis is set forward over its end: so no busy
- * machine ends one too soon, and nobody waits for one. The Redis is a single one, for the members of
- * a topology would take each other for dead.
+ * machine ends one too soon, and nobody waits for one. The Redis is a single one, for the members
+ * of a topology would take each other for dead.
  */
 #ifndef TESTS_SERVER_RESERVATIONS_H
 #define TESTS_SERVER_RESERVATIONS_H
