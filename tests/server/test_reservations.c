@@ -274,7 +274,7 @@ static void a_buyer_has_what_is_over(void **state)
 
 /* ---- many ------------------------------------------------------------------------------------ */
 
-/* More buckets than one call returns, and what is not over yet stays. */
+/* Many are over at once, and what is not over yet stays. */
 static void pass_in_turn(const char *strategy)
 {
     enum { COUNT = 130 };

@@ -90,7 +90,7 @@ static inline void open_shop(const fs_strategy *strategy)
     shop.strategy = strategy;
     sale_terms terms = {.initial = UNITS,
                         .per_user_limit = LIMIT,
-                        .reserve_max_s = 2 * RESERVE_S,
+                        .reserve_max_s = 10 * RESERVE_S,
                         .lease_ms = 300,
                         .wait_ms = 60};
     snprintf(terms.item, sizeof(terms.item), "S%d", ++count);
@@ -102,7 +102,7 @@ static inline void open_shop(const fs_strategy *strategy)
     fx_redis_do(fx.redis, "SET %s %s", shop.keys->current, terms.id);
     fx_redis_do(fx.redis, "SET %s %d", shop.keys->stock, UNITS);
     fx_redis_do(fx.redis, "SET %s 0", shop.keys->sold);
-    fx_redis_do(fx.redis, "HSET %s units 0 now 0", shop.keys->reserved);
+    fx_redis_do(fx.redis, "HSET %s units 0 now 0 settled %s", shop.keys->reserved, "0 -");
     ledger_make(shop.keys, &shop.sale.known[0]);
     if (strategy->open && strategy->open(&shop.sale, &shop.state, err, sizeof(err)) != 0)
         fail_msg("%s: %s", strategy->name, err);

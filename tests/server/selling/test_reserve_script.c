@@ -39,6 +39,30 @@ static void whoever_comes_returns_what_is_over(void **state)
     for_each_shop(return_by_whoever_comes);
 }
 
+/* More are over than one call returns: the next ones return the rest. */
+static void return_in_turn(void)
+{
+    enum { ENDS = 1100, A_CALL = 1000 };
+    for (int i = 0; i < ENDS; i++)
+        make_order(i + 1);
+    purchase_result last = ask_as(PURCHASE_BUY, shop.requests - 1, ENDS);
+    snprintf(context, sizeof(context), "%s, many ends", shop.strategy->name);
+    pass(last.order.expires_us / BUCKET_US);
+    assert_int_equal(buy(0), BUY_SOLD);
+    check_books();
+    assert_true(fx_redis_number(fx.redis, "ZCARD %s", shop.keys->buckets) >= ENDS - A_CALL);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(buy(0), BUY_SOLD);
+    check_books();
+    assert_int_equal(fx_redis_number(fx.redis, "HGET %s units", shop.keys->reserved), 0);
+}
+
+static void more_ends_than_one_call_returns(void **state)
+{
+    (void)state;
+    for_each_shop(return_in_turn);
+}
+
 /* ---- commands that are forbidden, a server that refuses -------------------------------------- */
 
 static char granted[2048]; /* the line of the service in docker/users.acl */
@@ -215,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_comes_returns_what_is_over),
+        cmocka_unit_test(more_ends_than_one_call_returns),
         cmocka_unit_test(no_right_that_is_missing_misleads_a_strategy),
         cmocka_unit_test(nothing_is_written_half_where_writes_are_refused),
         cmocka_unit_test(what_one_has_stops_no_other),
