@@ -133,6 +133,8 @@ static void return_once(const char *strategy)
     let_all_look();
     expect_stock(5, 5, 0);
     assert_int_equal(returns(), 1);
+    fx_expect(fx.server[1], 201, "POST /buy?item=P0001&user=u3");
+    expect_stock(4, 5, 1);
 }
 
 static void what_is_over_returns_once(void **state)
