@@ -10,6 +10,8 @@
 
 #include "server/sale/checkout.h"
 
+#define USER_FORM "1 to 128 of [A-Za-z0-9._%+@-]; mind that a query has + as %2B"
+
 typedef struct buy_query {
     fs_api *api;
     char item[IDENT_MAX + 1];
@@ -95,7 +97,7 @@ static bool read_query(const fs_api *api, const api_request *http, buy_query *qu
     purchase *request = &query->request;
     return api_read_ident(http->query, "item", "bad_item", true, query->item, reply) &&
            api_param_ok(query_word(http->query, "user", user_ok, request->user), "bad_user", "user",
-                        "1 to 128 of [A-Za-z0-9._%+@-]; mind that a query has + as %2B", reply) &&
+                        USER_FORM, reply) &&
            api_read_ident(http->query, "sale", "bad_sale", false, query->sale, reply) &&
            read_quantity(api, http->query, &request->quantity, reply) &&
            read_reserve(http->query, &request->reserve_s, reply) &&
@@ -107,7 +109,9 @@ static bool read_query(const fs_api *api, const api_request *http, buy_query *qu
 static bool may_ask(fs_api *api, const api_request *http, const purchase *request, api_reply *reply)
 {
     const fs_rate *rate = api->rate;
-    const char *who = request->user[0] != '\0' ? request->user : request->request;
+    char order[IDENT_MAX + 2];
+    snprintf(order, sizeof(order), "#%s", request->request); /* no user's name */
+    const char *who = request->user[0] != '\0' ? request->user : order;
     if (api->auth->buyer_key[0] != '\0' && request->action != PURCHASE_REVOKE &&
         !auth_admit_buyer(api->auth, request->user, http->headers.buyer_token, reply))
         return false;
@@ -218,7 +222,8 @@ static bool tell_done(direct_answer *direct, const sale_terms *terms, const purc
     bool sent = !reply.body.failed && client->send(client, &reply);
     reply_free(&reply);
     if (sent) {
-        metrics_count_buy(metrics, counted_as(&query->request, BUY_SOLD), reply.replayed,
+        metrics_count_buy(metrics, counted_as(&query->request, BUY_SOLD),
+                          result->replayed && query->request.keyed,
                           dlock_now().us - query->request.received.us);
         metrics->told_directly++;
         metrics_count_response(metrics, reply.status);
@@ -254,15 +259,14 @@ static void ask(fs_api *api, const api_request *http, buy_query *query, api_repl
     }
     answer(query, &bought, reply);
     metrics_count_buy(api->metrics, counted_as(request, bought.result.outcome),
-                      bought.result.replayed && request->action == PURCHASE_BUY,
-                      dlock_now().us - http->received.us);
+                      bought.result.replayed, dlock_now().us - http->received.us);
 }
 
 static bool is_refusing(fs_api *api, api_reply *reply)
 {
     bool refusing = atomic_load_explicit(&api->refusing, memory_order_relaxed);
     if (refusing)
-        problem(reply, 503, "draining", "this instance is going down; nothing was bought");
+        problem(reply, 503, "draining", "this instance is going down; nothing was done");
     return refusing;
 }
 
@@ -296,7 +300,7 @@ static bool read_settled(const fs_api *api, const api_request *http, buy_query *
     bool needed = api->auth->buyer_key[0] != '\0' && request->action != PURCHASE_REVOKE;
     return api_read_ident(http->query, "item", "bad_item", true, query->item, reply) &&
            ((status == QUERY_ABSENT && !needed) ||
-            api_param_ok(status, "bad_user", "user", "the one who has the order", reply)) &&
+            api_param_ok(status, "bad_user", "user", USER_FORM, reply)) &&
            api_read_ident(http->query, "sale", "bad_sale", false, query->sale, reply) &&
            api_read_not_after(http->query, &request->wanted_by_us, reply);
 }

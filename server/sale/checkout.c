@@ -318,8 +318,12 @@ static bool buy_in(sale_table *table, fs_sale *sale, const char *wanted, purchas
         return true;
     }
     sell_in(sale, node, request, &ret->result);
-    if (ret->result.outcome == BUY_NO_ORDER && wanted[0] == '\0' && open->terms.previous[0] != '\0')
-        return ask_wanted(open, open->terms.previous, request, ret);
+    if (ret->result.outcome == BUY_NO_ORDER && wanted[0] == '\0' &&
+        open->terms.previous[0] != '\0') {
+        ask_wanted(open, open->terms.previous, request, ret);
+        if (ret->result.outcome == BUY_NO_ORDER)
+            name_sale(ret, &open->terms);
+    }
     if (ret->result.outcome == BUY_DAMAGED || ret->result.outcome == BUY_ROLLED_BACK)
         return look_into_trouble(table, sale, request, &ret->result);
     return ret->result.outcome != BUY_CLOSED;

@@ -168,7 +168,7 @@ static void read_order(const sell_call *call, const purchase *request, int64_t n
 }
 
 /* Where the buyers' answers begin in a reply. */
-static int answers_from(const sell_call *call)
+static size_t answers_from(const sell_call *call)
 {
     return call->keys->reserves ? 3 : 2;
 }
@@ -177,7 +177,7 @@ static bool is_whole(const sell_call *call, const redisReply *reply, int count)
 {
     bool reserves = call->keys->reserves;
     return reply->type == REDIS_REPLY_ARRAY &&
-           reply->elements == (size_t)(count + answers_from(call)) &&
+           reply->elements == (size_t)count + answers_from(call) &&
            reply->element[0]->type == REDIS_REPLY_INTEGER &&
            reply->element[1]->type == (reserves ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING) &&
            (!reserves || reply->element[2]->type == REDIS_REPLY_INTEGER);
@@ -214,7 +214,7 @@ static void read_answers(const sell_call *call, const redisReply *reply, const s
     for (int i = count - 1; i >= 0; i--) {
         const purchase *request = buyers[i].request;
         purchase_result *result = buyers[i].result;
-        const redisReply *answer = reply->element[i + answers_from(call)];
+        const redisReply *answer = reply->element[(size_t)i + answers_from(call)];
         if (answer->type == REDIS_REPLY_INTEGER) {
             read_order(call, request, answer->integer, remaining, time_us, &result->order);
             sale_sold(call->sale, call->keys, result);
@@ -269,7 +269,8 @@ bool sell(const open_sale *sale, const sale_keys *keys, sell_lock lock, const se
     dlock_args args;
     redisReply *reply = NULL;
     sell_call call = {.sale = sale, .keys = keys, .key_count = sale->state_keys, .lock = lock};
-    if (sale->terms.durability == DURABILITY_REPLICATED && (!lock.hold || lock.release)) {
+    if (sale->terms.durability == DURABILITY_REPLICATED && (!lock.hold || lock.release) &&
+        count > 0) {
         call.replicas = replicas_needed(sale->store, &sale->terms, keys);
         deadline = store_read_deadline(deadline);
     }
