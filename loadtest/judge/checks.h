@@ -48,9 +48,7 @@ void check_readings(lt_judging *j);
 void check_conserved(lt_judging *j); /* reservations.c */
 void check_held(lt_judging *j);
 void check_returned(lt_judging *j);
-void check_confirmed(lt_judging *j);
-void check_released(lt_judging *j);
-void check_one_winner(lt_judging *j);
+void check_fates(lt_judging *j);
 void check_lasts(lt_judging *j);
 
 void check_fences(lt_judging *j); /* fences.c */

@@ -96,10 +96,11 @@ static bool somebody_went_without(const lt_judging *j)
     bool any = false;
     for (uint32_t i = 0; i < j->requests_len && !any; i++) {
         const lt_request *request = &j->requests[i];
-        bool without = request->bought == BOUGHT_NO || request->bought == BOUGHT_UNRESOLVED;
-        bool may = limit == 0 || has[request->user] + request->quantity <= limit;
         bool refused = request->refused || (request->voided && request->final == NO_ELEMENT);
-        any = without && may && refused && request->quantity <= most;
+        bool without = request->bought == BOUGHT_NO || request->bought == BOUGHT_UNRESOLVED;
+        bool turned_away = (without && refused) || request->unpaid;
+        bool may = limit == 0 || has[request->user] + request->quantity <= limit;
+        any = turned_away && may && request->quantity <= most;
     }
     free(has);
     return any;

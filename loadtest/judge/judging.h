@@ -67,8 +67,11 @@ typedef struct lt_request {
     bool owed;           /* somebody was told that it is sold */
     bool released;       /* it was cancelled, or has expired, and is not owed */
     uint32_t ended;      /* the first confirm or cancel that succeeded */
-    int64_t ending_us[ENDINGS]; /* the first of each kind began; NEVER */
-    lt_text user;               /* of the yes, else of the first ask: the request's payload */
+    int64_t cancel_us;   /* the first try to cancel it began; NEVER */
+    int64_t ending_us[ENDINGS]; /* the first of each kind that was not refused began; NEVER */
+    int64_t put_off_us;         /* the first try to confirm it that was put off began; NEVER */
+    bool unpaid;  /* it has expired, for tries to confirm it were put off again and again */
+    lt_text user; /* of the yes, else of the first ask: the request's payload */
     int64_t quantity;
 } lt_request;
 
@@ -142,6 +145,12 @@ int64_t given_by(const lt_given *given, size_t len, int64_t us, bool too);
 /* Whether the look is of this sale. */
 bool look_is_here(const lt_judging *j, const lt_look *look);
 bool look_found(const lt_judging *j, const lt_look *look);
+
+/* Whether it surely changed nothing: of a confirm, or cancel. */
+bool look_refused(const lt_judging *j, const lt_look *look);
+
+/* Whether that is for now: who was told so comes again. */
+bool look_put_off(const lt_judging *j, const lt_look *look);
 
 /* Whether the attempt asked for what the request is for. */
 bool has_payload(const lt_request *request, const lt_ask *ask);

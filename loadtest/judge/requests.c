@@ -20,9 +20,9 @@ static bool is_one_of(const char *code, const char *const *codes)
     return *codes;
 }
 
-static const char *code_of(const lt_judging *j, const lt_ask *ask)
+static const char *code_of(const lt_judging *j, lt_text code)
 {
-    return text_told(ask->code) ? text_of(j, ask->code) : "";
+    return text_told(code) ? text_of(j, code) : "";
 }
 
 /* Asked in another sale, or without one and answered by another. */
@@ -39,7 +39,7 @@ static lt_answer answer_of(const lt_judging *j, const lt_ask *ask)
 {
     static const char *const for_good[] = {"sold_out",     "limit_reached", "quantity_above_limit",
                                            "request_void", "sale_closed",   NULL};
-    const char *code = code_of(j, ask);
+    const char *code = code_of(j, ask->code);
     int come_back = is_reserving(j) ? 2 : 0; /* the first ones are no more for good */
     if (is_elsewhere(j, ask))
         return ANSWER_ELSEWHERE;
@@ -67,6 +67,16 @@ bool look_is_here(const lt_judging *j, const lt_look *look)
 bool look_found(const lt_judging *j, const lt_look *look)
 {
     return look->status == 200 && look_is_here(j, look);
+}
+
+bool look_refused(const lt_judging *j, const lt_look *look)
+{
+    return outcome_of_response((long)look->status, code_of(j, look->code)) != OUT_UNKNOWN;
+}
+
+bool look_put_off(const lt_judging *j, const lt_look *look)
+{
+    return (look->status == 503 || look->status == 429) && look_refused(j, look);
 }
 
 bool stock_is_ours(const lt_judging *j, const lt_stock_line *stock)
@@ -169,6 +179,8 @@ static void give_numbers(lt_judging *j)
                                                          .ended = NO_ELEMENT,
                                                          .fate = &no_fate,
                                                          .ending_us = {NEVER, NEVER, NEVER},
+                                                         .put_off_us = NEVER,
+                                                         .cancel_us = NEVER,
                                                          .first_us = NEVER,
                                                          .second_us = NEVER,
                                                          .known_us = NEVER,
@@ -207,7 +219,7 @@ static void take_look(const lt_history *h, uint32_t *place, size_t i)
  * may have ended. */
 bool is_turned_away(const lt_judging *j, const lt_ask *ask)
 {
-    const char *code = code_of(j, ask);
+    const char *code = code_of(j, ask->code);
     if (ask->answer == ANSWER_UNKNOWN || ask->status == 503 || ask->status == 429 ||
         strcmp(code, "sold_out") == 0)
         return true;
@@ -237,7 +249,7 @@ static void note_ask(lt_judging *j, size_t i)
     }
     request->unknown += ask->answer == ANSWER_UNKNOWN;
     request->refused = request->refused || is_turned_away(j, ask);
-    request->voided = request->voided || strcmp(code_of(j, ask), "request_void") == 0;
+    request->voided = request->voided || strcmp(code_of(j, ask->code), "request_void") == 0;
 }
 
 static void note_payload(lt_judging *j, size_t i)
@@ -259,7 +271,12 @@ static void note_look(lt_judging *j, size_t i)
     if (!look_is_here(j, look))
         return;
     request->looked_us = sooner(request->looked_us, look->from_us);
-    request->ending_us[look->ending] = sooner(request->ending_us[look->ending], look->from_us);
+    if (look->ending == ENDING_CONFIRM && look_put_off(j, look))
+        request->put_off_us = sooner(request->put_off_us, look->from_us);
+    if (look->ending == ENDING_CANCEL)
+        request->cancel_us = sooner(request->cancel_us, look->from_us);
+    if (!look_refused(j, look))
+        request->ending_us[look->ending] = sooner(request->ending_us[look->ending], look->from_us);
     if (look->ending != ENDING_NONE && look->status == 200)
         take_look(j->history, &request->ended, i);
     if (look->status == 200) {

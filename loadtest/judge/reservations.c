@@ -15,6 +15,7 @@
 enum {
     BUCKET_US = 100000, /* to which an expiry is rounded up */
     LATE_US = 200000,   /* after it: surely late, on any clock */
+    PUT_OFF_US = 50000, /* who is put off all this time has asked often enough */
     BACK_US = 5000000   /* after it: the second until units are back, and much margin */
 };
 
@@ -27,16 +28,17 @@ static bool is_state(const lt_judging *j, lt_text state)
     return state == j->sold || state == j->reserved || state == j->cancelled || state == j->expired;
 }
 
-/* By its code, why it is neither confirmed nor cancelled says what it is. */
+/* By its code, why it is not confirmed, or not cancelled, says what it is. */
 static lt_text state_of_look(const lt_judging *j, const lt_look *look)
 {
     const char *code = text_of(j, look->code);
-    if (look->status == 200 || look->ending == ENDING_NONE || look->status != 409)
+    bool confirm = look->ending == ENDING_CONFIRM;
+    if (look->ending == ENDING_NONE || look->status != 409)
         return look->status == 200 ? look->told.state : TEXT_NONE;
-    return strcmp(code, "reservation_expired") == 0 ? j->expired
-           : strcmp(code, "order_cancelled") == 0   ? j->cancelled
-           : strcmp(code, "order_sold") == 0        ? j->sold
-                                                    : TEXT_NONE;
+    if (strcmp(code, "reservation_expired") == 0)
+        return j->expired;
+    bool other = strcmp(code, confirm ? "order_cancelled" : "order_sold") == 0;
+    return !other ? TEXT_NONE : confirm ? j->cancelled : j->sold;
 }
 
 /* Also notes what it became first; by the time at which it was known. */
@@ -107,14 +109,19 @@ static int64_t back_by(const lt_judging *j, const lt_request *request)
     return fate->state == j->cancelled && fate->to_us < by && is_calm(j) ? fate->to_us : by;
 }
 
+/* When its time is over at the earliest. */
+static int64_t over_from(const lt_judging *j, const lt_request *request)
+{
+    return request->first_us + (is_calm(j) ? j->history->sale.reserve_us : 0);
+}
+
 /* When they can be back at the earliest. */
 static int64_t back_from(const lt_judging *j, const lt_request *request)
 {
-    int64_t from = request->first_us + (is_calm(j) ? j->history->sale.reserve_us : 0);
+    int64_t from = over_from(j, request);
     if (request->owed || request->fate->state == j->sold)
         return NEVER;
-    int64_t cancel_us = request->ending_us[ENDING_CANCEL];
-    return cancel_us < from ? cancel_us : from;
+    return request->cancel_us < from ? request->cancel_us : from;
 }
 
 /* Each with its units: when it may have them, and when it surely has. */
@@ -170,6 +177,14 @@ void reservations_collect(lt_judging *j)
             units_free(j, ask->from_us, NEVER) >= ask->quantity)
             j->requests[ask->request].refused = true;
     }
+    for (size_t i = 0; i < h->looks_len; i++) {
+        const lt_look *look = &h->looks[i];
+        lt_request *request = &j->requests[look->request];
+        if (look->ending == ENDING_CONFIRM && look_is_here(j, look) && look_put_off(j, look) &&
+            request->fate->state == j->expired && look->to_us < over_from(j, request) &&
+            look->to_us - request->put_off_us >= PUT_OFF_US)
+            request->unpaid = true;
+    }
 }
 
 /* Of each reading of the stock; at rest nothing is reserved. */
@@ -224,43 +239,20 @@ void check_held(lt_judging *j)
 /* ---- one fate -------------------------------------------------------------------------------- */
 
 /* Nothing else is said of an order than what it became first. */
-static void check_fates(lt_judging *j, bool sold)
+void check_fates(lt_judging *j)
 {
     for (size_t i = 0; i < j->seen_len; i++) {
         const lt_seen *now = &j->seen[i];
         const lt_seen *fate = j->requests[now->request].fate;
         bool open = now->state == j->reserved && now->from_us <= fate->to_us;
-        if (fate->state == TEXT_NONE || (fate->state == j->sold) != sold || open ||
-            now->state == fate->state || !is_state(j, now->state))
+        if (fate->state == TEXT_NONE || open || now->state == fate->state ||
+            !is_state(j, now->state))
             continue;
         violated(j, "%s's order is %s (line %" PRId64 "), and was %s (line %" PRId64 ")",
                  text_of(j, j->requests[now->request].name), text_of(j, now->state), now->line,
                  text_of(j, fate->state), fate->line);
     }
     settle_reserving(j, j->stateless ? "something does not tell what became of an order" : NULL);
-}
-
-void check_confirmed(lt_judging *j)
-{
-    check_fates(j, true);
-}
-
-void check_released(lt_judging *j)
-{
-    check_fates(j, false);
-}
-
-void check_one_winner(lt_judging *j)
-{
-    const lt_history *h = j->history;
-    for (size_t i = 0; i < h->looks_len; i++) {
-        const lt_look *look = &h->looks[i];
-        uint32_t ended = j->requests[look->request].ended;
-        if (look->ending && look->status == 200 && h->looks[ended].ending != look->ending)
-            violated(j, "%s was both confirmed and cancelled (lines %" PRId64 ", %" PRId64 ")",
-                     text_of(j, look->request_name), h->looks[ended].line, look->line);
-    }
-    settle_reserving(j, NULL);
 }
 
 /* ---- when it is over ------------------------------------------------------------------------- */
@@ -279,20 +271,34 @@ static void check_told(lt_judging *j, const lt_ask *ask)
                  ask->line);
 }
 
-/* Nothing ends it but who asked for that in time, and the end of its time. */
+/* Nothing ends it but who asked for that in time, and was not refused, and the end of its time. */
 static void check_end(lt_judging *j, const lt_request *request)
 {
     const lt_seen *fate = request->fate;
     int64_t asked_us = request->ending_us[fate->state == j->sold ? ENDING_CONFIRM : ENDING_CANCEL];
-    int64_t over_from = request->first_us + j->history->sale.reserve_us;
-    bool ends = fate->state == j->expired ? fate->to_us < over_from
-                                          : asked_us > over_by(j, request, LATE_US);
+    bool late = asked_us > over_by(j, request, LATE_US);
+    bool ends = fate->state == j->expired ? fate->to_us < over_from(j, request)
+                                          : late || asked_us > fate->to_us;
     if (fate->state != TEXT_NONE && request->attempts > 0 && ends)
         violated(j, "%s's order is %s (line %" PRId64 "), %s", text_of(j, request->name),
                  text_of(j, fate->state), fate->line,
                  fate->state == j->expired ? "before its time was over"
-                 : asked_us == NEVER       ? "and nobody asked for that"
-                                           : "and that was asked for when its time was over");
+                 : late && asked_us != NEVER
+                     ? "and that was asked for when its time was over"
+                     : "and nobody had asked for that, or who did was refused");
+}
+
+/* An order is confirmed, and cancelled, but for what it is already, or for now. That it is found is
+ * a promise of its own. */
+static void check_done(lt_judging *j, const lt_look *look)
+{
+    if (look->ending && look_is_here(j, look) && look_refused(j, look) && !look_put_off(j, look) &&
+        look->status != 404 && look->from_us > j->requests[look->request].known_us &&
+        state_of_look(j, look) == TEXT_NONE)
+        violated(j, "%s was refused a %s by %" PRId64 " %s (line %" PRId64 ")",
+                 text_of(j, look->request_name),
+                 look->ending == ENDING_CONFIRM ? "confirm" : "cancel", look->status,
+                 text_of(j, look->code), look->line);
 }
 
 void check_lasts(lt_judging *j)
@@ -306,7 +312,9 @@ void check_lasts(lt_judging *j)
         all = all && is_state(j, ask->told.state) && known(ask->told.expires_us);
         check_told(j, ask);
     }
-    for (uint32_t i = 0; is_reserving(j) && j->whole && is_calm(j) && i < j->requests_len; i++)
+    for (size_t i = 0; is_reserving(j) && i < h->looks_len; i++)
+        check_done(j, &h->looks[i]);
+    for (uint32_t i = 0; is_reserving(j) && j->whole && i < j->requests_len; i++)
         check_end(j, &j->requests[i]);
     settle_reserving(j, all ? NULL : "a 201 does not tell what the order is, or until when");
 }
