@@ -343,6 +343,8 @@ static void leave_ending(lt_buyer *buyer, const lt_answer *answer, mono_ns ended
     lt_run_state *state = buyer->state;
     if (answer->outcome == OUT_UNKNOWN)
         followups_note(state->followups, buyer->request.ticket, OUT_UNKNOWN, buyer->target, ended);
+    else if ((answer->status == 503 || answer->status == 429) && buyer->request.ending[1] == 'o')
+        followups_put_off(state->followups, buyer->request.ticket, buyer->target, ended);
     buyer->request.ending = NULL;
     curl_easy_setopt(buyer->easy, CURLOPT_HTTPHEADER, buyer->headers);
 }

@@ -9,6 +9,7 @@
 
 #define EVERY_NS  (5 * NS_PER_MS)   /* a follow-up by chance, but for --replay */
 #define LATER_NS  (300 * NS_PER_MS) /* the delay of every second retry */
+#define PUT_OFF   (200 * NS_PER_MS) /* a confirm that was put off */
 #define RESERVOIR 500
 
 typedef struct lt_queue {
@@ -28,8 +29,9 @@ struct lt_followups {
     lt_reservoir sold, refused;
     int64_t *unknown;
     size_t unknown_count, unknown_room;
-    mono_ns last; /* when the latest one by chance was noted */
-    size_t turn;  /* of those that bought */
+    mono_ns last;    /* when the latest one by chance was noted */
+    mono_ns put_off; /* likewise, of a confirm */
+    size_t turn;     /* of those that bought */
 };
 
 lt_followups *followups_new(const lt_plan *plan)
@@ -130,6 +132,16 @@ void followups_note(lt_followups *followups, int64_t ticket, lt_outcome outcome,
     item.kind = FOLLOW_RETRY;
     if (sold && plan_replays(followups->plan, ticket))
         push(&followups->at_once, item);
+    pthread_mutex_unlock(&followups->mutex);
+}
+
+void followups_put_off(lt_followups *followups, int64_t ticket, int target, mono_ns done)
+{
+    pthread_mutex_lock(&followups->mutex);
+    if (done - followups->put_off >= PUT_OFF) {
+        push(&followups->later, (lt_followup){ticket, target, FOLLOW_END, done + LATER_NS});
+        followups->put_off = done;
+    }
     pthread_mutex_unlock(&followups->mutex);
 }
 

@@ -42,6 +42,9 @@ void followups_free(lt_followups *followups);
 void followups_note(lt_followups *followups, int64_t ticket, lt_outcome outcome, int target,
                     mono_ns done);
 
+/* Notes a confirm that was answered "busy" at `done`: now and then such a one is sent again. */
+void followups_put_off(lt_followups *followups, int64_t ticket, int target, mono_ns done);
+
 /* Takes one that is due; or, with `all`, any. False: there is none. */
 bool followups_take(lt_followups *followups, bool all, lt_followup *ret);
 
