@@ -236,13 +236,6 @@ static const char *check_ask(lt_ask *ask)
     return ends_late(ask->from_us, ask->to_us);
 }
 
-static const char *check_look(lt_look *look, lt_ending ending)
-{
-    look->ending = ending;
-    return is_status(look->status) ? ends_late(look->from_us, look->to_us)
-                                   : "the status is none of HTTP's";
-}
-
 static const char *check_order(lt_order *order)
 {
     if (order->number == 0)
@@ -260,11 +253,12 @@ const char *word_check(lt_word word, lt_line *line)
     case WORD_ASK:
         return check_ask(&line->ask);
     case WORD_LOOK:
-        return check_look(&line->look, ENDING_NONE);
     case WORD_CONFIRM:
-        return check_look(&line->look, ENDING_CONFIRM);
     case WORD_CANCEL:
-        return check_look(&line->look, ENDING_CANCEL);
+        line->look.ending = (lt_ending)(word - WORD_LOOK);
+        if (!is_status(line->look.status))
+            return "the status is none of HTTP's";
+        return ends_late(line->look.from_us, line->look.to_us);
     case WORD_STRANGER:
         return ends_late(line->stranger.from_us, line->stranger.to_us);
     case WORD_AUDIT:

@@ -9,7 +9,7 @@
 typedef enum lt_word {
     WORD_ASK,
     WORD_ORDER,
-    WORD_LOOK,
+    WORD_LOOK, /* and what ends an order, as lt_ending has it */
     WORD_CONFIRM,
     WORD_CANCEL,
     WORD_STOCK,

@@ -276,16 +276,15 @@ static void check_end(lt_judging *j, const lt_request *request)
 {
     const lt_seen *fate = request->fate;
     int64_t asked_us = request->ending_us[fate->state == j->sold ? ENDING_CONFIRM : ENDING_CANCEL];
-    bool late = asked_us > over_by(j, request, LATE_US);
-    bool ends = fate->state == j->expired ? fate->to_us < over_from(j, request)
-                                          : late || asked_us > fate->to_us;
+    bool ends = fate->state == j->expired
+                    ? fate->to_us < over_from(j, request)
+                    : asked_us > over_by(j, request, LATE_US) || asked_us > fate->to_us;
     if (fate->state != TEXT_NONE && request->attempts > 0 && ends)
         violated(j, "%s's order is %s (line %" PRId64 "), %s", text_of(j, request->name),
                  text_of(j, fate->state), fate->line,
                  fate->state == j->expired ? "before its time was over"
-                 : late && asked_us != NEVER
-                     ? "and that was asked for when its time was over"
-                     : "and nobody had asked for that, or who did was refused");
+                                           : "and who asked for that in time was refused, or "
+                                             "nobody did");
 }
 
 /* An order is confirmed, and cancelled, but for what it is already, or for now. That it is found is

@@ -420,7 +420,7 @@ static void reservations(void **unused)
         {"--lie ending.as=bad_sale", RESERVE, "BROKEN", "ends as it was asked to"},
         {"--lie every=5:ending.as=too_late", RESERVE, "BROKEN", NULL},
         {"--lie ending.as=order_cancelled", RESERVE, WRONG, NULL},
-        {"--lie ending.as=busy", RESERVE, "UNDERSOLD", "somebody was turned away"},
+        {"--lie ending.as=busy", RESERVE, "UNDERSOLD", "a buyer was turned away"},
         {"--lie ending.as=rate_limited", RESERVE " --confirm 1", "UNDERSOLD", NULL},
         /* He was told that it is over. */
         {"--lie reserving.uncancelled=1", RESERVE, WRONG "|OVERSOLD", "stays so"},
