@@ -87,8 +87,10 @@ static bool read_reserve(const fs_query *query, int64_t *ret, api_reply *reply)
     query_status status = query_int(query, "reserve_s", 1, RESERVE_MOST_S, ret);
     if (status == QUERY_ABSENT)
         *ret = 0;
+    if (status != QUERY_BAD)
+        return true;
     snprintf(form, sizeof(form), "a number from 1 to %d", RESERVE_MOST_S);
-    return status != QUERY_BAD || api_param_ok(status, "bad_reserve_s", "reserve_s", form, reply);
+    return api_param_ok(status, "bad_reserve_s", "reserve_s", form, reply);
 }
 
 static bool read_query(const fs_api *api, const api_request *http, buy_query *query,

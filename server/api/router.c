@@ -58,22 +58,20 @@ static const api_route routes[] = {
     {"GET", PAGE_PATH "*", api_page_part, "GET /page/page.js", NULL, PLAIN},
 };
 
-/* A part that may be anything has a slash of its own where the route has nothing behind it. */
-static bool is_path_of(const api_route *route, const char *path)
+static bool is_path_of(const char *form, const char *path)
 {
-    size_t front = strcspn(route->path, "*");
-    const char *end = route->path[front] == '*' ? route->path + front + 1 : NULL;
-    size_t len = strlen(path), part = end ? len - strlen(end) : 0;
-    if (!end)
-        return strcmp(path, route->path) == 0;
-    return strncmp(path, route->path, front) == 0 && len > front + strlen(end) &&
-           strcmp(path + part, end) == 0;
+    while (*form != '\0' && *form == *path)
+        form++, path++;
+    if (*form != '*')
+        return *form == *path;
+    size_t end = strlen(form + 1), rest = strlen(path);
+    return rest > end && strcmp(path + rest - end, form + 1) == 0;
 }
 
 static const api_route *find_route(const char *path)
 {
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
-        if (is_path_of(&routes[i], path))
+        if (is_path_of(routes[i].path, path))
             return &routes[i];
     return NULL;
 }

@@ -9,7 +9,7 @@
 --       there was none}
 local ADDED_MOST = 2000 -- buckets of which a look adds the units up
 if denied then return denied end
-if not adds_up(ARGV[5]) then fault('stock') end
+if ARGV[5] ~= '' and left and sold and left + sold + reserved ~= tonumber(ARGV[5]) then fault('stock') end
 local pointer = current ~= '' and current or redis.call('EXISTS', KEYS[1]) == 1 and '?' or ''
 local lost = redis.call('TYPE', KEYS[#KEYS]).ok == 'hash' and redis.call('HGETALL', KEYS[#KEYS]) or {}
 local due, missing, settled, settled_epoch = 0, 0, 0, ''

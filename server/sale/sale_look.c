@@ -8,11 +8,12 @@
 #include "server/sale/look_item.lua.h"
 #include "server/sale/look_stock.lua.h"
 #include "server/selling/strategy.h"
+#include "server/store/reserved.lua.h"
 #include "server/store/state.lua.h"
 
 static dlock_script look_item = DLOCK_SCRIPT("look_item", "#!lua flags=no-writes\n" LOOK_ITEM_LUA);
 static dlock_script look_stock =
-    DLOCK_SCRIPT("look_stock", "#!lua flags=no-writes\n" STATE_LUA LOOK_STOCK_LUA);
+    DLOCK_SCRIPT("look_stock", "#!lua flags=no-writes\n" STATE_LUA RESERVED_LUA LOOK_STOCK_LUA);
 
 static bool is_list(const redisReply *reply)
 {

@@ -2,7 +2,7 @@
 -- cancels, in the order given; and returns the units of reservations that are over. Nobody is a buyer
 -- when only that is to be done. Everything is decided before the first write.
 --
--- Begins with state.lua, which tells KEYS and ARGV 1 to 4. store/reservations.h has the form of KEYS 6 and 8 to 10.
+-- Begins with state.lua, which tells KEYS and ARGV 1 to 4, and reserved.lua. store/reservations.h has the form of KEYS 6 and 8 to 10.
 -- ARGV  5 to 10 as in sell.lua (6 is not used)
 --       11 what each wants, one word for all or a word for each, with blanks between: "0" to buy, the seconds
 --       to reserve for, "confirm", "cancel", or "revoke", which cancels what was sold, too
@@ -62,9 +62,9 @@ for i = 1, count do
         user = string.match(ARGV[last + i], '^%S+')
         bucket = want ~= '0' and not ends[want] and bucket_after(want)
     elseif known[i] then
-        local place, owner, _, _, state, reserved_in = words_of(known[i])
+        local place, owner, _, _, state, reserved_in = string.match(known[i], RECORD)
         user, bucket = owner, state == 'reserved' and reserved_in
-        place = canonical(place) or 0
+        place = place and canonical(place) or 0
         first_place, last_place = math.min(first_place, place), math.max(last_place, place)
     end
     owners[i] = user
@@ -72,6 +72,7 @@ for i = 1, count do
     if bucket then names[#names + 1] = bucket end
 end
 -- They were mostly bought at about the same time, so their places in the ledger are read in one go.
+local ledger_at = {} -- place -> entry
 if first_place > 0 and last_place > first_place and last_place - first_place < 8 * count then
     local near = ask('ledger', try('LRANGE', KEYS[5], first_place - 1, last_place - 1)) or {}
     for i, entry in ipairs(near) do ledger_at[first_place + i - 1] = entry end
@@ -128,7 +129,7 @@ end
 
 -- ---- what becomes of it ----------------------------------------------------------------------------
 
-if not adds_up(ARGV[7]) then fault('stock') end
+if left and sold and left + sold + reserved ~= tonumber(ARGV[7]) then fault('stock') end
 local refused = denied and denied.err or refusal()
 local before, sold_before = left, sold
 local moved, changed = {}, {} -- buckets, users: name -> true
@@ -211,8 +212,11 @@ end
 -- The answer to who confirms or cancels, and the record that is to be written.
 local function settle(i, want, request, record, fresh)
     if not record or record == '-' then return unsettled or 'none' end
-    local number_then, user, units, its_epoch, state, name = words_of(record)
-    local wrong = not fresh and words_misplaced(request, number_then, its_epoch, name)
+    local place, user, units, its_epoch, state, name = string.match(record, RECORD)
+    local entry = place and ledger_at[tonumber(place)]
+    local good = entry and entry == (name ~= '' and request .. ' reserved' or request)
+        and is_of_epoch(its_epoch, tonumber(place))
+    local wrong = not fresh and not good and misplaced(request, record)
     if wrong then return wrong end
     local asks = string.match(ARGV[last + i], '^%S+')
     local confirms, open = want == 'confirm', state == 'reserved'

@@ -19,12 +19,13 @@
 #include "server/selling/reserve.lua.h"
 #include "server/selling/sell.lua.h"
 #include "server/store/replicas.h"
+#include "server/store/reserved.lua.h"
 #include "server/store/state.lua.h"
 
 static dlock_script plain = DLOCK_SCRIPT("sell", "#!lua\nlocal fence = '0'\n" STATE_LUA SELL_LUA);
 
 static dlock_script reserving =
-    DLOCK_SCRIPT("reserve", "#!lua\nlocal fence = '0'\n" STATE_LUA RESERVE_LUA);
+    DLOCK_SCRIPT("reserve", "#!lua\nlocal fence = '0'\n" STATE_LUA RESERVED_LUA RESERVE_LUA);
 
 /* The same scripts behind the lock's guard; composed once, kept to the end of the process. */
 static dlock_guard *guarded, *guarded_reserving;
@@ -32,7 +33,7 @@ static dlock_guard *guarded, *guarded_reserving;
 static void compose_guards(void)
 {
     guarded = dlock_guard_new("sell", STATE_LUA SELL_LUA);
-    guarded_reserving = dlock_guard_new("reserve", STATE_LUA RESERVE_LUA);
+    guarded_reserving = dlock_guard_new("reserve", STATE_LUA RESERVED_LUA RESERVE_LUA);
 }
 
 /* What each wants, where units may be reserved; one word for all when they want the same. */

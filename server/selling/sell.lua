@@ -46,7 +46,7 @@ if limit then
         has[users[i]] = not units and 0 or canonical(units) or false -- one user's, nobody else's
     end
 end
-if not adds_up(ARGV[7]) then fault('stock') end
+if left and sold and left + sold ~= tonumber(ARGV[7]) then fault('stock') end
 local refused = denied and denied.err or refusal()
 
 local tail = ' ' .. fence .. ' ' .. ARGV[5] .. ' ' .. now .. ' ' .. string.sub(ARGV[4], 1, 12) .. ' sold'

@@ -6,11 +6,13 @@
 
 #include "server/store/numbers.lua.h"
 #include "server/store/page.lua.h"
+#include "server/store/reserved.lua.h"
 #include "server/store/state.lua.h"
 
 static dlock_script numbers =
     DLOCK_SCRIPT("numbers", "#!lua flags=no-writes\n" STATE_LUA NUMBERS_LUA);
-static dlock_script page = DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" STATE_LUA PAGE_LUA);
+static dlock_script page =
+    DLOCK_SCRIPT("page", "#!lua flags=no-writes\n" STATE_LUA RESERVED_LUA PAGE_LUA);
 
 /* Five numbers, or one text. */
 static bool is_count(const redisReply *reply)

@@ -12,6 +12,7 @@
 #include "server/store/ask.lua.h"
 #include "server/store/confirm.lua.h"
 #include "server/store/replicas.h"
+#include "server/store/reserved.lua.h"
 #include "server/store/resolve.lua.h"
 #include "server/store/state.lua.h"
 
@@ -26,11 +27,11 @@
 #define VOIDS_MAX     60000
 #define MARKS_MAX     240000
 
-static dlock_script look =
-    DLOCK_SCRIPT("look", "#!lua flags=no-writes\n" STATE_LUA RESOLVE_LUA); /* "" = only look */
+static dlock_script look = DLOCK_SCRIPT(
+    "look", "#!lua flags=no-writes\n" STATE_LUA RESERVED_LUA RESOLVE_LUA); /* "" = only look */
 static dlock_script past = /* like `look`, and yet refused by who is not in charge; see ledger.h */
-    DLOCK_SCRIPT("past", "#!lua flags=allow-oom\n" STATE_LUA RESOLVE_LUA);
-static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" STATE_LUA RESOLVE_LUA);
+    DLOCK_SCRIPT("past", "#!lua flags=allow-oom\n" STATE_LUA RESERVED_LUA RESOLVE_LUA);
+static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" STATE_LUA RESERVED_LUA RESOLVE_LUA);
 static dlock_script confirm = /* a Redis that is full tells of what it has */
     DLOCK_SCRIPT("confirm", "#!lua flags=allow-oom\n" CONFIRM_LUA);
 static dlock_script ask = DLOCK_SCRIPT("ask", "#!lua\n" ASK_LUA);

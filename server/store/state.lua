@@ -59,12 +59,6 @@ if sold and (number > sold and not held or sold + reserved > 0 and number == 0) 
 if orders < number then fault('orders') end
 if limit and ask('users', try('HLEN', KEYS[6])) == 0 and number > 0 then fault('users') end
 
--- The words of a record (purchase.h): number, user, units, epoch, state, the bucket in which it was reserved or
--- "". nil: it is none.
-local function words_of(record)
-    return string.match(record, '^(%d+) (%S+) (%d+) %d+ %d+ %S+ %d+ (%x+) (%l+) ?(%d*)$')
-end
-
 -- Whether this is the epoch that the ledger has at this place, as far as the epochs can be read.
 local function is_of_epoch(said, place)
     for epoch, first in string.gmatch(epochs or '', '(%x+) (%d+) ') do
@@ -73,42 +67,18 @@ local function is_of_epoch(said, place)
     return not epochs
 end
 
-local ledger_at = {} -- place -> entry, of those that were read already
-local function entry_at(place)
-    local read = not ledger_at[place] and ask('ledger', try('LRANGE', KEYS[5], place - 1, place - 1))
-    return read and read[1] or ledger_at[place]
-end
-
--- What is wrong with a record that was found, or with its words; nil = the ledger has this request at its
--- number. The number is told to a buyer and remembered by the caller, so one that the ledger does not have
--- is neither: what outlives the damage would halt the sale.
-local function words_misplaced(request, place, epoch, bucket)
-    place = place and canonical(place)
-    local entry = place and place > 0 and entry_at(place)
-    local is = bucket ~= '' and request .. ' reserved' or request
-    if entry and entry == is and is_of_epoch(epoch, place) then return nil end
-    return denied and denied.err or 'damaged orders'
-end
+-- What is wrong with a record that was found; nil = the ledger has this request at its number. The
+-- number is told to a buyer and remembered by the caller, so one that the ledger does not have is
+-- neither: what outlives the damage would halt the sale.
+local RECORD = '^(%d+) (%S+) (%d+) %d+ %d+ %S+ %d+ (%x+) (%l+) ?(%d*)$' -- purchase.h
 local function misplaced(request, record)
-    local place, _, _, epoch, _, bucket = words_of(record)
-    return words_misplaced(request, place, epoch, bucket)
-end
-
--- Whether no unit is missing or too many of those that there were at first; "" = they may be.
-local function adds_up(first)
-    return first == '' or not left or not sold or left + sold + reserved == tonumber(first)
-end
-
--- Of a sale with reservations, us of Redis's clock, which does not go back behind what was decided by it.
-local function present(time)
-    return math.max(time[1] * 1000000 + time[2], tonumber(decided_us or 0))
-end
-
--- A record as it is to be told: of a reservation whose time is over, which nothing may have noted as yet.
-local function told(record, time)
-    local ends = held and string.match(record, ' reserved (%d+)$')
-    if not ends or present(time) < ends * 100000 then return record end
-    return (string.gsub(record, ' reserved (%d+)$', ' expired %1'))
+    local place, _, _, epoch, _, bucket = string.match(record, RECORD)
+    place = place and canonical(place)
+    local entry = place and place > 0
+        and ask('ledger', try('LRANGE', KEYS[5], place - 1, place - 1))
+    local is = bucket ~= '' and request .. ' reserved' or request
+    if entry and entry[1] == is and is_of_epoch(epoch, place) then return nil end
+    return denied and denied.err or 'damaged orders'
 end
 
 -- Why nobody can be sold anything; nil = somebody can.
