@@ -64,11 +64,12 @@ static bool read_state(const char **text, const char *end, fs_order *ret)
     char word[16];
     unsigned state = 0;
     bool good = next_word(text, end, word, sizeof(word)) &&
-                (*text == end || next_number(text, end, &bucket));
+                (*text == end || (next_number(text, end, &bucket) && bucket > 0 &&
+                                  bucket <= INT64_MAX / BUCKET_US));
     while (good && state <= ORDER_EXPIRED && strcmp(states[state].word, word) != 0)
         state++;
     ret->state = good && state <= ORDER_EXPIRED ? (order_state)state : ORDER_SOLD;
-    ret->expires_us = bucket * BUCKET_US;
+    ret->expires_us = good ? bucket * BUCKET_US : 0;
     return good && state <= ORDER_EXPIRED && *text == end && end[-1] != ' ' &&
            (bucket > 0 ? state != ORDER_SOLD : state == ORDER_SOLD || state == ORDER_CANCELLED);
 }
@@ -114,26 +115,38 @@ void purchase_answer(purchase_result *result, purchase_outcome outcome)
         snprintf(result->redis, sizeof(result->redis), "%s", dlock_redis_said());
 }
 
-/* A refusal, by its first word; "=" is an earlier record that can not be read. */
+/* A refusal, by its first word, to whom it can be said; "=" is an earlier record that can not be
+ * read. */
 static void answer_refusal(purchase_result *result, const char *answer, const purchase *asked)
 {
-    static const struct {
+    bool settles = asked->action != PURCHASE_BUY, reserves = asked->reserve_s > 0;
+    const struct {
         const char *word;
         purchase_outcome outcome;
+        bool possible;
     } refusals[] = {
-        {"=", BUY_DAMAGED},         {"closed", BUY_CLOSED},
-        {"damaged", BUY_DAMAGED},   {"rolled_back", BUY_ROLLED_BACK},
-        {"epoch", BUY_CLOSED},      {"void", BUY_VOID},
-        {"late", BUY_TOO_LATE},     {"limit", BUY_LIMIT_REACHED},
-        {"sold_out", BUY_SOLD_OUT}, {"NOPERM", BUY_UNAVAILABLE},
-        {"busy", BUY_BUSY},         {"none", BUY_NO_ORDER},
-        {"expired", BUY_EXPIRED},   {"cancelled", BUY_WAS_CANCELLED},
-        {"sold", BUY_WAS_SOLD},     {"not_offered", BUY_NOT_OFFERED},
+        {"=", BUY_DAMAGED, true},
+        {"closed", BUY_CLOSED, true},
+        {"damaged", BUY_DAMAGED, true},
+        {"rolled_back", BUY_ROLLED_BACK, true},
+        {"epoch", BUY_CLOSED, true},
+        {"void", BUY_VOID, true},
+        {"late", BUY_TOO_LATE, true},
+        {"limit", BUY_LIMIT_REACHED, true},
+        {"sold_out", BUY_SOLD_OUT, true},
+        {"NOPERM", BUY_UNAVAILABLE, true},
+        {"busy", BUY_BUSY, true},
+        {"not_offered", BUY_NOT_OFFERED, reserves},
+        {"none", BUY_NO_ORDER, settles},
+        {"expired", BUY_EXPIRED, settles},
+        {"cancelled", BUY_WAS_CANCELLED, settles},
+        {"sold", BUY_WAS_SOLD, settles},
     };
     size_t word = answer[0] == '=' ? 1 : strcspn(answer, " ");
     purchase_answer(result, BUY_UNKNOWN);
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
-        if (strlen(refusals[i].word) == word && memcmp(refusals[i].word, answer, word) == 0)
+        if (refusals[i].possible && strlen(refusals[i].word) == word &&
+            memcmp(refusals[i].word, answer, word) == 0)
             result->outcome = refusals[i].outcome;
     if (result->outcome == BUY_TOO_LATE && !asked->own_time)
         result->outcome = BUY_BUSY;

@@ -14,11 +14,19 @@
 
 static void hold_record(const char *text, size_t len, const fs_order *order)
 {
+    static const char *const states[] = {
+        [ORDER_SOLD] = "sold",           [ORDER_RESERVED] = "reserved",
+        [ORDER_CONFIRMED] = "confirmed", [ORDER_CANCELLED] = "cancelled",
+        [ORDER_EXPIRED] = "expired",
+    };
     char record[512];
     int size = snprintf(record, sizeof(record),
-                        "%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRIu64 " %s %" PRId64 " %s sold",
+                        "%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRIu64 " %s %" PRId64 " %s %s",
                         order->number, order->user, order->quantity, order->remaining, order->fence,
-                        order->instance, order->time_us, order->epoch);
+                        order->instance, order->time_us, order->epoch, states[order->state]);
+    if (order->expires_us > 0)
+        size += snprintf(record + size, sizeof(record) - (size_t)size, " %" PRId64,
+                         order->expires_us / BUCKET_US);
     FUZZ_HOLDS(order->user[0] != '\0' && order->instance[0] != '\0', "no word of it is empty");
     FUZZ_HOLDS((size_t)size == len && memcmp(record, text, len) == 0,
                "a record is written as it was read");
@@ -41,13 +49,14 @@ void fuzz_order(const uint8_t *data, size_t len)
     purchase_result result;
     purchase asked = {.user = "u1", .request = "r1", .quantity = 1};
     char *answer = fuzz_text(data, len);
-    bool replayed = answer[0] == '=';
-    bool record = order_read(answer + replayed, len - replayed, &order);
+    size_t sign = answer[0] == '=' || answer[0] == '+';
+    bool record = order_read(answer + sign, len - sign, &order);
     if (record)
-        hold_record(answer + replayed, len - replayed, &order);
+        hold_record(answer + sign, len - sign, &order);
 
     purchase_answer_script(&result, answer, len, &asked);
-    bool own = record && strcmp(order.user, asked.user) == 0 && order.quantity == asked.quantity;
+    bool own = record && strcmp(order.user, asked.user) == 0 && order.quantity == asked.quantity &&
+               (order.expires_us - order.time_us < 1000000 || order.expires_us == 0);
     FUZZ_HOLDS((result.outcome == BUY_SOLD) == own, "sold is who has a record of his own");
     FUZZ_HOLDS((result.outcome == BUY_CONFLICT) == (record && !own),
                "another's record is a conflict");

@@ -29,6 +29,9 @@ static void hold_terms(const sale_terms *terms)
     hold_within("stock", terms->initial);
     hold_within("per_user_limit", terms->per_user_limit);
     hold_within("hold_ms", terms->hold_ms);
+    hold_within("reserve_max_s", terms->reserve_max_s);
+    FUZZ_HOLDS(terms->reserve_max_s == 0 || !strategy->reserves || terms->per_user_limit > 0,
+               "who may reserve has a limit");
     FUZZ_HOLDS(strategy->sharded == (terms->segments > 0), "segments are of the sharded ones");
     FUZZ_HOLDS(!strategy->sharded || terms->per_user_limit == 0, "which have no limits");
     FUZZ_HOLDS(terms->segments <= SEGMENTS_MAX, "there are not too many");
@@ -50,6 +53,7 @@ static void write_again(const sale_terms *terms, fs_text *out)
         text_printf(out, ",\"per_user_limit\":%lld", (long long)terms->per_user_limit);
     if (terms->min_replicas > 0)
         text_printf(out, ",\"min_replicas\":%d", terms->min_replicas);
+    text_printf(out, ",\"reserve_max_s\":%lld", (long long)terms->reserve_max_s);
     if (terms->replaces[0] != '\0')
         text_printf(out, ",\"replaces\":\"%s\"", terms->replaces);
     text_add(out, "}");
@@ -67,9 +71,10 @@ static bool same(const sale_terms *a, const sale_terms *b)
 {
     return strcmp(a->item, b->item) == 0 && strcmp(a->strategy, b->strategy) == 0 &&
            strcmp(a->replaces, b->replaces) == 0 && a->initial == b->initial &&
-           a->per_user_limit == b->per_user_limit && a->lease_ms == b->lease_ms &&
-           a->wait_ms == b->wait_ms && a->hold_ms == b->hold_ms && a->durability == b->durability &&
-           a->min_replicas == b->min_replicas && a->segments == b->segments;
+           a->per_user_limit == b->per_user_limit && a->reserve_max_s == b->reserve_max_s &&
+           a->lease_ms == b->lease_ms && a->wait_ms == b->wait_ms && a->hold_ms == b->hold_ms &&
+           a->durability == b->durability && a->min_replicas == b->min_replicas &&
+           a->segments == b->segments;
 }
 
 /* A lease of 0 is a strategy's that has none, which nobody may ask for. */

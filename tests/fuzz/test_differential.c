@@ -415,7 +415,8 @@ static bool is_started(void *arg)
     if (sale->sharded)
         snprintf(more, sizeof(more), ",'segments':%d", sale->segments);
     else if (sale->limit > 0)
-        snprintf(more, sizeof(more), ",'per_user_limit':%d", sale->limit);
+        snprintf(more, sizeof(more), ",'per_user_limit':%d%s", sale->limit,
+                 now.strategy->reserves ? ",'reserve_max_s':60" : "");
     fx_ask(fx.server[0], &reply,
            "POST /sales {'item':'%s','strategy':'%s','stock':%d,'durability':'%s'%s}", now.item,
            now.strategy->name, sale->initial, sale->replicated ? "replicated" : "memory", more);
