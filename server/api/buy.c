@@ -136,7 +136,7 @@ static void answer_done(const buy_query *query, const char *sale, bool sharded,
                  "&sale=", sale);
 }
 
-/* Where nobody would buy, what is not known or was not done is another thing; NULL: it is not. */
+/* The detail of a confirm or cancel that was refused; NULL: the outcome's own sentence. */
 static const char *settled_words(purchase_outcome outcome)
 {
     return outcome == BUY_UNKNOWN ? "done or not: send it again, or ask GET /orders/{request}"
@@ -321,8 +321,8 @@ void api_confirm(fs_api *api, const api_request *http, api_reply *reply)
     settle(api, http, PURCHASE_CONFIRM, reply);
 }
 
-/* Only who shows what the admin shows cancels what was sold, also where everybody is the admin: a
- * buyer's cancel that crosses its confirm is not to undo it. */
+/* A cancel revokes a sold order only with the admin's Authorization, even where everybody is the
+ * admin: a buyer's cancel that crosses its own confirm must not undo it. */
 void api_cancel(fs_api *api, const api_request *http, api_reply *reply)
 {
     const char *shown = http->headers.authorization;

@@ -1,4 +1,4 @@
--- What stands in a segment of a sale, or in the only one. Begins with state.lua.
+-- What stands in a segment of a sale, or in the only one. Begins with state.lua and reserved.lua.
 -- ARGV  5 units there were at first, "" = stock and orders may differ
 --       6 "<epoch> <place> ...": moves that the caller has seen, the last one under each epoch
 -- KEYS  the last one is the sale's lost orders
@@ -15,12 +15,10 @@ local lost = redis.call('TYPE', KEYS[#KEYS]).ok == 'hash' and redis.call('HGETAL
 local due, missing, settled, settled_epoch = 0, 0, 0, ''
 if held then
     local first = (ask('buckets', try('ZRANGEBYSCORE', KEYS[9], '-inf', '+inf', 'LIMIT', 0, 1)) or {})[1]
-    local kept = ask('buckets', try('ZCARD', KEYS[9]))
-    local fields = ask('reserved', try('HLEN', KEYS[8]))
+    local kept = check_buckets()
     if first and not canonical(first) then fault('buckets') end
-    if kept and fields and kept ~= fields - 3 then fault('buckets') end
     local moves = ask('moves', try('LLEN', KEYS[10])) or 0
-    if not damaged and fields <= ADDED_MOST then
+    if not damaged and kept <= ADDED_MOST then
         local all, sum = redis.call('HGETALL', KEYS[8]), 0
         for i = 1, #all, 2 do
             if string.find(all[i], '^%d') then sum = sum + (number_of(all[i + 1], 'reserved') or 0) end
@@ -30,7 +28,7 @@ if held then
     settled, settled_epoch = string.match(settled_last or '0 -', '^(%d+) (%S+)$')
     settled = tonumber(settled)
     if settled > moves then settled = 0 end -- nobody is to learn of a move that there is not
-    due = not damaged and first and present(redis.call('TIME')) >= first * 100000 and 1 or 0
+    due = not damaged and first and present(redis.call('TIME')) >= first * BUCKET_US and 1 or 0
 end
 for epoch, place in string.gmatch(ARGV[6], '(%x+) (%d+) ') do
     local move = ask('moves', try('LRANGE', KEYS[10], place - 1, place - 1)) or {}

@@ -19,7 +19,6 @@
 local FIRST = 12
 local count = (#ARGV - FIRST + 1) / 2
 local last = FIRST + count - 1
-local BUCKET_US = 100000
 local DUE_MOST = 1000 -- buckets that one call returns
 local ENDS_MOST = 1000 -- buckets in which a user may have reserved
 local DEAD_MOST = 1000000 -- orders beyond the stock there was: cancelled and expired ones stay, and cost memory
@@ -87,10 +86,8 @@ for i, units in ipairs(#names > 0 and ask('reserved', try('HMGET', KEYS[8], unpa
         all_due = all_due + buckets[name]
     end
 end
-local kept = ask('buckets', try('ZCARD', KEYS[9]))
-local fields = ask('reserved', try('HLEN', KEYS[8]))
-if all_due > reserved or kept == 0 and reserved > 0 then fault('reserved') end
-if kept and fields and kept ~= fields - 3 then fault('buckets') end
+if all_due > reserved then fault('reserved') end
+check_buckets()
 
 -- By user: units sold, nil where the word is damaged; " <bucket>:<units>" of each live reservation, and how
 -- many; all units.
@@ -212,11 +209,8 @@ end
 -- The answer to who confirms or cancels, and the record that is to be written.
 local function settle(i, want, request, record, fresh)
     if not record or record == '-' then return unsettled or 'none' end
-    local place, user, units, its_epoch, state, name = string.match(record, RECORD)
-    local entry = place and ledger_at[tonumber(place)]
-    local good = entry and entry == (name ~= '' and request .. ' reserved' or request)
-        and is_of_epoch(its_epoch, tonumber(place))
-    local wrong = not fresh and not good and misplaced(request, record)
+    local place, user, units, _, state, name = string.match(record, RECORD)
+    local wrong = not fresh and misplaced(request, record, place and ledger_at[tonumber(place)])
     if wrong then return wrong end
     local asks = string.match(ARGV[last + i], '^%S+')
     local confirms, open = want == 'confirm', state == 'reserved'

@@ -131,7 +131,6 @@ static const char *put_words(dlock_args *args, const open_sale *sale, const sale
 typedef struct sell_call {
     const open_sale *sale;
     const sale_keys *keys;
-    int key_count; /* of the script */
     sell_lock lock;
     int replicas; /* that are waited for */
     const char *epochs;
@@ -239,7 +238,7 @@ static purchase_outcome ask(sell_call *call, const dlock_args *args, dlock_time 
     fs_store *store = call->sale->store;
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     bool reserves = call->keys->reserves;
-    int keys = call->key_count;
+    int keys = call->sale->state_keys;
     if (!lock.hold && !lock.free) {
         dlock_redis_outcome outcome =
             dlock_redis_eval_wait(store->redis, reserves ? &reserving : &plain, keys, args,
@@ -269,7 +268,7 @@ bool sell(const open_sale *sale, const sale_keys *keys, sell_lock lock, const se
 {
     dlock_args args;
     redisReply *reply = NULL;
-    sell_call call = {.sale = sale, .keys = keys, .key_count = sale->state_keys, .lock = lock};
+    sell_call call = {.sale = sale, .keys = keys, .lock = lock};
     if (sale->terms.durability == DURABILITY_REPLICATED && (!lock.hold || lock.release) &&
         count > 0) {
         call.replicas = replicas_needed(sale->store, &sale->terms, keys);

@@ -1,4 +1,4 @@
--- One page of the ledger: request ids with their orders. Begins with state.lua, which tells KEYS and
+-- One page of the ledger: request ids with their orders. Begins with state.lua and reserved.lua, which tells KEYS and
 -- ARGV 1 to 4.
 -- ARGV  5 first  6 last, counted from 0, or from -1 at the end
 -- Reply {request, record, request, record, ...}, or "damaged <key>": also when a record does not have

@@ -1,7 +1,7 @@
 -- Finds the order of a request in one segment; or, where it has none, declares the request void there:
 -- the selling scripts refuse it from then on. In a sale that is over, or damaged, nothing is written.
 --
--- Begins with state.lua, which tells KEYS and ARGV 1 to 4.
+-- Begins with state.lua and reserved.lua, which tells KEYS and ARGV 1 to 4.
 -- ARGV  5 request  6 "" = only look, or how many requests may be void. They are counted in
 --       the field "#void", apart from the marks of buyers who went on to another segment
 --       7 "" = not known, or the us of Redis's clock behind which nobody makes an order of it

@@ -69,15 +69,17 @@ end
 
 -- What is wrong with a record that was found; nil = the ledger has this request at its number. The
 -- number is told to a buyer and remembered by the caller, so one that the ledger does not have is
--- neither: what outlives the damage would halt the sale.
+-- neither: what outlives the damage would halt the sale. `entry` is what stands at that place, if it was read.
 local RECORD = '^(%d+) (%S+) (%d+) %d+ %d+ %S+ %d+ (%x+) (%l+) ?(%d*)$' -- purchase.h
-local function misplaced(request, record)
+local function misplaced(request, record, entry)
     local place, _, _, epoch, _, bucket = string.match(record, RECORD)
     place = place and canonical(place)
-    local entry = place and place > 0
-        and ask('ledger', try('LRANGE', KEYS[5], place - 1, place - 1))
+    if place and place > 0 and not entry then
+        local read = ask('ledger', try('LRANGE', KEYS[5], place - 1, place - 1))
+        entry = read and read[1]
+    end
     local is = bucket ~= '' and request .. ' reserved' or request
-    if entry and entry[1] == is and is_of_epoch(epoch, place) then return nil end
+    if place and entry == is and is_of_epoch(epoch, place) then return nil end
     return denied and denied.err or 'damaged orders'
 end
 
