@@ -113,11 +113,12 @@ static int primary_now(void)
     return fx_topology_primary(redis, NULL);
 }
 
-/* All is well, and nothing has been held: the primary. Sentinels take it for down after 3 s. */
+/* All is well, and nothing has been held: the primary. Sentinels take it for down after 10 s: the
+ * command holds writes for 5 s at most, and for 7.5 s when it can not end that. */
 static int begin_failure(void)
 {
     unsetenv("REDIS_CLI");
-    tell_sentinels("SENTINEL SET mymaster down-after-milliseconds 3000");
+    tell_sentinels("SENTINEL SET mymaster down-after-milliseconds 10000");
     fx_topology_settle(redis, LIMIT_MS);
     int primary = primary_now();
     tell(primary, "CONFIG RESETSTAT");
@@ -352,7 +353,7 @@ static void when_a_replica_stays_behind_no_sentinel_replaces_the_primary(void **
 {
     (void)state;
     int primary = begin_failure(), replica = primary == 0 ? 1 : 0, before = epoch();
-    meddle_behind(primary, replica, 8000, "");
+    meddle_behind(primary, replica, LIMIT_MS, "");
     run(UNCHANGED, "catching up", FX_ARGS("--drain", "10", fx_topology_url(redis)));
     unsetenv("REDIS_CLI");
     assert_true(was_held(&primary));
@@ -367,7 +368,7 @@ static void when_it_is_interrupted_the_primary_goes_on(void **state)
 {
     (void)state;
     int primary = begin_failure(), replica = primary == 0 ? 1 : 0;
-    meddle_behind(primary, replica, 8000, "");
+    meddle_behind(primary, replica, LIMIT_MS, "");
     fx_process *command =
         begin("scripts/failover", FX_ARGS("--drain", "30", fx_topology_url(redis)));
     assert_true(fx_wait_until(was_held, &primary, LIMIT_MS));
@@ -382,10 +383,12 @@ static void two_commands_do_not_hold_writes_at_once(void **state)
 {
     (void)state;
     int primary = begin_failure();
-    tell(primary, "CLIENT PAUSE 1500 WRITE");
+    tell_sentinels("SENTINEL SET mymaster down-after-milliseconds 120000");
+    tell(primary, "CLIENT PAUSE 60000 WRITE");
     tell(primary, "CONFIG RESETSTAT");
     run(UNCHANGED, "held already", FX_ARGS(fx_topology_url(redis)));
     assert_false(was_held(&primary));
+    tell(primary, "CLIENT UNPAUSE");
     assert_goes_on(primary);
 }
 
@@ -413,7 +416,7 @@ static void when_another_failover_has_begun_no_write_goes_on(void **state)
     int primary = begin_failure(), replica = primary == 0 ? 1 : 0;
     snprintf(then, sizeof(then), "; (sleep 0.5; redis-cli -p %d sentinel failover mymaster) &",
              fx_topology_port(redis, a_sentinel()));
-    meddle_behind(primary, replica, 3000, then);
+    meddle_behind(primary, replica, LIMIT_MS, then);
     redisContext *writer = redisConnect("127.0.0.1", fx_topology_port(redis, primary));
     assert_true(writer && writer->err == 0);
     fx_process *command = begin("scripts/failover", FX_ARGS(fx_topology_url(redis)));
@@ -424,6 +427,7 @@ static void when_another_failover_has_begun_no_write_goes_on(void **state)
     redisFree(writer);
     finish(command, DONE, "writes stay held");
     unsetenv("REDIS_CLI");
+    tell(replica, "CLIENT UNPAUSE");
     tell(primary_now(), "SET replicated v");
     assert_true(fx_wait_until(has_replicated, &primary, 10000)); /* before a pause would end */
     fx_topology_settle(redis, LIMIT_MS);
