@@ -32,6 +32,13 @@ CRYPTO_LIBS  = $(call once,CRYPTO_LIBS,pkg-config --libs libcrypto)
 CJSON_LIBS   = $(call once,CJSON_LIBS,pkg-config --libs libcjson)
 CURL_LIBS    = $(call once,CURL_LIBS,pkg-config --libs libcurl)
 
+# The databases that flashsale-orders can write to: those whose libraries are here.
+DATABASES    = $(call once,DATABASES,for it in sqlite3 libpq; do pkg-config --exists $$it && echo $$it; done 2>/dev/null)
+NO_DATABASES = $(filter-out $(DATABASES),sqlite3 libpq)
+DATABASE_DEFINES = $(patsubst libpq,-DORDERS_POSTGRES,$(patsubst sqlite3,-DORDERS_SQLITE,$(DATABASES)))
+DATABASE_CFLAGS = $(if $(DATABASES),$(call once,DATABASE_CFLAGS,pkg-config --cflags $(DATABASES)))
+DATABASE_LIBS = $(if $(DATABASES),$(call once,DATABASE_LIBS,pkg-config --libs $(DATABASES)))
+
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings
 WARN += $(if $(WERROR),-Werror)
 ifdef SAN
@@ -60,20 +67,24 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LOCK_SRC   := $(sort $(wildcard lock/core/*.c lock/pending/*.c lock/kinds/*.c lock/shares/*.c lock/extras/*.c \
                            lock/redis/*.c))
 CMD_SRC    := $(sort $(wildcard lock/cmd/*.c lock/cmd/*/*.c))
-SERVER_SRC := $(sort $(wildcard server/*.c server/*/*.c))
+ORDERS_SRC := $(sort $(wildcard server/orders/*.c))
+SERVER_SRC := $(filter-out $(ORDERS_SRC),$(sort $(wildcard server/*.c server/*/*.c)))
 LOAD_SRC   := $(sort $(wildcard loadtest/*.c loadtest/*/*.c))
 SUPPORT_SRC := $(sort $(filter-out tests/support/test_%,$(wildcard tests/support/*.c tests/support/*/*.c)))
 
 LOCK_OBJ   := $(call objects,$(LOCK_SRC))
 CMD_OBJ    := $(call objects,$(CMD_SRC))
 SERVER_OBJ := $(call objects,$(SERVER_SRC))
+ORDERS_OBJ := $(call objects,$(ORDERS_SRC) $(filter server/base/%,$(SERVER_SRC)))
 LOAD_OBJ   := $(call objects,$(LOAD_SRC))
 SUPPORT_OBJ := $(call objects,$(SUPPORT_SRC))
 SERVER_PARTS := $(filter-out $(BUILD)/obj/server/main.o,$(SERVER_OBJ))
+ORDERS_PARTS := $(filter-out $(BUILD)/obj/server/orders/main.o,$(ORDERS_OBJ))
 LOAD_PARTS   := $(filter-out $(BUILD)/obj/loadtest/main.o,$(LOAD_OBJ))
 
 SERVER_LIBS = -lcivetweb $(CJSON_LIBS) $(HIREDIS_LIBS) $(CRYPTO_LIBS) -lm
 LOAD_LIBS   = $(CURL_LIBS) $(CJSON_LIBS) -lhiredis -lm
+ORDERS_LIBS = $(CURL_LIBS) $(CJSON_LIBS) $(HIREDIS_LIBS) $(DATABASE_LIBS) -lm
 TEST_LIBS   = -lcmocka -lcivetweb $(CURL_LIBS) $(CJSON_LIBS) $(HIREDIS_LIBS) $(CRYPTO_LIBS) -lm
 
 LUA := $(wildcard lock/*/*.lua server/*/*.lua)
@@ -93,7 +104,7 @@ STRATEGY_LIST := $(GEN)/server/strategies/list.h
 GENERATED := $(LUA_H) $(PAGE_H) $(if $(SERVER_SRC),$(PAGE_ASSETS) $(OPENAPI_H) $(STRATEGY_LIST))
 
 PROGRAMS := $(if $(SERVER_SRC),$(BUILD)/flashsale) $(if $(LOAD_SRC),$(BUILD)/loadtest) \
-	$(if $(CMD_SRC),$(BUILD)/dlock)
+	$(if $(CMD_SRC),$(BUILD)/dlock) $(if $(and $(ORDERS_SRC),$(DATABASES)),$(BUILD)/flashsale-orders)
 LIBRARIES := $(BUILD)/libdlock.a $(BUILD)/libdlock.so
 SONAME := libdlock.so.0
 LIBDLOCK := $(BUILD)/libdlock.$(if $(SHARED),so,a)
@@ -117,6 +128,8 @@ COMMANDS := $(BUILD)/flashsale-failover
 
 .PHONY: all help
 all: $(PROGRAMS) $(COMMANDS) $(LIBRARIES) ## build the programs and the library
+	$(if $(NO_DATABASES),@echo 'flashsale-orders is $(if $(DATABASES),built without,not built:) \
+$(if $(DATABASES),$(NO_DATABASES),neither sqlite3 nor libpq is here) (scripts/deps orders installs what is missing)')
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -126,6 +139,10 @@ help: ## this list
 $(BUILD)/flashsale: $(SERVER_OBJ) $(LIBDLOCK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
+
+$(BUILD)/flashsale-orders: $(ORDERS_OBJ) $(LIBDLOCK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(ORDERS_LIBS)
 
 $(BUILD)/loadtest: $(LOAD_OBJ)
 	$(call say,LINK,$@)
@@ -149,10 +166,15 @@ $(BUILD)/libdlock.so: $(LOCK_OBJ)
 	$(Q)ln -sf $(@F) $(@D)/$(SONAME)
 
 # Changes when the compiler or the flags from outside do: gcc's and clang's objects do not mix.
-$(BUILD)/compiler: FORCE
-	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS)' | cmp -s - $@ || \
-		echo '$(CC) $(CPPFLAGS) $(CFLAGS)' >$@
+$(BUILD)/compiler: stamp = $(CC) $(CPPFLAGS) $(CFLAGS)
+# ... and when a database's library has come or gone.
+$(BUILD)/databases: stamp = $(DATABASE_DEFINES) $(DATABASE_CFLAGS) $(DATABASE_LIBS)
+$(BUILD)/compiler $(BUILD)/databases: FORCE
+	@mkdir -p $(@D); echo '$(stamp)' | cmp -s - $@ || echo '$(stamp)' >$@
 .PHONY: FORCE
+
+$(BUILD)/obj/server/orders/%.o $(BUILD)/obj/tests/orders/%.o: INCLUDES += $(DATABASE_DEFINES) $(DATABASE_CFLAGS)
+$(call objects,$(ORDERS_SRC) $(wildcard tests/orders/*.c)): $(BUILD)/databases
 
 $(BUILD)/obj/%.o: %.c Makefile $(BUILD)/compiler | $(GENERATED)
 	$(call say,CC,$<)
@@ -218,10 +240,12 @@ OPENAPI_PARTS := $(call objects,$(filter-out tests/server/openapi/test_%,$(wildc
 test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdlock.a) \
 	$(if $(filter tests/server/openapi/%,$(1)),$(OPENAPI_PARTS)) \
 	$(if $(filter tests/loadtest/%,$(1)),$(LOAD_PARTS)) \
+	$(if $(filter tests/orders/%,$(1)),$(ORDERS_PARTS)) \
 	$(if $(filter tests/fuzz/%,$(1)),$(FUZZ_LIB) $(SERVER_PARTS)) \
 	$(if $(filter tests/chaos/%,$(1)),$(call objects,$(filter-out %/main.c,$(CHAOS_SRC))) $(SERVER_PARTS)) \
 	$(if $(filter-out tests/server/% tests/loadtest/%,$(1)),$(BUILD)/libdlock.a)
 $(BUILD)/obj/tests/%.o: INCLUDES += -Itests
+$(BUILD)/tests/orders/%: TEST_LIBS += $(DATABASE_LIBS)
 # This one stops a waiter at its last step in the wait set.
 $(BUILD)/tests/lock/test_two_holders: ALL_LDFLAGS += -Wl,--wrap=dlock_attempt_grant
 $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT_OBJ) $$(call test_parts,$$*)
@@ -251,6 +275,7 @@ $(EXAMPLES): $(BUILD)/examples/%: $(BUILD)/obj/lock/examples/%.o $(BUILD)/libdlo
 
 # From what the programs say to --help, and from the headers.
 MANUALS := $(patsubst %.in,$(BUILD)/man/%,$(notdir $(wildcard */man/*.in)))
+MANUALS := $(if $(DATABASES),$(MANUALS),$(filter-out %/flashsale-orders.1,$(MANUALS)))
 MANUAL_TOOLS := $(wildcard scripts/manual/*)
 
 .PHONY: man
@@ -381,7 +406,7 @@ failovers: all ## cuts and failovers on real servers, as root; SCENARIO="planned
 .PHONY: stack lint-only asan tsan
 lint-only: $(GENERATED)
 	$(Q)scripts/lint -std=c11 -D_GNU_SOURCE $(INCLUDES) -Itests $(PKG_CFLAGS) $(HIREDIS_TLS) \
-		-DFLASHSALE_VERSION='"$(VERSION)"' -DFAIL_POINTS
+		-DFLASHSALE_VERSION='"$(VERSION)"' -DFAIL_POINTS $(DATABASE_DEFINES) $(DATABASE_CFLAGS)
 
 asan: ## `make test` under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(Q)$(more) test SAN=address
