@@ -317,7 +317,8 @@ static void one_alone_pays_two_round_trips(void **state)
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
     {
         double trips = number(row, "round_trips_per_op");
-        if (trips < 1.9 || trips > 2.1) /* connecting and INFO are in it, too */
+        double beside = 50 / number(row, "ops"); /* connecting and INFO are in it, too */
+        if (trips < 1.9 || trips > 2.1 + beside)
             fail_msg("%s: %.2f round trips", cJSON_GetObjectItem(row, "kind")->valuestring, trips);
     }
     cJSON_Delete(json);
