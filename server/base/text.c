@@ -209,6 +209,27 @@ bool decimal_read(const char *text, size_t len, int64_t *ret)
     return true;
 }
 
+bool text_take_word(const char **text, const char *end, char *ret, size_t ret_len)
+{
+    const char *from = *text;
+    const char *to = memchr(from, ' ', (size_t)(end - from));
+    if (!to)
+        to = end;
+    size_t len = (size_t)(to - from);
+    if (len == 0 || len >= ret_len || memchr(from, '\0', len))
+        return false;
+    memcpy(ret, from, len);
+    ret[len] = '\0';
+    *text = to < end ? to + 1 : end;
+    return true;
+}
+
+bool text_take_number(const char **text, const char *end, int64_t *ret)
+{
+    char word[24];
+    return text_take_word(text, end, word, sizeof(word)) && decimal_read(word, strlen(word), ret);
+}
+
 bool text_line_value(const char *lines, const char *name, char *ret, size_t ret_len)
 {
     size_t name_len = strlen(name), len = 0;

@@ -69,6 +69,11 @@ bool text_percent_decode(const char *from, size_t len, bool plus_is_blank, char 
  * leading zero or point. */
 bool decimal_read(const char *text, size_t len, int64_t *ret);
 
+/* Takes the next word from a text of words with a blank between them, which ends at `end`; and a
+ * word that is such a number. False: there is none, or it does not fit. */
+bool text_take_word(const char **text, const char *end, char *ret, size_t ret_len);
+bool text_take_number(const char **text, const char *end, int64_t *ret);
+
 /* Finds the line "NAME:VALUE" in a text such as INFO's. False, and "": no value, or too long. */
 bool text_line_value(const char *lines, const char *name, char *ret, size_t ret_len);
 

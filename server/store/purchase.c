@@ -22,28 +22,6 @@ void purchase_set_not_after(purchase *request, int64_t deadline_us)
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-/* The next word of *text, up to a blank or the end, copied into word. */
-static bool next_word(const char **text, const char *end, char *word, size_t word_len)
-{
-    const char *from = *text;
-    const char *to = memchr(from, ' ', (size_t)(end - from));
-    if (!to)
-        to = end;
-    size_t len = (size_t)(to - from);
-    if (len == 0 || len >= word_len || memchr(from, '\0', len))
-        return false;
-    memcpy(word, from, len);
-    word[len] = '\0';
-    *text = to < end ? to + 1 : end;
-    return true;
-}
-
-static bool next_number(const char **text, const char *end, int64_t *ret)
-{
-    char word[24];
-    return next_word(text, end, word, sizeof(word)) && decimal_read(word, strlen(word), ret);
-}
-
 static const struct {
     const char *word, *name;
 } states[] = {
@@ -63,8 +41,8 @@ static bool read_state(const char **text, const char *end, fs_order *ret)
     int64_t bucket = 0;
     char word[16];
     unsigned state = 0;
-    bool good = next_word(text, end, word, sizeof(word)) &&
-                (*text == end || (next_number(text, end, &bucket) && bucket > 0 &&
+    bool good = text_take_word(text, end, word, sizeof(word)) &&
+                (*text == end || (text_take_number(text, end, &bucket) && bucket > 0 &&
                                   bucket <= INT64_MAX / BUCKET_US));
     while (good && state <= ORDER_EXPIRED && strcmp(states[state].word, word) != 0)
         state++;
@@ -78,14 +56,14 @@ bool order_read(const char *record, size_t len, fs_order *ret)
 {
     const char *text = record, *end = record + len;
     int64_t fence;
-    bool whole = next_number(&text, end, &ret->number) &&
-                 next_word(&text, end, ret->user, sizeof(ret->user)) &&
-                 next_number(&text, end, &ret->quantity) &&
-                 next_number(&text, end, &ret->remaining) && next_number(&text, end, &fence) &&
-                 next_word(&text, end, ret->instance, sizeof(ret->instance)) &&
-                 next_number(&text, end, &ret->time_us) &&
-                 next_word(&text, end, ret->epoch, sizeof(ret->epoch)) &&
-                 read_state(&text, end, ret);
+    bool whole =
+        text_take_number(&text, end, &ret->number) &&
+        text_take_word(&text, end, ret->user, sizeof(ret->user)) &&
+        text_take_number(&text, end, &ret->quantity) &&
+        text_take_number(&text, end, &ret->remaining) && text_take_number(&text, end, &fence) &&
+        text_take_word(&text, end, ret->instance, sizeof(ret->instance)) &&
+        text_take_number(&text, end, &ret->time_us) &&
+        text_take_word(&text, end, ret->epoch, sizeof(ret->epoch)) && read_state(&text, end, ret);
     ret->fence = whole ? (uint64_t)fence : 0;
     return whole;
 }
