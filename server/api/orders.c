@@ -35,21 +35,6 @@ static void put_numbers(fs_text *out, const sale_terms *terms, const ledger_numb
              NUMBER("time_us", numbers->time_us));
 }
 
-/* LEDGER_DAMAGED, _UNAVAILABLE. What is damaged may be what Redis has lost, and the keeper not have
- * looked since. */
-static void put_failure(fs_api *api, const fs_sale *sale, ledger_status status, dlock_time deadline,
-                        api_reply *reply)
-{
-    sale_halt halt;
-    const char *item = sale->open_sale.terms.item;
-    sale_status why = status == LEDGER_DAMAGED ? SALE_DAMAGED : SALE_UNAVAILABLE;
-    if (status == LEDGER_DAMAGED)
-        sale_refresh(api->sales, item, store_read_deadline(deadline));
-    if (sale_table_halt(api->sales, item, &halt))
-        why = SALE_HALTED;
-    api_no_sale(api, reply, why, item);
-}
-
 void api_stock(fs_api *api, const api_request *request, api_reply *reply)
 {
     ledger_numbers numbers;
@@ -65,7 +50,7 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
     if (status == LEDGER_FOUND)
         put_numbers(reply_json(reply, 200), &open->terms, &numbers, halted ? &halt : NULL);
     else
-        put_failure(api, sale, status, deadline, reply);
+        api_no_ledger(api, sale, status == LEDGER_DAMAGED, deadline, reply);
     sale_table_put(sale);
 }
 
@@ -187,7 +172,7 @@ static void resolve(fs_api *api, const fs_sale *sale, const order_query *query, 
                         HALTED_DETAIL "; this request has no order now, but may have lost one");
         api_put_halt(&reply->body, &halt);
     } else if (status == LEDGER_DAMAGED || status == LEDGER_UNAVAILABLE) {
-        put_failure(api, sale, status, deadline, reply);
+        api_no_ledger(api, sale, status == LEDGER_DAMAGED, deadline, reply);
     } else if (status == LEDGER_NOT_YET && may_be_replaced(now)) {
         problem_outcome(reply, BUY_NOT_DURABLE,
                         "no order here, but a replica is missing that may know of one; ask again");
@@ -257,7 +242,7 @@ static void put_page(fs_api *api, const fs_sale *sale, int segment, int64_t firs
         ledger_read(sale->open_sale.store, terms, segment, first, first + LEDGER_PAGE - 1, deadline,
                     put_entry, &page, &entries);
     if (status != LEDGER_FOUND) {
-        put_failure(api, sale, status, deadline, reply);
+        api_no_ledger(api, sale, status == LEDGER_DAMAGED, deadline, reply);
         return;
     }
     bool more_here = entries == LEDGER_PAGE;
@@ -271,6 +256,10 @@ static void put_page(fs_api *api, const fs_sale *sale, int segment, int64_t firs
 void api_orders(fs_api *api, const api_request *request, api_reply *reply)
 {
     int64_t segment, first;
+    if (api_is_feed(request->query)) {
+        api_feed(api, request, reply);
+        return;
+    }
     fs_sale *sale = api_find_sale(api, request, NULL, reply);
     if (!sale)
         return;

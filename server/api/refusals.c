@@ -60,6 +60,19 @@ void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *
     }
 }
 
+void api_no_ledger(fs_api *api, const fs_sale *sale, bool damaged, dlock_time deadline,
+                   api_reply *reply)
+{
+    sale_halt halt;
+    const char *item = sale->open_sale.terms.item;
+    sale_status why = damaged ? SALE_DAMAGED : SALE_UNAVAILABLE;
+    if (damaged)
+        sale_refresh(api->sales, item, store_read_deadline(deadline));
+    if (sale_table_halt(api->sales, item, &halt))
+        why = SALE_HALTED;
+    api_no_sale(api, reply, why, item);
+}
+
 fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *otherwise,
                        api_reply *reply)
 {

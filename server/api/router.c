@@ -28,7 +28,8 @@ typedef struct api_route {
 static const char *const buy_params[] = {"item",    "user",      "quantity",  "sale",
                                          "request", "not_after", "reserve_s", NULL};
 static const char *const settle_params[] = {"item", "sale", "user", "not_after", NULL};
-static const char *const ledger_params[] = {"item", "cursor", NULL};
+static const char *const ledger_params[] = {"item",    "cursor", "after", "sale",
+                                            "segment", "limit",  NULL};
 static const char *const order_params[] = {"item", "sale", "not_after", NULL};
 static const char *const item_params[] = {"item", NULL};
 

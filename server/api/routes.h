@@ -30,6 +30,11 @@ api_endpoint api_dashboard;   /* GET /dashboard */
 /* The refusal for a sale that could not be had. */
 void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *item);
 
+/* The refusal where the ledger of the item's sale can not be read: damaged, or Redis did not
+ * answer. What is damaged may be what Redis has lost, and the keeper not have looked since. */
+void api_no_ledger(fs_api *api, const fs_sale *sale, bool damaged, dlock_time deadline,
+                   api_reply *reply);
+
 /* Members that tell of a halt: its sale, and what follows; the orders known, found and lost. */
 void api_put_halt(fs_text *out, const sale_halt *halt);
 void api_put_lost(fs_text *out, const sale_halt *halt);
@@ -47,6 +52,10 @@ bool api_input_ok(json_fault fault, const char *detail, api_reply *reply);
 
 /* False: refused, for this must wait so long. */
 bool api_may_go_on(fs_api *api, int wait_s, api_reply *reply);
+
+/* Whether GET /orders asks for the feed, in the right way or not; and that way of it. */
+bool api_is_feed(const fs_query *query);
+api_endpoint api_feed;
 
 /* The members of an order: as its buyer was told it at first, which never changes, so that a replay
  * has the same body; or as it is now, with its time. `segment`: in which its number counts; -1 = in

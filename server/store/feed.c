@@ -1,0 +1,350 @@
+/* feed.c - reading the feed: what a page's events say, where it ends, and what of it may be told.
+ */
+#include "server/store/feed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/store/feed.lua.h"
+#include "server/store/ledger.h"
+#include "server/store/state.lua.h"
+
+#define WINDOW 1000 /* events that are gone back at once where two histories differ */
+
+static dlock_script feed = DLOCK_SCRIPT("feed", "#!lua flags=no-writes\n" STATE_LUA FEED_LUA);
+
+/* ---- positions ------------------------------------------------------------------------------- */
+
+#define PLACE_MOST INT64_C(999999999999999) /* as far as a script counts */
+
+static bool read_place(const char *text, size_t len, feed_place *ret)
+{
+    const char *line = memchr(text, '-', len);
+    size_t digits = line ? (size_t)(line - text) : len;
+    memset(ret, 0, sizeof(*ret));
+    if (!decimal_read(text, digits, &ret->number) || ret->number > PLACE_MOST)
+        return false;
+    if (!line || ret->number == 0)
+        return !line && ret->number == 0;
+    if (len != digits + 1 + EPOCH_LEN || strspn(line + 1, "0123456789abcdef") < EPOCH_LEN)
+        return false;
+    memcpy(ret->epoch, line + 1, EPOCH_LEN);
+    return true;
+}
+
+bool feed_position_read(const char *text, feed_position *ret)
+{
+    size_t orders = strcspn(text, ".");
+    memset(ret, 0, sizeof(*ret));
+    if (!read_place(text, orders, &ret->orders))
+        return false;
+    const char *moves = text + orders;
+    return *moves == '\0' ||
+           (read_place(moves + 1, strlen(moves + 1), &ret->moves) && ret->moves.number > 0);
+}
+
+static void put_place(fs_text *out, const feed_place *place)
+{
+    text_add_int(out, place->number);
+    if (place->number > 0)
+        text_add_all(out, "-", place->epoch);
+}
+
+void feed_position_put(fs_text *out, const feed_position *position)
+{
+    put_place(out, &position->orders);
+    if (position->moves.number > 0) {
+        text_add(out, ".");
+        put_place(out, &position->moves);
+    }
+}
+
+/* ---- the script ------------------------------------------------------------------------------ */
+
+enum { CURRENT, EPOCHS, ORDERS, MOVES, SECONDS, MICROSECONDS, ENTRIES, RECORDS, MOVED, PARTS };
+
+static bool is_feed(const redisReply *reply)
+{
+    static const int types[PARTS] = {
+        [CURRENT] = REDIS_REPLY_STRING, [EPOCHS] = REDIS_REPLY_STRING,
+        [ORDERS] = REDIS_REPLY_INTEGER, [MOVES] = REDIS_REPLY_INTEGER,
+        [SECONDS] = REDIS_REPLY_STRING, [MICROSECONDS] = REDIS_REPLY_STRING,
+        [ENTRIES] = REDIS_REPLY_ARRAY,  [RECORDS] = REDIS_REPLY_ARRAY,
+        [MOVED] = REDIS_REPLY_ARRAY,
+    };
+    if (reply->type == REDIS_REPLY_STRING)
+        return true;
+    bool fits = reply->type == REDIS_REPLY_ARRAY && reply->elements == PARTS;
+    for (int i = 0; fits && i < PARTS; i++)
+        fits = reply->element[i]->type == types[i];
+    return fits && reply->element[ENTRIES]->elements == reply->element[RECORDS]->elements &&
+           store_all_are(reply->element[ENTRIES], 0, REDIS_REPLY_STRING) &&
+           store_all_are(reply->element[MOVED], 0, REDIS_REPLY_STRING);
+}
+
+static redisReply *ask(const feed_question *question, const feed_position *after, int limit)
+{
+    dlock_args args;
+    int keys = terms_put_segment(&args, question->terms, question->segment);
+    dlock_args_int(&args, after->orders.number);
+    dlock_args_int(&args, after->moves.number);
+    dlock_args_int(&args, limit);
+    return store_read_script(question->store, question->deadline, &feed, keys, &args, is_feed);
+}
+
+static feed_status damage(const feed_question *question, const char *what)
+{
+    terms_log_damage(question->terms, what);
+    return FEED_DAMAGED;
+}
+
+/* ---- where ledger and asker agree ------------------------------------------------------------ */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t window_before(int64_t number)
+{
+    return number > WINDOW ? number - WINDOW : 0;
+}
+
+/* The number itself if the ledger has it in this epoch, else a smaller one. */
+static int64_t agreed_order(const char *epochs, int64_t orders, const feed_place *place)
+{
+    epoch_row row;
+    int64_t last = orders;
+    for (const char *at = epochs; (at = epochs_next(at, &row)); last = row.first - 1)
+        if (strcmp(row.name, place->epoch) == 0 && place->number >= row.first)
+            return least(place->number, last);
+    return place->number > 0 ? window_before(least(place->number, orders)) : 0;
+}
+
+static bool is_of_epoch(const redisReply *move, const char *epoch)
+{
+    const char *last = strrchr(move->str, ' ');
+    return last && strcmp(last + 1, epoch) == 0;
+}
+
+/* The last move of the epoch among those before the place, if Redis answers. */
+static bool search_move(const feed_question *question, int64_t moves, const feed_place *place,
+                        int64_t *ret)
+{
+    sale_keys keys;
+    char from[24], to[24];
+    int64_t end = least(place->number, moves), first = window_before(end);
+    terms_keys(question->terms, question->segment, &keys);
+    snprintf(from, sizeof(from), "%lld", (long long)first);
+    snprintf(to, sizeof(to), "%lld", (long long)end - 1);
+    *ret = end;
+    if (end == 0)
+        return true;
+    redisReply *reply =
+        store_read(question->store, question->deadline, WORDS("LRANGE", keys.moves, from, to));
+    bool told =
+        reply && reply->type == REDIS_REPLY_ARRAY && store_all_are(reply, 0, REDIS_REPLY_STRING);
+    size_t at = told ? reply->elements : 0;
+    while (at > 0 && !is_of_epoch(reply->element[at - 1], place->epoch))
+        at--;
+    *ret = first + (int64_t)at;
+    freeReplyObject(reply);
+    return told;
+}
+
+/* FEED_OK: the ledger has what the asker has. FEED_REWOUND, and the numbers; _UNAVAILABLE. */
+static feed_status compare(const feed_question *question, const feed_position *after,
+                           const redisReply *reply, feed_page *ret)
+{
+    const redisReply *moved = reply->element[MOVED];
+    const feed_place *move = &after->moves;
+    bool has_move =
+        move->number == 0 || (moved->elements > 0 && is_of_epoch(moved->element[0], move->epoch));
+    int64_t order = agreed_order(reply->element[EPOCHS]->str, ret->orders, &after->orders);
+    ret->end = *after;
+    if (order == after->orders.number && has_move)
+        return FEED_OK;
+    ret->end.orders.number = order;
+    if (!has_move && !search_move(question, ret->moves, move, &ret->end.moves.number))
+        return FEED_UNAVAILABLE;
+    return FEED_REWOUND;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* An entry of the ledger and its record, which is to have the number `due`. */
+static bool read_order(const redisReply *entry, const redisReply *record, int64_t due,
+                       char request[IDENT_MAX + 1], fs_order *ret)
+{
+    static const char mark[] = " reserved";
+    size_t len = strcspn(entry->str, " ");
+    if (record->type != REDIS_REPLY_STRING || !order_read(record->str, record->len, ret) ||
+        !ident_ok(entry->str, len) || ret->number != due)
+        return false;
+    memcpy(request, entry->str, len);
+    request[len] = '\0';
+    return strcmp(entry->str + len, ret->expires_us > 0 ? mark : "") == 0;
+}
+
+static bool tell_orders(const redisReply *reply, const feed_reader *reader, feed_page *page)
+{
+    const redisReply *entries = reply->element[ENTRIES], *records = reply->element[RECORDS];
+    const char *epochs = reply->element[EPOCHS]->str;
+    int64_t last = 0; /* of the epoch of the order before */
+    for (size_t i = 0; i < entries->elements; i++) {
+        fs_order order;
+        feed_place place;
+        char request[IDENT_MAX + 1];
+        if (!read_order(entries->element[i], records->element[i], page->end.orders.number + 1,
+                        request, &order))
+            return false;
+        place.number = order.number;
+        memcpy(place.epoch, order.epoch, sizeof(place.epoch));
+        if (order.number > last || strcmp(order.epoch, page->end.orders.epoch) != 0) {
+            last = epochs_last(epochs, page->orders, order.epoch);
+            if (agreed_order(epochs, page->orders, &place) != order.number)
+                return false;
+        }
+        reader->order(reader->arg, request, &order);
+        page->end.orders = place;
+    }
+    return true;
+}
+
+static bool read_move(const redisReply *entry, feed_move *ret)
+{
+    static const char *const kinds[] = {"confirmed", "cancelled", "expired"};
+    const char *text = entry->str, *end = text + entry->len;
+    char what[16];
+    int64_t bucket = 0;
+    int kind = 0;
+    if (!text_take_word(&text, end, what, sizeof(what)))
+        return false;
+    while (kind < 3 && strcmp(kinds[kind], what) != 0)
+        kind++;
+    if (kind == 3)
+        return false;
+    bool expired = kind == 2;
+    memset(ret, 0, sizeof(*ret));
+    ret->what = kinds[kind];
+    bool whole = (expired ? text_take_number(&text, end, &bucket) && bucket > 0 &&
+                                bucket <= INT64_MAX / BUCKET_US
+                          : text_take_word(&text, end, ret->request, sizeof(ret->request)) &&
+                                ident_ok(ret->request, strlen(ret->request))) &&
+                 text_take_number(&text, end, &ret->quantity) &&
+                 text_take_number(&text, end, &ret->time_us) &&
+                 text_take_word(&text, end, ret->place.epoch, sizeof(ret->place.epoch));
+    ret->expires_us = bucket * BUCKET_US;
+    return whole && text == end && strlen(ret->place.epoch) == EPOCH_LEN;
+}
+
+static bool tell_moves(const redisReply *moved, const feed_reader *reader, feed_page *page)
+{
+    for (size_t i = page->end.moves.number > 0; i < moved->elements; i++) {
+        feed_move move;
+        if (!read_move(moved->element[i], &move))
+            return false;
+        move.place.number = page->end.moves.number + 1;
+        reader->move(reader->arg, &move);
+        page->end.moves = move.place;
+    }
+    return true;
+}
+
+/* ---- a page ---------------------------------------------------------------------------------- */
+
+sale_status feed_oldest(fs_store *store, const char *than, dlock_time deadline, sale_terms *terms)
+{
+    sale_terms before;
+    sale_status status = SALE_OK;
+    while (status == SALE_OK && strcmp(terms->previous, than) > 0 &&
+           strcmp(terms->previous, terms->id) < 0) {
+        status = terms_read(store, terms->item, terms->previous, deadline, &before, NULL, 0);
+        if (status == SALE_OK)
+            *terms = before;
+    }
+    return status == SALE_UNAVAILABLE ? status : SALE_OK;
+}
+
+/* Once a later sale is in force under the segment's pointer, or halted, no order comes any more.
+ * Which is the next is asked of that one, for this process may not have heard of it. */
+static feed_status look_ahead(const feed_question *question, const char *pointer, feed_page *page)
+{
+    char id[IDENT_MAX + 1];
+    sale_terms later;
+    const char *this = question->terms->id;
+    size_t len = strcspn(pointer, " ");
+    snprintf(id, sizeof(id), "%.*s", (int)least((int64_t)len, IDENT_MAX), pointer);
+    page->over = false;
+    page->next_sale[0] = '\0';
+    if (!sale_id_ok(id, len) || strcmp(id, this) <= 0 || page->end.orders.number < page->orders)
+        return FEED_OK;
+    sale_status status =
+        terms_read(question->store, question->terms->item, id, question->deadline, &later, NULL, 0);
+    if (status == SALE_OK)
+        status = feed_oldest(question->store, this, question->deadline, &later);
+    if (status == SALE_UNAVAILABLE)
+        return FEED_UNAVAILABLE;
+    if (status == SALE_OK) { /* or the later one is gone, and who knows what comes in its place */
+        memcpy(page->next_sale, later.id, sizeof(later.id));
+        page->over = question->terms->reserve_max_s == 0;
+    }
+    return FEED_OK;
+}
+
+static feed_status read_page(const feed_question *question, const feed_position *after,
+                             const redisReply *reply, const feed_reader *reader, feed_page *ret)
+{
+    if (reply->type == REDIS_REPLY_STRING)
+        return damage(question, reply->str);
+    ret->orders = reply->element[ORDERS]->integer;
+    ret->moves = reply->element[MOVES]->integer;
+    ret->time_us = strtoll(reply->element[SECONDS]->str, NULL, 10) * 1000000 +
+                   strtoll(reply->element[MICROSECONDS]->str, NULL, 10);
+    if (!epochs_ok(reply->element[EPOCHS]->str, ret->orders))
+        return damage(question, EPOCHS_DAMAGED);
+    feed_status status = compare(question, after, reply, ret);
+    if (status != FEED_OK)
+        return status;
+    if (!tell_orders(reply, reader, ret))
+        return damage(question, "damaged orders");
+    if (!tell_moves(reply->element[MOVED], reader, ret))
+        return damage(question, "damaged moves");
+    return look_ahead(question, reply->element[CURRENT]->str, ret);
+}
+
+static feed_status ask_page(const feed_question *question, const feed_position *after, int limit,
+                            const feed_reader *reader, feed_page *ret)
+{
+    redisReply *reply = ask(question, after, limit);
+    feed_status status = reply ? read_page(question, after, reply, reader, ret) : FEED_UNAVAILABLE;
+    freeReplyObject(reply);
+    return status;
+}
+
+/* What may be told of a page, or of a position that is not there; see feed.h. */
+static feed_status to_tell(const feed_question *question, feed_status found, feed_page *page)
+{
+    feed_page again;
+    const feed_position *after = found == FEED_OK ? &page->end : &question->after;
+    if (!ledger_confirm(question->store, question->terms, question->segment, NULL,
+                        question->deadline))
+        return FEED_UNCONFIRMED;
+    feed_status now = ask_page(question, after, 0, NULL, &again);
+    if (now == FEED_REWOUND && found == FEED_REWOUND)
+        *page = again;
+    return now == found || now > FEED_UNCONFIRMED ? now : FEED_UNCONFIRMED;
+}
+
+feed_status feed_read(const feed_question *question, const feed_reader *reader, feed_page *ret)
+{
+    const feed_position *after = &question->after;
+    feed_status found = ask_page(question, after, question->limit, reader, ret);
+    if (found > FEED_REWOUND || question->terms->durability != DURABILITY_REPLICATED)
+        return found;
+    bool tells = found == FEED_REWOUND || ret->next_sale[0] != '\0' ||
+                 ret->end.orders.number > after->orders.number ||
+                 ret->end.moves.number > after->moves.number;
+    return tells ? to_tell(question, found, ret) : found;
+}
