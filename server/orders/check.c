@@ -1,0 +1,267 @@
+/* check.c - pages of the feed joined with the rows that should say the same. */
+#include "server/orders/check.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/orders/feed.h"
+#include "server/orders/say.h"
+
+#define PAGE_EVENTS 1000
+#define PATIENCE_MS 5000 /* in all, for what a follower has not written yet */
+#define AGAIN_MS    250
+
+typedef struct checker {
+    source *from;
+    database *db;
+    feed_place at;
+    const char *what; /* "order", "move" */
+    bool prints;
+    int64_t found; /* in this look */
+    int64_t differences, compared, sales;
+    int64_t patient_ms; /* until then */
+    bool failed;
+    char text[POSITION_MAX_LEN + 1];
+    int count;
+} checker;
+
+/* ---- differences ----------------------------------------------------------------------------- */
+
+static void put_where(checker *c, const char *number)
+{
+    c->found++;
+    if (c->prints)
+        printf("%s, sale %s, segment %d, %s %s: ", c->at.item, c->at.sale, c->at.segment, c->what,
+               number);
+}
+
+static const char *shown(const char *value)
+{
+    return value ? value : "nothing";
+}
+
+/* number, then what Redis has of the rest, then what the database has. */
+static void put_difference(void *arg, int count, const char *const *values)
+{
+    static const char *const order[] = {"epoch",    "order id",  "request", "user",
+                                        "quantity", "remaining", "fence",   "instance",
+                                        "time_us",  "expires_us"};
+    static const char *const move[] = {"epoch",    "what",    "request",
+                                       "quantity", "time_us", "expires_us"};
+    checker *c = arg;
+    const char *const *names = strcmp(c->what, "order") == 0 ? order : move;
+    int half = (count - 1) / 2;
+    const char *const *ours = values + 1, *const *theirs = ours + half;
+    put_where(c, values[0]);
+    if (!c->prints)
+        return;
+    if (!theirs[0]) {
+        puts("not in the database, or marked as lost there");
+        return;
+    }
+    for (int i = 0, put = 0; i < half; i++)
+        if (strcmp(shown(ours[i]), shown(theirs[i])) != 0)
+            printf("%s%s is %s in Redis and %s in the database", put++ > 0 ? ", " : "", names[i],
+                   shown(ours[i]), shown(theirs[i]));
+    putchar('\n');
+}
+
+static void put_extra(void *arg, int count, const char *const *values)
+{
+    checker *c = arg;
+    put_where(c, values[0]);
+    if (c->prints)
+        printf("in the database (%s), and not in Redis\n", count > 1 ? shown(values[1]) : "");
+}
+
+static void ask(checker *c, const char *sql, const char *const *params, database_row *row)
+{
+    c->failed = c->failed || !database_run(c->db, sql, params, row, c, NULL);
+}
+
+/* ---- a page ---------------------------------------------------------------------------------- */
+
+static void compare_page(checker *c, const feed_page *got)
+{
+    static const char *const forms[] = {
+        "SELECT e.number, e.epoch, e.\"order\", e.request, e.\"user\", e.quantity, e.remaining,"
+        " e.fence, e.instance, e.time_us, e.expires_us, o.epoch, o.order_id, o.request, o.username,"
+        " o.quantity, o.remaining, o.fence, o.instance, o.time_us, o.expires_us"
+        " FROM %s LEFT JOIN flashsale_orders AS o ON o.item = $2 AND o.sale = $3"
+        " AND o.segment = CAST($4 AS BIGINT) AND o.number = e.number AND o.lost_us IS NULL"
+        " WHERE e.event = 'order' AND (o.number IS NULL OR o.epoch <> e.epoch"
+        " OR o.order_id <> e.\"order\" OR o.request <> e.request OR o.username <> e.\"user\""
+        " OR o.quantity <> e.quantity OR o.remaining <> e.remaining OR o.fence <> e.fence"
+        " OR o.instance <> e.instance OR o.time_us <> e.time_us"
+        " OR o.expires_us IS DISTINCT FROM e.expires_us)",
+        "SELECT e.place, e.epoch, e.event, e.request, e.quantity, e.time_us, e.expires_us, o.epoch,"
+        " o.what, o.request, o.quantity, o.time_us, o.expires_us"
+        " FROM %s LEFT JOIN flashsale_moves AS o ON o.item = $2 AND o.sale = $3"
+        " AND o.segment = CAST($4 AS BIGINT) AND o.place = e.place AND o.lost_us IS NULL"
+        " WHERE e.event <> 'order' AND (o.place IS NULL OR o.epoch <> e.epoch OR o.what <> e.event"
+        " OR o.request IS DISTINCT FROM e.request OR o.quantity <> e.quantity"
+        " OR o.time_us <> e.time_us OR o.expires_us IS DISTINCT FROM e.expires_us)"};
+    char sql[2048], segment[24];
+    snprintf(segment, sizeof(segment), "%d", c->at.segment);
+    for (int i = 0; i < 2; i++) {
+        c->what = i == 0 ? "order" : "move";
+        snprintf(sql, sizeof(sql), forms[i], database_driver_of(c->db)->events);
+        ask(c, sql, PARAMS(got->page.json, c->at.item, c->at.sale, segment), put_difference);
+    }
+}
+
+static void keep_position(void *arg, int count, const char *const *values)
+{
+    checker *c = arg;
+    c->count += count;
+    snprintf(c->text, sizeof(c->text), "%s", shown(values[0]));
+}
+
+/* What the database has beyond the ledger's end, which the page tells. */
+static void compare_end(checker *c, const feed_page *got)
+{
+    char segment[24], orders[24], moves[24], segments[24];
+    snprintf(segment, sizeof(segment), "%d", c->at.segment);
+    snprintf(segments, sizeof(segments), "%d", got->page.segments);
+    snprintf(orders, sizeof(orders), "%.0f", answer_number(&got->answer, "orders"));
+    snprintf(moves, sizeof(moves), "%.0f", answer_number(&got->answer, "moves"));
+    c->what = "order";
+    ask(c,
+        "SELECT number, order_id FROM flashsale_orders WHERE item = $1 AND sale = $2 AND"
+        " segment = CAST($3 AS BIGINT) AND lost_us IS NULL AND"
+        " (number > CAST($4 AS BIGINT) OR number < 1) ORDER BY number",
+        PARAMS(c->at.item, c->at.sale, segment, orders), put_extra);
+    ask(c,
+        "SELECT number, order_id FROM flashsale_orders WHERE item = $1 AND sale = $2 AND"
+        " lost_us IS NULL AND segment NOT BETWEEN 0 AND CAST($3 AS BIGINT) - 1 ORDER BY number",
+        PARAMS(c->at.item, c->at.sale, segments), put_extra);
+    c->what = "move";
+    ask(c,
+        "SELECT place, what FROM flashsale_moves WHERE item = $1 AND sale = $2 AND"
+        " segment = CAST($3 AS BIGINT) AND lost_us IS NULL AND"
+        " (place > CAST($4 AS BIGINT) OR place < 1) ORDER BY place",
+        PARAMS(c->at.item, c->at.sale, segment, moves), put_extra);
+    c->what = "position";
+    snprintf(c->text, sizeof(c->text), "nothing");
+    ask(c,
+        "SELECT position FROM flashsale_positions WHERE item = $1 AND sale = $2 AND"
+        " segment = CAST($3 AS BIGINT)",
+        PARAMS(c->at.item, c->at.sale, segment), keep_position);
+    if (!c->failed && strcmp(c->text, got->position) != 0) {
+        put_where(c, c->text);
+        if (c->prints)
+            printf("the ledger's end is %s\n", got->position);
+    }
+}
+
+/* The page behind c->at.position, compared until it agrees or patience ends. */
+static feed_status check_page(checker *c, feed_page *got)
+{
+    for (;;) {
+        feed_status status = feed_read(c->from, c->db, &c->at, PAGE_EVENTS, got);
+        if (status != FEED_PAGE)
+            return status;
+        bool at_end = got->behind == 0;
+        c->prints = now_ms() >= c->patient_ms;
+        c->found = 0;
+        compare_page(c, got);
+        if (at_end)
+            compare_end(c, got);
+        if (c->failed)
+            return feed_page_free(got), FEED_DATABASE;
+        if (c->found == 0 || c->prints)
+            break;
+        feed_page_free(got);
+        poll(NULL, 0, AGAIN_MS);
+    }
+    c->differences += c->found;
+    c->compared += got->events;
+    return FEED_PAGE;
+}
+
+/* ---- sales, and items ------------------------------------------------------------------------ */
+
+/* All pages of a segment, from its beginning. *next gets the sale behind it, or "". */
+static feed_status check_segment(checker *c, int *segments, char next[NAME_MAX_LEN + 1])
+{
+    feed_page got;
+    snprintf(c->at.position, sizeof(c->at.position), POSITION_START);
+    for (bool more = true; more;) {
+        feed_status status = check_page(c, &got);
+        if (status != FEED_PAGE) {
+            if (status == FEED_FAILED)
+                say("%s: %s", c->at.item, got.why ? got.why : source_error(c->from));
+            return status;
+        }
+        more = got.behind > 0;
+        *segments = got.page.segments;
+        snprintf(c->at.position, sizeof(c->at.position), "%s", got.position);
+        snprintf(next, NAME_MAX_LEN + 1, "%s", got.page.next_sale ? got.page.next_sale : "");
+        feed_page_free(&got);
+    }
+    return FEED_PAGE;
+}
+
+static feed_status find_oldest(checker *c)
+{
+    feed_page got;
+    c->at.sale[0] = '\0';
+    c->at.segment = 0;
+    snprintf(c->at.position, sizeof(c->at.position), POSITION_START);
+    feed_status status = feed_read(c->from, c->db, &c->at, 1, &got);
+    if (status != FEED_PAGE) {
+        if (status == FEED_FAILED)
+            say("%s: %s", c->at.item, got.why ? got.why : source_error(c->from));
+        return status;
+    }
+    snprintf(c->at.sale, sizeof(c->at.sale), "%s", got.sale);
+    feed_page_free(&got);
+    return FEED_PAGE;
+}
+
+static void check_item(void *arg, const char *item)
+{
+    checker *c = arg;
+    char next[NAME_MAX_LEN + 1] = "";
+    if (c->failed)
+        return;
+    snprintf(c->at.item, sizeof(c->at.item), "%s", item);
+    feed_status status = find_oldest(c);
+    while (status == FEED_PAGE && c->at.sale[0] != '\0') {
+        int segments = 1;
+        char after[NAME_MAX_LEN + 1] = "";
+        c->sales++;
+        for (int k = 0; status == FEED_PAGE && k < segments; k++) {
+            c->at.segment = k;
+            status = check_segment(c, &segments, next);
+            if (k == 0)
+                snprintf(after, sizeof(after), "%s", next);
+        }
+        snprintf(c->at.sale, sizeof(c->at.sale), "%s", after);
+    }
+    c->failed = c->failed || status == FEED_FAILED || status == FEED_DATABASE;
+    if (status == FEED_DATABASE)
+        say("the database: %s", database_error(c->db));
+}
+
+int check(source *from, database *db, const char *item)
+{
+    checker c = {.from = from, .db = db, .patient_ms = now_ms() + PATIENCE_MS};
+    if (!records_create(db)) {
+        say("the database: %s", database_error(db));
+        return 69;
+    }
+    if (item) {
+        check_item(&c, item);
+    } else if (!feed_items(from, check_item, &c)) {
+        say("%s", source_error(from));
+        return 69;
+    }
+    if (c.failed)
+        return 69;
+    printf("%lld events of %lld sales compared; %lld differences\n", (long long)c.compared,
+           (long long)c.sales, (long long)c.differences);
+    return c.differences > 0 ? 1 : 0;
+}

@@ -1,0 +1,18 @@
+/*
+ * check.h - compares the database with the ledgers that Redis keeps: each order, each move, each
+ * position, of all sales that are kept. Rows that are marked as lost must not be there.
+ *
+ * What differs is looked at again for some seconds, since a follower may be at work: a difference
+ * is one that stays.
+ */
+#ifndef FLASHSALE_ORDERS_CHECK_H
+#define FLASHSALE_ORDERS_CHECK_H
+
+#include "server/orders/database.h"
+#include "server/orders/source.h"
+
+/* Prints each difference as a line. `item` NULL: all. 0; 1 = there are some; 69 after a
+ * complaint. */
+int check(source *from, database *db, const char *item);
+
+#endif

@@ -1,0 +1,136 @@
+/* feed.c - asks, and reads what is around the events; those are the database's to read. */
+#include "server/orders/feed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool copy(char *to, size_t room, const char *text)
+{
+    return text && text[0] != '\0' &&
+           strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz"
+                        "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-.") == strlen(text) &&
+           (size_t)snprintf(to, room, "%s", text) < room;
+}
+
+static void ask_path(const feed_place *place, const char *position, int limit, char *ret,
+                     size_t room)
+{
+    size_t len = (size_t)snprintf(ret, room, "/orders?item=%s&after=%s&limit=%d", place->item,
+                                  position, limit);
+    if (place->sale[0] != '\0' && len < room)
+        snprintf(ret + len, room - len, "&sale=%s&segment=%d", place->sale, place->segment);
+}
+
+/* The number of the last order, and the place of the last move, in "1500-EPOCH.3-EPOCH". */
+static void read_position(const char *position, int64_t *orders, int64_t *moves)
+{
+    const char *point = strchr(position, '.');
+    *orders = strtoll(position, NULL, 10);
+    *moves = point ? strtoll(point + 1, NULL, 10) : 0;
+}
+
+static bool read_page(feed_page *ret)
+{
+    const answer *from = &ret->answer;
+    const cJSON *events = cJSON_GetObjectItemCaseSensitive(from->json, "events");
+    const char *next = answer_text(from, "next_sale");
+    const cJSON *last =
+        events && events->child ? events->child->prev : NULL; /* a ring, backwards */
+    if (!cJSON_IsArray(events) ||
+        !copy(ret->position, sizeof(ret->position), answer_text(from, "after")) ||
+        !copy(ret->sale, sizeof(ret->sale), answer_text(from, "sale")) ||
+        (next && strlen(next) > NAME_MAX_LEN))
+        return false;
+    ret->events = cJSON_GetArraySize(events);
+    ret->behind = (int64_t)answer_number(from, "behind");
+    const answer event = {.json = (cJSON *)last};
+    ret->moment_us = last ? (int64_t)answer_number(&event, "time_us") : 0;
+    ret->page.json = from->body;
+    ret->page.position = ret->position;
+    ret->page.next_sale = next;
+    ret->page.segments = (int)answer_number(from, "segments");
+    ret->page.end = answer_is(from, "end");
+    ret->page.time_us = (int64_t)answer_number(from, "time_us");
+    return ret->page.segments >= 1;
+}
+
+static feed_status failed(feed_page *ret, const char *why)
+{
+    ret->why = why;
+    feed_page_free(ret);
+    return FEED_FAILED;
+}
+
+/* What both may have, as the instance says: the database's position up to there goes to `position`.
+ * It is before the one that was asked with. */
+static feed_status step_back(database *db, const feed_place *place, feed_page *ret, char *position)
+{
+    char before[POSITION_MAX_LEN + 1];
+    snprintf(before, sizeof(before), "%s", position);
+    bool known = records_position(db, place, (int64_t)answer_number(&ret->answer, "orders"),
+                                  (int64_t)answer_number(&ret->answer, "moves"), position);
+    feed_page_free(ret);
+    if (!known)
+        return FEED_DATABASE;
+    if (strcmp(before, position) == 0)
+        return failed(ret, "an instance takes no position that the database has");
+    ret->page.rewound = true;
+    read_position(position, &ret->page.orders, &ret->page.moves);
+    return FEED_PAGE;
+}
+
+feed_status feed_read(source *from, database *db, const feed_place *place, int limit,
+                      feed_page *ret)
+{
+    char path[512], position[POSITION_MAX_LEN + 1];
+    *ret = (feed_page){.events = 0};
+    snprintf(position, sizeof(position), "%s", place->position);
+    for (;;) {
+        ask_path(place, position, limit, path, sizeof(path));
+        if (!source_get(from, path, &ret->answer))
+            return FEED_FAILED;
+        const char *code = answer_text(&ret->answer, "code");
+        if (ret->answer.status == 200)
+            return read_page(ret) ? FEED_PAGE : failed(ret, "an instance answers something else");
+        feed_status status = FEED_FAILED;
+        if (code && strcmp(code, "no_such_sale") == 0)
+            status = FEED_GONE;
+        else if (code && strcmp(code, "no_such_item") == 0)
+            status = FEED_NOTHING;
+        if (status != FEED_FAILED)
+            return feed_page_free(ret), status;
+        if (!code || strcmp(code, "feed_rewound") != 0)
+            return failed(ret, "an instance does not know what is asked: is it older?");
+        status = step_back(db, place, ret, position);
+        if (status != FEED_PAGE)
+            return status;
+    }
+}
+
+void feed_page_free(feed_page *got)
+{
+    cJSON_Delete(got->answer.json);
+    got->answer.json = NULL;
+}
+
+bool feed_items(source *from, void (*each)(void *arg, const char *item), void *arg)
+{
+    char path[128] = "/items", name[NAME_MAX_LEN + 1];
+    for (bool more = true; more;) {
+        answer items;
+        if (!source_get(from, path, &items))
+            return false;
+        const cJSON *item;
+        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(items.json, "items"))
+        {
+            const answer member = {.json = (cJSON *)item};
+            if (copy(name, sizeof(name), answer_text(&member, "item")))
+                each(arg, name);
+        }
+        more = copy(name, sizeof(name), answer_text(&items, "after"));
+        snprintf(path, sizeof(path), "/items?after=%s", name);
+        cJSON_Delete(items.json);
+    }
+    return true;
+}

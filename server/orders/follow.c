@@ -1,0 +1,319 @@
+/* follow.c - which segment is asked next, and what is done with its page. */
+#include "server/orders/follow.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "server/orders/feed.h"
+#include "server/orders/say.h"
+
+#define PAGE_EVENTS 1000
+#define IDLE_MS     50   /* between questions about a segment without news, at first ... */
+#define IDLE_MOST   1000 /* ... and at most, plus 10 for each segment */
+#define FAILED_MOST 5000 /* between tries that fail */
+#define ITEMS_MS    2000 /* between questions for items */
+
+/* A place of the database, or an item of which it has none as yet (sale ""). */
+typedef struct stream {
+    feed_place at;
+    bool noted;  /* its next sale and its segments are in the database */
+    bool dry;    /* there was nothing new */
+    bool failed; /* the last question was */
+    int64_t wait_ms, due_ms;
+    int64_t behind;
+} stream;
+
+typedef struct follower {
+    source *from;
+    database *db;
+    leader *lead; /* NULL = none */
+    const follow_options *options;
+    stream *streams;
+    int count, room;
+    bool loaded;      /* the streams are what the database has */
+    bool refused;     /* out of memory */
+    bool created;     /* the tables are there */
+    int64_t items_ms; /* when items are to be asked for; 0 = they never were */
+    int failing;      /* streams */
+    trouble source_trouble, database_trouble, leader_trouble;
+    follow_figures figures;
+} follower;
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+static stream *add_stream(follower *f, const feed_place *at)
+{
+    if (f->count == f->room) {
+        int room = f->room * 2 + 16;
+        stream *streams = realloc(f->streams, (size_t)room * sizeof(*streams));
+        f->refused = f->refused || !streams;
+        if (!streams)
+            return NULL;
+        f->streams = streams;
+        f->room = room;
+    }
+    stream *added = &f->streams[f->count++];
+    *added = (stream){.at = *at, .wait_ms = IDLE_MS};
+    return added;
+}
+
+static void add_place(void *arg, const feed_place *at)
+{
+    follower *f = arg;
+    if (!f->options->item || strcmp(f->options->item, at->item) == 0)
+        add_stream(f, at);
+}
+
+/* An item without a place is asked for its oldest sale. */
+static void add_item(void *arg, const char *item)
+{
+    follower *f = arg;
+    feed_place at = {.segment = 0, .position = POSITION_START};
+    for (int i = 0; i < f->count; i++)
+        if (strcmp(f->streams[i].at.item, item) == 0)
+            return;
+    snprintf(at.item, sizeof(at.item), "%s", item);
+    add_stream(f, &at);
+}
+
+static bool is_same(const feed_place *a, const feed_place *b)
+{
+    return strcmp(a->item, b->item) == 0 && strcmp(a->sale, b->sale) == 0 &&
+           a->segment == b->segment && strcmp(a->position, b->position) == 0;
+}
+
+static void database_fails(follower *f)
+{
+    trouble_is(&f->database_trouble, "the database", database_error(f->db));
+    f->figures.database_up = false;
+    f->loaded = f->created = false;
+    database_disconnect(f->db);
+}
+
+static void database_answers(follower *f)
+{
+    trouble_over(&f->database_trouble, "the database");
+    f->figures.database_up = true;
+}
+
+/* Takes the places that the database has, and keeps what is known of those that stay. */
+static void load(follower *f)
+{
+    stream *before = f->streams;
+    int count = f->count;
+    f->streams = NULL;
+    f->count = f->room = 0;
+    f->created = f->created || records_create(f->db);
+    f->loaded = f->created && records_places(f->db, add_place, f);
+    for (int i = 0; f->loaded && i < count; i++) {
+        for (int k = 0; k < f->count; k++)
+            if (is_same(&f->streams[k].at, &before[i].at))
+                f->streams[k] = before[i];
+        add_item(f, before[i].at.item);
+    }
+    free(before);
+    if (f->loaded)
+        database_answers(f);
+    else
+        database_fails(f);
+}
+
+static void find_items(follower *f)
+{
+    if (now_ms() < f->items_ms)
+        return;
+    int count = f->count;
+    if (f->options->item)
+        add_item(f, f->options->item);
+    else if (!feed_items(f->from, add_item, f))
+        trouble_is(&f->source_trouble, "the instances", source_error(f->from));
+    else if (f->failing == 0)
+        trouble_over(&f->source_trouble, "the instances");
+    f->figures.source_up = !f->source_trouble.is;
+    if (!f->source_trouble.is || f->count > count)
+        f->items_ms = now_ms() + ITEMS_MS;
+    else
+        f->items_ms = now_ms() + f->source_trouble.wait_ms;
+}
+
+/* ---- one question ---------------------------------------------------------------------------- */
+
+static uint64_t fence(const follower *f)
+{
+    return f->lead ? leader_fence(f->lead) : 0;
+}
+
+/* What came of a transaction. True: it was committed. */
+static bool took(follower *f, write_status status)
+{
+    if (status == WRITE_OK) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        f->figures.committed_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+        database_answers(f);
+        return true;
+    }
+    f->loaded = false;
+    if (status == WRITE_FAILED) {
+        database_fails(f);
+    } else if (status == WRITE_NOT_LEADING) {
+        say("another follower has led since: this one waits for its turn");
+        leader_resign(f->lead);
+    } else {
+        say("another follower has written here; going on behind it");
+    }
+    return false;
+}
+
+static void write_page(follower *f, stream *of, const feed_page *got)
+{
+    int64_t lost;
+    if (!took(f, records_write(f->db, &of->at, &got->page, fence(f), &lost)))
+        return;
+    if (got->page.rewound)
+        say("%s, sale %s, segment %d: Redis has lost orders behind number %lld; %lld are marked",
+            of->at.item, of->at.sale, of->at.segment, (long long)got->page.orders, (long long)lost);
+    f->figures.lost += lost;
+    f->figures.events += got->events;
+    if (got->moment_us > 0)
+        f->figures.age_us = got->page.time_us - got->moment_us;
+    snprintf(of->at.position, sizeof(of->at.position), "%s", got->position);
+    if (got->page.end || (!of->noted && (got->page.next_sale || got->page.segments > 1)))
+        f->loaded = false; /* there are other places now */
+    of->noted = of->noted || got->page.next_sale || got->page.segments > 1;
+    of->dry = false;
+}
+
+static void take_page(follower *f, stream *of, feed_page *got)
+{
+    bool news = got->page.next_sale || (got->page.segments > 1 && of->at.segment == 0);
+    if (of->noted && !got->page.end)
+        got->page.next_sale = NULL;
+    of->behind = got->behind;
+    of->dry = true;
+    if (of->at.sale[0] == '\0') {
+        took(f, records_begin(f->db, of->at.item, got->sale, got->page.segments, fence(f)));
+        f->loaded = false;
+        of->dry = false;
+    } else if (got->events > 0 || got->page.rewound || got->page.end || (news && !of->noted)) {
+        write_page(f, of, got);
+    }
+    int64_t most = IDLE_MOST + 10 * f->count;
+    of->wait_ms = !of->dry ? IDLE_MS : of->wait_ms * 2 < most ? of->wait_ms * 2 : most;
+    of->due_ms = got->behind > 0 ? 0 : now_ms() + of->wait_ms;
+}
+
+/* The sale is not kept any more: for sales with reservations, and after a long absence. */
+static void give_up(follower *f, stream *of)
+{
+    say("%s, sale %s, segment %d is not kept by Redis any more; what has been copied stays",
+        of->at.item, of->at.sale, of->at.segment);
+    took(f, records_give_up(f->db, &of->at, fence(f)));
+    f->loaded = false;
+}
+
+static void ask(follower *f, stream *of)
+{
+    feed_page got;
+    bool failed = of->failed;
+    feed_status status =
+        feed_read(f->from, f->db, &of->at, of->at.sale[0] == '\0' ? 1 : PAGE_EVENTS, &got);
+    of->failed = status == FEED_FAILED;
+    f->failing += (int)of->failed - (int)failed;
+    if (status == FEED_PAGE) {
+        take_page(f, of, &got);
+        feed_page_free(&got);
+    } else if (status == FEED_GONE && of->at.sale[0] != '\0') {
+        give_up(f, of);
+    } else if (status == FEED_DATABASE) {
+        database_fails(f);
+    } else {
+        if (of->failed)
+            trouble_is(&f->source_trouble, of->at.item, got.why ? got.why : source_error(f->from));
+        of->dry = !of->failed;
+        of->wait_ms = of->wait_ms * 2 < FAILED_MOST ? of->wait_ms * 2 : FAILED_MOST;
+        of->due_ms = now_ms() + of->wait_ms;
+    }
+    if (f->failing == 0)
+        trouble_over(&f->source_trouble, "the instances");
+    f->figures.source_up = f->failing == 0;
+}
+
+/* ---- all in turn ----------------------------------------------------------------------------- */
+
+static bool leads(follower *f)
+{
+    f->figures.leading = !f->lead || leader_leads(f->lead);
+    if (f->figures.leading) {
+        trouble_over(&f->leader_trouble, "the lock");
+        return true;
+    }
+    f->loaded = false; /* the one that leads writes */
+    if (leader_error(f->lead)[0] != '\0')
+        trouble_is(&f->leader_trouble, "the lock", leader_error(f->lead));
+    return false;
+}
+
+/* Asks of each segment that is due, and returns how many ms there are until the next is. */
+static int64_t round_of(follower *f)
+{
+    int64_t next = now_ms() + IDLE_MOST;
+    f->figures.behind = 0;
+    for (int i = 0; f->loaded && i < f->count && !*f->options->stop; i++) {
+        stream *of = &f->streams[i];
+        if (of->due_ms <= now_ms())
+            ask(f, of);
+        f->figures.behind += of->behind;
+        if (of->due_ms < next)
+            next = of->due_ms;
+    }
+    return f->loaded ? next - now_ms() : 0;
+}
+
+/* Whether there was nothing new anywhere. */
+static bool is_dry(const follower *f)
+{
+    bool dry = f->loaded && f->items_ms > 0 && !f->source_trouble.is;
+    for (int i = 0; dry && i < f->count; i++)
+        dry = f->streams[i].dry;
+    return dry;
+}
+
+static void nap(int64_t ms)
+{
+    if (ms > 0)
+        poll(NULL, 0, (int)(ms < 500 ? ms : 500)); /* a signal ends it */
+}
+
+int follow(source *from, database *db, leader *lead, const follow_options *options)
+{
+    follower f = {.from = from, .db = db, .lead = lead, .options = options};
+    f.figures.source_up = f.figures.database_up = true;
+    bool failed = false, done = false;
+    while (!*options->stop && !done && !f.refused) {
+        int64_t wait = 0;
+        if (leads(&f)) {
+            if (!f.loaded)
+                load(&f);
+            if (f.loaded)
+                find_items(&f);
+            if (f.loaded)
+                wait = round_of(&f);
+            if (f.database_trouble.is)
+                wait = f.database_trouble.wait_ms;
+            failed = f.database_trouble.is || f.source_trouble.is;
+            done = options->once && (failed || is_dry(&f));
+        }
+        say_figures(&f.figures, options->metrics, false);
+        if (!done)
+            nap(wait);
+    }
+    say_figures(&f.figures, options->metrics, true);
+    free(f.streams);
+    if (f.refused)
+        say("out of memory");
+    return f.refused || (options->once && failed) ? 69 : 0;
+}

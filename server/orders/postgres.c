@@ -1,0 +1,105 @@
+/* postgres.c - orders into PostgreSQL, by libpq. */
+#include "server/orders/database.h"
+
+#ifdef ORDERS_POSTGRES
+
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A server that has gone without a word is noticed within about half a minute. */
+#define LIMITS                                                                                     \
+    "connect_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count",               \
+        "tcp_user_timeout"
+#define LIMIT_VALUES "5", "10", "5", "3", "30000"
+
+/* libpq's sentences end with a line break, and may have several lines. */
+static void set_error(PGconn *server, char *err, size_t err_len)
+{
+    snprintf(err, err_len, "PostgreSQL: %s", server ? PQerrorMessage(server) : "out of memory");
+    for (char *at = err; *at != '\0'; at++)
+        if (*at == '\n')
+            *at = at[1] == '\0' ? '\0' : ' ';
+}
+
+static void be_silent(void *arg, const char *text)
+{
+    (void)arg;
+    (void)text;
+}
+
+static void *open_server(const char *url, char *err, size_t err_len)
+{
+    const char *const names[] = {LIMITS, "fallback_application_name", "dbname", NULL};
+    const char *const values[] = {LIMIT_VALUES, "flashsale-orders", url, NULL};
+    PGconn *server = PQconnectdbParams(names, values, 1);
+    if (PQstatus(server) == CONNECTION_OK) {
+        PQsetNoticeProcessor(server, be_silent, NULL); /* "already exists, skipping" */
+        return server;
+    }
+    set_error(server, err, err_len);
+    PQfinish(server);
+    return NULL;
+}
+
+static void close_server(void *connection)
+{
+    PQfinish(connection);
+}
+
+static void give(const PGresult *result, database_row *row, void *arg)
+{
+    const char *values[DATABASE_COLUMNS];
+    int count = PQnfields(result);
+    for (int i = 0; i < count && i < DATABASE_COLUMNS; i++)
+        values[i] = PQgetisnull(result, 0, i) ? NULL : PQgetvalue(result, 0, i);
+    row(arg, count, values);
+}
+
+/* Rows come one by one, however many there are. */
+static bool run(void *connection, const char *sql, const char *const *params, database_row *row,
+                void *arg, int64_t *changed, char *err, size_t err_len)
+{
+    PGconn *server = connection;
+    PGresult *result;
+    bool done = true;
+    int count = 0;
+    while (params && params[count])
+        count++;
+    if (!PQsendQueryParams(server, sql, count, NULL, params, NULL, NULL, 0) ||
+        !PQsetSingleRowMode(server)) {
+        set_error(server, err, err_len);
+        return false;
+    }
+    while ((result = PQgetResult(server)) != NULL) {
+        ExecStatusType status = PQresultStatus(result);
+        if (status == PGRES_SINGLE_TUPLE && row)
+            give(result, row, arg);
+        else if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
+            *changed = strtoll(PQcmdTuples(result), NULL, 10);
+        else if (status != PGRES_SINGLE_TUPLE && done) {
+            done = false;
+            set_error(server, err, err_len);
+        }
+        PQclear(result);
+    }
+    return done;
+}
+
+static const database_driver driver = {
+    .begin = "BEGIN",
+    .view = "CREATE OR REPLACE VIEW",
+    .events = "json_to_recordset(CAST($1 AS json) -> 'events') AS e(event text, number bigint,"
+              " place bigint, epoch text, \"order\" text, request text, \"user\" text,"
+              " quantity bigint, remaining bigint, fence bigint, instance text, time_us bigint,"
+              " expires_us bigint)",
+    .open = open_server,
+    .close = close_server,
+    .run = run,
+};
+
+const database_driver *const database_postgres = &driver;
+#else
+const database_driver *const database_postgres = NULL;
+#endif
