@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "server/orders/feed.h"
 #include "server/orders/say.h"
@@ -37,7 +36,7 @@ typedef struct follower {
     bool refused;     /* out of memory */
     bool created;     /* the tables are there */
     int64_t items_ms; /* when items are to be asked for; 0 = they never were */
-    int failing;      /* streams */
+    bool items_failed;
     trouble source_trouble, database_trouble, leader_trouble;
     follow_figures figures;
 } follower;
@@ -125,18 +124,25 @@ static void find_items(follower *f)
 {
     if (now_ms() < f->items_ms)
         return;
-    int count = f->count;
+    f->items_ms = now_ms() + ITEMS_MS;
+    f->items_failed = false;
     if (f->options->item)
         add_item(f, f->options->item);
     else if (!feed_items(f->from, add_item, f))
+        f->items_failed = true;
+    if (f->items_failed)
         trouble_is(&f->source_trouble, "the instances", source_error(f->from));
-    else if (f->failing == 0)
+}
+
+/* Whether the instances have answered all that they were asked last. */
+static void judge_source(follower *f)
+{
+    bool failed = f->items_failed;
+    for (int i = 0; !failed && i < f->count; i++)
+        failed = f->streams[i].failed;
+    if (!failed)
         trouble_over(&f->source_trouble, "the instances");
-    f->figures.source_up = !f->source_trouble.is;
-    if (!f->source_trouble.is || f->count > count)
-        f->items_ms = now_ms() + ITEMS_MS;
-    else
-        f->items_ms = now_ms() + f->source_trouble.wait_ms;
+    f->figures.source_up = !failed;
 }
 
 /* ---- one question ---------------------------------------------------------------------------- */
@@ -150,9 +156,7 @@ static uint64_t fence(const follower *f)
 static bool took(follower *f, write_status status)
 {
     if (status == WRITE_OK) {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        f->figures.committed_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+        f->figures.committed_us = unix_us();
         database_answers(f);
         return true;
     }
@@ -206,23 +210,24 @@ static void take_page(follower *f, stream *of, feed_page *got)
     of->due_ms = got->behind > 0 ? 0 : now_ms() + of->wait_ms;
 }
 
-/* The sale is not kept any more: for sales with reservations, and after a long absence. */
+/* The sale is not kept any more: its time is over, or Redis has lost it. */
 static void give_up(follower *f, stream *of)
 {
-    say("%s, sale %s, segment %d is not kept by Redis any more; what has been copied stays",
-        of->at.item, of->at.sale, of->at.segment);
-    took(f, records_give_up(f->db, &of->at, fence(f)));
+    int64_t lost;
     f->loaded = false;
+    if (!took(f, records_give_up(f->db, &of->at, unix_us(), fence(f), &lost)))
+        return;
+    f->figures.lost += lost;
+    say("%s, sale %s, segment %d is not kept by Redis any more; its rows stay, %lld marked as lost",
+        of->at.item, of->at.sale, of->at.segment, (long long)lost);
 }
 
 static void ask(follower *f, stream *of)
 {
     feed_page got;
-    bool failed = of->failed;
     feed_status status =
         feed_read(f->from, f->db, &of->at, of->at.sale[0] == '\0' ? 1 : PAGE_EVENTS, &got);
     of->failed = status == FEED_FAILED;
-    f->failing += (int)of->failed - (int)failed;
     if (status == FEED_PAGE) {
         take_page(f, of, &got);
         feed_page_free(&got);
@@ -237,9 +242,6 @@ static void ask(follower *f, stream *of)
         of->wait_ms = of->wait_ms * 2 < FAILED_MOST ? of->wait_ms * 2 : FAILED_MOST;
         of->due_ms = now_ms() + of->wait_ms;
     }
-    if (f->failing == 0)
-        trouble_over(&f->source_trouble, "the instances");
-    f->figures.source_up = f->failing == 0;
 }
 
 /* ---- all in turn ----------------------------------------------------------------------------- */
@@ -276,7 +278,7 @@ static int64_t round_of(follower *f)
 /* Whether there was nothing new anywhere. */
 static bool is_dry(const follower *f)
 {
-    bool dry = f->loaded && f->items_ms > 0 && !f->source_trouble.is;
+    bool dry = f->loaded && f->items_ms > 0 && !f->items_failed;
     for (int i = 0; dry && i < f->count; i++)
         dry = f->streams[i].dry;
     return dry;
@@ -302,6 +304,8 @@ int follow(source *from, database *db, leader *lead, const follow_options *optio
                 find_items(&f);
             if (f.loaded)
                 wait = round_of(&f);
+            if (f.loaded)
+                judge_source(&f);
             if (f.database_trouble.is)
                 wait = f.database_trouble.wait_ms;
             failed = f.database_trouble.is || f.source_trouble.is;

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY    "item = $2 AND sale = $3 AND segment = CAST($4 AS BIGINT)"
-#define NUMBER 24 /* a number as text */
+#define KEY     "item = $2 AND sale = $3 AND segment = CAST($4 AS BIGINT)"
+#define NUMBER  24                             /* a number as text */
+#define KEPT_US (INT64_C(23) * 3600 * 1000000) /* Redis keeps a sale for an hour longer, at least  \
+                                                */
 
 /* What a place is called in a statement: $2, $3, $4. $1 is the page's, or "". */
 typedef struct place_words {
@@ -107,6 +109,7 @@ static write_status finish(database *db, write_status status)
     return status;
 }
 
+/* One that was given up is read once more from its beginning: its rows lose their marks then. */
 static bool add_place(database *db, const char *item, const char *sale, int segment)
 {
     const feed_place added = {.segment = segment};
@@ -114,7 +117,9 @@ static bool add_place(database *db, const char *item, const char *sale, int segm
     return database_run(db,
                         "INSERT INTO flashsale_positions (item, sale, segment, position, ended)"
                         " VALUES ($1, $2, CAST($3 AS BIGINT), '" POSITION_START "', 0)"
-                        " ON CONFLICT (item, sale, segment) DO UPDATE SET ended = 0",
+                        " ON CONFLICT (item, sale, segment) DO UPDATE SET ended = 0, position ="
+                        " CASE WHEN flashsale_positions.ended = 2 THEN '" POSITION_START "'"
+                        " ELSE flashsale_positions.position END",
                         PARAMS(item, sale, words.segment), NULL, NULL, NULL);
 }
 
@@ -210,11 +215,24 @@ write_status records_write(database *db, const feed_place *place, const copy_pag
     return finish(db, status);
 }
 
-write_status records_give_up(database *db, const feed_place *place, uint64_t fence)
+write_status records_give_up(database *db, const feed_place *place, int64_t now_us, uint64_t fence,
+                             int64_t *lost)
 {
+    char now[NUMBER], since[NUMBER];
+    place_words words = words_of(place);
+    snprintf(now, sizeof(now), "%lld", (long long)now_us);
+    snprintf(since, sizeof(since), "%lld", (long long)now_us - KEPT_US);
     write_status status = begin(db, fence);
+    *lost = 0;
     if (status == WRITE_OK)
         status = move_on(db, place, place->position, 2);
+    if (status == WRITE_OK &&
+        !database_run(db,
+                      "UPDATE flashsale_orders SET lost_us = CAST($1 AS BIGINT) WHERE " KEY
+                      " AND lost_us IS NULL AND EXISTS (SELECT 1 FROM flashsale_orders WHERE " KEY
+                      " AND time_us > CAST($5 AS BIGINT))",
+                      PARAMS(now, words.item, words.sale, words.segment, since), NULL, NULL, lost))
+        status = WRITE_FAILED;
     return finish(db, status);
 }
 

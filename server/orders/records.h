@@ -65,9 +65,11 @@ bool records_places(database *db, void (*each)(void *arg, const feed_place *plac
 write_status records_write(database *db, const feed_place *place, const copy_page *page,
                            uint64_t fence, int64_t *lost);
 
-/* A sale of which only the beginning may be in the database, as it is not kept any more: nothing is
- * asked of it. */
-write_status records_give_up(database *db, const feed_place *place, uint64_t fence);
+/* Redis does not keep the sale any more, and is not asked of it again. It keeps a sale for a day
+ * after its last order; so where the last one is younger, Redis has lost the sale, and its orders
+ * are marked. */
+write_status records_give_up(database *db, const feed_place *place, int64_t now_us, uint64_t fence,
+                             int64_t *lost);
 
 /* Begins with a sale, or goes on where its end was written before. */
 write_status records_begin(database *db, const char *item, const char *sale, int segments,

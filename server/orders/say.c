@@ -30,6 +30,13 @@ int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+int64_t unix_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 void trouble_is(trouble *of, const char *what, const char *sentence)
 {
     int64_t since_ms = now_ms() - of->said_ms;

@@ -14,6 +14,9 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* ms of a clock that nobody sets. */
 int64_t now_ms(void);
 
+/* Unix time, by this machine's clock. */
+int64_t unix_us(void);
+
 /* Something that fails again and again. All-zero: it does not. */
 typedef struct trouble {
     bool is;
