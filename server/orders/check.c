@@ -19,12 +19,12 @@ typedef struct checker {
     feed_place at;
     const char *what; /* "order", "move" */
     bool prints;
-    int64_t found; /* in this look */
+    int64_t found;         /* in this look */
+    int64_t orders, moves; /* of the segment when it was looked at first; -1 = it was not */
     int64_t differences, compared, sales;
     int64_t patient_ms; /* until then */
     bool failed;
-    char text[POSITION_MAX_LEN + 1];
-    int count;
+    char position[2 * POSITION_MAX_LEN], rows[2 * POSITION_MAX_LEN];
 } checker;
 
 /* ---- differences ----------------------------------------------------------------------------- */
@@ -81,8 +81,17 @@ static void ask(checker *c, const char *sql, const char *const *params, database
     c->failed = c->failed || !database_run(c->db, sql, params, row, c, NULL);
 }
 
+static feed_status read_feed(checker *c, int limit, feed_page *ret)
+{
+    feed_status status = feed_read(c->from, c->db, &c->at, limit, ret);
+    if (status == FEED_FAILED)
+        say("%s: %s", c->at.item, ret->why ? ret->why : source_error(c->from));
+    return status;
+}
+
 /* ---- a page ---------------------------------------------------------------------------------- */
 
+/* The orders and moves of the page that the ledger had when the segment was looked at first. */
 static void compare_page(checker *c, const feed_page *got)
 {
     static const char *const forms[] = {
@@ -91,7 +100,8 @@ static void compare_page(checker *c, const feed_page *got)
         " o.quantity, o.remaining, o.fence, o.instance, o.time_us, o.expires_us"
         " FROM %s LEFT JOIN flashsale_orders AS o ON o.item = $2 AND o.sale = $3"
         " AND o.segment = CAST($4 AS BIGINT) AND o.number = e.number AND o.lost_us IS NULL"
-        " WHERE e.event = 'order' AND (o.number IS NULL OR o.epoch <> e.epoch"
+        " WHERE e.event = 'order' AND e.number <= CAST($5 AS BIGINT)"
+        " AND (o.number IS NULL OR o.epoch <> e.epoch"
         " OR o.order_id <> e.\"order\" OR o.request <> e.request OR o.username <> e.\"user\""
         " OR o.quantity <> e.quantity OR o.remaining <> e.remaining OR o.fence <> e.fence"
         " OR o.instance <> e.instance OR o.time_us <> e.time_us"
@@ -100,59 +110,17 @@ static void compare_page(checker *c, const feed_page *got)
         " o.what, o.request, o.quantity, o.time_us, o.expires_us"
         " FROM %s LEFT JOIN flashsale_moves AS o ON o.item = $2 AND o.sale = $3"
         " AND o.segment = CAST($4 AS BIGINT) AND o.place = e.place AND o.lost_us IS NULL"
-        " WHERE e.event <> 'order' AND (o.place IS NULL OR o.epoch <> e.epoch OR o.what <> e.event"
+        " WHERE e.event <> 'order' AND e.place <= CAST($5 AS BIGINT)"
+        " AND (o.place IS NULL OR o.epoch <> e.epoch OR o.what <> e.event"
         " OR o.request IS DISTINCT FROM e.request OR o.quantity <> e.quantity"
         " OR o.time_us <> e.time_us OR o.expires_us IS DISTINCT FROM e.expires_us)"};
-    char sql[2048], segment[24];
+    char sql[2048], segment[24], most[24];
     snprintf(segment, sizeof(segment), "%d", c->at.segment);
     for (int i = 0; i < 2; i++) {
         c->what = i == 0 ? "order" : "move";
+        snprintf(most, sizeof(most), "%lld", (long long)(i == 0 ? c->orders : c->moves));
         snprintf(sql, sizeof(sql), forms[i], database_driver_of(c->db)->events);
-        ask(c, sql, PARAMS(got->page.json, c->at.item, c->at.sale, segment), put_difference);
-    }
-}
-
-static void keep_position(void *arg, int count, const char *const *values)
-{
-    checker *c = arg;
-    c->count += count;
-    snprintf(c->text, sizeof(c->text), "%s", shown(values[0]));
-}
-
-/* What the database has beyond the ledger's end, which the page tells. */
-static void compare_end(checker *c, const feed_page *got)
-{
-    char segment[24], orders[24], moves[24], segments[24];
-    snprintf(segment, sizeof(segment), "%d", c->at.segment);
-    snprintf(segments, sizeof(segments), "%d", got->page.segments);
-    snprintf(orders, sizeof(orders), "%.0f", answer_number(&got->answer, "orders"));
-    snprintf(moves, sizeof(moves), "%.0f", answer_number(&got->answer, "moves"));
-    c->what = "order";
-    ask(c,
-        "SELECT number, order_id FROM flashsale_orders WHERE item = $1 AND sale = $2 AND"
-        " segment = CAST($3 AS BIGINT) AND lost_us IS NULL AND"
-        " (number > CAST($4 AS BIGINT) OR number < 1) ORDER BY number",
-        PARAMS(c->at.item, c->at.sale, segment, orders), put_extra);
-    ask(c,
-        "SELECT number, order_id FROM flashsale_orders WHERE item = $1 AND sale = $2 AND"
-        " lost_us IS NULL AND segment NOT BETWEEN 0 AND CAST($3 AS BIGINT) - 1 ORDER BY number",
-        PARAMS(c->at.item, c->at.sale, segments), put_extra);
-    c->what = "move";
-    ask(c,
-        "SELECT place, what FROM flashsale_moves WHERE item = $1 AND sale = $2 AND"
-        " segment = CAST($3 AS BIGINT) AND lost_us IS NULL AND"
-        " (place > CAST($4 AS BIGINT) OR place < 1) ORDER BY place",
-        PARAMS(c->at.item, c->at.sale, segment, moves), put_extra);
-    c->what = "position";
-    snprintf(c->text, sizeof(c->text), "nothing");
-    ask(c,
-        "SELECT position FROM flashsale_positions WHERE item = $1 AND sale = $2 AND"
-        " segment = CAST($3 AS BIGINT)",
-        PARAMS(c->at.item, c->at.sale, segment), keep_position);
-    if (!c->failed && strcmp(c->text, got->position) != 0) {
-        put_where(c, c->text);
-        if (c->prints)
-            printf("the ledger's end is %s\n", got->position);
+        ask(c, sql, PARAMS(got->page.json, c->at.item, c->at.sale, segment, most), put_difference);
     }
 }
 
@@ -160,15 +128,16 @@ static void compare_end(checker *c, const feed_page *got)
 static feed_status check_page(checker *c, feed_page *got)
 {
     for (;;) {
-        feed_status status = feed_read(c->from, c->db, &c->at, PAGE_EVENTS, got);
+        feed_status status = read_feed(c, PAGE_EVENTS, got);
         if (status != FEED_PAGE)
             return status;
-        bool at_end = got->behind == 0;
+        if (c->orders < 0) {
+            c->orders = (int64_t)answer_number(&got->answer, "orders");
+            c->moves = (int64_t)answer_number(&got->answer, "moves");
+        }
         c->prints = now_ms() >= c->patient_ms;
         c->found = 0;
         compare_page(c, got);
-        if (at_end)
-            compare_end(c, got);
         if (c->failed)
             return feed_page_free(got), FEED_DATABASE;
         if (c->found == 0 || c->prints)
@@ -181,6 +150,68 @@ static feed_status check_page(checker *c, feed_page *got)
     return FEED_PAGE;
 }
 
+/* ---- the end of a segment -------------------------------------------------------------------- */
+
+/* The position, and the last order and move that are not lost: of one moment. */
+static void keep_ends(void *arg, int count, const char *const *values)
+{
+    checker *c = arg;
+    bool moved = count == 3 && values[2];
+    snprintf(c->position, sizeof(c->position), "%s", values[0] ? values[0] : POSITION_START);
+    snprintf(c->rows, sizeof(c->rows), "%s%s%s", values[1] ? values[1] : POSITION_START,
+             moved ? "." : "", moved ? values[2] : "");
+}
+
+/* What the database has beyond the ledger. The database is asked first, as both may grow. */
+static feed_status check_end(checker *c)
+{
+    feed_page got;
+    char segment[24], segments[24], orders[24], moves[24], last[24], last_move[24];
+    snprintf(segment, sizeof(segment), "%d", c->at.segment);
+    ask(c,
+        "SELECT (SELECT position FROM flashsale_positions WHERE item = $1 AND sale = $2"
+        " AND segment = CAST($3 AS BIGINT)), (SELECT number || '-' || epoch FROM flashsale_orders "
+        "WHERE item = $1"
+        " AND sale = $2 AND segment = CAST($3 AS BIGINT) AND lost_us IS NULL"
+        " ORDER BY number DESC LIMIT 1), (SELECT place || '-' || epoch FROM flashsale_moves"
+        " WHERE item = $1 AND sale = $2 AND segment = CAST($3 AS BIGINT) AND lost_us IS NULL"
+        " ORDER BY place DESC LIMIT 1)",
+        PARAMS(c->at.item, c->at.sale, segment), keep_ends);
+    feed_status status = c->failed ? FEED_DATABASE : read_feed(c, 1, &got);
+    if (status != FEED_PAGE)
+        return status;
+    const char *point = strchr(c->rows, '.');
+    snprintf(last, sizeof(last), "%lld", strtoll(c->rows, NULL, 10));
+    snprintf(last_move, sizeof(last_move), "%lld", point ? strtoll(point + 1, NULL, 10) : 0);
+    snprintf(segments, sizeof(segments), "%d", got.page.segments);
+    snprintf(orders, sizeof(orders), "%.0f", answer_number(&got.answer, "orders"));
+    snprintf(moves, sizeof(moves), "%.0f", answer_number(&got.answer, "moves"));
+    feed_page_free(&got);
+    c->prints = true;
+    c->found = 0;
+    c->what = "position";
+    if (strcmp(c->position, c->rows) != 0) {
+        put_where(c, c->position);
+        printf("the rows end with %s\n", c->rows);
+    }
+    c->what = "order";
+    ask(c,
+        "SELECT number, order_id FROM flashsale_orders WHERE item = $1 AND sale = $2 AND"
+        " lost_us IS NULL AND ((CAST($3 AS BIGINT) = 0 AND"
+        " segment NOT BETWEEN 0 AND CAST($5 AS BIGINT) - 1) OR"
+        " (segment = CAST($3 AS BIGINT) AND number <= CAST($6 AS BIGINT) AND"
+        " (number > CAST($4 AS BIGINT) OR number < 1))) ORDER BY number",
+        PARAMS(c->at.item, c->at.sale, segment, orders, segments, last), put_extra);
+    c->what = "move";
+    ask(c,
+        "SELECT place, what FROM flashsale_moves WHERE item = $1 AND sale = $2 AND"
+        " lost_us IS NULL AND segment = CAST($3 AS BIGINT) AND place <= CAST($5 AS BIGINT) AND"
+        " (place > CAST($4 AS BIGINT) OR place < 1) ORDER BY place",
+        PARAMS(c->at.item, c->at.sale, segment, moves, last_move), put_extra);
+    c->differences += c->found;
+    return c->failed ? FEED_DATABASE : FEED_PAGE;
+}
+
 /* ---- sales, and items ------------------------------------------------------------------------ */
 
 /* All pages of a segment, from its beginning. *next gets the sale behind it, or "". */
@@ -188,20 +219,18 @@ static feed_status check_segment(checker *c, int *segments, char next[NAME_MAX_L
 {
     feed_page got;
     snprintf(c->at.position, sizeof(c->at.position), POSITION_START);
+    c->orders = -1;
     for (bool more = true; more;) {
         feed_status status = check_page(c, &got);
-        if (status != FEED_PAGE) {
-            if (status == FEED_FAILED)
-                say("%s: %s", c->at.item, got.why ? got.why : source_error(c->from));
+        if (status != FEED_PAGE)
             return status;
-        }
         more = got.behind > 0;
         *segments = got.page.segments;
         snprintf(c->at.position, sizeof(c->at.position), "%s", got.position);
         snprintf(next, NAME_MAX_LEN + 1, "%s", got.page.next_sale ? got.page.next_sale : "");
         feed_page_free(&got);
     }
-    return FEED_PAGE;
+    return check_end(c);
 }
 
 static feed_status find_oldest(checker *c)
@@ -210,12 +239,9 @@ static feed_status find_oldest(checker *c)
     c->at.sale[0] = '\0';
     c->at.segment = 0;
     snprintf(c->at.position, sizeof(c->at.position), POSITION_START);
-    feed_status status = feed_read(c->from, c->db, &c->at, 1, &got);
-    if (status != FEED_PAGE) {
-        if (status == FEED_FAILED)
-            say("%s: %s", c->at.item, got.why ? got.why : source_error(c->from));
+    feed_status status = read_feed(c, 1, &got);
+    if (status != FEED_PAGE)
         return status;
-    }
     snprintf(c->at.sale, sizeof(c->at.sale), "%s", got.sale);
     feed_page_free(&got);
     return FEED_PAGE;

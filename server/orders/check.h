@@ -2,8 +2,8 @@
  * check.h - compares the database with the ledgers that Redis keeps: each order, each move, each
  * position, of all sales that are kept. Rows that are marked as lost must not be there.
  *
- * What differs is looked at again for some seconds, since a follower may be at work: a difference
- * is one that stays.
+ * A follower may be at work meanwhile. So a segment is compared as far as its ledger goes at the
+ * first look, and what differs is looked at again for some seconds: a difference is one that stays.
  */
 #ifndef FLASHSALE_ORDERS_CHECK_H
 #define FLASHSALE_ORDERS_CHECK_H

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY     "item = $2 AND sale = $3 AND segment = CAST($4 AS BIGINT)"
-#define NUMBER  24                             /* a number as text */
-#define KEPT_US (INT64_C(23) * 3600 * 1000000) /* Redis keeps a sale for an hour longer, at least  \
-                                                */
+#define KEY    "item = $2 AND sale = $3 AND segment = CAST($4 AS BIGINT)"
+#define NUMBER 24 /* a number as text */
+#define KEPT_US                                                                                    \
+    (INT64_C(23) * 3600 * 1000000) /* Redis keeps a sale for an hour longer, at least              \
+                                    */
 
 /* What a place is called in a statement: $2, $3, $4. $1 is the page's, or "". */
 typedef struct place_words {
