@@ -526,12 +526,13 @@ static void a_lost_order_halts_the_sale(void **state)
     fx_has(said, "\"remaining\":6");
 }
 
-/* Sections that outlast their lease, in the hope that this is when it is renewed. */
+/* Sections that outlast their lease, in the hope of a renewal; and the feed. */
 static bool all_are_called(void *arg)
 {
     (void)arg;
     fx_status(fx.server[0], "POST /buy?item=long-watchdog&user=u1");
     fx_status(fx.server[0], "POST /buy?item=long-getset&user=u1");
+    fx_status(fx.server[0], "GET /orders?item=long-getset&after=0");
     fx_scripts_look(scripts);
     return !fx_scripts_missing(scripts);
 }
@@ -566,8 +567,7 @@ static int start(void **state)
         snprintf(urls + len, sizeof(urls) - len, "%s%s", i > 0 ? "," : "",
                  fx_redis_tcp_url(lock_servers[i]));
     }
-    fx.plan = (fx_plan){.instances = 0};
-    fx_service_start(state);
+    fx_service_start(state); /* of no instances */
     if (strcmp(fx_redis_kind(), "replicas") == 0)
         scripts = fx_scripts_watch(fx_topology_port(fx_redis_topology(fx.redis), 0), "server");
     for (int i = 0; i < INSTANCES; i++)

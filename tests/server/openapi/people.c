@@ -38,6 +38,7 @@ static void ask_in_an_ended_sale(fx_server *server)
     fx_start_sale(server, "Ended", "'stock':9");
     fx_refused(server, 409, "sale_closed", "POST /buy?item=Ended&user=u1&sale=%s", before);
     fx_refused(server, 404, "no_such_order", "GET /orders/e2?item=Ended&sale=%s", before);
+    fx_has(fx_expect(server, 200, "GET /orders?item=Ended&after=0"), "\"segments\":4,");
 }
 
 void what_buyers_hear(void **state)
@@ -109,6 +110,10 @@ void what_is_malformed_is_told_how(void **state)
         {"GET /orders/k1?item=a&item=a", 400, "repeated_parameter"},
         {"GET /orders", 400, "bad_item"},
         {"GET /orders?item=Page&cursor=x", 400, "bad_cursor"},
+        {"GET /orders?item=Page&after=x", 400, "bad_after"},
+        {"GET /orders?item=Page&after=0&sale=%20", 400, "bad_sale"},
+        {"GET /orders?item=Page&after=0&segment=1", 400, "bad_segment"},
+        {"GET /orders?item=Page&after=0&limit=0", 400, "bad_limit"},
         {"GET /orders?item=a&item=a", 400, "repeated_parameter"},
         {"POST /sales {'item':'a'}", 400, "bad_sale"},
         {"POST /sales [1]", 400, "bad_body"},
@@ -236,6 +241,9 @@ void what_admins_hear(void **state)
         {"POST /buy?item=Admin&user=u1", 201, NULL},
         {"GET /orders?item=Admin", 200, NULL},
         {"GET /orders?item=none", 404, "no_such_item"},
+        {"GET /orders?item=Admin&after=0", 200, NULL},
+        {"GET /orders?item=Admin&after=0&sale=zzz", 404, "no_such_sale"},
+        {"GET /orders?item=Admin&after=7-ffffffffffff", 409, "feed_rewound"},
         {"GET /locks", 200, NULL},
         {"POST /sales {'item':'Admin','stock':9,'durability':'disk'}", 409,
          "durability_unavailable"},

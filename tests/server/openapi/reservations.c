@@ -50,6 +50,7 @@ static void hear_what_becomes_of_orders(fx_server *server)
     fx_expect(server, 200, "POST /orders/cancelled/cancel?item=Kept");
     provoke_await_text(server, "\"state\":\"expired\"", "GET /orders/expired?item=Kept");
     fx_expect(server, 200, "GET /orders?item=Kept");
+    provoke_await_text(server, "{\"event\":\"expired\",", "GET /orders?item=Kept&after=0");
     fx_expect(server, 200, "GET /stock?item=Kept");
     provoke_await_text(server, "\"state\":\"expired\"", "GET /dashboard?item=Kept");
     fx_refused(server, 409, "order_cancelled", "POST /orders/cancelled/confirm?item=Kept");

@@ -258,6 +258,7 @@ void an_order_that_no_replica_has_is_not_told(void **state)
     fx_redis_signal(replica, SIGSTOP);
     fx_refused(server, 504, "unknown", "POST /buy?item=Copy&user=u1&request=k2");
     fx_refused(server, 503, "durability_lost", "GET /orders/k2?item=Copy");
+    fx_refused(server, 503, "durability_lost", "GET /orders?item=Copy&after=0");
     fx_redis_signal(replica, SIGCONT);
     fx_server_kill(server);
     fx_redis_stop(replica);
