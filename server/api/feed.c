@@ -26,6 +26,51 @@ bool api_is_feed(const fs_query *query)
            has(query, "limit");
 }
 
+/* ---- positions ------------------------------------------------------------------------------- */
+
+/* "<orders>[.<moves>]", each "0" or "<number>-<epoch>"; without moves the second is left out. */
+static bool read_place(const char *text, size_t len, feed_place *ret)
+{
+    const char *line = memchr(text, '-', len);
+    size_t digits = line ? (size_t)(line - text) : len;
+    memset(ret, 0, sizeof(*ret));
+    if (!decimal_read(text, digits, &ret->number) || ret->number > FEED_NUMBER_MOST)
+        return false;
+    if (!line || ret->number == 0)
+        return !line && ret->number == 0;
+    if (len != digits + 1 + EPOCH_LEN || strspn(line + 1, "0123456789abcdef") < EPOCH_LEN)
+        return false;
+    memcpy(ret->epoch, line + 1, EPOCH_LEN);
+    return true;
+}
+
+static bool read_position(const char *text, feed_position *ret)
+{
+    size_t orders = strcspn(text, ".");
+    memset(ret, 0, sizeof(*ret));
+    if (!read_place(text, orders, &ret->orders))
+        return false;
+    const char *moves = text + orders;
+    return *moves == '\0' ||
+           (read_place(moves + 1, strlen(moves + 1), &ret->moves) && ret->moves.number > 0);
+}
+
+static void put_place(fs_text *out, const feed_place *place)
+{
+    text_add_int(out, place->number);
+    if (place->number > 0)
+        text_add_all(out, "-", place->epoch);
+}
+
+static void put_position(fs_text *out, const feed_position *position)
+{
+    put_place(out, &position->orders);
+    if (position->moves.number > 0) {
+        text_add(out, ".");
+        put_place(out, &position->moves);
+    }
+}
+
 /* ---- what is asked --------------------------------------------------------------------------- */
 
 typedef struct feed_asked {
@@ -54,7 +99,7 @@ static bool read_asked(const fs_query *query, feed_asked *ret, api_reply *reply)
                 "cursor= goes with none of after=, sale=, segment= and limit=");
         return false;
     }
-    if (status == QUERY_OK && !feed_position_read(after, &ret->after))
+    if (status == QUERY_OK && !read_position(after, &ret->after))
         status = QUERY_BAD;
     return api_param_ok(status, "bad_after", "after", AFTER_FORM, reply) &&
            api_read_ident(query, "sale", "bad_sale", false, ret->sale, reply) &&
@@ -137,7 +182,7 @@ static void put_end(fs_text *out, const feed_page *page)
 {
     int64_t behind = page->orders - page->end.orders.number + page->moves - page->end.moves.number;
     text_add(out, "],\"after\":\"");
-    feed_position_put(out, &page->end);
+    put_position(out, &page->end);
     text_add(out, "\"");
     text_put(out, NUMBER("orders", page->orders), NUMBER("moves", page->moves),
              NUMBER("behind", behind), NUMBER("time_us", page->time_us), FLAG("end", page->over),

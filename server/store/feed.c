@@ -1,4 +1,8 @@
-/* feed.c - reading the feed: what a page's events say, where it ends, and what of it may be told.
+/*
+ * feed.c - reading the feed: what a page's events say, where it ends, and what of it may be told.
+ *
+ * A script says how the segment stands. Then its orders are read by plain commands, as many as
+ * there were for the script: in a script each would cost Redis twice as much.
  */
 #include "server/store/feed.h"
 
@@ -14,55 +18,9 @@
 
 static dlock_script feed = DLOCK_SCRIPT("feed", "#!lua flags=no-writes\n" STATE_LUA FEED_LUA);
 
-/* ---- positions ------------------------------------------------------------------------------- */
-
-#define PLACE_MOST INT64_C(999999999999999) /* as far as a script counts */
-
-static bool read_place(const char *text, size_t len, feed_place *ret)
-{
-    const char *line = memchr(text, '-', len);
-    size_t digits = line ? (size_t)(line - text) : len;
-    memset(ret, 0, sizeof(*ret));
-    if (!decimal_read(text, digits, &ret->number) || ret->number > PLACE_MOST)
-        return false;
-    if (!line || ret->number == 0)
-        return !line && ret->number == 0;
-    if (len != digits + 1 + EPOCH_LEN || strspn(line + 1, "0123456789abcdef") < EPOCH_LEN)
-        return false;
-    memcpy(ret->epoch, line + 1, EPOCH_LEN);
-    return true;
-}
-
-bool feed_position_read(const char *text, feed_position *ret)
-{
-    size_t orders = strcspn(text, ".");
-    memset(ret, 0, sizeof(*ret));
-    if (!read_place(text, orders, &ret->orders))
-        return false;
-    const char *moves = text + orders;
-    return *moves == '\0' ||
-           (read_place(moves + 1, strlen(moves + 1), &ret->moves) && ret->moves.number > 0);
-}
-
-static void put_place(fs_text *out, const feed_place *place)
-{
-    text_add_int(out, place->number);
-    if (place->number > 0)
-        text_add_all(out, "-", place->epoch);
-}
-
-void feed_position_put(fs_text *out, const feed_position *position)
-{
-    put_place(out, &position->orders);
-    if (position->moves.number > 0) {
-        text_add(out, ".");
-        put_place(out, &position->moves);
-    }
-}
-
 /* ---- the script ------------------------------------------------------------------------------ */
 
-enum { CURRENT, EPOCHS, ORDERS, MOVES, SECONDS, MICROSECONDS, ENTRIES, RECORDS, MOVED, PARTS };
+enum { CURRENT, EPOCHS, ORDERS, MOVES, SECONDS, MICROSECONDS, MOVED, PARTS };
 
 static bool is_feed(const redisReply *reply)
 {
@@ -70,7 +28,6 @@ static bool is_feed(const redisReply *reply)
         [CURRENT] = REDIS_REPLY_STRING, [EPOCHS] = REDIS_REPLY_STRING,
         [ORDERS] = REDIS_REPLY_INTEGER, [MOVES] = REDIS_REPLY_INTEGER,
         [SECONDS] = REDIS_REPLY_STRING, [MICROSECONDS] = REDIS_REPLY_STRING,
-        [ENTRIES] = REDIS_REPLY_ARRAY,  [RECORDS] = REDIS_REPLY_ARRAY,
         [MOVED] = REDIS_REPLY_ARRAY,
     };
     if (reply->type == REDIS_REPLY_STRING)
@@ -78,9 +35,7 @@ static bool is_feed(const redisReply *reply)
     bool fits = reply->type == REDIS_REPLY_ARRAY && reply->elements == PARTS;
     for (int i = 0; fits && i < PARTS; i++)
         fits = reply->element[i]->type == types[i];
-    return fits && reply->element[ENTRIES]->elements == reply->element[RECORDS]->elements &&
-           store_all_are(reply->element[ENTRIES], 0, REDIS_REPLY_STRING) &&
-           store_all_are(reply->element[MOVED], 0, REDIS_REPLY_STRING);
+    return fits && store_all_are(reply->element[MOVED], 0, REDIS_REPLY_STRING);
 }
 
 static redisReply *ask(const feed_question *question, const feed_position *after, int limit)
@@ -91,6 +46,21 @@ static redisReply *ask(const feed_question *question, const feed_position *after
     dlock_args_int(&args, after->moves.number);
     dlock_args_int(&args, limit);
     return store_read_script(question->store, question->deadline, &feed, keys, &args, is_feed);
+}
+
+/* So many entries of a list behind the first ones. NULL: Redis did not answer. */
+static redisReply *read_list(const feed_question *question, const char *key, int64_t first,
+                             int64_t count)
+{
+    char from[24], to[24];
+    snprintf(from, sizeof(from), "%lld", (long long)first);
+    snprintf(to, sizeof(to), "%lld", (long long)(first + count - 1));
+    redisReply *reply =
+        store_read(question->store, question->deadline, WORDS("LRANGE", key, from, to));
+    if (reply && reply->type == REDIS_REPLY_ARRAY && store_all_are(reply, 0, REDIS_REPLY_STRING))
+        return reply;
+    freeReplyObject(reply);
+    return NULL;
 }
 
 static feed_status damage(const feed_question *question, const char *what)
@@ -128,29 +98,23 @@ static bool is_of_epoch(const redisReply *move, const char *epoch)
     return last && strcmp(last + 1, epoch) == 0;
 }
 
-/* The last move of the epoch among those before the place, if Redis answers. */
+/* The last move of the epoch among those up to the place, if Redis answers. */
 static bool search_move(const feed_question *question, int64_t moves, const feed_place *place,
                         int64_t *ret)
 {
     sale_keys keys;
-    char from[24], to[24];
     int64_t end = least(place->number, moves), first = window_before(end);
     terms_keys(question->terms, question->segment, &keys);
-    snprintf(from, sizeof(from), "%lld", (long long)first);
-    snprintf(to, sizeof(to), "%lld", (long long)end - 1);
-    *ret = end;
+    *ret = 0;
     if (end == 0)
         return true;
-    redisReply *reply =
-        store_read(question->store, question->deadline, WORDS("LRANGE", keys.moves, from, to));
-    bool told =
-        reply && reply->type == REDIS_REPLY_ARRAY && store_all_are(reply, 0, REDIS_REPLY_STRING);
-    size_t at = told ? reply->elements : 0;
+    redisReply *reply = read_list(question, keys.moves, first, end - first);
+    size_t at = reply ? reply->elements : 0;
     while (at > 0 && !is_of_epoch(reply->element[at - 1], place->epoch))
         at--;
     *ret = first + (int64_t)at;
     freeReplyObject(reply);
-    return told;
+    return reply;
 }
 
 /* FEED_OK: the ledger has what the asker has. FEED_REWOUND, and the numbers; _UNAVAILABLE. */
@@ -173,43 +137,85 @@ static feed_status compare(const feed_question *question, const feed_position *a
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* An entry of the ledger and its record, which is to have the number `due`. */
-static bool read_order(const redisReply *entry, const redisReply *record, int64_t due,
-                       char request[IDENT_MAX + 1], fs_order *ret)
+/* An entry of the ledger is "<request>" or "<request> reserved": leaves the request alone in it. */
+static bool cut_request(redisReply *entry)
 {
-    static const char mark[] = " reserved";
     size_t len = strcspn(entry->str, " ");
-    if (record->type != REDIS_REPLY_STRING || !order_read(record->str, record->len, ret) ||
-        !ident_ok(entry->str, len) || ret->number != due)
-        return false;
-    memcpy(request, entry->str, len);
-    request[len] = '\0';
-    return strcmp(entry->str + len, ret->expires_us > 0 ? mark : "") == 0;
+    bool good = ident_ok(entry->str, len) &&
+                (entry->len == len || strcmp(entry->str + len, " reserved") == 0);
+    entry->str[len] = '\0';
+    return good;
 }
 
-static bool tell_orders(const redisReply *reply, const feed_reader *reader, feed_page *page)
+static bool is_reserved(const redisReply *entry)
 {
-    const redisReply *entries = reply->element[ENTRIES], *records = reply->element[RECORDS];
-    const char *epochs = reply->element[EPOCHS]->str;
+    return entry->str[0] != '\0' && entry->len > strlen(entry->str);
+}
+
+/* The records of so many entries. NULL: Redis did not answer. */
+static redisReply *read_records(const feed_question *question, const char *key,
+                                redisReply *const *entries, size_t count)
+{
+    const char *words[FEED_LIMIT + 3] = {"HMGET", key};
+    for (size_t i = 0; i < count; i++)
+        words[i + 2] = entries[i]->str;
+    redisReply *reply = store_read(question->store, question->deadline, words);
+    if (reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == count)
+        return reply;
+    freeReplyObject(reply);
+    return NULL;
+}
+
+/* False: a record is not that of its place. */
+static bool tell_records(const redisReply *entries, const redisReply *records, const char *epochs,
+                         const feed_reader *reader, feed_page *page)
+{
     int64_t last = 0; /* of the epoch of the order before */
-    for (size_t i = 0; i < entries->elements; i++) {
+    for (size_t i = 0; i < records->elements; i++) {
         fs_order order;
-        feed_place place;
-        char request[IDENT_MAX + 1];
-        if (!read_order(entries->element[i], records->element[i], page->end.orders.number + 1,
-                        request, &order))
+        feed_place *place = &page->end.orders;
+        const redisReply *entry = entries->element[i], *record = records->element[i];
+        if (record->type != REDIS_REPLY_STRING || !order_read(record->str, record->len, &order) ||
+            order.number != place->number + 1 || is_reserved(entry) != (order.expires_us > 0))
             return false;
-        place.number = order.number;
-        memcpy(place.epoch, order.epoch, sizeof(place.epoch));
-        if (order.number > last || strcmp(order.epoch, page->end.orders.epoch) != 0) {
+        bool same = order.number <= last && strcmp(order.epoch, place->epoch) == 0;
+        place->number = order.number;
+        memcpy(place->epoch, order.epoch, sizeof(place->epoch));
+        if (!same && agreed_order(epochs, page->orders, place) != order.number)
+            return false;
+        if (!same)
             last = epochs_last(epochs, page->orders, order.epoch);
-            if (agreed_order(epochs, page->orders, &place) != order.number)
-                return false;
-        }
-        reader->order(reader->arg, request, &order);
-        page->end.orders = place;
+        reader->order(reader->arg, entry->str, &order);
     }
     return true;
+}
+
+/* Those that there were when the script looked, and no later ones: a move of theirs would not be
+ * known. What has changed since is only what became of them; or Redis has forgotten some just now,
+ * which is damage until it is looked at. */
+static feed_status tell_orders(const feed_question *question, int limit, const char *epochs,
+                               const feed_reader *reader, feed_page *page)
+{
+    sale_keys keys;
+    int64_t count = least(limit, page->orders - page->end.orders.number);
+    if (count <= 0)
+        return FEED_OK;
+    terms_keys(question->terms, question->segment, &keys);
+    redisReply *records = NULL,
+               *entries = read_list(question, keys.ledger, page->end.orders.number, count);
+    if (!entries)
+        return FEED_UNAVAILABLE;
+    bool whole = entries->elements == (size_t)count;
+    for (size_t i = 0; whole && i < entries->elements; i++)
+        whole = cut_request(entries->element[i]);
+    if (whole)
+        records = read_records(question, keys.orders, entries->element, entries->elements);
+    feed_status status = whole && !records ? FEED_UNAVAILABLE : FEED_OK;
+    if (!whole || (records && !tell_records(entries, records, epochs, reader, page)))
+        status = damage(question, "damaged orders");
+    freeReplyObject(records);
+    freeReplyObject(entries);
+    return status;
 }
 
 static bool read_move(const redisReply *entry, feed_move *ret)
@@ -273,42 +279,44 @@ static feed_status look_ahead(const feed_question *question, const char *pointer
 {
     char id[IDENT_MAX + 1];
     sale_terms later;
-    const char *this = question->terms->id;
+    const sale_terms *terms = question->terms;
     size_t len = strcspn(pointer, " ");
     snprintf(id, sizeof(id), "%.*s", (int)least((int64_t)len, IDENT_MAX), pointer);
     page->over = false;
     page->next_sale[0] = '\0';
-    if (!sale_id_ok(id, len) || strcmp(id, this) <= 0 || page->end.orders.number < page->orders)
+    if (!sale_id_ok(id, len) || strcmp(id, terms->id) <= 0 ||
+        page->end.orders.number < page->orders)
         return FEED_OK;
     sale_status status =
-        terms_read(question->store, question->terms->item, id, question->deadline, &later, NULL, 0);
+        terms_read(question->store, terms->item, id, question->deadline, &later, NULL, 0);
     if (status == SALE_OK)
-        status = feed_oldest(question->store, this, question->deadline, &later);
+        status = feed_oldest(question->store, terms->id, question->deadline, &later);
     if (status == SALE_UNAVAILABLE)
         return FEED_UNAVAILABLE;
     if (status == SALE_OK) { /* or the later one is gone, and who knows what comes in its place */
         memcpy(page->next_sale, later.id, sizeof(later.id));
-        page->over = question->terms->reserve_max_s == 0;
+        page->over = terms->reserve_max_s == 0;
     }
     return FEED_OK;
 }
 
-static feed_status read_page(const feed_question *question, const feed_position *after,
+static feed_status read_page(const feed_question *question, const feed_position *after, int limit,
                              const redisReply *reply, const feed_reader *reader, feed_page *ret)
 {
     if (reply->type == REDIS_REPLY_STRING)
         return damage(question, reply->str);
+    const char *epochs = reply->element[EPOCHS]->str;
     ret->orders = reply->element[ORDERS]->integer;
     ret->moves = reply->element[MOVES]->integer;
     ret->time_us = strtoll(reply->element[SECONDS]->str, NULL, 10) * 1000000 +
                    strtoll(reply->element[MICROSECONDS]->str, NULL, 10);
-    if (!epochs_ok(reply->element[EPOCHS]->str, ret->orders))
+    if (!epochs_ok(epochs, ret->orders))
         return damage(question, EPOCHS_DAMAGED);
     feed_status status = compare(question, after, reply, ret);
+    if (status == FEED_OK)
+        status = tell_orders(question, limit, epochs, reader, ret);
     if (status != FEED_OK)
         return status;
-    if (!tell_orders(reply, reader, ret))
-        return damage(question, "damaged orders");
     if (!tell_moves(reply->element[MOVED], reader, ret))
         return damage(question, "damaged moves");
     return look_ahead(question, reply->element[CURRENT]->str, ret);
@@ -318,7 +326,8 @@ static feed_status ask_page(const feed_question *question, const feed_position *
                             const feed_reader *reader, feed_page *ret)
 {
     redisReply *reply = ask(question, after, limit);
-    feed_status status = reply ? read_page(question, after, reply, reader, ret) : FEED_UNAVAILABLE;
+    feed_status status =
+        reply ? read_page(question, after, limit, reply, reader, ret) : FEED_UNAVAILABLE;
     freeReplyObject(reply);
     return status;
 }

@@ -21,20 +21,17 @@
 #include "server/store/purchase.h"
 #include "server/store/terms.h"
 
-#define FEED_LIMIT 1000 /* events in a page */
+#define FEED_LIMIT       1000 /* events in a page */
+#define FEED_NUMBER_MOST INT64_C(999999999999999)
 
 typedef struct feed_place {
-    int64_t number; /* 0 = the beginning */
+    int64_t number; /* 0 = the beginning; up to FEED_NUMBER_MOST, as far as scripts count */
     char epoch[EPOCH_LEN + 1];
 } feed_place;
 
 typedef struct feed_position {
     feed_place orders, moves;
 } feed_position;
-
-/* "<orders>[.<moves>]", each "0" or "<number>-<epoch>"; without moves the second is left out. */
-bool feed_position_read(const char *text, feed_position *ret);
-void feed_position_put(fs_text *out, const feed_position *position);
 
 typedef struct feed_move {
     feed_place place;

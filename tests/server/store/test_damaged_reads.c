@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "server/api/rate.h"
+#include "server/store/feed.h"
 #include "server/store/ledger.h"
 #include "tests/server/nodes.h"
 #include "tests/support/service.h"
@@ -63,14 +64,29 @@ static ledger_status read_page(void)
                        NULL);
 }
 
+static void ignore_event(void *arg, const char *request, const fs_order *order)
+{
+    (void)arg, (void)request, (void)order;
+}
+
+static feed_status read_feed(void)
+{
+    feed_page page;
+    return feed_read(
+        &(feed_question){
+            .store = &store, .terms = &terms, .limit = FEED_LIMIT, .deadline = dlock_in_ms(5000)},
+        &(feed_reader){.order = ignore_event}, &page);
+}
+
 /* What each of them says; `what` is wrong with the key. */
 static void check_reads(const char *key, const char *what)
 {
     ledger_numbers numbers;
     ledger_status count = ledger_count(&store, &terms, true, dlock_in_ms(5000), &numbers),
                   page = read_page();
-    if (count != LEDGER_DAMAGED || page != LEDGER_DAMAGED)
-        fail_msg("%s '%s': counted %d, listed %d", key, what, count, page);
+    feed_status feed = read_feed();
+    if (count != LEDGER_DAMAGED || page != LEDGER_DAMAGED || feed != FEED_DAMAGED)
+        fail_msg("%s '%s': counted %d, listed %d, fed %d", key, what, count, page, feed);
     ledger_status bought = find("bought", LEDGER_VOID), nobody = find("nobody", LEDGER_VOID);
     if (bought != LEDGER_FOUND && bought != LEDGER_DAMAGED)
         fail_msg("%s '%s': the order is %d", key, what, bought);
@@ -113,7 +129,7 @@ static void a_number_that_the_ledger_has_not_is_damage(void **state)
         snprintf(other, sizeof(other), "%s%s", numbers[i], strchr(record, ' '));
         freeReplyObject(fx_redis_reply(fx.redis, "HSET %s bought %s", keys.orders, other));
         ledger_status looked = find("bought", LEDGER_LOOK), page = read_page();
-        if (looked != LEDGER_DAMAGED || page != LEDGER_DAMAGED ||
+        if (looked != LEDGER_DAMAGED || page != LEDGER_DAMAGED || read_feed() != FEED_DAMAGED ||
             ledger_read(&store, &terms, 0, -5, -1, dlock_in_ms(5000), ignore, NULL, NULL) !=
                 LEDGER_DAMAGED)
             fail_msg("number %s: found %d, listed %d", numbers[i], looked, page);
@@ -123,6 +139,7 @@ static void a_number_that_the_ledger_has_not_is_damage(void **state)
     freeReplyObject(fx_redis_reply(fx.redis, "HSET %s bought %s", keys.orders, record));
     assert_int_equal(find("bought", LEDGER_LOOK), LEDGER_FOUND);
     assert_int_equal(read_page(), LEDGER_FOUND);
+    assert_int_equal(read_feed(), FEED_OK);
 }
 
 /* A note that is none was not taken: the question is the first one again. */
@@ -206,13 +223,15 @@ static void no_right_that_is_missing_makes_an_answer(void **state)
         ledger_status bought = find("bought", LEDGER_ASK), nobody = find("nobody", LEDGER_ASK);
         ledger_status count = ledger_count(&store, &terms, true, dlock_in_ms(5000), &numbers),
                       page = read_page();
+        feed_status feed = read_feed();
         fx_redis_do(fx.redis, "ACL SETUSER service +%s", commands[i]);
         if ((bought != LEDGER_FOUND && bought != LEDGER_UNAVAILABLE) ||
             (nobody != LEDGER_NOT_YET && nobody != LEDGER_UNAVAILABLE))
             fail_msg("without %s: %d and %d", commands[i], bought, nobody);
         if ((count != LEDGER_FOUND && count != LEDGER_UNAVAILABLE) ||
-            (page != LEDGER_FOUND && page != LEDGER_UNAVAILABLE))
-            fail_msg("without %s: counted %d, listed %d", commands[i], count, page);
+            (page != LEDGER_FOUND && page != LEDGER_UNAVAILABLE) ||
+            (feed != FEED_OK && feed != FEED_UNAVAILABLE))
+            fail_msg("without %s: counted %d, listed %d, fed %d", commands[i], count, page, feed);
         assert_int_equal(find("bought", LEDGER_LOOK), LEDGER_FOUND);
     }
 }
