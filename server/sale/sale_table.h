@@ -17,12 +17,19 @@
 
 /* ---- a sale ---------------------------------------------------------------------------------- */
 
+/* How far a reader of a segment's orders was at its last question; see feed_seen.h. */
+typedef struct reader_place {
+    _Atomic int64_t orders;   /* that it has */
+    _Atomic int64_t asked_us; /* dlock_now() then; 0 = nobody has asked */
+} reader_place;
+
 /* One sale as this process has it: its terms, its keys and its strategy at work. */
 typedef struct fs_sale {
     open_sale open_sale;
     void *strategy;              /* its own state */
     _Atomic int64_t sold_out_us; /* dlock_now() when zero units were last read; 0 = never */
-    const item_state *state;     /* of its item (borrowed from the table) */
+    reader_place feed[SEGMENTS_MAX];
+    const item_state *state; /* of its item (borrowed from the table) */
     atomic_int refs;
     struct fs_sale *next_retired; /* the table's */
 } fs_sale;
