@@ -32,6 +32,7 @@ static const char *const ledger_params[] = {"item",    "cursor", "after", "sale"
                                             "segment", "limit",  NULL};
 static const char *const order_params[] = {"item", "sale", "not_after", NULL};
 static const char *const item_params[] = {"item", NULL};
+static const char *const items_params[] = {"after", NULL};
 
 static const api_route routes[] = {
     {"POST", "/buy", api_buy, "POST /buy?item=P0001&user=u1", buy_params, FORM},
@@ -43,6 +44,7 @@ static const api_route routes[] = {
     {"GET", ORDERS_PATH "*", api_order, "GET /orders/{request}?item=P0001&sale=...", order_params,
      QUESTION},
     {"GET", "/orders", api_orders, "GET /orders?item=P0001", ledger_params, ADMIN},
+    {"GET", "/items", api_items, "GET /items", items_params, ADMIN},
     {"POST", "/sales", api_start_sale,
      "POST /sales with {\"item\":\"P0001\",\"stock\":1000,\"strategy\":\"combined\"}", NULL, ADMIN},
     {"POST", "/sales/resume", api_resume_sale,

@@ -12,6 +12,7 @@ api_endpoint api_cancel;      /* POST /orders/{request}/cancel */
 api_endpoint api_stock;       /* GET /stock */
 api_endpoint api_order;       /* GET /orders/{request} */
 api_endpoint api_orders;      /* GET /orders; admin */
+api_endpoint api_items;       /* GET /items; admin */
 api_endpoint api_start_sale;  /* POST /sales */
 api_endpoint api_resume_sale; /* POST /sales/resume; admin */
 api_endpoint api_locks;       /* GET /locks */

@@ -6,6 +6,9 @@
 #include "server/base/log.h"
 #include "server/sale/sale_check.h"
 #include "server/sale/sale_start.h"
+#include "server/store/items.h"
+
+#define LISTING_MS 250 /* for a server that none of those who wait for the sale may need */
 
 /* ---- what was found -------------------------------------------------------------------------- */
 
@@ -110,7 +113,10 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
         return SALE_UNAVAILABLE;
     }
     log_in_force(sale_table_store(table), &now->open_sale.terms);
-    return conclude(table, item, now, &checked);
+    status = conclude(table, item, now, &checked);
+    if (node_takes_writes(store_node(sale_table_store(table), ITEMS_KEY)))
+        items_add(sale_table_store(table), item, dlock_sooner(deadline, dlock_in_ms(LISTING_MS)));
+    return status;
 }
 
 static sale_status load_halted(sale_table *table, const char *item, const sale_halt *halt,

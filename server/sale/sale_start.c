@@ -14,6 +14,7 @@
 
 #include "server/sale/sale_start.lua.h"
 #include "server/sale/segments_started.lua.h"
+#include "server/store/items.h"
 #include "server/store/purchase.h"
 #include "server/store/replicas.h"
 
@@ -285,6 +286,9 @@ start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, d
             explain(status, terms, &found, err, err_len);
             return status;
         }
+        soon = dlock_sooner(deadline, dlock_in_ms(START_MS));
+        if (!items_add(store, terms->item, soon))
+            return START_UNAVAILABLE;
         make_id(store, terms);
         int64_t units = terms->segments > 0 ? -1 : terms->initial;
         soon = dlock_sooner(deadline, dlock_in_ms(START_MS));

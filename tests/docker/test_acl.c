@@ -93,6 +93,7 @@ static void look_around(void)
                                         "/orders?item=P0001",
                                         "/orders/none?item=P0001",
                                         "/locks",
+                                        "/items",
                                         "/metrics",
                                         "/readyz"};
     for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {

@@ -115,6 +115,8 @@ void what_is_malformed_is_told_how(void **state)
         {"GET /orders?item=Page&after=0&segment=1", 400, "bad_segment"},
         {"GET /orders?item=Page&after=0&limit=0", 400, "bad_limit"},
         {"GET /orders?item=a&item=a", 400, "repeated_parameter"},
+        {"GET /items?after=%20", 400, "bad_after"},
+        {"GET /items?after=a&after=a", 400, "repeated_parameter"},
         {"POST /sales {'item':'a'}", 400, "bad_sale"},
         {"POST /sales [1]", 400, "bad_body"},
         {"POST /sales {'item':'a','item':'a'}", 400, "repeated_parameter"},
@@ -233,6 +235,13 @@ void who_watches_hears_again_and_again(void **state)
 
 /* ---- who is asking --------------------------------------------------------------------------- */
 
+/* More items than a page has. */
+static void fill_what_admins_see(void)
+{
+    fx_redis_do(fx.redis, "EVAL %s 1 fs:items",
+                "for i = 1, 1001 do redis.call('ZADD', KEYS[1], 0, 'Item' .. i) end");
+}
+
 void what_admins_hear(void **state)
 {
     (void)state;
@@ -245,11 +254,13 @@ void what_admins_hear(void **state)
         {"GET /orders?item=Admin&after=0&sale=zzz", 404, "no_such_sale"},
         {"GET /orders?item=Admin&after=7-ffffffffffff", 409, "feed_rewound"},
         {"GET /locks", 200, NULL},
+        {"GET /items", 200, NULL},
         {"POST /sales {'item':'Admin','stock':9,'durability':'disk'}", 409,
          "durability_unavailable"},
         {"POST /sales/resume {'item':'Admin','sale':'x','lost_orders':0}", 409, "sale_not_halted"},
         {"POST /sales {'item':'Admin','stock':9,'replaces':'x'}", 409, "sale_not_halted"},
     };
+    fill_what_admins_see();
     ASK_ALL(fx.server[0], all);
 }
 
