@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/sale/feed_seen.h"
 #include "server/store/feed.h"
 
 #define AFTER_FORM "0, or <number>-<epoch> with .<number>-<epoch> behind it where there are moves"
@@ -200,7 +201,17 @@ static void put_rewound(const feed_question *asked, const feed_page *page, api_r
              NUMBER("moves", page->end.moves.number));
 }
 
-static void put_feed(fs_api *api, const fs_sale *sale, const feed_question *asked, api_reply *reply)
+/* Who asks for what comes behind has what is before. */
+static void note_reader(fs_sale *sale, const feed_question *asked)
+{
+    int is_later = strcmp(asked->terms->id, sale->open_sale.terms.id);
+    if (is_later == 0)
+        sale_saw_feed(sale, asked->segment, asked->after.orders.number);
+    else if (is_later < 0)
+        sale_saw_feed(sale, FEED_EVERY_SEGMENT, 0); /* it still reads a sale before */
+}
+
+static void put_feed(fs_api *api, fs_sale *sale, const feed_question *asked, api_reply *reply)
 {
     feed_page page;
     const sale_terms *terms = asked->terms;
@@ -211,6 +222,8 @@ static void put_feed(fs_api *api, const fs_sale *sale, const feed_question *aske
              NUMBER("segment", asked->segment), NUMBER("segments", terms_key_sets(terms)),
              AS_IS("events", "["));
     feed_status status = feed_read(asked, &reader, &page);
+    if (status == FEED_OK)
+        note_reader(sale, asked);
     if (status == FEED_OK)
         put_end(out, &page);
     else if (status == FEED_REWOUND)

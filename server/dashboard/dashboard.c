@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "server/dashboard/document.h"
+#include "server/sale/feed_seen.h"
 #include "server/selling/batch.h"
 
 #define ITEMS    16
@@ -48,6 +49,24 @@ static bool is_over(dlock_time since, int64_t ms, dlock_time now)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+typedef struct feeds_seen {
+    instance_record *record;
+    int64_t now_us; /* by Redis's clock */
+} feeds_seen;
+
+static void tell_feed(void *arg, fs_sale *sale)
+{
+    feeds_seen *seen = arg;
+    feed_lag lag;
+    if (!sale_feed_lag(sale, FEED_SHOWN_MS, &lag))
+        return;
+    feed_told told = {
+        .orders = lag.orders, .behind = lag.behind, .asked_us = seen->now_us - lag.asked_us};
+    snprintf(told.item, sizeof(told.item), "%s", sale->open_sale.terms.item);
+    snprintf(told.sale, sizeof(told.sale), "%s", sale->open_sale.terms.id);
+    record_add_feed(seen->record, &told);
+}
+
 /* Tells the other instances of this one, and hears them: whether one of them is looked at. */
 static bool call_others(dashboard *d, bool watched)
 {
@@ -65,6 +84,8 @@ static bool call_others(dashboard *d, bool watched)
                     [TOLD_LARGEST_BATCH] = batches.largest}};
     snprintf(mine.client, sizeof(mine.client), "%s", dlock_client_id(d->store->locks));
     metrics_read_counts(d->metrics, &mine.numbers[TOLD_COUNTS]);
+    feeds_seen feeds = {&mine, instances_now_ms(&d->others) * 1000};
+    sale_table_each(d->sales, tell_feed, &feeds);
     return instances_call(&d->others, &mine);
 }
 

@@ -125,6 +125,17 @@ static void put_locks(fs_text *out, const document *doc, const instances *in)
     text_add(out, "]");
 }
 
+static void put_feed(fs_text *out, const document *doc, const instances *in)
+{
+    const feed_told *feed = instances_feed(in, doc->item, doc->terms.id);
+    text_put(out, AS_IS("feed", feed ? "{" : "null"));
+    if (!feed)
+        return;
+    text_put(out, NUMBER("orders", feed->orders), NUMBER("behind", feed->behind),
+             NUMBER("asked_us", feed->asked_us));
+    text_add(out, "}");
+}
+
 static bool holds_one(const document *doc, const instance *one, const instances *in)
 {
     bool holds = false;
@@ -194,6 +205,7 @@ void document_write(fs_text *out, const document *doc, const instances *in)
     text_put(out, STRING("item", doc->item), STRING("redis", doc->up ? "up" : "down"),
              NUMBER("now_ms", now_ms));
     put_sale(out, doc);
+    put_feed(out, doc, in);
     put_locks(out, doc, in);
     put_instances(out, doc, in, now_ms);
     text_put(out, AS_IS("minute", ""));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/json.h"
 #include "server/base/log.h"
 #include "server/dashboard/heartbeat.lua.h"
 
@@ -14,7 +15,8 @@
 #define SET_MS  1250          /* a clock that is off by more, for slow answers too, was set */
 #define KEPT_MS (10 * 60000L) /* who has told nothing for so long is forgotten */
 
-/* It replaces a few hundred bytes, so it may run when Redis is out of memory. */
+/* It replaces a few hundred bytes, a few thousand at most, so it may run when Redis is out of
+ * memory. */
 static dlock_script heartbeat = DLOCK_SCRIPT("heartbeat", "#!lua flags=allow-oom\n" HEARTBEAT_LUA);
 
 void instances_init(instances *in, fs_store *store)
@@ -38,6 +40,18 @@ static void name_form(char ret[32])
     snprintf(ret, 32, "1.%d.%d ", BUY_OUTCOMES, LATENCY_BUCKETS);
 }
 
+void record_add_feed(instance_record *record, const feed_told *feed)
+{
+    int least = 0;
+    for (int i = 1; i < record->feed_count; i++)
+        if (record->feeds[i].behind < record->feeds[least].behind)
+            least = i;
+    if (record->feed_count < FEEDS_TOLD)
+        record->feeds[record->feed_count++] = *feed;
+    else if (record->feeds[least].behind < feed->behind)
+        record->feeds[least] = *feed;
+}
+
 void record_write(fs_text *out, const instance_record *record)
 {
     char form[32];
@@ -47,6 +61,32 @@ void record_write(fs_text *out, const instance_record *record)
         text_add(out, " ");
         text_add_int(out, record->numbers[i]);
     }
+    for (int i = 0; i < record->feed_count; i++) {
+        const feed_told *feed = &record->feeds[i];
+        text_printf(out, " %s %s %lld %lld %lld", feed->item, feed->sale, (long long)feed->orders,
+                    (long long)feed->behind, (long long)feed->asked_us);
+    }
+}
+
+static bool read_feeds(const char *at, instance_record *ret)
+{
+    const char *end = at + strlen(at);
+    bool good = *at == ' ';
+    ret->feed_count = 0;
+    if (!good)
+        return at == end;
+    for (at++; good && (at < end || ret->feed_count == 0);) {
+        feed_told feed;
+        good = text_take_word(&at, end, feed.item, sizeof(feed.item)) &&
+               ident_ok(feed.item, strlen(feed.item)) &&
+               text_take_word(&at, end, feed.sale, sizeof(feed.sale)) &&
+               text_take_number(&at, end, &feed.orders) && feed.orders <= JSON_INT_MAX &&
+               text_take_number(&at, end, &feed.behind) && feed.behind <= JSON_INT_MAX &&
+               text_take_number(&at, end, &feed.asked_us) && feed.asked_us <= JSON_INT_MAX;
+        if (good)
+            record_add_feed(ret, &feed);
+    }
+    return good;
 }
 
 bool record_read(const char *text, instance_record *ret)
@@ -68,7 +108,7 @@ bool record_read(const char *text, instance_record *ret)
         if (!decimal_read(at, len, &ret->numbers[i]) || ret->numbers[i] > NUMBER_MOST)
             return false;
     }
-    return at[len] == '\0';
+    return read_feeds(at + len, ret);
 }
 
 /* ---- what is known of each ------------------------------------------------------------------- */
@@ -232,6 +272,20 @@ bool instances_call(instances *in, const instance_record *mine)
         watched = watched || (in->all[i].record.numbers[TOLD_WATCHED] != 0 &&
                               in->all[i].state != INSTANCE_DOWN);
     return watched;
+}
+
+const feed_told *instances_feed(const instances *in, const char *item, const char *sale)
+{
+    const feed_told *found = NULL;
+    int64_t since_us = (instances_now_ms(in) - FEED_SHOWN_MS) * 1000;
+    for (int i = 0; i < in->count; i++)
+        for (int k = 0; k < in->all[i].record.feed_count; k++) {
+            const feed_told *feed = &in->all[i].record.feeds[k];
+            if (strcmp(feed->item, item) == 0 && strcmp(feed->sale, sale) == 0 &&
+                feed->asked_us >= (found ? found->asked_us : since_us))
+                found = feed;
+        }
+    return found;
 }
 
 const char *instances_owner(const instances *in, const char *owner)

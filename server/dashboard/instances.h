@@ -27,13 +27,28 @@ enum {
     TOLD_NUMBERS = TOLD_COUNTS + METRICS_COUNTS
 };
 
+#define FEEDS_TOLD    16 /* more are left out, those that are the least behind first */
+#define FEED_SHOWN_MS 60000
+
+/* How far the reader of a sale's orders has got (sale/feed_seen.h). */
+typedef struct feed_told {
+    char item[IDENT_MAX + 1], sale[IDENT_MAX + 1];
+    int64_t orders, behind;
+    int64_t asked_us; /* when it asked last, by Redis's clock */
+} feed_told;
+
 typedef struct instance_record {
     char client[128]; /* dlock_client_id(), by which its locks are known */
     int64_t numbers[TOLD_NUMBERS];
+    int feed_count;
+    feed_told feeds[FEEDS_TOLD]; /* of those who asked within FEED_SHOWN_MS */
 } instance_record;
 
+void record_add_feed(instance_record *record, const feed_told *feed);
+
 /* A record in Redis is one line of words. The first says how many outcomes and buckets there are: a
- * record of another form, by a program of another version, is left out rather than misread. */
+ * record of another form, by a program of another version, is left out rather than misread. The
+ * feeds stand behind the numbers, five words each. */
 void record_write(fs_text *out, const instance_record *record);
 bool record_read(const char *text, instance_record *ret);
 
@@ -71,6 +86,10 @@ bool instances_call(instances *in, const instance_record *mine);
 
 /* Redis's time now, in ms since 1970, as far as it is known here. */
 int64_t instances_now_ms(const instances *in);
+
+/* What was told last of the reader of the item's sale. NULL: none asked within FEED_SHOWN_MS.
+ * (borrowed) */
+const feed_told *instances_feed(const instances *in, const char *item, const char *sale);
 
 /* The name of the one that a lock's owner token is of; "" = of none that is known. (borrowed) */
 const char *instances_owner(const instances *in, const char *owner);

@@ -3,13 +3,29 @@
 
 #include <stdio.h>
 
-enum { SELLABLE, HALTED, INITIAL, REMAINING, ORDERED, RESERVED, OVERSOLD, LOST, GAUGES };
+#include "server/sale/feed_seen.h"
+
+enum {
+    SELLABLE,
+    HALTED,
+    INITIAL,
+    REMAINING,
+    ORDERED,
+    RESERVED,
+    OVERSOLD,
+    LOST,
+    FEED_BEHIND,
+    FEED_ASKED,
+    GAUGES
+};
+
+#define FEED_TOLD_MS (10 * 60000) /* since the last question */
 
 typedef struct sale_row {
     char item[IDENT_MAX + 1], sale[IDENT_MAX + 1];
     const char *strategy; /* NULL: the sale can not be opened here */
-    bool counted;
-    int64_t values[GAUGES]; /* those from INITIAL on if counted */
+    bool counted, fed;
+    int64_t values[GAUGES]; /* those from INITIAL on if counted, from FEED_BEHIND on if fed */
 } sale_row;
 
 typedef struct sale_rows {
@@ -56,6 +72,10 @@ static void see_sale(void *arg, fs_sale *sale)
         row.values[OVERSOLD] = ledger_oversold(initial, &seen);
         row.values[LOST] = ledger_lost(initial, &seen);
     }
+    feed_lag lag = {.orders = 0};
+    row.fed = sale_feed_lag(sale, FEED_TOLD_MS, &lag);
+    row.values[FEED_BEHIND] = lag.behind;
+    row.values[FEED_ASKED] = lag.asked_us / 1000000;
     put_row(arg, &row);
 }
 
@@ -89,11 +109,14 @@ static void write_values(const sale_rows *all, fs_text *out)
                                           "its units have returned."},
         {"flashsale_sale_oversold_units", "Units in orders beyond those that the sale began with."},
         {"flashsale_sale_lost_update_units", "Units in orders that were not taken from the stock."},
+        {"flashsale_feed_behind_orders", "Orders that the reader of them does not have, such as a "
+                                         "database."},
+        {"flashsale_feed_asked_seconds", "Time since it asked this instance the last time."},
     };
     for (int g = 0; g < GAUGES; g++) {
         metric_head(out, gauges[g][0], "gauge", gauges[g][1]);
         for (int i = 0; i < all->count; i++)
-            if (g < INITIAL || all->rows[i].counted)
+            if (g < INITIAL || (g < FEED_BEHIND ? all->rows[i].counted : all->rows[i].fed))
                 text_printf(out, "%s{item=\"%s\"} %lld\n", gauges[g][0], all->rows[i].item,
                             (long long)all->rows[i].values[g]);
     }

@@ -2,7 +2,7 @@
 import { node, hatched } from './svg.js';
 import { byId, say } from './dom.js';
 
-const WIDTH = 1000, HEIGHT = 44;
+const WIDTH = 1000, HEIGHT = 44, SILENT_S = 5;
 
 /* Digits alone up to 9999, in groups of three from there on. */
 export function count(number) {
@@ -35,13 +35,20 @@ function bar(sale, reserved) {
   byId('gauge').replaceChildren(svg);
 }
 
+/* What a database has of the orders. One that does not ask any more is said to be. */
+function database(feed, now_ms) {
+  if (!feed) return '';
+  const silent_s = Math.floor(now_ms / 1000 - feed.asked_us / 1e6), behind = feed.behind > 0 ? `${count(feed.behind)} behind` : 'none behind';
+  return `Database: ${count(feed.orders)} orders, ${behind}` + (silent_s >= SILENT_S ? `; it has not asked for ${silent_s} s` : '');
+}
+
 const STATES = {
   halted: ' · halted: Redis has lost orders, and the admin must decide',
   damaged: ' · damaged: its data in Redis can not be read; the numbers are the last that were',
 };
 const drawn = {};
 
-export function drawSale({ sale }) {
+export function drawSale({ sale, feed, now_ms }) {
   const numbers = sale || {}, reserved = numbers.reserved || 0;
   say('strategy-now', sale ? sale.strategy : '–');
   say('sale-state', sale ? STATES[sale.state] || ` · sale ${sale.sale}` : '');
@@ -52,6 +59,7 @@ export function drawSale({ sale }) {
   byId('stock').classList.toggle('reserving', numbers.reserve_max_s > 0);
   say('oversold', count(numbers.oversold));
   say('lost', count(numbers.lost_updates));
+  say('database', database(feed, now_ms));
   tone('oversold', numbers.oversold > 0);
   tone('lost', numbers.lost_updates > 0);
   const bars = JSON.stringify([numbers.initial, numbers.orders, numbers.units, numbers.oversold, reserved]);

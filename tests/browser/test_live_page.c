@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "tests/support/browser/live.h"
+#include "tests/support/feed.h"
 
 /* What the browser says of an instance that is away, or does not know its Redis yet. */
 static const char *const outage[] = {"net::ERR_", "status of 503", NULL};
@@ -91,6 +92,31 @@ static void nothing_is_lost_while_it_is_open(void **state)
     live_await_agreement("P0001");
     assert_int_equal(live_number("sold"), 1000);
     assert_int_equal(live_number("oversold"), 0);
+    live_clean(NULL);
+}
+
+static void await_database(const char *words)
+{
+    fx_browser_await(live_browser, "document.getElementById('database').textContent.match(/%s/)",
+                     words);
+}
+
+static void it_shows_how_far_the_database_is(void **state)
+{
+    (void)state;
+    live_open(fx.server[0], "/");
+    const char *sale = fx_sell("'stock':100,'strategy':'combined'");
+    live_await_agreement("P0001");
+    await_database("^$");
+    fx_feed_leave("P0001", sale, 12340, 25, 0);
+    await_database("^Database: 12,340 orders, 25 behind$");
+    fx_feed_leave("P0001", sale, 12365, 0, 0);
+    await_database("^Database: 12,365 orders, none behind");
+    fx_feed_leave("P0001", sale, 12365, 99, 40);
+    await_database("^Database: 12,365 orders, 99 behind; it has not asked for 4[0-9] s$");
+    fx_feed_remove();
+    fx_sell("'stock':50,'strategy':'combined'"); /* it has not asked about this one */
+    await_database("^$");
     live_clean(NULL);
 }
 
@@ -366,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_shows_the_sale_as_it_is),
+        cmocka_unit_test(it_shows_how_far_the_database_is),
         cmocka_unit_test(what_is_oversold_stands_out),
         cmocka_unit_test(nothing_is_lost_while_it_is_open),
         cmocka_unit_test(it_shows_who_has_the_lock),

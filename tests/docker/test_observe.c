@@ -69,6 +69,7 @@ static void each_metric_of_an_alert_is_told(void **state)
 {
     (void)state;
     fx_sell("'stock':2,'strategy':'combined'"); /* which the instance then knows */
+    fx_expect(fx.server[0], 200, "GET /orders?item=P0001&after=0"); /* and who reads it */
     assert_int_equal(fx_shell("told=$(curl -sf \"$1/metrics\");"
                               "names=$(grep -v '^ *summary\\|^#' docker/observe/alerts.yml |"
                               "  grep -o 'flashsale_[a-z_]*' | sort -u);"

@@ -12,7 +12,7 @@
 
 /* ---- its shape ------------------------------------------------------------------------------- */
 
-typedef enum { NUMBER, TEXT, FLAG, ARRAY, OBJECT } kind;
+typedef enum { NUMBER, TEXT, FLAG, ARRAY, OBJECT, NOTHING } kind;
 
 static void check_members(const cJSON *object, const char *of, const char *const *names,
                           const kind *kinds, int count)
@@ -21,11 +21,12 @@ static void check_members(const cJSON *object, const char *of, const char *const
         fail_msg("%s has %d members, not %d", of, cJSON_GetArraySize(object), count);
     for (int i = 0; i < count; i++) {
         const cJSON *each = member(object, names[i]);
-        bool good = kinds[i] == NUMBER  ? cJSON_IsNumber(each)
-                    : kinds[i] == TEXT  ? cJSON_IsString(each)
-                    : kinds[i] == FLAG  ? cJSON_IsBool(each)
-                    : kinds[i] == ARRAY ? cJSON_IsArray(each)
-                                        : cJSON_IsObject(each);
+        bool good = kinds[i] == NUMBER    ? cJSON_IsNumber(each)
+                    : kinds[i] == TEXT    ? cJSON_IsString(each)
+                    : kinds[i] == FLAG    ? cJSON_IsBool(each)
+                    : kinds[i] == ARRAY   ? cJSON_IsArray(each)
+                    : kinds[i] == NOTHING ? cJSON_IsNull(each)
+                                          : cJSON_IsObject(each);
         if (!good)
             fail_msg("%s of %s is of another type", names[i], of);
     }
@@ -80,9 +81,9 @@ static void check_shape(const cJSON *document)
     const cJSON *each;
     CHECK(document, "the document",
           NAMES("instance", "version", "admin", "age_ms", "sale_age_ms", "item", "redis", "now_ms",
-                "sale", "locks", "instances", "outcomes", "minute", "latest"),
-          TEXT, TEXT, TEXT, NUMBER, NUMBER, TEXT, TEXT, NUMBER, OBJECT, ARRAY, ARRAY, OBJECT,
-          OBJECT, ARRAY);
+                "sale", "feed", "locks", "instances", "outcomes", "minute", "latest"),
+          TEXT, TEXT, TEXT, NUMBER, NUMBER, TEXT, TEXT, NUMBER, OBJECT, NOTHING, ARRAY, ARRAY,
+          OBJECT, OBJECT, ARRAY);
     CHECK(member(document, "sale"), "the sale",
           NAMES("sale", "strategy", "state", "initial", "remaining", "orders", "units", "reserved",
                 "sold", "reserve_max_s", "oversold", "lost_updates", "hold_ms", "lease_ms"),

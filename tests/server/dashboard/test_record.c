@@ -32,6 +32,70 @@ static void what_is_written_is_read(void **state)
     text_free(&text);
 }
 
+static feed_told feed_of(int i, int64_t behind)
+{
+    feed_told feed = {.sale = "0660d303da7756",
+                      .orders = 1000 + i,
+                      .behind = behind,
+                      .asked_us = 1763773000123456};
+    snprintf(feed.item, sizeof(feed.item), "P%04d", i);
+    return feed;
+}
+
+/* Of more than there is room for those that are the least behind are left out. */
+static void feeds_are_read_as_they_were_written(void **state)
+{
+    (void)state;
+    fs_text text;
+    instance_record record = full(), read;
+    text_init(&text);
+    for (int i = 0; i < FEEDS_TOLD + 2; i++) {
+        feed_told feed = feed_of(i, i == 3 ? 0 : 10 + i);
+        record_add_feed(&record, &feed);
+    }
+    assert_int_equal(record.feed_count, FEEDS_TOLD);
+    record_write(&text, &record);
+    assert_true(record_read(text_bytes(&text), &read));
+    assert_int_equal(read.feed_count, FEEDS_TOLD);
+    for (int i = 0; i < FEEDS_TOLD; i++) {
+        const feed_told *is = &read.feeds[i], *was = &record.feeds[i];
+        assert_string_equal(is->item, was->item);
+        assert_string_equal(is->sale, was->sale);
+        assert_true(is->orders == was->orders && is->behind == was->behind &&
+                    is->asked_us == was->asked_us && is->behind > 0);
+    }
+    text_free(&text);
+}
+
+static void what_is_no_feed_is_not_read(void **state)
+{
+    (void)state;
+    static const char *const behind[] = {" ",
+                                         " P1",
+                                         " P1 s",
+                                         " P1 s 1",
+                                         " P1 s 1 2",
+                                         "  P1 s 1 2 3",
+                                         " P1  s 1 2 3",
+                                         " P\x01 s 1 2 3",
+                                         " P1 s -1 2 3",
+                                         " P1 s 1 2 9007199254740992",
+                                         " P1 s 1 2 3 P2"};
+    fs_text text;
+    instance_record record = full(), read;
+    char changed[4096];
+    text_init(&text);
+    record_write(&text, &record);
+    snprintf(changed, sizeof(changed), "%s P1 s 1 2 3", text_bytes(&text));
+    assert_true(record_read(changed, &read));
+    for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++) {
+        snprintf(changed, sizeof(changed), "%s%s", text_bytes(&text), behind[i]);
+        if (record_read(changed, &read))
+            fail_msg("taken for a record: %s", changed);
+    }
+    text_free(&text);
+}
+
 static void what_is_no_record_is_not_read(void **state)
 {
     (void)state;
@@ -68,6 +132,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(feeds_are_read_as_they_were_written),
+        cmocka_unit_test(what_is_no_feed_is_not_read),
         cmocka_unit_test(what_is_no_record_is_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/feed.h"
 #include "tests/support/proxy.h"
 #include "tests/support/raw.h"
 
@@ -235,11 +236,15 @@ void who_watches_hears_again_and_again(void **state)
 
 /* ---- who is asking --------------------------------------------------------------------------- */
 
-/* More items than a page has. */
-static void fill_what_admins_see(void)
+/* More items than a page has, and a sale that a database follows. */
+static void fill_what_admins_see(fx_server *server)
 {
     fx_redis_do(fx.redis, "EVAL %s 1 fs:items",
                 "for i = 1, 1001 do redis.call('ZADD', KEYS[1], 0, 'Item' .. i) end");
+    fx_start_sale(server, "Followed", "'stock':4");
+    fx_feed_leave("Followed", fx_current_sale("Followed"), 3, 1, 0);
+    provoke_await_text(server, "\"feed\":{", "GET /dashboard?item=Followed");
+    fx_feed_remove();
 }
 
 void what_admins_hear(void **state)
@@ -260,7 +265,7 @@ void what_admins_hear(void **state)
         {"POST /sales/resume {'item':'Admin','sale':'x','lost_orders':0}", 409, "sale_not_halted"},
         {"POST /sales {'item':'Admin','stock':9,'replaces':'x'}", 409, "sale_not_halted"},
     };
-    fill_what_admins_see();
+    fill_what_admins_see(fx.server[0]);
     ASK_ALL(fx.server[0], all);
 }
 
