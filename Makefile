@@ -302,8 +302,10 @@ TO_MAN     = $(DESTDIR)$(MANDIR)
 TO_UNITS   = $(DESTDIR)$(PREFIX)/lib/systemd/system
 TO_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 
+UNITS := flashsale@.service $(if $(filter %/flashsale-orders,$(PROGRAMS)),flashsale-orders.service)
+
 .PHONY: install uninstall
-install: all man ## install programs, libdlock, manual pages, completion, unit (PREFIX, LIBDIR, DESTDIR)
+install: all man ## install programs, libdlock, manual pages, completion, units (PREFIX, LIBDIR, DESTDIR)
 	$(Q)$(INSTALL) -d $(TO_BIN) $(TO_INCLUDE) $(TO_LIB)/pkgconfig $(TO_MAN)/man1 $(TO_MAN)/man3 \
 		$(TO_UNITS) $(TO_COMPLETIONS)
 	$(Q)$(INSTALL) -m 755 $(PROGRAMS) $(COMMANDS) $(TO_BIN)
@@ -322,8 +324,9 @@ install: all man ## install programs, libdlock, manual pages, completion, unit (
 		while read -r name; do ln -sf $$page.3 $(TO_MAN)/man3/$$name.3; done; done
 	$(Q)for program in $(notdir $(PROGRAMS)); do \
 		$(INSTALL) -m 644 scripts/manual/completion.bash $(TO_COMPLETIONS)/$$program; done
-	$(Q)sed 's|/usr/local/bin/|$(PREFIX)/bin/|' docker/flashsale@.service >$(TO_UNITS)/flashsale@.service
-	$(Q)chmod 644 $(TO_UNITS)/flashsale@.service
+	$(Q)for unit in $(UNITS); do \
+		sed 's|/usr/local/bin/|$(PREFIX)/bin/|' docker/$$unit >$(TO_UNITS)/$$unit && \
+		chmod 644 $(TO_UNITS)/$$unit || exit; done
 
 uninstall: ## remove what install installs with the same PREFIX, LIBDIR, DESTDIR
 	$(Q)stage=$$(mktemp -d) && $(MAKE) -s install DESTDIR="$$stage" && \

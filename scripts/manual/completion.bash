@@ -1,4 +1,5 @@
-# bash completion for dlock, flashsale and loadtest; installed once under each of these names.
+# bash completion for dlock, flashsale, flashsale-orders and loadtest; installed once under each of
+# these names.
 #
 # Nothing is listed here: subcommands, options and their values are read from what the program says
 # to --help (and to --list-strategies), so they are those of the program that is installed.
@@ -15,7 +16,8 @@ _flashsale_help() {
 
 # The subcommands: the second words of the usage.
 _flashsale_commands() {
-    _flashsale_help "$1" '' | sed -n "/^usage:/,/^\$/s/^  ${1##*/} \\([a-z][a-z]*\\).*/\\1/p" | uniq
+    _flashsale_help "$1" '' |
+        sed -n "/^usage:/,/^\$/s/^\\(usage:\\)\\? *${1##*/} \\([a-z][a-z]*\\).*/\\2/p" | uniq
 }
 
 # The options: what stands before the description, or behind the program's name in the usage.
@@ -97,4 +99,4 @@ _flashsale_complete() {
     fi
 }
 
-complete -F _flashsale_complete dlock flashsale loadtest
+complete -F _flashsale_complete dlock flashsale flashsale-orders loadtest

@@ -4,14 +4,15 @@
 
 #include "tests/support/fixture.h"
 
-static void the_unit_exposes_little(void **state)
+static void the_units_expose_little(void **state)
 {
     (void)state;
     if (fx_shell("command -v systemd-analyze >/dev/null", NULL, 5000) != 0)
         fx_skip("no systemd-analyze here");
     /* --threshold is in tenths: 1.5 */
     assert_int_equal(fx_shell("systemd-analyze security --offline=yes --threshold=15 "
-                              "\"$PWD/docker/flashsale@.service\"",
+                              "\"$PWD/docker/flashsale@.service\" "
+                              "\"$PWD/docker/flashsale-orders.service\"",
                               NULL, 20000),
                      0);
 }
@@ -156,7 +157,7 @@ static void secrets_come_from_their_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_unit_exposes_little),
+        cmocka_unit_test(the_units_expose_little),
         cmocka_unit_test(the_unit_waits_longer_than_the_drain_takes),
         cmocka_unit_test(haproxy_accepts_the_configuration),
         cmocka_unit_test(each_compose_accepts_the_stack),

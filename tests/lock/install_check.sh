@@ -48,20 +48,28 @@ step_install() {
     make -s install SAN="$san" DESTDIR= PREFIX="$prefix"
 }
 
+# flashsale-orders, where a database's library is, and what comes with it.
 step_layout() {
+    orders_bin='' orders_unit='' orders_completion='' orders_page=''
+    if [ -x "${FLASHSALE_BUILD:-build}/flashsale-orders" ]; then
+        orders_bin="./usr/bin/flashsale-orders "
+        orders_unit="./usr/lib/systemd/system/flashsale-orders.service "
+        orders_completion="./usr/share/bash-completion/completions/flashsale-orders "
+        orders_page="./usr/share/man/man1/flashsale-orders.1 "
+    fi
     # Each function has its page, a link to that of its header.
     found=$(cd "$stage" && find . ! -type d \( ! -type l -o -path './usr/lib/*' \) | sort | tr '\n' ' ')
     version=$(sed -n 's/^Version: //p' "$stage/usr/lib/pkgconfig/dlock.pc")
-    expected="./usr/bin/dlock ./usr/bin/flashsale ./usr/bin/flashsale-failover ./usr/bin/loadtest \
+    expected="./usr/bin/dlock ./usr/bin/flashsale ./usr/bin/flashsale-failover ${orders_bin}./usr/bin/loadtest \
 ./usr/include/dlock.h ./usr/include/dlock_redis.h \
 ./usr/lib/libdlock.a ./usr/lib/libdlock.so ./usr/lib/libdlock.so.0 \
 ./usr/lib/libdlock.so.$version ./usr/lib/pkgconfig/dlock.pc \
-./usr/lib/systemd/system/flashsale@.service \
+${orders_unit}./usr/lib/systemd/system/flashsale@.service \
 ./usr/share/bash-completion/completions/dlock \
 ./usr/share/bash-completion/completions/flashsale \
-./usr/share/bash-completion/completions/loadtest \
+${orders_completion}./usr/share/bash-completion/completions/loadtest \
 ./usr/share/man/man1/dlock.1 ./usr/share/man/man1/flashsale-failover.1 \
-./usr/share/man/man1/flashsale.1 ./usr/share/man/man1/loadtest.1 \
+${orders_page}./usr/share/man/man1/flashsale.1 ./usr/share/man/man1/loadtest.1 \
 ./usr/share/man/man3/dlock.3 ./usr/share/man/man3/dlock_redis.3 "
     [ "$found" = "$expected" ] || fail "installed: $found
 expected:  $expected"

@@ -41,10 +41,14 @@ same() {
     [ "$2" = "$3" ] || fail "$1:" "$(diff <(echo "$2") <(echo "$3"))"
 }
 
+# The programs whose help is one text; flashsale-orders where a database's library is.
+whole="flashsale loadtest"
+[ ! -x "$build/flashsale-orders" ] || whole+=" flashsale-orders"
+
 # Every option of --help stands in the page, and none besides.
 step_options() {
     need man
-    for program in flashsale loadtest; do
+    for program in $whole; do
         same "$program --help and $program(1)" "$("$build/$program" --help | options_in)" \
             "$(shown "$build/man/$program.1" | sed '/systemctl/d' | options_in)"
     done
@@ -58,8 +62,11 @@ step_options() {
 # The same of exit codes and of whatever stands at the left margin of a list.
 step_codes() {
     need man
-    for program in flashsale loadtest "dlock run" "dlock semaphore" "dlock status" "dlock release" \
-        "dlock latch" "dlock wait" "dlock bench"; do
+    for command in run semaphore status release latch wait bench; do
+        whole+=" dlock:$command"
+    done
+    for program in $whole; do
+        program=${program/:/ }
         # shellcheck disable=SC2086 # a program and its subcommand
         codes=$("$build"/$program --help | sed -n '/^Exit codes/,/^$/s/^  \([0-9]\+\)  .*/\1/p')
         text=$(section "$build/man/${program%% *}.1" "EXIT STATUS")
@@ -139,6 +146,11 @@ step_completion() {
     expect "constant poisson" "$build/loadtest" run --arrivals ""
     expect "CHANGELOG.md" "$build/loadtest" run --json CHANGE
     expect "CHANGELOG.md" "$build/loadtest" compare CHANGE
+    if [ -x "$build/flashsale-orders" ]; then
+        expect "follow check export" "$build/flashsale-orders" ""
+        expect "--to --token-file" "$build/flashsale-orders" follow --to
+        expect "CHANGELOG.md" "$build/flashsale-orders" check --token-file CHANGE
+    fi
     [[ " $(offered "$build/dlock" run a -- mkdi) " == *" mkdir "* ]] || fail "no command behind --"
     same "flashsale --help and what is offered behind --" \
         "$("$build/flashsale" --help | sed -n 's/^  \(-h, \)\?\(--[a-z-]*\).*/\2/p' | sort -u)" \
@@ -157,7 +169,7 @@ step_interactive() {
     PATH=$PWD/$build:$PATH bash -c '
         . '$library'
         . scripts/manual/completion.bash
-        complete -p dlock flashsale loadtest >/dev/null || exit 1
+        complete -p dlock flashsale flashsale-orders loadtest >/dev/null || exit 1
         COMP_WORDS=(dlock run job -- ls --al) COMP_CWORD=5 COMP_LINE="dlock run job -- ls --al"
         COMP_POINT=${#COMP_LINE}
         _flashsale_complete dlock
