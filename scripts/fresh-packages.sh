@@ -3,7 +3,7 @@
 # them. Runs as root in a bare Debian container: see fresh-check.
 set -eu
 
-ours="libdlock0 libdlock-dev dlock flashsale loadtest"
+ours="libdlock0 libdlock-dev dlock flashsale flashsale-orders loadtest"
 work=$(mktemp -d)
 cd "$work"
 
@@ -34,7 +34,9 @@ done
 apt install $files redis-server gcc libc6-dev pkgconf man-db bash-completion
 # shellcheck disable=SC2086
 dpkg-query -W $ours
-[ "$(stat -c '%a %U' /etc/flashsale/env)" = "600 root" ] || fail "/etc/flashsale/env is not 0600"
+for file in env orders; do
+    [ "$(stat -c '%a %U' /etc/flashsale/$file)" = "600 root" ] || fail "/etc/flashsale/$file is not 0600"
+done
 
 redis-server --port 6399 --save '' --daemonize yes >/dev/null
 export DLOCK_REDIS=redis://127.0.0.1:6399
@@ -59,6 +61,12 @@ done
 loadtest run --target http://127.0.0.1:7000 --strategy combined --stock 500 --users 50 \
     --requests 1000 --quiet >run.txt || fail "loadtest: $(cat run.txt)"
 grep -w SAFE run.txt || fail "loadtest: $(cat run.txt)"
+step "flashsale-orders"
+export FLASHSALE_ORDERS_FROM=http://127.0.0.1:7000 FLASHSALE_ORDERS_TO=sqlite:orders.db
+flashsale-orders follow --once || fail "follow: exit $?"
+flashsale-orders check || fail "check: exit $?"
+sold=$(flashsale-orders export --csv | tail -n +2 | wc -l)
+[ "$sold" = 500 ] || fail "there are $sold orders in the database, not 500"
 kill $service
 wait $service || fail "flashsale ended with $?"
 
@@ -75,13 +83,13 @@ for program in shared static; do
 done
 
 step "manual pages and completion"
-for page in dlock flashsale loadtest dlock_redis dlock_acquire; do
+for page in dlock flashsale flashsale-orders loadtest dlock_redis dlock_acquire; do
     man $page >page.txt 2>man.log || fail "man $page"
     [ ! -s man.log ] || fail "man $page: $(cat man.log)"
     [ "$(wc -l <page.txt)" -gt 50 ] || fail "man $page is short"
     man -w $page
 done
-for program in dlock flashsale loadtest; do
+for program in dlock flashsale flashsale-orders loadtest; do
     bash -c ". /usr/share/bash-completion/completions/$program && complete -p $program"
 done
 grep '^ExecStart=/usr/bin/flashsale ' '/usr/lib/systemd/system/flashsale@.service' \
