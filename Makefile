@@ -9,6 +9,7 @@
 #   ONLY="lock e2e"     `make test` runs only the programs with one of these in their path
 #   REDIS=...           what test, demo and up run on: single (default), replicas, sentinel, cluster;
 #                       demo and up also on quorum
+#   ORDERS=...          up has the orders copied into a database: sqlite, or postgresql://...
 #   REDIS_SERVER=...    the server's program: redis-server (default), valkey-server
 
 VERSION := 0.1.0
@@ -370,8 +371,8 @@ check: lint ## lint, and the tests of what has changed since BASE (default: orig
 	$(Q)$(parallel) test-programs
 	$(Q)FLASHSALE_BUILD=$(BUILD) scripts/check $(BASE)
 
-up: ## three instances on 127.0.0.1:7000-7002, left running
-	$(Q)CC='$(CC)' scripts/deps demo
+up: ## three instances on 127.0.0.1:7000-7002, left running; ORDERS=sqlite: orders go to a database
+	$(Q)CC='$(CC)' scripts/deps demo $(if $(ORDERS),orders)
 	$(Q)$(parallel) all
 	$(Q)REDIS=$(REDIS) scripts/up
 

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/support/postgres.h"
 #include "tests/support/service.h"
 
 enum { SCRIPT_MS = 300000 }; /* of a busy machine */
@@ -31,10 +32,12 @@ static int setup(void **state)
     fx_dir_make(home, sizeof(home));
     fx_build_path("", flashsale, sizeof(flashsale));
     setenv("BUILT", flashsale, 1);
-    assert_int_equal(fx_shell("mkdir $1/build $1/tmp;"
-                              "ln -s $(realpath $BUILT/flashsale $BUILT/loadtest) $1/build",
-                              home, 5000),
-                     0);
+    assert_int_equal(
+        fx_shell("mkdir $1/build $1/tmp;"
+                 "for it in flashsale loadtest flashsale-orders; do"
+                 "  [ ! -x $BUILT/$it ] || ln -s $(realpath $BUILT/$it) $1/build; done",
+                 home, 5000),
+        0);
 
     setenv("FLASHSALE_PORTS", ports, 1);
     snprintf(path, sizeof(path), "%s/build", home);
@@ -287,6 +290,90 @@ static void up_tells_what_is_down(void **state)
     assert_true(nothing_is_left());
 }
 
+/* ---- orders in a database -------------------------------------------------------------------- */
+
+enum { ORDERS = 20 };
+
+/* Runs flashsale-orders with these words, on the instances and on what `make up` was told of. */
+static int orders(const char *words, char *output, size_t len)
+{
+    char command[1024];
+    snprintf(command, sizeof(command),
+             "to=$ORDERS; [ $to != sqlite ] || to=sqlite:$(cat $FLASHSALE_BUILD/up)/orders.db;"
+             "FLASHSALE_ORDERS_FROM=http://127.0.0.1:%d FLASHSALE_ORDERS_TO=$to "
+             "$FLASHSALE_BUILD/flashsale-orders %s 2>&1",
+             port[1], words);
+    return fx_shell_output(command, output, len);
+}
+
+/* The follower has written all orders, and check agrees. */
+static bool all_are_there(void *said)
+{
+    return orders("check", said, 4096) == 0 &&
+           orders("export --csv | grep -c P0001", said, 4096) == 0 &&
+           strtol(said, NULL, 10) == ORDERS;
+}
+
+static void assert_orders_follow(const char *database)
+{
+    char url[128], said[4096] = "";
+    setenv("ORDERS", database, 1);
+    start_and_go();
+    for (int i = 0; i < ORDERS; i++) {
+        fx_reply reply;
+        snprintf(url, sizeof(url), "http://127.0.0.1:%d/buy?item=P0001&user=u%d", port[i % 3], i);
+        assert_int_equal(fx_http("POST", url, NULL, NULL, 5000, &reply), 201);
+        fx_reply_free(&reply);
+    }
+    if (!fx_wait_until(all_are_there, said, 60000))
+        fail_msg("flashsale-orders: %s", said);
+
+    pid_t follower = pid_of("orders");
+    kill(follower, SIGKILL);
+    assert_true(fx_wait_until(has_ended, &follower, SCRIPT_MS));
+    assert_told("orders", "has ended");
+    assert_int_equal(fx_shell("scripts/down", NULL, SCRIPT_MS), 0);
+    unsetenv("ORDERS");
+}
+
+static void need_orders(void)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "%s/build/flashsale-orders", home);
+    if (access(path, X_OK) != 0)
+        fx_skip("flashsale-orders is not built: neither sqlite3 nor libpq is here");
+}
+
+static void orders_follow_into_a_file(void **state)
+{
+    (void)state;
+    need_orders();
+    assert_orders_follow("sqlite");
+    assert_true(nothing_is_left());
+}
+
+static void orders_follow_into_postgresql(void **state)
+{
+    (void)state;
+    need_orders();
+    fx_postgres *pg = fx_postgres_start(NULL);
+    assert_orders_follow(fx_postgres_url(pg));
+    fx_postgres_stop(pg);
+    assert_true(nothing_is_left());
+}
+
+static void another_database_is_refused(void **state)
+{
+    (void)state;
+    setenv("ORDERS", "mysql://127.0.0.1/orders", 1);
+    fx_process *up = run("up", NULL);
+    unsetenv("ORDERS");
+    assert_int_equal(fx_process_wait(up, SCRIPT_MS), 1);
+    assert_non_null(strstr(fx_process_stderr(up), "ORDERS is neither"));
+    fx_process_free(up);
+    assert_true(nothing_is_left());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +382,9 @@ int main(void)
         cmocka_unit_test(a_port_in_use_is_named),
         cmocka_unit_test(up_sells_until_down),
         cmocka_unit_test(up_tells_what_is_down),
+        cmocka_unit_test(orders_follow_into_a_file),
+        cmocka_unit_test(orders_follow_into_postgresql),
+        cmocka_unit_test(another_database_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
