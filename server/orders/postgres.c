@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A server that has gone without a word is noticed within about half a minute. */
+/* A server that has gone without a word is noticed within about half a minute. Who stops in the
+ * middle of a transaction loses it, so that it keeps no other follower out. */
+#define SESSION "SET idle_in_transaction_session_timeout = 10000"
 #define LIMITS                                                                                     \
     "connect_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count",               \
         "tcp_user_timeout"
@@ -36,6 +38,7 @@ static void *open_server(const char *url, char *err, size_t err_len)
     PGconn *server = PQconnectdbParams(names, values, 1);
     if (PQstatus(server) == CONNECTION_OK) {
         PQsetNoticeProcessor(server, be_silent, NULL); /* "already exists, skipping" */
+        PQclear(PQexec(server, SESSION));
         return server;
     }
     set_error(server, err, err_len);
