@@ -196,7 +196,7 @@ static void an_older_fence_writes_nothing(void **state)
     assert_int_equal(write_as(base.db, "2-" EPOCH, page, 6, &lost), WRITE_NOT_LEADING);
     assert_unchanged();
     assert_int_equal(records_begin(base.db, "P2", "S1", 3, 6), WRITE_NOT_LEADING);
-    assert_int_equal(records_give_up(base.db, &at, 6), WRITE_NOT_LEADING);
+    assert_int_equal(records_give_up(base.db, &at, 9999, 6, &lost), WRITE_NOT_LEADING);
     assert_unchanged();
 
     add_orders(2, 2, EPOCH); /* whoever leads goes on, and so does the next one */
@@ -395,7 +395,7 @@ static void sales_and_segments_get_places(void **state)
     assert_string_equal(places(), "P1/S1/1:0 P1/S1/2:0 P1/S2/0:0 ");
     at.segment = 1;
     snprintf(at.position, sizeof(at.position), POSITION_START);
-    assert_int_equal(records_give_up(base.db, &at, 0), WRITE_OK);
+    assert_int_equal(records_give_up(base.db, &at, 9999, 0, &lost), WRITE_OK);
     assert_string_equal(places(), "P1/S1/2:0 P1/S2/0:0 ");
     assert_string_equal(sql_text("SELECT segment, ended FROM flashsale_positions"
                                  " WHERE sale = 'S1' ORDER BY segment"),
@@ -403,6 +403,36 @@ static void sales_and_segments_get_places(void **state)
     assert_int_equal(records_begin(base.db, "P0", "S9", 2, 0), WRITE_OK);
     assert_int_equal(records_begin(base.db, "P1", "S1", 1, 0), WRITE_OK); /* goes on */
     assert_string_equal(places(), "P0/S9/0:0 P0/S9/1:0 P1/S1/0:1-" EPOCH " P1/S1/2:0 P1/S2/0:0 ");
+}
+
+#define HOUR_US (INT64_C(3600) * 1000000)
+
+/* Redis keeps a sale for a day and an hour: one that is gone before was lost. */
+static void a_sale_that_is_gone_too_soon_is_marked(void **state)
+{
+    int64_t lost;
+    begin_case(state);
+    add_orders(1, 3, EPOCH); /* the last at 1003 us */
+    write_page("3-" EPOCH);
+    look(before, sizeof(before));
+    feed_place elsewhere = at;
+    snprintf(elsewhere.position, sizeof(elsewhere.position), "2-" EPOCH);
+    assert_int_equal(records_give_up(base.db, &elsewhere, 5000, 0, &lost), WRITE_ELSEWHERE);
+    assert_unchanged();
+    assert_int_equal(records_give_up(base.db, &at, 24 * HOUR_US, 0, &lost), WRITE_OK);
+    assert_int_equal(lost, 0);
+    assert_string_equal(places(), "");
+
+    assert_int_equal(records_begin(base.db, "P1", "S1", 1, 0),
+                     WRITE_OK); /* it is there after all */
+    assert_string_equal(places(), "P1/S1/0:0 ");
+    snprintf(at.position, sizeof(at.position), POSITION_START);
+    assert_int_equal(records_give_up(base.db, &at, 23 * HOUR_US, 0, &lost), WRITE_OK);
+    assert_int_equal(lost, 3);
+    assert_int_equal(records_begin(base.db, "P1", "S1", 1, 0), WRITE_OK);
+    add_orders(1, 2, EPOCH);
+    write_page("2-" EPOCH);
+    assert_string_equal(sql_text(LOST), "1|" EPOCH "|\n2|" EPOCH "|\n3|" EPOCH "|82800000000");
 }
 
 static const char *position(int orders, int moves)
@@ -518,6 +548,7 @@ int main(void)
         ON_EACH_DATABASE(a_number_given_again_stands_beside_the_lost_one),
         ON_EACH_DATABASE(a_number_is_there_once_among_those_that_are_kept),
         ON_EACH_DATABASE(sales_and_segments_get_places),
+        ON_EACH_DATABASE(a_sale_that_is_gone_too_soon_is_marked),
         ON_EACH_DATABASE(the_position_is_of_rows_that_are_not_lost),
         ON_EACH_DATABASE(the_view_tells_what_became_of_an_order),
         ON_EACH_DATABASE(moves_of_others_change_no_state),
