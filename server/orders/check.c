@@ -166,7 +166,7 @@ static void keep_ends(void *arg, int count, const char *const *values)
 static feed_status check_end(checker *c)
 {
     feed_page got;
-    char segment[24], segments[24], orders[24], moves[24], last[24], last_move[24];
+    char segment[24], orders[24], moves[24], last[24], last_move[24];
     snprintf(segment, sizeof(segment), "%d", c->at.segment);
     ask(c,
         "SELECT (SELECT position FROM flashsale_positions WHERE item = $1 AND sale = $2"
@@ -183,7 +183,6 @@ static feed_status check_end(checker *c)
     const char *point = strchr(c->rows, '.');
     snprintf(last, sizeof(last), "%lld", strtoll(c->rows, NULL, 10));
     snprintf(last_move, sizeof(last_move), "%lld", point ? strtoll(point + 1, NULL, 10) : 0);
-    snprintf(segments, sizeof(segments), "%d", got.page.segments);
     snprintf(orders, sizeof(orders), "%.0f", answer_number(&got.answer, "orders"));
     snprintf(moves, sizeof(moves), "%.0f", answer_number(&got.answer, "moves"));
     feed_page_free(&got);
@@ -197,11 +196,9 @@ static feed_status check_end(checker *c)
     c->what = "order";
     ask(c,
         "SELECT number, order_id FROM flashsale_orders WHERE item = $1 AND sale = $2 AND"
-        " lost_us IS NULL AND ((CAST($3 AS BIGINT) = 0 AND"
-        " segment NOT BETWEEN 0 AND CAST($5 AS BIGINT) - 1) OR"
-        " (segment = CAST($3 AS BIGINT) AND number <= CAST($6 AS BIGINT) AND"
-        " (number > CAST($4 AS BIGINT) OR number < 1))) ORDER BY number",
-        PARAMS(c->at.item, c->at.sale, segment, orders, segments, last), put_extra);
+        " lost_us IS NULL AND segment = CAST($3 AS BIGINT) AND number <= CAST($5 AS BIGINT) AND"
+        " (number > CAST($4 AS BIGINT) OR number < 1) ORDER BY number",
+        PARAMS(c->at.item, c->at.sale, segment, orders, last), put_extra);
     c->what = "move";
     ask(c,
         "SELECT place, what FROM flashsale_moves WHERE item = $1 AND sale = $2 AND"
@@ -272,6 +269,31 @@ static void check_item(void *arg, const char *item)
         say("the database: %s", database_error(c->db));
 }
 
+static void put_stray(void *arg, int count, const char *const *values)
+{
+    checker *c = arg;
+    c->differences++;
+    if (count == 5)
+        printf(
+            "%s, sale %s, segment %s, %s %s: in the database, which has copied no such segment\n",
+            values[1], values[2], values[3], values[0], values[4]);
+}
+
+/* Rows of items, sales and segments that were never copied, so that none is compared. */
+static void check_strays(checker *c, const char *item)
+{
+#define STRAYS(what, number, table)                                                                \
+    "SELECT '" what "', item, sale, segment, " number " FROM " table " AS o WHERE lost_us IS NULL" \
+    " AND ($1 = '' OR item = $1) AND NOT EXISTS (SELECT 1 FROM flashsale_positions AS p"           \
+    " WHERE p.item = o.item AND p.sale = o.sale AND p.segment = o.segment)"
+    ask(c,
+        STRAYS("order", "number", "flashsale_orders") " UNION ALL " STRAYS(
+            "move", "place", "flashsale_moves") " ORDER BY 2, 3, 4, 1, 5",
+        PARAMS(item ? item : ""), put_stray);
+    if (c->failed)
+        say("the database: %s", database_error(c->db));
+}
+
 int check(source *from, database *db, const char *item)
 {
     checker c = {.from = from, .db = db, .patient_ms = now_ms() + PATIENCE_MS};
@@ -285,6 +307,8 @@ int check(source *from, database *db, const char *item)
         say("%s", source_error(from));
         return 69;
     }
+    if (!c.failed)
+        check_strays(&c, item);
     if (c.failed)
         return 69;
     printf("%lld events of %lld sales compared; %lld differences\n", (long long)c.compared,
