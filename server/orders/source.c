@@ -103,9 +103,12 @@ void source_free(source *from)
     free(from);
 }
 
-static bool is_last_word(long status)
+/* Where there is nothing at the path is no instance, or one that is older. */
+static bool is_last_word(const answer *from)
 {
-    return status < 500 && status != 401 && status != 403 && status != 429;
+    const char *code = answer_text(from, "code");
+    return from->status < 500 && from->status != 401 && from->status != 403 &&
+           from->status != 429 && (!code || strcmp(code, "not_found") != 0);
 }
 
 /* Asks one instance. False: from->err says why this is no answer. */
@@ -126,7 +129,7 @@ static bool ask(source *from, const char *url, const char *path, answer *ret)
     ret->json = from->len > 0 ? cJSON_ParseWithLength(from->body, from->len) : NULL;
     bool is_ours = cJSON_IsObject(ret->json);
     const char *why = answer_text(ret, "detail");
-    if (is_ours && is_last_word(ret->status))
+    if (is_ours && is_last_word(ret))
         return true;
     if (is_ours)
         snprintf(from->err, sizeof(from->err), "%s: %ld %s: %s", url, ret->status,

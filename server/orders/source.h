@@ -25,8 +25,8 @@ typedef struct answer {
     cJSON *json; /* an object; to be deleted */
 } answer;
 
-/* Asks for this path, with its query. An instance that does not answer, or says 5xx, 401, 403 or
- * 429, is left for the next one, each asked once. False: none has answered in another way, and
+/* Asks for this path, with its query. An instance that does not answer, says 5xx, 401, 403 or 429,
+ * or does not know the path, is left for the next one, each asked once. False: none has answered in another way, and
  * source_error() says what the last one did. */
 bool source_get(source *from, const char *path, answer *ret);
 
