@@ -4,9 +4,12 @@
 #ifdef ORDERS_POSTGRES
 
 #include <libpq-fe.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ANSWER_MS 30000
 
 /* A server that has gone without a word is noticed within about half a minute. Who stops in the
  * middle of a transaction loses it, so that it keeps no other follower out. */
@@ -60,6 +63,19 @@ static void give(const PGresult *result, database_row *row, void *arg)
     row(arg, count, values);
 }
 
+/* False: the server is there, and says nothing. */
+static bool answers(PGconn *server)
+{
+    struct pollfd from = {.fd = PQsocket(server), .events = POLLIN};
+    int ready = 1;
+    while (PQisBusy(server) && ready != 0) {
+        ready = poll(&from, 1, ANSWER_MS); /* a signal may end it */
+        if (ready > 0 && !PQconsumeInput(server))
+            break;
+    }
+    return ready != 0;
+}
+
 /* Rows come one by one, however many there are. */
 static bool run(void *connection, const char *sql, const char *const *params, database_row *row,
                 void *arg, int64_t *changed, char *err, size_t err_len)
@@ -75,7 +91,9 @@ static bool run(void *connection, const char *sql, const char *const *params, da
         set_error(server, err, err_len);
         return false;
     }
-    while ((result = PQgetResult(server)) != NULL) {
+    while (answers(server)) {
+        if (!(result = PQgetResult(server)))
+            return done;
         ExecStatusType status = PQresultStatus(result);
         if (status == PGRES_SINGLE_TUPLE && row)
             give(result, row, arg);
@@ -87,7 +105,8 @@ static bool run(void *connection, const char *sql, const char *const *params, da
         }
         PQclear(result);
     }
-    return done;
+    snprintf(err, err_len, "PostgreSQL: no answer within %d s", ANSWER_MS / 1000);
+    return false;
 }
 
 static const database_driver driver = {
