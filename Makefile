@@ -241,12 +241,12 @@ OPENAPI_PARTS := $(call objects,$(filter-out tests/server/openapi/test_%,$(wildc
 test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdlock.a) \
 	$(if $(filter tests/server/openapi/%,$(1)),$(OPENAPI_PARTS)) \
 	$(if $(filter tests/loadtest/%,$(1)),$(LOAD_PARTS)) \
-	$(if $(filter tests/orders/%,$(1)),$(ORDERS_PARTS)) \
+	$(if $(filter tests/orders/% tests/e2e/test_orders_%,$(1)),$(ORDERS_PARTS)) \
 	$(if $(filter tests/fuzz/%,$(1)),$(FUZZ_LIB) $(SERVER_PARTS)) \
 	$(if $(filter tests/chaos/%,$(1)),$(call objects,$(filter-out %/main.c,$(CHAOS_SRC))) $(SERVER_PARTS)) \
 	$(if $(filter-out tests/server/% tests/loadtest/%,$(1)),$(BUILD)/libdlock.a)
 $(BUILD)/obj/tests/%.o: INCLUDES += -Itests
-$(BUILD)/tests/orders/%: TEST_LIBS += $(DATABASE_LIBS)
+$(BUILD)/tests/orders/% $(BUILD)/tests/e2e/test_orders_%: TEST_LIBS += $(DATABASE_LIBS)
 # This one stops a waiter at its last step in the wait set.
 $(BUILD)/tests/lock/test_two_holders: ALL_LDFLAGS += -Wl,--wrap=dlock_attempt_grant
 $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT_OBJ) $$(call test_parts,$$*)
