@@ -211,6 +211,17 @@ static void note_reader(fs_sale *sale, const feed_question *asked)
         sale_saw_feed(sale, FEED_EVERY_SEGMENT, 0); /* it still reads a sale before */
 }
 
+/* A sale that is damaged and over keeps nobody from the next one. */
+static void put_failure(fs_api *api, const fs_sale *sale, const feed_question *asked, bool damaged,
+                        api_reply *reply)
+{
+    sale_terms later = sale->open_sale.terms;
+    api_no_ledger(api, sale, damaged, asked->deadline, reply);
+    if (damaged && strcmp(later.id, asked->terms->id) > 0 &&
+        feed_oldest(asked->store, asked->terms->id, asked->deadline, &later) == SALE_OK)
+        text_put(&reply->body, STRING("sale", asked->terms->id), STRING("next_sale", later.id));
+}
+
 static void put_feed(fs_api *api, fs_sale *sale, const feed_question *asked, api_reply *reply)
 {
     feed_page page;
@@ -232,7 +243,7 @@ static void put_feed(fs_api *api, fs_sale *sale, const feed_question *asked, api
         problem_outcome(reply, BUY_NOT_DURABLE,
                         "there is something to tell, but a failover may undo it as yet; ask again");
     else
-        api_no_ledger(api, sale, status == FEED_DAMAGED, asked->deadline, reply);
+        put_failure(api, sale, asked, status == FEED_DAMAGED, reply);
 }
 
 void api_feed(fs_api *api, const api_request *request, api_reply *reply)

@@ -84,6 +84,10 @@ static void ask(checker *c, const char *sql, const char *const *params, database
 static feed_status read_feed(checker *c, int limit, feed_page *ret)
 {
     feed_status status = feed_read(c->from, c->db, &c->at, limit, ret);
+    if (status == FEED_PAGE && ret->why) {
+        feed_page_free(ret);
+        status = FEED_FAILED;
+    }
     if (status == FEED_FAILED)
         say("%s: %s", c->at.item, ret->why ? ret->why : source_error(c->from));
     return status;

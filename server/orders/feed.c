@@ -62,6 +62,20 @@ static feed_status failed(feed_page *ret, const char *why)
     return FEED_FAILED;
 }
 
+/* Nothing can be read of the sale, which is over; it is gone on with the next one. */
+static feed_status skip(const feed_place *place, feed_page *ret)
+{
+    ret->page = (copy_page){.json = "{}",
+                            .position = ret->position,
+                            .next_sale = answer_text(&ret->answer, "next_sale"),
+                            .segments = 1};
+    ret->why = "data of the sale are missing from Redis or make no sense";
+    snprintf(ret->position, sizeof(ret->position), "%s", place->position);
+    return copy(ret->sale, sizeof(ret->sale), answer_text(&ret->answer, "sale"))
+               ? FEED_PAGE
+               : failed(ret, ret->why);
+}
+
 /* What both may have, as the instance says: the database's position up to there goes to `position`.
  * It is before the one that was asked with. */
 static feed_status step_back(database *db, const feed_place *place, feed_page *ret, char *position)
@@ -93,6 +107,8 @@ feed_status feed_read(source *from, database *db, const feed_place *place, int l
         const char *code = answer_text(&ret->answer, "code");
         if (ret->answer.status == 200)
             return read_page(ret) ? FEED_PAGE : failed(ret, "an instance answers something else");
+        if (code && strcmp(code, "sale_damaged") == 0)
+            return skip(place, ret);
         feed_status status = FEED_FAILED;
         if (code && strcmp(code, "no_such_sale") == 0)
             status = FEED_GONE;

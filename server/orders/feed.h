@@ -25,7 +25,8 @@ typedef struct feed_page {
     int events;
     int64_t behind;    /* events that are neither in the page nor before it */
     int64_t moment_us; /* the last event's, 0 = there is none */
-    const char *why;   /* FEED_FAILED, when an instance has answered: what is wrong */
+    const char *why;   /* what is wrong: FEED_FAILED, when an instance has answered; FEED_PAGE, when
+                          the sale is damaged and over, and the page is empty */
 } feed_page;
 
 /* Asks for what is behind place->position; sale "" = for the item's oldest sale that is kept. Where

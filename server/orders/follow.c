@@ -227,7 +227,7 @@ static void ask(follower *f, stream *of)
     feed_page got;
     feed_status status =
         feed_read(f->from, f->db, &of->at, of->at.sale[0] == '\0' ? 1 : PAGE_EVENTS, &got);
-    of->failed = status == FEED_FAILED;
+    of->failed = status == FEED_FAILED || got.why;
     if (status == FEED_PAGE) {
         take_page(f, of, &got);
         feed_page_free(&got);
@@ -236,12 +236,12 @@ static void ask(follower *f, stream *of)
     } else if (status == FEED_DATABASE) {
         database_fails(f);
     } else {
-        if (of->failed)
-            trouble_is(&f->source_trouble, of->at.item, got.why ? got.why : source_error(f->from));
         of->dry = !of->failed;
         of->wait_ms = of->wait_ms * 2 < FAILED_MOST ? of->wait_ms * 2 : FAILED_MOST;
         of->due_ms = now_ms() + of->wait_ms;
     }
+    if (of->failed)
+        trouble_is(&f->source_trouble, of->at.item, got.why ? got.why : source_error(f->from));
 }
 
 /* ---- all in turn ----------------------------------------------------------------------------- */

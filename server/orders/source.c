@@ -104,11 +104,13 @@ void source_free(source *from)
 }
 
 /* Where there is nothing at the path is no instance, or one that is older. */
+/* A sale that is damaged, and over: no instance knows more of it. */
 static bool is_last_word(const answer *from)
 {
     const char *code = answer_text(from, "code");
-    return from->status < 500 && from->status != 401 && from->status != 403 &&
-           from->status != 429 && (!code || strcmp(code, "not_found") != 0);
+    return answer_text(from, "next_sale") ||
+           (from->status < 500 && from->status != 401 && from->status != 403 &&
+            from->status != 429 && (!code || strcmp(code, "not_found") != 0));
 }
 
 /* Asks one instance. False: from->err says why this is no answer. */

@@ -26,8 +26,8 @@ typedef struct answer {
 } answer;
 
 /* Asks for this path, with its query. An instance that does not answer, says 5xx, 401, 403 or 429,
- * or does not know the path, is left for the next one, each asked once. False: none has answered in another way, and
- * source_error() says what the last one did. */
+ * or does not know the path, is left for the next one, each asked once. False: none has answered in
+ * another way, and source_error() says what the last one did. */
 bool source_get(source *from, const char *path, answer *ret);
 
 /* (borrowed) */

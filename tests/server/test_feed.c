@@ -346,6 +346,11 @@ static void a_damaged_ledger_is_not_told(void **state)
     copy_begin(&copy, "Hurt", "", 0);
     copy_follow(&copy, fx.server[1]);
     expect_orders("h", 1, 3);
+    fx_wait_in_force("Hurt", fx_start_sale(fx.server[0], "Hurt", "'stock':9"));
+    fx_redis_do(fx.redis, "SET fs:{Hurt}:%s:stock x", sale);
+    snprintf(key, sizeof(key), "\"sale\":\"%s\",\"next_sale\":\"%s\"", sale,
+             fx_current_sale("Hurt"));
+    fx_has(fx_refused(fx.server[1], 503, "sale_damaged", "GET /orders?item=Hurt&after=0"), key);
 }
 
 /* ---- what a failover may undo ---------------------------------------------------------------- */
