@@ -245,11 +245,12 @@ static bool read_move(const redisReply *entry, feed_move *ret)
     return whole && text == end && strlen(ret->place.epoch) == EPOCH_LEN;
 }
 
+/* Without a reader none was asked for. */
 static bool tell_moves(const redisReply *moved, const feed_reader *reader, feed_page *page)
 {
     for (size_t i = page->end.moves.number > 0; i < moved->elements; i++) {
         feed_move move;
-        if (!read_move(moved->element[i], &move))
+        if (!reader || !read_move(moved->element[i], &move))
             return false;
         move.place.number = page->end.moves.number + 1;
         reader->move(reader->arg, &move);
