@@ -167,7 +167,8 @@ static void who_may_not_tell_of_itself_shows_the_sale(void **state)
     fx_only_single("it makes a user of Redis");
     char url[256];
     int orders = 1;
-    fx_redis_do(fx.redis, "ACL SETUSER mute on >secret ~fs:{M1}:* ~dlock:{M1}:* &* +@all");
+    fx_redis_do(fx.redis,
+                "ACL SETUSER mute on >secret ~fs:items ~fs:{M1}:* ~dlock:{M1}:* &* +@all");
     fx_server *mute = fx_server_start(fx_redis_url_as(fx.redis, "mute:secret", url, sizeof(url)),
                                       FX_ARGS("--name", "mute", "--item", "M1", "--stock", "5"));
     fx_expect(mute, 201, "POST /buy?item=M1&user=u");
