@@ -114,9 +114,7 @@ static void load(follower *f)
         add_item(f, before[i].at.item);
     }
     free(before);
-    if (f->loaded)
-        database_answers(f);
-    else
+    if (!f->loaded)
         database_fails(f);
 }
 
@@ -298,16 +296,18 @@ int follow(source *from, database *db, leader *lead, const follow_options *optio
     while (!*options->stop && !done && !f.refused) {
         int64_t wait = 0;
         if (leads(&f)) {
-            if (!f.loaded)
+            if (!f.loaded && now_ms() >= f.database_trouble.due_ms)
                 load(&f);
             if (f.loaded)
                 find_items(&f);
             if (f.loaded)
                 wait = round_of(&f);
-            if (f.loaded)
+            if (f.loaded) { /* it also takes what there was to write */
+                database_answers(&f);
                 judge_source(&f);
+            }
             if (f.database_trouble.is)
-                wait = f.database_trouble.wait_ms;
+                wait = f.database_trouble.due_ms - now_ms();
             failed = f.database_trouble.is || f.source_trouble.is;
             done = options->once && (failed || is_dry(&f));
         }

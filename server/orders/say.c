@@ -49,6 +49,7 @@ void trouble_is(trouble *of, const char *what, const char *sentence)
     of->wait_ms = !of->is                          ? WAIT_FIRST_MS
                   : of->wait_ms < WAIT_MOST_MS / 2 ? of->wait_ms * 2
                                                    : WAIT_MOST_MS;
+    of->due_ms = now_ms() + of->wait_ms;
     of->is = true;
 }
 
@@ -57,7 +58,7 @@ void trouble_over(trouble *of, const char *what)
     if (of->is)
         say("%s: answers again", what);
     of->is = false;
-    of->said_ms = 0;
+    of->said_ms = of->due_ms = 0;
 }
 
 static void write_metrics(const follow_figures *figures, const char *file)

@@ -23,6 +23,7 @@ typedef struct trouble {
     char said[512];
     int64_t said_ms;
     int64_t wait_ms; /* before it is tried again: 0.1 s, and twice as long each time, up to 5 s */
+    int64_t due_ms;  /* ... which is then; 0 = it does not fail */
 } trouble;
 
 /* It has failed: said when it is new, when it is another sentence, though not within ten seconds,
