@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool copy(char *to, size_t room, const char *text)
+bool feed_copy_word(char *to, size_t room, const char *text)
 {
     return text && text[0] != '\0' &&
            strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -38,8 +38,8 @@ static bool read_page(feed_page *ret)
     const cJSON *last =
         events && events->child ? events->child->prev : NULL; /* a ring, backwards */
     if (!cJSON_IsArray(events) ||
-        !copy(ret->position, sizeof(ret->position), answer_text(from, "after")) ||
-        !copy(ret->sale, sizeof(ret->sale), answer_text(from, "sale")) ||
+        !feed_copy_word(ret->position, sizeof(ret->position), answer_text(from, "after")) ||
+        !feed_copy_word(ret->sale, sizeof(ret->sale), answer_text(from, "sale")) ||
         (next && strlen(next) > NAME_MAX_LEN))
         return false;
     ret->events = cJSON_GetArraySize(events);
@@ -141,10 +141,10 @@ bool feed_items(source *from, void (*each)(void *arg, const char *item), void *a
         cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(items.json, "items"))
         {
             const answer member = {.json = (cJSON *)item};
-            if (copy(name, sizeof(name), answer_text(&member, "item")))
+            if (feed_copy_word(name, sizeof(name), answer_text(&member, "item")))
                 each(arg, name);
         }
-        more = copy(name, sizeof(name), answer_text(&items, "after"));
+        more = feed_copy_word(name, sizeof(name), answer_text(&items, "after"));
         snprintf(path, sizeof(path), "/items?after=%s", name);
         cJSON_Delete(items.json);
     }

@@ -36,6 +36,9 @@ feed_status feed_read(source *from, database *db, const feed_place *place, int l
                       feed_page *ret);
 void feed_page_free(feed_page *got);
 
+/* Copies the name of an item or of a sale, or a position. False: it is none, or has no room. */
+bool feed_copy_word(char *to, size_t room, const char *text);
+
 /* The items that have a sale, one by one. False: source_error(). */
 bool feed_items(source *from, void (*each)(void *arg, const char *item), void *arg);
 

@@ -15,6 +15,7 @@
 
 #include "server/orders/check.h"
 #include "server/orders/export.h"
+#include "server/orders/feed.h"
 #include "server/orders/follow.h"
 #include "server/orders/say.h"
 
@@ -135,7 +136,7 @@ static int run_follow(const settings *set, source *from, database *db)
 
 static int run(const char *command, const settings *set)
 {
-    char err[512], token[TOKEN_MAX_LEN + 1];
+    char err[512], token[TOKEN_MAX_LEN + 1], item[NAME_MAX_LEN + 1];
     source *from = NULL;
     database *db = NULL;
     int code = EX_USAGE;
@@ -144,6 +145,8 @@ static int run(const char *command, const settings *set)
         say("%s needs --to%s", command, exports ? "" : " and --from");
     else if (exports && !set->csv)
         say("export needs --csv: there is no other form");
+    else if (set->item && !feed_copy_word(item, sizeof(item), set->item))
+        say("--item: '%s' is no item's name", set->item);
     else if (!(db = database_new(set->to, err, sizeof(err))))
         say("--to: %s", err);
     else if (exports)
@@ -168,6 +171,7 @@ int main(int argc, char **argv)
                     .token = from_environment("FLASHSALE_ADMIN_TOKEN"),
                     .lock = from_environment("FLASHSALE_ORDERS_LOCK"),
                     .lock_name = LOCK_NAME};
+    static char name[] = "flashsale-orders"; /* in what getopt says */
     const char *command = argc > 1 ? argv[1] : "";
     struct sigaction action = {.sa_handler = end_it};
     if (strcmp(command, "--help") == 0 || (argc > 2 && strcmp(argv[2], "--help") == 0)) {
@@ -187,5 +191,6 @@ int main(int argc, char **argv)
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stderr, NULL, _IOLBF, 0);
+    argv[1] = name;
     return read_options(argc - 1, argv + 1, &set) ? run(command, &set) : EX_USAGE;
 }
