@@ -71,7 +71,7 @@ static feed_status skip(const feed_place *place, feed_page *ret)
                             .segments = 1};
     ret->why = "data of the sale are missing from Redis or make no sense";
     snprintf(ret->position, sizeof(ret->position), "%s", place->position);
-    return copy(ret->sale, sizeof(ret->sale), answer_text(&ret->answer, "sale"))
+    return feed_copy_word(ret->sale, sizeof(ret->sale), answer_text(&ret->answer, "sale"))
                ? FEED_PAGE
                : failed(ret, ret->why);
 }
