@@ -181,6 +181,9 @@ void what_is_damaged_is_not_sold(void **state)
     fx_redis_do(redis, "DEL fs:{Shy}:%s:stock", fx_start_sale(server, "Shy", "'stock':9"));
     provoke_await_text(server, "\"sale\":null", "GET /dashboard?item=Shy");
     provoke_await(server, "sale_damaged", "GET /readyz");
+    fx_redis_do(redis, "SET fs:{Over}:%s:stock x", fx_start_sale(server, "Over", "'stock':9"));
+    fx_start_sale(server, "Over", "'stock':9");
+    fx_refused(server, 503, "sale_damaged", "GET /orders?item=Over&after=0");
     fx_redis_do(redis, "SET fs:{Strange}:sale of.nobody");
     fx_refused(server, 503, "sale_damaged", "GET /dashboard?item=Strange");
     fx_refused(server, 503, "sale_damaged", "POST /buy?item=Strange&user=u2");
