@@ -1,14 +1,12 @@
 /*
- * postgres.c - see postgres.h.
+ * fixture_postgres.c - see postgres.h.
  *
- * The postmaster forks a process for each connection, in a session of its own, so no process group
- * has all of them. They are found as its children in /proc, while the postmaster is stopped and can
- * fork no other. One that is killed leaves its System V segment behind, which the next start on the
- * same data removes, or fx_postgres_stop().
+ * The postmaster forks a process for each connection: family.h. A postmaster that is killed leaves
+ * its System V segment behind, which the next start on the same data removes, or
+ * fx_postgres_stop().
  */
 #include "tests/support/postgres.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
 #include <pwd.h>
@@ -19,13 +17,14 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
+#include "tests/support/postgres/family.h"
+
 enum {
     START_MS = 60000, /* recovery on a busy machine included */
     END_MS = 30000,
     ASK_MS = 60000,
     START_TRIES = 5, /* another program may take the probed port before it does */
     ARGS_MAX = 64,
-    CHILDREN_MAX = 256,
     SQL_MAX = 65536
 };
 
@@ -114,86 +113,18 @@ static void run(const char *program, const char *const *args)
     fx_process_free(p);
 }
 
-/* ---- its processes --------------------------------------------------------------------------- */
-
-/* A process's state, 'Z' for one that is gone, and its parent. */
-static char state_of(pid_t pid, pid_t *parent)
-{
-    char path[64], state = 'Z';
-    int of = 0;
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *stat = fopen(path, "re");
-    if (stat && fscanf(stat, "%*d (%*[^)]) %c %d", &state, &of) != 2)
-        state = 'Z';
-    if (stat)
-        fclose(stat);
-    *parent = of;
-    return state;
-}
-
-typedef struct family {
-    pid_t postmaster, child[CHILDREN_MAX];
-    size_t children;
-} family;
-
-static bool is_stopped_or_gone(void *arg)
-{
-    pid_t parent;
-    return strchr("TZX", state_of(((family *)arg)->postmaster, &parent)) != NULL;
-}
-
-static bool children_are_gone(void *arg)
-{
-    family *f = arg;
-    pid_t parent;
-    for (size_t i = 0; i < f->children; i++)
-        if (!strchr("ZX", state_of(f->child[i], &parent)))
-            return false;
-    return true;
-}
-
-/* Stops the postmaster, so that its children stay those that are found. */
-static family stopped_family(fx_postgres *pg)
-{
-    family f = {.postmaster = fx_process_pid(pg->process)};
-    fx_process_signal(pg->process, SIGSTOP);
-    assert_true(fx_wait_until(is_stopped_or_gone, &f, END_MS));
-    DIR *proc = opendir("/proc");
-    assert_non_null(proc);
-    for (struct dirent *entry; (entry = readdir(proc));) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10), parent = 0;
-        if (pid > 1 && state_of(pid, &parent) != 'Z' && parent == f.postmaster) {
-            assert_true(f.children < CHILDREN_MAX);
-            f.child[f.children++] = pid;
-        }
-    }
-    closedir(proc);
-    return f;
-}
+/* ---- start and end --------------------------------------------------------------------------- */
 
 void fx_postgres_signal(fx_postgres *pg, int signo)
 {
-    family f = stopped_family(pg);
-    for (size_t i = 0; i < f.children; i++)
-        kill(f.child[i], signo);
-    fx_process_signal(pg->process, signo);
-    if (signo != SIGSTOP)
-        fx_process_signal(pg->process, SIGCONT);
+    fx_family_signal(pg->process, signo);
 }
 
 void fx_postgres_kill(fx_postgres *pg)
 {
-    if (!pg->process)
-        return;
-    family f = stopped_family(pg);
-    for (size_t i = 0; i < f.children; i++)
-        kill(f.child[i], SIGKILL);
-    fx_process_free(pg->process);
+    fx_family_kill(pg->process);
     pg->process = NULL;
-    assert_true(fx_wait_until(children_are_gone, &f, END_MS));
 }
-
-/* ---- start and end --------------------------------------------------------------------------- */
 
 /* postmaster.pid: pid, data, start, port, socket's directory, address, key and id, status. */
 static bool read_pid_file(const fx_postgres *pg, pid_t *pid, int *segment, bool *ready)
