@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/orders/feed.h"
+#include "server/orders/pages.h"
 #include "server/orders/say.h"
 
 #define PAGE_EVENTS 1000
@@ -16,7 +16,7 @@
 typedef struct checker {
     source *from;
     database *db;
-    feed_place at;
+    copied_part at;
     const char *what; /* "order", "move" */
     bool prints;
     int64_t found;         /* in this look */
@@ -81,14 +81,14 @@ static void ask(checker *c, const char *sql, const char *const *params, database
     c->failed = c->failed || !database_run(c->db, sql, params, row, c, NULL);
 }
 
-static feed_status read_feed(checker *c, int limit, feed_page *ret)
+static page_status read_feed(checker *c, int limit, told_page *ret)
 {
-    feed_status status = feed_read(c->from, c->db, &c->at, limit, ret);
-    if (status == FEED_PAGE && ret->why) {
-        feed_page_free(ret);
-        status = FEED_FAILED;
+    page_status status = pages_read(c->from, c->db, &c->at, limit, ret);
+    if (status == PAGE_READ && ret->why) {
+        pages_free(ret);
+        status = PAGE_FAILED;
     }
-    if (status == FEED_FAILED)
+    if (status == PAGE_FAILED)
         say("%s: %s", c->at.item, ret->why ? ret->why : source_error(c->from));
     return status;
 }
@@ -96,7 +96,7 @@ static feed_status read_feed(checker *c, int limit, feed_page *ret)
 /* ---- a page ---------------------------------------------------------------------------------- */
 
 /* The orders and moves of the page that the ledger had when the segment was looked at first. */
-static void compare_page(checker *c, const feed_page *got)
+static void compare_page(checker *c, const told_page *got)
 {
     static const char *const forms[] = {
         "SELECT e.number, e.epoch, e.\"order\", e.request, e.\"user\", e.quantity, e.remaining,"
@@ -129,11 +129,11 @@ static void compare_page(checker *c, const feed_page *got)
 }
 
 /* The page behind c->at.position, compared until it agrees or patience ends. */
-static feed_status check_page(checker *c, feed_page *got)
+static page_status check_page(checker *c, told_page *got)
 {
     for (;;) {
-        feed_status status = read_feed(c, PAGE_EVENTS, got);
-        if (status != FEED_PAGE)
+        page_status status = read_feed(c, PAGE_EVENTS, got);
+        if (status != PAGE_READ)
             return status;
         if (c->orders < 0) {
             c->orders = (int64_t)answer_number(&got->answer, "orders");
@@ -143,15 +143,15 @@ static feed_status check_page(checker *c, feed_page *got)
         c->found = 0;
         compare_page(c, got);
         if (c->failed)
-            return feed_page_free(got), FEED_DATABASE;
+            return pages_free(got), PAGE_DATABASE;
         if (c->found == 0 || c->prints)
             break;
-        feed_page_free(got);
+        pages_free(got);
         poll(NULL, 0, AGAIN_MS);
     }
     c->differences += c->found;
     c->compared += got->events;
-    return FEED_PAGE;
+    return PAGE_READ;
 }
 
 /* ---- the end of a segment -------------------------------------------------------------------- */
@@ -167,9 +167,9 @@ static void keep_ends(void *arg, int count, const char *const *values)
 }
 
 /* What the database has beyond the ledger. The database is asked first, as both may grow. */
-static feed_status check_end(checker *c)
+static page_status check_end(checker *c)
 {
-    feed_page got;
+    told_page got;
     char segment[24], orders[24], moves[24], last[24], last_move[24];
     snprintf(segment, sizeof(segment), "%d", c->at.segment);
     ask(c,
@@ -181,15 +181,15 @@ static feed_status check_end(checker *c)
         " WHERE item = $1 AND sale = $2 AND segment = CAST($3 AS BIGINT) AND lost_us IS NULL"
         " ORDER BY place DESC LIMIT 1)",
         PARAMS(c->at.item, c->at.sale, segment), keep_ends);
-    feed_status status = c->failed ? FEED_DATABASE : read_feed(c, 1, &got);
-    if (status != FEED_PAGE)
+    page_status status = c->failed ? PAGE_DATABASE : read_feed(c, 1, &got);
+    if (status != PAGE_READ)
         return status;
     const char *point = strchr(c->rows, '.');
     snprintf(last, sizeof(last), "%lld", strtoll(c->rows, NULL, 10));
     snprintf(last_move, sizeof(last_move), "%lld", point ? strtoll(point + 1, NULL, 10) : 0);
     snprintf(orders, sizeof(orders), "%.0f", answer_number(&got.answer, "orders"));
     snprintf(moves, sizeof(moves), "%.0f", answer_number(&got.answer, "moves"));
-    feed_page_free(&got);
+    pages_free(&got);
     c->prints = true;
     c->found = 0;
     c->what = "position";
@@ -210,42 +210,42 @@ static feed_status check_end(checker *c)
         " (place > CAST($4 AS BIGINT) OR place < 1) ORDER BY place",
         PARAMS(c->at.item, c->at.sale, segment, moves, last_move), put_extra);
     c->differences += c->found;
-    return c->failed ? FEED_DATABASE : FEED_PAGE;
+    return c->failed ? PAGE_DATABASE : PAGE_READ;
 }
 
 /* ---- sales, and items ------------------------------------------------------------------------ */
 
 /* All pages of a segment, from its beginning. *next gets the sale behind it, or "". */
-static feed_status check_segment(checker *c, int *segments, char next[NAME_MAX_LEN + 1])
+static page_status check_segment(checker *c, int *segments, char next[NAME_MAX_LEN + 1])
 {
-    feed_page got;
+    told_page got;
     snprintf(c->at.position, sizeof(c->at.position), POSITION_START);
     c->orders = -1;
     for (bool more = true; more;) {
-        feed_status status = check_page(c, &got);
-        if (status != FEED_PAGE)
+        page_status status = check_page(c, &got);
+        if (status != PAGE_READ)
             return status;
         more = got.behind > 0;
         *segments = got.page.segments;
         snprintf(c->at.position, sizeof(c->at.position), "%s", got.position);
         snprintf(next, NAME_MAX_LEN + 1, "%s", got.page.next_sale ? got.page.next_sale : "");
-        feed_page_free(&got);
+        pages_free(&got);
     }
     return check_end(c);
 }
 
-static feed_status find_oldest(checker *c)
+static page_status find_oldest(checker *c)
 {
-    feed_page got;
+    told_page got;
     c->at.sale[0] = '\0';
     c->at.segment = 0;
     snprintf(c->at.position, sizeof(c->at.position), POSITION_START);
-    feed_status status = read_feed(c, 1, &got);
-    if (status != FEED_PAGE)
+    page_status status = read_feed(c, 1, &got);
+    if (status != PAGE_READ)
         return status;
     snprintf(c->at.sale, sizeof(c->at.sale), "%s", got.sale);
-    feed_page_free(&got);
-    return FEED_PAGE;
+    pages_free(&got);
+    return PAGE_READ;
 }
 
 static void check_item(void *arg, const char *item)
@@ -255,12 +255,12 @@ static void check_item(void *arg, const char *item)
     if (c->failed)
         return;
     snprintf(c->at.item, sizeof(c->at.item), "%s", item);
-    feed_status status = find_oldest(c);
-    while (status == FEED_PAGE && c->at.sale[0] != '\0') {
+    page_status status = find_oldest(c);
+    while (status == PAGE_READ && c->at.sale[0] != '\0') {
         int segments = 1;
         char after[NAME_MAX_LEN + 1] = "";
         c->sales++;
-        for (int k = 0; status == FEED_PAGE && k < segments; k++) {
+        for (int k = 0; status == PAGE_READ && k < segments; k++) {
             c->at.segment = k;
             status = check_segment(c, &segments, next);
             if (k == 0)
@@ -268,8 +268,8 @@ static void check_item(void *arg, const char *item)
         }
         snprintf(c->at.sale, sizeof(c->at.sale), "%s", after);
     }
-    c->failed = c->failed || status == FEED_FAILED || status == FEED_DATABASE;
-    if (status == FEED_DATABASE)
+    c->failed = c->failed || status == PAGE_FAILED || status == PAGE_DATABASE;
+    if (status == PAGE_DATABASE)
         say("the database: %s", database_error(c->db));
 }
 
@@ -315,7 +315,7 @@ int check(source *from, database *db, const char *item)
     c.patient_ms = now_ms() + PATIENCE_MS;
     if (item) {
         check_item(&c, item);
-    } else if (!feed_items(from, check_item, &c)) {
+    } else if (!pages_items(from, check_item, &c)) {
         say("%s", source_error(from));
         return 69;
     }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/orders/feed.h"
+#include "server/orders/pages.h"
 #include "server/orders/say.h"
 
 #define PAGE_EVENTS 1000
@@ -17,7 +17,7 @@
 
 /* A place of the database, or an item of which it has none as yet (sale ""). */
 typedef struct stream {
-    feed_place at;
+    copied_part at;
     bool noted;  /* its next sale and its segments are in the database */
     bool dry;    /* there was nothing new */
     bool failed; /* the last question was */
@@ -43,7 +43,7 @@ typedef struct follower {
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-static stream *add_stream(follower *f, const feed_place *at)
+static stream *add_stream(follower *f, const copied_part *at)
 {
     if (f->count == f->room) {
         int room = f->room * 2 + 16;
@@ -59,7 +59,7 @@ static stream *add_stream(follower *f, const feed_place *at)
     return added;
 }
 
-static void add_place(void *arg, const feed_place *at)
+static void add_place(void *arg, const copied_part *at)
 {
     follower *f = arg;
     if (!f->options->item || strcmp(f->options->item, at->item) == 0)
@@ -70,7 +70,7 @@ static void add_place(void *arg, const feed_place *at)
 static void add_item(void *arg, const char *item)
 {
     follower *f = arg;
-    feed_place at = {.segment = 0, .position = POSITION_START};
+    copied_part at = {.segment = 0, .position = POSITION_START};
     for (int i = 0; i < f->count; i++)
         if (strcmp(f->streams[i].at.item, item) == 0)
             return;
@@ -78,7 +78,7 @@ static void add_item(void *arg, const char *item)
     add_stream(f, &at);
 }
 
-static bool is_same(const feed_place *a, const feed_place *b)
+static bool is_same(const copied_part *a, const copied_part *b)
 {
     return strcmp(a->item, b->item) == 0 && strcmp(a->sale, b->sale) == 0 &&
            a->segment == b->segment && strcmp(a->position, b->position) == 0;
@@ -126,7 +126,7 @@ static void find_items(follower *f)
     f->items_failed = false;
     if (f->options->item)
         add_item(f, f->options->item);
-    else if (!feed_items(f->from, add_item, f))
+    else if (!pages_items(f->from, add_item, f))
         f->items_failed = true;
     if (f->items_failed)
         trouble_is(&f->source_trouble, "the instances", source_error(f->from));
@@ -170,7 +170,7 @@ static bool took(follower *f, write_status status)
     return false;
 }
 
-static void write_page(follower *f, stream *of, const feed_page *got)
+static void write_page(follower *f, stream *of, const told_page *got)
 {
     int64_t lost;
     if (!took(f, records_write(f->db, &of->at, &got->page, fence(f), &lost)))
@@ -189,7 +189,7 @@ static void write_page(follower *f, stream *of, const feed_page *got)
     of->dry = false;
 }
 
-static void take_page(follower *f, stream *of, feed_page *got)
+static void take_page(follower *f, stream *of, told_page *got)
 {
     bool news = got->page.next_sale || (got->page.segments > 1 && of->at.segment == 0);
     if (of->noted && !got->page.end)
@@ -222,16 +222,16 @@ static void give_up(follower *f, stream *of)
 
 static void ask(follower *f, stream *of)
 {
-    feed_page got;
-    feed_status status =
-        feed_read(f->from, f->db, &of->at, of->at.sale[0] == '\0' ? 1 : PAGE_EVENTS, &got);
-    of->failed = status == FEED_FAILED || got.why;
-    if (status == FEED_PAGE) {
+    told_page got;
+    page_status status =
+        pages_read(f->from, f->db, &of->at, of->at.sale[0] == '\0' ? 1 : PAGE_EVENTS, &got);
+    of->failed = status == PAGE_FAILED || got.why;
+    if (status == PAGE_READ) {
         take_page(f, of, &got);
-        feed_page_free(&got);
-    } else if (status == FEED_GONE && of->at.sale[0] != '\0') {
+        pages_free(&got);
+    } else if (status == PAGE_GONE && of->at.sale[0] != '\0') {
         give_up(f, of);
-    } else if (status == FEED_DATABASE) {
+    } else if (status == PAGE_DATABASE) {
         database_fails(f);
     } else {
         of->dry = !of->failed;

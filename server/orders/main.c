@@ -4,7 +4,7 @@
  *     instances --HTTP--> follow --one transaction a page--> SQLite or PostgreSQL
  *
  * main.c reads the options; follow.c copies, check.c compares and export.c prints. They ask the
- * instances through feed.c (source.c) and the database through records.c (database.c). leader.c
+ * instances through pages.c (source.c) and the database through records.c (database.c). leader.c
  * lets one of several followers lead.
  */
 #include <getopt.h>
@@ -15,8 +15,8 @@
 
 #include "server/orders/check.h"
 #include "server/orders/export.h"
-#include "server/orders/feed.h"
 #include "server/orders/follow.h"
+#include "server/orders/pages.h"
 #include "server/orders/say.h"
 
 #define EX_USAGE       64
@@ -145,7 +145,7 @@ static int run(const char *command, const settings *set)
         say("%s needs --to%s", command, exports ? "" : " and --from");
     else if (exports && !set->csv)
         say("export needs --csv: there is no other form");
-    else if (set->item && !feed_copy_word(item, sizeof(item), set->item))
+    else if (set->item && !pages_copy_word(item, sizeof(item), set->item))
         say("--item: '%s' is no item's name", set->item);
     else if (!(db = database_new(set->to, err, sizeof(err))))
         say("--to: %s", err);

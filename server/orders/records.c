@@ -17,7 +17,7 @@ typedef struct place_words {
     char segment[NUMBER];
 } place_words;
 
-static place_words words_of(const feed_place *place)
+static place_words words_of(const copied_part *place)
 {
     place_words words = {place->item, place->sale, ""};
     snprintf(words.segment, sizeof(words.segment), "%d", place->segment);
@@ -113,7 +113,7 @@ static write_status finish(database *db, write_status status)
 /* One that was given up is read once more from its beginning: its rows lose their marks then. */
 static bool add_place(database *db, const char *item, const char *sale, int segment)
 {
-    const feed_place added = {.segment = segment};
+    const copied_part added = {.segment = segment};
     place_words words = words_of(&added);
     return database_run(db,
                         "INSERT INTO flashsale_positions (item, sale, segment, position, ended)"
@@ -133,7 +133,7 @@ write_status records_begin(database *db, const char *item, const char *sale, int
     return finish(db, status);
 }
 
-static write_status move_on(database *db, const feed_place *place, const char *position, int ended)
+static write_status move_on(database *db, const copied_part *place, const char *position, int ended)
 {
     int64_t changed;
     place_words words = words_of(place);
@@ -150,7 +150,7 @@ static write_status move_on(database *db, const feed_place *place, const char *p
 }
 
 /* What is behind the last order and move that Redis and the database both have is marked. */
-static bool mark_lost(database *db, const feed_place *place, const copy_page *page, int64_t *lost)
+static bool mark_lost(database *db, const copied_part *place, const copy_page *page, int64_t *lost)
 {
     place_words words = words_of(place);
     char now[NUMBER], orders[NUMBER], moves[NUMBER];
@@ -170,7 +170,7 @@ static bool mark_lost(database *db, const feed_place *place, const copy_page *pa
 }
 
 /* An event that is there already was marked as lost, and is not. */
-static bool insert(database *db, const feed_place *place, const copy_page *page)
+static bool insert(database *db, const copied_part *place, const copy_page *page)
 {
     static const char *const forms[] = {
         "INSERT INTO flashsale_orders (item, sale, segment, number, epoch, order_id, request,"
@@ -195,7 +195,7 @@ static bool insert(database *db, const feed_place *place, const copy_page *page)
     return done;
 }
 
-write_status records_write(database *db, const feed_place *place, const copy_page *page,
+write_status records_write(database *db, const copied_part *place, const copy_page *page,
                            uint64_t fence, int64_t *lost)
 {
     *lost = 0;
@@ -216,7 +216,7 @@ write_status records_write(database *db, const feed_place *place, const copy_pag
     return finish(db, status);
 }
 
-write_status records_give_up(database *db, const feed_place *place, int64_t now_us, uint64_t fence,
+write_status records_give_up(database *db, const copied_part *place, int64_t now_us, uint64_t fence,
                              int64_t *lost)
 {
     char now[NUMBER], since[NUMBER];
@@ -240,14 +240,14 @@ write_status records_give_up(database *db, const feed_place *place, int64_t now_
 /* ---- where to go on -------------------------------------------------------------------------- */
 
 typedef struct places {
-    void (*each)(void *arg, const feed_place *place);
+    void (*each)(void *arg, const copied_part *place);
     void *arg;
 } places;
 
 static void give_place(void *arg, int count, const char *const *values)
 {
     places *to = arg;
-    feed_place found = {.segment = 0};
+    copied_part found = {.segment = 0};
     if (count != 4 || !values[0] || !values[1] || !values[2] || !values[3])
         return;
     snprintf(found.item, sizeof(found.item), "%s", values[0]);
@@ -257,7 +257,7 @@ static void give_place(void *arg, int count, const char *const *values)
     to->each(to->arg, &found);
 }
 
-bool records_places(database *db, void (*each)(void *arg, const feed_place *place), void *arg)
+bool records_places(database *db, void (*each)(void *arg, const copied_part *place), void *arg)
 {
     places to = {each, arg};
     return database_run(db,
@@ -275,7 +275,7 @@ static void give_position(void *arg, int count, const char *const *values)
                  values[1]);
 }
 
-bool records_position(database *db, const feed_place *place, int64_t orders, int64_t moves,
+bool records_position(database *db, const copied_part *place, int64_t orders, int64_t moves,
                       char ret[POSITION_MAX_LEN + 1])
 {
     char number[NUMBER];

@@ -27,12 +27,12 @@
 #define POSITION_START   "0"
 
 /* One segment of a sale: where its events come from, and how far they are in the database. */
-typedef struct feed_place {
+typedef struct copied_part {
     char item[NAME_MAX_LEN + 1];
     char sale[NAME_MAX_LEN + 1];
     int segment;
     char position[POSITION_MAX_LEN + 1]; /* as the feed gives it: "1500-a1b2c3d4e5f6.2-..." */
-} feed_place;
+} copied_part;
 
 /* A page of the feed behind place.position, as it came. */
 typedef struct copy_page {
@@ -58,17 +58,17 @@ typedef enum write_status {
 bool records_create(database *db);
 
 /* Calls `each` for the places whose end is not written, in the order of items and sales. */
-bool records_places(database *db, void (*each)(void *arg, const feed_place *place), void *arg);
+bool records_places(database *db, void (*each)(void *arg, const copied_part *place), void *arg);
 
 /* Writes the page and its position. `fence` 0: no lock leads. *lost is how many orders have been
  * marked. */
-write_status records_write(database *db, const feed_place *place, const copy_page *page,
+write_status records_write(database *db, const copied_part *place, const copy_page *page,
                            uint64_t fence, int64_t *lost);
 
 /* Redis does not keep the sale any more, and is not asked of it again. It keeps a sale for a day
  * after its last order; so where the last one is younger, Redis has lost the sale, and its orders
  * are marked. */
-write_status records_give_up(database *db, const feed_place *place, int64_t now_us, uint64_t fence,
+write_status records_give_up(database *db, const copied_part *place, int64_t now_us, uint64_t fence,
                              int64_t *lost);
 
 /* Begins with a sale, or goes on where its end was written before. */
@@ -77,7 +77,7 @@ write_status records_begin(database *db, const char *item, const char *sale, int
 
 /* The position of the rows that are not lost, up to this order and this move. False:
  * database_error(). */
-bool records_position(database *db, const feed_place *place, int64_t orders, int64_t moves,
+bool records_position(database *db, const copied_part *place, int64_t orders, int64_t moves,
                       char ret[POSITION_MAX_LEN + 1]);
 
 #endif

@@ -10,13 +10,13 @@
 #define EPOCH "aaaaaaaaaaaa"
 #define OTHER "bbbbbbbbbbbb"
 
-static feed_place at; /* of the case: P1, sale S1, segment 0 */
+static copied_part at; /* of the case: P1, sale S1, segment 0 */
 static char events[ROWS_MAX];
 
 static void begin_case(void **state)
 {
     use_database(*state);
-    at = (feed_place){.item = "P1", .sale = "S1", .position = POSITION_START};
+    at = (copied_part){.item = "P1", .sale = "S1", .position = POSITION_START};
     assert_true(records_create(base.db));
     assert_int_equal(records_begin(base.db, at.item, at.sale, 1, 0), WRITE_OK);
 }
@@ -171,7 +171,7 @@ static void the_second_of_two_writes_nothing(void **state)
     int64_t lost;
     begin_case(state);
     database *other = connect_to_base();
-    feed_place place = at;
+    copied_part place = at;
     add_orders(1, 2, EPOCH);
     write_page("2-" EPOCH);
     at = place;
@@ -291,7 +291,7 @@ static void what_redis_has_lost_is_marked_and_stays(void **state)
 /* Orders of another segment, sale or item are not concerned. */
 static void others_are_not_marked(void **state)
 {
-    static const feed_place others[] = {
+    static const copied_part others[] = {
         {"P1", "S1", 1, "0"}, {"P1", "S2", 0, "0"}, {"P2", "S1", 0, "0"}, {"P1", "S1", 0, "0"}};
     begin_case(state);
     assert_int_equal(records_begin(base.db, "P1", "S1", 2, 0), WRITE_OK);
@@ -366,7 +366,7 @@ static void a_number_is_there_once_among_those_that_are_kept(void **state)
 
 static char found[512];
 
-static void keep_place(void *arg, const feed_place *place)
+static void keep_place(void *arg, const copied_part *place)
 {
     (void)arg;
     size_t len = strlen(found);
@@ -415,7 +415,7 @@ static void a_sale_that_is_gone_too_soon_is_marked(void **state)
     add_orders(1, 3, EPOCH); /* the last at 1003 us */
     write_page("3-" EPOCH);
     look(before, sizeof(before));
-    feed_place elsewhere = at;
+    copied_part elsewhere = at;
     snprintf(elsewhere.position, sizeof(elsewhere.position), "2-" EPOCH);
     assert_int_equal(records_give_up(base.db, &elsewhere, 5000, 0, &lost), WRITE_ELSEWHERE);
     assert_unchanged();
@@ -505,7 +505,7 @@ static void moves_of_others_change_no_state(void **state)
     add_order(1, EPOCH, "5100000");
     add_order(2, EPOCH, "5100000");
     write_page("2-" EPOCH);
-    static const feed_place others[] = {{"P1", "S1", 1, "0"}, {"P1", "S2", 0, "0"}};
+    static const copied_part others[] = {{"P1", "S1", 1, "0"}, {"P1", "S2", 0, "0"}};
     for (int i = 0; i < 2; i++) {
         at = others[i];
         add_move(1, EPOCH, "confirmed", "r1", "null");

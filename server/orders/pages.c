@@ -1,11 +1,11 @@
-/* feed.c - asks, and reads what is around the events; those are the database's to read. */
-#include "server/orders/feed.h"
+/* pages.c - asks, and reads what is around the events; those are the database's to read. */
+#include "server/orders/pages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool feed_copy_word(char *to, size_t room, const char *text)
+bool pages_copy_word(char *to, size_t room, const char *text)
 {
     return text && text[0] != '\0' &&
            strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -13,7 +13,7 @@ bool feed_copy_word(char *to, size_t room, const char *text)
            (size_t)snprintf(to, room, "%s", text) < room;
 }
 
-static void ask_path(const feed_place *place, const char *position, int limit, char *ret,
+static void ask_path(const copied_part *place, const char *position, int limit, char *ret,
                      size_t room)
 {
     size_t len = (size_t)snprintf(ret, room, "/orders?item=%s&after=%s&limit=%d", place->item,
@@ -30,7 +30,7 @@ static void read_position(const char *position, int64_t *orders, int64_t *moves)
     *moves = point ? strtoll(point + 1, NULL, 10) : 0;
 }
 
-static bool read_page(feed_page *ret)
+static bool read_page(told_page *ret)
 {
     const answer *from = &ret->answer;
     const cJSON *events = cJSON_GetObjectItemCaseSensitive(from->json, "events");
@@ -38,8 +38,8 @@ static bool read_page(feed_page *ret)
     const cJSON *last =
         events && events->child ? events->child->prev : NULL; /* a ring, backwards */
     if (!cJSON_IsArray(events) ||
-        !feed_copy_word(ret->position, sizeof(ret->position), answer_text(from, "after")) ||
-        !feed_copy_word(ret->sale, sizeof(ret->sale), answer_text(from, "sale")) ||
+        !pages_copy_word(ret->position, sizeof(ret->position), answer_text(from, "after")) ||
+        !pages_copy_word(ret->sale, sizeof(ret->sale), answer_text(from, "sale")) ||
         (next && strlen(next) > NAME_MAX_LEN))
         return false;
     ret->events = cJSON_GetArraySize(events);
@@ -55,15 +55,15 @@ static bool read_page(feed_page *ret)
     return ret->page.segments >= 1;
 }
 
-static feed_status failed(feed_page *ret, const char *why)
+static page_status failed(told_page *ret, const char *why)
 {
     ret->why = why;
-    feed_page_free(ret);
-    return FEED_FAILED;
+    pages_free(ret);
+    return PAGE_FAILED;
 }
 
 /* Nothing can be read of the sale, which is over; it is gone on with the next one. */
-static feed_status skip(const feed_place *place, feed_page *ret)
+static page_status skip(const copied_part *place, told_page *ret)
 {
     ret->page = (copy_page){.json = "{}",
                             .position = ret->position,
@@ -71,66 +71,66 @@ static feed_status skip(const feed_place *place, feed_page *ret)
                             .segments = 1};
     ret->why = "data of the sale are missing from Redis or make no sense";
     snprintf(ret->position, sizeof(ret->position), "%s", place->position);
-    return feed_copy_word(ret->sale, sizeof(ret->sale), answer_text(&ret->answer, "sale"))
-               ? FEED_PAGE
+    return pages_copy_word(ret->sale, sizeof(ret->sale), answer_text(&ret->answer, "sale"))
+               ? PAGE_READ
                : failed(ret, ret->why);
 }
 
 /* What both may have, as the instance says: the database's position up to there goes to `position`.
  * It is before the one that was asked with. */
-static feed_status step_back(database *db, const feed_place *place, feed_page *ret, char *position)
+static page_status step_back(database *db, const copied_part *place, told_page *ret, char *position)
 {
     char before[POSITION_MAX_LEN + 1];
     snprintf(before, sizeof(before), "%s", position);
     bool known = records_position(db, place, (int64_t)answer_number(&ret->answer, "orders"),
                                   (int64_t)answer_number(&ret->answer, "moves"), position);
-    feed_page_free(ret);
+    pages_free(ret);
     if (!known)
-        return FEED_DATABASE;
+        return PAGE_DATABASE;
     if (strcmp(before, position) == 0)
         return failed(ret, "an instance takes no position that the database has");
     ret->page.rewound = true;
     read_position(position, &ret->page.orders, &ret->page.moves);
-    return FEED_PAGE;
+    return PAGE_READ;
 }
 
-feed_status feed_read(source *from, database *db, const feed_place *place, int limit,
-                      feed_page *ret)
+page_status pages_read(source *from, database *db, const copied_part *place, int limit,
+                       told_page *ret)
 {
     char path[512], position[POSITION_MAX_LEN + 1];
-    *ret = (feed_page){.events = 0};
+    *ret = (told_page){.events = 0};
     snprintf(position, sizeof(position), "%s", place->position);
     for (;;) {
         ask_path(place, position, limit, path, sizeof(path));
         if (!source_get(from, path, &ret->answer))
-            return FEED_FAILED;
+            return PAGE_FAILED;
         const char *code = answer_text(&ret->answer, "code");
         if (ret->answer.status == 200)
-            return read_page(ret) ? FEED_PAGE : failed(ret, "an instance answers something else");
+            return read_page(ret) ? PAGE_READ : failed(ret, "an instance answers something else");
         if (code && strcmp(code, "sale_damaged") == 0)
             return skip(place, ret);
-        feed_status status = FEED_FAILED;
+        page_status status = PAGE_FAILED;
         if (code && strcmp(code, "no_such_sale") == 0)
-            status = FEED_GONE;
+            status = PAGE_GONE;
         else if (code && strcmp(code, "no_such_item") == 0)
-            status = FEED_NOTHING;
-        if (status != FEED_FAILED)
-            return feed_page_free(ret), status;
+            status = PAGE_NOTHING;
+        if (status != PAGE_FAILED)
+            return pages_free(ret), status;
         if (!code || strcmp(code, "feed_rewound") != 0)
             return failed(ret, "an instance does not know what is asked: is it older?");
         status = step_back(db, place, ret, position);
-        if (status != FEED_PAGE)
+        if (status != PAGE_READ)
             return status;
     }
 }
 
-void feed_page_free(feed_page *got)
+void pages_free(told_page *got)
 {
     cJSON_Delete(got->answer.json);
     got->answer.json = NULL;
 }
 
-bool feed_items(source *from, void (*each)(void *arg, const char *item), void *arg)
+bool pages_items(source *from, void (*each)(void *arg, const char *item), void *arg)
 {
     char path[128] = "/items", name[NAME_MAX_LEN + 1];
     for (bool more = true; more;) {
@@ -141,10 +141,10 @@ bool feed_items(source *from, void (*each)(void *arg, const char *item), void *a
         cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(items.json, "items"))
         {
             const answer member = {.json = (cJSON *)item};
-            if (feed_copy_word(name, sizeof(name), answer_text(&member, "item")))
+            if (pages_copy_word(name, sizeof(name), answer_text(&member, "item")))
                 each(arg, name);
         }
-        more = feed_copy_word(name, sizeof(name), answer_text(&items, "after"));
+        more = pages_copy_word(name, sizeof(name), answer_text(&items, "after"));
         snprintf(path, sizeof(path), "/items?after=%s", name);
         cJSON_Delete(items.json);
     }
