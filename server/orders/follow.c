@@ -10,7 +10,7 @@
 #include "server/orders/say.h"
 
 #define PAGE_EVENTS 1000
-#define IDLE_MS     50   /* between questions about a segment without news, at first ... */
+#define IDLE_MS     250  /* between questions about a segment without news, at first ... */
 #define IDLE_MOST   1000 /* ... and at most, plus 10 for each segment */
 #define FAILED_MOST 5000 /* between tries that fail */
 #define ITEMS_MS    2000 /* between questions for items */
