@@ -9,11 +9,16 @@ struct database {
     const database_driver *driver;
     void *connection; /* NULL = none */
     char *url;
+    bool writes;
     char err[512];
 };
 
 static const database_driver *find_driver(const char *url, char *err, size_t err_len)
 {
+    if (strcmp(url, "sqlite:") == 0 || strcmp(url, "sqlite::memory:") == 0) {
+        snprintf(err, err_len, "'%s' names no file", url);
+        return NULL;
+    }
     static const struct {
         const char *scheme, *library;
         const database_driver *const *driver;
@@ -30,12 +35,12 @@ static const database_driver *find_driver(const char *url, char *err, size_t err
     return NULL;
 }
 
-database *database_new(const char *url, char *err, size_t err_len)
+database *database_new(const char *url, bool writes, char *err, size_t err_len)
 {
     const database_driver *driver = find_driver(url, err, err_len);
     database *db = driver ? calloc(1, sizeof(*db)) : NULL;
     if (db)
-        *db = (database){.driver = driver, .url = strdup(url)};
+        *db = (database){.driver = driver, .url = strdup(url), .writes = writes};
     if (driver && (!db || !db->url))
         snprintf(err, err_len, "out of memory");
     if (db && db->url)
@@ -61,7 +66,7 @@ const database_driver *database_driver_of(const database *db)
 bool database_connect(database *db)
 {
     if (!db->connection)
-        db->connection = db->driver->open(db->url, db->err, sizeof(db->err));
+        db->connection = db->driver->open(db->url, db->writes, db->err, sizeof(db->err));
     return db->connection != NULL;
 }
 

@@ -21,7 +21,7 @@ typedef struct database_driver {
     const char *begin;  /* begins a transaction that writes */
     const char *view;   /* creates a view unless it is there */
     const char *events; /* the events of page $1 as rows "e", for FROM */
-    void *(*open)(const char *url, char *err, size_t err_len);
+    void *(*open)(const char *url, bool writes, char *err, size_t err_len);
     void (*close)(void *connection);
     bool (*run)(void *connection, const char *sql, const char *const *params, database_row *row,
                 void *arg, int64_t *changed, char *err, size_t err_len);
@@ -32,9 +32,10 @@ extern const database_driver *const database_sqlite, *const database_postgres;
 
 typedef struct database database;
 
-/* A database at sqlite:FILE or postgresql://..., to which nobody connects yet. NULL and a sentence
- * in err: there is no driver for it, or no memory. */
-database *database_new(const char *url, char *err, size_t err_len);
+/* A database at sqlite:FILE or postgresql://..., to which nobody connects yet; `writes`: a file is
+ * created if need be. NULL and a sentence in err: there is no driver for it, it names no file, or
+ * there is no memory. */
+database *database_new(const char *url, bool writes, char *err, size_t err_len);
 void database_free(database *db);
 
 const database_driver *database_driver_of(const database *db);

@@ -37,8 +37,11 @@ static void put_row(void *arg, int count, const char *const *values)
 
 int export_csv(database *db, const char *item, const char *sale)
 {
-    fputs(NAMES "\r\n", stdout);
-    bool printed = database_run(db,
+    bool printed = database_connect(db);
+    if (printed)
+        fputs(NAMES "\r\n", stdout);
+    printed =
+        printed && database_run(db,
                                 "SELECT " NAMES " FROM flashsale_order_states"
                                 " WHERE ($1 = '' OR item = $1) AND ($2 = '' OR sale = $2)"
                                 " ORDER BY item, sale, segment, number, time_us",

@@ -37,7 +37,8 @@ typedef struct follower {
     bool created;     /* the tables are there */
     int64_t items_ms; /* when items are to be asked for; 0 = they never were */
     bool items_failed;
-    trouble source_trouble, database_trouble, leader_trouble;
+    bool stood_by;
+    trouble source_trouble, database_trouble, leader_trouble, beside;
     follow_figures figures;
 } follower;
 
@@ -165,7 +166,8 @@ static bool took(follower *f, write_status status)
         say("another follower has led since: this one waits for its turn");
         leader_resign(f->lead);
     } else {
-        say("another follower has written here; going on behind it");
+        trouble_is(&f->beside, "another follower",
+                   "has written here: --lock lets one of them lead");
     }
     return false;
 }
@@ -176,8 +178,10 @@ static void write_page(follower *f, stream *of, const told_page *got)
     if (!took(f, records_write(f->db, &of->at, &got->page, fence(f), &lost)))
         return;
     if (got->page.rewound)
-        say("%s, sale %s, segment %d: Redis has lost orders behind number %lld; %lld are marked",
-            of->at.item, of->at.sale, of->at.segment, (long long)got->page.orders, (long long)lost);
+        say("%s, sale %s, segment %d: Redis has lost what was behind order %lld and move %lld; "
+            "%lld marked as lost",
+            of->at.item, of->at.sale, of->at.segment, (long long)got->page.orders,
+            (long long)got->page.moves, (long long)lost);
     f->figures.lost += lost;
     f->figures.events += got->events;
     if (got->moment_us > 0)
@@ -229,7 +233,7 @@ static void ask(follower *f, stream *of)
     if (status == PAGE_READ) {
         take_page(f, of, &got);
         pages_free(&got);
-    } else if (status == PAGE_GONE && of->at.sale[0] != '\0') {
+    } else if ((status == PAGE_GONE || status == PAGE_NOTHING) && of->at.sale[0] != '\0') {
         give_up(f, of);
     } else if (status == PAGE_DATABASE) {
         database_fails(f);
@@ -246,7 +250,13 @@ static void ask(follower *f, stream *of)
 
 static bool leads(follower *f)
 {
+    bool led = f->figures.leading;
     f->figures.leading = !f->lead || leader_leads(f->lead);
+    if (f->lead && f->figures.leading && !led)
+        say("leads, with fence %llu", (unsigned long long)leader_fence(f->lead));
+    if (f->lead && !f->figures.leading && (led || !f->stood_by))
+        say("does not lead, and stands by");
+    f->stood_by = f->stood_by || !f->figures.leading;
     if (f->figures.leading) {
         trouble_over(&f->leader_trouble, "the lock");
         return true;
@@ -260,17 +270,19 @@ static bool leads(follower *f)
 /* Asks of each segment that is due, and returns how many ms there are until the next is. */
 static int64_t round_of(follower *f)
 {
-    int64_t next = now_ms() + IDLE_MOST;
-    f->figures.behind = 0;
+    int64_t next = now_ms() + IDLE_MOST, behind = 0;
     for (int i = 0; f->loaded && i < f->count && !*f->options->stop; i++) {
         stream *of = &f->streams[i];
         if (of->due_ms <= now_ms())
             ask(f, of);
-        f->figures.behind += of->behind;
+        behind += of->behind;
         if (of->due_ms < next)
             next = of->due_ms;
     }
-    return f->loaded ? next - now_ms() : 0;
+    if (!f->loaded)
+        return 0;
+    f->figures.behind = behind;
+    return next - now_ms();
 }
 
 /* Whether there was nothing new anywhere. */

@@ -57,11 +57,11 @@ static const char help[] =
     "  0   done\n"
     "  1   check: there are differences\n"
     "  64  a mistake in the options\n"
-    "  69  the database or the instances did not answer\n";
+    "  69  the database or the instances did not answer, or refused\n";
 
 typedef struct settings {
     const char *from, *to, *token_file, *token, *item, *sale, *lock, *lock_name, *metrics;
-    int csv, once;
+    const char *csv, *once; /* NULL = not given */
 } settings;
 
 static volatile sig_atomic_t stop;
@@ -78,28 +78,38 @@ static const char *from_environment(const char *name)
     return value && value[0] != '\0' ? value : NULL;
 }
 
-static bool read_options(int argc, char **argv, settings *ret)
+/* Those of `command`. False: after a complaint. */
+static bool read_options(const char *command, int argc, char **argv, settings *ret)
 {
-    const struct option all[] = {{"from", required_argument, NULL, 'f'},
-                                 {"to", required_argument, NULL, 't'},
-                                 {"token-file", required_argument, NULL, 'T'},
-                                 {"item", required_argument, NULL, 'i'},
-                                 {"sale", required_argument, NULL, 's'},
-                                 {"lock", required_argument, NULL, 'l'},
-                                 {"lock-name", required_argument, NULL, 'n'},
-                                 {"metrics", required_argument, NULL, 'm'},
-                                 {"csv", no_argument, &ret->csv, 1},
-                                 {"once", no_argument, &ret->once, 1},
-                                 {0}};
+    static const struct option all[] = {{"from", required_argument, NULL, 'f'},
+                                        {"to", required_argument, NULL, 't'},
+                                        {"token-file", required_argument, NULL, 'T'},
+                                        {"item", required_argument, NULL, 'i'},
+                                        {"sale", required_argument, NULL, 's'},
+                                        {"lock", required_argument, NULL, 'l'},
+                                        {"lock-name", required_argument, NULL, 'n'},
+                                        {"metrics", required_argument, NULL, 'm'},
+                                        {"csv", no_argument, NULL, 'c'},
+                                        {"once", no_argument, NULL, 'o'},
+                                        {0}};
     const char **const to[] = {
         ['f'] = &ret->from, ['t'] = &ret->to,   ['T'] = &ret->token_file, ['i'] = &ret->item,
-        ['s'] = &ret->sale, ['l'] = &ret->lock, ['n'] = &ret->lock_name,  ['m'] = &ret->metrics};
-    int c;
-    while ((c = getopt_long(argc, argv, "", all, NULL)) != -1) {
-        if (c == '?')
+        ['s'] = &ret->sale, ['l'] = &ret->lock, ['n'] = &ret->lock_name,  ['m'] = &ret->metrics,
+        ['c'] = &ret->csv,  ['o'] = &ret->once};
+    const char *its = strcmp(command, "follow") == 0  ? "ftTilnmo"
+                      : strcmp(command, "check") == 0 ? "ftTi"
+                                                      : "tisc";
+    int c, at;
+    while ((c = getopt_long(argc, argv, "", all, &at)) != -1) {
+        if (c != '?' && !strchr(its, c))
+            say("%s has no option --%s", command, all[at].name);
+        if (c == '?' || !strchr(its, c))
             return false;
-        if (c != 0)
-            *to[c] = optarg;
+        *to[c] = optarg ? optarg : "";
+        if (optarg && optarg[0] == '\0')
+            say("--%s needs a value", all[at].name);
+        if (optarg && optarg[0] == '\0')
+            return false;
     }
     if (optind < argc)
         say("what is '%s'?", argv[optind]);
@@ -124,7 +134,7 @@ static int run_follow(const settings *set, source *from, database *db)
 {
     char err[512];
     leader *lead = NULL;
-    const follow_options options = {set->item, set->once, set->metrics, &stop};
+    const follow_options options = {set->item, set->once != NULL, set->metrics, &stop};
     if (set->lock && !(lead = leader_new(set->lock, set->lock_name, err, sizeof(err)))) {
         say("--lock: %s", err);
         return EX_USAGE;
@@ -140,14 +150,14 @@ static int run(const char *command, const settings *set)
     source *from = NULL;
     database *db = NULL;
     int code = EX_USAGE;
-    bool exports = strcmp(command, "export") == 0;
+    bool exports = strcmp(command, "export") == 0, follows = strcmp(command, "follow") == 0;
     if (!set->to || (!exports && !set->from))
-        say("%s needs --to%s", command, exports ? "" : " and --from");
+        say("%s needs --%s", command, set->to ? "from" : "to");
     else if (exports && !set->csv)
         say("export needs --csv: there is no other form");
     else if (set->item && !pages_copy_word(item, sizeof(item), set->item))
         say("--item: '%s' is no item's name", set->item);
-    else if (!(db = database_new(set->to, err, sizeof(err))))
+    else if (!(db = database_new(set->to, follows, err, sizeof(err))))
         say("--to: %s", err);
     else if (exports)
         code = export_csv(db, set->item, set->sale);
@@ -156,8 +166,7 @@ static int run(const char *command, const settings *set)
     else if (!(from = source_new(set->from, token, err, sizeof(err))))
         say("%s", err);
     else
-        code =
-            strcmp(command, "check") == 0 ? check(from, db, set->item) : run_follow(set, from, db);
+        code = follows ? run_follow(set, from, db) : check(from, db, set->item);
     source_free(from);
     database_free(db);
     return code;
@@ -192,5 +201,5 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stderr, NULL, _IOLBF, 0);
     argv[1] = name;
-    return read_options(argc - 1, argv + 1, &set) ? run(command, &set) : EX_USAGE;
+    return read_options(command, argc - 1, argv + 1, &set) ? run(command, &set) : EX_USAGE;
 }

@@ -117,7 +117,7 @@ page_status pages_read(source *from, database *db, const copied_part *place, int
         if (status != PAGE_FAILED)
             return pages_free(ret), status;
         if (!code || strcmp(code, "feed_rewound") != 0)
-            return failed(ret, "an instance does not know what is asked: is it older?");
+            return failed(ret, "an instance refuses what is asked: is it of an older version?");
         status = step_back(db, place, ret, position);
         if (status != PAGE_READ)
             return status;

@@ -34,8 +34,9 @@ static void be_silent(void *arg, const char *text)
     (void)text;
 }
 
-static void *open_server(const char *url, char *err, size_t err_len)
+static void *open_server(const char *url, bool writes, char *err, size_t err_len)
 {
+    (void)writes;
     const char *const names[] = {LIMITS, "fallback_application_name", "dbname", NULL};
     const char *const values[] = {LIMIT_VALUES, "flashsale-orders", url, NULL};
     PGconn *server = PQconnectdbParams(names, values, 1);

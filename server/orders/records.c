@@ -7,9 +7,9 @@
 
 #define KEY    "item = $2 AND sale = $3 AND segment = CAST($4 AS BIGINT)"
 #define NUMBER 24 /* a number as text */
-#define KEPT_US                                                                                    \
-    (INT64_C(23) * 3600 * 1000000) /* Redis keeps a sale for an hour longer, at least              \
-                                    */
+
+/* Redis keeps a sale for an hour longer, at least. */
+#define KEPT_US (INT64_C(23) * 3600 * 1000000)
 
 /* What a place is called in a statement: $2, $3, $4. $1 is the page's, or "". */
 typedef struct place_words {
@@ -37,8 +37,6 @@ static const char *const tables[] = {
     " instance TEXT NOT NULL, " EVENT_COLUMNS "PRIMARY KEY (item, sale, segment, number, epoch))",
     "CREATE UNIQUE INDEX IF NOT EXISTS flashsale_orders_kept"
     " ON flashsale_orders (item, sale, segment, number) WHERE lost_us IS NULL",
-    "CREATE INDEX IF NOT EXISTS flashsale_orders_request"
-    " ON flashsale_orders (request)",
     "CREATE TABLE IF NOT EXISTS flashsale_moves (" COLUMNS
     "place BIGINT NOT NULL, epoch TEXT NOT NULL, what TEXT NOT NULL, request TEXT, " EVENT_COLUMNS
     "PRIMARY KEY (item, sale, segment, place, epoch))",
@@ -152,21 +150,24 @@ static write_status move_on(database *db, const copied_part *place, const char *
 /* What is behind the last order and move that Redis and the database both have is marked. */
 static bool mark_lost(database *db, const copied_part *place, const copy_page *page, int64_t *lost)
 {
+    static const char *const forms[] = {
+        "UPDATE flashsale_orders SET lost_us = CAST($1 AS BIGINT) WHERE " KEY
+        " AND number > CAST($5 AS BIGINT) AND lost_us IS NULL",
+        "UPDATE flashsale_moves SET lost_us = CAST($1 AS BIGINT) WHERE " KEY
+        " AND place > CAST($5 AS BIGINT) AND lost_us IS NULL"};
     place_words words = words_of(place);
-    char now[NUMBER], orders[NUMBER], moves[NUMBER];
+    char now[NUMBER], last[NUMBER];
+    bool marked = true;
     snprintf(now, sizeof(now), "%lld", (long long)page->time_us);
-    snprintf(orders, sizeof(orders), "%lld", (long long)page->orders);
-    snprintf(moves, sizeof(moves), "%lld", (long long)page->moves);
-    return database_run(db,
-                        "UPDATE flashsale_orders SET lost_us = CAST($1 AS BIGINT) WHERE " KEY
-                        " AND number > CAST($5 AS BIGINT) AND lost_us IS NULL",
-                        PARAMS(now, words.item, words.sale, words.segment, orders), NULL, NULL,
-                        lost) &&
-           database_run(db,
-                        "UPDATE flashsale_moves SET lost_us = CAST($1 AS BIGINT) WHERE " KEY
-                        " AND place > CAST($5 AS BIGINT) AND lost_us IS NULL",
-                        PARAMS(now, words.item, words.sale, words.segment, moves), NULL, NULL,
-                        NULL);
+    for (int i = 0; marked && i < 2; i++) {
+        int64_t changed = 0;
+        snprintf(last, sizeof(last), "%lld", (long long)(i == 0 ? page->orders : page->moves));
+        marked =
+            database_run(db, forms[i], PARAMS(now, words.item, words.sale, words.segment, last),
+                         NULL, NULL, &changed);
+        *lost += changed;
+    }
+    return marked;
 }
 
 /* An event that is there already was marked as lost, and is not. */

@@ -60,14 +60,14 @@ bool records_create(database *db);
 /* Calls `each` for the places whose end is not written, in the order of items and sales. */
 bool records_places(database *db, void (*each)(void *arg, const copied_part *place), void *arg);
 
-/* Writes the page and its position. `fence` 0: no lock leads. *lost is how many orders have been
- * marked. */
+/* Writes the page and its position. `fence` 0: no lock leads. *lost is how many orders and
+ * moves have been marked. */
 write_status records_write(database *db, const copied_part *place, const copy_page *page,
                            uint64_t fence, int64_t *lost);
 
 /* Redis does not keep the sale any more, and is not asked of it again. It keeps a sale for a day
- * after its last order; so where the last one is younger, Redis has lost the sale, and its orders
- * are marked. */
+ * after the item's next sale has begun. So where the last order is younger than that, Redis has
+ * lost the sale, and its orders are marked; but not those of a sale whose end is written. */
 write_status records_give_up(database *db, const copied_part *place, int64_t now_us, uint64_t fence,
                              int64_t *lost);
 

@@ -1,6 +1,7 @@
 /* say.c - stderr, and the file of metrics, which takes the place of the one before at once. */
 #include "server/orders/say.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,9 +69,11 @@ static void write_metrics(const follow_figures *figures, const char *file)
         double value;
     } all[] = {
         {"events_total", "counter", "Events written by this process.", (double)figures->events},
-        {"lost_orders_total", "counter", "Orders that Redis has lost, and that were marked.",
+        {"lost_total", "counter", "Orders and moves that Redis has lost, and that were marked.",
          (double)figures->lost},
-        {"behind_events", "gauge", "Events that are not in the database.", (double)figures->behind},
+        {"behind_events", "gauge",
+         "Events that were not in the database when it was written to last.",
+         (double)figures->behind},
         {"age_seconds", "gauge", "Age of the last event when it was written.",
          (double)figures->age_us / 1e6},
         {"committed_timestamp_seconds", "gauge", "When the last transaction was committed.",
@@ -79,6 +82,7 @@ static void write_metrics(const follow_figures *figures, const char *file)
         {"database_up", "gauge", "Whether the database answers.", figures->database_up},
         {"source_up", "gauge", "Whether the instances answer.", figures->source_up},
     };
+    static trouble unwritten;
     char temporary[512];
     snprintf(temporary, sizeof(temporary), "%s.%d", file, (int)getpid());
     FILE *to = fopen(temporary, "w");
@@ -87,8 +91,13 @@ static void write_metrics(const follow_figures *figures, const char *file)
                 "# HELP flashsale_orders_%s %s\n# TYPE flashsale_orders_%s %s\n"
                 "flashsale_orders_%s %.15g\n",
                 all[i].name, all[i].help, all[i].name, all[i].type, all[i].name, all[i].value);
-    if (!to || fclose(to) != 0 || rename(temporary, file) != 0)
-        say("--metrics %s can not be written", file);
+    bool written = to && fclose(to) == 0 && rename(temporary, file) == 0;
+    if (written) {
+        unwritten = (trouble){.is = false};
+    } else {
+        trouble_is(&unwritten, "--metrics", strerror(errno));
+        unlink(temporary);
+    }
 }
 
 void say_figures(const follow_figures *figures, const char *file, bool last)

@@ -35,7 +35,7 @@ void trouble_over(trouble *of, const char *what);
 typedef struct follow_figures {
     bool leading, database_up, source_up;
     int64_t events;       /* written by this process */
-    int64_t lost;         /* orders marked as lost */
+    int64_t lost;         /* orders and moves marked as lost */
     int64_t behind;       /* events that are not in the database, as the instances say */
     int64_t committed_us; /* Unix time of the last transaction; 0 = none so far */
     int64_t age_us;       /* of the last event when it was written, by Redis's clock */

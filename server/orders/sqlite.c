@@ -16,20 +16,20 @@
 
 static void set_error(sqlite3 *file, char *err, size_t err_len)
 {
-    snprintf(err, err_len, "SQLite: %s", file ? sqlite3_errmsg(file) : "out of memory");
+    snprintf(err, err_len, "SQLite: %s", sqlite3_errmsg(file));
 }
 
-static void *open_file(const char *url, char *err, size_t err_len)
+static void *open_file(const char *url, bool writes, char *err, size_t err_len)
 {
     sqlite3 *file = NULL;
     const char *name = url + strlen("sqlite:");
-    if (sqlite3_open_v2(name, &file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ==
-            SQLITE_OK &&
+    int flags = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    if (sqlite3_open_v2(name, &file, flags, NULL) == SQLITE_OK &&
         sqlite3_busy_timeout(file, BUSY_MS) == SQLITE_OK &&
-        sqlite3_exec(file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", NULL, NULL,
-                     NULL) == SQLITE_OK)
+        (!writes || sqlite3_exec(file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", NULL,
+                                 NULL, NULL) == SQLITE_OK))
         return file;
-    set_error(file, err, err_len);
+    snprintf(err, err_len, "SQLite: %s: %s", name, file ? sqlite3_errmsg(file) : "out of memory");
     sqlite3_close(file);
     return NULL;
 }
