@@ -192,7 +192,7 @@ static struct {
 static void *look_for_gaps(void *arg)
 {
     char err[256];
-    database *own = database_new(url, err, sizeof(err));
+    database *own = database_new(url, true, err, sizeof(err));
     while (own && atomic_load(&sampler.goes_on)) {
         long long orders = ask_number(own, GAPS("flashsale_orders", "number"));
         long long moves = ask_number(own, GAPS("flashsale_moves", "place"));
@@ -455,7 +455,7 @@ static void begin(const char *redis, const char *durability, bool in_file)
     snprintf(url, sizeof(url), "%s", in_file ? "" : fx_postgres_url(postgres));
     if (in_file)
         snprintf(url, sizeof(url), "sqlite:%s/orders.db", dir);
-    db = database_new(url, err, sizeof(err));
+    db = database_new(url, true, err, sizeof(err));
     assert_non_null(db);
     start_service(redis);
     let_buyers_in(durability);

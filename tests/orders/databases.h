@@ -51,7 +51,7 @@ static inline bool is_postgres(void)
 static inline database *connect_to_base(void)
 {
     char err[256];
-    database *db = database_new(base.url, err, sizeof(err));
+    database *db = database_new(base.url, true, err, sizeof(err));
     if (!db)
         fail_msg("%s: %s", base.url, err);
     return db;
