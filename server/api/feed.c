@@ -119,7 +119,12 @@ static bool find_terms(fs_api *api, const open_sale *now, const char *sale, dloc
         status = feed_oldest(now->store, "", deadline, ret);
     else if (strcmp(sale, now->terms.id) != 0)
         status = terms_read(now->store, now->terms.item, sale, deadline, ret, NULL, 0);
-    if (status == SALE_NONE)
+    bool sure = status != SALE_NONE || now->terms.durability != DURABILITY_REPLICATED ||
+                ledger_confirm(now->store, &now->terms, 0, NULL, deadline);
+    if (!sure)
+        problem_outcome(reply, BUY_NOT_DURABLE,
+                        "there is no such sale here, but another server may have it; ask again");
+    else if (status == SALE_NONE)
         problem(reply, 404, "no_such_sale", "there is no such sale, or it is not kept any more");
     else if (status != SALE_OK)
         api_no_sale(api, reply, status, now->terms.item);

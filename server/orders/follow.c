@@ -13,14 +13,18 @@
 #define IDLE_MS     250  /* between questions about a segment without news, at first ... */
 #define IDLE_MOST   1000 /* ... and at most, plus 10 for each segment */
 #define FAILED_MOST 5000 /* between tries that fail */
-#define ITEMS_MS    2000 /* between questions for items */
+#define STALE_US    INT64_C(3600000000) /* so often a place is written at least (kept_us) */
+#define ITEMS_MS    2000                /* between questions for items */
 
 /* A place of the database, or an item of which it has none as yet (sale ""). */
 typedef struct stream {
     copied_part at;
-    bool noted;  /* its next sale and its segments are in the database */
-    bool dry;    /* there was nothing new */
-    bool failed; /* the last question was */
+    char next[NAME_MAX_LEN + 1]; /* its next sale, of which the database has a place; "" = none */
+    bool parted;                 /* the database has places for its segments */
+    bool unwritten;              /* the database has refused the last page */
+    int64_t written_us;          /* when its place was written last, by Redis's clock */
+    bool dry;                    /* there was nothing new */
+    bool failed;                 /* the last question was */
     int64_t wait_ms, due_ms;
     int64_t behind;
 } stream;
@@ -38,6 +42,7 @@ typedef struct follower {
     int64_t items_ms; /* when items are to be asked for; 0 = they never were */
     bool items_failed;
     bool stood_by;
+    int64_t redis_us; /* Redis's time as it was told last */
     trouble source_trouble, database_trouble, leader_trouble, beside;
     follow_figures figures;
 } follower;
@@ -93,12 +98,6 @@ static void database_fails(follower *f)
     database_disconnect(f->db);
 }
 
-static void database_answers(follower *f)
-{
-    trouble_over(&f->database_trouble, "the database");
-    f->figures.database_up = true;
-}
-
 /* Takes the places that the database has, and keeps what is known of those that stay. */
 static void load(follower *f)
 {
@@ -133,15 +132,21 @@ static void find_items(follower *f)
         trouble_is(&f->source_trouble, "the instances", source_error(f->from));
 }
 
-/* Whether the instances have answered all that they were asked last. */
-static void judge_source(follower *f)
+/* Whether the instances have answered all that they were asked last, and the database has taken all
+ * that it was given. */
+static void judge(follower *f)
 {
-    bool failed = f->items_failed;
-    for (int i = 0; !failed && i < f->count; i++)
-        failed = f->streams[i].failed;
+    bool failed = f->items_failed, refused = false;
+    for (int i = 0; i < f->count; i++) {
+        failed = failed || f->streams[i].failed;
+        refused = refused || f->streams[i].unwritten;
+    }
     if (!failed)
         trouble_over(&f->source_trouble, "the instances");
+    if (!refused)
+        trouble_over(&f->database_trouble, "the database");
     f->figures.source_up = !failed;
+    f->figures.database_up = !refused;
 }
 
 /* ---- one question ---------------------------------------------------------------------------- */
@@ -152,18 +157,18 @@ static uint64_t fence(const follower *f)
 }
 
 /* What came of a transaction. True: it was committed. */
-static bool took(follower *f, write_status status)
+static bool took(follower *f, stream *of, write_status status)
 {
+    of->unwritten = status == WRITE_FAILED;
     if (status == WRITE_OK) {
         f->figures.committed_us = unix_us();
-        database_answers(f);
         return true;
     }
     f->loaded = false;
     if (status == WRITE_FAILED) {
         database_fails(f);
     } else if (status == WRITE_NOT_LEADING) {
-        say("another follower has led since: this one waits for its turn");
+        trouble_is(&f->beside, "another follower", "has led since, with a later fence");
         leader_resign(f->lead);
     } else {
         trouble_is(&f->beside, "another follower",
@@ -172,54 +177,67 @@ static bool took(follower *f, write_status status)
     return false;
 }
 
-static void write_page(follower *f, stream *of, const told_page *got)
+static bool write_page(follower *f, stream *of, const told_page *got)
 {
     int64_t lost;
-    if (!took(f, records_write(f->db, &of->at, &got->page, fence(f), &lost)))
-        return;
+    if (!took(f, of, records_write(f->db, &of->at, &got->page, fence(f), &lost)))
+        return false;
     if (got->page.rewound)
-        say("%s, sale %s, segment %d: Redis has lost what was behind order %lld and move %lld; "
-            "%lld marked as lost",
-            of->at.item, of->at.sale, of->at.segment, (long long)got->page.orders,
-            (long long)got->page.moves, (long long)lost);
+        say("%s, sale %s, segment %d: Redis has lost orders or moves; %lld are marked", of->at.item,
+            of->at.sale, of->at.segment, (long long)lost);
     f->figures.lost += lost;
     f->figures.events += got->events;
     if (got->moment_us > 0)
         f->figures.age_us = got->page.time_us - got->moment_us;
     snprintf(of->at.position, sizeof(of->at.position), "%s", got->position);
-    if (got->page.end || (!of->noted && (got->page.next_sale || got->page.segments > 1)))
-        f->loaded = false; /* there are other places now */
-    of->noted = of->noted || got->page.next_sale || got->page.segments > 1;
+    of->written_us = got->page.time_us;
     of->dry = false;
+    return true;
 }
 
 static void take_page(follower *f, stream *of, told_page *got)
 {
-    bool news = got->page.next_sale || (got->page.segments > 1 && of->at.segment == 0);
-    if (of->noted && !got->page.end)
-        got->page.next_sale = NULL;
-    of->behind = got->behind;
+    copy_page *page = &got->page;
+    bool begins = of->at.sale[0] == '\0', wrote = true;
+    bool next = page->next_sale && strcmp(page->next_sale, of->next) != 0;
+    bool parts = page->segments > 1 && of->at.segment == 0 && !of->parted;
+    bool stale = page->time_us - of->written_us > STALE_US;
+    if (!next && !page->end)
+        page->next_sale = NULL;
+    f->redis_us = page->time_us > 0 ? page->time_us : f->redis_us;
+    of->behind = got->behind + got->events;
     of->dry = true;
-    if (of->at.sale[0] == '\0') {
-        took(f, records_begin(f->db, of->at.item, got->sale, got->page.segments, fence(f)));
-        f->loaded = false;
-        of->dry = false;
-    } else if (got->events > 0 || got->page.rewound || got->page.end || (news && !of->noted)) {
-        write_page(f, of, got);
+    if (begins)
+        wrote = took(f, of, records_begin(f->db, of->at.item, got->sale, page->segments, fence(f)));
+    else if (got->events > 0 || page->rewound || page->end || next || parts || stale)
+        wrote = write_page(f, of, got);
+    if (wrote && (begins || page->end || page->rewound || next || parts))
+        f->loaded = false; /* there are other places now */
+    if (wrote) {
+        of->behind = got->behind;
+        of->parted = of->parted || parts;
+        if (next)
+            snprintf(of->next, sizeof(of->next), "%s", got->next_sale);
     }
-    int64_t most = IDLE_MOST + 10 * f->count;
-    of->wait_ms = !of->dry ? IDLE_MS : of->wait_ms * 2 < most ? of->wait_ms * 2 : most;
-    of->due_ms = got->behind > 0 ? 0 : now_ms() + of->wait_ms;
+    int64_t most = !wrote ? FAILED_MOST : IDLE_MOST + 10 * f->count;
+    bool busy = wrote && (begins || !of->dry) && !stale;
+    of->wait_ms = busy ? IDLE_MS : of->wait_ms * 2 < most ? of->wait_ms * 2 : most;
+    of->dry = of->dry && wrote && !begins;
+    of->due_ms = wrote && got->behind > 0 ? 0 : now_ms() + of->wait_ms;
 }
 
-/* The sale is not kept any more: its time is over, or Redis has lost it. */
+/* The sale is not kept any more: its time is over, or Redis has lost it. What was noted of the
+ * item's next sales holds no more. */
 static void give_up(follower *f, stream *of)
 {
-    int64_t lost;
+    int64_t lost, now_us = f->redis_us > 0 ? f->redis_us : unix_us();
     f->loaded = false;
-    if (!took(f, records_give_up(f->db, &of->at, unix_us(), fence(f), &lost)))
+    if (!took(f, of, records_give_up(f->db, &of->at, now_us, fence(f), &lost)))
         return;
     f->figures.lost += lost;
+    for (int i = 0; i < f->count; i++)
+        if (strcmp(f->streams[i].at.item, of->at.item) == 0)
+            f->streams[i].next[0] = '\0';
     say("%s, sale %s, segment %d is not kept by Redis any more; its rows stay, %lld marked as lost",
         of->at.item, of->at.sale, of->at.segment, (long long)lost);
 }
@@ -314,14 +332,16 @@ int follow(source *from, database *db, leader *lead, const follow_options *optio
                 find_items(&f);
             if (f.loaded)
                 wait = round_of(&f);
-            if (f.loaded) { /* it also takes what there was to write */
-                database_answers(&f);
-                judge_source(&f);
-            }
-            if (f.database_trouble.is)
+            if (f.loaded)
+                judge(&f);
+            if (!f.loaded && f.database_trouble.is)
                 wait = f.database_trouble.due_ms - now_ms();
             failed = f.database_trouble.is || f.source_trouble.is;
             done = options->once && (failed || is_dry(&f));
+        }
+        if (options->once && !f.figures.leading) {
+            say("another follower leads");
+            failed = done = true;
         }
         say_figures(&f.figures, options->metrics, false);
         if (!done)

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SEGMENTS_MOST 16
+#define KEPT_US       (INT64_C(24) * 3600 * 1000000) /* a sale, after the next one has begun */
+
 bool pages_copy_word(char *to, size_t room, const char *text)
 {
     return text && text[0] != '\0' &&
@@ -40,7 +43,7 @@ static bool read_page(told_page *ret)
     if (!cJSON_IsArray(events) ||
         !pages_copy_word(ret->position, sizeof(ret->position), answer_text(from, "after")) ||
         !pages_copy_word(ret->sale, sizeof(ret->sale), answer_text(from, "sale")) ||
-        (next && strlen(next) > NAME_MAX_LEN))
+        (next && !pages_copy_word(ret->next_sale, sizeof(ret->next_sale), next)))
         return false;
     ret->events = cJSON_GetArraySize(events);
     ret->behind = (int64_t)answer_number(from, "behind");
@@ -48,11 +51,13 @@ static bool read_page(told_page *ret)
     ret->moment_us = last ? (int64_t)answer_number(&event, "time_us") : 0;
     ret->page.json = from->body;
     ret->page.position = ret->position;
-    ret->page.next_sale = next;
+    ret->page.next_sale = next ? ret->next_sale : NULL;
     ret->page.segments = (int)answer_number(from, "segments");
     ret->page.end = answer_is(from, "end");
     ret->page.time_us = (int64_t)answer_number(from, "time_us");
-    return ret->page.segments >= 1;
+    /* A sale's id is the time when it began, in us. */
+    ret->page.kept_us = KEPT_US + (next ? strtoll(next, NULL, 16) : ret->page.time_us);
+    return ret->page.segments >= 1 && ret->page.segments <= SEGMENTS_MOST;
 }
 
 static page_status failed(told_page *ret, const char *why)
@@ -67,11 +72,14 @@ static page_status skip(const copied_part *place, told_page *ret)
 {
     ret->page = (copy_page){.json = "{}",
                             .position = ret->position,
-                            .next_sale = answer_text(&ret->answer, "next_sale"),
-                            .segments = 1};
+                            .next_sale = ret->next_sale,
+                            .segments = 1,
+                            .kept_us = -1};
     ret->why = "data of the sale are missing from Redis or make no sense";
     snprintf(ret->position, sizeof(ret->position), "%s", place->position);
-    return pages_copy_word(ret->sale, sizeof(ret->sale), answer_text(&ret->answer, "sale"))
+    return pages_copy_word(ret->sale, sizeof(ret->sale), answer_text(&ret->answer, "sale")) &&
+                   pages_copy_word(ret->next_sale, sizeof(ret->next_sale),
+                                   answer_text(&ret->answer, "next_sale"))
                ? PAGE_READ
                : failed(ret, ret->why);
 }
@@ -80,17 +88,17 @@ static page_status skip(const copied_part *place, told_page *ret)
  * It is before the one that was asked with. */
 static page_status step_back(database *db, const copied_part *place, told_page *ret, char *position)
 {
-    char before[POSITION_MAX_LEN + 1];
-    snprintf(before, sizeof(before), "%s", position);
+    int64_t orders, moves;
+    read_position(position, &orders, &moves);
     bool known = records_position(db, place, (int64_t)answer_number(&ret->answer, "orders"),
                                   (int64_t)answer_number(&ret->answer, "moves"), position);
     pages_free(ret);
     if (!known)
         return PAGE_DATABASE;
-    if (strcmp(before, position) == 0)
-        return failed(ret, "an instance takes no position that the database has");
     ret->page.rewound = true;
     read_position(position, &ret->page.orders, &ret->page.moves);
+    if (ret->page.orders + ret->page.moves >= orders + moves)
+        return failed(ret, "an instance takes no position that the database has");
     return PAGE_READ;
 }
 
@@ -132,7 +140,7 @@ void pages_free(told_page *got)
 
 bool pages_items(source *from, void (*each)(void *arg, const char *item), void *arg)
 {
-    char path[128] = "/items", name[NAME_MAX_LEN + 1];
+    char path[128] = "/items", name[NAME_MAX_LEN + 1], last[NAME_MAX_LEN + 1] = "";
     for (bool more = true; more;) {
         answer items;
         if (!source_get(from, path, &items))
@@ -144,7 +152,9 @@ bool pages_items(source *from, void (*each)(void *arg, const char *item), void *
             if (pages_copy_word(name, sizeof(name), answer_text(&member, "item")))
                 each(arg, name);
         }
-        more = pages_copy_word(name, sizeof(name), answer_text(&items, "after"));
+        more = pages_copy_word(name, sizeof(name), answer_text(&items, "after")) &&
+               strcmp(name, last) > 0;
+        snprintf(last, sizeof(last), "%s", name);
         snprintf(path, sizeof(path), "/items?after=%s", name);
         cJSON_Delete(items.json);
     }

@@ -21,7 +21,7 @@ typedef struct told_page {
     copy_page page; /* borrowed from `answer` */
     answer answer;
     char position[POSITION_MAX_LEN + 1];
-    char sale[NAME_MAX_LEN + 1];
+    char sale[NAME_MAX_LEN + 1], next_sale[NAME_MAX_LEN + 1];
     int events;
     int64_t behind;    /* events that are neither in the page nor before it */
     int64_t moment_us; /* the last event's, 0 = there is none */

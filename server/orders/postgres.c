@@ -11,9 +11,7 @@
 
 #define ANSWER_MS 30000
 
-/* A server that has gone without a word is noticed within about half a minute. Who stops in the
- * middle of a transaction loses it, so that it keeps no other follower out. */
-#define SESSION "SET idle_in_transaction_session_timeout = 10000"
+/* A server that has gone without a word is noticed within about half a minute. */
 #define LIMITS                                                                                     \
     "connect_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count",               \
         "tcp_user_timeout"
@@ -32,22 +30,6 @@ static void be_silent(void *arg, const char *text)
 {
     (void)arg;
     (void)text;
-}
-
-static void *open_server(const char *url, bool writes, char *err, size_t err_len)
-{
-    (void)writes;
-    const char *const names[] = {LIMITS, "fallback_application_name", "dbname", NULL};
-    const char *const values[] = {LIMIT_VALUES, "flashsale-orders", url, NULL};
-    PGconn *server = PQconnectdbParams(names, values, 1);
-    if (PQstatus(server) == CONNECTION_OK) {
-        PQsetNoticeProcessor(server, be_silent, NULL); /* "already exists, skipping" */
-        PQclear(PQexec(server, SESSION));
-        return server;
-    }
-    set_error(server, err, err_len);
-    PQfinish(server);
-    return NULL;
 }
 
 static void close_server(void *connection)
@@ -108,6 +90,33 @@ static bool run(void *connection, const char *sql, const char *const *params, da
     }
     snprintf(err, err_len, "PostgreSQL: no answer within %d s", ANSWER_MS / 1000);
     return false;
+}
+
+/* As the first statement. Whoever stops in the middle of a transaction loses it, so that it keeps
+ * no other follower out; and a lock that another has is not waited for beyond the answer's time. */
+static bool begin_session(PGconn *server, bool writes, char *err, size_t err_len)
+{
+    int64_t changed;
+    return !writes || run(server,
+                          "SELECT set_config('idle_in_transaction_session_timeout', '10s', false),"
+                          " set_config('lock_timeout', '20s', false),"
+                          " set_config('statement_timeout', '25s', false)",
+                          NULL, NULL, NULL, &changed, err, err_len);
+}
+
+static void *open_server(const char *url, bool writes, char *err, size_t err_len)
+{
+    const char *const names[] = {LIMITS, "fallback_application_name", "dbname", NULL};
+    const char *const values[] = {LIMIT_VALUES, "flashsale-orders", url, NULL};
+    PGconn *server = PQconnectdbParams(names, values, 1);
+    bool connected = PQstatus(server) == CONNECTION_OK;
+    PQsetNoticeProcessor(server, be_silent, NULL); /* "already exists, skipping" */
+    if (connected && begin_session(server, writes, err, err_len))
+        return server;
+    if (!connected)
+        set_error(server, err, err_len);
+    PQfinish(server);
+    return NULL;
 }
 
 static const database_driver driver = {

@@ -6,10 +6,8 @@
 #include <string.h>
 
 #define KEY    "item = $2 AND sale = $3 AND segment = CAST($4 AS BIGINT)"
-#define NUMBER 24 /* a number as text */
-
-/* Redis keeps a sale for an hour longer, at least. */
-#define KEPT_US (INT64_C(23) * 3600 * 1000000)
+#define NUMBER 24           /* a number as text */
+#define MARGIN "3600000000" /* us by which clocks may differ */
 
 /* What a place is called in a statement: $2, $3, $4. $1 is the page's, or "". */
 typedef struct place_words {
@@ -44,7 +42,8 @@ static const char *const tables[] = {
     "CREATE INDEX IF NOT EXISTS flashsale_moves_expired"
     " ON flashsale_moves (item, sale, expires_us) WHERE what = 'expired'",
     "CREATE TABLE IF NOT EXISTS flashsale_positions (" COLUMNS
-    "position TEXT NOT NULL, ended INTEGER NOT NULL, PRIMARY KEY (item, sale, segment))",
+    "position TEXT NOT NULL, ended INTEGER NOT NULL, kept_us BIGINT NOT NULL,"
+    " PRIMARY KEY (item, sale, segment))",
     "CREATE TABLE IF NOT EXISTS flashsale_leader (id INTEGER PRIMARY KEY, fence BIGINT NOT NULL)",
     "INSERT INTO flashsale_leader (id, fence) VALUES (1, 0) ON CONFLICT (id) DO NOTHING",
 };
@@ -68,6 +67,10 @@ static const char *const tables[] = {
 bool records_create(database *db)
 {
     char view[2048];
+    if (!database_connect(db))
+        return false;
+    if (database_run(db, "SELECT 1 FROM flashsale_order_states LIMIT 0", NULL, NULL, NULL, NULL))
+        return true; /* the last that is created: so a user without rights for that will do */
     const database_driver *driver = database_driver_of(db);
     snprintf(view, sizeof(view), "%s" VIEW, driver->view);
     bool created = database_run(db, driver->begin, NULL, NULL, NULL, NULL);
@@ -114,8 +117,9 @@ static bool add_place(database *db, const char *item, const char *sale, int segm
     const copied_part added = {.segment = segment};
     place_words words = words_of(&added);
     return database_run(db,
-                        "INSERT INTO flashsale_positions (item, sale, segment, position, ended)"
-                        " VALUES ($1, $2, CAST($3 AS BIGINT), '" POSITION_START "', 0)"
+                        "INSERT INTO flashsale_positions"
+                        " (item, sale, segment, position, ended, kept_us)"
+                        " VALUES ($1, $2, CAST($3 AS BIGINT), '" POSITION_START "', 0, 0)"
                         " ON CONFLICT (item, sale, segment) DO UPDATE SET ended = 0, position ="
                         " CASE WHEN flashsale_positions.ended = 2 THEN '" POSITION_START "'"
                         " ELSE flashsale_positions.position END",
@@ -131,24 +135,38 @@ write_status records_begin(database *db, const char *item, const char *sale, int
     return finish(db, status);
 }
 
-static write_status move_on(database *db, const copied_part *place, const char *position, int ended)
+static write_status move_on(database *db, const copied_part *place, const char *position,
+                            const char *ended, int64_t kept_us)
 {
     int64_t changed;
+    char kept[NUMBER];
     place_words words = words_of(place);
-    if (!database_run(db,
-                      "UPDATE flashsale_positions SET position = $1, ended = CAST($6 AS INTEGER)"
-                      " WHERE " KEY " AND position = $5",
-                      PARAMS(position, words.item, words.sale, words.segment, place->position,
-                             ended == 0   ? "0"
-                             : ended == 1 ? "1"
-                                          : "2"),
-                      NULL, NULL, &changed))
+    snprintf(kept, sizeof(kept), "%lld", (long long)kept_us);
+    if (!database_run(
+            db,
+            "UPDATE flashsale_positions SET position = $1, ended = CAST($6 AS INTEGER),"
+            " kept_us = CASE WHEN CAST($7 AS BIGINT) < 0 THEN kept_us"
+            " ELSE CAST($7 AS BIGINT) END WHERE " KEY " AND position = $5",
+            PARAMS(position, words.item, words.sale, words.segment, place->position, ended, kept),
+            NULL, NULL, &changed))
         return WRITE_FAILED;
     return changed == 1 ? WRITE_OK : WRITE_ELSEWHERE;
 }
 
-/* What is behind the last order and move that Redis and the database both have is marked. */
-static bool mark_lost(database *db, const copied_part *place, const copy_page *page, int64_t *lost)
+/* The item's sales before this one are asked once more. */
+static bool reopen_before(database *db, const copied_part *place, const char *unless)
+{
+    char sql[512];
+    snprintf(sql, sizeof(sql),
+             "UPDATE flashsale_positions SET ended = 0"
+             " WHERE item = $1 AND sale < $2 AND ended = 1%s",
+             unless);
+    return database_run(db, sql, PARAMS(place->item, place->sale), NULL, NULL, NULL);
+}
+
+/* What is behind the last order and move that Redis and the database both have is marked; what the
+ * page has of it loses the mark. */
+static bool mark_lost(database *db, const copied_part *place, const copy_page *page)
 {
     static const char *const forms[] = {
         "UPDATE flashsale_orders SET lost_us = CAST($1 AS BIGINT) WHERE " KEY
@@ -160,17 +178,36 @@ static bool mark_lost(database *db, const copied_part *place, const copy_page *p
     bool marked = true;
     snprintf(now, sizeof(now), "%lld", (long long)page->time_us);
     for (int i = 0; marked && i < 2; i++) {
-        int64_t changed = 0;
         snprintf(last, sizeof(last), "%lld", (long long)(i == 0 ? page->orders : page->moves));
         marked =
             database_run(db, forms[i], PARAMS(now, words.item, words.sale, words.segment, last),
-                         NULL, NULL, &changed);
-        *lost += changed;
+                         NULL, NULL, NULL);
     }
-    return marked;
+    return marked && reopen_before(db, place, "");
 }
 
-/* An event that is there already was marked as lost, and is not. */
+static void keep_number(void *arg, int count, const char *const *values)
+{
+    if (count == 1 && values[0])
+        *(int64_t *)arg = strtoll(values[0], NULL, 10);
+}
+
+/* How many orders and moves of the place were marked at that time. */
+static bool count_lost(database *db, const copied_part *place, int64_t time_us, int64_t *ret)
+{
+    place_words words = words_of(place);
+    char time[NUMBER];
+    snprintf(time, sizeof(time), "%lld", (long long)time_us);
+    return database_run(db,
+                        "SELECT (SELECT count(*) FROM flashsale_orders WHERE " KEY
+                        " AND lost_us = CAST($1 AS BIGINT)) + (SELECT count(*) FROM"
+                        " flashsale_moves WHERE " KEY " AND lost_us = CAST($1 AS BIGINT))",
+                        PARAMS(time, words.item, words.sale, words.segment), keep_number, ret,
+                        NULL);
+}
+
+/* An event that is there already was marked as lost, and is not. (A lost move of a sale that is
+ * over may have been replaced by another under the same key.) */
 static bool insert(database *db, const copied_part *place, const copy_page *page)
 {
     static const char *const forms[] = {
@@ -184,7 +221,9 @@ static bool insert(database *db, const copied_part *place, const copy_page *page
         " time_us, expires_us)"
         " SELECT $2, $3, CAST($4 AS BIGINT), e.place, e.epoch, e.event, e.request, e.quantity,"
         " e.time_us, e.expires_us FROM %s WHERE e.event <> 'order'"
-        " ON CONFLICT (item, sale, segment, place, epoch) DO UPDATE SET lost_us = NULL"};
+        " ON CONFLICT (item, sale, segment, place, epoch) DO UPDATE SET lost_us = NULL,"
+        " what = excluded.what, request = excluded.request, quantity = excluded.quantity,"
+        " time_us = excluded.time_us, expires_us = excluded.expires_us"};
     char sql[2048];
     place_words words = words_of(place);
     bool done = true;
@@ -200,40 +239,39 @@ write_status records_write(database *db, const copied_part *place, const copy_pa
                            uint64_t fence, int64_t *lost)
 {
     *lost = 0;
+    bool at_start = strcmp(place->position, POSITION_START) == 0 && place->segment == 0;
     write_status status = begin(db, fence);
     if (status == WRITE_OK)
-        status = move_on(db, place, page->position, page->end ? 1 : 0);
-    if (status == WRITE_OK && page->rewound && !mark_lost(db, place, page, lost))
-        status = WRITE_FAILED;
-    if (status == WRITE_OK && !insert(db, place, page))
-        status = WRITE_FAILED;
-    if (status == WRITE_OK && page->next_sale && !add_place(db, place->item, page->next_sale, 0))
-        status = WRITE_FAILED;
-    for (int k = 1; status == WRITE_OK && strcmp(place->position, POSITION_START) == 0 &&
-                    place->segment == 0 && k < page->segments;
-         k++)
-        if (!add_place(db, place->item, place->sale, k))
-            status = WRITE_FAILED;
-    return finish(db, status);
+        status = move_on(db, place, page->position, page->end ? "1" : "0", page->kept_us);
+    bool done = status != WRITE_OK ||
+                ((!page->rewound || mark_lost(db, place, page)) && insert(db, place, page) &&
+                 (!page->rewound || count_lost(db, place, page->time_us, lost)) &&
+                 (!page->next_sale || add_place(db, place->item, page->next_sale, 0)));
+    for (int k = 1; status == WRITE_OK && done && at_start && k < page->segments; k++)
+        done = add_place(db, place->item, place->sale, k);
+    return finish(db, done ? status : WRITE_FAILED);
 }
 
 write_status records_give_up(database *db, const copied_part *place, int64_t now_us, uint64_t fence,
                              int64_t *lost)
 {
-    char now[NUMBER], since[NUMBER];
+    char now[NUMBER];
     place_words words = words_of(place);
     snprintf(now, sizeof(now), "%lld", (long long)now_us);
-    snprintf(since, sizeof(since), "%lld", (long long)now_us - KEPT_US);
     write_status status = begin(db, fence);
     *lost = 0;
     if (status == WRITE_OK)
-        status = move_on(db, place, place->position, 2);
+        status = move_on(db, place, place->position, "2", -1);
     if (status == WRITE_OK &&
-        !database_run(db,
-                      "UPDATE flashsale_orders SET lost_us = CAST($1 AS BIGINT) WHERE " KEY
-                      " AND lost_us IS NULL AND EXISTS (SELECT 1 FROM flashsale_orders WHERE " KEY
-                      " AND time_us > CAST($5 AS BIGINT))",
-                      PARAMS(now, words.item, words.sale, words.segment, since), NULL, NULL, lost))
+        !(database_run(
+              db,
+              "UPDATE flashsale_orders SET lost_us = CAST($1 AS BIGINT) WHERE " KEY
+              " AND lost_us IS NULL AND EXISTS (SELECT 1 FROM flashsale_positions WHERE " KEY
+              " AND kept_us > CAST($1 AS BIGINT) + " MARGIN ")",
+              PARAMS(now, words.item, words.sale, words.segment), NULL, NULL, lost) &&
+          reopen_before(db, place,
+                        " AND NOT EXISTS (SELECT 1 FROM flashsale_positions AS later"
+                        " WHERE later.item = $1 AND later.sale > $2)")))
         status = WRITE_FAILED;
     return finish(db, status);
 }

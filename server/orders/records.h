@@ -3,7 +3,9 @@
  *
  *     flashsale_orders     one row an order, as its buyer was told it
  *     flashsale_moves      what became of reservations
- *     flashsale_positions  how far each segment of a sale has been copied
+ *     flashsale_positions  how far each segment of a sale has been copied, and until when Redis
+ *                          keeps it at least; it has ended (1): there are no more events; or is
+ *                          not kept any more (2)
  *     flashsale_leader     the fence of the follower that leads
  *     flashsale_order_states (a view)  orders, with the state that the moves give them
  *
@@ -45,6 +47,7 @@ typedef struct copy_page {
     int64_t orders; /* the last order and the last move that both have */
     int64_t moves;
     int64_t time_us; /* Redis's, when it was read */
+    int64_t kept_us; /* Redis keeps the sale until then, at least; -1 = as was known */
 } copy_page;
 
 typedef enum write_status {
@@ -65,9 +68,9 @@ bool records_places(database *db, void (*each)(void *arg, const copied_part *pla
 write_status records_write(database *db, const copied_part *place, const copy_page *page,
                            uint64_t fence, int64_t *lost);
 
-/* Redis does not keep the sale any more, and is not asked of it again. It keeps a sale for a day
- * after the item's next sale has begun. So where the last order is younger than that, Redis has
- * lost the sale, and its orders are marked; but not those of a sale whose end is written. */
+/* Redis does not keep the sale any more, and is not asked of it again. Before its time it has lost
+ * the sale, whose orders are marked then: *lost. Where no later sale of the item is known, those
+ * before it are asked once more: a Redis that went back may sell in one of them. */
 write_status records_give_up(database *db, const copied_part *place, int64_t now_us, uint64_t fence,
                              int64_t *lost);
 

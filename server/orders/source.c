@@ -2,11 +2,13 @@
 #include "server/orders/source.h"
 
 #include <curl/curl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define INSTANCES_MAX 16
+#define RATE_TRIES    10 /* a second after each 429: it asks for more than an instance allows */
 #define CONNECT_MS    2000L
 #define ANSWER_MS     15000L
 #define BODY_MAX      (16 << 20) /* a page of 1,000 orders has 1 MB at most */
@@ -69,6 +71,7 @@ static bool set_up(source *from, const char *token)
     return from->curl && (from->headers || token[0] == '\0') &&
            !curl_easy_setopt(from->curl, CURLOPT_HTTPHEADER, from->headers) &&
            !curl_easy_setopt(from->curl, CURLOPT_PROTOCOLS_STR, "http,https") &&
+           !curl_easy_setopt(from->curl, CURLOPT_PROXY, "") &&
            !curl_easy_setopt(from->curl, CURLOPT_NOSIGNAL, 1L) &&
            !curl_easy_setopt(from->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS) &&
            !curl_easy_setopt(from->curl, CURLOPT_TIMEOUT_MS, ANSWER_MS) &&
@@ -119,6 +122,7 @@ static bool ask(source *from, const char *url, const char *path, answer *ret)
     char whole[1024];
     snprintf(whole, sizeof(whole), "%s%s", url, path);
     from->len = 0;
+    ret->status = 0;
     CURLcode code = curl_easy_setopt(from->curl, CURLOPT_URL, whole);
     if (code == CURLE_OK)
         code = curl_easy_perform(from->curl);
@@ -145,10 +149,15 @@ static bool ask(source *from, const char *url, const char *path, answer *ret)
 
 bool source_get(source *from, const char *path, answer *ret)
 {
-    for (int i = 0; i < from->count; i++) {
+    for (int tries = 0, i = 0; i < from->count; i++) {
         if (ask(from, from->urls[from->now], path, ret))
             return true;
-        from->now = (from->now + 1) % from->count;
+        if (ret->status == 429 && tries++ < RATE_TRIES) {
+            poll(NULL, 0, 1000);
+            i--;
+        } else {
+            from->now = (from->now + 1) % from->count;
+        }
     }
     return false;
 }

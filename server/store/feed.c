@@ -344,6 +344,10 @@ static feed_status to_tell(const feed_question *question, feed_status found, fee
     feed_status now = ask_page(question, after, 0, NULL, &again);
     if (now == FEED_REWOUND && found == FEED_REWOUND)
         *page = again;
+    if (now == FEED_OK && found == FEED_OK && strcmp(again.next_sale, page->next_sale) != 0) {
+        page->over = false; /* that has changed meanwhile: another time */
+        page->next_sale[0] = '\0';
+    }
     return now == found || now > FEED_UNCONFIRMED ? now : FEED_UNCONFIRMED;
 }
 

@@ -124,14 +124,14 @@ static void lose_and_resume(const char *terms)
     expect_rest_of_what_was_told(KEPT, LOST);
     assert_int_equal(sql_number(MARKED), LOST);
     assert_int_equal(stop_follower(follower), 0);
-    assert_non_null(strstr(orders_err, "Redis has lost orders behind number "));
+    assert_non_null(strstr(orders_err, "Redis has lost orders or moves; "));
 }
 
 static void orders_that_redis_lost_are_marked(void **state)
 {
     begin_case(state);
     lose_and_resume("'stock':1000,'strategy':'combined'");
-    assert_non_null(strstr(orders_err, "behind number 20; 13 are marked"));
+    assert_non_null(strstr(orders_err, "Redis has lost orders or moves; 13 are marked"));
     assert_string_equal(
         sql_text("SELECT count(*), count(DISTINCT epoch) FROM flashsale_orders WHERE number"
                  " BETWEEN 21 AND 33"),
