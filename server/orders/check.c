@@ -64,6 +64,9 @@ static page_status check_sale(checker *c, char after[NAME_MAX_LEN + 1])
     return status;
 }
 
+/* A place p of a sale that Redis keeps at this time, $3. */
+#define KEPT "p.ended <> 2 AND p.kept_us > CAST($3 AS BIGINT)"
+
 /* Sales before the oldest that leads to the present one: Redis may keep them still. */
 static page_status check_older(checker *c, const char *oldest)
 {
@@ -72,8 +75,8 @@ static page_status check_older(checker *c, const char *oldest)
     page_status status = PAGE_READ;
     snprintf(now, sizeof(now), "%lld", (long long)unix_us());
     checker_ask(c,
-                "SELECT DISTINCT sale FROM flashsale_positions WHERE item = $1 AND ended <> 2"
-                " AND (sale < $2 OR $2 = '') AND kept_us > CAST($3 AS BIGINT)",
+                "SELECT DISTINCT sale FROM flashsale_positions AS p WHERE item = $1"
+                " AND (sale < $2 OR $2 = '') AND " KEPT,
                 PARAMS(c->at.item, oldest, now), add_row, &sales);
     for (int i = 0; i < sales.count && (status == PAGE_READ || status == PAGE_GONE); i++) {
         snprintf(c->at.sale, sizeof(c->at.sale), "%s", sales.of[i]);
@@ -87,7 +90,7 @@ static page_status check_older(checker *c, const char *oldest)
 static void check_item(checker *c, const char *item)
 {
     told_page got;
-    char oldest[NAME_MAX_LEN + 1] = "";
+    char oldest[NAME_MAX_LEN + 1] = "", now[24];
     c->at = (copied_part){.segment = 0, .position = POSITION_START};
     snprintf(c->at.item, sizeof(c->at.item), "%s", item);
     page_status status = checker_read(c, 1, &got);
@@ -96,10 +99,12 @@ static void check_item(checker *c, const char *item)
         pages_free(&got);
     }
     int64_t older = c->older;
+    snprintf(now, sizeof(now), "%lld", (long long)unix_us());
     checker_ask(c,
-                "SELECT count(*) FROM flashsale_orders WHERE item = $1 AND lost_us IS NULL"
-                " AND (sale < $2 OR $2 = '')",
-                PARAMS(item, oldest), keep_count, c);
+                "SELECT count(*) FROM flashsale_orders AS o WHERE item = $1 AND lost_us IS NULL"
+                " AND ($2 = '' OR (sale < $2 AND NOT EXISTS (SELECT 1 FROM flashsale_positions AS p"
+                " WHERE p.item = o.item AND p.sale = o.sale AND " KEPT ")))",
+                PARAMS(item, oldest, now), keep_count, c);
     if (status == PAGE_NOTHING && c->older > older) {
         c->differences++;
         printf("%s: the database has orders, and Redis has no sale\n", item);
