@@ -419,6 +419,9 @@ static void what_no_replica_has_is_not_told(void **state)
     fx_refused(s.server, 503, "durability_lost", "GET /orders?item=Copy&after=0");
     fx_refused(s.server, 503, "durability_lost", "GET /orders?item=Copy&after=%s", copy.after);
     fx_refused(s.server, 503, "durability_lost", "GET /orders?item=Copy&after=2-ffffffffffff");
+    fx_refused(
+        s.server, 503, "durability_lost",
+        "GET /orders?item=Copy&after=0&sale=0123456789abcd"); /* another server may have it */
     fx_redis_signal(s.replica, SIGCONT);
     fx_await(s.server, "GET /orders?item=Copy&after=0", 200, "\"number\":3,", WAIT_MS);
     copy_follow(&copy, s.server);
