@@ -238,17 +238,17 @@ static void put_feed(fs_api *api, fs_sale *sale, const feed_question *asked, api
              NUMBER("segment", asked->segment), NUMBER("segments", terms_key_sets(terms)),
              AS_IS("events", "["));
     feed_status status = feed_read(asked, &reader, &page);
-    if (status == FEED_OK)
+    if (status == FEED_OK) {
         note_reader(sale, asked);
-    if (status == FEED_OK)
         put_end(out, &page);
-    else if (status == FEED_REWOUND)
+    } else if (status == FEED_REWOUND) {
         put_rewound(asked, &page, reply);
-    else if (status == FEED_UNCONFIRMED)
+    } else if (status == FEED_UNCONFIRMED) {
         problem_outcome(reply, BUY_NOT_DURABLE,
                         "there is something to tell, but a failover may undo it as yet; ask again");
-    else
+    } else {
         put_failure(api, sale, asked, status == FEED_DAMAGED, reply);
+    }
 }
 
 void api_feed(fs_api *api, const api_request *request, api_reply *reply)

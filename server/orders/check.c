@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "server/orders/compare.h"
 #include "server/orders/say.h"
@@ -38,6 +39,7 @@ static void add_row(void *arg, int count, const char *const *values)
     if (count == 1 && values[0])
         add_name(arg, values[0]);
 }
+
 /* ---- sales, and items ------------------------------------------------------------------------ */
 
 static void keep_count(void *arg, int count, const char *const *values)
@@ -68,12 +70,11 @@ static page_status check_sale(checker *c, char after[NAME_MAX_LEN + 1])
 #define KEPT "p.ended <> 2 AND p.kept_us > CAST($3 AS BIGINT)"
 
 /* Sales before the oldest that leads to the present one: Redis may keep them still. */
-static page_status check_older(checker *c, const char *oldest)
+static page_status check_older(checker *c, const char *oldest, const char *now)
 {
     names sales = {.count = 0};
-    char now[24], after[NAME_MAX_LEN + 1];
+    char after[NAME_MAX_LEN + 1];
     page_status status = PAGE_READ;
-    snprintf(now, sizeof(now), "%lld", (long long)unix_us());
     checker_ask(c,
                 "SELECT DISTINCT sale FROM flashsale_positions AS p WHERE item = $1"
                 " AND (sale < $2 OR $2 = '') AND " KEPT,
@@ -110,7 +111,7 @@ static void check_item(checker *c, const char *item)
         printf("%s: the database has orders, and Redis has no sale\n", item);
     }
     if (status == PAGE_READ)
-        status = check_older(c, oldest);
+        status = check_older(c, oldest, now);
     snprintf(c->at.sale, sizeof(c->at.sale), "%s", oldest);
     while (status == PAGE_READ && c->at.sale[0] != '\0') {
         char after[NAME_MAX_LEN + 1];
@@ -177,7 +178,7 @@ int check(source *from, database *db, const char *item)
     if (!c.failed)
         check_strays(&c, item);
     if (c.failed)
-        return 69;
+        return EX_UNAVAILABLE;
     if (c.older > 0)
         printf("%lld orders are of sales that Redis does not keep: not compared\n",
                (long long)c.older);

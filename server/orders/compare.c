@@ -164,9 +164,8 @@ static page_status check_end(checker *c)
     checker_ask(
         c,
         "SELECT (SELECT position FROM flashsale_positions WHERE item = $1 AND sale = $2"
-        " AND segment = CAST($3 AS BIGINT)), (SELECT number || '-' || epoch FROM flashsale_orders "
-        "WHERE item = $1"
-        " AND sale = $2 AND segment = CAST($3 AS BIGINT) AND lost_us IS NULL"
+        " AND segment = CAST($3 AS BIGINT)), (SELECT number || '-' || epoch FROM flashsale_orders"
+        " WHERE item = $1 AND sale = $2 AND segment = CAST($3 AS BIGINT) AND lost_us IS NULL"
         " ORDER BY number DESC LIMIT 1), (SELECT place || '-' || epoch FROM flashsale_moves"
         " WHERE item = $1 AND sale = $2 AND segment = CAST($3 AS BIGINT) AND lost_us IS NULL"
         " ORDER BY place DESC LIMIT 1)",
@@ -174,9 +173,10 @@ static page_status check_end(checker *c)
     page_status status = c->failed ? PAGE_DATABASE : checker_read(c, 1, &got);
     if (status != PAGE_READ)
         return status;
-    const char *point = strchr(c->rows, '.');
-    snprintf(last, sizeof(last), "%lld", strtoll(c->rows, NULL, 10));
-    snprintf(last_move, sizeof(last_move), "%lld", point ? strtoll(point + 1, NULL, 10) : 0);
+    int64_t number, place;
+    pages_position(c->rows, &number, &place);
+    snprintf(last, sizeof(last), "%lld", (long long)number);
+    snprintf(last_move, sizeof(last_move), "%lld", (long long)place);
     snprintf(orders, sizeof(orders), "%.0f", answer_number(&got.answer, "orders"));
     snprintf(moves, sizeof(moves), "%.0f", answer_number(&got.answer, "moves"));
     pages_free(&got);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "server/orders/say.h"
 
@@ -52,5 +53,5 @@ int export_csv(database *db, const char *item, const char *sale)
         say("stdout can not be written");
         printed = false;
     }
-    return printed ? 0 : 69;
+    return printed ? 0 : EX_UNAVAILABLE;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "server/orders/pages.h"
 #include "server/orders/say.h"
@@ -221,7 +222,7 @@ static void take_page(follower *f, stream *of, told_page *got)
     }
     int64_t most = !wrote ? FAILED_MOST : IDLE_MOST + 10 * f->count;
     bool busy = wrote && (begins || !of->dry) && !stale;
-    of->wait_ms = busy ? IDLE_MS : of->wait_ms * 2 < most ? of->wait_ms * 2 : most;
+    of->wait_ms = busy ? IDLE_MS : twice_up_to(of->wait_ms, most);
     of->dry = of->dry && wrote && !begins;
     of->due_ms = wrote && got->behind > 0 ? 0 : now_ms() + of->wait_ms;
 }
@@ -257,7 +258,7 @@ static void ask(follower *f, stream *of)
         database_fails(f);
     } else {
         of->dry = !of->failed;
-        of->wait_ms = of->wait_ms * 2 < FAILED_MOST ? of->wait_ms * 2 : FAILED_MOST;
+        of->wait_ms = twice_up_to(of->wait_ms, FAILED_MOST);
         of->due_ms = now_ms() + of->wait_ms;
     }
     if (of->failed)
@@ -351,5 +352,5 @@ int follow(source *from, database *db, leader *lead, const follow_options *optio
     free(f.streams);
     if (f.refused)
         say("out of memory");
-    return f.refused || (options->once && failed) ? 69 : 0;
+    return f.refused || (options->once && failed) ? EX_UNAVAILABLE : 0;
 }

@@ -3,15 +3,16 @@
  *
  *     instances --HTTP--> follow --one transaction a page--> SQLite or PostgreSQL
  *
- * main.c reads the options; follow.c copies, check.c compares and export.c prints. They ask the
- * instances through pages.c (source.c) and the database through records.c (database.c). leader.c
- * lets one of several followers lead.
+ * main.c reads the options. follow.c copies, check.c and compare.c compare, and export.c prints.
+ * They ask the instances through pages.c (source.c), and the database through records.c
+ * (database.c). leader.c lets one of several followers lead.
  */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "server/orders/check.h"
 #include "server/orders/export.h"
@@ -19,10 +20,8 @@
 #include "server/orders/pages.h"
 #include "server/orders/say.h"
 
-#define EX_USAGE       64
-#define EX_UNAVAILABLE 69
-#define TOKEN_MAX_LEN  256
-#define LOCK_NAME      "fs:orders"
+#define TOKEN_MAX_LEN 256
+#define LOCK_NAME     "fs:orders"
 
 static const char help[] =
     "flashsale-orders - copies orders into a database, each exactly once\n"
@@ -31,10 +30,9 @@ static const char help[] =
     "       flashsale-orders check --from URL[,URL...] --to DATABASE [OPTIONS]\n"
     "       flashsale-orders export --csv --to DATABASE [--item ITEM] [--sale SALE]\n"
     "\n"
-    "`follow` copies what instances of flashsale sell, as long as it runs. It may be killed at "
-    "any\n"
-    "time: the database says where it goes on. `check` compares the database with Redis, and\n"
-    "prints each difference. `export` prints the orders that the database has.\n"
+    "`follow` copies what instances of flashsale sell, as long as it runs. It may be killed:\n"
+    "the database says where it goes on. `check` compares the database with Redis, and prints\n"
+    "each difference. `export` prints the orders that the database has.\n"
     "\n"
     "  --from URLS        the instances: http://127.0.0.1:7000,http://127.0.0.1:7001\n"
     "  --to DATABASE      sqlite:FILE or postgresql://[USER@]HOST[:PORT]/NAME\n"

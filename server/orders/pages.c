@@ -25,8 +25,7 @@ static void ask_path(const copied_part *place, const char *position, int limit, 
         snprintf(ret + len, room - len, "&sale=%s&segment=%d", place->sale, place->segment);
 }
 
-/* The number of the last order, and the place of the last move, in "1500-EPOCH.3-EPOCH". */
-static void read_position(const char *position, int64_t *orders, int64_t *moves)
+void pages_position(const char *position, int64_t *orders, int64_t *moves)
 {
     const char *point = strchr(position, '.');
     *orders = strtoll(position, NULL, 10);
@@ -89,14 +88,14 @@ static page_status skip(const copied_part *place, told_page *ret)
 static page_status step_back(database *db, const copied_part *place, told_page *ret, char *position)
 {
     int64_t orders, moves;
-    read_position(position, &orders, &moves);
+    pages_position(position, &orders, &moves);
     bool known = records_position(db, place, (int64_t)answer_number(&ret->answer, "orders"),
                                   (int64_t)answer_number(&ret->answer, "moves"), position);
     pages_free(ret);
     if (!known)
         return PAGE_DATABASE;
     ret->page.rewound = true;
-    read_position(position, &ret->page.orders, &ret->page.moves);
+    pages_position(position, &ret->page.orders, &ret->page.moves);
     if (ret->page.orders + ret->page.moves >= orders + moves)
         return failed(ret, "an instance takes no position that the database has");
     return PAGE_READ;

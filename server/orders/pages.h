@@ -39,6 +39,9 @@ void pages_free(told_page *got);
 /* Copies the name of an item or of a sale, or a position. False: it is none, or has no room. */
 bool pages_copy_word(char *to, size_t room, const char *text);
 
+/* The number of the last order, and the place of the last move, in "1500-EPOCH.3-EPOCH". */
+void pages_position(const char *position, int64_t *orders, int64_t *moves);
+
 /* The items that have a sale, one by one. False: source_error(). */
 bool pages_items(source *from, void (*each)(void *arg, const char *item), void *arg);
 

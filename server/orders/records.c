@@ -114,8 +114,8 @@ static write_status finish(database *db, write_status status)
 /* One that was given up is read once more from its beginning: its rows lose their marks then. */
 static bool add_place(database *db, const char *item, const char *sale, int segment)
 {
-    const copied_part added = {.segment = segment};
-    place_words words = words_of(&added);
+    char number[NUMBER];
+    snprintf(number, sizeof(number), "%d", segment);
     return database_run(db,
                         "INSERT INTO flashsale_positions"
                         " (item, sale, segment, position, ended, kept_us)"
@@ -123,7 +123,7 @@ static bool add_place(database *db, const char *item, const char *sale, int segm
                         " ON CONFLICT (item, sale, segment) DO UPDATE SET ended = 0, position ="
                         " CASE WHEN flashsale_positions.ended = 2 THEN '" POSITION_START "'"
                         " ELSE flashsale_positions.position END",
-                        PARAMS(item, sale, words.segment), NULL, NULL, NULL);
+                        PARAMS(item, sale, number), NULL, NULL, NULL);
 }
 
 write_status records_begin(database *db, const char *item, const char *sale, int segments,

@@ -47,9 +47,7 @@ void trouble_is(trouble *of, const char *what, const char *sentence)
         snprintf(of->said, sizeof(of->said), "%s", sentence);
         of->said_ms = now_ms();
     }
-    of->wait_ms = !of->is                          ? WAIT_FIRST_MS
-                  : of->wait_ms < WAIT_MOST_MS / 2 ? of->wait_ms * 2
-                                                   : WAIT_MOST_MS;
+    of->wait_ms = of->is ? twice_up_to(of->wait_ms, WAIT_MOST_MS) : WAIT_FIRST_MS;
     of->due_ms = now_ms() + of->wait_ms;
     of->is = true;
 }

@@ -17,6 +17,12 @@ int64_t now_ms(void);
 /* Unix time, by this machine's clock. */
 int64_t unix_us(void);
 
+/* How long to wait after another failure: twice as long as before, but no longer than `most`. */
+static inline int64_t twice_up_to(int64_t ms, int64_t most)
+{
+    return ms * 2 < most ? ms * 2 : most;
+}
+
 /* Something that fails again and again. All-zero: it does not. */
 typedef struct trouble {
     bool is;
