@@ -10,16 +10,18 @@
 #include "tests/support/service.h"
 #include "tests/support/stub.h"
 
+enum { STOCK = 120 };
+
 static cJSON *first_run(const cJSON *result)
 {
     return cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(result, "runs"), 0);
 }
 
-/* 100 users fight for 300 pieces with 1,500 requests, and wait until it is their turn. */
+/* 60 users fight for STOCK pieces with five times as many requests, and wait for their turn. */
 static cJSON *contend(const char *strategy, int *code)
 {
-    return fx_loadtest(FX_ARGS("run", "--strategy", strategy, "--stock", "300", "--requests",
-                               "1500", "--users", "100", "--wait-ms", "30000"),
+    return fx_loadtest(FX_ARGS("run", "--strategy", strategy, "--stock", "120", "--requests", "600",
+                               "--users", "60", "--wait-ms", "30000"),
                        60000, code);
 }
 
@@ -31,7 +33,7 @@ static void without_a_lock_more_is_sold_than_there_is(void **state)
     const cJSON *run = first_run(result);
     assert_string_equal(fx_json_text(run, "verdict"), "OVERSOLD");
     assert_true(fx_json_number(run, "oversold") > 0);
-    assert_true(fx_json_number(run, "sold") > 300);
+    assert_true(fx_json_number(run, "sold") > STOCK);
     assert_int_equal(fx_stock("oversold"), (int)fx_json_number(run, "oversold"));
     assert_int_equal(code, 0); /* `none` is the declared negative control */
     cJSON_Delete(result);
@@ -48,11 +50,11 @@ static void with_a_lock_or_one_script_exactly_the_stock_is_sold(void **state)
         cJSON *result = contend(s->name, &code);
         const cJSON *run = first_run(result);
         assert_true(fx_row_is_sound(run));
-        assert_int_equal((int)fx_json_number(run, "sold"), 300);
+        assert_int_equal((int)fx_json_number(run, "sold"), STOCK);
         assert_int_equal((int)fx_json_number(run, "errors"), 0);
         assert_int_equal((int)fx_json_number(run, "unknown"), 0);
         assert_int_equal(fx_stock("remaining"), 0);
-        assert_int_equal(fx_stock("orders"), 300);
+        assert_int_equal(fx_stock("orders"), STOCK);
         cJSON_Delete(result);
     }
 }
@@ -61,14 +63,15 @@ static void a_thousand_users_are_all_served(void **state)
 {
     (void)state;
     int code;
-    cJSON *result = fx_loadtest(FX_ARGS("run", "--strategy", "atomic", "--stock", "5000",
-                                        "--requests", "10000", "--users", "1000"),
-                                60000, &code);
+    cJSON *result =
+        fx_loadtest(FX_ARGS("run", "--strategy", "atomic", "--stock", "1500", "--requests", "3000",
+                            "--users", "1000", "--timeout-ms", "60000"),
+                    120000, &code);
     const cJSON *run = first_run(result);
     assert_true(fx_row_is_sound(run));
     assert_int_equal((int)fx_json_number(run, "errors"), 0);
-    assert_int_equal((int)fx_json_number(run, "sold"), 5000);
-    assert_int_equal((int)fx_json_number(run, "sold_out"), 5000);
+    assert_int_equal((int)fx_json_number(run, "sold"), 1500);
+    assert_int_equal((int)fx_json_number(run, "sold_out"), 1500);
     cJSON_Delete(result);
 }
 

@@ -94,7 +94,7 @@ static void a_real_sale_has_a_price(void **unused)
                                 ARGS("--target", fx_server_url(servers[0]), "--target",
                                      fx_server_url(servers[1]), "--strategies",
                                      "none,combined,sharded", "--preset", "contended", "--users",
-                                     "40", "--requests", "2000", "--stock", "600", "--runs", "1",
+                                     "40", "--requests", "1500", "--stock", "600", "--runs", "1",
                                      "--replay", "0.05", "--redis-info", fx_redis_url(redis)));
     if (load->exit_code != 0)
         fail_msg("exit code %d: %s", load->exit_code, load->text);
@@ -143,8 +143,8 @@ static void every_strategy_keeps_its_word_when_asked_twice(void **unused)
             NULL, "compare",
             ARGS("--target", fx_server_url(servers[0]), "--target", fx_server_url(servers[1]),
                  "--target", fx_server_url(servers[2]), "--strategies", table[i].strategies,
-                 "--wait-ms", table[i].wait_ms, "--users", "40", "--requests", "1500", "--stock",
-                 "500", "--runs", "1", "--replay", "0.5"));
+                 "--wait-ms", table[i].wait_ms, "--users", "20", "--requests", "500", "--stock",
+                 "160", "--runs", "1", "--replay", "0.5"));
         const cJSON *row;
         cJSON_ArrayForEach(row, cJSON_GetObjectItem(load->json, "runs"))
         {
