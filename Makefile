@@ -259,7 +259,7 @@ $(MATRIX): $(call objects,$(CHAOS_SRC)) $(SUPPORT_OBJ) $(SERVER_PARTS) $(BUILD)/
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
 $(BUILD)/tests/fuzz/fuzz: $(BUILD)/obj/tests/fuzz/fuzz_main.o $(FUZZ_LIB) $(SERVER_PARTS) \
-		$(BUILD)/obj/tests/support/raw.o $(BUILD)/libdlock.a
+		$(call objects,tests/support/raw.c tests/support/patience.c) $(BUILD)/libdlock.a
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(SERVER_LIBS)
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tests/support/patience.h"
+
 /* libcurl's write callback: appends to the string at *into. */
 static size_t append(char *data, size_t size, size_t count, void *into)
 {
@@ -39,7 +41,7 @@ int fx_http(const char *method, const char *url, const char *const *headers, con
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, list);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)fx_patient_ms(timeout_ms));
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, ret->error);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, append);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &ret->body);

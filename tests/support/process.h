@@ -53,7 +53,8 @@ const char *fx_process_stderr(fx_process *process);
  * False when the program ended, or deadline_ms passed, before there was one. */
 bool fx_process_first_line(fx_process *process, char *buf, size_t len, int deadline_ms);
 
-/* Polls until cond(arg) is true: true; or until deadline_ms has passed: false. Any thread. */
+/* Polls until cond(arg) is true: true; or until deadline_ms has passed: false. From a second on a
+ * deadline is longer on a crowded machine (patience.h), here as in all that waits. Any thread. */
 bool fx_wait_until(bool (*cond)(void *arg), void *arg, int deadline_ms);
 
 /* Lets time pass, for one that makes load, or that counts what happens meanwhile; never in the hope
@@ -72,7 +73,8 @@ int fx_threads_alive(void);
 size_t fx_bytes_allocated(void);
 
 /* The path of a program of this build, "build/flashsale" for one: under $FLASHSALE_BUILD, or
- * under build/ where that is not set. Returns buf. */
+ * under build/ where that is not set. Returns buf. Says so where it is not there. The name is a
+ * whole literal: tests/started finds it in the test program, for make to build. */
 char *fx_build_path(const char *program, char *buf, size_t len);
 
 #endif

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/support/patience.h"
+
 /* room: bytes for what is not read, 0 = as the kernel likes */
 static int connect_with(int port, const char *from, int room)
 {
@@ -63,6 +65,7 @@ static int ms_until(const struct timespec *end)
 size_t fx_raw_read(int fd, char *buf, size_t len, int deadline_ms, bool *closed)
 {
     struct timespec end;
+    deadline_ms = fx_patient_ms(deadline_ms);
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += deadline_ms / 1000;
     end.tv_nsec += deadline_ms % 1000 * 1000000L;

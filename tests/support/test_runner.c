@@ -57,8 +57,7 @@ static const struct {
     {"crashes at the end", PASS "exit 3", "1 passed, 1 failed, 0 skipped\n", "exit code 3", 1},
     {"a server's sanitizer report", PASS "echo race >${TSAN_OPTIONS#log_path=}.1",
      "1 passed, 1 failed, 0 skipped\n", "race", 1},
-    {"does not end", PASS "exec sleep 60", "1 passed, 1 failed, 0 skipped\n", "stopped after 1 s",
-     1},
+    {"does not end", PASS "exec sleep 60", "1 passed, 1 failed, 0 skipped\n", "stopped after ", 1},
     {"is not built", NULL, "0 passed, 1 failed, 0 skipped\n", "is not built", 1},
 };
 
@@ -71,7 +70,7 @@ static void every_way_to_fail_is_red(void **state)
         snprintf(command, sizeof(command),
                  "unset FLASHSALE_BUILD; TEST_DEADLINE_S=1 exec %s/tests/run", dir);
         fx_process *p = fx_spawn((const char *const[]){"sh", "-c", command, NULL}, true);
-        int code = fx_process_wait(p, 20000);
+        int code = fx_process_wait(p, 60000);
         const char *out = fx_process_stdout(p);
         if (code != cases[i].code || strcmp(last_line(out), cases[i].sum) != 0 ||
             strstr(out, cases[i].says) == NULL)

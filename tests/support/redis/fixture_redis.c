@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/patience.h"
 #include "tests/support/topology.h"
 
 enum {
@@ -262,7 +263,7 @@ redisContext *fx_redis_ctx(fx_redis *r)
         r->ctx = redisConnectUnix(r->socket);
         if (r->ctx == NULL || r->ctx->err)
             fail_msg("can not connect to %s", r->socket);
-        redisSetTimeout(r->ctx, (struct timeval){.tv_sec = COMMAND_S});
+        redisSetTimeout(r->ctx, (struct timeval){.tv_sec = fx_patient_ms(COMMAND_S * 1000) / 1000});
     }
     return r->ctx;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/patience.h"
 #include "tests/support/redis/topology_private.h"
 
 enum { FORM_MS = 300000, END_MS = 60000, ANSWER_S = 20, ARGS_MAX = 64 };
@@ -246,7 +247,7 @@ redisContext *fx_topology_ctx(fx_topology *t, int member)
     if (m->ctx && m->ctx->err)
         fx_member_hang_up(m);
     if (m->ctx)
-        redisSetTimeout(m->ctx, (struct timeval){.tv_sec = ANSWER_S});
+        redisSetTimeout(m->ctx, (struct timeval){.tv_sec = fx_patient_ms(ANSWER_S * 1000) / 1000});
     return m->ctx;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/patience.h"
+
 enum { BODY_MAX = 2048 };
 
 /* What an answer's body said, as the journal writes it: "-" = nothing. */
@@ -191,7 +193,7 @@ static void ask(const char *method, const char *url, bool anew, answer *a)
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
     if (strcmp(method, "POST") == 0)
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, "");
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)FX_ANSWER_MS);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)fx_patient_ms(FX_ANSWER_MS));
     curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, anew ? 1L : 0L);
     curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, anew ? 1L : 0L);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, append);

@@ -1,0 +1,21 @@
+/*
+ * patience.h - how long a test waits for what must come: longer where the machine is crowded.
+ *
+ * A deadline of a test says how long something may take on a machine that has a processor for it.
+ * Where more threads want to run than there are processors, all that it waits for takes so many
+ * times as long, and so does its patience. It fails late, then, but not for want of a processor.
+ *
+ * What is shorter than a second is a look at what is not to come, and is as long as it says.
+ */
+#ifndef TESTS_SUPPORT_PATIENCE_H
+#define TESTS_SUPPORT_PATIENCE_H
+
+/* How many times as long as on an idle machine things take now: runnable threads a processor
+ * (/proc/loadavg, now and in the last minute), at least 1. Any thread. */
+double fx_crowding(void);
+
+/* What `ms` are now, for one who sets a time-out and waits. fx_wait_until() asks again all the
+ * time. Any thread. */
+int fx_patient_ms(int ms);
+
+#endif
