@@ -4,6 +4,7 @@
 set -eu
 
 ours="libdlock0 libdlock-dev dlock flashsale flashsale-orders loadtest"
+[ -d /mnt/packages ] || { echo "fresh-packages.sh: this is for a container of fresh-check" >&2 && exit 64; }
 work=$(mktemp -d)
 cd "$work"
 

@@ -1,8 +1,8 @@
 /*
  * test_check.c - scripts/check: which tests a changed file asks for.
  *
- * The script is copied into a repository of its own, where tests/run only says what it was told to
- * run.
+ * The script is copied into a repository of its own, where `make test` only says what it was told
+ * to run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,9 +31,9 @@ static int setup(void **state)
     fx_dir_make(tree, sizeof(tree));
     if (!has_git())
         return 0;
-    return fx_shell("cd \"$1\" && mkdir -p scripts tests &&"
-                    "cp \"$OLDPWD/scripts/check\" scripts &&"
-                    "printf '#!/bin/sh\\necho \"run: $*\"\\n' >tests/run && chmod +x tests/run &&"
+    return fx_shell("cd \"$1\" && mkdir -p scripts &&"
+                    "cp \"$OLDPWD/scripts/check\" \"$OLDPWD/scripts/usage.sh\" scripts &&"
+                    "printf 'test:\\n\\t@echo run: $(ONLY)\\n' >Makefile &&"
                     "git init -q . && git add . &&"
                     "git -c user.name=t -c user.email=t@example.org commit -qm first &&"
                     "git update-ref refs/remotes/origin/main HEAD",
@@ -78,8 +78,8 @@ static void a_file_asks_for_the_tests_of_what_it_touches(void **state)
         {"tests/server/test_query.c", "run: server/test_query\n"},
         {"tests/lock/rig.h", "run: lock/\n"},
         {"tests/model/sale.pml", "run: model/\n"},
-        {"tests/support/http.c", "run: \n"}, /* no words: all of them */
-        {"Makefile", "run: \n"},
+        {"tests/support/http.c", "run:\n"}, /* no words: all of them */
+        {"tests/run", "run:\n"},
         {"CONTRIBUTING.md", "run: e2e/test_add_strategy\n"},
         {"lock/README.md", "check: no test depends on them\n"},
     };
