@@ -79,9 +79,6 @@ SERVER_OBJ := $(call objects,$(SERVER_SRC))
 ORDERS_OBJ := $(call objects,$(ORDERS_SRC))
 LOAD_OBJ   := $(call objects,$(LOAD_SRC))
 SUPPORT_OBJ := $(call objects,$(SUPPORT_SRC))
-SERVER_PARTS := $(filter-out $(BUILD)/obj/server/main.o,$(SERVER_OBJ))
-ORDERS_PARTS := $(filter-out $(BUILD)/obj/server/orders/main.o,$(ORDERS_OBJ))
-LOAD_PARTS   := $(filter-out $(BUILD)/obj/loadtest/main.o,$(LOAD_OBJ))
 
 SERVER_LIBS = -lcivetweb $(CJSON_LIBS) $(HIREDIS_LIBS) $(CRYPTO_LIBS) -lm
 LOAD_LIBS   = $(CURL_LIBS) $(CJSON_LIBS) -lhiredis -lm
@@ -209,14 +206,48 @@ $(PAGE_ASSETS): $(PAGE_FILES) $(PAGE_FOLDERS) server/embed.sh
 
 # ---- tests' programs ----------------------------------------------------------------------------
 
-.PHONY: test-programs tested stoppable
+# Compiled quickly; but the tools, which make load, run quickly.
+ifndef SAN
+  $(BUILD)/obj/tests/%.o: HARDEN := -O0 -Wno-format-truncation
+  $(BUILD)/obj/tests/tools/%.o $(BUILD)/obj/tests/support/history.o: HARDEN := $(HARDEN)
+endif
+
+# Archives, so that a program has in it what it uses, and is linked in no time.
+SERVER_PARTS := $(BUILD)/tests/server.a
+ORDERS_PARTS := $(BUILD)/tests/orders.a
+LOAD_PARTS   := $(BUILD)/tests/loadtest.a
+SUPPORT      := $(BUILD)/tests/support.a
+FUZZ_LIB     := $(BUILD)/tests/fuzz/parts.a
+$(SERVER_PARTS): $(filter-out $(BUILD)/obj/server/main.o,$(SERVER_OBJ))
+$(ORDERS_PARTS): $(filter-out $(BUILD)/obj/server/orders/main.o,$(ORDERS_OBJ))
+$(LOAD_PARTS): $(filter-out $(BUILD)/obj/loadtest/main.o,$(LOAD_OBJ))
+$(SUPPORT): $(SUPPORT_OBJ)
+# The parsers that are fuzzed, and what feeds them.
+$(FUZZ_LIB): $(call objects,$(filter-out %/fuzz_main.c %/test_corpora.c %/test_differential.c, \
+		$(wildcard tests/fuzz/*.c)) tests/tools/histcheck/history.c \
+		$(wildcard loadtest/history/*.c loadtest/judge/*.c) loadtest/base/outcome.c)
+$(SERVER_PARTS) $(ORDERS_PARTS) $(LOAD_PARTS) $(SUPPORT) $(FUZZ_LIB):
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
+
+.PHONY: test-programs tested
 test-programs: tested $(TESTS) $(EXAMPLES)
 
-# What the tests run.
-tested: all man $(TOOLS) $(MATRIX) $(SHIMS) $(if $(FAIL_POINTS),,stoppable) ## build what the tests start
+# Those with one of the words in their path, as tests/run takes them; all without a word.
+with_words = $(if $(1),$(foreach it,$(TESTS),$(if $(strip $(foreach word,$(1), \
+	$(findstring $(word),$(it:$(BUILD)/tests/%=%)))),$(it))),test-programs)
+# A recipe's lines: builds those, then what they start.
+build_tests = $(if $(call with_words,$(1)),,$(error no test has $(1) in its path))$(parallel) \
+	$(call with_words,$(1))$(if $(1), && \
+	started=$$(tests/started $(BUILD) $(STARTED:$(BUILD)/%=%) -- $(call with_words,$(1))) && \
+	{ [ -z "$$started" ] || $(parallel) $$started; })
 
-# The instances that a scripted schedule stops at named points.
-stoppable: | $(GENERATED)
+# What the tests start. The last is the instances that a scripted schedule stops at named points.
+STARTED := $(PROGRAMS) $(COMMANDS) $(LIBRARIES) $(TOOLS) $(MATRIX) $(SHIMS) \
+	$(if $(FAIL_POINTS),,$(BUILD)/failpoints/flashsale)
+tested: man $(STARTED) ## build what the tests start
+
+$(BUILD)/failpoints/flashsale: FORCE | $(GENERATED)
 	$(Q)$(MAKE) --no-print-directory FAIL_POINTS=1 $(BUILD)/failpoints/flashsale
 
 .SECONDEXPANSION:
@@ -227,34 +258,27 @@ $(TOOLS): $(BUILD)/tests/%: $$(call objects,$$(wildcard tests/tools/$$*/*.c)) \
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TOOL_LIBS)
 
-# The parsers that are fuzzed, and what feeds them; an archive, so that a program takes what it uses.
-FUZZ_LIB := $(BUILD)/tests/fuzz/parts.a
-$(FUZZ_LIB): $(call objects,$(filter-out %/fuzz_main.c %/test_corpora.c %/test_differential.c, \
-		$(wildcard tests/fuzz/*.c)) tests/tools/histcheck/history.c \
-		$(wildcard loadtest/history/*.c loadtest/judge/*.c) loadtest/base/outcome.c)
-	$(call say,AR,$@)
-	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
-
 # What holds answers to openapi.json, and brings instances to give them.
 OPENAPI_PARTS := $(call objects,$(filter-out tests/server/openapi/test_%,$(wildcard tests/server/openapi/*.c)))
 
-test_parts = $(if $(filter tests/server/%,$(1)),$(SERVER_PARTS) $(BUILD)/libdlock.a) \
-	$(if $(filter tests/server/openapi/%,$(1)),$(OPENAPI_PARTS)) \
-	$(if $(filter tests/loadtest/%,$(1)),$(LOAD_PARTS)) \
+test_parts = $(if $(filter tests/server/openapi/%,$(1)),$(OPENAPI_PARTS)) \
+	$(if $(filter tests/chaos/%,$(1)),$(call objects,$(filter-out %/main.c,$(CHAOS_SRC)))) \
+	$(if $(filter tests/fuzz/%,$(1)),$(FUZZ_LIB)) $(SUPPORT) \
+	$(if $(filter tests/server/% tests/fuzz/% tests/chaos/%,$(1)),$(SERVER_PARTS)) \
 	$(if $(filter tests/orders/% tests/e2e/test_orders_%,$(1)),$(ORDERS_PARTS)) \
-	$(if $(filter tests/fuzz/%,$(1)),$(FUZZ_LIB) $(SERVER_PARTS)) \
-	$(if $(filter tests/chaos/%,$(1)),$(call objects,$(filter-out %/main.c,$(CHAOS_SRC))) $(SERVER_PARTS)) \
-	$(if $(filter-out tests/server/% tests/loadtest/%,$(1)),$(BUILD)/libdlock.a)
+	$(if $(filter tests/loadtest/%,$(1)),$(LOAD_PARTS),$(BUILD)/libdlock.a)
 $(BUILD)/obj/tests/%.o: INCLUDES += -Itests
 $(BUILD)/tests/orders/% $(BUILD)/tests/e2e/test_orders_%: TEST_LIBS += $(DATABASE_LIBS)
 # This one stops a waiter at its last step in the wait set.
 $(BUILD)/tests/lock/test_two_holders: ALL_LDFLAGS += -Wl,--wrap=dlock_attempt_grant
-$(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT_OBJ) $$(call test_parts,$$*)
+# Nobody calls what lets FX_CASE choose a case: no archive would give it.
+ONE_CASE := $(BUILD)/obj/tests/support/one_case.o
+$(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(ONE_CASE) $$(call test_parts,$$*)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
 # It has the service's registry of strategies: a new one is a row.
-$(MATRIX): $(call objects,$(CHAOS_SRC)) $(SUPPORT_OBJ) $(SERVER_PARTS) $(BUILD)/libdlock.a
+$(MATRIX): $(call objects,$(CHAOS_SRC)) $(SUPPORT) $(SERVER_PARTS) $(BUILD)/libdlock.a
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
@@ -364,12 +388,11 @@ instructions: ## instructions a request, by callgrind, beside those on file; fai
 
 test: ## every test, on servers it starts itself
 	$(Q)CC='$(CC)' scripts/deps test
-	$(Q)$(parallel) test-programs
+	$(Q)$(call build_tests,$(ONLY))
 	$(Q)FLASHSALE_BUILD=$(BUILD) FX_REDIS=$(REDIS) tests/run $(ONLY)
 
 check: lint ## lint, and the tests of what has changed since BASE (default: origin/main)
-	$(Q)$(parallel) test-programs
-	$(Q)FLASHSALE_BUILD=$(BUILD) scripts/check $(BASE)
+	$(Q)MAKE='$(more)' scripts/check $(BASE)
 
 up: ## three instances on 127.0.0.1:7000-7002, left running; ORDERS=sqlite: orders go to a database
 	$(Q)CC='$(CC)' scripts/deps demo $(if $(ORDERS),orders)
@@ -385,19 +408,19 @@ lint: ## formatting, includes, banned functions, shellcheck, clang-tidy
 
 stack: ## the tests of the compose stack; needs a container engine
 	$(Q)CC='$(CC)' scripts/deps test
-	$(Q)$(parallel) test-programs
+	$(Q)$(call build_tests,docker/test_stack)
 	$(Q)FLASHSALE_BUILD=$(BUILD) FLASHSALE_STACK=1 TEST_DEADLINE_S=1200 tests/run docker/test_stack
 
 .PHONY: chaos
 chaos: ## strategies x faults: build/chaos/matrix.html; CHAOS=quick, SEED=n
 	$(Q)CC='$(CC)' scripts/deps test
-	$(Q)$(parallel) test-programs
+	$(Q)$(parallel) tested $(call with_words,planted)
 	$(Q)FLASHSALE_BUILD=$(BUILD) CHAOS='$(CHAOS)' SEED='$(SEED)' scripts/chaos
 
 .PHONY: soak
 soak: ## three instances under load and random faults; MINUTES=20, SEED=n, ROW=strategy
 	$(Q)CC='$(CC)' scripts/deps test
-	$(Q)$(parallel) test-programs
+	$(Q)$(parallel) $(PROGRAMS) $(TOOLS) $(MATRIX) $(SHIMS)
 	$(Q)FLASHSALE_BUILD=$(BUILD) $(MATRIX) soak --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED)) \
 		$(if $(ROW),--row $(ROW)) --out $(BUILD)/soak
 
