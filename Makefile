@@ -411,6 +411,10 @@ stack: ## the tests of the compose stack; needs a container engine
 	$(Q)$(call build_tests,docker/test_stack)
 	$(Q)FLASHSALE_BUILD=$(BUILD) FLASHSALE_STACK=1 TEST_DEADLINE_S=1200 tests/run docker/test_stack
 
+.PHONY: servers
+servers: ## tests and quick matrix on Redis 7.0, 8.0 and Valkey 8.1, in containers; SERVERS="valkey-8.1", ONLY="lock/"
+	$(Q)ONLY='$(ONLY)' SEED='$(SEED)' scripts/servers $(SERVERS)
+
 .PHONY: chaos
 chaos: ## strategies x faults: build/chaos/matrix.html; CHAOS=quick, SEED=n
 	$(Q)CC='$(CC)' scripts/deps test
