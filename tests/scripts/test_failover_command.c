@@ -27,6 +27,7 @@ enum {
 };
 
 static char dir[256], history[300];
+static const char *cli; /* redis-cli, or valkey-cli where that is alone */
 static fx_topology *redis;
 
 /* ---- before and after ------------------------------------------------------------------------ */
@@ -34,6 +35,8 @@ static fx_topology *redis;
 static int setup(const char *kind, void **state)
 {
     unsetenv("FLASHSALE_REDIS");
+    cli = fx_shell("command -v redis-cli >/dev/null", NULL, LIMIT_MS) == 0 ? "redis-cli"
+                                                                           : "valkey-cli";
     fx_dir_make(dir, sizeof(dir));
     snprintf(history, sizeof(history), "%s/sale.history", dir);
     setenv("FX_REDIS", kind, 1);
@@ -237,7 +240,7 @@ static void spy(void)
     snprintf(program, sizeof(program), "%s/cli", dir);
     FILE *to = fopen(program, "w");
     assert_non_null(to);
-    fprintf(to, "#!/bin/sh\necho \"$@\" >>%s/words\nexec redis-cli \"$@\"\n", dir);
+    fprintf(to, "#!/bin/sh\necho \"$@\" >>%s/words\nexec %s \"$@\"\n", dir, cli);
     fclose(to);
     assert_int_equal(fx_shell("chmod +x \"$1\"", program, LIMIT_MS), 0);
     setenv("REDIS_CLI", program, 1);
@@ -312,8 +315,8 @@ static void meddle(const char *first)
     fprintf(to,
             "#!/bin/sh\n"
             "case \"$*\" in *' client pause '*) rm \"$0.first\" && (%s) ;; esac >/dev/null 2>&1\n"
-            "exec redis-cli \"$@\"\n",
-            first);
+            "exec %s \"$@\"\n",
+            first, cli);
     fclose(to);
     assert_int_equal(fx_shell("chmod +x \"$1\" && touch \"$1.first\"", program, LIMIT_MS), 0);
     setenv("REDIS_CLI", program, 1);
@@ -323,9 +326,8 @@ static void meddle(const char *first)
 static void meddle_behind(int primary, int replica, int ms, const char *then)
 {
     char first[300];
-    snprintf(first, sizeof(first),
-             "redis-cli -p %d client pause %d write; redis-cli -p %d set behind v%s",
-             fx_topology_port(redis, replica), ms, fx_topology_port(redis, primary), then);
+    snprintf(first, sizeof(first), "%s -p %d client pause %d write; %s -p %d set behind v%s", cli,
+             fx_topology_port(redis, replica), ms, cli, fx_topology_port(redis, primary), then);
     meddle(first);
 }
 
@@ -342,7 +344,7 @@ static int epoch(void)
 {
     char text[64], command[128];
     snprintf(command, sizeof(command),
-             "redis-cli -p %d sentinel master mymaster | sed -n '/^config-epoch$/{n;p;}'",
+             "%s -p %d sentinel master mymaster | sed -n '/^config-epoch$/{n;p;}'", cli,
              fx_topology_port(redis, a_sentinel()));
     assert_int_equal(fx_shell_output(command, text, sizeof(text)), 0);
     return (int)strtol(text, NULL, 10);
@@ -414,7 +416,7 @@ static void when_another_failover_has_begun_no_write_goes_on(void **state)
     (void)state;
     char then[100];
     int primary = begin_failure(), replica = primary == 0 ? 1 : 0;
-    snprintf(then, sizeof(then), "; (sleep 0.5; redis-cli -p %d sentinel failover mymaster) &",
+    snprintf(then, sizeof(then), "; (sleep 0.5; %s -p %d sentinel failover mymaster) &", cli,
              fx_topology_port(redis, a_sentinel()));
     meddle_behind(primary, replica, LIMIT_MS, then);
     redisContext *writer = redisConnect("127.0.0.1", fx_topology_port(redis, primary));
