@@ -58,7 +58,8 @@ static double recheck(const cJSON *row, const char *start)
 {
     /* redis-cli, but to our own server; in the PATH, because xargs calls it too */
     static const char script[] =
-        "printf '#!/bin/sh\nexec %s -p %s \"$@\"\n' \"$(command -v redis-cli)\" \"$2\" "
+        "printf '#!/bin/sh\nexec %s -p %s \"$@\"\n' \"$(command -v redis-cli || command -v "
+        "valkey-cli)\" \"$2\" "
         ">\"$0/redis-cli\" && chmod +x \"$0/redis-cli\" && PATH=$0:$PATH && eval \"$1\"";
     char port[16];
     const cJSON *check = cJSON_GetObjectItem(invariant_of(row, start), "check");
