@@ -9,6 +9,10 @@
 
 read -ra ports <<<"${FLASHSALE_PORTS:-7000 7001 7002}"
 build=${FLASHSALE_BUILD:-build}
+# valkey-server has valkey-cli beside it.
+redis_server=${REDIS_SERVER:-redis-server}
+redis_cli=${redis_server%server}cli
+command -v "$redis_server" >/dev/null || PATH=$PATH:/usr/sbin
 
 # Asks an instance's /readyz. What it says otherwise than "ready", in $answer.
 is_ready() {

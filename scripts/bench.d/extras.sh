@@ -23,7 +23,7 @@ open_model() {
 measure_locks() {
     local i round urls=()
     for i in 1 2 3; do
-        start "redis-$i" redis-server --port 0 --unixsocket "$run/quorum-$i.sock" \
+        start "redis-$i" "$redis_server" --port 0 --unixsocket "$run/quorum-$i.sock" \
             --dir "$run" --save ''
         wait_for "redis-$i" [ -S "$run/quorum-$i.sock" ]
         urls+=("unix://$run/quorum-$i.sock")

@@ -13,7 +13,7 @@ serve() {
     shift
     stop_all
     run=$(mktemp -d "${TMPDIR:-/tmp}/flashsale.XXXXXX")
-    start redis redis-server --port 0 --unixsocket "$run/redis.sock" --dir "$run" --save '' "$@"
+    start redis "$redis_server" --port 0 --unixsocket "$run/redis.sock" --dir "$run" --save '' "$@"
     wait_for redis [ -S "$run/redis.sock" ]
     url=unix://$run/redis.sock
     if [ "$rtt" != 0 ]; then
@@ -41,7 +41,7 @@ serve_peers() {
 }
 
 redis() {
-    redis-cli -s "$run/redis.sock" "$@"
+    "$redis_cli" -s "$run/redis.sock" "$@"
 }
 
 # new_sales STRATEGY ITEMS HOLD_MS DURABILITY: sales of items that had none, the first of which is
