@@ -1,0 +1,311 @@
+// judge - has the histories of sales and locks judged by Porcupine, a linearizability checker that is
+// not ours, and by our own judges beside it: do they agree?
+//
+//	judge [--seconds N] [--programs DIR] [--compare FILE] [--json FILE] [--markdown FILE] DIR
+//
+//	--seconds   Porcupine's limit for one history (30): behind it its verdict is "unknown"
+//	--programs  where verify and histcheck are (DIR)
+//	--compare   verdicts of an earlier time, which must come out the same
+//
+// DIR has histories as scripts/evidence leaves them: CELL.buys, CELL.buys.2, ... of a cell, whose
+// verdict is in CELL.json, and a directory of *.hist and `options` (histcheck's) of a campaign; each
+// may be compressed (.gz). What lies under planted/ is of a copy with a defect in it.
+//
+// Exit: 0, 1 when the judges do not agree or a verdict has changed, 2 a history can not be read, 64.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	exitDiffers    = 1
+	exitUnreadable = 2
+	exitUsage      = 64
+)
+
+// One history, and what both judges say of it.
+type history struct {
+	File       string   `json:"file"`
+	Ours       string   `json:"ours"`      // "held", "broken", "unchecked"
+	Violated   []string `json:"violated"`  // names of our guarantees
+	Porcupine  string   `json:"porcupine"` // "ok", "illegal", "unknown"
+	Why        string   `json:"why"`
+	Operations int      `json:"operations"`
+	Agree      string   `json:"agree"` // "yes", "not checkable", "unknown", "no"
+}
+
+// A cell of the matrix, or a campaign.
+type trial struct {
+	Name      string     `json:"name"`
+	Kind      string     `json:"kind"`    // "sale", "lock"
+	Planted   string     `json:"planted"` // the defect; "": none
+	Cell      string     `json:"cell"`    // the matrix's verdict; "": a campaign has none
+	Agree     string     `json:"agree"`   // the worst of its histories
+	Histories []*history `json:"histories"`
+
+	paths   [][]string // of each history
+	options []string   // of histcheck, or of verify
+}
+
+type verdicts struct {
+	Schema  int      `json:"schema"`
+	Checker string   `json:"checker"`
+	Seconds int      `json:"seconds"`
+	Trials  []*trial `json:"trials"`
+}
+
+func checker() string {
+	info, ok := debug.ReadBuildInfo()
+	for i := 0; ok && i < len(info.Deps); i++ {
+		if strings.HasSuffix(info.Deps[i].Path, "/porcupine") {
+			return "porcupine " + info.Deps[i].Version
+		}
+	}
+	return "porcupine"
+}
+
+// ---- what there is ------------------------------------------------------------------------------
+
+// "X/planted/DEFECT/..." is of that defect.
+func defectIn(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if part == "planted" && i+2 < len(parts) {
+			return parts[i+1]
+		}
+	}
+	return ""
+}
+
+func readText(path string) string {
+	from, err := open(path)
+	if err != nil {
+		if from, err = open(path + ".gz"); err != nil {
+			return ""
+		}
+	}
+	defer from.Close()
+	text, _ := io.ReadAll(from)
+	return string(text)
+}
+
+func newTrial(root, path, kind string) *trial {
+	name, _ := filepath.Rel(root, path)
+	t := &trial{Name: name, Kind: kind, Planted: defectIn(name + "/")}
+	if kind == "lock" {
+		t.options = strings.Fields(readText(filepath.Join(path, "options")))
+		return t
+	}
+	var cell struct {
+		Verdict string
+		I7Us    int64 `json:"i7_us"`
+	}
+	json.Unmarshal([]byte(readText(path+".json")), &cell)
+	t.Cell = cell.Verdict
+	if cell.I7Us > 0 {
+		t.options = []string{"--i7-us", fmt.Sprint(cell.I7Us)}
+	}
+	return t
+}
+
+func find(root string) ([]*trial, error) {
+	known := map[string]*trial{}
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		plain := strings.TrimSuffix(path, ".gz")
+		kind, of := "sale", plain
+		if at := strings.LastIndex(plain, ".buys"); at > 0 {
+			of = plain[:at]
+		} else if kind = "lock"; strings.HasSuffix(plain, ".hist") {
+			of = filepath.Dir(plain)
+		} else {
+			return nil
+		}
+		t := known[of]
+		if t == nil {
+			t = newTrial(root, of, kind)
+			known[of] = t
+		}
+		name, _ := filepath.Rel(root, of)
+		if kind == "sale" || len(t.paths) == 0 {
+			if kind == "sale" {
+				name, _ = filepath.Rel(root, plain)
+			}
+			t.paths = append(t.paths, nil)
+			t.Histories = append(t.Histories, &history{File: name, Violated: []string{}})
+		}
+		last := len(t.paths) - 1
+		t.paths[last] = append(t.paths[last], path)
+		return nil
+	})
+	trials := []*trial{}
+	for _, t := range known {
+		trials = append(trials, t)
+	}
+	sort.Slice(trials, func(a, b int) bool { return trials[a].Name < trials[b].Name })
+	if err == nil && len(trials) == 0 {
+		err = errors.New("there is no history in " + root)
+	}
+	return trials, err
+}
+
+// ---- judging ------------------------------------------------------------------------------------
+
+// From the best to the worst.
+var agreements = []string{"yes", "not checkable", "unknown", "no"}
+
+func rank(agreement string) int {
+	for i, it := range agreements {
+		if it == agreement {
+			return i
+		}
+	}
+	return -1
+}
+
+func judgeAll(trials []*trial, programs string, limit time.Duration) error {
+	type task struct {
+		t *trial
+		i int
+	}
+	tasks, errs := make(chan task), make(chan error, 1)
+	var wait sync.WaitGroup
+	for range runtime.NumCPU() {
+		wait.Go(func() {
+			for it := range tasks {
+				if err := it.t.judge(it.i, programs, limit); err != nil {
+					select {
+					case errs <- fmt.Errorf("%s: %w", it.t.Histories[it.i].File, err):
+					default:
+					}
+				}
+			}
+		})
+	}
+	for _, t := range trials {
+		for i := range t.paths {
+			tasks <- task{t, i}
+		}
+	}
+	close(tasks)
+	wait.Wait()
+	for _, t := range trials {
+		for _, h := range t.Histories {
+			if rank(h.Agree) >= rank(t.Agree) {
+				t.Agree = h.Agree
+			}
+		}
+	}
+	select {
+	case err := <-errs:
+		return err
+	default:
+		return nil
+	}
+}
+
+// ---- at the end ---------------------------------------------------------------------------------
+
+// What has changed; the time that Porcupine takes is none of it.
+func differences(now *verdicts, path string) (count int, err error) {
+	var then verdicts
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &then)
+	}
+	before := map[string]*history{}
+	for _, t := range then.Trials {
+		for _, h := range t.Histories {
+			before[h.File] = h
+		}
+	}
+	for _, t := range now.Trials {
+		for _, h := range t.Histories {
+			was := before[h.File]
+			delete(before, h.File)
+			if was != nil && was.Ours == h.Ours && was.Porcupine == h.Porcupine &&
+				strings.Join(was.Violated, " ") == strings.Join(h.Violated, " ") {
+				continue
+			}
+			count++
+			fmt.Printf("CHANGED %s: %s, %s now", h.File, h.Ours, h.Porcupine)
+			if was != nil {
+				fmt.Printf("; %s, %s before", was.Ours, was.Porcupine)
+			}
+			fmt.Println()
+		}
+	}
+	for file := range before {
+		count++
+		fmt.Printf("MISSING %s\n", file)
+	}
+	return count, err
+}
+
+func write(path, text string) {
+	if path == "" {
+		return
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		fmt.Fprintln(os.Stderr, "judge:", err)
+		os.Exit(exitUnreadable)
+	}
+}
+
+func fail(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "judge:", err)
+		os.Exit(exitUnreadable)
+	}
+}
+
+func main() {
+	flags := flag.NewFlagSet("judge", flag.ContinueOnError)
+	seconds := flags.Int("seconds", 30, "Porcupine's limit for one history")
+	programs := flags.String("programs", "", "where verify and histcheck are")
+	compare := flags.String("compare", "", "verdicts that must come out the same")
+	asJSON := flags.String("json", "", "write the verdicts there")
+	markdown := flags.String("markdown", "", "write the tables there")
+	if err := flags.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {
+		return
+	} else if err != nil || flags.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: judge [options] DIR")
+		os.Exit(exitUsage)
+	}
+	root := flags.Arg(0)
+	if *programs == "" {
+		*programs = root
+	}
+	trials, err := find(root)
+	fail(err)
+	fail(judgeAll(trials, *programs, time.Duration(*seconds)*time.Second))
+	all := &verdicts{1, checker(), *seconds, trials}
+	disagree := all.print(os.Stdout)
+	text, _ := json.MarshalIndent(all, "", " ")
+	write(*asJSON, string(text)+"\n")
+	write(*markdown, all.markdown())
+	changed := 0
+	if *compare != "" {
+		changed, err = differences(all, *compare)
+		fail(err)
+		fmt.Printf("%d verdicts have changed\n", changed)
+	}
+	if disagree > 0 || changed > 0 {
+		os.Exit(exitDiffers)
+	}
+}

@@ -1,0 +1,424 @@
+package main
+
+// Reads the history of a sale (loadtest/history/format.h) into operations.
+//
+// The ledger is read at rest, and the model forgets no order. So what became of a buy without an
+// answer need not be guessed: one that is in the ledger was made before that was read, as it stands
+// there; one that is not took no effect, and is left out.
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+)
+
+const (
+	unknown = math.MinInt64 // a number that was not told
+	never   = math.MaxInt64 / 2
+)
+
+type line struct {
+	word    string
+	members map[string]string
+	number  int
+}
+
+// A member's number; unknown: not told, or not as a number.
+func (l *line) num(name string) int64 {
+	n, err := strconv.ParseInt(l.members[name], 10, 64)
+	if err != nil {
+		return unknown
+	}
+	return n
+}
+
+func (l *line) text(name string) string {
+	if l.members[name] == "-" {
+		return ""
+	}
+	return l.members[name]
+}
+
+func readLines(from io.Reader) (lines []line, err error) {
+	in := bufio.NewScanner(from)
+	in.Buffer(nil, 1<<20)
+	for n := 1; in.Scan(); n++ {
+		words := strings.Fields(in.Text())
+		if n == 1 && in.Text() != "flashsale-history 2" {
+			return nil, fmt.Errorf("not a history of version 2")
+		}
+		if n == 1 || len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		l := line{words[0], make(map[string]string, len(words)), n}
+		for _, word := range words[1:] {
+			name, value, ok := strings.Cut(word, "=")
+			if !ok {
+				return nil, fmt.Errorf("line %d: %q", n, word)
+			}
+			l.members[name] = value
+		}
+		lines = append(lines, l)
+	}
+	return lines, in.Err()
+}
+
+type saleReader struct {
+	sale
+	id       string
+	reserve  int64
+	moved    bool           // a fault may have moved clocks
+	requests map[string]int // slots
+	ids      map[order]uint16
+	first    map[int]int64 // when a request was first asked for
+	ledger   []slot
+	ends     map[int]int64 // when the reservation of a request ends, by the ledger
+	twice    bool          // a request stands in the ledger twice
+	last     int64
+	ops      []porcupine.Operation
+}
+
+var phases = map[string]uint8{"reserved": reserved, "sold": sold, "cancelled": cancelled, "expired": expired}
+
+// Its segment and number: SALE-[SEGMENT-][EPOCH-]NUMBER. Numbers below 0: of another sale.
+func (r *saleReader) place(id string) (segment, number int64) {
+	rest, ours := strings.CutPrefix(id, r.id+"-")
+	parts := strings.Split(rest, "-")
+	number, err := strconv.ParseInt(parts[len(parts)-1], 10, 64)
+	if !ours || err != nil {
+		return 0, -1
+	}
+	if r.segments > 1 {
+		segment, err = strconv.ParseInt(parts[0], 10, 64)
+		if err != nil || segment < 0 || segment >= int64(r.segments) {
+			return 0, -1
+		}
+	}
+	return segment, number
+}
+
+func (r *saleReader) know(o order) uint16 {
+	at, known := r.ids[o]
+	if !known {
+		at = uint16(len(r.orders))
+		r.ids[o] = at
+		r.orders = append(r.orders, o)
+	}
+	return at
+}
+
+// The slot of a request; makes one if it has an order.
+func (r *saleReader) slotOf(request string, hasOrder bool) int {
+	at, known := r.requests[request]
+	if !known && !hasOrder {
+		return -1
+	}
+	if !known {
+		at = r.slotsLen
+		r.requests[request] = at
+		r.slotsLen++
+	}
+	return at
+}
+
+func (r *saleReader) add(from, to int64, op saleOp) {
+	r.ops = append(r.ops, porcupine.Operation{Input: &op, Call: from, Return: to})
+	if to < never && to > r.last {
+		r.last = to
+	}
+}
+
+func (r *saleReader) readSale(l *line) error {
+	r.id, r.limit, r.segments = l.text("id"), l.num("limit"), max(1, int(l.num("segments")))
+	r.guarded, r.fences = l.num("guarded") == 1, l.num("fences") == 1
+	r.reserve = l.num("reserve_us")
+	r.reserves = r.reserve > 0
+	stock := l.num("stock")
+	if r.segments > segmentsMax || stock < 0 {
+		return fmt.Errorf("line %d: a stock of %d in %d segments", l.number, stock, r.segments)
+	}
+	for k := range r.segments { // the first ones have one more
+		r.stock[k] = (stock + int64(r.segments-1-k)) / int64(r.segments)
+	}
+	return nil
+}
+
+// ---- the ledger ---------------------------------------------------------------------------------
+
+func (r *saleReader) readOrder(l *line) {
+	segment, number := max(0, l.num("segment")), l.num("number")
+	if number == unknown {
+		segment, number = r.place(l.text("order"))
+	}
+	o := r.know(order{segment, number, l.num("remaining"), l.num("fence"), l.text("user"), l.num("quantity")})
+	at := r.slotOf(l.text("request"), true)
+	for len(r.ledger) <= at {
+		r.ledger = append(r.ledger, slot{})
+	}
+	r.twice = r.twice || has(r.ledger[at].phase)
+	r.ledger[at] = slot{phases[l.text("state")], o}
+	r.ends[at] = l.num("expires_us")
+	r.byUser[l.text("user")] = append(r.byUser[l.text("user")], at)
+}
+
+func (r *saleReader) inLedger(request int) slot {
+	if request < 0 || request >= len(r.ledger) {
+		return slot{}
+	}
+	return r.ledger[request]
+}
+
+// ---- what was asked and told --------------------------------------------------------------------
+
+func isUnknown(l *line) bool {
+	status, code := l.num("status"), l.text("code")
+	switch {
+	case status == 0:
+		return l.members["sent"] != "0"
+	case code == "unknown", status == 408, status == 499:
+		return true
+	}
+	return status >= 500 && (status != 503 || code == "")
+}
+
+func (r *saleReader) end(l *line) int64 {
+	if to := l.num("to"); to != unknown {
+		return to
+	}
+	return never
+}
+
+// What an answer says of an order, with the rest of what its buyer knows.
+func (r *saleReader) told(l *line, user string, quantity int64) (o order) {
+	o = order{remaining: l.num("remaining"), fence: l.num("fence"), user: user, quantity: quantity}
+	o.segment, o.number = r.place(l.text("order"))
+	return o
+}
+
+func (r *saleReader) readAsk(l *line) {
+	if _, other := l.members["asked"]; other {
+		return // it is about another sale, or about none
+	}
+	from, to, user, quantity := l.num("from"), r.end(l), l.text("user"), l.num("quantity")
+	if quantity == unknown {
+		quantity = 1
+	}
+	at := r.slotOf(l.text("request"), l.num("status") == 201)
+	op := saleOp{request: at, user: user, quantity: quantity, line: l.number}
+	if first, asked := r.first[at]; !asked || from < first {
+		r.first[at] = from
+	}
+	if isUnknown(l) {
+		it := r.inLedger(at)
+		if o := it.order; has(it.phase) && r.orders[o].user == user && r.orders[o].quantity == quantity {
+			op.kind, op.order, op.phase = buyMaybe, it.order, r.firstPhase(it.phase)
+			r.add(from, never, op)
+		}
+		return
+	}
+	switch l.text("code") {
+	case "sold_out":
+		op.kind = soldOut
+	case "limit_reached":
+		op.kind = limitReached
+	case "sale_closed":
+		op.kind = saleClosed
+	case "request_void":
+		op.kind, op.final = noOrder, true
+	default:
+		if l.num("status") != 201 {
+			return // nothing was done, and nothing is said about the sale
+		}
+		o := r.told(l, user, quantity)
+		op.kind, op.order, op.phase = buyTold, r.know(o), phases[l.text("state")]
+		if op.phase != reserved {
+			op.phase = sold
+		}
+		if o.number < 0 {
+			op.kind = impossible
+		}
+		r.byUser[user] = append(r.byUser[user], at)
+	}
+	r.add(from, to, op)
+}
+
+func (r *saleReader) firstPhase(last uint8) uint8 {
+	if r.reserves {
+		return reserved
+	}
+	return last
+}
+
+func (r *saleReader) readLook(l *line) {
+	if _, other := l.members["asked"]; other {
+		return
+	}
+	status, code := l.num("status"), l.text("code")
+	at := r.slotOf(l.text("request"), status == 200)
+	op := saleOp{request: at, line: l.number}
+	switch {
+	case isUnknown(l) && l.word != "look":
+		op.kind = map[string]saleKind{"confirm": confirmMaybe, "cancel": cancelMaybe}[l.word]
+		wanted := map[string]uint8{"confirm": sold, "cancel": cancelled}[l.word]
+		if it := r.inLedger(at); it.phase == wanted {
+			r.add(l.num("from"), never, op)
+		}
+		return
+	case status == 200:
+		o := r.told(l, l.text("told_user"), l.num("told_quantity"))
+		op.kind = map[string]saleKind{"look": lookFound, "confirm": confirmTold, "cancel": cancelTold}[l.word]
+		op.order, op.phase = r.know(o), phases[l.text("state")]
+		if o.number < 0 {
+			op.kind = impossible
+		}
+	case status == 404 && code == "no_such_order":
+		op.kind, op.final = noOrder, l.num("final") == 1
+	case code == "order_cancelled":
+		op.kind, op.phase = phaseTold, cancelled
+	case code == "order_sold":
+		op.kind, op.phase = phaseTold, sold
+	case code == "reservation_expired":
+		op.kind, op.phase = phaseTold, expired
+	default:
+		return
+	}
+	r.add(l.num("from"), r.end(l), op)
+}
+
+func (r *saleReader) readStock(l *line) {
+	from, to := l.num("from"), l.num("to")
+	if at := l.num("at"); at != unknown {
+		from, to = at, at
+	}
+	if l.num("remaining") == unknown || r.segments > 1 || !r.guarded {
+		return
+	}
+	r.add(from, to, saleOp{kind: stockTold, request: -1, quantity: l.num("remaining"), units: l.num("units"),
+		line: l.number})
+}
+
+// ---- all of it ----------------------------------------------------------------------------------
+
+// What ends reservations that nobody ended: all of a segment with the same end at once, and in the
+// order of their ends.
+func (r *saleReader) addExpiries() {
+	type group struct {
+		ends, earliest int64
+		requests       []int
+	}
+	bySegment := map[int64]map[int64]*group{}
+	for at, it := range r.ledger {
+		if it.phase != expired {
+			continue
+		}
+		segment, ends := r.orders[it.order].segment, r.ends[at]
+		if bySegment[segment] == nil {
+			bySegment[segment] = map[int64]*group{}
+		}
+		g := bySegment[segment][ends]
+		if g == nil {
+			g = &group{ends: ends}
+			bySegment[segment][ends] = g
+		}
+		g.requests = append(g.requests, at)
+		earliest := r.first[at]
+		if !r.moved {
+			earliest += r.reserve
+		}
+		g.earliest = max(g.earliest, earliest)
+	}
+	for _, groups := range bySegment {
+		var before []int
+		inOrder := slices.SortedFunc(maps.Values(groups), func(a, b *group) int { return cmp.Compare(a.ends, b.ends) })
+		for _, g := range inOrder {
+			r.add(g.earliest, never, saleOp{kind: expiry, request: -1, ends: g.requests, before: before})
+			before = g.requests[:1]
+		}
+	}
+}
+
+// The model and its operations; why != "": there is nothing to be said about this history.
+func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, err error) {
+	lines, err := readLines(from)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	r := saleReader{requests: map[string]int{}, ids: map[order]uint16{}, first: map[int]int64{},
+		ends: map[int]int64{}}
+	r.byUser, r.seed = map[string][]int{}, maphash.MakeSeed()
+	why = "it was cut off"
+	rest := saleOp{kind: ledgerRead, request: -1}
+	for k := range rest.rest {
+		rest.rest[k] = unknown
+	}
+	segments := 0
+	for pass := range 2 { // the ledger comes first
+		for i := range lines {
+			l := &lines[i]
+			switch {
+			case pass == 0 && l.word == "sale":
+				err = r.readSale(l)
+			case pass == 0 && l.word == "order":
+				r.readOrder(l)
+			case pass == 0 && l.word == "rest" && max(0, l.num("segment")) < segmentsMax:
+				rest.rest[max(0, l.num("segment"))] = l.num("remaining")
+				segments++
+			case pass == 0 && l.word == "fault":
+				r.moved = true
+			case pass == 0 && l.word == "end" && l.text("truncated") == "":
+				why = ""
+			case pass == 0 && l.num("status")/100 == 2 && l.text("request") != "":
+				r.slotOf(l.text("request"), true)
+			case pass == 1 && l.word == "ask":
+				r.readAsk(l)
+			case pass == 1 && (l.word == "look" || l.word == "confirm" || l.word == "cancel"):
+				r.readLook(l)
+			case pass == 1 && l.word == "stock":
+				r.readStock(l)
+			}
+			if err != nil {
+				return nil, nil, "", err
+			}
+		}
+	}
+	if segments < r.segments && why == "" {
+		why = "the ledger was not read"
+	}
+	r.addExpiries()
+	for len(r.ledger) < r.slotsLen {
+		r.ledger = append(r.ledger, slot{})
+	}
+	rest.slots = r.ledger
+	if r.twice {
+		rest.kind = impossible
+	}
+	r.add(r.last+1, r.last+2, rest)
+	for i := range r.ops { // what has no end of its own ended before the ledger was read
+		r.ops[i].Return = min(r.ops[i].Return, r.last)
+		r.ops[i].ClientId = i
+	}
+	for user, slots := range r.byUser {
+		r.byUser[user] = unique(slots)
+	}
+	return &r.sale, r.ops, why, nil
+}
+
+func unique(from []int) (to []int) {
+	seen := map[int]bool{}
+	for _, it := range from {
+		if !seen[it] {
+			to = append(to, it)
+		}
+		seen[it] = true
+	}
+	return to
+}
