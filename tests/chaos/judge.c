@@ -175,6 +175,7 @@ cJSON *judge_cell(const cell *c, int failed)
     cJSON_AddNumberToObject(sum, "seed", (double)c->seed);
     cJSON_AddNumberToObject(sum, "landed", (double)c->landed);
     cJSON_AddStringToObject(sum, "counts", c->fault->counts);
+    cJSON_AddNumberToObject(sum, "i7_us", c->fault->recovery_ms * 1000.0); /* of loadtest verify */
     cJSON_AddStringToObject(sum, "note", c->note);
     if (!c->skipped) {
         judge_histories(c, failed, sum);

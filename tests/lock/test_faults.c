@@ -283,6 +283,7 @@ static bool try_once(const struct fault *fault, struct ground *ground)
     ground->redis = fx_redis_start_single(NULL);
     ground->proxy = fx_proxy_start(fx_redis_tcp_url(ground->redis));
     campaign_begin(&ground->campaign);
+    snprintf(ground->campaign.name, sizeof(ground->campaign.name), "faults/%s", fault->name);
     for (int i = 0; i < LOADS; i++)
         start_load(ground, &loads[i], fault, lease_ms);
     make_fault(ground, fault);

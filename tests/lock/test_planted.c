@@ -117,6 +117,8 @@ static int judge(struct ground *ground, const struct defect *defect, const char 
     for (int i = 0; defect->load[i]; i++)
         args[6 + i] = defect->load[i];
     campaign_begin(&ground->campaign);
+    snprintf(ground->campaign.name, sizeof(ground->campaign.name), "%s%s",
+             program ? "planted/" : "unplanted/", defect->name);
     fx_proxy_say(ground->proxy, "heal");
     if (defect->order)
         fx_proxy_say(ground->proxy, "%s", defect->order);

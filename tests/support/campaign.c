@@ -1,9 +1,13 @@
 /*
  * campaign.c - runs lockload, notes in the history what was done to it, and has histcheck judge.
  * Stalls of the machine are found by a pulse: who slept much longer than it asked for stood still.
+ *
+ * FX_HISTORIES=DIR keeps the histories of each campaign, and histcheck's options, in DIR/NAME: the
+ * last ones, where it is made again.
  */
 #include "tests/support/campaign.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +24,9 @@
 
 void campaign_begin(campaign *c)
 {
+    static int number;
     memset(c, 0, sizeof(*c));
+    snprintf(c->name, sizeof(c->name), "%s-%d", program_invocation_short_name, ++number);
     fx_dir_make(c->dir, sizeof(c->dir));
     if (hist_open(c->dir) != 0)
         fail_msg("no history in %s", c->dir);
@@ -107,11 +113,31 @@ static void wait_for_loads(campaign *c)
     }
 }
 
+/* For other judges: scripts/evidence. */
+static void keep(const campaign *c, const char *const *options)
+{
+    const char *dir = getenv("FX_HISTORIES");
+    static const char copy[] = "rm -rf \"$2\" && mkdir -p \"$2\" && cp \"$1\"/*.hist \"$2\" && "
+                               "echo \"$3\" >\"$2/options\"";
+    char words[512] = "", to[512];
+    if (!dir)
+        return;
+    for (; *options; options++)
+        snprintf(words + strlen(words), sizeof(words) - strlen(words), "%s ", *options);
+    snprintf(to, sizeof(to), "%s/%s", dir, c->name);
+    const char *const argv[] = {"sh", "-c", copy, "keep", c->dir, to, words, NULL};
+    fx_process *process = fx_spawn(argv, true);
+    if (fx_process_wait(process, JUDGE_MS) != 0)
+        fail_msg("histories could not be kept: %s", fx_process_stderr(process));
+    fx_process_free(process);
+}
+
 int campaign_judge(campaign *c, const char *const *options)
 {
     char pattern[96], path[256];
     glob_t files;
     wait_for_loads(c);
+    keep(c, options);
     snprintf(pattern, sizeof(pattern), "%s/*.hist", c->dir);
     if (glob(pattern, 0, NULL, &files) != 0)
         fail_msg("lockload wrote no history");

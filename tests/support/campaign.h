@@ -20,7 +20,8 @@
 #define CAMPAIGN_PIDS_MAX  32
 
 typedef struct campaign {
-    char dir[72]; /* of the history */
+    char name[72]; /* PROGRAM-NUMBER, unless its owner says otherwise */
+    char dir[72];  /* of the history */
     fx_process *loads[CAMPAIGN_LOADS_MAX];
     int loads_len;
     pid_t pids[CAMPAIGN_PIDS_MAX]; /* of all loads, in the order in which they were started */
