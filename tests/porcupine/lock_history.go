@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -25,10 +26,18 @@ type event struct {
 }
 
 func readEvents(from io.Reader, events []event) ([]event, error) {
-	in := bufio.NewScanner(from)
+	text, err := io.ReadAll(from)
+	if err != nil {
+		return nil, err
+	}
+	if rest := bytes.IndexByte(text, 0); rest >= 0 {
+		text = text[:rest] // of one that was killed: its unused rest, and maybe half a line before it
+	}
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	in := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; in.Scan(); n++ {
 		w := strings.Fields(in.Text())
-		if len(w) == 0 {
+		if len(w) == 0 || strings.HasPrefix(w[0], "#") {
 			continue
 		}
 		if len(w) < 9 || len(w) > 10 {
