@@ -421,6 +421,18 @@ chaos: ## strategies x faults: build/chaos/matrix.html; CHAOS=quick, SEED=n
 	$(Q)$(parallel) tested $(call with_words,planted)
 	$(Q)FLASHSALE_BUILD=$(BUILD) CHAOS='$(CHAOS)' SEED='$(SEED)' scripts/chaos
 
+# The judge of sales alone: it goes into the archive, and needs neither curl nor a Redis.
+$(BUILD)/tests/verify: $(call objects,tests/porcupine/verify.c loadtest/cli/verify.c \
+		$(wildcard loadtest/history/*.c loadtest/judge/*.c loadtest/base/*.c))
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(CJSON_LIBS) -lm
+
+.PHONY: evidence
+evidence: ## the matrix's histories judged by Porcupine, too: build/evidence; EVIDENCE=full, SEED=n; needs go
+	$(Q)CC='$(CC)' scripts/deps test
+	$(Q)$(parallel) tested $(BUILD)/tests/verify $(BUILD)/tests/lock/test_faults $(BUILD)/tests/lock/test_planted
+	$(Q)FLASHSALE_BUILD=$(BUILD) EVIDENCE='$(EVIDENCE)' SEED='$(SEED)' scripts/evidence
+
 .PHONY: soak
 soak: ## three instances under load and random faults; MINUTES=20, SEED=n, ROW=strategy
 	$(Q)CC='$(CC)' scripts/deps test

@@ -117,7 +117,7 @@ var lies = []struct{ name, of, old, new, want string }{
 	{"sold out while a unit is back", reserving, "from=100 to=110", "from=62 to=65", "illegal"},
 	{"a unit that comes back too early", reserving, "from=180 to=190", "from=120 to=130", "illegal"},
 	{"one that comes back early where clocks move", strings.Replace(reserving, "from=180 to=190", "from=120 to=130", 1),
-		"", "fault at=1 name=clock", "ok"},
+		"", "fault at=1 name=redis-clock", "ok"},
 	{"confirmed and expired", reserving, "",
 		"confirm from=200 to=210 request=c target=0 status=200 order=5f-e-3 remaining=0 fence=0 told_user=u3 told_quantity=1 state=sold",
 		"illegal"},

@@ -39,7 +39,7 @@ const (
 // One history, and what both judges say of it.
 type history struct {
 	File       string   `json:"file"`
-	Ours       string   `json:"ours"`      // "held", "broken", "unchecked"
+	Ours       string   `json:"ours"`      // "held", "broken", "unchecked": of what Porcupine can see
 	Violated   []string `json:"violated"`  // names of our guarantees
 	Porcupine  string   `json:"porcupine"` // "ok", "illegal", "unknown"
 	Why        string   `json:"why"`
@@ -205,11 +205,7 @@ func judgeAll(trials []*trial, programs string, limit time.Duration) error {
 	close(tasks)
 	wait.Wait()
 	for _, t := range trials {
-		for _, h := range t.Histories {
-			if rank(h.Agree) >= rank(t.Agree) {
-				t.Agree = h.Agree
-			}
-		}
+		t.Agree = t.agreement()
 	}
 	select {
 	case err := <-errs:
@@ -217,6 +213,22 @@ func judgeAll(trials []*trial, programs string, limit time.Duration) error {
 	default:
 		return nil
 	}
+}
+
+// The worst of its histories; but where both judges find one broken, so is the trial for both, whatever
+// the others are.
+func (t *trial) agreement() string {
+	worst, broken := "yes", false
+	for _, h := range t.Histories {
+		broken = broken || h.Agree == "yes" && h.Porcupine == "illegal"
+		if rank(h.Agree) > rank(worst) {
+			worst = h.Agree
+		}
+	}
+	if broken && worst != "no" {
+		return "yes"
+	}
+	return worst
 }
 
 // ---- at the end ---------------------------------------------------------------------------------

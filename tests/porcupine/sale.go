@@ -62,8 +62,6 @@ const (
 	lookFound                    // 200
 	confirmTold                  // 200
 	cancelTold                   // 200
-	confirmMaybe                 // not answered, and sold in the end
-	cancelMaybe                  // not answered, and cancelled in the end
 	phaseTold                    // an ending was refused: it is already ...
 	expiry                       // the units of all that end at one time go back
 	saleClosed                   // 409
@@ -215,18 +213,16 @@ func (m *sale) step(s *saleState, op *saleOp) bool {
 		return !has(it.phase)
 	case lookFound:
 		return same && (it.phase == op.phase || op.phase == expired && it.phase == reserved)
-	case confirmTold, confirmMaybe:
-		if it.phase == reserved {
+	case confirmTold:
+		if same && it.phase == reserved {
 			s.with(op.request, slot{sold, it.order})
-			return same || op.kind == confirmMaybe
 		}
-		return same && it.phase == sold || op.kind == confirmMaybe
-	case cancelTold, cancelMaybe:
-		if it.phase == reserved && (same || op.kind == cancelMaybe) {
+		return same && (it.phase == reserved || it.phase == sold)
+	case cancelTold:
+		if same && it.phase == reserved {
 			m.giveBack(s, op.request, cancelled)
-			return true
 		}
-		return same && it.phase == cancelled || op.kind == cancelMaybe
+		return same && (it.phase == reserved || it.phase == cancelled)
 	case phaseTold:
 		return it.phase == op.phase || op.phase == expired && it.phase == reserved
 	case expiry:

@@ -4,7 +4,8 @@ package main
 //
 // The ledger is read at rest, and the model forgets no order. So what became of a buy without an
 // answer need not be guessed: one that is in the ledger was made before that was read, as it stands
-// there; one that is not took no effect, and is left out.
+// there; one that is not took no effect, and is left out. So it is with a confirm or a cancel whose order
+// is sold or cancelled in the end, or is not.
 
 import (
 	"bufio"
@@ -22,8 +23,10 @@ import (
 )
 
 const (
-	unknown = math.MinInt64 // a number that was not told
-	never   = math.MaxInt64 / 2
+	unknown  = math.MinInt64 // a number that was not told
+	never    = math.MaxInt64 / 2
+	cutOff   = "it was cut off"
+	noLedger = "the ledger was not read"
 )
 
 type line struct {
@@ -258,6 +261,8 @@ func (r *saleReader) firstPhase(last uint8) uint8 {
 	return last
 }
 
+var endings = map[string]saleKind{"look": lookFound, "confirm": confirmTold, "cancel": cancelTold}
+
 func (r *saleReader) readLook(l *line) {
 	if _, other := l.members["asked"]; other {
 		return
@@ -266,16 +271,16 @@ func (r *saleReader) readLook(l *line) {
 	at := r.slotOf(l.text("request"), status == 200)
 	op := saleOp{request: at, line: l.number}
 	switch {
-	case isUnknown(l) && l.word != "look":
-		op.kind = map[string]saleKind{"confirm": confirmMaybe, "cancel": cancelMaybe}[l.word]
+	case isUnknown(l) && l.word != "look": // as it would have been answered, whenever it was done
 		wanted := map[string]uint8{"confirm": sold, "cancel": cancelled}[l.word]
 		if it := r.inLedger(at); it.phase == wanted {
+			op.kind, op.order = endings[l.word], it.order
 			r.add(l.num("from"), never, op)
 		}
 		return
 	case status == 200:
 		o := r.told(l, l.text("told_user"), l.num("told_quantity"))
-		op.kind = map[string]saleKind{"look": lookFound, "confirm": confirmTold, "cancel": cancelTold}[l.word]
+		op.kind = endings[l.word]
 		op.order, op.phase = r.know(o), phases[l.text("state")]
 		if o.number < 0 {
 			op.kind = impossible
@@ -346,7 +351,8 @@ func (r *saleReader) addExpiries() {
 	}
 }
 
-// The model and its operations; why != "": there is nothing to be said about this history.
+// The model and its operations; why: what is missing, so that it can not be said to be right. Without
+// its end or its ledger, it can not be said to be wrong either.
 func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, err error) {
 	lines, err := readLines(from)
 	if err != nil {
@@ -355,7 +361,7 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 	r := saleReader{requests: map[string]int{}, ids: map[order]uint16{}, first: map[int]int64{},
 		ends: map[int]int64{}}
 	r.byUser, r.seed = map[string][]int{}, maphash.MakeSeed()
-	why = "it was cut off"
+	why = cutOff
 	rest := saleOp{kind: ledgerRead, request: -1}
 	for k := range rest.rest {
 		rest.rest[k] = unknown
@@ -373,7 +379,7 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 				rest.rest[max(0, l.num("segment"))] = l.num("remaining")
 				segments++
 			case pass == 0 && l.word == "fault":
-				r.moved = true
+				r.moved = r.moved || strings.HasSuffix(l.text("name"), "clock")
 			case pass == 0 && l.word == "end" && l.text("truncated") == "":
 				why = ""
 			case pass == 0 && l.num("status")/100 == 2 && l.text("request") != "":
@@ -391,7 +397,12 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 		}
 	}
 	if segments < r.segments && why == "" {
-		why = "the ledger was not read"
+		why = noLedger
+	}
+	for k := range r.segments {
+		if why == "" && rest.rest[k] == unknown {
+			why = "the stock at rest is not known"
+		}
 	}
 	r.addExpiries()
 	for len(r.ledger) < r.slotsLen {
