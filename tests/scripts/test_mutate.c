@@ -51,7 +51,7 @@ static const char sticky_test[] = "#include <stdio.h>\n"
 
 static const char makefile[] = "tested:\n"
                                "build/tests/%: tests/%.c server/larger.c\n"
-                               "\t@mkdir -p $(@D) && cc -I. -o $@ $<\n";
+                               "\t@mkdir -p $(@D) && cc $(CFLAGS) -I. -o $@ $<\n";
 
 static const char equivalents[] = "# as in the real one\n"
                                   "server/larger.c\n"
@@ -117,7 +117,7 @@ static void what_the_test_notices_is_told_from_what_it_does_not(void **state)
         "equivalent server/larger.c:6  >  ->  >=\n",
         "killed     server/larger.c:6  a > b  ->  !(a > b)  by server/test_larger: the_larger_one",
         "killed     server/larger.c:7  a  ->  !(a)  by server/test_larger: the_larger_one\n",
-        "SURVIVED   server/larger.c:8  b  ->  !(b)\n",
+        "SURVIVED   server/larger.c:8  b  ->  !(b)  met 1 programs, none known to execute it\n",
         "mutate: server: 2 of 3 killed (66 %), 1 equivalent and 0 unsure ones left out\n",
         "survivors:\n  server/larger.c:8  b  ->  !(b)\n",
     };
