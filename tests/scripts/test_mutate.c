@@ -1,6 +1,6 @@
 /*
- * test_mutate.c - scripts/mutate, on a tree of one function and one test: what it changes, and that
- * it tells a change that the test notices from one that it does not.
+ * test_mutate.c - scripts/mutate, on a tree of two functions and two tests: what it changes, that
+ * it tells a change that a test notices from one that none does, and which tests a change meets.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +20,13 @@ static const char product[] = "/* a == b, and so on */\n"
                               "    if (a > b) /* a + b */\n"
                               "        return a;\n"
                               "    return b;\n"
+                              "}\n"
+                              "int sum(int a, int b)\n"
+                              "{\n"
+                              "    return a + b;\n"
                               "}\n";
 
-/* Knows nothing of the second return. */
+/* Never comes to the second return, and does not look at the sum. */
 static const char test[] =
     "#include <stdio.h>\n"
     "#define log_event(text, value) puts(text)\n"
@@ -30,10 +34,20 @@ static const char test[] =
     "int main(void)\n"
     "{\n"
     "    puts(\"[ RUN      ] the_larger_one\");\n"
-    "    int right = larger(3, 2) == 3;\n"
+    "    int right = larger(3, 2) == 3 && (sum(1, 2), 1);\n"
     "    puts(right ? \"[       OK ] the_larger_one\" : \"[  FAILED  ] the_larger_one\");\n"
     "    return !right;\n"
     "}\n";
+
+/* Has all of it, and executes nothing. */
+static const char idle_test[] = "#include <stdio.h>\n"
+                                "#define log_event(text, value) puts(text)\n"
+                                "#include \"server/larger.c\"\n"
+                                "int main(void)\n"
+                                "{\n"
+                                "    puts(\"[ RUN      ] nothing\");\n"
+                                "    puts(\"[       OK ] nothing\");\n"
+                                "}\n";
 
 /* Once it has failed, and left the file that is to be named, it does so for ever. */
 static const char sticky_test[] = "#include <stdio.h>\n"
@@ -81,6 +95,7 @@ static int setup(void **state)
         return -1;
     put("server/larger.c", product);
     put("tests/server/test_larger.c", test);
+    put("tests/server/test_idle.c", idle_test);
     put("tests/equivalent-mutants", equivalents);
     put("Makefile", makefile);
     return 0;
@@ -117,9 +132,10 @@ static void what_the_test_notices_is_told_from_what_it_does_not(void **state)
         "equivalent server/larger.c:6  >  ->  >=\n",
         "killed     server/larger.c:6  a > b  ->  !(a > b)  by server/test_larger: the_larger_one",
         "killed     server/larger.c:7  a  ->  !(a)  by server/test_larger: the_larger_one\n",
-        "SURVIVED   server/larger.c:8  b  ->  !(b)  met 1 programs, none known to execute it\n",
-        "mutate: server: 2 of 3 killed (66 %), 1 equivalent and 0 unsure ones left out\n",
-        "survivors:\n  server/larger.c:8  b  ->  !(b)\n",
+        "SURVIVED   server/larger.c:8  b  ->  !(b)  met 2 programs, none known to execute it\n",
+        "SURVIVED   server/larger.c:12  +  ->  -  met 1 programs\n",
+        "mutate: server: 2 of 5 killed (40 %), 1 equivalent and 0 unsure ones left out\n",
+        "survivors:\n  server/larger.c:12  +  ->  -\n  server/larger.c:8  b  ->  !(b)\n",
     };
     char said[4096];
     mutate("AT=server/larger.c", 0, said, sizeof(said));
@@ -155,11 +171,23 @@ static void a_test_that_goes_on_failing_has_noticed_nothing(void **state)
     put("tests/server/test_larger.c", test);
 }
 
+static void unknown_words_are_refused_and_help_is_given(void **state)
+{
+    (void)state;
+    char output[4096];
+    assert_int_equal(fx_shell_output("scripts/mutate --help", output, sizeof(output)), 0);
+    assert_non_null(strstr(output, "SEED=7"));
+    assert_null(strstr(output, "set -u"));
+    assert_int_equal(fx_shell_output("scripts/mutate 60 2>&1", output, sizeof(output)), 2);
+    assert_non_null(strstr(output, "unknown argument: 60"));
+}
+
 static void a_tree_that_fails_as_it_is_is_not_measured(void **state)
 {
     (void)state;
     char said[4096];
-    put("server/larger.c", "int larger(int a, int b)\n{\n    return a < b ? a : b;\n}\n");
+    put("server/larger.c", "int larger(int a, int b)\n{\n    return a < b ? a : b;\n}\n"
+                           "int sum(int a, int b)\n{\n    return a + b;\n}\n");
     mutate("AT=server/larger.c", 1, said, sizeof(said));
     assert_non_null(strstr(said, "fails as it is: server/test_larger: the_larger_one"));
     assert_null(strstr(said, "SURVIVED"));
@@ -171,6 +199,7 @@ int main(void)
         cmocka_unit_test(what_the_test_notices_is_told_from_what_it_does_not),
         cmocka_unit_test(a_seed_draws_the_same_again),
         cmocka_unit_test(a_test_that_goes_on_failing_has_noticed_nothing),
+        cmocka_unit_test(unknown_words_are_refused_and_help_is_given),
         cmocka_unit_test(a_tree_that_fails_as_it_is_is_not_measured),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
