@@ -35,6 +35,16 @@ void cell_met(cell *c, bool met)
     c->missed = c->missed || !met;
 }
 
+void cell_got_through(cell *c, const char *format, ...)
+{
+    va_list args;
+    if (c->got_through++ > 0)
+        return;
+    va_start(args, format);
+    vsnprintf(c->first_through, sizeof(c->first_through), format, args);
+    va_end(args);
+}
+
 void cell_note(cell *c, const char *format, ...)
 {
     va_list args;

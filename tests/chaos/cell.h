@@ -65,6 +65,8 @@ typedef struct cell {
     int history_count;
     bool instances_preload; /* LD_PRELOAD is for them, too */
     long long landed;
+    long long got_through; /* attacks that were not refused; the first one is told */
+    char first_through[160];
     bool missed;      /* a part of the fault did not land */
     bool over;        /* what was done can not be undone: the sale is over, as of a `final` fault */
     bool failed_over; /* and since then ... */
@@ -95,6 +97,8 @@ void cell_begin_fault(cell *c);            /* notes the moment */
 void cell_healed(cell *c);                 /* from now on a buy must succeed soon */
 void cell_landed(cell *c, long long more); /* adds to what has landed */
 void cell_met(cell *c, bool met);          /* adds one; without it the cell is inconclusive */
+/* An attack that had to be refused was not: the cell is BROKEN, whatever else is found. */
+void cell_got_through(cell *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cell_note(cell *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A number from 0 to below - 1, by the seed. */

@@ -144,6 +144,19 @@ static void merge_guarantees(cJSON *to, const cJSON *from)
     }
 }
 
+/* What the cell itself has seen, and no history tells: what the guard's answers were. */
+static void add_guard(const cell *c, cJSON *guarantees)
+{
+    cJSON *guard = cJSON_CreateObject();
+    cJSON_AddStringToObject(guard, "id", "guard");
+    cJSON_AddStringToObject(guard, "name", "guard");
+    cJSON_AddStringToObject(guard, "sentence", "what comes again with something wrong is refused");
+    cJSON_AddStringToObject(guard, "state", c->got_through > 0 ? "violated" : "nothing");
+    cJSON_AddNumberToObject(guard, "count", (double)c->got_through);
+    cJSON_AddStringToObject(guard, "first", c->first_through);
+    cJSON_AddItemToArray(guarantees, guard);
+}
+
 /* The verdict and why, figures and guarantees. */
 static void judge_histories(const cell *c, int failed, cJSON *sum)
 {
@@ -160,6 +173,11 @@ static void judge_histories(const cell *c, int failed, cJSON *sum)
         merge_guarantees(guarantees, cJSON_GetObjectItemCaseSensitive(answer, "guarantees"));
         cJSON_Delete(answer);
     }
+    if (c->got_through > 0) {
+        worst = "BROKEN";
+        reason = c->first_through;
+    }
+    add_guard(c, guarantees);
     cJSON_AddStringToObject(sum, "verdict", worst);
     cJSON_AddStringToObject(sum, "why", reason);
     cJSON_AddItemToObject(sum, "guarantees", guarantees);

@@ -5,7 +5,7 @@
 #include "tests/chaos/faults/fault.h"
 
 /* clang-format off */
-extern const fault fault_load, fault_retries, fault_stale_write;
+extern const fault fault_load, fault_retries, fault_stale_write, fault_replays;
 extern const fault fault_pause, fault_kill, fault_foreign_release;
 extern const fault fault_herd, fault_sigterm, fault_redis_clock, fault_instance_clock;
 extern const fault fault_lost_reply, fault_late_command, fault_client_kill, fault_partition;
@@ -24,6 +24,7 @@ const fault *const faults[] = {
     &fault_load,
     &fault_retries,
     &fault_stale_write,
+    &fault_replays,
     &fault_pause,
     &fault_kill,
     &fault_foreign_release,
