@@ -42,7 +42,7 @@ typedef struct name {
 typedef struct attacker {
     cell *c;
     overheard now, before; /* the write of this round, and of the one before */
-    name bought[ROUNDS];
+    name bought[ROUNDS + 1];
     int attacks;
 } attacker;
 
@@ -138,14 +138,16 @@ static void too_late(attacker *a)
     attack(a, &s, "a write behind its time", "late");
 }
 
-/* A later sale has taken its place; or it is halted. */
+/* It is halted; or a later sale has taken its place. Who does that sees to it that what is left of
+ * the one before expires, its moves too: not done here, so where units may be reserved it is only
+ * halted. */
 static void of_another_sale(attacker *a)
 {
     shot s;
     name n;
     char other[96];
     const char *sale = a->now.words[a->now.args + W_SALE];
-    for (int halted = 0; halted < 2; halted++) {
+    for (int halted = 1; halted >= (a->c->row.reserves ? 1 : 0); halted--) {
         aim_anew(a, &s, &n);
         snprintf(other, sizeof(other), halted ? "%s halted" : "f%s", sale + (halted ? 0 : 1));
         s.key = writes_key(&a->now, W_POINTER);
@@ -299,6 +301,23 @@ static void sell_out(attacker *a)
     cell_met(a->c, bought);
 }
 
+/* ---- a round's buyer --------------------------------------------------------------------------
+ */
+
+/* Buys, at any instance, and hears the write. */
+static void buy(attacker *a, int round)
+{
+    int at = (int)cell_random(a->c, FX_INSTANCES);
+    name *n = &a->bought[round];
+    *n = new_name(a->c);
+    writes_free(&a->before);
+    a->before = a->now;
+    a->now = (overheard){0};
+    int status = crew_ask(n->request, n->user, 1, at);
+    if (!writes_overhear(n->request, n->order, &a->now))
+        fail_msg("no write was heard of %s, which was told %d", n->request, status);
+}
+
 /* ---- what was reserved ----------------------------------------------------------------------- */
 
 static bool nothing_is_reserved(void *sale)
@@ -319,7 +338,8 @@ static void settle_again(attacker *a, const name *n, const char *user, const cha
     attack(a, &s, want, wanted);
 }
 
-/* Each is over by now: confirmed, cancelled, or its time has passed. It stays what it is. */
+/* Each is over by now: confirmed, cancelled, or its time has passed. It stays what it is. Who
+ * confirmed has had the lock since the last round, so one more buys. */
 static void settle_all_again(attacker *a)
 {
     static const struct {
@@ -328,6 +348,7 @@ static void settle_all_again(attacker *a)
                 {" cancelled ", "cancelled", "="},
                 {" confirmed ", "=", "sold"}};
     cell_met(a->c, fx_wait_until(nothing_is_reserved, crew_sale(0), CELL_PATIENCE_MS));
+    buy(a, ROUNDS);
     for (int i = 0; i < ROUNDS; i++) {
         char record[256], user[24];
         const name *n = &a->bought[i];
@@ -346,20 +367,7 @@ static void settle_all_again(attacker *a)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Buys, at any instance; a third confirms, a third cancels. */
-static void buy(attacker *a, int round)
-{
-    int at = (int)cell_random(a->c, FX_INSTANCES);
-    name *n = &a->bought[round];
-    *n = new_name(a->c);
-    writes_free(&a->before);
-    a->before = a->now;
-    a->now = (overheard){0};
-    int status = crew_ask(n->request, n->user, 1, at);
-    if (!writes_overhear(n->request, n->order, &a->now))
-        fail_msg("no write was heard of %s, which was told %d", n->request, status);
-}
-
+/* Where it reserves, a third confirm and a third cancel. */
 static void go_round(attacker *a, int round)
 {
     buy(a, round);
