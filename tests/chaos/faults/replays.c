@@ -15,17 +15,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/strategies/registry.h"
+#include "server/store/epochs.h"
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/faults/writes.h"
 
 enum {
     LEASE_MS = 5000,
-    STOCK = 1600,
+    STOCK = 6000, /* a sharded sale's buyers all come to its first segment */
     LIMIT = 5,
     ROUNDS = 250,
     SOUND_EVERY = 10, /* rounds */
-    BEYOND = 12,      /* units that a batch asks for beyond the limit */
+    BEYOND = 10,      /* buyers of a batch who want more than the limit */
     SCARCE = 12,
     SCARCE_LEFT = 2,
     SCARCE_SHOTS = 150,
@@ -108,7 +108,8 @@ static void of_an_older_fence(attacker *a)
     }
 }
 
-/* Its fence is the last, and the lock is a stranger's; or the fence was issued to a stranger. */
+/* Its fence is the last, and the lock is a stranger's, or nobody's; or the fence was issued to one.
+ */
 static void of_another_owner(attacker *a)
 {
     shot s;
@@ -123,6 +124,9 @@ static void of_another_owner(attacker *a)
     s.key = writes_fence_key(&a->now);
     s.value = issued;
     attack(a, &s, "a fence that was issued to another", "stale");
+    aim_anew(a, &s, &n);
+    s.owner = NULL;
+    attack(a, &s, "a lock that has ended", "stale");
 }
 
 /* ---- the time, the sale, the ledger ---------------------------------------------------------- */
@@ -163,7 +167,8 @@ static void of_another_epoch(attacker *a)
     char epochs[512];
     aim_anew(a, &s, &n);
     snprintf(epochs, sizeof(epochs), "%s", a->now.words[a->now.args + W_KNOWN]);
-    epochs[0] = epochs[0] == '1' ? '2' : '1';
+    char *at = &epochs[cell_random(a->c, EPOCH_LEN)];
+    *at = *at == '1' ? '2' : '1';
     s.key = writes_key(&a->now, W_EPOCHS);
     s.value = epochs;
     attack(a, &s, "another epoch", "epoch");
@@ -199,43 +204,69 @@ static void once_more(attacker *a, int round)
 }
 
 /* Whoever wrote that asked for it, and was told nothing. */
-static void note_asked(const name *n, int64_t from_us)
+static void note_asked(const name *n, int units, int64_t from_us)
 {
     journal_write(crew_sale(0)->history,
-                  "ask from=%lld to=%lld request=%s user=u%d quantity=1 target=0 status=0",
-                  (long long)from_us, (long long)journal_now_us(), n->request, n->user);
+                  "ask from=%lld to=%lld request=%s user=u%d quantity=%d target=0 status=0",
+                  (long long)from_us, (long long)journal_now_us(), n->request, n->user, units);
     crew_look(n->request, 0);
 }
 
-/* One user, in one batch: it is sold its limit, and not one unit more. */
-static void beyond_the_limit(attacker *a)
+/* One batch: a buyer takes its limit; the same request; the same user, who wants still more, where
+ * there is a limit; and, at last, one that is late. Only the first is sold to. */
+enum { AGAIN = 1, MORE, BATCH = MORE + BEYOND + 1 };
+
+typedef struct batch {
+    int count;
+    name names[BATCH];
+    const char *requests[BATCH], *orders[BATCH];
+    char units[4 * BATCH], not_after[24 * BATCH], late[24];
+} batch;
+
+static void put_batch(const attacker *a, batch *b, shot *s)
 {
-    name all[LIMIT + BEYOND];
-    const char *requests[LIMIT + BEYOND], *orders[LIMIT + BEYOND];
-    shot s;
-    int sold = 0, limited = 0;
-    for (int i = 0; i < LIMIT + BEYOND; i++) {
-        all[i] = new_name(a->c);
-        requests[i] = all[i].request;
-        all[i].user = all[0].user;
-        orders[i] = all[0].order;
+    b->count = row_is_sharded(&a->c->row) ? MORE + 1 : BATCH;
+    b->units[0] = b->not_after[0] = '\0';
+    snprintf(b->late, sizeof(b->late), "%lld", (long long)writes_now_us() - 1);
+    for (int i = 0; i < b->count; i++) {
+        name *n = &b->names[i];
+        size_t units = strlen(b->units), times = strlen(b->not_after);
+        int wants = i < MORE ? LIMIT : 1;
+        bool last = i == b->count - 1;
+        *n = i == AGAIN ? b->names[0] : new_name(a->c);
+        n->user = last ? n->user : b->names[0].user;
+        snprintf(n->order, sizeof(n->order), "u%d %d", n->user, wants);
+        b->requests[i] = n->request;
+        b->orders[i] = n->order;
+        snprintf(b->units + units, sizeof(b->units) - units, "%s%d", i ? " " : "", wants);
+        snprintf(b->not_after + times, sizeof(b->not_after) - times, "%s%s", i ? " " : "",
+                 last ? b->late : s->not_after);
     }
+    writes_of(s, b->requests, b->orders, b->count);
+    writes_set_word(s, W_UNITS, b->units);
+    writes_set_word(s, W_EARLIEST, b->late);
+    writes_set_word(s, W_EACH, b->not_after);
+}
+
+static void in_a_batch(attacker *a)
+{
+    static batch b;
+    shot s;
     writes_aim(&s, &a->now);
-    writes_of(&s, requests, orders, LIMIT + BEYOND);
+    put_batch(a, &b, &s);
     int64_t from_us = journal_now_us();
     writes_fire(&s);
-    for (int i = 0; i < s.buyers; i++) {
-        bool is_sold = strcmp(s.answers[i], "sold") == 0;
-        sold += is_sold;
-        limited += strcmp(s.answers[i], "limit") == 0;
-        if (is_sold)
-            note_asked(&all[i], from_us);
+    for (int i = 0; i < b.count; i++) {
+        bool last = i == b.count - 1, sold = strcmp(s.answers[i], "sold") == 0;
+        const char *wanted = i == 0 ? "sold" : i == AGAIN ? "=" : last ? "late" : "limit";
+        a->attacks += i > 0;
+        if (!begins_with(s.answers[i], wanted))
+            cell_got_through(a->c, "number %d of a batch: told %.40s, not %s", i + 1, s.answers[i],
+                             wanted);
+        if (sold && i != AGAIN)
+            note_asked(&b.names[i], i == 0 ? LIMIT : 1, from_us);
     }
-    a->attacks += BEYOND;
-    if (sold > LIMIT)
-        cell_got_through(a->c, "a batch of one user: %d units were sold to it, not %d", sold,
-                         LIMIT);
-    cell_met(a->c, sold + limited == s.buyers && sold >= LIMIT);
+    cell_met(a->c, strcmp(s.answers[0], "sold") == 0);
 }
 
 /* With nothing wrong it sells. */
@@ -248,7 +279,7 @@ static void sound(attacker *a)
     writes_fire(&s);
     bool sold = strcmp(s.answers[0], "sold") == 0;
     if (sold)
-        note_asked(&n, from_us);
+        note_asked(&n, 1, from_us);
     else
         cell_note(a->c, "a write with nothing wrong was told %s", s.answers[0]);
     cell_met(a->c, sold);
@@ -280,8 +311,8 @@ static void ask_for_too_many(attacker *a, int left)
         aim_anew(a, &s, &n);
         snprintf(units, sizeof(units), "%d", more);
         snprintf(n.order, sizeof(n.order), "u%d %d", n.user, more);
-        writes_set_word(&s, W_EARLIEST - 1, units);
-        attack(a, &s, "more than is left", "sold_out");
+        writes_set_word(&s, W_UNITS, units);
+        attack(a, &s, "more units than are left", "sold_out");
     }
 }
 
@@ -380,11 +411,9 @@ static void go_round(attacker *a, int round)
     of_another_epoch(a);
     of_a_longer_ledger(a);
     once_more(a, round);
-    if (round % SOUND_EVERY == 0) {
+    in_a_batch(a);
+    if (round % SOUND_EVERY == 0)
         sound(a);
-        if (!row_is_sharded(&a->c->row))
-            beyond_the_limit(a);
-    }
     if (a->c->row.reserves && round % 3 < 2)
         fx_sale_settle(crew_sale(0), round % 3 ? "cancel" : "confirm", a->bought[round].request,
                        a->bought[round].user, round % FX_INSTANCES);

@@ -85,7 +85,13 @@ const fault fault_retries = {
 /* ---- herd: everybody waits for a stopped server, and goes on at once --------------------------
  */
 
-enum { HERD = 36, STALL_MS = 300 };
+enum { HERD = 36, HERD_USERS = 4, HERD_LIMIT = 5, STALL_MS = 300 };
+
+/* Its users ask for more than they may have, and their requests meet in a batch. */
+static void limit_users(cell *c)
+{
+    c->limit = HERD_LIMIT;
+}
 
 static void signal_redis(const cell *c, int signo)
 {
@@ -113,7 +119,7 @@ static int stampede(cell *c, void (*signal_to)(const cell *, int), int first)
     for (int i = 0; i < HERD; i++) {
         char request[32];
         cell_name_request(c, "herd", first + i, request, sizeof(request));
-        crew_send(&herd[i], request, first + i, i % FX_INSTANCES);
+        crew_send(&herd[i], request, first + i % HERD_USERS, i % FX_INSTANCES);
     }
     fx_let_pass(STALL_MS);
     for (int i = 0; i < HERD; i++)
@@ -142,6 +148,7 @@ const fault fault_herd = {
     .buyers = HERD,
     .lease_ms = LEASE_MS,
     .covered = EVERYWHERE,
+    .prepare = limit_users,
     .inject = herd,
 };
 

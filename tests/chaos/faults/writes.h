@@ -25,7 +25,7 @@ enum { WRITE_WORDS = 128, SHOT_BUYERS = 32 };
 
 /* Keys and words of the script that sells, from 0 on. */
 enum { W_POINTER, W_STOCK, W_SOLD, W_ORDERS, W_LEDGER, W_USERS, W_EPOCHS };
-enum { W_SALE, W_LIMIT, W_NUMBER, W_KNOWN, W_EARLIEST = 8, W_EACH, W_WANT };
+enum { W_SALE, W_LIMIT, W_NUMBER, W_KNOWN, W_UNITS = 7, W_EARLIEST, W_EACH, W_WANT };
 
 typedef struct overheard {
     char *words[WRITE_WORDS];
