@@ -7,6 +7,7 @@
 
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/sampler.h"
+#include "tests/chaos/slowness.h"
 #include "tests/chaos/stage.h"
 #include "tests/support/hash.h"
 #include "tests/support/sale/rest.h"
@@ -20,7 +21,8 @@ void cell_begin_fault(cell *c)
 
 void cell_healed(cell *c)
 {
-    (void)c;
+    c->slowness = 1;
+    slowness_begin();
     crew_write("heal at=%lld", (long long)journal_now_us());
 }
 
@@ -253,6 +255,8 @@ static void sell(cell *c)
     crew_end();
     if (!c->over) {
         ask_all();
+        if (c->slowness > 0)
+            c->slowness = slowness_since();
         await_returns(c);
     }
     sampler_end();

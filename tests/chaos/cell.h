@@ -69,6 +69,7 @@ typedef struct cell {
     char first_through[160];
     bool missed;      /* a part of the fault did not land */
     bool over;        /* what was done can not be undone: the sale is over, as of a `final` fault */
+    double slowness;  /* of the machine behind the last heal (slowness.h); 0: not measured */
     bool failed_over; /* and since then ... */
     long long told_lost[CREW_SALES]; /* ... the instances say that so many orders were lost */
     bool skipped;                    /* does not fit; the reason is the note */

@@ -157,13 +157,21 @@ static void add_guard(const cell *c, cJSON *guarantees)
     cJSON_AddItemToArray(guarantees, guard);
 }
 
+/* How soon it must sell again: as soon as on an idle machine, and on a busy one later by as much as
+ * that is slower. 0: as soon as the judge says. */
+static int recovery_ms(const cell *c)
+{
+    int recovery_ms = c->fault->recovery_ms > 0 ? c->fault->recovery_ms : c->lease_ms + 1000;
+    return c->slowness > 1 ? (int)(recovery_ms * c->slowness) : c->fault->recovery_ms;
+}
+
 /* The verdict and why, figures and guarantees. */
 static void judge_histories(const cell *c, int failed, cJSON *sum)
 {
     const char *worst = "HELD", *reason = "";
     cJSON *guarantees = cJSON_CreateArray();
     for (int k = 0; k < c->history_count || k == 0; k++) {
-        cJSON *answer = verdict_ask(c->histories[k], c->fault->recovery_ms);
+        cJSON *answer = verdict_ask(c->histories[k], recovery_ms(c));
         const char *verdict = verdict_of(c, k, answer, failed);
         if (k == 0 || rank_of(verdict) > rank_of(worst)) {
             worst = verdict;
@@ -195,6 +203,8 @@ cJSON *judge_cell(const cell *c, int failed)
     cJSON_AddStringToObject(sum, "counts", c->fault->counts);
     cJSON_AddNumberToObject(sum, "i7_us", c->fault->recovery_ms * 1000.0); /* of loadtest verify */
     cJSON_AddStringToObject(sum, "note", c->note);
+    cJSON_AddNumberToObject(sum, "slowness", c->slowness);
+    cJSON_AddNumberToObject(sum, "recovery_ms", recovery_ms(c));
     if (!c->skipped) {
         judge_histories(c, failed, sum);
     } else {

@@ -8,6 +8,7 @@
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/judge.h"
 #include "tests/chaos/matrix/matrix.h"
+#include "tests/chaos/slowness.h"
 #include "tests/support/sale/rest.h"
 
 static char dir[200], history[256];
@@ -103,6 +104,64 @@ static void harm_is_not_excused(void **state)
     }
 }
 
+/* Whatever the history says: it does not know of it. */
+static void an_attack_that_got_through_is_harm(void **state)
+{
+    (void)state;
+    for (int failed = 0; failed < 2; failed++) {
+        cell c = cell_of("atomic", "replays");
+        write_history(2, 2);
+        expect("nothing got through", &c, failed, failed ? "INCONCLUSIVE" : "HELD");
+        cell_got_through(&c, "%s", "the first");
+        cell_got_through(&c, "%s", "the second");
+        expect("two got through", &c, failed, "BROKEN");
+        cJSON *said = judge_cell(&c, failed);
+        assert_string_equal(fx_json_text(said, "why"), "the first");
+        cJSON_Delete(said);
+    }
+}
+
+/* A wait of as long as it ran is no slowness, and what was not counted is none. */
+static void slow_is_what_waits_for_longer_than_it_runs(void **state)
+{
+    (void)state;
+    assert_true(slowness_of(2, 2) == 1);
+    assert_true(slowness_of(2, 6) == 2);
+    assert_true(slowness_of(2, 1) == 1);
+    assert_true(slowness_of(0, 5) == 1);
+}
+
+/* The heal of line 5 is followed by a buy 2 s later: too late, unless the machine is so much
+ * slower. */
+static void a_deadline_is_as_long_as_the_machine_is_slow(void **state)
+{
+    static const struct {
+        double slowness;
+        const char *verdict;
+    } cases[] = {{0, "BROKEN"}, {1, "BROKEN"}, {1.3, "BROKEN"}, {1.4, "HELD"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cell c = cell_of("atomic", "readonly");
+        c.slowness = cases[i].slowness;
+        journal *j = journal_open(history);
+        journal_write(j,
+                      "sale id=5f item=P0001 strategy=atomic durability=memory stock=1 limit=0 "
+                      "segments=0 lease_us=%d",
+                      CELL_LEASE_MS * 1000);
+        journal_write(j, "stock at=1 remaining=1 units=0");
+        journal_write(j, "fault at=10 name=readonly");
+        journal_write(j, "heal at=20");
+        journal_write(j, "ask from=30 to=40 request=r0 user=u1 target=0 status=503 code=busy");
+        journal_write(j, "ask from=2000000 to=2000020 request=r1 user=u1 target=0 status=201 "
+                         "order=5f-1");
+        journal_write(j, "order number=1 request=r1 user=u1 quantity=1 fence=0");
+        journal_write(j, "rest remaining=0");
+        journal_write(j, "left locks=0 waiters=0 threads=0 descriptors=0");
+        journal_close(j);
+        expect("sold after two seconds", &c, 0, cases[i].verdict);
+    }
+}
+
 /* ---- what is read out of Redis --------------------------------------------------------------- */
 
 /* All that is for sale is bought; then the record of the second order goes, if it is to. */
@@ -163,6 +222,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(harm_is_not_excused, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_attack_that_got_through_is_harm, setup, teardown),
+        cmocka_unit_test(slow_is_what_waits_for_longer_than_it_runs),
+        cmocka_unit_test_setup_teardown(a_deadline_is_as_long_as_the_machine_is_slow, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(an_order_without_its_record_is_none, setup, teardown),
         cmocka_unit_test(a_loss_that_is_expected_excuses_nothing_else),
     };

@@ -14,8 +14,9 @@
 #include "tests/chaos/redis.h"
 
 enum {
-    ANSWERS = 150, /* of Redis, before it is undone */
-    SHORT_MS = 500 /* of one that is over before most have asked again */
+    ANSWERS = 150,   /* of Redis, before it is undone */
+    LEASE_MS = 2000, /* a promoted Redis is compared for a second before it is sold from */
+    SHORT_MS = 500   /* of one that is over before most have asked again */
 };
 
 typedef struct goal {
@@ -106,6 +107,7 @@ const fault fault_readonly = {
     .says = "Redis is made a replica, and a primary again",
     .counts = "commands refused with READONLY",
     .needs = NEEDS_PROXY,
+    .lease_ms = LEASE_MS,
     .covered = EVERYWHERE,
     .inject = readonly,
 };
