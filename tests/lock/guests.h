@@ -6,7 +6,9 @@
 
 #include <pthread.h>
 
-enum { GUEST_SOON_MS = 10000 };
+#include "tests/support/patience.h"
+
+#define GUEST_SOON_MS fx_patient_ms(10000)
 
 typedef struct guest {
     dlock_lock *lock;

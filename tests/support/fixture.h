@@ -85,9 +85,9 @@ char *fx_redis_url_as(const fx_redis *redis, const char *credentials, char *buf,
 int fx_redis_port(const fx_redis *redis);        /* * */
 const char *fx_redis_dir(const fx_redis *redis); /* * */
 
-/* A plain connection for checks (owned by the fixture), with a limit of 5 s for each command (patience.h). It
- * is renewed after a restart or an error, so ask for it again rather than keep it. In a topology
- * it leads to the primary; * in a cluster no one connection leads to all keys. */
+/* A plain connection for checks (owned by the fixture), with a limit of 5 s for each command
+ * (patience.h). It is renewed after a restart or an error, so ask for it again rather than keep it.
+ * In a topology it leads to the primary; * in a cluster no one connection leads to all keys. */
 redisContext *fx_redis_ctx(fx_redis *redis);
 
 /* Runs a command, written as for redisCommand(), where it belongs (fx_topology_command() says

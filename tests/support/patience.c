@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { LOOK_MS = 1000, AGAIN_MS = 50 };
+enum { LOOK_MS = 1000, AGAIN_MS = 50, LEASE_MOST = 5 };
 
 static double now_ms(void)
 {
@@ -45,4 +45,10 @@ int fx_patient_ms(int ms)
 {
     double patient = ms < LOOK_MS ? ms : ms * fx_crowding();
     return patient < INT_MAX ? (int)patient : INT_MAX;
+}
+
+int fx_lease_ms(int ms)
+{
+    double crowding = fx_crowding();
+    return (int)(ms * (crowding < LEASE_MOST ? crowding : LEASE_MOST));
 }

@@ -18,4 +18,8 @@ double fx_crowding(void);
  * time. Any thread. */
 int fx_patient_ms(int ms);
 
+/* What a lease of `ms` is to be now, in a test that waits for its end: at most five times as long.
+ * Ask once, and reckon with the answer. Any thread. */
+int fx_lease_ms(int ms);
+
 #endif
