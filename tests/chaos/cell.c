@@ -262,17 +262,28 @@ static void sell(cell *c)
     sampler_end();
 }
 
+/* Why there is nothing to do to this row; NULL: there is. */
+static const char *why_not(const cell *c)
+{
+    unsigned needs = c->fault->needs;
+    if ((needs & NEEDS_LOCK) && !row_is_locked(&c->row))
+        return "it has no lock";
+    if ((needs & NEEDS_GUARD) && !row_is_guarded(&c->row))
+        return "its write is not guarded";
+    if (c->row.durability == ON_REPLICAS && !(needs & (NEEDS_SENTINEL | NEEDS_CLUSTER)))
+        return "it happens to one server, and a replicated sale has three";
+    return NULL;
+}
+
 static void course(void **state)
 {
     cell *c = *state;
-    stage_up(c);
+    const char *unfit = why_not(c);
+    if (!unfit) {
+        stage_up(c);
+        unfit = c->fault->unfit ? c->fault->unfit(c) : NULL;
+    }
     fx.plan.instances = FX_INSTANCES;
-    const char *unfit = c->fault->unfit ? c->fault->unfit(c) : NULL;
-    if (!unfit && (c->fault->needs & NEEDS_LOCK) && !row_is_locked(&c->row))
-        unfit = "it has no lock";
-    if (!unfit && c->row.durability == ON_REPLICAS &&
-        !(c->fault->needs & (NEEDS_SENTINEL | NEEDS_CLUSTER)))
-        unfit = "it happens to one server, and a replicated sale has three";
     if (unfit) {
         c->skipped = true;
         cell_note(c, "%s", unfit);

@@ -37,7 +37,8 @@ typedef enum fault_needs {
     NEEDS_SENTINEL = 4,    /* a primary, two replicas, three sentinels that fail over quickly */
     NEEDS_LOCK = 8,        /* nothing to do to a strategy without one */
     NEEDS_CLUSTER = 16,    /* three primaries with a replica each, likewise */
-    NEEDS_STEADY = 32      /* ... but neither of them because a member is silent */
+    NEEDS_STEADY = 32,     /* ... but neither of them because a member is silent */
+    NEEDS_GUARD = 64       /* nothing to do to a strategy whose write is not guarded */
 } fault_needs;
 
 /* Whether it happens to sales whose buyers reserve. */

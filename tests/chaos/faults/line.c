@@ -10,6 +10,7 @@
 
 enum {
     LOST = 5,       /* replies of a kind */
+    LOST_ALONE = 3, /* of the only buyer there is */
     LATE = 3,       /* commands */
     MEANWHILE = 10, /* units that others buy */
     STORMS = 10,
@@ -50,6 +51,22 @@ static void lose(cell *c, const char *how, const char *match)
     }
 }
 
+/* The only buyer there is meets it. If it is refused, it believes that, and asks no more. */
+static void lose_alone(cell *c, int number)
+{
+    crew_buyer only;
+    char request[32];
+    loss l = {c, count_lost(c)};
+    cell_name_request(c, "only", number, request, sizeof(request));
+    crew_pause();
+    fx_proxy_say(c->proxy, "reset after 1 %s", write_of_stock(c));
+    crew_send(&only, request, number, (int)cell_random(c, FX_INSTANCES));
+    cell_met(c, fx_wait_until(is_lost, &l, CELL_PATIENCE_MS));
+    if (fx_is_unknown(crew_answer(&only)))
+        crew_settle(&only, 0, CELL_PATIENCE_MS);
+    crew_go_on();
+}
+
 static void lost_reply(cell *c)
 {
     char lock[256];
@@ -59,6 +76,8 @@ static void lost_reply(cell *c)
     lose(c, "truncate 2", WRITE_OF_ORDER);
     if (lock_is_behind_proxy(c))
         lose(c, "reset after", lock);
+    for (int i = 0; i < LOST_ALONE; i++)
+        lose_alone(c, i);
     fx_proxy_say(c->proxy, "heal");
     cell_healed(c);
 }
@@ -87,7 +106,8 @@ static bool is_delivered(void *arg)
     return fx_proxy_count(d->c->proxy, "late") > d->before;
 }
 
-static void deliver_late(cell *c, int at, const char *match)
+/* `looks`: somebody asks what became of it before it comes. */
+static void deliver_late(cell *c, int at, const char *match, bool looks)
 {
     crew_buyer sender;
     delivery d = {c, fx_proxy_count(c->proxy, "late")};
@@ -96,6 +116,8 @@ static void deliver_late(cell *c, int at, const char *match)
     bool unanswered = crew_answer(&sender) == 0;
     crew_go_on();
     bool sold = crew_more(&crew.bought, MEANWHILE, CELL_PATIENCE_MS);
+    if (looks) /* and what is final then stays so */
+        crew_look(sender.request, (at + 1) % FX_INSTANCES);
     victim_let_go(c);
     bool delivered = fx_wait_until(is_delivered, &d, CELL_PATIENCE_MS);
     cell_met(c, held && unanswered && sold && delivered);
@@ -110,7 +132,8 @@ static void late_command(cell *c)
     cell_begin_fault(c);
     for (int i = 0; i < LATE; i++) {
         bool is_lock = i == 1 && lock_is_behind_proxy(c);
-        deliver_late(c, (int)cell_random(c, FX_INSTANCES), is_lock ? lock : write_of_stock(c));
+        deliver_late(c, (int)cell_random(c, FX_INSTANCES), is_lock ? lock : write_of_stock(c),
+                     i == LATE - 1);
     }
     cell_healed(c);
 }

@@ -16,8 +16,10 @@
 #include <stdlib.h>
 
 #include "server/store/epochs.h"
+#include "server/store/reservations.h"
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/faults/writes.h"
+#include "tests/support/hash.h"
 
 enum {
     LEASE_MS = 5000,
@@ -43,19 +45,45 @@ typedef struct attacker {
     cell *c;
     overheard now, before; /* the write of this round, and of the one before */
     name bought[ROUNDS + 1];
+    int due; /* the first round whose reservation is not over yet, as far as was looked */
     int attacks;
 } attacker;
 
-/* A request that no other has, of a user of its own. It has 64 characters, as many as there may be,
- * and differs from the others in the last ones. */
+#define RESERVED " reserved " /* in an order's record, before the bucket in which it ends */
+
+/* A request that no other has, of a user of its own. It has as many characters as there may be, and
+ * differs from the one before in the last ones. A sharded sale sells it in its first segment. */
 static name new_name(const cell *c)
 {
-    static const char word[] = "a-request-that-is-as-long-as-a-request-may-be-------";
     static int number;
     name n = {.user = USER + ++number};
-    cell_name_request(c, word, 10000 + number, n.request, sizeof(n.request));
+    do
+        snprintf(n.request, sizeof(n.request), "r-%0*d", IDENT_MAX - 2, number);
+    while (row_is_sharded(&c->row) && fx_hash(n.request) % CELL_SEGMENTS != 0 && ++number);
     snprintf(n.order, sizeof(n.order), "u%d 1", n.user);
     return n;
+}
+
+typedef struct question {
+    fx_sale *sale;
+    const name *of;
+    int at, status;
+} question;
+
+/* Asks again after whatever is not known, as a buyer does. */
+static bool is_known(void *arg)
+{
+    question *q = arg;
+    q->status = fx_sale_ask(q->sale, q->of->request, q->of->user, 1, q->at).status;
+    return q->status != 503 && !fx_is_unknown(q->status);
+}
+
+static int ask(fx_sale *sale, const name *of, int at)
+{
+    question q = {sale, of, at, 0};
+    if (!fx_wait_until(is_known, &q, CELL_PATIENCE_MS))
+        fail_msg("%s was told %d at last", of->request, q.status);
+    return q.status;
 }
 
 /* ---- one attack ------------------------------------------------------------------------------ */
@@ -296,8 +324,7 @@ static long long scarce_left(const fx_sale *scarce)
 static bool buy_scarce(attacker *a, fx_sale *scarce, int at)
 {
     name n = new_name(a->c);
-    return fx_sale_ask(scarce, n.request, n.user, 1, at).status == 201 &&
-           writes_overhear(n.request, n.order, &a->now);
+    return ask(scarce, &n, at) == 201 && writes_overhear(n.request, n.order, &a->now);
 }
 
 /* More units than are left, hundreds of times; where nothing is left, one. */
@@ -335,8 +362,9 @@ static void sell_out(attacker *a)
 /* ---- a round's buyer --------------------------------------------------------------------------
  */
 
-/* Buys, at any instance, and hears the write. */
-static void buy(attacker *a, int round)
+/* Buys, at any instance, and hears the write. False: it was told that it is sold to, and no write
+ * is its own, or it was refused for good, with all that there is for sale. */
+static bool buy(attacker *a, int round)
 {
     int at = (int)cell_random(a->c, FX_INSTANCES);
     name *n = &a->bought[round];
@@ -344,9 +372,11 @@ static void buy(attacker *a, int round)
     writes_free(&a->before);
     a->before = a->now;
     a->now = (overheard){0};
-    int status = crew_ask(n->request, n->user, 1, at);
-    if (!writes_overhear(n->request, n->order, &a->now))
-        fail_msg("no write was heard of %s, which was told %d", n->request, status);
+    int status = ask(crew_sale(0), n, at);
+    if (writes_overhear(n->request, n->order, &a->now))
+        return true;
+    cell_got_through(a->c, "a new request was told %d, and no write has its name", status);
+    return false;
 }
 
 /* ---- what was reserved ----------------------------------------------------------------------- */
@@ -369,17 +399,35 @@ static void settle_again(attacker *a, const name *n, const char *user, const cha
     attack(a, &s, want, wanted);
 }
 
+/* Those whose end has just come are confirmed at once: by Redis's clock they are over. */
+static void settle_the_due(attacker *a, int round)
+{
+    char record[256], user[24];
+    for (; a->due < round; a->due++) {
+        const name *n = &a->bought[a->due];
+        fx_redis_text(fx.redis, record, sizeof(record), "HGET %s %s", writes_key(&a->now, W_ORDERS),
+                      n->request);
+        const char *at = strstr(record, RESERVED);
+        if (at && writes_now_us() < strtoll(at + strlen(RESERVED), NULL, 10) * BUCKET_US)
+            return;
+        snprintf(user, sizeof(user), "u%d", n->user);
+        if (at)
+            settle_again(a, n, user, "confirm", "expired");
+    }
+}
+
 /* Each is over by now: confirmed, cancelled, or its time has passed. It stays what it is. Who
  * confirmed has had the lock since the last round, so one more buys. */
 static void settle_all_again(attacker *a)
 {
     static const struct {
         const char *state, *confirm, *cancel;
-    } ends[] = {{" reserved ", "expired", "expired"},
+    } ends[] = {{RESERVED, "expired", "expired"},
                 {" cancelled ", "cancelled", "="},
                 {" confirmed ", "=", "sold"}};
     cell_met(a->c, fx_wait_until(nothing_is_reserved, crew_sale(0), CELL_PATIENCE_MS));
-    buy(a, ROUNDS);
+    if (!buy(a, ROUNDS))
+        return;
     for (int i = 0; i < ROUNDS; i++) {
         char record[256], user[24];
         const name *n = &a->bought[i];
@@ -399,9 +447,10 @@ static void settle_all_again(attacker *a)
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Where it reserves, a third confirm and a third cancel. */
-static void go_round(attacker *a, int round)
+static bool go_round(attacker *a, int round)
 {
-    buy(a, round);
+    if (!buy(a, round))
+        return false;
     if (a->now.locked) {
         of_an_older_fence(a);
         of_another_owner(a);
@@ -412,11 +461,14 @@ static void go_round(attacker *a, int round)
     of_a_longer_ledger(a);
     once_more(a, round);
     in_a_batch(a);
+    if (a->c->row.reserves)
+        settle_the_due(a, round);
     if (round % SOUND_EVERY == 0)
         sound(a);
     if (a->c->row.reserves && round % 3 < 2)
         fx_sale_settle(crew_sale(0), round % 3 ? "cancel" : "confirm", a->bought[round].request,
                        a->bought[round].user, round % FX_INSTANCES);
+    return true;
 }
 
 static void replays(cell *c)
@@ -425,13 +477,14 @@ static void replays(cell *c)
     a = (attacker){.c = c};
     cell_begin_fault(c);
     writes_listen();
-    for (int i = 0; i < ROUNDS; i++)
-        go_round(&a, i);
-    if (row_is_locked(&c->row) != a.now.locked)
+    int round = 0;
+    while (round < ROUNDS && go_round(&a, round))
+        round++;
+    if (round == ROUNDS && row_is_locked(&c->row) != a.now.locked)
         fail_msg("the writes that were heard are not those of its lock");
-    if (c->row.reserves)
+    if (round == ROUNDS && c->row.reserves)
         settle_all_again(&a);
-    else
+    else if (round == ROUNDS)
         sell_out(&a);
     writes_end();
     writes_free(&a.now);
@@ -439,11 +492,6 @@ static void replays(cell *c)
     cell_healed(c);
     cell_landed(c, a.attacks);
     crew_ask("after", 1, 1, 0);
-}
-
-static const char *unfit(const cell *c)
-{
-    return row_is_guarded(&c->row) ? NULL : "nothing guards its write";
 }
 
 /* Nobody else buys what it attacks, so there is enough for all of its rounds. */
@@ -465,12 +513,12 @@ const fault fault_replays = {
     .says = "writes come again by the hundred: of an older fence, another owner, sale or epoch, "
             "late, twice, beyond limit or stock",
     .counts = "writes that came with something wrong",
-    .needs = NEEDS_FAIL_POINTS,
+    .needs = NEEDS_FAIL_POINTS | NEEDS_GUARD,
     .alone = true,
     .reservations = RESERVED_TOO,
+    .reserve_s = 1, /* so that many end while others are attacked */
     .lease_ms = LEASE_MS,
     .covered = EVERYWHERE,
-    .unfit = unfit,
     .prepare = prepare,
     .inject = replays,
     .clean_up = clean_up,

@@ -124,9 +124,9 @@ bool plan_knows(const char *rows, const char *columns)
     return all_are(rows, is_row) && all_are(columns, is_column);
 }
 
-int plan_runs(matrix_size size)
+int plan_runs(matrix_size size, const row *r)
 {
-    return size == MATRIX_WHOLE ? 2 : 1;
+    return size == MATRIX_WHOLE && row_is_guarded(r) ? 2 : 1;
 }
 
 /* Seen failing, or the matrix has not looked. A lock alone is not enough where its lease ends

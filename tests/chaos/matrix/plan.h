@@ -34,7 +34,9 @@ bool plan_has(matrix_size size, const row *r, const fault *f, const char *rows,
 /* Whether all names in "a,b" are those of rows, or of columns. NULL is allowed. */
 bool plan_knows(const char *rows, const char *columns);
 
-int plan_runs(matrix_size size);
+/* How often a cell is run, with a seed of its own each time. What is not guarded promises little,
+ * and that is seen at once. */
+int plan_runs(matrix_size size, const row *r);
 
 expectation plan_expects(const row *r, const fault *f);
 

@@ -37,8 +37,8 @@ typedef struct job {
 typedef struct runner {
     const matrix_options *options;
     matrix m;
-    int runs;        /* of each cell */
-    int next, ended; /* of all runs */
+    int runs;        /* of all cells */
+    int next, ended; /* of them */
     job jobs[JOBS_MAX];
     int jobs_len;
     char program[512];
@@ -85,11 +85,18 @@ static void launch(runner *r, job *j)
     j->process = fx_spawn(argv, false);
 }
 
+static int runs_of(const runner *r, const matrix_cell *c)
+{
+    return r->options->runs > 0 ? r->options->runs : plan_runs(r->options->size, &c->row);
+}
+
 static void begin(runner *r, job *j)
 {
     int number = r->next++;
-    *j = (job){.cell = &r->m.cells[number / r->runs],
-               .seed = r->options->seed + (uint64_t)(number % r->runs)};
+    matrix_cell *c = r->m.cells;
+    for (; number >= runs_of(r, c); c++)
+        number -= runs_of(r, c);
+    *j = (job){.cell = c, .seed = r->options->seed + (uint64_t)number};
     launch(r, j);
 }
 
@@ -121,8 +128,8 @@ static void tell(const runner *r, const job *j, const matrix_cell *c, const cJSO
                  const char *words)
 {
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(result, "verdict");
-    printf("%4d/%-4d %-32s %-18s %-12s %s", r->ended, r->m.len * r->runs, c->row.name,
-           c->fault->name, cJSON_IsString(said) ? said->valuestring : "INCONCLUSIVE", words);
+    printf("%4d/%-4d %-32s %-18s %-12s %s", r->ended, r->runs, c->row.name, c->fault->name,
+           cJSON_IsString(said) ? said->valuestring : "INCONCLUSIVE", words);
     if (j->tries > 1)
         printf("%sat try %d", words[0] ? "; " : "", j->tries);
     putchar('\n');
@@ -179,20 +186,19 @@ static void stop(int signo)
 /* False: told to stop before all had run. */
 static bool run_all(runner *r)
 {
-    int total = r->m.len * r->runs;
-    while (r->ended < total && !stopped_by) {
+    while (r->ended < r->runs && !stopped_by) {
         for (int i = 0; i < r->jobs_len; i++) {
             job *j = &r->jobs[i];
             if (j->process && !collect(r, j))
                 continue;
-            if (!j->process && r->next < total)
+            if (!j->process && r->next < r->runs)
                 begin(r, j);
         }
         fx_let_pass(10);
     }
     for (int i = 0; i < r->jobs_len; i++)
         fx_process_free(r->jobs[i].process);
-    return r->ended == total;
+    return r->ended == r->runs;
 }
 
 /* Servers whose cell was killed may still be ending. */
@@ -268,7 +274,6 @@ int matrix_run(const matrix_options *options)
     r.m.seed = options->seed;
     r.m.planted = options->planted;
     r.m.caught = options->caught;
-    r.runs = options->runs > 0 ? options->runs : plan_runs(options->size);
     r.jobs_len = options->jobs > 0 ? options->jobs : 3 * (int)sysconf(_SC_NPROCESSORS_ONLN);
     r.jobs_len = r.jobs_len < JOBS_MAX ? r.jobs_len : JOBS_MAX;
     fx_build_path("tests/matrix", r.program, sizeof(r.program));
@@ -283,8 +288,10 @@ int matrix_run(const matrix_options *options)
         fprintf(stderr, "matrix: these rows have no cell under these faults\n");
         return 1;
     }
-    printf("seed %llu, %d cells, %d run%s each, %d at a time\n", (unsigned long long)options->seed,
-           r.m.len, r.runs, r.runs > 1 ? "s" : "", r.jobs_len);
+    for (int i = 0; i < r.m.len; i++)
+        r.runs += runs_of(&r, &r.m.cells[i]);
+    printf("seed %llu, %d cells, %d runs, %d at a time\n", (unsigned long long)options->seed,
+           r.m.len, r.runs, r.jobs_len);
     prepare(dir, sizeof(dir));
     bool whole = run_all(&r);
     fx_wait_until(is_removed, dir, REMOVED_MS);
