@@ -106,8 +106,7 @@ static bool is_delivered(void *arg)
     return fx_proxy_count(d->c->proxy, "late") > d->before;
 }
 
-/* `looks`: somebody asks what became of it before it comes. */
-static void deliver_late(cell *c, int at, const char *match, bool looks)
+static void deliver_late(cell *c, int at, const char *match)
 {
     crew_buyer sender;
     delivery d = {c, fx_proxy_count(c->proxy, "late")};
@@ -116,8 +115,6 @@ static void deliver_late(cell *c, int at, const char *match, bool looks)
     bool unanswered = crew_answer(&sender) == 0;
     crew_go_on();
     bool sold = crew_more(&crew.bought, MEANWHILE, CELL_PATIENCE_MS);
-    if (looks) /* and what is final then stays so */
-        crew_look(sender.request, (at + 1) % FX_INSTANCES);
     victim_let_go(c);
     bool delivered = fx_wait_until(is_delivered, &d, CELL_PATIENCE_MS);
     cell_met(c, held && unanswered && sold && delivered);
@@ -132,8 +129,7 @@ static void late_command(cell *c)
     cell_begin_fault(c);
     for (int i = 0; i < LATE; i++) {
         bool is_lock = i == 1 && lock_is_behind_proxy(c);
-        deliver_late(c, (int)cell_random(c, FX_INSTANCES), is_lock ? lock : write_of_stock(c),
-                     i == LATE - 1);
+        deliver_late(c, (int)cell_random(c, FX_INSTANCES), is_lock ? lock : write_of_stock(c));
     }
     cell_healed(c);
 }
