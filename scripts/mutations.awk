@@ -76,6 +76,12 @@ function operators(code,    n, word, i, at) {
     }
 }
 
+# Whether a place is within the brackets of a declared array: to make that larger changes nothing.
+function in_size(code, at,    before) {
+    before = substr(code, 1, at - 1)
+    return before !~ /=/ && gsub(/\[/, "[", before) > gsub(/\]/, "]", before)
+}
+
 # Numbers, true and false, negations, ++ and --.
 function tokens(code,    i, token, last, declared) {
     declared = code ~ /^ +(static |const )*(struct |unsigned )?[a-z_0-9]+ \*?[a-z_0-9]+\[/
@@ -88,7 +94,7 @@ function tokens(code,    i, token, last, declared) {
             else if (lua && token == "not" && substr(code, i + 3, 1) == " ")
                 change(i, 4, "")
             else if (token ~ /^[0-9]+$/ && token !~ /^[1-9][0-9]*000$/ &&
-                     !(declared && last == "[") && substr(code, i - 1, 3) !~ /^(\{0\}|\[0\])$/)
+                     !(declared && (last == "[" || (token != "1" && in_size(code, i)))) && substr(code, i - 1, 3) !~ /^(\{0\}|\[0\])$/)
                 change(i, RLENGTH, token == "1" ? 0 : token + 1)
             i += length(token) - 1
         } else if (substr(code, i, 2) ~ /^![^=]/) change(i, 1, "")
