@@ -6,11 +6,13 @@
 # as changed; with tabs between. The key depends on the seed, the file and the line's text, so that a seed draws the
 # same changes after the rest of the tree was edited. Changed is what runs: operators, conditions,
 # small constants, return values, calls and assignments that are left out. Not changed are comments,
-# texts, declarations, log lines, and free(): what is not freed is for `make asan` to find. Nor are the
-# words "out of memory", which no test gets to hear, and what does nothing in glibc: to destroy a mutex
+# texts, declarations, log lines, and what only gives memory back, as free() and freeReplyObject(): what
+# is not freed is for `make asan` to find. Nor are the words "out of memory", which no test gets to hear, and what does nothing in glibc: to destroy a mutex
 # or a condition, or to make one with the defaults where all bytes are zero.
 
 BEGIN {
+    memory_only = "^ *(free|freeReplyObject|cJSON_Delete|cJSON_free|freeaddrinfo|text_free|reply_free|" \
+        "dlock_args_free|curl_slist_free_all)\\("
     for (i = 1; i < 256; i++) ord[sprintf("%c", i)] = i
     split("==,!=,<=,<,<,<=,>=,>,>,>=,&&,||,||,&&,+,-,-,+,+=,-=,-=,+=,~=,==,and,or,or,and", pair, ",")
     for (i = 1; i in pair; i += 2) becomes[pair[i]] = pair[i + 1]
@@ -119,7 +121,7 @@ function whole(code,    at) {
         at = match(code, /[^ ]/) + 7
         change(at, length(code) - at, "!(" substr($0, at, length(code) - at) ")")
     } else if ((at = match(code, /[^ ]/)) == 0 || before !~ /[;{})]$|else$|:$/ || !balanced(code)) return
-    else if (code ~ /^ *(free|pthread_(mutex|cond|rwlock)_(destroy|init))\(/) return
+    else if (code ~ memory_only || code ~ /^ *pthread_(mutex|cond|rwlock)_(destroy|init)\(/) return
     else if (!lua && code ~ /^ *([a-z_][a-z_0-9]*\(.*\)|[a-z_][^ ]*[.>\]][^ ]* [-+|]?= .*|break|continue|return);$/)
         change(at, length(code) - at, "")
     else if (lua && code ~ /^ *(redis\.call|[a-z_]+)\(.*\)$/)
