@@ -185,7 +185,8 @@ static fx_process *start_node(const char *dir, int port)
              "cd \"$1\" && mkdir run own data etc run/redis run/cluster && here=$OLDPWD/docker &&"
              "for file in redis-start redis.conf users.acl; do"
              "  sed \"s#/run/flashsale#$1/run#; s#/run/redis#$1/own#; s#/etc/flashsale#$1/etc#;"
-             "    s#^dir .*#dir $1/data#; s#^bind .*#bind 127.0.0.1#; s#^port .*#port "
+             "    s#^dir .*#dir $1/data#; s#^bind .*#bind 127.0.0.1#;"
+             "    s#exec redis-server#exec ${REDIS_SERVER:-redis-server}#; s#^port .*#port "
              "%d\\ncluster-port %d#\""
              "    $here/$file >etc/$file || exit 1;"
              "done; exec sh etc/redis-start cluster",
