@@ -39,28 +39,25 @@ static bool browser_listens(void *browser)
 
 static bool driver_listens(void *browser)
 {
-    static const char said[] = "successfully on port ";
     fx_browser *b = browser;
-    const char *line = strstr(fx_process_stdout(b->driver), said);
-    if (!line || !strchr(line, '\n'))
-        return false;
-    b->driver_port = (int)strtol(line + strlen(said), NULL, 10);
-    return true;
+    return strstr(fx_process_stdout(b->driver), "started successfully");
 }
 
 static bool driver_said(void *browser)
 {
     fx_browser *b = browser;
-    return driver_listens(b) || strstr(fx_process_stderr(b->driver), "bind() failed") ||
-           strstr(fx_process_stdout(b->driver), "bind() failed");
+    return driver_listens(b) || strstr(fx_process_stdout(b->driver), "Exiting");
 }
 
-/* The free port that it takes with one family of addresses may be taken with the other: then it
- * ends, and another one takes another port. */
+/* It is told its port: without IPv6, one that chooses says that it has port 0. What is free in one
+ * family of addresses may be taken in the other: then it ends, and another one takes another. */
 static void start_driver(fx_browser *b)
 {
+    char port[32];
     for (int tries = 0; tries < DRIVER_TRIES; tries++) {
-        b->driver = fx_spawn((const char *const[]){"chromedriver", "--port=0", NULL}, true);
+        b->driver_port = fx_free_port();
+        snprintf(port, sizeof(port), "--port=%d", b->driver_port);
+        b->driver = fx_spawn((const char *const[]){"chromedriver", port, NULL}, true);
         if (fx_wait_until(driver_said, b, START_MS) && driver_listens(b))
             return;
         if (tries + 1 < DRIVER_TRIES)
