@@ -12,8 +12,8 @@
 /* From now on; the instances run. */
 void slowness_begin(void);
 
-/* 1 for a machine that is as good as idle, 2 for one on which all takes twice as long. Where Linux
- * does not count it is 1. */
+/* 1 for a machine that is as good as idle, 2 for one on which all takes twice as long, 10 at most.
+ * Where Linux does not count it is 1. */
 double slowness_since(void);
 
 /* The same of threads that ran and waited for so long. */

@@ -128,6 +128,7 @@ static void slow_is_what_waits_for_longer_than_it_runs(void **state)
     assert_true(slowness_of(2, 2) == 1);
     assert_true(slowness_of(2, 6) == 2);
     assert_true(slowness_of(2, 1) == 1);
+    assert_true(slowness_of(2, 1000) == 10);
     assert_true(slowness_of(0, 5) == 1);
 }
 
