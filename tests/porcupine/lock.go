@@ -26,13 +26,13 @@ import (
 type lockKind int
 
 const (
-	acquired     lockKind = iota
-	briefly               // acquired, and never for certain afterwards
-	heldThen              // it was ours at that moment, and never for certain afterwards
-	kindReleased          // it was ours until then
-	removed               // from outside
-	wrote                 // a guarded write
-	raised                // the fence was set from outside
+	acquired lockKind = iota
+	briefly           // acquired, and never for certain afterwards
+	heldThen          // it was ours at that moment, and never for certain afterwards
+	released          // it was ours until then
+	removed           // from outside
+	wrote             // a guarded write
+	raised            // the fence was set from outside
 )
 
 type share struct{ takes, of int64 } // 0/0: all; 1/0: reads; 2/5: two of five permits
@@ -106,7 +106,7 @@ func (s *lockState) step(op *lockOp) bool {
 			s.drop(op.hold)
 		}
 		return fits
-	case heldThen, kindReleased:
+	case heldThen, released:
 		was := s.has(op.hold)
 		s.drop(op.hold)
 		return was

@@ -67,13 +67,16 @@ func readEvents(from io.Reader, events []event) ([]event, error) {
 	return events, in.Err()
 }
 
-// What is known of an acquire, and of the hold that it brought.
+// What is known of an acquire, and of the hold that it brought; -1: nothing was said.
 type grant struct {
 	lockOp
-	lock                         string
-	invoke, ok, held, release    int64
-	releaseOk, guard, firstVoid  int64
-	granted, ofNobody, wasPassed bool
+	lock           string
+	granted        bool // a hold, and no re-entry into one
+	invoke, ok     int64
+	held           int64 // the last time that it was ours for certain
+	release, freed int64 // release was called, and said that it was ours until then
+	guard          int64 // the last guarded write was called
+	firstVoid      int64 // from here on nobody knows whether it was removed; never
 }
 
 type callOf struct {
@@ -117,10 +120,10 @@ func (r *lockReader) onEvent(e *event) {
 	case e.kind == "fence-set":
 		r.add(e.lock, e.ns, e.ns, lockOp{kind: raised, fence: e.fence, line: e.line})
 	case e.kind == "invoke":
-		g = &grant{lock: e.lock, invoke: e.ns, held: -1, release: never, releaseOk: -1, firstVoid: never}
+		g = &grant{lock: e.lock, invoke: e.ns, held: -1, release: never, freed: -1, firstVoid: never}
 		g.share, g.process, g.line, g.hold = e.share, e.process, e.line, int64(len(r.order))
 		g.cohort = e.lock == r.cohort
-		if _, under := r.voids[e.lock]; under || len(r.voids) > 0 && r.voids["*"] > 0 {
+		if r.voids[e.lock] > 0 || r.voids["*"] > 0 {
 			g.firstVoid = e.ns // nobody knows whether it is gone
 		}
 		r.grants[callOf{e.process, e.op}] = g
@@ -135,7 +138,7 @@ func (r *lockReader) onEvent(e *event) {
 	case e.kind == "release-invoke" && e.depth == 0:
 		g.release = e.ns
 	case e.kind == "release-ok" && e.depth == 0:
-		g.releaseOk = e.ns
+		g.freed = e.ns
 	case e.kind == "guard-invoke":
 		g.guard = e.ns
 	case e.kind == "guard-ok":
@@ -150,14 +153,14 @@ func (r *lockReader) addGrants() {
 		}
 		op := g.lockOp
 		// What a cohort passes on inside a process, Redis does not see.
-		released := g.releaseOk >= 0 && !(g.cohort && g.firstVoid < never)
-		if !released && g.held < g.ok {
+		untilThen := g.freed >= 0 && !(g.cohort && g.firstVoid < never)
+		if !untilThen && g.held < g.ok {
 			op.kind = briefly
 		}
 		r.add(g.lock, g.invoke, g.ok, op)
-		if released {
-			op.kind = kindReleased
-			r.add(g.lock, g.release, g.releaseOk, op)
+		if untilThen {
+			op.kind = released
+			r.add(g.lock, g.release, g.freed, op)
 		} else if op.kind != briefly {
 			op.kind = heldThen
 			r.add(g.lock, g.held, g.held, op)
