@@ -120,7 +120,23 @@ func (v *verdicts) markdown() string {
 	if rest == 0 {
 		b.WriteString("\nWithout planted defects, the judges agree on every trial.\n")
 	}
+	if undecided := v.undecided(); undecided != "" {
+		b.WriteString("\nHistories that a judge did not decide: " + undecided + ".\n")
+	}
 	return b.String()
+}
+
+// Those of trials that both find wrong by another history, too.
+func (v *verdicts) undecided() string {
+	var names []string
+	for _, t := range v.Trials {
+		for _, h := range t.Histories {
+			if h.Agree == "unknown" {
+				names = append(names, fmt.Sprintf("%s (ours %s, Porcupine %s)", h.File, h.Ours, h.Porcupine))
+			}
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func (v *verdicts) row(b *strings.Builder, t *trial, name string) {
