@@ -3,12 +3,15 @@
 #   awk -f scripts/mutations.awk -v seed=7 FILE...
 #
 # A line for each: random key, file, line number, what was, what it becomes, the line as it was, and
-# as changed; with tabs between. The key depends on the seed, the file and the line's text, so that a seed draws the
-# same changes after the rest of the tree was edited. Changed is what runs: operators, conditions,
-# small constants, return values, calls and assignments that are left out. Not changed are comments,
-# texts, declarations, log lines, and what only gives memory back, as free() and freeReplyObject(): what
-# is not freed is for `make asan` to find. Nor are the words "out of memory", which no test gets to hear, and what does nothing in glibc: to destroy a mutex
-# or a condition, or to make one with the defaults where all bytes are zero.
+# as changed; with tabs between. The key depends on the seed, the file and the line's text, so that
+# a seed draws the same changes after the rest of the tree was edited. Changed is what runs:
+# operators, conditions, small constants, return values, calls and assignments that are left out.
+#
+# Not changed are comments, texts, declarations (an array is not made larger), log lines, and what
+# only gives memory back, as free() and freeReplyObject(): what is not freed is for `make asan` to
+# find. Nor are the words "out of memory", which no test gets to hear, and what does nothing in
+# glibc: to destroy a mutex or a condition, or to make one with the defaults where all bytes are
+# zero.
 
 BEGIN {
     memory_only = "^ *(free|freeReplyObject|cJSON_Delete|cJSON_free|freeaddrinfo|text_free|reply_free|" \
@@ -96,7 +99,8 @@ function tokens(code,    i, token, last, declared) {
             else if (lua && token == "not" && substr(code, i + 3, 1) == " ")
                 change(i, 4, "")
             else if (token ~ /^[0-9]+$/ && token !~ /^[1-9][0-9]*000$/ &&
-                     !(declared && (last == "[" || (token != "1" && in_size(code, i)))) && substr(code, i - 1, 3) !~ /^(\{0\}|\[0\])$/)
+                     !(declared && (last == "[" || (token != "1" && in_size(code, i)))) &&
+                     substr(code, i - 1, 3) !~ /^(\{0\}|\[0\])$/)
                 change(i, RLENGTH, token == "1" ? 0 : token + 1)
             i += length(token) - 1
         } else if (substr(code, i, 2) ~ /^![^=]/) change(i, 1, "")

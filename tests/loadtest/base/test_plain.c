@@ -32,7 +32,7 @@ static void is_shown(const char *text, bool plain)
     for (const char *at = text; *at != '\0'; at++)
         snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected),
                  plain ? "%c" : "\\x%02x", plain ? *at : (unsigned char)*at);
-    strcat(expected, "z");
+    strncat(expected, "z", sizeof(expected) - strlen(expected) - 1);
     cJSON *document = cJSON_CreateObject();
     cJSON_AddStringToObject(document, all, all);
     plain_json(document);
