@@ -206,6 +206,16 @@ static void what_becomes_of_reservations_is_copied(void **state)
 
 /* ---- ended, and started again ---------------------------------------------------------------- */
 
+/* It ends by itself: a signal that comes while it is being loaded would kill it. */
+static bool catches_sigterm(void *follower)
+{
+    char command[128], caught[32];
+    snprintf(command, sizeof(command), "awk '$1 == \"SigCgt:\" { print $2 }' /proc/%d/status",
+             (int)fx_process_pid(follower));
+    assert_int_equal(fx_shell_output(command, caught, sizeof(caught)), 0);
+    return strtoull(caught, NULL, 16) >> (SIGTERM - 1) & 1;
+}
+
 static void a_follower_goes_on_where_another_ended(void **state)
 {
     begin_case(state);
@@ -218,6 +228,7 @@ static void a_follower_goes_on_where_another_ended(void **state)
             await_orders(count_told());
         if (i == 2)
             sell_here(PLAIN);
+        assert_true(fx_wait_until(catches_sigterm, follower, COPY_MS));
         fx_process_signal(follower, signals[i]);
         assert_int_equal(end_orders(follower), signals[i] == SIGKILL ? 128 + SIGKILL : 0);
         sell_to(20);
