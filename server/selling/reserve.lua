@@ -293,7 +293,8 @@ for user in pairs(changed) do
 end
 if #words > 0 then will('HSET', KEYS[6], unpack(words)) end
 
-for _, write in ipairs(writes) do may(write[1], write[2], '', '') end
+-- Redis 8 counts the words; four are enough for all of these.
+for _, write in ipairs(writes) do may(unpack(write, 1, math.min(#write, 4))) end
 local place = #moves > 0 and not denied and ask('moves', try(unpack(writes[1])))
 if denied or #moves > 0 and not place then
     for i = 1, #writes > 0 and count or 0 do
