@@ -10,17 +10,17 @@
 #include "tests/support/service.h"
 #include "tests/support/stub.h"
 
-enum { STOCK = 120 };
+enum { STOCK = 60 };
 
 static cJSON *first_run(const cJSON *result)
 {
     return cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(result, "runs"), 0);
 }
 
-/* 60 users fight for STOCK pieces with five times as many requests, and wait for their turn. */
+/* 20 users fight for STOCK pieces with five times as many requests, and wait for their turn. */
 static cJSON *contend(const char *strategy, int *code)
 {
-    return fx_loadtest(FX_ARGS("run", "--strategy", strategy, "--stock", "120", "--requests", "600",
+    return fx_loadtest(FX_ARGS("run", "--strategy", strategy, "--stock", "60", "--requests", "600",
                                "--users", "60", "--wait-ms", "30000"),
                        60000, code);
 }
