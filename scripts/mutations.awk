@@ -3,9 +3,10 @@
 #   awk -f scripts/mutations.awk -v seed=7 FILE...
 #
 # A line for each: random key, file, line number, what was, what it becomes, the line as it was, and
-# as changed; with tabs between. The key depends on the seed, the file and the line's text, so that
-# a seed draws the same changes after the rest of the tree was edited. Changed is what runs:
-# operators, conditions, small constants, return values, calls and assignments that are left out.
+# as changed; with tabs between. The key depends on the seed, the file, the line's text and which of
+# the lines with that text it is, so that a seed draws the same changes after the rest of the tree was
+# edited. Changed is what runs: operators, conditions, small constants, return values, calls and
+# assignments that are left out.
 #
 # Not changed are comments, texts, declarations (an array is not made larger), log lines, and what
 # only gives memory back, as free() and freeReplyObject(): what is not freed is for `make asan` to
@@ -63,7 +64,7 @@ function change(at, len, new,    old, line) {
     line = substr($0, 1, at - 1) new substr($0, at + len)
     if (length(old) > 40) { old = substr(old, 1, 37) "..." }
     if (length(new) > 40) { new = substr(new, 1, 37) "..." }
-    printf "%010d\t%s\t%d\t%s\t%s\t%s\t%s\n", key_of(FILENAME $0 at new), FILENAME, FNR, old,
+    printf "%010d\t%s\t%d\t%s\t%s\t%s\t%s\n", key_of(FILENAME $0 at new nth), FILENAME, FNR, old,
         new == "" ? "(nothing)" : new, $0, line
 }
 
@@ -133,6 +134,8 @@ function whole(code,    at) {
 }
 
 {
+    nth = lines[FILENAME, $0]++ # of the same text, or all of them would be drawn one after the other
+    if (nth == 0) nth = ""
     code = code_of($0)
     sub(/ +$/, "", code)
     if (!lua && code == "{") inside = 1
