@@ -18,7 +18,7 @@
 /* Asks for it, as a buyer does, and reads the answer; the body's hash is in `hash`. */
 static lt_answer ask(const canned_answer *answer, char hash[20])
 {
-    lt_body body = {NULL};
+    lt_body body = {.text = NULL};
     lt_answer got;
     char url[64];
     canned_set(answer, 1);
@@ -236,7 +236,7 @@ static void a_body_is_kept_to_its_last_byte(void **unused)
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (char)(i % 251);
     for (size_t i = 0; i < COUNT(steps); i++) {
-        lt_body body = {NULL};
+        lt_body body = {.text = NULL};
         for (size_t at = 0, len; at < ANSWER_BODY_MAX; at += len) {
             len = ANSWER_BODY_MAX - at < steps[i] ? ANSWER_BODY_MAX - at : steps[i];
             assert_int_equal(body_receive(bytes + at, 1, len, &body), len);
