@@ -8,7 +8,7 @@
 
 #include "tests/support/browser/live.h"
 
-enum { STOCK = 60, BUYERS = 240, TRIES = 5 };
+enum { STOCK = 60, BUYERS = 150, TRIES = 5 };
 
 /* Whether an element's text contains these words. */
 #define SAYS "document.querySelector('%s').textContent.includes('%s')"
