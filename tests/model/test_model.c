@@ -90,13 +90,13 @@ static void a_difference_is_noticed(void **state)
          "s/^#define in_time(ticks) .*/#define in_time(ticks) false/", "quorum-no-not-after",
          "blocked       held "},
         {"no model at all", "s/^init {/init {{/", "no-fence", "oversold      no verdict "},
-        {"the model as it is, but no such variant", "", "no-such-variant", "no variant"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char dir[72], script[512], said[16384];
         fx_dir_make(dir, sizeof(dir));
         snprintf(script, sizeof(script),
-                 "mkdir \"$1/tests\" && cp -a tests/model \"$1/tests\" && "
+                 "mkdir \"$1/tests\" \"$1/scripts\" && cp -a tests/model \"$1/tests\" && "
+                 "cp scripts/usage.sh \"$1/scripts\" && "
                  "sed -i '%s' \"$1/tests/model/\"*.pml",
                  cases[i].edit);
         assert_int_equal(fx_shell(script, dir, ONE_MS), 0);
@@ -105,6 +105,14 @@ static void a_difference_is_noticed(void **state)
             fail_msg("%s: exit code %d, %s", cases[i].what, code, said);
         fx_dir_remove(dir);
     }
+}
+
+static void a_variant_that_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    char said[16384];
+    assert_int_equal(run(".", "no-such-variant", ONE_MS, said, sizeof(said)), 64);
+    assert_non_null(strstr(said, "no-such-variant"));
 }
 
 /* The textbook's rule for fences, and the schedule that breaks it. */
@@ -124,6 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_end_is_found),
         cmocka_unit_test(a_difference_is_noticed),
+        cmocka_unit_test(a_variant_that_is_not_there_is_refused),
         cmocka_unit_test(the_steps_are_told),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

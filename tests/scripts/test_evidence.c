@@ -17,8 +17,8 @@ static int setup(void **state)
     fx_dir_make(home, sizeof(home));
     setenv("FLASHSALE_BUILD", "build", 1);
     return fx_shell("mkdir -p $1/scripts $1/tests/chaos $1/build/evidence $1/bin;"
-                    "cp scripts/evidence $1/scripts;"
-                    "ln -s $(command -v bash dirname sed) $1/bin",
+                    "cp scripts/evidence scripts/usage.sh $1/scripts;"
+                    "for it in bash dirname sed; do ln -s $(command -v $it) $1/bin; done",
                     home, SCRIPT_MS);
 }
 

@@ -87,10 +87,11 @@ static int setup(void **state)
 {
     (void)state;
     fx_dir_make(dir, sizeof(dir));
-    if (fx_shell("mkdir -p $1/copies $1/tree; cp scripts/mutate scripts/mutations.awk $1;"
+    if (fx_shell("mkdir -p $1/copies $1/tree; cp scripts/mutate scripts/mutations.awk "
+                 "scripts/usage.sh $1;"
                  "cp tests/run $1/run; cd $1/tree;"
                  "mkdir -p docker lock loadtest scripts server tests/server tests/tools;"
-                 "mv ../mutate ../mutations.awk scripts; mv ../run tests",
+                 "mv ../mutate ../mutations.awk ../usage.sh scripts; mv ../run tests",
                  dir, 20000) != 0)
         return -1;
     put("server/larger.c", product);
@@ -178,8 +179,8 @@ static void unknown_words_are_refused_and_help_is_given(void **state)
     assert_int_equal(fx_shell_output("scripts/mutate --help", output, sizeof(output)), 0);
     assert_non_null(strstr(output, "SEED=7"));
     assert_null(strstr(output, "set -u"));
-    assert_int_equal(fx_shell_output("scripts/mutate 60 2>&1", output, sizeof(output)), 2);
-    assert_non_null(strstr(output, "unknown argument: 60"));
+    assert_int_equal(fx_shell_output("scripts/mutate 60 2>&1", output, sizeof(output)), 64);
+    assert_non_null(strstr(output, "what is '60'?"));
 }
 
 static void a_tree_that_fails_as_it_is_is_not_measured(void **state)

@@ -38,7 +38,8 @@ static int setup(void **state)
     if (!has_git())
         return 0;
     return fx_shell("cd \"$1\" && mkdir -p scripts bin left &&"
-                    "cp \"$OLDPWD/scripts/servers\" \"$OLDPWD/scripts/bare.sh\" scripts &&"
+                    "cp \"$OLDPWD/scripts/servers\" scripts &&"
+                    "cp \"$OLDPWD/scripts/bare.sh\" \"$OLDPWD/scripts/usage.sh\" scripts &&"
                     "cat >bin/docker <<'END'\n"
                     "#!/bin/sh\n"
                     "[ \"$1\" = run ] || exit 0\n"
