@@ -198,8 +198,7 @@ static void buy_in_vain(bool closes, const char *status, const char *line)
 
     front_buy buy = {.port = port};
     assert_true(fx_wait_until(is_taken, &buy, WAIT_MS));
-    if (strncmp(buy.reply + 9, status, 3) != 0 ||
-        !strstr(buy.reply, "\"request\":\"lost-buy_1\""))
+    if (strncmp(buy.reply + 9, status, 3) != 0 || !strstr(buy.reply, "\"request\":\"lost-buy_1\""))
         fail_msg("not a %s with the id: %s", status, buy.reply);
     expect_line(door, line);
     /* haproxy 3.0 counts a closed connection twice */
