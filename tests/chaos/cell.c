@@ -298,6 +298,8 @@ static void course(void **state)
 static int end(void **state)
 {
     cell *c = *state;
+    for (int i = 0; i < FX_INSTANCES; i++)
+        cell_look_for_death(c, i, false);
     crew_end();
     sampler_end();
     if (c->fault->clean_up)

@@ -67,6 +67,8 @@ typedef struct cell {
     long long landed;
     long long got_through; /* attacks that were not refused; the first one is told */
     char first_through[160];
+    int died; /* instances that ended though nobody had told them to; the first one is told */
+    char first_dead[256];
     bool missed;      /* a part of the fault did not land */
     bool over;        /* what was done can not be undone: the sale is over, as of a `final` fault */
     double slowness;  /* of the machine behind the last heal (slowness.h); 0: not measured */
@@ -124,6 +126,10 @@ void cell_start_instance(cell *c, int i);
 
 /* SIGKILL, and nobody goes there any more, until it is started. */
 void cell_kill_instance(cell *c, int i);
+
+/* Counts instance i if it has died: unless it was killed, or ended with 0 as told. Before another
+ * one takes its place, and when all end. */
+void cell_look_for_death(cell *c, int i, bool told_to_end);
 
 /* Fail points: instance i stops the next thread that comes to `point`; waits until one has; lets
  * it go on. server/base/fail_point.h */

@@ -36,12 +36,17 @@ static const char *verdict_of_uncovered(const cell *c, int k, const cJSON *answe
                : "INCONCLUSIVE";
 }
 
-/* What stays true however the cell ended: what buyers were told, and what was seen meanwhile. */
+/* What stays true however the cell ended: what buyers were told, what was seen meanwhile, and what
+ * the ledger has; the judge holds nothing to a ledger that was not read to its end. But doubts that
+ * were not resolved may be so only because the cell failed. */
 static bool was_broken_before_it_failed(const cJSON *answer)
 {
-    return verdict_figure(answer, "oversold") > 0 || verdict_count(answer, "I2", "violated") > 0 ||
-           verdict_count(answer, "I3", "violated") > 0 ||
-           verdict_count(answer, "I6", "violated") > 0;
+    static const char *const lasting[] = {"I2", "I3", "I4", "I5", "I6"};
+    int broken = verdict_violations(answer, "limit") > 0;
+    for (size_t i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++)
+        broken += verdict_count(answer, lasting[i], "violated");
+    broken -= verdict_violations(answer, "resolved") > 0;
+    return broken > 0 || verdict_figure(answer, "oversold") > 0;
 }
 
 /* From the best to the worst. */
@@ -144,17 +149,18 @@ static void merge_guarantees(cJSON *to, const cJSON *from)
     }
 }
 
-/* What the cell itself has seen, and no history tells: what the guard's answers were. */
-static void add_guard(const cell *c, cJSON *guarantees)
+/* What the cell itself has seen, and no history tells. */
+static void add_seen(cJSON *guarantees, const char *name, const char *sentence, long long count,
+                     const char *first)
 {
-    cJSON *guard = cJSON_CreateObject();
-    cJSON_AddStringToObject(guard, "id", "guard");
-    cJSON_AddStringToObject(guard, "name", "guard");
-    cJSON_AddStringToObject(guard, "sentence", "what comes again with something wrong is refused");
-    cJSON_AddStringToObject(guard, "state", c->got_through > 0 ? "violated" : "nothing");
-    cJSON_AddNumberToObject(guard, "count", (double)c->got_through);
-    cJSON_AddStringToObject(guard, "first", c->first_through);
-    cJSON_AddItemToArray(guarantees, guard);
+    cJSON *seen = cJSON_CreateObject();
+    cJSON_AddStringToObject(seen, "id", name);
+    cJSON_AddStringToObject(seen, "name", name);
+    cJSON_AddStringToObject(seen, "sentence", sentence);
+    cJSON_AddStringToObject(seen, "state", count > 0 ? "violated" : "nothing");
+    cJSON_AddNumberToObject(seen, "count", (double)count);
+    cJSON_AddStringToObject(seen, "first", first);
+    cJSON_AddItemToArray(guarantees, seen);
 }
 
 /* How soon it must sell again: as soon as on an idle machine, and on a busy one later by as much as
@@ -181,11 +187,14 @@ static void judge_histories(const cell *c, int failed, cJSON *sum)
         merge_guarantees(guarantees, cJSON_GetObjectItemCaseSensitive(answer, "guarantees"));
         cJSON_Delete(answer);
     }
-    if (c->got_through > 0) {
+    if (c->got_through > 0 || c->died > 0) {
         worst = "BROKEN";
-        reason = c->first_through;
+        reason = c->got_through > 0 ? c->first_through : c->first_dead;
     }
-    add_guard(c, guarantees);
+    add_seen(guarantees, "guard", "what comes again with something wrong is refused",
+             c->got_through, c->first_through);
+    add_seen(guarantees, "alive", "no instance ends but those that are told to", c->died,
+             c->first_dead);
     cJSON_AddStringToObject(sum, "verdict", worst);
     cJSON_AddStringToObject(sum, "why", reason);
     cJSON_AddItemToObject(sum, "guarantees", guarantees);

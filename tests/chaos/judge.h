@@ -18,7 +18,8 @@
  *   BROKEN        one was violated, and the row's durability covers the fault; or a guarded row
  *                 has orders beyond the stock or two for a request, which no loss excuses;
  *                 or orders were lost behind a failover, and no instance says so;
- *                 also in a cell that failed behind it
+ *                 also in a cell that failed behind it; or an attack got through, or an instance
+ *                 died
  *   NOT_COVERED   the row's durability does not cover the fault; the figures say what was lost
  *   INCONCLUSIVE  the fault did not land, or something could not be checked
  *   SKIPPED       the fault is none for this row, or can not be brought about here

@@ -7,6 +7,9 @@
  *     matrix soak [--minutes N] [--seed N] [--row ROW] [--out DIR]
  *     matrix list
  *
+ * Exit code of `cell`: 1 if its verdict is BROKEN, 0 if it is another one; of `run` and `soak`: 0
+ * if all was as expected, 1 if not; 64: a wrong word, 74: what was found can not be written.
+ *
  * Start with README.md in this folder.
  */
 #include <getopt.h>
@@ -14,26 +17,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/judge.h"
 #include "tests/chaos/matrix/run.h"
 #include "tests/chaos/soak/soak.h"
 
-enum { USAGE = 64 };
+enum { USAGE = 64, UNWRITABLE = 74 };
+
+static const char help[] =
+    "usage: matrix run  [--quick | --selection] [--seed N] [--runs N] [--jobs N]\n"
+    "                   [--rows ROW,...] [--faults FAULT,...] [--out DIR]\n"
+    "                   [--planted PLANTED,CAUGHT]\n"
+    "       matrix cell --row ROW --fault FAULT [--seed N] [--out DIR]\n"
+    "       matrix list\n"
+    "       matrix soak [--minutes N] [--seed N] [--row ROW] [--out DIR]\n"
+    "exit code of cell: 1 if it is BROKEN, 0 if it is not; of run and soak: 0 if all is as\n"
+    "expected, 1 if not. 64: wrong usage; 74: what a cell finds can not be written\n";
 
 static int usage(const char *why)
 {
-    fprintf(stderr,
-            "matrix: %s\n"
-            "usage: matrix run  [--quick | --selection] [--seed N] [--runs N] [--jobs N]\n"
-            "                   [--rows ROW,...] [--faults FAULT,...] [--out DIR]\n"
-            "                   [--planted PLANTED,CAUGHT]\n"
-            "       matrix cell --row ROW --fault FAULT [--seed N] [--out DIR]\n"
-            "       matrix list\n"
-            "       matrix soak [--minutes N] [--seed N] [--row ROW] [--out DIR]\n",
-            why);
+    fprintf(stderr, "matrix: %s\n%s", why, help);
     return USAGE;
 }
 
@@ -61,6 +68,11 @@ static int run_cell(const matrix_options *options)
     c.seed = options->seed;
     if (!c.fault || !row_read(options->rows, &c.row))
         return usage("no such row or fault: see `matrix list`");
+    mkdir(options->out, 0777);
+    if (access(options->out, W_OK | X_OK) != 0) {
+        fprintf(stderr, "matrix: %s can not be written to\n", options->out);
+        return UNWRITABLE;
+    }
     snprintf(c.histories[0], sizeof(c.histories[0]), "%s/%s.%s.%llu.buys", options->out, c.row.name,
              c.fault->name, (unsigned long long)c.seed);
     snprintf(path, sizeof(path), "%s/%s.%s.%llu.json", options->out, c.row.name, c.fault->name,
@@ -71,8 +83,10 @@ static int run_cell(const matrix_options *options)
     bool written = write_text(path, text);
     puts(text);
     free(text);
+    const cJSON *word = cJSON_GetObjectItemCaseSensitive(verdict, "verdict");
+    bool broken = strcmp(word->valuestring, "BROKEN") == 0;
     cJSON_Delete(verdict);
-    return written ? 0 : 1;
+    return !written ? UNWRITABLE : broken ? 1 : 0;
 }
 
 static bool read_number(const char *text, unsigned long long *ret)
@@ -151,6 +165,8 @@ int main(int argc, char **argv)
         options =
             (matrix_options){.seed = (uint64_t)time(NULL), .out = "build/soak", .minutes = 20};
     signal(SIGPIPE, SIG_IGN); /* servers that are killed close the connections that we have */
+    if (strcmp(what, "--help") == 0 || strcmp(what, "-h") == 0)
+        return fputs(help, stdout) < 0;
     if (argc < 2 || !read_options(argc - 1, argv + 1, &options))
         return usage("what is to be done?");
     if (strcmp(what, "list") == 0)

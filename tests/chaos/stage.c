@@ -58,6 +58,27 @@ static const char *redis_url_for(const cell *c, int i)
     return c->proxy ? fx_proxy_url(c->proxy) : fx_redis_url(fx.redis);
 }
 
+/* The last line of what it said. */
+static const char *last_words(fx_process *process)
+{
+    const char *last = fx_process_stderr(process);
+    for (const char *at = last; *at; at++)
+        last = at[0] == '\n' && at[1] != '\0' ? at + 1 : last;
+    return last;
+}
+
+void cell_look_for_death(cell *c, int i, bool told_to_end)
+{
+    fx_process *process = fx.server[i] ? fx_server_process(fx.server[i]) : NULL;
+    int code = process ? fx_process_wait(process, 0) : -1;
+    if (code < 0 || code == 128 + SIGKILL || (code == 0 && told_to_end) || c->died++ > 0)
+        return;
+    const char *words = last_words(process);
+    snprintf(c->first_dead, sizeof(c->first_dead),
+             "an instance died: number %d, exit code %d: %.*s", i + 1, code,
+             (int)strcspn(words, "\n"), words);
+}
+
 void cell_start_instance(cell *c, int i)
 {
     char quorum[1024] = "";
@@ -75,6 +96,7 @@ void cell_start_instance(cell *c, int i)
         args[n++] = c->fault->listen(c, i);
     }
     args[n] = NULL;
+    cell_look_for_death(c, i, true);
     const char *url = redis_url_for(c, i);
     fx.server[i] = needs(c, NEEDS_FAIL_POINTS) ? fx_point_server(url, c->fail_dir[i], args)
                                                : fx_server_start(url, args);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/support/service.h"
 
@@ -136,6 +137,32 @@ static void all_skipped_is_no_success(void **state)
     fx_process_free(process);
 }
 
+/* A cell alone says by its exit code that it is BROKEN, makes the directory that it writes to, and
+ * does not run where it could not. */
+static void a_cell_alone_tells_by_its_exit_code(void **state)
+{
+    char made[300], nowhere[320], result[400];
+    const struct {
+        const char *row, *out;
+        int code;
+    } cases[] = {{"none", made, 1}, {"atomic", made, 0}, {"atomic", nowhere, 74}};
+    (void)state;
+    snprintf(made, sizeof(made), "%s/made", dir);
+    snprintf(nowhere, sizeof(nowhere), "%s/no/where", dir);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fx_process *process;
+        int code = run_matrix(
+            FX_ARGS("cell", "--row", cases[i].row, "--fault", "load", "--out", cases[i].out),
+            &process);
+        if (code != cases[i].code)
+            fail_msg("%s to %s: exit code %d: %s", cases[i].row, cases[i].out, code,
+                     fx_process_stdout(process));
+        fx_process_free(process);
+        snprintf(result, sizeof(result), "%s/%s.load.1.json", cases[i].out, cases[i].row);
+        assert_int_equal(access(result, F_OK) == 0, code != 74);
+    }
+}
+
 /* Its cells have begun: there is more below it than the directory for them. */
 static bool cells_have_begun(void *below)
 {
@@ -219,6 +246,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_selection_comes_out_as_expected, setup, teardown),
         cmocka_unit_test_setup_teardown(no_cell_is_no_success, setup, teardown),
         cmocka_unit_test_setup_teardown(all_skipped_is_no_success, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cell_alone_tells_by_its_exit_code, setup, teardown),
         cmocka_unit_test_setup_teardown(who_is_told_to_stop_leaves_nothing, setup, teardown),
         cmocka_unit_test(every_strategy_has_its_row),
         cmocka_unit_test(what_is_not_understood_is_refused),

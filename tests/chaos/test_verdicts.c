@@ -2,6 +2,7 @@
  * test_verdicts.c - what is made of a cell: harm is called harm, also where the fault did not land,
  * the cell failed behind it, or loss was expected; and what shows nothing is no success.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -163,6 +164,48 @@ static void a_deadline_is_as_long_as_the_machine_is_slow(void **state)
     }
 }
 
+/* The ledger, read at rest, is evidence whatever fails behind it; one that was not read to its end
+ * is none. */
+static void a_ledger_that_was_read_outlives_the_cell(void **state)
+{
+    static const struct {
+        const char *what, *answer, *user, *rest, *verdict;
+    } cases[] = {
+        {"sold", "status=201 order=5f-1", "u1", "rest remaining=0", "INCONCLUSIVE"},
+        {"refused", "status=409 code=sold_out", "u1", "rest remaining=0", "BROKEN"},
+        {"of another user", "status=201 order=5f-1", "u2", "rest remaining=0", "BROKEN"},
+        {"of another user, perhaps", "status=201 order=5f-1", "u2", NULL, "INCONCLUSIVE"},
+        {"lost", "status=201 order=5f-1", NULL, "rest remaining=1", "BROKEN"},
+        {"lost, perhaps", "status=201 order=5f-1", NULL, NULL, "INCONCLUSIVE"},
+        {"beyond the limit", "status=201 order=5f-1", "u1 more", "rest remaining=0", "BROKEN"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        bool more = cases[i].user && strcmp(cases[i].user, "u1 more") == 0;
+        cell c = cell_of("atomic", "load");
+        journal *j = journal_open(history);
+        journal_write(j,
+                      "sale id=5f item=P0001 strategy=atomic durability=memory stock=%d "
+                      "limit=1 segments=0 lease_us=0",
+                      more ? 2 : 1);
+        journal_write(j, "stock at=1 remaining=%d units=0", more ? 2 : 1);
+        journal_write(j, "ask from=10 to=15 request=r1 user=u1 quantity=1 target=0 %s",
+                      cases[i].answer);
+        if (more)
+            journal_write(j, "ask from=20 to=25 request=r2 user=u1 quantity=1 target=0 status=201 "
+                             "order=5f-2");
+        if (cases[i].user)
+            journal_write(j, "order number=1 request=r1 user=%.2s quantity=1 fence=0",
+                          cases[i].user);
+        if (more)
+            journal_write(j, "order number=2 request=r2 user=u1 quantity=1 fence=0");
+        if (cases[i].rest)
+            journal_write(j, "%s", cases[i].rest);
+        journal_close(j);
+        expect(cases[i].what, &c, 1, cases[i].verdict);
+    }
+}
+
 /* ---- what is read out of Redis --------------------------------------------------------------- */
 
 /* All that is for sale is bought; then the record of the second order goes, if it is to. */
@@ -192,6 +235,33 @@ static void an_order_without_its_record_is_none(void **state)
     }
 }
 
+/* The last case: it leaves dead instances behind. */
+static void an_instance_that_dies_unasked_is_harm(void **state)
+{
+    static const struct {
+        int signal;
+        bool told;
+        int died;
+    } cases[FX_INSTANCES] = {{SIGKILL, false, 0}, {SIGTERM, true, 0}, {SIGABRT, true, 1}};
+    cell c = cell_of("atomic", "load");
+    (void)state;
+    write_history(2, 2);
+    for (int i = 0; i < FX_INSTANCES; i++) {
+        cell_look_for_death(&c, i, false);
+        expect("it runs", &c, 0, "HELD");
+        fx_server_signal(fx.server[i], cases[i].signal);
+        assert_true(fx_process_wait(fx_server_process(fx.server[i]), FX_ANSWER_MS) >= 0);
+        cell_look_for_death(&c, i, cases[i].told);
+        if (c.died != cases[i].died)
+            fail_msg("signal %d: %d died", cases[i].signal, c.died);
+    }
+    for (int failed = 0; failed < 2; failed++)
+        expect(c.first_dead, &c, failed, "BROKEN");
+    cell_look_for_death(&c, 1, false); /* it ended with 0, and nobody had told it to */
+    assert_int_equal(c.died, 2);
+    assert_non_null(strstr(c.first_dead, "number 3, exit code 134"));
+}
+
 /* ---- the sum --------------------------------------------------------------------------------- */
 
 static void a_loss_that_is_expected_excuses_nothing_else(void **state)
@@ -219,6 +289,75 @@ static void a_loss_that_is_expected_excuses_nothing_else(void **state)
     }
 }
 
+static void what_dies_or_hangs_is_never_as_expected(void **state)
+{
+    static const char dead[] = "{\"verdict\":\"BROKEN\",\"guarantees\":"
+                               "[{\"name\":\"alive\",\"state\":\"violated\"}]}";
+    static const struct {
+        const char *row, *run; /* NULL: it said nothing */
+        int unexpected;
+    } cases[] = {
+        {"none", "{\"verdict\":\"BROKEN\"}", 0}, /* a control */
+        {"none", dead, 1},
+        {"none", NULL, 1},
+        {"combined", "{\"verdict\":\"HELD\"}", 0},
+        {"combined", "{\"verdict\":\"INCONCLUSIVE\"}", 0},
+        {"combined", dead, 1},
+        {"combined", NULL, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        matrix_cell cells[1] = {{.fault = fault_find("load")}};
+        matrix m = {.cells = cells, .len = 1};
+        cJSON *run = cases[i].run ? cJSON_Parse(cases[i].run) : NULL;
+        assert_true(row_read(cases[i].row, &cells[0].row));
+        matrix_add(&cells[0], run, 1, 3, "died");
+        matrix_sum_up(&m);
+        if (m.unexpected != cases[i].unexpected)
+            fail_msg("case %zu: %d not as expected", i, m.unexpected);
+        cJSON_Delete(run);
+    }
+}
+
+/* Three columns of three rows; '?': inconclusive, 'H': held, '-': skipped. */
+static void nobody_has_looked_where_most_is_inconclusive(void **state)
+{
+    static const char *const rows[] = {"none", "fenced", "combined:reserve"};
+    static const char *const columns[] = {"load", "replays", "noperm"};
+    static const struct {
+        const char *cells[3]; /* a string for each row */
+        const char *blind;
+    } cases[] = {
+        {{"HHH", "HHH", "HHH"}, ""},
+        {{"?HH", "H?H", "HH?"}, ""},
+        {{"HHH", "H?H", "H?H"}, "replays"},
+        {{"H-H", "H?H", "H-H"}, ""}, /* one is not many */
+        {{"H-H", "H?H", "H?H"}, "replays"},
+        {{"H-H", "H?H", "HHH"}, ""}, /* half of them */
+        {{"HHH", "HHH", "H??"}, "combined:reserve"},
+        {{"H??", "HHH", "HHH"}, ""}, /* promises nothing */
+        {{"HHH", "---", "H?-"}, ""},
+        {{"?H?", "???", "?H?"}, "load noperm fenced combined:reserve"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        matrix_cell cells[9] = {0};
+        matrix m = {.cells = cells, .len = 9};
+        char said[128] = "";
+        for (int k = 0; k < m.len; k++) {
+            char is = cases[i].cells[k / 3][k % 3];
+            cells[k].verdict = is == '?' ? INCONCLUSIVE : is == 'H' ? HELD : SKIPPED;
+            cells[k].fault = fault_find(columns[k % 3]);
+            assert_true(row_read(rows[k / 3], &cells[k].row));
+        }
+        const char *name;
+        for (int k = 0; (name = matrix_blind(&m, k)); k++)
+            snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s%s", k ? " " : "", name);
+        if (strcmp(said, cases[i].blind) != 0)
+            fail_msg("case %zu: \"%s\" is blind, not \"%s\"", i, said, cases[i].blind);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,8 +366,12 @@ int main(void)
         cmocka_unit_test(slow_is_what_waits_for_longer_than_it_runs),
         cmocka_unit_test_setup_teardown(a_deadline_is_as_long_as_the_machine_is_slow, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_ledger_that_was_read_outlives_the_cell, setup, teardown),
         cmocka_unit_test_setup_teardown(an_order_without_its_record_is_none, setup, teardown),
         cmocka_unit_test(a_loss_that_is_expected_excuses_nothing_else),
+        cmocka_unit_test(what_dies_or_hangs_is_never_as_expected),
+        cmocka_unit_test(nobody_has_looked_where_most_is_inconclusive),
+        cmocka_unit_test_setup_teardown(an_instance_that_dies_unasked_is_harm, setup, teardown),
     };
     return fx_run(tests, .instances = FX_INSTANCES, .one_server = true);
 }

@@ -42,6 +42,22 @@ static const char *text_in(const cJSON *object, const char *name)
     return cJSON_IsString(text) ? text->valuestring : "";
 }
 
+static bool is_violated(const cJSON *guarantee)
+{
+    return strcmp(text_in(guarantee, "state"), "violated") == 0;
+}
+
+static bool has_lost_instance(const cJSON *run)
+{
+    const cJSON *guarantee;
+    cJSON_ArrayForEach(guarantee, cJSON_GetObjectItemCaseSensitive(run, "guarantees"))
+    {
+        if (strcmp(text_in(guarantee, "name"), "alive") == 0 && is_violated(guarantee))
+            return true;
+    }
+    return false;
+}
+
 /* The guarantees that are not kept. */
 static void name_violated(const cJSON *run, char *buf, size_t len)
 {
@@ -50,7 +66,7 @@ static void name_violated(const cJSON *run, char *buf, size_t len)
     cJSON_ArrayForEach(guarantee, cJSON_GetObjectItemCaseSensitive(run, "guarantees"))
     {
         size_t used = strlen(buf);
-        if (strcmp(text_in(guarantee, "state"), "violated") == 0)
+        if (is_violated(guarantee))
             snprintf(buf + used, len - used, "%s%s", used ? " " : "", text_in(guarantee, "name"));
     }
 }
@@ -58,6 +74,7 @@ static void name_violated(const cJSON *run, char *buf, size_t len)
 void matrix_add(matrix_cell *c, const cJSON *run, uint64_t seed, int tries, const char *why)
 {
     verdict v = run ? read_verdict(run) : INCONCLUSIVE;
+    c->died = c->died || !run || has_lost_instance(run);
     c->runs++;
     c->tries += tries;
     add_number(run, "landed", &c->landed);
@@ -77,9 +94,12 @@ void matrix_add(matrix_cell *c, const cJSON *run, uint64_t seed, int tries, cons
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* What is inconclusive is counted on its own, but for a control: that one has to be seen. */
+/* What is inconclusive is counted on its own, but for a control: that one has to be seen. No row
+ * may die, or hang. */
 static bool is_as_expected(const matrix_cell *c)
 {
+    if (c->died)
+        return false;
     switch (plan_expects(&c->row, c->fault)) {
     case EXPECT_HELD:
         return c->verdict != BROKEN;
@@ -90,6 +110,41 @@ static bool is_as_expected(const matrix_cell *c)
     default:
         return true;
     }
+}
+
+bool matrix_is_blind(int inconclusive, int ran)
+{
+    return inconclusive >= BLIND_AT_LEAST && 2 * inconclusive > ran;
+}
+
+/* Of the cells that ran and that are in the row, or in the column; NULL: any. */
+static bool is_blind(const matrix *m, const char *of_row, const fault *f)
+{
+    int ran = 0, inconclusive = 0;
+    for (int i = 0; i < m->len; i++) {
+        const matrix_cell *c = &m->cells[i];
+        if (c->verdict == SKIPPED || (f && c->fault != f) ||
+            (of_row && strcmp(c->row.name, of_row) != 0))
+            continue;
+        ran++;
+        inconclusive += c->verdict == INCONCLUSIVE;
+    }
+    return matrix_is_blind(inconclusive, ran);
+}
+
+const char *matrix_blind(const matrix *m, int k)
+{
+    for (int i = 0; faults[i]; i++) {
+        if (is_blind(m, NULL, faults[i]) && k-- == 0)
+            return faults[i]->name;
+    }
+    for (int i = 0; plan_row(i); i++) {
+        const char *name = plan_row(i);
+        row r;
+        if (row_read(name, &r) && row_is_guarded(&r) && is_blind(m, name, NULL) && k-- == 0)
+            return name;
+    }
+    return NULL;
 }
 
 void matrix_sum_up(matrix *m)

@@ -39,6 +39,7 @@ typedef struct matrix_cell {
     bool untold[FIGURES]; /* a run could not say it: what is summed up is the least that it is */
     verdict verdict;
     char why[256], violated[128]; /* the guarantees, "units falling" */
+    bool died; /* or hung: a run said nothing, whenever it was tried; or an instance of it died */
     bool as_expected;
     double seconds;
 } matrix_cell;
@@ -59,6 +60,14 @@ void matrix_add(matrix_cell *c, const cJSON *run, uint64_t seed, int tries, cons
 
 /* Counts, and compares with what is expected. */
 void matrix_sum_up(matrix *m);
+
+/* Whether more than half of the cells that ran are inconclusive, and not only one: nobody has
+ * looked there. */
+enum { BLIND_AT_LEAST = 2 };
+bool matrix_is_blind(int inconclusive, int ran);
+
+/* The k-th column, or row that is guarded, that is blind; NULL = no further one. */
+const char *matrix_blind(const matrix *m, int k);
 
 /* The cell of a row and fault; NULL = there is none. */
 const matrix_cell *matrix_find(const matrix *m, const char *of_row, const char *of_fault);

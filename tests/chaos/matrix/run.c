@@ -15,12 +15,13 @@
 #include <unistd.h>
 
 #include "tests/chaos/matrix/matrix.h"
+#include "tests/support/patience.h"
 #include "tests/support/sale/journal.h"
 
 enum {
     JOBS_MAX = 32,
     TRIES = 3,
-    RUN_MS = 180000, /* then it hangs */
+    RUN_MS = 180000, /* then it hangs, on an idle machine */
     REMOVED_MS = 5000,
     INCONCLUSIVE_SHARE = 10 /* at most one cell in so many */
 };
@@ -102,7 +103,7 @@ static void begin(runner *r, job *j)
 
 static cJSON *read_result(const char *path)
 {
-    char text[16384];
+    char text[65536];
     FILE *file = fopen(path, "re");
     size_t len = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
     text[len] = '\0';
@@ -112,16 +113,24 @@ static cJSON *read_result(const char *path)
 }
 
 /* The line of its output that says what went wrong; "" = nothing did. */
-static void find_words(fx_process *process, char *buf, size_t len)
+static void find_words(const job *j, bool hangs, const cJSON *result, char *buf, size_t len)
 {
     static const char *const marks[] = {"ERROR: ", "--- "}; /* of cmocka, by its version */
-    const char *text = fx_process_stderr(process), *at = NULL;
+    const char *text = fx_process_stderr(j->process), *at = NULL;
+    if (hangs) {
+        snprintf(buf, len, "hung: it did not end in %lld s",
+                 (long long)(journal_now_us() - j->from_us) / 1000000);
+        return;
+    }
     for (int i = 0; !at && i < 2; i++) {
         at = strstr(text, marks[i]);
         at = at ? at + strlen(marks[i]) : NULL;
     }
     at = at ? at : text[0] == '[' ? "" : text;
-    snprintf(buf, len, "%.*s", (int)strcspn(at, "\n"), at);
+    size_t used = 0;
+    if (!result)
+        used = (size_t)snprintf(buf, len, "died: exit code %d: ", fx_process_wait(j->process, 0));
+    snprintf(buf + used, len - used, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
 static void tell(const runner *r, const job *j, const matrix_cell *c, const cJSON *result,
@@ -151,17 +160,16 @@ static const char *reason_in(const cJSON *result)
 /* Takes up what has ended: true when the job is idle again. */
 static bool collect(runner *r, job *j)
 {
-    bool hangs = journal_now_us() - j->from_us > RUN_MS * INT64_C(1000);
-    if (fx_process_wait(j->process, 0) < 0 && !hangs)
+    bool runs = fx_process_wait(j->process, 0) < 0;
+    bool hangs = runs && journal_now_us() - j->from_us > fx_patient_ms(RUN_MS) * INT64_C(1000);
+    if (runs && !hangs)
         return false;
     char words[256];
-    find_words(j->process, words, sizeof(words));
-    if (hangs)
-        snprintf(words, sizeof(words), "it did not end within %d s", RUN_MS / 1000);
+    cJSON *result = hangs ? NULL : read_result(j->result);
+    find_words(j, hangs, result, words, sizeof(words));
     fx_process_free(j->process);
     j->process = NULL;
     j->cell->seconds += (double)(journal_now_us() - j->from_us) / 1e6;
-    cJSON *result = read_result(j->result);
     if (is_inconclusive(result) && j->tries < TRIES) {
         printf("     again %-32s %-18s %s %s\n", j->cell->row.name, j->cell->fault->name,
                reason_in(result), words);
@@ -243,6 +251,15 @@ static int count_repetitions(const matrix *m)
     return count;
 }
 
+/* Names what is blind; whether something is. */
+static bool tell_blind(const matrix *m)
+{
+    const char *name;
+    for (int k = 0; (name = matrix_blind(m, k)); k++)
+        printf("INCONCLUSIVE: more than half of the cells of %s\n", name);
+    return matrix_blind(m, 0) != NULL;
+}
+
 static int sum_up(runner *r)
 {
     const matrix *m = &r->m;
@@ -252,17 +269,19 @@ static int sum_up(runner *r)
                    write_report(r, "matrix.html", matrix_html);
     for (int i = 0; i < m->len; i++) {
         if (!m->cells[i].as_expected)
-            printf("NOT AS EXPECTED: %s under %s: %s %s\n  %s\n", m->cells[i].row.name,
+            printf("NOT AS EXPECTED: %s under %s: %s %s %s\n  %s\n", m->cells[i].row.name,
                    m->cells[i].fault->name, verdict_word(m->cells[i].verdict), m->cells[i].violated,
-                   matrix_command(&m->cells[i]));
+                   m->cells[i].why, matrix_command(&m->cells[i]));
     }
+    bool blind = tell_blind(m);
     printf("%d cells, seed %llu: %d held, %d broken, %d not covered, %d inconclusive, %d skipped; "
            "%.0f s\n%d runs were made again\n%d not as expected\nReport: %s/matrix.html\n",
            m->len, (unsigned long long)m->seed, m->counts[HELD], m->counts[BROKEN],
            m->counts[NOT_COVERED], m->counts[INCONCLUSIVE], m->counts[SKIPPED], m->seconds,
            count_repetitions(m), m->unexpected, r->options->out);
     bool shown = m->counts[SKIPPED] < m->len;
-    return written && few && shown && m->unexpected == 0 && m->planted == m->caught ? 0 : 1;
+    return written && few && !blind && shown && m->unexpected == 0 && m->planted == m->caught ? 0
+                                                                                              : 1;
 }
 
 int matrix_run(const matrix_options *options)

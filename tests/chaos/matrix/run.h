@@ -20,7 +20,8 @@ typedef struct matrix_options {
     int planted, caught; /* defects that were tried before, for the report */
 } matrix_options;
 
-/* 0: all as expected, and few cells were inconclusive; 1: not so. */
+/* 0: all as expected, few cells were inconclusive, and no column or row that promises to hold was
+ * mostly so; 1: not so. */
 int matrix_run(const matrix_options *options);
 
 #endif
