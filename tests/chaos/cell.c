@@ -213,9 +213,19 @@ static void ask_all(void)
     }
 }
 
-static void sell_out(const cell *c)
+/* There is no waiting for a dead one. */
+static void expect_alive(cell *c)
+{
+    for (int i = 0; i < FX_INSTANCES && c->died == 0; i++)
+        cell_look_for_death(c, i, false);
+    if (c->died > 0)
+        fail_msg("%s", c->first_dead);
+}
+
+static void sell_out(cell *c)
 {
     for (int k = c->fault->alone ? 1 : 0; crew_sale(k); k++) {
+        expect_alive(c);
         if (!atomic_load(&crew_sale(k)->replaced))
             crew_sell_out(k, CELL_PATIENCE_MS);
     }
@@ -253,6 +263,8 @@ static void sell(cell *c)
     if (!c->over)
         sell_out(c);
     crew_end();
+    if (!c->over)
+        expect_alive(c);
     if (!c->over) {
         ask_all();
         if (c->slowness > 0)
@@ -298,7 +310,7 @@ static void course(void **state)
 static int end(void **state)
 {
     cell *c = *state;
-    for (int i = 0; i < FX_INSTANCES; i++)
+    for (int i = 0; i < FX_INSTANCES && c->died == 0; i++)
         cell_look_for_death(c, i, false);
     crew_end();
     sampler_end();
