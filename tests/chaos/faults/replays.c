@@ -16,52 +16,43 @@
 #include <stdlib.h>
 
 #include "server/store/epochs.h"
-#include "server/store/reservations.h"
-#include "tests/chaos/faults/fault.h"
-#include "tests/chaos/faults/writes.h"
+#include "tests/chaos/faults/replays.h"
 #include "tests/support/hash.h"
 
 enum {
     LEASE_MS = 5000,
-    STOCK = 6000, /* a sharded sale's buyers all come to its first segment */
-    LIMIT = 5,
-    ROUNDS = 250,
-    SOUND_EVERY = 10, /* rounds */
-    BEYOND = 10,      /* buyers of a batch who want more than the limit */
-    SCARCE = 12,
-    SCARCE_LEFT = 2,
-    SCARCE_SHOTS = 150,
-    USER = 700000, /* and following: those of no buyer of the crew */
-    NAME_MAX_LEN = 72,
-    ORDER_MAX = 32
+    STOCK = 12000,
+    ROUNDS = REPLAYS_ROUNDS,
+    LIMIT = REPLAYS_LIMIT,
+    SOUND_EVERY = 10, /* rounds, as these: */
+    SEGMENT_FOR = 8,
+    MANY_EVERY = 12,
+    TOGETHER_EVERY = 9, /* when the round's order is settled by an instance */
+    REVOKE_EVERY = 11,
+    USER = 700000 /* and following: those of no buyer of the crew */
 };
 
-typedef struct name {
-    char request[NAME_MAX_LEN], order[ORDER_MAX];
-    int user;
-} name;
+static int number, segment; /* of the last name; in which it begins */
 
-typedef struct attacker {
-    cell *c;
-    overheard now, before; /* the write of this round, and of the one before */
-    name bought[ROUNDS + 1];
-    int due; /* the first round whose reservation is not over yet, as far as was looked */
-    int attacks;
-} attacker;
-
-#define RESERVED " reserved " /* in an order's record, before the bucket in which it ends */
-
-/* A request that no other has, of a user of its own. It has as many characters as there may be, and
- * differs from the one before in the last ones. A sharded sale sells it in its first segment. */
-static name new_name(const cell *c)
+void replays_segment(int which)
 {
-    static int number;
-    name n = {.user = USER + ++number};
+    segment = which;
+}
+
+/* It has as many characters as there may be, and differs from the one before in the last ones. */
+name replays_name_of(const cell *c, int user, int units)
+{
+    name n = {.user = user, .units = units};
     do
-        snprintf(n.request, sizeof(n.request), "r-%0*d", IDENT_MAX - 2, number);
-    while (row_is_sharded(&c->row) && fx_hash(n.request) % CELL_SEGMENTS != 0 && ++number);
-    snprintf(n.order, sizeof(n.order), "u%d 1", n.user);
+        snprintf(n.request, sizeof(n.request), "r-%0*d", IDENT_MAX - 2, ++number);
+    while (row_is_sharded(&c->row) && fx_hash(n.request) % CELL_SEGMENTS != (unsigned)segment);
+    snprintf(n.order, sizeof(n.order), "u%d %d", n.user, units);
     return n;
+}
+
+name replays_name(const cell *c, int units)
+{
+    return replays_name_of(c, USER + number + 1, units);
 }
 
 typedef struct question {
@@ -74,11 +65,11 @@ typedef struct question {
 static bool is_known(void *arg)
 {
     question *q = arg;
-    q->status = fx_sale_ask(q->sale, q->of->request, q->of->user, 1, q->at).status;
+    q->status = fx_sale_ask(q->sale, q->of->request, q->of->user, q->of->units, q->at).status;
     return q->status != 503 && !fx_is_unknown(q->status);
 }
 
-static int ask(fx_sale *sale, const name *of, int at)
+int replays_ask(fx_sale *sale, const name *of, int at)
 {
     question q = {sale, of, at, 0};
     if (!fx_wait_until(is_known, &q, CELL_PATIENCE_MS))
@@ -88,32 +79,55 @@ static int ask(fx_sale *sale, const name *of, int at)
 
 /* ---- one attack ------------------------------------------------------------------------------ */
 
-static bool begins_with(const char *text, const char *word)
+bool replays_begins(const char *text, const char *word)
 {
     return strncmp(text, word, strlen(word)) == 0;
 }
 
-/* Fires. Each buyer must be told `wanted`, and nothing may have changed. */
-static void attack(attacker *a, shot *s, const char *what, const char *wanted)
+/* Whether the order that is to be settled may be over by now, which is no attack's doing. */
+static bool may_be_over(const attacker *a, const shot *s)
+{
+    return a->want && writes_now_us() >= a->open_us && replays_begins(s->answers[0], "expired");
+}
+
+/* Units may return just now where they are reserved, and then the stock is another. */
+void replays_attack(attacker *a, shot *s, const char *what, const char *wanted)
 {
     writes_fire(s);
     bool refused = !s->robbed || !s->of->locked || strcmp(wanted, "stale") != 0;
     for (int i = 0; i < s->buyers; i++)
-        refused = refused && begins_with(s->answers[i], wanted);
-    refused = refused && (!s->changed || a->c->row.reserves); /* where units may return just now */
+        refused = refused && (replays_begins(s->answers[i], wanted) || may_be_over(a, s));
+    refused = refused && !s->changed && (!s->moved || a->c->row.reserves);
     a->attacks++;
     if (!refused)
-        cell_got_through(a->c, "%s: told %.40s, not %s%s%s", what, s->answers[0], wanted,
-                         s->changed ? "; units or orders changed" : "",
+        cell_got_through(a->c, "%s%s%s: told %.40s, not %s%s%s", a->want ? a->want : "",
+                         a->want ? " by " : "", what, s->answers[0], wanted,
+                         s->changed || s->moved ? "; units or orders changed" : "",
                          s->robbed ? "; the lock changed" : "");
 }
 
-/* As this round's write, but of somebody new. */
-static void aim_anew(const attacker *a, shot *s, name *n)
+bool replays_let(attacker *a, shot *s, const char *what)
 {
-    *n = new_name(a->c);
+    writes_fire(s);
+    for (int i = 0; i < s->buyers; i++) {
+        if (strcmp(s->answers[i], "sold") == 0)
+            continue;
+        if (!may_be_over(a, s))
+            cell_got_through(a->c, "%s: told %.60s", what, s->answers[i]);
+        return false;
+    }
+    return true;
+}
+
+void replays_aim(const attacker *a, shot *s, name *n)
+{
+    *n = a->want ? *a->settled : replays_name(a->c, 1);
     writes_aim(s, &a->now);
     writes_of(s, (const char *const[]){n->request}, (const char *const[]){n->order}, 1);
+    if (a->want)
+        writes_set_word(s, W_WANT, a->want);
+    else
+        writes_set_word(s, W_UNITS, "1");
 }
 
 /* ---- the lock -------------------------------------------------------------------------------- */
@@ -123,16 +137,17 @@ static void aim_anew(const attacker *a, shot *s, name *n)
 static void of_an_older_fence(attacker *a)
 {
     shot s;
-    if (a->before.count == 0)
+    if (a->before.count == 0 || strcmp(writes_lock(&a->before), writes_lock(&a->now)) != 0)
         return;
     assert_string_not_equal(writes_fence(&a->before), writes_fence(&a->now));
     const char *owners[] = {writes_token(&a->before), NULL, writes_token(&a->now)};
     for (int i = 0; i < 3; i++) {
-        name n = new_name(a->c);
+        name n = replays_name(a->c, 1);
         writes_aim(&s, &a->before);
         writes_of(&s, (const char *const[]){n.request}, (const char *const[]){n.order}, 1);
+        writes_set_word(&s, W_UNITS, "1");
         s.owner = owners[i];
-        attack(a, &s, "an older fence", "stale");
+        replays_attack(a, &s, "an older fence", "stale");
     }
 }
 
@@ -143,18 +158,18 @@ static void of_another_owner(attacker *a)
     shot s;
     name n;
     char issued[128], stranger[96];
-    aim_anew(a, &s, &n);
+    replays_aim(a, &s, &n);
     snprintf(stranger, sizeof(stranger), "%sx", writes_token(&a->now));
     s.owner = stranger;
-    attack(a, &s, "another owner", "stale");
-    aim_anew(a, &s, &n);
+    replays_attack(a, &s, "another owner", "stale");
+    replays_aim(a, &s, &n);
     snprintf(issued, sizeof(issued), "%s s %s", writes_fence(&a->now), stranger);
     s.key = writes_fence_key(&a->now);
     s.value = issued;
-    attack(a, &s, "a fence that was issued to another", "stale");
-    aim_anew(a, &s, &n);
+    replays_attack(a, &s, "a fence that was issued to another", "stale");
+    replays_aim(a, &s, &n);
     s.owner = NULL;
-    attack(a, &s, "a lock that has ended", "stale");
+    replays_attack(a, &s, "a lock that has ended", "stale");
 }
 
 /* ---- the time, the sale, the ledger ---------------------------------------------------------- */
@@ -165,41 +180,46 @@ static void too_late(attacker *a)
     shot s;
     name n;
     int by = cell_random(a->c, 2) ? 1 : 1 + (int)cell_random(a->c, 2000000);
-    aim_anew(a, &s, &n);
+    replays_aim(a, &s, &n);
     snprintf(s.not_after, sizeof(s.not_after), "%lld", (long long)writes_now_us() - by);
-    attack(a, &s, "a write behind its time", "late");
+    replays_attack(a, &s, "a write behind its time", "late");
 }
 
-/* It is halted; or a later sale has taken its place. Who does that sees to it that what is left of
- * the one before expires, its moves too: not done here, so where units may be reserved it is only
- * halted. */
+/* It is halted; or a later sale has taken its place, and what is left of it expires. Orders of a
+ * sale that has ended may be settled. */
 static void of_another_sale(attacker *a)
 {
     shot s;
     name n;
     char other[96];
     const char *sale = a->now.words[a->now.args + W_SALE];
-    for (int halted = 1; halted >= (a->c->row.reserves ? 1 : 0); halted--) {
-        aim_anew(a, &s, &n);
+    for (int halted = 1; halted >= (a->want ? 1 : 0); halted--) {
+        replays_aim(a, &s, &n);
         snprintf(other, sizeof(other), halted ? "%s halted" : "f%s", sale + (halted ? 0 : 1));
         s.key = writes_key(&a->now, W_POINTER);
         s.value = other;
-        attack(a, &s, halted ? "a halted sale" : "a sale that another has ended", "closed");
+        s.expires = a->c->row.reserves && !halted;
+        replays_attack(a, &s, halted ? "a halted sale" : "a sale that another has ended", "closed");
     }
 }
 
+/* Another than the sender knows; or one more has begun behind the last order. */
 static void of_another_epoch(attacker *a)
 {
     shot s;
     name n;
     char epochs[512];
-    aim_anew(a, &s, &n);
-    snprintf(epochs, sizeof(epochs), "%s", a->now.words[a->now.args + W_KNOWN]);
+    const char *known = a->now.words[a->now.args + W_KNOWN];
+    replays_aim(a, &s, &n);
+    snprintf(epochs, sizeof(epochs), "%s", known);
     char *at = &epochs[cell_random(a->c, EPOCH_LEN)];
     *at = *at == '1' ? '2' : '1';
+    if (a->want || cell_random(a->c, 2))
+        snprintf(epochs, sizeof(epochs), "%.*s %lld %s", EPOCH_LEN, "0123456789abcdef",
+                 fx_redis_number(fx.redis, "LLEN %s", writes_key(&a->now, W_LEDGER)) + 1, known);
     s.key = writes_key(&a->now, W_EPOCHS);
     s.value = epochs;
-    attack(a, &s, "another epoch", "epoch");
+    replays_attack(a, &s, "another epoch", "epoch");
 }
 
 /* The sender has seen one order more than there are, or a few. */
@@ -208,93 +228,53 @@ static void of_a_longer_ledger(attacker *a)
     shot s;
     name n;
     char seen[24];
-    aim_anew(a, &s, &n);
+    replays_aim(a, &s, &n);
     long long orders = fx_redis_number(fx.redis, "LLEN %s", writes_key(&a->now, W_LEDGER));
     snprintf(seen, sizeof(seen), "%lld",
              orders + 1 + (cell_random(a->c, 2) ? cell_random(a->c, 3) : 0));
     writes_set_word(&s, W_NUMBER, seen);
-    attack(a, &s, "a ledger that is shorter than was seen", "rolled_back");
+    replays_attack(a, &s, "a ledger that is shorter than was seen", "rolled_back");
 }
 
 /* ---- requests and limits --------------------------------------------------------------------- */
+
+static bool are_together(const cell *c, int round, int other)
+{
+    return !row_is_sharded(&c->row) ||
+           (round / SEGMENT_FOR - other / SEGMENT_FOR) % CELL_SEGMENTS == 0;
+}
 
 /* The very same, and that of an earlier round. */
 static void once_more(attacker *a, int round)
 {
     shot s;
-    const name *earlier = &a->bought[cell_random(a->c, (unsigned)round + 1)];
+    int other = round;
+    do
+        other = (int)cell_random(a->c, (unsigned)round + 1);
+    while (!are_together(a->c, round, other));
+    const name *earlier = &a->bought[other];
     writes_aim(&s, &a->now);
-    attack(a, &s, "the same request", "=");
+    replays_attack(a, &s, "the same request", "=");
     writes_aim(&s, &a->now);
     writes_of(&s, (const char *const[]){earlier->request}, (const char *const[]){earlier->order},
               1);
-    attack(a, &s, "an earlier request", "=");
+    replays_attack(a, &s, "an earlier request", "=");
 }
 
-/* Whoever wrote that asked for it, and was told nothing. */
-static void note_asked(const name *n, int units, int64_t from_us)
+void replays_note(const name *n, const char *what, int64_t from_us)
 {
-    journal_write(crew_sale(0)->history,
-                  "ask from=%lld to=%lld request=%s user=u%d quantity=%d target=0 status=0",
-                  (long long)from_us, (long long)journal_now_us(), n->request, n->user, units);
-    crew_look(n->request, 0);
+    char whose[64] = "";
+    if (strcmp(what, "ask") == 0)
+        snprintf(whose, sizeof(whose), " user=u%d quantity=%d", n->user, n->units);
+    journal_write(crew_sale(0)->history, "%s from=%lld to=%lld request=%s%s target=0 status=0",
+                  what, (long long)from_us, (long long)journal_now_us(), n->request, whose);
 }
 
-/* One batch: a buyer takes its limit; the same request; the same user, who wants still more, where
- * there is a limit; and, at last, one that is late. Only the first is sold to. */
-enum { AGAIN = 1, MORE, BATCH = MORE + BEYOND + 1 };
-
-typedef struct batch {
-    int count;
-    name names[BATCH];
-    const char *requests[BATCH], *orders[BATCH];
-    char units[4 * BATCH], not_after[24 * BATCH], late[24];
-} batch;
-
-static void put_batch(const attacker *a, batch *b, shot *s)
+void replays_note_at_once(const attacker *a, const name *n, int64_t from_us)
 {
-    b->count = row_is_sharded(&a->c->row) ? MORE + 1 : BATCH;
-    b->units[0] = b->not_after[0] = '\0';
-    snprintf(b->late, sizeof(b->late), "%lld", (long long)writes_now_us() - 1);
-    for (int i = 0; i < b->count; i++) {
-        name *n = &b->names[i];
-        size_t units = strlen(b->units), times = strlen(b->not_after);
-        int wants = i < MORE ? LIMIT : 1;
-        bool last = i == b->count - 1;
-        *n = i == AGAIN ? b->names[0] : new_name(a->c);
-        n->user = last ? n->user : b->names[0].user;
-        snprintf(n->order, sizeof(n->order), "u%d %d", n->user, wants);
-        b->requests[i] = n->request;
-        b->orders[i] = n->order;
-        snprintf(b->units + units, sizeof(b->units) - units, "%s%d", i ? " " : "", wants);
-        snprintf(b->not_after + times, sizeof(b->not_after) - times, "%s%s", i ? " " : "",
-                 last ? b->late : s->not_after);
-    }
-    writes_of(s, b->requests, b->orders, b->count);
-    writes_set_word(s, W_UNITS, b->units);
-    writes_set_word(s, W_EARLIEST, b->late);
-    writes_set_word(s, W_EACH, b->not_after);
-}
-
-static void in_a_batch(attacker *a)
-{
-    static batch b;
-    shot s;
-    writes_aim(&s, &a->now);
-    put_batch(a, &b, &s);
-    int64_t from_us = journal_now_us();
-    writes_fire(&s);
-    for (int i = 0; i < b.count; i++) {
-        bool last = i == b.count - 1, sold = strcmp(s.answers[i], "sold") == 0;
-        const char *wanted = i == 0 ? "sold" : i == AGAIN ? "=" : last ? "late" : "limit";
-        a->attacks += i > 0;
-        if (!begins_with(s.answers[i], wanted))
-            cell_got_through(a->c, "number %d of a batch: told %.40s, not %s", i + 1, s.answers[i],
-                             wanted);
-        if (sold && i != AGAIN)
-            note_asked(&b.names[i], i == 0 ? LIMIT : 1, from_us);
-    }
-    cell_met(a->c, strcmp(s.answers[0], "sold") == 0);
+    replays_note(n, "ask", from_us);
+    if (a->c->row.reserves)
+        replays_note(n, "confirm", from_us);
 }
 
 /* With nothing wrong it sells. */
@@ -302,172 +282,73 @@ static void sound(attacker *a)
 {
     shot s;
     name n;
-    aim_anew(a, &s, &n);
+    replays_aim(a, &s, &n);
     int64_t from_us = journal_now_us();
     writes_fire(&s);
     bool sold = strcmp(s.answers[0], "sold") == 0;
     if (sold)
-        note_asked(&n, 1, from_us);
+        replays_note(&n, "ask", from_us), crew_look(n.request, 0);
     else
         cell_note(a->c, "a write with nothing wrong was told %s", s.answers[0]);
     cell_met(a->c, sold);
 }
 
-/* ---- "sold out" ------------------------------------------------------------------------------ */
+/* ---- a round --------------------------------------------------------------------------------- */
 
-static long long scarce_left(const fx_sale *scarce)
-{
-    char key[192];
-    return fx_redis_number(fx.redis, "GET %s", fx_sale_key(scarce, 0, "stock", key, sizeof(key)));
-}
-
-static bool buy_scarce(attacker *a, fx_sale *scarce, int at)
-{
-    name n = new_name(a->c);
-    return ask(scarce, &n, at) == 201 && writes_overhear(n.request, n.order, &a->now);
-}
-
-/* More units than are left, hundreds of times; where nothing is left, one. */
-static void ask_for_too_many(attacker *a, int left)
-{
-    for (int i = 0; i < SCARCE_SHOTS; i++) {
-        shot s;
-        name n;
-        char units[12];
-        int more = left + 1 + (int)cell_random(a->c, (unsigned)(LIMIT - left));
-        aim_anew(a, &s, &n);
-        snprintf(units, sizeof(units), "%d", more);
-        snprintf(n.order, sizeof(n.order), "u%d %d", n.user, more);
-        writes_set_word(&s, W_UNITS, units);
-        attack(a, &s, "more units than are left", "sold_out");
-    }
-}
-
-static void sell_out(attacker *a)
-{
-    fx_sale *scarce = cell_start_one_more(a->c, SCARCE);
-    bool bought = true;
-    int at = 0;
-    while (bought && scarce_left(scarce) > SCARCE_LEFT)
-        bought = buy_scarce(a, scarce, at++ % FX_INSTANCES);
-    if (bought)
-        ask_for_too_many(a, SCARCE_LEFT);
-    while (bought && scarce_left(scarce) > 0)
-        bought = buy_scarce(a, scarce, at++ % FX_INSTANCES);
-    if (bought)
-        ask_for_too_many(a, 0);
-    cell_met(a->c, bought);
-}
-
-/* ---- a round's buyer --------------------------------------------------------------------------
- */
-
-/* Buys, at any instance, and hears the write. False: it was told that it is sold to, and no write
- * is its own, or it was refused for good, with all that there is for sale. */
-static bool buy(attacker *a, int round)
+/* Also false: it was refused for good, with all that there is for sale. */
+bool replays_buy(attacker *a, int round)
 {
     int at = (int)cell_random(a->c, FX_INSTANCES);
     name *n = &a->bought[round];
-    *n = new_name(a->c);
+    *n = replays_name(a->c, a->c->row.reserves ? 2 + (int)cell_random(a->c, LIMIT - 1) : 1);
     writes_free(&a->before);
     a->before = a->now;
     a->now = (overheard){0};
-    int status = ask(crew_sale(0), n, at);
+    int status = replays_ask(crew_sale(0), n, at);
     if (writes_overhear(n->request, n->order, &a->now))
         return true;
     cell_got_through(a->c, "a new request was told %d, and no write has its name", status);
     return false;
 }
 
-/* ---- what was reserved ----------------------------------------------------------------------- */
-
-static bool nothing_is_reserved(void *sale)
+/* Those for which it does not matter whether somebody buys or settles. */
+static void wrongs(attacker *a)
 {
-    return fx_sale_look_at_stock(sale, 0) == 0;
-}
-
-/* A request of the ledger is to be settled, by its user ("u7") or by somebody. */
-static void settle_again(attacker *a, const name *n, const char *user, const char *want,
-                         const char *wanted)
-{
-    shot s;
-    char order[ORDER_MAX];
-    snprintf(order, sizeof(order), "%s 1", user);
-    writes_aim(&s, &a->now);
-    writes_of(&s, (const char *const[]){n->request}, (const char *const[]){order}, 1);
-    writes_set_word(&s, W_WANT, want);
-    attack(a, &s, want, wanted);
-}
-
-/* Those whose end has just come are confirmed at once: by Redis's clock they are over. */
-static void settle_the_due(attacker *a, int round)
-{
-    char record[256], user[24];
-    for (; a->due < round; a->due++) {
-        const name *n = &a->bought[a->due];
-        fx_redis_text(fx.redis, record, sizeof(record), "HGET %s %s", writes_key(&a->now, W_ORDERS),
-                      n->request);
-        const char *at = strstr(record, RESERVED);
-        if (at && writes_now_us() < strtoll(at + strlen(RESERVED), NULL, 10) * BUCKET_US)
-            return;
-        snprintf(user, sizeof(user), "u%d", n->user);
-        if (at)
-            settle_again(a, n, user, "confirm", "expired");
-    }
-}
-
-/* Each is over by now: confirmed, cancelled, or its time has passed. It stays what it is. Who
- * confirmed has had the lock since the last round, so one more buys. */
-static void settle_all_again(attacker *a)
-{
-    static const struct {
-        const char *state, *confirm, *cancel;
-    } ends[] = {{RESERVED, "expired", "expired"},
-                {" cancelled ", "cancelled", "="},
-                {" confirmed ", "=", "sold"}};
-    cell_met(a->c, fx_wait_until(nothing_is_reserved, crew_sale(0), CELL_PATIENCE_MS));
-    if (!buy(a, ROUNDS))
-        return;
-    for (int i = 0; i < ROUNDS; i++) {
-        char record[256], user[24];
-        const name *n = &a->bought[i];
-        snprintf(user, sizeof(user), "u%d", n->user);
-        fx_redis_text(fx.redis, record, sizeof(record), "HGET %s %s", writes_key(&a->now, W_ORDERS),
-                      n->request);
-        for (int k = 0; k < 3; k++) {
-            if (!strstr(record, ends[k].state))
-                continue;
-            settle_again(a, n, user, "confirm", ends[k].confirm);
-            settle_again(a, n, user, "cancel", ends[k].cancel);
-            settle_again(a, n, "u1", "revoke", "none");
-        }
-    }
-}
-
-/* ---- all of it ------------------------------------------------------------------------------- */
-
-/* Where it reserves, a third confirm and a third cancel. */
-static bool go_round(attacker *a, int round)
-{
-    if (!buy(a, round))
-        return false;
-    if (a->now.locked) {
-        of_an_older_fence(a);
+    if (a->now.locked)
         of_another_owner(a);
-    }
     too_late(a);
     of_another_sale(a);
     of_another_epoch(a);
     of_a_longer_ledger(a);
+}
+
+static void go_among_reserved(attacker *a, int round)
+{
+    replays_open(a, round, wrongs);
+    replays_due(a, round);
+    if (round % REVOKE_EVERY == 0)
+        replays_revoke(a);
+    if (round % TOGETHER_EVERY == 0)
+        replays_together(a);
+    replays_bring(a, round);
+}
+
+static bool go_round(attacker *a, int round)
+{
+    replays_segment(round / SEGMENT_FOR % CELL_SEGMENTS);
+    if (!replays_buy(a, round))
+        return false;
+    if (a->now.locked)
+        of_an_older_fence(a);
+    wrongs(a);
     once_more(a, round);
-    in_a_batch(a);
-    if (a->c->row.reserves)
-        settle_the_due(a, round);
+    replays_in_a_batch(a);
+    if (!row_is_sharded(&a->c->row) && round % MANY_EVERY == 0)
+        replays_many_at_limit(a);
     if (round % SOUND_EVERY == 0)
         sound(a);
-    if (a->c->row.reserves && round % 3 < 2)
-        fx_sale_settle(crew_sale(0), round % 3 ? "cancel" : "confirm", a->bought[round].request,
-                       a->bought[round].user, round % FX_INSTANCES);
+    if (a->c->row.reserves)
+        go_among_reserved(a, round);
     return true;
 }
 
@@ -483,9 +364,9 @@ static void replays(cell *c)
     if (round == ROUNDS && row_is_locked(&c->row) != a.now.locked)
         fail_msg("the writes that were heard are not those of its lock");
     if (round == ROUNDS && c->row.reserves)
-        settle_all_again(&a);
+        replays_end(&a);
     else if (round == ROUNDS)
-        sell_out(&a);
+        replays_sell_out(&a);
     writes_end();
     writes_free(&a.now);
     writes_free(&a.before);

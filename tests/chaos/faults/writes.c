@@ -17,7 +17,8 @@ enum {
     GUARD_WORDS = 5,
     GUARD_KEYS = 5,
     HEARD_S = 5,
-    HELD_MS = 30000
+    HELD_MS = 30000,
+    EXPIRES_MS = 3600000
 };
 
 static redisContext *monitor;
@@ -184,9 +185,14 @@ __attribute__((format(printf, 1, 2))) static void queue(const char *format, ...)
     queued++;
 }
 
+/* Of `seen`, when all has been queued twice, with the shot between. */
+enum { SEEN_LEFT, SEEN_SOLD, SEEN_RECORD, SEEN_LEDGER, SEEN_LOCK, SEEN };
+
 static void queue_look(const shot *s)
 {
-    queue("MGET %s %s", writes_key(s->of, W_STOCK), writes_key(s->of, W_SOLD));
+    queue("GET %s", writes_key(s->of, W_STOCK));
+    queue("GET %s", writes_key(s->of, W_SOLD));
+    queue("HGET %s %s", writes_key(s->of, W_ORDERS), s->words[s->of->buyer]);
     queue("LLEN %s", writes_key(s->of, W_LEDGER));
     queue("GET %s", s->of->locked ? writes_lock(s->of) : "nobody");
 }
@@ -249,11 +255,15 @@ void writes_fire(shot *s)
         queue("SET %s %s PX %d", writes_lock(s->of), s->owner, HELD_MS);
     if (s->key)
         queue("SET %s %s KEEPTTL", s->key, s->value);
+    if (s->expires)
+        queue("PEXPIRE %s %d", writes_key(s->of, W_STOCK), EXPIRES_MS);
     int at = queued - 1;
     queue_look(s);
     redisAppendCommandArgv(fx_redis_ctx(fx.redis), s->count, s->words, NULL);
     queued++;
     queue_look(s);
+    for (int i = 0; s->expires && i < 2; i++)
+        queue("PERSIST %s", writes_key(s->of, i ? W_MOVES : W_STOCK));
     if (s->key)
         queue("SET %s %s KEEPTTL", s->key, kept->str);
     if (s->of->locked)
@@ -261,9 +271,13 @@ void writes_fire(shot *s)
     queue("EXEC");
     redisReply *all = answers_of_all();
     redisReply **seen = all->element + at;
-    read_answers(s, seen[3]);
-    s->changed = !same(seen[0], seen[4]) || !same(seen[1], seen[5]);
-    s->robbed = !same(seen[2], seen[6]);
+    redisReply **then = seen + SEEN + 1;
+    read_answers(s, seen[SEEN]);
+    s->moved = !same(seen[SEEN_LEFT], then[SEEN_LEFT]);
+    s->robbed = !same(seen[SEEN_LOCK], then[SEEN_LOCK]);
+    s->changed = !same(seen[SEEN_SOLD], then[SEEN_SOLD]) ||
+                 !same(seen[SEEN_LEDGER], then[SEEN_LEDGER]) ||
+                 (seen[SEEN_RECORD]->str && !same(seen[SEEN_RECORD], then[SEEN_RECORD]));
     freeReplyObject(all);
     freeReplyObject(kept);
 }

@@ -24,7 +24,7 @@
 enum { WRITE_WORDS = 128, SHOT_BUYERS = 32 };
 
 /* Keys and words of the script that sells, from 0 on. */
-enum { W_POINTER, W_STOCK, W_SOLD, W_ORDERS, W_LEDGER, W_USERS, W_EPOCHS };
+enum { W_POINTER, W_STOCK, W_SOLD, W_ORDERS, W_LEDGER, W_USERS, W_EPOCHS, W_MOVES = 9 };
 enum { W_SALE, W_LIMIT, W_NUMBER, W_KNOWN, W_UNITS = 7, W_EARLIEST, W_EACH, W_WANT };
 
 typedef struct overheard {
@@ -63,11 +63,13 @@ typedef struct shot {
     const char *owner;       /* of the lock; NULL: nobody */
     const char *key, *value; /* another key has this value meanwhile; NULL: none has */
     char not_after[24];
+    bool expires; /* the stock does meanwhile, as that of a sale which a later one has ended */
 
     /* What came of it. An answer is "sold", of one who has a new order; "stale", of all whom the
      * guard refused; or the script's own word, or Redis's error. */
     char answers[SHOT_BUYERS][96];
-    bool changed; /* stock, units sold, or the ledger's length */
+    bool changed; /* units sold, the ledger's length, or the record that the first request had */
+    bool moved;   /* the units left */
     bool robbed;  /* the lock is not as it was before */
 } shot;
 

@@ -1,0 +1,169 @@
+/* replays_batch.c - many buyers in one write; and buyers where little is left. */
+#include <stdio.h>
+
+#include "tests/chaos/faults/replays.h"
+
+enum {
+    LIMIT = REPLAYS_LIMIT,
+    BEYOND = 10, /* buyers of a batch who want more than the limit */
+    MANY = 30,   /* who each have a limit of their own */
+    SCARCE = 12,
+    SCARCE_LEFT = 2,
+    SCARCE_SHOTS = 150
+};
+
+/* One batch: a buyer takes its limit; the same request; the same user, who wants still more, where
+ * there is a limit; and, at last, one that is late. Only the first is sold to. */
+enum { AGAIN = 1, MORE, BATCH = MORE + BEYOND + 1 };
+
+typedef struct batch {
+    int count;
+    name names[BATCH];
+    const char *requests[BATCH], *orders[BATCH];
+    char units[4 * BATCH], not_after[24 * BATCH], late[24];
+} batch;
+
+static void put_batch(const attacker *a, batch *b, shot *s)
+{
+    b->count = row_is_sharded(&a->c->row) ? MORE + 1 : BATCH;
+    b->units[0] = b->not_after[0] = '\0';
+    snprintf(b->late, sizeof(b->late), "%lld", (long long)writes_now_us() - 1);
+    for (int i = 0; i < b->count; i++) {
+        name *n = &b->names[i];
+        size_t units = strlen(b->units), times = strlen(b->not_after);
+        int wants = i < MORE ? LIMIT : 1;
+        bool last = i == b->count - 1;
+        if (i == 0 || last)
+            *n = replays_name(a->c, wants);
+        else
+            *n = i == AGAIN ? b->names[0] : replays_name_of(a->c, b->names[0].user, wants);
+        b->requests[i] = n->request;
+        b->orders[i] = n->order;
+        snprintf(b->units + units, sizeof(b->units) - units, "%s%d", i ? " " : "", wants);
+        snprintf(b->not_after + times, sizeof(b->not_after) - times, "%s%s", i ? " " : "",
+                 last ? b->late : s->not_after);
+    }
+    writes_of(s, b->requests, b->orders, b->count);
+    writes_set_word(s, W_UNITS, b->units);
+    writes_set_word(s, W_EARLIEST, b->late);
+    writes_set_word(s, W_EACH, b->not_after);
+}
+
+void replays_in_a_batch(attacker *a)
+{
+    static batch b;
+    shot s;
+    writes_aim(&s, &a->now);
+    put_batch(a, &b, &s);
+    int64_t from_us = journal_now_us();
+    writes_fire(&s);
+    for (int i = 0; i < b.count; i++) {
+        bool last = i == b.count - 1, sold = strcmp(s.answers[i], "sold") == 0;
+        const char *wanted = i == 0 ? "sold" : i == AGAIN ? "=" : last ? "late" : "limit";
+        a->attacks += i > 0;
+        if (!replays_begins(s.answers[i], wanted))
+            cell_got_through(a->c, "number %d of a batch: told %.40s, not %s", i + 1, s.answers[i],
+                             wanted);
+        if (sold && i != AGAIN) {
+            replays_note(&b.names[i], "ask", from_us);
+            crew_look(b.names[i].request, 0);
+        }
+    }
+    cell_met(a->c, strcmp(s.answers[0], "sold") == 0);
+}
+
+/* Each buys at once, where it might reserve. */
+static void aim_many(attacker *a, shot *s, name names[MANY], const char *units)
+{
+    const char *requests[MANY], *orders[MANY];
+    for (int i = 0; i < MANY; i++) {
+        requests[i] = names[i].request;
+        orders[i] = names[i].order;
+    }
+    writes_aim(s, &a->now);
+    writes_of(s, requests, orders, MANY);
+    writes_set_word(s, W_UNITS, units);
+    if (a->c->row.reserves)
+        writes_set_word(s, W_WANT, "0");
+}
+
+/* Each takes its limit in one batch, and wants one unit more in the next. */
+void replays_many_at_limit(attacker *a)
+{
+    static name first[MANY], more[MANY];
+    shot s;
+    char limit[12];
+    snprintf(limit, sizeof(limit), "%d", LIMIT);
+    for (int i = 0; i < MANY; i++)
+        first[i] = replays_name(a->c, LIMIT);
+    aim_many(a, &s, first, limit);
+    int64_t from_us = journal_now_us();
+    bool sold = replays_let(a, &s, "a batch of many");
+    for (int i = 0; i < MANY; i++) {
+        replays_note_at_once(a, &first[i], from_us);
+        crew_look(first[i].request, 0);
+    }
+    for (int i = 0; i < MANY; i++)
+        more[i] = replays_name_of(a->c, first[i].user, 1);
+    aim_many(a, &s, more, "1");
+    if (sold)
+        replays_attack(a, &s, "a batch of those who have their limit", "limit");
+}
+
+/* ---- "sold out" ------------------------------------------------------------------------------ */
+
+static long long scarce_left(const fx_sale *scarce)
+{
+    char key[192];
+    return fx_redis_number(fx.redis, "GET %s", fx_sale_key(scarce, 0, "stock", key, sizeof(key)));
+}
+
+static bool buy_scarce(attacker *a, fx_sale *scarce, int at)
+{
+    name n = replays_name(a->c, 1);
+    return replays_ask(scarce, &n, at) == 201 && writes_overhear(n.request, n.order, &a->now);
+}
+
+/* More units than are left, hundreds of times; where nothing is left, one. */
+static void ask_for_too_many(attacker *a, int left)
+{
+    for (int i = 0; i < SCARCE_SHOTS; i++) {
+        shot s;
+        name n;
+        char units[12];
+        int more = left + 1 + (int)cell_random(a->c, (unsigned)(LIMIT - left));
+        replays_aim(a, &s, &n);
+        snprintf(units, sizeof(units), "%d", more);
+        snprintf(n.order, sizeof(n.order), "u%d %d", n.user, more);
+        writes_set_word(&s, W_UNITS, units);
+        replays_attack(a, &s, "more units than are left", "sold_out");
+    }
+}
+
+/* Exactly what is left is to be had. */
+static bool buy_the_rest(attacker *a, fx_sale *scarce)
+{
+    name n = replays_name(a->c, SCARCE_LEFT);
+    int status = replays_ask(scarce, &n, 0);
+    bool bought = status == 201 && scarce_left(scarce) == 0;
+    if (!bought)
+        cell_got_through(a->c, "who asked for the last %d units was told %d, and %lld are left",
+                         SCARCE_LEFT, status, scarce_left(scarce));
+    return bought && writes_overhear(n.request, n.order, &a->now);
+}
+
+void replays_sell_out(attacker *a)
+{
+    replays_segment(0);
+    fx_sale *scarce = cell_start_one_more(a->c, SCARCE);
+    bool bought = true;
+    int at = 0;
+    while (bought && scarce_left(scarce) > SCARCE_LEFT)
+        bought = buy_scarce(a, scarce, at++ % FX_INSTANCES);
+    if (bought)
+        ask_for_too_many(a, SCARCE_LEFT);
+    bought = bought && buy_the_rest(a, scarce);
+    if (bought)
+        ask_for_too_many(a, 0);
+    cell_met(a->c, bought);
+}
