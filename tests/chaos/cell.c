@@ -123,6 +123,7 @@ fx_terms cell_terms(const cell *c)
         .lease_ms = c->lease_ms,
         .wait_ms = 8000,
         /* A section that lasts, so that whoever is stopped in it has a lock that others see. */
+        .long_users = c->habits.long_names && !c->fault->alone,
         .hold_ms = c->fault->needs & NEEDS_FAIL_POINTS ? 1 : 0,
     };
 }
@@ -265,6 +266,8 @@ static void sell(cell *c)
     crew_end();
     if (!c->over)
         expect_alive(c);
+    for (int n = atomic_load(&crew.let_in); n > 0; n--)
+        cell_got_through(c, "a stranger was let in to somebody's order");
     if (!c->over) {
         ask_all();
         if (c->slowness > 0)

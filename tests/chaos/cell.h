@@ -30,7 +30,7 @@ struct fault;
 
 enum {
     CELL_ITEMS = 3,
-    CELL_STOCK = 360,      /* of the first item */
+    CELL_STOCK = 420,      /* of the first item */
     CELL_STOCK_MORE = 120, /* of each other */
     CELL_BUYERS_MORE = 3,
     CELL_LEASE_MS = 500,

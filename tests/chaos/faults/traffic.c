@@ -55,6 +55,20 @@ static int send_copies(int number)
     return bought;
 }
 
+/* What has its order is asked again for more units, or by another user: that is another request,
+ * which has to have another id. */
+static void ask_for_something_else(cell *c, int number)
+{
+    char request[32];
+    snprintf(request, sizeof(request), "twice-%d", number);
+    for (int i = 0; i < 2; i++) {
+        int status = crew_ask(request, number + i, 2 - i, (number + i) % FX_INSTANCES);
+        if (status != 422 && status != 503 && !fx_is_unknown(status))
+            cell_got_through(c, "a used id with another %s: told %d, not 422",
+                             i ? "user" : "quantity", status);
+    }
+}
+
 static void retries(cell *c)
 {
     int at_once = 0, later = 0;
@@ -64,8 +78,12 @@ static void retries(cell *c)
         int bought = send_copies(i);
         at_once += bought > 1 ? bought - 1 : 0;
     }
-    for (int i = 0; i < REQUESTS; i++)
-        later += send_copies(i) == COPIES;
+    for (int i = 0; i < REQUESTS; i++) {
+        bool has_order = send_copies(i) == COPIES;
+        later += has_order;
+        if (has_order)
+            ask_for_something_else(c, i);
+    }
     cell_healed(c);
     cell_met(c, at_once > 0);
     cell_met(c, later > 0);
@@ -74,7 +92,9 @@ static void retries(cell *c)
 
 const fault fault_retries = {
     .name = "retries",
-    .says = "each request comes to all instances at once, and again later, under one id",
+    .says =
+        "each request comes to all instances at once, and again later, under one id; then another "
+        "one under that id",
     .counts = "answers to copies",
     .lease_ms = LEASE_MS,
     .reservations = RESERVED_TOO,
@@ -162,12 +182,13 @@ enum { HANG_UPS = 6, HANG_UP_PACE_MS = 500 };
 static void hang_up(cell *c, int at, int number)
 {
     crew_buyer again;
-    char request[32], text[256];
+    char request[32], text[512], user[FX_USER_MAX];
+    fx_sale_user(crew_sale(0), number, user);
     cell_name_request(c, "gone", number, request, sizeof(request));
     int len = snprintf(text, sizeof(text),
-                       "POST /buy?item=%s&user=u%d&quantity=1&request=%s&sale=%s HTTP/1.1\r\n"
+                       "POST /buy?item=%s&user=%s&quantity=1&request=%s&sale=%s HTTP/1.1\r\n"
                        "Host: 127.0.0.1\r\nContent-Length: 0\r\n\r\n",
-                       crew_sale(0)->item, number, request, crew_sale(0)->id);
+                       crew_sale(0)->item, user, request, crew_sale(0)->id);
     crew_pause();
     cell_arm(c, at, "in-section");
     int64_t from = journal_now_us();
@@ -176,8 +197,8 @@ static void hang_up(cell *c, int at, int number)
     bool inside = cell_reached(c, at, "in-section", CELL_PATIENCE_MS);
     close(fd);
     journal_write(crew_sale(0)->history,
-                  "ask from=%lld to=%lld request=%s user=u%d quantity=1 target=%d status=0",
-                  (long long)from, (long long)journal_now_us(), request, number, at);
+                  "ask from=%lld to=%lld request=%s user=%s quantity=1 target=%d status=0",
+                  (long long)from, (long long)journal_now_us(), request, user, at);
     crew_send(&again, request, number, (at + 1) % FX_INSTANCES);
     crew_go_on();
     cell_let_go(c, at, "in-section");

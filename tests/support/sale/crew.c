@@ -6,10 +6,14 @@
 #include <string.h>
 
 enum {
-    AGAIN_MS = 25,        /* behind an answer that is worth another try */
-    LOOK_EVERY = 7,       /* requests; a look for one of them */
-    ALL_REFUSED = 200,    /* in a row: also whoever has bought least */
-    REPEAT_EVERY = 9,     /* likewise; one of them is sent once more */
+    AGAIN_MS = 25,     /* behind an answer that is worth another try */
+    LOOK_EVERY = 7,    /* requests; a look for one of them */
+    ALL_REFUSED = 200, /* in a row: also whoever has bought least */
+    REPEAT_EVERY = 9,  /* likewise; one of them is sent once more */
+    MANY = 10,         /* units, and up to so many more, less one: */
+    MANY_MORE = 16,
+    CANCEL_EVERY = 3, /* confirmed orders; one of them is cancelled, in vain; and likewise: */
+    STRANGER_EVERY = 3,
     DRAW_APART = 1 << 20, /* numbers from which something else of a request is drawn */
     CLOSED_ENOUGH = 24    /* refusals, and a sale that is over is left alone */
 };
@@ -100,12 +104,16 @@ static unsigned drawn_for(int number, unsigned below)
 int crew_quantity(int number)
 {
     unsigned drawn = drawn_for(number, 40);
+    if (habits.several && drawn == 5 && drawn_for(number + DRAW_APART, 3) == 0)
+        return MANY + (int)drawn_for(number + DRAW_APART, MANY_MORE);
     return habits.several && drawn < 5 ? 1 + (int)drawn : 1;
 }
 
+/* Two by two they differ in a letter's case. */
 const char *crew_name(int number, char buf[FX_REQUEST_MAX])
 {
-    snprintf(buf, FX_REQUEST_MAX, "r-%0*d", habits.long_names ? 62 : 1, number);
+    snprintf(buf, FX_REQUEST_MAX, "%c-%0*d", number % 2 ? 'R' : 'r', habits.long_names ? 62 : 1,
+             number / 2);
     return buf;
 }
 
@@ -166,18 +174,41 @@ static void look_elsewhere(const group *g, int number)
     leave(g, at);
 }
 
-/* In a sale with reservations: most are confirmed, some cancelled, and some left to end. */
-static void settle(const group *g, int number)
+static fx_told settle_once(const group *g, const char *what, int number, int turn)
 {
     char request[FX_REQUEST_MAX];
+    int at = enter(g, turn);
+    fx_told told =
+        fx_sale_settle(g->sale, what, crew_name(number, request), user_of(g, number), at);
+    leave(g, at);
+    return told;
+}
+
+/* Another user, whose name may be different in case only. */
+static void let_a_stranger_try(const group *g, const char *what, int number)
+{
+    char request[FX_REQUEST_MAX];
+    int at = enter(g, number);
+    fx_told told = fx_sale_settle_for_another(g->sale, what, crew_name(number, request),
+                                              user_of(g, number) ^ 1, at);
+    leave(g, at);
+    atomic_fetch_add(&crew.let_in, told.status == 200 || told.status == 409);
+}
+
+/* In a sale with reservations: most are confirmed, some cancelled, and some left to end. Who lost
+ * the confirmation without the sale's fault could cancel, so that is tried like a repetition. */
+static void settle(const group *g, int number)
+{
     unsigned drawn = drawn_for(number + DRAW_APART, 100);
-    if (g->sale->terms.reserve_s == 0 || drawn >= 75)
+    const char *what = drawn < 60 ? "confirm" : "cancel";
+    if (g->sale->terms.reserve_s == 0)
         return;
-    for (int i = 1; i <= atomic_load(&attempts); i++) {
-        int at = enter(g, number + i);
-        fx_told told = fx_sale_settle(g->sale, drawn < 60 ? "confirm" : "cancel",
-                                      crew_name(number, request), user_of(g, number), at);
-        leave(g, at);
+    if (number % STRANGER_EVERY == 0)
+        let_a_stranger_try(g, what, number);
+    for (int i = 1; drawn < 75 && i <= atomic_load(&attempts); i++) {
+        fx_told told = settle_once(g, what, number, number + i);
+        if (told.status == 200 && drawn < 60 && habits.repeats && number % CANCEL_EVERY == 0)
+            settle_once(g, "cancel", number, number + i + 1);
         if (told.status != 503 && !fx_is_unknown(told.status))
             return;
         fx_let_pass(AGAIN_MS);
@@ -238,8 +269,9 @@ static void *buy_on_and_on(void *arg)
 
 static void zero(crew_counts *c)
 {
-    atomic_int *const all[] = {&c->begun,    &c->ended,  &c->bought, &c->sold_out, &c->refused,
-                               &c->in_a_row, &c->closed, &c->busy,   &c->unknown,  &c->other};
+    atomic_int *const all[] = {&c->begun,   &c->ended,    &c->bought, &c->sold_out,
+                               &c->refused, &c->in_a_row, &c->closed, &c->busy,
+                               &c->unknown, &c->other,    &c->let_in};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         atomic_store(all[i], 0);
     for (int i = 0; i < FX_INSTANCES; i++) {

@@ -32,6 +32,7 @@ typedef struct crew_counts {
     atomic_int closed;               /* another sale has taken its place */
     atomic_int busy;                 /* 503 */
     atomic_int unknown;              /* 504 or no answer */
+    atomic_int let_in;               /* strangers who have settled an order */
     atomic_int other;                /* what nobody should be told */
     atomic_int halted[FX_INSTANCES]; /* 503 sale_rolled_back and its kin (busy, too) */
     atomic_int since[FX_INSTANCES];  /* 201 to attempts that began after crew_mark() */
@@ -42,7 +43,7 @@ extern crew_counts crew;
 /* What buyers are like. All 0: each buys one unit, and asks no more than it must. */
 typedef struct crew_habits {
     uint64_t seed;
-    bool several;    /* some buy up to five units */
+    bool several;    /* some buy up to five units, and few up to 25 */
     bool long_names; /* requests have 64 characters, which differ in the last few only */
     bool looks;      /* some look for what became of their requests */
     bool repeats;    /* some send a request again that was told yes */

@@ -189,8 +189,8 @@ static const char *state_of(const char *word, long long bucket)
 static void write_order(const fx_sale *s, int segment, const char *request, const char *record)
 {
     long long number, quantity, remaining, fence, time_us, bucket = 0;
-    char user[80], instance[80], epoch[32], state[16], expires[32] = "-";
-    if (sscanf(record, "%lld %79s %lld %lld %lld %79s %lld %31s %15s %lld", &number, user,
+    char user[FX_USER_MAX], instance[80], epoch[32], state[16], expires[32] = "-";
+    if (sscanf(record, "%lld %135s %lld %lld %lld %79s %lld %31s %15s %lld", &number, user,
                &quantity, &remaining, &fence, instance, &time_us, epoch, state, &bucket) < 9)
         return;
     if (bucket > 0)

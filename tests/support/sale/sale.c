@@ -8,12 +8,12 @@
 
 #include "tests/support/patience.h"
 
-enum { BODY_MAX = 2048 };
+enum { BODY_MAX = 2048, LONG_USER = 128 };
 
 /* What an answer's body said, as the journal writes it: "-" = nothing. */
 typedef struct answer {
     fx_told told;
-    char sale[64], order[96], user[80];
+    char sale[64], order[96], user[FX_USER_MAX];
     char remaining[24], fence[24], quantity[24], units[24], orders[24];
     char oversold[24], lost_updates[24], unordered[24];
     char reserved[24], sold[24], expires_us[24], time_us[24], state[16];
@@ -226,21 +226,31 @@ static void keep(fx_sale *s, const char *request, int status)
     pthread_mutex_unlock(&s->lock);
 }
 
+const char *fx_sale_user(const fx_sale *s, int user, char buf[FX_USER_MAX])
+{
+    if (s->terms.long_users)
+        snprintf(buf, FX_USER_MAX, "u%0*d%c", LONG_USER - 2, user / 2, user % 2 ? 'A' : 'a');
+    else
+        snprintf(buf, FX_USER_MAX, "u%d", user);
+    return buf;
+}
+
 static fx_told buy(fx_sale *s, const char *request, int user, int quantity, int at, bool anew)
 {
-    char url[512], reserve[32] = "";
+    char url[640], reserve[32] = "", name[FX_USER_MAX];
     answer a;
+    fx_sale_user(s, user, name);
     if (s->terms.reserve_s > 0)
         snprintf(reserve, sizeof(reserve), "&reserve_s=%d", s->terms.reserve_s);
-    snprintf(url, sizeof(url), "%s/buy?item=%s&user=u%d&quantity=%d&request=%s&sale=%s%s",
-             fx_server_url(fx.server[at]), s->item, user, quantity, request, s->id, reserve);
+    snprintf(url, sizeof(url), "%s/buy?item=%s&user=%s&quantity=%d&request=%s&sale=%s%s",
+             fx_server_url(fx.server[at]), s->item, name, quantity, request, s->id, reserve);
     int64_t from = journal_now_us();
     ask("POST", url, anew, &a);
     bool unnamed = a.told.status == 201 && strcmp(a.order, "-") == 0; /* a defect, to be seen */
     journal_write(s->history,
-                  "ask from=%lld to=%lld request=%s user=u%d quantity=%d target=%d status=%d "
+                  "ask from=%lld to=%lld request=%s user=%s quantity=%d target=%d status=%d "
                   "code=%s order=%s remaining=%s fence=%s sale=%s state=%s expires_us=%s",
-                  (long long)from, (long long)journal_now_us(), request, user, quantity, at,
+                  (long long)from, (long long)journal_now_us(), request, name, quantity, at,
                   a.told.status, a.told.code, unnamed ? "none" : a.order, a.remaining, a.fence,
                   a.told.status == 201 ? "-" : a.sale, /* a yes counts, whichever sale it names */
                   a.state, a.expires_us);
@@ -271,16 +281,31 @@ static void write_look(const fx_sale *s, const char *what, const char *request, 
                   a->remaining, a->fence, a->state, a->expires_us, a->time_us);
 }
 
+static void ask_to_settle(const fx_sale *s, const char *what, const char *request, int user, int at,
+                          answer *a)
+{
+    char url[640], name[FX_USER_MAX];
+    snprintf(url, sizeof(url), "%s/orders/%s/%s?item=%s&sale=%s&user=%s",
+             fx_server_url(fx.server[at]), request, what, s->item, s->id,
+             fx_sale_user(s, user, name));
+    ask("POST", url, false, a);
+}
+
 fx_told fx_sale_settle(fx_sale *s, const char *what, const char *request, int user, int at)
 {
-    char url[512];
     answer a;
-    snprintf(url, sizeof(url), "%s/orders/%s/%s?item=%s&sale=%s&user=u%d",
-             fx_server_url(fx.server[at]), request, what, s->item, s->id, user);
     int64_t from = journal_now_us();
-    ask("POST", url, false, &a);
+    ask_to_settle(s, what, request, user, at, &a);
     write_look(s, what, request, at, from, &a);
     keep(s, request, a.told.status);
+    return a.told;
+}
+
+fx_told fx_sale_settle_for_another(fx_sale *s, const char *what, const char *request, int user,
+                                   int at)
+{
+    answer a;
+    ask_to_settle(s, what, request, user, at, &a);
     return a.told;
 }
 

@@ -20,6 +20,7 @@
 
 enum {
     FX_REQUEST_MAX = 72, /* of a request's name, which has 64 characters at most */
+    FX_USER_MAX = 136,   /* of a user's, which has 128 */
     FX_TOLD_KEPT = 16,
     FX_ANSWER_MS = 15000 /* the service answers within 10 s */
 };
@@ -27,7 +28,8 @@ enum {
 typedef struct fx_terms {
     const char *item, *strategy, *durability;               /* durability NULL: memory */
     int stock, limit, segments, lease_ms, wait_ms, hold_ms; /* 0: not said */
-    int reserve_s; /* each buy reserves for so long; 0: it buys */
+    int reserve_s;   /* each buy reserves for so long; 0: it buys */
+    bool long_users; /* their names have 128 characters, and differ in the last few or in case */
 } fx_terms;
 
 typedef struct fx_sale {
@@ -62,6 +64,9 @@ const char *fx_sale_key(const fx_sale *s, int segment, const char *name, char *b
 /* The sets of keys that it has: its segments, or 1. */
 int fx_sale_key_sets(const fx_sale *s);
 
+/* The name of a user: "u7", or a long one. */
+const char *fx_sale_user(const fx_sale *s, int user, char buf[FX_USER_MAX]);
+
 /* One attempt to buy of instance `at`. Any thread. */
 fx_told fx_sale_ask(fx_sale *s, const char *request, int user, int quantity, int at);
 
@@ -70,6 +75,11 @@ fx_told fx_sale_ask_anew(fx_sale *s, const char *request, int user, int quantity
 
 /* One attempt to "confirm" or to "cancel" the order of a request, by its user. Any thread. */
 fx_told fx_sale_settle(fx_sale *s, const char *what, const char *request, int user, int at);
+
+/* Likewise by another user, who must be told 404. The history does not have it, for it does not say
+ * who asks. */
+fx_told fx_sale_settle_for_another(fx_sale *s, const char *what, const char *request, int user,
+                                   int at);
 
 /* Asks about a request. The status; 0 for a 404 that is not final. */
 int fx_sale_look(fx_sale *s, const char *request, int at);
