@@ -21,13 +21,13 @@
 
 enum {
     LEASE_MS = 5000,
-    STOCK = 12000,
+    STOCK = 24000,
     ROUNDS = REPLAYS_ROUNDS,
     LIMIT = REPLAYS_LIMIT,
     SOUND_EVERY = 10, /* rounds, as these: */
     SEGMENT_FOR = 8,
     MANY_EVERY = 12,
-    TOGETHER_EVERY = 9, /* when the round's order is settled by an instance */
+    TOGETHER_EVERY = 9,
     REVOKE_EVERY = 11,
     USER = 700000 /* and following: those of no buyer of the crew */
 };

@@ -9,7 +9,7 @@
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/faults/writes.h"
 
-enum { REPLAYS_LIMIT = 5, REPLAYS_ROUNDS = 250, REPLAYS_NAME = 72, REPLAYS_ORDER = 32 };
+enum { REPLAYS_LIMIT = 12, REPLAYS_ROUNDS = 250, REPLAYS_NAME = 72, REPLAYS_ORDER = 32 };
 
 typedef struct name {
     char request[REPLAYS_NAME], order[REPLAYS_ORDER];
@@ -72,9 +72,9 @@ void replays_sell_out(attacker *a);      /* more than is left */
 void replays_open(attacker *a, int round, void (*wrongs)(attacker *a));
 void replays_due(attacker *a, int round);
 void replays_revoke(attacker *a);
-
-/* Behind these the guard has seen a later fence than that of the round's write. */
 void replays_together(attacker *a);
+
+/* Behind this the guard has seen a later fence than that of the round's write. */
 void replays_bring(attacker *a, int round);
 void replays_end(attacker *a);
 

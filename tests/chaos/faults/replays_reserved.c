@@ -121,19 +121,17 @@ void replays_together(attacker *a)
     writes_aim(&s, &a->now);
     writes_of(&s, requests, orders, TOGETHER);
     writes_set_word(&s, W_UNITS, "1");
-    bool reserved = replays_let(a, &s, "several reservations of a user");
-    a->want = "settle";
-    a->open_us = end_of(a, &names[0]);
+    bool done = replays_let(a, &s, "several reservations of a user");
     for (int i = 0; i < TOGETHER; i++)
         replays_note(&names[i], "ask", from_us);
-    for (int i = 0; reserved && i < TOGETHER; i++) {
-        int status = fx_sale_settle(crew_sale(0), i == 1 ? "cancel" : "confirm", names[i].request,
-                                    names[i].user, i % FX_INSTANCES)
-                         .status;
-        if (status != 200 && status != 503 && !fx_is_unknown(status) &&
-            writes_now_us() < a->open_us)
-            cell_got_through(a->c, "number %d of one user's reservations is settled: told %d",
-                             i + 1, status);
+    a->open_us = end_of(a, &names[0]);
+    for (int i = 0; done && i < TOGETHER; i++) {
+        a->want = i == 1 ? "cancel" : "confirm";
+        writes_aim(&s, &a->now);
+        writes_of(&s, &requests[i], &orders[i], 1);
+        writes_set_word(&s, W_WANT, a->want);
+        done = replays_let(a, &s, "one of a user's reservations is settled");
+        replays_note(&names[i], a->want, from_us);
     }
     a->want = NULL;
     for (int i = 0; i < TOGETHER; i++)
