@@ -55,15 +55,15 @@ EXPORTED int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 }
 
 EXPORTED int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
-                                    const struct timespec *until)
+                                    const struct timespec *abstime)
 {
     demand(mutex);
-    return NEXT(pthread_cond_timedwait)(cond, mutex, until);
+    return NEXT(pthread_cond_timedwait)(cond, mutex, abstime);
 }
 
-EXPORTED int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-                                    const struct timespec *until)
+EXPORTED int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                                    clockid_t clock_id, const struct timespec *abstime)
 {
     demand(mutex);
-    return NEXT(pthread_cond_clockwait)(cond, mutex, clock, until);
+    return NEXT(pthread_cond_clockwait)(cond, mutex, clock_id, abstime);
 }
