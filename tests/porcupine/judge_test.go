@@ -214,7 +214,9 @@ func TestAgreement(t *testing.T) {
 		{"broken", []string{"units"}, "ok", "no"},
 		{"held", nil, "illegal", "no"},
 		{"held", nil, "unknown", "unknown"},
-		{"broken", []string{"units"}, "unknown", "unknown"},
+		{"broken", []string{"units"}, "unknown", "undecided"},
+		{"broken", []string{"heals"}, "unknown", "unknown"},
+		{"broken", []string{"fenced"}, "ok", "no"},
 		{"unchecked", nil, "ok", "unknown"},
 	} {
 		if got := agreement(&history{Ours: c.ours, Violated: c.violated, Porcupine: c.porcupine}); got != c.want {

@@ -22,13 +22,14 @@ import (
 // What our judges check and a linearizability checker can not see: progress and time (heals, ends,
 // resolved, returned, lasts, times, all-sold, unended, idle, fifo), what is left behind (left), what
 // headers say (replayed, location, reused), the service's own account of itself and of its locks
-// (account, locks, fenced, readings, same-sale), and what is not an operation (depth, protocol).
+// (account, locks, readings, same-sale), and what is not an operation (depth, protocol). Of these,
+// returned, lasts, times and locks are about safety, too: the models leave them to our judges alone.
 // Where nothing else is violated, Porcupine has nothing to object to: the history is not checkable.
 var invisible = map[string]bool{
 	"heals": true, "ends": true, "resolved": true, "returned": true, "lasts": true, "times": true,
 	"all-sold": true, "unended": true, "idle": true, "fifo": true,
 	"left": true, "replayed": true, "location": true, "reused": true,
-	"account": true, "locks": true, "fenced": true, "readings": true, "same-sale": true,
+	"account": true, "locks": true, "readings": true, "same-sale": true,
 	"depth": true, "protocol": true,
 }
 
@@ -72,12 +73,18 @@ func unpack(paths []string) (dir string, plain []string, err error) {
 }
 
 func run(program string, args []string) (out []byte, code int, err error) {
-	out, err = exec.Command(program, args...).Output()
+	var said bytes.Buffer
+	command := exec.Command(program, args...)
+	command.Stderr = &said
+	out, err = command.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() >= 0 {
-		return out, exit.ExitCode(), nil
+		code, err = exit.ExitCode(), nil
 	}
-	return out, 0, err
+	if text := strings.TrimSpace(said.String()); text != "" && (err != nil || code > 1) {
+		err = errors.Join(err, fmt.Errorf("%s: %s", filepath.Base(program), text))
+	}
+	return out, code, err
 }
 
 func (h *history) askVerify(program string, options, files []string) error {
@@ -127,6 +134,8 @@ func (h *history) askHistcheck(program string, options, files []string) error {
 }
 
 // ---- Porcupine's --------------------------------------------------------------------------------
+
+const nothing = "nothing was told"
 
 var words = map[porcupine.CheckResult]string{
 	porcupine.Ok: "ok", porcupine.Illegal: "illegal", porcupine.Unknown: "unknown"}
@@ -185,6 +194,9 @@ func (h *history) checkSale(path string, limit time.Duration) error {
 		return nil
 	}
 	h.check(sale.model(), ops, limit)
+	if why == "" && len(ops) == 1 {
+		why = nothing // but the ledger
+	}
 	if why != "" && h.Porcupine == "ok" {
 		h.Porcupine, h.Why = "unknown", why
 	}
@@ -211,6 +223,9 @@ func (h *history) checkLock(paths, options []string, limit time.Duration) error 
 	for _, ops := range locks {
 		h.check(lockModel(), ops, limit)
 	}
+	if h.Operations == 0 && err == nil {
+		h.Porcupine, h.Why = "unknown", nothing
+	}
 	return err
 }
 
@@ -222,6 +237,8 @@ func agreement(h *history) string {
 		seen = seen || !invisible[name]
 	}
 	switch {
+	case h.Porcupine == "unknown" && seen:
+		return "undecided" // ours found what Porcupine should have found
 	case h.Porcupine == "unknown" || h.Ours == "unchecked" && h.Porcupine == "ok":
 		return "unknown"
 	case seen != (h.Porcupine == "illegal"):
@@ -240,6 +257,10 @@ func (t *trial) judge(i int, programs string, limit time.Duration) error {
 	defer os.RemoveAll(dir)
 	if err != nil {
 		return err
+	}
+	h.Options = append(h.Options, t.options...)
+	for _, path := range t.paths[i] {
+		h.Files = append(h.Files, strings.TrimSuffix(filepath.Base(path), ".gz"))
 	}
 	if t.Kind == "sale" {
 		err = h.askVerify(filepath.Join(programs, "verify"), t.options, files)

@@ -44,6 +44,7 @@ type lockOp struct {
 	share   share
 	fence   int64
 	cohort  bool
+	fenced  bool // other grants of this lock have a fence
 	line    int
 }
 
@@ -81,7 +82,7 @@ func (s *lockState) hasRoom(more share) bool {
 func (s *lockState) grant(op *lockOp) bool {
 	reads := op.share == share{1, 0}
 	again := reads || op.cohort && op.process == s.process
-	if !s.hasRoom(op.share) || op.fence != 0 && (op.fence < s.fence || op.fence == s.fence && !again) {
+	if !s.hasRoom(op.share) || op.fenced && op.fence == 0 && !(reads && s.fence == 0) || op.fence != 0 && (op.fence < s.fence || op.fence == s.fence && !again) {
 		return false
 	}
 	if op.fence != 0 {

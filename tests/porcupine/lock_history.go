@@ -88,6 +88,7 @@ type lockReader struct {
 	cohort string
 	grants map[callOf]*grant
 	order  []*grant
+	fenced map[string]bool  // locks that issue fences
 	voids  map[string]int64 // a removal that is under way: since when
 	ops    []porcupine.Operation
 	locks  []string // of ops
@@ -131,6 +132,7 @@ func (r *lockReader) onEvent(e *event) {
 	case g == nil:
 	case e.kind == "ok":
 		g.ok, g.fence, g.granted = e.ns, e.fence, e.hold == e.op // else it is a re-entry
+		r.fenced[e.lock] = r.fenced[e.lock] || e.fence > 0
 	case e.kind == "held":
 		if e.ns < g.firstVoid {
 			g.held = max(g.held, e.ns)
@@ -152,6 +154,7 @@ func (r *lockReader) addGrants() {
 			continue
 		}
 		op := g.lockOp
+		op.fenced = r.fenced[g.lock]
 		// What a cohort passes on inside a process, Redis does not see.
 		untilThen := g.freed >= 0 && !(g.cohort && g.firstVoid < never)
 		if !untilThen && g.held < g.ok {
@@ -161,6 +164,10 @@ func (r *lockReader) addGrants() {
 		if untilThen {
 			op.kind = released
 			r.add(g.lock, g.release, g.freed, op)
+			if g.held > g.freed { // it said that it still had what it had let go
+				op.kind = heldThen
+				r.add(g.lock, g.held, g.held, op)
+			}
 		} else if op.kind != briefly {
 			op.kind = heldThen
 			r.add(g.lock, g.held, g.held, op)
@@ -177,7 +184,8 @@ func readLock(files []io.Reader, cohort string) (byLock [][]porcupine.Operation,
 		}
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.ns, b.ns) })
-	r := lockReader{cohort: cohort, grants: map[callOf]*grant{}, voids: map[string]int64{}}
+	r := lockReader{cohort: cohort, grants: map[callOf]*grant{}, fenced: map[string]bool{},
+		voids: map[string]int64{}}
 	for i := range events {
 		r.onEvent(&events[i])
 	}

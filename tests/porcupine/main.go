@@ -11,7 +11,8 @@
 // verdict is in CELL.json, and a directory of *.hist and `options` (histcheck's) of a campaign; each
 // may be compressed (.gz). What lies under planted/ is of a copy with a defect in it.
 //
-// Exit: 0, 1 when the judges do not agree or a verdict has changed, 2 a history can not be read, 64.
+// Exit: 0; 1 when the judges do not agree, Porcupine did not decide what ours found wrong, or a verdict
+// has changed; 2 a history can not be read (the others are judged); 64.
 package main
 
 import (
@@ -44,7 +45,9 @@ type history struct {
 	Porcupine  string   `json:"porcupine"` // "ok", "illegal", "unknown"
 	Why        string   `json:"why"`
 	Operations int      `json:"operations"`
-	Agree      string   `json:"agree"` // "yes", "not checkable", "unknown", "no"
+	Agree      string   `json:"agree"` // one of agreements
+	Files      []string `json:"files"`
+	Options    []string `json:"options"` // of our judge
 }
 
 // A cell of the matrix, or a campaign.
@@ -167,7 +170,7 @@ func find(root string) ([]*trial, error) {
 // ---- judging ------------------------------------------------------------------------------------
 
 // From the best to the worst.
-var agreements = []string{"yes", "not checkable", "unknown", "no"}
+var agreements = []string{"yes", "not checkable", "unknown", "undecided", "no"}
 
 func rank(agreement string) int {
 	for i, it := range agreements {
@@ -183,16 +186,17 @@ func judgeAll(trials []*trial, programs string, limit time.Duration) error {
 		t *trial
 		i int
 	}
-	tasks, errs := make(chan task), make(chan error, 1)
+	tasks := make(chan task)
+	var errs []error
+	var lock sync.Mutex
 	var wait sync.WaitGroup
 	for range runtime.NumCPU() {
 		wait.Go(func() {
 			for it := range tasks {
 				if err := it.t.judge(it.i, programs, limit); err != nil {
-					select {
-					case errs <- fmt.Errorf("%s: %w", it.t.Histories[it.i].File, err):
-					default:
-					}
+					lock.Lock()
+					errs = append(errs, fmt.Errorf("%s: %w", it.t.Histories[it.i].File, err))
+					lock.Unlock()
 				}
 			}
 		})
@@ -207,16 +211,11 @@ func judgeAll(trials []*trial, programs string, limit time.Duration) error {
 	for _, t := range trials {
 		t.Agree = t.agreement()
 	}
-	select {
-	case err := <-errs:
-		return err
-	default:
-		return nil
-	}
+	return errors.Join(errs...)
 }
 
 // The worst of its histories; but where both judges find one broken, so is the trial for both, whatever
-// the others are.
+// the others are, as long as the judges do not differ.
 func (t *trial) agreement() string {
 	worst, broken := "yes", false
 	for _, h := range t.Histories {
@@ -225,13 +224,19 @@ func (t *trial) agreement() string {
 			worst = h.Agree
 		}
 	}
-	if broken && worst != "no" {
+	if broken && rank(worst) < rank("undecided") {
 		return "yes"
 	}
 	return worst
 }
 
 // ---- at the end ---------------------------------------------------------------------------------
+
+// All that must come out the same.
+func (h *history) summary() string {
+	return fmt.Sprintf("%s %v, %s, %s, %d operations in %v, options %v", h.Ours, h.Violated, h.Porcupine, h.Agree,
+		h.Operations, h.Files, h.Options)
+}
 
 // What has changed; the time that Porcupine takes is none of it.
 func differences(now *verdicts, path string) (count int, err error) {
@@ -250,16 +255,14 @@ func differences(now *verdicts, path string) (count int, err error) {
 		for _, h := range t.Histories {
 			was := before[h.File]
 			delete(before, h.File)
-			if was != nil && was.Ours == h.Ours && was.Porcupine == h.Porcupine &&
-				strings.Join(was.Violated, " ") == strings.Join(h.Violated, " ") {
+			if was != nil && was.summary() == h.summary() {
 				continue
 			}
 			count++
-			fmt.Printf("CHANGED %s: %s, %s now", h.File, h.Ours, h.Porcupine)
+			fmt.Printf("CHANGED %s:\n  now    %s\n", h.File, h.summary())
 			if was != nil {
-				fmt.Printf("; %s, %s before", was.Ours, was.Porcupine)
+				fmt.Printf("  before %s\n", was.summary())
 			}
-			fmt.Println()
 		}
 	}
 	for file := range before {
@@ -295,7 +298,7 @@ func main() {
 	markdown := flags.String("markdown", "", "write the tables there")
 	if err := flags.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {
 		return
-	} else if err != nil || flags.NArg() != 1 {
+	} else if err != nil || flags.NArg() != 1 || *seconds < 1 {
 		fmt.Fprintln(os.Stderr, "usage: judge [options] DIR")
 		os.Exit(exitUsage)
 	}
@@ -305,7 +308,7 @@ func main() {
 	}
 	trials, err := find(root)
 	fail(err)
-	fail(judgeAll(trials, *programs, time.Duration(*seconds)*time.Second))
+	unreadable := judgeAll(trials, *programs, time.Duration(*seconds)*time.Second)
 	all := &verdicts{1, checker(), *seconds, trials}
 	disagree := all.print(os.Stdout)
 	text, _ := json.MarshalIndent(all, "", " ")
@@ -317,6 +320,7 @@ func main() {
 		fail(err)
 		fmt.Printf("%d verdicts have changed\n", changed)
 	}
+	fail(unreadable)
 	if disagree > 0 || changed > 0 {
 		os.Exit(exitDiffers)
 	}

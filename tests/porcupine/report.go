@@ -52,7 +52,7 @@ func (t *trial) operations() (sum int) {
 	return sum
 }
 
-// A line a history; how many the judges do not agree about.
+// A line a history; how many the judges differ on, or Porcupine left open though ours found them wrong.
 func (v *verdicts) print(out io.Writer) int {
 	counts := map[string]int{}
 	for _, t := range v.Trials {
@@ -66,9 +66,10 @@ func (v *verdicts) print(out io.Writer) int {
 			fmt.Fprintln(out)
 		}
 	}
-	fmt.Fprintf(out, "%s: the judges agree on %d histories; %d are not checkable, %d unknown; they differ on %d\n",
-		v.Checker, counts["yes"], counts["not checkable"], counts["unknown"], counts["no"])
-	return counts["no"]
+	fmt.Fprintf(out, "%s: the judges agree on %d histories; %d are not checkable, %d unknown, %d undecided; "+
+		"they differ on %d\n",
+		v.Checker, counts["yes"], counts["not checkable"], counts["unknown"], counts["undecided"], counts["no"])
+	return counts["no"] + counts["undecided"]
 }
 
 type group struct {
@@ -86,9 +87,9 @@ var groups = []group{
 // The tables of EVIDENCE.md: the sum, the planted defects, and every trial without full agreement.
 func (v *verdicts) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| %s, at most %d s a history | trials | histories | operations | agree | not checkable | unknown | differ |\n",
+	fmt.Fprintf(&b, "| %s, at most %d s a history | trials | histories | operations | agree | not checkable | unknown | undecided | differ |\n",
 		v.Checker, v.Seconds)
-	b.WriteString("|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, g := range groups {
 		trials, histories, operations, counts := 0, 0, 0, map[string]int{}
 		for _, t := range v.Trials {
@@ -99,8 +100,8 @@ func (v *verdicts) markdown() string {
 				counts[t.Agree]++
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %d |\n", g.title, trials, histories, operations,
-			counts["yes"], counts["not checkable"], counts["unknown"], counts["no"])
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %d | %d |\n", g.title, trials, histories, operations,
+			counts["yes"], counts["not checkable"], counts["unknown"], counts["undecided"], counts["no"])
 	}
 	b.WriteString("\n| planted defect | where | ours | Porcupine | agree |\n|---|---|---|---|---|\n")
 	for _, t := range v.Trials {
@@ -131,7 +132,7 @@ func (v *verdicts) undecided() string {
 	var names []string
 	for _, t := range v.Trials {
 		for _, h := range t.Histories {
-			if h.Agree == "unknown" {
+			if h.Agree == "unknown" || h.Agree == "undecided" {
 				names = append(names, fmt.Sprintf("%s (ours %s, Porcupine %s)", h.File, h.Ours, h.Porcupine))
 			}
 		}

@@ -5,7 +5,7 @@ package main
 // It states: a request gets one order, at one moment between a call and its answer; that order takes
 // its units from the stock (of its segment), never more than there are, and never lets a user pass
 // the limit; what is told of it (number, units left, fence, user, quantity) is what it is, then and
-// later, at every instance; fences never fall; "sold out" and "limit reached" are right when they are
+// later, at every instance; where there are fences, each order has one, and they never fall; "sold out" and "limit reached" are right when they are
 // said; a final no stays a no; a reservation is confirmed, cancelled or expired once, and the last
 // two give its units back; at rest the ledger has these orders and no others, and the stock is what
 // they leave.
@@ -67,7 +67,7 @@ const (
 	saleClosed                   // 409
 	stockTold                    // a reading
 	ledgerRead                   // at rest
-	impossible                   // an answer that is about another sale than was asked for
+	impossible                   // what nothing allows, whatever came before (sale_history.go)
 )
 
 type saleOp struct {
@@ -88,15 +88,16 @@ type saleOp struct {
 
 // The terms, and the orders that anybody was told of.
 type sale struct {
-	stock           [segmentsMax]int64
-	segments        int
-	limit           int64
-	guarded, fences bool
-	reserves        bool
-	orders          []order
-	byUser          map[string][]int // slots
-	slotsLen        int
-	seed            maphash.Seed
+	stock    [segmentsMax]int64
+	segments int
+	limit    int64
+	guarded  bool
+	fences   int64 // 1: each order has one, 0: none has, unknown
+	reserves bool
+	orders   []order
+	byUser   map[string][]int // slots
+	slotsLen int
+	seed     maphash.Seed
 }
 
 const slotSize = 3 // bytes
@@ -131,7 +132,8 @@ func (m *sale) create(s *saleState, op *saleOp) bool {
 		(m.limit > 0 && m.unitsOf(s, o.user)+o.quantity > m.limit) {
 		return false
 	}
-	if m.fences && o.fence < s.fence[k] || m.guarded && o.number != s.number[k]+1 {
+	if m.fences == 1 && o.fence < max(1, s.fence[k]) || m.fences == 0 && o.fence > 0 ||
+		m.guarded && o.number != s.number[k]+1 {
 		return false
 	}
 	s.left[k], s.number[k], s.fence[k] = o.remaining, o.number, o.fence
@@ -205,7 +207,7 @@ func (m *sale) step(s *saleState, op *saleOp) bool {
 	case soldOut:
 		return !has(it.phase) && m.isOut(s, op.quantity)
 	case limitReached:
-		return !has(it.phase) && m.unitsOf(s, op.user)+op.quantity > m.limit
+		return !has(it.phase) && m.limit > 0 && m.unitsOf(s, op.user)+op.quantity > m.limit
 	case noOrder:
 		if op.final && op.request >= 0 && it.phase == none {
 			s.with(op.request, slot{phase: void})

@@ -6,6 +6,11 @@ package main
 // answer need not be guessed: one that is in the ledger was made before that was read, as it stands
 // there; one that is not took no effect, and is left out. So it is with a confirm or a cancel whose order
 // is sold or cancelled in the end, or is not.
+//
+// What contradicts the ledger in itself (an order that was told and is not there, or is another one; a sum
+// at rest that its orders do not leave) becomes an operation that nothing allows, before all others. The
+// model would refuse it, too, but only with the ledger, the last operation of all: a search that has to
+// come there in every order does not end.
 
 import (
 	"bufio"
@@ -79,14 +84,15 @@ type saleReader struct {
 	sale
 	id       string
 	reserve  int64
+	wrong    []saleOp       // what contradicts the ledger, and is no answer
 	moved    bool           // a fault may have moved clocks
 	requests map[string]int // slots
 	ids      map[order]uint16
 	first    map[int]int64 // when a request was first asked for
 	ledger   []slot
+	lines    map[int]int   // where the order of a request stands
 	ends     map[int]int64 // when the reservation of a request ends, by the ledger
-	twice    bool          // a request stands in the ledger twice
-	last     int64
+	last     int64         // of all times that were written down
 	ops      []porcupine.Operation
 }
 
@@ -135,14 +141,15 @@ func (r *saleReader) slotOf(request string, hasOrder bool) int {
 
 func (r *saleReader) add(from, to int64, op saleOp) {
 	r.ops = append(r.ops, porcupine.Operation{Input: &op, Call: from, Return: to})
-	if to < never && to > r.last {
-		r.last = to
+	r.last = max(r.last, from)
+	if to < never {
+		r.last = max(r.last, to)
 	}
 }
 
 func (r *saleReader) readSale(l *line) error {
 	r.id, r.limit, r.segments = l.text("id"), l.num("limit"), max(1, int(l.num("segments")))
-	r.guarded, r.fences = l.num("guarded") == 1, l.num("fences") == 1
+	r.guarded, r.fences = l.num("guarded") == 1, l.num("fences")
 	r.reserve = l.num("reserve_us")
 	r.reserves = r.reserve > 0
 	stock := l.num("stock")
@@ -167,9 +174,11 @@ func (r *saleReader) readOrder(l *line) {
 	for len(r.ledger) <= at {
 		r.ledger = append(r.ledger, slot{})
 	}
-	r.twice = r.twice || has(r.ledger[at].phase)
+	if has(r.ledger[at].phase) {
+		r.wrong = append(r.wrong, saleOp{kind: impossible, request: -1, line: l.number}) // there twice
+	}
 	r.ledger[at] = slot{phases[l.text("state")], o}
-	r.ends[at] = l.num("expires_us")
+	r.ends[at], r.lines[at] = l.num("expires_us"), l.number
 	r.byUser[l.text("user")] = append(r.byUser[l.text("user")], at)
 }
 
@@ -200,11 +209,37 @@ func (r *saleReader) end(l *line) int64 {
 	return never
 }
 
-// What an answer says of an order, with the rest of what its buyer knows.
-func (r *saleReader) told(l *line, user string, quantity int64) (o order) {
+// What an answer says of the order of a request. What it does not say, it can not say wrongly: that is as
+// it was asked for, and then as the ledger has it.
+func (r *saleReader) told(l *line, request int, user string, quantity int64) (o order) {
 	o = order{remaining: l.num("remaining"), fence: l.num("fence"), user: user, quantity: quantity}
 	o.segment, o.number = r.place(l.text("order"))
+	if told := l.text("told_user"); told != "" {
+		o.user = told
+	}
+	if _, told := l.members["told_quantity"]; told && l.text("told_quantity") != "" {
+		o.quantity = l.num("told_quantity")
+	}
+	if it := r.inLedger(request); has(it.phase) {
+		there := r.orders[it.order]
+		for _, at := range []struct{ told, there *int64 }{{&o.remaining, &there.remaining},
+			{&o.fence, &there.fence}, {&o.quantity, &there.quantity}} {
+			if *at.told == unknown {
+				*at.told = *at.there
+			}
+		}
+		if o.user == "" {
+			o.user = there.user
+		}
+	}
 	return o
+}
+
+// Whether an answer is about another order than was asked for, as far as it says so.
+func (r *saleReader) isOther(l *line, o *order, user string, quantity int64) bool {
+	request := l.text("told_request")
+	return o.number < 0 || request != "" && request != l.text("request") || user != "" && o.user != user ||
+		quantity != unknown && o.quantity != quantity
 }
 
 func (r *saleReader) readAsk(l *line) {
@@ -241,12 +276,12 @@ func (r *saleReader) readAsk(l *line) {
 		if l.num("status") != 201 {
 			return // nothing was done, and nothing is said about the sale
 		}
-		o := r.told(l, user, quantity)
+		o := r.told(l, at, user, quantity)
 		op.kind, op.order, op.phase = buyTold, r.know(o), phases[l.text("state")]
 		if op.phase != reserved {
 			op.phase = sold
 		}
-		if o.number < 0 {
+		if r.isOther(l, &o, user, quantity) {
 			op.kind = impossible
 		}
 		r.byUser[user] = append(r.byUser[user], at)
@@ -279,10 +314,10 @@ func (r *saleReader) readLook(l *line) {
 		}
 		return
 	case status == 200:
-		o := r.told(l, l.text("told_user"), l.num("told_quantity"))
+		o := r.told(l, at, "", unknown)
 		op.kind = endings[l.word]
 		op.order, op.phase = r.know(o), phases[l.text("state")]
-		if o.number < 0 {
+		if r.isOther(l, &o, "", unknown) {
 			op.kind = impossible
 		}
 	case status == 404 && code == "no_such_order":
@@ -351,6 +386,86 @@ func (r *saleReader) addExpiries() {
 	}
 }
 
+// Whether the ledger, which no order leaves, refutes the operation, whatever came before it.
+func (r *saleReader) isRefuted(op *saleOp) bool {
+	if op.request < 0 {
+		return false
+	}
+	it := r.inLedger(op.request)
+	same := has(it.phase) && it.order == op.order
+	switch op.kind {
+	case buyTold:
+		return !same
+	case lookFound:
+		return !same || r.reserves && op.phase != reserved && op.phase != it.phase
+	case confirmTold:
+		return !same || it.phase != sold
+	case cancelTold:
+		return !same || it.phase != cancelled
+	case phaseTold:
+		return it.phase != op.phase
+	case noOrder:
+		return op.final && has(it.phase)
+	}
+	return false
+}
+
+// What the ledger and the stock at rest say against each other, and against all that was asked.
+func (r *saleReader) addContradictions(rest *saleOp) {
+	left, bought, ended := r.stock, map[int]bool{}, map[int]uint8{}
+	for _, operation := range r.ops {
+		switch op := operation.Input.(*saleOp); op.kind {
+		case buyTold, buyMaybe:
+			bought[op.request] = true
+			if !r.reserves {
+				ended[op.request] = op.phase
+			}
+		case confirmTold:
+			ended[op.request] = sold
+		case cancelTold:
+			ended[op.request] = cancelled
+		}
+	}
+	for at, it := range r.ledger {
+		if !has(it.phase) {
+			continue
+		}
+		o := r.orders[it.order]
+		if it.phase == reserved || it.phase == sold {
+			left[o.segment] -= o.quantity
+		}
+		unended := (it.phase == sold || it.phase == cancelled) && ended[at] != it.phase
+		if !bought[at] || unended {
+			r.wrong = append(r.wrong, saleOp{kind: impossible, request: -1, line: r.lines[at]})
+		}
+	}
+	for k := range r.segments {
+		if rest.rest[k] != unknown && rest.rest[k] != left[k] {
+			r.wrong = append(r.wrong, saleOp{kind: impossible, request: -1, line: rest.line})
+		}
+	}
+	for i := range r.wrong {
+		r.add(0, 0, r.wrong[i])
+	}
+}
+
+// What nothing allows comes before all else, so that the search has nothing to do.
+func (r *saleReader) putFirst() {
+	first := int64(never)
+	for i := range r.ops {
+		first = min(first, r.ops[i].Call)
+	}
+	for i := range r.ops {
+		op := r.ops[i].Input.(*saleOp)
+		if r.isRefuted(op) {
+			op.kind = impossible
+		}
+		if op.kind == impossible {
+			r.ops[i].Call, r.ops[i].Return = first-2, first-1
+		}
+	}
+}
+
 // The model and its operations; why: what is missing, so that it can not be said to be right. Without
 // its end or its ledger, it can not be said to be wrong either.
 func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, err error) {
@@ -359,7 +474,7 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 		return nil, nil, "", err
 	}
 	r := saleReader{requests: map[string]int{}, ids: map[order]uint16{}, first: map[int]int64{},
-		ends: map[int]int64{}}
+		ends: map[int]int64{}, lines: map[int]int{}}
 	r.byUser, r.seed = map[string][]int{}, maphash.MakeSeed()
 	why = cutOff
 	rest := saleOp{kind: ledgerRead, request: -1}
@@ -370,6 +485,9 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 	for pass := range 2 { // the ledger comes first
 		for i := range lines {
 			l := &lines[i]
+			for _, name := range []string{"from", "to", "at"} {
+				r.last = max(r.last, l.num(name))
+			}
 			switch {
 			case pass == 0 && l.word == "sale":
 				err = r.readSale(l)
@@ -377,6 +495,7 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 				r.readOrder(l)
 			case pass == 0 && l.word == "rest" && max(0, l.num("segment")) < segmentsMax:
 				rest.rest[max(0, l.num("segment"))] = l.num("remaining")
+				rest.line = l.number
 				segments++
 			case pass == 0 && l.word == "fault":
 				r.moved = r.moved || strings.HasSuffix(l.text("name"), "clock")
@@ -409,10 +528,9 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 		r.ledger = append(r.ledger, slot{})
 	}
 	rest.slots = r.ledger
-	if r.twice {
-		rest.kind = impossible
-	}
+	r.addContradictions(&rest)
 	r.add(r.last+1, r.last+2, rest)
+	r.putFirst()
 	for i := range r.ops { // what has no end of its own ended before the ledger was read
 		r.ops[i].Return = min(r.ops[i].Return, r.last)
 		r.ops[i].ClientId = i
