@@ -217,6 +217,8 @@ func TestAgreement(t *testing.T) {
 		{"broken", []string{"units"}, "unknown", "undecided"},
 		{"broken", []string{"heals"}, "unknown", "unknown"},
 		{"broken", []string{"fenced"}, "ok", "no"},
+		{"broken", []string{"lasts"}, "ok", "not checkable"},
+		{"broken", []string{"lasts"}, "illegal", "yes"},
 		{"unchecked", nil, "ok", "unknown"},
 	} {
 		if got := agreement(&history{Ours: c.ours, Violated: c.violated, Porcupine: c.porcupine}); got != c.want {

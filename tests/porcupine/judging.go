@@ -20,18 +20,21 @@ import (
 )
 
 // What our judges check and a linearizability checker can not see: progress and time (heals, ends,
-// resolved, returned, lasts, times, all-sold, unended, idle, fifo), what is left behind (left), what
+// resolved, returned, times, all-sold, unended, idle, fifo), what is left behind (left), what
 // headers say (replayed, location, reused), the service's own account of itself and of its locks
 // (account, locks, readings, same-sale), and what is not an operation (depth, protocol). Of these,
-// returned, lasts, times and locks are about safety, too: the models leave them to our judges alone.
+// returned, times and locks are about safety, too: the models leave them to our judges alone.
 // Where nothing else is violated, Porcupine has nothing to object to: the history is not checkable.
 var invisible = map[string]bool{
-	"heals": true, "ends": true, "resolved": true, "returned": true, "lasts": true, "times": true,
+	"heals": true, "ends": true, "resolved": true, "returned": true, "times": true,
 	"all-sold": true, "unended": true, "idle": true, "fifo": true,
 	"left": true, "replayed": true, "location": true, "reused": true,
 	"account": true, "locks": true, "readings": true, "same-sale": true,
 	"depth": true, "protocol": true,
 }
+
+// The model has one half of these: that a reservation does not end too early, not that it ends.
+var halfSeen = map[string]bool{"lasts": true}
 
 func open(path string) (io.ReadCloser, error) {
 	file, err := os.Open(path)
@@ -103,7 +106,7 @@ func (h *history) askVerify(program string, options, files []string) error {
 		// A fault that ends the sale leaves units that nobody could buy any more.
 		if g.State == "violated" && g.Name != "all-sold" {
 			h.Violated = append(h.Violated, g.Name)
-		} else if g.State == "unchecked" && !invisible[g.Name] {
+		} else if g.State == "unchecked" && !invisible[g.Name] && !halfSeen[g.Name] {
 			h.Ours = "unchecked"
 		}
 	}
@@ -234,7 +237,7 @@ func (h *history) checkLock(paths, options []string, limit time.Duration) error 
 func agreement(h *history) string {
 	seen := false // something that Porcupine can see, too
 	for _, name := range h.Violated {
-		seen = seen || !invisible[name]
+		seen = seen || !invisible[name] && !(halfSeen[name] && h.Porcupine != "illegal")
 	}
 	switch {
 	case h.Porcupine == "unknown" && seen:

@@ -98,6 +98,14 @@ type saleReader struct {
 
 var phases = map[string]uint8{"reserved": reserved, "sold": sold, "cancelled": cancelled, "expired": expired}
 
+// sold: nothing else was told.
+func phaseOf(l *line) uint8 {
+	if state := l.text("state"); state != "" {
+		return phases[state]
+	}
+	return sold
+}
+
 // Its segment and number: SALE-[SEGMENT-][EPOCH-]NUMBER. Numbers below 0: of another sale.
 func (r *saleReader) place(id string) (segment, number int64) {
 	rest, ours := strings.CutPrefix(id, r.id+"-")
@@ -177,7 +185,7 @@ func (r *saleReader) readOrder(l *line) {
 	if has(r.ledger[at].phase) {
 		r.wrong = append(r.wrong, saleOp{kind: impossible, request: -1, line: l.number}) // there twice
 	}
-	r.ledger[at] = slot{phases[l.text("state")], o}
+	r.ledger[at] = slot{phaseOf(l), o}
 	r.ends[at], r.lines[at] = l.num("expires_us"), l.number
 	r.byUser[l.text("user")] = append(r.byUser[l.text("user")], at)
 }
@@ -236,8 +244,11 @@ func (r *saleReader) told(l *line, request int, user string, quantity int64) (o 
 }
 
 // Whether an answer is about another order than was asked for, as far as it says so.
-func (r *saleReader) isOther(l *line, o *order, user string, quantity int64) bool {
+func (r *saleReader) isOther(l *line, at int, o *order, user string, quantity int64) bool {
 	request := l.text("told_request")
+	if ends := l.num("expires_us"); ends != unknown && has(r.inLedger(at).phase) && ends != r.ends[at] {
+		return true
+	}
 	return o.number < 0 || request != "" && request != l.text("request") || user != "" && o.user != user ||
 		quantity != unknown && o.quantity != quantity
 }
@@ -270,6 +281,11 @@ func (r *saleReader) readAsk(l *line) {
 		op.kind = limitReached
 	case "sale_closed":
 		op.kind = saleClosed
+	case "quantity_above_limit":
+		if r.limit > 0 && quantity > r.limit {
+			return
+		}
+		op.kind = impossible
 	case "request_void":
 		op.kind, op.final = noOrder, true
 	default:
@@ -277,11 +293,11 @@ func (r *saleReader) readAsk(l *line) {
 			return // nothing was done, and nothing is said about the sale
 		}
 		o := r.told(l, at, user, quantity)
-		op.kind, op.order, op.phase = buyTold, r.know(o), phases[l.text("state")]
+		op.kind, op.order, op.phase = buyTold, r.know(o), phaseOf(l)
 		if op.phase != reserved {
 			op.phase = sold
 		}
-		if r.isOther(l, &o, user, quantity) {
+		if r.isOther(l, at, &o, user, quantity) {
 			op.kind = impossible
 		}
 		r.byUser[user] = append(r.byUser[user], at)
@@ -297,6 +313,7 @@ func (r *saleReader) firstPhase(last uint8) uint8 {
 }
 
 var endings = map[string]saleKind{"look": lookFound, "confirm": confirmTold, "cancel": cancelTold}
+var endedAs = map[string]uint8{"confirm": sold, "cancel": cancelled}
 
 func (r *saleReader) readLook(l *line) {
 	if _, other := l.members["asked"]; other {
@@ -307,8 +324,7 @@ func (r *saleReader) readLook(l *line) {
 	op := saleOp{request: at, line: l.number}
 	switch {
 	case isUnknown(l) && l.word != "look": // as it would have been answered, whenever it was done
-		wanted := map[string]uint8{"confirm": sold, "cancel": cancelled}[l.word]
-		if it := r.inLedger(at); it.phase == wanted {
+		if it := r.inLedger(at); it.phase == endedAs[l.word] {
 			op.kind, op.order = endings[l.word], it.order
 			r.add(l.num("from"), never, op)
 		}
@@ -316,8 +332,8 @@ func (r *saleReader) readLook(l *line) {
 	case status == 200:
 		o := r.told(l, at, "", unknown)
 		op.kind = endings[l.word]
-		op.order, op.phase = r.know(o), phases[l.text("state")]
-		if r.isOther(l, &o, "", unknown) {
+		op.order, op.phase = r.know(o), phaseOf(l)
+		if wanted := endedAs[l.word]; r.isOther(l, at, &o, "", unknown) || wanted != none && op.phase != wanted {
 			op.kind = impossible
 		}
 	case status == 404 && code == "no_such_order":

@@ -1,0 +1,266 @@
+package main
+
+// Lies in histories of the size that a cell has: hundreds of orders, several of them under way at any
+// time, and some without an answer. A lie that only the ledger shows must be found at once, not behind a
+// search of all orders of the operations before it.
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const largeOrders = 400
+
+// Each buy overlaps the seven before it; every tenth has no answer. Where they reserve, one of four is
+// cancelled and its unit bought again, one stays unanswered with its end, and the others are confirmed.
+func largeHistory(reserves bool) string {
+	var asks, ledger strings.Builder
+	left, reserve := largeOrders, ""
+	if reserves {
+		reserve = " reserve_us=1000000000"
+	}
+	for i := range largeOrders {
+		n, at, state := i+1, 1000+100*i, "sold"
+		left--
+		told := fmt.Sprintf("remaining=%d fence=%d", left, n)
+		first := state
+		if reserves {
+			first = "reserved"
+		}
+		if i%10 == 9 {
+			fmt.Fprintf(&asks, "ask from=%d to=- request=r%d user=u%d quantity=1 target=0 status=0\n", at, n, n)
+		} else {
+			fmt.Fprintf(&asks, "ask from=%d to=%d request=r%d user=u%d quantity=1 target=0 status=201 order=5f-e-%d %s state=%s\n",
+				at, at+700, n, n, n, told, first)
+		}
+		if reserves {
+			word := "confirm"
+			if i%4 == 3 {
+				word, state = "cancel", "cancelled"
+			}
+			// Behind the buys that are under way beside it, and done before the next one's order is made.
+			from := 1000 + 100*largeOrders + 1000*i
+			fmt.Fprintf(&asks, "%s from=%d to=%d request=r%d target=0 status=200 order=5f-e-%d %s told_user=u%d told_quantity=1 state=%s\n",
+				word, from, from+3500, n, n, told, n, state)
+		}
+		fmt.Fprintf(&ledger, "order segment=0 number=%d request=r%d user=u%d quantity=1 %s state=%s\n", n, n, n, told, state)
+	}
+	atRest := 0
+	if reserves {
+		atRest = largeOrders / 4
+	}
+	return fmt.Sprintf("flashsale-history 2\nsale id=5f item=P strategy=atomic durability=memory stock=%d limit=2 segments=0 "+
+		"lease_us=0 guarded=1 fences=1%s\n%s%srest segment=0 remaining=%d\nend\n", largeOrders, reserve, asks.String(),
+		ledger.String(), atRest)
+}
+
+// The lines that begin so, with old replaced; new "-": without them.
+func alter(text, begin, old, new string) string {
+	var out []string
+	for _, l := range strings.Split(text, "\n") {
+		if strings.HasPrefix(l, begin) {
+			if new == "-" {
+				continue
+			}
+			l = strings.Replace(l, old, new, 1)
+		}
+		out = append(out, l)
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestLiesOfTheLedger(t *testing.T) {
+	const of = "order segment=0 number=222 "
+	for _, c := range []struct {
+		name             string
+		reserves         bool
+		begin, old, new_ string
+		want             string
+	}{
+		{"honest", false, "", "", "", "ok"},
+		{"an order is missing at rest", false, of, "", "-", "illegal"},
+		{"an unanswered order is missing, its unit is taken", false, "order segment=0 number=220 ", "", "-", "illegal"},
+		{"one unit too many at rest", false, "rest", "remaining=0", "remaining=1", "illegal"},
+		{"one unit too few at rest", false, "rest", "remaining=0", "remaining=-1", "illegal"},
+		{"an order of nobody", false, of, of, "order segment=0 number=401 request=x user=x quantity=1 remaining=0 fence=400 state=sold\n" + of,
+			"illegal"},
+		{"an order of nobody in the place of another", false, of, "request=r222 user=u222", "request=x user=x", "illegal"},
+		{"an order twice", false, of, of, "order segment=0 number=223 request=r222 user=u222 quantity=1 remaining=178 fence=222 state=sold\n" + of,
+			"illegal"},
+		{"another quantity in the ledger", false, of, "quantity=1", "quantity=2", "illegal"},
+		{"another user in the ledger", false, of, "user=u222", "user=u9999", "illegal"},
+		{"another fence in the ledger", false, of, "fence=222", "fence=221", "illegal"},
+		{"no fence", false, of, "fence=222", "fence=0", "illegal"},
+		{"another user was told", false, "ask from=23100 ", "order=", "told_user=u9 order=", "illegal"},
+		{"another quantity was told", false, "ask from=23100 ", "order=", "told_quantity=2 order=", "illegal"},
+		{"another request was told", false, "ask from=23100 ", "order=", "told_request=r9 order=", "illegal"},
+		{"a limit where there is none", false, "sale", "limit=2", "limit=0", "ok"},
+
+		{"honest reservations", true, "", "", "", "ok"},
+		{"a unit came back twice", true, "rest", "remaining=100", "remaining=101", "illegal"},
+		{"a unit did not come back", true, "rest", "remaining=100", "remaining=99", "illegal"},
+		{"confirmed, and cancelled in the ledger", true, of, "state=sold", "state=cancelled", "illegal"},
+		{"cancelled, and sold in the ledger", true, "order segment=0 number=224 ", "state=cancelled", "state=sold", "illegal"},
+		{"sold, and never confirmed", true, "confirm from=262000 ", "", "-", "illegal"},
+		{"confirmed, and told to be reserved", true, "confirm from=262000 ", "state=sold", "state=reserved", "illegal"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			honest := largeHistory(c.reserves)
+			text := honest
+			if c.begin != "" {
+				if text = alter(honest, c.begin, c.old, c.new_); text == honest {
+					t.Fatal("it is not in the history")
+				}
+			}
+			if got := verdictOfSale(t, text); got != c.want {
+				t.Errorf("%s, not %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What the reader of a history alone decides.
+func TestReading(t *testing.T) {
+	const begin = "flashsale-history 2\nsale id=5f item=P strategy=atomic durability=memory stock=4 limit=0 segments=2 lease_us=0 " +
+		"guarded=1 fences=0\n"
+	const rest = "rest segment=0 remaining=0\nrest segment=1 remaining=2\nend\n"
+	const two = "order request=a user=u1 quantity=1 number=1 segment=0 remaining=1 fence=0\n" +
+		"order request=b user=u2 quantity=1 number=2 segment=0 remaining=0 fence=0\n"
+	const bought = "ask from=10 to=900 request=a user=u1 target=0 status=201 order=5f-0-1 remaining=1 fence=0\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"the last buy has no answer", begin + bought + "ask from=2000 to=- request=b user=u2 target=0 status=0\n" + two + rest, "ok"},
+		{"no buy has an answer", begin + "ask from=10 to=900 request=a user=u1 target=0 status=0\n" +
+			"ask from=2000 to=- request=b user=u2 target=0 status=0\n" + two + rest, "ok"},
+		{"nothing was told", begin + "rest segment=0 remaining=2\nrest segment=1 remaining=2\nend\n", "unknown"},
+		{"a limit was told, and there is none", begin + bought +
+			"ask from=1000 to=1100 request=c user=u1 target=0 status=409 code=limit_reached\n" +
+			"ask from=2000 to=- request=b user=u2 target=0 status=0\n" + two + rest, "illegal"},
+		{"too many were told, and there is no limit", begin + bought +
+			"ask from=1000 to=1100 request=c user=u1 quantity=2 target=0 status=409 code=quantity_above_limit\n" +
+			"ask from=2000 to=- request=b user=u2 target=0 status=0\n" + two + rest, "illegal"},
+		{"a fence, and there are none", begin + strings.Replace(bought, "fence=0", "fence=3", 1) +
+			"ask from=2000 to=- request=b user=u2 target=0 status=0\n" +
+			strings.Replace(two, "fence=0", "fence=3", 1) + rest, "illegal"},
+	} {
+		if got := verdictOfSale(t, c.text); got != c.want {
+			t.Errorf("%s: %s, not %s", c.name, got, c.want)
+		}
+	}
+}
+
+// ---- the program --------------------------------------------------------------------------------
+
+// A directory with these files, and a judge of ours that finds everything right, but for what says "wrong".
+func place(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	files["bin/verify"] = `#!/bin/sh
+for last; do :; done
+grep -q unreadable "$last" && { echo "what is this?" >&2; exit 2; }
+state=held
+! grep -q wrong "$last" || state=violated
+echo "{\"guarantees\":[{\"name\":\"units\",\"state\":\"$state\"}]}"
+`
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func judged(t *testing.T, dir string) ([]*trial, error) {
+	t.Helper()
+	trials, err := find(filepath.Join(dir, "histories"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trials, judgeAll(trials, filepath.Join(dir, "bin"), limit)
+}
+
+func TestWhatIsLeftOpenFails(t *testing.T) {
+	cut := strings.Replace(honest, "\nend\n", "\n", 1)
+	dir := place(t, map[string]string{"histories/a.buys": cut, "histories/b.buys": cut + "# wrong\n"})
+	trials, err := judged(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	v := verdicts{Trials: trials}
+	if n := v.print(&out); n != 1 || trials[0].Agree != "unknown" || trials[1].Agree != "undecided" {
+		t.Errorf("%d: %s", n, out.String())
+	}
+	if tables := v.markdown(); !strings.Contains(tables, "b.buys (ours broken") {
+		t.Error(tables)
+	}
+}
+
+// One that can not be read hides no other, and says why.
+func TestUnreadable(t *testing.T) {
+	dir := place(t, map[string]string{"histories/a.buys": "unreadable\n", "histories/b.buys": honest,
+		"histories/c.buys": "unreadable\n"})
+	trials, err := judged(t, dir)
+	if err == nil || strings.Count(err.Error(), "what is this?") != 2 || !strings.Contains(err.Error(), "c.buys") {
+		t.Errorf("%v", err)
+	}
+	if trials[1].Agree != "yes" {
+		t.Error(trials[1].Agree)
+	}
+}
+
+// What is compared: the verdicts, and what they are of.
+func TestDifferences(t *testing.T) {
+	before := history{File: "a", Ours: "held", Porcupine: "ok", Operations: 3, Agree: "yes", Files: []string{"1.hist", "2.hist"},
+		Options: []string{"--idle-ms", "5"}}
+	same := before
+	others := []history{before, before, before, before}
+	others[0].Operations, others[1].Agree = 2, "unknown"
+	others[2].Files, others[3].Options = []string{"1.hist"}, nil
+	if same.summary() != before.summary() {
+		t.Error(same.summary())
+	}
+	for _, other := range others {
+		if other.summary() == before.summary() {
+			t.Error(other.summary())
+		}
+	}
+}
+
+func TestLiesOfLocks(t *testing.T) {
+	const first = "10 1 1 1 invoke l 0 0 0\n20 1 1 1 ok l 5 1 1\n40 1 1 1 release-invoke l 5 0 1\n50 1 1 1 release-ok l 5 0 1\n"
+	const next = "60 2 1 1 invoke l 0 0 0\n70 2 1 1 ok l %d 1 1\n80 2 1 1 held l 6 0 1\n"
+	for _, c := range []struct{ name, events, want string }{
+		{"one after the other", first + fmt.Sprintf(next, 6), "ok"},
+		{"no fence, of a lock that has them", first + fmt.Sprintf(next, 0), "illegal"},
+		{"it was held after its release", first + "55 1 1 1 held l 5 0 1\n", "illegal"},
+		{"it was held after its release, by two", first + fmt.Sprintf(next, 6) + "75 1 1 1 held l 5 0 1\n", "illegal"},
+	} {
+		locks, err := readLock([]io.Reader{strings.NewReader(c.events)}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := history{Porcupine: "ok"}
+		for _, ops := range locks {
+			h.check(lockModel(), ops, time.Second)
+		}
+		if h.Porcupine != c.want {
+			t.Errorf("%s: %s, not %s", c.name, h.Porcupine, c.want)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "x.hist")
+	os.WriteFile(path, []byte("10 1 1 1 invoke l 0 0 0\n20 1 1 1 unknown l 0 0 0\n"), 0o666)
+	h := history{Porcupine: "ok"}
+	if err := h.checkLock([]string{path}, nil, limit); err != nil || h.Porcupine != "unknown" {
+		t.Errorf("a campaign without a grant: %v, %s", err, h.Porcupine)
+	}
+}
