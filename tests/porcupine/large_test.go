@@ -242,6 +242,7 @@ func TestLiesOfLocks(t *testing.T) {
 	for _, c := range []struct{ name, events, want string }{
 		{"one after the other", first + fmt.Sprintf(next, 6), "ok"},
 		{"no fence, of a lock that has them", first + fmt.Sprintf(next, 0), "illegal"},
+		{"a reader whose fence is lost", first + "60 2 1 1 invoke l 0 0 0 1/0\n70 2 1 1 ok l 0 1 1\n", "ok"},
 		{"it was held after its release", first + "55 1 1 1 held l 5 0 1\n", "illegal"},
 		{"it was held after its release, by two", first + fmt.Sprintf(next, 6) + "75 1 1 1 held l 5 0 1\n", "illegal"},
 	} {

@@ -6,7 +6,8 @@ package main
 // readers, so many permits as there are); its fence is above all that were issued before (a reader's
 // is not below; inside a process of a cohort it may stay); who is told "yours" holds the lock at that
 // moment, and so does who is told so at its release; a lock that is removed from outside is nobody's,
-// and does not come back; a guarded write that was accepted has the fence that was issued last.
+// and does not come back; nobody has what he let go; where one grant of a lock has a fence, all but
+// readers have one; a guarded write that was accepted has the fence that was issued last.
 //
 // A lease ends when nobody sees it. So a hold counts only as long as its owner was certain of it: to
 // its release, to the last moment at which it was told "yours", or to its removal; without any of
@@ -82,7 +83,10 @@ func (s *lockState) hasRoom(more share) bool {
 func (s *lockState) grant(op *lockOp) bool {
 	reads := op.share == share{1, 0}
 	again := reads || op.cohort && op.process == s.process
-	if !s.hasRoom(op.share) || op.fenced && op.fence == 0 && !(reads && s.fence == 0) || op.fence != 0 && (op.fence < s.fence || op.fence == s.fence && !again) {
+	if op.fence == 0 && op.fenced && !reads { // a reader's may be lost, with an emptied server
+		return false
+	}
+	if !s.hasRoom(op.share) || op.fence != 0 && (op.fence < s.fence || op.fence == s.fence && !again) {
 		return false
 	}
 	if op.fence != 0 {
