@@ -1,6 +1,7 @@
 /*
- * test_evidence.c - scripts/evidence: refuses what it does not know, does nothing without Go, and
- * writes its tables where the page has room for them; and the page is whole.
+ * test_evidence.c - scripts/evidence: refuses what it does not know, does nothing without Go, keeps
+ * the old archive until a new one is whole, makes one that notices a changed file, and writes its
+ * tables where the page has room for them; and the page is whole.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,11 +37,18 @@ static void it_explains_itself_and_takes_no_other_words(void **state)
 {
     (void)state;
     assert_int_equal(
-        fx_shell(CODE "$1/scripts/evidence --help | grep -q EVIDENCE=full;"
-                      "for bad in 'more' '--write now' '--plan'; do"
-                      "  [ $(code $1/scripts/evidence $bad) = 64 ]; done;"
-                      "export EVIDENCE=most; [ $(code $1/scripts/evidence) = 64 ];"
-                      "export EVIDENCE=full ONLY=cells; [ $(code $1/scripts/evidence) = 64 ]",
+        fx_shell(CODE
+                 "$1/scripts/evidence --help | grep -q EVIDENCE=full;"
+                 "for bad in 'more' '--write now' '--plan'; do"
+                 "  [ $(code $1/scripts/evidence $bad) = 64 ]; done;"
+                 "export EVIDENCE=most; [ $(code $1/scripts/evidence) = 64 ];"
+                 "export EVIDENCE=full ONLY=cells; [ $(code $1/scripts/evidence) = 64 ] || exit;"
+                 "export ONLY=none;"
+                 "for bad in 0 -1 x 1x 1.5 99999999999; do"
+                 "  [ $(export LIMIT=$bad; code $1/scripts/evidence) = 64 ] || exit;"
+                 "  [ $(export SEED=$bad; code $1/scripts/evidence) = 64 ] || exit; done;"
+                 "for it in 0 1 2 64 69 130; do"
+                 "  $1/scripts/evidence --help | sed -n '/^Exit/,$p' | grep -qw $it || exit; done",
                  home, SCRIPT_MS),
         0);
 }
@@ -54,6 +62,76 @@ static void without_go_it_leaves_what_is_there(void **state)
                                    "[ -e $1/build/evidence/kept ]",
                               home, SCRIPT_MS),
                      0);
+}
+
+/*
+ * A tree with histories of an earlier time, with programs and a Go that do nothing, and with a
+ * judge that finds what $JUDGE_ENDS says.
+ */
+#define STAND_INS                                                                                  \
+    "cd $1; mkdir -p fake tests/porcupine build/tests build/histories/matrix/cells"                \
+    "  build/histories/locks build/histories/defects;"                                             \
+    "cp \"$(command -v env)\" build/flashsale;"                                                    \
+    "cp build/flashsale build/tests/verify; cp build/flashsale build/tests/histcheck;"             \
+    "cd build/histories; for it in matrix locks defects; do echo '{}' >$it.json; done;"            \
+    "echo '{}' | tee matrix/matrix.json matrix/matrix.md >matrix/cells/a.1.json;"                  \
+    "echo asked >matrix/cells/a.1.buys; echo asked >locks/1.hist; echo cc >../compiler; cd $1;"    \
+    "printf '%s\\n' '#!/bin/sh' 'exit $JUDGE_ENDS' >fake/judge;"                                   \
+    "printf '%s\\n' '#!/bin/sh' '[ $1 = build ] || exit 0'"                                        \
+    "  'while [ $1 != -o ]; do shift; done; cp $JUDGE $2'"                                         \
+    "  >fake/go;"                                                                                  \
+    "chmod +x fake/*; export PATH=$1/fake:$PATH ONLY=none JUDGE_ENDS=0 REDIS_SERVER=true "         \
+    "JUDGE=$1/fake/judge;"                                                                         \
+    "unset EVIDENCE SEED LIMIT;"
+
+static void skip_without(const char *program)
+{
+    if (fx_shell("command -v $1 >/dev/null", program, SCRIPT_MS) != 0)
+        fx_skip("a program is not here");
+}
+
+static void a_failure_leaves_the_old_archive(void **state)
+{
+    (void)state;
+    skip_without("jq");
+    assert_int_equal(
+        fx_shell(CODE STAND_INS
+                 "rm -rf build/evidence; mkdir build/evidence; touch build/evidence/kept;"
+                 "kept() { [ \"$(ls -d build/evidence*) $(ls build/evidence)\" ="
+                 "  'build/evidence kept' ]; };"
+                 "[ $(export JUDGE_ENDS=2; code scripts/evidence) = 2 ] && kept || exit;"
+                 "mv build/tests/histcheck build/away;"
+                 "[ $(code scripts/evidence) = 69 ] && kept || exit; mv build/away "
+                 "build/tests/histcheck;"
+                 "mv build/histories/locks.json build/away;"
+                 "[ $(code scripts/evidence) = 69 ] && kept || exit; mv build/away "
+                 "build/histories/locks.json;"
+                 "printf '#!/bin/sh\\nexit 1\\n' >fake/go;"
+                 "[ $(code scripts/evidence) = 2 ] && kept",
+                 home, SCRIPT_MS),
+        0);
+}
+
+static void an_archive_notices_other_files(void **state)
+{
+    (void)state;
+    skip_without("jq");
+    assert_int_equal(
+        fx_shell(
+            CODE STAND_INS
+            "printf '%s\\n' '#!/bin/sh' 'while [ $# -gt 1 ]; do'"
+            "  'case $1 in --json) echo \"{}\" >$2 ;; --markdown) echo >$2 ;; esac; shift; done'"
+            "  >fake/judge;"
+            "[ $(code scripts/evidence) = 0 ] && [ ! -e build/evidence/kept ] || exit;"
+            "again() { code build/evidence/rejudge; };"
+            "cd build/evidence/histories; a=cells/a.1; judge() { (cd $1; again); };"
+            "[ $(judge $1) = 0 ] || exit;"
+            "mv locks/1.hist.gz x; [ $(judge $1) = 1 ] || exit; mv x locks/1.hist.gz;"
+            "mv $a.json x; [ $(judge $1) = 1 ] || exit; mv x $a.json;"
+            "cp locks/1.hist.gz locks/1.hist; [ $(judge $1) = 1 ] || exit; rm locks/1.hist;"
+            "echo more >>$a.buys.gz; [ $(judge $1) = 1 ]",
+            home, SCRIPT_MS),
+        0);
 }
 
 /* Of a few cells, the matrix's table stays that of an earlier whole one. */
@@ -106,6 +184,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_explains_itself_and_takes_no_other_words),
         cmocka_unit_test(without_go_it_leaves_what_is_there),
+        cmocka_unit_test(a_failure_leaves_the_old_archive),
+        cmocka_unit_test(an_archive_notices_other_files),
         cmocka_unit_test(tables_go_between_their_marks),
         cmocka_unit_test(the_page_is_whole),
     };
