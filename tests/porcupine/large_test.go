@@ -205,6 +205,22 @@ func TestWhatIsLeftOpenFails(t *testing.T) {
 	}
 }
 
+// Ours is asked with the bound that the cell was held to.
+func TestBounds(t *testing.T) {
+	dir := place(t, map[string]string{"histories/a.buys": honest, "histories/a.json": `{"verdict":"HELD","i7_us":5000}`,
+		"histories/b.buys": honest, "histories/b.json": `{"verdict":"HELD","i7_us":5000,"recovery_ms":7.0}`,
+		"histories/c.buys": honest, "histories/c.json": `{"verdict":"HELD","i7_us":0,"recovery_ms":0}`})
+	trials, err := judged(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"--i7-us 5000", "--i7-us 7000", ""} {
+		if got := strings.Join(trials[i].Histories[0].Options, " "); got != want || trials[i].Cell != "HELD" {
+			t.Errorf("%s, not %s", got, want)
+		}
+	}
+}
+
 // One that can not be read hides no other, and says why.
 func TestUnreadable(t *testing.T) {
 	dir := place(t, map[string]string{"histories/a.buys": "unreadable\n", "histories/b.buys": honest,
