@@ -62,6 +62,17 @@ rest segment=0 remaining=0
 end
 `
 
+// Its time is over, and nobody has wanted the unit since.
+const lazy = `flashsale-history 2
+sale id=5f item=P strategy=atomic durability=memory stock=9 limit=2 segments=0 lease_us=0 guarded=1 reserve_us=100
+ask from=10 to=20 request=a user=u1 quantity=1 target=0 status=201 order=5f-e-1 remaining=8 fence=0 state=reserved
+confirm from=150 to=160 request=a target=0 status=409 code=reservation_expired
+look from=170 to=180 request=a target=0 status=200 order=5f-e-1 remaining=8 fence=0 told_user=u1 told_quantity=1 state=expired
+order segment=0 number=1 request=a user=u1 quantity=1 remaining=8 fence=0 state=reserved expires_us=110
+rest segment=0 remaining=8
+end
+`
+
 // Two segments, of one unit each.
 const sharded = `flashsale-history 2
 sale id=5f item=P strategy=sharded durability=memory stock=2 limit=0 segments=2 lease_us=0 guarded=1
@@ -122,6 +133,8 @@ var lies = []struct{ name, of, old, new, want string }{
 		"confirm from=200 to=210 request=c target=0 status=200 order=5f-e-3 remaining=0 fence=0 told_user=u3 told_quantity=1 state=sold",
 		"illegal"},
 	{"cancelled twice, the units too", reserving, "rest segment=0 remaining=0", "rest segment=0 remaining=1", "illegal"},
+	{"refused as expired, and reserved in the ledger until somebody wants the unit", lazy, "", "", "ok"},
+	{"told to be expired, and sold", lazy, "state=reserved expires", "state=sold expires", "illegal"},
 	{"refused as cancelled, and sold", reserving, "",
 		"confirm from=200 to=210 request=b target=0 status=409 code=order_cancelled", "illegal"},
 

@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -231,6 +232,42 @@ func TestUnreadable(t *testing.T) {
 	}
 	if trials[1].Agree != "yes" {
 		t.Error(trials[1].Agree)
+	}
+}
+
+// A campaign of which a file is gone since.
+func TestMissingFile(t *testing.T) {
+	grant := "10 1 1 %d invoke l 0 0 0\n20 1 1 %d ok l %d 1 %d\n"
+	dir := place(t, map[string]string{"bin/histcheck": "#!/bin/sh\nexit 0\n", "histories/c/options": "--idle-ms 5",
+		"histories/c/1.hist": fmt.Sprintf(grant, 1, 1, 1, 1), "histories/c/2.hist": "# nothing\n"})
+	count := func(path string) int {
+		trials, err := judged(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := &verdicts{Trials: trials}
+		if _, err := os.Stat(path); err != nil {
+			text, _ := json.Marshal(v)
+			os.WriteFile(path, text, 0o666)
+		}
+		n, err := differences(v, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	path := filepath.Join(dir, "verdicts.json")
+	if n := count(path) + count(path); n != 0 {
+		t.Error(n)
+	}
+	os.Rename(filepath.Join(dir, "histories/c/2.hist"), filepath.Join(dir, "away"))
+	if n := count(path); n != 1 {
+		t.Errorf("without a file: %d", n)
+	}
+	os.Rename(filepath.Join(dir, "away"), filepath.Join(dir, "histories/c/2.hist"))
+	os.WriteFile(filepath.Join(dir, "histories/c/options"), nil, 0o666)
+	if n := count(path); n != 1 {
+		t.Errorf("without options: %d", n)
 	}
 }
 

@@ -409,17 +409,19 @@ func (r *saleReader) isRefuted(op *saleOp) bool {
 	}
 	it := r.inLedger(op.request)
 	same := has(it.phase) && it.order == op.order
+	// What ended stays so; one whose time is over may stand there as reserved until somebody wants its units.
+	stays := op.phase == it.phase || op.phase == expired && it.phase == reserved
 	switch op.kind {
 	case buyTold:
 		return !same
 	case lookFound:
-		return !same || r.reserves && op.phase != reserved && op.phase != it.phase
+		return !same || op.phase != reserved && !stays
 	case confirmTold:
 		return !same || it.phase != sold
 	case cancelTold:
 		return !same || it.phase != cancelled
 	case phaseTold:
-		return it.phase != op.phase
+		return !stays
 	case noOrder:
 		return op.final && has(it.phase)
 	}
@@ -428,18 +430,21 @@ func (r *saleReader) isRefuted(op *saleOp) bool {
 
 // What the ledger and the stock at rest say against each other, and against all that was asked.
 func (r *saleReader) addContradictions(rest *saleOp) {
-	left, bought, ended := r.stock, map[int]bool{}, map[int]uint8{}
+	left, bought, became := r.stock, map[int]bool{}, map[int][expired + 1]bool{}
+	note := func(request int, phase uint8) {
+		phases := became[request]
+		phases[phase] = true
+		became[request] = phases
+	}
 	for _, operation := range r.ops {
 		switch op := operation.Input.(*saleOp); op.kind {
 		case buyTold, buyMaybe:
 			bought[op.request] = true
-			if !r.reserves {
-				ended[op.request] = op.phase
-			}
+			note(op.request, op.phase)
 		case confirmTold:
-			ended[op.request] = sold
+			note(op.request, sold)
 		case cancelTold:
-			ended[op.request] = cancelled
+			note(op.request, cancelled)
 		}
 	}
 	for at, it := range r.ledger {
@@ -450,7 +455,7 @@ func (r *saleReader) addContradictions(rest *saleOp) {
 		if it.phase == reserved || it.phase == sold {
 			left[o.segment] -= o.quantity
 		}
-		unended := (it.phase == sold || it.phase == cancelled) && ended[at] != it.phase
+		unended := (it.phase == sold || it.phase == cancelled) && !became[at][it.phase]
 		if !bought[at] || unended {
 			r.wrong = append(r.wrong, saleOp{kind: impossible, request: -1, line: r.lines[at]})
 		}
