@@ -261,20 +261,25 @@ static void once_more(attacker *a, int round)
     replays_attack(a, &s, "an earlier request", "=");
 }
 
-void replays_note(const name *n, const char *what, int64_t from_us)
+static void note(const fx_sale *sale, const name *n, const char *what, int64_t from_us)
 {
     char whose[64] = "";
     if (strcmp(what, "ask") == 0)
         snprintf(whose, sizeof(whose), " user=u%d quantity=%d", n->user, n->units);
-    journal_write(crew_sale(0)->history, "%s from=%lld to=%lld request=%s%s target=0 status=0",
-                  what, (long long)from_us, (long long)journal_now_us(), n->request, whose);
+    journal_write(sale->history, "%s from=%lld to=%lld request=%s%s target=0 status=0", what,
+                  (long long)from_us, (long long)journal_now_us(), n->request, whose);
 }
 
-void replays_note_at_once(const attacker *a, const name *n, int64_t from_us)
+void replays_note(const name *n, const char *what, int64_t from_us)
 {
-    replays_note(n, "ask", from_us);
+    note(crew_sale(0), n, what, from_us);
+}
+
+void replays_note_at_once(const attacker *a, const fx_sale *sale, const name *n, int64_t from_us)
+{
+    note(sale, n, "ask", from_us);
     if (a->c->row.reserves)
-        replays_note(n, "confirm", from_us);
+        note(sale, n, "confirm", from_us);
 }
 
 /* With nothing wrong it sells. */
@@ -364,7 +369,7 @@ static void replays(cell *c)
     if (round == ROUNDS && row_is_locked(&c->row) != a.now.locked)
         fail_msg("the writes that were heard are not those of its lock");
     if (round == ROUNDS && c->row.reserves)
-        replays_end(&a);
+        replays_end(&a), replays_sell_out_reserved(&a);
     else if (round == ROUNDS)
         replays_sell_out(&a);
     writes_end();

@@ -61,13 +61,14 @@ void replays_note(const name *n, const char *what, int64_t from_us);
 
 /* Who bought at once. To the judge, in a sale whose buyers reserve, that is a reservation and its
  * confirmation. */
-void replays_note_at_once(const attacker *a, const name *n, int64_t from_us);
+void replays_note_at_once(const attacker *a, const fx_sale *sale, const name *n, int64_t from_us);
 
 /* ---- by kind --------------------------------------------------------------------------------- */
 
 void replays_in_a_batch(attacker *a);    /* one buyer's limit, exceeded ten times */
 void replays_many_at_limit(attacker *a); /* each of thirty takes its limit, and wants more */
 void replays_sell_out(attacker *a);      /* more than is left */
+void replays_sell_out_reserved(attacker *a);
 
 void replays_open(attacker *a, int round, void (*wrongs)(attacker *a));
 void replays_due(attacker *a, int round);

@@ -100,7 +100,7 @@ void replays_many_at_limit(attacker *a)
     int64_t from_us = journal_now_us();
     bool sold = replays_let(a, &s, "a batch of many");
     for (int i = 0; i < MANY; i++) {
-        replays_note_at_once(a, &first[i], from_us);
+        replays_note_at_once(a, crew_sale(0), &first[i], from_us);
         crew_look(first[i].request, 0);
     }
     for (int i = 0; i < MANY; i++)
@@ -166,4 +166,42 @@ void replays_sell_out(attacker *a)
     if (bought)
         ask_for_too_many(a, 0);
     cell_met(a->c, bought);
+}
+
+/* With the write of who has reserved, which goes on to be its sale's last. */
+static bool fire_at_scarce(attacker *a, fx_sale *scarce, const name *n, const char *want)
+{
+    shot s;
+    char units[12];
+    int64_t from_us = journal_now_us();
+    snprintf(units, sizeof(units), "%d", n->units);
+    writes_aim(&s, &a->now);
+    writes_of(&s, (const char *const[]){n->request}, (const char *const[]){n->order}, 1);
+    writes_set_word(&s, W_UNITS, units);
+    writes_set_word(&s, W_WANT, want);
+    writes_fire(&s);
+    replays_note_at_once(a, scarce, n, from_us);
+    fx_sale_look(scarce, n->request, 0);
+    return strcmp(s.answers[0], "sold") == 0;
+}
+
+/* The first reserves, and is confirmed at once: so nothing of it returns meanwhile. Others buy
+ * where they might reserve. */
+void replays_sell_out_reserved(attacker *a)
+{
+    fx_sale *scarce = cell_start_one_more(a->c, SCARCE);
+    name first = replays_name(a->c, 1), most = replays_name(a->c, SCARCE - 1 - SCARCE_LEFT),
+         rest = replays_name(a->c, SCARCE_LEFT);
+    bool sold = replays_ask(scarce, &first, 0) == 201 &&
+                writes_overhear(first.request, first.order, &a->now) &&
+                fire_at_scarce(a, scarce, &first, "confirm") &&
+                fire_at_scarce(a, scarce, &most, "0") && scarce_left(scarce) == SCARCE_LEFT;
+    cell_met(a->c, sold);
+    if (!sold)
+        return;
+    ask_for_too_many(a, SCARCE_LEFT);
+    if (!fire_at_scarce(a, scarce, &rest, "0"))
+        cell_got_through(a->c, "who asked for the last %d units was refused", SCARCE_LEFT);
+    else
+        ask_for_too_many(a, 0);
 }

@@ -150,7 +150,7 @@ static bool buy_at_once(attacker *a, const name *n, const char *what)
     writes_set_word(&s, W_WANT, "0");
     int64_t from_us = journal_now_us();
     bool sold = replays_let(a, &s, what);
-    replays_note_at_once(a, n, from_us);
+    replays_note_at_once(a, crew_sale(0), n, from_us);
     return sold;
 }
 
