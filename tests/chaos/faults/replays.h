@@ -65,6 +65,8 @@ void replays_note_at_once(const attacker *a, const fx_sale *sale, const name *n,
 
 /* ---- by kind --------------------------------------------------------------------------------- */
 
+void replays_older_fence(attacker *a);   /* after the lock went on to another */
+void replays_other_owner(attacker *a);   /* under the last fence */
 void replays_in_a_batch(attacker *a);    /* one buyer's limit, exceeded ten times */
 void replays_many_at_limit(attacker *a); /* each of thirty takes its limit, and wants more */
 void replays_sell_out(attacker *a);      /* more than is left */

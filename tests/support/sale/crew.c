@@ -10,12 +10,9 @@ enum {
     LOOK_EVERY = 7,    /* requests; a look for one of them */
     ALL_REFUSED = 200, /* in a row: also whoever has bought least */
     REPEAT_EVERY = 9,  /* likewise; one of them is sent once more */
-    MANY = 10,         /* units, and up to so many more, less one: */
-    MANY_MORE = 16,
-    CANCEL_EVERY = 3, /* confirmed orders; one of them is cancelled, in vain; and likewise: */
+    CANCEL_EVERY = 3,  /* confirmed orders; one of them is cancelled, in vain; and likewise: */
     STRANGER_EVERY = 3,
-    DRAW_APART = 1 << 20, /* numbers from which something else of a request is drawn */
-    CLOSED_ENOUGH = 24    /* refusals, and a sale that is over is left alone */
+    CLOSED_ENOUGH = 24 /* refusals, and a sale that is over is left alone */
 };
 
 typedef struct group {
@@ -30,7 +27,6 @@ crew_counts crew;
 static crew_counts further[CREW_SALES - 1];
 static group groups[CREW_SALES];
 static atomic_int group_count;
-static crew_habits habits;
 static atomic_bool over, paused;
 static atomic_int inside; /* buyers with a request under way */
 static atomic_int pause_ms, quick, allowed, avoided, attempts;
@@ -91,31 +87,6 @@ void crew_avoid(int instance)
 }
 
 /* ---- one request ----------------------------------------------------------------------------- */
-
-/* SplitMix64. */
-static unsigned drawn_for(int number, unsigned below)
-{
-    uint64_t z = habits.seed + (uint64_t)number * UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (unsigned)((z ^ (z >> 31)) % below);
-}
-
-int crew_quantity(int number)
-{
-    unsigned drawn = drawn_for(number, 40);
-    if (habits.several && drawn == 5 && drawn_for(number + DRAW_APART, 3) == 0)
-        return MANY + (int)drawn_for(number + DRAW_APART, MANY_MORE);
-    return habits.several && drawn < 5 ? 1 + (int)drawn : 1;
-}
-
-/* Two by two they differ in a letter's case. */
-const char *crew_name(int number, char buf[FX_REQUEST_MAX])
-{
-    snprintf(buf, FX_REQUEST_MAX, "%c-%0*d", number % 2 ? 'R' : 'r', habits.long_names ? 62 : 1,
-             number / 2);
-    return buf;
-}
 
 /* Where there is a limit some reach it, but all together they may have all. Those that tests name
  * themselves are others. */
@@ -199,7 +170,7 @@ static void let_a_stranger_try(const group *g, const char *what, int number)
  * the confirmation without the sale's fault could cancel, so that is tried like a repetition. */
 static void settle(const group *g, int number)
 {
-    unsigned drawn = drawn_for(number + DRAW_APART, 100);
+    unsigned drawn = crew_drawn(number + CREW_DRAW_APART, 100);
     const char *what = drawn < 60 ? "confirm" : "cancel";
     if (g->sale->terms.reserve_s == 0)
         return;
@@ -207,7 +178,7 @@ static void settle(const group *g, int number)
         let_a_stranger_try(g, what, number);
     for (int i = 1; drawn < 75 && i <= atomic_load(&attempts); i++) {
         fx_told told = settle_once(g, what, number, number + i);
-        if (told.status == 200 && drawn < 60 && habits.repeats && number % CANCEL_EVERY == 0)
+        if (told.status == 200 && drawn < 60 && crew_like.repeats && number % CANCEL_EVERY == 0)
             settle_once(g, "cancel", number, number + i + 1);
         if (told.status != 503 && !fx_is_unknown(told.status))
             return;
@@ -228,9 +199,9 @@ static void buy(const group *g, int number, int *earlier)
              ++tries < atomic_load(&attempts));
     if (told.status == 201)
         settle(g, number);
-    if (habits.looks && number % LOOK_EVERY == 0 && (told.status == 201 || told.status == 409))
+    if (crew_like.looks && number % LOOK_EVERY == 0 && (told.status == 201 || told.status == 409))
         look_elsewhere(g, number);
-    if (habits.repeats && number % REPEAT_EVERY == 0 && *earlier >= 0) {
+    if (crew_like.repeats && number % REPEAT_EVERY == 0 && *earlier >= 0) {
         repeat(g, *earlier);
         *earlier = -1;
     }
@@ -283,7 +254,7 @@ static void zero(crew_counts *c)
 void crew_begin(const crew_habits *like)
 {
     crew_close();
-    habits = *like;
+    crew_like = *like;
     zero(&crew);
     for (int i = 0; i < CREW_SALES - 1; i++)
         zero(&further[i]);

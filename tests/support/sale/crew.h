@@ -49,6 +49,13 @@ typedef struct crew_habits {
     bool repeats;    /* some send a request again that was told yes */
 } crew_habits;
 
+extern crew_habits crew_like; /* as crew_begin() was told */
+
+enum { CREW_DRAW_APART = 1 << 20 }; /* numbers from which something else of a request is drawn */
+
+/* From 0 to below - 1, the same for a number and a seed. */
+unsigned crew_drawn(int number, unsigned below);
+
 /* Forgets all sales and counts: from here on it is about others. */
 void crew_begin(const crew_habits *like);
 
