@@ -30,7 +30,7 @@ typedef struct attacker {
 } attacker;
 
 /* Those of a sharded sale begin in this segment from now on. */
-void replays_segment(int segment);
+void replays_segment(int which);
 
 /* A request that no other has, of a user of its own, for so many units. */
 name replays_name(const cell *c, int units);
