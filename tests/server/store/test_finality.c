@@ -285,7 +285,7 @@ static void it_is_final_where_redis_is_in_charge(void **state)
     fx_redis_do(redis, "CONFIG SET min-replicas-to-write 1"); /* it may be cut off */
     assert_false(is_final(server, "ghost", not_after(LONG_AGO)));
     fx_redis_do(redis, "CONFIG SET min-replicas-to-write 0");
-    assert_true(fx_wait_until(ghost_is_final, server, 20000));
+    assert_true(fx_wait_until(ghost_is_final, server, PATIENCE_MS));
     fx_server_kill(server);
     fx_redis_stop(redis);
 }
