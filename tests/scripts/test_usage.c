@@ -91,11 +91,8 @@ static void so_do_those_of_the_tests(void **state)
 {
     (void)state;
     static const char *const scripts[] = {
-        "tests/run",
-        "tests/started",
-        "tests/model/run",
-        "tests/fuzz/run",
-        "tests/chaos/failovers/failovers",
+        "tests/run",       "tests/started",  "tests/planted/rare",
+        "tests/model/run", "tests/fuzz/run", "tests/chaos/failovers/failovers",
     };
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
         check(scripts[i]);
