@@ -52,12 +52,12 @@ static void it_is_reserved_then_paid(void **state)
     open_sale(5, 600);
     reserve();
     await_numbers(4, 1, 0);
-    assert_true(fx_browser_holds(
-        live_browser, "(s => s > 0 && s <= 60)(parseInt("
-                      "document.querySelector('#mine-left').textContent, 10)) &&"
-                      "document.querySelector('#gauge .reserved').getBBox().width === 200 &&"
-                      "document.querySelector('#gauge title').textContent ==="
-                      "  '0 sold and 1 reserved of 5'"));
+    fx_browser_await(live_browser,
+                     "(s => s > 0 && s <= 60)(parseInt("
+                     "document.querySelector('#mine-left').textContent, 10)) &&"
+                     "document.querySelector('#gauge .reserved').getBBox().width === 200 &&"
+                     "document.querySelector('#gauge title').textContent ==="
+                     "  '0 sold and 1 reserved of 5'");
     fx_browser_click(live_browser, "#reserve"); /* one at a time */
     await_saying("^You have one reserved");
     fx_browser_click(live_browser, "#buy"); /* beside it */
@@ -79,9 +79,9 @@ static void it_is_reserved_then_cancelled(void **state)
     fx_browser_press(live_browser, KEY_TAB KEY_ENTER);
     await_saying("^Reserved: order ");
     await_numbers(0, 1, 0);
-    assert_true(fx_browser_holds(live_browser, "document.activeElement.id === 'reserve'"));
+    fx_browser_await(live_browser, "document.activeElement.id === 'reserve'");
     fx_browser_press(live_browser, KEY_TAB);
-    assert_true(fx_browser_holds(live_browser, "document.activeElement.id === 'pay'"));
+    fx_browser_await(live_browser, "document.activeElement.id === 'pay'");
     fx_browser_press(live_browser, KEY_TAB KEY_ENTER);
     await_saying("^Cancelled");
     await_numbers(1, 0, 0);
@@ -100,13 +100,12 @@ static void it_is_reserved_then_over(void **state)
 {
     (void)state;
     open_sale(1, 3);
-    assert_true(fx_browser_holds(live_browser, HAS_TEXT, "#reserve", "Reserve one for 3 s"));
+    fx_browser_await(live_browser, HAS_TEXT, "#reserve", "Reserve one for 3 s");
     fx_browser_do(live_browser, COUNT_SEEN);
     fx_browser_click(live_browser, "#reserve");
     await_saying("^The reservation is over. The unit is for sale again");
-    assert_true(fx_browser_holds(live_browser,
-                                 "!" IS_OPEN " && seen.length > 0 && seen.at(-1) === 0 &&"
-                                 "seen.every((s, i) => i === 0 || s < seen[i - 1])"));
+    fx_browser_await(live_browser, "!" IS_OPEN " && seen.length > 0 && seen.at(-1) === 0 &&"
+                                   "seen.every((s, i) => i === 0 || s < seen[i - 1])");
     await_numbers(1, 0, 0);
     assert_int_equal(fx_stock("orders"), 1);
     fx_browser_click(live_browser, "#buy");
@@ -128,7 +127,7 @@ static void sold_out_is_not_for_good_where_some_are_reserved(void **state)
     await_saying("^Not bought, sold out for now: 1 is reserved and may come back");
     fx_browser_click(live_browser, "#reserve");
     await_saying("^Not reserved, sold out for now: 1 is reserved and may come back");
-    assert_true(fx_browser_holds(live_browser, "!" IS_OPEN));
+    fx_browser_await(live_browser, "!" IS_OPEN);
     live_clean(NULL);
 }
 
@@ -172,8 +171,7 @@ static void what_is_not_answered_is_sent_again(void **state)
         cJSON *planted = open_meeting(table[i].script);
         fx_browser_click(live_browser, table[i].button);
         await_saying(table[i].first);
-        assert_true(fx_browser_holds(live_browser, IS_OPEN " && " HAS_TEXT, table[i].button,
-                                     table[i].label));
+        fx_browser_await(live_browser, IS_OPEN " && " HAS_TEXT, table[i].button, table[i].label);
         fx_browser_click(live_browser, table[i].button);
         await_saying(table[i].then);
         await_numbers(1 - table[i].sold, 0, table[i].sold);
@@ -239,7 +237,7 @@ static void the_service_says_how_it_ended(void **state)
         fx_browser_click(live_browser, "#reserve");
         await_saying(table[i][1]);
         await_numbers(i, 0, 1 - i);
-        assert_true(fx_browser_holds(live_browser, "!" IS_OPEN));
+        fx_browser_await(live_browser, "!" IS_OPEN);
         live_clean((const char *const[]){"/confirm", NULL});
         fx_browser_weed(live_browser, planted);
     }
@@ -273,11 +271,11 @@ static void the_form_starts_a_sale_with_reservations(void **state)
     fx_sell("'stock':5,'strategy':'combined'");
     live_open(fx.server[0], "/");
     live_await_number("initial", 5);
-    assert_true(fx_browser_holds(
-        live_browser, "!document.querySelector('#reserve').checkVisibility() &&"
-                      "!document.querySelector('#reserved').checkVisibility() &&"
-                      "!document.querySelector('#gauge .reserved') && getComputedStyle("
-                      "  document.querySelector('dt.sold'), '::before').content === 'none'"));
+    fx_browser_await(live_browser,
+                     "!document.querySelector('#reserve').checkVisibility() &&"
+                     "!document.querySelector('#reserved').checkVisibility() &&"
+                     "!document.querySelector('#gauge .reserved') && getComputedStyle("
+                     "  document.querySelector('dt.sold'), '::before').content === 'none'");
     start_sale("combined", "0", "60", "^Not started \\(bad_sale\\): .*per_user_limit");
     start_sale("none", "2", "60", "^Not started \\(reservations_not_supported\\): ");
     start_sale("combined", "2", "60", "^Started: sale ");

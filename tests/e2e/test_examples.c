@@ -17,7 +17,7 @@ typedef struct generator {
 } generator;
 
 static const generator wrk = {
-    "wrk", "wrk -t3 -c60 -d3s -s loadtest/examples/buy.lua http://${TARGETS%%,*}", 1};
+    "wrk", "wrk -t3 -c30 -d1s -s loadtest/examples/buy.lua http://${TARGETS%%,*}", 1};
 static const generator slow_wrk = {
     "wrk", "wrk -t1 -c2 -d8s -s loadtest/examples/buy.lua http://${TARGETS%%,*}", 1};
 static const generator k6 = {

@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 
-#include "tests/support/patience.h"
 
 #define GUEST_SOON_MS fx_patient_ms(10000)
 

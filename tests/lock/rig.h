@@ -4,6 +4,7 @@
 
 #include "lock/dlock.h"
 #include "tests/support/fixture.h"
+#include "tests/support/patience.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

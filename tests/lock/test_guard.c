@@ -277,7 +277,7 @@ static void stale_holder_is_refused(void **state)
     dlock_client *other = rig_client(&(dlock_client_options){.redis = r->redis});
     for (size_t k = 0; k < KINDS; k++) {
         dlock_options brief = kinds[k].options;
-        brief.lease_ms = 50;
+        brief.lease_ms = fx_lease_ms(100);
         brief.renew_ms = DLOCK_NEVER;
         dlock_lock *a = rig_lock(r->client, kinds[k].name, brief);
         dlock_lock *b = rig_lock(other, kinds[k].name, kinds[k].options);
@@ -285,7 +285,8 @@ static void stale_holder_is_refused(void **state)
         redisReply *reply;
         rig_ask(r, "SET %s 1", "{g}stock");
         assert_int_equal(dlock_acquire(a, NULL, &first), DLOCK_OK);
-        assert_int_equal(dlock_acquire(b, &(dlock_wait){.wait_ms = 5000}, &second), DLOCK_OK);
+        assert_int_equal(dlock_acquire(b, &(dlock_wait){.wait_ms = fx_patient_ms(5000)}, &second),
+                         DLOCK_OK);
         assert_true(dlock_fence(second) > dlock_fence(first));
         assert_int_equal(sell(first, guard, true, &reply), DLOCK_STALE);
         assert_null(reply);

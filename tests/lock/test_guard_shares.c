@@ -34,7 +34,8 @@ static void a_stale_writer_is_refused_beside_readers(void **state)
     rig *r = *state;
     dlock_guard *guard = dlock_guard_new("sell", "return redis.call('DECR', KEYS[1])");
     dlock_client *other = rig_client(&(dlock_client_options){.redis = r->redis});
-    dlock_options brief = {.kind = DLOCK_WRITE, .lease_ms = 50, .renew_ms = DLOCK_NEVER};
+    dlock_options brief = {
+        .kind = DLOCK_WRITE, .lease_ms = fx_lease_ms(200), .renew_ms = DLOCK_NEVER};
     dlock_lock *write = rig_lock(r->client, "{g}write", brief);
     dlock_lock *read = rig_lock(other, "{g}write", (dlock_options){.kind = DLOCK_READ});
     dlock_hold *writer, *readers[2];
@@ -42,7 +43,8 @@ static void a_stale_writer_is_refused_beside_readers(void **state)
     assert_int_equal(dlock_acquire(write, NULL, &writer), DLOCK_OK);
     for (uint64_t i = 0; i < 2; i++)
         assert_int_equal(
-            dlock_acquire(read, &(dlock_wait){.wait_ms = 5000, .context = i + 1}, &readers[i]),
+            dlock_acquire(read, &(dlock_wait){.wait_ms = fx_patient_ms(5000), .context = i + 1},
+                          &readers[i]),
             DLOCK_OK);
     assert_int_equal(dlock_fence(readers[0]), dlock_fence(writer));
     assert_int_equal(sell(writer, guard, true, NULL), DLOCK_STALE);

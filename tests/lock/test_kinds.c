@@ -202,11 +202,12 @@ static void loss_is_loud(void **state)
         losses = 0;
         dlock_lock *lock =
             lock_of(r->client, k, "lost",
-                    (dlock_options){.lease_ms = 300, .renew_ms = DLOCK_NEVER, .lost = count_loss});
+                    (dlock_options){
+                        .lease_ms = fx_lease_ms(300), .renew_ms = DLOCK_NEVER, .lost = count_loss});
         dlock_hold *hold;
         assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_OK);
         struct pollfd p = {.fd = dlock_lost_fd(hold), .events = POLLIN};
-        assert_int_equal(poll(&p, 1, 5000), 1);
+        assert_int_equal(poll(&p, 1, fx_patient_ms(5000)), 1);
         assert_int_equal(losses, 1);
         assert_false(dlock_held(hold));
         assert_int_equal(dlock_validity_ms(hold), 0);
@@ -219,13 +220,15 @@ static void expired_hold_is_not_reentered(void **state)
 {
     rig *r = *state;
     for (size_t k = 0; k < KINDS; k++) {
-        dlock_lock *lock = lock_of(r->client, k, "expired",
-                                   (dlock_options){.lease_ms = 100, .renew_ms = DLOCK_NEVER});
+        dlock_lock *lock =
+            lock_of(r->client, k, "expired",
+                    (dlock_options){.lease_ms = fx_lease_ms(100), .renew_ms = DLOCK_NEVER});
         dlock_hold *old, *new;
         assert_int_equal(dlock_acquire(lock, NULL, &old), DLOCK_OK);
         struct pollfd p = {.fd = dlock_lost_fd(old), .events = POLLIN};
-        assert_int_equal(poll(&p, 1, 5000), 1);
-        assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 2000}, &new), DLOCK_OK);
+        assert_int_equal(poll(&p, 1, fx_patient_ms(5000)), 1);
+        assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = fx_patient_ms(2000)}, &new),
+                         DLOCK_OK);
         assert_ptr_not_equal(old, new);
         dlock_release(new);
         assert_int_not_equal(dlock_release(old), DLOCK_OK);

@@ -29,7 +29,7 @@ static void start_all_threads(const char *url)
     dlock_pending *pending;
     if (dlock_client_open(url, NULL, &client, err, sizeof(err)) != DLOCK_OK)
         _exit(2);
-    dlock_options options = {.kind = DLOCK_FAIR, .lease_ms = 300};
+    dlock_options options = {.kind = DLOCK_FAIR, .lease_ms = fx_lease_ms(300)};
     dlock_lock *lock = rig_lock(client, "{p}signals", options);
     dlock_wait wait = {.wait_ms = DLOCK_FOREVER, .context = 7};
     if (dlock_acquire(lock, NULL, &hold) != DLOCK_OK ||

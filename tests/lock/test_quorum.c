@@ -38,6 +38,13 @@ static int teardown(void **state)
     return 0;
 }
 
+/* One whose servers have the time that they need on a crowded machine. */
+static dlock_client *patient_client(dlock_redis *const *of, int len)
+{
+    return rig_client(
+        &(dlock_client_options){.quorum = of, .quorum_len = len, .io_ms = fx_patient_ms(1000)});
+}
+
 static void one_silent_server_costs_little(void **state)
 {
     (void)state;
@@ -54,7 +61,7 @@ static void one_silent_server_costs_little(void **state)
     }
     int64_t took_us = dlock_now().us - start.us;
     fx_redis_signal(servers[0], SIGCONT);
-    assert_true(took_us < 3000000);
+    assert_true(took_us < fx_patient_ms(3000) * 1000LL);
     dlock_lock_free(lock);
     dlock_client_free(client);
 }
@@ -67,8 +74,7 @@ static void a_refused_try_leaves_nothing_behind(void **state)
     fx_proxy *proxy = fx_proxy_start(fx_redis_url(servers[0]));
     dlock_redis *line = rig_redis(fx_proxy_url(proxy));
     dlock_redis *const all[SERVERS] = {line, quorum[1], quorum[2]};
-    dlock_client *client =
-        rig_client(&(dlock_client_options){.quorum = all, .quorum_len = SERVERS, .io_ms = 300});
+    dlock_client *client = patient_client(all, SERVERS);
     dlock_options longer = {.kind = DLOCK_QUORUM, .lease_ms = 60000};
     dlock_lock *lock = rig_lock(client, "refused", longer);
     dlock_hold *hold;
@@ -81,7 +87,7 @@ static void a_refused_try_leaves_nothing_behind(void **state)
     fx_proxy_say(proxy, "drop request 2 match refused");
     fx_proxy_say(proxy, "drop request 3 match refused");
     assert_int_equal(dlock_acquire(lock, NULL, &hold), DLOCK_BUSY);
-    dlock_time give_up = dlock_in_ms(5000);
+    dlock_time give_up = dlock_in_ms(fx_patient_ms(10000));
     while (fx_redis_number(servers[0], "EXISTS refused") && !dlock_passed(give_up))
         fx_let_pass(5);
     assert_int_equal(fx_redis_number(servers[0], "EXISTS refused"), 0);
@@ -102,7 +108,7 @@ static void an_answer_of_another_shape_is_no_vote(void **state)
                            "EVALSHA",          NULL};
     fx_redis *server = fx_redis_start_single(words);
     dlock_redis *redis = rig_redis(fx_redis_url(server));
-    dlock_client *client = rig_client(&(dlock_client_options){.quorum = &redis, .quorum_len = 1});
+    dlock_client *client = patient_client(&redis, 1);
     dlock_lock *lock = rig_lock(client, "shape", (dlock_options){.kind = DLOCK_QUORUM});
     dlock_hold *none;
     assert_int_equal(dlock_acquire(lock, NULL, &none), DLOCK_UNAVAILABLE);
@@ -165,11 +171,11 @@ static bool was_asked(void *arg)
  * everywhere. `known`: they have been asked before. */
 static void come_late(int late, bool known)
 {
-    enum { IO_MS = 300, WAY_MS = 900 };
+    const int io_ms = fx_lease_ms(300), way_ms = 3 * io_ms;
     char name[64];
     dlock_hold *hold;
     line_up l;
-    line_up_start(&l, IO_MS);
+    line_up_start(&l, io_ms);
     snprintf(name, sizeof(name), "late %d %d", late, known);
     dlock_options longer = {.kind = DLOCK_QUORUM, .lease_ms = 60000};
     dlock_lock *lock = rig_lock(l.client, name, longer);
@@ -179,7 +185,7 @@ static void come_late(int late, bool known)
     }
     awaited all[SERVERS];
     for (int i = 0; i < late; i++) {
-        fx_proxy_say(l.proxy[i], "delay request %dms 1 match %s", WAY_MS, name);
+        fx_proxy_say(l.proxy[i], "delay request %dms 1 match %s", way_ms, name);
         all[i] = (awaited){servers[i], asked(servers[i])};
     }
     dlock_status status = dlock_acquire(lock, NULL, &hold);
@@ -225,7 +231,8 @@ static void votes_that_come_after_the_lease_are_none(void **state)
     assert_true(dlock_now().us - start.us < WAY_MS * 1000); /* and nobody waits for them */
     for (int i = 0; i < 2; i++)
         fx_proxy_say(l.proxy[i], "heal");
-    assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 20000}, &hold), DLOCK_OK);
+    assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = fx_patient_ms(20000)}, &hold),
+                     DLOCK_OK);
     assert_true(dlock_release(hold) != DLOCK_NOT_OWNER);
     dlock_lock_free(lock);
     line_up_stop(&l);
@@ -265,12 +272,11 @@ static void a_late_vote_lengthens_no_hold(void **state)
 static void a_server_that_comes_back_empty_within_the_lease_gives_the_lock_twice(void **state)
 {
     (void)state;
-    enum { LEASE_MS = 3000 };
     line_up l;
-    line_up_start(&l, 500);
-    dlock_client *other =
-        rig_client(&(dlock_client_options){.quorum = quorum, .quorum_len = SERVERS});
-    dlock_options options = {.kind = DLOCK_QUORUM, .lease_ms = LEASE_MS, .renew_ms = DLOCK_NEVER};
+    line_up_start(&l, fx_lease_ms(500));
+    dlock_client *other = patient_client(quorum, SERVERS);
+    dlock_options options = {
+        .kind = DLOCK_QUORUM, .lease_ms = fx_lease_ms(3000), .renew_ms = DLOCK_NEVER};
     dlock_lock *mine = rig_lock(l.client, "forgotten", options);
     dlock_lock *theirs = rig_lock(other, "forgotten", options);
     dlock_hold *hold, *second;
@@ -288,13 +294,15 @@ static void a_server_that_comes_back_empty_within_the_lease_gives_the_lock_twice
     dlock_release(hold);
 
     /* Kept away for a lease, it gives nothing away. */
-    assert_int_equal(dlock_acquire(mine, &(dlock_wait){.wait_ms = 5000}, &hold), DLOCK_OK);
+    assert_int_equal(dlock_acquire(mine, &(dlock_wait){.wait_ms = fx_patient_ms(5000)}, &hold),
+                     DLOCK_OK);
     fx_redis_kill(servers[1]);
     assert_int_not_equal(dlock_acquire(theirs, NULL, &second), DLOCK_OK);
     while (dlock_held(hold))
         fx_let_pass(5);
     fx_redis_restart(servers[1]);
-    assert_int_equal(dlock_acquire(theirs, &(dlock_wait){.wait_ms = 20000}, &second), DLOCK_OK);
+    assert_int_equal(dlock_acquire(theirs, &(dlock_wait){.wait_ms = fx_patient_ms(20000)}, &second),
+                     DLOCK_OK);
     dlock_release(hold);
     dlock_release(second);
     dlock_lock_free(mine);
@@ -307,8 +315,7 @@ static void a_server_that_comes_back_empty_within_the_lease_gives_the_lock_twice
 static void a_hold_outlives_a_server_and_is_released_from_the_rest(void **state)
 {
     (void)state;
-    dlock_client *client =
-        rig_client(&(dlock_client_options){.quorum = quorum, .quorum_len = SERVERS});
+    dlock_client *client = patient_client(quorum, SERVERS);
     dlock_lock *lock = rig_lock(client, "outlived", (dlock_options){.kind = DLOCK_QUORUM});
     dlock_hold *hold;
     fx_redis_do(servers[2], "SET outlived stranger PX 60000");

@@ -157,7 +157,8 @@ static void a_writer_that_gives_up_lets_in_those_behind_it(void **state)
 static void a_dead_readers_share_ends_with_its_lease(void **state)
 {
     sides s = begin(state);
-    dlock_options brief = {.kind = DLOCK_READ, .lease_ms = 300, .renew_ms = DLOCK_NEVER};
+    dlock_options brief = {
+        .kind = DLOCK_READ, .lease_ms = fx_lease_ms(300), .renew_ms = DLOCK_NEVER};
     dlock_lock *dies = rig_lock(s.other, NAME, brief);
     dlock_hold *dead = take(dies), *alive = take(s.read);
     guest writer = {0};
@@ -221,7 +222,8 @@ static void who_writes_may_read_and_who_reads_may_not_write(void **state)
 static void who_has_lost_its_read_hold_may_write(void **state)
 {
     sides s = begin(state);
-    dlock_options brief = {.kind = DLOCK_READ, .lease_ms = 100, .renew_ms = DLOCK_NEVER};
+    dlock_options brief = {
+        .kind = DLOCK_READ, .lease_ms = fx_lease_ms(100), .renew_ms = DLOCK_NEVER};
     dlock_lock *read = rig_lock(s.r->client, NAME, brief);
     dlock_hold *lost = take(read);
     struct pollfd p = {.fd = dlock_lost_fd(lost), .events = POLLIN};
@@ -345,7 +347,8 @@ static void a_downgrade_of_something_else_is_refused(void **state)
 static void a_downgrade_that_comes_too_late_gives_nothing(void **state)
 {
     sides s = begin(state);
-    dlock_options brief = {.kind = DLOCK_WRITE, .lease_ms = 100, .renew_ms = DLOCK_NEVER};
+    dlock_options brief = {
+        .kind = DLOCK_WRITE, .lease_ms = fx_lease_ms(100), .renew_ms = DLOCK_NEVER};
     dlock_lock *write = rig_lock(s.r->client, NAME, brief);
     dlock_hold *hold = take(write), *none;
     struct pollfd p = {.fd = dlock_lost_fd(hold), .events = POLLIN};

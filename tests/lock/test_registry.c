@@ -17,13 +17,15 @@ static void a_thread_that_ends_holding_is_reported(void **state)
     void *status;
     dlock_client *client = rig_client(
         &(dlock_client_options){.redis = r->redis, .report = rig_note, .report_arg = &seen});
-    dlock_lock *lock = rig_lock(client, "orphan", (dlock_options){.lease_ms = 200, .renew_ms = 20});
+    dlock_lock *lock =
+        rig_lock(client, "orphan", (dlock_options){.lease_ms = fx_lease_ms(200), .renew_ms = 20});
     dlock_hold *hold;
     pthread_create(&thread, NULL, hold_and_end, lock);
     pthread_join(thread, &status);
     assert_null(status);
     assert_int_equal(seen.count[DLOCK_REPORT_ORPHANED], 1);
-    assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 5000}, &hold), DLOCK_OK);
+    assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = fx_patient_ms(5000)}, &hold),
+                     DLOCK_OK);
     assert_int_equal(dlock_release(hold), DLOCK_OK);
     dlock_lock_free(lock);
     dlock_client_free(client); /* frees what the ended thread left */

@@ -111,8 +111,10 @@ static void they_are_had_in_the_order_of_arrival(void **state)
 static void a_dead_holders_permits_come_back(void **state)
 {
     house h = begin(state, 3);
-    dlock_options brief = {
-        .kind = DLOCK_SEMAPHORE, .permits = 3, .lease_ms = 300, .renew_ms = DLOCK_NEVER};
+    dlock_options brief = {.kind = DLOCK_SEMAPHORE,
+                           .permits = 3,
+                           .lease_ms = fx_lease_ms(300),
+                           .renew_ms = DLOCK_NEVER};
     dlock_lock *dies = rig_lock(h.other, NAME, brief);
     dlock_hold *dead = take(dies, 2), *alive = take(h.seats, 1);
     guest next = {.wait.permits = 2}, last = {.wait.permits = 1};

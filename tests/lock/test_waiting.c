@@ -11,15 +11,17 @@
 static void a_lost_grant_does_not_hold_up_its_cohort(void **state)
 {
     rig *r = *state;
-    dlock_lock *lock = rig_lock(
-        r->client, "cohort",
-        (dlock_options){
-            .kind = DLOCK_FAIR, .lease_ms = 200, .renew_ms = DLOCK_NEVER, .cohort_max = 8});
+    dlock_lock *lock = rig_lock(r->client, "cohort",
+                                (dlock_options){.kind = DLOCK_FAIR,
+                                                .lease_ms = fx_lease_ms(200),
+                                                .renew_ms = DLOCK_NEVER,
+                                                .cohort_max = 8});
     dlock_hold *lost, *second;
     assert_int_equal(dlock_acquire(lock, NULL, &lost), DLOCK_OK);
     for (uint64_t context = 1; context <= 2; context++) {
         assert_int_equal(
-            dlock_acquire(lock, &(dlock_wait){.wait_ms = 3000, .context = context}, &second),
+            dlock_acquire(lock, &(dlock_wait){.wait_ms = fx_patient_ms(3000), .context = context},
+                          &second),
             DLOCK_OK);
         assert_int_equal(dlock_release(second), DLOCK_OK);
     }

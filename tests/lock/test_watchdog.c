@@ -18,7 +18,7 @@ static dlock_hold *take(dlock_lock *lock)
 static bool lost_within(dlock_hold *hold, int ms)
 {
     struct pollfd p = {.fd = dlock_lost_fd(hold), .events = POLLIN};
-    return poll(&p, 1, ms) == 1;
+    return poll(&p, 1, fx_patient_ms(ms)) == 1;
 }
 
 static uint64_t renewals(rig *r)
@@ -34,8 +34,8 @@ static uint64_t renewals(rig *r)
 static void replies_reach_the_right_lock(void **state)
 {
     rig *r = *state;
-    dlock_options early = {.lease_ms = 5000, .renew_ms = 50};
-    dlock_options later = {.lease_ms = 5000, .renew_ms = 150};
+    dlock_options early = {.lease_ms = fx_lease_ms(5000), .renew_ms = 50};
+    dlock_options later = {.lease_ms = early.lease_ms, .renew_ms = 150};
     dlock_lock *first = rig_lock(r->client, "first", early);
     dlock_lock *kept = rig_lock(r->client, "kept", later);
     dlock_lock *gone = rig_lock(r->client, "gone", later);
@@ -69,7 +69,7 @@ static void a_loss_is_told_on_time_though_redis_is_silent(void **state)
     rig *r = *state;
     dlock_client *patient = rig_client(&(dlock_client_options){.redis = r->redis, .io_ms = 60000});
     dlock_lock *lock =
-        rig_lock(patient, "silent", (dlock_options){.lease_ms = 400, .renew_ms = 100});
+        rig_lock(patient, "silent", (dlock_options){.lease_ms = fx_lease_ms(400), .renew_ms = 100});
     dlock_hold *hold = take(lock);
     fx_redis_signal(r->server, SIGSTOP);
     bool told = lost_within(hold, 30000);
@@ -111,8 +111,9 @@ static void max_hold_frees_the_lock(void **state)
         capped.kind = kinds[i];
         dlock_lock *lock = rig_lock(r->client, "capped", capped);
         dlock_hold *hold = take(lock), *next = NULL;
-        assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = 3000, .context = 2}, &next),
-                         DLOCK_OK);
+        assert_int_equal(
+            dlock_acquire(lock, &(dlock_wait){.wait_ms = fx_patient_ms(3000), .context = 2}, &next),
+            DLOCK_OK);
         assert_false(dlock_held(hold));
         assert_int_equal(dlock_release(next), DLOCK_OK);
         assert_int_not_equal(dlock_release(hold), DLOCK_OK);
@@ -122,11 +123,12 @@ static void max_hold_frees_the_lock(void **state)
 
 /* Two stopped servers of three leave no majority. That is the quorum locks' loss, and no other's.
  */
-enum { SERVERS = 3, QUORUM_LOCKS = 4, LEASE_MS = 1500 };
+enum { SERVERS = 3, QUORUM_LOCKS = 4 };
 
 static void one_servers_silence_is_its_own_locks_affair(void **state)
 {
     rig *r = *state;
+    const int lease_ms = fx_lease_ms(1500);
     fx_redis *servers[SERVERS];
     dlock_redis *quorum[SERVERS];
     for (int i = 0; i < SERVERS; i++) {
@@ -135,9 +137,9 @@ static void one_servers_silence_is_its_own_locks_affair(void **state)
     }
     dlock_client *client = rig_client(
         &(dlock_client_options){.redis = r->redis, .quorum = quorum, .quorum_len = SERVERS});
-    dlock_options all = {.kind = DLOCK_QUORUM, .lease_ms = LEASE_MS, .renew_ms = 100};
+    dlock_options all = {.kind = DLOCK_QUORUM, .lease_ms = lease_ms, .renew_ms = 100};
     dlock_lock *plain =
-        rig_lock(client, "healthy", (dlock_options){.lease_ms = 1000, .renew_ms = 100});
+        rig_lock(client, "healthy", (dlock_options){.lease_ms = lease_ms, .renew_ms = 100});
     dlock_lock *locks[QUORUM_LOCKS];
     dlock_hold *kept = take(plain), *lost[QUORUM_LOCKS];
     for (int i = 0; i < QUORUM_LOCKS; i++) {
@@ -150,14 +152,14 @@ static void one_servers_silence_is_its_own_locks_affair(void **state)
     fx_redis_signal(servers[1], SIGSTOP);
     dlock_time start = dlock_now();
     for (int i = 0; i < QUORUM_LOCKS; i++)
-        assert_true(lost_within(lost[i], 5000));
-    int64_t late_ms = (dlock_now().us - start.us) / 1000 - LEASE_MS;
-    bool held = !lost_within(kept, 1500) && dlock_held(kept);
+        assert_true(lost_within(lost[i], 4 * lease_ms));
+    int64_t late_ms = (dlock_now().us - start.us) / 1000 - lease_ms;
+    bool held = !lost_within(kept, lease_ms) && dlock_held(kept);
     fx_redis_signal(servers[0], SIGCONT);
     fx_redis_signal(servers[1], SIGCONT);
     print_message("the losses were told %d ms after the lease's end\n", (int)late_ms);
     assert_true(held);
-    assert_true(late_ms < 500);
+    assert_true(late_ms < fx_patient_ms(1000));
     assert_int_equal(dlock_release(kept), DLOCK_OK);
     for (int i = 0; i < QUORUM_LOCKS; i++) {
         assert_int_not_equal(dlock_release(lost[i]), DLOCK_OK);
@@ -191,7 +193,7 @@ static void a_majority_renews(void **state)
     dlock_hold *hold = take(lock), *lost = take(plain);
     fx_redis_signal(servers[0], SIGSTOP);
     fx_redis_signal(servers[SERVERS], SIGSTOP);
-    assert_true(lost_within(lost, fx_patient_ms(3 * lease_ms)));
+    assert_true(lost_within(lost, 3 * lease_ms));
     assert_false(lost_within(hold, lease_ms * 3 / 2));
     assert_true(dlock_held(hold));
     for (int i = 1; i < SERVERS; i++) /* both were asked, the slower one too */
@@ -248,7 +250,7 @@ static void an_orphans_heir_is_renewed(void **state)
     rig_reports reports = {0};
     dlock_client *client = rig_client(&(dlock_client_options){
         .redis = r->redis, .recheck_ms = 1000, .report = rig_note, .report_arg = &reports});
-    dlock_options options = {.lease_ms = 900, .renew_ms = 100, .cohort_max = 4};
+    dlock_options options = {.lease_ms = fx_lease_ms(900), .renew_ms = 100, .cohort_max = 4};
     taker first = {.lock = rig_lock(client, "orphan", options)}, heir = {.lock = first.lock};
     pthread_t threads[2];
     void *kept = NULL;

@@ -83,9 +83,12 @@ static void run(int code, const char *said, const char *const *words)
 
 /* ---- what the servers say -------------------------------------------------------------------- */
 
+/* Asks again where a member, made a primary or a replica just then, has closed the connection. */
 static void tell(int member, const char *command)
 {
     redisReply *reply = fx_topology_ask(redis, member, command);
+    if (!reply)
+        reply = fx_topology_ask(redis, member, command);
     if (!reply || reply->type == REDIS_REPLY_ERROR)
         fail_msg("%s: %s", command, reply ? reply->str : "no answer");
     freeReplyObject(reply);

@@ -109,7 +109,7 @@ static void lost_while_it_was_held(void **state)
     rig *r = *state;
     dlock_stats last;
     dlock_hold *hold;
-    dlock_options brief = {.lease_ms = 200, .renew_ms = DLOCK_NEVER};
+    dlock_options brief = {.lease_ms = fx_lease_ms(200), .renew_ms = DLOCK_NEVER};
     dlock_lock *lapsing = rig_lock(r->client, "lapses", brief);
     dlock_lock *taken = rig_lock(r->client, "taken", (dlock_options){0});
     dlock_client_stats(r->client, &last);

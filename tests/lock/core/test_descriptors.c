@@ -50,7 +50,7 @@ static void a_loss_can_be_told(void **state)
     rig *r = *state;
     for (int released = 0; released < 2; released++) {
         dlock_client *client = rig_client(&(dlock_client_options){.redis = r->redis});
-        dlock_options brief = {.lease_ms = 300, .renew_ms = DLOCK_NEVER};
+        dlock_options brief = {.lease_ms = fx_lease_ms(300), .renew_ms = DLOCK_NEVER};
         dlock_lock *lock = rig_lock(client, "told", brief);
         dlock_hold *hold;
         assert_int_equal(dlock_acquire(lock, &(dlock_wait){.wait_ms = SOON_MS}, &hold), DLOCK_OK);

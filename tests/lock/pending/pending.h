@@ -24,7 +24,7 @@ static inline dlock_pending *pd_start(dlock_lock *lock, int64_t wait_ms)
 static inline bool pd_readable(const dlock_pending *p, int ms)
 {
     struct pollfd fd = {.fd = dlock_pending_fd(p), .events = POLLIN};
-    return poll(&fd, 1, ms) == 1;
+    return poll(&fd, 1, fx_patient_ms(ms)) == 1;
 }
 
 /* Waits for the decision. */

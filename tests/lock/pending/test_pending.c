@@ -183,14 +183,15 @@ static void is_renewed_from_its_decision(void **state)
 {
     rig *r = *state;
     for (size_t k = 0; k < KINDS; k++) {
-        dlock_options o = {.lease_ms = 300};
+        const int lease_ms = fx_lease_ms(300);
+        dlock_options o = {.lease_ms = lease_ms};
         dlock_lock *lock = lock_of(r->client, k, "renewed", o);
         dlock_hold *first = pd_get(pd_start(lock, 0));
         dlock_pending *p = pd_start(lock, DLOCK_FOREVER);
         pd_assert_undecided(p);
         assert_int_equal(dlock_release(first), DLOCK_OK);
         assert_true(pd_readable(p, PATIENCE_MS));
-        dlock_sleep(dlock_in_ms(700));
+        dlock_sleep(dlock_in_ms(2 * lease_ms + 100));
         dlock_hold *hold = pd_get(p);
         assert_int_equal(pd_release(hold), DLOCK_OK);
         dlock_lock_free(lock);
@@ -208,12 +209,12 @@ static void tells_of_a_loss(void **state)
     rig *r = *state;
     for (size_t k = 0; k < KINDS; k++) {
         atomic_int lost = 0;
-        dlock_options o = {.lease_ms = 300, .lost = note_loss, .lost_arg = &lost};
+        dlock_options o = {.lease_ms = fx_lease_ms(300), .lost = note_loss, .lost_arg = &lost};
         dlock_lock *lock = lock_of(r->client, k, "lost", o);
         dlock_hold *hold = pd_get(pd_start(lock, 0));
         struct pollfd fd = {.fd = dlock_lost_fd(hold), .events = POLLIN};
         rig_ask(r, "DEL %s", name_of(k, "lost"));
-        assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+        assert_int_equal(poll(&fd, 1, fx_patient_ms(PATIENCE_MS)), 1);
         assert_int_equal(atomic_load(&lost), 1);
         assert_false(dlock_held(hold));
         assert_int_equal(pd_release(hold), DLOCK_NOT_OWNER);
