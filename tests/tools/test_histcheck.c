@@ -11,6 +11,10 @@
 #include "tests/support/history.h"
 #include "tests/tools/history_cases.h"
 
+/* Process 1 has the lock under fence 5, and it is its own until it releases it. */
+#define HELD_FROM_1 "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n"
+#define LET_GO_AT_6 "6" MS "1 1 1 release-invoke L 0 0 1\n7" MS "1 1 1 release-ok L 0 0 1\n"
+
 static const struct history_case cases[] = {
     {"two holders in turn",
      {0},
@@ -78,6 +82,16 @@ static const struct history_case cases[] = {
      GRANT("1", "1", "9", "0", "3", "4") GRANT("2", "1", "9", "1", "6", "7"),
      "fence: L: ",
      {"1/1 (op 1", "2/1 (op 1"}},
+    {"a grant without a fence",
+     {0},
+     GRANT("1", "1", "9", "0", "1", "2") GRANT("2", "1", "0", "3", "4", "5"),
+     "fence: L: ",
+     {"2/1 (op 1, fence 0)"}},
+    {"a lock that issues no fences",
+     {0},
+     GRANT("1", "1", "0", "0", "1", "2") GRANT("2", "1", "0", "3", "4", "5"),
+     NULL,
+     {0}},
     {"a cohort passes its grant on",
      {"--cohort", "L"},
      GRANT("1", "1", "9", "0", "1", "2") GRANT("1", "2", "9", "3", "4", "5"),
@@ -134,6 +148,33 @@ static const struct history_case cases[] = {
      "1 1 1 release-invoke L 0 0 1\n7" MS "1 1 1 release-fail L 0 0 1\n",
      "stale write: L: ",
      {"1/1 (op 1, fence 5)", "someone outside"}},
+    {"a write of the holder's own that is refused as stale",
+     {0},
+     HELD_FROM_1 "3" MS "1 1 1 guard-invoke L 0 0 1\n4" MS
+                 "1 1 1 guard-stale L 0 0 1\n" LET_GO_AT_6,
+     "stale write: L: ",
+     {"1/1 (op 1, fence 5)", "refused"}},
+    {"the same, when a fence was set from outside",
+     {0},
+     HELD_FROM_1 "3" MS "1 1 1 guard-invoke L 0 0 1\n4" MS "1 1 1 guard-stale L 0 0 1\n5" MS
+                 "9 0 0 fence-set L 8 0 0\n" LET_GO_AT_6,
+     NULL,
+     {0}},
+    {"the same, when the lock was removed",
+     {0},
+     HELD_FROM_1 "2" MS "9 0 0 void-invoke L 0 0 0\n3" MS "1 1 1 guard-invoke L 0 0 1\n4" MS
+                 "1 1 1 guard-stale L 0 0 1\n4" MS "9 0 0 void-ok L 0 0 0\n5" MS
+                 "1 1 1 held L 0 0 1\n6" MS "1 1 1 release-invoke L 0 0 1\n7" MS
+                 "1 1 1 release-fail L 0 0 1\n",
+     NULL,
+     {0}},
+    {"the same, when nobody knows whether the lock was still his",
+     {0},
+     HELD_FROM_1 "2" MS "1 1 1 held L 0 0 1\n3" MS "1 1 1 guard-invoke L 0 0 1\n4" MS
+                 "1 1 1 guard-stale L 0 0 1\n6" MS "1 1 1 release-invoke L 0 0 1\n7" MS
+                 "1 1 1 release-fail L 0 0 1\n",
+     NULL,
+     {0}},
     {"a deleted lock comes back",
      {0},
      "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n2" MS "9 0 0 void-invoke L 0 0 0\n3" MS
@@ -181,6 +222,24 @@ static const struct history_case cases[] = {
      "6" MS "1 1 1 release-invoke L 0 0 1\n7" MS "1 1 1 release-fail L 0 0 1\n",
      "depth: L: ",
      {"1/1 (op 1", "lost"}},
+    {"held after it was released",
+     {0},
+     GRANT("1", "1", "5", "0", "1", "2") "3" MS "1 1 1 held L 0 0 1\n",
+     "depth: L: ",
+     {"1/1 (op 1", "release"}},
+    {"held when its release was under way",
+     {0},
+     HELD_FROM_1 "6" MS "1 1 1 release-invoke L 0 0 1\n6" MS "1 1 1 held L 0 0 1\n7" MS
+                 "1 1 1 release-ok L 0 0 1\n",
+     NULL,
+     {0}},
+    {"held after a level of it was released",
+     {0},
+     HELD_FROM_1 "2" MS "1 1 2 invoke L 0 0 0\n3" MS "1 1 2 ok L 5 2 1\n4" MS
+                 "1 1 1 release-invoke L 0 1 1\n5" MS "1 1 1 release-ok L 0 1 1\n5" MS
+                 "1 1 1 held L 0 0 1\n" LET_GO_AT_6,
+     NULL,
+     {0}},
     {"a grant without an end",
      {0},
      "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n",

@@ -3,6 +3,8 @@
  * a higher one, a guarded write that was begun later must not have a lower one. Grants under way at
  * the same time may return in any order, but never with the same fence. A reader issues none: what
  * it is told is no lower than what had been returned before it asked, or 0 where none is known.
+ * Where one grant of a lock has a fence, all have, but readers'. And a guarded write is not refused
+ * as stale while the lock was its holder's for certain, and no fence was set from outside.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,6 +27,8 @@ struct fences {
     const hc_history *history;
     hc_report *report;
     struct issued *last;     /* by lock */
+    uint64_t *highest;       /* by lock: of all that any grant had */
+    uint64_t *set;           /* by lock: of all that were ever set from outside */
     struct issued *before;   /* by operation: at its invoke, then at its last guard-invoke */
     struct current *current; /* by process */
     size_t current_len, current_cap;
@@ -66,7 +70,12 @@ static void on_grant(struct fences *fences, const hc_event *event)
     const hc_operation *operation = &fences->history->operations[event->target];
     const struct issued *before = &fences->before[event->target];
     struct issued *last = &fences->last[event->lock];
-    if (operation->reentry || event->fence == 0)
+    if (operation->reentry)
+        return;
+    if (event->fence == 0 && fences->highest[event->lock] > 0 && !share_reads(operation->share))
+        report(fences->report, VIOLATION_FENCE, event->lock,
+               "%s has no fence, and others of this lock have", report_name(operation));
+    if (event->fence == 0)
         return;
     bool low = share_reads(operation->share) ? event->fence < before->fence
                                              : event->fence <= before->fence;
@@ -90,6 +99,19 @@ static void on_guarded(struct fences *fences, const hc_event *event)
                name_of(fences, before));
 }
 
+/* By whom its lock surely was until then, nobody else was granted it, nor a higher fence. */
+static void on_refused(struct fences *fences, const hc_event *event)
+{
+    const hc_operation *hold = &fences->history->operations[event->target];
+    int64_t from_ns, to_ns;
+    if (operation_certain(hold, &from_ns, &to_ns) && event->ns < to_ns &&
+        fences->set[event->lock] <= hold->fence)
+        report(fences->report, VIOLATION_STALE, event->lock,
+               "%s was refused as stale at %.3f ms, and had the lock until %.3f ms",
+               report_name(hold), report_ms(fences->report, event->ns),
+               report_ms(fences->report, to_ns));
+}
+
 static void on_event(struct fences *fences, const hc_event *event)
 {
     if (event->kind == EVENT_FENCE_SET && event->lock >= 0 &&
@@ -103,6 +125,8 @@ static void on_event(struct fences *fences, const hc_event *event)
         on_grant(fences, event);
     else if (event->kind == EVENT_GUARD_OK)
         on_guarded(fences, event);
+    else if (event->kind == EVENT_GUARD_STALE)
+        on_refused(fences, event);
 }
 
 static int by_fence(const void *left, const void *right)
@@ -136,21 +160,46 @@ static void check_unique(struct fences *fences)
     free(grants);
 }
 
-void check_fences(const hc_history *history, hc_report *report_to)
+static void *zeros(size_t len, size_t size)
 {
-    struct fences fences = {.history = history, .report = report_to};
-    fences.last = calloc((size_t)history->locks_len + 1, sizeof(*fences.last));
-    fences.before = calloc(history->operations_len + 1, sizeof(*fences.before));
-    if (!fences.last || !fences.before) {
+    void *ret = calloc(len + 1, size);
+    if (!ret) {
         perror("histcheck");
         exit(2);
     }
+    return ret;
+}
+
+static void look_ahead(struct fences *fences)
+{
+    for (size_t i = 0; i < fences->history->events_len; i++) {
+        const hc_event *event = &fences->history->events[i];
+        uint64_t *most = event->kind == EVENT_FENCE_SET ? fences->set
+                         : event->kind == EVENT_OK      ? fences->highest
+                                                        : NULL;
+        if (most && event->lock >= 0 && event->fence > most[event->lock])
+            most[event->lock] = event->fence;
+    }
+}
+
+void check_fences(const hc_history *history, hc_report *report_to)
+{
+    size_t locks = (size_t)history->locks_len;
+    struct fences fences = {.history = history,
+                            .report = report_to,
+                            .last = zeros(locks, sizeof(struct issued)),
+                            .highest = zeros(locks, sizeof(uint64_t)),
+                            .set = zeros(locks, sizeof(uint64_t)),
+                            .before = zeros(history->operations_len, sizeof(struct issued))};
     for (int i = 0; i < history->locks_len; i++)
         fences.last[i].by = NO_OPERATION;
+    look_ahead(&fences);
     for (size_t i = 0; i < history->events_len; i++)
         on_event(&fences, &history->events[i]);
     check_unique(&fences);
     free(fences.last);
+    free(fences.highest);
+    free(fences.set);
     free(fences.before);
     free(fences.current);
 }

@@ -185,6 +185,11 @@ static void on_held(struct replay *replay, const hc_event *event, hc_operation *
         report(replay->report, VIOLATION_DEPTH, event->lock,
                "%s was held at %.3f ms, after it was lost at %.3f ms", report_name(hold),
                report_ms(replay->report, event->ns), report_ms(replay->report, hold->lost_ns));
+    if (event->ns > hold->release_end_ns && hold->release != OUTCOME_UNKNOWN)
+        report(replay->report, VIOLATION_DEPTH, event->lock,
+               "%s was held at %.3f ms, after its release had ended at %.3f ms", report_name(hold),
+               report_ms(replay->report, event->ns),
+               report_ms(replay->report, hold->release_end_ns));
     hold->held_ns = event->ns;
 }
 
