@@ -59,6 +59,7 @@ typedef struct lt_request {
     bool mixed;          /* attempts had different users, or quantities */
     bool refused;        /* an attempt failed, or there were too few units, or the lock was busy */
     int64_t first_us;    /* its first attempt began; 0: perhaps before all that was seen */
+    int64_t buying_us;   /* likewise, of those that were not refused; first_us if all were */
     int64_t second_us;   /* the second began; NEVER */
     int64_t known_us;    /* the first yes was there, by an ask or a look; NEVER */
     int64_t looked_us;   /* the first look began; NEVER */

@@ -132,24 +132,36 @@ static int by_end(const void *left, const void *right)
     return a->to_us != b->to_us ? compare(a->to_us, b->to_us) : compare(a->line, b->line);
 }
 
+/* The units that a request's order found: as it was told, or else by the ledger. UNKNOWN. */
+static int64_t units_found(const lt_judging *j, const lt_request *request)
+{
+    const lt_told *told = first_told(j, request);
+    if (told && known(told->remaining))
+        return told->remaining + request->quantity;
+    bool ours = request->order != NO_ELEMENT && request->bought != BOUGHT_NO;
+    told = ours ? &j->history->orders[request->order].told : NULL;
+    bool listed = told && known(told->remaining) && known(told->quantity);
+    return listed ? told->remaining + told->quantity : UNKNOWN;
+}
+
 /* Who began when somebody had been told "sold out", and found so many units still there: stock only
- * falls, so they had been there before. */
+ * falls, so they had been there before. Of a sharded sale each segment had fewer then, and what an
+ * order found was in one. */
 static void check_later_sales(lt_judging *j, const lt_refused *refused, size_t len)
 {
     for (uint32_t i = 0; i < j->requests_len; i++) {
         const lt_request *request = &j->requests[i];
-        const lt_told *told = first_told(j, request);
+        int64_t were_there = units_found(j, request);
         size_t low = 0, high = len;
-        if (!told || request->attempts == 0 || !known(told->remaining))
+        if (request->attempts == 0 || !known(were_there))
             continue;
         while (low < high) {
             size_t middle = low + (high - low) / 2;
-            if (refused[middle].to_us < request->first_us)
+            if (refused[middle].to_us < request->buying_us)
                 low = middle + 1;
             else
                 high = middle;
         }
-        int64_t were_there = told->remaining + request->quantity;
         if (low > 0 && refused[low - 1].quantity <= were_there)
             violated(j,
                      "%" PRId64 " were said to be sold out (line %" PRId64
@@ -191,7 +203,7 @@ void check_sold_out(lt_judging *j)
             refused[i].line = refused[i - 1].line;
         }
     }
-    if (sale->segments == 0 && sale->guarded == 1 && !is_reserving(j) && sale->failovers != 1)
+    if (sale->guarded == 1 && !is_reserving(j) && sale->failovers != 1)
         check_later_sales(j, refused, len);
     free(refused);
     settle(j, rest ? STATE_OK : STATE_UNCHECKED, "the stock at rest is not known");

@@ -182,6 +182,7 @@ static void give_numbers(lt_judging *j)
                                                          .put_off_us = NEVER,
                                                          .cancel_us = NEVER,
                                                          .first_us = NEVER,
+                                                         .buying_us = NEVER,
                                                          .second_us = NEVER,
                                                          .known_us = NEVER,
                                                          .looked_us = NEVER,
@@ -243,6 +244,8 @@ static void note_ask(lt_judging *j, size_t i)
     take_ask(h, &request->ask, i, false);
     request->second_us = sooner(request->second_us, later(request->first_us, ask->from_us));
     request->first_us = sooner(request->first_us, ask->from_us);
+    if (ask->answer == ANSWER_YES || ask->answer == ANSWER_UNKNOWN)
+        request->buying_us = sooner(request->buying_us, ask->from_us);
     if (ask->answer == ANSWER_YES) {
         take_ask(h, &request->yes, i, true);
         request->known_us = sooner(request->known_us, ask->to_us);
@@ -345,8 +348,10 @@ void requests_collect(lt_judging *j)
     note_orders(j);
     for (uint32_t i = 0; i < j->requests_len; i++) {
         j->requests[i].bought = sum_up(j, &j->requests[i]);
+        if (j->requests[i].buying_us == NEVER)
+            j->requests[i].buying_us = j->requests[i].first_us;
         if (!j->whole)
-            j->requests[i].first_us = 0;
+            j->requests[i].first_us = j->requests[i].buying_us = 0;
     }
     reservations_collect(j);
 }

@@ -297,10 +297,34 @@ static bool refuses_elsewhere(const lt_judging *j, const lt_ask *ask)
            texts_differ(ask->told.sale, j->history->sale.id);
 }
 
+/* Nobody buys who began when somebody had been told that the sale is over. A failover may take the
+ * end of a sale back. */
+static bool check_over(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    const lt_ask *over = NULL;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        if (ask->answer == ANSWER_NEVER && strcmp(text_of(j, ask->code), "sale_closed") == 0 &&
+            (!over || ask->to_us < over->to_us))
+            over = ask;
+    }
+    for (uint32_t i = 0; over && h->sale.failovers != 1 && i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        bool bought = request->bought == BOUGHT_YES || request->order != NO_ELEMENT;
+        if (bought && request->attempts > 0 && request->buying_us > over->to_us)
+            violated(j,
+                     "%s bought at %" PRId64 " us, after the sale had been said to be over"
+                     " (line %" PRId64 ")",
+                     text_of(j, request->name), request->buying_us, over->line);
+    }
+    return over;
+}
+
 void check_sale_obeyed(lt_judging *j)
 {
     const lt_history *h = j->history;
-    bool seen = false;
+    bool seen = check_over(j);
     for (size_t i = 0; i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
         if (refuses_elsewhere(j, ask))
