@@ -101,7 +101,8 @@
  *
  *     The units left there at rest, "-" = the stock can not be read. Where there is no `audit`, the
  *     ledger was read out of Redis, and it also says that all orders of the segment have their
- *     lines (audit 1). Of a sharded sale, one line for each segment, or one without for the whole.
+ *     lines (audit 1); that recorder has the shop for itself: nobody else buys, and each fault has
+ *     its line. Of a sharded sale, one line for each segment, or one without for the whole.
  *
  * left [locks] [waiters] [threads] [descriptors]
  *

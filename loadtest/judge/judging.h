@@ -189,6 +189,13 @@ static inline bool is_reserving(const lt_judging *j)
     return j->history->sale.reserve_us > 0;
 }
 
+/* Whether the recorder has read the ledger out of Redis: then nobody else buys there, and each
+ * fault is in the history. */
+static inline bool owns_shop(const lt_judging *j)
+{
+    return j->ledger && j->history->audits_len == 0;
+}
+
 /* Whether the ledger's entry has its units. */
 static inline bool holds_units(const lt_judging *j, const lt_order *order)
 {

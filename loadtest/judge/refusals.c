@@ -80,8 +80,18 @@ static lt_text stem_of(lt_texts *stems, const char *name)
     return texts_add(stems, stem);
 }
 
+/* Of an attempt without an answer the order, if it has one, is all that tells what was sold. What
+ * was told of the others is held to it by a guarantee of its own. */
+static bool is_as_asked(const lt_judging *j, const lt_order *order)
+{
+    const lt_request *request = &j->requests[order->request];
+    return request->bought != BOUGHT_UNRESOLVED || request->mixed ||
+           (!texts_differ(order->told.user, request->user) &&
+            !differ(order->told.quantity, request->quantity));
+}
+
 /* An order whose request has a name as ours have them, but for the number, is the service's own
- * invention; another one is a stranger's. */
+ * invention; another one is a stranger's, unless the shop is the recorder's own. */
 void check_nobody_asked(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -96,14 +106,20 @@ void check_nobody_asked(lt_judging *j)
     for (size_t i = 0; j->whole && i < h->orders_len; i++) {
         const lt_request *request = &j->requests[h->orders[i].request];
         const char *name = text_of(j, request->name);
+        bool nobody = request->bought == BOUGHT_NOBODY;
         if (request->bought == BOUGHT_ELSEWHERE)
             violated(j, "%s has an order (line %" PRId64 "), and asked another sale for it", name,
                      h->orders[i].line);
-        else if (request->bought == BOUGHT_NOBODY && stem_of(&stems, name) < ours)
+        else if (nobody && (owns_shop(j) || stem_of(&stems, name) < ours))
             violated(j, "%s has an order (line %" PRId64 "), and nobody asked for it", name,
                      h->orders[i].line);
-        else if (request->bought == BOUGHT_NOBODY && why[0] == '\0')
+        else if (nobody && why[0] == '\0')
             snprintf(why, sizeof(why), "others bought: an order is %.64s's (line %" PRId64 ")",
+                     name, h->orders[i].line);
+        else if (!is_as_asked(j, &h->orders[i]))
+            violated(j,
+                     "%s has an order (line %" PRId64 ") of another user, or quantity, than"
+                     " it asked for",
                      name, h->orders[i].line);
     }
     texts_release(&stems);
