@@ -84,10 +84,13 @@ void check_fences(lt_judging *j)
     settle_by_ledger(j, len > 0 ? STATE_OK : STATE_NOTHING);
 }
 
+/* A sale has one strategy: where one order has a fence, all have. */
 void check_fenced(lt_judging *j)
 {
     const lt_history *h = j->history;
     int64_t fences = h->sale.fences;
+    for (size_t i = 0; !known(fences) && i < h->orders_len; i++)
+        fences = h->orders[i].told.fence > 0 ? 1 : UNKNOWN;
     for (size_t i = 0; i < h->orders_len; i++) {
         const lt_order *order = &h->orders[i];
         if (fences == 1 && order->told.fence == 0)
