@@ -33,8 +33,9 @@
  *     segments: 0 unless sharded. guarded=1: the strategy never gives a unit back, so stock only
  *     falls, but for reservations. reserve_us: each buy reserves for so long; none: each buys at
  *     once. fences=1: every order must have a fence above 0; fences=0: none has one. failovers=1:
- *     the recorder announces failovers, after which what was read may be older. wall_us: us since
- *     1970 by the recorder's clock at the monotonic instant `at`.
+ *     the recorder announces failovers, after which what was read may be older; failovers=0: there
+ *     is none, no server is started again, and no halted sale goes on, so each segment has one
+ *     epoch. wall_us: us since 1970 by the recorder's clock at the monotonic instant `at`.
  *
  * ask from to request user target status [quantity] [asked] [sent] [code] [replayed] [location]
  *     [body] [unread] and what was told: [order] [told_request] [told_item] [told_user]
@@ -101,8 +102,8 @@
  *
  *     The units left there at rest, "-" = the stock can not be read. Where there is no `audit`, the
  *     ledger was read out of Redis, and it also says that all orders of the segment have their
- *     lines (audit 1); that recorder has the shop for itself: nobody else buys, and each fault has
- *     its line. Of a sharded sale, one line for each segment, or one without for the whole.
+ *     lines (audit 1); that recorder has the shop for itself, and nobody else buys. Of a sharded
+ * sale, one line for each segment, or one without for the whole.
  *
  * left [locks] [waiters] [threads] [descriptors]
  *

@@ -43,7 +43,7 @@ const lt_guarantee guarantees[] = {
      check_refused},
     {"I5", "no-stays", "a final no stays a no", "what was told", "always", VERDICT_LOST,
      check_no_stays},
-    {"", "numbers", "order numbers run from 1 without gaps", LEDGER,
+    {"", "numbers", "order numbers run from 1 without gaps, in one epoch", LEDGER,
      "where ids have numbers, but for failovers", VERDICT_LOST, check_gaps},
     {"", "audits", "all readings of the ledger at rest agree", "two readings",
      "where there are two", VERDICT_LOST, check_audits},

@@ -189,8 +189,7 @@ static inline bool is_reserving(const lt_judging *j)
     return j->history->sale.reserve_us > 0;
 }
 
-/* Whether the recorder has read the ledger out of Redis: then nobody else buys there, and each
- * fault is in the history. */
+/* Whether the recorder has read the ledger out of Redis: then nobody else buys there. */
 static inline bool owns_shop(const lt_judging *j)
 {
     return j->ledger && j->history->audits_len == 0;

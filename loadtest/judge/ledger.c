@@ -217,9 +217,32 @@ void check_acknowledged(lt_judging *j)
 
 /* ---- the ledger by itself -------------------------------------------------------------------- */
 
+/* A segment begins another epoch when its server is another run, or when a halted sale goes on. The
+ * recorder has to say that there is none of it. */
+static void check_epochs(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    const char **first = zeroed(history_segments(h), sizeof(*first));
+    for (size_t i = 0; h->sale.failovers == 0 && i < h->orders_len; i++) {
+        const char *id = text_of(j, h->orders[i].told.order);
+        lt_place place = place_of_id(h, h->orders[i].told.order);
+        if (place.number == UNKNOWN)
+            continue;
+        const char **at = &first[place.segment];
+        *at = *at ? *at : id;
+        if (strncmp(id, *at, (size_t)(strrchr(id, '-') + 1 - id)) != 0)
+            violated(j,
+                     "order %s (line %" PRId64 ") is of another epoch than %s, and nothing failed"
+                     " over",
+                     id, h->orders[i].line, *at);
+    }
+    free(first);
+}
+
 /* Numbers of a segment are counted, without a gap. */
 void check_gaps(lt_judging *j)
 {
+    check_epochs(j);
     const lt_history *h = j->history;
     lt_owned *owned = zeroed(h->orders_len, sizeof(*owned));
     size_t len = 0, expected = 0;

@@ -122,6 +122,7 @@ fx_terms cell_terms(const cell *c)
         .segments = row_is_sharded(&c->row) ? CELL_SEGMENTS : 0,
         .lease_ms = c->lease_ms,
         .wait_ms = 8000,
+        .same_run = c->fault->same_run,
         /* A section that lasts, so that whoever is stopped in it has a lock that others see. */
         .long_users = c->habits.long_names && !c->fault->alone,
         .hold_ms = c->fault->needs & NEEDS_FAIL_POINTS ? 1 : 0,

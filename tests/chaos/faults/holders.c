@@ -110,6 +110,7 @@ const fault fault_stale_write = {
     .counts = "times that both had read before either wrote",
     .needs = NEEDS_FAIL_POINTS,
     .alone = true,
+    .same_run = true,
     .covered = EVERYWHERE,
     .inject = stale_write,
 };
@@ -147,6 +148,7 @@ const fault fault_pause = {
     .counts = "stopped holders overtaken by another buyer",
     .needs = NEEDS_FAIL_POINTS,
     .alone = true,
+    .same_run = true,
     .covered = EVERYWHERE,
     .inject = pause_at_each_point,
 };
@@ -184,6 +186,7 @@ const fault fault_kill = {
     .says = "SIGKILL of an instance at each point of its section, under load",
     .counts = "instances killed in their section, after which the others sold on",
     .needs = NEEDS_FAIL_POINTS,
+    .same_run = true,
     .reservations = RESERVED_TOO,
     .covered = EVERYWHERE,
     .inject = kill_at_each_point,
@@ -266,6 +269,7 @@ const fault fault_foreign_release = {
     .counts = "holders robbed of their lock and overtaken",
     .needs = NEEDS_FAIL_POINTS | NEEDS_LOCK,
     .alone = true,
+    .same_run = true,
     .covered = EVERYWHERE,
     .inject = release_by_others,
 };

@@ -359,6 +359,7 @@ const fault fault_replays = {
     .counts = "writes that came with something wrong",
     .needs = NEEDS_FAIL_POINTS | NEEDS_GUARD,
     .alone = true,
+    .same_run = true,
     .reservations = RESERVED_TOO,
     .reserve_s = 1, /* so that many end while others are attacked */
     .lease_ms = LEASE_MS,

@@ -190,16 +190,19 @@ static void write_order(const fx_sale *s, int segment, const char *request, cons
 {
     long long number, quantity, remaining, fence, time_us, bucket = 0;
     char user[FX_USER_MAX], instance[80], epoch[32], state[16], expires[32] = "-";
+    char of_segment[16] = "";
     if (sscanf(record, "%lld %135s %lld %lld %lld %79s %lld %31s %15s %lld", &number, user,
                &quantity, &remaining, &fence, instance, &time_us, epoch, state, &bucket) < 9)
         return;
+    if (s->terms.segments > 0)
+        snprintf(of_segment, sizeof(of_segment), "%d-", segment);
     if (bucket > 0)
         snprintf(expires, sizeof(expires), "%lld", bucket * 100000);
     journal_write(s->history,
-                  "order segment=%d number=%lld request=%s user=%s quantity=%lld fence=%lld "
+                  "order order=%s-%s%s-%lld request=%s user=%s quantity=%lld fence=%lld "
                   "remaining=%lld instance=%s state=%s time_us=%lld expires_us=%s",
-                  segment, number, request, user, quantity, fence, remaining, instance,
-                  bucket > 0 ? state_of(state, bucket) : state, time_us, expires);
+                  s->id, of_segment, epoch, number, request, user, quantity, fence, remaining,
+                  instance, bucket > 0 ? state_of(state, bucket) : state, time_us, expires);
 }
 
 /* Whether an entry of the ledger, "<request>" or "<request> reserved", is the request's. */

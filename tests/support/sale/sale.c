@@ -67,10 +67,11 @@ fx_sale *fx_sale_start(const fx_terms *terms, const char *history)
     fx_wait_in_force(s->item, s->id);
     journal_write(s->history,
                   "sale id=%s item=%s strategy=%s durability=%s stock=%d limit=%d segments=%d "
-                  "lease_us=%d wait_us=%d guarded=%d fences=%s reserve_us=%s",
+                  "lease_us=%d wait_us=%d guarded=%d fences=%s failovers=%s reserve_us=%s",
                   s->id, s->item, terms->strategy, s->terms.durability, terms->stock, terms->limit,
                   terms->segments, terms->lease_ms * 1000, terms->wait_ms * 1000, strategy->guarded,
-                  strategy->locked && strategy->guarded ? "1" : "-", reserve_us);
+                  strategy->locked && strategy->guarded ? "1" : "-", terms->same_run ? "0" : "-",
+                  reserve_us);
     return s;
 }
 

@@ -29,6 +29,7 @@ typedef struct fx_terms {
     const char *item, *strategy, *durability;               /* durability NULL: memory */
     int stock, limit, segments, lease_ms, wait_ms, hold_ms; /* 0: not said */
     int reserve_s;   /* each buy reserves for so long; 0: it buys */
+    bool same_run;   /* no failover and no restart comes: it goes into the history */
     bool long_users; /* their names have 128 characters, and differ in the last few or in case */
 } fx_terms;
 
