@@ -8,14 +8,14 @@
 
 typedef enum violation {
     VIOLATION_OVERLAP,   /* two holders at a time */
-    VIOLATION_FENCE,     /* fences that do not rise */
-    VIOLATION_STALE,     /* a guarded write that should have been refused */
+    VIOLATION_FENCE,     /* fences that do not rise, or are missing */
+    VIOLATION_STALE,     /* a guarded write that should have been refused, or should not */
     VIOLATION_RECREATED, /* a lock that was taken away came back */
-    VIOLATION_DEPTH,     /* re-entry miscounted, or into a hold that was lost */
-    VIOLATION_UNENDED,   /* a call that never returned, a grant that never ended */
-    VIOLATION_IDLE,      /* nobody got a free lock although somebody waited */
-    VIOLATION_FIFO,      /* overtaken by a much later waiter */
-    VIOLATION_PROTOCOL,  /* the history itself makes no sense */
+    VIOLATION_DEPTH,   /* re-entry miscounted, or a hold that goes on when it is lost or released */
+    VIOLATION_UNENDED, /* a call that never returned, a grant that never ended */
+    VIOLATION_IDLE,    /* nobody got a free lock although somebody waited */
+    VIOLATION_FIFO,    /* overtaken by a much later waiter */
+    VIOLATION_PROTOCOL, /* the history itself makes no sense */
     VIOLATIONS
 } violation;
 
