@@ -43,6 +43,10 @@ rest segment=0 remaining=0
 end
 `
 
+// The second order was made behind a failover.
+var epochs = strings.NewReplacer("guarded=1", "guarded=1 failovers=1", "5f-e-2", "5f-f-2",
+	"order segment=0 number=1", "order order=5f-e-1", "order segment=0 number=2", "order order=5f-f-2").Replace(honest)
+
 // One is reserved and cancelled, one reserved and confirmed, one expires.
 const reserving = `flashsale-history 2
 sale id=5f item=P strategy=atomic durability=memory stock=2 limit=2 segments=0 lease_us=0 guarded=1 reserve_us=100
@@ -116,6 +120,10 @@ var lies = []struct{ name, of, old, new, want string }{
 	{"a fence that falls", honest, "fence=8", "fence=6", "illegal"},
 	{"a final no that is followed by a yes", honest, "",
 		"look from=5 to=6 request=b target=1 status=404 code=no_such_order final=1", "illegal"},
+	{"a ledger that tells the epoch", honest, "order segment=0 number=2", "order order=5f-e-2", "ok"},
+	{"an order of another epoch than was told", honest, "order segment=0 number=2", "order order=5f-f-2", "illegal"},
+	{"an epoch that changes", strings.Replace(epochs, "failovers=1", "failovers=0", 1), "", "", "illegal"},
+	{"an epoch that changes behind a failover", epochs, "", "", "ok"},
 	{"an order in a sale that is closed", honest, "",
 		"ask from=1 to=2 request=y user=u7 quantity=1 target=0 status=409 code=sale_closed", "illegal"},
 	{"an order of another sale", honest, "target=0 status=201 order=5f-e-1", "target=0 status=201 order=60-e-1", "illegal"},
@@ -182,6 +190,12 @@ func TestLock(t *testing.T) {
 		{"a stale write", first + next + "80 1 1 1 guard-invoke l 5 0 1\n90 1 1 1 guard-ok l 5 0 1\n", "", "illegal"},
 		{"a stale write that is refused", first + next + "80 1 1 1 guard-invoke l 5 0 1\n90 1 1 1 guard-stale l 5 0 1\n",
 			"", "ok"},
+		{"a write of the holder that is refused", first + "32 1 1 1 guard-invoke l 5 0 1\n35 1 1 1 guard-stale l 5 0 1\n" +
+			released, "", "illegal"},
+		{"a write that is refused when the lock is removed", first + "31 9 0 0 void-invoke l 0 0 0\n" +
+			"32 1 1 1 guard-invoke l 5 0 1\n35 1 1 1 guard-stale l 5 0 1\n36 9 0 0 void-ok l 0 0 0\n", "", "ok"},
+		{"a write that is refused under a fence that was set", first + "32 1 1 1 guard-invoke l 5 0 1\n" +
+			"35 1 1 1 guard-stale l 5 0 1\n36 9 0 0 fence-set l 9 0 0\n" + released, "", "ok"},
 		{"a write under a fence that was set", first + "32 9 0 0 fence-set l 9 0 0\n" +
 			"33 1 1 1 guard-invoke l 5 0 1\n36 1 1 1 guard-ok l 5 0 1\n", "", "illegal"},
 		{"removed, and somebody else's", first + "31 9 0 0 void-invoke l 0 0 0\n33 9 0 0 void-ok l 0 0 0\n" +

@@ -7,16 +7,16 @@ package main
 // is not below; inside a process of a cohort it may stay); who is told "yours" holds the lock at that
 // moment, and so does who is told so at its release; a lock that is removed from outside is nobody's,
 // and does not come back; nobody has what he let go; where one grant of a lock has a fence, all but
-// readers have one; a guarded write that was accepted has the fence that was issued last.
+// readers have one; a guarded write that was accepted has the fence that was issued last, and one that
+// was refused as stale is not of who holds the lock, unless a newer fence was set from outside.
 //
 // A lease ends when nobody sees it. So a hold counts only as long as its owner was certain of it: to
 // its release, to the last moment at which it was told "yours", or to its removal; without any of
 // them at the moment of its grant alone. To let it go there is always right, for nothing behind that
 // moment needs the hold.
 //
-// It does not state: that anybody ever gets the lock, in what order, or how soon; why a write was
-// refused as stale (a grant whose outcome is unknown may have had a newer fence); how often a hold
-// was entered anew.
+// It does not state: that anybody ever gets the lock, in what order, or how soon; why a release failed;
+// how often a hold was entered anew.
 
 import (
 	"slices"
@@ -33,6 +33,7 @@ const (
 	released          // it was ours until then
 	removed           // from outside
 	wrote             // a guarded write
+	refused           // one that was not made, as stale
 	raised            // the fence was set from outside
 )
 
@@ -119,6 +120,8 @@ func (s *lockState) step(op *lockOp) bool {
 		s.held = nil
 	case wrote:
 		return op.fence >= s.fence
+	case refused:
+		return !s.has(op.hold)
 	case raised:
 		s.fence = max(s.fence, op.fence)
 	}

@@ -90,6 +90,8 @@ type lockReader struct {
 	order  []*grant
 	fenced map[string]bool  // locks that issue fences
 	voids  map[string]int64 // a removal that is under way: since when
+	raised map[string]int64 // the highest fence that was ever set from outside
+	stale  []func()         // adds what was refused, once that is known
 	ops    []porcupine.Operation
 	locks  []string // of ops
 }
@@ -120,6 +122,7 @@ func (r *lockReader) onEvent(e *event) {
 		r.onVoid(e)
 	case e.kind == "fence-set":
 		r.add(e.lock, e.ns, e.ns, lockOp{kind: raised, fence: e.fence, line: e.line})
+		r.raised[e.lock] = max(r.raised[e.lock], e.fence)
 	case e.kind == "invoke":
 		g = &grant{lock: e.lock, invoke: e.ns, held: -1, release: never, freed: -1, firstVoid: never}
 		g.share, g.process, g.line, g.hold = e.share, e.process, e.line, int64(len(r.order))
@@ -145,6 +148,13 @@ func (r *lockReader) onEvent(e *event) {
 		g.guard = e.ns
 	case e.kind == "guard-ok":
 		r.add(e.lock, g.guard, e.ns, lockOp{kind: wrote, fence: g.fence, line: e.line})
+	case e.kind == "guard-stale":
+		op, from, to, lock := lockOp{kind: refused, hold: g.hold, line: e.line}, g.guard, e.ns, e.lock
+		r.stale = append(r.stale, func() {
+			if r.raised[lock] <= g.fence {
+				r.add(lock, from, to, op)
+			}
+		})
 	}
 }
 
@@ -185,11 +195,14 @@ func readLock(files []io.Reader, cohort string) (byLock [][]porcupine.Operation,
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.ns, b.ns) })
 	r := lockReader{cohort: cohort, grants: map[callOf]*grant{}, fenced: map[string]bool{},
-		voids: map[string]int64{}}
+		voids: map[string]int64{}, raised: map[string]int64{}}
 	for i := range events {
 		r.onEvent(&events[i])
 	}
 	r.addGrants()
+	for _, add := range r.stale {
+		add()
+	}
 	of := map[string][]porcupine.Operation{}
 	for i, lock := range r.locks {
 		if lock != "*" {

@@ -35,7 +35,7 @@ const (
 // What is known of an order.
 type order struct {
 	segment, number, remaining, fence int64
-	user                              string
+	user, epoch                       string
 	quantity                          int64
 }
 

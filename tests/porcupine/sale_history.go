@@ -84,8 +84,10 @@ type saleReader struct {
 	sale
 	id       string
 	reserve  int64
-	wrong    []saleOp       // what contradicts the ledger, and is no answer
-	moved    bool           // a fault may have moved clocks
+	wrong    []saleOp // what contradicts the ledger, and is no answer
+	moved    bool     // a fault may have moved clocks
+	sameRun  bool     // nothing fails over, so a segment has one epoch ...
+	epochs   map[int64]string
 	requests map[string]int // slots
 	ids      map[order]uint16
 	first    map[int]int64 // when a request was first asked for
@@ -106,21 +108,25 @@ func phaseOf(l *line) uint8 {
 	return sold
 }
 
-// Its segment and number: SALE-[SEGMENT-][EPOCH-]NUMBER. Numbers below 0: of another sale.
-func (r *saleReader) place(id string) (segment, number int64) {
+// Its segment, epoch and number: SALE-[SEGMENT-][EPOCH-]NUMBER. Numbers below 0: of another sale.
+func (r *saleReader) place(id string) (segment int64, epoch string, number int64) {
 	rest, ours := strings.CutPrefix(id, r.id+"-")
 	parts := strings.Split(rest, "-")
 	number, err := strconv.ParseInt(parts[len(parts)-1], 10, 64)
 	if !ours || err != nil {
-		return 0, -1
+		return 0, "", -1
 	}
 	if r.segments > 1 {
 		segment, err = strconv.ParseInt(parts[0], 10, 64)
 		if err != nil || segment < 0 || segment >= int64(r.segments) {
-			return 0, -1
+			return 0, "", -1
 		}
+		parts = parts[1:]
 	}
-	return segment, number
+	if len(parts) > 1 {
+		epoch = parts[len(parts)-2]
+	}
+	return segment, epoch, number
 }
 
 func (r *saleReader) know(o order) uint16 {
@@ -158,7 +164,7 @@ func (r *saleReader) add(from, to int64, op saleOp) {
 func (r *saleReader) readSale(l *line) error {
 	r.id, r.limit, r.segments = l.text("id"), l.num("limit"), max(1, int(l.num("segments")))
 	r.guarded, r.fences = l.num("guarded") == 1, l.num("fences")
-	r.reserve = l.num("reserve_us")
+	r.reserve, r.sameRun = l.num("reserve_us"), l.num("failovers") == 0
 	r.reserves = r.reserve > 0
 	stock := l.num("stock")
 	if r.segments > segmentsMax || stock < 0 {
@@ -173,11 +179,17 @@ func (r *saleReader) readSale(l *line) error {
 // ---- the ledger ---------------------------------------------------------------------------------
 
 func (r *saleReader) readOrder(l *line) {
-	segment, number := max(0, l.num("segment")), l.num("number")
+	segment, epoch, number := max(0, l.num("segment")), "", l.num("number")
 	if number == unknown {
-		segment, number = r.place(l.text("order"))
+		segment, epoch, number = r.place(l.text("order"))
 	}
-	o := r.know(order{segment, number, l.num("remaining"), l.num("fence"), l.text("user"), l.num("quantity")})
+	if first, known := r.epochs[segment]; !known {
+		r.epochs[segment] = epoch
+	} else if r.sameRun && epoch != first {
+		r.wrong = append(r.wrong, saleOp{kind: impossible, request: -1, line: l.number})
+	}
+	o := r.know(order{segment: segment, number: number, remaining: l.num("remaining"), fence: l.num("fence"),
+		user: l.text("user"), epoch: epoch, quantity: l.num("quantity")})
 	at := r.slotOf(l.text("request"), true)
 	for len(r.ledger) <= at {
 		r.ledger = append(r.ledger, slot{})
@@ -221,7 +233,7 @@ func (r *saleReader) end(l *line) int64 {
 // it was asked for, and then as the ledger has it.
 func (r *saleReader) told(l *line, request int, user string, quantity int64) (o order) {
 	o = order{remaining: l.num("remaining"), fence: l.num("fence"), user: user, quantity: quantity}
-	o.segment, o.number = r.place(l.text("order"))
+	o.segment, o.epoch, o.number = r.place(l.text("order"))
 	if told := l.text("told_user"); told != "" {
 		o.user = told
 	}
@@ -238,6 +250,9 @@ func (r *saleReader) told(l *line, request int, user string, quantity int64) (o 
 		}
 		if o.user == "" {
 			o.user = there.user
+		}
+		if there.epoch == "" { // of a ledger that does not tell it
+			o.epoch = ""
 		}
 	}
 	return o
@@ -495,7 +510,7 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 		return nil, nil, "", err
 	}
 	r := saleReader{requests: map[string]int{}, ids: map[order]uint16{}, first: map[int]int64{},
-		ends: map[int]int64{}, lines: map[int]int{}}
+		ends: map[int]int64{}, lines: map[int]int{}, epochs: map[int64]string{}}
 	r.byUser, r.seed = map[string][]int{}, maphash.MakeSeed()
 	why = cutOff
 	rest := saleOp{kind: ledgerRead, request: -1}
