@@ -97,5 +97,5 @@ int main(void)
         cmocka_unit_test(with_a_lock_or_one_script_exactly_the_stock_is_sold),
         cmocka_unit_test(a_thousand_users_are_all_served),
     };
-    return fx_run(tests, .instances = 3, .args = FX_ARGS(FX_P0001));
+    return fx_run(tests, .instances = 3, .args = FX_ARGS("--threads", "512", FX_P0001));
 }

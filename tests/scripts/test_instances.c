@@ -86,7 +86,7 @@ static fx_process *run(const char *script, const char *const *args)
 }
 
 static const char *const small_demo[] = {"--stock", "100",          "--requests", "1000", "--runs",
-                                         "1",       "--run-length", "1s",         NULL};
+                                         "1",       "--run-length", "300ms",      NULL};
 
 /* Every strategy that the service lists has a row. */
 static void assert_all_strategies_in(const char *out)
