@@ -28,10 +28,11 @@ typedef struct measurement {
     size_t shared_len;
     pid_t pid[BENCH_PROCESSES_MAX];
     dlock_redis *redis[BENCH_SERVERS_MAX];
-    int64_t commands, reads; /* what Redis executed meanwhile; how often it read a request */
-    int64_t final;           /* the canary's last value */
-    double cpu_us;           /* of all workers */
-    int victim;              /* the process killed; -1 = none */
+    double commands, reads; /* what Redis executed meanwhile; how often it read a request; NAN
+                               where it does not tell */
+    int64_t final;          /* the canary's last value */
+    double cpu_us;          /* of all workers */
+    int victim;             /* the process killed; -1 = none */
 } measurement;
 
 /* ---- what the measurements share ------------------------------------------------------------- */
@@ -119,13 +120,13 @@ bool bench_info(dlock_redis *redis, const char *key, const char *field, char *re
 }
 
 /* The sum of one INFO field over all servers; of a cluster only the lock's has work. */
-static int64_t count_all(measurement *self, const char *field)
+static double count_all(measurement *self, const char *field)
 {
-    int64_t sum = 0;
+    double sum = 0;
     for (int i = 0; i < self->run->urls_len; i++) {
-        char text[32] = "0";
-        if (bench_info(self->redis[i], self->run->name, field, text, sizeof(text)))
-            sum += strtoll(text, NULL, 10);
+        char text[32];
+        bool told = bench_info(self->redis[i], self->run->name, field, text, sizeof(text));
+        sum += told ? strtod(text, NULL) : NAN;
     }
     return sum;
 }
@@ -268,8 +269,8 @@ static void add_up(const measurement *self, bench_row *row)
     row->ops_per_s = ops * 1000 / (double)bench->duration_ms;
     row->fairness = fastest ? (double)slowest / (double)fastest : NAN;
     /* Without the canary's GET and SET. */
-    row->redis_cmds_per_op = row->ops ? (double)self->commands / ops - 2 : NAN;
-    row->round_trips_per_op = row->ops ? (double)self->reads / ops - 2 : NAN;
+    row->redis_cmds_per_op = row->ops ? self->commands / ops - 2 : NAN;
+    row->round_trips_per_op = row->ops ? self->reads / ops - 2 : NAN;
     row->cpu_us_per_op = row->ops ? self->cpu_us / ops : NAN;
     row->canary_lost = increments > self->final ? increments - self->final : 0;
     bool killed = shared->killed_ns != 0;

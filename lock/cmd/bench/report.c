@@ -22,16 +22,19 @@ void bench_print_head(void)
            "errors");
 }
 
+static void print_figure(int width, int decimals, double figure)
+{
+    if (isfinite(figure))
+        printf("%*.*f", width, decimals, figure);
+    else
+        printf("%*s", width, "-");
+}
+
 static void print_quantiles(const latency_histogram *latency)
 {
     static const double quantiles[] = {0.5, 0.99, 0.999};
-    for (int i = 0; i < 3; i++) {
-        double us = latency_us(latency, quantiles[i]);
-        if (isfinite(us))
-            printf("%8.0f", us);
-        else
-            printf("%8s", "-");
-    }
+    for (int i = 0; i < 3; i++)
+        print_figure(8, 0, latency_us(latency, quantiles[i]));
     fputs("  ", stdout);
 }
 
@@ -40,9 +43,11 @@ void bench_print_row(const bench_row *row)
     printf("%-9s %8.0f  ", row->run->kind, row->ops_per_s);
     print_quantiles(&row->handoff);
     print_quantiles(&row->acquire);
-    printf("%8.2f  %7.1f%7.1f  %6.0f  %6" PRIu64 "  %6" PRIu64 "\n", row->fairness,
-           row->round_trips_per_op, row->redis_cmds_per_op, row->cpu_us_per_op,
-           (uint64_t)row->canary_lost + row->broken, row->errors);
+    print_figure(8, 2, row->fairness);
+    print_figure(9, 1, row->round_trips_per_op);
+    print_figure(7, 1, row->redis_cmds_per_op);
+    print_figure(8, 0, row->cpu_us_per_op);
+    printf("  %6" PRIu64 "  %6" PRIu64 "\n", (uint64_t)row->canary_lost + row->broken, row->errors);
     if (row->run->options.kind == DLOCK_WRITE) {
         char writers[64];
         snprintf(writers, sizeof(writers), "  its %" PRIu64 " writers", row->writing.count);
@@ -50,11 +55,12 @@ void bench_print_row(const bench_row *row)
         print_quantiles(&row->writing);
         putchar('\n');
     }
-    if (isfinite(row->longest_gap_ms))
-        printf("%-9s   killed: next grant after %.0f ms, longest gap between grants %.0f ms, "
-               "all gaps over %d ms %.0f ms\n",
-               "", row->takeover_ms, row->longest_gap_ms, BENCH_STALL_NS / BENCH_MS_NS,
-               row->stalled_ms);
+    if (isfinite(row->longest_gap_ms)) {
+        printf("%-9s   killed: next grant after ", "");
+        print_figure(0, 0, row->takeover_ms);
+        printf(" ms, longest gap between grants %.0f ms, all gaps over %d ms %.0f ms\n",
+               row->longest_gap_ms, BENCH_STALL_NS / BENCH_MS_NS, row->stalled_ms);
+    }
     fflush(stdout);
 }
 

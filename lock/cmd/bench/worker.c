@@ -31,10 +31,12 @@ typedef struct bench_worker_thread {
     uint64_t random;
 } bench_worker_thread;
 
-static void pause_us(int64_t us)
+/* Never beyond the end of the measurement. */
+static void pause_us(const bench_shared *shared, int64_t us)
 {
+    int64_t until_ns = bench_now_ns() + us * 1000;
     if (us > 0)
-        dlock_sleep((dlock_time){dlock_now().us + us});
+        bench_sleep_until_ns(until_ns < shared->stop_ns ? until_ns : shared->stop_ns);
 }
 
 /* Marsaglia's xorshift64: plenty for think times. */
@@ -51,7 +53,7 @@ static void think(bench_worker_thread *self)
     const bench_options *bench = self->worker->run->bench;
     uint64_t range_us = (uint64_t)(bench->think_max_us - bench->think_min_us) + 1;
     int64_t us = bench->think_min_us + (int64_t)(next_random(&self->random) % range_us);
-    pause_us(us);
+    pause_us(self->worker->shared, us);
 }
 
 /* ---- the section under the lock -------------------------------------------------------------- */
@@ -96,7 +98,7 @@ static void work(bench_worker_thread *self)
         self->counters->increments++;
     else
         self->counters->errors++;
-    pause_us(hold_us);
+    pause_us(worker->shared, hold_us);
 }
 
 /* A reader's section: what it reads must not change meanwhile. */
@@ -105,7 +107,7 @@ static void look(bench_worker_thread *self)
     bench_worker *worker = self->worker;
     int64_t before, after;
     bool good = canary_read(worker, &before);
-    pause_us(worker->run->bench->hold_us);
+    pause_us(worker->shared, worker->run->bench->hold_us);
     good = good && canary_read(worker, &after);
     self->counters->errors += !good;
     self->counters->broken += good && before != after;
@@ -222,11 +224,12 @@ static void *run_thread(void *arg)
 {
     bench_worker_thread *self = arg;
     bench_sleep_until_ns(self->worker->shared->start_ns);
-    while (bench_now_ns() < self->worker->shared->stop_ns) {
+    for (;;) {
         think(self);
+        if (bench_now_ns() >= self->worker->shared->stop_ns)
+            return NULL;
         take_once(self);
     }
-    return NULL;
 }
 
 /* Runs the threads from start to stop. False when one could not be started. */
