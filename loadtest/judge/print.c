@@ -74,11 +74,14 @@ static int put_figures(FILE *to, const lt_figures *figures)
     return put_lines(to, text, 0, FINDING_LINES);
 }
 
-/* The names of all that found the same, for the first of them; "" for the others. */
+/* The names of all that found the same, for the first of them, as far as there is room; "" for the
+ * others. */
 static void join_names(const lt_judgement *judgement, int first, char *ret, size_t len)
 {
+    static const char etc[] = " and more";
     const lt_finding *wanted = &judgement->findings[first];
     size_t used = 0;
+    bool all = true;
     ret[0] = '\0';
     for (int i = 0; i < guarantee_count; i++) {
         const lt_finding *finding = &judgement->findings[i];
@@ -86,10 +89,13 @@ static void join_names(const lt_judgement *judgement, int first, char *ret, size
             continue;
         if (i < first)
             return;
-        if (used < len)
+        all = all && used + strlen(guarantees[i].name) + strlen(", ") + sizeof(etc) <= len;
+        if (all)
             used += (size_t)snprintf(ret + used, len - used, "%s%s", used ? ", " : "",
                                      guarantees[i].name);
     }
+    if (!all)
+        snprintf(ret + used, len - used, "%s", etc);
 }
 
 /* Those in a state, as long as there is room. How many lines. */
