@@ -32,6 +32,23 @@ static void a_timer_fires_until_it_says_no(void **state)
     assert_int_equal(fired, 3);
 }
 
+static int64_t count_at_once(void *arg)
+{
+    return ++*(_Atomic int *)arg < 3 ? 0 : -1;
+}
+
+/* No time is a time like others, at the start and again. */
+static void a_timer_can_be_due_at_once(void **state)
+{
+    (void)state;
+    _Atomic int fired = 0;
+    wheel_timer timer = {0};
+    assert_true(wheel_start(&timer, 0, count_at_once, (void *)&fired));
+    assert_true(fx_wait_until(fired_three_times, (void *)&fired, WAIT_MS));
+    wheel_stop(&timer);
+    assert_int_equal(fired, 3);
+}
+
 /* A timer whose function does not return, so that the wheel stands still. */
 typedef struct gate {
     atomic_bool reached, open;
@@ -139,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timer_fires_until_it_says_no),
+        cmocka_unit_test(a_timer_can_be_due_at_once),
         cmocka_unit_test(a_stopped_timer_does_not_fire),
         cmocka_unit_test(the_others_fire_as_before),
         cmocka_unit_test(a_wheel_that_was_late_fires_nothing_early),

@@ -411,7 +411,7 @@ static void who_holds_the_lock_is_told(void **state)
 static void each_segment_has_its_lock_and_the_latest_are_of_all(void **state)
 {
     (void)state;
-    enum { BOUGHT = 9, SEGMENTS = 3 };
+    enum { BOUGHT = 23, SEGMENTS = 3 }; /* more than are shown */
     int orders = BOUGHT;
     static char told[BOUGHT][1024];
     fx_sell("'stock':300,'strategy':'sharded','segments':%d", SEGMENTS);

@@ -22,8 +22,9 @@ enum { SOON_MS = 20000, REPLY_MAX = 2048 };
 typedef struct story {
     const char *appendonly, *appendfsync, *on_rewrite;
     const char *config; /* instead of these */
-    const char *rights; /* 1 CONFIG GET, 2 WAIT, 4 ROLE */
+    const char *rights; /* 1 CONFIG GET, 2 WAIT, 4 ROLE, 8 CLUSTER NODES */
     const char *persistence, *memory, *replication, *probe;
+    bool cluster; /* it is asked as a node of one */
 } story;
 
 static const story *told; /* by the server, to one connection after the other */
@@ -66,6 +67,8 @@ static int put_answer(const redisReply *asked, char *to)
     const char *about = asked->elements > 1 ? asked->element[1]->str : "";
     if (strcmp(command, "CONFIG") == 0)
         return put_config(to);
+    if (strcmp(command, "CLUSTER") == 0)
+        return put_text(to, "");
     if (strcmp(about, "persistence") == 0)
         return put_text(to, or_good(told->persistence,
                                     "# Persistence\r\naof_enabled:1\r\naof_rewrite_in_progress:0"
@@ -143,7 +146,8 @@ static server_check check(const story *says, bool had_disk, int min_replicas)
     dlock_redis *redis = NULL;
     dlock_redis_conn *conn = NULL;
     server_check found;
-    server_wish wish = {.had_disk = had_disk, .min_replicas = min_replicas};
+    server_wish wish = {
+        .had_disk = had_disk, .min_replicas = min_replicas, .cluster = says->cluster};
     told = says;
     assert_int_equal(dlock_redis_open(&(dlock_redis_options){.url = url}, &redis, err, sizeof(err)),
                      0);
@@ -290,6 +294,29 @@ static void what_takes_writes_alone_is_told(void **state)
         assert_int_equal(check(&servers[i].story, false, 1).accepts_alone, servers[i].alone);
 }
 
+/* Who could be promoted stands in a cluster's settings and nodes; elsewhere nobody asks for them.
+ */
+static void a_right_that_only_a_cluster_needs_is_missed_there(void **state)
+{
+    (void)state;
+    static const struct {
+        story story;
+        const char *denied;
+        bool untold;
+    } servers[] = {{{.rights = ":6"}, "", false},
+                   {{.config = REFUSAL}, "", false},
+                   {{.rights = ":15", .cluster = true}, "", false},
+                   {{.rights = ":14", .cluster = true}, "config|get", false},
+                   {{.rights = ":15", .cluster = true, .config = REFUSAL}, "config|get", false},
+                   {{.rights = ":7", .cluster = true}, "", true}};
+    for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
+        server_check found = check(&servers[i].story, false, 1);
+        assert_string_equal(found.denied, servers[i].denied);
+        assert_int_equal(found.cluster.untold, servers[i].untold);
+        assert_int_equal(found.cluster.by == PROMOTER_CLUSTER, servers[i].story.cluster);
+    }
+}
+
 /* It may be another command's answer, and says nothing of the server. */
 static void assert_no_finding_but(const story *of, const char *expected)
 {
@@ -353,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fault_is_found_and_no_other),
         cmocka_unit_test(what_takes_writes_alone_is_told),
+        cmocka_unit_test(a_right_that_only_a_cluster_needs_is_missed_there),
         cmocka_unit_test(an_answer_of_a_wrong_form_is_no_finding),
         cmocka_unit_test(an_answer_of_other_words_is_no_finding),
     };
