@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lock/dlock_redis.h"
@@ -151,22 +152,123 @@ static void others_are_refused_without_showing_them(void **state)
 static void what_is_too_long_is_refused(void **state)
 {
     (void)state;
-    static const char *const forms[] = {"redis://%s",
-                                        "redis://%s:p@h",
-                                        "redis://u:%s@h",
-                                        "unix:///%s",
-                                        "redis+sentinel://a/%s",
-                                        "redis+sentinel://a/n?sentinel_user=%s",
-                                        "redis+sentinel://a/n?sentinel_password=%s"};
-    char many[300], url[400], err[256];
-    memset(many, 'x', sizeof(many) - 1);
-    many[sizeof(many) - 1] = '\0';
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        address a;
-        size_t before = strcspn(forms[i], "%");
-        snprintf(url, sizeof(url), "%.*s%s%s", (int)before, forms[i], many, forms[i] + before + 2);
-        assert_int_equal(dlock_address_parse(url, &a, err, sizeof(err)), -1);
+    static address a;
+    static const struct {
+        const char *form;
+        const char *taken;
+        size_t most;
+    } cases[] = {
+        {"redis://%s", a.host, sizeof(a.host) - 1},
+        {"redis://[%s]:1", a.host, sizeof(a.host) - 1},
+        {"redis+cluster://h,%s", a.hosts[1].host, sizeof(a.hosts[1].host) - 1},
+        {"redis://%s:p@h", a.user, sizeof(a.user) - 1},
+        {"redis://u:%s@h", a.password, sizeof(a.password) - 1},
+        {"redis://%s@h", a.password, sizeof(a.password) - 1},
+        {"unix://%s", a.path, sizeof(a.path) - 1},
+        {"redis+sentinel://a/%s", a.service, sizeof(a.service) - 1},
+        {"redis+sentinel://a/n?sentinel_user=%s", a.sentinel_user, sizeof(a.sentinel_user) - 1},
+        {"redis+sentinel://a/n?sentinel_password=%s", a.sentinel_password,
+         sizeof(a.sentinel_password) - 1},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *form = cases[i].form;
+        size_t before = strcspn(form, "%");
+        for (size_t len = cases[i].most; len <= cases[i].most + 2; len++) {
+            char many[300], url[400], err[256];
+            memset(many, 'x', len);
+            many[len] = '\0';
+            many[0] = cases[i].taken == a.path ? '/' : 'x';
+            snprintf(url, sizeof(url), "%.*s%s%s", (int)before, form, many, form + before + 2);
+            int answer = dlock_address_parse(url, &a, err, sizeof(err));
+            if (answer != (len == cases[i].most ? 0 : -1))
+                fail_msg("%s of %zu: %d", form, len, answer);
+            if (answer == 0)
+                assert_string_equal(cases[i].taken, many);
+            else
+                assert_true(strstr(err, "too long") || strstr(err, "master's name"));
+        }
     }
+}
+
+/* The last character may be an escape, and no digit may be missing. */
+static void numbers_have_their_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url;
+        int port, db; /* -1: refused */
+    } cases[] = {
+        {"redis://h:1", 1, 0},
+        {"redis://h:65535", 65535, 0},
+        {"redis://h:0", -1, 0},
+        {"redis://h:65536", -1, 0},
+        {"redis://h:0000001", 1, 0},
+        {"redis://h:00000001", -1, 0},
+        {"redis://h:", -1, 0},
+        {"redis://[::1]:", -1, 0},
+        {"redis://[::1]x", -1, 0},
+        {"redis://[::1]:9", 9, 0},
+        {"redis://[]:9", -1, 0},
+        {"redis://h:1x", -1, 0},
+        {"redis://h:%31%32", 12, 0},
+        {"redis://h:1%3", -1, 0},
+        {"redis://h/0065535", 6379, 65535},
+        {"redis://h/00000001", -1, 0},
+        {"redis://h/%31", 6379, 1},
+        {"redis://h/1/", -1, 0},
+        {"redis://h/-1", -1, 0},
+        {"redis://h//", -1, 0},
+        {"redis://h?1", -1, 0},
+        {"redis://h#1", -1, 0},
+        {"unix:///s?db=65535", 6379, 65535},
+        {"unix:///s?db=65536", -1, 0},
+        {"unix:///s?db=", -1, 0},
+        {"unix:///s?dc=1", -1, 0},
+        {"unix:///s?", -1, 0},
+        {"unix://", -1, 0},
+        {"unix://?db=1", -1, 0},
+        {"unix://u:p@", -1, 0},
+        {"redis+sentinel://h/n/65535", 6379, 65535},
+        {"redis+sentinel://h/n/65536", -1, 0},
+        {"redis+sentinel://h:0/n", -1, 0},
+        {"redis+cluster://h:1,i:65536", -1, 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char err[256];
+        address a;
+        int answer = dlock_address_parse(cases[i].url, &a, err, sizeof(err));
+        bool good = cases[i].port >= 0
+                        ? answer == 0 && a.port == cases[i].port && a.db == cases[i].db
+                        : answer == -1;
+        if (!good)
+            fail_msg("%s: %d, port %d, db %d", cases[i].url, answer, a.port, a.db);
+    }
+}
+
+static void the_same_host_has_the_same_name_and_port(void **state)
+{
+    (void)state;
+    const address_host a = {"h", 1}, same = {"h", 1}, other = {"i", 1}, port = {"h", 2};
+    assert_true(dlock_address_same(&a, &same));
+    assert_false(dlock_address_same(&a, &other));
+    assert_false(dlock_address_same(&a, &port));
+}
+
+/* In place where they are secret, and only there. */
+static void words_of_a_command_line_are_hidden(void **state)
+{
+    (void)state;
+    char first[] = "redis://u:pw@h", second[] = "--redis", third[] = "unix:///s", fourth[] = "a@b";
+    char *words[] = {first, second, third, fourth};
+    dlock_redis_hide_words(4, words);
+    assert_string_equal(first, "redis://u:**@h");
+    assert_string_equal(words[0], "redis://u:pw@h");
+    assert_ptr_not_equal(words[0], first);
+    assert_ptr_equal(words[1], second);
+    assert_ptr_equal(words[2], third);
+    assert_ptr_equal(words[3], fourth);
+    assert_string_equal(third, "unix:///s");
+    free(words[0]);
 }
 
 static void tls_is_said_or_refused(void **state)
@@ -222,6 +324,9 @@ int main(void)
         cmocka_unit_test(each_form_is_taken_apart),
         cmocka_unit_test(others_are_refused_without_showing_them),
         cmocka_unit_test(what_is_too_long_is_refused),
+        cmocka_unit_test(numbers_have_their_limits),
+        cmocka_unit_test(the_same_host_has_the_same_name_and_port),
+        cmocka_unit_test(words_of_a_command_line_are_hidden),
         cmocka_unit_test(tls_is_said_or_refused),
         cmocka_unit_test(passwords_are_hidden_in_a_text),
     };
