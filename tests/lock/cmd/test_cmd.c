@@ -89,16 +89,25 @@ static const struct {
     {"run --wait-ms -5 n -- true", 64},
     {"run --wait-ms +5 n -- true", 64},
     {"run --wait-ms ' 5' n -- true", 64},
+    {"run --wait-ms 31536000000 n -- true", 0},
+    {"run --wait-ms 31536000001 n -- true", 64},
     {"run --lease-ms 99 n -- true", 64},
+    {"run --lease-ms 100 --grace-ms 86400000 n -- true", 0},
+    {"run --lease-ms 86400000 n -- true", 0},
+    {"run --lease-ms 86400001 n -- true", 64},
+    {"run --grace-ms 86400001 n -- true", 64},
     {"run --lease-ms 900 --lease-ms 900 n -- true", 64},
     {"run --wait '' n -- true", 64},
     {"run --wait 1e3 n -- true", 64},
     {"run --wait -1 n -- true", 64},
     {"run --wait . n -- true", 64},
-    {"run --wait 31536001 n -- true", 64},
+    {"run --wait 31536000 n -- true", 0},
+    {"run --wait 31536000.1 n -- true", 64},
     {"run --wait 1 --wait-ms 1000 n -- true", 64},
     {"run --wait 1 -n n -- true", 64},
+    {"run -n -E 255 taken -- true", 255},
     {"run -E 256 n -- true", 64},
+    {"run -E 5 -E 5 n -- true", 64},
     {"run --grace-ms -1 n -- true", 64},
     {"run --redis '' n -- true", 64},
     {"run --wait-m 100 n -- true", 64},
@@ -396,6 +405,37 @@ static void status_as_json(void **state)
     cJSON_Delete(json);
 }
 
+/* A holder that is no process of ours, put there by hand. */
+static void status_tells_the_time_that_is_left(void **state)
+{
+    (void)state;
+    char out[1024];
+    ask("SET n stranger PX 60000");
+    ask("SET dlock:{n}:fence %s", "7 s another");
+    assert_int_equal(run("status n", out, sizeof(out)), 0);
+    double left_s = 0;
+    int waiting = -1;
+    const char *expires = strstr(out, "\n  expires  in ");
+    assert_non_null(expires);
+    assert_int_equal(sscanf(expires,
+                            "\n  expires  in %lf s unless renewed\n  fence    7\n"
+                            "  waiting  %d\n",
+                            &left_s, &waiting),
+                     2);
+    assert_true(left_s > 0 && left_s <= 60 && waiting == 0);
+    assert_null(strstr(out, "process"));
+    ask("SET n stranger");
+    assert_int_equal(run("status n", out, sizeof(out)), 0);
+    assert_string_equal(out, "n is held\n  owner    stranger\n  expires  never\n  fence    7\n"
+                             "  waiting  0\n");
+    ask("DEL n");
+    assert_int_equal(run("status n", out, sizeof(out)), 1);
+    assert_string_equal(out, "n is free\n  fence    7\n");
+    ask("DEL dlock:{n}:fence");
+    assert_int_equal(run("status n", out, sizeof(out)), 1);
+    assert_string_equal(out, "n is free\n");
+}
+
 static void release_needs_force_and_ends_the_holder(void **state)
 {
     (void)state;
@@ -435,6 +475,7 @@ int main(void)
         TEST(the_command_inherits_no_descriptors),
         TEST(status_tells_free_from_held),
         TEST(status_as_json),
+        TEST(status_tells_the_time_that_is_left),
         TEST(release_needs_force_and_ends_the_holder),
     };
     return cmocka_run_group_tests_name("dlock command", tests, setup_group, teardown_group);

@@ -8,6 +8,9 @@
 
 enum { WORKERS = 3 };
 
+#define WHO_16 "0123456789abcdef"
+#define WHO_64 WHO_16 WHO_16 WHO_16 WHO_16
+
 /* Runs it to its end: the exit code, and what it said in `out` and `err`. */
 static int run_to_end(const char *words, char out[512], char err[512])
 {
@@ -50,6 +53,8 @@ static void they_say_what_came_of_it(void **state)
         {"latch left l", 0, "0\n", ""},
         {"wait l", 0, "", ""},
         {"wait -w 5 l", 0, "", ""},
+        {"latch set --life-ms 31536000000 1 l", 0, "l is set to 1\n", ""},
+        {"latch down --who " WHO_64 WHO_64 " l", 0, "0\n", ""},
         {"latch set --life-ms 600000 1000000000 l", 0, "l is set to 1000000000\n", ""},
         {"latch left --json l", 0,
          "{\n  \"schema\": 1,\n  \"name\": \"l\",\n  \"set\": true,\n  \"left\": 1000000000,\n"
@@ -100,7 +105,9 @@ static void wrong_words_are_refused(void **state)
         {"latch down", "latch down: what is needed is NAME"},
         {"latch left a b", "latch left: what is needed is NAME"},
         {"latch set --life-ms 0 1 l", "--life-ms takes a whole number from 1 to 31536000000"},
+        {"latch set --life-ms 31536000001 1 l", "--life-ms takes a whole number from 1 to"},
         {"latch down --who '' l", "--who takes 1 to 128 bytes"},
+        {"latch down --who " WHO_64 WHO_64 "x l", "--who takes 1 to 128 bytes"},
         {"latch down --life-ms 5 l", "--life-ms is for set, --who for down, --json for left"},
         {"latch set 1 l --json", "--life-ms is for set, --who for down, --json for left"},
         {"latch left --json --who a l", "no two of --life-ms, --who and --json go together"},
@@ -110,6 +117,7 @@ static void wrong_words_are_refused(void **state)
         {"wait", "wait: one NAME is needed"},
         {"wait a b", "wait: one NAME is needed"},
         {"wait -w soon l", "--wait takes seconds from 0 to 31536000"},
+        {"wait --wait-ms 31536000001 l", "--wait-ms takes a whole number from 0 to 31536000000"},
         {"wait --wait-ms -1 l", "--wait-ms takes a whole number from 0 to 31536000000"},
         {"wait -n --wait 1 l", "only one of --wait, --wait-ms and --nonblock may be given, once"},
         {"wait --redis '' l", "--redis is empty"},
