@@ -18,8 +18,9 @@ typedef struct node {
     pthread_t thread;
     atomic_int epoch, other; /* other: the id and the server are another cluster's */
     atomic_int questions;
-    atomic_bool gone;   /* closes every connection */
-    atomic_bool no_ids; /* tells hosts and ports only, as old servers do */
+    atomic_bool gone;           /* closes every connection */
+    atomic_bool no_ids;         /* tells hosts and ports only, as old servers do */
+    const char *_Atomic ranges; /* told instead of all this, as RESP */
 } node;
 
 static node nodes[NODES];
@@ -41,6 +42,9 @@ static void answer(node *n, int fd)
                        "$%zu\r\n%s\r\n*1\r\n*4\r\n:0\r\n:16383\r\n*%d\r\n$9\r\n127.0.0.1\r\n:%d\r\n"
                        "%s*%d\r\n$9\r\n127.0.0.1\r\n:%d\r\n%s",
                        strlen(info), info, words, port, ids[0], words, nodes[1].port, ids[1]);
+    const char *ranges = atomic_load(&n->ranges);
+    if (ranges)
+        len = snprintf(text, sizeof(text), "$%zu\r\n%s\r\n%s", strlen(info), info, ranges);
     if (strstr(question, "SLOTS"))
         atomic_fetch_add(&n->questions, 1);
     if (got <= 0 || atomic_load(&n->gone) || !strstr(question, "SLOTS") ||
@@ -102,6 +106,7 @@ static int all_well(void **state)
         atomic_store(&nodes[i].questions, 0);
         atomic_store(&nodes[i].gone, false);
         atomic_store(&nodes[i].no_ids, false);
+        atomic_store(&nodes[i].ranges, NULL);
     }
     return 0;
 }
@@ -178,10 +183,69 @@ static void without_ids_whoever_answers_is_believed(void **state)
     dlock_redis_close(redis);
 }
 
+static bool was_asked_again(void *arg)
+{
+    (void)arg;
+    return atomic_load(&nodes[0].questions) >= 2;
+}
+
+#define HOST     "$9\r\n127.0.0.1\r\n"
+#define ALL      "*1\r\n*3\r\n:0\r\n:16383\r\n"
+#define AT(port) "*2\r\n" HOST ":" port "\r\n"
+
+/* The slot of "k" is 7629. Port 0: the key is nobody's. */
+static void what_is_told_of_slots_counts_as_far_as_it_can_be(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ranges;
+        int port;
+    } cases[] = {
+        {ALL AT("1"), 1},
+        {ALL AT("65535"), 65535},
+        {ALL AT("65536"), 0},
+        {ALL AT("0"), 0},
+        {ALL AT("-1"), 0},
+        {"*1\r\n*3\r\n:7629\r\n:7629\r\n" AT("5"), 5},
+        {"*1\r\n*3\r\n:0\r\n:7628\r\n" AT("5"), 0},
+        {"*1\r\n*3\r\n:7630\r\n:16383\r\n" AT("5"), 0},
+        {"*1\r\n*3\r\n:7630\r\n:7628\r\n" AT("5"), 0},
+        {"*1\r\n*3\r\n:-1\r\n:16383\r\n" AT("5"), 0},
+        {"*1\r\n*3\r\n:0\r\n:16384\r\n" AT("5"), 0},
+        {"*1\r\n*2\r\n:0\r\n:16383\r\n", 0},
+        {"*1\r\n:7\r\n", 0},
+        {"*1\r\n*3\r\n$1\r\n0\r\n:16383\r\n" AT("5"), 0},
+        {"*1\r\n*3\r\n:0\r\n$5\r\n16383\r\n" AT("5"), 0},
+        {"*2\r\n:7\r\n*3\r\n:0\r\n:16383\r\n" AT("6"), 6},
+        {"*2\r\n*3\r\n:0\r\n:7628\r\n" AT("5") "*3\r\n:7629\r\n:16383\r\n" AT("6"), 6},
+        {"*2\r\n*3\r\n:0\r\n:7629\r\n" AT("5") "*3\r\n:7630\r\n:16383\r\n" AT("6"), 5},
+        {ALL "*2\r\n$0\r\n\r\n:7\r\n", 7},
+        {ALL "*2\r\n$-1\r\n:7\r\n", 7},
+        {ALL "*2\r\n$1\r\n?\r\n:7\r\n", 0},
+        {ALL "*1\r\n" HOST, 0},
+        {ALL "*2\r\n" HOST "$1\r\n7\r\n", 0},
+        {ALL "$3\r\nabc\r\n", 0},
+        {"*0\r\n", 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char url[64];
+        atomic_store(&nodes[0].ranges, cases[i].ranges);
+        atomic_store(&nodes[0].questions, 0);
+        snprintf(url, sizeof(url), "redis+cluster://127.0.0.1:%d", nodes[0].port);
+        dlock_redis *redis = rig_redis(url);
+        assert_true(
+            fx_wait_until(cases[i].port ? leads_somewhere : was_asked_again, redis, SOON_MS));
+        if (leads_to(redis) != cases[i].port)
+            fail_msg("case %zu leads to %d", i, leads_to(redis));
+        dlock_redis_close(redis);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_node_of_another_cluster_leads_nowhere, all_well),
+        cmocka_unit_test_setup(what_is_told_of_slots_counts_as_far_as_it_can_be, all_well),
         cmocka_unit_test_setup(without_ids_whoever_answers_is_believed, all_well),
     };
     return cmocka_run_group_tests_name("cluster_map", tests, setup, teardown);
