@@ -12,7 +12,8 @@
 # only gives memory back, as free() and freeReplyObject(): what is not freed is for `make asan` to
 # find. Nor are the words "out of memory", which no test gets to hear, and what does nothing in
 # glibc: to destroy a mutex or a condition, or to make one with the defaults where all bytes are
-# zero.
+# zero. Nor is what makes no difference by itself: which of two is taken that are the same, as in
+# "a < b ? a : b", and which of them comes first, as in "(a > b) - (a < b)".
 
 BEGIN {
     memory_only = "^ *(free|freeReplyObject|cJSON_Delete|cJSON_free|freeaddrinfo|text_free|reply_free|" \
@@ -70,13 +71,36 @@ function change(at, len, new,    old, line) {
 
 function balanced(text) { return gsub(/\(/, "(", text) == gsub(/\)/, ")", text) }
 
+# Whether the comparison at this place, with or without "=", decides between two that are the same
+# then.
+function is_choice(code, at, len,    left, right, between, first, last, same) {
+    left = substr(code, 1, at - 2)
+    right = substr(code, at + len + 1)
+    if (right ~ /^[a-z_]+\) - \([a-z_]+ < [a-z_]+\);$/ || left ~ /\([a-z_]+ > [a-z_]+\) - \([a-z_]+$/)
+        return 1
+    if (!(between = index(right, " ? ")) || index(right, " : ") < between) return 0
+    last = substr(right, 1, between - 1) # what stands on the right of the comparison
+    right = substr(right, between + 3)
+    first = substr(right, 1, index(right, " : ") - 1)
+    right = substr(right, index(right, " : ") + 3)
+    same = first
+    if (first == last) { # "a < b ? b : a"
+        same = right
+        while (same != "" && (same ~ /[;,]$/ || !balanced(same))) same = substr(same, 1, length(same) - 1)
+    } else if (right !~ /^[^?]*$/ || index(right, last) != 1 ||
+               substr(right, length(last) + 1) !~ /^[;,)]/) return 0
+    return same ~ /[a-z]/ && length(left) > length(same) &&
+        substr(left, length(left) - length(same) + 1) == same &&
+        substr(left, length(left) - length(same), 1) ~ /[ (]/
+}
+
 # Operators stand between blanks, or at a line's end; a word is one of its letters.
 function operators(code,    n, word, i, at) {
     at = 1
     n = split(code, word, " ")
     for (i = 1; i <= n; i++) {
         at += index(substr(code, at), word[i]) - 1
-        if ((word[i] in becomes) && (lua ? word[i] !~ /[&|]/ : word[i] !~ /^(and|or|~=)$/))
+        if ((word[i] in becomes) && !(word[i] ~ /^[<>]=?$/ && is_choice(code, at, length(word[i]))) && (lua ? word[i] !~ /[&|]/ : word[i] !~ /^(and|or|~=)$/))
             change(at, length(word[i]), becomes[word[i]])
         at += length(word[i])
     }

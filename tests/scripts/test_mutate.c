@@ -158,6 +158,37 @@ static void a_seed_draws_the_same_again(void **state)
     assert_non_null(strstr(first, " of 1 killed"));
 }
 
+/* Which of two is taken that are the same makes no difference; all else may. */
+static void a_choice_of_two_that_are_the_same_is_no_change(void **state)
+{
+    (void)state;
+    static const char text[] = "int f(int a, int b)\n{\n"
+                               "    g(a + 1 < b ? a + 1 : b);\n"
+                               "    h(x && a > b ? b : a);\n"
+                               "    return (a > b) - (a < b);\n"
+                               "    return a < b ? a : c;\n"
+                               "    return a <= b ? c : b;\n"
+                               "    return a < b ? 1 : 0;\n"
+                               "    return aa < b ? a : b;\n"
+                               "}\n";
+    static const char *const lines[] = {"3\t+\t-\n",  "4\t&&\t||\n", "5\t-\t+\n", "6\t<\t<=\n",
+                                        "7\t<=\t<\n", "8\t<\t<=\n",  "9\t<\t<=\n"};
+    char command[512], said[4096], *at = said;
+    put("server/choices.c", text);
+    snprintf(command, sizeof(command),
+             "awk -f scripts/mutations.awk %s/tree/server/choices.c | cut -f 3-5 | "
+             "grep -E '\t([<>]=?|[-+]|&&)\t' | sort -u",
+             dir);
+    fx_shell_output(command, said, sizeof(said));
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        if (strncmp(at, lines[i], strlen(lines[i])) != 0)
+            fail_msg("not \"%s\" at \"%s\" of: %s", lines[i], at, said);
+        at += strlen(lines[i]);
+    }
+    assert_string_equal(at, "");
+    assert_int_equal(fx_shell("rm $1/tree/server/choices.c", dir, 20000), 0);
+}
+
 /* The machine may be to blame for it, or a change before. */
 static void a_test_that_goes_on_failing_has_noticed_nothing(void **state)
 {
@@ -199,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_test_notices_is_told_from_what_it_does_not),
         cmocka_unit_test(a_seed_draws_the_same_again),
+        cmocka_unit_test(a_choice_of_two_that_are_the_same_is_no_change),
         cmocka_unit_test(a_test_that_goes_on_failing_has_noticed_nothing),
         cmocka_unit_test(unknown_words_are_refused_and_help_is_given),
         cmocka_unit_test(a_tree_that_fails_as_it_is_is_not_measured),
