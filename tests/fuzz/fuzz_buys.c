@@ -136,7 +136,7 @@ void fuzz_buys(const uint8_t *data, size_t len)
     lt_judgement *judgement = judge(text, len);
     if (judgement) {
         hold_judgement(judgement);
-        if (len > 4 && memcmp(text + len - 4, "end\n", 4) == 0) {
+        if (len > 5 && memcmp(text + len - 5, "\nend\n", 5) == 0) {
             hold_any_order(text, len, judgement);
             hold_less(text, len);
         }

@@ -19,6 +19,7 @@
 enum { SAFE = 0, BROKEN = 1, INVALID = 3, USAGE = 64 };
 
 static bool has_failed[GUARANTEES_MAX];
+static char unreadable[512]; /* why the last history was not read */
 
 /* ---- asking it ------------------------------------------------------------------------------- */
 
@@ -31,6 +32,7 @@ static cJSON *judge(const char *path)
     if (!judgement) {
         if (strncmp(err, path, strlen(path)) != 0)
             fail_msg("%s: '%s'", path, err);
+        snprintf(unreadable, sizeof(unreadable), "%s", err + strlen(path));
         return NULL;
     }
     for (int i = 0; i < guarantee_count; i++) {
@@ -346,57 +348,63 @@ static void changes_are_seen_and_nothing_else(void **state)
 /* ---- what can not be read -------------------------------------------------------------------- */
 
 static const struct {
-    const char *old, *new;
+    const char *old, *new, *says;
 } slips[] = {
-    {"end\n", "end\nend\n"},
-    {"end\n", "end now\n"},
-    {"flashsale-history 2\n", ""},
-    {"flashsale-history 2", "flashsale-history 1"},
-    {"sale id=5f03a1 ", "sale id=5f03a1  "},
-    {"sale id=5f03a1", "sale"},
-    {"sale id=5f03a1", "sale id="},
-    {"sale id=5f03a1", "sale id=-"},
-    {"sale id=5f03a1", "# id=5f03a1"},
-    {"end\n", "sale id=1 item=P strategy=s durability=memory stock=1 limit=0 segments=0 "
-              "lease_us=0\nend\n"},
-    {"segments=0", "segments=1025"},
-    {"stock=3", "stock=1000000001"},
-    {"stock=3", "stock=-3"},
-    {"stock=3", "stock=3x"},
-    {"stock=3", "stock="},
-    {"stock=3", "stock=99999999999999999999999"},
-    {"fences=1", "fences=2"},
-    {"fences=1", "stock=3"},
-    {"fences=1", "colour=red"},
-    {"fences=1", "fences"},
-    {"ask from=2000", "dance from=2000"},
-    {"ask from=2000", "ask from=3001"},
-    {"ask from=2000", "ask from=-"},
-    {"ask from=2000", "ask from=4000000000000000001"},
-    {"ask from=2000 to=3000", "ask from=2000"},
-    {"status=201", "status=42"},
-    {"status=201", "status=1000"},
-    {"target=a ", ""},
-    {"target=a", "target=?"},
-    {"request=r1", "request=r%2"},
-    {"request=r1", "request=r%00"},
-    {"request=r1", "request=r\x7f"},
-    {"remaining=2 fence=70 sale", "remaining=2 fence=9000000000000001 sale"},
-    {"look from=9100", "look from=9900"},
-    {"status=200", "status=200 final=2"},
-    {"stock at=1000", "stock from=1000"},
-    {"stock at=1000", "stock from=1000 to=900"},
-    {"stock at=1000", "stock segment=1 at=1000"},
-    {"owner=a:1 ", ""},
-    {"order number=1", "order number=0"},
-    {"order number=1", "order segment=1 number=1"},
-    {"order number=1", "order order=5f03a1-1 number=1"},
-    {"order number=1", "order"},
-    {"rest remaining=0", "audit n=1 from=1 to=2 status=200\naudit n=1 from=1 to=2 status=200"},
-    {"stock at=1000", "stock status=500 at=1000"},
-    {"rest remaining=0", "rest remaining=0\nrest remaining=0"},
-    {"rest remaining=0", "rest segment=1 remaining=0"},
-    {"left locks=0", "left locks=-1"},
+    {"end\n", "end\nend\n", ":21: a line behind the end"},
+    {"end\n", "end now\n", ":20: 'now' is no NAME=VALUE"},
+    {"flashsale-history 2\n", "", ":1: it does not begin with 'flashsale-history 2'"},
+    {"flashsale-history 2", "flashsale-history 1",
+     ":1: it does not begin with 'flashsale-history 2'"},
+    {"sale id=5f03a1 ", "sale id=5f03a1  ", ":3: '' is no NAME=VALUE"},
+    {"sale id=5f03a1", "sale", ":3: id is missing"},
+    {"sale id=5f03a1", "sale id=", ": the sale has no id"},
+    {"sale id=5f03a1", "sale id=-", ":3: id='-' is not to be left open"},
+    {"sale id=5f03a1", "# id=5f03a1", ": it has no sale"},
+    {"end\n",
+     "sale id=1 item=P strategy=s durability=memory stock=1 limit=0 segments=0 lease_us=0\nend\n",
+     ": it has more than one sale"},
+    {"segments=0", "segments=1025", ": too many segments"},
+    {"stock=3", "stock=1000000001", ":3: stock='1000000001' is none, or out of range"},
+    {"stock=3", "stock=-3", ":3: stock='-3' is none, or out of range"},
+    {"stock=3", "stock=3x", ":3: stock='3x' is none, or out of range"},
+    {"stock=3", "stock=", ":3: stock='' is none, or out of range"},
+    {"stock=3", "stock=99999999999999999999999",
+     ":3: stock='99999999999999999999999' is none, or out of range"},
+    {"fences=1", "fences=2", ":3: fences='2' is none, or out of range"},
+    {"fences=1", "stock=3", ":3: stock='3' is there twice"},
+    {"fences=1", "colour=red", ":3: colour='red' is not known here"},
+    {"fences=1", "fences", ":3: 'fences' is no NAME=VALUE"},
+    {"ask from=2000", "dance from=2000", ":5: 'dance' is no word of a history"},
+    {"ask from=2000", "ask from=3001", ":5: it ends before it begins"},
+    {"ask from=2000", "ask from=-", ":5: from='-' is not to be left open"},
+    {"ask from=2000", "ask from=4000000000000000001",
+     ":5: from='4000000000000000001' is none, or out of range"},
+    {"ask from=2000 to=3000", "ask from=2000", ":5: to is missing"},
+    {"status=201", "status=42", ":5: the status is none of HTTP's"},
+    {"status=201", "status=1000", ":5: the status is none of HTTP's"},
+    {"target=a ", "", ":10: target is missing"},
+    {"target=a", "target=?", ":5: target='?' is none, or out of range"},
+    {"request=r1", "request=r%2", ":5: request='r%2' is none, or out of range"},
+    {"request=r1", "request=r%00", ":5: request='r%00' is none, or out of range"},
+    {"request=r1", "request=r\x7f", ":5: request='r\x7f' is none, or out of range"},
+    {"remaining=2 fence=70 sale", "remaining=2 fence=9000000000000001 sale",
+     ":5: fence='9000000000000001' is none, or out of range"},
+    {"look from=9100", "look from=9900", ":11: it ends before it begins"},
+    {"status=200", "status=200 final=2", ":11: final='2' is none, or out of range"},
+    {"stock at=1000", "stock from=1000", ":4: at, or from and to, is missing"},
+    {"stock at=1000", "stock from=1000 to=900", ":4: it ends before it begins"},
+    {"stock at=1000", "stock segment=1 at=1000", ":4: no segment of the sale"},
+    {"owner=a:1 ", "", ":6: owner is missing"},
+    {"order number=1", "order number=0", ":15: orders are numbered from 1 on"},
+    {"order number=1", "order segment=1 number=1", ":15: no segment of the sale"},
+    {"order number=1", "order order=5f03a1-1 number=1", ":15: it needs an order or a number"},
+    {"order number=1", "order", ":15: it needs an order or a number"},
+    {"rest remaining=0", "audit n=1 from=1 to=2 status=200\naudit n=1 from=1 to=2 status=200",
+     ":19: a second audit of this number"},
+    {"stock at=1000", "stock status=500 at=1000", ":4: it has numbers although it failed"},
+    {"rest remaining=0", "rest remaining=0\nrest remaining=0", ":19: a second rest"},
+    {"rest remaining=0", "rest segment=1 remaining=0", ":18: no segment of the sale"},
+    {"left locks=0", "left locks=-1", ":19: locks='-1' is none, or out of range"},
 };
 
 static void what_makes_no_sense_is_unreadable(void **state)
@@ -407,6 +415,8 @@ static void what_makes_no_sense_is_unreadable(void **state)
         write_changed(text, slips[i].old, slips[i].new);
         if (judge(path))
             fail_msg("%s: it was read", slips[i].new);
+        if (strcmp(unreadable, slips[i].says) != 0)
+            fail_msg("%s: \"%s\"", slips[i].new, unreadable);
     }
     free(text);
     write_text("", 0);
