@@ -12,7 +12,7 @@
 #include "tests/support/fixture.h"
 #include "tests/support/service.h"
 
-#include "loadtest/judge/judge.h"
+#include "loadtest/judge/judging.h"
 
 #define HISTORIES "tests/loadtest/judge/histories/"
 
@@ -218,56 +218,73 @@ static void add_line(char *text, size_t size, const char *line, bool first)
     snprintf(text + used, size - used, "%s%s", first ? "" : "\n", line[1] ? line + 2 : "");
 }
 
-/* A history's lines from the last to the first; its head and end stay. */
-static void write_reversed(const char *text)
+/* The places of a history's lines but those of its head and end. Returns how many. */
+static int find_lines(const char *text, const char *lines[1024], const char **end)
 {
-    const char *lines[1024];
     int count = 0;
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
     for (const char *at = text; *at != '\0'; at += strcspn(at, "\n") + 1) {
-        bool first = strncmp(at, "flashsale", 9) == 0 || strncmp(at, "sale ", 5) == 0;
-        if (first)
-            fprintf(file, "%.*s", (int)strcspn(at, "\n") + 1, at);
-        else if (*at != '#')
+        bool head = strncmp(at, "flashsale", 9) == 0 || strncmp(at, "sale ", 5) == 0;
+        if (!head && *at != '#')
             lines[count++] = at;
         assert_in_range(count, 0, 1023);
     }
     bool ends = count > 0 && strncmp(lines[count - 1], "end", 3) == 0;
-    for (int i = count - 1 - ends; i >= 0; i--)
-        fprintf(file, "%.*s", (int)strcspn(lines[i], "\n") + 1, lines[i]);
-    if (ends)
-        fputs(lines[count - 1], file);
+    *end = ends ? lines[count - 1] : NULL;
+    return count - ends;
+}
+
+static void add_whole_line(char *to, size_t *len, const char *line)
+{
+    size_t add = strcspn(line, "\n") + 1;
+    memcpy(to + *len, line, add);
+    *len += add;
+}
+
+/* What is made of the history with its lines turned round, so that it begins with the one at
+ * `first`; NULL: it can not be read. */
+static lt_judgement *judge_turned(const char *text, const char *const *lines, int count,
+                                  const char *end, int first)
+{
+    static char turned[65536];
+    char err[512];
+    size_t len = 0;
+    lt_history history;
+    for (const char *at = text; *at != '\0'; at += strcspn(at, "\n") + 1)
+        if (strncmp(at, "flashsale", 9) == 0 || strncmp(at, "sale ", 5) == 0)
+            add_whole_line(turned, &len, at);
+    for (int i = 0; i < count; i++)
+        add_whole_line(turned, &len, lines[(first + i) % count]);
+    if (end)
+        add_whole_line(turned, &len, end);
+    FILE *file = fmemopen(turned, len, "r");
+    assert_non_null(file);
+    bool good = history_parse(&history, "turned", file, err, sizeof(err));
+    lt_judgement *judgement = good ? judge_history(&history, NULL) : NULL;
+    history_release(&history);
     fclose(file);
+    return judgement;
 }
 
-/* What was found, but for the sentences, which name lines; and but for what is "falling": of an
- * order that was told twice the first line counts. */
-static cJSON *found_in(const cJSON *said)
+/* The times count, not the order of the lines: each of them may be the first, and the last. But for
+ * what is "falling": of an order that was told twice the first line counts. */
+static void check_turned(const char *what, const char *text)
 {
-    cJSON *found = cJSON_Duplicate(said, true), *guarantee;
-    cJSON_DeleteItemFromObject(found, "reasons");
-    cJSON_ArrayForEach(guarantee, cJSON_GetObjectItem(found, "guarantees"))
-    {
-        cJSON_DeleteItemFromObject(guarantee, "first");
-        if (strcmp(fx_json_text(guarantee, "name"), "falling") == 0)
-            cJSON_DeleteItemFromObject(guarantee, "state");
-        if (strcmp(fx_json_text(guarantee, "name"), "falling") == 0)
-            cJSON_DeleteItemFromObject(guarantee, "count");
+    const char *lines[1024], *end;
+    int count = find_lines(text, lines, &end);
+    lt_judgement *one = judge_turned(text, lines, count, end, 0);
+    for (int first = 1; first < count; first++) {
+        lt_judgement *other = judge_turned(text, lines, count, end, first);
+        bool same = one && other && one->verdict == other->verdict &&
+                    memcmp(&one->figures, &other->figures, sizeof(one->figures)) == 0;
+        for (int i = 0; same && i < guarantee_count; i++)
+            same = (one->findings[i].state == other->findings[i].state &&
+                    one->findings[i].count == other->findings[i].count) ||
+                   strcmp(guarantees[i].name, "falling") == 0;
+        if (!same)
+            fail_msg("%s: with line %d first it is another", what, first);
+        judgement_free(other);
     }
-    return found;
-}
-
-/* The times count, not the order of the lines: who records last may have been first. */
-static void check_reversed(const char *what, const char *text, const cJSON *said)
-{
-    write_reversed(text);
-    cJSON *again = judge(path), *one = found_in(said), *other = again ? found_in(again) : NULL;
-    if (!cJSON_Compare(one, other, true))
-        fail_msg("%s: the other way round %s, not %s", what, cJSON_Print(other), cJSON_Print(one));
-    cJSON_Delete(again);
-    cJSON_Delete(one);
-    cJSON_Delete(other);
+    judgement_free(one);
 }
 
 static void hold_change(const change *c)
@@ -284,7 +301,7 @@ static void hold_change(const change *c)
         fail_msg("%s: unreadable", what);
     check_said(what, said, c->expected);
     check_sentences(what, said, c->sentences);
-    check_reversed(what, text, said);
+    check_turned(what, text);
     cJSON_Delete(said);
     free(text);
 }
