@@ -175,7 +175,7 @@ static void what_is_cancelled_is_for_sale_again(void **state)
 }
 
 /* Asks with an admin's header; the body into `ret`. */
-static void revoke(int at, const char *request, int status, char ret[RESERVED_BODY])
+static void take_back(int at, const char *request, int status, char ret[RESERVED_BODY])
 {
     char url[256];
     fx_reply reply;
@@ -187,7 +187,7 @@ static void revoke(int at, const char *request, int status, char ret[RESERVED_BO
     fx_reply_free(&reply);
 }
 
-static void revoke_all(const char *strategy)
+static void take_all_back(const char *strategy)
 {
     char body[RESERVED_BODY], again[RESERVED_BODY];
     sell_reserving(strategy, 10, 3);
@@ -200,9 +200,9 @@ static void revoke_all(const char *strategy)
     for (int i = 1; i <= 3; i++) { /* confirmed, reserved, sold at once */
         char request[16];
         snprintf(request, sizeof(request), "r%d", i);
-        revoke(i % FX_INSTANCES, request, 200, body);
+        take_back(i % FX_INSTANCES, request, 200, body);
         fx_has(body, "\"state\":\"cancelled\"");
-        revoke(0, request, 200, again);
+        take_back(0, request, 200, again);
         assert_string_equal(body, again);
         assert_string_equal(expect_state(request, "cancelled"), body);
         fx_refused(fx.server[0], 409, "order_cancelled",
@@ -216,7 +216,7 @@ static void revoke_all(const char *strategy)
 static void the_admin_cancels_what_is_sold(void **state)
 {
     (void)state;
-    for_each_reserving(revoke_all);
+    for_each_reserving(take_all_back);
 }
 
 /* ---- over ------------------------------------------------------------------------------------ */
