@@ -238,6 +238,72 @@ static void limits_decide_when_a_run_ends(void **unused)
     assert_int_equal(o.plan.requests, 0);
 }
 
+/* What is given wins; then the preset; then what the model has. */
+static void the_load_is_what_was_given(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *line;
+        lt_model model;
+        long stock, requests, users, think_ms, runs;
+    } table[] = {
+        {"run", MODEL_CLOSED, 1000, 5000, 100, 0, 1},
+        {"compare", MODEL_CLOSED, 1000, 5000, 100, 0, 3},
+        {"run --rate 9", MODEL_OPEN, 1000, 5000, 1000, 0, 1},
+        {"run --flash", MODEL_FLASH, 1000, 100, 100, 0, 1},
+        {"run --flash --requests 9", MODEL_FLASH, 1000, 9, 100, 0, 1},
+        {"run --flash --users 9", MODEL_FLASH, 1000, 9, 9, 0, 1},
+        {"run --flash --duration 1s", MODEL_FLASH, 1000, 100, 100, 0, 1},
+        {"run --duration 1s", MODEL_CLOSED, 1000, 0, 100, 0, 1},
+        {"run --until-sold-out", MODEL_CLOSED, 1000, 0, 100, 0, 1},
+        {"run --duration 1s --requests 8", MODEL_CLOSED, 1000, 8, 100, 0, 1},
+        {"run --stock 7 --requests 8 --users 9 --think-ms 6 --runs 5", MODEL_CLOSED, 7, 8, 9, 6, 5},
+        {"run --think-ms 0", MODEL_CLOSED, 1000, 5000, 100, 0, 1},
+        {"run --preset contended", MODEL_CLOSED, 1000, 5000, 100, 0, 1},
+        {"run --preset contended --flash", MODEL_FLASH, 1000, 5000, 100, 0, 1},
+        {"run --preset contended --rate 9", MODEL_OPEN, 1000, 5000, 100, 0, 1},
+        {"run --preset contended --duration 1s", MODEL_CLOSED, 1000, 5000, 100, 0, 1},
+        {"run --preset reference", MODEL_CLOSED, 5000, 5000, 100, 10, 1},
+        {"run --preset reference --think-ms 0", MODEL_CLOSED, 5000, 5000, 100, 0, 1},
+        {"compare --preset reference --stock 7 --requests 8 --users 9 --think-ms 6 --runs 2",
+         MODEL_CLOSED, 7, 8, 9, 6, 2},
+    };
+    for (size_t i = 0; i < COUNT(table); i++) {
+        lt_options o;
+        char line[128], err[512] = "";
+        snprintf(line, sizeof(line), "%s", table[i].line);
+        if (!parse(line, &o, err, sizeof(err)))
+            fail_msg("%s: %s", table[i].line, err);
+        if (o.plan.model != table[i].model || o.plan.stock != table[i].stock ||
+            o.plan.requests != table[i].requests || o.plan.users != table[i].users ||
+            o.plan.think != table[i].think_ms * NS_PER_MS || o.plan.runs != table[i].runs)
+            fail_msg("%s: stock %ld, requests %ld, %d users, %d runs", table[i].line, o.plan.stock,
+                     o.plan.requests, o.plan.users, o.plan.runs);
+    }
+}
+
+/* As many sales as fit, and one more; a name counts whole. */
+static void a_list_of_strategies_has_its_limit(void **unused)
+{
+    (void)unused;
+    lt_options o;
+    char err[512];
+    for (int more = 0; more < 2; more++) {
+        char line[1024] = "compare --strategies a";
+        for (int i = 1; i < PLAN_SALES_MAX + more; i++)
+            strncat(line, ",b", sizeof(line) - strlen(line) - 1);
+        bool good = parse(line, &o, err, sizeof(err));
+        assert_int_equal(good, more == 0);
+        assert_true(good ? o.plan.spec_count == PLAN_SALES_MAX
+                         : strstr(err, "too many strategies") != NULL);
+    }
+    char line[] = "compare --strategies ab,abc,b,bc --expect-unsafe xab,abc,,c";
+    static const bool unsafe[] = {false, true, false, false};
+    assert_true(parse(line, &o, err, sizeof(err)));
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(o.plan.specs[i].expect_unsafe, unsafe[i]);
+}
+
 static void negative_controls_are_declared(void **unused)
 {
     (void)unused;
@@ -285,6 +351,8 @@ int main(void)
         cmocka_unit_test(buyers_outwait_the_lock),
         cmocka_unit_test(texts_have_a_longest_length),
         cmocka_unit_test(limits_decide_when_a_run_ends),
+        cmocka_unit_test(the_load_is_what_was_given),
+        cmocka_unit_test(a_list_of_strategies_has_its_limit),
         cmocka_unit_test(negative_controls_are_declared),
         cmocka_unit_test(a_trailing_slash_is_no_path),
         cmocka_unit_test(help_has_a_short_name),
