@@ -4,7 +4,10 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "lock/dlock_redis.h"
 #include "tests/support/service.h"
 
 enum { STOCK = 5, WAIT_MS = 30000, SECTION_MS = 500 };
@@ -85,6 +88,35 @@ static void nobody_sells_beside_anothers_lock(void **state)
     }
 }
 
+static long long commands_so_far(void)
+{
+    char info[8192];
+    fx_redis_text(fx.redis, info, sizeof(info), "INFO stats");
+    const char *at = strstr(info, "total_commands_processed:");
+    assert_non_null(at);
+    return strtoll(at + strlen("total_commands_processed:"), NULL, 10);
+}
+
+/* Who waits asks again, and pauses before. */
+static void a_wait_is_asked_out_at_its_pace(void **state)
+{
+    (void)state;
+    enum { HELD_MS = 400, PAUSE_MS = 10, WORDS_EACH = 4, OTHERS = 400 };
+    fx_only_single("its commands are counted");
+    for (int i = 0; i < STRATEGIES; i++) {
+        start_sale(strategies[i], 10000, 0, HELD_MS);
+        fx_redis_do(fx.redis, "SET %s %s", lock, other);
+        long long before = commands_so_far();
+        dlock_time began = dlock_now();
+        fx_refused(fx.server[0], 503, "busy", "POST /buy?item=%s&user=u1", strategies[i]);
+        int64_t took_ms = (dlock_now().us - began.us) / 1000;
+        long long asked = commands_so_far() - before;
+        assert_true(took_ms >= HELD_MS);
+        assert_in_range(asked, 4, WORDS_EACH * (took_ms / PAUSE_MS + 1) + OTHERS);
+        fx_redis_do(fx.redis, "DEL %s", lock);
+    }
+}
+
 static bool takes_over(void *arg)
 {
     (void)arg;
@@ -134,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_sells_beside_anothers_lock),
+        cmocka_unit_test(a_wait_is_asked_out_at_its_pace),
         cmocka_unit_test(anothers_lock_is_not_given_back),
         cmocka_unit_test(a_renewal_of_watchdog_adds_a_lease),
     };
