@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "lock/dlock_redis.h"
 #include "server/selling/timer_wheel.h"
@@ -47,6 +48,57 @@ static void a_timer_can_be_due_at_once(void **state)
     assert_true(fx_wait_until(fired_three_times, (void *)&fired, WAIT_MS));
     wheel_stop(&timer);
     assert_int_equal(fired, 3);
+}
+
+/* How often the other threads of this process have gone to sleep. */
+static long long sleeps_of_others(void)
+{
+    char line[512];
+    long long sum = 0, own = 0;
+    FILE *file = popen("cat /proc/$PPID/task/*/status", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file))
+        if (sscanf(line, "voluntary_ctxt_switches: %lld", &own) == 1)
+            sum += own;
+    pclose(file);
+    file = fopen("/proc/thread-self/status", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file))
+        sscanf(line, "voluntary_ctxt_switches: %lld", &own);
+    fclose(file);
+    return sum - own;
+}
+
+static bool stands_still(void *arg)
+{
+    (void)arg;
+    long long before = sleeps_of_others();
+    fx_let_pass(60);
+    return sleeps_of_others() == before;
+}
+
+static bool turns(void *arg)
+{
+    return !stands_still(arg);
+}
+
+/* Which would wake up a hundred times a second. */
+static void a_wheel_without_timers_stands_still(void **state)
+{
+    (void)state;
+    _Atomic int fired = 0;
+    wheel_timer timer = {0}, other = {0};
+    assert_true(wheel_start(&timer, 0, count_at_once, (void *)&fired));
+    assert_true(wheel_start(&other, 100000, count_up, (void *)&fired));
+    assert_true(fx_wait_until(fired_three_times, (void *)&fired, WAIT_MS));
+    assert_true(fx_wait_until(turns, NULL, WAIT_MS));
+    wheel_stop(&other);
+    wheel_stop(&timer);
+    assert_true(fx_wait_until(stands_still, NULL, WAIT_MS));
+    fired = 0; /* and turns again */
+    assert_true(wheel_start(&timer, 20, count_up, (void *)&fired));
+    assert_true(fx_wait_until(fired_three_times, (void *)&fired, WAIT_MS));
+    wheel_stop(&timer);
 }
 
 /* A timer whose function does not return, so that the wheel stands still. */
@@ -157,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timer_fires_until_it_says_no),
         cmocka_unit_test(a_timer_can_be_due_at_once),
+        cmocka_unit_test(a_wheel_without_timers_stands_still),
         cmocka_unit_test(a_stopped_timer_does_not_fire),
         cmocka_unit_test(the_others_fire_as_before),
         cmocka_unit_test(a_wheel_that_was_late_fires_nothing_early),
