@@ -145,6 +145,7 @@ static void keys_and_sales(void **unused)
         {"--earlier-sale --lie told.sale=\"s1\"", "", WRONG, NULL},
         {"--earlier-sale --lie page.sale=\"s1\"", "", DOUBTED, NULL},
         {"--earlier-sale --lie nth=20:ledger.sale=\"s1\"", "", WRONG, NULL},
+        {"--lie buy.limit=never", "", "OVERSOLD", NULL}, /* two clicks at once tell */
         {"--lie buy.limit=never", "--per-user-limit 3 --same-names", "OVERSOLD", NULL},
         {"--lie buy.limit=never --lie told.status=500", "--per-user-limit 3 --same-names",
          "OVERSOLD", NULL},

@@ -1,6 +1,7 @@
 /* test_json.c - bodies are read strictly: cJSON alone is lenient. */
 #include "tests/support/fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "server/base/json.h"
@@ -56,10 +57,40 @@ static void json_is_read_strictly(void **state)
     }
 }
 
+static void escapes_are_characters(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"P\\u0031", "P1"},
+        {"P\\u00311", "P11"},
+        {"P\\u0031f", "P1f"},
+        {"\\u0050\\u0031", "P1"},
+        {"P\\u003aA", "P:A"},
+        {"P\\u003Aa", "P:a"},
+        {"P\\/1", "P/1"},
+        {"P\\\\1", "P\\1"},
+        {"P\\\"1", "P\"1"},
+        {"\\u00e4", "\xC3\xA4"},
+        {"\\u20ac0", "\xE2\x82\xAC"
+                     "0"},
+        {"\\ud83d\\udd12", "\xF0\x9F\x94\x92"},
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char body[128], item[64] = "", err[256] = "";
+        json_field fields[] = {{.name = "item", .text = item, .text_len = sizeof(item)},
+                               {.name = NULL}};
+        snprintf(body, sizeof(body), "{\"item\":\"%s\"}", texts[i][0]);
+        if (json_read(body, strlen(body), fields, err, sizeof(err)) != JSON_FINE)
+            fail_msg("%s: %s", body, err);
+        assert_string_equal(item, texts[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_is_read_strictly),
+        cmocka_unit_test(escapes_are_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
