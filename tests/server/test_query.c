@@ -173,6 +173,32 @@ static void users_are_what_e_mail_addresses_have(void **state)
     }
 }
 
+#define TEN  "0123456789"
+#define MOST TEN TEN TEN TEN TEN TEN "0123" /* IDENT_MAX */
+
+/* As it is, or in quotes as the draft of the header has it: two of them, which are not the key's.
+ */
+static void a_key_may_stand_in_quotes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *header, *key; /* NULL: it is none */
+    } cases[] = {
+        {"k-1_Z", "k-1_Z"}, {"\"k-1_Z\"", "k-1_Z"}, {"k", "k"},       {"\"k\"", "k"},
+        {MOST, MOST},       {"\"" MOST "\"", MOST}, {MOST "4", NULL}, {"\"" MOST "4\"", NULL},
+        {"", NULL},         {"\"\"", NULL},         {"\"", NULL},     {"\"k", NULL},
+        {"k\"", NULL},      {"\"\"k\"\"", NULL},    {"a b", NULL},    {"a\"b", NULL},
+        {"a.b", NULL},      {" a", NULL},
+    };
+    _Static_assert(sizeof(MOST) == IDENT_MAX + 1, "the longest");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char key[IDENT_MAX + 1] = "before";
+        bool good = query_read_key(cases[i].header, key);
+        if (good != (cases[i].key != NULL) || strcmp(key, good ? cases[i].key : "before") != 0)
+            fail_msg("%s: %s", cases[i].header, good ? key : "none");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +207,7 @@ int main(void)
         cmocka_unit_test(numbers_are_whole_and_in_range),
         cmocka_unit_test(json_is_read_as_strictly),
         cmocka_unit_test(query_and_body_count_together),
+        cmocka_unit_test(a_key_may_stand_in_quotes),
         cmocka_unit_test(users_are_what_e_mail_addresses_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
