@@ -78,12 +78,12 @@ static bool goes_on(pid_t pid)
     return state[0] != '\0' && !strchr("ZXTt", state[0]);
 }
 
-EXPORTED int kill(pid_t pid, int signo)
+EXPORTED int kill(pid_t pid, int sig)
 {
-    if (signo == SIGKILL && pid > 0 && pid != getpid() && catches_it(pid)) {
+    if (sig == SIGKILL && pid > 0 && pid != getpid() && catches_it(pid)) {
         really_kill(pid, our_signal());
         for (int i = 0; i < ROUNDS && goes_on(pid); i++)
             nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
     }
-    return really_kill(pid, signo);
+    return really_kill(pid, sig);
 }
