@@ -2,6 +2,12 @@
  * test_follow_options.c - the words of flashsale-orders: mistakes are 64 and a sentence, what does
  * not answer is 69, --metrics writes what it should, the environment gives what options give.
  */
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "tests/orders/follower.h"
 
 enum { USAGE = 64, UNAVAILABLE = 69 };
@@ -176,6 +182,50 @@ static void the_environment_gives_options(void **state)
     expect_all_that_was_told(shop);
 }
 
+/* An instance that says 429 to whatever it is asked, until its listener is shut. */
+static atomic_int limited; /* how often it has */
+
+static void *limit_all(void *arg)
+{
+    static const char answer[] = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: "
+                                 "application/problem+json\r\nConnection: close\r\n"
+                                 "Content-Length: 23\r\n\r\n{\"code\":\"rate_limited\"}";
+    char request[2048];
+    for (int fd; (fd = accept4(*(int *)arg, NULL, NULL, SOCK_CLOEXEC)) >= 0; close(fd))
+        if (recv(fd, request, sizeof(request), 0) > 0 &&
+            send(fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL) > 0)
+            atomic_fetch_add(&limited, 1);
+    return NULL;
+}
+
+/* It is asked again after a second, ten times; then another one is asked. */
+static void who_limits_for_ever_is_given_up(void **state)
+{
+    pthread_t thread;
+    char both[512];
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(any);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&any, len), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&any, &len), 0);
+    assert_int_equal(pthread_create(&thread, NULL, limit_all, &listener), 0);
+    use_database(*state);
+    open_shop();
+    sell_here("'stock':50,'strategy':'combined'");
+    sell_to(3);
+    snprintf(both, sizeof(both), "http://127.0.0.1:%d,%s", ntohs(any.sin_port),
+             fx_server_url(fx.server[0]));
+    int code = end_orders(spawn_orders(
+        FX_ARGS("follow", "--once", "--item", shop, "--from", both, "--to", base.url)));
+    shutdown(listener, SHUT_RDWR);
+    pthread_join(thread, NULL);
+    close(listener);
+    assert_int_equal(code, 0);
+    assert_in_range(limited, 2, 11);
+    expect_all_that_was_told(shop);
+}
+
 static int stop_all(void **state)
 {
     stop_postgres();
@@ -192,6 +242,7 @@ int main(void)
         ON_EACH_DATABASE(metrics_are_written),
         ON("sqlite", a_file_that_can_not_be_written_stops_nobody),
         ON_EACH_DATABASE(the_environment_gives_options),
+        ON("sqlite", who_limits_for_ever_is_given_up),
     };
     fx.plan = (fx_plan){.instances = 2};
     return cmocka_run_group_tests(tests, fx_service_start, stop_all);
