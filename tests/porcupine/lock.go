@@ -46,7 +46,7 @@ type lockOp struct {
 	share   share
 	fence   int64
 	cohort  bool
-	fenced  bool // other grants of this lock have a fence
+	fenced  bool // other grants of this lock to its process have a fence
 	line    int
 }
 

@@ -84,14 +84,20 @@ type callOf struct {
 	op      uint64
 }
 
+// Guests that know of no fences are processes of their own.
+type fencedBy struct {
+	process int64
+	lock    string
+}
+
 type lockReader struct {
 	cohort string
 	grants map[callOf]*grant
 	order  []*grant
-	fenced map[string]bool  // locks that issue fences
-	voids  map[string]int64 // a removal that is under way: since when
-	raised map[string]int64 // the highest fence that was ever set from outside
-	stale  []func()         // adds what was refused, once that is known
+	fenced map[fencedBy]bool // who is given fences of a lock
+	voids  map[string]int64  // a removal that is under way: since when
+	raised map[string]int64  // the highest fence that was ever set from outside
+	stale  []func()          // adds what was refused, once that is known
 	ops    []porcupine.Operation
 	locks  []string // of ops
 }
@@ -135,7 +141,9 @@ func (r *lockReader) onEvent(e *event) {
 	case g == nil:
 	case e.kind == "ok":
 		g.ok, g.fence, g.granted = e.ns, e.fence, e.hold == e.op // else it is a re-entry
-		r.fenced[e.lock] = r.fenced[e.lock] || e.fence > 0
+		if e.fence > 0 {
+			r.fenced[fencedBy{e.process, e.lock}] = true
+		}
 	case e.kind == "held":
 		if e.ns < g.firstVoid {
 			g.held = max(g.held, e.ns)
@@ -164,7 +172,7 @@ func (r *lockReader) addGrants() {
 			continue
 		}
 		op := g.lockOp
-		op.fenced = r.fenced[g.lock]
+		op.fenced = r.fenced[fencedBy{g.process, g.lock}]
 		// What a cohort passes on inside a process, Redis does not see.
 		untilThen := g.freed >= 0 && !(g.cohort && g.firstVoid < never)
 		if !untilThen && g.held < g.ok {
@@ -194,7 +202,7 @@ func readLock(files []io.Reader, cohort string) (byLock [][]porcupine.Operation,
 		}
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.ns, b.ns) })
-	r := lockReader{cohort: cohort, grants: map[callOf]*grant{}, fenced: map[string]bool{},
+	r := lockReader{cohort: cohort, grants: map[callOf]*grant{}, fenced: map[fencedBy]bool{},
 		voids: map[string]int64{}, raised: map[string]int64{}}
 	for i := range events {
 		r.onEvent(&events[i])

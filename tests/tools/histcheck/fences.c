@@ -3,8 +3,9 @@
  * a higher one, a guarded write that was begun later must not have a lower one. Grants under way at
  * the same time may return in any order, but never with the same fence. A reader issues none: what
  * it is told is no lower than what had been returned before it asked, or 0 where none is known.
- * Where one grant of a lock has a fence, all have, but readers'. And a guarded write is not refused
- * as stale while the lock was its holder's for certain, and no fence was set from outside.
+ * Where one of a process's grants of a lock has a fence, all have, but readers': guests that know
+ * of no fences are processes of their own. And a guarded write is not refused as stale while the
+ * lock was its holder's for certain, and no fence was set from outside.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +28,6 @@ struct fences {
     const hc_history *history;
     hc_report *report;
     struct issued *last;     /* by lock */
-    uint64_t *highest;       /* by lock: of all that any grant had */
     uint64_t *set;           /* by lock: of all that were ever set from outside */
     struct issued *before;   /* by operation: at its invoke, then at its last guard-invoke */
     struct current *current; /* by process */
@@ -65,6 +65,17 @@ static bool goes_on(struct fences *fences, const hc_operation *operation)
     return same;
 }
 
+/* Whether a process was ever given a fence of the lock. */
+static bool has_fences(const hc_history *history, int lock, int64_t process)
+{
+    for (size_t i = 0; i < history->operations_len; i++) {
+        const hc_operation *it = &history->operations[i];
+        if (it->process == process && it->lock == lock && it->fence > 0)
+            return true;
+    }
+    return false;
+}
+
 static void on_grant(struct fences *fences, const hc_event *event)
 {
     const hc_operation *operation = &fences->history->operations[event->target];
@@ -72,9 +83,10 @@ static void on_grant(struct fences *fences, const hc_event *event)
     struct issued *last = &fences->last[event->lock];
     if (operation->reentry)
         return;
-    if (event->fence == 0 && fences->highest[event->lock] > 0 && !share_reads(operation->share))
+    if (event->fence == 0 && !share_reads(operation->share) &&
+        has_fences(fences->history, event->lock, operation->process))
         report(fences->report, VIOLATION_FENCE, event->lock,
-               "%s has no fence, and others of this lock have", report_name(operation));
+               "%s has no fence, and others of its process have", report_name(operation));
     if (event->fence == 0)
         return;
     bool low = share_reads(operation->share) ? event->fence < before->fence
@@ -174,11 +186,9 @@ static void look_ahead(struct fences *fences)
 {
     for (size_t i = 0; i < fences->history->events_len; i++) {
         const hc_event *event = &fences->history->events[i];
-        uint64_t *most = event->kind == EVENT_FENCE_SET ? fences->set
-                         : event->kind == EVENT_OK      ? fences->highest
-                                                        : NULL;
-        if (most && event->lock >= 0 && event->fence > most[event->lock])
-            most[event->lock] = event->fence;
+        if (event->kind == EVENT_FENCE_SET && event->lock >= 0 &&
+            event->fence > fences->set[event->lock])
+            fences->set[event->lock] = event->fence;
     }
 }
 
@@ -188,7 +198,6 @@ void check_fences(const hc_history *history, hc_report *report_to)
     struct fences fences = {.history = history,
                             .report = report_to,
                             .last = zeros(locks, sizeof(struct issued)),
-                            .highest = zeros(locks, sizeof(uint64_t)),
                             .set = zeros(locks, sizeof(uint64_t)),
                             .before = zeros(history->operations_len, sizeof(struct issued))};
     for (int i = 0; i < history->locks_len; i++)
@@ -198,7 +207,6 @@ void check_fences(const hc_history *history, hc_report *report_to)
         on_event(&fences, &history->events[i]);
     check_unique(&fences);
     free(fences.last);
-    free(fences.highest);
     free(fences.set);
     free(fences.before);
     free(fences.current);
