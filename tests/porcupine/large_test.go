@@ -294,7 +294,7 @@ func TestLiesOfLocks(t *testing.T) {
 	const next = "60 2 1 1 invoke l 0 0 0\n70 2 1 1 ok l %d 1 1\n80 2 1 1 held l 6 0 1\n"
 	for _, c := range []struct{ name, events, want string }{
 		{"one after the other", first + fmt.Sprintf(next, 6), "ok"},
-		{"no fence, where its process had one", first + "60 1 1 2 invoke l 0 0 0\n70 1 1 2 ok l 0 2 1\n", "illegal"},
+		{"no fence, where its process had one", first + "60 1 1 2 invoke l 0 0 0\n70 1 1 2 ok l 0 1 2\n80 1 1 2 held l 0 0 2\n", "illegal"},
 		{"a guest who knows of no fences", first + "60 2 1 1 invoke l 0 0 0\n70 2 1 1 ok l 0 1 1\n", "ok"},
 		{"a reader whose fence is lost", first + "60 2 1 1 invoke l 0 0 0 1/0\n70 2 1 1 ok l 0 1 1\n", "ok"},
 		{"it was held after its release", first + "55 1 1 1 held l 5 0 1\n", "illegal"},
