@@ -57,8 +57,10 @@ static void *buy_on_and_on(void *arg)
         int number = atomic_fetch_add(&me->shop->asked, 1);
         snprintf(request, sizeof(request), "%s-%d", me->shop->item, number);
         if (fx_status(fx.server[(i + me->number) % 2], "POST /buy?item=%s&user=u%d&request=%s",
-                      me->shop->item, number, request) != 201)
+                      me->shop->item, number, request) != 201) {
+            fx_let_pass(5); /* it may be closed for a while */
             continue;
+        }
         if (atomic_fetch_add(&me->shop->bought, 1) == 0)
             memcpy(me->shop->first, request, sizeof(request));
         memcpy(me->shop->last[me->number], request, sizeof(request));

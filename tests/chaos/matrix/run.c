@@ -20,6 +20,7 @@
 
 enum {
     JOBS_MAX = 32,
+    JOBS_EACH = 5, /* for each processor */
     TRIES = 3,
     RUN_MS = 180000, /* then it hangs, on an idle machine */
     REMOVED_MS = 5000,
@@ -91,9 +92,17 @@ static int runs_of(const runner *r, const matrix_cell *c)
     return r->options->runs > 0 ? r->options->runs : plan_runs(r->options->size, &c->row);
 }
 
+/* The place in the list of the run that comes next. The list goes by columns, and some compute all
+ * the time, others mostly wait: by great steps through it, they come side by side. */
+static int next_place(runner *r)
+{
+    int step = r->runs % 617 != 0 ? 617 : 619; /* primes: each place is met once */
+    return (int)((long long)r->next++ * step % r->runs);
+}
+
 static void begin(runner *r, job *j)
 {
-    int number = r->next++;
+    int number = next_place(r);
     matrix_cell *c = r->m.cells;
     for (; number >= runs_of(r, c); c++)
         number -= runs_of(r, c);
@@ -293,7 +302,7 @@ int matrix_run(const matrix_options *options)
     r.m.seed = options->seed;
     r.m.planted = options->planted;
     r.m.caught = options->caught;
-    r.jobs_len = options->jobs > 0 ? options->jobs : 3 * (int)sysconf(_SC_NPROCESSORS_ONLN);
+    r.jobs_len = options->jobs > 0 ? options->jobs : JOBS_EACH * (int)sysconf(_SC_NPROCESSORS_ONLN);
     r.jobs_len = r.jobs_len < JOBS_MAX ? r.jobs_len : JOBS_MAX;
     fx_build_path("tests/matrix", r.program, sizeof(r.program));
     snprintf(cells, sizeof(cells), "%s/cells", options->out);
