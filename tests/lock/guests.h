@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 
-
 #define GUEST_SOON_MS fx_patient_ms(10000)
 
 typedef struct guest {
