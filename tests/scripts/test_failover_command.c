@@ -308,8 +308,8 @@ static void behind_a_replica_that_is_far_behind_nothing_is_held(void **state)
     tell(replica, "CLIENT UNPAUSE");
 }
 
-/* A redis-cli that does `first` before the first CLIENT PAUSE. */
-static void meddle(const char *first)
+/* A redis-cli that does `first` before the first CLIENT of this word. */
+static void meddle(const char *word, const char *first)
 {
     char program[300];
     snprintf(program, sizeof(program), "%s/meddler", dir);
@@ -317,9 +317,9 @@ static void meddle(const char *first)
     assert_non_null(to);
     fprintf(to,
             "#!/bin/sh\n"
-            "case \"$*\" in *' client pause '*) rm \"$0.first\" && (%s) ;; esac >/dev/null 2>&1\n"
+            "case \"$*\" in *' client %s'*) rm \"$0.first\" && (%s) ;; esac >/dev/null 2>&1\n"
             "exec %s \"$@\"\n",
-            first, cli);
+            word, first, cli);
     fclose(to);
     assert_int_equal(fx_shell("chmod +x \"$1\" && touch \"$1.first\"", program, LIMIT_MS), 0);
     setenv("REDIS_CLI", program, 1);
@@ -331,7 +331,7 @@ static void meddle_behind(int primary, int replica, int ms, const char *then)
     char first[300];
     snprintf(first, sizeof(first), "%s -p %d client pause %d write; %s -p %d set behind v%s", cli,
              fx_topology_port(redis, replica), ms, cli, fx_topology_port(redis, primary), then);
-    meddle(first);
+    meddle("pause", first);
 }
 
 static int a_sentinel(void)
@@ -435,6 +435,23 @@ static void when_another_failover_has_begun_no_write_goes_on(void **state)
     tell(replica, "CLIENT UNPAUSE");
     tell(primary_now(), "SET replicated v");
     assert_true(fx_wait_until(has_replicated, &primary, 10000)); /* before a pause would end */
+    fx_topology_settle(redis, LIMIT_MS);
+}
+
+static bool is_not_held(void *member)
+{
+    return says(*(int *)member, "GET lifted", "v");
+}
+
+static void a_lost_unpause_is_sent_again(void **state)
+{
+    (void)state;
+    int primary = begin_failure();
+    meddle("unpause", "kill $$");
+    run(DONE, "", FX_ARGS(fx_topology_url(redis)));
+    unsetenv("REDIS_CLI");
+    tell(primary_now(), "SET lifted v");
+    assert_true(fx_wait_until(is_not_held, &primary, 10000)); /* before a pause would end */
     fx_topology_settle(redis, LIMIT_MS);
 }
 
@@ -543,6 +560,7 @@ int main(void)
         cmocka_unit_test(two_commands_do_not_hold_writes_at_once),
         cmocka_unit_test(with_hasty_sentinels_nothing_is_held),
         cmocka_unit_test(when_another_failover_has_begun_no_write_goes_on),
+        cmocka_unit_test(a_lost_unpause_is_sent_again),
         cmocka_unit_test(without_a_replica_or_a_sentinel_nothing_is_held),
         cmocka_unit_test_teardown(no_acknowledged_order_of_a_sale_in_memory_is_lost, end_crew),
         cmocka_unit_test(the_rights_in_its_help_suffice_on_sentinels),
