@@ -102,8 +102,8 @@
  *
  *     The units left there at rest, "-" = the stock can not be read. Where there is no `audit`, the
  *     ledger was read out of Redis, and it also says that all orders of the segment have their
- *     lines (audit 1); that recorder has the shop for itself, and nobody else buys. Of a sharded
- * sale, one line for each segment, or one without for the whole.
+ *     lines (audit 1); nobody else buys from such a recorder's shop. Of a sharded sale, one line
+ *     for each segment, or one without for the whole.
  *
  * left [locks] [waiters] [threads] [descriptors]
  *

@@ -6,9 +6,10 @@ package main
 // readers, so many permits as there are); its fence is above all that were issued before (a reader's
 // is not below; inside a process of a cohort it may stay); who is told "yours" holds the lock at that
 // moment, and so does who is told so at its release; a lock that is removed from outside is nobody's,
-// and does not come back; nobody has what he let go; where one grant of a lock has a fence, all but
-// readers have one; a guarded write that was accepted has the fence that was issued last, and one that
-// was refused as stale is not of who holds the lock, unless a newer fence was set from outside.
+// and does not come back; nobody has what he let go; where a process was given a fence of a lock, each
+// of its grants but a reader's has one; a guarded write that was accepted has the fence that was issued
+// last, and one that was refused as stale is not of who holds the lock, unless a newer fence was set
+// from outside.
 //
 // A lease ends when nobody sees it. So a hold counts only as long as its owner was certain of it: to
 // its release, to the last moment at which it was told "yours", or to its removal; without any of

@@ -1,5 +1,5 @@
 /* dlock bench: what it measures, that it leaves nothing behind, and that it can say no. */
-#include "tests/support/fixture.h"
+#include "tests/lock/cmd/bench_file.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-
-#include <cjson/cJSON.h>
 
 /* The command's parts are no library: their tests take them in whole. */
 #include "lock/cmd/bench/latency.c" // NOLINT(bugprone-suspicious-include)
@@ -26,32 +24,18 @@ static char shown[8192]; /* what the last bench printed */
 /* Runs "dlock bench WORDS --json FILE"; the file's content goes to *ret, to be deleted. */
 static int bench(const char *words, cJSON **ret)
 {
-    char line[1024], path[256], text[65536];
+    char line[1024], path[256];
     remove(result);
     snprintf(line, sizeof(line), "exec %s bench %s --json %s", fx_build_path("dlock", path, 256),
              words, result);
     fx_process *process = fx_spawn((const char *const[]){"sh", "-c", line, NULL}, true);
     int code = fx_process_wait(process, BENCH_MS);
-    *ret = NULL;
     snprintf(shown, sizeof(shown), "%s", fx_process_stdout(process));
-    FILE *file = fopen(result, "r");
-    if (file) {
-        text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-        *ret = cJSON_Parse(text);
-        fclose(file);
-    }
+    *ret = bench_file_read(result);
     if (!*ret)
         fail_msg("bench %s: exit %d, no result; %s", words, code, fx_process_stderr(process));
     fx_process_free(process);
     return code;
-}
-
-static double number(const cJSON *object, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    if (!cJSON_IsNumber(item))
-        fail_msg("no number \"%s\"", name);
-    return item->valuedouble;
 }
 
 static void is_text(const cJSON *object, const char *name, const char *expected)
@@ -137,7 +121,7 @@ static void json_is_escaped_and_strict(void **state)
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(parsed, "empty")), 0);
     assert_true(cJSON_IsTrue(cJSON_GetObjectItem(parsed, "yes")));
     assert_true(cJSON_IsFalse(cJSON_GetObjectItem(parsed, "no")));
-    assert_true(number(parsed, "number") == 1.2 && number(parsed, "int") == -7);
+    assert_true(bench_number(parsed, "number") == 1.2 && bench_number(parsed, "int") == -7);
     assert_int_equal(json.depth, 0);
     assert_non_null(strstr(text, "{\n  \"a"));
     assert_non_null(strstr(text, ",\n  \"empty\": []\n}\n"));
@@ -185,7 +169,7 @@ static void is_true_of_here(const cJSON *environment)
     assert_non_null(strstr(info, wanted));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         is_text(environment, names[i], NULL);
-    assert_true(number(environment, "cpus") >= 1);
+    assert_true(bench_number(environment, "cpus") >= 1);
 }
 
 /* The figures of a row belong together, and its line for people has the same. */
@@ -194,24 +178,24 @@ static void agrees_with_itself(const cJSON *row, double duration_ms)
     char line[160];
     const cJSON *acquire = cJSON_GetObjectItem(row, "acquire_us");
     const cJSON *handoff = cJSON_GetObjectItem(row, "handoff_us");
-    double ops = number(row, "ops");
-    assert_true(number(row, "duration_ms") == duration_ms);
-    assert_true(number(row, "hold_ms") == 0);
-    assert_true(is_about(number(row, "ops_per_s"), ops * 1000 / duration_ms));
-    assert_true(number(acquire, "samples") == ops);
-    assert_true(number(row, "cpu_us_per_op") > 0);
-    assert_true(number(row, "round_trips_per_op") > 0);
+    double ops = bench_number(row, "ops");
+    assert_true(bench_number(row, "duration_ms") == duration_ms);
+    assert_true(bench_number(row, "hold_ms") == 0);
+    assert_true(is_about(bench_number(row, "ops_per_s"), ops * 1000 / duration_ms));
+    assert_true(bench_number(acquire, "samples") == ops);
+    assert_true(bench_number(row, "cpu_us_per_op") > 0);
+    assert_true(bench_number(row, "round_trips_per_op") > 0);
     if (cJSON_IsNull(cJSON_GetObjectItem(handoff, "p50"))) /* too few on a busy machine */
         return;
-    assert_true(number(acquire, "p50") > 0 && number(handoff, "samples") >= 10);
+    assert_true(bench_number(acquire, "p50") > 0 && bench_number(handoff, "samples") >= 10);
     snprintf(line, sizeof(line), "\n%-9s ", cJSON_GetObjectItem(row, "kind")->valuestring);
     const char *at = strstr(shown, line);
     double shown_ops, shown_p50;
     if (!at || sscanf(at + strlen(line), "%lf %lf", &shown_ops, &shown_p50) != 2)
         fail_msg("no \"%s\" in %s", line, shown);
     /* each is rounded once more */
-    assert_true(fabs(shown_ops - number(row, "ops_per_s")) <= 1);
-    assert_true(fabs(shown_p50 - number(handoff, "p50")) <= 1);
+    assert_true(fabs(shown_ops - bench_number(row, "ops_per_s")) <= 1);
+    assert_true(fabs(shown_p50 - bench_number(handoff, "p50")) <= 1);
 }
 
 /* Wake-ups that came too late end by themselves. */
@@ -242,7 +226,7 @@ static void measures_each_kind_and_cleans_up(void **state)
                            "--kinds poll50,string,pubsub,fair,cohort",
                            &json),
                      0);
-    assert_int_equal(number(json, "schema"), 1);
+    assert_int_equal(bench_number(json, "schema"), 1);
     is_true_of_here(cJSON_GetObjectItem(json, "environment"));
     assert_non_null(strstr(shown, "2 processes x 3 threads on one lock, think 0-1 ms, hold 0 ms"));
     const cJSON *rows = cJSON_GetObjectItem(json, "rows"), *row;
@@ -251,17 +235,17 @@ static void measures_each_kind_and_cleans_up(void **state)
     cJSON_ArrayForEach(row, rows)
     {
         assert_string_equal(cJSON_GetObjectItem(row, "kind")->valuestring, kinds[i++]);
-        assert_int_equal(number(row, "processes"), 2);
-        assert_int_equal(number(row, "threads"), 3);
+        assert_int_equal(bench_number(row, "processes"), 2);
+        assert_int_equal(bench_number(row, "threads"), 3);
         assert_string_equal(cJSON_GetObjectItem(row, "think_ms")->valuestring, "0-1");
-        assert_true(number(row, "ops_per_s") > 0);
+        assert_true(bench_number(row, "ops_per_s") > 0);
         agrees_with_itself(row, 600);
-        cpu_us += number(row, "cpu_us_per_op") * number(row, "ops");
+        cpu_us += bench_number(row, "cpu_us_per_op") * bench_number(row, "ops");
         assert_false(cJSON_HasObjectItem(row, "killed"));
-        assert_true(number(row, "redis_cmds_per_op") >= 2);
-        assert_in_range((int)(number(row, "fairness") * 100), 0, 100);
-        assert_int_equal(number(row, "canary_lost"), 0);
-        assert_int_equal(number(row, "errors"), 0);
+        assert_true(bench_number(row, "redis_cmds_per_op") >= 2);
+        assert_in_range((int)(bench_number(row, "fairness") * 100), 0, 100);
+        assert_int_equal(bench_number(row, "canary_lost"), 0);
+        assert_int_equal(bench_number(row, "errors"), 0);
         assert_true(cJSON_HasObjectItem(cJSON_GetObjectItem(row, "handoff_us"), "p999"));
         assert_true(cJSON_HasObjectItem(cJSON_GetObjectItem(row, "acquire_us"), "p99"));
     }
@@ -284,23 +268,23 @@ static void measures_kinds_that_several_hold(void **state)
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
     {
         agrees_with_itself(row, 800);
-        assert_true(number(row, "ops") > 0);
-        assert_int_equal(number(row, "canary_lost"), 0);
-        assert_int_equal(number(row, "errors"), 0);
-        assert_int_equal(number(cJSON_GetObjectItem(row, "handoff_us"), "samples"), 0);
+        assert_true(bench_number(row, "ops") > 0);
+        assert_int_equal(bench_number(row, "canary_lost"), 0);
+        assert_int_equal(bench_number(row, "errors"), 0);
+        assert_int_equal(bench_number(cJSON_GetObjectItem(row, "handoff_us"), "samples"), 0);
     }
     const cJSON *rows = cJSON_GetObjectItem(json, "rows");
     const cJSON *rw = cJSON_GetArrayItem(rows, 0), *semaphore = cJSON_GetArrayItem(rows, 1);
     is_text(rw, "kind", "rw");
-    double writes = number(cJSON_GetObjectItem(rw, "write_acquire_us"), "samples");
-    assert_true(writes > 0 && writes < number(rw, "ops"));
-    assert_int_equal(number(rw, "readers_percent"), 60);
-    assert_int_equal(number(rw, "torn_reads"), 0);
+    double writes = bench_number(cJSON_GetObjectItem(rw, "write_acquire_us"), "samples");
+    assert_true(writes > 0 && writes < bench_number(rw, "ops"));
+    assert_int_equal(bench_number(rw, "readers_percent"), 60);
+    assert_int_equal(bench_number(rw, "torn_reads"), 0);
     assert_non_null(strstr(shown, " writers "));
     is_text(semaphore, "kind", "semaphore");
-    assert_int_equal(number(semaphore, "permits"), 3);
-    assert_int_equal(number(semaphore, "take"), 2);
-    assert_int_equal(number(semaphore, "above_permits"), 0);
+    assert_int_equal(bench_number(semaphore, "permits"), 3);
+    assert_int_equal(bench_number(semaphore, "take"), 2);
+    assert_int_equal(bench_number(semaphore, "above_permits"), 0);
     cJSON_Delete(json);
     nothing_is_left();
 }
@@ -316,8 +300,8 @@ static void one_alone_pays_two_round_trips(void **state)
     const cJSON *row;
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
     {
-        double trips = number(row, "round_trips_per_op");
-        double beside = 50 / number(row, "ops"); /* connecting and INFO are in it, too */
+        double trips = bench_number(row, "round_trips_per_op");
+        double beside = 50 / bench_number(row, "ops"); /* connecting and INFO are in it, too */
         if (trips < 1.9 || trips > 2.1 + beside)
             fail_msg("%s: %.2f round trips", cJSON_GetObjectItem(row, "kind")->valuestring, trips);
     }
@@ -366,7 +350,7 @@ static void tells_when_a_lock_does_not_exclude(void **state)
         redisFree(ctx);
         assert_int_equal(code, 1);
         const cJSON *row = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "rows"), 0);
-        if (number(row, cases[i].figure) <= 0)
+        if (bench_number(row, cases[i].figure) <= 0)
             fail_msg("%s: nothing broken, %s", words, shown);
         cJSON_Delete(json);
     }
@@ -387,13 +371,13 @@ static void a_killed_holder_is_followed_after_its_lease(void **state)
     const cJSON *row;
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
     {
-        assert_true(number(row, "takeover_ms") <= 900 + 100 + SLACK_MS);
+        assert_true(bench_number(row, "takeover_ms") <= 900 + 100 + SLACK_MS);
         is_text(row, "killed", "holder");
-        assert_true(number(row, "takeover_ms") > 0);
-        assert_true(number(row, "longest_gap_ms") >= number(row, "takeover_ms"));
-        assert_true(number(row, "stalled_ms") >= number(row, "longest_gap_ms"));
+        assert_true(bench_number(row, "takeover_ms") > 0);
+        assert_true(bench_number(row, "longest_gap_ms") >= bench_number(row, "takeover_ms"));
+        assert_true(bench_number(row, "stalled_ms") >= bench_number(row, "longest_gap_ms"));
         assert_non_null(strstr(shown, "killed: next grant after "));
-        assert_int_equal(number(row, "canary_lost"), 0);
+        assert_int_equal(bench_number(row, "canary_lost"), 0);
     }
     cJSON_Delete(json);
 }
@@ -425,9 +409,9 @@ static void a_killed_process_costs_one_claim_window_for_all_its_waiters(void **s
     const cJSON *row;
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
     {
-        assert_true(number(row, "longest_gap_ms") <= 250 + 100 + SLACK_MS);
+        assert_true(bench_number(row, "longest_gap_ms") <= 250 + 100 + SLACK_MS);
         is_text(row, "killed", "queued");
-        assert_int_equal(number(row, "canary_lost"), 0);
+        assert_int_equal(bench_number(row, "canary_lost"), 0);
     }
     cJSON_Delete(json);
 }
@@ -435,8 +419,8 @@ static void a_killed_process_costs_one_claim_window_for_all_its_waiters(void **s
 /* A renewal is due when two thirds of the lease of 1,500 ms are left. */
 static void is_late_by_what_was_lowest(const cJSON *renew)
 {
-    double late_ms = 1000 - number(renew, "lowest_ttl_ms");
-    assert_true(number(renew, "late_ms") == (late_ms > 0 ? late_ms : 0));
+    double late_ms = 1000 - bench_number(renew, "lowest_ttl_ms");
+    assert_true(bench_number(renew, "late_ms") == (late_ms > 0 ? late_ms : 0));
 }
 
 static void holds_many_locks_and_renews_them_in_time(void **state)
@@ -445,14 +429,14 @@ static void holds_many_locks_and_renews_them_in_time(void **state)
     cJSON *json;
     assert_int_equal(bench("--renew 500 --lease-ms 1500 --duration-ms 2000", &json), 0);
     const cJSON *renew = cJSON_GetObjectItem(json, "renew");
-    assert_true(number(renew, "renewals") >= 500 * 2);
-    assert_int_equal(number(renew, "lost"), 0);
-    assert_true(number(renew, "lowest_ttl_ms") > 500);
+    assert_true(bench_number(renew, "renewals") >= 500 * 2);
+    assert_int_equal(bench_number(renew, "lost"), 0);
+    assert_true(bench_number(renew, "lowest_ttl_ms") > 500);
     is_text(renew, "kind", "string");
-    assert_true(number(renew, "locks") == 500 && number(renew, "lease_ms") == 1500);
-    assert_int_equal(number(renew, "renewals_failed"), 0);
-    assert_true(number(renew, "seconds") >= 2);
-    assert_true(number(renew, "cpu_percent") > 0);
+    assert_true(bench_number(renew, "locks") == 500 && bench_number(renew, "lease_ms") == 1500);
+    assert_int_equal(bench_number(renew, "renewals_failed"), 0);
+    assert_true(bench_number(renew, "seconds") >= 2);
+    assert_true(bench_number(renew, "cpu_percent") > 0);
     is_late_by_what_was_lowest(renew);
     is_true_of_here(cJSON_GetObjectItem(json, "environment"));
     assert_non_null(strstr(shown, "500 locks of kind string held for "));
@@ -502,9 +486,9 @@ static void tells_when_a_lock_of_many_is_lost(void **state)
         pthread_join(thread, NULL);
         assert_int_equal(code, 1);
         const cJSON *renew = cJSON_GetObjectItem(json, "renew");
-        assert_int_equal(number(renew, "lost"), 1);
-        assert_true(i == 0 ? number(renew, "lowest_ttl_ms") == -2
-                           : number(renew, "lowest_ttl_ms") >= 0);
+        assert_int_equal(bench_number(renew, "lost"), 1);
+        assert_true(i == 0 ? bench_number(renew, "lowest_ttl_ms") == -2
+                           : bench_number(renew, "lowest_ttl_ms") >= 0);
         is_late_by_what_was_lowest(renew);
         cJSON_Delete(json);
         freeReplyObject(redisCommand(ctx, "FLUSHALL"));

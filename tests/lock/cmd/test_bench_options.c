@@ -3,13 +3,11 @@
  * and what holds where none is given. What is understood asks Redis next: where there is none, the
  * exit code tells which of both it was.
  */
-#include "tests/support/fixture.h"
+#include "tests/lock/cmd/bench_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cjson/cJSON.h>
 
 #define BENCH_MS 30000 /* limit for one bench */
 
@@ -137,29 +135,17 @@ static void words_go_together_or_are_refused(void **state)
 /* --redis goes before the environment, which here leads nowhere. */
 static cJSON *bench_of(fx_redis *redis, const char *words)
 {
-    char dir[256], line[1024], text[16384] = "";
+    char dir[256], line[1024];
     fx_dir_make(dir, sizeof(dir));
     snprintf(line, sizeof(line), "--redis %s --json %s/bench.json %s", fx_redis_url(redis), dir,
              words);
     int code = bench(line);
     snprintf(line, sizeof(line), "%s/bench.json", dir);
-    FILE *file = fopen(line, "r");
-    if (code != 0 || !file)
+    cJSON *json = bench_file_read(line);
+    if (code != 0 || !json)
         fail_msg("bench %s: exit %d, %s", words, code, said);
-    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-    fclose(file);
     fx_dir_remove(dir);
-    cJSON *json = cJSON_Parse(text);
-    assert_non_null(json);
     return json;
-}
-
-static double number(const cJSON *row, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, name);
-    if (!cJSON_IsNumber(item))
-        fail_msg("no number \"%s\"", name);
-    return item->valuedouble;
 }
 
 /* As the help says it. */
@@ -174,21 +160,21 @@ static void what_is_not_given_has_its_default(void **state)
     {
         assert_in_range(i, 0, 3);
         assert_string_equal(cJSON_GetObjectItem(row, "kind")->valuestring, kinds[i++]);
-        assert_true(number(row, "processes") == 3 && number(row, "threads") == 16);
+        assert_true(bench_number(row, "processes") == 3 && bench_number(row, "threads") == 16);
         assert_string_equal(cJSON_GetObjectItem(row, "think_ms")->valuestring, "1-3");
-        assert_true(number(row, "hold_ms") == 0 && number(row, "duration_ms") == 100);
+        assert_true(bench_number(row, "hold_ms") == 0 && bench_number(row, "duration_ms") == 100);
     }
     assert_int_equal(i, 4);
     cJSON_Delete(json);
     json = bench_of(redis, "--kinds rw,semaphore --duration-ms 100 --processes 1 --threads 1");
     const cJSON *rows = cJSON_GetObjectItem(json, "rows");
-    assert_true(number(cJSON_GetArrayItem(rows, 0), "readers_percent") == 90);
-    assert_true(number(cJSON_GetArrayItem(rows, 1), "permits") == 4);
-    assert_true(number(cJSON_GetArrayItem(rows, 1), "take") == 1);
+    assert_true(bench_number(cJSON_GetArrayItem(rows, 0), "readers_percent") == 90);
+    assert_true(bench_number(cJSON_GetArrayItem(rows, 1), "permits") == 4);
+    assert_true(bench_number(cJSON_GetArrayItem(rows, 1), "take") == 1);
     cJSON_Delete(json);
     json = bench_of(redis, "--renew 1 --duration-ms 100");
     const cJSON *renew = cJSON_GetObjectItem(json, "renew");
-    assert_true(number(renew, "lease_ms") == 10000);
+    assert_true(bench_number(renew, "lease_ms") == 10000);
     assert_string_equal(cJSON_GetObjectItem(renew, "kind")->valuestring, "string");
     cJSON_Delete(json);
     fx_redis_stop(redis);

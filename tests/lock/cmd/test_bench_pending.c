@@ -1,11 +1,9 @@
 /* dlock bench --pending: that it counts what it says, and leaves nothing behind. */
-#include "tests/support/fixture.h"
+#include "tests/lock/cmd/bench_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cjson/cJSON.h>
 
 #define BENCH_MS 60000 /* limit for one bench */
 #define WAITERS  300
@@ -27,17 +25,9 @@ static int teardown_group(void **state)
     return 0;
 }
 
-static int64_t number(const cJSON *row, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, name);
-    if (!cJSON_IsNumber(item))
-        fail_msg("no number \"%s\"", name);
-    return (int64_t)item->valuedouble;
-}
-
 static cJSON *bench_pending(const char *waiters)
 {
-    char path[256], dir[256], result[300], text[65536] = "";
+    char path[256], dir[256], result[300];
     fx_build_path("dlock", path, sizeof(path));
     fx_dir_make(dir, sizeof(dir));
     snprintf(result, sizeof(result), "%s/bench.json", dir);
@@ -48,13 +38,9 @@ static cJSON *bench_pending(const char *waiters)
         fail_msg("exit %d: %s", code, fx_process_stderr(process));
     assert_non_null(strstr(fx_process_stdout(process), "\npending "));
     fx_process_free(process);
-    FILE *file = fopen(result, "r");
-    assert_non_null(file);
-    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-    fclose(file);
-    fx_dir_remove(dir);
-    cJSON *json = cJSON_Parse(text);
+    cJSON *json = bench_file_read(result);
     assert_non_null(json);
+    fx_dir_remove(dir);
     return json;
 }
 
@@ -76,15 +62,17 @@ static void waiters_without_threads_cost_no_threads(void **state)
     {
         bool threads = strcmp(expected[i].form, "threads") == 0;
         assert_string_equal(cJSON_GetObjectItem(row, "form")->valuestring, expected[i].form);
-        assert_int_equal(number(row, "locks"), expected[i].locks);
-        assert_int_equal(number(row, "waiting"), expected[i].waiting);
-        assert_int_equal(number(row, "grants"), WAITERS);
-        assert_int_equal(number(row, "errors"), 0);
-        assert_true(number(row, "resident_bytes") > 0 && number(row, "connections") > 0);
+        assert_int_equal((int64_t)bench_number(row, "locks"), expected[i].locks);
+        assert_int_equal((int64_t)bench_number(row, "waiting"), expected[i].waiting);
+        assert_int_equal((int64_t)bench_number(row, "grants"), WAITERS);
+        assert_int_equal((int64_t)bench_number(row, "errors"), 0);
+        assert_true((int64_t)bench_number(row, "resident_bytes") > 0 &&
+                    (int64_t)bench_number(row, "connections") > 0);
         if (threads)
-            assert_true(number(row, "threads") >= expected[i].waiting);
+            assert_true((int64_t)bench_number(row, "threads") >= expected[i].waiting);
         else
-            assert_true(number(row, "threads") < FEW && number(row, "connections") < FEW);
+            assert_true((int64_t)bench_number(row, "threads") < FEW &&
+                        (int64_t)bench_number(row, "connections") < FEW);
         i++;
     }
     cJSON_Delete(json);

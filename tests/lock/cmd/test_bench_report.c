@@ -2,14 +2,12 @@
  * test_bench_report.c - what dlock bench shows: the table has the figures of the file, they belong
  * together, and what is not known is not shown as a number. How a bench ends that can not go on.
  */
-#include "tests/support/fixture.h"
+#include "tests/lock/cmd/bench_file.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cjson/cJSON.h>
 
 #define BENCH_MS 60000 /* limit for one bench */
 
@@ -52,17 +50,13 @@ static int run(const char *words)
 /* The file of a bench that went well; to be deleted. */
 static cJSON *bench(const char *words)
 {
-    char line[1024], text[32768] = "";
+    char line[1024];
     snprintf(line, sizeof(line), "--json %s %s", result, words);
     remove(result);
     int code = run(line);
-    FILE *file = fopen(result, "r");
-    if (code != 0 || !file)
+    cJSON *json = bench_file_read(result);
+    if (code != 0 || !json)
         fail_msg("bench %s: exit %d, %s", words, code, said);
-    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-    fclose(file);
-    cJSON *json = cJSON_Parse(text);
-    assert_non_null(json);
     return json;
 }
 
