@@ -110,7 +110,8 @@ typedef struct fx_server fx_server;
 
 /* Starts one instance on a free port of 127.0.0.1 and waits until it says that it listens: of this
  * build, or of the program $FLASHSALE_PROGRAM, which may be one with fail points or with a defect.
- * Later options win, so extra_args may also replace --listen, by 0.0.0.0:0 for one. */
+ * It has 64 threads, so it answers 64 connections. Later options win: extra_args may replace
+ * --threads, or --listen by 0.0.0.0:0. */
 fx_server *fx_server_start(const char *redis_url, const char *const *extra_args);
 
 /* SIGTERM; the exit code, 128 + signal, or 137 when it had to be killed after a minute. Frees it.
