@@ -70,13 +70,19 @@ stop() {
 }
 
 # await NAME COMMAND...: until the command succeeds, while NAME runs and the limit lasts; else 1.
+# Soon again at first, then five times a second: each question costs some processes.
 await() {
-    local name=$1 end=$((SECONDS + start_limit_s))
+    local name=$1 end=$((SECONDS + start_limit_s)) pause=0.01
     shift
     until "$@" 2>/dev/null; do
         find_running "$name"
         [ $SECONDS -lt $end ] && [ ${#running[@]} -gt 0 ] || return 1
-        sleep 0.05
+        sleep $pause
+        case $pause in
+        0.01) pause=0.05 ;;
+        0.05) pause=0.1 ;;
+        *) pause=0.2 ;;
+        esac
     done
 }
 

@@ -88,10 +88,13 @@ static int finish(fx_process *process, summary *ret)
 
 static void is_as_the_stock_says(const summary *s)
 {
-    assert_int_equal(s->orders, fx_stock("orders"));
+    /* What was cut off may be sold behind the generator's last look. */
+    assert_in_range(fx_stock("orders"), s->orders, s->orders + s->cut_off);
     assert_int_equal(s->initial, fx_stock("initial"));
-    assert_int_equal(s->oversold, fx_stock("oversold"));
-    assert_int_equal(s->lost, fx_stock("lost_updates"));
+    if (s->cut_off == 0) {
+        assert_int_equal(s->oversold, fx_stock("oversold"));
+        assert_int_equal(s->lost, fx_stock("lost_updates"));
+    }
     assert_in_range(s->orders, s->sold, s->sold + s->unknown + s->cut_off);
 }
 
