@@ -196,14 +196,14 @@ typedef struct last {
     int at;
 } last;
 
-/* Whether an instance says for certain what became of a buy. */
+/* Whether an instance says for certain what became of a buy, or that nothing comes of any. */
 static bool answers(void *arg)
 {
     const last *l = arg;
     char request[32];
     snprintf(request, sizeof(request), "last-%d", l->at);
-    int status = fx_sale_ask(l->sale, request, 0, 1, l->at).status;
-    return status == 201 || status == 409;
+    fx_told told = fx_sale_ask(l->sale, request, 0, 1, l->at);
+    return told.status == 201 || told.status == 409 || fx_is_damaged(&told);
 }
 
 /* One more at each instance, of each sale. If there never is an answer, the judge says so. */

@@ -18,7 +18,8 @@
 #include "tests/support/fixture.h"
 #include "tests/support/patience.h"
 
-enum { POLL_MS = 2 };
+/* Between two looks of who waits: the more, the longer it has waited. */
+enum { LOOK_MS = 2, LOOK_MAX_MS = 20 };
 
 typedef struct stream {
     int fd;     /* memfd, or -1: not captured */
@@ -43,9 +44,10 @@ bool fx_wait_until(bool (*cond)(void *arg), void *arg, int deadline_ms)
     /* The end moves while it waits: what has passed is held to how crowded the machine is now. */
     int64_t from = now_ms();
     while (!cond(arg)) {
-        if (now_ms() - from >= fx_patient_ms(deadline_ms))
+        int64_t waited = now_ms() - from, pause = LOOK_MS + waited / 20;
+        if (waited >= deadline_ms && waited >= fx_patient_ms(deadline_ms))
             return false;
-        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+        fx_let_pass((int)(pause < LOOK_MAX_MS ? pause : LOOK_MAX_MS));
     }
     return true;
 }

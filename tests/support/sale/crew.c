@@ -109,6 +109,7 @@ static void count(crew_counts *c, const fx_told *told, int quantity, int at, int
         atomic_fetch_add(sold_out ? &c->sold_out : closed ? &c->closed : &c->refused, 1);
     } else if (told->status == 503) {
         atomic_fetch_add(&c->halted[at], of_sale);
+        atomic_fetch_add(&c->in_a_row, fx_is_damaged(told));
         atomic_fetch_add(&c->busy, 1);
     } else {
         atomic_fetch_add(fx_is_unknown(told->status) ? &c->unknown : &c->other, 1);
@@ -360,6 +361,7 @@ static bool are_sold(void *arg)
 bool crew_sell_out(int k, int deadline_ms)
 {
     const group *g = &groups[k];
+    atomic_store(&g->counts->in_a_row, 0); /* it may have been damaged, and mended */
     last_units l = {g->counts, atomic_load(&g->counts->sold_out) + 2 * g->came, ALL_REFUSED};
     return fx_wait_until(are_sold, &l, deadline_ms);
 }

@@ -28,7 +28,7 @@ typedef struct crew_counts {
     atomic_int bought;               /* 201 */
     atomic_int sold_out;             /* a single unit was not to be had */
     atomic_int refused;              /* 409 otherwise: the limit, too many at once */
-    atomic_int in_a_row;             /* 409 since the last 201 */
+    atomic_int in_a_row;             /* 409, or 503 sale_damaged, since the last 201 */
     atomic_int closed;               /* another sale has taken its place */
     atomic_int busy;                 /* 503 */
     atomic_int unknown;              /* 504 or no answer */

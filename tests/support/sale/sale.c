@@ -205,6 +205,11 @@ static void ask(const char *method, const char *url, bool anew, answer *a)
     read_body(a);
 }
 
+bool fx_is_damaged(const fx_told *told)
+{
+    return told->status == 503 && strcmp(told->code, "sale_damaged") == 0;
+}
+
 bool fx_is_unknown(int status)
 {
     return status == 0 || (status >= 500 && status != 503);

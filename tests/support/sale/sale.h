@@ -95,4 +95,7 @@ void fx_sale_resolve(fx_sale *s, int at, int deadline_ms);
 /* Whether it is not known what came of an attempt with this status. */
 bool fx_is_unknown(int status);
 
+/* Whether the sale's data is missing or wrong: nobody can be sold anything until it is mended. */
+bool fx_is_damaged(const fx_told *told);
+
 #endif
