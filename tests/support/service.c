@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/patience.h"
+
 enum { ANSWER_MS = 30000, IN_FORCE_MS = 10000, ARGS_MAX = 48, STRATEGIES_MAX = 64 };
 
 fx_service fx;
@@ -97,10 +99,24 @@ static const char *keep_body(fx_reply *reply)
     return kept;
 }
 
+/* On a crowded machine Redis may not answer the service in time. Where it says that, and that
+ * nothing was done, the answer that a test expects is asked for again. */
+static void ask_in_time(fx_server *server, const char *request, const char *wanted, fx_reply *ret)
+{
+    enum { TIMES = 20, CROWDED = 4 };
+    ask(server, request, ret);
+    for (int i = 0; i < TIMES && ret->status == 503 && !strstr(ret->body, wanted) &&
+                    strstr(ret->body, "\"redis\":\"no_answer\"") && fx_crowding() > CROWDED;
+         i++) {
+        fx_reply_free(ret);
+        ask(server, request, ret);
+    }
+}
+
 static const char *expect(fx_server *server, int status, char *request)
 {
     fx_reply reply;
-    ask(server, request, &reply);
+    ask_in_time(server, request, status == 503 ? "" : "no code", &reply);
     if (reply.status != status)
         fail_msg("%s: expected %d, got %d %s%s", request, status, reply.status, reply.body,
                  reply.error);
@@ -173,7 +189,7 @@ const char *fx_refused(fx_server *server, int status, const char *code, const ch
     va_start(args, request);
     char *text = print(request, args);
     va_end(args);
-    ask(server, text, &reply);
+    ask_in_time(server, text, code ? code : "", &reply);
     fx_assert_problem(text, &reply, status, code);
     free(text);
     return keep_body(&reply);
