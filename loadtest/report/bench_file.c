@@ -61,8 +61,10 @@ static const member row_members[] = {
     {"cpu_us_per_order", KIND_NUMBER, NULL},
     {"cpu_us", KIND_NUMBERS, NULL},
 };
-static const member ratio_members[] = {
-    {"name", KIND_TEXT, NULL}, {"value", KIND_NUMBER, NULL}, {"bar", KIND_NUMBER, NULL}};
+static const member ratio_members[] = {{"name", KIND_TEXT, NULL},     {"value", KIND_NUMBER, NULL},
+                                       {"low", KIND_NUMBER, NULL},    {"high", KIND_NUMBER, NULL},
+                                       {"rounds", KIND_NUMBER, NULL}, {"bar", KIND_NUMBER, NULL},
+                                       {"state", KIND_TEXT, NULL}};
 static const member lock_members[] = {
     {"kind", KIND_TEXT, NULL},
     {"processes", KIND_NUMBER, NULL},

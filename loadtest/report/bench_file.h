@@ -4,7 +4,9 @@
  * {schema: 1, quick, machine | environment, rows[], ratios[], locks[], memory, growth[]}. A row is
  * a case under a strategy: {case, strategy, users, items, hold_ms, think_ms, rtt_ms, durability,
  * offered_rps, throughput_rps, range_rps [least, most], p50_ms, p99_ms, range_p99_ms, p999_ms,
- * fairness, redis_cmds_per_order, redis_round_trips_per_order, cpu_us_per_order, cpu_us{}}. All but
+ * fairness, redis_cmds_per_order, redis_round_trips_per_order, cpu_us_per_order, cpu_us{}}. A
+ * ratio is {name, value, low, high, rounds, bar, state}: between low and high it is with 95 %
+ * confidence, and its state is "reached", "missed" or "inconclusive". All but
  * `schema`, `rows`, and a row's `case` and `strategy` may be missing or null.
  */
 #ifndef LOADTEST_BENCH_FILE_H

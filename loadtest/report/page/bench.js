@@ -66,19 +66,26 @@ function looks(names) {
 
 /* ---- the banner ---- */
 
-function isMet(ratio) {
-  return known(ratio.value) && known(ratio.bar) ? ratio.value >= ratio.bar : null;
+/* What a ratio is beside its bar; whatever else the file says is not known. */
+const STATES = {
+  reached: { value: '✓ reached', tone: 'good' },
+  missed: { value: '✗ MISSED', tone: 'bad' },
+  inconclusive: { value: '? inconclusive', tone: 'doubt' },
+};
+
+function interval(ratio) {
+  return known(ratio.low) && known(ratio.high) ? ` (${figure(ratio.low)} to ${figure(ratio.high)})` : '';
 }
 
 function banner() {
-  const ratios = list('ratios'), missed = ratios.filter(ratio => isMet(ratio) === false);
-  const met = ratios.filter(isMet), unknown = ratios.length - met.length - missed.length;
+  const ratios = list('ratios'), missed = ratios.filter(ratio => ratio.state === 'missed');
+  const reached = ratios.filter(ratio => ratio.state === 'reached');
   const machine = data.machine || data.environment || {};
   add(main, 'h1', 'flashsale bench' + (typeof machine.date === 'string' ? ' · ' + machine.date : ''));
-  const tone = missed.length ? 'bad' : unknown || !ratios.length ? 'doubt' : 'good';
+  const tone = missed.length ? 'bad' : reached.length < ratios.length || !ratios.length ? 'doubt' : 'good';
   const box = add(main, 'div', null, 'banner ' + tone);
-  add(box, 'div', { bad: '✗ ', doubt: '? ', good: '✓ ' }[tone] + (ratios.length ? `${met.length} of ${counted(ratios.length, 'bar')} met` : 'no bars in this file'), 'word');
-  missed.forEach(ratio => add(box, 'p', `missed: ${ratio.name}: ${figure(ratio.value)}, bar ${figure(ratio.bar)}`, 'verdict bad'));
+  add(box, 'div', { bad: '✗ ', doubt: '? ', good: '✓ ' }[tone] + (ratios.length ? `${reached.length} of ${counted(ratios.length, 'bar')} reached` : 'no bars in this file'), 'word');
+  missed.forEach(ratio => add(box, 'p', `missed: ${ratio.name}: ${figure(ratio.value)}${interval(ratio)}, bar ${figure(ratio.bar)}`, 'verdict bad'));
   if (data.quick) add(box, 'p', 'QUICK: fewer rows and shorter runs; no ground for a comparison.', 'verdict doubt');
   add(box, 'p', `${counted(rows.length, 'row')}; each figure is the median of its rounds, ranges go from the least of them to the most.`, 'soft');
 }
@@ -212,9 +219,10 @@ function cases() {
 
 function ratios() {
   if (!list('ratios').length) return;
-  const place = section('Ratios and their bars', 'Larger is better; an upper limit is written as limit / measured.');
-  const verdict = met => met === null ? { value: '? not known', tone: 'doubt' } : met ? { value: '✓ met', tone: 'good' } : { value: '✗ NOT MET', tone: 'bad' };
-  plainTable(place, ['ratio', 'value', 'bar', 'met'], list('ratios').map(ratio => [ratio.name || '', ratio.value, ratio.bar, verdict(isMet(ratio))]));
+  const place = section('Ratios and their bars', 'Larger is better; an upper limit is written as limit / measured. From low to high is the 95 % confidence interval.');
+  const state = ratio => Object.hasOwn(STATES, ratio.state) ? STATES[ratio.state] : { value: '? not known', tone: 'doubt' };
+  plainTable(place, ['ratio', 'value', 'low', 'high', 'rounds', 'bar', 'state'], list('ratios').map(ratio =>
+    [ratio.name || '', ratio.value, ratio.low, ratio.high, ratio.rounds, ratio.bar, state(ratio)]));
 }
 
 /* A table of objects: those of the columns that one of them has. */

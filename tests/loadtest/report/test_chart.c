@@ -112,7 +112,11 @@ static const char further[] =
     "{\"schema\":1,\"quick\":true,"
     "\"machine\":{\"cpus\":2,\"cpu\":\"\\\"'><script>hacked=1</script><b onclick=x>\"},"
     "\"ratios\":[{\"name\":\"<b onclick='hacked=1'>combined / none</b>\",\"value\":2.75,"
-    "\"bar\":2.5},{\"name\":\"combined / go:fairlua\",\"value\":1.25,\"bar\":1.5}],"
+    "\"low\":2.5,\"high\":3.25,\"rounds\":4,\"bar\":2.5,\"state\":\"reached\"},"
+    "{\"name\":\"combined / go:fairlua\",\"value\":1.25,\"low\":1.25,\"high\":1.25,"
+    "\"rounds\":3,\"bar\":1.5,\"state\":\"missed\"},"
+    "{\"name\":\"fair / go:redsync\",\"value\":2,\"low\":null,\"high\":null,"
+    "\"rounds\":2,\"bar\":1,\"state\":\"inconclusive\"}],"
     "\"locks\":[{\"kind\":\"fair\",\"processes\":3,\"threads\":16,\"think_ms\":\"1-3\","
     "\"ops_per_s\":13500,\"handoff_us\":{\"p50\":80.5,\"p99\":300,\"p999\":null}},"
     "{\"kind\":\"string\",\"ops_per_s\":880,\"handoff_us\":{\"p50\":85.5,\"p99\":310}}],"
@@ -344,6 +348,9 @@ static void what_is_no_bench_file_is_named(void **unused)
         {"{\"schema\":1,\"rows\":[],\"ratios\":{}}", "ratios is not a list of objects"},
         {"{\"schema\":1,\"rows\":[],\"ratios\":[{\"bar\":\"1\"}]}",
          "ratios[0].bar is not a number"},
+        {"{\"schema\":1,\"rows\":[],\"ratios\":[{\"low\":\"1\"}]}",
+         "ratios[0].low is not a number"},
+        {"{\"schema\":1,\"rows\":[],\"ratios\":[{\"state\":1}]}", "ratios[0].state is not a text"},
         {"{\"schema\":1,\"rows\":[],\"locks\":[{\"think_ms\":[]}]}", "is not a text or a number"},
         {"{\"schema\":1,\"rows\":[],\"quick\":\"no\"}", "quick is not true or false"},
         {"{\"schema\":1,\"rows\":[],\"memory\":[1]}", "memory is not an object of numbers"},
