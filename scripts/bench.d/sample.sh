@@ -111,13 +111,16 @@ sample_loadtest() {
     settle "$strategy"
 }
 
-# Adds a line of JSON to the samples, and shows it.
+# Adds a line of JSON to the samples, with the round that it is of, and shows it.
 keep() {
-    tee -a "$samples" | jq -r '"  \(.case)\t\(.strategy)\t\(.users) users\t\(
+    jq -c --argjson round "$round" '. + {round: $round}' | tee -a "$samples" | jq -r '
+        if .strategy == null
+        then "  " + ([to_entries[] | select(.value | scalars) | "\(.key) \(.value)"] | join(", "))
+        else "  \(.case)\t\(.strategy)\t\(.users) users\t\(
         [(select(.think_ms > 0) | "think \(.think_ms) ms"),
          (select(.hold_ms > 0) | "hold \(.hold_ms) ms"),
          (select(.rtt_ms > 0) | "\(.rtt_ms) ms away"), (select(.items > 1) | "\(.items) items"),
          (select(.offered_rps) | "\(.offered_rps)/s offered"),
          (select(.viewers > 0) | "\(.viewers) viewers")] | join(", "))\t\(
-        .throughput_rps | round)/s\tp99 \(.p99_ms) ms"' | expand -t 12,30,42,60,72
+        .throughput_rps | round)/s\tp99 \(.p99_ms) ms" end' | expand -t 12,30,42,60,72
 }

@@ -1,6 +1,7 @@
 /*
- * test_bench.c - scripts/bench: what it makes of samples, and that a short run of it goes through
- * from servers to bench.json and leaves nothing behind. No figure of that run decides anything.
+ * test_bench.c - scripts/bench: what it makes of samples, that a short run of it goes through from
+ * servers to bench.json and leaves nothing behind, and what it writes into the documents. No figure
+ * of that run decides anything.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static void samples_become_medians_ranges_and_ratios(void **state)
 {
     (void)state;
     need_tools();
-    assert_int_equal(fx_shell("tests/scripts/bench_figures.sh", NULL, 60000), 0);
+    assert_int_equal(fx_shell("tests/scripts/bench_figures.sh", NULL, SCRIPT_MS), 0);
 }
 
 static void assert_true_of_result(const char *condition)
@@ -72,17 +73,21 @@ static bool nothing_is_left(void *arg)
                     NULL, 5000) == 0;
 }
 
+/* One round is planned. There is time for more, and only `combined` is part of a ratio. */
 static void a_short_run_goes_through(void **state)
 {
     (void)state;
     need_tools();
     setenv("BENCH", "quick", 1);
     setenv("BENCH_CASES", "disk", 1);
+    setenv("BENCH_MINUTES", "0.2", 1);
     fx_process *bench = fx_spawn((const char *const[]){"scripts/bench", NULL}, true);
     int code = fx_process_wait(bench, SCRIPT_MS);
+    const char *said = fx_process_stdout(bench);
     if ((code != 0 && code != BELOW_A_BAR) ||
-        !strstr(fx_process_stdout(bench), "| ratio | measured | bar |"))
-        fail_msg("%d: %s%s", code, fx_process_stdout(bench), fx_process_stderr(bench));
+        !strstr(said, "| ratio | measured (95 % interval) | bar |") ||
+        !strstr(said, "round 2: disk") || !strstr(said, "\nRatios: "))
+        fail_msg("%d: %s%s", code, said, fx_process_stderr(bench));
     fx_process_free(bench);
     assert_true_of_result(".schema == 1 and .quick and .machine.cpus >= 1");
     assert_true_of_result("[.rows[].strategy] | sort == [\"combined\", \"combined\", \"none\"]");
@@ -91,19 +96,85 @@ static void a_short_run_goes_through(void **state)
         " .cpu_us.service > 0 and .redis_round_trips_per_order > 0 and"
         " .offered_rps == null] | all");
     assert_true_of_result("[.rows[] | .durability] | sort == [\"disk\", \"disk\", \"memory\"]");
+    assert_true_of_result("[.rows[] | if .strategy == \"none\" then .runs == 1 else .runs >= 2 end]"
+                          " | all");
+    assert_true_of_result(".ratios | length == 1 and .[0].rounds >= 2");
     assert_int_equal(fx_shell("test -s $1/build/bench/bench.html", home, 5000), 0);
     assert_true(fx_wait_until(nothing_is_left, NULL, SCRIPT_MS));
 }
 
-/* scripts/bench --readme writes between them. */
-static void readme_has_a_place_for_the_tables(void **state)
+/* ---- the documents --------------------------------------------------------------------------- */
+
+#define PAGES "README.md server/PERFORMANCE.md server/SCALING.md"
+
+static void make_copy(void)
+{
+    assert_int_equal(fx_shell("mkdir -p $1/tree/server $1/build/bench && cp -r scripts $1/tree &&"
+                              "for page in " PAGES "; do cp $page $1/tree/$page; done &&"
+                              "tests/scripts/bench_figures.sh summary >$1/build/bench/bench.json",
+                              home, 60000),
+                     0);
+}
+
+static int write_documents(void)
+{
+    return fx_shell("cd $1/tree && scripts/bench --write", home, 60000);
+}
+
+static void the_documents_have_places_for_all_parts(void **state)
 {
     (void)state;
-    assert_int_equal(fx_shell("[ \"$(grep -nE '^<!-- (end of )?bench -->$' README.md |"
-                              "  cut -d: -f2 | tr '\\n' ' ')\" ="
-                              "  '<!-- bench --> <!-- end of bench --> ' ]",
-                              NULL, 5000),
-                     0);
+    assert_int_equal(
+        fx_shell("[ \"$(grep -hE '^<!-- (end of )?bench.*-->$' " PAGES " | tr '\\n' ' ')\" ="
+                 "  \"$(for part in strategies ratios costs undecided one-item plan; do"
+                 "       printf '<!-- bench %s --> <!-- end of bench --> ' $part; done)\" ]",
+                 NULL, 5000),
+        0);
+}
+
+/* The rest of a page stays as it is, and what is written twice stands there once. */
+static void the_parts_are_written_between_their_marks(void **state)
+{
+    (void)state;
+    need_tools();
+    unsetenv("BENCH_CASES");
+    make_copy();
+    for (int times = 0; times < 2; times++) {
+        assert_int_equal(write_documents(), 0);
+        assert_int_equal(
+            fx_shell("rest() { sed '/^<!-- bench /,/^<!-- end of bench -->$/d' \"$@\"; };"
+                     "cd $1/tree && for page in " PAGES "; do"
+                     "  [ \"$(rest $page)\" = \"$(rest $OLDPWD/$page)\" ] || exit 1; done;"
+                     "[ $(cat " PAGES " | grep -c '2026-11-22: commit abc, 1, Redis 7') = 6 ] &&"
+                     "grep -q '^| `combined` | 100 | 2,000 ' README.md &&"
+                     "grep -q '^| throughput, 100 users: combined / none | 4.14 ' README.md &&"
+                     "grep -q '^| `combined` | 1 | 3 | 10 ' server/PERFORMANCE.md &&"
+                     "grep -q '^- .*: 0.5, bar 0.55, inconclusive' server/PERFORMANCE.md &&"
+                     "grep -q '^| `combined` | 100 | 2,000 | 3 ' server/SCALING.md &&"
+                     "[ $(grep -c '50,000 orders/s a server' server/SCALING.md) = 1 ]",
+                     home, 10000),
+            0);
+    }
+}
+
+static void a_part_of_a_run_is_not_written(void **state)
+{
+    (void)state;
+    need_tools();
+    static const char *const wrong[] = {".quick = true", ".environment.cases = [\"users\"]"};
+    make_copy();
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        setenv("WRONG", wrong[i], 1);
+        assert_int_equal(
+            fx_shell("cd $1/build/bench && tests=$OLDPWD/tests/scripts/bench_figures.sh;"
+                     "(cd $OLDPWD && $tests summary) | jq \"$WRONG\" >bench.json",
+                     home, 60000),
+            0);
+        assert_int_equal(write_documents(), 1);
+    }
+    assert_int_equal(
+        fx_shell("for page in " PAGES "; do cmp $page $1/tree/$page || exit 1; done", home, 5000),
+        0);
 }
 
 int main(void)
@@ -111,7 +182,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_become_medians_ranges_and_ratios),
         cmocka_unit_test(a_short_run_goes_through),
-        cmocka_unit_test(readme_has_a_place_for_the_tables),
+        cmocka_unit_test(the_documents_have_places_for_all_parts),
+        cmocka_unit_test(the_parts_are_written_between_their_marks),
+        cmocka_unit_test(a_part_of_a_run_is_not_written),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
