@@ -144,6 +144,17 @@ done | summarize | jq '.ratios[0]' | expect "figures of one round are a pair" '.
 { rounds 2 2 && round=4 && sample users combined 100 1 9; } | summarize | jq '.ratios[0]' |
     expect "half a pair is none" '.rounds == 2 and .value == 2'
 
+# Only what is missed fails a run: the samples have one of these.
+eval "$(sed -n '/^judge() {/,/^}/p' scripts/bench)"
+out=$(mktemp -d)
+echo "$summary" >"$out/bench.json"
+if said=$(judge) || [ "$said" != "Ratios: 0 reached, 1 missed, 16 inconclusive" ]; then
+    echo "a missed ratio, and it is said: $said" >&2 && status=1
+fi
+jq '.ratios |= map(select(.state != "missed"))' <<<"$summary" >"$out/bench.json"
+judge >"$out/said" || { echo "nothing is missed, and it fails" >&2 && status=1; }
+rm -rf "$out"
+
 # ---- further rounds ------------------------------------------------------------------------------
 
 # Sure: combined / batched. Unsure: combined / none, of which there are two rounds; and 1,000 users.

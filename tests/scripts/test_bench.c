@@ -99,6 +99,8 @@ static void a_short_run_goes_through(void **state)
     assert_true_of_result("[.rows[] | if .strategy == \"none\" then .runs == 1 else .runs >= 2 end]"
                           " | all");
     assert_true_of_result(".ratios | length == 1 and .[0].rounds >= 2");
+    assert_true_of_result(code == BELOW_A_BAR ? ".ratios[0].state == \"missed\""
+                                              : ".ratios[0].state != \"missed\"");
     assert_int_equal(fx_shell("test -s $1/build/bench/bench.html", home, 5000), 0);
     assert_true(fx_wait_until(nothing_is_left, NULL, SCRIPT_MS));
 }
