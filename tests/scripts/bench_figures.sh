@@ -3,6 +3,7 @@
 # further rounds, tables. Prints what is wrong, and exits with 1 when something is. Called by
 # test_bench.c. With the word "summary": only prints a bench.json, of a whole run.
 set -u -o pipefail
+shopt -s lastpipe # expect is to set status where it is the last of a pipe, too
 programs=scripts/bench.d
 status=0
 
@@ -126,6 +127,7 @@ judged "two rounds say nothing" '.state == "inconclusive" and .low == null and .
 judged "reached" '.state == "reached" and .value == 0.95 and .low == 0.92 and .high == 0.98 and .rounds == 3' 0.94 0.95 0.965
 judged "missed" '.state == "missed" and .high < 0.9 and .low <= .value and .value <= .high' 0.85 0.86 0.87
 judged "the bar is inside" '.state == "inconclusive" and .low < 0.9 and .high >= 0.9' 0.8 0.95 1.1
+judged "the bar is inside, above the value" '.state == "inconclusive" and .value < 0.9 and .high >= 0.9' 0.8 0.85 1
 judged "the bar itself is reached" '.state == "reached" and .low == 0.9' 0.9 0.9 0.9
 judged "not rounded up to its bar" '.state == "missed" and .value == 0.89 and .high == 0.89' 0.895 0.895 0.895
 # By hand: logs +-0.1 and 0, s = 0.1; 4.303 x 0.1 / sqrt(3) = 0.2484, so 0.78 and 1.282; of 12 rounds
@@ -157,12 +159,14 @@ rm -rf "$out"
 
 # ---- further rounds ------------------------------------------------------------------------------
 
-# Sure: combined / batched. Unsure: combined / none, of which there are two rounds; and 1,000 users.
+# Sure: combined / batched. Unsure: combined / atomic, whose rounds differ; combined / none, of which
+# there are two rounds; and 1,000 users.
 unsure() {
     rounds 1 1 1.01 && round=1 && sample users none 100 500 9 && round=2 && sample users none 100 500 9
     sample users combined 1000 900 9
+    for round in 1 2 3; do sample users atomic 100 $((500 + 50 * round)) 9; done
 }
-[ "$(unsure | summarize | jq -r -f $programs/unsure.jq)" = $'users 100 combined none\nusers 1000 combined' ] || {
+[ "$(unsure | summarize | jq -r -f $programs/unsure.jq)" = $'users 100 atomic combined none\nusers 1000 combined' ] || {
     echo "unsure are: $(unsure | summarize | jq -r -f $programs/unsure.jq)" >&2 && status=1
 }
 
