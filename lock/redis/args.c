@@ -42,9 +42,7 @@ static bool reserve(dlock_args *args, size_t more)
     return true;
 }
 
-/* Writes a number in decimal digits behind `to` and returns how many characters: printf() would
- * cost more than all the rest of an argument. */
-static size_t put_decimal(char *to, uint64_t number)
+size_t dlock_put_decimal(char *to, uint64_t number)
 {
     char digits[20];
     size_t len = 0;
@@ -62,7 +60,7 @@ void dlock_args_bytes(dlock_args *args, const void *bytes, size_t len)
         return;
     char *to = args->buf + args->len;
     *to++ = '$';
-    to += put_decimal(to, len);
+    to += dlock_put_decimal(to, len);
     memcpy(to, "\r\n", 2);
     to += 2;
     if (len > 0)
@@ -90,7 +88,7 @@ void dlock_args_int(dlock_args *args, int64_t number)
 {
     char text[24] = "-";
     size_t sign = number < 0;
-    size_t len = put_decimal(text + sign, sign ? 0 - (uint64_t)number : (uint64_t)number);
+    size_t len = dlock_put_decimal(text + sign, sign ? 0 - (uint64_t)number : (uint64_t)number);
     dlock_args_bytes(args, text, sign + len);
 }
 

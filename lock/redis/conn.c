@@ -160,14 +160,21 @@ static void append(dlock_redis_conn *conn, const char *bytes, size_t len)
         conn->broken = true;
 }
 
+/* How many words follow. */
+static void append_count(dlock_redis_conn *conn, int count)
+{
+    char head[24] = "*";
+    size_t len = 1 + dlock_put_decimal(head + 1, (uint64_t)count);
+    memcpy(head + len, "\r\n", 2);
+    append(conn, head, len + 2);
+}
+
 void dlock_redis_queue(dlock_redis_conn *conn, const dlock_args *args)
 {
-    char head[24];
-    int len = snprintf(head, sizeof(head), "*%d\r\n", args->count);
     if (!begin(conn, args))
         return;
     conn->listens = conn->listens || is_subscription(args);
-    append(conn, head, (size_t)len);
+    append_count(conn, args->count);
     append(conn, args->buf, args->len);
 }
 
@@ -183,19 +190,19 @@ void dlock_redis_queue_asking(dlock_redis_conn *conn)
 void dlock_redis_queue_script(dlock_redis_conn *conn, dlock_script *script, int keys,
                               const dlock_args *args, bool by_text)
 {
-    char head[64], tail[48], keys_text[12];
+    dlock_args head;
     by_text = by_text || !dlock_redis_knows_hash(script);
-    const char *what = by_text ? script->body : script->sha;
-    int keys_len = snprintf(keys_text, sizeof(keys_text), "%d", keys);
-    int head_len = snprintf(head, sizeof(head), "*%d\r\n%s\r\n$%zu\r\n", args->count + 3,
-                            by_text ? "$4\r\nEVAL" : "$7\r\nEVALSHA", strlen(what));
-    int tail_len = snprintf(tail, sizeof(tail), "\r\n$%d\r\n%s\r\n", keys_len, keys_text);
-    if (!begin(conn, args))
-        return;
-    append(conn, head, (size_t)head_len);
-    append(conn, what, strlen(what));
-    append(conn, tail, (size_t)tail_len);
-    append(conn, args->buf, args->len);
+    dlock_args_init(&head);
+    dlock_args_text(&head, by_text ? "EVAL" : "EVALSHA");
+    dlock_args_text(&head, by_text ? script->body : script->sha);
+    dlock_args_int(&head, keys);
+    conn->broken = conn->broken || head.failed;
+    if (begin(conn, args)) {
+        append_count(conn, head.count + args->count);
+        append(conn, head.buf, head.len);
+        append(conn, args->buf, args->len);
+    }
+    dlock_args_free(&head);
 }
 
 static dlock_redis_outcome fail(dlock_redis_conn *conn, dlock_redis_outcome outcome)
@@ -246,11 +253,24 @@ dlock_redis_outcome dlock_redis_flush(dlock_redis_conn *conn, dlock_time deadlin
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* redisBufferRead() reads into 16 KiB of its stack, and every thread that ever reads would keep the
+ * pages; so it reads only what it has to decrypt. */
 static bool take_bytes(dlock_redis_conn *conn)
 {
-    if (conn->tls)
+    redisContext *ctx = conn->ctx;
+    if (conn->tls) {
         dlock_tls_begin();
-    return redisBufferRead(conn->ctx) == REDIS_OK;
+        return redisBufferRead(ctx) == REDIS_OK;
+    }
+    ssize_t got = recv(ctx->fd, conn->arrived, sizeof(conn->arrived), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    if (got > 0 && redisReaderFeed(ctx->reader, conn->arrived, (size_t)got) == REDIS_OK)
+        return true;
+    ctx->err = got == 0 ? REDIS_ERR_EOF : REDIS_ERR_IO;
+    snprintf(ctx->errstr, sizeof(ctx->errstr), "%s",
+             got == 0 ? "Server closed the connection" : strerrordesc_np(errno));
+    return false;
 }
 
 /* One reply if the bytes for it are here. False: the connection is at its end. */

@@ -30,6 +30,7 @@ struct dlock_redis_conn {
     char run_id[RUN_ID_LEN]; /* dlock_redis_run_of() the server; "" = not asked as yet */
     unsigned round;          /* of admission, in which `admit` was asked about it last */
     struct dlock_redis_conn *next; /* in the pool's list of idle ones */
+    char arrived[16384];           /* what is just being read */
 };
 
 /* One server's pooled connections, and the pause after a failure. */
@@ -65,6 +66,10 @@ struct dlock_redis {
 
 /* The first word; there must be one. (borrowed) */
 const char *dlock_args_first(const dlock_args *args, size_t *ret_len);
+
+/* Writes a number in decimal digits behind `to`, and no NUL, and returns how many characters:
+ * printf() would cost more than all the rest of a command, and 2 KB of the stack. */
+size_t dlock_put_decimal(char *to, uint64_t number);
 
 /* Whether connecting is put off after a failure; dlock_redis_said() is what that was for. */
 bool dlock_redis_held_back(dlock_redis *redis, int server);
