@@ -67,14 +67,22 @@ static bool may_be_served(fs_http *http, const struct mg_request_info *info, con
     return false;
 }
 
-/* Reads the body by a deadline. False, and the refusal in the reply: it did not come. */
+/* Reads the body, into memory of its own, by a deadline. False, and the refusal in the reply: it
+ * did not come. */
 static bool read_body(fs_http *http, struct mg_connection *conn, const http_framing *framing,
-                      dlock_time received, char *body, api_reply *reply)
+                      dlock_time received, char **ret, api_reply *reply)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
     dlock_time deadline = {received.us + BODY_DEADLINE_MS * 1000};
     size_t len = 0;
-    if (framing->expect && framing->body > 0)
+    if (framing->body == 0) /* most have none, so it has no room on each thread's stack */
+        return true;
+    char *body = *ret = malloc(framing->body + 1);
+    if (!body) {
+        refuse(http->api, reply, 503, "out_of_memory", "there was no memory for the body");
+        return false;
+    }
+    if (framing->expect)
         mg_write(conn, go_on, sizeof(go_on) - 1);
     /* Byte by byte, because mg_read() waits for all that it was asked for, with a limit for each
      * wait only: somebody who sends a byte a second would keep this thread for an hour. */
@@ -142,13 +150,13 @@ static int serve(struct mg_connection *conn)
     http_framing framing = framing_read(info);
     bool head_only = is_head(info);
     int fd = -1;
-    char body[BODY_MAX + 1], path[PATH_BYTES];
+    char *body = NULL, path[PATH_BYTES];
     api_reply reply;
     reply_init(&reply);
     reply.close = framing.close;
 
     if (may_be_served(http, info, from, &framing, &reply) &&
-        read_body(http, conn, &framing, received, body, &reply)) {
+        read_body(http, conn, &framing, received, &body, &reply)) {
         api_client *client = connection_serve(from, framing.head + framing.body);
         /* As it came: civetweb's own makes "/buy" of "//buy" and "/x/../buy", which nothing in
          * front of us would take for it. */
@@ -162,7 +170,7 @@ static int serve(struct mg_connection *conn)
             .query_string = info->query_string ? info->query_string : "",
             .headers = framing.headers,
             .peer = info->remote_addr,
-            .body = body,
+            .body = body ? body : "",
             .body_len = framing.body,
             .client = reply.close ? NULL : client,
         };
@@ -179,6 +187,7 @@ static int serve(struct mg_connection *conn)
     connection_enter(from, CONNECTION_IS_READ);
     int status = reply.status;
     reply_free(&reply);
+    free(body);
     return status;
 }
 

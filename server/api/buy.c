@@ -112,13 +112,14 @@ static bool may_ask(fs_api *api, const api_request *http, const purchase *reques
 {
     const fs_rate *rate = api->rate;
     char order[IDENT_MAX + 2];
-    snprintf(order, sizeof(order), "#%s", request->request); /* no user's name */
-    const char *who = request->user[0] != '\0' ? request->user : order;
     if (api->auth->buyer_key[0] != '\0' && request->action != PURCHASE_REVOKE &&
         !auth_admit_buyer(api->auth, request->user, http->headers.buyer_token, reply))
         return false;
-    return (rate->user == 0 && rate->address == 0) ||
-           api_may_go_on(api, rate_wait_buy(rate, who, http->peer, http->deadline), reply);
+    if (rate->user == 0 && rate->address == 0)
+        return true;
+    snprintf(order, sizeof(order), "#%s", request->request); /* no user's name */
+    const char *who = request->user[0] != '\0' ? request->user : order;
+    return api_may_go_on(api, rate_wait_buy(rate, who, http->peer, http->deadline), reply);
 }
 
 /* ---- what is answered ------------------------------------------------------------------------ */

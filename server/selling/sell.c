@@ -159,7 +159,7 @@ static void read_order(const sell_call *call, const purchase *request, int64_t n
     ret->quantity = request->quantity;
     ret->remaining = remaining;
     ret->fence = call->fence;
-    snprintf(ret->instance, sizeof(ret->instance), "%s", call->sale->store->instance);
+    memcpy(ret->instance, call->sale->store->instance, sizeof(ret->instance));
     ret->time_us = time_us;
     memcpy(ret->epoch, call->epochs, EPOCH_LEN);
     ret->epoch[EPOCH_LEN] = '\0';
