@@ -42,7 +42,7 @@ resident() {
 }
 
 # measure_memory SECONDS: one instance with threads for 1,000 connections, before and while all of
-# them buy.
+# them buy; and what each of them takes beyond its thread.
 measure_memory() {
     local before after pid wrk threads=1024 only=${ports[0]}
     serve 0
@@ -63,7 +63,8 @@ measure_memory() {
     after=$(resident "$pid")
     wait $wrk
     jq -nc --argjson before "$before" --argjson after "$after" --argjson threads $threads \
-        '{case: "memory", rss_mb_0: $before, rss_mb_1000: $after, threads: $threads}' | keep
+        '{case: "memory", rss_mb_0: $before, rss_mb_1000: $after, threads: $threads,
+          bytes_a_connection: (($after - $before) * 1e3 | round)}' | keep
 }
 
 # measure_growth SECONDS: one sale that goes on and on, so long at most: when each 100,000 orders
