@@ -37,24 +37,28 @@
  *     is none, no server is started again, and no halted sale goes on, so each segment has one
  *     epoch. wall_us: us since 1970 by the recorder's clock at the monotonic instant `at`.
  *
- * ask from to request user target status [quantity] [asked] [sent] [code] [replayed] [location]
- *     [body] [unread] and what was told: [order] [told_request] [told_item] [told_user]
- *     [told_quantity] [sale] [remaining] [fence] [instance] [state] [time_us] [expires_us]
+ * ask from to request user target status [quantity] [asked] [keyed] [not_after] [reserve_us]
+ *     [sent] [code] [replayed] [location] [body] [unread] and what was told: [order]
+ *     [told_request] [told_item] [told_user] [told_quantity] [sale] [remaining] [fence] [instance]
+ *     [state] [time_us] [expires_us]
  *
  *     One HTTP attempt to buy; a retry is another one with the same request. to=-: it never ended.
  *     target: who was asked (a number or a name). quantity: 1 unless said. asked: the `sale=` that
- *     was sent, if it is not this sale; "asked=" = none was sent. status=0: no answer came; sent=0:
- *     and nothing had been sent. code: the problem's. replayed: whether
+ *     was sent, if it is not this sale; "asked=" = none was sent. keyed=0: no key was sent, so that
+ *     the request is the service's own, as it was told. not_after: the one that was sent, by the
+ *     service's clock. reserve_us: it reserves for so long, if not as the sale says. status=0: no
+ *     answer came; sent=0: and nothing had been sent. code: the problem's. replayed: whether
  *     Idempotency-Replayed was true.
  *     location: the header. body: a hash of the body's bytes. unread: why the answer could not be
  *     read, in one word (no-json, twice, cut, redirect, compressed). instance: who sold it, as it
  *     was told. state: sold, reserved, cancelled or expired. expires_us: of what began as a
  *     reservation, us since 1970 by the service's clock.
  *
- * look from to request target status [asked] [code] [final] [body] [unread] and what was told, as
- *     above
+ * look from to request target status [asked] [not_after] [code] [final] [body] [unread] and what
+ *     was told, as above
  *
- *     GET /orders/{request}. 200: the order is there. 404: it is not; final=1: and never will be.
+ *     GET /orders/{request}. 200: the order is there. 404: it is not; final=1: and never will be,
+ *     by tries up to not_after if that was sent.
  *
  * confirm, cancel: as look
  *

@@ -29,7 +29,8 @@ typedef struct lt_ask {
     int64_t line;
     int64_t from_us, to_us; /* to: NEVER = it did not end */
     lt_text request_name, user, target, asked, code, location, body, unread;
-    int64_t quantity, status, sent, replayed;
+    int64_t quantity, status, sent, replayed, keyed, not_after_us;
+    int64_t reserve_us; /* the sale's, if it does not say one */
     lt_told told;
     uint32_t request, answer; /* found out by the judge */
 } lt_ask;
@@ -41,7 +42,7 @@ typedef struct lt_look {
     int64_t line;
     int64_t from_us, to_us;
     lt_text request_name, target, asked, code, body, unread;
-    int64_t status, final;
+    int64_t status, final, not_after_us;
     lt_told told;
     uint32_t request; /* found out by the judge */
     lt_ending ending; /* by the line's word */

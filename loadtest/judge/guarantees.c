@@ -19,7 +19,7 @@ const lt_guarantee guarantees[] = {
      check_one_order},
     {"I3", "one-request", "an order belongs to one request, and its number to one order",
      "what was told, " LEDGER, "always", VERDICT_DUPLICATED, check_one_request},
-    {"I3", "other-payload", "a used request id sells nothing to another user or quantity",
+    {"I3", "other-payload", "a used request id sells nothing else, and is nobody else's",
      "what was told", "always", VERDICT_DUPLICATED, check_other_payload},
     {"I1", "units", "at rest, units left plus units ordered are the stock",
      LEDGER " and stock at rest", "always", VERDICT_LOST, check_units},

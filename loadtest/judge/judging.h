@@ -52,11 +52,12 @@ typedef struct lt_request {
     uint32_t unknown;      /* of these: nobody knows */
     uint32_t ask;          /* the first in time */
     uint32_t yes, never;   /* the first ask that was told so; never: with the request's payload */
-    uint32_t found, final; /* the first look that said so */
+    uint32_t unkeyed;      /* the first ask without a key, whom the service gave this id */
+    uint32_t found, final; /* the first look that said so; final: up to each not_after */
     uint32_t order;        /* its first in the ledger */
     uint32_t orders;
     bool voided;         /* told that its id is void */
-    bool mixed;          /* attempts had different users, or quantities */
+    bool mixed;          /* attempts had different users, quantities, or times to reserve for */
     bool refused;        /* an attempt failed, or there were too few units, or the lock was busy */
     int64_t first_us;    /* its first attempt began; 0: perhaps before all that was seen */
     int64_t buying_us;   /* likewise, of those that were not refused; first_us if all were */
@@ -73,7 +74,8 @@ typedef struct lt_request {
     int64_t put_off_us;         /* the first try to confirm it that was put off began; NEVER */
     bool unpaid;  /* it has expired, for tries to confirm it were put off again and again */
     lt_text user; /* of the yes, else of the first ask: the request's payload */
-    int64_t quantity;
+    int64_t quantity, reserve_us;
+    int64_t not_after_us; /* the latest of attempts that may have bought; NEVER: one had none */
 } lt_request;
 
 /* An order's place in the sequence of its segment. UNKNOWN: its id does not tell. */

@@ -99,6 +99,9 @@ static void check_time(lt_judging *j, const lt_order *order, lt_offset *offset)
     const lt_sale_line *sale = &j->history->sale;
     const lt_request *request = &j->requests[order->request];
     int64_t time_us = order->told.time_us;
+    if (known(request->not_after_us) && time_us > request->not_after_us)
+        violated(j, "%s has an order (line %" PRId64 ") of %" PRId64 " us after all its tries' end",
+                 text_of(j, request->name), order->line, time_us - request->not_after_us);
     if (sale->wall_us != UNKNOWN &&
         (time_us < sale->wall_us - DAY_US || time_us > sale->wall_us + DAY_US))
         violated(j, "the order of %s is more than a day away from the sale (line %" PRId64 ")",

@@ -53,7 +53,8 @@ static lt_answer answer_of(const lt_judging *j, const lt_ask *ask)
 
 bool has_payload(const lt_request *request, const lt_ask *ask)
 {
-    return ask->user == request->user && ask->quantity == request->quantity;
+    return ask->user == request->user && ask->quantity == request->quantity &&
+           ask->reserve_us == request->reserve_us;
 }
 
 bool look_is_here(const lt_judging *j, const lt_look *look)
@@ -173,6 +174,7 @@ static void give_numbers(lt_judging *j)
                                                          .ask = NO_ELEMENT,
                                                          .yes = NO_ELEMENT,
                                                          .never = NO_ELEMENT,
+                                                         .unkeyed = NO_ELEMENT,
                                                          .found = NO_ELEMENT,
                                                          .final = NO_ELEMENT,
                                                          .order = NO_ELEMENT,
@@ -186,7 +188,9 @@ static void give_numbers(lt_judging *j)
                                                          .second_us = NEVER,
                                                          .known_us = NEVER,
                                                          .looked_us = NEVER,
-                                                         .not_yet_us = UNKNOWN};
+                                                         .not_yet_us = UNKNOWN,
+                                                         .reserve_us = h->sale.reserve_us,
+                                                         .not_after_us = UNKNOWN};
     }
 }
 
@@ -236,6 +240,8 @@ static void note_ask(lt_judging *j, size_t i)
     lt_ask *ask = &h->asks[i];
     lt_request *request = &j->requests[ask->request];
     ask->answer = answer_of(j, ask);
+    if (!known(ask->reserve_us))
+        ask->reserve_us = h->sale.reserve_us;
     if (ask->answer == ANSWER_ELSEWHERE) {
         request->bought = BOUGHT_ELSEWHERE;
         return;
@@ -244,8 +250,13 @@ static void note_ask(lt_judging *j, size_t i)
     take_ask(h, &request->ask, i, false);
     request->second_us = sooner(request->second_us, later(request->first_us, ask->from_us));
     request->first_us = sooner(request->first_us, ask->from_us);
-    if (ask->answer == ANSWER_YES || ask->answer == ANSWER_UNKNOWN)
+    if (ask->keyed == 0)
+        take_ask(h, &request->unkeyed, i, false);
+    if (ask->answer == ANSWER_YES || ask->answer == ANSWER_UNKNOWN) {
+        int64_t until_us = known(ask->not_after_us) ? ask->not_after_us : NEVER;
+        request->not_after_us = later(request->not_after_us, until_us);
         request->buying_us = sooner(request->buying_us, ask->from_us);
+    }
     if (ask->answer == ANSWER_YES) {
         take_ask(h, &request->yes, i, true);
         request->known_us = sooner(request->known_us, ask->to_us);
@@ -267,11 +278,19 @@ static void note_payload(lt_judging *j, size_t i)
         take_ask(j->history, &request->never, i, true);
 }
 
+/* One with a not_after asks for what was tried up to then, and makes nothing void: it is no answer
+ * to who wants to know of later tries, and "not yet" is none to who waits for a final one. */
+static bool is_of_other_tries(const lt_request *request, const lt_look *look)
+{
+    return look->status == 404 && known(look->not_after_us) &&
+           (look->final != 1 || look->not_after_us < request->not_after_us);
+}
+
 static void note_look(lt_judging *j, size_t i)
 {
     const lt_look *look = &j->history->looks[i];
     lt_request *request = &j->requests[look->request];
-    if (!look_is_here(j, look))
+    if (!look_is_here(j, look) || is_of_other_tries(request, look))
         return;
     request->looked_us = sooner(request->looked_us, look->from_us);
     if (look->ending == ENDING_CONFIRM && look_put_off(j, look))
@@ -339,6 +358,7 @@ void requests_collect(lt_judging *j)
         if (ask != NO_ELEMENT) {
             request->user = h->asks[ask].user;
             request->quantity = h->asks[ask].quantity;
+            request->reserve_us = h->asks[ask].reserve_us;
         }
     }
     for (size_t i = 0; i < h->asks_len; i++)

@@ -95,7 +95,7 @@ static bool is_calm(const lt_judging *j)
 /* When its time is over at the latest, and so much more. */
 static int64_t over_by(const lt_judging *j, const lt_request *request, int64_t more_us)
 {
-    int64_t after_us = j->history->sale.reserve_us + BUCKET_US + more_us;
+    int64_t after_us = request->reserve_us + BUCKET_US + more_us;
     return request->known_us == NEVER || !is_calm(j) ? NEVER : request->known_us + after_us;
 }
 
@@ -112,7 +112,7 @@ static int64_t back_by(const lt_judging *j, const lt_request *request)
 /* When its time is over at the earliest. */
 static int64_t over_from(const lt_judging *j, const lt_request *request)
 {
-    return request->first_us + (is_calm(j) ? j->history->sale.reserve_us : 0);
+    return request->first_us + (is_calm(j) ? request->reserve_us : 0);
 }
 
 /* When they can be back at the earliest. */
@@ -238,6 +238,27 @@ void check_held(lt_judging *j)
 
 /* ---- one fate -------------------------------------------------------------------------------- */
 
+/* Nobody's order is reserved any more who knew of it before nothing was. */
+static void check_none_left(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    const lt_stock_line *none = NULL; /* the last reading that says so */
+    for (size_t i = 0; i < h->stocks_len; i++) {
+        const lt_stock_line *s = &h->stocks[i];
+        if (stock_is_ours(j, s) && s->reserved == 0 && (!none || s->from_us > none->from_us))
+            none = s;
+    }
+    for (size_t i = 0; none && h->sale.failovers != 1 && i < j->seen_len; i++) {
+        const lt_seen *now = &j->seen[i];
+        const lt_request *request = &j->requests[now->request];
+        if (now->state == j->reserved && now->told && now->from_us > none->to_us &&
+            request->known_us < none->from_us)
+            violated(
+                j, "%s's order is reserved (line %" PRId64 "), and nothing was (line %" PRId64 ")",
+                text_of(j, request->name), now->line, none->line);
+    }
+}
+
 /* Nothing else is said of an order than what it became first. */
 void check_fates(lt_judging *j)
 {
@@ -252,6 +273,7 @@ void check_fates(lt_judging *j)
                  text_of(j, j->requests[now->request].name), text_of(j, now->state), now->line,
                  text_of(j, fate->state), fate->line);
     }
+    check_none_left(j);
     settle_reserving(j, j->stateless ? "something does not tell what became of an order" : NULL);
 }
 
@@ -263,7 +285,7 @@ static void check_told(lt_judging *j, const lt_ask *ask)
     uint32_t order = j->requests[ask->request].order;
     const lt_told *told = &ask->told;
     int64_t time_us = order == NO_ELEMENT ? UNKNOWN : j->history->orders[order].told.time_us;
-    int64_t until = time_us + j->history->sale.reserve_us + BUCKET_US - 1;
+    int64_t until = time_us + ask->reserve_us + BUCKET_US - 1;
     until = known(time_us) ? until / BUCKET_US * BUCKET_US : UNKNOWN;
     if (texts_differ(told->state, j->reserved) || differ(told->expires_us, until))
         violated(j, "%s's order is %s until %" PRId64 " (line %" PRId64 ")",

@@ -177,6 +177,7 @@ void check_retry_refused(lt_judging *j)
            "no retry got an answer that tells");
 }
 
+/* An id is given to one buyer who has none: it is nobody else's. */
 void check_other_payload(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -185,9 +186,12 @@ void check_other_payload(lt_judging *j)
         const lt_request *request = &j->requests[ask->request];
         if (ask->answer == ANSWER_YES && request->yes != i && !has_payload(request, ask))
             violated(j,
-                     "%s bought for another user, or another quantity, than before (lines %" PRId64
+                     "%s bought for another user, quantity or time than before (lines %" PRId64
                      ", %" PRId64 ")",
                      text_of(j, ask->request_name), h->asks[request->yes].line, ask->line);
+        if (ask->keyed == 0 && ask->answer != ANSWER_ELSEWHERE && request->unkeyed != i)
+            violated(j, "%s was made for two who had no key (lines %" PRId64 ", %" PRId64 ")",
+                     text_of(j, ask->request_name), h->asks[request->unkeyed].line, ask->line);
     }
     settle(j, STATE_OK, "");
 }

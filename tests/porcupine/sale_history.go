@@ -91,6 +91,7 @@ type saleReader struct {
 	requests map[string]int // slots
 	ids      map[order]uint16
 	first    map[int]int64 // when a request was first asked for
+	lasts    map[int]int64 // for how long it reserves, if not as the sale says
 	ledger   []slot
 	lines    map[int]int   // where the order of a request stands
 	ends     map[int]int64 // when the reservation of a request ends, by the ledger
@@ -281,6 +282,9 @@ func (r *saleReader) readAsk(l *line) {
 	if first, asked := r.first[at]; !asked || from < first {
 		r.first[at] = from
 	}
+	if own := l.num("reserve_us"); own != unknown {
+		r.lasts[at] = own
+	}
 	if isUnknown(l) {
 		it := r.inLedger(at)
 		if o := it.order; has(it.phase) && r.orders[o].user == user && r.orders[o].quantity == quantity {
@@ -402,7 +406,9 @@ func (r *saleReader) addExpiries() {
 		}
 		g.requests = append(g.requests, at)
 		earliest := r.first[at]
-		if !r.moved {
+		if own, says := r.lasts[at]; says && !r.moved {
+			earliest += min(own, r.reserve)
+		} else if !r.moved {
 			earliest += r.reserve
 		}
 		g.earliest = max(g.earliest, earliest)
@@ -509,7 +515,7 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 	if err != nil {
 		return nil, nil, "", err
 	}
-	r := saleReader{requests: map[string]int{}, ids: map[order]uint16{}, first: map[int]int64{},
+	r := saleReader{requests: map[string]int{}, ids: map[order]uint16{}, first: map[int]int64{}, lasts: map[int]int64{},
 		ends: map[int]int64{}, lines: map[int]int{}, epochs: map[int64]string{}}
 	r.byUser, r.seed = map[string][]int{}, maphash.MakeSeed()
 	why = cutOff
