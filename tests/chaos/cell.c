@@ -324,7 +324,8 @@ static int end(void **state)
     return 0;
 }
 
-/* Who lost orders without the sale's fault would buy anew when he repeats his request. */
+/* Who lost orders without the sale's fault would buy anew when he repeats his request. And where an
+ * answer may not come nobody could find the order of who had no key. */
 static void draw_habits(cell *c)
 {
     bool covered = (c->fault->covered & c->row.durability) != 0;
@@ -332,6 +333,8 @@ static void draw_habits(cell *c)
                               .several = true,
                               .looks = true,
                               .repeats = covered,
+                              .dated = true,
+                              .keyless = c->fault->same_run && c->fault->needs == 0,
                               .long_names = cell_random(c, 2) == 0};
     c->limit = cell_random(c, 3) == 0 ? 5 + (int)cell_random(c, 3) : 0;
     c->changes = cell_random(c, 2) == 0 && !c->row.reserves;

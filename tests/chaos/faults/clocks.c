@@ -19,9 +19,10 @@ static void remove_clocks(cell *c)
 /* ---- redis-clock: all servers step, while somebody is in his section --------------------------
  */
 
+/* What is final of tries up to a time is so only as long as the clock does not go back. */
 static void give_redis_clocks(cell *c)
 {
-    (void)c;
+    c->habits.dated = false;
     fx_clocks_give(NULL);
 }
 

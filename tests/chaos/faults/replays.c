@@ -87,7 +87,7 @@ bool replays_begins(const char *text, const char *word)
 /* Whether the order that is to be settled may be over by now, which is no attack's doing. */
 static bool may_be_over(const attacker *a, const shot *s)
 {
-    return a->want && writes_now_us() >= a->open_us && replays_begins(s->answers[0], "expired");
+    return a->want && journal_wall_us() >= a->open_us && replays_begins(s->answers[0], "expired");
 }
 
 /* Units may return just now where they are reserved, and then the stock is another. */
@@ -139,7 +139,7 @@ static void too_late(attacker *a)
     name n;
     int by = cell_random(a->c, 2) ? 1 : 1 + (int)cell_random(a->c, 2000000);
     replays_aim(a, &s, &n);
-    snprintf(s.not_after, sizeof(s.not_after), "%lld", (long long)writes_now_us() - by);
+    snprintf(s.not_after, sizeof(s.not_after), "%lld", (long long)journal_wall_us() - by);
     replays_attack(a, &s, "a write behind its time", "late");
 }
 
@@ -221,11 +221,13 @@ static void once_more(attacker *a, int round)
 
 static void note(const fx_sale *sale, const name *n, const char *what, int64_t from_us)
 {
-    char whose[64] = "";
+    char whose[64] = "", reserve_us[32] = "";
     if (strcmp(what, "ask") == 0)
         snprintf(whose, sizeof(whose), " user=u%d quantity=%d", n->user, n->units);
-    journal_write(sale->history, "%s from=%lld to=%lld request=%s%s target=0 status=0", what,
-                  (long long)from_us, (long long)journal_now_us(), n->request, whose);
+    if (strcmp(what, "ask") == 0 && n->reserve_s > 0)
+        snprintf(reserve_us, sizeof(reserve_us), " reserve_us=%d000000", n->reserve_s);
+    journal_write(sale->history, "%s from=%lld to=%lld request=%s%s%s target=0 status=0", what,
+                  (long long)from_us, (long long)journal_now_us(), n->request, whose, reserve_us);
 }
 
 void replays_note(const name *n, const char *what, int64_t from_us)
@@ -292,7 +294,7 @@ static void go_among_reserved(attacker *a, int round)
     if (round % REVOKE_EVERY == 0)
         replays_revoke(a);
     if (round % TOGETHER_EVERY == 0)
-        replays_together(a);
+        replays_together(a, round / TOGETHER_EVERY % 2);
     replays_bring(a, round);
 }
 

@@ -14,6 +14,7 @@ enum { REPLAYS_LIMIT = 12, REPLAYS_ROUNDS = 250, REPLAYS_NAME = 72, REPLAYS_ORDE
 typedef struct name {
     char request[REPLAYS_NAME], order[REPLAYS_ORDER];
     int user, units;
+    int reserve_s; /* 0: as long as the sale's buyers do */
 } name;
 
 typedef struct attacker {
@@ -75,7 +76,7 @@ void replays_sell_out_reserved(attacker *a);
 void replays_open(attacker *a, int round, void (*wrongs)(attacker *a));
 void replays_due(attacker *a, int round);
 void replays_revoke(attacker *a);
-void replays_together(attacker *a);
+void replays_together(attacker *a, bool apart);
 
 /* Behind this the guard has seen a later fence than that of the round's write. */
 void replays_bring(attacker *a, int round);

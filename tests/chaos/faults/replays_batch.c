@@ -27,7 +27,7 @@ static void put_batch(const attacker *a, batch *b, shot *s)
 {
     b->count = row_is_sharded(&a->c->row) ? MORE + 1 : BATCH;
     b->units[0] = b->not_after[0] = '\0';
-    snprintf(b->late, sizeof(b->late), "%lld", (long long)writes_now_us() - 1);
+    snprintf(b->late, sizeof(b->late), "%lld", (long long)journal_wall_us() - 1);
     for (int i = 0; i < b->count; i++) {
         name *n = &b->names[i];
         size_t units = strlen(b->units), times = strlen(b->not_after);

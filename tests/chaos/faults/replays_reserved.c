@@ -73,6 +73,42 @@ static void settle_in_an_ended_sale(attacker *a, const name *n, const char *want
     replays_note(n, want, from_us);
 }
 
+/* Buys at once, as this round's write. */
+static bool buy_at_once(attacker *a, const name *n, const char *what)
+{
+    shot s;
+    char units[12];
+    snprintf(units, sizeof(units), "%d", n->units);
+    writes_aim(&s, &a->now);
+    writes_of(&s, (const char *const[]){n->request}, (const char *const[]){n->order}, 1);
+    writes_set_word(&s, W_UNITS, units);
+    writes_set_word(&s, W_WANT, "0");
+    int64_t from_us = journal_now_us();
+    bool sold = replays_let(a, &s, what);
+    replays_note_at_once(a, crew_sale(0), n, from_us);
+    return sold;
+}
+
+/* This user may have so many units more. */
+static void buy_up_to_limit(attacker *a, int user, int units, const char *what)
+{
+    name n = replays_name_of(a->c, user, units);
+    buy_at_once(a, &n, what);
+    crew_look(n.request, 0);
+}
+
+static void ask_beyond_limit(attacker *a, int user, int units, const char *what)
+{
+    shot s;
+    char text[12];
+    name n = replays_name_of(a->c, user, units);
+    snprintf(text, sizeof(text), "%d", units);
+    writes_aim(&s, &a->now);
+    writes_of(&s, (const char *const[]){n.request}, (const char *const[]){n.order}, 1);
+    writes_set_word(&s, W_UNITS, text);
+    replays_attack(a, &s, what, "limit");
+}
+
 /* A third is confirmed, and can not be cancelled any more; a third is cancelled; of the others half
  * end. */
 void replays_bring(attacker *a, int round)
@@ -106,8 +142,9 @@ void replays_open(attacker *a, int round, void (*wrongs)(attacker *a))
     a->want = NULL;
 }
 
-/* One user has several reservations that end together. It cancels one, and confirms the others. */
-void replays_together(attacker *a)
+/* One user has several reservations, and may not have one unit above its limit. They end together,
+ * or two by two. It cancels one, which does not count any more, and confirms the others. */
+void replays_together(attacker *a, bool apart)
 {
     name names[TOGETHER];
     const char *requests[TOGETHER], *orders[TOGETHER];
@@ -117,14 +154,19 @@ void replays_together(attacker *a)
         names[i] = i ? replays_name_of(a->c, names[0].user, 1) : replays_name(a->c, 1);
         requests[i] = names[i].request;
         orders[i] = names[i].order;
+        names[i].reserve_s = apart ? 1 + i % 2 : 0;
     }
     writes_aim(&s, &a->now);
     writes_of(&s, requests, orders, TOGETHER);
     writes_set_word(&s, W_UNITS, "1");
+    if (apart)
+        writes_set_word(&s, W_WANT, "1 2 1 2");
     bool done = replays_let(a, &s, "several reservations of a user");
     for (int i = 0; i < TOGETHER; i++)
         replays_note(&names[i], "ask", from_us);
     a->open_us = end_of(a, &names[0]);
+    if (done)
+        ask_beyond_limit(a, names[0].user, LIMIT + 1 - TOGETHER, "more than the limit");
     for (int i = 0; done && i < TOGETHER; i++) {
         a->want = i == 1 ? "cancel" : "confirm";
         writes_aim(&s, &a->now);
@@ -134,24 +176,11 @@ void replays_together(attacker *a)
         replays_note(&names[i], a->want, from_us);
     }
     a->want = NULL;
+    if (done)
+        buy_up_to_limit(a, names[0].user, LIMIT + 1 - TOGETHER,
+                        "a user who has cancelled one buys up to its limit");
     for (int i = 0; i < TOGETHER; i++)
         crew_look(names[i].request, 0);
-}
-
-/* Buys at once, as this round's write. */
-static bool buy_at_once(attacker *a, const name *n, const char *what)
-{
-    shot s;
-    char units[12];
-    snprintf(units, sizeof(units), "%d", n->units);
-    writes_aim(&s, &a->now);
-    writes_of(&s, (const char *const[]){n->request}, (const char *const[]){n->order}, 1);
-    writes_set_word(&s, W_UNITS, units);
-    writes_set_word(&s, W_WANT, "0");
-    int64_t from_us = journal_now_us();
-    bool sold = replays_let(a, &s, what);
-    replays_note_at_once(a, crew_sale(0), n, from_us);
-    return sold;
 }
 
 /* What the admin takes back of a user does not count any more: it may have its limit again, and not
@@ -159,9 +188,8 @@ static bool buy_at_once(attacker *a, const name *n, const char *what)
 void replays_revoke(attacker *a)
 {
     shot s;
-    char order[REPLAYS_ORDER], units[12];
-    name taken = replays_name(a->c, LIMIT), again = replays_name_of(a->c, taken.user, LIMIT),
-         more = replays_name_of(a->c, taken.user, 1);
+    char order[REPLAYS_ORDER];
+    name taken = replays_name(a->c, LIMIT);
     if (!buy_at_once(a, &taken, "a user buys its limit"))
         return;
     settle_again(a, &taken, "u1", "revoke", "none");
@@ -170,13 +198,8 @@ void replays_revoke(attacker *a)
     replays_let(a, &s, "a sold order is revoked");
     replays_note(&taken, "cancel", from_us);
     crew_look(taken.request, 0);
-    buy_at_once(a, &again, "a user whose order was revoked buys its limit");
-    crew_look(again.request, 0);
-    writes_aim(&s, &a->now);
-    writes_of(&s, (const char *const[]){more.request}, (const char *const[]){more.order}, 1);
-    snprintf(units, sizeof(units), "%d", more.units);
-    writes_set_word(&s, W_UNITS, units);
-    replays_attack(a, &s, "more than the limit, after a revocation", "limit");
+    buy_up_to_limit(a, taken.user, LIMIT, "a user whose order was revoked buys its limit");
+    ask_beyond_limit(a, taken.user, 1, "more than the limit, after a revocation");
 }
 
 /* ---- when it is over ------------------------------------------------------------------------- */
@@ -188,7 +211,7 @@ void replays_due(attacker *a, int round)
     for (; a->due < round; a->due++) {
         const name *n = &a->bought[a->due];
         int64_t end_us = end_of(a, n);
-        if (writes_now_us() < end_us)
+        if (journal_wall_us() < end_us)
             return;
         snprintf(user, sizeof(user), "u%d", n->user);
         if (end_us > 0)
@@ -225,6 +248,9 @@ void replays_end(attacker *a)
             settle_again(a, n, user, "confirm", ends[k].confirm);
             settle_again(a, n, user, "cancel", ends[k].cancel);
             settle_again(a, n, "u1", "revoke", "none");
+            if (k == 0)
+                buy_up_to_limit(a, n->user, LIMIT,
+                                "a user whose reservation is over buys its limit");
         }
     }
 }

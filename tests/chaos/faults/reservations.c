@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "tests/chaos/faults/failover.h"
 #include "tests/chaos/faults/fault.h"
@@ -33,13 +32,6 @@ typedef struct ender {
     atomic_bool answered; /* the first */
     pthread_t thread;
 } ender;
-
-static int64_t unix_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
 
 /* A request that no other has, of a user of its own, for instance `at`. */
 static ender new_one(fx_sale *sale, const char *what, int at)
@@ -72,9 +64,10 @@ static bool comes_to_know(void *arg)
 static void *go(void *arg)
 {
     ender *e = arg;
-    for (int64_t left_us = e->due_us - unix_us(); left_us > 0; left_us = e->due_us - unix_us())
+    for (int64_t left_us = e->due_us - journal_wall_us(); left_us > 0;
+         left_us = e->due_us - journal_wall_us())
         fx_let_pass(left_us > 1000 ? (int)(left_us / 1000) : 1);
-    e->went_us = unix_us();
+    e->went_us = journal_wall_us();
     e->first = e->told = attempt(e, e->at);
     atomic_store(&e->answered, true);
     if (!is_known(&e->told))

@@ -56,17 +56,23 @@ static int send_copies(int number)
     return bought;
 }
 
-/* What has its order is asked again for more units, or by another user: that is another request,
- * which has to have another id. */
+/* What has its order is asked again for more units, by another user, or for another time: that is
+ * another request, which has to have another id. */
 static void ask_for_something_else(cell *c, int number)
 {
-    char request[32];
-    snprintf(request, sizeof(request), "twice-%d", number);
-    for (int i = 0; i < 2; i++) {
-        int status = crew_ask(request, number + i, 2 - i, (number + i) % FX_INSTANCES);
+    const struct {
+        const char *what;
+        fx_buy buy;
+    } others[] = {{"quantity", {.user = number, .quantity = 2}},
+                  {"user", {.user = number + 1, .quantity = 1}},
+                  {"time", {.user = number, .quantity = 1, .reserve_s = 1}}};
+    for (int i = 0; i < (c->row.reserves ? 3 : 2); i++) {
+        fx_buy b = others[i].buy;
+        snprintf(b.request, sizeof(b.request), "twice-%d", number);
+        int status = fx_sale_buy(crew_sale(0), &b, (number + i) % FX_INSTANCES).status;
         if (status != 422 && status != 503 && !fx_is_unknown(status))
-            cell_got_through(c, "a used id with another %s: told %d, not 422",
-                             i ? "user" : "quantity", status);
+            cell_got_through(c, "a used id with another %s: told %d, not 422", others[i].what,
+                             status);
     }
 }
 
@@ -254,6 +260,12 @@ static bool ends_orderly(cell *c, int i)
     return crew_more(&crew.bought, STOPPED_BUYS, CELL_PATIENCE_MS) && met;
 }
 
+/* Nobody could find the order of an answer that did not come. */
+static void give_keys(cell *c)
+{
+    c->habits.keyless = false;
+}
+
 static void sigterm(cell *c)
 {
     int first = (int)cell_random(c, FX_INSTANCES);
@@ -272,5 +284,6 @@ const fault fault_sigterm = {
     .same_run = true,
     .reservations = RESERVED_TOO,
     .covered = EVERYWHERE,
+    .prepare = give_keys,
     .inject = sigterm,
 };

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "tests/support/sale/journal.h"
 #include "tests/support/service.h"
 
 enum {
@@ -22,13 +22,6 @@ enum {
 };
 
 static redisContext *monitor;
-
-int64_t writes_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
 
 /* ---- hearing --------------------------------------------------------------------------------- */
 
@@ -159,7 +152,7 @@ void writes_aim(shot *s, const overheard *w)
     memcpy(s->words, w->words, sizeof(s->words));
     s->owner = w->locked ? writes_token(w) : NULL;
     snprintf(s->not_after, sizeof(s->not_after), "%lld",
-             (long long)writes_now_us() + HELD_MS * 1000LL);
+             (long long)journal_wall_us() + HELD_MS * 1000LL);
     writes_set_word(s, W_EARLIEST, s->not_after);
     writes_set_word(s, W_EACH, s->not_after);
 }

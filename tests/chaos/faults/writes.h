@@ -50,9 +50,6 @@ const char *writes_fence_key(const overheard *w);
 const char *writes_token(const overheard *w);
 const char *writes_fence(const overheard *w);
 
-/* Microseconds of the machine's clock, which is Redis's. */
-int64_t writes_now_us(void);
-
 /* ---- again ----------------------------------------------------------------------------------- */
 
 /* One more time. */

@@ -12,6 +12,8 @@ enum {
     REPEAT_EVERY = 9,  /* likewise; one of them is sent once more */
     CANCEL_EVERY = 3,  /* confirmed orders; one of them is cancelled, in vain; and likewise: */
     STRANGER_EVERY = 3,
+    KEYLESS_EVERY = 6, /* buyers; who sits there has no keys: */
+    KEYLESS_SEAT = 2,
     CLOSED_ENOUGH = 24 /* refusals, and a sale that is over is left alone */
 };
 
@@ -19,6 +21,7 @@ typedef struct group {
     fx_sale *sale;
     crew_counts *counts;
     int number, came, present; /* of its buyers, present are not ended yet */
+    atomic_int seated;
     pthread_t buyers[CREW_BUYERS];
 } group;
 
@@ -88,13 +91,6 @@ void crew_avoid(int instance)
 
 /* ---- one request ----------------------------------------------------------------------------- */
 
-/* Where there is a limit some reach it, but all together they may have all. Those that tests name
- * themselves are others. */
-static int user_of(const group *g, int number)
-{
-    return 1000 + number % (g->sale->terms.limit > 0 ? g->sale->terms.stock / 4 + 1 : 100);
-}
-
 static void count(crew_counts *c, const fx_told *told, int quantity, int at, int64_t from)
 {
     bool of_sale = strncmp(told->code, "sale_", 5) == 0;
@@ -116,98 +112,113 @@ static void count(crew_counts *c, const fx_told *told, int quantity, int at, int
     }
 }
 
-static fx_told try_once(const group *g, int number, int turn)
+static fx_told try_once(const group *g, const fx_buy *b, int turn)
 {
-    char request[FX_REQUEST_MAX];
-    int quantity = crew_quantity(number), at = enter(g, turn);
+    int at = enter(g, turn);
     int64_t from = journal_now_us();
-    fx_told told =
-        fx_sale_ask(g->sale, crew_name(number, request), user_of(g, number), quantity, at);
+    fx_told told = fx_sale_buy(g->sale, b, at);
     leave(g, at);
-    count(g->counts, &told, quantity, at, from);
+    count(g->counts, &told, b->quantity, at, from);
     return told;
 }
 
-/* The same request again, when others have come and gone: the same answer. */
-static void repeat(const group *g, int number)
+/* The same request again, when others have come and gone: the same answer, also if its time is
+ * over. */
+static void repeat(const group *g, fx_buy earlier, int turn)
 {
-    char request[FX_REQUEST_MAX];
-    int at = enter(g, number + 1);
-    fx_sale_ask_anew(g->sale, crew_name(number, request), user_of(g, number), crew_quantity(number),
-                     at);
-    leave(g, at);
-}
-
-static void look_elsewhere(const group *g, int number)
-{
-    char request[FX_REQUEST_MAX];
-    int at = enter(g, number + 1);
-    fx_sale_look(g->sale, crew_name(number, request), at);
-    leave(g, at);
-}
-
-static fx_told settle_once(const group *g, const char *what, int number, int turn)
-{
-    char request[FX_REQUEST_MAX];
     int at = enter(g, turn);
-    fx_told told =
-        fx_sale_settle(g->sale, what, crew_name(number, request), user_of(g, number), at);
+    earlier.anew = true;
+    fx_sale_buy(g->sale, &earlier, at);
+    leave(g, at);
+}
+
+static void look(const group *g, const fx_buy *b, int64_t not_after_us, int turn)
+{
+    int at = enter(g, turn);
+    fx_sale_look_until(g->sale, b->request, not_after_us, at);
+    leave(g, at);
+}
+
+static fx_told settle_once(const group *g, const char *what, const fx_buy *b, int turn)
+{
+    int at = enter(g, turn);
+    fx_told told = fx_sale_settle(g->sale, what, b->request, b->user, at);
     leave(g, at);
     return told;
 }
 
 /* Another user, whose name may be different in case only. */
-static void let_a_stranger_try(const group *g, const char *what, int number)
+static void let_a_stranger_try(const group *g, const char *what, const fx_buy *b, int turn)
 {
-    char request[FX_REQUEST_MAX];
-    int at = enter(g, number);
-    fx_told told = fx_sale_settle_for_another(g->sale, what, crew_name(number, request),
-                                              user_of(g, number) ^ 1, at);
+    int at = enter(g, turn);
+    fx_told told = fx_sale_settle_for_another(g->sale, what, b->request, b->user ^ 1, at);
     leave(g, at);
     atomic_fetch_add(&crew.let_in, told.status == 200 || told.status == 409);
 }
 
 /* In a sale with reservations: most are confirmed, some cancelled, and some left to end. Who lost
  * the confirmation without the sale's fault could cancel, so that is tried like a repetition. */
-static void settle(const group *g, int number)
+static void settle(const group *g, const fx_buy *b, int number)
 {
     unsigned drawn = crew_drawn(number + CREW_DRAW_APART, 100);
     const char *what = drawn < 60 ? "confirm" : "cancel";
     if (g->sale->terms.reserve_s == 0)
         return;
     if (number % STRANGER_EVERY == 0)
-        let_a_stranger_try(g, what, number);
+        let_a_stranger_try(g, what, b, number);
     for (int i = 1; drawn < 75 && i <= atomic_load(&attempts); i++) {
-        fx_told told = settle_once(g, what, number, number + i);
+        fx_told told = settle_once(g, what, b, number + i);
         if (told.status == 200 && drawn < 60 && crew_like.repeats && number % CANCEL_EVERY == 0)
-            settle_once(g, "cancel", number, number + i + 1);
+            settle_once(g, "cancel", b, number + i + 1);
         if (told.status != 503 && !fx_is_unknown(told.status))
             return;
         fx_let_pass(AGAIN_MS);
     }
 }
 
-/* One request, with all its attempts. `*earlier`: one that was told yes, -1 = none. */
-static void buy(const group *g, int number, int *earlier)
+/* All attempts of a request. Who has no key stays at one instance, which is to make more of them
+ * than it fetches at a time. */
+static fx_told try_all(const group *g, fx_buy *b, int number, int turn)
 {
     fx_told told;
+    bool again, late, first = b->request[0] != '\0' && crew_looks_first(number);
     int tries = 0;
+    if (first)
+        look(g, b, b->not_after_us, turn + 1);
     do {
         if (tries > 0)
             fx_let_pass(AGAIN_MS);
-        told = try_once(g, number, number + tries);
-    } while ((told.status == 503 || fx_is_unknown(told.status)) &&
-             ++tries < atomic_load(&attempts));
-    if (told.status == 201)
-        settle(g, number);
-    if (crew_like.looks && number % LOOK_EVERY == 0 && (told.status == 201 || told.status == 409))
-        look_elsewhere(g, number);
-    if (crew_like.repeats && number % REPEAT_EVERY == 0 && *earlier >= 0) {
-        repeat(g, *earlier);
-        *earlier = -1;
+        told = try_once(g, b, turn + tries);
+        if (b->request[0] == '\0' && strcmp(told.request, "-") != 0)
+            memcpy(b->request, told.request, sizeof(b->request));
+        late = strcmp(told.code, "too_late") == 0 && !first;
+        if (late)
+            b->not_after_us = 0;
+        again = late || told.status == 503 || fx_is_unknown(told.status);
+    } while (again && ++tries < atomic_load(&attempts));
+    return told;
+}
+
+/* One request of the buyer on a seat. `*earlier`: one that was told yes, without a name = none. */
+static void buy(const group *g, int number, int seat, fx_buy *earlier)
+{
+    fx_buy b = crew_draw(&g->sale->terms, number);
+    bool keyless = crew_like.keyless && seat % KEYLESS_EVERY == KEYLESS_SEAT;
+    if (keyless)
+        b.request[0] = '\0';
+    fx_told told = try_all(g, &b, number, keyless ? seat : number);
+    bool named = b.request[0] != '\0';
+    if (told.status == 201 && named)
+        settle(g, &b, number);
+    if (crew_like.looks && number % LOOK_EVERY == 0 && named &&
+        (told.status == 201 || told.status == 409))
+        look(g, &b, 0, number + 1);
+    if (crew_like.repeats && number % REPEAT_EVERY == 0 && earlier->request[0] != '\0') {
+        repeat(g, *earlier, number + 1);
+        earlier->request[0] = '\0';
     }
-    if (told.status == 201 && *earlier < 0)
-        *earlier = number;
+    if (told.status == 201 && earlier->request[0] == '\0')
+        *earlier = b;
 }
 
 static bool begins(const group *g, int *number)
@@ -219,13 +230,14 @@ static bool begins(const group *g, int *number)
 
 static void *buy_on_and_on(void *arg)
 {
-    const group *g = arg;
-    int number, earlier = -1;
+    group *g = arg;
+    fx_buy earlier = {.request = ""};
+    int number, seat = atomic_fetch_add(&g->seated, 1);
     while (!atomic_load(&over) && atomic_load(&g->counts->closed) < CLOSED_ENOUGH) {
         atomic_fetch_add(&inside, 1);
         bool begun = begins(g, &number);
         if (begun) {
-            buy(g, number, &earlier);
+            buy(g, number, seat, &earlier);
             atomic_fetch_add(&g->counts->ended, 1);
         }
         atomic_fetch_sub(&inside, 1);
@@ -239,26 +251,12 @@ static void *buy_on_and_on(void *arg)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static void zero(crew_counts *c)
-{
-    atomic_int *const all[] = {&c->begun,   &c->ended,    &c->bought, &c->sold_out,
-                               &c->refused, &c->in_a_row, &c->closed, &c->busy,
-                               &c->unknown, &c->other,    &c->let_in};
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        atomic_store(all[i], 0);
-    for (int i = 0; i < FX_INSTANCES; i++) {
-        atomic_store(&c->halted[i], 0);
-        atomic_store(&c->since[i], 0);
-    }
-}
-
 void crew_begin(const crew_habits *like)
 {
     crew_close();
     crew_like = *like;
-    zero(&crew);
-    for (int i = 0; i < CREW_SALES - 1; i++)
-        zero(&further[i]);
+    memset(&crew, 0, sizeof(crew)); /* nobody counts any more */
+    memset(further, 0, sizeof(further));
     for (int i = 0; i < FX_INSTANCES; i++)
         atomic_store(&reserved[i], false);
     atomic_store(&avoided, -1);

@@ -4,8 +4,9 @@
  * A buyer does what server/API.md tells its users to do: a request has an id of its own, and one
  * that was refused as busy or had no definite answer is asked again under the same id, at another
  * instance, a few times. Some look for their order elsewhere, or ask for it once more, later and
- * over another connection. The crew of a fault is slow (so that the sale outlasts it) and hurries
- * before and after.
+ * over another connection. Some reserve for half as long as others. Who came too late comes again
+ * without a time, and who had no key has the id that the answer names from then on. The crew of a
+ * fault is slow (so that the sale outlasts it) and hurries before and after.
  *
  * The first sale is the one that a fault is aimed at: `crew` has its counts, and crew_ask() and
  * what follows is about it. One crew at a time.
@@ -47,6 +48,8 @@ typedef struct crew_habits {
     bool long_names; /* requests have 64 characters, which differ in the last few only */
     bool looks;      /* some look for what became of their requests */
     bool repeats;    /* some send a request again that was told yes */
+    bool dated;      /* some set a not_after, and some of these one that has passed */
+    bool keyless;    /* some send no key */
 } crew_habits;
 
 extern crew_habits crew_like; /* as crew_begin() was told */
@@ -119,9 +122,11 @@ void crew_end(void);
 /* Ends the histories, and forgets the sales. May be called twice. */
 void crew_close(void);
 
-/* The number of units that request number `number` is about, and its name. */
-int crew_quantity(int number);
-const char *crew_name(int number, char buf[FX_REQUEST_MAX]);
+/* Request number `number` of a sale with these terms. */
+fx_buy crew_draw(const fx_terms *terms, int number);
+
+/* Whether its buyer looks for it with its not_after before he buys, and never tries later. */
+bool crew_looks_first(int number);
 
 /* ---- the first sale -------------------------------------------------------------------------- */
 

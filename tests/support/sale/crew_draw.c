@@ -5,8 +5,13 @@
 
 enum {
     MANY = 10, /* units, and up to so many more, less one: */
-    MANY_MORE = 16
+    MANY_MORE = 16,
+    SOON_US = 400000, /* until a not_after */
+    PAST_US = 5000000 /* since one that has passed */
 };
+
+/* One in DATES is each of these; the others are not dated. */
+enum { DATED_PAST, DATED_SOON, DATED_SOON_TOO, DATED_AND_LOOKED_FOR, DATES = 24 };
 
 crew_habits crew_like;
 
@@ -19,7 +24,24 @@ unsigned crew_drawn(int number, unsigned below)
     return (unsigned)((z ^ (z >> 31)) % below);
 }
 
-int crew_quantity(int number)
+static unsigned date_of(int number)
+{
+    return crew_like.dated ? crew_drawn(number + 2 * CREW_DRAW_APART, DATES) : DATES;
+}
+
+bool crew_looks_first(int number)
+{
+    return date_of(number) == DATED_AND_LOOKED_FOR;
+}
+
+/* Where there is a limit some reach it, but all together they may have all. Those that tests name
+ * themselves are others. */
+static int user_of(const fx_terms *terms, int number)
+{
+    return 1000 + number % (terms->limit > 0 ? terms->stock / 4 + 1 : 100);
+}
+
+static int quantity_of(int number)
 {
     unsigned drawn = crew_drawn(number, 40);
     if (crew_like.several && drawn == 5 && crew_drawn(number + CREW_DRAW_APART, 3) == 0)
@@ -27,10 +49,16 @@ int crew_quantity(int number)
     return crew_like.several && drawn < 5 ? 1 + (int)drawn : 1;
 }
 
-/* Two by two they differ in a letter's case. */
-const char *crew_name(int number, char buf[FX_REQUEST_MAX])
+/* The names of requests differ two by two in a letter's case. */
+fx_buy crew_draw(const fx_terms *terms, int number)
 {
-    snprintf(buf, FX_REQUEST_MAX, "%c-%0*d", number % 2 ? 'R' : 'r', crew_like.long_names ? 62 : 1,
-             number / 2);
-    return buf;
+    unsigned date = date_of(number);
+    fx_buy b = {.user = user_of(terms, number), .quantity = quantity_of(number)};
+    snprintf(b.request, sizeof(b.request), "%c-%0*d", number % 2 ? 'R' : 'r',
+             crew_like.long_names ? 62 : 1, number / 2);
+    if (terms->reserve_s > 1 && crew_drawn(number + 3 * CREW_DRAW_APART, 3) == 0)
+        b.reserve_s = terms->reserve_s / 2;
+    if (date <= DATED_AND_LOOKED_FOR)
+        b.not_after_us = journal_wall_us() + (date == DATED_PAST ? -PAST_US : SOON_US);
+    return b;
 }

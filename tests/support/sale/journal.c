@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,13 +13,24 @@
 struct journal {
     FILE *file;
     pthread_mutex_t lock;
+    _Atomic(const char *) lacks; /* NULL: nothing */
 };
+
+static int64_t us_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
 
 int64_t journal_now_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return us_of(CLOCK_MONOTONIC);
+}
+
+int64_t journal_wall_us(void)
+{
+    return us_of(CLOCK_REALTIME);
 }
 
 journal *journal_open(const char *path)
@@ -45,9 +57,15 @@ void journal_write(journal *to, const char *format, ...)
     va_end(args);
 }
 
+void journal_lacks(journal *to, const char *why)
+{
+    atomic_store(&to->lacks, why);
+}
+
 void journal_close(journal *history)
 {
-    journal_write(history, "end");
+    const char *lacks = atomic_load(&history->lacks);
+    journal_write(history, "end truncated=%s", lacks ? lacks : "-");
     bool whole = !ferror(history->file);
     whole = fclose(history->file) == 0 && whole;
     pthread_mutex_destroy(&history->lock);

@@ -38,9 +38,11 @@ static void close_and_resolve(fx_sale *s)
         fail_msg("no other sale can be started, so that this one would be closed");
     atomic_store(&s->replaced, true);
     fx_sale_resolve(s, 0, RESOLVED_MS);
-    for (size_t i = 0; i < s->told_count && i < FX_TOLD_KEPT; i++) {
-        for (int at = 0; at < FX_INSTANCES; at++)
-            fx_sale_look(s, s->told[i], at);
+    for (int yes = 0; yes < 2; yes++) {
+        for (size_t i = 0; i < s->told_count[yes] && i < FX_TOLD_KEPT; i++) {
+            for (int at = 0; at < FX_INSTANCES; at++)
+                fx_sale_look(s, s->told[yes][i], at);
+        }
     }
 }
 

@@ -1,26 +1,13 @@
 /* sale.c - questions about a sale, on connections kept open as real buyers keep them. */
 #include "tests/support/sale/sale.h"
 
-#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/patience.h"
+#include "tests/support/sale/answer.h"
 
-enum { BODY_MAX = 2048, LONG_USER = 128 };
-
-/* What an answer's body said, as the journal writes it: "-" = nothing. */
-typedef struct answer {
-    fx_told told;
-    char sale[64], order[96], user[FX_USER_MAX];
-    char remaining[24], fence[24], quantity[24], units[24], orders[24];
-    char oversold[24], lost_updates[24], unordered[24];
-    char reserved[24], sold[24], expires_us[24], time_us[24], state[16];
-    bool final;
-    char body[BODY_MAX];
-    size_t len;
-} answer;
+enum { LONG_USER = 128 };
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
@@ -67,11 +54,12 @@ fx_sale *fx_sale_start(const fx_terms *terms, const char *history)
     fx_wait_in_force(s->item, s->id);
     journal_write(s->history,
                   "sale id=%s item=%s strategy=%s durability=%s stock=%d limit=%d segments=%d "
-                  "lease_us=%d wait_us=%d guarded=%d fences=%s failovers=%s reserve_us=%s",
+                  "lease_us=%d wait_us=%d guarded=%d fences=%s failovers=%s reserve_us=%s "
+                  "wall_us=%lld at=%lld",
                   s->id, s->item, terms->strategy, s->terms.durability, terms->stock, terms->limit,
                   terms->segments, terms->lease_ms * 1000, terms->wait_ms * 1000, strategy->guarded,
                   strategy->locked && strategy->guarded ? "1" : "-", terms->same_run ? "0" : "-",
-                  reserve_us);
+                  reserve_us, (long long)journal_wall_us(), (long long)journal_now_us());
     return s;
 }
 
@@ -108,102 +96,7 @@ const char *fx_sale_key(const fx_sale *s, int segment, const char *name, char *b
     return buf;
 }
 
-/* ---- one question ---------------------------------------------------------------------------- */
-
-static size_t append(char *data, size_t size, size_t count, void *into)
-{
-    answer *a = into;
-    size_t more = size * count, room = sizeof(a->body) - 1 - a->len;
-    more = more < room ? more : room;
-    memcpy(a->body + a->len, data, more);
-    a->len += more;
-    return size * count;
-}
-
-static void number_in(const cJSON *body, const char *name, char *buf, size_t len)
-{
-    const cJSON *member = cJSON_GetObjectItemCaseSensitive(body, name);
-    snprintf(buf, len, "-");
-    if (cJSON_IsNumber(member))
-        snprintf(buf, len, "%.0f", member->valuedouble);
-}
-
-/* A value for the history, which takes no blank in it. */
-static void text_in(const cJSON *body, const char *name, char *buf, size_t len)
-{
-    const cJSON *member = cJSON_GetObjectItemCaseSensitive(body, name);
-    bool is_text = cJSON_IsString(member) && member->valuestring[0] != '\0';
-    snprintf(buf, len, "%s", is_text ? member->valuestring : "-");
-    for (char *at = buf; *at; at++)
-        *at = *at > ' ' ? *at : '_';
-}
-
-static void read_body(answer *a)
-{
-    a->body[a->len] = '\0';
-    cJSON *body = cJSON_Parse(a->body);
-    text_in(body, "code", a->told.code, sizeof(a->told.code));
-    text_in(body, "sale", a->sale, sizeof(a->sale));
-    text_in(body, "order", a->order, sizeof(a->order));
-    text_in(body, "user", a->user, sizeof(a->user));
-    number_in(body, "remaining", a->remaining, sizeof(a->remaining));
-    number_in(body, "units", a->units, sizeof(a->units));
-    number_in(body, "orders", a->orders, sizeof(a->orders));
-    number_in(body, "oversold", a->oversold, sizeof(a->oversold));
-    number_in(body, "lost_updates", a->lost_updates, sizeof(a->lost_updates));
-    number_in(body, "unordered", a->unordered, sizeof(a->unordered));
-    number_in(body, "reserved", a->reserved, sizeof(a->reserved));
-    number_in(body, "sold", a->sold, sizeof(a->sold));
-    number_in(body, "expires_us", a->expires_us, sizeof(a->expires_us));
-    number_in(body, "time_us", a->time_us, sizeof(a->time_us));
-    text_in(body, "state", a->state, sizeof(a->state));
-    a->told.expires_us = strtoll(a->expires_us, NULL, 10);
-    number_in(body, "fence", a->fence, sizeof(a->fence));
-    number_in(body, "quantity", a->quantity, sizeof(a->quantity));
-    a->final = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(body, "final"));
-    cJSON_Delete(body);
-}
-
-static pthread_key_t handles;
-
-static void make_handles(void)
-{
-    pthread_key_create(&handles, curl_easy_cleanup);
-}
-
-/* A handle for each thread, whose connections stay open between its requests, until it ends. */
-static CURL *handle_of_thread(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_handles);
-    CURL *handle = pthread_getspecific(handles);
-    if (handle == NULL)
-        handle = curl_easy_init();
-    pthread_setspecific(handles, handle);
-    curl_easy_reset(handle);
-    return handle;
-}
-
-static void ask(const char *method, const char *url, bool anew, answer *a)
-{
-    CURL *curl = handle_of_thread();
-    long status = 0;
-    *a = (answer){0};
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
-    if (strcmp(method, "POST") == 0)
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, "");
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)fx_patient_ms(FX_ANSWER_MS));
-    curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, anew ? 1L : 0L);
-    curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, anew ? 1L : 0L);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, append);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, a);
-    if (curl_easy_perform(curl) == CURLE_OK)
-        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    a->told.status = (int)status;
-    read_body(a);
-}
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 bool fx_is_damaged(const fx_told *told)
 {
@@ -215,8 +108,6 @@ bool fx_is_unknown(int status)
     return status == 0 || (status >= 500 && status != 503);
 }
 
-/* ---- what is asked --------------------------------------------------------------------------- */
-
 static void keep(fx_sale *s, const char *request, int status)
 {
     pthread_mutex_lock(&s->lock);
@@ -227,7 +118,8 @@ static void keep(fx_sale *s, const char *request, int status)
         }
         snprintf(s->doubts[s->doubt_count++], FX_REQUEST_MAX, "%s", request);
     } else if (status == 201 || status == 409) {
-        snprintf(s->told[s->told_count++ % FX_TOLD_KEPT], FX_REQUEST_MAX, "%s", request);
+        int yes = status == 201;
+        snprintf(s->told[yes][s->told_count[yes]++ % FX_TOLD_KEPT], FX_REQUEST_MAX, "%s", request);
     }
     pthread_mutex_unlock(&s->lock);
 }
@@ -241,50 +133,85 @@ const char *fx_sale_user(const fx_sale *s, int user, char buf[FX_USER_MAX])
     return buf;
 }
 
-static fx_told buy(fx_sale *s, const char *request, int user, int quantity, int at, bool anew)
+/* A number for the history, or a part of a query; nothing if it is 0. */
+static const char *number_text(const char *before, int64_t number, char buf[64])
 {
-    char url[640], reserve[32] = "", name[FX_USER_MAX];
+    snprintf(buf, 64, number ? "%s%lld" : "", before, (long long)number);
+    return buf;
+}
+
+/* Who had no key has that of the answer. Without one he has a name that nobody else has. */
+static void name_unkeyed(fx_sale *s, const answer *a, char request[FX_REQUEST_MAX])
+{
+    pthread_mutex_lock(&s->lock);
+    size_t number = ++s->unkeyed;
+    pthread_mutex_unlock(&s->lock);
+    bool named = strcmp(a->told.request, "-") != 0;
+    if (named)
+        snprintf(request, FX_REQUEST_MAX, "%s", a->told.request);
+    else
+        snprintf(request, FX_REQUEST_MAX, "unkeyed-%zu", number);
+    if (!named && fx_is_unknown(a->told.status))
+        journal_lacks(s->history, "unnamed");
+}
+
+static void write_buy(const fx_sale *s, const fx_buy *b, const char *request, int at, int64_t from,
+                      const answer *a)
+{
+    char user[FX_USER_MAX], not_after[64], reserve_us[64];
+    bool unnamed = a->told.status == 201 && strcmp(a->order, "-") == 0; /* a defect, to be seen */
+    journal_write(
+        s->history,
+        "ask from=%lld to=%lld request=%s user=%s quantity=%d target=%d status=%d "
+        "code=%s order=%s told_request=%s told_item=%s told_user=%s told_quantity=%s "
+        "sale=%s remaining=%s fence=%s state=%s expires_us=%s%s%s%s",
+        (long long)from, (long long)journal_now_us(), request, fx_sale_user(s, b->user, user),
+        b->quantity, at, a->told.status, a->told.code, unnamed ? "none" : a->order, a->told.request,
+        a->item, a->user, a->quantity, a->sale, a->remaining, a->fence, a->state, a->expires_us,
+        b->request[0] ? "" : " keyed=0", number_text(" not_after=", b->not_after_us, not_after),
+        number_text(" reserve_us=", b->reserve_s * INT64_C(1000000), reserve_us));
+}
+
+fx_told fx_sale_buy(fx_sale *s, const fx_buy *b, int at)
+{
+    char url[768], user[FX_USER_MAX], request[FX_REQUEST_MAX], reserve[64], not_after[64];
     answer a;
-    fx_sale_user(s, user, name);
-    if (s->terms.reserve_s > 0)
-        snprintf(reserve, sizeof(reserve), "&reserve_s=%d", s->terms.reserve_s);
-    snprintf(url, sizeof(url), "%s/buy?item=%s&user=%s&quantity=%d&request=%s&sale=%s%s",
-             fx_server_url(fx.server[at]), s->item, name, quantity, request, s->id, reserve);
+    snprintf(request, sizeof(request), "%s", b->request);
+    snprintf(url, sizeof(url), "%s/buy?item=%s&user=%s&quantity=%d&sale=%s%s%s%s%s",
+             fx_server_url(fx.server[at]), s->item, fx_sale_user(s, b->user, user), b->quantity,
+             s->id, request[0] ? "&request=" : "", request,
+             number_text("&reserve_s=", b->reserve_s ? b->reserve_s : s->terms.reserve_s, reserve),
+             number_text("&not_after=", b->not_after_us, not_after));
     int64_t from = journal_now_us();
-    ask("POST", url, anew, &a);
-    bool unnamed = a.told.status == 201 && strcmp(a.order, "-") == 0; /* a defect, to be seen */
-    journal_write(s->history,
-                  "ask from=%lld to=%lld request=%s user=%s quantity=%d target=%d status=%d "
-                  "code=%s order=%s remaining=%s fence=%s sale=%s state=%s expires_us=%s",
-                  (long long)from, (long long)journal_now_us(), request, name, quantity, at,
-                  a.told.status, a.told.code, unnamed ? "none" : a.order, a.remaining, a.fence,
-                  a.told.status == 201 ? "-" : a.sale, /* a yes counts, whichever sale it names */
-                  a.state, a.expires_us);
+    answer_ask("POST", url, b->anew, &a);
+    if (request[0] == '\0')
+        name_unkeyed(s, &a, request);
+    write_buy(s, b, request, at, from, &a);
     keep(s, request, a.told.status);
     return a.told;
 }
 
 fx_told fx_sale_ask(fx_sale *s, const char *request, int user, int quantity, int at)
 {
-    return buy(s, request, user, quantity, at, false);
-}
-
-fx_told fx_sale_ask_anew(fx_sale *s, const char *request, int user, int quantity, int at)
-{
-    return buy(s, request, user, quantity, at, true);
+    fx_buy b = {.user = user, .quantity = quantity};
+    snprintf(b.request, sizeof(b.request), "%s", request);
+    return fx_sale_buy(s, &b, at);
 }
 
 /* What was told of an order, as `look`, `confirm` or `cancel` in the history. */
-static void write_look(const fx_sale *s, const char *what, const char *request, int at,
-                       int64_t from, const answer *a)
+static void write_look(const fx_sale *s, const char *what, const char *request, int64_t until_us,
+                       int at, int64_t from, const answer *a)
 {
+    char not_after[64];
     journal_write(s->history,
                   "%s from=%lld to=%lld request=%s target=%d status=%d code=%s final=%d order=%s "
-                  "told_quantity=%s told_user=%s remaining=%s fence=%s state=%s expires_us=%s "
-                  "time_us=%s",
+                  "told_request=%s told_item=%s told_user=%s told_quantity=%s sale=%s "
+                  "remaining=%s fence=%s state=%s expires_us=%s time_us=%s%s",
                   what, (long long)from, (long long)journal_now_us(), request, at, a->told.status,
-                  a->told.code, a->told.status == 404 && a->final, a->order, a->quantity, a->user,
-                  a->remaining, a->fence, a->state, a->expires_us, a->time_us);
+                  a->told.code, a->told.status == 404 && a->final, a->order, a->told.request,
+                  a->item, a->user, a->quantity, a->told.status == 200 ? a->sale : "-",
+                  a->remaining, a->fence, a->state, a->expires_us, a->time_us,
+                  number_text(" not_after=", until_us, not_after));
 }
 
 static void ask_to_settle(const fx_sale *s, const char *what, const char *request, int user, int at,
@@ -294,7 +221,7 @@ static void ask_to_settle(const fx_sale *s, const char *what, const char *reques
     snprintf(url, sizeof(url), "%s/orders/%s/%s?item=%s&sale=%s&user=%s",
              fx_server_url(fx.server[at]), request, what, s->item, s->id,
              fx_sale_user(s, user, name));
-    ask("POST", url, false, a);
+    answer_ask("POST", url, false, a);
 }
 
 fx_told fx_sale_settle(fx_sale *s, const char *what, const char *request, int user, int at)
@@ -302,7 +229,7 @@ fx_told fx_sale_settle(fx_sale *s, const char *what, const char *request, int us
     answer a;
     int64_t from = journal_now_us();
     ask_to_settle(s, what, request, user, at, &a);
-    write_look(s, what, request, at, from, &a);
+    write_look(s, what, request, 0, at, from, &a);
     keep(s, request, a.told.status);
     return a.told;
 }
@@ -315,17 +242,22 @@ fx_told fx_sale_settle_for_another(fx_sale *s, const char *what, const char *req
     return a.told;
 }
 
+int fx_sale_look_until(fx_sale *s, const char *request, int64_t not_after_us, int at)
+{
+    char url[512], not_after[64];
+    answer a;
+    snprintf(url, sizeof(url), "%s/orders/%s?item=%s&sale=%s%s", fx_server_url(fx.server[at]),
+             request, s->item, s->id, number_text("&not_after=", not_after_us, not_after));
+    int64_t from = journal_now_us();
+    answer_ask("GET", url, false, &a);
+    int status = a.told.status;
+    write_look(s, "look", request, not_after_us, at, from, &a);
+    return status == 404 && !a.final ? 0 : status;
+}
+
 int fx_sale_look(fx_sale *s, const char *request, int at)
 {
-    char url[512];
-    answer a;
-    snprintf(url, sizeof(url), "%s/orders/%s?item=%s&sale=%s", fx_server_url(fx.server[at]),
-             request, s->item, s->id);
-    int64_t from = journal_now_us();
-    ask("GET", url, false, &a);
-    int status = a.told.status;
-    write_look(s, "look", request, at, from, &a);
-    return status == 404 && !a.final ? 0 : status;
+    return fx_sale_look_until(s, request, 0, at);
 }
 
 long long fx_sale_look_at_stock(fx_sale *s, int at)
@@ -334,7 +266,7 @@ long long fx_sale_look_at_stock(fx_sale *s, int at)
     answer a;
     snprintf(url, sizeof(url), "%s/stock?item=%s", fx_server_url(fx.server[at]), s->item);
     int64_t from = journal_now_us();
-    ask("GET", url, false, &a);
+    answer_ask("GET", url, false, &a);
     if (a.told.status != 200 || strcmp(a.sale, s->id) != 0 || strcmp(a.remaining, "-") == 0)
         return -1;
     journal_write(s->history,

@@ -21,7 +21,7 @@
 enum {
     FX_REQUEST_MAX = 72, /* of a request's name, which has 64 characters at most */
     FX_USER_MAX = 136,   /* of a user's, which has 128 */
-    FX_TOLD_KEPT = 16,
+    FX_TOLD_KEPT = 8,
     FX_ANSWER_MS = 15000 /* the service answers within 10 s */
 };
 
@@ -42,15 +42,25 @@ typedef struct fx_sale {
     pthread_mutex_t lock;            /* of these: */
     char (*doubts)[FX_REQUEST_MAX];  /* requests with an attempt whose outcome nobody knows */
     size_t doubt_count, doubt_space; /* (the same one may be there twice) */
-    char told[FX_TOLD_KEPT][FX_REQUEST_MAX]; /* the last that were told yes, or no for good */
-    size_t told_count;
+    char told[2][FX_TOLD_KEPT][FX_REQUEST_MAX]; /* the last that were told no for good, or yes */
+    size_t told_count[2], unkeyed;              /* unkeyed: attempts without a key */
 } fx_sale;
+
+/* An attempt to buy. */
+typedef struct fx_buy {
+    char request[FX_REQUEST_MAX]; /* its key; "" = none: the answer has the id that was made */
+    int user, quantity;
+    int reserve_s;        /* 0: as the sale's terms say */
+    int64_t not_after_us; /* us since 1970; 0 = none */
+    bool anew;            /* over a connection of its own */
+} fx_buy;
 
 /* What one attempt was told. */
 typedef struct fx_told {
-    int status;         /* 0 = no answer */
-    char code[48];      /* of a refusal */
-    int64_t expires_us; /* until when it is reserved, 0 = not */
+    int status;                   /* 0 = no answer */
+    char code[48];                /* of a refusal */
+    char request[FX_REQUEST_MAX]; /* "-" = not said */
+    int64_t expires_us;           /* until when it is reserved, 0 = not */
 } fx_told;
 
 /* Starts it at the first instance, waits until it is in force on all, and begins its history. A
@@ -68,11 +78,12 @@ int fx_sale_key_sets(const fx_sale *s);
 /* The name of a user: "u7", or a long one. */
 const char *fx_sale_user(const fx_sale *s, int user, char buf[FX_USER_MAX]);
 
-/* One attempt to buy of instance `at`. Any thread. */
-fx_told fx_sale_ask(fx_sale *s, const char *request, int user, int quantity, int at);
+/* One attempt to buy of instance `at`. Any thread. Where it has no key and the answer does not name
+ * the id, nobody can find the order: then the history lacks something. */
+fx_told fx_sale_buy(fx_sale *s, const fx_buy *buy, int at);
 
-/* Likewise, over a connection of its own. */
-fx_told fx_sale_ask_anew(fx_sale *s, const char *request, int user, int quantity, int at);
+/* Likewise, with nothing but these. */
+fx_told fx_sale_ask(fx_sale *s, const char *request, int user, int quantity, int at);
 
 /* One attempt to "confirm" or to "cancel" the order of a request, by its user. Any thread. */
 fx_told fx_sale_settle(fx_sale *s, const char *what, const char *request, int user, int at);
@@ -84,6 +95,9 @@ fx_told fx_sale_settle_for_another(fx_sale *s, const char *what, const char *req
 
 /* Asks about a request. The status; 0 for a 404 that is not final. */
 int fx_sale_look(fx_sale *s, const char *request, int at);
+
+/* Likewise, of tries up to then. */
+int fx_sale_look_until(fx_sale *s, const char *request, int64_t not_after_us, int at);
 
 /* Asks for the sale's numbers. The units reserved, -1 = not told. */
 long long fx_sale_look_at_stock(fx_sale *s, int at);
