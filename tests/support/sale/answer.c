@@ -83,11 +83,11 @@ static CURL *handle_of_thread(void)
     return handle;
 }
 
-void answer_ask(const char *method, const char *url, bool anew, answer *a)
+void answer_ask(const char *method, const char *url, bool anew, answer *ret)
 {
     CURL *curl = handle_of_thread();
     long status = 0;
-    *a = (answer){0};
+    *ret = (answer){0};
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
@@ -97,9 +97,9 @@ void answer_ask(const char *method, const char *url, bool anew, answer *a)
     curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, anew ? 1L : 0L);
     curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, anew ? 1L : 0L);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, append);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, a);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, ret);
     if (curl_easy_perform(curl) == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    a->told.status = (int)status;
-    read_body(a);
+    ret->told.status = (int)status;
+    read_body(ret);
 }
