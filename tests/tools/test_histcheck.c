@@ -77,6 +77,18 @@ static const struct history_case cases[] = {
      GRANT("1", "1", "9", "0", "1", "2") GRANT("2", "1", "9", "3", "4", "5"),
      "fence: L: ",
      {"2/1 (op 1, fence 9)", "1/1 (op 1, fence 9)"}},
+    {"a fence that falls while all wait",
+     {0},
+     GRANT("1", "1", "9", "0", "1", "2") GRANT("2", "1", "6", "0", "3", "4"),
+     "fence: L: ",
+     {"2/1 (op 1, fence 6)", "1/1 (op 1, fence 9)"}},
+    {"the same behind who was not sure of it",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 9 1 1\n2" MS
+     "1 1 1 release-invoke L 0 0 1\n3" MS
+     "1 1 1 release-fail L 0 0 1\n" GRANT("2", "1", "6", "0", "4", "5"),
+     NULL,
+     {0}},
     {"two grants under way at once share a fence",
      {0},
      GRANT("1", "1", "9", "0", "3", "4") GRANT("2", "1", "9", "1", "6", "7"),
@@ -217,6 +229,27 @@ static const struct history_case cases[] = {
      "1 1 1 release-invoke L 0 0 1\n7" MS "1 1 1 release-ok L 0 0 1\n",
      "depth: L: ",
      {"1/1 (op 2, fence 5)"}},
+    {"re-entry by another thread",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n2" MS "1 2 2 invoke L 0 0 0\n3" MS
+     "1 2 2 ok L 5 2 1\n"
+     "4" MS "1 1 1 release-invoke L 0 1 1\n5" MS "1 1 1 release-ok L 0 1 1\n" LET_GO_AT_6,
+     "depth: L: ",
+     {"1/2 (op 2, fence 5)", "1/1 (op 1, fence 5)"}},
+    {"re-entry with another fence",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n2" MS "1 1 2 invoke L 0 0 0\n3" MS
+     "1 1 2 ok L 6 2 1\n"
+     "4" MS "1 1 1 release-invoke L 0 1 1\n5" MS "1 1 1 release-ok L 0 1 1\n" LET_GO_AT_6,
+     "depth: L: ",
+     {"1/1 (op 2, fence 6)", "1/1 (op 1, fence 5)"}},
+    {"a release that tells another depth than it leaves",
+     {0},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n2" MS "1 1 2 invoke L 0 0 0\n3" MS
+     "1 1 2 ok L 5 2 1\n"
+     "4" MS "1 1 1 release-invoke L 0 1 1\n5" MS "1 1 1 release-ok L 0 0 1\n" LET_GO_AT_6,
+     "depth: L: ",
+     {"1/1 (op 1, fence 5)", "depth 0"}},
     {"re-entry into a lost hold",
      {0},
      "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n1" MS "1 1 1 lost L 0 0 1\n2" MS

@@ -42,6 +42,12 @@ static const struct history_case cases[] = {
          READER("2", "1", "5", "6", "7", "8"),
      "fence: L: ",
      {"2/1 (op 1, fence 5)", "1/1 (op 2, fence 6)"}},
+    {"the same, who had waited all the time",
+     {0},
+     GRANT("1", "1", "5", "0", "1", "2") GRANT("1", "2", "6", "0", "3", "4")
+         READER("2", "1", "5", "0", "6", "7"),
+     "fence: L: ",
+     {"2/1 (op 1, fence 5)", "1/1 (op 2, fence 6)"}},
     {"a writer told its reader's fence",
      {0},
      READER("1", "1", "5", "0", "1", "2") GRANT("2", "1", "5", "3", "4", "5"),

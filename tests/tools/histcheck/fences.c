@@ -1,11 +1,12 @@
 /*
  * A fence counts as issued once acquire has returned it. A grant that was invoked later must have
  * a higher one, a guarded write that was begun later must not have a lower one. Grants under way at
- * the same time may return in any order, but never with the same fence. A reader issues none: what
- * it is told is no lower than what had been returned before it asked, or 0 where none is known.
- * Where one of a process's grants of a lock has a fence, all have, but readers': guests that know
- * of no fences are processes of their own. And a guarded write is not refused as stale while the
- * lock was its holder's for certain, and no fence was set from outside.
+ * the same time may return in any order, but never with the same fence; which of two that exclude
+ * each other came first is known where each was its holder's for certain for a while. A reader
+ * issues none: what it is told is no lower than what had been returned before it asked, or 0 where
+ * none is known. Where one of a process's grants of a lock has a fence, all have, but readers':
+ * guests that know of no fences are processes of their own. And a guarded write is not refused as
+ * stale while the lock was its holder's for certain, and no fence was set from outside.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -172,6 +173,47 @@ static void check_unique(struct fences *fences)
     free(grants);
 }
 
+/* Beside a holder of all there is nobody else. */
+static bool takes_all(hc_share share)
+{
+    return share.takes == 0 || share.takes == share.of;
+}
+
+/* Who had the lock before, for certain, was granted it before; `highest` of them. */
+static void check_behind(hc_report *report_to, const hc_certain *highest, const hc_certain *next)
+{
+    const hc_operation *hold = next->hold;
+    if (!highest || highest->to_ns > next->from_ns || same_grant(highest->hold, hold))
+        return;
+    if (share_reads(hold->share) ? hold->fence < highest->hold->fence
+                                 : hold->fence <= highest->hold->fence)
+        report(report_to, VIOLATION_FENCE, hold->lock,
+               "%s had it from %.3f ms, and does not rise above %s, who had it until %.3f ms",
+               report_name(hold), report_ms(report_to, next->from_ns), report_name(highest->hold),
+               report_ms(report_to, highest->to_ns));
+}
+
+static void check_certain(const hc_history *history, hc_report *report_to)
+{
+    size_t len;
+    hc_certain *list = hc_certain_holds(history, &len);
+    const hc_certain *highest = NULL, *highest_of_all = NULL; /* the latter: of holders of all */
+    for (size_t i = 0; i < len; i++) {
+        const hc_certain *next = &list[i];
+        bool all = takes_all(next->hold->share);
+        if (i > 0 && list[i - 1].hold->lock != next->hold->lock)
+            highest = highest_of_all = NULL;
+        if (next->hold->fence == 0)
+            continue;
+        check_behind(report_to, all ? highest : highest_of_all, next);
+        if (!highest || next->hold->fence > highest->hold->fence)
+            highest = next;
+        if (all && (!highest_of_all || next->hold->fence > highest_of_all->hold->fence))
+            highest_of_all = next;
+    }
+    free(list);
+}
+
 static void *zeros(size_t len, size_t size)
 {
     void *ret = calloc(len + 1, size);
@@ -206,6 +248,7 @@ void check_fences(const hc_history *history, hc_report *report_to)
     for (size_t i = 0; i < history->events_len; i++)
         on_event(&fences, &history->events[i]);
     check_unique(&fences);
+    check_certain(history, report_to);
     free(fences.last);
     free(fences.set);
     free(fences.before);

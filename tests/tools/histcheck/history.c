@@ -190,6 +190,31 @@ bool operation_certain(const hc_operation *hold, int64_t *ret_from, int64_t *ret
     return to > hold->end_ns;
 }
 
+static int by_start(const void *left, const void *right)
+{
+    const hc_certain *a = left, *b = right;
+    if (a->hold->lock != b->hold->lock)
+        return a->hold->lock < b->hold->lock ? -1 : 1;
+    return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
+}
+
+hc_certain *hc_certain_holds(const hc_history *history, size_t *ret_len)
+{
+    hc_certain *list = NULL;
+    size_t len = 0, cap = 0;
+    for (size_t i = 0; i < history->operations_len; i++) {
+        hc_certain certain = {.hold = &history->operations[i]};
+        if (!operation_certain(certain.hold, &certain.from_ns, &certain.to_ns))
+            continue;
+        list = hc_grown(list, len, &cap, sizeof(*list));
+        list[len++] = certain;
+    }
+    if (len)
+        qsort(list, len, sizeof(*list), by_start);
+    *ret_len = len;
+    return list;
+}
+
 int64_t operation_possible_end(const hc_operation *operation, int64_t lease_ns)
 {
     if (operation->outcome == OUTCOME_FAIL)

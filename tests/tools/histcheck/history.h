@@ -92,6 +92,15 @@ bool taken_fits(const hc_taken *taken, hc_share share);
 /* The time for which the hold was ours without any doubt; false: there is none such. */
 bool operation_certain(const hc_operation *hold, int64_t *ret_from, int64_t *ret_to);
 
+/* The holds that are ours for a time without any doubt, by lock and then by its beginning. To be
+ * freed. */
+typedef struct hc_certain {
+    int64_t from_ns, to_ns;
+    const hc_operation *hold;
+} hc_certain;
+
+hc_certain *hc_certain_holds(const hc_history *history, size_t *ret_len);
+
 /* When the operation can have held the lock for the last time, whatever became of it. */
 int64_t operation_possible_end(const hc_operation *operation, int64_t lease_ns);
 

@@ -7,52 +7,22 @@
 
 #include "tests/tools/histcheck/checks.h"
 
-struct certain {
-    int64_t from_ns, to_ns;
-    const hc_operation *hold;
-};
-
 /* Those that last at the moment. */
 struct lasting {
-    struct certain *list;
+    hc_certain *list;
     size_t len, cap;
 };
 
-static int by_start(const void *left, const void *right)
-{
-    const struct certain *a = left, *b = right;
-    if (a->hold->lock != b->hold->lock)
-        return a->hold->lock < b->hold->lock ? -1 : 1;
-    return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
-}
-
-static struct certain *certain_holds(const hc_history *history, size_t *ret_len)
-{
-    struct certain *list = NULL;
-    size_t len = 0, cap = 0;
-    for (size_t i = 0; i < history->operations_len; i++) {
-        struct certain certain = {.hold = &history->operations[i]};
-        if (!operation_certain(certain.hold, &certain.from_ns, &certain.to_ns))
-            continue;
-        list = hc_grown(list, len, &cap, sizeof(*list));
-        list[len++] = certain;
-    }
-    if (len)
-        qsort(list, len, sizeof(*list), by_start);
-    *ret_len = len;
-    return list;
-}
-
 /* Forgets who is through by the start of `next`; what the others have, and the one of them that
  * lasts longest (NULL: nobody). */
-static hc_taken take_stock(struct lasting *lasting, const struct certain *next,
-                           const struct certain **ret_longest)
+static hc_taken take_stock(struct lasting *lasting, const hc_certain *next,
+                           const hc_certain **ret_longest)
 {
     hc_taken taken = {0};
     size_t kept = 0;
     *ret_longest = NULL;
     for (size_t i = 0; i < lasting->len; i++) {
-        struct certain *one = &lasting->list[i];
+        hc_certain *one = &lasting->list[i];
         if (one->hold->lock != next->hold->lock || one->to_ns <= next->from_ns)
             continue;
         taken_add(&taken, one->hold->share);
@@ -65,9 +35,9 @@ static hc_taken take_stock(struct lasting *lasting, const struct certain *next,
     return taken;
 }
 
-static void check_one(struct lasting *lasting, const struct certain *next, hc_report *report_to)
+static void check_one(struct lasting *lasting, const hc_certain *next, hc_report *report_to)
 {
-    const struct certain *longest;
+    const hc_certain *longest;
     hc_taken taken = take_stock(lasting, next, &longest);
     if (!taken_fits(&taken, next->hold->share)) {
         char room[96] = "";
@@ -87,7 +57,7 @@ static void check_one(struct lasting *lasting, const struct certain *next, hc_re
 void check_overlap(const hc_history *history, hc_report *report_to)
 {
     size_t len;
-    struct certain *list = certain_holds(history, &len);
+    hc_certain *list = hc_certain_holds(history, &len);
     struct lasting lasting = {0};
     for (size_t i = 0; i < len; i++)
         check_one(&lasting, &list[i], report_to);

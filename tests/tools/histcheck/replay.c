@@ -132,6 +132,9 @@ static void on_reentry(struct replay *replay, const hc_event *event, hc_operatio
         report(replay->report, VIOLATION_DEPTH, event->lock,
                "%s brought depth %d to a hold that had %d", report_name(operation), event->depth,
                hold->depth - 1);
+    if (operation->context != hold->context || operation->fence != hold->fence)
+        report(replay->report, VIOLATION_DEPTH, event->lock, "%s re-entered the hold of %s",
+               report_name(operation), report_name(hold));
     if (hold->lost_ns < operation->invoke_ns)
         report(replay->report, VIOLATION_DEPTH, event->lock,
                "%s at %.3f ms re-entered the hold of op %" PRIu64 ", which was lost at %.3f ms",
@@ -205,6 +208,10 @@ static void on_release(struct replay *replay, const hc_event *event, hc_operatio
             hold->release_invoke_ns = event->ns;
         return;
     }
+    if (event->depth != hold->depth)
+        report(replay->report, VIOLATION_DEPTH, event->lock,
+               "%s was left with depth %d, and has %d", report_name(hold), event->depth,
+               hold->depth);
     if (hold->depth > 0)
         return;
     if (hold->release_invoke_ns == NEVER || hold->release != OUTCOME_NONE) {
