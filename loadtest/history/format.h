@@ -35,7 +35,8 @@
  *     once. fences=1: every order must have a fence above 0; fences=0: none has one. failovers=1:
  *     the recorder announces failovers, after which what was read may be older; failovers=0: there
  *     is none, no server is started again, and no halted sale goes on, so each segment has one
- *     epoch. wall_us: us since 1970 by the recorder's clock at the monotonic instant `at`.
+ *     epoch; and no clock is moved but by a fault that says so. wall_us: us since 1970 by the
+ *     recorder's clock at the monotonic instant `at`.
  *
  * ask from to request user target status [quantity] [asked] [keyed] [not_after] [reserve_us]
  *     [sent] [code] [replayed] [location] [body] [unread] and what was told: [order]
@@ -82,10 +83,11 @@
  *
  *     A lock that was put there by somebody else. kept=0: it was taken from him before its end.
  *
- * fault at name, heal at [name], landed count
+ * fault at name [clocks], heal at [name], landed count
  *
  *     Something begins to go wrong; all is right again, and buys can be expected to succeed; how
- *     often the fault is known to have taken effect.
+ *     often the fault is known to have taken effect. clocks: whether it moves the clock of a
+ *     server; left out, nobody knows but where failovers=0.
  *
  * And at rest, when no write can follow any more:
  *

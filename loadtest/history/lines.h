@@ -70,7 +70,7 @@ typedef struct lt_stranger {
 /* A fault, or a heal. */
 typedef struct lt_turn {
     int64_t line;
-    int64_t at_us;
+    int64_t at_us, clocks;
     lt_text name;
     bool heal;
 } lt_turn;

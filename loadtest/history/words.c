@@ -117,6 +117,7 @@ static const lt_field stranger_fields[] = {
 static const lt_field fault_fields[] = {
     FIELD(turn, "at", at_us, TIME, VALUE),
     FIELD(turn, "name", name, TEXT, VALUE),
+    FIELD(turn, "clocks", clocks, FLAG, NONE),
 };
 
 static const lt_field heal_fields[] = {

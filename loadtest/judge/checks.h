@@ -15,6 +15,8 @@ void check_range(lt_judging *j);
 void check_below_zero(lt_judging *j); /* stock.c */
 void check_falling(lt_judging *j);
 
+void check_conserved(lt_judging *j); /* readings.c */
+
 void check_one_order(lt_judging *j); /* ledger.c */
 void check_one_request(lt_judging *j);
 void check_agrees(lt_judging *j);
@@ -40,14 +42,16 @@ void check_sold_out(lt_judging *j);
 void check_limit(lt_judging *j);
 void check_limit_refusals(lt_judging *j);
 
+void check_reasons(lt_judging *j); /* reasons.c */
+
 void check_account(lt_judging *j); /* service.c */
 void check_at_rest(lt_judging *j);
 void check_same_sale(lt_judging *j);
 void check_readings(lt_judging *j);
 
-void check_conserved(lt_judging *j); /* reservations.c */
-void check_held(lt_judging *j);
-void check_returned(lt_judging *j);
+void check_held(lt_judging *j); /* held.c */
+
+void check_returned(lt_judging *j); /* reservations.c */
 void check_fates(lt_judging *j);
 void check_lasts(lt_judging *j);
 

@@ -152,10 +152,33 @@ static void check_entries(lt_judging *j)
     }
 }
 
+/* What the history does not tell of clocks and failovers may have been. */
+static void find_calm(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    int64_t last_us = 0;
+    j->fault_us = NEVER;
+    j->steady = h->sale.failovers != 1;
+    for (size_t i = 0; i < h->turns_len; i++) {
+        const lt_turn *turn = &h->turns[i];
+        bool moves = known(turn->clocks) ? turn->clocks == 1 : h->sale.failovers != 0;
+        j->steady = j->steady && (turn->heal || !moves);
+        if (!turn->heal && turn->at_us < j->fault_us)
+            j->fault_us = turn->at_us;
+        if (turn->heal && turn->at_us > j->healed_us)
+            j->healed_us = turn->at_us;
+        last_us = !turn->heal && turn->at_us > last_us ? turn->at_us : last_us;
+    }
+    if (last_us > j->healed_us)
+        j->healed_us = NEVER;
+    j->calm = j->steady && (h->turns_len == 0 || h->sale.failovers == 0);
+}
+
 static void look_around(lt_judging *j)
 {
     lt_history *h = j->history;
     j->whole = h->cut[0] == '\0';
+    find_calm(j);
     find_books(j);
     if (h->audits_len == 0)
         j->ledger = rests_are_all(h);

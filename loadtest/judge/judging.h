@@ -92,6 +92,9 @@ struct lt_judging {
     uint32_t requests_len;
     uint32_t *request_of;            /* by the name's number */
     bool whole;                      /* the recorder lost nothing */
+    bool steady;                     /* no clock was moved */
+    bool calm;                       /* nor has anything failed over */
+    int64_t fault_us, healed_us;     /* the first fault began, the last has healed; NEVER */
     bool ledger;                     /* all orders are there, in the audit `books` */
     bool counts_only;                /* the service shows no ledger */
     char no_ledger[160];             /* why it is not there */
@@ -134,6 +137,9 @@ void reservations_collect(lt_judging *j);
 
 /* Units that were free all the time between these, at least. */
 int64_t units_free(const lt_judging *j, int64_t from_us, int64_t to_us);
+
+/* Units that are free at `to_us` at least, by an earlier reading of the stock, or NULL. */
+int64_t units_seen(const lt_judging *j, const lt_stock_line *stock, int64_t to_us);
 
 /* Units that were reserved or sold all the time, at least. */
 int64_t units_held(const lt_judging *j, int64_t from_us, int64_t to_us);
@@ -212,6 +218,16 @@ static inline const char *text_of(const lt_judging *j, lt_text text)
 static inline int compare(int64_t a, int64_t b)
 {
     return a < b ? -1 : a > b;
+}
+
+static inline int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 static inline int64_t beyond(int64_t units, int64_t most)

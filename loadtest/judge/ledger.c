@@ -239,6 +239,36 @@ static void check_epochs(lt_judging *j)
     free(first);
 }
 
+static bool same_epoch(const char *a, const char *b)
+{
+    size_t len = (size_t)(strrchr(a, '-') + 1 - a);
+    return strncmp(a, b, len) == 0 && strrchr(b, '-') + 1 - b == (ptrdiff_t)len;
+}
+
+/* The run of a server is over when another one has begun: an epoch does not come back. `orders` are
+ * sorted by their places. */
+static void check_runs(lt_judging *j, const lt_owned *orders, size_t len)
+{
+    const char **runs = zeroed(len, sizeof(*runs)); /* of the segment, up to the present one */
+    size_t runs_len = 0, k;
+    for (size_t i = 0; i < len; i++) {
+        const lt_order *order = &j->history->orders[j->requests[orders[i].request].order];
+        const char *id = text_of(j, order->told.order);
+        if (place_of_id(j->history, order->told.order).number == UNKNOWN)
+            continue;
+        if (i > 0 && orders[i - 1].place.segment != orders[i].place.segment)
+            runs_len = 0;
+        for (k = 0; k < runs_len && !same_epoch(runs[k], id);)
+            k++;
+        if (k == runs_len)
+            runs[runs_len++] = id;
+        else if (k + 1 < runs_len)
+            violated(j, "order %s (line %" PRId64 ") is of an epoch that was over before %s", id,
+                     order->line, runs[runs_len - 1]);
+    }
+    free(runs);
+}
+
 /* Numbers of a segment are counted, without a gap. */
 void check_gaps(lt_judging *j)
 {
@@ -256,6 +286,7 @@ void check_gaps(lt_judging *j)
     }
     bool numbered = len > 0 && len == expected && h->sale.failovers != 1;
     qsort(owned, len, sizeof(*owned), by_place);
+    check_runs(j, owned, len);
     for (size_t i = 0; numbered && i < len; i++) {
         bool goes_on = i > 0 && owned[i - 1].place.segment == owned[i].place.segment;
         int64_t before = goes_on ? owned[i - 1].place.number : 0;

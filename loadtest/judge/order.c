@@ -94,7 +94,8 @@ typedef struct lt_offset {
     int64_t least_line, most_line; /* of the orders that say so */
 } lt_offset;
 
-static void check_time(lt_judging *j, const lt_order *order, lt_offset *offset)
+/* False: there is nothing to hold it to. */
+static bool check_time(lt_judging *j, const lt_order *order, lt_offset *offset)
 {
     const lt_sale_line *sale = &j->history->sale;
     const lt_request *request = &j->requests[order->request];
@@ -106,8 +107,8 @@ static void check_time(lt_judging *j, const lt_order *order, lt_offset *offset)
         (time_us < sale->wall_us - DAY_US || time_us > sale->wall_us + DAY_US))
         violated(j, "the order of %s is more than a day away from the sale (line %" PRId64 ")",
                  text_of(j, request->name), order->line);
-    if (request->attempts == 0 || sale->failovers == 1 || j->history->turns_len > 0 || !j->whole)
-        return;
+    if (request->attempts == 0 || !j->steady || !j->whole)
+        return sale->wall_us != UNKNOWN;
     int64_t most = time_us - request->first_us;
     if (most < offset->most) {
         offset->most = most;
@@ -117,6 +118,7 @@ static void check_time(lt_judging *j, const lt_order *order, lt_offset *offset)
         offset->least = time_us - request->known_us;
         offset->least_line = order->line;
     }
+    return true;
 }
 
 /* Of one clock, which may be ahead of ours, but not now more and now less; unless a fault may have
@@ -130,8 +132,7 @@ void check_clock(lt_judging *j)
         const lt_order *order = &h->orders[i];
         if (order->audit != j->books || !known(order->told.time_us))
             continue;
-        seen = true;
-        check_time(j, order, &offset);
+        seen = check_time(j, order, &offset) || seen;
     }
     if (offset.least != INT64_MIN && offset.most != INT64_MAX &&
         offset.least - SLACK_US > offset.most)

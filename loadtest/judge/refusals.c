@@ -187,6 +187,52 @@ static void check_later_sales(lt_judging *j, const lt_refused *refused, size_t l
     }
 }
 
+static int by_reading(const void *left, const void *right)
+{
+    const lt_stock_line *a = *(const lt_stock_line *const *)left;
+    const lt_stock_line *b = *(const lt_stock_line *const *)right;
+    return a->to_us != b->to_us ? compare(a->to_us, b->to_us) : compare(a->line, b->line);
+}
+
+/* The last reading of the stock that had ended by then; NULL. They are in the order of their ends.
+ */
+static const lt_stock_line *reading_by(const lt_stock_line *const *readings, size_t len, int64_t us)
+{
+    size_t low = 0, high = len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (readings[middle]->to_us < us)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? readings[low - 1] : NULL;
+}
+
+/* Where units come back: those that nobody can have had all the time, or that were seen before. */
+static void check_free(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    const lt_stock_line **readings = zeroed(h->stocks_len, sizeof(*readings));
+    size_t len = 0;
+    for (size_t i = 0; i < h->stocks_len; i++) {
+        if (stock_is_ours(j, &h->stocks[i]))
+            readings[len++] = &h->stocks[i];
+    }
+    qsort(readings, len, sizeof(*readings), by_reading);
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        int64_t there = later(units_free(j, ask->from_us, ask->to_us),
+                              units_seen(j, reading_by(readings, len, ask->from_us), ask->to_us));
+        if (is_refusal(j, ask, "sold_out") && ask->quantity <= there)
+            violated(j,
+                     "%s was told that %" PRId64 " are sold out (line %" PRId64 "), and %" PRId64
+                     " were neither sold nor reserved",
+                     text_of(j, ask->request_name), ask->quantity, ask->line, there);
+    }
+    free(readings);
+}
+
 void check_sold_out(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -200,18 +246,14 @@ void check_sold_out(lt_judging *j)
         if (!is_refusal(j, ask, "sold_out"))
             continue;
         refused[len++] = (lt_refused){ask->to_us, ask->quantity, ask->line};
-        int64_t there = units_free(j, ask->from_us, ask->to_us);
-        if (is_reserving(j) && ask->quantity <= there)
-            violated(j,
-                     "%s was told that %" PRId64 " are sold out (line %" PRId64 "), and %" PRId64
-                     " were neither sold nor reserved",
-                     text_of(j, ask->request_name), ask->quantity, ask->line, there);
         if (!is_reserving(j) && rest && ask->quantity <= most)
             violated(j,
                      "%s was told that %" PRId64 " are sold out (line %" PRId64 "), and %" PRId64
                      " are left",
                      text_of(j, ask->request_name), ask->quantity, ask->line, most);
     }
+    if (is_reserving(j))
+        check_free(j);
     qsort(refused, len, sizeof(*refused), by_end);
     for (size_t i = 1; i < len; i++) {
         if (refused[i].quantity >= refused[i - 1].quantity) {
@@ -281,15 +323,15 @@ void check_limit(lt_judging *j)
 void check_limit_refusals(lt_judging *j)
 {
     const lt_history *h = j->history;
-    int64_t limit = h->sale.limit;
+    int64_t limit = h->sale.limit, most = limit > 0 ? limit : INT64_MAX;
     int64_t *has = units_of_users(j, true);
     bool certain = (j->ledger || j->counts_only) && j->whole && h->sale.failovers != 1;
     for (size_t i = 0; certain && i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
         bool reached =
-            !is_refusal(j, ask, "limit_reached") || has[ask->user] + ask->quantity > limit;
-        bool above = !is_refusal(j, ask, "quantity_above_limit") || ask->quantity > limit;
-        if (limit == 0 ? is_refusal(j, ask, "limit_reached") : !reached || !above)
+            !is_refusal(j, ask, "limit_reached") || has[ask->user] + ask->quantity > most;
+        bool above = !is_refusal(j, ask, "quantity_above_limit") || ask->quantity > most;
+        if (!reached || !above)
             violated(j,
                      "%s was refused %" PRId64 " units by the limit of %" PRId64
                      ", and has %" PRId64 " (line %" PRId64 ")",

@@ -196,16 +196,6 @@ static void give_numbers(lt_judging *j)
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* The first in time; of two at once, that of the first line. */
 static void take_ask(const lt_history *h, uint32_t *place, size_t i, bool by_end)
 {

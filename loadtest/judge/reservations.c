@@ -86,39 +86,42 @@ static void collect_seen(lt_judging *j)
 
 /* ---- whose units are whose ------------------------------------------------------------------- */
 
-/* Clocks run on, and units are back in time; a fault may keep them. */
-static bool is_calm(const lt_judging *j)
-{
-    return j->history->turns_len == 0 && j->history->sale.failovers != 1;
-}
-
 /* When its time is over at the latest, and so much more. */
 static int64_t over_by(const lt_judging *j, const lt_request *request, int64_t more_us)
 {
     int64_t after_us = request->reserve_us + BUCKET_US + more_us;
-    return request->known_us == NEVER || !is_calm(j) ? NEVER : request->known_us + after_us;
+    return request->known_us == NEVER || !j->calm ? NEVER : request->known_us + after_us;
+}
+
+/* A fault keeps units whose time is over meanwhile until it has healed. */
+static int64_t kept_until(const lt_judging *j, int64_t by_us)
+{
+    bool meanwhile = by_us != NEVER && by_us >= j->fault_us && by_us - BACK_US <= j->healed_us;
+    if (!meanwhile)
+        return by_us;
+    return j->healed_us >= NEVER - BACK_US ? NEVER : later(by_us, j->healed_us + BACK_US);
 }
 
 /* When its units are back at the latest. */
 static int64_t back_by(const lt_judging *j, const lt_request *request)
 {
     const lt_seen *fate = request->fate;
-    int64_t by = over_by(j, request, BACK_US);
+    int64_t by = kept_until(j, over_by(j, request, BACK_US));
     if (request->owed || fate->state == j->sold)
         return NEVER;
-    return fate->state == j->cancelled && fate->to_us < by && is_calm(j) ? fate->to_us : by;
+    return fate->state == j->cancelled && fate->to_us < by && j->calm ? fate->to_us : by;
 }
 
 /* When its time is over at the earliest. */
 static int64_t over_from(const lt_judging *j, const lt_request *request)
 {
-    return request->first_us + (is_calm(j) ? request->reserve_us : 0);
+    return request->first_us + (j->steady ? request->reserve_us : 0);
 }
 
 /* When they can be back at the earliest. */
 static int64_t back_from(const lt_judging *j, const lt_request *request)
 {
-    int64_t from = over_from(j, request);
+    int64_t from = j->calm ? over_from(j, request) : request->first_us;
     if (request->owed || request->fate->state == j->sold)
         return NEVER;
     return request->cancel_us < from ? request->cancel_us : from;
@@ -155,6 +158,17 @@ int64_t units_free(const lt_judging *j, int64_t from_us, int64_t to_us)
            given_by(j->spans[SPAN_MAY_END], j->spans_len, from_us, false);
 }
 
+/* What a reading of the stock had is there later but for what was sold meanwhile. Only of one that
+ * is of one moment, and where stock is not given back by mistake. */
+int64_t units_seen(const lt_judging *j, const lt_stock_line *stock, int64_t to_us)
+{
+    bool sure = j->calm && j->history->sale.guarded == 1 && j->history->sale.segments == 0;
+    if (!sure || !stock || !stock_is_ours(j, stock) || !known(stock->remaining))
+        return 0;
+    return stock->remaining - given_by(j->spans[SPAN_MAY], j->spans_len, to_us, true) +
+           given_by(j->spans[SPAN_HAS], j->spans_len, stock->from_us, false);
+}
+
 int64_t units_held(const lt_judging *j, int64_t from_us, int64_t to_us)
 {
     return given_by(j->spans[SPAN_HAS], j->spans_len, from_us, true) -
@@ -180,31 +194,11 @@ void reservations_collect(lt_judging *j)
     for (size_t i = 0; i < h->looks_len; i++) {
         const lt_look *look = &h->looks[i];
         lt_request *request = &j->requests[look->request];
-        if (look->ending == ENDING_CONFIRM && look_is_here(j, look) && look_put_off(j, look) &&
-            request->fate->state == j->expired && look->to_us < over_from(j, request) &&
-            look->to_us - request->put_off_us >= PUT_OFF_US)
+        if (j->calm && look->ending == ENDING_CONFIRM && look_is_here(j, look) &&
+            look_put_off(j, look) && request->fate->state == j->expired &&
+            look->to_us < over_from(j, request) && look->to_us - request->put_off_us >= PUT_OFF_US)
             request->unpaid = true;
     }
-}
-
-/* Of each reading of the stock; at rest nothing is reserved. */
-void check_conserved(lt_judging *j)
-{
-    const lt_history *h = j->history;
-    bool all = true;
-    for (size_t i = 0; is_reserving(j) && i < h->stocks_len; i++) {
-        const lt_stock_line *s = &h->stocks[i];
-        bool told = known(s->remaining) && known(s->reserved) && known(s->sold);
-        if (!stock_is_ours(j, s))
-            continue;
-        all = all && told;
-        if (told && s->remaining + s->reserved + s->sold != h->sale.stock)
-            violated(j,
-                     "%" PRId64 " units are left, %" PRId64 " reserved and %" PRId64
-                     " sold, of %" PRId64 " (line %" PRId64 ")",
-                     s->remaining, s->reserved, s->sold, h->sale.stock, s->line);
-    }
-    settle_reserving(j, all ? NULL : "a reading of the stock lacks what is reserved, or sold");
 }
 
 void check_returned(lt_judging *j)
@@ -219,21 +213,10 @@ void check_returned(lt_judging *j)
                      " are neither sold nor reserved any more",
                      s->remaining, s->line, least);
     }
-    settle_reserving(j, j->open_units == 0 ? NULL : "some reservations are still open");
-}
-
-/* Whenever somebody knows of an order. */
-void check_held(lt_judging *j)
-{
-    int64_t stock = j->history->sale.stock;
-    for (size_t i = 0; i < j->spans_len; i++) {
-        int64_t at_us = j->spans[SPAN_HAS][i].at_us;
-        int64_t held = at_us == NEVER ? 0 : units_held(j, at_us, at_us);
-        if (held > stock)
-            violated(j, "%" PRId64 " units of %" PRId64 " are reserved or sold at %" PRId64 " us",
-                     held, stock, at_us);
-    }
-    settle_reserving(j, NULL);
+    if (j->calm)
+        settle_reserving(j, j->open_units == 0 ? NULL : "some reservations are still open");
+    else
+        settle(j, STATE_NOTHING, "");
 }
 
 /* ---- one fate -------------------------------------------------------------------------------- */
@@ -322,6 +305,16 @@ static void check_done(lt_judging *j, const lt_look *look)
                  text_of(j, look->code), look->line);
 }
 
+/* Who looks when its time is surely over is not told that it is reserved. */
+static void check_over(lt_judging *j, const lt_look *look)
+{
+    const lt_request *request = &j->requests[look->request];
+    if (look_found(j, look) && look->told.state == j->reserved && request->attempts > 0 &&
+        look->from_us > over_by(j, request, LATE_US))
+        violated(j, "%s's order is still reserved (line %" PRId64 "), after its time was over",
+                 text_of(j, look->request_name), look->line);
+}
+
 void check_lasts(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -333,9 +326,14 @@ void check_lasts(lt_judging *j)
         all = all && is_state(j, ask->told.state) && known(ask->told.expires_us);
         check_told(j, ask);
     }
-    for (size_t i = 0; is_reserving(j) && i < h->looks_len; i++)
+    for (size_t i = 0; is_reserving(j) && i < h->looks_len; i++) {
         check_done(j, &h->looks[i]);
+        check_over(j, &h->looks[i]);
+    }
     for (uint32_t i = 0; is_reserving(j) && j->whole && i < j->requests_len; i++)
         check_end(j, &j->requests[i]);
-    settle_reserving(j, all ? NULL : "a 201 does not tell what the order is, or until when");
+    if (j->calm || !all)
+        settle_reserving(j, all ? NULL : "a 201 does not tell what the order is, or until when");
+    else
+        settle(j, STATE_NOTHING, "");
 }

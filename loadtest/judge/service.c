@@ -17,10 +17,25 @@ static bool is_of_all(const lt_judging *j, const lt_stock_line *stock)
     return stock->segment == UNKNOWN || j->history->sale.segments == 0;
 }
 
+/* What buyers were told, where the history says that nothing is lost. */
+static void check_told_loss(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; h->sale.failovers == 0 && i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        const char *code = text_of(j, ask->code);
+        if (ask->answer != ANSWER_ELSEWHERE && ask->status == 503 &&
+            (strcmp(code, "sale_rolled_back") == 0 || strcmp(code, "sale_damaged") == 0))
+            violated(j, "%s was told %s, and nothing failed over (line %" PRId64 ")",
+                     text_of(j, ask->request_name), code, ask->line);
+    }
+}
+
 void check_account(lt_judging *j)
 {
     const lt_history *h = j->history;
     bool failovers = h->sale.failovers == 1, seen = false;
+    check_told_loss(j);
     for (size_t i = 0; i < h->stocks_len; i++) {
         const lt_stock_line *stock = &h->stocks[i];
         if (!stock_is_ours(j, stock))

@@ -8,13 +8,37 @@
 
 /* ---- what was asked for ---------------------------------------------------------------------- */
 
-static const char *misses(const lt_judging *j, const lt_told *told, lt_text request)
+/* Whether the order's id begins with the sale's, as the service's own do. */
+static bool is_of_sale(const lt_judging *j, lt_text order)
+{
+    const char *sale = text_of(j, j->history->sale.id), *id = text_of(j, order);
+    size_t len = strlen(sale);
+    return text_told(order) && strncmp(id, sale, len) == 0 && id[len] == '-';
+}
+
+static bool names_the_sale(const lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        if (h->asks[i].answer == ANSWER_YES && is_of_sale(j, h->asks[i].told.order))
+            return true;
+    }
+    return false;
+}
+
+/* `named`: the sale's orders have its id in theirs. */
+static const char *misses(const lt_judging *j, const lt_told *told, lt_text request, bool named)
 {
     const lt_sale_line *sale = &j->history->sale;
-    return texts_differ(told->request, request)   ? "request"
-           : texts_differ(told->item, sale->item) ? "item"
-           : texts_differ(told->sale, sale->id)   ? "sale"
-                                                  : NULL;
+    bool other = texts_differ(told->sale, sale->id) ||
+                 (named && text_told(told->order) && strchr(text_of(j, told->order), '-') &&
+                  !is_of_sale(j, told->order));
+    return texts_differ(told->request, request)                     ? "request"
+           : texts_differ(told->item, sale->item)                   ? "item"
+           : other                                                  ? "sale"
+           : !is_reserving(j) && texts_differ(told->state, j->sold) ? "state"
+           : !is_reserving(j) && known(told->expires_us)            ? "expiry"
+                                                                    : NULL;
 }
 
 static const char *misses_payload(const lt_told *told, lt_text user, int64_t quantity)
@@ -32,15 +56,33 @@ static bool is_unfit(const lt_told *told)
            told->time_us == UNFIT || told->state == TEXT_UNFIT || told->expires_us == UNFIT;
 }
 
-/* `all`: the recorder writes down every member. */
-static bool is_readable(const lt_told *told, bool all)
+/* What the recorder writes down of a 201. */
+typedef struct lt_recorded {
+    bool all; /* every member */
+    bool remaining, fence, state;
+} lt_recorded;
+
+static bool is_readable(const lt_told *told, lt_recorded recorded)
 {
-    bool named = told->order != TEXT_NONE;
-    if (all)
+    bool named = told->order != TEXT_NONE && (told->remaining != UNKNOWN || !recorded.remaining) &&
+                 (told->fence != UNKNOWN || !recorded.fence) &&
+                 (told->state != TEXT_NONE || !recorded.state);
+    if (recorded.all)
         named = named && told->request != TEXT_NONE && told->item != TEXT_NONE &&
                 told->user != TEXT_NONE && told->sale != TEXT_NONE && told->quantity != UNKNOWN &&
                 told->remaining != UNKNOWN;
     return named && !is_unfit(told);
+}
+
+/* What one 201 tells each has to tell, where the ledger has it. */
+static lt_recorded recorded_of(const lt_judging *j, lt_recorded recorded, const lt_ask *ask)
+{
+    uint32_t order = j->requests[ask->request].order;
+    const lt_told *is = order != NO_ELEMENT ? &j->history->orders[order].told : NULL;
+    recorded.remaining &= is && known(is->remaining);
+    recorded.fence &= is && known(is->fence);
+    recorded.state &= is && text_told(is->state);
+    return recorded;
 }
 
 static void say_other(lt_judging *j, lt_text request, const char *what, int64_t line)
@@ -51,20 +93,26 @@ static void say_other(lt_judging *j, lt_text request, const char *what, int64_t 
 }
 
 /* A recorder that keeps whole answers has hashed them, or has read the request's name. */
-static bool records_all(const lt_history *h)
+static lt_recorded find_recorded(const lt_history *h)
 {
+    lt_recorded recorded = {0};
     for (size_t i = 0; i < h->asks_len; i++) {
-        if (h->asks[i].answer == ANSWER_YES &&
-            (h->asks[i].body != TEXT_NONE || h->asks[i].told.request != TEXT_NONE))
-            return true;
+        const lt_ask *ask = &h->asks[i];
+        if (ask->answer != ANSWER_YES)
+            continue;
+        recorded.all |= ask->body != TEXT_NONE || ask->told.request != TEXT_NONE;
+        recorded.remaining |= ask->told.remaining != UNKNOWN;
+        recorded.fence |= ask->told.fence != UNKNOWN;
+        recorded.state |= ask->told.state != TEXT_NONE;
     }
-    return false;
+    return recorded;
 }
 
 void check_told_as_asked(lt_judging *j)
 {
     const lt_history *h = j->history;
-    bool all = records_all(h);
+    lt_recorded recorded = find_recorded(h);
+    bool named = names_the_sale(j);
     char why[128] = "";
     for (size_t i = 0; i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
@@ -73,10 +121,10 @@ void check_told_as_asked(lt_judging *j)
                      text_of(j, ask->unread), ask->line);
         if (ask->answer != ANSWER_YES)
             continue;
-        const char *what = misses(j, &ask->told, ask->request_name);
+        const char *what = misses(j, &ask->told, ask->request_name, named);
         say_other(j, ask->request_name,
                   what ? what : misses_payload(&ask->told, ask->user, ask->quantity), ask->line);
-        if (why[0] == '\0' && !is_readable(&ask->told, all))
+        if (why[0] == '\0' && !is_readable(&ask->told, recorded_of(j, recorded, ask)))
             snprintf(why, sizeof(why),
                      "a 201 lacks what it must tell, or is not as it must be "
                      "(line %" PRId64 ")",
@@ -87,7 +135,7 @@ void check_told_as_asked(lt_judging *j)
         const lt_request *request = &j->requests[look->request];
         if (!look_found(j, look))
             continue;
-        const char *what = misses(j, &look->told, look->request_name);
+        const char *what = misses(j, &look->told, look->request_name, named);
         if (!what && !request->mixed && request->attempts > 0)
             what = misses_payload(&look->told, request->user, request->quantity);
         if (!what && look->ending &&
@@ -337,7 +385,7 @@ void check_sale_obeyed(lt_judging *j)
         if (!text_told(ask->asked) || text_of(j, ask->asked)[0] == '\0')
             continue;
         seen = true;
-        if (ask->status == 201 && ask->told.sale == h->sale.id)
+        if (ask->status == 201 && (ask->told.sale == h->sale.id || is_of_sale(j, ask->told.order)))
             violated(j, "%s asked for sale %s, and bought in this one (line %" PRId64 ")",
                      text_of(j, ask->request_name), text_of(j, ask->asked), ask->line);
     }

@@ -16,7 +16,8 @@
 
 void cell_begin_fault(cell *c)
 {
-    crew_write("fault at=%lld name=%s", (long long)journal_now_us(), c->fault->name);
+    crew_write("fault at=%lld name=%s clocks=%d", (long long)journal_now_us(), c->fault->name,
+               c->fault->moves_clocks);
 }
 
 void cell_healed(cell *c)

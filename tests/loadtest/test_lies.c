@@ -136,6 +136,8 @@ static void keys_and_sales(void **unused)
         {"--lie reused.told=1", "", "BROKEN|DUPLICATED", NULL}, /* two units asked for, one had */
         {"--lie reused.sell=1", "", TWICE, NULL},
         {"--lie reused.as=sold_out", "", WRONG, NULL},
+        {"--lie every=20:buy.as=request_void", "", "BROKEN", NULL}, /* nobody asked for its end */
+        {"--lie every=20:buy.as=no_such_sale", "", "BROKEN", NULL},
         {"--ports 2 --lie target=2:reused.told=1", "", "BROKEN|DUPLICATED", NULL},
         {"--lie closed.ignore=1", "--stock 1000", TWICE "|OVERSOLD",
          NULL}, /* a late retry buys again */

@@ -21,20 +21,21 @@ import (
 
 // What our judges check and a linearizability checker can not see: progress and time (heals, ends,
 // resolved, returned, times, all-sold, unended, idle, fifo), what is left behind (left), what
-// headers say (replayed, location, reused), the service's own account of itself and of its locks
+// headers say (replayed, location, reused), what a refusal speaks of (reasons), the service's own account of itself and of its locks
 // (account, locks, readings, same-sale), and what is not an operation (depth, protocol). Of these,
 // returned, times and locks are about safety, too: the models leave them to our judges alone.
 // Where nothing else is violated, Porcupine has nothing to object to: the history is not checkable.
 var invisible = map[string]bool{
 	"heals": true, "ends": true, "resolved": true, "returned": true, "times": true,
 	"all-sold": true, "unended": true, "idle": true, "fifo": true,
-	"left": true, "replayed": true, "location": true, "reused": true,
+	"left": true, "replayed": true, "location": true, "reused": true, "reasons": true,
 	"account": true, "locks": true, "readings": true, "same-sale": true,
 	"depth": true, "protocol": true,
 }
 
-// The model has one half of these: that a reservation does not end too early, not that it ends.
-var halfSeen = map[string]bool{"lasts": true}
+// The model has one half of these: that a reservation does not end too early, not that it ends; that
+// the units of a reading are the sale's, not how many orders it counts, and what it calls reserved.
+var halfSeen = map[string]bool{"lasts": true, "conserved": true}
 
 func open(path string) (io.ReadCloser, error) {
 	file, err := os.Open(path)

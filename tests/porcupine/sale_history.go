@@ -540,7 +540,7 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 				rest.line = l.number
 				segments++
 			case pass == 0 && l.word == "fault":
-				r.moved = r.moved || strings.HasSuffix(l.text("name"), "clock")
+				r.moved = r.moved || l.num("clocks") == 1 || strings.HasSuffix(l.text("name"), "clock")
 			case pass == 0 && l.word == "end" && l.text("truncated") == "":
 				why = ""
 			case pass == 0 && l.num("status")/100 == 2 && l.text("request") != "":

@@ -56,6 +56,7 @@ typedef struct fault {
     bool alone;         /* no crew: inject() does its own buys, by crew_ask() */
     bool final;         /* nothing can be undone: the sale is over, and nobody is healed */
     bool same_run;      /* no server is replaced, or started again: orders are of one epoch */
+    bool moves_clocks;  /* of Redis, or of an instance */
 
     int lease_ms; /* of the sales, and so how soon they must sell again; 0 = CELL_LEASE_MS */
 

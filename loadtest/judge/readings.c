@@ -1,0 +1,91 @@
+/*
+ * readings.c - what one reading of the stock says beside itself, and beside the orders that were
+ * known at that time. A guarded strategy takes units and writes their order in one step, and the
+ * service reads an unsharded sale in one, so all of it is of one moment.
+ */
+#include "loadtest/judge/checks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static bool is_of_one_moment(const lt_judging *j, const lt_stock_line *s)
+{
+    const lt_sale_line *sale = &j->history->sale;
+    return stock_is_ours(j, s) && sale->segments == 0 && (is_reserving(j) || sale->guarded == 1);
+}
+
+/* Returns whether it tells enough. */
+static bool check_sum(lt_judging *j, const lt_stock_line *s)
+{
+    int64_t stock = j->history->sale.stock;
+    bool told = known(s->remaining) && known(s->reserved) && known(s->sold);
+    if (told && s->remaining + s->reserved + s->sold != stock)
+        violated(j,
+                 "%" PRId64 " units are left, %" PRId64 " reserved and %" PRId64
+                 " sold, of %" PRId64 " (line %" PRId64 ")",
+                 s->remaining, s->reserved, s->sold, stock, s->line);
+    else if (known(s->remaining) && known(s->units) && s->remaining + s->units != stock)
+        violated(j,
+                 "%" PRId64 " units are left and %" PRId64 " in orders, of %" PRId64
+                 " (line %" PRId64 ")",
+                 s->remaining, s->units, stock, s->line);
+    else if (!is_reserving(j) && known(s->reserved) && s->reserved > 0)
+        violated(j, "%" PRId64 " units are reserved (line %" PRId64 "), and nobody reserves",
+                 s->reserved, s->line);
+    return told;
+}
+
+/* Orders by a time: those that may be there, and those that are known. */
+typedef struct lt_orders {
+    lt_given *may, *known;
+    size_t len;
+} lt_orders;
+
+static lt_orders collect_orders(const lt_judging *j)
+{
+    lt_orders o = {zeroed(j->requests_len, sizeof(*o.may)), zeroed(j->requests_len, sizeof(*o.may)),
+                   0};
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        bool none = request->bought == BOUGHT_NO || request->bought == BOUGHT_ELSEWHERE;
+        int64_t orders = request->orders > 1 ? request->orders : 1;
+        if (none && request->order == NO_ELEMENT)
+            continue;
+        o.may[o.len] = (lt_given){request->attempts > 0 ? request->first_us : 0, orders};
+        o.known[o.len++] = (lt_given){request->known_us, 1};
+    }
+    given_add_up(o.may, o.len);
+    given_add_up(o.known, o.len);
+    return o;
+}
+
+/* Where nothing failed over, and everybody's orders are known. */
+static void check_count(lt_judging *j, const lt_stock_line *s, const lt_orders *o)
+{
+    int64_t most = given_by(o->may, o->len, s->to_us, true);
+    int64_t least = given_by(o->known, o->len, s->from_us, false);
+    if (j->calm && j->ledger && known(s->orders) && (s->orders < least || s->orders > most))
+        violated(j,
+                 "there are %" PRId64 " orders (line %" PRId64 "), and not %" PRId64 " to %" PRId64,
+                 s->orders, s->line, least, most);
+}
+
+void check_conserved(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    lt_orders orders = collect_orders(j);
+    bool all = true, seen = false;
+    for (size_t i = 0; i < h->stocks_len; i++) {
+        if (!is_of_one_moment(j, &h->stocks[i]))
+            continue;
+        seen = true;
+        all = check_sum(j, &h->stocks[i]) && all;
+        check_count(j, &h->stocks[i], &orders);
+    }
+    free(orders.may);
+    free(orders.known);
+    if (is_reserving(j))
+        settle_reserving(j, all ? NULL : "a reading of the stock lacks what is reserved, or sold");
+    else
+        settle(j, seen ? STATE_OK : STATE_NOTHING, "");
+}
