@@ -49,7 +49,8 @@ void check_at_rest(lt_judging *j);
 void check_same_sale(lt_judging *j);
 void check_readings(lt_judging *j);
 
-void check_held(lt_judging *j); /* held.c */
+void check_held(lt_judging *j);            /* held.c */
+void check_limit_meanwhile(lt_judging *j); /* of check_limit(), where buys reserve: held.c */
 
 void check_returned(lt_judging *j); /* reservations.c */
 void check_fates(lt_judging *j);

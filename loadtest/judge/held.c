@@ -38,24 +38,76 @@ static size_t collect_entries(const lt_judging *j, lt_entry *ret)
     return len;
 }
 
-/* Units that are back by the time of an order (expired), or of who knows of it (cancelled). What an
- * order became first counts: what the ledger has then instead is a violation of its own. */
+/* When an order's units are back: by the time of another order (it expired), or by when somebody
+ * knows of that (it was cancelled). What it became first counts: what the ledger has then instead
+ * is a violation of its own. */
+typedef struct lt_back {
+    int64_t expired_us, cancelled_us;
+} lt_back;
+
+static lt_back back_of(const lt_judging *j, const lt_order *order)
+{
+    const lt_request *request = &j->requests[order->request];
+    bool open = request->fate->state == TEXT_NONE && order->told.state == j->reserved;
+    bool ends = open || request->fate->state == j->expired;
+    bool cancels = request->fate->state == j->cancelled && request->attempts > 0;
+    bool lasts = cancels || request->fate->state == j->sold;
+    bool timed = ends && j->steady && known(order->told.expires_us);
+    return (lt_back){lasts   ? NEVER
+                     : timed ? order->told.expires_us
+                             : INT64_MIN,
+                     cancels ? request->cancel_us : NEVER};
+}
+
 static void collect_back(const lt_judging *j, const lt_entry *entries, size_t len,
                          lt_given *expired, lt_given *cancelled)
 {
     for (size_t i = 0; i < len; i++) {
-        const lt_told *is = &entries[i].order->told;
-        const lt_request *request = &j->requests[entries[i].order->request];
-        bool open = request->fate->state == TEXT_NONE && is->state == j->reserved;
-        bool ends = open || request->fate->state == j->expired;
-        bool cancels = request->fate->state == j->cancelled && request->attempts > 0;
-        bool lasts = cancels || request->fate->state == j->sold;
-        int64_t over_us = ends && j->steady && known(is->expires_us) ? is->expires_us : INT64_MIN;
-        expired[i] = (lt_given){lasts ? NEVER : over_us, is->quantity};
-        cancelled[i] = (lt_given){cancels ? request->cancel_us : NEVER, is->quantity};
+        lt_back back = back_of(j, entries[i].order);
+        expired[i] = (lt_given){back.expired_us, entries[i].order->told.quantity};
+        cancelled[i] = (lt_given){back.cancelled_us, entries[i].order->told.quantity};
     }
     given_add_up(expired, len);
     given_add_up(cancelled, len);
+}
+
+static int64_t time_of(const lt_order *order)
+{
+    return known(order->told.time_us) ? order->told.time_us : NEVER - 1;
+}
+
+/* Along the ledger: what a user takes goes with what he has sold or reserved then. */
+void check_limit_meanwhile(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    lt_entry *entries = zeroed(h->orders_len, sizeof(*entries));
+    size_t len = collect_entries(j, entries);
+    size_t *before = zeroed(len, sizeof(*before)); /* the same user's entry before, from 1 */
+    size_t *last = zeroed(h->texts.len, sizeof(*last));
+    for (size_t i = 0; i < len; i++) {
+        const lt_order *order = entries[i].order;
+        int64_t known_us = j->requests[order->request].known_us - 1, has = order->told.quantity;
+        if (order->told.user <= TEXT_UNFIT)
+            continue;
+        before[i] = last[order->told.user];
+        last[order->told.user] = i + 1;
+        for (size_t k = before[i]; k > 0; k = before[k - 1]) {
+            if (entries[k - 1].place.segment != entries[i].place.segment)
+                break; /* which came first is not known */
+            lt_back back = back_of(j, entries[k - 1].order);
+            if (back.expired_us > time_of(order) && back.cancelled_us > known_us)
+                has += entries[k - 1].order->told.quantity;
+        }
+        if (has > h->sale.limit)
+            violated(j,
+                     "%s has %" PRId64 " units, not %" PRId64
+                     ", with the order of %s (line %" PRId64 ")",
+                     text_of(j, order->told.user), has, h->sale.limit,
+                     text_of(j, order->told.request), order->line);
+    }
+    free(last);
+    free(before);
+    free(entries);
 }
 
 /* Along the ledger: what an order took and left was there beside what others had then, who came
@@ -70,7 +122,7 @@ static void check_entries(lt_judging *j)
     for (size_t i = 0; i < len; i++) {
         const lt_order *order = entries[i].order;
         int64_t known_us = j->requests[order->request].known_us - 1;
-        int64_t time_us = known(order->told.time_us) ? order->told.time_us : NEVER - 1;
+        int64_t time_us = time_of(order);
         if (i > 0 && entries[i - 1].place.segment != entries[i].place.segment)
             before = 0;
         int64_t held = before - given_by(expired, len, time_us, true) -

@@ -311,6 +311,8 @@ void check_limit(lt_judging *j)
                      limit);
     }
     free(has);
+    if (limit > 0 && is_reserving(j) && j->ledger)
+        check_limit_meanwhile(j);
     if (limit == 0)
         settle(j, STATE_NOTHING, "");
     else if (j->counts_only)
