@@ -1,6 +1,7 @@
 /*
- * held.c - no unit is two buyers' at a time where buys reserve: by what was told, whenever somebody
- * knew of an order; and along the ledger, by what each order found beside those before it.
+ * held.c - where buys reserve: no unit is two buyers' at a time, and no user has more than the
+ * limit at a time. Both are checked along the ledger, by what each order found beside those before
+ * it; the first also by what was told, whenever somebody knew of an order.
  */
 #include "loadtest/judge/checks.h"
 

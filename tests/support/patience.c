@@ -41,6 +41,11 @@ double fx_crowding(void)
     return known;
 }
 
+bool fx_is_crowded(void)
+{
+    return fx_crowding() > 4;
+}
+
 int fx_patient_ms(int ms)
 {
     double patient = ms < LOOK_MS ? ms : ms * fx_crowding();

@@ -10,9 +10,15 @@
 #ifndef TESTS_SUPPORT_PATIENCE_H
 #define TESTS_SUPPORT_PATIENCE_H
 
+#include <stdbool.h>
+
 /* How many times as long as on an idle machine things take now: runnable threads a processor
  * (/proc/loadavg, now and in the last minute), at least 1. Any thread. */
 double fx_crowding(void);
+
+/* Whether a service may be too late for its own time limits, and say so: more than four runnable
+ * threads a processor. Any thread. */
+bool fx_is_crowded(void);
 
 /* What `ms` are now, for one who sets a time-out and waits. fx_wait_until() asks again all the
  * time. Any thread. */

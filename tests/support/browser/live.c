@@ -59,8 +59,7 @@ static void put_complaints(FILE *out, const char *const *forgiven)
     {
         const char *message = fx_json_text(entry, "message");
         bool refused = strstr(message, "/buy?") && has_one_of(message, refusals);
-        bool late =
-            fx_crowding() > 4 && strstr(message, " 503 ("); /* Redis did not answer in time */
+        bool late = fx_is_crowded() && strstr(message, " 503 (");
         if (!refused && !late && !has_one_of(message, forgiven))
             fprintf(out, "%s: %s\n", fx_json_text(entry, "source"), message);
     }
