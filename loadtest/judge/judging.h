@@ -151,6 +151,9 @@ bool is_turned_away(const lt_judging *j, const lt_ask *ask);
 void given_add_up(lt_given *given, size_t len);
 int64_t given_by(const lt_given *given, size_t len, int64_t us, bool too);
 
+/* Whether the attempt, at this sale, was answered with this status and this problem's code. */
+bool was_told(const lt_judging *j, const lt_ask *ask, int64_t status, const char *code);
+
 /* Whether the look is of this sale. */
 bool look_is_here(const lt_judging *j, const lt_look *look);
 bool look_found(const lt_judging *j, const lt_look *look);

@@ -53,11 +53,6 @@ static bool is_user(const char *name)
     return len > 0 && len <= 128 && strspn(name, good) == len;
 }
 
-static bool is_code(const lt_judging *j, const lt_ask *ask, int64_t status, const char *code)
-{
-    return ask->status == status && strcmp(text_of(j, ask->code), code) == 0;
-}
-
 /* NULL, or what speaks against the refusal. An id is made void for who asks for its end, and by the
  * service itself behind a try of which it knows nothing. Who names the sale knows it. */
 static const char *objection(const lt_judging *j, const lt_ask *ask, const lt_excuse *excuse,
@@ -66,17 +61,17 @@ static const char *objection(const lt_judging *j, const lt_ask *ask, const lt_ex
     const lt_request *request = &j->requests[ask->request];
     bool alone = ask->from_us == request->first_us && request->second_us >= ask->to_us;
     bool named = ask->asked == TEXT_NONE && (j->calm || j->history->turns_len == 0);
-    if (is_code(j, ask, 409, "request_void") && excuse->asked_us > ask->to_us && alone)
+    if (was_told(j, ask, 409, "request_void") && excuse->asked_us > ask->to_us && alone)
         return "nobody had asked for its end";
-    if (is_code(j, ask, 422, "request_reused") && !is_reserving(j) && !request->mixed &&
+    if (was_told(j, ask, 422, "request_reused") && !is_reserving(j) && !request->mixed &&
         !excuse->elsewhere)
         return "nobody used it for anything else";
-    if ((is_code(j, ask, 404, "no_such_item") || is_code(j, ask, 404, "no_such_sale")) && named &&
+    if ((was_told(j, ask, 404, "no_such_item") || was_told(j, ask, 404, "no_such_sale")) && named &&
         j->history->sale.failovers != 1 && ask->to_us < there_us)
         return "the sale was there afterwards";
-    if (is_code(j, ask, 400, "bad_user") && is_user(text_of(j, ask->user)))
+    if (was_told(j, ask, 400, "bad_user") && is_user(text_of(j, ask->user)))
         return "its user has a good name";
-    return is_code(j, ask, 401, "token_missing") ? "a buy needs no token of the admin" : NULL;
+    return was_told(j, ask, 401, "token_missing") ? "a buy needs no token of the admin" : NULL;
 }
 
 void check_reasons(lt_judging *j)
@@ -86,9 +81,7 @@ void check_reasons(lt_judging *j)
     int64_t there_us = find_sale(j);
     for (size_t i = 0; j->whole && i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
-        const char *why = ask->answer == ANSWER_ELSEWHERE
-                              ? NULL
-                              : objection(j, ask, &excuses[ask->request], there_us);
+        const char *why = objection(j, ask, &excuses[ask->request], there_us);
         if (why)
             violated(j, "%s was told %s (line %" PRId64 "), and %s", text_of(j, ask->request_name),
                      text_of(j, ask->code), ask->line, why);

@@ -131,12 +131,6 @@ void check_nobody_asked(lt_judging *j)
 
 /* ---- refused although it was there ----------------------------------------------------------- */
 
-static bool is_refusal(const lt_judging *j, const lt_ask *ask, const char *code)
-{
-    return ask->answer != ANSWER_ELSEWHERE && ask->status == 409 &&
-           strcmp(text_of(j, ask->code), code) == 0;
-}
-
 /* By the end of the refusal, and the fewest units of all up to it. */
 typedef struct lt_refused {
     int64_t to_us, quantity, line;
@@ -224,7 +218,7 @@ static void check_free(lt_judging *j)
         const lt_ask *ask = &h->asks[i];
         int64_t there = later(units_free(j, ask->from_us, ask->to_us),
                               units_seen(j, reading_by(readings, len, ask->from_us), ask->to_us));
-        if (is_refusal(j, ask, "sold_out") && ask->quantity <= there)
+        if (was_told(j, ask, 409, "sold_out") && ask->quantity <= there)
             violated(j,
                      "%s was told that %" PRId64 " are sold out (line %" PRId64 "), and %" PRId64
                      " were neither sold nor reserved",
@@ -243,7 +237,7 @@ void check_sold_out(lt_judging *j)
     size_t len = 0;
     for (size_t i = 0; i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
-        if (!is_refusal(j, ask, "sold_out"))
+        if (!was_told(j, ask, 409, "sold_out"))
             continue;
         refused[len++] = (lt_refused){ask->to_us, ask->quantity, ask->line};
         if (!is_reserving(j) && rest && ask->quantity <= most)
@@ -331,8 +325,8 @@ void check_limit_refusals(lt_judging *j)
     for (size_t i = 0; certain && i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
         bool reached =
-            !is_refusal(j, ask, "limit_reached") || has[ask->user] + ask->quantity > most;
-        bool above = !is_refusal(j, ask, "quantity_above_limit") || ask->quantity > most;
+            !was_told(j, ask, 409, "limit_reached") || has[ask->user] + ask->quantity > most;
+        bool above = !was_told(j, ask, 409, "quantity_above_limit") || ask->quantity > most;
         if (!reached || !above)
             violated(j,
                      "%s was refused %" PRId64 " units by the limit of %" PRId64

@@ -65,6 +65,12 @@ bool look_is_here(const lt_judging *j, const lt_look *look)
            !texts_differ(look->told.sale, j->history->sale.id);
 }
 
+bool was_told(const lt_judging *j, const lt_ask *ask, int64_t status, const char *code)
+{
+    return ask->answer != ANSWER_ELSEWHERE && ask->status == status &&
+           strcmp(text_of(j, ask->code), code) == 0;
+}
+
 bool look_found(const lt_judging *j, const lt_look *look)
 {
     return look->status == 200 && look_is_here(j, look);

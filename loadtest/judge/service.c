@@ -23,11 +23,9 @@ static void check_told_loss(lt_judging *j)
     const lt_history *h = j->history;
     for (size_t i = 0; h->sale.failovers == 0 && i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
-        const char *code = text_of(j, ask->code);
-        if (ask->answer != ANSWER_ELSEWHERE && ask->status == 503 &&
-            (strcmp(code, "sale_rolled_back") == 0 || strcmp(code, "sale_damaged") == 0))
+        if (was_told(j, ask, 503, "sale_rolled_back") || was_told(j, ask, 503, "sale_damaged"))
             violated(j, "%s was told %s, and nothing failed over (line %" PRId64 ")",
-                     text_of(j, ask->request_name), code, ask->line);
+                     text_of(j, ask->request_name), text_of(j, ask->code), ask->line);
     }
 }
 
