@@ -203,13 +203,15 @@ typedef struct start {
     fx_reply reply; /* the last */
 } start;
 
-/* While Redis is slow, as on a busy machine, "nothing was started" is a right answer. */
+/* While Redis is slow, as on a busy machine, "nothing was started" is a right answer, and so is
+ * that its replicas have not acknowledged for seconds. */
 static bool is_decided(void *arg)
 {
     start *s = arg;
     fx_reply_free(&s->reply);
-    return ask(s->server, s->request, &s->reply) != 503 ||
-           !strstr(s->reply.body, "nothing was started");
+    int status = ask(s->server, s->request, &s->reply);
+    return (status != 503 || !strstr(s->reply.body, "nothing was started")) &&
+           (status != 409 || !strstr(s->reply.body, "that acknowledged within"));
 }
 
 static const char *start_sale(fx_server *server, const char *item, const char *format, va_list args)

@@ -9,7 +9,13 @@
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/faults/writes.h"
 
-enum { REPLAYS_LIMIT = 12, REPLAYS_ROUNDS = 250, REPLAYS_NAME = 72, REPLAYS_ORDER = 32 };
+enum {
+    REPLAYS_LIMIT = 12,
+    REPLAYS_ROUNDS = 250,
+    REPLAYS_NAME = 72,
+    REPLAYS_ORDER = 32,
+    REPLAYS_RECORD = 256
+};
 
 typedef struct name {
     char request[REPLAYS_NAME], order[REPLAYS_ORDER];

@@ -140,6 +140,19 @@ static void ask_for_too_many(attacker *a, int left)
     }
 }
 
+/* Who wants more than there is does not make the sale sold out for the next, who has no key. */
+static void buy_without_key(attacker *a, fx_sale *scarce)
+{
+    name all = replays_name(a->c, SCARCE);
+    fx_buy one = {.user = replays_name(a->c, 1).user, .quantity = 1};
+    int status = replays_ask(scarce, &all, 0);
+    if (status != 409)
+        cell_got_through(a->c, "who asked for %d of %d units was told %d", SCARCE, SCARCE - 1,
+                         status);
+    else if (fx_sale_buy(scarce, &one, 0).status == 409)
+        cell_got_through(a->c, "who asked for one of %d units was told 409", SCARCE - 1);
+}
+
 /* Exactly what is left is to be had. */
 static bool buy_the_rest(attacker *a, fx_sale *scarce)
 {
@@ -156,10 +169,11 @@ void replays_sell_out(attacker *a)
 {
     replays_segment(0);
     fx_sale *scarce = cell_start_one_more(a->c, SCARCE);
-    bool bought = true;
-    int at = 0;
-    while (bought && scarce_left(scarce) > SCARCE_LEFT)
-        bought = buy_scarce(a, scarce, at++ % FX_INSTANCES);
+    bool bought = buy_scarce(a, scarce, 0);
+    if (bought && !row_is_sharded(&a->c->row))
+        buy_without_key(a, scarce);
+    for (int at = 1; bought && scarce_left(scarce) > SCARCE_LEFT; at++)
+        bought = buy_scarce(a, scarce, at % FX_INSTANCES);
     if (bought)
         ask_for_too_many(a, SCARCE_LEFT);
     bought = bought && buy_the_rest(a, scarce);

@@ -31,12 +31,17 @@ static void settle_again(attacker *a, const name *n, const char *user, const cha
     replays_attack(a, &s, want, wanted);
 }
 
+static void read_record(const attacker *a, const name *n, char record[REPLAYS_RECORD])
+{
+    fx_redis_text(fx.redis, record, REPLAYS_RECORD, "HGET %s %s", writes_key(&a->now, W_ORDERS),
+                  n->request);
+}
+
 /* When an order's time is over by Redis's clock; 0: it is not reserved. */
 static int64_t end_of(const attacker *a, const name *n)
 {
-    char record[256];
-    fx_redis_text(fx.redis, record, sizeof(record), "HGET %s %s", writes_key(&a->now, W_ORDERS),
-                  n->request);
+    char record[REPLAYS_RECORD];
+    read_record(a, n, record);
     const char *at = strstr(record, RESERVED);
     return at ? strtoll(at + strlen(RESERVED), NULL, 10) * BUCKET_US : 0;
 }
@@ -53,6 +58,23 @@ static void by_strangers(attacker *a, const name *n, int round)
     snprintf(users[3], sizeof(users[3]), "U%d", n->user);
     for (int i = 0; i < 4; i++)
         settle_again(a, n, users[i], (round + i) % 2 ? "confirm" : "cancel", "none");
+}
+
+/* Its record says meanwhile that its time was over in the last bucket that has passed. */
+static void settle_behind_its_end(attacker *a, const name *n, const char *want)
+{
+    shot s;
+    char order[REPLAYS_ORDER], user[24], record[REPLAYS_RECORD], over[REPLAYS_RECORD];
+    read_record(a, n, record);
+    const char *at = strstr(record, RESERVED);
+    if (!at)
+        return;
+    snprintf(over, sizeof(over), "%.*s%lld", (int)(at - record + (long)strlen(RESERVED)), record,
+             (long long)(journal_wall_us() / BUCKET_US));
+    snprintf(user, sizeof(user), "u%d", n->user);
+    aim_to_settle(a, &s, n, user, want, order);
+    s.record = over;
+    replays_attack(a, &s, "an order whose time is over is settled", "expired");
 }
 
 /* Its sale has ended; its buyer has it all the same, or returns it. */
@@ -136,6 +158,8 @@ void replays_open(attacker *a, int round, void (*wrongs)(attacker *a))
     const name *n = &a->bought[round];
     a->open_us = end_of(a, n);
     by_strangers(a, n, round / 2);
+    settle_behind_its_end(a, n, "confirm");
+    settle_behind_its_end(a, n, "cancel");
     a->settled = n;
     a->want = round % 2 ? "confirm" : "cancel";
     wrongs(a);
@@ -237,11 +261,10 @@ void replays_end(attacker *a)
     if (!replays_buy(a, REPLAYS_ROUNDS))
         return;
     for (int i = 0; i < REPLAYS_ROUNDS; i++) {
-        char record[256], user[24];
+        char record[REPLAYS_RECORD], user[24];
         const name *n = &a->bought[i];
         snprintf(user, sizeof(user), "u%d", n->user);
-        fx_redis_text(fx.redis, record, sizeof(record), "HGET %s %s", writes_key(&a->now, W_ORDERS),
-                      n->request);
+        read_record(a, n, record);
         for (int k = 0; k < 3; k++) {
             if (!strstr(record, ends[k].state))
                 continue;

@@ -181,6 +181,11 @@ __attribute__((format(printf, 1, 2))) static void queue(const char *format, ...)
 /* Of `seen`, when all has been queued twice, with the shot between. */
 enum { SEEN_LEFT, SEEN_SOLD, SEEN_RECORD, SEEN_LEDGER, SEEN_LOCK, SEEN };
 
+static void queue_record(const shot *s, const char *record)
+{
+    queue("HSET %s %s %s", writes_key(s->of, W_ORDERS), s->words[s->of->buyer], record);
+}
+
 static void queue_look(const shot *s)
 {
     queue("GET %s", writes_key(s->of, W_STOCK));
@@ -242,12 +247,18 @@ static bool same(const redisReply *a, const redisReply *b)
 void writes_fire(shot *s)
 {
     redisReply *kept = s->key ? fx_redis_reply(fx.redis, "GET %s", s->key) : NULL;
+    redisReply *own = s->record
+                          ? fx_redis_reply(fx.redis, "HGET %s %s", writes_key(s->of, W_ORDERS),
+                                           s->words[s->of->buyer])
+                          : NULL;
     queued = 0;
     queue("MULTI");
     if (s->owner)
         queue("SET %s %s PX %d", writes_lock(s->of), s->owner, HELD_MS);
     if (s->key)
         queue("SET %s %s KEEPTTL", s->key, s->value);
+    if (s->record)
+        queue_record(s, s->record);
     if (s->expires)
         queue("PEXPIRE %s %d", writes_key(s->of, W_STOCK), EXPIRES_MS);
     int at = queued - 1;
@@ -259,6 +270,8 @@ void writes_fire(shot *s)
         queue("PERSIST %s", writes_key(s->of, i ? W_MOVES : W_STOCK));
     if (s->key)
         queue("SET %s %s KEEPTTL", s->key, kept->str);
+    if (s->record)
+        queue_record(s, own->str);
     if (s->of->locked)
         queue("DEL %s", writes_lock(s->of));
     queue("EXEC");
@@ -273,4 +286,5 @@ void writes_fire(shot *s)
                  (seen[SEEN_RECORD]->str && !same(seen[SEEN_RECORD], then[SEEN_RECORD]));
     freeReplyObject(all);
     freeReplyObject(kept);
+    freeReplyObject(own);
 }

@@ -59,6 +59,7 @@ typedef struct shot {
     int count, buyers;
     const char *owner;       /* of the lock; NULL: nobody */
     const char *key, *value; /* another key has this value meanwhile; NULL: none has */
+    const char *record;      /* likewise the first request, which has one; NULL: its own */
     char not_after[24];
     bool expires; /* the stock does meanwhile, as that of a sale which a later one has ended */
 
