@@ -1,6 +1,7 @@
 /*
  * test_documents.c - what SECURITY.md, API.md and openapi.json say of tests, routes and codes is
- * so, and is all. (What an instance answers is held to openapi.json in openapi/.)
+ * so, and is all; what ARCHITECTURE.md names is there. (What an instance answers is held to
+ * openapi.json in openapi/.)
  */
 #include "tests/support/fixture.h"
 
@@ -20,6 +21,22 @@ static void every_test_that_security_md_names_exists(void **state)
           "  grep -rqE \"(cmocka_unit_test[a-z_]*|TEST)\\($name[,)]\" tests || {"
           "    echo \"there is no test $name\" >&2; exit 1; };"
           "done");
+}
+
+/* A path has a slash. What is "name()" or "name[]" is defined in the file before it. */
+static void what_architecture_md_names_is_there(void **state)
+{
+    (void)state;
+    check("set -f; count=0;"
+          "for name in $(grep -oE '`[^` ]+`' ARCHITECTURE.md | tr -d '`'); do"
+          "  case $name in"
+          "  */*) path=$name; count=$((count + 1)); [ -e $path ] || {"
+          "    echo \"there is no $path\" >&2; exit 1; } ;;"
+          "  *'()' | *'[]') grep -qE \"^[a-z}].*\\b${name%??}[[(]\" $path || {"
+          "    echo \"$path has no $name\" >&2; exit 1; } ;;"
+          "  esac;"
+          "done;"
+          "[ $count -ge 60 ]");
 }
 
 /* The routes in router.c, the headings in API.md, "POST /buy", and what openapi.json has. */
@@ -154,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_test_that_security_md_names_exists),
+        cmocka_unit_test(what_architecture_md_names_is_there),
         cmocka_unit_test(every_route_is_documented_and_no_other),
         cmocka_unit_test(api_md_has_every_parameter),
         cmocka_unit_test(api_md_has_every_code_and_no_other),
