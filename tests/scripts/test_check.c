@@ -72,7 +72,7 @@ static void a_file_asks_for_the_tests_of_what_it_touches(void **state)
         {"lock/core/release.c", "run: docker/ e2e/ lock/ planted/ server/ tools/\n"},
         {"lock/cmd/status.c", "run: lock/\n"},
         {"server/api/query.c", "run: browser/ docker/ e2e/ planted/ scripts/ server/\n"},
-        {"loadtest/stats/tally.c", "run: e2e/test_sale loadtest/ scripts/\n"},
+        {"loadtest/stats/tally.c", "run: e2e/test_sale loadtest/ scripts/ server/test_documents\n"},
         {"docker/haproxy.cfg", "run: docker/\n"},
         {"scripts/demo", "run: scripts/\n"},
         {"tests/server/test_query.c", "run: server/test_query\n"},
@@ -81,6 +81,7 @@ static void a_file_asks_for_the_tests_of_what_it_touches(void **state)
         {"tests/support/http.c", "run:\n"}, /* no words: all of them */
         {"tests/run", "run:\n"},
         {"CONTRIBUTING.md", "run: e2e/test_add_strategy\n"},
+        {"server/SECURITY.md", "run: server/test_documents\n"},
         {"lock/README.md", "check: no test depends on them\n"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
