@@ -1,6 +1,7 @@
 /*
  * A kind of lock: how Redis is asked. One file in kinds/ for each; what lies above asks through
- * this descriptor and knows none of them by name.
+ * this descriptor. Only lock.c, extras/guard.c and extras/inspect.c name kinds: which there are,
+ * and what each of them can do.
  */
 #ifndef DLOCK_CORE_KIND_H
 #define DLOCK_CORE_KIND_H

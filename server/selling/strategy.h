@@ -2,7 +2,7 @@
  * strategy.h - a way to sell: the one interface behind which all of them live.
  *
  * A strategy is one file, strategies/NAME.c, with one `const fs_strategy strategy_NAME`. The build
- * finds it there; nothing else depends on its name. Most have a frame's functions
+ * finds it there; in the service nothing else depends on its name. Most have a frame's functions
  * (locked_section.h, timed_section.h, batch_section.h, transaction.h) and differ only in what they
  * tell it.
  *

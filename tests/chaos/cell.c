@@ -124,9 +124,8 @@ fx_terms cell_terms(const cell *c)
         .lease_ms = c->lease_ms,
         .wait_ms = 8000,
         .same_run = c->fault->same_run,
-        /* A section that lasts, so that whoever is stopped in it has a lock that others see. */
         .long_users = c->habits.long_names && !c->fault->alone,
-        .hold_ms = c->fault->needs & NEEDS_FAIL_POINTS ? 1 : 0,
+        .hold_ms = c->hold_ms,
     };
 }
 
@@ -339,6 +338,8 @@ static void draw_habits(cell *c)
                               .long_names = cell_random(c, 2) == 0};
     c->limit = cell_random(c, 3) == 0 ? 5 + (int)cell_random(c, 3) : 0;
     c->changes = cell_random(c, 2) == 0 && !c->row.reserves;
+    bool either = row_is_locked(&c->row) && row_is_guarded(&c->row) && cell_random(c, 2) == 0;
+    c->hold_ms = either || (c->fault->needs & NEEDS_FAIL_POINTS) ? 1 : 0;
 }
 
 int cell_run(cell *c)

@@ -58,6 +58,7 @@ typedef struct cell {
     char fail_dir[FX_INSTANCES][256]; /* "" = no fail points */
     int items;                        /* that are sold: P0001, P0002, ... */
     int stock, lease_ms, limit;
+    int hold_ms; /* a section that lasts has a lock that others see; 0: it may be one script */
     crew_habits habits;
     bool changes;                    /* the second item's sale is replaced while it is on */
     char histories[CREW_SALES][512]; /* of each sale; the first name is given, further ones end

@@ -135,6 +135,7 @@ static void pass_minute(soak *s, int minute)
     usage highest = {0};
     snprintf(c->histories[0], sizeof(c->histories[0]), "%s/minute-%d.buys", s->out, minute);
     c->landed = 0;
+    c->hold_ms = minute % 2; /* in the other minutes most sections are one script */
     cell_start_sales(c, CREW_BUYERS);
     crew_quick(0);
     crew_pace(PACE_MS);
