@@ -79,6 +79,7 @@ void check_one_order(lt_judging *j)
                                  h->looks[i].line);
     }
     lt_figures *figures = &j->judgement->figures;
+    figures->retold = other;
     if (other > 0)
         figures->duplicates = other + (figures->duplicates != UNKNOWN ? figures->duplicates : 0);
     settle_by_ledger(j, STATE_OK);

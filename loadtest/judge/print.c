@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIGURES = 17, WIDTH = 80, LINES = 24, FINDING_LINES = 3 };
+enum { FIGURES = 18, WIDTH = 80, LINES = 24, FINDING_LINES = 3 };
 
 typedef struct lt_named {
     const char *name;
@@ -31,7 +31,8 @@ static void name_figures(const lt_figures *f, lt_named ret[FIGURES])
                                      {"reserved", f->reserved},
                                      {"confirmed", f->confirmed},
                                      {"cancelled", f->cancelled},
-                                     {"expired", f->expired}};
+                                     {"expired", f->expired},
+                                     {"retold", f->retold}};
     for (int i = 0; i < FIGURES; i++)
         ret[i] = named[i];
 }

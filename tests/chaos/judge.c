@@ -7,12 +7,14 @@
 #include "tests/support/sale/verdict.h"
 
 /* Orders beyond the stock, or beyond one a request: losing orders does not excuse that. What was
- * lost counts as oversold, too, once its units are sold again. */
-static bool sold_too_much(const cJSON *answer)
+ * lost counts as oversold, too, once its units are sold again; and who bought on both sides of a
+ * split brain is told of both orders, of which one is lost. */
+static bool sold_too_much(const cell *c, const cJSON *answer)
 {
     long long lost = verdict_figure(answer, "acked_lost");
+    long long excused = c->failed_over ? verdict_figure(answer, "retold") : 0;
     return (lost != VERDICT_UNKNOWN && verdict_figure(answer, "oversold") > lost) ||
-           verdict_figure(answer, "duplicates") > 0;
+           verdict_figure(answer, "duplicates") > excused;
 }
 
 static bool has_landed(const cell *c)
@@ -29,7 +31,7 @@ static bool lost_silently(const cell *c, int k, const cJSON *answer)
 /* Of a row whose durability does not cover the fault. What it lost has to be known. */
 static const char *verdict_of_uncovered(const cell *c, int k, const cJSON *answer)
 {
-    if ((row_is_guarded(&c->row) && sold_too_much(answer)) || lost_silently(c, k, answer))
+    if ((row_is_guarded(&c->row) && sold_too_much(c, answer)) || lost_silently(c, k, answer))
         return "BROKEN";
     return has_landed(c) && verdict_figure(answer, "acked_lost") != VERDICT_UNKNOWN
                ? "NOT_COVERED"
@@ -86,7 +88,7 @@ static const char *why(const cell *c, int k, const cJSON *answer, int failed)
         return "the cell could not be run to its end";
     if (!answer)
         return "the judge could not read the history";
-    if (!is_covered(c) && row_is_guarded(&c->row) && sold_too_much(answer))
+    if (!is_covered(c) && row_is_guarded(&c->row) && sold_too_much(c, answer))
         return "it has orders that no loss explains";
     if (!is_covered(c) && lost_silently(c, k, answer))
         return "orders were lost, and no instance says so of all of them";

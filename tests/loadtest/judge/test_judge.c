@@ -529,7 +529,7 @@ static void a_program_reads_all_of_it(void **state)
     assert_string_equal(fx_json_text(said, "strategy"), "combined");
     assert_string_equal(fx_json_text(said, "durability"), "memory");
     assert_true(cJSON_GetObjectItem(said, "stock")->valuedouble == 3);
-    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(said, "figures")), 17);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(said, "figures")), 18);
     assert_int_equal(cJSON_GetArraySize(rows), guarantee_count);
     for (int i = 0; i < guarantee_count; i++) {
         const cJSON *row = cJSON_GetArrayItem(rows, i);
