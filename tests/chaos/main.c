@@ -26,7 +26,7 @@
 #include "tests/chaos/matrix/run.h"
 #include "tests/chaos/soak/soak.h"
 
-enum { USAGE = 64, UNWRITABLE = 74 };
+enum { USAGE = 64, MISPLACED = 69, UNWRITABLE = 74 };
 
 static const char help[] =
     "usage: matrix run  [--quick | --selection] [--seed N] [--runs N] [--jobs N]\n"
@@ -36,7 +36,8 @@ static const char help[] =
     "       matrix list\n"
     "       matrix soak [--minutes N] [--seed N] [--row ROW] [--out DIR]\n"
     "exit code of cell: 1 if it is BROKEN, 0 if it is not; of run and soak: 0 if all is as\n"
-    "expected, 1 if not. 64: wrong usage; 74: what a cell finds can not be written\n";
+    "expected, 1 if not. 64: wrong usage; 69: this is not the project's top directory;\n"
+    "74: what a cell finds can not be written\n";
 
 static int usage(const char *why)
 {
@@ -171,6 +172,10 @@ int main(int argc, char **argv)
         return usage("what is to be done?");
     if (strcmp(what, "list") == 0)
         return list();
+    if (access("scripts/redis-topology", X_OK) != 0) {
+        fputs("matrix: start it in the project's top directory\n", stderr);
+        return MISPLACED;
+    }
     if (soaks && plan_knows(options.rows, options.faults))
         return soak_run(&options);
     if (strcmp(what, "cell") == 0 && options.rows && options.faults)
