@@ -1,7 +1,7 @@
 /*
- * test_documents.c - what SECURITY.md, API.md and openapi.json say of tests, routes and codes is
- * so, and is all; what ARCHITECTURE.md names is there. (What an instance answers is held to
- * openapi.json in openapi/.)
+ * test_documents.c - what README.md, SECURITY.md, API.md and openapi.json say of tests, routes and
+ * codes is so, and is all; what ARCHITECTURE.md names is there. (What an instance answers is held
+ * to openapi.json in openapi/.)
  */
 #include "tests/support/fixture.h"
 
@@ -11,16 +11,20 @@ static void check(const char *script)
     assert_int_equal(fx_shell(script, NULL, 20000), 0);
 }
 
-static void every_test_that_security_md_names_exists(void **state)
+/* In the last column of its tables; of README.md of the promises alone. */
+static void every_test_that_is_named_exists(void **state)
 {
     (void)state;
-    check("names=$(awk -F'|' '/^[|].*`/ { print $(NF - 1) }' server/SECURITY.md | grep -o "
-          "'[a-z_0-9]*');"
-          "[ $(echo \"$names\" | wc -l) -ge 60 ] || exit 1;"
-          "for name in $names; do"
-          "  grep -rqE \"(cmocka_unit_test[a-z_]*|TEST)\\($name[,)]\" tests || {"
-          "    echo \"there is no test $name\" >&2; exit 1; };"
-          "done");
+    check(
+        "named() { awk -F'|' '/^[|].*`/ { print $(NF - 1) }' | grep -o '[a-z_0-9]*_[a-z_0-9]*'; };"
+        "promised=$(sed '1,/^## What it promises/d; /^## /,$d' server/README.md | named);"
+        "names=$(named <server/SECURITY.md; echo \"$promised\");"
+        "[ $(echo \"$promised\" | wc -l) -ge 40 ] && [ $(echo \"$names\" | wc -l) -ge 100 ] ||"
+        "  exit 1;"
+        "for name in $names; do"
+        "  grep -rqE \"(cmocka_unit_test[a-z_]*|TEST|STAGE)\\($name[,)]\" tests || {"
+        "    echo \"there is no test $name\" >&2; exit 1; };"
+        "done");
 }
 
 /* A path has a slash. What is "name()" or "name[]" is defined in the file before it. */
@@ -170,7 +174,7 @@ static void the_page_links_to_what_passes_the_proxy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_test_that_security_md_names_exists),
+        cmocka_unit_test(every_test_that_is_named_exists),
         cmocka_unit_test(what_architecture_md_names_is_there),
         cmocka_unit_test(every_route_is_documented_and_no_other),
         cmocka_unit_test(api_md_has_every_parameter),
