@@ -1,7 +1,7 @@
 /*
- * test_documents.c - what README.md, SECURITY.md, API.md and openapi.json say of tests, routes and
- * codes is so, and is all; what ARCHITECTURE.md names is there. (What an instance answers is held
- * to openapi.json in openapi/.)
+ * test_documents.c - what README.md, SECURITY.md, API.md, OPERATIONS.md and openapi.json say of
+ * tests, routes, codes and log lines is so, and is all; what ARCHITECTURE.md names is there. (What
+ * an instance answers is held to openapi.json in openapi/.)
  */
 #include "tests/support/fixture.h"
 
@@ -145,6 +145,56 @@ static void api_md_explains_codes_as_openapi_does(void **state)
         "  printf '%s:\\n%s\\n' openapi.json \"$tools\" API.md \"$pages\" >&2; exit 1; }");
 }
 
+/* Codes stand behind their status. Each 503 has a place: it may be why somebody is paged. */
+static void operations_md_names_codes_that_there_are(void **state)
+{
+    (void)state;
+    check(
+        "page=server/OPERATIONS.md;"
+        "codes=$(jq -r '.components.schemas.Code.oneOf[].const' server/api/openapi.json);"
+        "named=$(grep -oE '[1-5][0-9][0-9]( `[a-z_]+`)+' $page | grep -oE '[a-z_]+');"
+        "[ $(echo \"$named\" | wc -l) -ge 30 ] || exit 1;"
+        "for code in $named; do"
+        "  echo \"$codes\" | grep -qx $code || {"
+        "    echo \"OPERATIONS.md names $code, and openapi.json has no such code\" >&2; exit 1; };"
+        "done;"
+        "for code in $(sed -nE 's/^\\| `([a-z_]+)` \\| 503.*/\\1/p' server/API.md); do"
+        "  grep -q \"[\\`]$code[\\`]\" $page || {"
+        "    echo \"OPERATIONS.md does not explain $code\" >&2; exit 1; };"
+        "done");
+}
+
+/* Words with an underscore, which are events, codes and members; and texts in double quotes. */
+static void operations_md_quotes_what_the_sources_say(void **state)
+{
+    (void)state;
+    check(
+        "page=server/OPERATIONS.md;"
+        "sources=$(find server lock -name '*.[ch]'; echo scripts/failover);"
+        "words=$(grep -oE '`[a-z]+(_[a-z]+)+`' $page | tr '`' '\"' | sort -u);"
+        "texts=$(grep -v '^    ' $page | sed 's/`[^`]*`//g' | grep -oE '\"[^\"]+\"' | tr -d '\"');"
+        "[ $(echo \"$words\" | wc -l) -ge 60 ] && [ $(echo \"$texts\" | wc -l) -ge 10 ] || exit 1;"
+        "printf '%s\\n' \"$words\" \"$texts\" | while read -r said; do"
+        "  grep -qF -- \"$said\" $sources || {"
+        "    echo \"OPERATIONS.md quotes $said, which nothing says\" >&2; exit 1; };"
+        "done");
+}
+
+/* Warnings and errors: of a call, and of the tables of what is wrong with Redis and with locks. */
+static void operations_md_has_every_warning(void **state)
+{
+    (void)state;
+    check("said() { find server -name '*.c' | xargs cat | tr '\\n' ' ' | sed -E 's/ +/ /g' |"
+          "  grep -oE \"$1\" | grep -v REPORT_RELEASE | grep -oE '\"[a-z_]+\"$' | tr -d '\"'; };"
+          "events=$(said 'LOG_(WARN|ERROR), \"[a-z_]+\"'; said 'warn[(][^;\"]*\"[a-z_]+\"';"
+          "  said '(TROUBLE|DLOCK_REPORT)_[A-Z_]+] = ([{]\"[a-z_]+\", )?\"[a-z_]+\"');"
+          "[ $(echo \"$events\" | sort -u | wc -l) -ge 35 ] || exit 1;"
+          "for event in $events; do"
+          "  grep -q \"[\\`]$event[\\`]\" server/OPERATIONS.md || {"
+          "    echo \"OPERATIONS.md does not explain $event\" >&2; exit 1; };"
+          "done");
+}
+
 /* The paths that openapi.json calls public, and those that the proxy lets pass; of those with a
  * part that varies, how many there are, and what is behind it. */
 static void what_is_public_passes_the_proxy_and_nothing_else(void **state)
@@ -181,6 +231,9 @@ int main(void)
         cmocka_unit_test(api_md_has_every_code_and_no_other),
         cmocka_unit_test(api_md_has_every_status_of_a_code),
         cmocka_unit_test(api_md_explains_codes_as_openapi_does),
+        cmocka_unit_test(operations_md_names_codes_that_there_are),
+        cmocka_unit_test(operations_md_quotes_what_the_sources_say),
+        cmocka_unit_test(operations_md_has_every_warning),
         cmocka_unit_test(what_is_public_passes_the_proxy_and_nothing_else),
         cmocka_unit_test(the_page_links_to_what_passes_the_proxy),
     };
