@@ -216,14 +216,17 @@ static void note_reader(fs_sale *sale, const feed_question *asked)
         sale_saw_feed(sale, FEED_EVERY_SEGMENT, 0); /* it still reads a sale before */
 }
 
-/* A sale that is damaged and over keeps nobody from the next one. */
+/* A sale that is damaged and over keeps nobody from the next one, whatever has become of that. */
 static void put_failure(fs_api *api, const fs_sale *sale, const feed_question *asked, bool damaged,
                         api_reply *reply)
 {
     sale_terms later = sale->open_sale.terms;
-    api_no_ledger(api, sale, damaged, asked->deadline, reply);
-    if (damaged && strcmp(later.id, asked->terms->id) > 0 &&
-        feed_oldest(asked->store, asked->terms->id, asked->deadline, &later) == SALE_OK)
+    if (!damaged || strcmp(later.id, asked->terms->id) <= 0) {
+        api_no_ledger(api, sale, damaged, asked->deadline, reply);
+        return;
+    }
+    api_no_sale(api, reply, SALE_DAMAGED, later.item);
+    if (feed_oldest(asked->store, asked->terms->id, asked->deadline, &later) == SALE_OK)
         text_put(&reply->body, STRING("sale", asked->terms->id), STRING("next_sale", later.id));
 }
 

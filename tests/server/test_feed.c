@@ -351,6 +351,10 @@ static void a_damaged_ledger_is_not_told(void **state)
     snprintf(key, sizeof(key), "\"sale\":\"%s\",\"next_sale\":\"%s\"", sale,
              fx_current_sale("Hurt"));
     fx_has(fx_refused(fx.server[1], 503, "sale_damaged", "GET /orders?item=Hurt&after=0"), key);
+    buy("Hurt", "n", 1, 3);
+    take_back(fx.redis, "Hurt", fx_current_sale("Hurt"), "n", 2, 3);
+    await_halt("Hurt"); /* a halt of the later one changes nothing about the one before */
+    fx_has(fx_refused(fx.server[1], 503, "sale_damaged", "GET /orders?item=Hurt&after=0"), key);
 }
 
 /* ---- what a failover may undo ---------------------------------------------------------------- */
