@@ -17,6 +17,7 @@
 
 #define ARGS_MAX 64
 #define READY_MS 20000
+#define GONE_MS  10000
 #define LOAD_NS  60000000000 /* the longest that the loads may take to end */
 #define JUDGE_MS 60000
 #define PULSE_NS 5000000
@@ -63,9 +64,18 @@ static void note_process(event_kind what, pid_t pid)
     hist_write(&(hist_event){.kind = what, .process = pid});
 }
 
+/* Its parent, lockload, reaps it. */
+static bool is_gone(void *pid)
+{
+    return kill(*(const pid_t *)pid, 0) != 0;
+}
+
+/* Until it has ended, a victim on another processor goes on and writes. */
 void campaign_kill(campaign *c, int index)
 {
     kill(c->pids[index], SIGKILL);
+    if (!fx_wait_until(is_gone, &c->pids[index], GONE_MS))
+        fail_msg("%d does not end", (int)c->pids[index]);
     note_process(EVENT_KILLED, c->pids[index]);
 }
 

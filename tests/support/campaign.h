@@ -35,6 +35,7 @@ void campaign_begin(campaign *c);
 /* Starts `program` (NULL: this build's lockload) with the arguments, and --history. */
 void campaign_load(campaign *c, const char *program, const char *const *args);
 
+/* Returns once the process has ended. */
 void campaign_kill(campaign *c, int index);
 void campaign_stop(campaign *c, int index);
 void campaign_continue(campaign *c, int index);

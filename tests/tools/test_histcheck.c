@@ -150,15 +150,15 @@ static const struct history_case cases[] = {
      {0},
      "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n" GRANT(
          "2", "1", "6", "2", "40",
-         "60") "61" MS "1 1 1 guard-invoke L 0 0 1\n62" MS "1 1 1 guard-ok L 0 0 1\n63" MS
+         "60") "61" MS "1 1 1 guard-invoke L 5 0 1\n62" MS "1 1 1 guard-ok L 5 0 1\n63" MS
                "1 1 1 release-invoke L 0 0 1\n64" MS "1 1 1 release-fail L 0 0 1\n",
      "stale write: L: ",
      {"1/1 (op 1, fence 5)", "2/1 (op 1, fence 6)"}},
     {"a write that may have come first",
      {0},
      "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n39" MS
-     "1 1 1 guard-invoke L 0 0 1\n" GRANT("2", "1", "6", "2", "40",
-                                          "60") "62" MS "1 1 1 guard-ok L 0 0 1\n63" MS
+     "1 1 1 guard-invoke L 5 0 1\n" GRANT("2", "1", "6", "2", "40",
+                                          "60") "62" MS "1 1 1 guard-ok L 5 0 1\n63" MS
                                                 "1 1 1 release-invoke L 0 0 1\n64" MS
                                                 "1 1 1 release-fail L 0 0 1\n",
      NULL,
@@ -166,34 +166,34 @@ static const struct history_case cases[] = {
     {"a write behind a fence set from outside",
      {0},
      "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n3" MS "9 0 0 fence-set L 8 0 0\n"
-     "4" MS "1 1 1 guard-invoke L 0 0 1\n5" MS "1 1 1 guard-ok L 0 0 1\n6" MS
+     "4" MS "1 1 1 guard-invoke L 5 0 1\n5" MS "1 1 1 guard-ok L 5 0 1\n6" MS
      "1 1 1 release-invoke L 0 0 1\n7" MS "1 1 1 release-fail L 0 0 1\n",
      "stale write: L: ",
      {"1/1 (op 1, fence 5)", "someone outside"}},
     {"a write of the holder's own that is refused as stale",
      {0},
-     HELD_FROM_1 "3" MS "1 1 1 guard-invoke L 0 0 1\n4" MS
-                 "1 1 1 guard-stale L 0 0 1\n" LET_GO_AT_6,
+     HELD_FROM_1 "3" MS "1 1 1 guard-invoke L 5 0 1\n4" MS
+                 "1 1 1 guard-stale L 5 0 1\n" LET_GO_AT_6,
      "stale write: L: ",
      {"1/1 (op 1, fence 5)", "refused"}},
     {"the same, when a fence was set from outside",
      {0},
-     HELD_FROM_1 "3" MS "1 1 1 guard-invoke L 0 0 1\n4" MS "1 1 1 guard-stale L 0 0 1\n5" MS
+     HELD_FROM_1 "3" MS "1 1 1 guard-invoke L 5 0 1\n4" MS "1 1 1 guard-stale L 5 0 1\n5" MS
                  "9 0 0 fence-set L 8 0 0\n" LET_GO_AT_6,
      NULL,
      {0}},
     {"the same, when the lock was removed",
      {0},
-     HELD_FROM_1 "2" MS "9 0 0 void-invoke L 0 0 0\n3" MS "1 1 1 guard-invoke L 0 0 1\n4" MS
-                 "1 1 1 guard-stale L 0 0 1\n4" MS "9 0 0 void-ok L 0 0 0\n5" MS
+     HELD_FROM_1 "2" MS "9 0 0 void-invoke L 0 0 0\n3" MS "1 1 1 guard-invoke L 5 0 1\n4" MS
+                 "1 1 1 guard-stale L 5 0 1\n4" MS "9 0 0 void-ok L 0 0 0\n5" MS
                  "1 1 1 held L 0 0 1\n6" MS "1 1 1 release-invoke L 0 0 1\n7" MS
                  "1 1 1 release-fail L 0 0 1\n",
      NULL,
      {0}},
     {"the same, when nobody knows whether the lock was still his",
      {0},
-     HELD_FROM_1 "2" MS "1 1 1 held L 0 0 1\n3" MS "1 1 1 guard-invoke L 0 0 1\n4" MS
-                 "1 1 1 guard-stale L 0 0 1\n6" MS "1 1 1 release-invoke L 0 0 1\n7" MS
+     HELD_FROM_1 "2" MS "1 1 1 held L 0 0 1\n3" MS "1 1 1 guard-invoke L 5 0 1\n4" MS
+                 "1 1 1 guard-stale L 5 0 1\n6" MS "1 1 1 release-invoke L 0 0 1\n7" MS
                  "1 1 1 release-fail L 0 0 1\n",
      NULL,
      {0}},

@@ -9,12 +9,16 @@ static void check_ended(const hc_operation *operation, hc_report *report_to)
         return; /* its process was killed: it can not end any more */
     if (operation->outcome == OUTCOME_NONE) {
         what = "acquire never returned";
+    } else if (operation->guarding_ns != NEVER) {
+        what = "a guarded write never returned";
+        since_ns = operation->guarding_ns;
+    } else if (operation->releasing_ns != NEVER) {
+        what = "release never returned";
+        since_ns = operation->releasing_ns;
     } else if (operation->outcome == OUTCOME_OK && !operation->reentry &&
-               operation->release == OUTCOME_NONE) {
-        bool begun = operation->release_invoke_ns != NEVER;
-        if (begun || operation->lost_ns == NEVER)
-            what = begun ? "release never returned" : "the grant never ended";
-        since_ns = begun ? operation->release_invoke_ns : operation->end_ns;
+               operation->release == OUTCOME_NONE && operation->lost_ns == NEVER) {
+        what = "the grant never ended";
+        since_ns = operation->end_ns;
     }
     if (what)
         report(report_to, VIOLATION_UNENDED, operation->lock, "%s: %s since %.3f ms",

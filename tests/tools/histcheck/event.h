@@ -5,15 +5,16 @@
  *
  *   NS       CLOCK_MONOTONIC in ns, so all processes run on one machine
  *   PROCESS  a number, the pid for one
- *   CONTEXT  the thread, or the context id that re-enters
+ *   CONTEXT  the thread, or the context id that re-enters; an outcome has its invoke's
  *   OP       a number for this call of acquire, unique within the process
  *   EVENT    see below
  *   LOCK     the name, without blanks; "*" in the last group: all locks
- *   FENCE    0: none
+ *   FENCE    0: none; with guard-*: the hold's
  *   DEPTH    with ok: the depth it brought; with release-*: the depth left behind; otherwise 0
  *   HOLD     the OP that opened the hold (the same as OP, but for a re-entry); 0: no hold yet
  *   TAKES/OF with invoke, of a lock that several may hold: how much of how much is asked for, 2/5
- *            for two of five permits. 1/0 is a reader's: of as many as like. Without it: all
+ *            for two of five permits. 1/0 is a reader's: of as many as like. Without it: all. OF
+ *            is the same for all of a lock; without TAKES/OF it counts as 0
  *
  * An operation is an invoke, then exactly one of ok, fail, unknown. Its line carries the time
  * right before the call for an invoke, and right after it for an outcome.
@@ -32,9 +33,12 @@
  *   guard-invoke, guard-ok, guard-stale, guard-fail, guard-unknown
  *                    a guarded write: run, refused as stale, certainly not run, not known
  *
+ * Of a hold one release and one guarded write are under way at a time, and each has one end.
+ *
  * Whoever makes the faults says so, with the victim in PROCESS:
  *
- *   killed, stopped, continued     SIGKILL (after it), SIGSTOP (before), SIGCONT (after it)
+ *   killed, stopped, continued     SIGKILL (once the process has ended: it has no line after
+ *                                  this one), SIGSTOP (before it), SIGCONT (after it)
  *   void-invoke, void-ok           the lock is about to be taken away from outside; it was
  *   fence-set                      FENCE was set from outside: no older one may write any more
  *   outage-begin, outage-end       nobody can be expected to get a lock

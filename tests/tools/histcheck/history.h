@@ -49,8 +49,9 @@ typedef struct hc_operation {
     int64_t invoke_ns, end_ns; /* end: the outcome; NEVER: there was none */
     int64_t held_ns, lost_ns;  /* last proof, first report; NEVER: none */
     int64_t release_invoke_ns, release_end_ns; /* of the last level */
-    int64_t void_ns, void_end_ns;              /* taken away from outside; NEVER: was not */
-    int64_t gone_ns;                           /* its process was killed; NEVER: was not */
+    int64_t releasing_ns, guarding_ns; /* a release, a guarded write under way since; NEVER: none */
+    int64_t void_ns, void_end_ns;      /* taken away from outside; NEVER: was not */
+    int64_t gone_ns;                   /* its process was killed; NEVER: was not */
     bool passed_on; /* its lock is a cohort's: a release may have stayed inside the process */
     bool stopped;   /* its process was stopped meanwhile */
 } hc_operation;

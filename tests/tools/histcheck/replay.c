@@ -6,25 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/tools/histcheck/checks.h"
-
-/* What was taken away from outside so far. */
-struct removals {
-    int under_way;
-    uint64_t last_fence; /* issued when the last one ended: no grant up to it is left */
-    uint64_t issued;
-};
-
-struct replay {
-    hc_history *history;
-    hc_report *report;
-    size_t *index; /* hash table: operation + 1; 0: empty */
-    size_t index_cap;
-    size_t *open;
-    size_t open_len, open_cap;
-    struct removals *removals; /* by lock */
-    int cohort;                /* the cohort's lock; -1: none */
-};
+#include "tests/tools/histcheck/replay.h"
 
 /* ---- finding operations ---------------------------------------------------------------------- */
 
@@ -57,7 +39,8 @@ static void make_index(struct replay *replay)
         replay->index_cap *= 2;
     replay->index = calloc(replay->index_cap, sizeof(*replay->index));
     replay->removals = calloc((size_t)replay->history->locks_len + 1, sizeof(*replay->removals));
-    if (!replay->index || !replay->removals) {
+    replay->limits = calloc((size_t)replay->history->locks_len + 1, sizeof(*replay->limits));
+    if (!replay->index || !replay->removals || !replay->limits) {
         perror("histcheck");
         exit(2);
     }
@@ -73,7 +56,7 @@ static void open_add(struct replay *replay, size_t operation)
     replay->open[replay->open_len++] = operation;
 }
 
-static void open_remove(struct replay *replay, hc_operation *operation)
+void replay_closed(struct replay *replay, hc_operation *operation)
 {
     size_t last = replay->open[--replay->open_len];
     replay->open[operation->open_slot] = last;
@@ -88,6 +71,16 @@ static void misfit(struct replay *replay, const hc_event *event, const char *why
            why);
 }
 
+/* How many permits there are is Redis's to say: nobody is granted one of another number. */
+static void check_limit(struct replay *replay, const hc_event *event)
+{
+    int *limit = &replay->limits[event->lock];
+    if (*limit == 0)
+        *limit = event->share.of + 1;
+    if (*limit != event->share.of + 1)
+        misfit(replay, event, "another number of permits in all than before");
+}
+
 static void on_invoke(struct replay *replay, hc_event *event)
 {
     hc_history *history = replay->history;
@@ -96,6 +89,7 @@ static void on_invoke(struct replay *replay, hc_event *event)
         misfit(replay, event, "an operation that exists already");
         return;
     }
+    check_limit(replay, event);
     history->operations = hc_grown(history->operations, history->operations_len,
                                    &history->operations_cap, sizeof(hc_operation));
     event->target = history->operations_len++;
@@ -112,6 +106,8 @@ static void on_invoke(struct replay *replay, hc_event *event)
                                                         .lost_ns = NEVER,
                                                         .release_invoke_ns = NEVER,
                                                         .release_end_ns = NEVER,
+                                                        .releasing_ns = NEVER,
+                                                        .guarding_ns = NEVER,
                                                         .void_ns = NEVER,
                                                         .void_end_ns = NEVER,
                                                         .gone_ns = NEVER};
@@ -122,8 +118,8 @@ static void on_reentry(struct replay *replay, const hc_event *event, hc_operatio
 {
     hc_operation *hold = operation_of(replay, event->process, event->hold);
     operation->reentry = true;
-    open_remove(replay, operation);
-    if (!hold || hold->outcome != OUTCOME_OK || hold->lock != event->lock) {
+    replay_closed(replay, operation);
+    if (!hold || hold->depth <= 0 || hold->lock != event->lock) {
         misfit(replay, event, "a re-entry into no hold");
         return;
     }
@@ -171,13 +167,15 @@ static void on_outcome(struct replay *replay, const hc_event *event, hc_operatio
         misfit(replay, event, "a second outcome");
         return;
     }
+    if (event->context != operation->context)
+        misfit(replay, event, "an outcome in another context than its invoke");
     operation->end_ns = event->ns;
     if (event->kind == EVENT_OK) {
         on_ok(replay, event, operation);
         return;
     }
     operation->outcome = event->kind == EVENT_FAIL ? OUTCOME_FAIL : OUTCOME_UNKNOWN;
-    open_remove(replay, operation);
+    replay_closed(replay, operation);
 }
 
 /* ---- a hold's life --------------------------------------------------------------------------- */
@@ -198,7 +196,14 @@ static void on_held(struct replay *replay, const hc_event *event, hc_operation *
 
 static void on_release(struct replay *replay, const hc_event *event, hc_operation *hold)
 {
-    if (event->kind == EVENT_RELEASE_INVOKE) {
+    bool begins = event->kind == EVENT_RELEASE_INVOKE, begun = hold->releasing_ns != NEVER;
+    if (begins == begun)
+        misfit(replay, event,
+               begins ? "a release inside another" : "the end of a release that was not begun");
+    if (!begins && !begun)
+        return;
+    hold->releasing_ns = begins ? event->ns : NEVER;
+    if (begins) {
         hold->depth--;
         if (event->depth != hold->depth)
             report(replay->report, VIOLATION_DEPTH, event->lock,
@@ -214,15 +219,27 @@ static void on_release(struct replay *replay, const hc_event *event, hc_operatio
                hold->depth);
     if (hold->depth > 0)
         return;
-    if (hold->release_invoke_ns == NEVER || hold->release != OUTCOME_NONE) {
-        misfit(replay, event, "the end of a release that was not begun");
+    if (hold->release != OUTCOME_NONE) {
+        misfit(replay, event, "a second release of the last level");
         return;
     }
     hold->release = event->kind == EVENT_RELEASE_OK     ? OUTCOME_OK
                     : event->kind == EVENT_RELEASE_FAIL ? OUTCOME_FAIL
                                                         : OUTCOME_UNKNOWN;
     hold->release_end_ns = event->ns;
-    open_remove(replay, hold);
+    replay_closed(replay, hold);
+}
+
+static void on_guard(struct replay *replay, const hc_event *event, hc_operation *hold)
+{
+    bool begins = event->kind == EVENT_GUARD_INVOKE, begun = hold->guarding_ns != NEVER;
+    if (begins == begun)
+        misfit(replay, event,
+               begins ? "a guarded write inside another"
+                      : "the end of a guarded write that was not begun");
+    if (event->fence != hold->fence)
+        misfit(replay, event, "a guarded write under another fence than its hold's");
+    hold->guarding_ns = begins ? event->ns : NEVER;
 }
 
 static void on_hold_event(struct replay *replay, const hc_event *event, hc_operation *hold)
@@ -237,54 +254,8 @@ static void on_hold_event(struct replay *replay, const hc_event *event, hc_opera
         hold->lost_ns = event->ns;
     else if (event->kind >= EVENT_RELEASE_INVOKE && event->kind <= EVENT_RELEASE_UNKNOWN)
         on_release(replay, event, hold);
-}
-
-/* ---- faults ---------------------------------------------------------------------------------- */
-
-static void on_killed(struct replay *replay, const hc_event *event)
-{
-    for (size_t i = replay->open_len; i-- > 0;) {
-        hc_operation *operation = &replay->history->operations[replay->open[i]];
-        if (operation->process != event->process)
-            continue;
-        operation->gone_ns = event->ns;
-        open_remove(replay, operation);
-    }
-}
-
-static void on_stopped(struct replay *replay, const hc_event *event)
-{
-    for (size_t i = 0; i < replay->open_len; i++) {
-        hc_operation *operation = &replay->history->operations[replay->open[i]];
-        operation->stopped |= operation->process == event->process;
-    }
-}
-
-static void void_operation(const hc_event *event, hc_operation *operation)
-{
-    if (event->kind == EVENT_VOID_INVOKE && operation->void_ns == NEVER)
-        operation->void_ns = event->ns;
-    if (event->kind == EVENT_VOID_OK && operation->void_ns == NEVER)
-        operation->void_ns = operation->invoke_ns;
-    if (event->kind == EVENT_VOID_OK && operation->void_end_ns == NEVER)
-        operation->void_end_ns = event->ns;
-}
-
-static void on_void(struct replay *replay, const hc_event *event)
-{
-    for (int lock = 0; lock < replay->history->locks_len; lock++) {
-        struct removals *removals = &replay->removals[lock];
-        if (event->lock >= 0 && event->lock != lock)
-            continue;
-        removals->under_way += event->kind == EVENT_VOID_INVOKE ? 1 : -1;
-        if (event->kind == EVENT_VOID_OK)
-            removals->last_fence = removals->issued;
-    }
-    for (size_t i = 0; i < replay->open_len; i++) {
-        hc_operation *operation = &replay->history->operations[replay->open[i]];
-        if (event->lock < 0 || event->lock == operation->lock)
-            void_operation(event, operation);
-    }
+    else if (event->kind >= EVENT_GUARD_INVOKE)
+        on_guard(replay, event, hold);
 }
 
 /* ---- all events ------------------------------------------------------------------------------ */
@@ -306,20 +277,24 @@ static void on_operation_event(struct replay *replay, hc_event *event)
 static void on_event(struct replay *replay, hc_event *event)
 {
     event->target = NO_OPERATION;
+    if (event->kind < EVENT_KILLED && replay_is_killed(replay, event->process)) {
+        misfit(replay, event, "a line of a process that was killed before");
+        return;
+    }
     switch (event->kind) {
     case EVENT_INVOKE:
         on_invoke(replay, event);
         break;
     case EVENT_KILLED:
-        on_killed(replay, event);
+        replay_killed(replay, event);
         break;
     case EVENT_STOPPED:
     case EVENT_CONTINUED:
-        on_stopped(replay, event);
+        replay_stopped(replay, event);
         break;
     case EVENT_VOID_INVOKE:
     case EVENT_VOID_OK:
-        on_void(replay, event);
+        replay_void(replay, event);
         break;
     case EVENT_FENCE_SET:
     case EVENT_OUTAGE_BEGIN:
@@ -349,4 +324,6 @@ void replay(hc_history *history, const hc_options *options, hc_report *report)
     free(replay.index);
     free(replay.open);
     free(replay.removals);
+    free(replay.limits);
+    free(replay.killed);
 }
