@@ -69,14 +69,12 @@ static const struct history_case cases[] = {
      "2" MS "1 1 1 fail L 0 0 0\n",
      "protocol: L: ",
      {"was killed before"}},
-    {"killed twice",
-     {0},
-     "0" MS "1 1 1 invoke L 0 0 0\n"
-     "1" MS "1 1 1 ok L 5 1 1\n"
-     "2" MS "1 0 0 killed * 0 0 0\n"
-     "3" MS "1 0 0 killed * 0 0 0\n",
-     NULL,
-     {0}},
+    {"killed twice: the first time counts",
+     {"--idle-ms", "50", "--lease-ms", "30"},
+     "0" MS "1 1 1 invoke L 0 0 0\n1" MS "1 1 1 ok L 5 1 1\n10" MS "1 0 0 killed * 0 0 0\n80" MS
+     "1 0 0 killed * 0 0 0\n" GRANT("2", "1", "6", "2", "120", "130"),
+     "idle: L: ",
+     {"2/1 (op 1, fence 6)"}},
     {"killed in a guarded write of what it had released",
      {0},
      "0" MS "1 1 1 invoke L 0 0 0\n"
@@ -189,7 +187,7 @@ static const struct history_case cases[] = {
      "8" MS "1 1 1 release-invoke L 0 -1 1\n"
      "9" MS "1 1 1 release-ok L 0 -1 1\n",
      "protocol: L: ",
-     {"second release"}},
+     {"of nothing"}},
     {"re-entry into what is released",
      {0},
      "0" MS "1 1 1 invoke L 0 0 0\n"

@@ -197,11 +197,10 @@ static void on_held(struct replay *replay, const hc_event *event, hc_operation *
 static void on_release(struct replay *replay, const hc_event *event, hc_operation *hold)
 {
     bool begins = event->kind == EVENT_RELEASE_INVOKE, begun = hold->releasing_ns != NEVER;
-    if (begins == begun)
+    if (begins ? begun || hold->depth <= 0 : !begun)
         misfit(replay, event,
-               begins ? "a release inside another" : "the end of a release that was not begun");
-    if (!begins && !begun)
-        return;
+               begins ? "a release inside another, or of nothing"
+                      : "the end of a release that was not begun");
     hold->releasing_ns = begins ? event->ns : NEVER;
     if (begins) {
         hold->depth--;
@@ -217,12 +216,8 @@ static void on_release(struct replay *replay, const hc_event *event, hc_operatio
         report(replay->report, VIOLATION_DEPTH, event->lock,
                "%s was left with depth %d, and has %d", report_name(hold), event->depth,
                hold->depth);
-    if (hold->depth > 0)
+    if (hold->depth > 0 || hold->release != OUTCOME_NONE)
         return;
-    if (hold->release != OUTCOME_NONE) {
-        misfit(replay, event, "a second release of the last level");
-        return;
-    }
     hold->release = event->kind == EVENT_RELEASE_OK     ? OUTCOME_OK
                     : event->kind == EVENT_RELEASE_FAIL ? OUTCOME_FAIL
                                                         : OUTCOME_UNKNOWN;
