@@ -128,6 +128,26 @@ bool command_seconds(const char *option, const char *text, int64_t *ret_ms)
     return true;
 }
 
+bool command_duration(const char *option, const char *text, int64_t max_ms, int64_t *ret_ms)
+{
+    static const char units[] = "smh";
+    char *end = NULL;
+    size_t digits = strspn(text, "0123456789.");
+    double ms = digits ? strtod(text, &end) * 1000 : 0;
+    bool good = end == text + digits;
+    const char *unit = good && *end ? strchr(units, *end) : NULL;
+    for (const char *at = units; unit && at < unit; at++)
+        ms *= 60;
+    if (!good || (*end && (!unit || end[1])) || ms <= 0 || ms > (double)max_ms) {
+        command_complain("--%s takes a time above 0, up to %lldh, such as 90s, 5m or 1h, not "
+                         "\"%s\"",
+                         option, (long long)max_ms / 3600000, text);
+        return false;
+    }
+    *ret_ms = (int64_t)ceil(ms);
+    return true;
+}
+
 const char *command_redis_url(const char *url)
 {
     const char *source = "--redis";

@@ -69,6 +69,11 @@ DLOCK_MUST_CHECK bool command_number(const char *option, const char *text, int64
  * becomes none. Complains and returns false. */
 DLOCK_MUST_CHECK bool command_seconds(const char *option, const char *text, int64_t *ret_ms);
 
+/* Reads an option's duration: seconds, as in 2.5, or with s, m or h behind the number; above 0, up
+ * to max_ms; into ms, rounded up. Complains and returns false. */
+DLOCK_MUST_CHECK bool command_duration(const char *option, const char *text, int64_t max_ms,
+                                       int64_t *ret_ms);
+
 /* One server, the client on it, and a lock of that client, or none. */
 typedef struct command_session {
     dlock_redis *redis;

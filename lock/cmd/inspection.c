@@ -175,6 +175,13 @@ static void print_process(int64_t pid, const char *host)
     plain_put(stdout, host);
 }
 
+/* By dlock run --at-least, whose command has ended: the number in the token begins with 'k'. */
+static bool is_kept(const dlock_info *info)
+{
+    const char *number = info->pid ? strrchr(info->owner, ':') : NULL;
+    return number && number[1] == 'k';
+}
+
 /* Of the only one. */
 static void print_holder(const dlock_info *info)
 {
@@ -184,12 +191,12 @@ static void print_holder(const dlock_info *info)
     if (info->pid) {
         printf("  process  ");
         print_process(info->pid, info->host);
-        putchar('\n');
+        puts(is_kept(info) ? ", which has ended" : "");
     }
     if (info->since_us)
         print_since(info->since_us);
     printf("  expires  ");
-    print_expiry(info->ttl_ms, "renewed");
+    print_expiry(info->ttl_ms, is_kept(info) ? "taken away" : "renewed");
 }
 
 /* A line for each of several. */

@@ -46,6 +46,10 @@ static bool take_option(run_options *ret, int c)
     case 'z':
         ret->resize = true;
         return true;
+    case 'a':
+        return command_duration("at-least", optarg, LEASE_MAX_MS, &ret->at_least_ms);
+    case 'o':
+        return command_duration("once-per", optarg, (int64_t)YEAR_S * 1000, &ret->once_per_ms);
     default:
         return false;
     }
@@ -62,6 +66,8 @@ static bool take_option(run_options *ret, int c)
 
 static const struct option of_run[] = {{"shared", no_argument, NULL, 's'},
                                        {"exclusive", no_argument, NULL, 'x'},
+                                       {"at-least", required_argument, NULL, 'a'},
+                                       {"once-per", required_argument, NULL, 'o'},
                                        COMMON_OPTIONS,
                                        {NULL, 0, NULL, 0}};
 static const struct option of_semaphore[] = {{"take", required_argument, NULL, 't'},
@@ -138,6 +144,17 @@ static bool may_be_alone(const run_options *ret, const bool *seen)
     return true;
 }
 
+/* Only who is alone has a name to keep, and can be asked about it in one script with the check that
+ * it is the holder. */
+static bool may_be_spaced(const run_options *ret)
+{
+    if (ret->kind != DLOCK_READ || (!ret->at_least_ms && !ret->once_per_ms))
+        return true;
+    command_complain("run: --shared has the lock together with others: it takes neither "
+                     "--at-least nor --once-per");
+    return false;
+}
+
 /* Options may stand behind NAME as long as "--" tells them from the command's own. */
 static bool read_words(run_options *ret, int argc, char **argv, const run_form *form,
                        bool *help_wanted)
@@ -158,7 +175,7 @@ static bool read_words(run_options *ret, int argc, char **argv, const run_form *
             return false;
     }
     return take_words(ret, form, argv + optind, argc - optind, dashes - optind) &&
-           may_be_alone(ret, seen);
+           may_be_alone(ret, seen) && may_be_spaced(ret);
 }
 
 int run_options_read(run_options *ret, int argc, char **argv, const run_form *form)

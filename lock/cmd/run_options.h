@@ -13,6 +13,8 @@ typedef struct run_options {
     int64_t busy_code;     /* the exit code when the wait was over without the lock */
     int64_t permits, take; /* semaphore: how many there are, and are taken; otherwise 0 */
     bool resize;           /* semaphore: set their number */
+    int64_t at_least_ms;   /* run: how long the name stays taken, from the grant on; 0: as it is */
+    int64_t once_per_ms;   /* run: not again so soon after a run that succeeded; 0: always */
 } run_options;
 
 /* A subcommand that runs a command under a lock. */

@@ -12,6 +12,7 @@
  *      the hold's own deadline, so that a stalled watchdog can not hide the loss.
  */
 #include "cmd/under_lock.h"
+#include "cmd/spacing.h"
 #include "cmd/supervisor.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ typedef struct run_job {
     sigset_t caught;
     int signals; /* signalfd of `caught` */
     supervisor supervisor;
+    spacing spacing;
 } run_job;
 
 /* ---- signals --------------------------------------------------------------------------------- */
@@ -203,13 +205,16 @@ static int watch(run_job *run, dlock_hold *hold)
     return code;
 }
 
-/* Runs the command under the hold, and releases. */
+/* Runs the command under the hold, and releases, or leaves the name taken. */
 static int run_under(run_job *run, dlock_hold *hold)
 {
     const char *name = run->options.name;
     int code = watch(run, hold);
+    spacing_end end = spacing_finish(&run->spacing, hold, &code);
+    if (end == SPACING_OPEN && run->options.at_least_ms > 0)
+        _exit(code); /* a release that came through would give the name away too early */
     dlock_status released = dlock_release(hold);
-    if (released == DLOCK_OK || code == EXIT_LOST)
+    if (released == DLOCK_OK || code == EXIT_LOST || end != SPACING_RELEASE)
         return code;
     if (released == DLOCK_EXPIRED || released == DLOCK_NOT_OWNER) {
         command_complain("the lock \"%s\" was lost before %s ended", name, run->options.command[0]);
@@ -222,20 +227,27 @@ static int run_under(run_job *run, dlock_hold *hold)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int acquire_and_run(run_job *run, command_session *session)
+/* The lock is ours: runs the command, if it is to run. */
+static int run_granted(run_job *run, const command_session *session, dlock_hold *hold)
+{
+    int code = run->unsettled ? run->prepare(session, &run->options) : 0;
+    if (code == 0 && spacing_begin(&run->spacing, &run->options, session, hold, &code))
+        return run_under(run, hold);
+    dlock_release(hold);
+    return code;
+}
+
+static int acquire_and_run(run_job *run, const command_session *session)
 {
     dlock_hold *hold;
     int signo;
     dlock_status status = acquire(run, session->lock, &hold, &signo);
-    int code = signo ? 128 + signo : 0;
-    if (status == DLOCK_OK && !signo && run->unsettled)
-        code = run->prepare(session, &run->options);
-    if (status == DLOCK_OK && code == 0)
-        return run_under(run, hold);
+    if (status == DLOCK_OK && !signo)
+        return run_granted(run, session, hold);
     if (status == DLOCK_OK)
         dlock_release(hold);
-    if (code)
-        return code;
+    if (signo)
+        return 128 + signo;
     char err[256] = "";
     const char *why = dlock_status_text(status);
     bool permits = run->options.kind == DLOCK_SEMAPHORE;
@@ -254,7 +266,8 @@ static int run_session(run_job *run)
 {
     command_session session;
     dlock_options options = {.kind = run->options.kind,
-                             .lease_ms = run->options.lease_ms,
+                             .lease_ms = spacing_lease_ms(&run->options),
+                             .renew_ms = run->options.lease_ms / 3,
                              .permits = run->options.permits};
     int code = command_session_make(run->options.url, run->options.name, &options, &session);
     if (code)
