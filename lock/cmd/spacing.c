@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUESTION_MS 1000  /* for an answer */
-#define AGAIN_MS    100   /* pause before the question is asked again */
-#define PATIENCE_MS 60000 /* with a Redis that does not answer; a lease, if that is shorter */
+#define QUESTION_MS 1000 /* for an answer */
+#define AGAIN_MS    100  /* pause before the question is asked again */
+
+/* With a Redis that does not answer: for a lease, but ... */
+#define PATIENCE_MIN_MS 5000
+#define PATIENCE_MAX_MS 60000
 
 enum { KEY_LEN = 1024, OWNER_LEN = 160 };
 
@@ -52,8 +55,9 @@ static bool again(const dlock_hold *hold, dlock_status status, dlock_time patien
 
 static dlock_time patience(const spacing *self)
 {
-    int64_t lease_ms = self->options->lease_ms;
-    return dlock_in_ms(lease_ms < PATIENCE_MS ? lease_ms : PATIENCE_MS);
+    int64_t ms = self->options->lease_ms;
+    ms = ms < PATIENCE_MIN_MS ? PATIENCE_MIN_MS : ms;
+    return dlock_in_ms(ms > PATIENCE_MAX_MS ? PATIENCE_MAX_MS : ms);
 }
 
 static void complain(const spacing *self, const char *what, dlock_status status)
@@ -170,7 +174,7 @@ static bool is_kept(const spacing *self, const dlock_hold *hold)
     return dlock_inspect(self->session->lock, &info) == DLOCK_OK && strcmp(info.owner, kept) == 0;
 }
 
-/* The name's rest is over, or Redis has told all that it does, and nothing is known. */
+/* Redis did not answer, or with an error, or too late to tell what became of the first question. */
 static spacing_end stays_open(const spacing *self, dlock_status status, bool noted, int *code)
 {
     if (noted)
@@ -199,9 +203,9 @@ spacing_end spacing_finish(const spacing *self, dlock_hold *hold, int *code)
         open = open || is_open(status);
     } while (again(hold, status, until));
     dlock_guard_free(guard);
-    if (status == DLOCK_STALE && open) {
+    if (status != DLOCK_OK && open) { /* a renewal was refused meanwhile, or this question */
         kept = is_kept(self, hold);
-        status = kept ? DLOCK_OK : DLOCK_UNKNOWN;
+        status = kept ? DLOCK_OK : status == DLOCK_STALE ? DLOCK_UNKNOWN : status;
     }
     if (status != DLOCK_OK && status != DLOCK_STALE)
         return stays_open(self, status, noted, code);
