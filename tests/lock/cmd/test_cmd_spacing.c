@@ -296,8 +296,8 @@ static bool has_complained(void *process)
     return strchr(fx_process_stderr(process), '\n') != NULL;
 }
 
-/* Starts it behind a proxy, which is told `order` once it has the lock; then the command succeeds.
- * With `heals` the proxy is well again once dlock has complained. */
+/* Starts it behind a proxy, which is told `order` once it has the lock; then the
+ * command succeeds. With `heals` the proxy is well again once dlock has complained. */
 static int end_beside(const char *options, const char *order, bool heals, char *said,
                       size_t said_len)
 {
@@ -338,7 +338,7 @@ static void a_lost_question_or_answer_is_asked_again(void **state)
         assert_string_equal(said, "");
         assert_int_equal(ask("EXISTS dlock:{n}:ran"), 1);
         assert_int_equal(ask("EXISTS n"), 0);
-        /* A renewal comes before the second question, and may be refused. */
+        /* Also where the lease is shorter than the first question. */
         ask("FLUSHALL");
         assert_int_equal(end_beside("--lease-ms 600 --at-least 1h --once-per 2h", orders[i], false,
                                     said, sizeof(said)),
@@ -346,6 +346,19 @@ static void a_lost_question_or_answer_is_asked_again(void **state)
         assert_string_equal(said, "");
         assert_in_range(ask("PTTL n"), 60000, 3600000);
     }
+}
+
+/* The first question keeps the name; neither it nor the others are answered. */
+static void a_kept_name_is_found_by_its_token(void **state)
+{
+    (void)state;
+    char said[512];
+    fx_only_single("a proxy stands before it");
+    assert_int_equal(end_beside("--lease-ms 600 --at-least 1h --once-per 2h",
+                                "reset after match script PXAT", false, said, sizeof(said)),
+                     0);
+    assert_string_equal(said, "");
+    assert_int_equal(ask("EXISTS dlock:{n}:ran"), 1);
 }
 
 static void a_silent_end_leaves_the_lock_to_its_lease(void **state)
@@ -497,6 +510,7 @@ int main(void)
         TEST(it_runs_again_when_the_period_is_over),
         TEST(both_together),
         TEST(a_lost_question_or_answer_is_asked_again),
+        TEST(a_kept_name_is_found_by_its_token),
         TEST(a_silent_end_leaves_the_lock_to_its_lease),
         TEST(no_answer_to_whether_it_ran_is_no_run),
         TEST(a_redis_that_came_back_empty_has_forgotten),
