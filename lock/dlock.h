@@ -113,10 +113,10 @@
  *   "dlock:" are DLOCK_INVALID. Roles: fence, queue, beats, wake (a channel for each process, whose
  *   id is appended), permits, open (a latch's channel), ran. A NAME with a brace but without a hash
  *   tag is DLOCK_INVALID.
- *   `dlock run --at-least` leaves a name taken under the token "<client id>:k<number>", which nobody
- *   renews or releases: it ends with its time to live, or is taken away. The role ran is that of
- *   --once-per: when the last run that succeeded began, in us of Redis's clock. It lives until its
- *   period is over; who deletes it lets the next run begin at once.
+ *   `dlock run --at-least` leaves a name taken under the token "<client id>:k<number>". Nobody
+ *   renews or releases that: it ends with its time to live, or is taken away. The role ran is that
+ *   of --once-per: when the last run that succeeded began, in us of Redis's clock. It lives until
+ *   its period is over; who deletes it lets the next run begin at once.
  *   The fence is stored with the token that it was issued to, and with the family of kinds: STRING
  *   and FAIR, HASH, READ and WRITE, or SEMAPHORE. While one family holds a name the others are
  *   refused with DLOCK_FAILED, and dlock_last_error() says what the name is in use as; families
