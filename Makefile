@@ -498,7 +498,7 @@ fuzz: ## random bytes for every parser, SECONDS=n each (default 30); KEEP=1 keep
 
 .PHONY: format clean
 format: ## clang-format every source file
-	$(Q)find . -path ./build -prune -o -name '*.[ch]' -exec clang-format -i {} +
+	$(Q)find . -path ./build -prune -o \( -name '*.[ch]' -o -name '*.[ch]pp' \) -exec clang-format -i {} +
 
 clean: ## remove build/
 	$(Q)rm -rf build

@@ -1,0 +1,442 @@
+/*
+ * dlock.hpp - dlock.h for C++17 and later: owners that let go by themselves.
+ *
+ *     #include <chrono>
+ *     #include <csignal>
+ *     #include <cstdio>
+ *     #include <dlock.hpp>
+ *     #include <string>
+ *
+ *     static int fail(const char *why, const std::string &redis = "")
+ *     {
+ *         std::fprintf(stderr, "%s. %s\n", why, redis.c_str());
+ *         return 1;
+ *     }
+ *
+ *     int main()
+ *     {
+ *         std::signal(SIGPIPE, SIG_IGN); // a connection that breaks must not end the program
+ *         auto client = dlock::client::open("redis://127.0.0.1:6379"); // one a process is enough
+ *         if (!client)
+ *             return fail(client.what());
+ *         auto lock = client->new_lock("stock:42"); // one a name; cheap, keep it
+ *         if (!lock)
+ *             return fail(lock.what());
+ *         auto hold = lock->try_acquire_for(std::chrono::milliseconds(500));
+ *         if (!hold)
+ *             return fail(hold.what(), client->last_error());
+ *         std::puts("ours"); // hold->held() tells whether it still is
+ *     } // released here, whatever happened to the lock
+ *
+ * Nothing throws but std::bad_alloc: what makes or acquires something returns a result, much like
+ * std::expected, and all else its dlock_status; the compiler warns where one is overlooked.
+ *
+ *   A result is true when it has its value. A false one has nothing, not after DLOCK_UNKNOWN
+ * either: what may have been acquired is given back in the background. What may have been done or
+ * not (a write, a release, a count-down) has a status and no bool; see is_unknown(). A value that
+ * is not there is empty, as after a move. Calls on it, or with it, do nothing and return
+ * DLOCK_INVALID, false, 0 or -1.
+ *
+ * Owners are moved, never copied, and share what they were got from: a hold and a pending call
+ * their lock, locks and latches their client. So they end in any order, and a client with the last
+ * of them, which then waits as dlock_client_free() does. A destructor that has to ask Redis waits
+ * as the function of dlock.h does; in a forked child it does nothing. Functions that are const may
+ * be called from any thread, the others by one at a time. What dlock.h calls (borrowed) is so here.
+ *
+ * The contracts are those of dlock.h, whose functions these call, and whose structs they take:
+ * `dlock_options reads = {}; reads.kind = DLOCK_READ;`. What has no form here takes get(), and what
+ * it makes is adopted by an owner's constructor, with a share of what has to outlive it.
+ */
+#ifndef DLOCK_HPP
+#define DLOCK_HPP
+
+#include "dlock.h"
+
+#include <chrono>
+#include <memory>
+#include <poll.h>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace dlock
+{
+
+/* Done, or not, or later; so is a status that is newer than this header. */
+constexpr bool is_unknown(dlock_status status)
+{
+    return status == DLOCK_UNKNOWN || static_cast<int>(status) > DLOCK_PENDING;
+}
+
+/* What was made or acquired, or why it was not. */
+template <class T> struct [[nodiscard]] result {
+    dlock_status status = DLOCK_INVALID;
+    T value;           /* empty unless DLOCK_OK */
+    std::string error; /* a sentence, or "" */
+
+    explicit operator bool() const { return status == DLOCK_OK; }
+    T &operator*() & { return value; }
+    const T &operator*() const & { return value; }
+    T &&operator*() && { return std::move(value); }
+    T *operator->() & { return &value; }
+    const T *operator->() const & { return &value; }
+    T *operator->() && = delete; /* it may be empty: look at it first */
+    const char *what() const { return error.empty() ? dlock_status_text(status) : error.c_str(); }
+};
+
+namespace detail
+{
+
+template <class Handle, class Origin, void (*Free)(Handle *)> struct deleter {
+    std::shared_ptr<Origin> origin;
+    void operator()(Handle *handle) const { Free(handle); }
+};
+
+/* Owns a handle, and shares its origin until the handle is freed. */
+template <class Handle, class Origin, void (*Free)(Handle *)> class owner
+{
+  public:
+    using keep = deleter<Handle, Origin, Free>;
+    owner() = default;
+    owner(Handle *handle, std::shared_ptr<Origin> of) : handle_(handle, keep{std::move(of)}) {}
+    Handle *get() const { return handle_.get(); }
+
+  protected:
+    const std::shared_ptr<Origin> &origin() const { return handle_.get_deleter().origin; }
+    std::unique_ptr<Handle, keep> leave() { return std::move(handle_); }
+
+  private:
+    std::unique_ptr<Handle, keep> handle_;
+};
+
+/* T(handle, origin) by call(&handle, err, err_len). */
+template <class T, class Origin, class Call>
+result<T> make(bool can, const std::shared_ptr<Origin> &origin, Call call)
+{
+    result<T> ret;
+    decltype(ret.value.get()) handle = nullptr;
+    char err[256] = "";
+    if (can)
+        ret.status = call(&handle, err, sizeof(err));
+    if (ret)
+        ret.value = T(handle, origin);
+    else
+        ret.error = can ? err : "an owner that is empty, or a name with a NUL inside";
+    return ret;
+}
+
+/* C would take such a name for a shorter one. */
+inline bool is_whole(const std::string &name)
+{
+    return name.find('\0') == std::string::npos;
+}
+
+inline dlock_wait wait_of(std::chrono::milliseconds time)
+{
+    dlock_wait wait = {};
+    wait.wait_ms = time.count() > 0 ? time.count() : 0; /* -1 would be DLOCK_FOREVER */
+    return wait;
+}
+
+template <class Finish> dlock_status until_decided(dlock_pending *pending, Finish finish)
+{
+    dlock_status status;
+    while ((status = finish()) == DLOCK_PENDING) {
+        pollfd decided = {dlock_pending_fd(pending), POLLIN, 0};
+        (void)poll(&decided, 1, -1);
+    }
+    return status;
+}
+
+inline void end_hold(dlock_hold *hold)
+{
+    (void)dlock_release(hold);
+}
+
+inline void end_release(dlock_pending *pending)
+{
+    (void)until_decided(pending, [&] { return dlock_release_finish(pending); });
+}
+
+inline void end_acquisition(dlock_pending *pending)
+{
+    dlock_hold *hold = nullptr;
+    dlock_pending_cancel(pending);
+    if (until_decided(pending, [&] { return dlock_acquire_finish(pending, &hold); }) == DLOCK_OK)
+        end_hold(hold);
+}
+
+constexpr bool is_decided(dlock_status status)
+{
+    return status != DLOCK_PENDING && status != DLOCK_FORKED;
+}
+
+} // namespace detail
+
+/* ---- guarded scripts ------------------------------------------------------------------------- */
+
+struct reply_deleter {
+    void operator()(redisReply *reply) const { freeReplyObject(reply); }
+};
+using reply_ptr = std::unique_ptr<redisReply, reply_deleter>;
+
+/* Of a guarded call. No bool: DLOCK_UNKNOWN says neither that it was run nor that it was not. */
+struct [[nodiscard]] answer {
+    dlock_status status = DLOCK_INVALID;
+    reply_ptr reply; /* the body's, or Redis's error; else NULL */
+};
+
+class guard : public detail::owner<dlock_guard, void, dlock_guard_free>
+{
+  public:
+    using owner::owner;
+    static result<guard> make(const char *name, const char *body)
+    {
+        return detail::make<guard>(true, std::shared_ptr<void>(), [&](auto **ret, auto...) {
+            return (*ret = dlock_guard_new(name, body)) ? DLOCK_OK : DLOCK_NO_MEMORY;
+        });
+    }
+};
+
+using words = std::vector<std::string_view>; /* any bytes */
+
+namespace detail
+{
+
+/* call(keys, args, &reply) */
+template <class Call> answer ask(bool can, const words &keys, const words &args, Call call)
+{
+    answer ret;
+    redisReply *reply = nullptr;
+    dlock_args all;
+    dlock_args_init(&all);
+    for (const words *part : {&keys, &args})
+        for (std::string_view word : *part)
+            dlock_args_bytes(&all, word.data(), word.size());
+    if (can)
+        ret.status = call(static_cast<int>(keys.size()), &all, &reply);
+    ret.reply.reset(reply);
+    dlock_args_free(&all);
+    return ret;
+}
+
+} // namespace detail
+
+/* ---- holds ----------------------------------------------------------------------------------- */
+
+/* Its destructor waits until it is decided. */
+class pending_release : public detail::owner<dlock_pending, dlock_lock, detail::end_release>
+{
+  public:
+    using owner::owner;
+    int fd() const { return get() ? dlock_pending_fd(get()) : -1; }
+
+    /* DLOCK_PENDING, or what the release came to: then this is empty. */
+    [[nodiscard]] dlock_status finish()
+    {
+        dlock_status status = get() ? dlock_release_finish(get()) : DLOCK_INVALID;
+        if (detail::is_decided(status))
+            (void)leave().release();
+        return status;
+    }
+};
+
+/* Its destructor releases and overlooks the status, which release() tells. */
+class hold : public detail::owner<dlock_hold, dlock_lock, detail::end_hold>
+{
+  public:
+    using owner::owner;
+    bool held() const { return get() && dlock_held(get()); }
+    uint64_t fence() const { return get() ? dlock_fence(get()) : 0; }
+    int lost_fd() const { return get() ? dlock_lost_fd(get()) : -1; }
+    std::chrono::milliseconds validity() const
+    {
+        return std::chrono::milliseconds(get() ? dlock_validity_ms(get()) : 0);
+    }
+
+    /* Empty afterwards, whatever it returns. */
+    [[nodiscard]] dlock_status release()
+    {
+        auto last = leave();
+        return last ? dlock_release(last.release()) : DLOCK_INVALID;
+    }
+
+    /* Empty afterwards if it has begun. */
+    result<pending_release> start_release()
+    {
+        auto ret = detail::make<pending_release>(get(), origin(), [&](auto **pending, auto...) {
+            return dlock_release_start(get(), pending);
+        });
+        if (ret)
+            (void)leave().release();
+        return ret;
+    }
+
+    /* From writing to reading. Empty afterwards, unless DLOCK_INVALID. */
+    result<hold> downgrade(const class lock &read);
+
+    answer call(const guard &body, const words &keys, const words &args, dlock_time deadline,
+                int replicas = 0)
+    {
+        return call(false, body, keys, args, deadline, replicas);
+    }
+
+    /* Not held() afterwards, unless it failed; release() tells how the release ended. */
+    answer call_and_release(const guard &body, const words &keys, const words &args,
+                            dlock_time deadline, int replicas = 0)
+    {
+        return call(true, body, keys, args, deadline, replicas);
+    }
+
+  private:
+    answer call(bool release, const guard &body, const words &keys, const words &args,
+                dlock_time deadline, int replicas)
+    {
+        return detail::ask(get() && body.get(), keys, args, [&](int n, auto *all, auto **reply) {
+            return dlock_guard_call_wait(get(), body.get(), n, all, release, replicas, deadline,
+                                         reply);
+        });
+    }
+};
+
+/* Its destructor cancels it, waits until it is decided, and releases what was acquired. */
+class pending_acquisition : public detail::owner<dlock_pending, dlock_lock, detail::end_acquisition>
+{
+  public:
+    using owner::owner;
+    int fd() const { return get() ? dlock_pending_fd(get()) : -1; }
+
+    /* DLOCK_PENDING, or what the acquisition came to: then this is empty. */
+    result<hold> finish()
+    {
+        auto ret = detail::make<hold>(
+            get(), origin(), [&](auto **got, auto...) { return dlock_acquire_finish(get(), got); });
+        if (detail::is_decided(ret.status))
+            (void)leave().release();
+        return ret;
+    }
+};
+
+/* ---- locks ----------------------------------------------------------------------------------- */
+
+/* A lock, one side of a read/write lock, or a semaphore, as its options say. */
+class lock
+{
+  public:
+    lock() = default;
+    using keep = detail::deleter<dlock_lock, dlock_client, dlock_lock_free>;
+    lock(dlock_lock *made, std::shared_ptr<dlock_client> of) : lock_(made, keep{std::move(of)}) {}
+    lock(lock &&) = default;
+    lock &operator=(lock &&) = default;
+    dlock_lock *get() const { return lock_.get(); }
+
+    result<hold> try_acquire() const { return acquire({}); }
+    result<hold> try_acquire_for(std::chrono::milliseconds time) const
+    {
+        return acquire(detail::wait_of(time));
+    }
+    result<hold> acquire(const dlock_wait &wait) const
+    {
+        return detail::make<hold>(
+            get(), lock_, [&](auto **got, auto...) { return dlock_acquire(get(), &wait, got); });
+    }
+    result<pending_acquisition> start_acquire(const dlock_wait &wait) const
+    {
+        return detail::make<pending_acquisition>(get(), lock_, [&](auto **pending, auto...) {
+            return dlock_acquire_start(get(), &wait, pending);
+        });
+    }
+
+  private:
+    friend class hold;
+    std::shared_ptr<dlock_lock> lock_;
+};
+
+inline result<hold> hold::downgrade(const lock &read)
+{
+    auto ret = detail::make<hold>(get() && read.get(), read.lock_, [&](auto **got, auto...) {
+        return dlock_downgrade(get(), read.get(), got);
+    });
+    if (ret.status != DLOCK_INVALID && ret.status != DLOCK_FORKED)
+        (void)leave().release();
+    return ret;
+}
+
+/* ---- latches --------------------------------------------------------------------------------- */
+
+class latch : public detail::owner<dlock_latch, dlock_client, dlock_latch_free>
+{
+  public:
+    using owner::owner;
+    [[nodiscard]] dlock_status set(int64_t count, int64_t life_ms = 0) const
+    {
+        return get() ? dlock_latch_set(get(), count, life_ms) : DLOCK_INVALID;
+    }
+    [[nodiscard]] dlock_status count_down(const char *who = nullptr, int64_t *left = nullptr) const
+    {
+        return get() ? dlock_latch_count_down(get(), who, left) : DLOCK_INVALID;
+    }
+    [[nodiscard]] dlock_status left(int64_t &ret) const
+    {
+        return get() ? dlock_latch_left(get(), &ret) : DLOCK_INVALID;
+    }
+    [[nodiscard]] dlock_status wait(const dlock_wait &wait) const
+    {
+        return get() ? dlock_latch_wait(get(), &wait) : DLOCK_INVALID;
+    }
+    [[nodiscard]] dlock_status wait_for(std::chrono::milliseconds time) const
+    {
+        return wait(detail::wait_of(time));
+    }
+};
+
+/* ---- clients --------------------------------------------------------------------------------- */
+
+class client
+{
+  public:
+    client() = default;
+    using keep = detail::deleter<dlock_client, void, dlock_client_free>;
+    client(dlock_client *made, std::shared_ptr<void> of) : client_(made, keep{std::move(of)}) {}
+    client(client &&) = default;
+    client &operator=(client &&) = default;
+    dlock_client *get() const { return client_.get(); }
+
+    static result<client> open(const std::string &url, const dlock_client_options &options = {})
+    {
+        return detail::make<client>(
+            detail::is_whole(url), std::shared_ptr<void>(),
+            [&](auto... ret) { return dlock_client_open(url.c_str(), &options, ret...); });
+    }
+
+    result<lock> new_lock(const std::string &name, const dlock_options &options = {}) const
+    {
+        return detail::make<lock>(get() && detail::is_whole(name), client_, [&](auto... ret) {
+            return dlock_lock_new(get(), name.c_str(), &options, ret...);
+        });
+    }
+
+    result<latch> new_latch(const std::string &name) const
+    {
+        return detail::make<latch>(get() && detail::is_whole(name), client_, [&](auto... ret) {
+            return dlock_latch_new(get(), name.c_str(), ret...);
+        });
+    }
+
+    /* What Redis said, if it was Redis's fault. */
+    std::string last_error() const
+    {
+        char text[256] = "";
+        if (get())
+            dlock_last_error(get(), text, sizeof(text));
+        return text;
+    }
+
+  private:
+    std::shared_ptr<dlock_client> client_;
+};
+
+} // namespace dlock
+
+#endif
