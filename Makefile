@@ -334,7 +334,7 @@ install: all man ## install programs, libdlock, manual pages, completion, units 
 	$(Q)$(INSTALL) -d $(TO_BIN) $(TO_INCLUDE) $(TO_LIB)/pkgconfig $(TO_MAN)/man1 $(TO_MAN)/man3 \
 		$(TO_UNITS) $(TO_COMPLETIONS)
 	$(Q)$(INSTALL) -m 755 $(PROGRAMS) $(COMMANDS) $(TO_BIN)
-	$(Q)$(INSTALL) -m 644 lock/dlock.h lock/dlock_redis.h $(TO_INCLUDE)
+	$(Q)$(INSTALL) -m 644 lock/dlock.h lock/dlock_redis.h lock/dlock.hpp $(TO_INCLUDE)
 	$(Q)$(INSTALL) -m 644 $(BUILD)/libdlock.a $(TO_LIB)
 	$(Q)$(INSTALL) -m 755 $(BUILD)/libdlock.so $(TO_LIB)/libdlock.so.$(VERSION)
 	$(Q)ln -sf libdlock.so.$(VERSION) $(TO_LIB)/$(SONAME)

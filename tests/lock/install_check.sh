@@ -61,7 +61,7 @@ step_layout() {
     found=$(cd "$stage" && find . ! -type d \( ! -type l -o -path './usr/lib/*' \) | sort | tr '\n' ' ')
     version=$(sed -n 's/^Version: //p' "$stage/usr/lib/pkgconfig/dlock.pc")
     expected="./usr/bin/dlock ./usr/bin/flashsale ./usr/bin/flashsale-failover ${orders_bin}./usr/bin/loadtest \
-./usr/include/dlock.h ./usr/include/dlock_redis.h \
+./usr/include/dlock.h ./usr/include/dlock.hpp ./usr/include/dlock_redis.h \
 ./usr/lib/libdlock.a ./usr/lib/libdlock.so ./usr/lib/libdlock.so.0 \
 ./usr/lib/libdlock.so.$version ./usr/lib/pkgconfig/dlock.pc \
 ${orders_unit}./usr/lib/systemd/system/flashsale@.service \
@@ -221,6 +221,26 @@ step_lifecycle() {
     done
 }
 
+# Likewise the program in dlock.hpp, from C++17 on. tests/lock/cxx has the rest of that header.
+step_raii() {
+    compilers=$(compilers cc)
+    if [ -z "$compilers" ]; then
+        echo "there is no C++ compiler"
+        exit 77
+    fi
+    sed -n '/^ \*     #include/,/^ \*     } / s/^ \*\( \{5\}\)\{0,1\}//p' "$prefix/include/dlock.hpp" |
+        sed "s|\"redis://127.0.0.1:6379\"|\"$REDIS_URL\"|" >"$dir/raii.cc"
+    grep -qF "$REDIS_URL" "$dir/raii.cc" || fail "the program in dlock.hpp names no server to replace"
+    for compiler in $compilers; do
+        for standard in c++17 c++20; do
+            $compiler -std=$standard -Wall -Wextra -Wpedantic -Werror $sanitize "$dir/raii.cc" \
+                -o "$dir/raii" $(pkg-config --cflags --libs dlock) || fail "$compiler does not compile it"
+            said=$(LD_LIBRARY_PATH=$prefix/lib "$dir/raii" 2>&1) || fail "$compiler: $said"
+            [ "$said" = ours ] || fail "compiled by $compiler it says: $said"
+        done
+    done
+}
+
 # What other programs include must do so in every dialect, each header by itself.
 step_headers() {
     cat >"$dir/use.c" <<C
@@ -228,11 +248,15 @@ HEADER
 static dlock_script script = DLOCK_SCRIPT("name", "return 1");
 int main(void) { return script.ready; }
 C
-    for header in dlock.h dlock_redis.h; do
+    for header in dlock.h dlock_redis.h dlock.hpp; do
         for language in c cc; do
+            case $header.$language in
+            dlock.hpp.c) continue ;;
+            dlock.hpp.cc) standards="c++17 c++20" ;;
+            *.c) standards="c99 c11 c17" ;;
+            *.cc) standards="c++11 c++17 c++20" ;;
+            esac
             sed "s|^HEADER|#include <$header>|" "$dir/use.c" >"$dir/use_header.$language"
-            standards="c99 c11 c17"
-            [ $language = c ] || standards="c++11 c++17 c++20"
             for standard in $standards; do
                 for compiler in $(compilers $language); do
                     $compiler -std=$standard -pedantic -Wall -Wextra -Werror -fsyntax-only \
