@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlock.hpp>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <type_traits>
 #include <unistd.h>
@@ -383,7 +384,8 @@ static void a_pending_call_that_is_dropped_leaves_nothing()
     }
     CHECK(other.can());
     auto hold = acquired(lock);
-    CHECK(hold.start_release()); /* the temporary waits for it */
+    int fd = hold.start_release().value.fd(); /* the temporary waits for it, and finishes it */
+    CHECK(fd >= 0 && fcntl(fd, F_GETFD) == -1);
     CHECK(!hold.get() && other.can());
 }
 

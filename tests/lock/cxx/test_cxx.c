@@ -45,6 +45,7 @@ static void cpp_case(void **state)
 {
     char program[300];
     need_compiler();
+    fx_redis_do(server, "CLIENT UNPAUSE"); /* a case that failed may have left it so */
     fx_redis_do(server, "FLUSHALL");
     snprintf(program, sizeof(program), "%s/cases", dir);
     int code = run((const char *const[]){program, *state, fx_redis_url(server), NULL}, CASE_MS);
