@@ -31,7 +31,7 @@
  * Nothing throws but std::bad_alloc: what makes or acquires something returns a result, much like
  * std::expected, and all else its dlock_status; the compiler warns where one is overlooked.
  *
- *   A result is true when it has its value. A false one has nothing, not after DLOCK_UNKNOWN
+ * A result is true when it has its value. A false one has nothing, not after DLOCK_UNKNOWN
  * either: what may have been acquired is given back in the background. What may have been done or
  * not (a write, a release, a count-down) has a status and no bool; see is_unknown(). A value that
  * is not there is empty, as after a move. Calls on it, or with it, do nothing and return
