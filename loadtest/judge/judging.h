@@ -10,6 +10,8 @@
 
 #define NO_ELEMENT UINT32_MAX
 
+enum { CLOCKS_US = 2000000 }; /* two clocks may be so far apart */
+
 typedef enum lt_answer {
     ANSWER_YES,
     ANSWER_NEVER, /* no, for good */
@@ -163,6 +165,12 @@ bool look_refused(const lt_judging *j, const lt_look *look);
 
 /* Whether that is for now: who was told so comes again. */
 bool look_put_off(const lt_judging *j, const lt_look *look);
+
+/* Whether a refusal is of who asked, or how, or of a proxy, and says nothing of the request. */
+bool is_of_the_asking(const lt_judging *j, int64_t status, lt_text code);
+
+/* The time of day then, by the recorder's clock. UNKNOWN, too, where a clock may have been moved. */
+int64_t time_of_day(const lt_judging *j, int64_t us);
 
 /* Whether the attempt asked for what the request is for. */
 bool has_payload(const lt_request *request, const lt_ask *ask);

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { SLACK_US = 2000000 };
 #define DAY_US INT64_C(86400000000)
 
 /* A request whose order's number is known. */
@@ -88,6 +87,13 @@ void check_order(lt_judging *j)
 
 /* ---- the times of orders --------------------------------------------------------------------- */
 
+int64_t time_of_day(const lt_judging *j, int64_t us)
+{
+    const lt_sale_line *sale = &j->history->sale;
+    bool tells = j->steady && known(sale->wall_us) && known(sale->at_us);
+    return tells ? sale->wall_us - sale->at_us + us : UNKNOWN;
+}
+
 /* The time by which the service's clock is before the monotonic one lies between these. */
 typedef struct lt_offset {
     int64_t least, most;
@@ -135,7 +141,7 @@ void check_clock(lt_judging *j)
         seen = check_time(j, order, &offset) || seen;
     }
     if (offset.least != INT64_MIN && offset.most != INT64_MAX &&
-        offset.least - SLACK_US > offset.most)
+        offset.least - CLOCKS_US > offset.most)
         violated(j,
                  "the times of the orders of lines %" PRId64 " and %" PRId64 " are %" PRId64
                  " ms apart from what their buyers saw",

@@ -51,6 +51,17 @@ static lt_answer answer_of(const lt_judging *j, const lt_ask *ask)
     return outcome == OUT_SOLD ? ANSWER_YES : outcome == OUT_UNKNOWN ? ANSWER_UNKNOWN : ANSWER_NO;
 }
 
+bool is_of_the_asking(const lt_judging *j, int64_t status, lt_text code)
+{
+    static const int64_t statuses[] = {401, 403, 408, 411, 413, 415, 417, 421, 425, 431, 499};
+    static const char *const framing[] = {"", "bad_framing", "malformed", NULL};
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+        if (status == statuses[i])
+            return true;
+    }
+    return status == 400 && is_one_of(code_of(j, code), framing);
+}
+
 bool has_payload(const lt_request *request, const lt_ask *ask)
 {
     return ask->user == request->user && ask->quantity == request->quantity &&

@@ -292,11 +292,21 @@ static void check_end(lt_judging *j, const lt_request *request)
                                              "nobody did");
 }
 
+/* The end that was sent with it has passed, or may have. */
+static bool is_too_late(const lt_judging *j, const lt_look *look)
+{
+    int64_t now_us = time_of_day(j, look->to_us);
+    return look->status == 409 && strcmp(text_of(j, look->code), "too_late") == 0 &&
+           known(look->not_after_us) &&
+           (!known(now_us) || look->not_after_us <= now_us + CLOCKS_US);
+}
+
 /* An order is confirmed, and cancelled, but for what it is already, or for now. That it is found is
  * a promise of its own. */
 static void check_done(lt_judging *j, const lt_look *look)
 {
     if (look->ending && look_is_here(j, look) && look_refused(j, look) && !look_put_off(j, look) &&
+        !is_of_the_asking(j, look->status, look->code) && !is_too_late(j, look) &&
         look->status != 404 && look->from_us > j->requests[look->request].known_us &&
         state_of_look(j, look) == TEXT_NONE)
         violated(j, "%s was refused a %s by %" PRId64 " %s (line %" PRId64 ")",

@@ -192,12 +192,11 @@ void check_same_again(lt_judging *j)
     settle(j, STATE_OK, "");
 }
 
-/* Whether the answer refuses the request for good. */
-static bool refuses(const lt_ask *ask)
+/* Whether the answer refuses the request for good. A token may have expired meanwhile. */
+static bool refuses(const lt_judging *j, const lt_ask *ask)
 {
-    bool later =
-        ask->status == 408 || ask->status == 425 || ask->status == 429 || ask->status == 499;
-    if (ask->status < 400 || ask->status > 499 || later)
+    if (ask->status < 400 || ask->status > 499 || ask->status == 429 ||
+        is_of_the_asking(j, ask->status, ask->code))
         return false;
     return ask->answer == ANSWER_NEVER || ask->answer == ANSWER_NO;
 }
@@ -216,8 +215,8 @@ void check_retry_refused(lt_judging *j)
             text_told(ask->asked))
             continue;
         retries++;
-        told += refuses(ask) || ask->answer == ANSWER_YES;
-        if (refuses(ask))
+        told += refuses(j, ask) || ask->answer == ANSWER_YES;
+        if (refuses(j, ask))
             violated(j, "%s has an order, and was refused for good afterwards (line %" PRId64 ")",
                      text_of(j, ask->request_name), ask->line);
     }
