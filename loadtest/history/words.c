@@ -267,6 +267,8 @@ const char *word_check(lt_word word, lt_line *line)
     case WORD_STRANGER:
         return ends_late(line->stranger.from_us, line->stranger.to_us);
     case WORD_AUDIT:
+        if (!is_status(line->audit.status))
+            return "the status is none of HTTP's";
         return ends_late(line->audit.from_us, line->audit.to_us);
     case WORD_STOCK:
         return check_stock(&line->stock);

@@ -22,7 +22,8 @@ void check_one_request(lt_judging *j);
 void check_agrees(lt_judging *j);
 void check_acknowledged(lt_judging *j);
 void check_gaps(lt_judging *j);
-void check_audits(lt_judging *j);
+
+void check_audits(lt_judging *j); /* audits.c */
 
 void check_told_as_asked(lt_judging *j); /* told.c */
 void check_same_again(lt_judging *j);

@@ -77,7 +77,7 @@ typedef struct lt_request {
     bool unpaid;  /* it has expired, for tries to confirm it were put off again and again */
     lt_text user; /* of the yes, else of the first ask: the request's payload */
     int64_t quantity, reserve_us;
-    int64_t not_after_us; /* the latest of attempts that may have bought; NEVER: one had none */
+    int64_t not_after_us; /* the latest of attempts that may have made it; NEVER: one had none */
 } lt_request;
 
 /* An order's place in the sequence of its segment. UNKNOWN: its id does not tell. */
@@ -180,6 +180,12 @@ bool stock_is_ours(const lt_judging *j, const lt_stock_line *stock);
 
 lt_place place_of_id(const lt_history *history, lt_text order);
 lt_place place_of_order(const lt_history *history, const lt_order *order);
+
+/* The ledger's entries of all readings, by their audits and then their requests. Free it. */
+const lt_order **sorted_entries(lt_judging *j);
+
+/* Whether the audit was not read to its end, or has no line. */
+bool is_cut_off(const lt_judging *j, int64_t n);
 
 /* What was told first of a request's order, by an ask or else by a look; NULL. */
 const lt_told *first_told(const lt_judging *j, const lt_request *request);

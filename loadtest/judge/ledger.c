@@ -58,6 +58,23 @@ static bool tells_other(lt_judging *j, const lt_request *request, const lt_told 
     return true;
 }
 
+/* A request that stands twice in one of the other readings. Returns how many. */
+static int64_t check_other_readings(lt_judging *j)
+{
+    const lt_order **orders = sorted_entries(j);
+    int64_t twice = 0;
+    for (size_t i = 1; i < j->history->orders_len; i++) {
+        const lt_order *a = orders[i - 1], *b = orders[i];
+        if (a->audit == j->books || a->audit != b->audit || a->request != b->request)
+            continue;
+        twice++;
+        violated(j, "%s has two orders in another reading (lines %" PRId64 ", %" PRId64 ")",
+                 text_of(j, a->told.request), a->line, b->line);
+    }
+    free(orders);
+    return twice;
+}
+
 void check_one_order(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -78,6 +95,7 @@ void check_one_order(lt_judging *j)
             other += tells_other(j, &j->requests[h->looks[i].request], &h->looks[i].told,
                                  h->looks[i].line);
     }
+    other += check_other_readings(j);
     lt_figures *figures = &j->judgement->figures;
     figures->retold = other;
     if (other > 0)
@@ -126,11 +144,9 @@ void check_one_request(lt_judging *j)
         if (look_found(j, &h->looks[i]))
             own(j, owned, &len, order, place_of_id(h, order), h->looks[i].request);
     }
-    for (size_t i = 0; i < h->orders_len; i++) {
-        if (h->orders[i].audit == j->books)
-            own(j, owned, &len, h->orders[i].told.order, place_of_order(h, &h->orders[i]),
-                h->orders[i].request);
-    }
+    for (size_t i = 0; i < h->orders_len; i++)
+        own(j, owned, &len, h->orders[i].told.order, place_of_order(h, &h->orders[i]),
+            h->orders[i].request);
     qsort(owned, len, sizeof(*owned), by_place);
     for (size_t i = 1; i < len; i++) {
         const lt_owned *a = &owned[i - 1], *b = &owned[i];
@@ -165,20 +181,49 @@ static const char *difference_in_books(const lt_judging *j, const lt_request *re
 }
 
 /* What was not told must be as it was asked for; user NONE: it is not known what that was. */
-static void hold_to_books(lt_judging *j, const lt_request *request, lt_told told, lt_text user,
-                          int64_t quantity, int64_t line)
+static lt_told told_or_asked(const lt_judging *j, lt_told told, lt_text user, int64_t quantity)
 {
     const lt_sale_line *sale = &j->history->sale;
-    int64_t at = 0;
     told.user = told.user != TEXT_NONE ? told.user : user;
     told.quantity = told.quantity != UNKNOWN ? told.quantity : quantity;
     told.item = told.item != TEXT_NONE ? told.item : sale->item;
     told.sale = told.sale != TEXT_NONE ? told.sale : sale->id;
-    const char *what = difference_in_books(j, request, &told, &at);
+    return told;
+}
+
+static void say_otherwise(lt_judging *j, const lt_request *request, const char *what, int64_t line,
+                          int64_t at)
+{
     if (what)
         violated(j,
                  "%s was told another %s (line %" PRId64 ") than its order has (line %" PRId64 ")",
                  text_of(j, request->name), what, line, at);
+}
+
+static void hold_to_books(lt_judging *j, const lt_request *request, lt_told told, int64_t line)
+{
+    int64_t at = 0;
+    const char *what = difference_in_books(j, request, &told, &at);
+    say_otherwise(j, request, what, line, at);
+}
+
+/* The entry of a reading that was cut off is held to what was told first. */
+static void hold_to_told(lt_judging *j, const lt_order *order)
+{
+    const lt_history *h = j->history;
+    const lt_request *request = &j->requests[order->request];
+    const lt_told *first = first_told(j, request);
+    bool certain = first && request->attempts > 0 && !request->mixed;
+    if (!first || !is_cut_off(j, order->audit))
+        return;
+    lt_told told = told_or_asked(j, *first, certain ? request->user : TEXT_NONE,
+                                 certain ? request->quantity : UNKNOWN);
+    const char *what =
+        is_of_entry(j, told.order, order) ? told_difference(&told, &order->told) : "id";
+    say_otherwise(j, request, what,
+                  request->yes != NO_ELEMENT ? h->asks[request->yes].line
+                                             : h->looks[request->found].line,
+                  order->line);
 }
 
 void check_agrees(lt_judging *j)
@@ -187,17 +232,21 @@ void check_agrees(lt_judging *j)
     for (size_t i = 0; j->ledger && i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
         if (ask->answer == ANSWER_YES)
-            hold_to_books(j, &j->requests[ask->request], ask->told, ask->user, ask->quantity,
-                          ask->line);
+            hold_to_books(j, &j->requests[ask->request],
+                          told_or_asked(j, ask->told, ask->user, ask->quantity), ask->line);
     }
     for (size_t i = 0; j->ledger && i < h->looks_len; i++) {
         const lt_look *look = &h->looks[i];
         const lt_request *request = &j->requests[look->request];
         bool certain = request->attempts > 0 && !request->mixed;
         if (look_found(j, look))
-            hold_to_books(j, request, look->told, certain ? request->user : TEXT_NONE,
-                          certain ? request->quantity : UNKNOWN, look->line);
+            hold_to_books(j, request,
+                          told_or_asked(j, look->told, certain ? request->user : TEXT_NONE,
+                                        certain ? request->quantity : UNKNOWN),
+                          look->line);
     }
+    for (size_t i = 0; i < h->orders_len; i++)
+        hold_to_told(j, &h->orders[i]);
     settle_by_ledger(j, STATE_OK);
 }
 
@@ -297,82 +346,4 @@ void check_gaps(lt_judging *j)
     }
     free(owned);
     settle_by_ledger(j, numbered ? STATE_OK : STATE_NOTHING);
-}
-
-/* The texts' numbers depend on the order of the lines, the texts do not. */
-static int by_name(const lt_judging *j, lt_text a, lt_text b)
-{
-    return strcmp(text_of(j, a), text_of(j, b));
-}
-
-/* By what is the same in two audits of one ledger. */
-static int by_request(const void *left, const void *right, void *judging)
-{
-    const lt_order *a = *(const lt_order *const *)left, *b = *(const lt_order *const *)right;
-    if (a->audit != b->audit)
-        return compare(a->audit, b->audit);
-    if (a->told.request != b->told.request)
-        return by_name(judging, a->told.request, b->told.request);
-    return a->number != b->number ? compare(a->number, b->number)
-                                  : by_name(judging, a->told.order, b->told.order);
-}
-
-static void compare_audits(lt_judging *j, const lt_order *const *a, size_t a_len,
-                           const lt_order *const *b, size_t b_len)
-{
-    size_t i = 0, k = 0;
-    while (i < a_len || k < b_len) {
-        int order = i == a_len   ? 1
-                    : k == b_len ? -1
-                                 : by_name(j, a[i]->told.request, b[k]->told.request);
-        if (order != 0) {
-            const lt_order *alone = order < 0 ? a[i++] : b[k++];
-            violated(j, "an audit has an order of %s (line %" PRId64 "), another has none",
-                     text_of(j, alone->told.request), alone->line);
-            continue;
-        }
-        const char *what = told_difference(&a[i]->told, &b[k]->told);
-        if (texts_differ(a[i]->told.order, b[k]->told.order))
-            what = "id";
-        if (what)
-            violated(j,
-                     "%s's order has another %s in another audit (lines %" PRId64 ", %" PRId64 ")",
-                     text_of(j, a[i]->told.request), what, a[i]->line, b[k]->line);
-        i++;
-        k++;
-    }
-}
-
-/* The orders of an audit; they are sorted by its number. */
-static const lt_order *const *orders_of(const lt_order *const *orders, size_t len, int64_t n,
-                                        size_t *ret_len)
-{
-    size_t from = 0, to;
-    while (from < len && orders[from]->audit < n)
-        from++;
-    for (to = from; to < len && orders[to]->audit == n;)
-        to++;
-    *ret_len = to - from;
-    return orders + from;
-}
-
-void check_audits(lt_judging *j)
-{
-    const lt_history *h = j->history;
-    const lt_order **orders = zeroed(h->orders_len, sizeof(*orders));
-    size_t read = 0, books_len, len;
-    for (size_t i = 0; i < h->orders_len; i++)
-        orders[i] = &h->orders[i];
-    qsort_r(orders, h->orders_len, sizeof(*orders), by_request, j);
-    const lt_order *const *books = orders_of(orders, h->orders_len, j->books, &books_len);
-    for (size_t i = 0; j->ledger && i < h->audits_len; i++) {
-        const lt_audit_line *audit = &h->audits[i];
-        read += audit->status == 200;
-        if (audit->status != 200 || audit->n == j->books)
-            continue;
-        const lt_order *const *others = orders_of(orders, h->orders_len, audit->n, &len);
-        compare_audits(j, books, books_len, others, len);
-    }
-    free(orders);
-    settle_by_ledger(j, read > 1 ? STATE_OK : STATE_NOTHING);
 }

@@ -259,11 +259,8 @@ static void note_ask(lt_judging *j, size_t i)
     request->first_us = sooner(request->first_us, ask->from_us);
     if (ask->keyed == 0)
         take_ask(h, &request->unkeyed, i, false);
-    if (ask->answer == ANSWER_YES || ask->answer == ANSWER_UNKNOWN) {
-        int64_t until_us = known(ask->not_after_us) ? ask->not_after_us : NEVER;
-        request->not_after_us = later(request->not_after_us, until_us);
+    if (ask->answer == ANSWER_YES || ask->answer == ANSWER_UNKNOWN)
         request->buying_us = sooner(request->buying_us, ask->from_us);
-    }
     if (ask->answer == ANSWER_YES) {
         take_ask(h, &request->yes, i, true);
         request->known_us = sooner(request->known_us, ask->to_us);
@@ -271,6 +268,16 @@ static void note_ask(lt_judging *j, size_t i)
     request->unknown += ask->answer == ANSWER_UNKNOWN;
     request->refused = request->refused || is_turned_away(j, ask);
     request->voided = request->voided || strcmp(code_of(j, ask->code), "request_void") == 0;
+}
+
+/* What began when somebody knew of the order has not made it. */
+static void note_not_after(lt_judging *j, const lt_ask *ask)
+{
+    lt_request *request = &j->requests[ask->request];
+    bool may = ask->answer == ANSWER_YES || ask->answer == ANSWER_UNKNOWN;
+    int64_t until_us = known(ask->not_after_us) ? ask->not_after_us : NEVER;
+    if (may && ask->from_us <= request->known_us)
+        request->not_after_us = later(request->not_after_us, until_us);
 }
 
 static void note_payload(lt_judging *j, size_t i)
@@ -310,7 +317,6 @@ static void note_look(lt_judging *j, size_t i)
         take_look(j->history, &request->ended, i);
     if (look->status == 200) {
         take_look(j->history, &request->found, i);
-        request->known_us = sooner(request->known_us, look->to_us);
     } else if (look->status == 404 && look->final == 1) {
         take_look(j->history, &request->final, i);
     } else if (look->status == 404 && look->from_us > request->not_yet_us) {
@@ -370,6 +376,13 @@ void requests_collect(lt_judging *j)
     }
     for (size_t i = 0; i < h->asks_len; i++)
         note_payload(j, i);
+    for (size_t i = 0; i < h->looks_len; i++) {
+        lt_request *request = &j->requests[h->looks[i].request];
+        if (look_found(j, &h->looks[i]))
+            request->known_us = sooner(request->known_us, h->looks[i].to_us);
+    }
+    for (size_t i = 0; i < h->asks_len; i++)
+        note_not_after(j, &h->asks[i]);
     for (size_t i = 0; i < h->looks_len; i++)
         note_look(j, i);
     note_orders(j);
