@@ -84,6 +84,19 @@ void check_fences(lt_judging *j)
     settle_by_ledger(j, len > 0 ? STATE_OK : STATE_NOTHING);
 }
 
+/* Of whole answers, for a recorder may keep less. */
+static void check_told_fences(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        bool tells = ask->answer == ANSWER_YES && text_told(ask->told.request);
+        if (tells && (ask->told.fence == UNKNOWN || ask->told.fence == 0))
+            violated(j, "%s was told of an order without a fence (line %" PRId64 ")",
+                     text_of(j, ask->request_name), ask->line);
+    }
+}
+
 /* A sale has one strategy: where one order has a fence, all have. */
 void check_fenced(lt_judging *j)
 {
@@ -93,13 +106,16 @@ void check_fenced(lt_judging *j)
         fences = h->orders[i].told.fence > 0 ? 1 : UNKNOWN;
     for (size_t i = 0; i < h->orders_len; i++) {
         const lt_order *order = &h->orders[i];
-        if (fences == 1 && order->told.fence == 0)
+        bool tells = known(order->told.remaining);
+        if (fences == 1 && (order->told.fence == 0 || (tells && !known(order->told.fence))))
             violated(j, "the order of %s (line %" PRId64 ") has no fence",
                      text_of(j, order->told.request), order->line);
         else if (fences == 0 && order->told.fence > 0)
             violated(j, "the order of %s (line %" PRId64 ") has a fence",
                      text_of(j, order->told.request), order->line);
     }
+    if (fences == 1)
+        check_told_fences(j);
     settle_by_ledger(j, known(fences) ? STATE_OK : STATE_NOTHING);
 }
 
