@@ -12,8 +12,9 @@
 
 /* What may be the reason of a request's refusals. */
 typedef struct lt_excuse {
-    int64_t asked_us; /* the first look began that did not find it; NEVER */
-    bool elsewhere;   /* its id was used in other sales, too */
+    int64_t asked_us;  /* the first look began that did not find it; NEVER */
+    int64_t bought_us; /* the first attempt began that may have bought; NEVER */
+    bool elsewhere;    /* its id was used in other sales, too */
 } lt_excuse;
 
 static lt_excuse *collect_excuses(const lt_judging *j)
@@ -21,27 +22,65 @@ static lt_excuse *collect_excuses(const lt_judging *j)
     const lt_history *h = j->history;
     lt_excuse *excuses = zeroed(j->requests_len, sizeof(*excuses));
     for (uint32_t i = 0; i < j->requests_len; i++)
-        excuses[i].asked_us = NEVER;
+        excuses[i].asked_us = excuses[i].bought_us = NEVER;
     for (size_t i = 0; i < h->looks_len; i++) {
         lt_excuse *excuse = &excuses[h->looks[i].request];
         if (h->looks[i].status != 200)
             excuse->asked_us = sooner(excuse->asked_us, h->looks[i].from_us);
     }
-    for (size_t i = 0; i < h->asks_len; i++)
-        excuses[h->asks[i].request].elsewhere |= h->asks[i].answer == ANSWER_ELSEWHERE;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        lt_excuse *excuse = &excuses[ask->request];
+        excuse->elsewhere |= ask->answer == ANSWER_ELSEWHERE;
+        if (ask->answer == ANSWER_YES || ask->answer == ANSWER_UNKNOWN)
+            excuse->bought_us = sooner(excuse->bought_us, ask->from_us);
+    }
     return excuses;
 }
 
-/* When somebody saw the sale for the last time. */
-static int64_t find_sale(const lt_judging *j)
+/* When somebody bought in the sale, or it was the item's current one, for the last time. */
+typedef struct lt_there {
+    int64_t bought_us, current_us;
+} lt_there;
+
+static lt_there find_sale(const lt_judging *j)
 {
     const lt_history *h = j->history;
-    int64_t there_us = 0;
+    lt_there there = {0, 0};
     for (size_t i = 0; i < h->asks_len; i++) {
         if (h->asks[i].answer == ANSWER_YES)
-            there_us = later(there_us, h->asks[i].from_us);
+            there.bought_us = later(there.bought_us, h->asks[i].from_us);
     }
-    return there_us;
+    for (size_t i = 0; i < h->stocks_len; i++) {
+        if (h->stocks[i].sale == h->sale.id && h->stocks[i].status == 200)
+            there.current_us = later(there.current_us, h->stocks[i].from_us);
+    }
+    return there;
+}
+
+/* Whether the code says that there is no sale, and there is. Who names it knows it. */
+static bool denies_sale(const lt_judging *j, int64_t status, lt_text code, int64_t to_us,
+                        const lt_there *there)
+{
+    const lt_history *h = j->history;
+    const char *told = text_of(j, code);
+    bool sure = h->sale.failovers != 1 && (j->calm || h->turns_len == 0);
+    bool none = strcmp(told, "no_such_item") == 0 || strcmp(told, "no_such_sale") == 0;
+    bool over = strcmp(told, "sale_closed") == 0;
+    return sure && ((status == 404 && none && to_us < there->bought_us) ||
+                    (status == 409 && over && to_us < there->current_us));
+}
+
+/* Whether it is no refusal of a buy: it is of the admin's token, or of what becomes of an order. */
+static const char *is_of_no_buy(const lt_judging *j, const lt_ask *ask)
+{
+    if (was_told(j, ask, 401, "token_missing") || was_told(j, ask, 403, "token_wrong") ||
+        was_told(j, ask, 403, "admin_disabled"))
+        return "a buy needs no token of the admin";
+    if (was_told(j, ask, 409, "order_sold") || was_told(j, ask, 409, "order_cancelled") ||
+        was_told(j, ask, 409, "reservation_expired"))
+        return "a buy ends no order";
+    return NULL;
 }
 
 /* A name as the contract wants it: 1 to 128 letters, digits and ._%+@- */
@@ -53,38 +92,51 @@ static bool is_user(const char *name)
     return len > 0 && len <= 128 && strspn(name, good) == len;
 }
 
+/* Whether nobody can have had an order of this id then. */
+static bool is_unused(const lt_request *request, const lt_excuse *excuse, int64_t us)
+{
+    return excuse->bought_us > us && request->known_us > us && request->order == NO_ELEMENT;
+}
+
 /* NULL, or what speaks against the refusal. An id is made void for who asks for its end, and by the
- * service itself behind a try of which it knows nothing. Who names the sale knows it. */
+ * service itself behind a try of which it knows nothing. */
 static const char *objection(const lt_judging *j, const lt_ask *ask, const lt_excuse *excuse,
-                             int64_t there_us)
+                             const lt_there *there)
 {
     const lt_request *request = &j->requests[ask->request];
     bool alone = ask->from_us == request->first_us && request->second_us >= ask->to_us;
-    bool named = ask->asked == TEXT_NONE && (j->calm || j->history->turns_len == 0);
     if (was_told(j, ask, 409, "request_void") && excuse->asked_us > ask->to_us && alone)
         return "nobody had asked for its end";
-    if (was_told(j, ask, 422, "request_reused") && !is_reserving(j) && !request->mixed &&
-        !excuse->elsewhere)
+    bool same = !is_reserving(j) && !request->mixed;
+    if (was_told(j, ask, 422, "request_reused") && !excuse->elsewhere &&
+        (same || is_unused(request, excuse, ask->to_us)))
         return "nobody used it for anything else";
-    if ((was_told(j, ask, 404, "no_such_item") || was_told(j, ask, 404, "no_such_sale")) && named &&
-        j->history->sale.failovers != 1 && ask->to_us < there_us)
+    if (ask->answer != ANSWER_ELSEWHERE && ask->asked == TEXT_NONE &&
+        denies_sale(j, ask->status, ask->code, ask->to_us, there))
         return "the sale was there afterwards";
     if (was_told(j, ask, 400, "bad_user") && is_user(text_of(j, ask->user)))
         return "its user has a good name";
-    return was_told(j, ask, 401, "token_missing") ? "a buy needs no token of the admin" : NULL;
+    return is_of_no_buy(j, ask);
 }
 
 void check_reasons(lt_judging *j)
 {
     const lt_history *h = j->history;
     lt_excuse *excuses = collect_excuses(j);
-    int64_t there_us = find_sale(j);
+    const lt_there there = find_sale(j);
     for (size_t i = 0; j->whole && i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
-        const char *why = objection(j, ask, &excuses[ask->request], there_us);
+        const char *why = objection(j, ask, &excuses[ask->request], &there);
         if (why)
             violated(j, "%s was told %s (line %" PRId64 "), and %s", text_of(j, ask->request_name),
                      text_of(j, ask->code), ask->line, why);
+    }
+    for (size_t i = 0; j->whole && i < h->looks_len; i++) {
+        const lt_look *look = &h->looks[i];
+        if (look->asked == TEXT_NONE &&
+            denies_sale(j, look->status, look->code, look->to_us, &there))
+            violated(j, "%s was told %s (line %" PRId64 "), and the sale was there afterwards",
+                     text_of(j, look->request_name), text_of(j, look->code), look->line);
     }
     free(excuses);
     settle(j, STATE_OK, "");

@@ -17,15 +17,28 @@ static bool is_of_all(const lt_judging *j, const lt_stock_line *stock)
     return stock->segment == UNKNOWN || j->history->sale.segments == 0;
 }
 
+static void hold_loss(lt_judging *j, lt_text request, int64_t status, lt_text code, int64_t line)
+{
+    const char *told = text_of(j, code);
+    if (status == 503 &&
+        (strcmp(told, "sale_rolled_back") == 0 || strcmp(told, "sale_damaged") == 0))
+        violated(j, "%s was told %s, and nothing failed over (line %" PRId64 ")",
+                 text_of(j, request), told, line);
+}
+
 /* What buyers were told, where the history says that nothing is lost. */
 static void check_told_loss(lt_judging *j)
 {
     const lt_history *h = j->history;
     for (size_t i = 0; h->sale.failovers == 0 && i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
-        if (was_told(j, ask, 503, "sale_rolled_back") || was_told(j, ask, 503, "sale_damaged"))
-            violated(j, "%s was told %s, and nothing failed over (line %" PRId64 ")",
-                     text_of(j, ask->request_name), text_of(j, ask->code), ask->line);
+        if (ask->answer != ANSWER_ELSEWHERE)
+            hold_loss(j, ask->request_name, ask->status, ask->code, ask->line);
+    }
+    for (size_t i = 0; h->sale.failovers == 0 && i < h->looks_len; i++) {
+        const lt_look *look = &h->looks[i];
+        if (look_is_here(j, look))
+            hold_loss(j, look->request_name, look->status, look->code, look->line);
     }
 }
 

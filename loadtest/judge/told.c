@@ -74,6 +74,13 @@ static bool is_readable(const lt_told *told, lt_recorded recorded)
     return named && !is_unfit(told);
 }
 
+/* Whether a 200 tells nothing, or nothing that makes sense. */
+static bool is_silent(const lt_look *look, lt_recorded recorded)
+{
+    bool none = recorded.all && look->told.order == TEXT_NONE;
+    return none || look->unread != TEXT_NONE || is_unfit(&look->told);
+}
+
 /* What one 201 tells each has to tell, where the ledger has it. */
 static lt_recorded recorded_of(const lt_judging *j, lt_recorded recorded, const lt_ask *ask)
 {
@@ -111,7 +118,7 @@ static lt_recorded find_recorded(const lt_history *h)
 void check_told_as_asked(lt_judging *j)
 {
     const lt_history *h = j->history;
-    lt_recorded recorded = find_recorded(h);
+    const lt_recorded recorded = find_recorded(h);
     bool named = names_the_sale(j);
     char why[128] = "";
     for (size_t i = 0; i < h->asks_len; i++) {
@@ -142,7 +149,7 @@ void check_told_as_asked(lt_judging *j)
             texts_differ(look->told.state, look->ending == ENDING_CONFIRM ? j->sold : j->cancelled))
             what = "state";
         say_other(j, look->request_name, what, look->line);
-        if (why[0] == '\0' && (look->unread != TEXT_NONE || is_unfit(&look->told)))
+        if (why[0] == '\0' && is_silent(look, recorded))
             snprintf(why, sizeof(why), "a 200 is not as it must be (line %" PRId64 ")", look->line);
     }
     settle(j, why[0] == '\0' ? STATE_OK : STATE_UNCHECKED, why);
