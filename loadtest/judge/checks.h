@@ -29,10 +29,11 @@ void check_told_as_asked(lt_judging *j); /* told.c */
 void check_same_again(lt_judging *j);
 void check_retry_refused(lt_judging *j);
 void check_other_payload(lt_judging *j);
-void check_replayed(lt_judging *j);
 void check_reused(lt_judging *j);
-void check_location(lt_judging *j);
 void check_sale_obeyed(lt_judging *j);
+
+void check_replayed(lt_judging *j); /* headers.c */
+void check_location(lt_judging *j);
 
 void check_refused(lt_judging *j); /* refusals.c */
 void check_no_stays(lt_judging *j);

@@ -319,6 +319,18 @@ static void check_runs(lt_judging *j, const lt_owned *orders, size_t len)
     free(runs);
 }
 
+/* Where some ids tell a number, all do. */
+static void check_forms(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; i < h->orders_len; i++) {
+        const lt_order *order = &h->orders[i];
+        if (order->audit == j->books && place_of_order(h, order).number == UNKNOWN)
+            violated(j, "order %s (line %" PRId64 ") has no number, and others have",
+                     text_of(j, order->told.order), order->line);
+    }
+}
+
 /* Numbers of a segment are counted, without a gap. */
 void check_gaps(lt_judging *j)
 {
@@ -334,6 +346,8 @@ void check_gaps(lt_judging *j)
         if (place.number != UNKNOWN)
             owned[len++] = (lt_owned){place, h->orders[i].request};
     }
+    if (len > 0 && len < expected)
+        check_forms(j);
     bool numbered = len > 0 && len == expected && h->sale.failovers != 1;
     qsort(owned, len, sizeof(*owned), by_place);
     check_runs(j, owned, len);

@@ -127,6 +127,21 @@ static bool check_time(lt_judging *j, const lt_order *order, lt_offset *offset)
     return true;
 }
 
+/* Nobody buys whose tries began when the end was over that all of them named. */
+static void check_not_after(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (uint32_t i = 0; j->whole && i < j->requests_len; i++) {
+        const lt_request *request = &j->requests[i];
+        int64_t began_us = time_of_day(j, request->buying_us);
+        if (request->yes != NO_ELEMENT && known(request->not_after_us) && known(began_us) &&
+            began_us - CLOCKS_US > request->not_after_us)
+            violated(j, "%s bought (line %" PRId64 "), and began %" PRId64 " us after its end",
+                     text_of(j, request->name), h->asks[request->yes].line,
+                     began_us - request->not_after_us);
+    }
+}
+
 /* Of one clock, which may be ahead of ours, but not now more and now less; unless a fault may have
  * moved it. */
 void check_clock(lt_judging *j)
@@ -134,6 +149,7 @@ void check_clock(lt_judging *j)
     const lt_history *h = j->history;
     lt_offset offset = {.least = INT64_MIN, .most = INT64_MAX};
     bool seen = false;
+    check_not_after(j);
     for (size_t i = 0; i < h->orders_len; i++) {
         const lt_order *order = &h->orders[i];
         if (order->audit != j->books || !known(order->told.time_us))

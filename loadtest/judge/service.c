@@ -165,6 +165,7 @@ void check_readings(lt_judging *j)
 {
     const lt_history *h = j->history;
     int64_t first = NEVER, last = 0, good = 0, bad = 0;
+    bool none = h->asks_len > 0; /* at any time */
     char why[96];
     for (size_t i = 0; i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
@@ -175,10 +176,13 @@ void check_readings(lt_judging *j)
         const lt_stock_line *stock = &h->stocks[i];
         bool meanwhile = stock->from_us >= first && stock->from_us <= last;
         bool read = stock->status == 200 && stock->remaining != UNFIT;
+        none = none && !(read && known(stock->remaining));
         good += meanwhile && read;
         bad += meanwhile && !read;
     }
     snprintf(why, sizeof(why), "%" PRId64 " of %" PRId64 " readings of the stock failed", bad,
              good + bad);
-    settle(j, bad > good ? STATE_UNCHECKED : STATE_OK, why);
+    if (none)
+        snprintf(why, sizeof(why), "nobody has read the stock");
+    settle(j, none || bad > good ? STATE_UNCHECKED : STATE_OK, why);
 }

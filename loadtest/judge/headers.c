@@ -1,0 +1,78 @@
+/* headers.c - what the headers of an answer say: that it is a repetition, and where the order is. */
+#include "loadtest/judge/checks.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void check_replayed(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    for (size_t i = 0; j->whole && i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        const lt_request *request = &j->requests[ask->request];
+        bool first = ask->from_us == request->first_us && request->second_us >= ask->to_us;
+        if (ask->answer == ANSWER_YES && ask->replayed == 1 && first)
+            violated(j, "the first attempt of %s was answered as a repetition (line %" PRId64 ")",
+                     text_of(j, ask->request_name), ask->line);
+        if (ask->answer == ANSWER_YES && ask->replayed == 0 && ask->from_us > request->known_us &&
+            has_payload(request, ask))
+            violated(j, "a repetition of %s was not answered as one (line %" PRId64 ")",
+                     text_of(j, ask->request_name), ask->line);
+    }
+    settle(j, STATE_OK, "");
+}
+
+/* The value of a member of a query, which may not be there: `len` characters. */
+static const char *query_value(const char *query, const char *name, size_t *len)
+{
+    size_t name_len = strlen(name);
+    for (; query; query = strchr(query, '&')) {
+        query++;
+        if (strncmp(query, name, name_len) == 0 && query[name_len] == '=') {
+            *len = strcspn(query + name_len + 1, "&#");
+            return query + name_len + 1;
+        }
+    }
+    return NULL;
+}
+
+/* Escapes are not undone: a value that has one is not held to anything. */
+static bool is_other(const char *value, size_t len, const char *is)
+{
+    return value && !memchr(value, '%', len) && !memchr(value, '+', len) &&
+           (strlen(is) != len || strncmp(value, is, len) != 0);
+}
+
+/* "/orders/REQUEST?item=ITEM&sale=SALE", perhaps behind the server's name. */
+static bool names_other(const lt_judging *j, const lt_ask *ask)
+{
+    static const char path[] = "/orders/";
+    const lt_sale_line *sale = &j->history->sale;
+    const char *at = strstr(text_of(j, ask->location), path);
+    if (!at)
+        return false;
+    at += strlen(path);
+    const char *query = strchr(at, '?');
+    size_t len = strcspn(at, "?#"), item_len = 0, sale_len = 0;
+    const char *item_at = query_value(query, "item", &item_len);
+    const char *sale_at = query_value(query, "sale", &sale_len);
+    return is_other(at, len, text_of(j, ask->request_name)) ||
+           is_other(item_at, item_len, text_of(j, sale->item)) ||
+           is_other(sale_at, sale_len, text_of(j, sale->id));
+}
+
+void check_location(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    bool seen = false;
+    for (size_t i = 0; i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        if (ask->answer != ANSWER_YES || !text_told(ask->location))
+            continue;
+        seen = true;
+        if (names_other(j, ask))
+            violated(j, "%s was sent to another order (line %" PRId64 ")",
+                     text_of(j, ask->request_name), ask->line);
+    }
+    settle(j, seen ? STATE_OK : STATE_NOTHING, "");
+}
