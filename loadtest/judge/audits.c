@@ -58,9 +58,10 @@ static void compare_audits(lt_judging *j, const lt_listed *a, const lt_listed *b
 {
     size_t i = 0, k = 0;
     while (i < a->len || k < b->len) {
-        int order = i == a->len   ? 1
-                    : k == b->len ? -1
-                                  : by_name(j, a->orders[i]->told.request, b->orders[k]->told.request);
+        int order = i == a->len ? 1
+                    : k == b->len
+                        ? -1
+                        : by_name(j, a->orders[i]->told.request, b->orders[k]->told.request);
         if (order != 0) {
             const lt_order *alone = order < 0 ? a->orders[i++] : b->orders[k++];
             if (order < 0 ? b->whole : a->whole)

@@ -19,9 +19,10 @@ void check_conserved(lt_judging *j); /* readings.c */
 
 void check_one_order(lt_judging *j); /* ledger.c */
 void check_one_request(lt_judging *j);
-void check_agrees(lt_judging *j);
-void check_acknowledged(lt_judging *j);
 void check_gaps(lt_judging *j);
+
+void check_agrees(lt_judging *j); /* books.c */
+void check_acknowledged(lt_judging *j);
 
 void check_audits(lt_judging *j); /* audits.c */
 

@@ -1,23 +1,54 @@
-/* headers.c - what the headers of an answer say: that it is a repetition, and where the order is. */
+/* headers.c - what the headers of an answer say: that it is a repetition, and where the order is.
+ */
 #include "loadtest/judge/checks.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+/* Whether no other attempt can have been first. */
+static bool is_first(const lt_request *request, const lt_ask *ask)
+{
+    return ask->from_us == request->first_us && request->second_us >= ask->to_us;
+}
+
+/* One answer by itself: a repetition is behind something, and what is behind it is one. */
+static void check_answer(lt_judging *j, const lt_ask *ask)
+{
+    const lt_request *request = &j->requests[ask->request];
+    bool definite = ask->answer != ANSWER_UNKNOWN && ask->answer != ANSWER_ELSEWHERE;
+    if (definite && ask->replayed == 1 && is_first(request, ask))
+        violated(j, "the first attempt of %s was answered as a repetition (line %" PRId64 ")",
+                 text_of(j, ask->request_name), ask->line);
+    if (ask->answer == ANSWER_YES && ask->replayed == 0 && ask->from_us > request->known_us &&
+        has_payload(request, ask))
+        violated(j, "a repetition of %s was not answered as one (line %" PRId64 ")",
+                 text_of(j, ask->request_name), ask->line);
+}
+
+/* Of those at once, one made the order. */
+static void check_at_once(lt_judging *j, uint32_t i)
+{
+    const lt_history *h = j->history;
+    const lt_ask *ask = &h->asks[i];
+    const lt_request *request = &j->requests[ask->request];
+    const lt_ask *made = request->made == NO_ELEMENT ? NULL : &h->asks[request->made];
+    if (ask->answer != ANSWER_YES)
+        return;
+    if (made && made != ask && made->replayed == 0 && ask->replayed == 0 &&
+        ask->from_us <= request->known_us && made->told.order == ask->told.order)
+        violated(j, "%s's order was made twice (lines %" PRId64 ", %" PRId64 ")",
+                 text_of(j, ask->request_name), made->line, ask->line);
+    if (!made && request->yes == i && request->unknown == 0 && !is_first(request, ask))
+        violated(j, "nobody was told of %s's order but as of a repetition (line %" PRId64 ")",
+                 text_of(j, ask->request_name), ask->line);
+}
+
 void check_replayed(lt_judging *j)
 {
     const lt_history *h = j->history;
     for (size_t i = 0; j->whole && i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
-        const lt_request *request = &j->requests[ask->request];
-        bool first = ask->from_us == request->first_us && request->second_us >= ask->to_us;
-        if (ask->answer == ANSWER_YES && ask->replayed == 1 && first)
-            violated(j, "the first attempt of %s was answered as a repetition (line %" PRId64 ")",
-                     text_of(j, ask->request_name), ask->line);
-        if (ask->answer == ANSWER_YES && ask->replayed == 0 && ask->from_us > request->known_us &&
-            has_payload(request, ask))
-            violated(j, "a repetition of %s was not answered as one (line %" PRId64 ")",
-                     text_of(j, ask->request_name), ask->line);
+        check_answer(j, &h->asks[i]);
+        check_at_once(j, (uint32_t)i);
     }
     settle(j, STATE_OK, "");
 }
@@ -50,7 +81,7 @@ static bool names_other(const lt_judging *j, const lt_ask *ask)
     const lt_sale_line *sale = &j->history->sale;
     const char *at = strstr(text_of(j, ask->location), path);
     if (!at)
-        return false;
+        return true;
     at += strlen(path);
     const char *query = strchr(at, '?');
     size_t len = strcspn(at, "?#"), item_len = 0, sale_len = 0;

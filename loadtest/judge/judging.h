@@ -54,6 +54,7 @@ typedef struct lt_request {
     uint32_t unknown;      /* of these: nobody knows */
     uint32_t ask;          /* the first in time */
     uint32_t yes, never;   /* the first ask that was told so; never: with the request's payload */
+    uint32_t made;         /* the first ask that was told so, and not as of a repetition */
     uint32_t unkeyed;      /* the first ask without a key, whom the service gave this id */
     uint32_t found, final; /* the first look that said so; final: up to each not_after */
     uint32_t order;        /* its first in the ledger */
@@ -169,7 +170,8 @@ bool look_put_off(const lt_judging *j, const lt_look *look);
 /* Whether a refusal is of who asked, or how, or of a proxy, and says nothing of the request. */
 bool is_of_the_asking(const lt_judging *j, int64_t status, lt_text code);
 
-/* The time of day then, by the recorder's clock. UNKNOWN, too, where a clock may have been moved. */
+/* The time of day then, by the recorder's clock. UNKNOWN, too, where a clock may have been moved.
+ */
 int64_t time_of_day(const lt_judging *j, int64_t us);
 
 /* Whether the attempt asked for what the request is for. */

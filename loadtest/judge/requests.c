@@ -129,6 +129,7 @@ static void give_numbers(lt_judging *j)
                                                          .ask = NO_ELEMENT,
                                                          .yes = NO_ELEMENT,
                                                          .never = NO_ELEMENT,
+                                                         .made = NO_ELEMENT,
                                                          .unkeyed = NO_ELEMENT,
                                                          .found = NO_ELEMENT,
                                                          .final = NO_ELEMENT,
@@ -201,6 +202,8 @@ static void note_ask(lt_judging *j, size_t i)
         request->buying_us = sooner(request->buying_us, ask->from_us);
     if (ask->answer == ANSWER_YES) {
         take_ask(h, &request->yes, i, true);
+        if (ask->replayed != 1)
+            take_ask(h, &request->made, i, true);
         request->known_us = sooner(request->known_us, ask->to_us);
     }
     request->unknown += ask->answer == ANSWER_UNKNOWN;

@@ -126,11 +126,17 @@ void check_told_as_asked(lt_judging *j)
         if (why[0] == '\0' && ask->unread != TEXT_NONE)
             snprintf(why, sizeof(why), "an answer could not be read: %.32s (line %" PRId64 ")",
                      text_of(j, ask->unread), ask->line);
-        if (ask->answer != ANSWER_YES)
+        if (ask->answer == ANSWER_ELSEWHERE)
             continue;
         const char *what = misses(j, &ask->told, ask->request_name, named);
-        say_other(j, ask->request_name,
-                  what ? what : misses_payload(&ask->told, ask->user, ask->quantity), ask->line);
+        what = what ? what : misses_payload(&ask->told, ask->user, ask->quantity);
+        say_other(j, ask->request_name, what, ask->line);
+        if (!what && (ask->answer == ANSWER_NO || ask->answer == ANSWER_NEVER) &&
+            text_told(ask->told.order))
+            violated(j, "%s was refused, and told of order %s (line %" PRId64 ")",
+                     text_of(j, ask->request_name), text_of(j, ask->told.order), ask->line);
+        if (ask->answer != ANSWER_YES)
+            continue;
         if (why[0] == '\0' && !is_readable(&ask->told, recorded_of(j, recorded, ask)))
             snprintf(why, sizeof(why),
                      "a 201 lacks what it must tell, or is not as it must be "
