@@ -102,7 +102,8 @@
  *
  *     A reading of the ledger through the service. status=200: from its first page to its end, and
  *     all its orders have their lines. 404, 405: the service shows none. Other: why it could not be
- *     read. There may be several readings, one after the other.
+ *     read; what it showed until then has its lines, and was there. There may be several readings,
+ *     one after the other. Orders of a number that has no line are of a reading that was cut off.
  *
  * rest remaining [segment]
  *

@@ -68,14 +68,14 @@ static lt_told find_listed(const lt_judging *j)
 
 static bool lacks(int64_t told, int64_t is, int64_t listed)
 {
-    return known(told) && is == UNKNOWN && known(listed);
+    return known(told) && !known(is) && known(listed);
 }
 
 /* Also one that was told, and is not there. */
 static const char *entry_difference(const lt_told *told, const lt_told *is, const lt_told *listed)
 {
     const char *what = told_difference(told, is);
-    bool no_instance = text_told(told->instance) && is->instance == TEXT_NONE;
+    bool no_instance = text_told(told->instance) && !text_told(is->instance);
     return what                                                          ? what
            : lacks(told->remaining, is->remaining, listed->remaining)    ? "remaining"
            : lacks(told->fence, is->fence, listed->fence)                ? "fence"

@@ -84,14 +84,17 @@ void check_fences(lt_judging *j)
     settle_by_ledger(j, len > 0 ? STATE_OK : STATE_NOTHING);
 }
 
-/* Of whole answers, for a recorder may keep less. */
+/* Where one answer tells a fence, all do that were kept whole. */
 static void check_told_fences(lt_judging *j)
 {
     const lt_history *h = j->history;
-    for (size_t i = 0; i < h->asks_len; i++) {
+    bool told = false;
+    for (size_t i = 0; i < h->asks_len; i++)
+        told = told || (h->asks[i].answer == ANSWER_YES && h->asks[i].told.fence > 0);
+    for (size_t i = 0; told && i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
-        bool tells = ask->answer == ANSWER_YES && text_told(ask->told.request);
-        if (tells && (ask->told.fence == UNKNOWN || ask->told.fence == 0))
+        bool none = ask->told.fence == UNKNOWN || ask->told.fence == 0;
+        if (ask->answer == ANSWER_YES && text_told(ask->told.request) && none)
             violated(j, "%s was told of an order without a fence (line %" PRId64 ")",
                      text_of(j, ask->request_name), ask->line);
     }
@@ -102,12 +105,16 @@ void check_fenced(lt_judging *j)
 {
     const lt_history *h = j->history;
     int64_t fences = h->sale.fences;
-    for (size_t i = 0; !known(fences) && i < h->orders_len; i++)
-        fences = h->orders[i].told.fence > 0 ? 1 : UNKNOWN;
+    bool told = false, silent = false;
+    for (size_t i = 0; i < h->orders_len; i++)
+        told = told || h->orders[i].told.fence > 0;
+    if (!known(fences) && told)
+        fences = 1;
     for (size_t i = 0; i < h->orders_len; i++) {
         const lt_order *order = &h->orders[i];
-        bool tells = known(order->told.remaining);
-        if (fences == 1 && (order->told.fence == 0 || (tells && !known(order->told.fence))))
+        bool lacks = !known(order->told.fence) && known(order->told.remaining);
+        silent = silent || lacks;
+        if (fences == 1 && (order->told.fence == 0 || (told && lacks)))
             violated(j, "the order of %s (line %" PRId64 ") has no fence",
                      text_of(j, order->told.request), order->line);
         else if (fences == 0 && order->told.fence > 0)
@@ -116,7 +123,10 @@ void check_fenced(lt_judging *j)
     }
     if (fences == 1)
         check_told_fences(j);
-    settle_by_ledger(j, known(fences) ? STATE_OK : STATE_NOTHING);
+    if (fences == 1 && silent && j->ledger)
+        settle(j, STATE_UNCHECKED, "no order tells its fence");
+    else
+        settle_by_ledger(j, known(fences) ? STATE_OK : STATE_NOTHING);
 }
 
 /* ---- locks ----------------------------------------------------------------------------------- */

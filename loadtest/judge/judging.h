@@ -167,7 +167,7 @@ bool look_refused(const lt_judging *j, const lt_look *look);
 /* Whether that is for now: who was told so comes again. */
 bool look_put_off(const lt_judging *j, const lt_look *look);
 
-/* Whether a refusal is of who asked, or how, or of a proxy, and says nothing of the request. */
+/* Whether a refusal is of who asked, or how, or how slowly, and says nothing of the request. */
 bool is_of_the_asking(const lt_judging *j, int64_t status, lt_text code);
 
 /* The time of day then, by the recorder's clock. UNKNOWN, too, where a clock may have been moved.

@@ -53,13 +53,20 @@ static lt_answer answer_of(const lt_judging *j, const lt_ask *ask)
 
 bool is_of_the_asking(const lt_judging *j, int64_t status, lt_text code)
 {
-    static const int64_t statuses[] = {401, 403, 408, 411, 413, 415, 417, 421, 425, 431, 499};
-    static const char *const framing[] = {"", "bad_framing", "malformed", NULL};
-    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
-        if (status == statuses[i])
-            return true;
-    }
-    return status == 400 && is_one_of(code_of(j, code), framing);
+    static const char *const codes[] = {"buyer_token_missing",
+                                        "buyer_token_wrong",
+                                        "cross_site",
+                                        "other_server",
+                                        "bad_framing",
+                                        "malformed",
+                                        "too_many_headers",
+                                        "expectation_failed",
+                                        "length_required",
+                                        "body_too_long",
+                                        "unsupported_media_type",
+                                        NULL};
+    bool too_slow = status == 408 || status == 425 || status == 499;
+    return too_slow || is_one_of(code_of(j, code), codes);
 }
 
 bool has_payload(const lt_request *request, const lt_ask *ask)

@@ -419,6 +419,7 @@ static const struct {
     {"rest remaining=0", "audit n=1 from=1 to=2 status=200\naudit n=1 from=1 to=2 status=200",
      ":19: a second audit of this number"},
     {"stock at=1000", "stock status=500 at=1000", ":4: it has numbers although it failed"},
+    {"rest remaining=0", "audit n=1 from=1 to=2 status=1000", ":18: the status is none of HTTP's"},
     {"rest remaining=0", "rest remaining=0\nrest remaining=0", ":19: a second rest"},
     {"rest remaining=0", "rest segment=1 remaining=0", ":18: no segment of the sale"},
     {"left locks=0", "left locks=-1", ":19: locks='-1' is none, or out of range"},
