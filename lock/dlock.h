@@ -143,10 +143,11 @@
  *
  *   - Functions and macros. None goes, none changes.
  *   - Members, in the room that structs keep for them: no size changes. In a struct that callers
- *     fill (dlock_options, dlock_client_options, dlock_wait, dlock_redis_options) `reserved` must
- *     be zero, and zero is the default of whatever takes its place. That is checked: an option
- *     that is newer than the library is DLOCK_INVALID, and never overlooked. In a struct that the
- *     library fills (dlock_info, dlock_holder, dlock_stats, dlock_histogram) it is set to zero.
+ *     fill (dlock_options, dlock_client_options, dlock_wait, dlock_election_options,
+ *     dlock_redis_options) `reserved` must be zero, and zero is the default of whatever takes its
+ *     place. That is checked: an option that is newer than the library is DLOCK_INVALID, and never
+ *     overlooked. In a struct that the library fills (dlock_info, dlock_holder, dlock_stats,
+ *     dlock_histogram) it is set to zero.
  *   - Values at the end of enums. An acquire that returns a status which the program does not know
  *     gave it no hold; beyond that such a status says no more than DLOCK_UNKNOWN, and
  *     dlock_status_text() has its words. Likewise a dlock_redis_outcome. A dlock_report that the
@@ -689,6 +690,101 @@ typedef struct dlock_stats {
 } dlock_stats;
 
 DLOCK_API void dlock_client_stats(dlock_client *client, dlock_stats *ret);
+
+/* ---- leader election ------------------------------------------------------------------------- */
+
+/*
+ * The leader of NAME is the holder of the lock NAME of kind FAIR, for a lease that is renewed; the
+ * candidates wait for it in the order of arrival. One that resigns hands over at once; one that
+ * dies or stands still is followed when its lease has ended, at most a recheck_ms later. Leading is
+ * a bet on time as holding is, and ends in the same ways: see "What a lease can not promise". So
+ * what a leader writes is guarded, dlock_guard_call(), or fenced where it goes to.
+ *
+ * A dlock_election is one candidate, or an observer that never campaigns. A campaign lasts until
+ * the candidate leads or resigns, or its wait is over or cancelled. Silence of Redis does not end
+ * it: it is asked again until it answers, and whether it has done what it was asked then. An error
+ * that asking again would not mend does end it (DLOCK_FAILED, DLOCK_NO_MEMORY). After a loss
+ * nothing is begun by itself: end what only a leader may do, and then campaign again.
+ *
+ *     dlock_election_new(client, "scheduler", NULL, &me, err, sizeof(err));
+ *     dlock_election_start(me, NULL);
+ *     ... add dlock_election_fd(me) to the loop; when it is readable:
+ *     switch (dlock_election_status(me)) {
+ *     case DLOCK_OK:      work, with dlock_election_hold(me) for the guard and the fence
+ *     case DLOCK_PENDING: not yet
+ *     default:            stop working, and dlock_election_start(me, NULL) again
+ *     }
+ *
+ * Any thread may use a candidate. Of what it gives: the hold is the election's, never to be
+ * released by the caller, and used by one thread at a time; it lives, lost or not, until the
+ * candidate starts again or resigns, so end its use before. After fork() the child neither leads
+ * nor campaigns: every call is DLOCK_FORKED, NULL or -1 there, and freeing does nothing.
+ * A client may be freed only after its elections.
+ */
+typedef struct dlock_election dlock_election;
+
+/* All-zero means the defaults. The callbacks keep to the rules of "Threads": they neither block nor
+ * call the library, this section included, but for dlock_held(), dlock_validity_ms(), dlock_fence()
+ * and dlock_lost_fd(). They never run at the same time, and of a hold `elected` is first. */
+typedef struct dlock_election_options {
+    int64_t lease_ms; /* 0 = 10,000; at least 10; renewed after each third */
+    void (*elected)(void *arg, dlock_hold *hold); /* it leads, for a whole lease at first */
+    void (*lost)(void *arg, dlock_hold *hold);    /* once, when that is over, unless it resigned */
+    void *arg;
+    uint64_t reserved[8]; /* must be zero */
+} dlock_election_options;
+
+/* A candidate that does not campaign yet. `options` may be NULL, and is copied. DLOCK_INVALID with
+ * a sentence in err, as for a lock; DLOCK_NO_MEMORY (of descriptors too). */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_election_new(dlock_client *client, const char *name,
+                                                           const dlock_election_options *options,
+                                                           dlock_election **ret, char *err,
+                                                           size_t err_len);
+
+/* Resigns, and frees; no other thread may use it any more. NULL is allowed. */
+DLOCK_API void dlock_election_free(dlock_election *election);
+
+/* Starts a campaign; never waits for Redis. What becomes of it is told by the callbacks, by
+ * dlock_election_fd() and dlock_election_status(). `wait` is as in dlock_acquire(), its context not
+ * used; NULL: for ever. DLOCK_INVALID: it campaigns or leads already, or `wait` is not valid;
+ * DLOCK_NO_MEMORY. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_election_start(dlock_election *election,
+                                                             const dlock_wait *wait);
+
+/* The same, and waits for what becomes of it, as dlock_election_status() tells. DLOCK_OK: it leads.
+ * To end it from another thread, resign there. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_election_campaign(dlock_election *election,
+                                                                const dlock_wait *wait);
+
+/*
+ * What the candidate is as far as this process can know without asking. DLOCK_OK: it leads.
+ * DLOCK_PENDING: it campaigns. DLOCK_EXPIRED, DLOCK_NOT_OWNER: it has led, and lost that: its lease
+ * was over, or Redis says that the lock is not its own. DLOCK_CANCELLED: it has resigned, was
+ * cancelled, or has not campaigned yet. DLOCK_BUSY: the wait was over while another led.
+ * DLOCK_UNAVAILABLE, DLOCK_UNKNOWN: ... while Redis did not answer; what may have been acquired is
+ * released in the background. DLOCK_FAILED: Redis answered with an error; dlock_last_error().
+ * Whoever asks takes the news off the descriptor.
+ */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_election_status(dlock_election *election);
+
+/* The hold, for dlock_guard_call(), dlock_fence() and the like; NULL unless it leads. (borrowed) */
+DLOCK_API dlock_hold *dlock_election_hold(dlock_election *election);
+
+/* An eventfd, readable when the status has changed since dlock_election_status() was asked. Closed
+ * with the election. (borrowed) */
+DLOCK_API int dlock_election_fd(const dlock_election *election);
+
+/* Ends the campaign, or gives the leadership to the next candidate; waits for Redis as
+ * dlock_release() does. DLOCK_OK: this candidate has nothing any more. DLOCK_EXPIRED,
+ * DLOCK_NOT_OWNER: it had lost the leadership. DLOCK_UNKNOWN, DLOCK_UNAVAILABLE: Redis did not
+ * answer; tried again in the background, until the lease must have ended. It may campaign again in
+ * any case. */
+DLOCK_API dlock_status dlock_election_resign(dlock_election *election);
+
+/* Asks Redis who leads: owner, host, pid, since_us, ttl_ms and fence are the leader's, `waiters` is
+ * how many candidates wait. DLOCK_OK, too, where nobody leads: `held` is false then. */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_election_leader(dlock_election *election,
+                                                              dlock_info *ret);
 
 #ifdef __cplusplus
 }

@@ -14,17 +14,19 @@
 /* Exit codes besides 0. Those from 64 on are sysexits.h's, as etcdctl and consul users know them.
  */
 enum {
-    EXIT_FREE = 1,         /* status, release: nobody holds the lock */
+    EXIT_FREE = 1,         /* status, release, leader: nobody holds the lock */
     EXIT_BENCH_FAILED = 1, /* bench: an update was lost */
     EXIT_USAGE = 64,
     EXIT_UNREACHABLE = 69,  /* Redis could not be asked */
     EXIT_SYSTEM = 71,       /* out of memory, of processes, ... */
     EXIT_NOT_OBTAINED = 75, /* run, semaphore: not to be had for the whole wait */
-    EXIT_LOST = 76 /* run, semaphore: the lock was lost, or about to be, before the command's end */
+    EXIT_LOST = 76 /* run, semaphore, elect: the lock was lost, or about to be, before the command's end */
 };
 
 int command_run(int argc, char **argv);
 int command_semaphore(int argc, char **argv);
+int command_elect(int argc, char **argv);
+int command_leader(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_release(int argc, char **argv);
 int command_bench(int argc, char **argv);

@@ -109,6 +109,30 @@ static void print_holders(json_writer *json, const inspection *s)
     json_close(json, ']');
 }
 
+/* The schema, the name, and of the only or the first holder. */
+static void print_first(json_writer *json, const dlock_info *info, const char *name,
+                        const char *held, const char *waiters)
+{
+    json_int(json, "schema", 1);
+    json_text(json, "name", name);
+    json_bool(json, held, info->held);
+    json_text(json, "owner", info->owner);
+    json_text(json, "host", info->host);
+    json_int(json, "pid", info->pid);
+    json_int(json, "since_us", info->since_us);
+    json_int(json, "ttl_ms", info->ttl_ms);
+    json_int(json, "fence", (int64_t)info->fence);
+    json_int(json, waiters, info->waiters);
+}
+
+void inspection_print_leader_json(const dlock_info *info, const char *name)
+{
+    json_writer json = {.file = stdout};
+    json_open(&json, NULL, '{');
+    print_first(&json, info, name, "led", "candidates");
+    json_close(&json, '}');
+}
+
 void inspection_print_json(const inspection *s, const char *name)
 {
     static const char *const modes[] = {
@@ -119,16 +143,7 @@ void inspection_print_json(const inspection *s, const char *name)
     const dlock_info *info = &s->info;
     json_writer json = {.file = stdout};
     json_open(&json, NULL, '{');
-    json_int(&json, "schema", 1);
-    json_text(&json, "name", name);
-    json_bool(&json, "held", info->held);
-    json_text(&json, "owner", info->owner);
-    json_text(&json, "host", info->host);
-    json_int(&json, "pid", info->pid);
-    json_int(&json, "since_us", info->since_us);
-    json_int(&json, "ttl_ms", info->ttl_ms);
-    json_int(&json, "fence", (int64_t)info->fence);
-    json_int(&json, "waiters", info->waiters);
+    print_first(&json, info, name, "held", "waiters");
     json_text(&json, "mode", modes[mode_of(s)]);
     json_int(&json, "permits", info->permits > 0 ? info->permits : 0);
     json_int(&json, "taken", info->taken);
@@ -236,6 +251,17 @@ void inspection_print_text(const inspection *s, const char *name)
     if (mode == SEMAPHORE || mode == READERS)
         print_shares(s, mode);
     else if (info->held)
+        print_holder(info);
+    if (info->fence)
+        printf("  fence    %" PRIu64 "\n", info->fence);
+    if (info->held || info->waiters)
+        printf("  waiting  %" PRId64 "\n", info->waiters);
+}
+
+void inspection_print_leader_text(const dlock_info *info, const char *name)
+{
+    printf("%s has %s leader\n", name, info->held ? "a" : "no");
+    if (info->held)
         print_holder(info);
     if (info->fence)
         printf("  fence    %" PRIu64 "\n", info->fence);

@@ -1,4 +1,4 @@
-/* What dlock status sees of a lock, whatever its kind, and shows. */
+/* What dlock status sees of a lock, whatever its kind, and shows; and dlock leader. */
 #ifndef DLOCK_CMD_INSPECTION_H
 #define DLOCK_CMD_INSPECTION_H
 
@@ -26,5 +26,9 @@ DLOCK_MUST_CHECK dlock_status inspection_latch(const command_session *session, c
 
 void inspection_print_text(const inspection *s, const char *name);
 void inspection_print_json(const inspection *s, const char *name);
+
+/* The same of an election. */
+void inspection_print_leader_text(const dlock_info *info, const char *name);
+void inspection_print_leader_json(const dlock_info *info, const char *name);
 
 #endif

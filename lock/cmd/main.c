@@ -13,6 +13,8 @@ static const char help[] =
     "usage:\n"
     "  dlock run [options] NAME -- COMMAND [ARG...]   run a command under the lock NAME\n"
     "  dlock semaphore [options] N NAME -- COMMAND    run it with one of N permits\n"
+    "  dlock elect [options] NAME -- COMMAND          run it while this process leads\n"
+    "  dlock leader [options] NAME                    who leads, since when, with which fence\n"
     "  dlock status [options] NAME                    who holds it, since when, how many wait\n"
     "  dlock release --force [options] NAME           take it away from whoever has it\n"
     "  dlock latch set|down|left [options] [N] NAME   a latch, open once counted down N times\n"
@@ -38,6 +40,8 @@ static struct {
 } commands[] = {
     {"run", "dlock: run", command_run},
     {"semaphore", "dlock: semaphore", command_semaphore},
+    {"elect", "dlock: elect", command_elect},
+    {"leader", "dlock: leader", command_leader},
     {"status", "dlock: status", command_status},
     {"release", "dlock: release", command_release},
     {"latch", "dlock: latch", command_latch},

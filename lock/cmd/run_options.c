@@ -1,5 +1,5 @@
-/* The options that run and semaphore share, and their words. The names of those that flock(1) has
- * too are flock's. */
+/* The options that run, semaphore and elect share, and their words. The names of those that
+ * flock(1) has too are flock's. */
 #include "cmd/run_options.h"
 #include "cmd/command.h"
 
@@ -57,12 +57,13 @@ static bool take_option(run_options *ret, int c)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
+#define LEASE_OPTIONS                                                                              \
+    {"redis", required_argument, NULL, 'r'}, {"lease-ms", required_argument, NULL, 'l'},           \
+        {"grace-ms", required_argument, NULL, 'g'}, COMMAND_HELP
 #define COMMON_OPTIONS                                                                             \
-    {"redis", required_argument, NULL, 'r'}, {"wait", required_argument, NULL, 'w'},               \
-        {"wait-ms", required_argument, NULL, 'm'}, {"nonblock", no_argument, NULL, 'n'},           \
-        {"conflict-exit-code", required_argument, NULL, 'E'},                                      \
-        {"lease-ms", required_argument, NULL, 'l'}, {"grace-ms", required_argument, NULL, 'g'},    \
-        COMMAND_HELP
+    {"wait", required_argument, NULL, 'w'}, {"wait-ms", required_argument, NULL, 'm'},             \
+        {"nonblock", no_argument, NULL, 'n'},                                                      \
+        {"conflict-exit-code", required_argument, NULL, 'E'}, LEASE_OPTIONS
 
 static const struct option of_run[] = {{"shared", no_argument, NULL, 's'},
                                        {"exclusive", no_argument, NULL, 'x'},
@@ -74,6 +75,8 @@ static const struct option of_semaphore[] = {{"take", required_argument, NULL, '
                                              {"resize", no_argument, NULL, 'z'},
                                              COMMON_OPTIONS,
                                              {NULL, 0, NULL, 0}};
+
+static const struct option of_elect[] = {LEASE_OPTIONS, {NULL, 0, NULL, 0}};
 
 /* Of those that exclude each other the letter is the same. */
 static unsigned char group_of(int c)
@@ -159,14 +162,15 @@ static bool may_be_spaced(const run_options *ret)
 static bool read_words(run_options *ret, int argc, char **argv, const run_form *form,
                        bool *help_wanted)
 {
-    bool semaphore = form->kind == DLOCK_SEMAPHORE, seen[UCHAR_MAX + 1] = {false};
+    bool semaphore = form->kind == DLOCK_SEMAPHORE, elect = form->kind == DLOCK_FAIR;
+    bool seen[UCHAR_MAX + 1] = {false};
     int dashes = 1;
     while (dashes < argc && strcmp(argv[dashes], "--") != 0)
         dashes++;
-    const char *letters = semaphore ? "+w:nE:h" : "+sxw:nE:h";
+    const char *letters = elect ? "+h" : semaphore ? "+w:nE:h" : "+sxw:nE:h";
     if (dashes < argc)
         letters++;
-    const struct option *options = semaphore ? of_semaphore : of_run;
+    const struct option *options = elect ? of_elect : semaphore ? of_semaphore : of_run;
     for (int c; (c = command_option(dashes, argv, letters, options)) != -1;) {
         *help_wanted = c == 'h';
         if (*help_wanted || !take_option(ret, c))

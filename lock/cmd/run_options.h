@@ -1,4 +1,4 @@
-/* What dlock run and dlock semaphore are asked to do: their options, read and checked. */
+/* What dlock run, semaphore and elect are asked to do: their options, read and checked. */
 #ifndef DLOCK_CMD_RUN_OPTIONS_H
 #define DLOCK_CMD_RUN_OPTIONS_H
 
@@ -20,7 +20,7 @@ typedef struct run_options {
 /* A subcommand that runs a command under a lock. */
 typedef struct run_form {
     const char *name;
-    dlock_kind kind; /* SEMAPHORE: N stands before NAME */
+    dlock_kind kind; /* SEMAPHORE: N stands before NAME; FAIR: an election */
     const char *help;
 } run_form;
 
@@ -28,17 +28,19 @@ typedef struct run_form {
  * error. */
 int run_options_read(run_options *ret, int argc, char **argv, const run_form *form);
 
-/* The lines on the options that both have. */
+/* The lines on the options that all have, and those that an election has not. */
+#define RUN_LEASE_HELP                                                                             \
+    "  --lease-ms N           for how long the lock outlives a crash of this machine; it is\n"     \
+    "                         renewed every third of that. 100 to 86400000. Default 10000\n"       \
+    "  --grace-ms N           from SIGTERM to SIGKILL when COMMAND has to be ended; more than a\n" \
+    "                         third of the lease counts as a third. Default: a fifth of it\n"
 #define RUN_OPTIONS_HELP                                                                           \
     "  -w, --wait SECONDS     give up after so long, as in 2.5; 0 to 31536000 (a year).\n"         \
     "                         Default: wait for ever\n"                                            \
     "  --wait-ms N            the same in ms\n"                                                    \
     "  -n, --nonblock         one try only, as --wait 0\n"                                         \
     "  -E, --conflict-exit-code N\n"                                                               \
-    "                         exit code when not obtained by then, 0 to 255. Default 75\n"         \
-    "  --lease-ms N           for how long the lock outlives a crash of this machine; it is\n"     \
-    "                         renewed every third of that. 100 to 86400000. Default 10000\n"       \
-    "  --grace-ms N           from SIGTERM to SIGKILL when COMMAND has to be ended; more than a\n" \
-    "                         third of the lease counts as a third. Default: a fifth of it\n"
+    "                         exit code when not obtained by then, 0 to 255. Default "             \
+    "75\n" RUN_LEASE_HELP
 
 #endif

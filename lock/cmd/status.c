@@ -1,4 +1,4 @@
-/* dlock status and dlock release --force: who holds a lock, and taking it away from its holder. */
+/* dlock status, leader and release --force: who holds a lock, or leads, and taking it away. */
 #include "cmd/command.h"
 #include "cmd/inspection.h"
 
@@ -48,6 +48,23 @@ static const char release_help[] =
     "\n"
     "Example: dlock release --force nightly-report\n";
 
+static const char leader_help[] =
+    "usage: dlock leader [options] NAME\n"
+    "\n"
+    "Shows who leads in the election NAME: owner, process and host, since when, for how long\n"
+    "without a renewal, the fence, how many candidates wait.\n"
+    "\n"
+    "  --json                 as one JSON object, \"schema\": 1; times in its _us (since 1970)\n"
+    "                         and _ms\n" COMMAND_REDIS_HELP "  -h, --help             this\n"
+    "\n"
+    "Exit codes:\n"
+    "  0   somebody leads\n"
+    "  1   nobody leads\n"
+    "  64  usage, or NAME is held by what is no candidate\n"
+    "  69  Redis not reached; it is asked once, for 3 s at most\n"
+    "\n"
+    "Example: dlock leader scheduler\n";
+
 typedef struct lock_query {
     const char *url, *name;
     bool json, force;
@@ -55,12 +72,11 @@ typedef struct lock_query {
 } lock_query;
 
 /* -1, or the exit code: help was shown, or an error. `word` is --json or --force. */
-static int read_options(lock_query *query, int argc, char **argv, struct option word,
-                        const char *help)
+static int read_options(lock_query *query, const char *command, int argc, char **argv,
+                        struct option word, const char *help)
 {
     const struct option options[] = {
         {"redis", required_argument, NULL, 'r'}, word, COMMAND_HELP, {NULL, 0, NULL, 0}};
-    const char *command = word.val == 'j' ? "status" : "release";
     for (int c; (c = command_option(argc, argv, "h", options)) != -1;) {
         if (c == '?')
             return command_usage(command);
@@ -101,7 +117,7 @@ int command_status(int argc, char **argv)
 {
     lock_query query = {0};
     const struct option json = {"json", no_argument, NULL, 'j'};
-    int code = read_options(&query, argc, argv, json, status_help);
+    int code = read_options(&query, "status", argc, argv, json, status_help);
     if (code >= 0)
         return code;
     code = open_lock(&query);
@@ -123,11 +139,42 @@ int command_status(int argc, char **argv)
     return code;
 }
 
+/* Shows a leader, if it is one. The exit code. */
+static int show_leader(const lock_query *query, const dlock_info *info)
+{
+    if (info->held && info->since_us == 0) {
+        command_complain("\"%s\" is held by what is no candidate: see dlock status", query->name);
+        return EXIT_USAGE;
+    }
+    if (query->json)
+        inspection_print_leader_json(info, query->name);
+    else
+        inspection_print_leader_text(info, query->name);
+    return info->held ? 0 : EXIT_FREE;
+}
+
+int command_leader(int argc, char **argv)
+{
+    lock_query query = {0};
+    dlock_info info;
+    const struct option json = {"json", no_argument, NULL, 'j'};
+    int code = read_options(&query, "leader", argc, argv, json, leader_help);
+    if (code >= 0)
+        return code;
+    code = open_lock(&query);
+    if (code)
+        return code;
+    dlock_status status = dlock_inspect(query.session.lock, &info);
+    code = status == DLOCK_OK ? show_leader(&query, &info) : complain_of(&query, status);
+    command_session_close(&query.session);
+    return code;
+}
+
 int command_release(int argc, char **argv)
 {
     lock_query query = {0};
     const struct option force = {"force", no_argument, NULL, 'f'};
-    int code = read_options(&query, argc, argv, force, release_help);
+    int code = read_options(&query, "release", argc, argv, force, release_help);
     if (code >= 0)
         return code;
     if (!query.force) {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -27,7 +28,7 @@ typedef struct order {
 
 typedef struct supervision {
     supervisor_job job;
-    int orders, signals;
+    int orders, signals, lost_fd;
     bool own_group;
     pid_t holder, holders_group;
     descendants descendants; /* of this process */
@@ -170,6 +171,7 @@ static void end_in_time(supervision *w)
         command_complain("the lock \"%s\" is not renewed and about to be lost: ending %s",
                          w->job.name, command);
         w->lost = true;
+        eventfd_write(w->lost_fd, 1);
     } else if (!w->ending && !w->command && dlock_passed(w->left_alone)) {
         pid_t one = 0;
         int found = descendants_signal(&w->descendants, 0, &one);
@@ -242,8 +244,10 @@ static int supervise(supervision *w)
     order first;
     if (!stand_apart(w) || read(w->orders, &first, sizeof(first)) != sizeof(first))
         return EXIT_SYSTEM; /* no lock, no command */
-    if (dlock_passed(first.until))
+    if (dlock_passed(first.until)) {
+        eventfd_write(w->lost_fd, 1);
         return EXIT_LOST;
+    }
     fcntl(w->orders, F_SETFL, O_NONBLOCK);
     w->signals = signalfd(-1, w->job.signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (w->signals < 0 || !start_command(w, &first)) {
@@ -276,7 +280,8 @@ bool supervisor_start(const supervisor_job *job, supervisor *ret)
                          .code = EXIT_SYSTEM};
     if (!descendants_begin(&s.descendants))
         return false;
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    watch.lost_fd = s.lost = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s.lost < 0 || pipe2(ends, O_CLOEXEC) != 0) {
         command_complain("no process: %s", strerror(errno));
         return false;
     }
@@ -328,8 +333,15 @@ bool supervisor_ended(supervisor *self, int *ret)
     return true;
 }
 
+bool supervisor_lost(const supervisor *self)
+{
+    eventfd_t count;
+    return eventfd_read(self->lost, &count) == 0;
+}
+
 void supervisor_close(supervisor *self)
 {
     close(self->orders);
+    close(self->lost);
     descendants_free(&self->descendants);
 }

@@ -40,6 +40,7 @@ typedef struct supervisor_job {
 typedef struct supervisor {
     pid_t pid;
     int orders; /* a pipe's writing end; its end tells the supervisor of ours */
+    int lost;   /* an eventfd, readable when the supervisor has begun to end them for a loss */
     descendants descendants;
 } supervisor;
 
@@ -63,6 +64,9 @@ void supervisor_end(supervisor *self);
  * when the descendants had to be ended before the lease was; EXIT_SYSTEM when that could not be
  * known. */
 bool supervisor_ended(supervisor *self, int *ret);
+
+/* Whether EXIT_LOST is not the command's own. */
+bool supervisor_lost(const supervisor *self);
 
 /* Lets go: a supervisor that has not started anything ends. */
 void supervisor_close(supervisor *self);

@@ -10,6 +10,10 @@
  *      signal that would have ended the program cancels the wait;
  *   3. for the supervisor's end, where poll() watches the signals, the hold's "lost" descriptor and
  *      the hold's own deadline, so that a stalled watchdog can not hide the loss.
+ *
+ * In an election the second one is poll() as well. A leader has its whole lease at once, as the
+ * supervisor needs it; who is handed a lock of kind FAIR by dlock_acquire() has a claim window.
+ * After a loss all is done anew, with a client of its own, so that no thread runs at the next fork.
  */
 #include "cmd/under_lock.h"
 #include "cmd/spacing.h"
@@ -38,6 +42,10 @@ typedef struct run_job {
     int signals; /* signalfd of `caught` */
     supervisor supervisor;
     spacing spacing;
+    dlock_election *election; /* NULL: none, but the session's lock */
+    bool again;               /* it has led before */
+    bool lost;                /* ... and lost that before the command's end */
+    bool told_to_end;         /* by a signal, which the command got as well */
 } run_job;
 
 /* ---- signals --------------------------------------------------------------------------------- */
@@ -68,12 +76,14 @@ static int ending_signal(int signals)
     return 0;
 }
 
-static void pass_signals(const run_job *run)
+static void pass_signals(run_job *run)
 {
     struct signalfd_siginfo info;
     while (read(run->signals, &info, sizeof(info)) == sizeof(info)) {
-        if (info.ssi_signo != SIGCHLD)
-            supervisor_signal(&run->supervisor, (int)info.ssi_signo, info.ssi_code == SI_KERNEL);
+        int signo = (int)info.ssi_signo;
+        if (signo != SIGCHLD)
+            supervisor_signal(&run->supervisor, signo, info.ssi_code == SI_KERNEL);
+        run->told_to_end |= signo == SIGTERM || signo == SIGINT || signo == SIGQUIT;
     }
 }
 
@@ -180,6 +190,29 @@ static dlock_status acquire(const run_job *run, dlock_lock *lock, dlock_hold **r
     return status;
 }
 
+/* The same of the leadership; *ret is the election's. */
+static dlock_status campaign(const run_job *run, dlock_hold **ret, int *signo)
+{
+    dlock_election *e = run->election;
+    struct pollfd fds[] = {{.fd = run->signals, .events = POLLIN},
+                           {.fd = dlock_election_fd(e), .events = POLLIN}};
+    dlock_status status = dlock_election_start(e, NULL);
+    while (status == DLOCK_OK) {
+        poll(fds, 2, -1);
+        *signo = ending_signal(run->signals);
+        if (*signo)
+            return dlock_election_resign(e) == DLOCK_OK ? DLOCK_CANCELLED : DLOCK_UNKNOWN;
+        status = dlock_election_status(e);
+        if (status == DLOCK_OK && (*ret = dlock_election_hold(e)))
+            return DLOCK_OK;
+        if (status == DLOCK_PENDING)
+            status = DLOCK_OK;
+        else if (status == DLOCK_OK || status == DLOCK_EXPIRED || status == DLOCK_NOT_OWNER)
+            status = dlock_election_start(e, NULL); /* it is over before the command began */
+    }
+    return status;
+}
+
 /* ---- the command's time ---------------------------------------------------------------------- */
 
 /* Tells the supervisor of every renewal, until nobody of the command's descendants is left. The
@@ -198,10 +231,12 @@ static int watch(run_job *run, dlock_hold *hold)
             command_complain("the lock \"%s\" is lost: killing %s", run->options.name,
                              run->options.command[0]);
             supervisor_end(s);
+            run->lost = true;
             return EXIT_LOST;
         }
         supervisor_extend(s, hold);
     }
+    run->lost = supervisor_lost(s);
     return code;
 }
 
@@ -213,7 +248,8 @@ static int run_under(run_job *run, dlock_hold *hold)
     spacing_end end = spacing_finish(&run->spacing, hold, &code);
     if (end == SPACING_OPEN && run->options.at_least_ms > 0)
         _exit(code); /* a release that came through would give the name away too early */
-    dlock_status released = dlock_release(hold);
+    dlock_status released =
+        run->election ? dlock_election_resign(run->election) : dlock_release(hold);
     if (released == DLOCK_OK || code == EXIT_LOST || end != SPACING_RELEASE)
         return code;
     if (released == DLOCK_EXPIRED || released == DLOCK_NOT_OWNER) {
@@ -240,8 +276,9 @@ static int run_granted(run_job *run, const command_session *session, dlock_hold 
 static int acquire_and_run(run_job *run, const command_session *session)
 {
     dlock_hold *hold;
-    int signo;
-    dlock_status status = acquire(run, session->lock, &hold, &signo);
+    int signo = 0;
+    dlock_status status =
+        run->election ? campaign(run, &hold, &signo) : acquire(run, session->lock, &hold, &signo);
     if (status == DLOCK_OK && !signo)
         return run_granted(run, session, hold);
     if (status == DLOCK_OK)
@@ -262,34 +299,68 @@ static int acquire_and_run(run_job *run, const command_session *session)
     return status == DLOCK_BUSY ? (int)run->options.busy_code : command_exit_code(status);
 }
 
+/* Until the server has answered, and is told what is to be done first. 0, or the exit code. */
+static int reach_and_prepare(run_job *run, const command_session *session)
+{
+    signals_end_us(run, true);
+    int code = reach(run, session);
+    if (code == 0)
+        code = command_check_server(session);
+    if (code == 0 && run->prepare)
+        code = run->prepare(session, &run->options);
+    run->unsettled = code == UNDER_LOCK_UNSETTLED;
+    signals_end_us(run, false);
+    return run->unsettled ? 0 : code;
+}
+
+static int make_election(run_job *run, const command_session *session)
+{
+    char err[256];
+    dlock_election_options options = {.lease_ms = run->options.lease_ms};
+    dlock_status status = dlock_election_new(session->client, run->options.name, &options,
+                                             &run->election, err, sizeof(err));
+    if (status != DLOCK_OK)
+        command_complain("%s", err);
+    return command_exit_code(status);
+}
+
 static int run_session(run_job *run)
 {
     command_session session;
+    bool elects = run->options.kind == DLOCK_FAIR;
     dlock_options options = {.kind = run->options.kind,
                              .lease_ms = spacing_lease_ms(&run->options),
                              .renew_ms = run->options.lease_ms / 3,
                              .permits = run->options.permits};
-    int code = command_session_make(run->options.url, run->options.name, &options, &session);
+    int code = command_session_make(run->options.url, elects ? NULL : run->options.name, &options,
+                                    &session);
     if (code)
         return code;
-    signals_end_us(run, true);
-    code = reach(run, &session);
-    if (code == 0)
-        code = command_check_server(&session);
-    if (code == 0 && run->prepare)
-        code = run->prepare(&session, &run->options);
-    run->unsettled = code == UNDER_LOCK_UNSETTLED;
-    if (run->unsettled)
-        code = 0;
-    signals_end_us(run, false);
+    if (elects)
+        code = make_election(run, &session);
+    if (code == 0 && !run->again)
+        code = reach_and_prepare(run, &session);
     if (code == 0)
         code = acquire_and_run(run, &session);
+    dlock_election_free(run->election);
+    run->election = NULL;
     command_session_close(&session);
     return code;
 }
 
+/* Whether there is to be another term. */
+static bool campaigns_again(run_job *run)
+{
+    run->again = run->options.kind == DLOCK_FAIR && run->lost && !run->told_to_end;
+    if (run->again)
+        command_complain("leadership of \"%s\" is lost: campaigning again", run->options.name);
+    run->lost = false;
+    return run->again;
+}
+
 int under_lock(const run_options *options, under_lock_prepare *prepare)
 {
+    struct sigaction on_sigpipe;
     run_job run = {.options = *options, .prepare = prepare, .signals = -1};
     run.deadline = dlock_in_ms(options->wait_ms);
     supervisor_job job = {.name = options->name,
@@ -302,10 +373,15 @@ int under_lock(const run_options *options, under_lock_prepare *prepare)
         command_complain("no signalfd: %s", strerror(errno));
         return EXIT_SYSTEM;
     }
-    if (!supervisor_start(&job, &run.supervisor))
-        return EXIT_SYSTEM;
-    int code = run_session(&run);
-    supervisor_close(&run.supervisor);
+    sigaction(SIGPIPE, NULL, &on_sigpipe);
+    int code;
+    do {
+        sigaction(SIGPIPE, &on_sigpipe, NULL); /* a session ignores it, the command should not */
+        if (!supervisor_start(&job, &run.supervisor))
+            return EXIT_SYSTEM;
+        code = run_session(&run);
+        supervisor_close(&run.supervisor);
+    } while (campaigns_again(&run));
     close(run.signals);
     return code;
 }

@@ -1,4 +1,4 @@
-/* A command under a lock: what dlock run and dlock semaphore do alike. */
+/* A command under a lock: what dlock run, semaphore and elect do alike. */
 #ifndef DLOCK_CMD_UNDER_LOCK_H
 #define DLOCK_CMD_UNDER_LOCK_H
 
@@ -12,7 +12,8 @@ enum { UNDER_LOCK_UNSETTLED = -1 };
  * the program meanwhile. */
 typedef int under_lock_prepare(const command_session *session, const run_options *options);
 
-/* Waits for the lock, and runs the command under it. The exit code. `prepare` may be NULL. */
+/* Waits for the lock, and runs the command under it. Of kind FAIR it is an election's: after a loss
+ * that is done again. The exit code. `prepare` may be NULL. */
 int under_lock(const run_options *options, under_lock_prepare *prepare);
 
 #endif

@@ -234,7 +234,9 @@ static void begin(dlock_pending *p, const dlock_wait *wait)
     p->since = dlock_now();
 }
 
-dlock_status dlock_acquire_start(dlock_lock *lock, const dlock_wait *wait, dlock_pending **ret)
+dlock_status dlock_acquire_start_told(dlock_lock *lock, const dlock_wait *wait,
+                                      void (*told)(void *arg, dlock_pending *p), void *arg,
+                                      dlock_pending **ret)
 {
     static const dlock_wait no_wait;
     if (dlock_client_forked(lock->client))
@@ -264,6 +266,8 @@ dlock_status dlock_acquire_start(dlock_lock *lock, const dlock_wait *wait, dlock
         return DLOCK_NO_MEMORY;
     }
     *ret = p;
+    p->told = told;
+    p->told_arg = arg;
     dlock_client_count(lock->client, &lock->client->stats.waiting_now, 1);
     dlock_wait_set_enter(&lock->wait_set, &p->waiter);
     p->cancel_listener.fired = notice_cancel;
@@ -271,6 +275,11 @@ dlock_status dlock_acquire_start(dlock_lock *lock, const dlock_wait *wait, dlock
         dlock_cancel_listen(p->cancel, &p->cancel_listener);
     dlock_question_put(q);
     return DLOCK_OK;
+}
+
+dlock_status dlock_acquire_start(dlock_lock *lock, const dlock_wait *wait, dlock_pending **ret)
+{
+    return dlock_acquire_start_told(lock, wait, NULL, NULL, ret);
 }
 
 dlock_status dlock_acquire_finish(dlock_pending *p, dlock_hold **ret)

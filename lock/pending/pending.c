@@ -45,6 +45,8 @@ void dlock_pending_decide(dlock_pending *p, dlock_status status)
     if (write(p->fd, &one, sizeof(one)) == sizeof(one)) /* the first word to it always fits */
         p->status = status;
     pthread_mutex_unlock(&p->decision);
+    if (p->told)
+        p->told(p->told_arg, p);
 }
 
 dlock_status dlock_pending_status(dlock_pending *p)

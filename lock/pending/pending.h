@@ -23,6 +23,9 @@ struct dlock_pending {
     dlock_cancel *cancel; /* (borrowed) NULL = none */
     cancel_listener cancel_listener;
     atomic_bool cancelled;
+    void (*told)(void *arg, dlock_pending *p); /* of the decision, in place of a caller who finishes
+                                                  it; NULL = none */
+    void *told_arg;
     bool asked_late; /* the last question came too late by Redis's clock */
     dlock_time since, due;
     dlock_status ending; /* LEAVING: what it ends in */
@@ -38,6 +41,12 @@ dlock_pending *dlock_pending_new(dlock_lock *lock, void (*run)(task *t));
 /* Its end, told to the caller: nothing of it but its references is the engine's any more. */
 void dlock_pending_decide(dlock_pending *p, dlock_status status);
 dlock_status dlock_pending_status(dlock_pending *p); /* DLOCK_PENDING until then */
+
+/* As dlock_acquire_start(); `told` is called with the decision, on the engine's thread and perhaps
+ * before this returns, and finishes it. */
+dlock_status dlock_acquire_start_told(dlock_lock *lock, const dlock_wait *wait,
+                                      void (*told)(void *arg, dlock_pending *p), void *arg,
+                                      dlock_pending **ret);
 
 /* The caller is done with it. */
 void dlock_pending_free(dlock_pending *p);

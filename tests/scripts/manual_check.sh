@@ -52,7 +52,7 @@ step_options() {
         same "$program --help and $program(1)" "$("$build/$program" --help | options_in)" \
             "$(shown "$build/man/$program.1" | sed '/systemctl/d' | options_in)"
     done
-    for command in run semaphore status release latch wait bench; do
+    for command in run semaphore elect leader status release latch wait bench; do
         same "dlock $command --help and its section of dlock(1)" \
             "$("$build/dlock" $command --help | sed '/^Example/,$d; /^usage/d' | options_in)" \
             "$(section "$build/man/dlock.1" "DLOCK ${command^^}" | options_in)"
@@ -62,7 +62,7 @@ step_options() {
 # The same of exit codes and of whatever stands at the left margin of a list.
 step_codes() {
     need man
-    for command in run semaphore status release latch wait bench; do
+    for command in run semaphore elect leader status release latch wait bench; do
         whole+=" dlock:$command"
     done
     for program in $whole; do
@@ -126,7 +126,7 @@ expect() {
 step_completion() {
     # shellcheck source=scripts/manual/completion.bash
     . scripts/manual/completion.bash
-    expect "run semaphore status release latch wait bench" "$build/dlock" ""
+    expect "run semaphore elect leader status release latch wait bench" "$build/dlock" ""
     expect "release" "$build/dlock" re
     expect "--wait --wait-ms" "$build/dlock" run --wait
     expect "" "$build/dlock" run --force

@@ -179,8 +179,8 @@ static void complaints_name_dlock_and_what_was_wrong(void **state)
 static void each_subcommand_has_its_own_help(void **state)
 {
     (void)state;
-    static const char *const subcommands[] = {"run",   "semaphore", "status", "release",
-                                              "latch", "wait",      "bench"};
+    static const char *const subcommands[] = {"run",     "semaphore", "elect", "leader", "status",
+                                              "release", "latch",     "wait",  "bench"};
     for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
         char words[64], usage[64], out[8192];
         snprintf(words, sizeof(words), "%s --help", subcommands[i]);
