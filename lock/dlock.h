@@ -712,14 +712,14 @@ DLOCK_API void dlock_client_stats(dlock_client *client, dlock_stats *ret);
  *     switch (dlock_election_status(me)) {
  *     case DLOCK_OK:      work, with dlock_election_hold(me) for the guard and the fence
  *     case DLOCK_PENDING: not yet
- *     default:            stop working, and dlock_election_start(me, NULL) again
+ *     default:            stop working; after a loss, dlock_election_start(me, NULL)
  *     }
  *
- * Any thread may use a candidate. Of what it gives: the hold is the election's, never to be
- * released by the caller, and used by one thread at a time; it lives, lost or not, until the
- * candidate starts again or resigns, so end its use before. After fork() the child neither leads
- * nor campaigns: every call is DLOCK_FORKED, NULL or -1 there, and freeing does nothing.
- * A client may be freed only after its elections.
+ * Any thread may use a candidate. The hold is the election's, never to be released by the caller,
+ * and used by one thread at a time; it lives, lost or not, until the candidate starts again or
+ * resigns, so end its use before. Resign, too, after a guarded call that released it. After fork()
+ * the child neither leads nor campaigns: every call is DLOCK_FORKED, NULL or -1 there, and freeing
+ * does nothing. A client may be freed only after its elections.
  */
 typedef struct dlock_election dlock_election;
 

@@ -20,7 +20,7 @@ enum {
     EXIT_UNREACHABLE = 69,  /* Redis could not be asked */
     EXIT_SYSTEM = 71,       /* out of memory, of processes, ... */
     EXIT_NOT_OBTAINED = 75, /* run, semaphore: not to be had for the whole wait */
-    EXIT_LOST = 76 /* run, semaphore, elect: the lock was lost, or about to be, before the command's end */
+    EXIT_LOST = 76 /* these and elect: it was lost, or about to be, before the command's end */
 };
 
 int command_run(int argc, char **argv);

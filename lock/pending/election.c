@@ -97,11 +97,8 @@ dlock_status dlock_election_new(dlock_client *client, const char *name,
     }
     dlock_election *e = calloc(1, sizeof(*e));
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    dlock_options of_lock = {.kind = DLOCK_FAIR,
-                             .lease_ms = options->lease_ms,
-                             .not_reentrant = true,
-                             .lost = lose,
-                             .lost_arg = e};
+    dlock_options of_lock = {
+        .kind = DLOCK_FAIR, .lease_ms = options->lease_ms, .lost = lose, .lost_arg = e};
     dlock_status status = DLOCK_NO_MEMORY;
     snprintf(err, err_len, "out of memory or descriptors");
     if (e && fd >= 0)
@@ -168,7 +165,7 @@ dlock_status dlock_election_start(dlock_election *e, const dlock_wait *wait)
     dlock_pending *p = NULL;
     if (forked(e))
         return DLOCK_FORKED;
-    one.context = 0;
+    one.context = 0; /* each is a context of its own */
     pthread_mutex_lock(&e->turn);
     bool may = begin(e, &lost);
     if (lost)

@@ -93,14 +93,13 @@ static void elections_and_losses_are_told(void **state)
 {
     rig *r = *state;
     told t = {0};
-    dlock_election_options options = {.lease_ms = fx_lease_ms(1000),
-                                      .elected = note_elected,
-                                      .lost = note_lost,
-                                      .arg = &t};
+    dlock_election_options options = {
+        .lease_ms = fx_lease_ms(1000), .elected = note_elected, .lost = note_lost, .arg = &t};
     dlock_election *e = candidate_as(r->client, "told", &options);
     dlock_guard *guard = dlock_guard_new("told", FENCE_TO_LIST);
     assert_int_equal(dlock_election_status(e), DLOCK_CANCELLED);
     assert_false(has_news(e, 0));
+    dlock_stats stats;
     uint64_t last = 0;
     for (int i = 1; i <= 3; i++) {
         start(e);
@@ -127,6 +126,8 @@ static void elections_and_losses_are_told(void **state)
     until_elected(e);
     assert_int_equal(dlock_election_resign(e), DLOCK_OK);
     assert_int_equal(atomic_load(&t.lost), 3); /* who resigns has lost nothing */
+    dlock_client_stats(r->client, &stats);
+    assert_int_equal(stats.held_now, 0); /* nor are lost holds left */
     dlock_election_free(e);
     dlock_guard_free(guard);
 }

@@ -31,8 +31,7 @@ static void a_wait_that_is_over_says_so(void **state)
     dlock_client *client = fresh_client(r);
     dlock_election *e = candidate(client, "limit");
     fx_redis_kill(r->server);
-    assert_int_equal(dlock_election_campaign(e, &(dlock_wait){.wait_ms = 100}),
-                     DLOCK_UNAVAILABLE);
+    assert_int_equal(dlock_election_campaign(e, &(dlock_wait){.wait_ms = 100}), DLOCK_UNAVAILABLE);
     assert_int_equal(dlock_election_leader(e, &info), DLOCK_UNAVAILABLE);
     assert_int_equal(dlock_election_resign(e), DLOCK_OK); /* nothing was done */
     fx_redis_restart(r->server);

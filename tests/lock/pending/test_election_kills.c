@@ -2,9 +2,9 @@
  * Leaders that are killed, or stopped for longer than their lease and continued, while each writes
  * under its guard as fast as it can: none of their writes comes after a later leader was elected.
  *
- * The candidates are processes of this program, which lead by dlock_election_campaign() and go on writing
- * until Redis refuses. The list that they write to has fences alone; a marker is put behind them
- * with each new leader, so a fence below one before it in the list is a stale write.
+ * The candidates are processes of this program, which lead by dlock_election_campaign() and go on
+ * writing until Redis refuses. The list that they write to has fences alone; a marker is put behind
+ * them with each new leader, so a fence below one before it in the list is a stale write.
  *
  * ELECTION_KILLS=1000 does it so often. It prints how long nobody led.
  */
