@@ -8,6 +8,14 @@
 
 /* ---- who leads ------------------------------------------------------------------------------- */
 
+static void until_waiting(dlock_election *observer, int64_t n)
+{
+    dlock_time give_up = dlock_in_ms(fx_patient_ms(SOON_MS));
+    while (leader_of(observer).waiters != n && !dlock_passed(give_up))
+        fx_let_pass(1);
+    assert_int_equal(leader_of(observer).waiters, n);
+}
+
 static void one_leads_and_hands_over_when_it_resigns(void **state)
 {
     rig *r = *state;
@@ -22,7 +30,8 @@ static void one_leads_and_hands_over_when_it_resigns(void **state)
     for (int i = 0; i < 6; i++) {
         dlock_hold *hold = until_elected(a);
         start(b);
-        assert_false(has_news(b, 50));
+        until_waiting(observer, 1);
+        assert_false(has_news(b, 0));
         assert_int_equal(dlock_election_status(b), DLOCK_PENDING);
         assert_null(dlock_election_hold(b));
 
@@ -58,6 +67,7 @@ static void a_leader_is_one_for_a_whole_lease_at_once(void **state)
     start(a);
     until_elected(a);
     start(b);
+    until_waiting(a, 1);
     assert_int_equal(dlock_election_resign(a), DLOCK_OK);
     assert_true(dlock_validity_ms(until_elected(b)) > 5000); /* a claim window has 250 */
     dlock_election_free(a);
@@ -184,14 +194,6 @@ static dlock_status outcome_of(campaigner *c)
 {
     pthread_join(c->thread, NULL);
     return c->status;
-}
-
-static void until_waiting(dlock_election *observer, int64_t n)
-{
-    dlock_time give_up = dlock_in_ms(fx_patient_ms(SOON_MS));
-    while (leader_of(observer).waiters != n && !dlock_passed(give_up))
-        fx_let_pass(1);
-    assert_int_equal(leader_of(observer).waiters, n);
 }
 
 static void a_campaign_ends_as_it_is_told(void **state)
