@@ -60,6 +60,7 @@ fx_sale *fx_sale_start(const fx_terms *terms, const char *history)
                   terms->segments, terms->lease_ms * 1000, terms->wait_ms * 1000, strategy->guarded,
                   strategy->locked && strategy->guarded ? "1" : "-", terms->same_run ? "0" : "-",
                   reserve_us, (long long)journal_wall_us(), (long long)journal_now_us());
+    fx_sale_look_at_stock(s, 0); /* a history that has no reading at all is not judged SAFE */
     return s;
 }
 
