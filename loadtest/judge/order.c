@@ -1,9 +1,11 @@
 /*
  * order.c - orders are numbered in the order of real time: who had bought before another one asked
- * for the first time has the smaller number, within a segment. And their times are true.
+ * for the first time has the smaller number, within a segment. And their times are true. A try that
+ * was refused has bought nothing, so it does not count.
  *
  * With that, the ledger is a true sequence: each buy took effect at one moment between its first
- * try and its first answer. It holds for every strategy, for a script gives the number.
+ * try that may have bought and its first answer. It holds for every strategy, for a script gives
+ * the number.
  */
 #include "loadtest/judge/checks.h"
 
@@ -43,7 +45,7 @@ static size_t collect(const lt_judging *j, lt_sold *ret)
         const lt_request *request = &j->requests[i];
         lt_place place = place_of_request(j, request);
         if (request->attempts > 0 && place.number != UNKNOWN)
-            ret[len++] = (lt_sold){place, request->first_us, request->known_us, i};
+            ret[len++] = (lt_sold){place, request->buying_us, request->known_us, i};
     }
     return len;
 }
