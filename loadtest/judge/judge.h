@@ -69,7 +69,7 @@ typedef struct lt_figures {
     int64_t lost_updates;       /* sold, and not taken from the stock */
     int64_t unordered;          /* taken from the stock, and in no order */
     int64_t undersold;          /* left, although somebody was refused who could have had them */
-    int64_t duplicates;         /* orders (count) beyond one a request, and `retold` */
+    int64_t duplicates;         /* orders (count) beyond one a request in a reading, and `retold` */
     int64_t retold;             /* answers (count) with another order than the request's first */
     int64_t acked_lost;         /* told 201, or found, and in no order */
     int64_t refused_sold;       /* in orders of requests that were told no */

@@ -58,9 +58,9 @@ void check_one_order(lt_judging *j)
             other += tells_other(j, &j->requests[h->looks[i].request], &h->looks[i].told,
                                  h->looks[i].line);
     }
-    other += check_other_readings(j);
     lt_figures *figures = &j->judgement->figures;
     figures->retold = other;
+    other += check_other_readings(j);
     if (other > 0)
         figures->duplicates = other + (figures->duplicates != UNKNOWN ? figures->duplicates : 0);
     settle_by_ledger(j, STATE_OK);
