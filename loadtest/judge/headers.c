@@ -5,12 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Whether no other attempt can have been first. */
-static bool is_first(const lt_request *request, const lt_ask *ask)
-{
-    return ask->from_us == request->first_us && request->second_us >= ask->to_us;
-}
-
 /* One answer by itself: a repetition is behind something, and what is behind it is one. */
 static void check_answer(lt_judging *j, const lt_ask *ask)
 {

@@ -222,6 +222,12 @@ static inline bool owns_shop(const lt_judging *j)
     return j->ledger && j->history->audits_len == 0;
 }
 
+/* Whether no other attempt of the request can have been first. */
+static inline bool is_first(const lt_request *request, const lt_ask *ask)
+{
+    return ask->from_us == request->first_us && request->second_us >= ask->to_us;
+}
+
 /* Whether the ledger's entry has its units. */
 static inline bool holds_units(const lt_judging *j, const lt_order *order)
 {

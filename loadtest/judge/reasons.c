@@ -104,8 +104,8 @@ static const char *objection(const lt_judging *j, const lt_ask *ask, const lt_ex
                              const lt_there *there)
 {
     const lt_request *request = &j->requests[ask->request];
-    bool alone = ask->from_us == request->first_us && request->second_us >= ask->to_us;
-    if (was_told(j, ask, 409, "request_void") && excuse->asked_us > ask->to_us && alone)
+    if (was_told(j, ask, 409, "request_void") && excuse->asked_us > ask->to_us &&
+        is_first(request, ask))
         return "nobody had asked for its end";
     bool same = !is_reserving(j) && !request->mixed;
     if (was_told(j, ask, 422, "request_reused") && !excuse->elsewhere &&
