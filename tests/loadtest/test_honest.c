@@ -218,7 +218,7 @@ static void reservations(void **unused)
         {"--ports 2 --earlier-sale --delay-us 15000", "--reserve-s 1 --strategy batched", "SAFE",
          NULL},
         {"--ports 2", "--reserve-s 1 --strategy atomic --quantity 3 --rotate", "SAFE", NULL},
-        {"--ports 2", "--reserve-s 1 --rate 1000 --users 50", "SAFE", NULL},
+        {"--ports 2", "--reserve-s 1 --rate 1000 --users 300", "SAFE", NULL},
         {"--ports 2", "--reserve-s 1 --flash --users 150 --requests 300", "SAFE", NULL},
         {"", "--reserve-s 1 --same-names --per-user-limit 5", "SAFE", NULL},
         {"", "--reserve-s 1 --confirm 0 --cancel 0", "SAFE", NULL},
