@@ -75,6 +75,8 @@ typedef struct lt_request {
     int64_t cancel_us;   /* the first try to cancel it began; NEVER */
     int64_t ending_us[ENDINGS]; /* the first of each kind that was not refused began; NEVER */
     int64_t put_off_us;         /* the first try to confirm it that was put off began; NEVER */
+    int64_t put_off_to_us;      /* the last of them that ended before it expired began */
+    int put_offs;               /* how many of them ended before it expired */
     bool unpaid;  /* it has expired, for tries to confirm it were put off again and again */
     lt_text user; /* of the yes, else of the first ask: the request's payload */
     int64_t quantity, reserve_us;

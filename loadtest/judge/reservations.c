@@ -15,7 +15,8 @@
 enum {
     BUCKET_US = 100000, /* to which an expiry is rounded up */
     LATE_US = 200000,   /* after it: surely late, on any clock */
-    PUT_OFF_US = 50000, /* who is put off all this time has asked often enough */
+    PUT_OFFS = 3,       /* a buyer who is put off so often ... */
+    PUT_OFF_US = 50000, /* ... in no less than this has tried enough */
     BACK_US = 5000000   /* after it: the second until units are back, and much margin */
 };
 
@@ -196,8 +197,12 @@ void reservations_collect(lt_judging *j)
         lt_request *request = &j->requests[look->request];
         if (j->calm && look->ending == ENDING_CONFIRM && look_is_here(j, look) &&
             look_put_off(j, look) && request->fate->state == j->expired &&
-            look->to_us < over_from(j, request) && look->to_us - request->put_off_us >= PUT_OFF_US)
-            request->unpaid = true;
+            look->to_us < over_from(j, request)) {
+            request->put_offs++;
+            request->put_off_to_us = later(request->put_off_to_us, look->from_us);
+            request->unpaid = request->put_offs >= PUT_OFFS &&
+                              request->put_off_to_us - request->put_off_us >= PUT_OFF_US;
+        }
     }
 }
 
