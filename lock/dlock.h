@@ -677,7 +677,7 @@ typedef struct dlock_histogram {
     uint64_t reserved[2];
 } dlock_histogram;
 
-/* Counters since the client's start. */
+/* Counters since the client's start, or since the lock's. */
 typedef struct dlock_stats {
     uint64_t acquired, reentered, passed_on; /* grants; re-entries; hand-offs inside a cohort */
     uint64_t busy, cancelled, unavailable, unknown;
@@ -690,6 +690,18 @@ typedef struct dlock_stats {
 } dlock_stats;
 
 DLOCK_API void dlock_client_stats(dlock_client *client, dlock_stats *ret);
+
+/* Of this lock alone: how long this process waits for it and holds it, and how often it is busy or
+ * lost. Locks that are the same lock (see dlock_lock_new) have the same counters, from the first
+ * new to the last free. dlock_inspect() tells how many wait in all processes. */
+DLOCK_API void dlock_lock_stats(dlock_lock *lock, dlock_stats *ret);
+
+/* Calls `each` with every lock of the client that is in use, in no order: which of them is fought
+ * over? A multi-lock has its first name. `each` must not call the library. */
+DLOCK_API void dlock_client_locks(dlock_client *client,
+                                  void (*each)(void *arg, const char *name,
+                                               const dlock_stats *stats),
+                                  void *arg);
 
 /* ---- leader election ------------------------------------------------------------------------- */
 

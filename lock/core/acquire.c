@@ -128,7 +128,7 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
     if (lock->options.cohort_max > 0)
         status = dlock_cohort_enter(lock, &w, wait, at.deadline);
     if (status == DLOCK_OK && w.handed) {
-        dlock_client_count(lock->client, &lock->client->stats.passed_on, 1);
+        dlock_lock_count(lock, passed_on, 1);
         *ret = w.handed;
         extend_old(*ret);
     } else if (status == DLOCK_OK) {
@@ -187,7 +187,7 @@ dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint6
         dlock_registry_reenter(client->registry, lock, context, is_thread, &hold) != DLOCK_OK)
         return DLOCK_INVALID;
     if (hold) {
-        dlock_client_count(client, &client->stats.reentered, 1);
+        dlock_lock_count(lock, reentered, 1);
         *ret = hold;
         return DLOCK_OK;
     }
@@ -200,28 +200,27 @@ dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint6
     return DLOCK_OK;
 }
 
-static void count_failure(dlock_client *client, dlock_status status)
+static void count_failure(dlock_lock *lock, dlock_status status)
 {
     if (status == DLOCK_BUSY)
-        dlock_client_count(client, &client->stats.busy, 1);
+        dlock_lock_count(lock, busy, 1);
     else if (status == DLOCK_CANCELLED)
-        dlock_client_count(client, &client->stats.cancelled, 1);
+        dlock_lock_count(lock, cancelled, 1);
     else if (status == DLOCK_UNKNOWN)
-        dlock_client_count(client, &client->stats.unknown, 1);
+        dlock_lock_count(lock, unknown, 1);
     else
-        dlock_client_count(client, &client->stats.unavailable, 1);
+        dlock_lock_count(lock, unavailable, 1);
 }
 
 void dlock_acquire_end(dlock_hold *hold, dlock_status status, dlock_time since)
 {
-    dlock_client *client = hold->lock->client;
-    dlock_client_count(client, &client->stats.waiting_now, -1);
+    dlock_lock_count(hold->lock, waiting_now, -1);
     if (status != DLOCK_OK) {
-        count_failure(client, status);
+        count_failure(hold->lock, status);
         free(hold);
         return;
     }
-    dlock_client_time(client, &client->stats.wait_us, since);
+    dlock_lock_time(hold->lock, wait_us, since);
     dlock_acquire_has(hold);
 }
 
@@ -231,8 +230,8 @@ void dlock_acquire_has(dlock_hold *hold)
     hold->since = dlock_now();
     dlock_registry_add(client->registry, hold);
     dlock_grant_set_holder(hold->grant, hold);
-    dlock_client_count(client, &client->stats.acquired, 1);
-    dlock_client_count(client, &client->stats.held_now, 1);
+    dlock_lock_count(hold->lock, acquired, 1);
+    dlock_lock_count(hold->lock, held_now, 1);
     if (client->order)
         dlock_lock_order_acquired(hold);
 }
@@ -250,7 +249,7 @@ dlock_status dlock_acquire(dlock_lock *lock, const dlock_wait *wait, dlock_hold 
     dlock_status status = dlock_acquire_begin(lock, wait, dlock_registry_thread(), &hold);
     if (status == DLOCK_OK && !hold->grant) {
         dlock_time since = dlock_now();
-        dlock_client_count(lock->client, &lock->client->stats.waiting_now, 1);
+        dlock_lock_count(lock, waiting_now, 1);
         status = get_grant(lock, wait, &hold->grant);
         dlock_acquire_end(hold, status, since);
     }

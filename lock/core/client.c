@@ -27,26 +27,6 @@ void dlock_client_report(dlock_client *client, dlock_report what, const char *fo
     client->options.report(client->options.report_arg, what, text);
 }
 
-void dlock_client_count(dlock_client *client, uint64_t *counter, int more)
-{
-    pthread_mutex_lock(&client->stats_lock);
-    *counter += (uint64_t)more;
-    pthread_mutex_unlock(&client->stats_lock);
-}
-
-void dlock_client_time(dlock_client *client, dlock_histogram *histogram, dlock_time since)
-{
-    uint64_t us = (uint64_t)(dlock_now().us - since.us);
-    int bucket = 0;
-    while (bucket < DLOCK_HISTOGRAM_BUCKETS - 1 && us >= (uint64_t)1 << bucket)
-        bucket++;
-    pthread_mutex_lock(&client->stats_lock);
-    histogram->count++;
-    histogram->sum_us += us;
-    histogram->bucket[bucket]++;
-    pthread_mutex_unlock(&client->stats_lock);
-}
-
 void dlock_client_stats(dlock_client *client, dlock_stats *ret)
 {
     *ret = (dlock_stats){0};

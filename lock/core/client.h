@@ -66,10 +66,6 @@ bool dlock_client_forked(const dlock_client *client);
 __attribute__((format(printf, 3, 4))) void
 dlock_client_report(dlock_client *client, dlock_report what, const char *format, ...);
 
-/* Adds to a counter of client->stats, and the time since then to one of its histograms. */
-void dlock_client_count(dlock_client *client, uint64_t *counter, int more);
-void dlock_client_time(dlock_client *client, dlock_histogram *histogram, dlock_time since);
-
 /* The status that an outcome of the connection stands for. */
 dlock_status dlock_status_of(dlock_redis_outcome outcome);
 

@@ -116,7 +116,7 @@ void dlock_grant_set_holder(grant *g, dlock_hold *holder)
 static void tell_loss(grant *g, grant_state why)
 {
     dlock_client *client = g->lock->client;
-    dlock_client_count(client, &client->stats.lost, 1);
+    dlock_lock_count(g->lock, lost, 1);
     if (g->holder)
         tell_holder(g->holder);
     dlock_client_report(client, DLOCK_REPORT_LOST, "lock %s lost: %s", dlock_lock_name(g->lock, 0),

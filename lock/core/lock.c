@@ -213,6 +213,60 @@ dlock_status dlock_lock_new(dlock_client *client, const char *name, const dlock_
     return dlock_multi_new(client, &name, 1, options, ret, err, err_len);
 }
 
+void dlock_lock_count_at(dlock_lock *lock, size_t counter, int more)
+{
+    dlock_client *client = lock->client;
+    pthread_mutex_lock(&client->stats_lock);
+    *(uint64_t *)((char *)&lock->stats + counter) += (uint64_t)more;
+    *(uint64_t *)((char *)&client->stats + counter) += (uint64_t)more;
+    pthread_mutex_unlock(&client->stats_lock);
+}
+
+static void add_time(dlock_histogram *histogram, int bucket, uint64_t us)
+{
+    histogram->count++;
+    histogram->sum_us += us;
+    histogram->bucket[bucket]++;
+}
+
+void dlock_lock_time_at(dlock_lock *lock, size_t histogram, dlock_time since)
+{
+    dlock_client *client = lock->client;
+    uint64_t us = (uint64_t)(dlock_now().us - since.us);
+    int bucket = 0;
+    while (bucket < DLOCK_HISTOGRAM_BUCKETS - 1 && us >= (uint64_t)1 << bucket)
+        bucket++;
+    pthread_mutex_lock(&client->stats_lock);
+    add_time((dlock_histogram *)((char *)&lock->stats + histogram), bucket, us);
+    add_time((dlock_histogram *)((char *)&client->stats + histogram), bucket, us);
+    pthread_mutex_unlock(&client->stats_lock);
+}
+
+void dlock_lock_stats(dlock_lock *lock, dlock_stats *ret)
+{
+    *ret = (dlock_stats){0};
+    if (dlock_client_forked(lock->client)) /* another thread may have had the mutex at the fork */
+        return;
+    pthread_mutex_lock(&lock->client->stats_lock);
+    *ret = lock->stats;
+    pthread_mutex_unlock(&lock->client->stats_lock);
+}
+
+void dlock_client_locks(dlock_client *client,
+                        void (*each)(void *arg, const char *name, const dlock_stats *stats),
+                        void *arg)
+{
+    if (dlock_client_forked(client))
+        return;
+    pthread_mutex_lock(&client->locks_lock);
+    for (dlock_lock *lock = client->locks; lock; lock = lock->next) {
+        dlock_stats stats;
+        dlock_lock_stats(lock, &stats);
+        each(arg, dlock_lock_name(lock, 0), &stats);
+    }
+    pthread_mutex_unlock(&client->locks_lock);
+}
+
 void dlock_lock_ref(dlock_lock *lock)
 {
     atomic_fetch_add(&lock->refs, 1);

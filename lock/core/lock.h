@@ -6,6 +6,7 @@
 #define DLOCK_CORE_LOCK_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "core/kind.h"
 
@@ -73,8 +74,18 @@ struct dlock_lock {
     lock_identity *ids;
     wait_set wait_set;
     cohort cohort;
+    dlock_stats stats;       /* under the client's stats_lock */
     dlock_lock *next, *prev; /* among all locks of the client */
 };
+
+/* Adds to a counter of dlock_stats, or the time since then to one of its histograms: to the lock's
+ * and to its client's. */
+#define dlock_lock_count(lock, counter, more)                                                      \
+    dlock_lock_count_at(lock, offsetof(dlock_stats, counter), more)
+#define dlock_lock_time(lock, histogram, since)                                                    \
+    dlock_lock_time_at(lock, offsetof(dlock_stats, histogram), since)
+void dlock_lock_count_at(dlock_lock *lock, size_t counter, int more);
+void dlock_lock_time_at(dlock_lock *lock, size_t histogram, dlock_time since);
 
 void dlock_lock_ref(dlock_lock *lock);
 void dlock_lock_unref(dlock_lock *lock); /* the last one frees it */

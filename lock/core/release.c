@@ -26,16 +26,16 @@ static bool pass_on(grant *g)
     return dlock_cohort_pass(lock, g);
 }
 
-static void count(dlock_client *client, dlock_status status)
+static void count(dlock_lock *lock, dlock_status status)
 {
     if (status == DLOCK_OK)
-        dlock_client_count(client, &client->stats.released, 1);
+        dlock_lock_count(lock, released, 1);
     else if (status == DLOCK_EXPIRED)
-        dlock_client_count(client, &client->stats.expired, 1);
+        dlock_lock_count(lock, expired, 1);
     else if (status == DLOCK_NOT_OWNER)
-        dlock_client_count(client, &client->stats.not_owner, 1);
+        dlock_lock_count(lock, not_owner, 1);
     else
-        dlock_client_count(client, &client->stats.unknown, 1);
+        dlock_lock_count(lock, unknown, 1);
 }
 
 /* The last level of a hold is gone; its reference to the grant goes with it, or on to the next, or
@@ -62,18 +62,20 @@ static grant_release end_hold(const dlock_hold *hold, bool may_pass)
 /* The hold is out of the registry. */
 static grant_release begin(dlock_hold *hold, bool may_pass)
 {
-    dlock_client *client = hold->lock->client;
-    dlock_client_time(client, &client->stats.hold_us, hold->since);
-    dlock_client_count(client, &client->stats.held_now, -1);
-    if (client->order)
+    dlock_lock *lock = hold->lock;
+    dlock_lock_ref(lock); /* it may be the grant that keeps it */
+    dlock_lock_time(lock, hold_us, hold->since);
+    dlock_lock_count(lock, held_now, -1);
+    if (lock->client->order)
         dlock_lock_order_released(hold);
     dlock_grant_set_holder(hold->grant, NULL);
     grant_release r = end_hold(hold, may_pass);
     if (!r.grant)
-        count(client, r.status);
+        count(lock, r.status);
     if (atomic_load(&hold->lost_fd) >= 0)
         close(atomic_load(&hold->lost_fd));
     free(hold);
+    dlock_lock_unref(lock);
     return r;
 }
 
@@ -105,7 +107,7 @@ dlock_status dlock_release_end(grant_release *r, dlock_status status)
         status = DLOCK_EXPIRED;
     if (r->was_ours && !g->apart)
         dlock_cohort_next(lock);
-    count(lock->client, status);
+    count(lock, status);
     dlock_grant_unref(g);
     return status;
 }

@@ -222,16 +222,17 @@ grant *dlock_renewal_grant(const renewal *r)
 
 bool dlock_renewal_conclude(const renewal *r)
 {
-    dlock_client *client = r->all->client;
     pthread_mutex_lock(&r->all->lock);
     int yes = r->yes, no = r->no;
     pthread_mutex_unlock(&r->all->lock);
     bool good = yes >= r->need && dlock_grant_confirm(r->g, r->asked, r->g->lock->options.lease_ms);
-    dlock_client_count(client, good ? &client->stats.renewals : &client->stats.renewals_failed, 1);
     if (good) {
+        dlock_lock_count(r->g->lock, renewals, 1);
         atomic_store(&r->g->extended_us, r->asked.us);
-    } else if (no >= r->need) {
-        dlock_cohort_end(r->g, GRANT_TAKEN);
+    } else {
+        dlock_lock_count(r->g->lock, renewals_failed, 1);
+        if (no >= r->need)
+            dlock_cohort_end(r->g, GRANT_TAKEN);
     }
     return good;
 }

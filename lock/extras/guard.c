@@ -135,13 +135,12 @@ static void lose(dlock_hold *hold)
 
 static void conclude(dlock_hold *hold, long long said, bool release)
 {
-    dlock_client *client = hold->lock->client;
     if (said == 0 || said == 3) {
-        dlock_client_count(client, &client->stats.stale, 1);
+        dlock_lock_count(hold->lock, stale, 1);
         dlock_cohort_end(hold->grant, GRANT_TAKEN);
         return;
     }
-    dlock_client_count(client, &client->stats.guarded, 1);
+    dlock_lock_count(hold->lock, guarded, 1);
     if (said == 2)
         lose(hold);
     else if (release)
@@ -274,13 +273,13 @@ static void compose_section(const dlock_lock *lock, int keys, const dlock_args *
     all->failed = all->failed || args->failed;
 }
 
-static void count_section(dlock_client *client, dlock_time asked)
+static void count_section(dlock_lock *lock, dlock_time asked)
 {
-    dlock_client_count(client, &client->stats.acquired, 1);
-    dlock_client_count(client, &client->stats.guarded, 1);
-    dlock_client_count(client, &client->stats.released, 1);
-    dlock_client_time(client, &client->stats.wait_us, dlock_now());
-    dlock_client_time(client, &client->stats.hold_us, asked);
+    dlock_lock_count(lock, acquired, 1);
+    dlock_lock_count(lock, guarded, 1);
+    dlock_lock_count(lock, released, 1);
+    dlock_lock_time(lock, wait_us, dlock_now());
+    dlock_lock_time(lock, hold_us, asked);
 }
 
 /* 0: the section was not run. */
@@ -319,7 +318,7 @@ dlock_status dlock_guard_section(dlock_lock *lock, dlock_guard *guard, int keys,
     else
         said = reply; /* the error, for its text */
     if (said && ran)
-        count_section(client, asked);
+        count_section(lock, asked);
     if (ret)
         *ret = said;
     else if (said)

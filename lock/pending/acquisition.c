@@ -268,7 +268,7 @@ dlock_status dlock_acquire_start_told(dlock_lock *lock, const dlock_wait *wait,
     *ret = p;
     p->told = told;
     p->told_arg = arg;
-    dlock_client_count(lock->client, &lock->client->stats.waiting_now, 1);
+    dlock_lock_count(lock, waiting_now, 1);
     dlock_wait_set_enter(&lock->wait_set, &p->waiter);
     p->cancel_listener.fired = notice_cancel;
     if (p->cancel)

@@ -77,56 +77,6 @@ static void write_responses(fs_metrics *metrics, fs_text *out)
     }
 }
 
-/* The library counts in buckets of powers of two of microseconds; those below half a millisecond
- * are put together. */
-static void write_lock_times(fs_text *out, const char *name, const char *help,
-                             const dlock_histogram *times)
-{
-    enum { FIRST = 9, LAST = DLOCK_HISTOGRAM_BUCKETS - 1 };
-    uint64_t count = 0;
-    metric_head(out, name, "histogram", help);
-    for (int i = 0; i < LAST; i++) {
-        count += times->bucket[i];
-        if (i >= FIRST)
-            text_printf(out, "%s_bucket{le=\"%g\"} %llu\n", name, (double)(1u << i) / 1e6,
-                        (unsigned long long)count);
-    }
-    text_printf(out, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.6f\n%s_count %llu\n", name,
-                (unsigned long long)times->count, name, (double)times->sum_us / 1e6, name,
-                (unsigned long long)times->count);
-}
-
-static void write_locks(dlock_client *locks, fs_text *out)
-{
-    dlock_stats stats;
-    dlock_client_stats(locks, &stats);
-    const struct {
-        const char *name, *help;
-        uint64_t value;
-    } counters[] = {
-        {"flashsale_lock_acquired_total", "Grants of a lock by Redis.", stats.acquired},
-        {"flashsale_lock_reentered_total", "Re-entries.", stats.reentered},
-        {"flashsale_lock_passed_on_total", "Grants passed on inside the process.", stats.passed_on},
-        {"flashsale_lock_busy_total", "Waits that ended without the lock.", stats.busy},
-        {"flashsale_lock_released_total", "Releases.", stats.released},
-        {"flashsale_lock_renewals_total", "Renewed leases.", stats.renewals},
-        {"flashsale_lock_renewals_failed_total", "Renewals that failed.", stats.renewals_failed},
-        {"flashsale_lock_lost_total", "Holds lost before their release.", stats.lost},
-        {"flashsale_lock_guarded_total", "Guarded writes.", stats.guarded},
-        {"flashsale_lock_stale_total", "Guarded writes refused as stale.", stats.stale},
-        {"flashsale_lock_unknown_total", "Questions about locks without an answer.", stats.unknown},
-    };
-    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
-        metric_counter(out, counters[i].name, counters[i].help, counters[i].value);
-    write_lock_times(out, "flashsale_lock_wait_seconds",
-                     "Time from asking for a lock to having it.", &stats.wait_us);
-    write_lock_times(out, "flashsale_lock_hold_seconds", "Time from having a lock to its release.",
-                     &stats.hold_us);
-    metric_gauge(out, "flashsale_lock_held", "Locks held now.", (double)stats.held_now);
-    metric_gauge(out, "flashsale_lock_waiting", "Threads waiting for a lock now.",
-                 (double)stats.waiting_now);
-}
-
 /* By number where there are several; those that serve keys. */
 static void write_servers(fs_store *store, fs_text *out, const char *name, const char *help,
                           bool (*is)(const fs_node *node))
@@ -151,7 +101,7 @@ void metrics_write(fs_metrics *metrics, fs_store *store, fs_text *out)
 {
     write_buys(metrics, out);
     write_responses(metrics, out);
-    write_locks(store->locks, out);
+    lock_metrics_write(store->locks, out);
     write_servers(store, out, "flashsale_redis_up",
                   "Whether Redis answered the last question for its time.", node_reachable);
     write_servers(

@@ -96,6 +96,12 @@ void metric_gauge(fs_text *out, const char *name, const char *help, double value
 /* All that is counted, with the lock client's counters and how the servers are. */
 void metrics_write(fs_metrics *metrics, fs_store *store, fs_text *out);
 
+/* What the lock client counts (lock_metrics.c), of all its locks and of each. At most so many names
+ * get a label of their own: the first that are found, of those that were ever asked for. */
+#define LOCK_METRICS_NAMES 64
+#define LOCK_NAME_MAX      128
+void lock_metrics_write(dlock_client *locks, fs_text *out);
+
 /* The current sales (sale_metrics.c), as the keeper saw them at its last look (sale/keeper.h), so a
  * scrape asks Redis nothing. Every instance tells of the items that it knows: sum over instances
  * what they did, take the maximum of what they saw. At most so many items get a label of their own;

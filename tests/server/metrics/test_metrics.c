@@ -52,6 +52,17 @@ static double labelled(const char *metrics, const char *name, const char *label,
     return number_of(metrics, whole);
 }
 
+/* Of the lock of an item's sale. */
+static double of_lock(const char *metrics, const char *name, const char *item)
+{
+    char begins[128];
+    snprintf(begins, sizeof(begins), "\nflashsale_lock_name_%s{lock=\"fs:{%s}:", name, item);
+    const char *line = strstr(metrics, begins);
+    if (!line)
+        fail_msg("%s is not in %s", begins, metrics);
+    return strtod(strstr(line, ":lock\"} ") + strlen(":lock\"} "), NULL);
+}
+
 /* The buckets of a histogram rise to its count, and all but those up to `below` are full. */
 static void check_buckets(const char *metrics, const char *begins, double count, double below)
 {
@@ -161,6 +172,11 @@ static void times_are_counted_where_they_belong(void **state)
     check_buckets(metrics, "flashsale_lock_wait_seconds_bucket{", SOLD, 0);
     sum_s = number_of(metrics, "flashsale_lock_hold_seconds_sum");
     assert_true(sum_s >= held_s && sum_s <= passed_s);
+    assert_true(of_lock(metrics, "acquired_total", "M3") == SOLD);
+    double of_one_s = of_lock(metrics, "hold_seconds_total", "M3");
+    assert_true(of_one_s > sum_s - 1e-3 && of_one_s < sum_s + 1e-3);
+    assert_true(of_lock(metrics, "wait_seconds_total", "M3") > 0);
+    assert_null(strstr(metrics, "{lock=\"fs:{M1}")); /* it was never asked for */
     fx_server_kill(server);
 }
 
