@@ -35,8 +35,17 @@ def mark: {missed: " **missed**", inconclusive: " inconclusive"}[.state] // "";
        | cells),
       "",
       "Sales a second, medians of the rounds; range and latency are those of 100 users. `livez` sells nothing.\(
-          if .environment.peers then " `go:`: the programs of [tests/peers](tests/peers/README.md)."
+          if .environment.peers then " `go:`: the programs of [tests/peers](../tests/peers/README.md)."
           else "" end)";
+
+  # Six rows for README.md, the rest is in server/BENCHMARKS.md.
+  def summary:
+      (["strategy", "sales/s", "p50 ms", "p99 ms", "Redis CPU, us/sale"] | header),
+      ([users("combined", "atomic", "none", "fenced", "fair", "redlock"; 100) | select(.strategy)]
+       | sort_by(-.throughput_rps)[]
+       | ["`\(.strategy)`", (.throughput_rps | rate), (.p50_ms | short), (.p99_ms | short),
+          (.cpu_us.redis | short)]
+       | cells);
 
   def ratios:
       (["ratio", "measured (95 % interval)", "bar"] | header),
@@ -75,11 +84,11 @@ def mark: {missed: " **missed**", inconclusive: " inconclusive"}[.state] // "";
   def plan:
       (users("sharded"; 100) | select(.strategy)
        | (limit / 2) as $server | (0.5e6 / .cpu_us.service) as $core
-       | (["part", "reckoning", "needed"] | cells, "|---|---|---|"),
+       | (["part", "calculation", "needed"] | cells, "|---|---|---|"),
          (["Redis", "150,000/s through `sharded`: \($server | rate) orders/s a server at half its limit",
            "\(150000 / $server | ceil) primaries, two replicas each"] | cells),
          (["instances", "\(.cpu_us.service | short) us of CPU a request, at half load \(
            $core | rate) requests/s a core", "\(150000 / $core | ceil) cores"] | cells));
 
-  {strategies: [strategies], ratios: [ratios], costs: [costs], undecided: [undecided],
-   "one-item": [one_item], plan: [plan], source: [source]}[$part][]
+  {summary: [summary], strategies: [strategies], ratios: [ratios], costs: [costs],
+   undecided: [undecided], "one-item": [one_item], plan: [plan], source: [source]}[$part][]

@@ -33,7 +33,7 @@ static void what_it_claims_goes_together(void **state)
     }
 }
 
-/* In this order, and those without a place behind the others; see README.md's tables. */
+/* In this order, and those without a place behind the others; see README.md of its folder. */
 static void who_has_a_place_is_documented(void **state)
 {
     (void)state;
@@ -43,9 +43,10 @@ static void who_has_a_place_is_documented(void **state)
         if ((*s)->place <= last)
             fail_msg("%s has the place %d of another one: give it the next", (*s)->name, last);
         last = (*s)->place;
-        snprintf(grep, sizeof(grep), "grep -q '^| .*`%s`.*|$' README.md", (*s)->name);
+        snprintf(grep, sizeof(grep), "grep -q '^| .*`%s`.*|$' server/strategies/README.md",
+                 (*s)->name);
         if (fx_shell(grep, NULL, 20000) != 0)
-            fail_msg("%s has a place in lists: add it to README.md's table of strategies",
+            fail_msg("%s has a place in lists: add it to the table of server/strategies/README.md",
                      (*s)->name);
     }
 }
