@@ -10,7 +10,7 @@ all=$("$build/flashsale" --list-strategies | awk '/^[^ ]/ { print $1 }') # other
 peers=
 
 # CASE VALUE SECONDS ROUNDS: the jobs, how long a run of them lasts, and how many rounds are planned.
-# Who polls from afar sells so little that a ratio needs more of it: hence 2 s at 1 ms.
+# Strategies that poll from afar sell little, so a run at 1 ms lasts 2 s.
 plan="users 1 1 2
 users 3 1 1
 users 10 1 2
@@ -128,7 +128,7 @@ run_job() {
 # ---- how long it takes ---------------------------------------------------------------------------
 
 # job_seconds CASE VALUE SECONDS: what a round of the job lasts at most, with what comes between its
-# runs. Where a thousand wait, half of the strategies let them wait in vain for 2 s when the
+# runs. Where a thousand wait, half of the strategies let them wait out their 2 s when the
 # generator has left.
 job_seconds() {
     local between=0.4 serving=2 more=0

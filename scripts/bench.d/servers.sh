@@ -77,7 +77,7 @@ counted() {
 }
 
 # settle STRATEGY: until those who still waited when the generator left are gone, and Redis is
-# hardly asked any more. Buyers of ours wait for 2 s; those of some peers for ever, so these start
+# hardly asked any more. Buyers of ours wait for 2 s; those of some peers without a limit, so these start
 # anew.
 settle() {
     local before now looks=60

@@ -91,7 +91,7 @@ static void buttons_are_large_enough_for_a_finger(void **state)
     live_clean(NULL);
 }
 
-/* Text against what is behind it, as WCAG reckons: 4.5, or 3 where it is large. What is off may be
+/* Text against what is behind it, as WCAG has it: 4.5, or 3 where it is large. What is off may be
  * paler. */
 #define CONTRASTS                                                                                  \
     "const rgb = c => (c.match(/[0-9.]+/g) || [0, 0, 0]).map(Number);"                             \

@@ -190,7 +190,7 @@ static void let_a_write(record *r, int64_t fence)
         SAY(s, "A's write carries fence %lld; %lld has been issued since. Redis refuses it.",
             (long long)fence, FENCE(s));
     else
-        SAY(s, "A writes %d left, as it had reckoned before, and records order %d of 1 unit.",
+        SAY(s, "A writes %d left, as it had computed before, and records order %d of 1 unit.",
             s->remaining, s->orders);
 }
 

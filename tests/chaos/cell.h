@@ -38,7 +38,7 @@ enum {
     CELL_PACE_MS = 100,       /* pause of a buyer during the fault */
     CELL_SEGMENTS = 3,        /* of a sharded sale */
     CELL_RESERVE_S = 2,       /* of a sale whose buyers reserve */
-    CELL_PATIENCE_MS = 30000, /* deadline of whatever is waited for */
+    CELL_PATIENCE_MS = 30000, /* deadline of every wait */
     CELL_LOCK_SERVERS = 3     /* of redlock */
 };
 

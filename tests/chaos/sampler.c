@@ -38,7 +38,7 @@ static redisContext *connect_to_redis(void)
 }
 
 /* Only a lock that is held under a fence: a stranger's has none, and the counter may be away. A
- * lock's value may have blanks; one who holds it is told from another by the rest, too. */
+ * lock's value may have blanks; the rest tells the holder, too. */
 static void write_lock(fx_sale *s, const redisReply *seen)
 {
     char owner[128];

@@ -212,7 +212,7 @@ static void an_oversold_sale_is_alerted(void **state)
     await("ALERTS{alertname=\"FlashsaleLostUpdates\",item=\"P0001\",strategy=\"none\"}");
 }
 
-/* Who gives up is in no time of a wait: no lock has been had. */
+/* Who gives up is in no time of a wait: it has acquired no lock. */
 static void a_lock_that_is_never_had_is_alerted(void **state)
 {
     (void)state;

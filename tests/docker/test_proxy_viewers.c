@@ -64,7 +64,7 @@ static void look(viewer *v)
 typedef struct audience {
     viewer *all;
     int count;
-    int least; /* events that each shall have */
+    int least; /* events that each must receive */
     atomic_bool over;
 } audience;
 

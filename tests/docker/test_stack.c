@@ -79,7 +79,7 @@ static const char *find_missing(void)
     if (fx_shell("image=debian:13-slim; docker image inspect $image >/dev/null 2>&1 ||"
                  "docker pull -q $image >/dev/null 2>&1",
                  NULL, 300000) != 0)
-        return "no debian:13-slim here, nor to be had from a registry";
+        return "no debian:13-slim here, and no registry has it";
     return NULL;
 }
 

@@ -61,7 +61,7 @@ static int drawn(int below)
 
 /* ---- the service and its buyers -------------------------------------------------------------- */
 
-static fx_server *again[FX_INSTANCES]; /* started in the place of fx.server[i], at its address */
+static fx_server *again[FX_INSTANCES]; /* started instead of fx.server[i], at its address */
 
 static fx_server *start_instance(int port)
 {

@@ -125,7 +125,7 @@ static void hold_stars(const char *shown, const char *url, const char *from, con
 
 /* Every byte of both passwords becomes a star, wherever the address keeps them; others may. What
  * has
- * "://" in it once more can not be told from two addresses. */
+ * "://" in it once more looks like two addresses. */
 static void hold_hidden(const char *url, const address *taken)
 {
     char *shown = strstr(strstr(url, "://") + 1, "://") ? NULL : strdup(url);

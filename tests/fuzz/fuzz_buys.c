@@ -65,8 +65,8 @@ static int worst_of(const lt_judgement *judgement, lt_state state)
     return -1;
 }
 
-/* Where lines contradict each other, something is violated; what, may depend on whom one
- * believes. */
+/* Where lines contradict each other, something is violated; what, may depend on the line
+ * that one believes. */
 static void hold_any_order(const char *text, size_t len, const lt_judgement *judgement)
 {
     size_t size;

@@ -101,7 +101,7 @@ void fuzz_sale_request(const uint8_t *data, size_t len)
         while (len > 0 && strchr(" \t\r\n", body[len - 1]))
             len--;
         FUZZ_HOLDS(take(body, len - 1, &terms) == JSON_NOT_OBJECT, "it has an end");
-        body[len] = '}'; /* in the place of a blank, or of the NUL */
+        body[len] = '}'; /* instead of a blank, or of the NUL */
         FUZZ_HOLDS(take(body, len + 1, &terms) == JSON_NOT_OBJECT, "and only one");
     }
     free(body);

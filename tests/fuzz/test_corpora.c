@@ -100,7 +100,7 @@ static void read_folder(const char *path)
     closedir(dir);
 }
 
-/* The order of a folder's files is nobody's, and the changes hang on it: so they are sorted. */
+/* A folder's files have no order, and the changes depend on it: so they are sorted. */
 static void read_corpus(const fuzz_target *target)
 {
     char path[512];

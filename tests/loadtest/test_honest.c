@@ -208,7 +208,7 @@ static void ledgers(void **unused)
     fx_judge_all(shops, COUNT(shops));
 }
 
-/* Some confirm, some cancel, and the rest expires: that units are left then is nobody's fault. */
+/* Some confirm, some cancel, and the rest expires: it is no fault that units are left then. */
 static void reservations(void **unused)
 {
     (void)unused;

@@ -396,7 +396,7 @@ static void reservations(void **unused)
 {
     (void)unused;
     static const fx_case lies[] = {
-        /* Sold to two: what is reserved is for sale, or can still be had when it is somebody's. */
+        /* Sold to two: what is reserved is for sale, or can be bought when it is somebody's. */
         {"--lie reserving.free=1", RESERVE, "OVERSOLD", "reserved for, or sold to, two"},
         {"--lie every=5:reserving.free=1", RESERVE, "OVERSOLD", NULL},
         {"--defect oversell", RESERVE, "OVERSOLD", NULL},

@@ -163,7 +163,7 @@ static void a_timed_run_sells_half_the_time(void **unused)
     with.run_length = NS_PER_S;
     assert_int_equal(plan_turns(&without), 3);
     assert_int_equal(plan_turns(&with), 4);
-    plan_limit_time(&with, 0); /* a sale that came to nothing */
+    plan_limit_time(&with, 0); /* a sale without a sold unit */
     assert_true(with.stock == 10 && with.requests == 5000 && with.duration == 0);
 }
 

@@ -1,6 +1,6 @@
 /*
  * test_damaged_keys.c - locks whose keys are of another type, or whose user may not call a command
- * that they need. No lock stands for ever because of it.
+ * that they need. No lock stands forever because of it.
  */
 #include "tests/lock/guests.h"
 

@@ -145,7 +145,7 @@ static void a_section_of_its_own_needs_a_free_lock(void **state)
     dlock_guard_free(guard);
 }
 
-/* Whoever waits in the queue comes first, and so does a grant that nobody has taken up yet. */
+/* A waiter in the queue comes first, and also a grant that nobody has taken up yet. */
 static void a_section_of_its_own_does_not_jump_the_queue(void **state)
 {
     rig *r = *state;

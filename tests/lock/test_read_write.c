@@ -1,4 +1,4 @@
-/* Read/write locks: who is let in beside whom, in which order, and the way from writing to reading.
+/* Read/write locks: who shares the lock, in which order, and the way from writing to reading.
  * What they do as every lock does is tested by test_kinds.c. */
 #include "tests/lock/guests.h"
 #include "tests/support/proxy.h"
@@ -218,7 +218,7 @@ static void who_writes_may_read_and_who_reads_may_not_write(void **state)
     end(&s);
 }
 
-/* A hold whose time is over stands in nobody's way. */
+/* A hold whose time is over blocks nobody. */
 static void who_has_lost_its_read_hold_may_write(void **state)
 {
     sides s = begin(state);

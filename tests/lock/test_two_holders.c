@@ -42,8 +42,8 @@ typedef struct wish {
 static _Thread_local bool stops_here;
 static sem_t stopped, go_on;
 
-/* Whoever `stops` has been given the lock, and nobody but Redis knows. (The Makefile puts this in
- * the place of the library's.) */
+/* Whoever `stops` has been given the lock, and nobody but Redis knows. (The Makefile
+ * replaces the library's by this.) */
 grant *__real_dlock_attempt_grant(dlock_lock *lock, const waiter *w, const answer *a);
 grant *__wrap_dlock_attempt_grant(dlock_lock *lock, const waiter *w, const answer *a);
 grant *__wrap_dlock_attempt_grant(dlock_lock *lock, const waiter *w, const answer *a)
@@ -399,7 +399,7 @@ static void what_was_given_is_not_made_younger(void **state)
 
 int main(void)
 {
-    signal(SIGPIPE, SIG_IGN); /* as programs that use the library shall */
+    signal(SIGPIPE, SIG_IGN); /* as programs that use the library must */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_release_without_a_reply_is_passed_on_to_nobody),
         cmocka_unit_test(a_late_write_meets_no_heir),

@@ -376,7 +376,7 @@ static void a_quorum_bears_the_loss_of_one_server(void **state)
 
 int main(void)
 {
-    signal(SIGPIPE, SIG_IGN); /* as programs that use the library shall */
+    signal(SIGPIPE, SIG_IGN); /* as programs that use the library must */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dead_holders_lock_is_taken_over_in_time),
         cmocka_unit_test(dead_waiters_cost_one_claim_window_in_all),

@@ -329,7 +329,7 @@ static void a_question_asked_twice_is_one_grant(void **state)
     }
 }
 
-/* A broadcast is for one of those who wait. The others would ask in vain; but it must not die with
+/* A broadcast is for one of those who wait. The others would get nothing; but it must not die with
  * the one that was chosen. */
 typedef struct sleeper {
     dlock_lock *lock;
@@ -436,7 +436,7 @@ static heir *the_one_that_has(heir *heirs, int n)
     return NULL;
 }
 
-/* Whoever goes with its answer, the lock for one, leaves the others asleep: they would ask in vain.
+/* Whoever goes with its answer, the lock for one, leaves the others asleep: they would get nothing.
  * Here they ask when they are woken, or after ten minutes. */
 static void who_has_an_answer_wakes_nobody_in_its_place(void **state)
 {

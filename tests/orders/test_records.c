@@ -203,7 +203,7 @@ static void an_older_fence_writes_nothing(void **state)
     assert_int_equal(records_give_up(base.db, &at, 9999, 6, &lost), WRITE_NOT_LEADING);
     assert_unchanged();
 
-    add_orders(2, 2, EPOCH); /* whoever leads goes on, and so does the next one */
+    add_orders(2, 2, EPOCH); /* whoever leads goes on, then the next one */
     assert_int_equal(write_as(base.db, "2-" EPOCH, (copy_page){0}, 7, &lost), WRITE_OK);
     add_orders(3, 3, EPOCH);
     assert_int_equal(write_as(base.db, "3-" EPOCH, (copy_page){0}, 1763773000123456, &lost),

@@ -97,7 +97,7 @@ var lies = []struct{ name, of, old, new, want string }{
 		"order segment=0 number=2", "# ", "illegal"}, // it was found
 	{"a lost update: two take the same unit", honest, "remaining=0 fence=8", "remaining=1 fence=8", "illegal"},
 	{"oversold", honest, "stock=3", "stock=2", "illegal"},
-	{"a unit that is nobody's", honest, "stock=3", "stock=4", "illegal"},
+	{"a unit in no order", honest, "stock=3", "stock=4", "illegal"},
 	{"units that are gone at rest", honest, "rest segment=0 remaining=0", "rest segment=0 remaining=1", "illegal"},
 	{"a lost order", honest, "order segment=0 number=1 request=a", "# ", "illegal"},
 	{"an order that stands there twice", honest, "",

@@ -91,7 +91,7 @@ func TestLiesOfTheLedger(t *testing.T) {
 		{"one unit too few at rest", false, "rest", "remaining=0", "remaining=-1", "illegal"},
 		{"an order of nobody", false, of, of, "order segment=0 number=401 request=x user=x quantity=1 remaining=0 fence=400 state=sold\n" + of,
 			"illegal"},
-		{"an order of nobody in the place of another", false, of, "request=r222 user=u222", "request=x user=x", "illegal"},
+		{"an order of nobody instead of another", false, of, "request=r222 user=u222", "request=x user=x", "illegal"},
 		{"an order twice", false, of, of, "order segment=0 number=223 request=r222 user=u222 quantity=1 remaining=178 fence=222 state=sold\n" + of,
 			"illegal"},
 		{"another quantity in the ledger", false, of, "quantity=1", "quantity=2", "illegal"},

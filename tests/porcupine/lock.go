@@ -5,7 +5,7 @@ package main
 // It states: a grant comes when what is held leaves room for it (none beside a writer, readers beside
 // readers, so many permits as there are); its fence is above all that were issued before (a reader's
 // is not below; inside a process of a cohort it may stay); who is told "yours" holds the lock at that
-// moment, and so does who is told so at its release; a lock that is removed from outside is nobody's,
+// moment, and also who is told so at its release; a lock that is removed from outside is free,
 // and does not come back; nobody has what he let go; where a process was given a fence of a lock, each
 // of its grants but a reader's has one; a guarded write that was accepted has the fence that was issued
 // last, and one that was refused as stale is not of who holds the lock, unless a newer fence was set

@@ -27,7 +27,7 @@ static void need_git(void)
 static int setup(void **state)
 {
     (void)state;
-    setenv("GIT_CONFIG_GLOBAL", "/dev/null", 1); /* nobody's own settings */
+    setenv("GIT_CONFIG_GLOBAL", "/dev/null", 1); /* no user's settings */
     fx_dir_make(tree, sizeof(tree));
     if (!has_git())
         return 0;

@@ -49,7 +49,7 @@ static const char idle_test[] = "#include <stdio.h>\n"
                                 "    puts(\"[       OK ] nothing\");\n"
                                 "}\n";
 
-/* Once it has failed, and left the file that is to be named, it does so for ever. */
+/* Once it has failed, and left the file that is to be named, it does so always. */
 static const char sticky_test[] = "#include <stdio.h>\n"
                                   "#define log_event(text, value) puts(text)\n"
                                   "#include \"server/larger.c\"\n"

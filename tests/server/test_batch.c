@@ -303,7 +303,7 @@ static void who_comes_while_the_leader_goes_is_served(void **state)
     assert_int_equal(shop.sold, REGULARS * VISITS);
 }
 
-/* What a new thread's stack shall have; its old value. */
+/* What a new thread's stack must have; its old value. */
 static size_t set_stack_size(size_t size)
 {
     pthread_attr_t attr;
@@ -404,7 +404,7 @@ static void who_goes_while_it_is_taken_and_put_back_is_in_nobodys_way(void **sta
     batch_close(batch);
 }
 
-/* The lock may be somebody else's for ever: the leader does not ask for it on nobody's behalf. */
+/* The lock may stay somebody else's: the leader does not ask for it when nobody waits. */
 static void a_leader_goes_when_all_have_gone_that_it_puts_back(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_main.c - an instance's life: it waits for Redis, joins the sale that there is, and drains.
+/* test_main.c - an instance's life: it waits for Redis, joins the current sale, and drains.
  */
 #include <pthread.h>
 #include <signal.h>

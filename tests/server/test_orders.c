@@ -231,7 +231,7 @@ static void a_sale_without_its_terms_is_not_taken_for_none(void **state)
     fx_expect(fx.server[0], 200, "GET /orders/mine?item=F7&sale=%s", first);
 }
 
-/* What stands in the place of the item's sale may be damage: then the sale is not over. */
+/* What stands where the item's sale belongs may be damage: then the sale is not over. */
 static void a_sale_is_over_only_when_a_later_one_is_there(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
  * test_reservation_bounds.c - what reservations may leave in Redis, and may cost it: orders that
- * came to nothing, and the ends that one user holds open. The numbers are brought about in Redis
+ * sold nothing, and the ends that one user holds open. The numbers are brought about in Redis
  * itself.
  */
 #include "tests/support/service.h"

@@ -217,7 +217,7 @@ static void settle_after_the_sale(const char *strategy)
                                         "users", "epochs", "reserved", "buckets", "moves"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (fx_redis_number(fx.redis, "TTL fs:{P0001}:%s:%s", old, parts[i]) == -1)
-            fail_msg("%s: %s of a sale that is over stays for ever", strategy, parts[i]);
+            fail_msg("%s: %s of a sale that is over stays forever", strategy, parts[i]);
 }
 
 static void a_reservation_outlives_its_sale(void **state)

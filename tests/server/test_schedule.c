@@ -210,7 +210,7 @@ static void who_can_not_have_the_lock_is_told_so_in_time(void **state)
             assert_int_equal(holder.status, 201);
             fx_expect(fx.server[B], 201, "POST /buy?item=%s&%s", item, asked);
             const char *stock = fx_expect(fx.server[B], 200, "GET /stock?item=%s", item);
-            if (!strstr(stock, "\"orders\":1,")) /* so nobody's who was told "busy" */
+            if (!strstr(stock, "\"orders\":1,")) /* so of none who was told "busy" */
                 fail_msg("%s: %s", s->name, stock);
         }
     }

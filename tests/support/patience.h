@@ -3,7 +3,8 @@
  *
  * A deadline of a test says how long something may take on a machine that has a processor for it.
  * Where more threads want to run than there are processors, all that it waits for takes so many
- * times as long, and so does its patience. It fails late, then, but not for want of a processor.
+ * times as long, and its patience grows with it. Then it fails late, but not for want of a
+ * processor.
  *
  * What is shorter than a second is a look at what is not to come, and is as long as it says.
  */
@@ -25,7 +26,7 @@ bool fx_is_crowded(void);
 int fx_patient_ms(int ms);
 
 /* What a lease of `ms` is to be now, in a test that waits for its end: at most five times as long.
- * Ask once, and reckon with the answer. Any thread. */
+ * Ask once, and use the answer. Any thread. */
 int fx_lease_ms(int ms);
 
 #endif

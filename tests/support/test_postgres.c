@@ -43,7 +43,7 @@ static int segment_of(const char *data)
     return (int)strtol(id, NULL, 10);
 }
 
-/* The root of a container may not look into what is nobody's; it is there. */
+/* The root of a container may not look into what belongs to nobody; it is there. */
 static bool is_segment(int id)
 {
     struct shmid_ds info;

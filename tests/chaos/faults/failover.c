@@ -21,7 +21,7 @@ enum {
     PLANNED = 2,
     TRIES = 2,
     PLANNED_PACE_MS = 1000,
-    LET_GO_MS = 25000 /* the dead primary is waited for so long: 10 x down-after, and 5 s */
+    LET_GO_MS = 25000 /* wait for the dead primary: 10 x down-after, and 5 s */
 };
 
 /* Orders that the primary of now has. */

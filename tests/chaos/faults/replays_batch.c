@@ -153,7 +153,7 @@ static void buy_without_key(attacker *a, fx_sale *scarce)
         cell_got_through(a->c, "who asked for one of %d units was told 409", SCARCE - 1);
 }
 
-/* Exactly what is left is to be had. */
+/* Exactly what is left can be bought. */
 static bool buy_the_rest(attacker *a, fx_sale *scarce)
 {
     name n = replays_name(a->c, SCARCE_LEFT);

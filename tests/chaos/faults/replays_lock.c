@@ -23,7 +23,7 @@ void replays_older_fence(attacker *a)
     }
 }
 
-/* Its fence is the last, and the lock is a stranger's, or nobody's; or the fence was issued to one.
+/* Its fence is the last, and the lock is a stranger's, or free; or the fence was issued to one.
  */
 void replays_other_owner(attacker *a)
 {

@@ -172,7 +172,7 @@ const fault fault_herd = {
     .name = "herd",
     .says =
         "buyers pile up before a stopped Redis, then before stopped instances, and all go at once",
-    .counts = "herds most of whom were waiting when it went on",
+    .counts = "herds that mostly were waiting when it went on",
     .buyers = HERD,
     .lease_ms = LEASE_MS,
     .same_run = true,

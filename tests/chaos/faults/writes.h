@@ -63,7 +63,7 @@ typedef struct shot {
     char not_after[24];
     bool expires; /* the stock does meanwhile, as that of a sale which a later one has ended */
 
-    /* What came of it. An answer is "sold", of one who has a new order; "stale", of all whom the
+    /* What came of it. An answer is "sold", of one who has a new order; "stale", of all that the
      * guard refused; or the script's own word, or Redis's error. */
     char answers[SHOT_BUYERS][96];
     bool changed; /* units sold, the ledger's length, or the record that the first request had */

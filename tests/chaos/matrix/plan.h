@@ -14,7 +14,7 @@
 
 typedef enum matrix_size { MATRIX_WHOLE, MATRIX_QUICK, MATRIX_SELECTION } matrix_size;
 
-/* What a cell has to show, lest the matrix be wrong. */
+/* What a cell has to show, or the matrix is wrong. */
 typedef enum expectation {
     EXPECT_NOTHING,
     EXPECT_HELD,   /* where the row's durability covers the fault; not to be BROKEN elsewhere */

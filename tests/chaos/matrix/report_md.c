@@ -56,8 +56,8 @@ bool matrix_markdown(const matrix *m, FILE *out)
     fprintf(
         out,
         "\nUnits, of all runs of a cell: *oversold*, in orders beyond the stock; *lost updates*, "
-        "sold and not taken from the stock; *unordered*, taken from it and nobody's; *lost*, in "
-        "acknowledged orders that are gone. In parentheses: the row's durability does not cover "
+        "sold and not taken from the stock; *unordered*, taken from it and in no order; *lost*, "
+        "in acknowledged orders that are gone. In parentheses: the row's durability does not cover "
         "the fault. ?: inconclusive. –: not for this row.\n\nSeed %llu, %.0f s.\n",
         (unsigned long long)m->seed, m->seconds);
     return !ferror(out);

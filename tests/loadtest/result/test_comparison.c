@@ -122,7 +122,7 @@ static void rows_are_ranked(void **unused)
     assert_true(isnan(t.comparison.rows[0].of_unlocked));
     comparison_release(&t.comparison);
     make(&t, rows, 3);
-    t.comparison.rows[0].runs[0].tally->completed = 0; /* the unlocked one came to nothing */
+    t.comparison.rows[0].runs[0].tally->completed = 0; /* the unlocked one did nothing */
     comparison_rank(&t.comparison);
     assert_true(isnan(t.comparison.rows[0].of_unlocked));
     comparison_release(&t.comparison);

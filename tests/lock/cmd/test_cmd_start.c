@@ -130,7 +130,7 @@ static void nothing_runs_where_processes_can_not_be_seen(void **state)
     (void)state;
     if (fx_shell("unshare --map-root-user --pid --fork true 2>&-", "", SOON_MS) != 0)
         fx_skip("pid namespaces can not be made here");
-    fx_redis_do(redis, "SET n stranger"); /* it would wait for ever */
+    fx_redis_do(redis, "SET n stranger"); /* it would wait forever */
     fx_process *process =
         start("exec unshare --map-root-user --pid --fork $DLOCK run n -- echo done");
     assert_int_equal(fx_process_wait(process, SOON_MS), 71);

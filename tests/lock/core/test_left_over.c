@@ -161,7 +161,7 @@ static bool are_as_many(void *threads)
     return fx_threads_alive() == *(int *)threads;
 }
 
-/* With a hold that was never released, a wait that was in vain, and one's own thread's end. */
+/* With a hold that was never released, a wait without success, and one's own thread's end. */
 static void clients_leave_nothing(void **state)
 {
     rig *r = *state;

@@ -83,7 +83,7 @@ static void acquire(void **state)
     sc_try_all(server, &TABLE("fair_acquire", FAIR(FAIR_ACQUIRE_LUA), KEYS, cases));
 }
 
-/* What stands in the place of a hint, and of a fence, is not trusted. */
+/* What stands where a hint or a fence belongs is not trusted. */
 static void acquire_among_damaged_keys(void **state)
 {
     (void)state;
@@ -108,7 +108,7 @@ static void acquire_among_damaged_keys(void **state)
 #define DENIED "ACL SETUSER default -pexpire"
 #define NOPERM "NOPERM this user may not PEXPIRE"
 
-/* Nothing is written that would stay for ever without the right to give it an end. */
+/* Nothing is written that would stay forever without the right to give it an end. */
 static void nothing_is_written_without_an_end(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Latches that are set, counted down and looked at: what counts, how often, and for whom. */
+/* Latches that are set, counted down and looked at: what counts, how often, and for which latch. */
 #include "tests/lock/latch/latch_rig.h"
 
 #include <sys/wait.h>
@@ -273,6 +273,6 @@ int main(void)
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(a_child_has_no_latch),
     };
-    signal(SIGPIPE, SIG_IGN); /* as programs that use the library shall */
+    signal(SIGPIPE, SIG_IGN); /* as programs that use the library must */
     return cmocka_run_group_tests_name("latch counting", tests, rig_setup_single, rig_teardown);
 }

@@ -1,4 +1,4 @@
-/* A latch on a real cluster: its slot moves while it is waited for, set and counted down. */
+/* A latch on a real cluster: its slot moves during waits, while it is set and counted down. */
 #include "tests/lock/cluster.h"
 
 #include <pthread.h>

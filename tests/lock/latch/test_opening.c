@@ -308,6 +308,6 @@ int main(void)
         cmocka_unit_test(a_restart_loses_a_latch_only_with_its_data),
         cmocka_unit_test(a_silent_server_is_no_answer),
     };
-    signal(SIGPIPE, SIG_IGN); /* as programs that use the library shall */
+    signal(SIGPIPE, SIG_IGN); /* as programs that use the library must */
     return cmocka_run_group_tests_name("latch opening", tests, rig_setup_single, rig_teardown);
 }

@@ -171,7 +171,7 @@ static void reenters_by_context_only(void **state)
         assert_true(dlock_held(hold));
         assert_int_equal(pd_release(hold), DLOCK_OK);
 
-        hold = pd_get(pd_start(lock, 0)); /* nobody's: no thread gets it again, nor this one */
+        hold = pd_get(pd_start(lock, 0)); /* no thread's: none gets it again, nor this one */
         assert_int_equal(dlock_acquire(lock, NULL, &again), DLOCK_BUSY);
         assert_int_equal(pd_release(hold), DLOCK_OK);
         dlock_lock_free(lock);

@@ -193,7 +193,7 @@ static bool was_asked_again(void *arg)
 #define ALL      "*1\r\n*3\r\n:0\r\n:16383\r\n"
 #define AT(port) "*2\r\n" HOST ":" port "\r\n"
 
-/* The slot of "k" is 7629. Port 0: the key is nobody's. */
+/* The slot of "k" is 7629. Port 0: no server has the key. */
 static void what_is_told_of_slots_counts_as_far_as_it_can_be(void **state)
 {
     (void)state;

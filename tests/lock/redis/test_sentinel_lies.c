@@ -97,7 +97,7 @@ static void a_minority_leads_forward_but_not_back(void **state)
 
 /* ---- silence and nonsense -------------------------------------------------------------------- */
 
-/* A silent one that were waited for would cost its whole limit, 1,000 ms. */
+/* To wait for a silent one would cost its whole limit, 1,000 ms. */
 static void a_silent_sentinel_costs_little(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
  * test_wait.c - a script, and WAIT behind it on the same connection: what each of the two answers
- * means, that no reply is taken for another's, and that a lock is free before replicas are waited
- * for. One connection, so that whatever is left unread is met by the next call.
+ * means, that no reply is taken for another's, and that a lock is free before the wait for
+ * replicas. One connection, so that whatever is left unread is met by the next call.
  */
 #include "tests/lock/rig.h"
 

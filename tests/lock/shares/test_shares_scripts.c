@@ -177,7 +177,7 @@ static void acquire_permits(void **state)
     sc_try_all(server, &TABLE("shares_acquire", SHARES(SHARES_ACQUIRE_LUA), SEMAPHORE, cases));
 }
 
-/* What stands in the place of a hint, and of a fence, is not trusted; at the lock's own key it is a
+/* What stands where a hint or a fence belongs is not trusted; at the lock's own key it is a
  * stranger's. */
 static void acquire_among_damaged_keys(void **state)
 {
@@ -203,7 +203,7 @@ static void acquire_among_damaged_keys(void **state)
 
 #define NOPERM(command) "NOPERM this user may not " command
 
-/* Nothing is written that would stay for ever without the right to give it an end. */
+/* Nothing is written that would stay forever without the right to give it an end. */
 static void nothing_is_written_without_an_end(void **state)
 {
     (void)state;
@@ -449,7 +449,7 @@ static void downgrade(void **state)
         {W_OURS, EXCHANGE " $-1000000", "2 #", HOLDERS "p:1*w"},
         /* Asked again. */
         {"ZADD L @5000 p:2; SET F %77,r,-", EXCHANGE " 0", "1 77 # 0", HOLDERS "p:2; " TAKEN "1"},
-        /* Over before: nobody's, or others'. */
+        /* Over before: free, or others'. */
         {"", EXCHANGE " 0", "0 0", "DBSIZE = 0"},
         {"ZADD L @-1 p:1*w", EXCHANGE " 0", "0 0", "EXISTS L = 0"},
         {"ZADD L @-1 p:1*w; RPUSH Q q:5*w; " Q_LIVES, EXCHANGE " 0", "0 1", HOLDERS "q:5*w"},

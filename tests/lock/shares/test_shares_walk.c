@@ -1,7 +1,7 @@
 /*
  * Every order of steps that a few readers and writers, or takers of permits, can make in a small
  * world, by the lock's own scripts on a real Redis: walk.lua takes one state each step further, and
- * says what is wrong with where that leads; here new states are told from old ones and walked on,
+ * says what is wrong with where that leads; here new states are found and walked on,
  * nearest first. A state is what is in Redis, by its age and not by its date, and what each client
  * knows.
  *
@@ -421,7 +421,7 @@ static const struct {
      "two writers and a reader",
      "redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now_ms)",
      "{}",
-     {"was forgotten", "all wait for ever"}},
+     {"was forgotten", "all wait forever"}},
     {"permits are counted as one",
      "two permits",
      "return tonumber(string.match(token, '%*(%d+)$') or 1)",

@@ -517,7 +517,7 @@ local function witnesses(old, new, own)
     return ret
 end
 
--- ---- nobody waits for ever ----------------------------------------------------------------------
+-- ---- nobody waits forever -----------------------------------------------------------------------
 
 -- Where somebody alive waits and nobody alive holds anything: signs of life and time alone bring a
 -- share to one who waits, unless all that wait want more than there is.
@@ -543,7 +543,7 @@ local function stuck(s)
 end
 
 local s = ARGV[2] == '' and first_state() or state_of(ARGV[2])
-local ret = {broken(s) or stuck(s) and 'all wait for ever' or ''}
+local ret = {broken(s) or stuck(s) and 'all wait forever' or ''}
 for _, one in ipairs(all_steps(s)) do
     local token = world.tokens[one.client or 0]
     local new, reply = one.run()

@@ -1,5 +1,5 @@
 /*
- * test_feed.c - how far the reader of a sale's orders has got: as one instance reckons it from the
+ * test_feed.c - how far the reader of a sale's orders has got: as one instance computes it from the
  * questions, in its metrics, and in every instance's live document. The questions are made by this
  * program, which is an instance of its own for that.
  */

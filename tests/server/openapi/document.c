@@ -72,7 +72,7 @@ const cJSON *document_answers(const char *method, const char *target, char key[D
 
 /* ---- listing --------------------------------------------------------------------------------- */
 
-/* Puts a part of a path in the place of "{name}". */
+/* Replaces "{name}" by a part of a path. */
 static void put_part(char *target, size_t len, const char *part)
 {
     char rest[64];

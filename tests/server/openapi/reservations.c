@@ -103,7 +103,7 @@ void who_reserves_hears(void **state)
 
 /* ---- of Redis away, forgetful, or set as it must not be -------------------------------------- */
 
-/* The second order is lost, and the first is still to be had; who asks looks behind it in vain. */
+/* The second order is lost, and the first still exists; who asks finds nothing behind it. */
 static void lose_an_order_unseen(void)
 {
     char sale[64];

@@ -1,6 +1,6 @@
 /*
  * test_openapi.c - openapi.json is sound, and says what instances answer: everything that it
- * documents is had from a real instance, and everything that is answered meanwhile is documented.
+ * documents comes from a real instance, and everything that is answered meanwhile is documented.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -210,7 +210,7 @@ void heads_that_come_slowly_are_refused(void **state)
     fx_server_kill(server);
 }
 
-/* Those that there are, are with buyers who wait for each other. */
+/* All threads are with buyers who wait for each other. */
 void who_finds_no_thread_hears(void **state)
 {
     (void)state;

@@ -212,7 +212,7 @@ int walk_missing(const walk_excuse *excuses)
             print_message("documented, and answered to nobody: %s\n", each->string);
     }
     cJSON_Delete(list);
-    print_message("%d answers are documented, %d were had, %d are excused\n", all,
+    print_message("%d answers are documented, %d were given, %d are excused\n", all,
                   all - missing - excused, excused);
     missing += parts_missing(excuses);
     for (; excuses->code; excuses++)

@@ -36,7 +36,7 @@ typedef struct walk_excuse {
     const char *code, *why; /* code NULL: behind the last one */
 } walk_excuse;
 
-/* Prints what is documented and was not answered (parts.h too), and counts it; says aloud what is
+/* Prints what is documented and was not answered (parts.h too), and counts it; also prints what is
  * excused. */
 int walk_missing(const walk_excuse *excuses);
 

@@ -1,6 +1,6 @@
 /*
- * test_cluster.c - a cluster of three primaries and their replicas: what befalls one server is the
- * affair of the sales that have keys there, and of no others.
+ * test_cluster.c - a cluster of three primaries and their replicas: what befalls one server
+ * concerns the sales that have keys there, and no others.
  *
  * One primary is the victim; what is called spared lies on another.
  */

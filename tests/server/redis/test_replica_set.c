@@ -274,7 +274,7 @@ static void a_new_one_joins_when_it_is_in_step(void **state)
     assert_missing("n:1");
 }
 
-/* The primary before is waited for, also by sentinels that do not list it yet. */
+/* All wait for the primary before, also sentinels that do not list it yet. */
 static void after_a_failover_the_primary_before_is_required(void **state)
 {
     (void)state;

@@ -75,7 +75,7 @@ static void buy(int at, int count)
     }
 }
 
-static int lost, at_which; /* of the halt that is waited for */
+static int lost, at_which; /* of the awaited halt */
 
 static bool is_halted(void *arg)
 {

@@ -159,7 +159,7 @@ static void who_sleeps_on_its_socket_is_told_by_the_leader(void **state)
     close_client(&buyer.client);
 }
 
-/* What the leader has for whom, and whether it may tell. */
+/* What the leader has for each, and whether it may tell. */
 static const struct {
     const open_sale *sale;
     purchase_outcome outcome;

@@ -195,7 +195,7 @@ static void nothing_is_written_half_where_writes_are_refused(void **state)
 
 /* ---- many in one call ------------------------------------------------------------------------ */
 
-/* Three who confirm, of whom the second has a damaged word, in one call. */
+/* Three who confirm, the second with a damaged word, in one call. */
 static void what_one_has_stops_no_other(void **state)
 {
     (void)state;

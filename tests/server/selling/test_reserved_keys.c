@@ -18,7 +18,7 @@ static void expect_damaged(const char *what, purchase_outcome outcome)
         fail_msg("%s, %s: %s", context, what, outcome_table[outcome].name);
 }
 
-/* Those whom the damage concerns are refused, and nothing is written. */
+/* Those that the damage concerns are refused, and nothing is written. */
 static void meet(unsigned whom)
 {
     picture before;

@@ -28,7 +28,7 @@ static const char *const values[] = {
 };
 enum { MAKERS = sizeof(makers) / sizeof(makers[0]), VALUES = sizeof(values) / sizeof(values[0]) };
 
-/* Puts fault `i` in the place of the key, which is put aside: other types, nothing, strings. */
+/* Replaces the key by fault `i` and puts the key aside: other types, nothing, strings. */
 static const char *plant(const char *key, size_t i)
 {
     fx_redis_do(fx.redis, "COPY %s %s:saved REPLACE", key, key);
@@ -91,7 +91,7 @@ static void check_reads(const char *key, const char *what)
     if (bought != LEDGER_FOUND && bought != LEDGER_DAMAGED)
         fail_msg("%s '%s': the order is %d", key, what, bought);
     if (nobody != LEDGER_DAMAGED)
-        fail_msg("%s '%s': nobody's order is %d", key, what, nobody);
+        fail_msg("%s '%s': the order of nobody is %d", key, what, nobody);
 }
 
 static void no_damage_is_counted_listed_or_declared_void(void **state)

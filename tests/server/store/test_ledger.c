@@ -1,7 +1,7 @@
 /*
  * test_ledger.c - what questions about orders cost the shop: memory that is bounded, and so many
  * commands, however many are asked and however many sales there were; and what buyers do who are
- * refused. Nobody's answers end for it.
+ * refused. No buyer's answers end for it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,7 +165,7 @@ static void what_no_segment_ever_had_leaves_no_mark(void **state)
     fx_expect(fx.server[0], 201, "POST /buy?item=%s&user=u1&quantity=10", item);
 }
 
-/* Buyers who went on to another segment end nobody's final answer; and they leave so many marks. */
+/* Buyers who went on to another segment end no final answer; and they leave so many marks. */
 static void marks_are_bounded_and_no_voids(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
  * test_replicas_promoted.c - durability `replicated` where somebody promotes replicas, Sentinel or
- * a cluster: no planned failover undoes an order that was acknowledged, a replica that is lost is
- * waited for as long as it could be promoted, and no longer.
+ * a cluster: no planned failover undoes an order that was acknowledged, and a lost replica stops
+ * the sale as long as it could be promoted, and no longer.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -216,7 +216,7 @@ static void make_data(fx_postgres *pg)
     fprintf(file, "%s\n", password());
     assert_int_equal(fclose(file), 0);
     if (geteuid() == 0 && (!nobody || chown(pg->dir, nobody->pw_uid, nobody->pw_gid) != 0))
-        fail_msg("%s can not be nobody's: %s", pg->dir, strerror(errno));
+        fail_msg("%s cannot belong to nobody: %s", pg->dir, strerror(errno));
     snprintf(word_option, sizeof(word_option), "--pwfile=%s", word_file);
     run("initdb", (const char *const[]){"-D", pg->data, "-U", USER, "-E", "UTF8", "--locale=C",
                                         "--auth-local=trust", "--auth-host=scram-sha-256",

@@ -10,7 +10,7 @@ enum {
     LOOK_EVERY = 7,    /* requests; a look for one of them */
     ALL_REFUSED = 200, /* in a row: also whoever has bought least */
     REPEAT_EVERY = 9,  /* likewise; one of them is sent once more */
-    CANCEL_EVERY = 3,  /* confirmed orders; one of them is cancelled, in vain; and likewise: */
+    CANCEL_EVERY = 3,  /* confirmed orders; one of them is cancelled, and refused; and likewise: */
     STRANGER_EVERY = 3,
     KEYLESS_EVERY = 6, /* buyers; who sits there has no keys: */
     KEYLESS_SEAT = 2,
@@ -379,7 +379,7 @@ void crew_go_on(void)
 void crew_end(void)
 {
     for (int i = 0; i < FX_INSTANCES; i++)
-        crew_release(i); /* or some would wait for one for ever */
+        crew_release(i); /* or some would wait for one forever */
     atomic_store(&over, true);
     for (int k = 0; crew_sale(k); k++) {
         while (groups[k].present > 0)

@@ -27,7 +27,7 @@ typedef struct crew_counts {
     atomic_int begun;                /* requests, not attempts */
     atomic_int ended;                /* requests whose last attempt was answered, or given up */
     atomic_int bought;               /* 201 */
-    atomic_int sold_out;             /* a single unit was not to be had */
+    atomic_int sold_out;             /* not a single unit could be bought */
     atomic_int refused;              /* 409 otherwise: the limit, too many at once */
     atomic_int in_a_row;             /* 409, or 503 sale_damaged, since the last 201 */
     atomic_int closed;               /* another sale has taken its place */

@@ -214,7 +214,7 @@ static bool is_entry_of(const char *entry, const char *request)
     return strncmp(entry, request, len) == 0 && (entry[len] == '\0' || entry[len] == ' ');
 }
 
-/* An element of the ledger without a record is nobody's order: its units are missing, and so is
+/* An element of the ledger without a record is an order of no buyer: its units are missing, and
  * what its buyer was told. A record without an element is an order, too. */
 static void write_orders(const fx_sale *s, int segment, const redisReply *ledger,
                          const redisReply *records)

@@ -1,5 +1,5 @@
 /*
- * expected.h - the replies that a connection still owes, in order, with what shall befall them.
+ * expected.h - the replies that a connection still owes, in order, with what is to happen to them.
  */
 #ifndef FAULTPROXY_EXPECTED_H
 #define FAULTPROXY_EXPECTED_H

@@ -111,7 +111,7 @@ fp_link *link_next(const fp_link *link)
     return link->next;
 }
 
-/* ---- what epoll shall report ----------------------------------------------------------------- */
+/* ---- what epoll has to report ---------------------------------------------------------------- */
 
 static void side_watch(fp_link *link, struct side *side)
 {

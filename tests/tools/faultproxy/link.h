@@ -26,7 +26,7 @@ typedef struct link_world {
     fp_rules *rules;
     fp_scripts *scripts;
     link_stats stats;
-    int (*dial)(void *arg); /* a non-blocking connection to the server; -1: none to be had */
+    int (*dial)(void *arg); /* a non-blocking connection to the server; -1: none */
     void *dial_arg;
     fp_link *links; /* all that exist */
 } link_world;

@@ -112,7 +112,7 @@ static void on_guarded(struct fences *fences, const hc_event *event)
                name_of(fences, before));
 }
 
-/* By whom its lock surely was until then, nobody else was granted it, nor a higher fence. */
+/* Who surely had its lock until then, nobody else was granted it, nor a higher fence. */
 static void on_refused(struct fences *fences, const hc_event *event)
 {
     const hc_operation *hold = &fences->history->operations[event->target];

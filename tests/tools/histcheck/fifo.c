@@ -2,7 +2,7 @@
  * Waiters that were granted the lock in the end stand in a list in the order of their invokes.
  * Each grant takes its operation out; if another that came more than the tolerance earlier still
  * stands in front, that one has been overtaken. The time of an invoke is not yet a place in the
- * queue, hence the tolerance.
+ * queue, so there is a tolerance.
  * Two that may hold the lock together may also be given it together, and hear of it in any order:
  * one that hears of it within the tolerance of the other has not been overtaken by it.
  */

@@ -156,7 +156,7 @@ static void on_ok(struct replay *replay, const hc_event *event, hc_operation *op
     if ((removals->under_way > 0 || of_old_grant) && operation->void_ns == NEVER)
         operation->void_ns = operation->invoke_ns; /* before or after? nobody knows */
     if (operation->void_ns != NEVER && event->fence > removals->last_fence)
-        removals->last_fence = event->fence; /* nor of whom the grant is passed on to */
+        removals->last_fence = event->fence; /* nor of the one that the grant is passed on to */
     if (event->fence > removals->issued)
         removals->issued = event->fence;
 }

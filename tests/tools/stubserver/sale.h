@@ -14,7 +14,7 @@
 struct sale {
     char id[32], strategy[80];
     struct ledger ledger;
-    struct ledger asked; /* ids that were looked for in vain; made_ms: when first; hidden: void */
+    struct ledger asked; /* ids that were not found; made_ms: when first; hidden: void */
     int64_t initial, remaining, units, limit;
     int64_t reserved; /* of the units */
     int64_t reserve_max_s;
