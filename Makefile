@@ -192,7 +192,7 @@ $(GEN)/loadtest/report/%.h: loadtest/report/% loadtest/embed.sh
 	$(call say,EMBED,$<)
 	$(Q)mkdir -p $(@D) && loadtest/embed.sh $< >$@.tmp && mv $@.tmp $@
 
-# So does the description of the API, with the strategies' names.
+# The description of the API likewise, with the strategies' names.
 $(OPENAPI_H): server/api/openapi.json $(STRATEGY_LIST) loadtest/embed.sh
 	$(call say,EMBED,$<)
 	$(Q)mkdir -p $(@D) && names=$$(sed 's/STRATEGY(\([^,]*\).*/"\1"/' $(STRATEGY_LIST) | paste -sd, -) && \
@@ -402,7 +402,7 @@ up: ## three instances on 127.0.0.1:7000-7002, left running; ORDERS=sqlite: orde
 down: ## stop what `make up` started
 	$(Q)scripts/down
 
-lint: ## formatting, includes, banned functions, shellcheck, clang-tidy
+lint: ## formatting, includes, banned functions and words, shellcheck, clang-tidy
 	$(Q)CC='$(CC)' scripts/deps lint
 	$(Q)$(more) lint-only
 

@@ -22,7 +22,7 @@ SAN=${build#build}
 SAN=${SAN#/}
 export CC
 [ -z "$SAN" ] || export SAN
-sed -n "/^## Add a strategy/,/^## Add a lock/s#^    ##p" CONTRIBUTING.md |
+sed -n "/^## Add a strategy/,/^## Add something/s#^    ##p" CONTRIBUTING.md |
     sed "s#build/#$build/#g" >steps
 test -s steps
 sh -eux steps
