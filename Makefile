@@ -416,10 +416,10 @@ servers: ## tests and quick matrix on Redis 7.0, 8.0 and Valkey 8.1, in containe
 	$(Q)ONLY='$(ONLY)' SEED='$(SEED)' scripts/servers $(SERVERS)
 
 .PHONY: chaos
-chaos: ## strategies x faults: build/chaos/matrix.html; CHAOS=quick, SEED=n
+chaos: ## strategies x faults: build/chaos/matrix.html; CHAOS=quick, ROWS=combined,none, SEED=n
 	$(Q)CC='$(CC)' scripts/deps test
 	$(Q)$(parallel) tested $(call with_words,planted)
-	$(Q)FLASHSALE_BUILD=$(BUILD) CHAOS='$(CHAOS)' SEED='$(SEED)' scripts/chaos
+	$(Q)FLASHSALE_BUILD=$(BUILD) CHAOS='$(CHAOS)' ROWS='$(ROWS)' SEED='$(SEED)' scripts/chaos
 
 # The judge of sales alone: it goes into the archive, and needs neither curl nor a Redis.
 $(BUILD)/tests/verify: $(call objects,tests/porcupine/verify/main.c loadtest/cli/verify.c \
