@@ -118,13 +118,15 @@ static void signal_group(const supervision *w, int signo)
 }
 
 /* Those that dlock passed on, and no other: the whole group of processes may have got them. When
- * the command has ended they hurry what it left. */
-static void pass_signals(supervision *w)
+ * the command has ended they hurry what it left. True: somebody is to be reaped. */
+static bool pass_signals(supervision *w)
 {
     struct signalfd_siginfo info;
+    bool ended = false;
     while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
         int signo = (int)info.ssi_signo;
         bool from_terminal = info.ssi_int != 0;
+        ended = ended || signo == SIGCHLD;
         if (signo == SIGCHLD || (pid_t)info.ssi_pid != w->holder)
             continue;
         if (w->command && (w->own_group || !from_terminal))
@@ -132,6 +134,7 @@ static void pass_signals(supervision *w)
         else if (!w->command && signo != SIGUSR1 && signo != SIGUSR2)
             w->left_alone = dlock_now();
     }
+    return ended;
 }
 
 /* False when nobody of the descendants is left. */
@@ -189,7 +192,7 @@ static int keep_time(supervision *w)
 {
     while (reap(w)) {
         read_orders(w);
-        pass_signals(w);
+        bool ended = pass_signals(w);
         end_in_time(w);
         dlock_time next = last_warning(w);
         if (w->ending)
@@ -206,7 +209,7 @@ static int keep_time(supervision *w)
         }
         struct pollfd fds[] = {{.fd = w->signals, .events = POLLIN},
                                {.fd = w->holder_gone ? -1 : w->orders, .events = POLLIN}};
-        poll(fds, 2, (int)(left_ms < tick_ms ? left_ms : tick_ms));
+        poll(fds, 2, ended ? 0 : (int)(left_ms < tick_ms ? left_ms : tick_ms));
     }
     return w->lost ? EXIT_LOST : w->code;
 }

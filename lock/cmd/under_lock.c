@@ -225,8 +225,8 @@ static int watch(run_job *run, dlock_hold *hold)
     struct pollfd fds[] = {{.fd = run->signals, .events = POLLIN},
                            {.fd = dlock_lost_fd(hold), .events = POLLIN}};
     int code;
-    for (; !supervisor_ended(s, &code); poll(fds, 2, (int)tick_ms)) {
-        pass_signals(run);
+    /* The signals first: that a SIGCHLD was among them shows in the end it tells of. */
+    for (pass_signals(run); !supervisor_ended(s, &code); pass_signals(run)) {
         if (!dlock_held(hold)) {
             command_complain("the lock \"%s\" is lost: killing %s", run->options.name,
                              run->options.command[0]);
@@ -235,6 +235,7 @@ static int watch(run_job *run, dlock_hold *hold)
             return EXIT_LOST;
         }
         supervisor_extend(s, hold);
+        poll(fds, 2, (int)tick_ms);
     }
     run->lost = supervisor_lost(s);
     return code;

@@ -233,6 +233,37 @@ static void a_signal_ends_what_is_left_behind(void **state)
     fx_process_free(process);
 }
 
+/* A zombie, or gone. */
+static bool has_ended(pid_t pid)
+{
+    char path[64], stat[64] = "";
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    ssize_t len = read(fd, stat, sizeof(stat) - 1);
+    close(fd);
+    return len <= 0 || strstr(stat, ") Z ");
+}
+
+/* SIGCHLD is read together with the signals that are passed on. Of a lease this long a tenth, after
+ * which dlock looks without a signal too, takes longer than the test. */
+static void an_end_among_other_signals_is_not_missed(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        char line[64];
+        fx_process *process = start("--lease-ms 86400000 n -- sh -c 'trap \"\" USR1; echo $PPID; "
+                                    "exec sleep 0.05'");
+        assert_true(fx_process_first_line(process, line, sizeof(line), SOON_MS));
+        pid_t supervisor = (pid_t)strtol(line, NULL, 10);
+        while (!has_ended(supervisor))
+            fx_process_signal(process, SIGUSR1);
+        assert_int_equal(fx_process_wait(process, SOON_MS), 0);
+        fx_process_free(process);
+    }
+}
+
 /* Who looks for processes every few milliseconds must close what it has read. */
 static void the_supervisor_keeps_nothing_of_proc_open(void **state)
 {
@@ -330,13 +361,14 @@ static void the_command_reads_from_the_terminal_and_can_be_stopped(void **state)
 
 int main(void)
 {
-    enum { CASES = sizeof(cases) / sizeof(cases[0]), FURTHER = 8 };
+    enum { CASES = sizeof(cases) / sizeof(cases[0]), FURTHER = 9 };
     static int index[CASES];
     struct CMUnitTest tests[CASES + FURTHER] = {
         TEST(a_lock_taken_away_ends_the_family),
         TEST(what_is_left_behind_may_end_by_itself),
         TEST(children_from_before_are_left_alone),
         TEST(a_signal_ends_what_is_left_behind),
+        TEST(an_end_among_other_signals_is_not_missed),
         TEST(the_supervisor_keeps_nothing_of_proc_open),
         TEST(who_forks_without_a_pause_is_caught),
         TEST(ctrl_c_reaches_the_command),
