@@ -27,6 +27,7 @@ struct dlock_election {
     pthread_cond_t changed;
     int fd;                 /* eventfd: something has changed since it was looked */
     dlock_status status;    /* PENDING: it campaigns; OK: it leads; else why it does neither */
+    uint64_t campaign;      /* the number of the last one */
     dlock_pending *pending; /* the campaign's; NULL while it is being started, too */
     dlock_hold *hold;       /* had since it was elected; NULL = none */
 };
@@ -58,16 +59,20 @@ static void decide(void *arg, dlock_pending *p)
     pthread_mutex_unlock(&e->state);
 }
 
+/* Under the state's mutex: it has led until now. */
+static void tell_loss(dlock_election *e)
+{
+    if (e->options.lost)
+        e->options.lost(e->options.arg, e->hold);
+    become(e, atomic_load(&e->hold->grant->state) == GRANT_TAKEN ? DLOCK_NOT_OWNER : DLOCK_EXPIRED);
+}
+
 static void lose(void *arg, dlock_hold *hold)
 {
     dlock_election *e = arg;
     pthread_mutex_lock(&e->state);
-    if (e->hold == hold && e->status == DLOCK_OK) {
-        if (e->options.lost)
-            e->options.lost(e->options.arg, hold);
-        become(e,
-               atomic_load(&hold->grant->state) == GRANT_TAKEN ? DLOCK_NOT_OWNER : DLOCK_EXPIRED);
-    }
+    if (e->hold == hold && e->status == DLOCK_OK)
+        tell_loss(e);
     pthread_mutex_unlock(&e->state);
 }
 
@@ -141,10 +146,13 @@ static bool begin(dlock_election *e, dlock_hold **ret)
     pthread_mutex_lock(&e->state);
     dlock_status now = status_now(e);
     bool may = now != DLOCK_PENDING && now != DLOCK_OK;
+    if (may && e->status == DLOCK_OK) /* the clock says so, and the watchdog not yet */
+        tell_loss(e);
     if (may) {
         *ret = e->hold;
         e->hold = NULL;
         e->status = DLOCK_PENDING;
+        e->campaign++;
     }
     pthread_mutex_unlock(&e->state);
     return may;
@@ -158,7 +166,8 @@ static void drop(dlock_hold *hold)
         (void)dlock_release_end(&r, DLOCK_UNAVAILABLE);
 }
 
-dlock_status dlock_election_start(dlock_election *e, const dlock_wait *wait)
+/* *campaign is its number. */
+static dlock_status start(dlock_election *e, const dlock_wait *wait, uint64_t *campaign)
 {
     dlock_wait one = wait ? *wait : (dlock_wait){.wait_ms = DLOCK_FOREVER};
     dlock_hold *lost = NULL;
@@ -178,26 +187,34 @@ dlock_status dlock_election_start(dlock_election *e, const dlock_wait *wait)
         become(e, status);
     else if (may && e->status == DLOCK_PENDING) /* or it is decided, and freed */
         e->pending = p;
+    *campaign = e->campaign;
     pthread_mutex_unlock(&e->state);
     pthread_mutex_unlock(&e->turn);
     return status;
 }
 
-/* Under the state's mutex. */
-static void until_decided(dlock_election *e)
+dlock_status dlock_election_start(dlock_election *e, const dlock_wait *wait)
 {
-    while (e->status == DLOCK_PENDING)
+    uint64_t campaign;
+    return start(e, wait, &campaign);
+}
+
+/* Under the state's mutex. False: another campaign has begun by now. */
+static bool until_decided(dlock_election *e, uint64_t campaign)
+{
+    while (e->status == DLOCK_PENDING && e->campaign == campaign)
         dlock_cond_wait(&e->changed, &e->state, dlock_in_ms(60000));
+    return e->campaign == campaign;
 }
 
 dlock_status dlock_election_campaign(dlock_election *e, const dlock_wait *wait)
 {
-    dlock_status status = dlock_election_start(e, wait);
+    uint64_t campaign;
+    dlock_status status = start(e, wait, &campaign);
     if (status != DLOCK_OK)
         return status;
     pthread_mutex_lock(&e->state);
-    until_decided(e);
-    status = status_now(e);
+    status = until_decided(e, campaign) ? status_now(e) : DLOCK_CANCELLED;
     pthread_mutex_unlock(&e->state);
     return status;
 }
@@ -210,7 +227,7 @@ dlock_status dlock_election_resign(dlock_election *e)
     pthread_mutex_lock(&e->state);
     if (e->pending)
         dlock_pending_cancel(e->pending);
-    until_decided(e);
+    (void)until_decided(e, e->campaign);
     dlock_hold *hold = e->hold;
     dlock_status status = e->status == DLOCK_UNKNOWN ? DLOCK_UNKNOWN : DLOCK_OK;
     e->hold = NULL;

@@ -174,6 +174,42 @@ static void a_guarded_write_tells_of_the_loss(void **state)
     dlock_election_free(e);
 }
 
+static void count_elected(void *arg, dlock_hold *hold)
+{
+    (void)hold;
+    atomic_fetch_add(&((told *)arg)->elected, 1);
+}
+
+static void count_lost(void *arg, dlock_hold *hold)
+{
+    (void)hold;
+    atomic_fetch_add(&((told *)arg)->lost, 1);
+}
+
+/* The clock says that the lease is over, perhaps before the watchdog has told of it: who asks all
+ * the time may campaign again in between. */
+static void a_loss_is_told_before_the_next_campaign(void **state)
+{
+    rig *r = *state;
+    told t = {0};
+    dlock_election_options options = {
+        .lease_ms = 20, .elected = count_elected, .lost = count_lost, .arg = &t};
+    dlock_election *e = candidate_as(r->client, "untold", &options);
+    for (int i = 0; i < 100; i++) {
+        while (dlock_election_campaign(e, NULL) != DLOCK_OK)
+            continue;
+        fx_redis_do(r->server, "CLIENT PAUSE 30 WRITE"); /* no renewal comes in time */
+        while (dlock_election_status(e) == DLOCK_OK)
+            continue;
+        int elected = atomic_load(&t.elected);
+        start(e);
+        assert_true(atomic_load(&t.lost) >= elected);
+        while (dlock_election_status(e) == DLOCK_PENDING)
+            has_news(e, 10);
+    }
+    dlock_election_free(e);
+}
+
 /* ---- how a campaign ends --------------------------------------------------------------------- */
 
 typedef struct campaigner {
@@ -237,6 +273,28 @@ static void a_campaign_ends_as_it_is_told(void **state)
     dlock_election_free(a);
     dlock_election_free(b);
     dlock_cancel_free(cancel);
+}
+
+/* However soon another campaign begins, whoever waits for the first one hears of its end alone. */
+static void a_campaign_that_was_ended_is_not_the_next_one(void **state)
+{
+    rig *r = *state;
+    dlock_election *a = candidate_as(r->client, "next", NULL);
+    dlock_election *b = candidate_as(r->client, "next", NULL);
+    for (int i = 0; i < 20; i++) {
+        campaigner c;
+        assert_int_equal(dlock_election_campaign(a, NULL), DLOCK_OK);
+        campaign_as(&c, b, NULL);
+        until_waiting(a, 1);
+        assert_int_equal(dlock_election_resign(b), DLOCK_OK);
+        start(b);
+        assert_int_equal(dlock_election_resign(a), DLOCK_OK);
+        until_elected(b);
+        assert_int_equal(outcome_of(&c), DLOCK_CANCELLED);
+        assert_int_equal(dlock_election_resign(b), DLOCK_OK);
+    }
+    dlock_election_free(a);
+    dlock_election_free(b);
 }
 
 /* The same context of the caller's does not make two candidates one leader. */
@@ -329,7 +387,9 @@ int main(void)
         cmocka_unit_test(a_leader_is_one_for_a_whole_lease_at_once),
         cmocka_unit_test(elections_and_losses_are_told),
         cmocka_unit_test(a_guarded_write_tells_of_the_loss),
+        cmocka_unit_test(a_loss_is_told_before_the_next_campaign),
         cmocka_unit_test(a_campaign_ends_as_it_is_told),
+        cmocka_unit_test(a_campaign_that_was_ended_is_not_the_next_one),
         cmocka_unit_test(candidates_do_not_reenter),
         cmocka_unit_test(what_can_not_be_is_refused),
         cmocka_unit_test(an_error_ends_the_campaign),
