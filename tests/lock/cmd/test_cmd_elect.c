@@ -22,11 +22,34 @@ static char dir[256];
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
+/* Those of this case; what a case that failed leaves must not lead in the next one. */
+enum { CANDIDATES = 4 };
+static fx_process *candidates[CANDIDATES];
+
+static fx_process *start_as(const char *words)
+{
+    int i = 0;
+    while (i < CANDIDATES && candidates[i])
+        i++;
+    assert_in_range(i, 0, CANDIDATES - 1);
+    return candidates[i] = start(words);
+}
+
 static fx_process *start_candidate(const char *command)
 {
     char words[512];
     snprintf(words, sizeof(words), "elect --lease-ms %d n -- %s", fx_lease_ms(3000), command);
-    return start(words);
+    return start_as(words);
+}
+
+/* Kills it, if it has not ended. */
+static void let_go(fx_process *process)
+{
+    for (int i = 0; i < CANDIDATES; i++) {
+        if (candidates[i] == process)
+            candidates[i] = NULL;
+    }
+    fx_process_free(process);
 }
 
 static int lines_in(const char *text)
@@ -103,7 +126,7 @@ static void end(fx_process *process)
 {
     fx_process_signal(process, SIGTERM);
     assert_int_equal(fx_process_wait(process, SOON_MS), 128 + SIGTERM);
-    fx_process_free(process);
+    let_go(process);
 }
 
 /* ---- who leads ------------------------------------------------------------------------------- */
@@ -114,7 +137,7 @@ static void the_next_one_follows_at_once(void **state)
     char out[1024], pid[32];
     assert_int_equal(run("leader n", out, sizeof(out)), 1);
     assert_string_equal(out, "n has no leader\n");
-    fx_process *first = start("elect --lease-ms 86400000 n -- " ALONE);
+    fx_process *first = start_as("elect --lease-ms 86400000 n -- " ALONE);
     unsigned long long fence = until_leads(first);
     fx_process *second = start_follower();
     assert_int_equal(run("leader n", out, sizeof(out)), 0);
@@ -134,7 +157,7 @@ static void its_commands_end_is_its_own(void **state)
     fx_process *process = start_candidate("sh -c 'exit 76'"); /* as if it were lost */
     assert_int_equal(fx_process_wait(process, SOON_MS), 76);
     assert_string_equal(fx_process_stderr(process), "");
-    fx_process_free(process);
+    let_go(process);
     assert_int_equal(ask("EXISTS n"), 0);
 }
 
@@ -156,7 +179,7 @@ static void a_killed_leader_is_followed(void **state)
     fx_process *second = start_follower();
     fx_process_signal(first, SIGKILL);
     assert_true(until_leads(second) > fence);
-    fx_process_free(first);
+    let_go(first);
     end(second);
 }
 
@@ -237,7 +260,7 @@ static void one_that_was_told_to_end_does_not_campaign_again(void **state)
     assert_int_equal(run("release --force n", NULL, 0), 0);
     assert_int_equal(fx_process_wait(process, SOON_MS), 76);
     assert_null(strstr(fx_process_stderr(process), "campaigning"));
-    fx_process_free(process);
+    let_go(process);
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -330,7 +353,15 @@ static int begin(void **state)
     return flush(state);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
+static int end_case(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CANDIDATES; i++)
+        let_go(candidates[i]);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_case)
 
 int main(void)
 {
