@@ -16,6 +16,7 @@ local then_ms = tonumber(in_beats('HGET', some)) or 0
 if some ~= '!' and in_beats('HGET', ARGV[1]) - then_ms > KEEP_MS then
     in_beats('HDEL', some)
 end
+tidy()
 local waiting = queued()
 local has = owner(KEYS[1])
 for i = 3, #ARGV do

@@ -53,6 +53,13 @@ local function enqueue_again(token)
     enqueue(token)
 end
 
+-- Looks at one entry, and drops it if its process is forgotten: it would count as a waiter until its
+-- turn comes.
+local function tidy()
+    local some = in_queue('LINDEX', clock() % math.max(in_queue('LLEN'), 1))
+    if some and in_beats('HEXISTS', process(some)) == 0 then in_queue('LREM', 0, some) end
+end
+
 local function is_fresh(ms)
     return ms and math.abs(now_ms - ms) <= STALE_MS
 end

@@ -17,6 +17,7 @@ if string.sub(some, 1, 1) == '!' then
 elseif now_ms - then_ms > KEEP_MS then
     in_beats('HDEL', some)
 end
+tidy()
 local waiting, reply = queued(), {0}
 for i = 3, #ARGV do
     if has(ARGV[i]) then

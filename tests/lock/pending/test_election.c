@@ -59,6 +59,28 @@ static void one_leads_and_hands_over_when_it_resigns(void **state)
     dlock_client_free(elsewhere);
 }
 
+/* Processes that died, and were forgotten since nothing was heard of them: they would be passed
+ * over when their turn comes, but the leader stays. */
+static void the_dead_are_not_counted_for_good(void **state)
+{
+    rig *r = *state;
+    dlock_election *a = candidate_as(r->client, "dead", NULL);
+    dlock_election *b = candidate_as(r->client, "dead", NULL);
+    start(a);
+    until_elected(a);
+    start(b);
+    until_waiting(a, 1);
+    for (int i = 0; i < 5; i++) {
+        fx_redis_do(r->server, "LPUSH dlock:{dead}:queue before/1/0:%d", i);
+        fx_redis_do(r->server, "RPUSH dlock:{dead}:queue behind/1/0:%d", i);
+    }
+    until_waiting(a, 1);
+    assert_int_equal(dlock_election_resign(a), DLOCK_OK);
+    until_elected(b);
+    dlock_election_free(a);
+    dlock_election_free(b);
+}
+
 /* ---- what is told ---------------------------------------------------------------------------- */
 
 typedef struct told {
@@ -384,6 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_leads_and_hands_over_when_it_resigns),
+        cmocka_unit_test(the_dead_are_not_counted_for_good),
         cmocka_unit_test(a_leader_is_one_for_a_whole_lease_at_once),
         cmocka_unit_test(elections_and_losses_are_told),
         cmocka_unit_test(a_guarded_write_tells_of_the_loss),
