@@ -190,6 +190,12 @@ static void print_process(int64_t pid, const char *host)
     plain_put(stdout, host);
 }
 
+bool inspection_may_lead(const dlock_info *info)
+{
+    const char *number = info->since_us ? strrchr(info->owner, ':') : NULL;
+    return number && strspn(number + 1, "0123456789") == strlen(number + 1);
+}
+
 /* By dlock run --at-least, whose command has ended: the number in the token begins with 'k'. */
 static bool is_kept(const dlock_info *info)
 {

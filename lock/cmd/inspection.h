@@ -27,6 +27,10 @@ DLOCK_MUST_CHECK dlock_status inspection_latch(const command_session *session, c
 void inspection_print_text(const inspection *s, const char *name);
 void inspection_print_json(const inspection *s, const char *name);
 
+/* Whether the holder may be a candidate, which looks as one of kind STRING or HASH does: it is no
+ * writer or other share, no name that is kept, and no stranger. */
+bool inspection_may_lead(const dlock_info *info);
+
 /* The same of an election. */
 void inspection_print_leader_text(const dlock_info *info, const char *name);
 void inspection_print_leader_json(const dlock_info *info, const char *name);

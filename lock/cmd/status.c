@@ -142,7 +142,7 @@ int command_status(int argc, char **argv)
 /* Shows a leader, if it is one. The exit code. */
 static int show_leader(const lock_query *query, const dlock_info *info)
 {
-    if (info->held && info->since_us == 0) {
+    if (info->held && !inspection_may_lead(info)) {
         command_complain("\"%s\" is held by what is no candidate: see dlock status", query->name);
         return EXIT_USAGE;
     }

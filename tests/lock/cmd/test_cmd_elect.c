@@ -286,6 +286,9 @@ static const struct {
     {"leader n", 1},
     {"leader --json n", 1},
     {"leader stranger", 64},
+    {"leader writer", 64},
+    {"run --at-least 1h kept -- true", 0},
+    {"leader kept", 64},
     {"leader n n", 64},
     {"leader --force n", 64},
     {"leader", 64},
@@ -296,6 +299,8 @@ static void exit_codes_are_those_of_the_manual(void **state)
 {
     (void)state;
     ask("SET stranger somebody");
+    ask("ZADD writer 9000000000000 host/1/00000000000000000000000000000000:0*w");
+    ask("SET dlock:{writer}:fence %s", "7 r host/1/00000000000000000000000000000000:0*w");
     ask("HSET hash stranger 1");
     ask("SET dlock:{hash}:fence %s", "7 h stranger");
     for (size_t i = 0; i < sizeof(exit_codes) / sizeof(exit_codes[0]); i++) {
