@@ -741,7 +741,8 @@ typedef struct dlock_election dlock_election;
 typedef struct dlock_election_options {
     int64_t lease_ms; /* 0 = 10,000; at least 10; renewed after each third */
     void (*elected)(void *arg, dlock_hold *hold); /* it leads, for a whole lease at first */
-    void (*lost)(void *arg, dlock_hold *hold);    /* once, when that is over, unless it resigned */
+    void (*lost)(void *arg, dlock_hold *hold);    /* once, when that is over, unless it resigned; at
+                                                     the latest within the next start */
     void *arg;
     uint64_t reserved[8]; /* must be zero */
 } dlock_election_options;
@@ -775,7 +776,8 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_election_campaign(dlock_election *
  * cancelled, or has not campaigned yet. DLOCK_BUSY: the wait was over while another led.
  * DLOCK_UNAVAILABLE, DLOCK_UNKNOWN: ... while Redis did not answer; what may have been acquired is
  * released in the background. DLOCK_FAILED: Redis answered with an error; dlock_last_error().
- * Whoever asks takes the news off the descriptor.
+ * DLOCK_INVALID, DLOCK_NO_MEMORY: the last start was refused, and nothing begun. Whoever asks takes
+ * the news off the descriptor.
  */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_election_status(dlock_election *election);
 
@@ -794,7 +796,9 @@ DLOCK_API int dlock_election_fd(const dlock_election *election);
 DLOCK_API dlock_status dlock_election_resign(dlock_election *election);
 
 /* Asks Redis who leads: owner, host, pid, since_us, ttl_ms and fence are the leader's, `waiters` is
- * how many candidates wait. DLOCK_OK, too, where nobody leads: `held` is false then. */
+ * how many candidates wait, one that died for a minute or two more. DLOCK_OK, too, where nobody
+ * leads: `held` is false then. Another holder of NAME, of kind STRING say, is told like a leader.
+ */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_election_leader(dlock_election *election,
                                                               dlock_info *ret);
 
