@@ -81,8 +81,10 @@ static grant_release begin(dlock_hold *hold, bool may_pass)
 
 grant_release dlock_release_begin(dlock_hold *hold)
 {
+    /* Before it is left: who has the last level may free it at any moment from there on. */
+    dlock_status left = dlock_grant_alive(hold->grant) ? DLOCK_OK : DLOCK_EXPIRED;
     if (!dlock_registry_leave(hold->lock->client->registry, hold))
-        return (grant_release){.status = dlock_grant_alive(hold->grant) ? DLOCK_OK : DLOCK_EXPIRED};
+        return (grant_release){.status = left};
     return begin(hold, true);
 }
 

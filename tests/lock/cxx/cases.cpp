@@ -13,6 +13,7 @@
 #include <dlock.hpp>
 #include <fcntl.h>
 #include <sys/wait.h>
+#include <thread>
 #include <type_traits>
 #include <unistd.h>
 
@@ -223,6 +224,25 @@ static void a_hold_outlives_the_lock_it_was_first_got_by()
     }
     CHECK(again.held() && other.must_wait());
     CHECK(again.release() == DLOCK_OK);
+    CHECK(other.can());
+}
+
+/* Two levels of one hold are two owners, each with a thread of its own. (What is read after it was
+ * freed is ThreadSanitizer's to see.) */
+static void levels_of_a_hold_end_by_different_threads()
+{
+    other other("levels");
+    auto client = new_client();
+    auto lock = new_lock(client, "levels");
+    for (int i = 0; i < 50; i++) {
+        auto first = acquired(lock), second = acquired(lock);
+        CHECK(first.get() == second.get());
+        std::thread thread([level = std::move(first)]() mutable {
+            CHECK(level.fence() > 0 && level.release() == DLOCK_OK);
+        });
+        CHECK(second.held() && second.release() == DLOCK_OK);
+        thread.join();
+    }
     CHECK(other.can());
 }
 
@@ -481,6 +501,7 @@ int main(int argc, char **argv)
         CASE(what_is_assigned_to_releases_what_it_had),
         CASE(owners_end_in_any_order),
         CASE(a_hold_outlives_the_lock_it_was_first_got_by),
+        CASE(levels_of_a_hold_end_by_different_threads),
         CASE(a_lost_hold_tells_it),
         CASE(unknown_is_neither_yes_nor_no),
         CASE(a_wait_ends),

@@ -111,6 +111,7 @@ int main(void)
         WITH(cpp_case, what_is_assigned_to_releases_what_it_had),
         WITH(cpp_case, owners_end_in_any_order),
         WITH(cpp_case, a_hold_outlives_the_lock_it_was_first_got_by),
+        WITH(cpp_case, levels_of_a_hold_end_by_different_threads),
         WITH(cpp_case, a_lost_hold_tells_it),
         WITH(cpp_case, unknown_is_neither_yes_nor_no),
         WITH(cpp_case, a_wait_ends),
